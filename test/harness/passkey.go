@@ -22,10 +22,17 @@ type Passkey struct {
 	ID string // of the device
 }
 
-// EnrollPasskey registers a passkey for the account of an x-auth token. change may make it wrong first.
+// EnrollPasskey registers a passkey for the account of an x-auth token.
 func EnrollPasskey(t *testing.T, n *blackbox.Node, a blackbox.Account, x string) Passkey {
 	t.Helper()
-	p := Passkey{Authenticator: passkeytest.New(t, "localhost", n.URL), N: n}
+	return EnrollPasskeyOf(t, passkeytest.New(t, "localhost", n.URL), n, a, x)
+}
+
+// EnrollPasskeyOf registers the passkey of an authenticator.
+func EnrollPasskeyOf(t *testing.T, of *passkeytest.Authenticator, n *blackbox.Node, a blackbox.Account,
+	x string) Passkey {
+	t.Helper()
+	p := Passkey{Authenticator: of, N: n}
 	f := blackbox.FlowOf(t, p.Register(t, x))
 	final := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, ""))
 	if p.ID = final.ExecResult.Data["deviceId"]; final.Action != "DEVICE_ADD" || !final.ExecResult.Success || p.ID == "" {
