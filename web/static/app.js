@@ -83,6 +83,7 @@ function open(started) {
     });
   }
   challenge = new ChallengeView(flow, { list: $('methods'), left: $('challenge-left'), bar: $('challenge-bar'), announce: say, device: $('device-pane') });
+  $('remember').checked = false;
   outbox.start(flow.challenge.ts); // codes of earlier challenges are older
   drawChallenge();
   show('challenge');
@@ -91,6 +92,9 @@ function open(started) {
 function drawChallenge() {
   if (!current) return;
   $('challenge-what').textContent = t(current.what);
+  const days = current.flow.challenge?.rememberDays;
+  $('remember-field').hidden = !days;
+  $('remember-text').textContent = t('remember', { days });
   for (const id of ['cancel', 'again']) $(id).textContent = t(session ? 'backToAccount' : 'cancel');
 }
 
@@ -267,6 +271,7 @@ function start() {
   for (const id of ['login-passkey', 'passkeys']) $(id).hidden = !supported();
   $('login-passkey').addEventListener('click', () => void enterByPasskey(() => loginByPasskey(client)));
   $('passkey-add').addEventListener('click', () => void addPasskey());
+  $('remember').addEventListener('change', ({ target }) => current?.flow.rememberBrowser(target.checked));
   $('cancel').addEventListener('click', back);
   $('again').addEventListener('click', back);
   $('logout').addEventListener('click', logout);

@@ -19,7 +19,7 @@ export const texts = {
     retryIn: 'Try again in {time}.', methodDoneText: 'Verified.', moreNeeded: 'One more method is needed.', executing: 'Verified. The action is running…',
     endedTitle: 'The challenge has ended', endedExpired: 'It expired before it was completed.', endedClosed: 'It was closed without an outcome: denied, too many wrong codes, or replaced by a newer one.',
     endedFailed: 'All methods are complete, but the action failed.', endedToken: 'Its token has expired.', endedLost: 'The service cannot be reached.', endedDenied: 'It was denied. Nothing was done.',
-    sessionTitle: 'You are in', sessionLead: 'The outcome brought a session and its token. The token stays in the memory of this page.', sessionKey: 'Session key', tokenEnds: 'Token ends in', tokenOver: 'Token has ended',
+    sessionTitle: 'You are in', sessionLead: 'The outcome brought a session and its token. A reload of this page keeps both.', sessionKey: 'Session key', tokenEnds: 'Token ends in', tokenOver: 'Token has ended',
     claims: 'What the token says', claim: 'Claim', value: 'Value', logout: 'Log out',
     loggedOut: 'Logged out. Its token is refused from now on.', sessionGone: 'This session is over. Log in again.',
     console: 'Console', demoHint: 'In development mode, the logins of “castellan demo” are in this file:',
@@ -28,7 +28,8 @@ export const texts = {
     passkeyTitle: 'Passkeys', passkeyLead: 'A passkey of this browser approves, and logs in, on this site only.',
     passkeyAdd: 'Add a passkey', passkeyAdded: 'The passkey was added.',
     passkeyLogin: 'Log in with a passkey', passkeyApprove: 'Approve with a passkey', whatPasskey: 'To add a passkey',
-    
+    remember: 'Remember this browser for {days} days',
+    rememberHelp: 'Not on a shared computer. A change of your password forgets it.',
     enroll: 'Register this browser',
     approve: 'Approve', deny: 'Deny', approved: 'Approved.', denied: 'Denied.', numberLabel: 'Number that the other screen shows', matchNumber: 'Your device asks for this number:',
     accountTitle: 'The account in the console', accountLead: 'The console has the pages of the account. It asks for a login of its own.', accountSecurity: 'Password, authenticator app, devices and sessions', accountLimits: 'Balances and limits', accountCountries: 'Allowed countries', accountAddresses: 'Withdrawal addresses', accountNotifications: 'Notifications',
@@ -56,7 +57,7 @@ export const texts = {
     retryIn: '{time} sonra yeniden deneyin.', methodDoneText: 'Doğrulandı.', moreNeeded: 'Bir yöntem daha gerekiyor.', executing: 'Doğrulandı. İşlem yürütülüyor…',
     endedTitle: 'Doğrulama sona erdi', endedExpired: 'Tamamlanmadan süresi doldu.', endedClosed: 'Sonuçsuz kapandı: reddedildi, çok fazla yanlış kod girildi ya da yenisi başlatıldı.',
     endedFailed: 'Bütün yöntemler tamamlandı ama işlem başarısız oldu.', endedToken: 'Belirtecinin süresi doldu.', endedLost: 'Hizmete ulaşılamıyor.', endedDenied: 'Reddedildi. Hiçbir şey yapılmadı.',
-    sessionTitle: 'İçeridesiniz', sessionLead: 'Sonuç bir oturum ve belirtecini getirdi. Belirteç yalnızca bu sayfanın belleğinde durur.', sessionKey: 'Oturum anahtarı', tokenEnds: 'Belirtecin bitmesine', tokenOver: 'Belirtecin süresi doldu',
+    sessionTitle: 'İçeridesiniz', sessionLead: 'Sonuç bir oturum ve belirtecini getirdi. Bu sayfa yenilendiğinde ikisi de kalır.', sessionKey: 'Oturum anahtarı', tokenEnds: 'Belirtecin bitmesine', tokenOver: 'Belirtecin süresi doldu',
     claims: 'Belirteç ne diyor', claim: 'Alan', value: 'Değer', logout: 'Çıkış yap',
     loggedOut: 'Çıkış yapıldı. Belirteci artık kabul edilmez.', sessionGone: 'Bu oturum bitti. Yeniden giriş yapın.',
     console: 'Konsol', demoHint: 'Geliştirme kipinde “castellan demo” girişleri şu dosyadadır:',
@@ -67,7 +68,9 @@ export const texts = {
     passkeyAdd: 'Geçiş anahtarı ekle', passkeyAdded: 'Geçiş anahtarı eklendi.',
     passkeyLogin: 'Geçiş anahtarıyla giriş yap', passkeyApprove: 'Geçiş anahtarıyla onayla',
     whatPasskey: 'Geçiş anahtarı eklemek için',
-    
+    remember: 'Bu tarayıcıyı {days} gün hatırla',
+    rememberHelp: 'Ortak bir bilgisayarda kullanmayın. Parola değişikliği bunu sona erdirir.',
+
     enroll: 'Bu tarayıcıyı kaydet',
     approve: 'Onayla', deny: 'Reddet', approved: 'Onaylandı.', denied: 'Reddedildi.', numberLabel: 'Öbür ekranın gösterdiği sayı', matchNumber: 'Cihazınız bu sayıyı soracak:',
     accountTitle: 'Hesap, konsolda', accountLead: 'Hesabın sayfaları konsoldadır. Konsol ayrıca giriş ister.', accountSecurity: 'Parola, doğrulama uygulaması, cihazlar ve oturumlar', accountLimits: 'Bakiyeler ve limitler', accountCountries: 'İzin verilen ülkeler', accountAddresses: 'Çekim adresleri', accountNotifications: 'Bildirimler',
@@ -95,7 +98,7 @@ export const texts = {
     retryIn: 'حاول مجددًا خلال {time}.', methodDoneText: 'تم التحقق.', moreNeeded: 'يلزم طريقة أخرى.', executing: 'تم التحقق. العملية قيد التنفيذ…',
     endedTitle: 'انتهى التحقق', endedExpired: 'انتهت صلاحيته قبل أن يكتمل.', endedClosed: 'أُغلق دون نتيجة: رُفض، أو كثرت الرموز الخاطئة، أو حلّ محله تحقق أحدث.',
     endedFailed: 'اكتملت كل الطرق لكن العملية فشلت.', endedToken: 'انتهت صلاحية رمزه المميز.', endedLost: 'تعذر الوصول إلى الخدمة.', endedDenied: 'رُفض الطلب. لم يُنفّذ شيء.',
-    sessionTitle: 'تم الدخول', sessionLead: 'جاءت النتيجة بجلسة ورمزها المميز. يبقى الرمز في ذاكرة هذه الصفحة فقط.', sessionKey: 'مفتاح الجلسة', tokenEnds: 'ينتهي الرمز المميز خلال', tokenOver: 'انتهى الرمز المميز',
+    sessionTitle: 'تم الدخول', sessionLead: 'جاءت النتيجة بجلسة ورمزها المميز. وكلاهما يبقى بعد إعادة تحميل هذه الصفحة.', sessionKey: 'مفتاح الجلسة', tokenEnds: 'ينتهي الرمز المميز خلال', tokenOver: 'انتهى الرمز المميز',
     claims: 'ما يقوله الرمز المميز', claim: 'الحقل', value: 'القيمة', logout: 'تسجيل الخروج',
     loggedOut: 'تم تسجيل الخروج. يُرفض رمزها من الآن.', sessionGone: 'انتهت هذه الجلسة. سجّل الدخول من جديد.',
     console: 'لوحة التحكم', demoHint: 'في وضع التطوير، بيانات الدخول التي ينشئها «castellan demo» في هذا الملف:',
@@ -104,7 +107,9 @@ export const texts = {
     passkeyTitle: 'مفاتيح المرور', passkeyLead: 'مفتاح المرور في هذا المتصفح يوافق ويسجل الدخول في هذا الموقع فقط.',
     passkeyAdd: 'إضافة مفتاح مرور', passkeyAdded: 'أضيف مفتاح المرور.',
     passkeyLogin: 'تسجيل الدخول بمفتاح مرور', passkeyApprove: 'الموافقة بمفتاح مرور', whatPasskey: 'لإضافة مفتاح مرور',
-    
+    remember: 'تذكر هذا المتصفح لمدة {days} يوم',
+    rememberHelp: 'ليس على حاسوب مشترك. تغيير كلمة المرور يلغي التذكر.',
+
     enroll: 'سجّل هذا المتصفح',
     approve: 'موافقة', deny: 'رفض', approved: 'تمت الموافقة.', denied: 'تم الرفض.', numberLabel: 'الرقم الذي تعرضه الشاشة الأخرى', matchNumber: 'سيسألك جهازك عن هذا الرقم:',
     accountTitle: 'الحساب في لوحة التحكم', accountLead: 'صفحات الحساب في لوحة التحكم، وهي تطلب تسجيل دخول خاصًا بها.', accountSecurity: 'كلمة المرور وتطبيق المصادقة والأجهزة والجلسات', accountLimits: 'الأرصدة والحدود', accountCountries: 'الدول المسموح بها', accountAddresses: 'عناوين السحب', accountNotifications: 'الإشعارات',
