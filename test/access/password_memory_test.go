@@ -26,6 +26,7 @@ func TestConcurrentPasswordChangesUseBoundedMemory(t *testing.T) {
 			"PASSWORD_QUEUE=16",
 			"PASSWORD_QUEUE_WAIT=1m",
 			"LIMITS_ENABLED=false",
+			"HTTP_MAX_CONNECTIONS_PER_IP=0", // every caller may have a connection
 		)
 		n := s.Start()
 		demo := s.Seeded("user")
