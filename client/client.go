@@ -159,7 +159,8 @@ func (c *Client) send(ctx context.Context, method, path string, in, out any, opt
 		case refused && e.nonce != "" && !signed: // the device's clock is wrong
 			r.claims.Nonce, signed = e.nonce, true
 			continue
-		case refused && e.Status == http.StatusUnauthorized && e.keyNonce != "" && proofs < attempts: // the clock of this machine is wrong
+		case refused && e.Status == http.StatusUnauthorized && e.keyNonce != "" && proofs < attempts:
+			// the clock of this machine is wrong
 			r.nonce, proofs = e.keyNonce, proofs+1
 			continue
 		case err == nil, !r.again, n == attempts, ctx.Err() != nil, refused && !e.passing():

@@ -131,13 +131,13 @@ func TestRememberedBrowser(t *testing.T) {
 		}
 
 		b.remember(t, n)
-		letters := len(n.Letters(t, demo.Mail)) + len(n.Letters(t, demo.Phone))
+		letters := len(n.Letters(t, demo.Mail)) + len(n.Letters(t, demo.Number()))
 		for range 3 {
 			if !b.known(t, n) {
 				t.Fatal("not remembered")
 			}
 		}
-		if now := len(n.Letters(t, demo.Mail)) + len(n.Letters(t, demo.Phone)); now != letters {
+		if now := len(n.Letters(t, demo.Mail)) + len(n.Letters(t, demo.Number())); now != letters {
 			t.Errorf("completed logins sent %d messages", now-letters)
 		}
 		if amr := fmt.Sprint(harness.ClaimsOf(t, b.Token)["amr"]); amr != "[pwd swk mfa]" {

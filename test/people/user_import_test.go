@@ -244,7 +244,8 @@ func TestImportCommand(t *testing.T) {
 
 		got := s.Command("", "user", "export")
 		lines := strings.Split(strings.TrimSpace(got.Out), "\n")
-		if got.Code != 0 || len(lines) != 2 || // the accounts of development are left out strings.Contains(got.Out, "argon2id") ||
+		// The accounts of development are left out.
+		if got.Code != 0 || len(lines) != 2 || strings.Contains(got.Out, "argon2id") ||
 			!strings.Contains(got.Out, `{"externalId":"x","email":"x@example.test","name":"Ada","status":"active"}`) {
 			t.Errorf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}

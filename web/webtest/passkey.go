@@ -11,8 +11,8 @@ type Authenticator struct {
 	id  webauthn.AuthenticatorID
 }
 
-// Authenticator gives the tab an authenticator that stores passkeys. While its user is present, it answers at once, also
-// in the autofill of an input. At first the user is present and verified.
+// Authenticator gives the tab an authenticator that stores passkeys. While its user is present, it answers requests at
+// once, also those in the autofill of an input. At first the user is present and verified.
 func (tab *Tab) Authenticator() Authenticator {
 	tab.t.Helper()
 	if _, err := chromedp.Call(tab.ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
