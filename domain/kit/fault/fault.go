@@ -7,6 +7,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -119,7 +120,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e.Field != "" {
+	if e.Field != "" && !strings.HasPrefix(e.Message, e.Field+": ") {
 		return string(e.Code) + ": " + e.Field + ": " + e.Message
 	}
 	return string(e.Code) + ": " + e.Message

@@ -29,9 +29,9 @@ func TestCodeOf(t *testing.T) {
 // The text of an error names its code and its field.
 func TestText(t *testing.T) {
 	for want, err := range map[string]error{
-		"FORBIDDEN: not 2":               fault.New(fault.Forbidden, "not %d", 2),
-		"INVALID_FIELD: a: a: is over 2": fault.Invalid("a", "is over %d", 2),
-		"INVALID_FIELD: b: b: bad":       fault.All([]fault.Problem{{Field: "b", Message: "bad"}, {Field: "c"}}),
+		"FORBIDDEN: not 2":            fault.New(fault.Forbidden, "not %d", 2),
+		"INVALID_FIELD: a: is over 2": fault.Invalid("a", "is over %d", 2),
+		"INVALID_FIELD: b: bad":       fault.All([]fault.Problem{{Field: "b", Message: "bad"}, {Field: "c"}}),
 	} {
 		if err.Error() != want {
 			t.Errorf("%s, want %s", err, want)
