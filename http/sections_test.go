@@ -106,7 +106,8 @@ func (l *live) shown(x told) string {
 		fmt.Fprintf(&out, " -X %s", x.Method)
 	}
 	fmt.Fprintf(&out, " \"$URL%s\"", path)
-	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "device-signature", "dpop", "otp"} {
+	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "device-signature", "dpop", "otp",
+		"service-auth"} {
 		if x.headers[name] != "" {
 			variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 			if name == "x-auth" && x.admin {
@@ -358,7 +359,7 @@ X_AUTH=$(login 5320000002 "$USER_PASSWORD")
 
 ` + "`$P_AUTH`" + ` is the token of a challenge, ` + "`$OT_AUTH`" + ` that of a completed password reset,
 ` + "`$OTP`" + ` the present code of the caller's authenticator, and ` + "`$DEVICE_SIGNATURE`" + ` the proof of a
-[device](../devices.md).
+[device](../devices.md). ` + "`$SERVICE_AUTH`" + ` is the key of a service that starts challenges.
 
 ## Pages
 
