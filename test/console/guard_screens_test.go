@@ -77,6 +77,14 @@ func (c *guarding) guards(x string) {
 	c.Click(mark("write-" + routes))
 	c.Type(mark("field-path"), "/orders/*/pay")
 	c.picks("actionCode", "PAYOUT")
+	c.Click(mark("row-add"))
+	c.Type(mark("row-label-1"), "Order")
+	c.Type(mark("row-key-1"), "order")
+	c.Click(mark("row-from-1"))
+	list := webtest.Value[string](c.Tab,
+		`document.querySelector('[data-testid="row-from-1"]').getAttribute('aria-controls')`)
+	c.Click(fmt.Sprintf(`[id=%q] [role="option"][value="path"]`, list))
+	c.Type(mark("row-index-1"), "1")
 	c.shot("gateway-add")
 	c.Click(mark("send"))
 	c.See(`[data-state="TRIAL"]`)
@@ -92,7 +100,9 @@ func (c *guarding) guards(x string) {
 	c.visit("/gateways/explain?method=POST&path=" + strings.ReplaceAll(payPath, "?", "%3F"))
 	c.See(`[data-testid="decision"] [data-state="ALLOW"]`)
 	c.shows("would decide")
-	c.shows("12")
+	for _, value := range []string{"Total", "12", "Order", "7"} {
+		c.shows(value)
+	}
 	c.shot("gateway-explain")
 	c.visit("/gateways")
 	c.Click(mark("row") + " td")

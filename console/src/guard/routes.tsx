@@ -12,6 +12,7 @@ import { Whole } from '../kit/record';
 import { Coded, Nothing, Status, Time } from '../kit/show';
 import { Word } from '../kit/word';
 import { Write, type Input } from '../kit/write';
+import { ShownValues } from './shownvalues';
 
 const path = '/admin/guard/routes';
 const explain = '/admin/guard/explain';
@@ -142,7 +143,7 @@ function useFields(): Input<Draft>[] {
       when: guarded,
       kind: actions.data?.map((a) => a.actionCode) ?? 'text',
     },
-    { name: 'rows', title: 'gateway.rows', help: 'gateway.rowsHelp', kind: 'json', when: guarded },
+    { name: 'rows', title: 'gateway.rows', help: 'gateway.rowsHelp', kind: { of: ShownValues }, when: guarded },
     { name: 'status', title: 'gateway.status', help: 'gateway.statusHelp', required: true, kind: statuses },
   ];
 }

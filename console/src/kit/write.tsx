@@ -16,7 +16,7 @@ import {
   TextInput,
   type ButtonProps,
 } from '@mantine/core';
-import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type ComponentType, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import { useAct } from '../app/act';
@@ -34,6 +34,15 @@ export type { Option } from './show';
 type Method = 'post' | 'patch' | 'delete';
 type Values = Record<string, unknown>;
 
+/** What the component of a field receives that none of the kinds fits. */
+export interface Custom {
+  label: string;
+  description?: string;
+  error?: string;
+  value: unknown;
+  onChange: (value: unknown) => void;
+}
+
 export interface Input<B> {
   /** Name of the field in the request, checked by tsc. */
   name: keyof B & string;
@@ -42,7 +51,7 @@ export interface Input<B> {
   /**
    * text is the default. money is an amount, and a test requires this kind for every amount of the interface. number
    * is any other JSON number. list is a list of texts. secret is never shown. file is Base64 of a file (data: a data
-   * URL). A list of options is a choice; many: several of them.
+   * URL). A list of options is a choice; many: several of them; of: a component of its own.
    */
   kind?:
     | 'text'
@@ -57,7 +66,8 @@ export interface Input<B> {
     | 'data'
     | 'json'
     | readonly (string | Option)[]
-    | { many: readonly (string | Option)[] };
+    | { many: readonly (string | Option)[] }
+    | { of: ComponentType<Custom> };
   required?: boolean;
   /** Key of the help text below the field. */
   help?: string;
@@ -279,6 +289,10 @@ export function Field({
         onChange={onChange}
       />
     );
+  }
+  if (typeof kind === 'object' && 'of' in kind) {
+    const { label, description } = common;
+    return <kind.of {...{ label, description, error, value, onChange }} />;
   }
   switch (kind) {
     case 'area':

@@ -1,0 +1,101 @@
+/** The values that the user sees before approving a request: each is a part of the request with a label. */
+import { ActionIcon, Button, Fieldset, Group, Input, Select, Stack, Text, TextInput } from '@mantine/core';
+import { IconTrash } from '@tabler/icons-react';
+import { useTranslation } from 'react-i18next';
+import type { Schemas } from '../app/api';
+import type { Custom } from '../kit/write';
+
+type Row = Schemas['GuardRowInput'];
+
+const sources = ['path', 'query', 'header'] as const;
+const empty = { key: '', label: '', from: 'query', name: '' } as unknown as Row;
+
+export function ShownValues({ label, description, error, value, onChange }: Custom) {
+  const { t } = useTranslation();
+  const rows = (value as Row[] | undefined) ?? [];
+  const change = (n: number, by: Partial<Row>) => onChange(rows.map((row, i) => (i === n ? { ...row, ...by } : row)));
+  /** A segment of the path has a number, the others have a name. */
+  const from = ({ key, label: text }: Row, source: string | null) =>
+    source === 'path' ? { key, label: text, from: source, index: 0 } : { key, label: text, from: source, name: '' };
+  return (
+    <Fieldset legend={label} data-testid="field-rows">
+      <Stack gap="sm">
+        <Input.Description>{description}</Input.Description>
+        {rows.map((row, n) => (
+          <Group key={n} gap="xs" align="end" role="group" aria-label={`${t('gateway.value')} ${n + 1}`}>
+            <TextInput
+              label={t('gateway.valueLabel')}
+              required
+              flex="1 1 7rem"
+              data-testid={`row-label-${n}`}
+              value={row.label}
+              onChange={(event) => change(n, { label: event.currentTarget.value })}
+            />
+            <TextInput
+              label={t('gateway.valueKey')}
+              required
+              dir="ltr"
+              flex="1 1 6rem"
+              data-testid={`row-key-${n}`}
+              value={row.key}
+              onChange={(event) => change(n, { key: event.currentTarget.value })}
+            />
+            <Select
+              label={t('gateway.valueFrom')}
+              allowDeselect={false}
+              flex="0 1 7rem"
+              data-testid={`row-from-${n}`}
+              data={sources.map((source) => ({ value: source, label: t(`gateway.from.${source}`) }))}
+              value={row.from}
+              onChange={(source) => onChange(rows.map((r, i) => (i === n ? from(r, source) : r)))}
+            />
+            {row.from === 'path' ? (
+              <TextInput
+                label={t('gateway.valueIndex')}
+                required
+                inputMode="numeric"
+                pattern="[0-9]{1,3}"
+                flex="1 1 5rem"
+                data-testid={`row-index-${n}`}
+                value={String(row.index)}
+                onChange={(event) => change(n, { index: Number(event.currentTarget.value.replace(/\D/g, '')) })}
+              />
+            ) : (
+              <TextInput
+                label={t('gateway.valueName')}
+                required
+                dir="ltr"
+                flex="1 1 5rem"
+                data-testid={`row-name-${n}`}
+                value={row.name}
+                onChange={(event) => change(n, { name: event.currentTarget.value })}
+              />
+            )}
+            <ActionIcon
+              variant="default"
+              size="input-sm"
+              aria-label={`${t('gateway.valueRemove')} ${n + 1}`}
+              onClick={() => onChange(rows.filter((_, i) => i !== n))}
+            >
+              <IconTrash size={16} />
+            </ActionIcon>
+          </Group>
+        ))}
+        {error && (
+          <Text size="sm" c="red" role="alert">
+            {error}
+          </Text>
+        )}
+        <Button
+          variant="default"
+          size="xs"
+          style={{ alignSelf: 'start' }}
+          data-testid="row-add"
+          onClick={() => onChange([...rows, empty])}
+        >
+          {t('gateway.valueAdd')}
+        </Button>
+      </Stack>
+    </Fieldset>
+  );
+}
