@@ -3,6 +3,7 @@ local url = "http://" .. os.getenv("CASTELLAN") .. "/guard/check"
 
 core.register_action("castellan", { "http-req" }, function(txn)
   local asked, passed = txn.http:req_get_headers(), {}
+  if not asked["host"] then txn:done(txn:reply { status = 421 }) end
   for name, values in pairs(asked) do
     passed[name] = {}
     for i = 0, #values do passed[name][#passed[name] + 1] = values[i] end
@@ -13,11 +14,13 @@ core.register_action("castellan", { "http-req" }, function(txn)
   end
   passed["x-original-method"] = { txn.sf:method() }
   passed["x-original-uri"] = { txn.sf:pathq() }
-  passed["x-original-host"] = asked["host"] and { asked["host"][0] } or { "" }
+  passed["x-original-host"] = { asked["host"][0] }
   passed["x-forwarded-for"] = { txn.sf:src() }
-  txn.http:req_del_header("castellan-user")
-  txn.http:req_del_header("castellan-assertion")
-  txn.http:req_del_header("castellan-grant")
+  -- With _ they are the same variables to an upstream that speaks CGI or WSGI.
+  for _, name in ipairs({ "castellan-user", "castellan_user", "castellan-assertion", "castellan_assertion",
+    "castellan-grant" }) do
+    txn.http:req_del_header(name)
+  end
   local answer = core.httpclient():get { url = url, headers = passed, timeout = 10000 }
   local status = answer and answer.status or 503
   local got = answer and answer.headers or {}

@@ -98,11 +98,13 @@ func TestGatewayCheck(t *testing.T) {
 
 		// Requests without a route, and those that need a session only.
 		none := blackbox.Headers{"x-auth": ""}
-		for _, uri := range []string{"/orders/7", "/orders/7/pay/x", "/", "/orders", "/orders/7/Pay"} {
+		for _, uri := range []string{"/orders/7", "/orders/7/pay/x", "/", "/orders", "/orders/7/Paid"} {
 			if a := g.ask(t, "POST", uri, none); a.Status != 204 || a.Header.Get("castellan-user") != "" {
 				t.Errorf("%s: %s", uri, a)
 			}
 		}
+		g.ask(t, "POST", "/orders/7/Pay", none).Is(t, 403, "FORBIDDEN") // many servers ignore the case
+		g.ask(t, "post", pay, none).Is(t, 403, "FORBIDDEN")
 		g.ask(t, "GET", pay, none).Is(t, 204, "")
 		g.ask(t, "POST", pay, blackbox.Headers{"X-Original-Host": "other.example"}).Is(t, 204, "")
 		if a := g.ask(t, "GET", "/me"); a.Status != 204 || a.Header.Get("castellan-user") != g.owner.ID {

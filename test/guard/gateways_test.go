@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/access/gateway"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -29,7 +31,8 @@ func upstream(t *testing.T) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		json.NewEncoder(w).Encode(map[string]string{"method": r.Method, "uri": r.RequestURI,
 			"user": strings.Join(r.Header["Castellan-User"], ","), "grant": r.Header.Get("castellan-grant"),
-			"assertion": strings.Join(r.Header["Castellan-Assertion"], ",")})
+			"assertion": strings.Join(r.Header["Castellan-Assertion"], ","),
+			"cgi":       r.Header.Get("castellan_user") + r.Header.Get("castellan_assertion")})
 	}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
@@ -187,8 +190,36 @@ func TestGateways(t *testing.T) {
 	})
 }
 
+// refusesOtherReadings sends what the gateway, the guard and an upstream may read in different ways.
+func (f front) refusesOtherReadings(t *testing.T) {
+	t.Helper()
+	for _, head := range []string{
+		"POST http://shop.example/orders/7/pay HTTP/1.1\r\nHost: other.example\r\n",
+		"POST http://shop.example/orders/7/pay HTTP/1.1\r\nHost:\r\n",
+		"POST http://shop.example/orders/7/pay HTTP/1.0\r\n",
+		"POST /orders/7/pay HTTP/1.1\r\nHost: shop.example:80:80\r\n",
+		"post /orders/7/pay HTTP/1.1\r\nHost: shop.example\r\n",
+		"POST /ORDERS/7/pay HTTP/1.1\r\nHost: shop.example\r\n",
+	} {
+		c, err := net.Dial("tcp", f.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, head+"Content-Length: 0\r\nConnection: close\r\n\r\n")
+		if got, err := io.ReadAll(c); err != nil || bytes.Contains(got, []byte(`"uri"`)) {
+			t.Errorf("%q is answered %s, %v", head, got, err)
+		}
+		c.Close()
+	}
+	a, got := f.send(t, "GET", "/free", blackbox.Headers{"castellan_user": "root", "castellan_assertion": "x"})
+	if a.Status != 200 || got["cgi"] != "" {
+		t.Errorf("headers with underscores: %s", a)
+	}
+}
+
 func (f front) guards(t *testing.T) {
 	const pay = "/orders/7/pay?amount=12"
+	f.refusesOtherReadings(t)
 	forged := blackbox.Headers{"castellan-user": "root", "castellan-assertion": "x", "X-Original-URI": "/free",
 		"X-Original-Method": "GET"}
 	a, got := f.send(t, "GET", "/free?a=b", blackbox.Headers{"castellan-user": "root", "castellan-assertion": "x"})
@@ -226,7 +257,15 @@ func (f front) guards(t *testing.T) {
 		t.Fatalf("a guarded request: %s %v", first, first.Header)
 	}
 	first.Status = 200
+	var said struct{ Rows []gateway.Value }
+	first.Read(t, &said)
+	if len(said.Rows) != 1 || said.Rows[0].Label != "Order" || said.Rows[0].Value != "7" {
+		t.Errorf("the refusal shows the rows %v", said.Rows)
+	}
 	flow := blackbox.FlowOf(t, first)
+	if text := fmt.Sprint(f.g.Letters(t, f.g.owner.Number())); !strings.Contains(text, "(Order 7)") {
+		t.Errorf("the messages with codes do not name the order: %s", text)
+	}
 	done := f.g.Complete(t, flow, flow.Method(t, "SMS"), f.g.Code(t, f.g.owner, "SMS")).Is(t, 200, "")
 	grant := done.Header.Get("castellan-grant")
 	if a, _ = f.send(t, "POST", "/orders/8/pay?amount=12", mine(grant)); a.Status != 403 || a.Code() != "GRANT_MISMATCH" {

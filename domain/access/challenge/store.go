@@ -197,6 +197,8 @@ type StartRequest struct {
 	// Title and Details replace the title of the action and its details in the intent. Title "" keeps the title.
 	Title   string
 	Details []Detail
+	// Brief is that of a challenge whose action has none of its own.
+	Brief string
 	// With are further writes that commit together with the new challenge.
 	With []commit.Write
 	// Bind, if set, returns further such writes that name the new challenge.

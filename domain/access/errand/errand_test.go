@@ -261,7 +261,7 @@ func TestActionDescribesTheCommand(t *testing.T) {
 	storetest.Must(t, err)
 	a := g.Action()
 	if d := a.Describe(command); len(d) != 1 || d[0] != (challenge.Detail{Key: "amount", Label: "Amount",
-		Value: "1 EUR"}) || a.Brief(command) != "Pay out" {
+		Value: "1 EUR"}) || a.Brief(command) != "(Pay out)" {
 		t.Errorf("%+v, %q", d, a.Brief(command))
 	}
 	long, err := json.Marshal(map[string]string{"title": strings.Repeat("x", 81)})

@@ -44,7 +44,7 @@ func brief(sealed []byte) string {
 	if json.Unmarshal(sealed, &c) != nil || len(c.Title) > maxBrief {
 		return ""
 	}
-	return c.Title
+	return "(" + c.Title + ")"
 }
 
 // complete settles the errand of a completed challenge.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"castellan/domain/access/challenge"
@@ -41,12 +42,28 @@ func (g *Guard) challenge(ctx context.Context, action string, user User, from ch
 			return started, err
 		}
 		started, err = g.Engine.Start(ctx, challenge.StartRequest{Action: action, Account: account, Starter: from,
-			Proven: true, Command: command, Service: challenge.Gateway, Details: details})
+			Proven: true, Command: command, Service: challenge.Gateway, Details: details, Brief: brief(rows)})
 		if !errors.Is(err, commit.ErrFenced) { // the account did not change while it was decided
 			return started, err
 		}
 	}
 	return started, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}
+
+// maxBrief is the longest text of all rows, in bytes, that an SMS or a mail repeats. A longer one is left out, not cut.
+const maxBrief = 80
+
+// brief returns the rows in the form of the messages with codes, such as "(Order 7, Amount 5)".
+func brief(rows []Value) string {
+	texts := make([]string, len(rows))
+	for i, v := range rows {
+		texts[i] = strings.TrimSpace(v.Label + " " + v.Value)
+	}
+	text := strings.Join(texts, ", ")
+	if text == "" || len(text) > maxBrief {
+		return ""
+	}
+	return "(" + text + ")"
 }
 
 // open returns the id of the open challenge of a request with the same command, or "". So a client that retries does

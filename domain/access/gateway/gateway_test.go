@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func TestMatch(t *testing.T) {
 	})
 	for request, want := range map[string][2]int64{"POST x /a/z": {1, 0}, "GET x /a/z": {2, 0}, "HEAD x /a/z": {2, 0},
 		"GET x /a/b": {3, 0}, "GET h /a/b": {4, 0}, "POST x /a/c": {1, 5}, "POST x /d": {0, 0}, "GET x /a": {0, 0},
-		"GET x /a/b/c": {0, 0}, "GET x /%C3%A9%20x/": {7, 0}, "GET x /": {8, 0}, "GET x /A/b": {0, 0}} {
+		"GET x /a/b/c": {0, 0}, "GET x /%C3%A9%20x/": {7, 0}, "GET x /": {8, 0}, "GET x /A": {0, 0}} {
 		f := strings.Fields(request)
 		m := table.Match(gateway.Request{Method: f[0], Host: f[1], Path: f[2]})
 		var got [2]int64
@@ -46,6 +47,21 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%q is not refused", path)
 		}
 	}
+	// Many servers ignore the case of a path or of a method, so a request that differs from a route by nothing else is
+	// refused. One with a route of its own is not.
+	own := gateway.NewTable([]gateway.Route{route(1, "", "POST", "/pay/*", gateway.Active),
+		route(2, "", "*", "/*/*", gateway.Active), route(3, "", "GET", "/Pay/x", gateway.Active),
+		route(4, "", "GET", "/pay/x", gateway.Active), route(5, "h", "PUT", "/put", gateway.Active),
+		route(6, "", "PUT", "/tried", gateway.Trial)})
+	for request, refused := range map[string]bool{"POST x /PAY/1": true, "post x /pay/1": true, "Post x /Pay/1": true,
+		"POST x /pay/1": false, "POST x /PAID/1": false, "GET x /Pay/x": false, "GET x /pay/x": false, "GET x /pAy/x": true,
+		"put h /put": true, "put x /put": false, "PUT h /PUT/": true, "PUT x /TRIED": false,
+		"PUT h:80 /put": true, "PUT [h] /put": true, "PUT [::1] /put": false, "PUT h,x /put": true, "PUT a_b /put": false} {
+		f := strings.Fields(request)
+		if m := own.Match(gateway.Request{Method: f[0], Host: f[1], Path: f[2]}); m.Ambiguous != refused {
+			t.Errorf("%s: %+v", request, m)
+		}
+	}
 	if gateway.NewTable([]gateway.Route{route(1, "h", "*", "/", gateway.Active), route(2, "", "*", "/", gateway.Trial)}).
 		Match(gateway.Request{Method: "GET", Host: "x", Path: "//"}).Ambiguous {
 		t.Error("an ambiguous path is refused on a host without active routes")
@@ -58,6 +74,23 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+// The approver sees every value of a parameter. A second parameter that a server may take for it is refused.
+func TestValuesOfTheQuery(t *testing.T) {
+	rows := []gateway.Row{{Key: "a", Label: "Amount", From: gateway.FromQuery, Name: "amount"}}
+	for query, want := range map[string]string{"amount=5": "5", "amount=5&amount=6": "5, 6", "": "—", "x=1&total=2": "—",
+		"%61mount=5": "5", "amounts=7&amount=5": "5", "AMOUNT=500&amount=5": "", "amount[]=500": "", "amount%5B0%5D=1": "",
+		"+amount=500": "", "amount%00x=5": "", "amount;b=1": "", "amount=%zz": ""} {
+		got, err := gateway.Match{}.Values(gateway.Request{Query: query}, rows)
+		if (err == nil) != (want != "") || err == nil && got[0].Value != want {
+			t.Errorf("%q: %v, %v", query, got, err)
+		}
+	}
+	dotted := []gateway.Row{{Key: "a", From: gateway.FromQuery, Name: "pay_out"}}
+	if _, err := (gateway.Match{}).Values(gateway.Request{Query: "pay.out=5"}, dotted); err == nil {
+		t.Error("a dot in place of _ is accepted")
+	}
+}
+
 // A request without a route asks neither for its user nor for the database: the guard here has neither.
 func TestUnguardedRequestCostsNothing(t *testing.T) {
 	table := gateway.NewTable([]gateway.Route{route(1, "", "GET", "/me", gateway.Active)})
@@ -67,7 +100,7 @@ func TestUnguardedRequestCostsNothing(t *testing.T) {
 		return u, s, by, fault.New(fault.Unauthenticated, "no session")
 	}
 	d, err := g.Check(t.Context(), gateway.Request{Method: "GET", Path: "/free"}, "any grant", caller)
-	if err != nil || d != (gateway.Decision{}) || g.Stats.Unguarded.Load() != 1 {
+	if err != nil || !reflect.DeepEqual(d, gateway.Decision{}) || g.Stats.Unguarded.Load() != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	_, err = g.Check(t.Context(), gateway.Request{Method: "GET", Path: "/me"}, "", caller)

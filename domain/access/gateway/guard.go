@@ -44,7 +44,7 @@ type bound struct {
 	Host    string `json:"hst"`
 	Method  string `json:"htm"`
 	Path    string `json:"pth"`
-	Query   string `json:"qry"`           // its pairs are sorted
+	Query   string `json:"qry"`           // its pairs are sorted by key
 	Digest  string `json:"dig,omitempty"` // Content-Digest as first sent
 	Rows    string `json:"row"`           // base64url of the SHA-256 of the shown rows
 }
@@ -111,7 +111,8 @@ type Decision struct {
 	User      User   // zero for a request without a route
 	Assertion string // for the upstream of a guarded request
 	Challenge *challenge.Started
-	Action    string // of the challenge
+	Action    string  // of the challenge
+	Rows      []Value // that the challenge shows
 }
 
 // Engine starts challenges. Again returns an open one with another token; CHALLENGE_NOT_FOUND.
@@ -184,7 +185,7 @@ func (g *Guard) Check(ctx context.Context, q Request, grant string, caller Calle
 	switch {
 	case m.Ambiguous:
 		g.Stats.Refused.Add(1)
-		return d, fault.New(fault.Forbidden, "the path has several spellings")
+		return d, fault.New(fault.Forbidden, "servers may read the request in several ways: see docs/guard.md")
 	case m.Route == nil:
 		g.Stats.Unguarded.Add(1)
 		return d, nil
@@ -228,7 +229,7 @@ func (g *Guard) guarded(ctx context.Context, r Route, m Match, q Request, grant 
 		return Decision{}, fmt.Errorf("guard: command: %w", err)
 	}
 	started, err := g.challenge(ctx, r.ActionCode, user, from, command, rows)
-	return Decision{Challenge: &started, Action: r.ActionCode}, err
+	return Decision{Challenge: &started, Action: r.ActionCode, Rows: rows}, err
 }
 
 // Action is the action behind the challenges of gateways, whatever their code: it makes the grant.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -91,6 +92,22 @@ func NewTable(routes []Route) *Table {
 	return t
 }
 
+// near reports whether a request differs from those of the rule only in the case of its method or of its path. Many
+// servers ignore it.
+func (r rule) near(q Request, segments []string) bool {
+	if r.Method != "*" && !strings.EqualFold(r.Method, q.Method) &&
+		!(r.Method == "GET" && strings.EqualFold(q.Method, "HEAD")) || r.Host != "" && r.Host != q.Host ||
+		len(r.segments) != len(segments) {
+		return false
+	}
+	for i, s := range r.segments {
+		if s != "*" && !strings.EqualFold(s, segments[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // literals orders the path with the first literal segment, where the other has *, first.
 func literals(a, b []string) int {
 	for i := range min(len(a), len(b)) {
@@ -124,7 +141,8 @@ type Match struct {
 	Route *Route
 	// Tried is the route on trial that would decide; nil for none.
 	Tried *Route
-	// Ambiguous is a path that servers read in different ways, on a host with active routes. It is refused.
+	// Ambiguous is a request that servers read in different ways, on a host with active routes: by its host or its path,
+	// or because only its case differs from a route. It is refused.
 	Ambiguous bool
 	segments  []string
 }
@@ -136,21 +154,48 @@ func (t *Table) Match(q Request) (m Match) {
 	}
 	segments, plain := split(q.Path)
 	m.segments = segments
+	known := oneHost(q.Host)
+	var near *rule
 	for i := range t.rules {
 		r := &t.rules[i]
-		switch {
-		case !plain && r.Status == Active && (r.Host == "" || r.Host == q.Host):
+		switch active := r.Status == Active; {
+		case active && (!plain || !known) && (r.Host == "" || r.Host == q.Host || !known):
 			m.Ambiguous = true
 			return m
-		case !plain || !r.matches(q, segments):
-		case r.Status == Trial && m.Tried == nil:
-			m.Tried = &r.Route
-		case r.Status == Active:
+		case !plain:
+		case r.matches(q, segments):
+			if !active {
+				if m.Tried == nil {
+					m.Tried = &r.Route
+				}
+				continue
+			}
+			if near != nil && !strings.EqualFold(near.Path, r.Path) { // a more specific route
+				m.Ambiguous = true
+				return m
+			}
 			m.Route = &r.Route
 			return m
+		case active && near == nil && r.near(q, segments):
+			near = r
 		}
 	}
+	m.Ambiguous = near != nil
 	return m
+}
+
+// oneHost reports whether a host is a name, an address or empty. Servers read anything else in different ways.
+func oneHost(host string) bool {
+	if inner, v6 := strings.CutPrefix(host, "["); v6 {
+		a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		return err == nil && a.Is6()
+	}
+	for _, c := range []byte(host) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
 }
 
 // Value is a row of a request with its value.
@@ -209,17 +254,33 @@ func queryValues(query, name string) (all []string, err error) {
 		if err1 != nil || err2 != nil || strings.Contains(pair, ";") {
 			return nil, fault.New(fault.Forbidden, "the query is ambiguous")
 		}
-		if k == name {
+		switch {
+		case k == name:
 			all = append(all, v)
+		case loose(k) == loose(name):
+			return nil, fault.New(fault.Forbidden, "the query is ambiguous")
 		}
 	}
 	return all, nil
 }
 
-// sorted returns the pairs of a query in one order.
+// loose returns a key as the most generous servers read it: without its case, spaces, index and what follows a NUL, and
+// with _ in place of a dot.
+func loose(key string) string {
+	if i := strings.IndexAny(key, "[\x00"); i >= 0 {
+		key = key[:i]
+	}
+	return strings.NewReplacer(".", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(key)))
+}
+
+// sorted returns the pairs of a query in the order of their keys. Those of one key keep their order, which counts.
 func sorted(query string) string {
 	pairs := strings.Split(query, "&")
-	slices.Sort(pairs)
+	slices.SortStableFunc(pairs, func(a, b string) int {
+		a, _, _ = strings.Cut(a, "=")
+		b, _, _ = strings.Cut(b, "=")
+		return strings.Compare(a, b)
+	})
 	return strings.Join(pairs, "&")
 }
 

@@ -162,7 +162,11 @@ func answer(c *fiber.Ctx, r *edge.Request, d gateway.Decision, err error) error 
 	_, body := rest.Problem(fault.New(fault.ChallengeRequired, "complete the challenge, and repeat the request with %s",
 		gateway.Header), r.Caller.Language, r.Caller.RequestID)
 	const last = `,"requestId"`
-	body = bytes.Replace(body, []byte(last), fmt.Appendf(nil, `,"challenge":%s%s`, text, last), 1)
+	rows, err := json.Marshal(d.Rows)
+	if err != nil {
+		return fmt.Errorf("guard: rows: %w", err)
+	}
+	body = bytes.Replace(body, []byte(last), fmt.Appendf(nil, `,"challenge":%s,"rows":%s%s`, text, rows, last), 1)
 	problem(r, http.StatusUnauthorized, fault.ChallengeRequired, body)
 	return nil
 }

@@ -58,7 +58,7 @@ func (s *Starter) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	}
 	c := s.build(now, r, action.Flow, offer, plan)
 	keys.mark(&c, plan)
-	if action.Brief != nil {
+	if c.Brief = r.Brief; action.Brief != nil {
 		c.Brief = action.Brief(r.Command)
 	}
 	if action.KeepsFilter {
