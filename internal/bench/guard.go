@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -64,8 +65,12 @@ func (b *bench) guardedOn(p *place, floor *server) error {
 			{"whole", func() (window, error) { return b.pays(s) }},
 		} {
 			b.await()
-			w, err := kind.load()
+			stop, err := b.profiled(s, fmt.Sprintf("guard-%s-%s-%d.prof", p.name, kind.name, round+1))
 			if err != nil {
+				return err
+			}
+			w, err := kind.load()
+			if err := errors.Join(err, stop()); err != nil {
 				return fmt.Errorf("%s: %w", kind.name, err)
 			}
 			of.add(kind.name+" rate", w.rate())
