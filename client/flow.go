@@ -45,6 +45,8 @@ type Flow struct {
 	// Completed reports whether the start has completed the challenge, because the client is remembered by its Key. Wait
 	// then returns the outcome.
 	Completed bool
+	// Rows are the values that the user approves, of a request behind a gateway (Client.Guarded).
+	Rows []GuardRow
 
 	client *Client
 }
@@ -57,6 +59,7 @@ type started struct {
 		Status  string   `json:"status"`
 		Days    int      `json:"rememberDays"`
 	} `json:"challenge"`
+	Rows []GuardRow `json:"rows"`
 }
 
 // Outcome is the result of a challenge.
@@ -116,7 +119,7 @@ func (c *Client) start(ctx context.Context, method, path string, in any, options
 
 func (c *Client) flow(s started, headers http.Header) (*Flow, error) {
 	f := &Flow{ID: s.Challenge.ID, PAuth: headers.Get("p-auth"), Methods: s.Challenge.Methods, client: c,
-		RememberDays: s.Challenge.Days, Completed: s.Challenge.Status == "COMPLETED",
+		RememberDays: s.Challenge.Days, Completed: s.Challenge.Status == "COMPLETED", Rows: s.Rows,
 		Expires: time.Now().Add(time.Duration(s.Challenge.Expire) * time.Second)}
 	if f.PAuth == "" {
 		return nil, errors.New("the operation has run: it has no challenge")

@@ -46,6 +46,9 @@ func TestGoClientBehindGateway(t *testing.T) {
 				t.Fatal(err)
 			}
 			a, err := c.Guarded(r, func(ctx context.Context, f *client.Flow) (client.Outcome, error) {
+				if len(f.Rows) == 0 || f.Rows[0].Value == "" {
+					t.Errorf("the client gets the rows %v", f.Rows)
+				}
 				m, _ := f.Method("SMS")
 				return f.Complete(ctx, m, value+g.Code(t, g.owner, "SMS"))
 			})

@@ -261,6 +261,8 @@ export class Flow extends EventTarget {
     this.done.catch(() => {}); // a client that listens to 'closed' instead must not get an unhandled rejection
     /** @type {Record<string, any>|undefined} the challenge as the service sent it */
     this.challenge = data.challenge;
+    /** @type {{key: string, label: string, value: string}[]} what the user approves, of a request behind a gateway */
+    this.rows = (data.challenge && data.rows) || [];
     this.pAuth = headers.get('p-auth') ?? '';
     /** @type {Method[]} */
     this.methods = [];

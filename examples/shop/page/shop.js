@@ -22,10 +22,17 @@ function say(text) {
   $('notice').textContent = text;
 }
 
-/** Shows a challenge: the number to repeat in the authenticator, and a field for each code. */
+function part(name, text) {
+  const element = document.createElement(name);
+  element.textContent = text;
+  return element;
+}
+
+/** Shows a challenge: what it approves, the number to repeat in the authenticator, and a field for each code. */
 function ask(opened) {
   flow = opened;
   say('');
+  $('rows').replaceChildren(...flow.rows.flatMap(({ label, value }) => [part('dt', label), part('dd', value)]));
   $('methods').replaceChildren(...flow.methods.map(methodRow));
   show('challenge');
   const tick = () => {
