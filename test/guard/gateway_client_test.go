@@ -18,7 +18,8 @@ func TestGoClientBehindGateway(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		s.Set("SESSIONS_BIND=requests")
 		g := newGate(t, s)
-		g.route(t, `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT"}`)
+		g.route(t, `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT",`+
+			`"rows":[{"key":"to","label":"To","from":"path","index":0}]}`)
 		var digest string
 		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
