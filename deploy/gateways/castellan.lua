@@ -3,7 +3,7 @@ local url = "http://" .. os.getenv("CASTELLAN") .. "/guard/check"
 
 core.register_action("castellan", { "http-req" }, function(txn)
   local asked, passed = txn.http:req_get_headers(), {}
-  if not asked["host"] then txn:done(txn:reply { status = 421 }) end
+  if not asked["host"] or asked["host"][0] == "" then txn:done(txn:reply { status = 421 }) end
   for name, values in pairs(asked) do
     passed[name] = {}
     for i = 0, #values do passed[name][#passed[name] + 1] = values[i] end

@@ -198,6 +198,8 @@ func (f front) refusesOtherReadings(t *testing.T) {
 		"POST http://shop.example/orders/7/pay HTTP/1.1\r\nHost:\r\n",
 		"POST http://shop.example/orders/7/pay HTTP/1.0\r\n",
 		"POST /orders/7/pay HTTP/1.1\r\nHost: shop.example:80:80\r\n",
+		"POST /orders/7/pay HTTP/1.1\r\nHost:\r\n",
+		"POST /orders/7/pay HTTP/1.1\r\nHost: .\r\n",
 		"post /orders/7/pay HTTP/1.1\r\nHost: shop.example\r\n",
 		"POST /ORDERS/7/pay HTTP/1.1\r\nHost: shop.example\r\n",
 	} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/kit/commit"
@@ -60,10 +61,15 @@ func brief(rows []Value) string {
 		texts[i] = strings.TrimSpace(v.Label + " " + v.Value)
 	}
 	text := strings.Join(texts, ", ")
-	if text == "" || len(text) > maxBrief {
+	if text == "" || len(text) > maxBrief || strings.ContainsFunc(text, unfit) {
 		return ""
 	}
 	return "(" + text + ")"
+}
+
+// unfit reports whether a character could change the meaning of a message.
+func unfit(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(" .,:+-—", r)
 }
 
 // open returns the id of the open challenge of a request with the same command, or "". So a client that retries does

@@ -49,11 +49,19 @@ func TestMatch(t *testing.T) {
 	}
 	// Many servers ignore the case of a path or of a method, so a request that differs from a route by nothing else is
 	// refused. One with a route of its own is not.
-	own := gateway.NewTable([]gateway.Route{route(1, "", "POST", "/pay/*", gateway.Active),
-		route(2, "", "*", "/*/*", gateway.Active), route(3, "", "GET", "/Pay/x", gateway.Active),
-		route(4, "", "GET", "/pay/x", gateway.Active), route(5, "h", "PUT", "/put", gateway.Active),
-		route(6, "", "PUT", "/tried", gateway.Trial)})
-	for request, refused := range map[string]bool{"POST x /PAY/1": true, "post x /pay/1": true, "Post x /Pay/1": true,
+	guarded := func(r gateway.Route) gateway.Route {
+		r.Mode, r.ActionCode = gateway.Guarded, "PAY"
+		return r
+	}
+	own := gateway.NewTable([]gateway.Route{route(10, "", "*", "/pay/*", gateway.Active),
+		guarded(route(1, "", "POST", "/pay/*", gateway.Active)), route(2, "", "*", "/*/*", gateway.Active),
+		guarded(route(3, "", "GET", "/Pay/x", gateway.Active)), guarded(route(4, "", "GET", "/pay/x", gateway.Active)),
+		route(5, "h", "PUT", "/put", gateway.Active), route(6, "", "PUT", "/tried", gateway.Trial),
+		route(7, "", "*", "/users/*", gateway.Active), route(8, "", "*", "/users/me", gateway.Active),
+		guarded(route(9, "h", "POST", "/Pay/*", gateway.Active))})
+	for request, refused := range map[string]bool{"POST x /users/Me": false, "POST h /pay/1": true, "POST h /Pay/1": false,
+		"GET h /PAY/2": false, "GET x /USERS": false, "PUT h. /put": true, "PUT .h /put": true, "PUT h..x /put": true,
+		"POST x /PAY/1": true, "post x /pay/1": true, "Post x /Pay/1": true,
 		"POST x /pay/1": false, "POST x /PAID/1": false, "GET x /Pay/x": false, "GET x /pay/x": false, "GET x /pAy/x": true,
 		"put h /put": true, "put x /put": false, "PUT h /PUT/": true, "PUT x /TRIED": false,
 		"PUT h:80 /put": true, "PUT [h] /put": true, "PUT [::1] /put": false, "PUT h,x /put": true, "PUT a_b /put": false} {
@@ -67,7 +75,7 @@ func TestMatch(t *testing.T) {
 		t.Error("an ambiguous path is refused on a host without active routes")
 	}
 	for authority, want := range map[string]string{"H.Example:443": "h.example", "h.": "h", "[::1]:80": "[::1]",
-		"[::1]": "[::1]", "": ""} {
+		"[::1]": "[::1]", "": "", "h:": "h", "other:,h": "other:,h", "h:80:80": "h:80", ".": "", ":80": ""} {
 		if got := gateway.HostOf(authority); got != want {
 			t.Errorf("host %q is %q, want %q", authority, got, want)
 		}
@@ -83,6 +91,20 @@ func TestValuesOfTheQuery(t *testing.T) {
 		got, err := gateway.Match{}.Values(gateway.Request{Query: query}, rows)
 		if (err == nil) != (want != "") || err == nil && got[0].Value != want {
 			t.Errorf("%q: %v, %v", query, got, err)
+		}
+	}
+	nested := []gateway.Row{{Key: "a", From: gateway.FromQuery, Name: "items[0]"}}
+	for query, good := range map[string]bool{"items[0]=1&items[1]=2": true, "items[0]=1&items[0]=2": true,
+		"items[0]=1&ITEMS[0]=2": false, "items[0]=1&items.0=2": false} {
+		if _, err := (gateway.Match{}).Values(gateway.Request{Query: query}, nested); (err == nil) != good {
+			t.Errorf("%q: %v", query, err)
+		}
+	}
+	header := []gateway.Row{{Key: "a", From: gateway.FromHeader, Name: "x-amount"}}
+	for name, good := range map[string]bool{"x-amount": true, "x_amount": false} {
+		q := gateway.Request{Header: func(n string) (string, bool) { return map[string]string{name: "5"}[n], false }}
+		if _, err := (gateway.Match{}).Values(q, header); (err == nil) != good {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	dotted := []gateway.Row{{Key: "a", From: gateway.FromQuery, Name: "pay_out"}}

@@ -171,7 +171,7 @@ const timeout = 10 * time.Second
 // Check decides about a request, which may carry a grant. A request without a route reads no database, and starts no
 // timer. Other decisions end after ten seconds.
 //
-// Errors: those of caller; FORBIDDEN for an ambiguous path and for values that cannot be shown; GRANT_MISMATCH for a
+// Errors: those of caller; FORBIDDEN for an ambiguous request and for values that cannot be shown; GRANT_MISMATCH for a
 // grant of another request, user or session; GRANT_USED; TOKEN_EXPIRED for a grant that is too old; MFA_NOT_AVAILABLE
 // and RATE_LIMITED of the challenge; UNAVAILABLE if the database cannot be reached.
 func (g *Guard) Check(ctx context.Context, q Request, grant string, caller Caller) (d Decision, err error) {

@@ -98,8 +98,7 @@ func (r Route) Check() error {
 	for _, s := range segments {
 		good = good && (s == "*" || !strings.ContainsAny(s, "*{}") && !strings.HasPrefix(s, ":"))
 	}
-	say(good, "path", "must be a path of at most %d bytes whose segments are literal or *, which is any one segment",
-		maxPathBytes)
+	say(good, "path", "must be a path of at most %d bytes whose segments are literal or *", maxPathBytes)
 	say(r.Mode == Session || codeForm.MatchString(r.ActionCode), "actionCode",
 		"must be a code of capital letters, digits and underscores")
 	say(r.Mode == Guarded || r.ActionCode == "" && len(r.Rows) == 0, "mode", "session has neither actionCode nor rows")

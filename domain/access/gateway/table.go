@@ -32,7 +32,7 @@ type Request struct {
 // HostOf returns a host in the form of Request.Host.
 func HostOf(authority string) string {
 	host := strings.ToLower(authority)
-	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.Trim(host[i+1:], "0123456789") == "" {
 		host = host[:i]
 	}
 	return strings.TrimSuffix(host, ".")
@@ -87,14 +87,15 @@ func NewTable(routes []Route) *Table {
 		}
 	}
 	slices.SortStableFunc(t.rules, func(a, b rule) int {
-		return cmp.Or(-cmp.Compare(a.Host, b.Host), literals(a.segments, b.segments), -cmp.Compare(a.Method, b.Method))
+		return cmp.Or(-cmp.Compare(a.Host, b.Host), len(a.segments)-len(b.segments),
+			literals(a.segments, b.segments), -cmp.Compare(a.Method, b.Method))
 	})
 	return t
 }
 
 // near reports whether a request differs from those of the rule only in the case of its method or of its path. Many
 // servers ignore it.
-func (r rule) near(q Request, segments []string) bool {
+func (r *rule) near(q Request, segments []string) bool {
 	if r.Method != "*" && !strings.EqualFold(r.Method, q.Method) &&
 		!(r.Method == "GET" && strings.EqualFold(q.Method, "HEAD")) || r.Host != "" && r.Host != q.Host ||
 		len(r.segments) != len(segments) {
@@ -121,7 +122,7 @@ func literals(a, b []string) int {
 	return 0
 }
 
-func (r rule) matches(q Request, segments []string) bool {
+func (r *rule) matches(q Request, segments []string) bool {
 	// Frameworks answer HEAD by the handler of GET.
 	if r.Method != "*" && r.Method != q.Method && !(r.Method == "GET" && q.Method == "HEAD") ||
 		r.Host != "" && r.Host != q.Host || len(r.segments) != len(segments) {
@@ -155,33 +156,39 @@ func (t *Table) Match(q Request) (m Match) {
 	segments, plain := split(q.Path)
 	m.segments = segments
 	known := oneHost(q.Host)
-	var near *rule
+	before := t.rules // the more specific ones
 	for i := range t.rules {
 		r := &t.rules[i]
 		switch active := r.Status == Active; {
-		case active && (!plain || !known) && (r.Host == "" || r.Host == q.Host || !known):
-			m.Ambiguous = true
-			return m
-		case !plain:
-		case r.matches(q, segments):
-			if !active {
-				if m.Tried == nil {
-					m.Tried = &r.Route
-				}
+		case plain && known:
+			if !r.matches(q, segments) {
 				continue
 			}
-			if near != nil && !strings.EqualFold(near.Path, r.Path) { // a more specific route
-				m.Ambiguous = true
-				return m
+			if !active {
+				m.Tried = cmp.Or(m.Tried, &r.Route)
+				continue
 			}
-			m.Route = &r.Route
-			return m
-		case active && near == nil && r.near(q, segments):
-			near = r
+			m.Route, before = &r.Route, t.rules[:i]
+		case active && (r.Host == "" || r.Host == q.Host || !known):
+			m.Ambiguous = true
+		}
+		if m.Route != nil || m.Ambiguous {
+			break
 		}
 	}
-	m.Ambiguous = near != nil
+	for i := range before {
+		if r := &before[i]; plain && known && r.Status == Active && r.near(q, segments) && !r.covered(m.Route) {
+			m.Ambiguous, m.Route = true, nil
+			break
+		}
+	}
 	return m
+}
+
+// covered reports whether a route decides about a request as the rule would if servers ignored the case.
+func (r *rule) covered(by *Route) bool {
+	return by != nil && (r.Mode == Session && by.Mode == Session ||
+		r.Host == by.Host && r.Method == by.Method && strings.EqualFold(r.Path, by.Path))
 }
 
 // oneHost reports whether a host is a name, an address or empty. Servers read anything else in different ways.
@@ -189,6 +196,9 @@ func oneHost(host string) bool {
 	if inner, v6 := strings.CutPrefix(host, "["); v6 {
 		a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
 		return err == nil && a.Is6()
+	}
+	if strings.HasPrefix(host, ".") || strings.HasSuffix(host, ".") || strings.Contains(host, "..") {
+		return false
 	}
 	for _, c := range []byte(host) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
@@ -228,7 +238,7 @@ func (m Match) Values(q Request, rows []Row) ([]Value, error) {
 			v.Value = strings.Join(all, ", ")
 		case FromHeader:
 			value, repeated := q.Header(row.Name)
-			if repeated {
+			if repeated || q.twin(row.Name) {
 				return nil, fault.New(fault.Forbidden, "a header of the route was sent more than once")
 			}
 			v.Value = strings.TrimSpace(value)
@@ -242,11 +252,23 @@ func (m Match) Values(q Request, rows []Row) ([]Value, error) {
 	return out, nil
 }
 
+// twin reports whether the request has a header that is the same variable to an upstream that speaks CGI or WSGI: with
+// _ in place of -, or the reverse.
+func (q Request) twin(name string) bool {
+	for _, other := range [2]string{strings.ReplaceAll(name, "-", "_"), strings.ReplaceAll(name, "_", "-")} {
+		if value, repeated := q.Header(other); other != name && (value != "" || repeated) {
+			return true
+		}
+	}
+	return false
+}
+
 // hidden reports whether a character does not show, or changes the order in which others show.
 func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 // queryValues returns the values of a parameter, in order.
 func queryValues(query, name string) (all []string, err error) {
+	nested := strings.Contains(name, "[")
 	for pair := range strings.SplitSeq(query, "&") {
 		key, value, _ := strings.Cut(pair, "=")
 		k, err1 := url.QueryUnescape(key)
@@ -257,30 +279,35 @@ func queryValues(query, name string) (all []string, err error) {
 		switch {
 		case k == name:
 			all = append(all, v)
-		case loose(k) == loose(name):
+		case strings.EqualFold(loose(k, nested), loose(name, nested)):
 			return nil, fault.New(fault.Forbidden, "the query is ambiguous")
 		}
 	}
 	return all, nil
 }
 
-// loose returns a key as the most generous servers read it: without its case, spaces, index and what follows a NUL, and
-// with _ in place of a dot.
-func loose(key string) string {
-	if i := strings.IndexAny(key, "[\x00"); i >= 0 {
-		key = key[:i]
+// loose returns a key as the most generous servers read it, except for its case: without spaces around it and what
+// follows a NUL, and with _ in place of dots, spaces and brackets. Only a nested key keeps its index.
+func loose(key string, nested bool) string {
+	key, _, _ = strings.Cut(key, "\x00")
+	if !nested {
+		key, _, _ = strings.Cut(key, "[")
 	}
-	return strings.NewReplacer(".", "_", " ", "_").Replace(strings.ToLower(strings.TrimSpace(key)))
+	key = strings.NewReplacer(".", "_", " ", "_", "[", "_", "]", "").Replace(strings.TrimSpace(key))
+	return strings.TrimRight(key, "_")
 }
 
 // sorted returns the pairs of a query in the order of their keys. Those of one key keep their order, which counts.
 func sorted(query string) string {
+	keyOf := func(pair string) string {
+		key, _, _ := strings.Cut(pair, "=")
+		if plain, err := url.QueryUnescape(key); err == nil {
+			key = plain
+		}
+		return strings.ToLower(loose(key, false))
+	}
 	pairs := strings.Split(query, "&")
-	slices.SortStableFunc(pairs, func(a, b string) int {
-		a, _, _ = strings.Cut(a, "=")
-		b, _, _ = strings.Cut(b, "=")
-		return strings.Compare(a, b)
-	})
+	slices.SortStableFunc(pairs, func(a, b string) int { return strings.Compare(keyOf(a), keyOf(b)) })
 	return strings.Join(pairs, "&")
 }
 

@@ -128,6 +128,8 @@ func original(r *edge.Request) (q gateway.Request, err error) {
 	switch {
 	case err != nil:
 		return q, err
+	case host == "" && cmp.Or(sent, forwarded) != "":
+		return q, fault.New(fault.Forbidden, "the gateway names no host")
 	case method == "" || !strings.HasPrefix(uri, "/"):
 		return q, fault.New(fault.Forbidden, "the gateway names no request: see docs/guard.md")
 	case host == "":
@@ -137,6 +139,10 @@ func original(r *edge.Request) (q gateway.Request, err error) {
 	q.Path, q.Query = gateway.Target(uri)
 	return q, nil
 }
+
+// maxHeaderRows is the longest text of the rows, in bytes, that the header castellan-problem repeats: gateways bound
+// their headers.
+const maxHeaderRows = 2 << 10
 
 // answer answers a gateway. Every refusal is 401, 403 or 5xx, because gateways take other statuses for errors. The
 // problem is in a header too, for gateways that drop the body.
@@ -162,12 +168,17 @@ func answer(c *fiber.Ctx, r *edge.Request, d gateway.Decision, err error) error 
 	_, body := rest.Problem(fault.New(fault.ChallengeRequired, "complete the challenge, and repeat the request with %s",
 		gateway.Header), r.Caller.Language, r.Caller.RequestID)
 	const last = `,"requestId"`
+	with := func(more []byte) []byte { return bytes.Replace(body, []byte(last), append(more, last...), 1) }
 	rows, err := json.Marshal(d.Rows)
 	if err != nil {
 		return fmt.Errorf("guard: rows: %w", err)
 	}
-	body = bytes.Replace(body, []byte(last), fmt.Appendf(nil, `,"challenge":%s,"rows":%s%s`, text, rows, last), 1)
-	problem(r, http.StatusUnauthorized, fault.ChallengeRequired, body)
+	whole := with(fmt.Appendf(nil, `,"challenge":%s,"rows":%s`, text, rows))
+	if len(rows) <= maxHeaderRows {
+		problem(r, http.StatusUnauthorized, fault.ChallengeRequired, whole, whole)
+	} else {
+		problem(r, http.StatusUnauthorized, fault.ChallengeRequired, whole, with(fmt.Appendf(nil, `,"challenge":%s`, text)))
+	}
 	return nil
 }
 
@@ -184,15 +195,16 @@ func refuse(r *edge.Request, err error) error {
 	if n := rest.RetryAfter(f); n > 0 {
 		r.SetHeader("Retry-After", fmt.Sprint(n))
 	}
-	problem(r, status, f.Code, body)
+	problem(r, status, f.Code, body, body)
 	return nil
 }
 
-func problem(r *edge.Request, status int, code fault.Code, body []byte) {
+// problem refuses a request. header is the problem in the form for gateways that drop the body.
+func problem(r *edge.Request, status int, code fault.Code, body, header []byte) {
 	if status == http.StatusUnauthorized {
 		r.SetHeader("WWW-Authenticate", "Castellan")
 	}
-	r.SetHeader("castellan-problem", ascii(body))
+	r.SetHeader("castellan-problem", ascii(header))
 	r.Refuse(status, code, body)
 }
 
