@@ -53,12 +53,20 @@ func parseImported(text string) (i imported, err error) {
 	return i, nil
 }
 
-// Recipe returns how a stored hash of another service is computed.
+// Recipes returns how a stored hash of another service is computed: its own recipe, and that of its wrapping, unless
+// this Hasher wraps alike.
 //
 // Errors: internal, for any other text.
-func Recipe(stored string) (legacy.Recipe, error) {
+func (h *Hasher) Recipes(stored string) ([]legacy.Recipe, error) {
 	i, err := parseImported(stored)
-	return i.inner.Recipe, err
+	if err != nil || !i.wrapped || i.outer.params == h.params {
+		return []legacy.Recipe{i.inner.Recipe}, err
+	}
+	return []legacy.Recipe{i.inner.Recipe, recipeOf(i.outer.params)}, nil
+}
+
+func recipeOf(p Params) legacy.Recipe {
+	return legacy.Recipe{Alg: legacy.Argon2id, Cost: p.Passes, Memory: p.MemoryKiB, Lanes: uint32(p.Lanes)}
 }
 
 // Affordable reports whether a wrapped hash of a file costs no more than another hash of a file may.
@@ -69,8 +77,7 @@ func Affordable(stored string) error {
 	if err != nil || !i.wrapped {
 		return err
 	}
-	p := i.outer.params
-	return legacy.Recipe{Alg: legacy.Argon2id, Cost: p.Passes, Memory: p.MemoryKiB, Lanes: uint32(p.Lanes)}.Check()
+	return recipeOf(i.outer.params).Check()
 }
 
 // Adopt returns the form in which the hash of another service is stored. A weak one is wrapped: the stored hash is
@@ -268,6 +275,9 @@ func (l *level) measured(ctx context.Context, h *Hasher) (time.Duration, error) 
 	native() // the memory is mapped now
 	slowest := time.Duration(0)
 	for _, r := range l.recipes {
+		if r == recipeOf(h.params) { // the wrapping by this Hasher, which total has
+			continue
+		}
 		f := legacy.Hash{Recipe: r, Salt: salt, Size: sizeMeasured}
 		slowest = max(slowest, timed(func() { _, err = f.Derive(secret, a.foreign) }))
 		if err != nil {

@@ -334,12 +334,14 @@ func (s *Service) writes(state, next State, people []*person, refused []Refusal)
 			writes = append(writes, totp.Adopt(s.Ring, u.ID, p.secret, now))
 		}
 		if password.Imported(p.hash) {
-			r, err := password.Recipe(p.hash)
+			recipes, err := s.Hasher.Recipes(p.hash)
 			if err != nil {
 				return nil, err
 			}
-			if !s.recipes.Covers(r) {
-				fresh.Add(r)
+			for _, r := range recipes {
+				if !s.recipes.Covers(r) {
+					fresh.Add(r)
+				}
 			}
 		}
 	}
