@@ -201,7 +201,7 @@ export class CastellanClient {
       return this.#send(method, path, { ...options, headers: dpop ? { ...headers, dpop } : headers });
     };
     return signed().catch((error) => {
-      if (!error.keyNonce) throw error;
+      if (!error.keyNonce || error.status !== 401) throw error;
       return signed(error.keyNonce); // only the clock of this machine is wrong
     });
   }

@@ -5,10 +5,10 @@
  *   const client = new CastellanClient({ key: new SessionKey() });
  *   if (!(await client.resume())) await (await client.login(credentials)).done;  // a reload keeps the session
  *
- * Each login makes a key of P-256 whose private half cannot be read, not even by this page, and the session is bound to
- * it. The client renews the session by proofs of the key, so twelve hours need one login by default. All tabs share the
+ * A login uses the stored key, or makes one of P-256. Its private half cannot be read, not even by this page, and the
+ * session is bound to it. The client renews the session by proofs of the key, so twelve hours need one login by default. All tabs share the
  * key and the last token in IndexedDB; the token is encrypted there, with another key that cannot be read. A logout
- * deletes both. A copied token is not renewed without the key.
+ * deletes the token, and the key unless the service remembers this browser by it. A copied token is not renewed without the key.
  *
  * WebCrypto needs a secure context: https, or this machine. Without one, sessions have no key and end as before.
  */
@@ -69,18 +69,19 @@ export class SessionKey {
   async keep(token, remembered = false) {
     const pair = await this.#of(token);
     if (!pair) return;
-    const before = await this.#load();
-    const known = remembered || (before?.jkt === pair.jkt && before.remembered);
     const seal = await crypto.subtle.generateKey(SEALING, false, ['encrypt', 'decrypt']);
     const iv = crypto.getRandomValues(new Uint8Array(12));
     const box = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, seal, utf8(token));
-    await inStore('readwrite', (store) => store.put({ ...pair, remembered: known, seal, iv, box }, this.#slot));
+    const { sid } = claimsOf(token);
+    await this.#change((before) => {
+      const known = remembered || (before?.jkt === pair.jkt && before.remembered);
+      return { ...pair, remembered: known, sid, seal, iv, box };
+    });
   }
 
   /** Keeps the key beyond its session, because the service remembers this browser by it. */
   async remember() {
-    const stored = await this.#load();
-    if (stored) await inStore('readwrite', (store) => store.put({ ...stored, remembered: true }, this.#slot));
+    await this.#change((stored) => stored && { ...stored, remembered: true });
   }
 
   /** The stored token; '' for none. @returns {Promise<string>} */
@@ -94,13 +95,14 @@ export class SessionKey {
   /** Deletes the token of a session; without a token, any. Its key goes too, unless this browser is remembered by it.
    *  Those of a later login stay. */
   async forget(token) {
-    const jkt = token && claimsOf(token).cnf?.jkt;
-    const stored = await this.#load();
-    if (stored && (!token || stored.jkt === jkt)) {
-      const { seal, iv, box, ...pair } = stored;
-      await inStore('readwrite', (s) => pair.remembered ? s.put(pair, this.#slot) : s.delete(this.#slot));
-    }
-    this.#pairs.delete(jkt ?? stored?.jkt);
+    const of = token && claimsOf(token);
+    await this.#change((stored) => {
+      if (!stored || (token && stored.sid !== of.sid)) return stored;
+      const { sid, seal, iv, box, ...pair } = stored;
+      return pair.remembered ? pair : undefined;
+    });
+    if (token) this.#pairs.delete(of.cnf?.jkt);
+    else this.#pairs.clear();
   }
 
   /** The key of the next login: the stored one, by which this browser may be remembered, or a new one. */
@@ -128,6 +130,19 @@ export class SessionKey {
       this.#pairs.set(jkt, { keys: stored.keys, jwk: stored.jwk, jkt });
     }
     return this.#pairs.get(jkt);
+  }
+
+  /** Replaces what is stored by what to makes of it, in one transaction of all tabs; undefined deletes it. */
+  #change(to) {
+    return inStore('readwrite', (store) => {
+      const reading = store.get(this.#slot);
+      reading.onsuccess = () => {
+        const next = to(reading.result);
+        if (next) store.put(next, this.#slot);
+        else store.delete(this.#slot);
+      };
+      return reading;
+    });
   }
 
   #load() {

@@ -112,7 +112,7 @@ export async function login(client, { autofill = false, signal } = {}) {
  *  @param {CastellanClient} client @param {(flow: Flow) => void} begun @param {(error: unknown) => void} failed
  *  @returns {() => void} */
 export function offer(client, begun, failed) {
-  let over = false, abort = new AbortController(), wait = PAUSE_MS;
+  let over = false, abort = new AbortController(), wait = PAUSE_MS, told = false;
   const run = async () => {
     if (!(await offersAutofill())) return;
     while (!over) {
@@ -125,9 +125,10 @@ export function offer(client, begun, failed) {
       } catch (error) {
         if (over) return;
         if (abort.signal.aborted) continue;
-        if (!dismissed(error) && wait === PAUSE_MS) failed(error); // repetitions stay silent
+        if (!dismissed(error) && !told) failed(error); // repetitions stay silent
         await new Promise((resolve) => setTimeout(resolve, Math.max(wait, (error.retryAfter ?? 0) * 1000)));
-        wait = Math.min(2 * wait, OFFER_MS);
+        if (dismissed(error)) continue;
+        [told, wait] = [true, Math.min(2 * wait, OFFER_MS)];
       } finally {
         clearTimeout(renew);
       }

@@ -34,7 +34,7 @@ export type { Option } from './show';
 type Method = 'post' | 'patch' | 'delete';
 type Values = Record<string, unknown>;
 
-/** What the component of a field receives that none of the kinds fits. */
+/** The props of a component for a field that none of the kinds fits. */
 export interface Custom {
   label: string;
   description?: string;

@@ -37,13 +37,16 @@ export function proof(method: string, url: string, nonce?: string): Promise<stri
   return token && sessionKey ? sessionKey.proof({ method, url, token, nonce }) : Promise.resolve(undefined);
 }
 
+/** The refusals after which a session is renewed no more. */
+const ends = new Set(['TOKEN_EXPIRED', 'TOKEN_REVOKED']);
+
 /** The token after which the service renews the session no more. It may still be good, up to its end. */
-let last = '';
+let final = '';
 
 /** Less than a fifth of the life of a token is left, and its session can be renewed. */
 function due(token: string): boolean {
   const { iat = 0, exp = 0, cnf } = claimsOf(token) as Claims;
-  return !!cnf && token !== last && endOf(token) - Date.now() < (exp - iat) * 200;
+  return !!cnf && token !== final && endOf(token) - Date.now() < (exp - iat) * 200;
 }
 
 /** The end of a token by the clock of this machine. */
@@ -68,8 +71,8 @@ async function renew(): Promise<void> {
       const { sessionEndsAt } = await c.renewSession();
       session.renewed(token, c.xAuth, Date.parse(sessionEndsAt));
     } catch (error) {
-      if ((error as { status?: number }).status !== 401) return;
-      last = token;
+      if (!ends.has((error as { code?: string }).code ?? '')) return;
+      final = token;
       if (Date.now() < endOf(token)) session.renewed(token, token, endOf(token), 'here', session.now().skew);
       else session.ended('over', token);
     }
