@@ -33,7 +33,7 @@ BENCH        ?=
 # One form of build for vet, tests, linters and the program: what one of them compiled, the others read from the cache,
 # also in another checkout.
 export GOFLAGS     := $(strip $(GOFLAGS) -trimpath)
-export CGO_ENABLED ?= 0
+export CGO_ENABLED := 0
 
 LDFLAGS = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
