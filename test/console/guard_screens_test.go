@@ -71,6 +71,15 @@ func (c *guarding) picks(field, value string) {
 	c.Click(fmt.Sprintf(`[role="option"][value=%q]`, value))
 }
 
+// picksOf is picks for a choice whose options other choices have too.
+func (c *guarding) picksOf(choice, value string) {
+	c.t.Helper()
+	c.Click(mark(choice))
+	list := webtest.Value[string](c.Tab, fmt.Sprintf(`document.querySelector(%q).getAttribute('aria-controls')`,
+		mark(choice)))
+	c.Click(fmt.Sprintf(`[id=%q] [role="option"][value=%q]`, list, value))
+}
+
 func (c *guarding) guards(x string) {
 	c.t.Helper()
 	const routes = "/admin/guard/routes"
@@ -80,11 +89,8 @@ func (c *guarding) guards(x string) {
 	c.Click(mark("row-add"))
 	c.Type(mark("row-label-1"), "Order")
 	c.Type(mark("row-key-1"), "order")
-	c.Click(mark("row-from-1"))
-	list := webtest.Value[string](c.Tab,
-		`document.querySelector('[data-testid="row-from-1"]').getAttribute('aria-controls')`)
-	c.Click(fmt.Sprintf(`[id=%q] [role="option"][value="path"]`, list))
-	c.Type(mark("row-index-1"), "1")
+	c.picksOf("row-from-1", "path")
+	c.picksOf("row-index-1", "1")
 	c.shot("gateway-add")
 	c.Click(mark("send"))
 	c.See(`[data-state="TRIAL"]`)

@@ -8,6 +8,8 @@ import type { Custom } from '../kit/write';
 type Row = Schemas['GuardRowInput'];
 
 const sources = ['path', 'query', 'header'] as const;
+/** The numbers of the segments of a path, from 0. */
+const segments = Array.from({ length: 32 }, (_, n) => String(n));
 const empty = { key: '', label: '', from: 'query', name: '' } as unknown as Row;
 
 export function ShownValues({ label, description, error, value, onChange }: Custom) {
@@ -50,15 +52,14 @@ export function ShownValues({ label, description, error, value, onChange }: Cust
               onChange={(source) => onChange(rows.map((r, i) => (i === n ? from(r, source) : r)))}
             />
             {row.from === 'path' ? (
-              <TextInput
+              <Select
                 label={t('gateway.valueIndex')}
-                required
-                inputMode="numeric"
-                pattern="[0-9]{1,3}"
+                allowDeselect={false}
                 flex="1 1 5rem"
                 data-testid={`row-index-${n}`}
-                value={String(row.index)}
-                onChange={(event) => change(n, { index: Number(event.currentTarget.value.replace(/\D/g, '')) })}
+                data={segments}
+                value={segments[row.index] ?? null}
+                onChange={(segment) => change(n, { index: segments.indexOf(segment ?? '') })}
               />
             ) : (
               <TextInput
