@@ -6,9 +6,10 @@
  *   if (!(await client.resume())) await (await client.login(credentials)).done;  // a reload keeps the session
  *
  * A login uses the stored key, or makes one of P-256. Its private half cannot be read, not even by this page, and the
- * session is bound to it. The client renews the session by proofs of the key, so twelve hours need one login by default. All tabs share the
- * key and the last token in IndexedDB; the token is encrypted there, with another key that cannot be read. A logout
- * deletes the token, and the key unless the service remembers this browser by it. A copied token is not renewed without the key.
+ * session is bound to it. The client renews the session by proofs of the key, so twelve hours need one login by
+ * default. All tabs share the key and the last token in IndexedDB; the token is encrypted there, with another key that
+ * cannot be read. A logout deletes the token, and the key unless the service remembers this browser by it. A copied
+ * token is not renewed without the key.
  *
  * WebCrypto needs a secure context: https, or this machine. Without one, sessions have no key and end as before.
  */
@@ -21,6 +22,9 @@ const SEALING = { name: 'AES-GCM', length: 256 };
 
 const utf8 = (text) => new TextEncoder().encode(text);
 const hash = async (text) => base64url(await crypto.subtle.digest('SHA-256', utf8(text)));
+
+/** The hash of a session's id, which itself is not stored. */
+const sessionOf = (token) => hash(claimsOf(token).sid ?? '');
 
 /** The claims of a token, for reading only: nothing here verifies it. */
 export function claimsOf(token) {
@@ -72,10 +76,10 @@ export class SessionKey {
     const seal = await crypto.subtle.generateKey(SEALING, false, ['encrypt', 'decrypt']);
     const iv = crypto.getRandomValues(new Uint8Array(12));
     const box = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, seal, utf8(token));
-    const { sid } = claimsOf(token);
+    const session = await sessionOf(token);
     await this.#change((before) => {
       const known = remembered || (before?.jkt === pair.jkt && before.remembered);
-      return { ...pair, remembered: known, sid, seal, iv, box };
+      return { ...pair, remembered: known, session, seal, iv, box };
     });
   }
 
@@ -95,13 +99,13 @@ export class SessionKey {
   /** Deletes the token of a session; without a token, any. Its key goes too, unless this browser is remembered by it.
    *  Those of a later login stay. */
   async forget(token) {
-    const of = token && claimsOf(token);
+    const of = token && (await sessionOf(token));
     await this.#change((stored) => {
-      if (!stored || (token && stored.sid !== of.sid)) return stored;
-      const { sid, seal, iv, box, ...pair } = stored;
+      if (!stored || (token && stored.session !== of)) return stored;
+      const { session, seal, iv, box, ...pair } = stored;
       return pair.remembered ? pair : undefined;
     });
-    if (token) this.#pairs.delete(of.cnf?.jkt);
+    if (token) this.#pairs.delete(claimsOf(token).cnf?.jkt);
     else this.#pairs.clear();
   }
 
