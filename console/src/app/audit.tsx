@@ -5,6 +5,7 @@ import { Alert, Group, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
+import { useSaid } from '../kit/said';
 import { useMay } from './session';
 import { List, type Column, type FilterOf } from '../kit/list';
 import { useRead } from '../kit/read';
@@ -22,17 +23,14 @@ const columns: Column<Entry>[] = [
   { key: 'actorId', title: 'audit.actor', show: (e) => <Person id={e.actorId} /> },
   { key: 'userId', title: 'audit.user', show: (e) => <Person id={e.userId} /> },
   { key: 'ip', title: 'audit.ip', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
-  {
-    key: 'target',
-    title: 'audit.target',
-    show: (e) => <Target of={e} />,
-  },
   { key: 'detail', title: 'audit.detail', show: (e) => <Detail of={e.detail} /> },
+  { key: 'target', title: 'audit.target', show: (e) => <Target of={e} />, hidden: true },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
 
 /** Two lines of the detail; the entry shows all of it. */
 function Detail({ of }: { of: string }) {
+  const said = useSaid();
   return (
     <Text
       size="sm"
@@ -43,7 +41,7 @@ function Detail({ of }: { of: string }) {
       data-cut="meant"
       data-code // the service words it for the record
     >
-      <bdi>{of}</bdi>
+      <bdi>{said(of)}</bdi>
     </Text>
   );
 }

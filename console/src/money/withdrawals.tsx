@@ -95,7 +95,9 @@ export default function Withdrawals() {
             <Line of={open} />
             <Owner userId={open.userId} />
             <Standing of={[{ userId: open.userId, code: open.code }]} title="money.now" />
-            <Decisions rows={[open]} onDone={() => setOpen(undefined)} />
+            <Group gap="xs">
+              <Decisions rows={[open]} onDone={() => setOpen(undefined)} />
+            </Group>
           </>
         )}
       </Whole>
@@ -138,7 +140,7 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
       </Text>
     );
   return (
-    <Group gap="xs">
+    <>
       {from(resumable).length > 0 && (
         <Bulk
           {...common('money.resumeLead', false)}
@@ -180,7 +182,7 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
           />
         </>
       )}
-    </Group>
+    </>
   );
 }
 

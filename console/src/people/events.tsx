@@ -53,7 +53,7 @@ interface Look {
   what?: ReactNode;
 }
 
-export function looks(event: Event, t: TFunction): Look {
+export function looks(event: Event, t: TFunction, said: (detail: string) => string): Look {
   switch (event.kind) {
     case 'login': {
       const l = event.record as Login;
@@ -142,7 +142,7 @@ export function looks(event: Event, t: TFunction): Look {
         bad: e.outcome === 'refused',
         what: (
           <>
-            {e.detail && <bdi>{e.detail}</bdi>} {event.kind === 'act' ? t('story.to') : t('story.by')}{' '}
+            {e.detail && <bdi>{said(e.detail)}</bdi>} {event.kind === 'act' ? t('story.to') : t('story.by')}{' '}
             <Actor id={other} /> {e.ip && <Address of={e.ip} />} {e.requestId && <Id of={e.requestId} short />}
           </>
         ),
@@ -158,5 +158,6 @@ function device(l: Login): string {
 /** An account within a sentence, or the command line. */
 function Actor({ id }: { id: string | null | undefined }) {
   const { t } = useTranslation();
+  if (id?.startsWith('service:')) return <bdi dir="ltr">{id.slice('service:'.length)}</bdi>;
   return id === 'operator' ? t('story.operator') : <Person id={id} bare />;
 }

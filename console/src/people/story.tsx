@@ -10,6 +10,7 @@ import { useMay } from '../app/session';
 import { Whole } from '../kit/record';
 import { Time } from '../kit/show';
 import { Links, type Entry } from '../app/entry';
+import { useSaid } from '../kit/said';
 import { take, type Event } from './merge';
 import { kinds, source } from './sources';
 import { looks, repeats } from './events';
@@ -111,7 +112,7 @@ function Gap({ kind, problem, busy, again }: { kind: string; problem: unknown; b
 
 function One({ event, onOpen }: { event: Event; onOpen: () => void }) {
   const { t } = useTranslation();
-  const { icon: Icon, title, bad, what } = looks(event, t);
+  const { icon: Icon, title, bad, what } = looks(event, t, useSaid());
   return (
     <Timeline.Item
       bullet={<Icon size={14} aria-hidden />}
