@@ -142,8 +142,8 @@ type Match struct {
 	Route *Route
 	// Tried is the route on trial that would decide; nil for none.
 	Tried *Route
-	// Ambiguous is a request that servers read in different ways, on a host with active routes: by its host or its path,
-	// or because only its case differs from a route. It is refused.
+	// Ambiguous is a request that servers read in different ways, on a host with active routes. The cause is its host,
+	// its path, or that only its case differs from a route. It is refused.
 	Ambiguous bool
 	segments  []string
 }
@@ -286,8 +286,8 @@ func queryValues(query, name string) (all []string, err error) {
 	return all, nil
 }
 
-// loose returns a key as the most generous servers read it, except for its case: without spaces around it and what
-// follows a NUL, and with _ in place of dots, spaces and brackets. Only a nested key keeps its index.
+// loose returns a key as the most generous servers read it, except for its case. Spaces around it and what follows a NUL
+// are dropped, and dots, spaces and brackets are _. Only a nested key keeps its index.
 func loose(key string, nested bool) string {
 	key, _, _ = strings.Cut(key, "\x00")
 	if !nested {
