@@ -118,6 +118,7 @@ faults: ## nodes, networks and databases fail under load, in every way the tests
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(KILLS)' -p 1 -v ./test/...
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' -p 1 ./cmd/castellan ./test/...
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -p 1 -v ./test/money ./test/faults
+	$(WITH_POSTGRES) go test -count=1 -timeout 20m -run AcceptsAProofOnce -v ./test/cluster -stolen 100000
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
 	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/money/transaction -orders 100000
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/kit/amount -rapid.checks 10000000
