@@ -286,8 +286,8 @@ func queryValues(query, name string) (all []string, err error) {
 	return all, nil
 }
 
-// loose returns a key as the most generous servers read it, except for its case. Spaces around it and what follows a NUL
-// are dropped, and dots, spaces and brackets are _. Only a nested key keeps its index.
+// loose returns a key as the most generous servers read it, except for its case. Spaces around it and what follows a
+// NUL are dropped, and dots, spaces and brackets are _. Only a nested key keeps its index.
 func loose(key string, nested bool) string {
 	key, _, _ = strings.Cut(key, "\x00")
 	if !nested {
