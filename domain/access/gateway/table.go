@@ -93,22 +93,6 @@ func NewTable(routes []Route) *Table {
 	return t
 }
 
-// near reports whether a request differs from those of the rule only in the case of its method or of its path. Many
-// servers ignore it.
-func (r *rule) near(q Request, segments []string) bool {
-	if r.Method != "*" && !strings.EqualFold(r.Method, q.Method) &&
-		!(r.Method == "GET" && strings.EqualFold(q.Method, "HEAD")) || r.Host != "" && r.Host != q.Host ||
-		len(r.segments) != len(segments) {
-		return false
-	}
-	for i, s := range r.segments {
-		if s != "*" && !strings.EqualFold(s, segments[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // literals orders the path with the first literal segment, where the other has *, first.
 func literals(a, b []string) int {
 	for i := range min(len(a), len(b)) {
@@ -122,14 +106,20 @@ func literals(a, b []string) int {
 	return 0
 }
 
-func (r *rule) matches(q Request, segments []string) bool {
+// exactly compares as the routes are written. strings.EqualFold compares as the many servers do that ignore case.
+func exactly(a, b string) bool { return a == b }
+
+// matches reports whether the rule is for a request whose method and path are compared by same.
+func (r *rule) matches(q Request, segments []string, same func(a, b string) bool) bool {
+	if r.Host != "" && r.Host != q.Host || len(r.segments) != len(segments) {
+		return false
+	}
 	// Frameworks answer HEAD by the handler of GET.
-	if r.Method != "*" && r.Method != q.Method && !(r.Method == "GET" && q.Method == "HEAD") ||
-		r.Host != "" && r.Host != q.Host || len(r.segments) != len(segments) {
+	if r.Method != "*" && !same(r.Method, q.Method) && !(r.Method == "GET" && same("HEAD", q.Method)) {
 		return false
 	}
 	for i, s := range r.segments {
-		if s != "*" && s != segments[i] {
+		if s != "*" && !same(s, segments[i]) {
 			return false
 		}
 	}
@@ -155,31 +145,30 @@ func (t *Table) Match(q Request) (m Match) {
 	}
 	segments, plain := split(q.Path)
 	m.segments = segments
-	known := oneHost(q.Host)
-	before := t.rules // the more specific ones
+	if known := oneHost(q.Host); !plain || !known {
+		for i := range t.rules {
+			r := &t.rules[i]
+			m.Ambiguous = m.Ambiguous || r.Status == Active && (r.Host == "" || r.Host == q.Host || !known)
+		}
+		return m
+	}
+	specific := t.rules // those before the route that decides
 	for i := range t.rules {
 		r := &t.rules[i]
-		switch active := r.Status == Active; {
-		case plain && known:
-			if !r.matches(q, segments) {
-				continue
-			}
-			if !active {
-				m.Tried = cmp.Or(m.Tried, &r.Route)
-				continue
-			}
-			m.Route, before = &r.Route, t.rules[:i]
-		case active && (r.Host == "" || r.Host == q.Host || !known):
-			m.Ambiguous = true
+		if !r.matches(q, segments, exactly) {
+			continue
 		}
-		if m.Route != nil || m.Ambiguous {
+		if r.Status == Active {
+			m.Route, specific = &r.Route, t.rules[:i]
 			break
 		}
+		m.Tried = cmp.Or(m.Tried, &r.Route)
 	}
-	for i := range before {
-		if r := &before[i]; plain && known && r.Status == Active && r.near(q, segments) && !r.covered(m.Route) {
+	for i := range specific {
+		r := &specific[i]
+		if r.Status == Active && r.matches(q, segments, strings.EqualFold) && !r.covered(m.Route) {
 			m.Ambiguous, m.Route = true, nil
-			break
+			return m
 		}
 	}
 	return m
@@ -269,6 +258,7 @@ func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf,
 // queryValues returns the values of a parameter, in order.
 func queryValues(query, name string) (all []string, err error) {
 	nested := strings.Contains(name, "[")
+	shown := loose(name, nested)
 	for pair := range strings.SplitSeq(query, "&") {
 		key, value, _ := strings.Cut(pair, "=")
 		k, err1 := url.QueryUnescape(key)
@@ -279,12 +269,14 @@ func queryValues(query, name string) (all []string, err error) {
 		switch {
 		case k == name:
 			all = append(all, v)
-		case strings.EqualFold(loose(k, nested), loose(name, nested)):
+		case strings.EqualFold(loose(k, nested), shown):
 			return nil, fault.New(fault.Forbidden, "the query is ambiguous")
 		}
 	}
 	return all, nil
 }
+
+var underscores = strings.NewReplacer(".", "_", " ", "_", "[", "_", "]", "")
 
 // loose returns a key as the most generous servers read it, except for its case. Spaces around it and what follows a
 // NUL are dropped, and dots, spaces and brackets are _. Only a nested key keeps its index.
@@ -293,8 +285,7 @@ func loose(key string, nested bool) string {
 	if !nested {
 		key, _, _ = strings.Cut(key, "[")
 	}
-	key = strings.NewReplacer(".", "_", " ", "_", "[", "_", "]", "").Replace(strings.TrimSpace(key))
-	return strings.TrimRight(key, "_")
+	return strings.TrimRight(underscores.Replace(strings.TrimSpace(key)), "_")
 }
 
 // sorted returns the pairs of a query in the order of their keys. Those of one key keep their order, which counts.

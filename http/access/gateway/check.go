@@ -174,11 +174,11 @@ func answer(c *fiber.Ctx, r *edge.Request, d gateway.Decision, err error) error 
 		return fmt.Errorf("guard: rows: %w", err)
 	}
 	whole := with(fmt.Appendf(nil, `,"challenge":%s,"rows":%s`, text, rows))
-	if len(rows) <= maxHeaderRows {
-		problem(r, http.StatusUnauthorized, fault.ChallengeRequired, whole, whole)
-	} else {
-		problem(r, http.StatusUnauthorized, fault.ChallengeRequired, whole, with(fmt.Appendf(nil, `,"challenge":%s`, text)))
+	header := whole
+	if len(rows) > maxHeaderRows {
+		header = with(fmt.Appendf(nil, `,"challenge":%s`, text))
 	}
+	problem(r, http.StatusUnauthorized, fault.ChallengeRequired, whole, header)
 	return nil
 }
 
