@@ -20,19 +20,24 @@ func question(uri, more string) string {
 // guarded path without a session. It also measures the whole way of a guarded request: question, challenge, code, and
 // question with the grant. The budgets (internal/budget) count the parts of that way.
 func guarded(b *bench) error {
+	return b.besideBare("The guard for gateways", cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1"), b.guardedOn)
+}
+
+// besideBare measures on each database, beside one bare handler that serves all rounds.
+func (b *bench) besideBare(title string, settings []string, on func(p *place, floor *server) error) error {
 	floor, err := start(roleFiber, nil)
 	if err != nil {
 		return err
 	}
 	defer floor.stop()
-	b.report.begin("The guard for gateways, %d clients", b.clients)
-	places, err := b.places(cheap("CASTELLAN_HTTP_TRUSTED_PROXIES=127.0.0.1")...)
+	places, err := b.places(settings...)
 	if err != nil {
 		return err
 	}
+	b.report.begin("%s, %d clients", title, b.clients)
 	for _, p := range places {
 		defer p.bare.close()
-		if err := b.guardedOn(p, floor); err != nil {
+		if err := on(p, floor); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}

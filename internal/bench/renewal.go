@@ -16,23 +16,7 @@ import (
 // renewals measures renewals of sessions by their keys (D-AUTH-16), beside a bare handler of the same rounds. The keys
 // are of P-256, as browsers have them.
 func renewals(b *bench) error {
-	floor, err := start(roleFiber, nil)
-	if err != nil {
-		return err
-	}
-	defer floor.stop()
-	places, err := b.places(cheap()...)
-	if err != nil {
-		return err
-	}
-	b.report.begin("Renewals of sessions by ES256 proofs, %d clients", b.clients)
-	for _, p := range places {
-		defer p.bare.close()
-		if err := b.renewalsOn(p, floor); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return nil
+	return b.besideBare("Renewals of sessions by ES256 proofs", cheap(), b.renewalsOn)
 }
 
 func (b *bench) renewalsOn(p *place, floor *server) error {
