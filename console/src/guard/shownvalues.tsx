@@ -19,29 +19,26 @@ export function ShownValues({ label, description, error, value, onChange }: Cust
   /** A segment of the path has a number, the others have a name. */
   const from = ({ key, label: text }: Row, source: string | null) =>
     source === 'path' ? { key, label: text, from: source, index: 0 } : { key, label: text, from: source, name: '' };
+  /** The input of a text of a row; title is the key of its label. */
+  const text = (n: number, name: 'label' | 'key' | 'name', title: string, flex: string) => (
+    <TextInput
+      label={t(title)}
+      required
+      dir={name === 'label' ? undefined : 'ltr'}
+      flex={flex}
+      data-testid={`row-${name}-${n}`}
+      value={rows[n]?.[name]}
+      onChange={(event) => change(n, { [name]: event.currentTarget.value })}
+    />
+  );
   return (
     <Fieldset legend={label} data-testid="field-rows">
       <Stack gap="sm">
         <Input.Description>{description}</Input.Description>
         {rows.map((row, n) => (
           <Group key={n} gap="xs" align="end" role="group" aria-label={`${t('gateway.value')} ${n + 1}`}>
-            <TextInput
-              label={t('gateway.valueLabel')}
-              required
-              flex="1 1 7rem"
-              data-testid={`row-label-${n}`}
-              value={row.label}
-              onChange={(event) => change(n, { label: event.currentTarget.value })}
-            />
-            <TextInput
-              label={t('gateway.valueKey')}
-              required
-              dir="ltr"
-              flex="1 1 6rem"
-              data-testid={`row-key-${n}`}
-              value={row.key}
-              onChange={(event) => change(n, { key: event.currentTarget.value })}
-            />
+            {text(n, 'label', 'gateway.valueLabel', '1 1 7rem')}
+            {text(n, 'key', 'gateway.valueKey', '1 1 6rem')}
             <Select
               label={t('gateway.valueFrom')}
               allowDeselect={false}
@@ -62,15 +59,7 @@ export function ShownValues({ label, description, error, value, onChange }: Cust
                 onChange={(segment) => change(n, { index: segments.indexOf(segment ?? '') })}
               />
             ) : (
-              <TextInput
-                label={t('gateway.valueName')}
-                required
-                dir="ltr"
-                flex="1 1 5rem"
-                data-testid={`row-name-${n}`}
-                value={row.name}
-                onChange={(event) => change(n, { name: event.currentTarget.value })}
-              />
+              text(n, 'name', 'gateway.valueName', '1 1 5rem')
             )}
             <ActionIcon
               variant="default"
