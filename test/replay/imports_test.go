@@ -50,7 +50,7 @@ const (
 
 // Hashes of other services.
 var replaysOfImports = []replay{
-	{"CVE-2025-22228", "Spring Security: of a longer password only the first 72 bytes were compared",
+	{"CVE-2025-22228", "Spring Security: only the first 72 bytes of a password were compared",
 		func(t *testing.T, s stage) {
 			long := strings.Repeat("x", 72)
 			a, _ := s.imported("$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i", long)
@@ -68,7 +68,7 @@ var replaysOfImports = []replay{
 		a, _ := s.imported(oldBcrypt, oldPassword)
 		s.begin(a)
 	}, ownService},
-	{"CVE-2011-2483", "crypt_blowfish: hashes of a faulty function, marked $2x$, matched several passwords",
+	{"CVE-2011-2483", "crypt_blowfish: a hash of a faulty function matched several passwords",
 		func(t *testing.T, s stage) {
 			a, got := s.imported(strings.Replace(oldBcrypt, "$2b$", "$2x$", 1), oldPassword)
 			s.refusedLine(a, got)
@@ -81,7 +81,7 @@ var replaysOfImports = []replay{
 		s.denied(a, strings.Repeat("x", 1000))
 		s.begin(a)
 	}, ownService},
-	{"CVE-2014-9034", "WordPress: the rounds of a portable hash times the length of a password exhausted the processor",
+	{"CVE-2014-9034", "WordPress: the hash of a long password exhausted the processor",
 		func(t *testing.T, s stage) {
 			for _, cost := range "JSw" { // 2²¹, 2³⁰ and 2⁶⁰ rounds
 				a, got := s.imported("$P$"+string(cost)+"IQRaTwmfeRo7ud9Fh4E2PdI0S3r.L0", "test12345")
@@ -91,7 +91,7 @@ var replaysOfImports = []replay{
 			s.denied(a, strings.Repeat("x", 1000))
 			s.begin(a)
 		}, ownService},
-	{"CVE-2016-2513", "Django: the time of a login revealed which accounts have a hash of another cost",
+	{"CVE-2016-2513", "Django: the time of a login revealed accounts with other hashes",
 		func(t *testing.T, s stage) {
 			// A hash of cost 12 takes more than a tenth of a second on any machine. Its own hash would take a few
 			// milliseconds for the other accounts.

@@ -23,7 +23,7 @@ var replaysOfKeys = []replay{
 		s.Do(t, "POST", harness.RenewPath, nil, blackbox.Headers{"x-auth": k.Token}).Is(t, 401, "DPOP_INVALID")
 		k.Renew(t, s.Node).Is(t, 200, "")
 	}, nil},
-	{"keycloak#38333", "Keycloak: a proof by any key, without the hash of the token, was accepted",
+	{"keycloak#38333", "Keycloak: a proof by any key, without the token's hash, was accepted",
 		func(t *testing.T, s stage) {
 			_, k := s.keyed()
 			thief := &harness.Keyed{Key: harness.EdKey(t), Token: k.Token}
@@ -33,7 +33,7 @@ var replaysOfKeys = []replay{
 			k.Renew(t, s.Node, none).Is(t, 401, "DPOP_INVALID")
 			k.Renew(t, s.Node).Is(t, 200, "")
 		}, nil},
-	{"product-is#23358", "WSO2: a proof was accepted again, because its jti was not remembered",
+	{"product-is#23358", "WSO2: a proof was accepted twice, because its jti was forgotten",
 		func(t *testing.T, s stage) {
 			_, k := s.keyed()
 			h := k.Proof(t, s.Node, "POST", harness.RenewPath)

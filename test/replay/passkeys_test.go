@@ -33,7 +33,7 @@ func (st stage) flagless(flag byte) {
 
 // The ceremonies of passkeys.
 var replaysOfPasskeys = []replay{
-	{"CVE-2022-42731", "django-mfa2: the challenge of a registration registered another passkey",
+	{"CVE-2022-42731", "django-mfa2: the challenge of a registration was used twice",
 		func(t *testing.T, s stage) {
 			_, me, p := s.enrolled()
 			n := s.Node.For(t)
@@ -45,7 +45,7 @@ var replaysOfPasskeys = []replay{
 		}, nil},
 	{"CVE-2021-38299", "web-auth: an assertion without the presence of the user was accepted",
 		func(_ *testing.T, s stage) { s.flagless(passkeytest.Present) }, nil},
-	{"CVE-2020-8236", "Nextcloud: the authenticator was asked to verify its user, and the result was ignored",
+	{"CVE-2020-8236", "Nextcloud: the result of the user's verification was ignored",
 		func(_ *testing.T, s stage) { s.flagless(passkeytest.Verified) }, nil},
 	{"CVE-2024-39912", "web-auth: the options of a login revealed whether a user has passkeys",
 		func(t *testing.T, s stage) {

@@ -9,7 +9,7 @@ import (
 
 // Browsers that were remembered.
 var replaysOfRemembered = []replay{
-	{"vaultwarden#7682", "vaultwarden: a remembered browser skipped the second factor after a change of the credentials",
+	{"vaultwarden#7682", "vaultwarden: a browser stayed remembered after a new password",
 		func(t *testing.T, s stage) {
 			s.remembers()
 			a := s.user()
@@ -27,7 +27,7 @@ var replaysOfRemembered = []replay{
 				t.Errorf("%s", got)
 			}
 		}, nil},
-	{"authy-devise#58", "authy-devise: a browser that one account had remembered skipped the second factor of any account",
+	{"authy-devise#58", "authy-devise: a browser remembered for one account served any other",
 		func(t *testing.T, s stage) {
 			s.remembers()
 			attacker, victim := s.user(), s.user()
