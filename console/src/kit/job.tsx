@@ -45,7 +45,7 @@ export function JobBar({ id }: { id: string }) {
               loading={cancel.busy}
               onClick={() => void cancel.run(undefined, { id })}
             >
-              {t('jobs.cancel')}
+              {t('content.jobCancel')}
             </Button>
           )}
         </Group>

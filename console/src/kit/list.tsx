@@ -21,10 +21,11 @@ import { readPage, type Gets, type Page } from '../app/api';
 import { Problem } from '../app/problem';
 import { csv, download } from './csv';
 import { useOpening } from './drawer';
+import { openedWith, type Column } from './fields';
 import { Filters, type Filter, type Find } from './filter';
 import { useKeys } from './keys';
 import type { Query } from './read';
-import { plain } from './show';
+import { Decimals, decimalsIn, plain } from './show';
 import { Look, useDense, Views } from './views';
 import { Wide } from './wide';
 
@@ -39,18 +40,7 @@ export type Row<P extends Gets> = paths[P] extends {
 /** The filters of a list. tsc fails when a name leaves the interface. */
 export type FilterOf<P extends Gets> = Filter & { name: keyof Query<P> & string };
 
-export interface Column<T> {
-  key: keyof T & string;
-  /** Key of the heading, for example "users.fullName". */
-  title: string;
-  show?: (row: T) => ReactNode;
-  /** The text of the cell in the CSV, if it is not the member of this key. */
-  text?: (row: T) => unknown;
-  /** Hidden until the user shows it. */
-  hidden?: boolean;
-  /** Numbers below each other: at the end of the cell. */
-  end?: boolean;
-}
+export type { Column } from './fields';
 
 export interface ListProps<P extends Gets> {
   path: P;
@@ -104,7 +94,10 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const open = useOpening(
     table.getRowModel().rows.map((row) => row.original),
     id,
-    props.open,
+    (row) => {
+      openedWith(row, columns);
+      props.open?.(row);
+    },
   );
   const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
   const { body, ...cursor } = useCursorKeys(
@@ -122,7 +115,10 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const none = Object.fromEntries([...filters.map((f) => f.name), 'cursor'].map((name) => [name, undefined]));
   const filtered = filters.some(({ name }) => search[name]);
   const labelOf = (key: string) => t(titleOf(columns, key));
-  const ends = new Set(columns.filter((c) => c.end).map((c): string => c.key));
+  const ends = alignedBy(
+    columns,
+    shown.map((row) => row.original),
+  );
 
   return (
     <Stack gap="sm" data-testid="list" data-path={path}>
@@ -236,7 +232,9 @@ export function List<P extends Gets>(props: ListProps<P>) {
                         data-end={ends.has(cell.column.id) || undefined}
                         data-label={labelOf(cell.column.id)}
                       >
-                        <table.FlexRender cell={cell} />
+                        <Decimals value={ends.get(cell.column.id) ?? 0}>
+                          <table.FlexRender cell={cell} />
+                        </Decimals>
                       </Table.Td>
                     ))}
                   </Table.Tr>
@@ -323,6 +321,15 @@ export function List<P extends Gets>(props: ListProps<P>) {
       onRowSelectionChange: setSelected,
     });
   }
+}
+
+/** The columns of numbers, each with the most decimals of its rows. */
+export function alignedBy<T>(columns: readonly Column<T>[], rows: T[]): Map<string, number> {
+  return new Map(
+    columns
+      .filter((c) => c.end)
+      .map((c) => [c.key, Math.max(0, ...rows.map((row) => decimalsIn(c.text ? c.text(row) : row[c.key])))]),
+  );
 }
 
 /** The columns that were shown. Foreign values in the storage are ignored. */

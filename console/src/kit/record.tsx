@@ -1,9 +1,10 @@
 /** One record: its fields, a drawer with all of them, and the difference before a change. */
 import { Button, Code, CopyButton, Drawer, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useTexts } from '../app/address';
 import { idOf, useShown } from './drawer';
+import { Fields, Value } from './fields';
 import { plain } from './show';
 
 /** Facts side by side, each with the key of its name. */
@@ -24,8 +25,9 @@ export function Fact({ title, children }: { title: string; children: ReactNode }
 }
 
 /**
- * The whole record, as the service sent it. It can be copied as JSON, as YAML, as a link to this page and, where curl
- * is given, as the command that creates it again.
+ * The whole record: the columns of its list, its other members in words, and below them, closed, the record as the
+ * service sent it. That can be copied as JSON, as YAML, as a link to this page and, where curl is given, as the command
+ * that creates it again.
  */
 export function Whole({
   of,
@@ -34,6 +36,7 @@ export function Whole({
   onClose,
   children,
   curl,
+  columns,
 }: {
   of?: object;
   /** Names the record in the address; the id of its row by default. */
@@ -42,6 +45,8 @@ export function Whole({
   onClose: () => void;
   children?: ReactNode;
   curl?: Command;
+  /** The columns in words, if no list opened the record. */
+  columns?: Parameters<typeof Fields>[0]['columns'];
 }) {
   const { t } = useTranslation();
   const close = useShown('open', of && id, onClose);
@@ -50,29 +55,29 @@ export function Whole({
     <Drawer opened={!!of} onClose={close} title={t(title)} position="right" size="lg" closeOnEscape={!form}>
       <Stack>
         {children}
-        <Copies of={of ?? {}} curl={curl} />
-        <Table withRowBorders={false}>
-          <Table.Tbody>
-            {Object.entries(of ?? {}).map(([key, value]) => (
-              <Table.Tr key={key}>
-                <Table.Th w="35%">
-                  <Code dir="ltr">{key}</Code>
-                </Table.Th>
-                <Table.Td style={{ overflowWrap: 'anywhere' }}>
-                  {typeof value === 'object' && value ? (
-                    <Code block dir="ltr">
-                      {JSON.stringify(value, null, 2)}
-                    </Code>
-                  ) : (
-                    plain(value)
-                  )}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
+        {of && <Fields of={of} columns={columns} />}
+        {of && <Raw key={id} of={of} curl={curl} />}
       </Stack>
     </Drawer>
+  );
+}
+
+/** The record with its wire names, for a report or a script. */
+function Raw({ of, curl }: { of: object; curl?: Command }) {
+  const { t } = useTranslation();
+  const [open, setOpen] = useState(false);
+  return (
+    <details className="raw" onToggle={(event) => setOpen(event.currentTarget.open)} data-testid="raw">
+      <summary>{t('record.raw')}</summary>
+      {open && (
+        <Stack gap="xs" mt="xs">
+          <Copies of={of} curl={curl} />
+          <Code block dir="ltr">
+            {JSON.stringify(of, null, 2)}
+          </Code>
+        </Stack>
+      )}
+    </details>
   );
 }
 
@@ -140,6 +145,7 @@ export function Diff({
   names?: Record<string, string>;
 }) {
   const { t } = useTranslation();
+  const cell = (key: string, value: unknown) => (names[key] ? <Value name={key} of={value} /> : plain(value));
   const [old, next] = [before as Record<string, unknown>, after as Record<string, unknown>];
   const keys = [...new Set([...Object.keys(old), ...Object.keys(next)])].filter(
     (key) => all || JSON.stringify(old[key]) !== JSON.stringify(next[key]),
@@ -166,14 +172,14 @@ export function Diff({
             <Table.Tr key={key}>
               <Table.Td>{names[key] ? t(names[key]) : <Code dir="ltr">{key}</Code>}</Table.Td>
               {same ? (
-                <Table.Td colSpan={2}>{plain(old[key])}</Table.Td>
+                <Table.Td colSpan={2}>{cell(key, old[key])}</Table.Td>
               ) : (
                 <>
                   <Table.Td>
-                    <del>{plain(old[key])}</del>
+                    <del>{cell(key, old[key])}</del>
                   </Table.Td>
                   <Table.Td>
-                    <ins>{plain(next[key])}</ins>
+                    <ins>{cell(key, next[key])}</ins>
                   </Table.Td>
                 </>
               )}

@@ -2,29 +2,47 @@
 import { Badge, Code, CopyButton, Text, VisuallyHidden } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
 import type { TFunction } from 'i18next';
-import type { ReactNode } from 'react';
+import { createContext, useContext, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import './kit.css';
 import { useNow } from './now';
+
+/** The most decimals of the amounts of a column, whose decimal marks are below each other. */
+export const Decimals = createContext(0);
+
+/** Decimals of an amount of the service. A number with an exponent has none to align. */
+export const decimalsIn = (amount: unknown) => /^-?\d+\.(\d+)$/.exec(textOf(amount))?.[1]?.length ?? 0;
 
 /**
  * The exact string of the service (app/api.ts keeps it). No screen calculates with it. The digits before the decimal
- * point are grouped by space between them, so that a copied amount is still the string of the service.
+ * point are grouped by space between them, and shorter decimals get room after them in a column. Neither is a
+ * character, so a copied amount is still the string of the service.
  */
 export function Money({ amount, unit }: { amount?: string | number | null; unit?: string | null }) {
+  const most = useContext(Decimals);
   if (amount === undefined || amount === null) return <Nothing />;
   const [, head = '', rest = ''] = /^(-?\d*)(.*)$/s.exec(String(amount)) ?? [];
+  const own = decimalsIn(String(amount));
   return (
     <bdi dir="ltr" className="money">
       {grouped(head)}
       {rest}
-      {unit ? ` ${unit}` : ''}
+      {own < most && <span className="pad" data-pad={(own ? '' : '.') + '0'.repeat(most - own)} />}
+      {unit ? (
+        <>
+          {' '}
+          <span className="unit">{unit}</span>
+        </>
+      ) : (
+        ''
+      )}
     </bdi>
   );
 }
 
-/** Groups of three digits; four digits stay together (ISO 80000-1, 7.3.1). */
+/** Groups of three digits. */
 function grouped(digits: string): ReactNode {
-  if (digits.replace('-', '').length < 5) return digits;
+  if (digits.replace('-', '').length < 4) return digits;
   const groups = digits.split(/(?<=\d)(?=(?:\d{3})+$)/);
   return groups.map((group, n) => (
     <span key={n} className={n > 0 ? 'digits' : undefined}>

@@ -8,11 +8,11 @@ import { useTranslation } from 'react-i18next';
 import { ask, type Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
-import type { Column } from '../kit/list';
+import { alignedBy, type Column } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
-import { Money, plain } from '../kit/show';
+import { Decimals, decimalsIn, Money, plain } from '../kit/show';
 import { Wide } from '../kit/wide';
 
 /** A height for a chart, never shown as an amount and never used in calculations. */
@@ -33,6 +33,7 @@ export function Small<T extends object>({
   id: (row: T) => string;
 }) {
   const { t } = useTranslation();
+  const ends = alignedBy(columns, rows ?? []);
   return (
     <Stack gap="xs" data-testid={`small-${title}`}>
       <Title order={2} size="h5">
@@ -48,7 +49,9 @@ export function Small<T extends object>({
             <Table.Thead>
               <Table.Tr>
                 {columns.map((c) => (
-                  <Table.Th key={c.key}>{t(c.title)}</Table.Th>
+                  <Table.Th key={c.key} data-end={c.end || undefined}>
+                    {t(c.title)}
+                  </Table.Th>
                 ))}
               </Table.Tr>
             </Table.Thead>
@@ -56,7 +59,9 @@ export function Small<T extends object>({
               {rows?.map((row, n) => (
                 <Table.Tr key={`${id(row)} ${n}`}>
                   {columns.map((c) => (
-                    <Table.Td key={c.key}>{c.show ? c.show(row) : plain(row[c.key])}</Table.Td>
+                    <Table.Td key={c.key} data-end={c.end || undefined}>
+                      <Decimals value={ends.get(c.key) ?? 0}>{c.show ? c.show(row) : plain(row[c.key])}</Decimals>
+                    </Table.Td>
                   ))}
                 </Table.Tr>
               ))}
@@ -229,6 +234,7 @@ function amounts({ balance, available, locked }: Partial<Sum>) {
 
 function Amounts({ of }: { of: Partial<Sum> }) {
   const { t } = useTranslation();
+  const keys = ['balance', 'available', 'locked'] as const;
   if (of.balance === undefined)
     return (
       <Text size="sm" c="dimmed">
@@ -238,11 +244,13 @@ function Amounts({ of }: { of: Partial<Sum> }) {
   return (
     <Table withTableBorder>
       <Table.Tbody>
-        {(['balance', 'available', 'locked'] as const).map((key) => (
+        {keys.map((key) => (
           <Table.Tr key={key}>
             <Table.Th>{t(`money.${key}`)}</Table.Th>
-            <Table.Td>
-              <Money amount={of[key]} />
+            <Table.Td data-end>
+              <Decimals value={Math.max(...keys.map((one) => decimalsIn(of[one])))}>
+                <Money amount={of[key]} />
+              </Decimals>
             </Table.Td>
           </Table.Tr>
         ))}

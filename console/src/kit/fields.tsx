@@ -1,0 +1,169 @@
+/**
+ * A record in words: the columns of its list with the same names and cells, then the other members that have a name.
+ * The wire names are in the raw record (record.tsx).
+ */
+import { Table } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import { Person } from './person';
+import { Coded, Id, Money, plain, Status, Time } from './show';
+import { Word } from './word';
+
+/** A member of a record: a column of a list, and a line of its drawer. */
+export interface Column<T> {
+  key: keyof T & string;
+  /** Key of the heading, for example "users.fullName". */
+  title: string;
+  show?: (row: T) => ReactNode;
+  /** The text of the cell in the CSV, if it is not the member of this key. */
+  text?: (row: T) => unknown;
+  /** Hidden until the user shows it. */
+  hidden?: boolean;
+  /** Numbers below each other: at the end of the cell. */
+  end?: boolean;
+}
+
+type Columns = readonly Column<never>[];
+
+const opened = new WeakMap<object, Columns>();
+
+/** Remembers the columns of the list that opened a row. */
+export function openedWith<T extends object>(row: T, columns: readonly Column<T>[]): void {
+  opened.set(row, columns as unknown as Columns);
+}
+
+const person = 'person';
+const money = 'money';
+const code = 'code';
+type Kind = typeof person | typeof money | typeof code;
+
+/** The members that lists do not show as a column: the key of the name, and the form of the value. */
+const known: Record<string, [title: string, kind?: Kind]> = {
+  action: ['field.action'],
+  actorId: ['field.actor', person],
+  address: ['money.address', code],
+  amount: ['money.amount', money],
+  at: ['money.at'],
+  available: ['money.available', money],
+  balance: ['money.balance', money],
+  code: ['currency.code', code],
+  comment: ['request.comment'],
+  countryName: ['field.country'],
+  createdAt: ['field.created'],
+  createdBy: ['field.createdBy', person],
+  currencyCode: ['money.currency', code],
+  decidedAt: ['field.decided'],
+  decidedBy: ['approvals.decidedBy', person],
+  description: ['field.description'],
+  detail: ['field.detail'],
+  deviceBrand: ['field.deviceBrand'],
+  deviceModel: ['field.deviceModel'],
+  email: ['field.email', code],
+  error: ['field.error'],
+  expireAt: ['firewall.expireAt'],
+  expiresAt: ['firewall.expireAt'],
+  fee: ['money.fee', money],
+  fullName: ['currency.name'],
+  host: ['gateway.host', code],
+  id: ['field.id', code],
+  ip: ['field.ip', code],
+  ipaddress: ['field.ip', code],
+  isActive: ['announcement.active'],
+  isEditable: ['field.editable'],
+  locked: ['money.locked', money],
+  lockedUntil: ['field.lockedUntil'],
+  message: ['announcement.message'],
+  name: ['currency.name'],
+  network: ['money.network', code],
+  networkCode: ['money.network', code],
+  outcome: ['field.outcome'],
+  phoneNumber: ['field.phone', code],
+  reason: ['money.reason'],
+  requestId: ['field.request', code],
+  requestedAt: ['approvals.at'],
+  requestedBy: ['approvals.by', person],
+  role: ['field.role', code],
+  rotatedAt: ['field.rotated'],
+  startDate: ['announcement.start'],
+  endDate: ['announcement.end'],
+  status: ['money.status'],
+  success: ['field.success'],
+  surname: ['field.surname'],
+  target: ['field.target', code],
+  threshold: ['currency.threshold', money],
+  title: ['announcement.subject'],
+  transactionId: ['money.transaction', code],
+  txId: ['money.txId', code],
+  updatedAt: ['field.updated'],
+  updatedBy: ['field.updatedBy', person],
+  userId: ['money.user', person],
+  value: ['money.amount', money],
+};
+
+const instant = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/;
+const account = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** A value in words, by the name of its member. An expiry of 0 is never; a state has its name. */
+export function Value({ name, of }: { name: string; of: unknown }) {
+  const { t, i18n } = useTranslation();
+  const kind = known[name]?.[1];
+  if (/^expires?At$/.test(name) && (of === 0 || of === null)) return <Word of="firewall.never" />;
+  if (typeof of === 'number' && /At$|Until$/.test(name)) return <Time at={of} />;
+  if (Array.isArray(of) && of.every((one) => typeof one !== 'object')) return <bdi dir="ltr">{of.join(', ')}</bdi>;
+  if (typeof of !== 'string' && typeof of !== 'number') return plain(of);
+  const text = String(of);
+  if (kind === person) return <Person id={text} />;
+  if (kind === money) return <Money amount={text} />;
+  if (instant.test(text)) return <Time at={text} />;
+  if (account.test(text)) return <Id of={text} short />;
+  if (i18n.exists(`state.${text}`)) return <Status of={text} />;
+  if (name === 'action') return <bdi title={text}>{t(`act.${text}`, { defaultValue: text })}</bdi>;
+  return kind === code ? <Coded of={text} /> : plain(of);
+}
+
+const isEmpty = (value: unknown) =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+
+interface Line {
+  key: string;
+  title: string;
+  cell: ReactNode;
+}
+
+/** The lines of a record. A member without a value has none. */
+function linesOf(of: object, columns: Columns): Line[] {
+  const record = of as Record<string, unknown>;
+  const shown = columns
+    .filter((c) => !(c.key in record) || c.text || !isEmpty(record[c.key]))
+    .map((c) => ({
+      key: c.key as string,
+      title: c.title,
+      cell: c.show ? c.show(of as never) : <Value name={c.key} of={record[c.key]} />,
+    }));
+  const listed = new Set<string>(columns.map((c) => c.key));
+  const titles = new Set(columns.map((c) => c.title));
+  const others = Object.entries(record)
+    .filter(([key, value]) => !listed.has(key) && known[key] && !titles.has(known[key][0]) && !isEmpty(value))
+    .filter(([, value]) => typeof value !== 'object' || Array.isArray(value))
+    .map(([key, value]) => ({ key, title: known[key]![0], cell: <Value name={key} of={value} /> }));
+  return [...shown, ...others];
+}
+
+/** The members of a record in words. Without columns they are those of the list that opened it. */
+export function Fields({ of, columns }: { of: object; columns?: Columns }) {
+  const { t } = useTranslation();
+  return (
+    <Table withRowBorders={false} className="fields" data-testid="fields">
+      <Table.Tbody>
+        {linesOf(of, columns ?? opened.get(of) ?? []).map(({ key, title, cell }) => (
+          <Table.Tr key={key} data-field={key}>
+            <Table.Th scope="row" w="35%">
+              {t(title)}
+            </Table.Th>
+            <Table.Td>{cell}</Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
