@@ -92,7 +92,7 @@ func (r *run) jobs(ctx context.Context) error {
 		}
 		id := s.id(at)
 		total := int64(20 + s.IntN(400))
-		j := job.Job{ID: id, Kind: []string{"fetch-rates", "send-notification", "accounting"}[n%3],
+		j := job.Job{ID: id, Kind: []string{"fetch-rates", "send-notification", "accounting-integration"}[n%3],
 			Key: "demo-" + id, State: job.Done, Version: 1, Total: total, ActorID: r.team[0].ID,
 			Params: r.Ring.Seal(params, []byte(id)), CreatedAt: at, StartedAt: at.Add(time.Second),
 			BeatAt: at.Add(time.Minute)}

@@ -10,11 +10,17 @@ const path = '/user/notifications';
 
 const columns: Column<Row<typeof path>>[] = [
   { key: 'createdAt', title: 'own.at', show: (n) => <Time at={n.createdAt} /> },
-  { key: 'title', title: 'own.subject' },
+  { key: 'title', title: 'own.subject', show: (n) => <bdi>{n.title || begin(n.body)}</bdi> },
   { key: 'body', title: 'own.text' },
   { key: 'topic', title: 'own.topic', hidden: true },
   { key: 'readAt', title: 'own.read', show: (n) => <Time at={n.readAt} /> },
 ];
+
+/** The first words of a text, where there is no title. */
+export function begin(text: string, most = 40): string {
+  if (text.length <= most) return text;
+  return `${text.slice(0, text.lastIndexOf(' ', most)).slice(0, most) || text.slice(0, most)}…`;
+}
 
 const filters: FilterOf<typeof path>[] = [{ name: 'unread', title: 'own.unread', kind: 'flag' }];
 
@@ -28,6 +34,7 @@ export default function Notifications() {
         path={path}
         title="own.notifications"
         columns={columns}
+        empty="own.noNotifications"
         filters={filters}
         id={(n) => n.id}
         actions={

@@ -84,6 +84,8 @@ export default function Firewall() {
       <List
         path={path}
         title="firewall.title"
+        empty="firewall.none"
+        next={{ title: 'firewall.add', form: 'firewall.add', needs: `POST ${path}` }}
         columns={columns}
         size={undefined}
         id={(r) => r.label}

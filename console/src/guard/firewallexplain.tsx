@@ -21,10 +21,10 @@ export default function FirewallExplain() {
       needs="GET /admin/system/waf/rules"
       error={answer.error}
       fields={[
-        { name: 'resource', title: 'explain.resource', required: true },
+        { name: 'resource', title: 'explain.resource', hint: 'POST /auth/login', required: true },
         { name: 'userId', title: 'explain.user' },
         { name: 'ip', title: 'explain.ip' },
-        { name: 'countryCode', title: 'explain.country' },
+        { name: 'countryCode', title: 'explain.country', hint: 'TR' },
       ]}
     >
       {x && (

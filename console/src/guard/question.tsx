@@ -8,6 +8,8 @@ import { texts, useTexts } from '../app/address';
 export interface Asked {
   name: string;
   title: string;
+  /** An example of a value. */
+  hint?: string;
   required?: boolean;
   /** Suggested values; other values can be typed too. */
   options?: string[];
@@ -28,9 +30,10 @@ export function Question({ fields }: { fields: Asked[] }) {
       }}
     >
       <Group align="end" gap="xs">
-        {fields.map(({ name, title, required, options }) => {
+        {fields.map(({ name, title, hint, required, options }) => {
           const common = {
             label: t(title),
+            placeholder: hint,
             required,
             size: 'xs',
             w: options ? 280 : 220,

@@ -53,6 +53,7 @@ export default function Routes() {
         path={path}
         title="gateway.title"
         empty="gateway.none"
+        next={{ title: 'gateway.add', form: 'gateway.add', needs: `POST ${path}` }}
         columns={columns}
         size={undefined}
         id={(r) => String(r.id)}

@@ -63,9 +63,9 @@ export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<
         }}
         data-testid={`bulk-${String(props.path)}`}
       >
-        {t(props.title)}
+        {t(props.title, { count: props.rows.length })}
       </Button>
-      <Modal opened={open} onClose={() => setOpen(false)} title={t(props.title)} size="lg">
+      <Modal opened={open} onClose={() => setOpen(false)} title={t(props.title, { count: props.rows.length })} size="lg">
         <Stack>
           {props.children}
           <Table>

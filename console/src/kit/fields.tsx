@@ -130,17 +130,23 @@ interface Line {
   cell: ReactNode;
 }
 
-/** The lines of a record. A member without a value has none. */
+/** What the cell of a person says already. */
+const contact = ['fullName', 'surname', 'email', 'phoneNumber'];
+
+/** The lines of a record. A member without a value has none, nor has the number of a record. */
 function linesOf(of: object, columns: Columns): Line[] {
   const record = of as Record<string, unknown>;
+  const value = (c: Columns[number]) => (c.text ? c.text(of as never) : record[c.key]);
   const shown = columns
-    .filter((c) => !(c.key in record) || c.text || !isEmpty(record[c.key]))
+    .filter((c) => !(c.key in record || c.text) || !isEmpty(value(c)))
     .map((c) => ({
       key: c.key as string,
       title: c.title,
       cell: c.show ? c.show(of as never) : <Value name={c.key} of={record[c.key]} />,
     }));
   const listed = new Set<string>(columns.map((c) => c.key));
+  if (columns.some((c) => c.show && ['userId', ...contact, 'name'].includes(c.key))) contact.forEach((c) => listed.add(c));
+  if (typeof record.id === 'number') listed.add('id');
   const titles = new Set(columns.map((c) => c.title));
   const others = Object.entries(record)
     .filter(([key, value]) => !listed.has(key) && known[key] && !titles.has(known[key][0]) && !isEmpty(value))

@@ -88,7 +88,7 @@ export function Filters(props: {
         </Group>
       </Group>
       {open && (
-        <Group align="end" gap="xs" mt="xs">
+        <Group align="end" gap="xs" mt="xs" className="filters">
           {others.map(field)}
         </Group>
       )}

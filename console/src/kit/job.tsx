@@ -45,7 +45,7 @@ export function JobBar({ id }: { id: string }) {
               loading={cancel.busy}
               onClick={() => void cancel.run(undefined, { id })}
             >
-              {t('content.jobCancel')}
+              {t('jobs.cancel', { count: 1 })}
             </Button>
           )}
         </Group>

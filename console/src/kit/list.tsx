@@ -3,9 +3,10 @@
  * cursor of the previous page, and the service counts nothing. Columns are remembered. Rows are selected one by one,
  * by range (Shift) or all. The shown rows can be saved as CSV.
  */
-import { ActionIcon, Alert, Button, Checkbox, Group, Paper, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
+import { ActionIcon, Button, Checkbox, Group, Paper, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import { IconDownload, IconRefresh } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import {
   columnVisibilityFeature,
   rowSelectionFeature,
@@ -19,8 +20,9 @@ import { useAddress } from '../app/address';
 import type { paths } from '../api';
 import { readPage, type Gets, type Page } from '../app/api';
 import { Problem } from '../app/problem';
+import { useMay } from '../app/session';
 import { csv, download } from './csv';
-import { useOpening } from './drawer';
+import { useAddressed, useOpening } from './drawer';
 import { openedWith, type Column } from './fields';
 import { Filters, type Filter, type Find } from './filter';
 import { useKeys } from './keys';
@@ -69,7 +71,20 @@ export interface ListProps<P extends Gets> {
   gather?: (rows: Row<P>[]) => Row<P>[];
   /** The number of rows of a page; undefined for a list without pages. */
   size?: number | undefined;
+  /** Key of the text of a list without rows: the next step. */
   empty?: string;
+  /** The button of a list without rows. */
+  next?: Next;
+}
+
+/** The next step where a list has no rows, for users with its permission: a form of the screen, or another screen. */
+export interface Next {
+  /** Key of its name. */
+  title: string;
+  needs: string;
+  /** The name of the form in the address; the screen has its button. */
+  form?: string;
+  to?: string;
 }
 
 const features = tableFeatures({ columnVisibilityFeature, rowSelectionFeature });
@@ -168,14 +183,17 @@ export function List<P extends Gets>(props: ListProps<P>) {
       {props.above}
       <Problem of={page.error} />
       {!ready && (
-        <Alert color="gray">
-          {t('list.needs', {
-            fields: filters
-              .filter((f) => missing.includes(f.name))
-              .map((f) => t(f.title))
-              .join(', '),
-          })}
-        </Alert>
+        <Paper withBorder className="empty">
+          <Text c="dimmed">
+            {t('list.needs', {
+              fields: filters
+                .filter((f) => missing.includes(f.name))
+                .map((f) => t(f.title))
+                .join(', '),
+            })}
+          </Text>
+          {props.next && <NextStep of={props.next} />}
+        </Paper>
       )}
       {ready && !empty && (
         <Paper withBorder className="rows" data-dense={dense || undefined} data-inside={props.inside || undefined}>
@@ -214,7 +232,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
                     onClick={() => open(row.original)}
                   >
                     {props.bulk && (
-                      <Table.Td className="chooses">
+                      <Table.Td className="chooses" onClick={(event) => cursor.choose(event, n, table)}>
                         {/* Mantine's checkbox has eight elements: a hundred took an eighth of the page's time. */}
                         <input
                           type="checkbox"
@@ -222,7 +240,6 @@ export function List<P extends Gets>(props: ListProps<P>) {
                           aria-label={t('list.choose')}
                           checked={row.getIsSelected()}
                           readOnly
-                          onClick={(event) => cursor.choose(event, n, table)}
                         />
                       </Table.Td>
                     )}
@@ -262,11 +279,13 @@ export function List<P extends Gets>(props: ListProps<P>) {
       )}
       {empty && (
         <Paper withBorder className="empty" data-testid="empty">
-          <Text c="dimmed">{t(filtered ? 'list.empty' : (props.empty ?? 'list.empty'))}</Text>
-          {filtered && (
+          <Text c="dimmed">{t(filtered ? 'list.empty' : (props.empty ?? 'list.none'))}</Text>
+          {filtered ? (
             <Button size="xs" variant="default" onClick={() => to(none)}>
               {t('list.clear')}
             </Button>
+          ) : (
+            props.next && <NextStep of={props.next} />
           )}
         </Paper>
       )}
@@ -329,6 +348,22 @@ export function alignedBy<T>(columns: readonly Column<T>[], rows: T[]): Map<stri
     columns
       .filter((c) => c.end)
       .map((c) => [c.key, Math.max(0, ...rows.map((row) => decimalsIn(c.text ? c.text(row) : row[c.key])))]),
+  );
+}
+
+function NextStep({ of: { title, needs, form, to } }: { of: Next }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const drawer = useAddressed('form', form ?? '');
+  if (!may(needs)) return null;
+  return to ? (
+    <Button component={Link} to={to} size="xs" variant="default" data-testid="next-step">
+      {t(title)}
+    </Button>
+  ) : (
+    <Button size="xs" variant="default" onClick={drawer.open} data-testid="next-step">
+      {t(title)}
+    </Button>
   );
 }
 

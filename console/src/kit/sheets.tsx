@@ -7,7 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { useAddress, useTexts } from '../app/address';
 import { useMay } from '../app/session';
 import { JobBar, JobType } from './job';
-import { List, type Column, type Row } from './list';
+import { List, type Column, type Next, type Row } from './list';
 import { useRead } from './read';
 import { Id, Status, Time } from './show';
 
@@ -90,11 +90,15 @@ export function JobScreen({
   title,
   kinds,
   actions,
+  empty,
+  next,
   children,
 }: {
   title: string;
   kinds: readonly string[];
   actions: ReactNode;
+  empty: string;
+  next: Next;
   children?: (job: string) => ReactNode;
 }) {
   const { t } = useTranslation();
@@ -132,6 +136,8 @@ export function JobScreen({
       columns={jobColumns}
       fixed={{ type: kinds[0] }}
       actions={actions}
+      empty={empty}
+      next={next}
       above={above}
       filters={
         kinds.length > 1

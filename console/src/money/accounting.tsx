@@ -13,6 +13,8 @@ export default function Accounting() {
   return (
     <JobScreen
       title="accounting.title"
+      empty="accounting.none"
+      next={{ title: 'accounting.begin', form: 'accounting.begin', needs: `POST ${path}` }}
       kinds={['accounting-integration']}
       actions={
         <Write

@@ -32,6 +32,8 @@ export default function Addresses() {
         path={path}
         title="own.addresses"
         columns={columns}
+        empty="own.noAddresses"
+        next={{ title: 'own.addAddress', form: 'own.addAddress', needs: `POST ${path}` }}
         size={undefined}
         id={(a) => a.id}
         open={may(`PATCH ${path}`) ? setEdited : undefined}

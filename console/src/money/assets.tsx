@@ -52,6 +52,15 @@ const parts: Record<Part, [name: string, title: string, kind?: Kind, optional?: 
   ],
 };
 
+/** Keys of the names of the changed fields. */
+const names: Record<string, string> = {
+  currency: 'currency.currencyActive',
+  currencyOfNetwork: 'currency.linkActive',
+  ...Object.fromEntries(
+    Object.entries(parts).flatMap(([part, all]) => all.map(([name, title]) => [`${part}.${name}`, title])),
+  ),
+};
+
 const switches: Record<Part, string> = {
   currency: 'currency.withCurrency',
   currencyNetwork: 'currency.withNetwork',
@@ -154,7 +163,7 @@ export function Change({
       fixed={{ 'currency.id': currency.id, 'currencyNetwork.id': network.id, 'currencyOfNetwork.id': link.id } as never}
       before={(values) => (
         <div style={{ overflowWrap: 'anywhere' }}>
-          <Diff before={sent(values, before)} after={sent(values, values)} />
+          <Diff before={sent(values, before)} after={sent(values, values)} names={names} />
         </div>
       )}
       make={(values) => request(values) as never}
@@ -184,7 +193,7 @@ export function Activate({ currency, link, onDone }: { currency: Currency; link:
         { name: 'currencyOfNetwork', title: 'currency.linkActive', kind: 'flag' },
       ]}
       initial={before as never}
-      before={(values) => <Diff before={before} after={values} />}
+      before={(values) => <Diff before={before} after={values} names={names} />}
       make={(values) => ({
         currency: { id: currency.id, isActive: values.currency === true },
         currencyOfNetwork: { id: link.id, isActive: values.currencyOfNetwork === true },

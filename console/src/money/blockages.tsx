@@ -1,5 +1,5 @@
 /** The blockages: all with user names, or those that match the filters; adding and releasing blockages. */
-import { Group, SegmentedControl, Stack, Textarea } from '@mantine/core';
+import { Group, Stack, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAddress } from '../app/address';
@@ -77,75 +77,47 @@ const fields = (pairs: ReturnType<typeof usePairs>): Input<Schemas['AddBlockageR
   { name: 'description', title: 'money.reason', kind: 'area', required: true },
 ];
 
-/** One list has the filters, the other the names of the users. */
+/** The service lists blockages with names, or by filters. The filters that are set decide which list is read. */
 export default function Blockages() {
-  const { t } = useTranslation();
   const may = useMay();
-  const [search, go] = useAddress();
+  const [search] = useAddress();
   const [open, setOpen] = useState<Any>();
   const pairs = usePairs(may(`POST ${insert}`));
-  const names =
-    may(`GET ${named}`) && search.view !== 'found' && !search.userId && !search.status && !search.blockTypeId;
-  const actions = (
-    <Write
-      method="post"
-      path={insert}
-      title="money.block"
-      fields={fields(pairs)}
-      touches={touches}
-      initial={{ userId: search.userId, currencyCode: search.currencyCode }}
-      before={(v) => (
-        <>
-          <Owner userId={textOf(v.userId)} />
-          <Standing of={[{ userId: textOf(v.userId), code: textOf(v.currencyCode) }]} />
-        </>
-      )}
-    />
-  );
-  const bulk = (rows: Any[], clear: () => void) => <Ends rows={rows} onDone={clear} />;
+  const filtered = ['userId', 'status', 'blockTypeId'].some((name) => search[name]);
+  const shared = {
+    title: 'money.blockages',
+    id: (b: Any) => b.id,
+    open: setOpen,
+    filters,
+    empty: 'money.noBlockages',
+    next: { title: 'money.block', form: 'money.block', needs: `POST ${insert}` },
+    actions: (
+      <Write
+        method="post"
+        path={insert}
+        title="money.block"
+        fields={fields(pairs)}
+        touches={touches}
+        initial={{ userId: search.userId, currencyCode: search.currencyCode }}
+        before={(v) => (
+          <>
+            <Owner userId={textOf(v.userId)} />
+            <Standing of={[{ userId: textOf(v.userId), code: textOf(v.currencyCode) }]} />
+          </>
+        )}
+      />
+    ),
+    bulk: (rows: Any[], clear: () => void) => <Ends rows={rows} onDone={clear} />,
+  };
   return (
     <Stack>
-      {may(`GET ${named}`) && (
-        <SegmentedControl
-          w="fit-content"
-          value={names ? 'named' : 'found'}
-          aria-label={t('money.view')}
-          data={[
-            { value: 'named', label: t('money.named') },
-            { value: 'found', label: t('money.found') },
-          ]}
-          onChange={(view) =>
-            go(
-              view === 'found'
-                ? { view }
-                : { view: undefined, userId: undefined, status: undefined, blockTypeId: undefined, cursor: undefined },
-            )
-          }
-        />
-      )}
-      {names ? (
-        <List
-          key="named"
-          path={named}
-          title="money.blockages"
-          columns={namedColumns}
-          id={(b) => b.id}
-          open={setOpen}
-          filters={[{ name: 'currencyCode', title: 'money.currency' }]}
-          actions={actions}
-          bulk={bulk}
-        />
+      {may(`GET ${named}`) && !filtered ? (
+        <List {...shared} path={named} columns={namedColumns} filters={filters as FilterOf<typeof named>[]} />
       ) : (
         <List
-          key="found"
+          {...shared}
           path={found}
-          title="money.blockages"
           columns={foundColumns}
-          id={(b) => b.id}
-          open={setOpen}
-          filters={filters}
-          actions={actions}
-          bulk={bulk}
           above={<Owner userId={search.userId ?? ''} here="/blockages" />}
         />
       )}

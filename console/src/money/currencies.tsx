@@ -7,7 +7,7 @@ import { read } from '../app/api';
 import { Problem } from '../app/problem';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Fact, Facts, Whole } from '../kit/record';
-import { Id, Status } from '../kit/show';
+import { Id, Money, Status } from '../kit/show';
 import { Activate, Change, Setup, type Currency, type Link, type Network } from './assets';
 import { Sheets } from '../kit/sheets';
 
@@ -30,11 +30,7 @@ const ofCurrency: Column<Currency>[] = [
     key: 'threshold',
     title: 'currency.threshold',
     end: true,
-    show: (c) => (
-      <bdi dir="ltr" className="money">
-        {c.threshold}
-      </bdi>
-    ),
+    show: (c) => <Money amount={c.threshold} />,
   },
   ...(ways as unknown as Column<Currency>[]),
 ];

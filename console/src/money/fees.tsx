@@ -121,7 +121,7 @@ function Entries({ of: table }: { of: Table }) {
       title: `fees.${key}`,
       show: (e: Entry) => <bdi dir="ltr">{e[key]}</bdi>,
     })),
-    { key: 'value', title: table.value, show: (e: Entry) => value(table, e) },
+    { key: 'value', title: table.value, end: table.money, show: (e: Entry) => value(table, e) },
   ] as unknown as Column<Parameter>[];
   const changeable = !!parameter?.isEditable && may(`POST ${update}`);
   return (
@@ -137,6 +137,7 @@ function Entries({ of: table }: { of: Table }) {
         id={(e) => spot(table, e as unknown as Entry)}
         open={changeable ? (e) => setEdited(e as unknown as Entry) : undefined}
         empty={`fees.${table.name}None`}
+        next={changeable ? { title: 'fees.add', form: `fees.add:${table.name}`, needs: `POST ${update}` } : undefined}
         above={<Help of={`fees.${table.name}Lead`} />}
         actions={parameter && changeable && <Change of={parameter} table={table} pairs={pairs} />}
       />

@@ -37,6 +37,7 @@ const columns: Column<Level>[] = [
   ...limits.map(({ name, title }): Column<Level> => ({
     key: name,
     title,
+    end: true,
     show: (l) => <Money amount={l[name]} unit="TRY" />,
     hidden: name.startsWith('receive'),
   })),
@@ -57,6 +58,7 @@ export default function Levels() {
         path={path}
         title="levels.title"
         empty="levels.none"
+        next={{ title: 'levels.add', form: 'levels.add', needs: `POST ${path}` }}
         columns={columns}
         size={undefined}
         id={(l) => String(l.levelId)}

@@ -38,6 +38,7 @@ const listed: Column<Balance>[] = [
   ...(['free', 'locked'] as const).map((name): Column<Balance> => ({
     key: name as 'assetObject',
     title: `money.${name}`,
+    end: true,
     show: (b) => <Money amount={b.assetObject[name]} />,
     text: (b) => b.assetObject[name],
   })),
@@ -153,12 +154,7 @@ function Readings({ provider, asset }: { provider: string; asset: string }) {
         id={(b) => b.accountname}
         columns={[
           columns[0]!,
-          { key: 'free' as 'assetObject', title: 'money.free', show: (b) => <Money amount={b.assetObject.free} /> },
-          {
-            key: 'locked' as 'assetObject',
-            title: 'money.locked',
-            show: (b) => <Money amount={b.assetObject.locked} />,
-          },
+          ...listed.slice(columns.length),
         ]}
       />
     </>

@@ -7,7 +7,7 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
-import { Time } from '../kit/show';
+import { Money, Time } from '../kit/show';
 
 const path = '/admin/get-last-rates-by-date';
 type Rate = Row<typeof path>;
@@ -19,11 +19,7 @@ const columns: Column<Rate>[] = [
     key: 'rate',
     end: true,
     title: 'rate.rate',
-    show: (r) => (
-      <bdi dir="ltr" className="money">
-        {r.rate}
-      </bdi>
-    ),
+    show: (r) => <Money amount={r.rate} />,
   },
   { key: 'date', title: 'rate.since', show: (r) => <Time at={r.date} /> },
 ];
@@ -98,8 +94,8 @@ function Pair() {
           <Problem of={rate.error} />
           {rate.data && (
             <Text data-testid="rate-answer">
-              <bdi dir="ltr" className="money">
-                1 {rate.data.base} = {rate.data.rate} {rate.data.quote}
+              <bdi dir="ltr">
+                <Money amount={1} unit={rate.data.base} /> = <Money amount={rate.data.rate} unit={rate.data.quote} />
               </bdi>
             </Text>
           )}

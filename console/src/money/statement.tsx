@@ -45,6 +45,8 @@ export default function Statement() {
       columns={columns}
       filters={filters}
       needs={['userId']}
+      next={{ title: 'money.findCustomer', to: '/users', needs: 'GET /admin/list-users' }}
+      empty="money.noTransactions"
       above={<Owner userId={userId} here="/statement" />}
       id={() => ''}
     />

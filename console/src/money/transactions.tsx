@@ -66,6 +66,7 @@ export default function Transactions() {
         path={path}
         title="money.transactions"
         columns={columns}
+        empty="money.noDeposits"
         filters={filters}
         id={(d) => d.transactionId}
         open={setOpen}
@@ -82,10 +83,8 @@ export default function Transactions() {
       <Whole of={open} title="money.transaction" onClose={() => setOpen(undefined)}>
         {open && (
           <>
-            <Owner userId={open.userId} />
-            <Standing of={[{ userId: open.userId, code: open.currencyCode }]} title="money.now" />
             {may(`POST ${decide}`) && (
-              <Group>
+              <Group className="decide">
                 <Button
                   size="xs"
                   onClick={() => {
@@ -97,6 +96,8 @@ export default function Transactions() {
                 </Button>
               </Group>
             )}
+            <Owner userId={open.userId} />
+            <Standing of={[{ userId: open.userId, code: open.currencyCode }]} title="money.now" />
           </>
         )}
       </Whole>

@@ -6,7 +6,7 @@ import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Named, Person } from '../kit/person';
 import { Whole } from '../kit/record';
-import { Ago, Id, Money, Status } from '../kit/show';
+import { Ago, Coded, Id, Money, Status } from '../kit/show';
 import { Owner, Standing, sums } from './parts';
 import { Explorer } from './statement';
 
@@ -31,6 +31,7 @@ const columns: Column<Withdrawal>[] = [
     title: 'money.status',
     show: (w) => <Status of={w.transactionDescription} />,
   },
+  { key: 'code', title: 'money.currency', show: (w) => <Coded of={w.code} />, hidden: true },
   { key: 'network', title: 'money.network', show: (w) => <bdi dir="ltr">{w.network}</bdi> },
   { key: 'address', title: 'money.address', show: (w) => <Id of={w.address} short /> },
   { key: 'reason', title: 'money.lastReason', hidden: true },
@@ -84,6 +85,7 @@ export default function Withdrawals() {
         path={path}
         title="money.withdrawals"
         columns={columns}
+        empty="money.noWithdrawals"
         filters={filters(t)}
         id={(w) => w.id}
         open={setOpen}
@@ -93,11 +95,11 @@ export default function Withdrawals() {
         {open && (
           <>
             <Line of={open} />
-            <Owner userId={open.userId} />
-            <Standing of={[{ userId: open.userId, code: open.code }]} title="money.now" />
-            <Group gap="xs">
+            <Group gap="xs" className="decide">
               <Decisions rows={[open]} onDone={() => setOpen(undefined)} />
             </Group>
+            <Owner userId={open.userId} />
+            <Standing of={[{ userId: open.userId, code: open.code }]} title="money.now" />
           </>
         )}
       </Whole>
@@ -136,7 +138,7 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
   if (from(cancellable).length === 0)
     return (
       <Text size="sm" c="dimmed" data-testid="undecidable">
-        {t('money.undecidable')}
+        {t('money.undecidable', { count: rows.length })}
       </Text>
     );
   return (

@@ -41,6 +41,8 @@ export default function Announcements() {
       <List
         path={announcements}
         title="announcement.title"
+        empty="announcement.none"
+        next={{ title: 'announcement.add', form: 'new', needs: 'POST /announcement/add' }}
         columns={columns}
         filters={filters}
         size={undefined}

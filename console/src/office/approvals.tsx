@@ -59,7 +59,16 @@ export default function Approvals() {
   const [open, setOpen] = useState<Approval>();
   return (
     <>
-      <List path={path} title="approvals.title" columns={columns} filters={filters} id={(a) => a.id} open={setOpen} />
+      <List
+        path={path}
+        title="approvals.title"
+        columns={columns}
+        filters={filters}
+        id={(a) => a.id}
+        open={setOpen}
+        empty="approvals.none"
+        next={{ title: 'approvals.next', to: '/requests', needs: 'GET /admin/deploy-request' }}
+      />
       {open && <Case first={open} onClose={() => setOpen(undefined)} />}
     </>
   );
@@ -89,7 +98,7 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
   const { changes: _, request: __, refusal: ___, ...rest } = now; // shown above the record
   const own = now.requestedBy === userId;
   return (
-    <Whole of={rest} id={first.id} title="approvals.one" onClose={onClose}>
+    <Whole of={rest} id={first.id} title="approvals.one" onClose={onClose} columns={columns}>
       <Stack>
         <Text data-testid="summary">
           <Changes of={now.summary} />
@@ -120,7 +129,7 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
               </Alert>
             )}
             <Problem of={act.problem} />
-            <Group>
+            <Group className="decide">
               {!own && may(`POST ${approve}`) && (
                 <Button
                   loading={act.busy}

@@ -1,5 +1,5 @@
 /** Public images: upload one and copy its public URL. */
-import { Alert, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
@@ -48,7 +48,11 @@ export default function CDN() {
         />
       </Group>
       <Text size="sm">{t('cdn.lead')}</Text>
-      {uploaded.length === 0 && <Alert color="gray">{t('cdn.none')}</Alert>}
+      {uploaded.length === 0 && (
+        <Paper withBorder className="empty">
+          <Text c="dimmed">{t('cdn.none')}</Text>
+        </Paper>
+      )}
       <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
         {uploaded.map((address) => (
           <Paper key={address} withBorder p="sm" data-testid="uploaded">

@@ -62,6 +62,7 @@ export default function Contracts() {
       {...shared}
       path={versions}
       columns={columns}
+      next={{ title: 'contract.create', form: 'contract.create', needs: `POST ${versions}` }}
       actions={
         <Write
           method="post"

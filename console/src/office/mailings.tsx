@@ -41,6 +41,8 @@ export default function Mailings() {
   return (
     <JobScreen
       title="mailing.title"
+      empty="mailing.none"
+      next={{ title: 'mailing.notify', form: 'mailing.notify', needs: `POST ${notify}` }}
       kinds={['send-notification', 'send-bulk-sms', 'terms-of-service']}
       actions={
         <>

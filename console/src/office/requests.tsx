@@ -206,6 +206,7 @@ function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDe
         id={(r) => String((r as Any).id)}
         open={setOpen}
         empty="request.none"
+        next={{ title: askTitle, form: askTitle, needs: `POST ${path}` }}
         actions={<Write method="post" path={path} title={askTitle} touches={[path]} fields={ask} />}
         bulk={decide}
       />

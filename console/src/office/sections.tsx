@@ -77,6 +77,8 @@ function replaced(sections: Section[], values: Values): Section[] {
     .map((s) => ({ ...s, title: s.title.replaceAll(find, put), content: s.content.replaceAll(find, put) }));
 }
 
+const names = { title: 'contract.sectionTitle', content: 'contract.content' };
+
 export function Replace({ sections }: { sections: Section[] }) {
   const { t } = useTranslation();
   const fields = [
@@ -97,7 +99,8 @@ export function Replace({ sections }: { sections: Section[] }) {
             <Text size="sm">{t('contract.willChange', { count: after.length })}</Text>
             {after.map((s) => {
               const { title, content } = sections.find((one) => one.id === s.id)!;
-              return <Diff key={s.id} before={{ title, content }} after={{ title: s.title, content: s.content }} />;
+              const after = { title: s.title, content: s.content };
+              return <Diff key={s.id} before={{ title, content }} after={after} names={names} />;
             })}
           </Stack>
         );
