@@ -24,6 +24,8 @@ func TestConsoleScreens(t *testing.T) {
 	boss := harness.Admin(t, s, n)
 	reads(t, n, reader, boss)
 	t.Run("looks", func(t *testing.T) { t.Parallel(); looks(t, n.For(t), boss["x-auth"]) })
+	t.Run("records", func(t *testing.T) { t.Parallel(); records(t, n.For(t), boss["x-auth"]) })
+	t.Run("thumb", func(t *testing.T) { t.Parallel(); thumb(t, n.For(t), boss["x-auth"]) })
 	t.Run("roles", func(t *testing.T) { t.Parallel(); rolesOf(t, n.For(t), reader) })
 }
 

@@ -3,7 +3,7 @@ import { Progress } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
-import { JobType } from '../kit/job';
+import { jobTypes, JobType, runs } from '../kit/job';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Id, Status, Time } from '../kit/show';
 
@@ -25,8 +25,8 @@ const columns: Column<Job>[] = [
   { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short />, hidden: true },
 ];
 
-const filters: FilterOf<typeof path>[] = [
-  { name: 'type', title: 'jobs.type' },
+const filters = (t: (key: string) => string): FilterOf<typeof path>[] => [
+  { name: 'type', title: 'jobs.type', kind: jobTypes.map((value) => ({ value, label: t(`job.${value}`) })) },
   { name: 'status', title: 'jobs.status', kind: statuses },
 ];
 
@@ -35,7 +35,7 @@ function Far({ job }: { job: Job }) {
   const part = job.total ? Math.min(100, (job.done / job.total) * 100) : 0;
   return (
     <>
-      <bdi dir="ltr">
+      <bdi dir="ltr" className="money">
         {job.done} / {job.total}
       </bdi>
       {job.status === 'running' && <Progress value={part} size="sm" animated aria-label={t('jobs.done')} />}
@@ -45,32 +45,35 @@ function Far({ job }: { job: Job }) {
 
 export default function Jobs() {
   const navigate = useNavigate();
+  const { t } = useTranslation();
   return (
     <List
       path={path}
       title="jobs.title"
       columns={columns}
-      filters={filters}
+      filters={filters(t)}
       id={(j) => j.id}
       open={(j) => void navigate({ to: `/jobs/${j.id}` })}
-      bulk={(jobs, clear) => (
-        <Bulk
-          method="post"
-          path="/admin/jobs/{id}/cancel"
-          title="jobs.cancel"
-          rows={jobs}
-          name={(j) => (
-            <>
-              <JobType of={j.type} /> <Time at={j.startedAt} />
-            </>
-          )}
-          body={() => undefined}
-          places={({ id }) => ({ id })}
-          touches={[path]}
-          onDone={clear}
-          button={{ color: 'red' }}
-        />
-      )}
+      bulk={(jobs, clear) =>
+        jobs.some(runs) && (
+          <Bulk
+            method="post"
+            path="/admin/jobs/{id}/cancel"
+            title="jobs.cancel"
+            rows={jobs.filter(runs)}
+            name={(j) => (
+              <>
+                <JobType of={j.type} /> <Time at={j.startedAt} />
+              </>
+            )}
+            body={() => undefined}
+            places={({ id }) => ({ id })}
+            touches={[path]}
+            onDone={clear}
+            button={{ color: 'red' }}
+          />
+        )
+      }
     />
   );
 }

@@ -65,7 +65,12 @@ export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<
       >
         {t(props.title, { count: props.rows.length })}
       </Button>
-      <Modal opened={open} onClose={() => setOpen(false)} title={t(props.title, { count: props.rows.length })} size="lg">
+      <Modal
+        opened={open}
+        onClose={() => setOpen(false)}
+        title={t(props.title, { count: props.rows.length })}
+        size="lg"
+      >
         <Stack>
           {props.children}
           <Table>

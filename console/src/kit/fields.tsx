@@ -145,7 +145,8 @@ function linesOf(of: object, columns: Columns): Line[] {
       cell: c.show ? c.show(of as never) : <Value name={c.key} of={record[c.key]} />,
     }));
   const listed = new Set<string>(columns.map((c) => c.key));
-  if (columns.some((c) => c.show && ['userId', ...contact, 'name'].includes(c.key))) contact.forEach((c) => listed.add(c));
+  if (columns.some((c) => c.show && ['userId', ...contact, 'name'].includes(c.key)))
+    contact.forEach((c) => listed.add(c));
   if (typeof record.id === 'number') listed.add('id');
   const titles = new Set(columns.map((c) => c.title));
   const others = Object.entries(record)

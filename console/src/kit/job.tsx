@@ -10,6 +10,25 @@ import { Id, Status } from './show';
 
 const over = new Set(['done', 'failed', 'cancelled']);
 
+/** Whether a job still can be cancelled. */
+export const runs = ({ status }: { status: string }) => !over.has(status);
+
+/** The kinds of jobs; each has its name in kit.json. */
+export const jobTypes = [
+  'accounting-integration',
+  'add-users',
+  'archive-audit',
+  'fetch-balances',
+  'fetch-rates',
+  'send-bulk-sms',
+  'send-notification',
+  'sum-days',
+  'sweep-files',
+  'terms-of-service',
+  'update-status-transaction',
+  'verify-ledger',
+] as const;
+
 /** The name of a kind of job. */
 export function JobType({ of }: { of: string }) {
   const { t } = useTranslation();

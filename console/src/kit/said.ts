@@ -13,7 +13,9 @@ export function useSaid(): (detail: string) => string {
     detail
       .replace(session, '')
       .replace(change, (all: string, from: string, to: string) =>
-        (known(from) || /^\d+$/.test(from)) && known(to) ? `${word(from)} ${i18n.dir() === 'rtl' ? '←' : '→'} ${word(to)}` : all,
+        (known(from) || /^\d+$/.test(from)) && known(to)
+          ? `${word(from)} ${i18n.dir() === 'rtl' ? '←' : '→'} ${word(to)}`
+          : all,
       )
       .replace(state, word)
       .replace(/\bservice:(?=\w)/g, '');

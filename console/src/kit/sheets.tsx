@@ -75,7 +75,7 @@ function Far({ job }: { job: Job }) {
   const { t } = useTranslation();
   return (
     <>
-      <bdi dir="ltr">
+      <bdi dir="ltr" className="money">
         {job.done} / {job.total}
       </bdi>
       {job.status === 'running' && (

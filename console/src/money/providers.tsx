@@ -152,10 +152,7 @@ function Readings({ provider, asset }: { provider: string; asset: string }) {
         title="money.readings"
         rows={read.data}
         id={(b) => b.accountname}
-        columns={[
-          columns[0]!,
-          ...listed.slice(columns.length),
-        ]}
+        columns={[columns[0]!, ...listed.slice(columns.length)]}
       />
     </>
   );
