@@ -11,13 +11,17 @@ import (
 // wordless finds the lines of an open record in which a person reads a word of the interface or a bare number of a
 // status, or whose name is one. The raw record is closed.
 const wordless = `(() => {
-	const words = /(?<![\w./@-])[a-z]+[a-z0-9]*[A-Z]\w*|(?<!\w)[A-Z][A-Z0-9]*_[A-Z0-9_]+|\b(true|false|null)\b/;
-	return [...document.querySelectorAll('[data-testid="fields"] tr')].flatMap((line) => {
-		const copy = line.cloneNode(true);
-		copy.querySelectorAll('[data-code]').forEach((e) => e.remove());
-		const hit = words.exec(copy.innerText);
-		return hit ? [line.dataset.field + ': ' + hit[0]] : [];
-	});
+	const words = new RegExp('(?<![\\p{L}\\d./@-])([a-z]+[a-z0-9]*[A-Z]\\w*|[A-Z][A-Z0-9]*_[A-Z0-9_]+|true|false|null)' +
+		'(?![\\p{L}\\d])', 'u');
+	const found = [];
+	for (const line of document.querySelectorAll('[data-testid="fields"] tr')) {
+		const texts = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+		while (texts.nextNode()) {
+			const { data, parentElement } = texts.currentNode;
+			if (!parentElement.closest('[data-code]') && words.test(data)) found.push(line.dataset.field + ': ' + data);
+		}
+	}
+	return found;
 })()`
 
 // A row opens its record in words, in every language: the columns of the list with the same names, and no wire name.

@@ -73,7 +73,7 @@ function Shown({ of, id }: { of: Of; id: string }) {
       {of.proofs.length > 0 && <Text size="sm">{t('evidence.methods')}</Text>}
       {of.proofs.map((p) => (
         <Group key={`${p.method} ${p.at}`} gap="xs">
-          <Coded of={p.method} />
+          <span>{t(`method.${p.method}`, { defaultValue: p.method })}</span>
           <Time at={p.at} />
           {p.deviceId && (
             <Text size="sm">

@@ -6,7 +6,7 @@ import { Table } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Person } from './person';
-import { Coded, Id, Money, plain, Status, Time } from './show';
+import { Coded, decimalsIn, Id, Money, plain, Status, Time } from './show';
 import { Word } from './word';
 
 /** A member of a record: a column of a list, and a line of its drawer. */
@@ -21,6 +21,15 @@ export interface Column<T> {
   hidden?: boolean;
   /** Numbers below each other: at the end of the cell. */
   end?: boolean;
+}
+
+/** The columns of numbers, each with the most decimals of its rows. */
+export function alignedBy<T>(columns: readonly Column<T>[], rows: T[]): Map<string, number> {
+  return new Map(
+    columns
+      .filter((c) => c.end)
+      .map((c) => [c.key, Math.max(0, ...rows.map((row) => decimalsIn(c.text ? c.text(row) : row[c.key])))]),
+  );
 }
 
 type Columns = readonly Column<never>[];
@@ -100,6 +109,9 @@ const known: Record<string, [title: string, kind?: Kind]> = {
   value: ['money.amount', money],
 };
 
+/** Key of the name of a member, if it has one. */
+export const titleOf = (name: string): string | undefined => known[name]?.[0];
+
 const instant = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/;
 const account = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
@@ -130,7 +142,7 @@ interface Line {
   cell: ReactNode;
 }
 
-/** What the cell of a person says already. */
+/** Members that the cell of a person shows. */
 const contact = ['fullName', 'surname', 'email', 'phoneNumber'];
 
 /** The lines of a record. A member without a value has none, nor has the number of a record. */

@@ -1,5 +1,5 @@
 /** A long operation: progress, remaining time, failures, and a button to cancel it. */
-import { Alert, Button, Code, Group, List, Progress, Skeleton, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, List, Progress, Skeleton, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import type { Schemas } from '../app/api';
@@ -101,7 +101,7 @@ function Failures({ of }: { of: Schemas['JobFailure'][] }) {
     <List size="sm" data-testid="failures">
       {of.map((f) => (
         <List.Item key={f.reason + f.text}>
-          <bdi dir="ltr">{f.count}</bdi> × <bdi>{f.text || t('jobs.other')}</bdi> <Code>{f.reason}</Code>
+          <bdi dir="ltr">{f.count}</bdi> × <bdi title={f.reason}>{f.text || t('jobs.other')}</bdi>
           <Group gap={4}>
             {f.first.map((id) => (
               <Id key={id} of={id} short />

@@ -2,7 +2,7 @@
  * The shortcuts of a screen. They are inactive while the user types, while a dialog is open, and with Ctrl, Alt or
  * Meta.
  */
-import { useEffect, useEffectEvent } from 'react';
+import { useEffect, useEffectEvent, useRef, useState, type FocusEvent, type KeyboardEvent as Pressed } from 'react';
 
 type Keys = Record<string, () => void>;
 
@@ -32,4 +32,47 @@ export function useKeys(keys: Keys): void {
     document.addEventListener('keydown', pressed);
     return () => document.removeEventListener('keydown', pressed);
   }, []);
+}
+
+interface Selectable {
+  getRowModel: () => { rows: { getIsSelected: () => boolean; toggleSelected: (to?: boolean) => void }[] };
+}
+
+/**
+ * j and k move the focus down and up, Enter opens, x selects, Shift selects the range since the last selection. The
+ * keys are inactive while a dialog is open.
+ */
+export function useCursorKeys(count: number, open: (n: number) => void, choose: (n: number) => void) {
+  const [at, setAt] = useState(-1);
+  const last = useRef(0);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const move = (by: number) => body.current?.rows[Math.min(Math.max(at + by, 0), count - 1)]?.focus();
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    x: () => {
+      last.current = at;
+      choose(at);
+    },
+  });
+  return {
+    at,
+    body,
+    /** The props of a row. One row is reachable by Tab. */
+    row: (n: number) => ({
+      tabIndex: n === Math.max(at, 0) ? 0 : -1,
+      onFocus: (event: FocusEvent) => event.target === event.currentTarget && setAt(n),
+      onKeyDown: (event: Pressed) => {
+        if (event.key === 'Enter' && event.target === event.currentTarget) open(n);
+      },
+    }),
+    choose(event: { shiftKey: boolean; stopPropagation: () => void }, n: number, { getRowModel }: Selectable) {
+      event.stopPropagation();
+      const { rows } = getRowModel();
+      const to = !rows[n]?.getIsSelected();
+      const [from, until] = event.shiftKey ? [Math.min(last.current, n), Math.max(last.current, n)] : [n, n];
+      for (let i = from; i <= until; i++) rows[i]?.toggleSelected(to);
+      last.current = n;
+    },
+  };
 }

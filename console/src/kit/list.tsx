@@ -6,7 +6,6 @@
 import { ActionIcon, Button, Checkbox, Group, Paper, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import { IconDownload, IconRefresh } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import {
   columnVisibilityFeature,
   rowSelectionFeature,
@@ -14,20 +13,20 @@ import {
   useTable,
   type ColumnDef,
 } from '@tanstack/react-table';
-import { useEffect, useMemo, useRef, useState, type FocusEvent, type KeyboardEvent, type ReactNode } from 'react';
+import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAddress } from '../app/address';
 import type { paths } from '../api';
 import { readPage, type Gets, type Page } from '../app/api';
 import { Problem } from '../app/problem';
-import { useMay } from '../app/session';
 import { csv, download } from './csv';
-import { useAddressed, useOpening } from './drawer';
-import { openedWith, type Column } from './fields';
+import { useOpening } from './drawer';
+import { alignedBy, openedWith, type Column } from './fields';
 import { Filters, type Filter, type Find } from './filter';
-import { useKeys } from './keys';
+import { useCursorKeys } from './keys';
+import { NextStep, type Next } from './next';
 import type { Query } from './read';
-import { Decimals, decimalsIn, plain } from './show';
+import { Decimals, plain } from './show';
 import { Look, useDense, Views } from './views';
 import { Wide } from './wide';
 
@@ -42,7 +41,8 @@ export type Row<P extends Gets> = paths[P] extends {
 /** The filters of a list. tsc fails when a name leaves the interface. */
 export type FilterOf<P extends Gets> = Filter & { name: keyof Query<P> & string };
 
-export type { Column } from './fields';
+export { alignedBy, type Column } from './fields';
+export type { Next } from './next';
 
 export interface ListProps<P extends Gets> {
   path: P;
@@ -75,16 +75,6 @@ export interface ListProps<P extends Gets> {
   empty?: string;
   /** The button of a list without rows. */
   next?: Next;
-}
-
-/** The next step where a list has no rows, for users with its permission: a form of the screen, or another screen. */
-export interface Next {
-  /** Key of its name. */
-  title: string;
-  needs: string;
-  /** The name of the form in the address; the screen has its button. */
-  form?: string;
-  to?: string;
 }
 
 const features = tableFeatures({ columnVisibilityFeature, rowSelectionFeature });
@@ -342,31 +332,6 @@ export function List<P extends Gets>(props: ListProps<P>) {
   }
 }
 
-/** The columns of numbers, each with the most decimals of its rows. */
-export function alignedBy<T>(columns: readonly Column<T>[], rows: T[]): Map<string, number> {
-  return new Map(
-    columns
-      .filter((c) => c.end)
-      .map((c) => [c.key, Math.max(0, ...rows.map((row) => decimalsIn(c.text ? c.text(row) : row[c.key])))]),
-  );
-}
-
-function NextStep({ of: { title, needs, form, to } }: { of: Next }) {
-  const { t } = useTranslation();
-  const may = useMay();
-  const drawer = useAddressed('form', form ?? '');
-  if (!may(needs)) return null;
-  return to ? (
-    <Button component={Link} to={to} size="xs" variant="default" data-testid="next-step">
-      {t(title)}
-    </Button>
-  ) : (
-    <Button size="xs" variant="default" onClick={drawer.open} data-testid="next-step">
-      {t(title)}
-    </Button>
-  );
-}
-
 /** The columns that were shown. Foreign values in the storage are ignored. */
 function recall(name: string): Record<string, boolean> {
   try {
@@ -404,43 +369,4 @@ function Waiting({ columns }: { columns: number }) {
       </Table.Td>
     </Table.Tr>
   ));
-}
-
-/**
- * j and k move the focus down and up, Enter opens, x selects, Shift selects the range since the last selection. The
- * keys are inactive while a dialog is open.
- */
-function useCursorKeys(count: number, open: (n: number) => void, choose: (n: number) => void) {
-  const [at, setAt] = useState(-1);
-  const last = useRef(0);
-  const body = useRef<HTMLTableSectionElement>(null);
-  const move = (by: number) => body.current?.rows[Math.min(Math.max(at + by, 0), count - 1)]?.focus();
-  useKeys({
-    j: () => move(1),
-    k: () => move(-1),
-    x: () => {
-      last.current = at;
-      choose(at);
-    },
-  });
-  return {
-    at,
-    body,
-    /** The props of a row. One row is reachable by Tab. */
-    row: (n: number) => ({
-      tabIndex: n === Math.max(at, 0) ? 0 : -1,
-      onFocus: (event: FocusEvent) => event.target === event.currentTarget && setAt(n),
-      onKeyDown: (event: KeyboardEvent) => {
-        if (event.key === 'Enter' && event.target === event.currentTarget) open(n);
-      },
-    }),
-    choose(event: { shiftKey: boolean; stopPropagation: () => void }, n: number, table: unknown) {
-      event.stopPropagation();
-      const rows = (table as Rows).getRowModel().rows;
-      const to = !rows[n]?.getIsSelected();
-      const [from, until] = event.shiftKey ? [Math.min(last.current, n), Math.max(last.current, n)] : [n, n];
-      for (let i = from; i <= until; i++) rows[i]?.toggleSelected(to);
-      last.current = n;
-    },
-  };
 }

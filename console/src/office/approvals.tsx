@@ -7,11 +7,12 @@ import { useAct } from '../app/act';
 import { actName } from '../app/actname';
 import { Problem } from '../app/problem';
 import { useMay, useSession } from '../app/session';
+import { titleOf, Value } from '../kit/fields';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
 import { Diff, Whole } from '../kit/record';
-import { Id, plain, Status, textOf, Time } from '../kit/show';
+import { Id, Status, textOf, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { names, Owner } from '../money/parts';
 
@@ -95,10 +96,9 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
   const act = useAct('post', approve, [path, one], 'approvals.approved');
   const read = useRead(one, undefined, { places: { id: first.id }, every: 5000, enabled: may(`GET ${one}`) });
   const now = read.data ?? first;
-  const { changes: _, request: __, refusal: ___, ...rest } = now; // shown above the record
   const own = now.requestedBy === userId;
   return (
-    <Whole of={rest} id={first.id} title="approvals.one" onClose={onClose} columns={columns}>
+    <Whole of={now} id={first.id} title="approvals.one" onClose={onClose} columns={columns}>
       <Stack>
         <Text data-testid="summary">
           <Changes of={now.summary} />
@@ -196,14 +196,18 @@ function Asked({ of }: { of: Approval }) {
           </Text>
           <Table withTableBorder data-testid="asked">
             <Table.Tbody>
-              {Object.entries(of.request).map(([name, value]) => (
-                <Table.Tr key={name}>
-                  <Table.Th w="35%">{names[name] ? t(names[name]) : <bdi dir="ltr">{name}</bdi>}</Table.Th>
-                  <Table.Td style={{ overflowWrap: 'anywhere' }}>
-                    {directions[`${name} ${textOf(value)}`] ? t(directions[`${name} ${textOf(value)}`]!) : plain(value)}
-                  </Table.Td>
-                </Table.Tr>
-              ))}
+              {Object.entries(of.request).map(([name, value]) => {
+                const title = names[name] ?? titleOf(name);
+                const way = directions[`${name} ${textOf(value)}`];
+                return (
+                  <Table.Tr key={name}>
+                    <Table.Th w="35%">{title ? t(title) : <bdi dir="ltr">{name}</bdi>}</Table.Th>
+                    <Table.Td style={{ overflowWrap: 'anywhere' }}>
+                      {way ? t(way) : <Value name={name} of={value} />}
+                    </Table.Td>
+                  </Table.Tr>
+                );
+              })}
             </Table.Tbody>
           </Table>
         </Stack>

@@ -1,0 +1,32 @@
+/** The next step of a list without rows. */
+import { Button } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { useTranslation } from 'react-i18next';
+import { useMay } from '../app/session';
+import { useAddressed } from './drawer';
+
+/** The next step where a list has no rows, for users with its permission: a form of the screen, or another screen. */
+export interface Next {
+  /** Key of its name. */
+  title: string;
+  needs: string;
+  /** The name of the form in the address; the screen has its button. */
+  form?: string;
+  to?: string;
+}
+
+export function NextStep({ of: { title, needs, form, to } }: { of: Next }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const drawer = useAddressed('form', form ?? '');
+  if (!may(needs)) return null;
+  return to ? (
+    <Button component={Link} to={to} size="xs" variant="default" data-testid="next-step">
+      {t(title)}
+    </Button>
+  ) : (
+    <Button size="xs" variant="default" onClick={drawer.open} data-testid="next-step">
+      {t(title)}
+    </Button>
+  );
+}
