@@ -137,7 +137,7 @@ function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: string 
         <Badge variant="default" tt="none">
           {t(`firewall.entity.${kind}`)}
         </Badge>
-      )}
+      )}{' '}
       <bdi dir={all ? undefined : 'ltr'}>{shown}</bdi>
     </Group>
   );
