@@ -43,7 +43,7 @@ function Find({ children }: { children: ReactNode }) {
           event.preventDefault();
           const wanted = text.trim();
           if (!wanted) return;
-          void navigate({ to: '/users', search: { ...(personOf(wanted) ?? { fullName: wanted }) } as never });
+          void navigate({ to: '/users', search: { ...(personOf(wanted) ?? { fullName: wanted }) } });
         }}
       >
         <Group gap="xs" align="end" wrap="nowrap">
