@@ -23,10 +23,22 @@ type Paging struct {
 	Cursor *string `json:"cursor" doc:"from the Link header of the previous page"`
 	Count  *bool   `json:"count" doc:"true: return the total number in the header x-total-count"`
 
-	query url.Values // the fields of the request, those of its body too
+	query  url.Values // the fields of the request, those of its body too
+	oldest bool       // first
 }
 
 func (p *Paging) sent(query url.Values) { p.query = query }
+
+// Sorted is Paging for the queue of a list, whose oldest record is the next to be decided. Its Paging is for List.
+type Sorted struct {
+	Order string `json:"order" default:"newest" enum:"newest,oldest" doc:"sort order"`
+	Paging
+}
+
+func (s *Sorted) sent(query url.Values) {
+	s.Paging.sent(query)
+	s.oldest = s.Order == "oldest"
+}
 
 // Recent is the Paging of login-history, which keeps the limit that the interface gives it. rest.Paging(r) is the same
 // for List.
@@ -35,7 +47,8 @@ type Recent struct {
 	Cursor *string `json:"cursor" doc:"from the Link header of the previous page"`
 	Count  *bool   `json:"count" doc:"true: return the total number in the header x-total-count"`
 
-	query url.Values
+	query  url.Values
+	oldest bool
 }
 
 func (r *Recent) sent(query url.Values) { r.query = query }
@@ -90,7 +103,7 @@ func (p *plan) asQuery(raw string, body []byte) url.Values {
 // read.
 func List[F, M any, T page.Marked[M], Out any](ctx context.Context, who Caller, in Paging, filter F,
 	read func(context.Context, F, page.Query[M]) (page.Of[T], error), show func(T) Out) (Reply[[]Out], error) {
-	q := page.Query[M]{Limit: in.Limit, Count: Or(in.Count, false)}
+	q := page.Query[M]{Limit: in.Limit, Count: Or(in.Count, false), Oldest: in.oldest}
 	if cursor := Or(in.Cursor, ""); cursor != "" {
 		mark, err := markOf[M](cursor)
 		if err != nil {

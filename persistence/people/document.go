@@ -75,19 +75,17 @@ type documentRead struct {
 }
 
 // documentList is a list of documents. The ids are those of creation, so both orders have the same indexes.
-func documentList(oldest bool) record.Table[documentRead, document.Document] {
-	return record.Table[documentRead, document.Document]{
-		Order: record.Keyset{Columns: "d.id", Descending: !oldest},
-		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
-			return q.ColumnExpr("d.*, COALESCE(u.name, '') AS owner_name, COALESCE(u.surname, '') AS owner_surname, " +
-				"COALESCE(u.kyc_confirm, '') AS owner_kyc").Join("LEFT JOIN users AS u ON u.id = d.user_id")
-		},
-		Record: func(r documentRead) (document.Document, error) {
-			d, err := documents.Record(r.documentRow)
-			d.OwnerName, d.OwnerKYC = strings.TrimSpace(r.OwnerName+" "+r.OwnerSurname), r.OwnerKYC
-			return d, err
-		},
-	}
+var documentList = record.Table[documentRead, document.Document]{
+	Order: record.Keyset{Columns: "d.id", Descending: true},
+	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.ColumnExpr("d.*, COALESCE(u.name, '') AS owner_name, COALESCE(u.surname, '') AS owner_surname, " +
+			"COALESCE(u.kyc_confirm, '') AS owner_kyc").Join("LEFT JOIN users AS u ON u.id = d.user_id")
+	},
+	Record: func(r documentRead) (document.Document, error) {
+		d, err := documents.Record(r.documentRow)
+		d.OwnerName, d.OwnerKYC = strings.TrimSpace(r.OwnerName+" "+r.OwnerSurname), r.OwnerKYC
+		return d, err
+	},
 }
 
 func documentFilters(q document.Query) []record.Filter {
@@ -148,7 +146,7 @@ func (s Documents) Change(ctx context.Context, id string,
 
 func (s Documents) List(ctx context.Context, q document.Query,
 	p page.Query[document.Place]) (page.Of[document.Document], error) {
-	return record.ListPage(ctx, s.db, documentList(q.Oldest), p, documentOrder, documentFilters(q))
+	return record.ListPage(ctx, s.db, documentList, p, documentOrder, documentFilters(q))
 }
 
 func (s Documents) Owned(ctx context.Context, userID string, ids []string) (owned []string, err error) {

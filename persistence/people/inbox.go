@@ -32,7 +32,7 @@ const found = "COALESCE((SELECT f.at FROM aml_finding AS f WHERE f.user_id = u.i
 var backlogs = map[inbox.Queue]func(context.Context, *engine.DB, int) *bun.SelectQuery{
 	inbox.Documents: func(ctx context.Context, db *engine.DB, most int) *bun.SelectQuery {
 		q := document.Query{Reason: new(user.WaitingApproval), OwnerKYC: new(user.WaitingApproval)}
-		return documentList(true).Backlog(ctx, db, most, "d.created_at", documentFilters(q)...)
+		return documentList.Backlog(ctx, db, most, "d.created_at", documentFilters(q)...)
 	},
 	inbox.AML: func(ctx context.Context, db *engine.DB, most int) *bun.SelectQuery {
 		return access.Accounts.Backlog(ctx, db, most, found, riskyFilters(db.Postgres())...)

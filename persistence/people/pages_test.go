@@ -30,11 +30,14 @@ func TestPagesOfPeopleAreFoundByIndex(t *testing.T) {
 				people.ApplicationFilters(q))
 			return people.Applications.Selected(db.Conn(t.Context()).NewSelect().Model((*people.ApplicationRow)(nil)), p)
 		}
-		kept := func(q document.Query) *bun.SelectQuery {
+		ordered := func(q document.Query, oldest bool) *bun.SelectQuery {
 			p := record.PartOf(page.Query[document.Place]{After: &document.Place{ID: "9"}, Limit: 10}, people.DocumentOrder,
 				people.DocumentFilters(q))
-			return people.DocumentList(q.Oldest).Selected(db.Conn(t.Context()).NewSelect().Model((*people.DocumentRead)(nil)), p)
+			list := people.DocumentList
+			list.Order.Descending = !oldest
+			return list.Selected(db.Conn(t.Context()).NewSelect().Model((*people.DocumentRead)(nil)), p)
 		}
+		kept := func(q document.Query) *bun.SelectQuery { return ordered(q, false) }
 		risky := access.Accounts.Selected(db.Conn(t.Context()).NewSelect().TableExpr("users AS u").ColumnExpr("u.*"),
 			record.PartOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, access.AccountOrder,
 				people.RiskyFilters(db.Postgres())))
@@ -47,7 +50,7 @@ func TestPagesOfPeopleAreFoundByIndex(t *testing.T) {
 			"documents of a type":    {kept(document.Query{Type: new(int64(1))}), "document_type"},
 			"documents of a status":  {kept(document.Query{Status: new("s")}), "document_status"},
 			"documents for a reason": {kept(document.Query{Reason: new("r")}), "document_reason"},
-			"documents that wait, oldest": {kept(document.Query{Reason: new("r"), OwnerKYC: new("w"), Oldest: true}),
+			"documents that wait, oldest": {ordered(document.Query{Reason: new("r"), OwnerKYC: new("w")}, true),
 				"document_reason"},
 			"companies' users of one":  {linked(corporate.UserQuery{UserID: new("u")}), "corporate_user_user"},
 			"users of a company":       {linked(corporate.UserQuery{CorporateUserID: new("c")}), "corporate_user_company"},

@@ -120,6 +120,36 @@ func caseIs(id string) string {
 	return fmt.Sprintf(`document.querySelector('[data-testid="case"][data-ready]')?.dataset.case === %q`, id)
 }
 
+// On a phone the decision is at the lower edge of the window beside every picture, with targets of 44 pixels, and an
+// AML finding is above the pictures.
+func TestConsoleKYCOnPhone(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite")
+	c := newCases(t, s, 1, 1, 2, 3)
+	s.Exec("UPDATE users SET aml_status = 'risky' WHERE email = 'case0@example.test'")
+	tab := webtest.Browser(t)
+	tab.View(webtest.View{Width: 390, Height: 844, Phone: true})
+	consoleLogin(t, tab, c.Node, c.reviewer, "/kyc")
+	tab.Click(`[data-testid="kyc-begin"]`)
+	tab.Until(caseIs(c.ids[0]))
+	const bar = `[...document.querySelectorAll('[data-testid="decide"] button')].filter((e) => e.checkVisibility())
+		.map((e) => e.getBoundingClientRect())`
+	for _, part := range []string{"0", "0.5", "1"} { // of the height of the page
+		tab.Until(fmt.Sprintf(`(scrollTo(0, document.documentElement.scrollHeight * %s), %s.length >= 3 && %[2]s.every((box) =>
+			box.bottom <= innerHeight && box.top > innerHeight / 2 && box.height >= 44))`, part, bar))
+	}
+	tab.Until(`(scrollTo(0, 0), document.querySelector('[data-testid="aml-warning"]').getBoundingClientRect().bottom <
+		document.querySelector('[data-testid="shot"]').getBoundingClientRect().top)`)
+	tab.Click(`[data-testid="verdict-manuelApproved"]`)
+	tab.See(`[data-testid="aml-sure"]`)
+	tab.Until(`document.querySelector('[data-testid="confirm"]').getBoundingClientRect().bottom <= innerHeight`)
+	barriers(t, tab, "phone")
+	tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "kyc", "phone.png"))
+	webtest.Value[bool](tab, `(document.querySelector('[data-testid="aml-sure"]').click(), true)`)
+	tab.Click(`[data-testid="confirm"]`)
+	tab.See(`[data-testid="undo"]`)
+}
+
 // A reviewer opens the queue and decides by keys alone. An undone decision is not sent, a sent one is in the
 // audit with its reason, and a refused one returns to the queue. Two accounts that the AML check found are
 // confirmed at once, and a document is opened.

@@ -75,6 +75,11 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 			if problems := webtest.Value[[]string](tab, complaints); len(problems) > 0 {
 				t.Errorf("%s: refused: %v", step, problems)
 			}
+			if check := layouts[screen]; check != "" {
+				if faults := webtest.Value[[]string](tab, check); len(faults) > 0 {
+					t.Errorf("%s: %v", step, faults)
+				}
+			}
 			for _, cell := range webtest.Value[[]string](tab, machineWords) {
 				t.Errorf("%s: a machine word in a cell: %s", step, cell)
 			}
@@ -92,6 +97,22 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 			t.Errorf("%s: the page asked %v", look.name, foreign)
 		}
 	}
+}
+
+// layouts find faults of the layout of single screens.
+var layouts = map[string]string{
+	// The first row of a queue is its oldest entry.
+	"/": `[...document.querySelectorAll('[data-testid^="waits-"]')].filter((card) => {
+		const first = card.querySelector('[data-testid="first"] time');
+		return !card.querySelector('[data-testid="first"]') ||
+			first && first.innerText !== card.querySelector('[data-testid="oldest"] time').innerText;
+	}).map((card) => 'not the oldest first: ' + card.innerText)`,
+	// The detail is in sight without scrolling, beside the outcome.
+	"/audit": `[...document.querySelectorAll('[data-testid="row"] td:nth-child(4)')].map((e) => e.getBoundingClientRect())
+		.filter((box) => box.left < 0 || box.right > innerWidth).map((box) => 'the detail is outside the window')`,
+	// A phone shows one role.
+	"/roles": `[document.querySelectorAll('[data-testid="matrix"] thead th').length]
+		.filter((n) => innerWidth < 500 ? n !== 2 : n < 3).map((n) => n + ' columns')`,
 }
 
 // turns opens the next page of the longest list: one request, without a count.

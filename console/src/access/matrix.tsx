@@ -1,5 +1,19 @@
 /** The permissions of the roles: a row for each resource, a column for each role. Cells are edited in place. */
-import { Button, Group, Modal, NativeSelect, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import {
+  Button,
+  Group,
+  Modal,
+  NativeSelect,
+  Select,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  Title,
+  UnstyledButton,
+  useMatches,
+} from '@mantine/core';
+import { IconChevronDown } from '@tabler/icons-react';
 import { Fragment, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../app/api';
@@ -26,9 +40,6 @@ interface Cell {
 }
 
 const permissions: Permission[] = ['ALLOW', 'AUDIT', 'DENY'];
-/** The rows shown at first; the filters find the others. */
-const most = 60;
-
 /** The area of an endpoint is the first whose pattern its path matches. Areas have the names of the menu's groups. */
 const areas = [
   ['work', /^\/admin\/(approvals|deploy-request|vpn-request|update-(deploy|vpn)-request)/],
@@ -54,14 +65,21 @@ export function Matrix() {
   const roles = useRead('/admin/roles');
   const resources = useRead('/resource/resources', { resourceContext: context });
   const granted = useRead(grants);
-  const columns = (roles.data ?? []).filter((r) => r.code !== 'admin' && (!only || r.code === only));
+  const phone = useMatches({ base: true, xs: false });
+  const editable = (roles.data ?? []).filter((r) => r.code !== 'admin');
+  const one = only ?? (phone ? editable[0]?.code : undefined); // a phone has room for one column
+  const columns = editable.filter((r) => !one || r.code === one);
   const given = new Map(granted.data?.map((g) => [`${g.roleId} ${g.resourceId}`, g.permission]));
   const order = (r: Resource) => areas.findIndex(([name]) => name === areaOf(r.resourceCode));
   const rows = flat(resources.data ?? [])
     .filter((r) => folded(`${r.resourceCode} ${r.resourceName}`).includes(folded(text)))
     .filter((r) => !area || areaOf(r.resourceCode) === area)
     .sort((a, b) => order(a) - order(b));
-  const groups = Map.groupBy(rows.slice(0, most), (r) => areaOf(r.resourceCode));
+  const groups = [...Map.groupBy(rows, (r) => areaOf(r.resourceCode))];
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  const found = !!text || !!area;
+  const isOpen = (name: string, n: number) => found || (n === 0) !== toggled.has(name);
+  const toggle = (name: string) => setToggled((old) => new Set(old.symmetricDifference(new Set([name]))));
   const change = may(`POST ${grants}`);
   return (
     <Stack>
@@ -92,10 +110,11 @@ export function Matrix() {
           size="xs"
           w={150}
           label={t('roles.role')}
-          data={(roles.data ?? []).filter((r) => r.code !== 'admin').map((r) => r.code)}
-          value={only}
+          data={editable.map((r) => r.code)}
+          value={one ?? null}
           onChange={setOnly}
-          clearable
+          clearable={!phone}
+          data-testid="matrix-role"
         />
         {context === 'API' && (
           <Select
@@ -121,8 +140,8 @@ export function Matrix() {
         />
       </Group>
       <Problem of={roles.error ?? resources.error ?? granted.error} />
-      <Wide label={t('roles.matrix')} minWidth={500} maxHeight="70vh">
-        <Table striped stickyHeader data-testid="matrix">
+      <Wide label={t('roles.matrix')} minWidth={phone ? 0 : 500} maxHeight="70vh">
+        <Table stickyHeader data-testid="matrix" className="matrix">
           <Table.Thead>
             <Table.Tr>
               <Table.Th className="stays">{t('roles.resource')}</Table.Th>
@@ -135,16 +154,24 @@ export function Matrix() {
           </Table.Thead>
           <Table.Tbody>
             {granted.data &&
-              [...groups].map(([name, resources]) => (
+              groups.map(([name, resources], n) => (
                 <Fragment key={name}>
                   {name && (
                     <Table.Tr data-area={name}>
                       <Table.Th scope="rowgroup" colSpan={columns.length + 1} className="area">
-                        {t(`group.${name}`)}
+                        <UnstyledButton
+                          onClick={() => toggle(name)}
+                          disabled={found}
+                          aria-expanded={isOpen(name, n)}
+                          data-testid={`area-${name}`}
+                        >
+                          <IconChevronDown size={14} aria-hidden />
+                          {t(`group.${name}`)} <bdi>{resources.length}</bdi>
+                        </UnstyledButton>
                       </Table.Th>
                     </Table.Tr>
                   )}
-                  {resources.map((resource) => (
+                  {(isOpen(name, n) ? resources : []).map((resource) => (
                     <Table.Tr key={resource.resourceId}>
                       <Table.Th scope="row" fw={400} className="stays">
                         <bdi dir="ltr">{resource.resourceCode}</bdi>
@@ -159,6 +186,8 @@ export function Matrix() {
                             <NativeSelect
                               size="xs"
                               w={110}
+                              className="cell"
+                              data-none={!before || undefined}
                               disabled={!change}
                               value={before}
                               aria-label={`${role.code}: ${resource.resourceCode}`}
@@ -180,7 +209,7 @@ export function Matrix() {
         </Table>
       </Wide>
       <Text size="sm" c="dimmed">
-        {t('roles.shown', { shown: Math.min(rows.length, most), count: rows.length })}
+        {t('roles.count', { count: rows.length })}
       </Text>
       {cell && <Confirm cell={cell} onClose={() => setCell(undefined)} />}
     </Stack>

@@ -2,12 +2,14 @@
 import { Button, Card, Group, Stack, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
+import { actName } from '../app/actname';
+import { deviceName } from '../app/client';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
-import { Status, Time } from '../kit/show';
+import { plain, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { Authenticator } from './authenticator';
 import { AddPasskey } from './passkeys';
@@ -98,8 +100,7 @@ const sessionColumns: Column<Row<typeof sessions>>[] = [
   { key: 'current', title: 'own.thisOne', show: (s) => <Status of={s.current} /> },
   { key: 'ip', title: 'own.ip', show: (s) => <bdi dir="ltr">{s.ip}</bdi> },
   { key: 'countryName', title: 'own.country' },
-  { key: 'deviceBrand', title: 'own.brand' },
-  { key: 'deviceModel', title: 'own.model' },
+  { key: 'deviceBrand', title: 'login.brand', show: (s) => plain(deviceName(s)) },
   { key: 'deviceDesc', title: 'own.description', hidden: true },
   { key: 'createdAt', title: 'own.since', show: (s) => <Time at={s.createdAt} /> },
   { key: 'lastSeenAt', title: 'own.lastUsed', show: (s) => <Time at={s.lastSeenAt} /> },
@@ -155,14 +156,20 @@ function Sessions() {
 
 const rememberedColumns: Column<Row<typeof remembered>>[] = [
   { key: 'current', title: 'own.thisOne', show: (b) => <Status of={b.current} /> },
-  { key: 'actionCode', title: 'own.rememberedFor' },
-  { key: 'method', title: 'own.rememberedMethod' },
+  { key: 'actionCode', title: 'own.rememberedFor', show: (b) => <Name of={b.actionCode} /> },
+  { key: 'method', title: 'own.rememberedMethod', show: (b) => <Name of={b.method} /> },
   { key: 'ip', title: 'own.ip', show: (b) => <bdi dir="ltr">{b.ip}</bdi> },
-  { key: 'deviceDesc', title: 'own.description' },
+  { key: 'deviceDesc', title: 'login.brand', show: (b) => plain(deviceName(b)) },
   { key: 'createdAt', title: 'own.since', show: (b) => <Time at={b.createdAt} /> },
   { key: 'lastUsedAt', title: 'own.lastUsed', show: (b) => <Time at={b.lastUsedAt} /> },
   { key: 'expiresAt', title: 'own.rememberedUntil', show: (b) => <Time at={b.expiresAt} /> },
 ];
+
+/** The name of a method or an action. */
+function Name({ of }: { of: string }) {
+  const { t, i18n } = useTranslation();
+  return i18n.exists(`method.${of}`) ? t(`method.${of}`) : actName(of, t);
+}
 
 /** The browsers whose key counts as one method. */
 function Remembered() {
@@ -183,7 +190,7 @@ function Remembered() {
           path={remembered}
           title="own.forget"
           rows={rows}
-          name={(b) => [b.actionCode, b.ip, b.deviceDesc].filter(Boolean).join(' · ')}
+          name={(b) => [b.ip, deviceName(b)].filter(Boolean).join(' · ')}
           body={({ id }) => ({ id })}
           touches={[remembered]}
           onDone={clear}

@@ -1,18 +1,16 @@
 /**
  * The audit, newest first: actor, action, target, origin and outcome of each entry; and whether the trail is intact.
  */
-import { Alert, Group, Stack, Text } from '@mantine/core';
+import { Alert, Group, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
-import { useSaid } from '../kit/said';
 import { useMay } from './session';
 import { List, type Column, type FilterOf } from '../kit/list';
 import { useRead } from '../kit/read';
-import { Person } from '../kit/person';
 import { Whole } from '../kit/record';
 import { Id, Status, Time } from '../kit/show';
-import { Act, Links, Target, type Entry } from './entry';
+import { Act, Brief, Detail, Links, Target, type Entry } from './entry';
 
 const path = '/admin/audit';
 
@@ -20,31 +18,13 @@ const columns: Column<Entry>[] = [
   { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
   { key: 'action', title: 'audit.action', show: (e) => <Act of={e.action} /> },
   { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
-  { key: 'actorId', title: 'audit.actor', show: (e) => <Person id={e.actorId} /> },
-  { key: 'userId', title: 'audit.user', show: (e) => <Person id={e.userId} /> },
-  { key: 'ip', title: 'audit.ip', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
   { key: 'detail', title: 'audit.detail', show: (e) => <Detail of={e.detail} /> },
+  { key: 'actorId', title: 'audit.actor', show: (e) => <Brief of={e.actorId} /> },
+  { key: 'userId', title: 'audit.user', show: (e) => <Brief of={e.userId} /> },
+  { key: 'ip', title: 'audit.ip', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
   { key: 'target', title: 'audit.target', show: (e) => <Target of={e} />, hidden: true },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
-
-/** Two lines of the detail; the entry shows all of it. */
-function Detail({ of }: { of: string }) {
-  const said = useSaid();
-  return (
-    <Text
-      size="sm"
-      miw={220}
-      lineClamp={2}
-      style={{ overflowWrap: 'anywhere' }}
-      title={of}
-      data-cut="meant"
-      data-code // the service words it for the record
-    >
-      <bdi>{said(of)}</bdi>
-    </Text>
-  );
-}
 
 const filters: FilterOf<typeof path>[] = [
   { name: 'userId', title: 'audit.user' },

@@ -1,12 +1,14 @@
 /** Links from an audit entry to its subjects, and to the explanation of a refusal. */
-import { Anchor, Group, Stack } from '@mantine/core';
+import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { actName } from './actname';
 import { useMay } from './session';
 import { Evidence } from '../kit/evidence';
 import type { Row } from '../kit/list';
+import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
+import { useSaid } from '../kit/said';
 import { Coded, Id, Nothing } from '../kit/show';
 import { Why } from '../kit/why';
 
@@ -28,6 +30,32 @@ export function Act({ of }: { of: string }) {
 export function Target({ of: { target, userId, actorId } }: { of: Entry }) {
   if (target === userId || target === actorId) return <Nothing />;
   return ulid.test(target) ? <Id of={target} short /> : <Coded of={target} />;
+}
+
+/** The name alone, so that the detail of the entry is in sight. The account has the contact data. */
+export const Brief = ({ of }: { of: string }) => (
+  <span className="brief">
+    <Person id={of} />
+  </span>
+);
+
+/** Two lines of the detail; the entry shows all of it. */
+export function Detail({ of }: { of: string }) {
+  const said = useSaid();
+  if (/^[0-9a-f]{64}$/.test(of)) return <Id of={of} short />; // the hash of a transfer
+  return (
+    <Text
+      size="sm"
+      miw={220}
+      lineClamp={2}
+      style={{ overflowWrap: 'anywhere' }}
+      title={of}
+      data-cut="meant"
+      data-code // the service words it for the record
+    >
+      <bdi>{said(of)}</bdi>
+    </Text>
+  );
 }
 
 export function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void }) {

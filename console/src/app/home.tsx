@@ -5,6 +5,7 @@ import { Link, Navigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { readPage } from './api';
+import { Customers } from './customers';
 import { deferred } from './deferred';
 import { Problem } from './problem';
 import { allScreens, offeredScreens } from './screen';
@@ -24,18 +25,21 @@ export default function Home() {
   const open = waiting.filter((w) => w.count > 0);
   const clear = waiting.filter((w) => w.count === 0);
   const first = offeredScreens(may)[0];
+  const serves = may('GET /admin/list-users');
   if (first?.group === 'own') return <Navigate to={first.path} replace />;
   return (
     <Stack>
       <Title order={1} size="h3">
         {t('home.title')}
       </Title>
-      <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
-        {open.map((w) => (
-          <Pending key={w.title} of={w} />
-        ))}
-      </SimpleGrid>
-      {known && (clear.length > 0 || open.length === 0) && (
+      {open.length > 0 && (
+        <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
+          {open.map((w) => (
+            <Pending key={w.title} of={w} />
+          ))}
+        </SimpleGrid>
+      )}
+      {known && (clear.length > 0 || (open.length === 0 && !serves)) && (
         <Text size="sm" c="dimmed" data-testid="caught-up">
           {clear.length > 0
             ? t('home.caughtUp', {
@@ -46,6 +50,7 @@ export default function Home() {
             : t('home.nothing')}
         </Text>
       )}
+      {serves && <Customers />}
       {may('GET /admin/jobs') && may('GET /admin/jobs/{id}') && <Running />}
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         {may('GET /user/last-month-user-count-day-by-day') && <LastMonth />}
@@ -57,7 +62,10 @@ export default function Home() {
   );
 }
 
-/** A queue with its number, the age of the oldest entry, and its first rows. The whole card is the link. */
+/** The number of entries in a card. */
+const entries = 3;
+
+/** A queue with its number, the age of the oldest entry, and its oldest entries. The whole card is the link. */
 function Pending({ of: w }: { of: Waiting }) {
   const { t } = useTranslation();
   const may = useMay();
@@ -65,8 +73,14 @@ function Pending({ of: w }: { of: Waiting }) {
   const { data } = useQuery({
     queryKey: [w.path, 'home', w.query],
     refetchInterval: 60_000,
-    queryFn: ({ signal }) => readPage<Record<string, string | null>>(w.path, { ...w.query, limit: 3 }, signal),
+    queryFn: ({ signal }) =>
+      readPage<Record<string, string | null>>(
+        w.path,
+        { ...w.query, order: 'oldest', limit: w.one ? 6 * entries : entries },
+        signal,
+      ),
   });
+  const rows = data?.rows.filter((row, n, all) => !w.one || all.findIndex((r) => r[w.one!] === row[w.one!]) === n);
   const inside = (
     <>
       <Group justify="space-between" align="baseline" wrap="nowrap">
@@ -81,7 +95,8 @@ function Pending({ of: w }: { of: Waiting }) {
         </Text>
       )}
       <Stack gap={2} mt="xs">
-        {data?.rows.map((row, n) => {
+        {!rows && <Skeleton height={60} />}
+        {rows?.slice(0, entries).map((row, n) => {
           const { name, amount, unit, at } = w.line(row);
           return (
             <Group key={n} justify="space-between" gap="xs" wrap="nowrap" data-testid="first">

@@ -3,7 +3,7 @@ import type { Gets, Schemas } from './api';
 import { useRead } from '../kit/read';
 import { useMay } from './session';
 
-/** The first lines of an entry on home. */
+/** An entry on home. */
 interface Line {
   name?: string | null;
   amount?: string | null;
@@ -23,6 +23,8 @@ export interface Queue {
   to: string;
   /** The same filters in the address of the screen, where their names differ. */
   search?: Record<string, string>;
+  /** The member by which several rows are one entry. */
+  one?: string;
   line: (row: Record<string, string | null | undefined>) => Line;
 }
 
@@ -34,6 +36,7 @@ export const queues: Queue[] = [
     query: { reason: 'waitingApproval', kycConfirm: 'waitingApproval' },
     to: '/kyc',
     search: {},
+    one: 'userId',
     line: (d) => ({ name: d.fullName, at: d.createdAt }),
   },
   {

@@ -16,6 +16,7 @@ import { useTranslation } from 'react-i18next';
 import type { Row } from '../kit/list';
 import { Id, Money, Status } from '../kit/show';
 import { actName } from '../app/actname';
+import { deviceName } from '../app/client';
 import type { Event } from './merge';
 import { Person } from '../kit/person';
 import { Cause } from './logins';
@@ -68,7 +69,7 @@ export function looks(event: Event, t: TFunction, said: (detail: string) => stri
                 <Cause of={l} /> ·{' '}
               </>
             )}
-            {l.countryName} <Address of={l.ipaddress} /> <bdi>{device(l)}</bdi>
+            {l.countryName} <Address of={l.ipaddress} /> <bdi>{deviceName(l)}</bdi>
           </>
         ),
       };
@@ -149,10 +150,6 @@ export function looks(event: Event, t: TFunction, said: (detail: string) => stri
       };
     }
   }
-}
-
-function device(l: Login): string {
-  return [l.deviceBrand, l.deviceModel].filter(Boolean).join(' ') || l.deviceDesc;
 }
 
 /** An account within a sentence, or the command line. */

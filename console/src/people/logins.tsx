@@ -2,6 +2,7 @@
 import { Alert, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { deviceName } from '../app/client';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Person, ToAccount } from '../kit/person';
@@ -22,9 +23,8 @@ export const loginColumns: Column<Login>[] = [
   {
     key: 'deviceBrand',
     title: 'login.brand',
-    show: (l) => plain(l.deviceBrand || (l.deviceModel ? '' : l.deviceDesc)),
+    show: (l) => plain(deviceName(l)),
   },
-  { key: 'deviceModel', title: 'login.model' },
   { key: 'deviceDesc', title: 'users.client', hidden: true },
 ];
 

@@ -11,7 +11,7 @@ import { Whole } from '../kit/record';
 import { Id, Money, Status, Time } from '../kit/show';
 import { Word } from '../kit/word';
 import { Write } from '../kit/write';
-import { Act, Links, Target } from '../app/entry';
+import { Act, Brief, Detail, Links, Target } from '../app/entry';
 import { File } from './file';
 import { loginColumns, Refused, type Login } from './logins';
 import { Address } from './parts';
@@ -168,10 +168,10 @@ const about: Column<Entry>[] = [
   { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
   { key: 'action', title: 'audit.action', show: (e) => <Act of={e.action} /> },
   { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
-  { key: 'actorId', title: 'audit.actor', show: (e) => <Person id={e.actorId} /> },
-  { key: 'userId', title: 'audit.user', show: (e) => <Person id={e.userId} />, hidden: true },
-  { key: 'target', title: 'audit.target', show: (e) => <Target of={e} /> },
-  { key: 'detail', title: 'user.detail', hidden: true },
+  { key: 'detail', title: 'user.detail', show: (e) => <Detail of={e.detail} /> },
+  { key: 'actorId', title: 'audit.actor', show: (e) => <Brief of={e.actorId} /> },
+  { key: 'userId', title: 'audit.user', show: (e) => <Brief of={e.userId} />, hidden: true },
+  { key: 'target', title: 'audit.target', show: (e) => <Target of={e} />, hidden: true },
   { key: 'ip', title: 'audit.ip', show: (e) => <Address of={e.ip} /> },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];

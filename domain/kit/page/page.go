@@ -1,4 +1,5 @@
-// Package page defines how a growing list is read (decision D-GEN-11): newest first, one page at a time.
+// Package page defines how a growing list is read (decision D-GEN-11): newest first unless the
+// caller wants the oldest first, one page at a time.
 //
 // The one idea: a page begins after a record and not after a number of records, so the last page of a million records
 // costs as much as the first. The position of a record, its mark, is declared once, beside the record.
@@ -13,6 +14,8 @@ type Query[M any] struct {
 	After *M   // mark of the last record of the previous page; nil: the first page
 	Limit int  // maximum records of the page; 0: none
 	Count bool // whether to set Of.Total
+	// Oldest reads the oldest records first. It is for the lists whose requests offer an order (rest.Sorted).
+	Oldest bool
 }
 
 // Of is a page.

@@ -35,7 +35,6 @@ type Query struct {
 	// OwnerKYC is the identity status of the owner.
 	OwnerKYC *string
 	Pictures bool // only
-	Oldest   bool // first; otherwise the newest
 }
 
 // Store stores the rows of documents. Every method joins the transaction that its context carries. It is safe for

@@ -93,7 +93,7 @@ type queueRequest struct {
 	AttemptIdentifier *string    `json:"attemptIdentifier" maxLength:"256"`
 	TxID              *string    `json:"txId" maxLength:"256"`
 	FullName          *string    `json:"fullName" maxLength:"256" doc:"part of the name, not case-sensitive" example:"ada"`
-	rest.Paging
+	rest.Sorted
 }
 
 func (g Group) queue(

@@ -70,7 +70,7 @@ type waitingRequest struct {
 	UserID    *string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	TxID      *string `json:"txId" maxLength:"256" doc:"hash of the transaction on its network"`
 	ToAddress *string `json:"toAddress" maxLength:"256" doc:"receiving address"`
-	rest.Paging
+	rest.Sorted
 }
 
 func (g Group) waiting(

@@ -71,7 +71,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 
 type listRequest struct {
 	Status *string `json:"status" enum:"PENDING,APPROVED,REFUSED,EXPIRED,FAILED"`
-	rest.Paging
+	rest.Sorted
 }
 
 type record struct {

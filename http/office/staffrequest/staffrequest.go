@@ -94,7 +94,7 @@ type deploysRequest struct {
 	OriginalServiceName *string  `json:"original_service_name" example:"wallet-service"`
 	Status              *string  `json:"status" enum:"PENDING,APPROVED,REJECTED,ALL"`
 	Type                *string  `json:"type" example:"backend"`
-	rest.Paging
+	rest.Sorted
 }
 
 func (g Group) deploys(ctx context.Context, who rest.Caller, in deploysRequest) (rest.Reply[[]deployRequest], error) {

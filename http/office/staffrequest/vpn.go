@@ -33,7 +33,7 @@ type vpnsRequest struct {
 	UserName *string  `json:"user_name" example:"jane"`
 	Status   *string  `json:"status" enum:"PENDING,APPROVED,REJECTED,ALL"`
 	Type     *string  `json:"type" doc:"not case-sensitive" example:"DEVELOPER"`
-	rest.Paging
+	rest.Sorted
 }
 
 func (g Group) vpns(ctx context.Context, who rest.Caller, in vpnsRequest) (rest.Reply[[]vpnRequest], error) {

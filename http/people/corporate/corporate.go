@@ -52,7 +52,7 @@ type corporateApplicationFilter struct {
 type applicationsRequest struct {
 	corporateApplicationFilter
 	Body *corporateApplicationFilter `json:"body" doc:"filters; as a query parameter, JSON"`
-	rest.Paging
+	rest.Sorted
 }
 
 type application struct {

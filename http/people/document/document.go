@@ -148,13 +148,11 @@ type listRequest struct {
 	Reason *string  `json:"reason" example:"waitingApproval"`
 	// Extensions (D-DOC-07).
 	KYCConfirm *string `json:"kycConfirm" doc:"of the account; administrators only" example:"waitingApproval"`
-	Order      string  `json:"order" default:"newest" enum:"newest,oldest" doc:"sort order"`
-	rest.Paging
+	rest.Sorted
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.Reply[[]record], error) {
-	q := document.Query{UserID: in.UserID, Type: (*int64)(in.Type), Status: in.Status, Reason: in.Reason,
-		Oldest: in.Order == "oldest"}
+	q := document.Query{UserID: in.UserID, Type: (*int64)(in.Type), Status: in.Status, Reason: in.Reason}
 	showing := show
 	if who.AsAdmin {
 		showing, q.OwnerKYC = showOwned, in.KYCConfirm

@@ -74,7 +74,7 @@ func show(u user.User) userAmlStatus {
 	return userAmlStatus{u.ID, u.FullName(), rest.Filled(u.Email), u.AMLStatus, rest.Time{Time: u.CreatedAt}}
 }
 
-type riskyRequest struct{ rest.Paging }
+type riskyRequest struct{ rest.Sorted }
 
 func (g Group) risky(ctx context.Context, who rest.Caller, in riskyRequest) (rest.Reply[[]userAmlStatus], error) {
 	return rest.List(ctx, who, in.Paging, struct{}{}, g.Service.Store.Risky, show)

@@ -27,7 +27,7 @@ import { useMay } from '../../app/session';
 import { useRead } from '../../kit/read';
 import { Time } from '../../kit/show';
 import { skip, useNext } from './cases';
-import { Decide, type Sent } from './decide';
+import { Decide, Findings, type Sent } from './decide';
 import { Account, Besides, Checks, Documents, type Case } from './facts';
 import { useKeys } from '../../kit/keys';
 import { decide, undo, usePending } from './pending';
@@ -148,6 +148,7 @@ function One({ id, next, go, onReady }: OneProps) {
   };
   useKeys({ n: later, u: back, b: () => go(undefined), '?': () => setHelp(true) });
 
+  const aml = finding(found.data);
   const why = useWhyNot(
     found.data,
     chosen.size,
@@ -155,7 +156,7 @@ function One({ id, next, go, onReady }: OneProps) {
   );
   return (
     <Stack data-testid="case" data-case={id} data-ready={ready || undefined}>
-      <Group justify="space-between">
+      <Group justify="space-between" className="kyc-head">
         <Group gap="xs">
           <Title order={1} size="h3">
             <bdi>{found.data?.fullName ?? t('kyc.case')}</bdi>
@@ -184,6 +185,7 @@ function One({ id, next, go, onReady }: OneProps) {
           </ActionIcon>
         </Group>
       </Group>
+      {aml && <Findings aml={aml} />}
       <Others of={presence} anyway={anyway} onAnyway={() => setAnyway(true)} />
       {failed.has(id) && (
         <Alert color="red" title={t('kyc.failed')} data-testid="failed">
@@ -211,7 +213,7 @@ function One({ id, next, go, onReady }: OneProps) {
             <Decide
               of={id}
               why={why}
-              aml={finding(found.data)}
+              aml={aml}
               onDecide={onDecide}
               disabled={!!why || !shots || !documents.data || (presence.taken && !anyway)}
             />

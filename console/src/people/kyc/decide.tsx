@@ -55,7 +55,6 @@ export function Decide({
   onDecide: (sent: Sent) => void;
 }) {
   const { t } = useTranslation();
-  const may = useMay();
   const [verdict, setVerdict] = useState<(typeof verdicts)[number]>();
   const [reason, setReason] = useState<number>();
   // The own reason stays until the decision was accepted, so that it is there again after an undo.
@@ -105,19 +104,9 @@ export function Decide({
     },
   });
   return (
-    <Stack gap="xs" data-testid="decide" data-verdict={verdict}>
+    <Stack gap="xs" className="kyc-decide" data-testid="decide" data-verdict={verdict}>
       {why && <Alert color="gray">{why}</Alert>}
-      {aml && (
-        <Alert color="red" icon={<IconAlertTriangle size={16} aria-hidden />} data-testid="aml-warning">
-          {t('kyc.aml.warn', { state: t(`state.${aml}`, { defaultValue: aml }) })}{' '}
-          {may('GET /admin/user/get-users-without-aml-confirmed') && (
-            <Anchor component={Link} to="/aml" size="sm" underline="always">
-              {t('kyc.aml.open')}
-            </Anchor>
-          )}
-        </Alert>
-      )}
-      <Group gap="xs">
+      <Group gap="xs" className="verdicts">
         {verdicts.map((v, n) => (
           <Button
             key={v}
@@ -172,7 +161,7 @@ export function Decide({
         />
       )}
       <Problem of={problem} />
-      <Group>
+      <Group className="confirm">
         <Button
           size="sm"
           disabled={!ready}
@@ -184,6 +173,22 @@ export function Decide({
         </Button>
       </Group>
     </Stack>
+  );
+}
+
+/** The warning about a finding, above the case, in sight before anything is decided. */
+export function Findings({ aml }: { aml: string }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  return (
+    <Alert color="red" icon={<IconAlertTriangle size={16} aria-hidden />} py="xs" data-testid="aml-warning">
+      {t('kyc.aml.warn', { state: t(`state.${aml}`, { defaultValue: aml }) })}{' '}
+      {may('GET /admin/user/get-users-without-aml-confirmed') && (
+        <Anchor component={Link} to="/aml" size="sm" underline="always">
+          {t('kyc.aml.open')}
+        </Anchor>
+      )}
+    </Alert>
   );
 }
 

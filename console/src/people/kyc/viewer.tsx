@@ -77,7 +77,7 @@ export function Viewer({ shots, onReady }: { shots: Shot[]; onReady?: () => void
           <bdi dir="ltr">{Math.round(view.scale * 100)} %</bdi>
         </Text>
       </Group>
-      <SimpleGrid cols={{ base: 1, sm: Math.min(shots.length, 2), lg: Math.min(shots.length, 3) }} spacing="xs">
+      <SimpleGrid cols={{ base: 1, sm: Math.min(shots.length, 2), xl: Math.min(shots.length, 3) }} spacing="xs">
         {shots.map((shot) => (
           <Pane key={shot.url} shot={shot} view={view} setView={setView} onLoad={() => one(shot.url)} />
         ))}

@@ -4,6 +4,7 @@ package pagetest
 import (
 	"context"
 	"reflect"
+	"slices"
 	"testing"
 
 	"castellan/domain/kit/page"
@@ -14,8 +15,24 @@ import (
 func Check[F, M any, T page.Marked[M]](t *testing.T,
 	read func(context.Context, F, page.Query[M]) (page.Of[T], error), filter F, want []T) {
 	t.Helper()
+	check(t, read, filter, want, false)
+}
+
+// CheckBoth is Check, and the same with the oldest records first.
+func CheckBoth[F, M any, T page.Marked[M]](t *testing.T,
+	read func(context.Context, F, page.Query[M]) (page.Of[T], error), filter F, want []T) {
+	t.Helper()
+	check(t, read, filter, want, false)
+	oldest := slices.Clone(want)
+	slices.Reverse(oldest)
+	check(t, read, filter, oldest, true)
+}
+
+func check[F, M any, T page.Marked[M]](t *testing.T,
+	read func(context.Context, F, page.Query[M]) (page.Of[T], error), filter F, want []T, oldest bool) {
+	t.Helper()
 	for _, limit := range []int{0, 1, 2, 3, max(1, len(want)), len(want) + 1} {
-		q := page.Query[M]{Limit: limit, Count: limit%2 == 1}
+		q := page.Query[M]{Limit: limit, Count: limit%2 == 1, Oldest: oldest}
 		var got []T
 		for more := true; more; {
 			p, err := read(t.Context(), filter, q)
@@ -39,7 +56,7 @@ func Check[F, M any, T page.Marked[M]](t *testing.T,
 			}
 		}
 		if len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v, limit %d:\n got %+v\nwant %+v", filter, limit, got, want)
+			t.Errorf("%+v, limit %d, oldest first %v:\n got %+v\nwant %+v", filter, limit, oldest, got, want)
 		}
 	}
 }

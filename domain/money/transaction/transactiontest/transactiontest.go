@@ -201,6 +201,12 @@ func waiting(w *world) {
 	if !first.More || rest.More || len(rest.Records) != 1 || rest.Records[0].ID >= place.ID {
 		w.Errorf("%+v, then %+v", first, rest)
 	}
+	oldest, err := w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user},
+		page.Query[transaction.Place]{Limit: 1, Oldest: true})
+	storetest.Must(w, err)
+	if !oldest.More || oldest.Records[0].ID != rest.Records[0].ID {
+		w.Errorf("oldest first: %+v", oldest)
+	}
 }
 
 func withdrawals(w *world) {
@@ -274,6 +280,11 @@ func queue(w *world) {
 		}) ||
 			got.Total != len(x.want) {
 			w.Errorf("%s: %+v", name, got)
+		}
+		oldest, err := w.Queue(w.Context(), x.q, page.Query[transaction.Place]{Limit: 1, Oldest: true})
+		storetest.Must(w, err)
+		if n := len(x.want); n > 0 && oldest.Records[0].Queued.ID != x.want[n-1].ID {
+			w.Errorf("%s, oldest first: %+v", name, oldest)
 		}
 	}
 	got, err := w.Queue(w.Context(), transaction.QueueQuery{ID: &a.ID}, page.Query[transaction.Place]{})

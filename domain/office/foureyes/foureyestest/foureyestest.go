@@ -93,7 +93,7 @@ func lists(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	}
 	of[""] = all
 	for status, want := range of {
-		pagetest.Check(t, s.List, foureyes.Query{Status: status, Now: now}, want)
+		pagetest.CheckBoth(t, s.List, foureyes.Query{Status: status, Now: now}, want)
 	}
 }
 

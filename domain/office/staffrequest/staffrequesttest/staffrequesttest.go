@@ -68,7 +68,7 @@ func deploys(t *testing.T, s Stores, _ commit.Committer) {
 		{staffrequest.DeployQuery{OriginalServiceName: new("p"), Type: new("b")}, all[1:2]},
 		{staffrequest.DeployQuery{Type: new("B")}, []staffrequest.Deploy{}},
 	} {
-		pagetest.Check(t, s.Deploys.List, c.q, c.want)
+		pagetest.CheckBoth(t, s.Deploys.List, c.q, c.want)
 	}
 
 	next := all[4]
@@ -95,7 +95,7 @@ func vpns(t *testing.T, s Stores, _ commit.Committer) {
 		all = append([]staffrequest.VPN{v}, all...)
 	}
 	pending := staffrequest.Pending
-	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{Status: &pending, Type: new("A")}, all)
+	pagetest.CheckBoth(t, s.VPNs.List, staffrequest.VPNQuery{Status: &pending, Type: new("A")}, all)
 	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{UserName: new("vpn1")}, all[1:2])
 	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{ID: &all[0].ID}, all[:1])
 	storetest.Wants(t, s.VPNs.Change(ctx, 1<<40, nil), fault.RecordNotFound)

@@ -51,7 +51,7 @@ func applications(t *testing.T, s corporate.Store, _ commit.Committer) {
 		{corporate.ApplicationQuery{TaxNumber: new("tax2"), Status: new("PENDING")}, all[:1]},
 		{corporate.ApplicationQuery{TaxNumber: new("tax")}, []corporate.Application{}},
 	} {
-		pagetest.Check(t, s.Applications, c.q, c.want)
+		pagetest.CheckBoth(t, s.Applications, c.q, c.want)
 	}
 }
 

@@ -66,4 +66,9 @@ func risky(t *testing.T, s standing.Store, c commit.Committer) {
 	if len(got.Records) != 1 || got.Records[0].ID != usertest.Sample(2).ID || got.More {
 		t.Errorf("%+v", got)
 	}
+	got, err = s.Risky(t.Context(), struct{}{}, page.Query[user.Place]{Limit: 2, Oldest: true})
+	storetest.Must(t, err)
+	if len(got.Records) != 2 || got.Records[0].ID != usertest.Sample(2).ID || got.Records[1].ID != usertest.Sample(3).ID {
+		t.Errorf("oldest first: %+v", got)
+	}
 }
