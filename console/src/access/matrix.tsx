@@ -35,8 +35,8 @@ type Permission = Schemas['RolePermission']['permission'];
 interface Cell {
   role: Role;
   resource: Resource;
-  before: string;
-  after: string;
+  before: Permission | '';
+  after: Permission | '';
 }
 
 const permissions: Permission[] = ['ALLOW', 'AUDIT', 'DENY'];
@@ -195,7 +195,9 @@ export function Matrix() {
                                 { value: '', label: '–' },
                                 ...permissions.map((value) => ({ value, label: t(`roles.${value}`) })),
                               ]}
-                              onChange={(e) => setCell({ role, resource, before, after: e.currentTarget.value })}
+                              onChange={(e) =>
+                                setCell({ role, resource, before, after: e.currentTarget.value as Permission | '' })
+                              }
                               data-testid={`cell-${role.code}-${resource.resourceCode}`}
                             />
                           </Table.Td>
@@ -224,10 +226,10 @@ function Confirm({ cell, onClose }: { cell: Cell; onClose: () => void }) {
   const { role, resource, before, after } = cell;
   const ids = { roleId: role.id, resourceId: resource.resourceId };
   async function go() {
-    const done = after ? await grant.run({ ...ids, permission: after as Permission }) : await revoke.run(ids);
+    const done = after ? await grant.run({ ...ids, permission: after }) : await revoke.run(ids);
     if (done !== undefined) onClose();
   }
-  const name = (permission: string) => ({
+  const name = (permission: Permission | '') => ({
     [t('roles.permission')]: permission ? t(`roles.${permission}`) : t('roles.none'),
   });
   return (

@@ -12,6 +12,7 @@ import { Diff, Whole } from '../kit/record';
 import { Coded, Status, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { PolicyRehearsal } from '../guard/rehearsal';
+import type { TextKey } from '../text/key';
 
 const methodsPath = '/admin/system/mfa/methods';
 const actionsPath = '/admin/system/mfa/actions';
@@ -333,7 +334,7 @@ const methodColumns: Column<Method>[] = [
   { key: 'renewStartMs', title: 'mfa.renews', show: (m) => <Seconds of={m.renewStartMs} none="mfa.noRenewal" /> },
 ];
 
-function Seconds({ of, none }: { of: number; none: string }) {
+function Seconds({ of, none }: { of: number; none: TextKey }) {
   const { t } = useTranslation();
   return of ? t('mfa.seconds', { count: of / 1000 }) : t(none);
 }

@@ -1,4 +1,5 @@
 /** The resources of permissions: endpoints, pages and parts of pages; and the resource types. */
+import type { TFunction } from 'i18next';
 import { Button, Group } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -56,7 +57,7 @@ function useResourceFields(): Input<Schemas['SaveResourceRequest']>[] {
   ];
 }
 
-function statuses(t: (key: string) => string) {
+function statuses(t: TFunction) {
   return [
     { value: '1', label: t('roles.active') },
     { value: '0', label: t('roles.passive') },

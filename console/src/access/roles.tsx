@@ -17,7 +17,7 @@ const tabs = [
   { name: 'log', needs: ['GET /admin/role-resource-permission-log'], view: Log },
   { name: 'resources', needs: ['GET /resource/resources'], view: Resources },
   { name: 'types', needs: ['GET /resource/resource-types'], view: ResourceTypes },
-];
+] as const;
 
 export default function Roles() {
   const { t } = useTranslation();

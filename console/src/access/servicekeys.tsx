@@ -11,6 +11,7 @@ import { Whole } from '../kit/record';
 import { Ago, Coded, Nothing, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { Word } from '../kit/word';
+import type { TextKey } from '../text/key';
 
 const path = '/admin/service-keys';
 const rotate = '/admin/service-keys/rotate';
@@ -168,7 +169,7 @@ function said(answer: unknown): Made {
   return (answer as { data: Made }).data;
 }
 
-function Lead({ of, name }: { of: string; name: string }) {
+function Lead({ of, name }: { of: TextKey; name: string }) {
   const { t } = useTranslation();
   return <Text size="sm">{t(of, { name })}</Text>;
 }

@@ -17,6 +17,7 @@ import { session, useMay } from './session';
 import { inbox } from './waiting';
 import { useRead } from '../kit/read';
 import { dateFormat } from '../kit/show';
+import type { TextKey } from '../text/key';
 
 const approvals = '/admin/approvals';
 const approval = '/admin/approvals/{id}';
@@ -52,7 +53,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   method: M,
   path: P,
   touches: string[] = [],
-  done?: string,
+  done?: TextKey,
 ): Act<Parameters<typeof start<M, P>>[2]> {
   const { t } = useTranslation();
   const queries = useQueryClient();
@@ -142,7 +143,7 @@ export async function each<T>(rows: T[], write: (row: T) => Promise<unknown>): P
 }
 
 /** Keys of the texts about a decided request. */
-export const decisions: Record<string, string> = {
+export const decisions: Record<string, TextKey> = {
   APPROVED: 'approval.approved',
   REFUSED: 'approval.refused',
   EXPIRED: 'approval.expired',

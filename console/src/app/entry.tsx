@@ -11,6 +11,7 @@ import { useRead } from '../kit/read';
 import { useSaid } from '../kit/said';
 import { Coded, Id, Nothing } from '../kit/show';
 import { Why } from '../kit/why';
+import type { TextKey } from '../text/key';
 
 export type Entry = Row<'/admin/audit'>;
 
@@ -61,7 +62,7 @@ export function Detail({ of }: { of: string }) {
 export function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void }) {
   const { t } = useTranslation();
   const may = useMay();
-  const link = (title: string, to: string, search: Record<string, string> = {}) => (
+  const link = (title: TextKey, to: string, search: Record<string, string> = {}) => (
     <Anchor
       key={title}
       component={Link}

@@ -15,6 +15,7 @@ import { useRead } from '../kit/read';
 import { Ago, Money } from '../kit/show';
 import { Totals } from './totals';
 import { useWaiting, type Waiting } from './waiting';
+import type { TextKey } from '../text/key';
 
 const Chart = deferred(() => import('../kit/chart'), <Skeleton height={200} />);
 
@@ -170,7 +171,7 @@ interface Share {
 }
 
 /** Parts of a whole as bars, each with its number. */
-function Shares({ title, of, error }: { title: string; of?: Share[]; error: unknown }) {
+function Shares({ title, of, error }: { title: TextKey; of?: Share[]; error: unknown }) {
   const { t } = useTranslation();
   const may = useMay();
   const all = (of ?? []).reduce((sum, one) => sum + one.total, 0);

@@ -1,4 +1,5 @@
 /** The background jobs: progress, failures, and a button to cancel. */
+import type { TFunction } from 'i18next';
 import { Progress } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
@@ -25,7 +26,7 @@ const columns: Column<Job>[] = [
   { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short />, hidden: true },
 ];
 
-const filters = (t: (key: string) => string): FilterOf<typeof path>[] => [
+const filters = (t: TFunction): FilterOf<typeof path>[] => [
   { name: 'type', title: 'jobs.type', kind: jobTypes.map((value) => ({ value, label: t(`job.${value}`) })) },
   { name: 'status', title: 'jobs.status', kind: statuses },
 ];

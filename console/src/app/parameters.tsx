@@ -7,7 +7,7 @@ import { useMay } from './session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff, Whole } from '../kit/record';
 import { Coded, Status, Time } from '../kit/show';
-import { Write } from '../kit/write';
+import { Write, type Input } from '../kit/write';
 import { asList, shapes, sheets } from './shape';
 
 const path = '/admin/get-parameters';
@@ -92,9 +92,9 @@ function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
   const list = asList(of.json);
   const shape = shapes[of.code];
   const now = (values: Values): object => (list ? { [list]: values[list] ?? [] } : (values.json ?? {}));
-  const fields = list
-    ? [{ name: list as never, title: 'parameter.values', kind: 'list' as const, required: true }]
-    : [{ name: 'json' as const, title: 'parameter.json', kind: 'json' as const, required: true }];
+  const fields: Input<{ json: object }>[] = list
+    ? [{ name: list as never, title: 'parameter.values', kind: 'list', required: true }]
+    : [{ name: 'json', title: 'parameter.json', kind: 'json', required: true }];
   return (
     <Write
       method="post"

@@ -1,10 +1,11 @@
 /** The type of a screen, and the list of all screens. It imports no screen, so a screen can import it. */
 import type { ComponentType } from 'react';
+import type { TextKey } from '../text/key';
 
 export interface Screen {
   path: string;
   /** Key of its name. */
-  title: string;
+  title: TextKey;
   group: 'work' | 'people' | 'money' | 'content' | 'security' | 'system' | 'own';
   /** The endpoints that the user must be allowed to call; otherwise the screen is hidden. */
   needs: string[];
@@ -14,7 +15,7 @@ export interface Screen {
   /** The path of the screen whose menu entry this screen shares. Above both, tabs lead from one to the other. */
   under?: string;
   /** Key of the name of the menu entry, where it differs from the title. */
-  family?: string;
+  family?: TextKey;
   /** The icon of the menu entry. */
   icon?: ComponentType<{ size?: number; stroke?: number }>;
 }

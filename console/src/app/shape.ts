@@ -1,7 +1,8 @@
 /** The required form of parameter objects. The service validates them; these texts describe the form beforehand. */
+import type { TextKey } from '../text/key';
 
 /** Key of the text for the form of a parameter, by code (domain/kit/parameter). */
-export const shapes: Record<string, string> = {
+export const shapes: Record<string, TextKey> = {
   USER_STATUS: 'parameter.codes',
   USER_TYPE: 'parameter.codes',
   DOCUMENT_STATUS: 'parameter.codes',

@@ -2,6 +2,7 @@
 import type { Gets, Schemas } from './api';
 import { useRead } from '../kit/read';
 import { useMay } from './session';
+import type { TextKey } from '../text/key';
 
 /** An entry on home. */
 interface Line {
@@ -16,7 +17,7 @@ export interface Queue {
   /** The name in the inbox of the service. */
   queue: Schemas['InboxQueue']['queue'];
   /** Key of its name. */
-  title: string;
+  title: TextKey;
   path: Gets;
   query: Record<string, string>;
   /** The screen of the list. */

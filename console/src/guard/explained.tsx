@@ -7,6 +7,7 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { Question, type Asked } from './question';
 import { Wide } from '../kit/wide';
+import type { TextKey } from '../text/key';
 
 /** area is the first word of the text keys. back links to the list of rules or policies, for users who may read it. */
 export function Explained({
@@ -49,7 +50,7 @@ export function Explained({
 }
 
 /** A row for each rule or policy, with the reason. */
-export function Verdicts({ heads, rows }: { heads: string[]; rows: { key: string | number; cells: ReactNode[] }[] }) {
+export function Verdicts({ heads, rows }: { heads: TextKey[]; rows: { key: string | number; cells: ReactNode[] }[] }) {
   const { t } = useTranslation();
   return (
     <Wide label={t('firewallWhy.reason')} minWidth={600}>

@@ -21,10 +21,12 @@ type Draft = Schemas['AddFirewallRuleRequest'];
 /** The period in the form: a number and its unit. On the wire it is in milliseconds. */
 type Form = Draft & { unit: string };
 
-const unitsMs = [86_400_000, 3_600_000, 60_000, 1000, 1];
+const unitsMs = [86_400_000, 3_600_000, 60_000, 1000, 1] as const;
+type Unit = (typeof unitsMs)[number];
 
 const types = ['rate_limit', 'whitelist', 'blacklist', 'whitelist_force'] as const;
 const entities = ['USER_ID', 'IP', 'COUNTRY_CODE', 'APP_ID'] as const;
+type Entity = (typeof entities)[number];
 
 const columns: Column<Rule>[] = [
   { key: 'label', title: 'firewall.label', show: (r) => <Coded of={r.label} /> },
@@ -128,7 +130,7 @@ export default function Firewall() {
   );
 }
 
-function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: string }) {
+function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: Entity }) {
   const { t } = useTranslation();
   const shown = all ? t('firewall.all') : of.slice(0, 3).join(', ') + (of.length > 3 ? ` +${of.length - 3}` : '');
   return (
@@ -184,7 +186,7 @@ function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void;
 }
 
 /** units are the units of the period that the form offers, in milliseconds. */
-function useFields(units: number[]): Input<Form>[] {
+function useFields(units: Unit[]): Input<Form>[] {
   const { t } = useTranslation();
   const limited = (v: Record<string, unknown>) => v.type === 'rate_limit';
   return [

@@ -72,17 +72,19 @@ export default function FirewallExplain() {
 }
 
 /** Refusals that the firewall does not decide: a permission, or a setting of the account's owner. */
-const elsewhere: Record<string, { to: (userId: string) => string; search: object; needs: string }> = {
-  FORBIDDEN: { to: () => '/roles', search: {}, needs: 'GET /admin/roles' },
-  GEO_BLOCKED: { to: (id) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
-  IP_NOT_ALLOWED: { to: (id) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
+const elsewhere = {
+  FORBIDDEN: { to: (_: string) => '/roles', search: {}, needs: 'GET /admin/roles' },
+  GEO_BLOCKED: { to: (id: string) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
+  IP_NOT_ALLOWED: { to: (id: string) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
 };
+
+const isElsewhere = (code = ''): code is keyof typeof elsewhere => code in elsewhere;
 
 function Elsewhere({ code, userId }: { code?: string; userId?: string }) {
   const { t } = useTranslation();
   const may = useMay();
-  const of = code && elsewhere[code];
-  if (!of) return null;
+  if (!isElsewhere(code)) return null;
+  const of = elsewhere[code];
   return (
     <Card withBorder p="sm" data-testid="elsewhere">
       <Group gap="xs">

@@ -4,10 +4,11 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { texts, useTexts } from '../app/address';
+import type { TextKey } from '../text/key';
 
 export interface Asked {
   name: string;
-  title: string;
+  title: TextKey;
   /** An example of a value. */
   hint?: string;
   required?: boolean;

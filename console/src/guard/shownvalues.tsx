@@ -4,6 +4,7 @@ import { IconTrash } from '@tabler/icons-react';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../app/api';
 import type { Custom } from '../kit/write';
+import type { TextKey } from '../text/key';
 
 type Row = Schemas['GuardRowInput'];
 
@@ -20,7 +21,7 @@ export function ShownValues({ label, description, error, value, onChange }: Cust
   const from = ({ key, label: text }: Row, source: string | null) =>
     source === 'path' ? { key, label: text, from: source, index: 0 } : { key, label: text, from: source, name: '' };
   /** The input of a text of a row; title is the key of its label. */
-  const text = (n: number, name: 'label' | 'key' | 'name', title: string, flex: string) => (
+  const text = (n: number, name: 'label' | 'key' | 'name', title: TextKey, flex: string) => (
     <TextInput
       label={t(title)}
       required

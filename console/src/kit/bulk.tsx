@@ -9,11 +9,12 @@ import type { Body, Writes } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { Status } from './show';
+import type { TextKey } from '../text/key';
 
 export interface BulkProps<T, M extends 'post' | 'patch' | 'delete', P extends Writes<M> & keyof paths> {
   method: M;
   path: P;
-  title: string;
+  title: TextKey;
   rows: T[];
   /** The label of a row in the preview. */
   name: (row: T) => ReactNode;
@@ -27,7 +28,7 @@ export interface BulkProps<T, M extends 'post' | 'patch' | 'delete', P extends W
   ready?: boolean;
   button?: ButtonProps;
   /** Key of the text of the send button, with the number of rows as count. For a single row it is the title. */
-  go?: string;
+  go?: TextKey;
 }
 
 export function Bulk<T, M extends 'post' | 'patch' | 'delete', P extends Writes<M> & keyof paths>(

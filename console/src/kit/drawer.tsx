@@ -17,6 +17,7 @@ import {
 import { useTranslation } from 'react-i18next';
 import { useTexts, type Search } from '../app/address';
 import type { Draft } from './draft';
+import type { TextKey } from '../text/key';
 
 /** The names of drawers in the search of an address. They are no filters. */
 export const drawers = ['open', 'form'] as const;
@@ -133,7 +134,7 @@ export function FormDrawer({
 }: {
   opened: boolean;
   onClose: () => void;
-  title: string;
+  title: TextKey;
   size?: string;
   children: ReactNode;
 }) {

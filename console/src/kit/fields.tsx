@@ -8,12 +8,13 @@ import { useTranslation } from 'react-i18next';
 import { Person } from './person';
 import { Coded, decimalsIn, Id, Money, plain, Status, Time } from './show';
 import { Word } from './word';
+import type { TextKey } from '../text/key';
 
 /** A member of a record: a column of a list, and a line of its drawer. */
 export interface Column<T> {
   key: keyof T & string;
   /** Key of the heading, for example "users.fullName". */
-  title: string;
+  title: TextKey;
   show?: (row: T) => ReactNode;
   /** The text of the cell in the CSV, if it is not the member of this key. */
   text?: (row: T) => unknown;
@@ -47,7 +48,7 @@ const code = 'code';
 type Kind = typeof person | typeof money | typeof code;
 
 /** The members that lists do not show as a column: the key of the name, and the form of the value. */
-const known: Record<string, [title: string, kind?: Kind]> = {
+const known: Record<string, [title: TextKey, kind?: Kind]> = {
   action: ['field.action'],
   actorId: ['field.actor', person],
   address: ['money.address', code],
@@ -110,7 +111,7 @@ const known: Record<string, [title: string, kind?: Kind]> = {
 };
 
 /** Key of the name of a member, if it has one. */
-export const titleOf = (name: string): string | undefined => known[name]?.[0];
+export const titleOf = (name: string): TextKey | undefined => known[name]?.[0];
 
 const instant = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/;
 const account = /^[0-9A-HJKMNP-TV-Z]{26}$/;
@@ -138,7 +139,7 @@ const isEmpty = (value: unknown) =>
 
 interface Line {
   key: string;
-  title: string;
+  title: TextKey;
   cell: ReactNode;
 }
 

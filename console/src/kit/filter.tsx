@@ -8,12 +8,13 @@ import { IconFilter, IconSearch } from '@tabler/icons-react';
 import { useRef, type ReactNode, type Ref } from 'react';
 import { useTranslation } from 'react-i18next';
 import { labelled, type Option } from './show';
+import type { TextKey } from '../text/key';
 
 export interface Filter {
   name: string;
-  title: string;
+  title: TextKey;
   /** Key of the placeholder, which describes the expected input. */
-  hint?: string;
+  hint?: TextKey;
   /** Normalizes the input: for example, removes the spaces of a number. */
   clean?: (text: string) => string;
   /** date: a day, as 2026-11-22. flag: yes or no. A list is a choice. Otherwise text. */
@@ -25,7 +26,7 @@ type Values = Record<string, string | undefined>;
 /** One search field for several filters: the text decides which of them it sets. */
 export interface Find {
   /** Key of the placeholder. */
-  hint: string;
+  hint: TextKey;
   /** The filters that the field can set. */
   names: string[];
   read: (text: string) => Values;

@@ -4,6 +4,7 @@
  * by range (Shift) or all. The shown rows can be saved as CSV.
  */
 import { ActionIcon, Button, Checkbox, Group, Paper, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
+import type { TFunction } from 'i18next';
 import { IconDownload, IconRefresh } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import {
@@ -29,6 +30,7 @@ import type { Query } from './read';
 import { Decimals, plain } from './show';
 import { Look, useDense, Views } from './views';
 import { Wide } from './wide';
+import type { TextKey } from '../text/key';
 
 /** The record of a list, by its path. */
 export type Row<P extends Gets> = paths[P] extends {
@@ -46,7 +48,7 @@ export type { Next } from './next';
 
 export interface ListProps<P extends Gets> {
   path: P;
-  title: string;
+  title: TextKey;
   columns: Column<Row<P>>[];
   filters?: FilterOf<P>[];
   /** One search field that sets several of the filters. */
@@ -72,7 +74,7 @@ export interface ListProps<P extends Gets> {
   /** The number of rows of a page; undefined for a list without pages. */
   size?: number | undefined;
   /** Key of the text of a list without rows: the next step. */
-  empty?: string;
+  empty?: TextKey;
   /** The button of a list without rows. */
   next?: Next;
 }
@@ -343,11 +345,11 @@ function recall(name: string): Record<string, boolean> {
 
 type Rows = ReturnType<typeof useTable<Features, never>>;
 
-function titleOf<T>(columns: Column<T>[], key: string): string {
-  return columns.find((c) => c.key === key)?.title ?? key;
+function titleOf<T>(columns: Column<T>[], key: string): TextKey {
+  return columns.find((c) => c.key === key)!.title;
 }
 
-function toCSV<T>(table: unknown, columns: Column<T>[], t: (key: string) => string): string {
+function toCSV<T>(table: unknown, columns: Column<T>[], t: TFunction): string {
   const rows = table as Rows;
   const shown = rows.getVisibleLeafColumns().map((c) => c.id);
   return csv(

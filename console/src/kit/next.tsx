@@ -4,11 +4,12 @@ import { Link } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
 import { useAddressed } from './drawer';
+import type { TextKey } from '../text/key';
 
 /** The next step where a list has no rows, for users with its permission: a form of the screen, or another screen. */
 export interface Next {
   /** Key of its name. */
-  title: string;
+  title: TextKey;
   needs: string;
   /** The name of the form in the address; the screen has its button. */
   form?: string;

@@ -6,13 +6,14 @@ import { useTexts } from '../app/address';
 import { idOf, useShown } from './drawer';
 import { Fields, Value } from './fields';
 import { plain } from './show';
+import type { TextKey } from '../text/key';
 
 /** Facts side by side, each with the key of its name. */
 export function Facts({ children }: { children: ReactNode }) {
   return <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 4 }}>{children}</SimpleGrid>;
 }
 
-export function Fact({ title, children }: { title: string; children: ReactNode }) {
+export function Fact({ title, children }: { title: TextKey; children: ReactNode }) {
   const { t } = useTranslation();
   return (
     <div className="fact">
@@ -41,7 +42,7 @@ export function Whole({
   of?: object;
   /** Names the record in the address; the id of its row by default. */
   id?: string;
-  title: string;
+  title: TextKey;
   onClose: () => void;
   children?: ReactNode;
   curl?: Command;
@@ -142,7 +143,7 @@ export function Diff({
   before: object;
   after: object;
   all?: boolean;
-  names?: Record<string, string>;
+  names?: Record<string, TextKey>;
 }) {
   const { t } = useTranslation();
   const cell = (key: string, value: unknown) => (names[key] ? <Value name={key} of={value} /> : plain(value));

@@ -8,7 +8,7 @@ const state = /\b[a-z]+(?:[A-Z][a-z]+)+\b/g;
 export function useSaid(): (detail: string) => string {
   const { t, i18n } = useTranslation();
   const known = (code: string) => i18n.exists(`state.${code}`);
-  const word = (code: string) => (known(code) ? t(`state.${code}`) : code);
+  const word = (code: string) => t(`state.${code}`, { defaultValue: code });
   return (detail) =>
     detail
       .replace(session, '')

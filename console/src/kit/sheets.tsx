@@ -10,6 +10,7 @@ import { JobBar, JobType } from './job';
 import { List, type Column, type Next, type Row } from './list';
 import { useRead } from './read';
 import { Id, Status, Time } from './show';
+import type { TextKey } from '../text/key';
 
 /** The member `data` of an answer. */
 export function said<T>(answer: unknown): T {
@@ -20,14 +21,14 @@ export function said<T>(answer: unknown): T {
 export interface Sheet {
   name: string;
   /** Key of its name. */
-  title: string;
+  title: TextKey;
   /** Shown to users with this permission. */
   needs: string;
   show: () => ReactNode;
 }
 
 /** The sheets of one screen. The address names the open one. */
-export function Sheets({ sheets, label }: { sheets: Sheet[]; label: string }) {
+export function Sheets({ sheets, label }: { sheets: Sheet[]; label: TextKey }) {
   const { t } = useTranslation();
   const may = useMay();
   const navigate = useNavigate();
@@ -94,10 +95,10 @@ export function JobScreen({
   next,
   children,
 }: {
-  title: string;
+  title: TextKey;
   kinds: readonly string[];
   actions: ReactNode;
-  empty: string;
+  empty: TextKey;
   next: Next;
   children?: (job: string) => ReactNode;
 }) {
@@ -145,7 +146,7 @@ export function JobScreen({
               {
                 name: 'type',
                 title: 'content.jobType',
-                kind: kinds.map((value) => ({ value, label: t(`job.${value}`) })),
+                kind: kinds.map((value) => ({ value, label: t(`job.${value}`, { defaultValue: value }) })),
               },
             ]
           : []

@@ -22,7 +22,7 @@ export interface Inputs {
 export function Why({ action, resource, userId, ip, country, code, aside }: Inputs) {
   const { t } = useTranslation();
   const may = useMay();
-  const link = (name: string, to: string, search: Record<string, string | undefined>) => (
+  const link = (name: 'mfa' | 'firewall', to: string, search: Record<string, string | undefined>) => (
     <Anchor
       component={Link}
       to={to}

@@ -28,6 +28,7 @@ import { AmountInput } from './amountinput';
 import { useDraft } from './draft';
 import { FormDrawer, Restored, useAddressed, useClosing, useShown } from './drawer';
 import { labelled, textOf, type Option } from './show';
+import type { TextKey } from '../text/key';
 
 export type { Option } from './show';
 
@@ -47,7 +48,7 @@ export interface Input<B> {
   /** Name of the field in the request, checked by tsc. */
   name: keyof B & string;
   /** Key of its label. */
-  title: string;
+  title: TextKey;
   /**
    * text is the default. money is an amount, and a test requires this kind for every amount of the interface. number
    * is any other JSON number. list is a list of texts. secret is never shown. file is Base64 of a file (data: a data
@@ -70,7 +71,7 @@ export interface Input<B> {
     | { of: ComponentType<Custom> };
   required?: boolean;
   /** Key of the help text below the field. */
-  help?: string;
+  help?: TextKey;
   accept?: string;
   /** Currency and decimals of an amount, from the values of the form. */
   bounds?: (values: Values) => Bounds;
@@ -82,7 +83,7 @@ export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths>
   method: M;
   path: P;
   /** Key of the name of the button and of the form. */
-  title: string;
+  title: TextKey;
   fields: Input<Body<P, M>>[];
   /** The initial values of the fields. */
   initial?: Partial<Body<P, M>>;

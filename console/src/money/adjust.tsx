@@ -230,7 +230,11 @@ function Sent({ of, onNext }: { of: Sealed; onNext: () => void }) {
   return (
     <Alert color={colour} data-testid="waits" data-decision={status}>
       <Stack align="start">
-        {status === 'PENDING' ? <WaitsUntil at={of.expiresAt} /> : <Text>{t(decisions[status] ?? status)}</Text>}
+        {status === 'PENDING' ? (
+          <WaitsUntil at={of.expiresAt} />
+        ) : (
+          <Text>{t(decisions[status] ?? 'approval.failed')}</Text>
+        )}
         {request?.reason && (
           <Text size="sm">
             <bdi>{request.reason}</bdi>

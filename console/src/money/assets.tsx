@@ -2,6 +2,7 @@
 import type { Schemas } from '../app/api';
 import { Diff } from '../kit/record';
 import { Write, type Input } from '../kit/write';
+import type { TextKey } from '../text/key';
 
 export type Currency = Schemas['CurrencyRecord'];
 export type Network = Schemas['CurrencyNetworkRecord'];
@@ -17,7 +18,7 @@ type Values = Record<string, unknown>;
 type Kind = 'flag' | 'money' | 'number';
 
 /** The fields of each section, in the form of the request. A field that the service expects as text has no kind. */
-const parts: Record<Part, [name: string, title: string, kind?: Kind, optional?: true][]> = {
+const parts: Record<Part, [name: string, title: TextKey, kind?: Kind, optional?: true][]> = {
   currency: [
     ['code', 'currency.code'],
     ['name', 'currency.name'],
@@ -53,7 +54,7 @@ const parts: Record<Part, [name: string, title: string, kind?: Kind, optional?: 
 };
 
 /** Keys of the names of the changed fields. */
-const names: Record<string, string> = {
+const names: Record<string, TextKey> = {
   currency: 'currency.currencyActive',
   currencyOfNetwork: 'currency.linkActive',
   ...Object.fromEntries(
@@ -61,7 +62,7 @@ const names: Record<string, string> = {
   ),
 };
 
-const switches: Record<Part, string> = {
+const switches: Record<Part, TextKey> = {
   currency: 'currency.withCurrency',
   currencyNetwork: 'currency.withNetwork',
   currencyOfNetwork: 'currency.withLink',

@@ -85,12 +85,12 @@ export default function Blockages() {
   const pairs = usePairs(may(`POST ${insert}`));
   const filtered = ['userId', 'status', 'blockTypeId'].some((name) => search[name]);
   const shared = {
-    title: 'money.blockages',
+    title: 'money.blockages' as const,
     id: (b: Any) => b.id,
     open: setOpen,
     filters,
-    empty: 'money.noBlockages',
-    next: { title: 'money.block', form: 'money.block', needs: `POST ${insert}` },
+    empty: 'money.noBlockages' as const,
+    next: { title: 'money.block' as const, form: 'money.block', needs: `POST ${insert}` },
     actions: (
       <Write
         method="post"

@@ -127,7 +127,7 @@ function Records({
     CURRENCY: 'currency.title',
     CURRENCY_NETWORK: 'currency.networks',
     CURRENCY_OF_NETWORK: 'currency.links',
-  };
+  } as const;
   return (
     <>
       <List

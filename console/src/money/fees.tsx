@@ -14,6 +14,7 @@ import { Id, Money, textOf } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { decimalsOf, usePairs } from './parts';
 import { Sheets } from '../kit/sheets';
+import type { TextKey } from '../text/key';
 
 const path = '/admin/get-parameters';
 const update = '/admin/update-parameters';
@@ -27,11 +28,11 @@ interface Entry {
 }
 
 interface Table {
-  name: string;
+  name: 'fees' | 'minimums' | 'treasury' | 'explorers';
   code: string;
   keys: ('currency' | 'network')[];
-  value: string;
-  help: string;
+  value: TextKey;
+  help: TextKey;
   money?: boolean;
 }
 
@@ -118,7 +119,7 @@ function Entries({ of: table }: { of: Table }) {
   const columns = [
     ...table.keys.map((key) => ({
       key,
-      title: `fees.${key}`,
+      title: `fees.${key}` as const,
       show: (e: Entry) => <bdi dir="ltr">{e[key]}</bdi>,
     })),
     { key: 'value', title: table.value, end: table.money, show: (e: Entry) => value(table, e) },
@@ -158,7 +159,7 @@ function Entries({ of: table }: { of: Table }) {
     return table.money ? <Money amount={e.value} unit={e.currency} /> : <Id of={e.value} />;
   }
 
-  function Help({ of }: { of: string }) {
+  function Help({ of }: { of: TextKey }) {
     return (
       <Text size="sm" c="dimmed">
         {t(of)}
@@ -183,7 +184,9 @@ function Change({
 }) {
   const { t } = useTranslation();
   const fields: Input<Record<string, unknown>>[] = [
-    ...(entry ? [] : table.keys.map((key) => ({ name: key, title: `fees.${key}`, kind: codes(key), required: true }))),
+    ...(entry
+      ? []
+      : table.keys.map((key) => ({ name: key, title: `fees.${key}` as const, kind: codes(key), required: true }))),
     {
       name: 'value',
       title: table.value,

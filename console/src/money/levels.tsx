@@ -8,6 +8,7 @@ import { List, type Column, type Row } from '../kit/list';
 import { Diff } from '../kit/record';
 import { Money, Status } from '../kit/show';
 import { Write, type Input } from '../kit/write';
+import type { TextKey } from '../text/key';
 
 const path = '/admin/levels';
 type Level = Row<typeof path>;
@@ -24,7 +25,7 @@ const limits = [
   { name: 'receiveLimitCryptoMonthly', title: 'levels.receiveCryptoMonthly', kind: 'money', help: 'levels.thirty' },
 ] as const;
 
-const names: Record<string, string> = {
+const names: Record<string, TextKey> = {
   levelLabel: 'levels.label',
   isSpecial: 'levels.special',
   ...Object.fromEntries(limits.map(({ name, title }) => [name, title])),
@@ -116,7 +117,7 @@ function changes(level: Level, values: Record<string, unknown>): object {
   };
 }
 
-function Lead({ of }: { of: string }) {
+function Lead({ of }: { of: TextKey }) {
   const { t } = useTranslation();
   return (
     <Text size="sm" c="dimmed">

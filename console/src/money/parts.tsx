@@ -14,6 +14,7 @@ import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
 import { Decimals, decimalsIn, Money, plain } from '../kit/show';
 import { Wide } from '../kit/wide';
+import type { TextKey } from '../text/key';
 
 /** A height for a chart, never shown as an amount and never used in calculations. */
 export function forTheEye(amount: number | string): number {
@@ -27,7 +28,7 @@ export function Small<T extends object>({
   columns,
   id,
 }: {
-  title: string;
+  title: TextKey;
   rows?: T[];
   columns: Column<T>[];
   id: (row: T) => string;
@@ -91,7 +92,7 @@ export function decimalsOf(pairs: Pair[], currencyCode: string, networkCode?: st
 }
 
 const users = '/admin/list-users';
-const ways = [
+const ways: { to: string; needs: string; title: TextKey }[] = [
   { to: '/balances', needs: 'GET /admin/get-member-asset-balances-sum', title: 'money.balances' },
   { to: '/statement', needs: 'GET /process/get-process-admin', title: 'money.statement' },
   { to: '/blockages', needs: 'GET /blockage/get-blockage-history', title: 'money.blockages' },
@@ -136,7 +137,7 @@ export function madeAt(id: string): number {
 }
 
 /** Keys of the names of the changed fields. */
-export const names: Record<string, string> = {
+export const names: Record<string, TextKey> = {
   balance: 'money.balance',
   available: 'money.available',
   locked: 'money.locked',
@@ -175,7 +176,7 @@ export function Standing({
   of: Holding[];
   sent?: boolean;
   done?: boolean;
-  title?: string;
+  title?: TextKey;
   /** Shown only after the write: before it, a preview says more. */
   quiet?: boolean;
 }) {

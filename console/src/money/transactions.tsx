@@ -15,6 +15,7 @@ import { madeAt, Owner, Standing, sums } from './parts';
 
 const path = '/admin/get-waiting-info-transactions';
 const decide = '/admin/update-status-transaction';
+type Decision = 'finalizedDeposit' | 'waitingSenderInfo';
 type Deposit = Row<typeof path>;
 
 const columns: Column<Deposit>[] = [
@@ -126,7 +127,7 @@ function Decide({
 }) {
   const { t } = useTranslation();
   const act = useAct('post', decide, [path, sums]);
-  const [status, setStatus] = useState('finalizedDeposit');
+  const [status, setStatus] = useState<Decision>('finalizedDeposit');
   const [reason, setReason] = useState('');
   const [sent, setSent] = useState(false);
   const [done, setDone] = useState(false);
@@ -173,7 +174,7 @@ function Decide({
         <Standing of={holdings} sent={sent} done={done} />
       )}
       {!done && (
-        <Radio.Group value={status} onChange={setStatus} label={t('money.becomes')}>
+        <Radio.Group value={status} onChange={(next) => setStatus(next as Decision)} label={t('money.becomes')}>
           <Stack gap="xs" mt="xs">
             <Radio value="finalizedDeposit" label={t('money.finalizedDeposit')} />
             <Radio value="waitingSenderInfo" label={t('money.waitingSenderInfo')} />

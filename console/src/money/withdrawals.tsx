@@ -1,4 +1,5 @@
 /** The queue of withdrawals: customer, amount, age, and the decisions. */
+import type { TFunction } from 'i18next';
 import { Group, Stack, Text, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -9,6 +10,7 @@ import { Whole } from '../kit/record';
 import { Ago, Coded, Id, Money, Status } from '../kit/show';
 import { Owner, Standing, sums } from './parts';
 import { Explorer } from './statement';
+import type { TextKey } from '../text/key';
 
 const path = '/admin/get-withdrawal-crypto-queue';
 const decide = '/admin/update-wallet-withdrawal-crypto-queue';
@@ -53,7 +55,7 @@ const states: Record<string, string> = {
   '12': 'cancelled',
 };
 
-const filters = (t: (key: string) => string): FilterOf<typeof path>[] => [
+const filters = (t: TFunction): FilterOf<typeof path>[] => [
   { name: 'fullName', title: 'users.fullName' },
   { name: 'userId', title: 'money.user' },
   { name: 'code', title: 'money.currency' },
@@ -65,7 +67,10 @@ const filters = (t: (key: string) => string): FilterOf<typeof path>[] => [
   {
     name: 'statusCode',
     title: 'money.status',
-    kind: Object.entries(states).map(([value, state]) => ({ value, label: t(`state.${state}`) })),
+    kind: Object.entries(states).map(([value, state]) => ({
+      value,
+      label: t(`state.${state}`, { defaultValue: state }),
+    })),
   },
   { name: 'startDate', title: 'list.from', kind: 'date' },
   { name: 'endDate', title: 'list.to', kind: 'date' },
@@ -112,7 +117,7 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
   const { t } = useTranslation();
   const [reason, setReason] = useState('');
   const from = (states: string[]) => rows.filter((w) => states.includes(w.transactionDescription));
-  const common = (lead: string, needed: boolean) => ({
+  const common = (lead: TextKey, needed: boolean) => ({
     method: 'post' as const,
     touches: [path, sums],
     onDone,

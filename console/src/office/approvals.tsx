@@ -15,6 +15,7 @@ import { Diff, Whole } from '../kit/record';
 import { Id, Status, textOf, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { names, Owner } from '../money/parts';
+import type { TextKey } from '../text/key';
 
 const path = '/admin/approvals';
 const one = '/admin/approvals/{id}';
@@ -159,7 +160,7 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
 }
 
 /** Keys of the names of the changed fields. */
-const kinds: Record<string, string> = {
+const kinds: Record<string, TextKey> = {
   user: 'money.user',
   treasury: 'money.treasury',
   deposit: 'money.transaction',
@@ -167,7 +168,7 @@ const kinds: Record<string, string> = {
 };
 
 /** Values that are a code, with the key of their name. */
-const directions: Record<string, string> = { 'type C': 'money.credit', 'type D': 'money.debit' };
+const directions: Record<string, TextKey> = { 'type C': 'money.credit', 'type D': 'money.debit' };
 
 /** The subject of a request: both sides of each change as of now, and the input. */
 function Asked({ of }: { of: Approval }) {
@@ -184,7 +185,7 @@ function Asked({ of }: { of: Approval }) {
       {of.changes?.map((c) => (
         <Stack key={c.of + c.id} gap={4} data-testid="change">
           <Text size="sm" fw={600}>
-            {t(kinds[c.of] ?? c.of)} {c.id && <Id of={c.id} short />}
+            {kinds[c.of] ? t(kinds[c.of]!) : c.of} {c.id && <Id of={c.id} short />}
           </Text>
           <Diff before={c.before} after={c.after} names={names} all />
         </Stack>

@@ -57,7 +57,7 @@ export function Channels({
       <Text size="sm">{t('mailing.ways')}</Text>
       {ways.map((way) => (
         <Badge key={way} variant="light" tt="none">
-          {t(`mailing.way.${way}`)}
+          {t(`mailing.way.${way}`, { defaultValue: way })}
         </Badge>
       ))}
       {ways.length === 0 && <Text size="sm">{t('mailing.noWay')}</Text>}

@@ -38,10 +38,10 @@ export default function Contracts() {
   const may = useMay();
   const to = (id: number) => void navigate({ to: `/contracts/${id}` });
   const shared = {
-    title: 'contract.title',
+    title: 'contract.title' as const,
     size: undefined,
     id: (c: Contract) => String(c.id),
-    empty: 'contract.none',
+    empty: 'contract.none' as const,
     open: may('GET /admin/get-contract-details') ? (c: Contract) => to(c.id) : undefined,
   };
   if (!may(`GET ${versions}`))

@@ -3,10 +3,11 @@ import { Button, Group, Paper, SimpleGrid, Stack, Text, Textarea } from '@mantin
 import { useRef, type KeyboardEvent, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { RichText } from './richtext';
+import type { TextKey } from '../text/key';
 
 interface Tool {
   name: string;
-  title: string;
+  title: TextKey;
   before: string;
   after: string;
   key?: string;

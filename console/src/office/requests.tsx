@@ -11,6 +11,7 @@ import { Whole } from '../kit/record';
 import { Coded, Status, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { Sheets } from '../kit/sheets';
+import type { TextKey } from '../text/key';
 
 const deploys = '/admin/deploy-request';
 const vpns = '/admin/vpn-request';
@@ -22,7 +23,7 @@ type Any = Deploy | VPN;
 
 const statuses = ['PENDING', 'APPROVED', 'REJECTED', 'ALL'] as const;
 const decisions = ['APPROVED', 'REJECTED'] as const;
-const titles = { APPROVED: 'request.approve', REJECTED: 'request.reject' };
+const titles = { APPROVED: 'request.approve', REJECTED: 'request.reject' } as const;
 const colours = { APPROVED: 'green', REJECTED: 'red' };
 
 /** The shared columns; a row is a record of either kind. */
@@ -183,8 +184,8 @@ function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDe
 }: {
   path: P;
   change: C;
-  title: string;
-  askTitle: string;
+  title: TextKey;
+  askTitle: TextKey;
   columns: Column<Row<P>>[];
   filters: FilterOf<P>[];
   ask: Input<Body<P, 'post'>>[];

@@ -77,7 +77,7 @@ function replaced(sections: Section[], values: Values): Section[] {
     .map((s) => ({ ...s, title: s.title.replaceAll(find, put), content: s.content.replaceAll(find, put) }));
 }
 
-const names = { title: 'contract.sectionTitle', content: 'contract.content' };
+const names = { title: 'contract.sectionTitle', content: 'contract.content' } as const;
 
 export function Replace({ sections }: { sections: Section[] }) {
   const { t } = useTranslation();

@@ -9,6 +9,7 @@ import { useRead } from '../kit/read';
 import { Write } from '../kit/write';
 import { useDiallingCodes, useLevels, useStatuses } from './parts';
 import type { User } from './bulk';
+import type { TextKey } from '../text/key';
 
 /** The paths that are read again after any change: the account, its lists and its timeline. */
 const touches = [
@@ -25,7 +26,7 @@ const balance = 'POST /admin/transaction/adjust-balance';
 interface Action {
   /** Its permission, without the method. */
   path: string;
-  title: string;
+  title: TextKey;
   Form: ComponentType<Of>;
 }
 
@@ -235,7 +236,7 @@ function Standing({ user, shown, close }: Of) {
 
 function AddressProof({ user, shown, close }: Of) {
   const { t } = useTranslation();
-  const decisions = ['manuelApproved', 'rejected', 'waitingApproval'].map((value) => ({
+  const decisions = (['manuelApproved', 'rejected', 'waitingApproval'] as const).map((value) => ({
     value,
     label: t(`user.address.${value}`),
   }));

@@ -3,8 +3,11 @@
  * when all its read events are shown. So a page of the stream costs at most one request per list, and the order is
  * right however long the lists are. A list that fails ends there, and the others continue.
  */
+/** The lists with events of an account. */
+export type EventKind = 'login' | 'audit' | 'act' | 'movement' | 'mail' | 'document' | 'blockage' | 'role';
+
 export interface Event {
-  kind: string;
+  kind: EventKind;
   /** A record of its kind. */
   id: string;
   /** Milliseconds since 1970. */
@@ -13,7 +16,7 @@ export interface Event {
 }
 
 export interface Source {
-  kind: string;
+  kind: EventKind;
   /** Reads the page after a cursor ('' for the first); next is '' at the end. */
   page: (cursor: string, signal?: AbortSignal) => Promise<{ events: Event[]; next: string }>;
 }
@@ -27,7 +30,7 @@ export type Place = Record<string, { waiting: Event[]; next: string }>;
 export interface Taken {
   events: Event[];
   /** Lists that could not be read: their events from here on are missing. */
-  failed: { kind: string; problem: unknown }[];
+  failed: { kind: EventKind; problem: unknown }[];
   place: Place;
   /** Whether more events follow. */
   more: boolean;

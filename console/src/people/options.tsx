@@ -7,11 +7,12 @@ import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff } from '../kit/record';
 import { Coded, Status } from '../kit/show';
 import { Write } from '../kit/write';
+import type { TextKey } from '../text/key';
 
 const path = '/admin/dropdown-options';
 type Option = Row<typeof path>;
 
-const names: Record<string, string> = {
+const names: Record<string, TextKey> = {
   nameEn: 'options.nameEn',
   nameTr: 'options.nameTr',
   nameAr: 'options.nameAr',

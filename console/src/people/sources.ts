@@ -1,12 +1,12 @@
 /** The lists with events of one account, and the time of each event. */
 import { readPage, type Gets } from '../app/api';
 import type { Row } from '../kit/list';
-import type { Event, Source } from './merge';
+import type { Event, EventKind, Source } from './merge';
 
 const size = 50;
 
 interface Kind<P extends Gets> {
-  kind: string;
+  kind: EventKind;
   path: P;
   query: (id: string) => Record<string, string>;
   event: (row: Row<P>) => { id: string; at: string };

@@ -11,7 +11,7 @@ import { Whole } from '../kit/record';
 import { Time } from '../kit/show';
 import { Links, type Entry } from '../app/entry';
 import { useSaid } from '../kit/said';
-import { take, type Event } from './merge';
+import { take, type Event, type EventKind } from './merge';
 import { kinds, source } from './sources';
 import { looks, repeats } from './events';
 import { Refused, type Login } from './logins';
@@ -92,7 +92,7 @@ export function Story({ id }: { id: string }) {
 }
 
 /** Marks the place where a list could not be read and its events are missing. */
-function Gap({ kind, problem, busy, again }: { kind: string; problem: unknown; busy: boolean; again: () => void }) {
+function Gap({ kind, problem, busy, again }: { kind: EventKind; problem: unknown; busy: boolean; again: () => void }) {
   const { t } = useTranslation();
   return (
     <Timeline.Item

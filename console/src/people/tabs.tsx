@@ -1,6 +1,7 @@
 /** The lists of an account's file. */
 import { Alert, Card, Code, SimpleGrid, Stack, Table, Title } from '@mantine/core';
 import { useState } from 'react';
+import type { TextKey } from '../text/key';
 import { useTranslation } from 'react-i18next';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
@@ -179,7 +180,7 @@ const by = about.map((c) =>
   c.key === 'actorId' ? { ...c, hidden: true } : c.key === 'userId' ? { ...c, hidden: false } : c,
 );
 
-function Entries({ fixed, columns, title }: { fixed: object; columns: typeof about; title: string }) {
+function Entries({ fixed, columns, title }: { fixed: object; columns: typeof about; title: TextKey }) {
   const [open, setOpen] = useState<Entry>();
   return (
     <>

@@ -24,11 +24,11 @@ import { Story } from './story';
 interface Tab {
   name: string;
   /** One of these permissions is enough. */
-  needs: string[];
+  needs: readonly string[];
   show: (id: string) => ReactNode;
 }
 
-const tabs: Tab[] = [
+const tabs = [
   {
     name: 'story',
     needs: ['GET /admin/audit', 'GET /admin/login-history', 'GET /admin/get-email-change-history'],
@@ -45,7 +45,7 @@ const tabs: Tab[] = [
   { name: 'links', needs: ['GET /admin/user/link'], show: (id) => <Links id={id} /> },
   { name: 'audit', needs: ['GET /admin/audit'], show: (id) => <Audit id={id} /> },
   { name: 'acts', needs: ['GET /admin/audit'], show: (id) => <Acts id={id} /> },
-];
+] as const satisfies readonly Tab[];
 
 export default function User() {
   const { t } = useTranslation();
@@ -179,7 +179,9 @@ function OpenCases({ id }: { id: string }) {
     [
       data.kycConfirm === 'waitingApproval' && t('user.open.kyc'),
       data.addressConfirmed === 'waitingApproval' && t('user.open.address'),
-      data.amlStatus && data.amlStatus !== 'notRisky' && `${t('aml.title')}: ${t(`state.${data.amlStatus}`)}`,
+      data.amlStatus &&
+        data.amlStatus !== 'notRisky' &&
+        `${t('aml.title')}: ${t(`state.${data.amlStatus}`, { defaultValue: data.amlStatus })}`,
     ].filter(Boolean);
   return <Fact title="user.open">{open?.length ? open.join(', ') : plain(open && t('user.open.none'))}</Fact>;
 }

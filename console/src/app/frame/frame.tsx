@@ -27,6 +27,7 @@ import { Entries, FamilyTabs } from './menu';
 import { Palette } from '../search/palette';
 import { usePermissions } from '../permissions';
 import { useSession } from '../session';
+import type { TextKey } from '../../text/key';
 
 export default function Frame() {
   const { t } = useTranslation();
@@ -111,7 +112,7 @@ export function Missing() {
 }
 
 /** The screen does not exist, or the user has no permission for it. */
-export function Nowhere({ text }: { text: string }) {
+export function Nowhere({ text }: { text: TextKey }) {
   const { t } = useTranslation();
   return (
     <Stack align="start" data-testid={text}>

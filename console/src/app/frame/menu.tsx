@@ -79,7 +79,7 @@ function Part({
   screen,
   waiting,
 }: {
-  group: string;
+  group: Screen['group'];
   families: Family[];
   screen?: Screen;
   waiting: Waiting[];

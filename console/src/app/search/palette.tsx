@@ -15,6 +15,7 @@ import { remember, useRecent } from './recent';
 import { offeredScreens } from '../screen';
 import { useMay, useSession } from '../session';
 import { Shortcuts } from './shortcuts';
+import type { TextKey } from '../../text/key';
 
 const users = '/admin/list-users';
 const lifting = 'POST /admin/user/close-user-authentication';
@@ -23,7 +24,7 @@ type User = Answer<typeof users>[number];
 
 export interface Place {
   /** Key of the kind of text: "palette.user". */
-  title: string;
+  title: TextKey;
   to: string;
   search?: Record<string, string>;
 }
@@ -63,8 +64,8 @@ export function personOf(text: string): { userId?: string; email?: string; phone
 /** The pages for a pasted text. */
 export function places(text: string, may: (endpoint: string) => boolean): Place[] {
   const found: Place[] = [];
-  const add = (needs: string, title: string, to: string, search?: Record<string, string>) => {
-    if (may(needs)) found.push({ title: `palette.${title}`, to, search });
+  const add = (needs: string, title: TextKey, to: string, search?: Record<string, string>) => {
+    if (may(needs)) found.push({ title, to, search });
   };
   const audit = 'GET /admin/audit';
   const deposits = 'GET /admin/get-waiting-info-transactions';
@@ -72,27 +73,27 @@ export function places(text: string, may: (endpoint: string) => boolean): Place[
   const is = (look: keyof typeof looks) => looks[look].test(text);
   if (is('id')) {
     const id = text.toUpperCase();
-    add(`GET ${users}`, 'user', `/users/${id}`);
-    add(audit, 'request', '/audit', { requestId: id });
-    add(audit, 'target', '/audit', { target: id });
-    add(audit, 'audit', '/audit', { userId: id });
-    add(withdrawals, 'withdrawal', '/withdrawals', { id });
-    add('GET /admin/jobs', 'job', `/jobs/${id}`);
+    add(`GET ${users}`, 'palette.user', `/users/${id}`);
+    add(audit, 'palette.request', '/audit', { requestId: id });
+    add(audit, 'palette.target', '/audit', { target: id });
+    add(audit, 'palette.audit', '/audit', { userId: id });
+    add(withdrawals, 'palette.withdrawal', '/withdrawals', { id });
+    add('GET /admin/jobs', 'palette.job', `/jobs/${id}`);
   } else if (looks.mail.test(mailIn(text))) {
-    add(`GET ${users}`, 'mail', '/users', { email: mailIn(text) });
+    add(`GET ${users}`, 'palette.mail', '/users', { email: mailIn(text) });
   } else if (is('phone')) {
-    add(`GET ${users}`, 'phone', '/users', { phoneNumber: national(text) });
+    add(`GET ${users}`, 'palette.phone', '/users', { phoneNumber: national(text) });
   } else if (is('ip')) {
-    add('GET /admin/login-history-v2', 'logins', '/users/logins', { ipaddress: text });
-    add(audit, 'ip', '/audit', { ip: text });
+    add('GET /admin/login-history-v2', 'palette.logins', '/users/logins', { ipaddress: text });
+    add(audit, 'palette.ip', '/audit', { ip: text });
   } else if (is('address')) {
-    const kinds = is('hash') ? ['txId', 'address'] : ['address', 'txId'];
+    const kinds = is('hash') ? (['txId', 'address'] as const) : (['address', 'txId'] as const);
     for (const kind of kinds) {
-      add(withdrawals, `${kind}.withdrawal`, '/withdrawals', { [kind]: text });
-      add(deposits, `${kind}.deposit`, '/transactions', { [kind === 'address' ? 'toAddress' : kind]: text });
+      add(withdrawals, `palette.${kind}.withdrawal`, '/withdrawals', { [kind]: text });
+      add(deposits, `palette.${kind}.deposit`, '/transactions', { [kind === 'address' ? 'toAddress' : kind]: text });
     }
   }
-  if (is('name')) add(`GET ${users}`, 'name', '/users', { fullName: text });
+  if (is('name')) add(`GET ${users}`, 'palette.name', '/users', { fullName: text });
   return found;
 }
 
@@ -154,10 +155,12 @@ export function Palette() {
   const named = offeredScreens(may)
     .filter((s) => matches(t(s.title)))
     .map((s) => action(s.path, t(s.title), () => go(s.path)));
-  const acts = [
-    { needs: 'POST /admin/transaction/adjust-balance', title: 'palette.act.adjust', to: '/adjust' },
-    { needs: 'POST /admin/system/waf/rules', title: 'palette.act.rule', to: '/firewall', search: { add: 'rule' } },
-  ]
+  const acts = (
+    [
+      { needs: 'POST /admin/transaction/adjust-balance', title: 'palette.act.adjust', to: '/adjust' },
+      { needs: 'POST /admin/system/waf/rules', title: 'palette.act.rule', to: '/firewall', search: { add: 'rule' } },
+    ] satisfies (Place & { needs: string })[]
+  )
     .filter(({ needs, title }) => may(needs) && matches(t(title)))
     .map(({ title, to, search }) => action(`act ${title}`, t(title), () => go(to, search)));
   const about = found.flatMap((u) => {
@@ -173,7 +176,7 @@ export function Palette() {
       );
     return of;
   });
-  const group = (title: string, actions: SpotlightActionData[]): SpotlightActionGroupData[] =>
+  const group = (title: TextKey, actions: SpotlightActionData[]): SpotlightActionGroupData[] =>
     actions.length > 0 ? [{ group: t(title), actions }] : [];
   const known = group(
     'palette.recent',

@@ -6,12 +6,13 @@ import { useTranslation } from 'react-i18next';
 import { isShortcut } from '../../kit/keys';
 import { offeredScreens } from '../screen';
 import { useMay } from '../session';
+import type { TextKey } from '../../text/key';
 
 /** The letter after g, and the screen that it opens. */
 const screens: Record<string, string> = { h: '/', u: '/users', k: '/kyc', w: '/withdrawals', a: '/approvals' };
 const pauseMs = 1500;
 
-const ofLists = [
+const ofLists: [keys: string, title: TextKey][] = [
   ['j  k', 'palette.keys.move'],
   ['Enter', 'palette.keys.open'],
   ['x', 'palette.keys.select'],
@@ -61,7 +62,7 @@ export function Shortcuts() {
   const rows: [string, string][] = [
     ['Ctrl K', t('palette.title')],
     ...offered.map(({ key, title }): [string, string] => [`g  ${key}`, t(title)]),
-    ...ofLists.map(([key, title]): [string, string] => [key!, t(title!)]),
+    ...ofLists.map(([key, title]): [string, string] => [key, t(title)]),
     ['?', t('palette.keys')],
   ];
   return (

@@ -34,6 +34,7 @@ import { decide, undo, usePending } from './pending';
 import { usePresence, type Presence } from './presence';
 import { keepOnly, take, useShots, type Shot } from './shelf';
 import { Viewer } from './viewer';
+import type { TextKey } from '../../text/key';
 
 const casePath = '/admin/kyc-case';
 const documentsPath = '/user/get-documents';
@@ -244,7 +245,9 @@ const finding = (found?: Case) => (found?.amlStatus && found.amlStatus !== 'notR
 /** The parts of an identity that are not uploaded, because a missing part is easily overlooked. */
 function Absent({ of }: { of: Shot[] }) {
   const { t } = useTranslation();
-  const parts = ['front', 'back', 'selfie'].filter((part) => !of.some((shot) => shot.known && shot.part === part));
+  const parts = (['front', 'back', 'selfie'] as const).filter(
+    (part) => !of.some((shot) => shot.known && shot.part === part),
+  );
   if (parts.length === 0 || of.some((shot) => !shot.known)) return null; // a document without a type may be any of them
   return (
     <Text size="sm" data-testid="absent">
@@ -258,7 +261,7 @@ function useWhyNot(found: Case | undefined, chosen: number, decided: boolean): s
   const { t } = useTranslation();
   if (decided) return t('kyc.not.waiting');
   if (found && found.kycConfirm !== 'waitingApproval') {
-    const state = t(`kyc.verdict.${found.kycConfirm}`);
+    const state = t(`kyc.verdict.${found.kycConfirm}`, { defaultValue: found.kycConfirm ?? '' });
     return t(found.addressConfirmed === 'waitingApproval' ? 'kyc.not.address' : 'kyc.not.decided', { state });
   }
   if (chosen === 0) return t('kyc.not.documents');
@@ -289,7 +292,7 @@ function Others({ of: { others, taken }, anyway, onAnyway }: { of: Presence; any
   );
 }
 
-const keys: [string, string][] = [
+const keys: [string, TextKey][] = [
   ['1  Enter', 'kyc.key.approve'],
   ['2  1…9  Enter', 'kyc.key.reject'],
   ['3  Enter', 'kyc.key.machine'],

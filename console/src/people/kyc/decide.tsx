@@ -82,7 +82,7 @@ export function Decide({
     if (verdict !== 'rejected') onDecide({ kycConfirm: verdict });
     else if (reason === own) onDecide({ kycConfirm: verdict, rejectedResult: text.trim() });
     else {
-      const key = `kyc.reason.${reasons[reason!]}`;
+      const key = `kyc.reason.${reasons[reason!]!}` as const;
       setProblem(undefined);
       await inAll(key).then(
         (all) => onDecide({ kycConfirm: verdict, rejectedResult: t(key), rejectedResultJson: all }),
@@ -129,7 +129,7 @@ export function Decide({
           </Text>
           <Chip.Group value={reason === undefined ? null : String(reason)} onChange={(v) => because(verdictNumber(v))}>
             <Group gap="xs" role="radiogroup" aria-labelledby={heading}>
-              {[...reasons, 'own'].map((r, n) => (
+              {[...reasons, 'own' as const].map((r, n) => (
                 <Chip key={r} value={String(n)} size="xs" data-testid={`reason-${r}`}>
                   {n + 1} · {t(`kyc.reason.${r}`)}
                 </Chip>

@@ -48,13 +48,15 @@ export function Account({ of }: { of: Case }) {
   );
 }
 
+type Check = 'identityNumber' | 'register' | 'name' | 'birthDate' | 'sameNumber';
+
 /** The results of the service's checks, good, bad or unknown: by a sign and a text, not by colour alone. */
 export function Checks({ of }: { of: Case }) {
   const { t } = useTranslation();
   const heading = useId(); // the next case is on the page too, hidden
   const { sameNumber, ...found } = of.checks;
-  const all: [string, boolean | null][] = [
-    ...(['identityNumber', 'register', 'name', 'birthDate'] as const).map((name): [string, boolean | null] => [
+  const all: [Check, boolean | null][] = [
+    ...(['identityNumber', 'register', 'name', 'birthDate'] as const).map((name): [Check, boolean | null] => [
       name,
       found[name],
     ]),
@@ -136,7 +138,7 @@ export function Documents({
                   <bdi>{d.name}</bdi>
                   {part(d) && (
                     <Badge variant="light" tt="none">
-                      {t(`kyc.part.${part(d)}`)}
+                      {t(`kyc.part.${part(d)}`, { defaultValue: part(d) ?? '' })}
                     </Badge>
                   )}
                   <Status of={d.status} />

@@ -44,7 +44,7 @@ export function Viewer({ shots, onReady }: { shots: Shot[]; onReady?: () => void
     { key: '0', name: 'kyc.zoomReset', icon: IconZoomReset, run: () => setView(still) },
     { key: 'r', name: 'kyc.turnRight', icon: IconRotateClockwise, run: () => setView((v) => turn(v, 90)) },
     { key: 'l', name: 'kyc.turnLeft', icon: IconRotate, run: () => setView((v) => turn(v, -90)) },
-  ];
+  ] as const;
   const by = (x: number, y: number) => () => setView((v) => move(v, x, y));
   useKeys({
     ...Object.fromEntries(tools.map(({ key, run }) => [key, run])),
@@ -96,7 +96,7 @@ function Pane({ shot, view, setView, onLoad }: { shot: Shot; view: View; setView
   useEffect(() => {
     if (image.current?.complete) loaded(); // it was rendered ahead, and its load event is over
   }, []);
-  const name = shot.known ? t(`kyc.part.${shot.part}`) : shot.part;
+  const name = shot.known ? t(`kyc.part.${shot.part}`, { defaultValue: shot.part }) : shot.part;
   const hands = useHands(pane, setView);
   return (
     <figure className="kyc-pane-frame">
