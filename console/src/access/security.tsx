@@ -167,8 +167,8 @@ const rememberedColumns: Column<Row<typeof remembered>>[] = [
 
 /** The name of a method or an action. */
 function Name({ of }: { of: string }) {
-  const { t, i18n } = useTranslation();
-  return i18n.exists(`method.${of}`) ? t(`method.${of}`) : actName(of, t);
+  const { t } = useTranslation();
+  return t(`method.${of}`, { defaultValue: actName(of, t) });
 }
 
 /** The browsers whose key counts as one method. */

@@ -11,6 +11,7 @@ import { useRecent } from './search/recent';
 import { useSession } from './session';
 import { Named } from '../kit/person';
 import { useRead } from '../kit/read';
+import type { TextKey } from '../text/key';
 
 const path = '/admin/list-users';
 type User = Schemas['UserListItem'];
@@ -66,7 +67,7 @@ function Find({ children }: { children: ReactNode }) {
 }
 
 /** The newest accounts for a filter. */
-function Newest({ title, empty, search }: { title: string; empty: string; search: { status?: string } }) {
+function Newest({ title, empty, search }: { title: TextKey; empty: TextKey; search: { status?: string } }) {
   const { t } = useTranslation();
   const { data, error } = useRead(path, { ...search, isSortedByDate: true, limit: shown });
   return (
@@ -91,7 +92,7 @@ function Newest({ title, empty, search }: { title: string; empty: string; search
   );
 }
 
-function Accounts({ title, of }: { title?: string; of: User[] }) {
+function Accounts({ title, of }: { title?: TextKey; of: User[] }) {
   const { t } = useTranslation();
   return (
     <Stack gap={6} mt="sm">
