@@ -135,8 +135,8 @@ func TestConsoleKYCOnPhone(t *testing.T) {
 	const bar = `[...document.querySelectorAll('[data-testid="decide"] button')].filter((e) => e.checkVisibility())
 		.map((e) => e.getBoundingClientRect())`
 	for _, part := range []string{"0", "0.5", "1"} { // of the height of the page
-		tab.Until(fmt.Sprintf(`(scrollTo(0, document.documentElement.scrollHeight * %s), %s.length >= 3 && %[2]s.every((box) =>
-			box.bottom <= innerHeight && box.top > innerHeight / 2 && box.height >= 44))`, part, bar))
+		tab.Until(fmt.Sprintf(`(scrollTo(0, document.documentElement.scrollHeight * %s), %s.length >= 3 &&
+			%[2]s.every((box) => box.bottom <= innerHeight && box.top > innerHeight / 2 && box.height >= 44))`, part, bar))
 	}
 	tab.Until(`(scrollTo(0, 0), document.querySelector('[data-testid="aml-warning"]').getBoundingClientRect().bottom <
 		document.querySelector('[data-testid="shot"]').getBoundingClientRect().top)`)

@@ -1,4 +1,4 @@
-/** Names of browsers in the text that a browser sends about itself. The first one found counts, so the order matters. */
+/** Names of browsers in the text that a browser sends about itself. The first one found counts. */
 const browsers = [
   ['Edg', 'Edge'],
   ['OPR', 'Opera'],
