@@ -1,7 +1,7 @@
 // Sbom writes the bill of materials of the program, CycloneDX 1.6 in JSON, beside the binary that it describes.
 //
-// cyclonedx-gomod reads the linked modules and their hashes from the binary. Its detection of licences needs a minute
-// and misses some, so the licences are those of THIRD_PARTY_NOTICES; a module without one is an error. One binary always
+// cyclonedx-gomod reads the linked modules and their hashes from the binary. Its detection of licences is slow and
+// misses some, so the licences are those of THIRD_PARTY_NOTICES; a module without one is an error. One binary always
 // gives the same bytes: the output contains no time, and its serial number is derived from the binary's hash.
 package main
 
