@@ -51,7 +51,7 @@ func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait t
 		return m, nil
 	case *pb.Refusal:
 		if m.Code == overtaken {
-			return answer, stepup.Overtaken()
+			return answer, stepup.OutdatedInput()
 		}
 		return answer, faultOf(m)
 	}

@@ -40,13 +40,13 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 			return nil, err
 		}
 		if answer.Use != nil && decisions > 1 {
-			return nil, stepup.Overtaken() // the failed fence may be the one of the use
+			return nil, stepup.OutdatedInput() // the failed fence may be the one of the use
 		}
 		made = &s
 		return a.stepOf(now, s, answer, by)
 	})
 	switch {
-	case errors.Is(err, stepup.Overtaken()):
+	case errors.Is(err, stepup.OutdatedInput()):
 		c.Reply(&pb.Refusal{Code: overtaken, AttemptsLeft: -1})
 		return
 	case err != nil:
@@ -264,7 +264,7 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 			return nil, err
 		}
 		if int(m.Message.Generation) != a.state.Methods[i].Generation+1 {
-			return nil, stepup.Overtaken()
+			return nil, stepup.OutdatedInput()
 		}
 		d := challenge.Digest{Key: m.Digest.GetKey(), Sum: m.Digest.GetSum()}
 		next, err := a.state.Renew(now, a.d.Rules, m.MethodId, name, d)
@@ -274,7 +274,7 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 		message := outbox.Add{Message: outgoing(c.ID(), m.MethodId, a.state.Owner(), m.Message)}
 		return &step{next: next, writes: []commit.Write{message, stepup.Credentials(*a.state)}}, nil
 	})
-	if errors.Is(err, stepup.Overtaken()) {
+	if errors.Is(err, stepup.OutdatedInput()) {
 		c.Reply(&pb.Refusal{Code: overtaken, AttemptsLeft: -1})
 		return
 	}

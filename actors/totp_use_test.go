@@ -191,11 +191,11 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 		_, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{})
 		expect(t, err, fault.Internal)
 		answer.Use = &challenge.Use{Key: "another", Value: 1 << 40}
-		if _, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{}); !errors.Is(err, stepup.Overtaken()) {
+		if _, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{}); !errors.Is(err, stepup.OutdatedInput()) {
 			t.Errorf("a use to another definition: %v", err)
 		}
 		answer.Use = &challenge.Use{Key: d.ID, Value: 0}
-		if _, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{}); !errors.Is(err, stepup.Overtaken()) {
+		if _, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{}); !errors.Is(err, stepup.OutdatedInput()) {
 			t.Errorf("a use to a step that is not newer: %v", err)
 		}
 		answer.Method, answer.MethodID = challenge.SMS, w.method(c, challenge.SMS).ID

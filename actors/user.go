@@ -125,7 +125,7 @@ func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply 
 	}
 	ctx, cancel := a.io()
 	defer cancel()
-	if err := a.land(ctx, now); err != nil {
+	if err := a.dropStoredPushes(ctx, now); err != nil {
 		return err
 	}
 	// A push may be assigned until a later one has its row, and get its own row only then.
@@ -147,9 +147,9 @@ func (a *userActor) push(userID string, now time.Time, m *pb.UserReserve, reply 
 	return nil
 }
 
-// land drops the pushes whose rows exist, so that they count once, and those whose rows can no longer arrive. It is
-// called before the rows are read: a row that arrives in between counts twice instead of never.
-func (a *userActor) land(ctx context.Context, now time.Time) error {
+// dropStoredPushes drops the pushes whose rows exist, so that they count once, and those whose rows can no longer
+// arrive. It is called before the rows are read: a row that arrives in between counts twice instead of never.
+func (a *userActor) dropStoredPushes(ctx context.Context, now time.Time) error {
 	a.pushes = slices.DeleteFunc(a.pushes, func(p challenge.Push) bool {
 		return now.Sub(time.UnixMilli(p.SentAt)) > settling
 	})
@@ -278,7 +278,7 @@ func (a *userActor) send(now time.Time, s *pb.Sending, caps *pb.Caps) bool {
 	if !s.Proven {
 		maxUser, maxDay, maxHour = (maxUser+1)/2, (maxDay+1)/2, (maxHour+1)/2
 	}
-	if over(user, maxUser) || over(inDay, maxDay) || over(inHour, maxHour) {
+	if exceeds(user, maxUser) || exceeds(inDay, maxDay) || exceeds(inHour, maxHour) {
 		return false
 	}
 	a.sent = append(a.sent, outbox.Sending{Destination: outbox.First(s.Destination), Proven: s.Proven,
@@ -286,4 +286,4 @@ func (a *userActor) send(now time.Time, s *pb.Sending, caps *pb.Caps) bool {
 	return true
 }
 
-func over(n, limit int) bool { return limit > 0 && n >= limit }
+func exceeds(n, limit int) bool { return limit > 0 && n >= limit }

@@ -18,11 +18,11 @@ import (
 // one is dropped.
 type WarmCache struct {
 	mu         sync.Mutex
-	young, old half
+	young, old generation
 	turn       *time.Timer // armed unless the cache is empty
 }
 
-type half struct {
+type generation struct {
 	states map[string]warmState
 	owners map[string]string // for every challenge that was put: the user's id, "" for a decoy
 }
@@ -49,7 +49,7 @@ func (w *WarmCache) put(made challenge.Insert) {
 		w.rotate()
 	}
 	if w.young.owners == nil {
-		w.young = half{map[string]warmState{}, map[string]string{}}
+		w.young = generation{map[string]warmState{}, map[string]string{}}
 	}
 	w.young.states[c.ID], w.young.owners[c.ID] = warmState{c, sealed{made.Command, made.Intent}}, c.UserID
 	if w.turn == nil {
@@ -61,7 +61,7 @@ func (w *WarmCache) put(made challenge.Insert) {
 func (w *WarmCache) take(id string) (warmState, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, h := range []half{w.young, w.old} {
+	for _, h := range []generation{w.young, w.old} {
 		if s, ok := h.states[id]; ok {
 			delete(h.states, id)
 			return s, true
@@ -75,7 +75,7 @@ func (w *WarmCache) take(id string) (warmState, bool) {
 func (w *WarmCache) holder(id string) (h challenge.Holder, untouched, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, half := range []half{w.young, w.old} {
+	for _, half := range []generation{w.young, w.old} {
 		if h.UserID, ok = half.owners[id]; ok {
 			kept, untouched := half.states[id]
 			h.KeepsFilter = untouched && !kept.state.Proven
@@ -89,10 +89,10 @@ func (w *WarmCache) holder(id string) (h challenge.Holder, untouched, ok bool) {
 func (w *WarmCache) Clear() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.young, w.old = half{}, half{}
+	w.young, w.old = generation{}, generation{}
 }
 
-func (w *WarmCache) rotate() { w.young, w.old = half{}, w.young }
+func (w *WarmCache) rotate() { w.young, w.old = generation{}, w.young }
 
 func (w *WarmCache) tick() {
 	w.mu.Lock()

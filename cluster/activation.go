@@ -188,7 +188,7 @@ type (
 
 func (c *Context) crash() {
 	if c.sender != nil {
-		c.act.node.reply(c.sender, &crashed{})
+		c.act.node.reply(c.sender, &actorPanicked{})
 	}
 }
 
@@ -207,7 +207,7 @@ type activation struct {
 func (a *activation) redirect() {
 	for _, t := range a.kept {
 		if !t.answered.Swap(true) {
-			a.node.reply(t.pid, &elsewhere{})
+			a.node.reply(t.pid, &activationEnded{})
 		}
 	}
 	a.kept = nil
@@ -224,16 +224,16 @@ func (a *activation) keep(t *keptSender) {
 	a.kept = append(a.kept, t)
 }
 
-// left ends a leaving activation whose messages are all handled.
-func (a *activation) left() {
+// finishLeaving ends a leaving activation whose messages are all handled.
+func (a *activation) finishLeaving() {
 	a.slot.state.Store(gone)
 	a.redirect() // before others learn that it has left: the links may close next
 	a.node.remove(a.slot)
 	a.node.sys.Root.Stop(a.slot.pid)
 }
 
-// stopping ends an activation. The library's Stop lets any code stop it.
-func (a *activation) stopping() {
+// handleStopping ends an activation. The library's Stop lets any code stop it.
+func (a *activation) handleStopping() {
 	if a.slot != nil && a.slot.state.Swap(gone) != gone {
 		a.node.remove(a.slot)
 	}
@@ -252,11 +252,11 @@ func (a *activation) Receive(ctx actor.Context) {
 		a.counts = 1
 	case depart:
 		if a.slot.state.Load() == leaving {
-			a.left()
+			a.finishLeaving()
 		}
 		return
 	case *actor.Stopping:
-		a.stopping()
+		a.handleStopping()
 		return
 	case *actor.Started, *protoactor.ClusterInit, *actor.Stopped, *actor.Restarting:
 		return
@@ -277,7 +277,7 @@ func (a *activation) Receive(ctx actor.Context) {
 	}
 	if ms := a.node.membership; ms != nil && (a.slot.stale.Load() || !ms.holdsLease()) {
 		if c.sender != nil {
-			a.node.reply(c.sender, &elsewhere{})
+			a.node.reply(c.sender, &activationEnded{})
 		}
 		a.handled()
 		failed = false
@@ -295,7 +295,7 @@ func (a *activation) Receive(ctx actor.Context) {
 // handled counts the message out.
 func (a *activation) handled() {
 	if s := a.slot.state.Load(); a.counts == 1 && s != 0 && s > gone && a.slot.state.Add(-1) == leaving {
-		a.left()
+		a.finishLeaving()
 	}
 	a.counts = 0
 }

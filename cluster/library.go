@@ -50,7 +50,7 @@ type provider struct {
 // StartMember joins the other members and reports them from then on.
 func (p *provider) StartMember(*protoactor.Cluster) error {
 	if p.n.membership == nil {
-		p.tell(map[string]Member{p.n.sys.ID: {ID: p.n.sys.ID, Address: aloneAddress}})
+		p.publishMembers(map[string]Member{p.n.sys.ID: {ID: p.n.sys.ID, Address: aloneAddress}})
 		return nil
 	}
 	return p.n.membership.start()
@@ -70,8 +70,9 @@ func (p *provider) Shutdown(graceful bool) error {
 	return nil
 }
 
-// tell passes the current members to the library's list, which publishes the changes. Only one goroutine calls it.
-func (p *provider) tell(known map[string]Member) {
+// publishMembers passes the current members to the library's list, which publishes the changes. Only one goroutine
+// calls it.
+func (p *provider) publishMembers(known map[string]Member) {
 	if maps.EqualFunc(p.told, known, func(a, b Member) bool { return a.ID == b.ID }) {
 		return
 	}

@@ -261,11 +261,11 @@ func answerOf(f *frame) any {
 	case codeBusy:
 		return ErrBusy
 	case codeCrashed:
-		return &crashed{}
+		return &actorPanicked{}
 	case codeKind:
 		return ErrKind
 	default:
-		return &elsewhere{}
+		return &activationEnded{}
 	}
 	if f.typ == "" {
 		return &released{}

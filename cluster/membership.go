@@ -198,7 +198,7 @@ func (ms *membership) rebuild() {
 		}
 	}
 	ms.install(newRing(seated))
-	ms.n.provider.tell(known)
+	ms.n.provider.publishMembers(known)
 	ms.joining.Store(false)
 	ms.rebuilds.Add(1)
 }

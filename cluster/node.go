@@ -203,10 +203,10 @@ func (n *Node) entered(key identity) (*activationSlot, error) {
 	}
 }
 
-// tell sends msg to the activation of key and does not wait. The message may be lost.
-func (n *Node) tell(key identity, msg proto.Message) {
+// sendTo sends msg to the activation of key and does not wait. The message may be lost.
+func (n *Node) sendTo(key identity, msg proto.Message) {
 	if n.membership != nil {
-		n.membership.tell(opTell, key, msg)
+		n.membership.sendToOwner(opTell, key, msg)
 		return
 	}
 	if slot, err := n.entered(key); err == nil {
@@ -237,13 +237,13 @@ func (n *Node) Send(to Target, msg proto.Message) {
 			n.membership.post(to.address, to.name, msg)
 		}
 	case n.membership != nil:
-		n.membership.tell(opTellLive, to.key, msg)
+		n.membership.sendToOwner(opTellLive, to.key, msg)
 	default:
-		n.tellLive(to.key, msg)
+		n.sendToActive(to.key, msg)
 	}
 }
 
-func (n *Node) tellLive(key identity, msg proto.Message) {
+func (n *Node) sendToActive(key identity, msg proto.Message) {
 	slot := n.find(key)
 	if slot == nil {
 		return

@@ -103,8 +103,8 @@ func (ms *membership) once(ctx context.Context, within time.Duration, key identi
 	return ms.n.pending.askHere(ctx, within, slot.pid, along, msg)
 }
 
-// tell sends a message without an answer to the current owner.
-func (ms *membership) tell(op uint64, key identity, msg proto.Message) {
+// sendToOwner sends a message without an answer to the current owner.
+func (ms *membership) sendToOwner(op uint64, key identity, msg proto.Message) {
 	if ms.ctx.Err() != nil {
 		return
 	}
@@ -116,15 +116,15 @@ func (ms *membership) tell(op uint64, key identity, msg proto.Message) {
 			l.send(frame{op: op, kind: key.kind, id: key.id}, msg)
 		}
 	case op == opTellLive:
-		ms.n.tellLive(key, msg)
-	case ms.n.find(key) == nil && ms.unsettled(): // tellHere may have to wait for former owners
-		ms.background.Go(func() { ms.tellHere(key, msg) })
+		ms.n.sendToActive(key, msg)
+	case ms.n.find(key) == nil && ms.unsettled(): // sendHere may have to wait for former owners
+		ms.background.Go(func() { ms.sendHere(key, msg) })
 	default:
-		ms.tellHere(key, msg)
+		ms.sendHere(key, msg)
 	}
 }
 
-func (ms *membership) tellHere(key identity, msg proto.Message) {
+func (ms *membership) sendHere(key identity, msg proto.Message) {
 	slot, err := ms.slot(key)
 	if err != nil {
 		return

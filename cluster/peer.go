@@ -124,11 +124,11 @@ func (p *peer) take(fr *frame) {
 		p.reach(key, func() { p.call(key, req, along, msg) })
 	case opTell:
 		if msg, err := fr.message(); err == nil {
-			p.reach(key, func() { ms.tellHere(key, msg) })
+			p.reach(key, func() { ms.sendHere(key, msg) })
 		}
 	case opTellLive:
 		if msg, err := fr.message(); err == nil {
-			ms.n.tellLive(key, msg)
+			ms.n.sendToActive(key, msg)
 		}
 	case opPost:
 		if msg, err := fr.message(); err == nil {
@@ -194,7 +194,7 @@ func (p *peer) SendUserMessage(pid *actor.PID, msg any) {
 		if fr.carry(m) != nil {
 			fr.code = codeCrashed
 		}
-	case *crashed:
+	case *actorPanicked:
 		fr.code = codeCrashed
 	default:
 		fr.code = codeElsewhere

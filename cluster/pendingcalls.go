@@ -37,9 +37,9 @@ type pendingCall struct {
 
 // Answers of a call other than messages.
 type (
-	crashed   struct{} // its actor panicked
-	elsewhere struct{} // its activation has ended; look up the owner again
-	released  struct{} // to a request of another node: nothing is active there
+	actorPanicked   struct{} // its actor panicked
+	activationEnded struct{} // its activation has ended; look up the owner again
+	released        struct{} // to a request of another node: nothing is active there
 )
 
 // askName is the name of the process. The runtime names its actors with "$" and a counter in letters. A name of that
@@ -116,9 +116,9 @@ func (p *pendingCalls) await(ctx context.Context, within time.Duration, by *conn
 		return nil, ErrStopped
 	case proto.Message:
 		return m, nil
-	case *crashed:
+	case *actorPanicked:
 		return nil, ErrCrashed
-	case *elsewhere:
+	case *activationEnded:
 		return nil, errMoved
 	case *released:
 		return nil, nil

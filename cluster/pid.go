@@ -39,7 +39,7 @@ func (v *virtual) SendUserMessage(pid *actor.PID, message any) {
 		return
 	}
 	if sender == nil {
-		v.n.tell(v.key, m)
+		v.n.sendTo(v.key, m)
 		return
 	}
 	go v.n.answerTo(sender, v.key, m, settings{ctx: context.Background(), within: DefaultTimeout})

@@ -18,8 +18,8 @@ type Guard struct {
 // Issuer is a login service: an item of Guard.Issuers.
 type Issuer struct{ Issuer, JWKSURL, Audience, SubjectClaim string }
 
-// Named returns the issuers. It is for valid settings and leaves out what cannot be read.
-func (g Guard) Named() []Issuer {
+// ParsedIssuers returns the issuers. It is for valid settings and leaves out what cannot be read.
+func (g Guard) ParsedIssuers() []Issuer {
 	var all []Issuer
 	for _, text := range g.Issuers {
 		if i, err := parseIssuer(text); err == nil {

@@ -134,7 +134,7 @@ func (l *loader) file(path string) bool {
 			l.pairs(v, name, key, func(sub string, k, v *yaml.Node) { l.inner(key+"."+sub, name, k, v) })
 			return
 		}
-		l.leaf(key, name, k, v)
+		l.setKey(key, name, k, v)
 	})
 	return true
 }
@@ -180,11 +180,11 @@ func (l *loader) inner(key, file string, k, v *yaml.Node) {
 		l.pairs(v, file, key, func(sub string, k, v *yaml.Node) { l.inner(key+"."+sub, file, k, v) })
 		return
 	}
-	l.leaf(key, file, k, v)
+	l.setKey(key, file, k, v)
 }
 
-// leaf sets one key. A key without a value keeps the default.
-func (l *loader) leaf(key, file string, k, v *yaml.Node) {
+// setKey sets one key. A key without a value keeps the default.
+func (l *loader) setKey(key, file string, k, v *yaml.Node) {
 	where := place(file, k)
 	e, ok := byKey[key]
 	if !ok {
@@ -297,7 +297,7 @@ func (l *loader) environment(environ []string) {
 	}
 	unknown := make([]string, 0, len(values))
 	for name := range values {
-		if ofSection(name) {
+		if isSectionVariable(name) {
 			unknown = append(unknown, name)
 		}
 	}
@@ -307,9 +307,9 @@ func (l *loader) environment(environ []string) {
 	}
 }
 
-// ofSection reports whether the variable names an existing section. The variables that Kubernetes injects for a service
-// named castellan do not.
-func ofSection(name string) bool {
+// isSectionVariable reports whether the variable names an existing section. The variables that Kubernetes injects for a
+// service named castellan do not.
+func isSectionVariable(name string) bool {
 	rest := strings.TrimPrefix(name, "CASTELLAN_")
 	if strings.HasPrefix(rest, "SERVICE_") || strings.HasPrefix(rest, "PORT") {
 		return false

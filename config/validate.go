@@ -24,7 +24,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.listeners()
 	k.http()
 	k.stores()
-	k.times()
+	k.checkTimeOrder()
 	k.mfa()
 	k.addressBook()
 	k.mail()
@@ -184,8 +184,8 @@ func (k *checker) stores() {
 			8*p.Argon2Parallelism), "password.argon2_parallelism")
 }
 
-// times checks keys whose order matters.
-func (k *checker) times() {
+// checkTimeOrder checks keys whose order matters.
+func (k *checker) checkTimeOrder() {
 	c := k.c
 	k.refuse(c.Tokens.SessionTTL < c.Tokens.XAuthTTL, "tokens.session_ttl",
 		"must not be shorter than "+k.named("tokens.x_auth_ttl"), "tokens.x_auth_ttl")

@@ -140,15 +140,15 @@ func (w wrong) judge(x told, a blackbox.Answer) string {
 		return "is refused by another code"
 	}
 	for _, e := range a.Problem().Errors {
-		if named(e.Field, w) {
+		if phraseFiles(e.Field, w) {
 			return ""
 		}
 	}
 	return "is refused without its name"
 }
 
-// named reports whether a refusal is about the invalid field: details[0].title of details.
-func named(field string, w wrong) bool {
+// phraseFiles reports whether a refusal is about the invalid field: details[0].title of details.
+func phraseFiles(field string, w wrong) bool {
 	if w.in != nil {
 		tail, ok := strings.CutPrefix(strings.TrimPrefix(field, w.in.Name), "[0]")
 		if !ok {

@@ -142,7 +142,7 @@ var schemas embed.FS
 func OpenAPI(version, server string) ([]byte, error) {
 	x := rest.Extra{Description: description, ServerURL: server, Tags: tags,
 		Challenge: reflect.TypeFor[wire.ChallengeAnswer]()}
-	for _, name := range named(schemas, "schemas.json") {
+	for _, name := range phraseFiles(schemas, "schemas.json") {
 		if name == "rest/schemas.json" { // the kit adds its own
 			continue
 		}

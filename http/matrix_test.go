@@ -122,10 +122,10 @@ func (s *service) grantEverything() {
 		"denied": resource.Deny, "empty": resource.None} {
 		r, err := s.admin.AddRole(ctx, by, name, name)
 		storetest.Must(t, err)
-		_, err = s.admin.Give(ctx, by, s.users[name], name)
+		_, err = s.admin.AssignRole(ctx, by, s.users[name], name)
 		storetest.Must(t, err)
 		if name == "allowed" || name == "denied" {
-			_, err := s.admin.Give(ctx, by, s.users["torn"], name)
+			_, err := s.admin.AssignRole(ctx, by, s.users["torn"], name)
 			storetest.Must(t, err)
 		}
 		if p == resource.None {
@@ -161,7 +161,7 @@ func TestReservedStaysClosed(t *testing.T) {
 			storetest.Must(t, err)
 		}
 		storetest.Must(t, s.admin.Changes.Follow(ctx, resource.GrantsKey))
-		_, err = s.admin.Give(ctx, by, s.users["plain"], "sly")
+		_, err = s.admin.AssignRole(ctx, by, s.users["plain"], "sly")
 		storetest.Must(t, err)
 		token, open := s.token("plain"), 0
 		for _, e := range httpapi.Endpoints() {

@@ -14,7 +14,7 @@ import (
 var phrases embed.FS
 
 func init() {
-	for _, name := range named(phrases, "phrases.tsv") {
+	for _, name := range phraseFiles(phrases, "phrases.tsv") {
 		if name == "rest/phrases.tsv" { // the kit adds its own
 			continue
 		}
@@ -28,8 +28,8 @@ func init() {
 	}
 }
 
-// named lists the files of a name in the folders of the sections and of their kit.
-func named(files fs.FS, name string) []string {
+// phraseFiles lists the files of a name in the folders of the sections and of their kit.
+func phraseFiles(files fs.FS, name string) []string {
 	shared, _ := fs.Glob(files, "*/"+name) // the patterns are right
 	sections, _ := fs.Glob(files, "*/*/"+name)
 	return append(shared, sections...)

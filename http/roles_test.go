@@ -130,7 +130,7 @@ func TestLastAdministrator(t *testing.T) {
 func (s *service) raceForAdmin(by audit.By, admins []string) {
 	t, ctx := s.t, s.t.Context()
 	for _, name := range admins {
-		if _, err := s.admin.Give(ctx, by, s.users[name], user.RoleAdmin); err != nil &&
+		if _, err := s.admin.AssignRole(ctx, by, s.users[name], user.RoleAdmin); err != nil &&
 			fault.CodeOf(err) != fault.RecordAlreadyExist {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 
 // receiveQueries decides about the requests of another node. It answers when every decision is confirmed or has failed.
 func (l *Limiter) receiveQueries(from string, question proto.Message, answer func(proto.Message)) {
-	l.heardFrom(from)
+	l.recordQueryFrom(from)
 	q, ok := question.(*pb.RateAsk)
 	var demands []ratelimit.Demand
 	if ok {

@@ -71,7 +71,7 @@ func (l *Limiter) allSilent(demands []ratelimit.Demand, waited time.Duration) bo
 		}
 		switch {
 		case owner == l.self: // it goes on without its replica if another node is available
-			if others := without(pl.members, owner); len(others) > 0 && !slices.ContainsFunc(others, l.speaks) {
+			if others := without(pl.members, owner); len(others) > 0 && !slices.ContainsFunc(others, l.responds) {
 				return true
 			}
 		case l.silent(owner) && (replica == l.self || l.silent(replica)):
@@ -81,7 +81,7 @@ func (l *Limiter) allSilent(demands []ratelimit.Demand, waited time.Duration) bo
 	return false
 }
 
-func (l *Limiter) speaks(id string) bool { return !l.silent(id) }
+func (l *Limiter) responds(id string) bool { return !l.silent(id) }
 
 // without returns the members except one.
 func without(members []string, id string) []string {

@@ -40,7 +40,7 @@ func (l *Limiter) takeOver(p int) {
 	}
 	found, ready := l.pullDeciders(t.from, t.pull)
 	if len(found) == 0 && t.knowsNothing {
-		found = l.pullAnybody(p)
+		found = l.pullFromAny(p)
 	}
 	l.endTakeOver(p, t, found, ready)
 	l.sendState(p)
@@ -136,9 +136,9 @@ func (l *Limiter) pullAll(ids []string, q *pb.RatePull) (all []*transfer) {
 	return all
 }
 
-// pullAnybody looks for the state of a partition whose former owner stopped before it was asked. Its replica, whichever
+// pullFromAny looks for the state of a partition whose former owner stopped before it was asked. Its replica, whichever
 // member that was, has the state.
-func (l *Limiter) pullAnybody(p int) []*transfer {
+func (l *Limiter) pullFromAny(p int) []*transfer {
 	others := slices.DeleteFunc(slices.Clone(l.place.Load().members), func(id string) bool { return id == l.self })
 	return l.pullAll(others, &pb.RatePull{Part: uint32(p), Back: true})
 }

@@ -56,8 +56,8 @@ func (l *Limiter) member(id string) *member {
 // unreachable reports whether the member does not answer and should not be asked.
 func (m *member) unreachable() bool { return m.silentSince.Load() != 0 }
 
-// heard records that the member answered.
-func (l *Limiter) heard(m *member) {
+// recordAnswer records that the member answered.
+func (l *Limiter) recordAnswer(m *member) {
 	if m.silentSince.Load() == 0 {
 		return
 	}
@@ -67,23 +67,23 @@ func (l *Limiter) heard(m *member) {
 	}
 }
 
-// heardFrom is heard for a member that sent a query to this node.
-func (l *Limiter) heardFrom(id string) {
+// recordQueryFrom is heard for a member that sent a query to this node.
+func (l *Limiter) recordQueryFrom(id string) {
 	if m, ok := l.members.Load(id); ok {
-		l.heard(m.(*member))
+		l.recordAnswer(m.(*member))
 	}
 }
 
-// notHeard records that the member has been silent since an instant, and probes it until it answers. Until then no
+// recordSilence records that the member has been silent since an instant, and probes it until it answers. Until then no
 // request waits for it.
-func (l *Limiter) notHeard(m *member, since int64) {
+func (l *Limiter) recordSilence(m *member, since int64) {
 	m.silentSince.CompareAndSwap(0, max(since, 1))
 	if m.probing.Swap(true) {
 		return
 	}
 	if !l.inBackground(func() {
 		for !l.answers(m) {
-			if !l.places(m.id) {
+			if !l.keepsPartitions(m.id) {
 				m.silentSince.Store(0) // it is assessed again when it comes back
 				break
 			}
@@ -103,13 +103,13 @@ func (l *Limiter) notHeard(m *member, since int64) {
 func (l *Limiter) answers(m *member) bool {
 	_, err := l.net.Ask(l.ctx, m.asking.patience(), m.id, queryName, &pb.RateAsk{})
 	if err == nil {
-		l.heard(m)
+		l.recordAnswer(m)
 	}
 	return err == nil
 }
 
-// places reports whether a member keeps partitions.
-func (l *Limiter) places(id string) bool { return slices.Contains(l.place.Load().members, id) }
+// keepsPartitions reports whether a member keeps partitions.
+func (l *Limiter) keepsPartitions(id string) bool { return slices.Contains(l.place.Load().members, id) }
 
 // silent reports whether a member has been silent for longer than a short stall can explain. Time in which this node
 // itself stalled does not count.
@@ -153,7 +153,7 @@ func (l *Limiter) settleAll() {
 
 func (l *Limiter) settleWith(m *member) {
 	defer m.settling.Store(false)
-	for l.ctx.Err() == nil && l.places(m.id) && !l.net.Lost(m.id) {
+	for l.ctx.Err() == nil && l.keepsPartitions(m.id) && !l.net.Lost(m.id) {
 		began := l.table.Instant()
 		got, err := l.net.Ask(l.ctx, m.copying.patience(), m.id, updateName, &pb.RateCopy{Stood: true})
 		answer, ok := got.(*pb.RateCopied)
@@ -208,8 +208,8 @@ func (m *member) goOn(since int64) bool {
 	return true
 }
 
-// stood records that the member asks what it missed. It returns gone.
-func (m *member) stood(now int64) uint64 {
+// recordCatchUp records that the member asks what it missed. It returns gone.
+func (m *member) recordCatchUp(now int64) uint64 {
 	m.goneMu.Lock()
 	defer m.goneMu.Unlock()
 	m.stoodAt = now

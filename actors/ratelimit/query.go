@@ -92,7 +92,7 @@ func (l *Limiter) sendQueries(to *member, batch []*query) {
 	if answer, ok := got.(*pb.RateAnswer); err == nil && ok && answerFits(answer, question) {
 		now := l.table.Instant()
 		to.asking.observe(time.Duration(now-began), now)
-		l.heard(to)
+		l.recordAnswer(to)
 		at := 0
 		for i, q := range batch {
 			l.readAnswer(q, answer, i, at)
@@ -111,7 +111,7 @@ func (l *Limiter) sendQueries(to *member, batch []*query) {
 		}
 		return
 	}
-	l.notHeard(to, began)
+	l.recordSilence(to, began)
 	for _, q := range append(batch, to.queries.take()...) { // the queries behind do not wait for it either
 		if q.noReply && q.verdict != retry { // it is sent once more: the member may come back
 			q.verdict = retry

@@ -24,7 +24,7 @@ const (
 
 // receiveUpdates receives the updates of an owner.
 func (l *Limiter) receiveUpdates(from string, question proto.Message, answer func(proto.Message)) {
-	l.heardFrom(from)
+	l.recordQueryFrom(from)
 	q, ok := question.(*pb.RateCopy)
 	n := 0
 	if ok {
@@ -36,7 +36,7 @@ func (l *Limiter) receiveUpdates(from string, question proto.Message, answer fun
 	case q.Without != "":
 		back.Replaced = l.replacedAgo(from)
 	case q.Stood:
-		back.Gone, back.Ahead = l.member(from).stood(l.table.Instant()), l.decidedFor(from)
+		back.Gone, back.Ahead = l.member(from).recordCatchUp(l.table.Instant()), l.decidedFor(from)
 	}
 	if !ok || q.Without != "" || q.Stood {
 		answer(back)

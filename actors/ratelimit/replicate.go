@@ -178,7 +178,7 @@ func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
 	if l.net.Lost(m.id) {
 		return true
 	}
-	l.notHeard(m, began)
+	l.recordSilence(m, began)
 	pl := l.place.Load()
 	asked, answers := 0, make(chan *pb.RateCopied, len(pl.members)+1)
 	ask := func(id string, q *pb.RateCopy) {

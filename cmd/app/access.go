@@ -190,7 +190,7 @@ func NewHasher(c config.Config) (*password.Hasher, error) {
 // conceal hashes an identifier without an account under the steady key, so that its wrong passwords are counted across
 // key rotations. former are the hashes under the replaced keys.
 func conceal(ring *keyring.Ring) func(string) string {
-	return func(text string) string { return ring.Steady("identifier", text) }
+	return func(text string) string { return ring.StableHash("identifier", text) }
 }
 
 func former(ring *keyring.Ring) func(string) []string {

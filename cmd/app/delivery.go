@@ -33,7 +33,7 @@ func (s *service) delivery() error {
 	s.dispatch = dispatch.New(dispatch.Options{Store: store, Commit: s.commit, Open: s.Ring.Open, Senders: senders,
 		Keep: s.cfg.Dev, Workers: c.Workers, Rules: deliveryRules(c.Workers),
 		Lease: c.Lease, RetryMin: c.RetryMin, RetryMax: c.RetryMax,
-		MaxAttempts: c.MaxAttempts, Now: time.Now, Log: s.log, Gone: s.gone})
+		MaxAttempts: c.MaxAttempts, Now: time.Now, Log: s.log, Gone: s.stopWakeups})
 	waiting := &backlog{}
 	s.join(part{
 		tasks: []task{{5 * time.Second, "the outbox could not be counted",
@@ -59,8 +59,8 @@ func deliveryRules(workers int) map[message.Channel]dispatch.Rule {
 
 func mailDomain(to string) string { return strings.ToLower(to[strings.LastIndexByte(to, '@')+1:]) }
 
-// gone stops the wake-ups of a device that is permanently unreachable.
-func (s *service) gone(ctx context.Context, m outbox.Message, r message.Rendered) {
+// stopWakeups stops the wake-ups of a device that is permanently unreachable.
+func (s *service) stopWakeups(ctx context.Context, m outbox.Message, r message.Rendered) {
 	if r.Channel != message.Push {
 		return
 	}

@@ -174,7 +174,7 @@ func (v *Deployment) Close() error { return v.DB.Close() }
 
 // HashIdentity returns the keyed hash under which an identity number is stored.
 func (v *Deployment) HashIdentity(number string) string {
-	return v.Ring.Steady(identity.HashDomain, number)
+	return v.Ring.StableHash(identity.HashDomain, number)
 }
 
 // HashesIdentity returns the hashes under which it may be found, the one of HashIdentity first.

@@ -22,7 +22,7 @@ func Foreign(cfg config.Guard, db *persistence.DB, changes admin.Changes) (*issu
 		return nil, fmt.Errorf("guard.ca_file: %w", err)
 	}
 	var all []issuer.Issuer
-	for _, i := range cfg.Named() {
+	for _, i := range cfg.ParsedIssuers() {
 		all = append(all, issuer.Issuer(i))
 	}
 	users := access.NewUsers(db)

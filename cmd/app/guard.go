@@ -41,7 +41,7 @@ func (s *service) firewall() (err error) {
 		s.limiter = s.clusterLimiter
 	}
 	s.limiter.Bound(cfg.KeysPerRule)
-	s.limits = ratelimit.NewBounded(s.limiter, func(name string) string { return s.Ring.Steady("rate limit", name) },
+	s.limits = ratelimit.NewBounded(s.limiter, func(name string) string { return s.Ring.StableHash("rate limit", name) },
 		time.Now, s.log)
 	if s.locator, err = Locator(s.cfg); err != nil {
 		return err

@@ -221,8 +221,9 @@ func (c *census) Collect(to chan<- prometheus.Metric) {
 // sweepFiles is how often files without a row are looked for.
 const sweepFiles = time.Hour
 
-// filing builds the file storage of the slices. A slice whose rows name files declares that in its part (part.files).
-func (s *service) filing() error {
+// openFileStorage builds the file storage of the slices. A slice whose rows name files declares that in its part
+// (part.files).
+func (s *service) openFileStorage() error {
 	store, err := adapters.Files(s.cfg.Files)
 	if err != nil {
 		return err
@@ -275,7 +276,7 @@ type loggedFiles struct {
 	log *slog.Logger
 }
 
-func (l loggedFiles) told(err error) error {
+func (l loggedFiles) logUnavailable(err error) error {
 	if fault.CodeOf(err) == fault.Unavailable {
 		l.log.Warn("a file operation failed", "err", err)
 	}
@@ -283,27 +284,27 @@ func (l loggedFiles) told(err error) error {
 }
 
 func (l loggedFiles) Put(ctx context.Context, key string, content []byte) error {
-	return l.told(l.Store.Put(ctx, key, content))
+	return l.logUnavailable(l.Store.Put(ctx, key, content))
 }
 
 func (l loggedFiles) Get(ctx context.Context, key string) (blob.File, error) {
 	f, err := l.Store.Get(ctx, key)
-	return f, l.told(err)
+	return f, l.logUnavailable(err)
 }
 
 func (l loggedFiles) Stat(ctx context.Context, key string) (blob.Info, error) {
 	i, err := l.Store.Stat(ctx, key)
-	return i, l.told(err)
+	return i, l.logUnavailable(err)
 }
 
 func (l loggedFiles) Delete(ctx context.Context, key string) error {
-	return l.told(l.Store.Delete(ctx, key))
+	return l.logUnavailable(l.Store.Delete(ctx, key))
 }
 
 func (l loggedFiles) List(ctx context.Context, area string) iter.Seq2[blob.Info, error] {
 	return func(yield func(blob.Info, error) bool) {
 		for i, err := range l.Store.List(ctx, area) {
-			if !yield(i, l.told(err)) {
+			if !yield(i, l.logUnavailable(err)) {
 				return
 			}
 		}

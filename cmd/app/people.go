@@ -41,7 +41,7 @@ func (s *service) kyc() error {
 			Address: int64(c.AddressType)},
 		Levels: money.NewLevels(s.DB), Values: s.parameters.Set,
 		Checks:   func(ctx context.Context, u user.User) (identity.Checks, error) { return s.identities.Checks(ctx, u) },
-		Language: s.cfg.Language.Default, Tell: s.starter.Tell}
+		Language: s.cfg.Language.Default, Notify: s.starter.Notify}
 	s.papers.Follows = decisions.Reopens
 	s.join(part{groups: groups(httpkyc.Group{Service: decisions})})
 

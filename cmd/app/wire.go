@@ -224,7 +224,8 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	}
 	s.metrics = metrics.New(s.o.Version, s.o.Commit)
 	s.leaving, s.leave = context.WithCancel(context.Background())
-	for _, area := range []func() error{s.database, s.cluster, s.work, s.filing, s.firewall, s.sessions, s.delivery,
+	for _, area := range []func() error{
+		s.database, s.cluster, s.work, s.openFileStorage, s.firewall, s.sessions, s.delivery,
 		s.challenges, s.assets, s.accounts, s.login, s.integration, s.backOffice, s.documents, s.kyc,
 		s.operations, s.money, s.standings, s.content, s.setup, s.http} {
 		if err := area(); err != nil {

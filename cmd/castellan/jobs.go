@@ -86,7 +86,7 @@ func (c jobsWatchCmd) Run(e *env) error {
 	for {
 		j, err := jobs.Await(e.ctx, c.Job, time.Second, func(j job.Job) bool { return progress(j) != shown })
 		if err != nil {
-			return c.named(err)
+			return c.describeError(err)
 		}
 		if line := progress(j); line != shown {
 			// Spaces overwrite the rest of a longer line.
@@ -133,7 +133,7 @@ func (c jobsItemsCmd) Run(e *env) error {
 	}
 	defer v.Close()
 	if _, err := jobs.Store.Get(e.ctx, c.Job); err != nil {
-		return c.named(err)
+		return c.describeError(err)
 	}
 	const most = 1000
 	q := job.ItemQuery{JobID: c.Job, Limit: most}
@@ -166,7 +166,7 @@ func (c jobsCancelCmd) Run(e *env) error {
 	}
 	defer v.Close()
 	if err := jobs.Cancel(e.ctx, audit.Operator, c.Job); err != nil {
-		return c.named(err)
+		return c.describeError(err)
 	}
 	_, err = fmt.Fprintln(e.out, "cancelled", c.Job)
 	return err
@@ -193,7 +193,7 @@ func (c jobsResendCmd) Run(e *env) error {
 	}
 	defer v.Close()
 	if err := jobs.Resend(e.ctx, audit.Operator, c.Job); err != nil {
-		return c.named(err)
+		return c.describeError(err)
 	}
 	_, err = fmt.Fprintln(e.out, "queued", c.Job)
 	return err
@@ -204,8 +204,8 @@ type jobArg struct {
 	Job string `arg:"" help:"Id of the job."`
 }
 
-// named describes an error for an operator.
-func (c jobArg) named(err error) error {
+// describeError describes an error for an operator.
+func (c jobArg) describeError(err error) error {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no job %q", c.Job)
 	}

@@ -91,7 +91,7 @@ type serviceKeyRotateCmd struct {
 func (c serviceKeyRotateCmd) Run(e *env) error {
 	return withServiceKeys(e, func(s *servicekey.Service) error {
 		_, header, err := s.Rotate(e.ctx, audit.Operator, c.Name)
-		return printKey(e, header, named(c.Name, err))
+		return printKey(e, header, describeKeyError(c.Name, err))
 	})
 }
 
@@ -101,7 +101,7 @@ type serviceKeyRemoveCmd struct {
 
 func (c serviceKeyRemoveCmd) Run(e *env) error {
 	return withServiceKeys(e, func(s *servicekey.Service) error {
-		err := named(c.Name, s.Remove(e.ctx, audit.Operator, c.Name))
+		err := describeKeyError(c.Name, s.Remove(e.ctx, audit.Operator, c.Name))
 		if err == nil {
 			_, err = fmt.Fprintln(e.out, "removed", c.Name)
 		}
@@ -109,8 +109,8 @@ func (c serviceKeyRemoveCmd) Run(e *env) error {
 	})
 }
 
-// named returns an error that names the missing key.
-func named(name string, err error) error {
+// describeKeyError returns an error that names the missing key.
+func describeKeyError(name string, err error) error {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no key named %q", name)
 	}

@@ -66,15 +66,15 @@ func (c wafListCmd) Run(e *env) error {
 			state,
 			what,
 			r.EntityType,
-			inShort(r.AllEntities, r.Entities),
-			inShort(r.AllResources, r.Resources),
+			targetSummary(r.AllEntities, r.Entities),
+			targetSummary(r.AllResources, r.Resources),
 		)
 	}
 	return w.Flush()
 }
 
-// inShort returns the targets of a rule, on one line.
-func inShort(all bool, list []string) string {
+// targetSummary returns the targets of a rule, on one line.
+func targetSummary(all bool, list []string) string {
 	const most = 5
 	switch {
 	case all:

@@ -34,8 +34,8 @@ func (r *run) decide(ctx context.Context, p *person) error {
 	return nil
 }
 
-// tell stores a verified person's answers: the five options on the use of the account.
-func (r *run) tell(ctx context.Context, p *person) error {
+// storeAnswers stores a verified person's answers: the five options on the use of the account.
+func (r *run) storeAnswers(ctx context.Context, p *person) error {
 	if p.BirthDate == "" {
 		return nil
 	}

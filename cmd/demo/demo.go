@@ -128,7 +128,7 @@ func begun(ctx context.Context, w World, o Options) (Summary, error) {
 	if err == nil {
 		err = r.begin(ctx)
 	}
-	for _, stage := range []func(context.Context) error{r.catalogue, r.openDoors, r.settle, r.people, r.office,
+	for _, stage := range []func(context.Context) error{r.catalogue, r.buildServices, r.settle, r.people, r.office,
 		r.days, r.verify(&s), r.finish(&s)} {
 		if err == nil {
 			err = stage(ctx)

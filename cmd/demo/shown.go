@@ -30,7 +30,7 @@ var papers = []struct {
 // show creates the records that only the shown people have. It is called in the transaction of their account.
 func (r *run) show(ctx context.Context, p *person) error {
 	for _, part := range []func(context.Context, *person) error{r.documents, r.notices, r.wallets, r.filter,
-		r.accept, r.tell, r.decide, r.renamed} {
+		r.accept, r.storeAnswers, r.decide, r.renamed} {
 		if err := part(ctx, p); err != nil {
 			return fmt.Errorf("%s: %w", p.ID, err)
 		}

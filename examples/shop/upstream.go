@@ -17,7 +17,7 @@ var embedded embed.FS
 
 // Upstream is the shop. It pays out for each request that the gateway passes, and knows nothing of challenges.
 func Upstream(castellan string) (http.Handler, error) {
-	pages, err := pagesOf(castellan)
+	pages, err := newPages(castellan)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +37,9 @@ func Upstream(castellan string) (http.Handler, error) {
 	return mux, nil
 }
 
-// pagesOf serves the page. It may talk to its own origin and to the service, and loads the client module of the service
-// from its own origin.
-func pagesOf(castellan string) (http.Handler, error) {
+// newPages serves the page. It may talk to its own origin and to the service, and loads the client module of the
+// service from its own origin.
+func newPages(castellan string) (http.Handler, error) {
 	service, err := url.Parse(castellan)
 	if err != nil || service.Host == "" {
 		return nil, fmt.Errorf("--castellan %q must be an address such as http://127.0.0.1:8080", castellan)

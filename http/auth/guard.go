@@ -296,7 +296,7 @@ func (g Guards) newer(who rest.Caller) bool {
 // claimsMore reports whether the token has a role other than the role user, and the snapshot
 // does not let its account act as an administrator. The claim itself permits nothing.
 func (g Guards) claimsMore(who rest.Caller, e *rest.Endpoint) bool {
-	return e.Audience == rest.SelfOrAdmin && !g.Judge(who.UserID, e.Method, e.Path).Acts() &&
+	return e.Audience == rest.SelfOrAdmin && !g.Judge(who.UserID, e.Method, e.Path).MayAdminister() &&
 		slices.ContainsFunc(who.Roles, func(role string) bool { return role != user.RoleUser })
 }
 
@@ -316,7 +316,7 @@ func (g Guards) permits(who *rest.Caller, e *rest.Endpoint) bool {
 			return true
 		}
 	case rest.Admin:
-		if v := g.verdict(*who, e); v.Admin || v.Acts() && !e.Reserved {
+		if v := g.verdict(*who, e); v.Admin || v.MayAdminister() && !e.Reserved {
 			return true
 		}
 	}
@@ -338,7 +338,7 @@ func (g Guards) verdict(who rest.Caller, e *rest.Endpoint) resource.Verdict {
 // ActsAsAdmin reports whether a caller whom Authorize accepted may act for other accounts: at
 // an endpoint of audience self-or-admin a grant acts as the role admin.
 func (g Guards) ActsAsAdmin(who rest.Caller, e *rest.Endpoint) bool {
-	return who.UserID != "" && g.Judge(who.UserID, e.Method, e.Path).Acts()
+	return who.UserID != "" && g.Judge(who.UserID, e.Method, e.Path).MayAdminister()
 }
 
 // Permits reports, by this node's snapshot, whether Authorize accepts a caller, and whether

@@ -46,7 +46,7 @@ func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, temp
 ) (status int, body []byte, headers []rest.Header, replayed bool, err error) {
 	// Under the steady key, so that a rotation does not lose the answer.
 	parts := []string{who.By().UserID, who.Cron, method, template, key}
-	id := i.Ring.Steady("idempotency", parts...)
+	id := i.Ring.StableHash("idempotency", parts...)
 	if _, busy := i.running.LoadOrStore(id, struct{}{}); busy {
 		return 0, nil, nil, false, conflict()
 	}

@@ -36,7 +36,7 @@ func (b *budget) take(n int) bool {
 	return false
 }
 
-func (b *budget) give(n int) { b.used.Add(-int64(n)) }
+func (b *budget) release(n int) { b.used.Add(-int64(n)) }
 
 // body is the body of a request.
 type body struct {
@@ -158,7 +158,7 @@ func ended(fctx *fasthttp.RequestCtx) bool {
 
 // release returns the memory of a body.
 func (s *Server) release(b *body) {
-	s.bodies.give(cap(b.text))
+	s.bodies.release(cap(b.text))
 	b.recycle()
 	*b = body{}
 }

@@ -151,7 +151,7 @@ func TestBudget(t *testing.T) {
 					for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
 					}
 					has.Add(-int64(n))
-					b.give(n)
+					b.release(n)
 				}
 			}
 		})

@@ -126,8 +126,8 @@ func endWell(fctx *fasthttp.RequestCtx) {
 	}
 }
 
-// left reports whether the client has ended the connection, or its half of it.
-func left(fctx *fasthttp.RequestCtx) bool {
+// clientLeft reports whether the client has ended the connection, or its half of it.
+func clientLeft(fctx *fasthttp.RequestCtx) bool {
 	c := connectionOf(fctx)
 	if c == nil {
 		return false

@@ -148,7 +148,7 @@ func canonical(target []byte) *fault.Error {
 func (s *Server) onError(c *fiber.Ctx, err error) error {
 	r := requestOf(c.Context())
 	if r == nil {
-		if gone(c.Context(), err) {
+		if connectionBroken(c.Context(), err) {
 			return nil
 		}
 		endWell(c.Context())
@@ -172,9 +172,9 @@ func (s *Server) onError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// gone reports whether the connection broke, or its client never sent a request. The
+// connectionBroken reports whether the connection broke, or its client never sent a request. The
 // connection is then closed without an answer.
-func gone(fctx *fasthttp.RequestCtx, err error) bool {
+func connectionBroken(fctx *fasthttp.RequestCtx, err error) bool {
 	conn := connectionOf(fctx)
 	var fe *fiber.Error
 	if conn == nil || !errors.As(err, &fe) || conn.spoke.Load() && fe.Code != fiber.StatusBadGateway {

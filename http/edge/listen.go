@@ -31,7 +31,7 @@ type listener struct {
 	idle    idleList
 	turned  chan struct{} // a place for each connection that is being turned away
 	health  chan struct{} // of these, a place for each health check
-	news    [3]news
+	news    [3]rateLimitedLog
 
 	mu    sync.Mutex
 	open  int            // connections that are served
@@ -64,13 +64,13 @@ func (l *listener) Accept() (net.Conn, error) {
 		conn := &connection{TCPConn: tcp, from: l}
 		switch {
 		case !l.enter(conn, peerOf(tcp.RemoteAddr())):
-			l.news[1].tell(l.srv.opts.Logger, "connections beyond the limit of one address are turned away",
+			l.news[1].warn(l.srv.opts.Logger, "connections beyond the limit of one address are turned away",
 				slog.Int("limit", l.srv.opts.MaxConnectionsPerIP), slog.String("peer", tcp.RemoteAddr().String()))
-			l.turnAway(conn, false)
+			l.refuseConnection(conn, false)
 		case !l.admit(conn):
-			l.news[0].tell(l.srv.opts.Logger, "connections beyond the limit are turned away",
+			l.news[0].warn(l.srv.opts.Logger, "connections beyond the limit are turned away",
 				slog.Int("limit", l.srv.opts.MaxConnections), slog.String("peer", tcp.RemoteAddr().String()))
-			l.turnAway(conn, true)
+			l.refuseConnection(conn, true)
 		default:
 			conn.limitSending(l.srv.App.Server().WriteTimeout)
 			return conn, nil
@@ -86,7 +86,7 @@ const (
 
 // wait frees a descriptor if they are exhausted, otherwise pauses, and returns the length of the pause.
 func (l *listener) wait(err error, last time.Duration) time.Duration {
-	l.news[2].tell(l.srv.opts.Logger, "a connection could not be accepted", slog.Any("err", err))
+	l.news[2].warn(l.srv.opts.Logger, "a connection could not be accepted", slog.Any("err", err))
 	if (errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)) && l.closeIdle() {
 		return 0
 	}
@@ -240,19 +240,19 @@ func (i *idleList) unlink(c *connection) {
 	c.idle, c.before, c.after = false, nil, nil
 }
 
-// newsEvery is the shortest time between equal lines in the log.
-const newsEvery = time.Minute
+// sameLineEvery is the shortest time between equal lines in the log.
+const sameLineEvery = time.Minute
 
-// news limits how often the same line is logged.
-type news struct {
+// rateLimitedLog limits how often the same line is logged.
+type rateLimitedLog struct {
 	mu   sync.Mutex
 	told time.Time
 }
 
-func (n *news) tell(log *slog.Logger, text string, attrs ...any) {
+func (n *rateLimitedLog) warn(log *slog.Logger, text string, attrs ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if now := time.Now(); now.Sub(n.told) >= newsEvery {
+	if now := time.Now(); now.Sub(n.told) >= sameLineEvery {
 		n.told = now
 		log.Warn(text, attrs...)
 	}

@@ -10,11 +10,11 @@ func (s *Server) report(r *Request) {
 	took := s.opts.Now().Sub(r.start)
 	ctx := context.Background()
 	if r.internal != nil {
-		s.opts.Logger.LogAttrs(ctx, slog.LevelError, "request failed", r.named(slog.String("route", r.key),
+		s.opts.Logger.LogAttrs(ctx, slog.LevelError, "request failed", r.withIDs(slog.String("route", r.key),
 			slog.Int("status", r.status), slog.Any("err", r.internal))...)
 	}
 	if s.opts.Logger.Enabled(ctx, s.opts.AccessLog) {
-		s.opts.Logger.LogAttrs(ctx, s.opts.AccessLog, "request", r.named(slog.String("route", r.key),
+		s.opts.Logger.LogAttrs(ctx, s.opts.AccessLog, "request", r.withIDs(slog.String("route", r.key),
 			slog.Int("status", r.status), slog.String("code", string(r.code)), slog.Duration("took", took),
 			slog.Any("ip", r.Caller.IP), slog.String("userId", r.Caller.UserID))...)
 	}
@@ -24,9 +24,9 @@ func (s *Server) report(r *Request) {
 	}
 }
 
-// named adds the ids of a request: our own, as in the answer and the audit, and the client's,
+// withIDs adds the ids of a request: our own, as in the answer and the audit, and the client's,
 // which can be any text.
-func (r *Request) named(attrs ...slog.Attr) []slog.Attr {
+func (r *Request) withIDs(attrs ...slog.Attr) []slog.Attr {
 	attrs = append(attrs, slog.String("requestId", r.Caller.RequestID))
 	if r.clientID != "" {
 		attrs = append(attrs, slog.String("clientRequestId", r.clientID))

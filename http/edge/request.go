@@ -73,7 +73,7 @@ func (r *Request) SetHeaderBytes(name string, value []byte) {
 }
 
 // Waits reports whether the client still waits for its answer.
-func (r *Request) Waits() bool { return !left(r.fctx) }
+func (r *Request) Waits() bool { return !clientLeft(r.fctx) }
 
 // Key is "<METHOD> <template>" of the matched route, "<METHOD> *" for none.
 func (r *Request) Key() string { return r.key }
@@ -233,7 +233,7 @@ func (r *Request) read() {
 	told := countries > 0 && contains(r.srv.opts.TrustedProxies, peer)
 	if told && countries > 1 { // only one of them is the proxy's
 		told = false
-		r.srv.countries.tell(r.srv.opts.Logger, "a trusted proxy lets clients name their country; its header is not used",
+		r.srv.countries.warn(r.srv.opts.Logger, "a trusted proxy lets clients name their country; its header is not used",
 			"header", r.srv.countryHeader, "proxy", peer)
 	}
 	if told {

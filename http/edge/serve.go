@@ -65,7 +65,7 @@ func (s *Server) serve(r *Request, q rest.Query) error {
 	ctx, cancel := s.context(r)
 	defer cancel()
 	if err := s.establish(ctx, r); err != nil {
-		return why(ctx, err)
+		return contextFault(ctx, err)
 	}
 	if large && r.body.announced != 0 {
 		cancel()
@@ -75,14 +75,14 @@ func (s *Server) serve(r *Request, q rest.Query) error {
 		ctx, cancel = s.context(r)
 		defer cancel()
 		if err := s.still(ctx, r); err != nil {
-			return why(ctx, err)
+			return contextFault(ctx, err)
 		}
 	}
-	return why(ctx, s.perform(ctx, r, q))
+	return contextFault(ctx, s.perform(ctx, r, q))
 }
 
-// why is the fault that ended the context of a request, if err only reports the end of the context.
-func why(ctx context.Context, err error) error {
+// contextFault is the fault that ended the context of a request, if err only reports the end of the context.
+func contextFault(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -41,8 +41,8 @@ type Server struct {
 	opts          Options
 	cors          cors
 	index         Index
-	countryHeader string // in the canonical spelling of a received header
-	countries     news   // of a proxy whose header comes twice
+	countryHeader string         // in the canonical spelling of a received header
+	countries     rateLimitedLog // of a proxy whose header comes twice
 	limits        bodyLimits
 	bodies        budget
 	fixed         [][2][]byte // headers of every answer, in canonical spelling
@@ -101,7 +101,7 @@ func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	web := s.App.Server()
 	web.Handler = s.edge(web.Handler)
 	web.SecureErrorLogMessage = true
-	web.Logger = quiet{}
+	web.Logger = discardLogger{}
 	web.HeaderReceived = s.onHeader
 	web.ConnState = onState
 	for i := range endpoints {
@@ -124,11 +124,11 @@ func (s *Server) fix(name, value string) {
 	s.fixed = append(s.fixed, [2][]byte{[]byte(name), []byte(value)})
 }
 
-// quiet drops fasthttp's own lines about broken connections: they quote the client, and every
+// discardLogger drops fasthttp's own lines about broken connections: they quote the client, and every
 // answered request already has its line.
-type quiet struct{}
+type discardLogger struct{}
 
-func (quiet) Printf(string, ...any) {}
+func (discardLogger) Printf(string, ...any) {}
 
 // healthPath begins the paths of health checks. They are always served: by a draining node,
 // and beyond every limit.
@@ -246,7 +246,7 @@ func (s *Server) admit(r *Request) bool {
 		r.refuse(fault.New(fault.Draining, "this node is shutting down; try again"))
 		return false
 	}
-	if s.opts.Resumed != nil && s.opts.Resumed() && left(r.fctx) {
+	if s.opts.Resumed != nil && s.opts.Resumed() && clientLeft(r.fctx) {
 		r.fctx.SetConnectionClose()
 		r.refuse(fault.New(fault.Unavailable, "the client has gone"))
 		return false

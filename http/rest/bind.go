@@ -32,11 +32,11 @@ type binder struct {
 	extras   Extras
 }
 
-// Lacker is a request with fields that are required depending on other fields. Lacks lists the
+// MissingFieldChecker is a request with fields that are required depending on other fields. MissingFields lists the
 // missing ones, so that an answer names them together with the fields that are always
 // required. It runs after all sent fields were read; Validate checks what fields mean
 // together.
-type Lacker interface{ Lacks() []fault.Problem }
+type MissingFieldChecker interface{ MissingFields() []fault.Problem }
 
 var binders = sync.Pool{New: func() any { return new(binder) }}
 
@@ -80,8 +80,8 @@ func (e *Endpoint) Bind(q Query, body []byte) (any, Extras, error) {
 	}
 	readable := len(b.problems) == 0
 	b.finish(e.plan, v, &got)
-	if lacks, ok := in.Interface().(Lacker); ok && readable {
-		for _, p := range lacks.Lacks() {
+	if lacks, ok := in.Interface().(MissingFieldChecker); ok && readable {
+		for _, p := range lacks.MissingFields() {
 			if !b.faulty(p.Field) {
 				b.problems = append(b.problems, p)
 			}
@@ -205,7 +205,7 @@ func (b *binder) query(p *plan, v reflect.Value, got *bitset, raw string) {
 		case !ok:
 			b.fail("is not valid text")
 		case got.has(i) && !f.slice:
-			b.again(f, v, value, strings.TrimSuffix(key, "[]") != seen[i])
+			b.checkSecondValue(f, v, value, strings.TrimSuffix(key, "[]") != seen[i])
 		default:
 			b.readText(f, v.FieldByIndex(f.index), value)
 		}
@@ -217,10 +217,10 @@ func (b *binder) query(p *plan, v reflect.Value, got *bitset, raw string) {
 	}
 }
 
-// again checks a second value for a field. Under the other spelling it must be equal. Under
+// checkSecondValue checks a second value for a field. Under the other spelling it must be equal. Under
 // the same spelling it is a fault, because two readers of the request could choose different
 // values.
-func (b *binder) again(f *field, v reflect.Value, value string, otherName bool) {
+func (b *binder) checkSecondValue(f *field, v reflect.Value, value string, otherName bool) {
 	if !otherName {
 		b.fail("is given more than once")
 		return

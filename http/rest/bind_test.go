@@ -320,7 +320,7 @@ type either struct {
 	C string  `json:"c"`
 }
 
-func (e either) Lacks() (missing []fault.Problem) {
+func (e either) MissingFields() (missing []fault.Problem) {
 	if e.A == nil && e.B == nil {
 		missing = append(missing, fault.Problem{Field: "a", Message: "is required without b"})
 	}
@@ -329,7 +329,7 @@ func (e either) Lacks() (missing []fault.Problem) {
 
 // TestLacks: what must be there depending on other fields is listed beside what
 // must be there always, each field once, and only where everything sent was read.
-func TestLacks(t *testing.T) {
+func TestMissingFields(t *testing.T) {
 	for body, want := range map[string]string{
 		``: "c a", `{}`: "c a", `{"b":"x"}`: "c", `{"c":"x"}`: "a c", `{"a":5}`: "a c", `{"a":"x","c":" "}`: "c",
 	} {

@@ -39,7 +39,7 @@ const (
 )
 
 // conn is one socket. Nothing waits on it: its bytes come through received,
-// its times through tend, and its frames leave through enqueue and flush.
+// its times through doDueWork, and its frames leave through enqueue and flush.
 type conn struct {
 	hub  *Hub
 	room *room
@@ -205,8 +205,8 @@ func (c *conn) frame(op ws.OpCode, payload []byte) {
 	}
 }
 
-// tend does the due work and returns the next instant at which work is due; false if there is none.
-func (c *conn) tend(now time.Time) (next time.Time, more bool) {
+// doDueWork does the due work and returns the next instant at which work is due; false if there is none.
+func (c *conn) doDueWork(now time.Time) (next time.Time, more bool) {
 	c.mu.Lock()
 	switch {
 	case c.closing:

@@ -237,7 +237,7 @@ func (h *Hub) subscribe(r *room, sockets, after int) {
 	switch {
 	case err == nil:
 		if refused > 0 {
-			h.turnAway(r, sockets-refused)
+			h.closeExcess(r, sockets-refused)
 		}
 		h.deliver(news)
 	case fault.CodeOf(err) == fault.ChallengeNotFound:
@@ -276,9 +276,9 @@ func (h *Hub) askLater(r *room) {
 	})
 }
 
-// turnAway closes the sockets beyond the allowed number, the latest first. Sockets may have
+// closeExcess closes the sockets beyond the allowed number, the latest first. Sockets may have
 // left or joined since the owner counted them.
-func (h *Hub) turnAway(r *room, allowed int) {
+func (h *Hub) closeExcess(r *room, allowed int) {
 	h.mu.Lock()
 	var many []*conn
 	if allowed = max(allowed, 0); len(r.conns) > allowed {

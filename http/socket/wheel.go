@@ -44,7 +44,7 @@ func (w *wheel) turn(now time.Time) {
 		w.place[w.at%places] = nil
 		w.mu.Unlock()
 		for _, c := range due {
-			if next, more := c.tend(now); more {
+			if next, more := c.doDueWork(now); more {
 				w.add(c, next)
 			}
 		}

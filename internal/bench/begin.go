@@ -1,14 +1,12 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
-	"castellan/internal/porttest"
+	"castellan/internal/child"
 )
 
 // begin measures the program as operators get it: its size, the time of its first start, and its idle resources.
@@ -42,11 +40,9 @@ func begin(b *bench) error {
 func (b *bench) build() (binary string, err error) {
 	if b.binary == "" {
 		binary := filepath.Join(b.dir, "castellan")
-		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace", "-ldflags", "-s -w",
-			"-o", binary, "castellan/cmd/castellan")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("build castellan: %w: %s", err, out)
+		if err := child.Build(binary, "castellan/cmd/castellan", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace",
+			"-ldflags", "-s -w"); err != nil {
+			return "", err
 		}
 		b.binary = binary
 	}
@@ -60,41 +56,20 @@ func (b *bench) beginOnce(p program, of series) error {
 		return err
 	}
 	for _, name := range []string{"cold", "warm"} {
-		addr, err := porttest.Find()
-		if err != nil {
-			return err
-		}
-		c, settings := p.command()
-		c.Env = append(
-			append(environ(), settings...),
-			"CASTELLAN_HTTP_ADDR="+addr,
-			"CASTELLAN_DATA_DIR="+dir,
-			"CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com",
-			"CASTELLAN_LOG_LEVEL=error",
-		)
-		c.Stderr = os.Stderr
-		if _, err := c.StdinPipe(); err != nil { // a build of the bench ends with its input
-			return err
-		}
 		began := time.Now()
-		if err := c.Start(); err != nil {
-			return err
-		}
-		_, err = ready(addr, time.Minute)
-		took := time.Since(began)
-		var idle uint64
-		if err == nil {
-			time.Sleep(b.long(8 * time.Second))
-			idle, err = resident(c.Process.Pid)
-			of.add(name+" idle", float64(idle)/(1<<20))
-		}
-		c.Process.Signal(syscall.SIGTERM)
-		if werr := c.Wait(); err == nil && werr != nil {
-			err = fmt.Errorf("the program ended with %w", werr)
-		}
+		s, err := p.launch([]string{"CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_HTTP_PUBLIC_URL=https://id.example.com",
+			"CASTELLAN_LOG_LEVEL=error"})
 		if err != nil {
 			return err
 		}
+		took := time.Since(began)
+		time.Sleep(b.long(8 * time.Second))
+		idle, err := child.Resident(s.PID())
+		s.Terminate()
+		if err := errors.Join(err, s.stop()); err != nil {
+			return err
+		}
+		of.add(name+" idle", float64(idle)/(1<<20))
 		of.add(name, took.Seconds()*1e3)
 	}
 	return nil

@@ -32,8 +32,8 @@ const (
 // codesFile is the descriptor of the pipe that carries codes to the driver.
 const codesFile = 3
 
-// child runs one role until its standard input ends: a child never outlives the bench.
-func child(role string) int {
+// runRole runs one role until its standard input ends: a child never outlives the bench.
+func runRole(role string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go func() {

@@ -129,7 +129,7 @@ func measureFloor(floor *server, clients int, span time.Duration, s series) erro
 		clients,
 		span/4,
 		span,
-		meter{server: floor.pid()},
+		meter{server: floor.PID()},
 		func() (func(context.Context, int) error, func(), error) {
 			c, err := dial(floor.addr)
 			if err != nil {

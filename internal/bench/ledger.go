@@ -218,9 +218,9 @@ func (b *bench) adjusting(p *place, servers []*server, clients int, boss string,
 	if err != nil {
 		return err
 	}
-	m := meter{server: servers[0].pid(), base: p.process}
+	m := meter{server: servers[0].PID(), base: p.process}
 	for _, s := range servers[1:] {
-		m.more = append(m.more, s.pid())
+		m.more = append(m.more, s.PID())
 	}
 	var mu sync.Mutex
 	var took []float64

@@ -256,7 +256,7 @@ func flows(s *server, base, clients, round, n int, warm, span time.Duration) (wi
 		clients,
 		warm,
 		span,
-		meter{server: s.pid(), base: base},
+		meter{server: s.PID(), base: base},
 		func() (func(context.Context, int) error, func(), error) {
 			v, err := visitorFrom(s, home(client))
 			if err != nil {
@@ -289,7 +289,7 @@ func firsts(s *server, base, clients, round, n int) (window, error) {
 		visitors[k] = v
 	}
 	var count atomic.Int64
-	return meter{server: s.pid(), base: base, count: &count}.during(func() error {
+	return meter{server: s.PID(), base: base, count: &count}.during(func() error {
 		failed := make([]error, clients)
 		var running sync.WaitGroup
 		for k, v := range visitors {

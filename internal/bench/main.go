@@ -115,7 +115,7 @@ func (b *bench) postgres() (*pgtest.Server, error) {
 
 func main() {
 	if role := os.Getenv(childRole); role != "" {
-		os.Exit(child(role))
+		os.Exit(runRole(role))
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"castellan/internal/child"
 )
 
 // passwords measures logins with the hash of the default parameters. It reports their cost without the hash, the effect
@@ -59,7 +61,7 @@ func (b *bench) besideTheHash(p *place, real time.Duration) error {
 	of := series{}
 	for range b.rounds {
 		b.await()
-		w, err := load(b.clients, b.long(time.Second), b.long(3*time.Second), meter{server: s.pid()}, logins(s))
+		w, err := load(b.clients, b.long(time.Second), b.long(3*time.Second), meter{server: s.PID()}, logins(s))
 		if err != nil {
 			return err
 		}
@@ -147,7 +149,7 @@ func (b *bench) crowd(p *place) error {
 		if err := s.order(orderCollect); err != nil {
 			return err
 		}
-		before, err := resident(s.pid())
+		before, err := child.Resident(s.PID())
 		if err != nil {
 			return err
 		}
@@ -179,7 +181,7 @@ func (b *bench) crowd(p *place) error {
 					close(errs)
 					return <-errs
 				case <-look.C:
-					if now, err := resident(s.pid()); err == nil {
+					if now, err := child.Resident(s.PID()); err == nil {
 						most = max(most, now)
 					}
 				}
@@ -206,7 +208,7 @@ func (b *bench) crowd(p *place) error {
 	r.line("… p99", "ms", of["p99"], atMost(15))
 
 	// The peak, and ten times that.
-	peak, err := load(2*slots+2, b.long(time.Second), b.long(8*time.Second), meter{server: s.pid()}, logins(s))
+	peak, err := load(2*slots+2, b.long(time.Second), b.long(8*time.Second), meter{server: s.PID()}, logins(s))
 	if err != nil {
 		return err
 	}
@@ -262,9 +264,9 @@ func (b *bench) flood(s *server, rate float64, lines int, span time.Duration) (f
 		})
 	}
 	time.Sleep(span / 2) // every account was used by then
-	half, err := resident(s.pid())
+	half, err := child.Resident(s.PID())
 	time.Sleep(time.Until(until))
-	end, err2 := resident(s.pid())
+	end, err2 := child.Resident(s.PID())
 	all.Wait()
 	close(errs)
 	n := span.Seconds()

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"castellan/internal/child"
 )
 
 // tick is the kernel's unit for the time of other processes (USER_HZ, 100 on every Linux that runs here).
@@ -22,17 +23,9 @@ func cpu(pid int, children bool) (time.Duration, error) {
 		return own, err
 	}
 	total := own + reaped
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, f := range files {
-		stat, err := os.ReadFile(f)
-		if err != nil {
-			continue // it ended: its time is counted in its parent by now
-		}
-		if fields := statFields(stat); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
-			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-			if own, _, err := times(child); err == nil {
-				total += own
-			}
+	for _, one := range child.Children(pid) {
+		if own, _, err := times(one); err == nil { // if it has ended, its time is counted in its parent by now
+			total += own
 		}
 	}
 	return total, nil
@@ -40,11 +33,7 @@ func cpu(pid int, children bool) (time.Duration, error) {
 
 // times returns the time of a process itself, and that of its ended children.
 func times(pid int) (own, reaped time.Duration, err error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	f := statFields(stat)
+	f := child.Stat(pid)
 	if len(f) < 15 {
 		return 0, 0, fmt.Errorf("invalid /proc stat line of process %d", pid)
 	}
@@ -55,11 +44,6 @@ func times(pid int) (own, reaped time.Duration, err error) {
 		}
 	}
 	return time.Duration(n[0]+n[1]) * tick, time.Duration(n[2]+n[3]) * tick, nil
-}
-
-// statFields returns the fields from the third on: the second is a name, which may contain anything.
-func statFields(stat []byte) []string {
-	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 }
 
 // own returns the processor time of this process.
@@ -86,20 +70,6 @@ func busy() time.Duration {
 		}
 	}
 	return time.Duration(sum) * tick
-}
-
-// resident returns the resident memory of a process, in bytes.
-func resident(pid int) (uint64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0, err
-	}
-	f := strings.Fields(string(text))
-	if len(f) < 2 {
-		return 0, fmt.Errorf("invalid /proc memory line of process %d", pid)
-	}
-	pages, err := strconv.ParseUint(f[1], 10, 64)
-	return pages * uint64(os.Getpagesize()), err
 }
 
 // processors returns how many processors this process, and so the service, may use.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"castellan/cmd/app"
 	"castellan/config"
@@ -54,21 +53,24 @@ func (ps *programs) Set(v string) error {
 	return nil
 }
 
-// command serves; settings are those that it needs beside the ones of the caller.
-func (p program) command() (cmd *exec.Cmd, settings []string) {
+// launch starts the program and returns when it answers.
+func (p program) launch(settings []string) (s *server, err error) {
 	if p.bench {
-		return exec.Command(p.path), []string{childRole + "=" + roleService}
+		s, err = launch(exec.Command(p.path), append(slices.Clone(settings), childRole+"="+roleService))
+	} else {
+		s, err = launch(exec.Command(p.path, "serve"), settings)
 	}
-	return exec.Command(p.path, "serve"), nil
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.name, err)
+	}
+	return s, nil
 }
 
 // start starts the program and returns when it answers. end stops it.
 func (p program) start(settings []string) (s *server, end func() error, err error) {
-	cmd, more := p.command()
-	settings = append(slices.Clone(settings), more...)
 	if p.bench {
-		if s, err = launch(cmd, settings); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", p.name, err)
+		if s, err = p.launch(settings); err != nil {
+			return nil, nil, err
 		}
 		return s, s.stop, nil
 	}
@@ -76,14 +78,14 @@ func (p program) start(settings []string) (s *server, end func() error, err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	if s, err = launch(cmd, append(settings, g.settings()...)); err != nil {
+	if s, err = p.launch(append(slices.Clone(settings), g.settings()...)); err != nil {
 		g.listener.Close()
-		return nil, nil, fmt.Errorf("%s: %w", p.name, err)
+		return nil, nil, err
 	}
 	s.codes = g.codes
 	return s, func() error {
 		defer g.listener.Close()
-		s.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended; stop reports that
+		s.Terminate()
 		return s.stop()
 	}, nil
 }

@@ -13,15 +13,14 @@ import (
 	"sync"
 	"time"
 
+	"castellan/internal/child"
 	"castellan/internal/porttest"
 )
 
 // server is a child that serves.
 type server struct {
+	*child.Process
 	addr  string
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *bufio.Reader
 	codes *codes
 }
 
@@ -40,25 +39,16 @@ func launch(cmd *exec.Cmd, settings []string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{addr: addr, cmd: cmd, codes: newCodes()}
-	s.cmd.Env = append(append(environ(), settings...), "CASTELLAN_HTTP_ADDR="+addr,
+	cmd.Env = append(append(environ(), settings...), "CASTELLAN_HTTP_ADDR="+addr,
 		"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0") // most clients have one address
-	s.cmd.Stderr = os.Stderr
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
-	s.cmd.ExtraFiles = []*os.File{w} // descriptor 3
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	s.out = bufio.NewReader(out)
-	if err := s.cmd.Start(); err != nil {
+	cmd.ExtraFiles = []*os.File{w} // descriptor 3
+	s := &server{addr: addr, codes: newCodes()}
+	if s.Process, err = child.Interact(cmd); err != nil {
 		return nil, err
 	}
 	go s.codes.read(r)
@@ -75,33 +65,17 @@ func environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "CASTELLAN_TEST_") })
 }
 
-func (s *server) pid() int { return s.cmd.Process.Pid }
-
 // order sends an order to the child.
 func (s *server) order(words ...string) error {
-	if _, err := fmt.Fprintln(s.in, strings.Join(words, " ")); err != nil {
-		return err
-	}
-	answer, err := s.out.ReadString('\n')
-	if err == nil && answer != "ok\n" {
-		err = errors.New(strings.TrimSpace(answer))
+	answer, err := s.Ask(strings.Join(words, " "))
+	if err == nil && answer != "ok" {
+		err = errors.New(answer)
 	}
 	return err
 }
 
 // stop stops the child gracefully.
-func (s *server) stop() error {
-	s.in.Close()
-	done := make(chan error, 1)
-	go func() { done <- s.cmd.Wait() }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(30 * time.Second):
-		s.cmd.Process.Kill()
-		return errors.Join(errors.New("the child did not stop"), <-done)
-	}
-}
+func (s *server) stop() error { return s.End(30 * time.Second) }
 
 // ready waits until /health/ready answers 200, and returns how long that took.
 func ready(addr string, within time.Duration) (time.Duration, error) {

@@ -3,16 +3,17 @@ package main
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"castellan/internal/child"
 )
 
 // The benches start this program again as the service.
 func TestMain(m *testing.M) {
 	if role := os.Getenv(childRole); role != "" {
-		os.Exit(child(role))
+		os.Exit(runRole(role))
 	}
 	os.Exit(m.Run())
 }
@@ -49,9 +50,8 @@ func TestEveryBenchRuns(t *testing.T) {
 	}
 	shared.binary = filepath.Join(shared.dir, "castellan")
 	// Unlike the release it links packages that the tests have compiled already.
-	build := exec.Command("go", "build", "-o", shared.binary, "castellan/cmd/castellan")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := child.Build(shared.binary, "castellan/cmd/castellan"); err != nil {
+		t.Fatal(err)
 	}
 	for _, m := range measurements {
 		t.Run(m.name, func(t *testing.T) { run(t, m, nil) })

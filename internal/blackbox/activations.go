@@ -31,7 +31,7 @@ func Activations(nodes []*Node) (all []Activation) {
 			switch {
 			case m[1] == "began":
 				open[key] = len(all)
-				all = append(all, Activation{m[2], m[3], n, at, node.lived()})
+				all = append(all, Activation{m[2], m[3], n, at, node.EndedAt()})
 			case known:
 				all[i].Acted = at
 				delete(open, key)

@@ -1,8 +1,11 @@
 package blackbox
 
 import (
+	"os/exec"
 	"testing"
 	"time"
+
+	"castellan/internal/child"
 )
 
 func TestTwoAtOnce(t *testing.T) {
@@ -28,18 +31,21 @@ func TestTwoAtOnce(t *testing.T) {
 }
 
 func TestActivationsOfLogs(t *testing.T) {
-	n := &Node{log: newRecord(), ended: make(chan struct{})}
+	p, err := child.Start(exec.Command("true"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Ended()
+	n := &Node{Process: p, log: newRecord()}
 	n.log.Write([]byte(`time=x level=DEBUG msg="cluster: an activation began" kind=challenge id=A at=1000000000
 time=x level=DEBUG msg="cluster: an activation began" kind=user id=A at=2000000000
 time=x level=DEBUG msg="cluster: an activation ended" kind=challenge id=A acted=3000000000
 time=x level=DEBUG msg="cluster: an activation began" kind=challenge id=A at=4000000000
 `))
-	n.endedAt = time.Unix(9, 0)
-	close(n.ended)
 	got := Activations([]*Node{n})
-	if len(got) != 3 || !got[0].Acted.Equal(time.Unix(3, 0)) || !got[1].Acted.Equal(n.endedAt) ||
+	if len(got) != 3 || !got[0].Acted.Equal(time.Unix(3, 0)) || !got[1].Acted.Equal(n.EndedAt()) ||
 		!got[2].From.Equal(time.Unix(4, 0)) ||
-		!got[2].Acted.Equal(n.endedAt) {
+		!got[2].Acted.Equal(n.EndedAt()) {
 		t.Errorf("%+v", got)
 	}
 }

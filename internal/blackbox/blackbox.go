@@ -13,11 +13,9 @@ package blackbox
 import (
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -60,15 +58,7 @@ func begin(m *testing.M, program func()) {
 		removeProgram()
 		os.Exit(code)
 	}
-	go endWithOwner()
 	program()
-}
-
-// endWithOwner ends this process with the one that started it, whatever ends that one: only the owner holds the other
-// end of the pipe.
-func endWithOwner() {
-	io.Copy(io.Discard, os.NewFile(3, "owner"))
-	syscall.Kill(os.Getpid(), syscall.SIGKILL)
 }
 
 // patience is how long a test waits for an expected event. It is no promise of the service, but a limit that even a

@@ -2,9 +2,7 @@ package blackbox
 
 import (
 	"crypto/sha256"
-	_ "embed"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,15 +11,12 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"castellan/internal/child"
 )
 
 // program is the package of the program under test.
 const program = "castellan/cmd/castellan"
-
-// ownerSource makes the program under test end with the tests that started it. The build adds it to the program.
-//
-//go:embed testdata/owner.go
-var ownerSource []byte
 
 // built is the folder with the program of this process, "" until it is needed.
 var built string
@@ -34,12 +29,12 @@ var castellan = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	args := append([]string{"build", "-buildvcs=false"}, buildFlags()...)
+	flags := append([]string{"-buildvcs=false"}, buildFlags()...)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	key := sha256.Sum256([]byte(root + "\x00" + strings.Join(args, "\x00")))
+	key := sha256.Sum256([]byte(root + "\x00" + strings.Join(flags, "\x00")))
 	cache = filepath.Join(cache, "castellan-test", hex.EncodeToString(key[:8]))
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return "", err
@@ -49,15 +44,9 @@ var castellan = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	defer unlock()
-	overlay, err := writeOverlay(cache, root)
-	if err != nil {
-		return "", err
-	}
 	shared := filepath.Join(cache, "castellan")
-	cmd := exec.Command("go", append(args, "-overlay", overlay, "-o", shared, program)...)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the program under test: %w: %s", err, out)
+	if err := child.Build(shared, program, flags...); err != nil {
+		return "", err
 	}
 	if built, err = os.MkdirTemp(cache, "run-"); err != nil {
 		return "", err
@@ -74,16 +63,9 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 	}
 	dir := filepath.Join(built, "migrated")
 	file := filepath.Join(dir, "castellan.db")
-	hold, owner, err := os.Pipe() // as in Site.own
-	if err != nil {
-		return nil, err
-	}
-	defer hold.Close()
-	defer owner.Close()
 	cmd := exec.Command(program, "migrate")
-	cmd.ExtraFiles = []*os.File{hold}
 	cmd.Env = []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=sqlite:" + file}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := child.CombinedOutput(cmd); err != nil {
 		return nil, fmt.Errorf("migrate a database to copy: %w: %s", err, out)
 	}
 	if more, _ := filepath.Glob(file + "-*"); len(more) > 0 {
@@ -112,27 +94,6 @@ func buildFlags() (flags []string) {
 		}
 	}
 	return flags
-}
-
-// writeOverlay writes the file that makes go build add ownerSource to the program. Unchanged files are not written,
-// because Go checks their times.
-func writeOverlay(dir, root string) (string, error) {
-	source, overlay := filepath.Join(dir, "owner.go"), filepath.Join(dir, "overlay.json")
-	text, err := json.Marshal(map[string]map[string]string{
-		"Replace": {filepath.Join(root, "cmd/castellan/blackbox_owner.go"): source},
-	})
-	if err != nil {
-		return "", err
-	}
-	for name, text := range map[string][]byte{source: ownerSource, overlay: text} {
-		if old, err := os.ReadFile(name); err == nil && string(old) == string(text) {
-			continue
-		}
-		if err := os.WriteFile(name, text, 0o600); err != nil {
-			return "", err
-		}
-	}
-	return overlay, nil
 }
 
 // lock waits for the lock on a file; it ends with the process at the latest.

@@ -2,17 +2,15 @@ package blackbox
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"castellan/internal/pgtest"
+	"castellan/internal/child"
 )
 
 // Node is one running process of a site.
@@ -20,13 +18,10 @@ type Node struct {
 	Client        // of its address
 	Actors string // its address in a cluster
 
-	t       testing.TB
-	cmd     *exec.Cmd
-	log     *record
-	out     *record
-	release func()
-	ended   chan struct{} // closed after the process was reaped
-	endedAt time.Time     // set before that
+	*child.Process
+	t   testing.TB
+	log *record
+	out *record
 }
 
 // For returns the node for a subtest, which receives its failures.
@@ -65,26 +60,19 @@ func (s *Site) RunRole(role string) *Node {
 
 func (s *Site) begin(cmd *exec.Cmd, settings []string) *Node {
 	s.t.Helper()
-	n := &Node{t: s.t, cmd: cmd, log: newRecord(), out: newRecord(), ended: make(chan struct{})}
-	n.cmd.Stdout, n.cmd.Stderr = n.out, n.log
-	n.release = s.own(n.cmd, settings)
-	if err := n.cmd.Start(); err != nil {
-		n.release()
+	n := &Node{t: s.t, log: newRecord(), out: newRecord()}
+	cmd.Env, cmd.Stdout, cmd.Stderr = s.environ(settings), n.out, n.log
+	var err error
+	if n.Process, err = child.Start(cmd); err != nil {
 		s.t.Fatal(err)
 	}
-	go func() {
-		n.cmd.Wait()
-		n.endedAt = time.Now()
-		n.release()
-		close(n.ended)
-	}()
 	s.t.Cleanup(func() {
 		n.Kill()
 		if sign := alarm.FindString(n.Log()); sign != "" {
-			s.t.Errorf("process %d logged an internal error: %s", n.cmd.Process.Pid, sign)
+			s.t.Errorf("process %d logged an internal error: %s", n.PID(), sign)
 		}
 		if s.t.Failed() {
-			s.t.Logf("log of process %d:\n%s", n.cmd.Process.Pid, tail(n.Log(), 60))
+			s.t.Logf("log of process %d:\n%s", n.PID(), tail(n.Log(), 60))
 		}
 	})
 	return n
@@ -101,8 +89,8 @@ func (n *Node) Ready() {
 	select {
 	case addr := <-n.log.serving:
 		n.Client = NewClient("http://" + addr)
-	case <-n.ended:
-		n.t.Fatalf("the service ended with %d:\n%s", n.cmd.ProcessState.ExitCode(), n.Log())
+	case <-n.Process.Ended():
+		n.t.Fatalf("the service ended with %d:\n%s", n.ExitCode(), n.Log())
 	case <-time.After(patience):
 		n.t.Fatalf("the service does not serve after %v:\n%s", patience, n.Log())
 	}
@@ -111,43 +99,28 @@ func (n *Node) Ready() {
 // PeakMemory returns the peak resident memory of the process, in bytes.
 func (n *Node) PeakMemory() int {
 	n.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.cmd.Process.Pid))
-	_, rest, _ := strings.Cut(string(status), "\nVmHWM:")
-	var kib int
-	if err == nil {
-		_, err = fmt.Sscanf(rest, "%d kB", &kib)
-	}
+	peak, err := child.PeakResident(n.PID())
 	if err != nil {
-		n.t.Fatalf("the peak memory of process %d: %v", n.cmd.Process.Pid, err)
+		n.t.Fatal(err)
 	}
-	return kib << 10
-}
-
-// Kill ends the process with SIGKILL, as a crash would, and returns when it is gone. Killing an ended process does
-// nothing.
-func (n *Node) Kill() {
-	n.cmd.Process.Kill()
-	<-n.ended
+	return int(peak)
 }
 
 // Freeze stops the process, like a paused machine, and returns when every thread has stopped; Thaw resumes it.
-func (n *Node) Freeze() { pgtest.Freeze(n.cmd.Process.Pid) }
+func (n *Node) Freeze() { child.Freeze(n.PID()) }
 
 // Thaw ends a Freeze.
-func (n *Node) Thaw() { pgtest.Thaw(n.cmd.Process.Pid) }
-
-// Terminate asks the process to end and returns at once; Wait returns its exit status.
-func (n *Node) Terminate() { n.cmd.Process.Signal(syscall.SIGTERM) }
+func (n *Node) Thaw() { child.Thaw(n.PID()) }
 
 // Wait waits for the process to end by itself and returns its exit status.
 func (n *Node) Wait() int {
 	n.t.Helper()
 	select {
-	case <-n.ended:
+	case <-n.Process.Ended():
 	case <-time.After(patience):
 		n.t.Fatalf("the service does not end:\n%s", tail(n.Log(), 40))
 	}
-	return n.cmd.ProcessState.ExitCode()
+	return n.ExitCode()
 }
 
 // Stop stops the process gracefully and fails the test if it does not exit with 0.
@@ -162,19 +135,11 @@ func (n *Node) Stop() {
 // Ended reports whether the process is gone.
 func (n *Node) Ended() bool {
 	select {
-	case <-n.ended:
+	case <-n.Process.Ended():
 		return true
 	default:
 		return false
 	}
-}
-
-// lived returns when the process ended, or now if it has not.
-func (n *Node) lived() time.Time {
-	if n.Ended() {
-		return n.endedAt
-	}
-	return time.Now()
 }
 
 // Log returns the standard error of the process so far.

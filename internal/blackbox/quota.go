@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/internal/pgtest"
+	"castellan/internal/child"
 )
 
 // Quota limits some nodes together to that much processor time in every period, like a container with a limit. At worst
@@ -58,7 +58,7 @@ func (q *Quota) group(dir string, nodes []*Node, limits map[string]string) bool 
 	}
 	q.lift = func() {
 		for _, n := range nodes { // back to the group above
-			write(filepath.Join(filepath.Dir(dir), "cgroup.procs"), fmt.Sprint(n.cmd.Process.Pid))
+			write(filepath.Join(filepath.Dir(dir), "cgroup.procs"), fmt.Sprint(n.PID()))
 		}
 		os.Remove(dir)
 	}
@@ -69,7 +69,7 @@ func (q *Quota) group(dir string, nodes []*Node, limits map[string]string) bool 
 		}
 	}
 	for _, n := range nodes {
-		if !write(filepath.Join(dir, "cgroup.procs"), fmt.Sprint(n.cmd.Process.Pid)) {
+		if !write(filepath.Join(dir, "cgroup.procs"), fmt.Sprint(n.PID())) {
 			q.lift()
 			return false
 		}
@@ -98,11 +98,11 @@ func (q *Quota) alternate(share, period time.Duration, nodes []*Node) {
 		defer close(stopped)
 		for {
 			for _, n := range nodes {
-				pgtest.Freeze(n.cmd.Process.Pid)
+				child.Freeze(n.PID())
 			}
 			wait(stop, period-share)
 			for _, n := range nodes {
-				pgtest.Thaw(n.cmd.Process.Pid)
+				child.Thaw(n.PID())
 			}
 			if wait(stop, share) {
 				return

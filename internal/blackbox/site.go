@@ -21,6 +21,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	_ "modernc.org/sqlite"             // the driver "sqlite"
 
+	"castellan/internal/child"
 	"castellan/internal/pgtest"
 )
 
@@ -201,9 +202,8 @@ func (s *Site) converse(settings []string, in io.Reader, copied io.Writer, args 
 	cmd.WaitDelay = 5 * time.Second
 	var out, errOut bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, io.MultiWriter(&out, copied), &errOut
-	life := s.own(cmd, settings)
-	defer life()
-	err := cmd.Run()
+	cmd.Env = s.environ(settings)
+	err := child.Run(cmd)
 	if ctx.Err() != nil {
 		s.t.Fatalf("castellan %s did not end: %s\n%s", strings.Join(args, " "), out.String(), errOut.String())
 	}
@@ -250,19 +250,6 @@ func (s *Site) fill() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-}
-
-// own gives a command its environment and ties its life to this process. Call the returned function after the command
-// has ended.
-func (s *Site) own(cmd *exec.Cmd, settings []string) (release func()) {
-	s.t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	cmd.Env = s.environ(settings)
-	cmd.ExtraFiles = []*os.File{r}
-	return func() { r.Close(); w.Close() }
 }
 
 // AddUser creates an account with the command line, as an operator does.

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -27,7 +26,9 @@ import (
 	"syscall"
 	"time"
 
+	"castellan/internal/child"
 	"castellan/internal/pgtest"
+	"castellan/internal/porttest"
 )
 
 const nodes = 3
@@ -74,7 +75,12 @@ func run(ctx context.Context, args []string) error {
 	ended := make(chan string, nodes)
 	var at, gossip []string
 	for i := range nodes {
-		addr := []string{free(), free(), free()}
+		var addr [3]string
+		for j := range addr {
+			if addr[j], err = porttest.Find(); err != nil {
+				return err
+			}
+		}
 		cmd := exec.Command(program, "serve")
 		cmd.Env = append(
 			os.Environ(),
@@ -95,7 +101,7 @@ func run(ctx context.Context, args []string) error {
 		if err := start(ctx, cmd, name, &alive, ended); err != nil {
 			return err
 		}
-		if err := serves(ctx, addr[0]); err != nil {
+		if err := awaitNode(ctx, addr[0]); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		fmt.Printf("%s  http://%s  pid %d  actors %s\n", name, addr[0], cmd.Process.Pid, addr[2])
@@ -123,38 +129,32 @@ func run(ctx context.Context, args []string) error {
 
 // start runs a node until ctx ends, then asks it to stop.
 func start(ctx context.Context, cmd *exec.Cmd, name string, alive *sync.WaitGroup, ended chan<- string) error {
-	log, err := cmd.StderrPipe()
+	log, in := io.Pipe()
+	cmd.Stderr = in
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops the nodes in order
+	p, err := child.Start(cmd)
 	if err != nil {
 		return err
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process, which stops the nodes in order
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	alive.Go(func() {
-		lines := bufio.NewScanner(log)
-		for lines.Scan() {
+	go func() {
+		for lines := bufio.NewScanner(log); lines.Scan(); {
 			fmt.Printf("%s | %s\n", name, lines.Text())
 		}
-		cmd.Wait()
+	}()
+	alive.Go(func() {
+		<-p.Ended()
+		in.Close()
 		ended <- name
 	})
-	context.AfterFunc(ctx, func() { cmd.Process.Signal(syscall.SIGTERM) })
+	context.AfterFunc(ctx, p.Terminate)
 	return nil
 }
 
-func serves(ctx context.Context, addr string) error {
-	for range 600 {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			return c.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return errors.New("it does not serve")
+// awaitNode waits until a started node accepts connections.
+func awaitNode(ctx context.Context, addr string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	return child.AwaitListener(ctx, addr)
 }
 
 // spread passes each connection to the next node that accepts it.
@@ -179,16 +179,4 @@ func spread(front net.Listener, at []string) {
 			}
 		}()
 	}
-}
-
-// free returns a loopback address without a listener, below the ports that the system assigns.
-func free() string {
-	for range 100 {
-		addr := fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	return "127.0.0.1:0" // the node reports the error
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"castellan/internal/child"
 )
 
 // envOwner makes this test binary the owner of a server, to be killed by TestServerEndsWithItsOwner.
@@ -135,13 +137,13 @@ func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 		if err := do(s.DSN(), fmt.Sprintf("INSERT INTO kept VALUES (%d)", round)); err != nil {
 			t.Fatal(err)
 		}
-		children := childrenOf(s.PID())
+		children := child.Children(s.PID())
 		if len(children) == 0 {
 			t.Fatal("the server has no processes below it: the listing is broken")
 		}
 		s.Kill()
 		for _, pid := range children {
-			if alive(pid) {
+			if child.Alive(pid) {
 				t.Errorf("round %d: process %d of the server outlived the kill", round, pid)
 			}
 		}
@@ -179,18 +181,18 @@ func TestServerEndsWithItsOwner(t *testing.T) {
 	if _, err := fmt.Sscan(line, &pid, &dir); err != nil {
 		t.Fatalf("the owner said %q", line)
 	}
-	if !alive(pid) {
+	if !child.Alive(pid) {
 		t.Fatal("the server does not run")
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
 	for deadline := time.Now().Add(stopTimeout); ; time.Sleep(10 * time.Millisecond) {
 		_, err := os.Stat(dir)
-		if !alive(pid) && errors.Is(err, os.ErrNotExist) {
+		if !child.Alive(pid) && errors.Is(err, os.ErrNotExist) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after its owner's death: server alive %v, folder: %v", alive(pid), err)
+			t.Fatalf("after its owner's death: server alive %v, folder: %v", child.Alive(pid), err)
 		}
 	}
 }
@@ -199,8 +201,8 @@ func TestStopLeavesNothing(t *testing.T) {
 	s := start(t)
 	pid := s.PID()
 	s.Stop()
-	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) || alive(pid) {
-		t.Errorf("after Stop: server alive %v, folder: %v", alive(pid), err)
+	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) || child.Alive(pid) {
+		t.Errorf("after Stop: server alive %v, folder: %v", child.Alive(pid), err)
 	}
 	s.Stop() // a second call does nothing
 }

@@ -1,17 +1,10 @@
 package pgtest
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
-	"time"
 )
 
 // janitor is a shell that outlives this process and then stops the server and removes its folder. It waits for the end
@@ -48,53 +41,4 @@ func newJanitor(dir, data string) (*janitor, error) {
 func (j *janitor) close() {
 	j.in.Close()
 	j.cmd.Wait()
-}
-
-// childrenOf lists the processes whose parent is pid.
-func childrenOf(pid int) []int {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	var children []int
-	for _, path := range stats {
-		fields := statOf(path)
-		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
-			child, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			children = append(children, child)
-		}
-	}
-	return children
-}
-
-// alive is false for a process that is gone or only waits to be reaped: it holds no resources.
-func alive(pid int) bool {
-	fields := statOf(fmt.Sprintf("/proc/%d/stat", pid))
-	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
-}
-
-// Freeze stops a process, like a paused machine, and returns when every thread has stopped: the signal alone does not
-// wait for that.
-func Freeze(pid int) {
-	syscall.Kill(pid, syscall.SIGSTOP)
-	stopped := func(thread string) bool {
-		fields := statOf(thread)
-		return len(fields) == 0 || strings.Contains("TZX", fields[0])
-	}
-	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-		if !slices.ContainsFunc(threads, func(thread string) bool { return !stopped(thread) }) {
-			return
-		}
-	}
-}
-
-// Thaw resumes a frozen process.
-func Thaw(pid int) { syscall.Kill(pid, syscall.SIGCONT) }
-
-// statOf returns the fields of a /proc stat file from the state on. A program's name may contain spaces and
-// parentheses; the fields begin after the last one.
-func statOf(path string) []string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 }

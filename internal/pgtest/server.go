@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"castellan/internal/child"
 )
 
 // ErrNoPrograms means that the machine has no PostgreSQL server. Its text is an instruction for the user.
@@ -165,26 +167,26 @@ func (s *Server) Kill() {
 	pid := s.cmd.Process.Pid
 	// Frozen first: a parent that saw a child die would shut the others down gracefully, and a new one could start
 	// between listing and killing.
-	Freeze(pid)
-	children := childrenOf(pid)
-	for _, child := range children {
-		syscall.Kill(child, syscall.SIGKILL)
+	child.Freeze(pid)
+	children := child.Children(pid)
+	for _, one := range children {
+		syscall.Kill(one, syscall.SIGKILL)
 	}
 	syscall.Kill(pid, syscall.SIGKILL)
 	s.cmd.Wait()
 	// Orphans hold the shared memory until the kernel has removed them; a restart before that would be refused.
 	for deadline := time.Now().Add(stopTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if !slices.ContainsFunc(children, alive) {
+		if !slices.ContainsFunc(children, child.Alive) {
 			return
 		}
 	}
 }
 
 // Freeze stops every process of the server, like a paused machine; Thaw resumes them.
-func (s *Server) Freeze() { s.each(Freeze) }
+func (s *Server) Freeze() { s.each(child.Freeze) }
 
 // Thaw ends a Freeze.
-func (s *Server) Thaw() { s.each(Thaw) }
+func (s *Server) Thaw() { s.each(child.Thaw) }
 
 func (s *Server) each(do func(pid int)) {
 	if !s.running() {
@@ -192,8 +194,8 @@ func (s *Server) each(do func(pid int)) {
 	}
 	pid := s.cmd.Process.Pid
 	do(pid) // the parent first: no child starts in between
-	for _, child := range childrenOf(pid) {
-		do(child)
+	for _, one := range child.Children(pid) {
+		do(one)
 	}
 }
 
@@ -214,7 +216,7 @@ func (s *Server) Stop() {
 
 // running is false as soon as the server has ended. After it is reaped its number may belong to another process.
 func (s *Server) running() bool {
-	return s.cmd != nil && s.cmd.ProcessState == nil && alive(s.cmd.Process.Pid)
+	return s.cmd != nil && s.cmd.ProcessState == nil && child.Alive(s.cmd.Process.Pid)
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }

@@ -40,22 +40,22 @@ func BenchmarkIdleSockets(b *testing.B) {
 		b.Fatal(err)
 	}
 	time.Sleep(2 * time.Second)
-	before := s.ask("gc")
+	before := s.measure("gc")
 	b.Log("before        ", before)
 
 	tokens := s.challenges(0, users, each)
-	b.Log("challenges    ", s.ask("now"))
-	challenges := s.ask("gc")
+	b.Log("challenges    ", s.measure("now"))
+	challenges := s.measure("gc")
 	b.Log("collected     ", challenges)
 	stop, err := sockload.Open(s.addr, tokens)
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Log("with sockets  ", s.ask("now"))
+	b.Log("with sockets  ", s.measure("now"))
 	time.Sleep(25 * time.Second) // each was pinged, and its challenge requested, once
-	idle := s.ask("now")
+	idle := s.measure("now")
 	b.Log("25 s later    ", idle)
-	after := s.ask("gc")
+	after := s.measure("gc")
 	b.Log("collected     ", after)
 	s.profile("heap", "heap.pb.gz")
 	cost := func(more, less memory) float64 { return (float64(more.RSS) - float64(less.RSS)) / users / each }
@@ -150,13 +150,13 @@ func BenchmarkOpenChallenges(b *testing.B) {
 	s := start(b, many+extra)
 	s.challenges(many, many+extra, 2)
 	time.Sleep(2 * time.Second)
-	before := s.ask("gc")
+	before := s.measure("gc")
 	b.Log("before     ", before)
 	s.challenges(0, many, each)
-	open := s.ask("now")
+	open := s.measure("now")
 	b.Log("open       ", open)
 	time.Sleep(time.Minute)
-	rest := s.ask("now")
+	rest := s.measure("now")
 	b.Log("a minute on ", rest)
 	cost := func(m memory) float64 { return (float64(m.RSS) - float64(before.RSS)) / many / each }
 	b.ReportMetric(cost(open), "B/challenge-just-opened")

@@ -5,17 +5,15 @@ import (
 	"context"
 	"crypto"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +26,8 @@ import (
 	"castellan/domain/access/password"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/id"
+	"castellan/internal/child"
+	"castellan/internal/porttest"
 	"castellan/internal/sockload"
 )
 
@@ -72,12 +72,10 @@ func settings(d, addr string) (config.Config, error) {
 // serve runs the service in a separate process, whose memory is then only its own. Each line on standard input is a
 // query that is answered by a line.
 func serve(d string) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
+	addr, err := porttest.Find()
 	if err != nil {
 		return err
 	}
-	addr := l.Addr().String()
-	l.Close()
 	cfg, err := settings(d, addr)
 	if err != nil {
 		return err
@@ -89,18 +87,10 @@ func serve(d string) error {
 		done <- app.Serve(ctx, cfg,
 			app.Options{Version: "bench",
 				Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})), Out: io.Discard})
+		stop()
 	}()
-	for {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			c.Close()
-			break
-		}
-		select {
-		case err := <-done:
-			return err
-		case <-time.After(10 * time.Millisecond):
-		}
+	if err := child.AwaitListener(ctx, addr); err != nil {
+		return errors.Join(err, <-done)
 	}
 	fmt.Println(addr)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -119,19 +109,19 @@ func serve(d string) error {
 		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		json.NewEncoder(
-			os.Stdout,
-		).Encode(
-			memory{
-				RSS:        rss(),
-				Heap:       m.HeapAlloc,
-				HeapInUse:  m.HeapInuse,
-				HeapKept:   m.HeapIdle - m.HeapReleased,
-				Stack:      m.StackInuse,
-				Other:      m.MSpanSys + m.MCacheSys + m.BuckHashSys + m.GCSys + m.OtherSys,
-				Goroutines: runtime.NumGoroutine(),
-			},
-		)
+		rss, err := child.Resident(os.Getpid())
+		if err != nil {
+			return err
+		}
+		json.NewEncoder(os.Stdout).Encode(memory{
+			RSS:        rss,
+			Heap:       m.HeapAlloc,
+			HeapInUse:  m.HeapInuse,
+			HeapKept:   m.HeapIdle - m.HeapReleased,
+			Stack:      m.StackInuse,
+			Other:      m.MSpanSys + m.MCacheSys + m.BuckHashSys + m.GCSys + m.OtherSys,
+			Goroutines: runtime.NumGoroutine(),
+		})
 	}
 	stop()
 	return <-done
@@ -149,22 +139,12 @@ func (m memory) String() string {
 		mib(m.RSS), mib(m.Heap), mib(m.HeapInUse), mib(m.HeapKept), mib(m.Stack), mib(m.Other), m.Goroutines)
 }
 
-func rss() uint64 {
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	pages, _ := strconv.ParseUint(strings.Fields(string(text))[1], 10, 64)
-	return pages * uint64(os.Getpagesize())
-}
-
 // service is a running service, seen from outside.
 type service struct {
 	tb   testing.TB
 	keys []crypto.Signer // of the device of each account
 	addr string
-	in   io.WriteCloser
-	out  *bufio.Reader
+	*child.Process
 }
 
 // start creates users accounts u0@example.com … and starts the service over them.
@@ -172,36 +152,22 @@ func start(tb testing.TB, users int) *service {
 	tb.Helper()
 	d := tb.TempDir()
 	keys := populate(tb, d, users)
-	self, err := os.Executable()
+	cmd, err := child.Self(dir + "=" + d)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), dir+"="+d)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
+	s := &service{tb: tb, keys: keys}
+	if s.Process, err = child.Interact(cmd); err != nil {
 		tb.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		tb.Fatal(err)
-	}
-	s := &service{tb: tb, keys: keys, in: in, out: bufio.NewReader(out)}
 	tb.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
+		if err := s.End(time.Minute); err != nil {
 			tb.Errorf("the service ended: %v", err)
 		}
 	})
-	line, err := s.out.ReadString('\n')
-	if err != nil {
+	if s.addr, err = s.ReadLine(); err != nil {
 		tb.Fatal("the service did not start")
 	}
-	s.addr = strings.TrimSpace(line)
 	return s
 }
 
@@ -253,13 +219,12 @@ func populate(tb testing.TB, d string, users int) []crypto.Signer {
 
 func deviceID(n int) string { return fmt.Sprintf("device-%d", n) }
 
-// ask sends one query to the service's process.
-func (s *service) ask(what string) (m memory) {
+// measure sends one query to the service's process.
+func (s *service) measure(what string) (m memory) {
 	s.tb.Helper()
-	fmt.Fprintln(s.in, what)
-	line, err := s.out.ReadBytes('\n')
+	line, err := s.Ask(what)
 	if err == nil {
-		err = json.Unmarshal(line, &m)
+		err = json.Unmarshal([]byte(line), &m)
 	}
 	if err != nil {
 		s.tb.Fatal(err)
@@ -270,6 +235,6 @@ func (s *service) ask(what string) (m memory) {
 // profile writes a profile into the folder SOCKLOAD_PROFILES, if that is set.
 func (s *service) profile(kind, name string) {
 	if d := os.Getenv("SOCKLOAD_PROFILES"); d != "" {
-		s.ask(kind + " " + filepath.Join(d, name))
+		s.measure(kind + " " + filepath.Join(d, name))
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gobwas/ws"
+
+	"castellan/internal/child"
 )
 
 // role names the variable that makes a started process the driver; its value is the address.
@@ -29,50 +29,36 @@ const role = "SOCKLOAD_ADDR"
 // dialers is the number of concurrent handshakes.
 const dialers = 64
 
+// endTimeout is how long the driver has to report its sockets.
+const endTimeout = time.Minute
+
 // Open opens one socket of the service at addr (host:port) per p-auth token and returns when all of them are open. They
 // answer pings and do nothing else until close, which reports an error if some had ended before.
 //
 // The calling program must call Child before anything else.
 func Open(addr string, tokens []string) (close func() error, err error) {
-	self, err := os.Executable()
+	cmd, err := child.Self(role + "=" + addr)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), role+"="+addr)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+	p, err := child.Interact(cmd)
 	if err != nil {
 		return nil, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	answers := bufio.NewReader(out)
 	end := func() error {
-		in.Close()
-		said, _ := io.ReadAll(answers)
-		err := cmd.Wait()
-		if text := strings.TrimSpace(string(said)); text != "" {
-			err = errors.Join(err, errors.New("sockload: "+text))
+		if err := p.End(endTimeout); err != nil {
+			return fmt.Errorf("sockload: %w", err)
 		}
-		return err
+		return nil
 	}
 	for _, t := range tokens {
-		if _, err := io.WriteString(in, t+"\n"); err != nil {
+		if err := p.Send(t); err != nil {
 			return nil, errors.Join(err, end())
 		}
 	}
-	if _, err := io.WriteString(in, "\n"); err != nil {
-		return nil, errors.Join(err, end())
-	}
-	line, err := answers.ReadString('\n')
-	if line != "open\n" {
-		return nil, errors.Join(errors.New("sockload: "+strings.TrimSpace(line)), err, end())
+	line, err := p.Ask("")
+	if line != "open" {
+		return nil, errors.Join(errors.New("sockload: "+line), err, end())
 	}
 	return end, nil
 }

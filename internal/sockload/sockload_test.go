@@ -79,7 +79,7 @@ func TestSocketsOfTheService(t *testing.T) {
 		!strings.Contains(err.Error(), "401") {
 		t.Errorf("a token that nobody signed: %v", err)
 	}
-	s.in.Close()
+	s.CloseInput()
 	expect(t, live, "closed with 1012")
 	if _, err := sockload.Next(live); err != io.EOF {
 		t.Errorf("after its end: %v", err)

@@ -121,7 +121,7 @@ func (s *Store) Get(_ context.Context, key string) (blob.File, error) {
 	}
 	f, err := s.root.Open(key)
 	if err != nil {
-		return blob.File{}, told("get", err)
+		return blob.File{}, hidePaths("get", err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -129,7 +129,7 @@ func (s *Store) Get(_ context.Context, key string) (blob.File, error) {
 	}
 	if err != nil {
 		_ = f.Close() // it was only read
-		return blob.File{}, told("get", err)
+		return blob.File{}, hidePaths("get", err)
 	}
 	return blob.File{Info: about(key, info), ReadSeekCloser: f}, nil
 }
@@ -143,7 +143,7 @@ func (s *Store) Stat(_ context.Context, key string) (blob.Info, error) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		return blob.Info{}, told("stat", err)
+		return blob.Info{}, hidePaths("stat", err)
 	}
 	return about(key, info), nil
 }
@@ -204,8 +204,8 @@ func about(key string, info fs.FileInfo) blob.Info {
 		Version: strconv.FormatInt(at.UnixNano(), 36) + "-" + strconv.FormatUint(number, 36)}
 }
 
-// told hides the local paths if a file is missing, or if there is a file in place of a folder.
-func told(doing string, err error) error {
+// hidePaths hides the local paths if a file is missing, or if there is a file in place of a folder.
+func hidePaths(doing string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return blob.ErrNotFound
 	}

@@ -38,7 +38,7 @@ func (f File) Fetch(context.Context) ([]provider.Account, error) {
 	}
 	var accounts []provider.Account
 	for name, balances := range all {
-		if !provider.Named(name) {
+		if !provider.ValidName(name) {
 			return nil, fmt.Errorf("%.40q is not a valid account name", name)
 		}
 		accounts = append(accounts, account(name, balances))

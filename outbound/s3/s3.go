@@ -95,12 +95,12 @@ func (s *Store) Get(ctx context.Context, key string) (blob.File, error) {
 	}
 	o, err := s.client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
 	if err != nil {
-		return blob.File{}, told("get", err)
+		return blob.File{}, describe("get", err)
 	}
 	info, err := o.Stat()
 	if err != nil {
 		_ = o.Close() // it was never open
-		return blob.File{}, told("get", err)
+		return blob.File{}, describe("get", err)
 	}
 	return blob.File{Info: about(info), ReadSeekCloser: o}, nil
 }
@@ -111,7 +111,7 @@ func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	}
 	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
 	if err != nil {
-		return blob.Info{}, told("stat", err)
+		return blob.Info{}, describe("stat", err)
 	}
 	return about(info), nil
 }
@@ -148,8 +148,8 @@ func about(o minio.ObjectInfo) blob.Info {
 	return blob.Info{Key: o.Key, Size: o.Size, Modified: o.LastModified, Version: o.ETag}
 }
 
-// told returns ErrNotFound for a missing object.
-func told(doing string, err error) error {
+// describe returns ErrNotFound for a missing object.
+func describe(doing string, err error) error {
 	if r := minio.ToErrorResponse(err); r.StatusCode == http.StatusNotFound && r.Code != minio.NoSuchBucket {
 		return blob.ErrNotFound
 	}

@@ -53,21 +53,21 @@ func New(c Config) (*Tracer, error) {
 		attribute.String("service.instance.id", c.Node),
 	)
 	p := sdktrace.NewTracerProvider(sdktrace.WithResource(about), sdktrace.WithSampler(sampler{c.Ratio}),
-		sdktrace.WithBatcher(&quietly{SpanExporter: out, log: c.Log}, sdktrace.WithBatchTimeout(time.Second)))
+		sdktrace.WithBatcher(&outageLogger{SpanExporter: out, log: c.Log}, sdktrace.WithBatchTimeout(time.Second)))
 	return &Tracer{provider: p, tracer: p.Tracer("castellan")}, nil
 }
 
 // Close sends the waiting spans, until ctx ends, and stops.
 func (t *Tracer) Close(ctx context.Context) { t.provider.Shutdown(ctx) } // export failures were already logged
 
-// quietly logs once that spans cannot be sent, and once that they can be sent again.
-type quietly struct {
+// outageLogger logs once that spans cannot be sent, and once that they can be sent again.
+type outageLogger struct {
 	sdktrace.SpanExporter
 	log     *slog.Logger
 	failing atomic.Bool
 }
 
-func (q *quietly) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+func (q *outageLogger) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	err := q.SpanExporter.ExportSpans(ctx, spans)
 	switch {
 	case err != nil && !q.failing.Swap(true):

@@ -97,7 +97,7 @@ func TestResourceAdmin(t *testing.T) {
 			do     func() error
 		}{
 			{"ROLE_ADD", "", 0, "", func() (err error) { role, err = registry.AddRole(ctx, by, "r", "R"); return err }},
-			{"USER_ROLE_ADD", "u1", 0, "", func() error { _, err := registry.Give(ctx, by, "u1", "r"); return err }},
+			{"USER_ROLE_ADD", "u1", 0, "", func() error { _, err := registry.AssignRole(ctx, by, "u1", "r"); return err }},
 			{"PERMISSION_SET", "", 1, resource.Allow, func() error {
 				_, err := registry.Grant(ctx, by, role.ID, x,
 					resource.Allow)
@@ -110,7 +110,7 @@ func TestResourceAdmin(t *testing.T) {
 			}},
 			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.Take(ctx, by, "u1", "r"); return err }},
 			{"USER_ROLE_ADD", "u1", 0, resource.Deny, func() error {
-				_, err := registry.Give(ctx, by, "u1",
+				_, err := registry.AssignRole(ctx, by, "u1",
 					"r")
 				return err
 			}},

@@ -46,8 +46,8 @@ func (s Users) Active(ctx context.Context, since time.Time,
 
 func accountFilters(q user.Query) []record.Filter {
 	fs := []record.Filter{record.Sent("id", q.ID), phoneIs(q.Phone, q.National), record.Sent("email", q.Email),
-		known("tax_number", q.TaxNumber),
-		record.Sent("kyc_approved", q.KYCApproved), known("birth_date", q.BirthDate), record.Sent("type", q.Type),
+		equalsNonEmpty("tax_number", q.TaxNumber),
+		record.Sent("kyc_approved", q.KYCApproved), equalsNonEmpty("birth_date", q.BirthDate), record.Sent("type", q.Type),
 		record.Sent("status", q.Status), record.Among("identity_hash", q.IdentityHashes), PartOfName("full_name", q.Name)}
 	if q.IdentityHashes != nil {
 		fs = append(fs, record.Where("identity_hash <> ''"))
@@ -84,8 +84,8 @@ func PartOfName(column string, part *string) record.Filter {
 	return record.Where("? LIKE ? ESCAPE '!'", bun.Ident(column), "%"+record.LikeText.Replace(user.FoldName(*part))+"%")
 }
 
-// known is sent for a column that is ” in rows which its index leaves out.
-func known(column string, value *string) record.Filter {
+// equalsNonEmpty is sent for a column that is ” in rows which its index leaves out.
+func equalsNonEmpty(column string, value *string) record.Filter {
 	if value == nil {
 		return record.Filter{}
 	}

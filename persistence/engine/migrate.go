@@ -17,7 +17,7 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 	if err != nil {
 		return nil, err
 	}
-	defer db.tellWait().Stop()
+	defer db.logSlowWait().Stop()
 	tx, err := db.write.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, Translate(err)

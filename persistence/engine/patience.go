@@ -32,7 +32,7 @@ func (db *DB) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // boundPatiently limits an operation to Patience, and logs a wait once.
 func (db *DB) boundPatiently(ctx context.Context) (context.Context, context.CancelFunc) {
-	slow := db.tellWait()
+	slow := db.logSlowWait()
 	cancel := context.CancelFunc(func() {})
 	if db.Postgres() {
 		ctx, cancel = context.WithTimeout(ctx, Patience)
@@ -40,8 +40,8 @@ func (db *DB) boundPatiently(ctx context.Context) (context.Context, context.Canc
 	return ctx, func() { slow.Stop(); cancel() }
 }
 
-// tellWait logs a wait for the database once, unless it is stopped within the time that a request would wait.
-func (db *DB) tellWait() *time.Timer {
+// logSlowWait logs a wait for the database once, unless it is stopped within the time that a request would wait.
+func (db *DB) logSlowWait() *time.Timer {
 	return time.AfterFunc(db.timeout, func() {
 		if db.waited.CompareAndSwap(false, true) {
 			slog.Warn("the database is slow; waiting for it", "at most", Patience)

@@ -149,7 +149,7 @@ func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (er
 		return err
 	}
 	if db.patient.Load() {
-		defer db.tellWait().Stop()
+		defer db.logSlowWait().Stop()
 	}
 	caller, since := ctx, time.Now()
 	if db.Postgres() {

@@ -136,7 +136,7 @@ func (db *DB) CommitGathered(ctx context.Context, writes ...commit.Write) (units
 		return 0, err
 	}
 	if db.patient.Load() {
-		defer db.tellWait().Stop()
+		defer db.logSlowWait().Stop()
 	}
 	u := &unit{writes: writes, done: make(chan error, 1), since: time.Now()}
 	select {

@@ -284,11 +284,11 @@ func (s Audit) removeLeft(ctx context.Context, key []byte, l left) error {
 				if n = len(page); n == 0 {
 					return nil
 				}
-				var keep []leftRow
+				var keep []transferredRow
 				for _, r := range page {
 					if r.Action == KeptAction {
-						k := leftRow{Chain: r.Chain, Seq: r.Seq, Target: r.Target, Detail: r.Detail}
-						k.Hash = k.sum(mac)
+						k := transferredRow{Chain: r.Chain, Seq: r.Seq, Target: r.Target, Detail: r.Detail}
+						k.Hash = k.chainHash(mac)
 						keep = append(keep, k)
 					}
 				}
@@ -311,8 +311,8 @@ func (s Audit) removeLeft(ctx context.Context, key []byte, l left) error {
 	})
 }
 
-// leftRow is what is kept of the audit row of a transfer that left.
-type leftRow struct {
+// transferredRow is what is kept of the audit row of a transfer that left.
+type transferredRow struct {
 	bun.BaseModel `bun:"table:audit_left,alias:l"`
 
 	Chain  string `bun:",pk"`
@@ -322,7 +322,7 @@ type leftRow struct {
 	Hash   []byte
 }
 
-func (r leftRow) sum(mac hash.Hash) []byte {
+func (r transferredRow) chainHash(mac hash.Hash) []byte {
 	b := binary.BigEndian.AppendUint64(withLength(withLength([]byte(nil), "left"), r.Chain), uint64(r.Seq))
 	return sumOf(mac, withLength(withLength(b, r.Target), r.Detail))
 }
@@ -330,14 +330,14 @@ func (r leftRow) sum(mac hash.Hash) []byte {
 // verifyLeft proves what is kept of transfers whose rows left, and that none is gone.
 func (s Audit) verifyLeft(ctx context.Context, key []byte, l left) error {
 	mac, n := macOf(key), int64(0)
-	for after := (leftRow{}); ; {
-		var page []leftRow
+	for after := (transferredRow{}); ; {
+		var page []transferredRow
 		if err := s.db.Conn(ctx).NewSelect().Model(&page).Where("(chain, seq) > (?, ?)", after.Chain, after.Seq).
 			Order("chain", "seq").Limit(1000).Scan(ctx); err != nil {
 			return engine.Translate(err)
 		}
 		for _, r := range page {
-			if h := l.heads[r.Chain]; r.Seq > h.Seq || !hmac.Equal(r.Hash, r.sum(mac)) {
+			if h := l.heads[r.Chain]; r.Seq > h.Seq || !hmac.Equal(r.Hash, r.chainHash(mac)) {
 				return fmt.Errorf("%w: what is kept of chain %s, row %d", ErrTampered, r.Chain, r.Seq)
 			}
 			after = r

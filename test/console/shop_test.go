@@ -1,16 +1,16 @@
 package console
 
 import (
+	"context"
 	"fmt"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"castellan/internal/blackbox"
+	"castellan/internal/child"
 	"castellan/internal/porttest"
 	"castellan/test/harness"
 	"castellan/web/webtest"
@@ -26,22 +26,19 @@ func openShop(t *testing.T, settings ...string) (s *blackbox.Site, n *blackbox.N
 	listen, program := porttest.Free(t), filepath.Join(t.TempDir(), "shop")
 	n = harness.Patient(s).Start(append(settings, "HTTP_TRUSTED_PROXIES=127.0.0.1",
 		"HTTP_CORS_ORIGINS=http://"+listen)...)
-	if out, err := exec.Command("go", "build", "-o", program, "castellan/examples/shop").CombinedOutput(); err != nil {
-		t.Fatalf("build the shop: %v\n%s", err, out)
-	}
-	cmd := exec.Command(program, "-listen", listen, "-castellan", n.URL)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	if err := child.Build(program, "castellan/examples/shop"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	blackbox.Until(t, 20*time.Second, "the shop listens", func() bool {
-		c, err := net.Dial("tcp", listen)
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
+	shop, err := child.Start(exec.Command(program, "-listen", listen, "-castellan", n.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(shop.Kill)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := child.AwaitListener(ctx, listen); err != nil {
+		t.Fatal(err)
+	}
 	return s, n, "http://" + listen
 }
 

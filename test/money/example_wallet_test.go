@@ -7,23 +7,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"castellan/internal/blackbox"
+	"castellan/internal/child"
 )
 
 // walletProcess is the program examples/wallet as a process beside the service.
 type walletProcess struct {
 	program, dir, url, key string
 
-	mu  sync.Mutex
-	cmd *exec.Cmd
-	log *os.File
-	end chan struct{} // closed once the process was reaped
+	mu      sync.Mutex
+	process *child.Process
+	log     *os.File
 }
 
 // newWallet builds the program and gives it a folder and a key of the service.
@@ -31,8 +29,8 @@ func newWallet(t *testing.T, s *blackbox.Site, url, role string) *walletProcess 
 	t.Helper()
 	dir := t.TempDir()
 	w := &walletProcess{program: filepath.Join(dir, "wallet"), dir: filepath.Join(dir, "data"), url: url}
-	if out, err := exec.Command("go", "build", "-o", w.program, "castellan/examples/wallet").CombinedOutput(); err != nil {
-		t.Fatalf("build the wallet: %v\n%s", err, out)
+	if err := child.Build(w.program, "castellan/examples/wallet"); err != nil {
+		t.Fatal(err)
 	}
 	got := s.Command("", "service-key", "add", "--name", "wallet", "--role", role)
 	var found bool
@@ -59,33 +57,20 @@ func (w *walletProcess) start(flags ...string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	args := append([]string{"run", "--dir", w.dir, "--url", w.url}, flags...)
-	w.cmd, w.end = exec.Command(w.program, args...), make(chan struct{})
-	w.cmd.Env = append(os.Environ(), "WALLET_SERVICE_AUTH="+w.key)
-	w.cmd.Stdout, w.cmd.Stderr = w.log, w.log
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	go func(cmd *exec.Cmd, end chan struct{}) {
-		runtime.LockOSThread() // the process ends with the thread that started it
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // a kill is expected
-		}
-		close(end)
-	}(w.cmd, w.end)
-	return <-started
+	cmd := exec.Command(w.program, args...)
+	cmd.Env = append(os.Environ(), "WALLET_SERVICE_AUTH="+w.key)
+	cmd.Stdout, cmd.Stderr = w.log, w.log
+	var err error
+	w.process, err = child.Start(cmd)
+	return err
 }
 
 // kill ends the wallet like kill -9 and returns when it is gone.
 func (w *walletProcess) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.end != nil {
-		if w.cmd.Process != nil {
-			_ = w.cmd.Process.Kill() // it may have ended by itself
-		}
-		<-w.end
+	if w.process != nil {
+		w.process.Kill()
 	}
 }
 

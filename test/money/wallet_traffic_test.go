@@ -16,7 +16,7 @@ import (
 func (x *exchange) killWallet() {
 	for !x.stop.Load() {
 		select {
-		case <-x.wallet.end:
+		case <-x.wallet.process.Ended():
 			x.walletCrashed++
 		case <-time.After(rand.N(walletPause)):
 			if x.walletKilled.Load() >= walletKills {

@@ -88,7 +88,7 @@ func (w *Witness) Apply(ctx context.Context, key string) error {
 	switch kind {
 	case "who", "new":
 		if rest == w.node.Address() {
-			w.tell(question, ownQuestion)
+			w.deliver(question, ownQuestion)
 			return nil
 		}
 		component, hears := w.node.Component()
@@ -104,13 +104,13 @@ func (w *Witness) Apply(ctx context.Context, key string) error {
 	case "here":
 		count, least, _ := strings.Cut(rest, "/")
 		if n, err := strconv.Atoi(count); err == nil && n >= 0 {
-			w.tell(question, cluster.Component{Members: n, Least: least})
+			w.deliver(question, cluster.Component{Members: n, Least: least})
 		}
 	}
 	return nil
 }
 
-func (w *Witness) tell(question string, c cluster.Component) {
+func (w *Witness) deliver(question string, c cluster.Component) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {

@@ -65,7 +65,7 @@ func (f Fresh) Use(now time.Time, subject string, o Once) (writes []commit.Write
 // seen returns the keys under which a proof or a nonce is remembered. A replaced hashing key adds another one, so
 // that no used value becomes valid again.
 func (f Fresh) seen(what, subject, value string) (keys []string) {
-	for _, sum := range f.Ring.Steadies(f.Domain+" "+what, subject, value) {
+	for _, sum := range f.Ring.StableHashes(f.Domain+" "+what, subject, value) {
 		keys = append(keys, hex.EncodeToString(sum))
 	}
 	return keys

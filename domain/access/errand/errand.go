@@ -189,7 +189,7 @@ func (s *Service) start(ctx context.Context, by audit.By, r Request,
 	first, err := s.Store.Referenced(ctx, r.Service, r.Reference)
 	switch {
 	case err == nil:
-		again, err := s.again(ctx, first, digest)
+		again, err := s.repeatedChallenge(ctx, first, digest)
 		return again, true, err
 	case fault.CodeOf(err) != fault.RecordNotFound:
 		return none, false, err
@@ -215,8 +215,8 @@ func (s *Service) start(ctx context.Context, by audit.By, r Request,
 	return none, false, err
 }
 
-// again returns the challenge of an earlier request, if this one equals it.
-func (s *Service) again(ctx context.Context, first Errand, digest []byte) (challenge.Started, error) {
+// repeatedChallenge returns the challenge of an earlier request, if this one equals it.
+func (s *Service) repeatedChallenge(ctx context.Context, first Errand, digest []byte) (challenge.Started, error) {
 	if string(first.Digest) != string(digest) {
 		return challenge.Started{}, fault.New(fault.InvalidState, "the reference was used before with another body")
 	}

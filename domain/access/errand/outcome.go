@@ -18,7 +18,8 @@ import (
 // Action is the one action behind the challenges of services. Its only effect is the outcome of the errand and the
 // message to its service, in the commit of the challenge's outcome.
 func (s *Service) Action() challenge.Action {
-	return challenge.Action{Code: challenge.ServiceAction, Flow: challenge.FlowSession, Describe: describe, Brief: brief,
+	return challenge.Action{Code: challenge.ServiceAction, Flow: challenge.FlowSession,
+		Describe: describe, Brief: commandTitle,
 		Build: s.complete, Ended: s.ended}
 }
 
@@ -38,8 +39,8 @@ func describe(sealed []byte) []challenge.Detail {
 // maxBrief is the longest title, in bytes, that an SMS repeats. A longer one is left out, not cut.
 const maxBrief = 80
 
-// brief returns the title of a command for the SMS and the mail of a code.
-func brief(sealed []byte) string {
+// commandTitle returns the title of a command for the SMS and the mail of a code.
+func commandTitle(sealed []byte) string {
 	var c command
 	if json.Unmarshal(sealed, &c) != nil || len(c.Title) > maxBrief {
 		return ""

@@ -43,7 +43,7 @@ func (g *Guard) challenge(ctx context.Context, action string, user User, from ch
 			return started, err
 		}
 		started, err = g.Engine.Start(ctx, challenge.StartRequest{Action: action, Account: account, Starter: from,
-			Proven: true, Command: command, Service: challenge.Gateway, Details: details, Brief: brief(rows)})
+			Proven: true, Command: command, Service: challenge.Gateway, Details: details, Brief: valueSummary(rows)})
 		if !errors.Is(err, commit.ErrFenced) { // the account did not change while it was decided
 			return started, err
 		}
@@ -54,8 +54,8 @@ func (g *Guard) challenge(ctx context.Context, action string, user User, from ch
 // maxBrief is the longest text of all rows, in bytes, that an SMS or a mail repeats. A longer one is left out, not cut.
 const maxBrief = 80
 
-// brief returns the rows in the form of the messages with codes, such as "(Order 7, Amount 5)".
-func brief(rows []Value) string {
+// valueSummary returns the rows in the form of the messages with codes, such as "(Order 7, Amount 5)".
+func valueSummary(rows []Value) string {
 	texts := make([]string, len(rows))
 	for i, v := range rows {
 		texts[i] = strings.TrimSpace(v.Label + " " + v.Value)

@@ -24,9 +24,9 @@ type Admin struct {
 	Times Times
 }
 
-// known returns the stored configuration, which is used to check a write. The node's snapshot may lack a recent
+// storedCatalog returns the stored configuration, which is used to check a write. The node's snapshot may lack a recent
 // addition of another node.
-func (a *Admin) known(ctx context.Context) (*Catalog, error) {
+func (a *Admin) storedCatalog(ctx context.Context) (*Catalog, error) {
 	c, err := Load(ctx, a.Store)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (a *Admin) ChangeAction(ctx context.Context, by audit.By, c ActionChange) e
 func (a *Admin) AddCommon(ctx context.Context, by audit.By, p Policy) (id int64, err error) {
 	p.Type, p.EntityType, p.EntityID = Common, General, ""
 	err = a.Changes.Do(ctx, by, "MFA_POLICY_ADD", func(ctx context.Context) (admin.Done, error) {
-		known, err := a.known(ctx)
+		known, err := a.storedCatalog(ctx)
 		if err == nil {
 			err = p.Check(known)
 		}
@@ -110,7 +110,7 @@ func (a *Admin) AddCommon(ctx context.Context, by audit.By, p Policy) (id int64,
 
 // Judge returns the errors of AddCommon, except for an existing policy.
 func (a *Admin) Judge(ctx context.Context, p Policy) error {
-	known, err := a.known(ctx)
+	known, err := a.storedCatalog(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (a *Admin) ChangeCommon(ctx context.Context, by audit.By, c PolicyChange) e
 	}
 	return a.Changes.Do(ctx, by, "MFA_POLICY_UPDATE", func(ctx context.Context) (admin.Done, error) {
 		done := admin.Done{Target: strconv.FormatInt(c.ID, 10)}
-		known, err := a.known(ctx)
+		known, err := a.storedCatalog(ctx)
 		if err != nil {
 			return done, err
 		}

@@ -50,7 +50,7 @@ func newRegistry(t *testing.T) *registry {
 		u.Phone = "+9053200000" + string(rune('0'+i)) + "0"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
-	_, err := r.Give(t.Context(), by, operator, user.RoleAdmin)
+	_, err := r.AssignRole(t.Context(), by, operator, user.RoleAdmin)
 	storetest.Must(t, err)
 	r.clerk, err = r.AddRole(t.Context(), by, "clerk", "Clerk")
 	storetest.Must(t, err)
@@ -252,7 +252,7 @@ func TestGrants(t *testing.T) {
 func TestRolesOfAccounts(t *testing.T) {
 	r := newRegistry(t)
 	ctx := t.Context()
-	give := func(id, code string) error { _, err := r.Give(ctx, by, id, code); return err }
+	give := func(id, code string) error { _, err := r.AssignRole(ctx, by, id, code); return err }
 	take := func(id, code string) error { _, err := r.Take(ctx, by, id, code); return err }
 	storetest.Wants(t, give("unknown", "clerk"), fault.RecordNotFound)
 	storetest.Wants(t, give(operator, "unknown"), fault.RecordNotFound)

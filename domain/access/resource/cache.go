@@ -16,8 +16,9 @@ type Verdict struct {
 	Permission Permission // of all its roles combined; None without a grant
 }
 
-// Acts reports whether the account may use endpoints for administrators, by the role admin or by a grant (D-AUTH-03).
-func (v Verdict) Acts() bool { return v.Admin || v.Permission.acts() }
+// MayAdminister reports whether the account may use endpoints for administrators, by the role admin or by a grant
+// (D-AUTH-03).
+func (v Verdict) MayAdminister() bool { return v.Admin || v.Permission.acts() }
 
 // Denied reports whether the account may not use endpoints that are open to users.
 func (v Verdict) Denied() bool { return !v.Admin && v.Permission == Deny }

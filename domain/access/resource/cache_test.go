@@ -86,7 +86,7 @@ func TestJudge(t *testing.T) {
 		},
 	}
 	live := resource.NewCache(n, n, nil)
-	if v := live.Judge("root", "GET", "/x"); v.Admin || v.Acts() {
+	if v := live.Judge("root", "GET", "/x"); v.Admin || v.MayAdminister() {
 		t.Error("acts before the first reload")
 	}
 	if err := live.Reload(t.Context()); err != nil {
@@ -101,7 +101,7 @@ func TestJudge(t *testing.T) {
 		v := live.Judge(c.user, "GET", "/x")
 		want := resource.Verdict{Permission: c.want}
 		acts := c.want == resource.Allow || c.want == resource.Audit
-		if v != want || v.Acts() != acts || v.Denied() != (c.want == resource.Deny) ||
+		if v != want || v.MayAdminister() != acts || v.Denied() != (c.want == resource.Deny) ||
 			v.Audited() != (c.want == resource.Audit) {
 			t.Errorf("%q: %+v", c.user, v)
 		}
@@ -116,7 +116,7 @@ func TestJudge(t *testing.T) {
 	}
 	for _, admin := range []string{"root", "chief"} {
 		for _, path := range []string{"/x", "/closed", "/any"} {
-			if v := live.Judge(admin, "GET", path); !v.Admin || !v.Acts() || v.Denied() || v.Audited() {
+			if v := live.Judge(admin, "GET", path); !v.Admin || !v.MayAdminister() || v.Denied() || v.Audited() {
 				t.Errorf("%s at %s: %+v", admin, path, v)
 			}
 		}
@@ -170,7 +170,7 @@ func TestFollow(t *testing.T) {
 	}
 	n.grants = []resource.Grant{grant("a", "GET /x", resource.Allow)}
 	follow(1, 1, 0, two, resource.GrantsKey)
-	if !live.Judge("two", "GET", "/x").Acts() || live.Judge("root", "GET", "/x").Acts() {
+	if !live.Judge("two", "GET", "/x").MayAdminister() || live.Judge("root", "GET", "/x").MayAdminister() {
 		t.Error("the grant does not count")
 	}
 	n.held = map[string][]string{"admin": {"root"}}

@@ -105,7 +105,7 @@ func TestStoreFails(t *testing.T) {
 			_, err := r.RemoveRole(ctx, by, "clerk")
 			return err
 		}},
-		{"Give", []string{"Roles", "Members"}, func() error { _, err := r.Give(ctx, by, second, "clerk"); return err }},
+		{"Give", []string{"Roles", "Members"}, func() error { _, err := r.AssignRole(ctx, by, second, "clerk"); return err }},
 		{"Take", []string{"Members"}, func() error { _, err := r.Take(ctx, by, operator, user.RoleAdmin); return err }},
 		{"Members", []string{"Members"}, func() error {
 			_, err := r.Members(ctx, resource.MemberQuery{UserID: operator}, page.Query[resource.Member]{})

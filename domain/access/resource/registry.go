@@ -66,7 +66,7 @@ func (a *Admin) AddType(ctx context.Context, by audit.By, d TypeDraft) (id int64
 		return 0, err
 	}
 	err = a.Changes.Do(ctx, by, "RESOURCE_TYPE_ADD", func(ctx context.Context) (admin.Done, error) {
-		t := d.over(Type{Stamp: a.stamp(by)})
+		t := d.applyTo(Type{Stamp: a.stamp(by)})
 		id, err = a.Store.AddType(ctx, t)
 		return admin.Done{Target: number(id), Detail: describe(t.Context, t.Code, t.Name, t.Status)}, err
 	})
@@ -85,7 +85,7 @@ func (a *Admin) ChangeType(ctx context.Context, by audit.By, id int64, d TypeDra
 		if err != nil {
 			return admin.Done{}, err
 		}
-		next := d.over(old)
+		next := d.applyTo(old)
 		if a.Table.hasType(old.Context, old.Code) &&
 			(next.Code != old.Code || next.Context != old.Context || next.Status != Active) {
 			return admin.Done{}, state("the type is one of the endpoint table: only its name and actions may change")
@@ -120,7 +120,7 @@ func (a *Admin) RemoveType(ctx context.Context, by audit.By, id int64) error {
 	})
 }
 
-func (d TypeDraft) over(t Type) Type {
+func (d TypeDraft) applyTo(t Type) Type {
 	t.Name, t.Code, t.Status, t.Context = d.Name, d.Code, d.Status, d.Context
 	set(&t.Actions, d.Actions)
 	return t
@@ -171,8 +171,8 @@ func (a *Admin) AddResource(ctx context.Context, by audit.By, d Draft) (id int64
 		if err != nil {
 			return admin.Done{}, err
 		}
-		r := d.over(Resource{Stamp: a.stamp(by)})
-		if err := a.fits(ctx, r, all); err != nil {
+		r := d.applyTo(Resource{Stamp: a.stamp(by)})
+		if err := a.checkAgainst(ctx, r, all); err != nil {
 			return admin.Done{}, err
 		}
 		id, err = a.Store.AddResource(ctx, r)
@@ -197,14 +197,14 @@ func (a *Admin) ChangeResource(ctx context.Context, by audit.By, id int64, d Dra
 		if !ok {
 			return admin.Done{}, notFound("resource")
 		}
-		next := d.over(old)
+		next := d.applyTo(old)
 		if _, ours := a.Table.find(old.Context, old.Code); ours &&
 			(next.Code != old.Code || next.Context != old.Context || next.TypeID != old.TypeID ||
 				next.Status != Active) {
 			return admin.Done{}, state("%s is one of the endpoint table: only its name, place and properties may "+
 				"change", old.Code)
 		}
-		if err := a.fits(ctx, next, all); err != nil {
+		if err := a.checkAgainst(ctx, next, all); err != nil {
 			return admin.Done{}, err
 		}
 		if child, nested := first(all, func(r Resource) bool { return r.ParentID == id }); nested &&
@@ -250,7 +250,7 @@ func (a *Admin) RemoveResource(ctx context.Context, by audit.By, id int64) error
 	})
 }
 
-func (d Draft) over(r Resource) Resource {
+func (d Draft) applyTo(r Resource) Resource {
 	r.Code, r.Name, r.Status, r.TypeID, r.Context = d.Code, d.Name, d.Status, d.TypeID, d.Context
 	if d.Parent != nil {
 		r.ParentID = *d.Parent
@@ -260,9 +260,9 @@ func (d Draft) over(r Resource) Resource {
 	return r
 }
 
-// fits checks a resource against all others: its type and its parent exist in its context, and no resource is nested
-// in itself (D-RES-02, 04).
-func (a *Admin) fits(ctx context.Context, r Resource, all []Resource) error {
+// checkAgainst checks a resource against all others: its type and its parent exist in its context, and no resource is
+// nested in itself (D-RES-02, 04).
+func (a *Admin) checkAgainst(ctx context.Context, r Resource, all []Resource) error {
 	types, err := a.Store.Types(ctx)
 	if err != nil {
 		return err

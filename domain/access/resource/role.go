@@ -85,9 +85,9 @@ func (a *Admin) role(ctx context.Context, code string) (Role, error) {
 	return r, nil
 }
 
-// Give gives an account a role. RECORD_NOT_FOUND for an unknown account or role; RECORD_ALREADY_EXIST when the
+// AssignRole gives an account a role. RECORD_NOT_FOUND for an unknown account or role; RECORD_ALREADY_EXIST when the
 // account already holds it, as every account holds the role user.
-func (a *Admin) Give(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
+func (a *Admin) AssignRole(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
 	m = Member{UserID: userID, RoleCode: code, CreatedAt: a.Changes.Now()}
 	err = a.Changes.Do(ctx, by, "USER_ROLE_ADD", func(ctx context.Context) (admin.Done, error) {
 		if _, err := a.Accounts.Get(ctx, userID); err != nil {

@@ -98,9 +98,9 @@ func (r *Rule) targets(c Client) (Reason, bool) {
 	return OtherEntity, false
 }
 
-// shutOut reports whether rules block a client from a resource. It looks at every rule as written, so it suits a
+// blocksClient reports whether rules block a client from a resource. It looks at every rule as written, so it suits a
 // single check.
-func shutOut(rules []Rule, app, resource string, c Client, nowMs int64) bool {
+func blocksClient(rules []Rule, app, resource string, c Client, nowMs int64) bool {
 	var force, targeted, blocked bool
 	for i := range rules {
 		r := &rules[i]

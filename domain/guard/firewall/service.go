@@ -107,8 +107,8 @@ func (a *Admin) admits(by Author, before, after []Rule) error {
 	}
 	now := a.Changes.Now().UnixMilli()
 	for _, method := range []string{"GET ", "POST ", "PATCH "} {
-		if shutOut(after, a.App, method+RulesPath, by.Client, now) &&
-			!shutOut(before, a.App, method+RulesPath, by.Client, now) {
+		if blocksClient(after, a.App, method+RulesPath, by.Client, now) &&
+			!blocksClient(before, a.App, method+RulesPath, by.Client, now) {
 			return lockedOut()
 		}
 	}

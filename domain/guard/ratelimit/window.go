@@ -64,7 +64,7 @@ func (w *Window) Look(now int64, r Quota) (s Standing) {
 	if r.Limit > MaxExact {
 		return w.lookCoarse(now, r)
 	}
-	gone := w.gone(now - r.Period)
+	gone := w.countExpired(now - r.Period)
 	if s.Used = int64(w.n - gone); s.Used == 0 {
 		return s
 	}
@@ -115,8 +115,8 @@ func (w *Window) slot(i int) int {
 	return i
 }
 
-// gone counts the instants at or before edge.
-func (w *Window) gone(edge int64) int {
+// countExpired counts the instants at or before edge.
+func (w *Window) countExpired(edge int64) int {
 	if w.n == 0 || w.at(0) > edge { // the common cases: all count, none does
 		return 0
 	}
@@ -137,7 +137,7 @@ func (w *Window) gone(edge int64) int {
 // grow makes room for one more instant. It first drops instants that have left the window, so a rarely used key stays
 // small.
 func (w *Window) grow(edge, limit int64) {
-	gone := w.gone(edge)
+	gone := w.countExpired(edge)
 	left := w.n - gone
 	size := len(w.ring)
 	if left > size/2 || size == 0 {

@@ -108,7 +108,7 @@ func (r *Reader) apply(ctx context.Context, now time.Time, limit time.Duration) 
 		fresh[e.Topic] = append(fresh[e.Topic], e)
 	}
 	for _, t := range topics {
-		if err := r.tell(ctx, t, fresh[t]); err != nil {
+		if err := r.notifyCache(ctx, t, fresh[t]); err != nil {
 			return err
 		}
 	}
@@ -128,8 +128,8 @@ func (r *Reader) since(ctx context.Context, from time.Time, limit time.Duration)
 	return r.store.Since(ctx, from)
 }
 
-// tell passes the notes of one topic to its cache.
-func (r *Reader) tell(ctx context.Context, t Topic, notes []Entry) error {
+// notifyCache passes the notes of one topic to its cache.
+func (r *Reader) notifyCache(ctx context.Context, t Topic, notes []Entry) error {
 	if apply := r.handlers[t]; apply != nil {
 		keys := make([]string, len(notes))
 		for i, e := range notes {

@@ -29,7 +29,7 @@ func (r *Runner) items(ctx context.Context, k Items, j, open Job) (Job, error) {
 	}
 	from, err := strconv.ParseInt(j.Cursor, 10, 64)
 	if err != nil {
-		return r.stumble(ctx, j, err)
+		return r.saveFailure(ctx, j, err)
 	}
 	window, err := r.Store.Items(ctx, ItemQuery{JobID: j.ID, After: from, Limit: Window,
 		States: []ItemState{ItemNew, ItemSending}})
@@ -42,7 +42,7 @@ func (r *Runner) items(ctx context.Context, k Items, j, open Job) (Job, error) {
 	}
 	switch {
 	case j.Cancel:
-		return r.save(ctx, j, func(j Job) Job { return j.over(Cancelled, r.Now()) })
+		return r.save(ctx, j, func(j Job) Job { return j.ended(Cancelled, r.Now()) })
 	case len(window) == 0:
 		return r.save(ctx, j, func(j Job) Job { return j.stepped(j.Finish(j.Result), r.Now()) })
 	}
@@ -56,7 +56,7 @@ func (r *Runner) items(ctx context.Context, k Items, j, open Job) (Job, error) {
 // note records the next page of recipients.
 func (r *Runner) note(ctx context.Context, k Items, j, open Job, after string) (Job, error) {
 	if j.Cancel {
-		return r.save(ctx, j, func(j Job) Job { return j.over(Cancelled, r.Now()) })
+		return r.save(ctx, j, func(j Job) Job { return j.ended(Cancelled, r.Now()) })
 	}
 	next, writes, err := r.call(ctx, func(ctx context.Context, _ Job) (Job, []commit.Write, error) {
 		refs, err := k.Snapshot(ctx, open, after, snapshotPage)
@@ -162,10 +162,10 @@ func (r *Runner) window(ctx context.Context, k Items, j, open Job, window []Item
 			return j
 		}
 		j.Attempts = attempts
-		return j.stumbled(public(failure), r.Now())
+		return j.afterFailure(public(failure), r.Now())
 	}, writes...)
 	if refused(err) && k.Effect == Repeatable {
-		return r.stumble(ctx, j, err)
+		return r.saveFailure(ctx, j, err)
 	}
 	return saved, err // with AtMostOnce the window stays marked
 }

@@ -28,32 +28,32 @@ func (j Job) stepped(next Job, now time.Time) Job {
 	j.Attempts, j.Error = 0, ""
 	switch {
 	case j.Cancel:
-		return j.over(Cancelled, now)
+		return j.ended(Cancelled, now)
 	case next.State == Done:
-		return j.over(Done, now)
+		return j.ended(Done, now)
 	case next.Rest > 0:
 		j.State, j.NextAt = Paused, now.Add(next.Rest)
 	}
 	return j
 }
 
-// stumbled returns j after a failed attempt.
-func (j Job) stumbled(why string, now time.Time) Job {
+// afterFailure returns j after a failed attempt.
+func (j Job) afterFailure(why string, now time.Time) Job {
 	j = j.begun(now)
 	j.Attempts++
 	j.Error = why
 	switch {
 	case j.Cancel:
-		return j.over(Cancelled, now)
+		return j.ended(Cancelled, now)
 	case j.Attempts >= MaxAttempts:
-		return j.over(Failed, now)
+		return j.ended(Failed, now)
 	}
 	j.State, j.NextAt = Paused, now.Add(pauseAfter(j.Attempts))
 	return j
 }
 
-// over returns j in a final state, with nothing due.
-func (j Job) over(s State, now time.Time) Job {
+// ended returns j in a final state, with nothing due.
+func (j Job) ended(s State, now time.Time) Job {
 	j.State, j.NextAt, j.FinishedAt, j.Cancel = s, time.Time{}, now, false
 	if s == Cancelled { // items that were not reached are skipped
 		j.Skipped = max(j.Skipped, j.Total-j.Done-j.Failed-j.Unknown)
@@ -66,7 +66,7 @@ func (j Job) over(s State, now time.Time) Job {
 func (j Job) cancelled(now time.Time) Job {
 	switch j.State {
 	case Queued, Paused:
-		return j.over(Cancelled, now)
+		return j.ended(Cancelled, now)
 	case Running:
 		j.Cancel, j.NextAt = true, now
 	}

@@ -122,7 +122,7 @@ func (r *Runner) exit(id string) {
 func (r *Runner) step(ctx context.Context, k Kind, j Job) (Job, error) {
 	params, err := r.Open(j.Params, []byte(j.ID))
 	if err != nil {
-		return r.stumble(ctx, j, fmt.Errorf("open the parameters: %w", err))
+		return r.saveFailure(ctx, j, fmt.Errorf("open the parameters: %w", err))
 	}
 	open := j
 	open.Params = params
@@ -130,7 +130,7 @@ func (r *Runner) step(ctx context.Context, k Kind, j Job) (Job, error) {
 		return r.items(ctx, *k.Items, j, open)
 	}
 	if j.Cancel {
-		return r.save(ctx, j, func(j Job) Job { return j.over(Cancelled, r.Now()) })
+		return r.save(ctx, j, func(j Job) Job { return j.ended(Cancelled, r.Now()) })
 	}
 	next, writes, err := r.call(ctx, k.Step, open)
 	return r.keep(ctx, j, next, writes, err)
@@ -142,11 +142,11 @@ func (r *Runner) keep(ctx context.Context, j, next Job, writes []commit.Write, e
 	case errors.Is(err, errLeft):
 		return j, err
 	case err != nil:
-		return r.stumble(ctx, j, err)
+		return r.saveFailure(ctx, j, err)
 	}
 	saved, err := r.save(ctx, j, func(j Job) Job { return j.stepped(next, r.Now()) }, writes...)
 	if refused(err) {
-		return r.stumble(ctx, j, err)
+		return r.saveFailure(ctx, j, err)
 	}
 	return saved, err
 }
@@ -203,10 +203,10 @@ func (r *Runner) caught(j Job, err *error) {
 	}
 }
 
-// stumble saves a failed attempt.
-func (r *Runner) stumble(ctx context.Context, j Job, err error) (Job, error) {
+// saveFailure saves a failed attempt.
+func (r *Runner) saveFailure(ctx context.Context, j Job, err error) (Job, error) {
 	r.Log.Warn("a step of a job failed", "job", j.ID, "kind", j.Kind, "attempt", j.Attempts+1, "err", err)
-	return r.save(ctx, j, func(j Job) Job { return j.stumbled(public(err), r.Now()) })
+	return r.save(ctx, j, func(j Job) Job { return j.afterFailure(public(err), r.Now()) })
 }
 
 // public returns the text of an error that a client may see.

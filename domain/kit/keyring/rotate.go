@@ -35,7 +35,7 @@ type Rotation struct {
 //
 // A sealing key seals at once, and the old one can open its values forever: Stale finds the values still sealed under
 // it. A hashing key is used for new values after Notice; the older ones still verify, and the steady key does not
-// change (Steady). The audit key is not rotated: INVALID_FIELD.
+// change (StableHash). The audit key is not rotated: INVALID_FIELD.
 //
 // INVALID_STATE also reports that another process rotated at the same time. The ring of this process gets the new key
 // like any other: through Reload.

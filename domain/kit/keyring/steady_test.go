@@ -29,7 +29,7 @@ func TestReplaceHashing(t *testing.T) {
 	c, s, file := newClock(), &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	k := c.open(t, s, file)
 	r := k.Ring()
-	steady, vapid := r.Steady("d", "x"), r.VAPIDs()[0]
+	steady, vapid := r.StableHash("d", "x"), r.VAPIDs()[0]
 	var codes []keyring.Sum
 	for range 3 {
 		codes = append(codes, r.Hash("otp", "1"))
@@ -38,7 +38,7 @@ func TestReplaceHashing(t *testing.T) {
 		}
 		reload(t, k)
 		c.add(keyring.Notice)
-		if r.Steady("d", "x") != steady || r.Former("d", "x") != nil || !slices.EqualFunc(r.VAPIDs(),
+		if r.StableHash("d", "x") != steady || r.Former("d", "x") != nil || !slices.EqualFunc(r.VAPIDs(),
 			[]*ecdsa.PrivateKey{vapid}, func(a, b *ecdsa.PrivateKey) bool { return a.Equal(b) }) {
 			t.Fatal("a rotation moved what is steady")
 		}
@@ -49,12 +49,12 @@ func TestReplaceHashing(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	c.add(keyring.Notice - time.Millisecond)
-	if r.Steady("d", "x") != steady {
+	if r.StableHash("d", "x") != steady {
 		t.Error("the new key comes before its time")
 	}
 	coming := r.Former("d", "x")
 	c.add(time.Millisecond)
-	fresh := r.Steady("d", "x")
+	fresh := r.StableHash("d", "x")
 	if fresh == steady || !slices.Contains(coming, fresh) || !slices.Contains(r.Former("d", "x"), steady) {
 		t.Error("the two are not known beside each other, on both sides of the change")
 	}
@@ -70,12 +70,12 @@ func TestReplaceHashing(t *testing.T) {
 		return n
 	}
 	c.add(keyring.HashGrace - time.Millisecond)
-	if matches() != 3 || len(r.Steadies("d", "x")) != 2 || len(r.Hashes("d", "x")) != 5 {
-		t.Errorf("before the end: %d codes match, %d and %d sums", matches(), len(r.Steadies("d", "x")),
+	if matches() != 3 || len(r.StableHashes("d", "x")) != 2 || len(r.Hashes("d", "x")) != 5 {
+		t.Errorf("before the end: %d codes match, %d and %d sums", matches(), len(r.StableHashes("d", "x")),
 			len(r.Hashes("d", "x")))
 	}
 	c.add(time.Millisecond)
-	if matches() != 0 || r.Former("d", "x") != nil || len(r.Hashes("d", "x")) != 1 || r.Steady("d", "x") != fresh ||
+	if matches() != 0 || r.Former("d", "x") != nil || len(r.Hashes("d", "x")) != 1 || r.StableHash("d", "x") != fresh ||
 		len(r.VAPIDs()) != 1 {
 		t.Error("an ended key goes on")
 	}
@@ -84,7 +84,7 @@ func TestReplaceHashing(t *testing.T) {
 			t.Error("an ended key hashes")
 		}
 	}
-	if again := c.open(t, s, file).Ring(); again.Steady("d", "x") != fresh {
+	if again := c.open(t, s, file).Ring(); again.StableHash("d", "x") != fresh {
 		t.Error("another process has another steady key")
 	}
 }
@@ -95,22 +95,22 @@ func TestReplaceTwice(t *testing.T) {
 	c := newClock()
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
 	r := k.Ring()
-	first := r.Steady("d")
+	first := r.StableHash("d")
 	replace(t, k, keyring.Hashing)
 	c.add(time.Hour)
-	second := r.Steady("d")
+	second := r.StableHash("d")
 	done := replace(t, k, keyring.Hashing)
-	if len(done.Ended) != 1 || r.Steady("d") != second {
+	if len(done.Ended) != 1 || r.StableHash("d") != second {
 		t.Errorf("%+v: a key that ends already lives longer, or the change came too early", done)
 	}
 	c.add(keyring.Notice)
-	third := r.Steady("d")
+	third := r.StableHash("d")
 	if former := r.Former("d"); third == second || len(former) != 2 || !slices.Contains(former, first) ||
 		!slices.Contains(former, second) {
 		t.Errorf("former %v", former)
 	}
 	c.add(keyring.HashGrace - time.Hour)
-	if former := r.Former("d"); !slices.Equal(former, []string{second}) || r.Steady("d") != third {
+	if former := r.Former("d"); !slices.Equal(former, []string{second}) || r.StableHash("d") != third {
 		t.Errorf("former %v", former)
 	}
 }

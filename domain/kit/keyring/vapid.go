@@ -11,7 +11,7 @@ import (
 // the same key. It outlives every rotation except the replacement of a leaked key, because it is derived from the
 // steady hashing key. The caller must not change the keys.
 func (r *Ring) VAPIDs() []*ecdsa.PrivateKey {
-	keys := r.view.Load().steadies(r.now())
+	keys := r.view.Load().stableKeys(r.now())
 	out := make([]*ecdsa.PrivateKey, len(keys))
 	for i, k := range keys {
 		out[i] = k.vapid()

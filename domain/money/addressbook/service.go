@@ -41,7 +41,7 @@ type Record struct {
 }
 
 func (s *Service) record(e Entry) (Record, error) {
-	c, n, err := s.Currencies.Named(e.CurrencyID, e.NetworkID)
+	c, n, err := s.Currencies.FindByIDs(e.CurrencyID, e.NetworkID)
 	if err != nil {
 		return Record{}, fmt.Errorf("withdrawal address %d: %w", e.ID, err)
 	}

@@ -115,7 +115,7 @@ func (s *Service) open(ctx context.Context, r Range) (open, error) {
 			return o, err
 		}
 	}
-	if o.summed = last(spans); o.summed >= r.Last {
+	if o.summed = lastSummedDay(spans); o.summed >= r.Last {
 		return o, nil
 	}
 	moved, err := s.Store.Moved(ctx, Start(o.summed+1), Start(r.Last+1))

@@ -22,7 +22,7 @@ func Summing(s Store, now func() time.Time) (job.Kind, job.Schedule) {
 		if err != nil {
 			return j, nil, err
 		}
-		day, ok, err := s.Next(ctx, Start(last(spans)+1))
+		day, ok, err := s.Next(ctx, Start(lastSummedDay(spans)+1))
 		if err != nil {
 			return j, nil, err
 		}
@@ -66,8 +66,8 @@ func byAsset(days []Day) map[int64]Day {
 	return at
 }
 
-// last returns the last summed day; the day before 1970 if there is none.
-func last(spans []Span) int64 {
+// lastSummedDay returns the last summed day; the day before 1970 if there is none.
+func lastSummedDay(spans []Span) int64 {
 	day := int64(-1)
 	for _, s := range spans {
 		day = max(day, s.Last)

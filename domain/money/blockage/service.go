@@ -96,7 +96,7 @@ func (s *Service) Insert(ctx context.Context, by audit.By, r Request) (b Blockag
 		if m.Take, err = b.lock(now, r.Amount, has); err != nil {
 			return m, err
 		}
-		m.With = []commit.Write{Add{b}, s.did(by, now, ActionInsert, b, "")}
+		m.With = []commit.Write{Add{b}, s.auditWrite(by, now, ActionInsert, b, "")}
 		return m, nil
 	})
 	return b, err
@@ -158,13 +158,13 @@ func (s *Service) move(ctx context.Context, by audit.By, id int64,
 		case was == Released && b.Status == Active:
 			m.Take, err = b.lock(now, b.Amount, has)
 		}
-		m.With = []commit.Write{Save{b}, s.did(by, now, action, b, detail)}
+		m.With = []commit.Write{Save{b}, s.auditWrite(by, now, action, b, detail)}
 		return m, err
 	})
 	return b, err
 }
 
-func (s *Service) did(by audit.By, now time.Time, action string, b Blockage, detail string) commit.Write {
+func (s *Service) auditWrite(by audit.By, now time.Time, action string, b Blockage, detail string) commit.Write {
 	if detail != "" {
 		detail = ", " + detail
 	}

@@ -32,9 +32,9 @@ func (l *Cache) Catalog() *Catalog { return l.Current() }
 // reloadTimeout limits the read for a record that the snapshot lacks.
 const reloadTimeout = 5 * time.Second
 
-// Named finds the currency and the network that a stored record refers to.
-func (l *Cache) Named(currencyID, networkID int64) (cur Currency, net Network, err error) {
-	ok, err := l.find(func(c *Catalog) (ok bool) { cur, net, ok = c.Named(currencyID, networkID); return ok })
+// FindByIDs finds the currency and the network that a stored record refers to.
+func (l *Cache) FindByIDs(currencyID, networkID int64) (cur Currency, net Network, err error) {
+	ok, err := l.find(func(c *Catalog) (ok bool) { cur, net, ok = c.FindByIDs(currencyID, networkID); return ok })
 	if err == nil && !ok {
 		err = fmt.Errorf("there is no currency %d or no network %d", currencyID, networkID)
 	}

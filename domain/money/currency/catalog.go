@@ -94,8 +94,8 @@ func (c *Catalog) Info(symbol, network *string) (Listed, bool) {
 	return c.listed[i], true
 }
 
-// Named finds a currency and a network by their ids, whether enabled or not.
-func (c *Catalog) Named(currencyID, networkID int64) (Currency, Network, bool) {
+// FindByIDs finds a currency and a network by their ids, whether enabled or not.
+func (c *Catalog) FindByIDs(currencyID, networkID int64) (Currency, Network, bool) {
 	cur, ok := c.currencies[currencyID]
 	net, known := c.networks[networkID]
 	return cur, net, ok && known

@@ -78,14 +78,14 @@ func (s *source) Pairs(context.Context) ([]currency.Pair, error) { return nil, n
 func TestLive(t *testing.T) {
 	s := &source{currencies: []currency.Currency{{ID: 1, Code: "AAA", Active: true}}}
 	l := currency.NewCache(s)
-	if _, _, ok := l.Catalog().Named(1, 1); ok {
+	if _, _, ok := l.Catalog().FindByIDs(1, 1); ok {
 		t.Error("knows something before it was loaded")
 	}
 	if err := l.Reload(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if c, n, err := l.Named(1, 1); err != nil || c.Code != "AAA" || n.Code != "N" {
+		if c, n, err := l.FindByIDs(1, 1); err != nil || c.Code != "AAA" || n.Code != "N" {
 			t.Errorf("%+v %+v %v", c, n, err)
 		}
 	}
@@ -93,23 +93,23 @@ func TestLive(t *testing.T) {
 		t.Errorf("%d reads", s.reads)
 	}
 	s.currencies = append(s.currencies, currency.Currency{ID: 2, Code: "BBB"})
-	if c, _, err := l.Named(2, 1); err != nil || c.Code != "BBB" || s.reads != 2 {
+	if c, _, err := l.FindByIDs(2, 1); err != nil || c.Code != "BBB" || s.reads != 2 {
 		t.Errorf("%+v %v after %d reads", c, err, s.reads)
 	}
 	if _, err := l.Pair(7); fault.CodeOf(err) != fault.RecordNotFound {
 		t.Errorf("an unknown pair: %v", err)
 	}
-	if _, _, err := l.Named(3, 1); err == nil || fault.CodeOf(err) != fault.Internal {
+	if _, _, err := l.FindByIDs(3, 1); err == nil || fault.CodeOf(err) != fault.Internal {
 		t.Errorf("an unknown currency: %v", err)
 	}
 	s.err, s.currencies = errors.New("away"), nil
 	if err := l.Reload(t.Context()); !errors.Is(err, s.err) {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err := l.Named(9, 9); !errors.Is(err, s.err) {
+	if _, _, err := l.FindByIDs(9, 9); !errors.Is(err, s.err) {
 		t.Errorf("got %v", err)
 	}
-	if _, _, ok := l.Catalog().Named(2, 1); !ok {
+	if _, _, ok := l.Catalog().FindByIDs(2, 1); !ok {
 		t.Error("a failed reload emptied the snapshot")
 	}
 }

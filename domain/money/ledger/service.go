@@ -48,7 +48,7 @@ const maxTries = 50
 // hold; RECORD_ALREADY_EXIST for a row of m.With; UNAVAILABLE if another node was first inside the caller's
 // transaction; OVERLOADED after many tries; those of the commit. After ErrUnknown the caller repeats the call.
 func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error) {
-	return l.again(ctx, m.accounts(nil), func() (Result, error) { return l.attempt(ctx, by, m, nil) })
+	return l.retryOnConflict(ctx, m.accounts(nil), func() (Result, error) { return l.attempt(ctx, by, m, nil) })
 }
 
 // Plan returns a movement based on the balances of some accounts. Any other data that it reads must be fenced by a
@@ -59,7 +59,7 @@ type Plan func(ctx context.Context, balances []Balance) (Movement, error)
 // on exactly those balances, or planned again; every plan has new references. If the plan is empty, nothing is written.
 // Errors: those of plan and of Do.
 func (l *Ledger) Decide(ctx context.Context, by audit.By, accounts []Account, plan Plan) (Result, error) {
-	return l.again(ctx, accounts, func() (Result, error) {
+	return l.retryOnConflict(ctx, accounts, func() (Result, error) {
 		seen, err := l.balances(ctx, accounts)
 		if err != nil {
 			return Result{}, err
@@ -76,8 +76,9 @@ func (l *Ledger) Decide(ctx context.Context, by audit.By, accounts []Account, pl
 	})
 }
 
-// again repeats an attempt until the balances it was decided on are unchanged.
-func (l *Ledger) again(ctx context.Context, accounts []Account, attempt func() (Result, error)) (Result, error) {
+// retryOnConflict repeats an attempt until the balances it was decided on are unchanged.
+func (l *Ledger) retryOnConflict(ctx context.Context, accounts []Account,
+	attempt func() (Result, error)) (Result, error) {
 	leave, err := l.wait(ctx, accounts)
 	if err != nil {
 		return Result{}, err

@@ -64,9 +64,9 @@ type Service struct {
 // ActionGive is the audit name of assigning a level to an account.
 const ActionGive = "USER_LEVEL"
 
-// Give assigns a level to an account. Assigning the level it already has changes nothing. RECORD_NOT_FOUND for an
+// Assign assigns a level to an account. Assigning the level it already has changes nothing. RECORD_NOT_FOUND for an
 // account or a level.
-func (s *Service) Give(ctx context.Context, by audit.By, userID string, id int64) (l Level, err error) {
+func (s *Service) Assign(ctx context.Context, by audit.By, userID string, id int64) (l Level, err error) {
 	err = s.Changes.Do(ctx, by, ActionGive, func(ctx context.Context) (admin.Done, error) {
 		u, err := s.Users.Get(ctx, userID)
 		if err != nil {

@@ -250,7 +250,7 @@ func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integra
 		m.With = append(m.With, s.decided(d, d.At))
 	}
 	if d.Status != WaitingTreasury { // which needs no action of the user
-		told, err := s.told(ctx, d, by)
+		told, err := s.decisionNotices(ctx, d, by)
 		if err != nil {
 			return d, err
 		}
@@ -307,7 +307,7 @@ func (s *Service) advance(ctx context.Context, by audit.By, d Deposit, r Report)
 		if next.Status > 0 {
 			m.Transfers = []ledger.Transfer{next.credit(now)}
 			next.TransferID = m.Transfers[0].ID
-			if with, err = s.told(ctx, next, by); err != nil {
+			if with, err = s.decisionNotices(ctx, next, by); err != nil {
 				return m, err
 			}
 			with = append(with, s.decided(next, now))

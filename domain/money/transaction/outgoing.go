@@ -120,7 +120,7 @@ func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o Outgoin
 	}
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
 	m.With = append(m.With, SetQueued{q}, by.Did(audit.Record{At: now, Action: actions[mover], UserID: q.UserID,
-		Target: q.ID, Detail: because(fmt.Sprintf("%s to %s: %s %s", from, q.Status, w.Amount, pair.Currency.Code),
+		Target: q.ID, Detail: withReason(fmt.Sprintf("%s to %s: %s %s", from, q.Status, w.Amount, pair.Currency.Code),
 			q.Reason)}))
 	switch mover {
 	case Resume:

@@ -43,7 +43,7 @@ type Service struct {
 
 // Messenger makes the notifications of a user on each channel of the account (stepup.Messenger).
 type Messenger interface {
-	Tell(to challenge.Account, topic, template string, v message.Values, ip string, on ...challenge.Name) []commit.Write
+	Notify(to challenge.Account, topic, template string, v message.Values, ip string, on ...challenge.Name) []commit.Write
 }
 
 // Adjustment is a correction of a user's balance.
@@ -144,7 +144,7 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 			Status: Finalized, ToAddress: p.to, TransferID: t.ID, At: t.At}})
 	}
 	with = append(with, by.Did(audit.Record{At: t.At, Action: "ADJUST_BALANCE", UserID: a.UserID, Target: t.ID,
-		Detail: because(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))
+		Detail: withReason(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))
 	r, err := s.Ledger.Do(ctx, by, ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
 	if err != nil {
 		return Adjusted{}, err
@@ -155,8 +155,8 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 		Status: Finalized, CreatedAt: first.At}, nil
 }
 
-// because returns the detail of an audit row, with the reason if one was given.
-func because(detail, reason string) string {
+// withReason returns the detail of an audit row, with the reason if one was given.
+func withReason(detail, reason string) string {
 	if reason == "" {
 		return detail
 	}

@@ -87,7 +87,7 @@ func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out 
 		}
 		out = Updated{j.ID, all, s.failed(by, u, all)}
 		return admin.Done{Target: j.ID, Writes: claims,
-			Detail: because(fmt.Sprintf("%d to %s: %s", len(all), u.To, s.total(all)), u.Reason)}, err
+			Detail: withReason(fmt.Sprintf("%d to %s: %s", len(all), u.To, s.total(all)), u.Reason)}, err
 	})
 	switch {
 	case moved(err):
@@ -252,7 +252,7 @@ func (s *Service) move(ctx context.Context, jobID string, p updating, id string)
 			credit = []ledger.Transfer{d.credit(s.Changes.Now())}
 			d.TransferID = credit[0].ID
 		}
-		told, err := s.told(ctx, d, p.By)
+		told, err := s.decisionNotices(ctx, d, p.By)
 		if err == nil {
 			err = s.Changes.Commit.Commit(ctx, append(told, SetDeposit{d}, s.decided(d, s.Changes.Now()))...)
 		}
@@ -263,8 +263,9 @@ func (s *Service) move(ctx context.Context, jobID string, p updating, id string)
 	})
 }
 
-// told returns the notifications of a user about a decision on a deposit: in the account, by mail and by SMS (D-TX-11).
-func (s *Service) told(ctx context.Context, d Deposit, by audit.By) ([]commit.Write, error) {
+// decisionNotices returns the notifications of a user about a decision on a deposit: in the account, by mail and by SMS
+// (D-TX-11).
+func (s *Service) decisionNotices(ctx context.Context, d Deposit, by audit.By) ([]commit.Write, error) {
 	u, err := s.Users.Get(ctx, d.UserID)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return nil, nil
@@ -277,6 +278,6 @@ func (s *Service) told(ctx context.Context, d Deposit, by audit.By) ([]commit.Wr
 		template = message.DepositCredited
 	}
 	pair, _ := s.Currencies.Catalog().Pair(d.Asset)
-	return s.Messenger.Tell(u.Account(), "transaction", template,
+	return s.Messenger.Notify(u.Account(), "transaction", template,
 		message.Values{"amount": d.Amount.String() + " " + pair.Currency.Code}, by.IP, challenge.MAIL, challenge.SMS), nil
 }

@@ -57,13 +57,13 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 		}
 		w, err := s.Store.Withdrawal(ctx, q.ID)
 		if err == nil && u.To == QueueSuccess {
-			w, err = s.gone(ctx, by, q, w, u.CurrencyCode)
+			w, err = s.bookSent(ctx, by, q, w, u.CurrencyCode)
 		}
 		detail := fmt.Sprintf("%s to %s: %s %s", from, u.To, w.Amount, s.code(w.Asset))
 		if w.Fee.Sign() > 0 {
 			detail += ", fee " + w.Fee.String()
 		}
-		return admin.Done{Target: q.ID, UserID: q.UserID, Detail: because(detail, u.Reason)}, err
+		return admin.Done{Target: q.ID, UserID: q.UserID, Detail: withReason(detail, u.Reason)}, err
 	})
 	if moved(err) {
 		err = errNotQueued
@@ -71,9 +71,9 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 	return q, err
 }
 
-// gone books a withdrawal that was sent. A withdrawal that has its transfer was booked, with its fee, before it entered
-// the queue.
-func (s *Service) gone(ctx context.Context, by audit.By, q Queued, w Withdrawal, code string) (_ Withdrawal,
+// bookSent books a withdrawal that was sent. A withdrawal that has its transfer was booked, with its fee, before it
+// entered the queue.
+func (s *Service) bookSent(ctx context.Context, by audit.By, q Queued, w Withdrawal, code string) (_ Withdrawal,
 	err error) {
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
 	if !strings.EqualFold(pair.Currency.Code, code) {

@@ -94,7 +94,7 @@ func (s *Service) Notify(ctx context.Context, by audit.By, n Notice) (out Starte
 	if len(ids) > MaxRecipients {
 		return out, fault.Invalid("memberId", "has too many elements, at most %d", MaxRecipients)
 	}
-	known, err := s.known(ctx, user.Audience{IDs: ids})
+	known, err := s.existingUsers(ctx, user.Audience{IDs: ids})
 	if err != nil {
 		return out, err
 	}
@@ -134,7 +134,7 @@ func (s *Service) Text(ctx context.Context, by audit.By, m SMS) (out Started, er
 			return out, fault.Invalid("userIds", "has too many elements, at most %d", MaxRecipients)
 		}
 		if _, out.LeftOut, err = s.countSMS(ctx, to, true); err == nil {
-			p.IDs, err = s.known(ctx, to)
+			p.IDs, err = s.existingUsers(ctx, to)
 		}
 		out.Count = len(p.IDs)
 	}
@@ -164,8 +164,8 @@ func (s *Service) judge(a user.Audience) error {
 // knownAtOnce is how many ids are looked up in one statement.
 const knownAtOnce = 500
 
-// known returns the sorted ids of the audience that have an account.
-func (s *Service) known(ctx context.Context, a user.Audience) (ids []string, err error) {
+// existingUsers returns the sorted ids of the audience that have an account.
+func (s *Service) existingUsers(ctx context.Context, a user.Audience) (ids []string, err error) {
 	for some := range slices.Chunk(a.IDs, knownAtOnce) {
 		a.IDs = some
 		found, err := s.Users.Audience(ctx, a, "", 0)

@@ -60,7 +60,7 @@ func (s *Service) AddDeploy(ctx context.Context, by audit.By, d Deploy) (Deploy,
 	}
 	err := s.Changes.Do(ctx, by, "DEPLOY_REQUEST_ADD", func(ctx context.Context) (_ admin.Done, err error) {
 		d.ID, err = s.Deploys.Add(ctx, d)
-		return did(Request{}, d.Request), err
+		return describeChange(Request{}, d.Request), err
 	})
 	return d, err
 }
@@ -78,7 +78,7 @@ func (s *Service) ChangeDeploy(ctx context.Context, by audit.By, id int64, c Dep
 			}
 			return d, err
 		})
-		return did(old.Request, d.Request), err
+		return describeChange(old.Request, d.Request), err
 	})
 	return d, err
 }
@@ -99,7 +99,7 @@ func (s *Service) AddVPN(ctx context.Context, by audit.By, userID string, v VPN)
 		}
 		v.Name, v.Surname = u.Name, u.Surname
 		v.ID, err = s.VPNs.Add(ctx, v)
-		return did(Request{}, v.Request), err
+		return describeChange(Request{}, v.Request), err
 	})
 	return v, err
 }
@@ -117,7 +117,7 @@ func (s *Service) ChangeVPN(ctx context.Context, by audit.By, id int64, c VPNCha
 			}
 			return v, err
 		})
-		return did(old.Request, v.Request), err
+		return describeChange(old.Request, v.Request), err
 	})
 	return v, err
 }
@@ -125,8 +125,9 @@ func (s *Service) ChangeVPN(ctx context.Context, by audit.By, id int64, c VPNCha
 // now returns the time in the precision of the database, whole milliseconds.
 func (s *Service) now() time.Time { return s.Changes.Now().Truncate(time.Millisecond) }
 
-// did describes the request, the requesting user and the change of the status; texts written by users are left out.
-func did(old, r Request) admin.Done {
+// describeChange describes the request, the requesting user and the change of the status; texts written by users are
+// left out.
+func describeChange(old, r Request) admin.Done {
 	return admin.Done{Target: strconv.FormatInt(r.ID, 10), UserID: r.RequestorID,
 		Detail: strings.TrimPrefix(string(old.Status)+" -> "+string(r.Status), " -> ")}
 }

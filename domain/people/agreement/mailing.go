@@ -47,11 +47,11 @@ type mailer struct {
 	post    broadcast.Post
 
 	mu   sync.Mutex
-	last letter
+	last agreementFile
 }
 
-// letter is an agreement with its file.
-type letter struct {
+// agreementFile is an agreement with its file.
+type agreementFile struct {
 	Agreement
 	file *message.Attachment
 }
@@ -82,7 +82,7 @@ func (m *mailer) send(ctx context.Context, j job.Job, userID string) ([]commit.W
 		Text: l.Name + " (" + w.version + " " + l.Version + ")\n\n" + l.Description + "\n\n" + w.attached + "\n"})
 }
 
-func (m *mailer) letter(ctx context.Context, id int64) (l letter, err error) {
+func (m *mailer) letter(ctx context.Context, id int64) (l agreementFile, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.last.ID == id {
@@ -112,16 +112,16 @@ func fileName(version string) string {
 	return string(name)
 }
 
-// words are the texts of the mail in one language.
-type words struct{ language, version, attached string }
+// mailTexts are the texts of the mail in one language.
+type mailTexts struct{ language, version, attached string }
 
-var mailWords = []words{
+var mailWords = []mailTexts{
 	{"en", "version", "The agreement is attached to this mail."},
 	{"tr", "sürüm", "Sözleşme bu e-postanın ekindedir."},
 	{"ar", "الإصدار", "الاتفاقية مرفقة بهذه الرسالة."},
 }
 
-func wordsIn(language string) words {
+func wordsIn(language string) mailTexts {
 	for _, w := range mailWords {
 		if w.language == language {
 			return w

@@ -81,9 +81,9 @@ func (s *Service) Insert(ctx context.Context, by audit.By, u User, taxNumber str
 			}
 			n, err = s.Store.AddUser(ctx, u)
 			if taxNumber == "" || taxNumber == account.TaxNumber {
-				return did(n, u, ""), err
+				return describeChange(n, u, ""), err
 			}
-			return did(n, u, taxNumberChanged, user.SetTaxNumber{UserID: u.UserID, TaxNumber: taxNumber}), err
+			return describeChange(n, u, taxNumberChanged, user.SetTaxNumber{UserID: u.UserID, TaxNumber: taxNumber}), err
 		}
 		now := s.Changes.Now()
 		u.UserID = id.New(now)
@@ -94,7 +94,7 @@ func (s *Service) Insert(ctx context.Context, by audit.By, u User, taxNumber str
 		made.Type, made.MustReset, made.Campaigns = user.Corporate, true, user.Campaigns{}
 		made.TaxNumber = taxNumber
 		made.SetPlaceholder(n)
-		return did(n, u, "account made", user.Add{User: made, PasswordHash: hash}), nil
+		return describeChange(n, u, "account made", user.Add{User: made, PasswordHash: hash}), nil
 	})
 	return n, err
 }
@@ -139,13 +139,13 @@ func (s *Service) Change(ctx context.Context, by audit.By, n int64, e Edit) erro
 			return after, err
 		})
 		if err != nil || e.TaxNumber == nil {
-			return did(n, after, admin.Differ(before, after)), err
+			return describeChange(n, after, admin.Differ(before, after)), err
 		}
 		account, err := s.Users.Hold(ctx, after.UserID)
 		if err != nil || account.TaxNumber == *e.TaxNumber {
-			return did(n, after, admin.Differ(before, after)), err
+			return describeChange(n, after, admin.Differ(before, after)), err
 		}
-		return did(n, after, strings.TrimSpace(admin.Differ(before, after)+" "+taxNumberChanged),
+		return describeChange(n, after, strings.TrimSpace(admin.Differ(before, after)+" "+taxNumberChanged),
 			user.SetTaxNumber{UserID: after.UserID, TaxNumber: *e.TaxNumber}), nil
 	})
 }
@@ -160,6 +160,6 @@ func checkTaxNumber(number string, err error) error {
 	return fault.Invalid("taxNumber", "must be a tax number of ten digits")
 }
 
-func did(n int64, u User, detail string, with ...commit.Write) admin.Done {
+func describeChange(n int64, u User, detail string, with ...commit.Write) admin.Done {
 	return admin.Done{Target: strconv.FormatInt(n, 10), UserID: u.UserID, Detail: detail, Writes: with}
 }

@@ -11,7 +11,7 @@ type Hashed struct {
 // Opener is the part of the keys that Rehash needs; keyring.Ring implements it.
 type Opener interface {
 	Open(sealed, ad []byte) ([]byte, error)
-	Steady(domain string, parts ...string) string
+	StableHash(domain string, parts ...string) string
 }
 
 // HashDomain separates the hashes of identity numbers from others.
@@ -38,7 +38,7 @@ func Rehash(ctx context.Context, store Store, keys Opener, told func(seen int)) 
 			if err != nil {
 				return changed, left, err
 			}
-			hash := keys.Steady(HashDomain, string(number))
+			hash := keys.StableHash(HashDomain, string(number))
 			if hash == h.Hash {
 				continue
 			}

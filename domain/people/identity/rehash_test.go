@@ -25,7 +25,7 @@ func (k keys) Open(sealed, ad []byte) ([]byte, error) {
 	return []byte(string(sealed) + " of " + string(ad)), nil
 }
 
-func (keys) Steady(domain string, parts ...string) string {
+func (keys) StableHash(domain string, parts ...string) string {
 	return domain + ": " + strings.Join(parts, "/")
 }
 

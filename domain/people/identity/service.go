@@ -90,7 +90,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, r Request) (c Confir
 	if !p.Number.checks() {
 		return c, fault.Invalid("userIdentityNumber", "is not a valid identity number")
 	}
-	if known, err := s.known(ctx, by, p, r.Register); err != nil || !known {
+	if known, err := s.matchesRegister(ctx, by, p, r.Register); err != nil || !known {
 		return c, err
 	}
 	info.UserID = u.ID
@@ -156,8 +156,8 @@ func (s *Service) allowed(ctx context.Context, u user.User, p Person, hashes []s
 	return nil
 }
 
-// known calls the national register. Denials are counted per user and recorded in the audit trail.
-func (s *Service) known(ctx context.Context, by audit.By, p Person, ask bool) (bool, error) {
+// matchesRegister calls the national register. Denials are counted per user and recorded in the audit trail.
+func (s *Service) matchesRegister(ctx context.Context, by audit.By, p Person, ask bool) (bool, error) {
 	if !ask || s.Registry == nil && s.Dev {
 		return true, nil
 	}

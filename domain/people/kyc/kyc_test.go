@@ -57,7 +57,7 @@ func newDesk(t *testing.T) *desk {
 		Checks: func(context.Context, user.User) (identity.Checks, error) {
 			return identity.Checks{Number: new(true)}, d.checks
 		},
-		Tell: func(to challenge.Account, topic, template string, v message.Values, ip string,
+		Notify: func(to challenge.Account, topic, template string, v message.Values, ip string,
 			on ...challenge.Name) []commit.Write {
 			d.told = append(d.told, fmt.Sprint(to.UserID, " ", topic, " ", template, " ", v["reason"], " ", ip, " ", on))
 			return nil

@@ -48,8 +48,8 @@ type Service struct {
 	// Checks returns the results of the checks of an account (identity.Service).
 	Checks   func(ctx context.Context, u user.User) (identity.Checks, error)
 	Language string // of users without a language
-	// Tell makes the message to an account about a decision (stepup.Messenger).
-	Tell func(to challenge.Account, topic, template string, v message.Values, ip string,
+	// Notify makes the message to an account about a decision (stepup.Messenger).
+	Notify func(to challenge.Account, topic, template string, v message.Values, ip string,
 		on ...challenge.Name) []commit.Write
 }
 
@@ -84,7 +84,8 @@ func (s *Service) Decide(ctx context.Context, by audit.By, v Verdict) error {
 		if _, err := s.Documents.Decide(ctx, documents); err != nil {
 			return done, err
 		}
-		writes := append(s.tell(u, told, d, by, challenge.MAIL), user.SetKYC{UserID: u.ID, KYCConfirm: v.KYCConfirm},
+		writes := append(s.decisionNotices(u, told, d, by, challenge.MAIL),
+			user.SetKYC{UserID: u.ID, KYCConfirm: v.KYCConfirm},
 			integration.Publish{Event: integration.Event{ID: id.New(d.At), Type: integration.KYCDecided, UserID: u.ID,
 				At: d.At, Data: map[string]string{"kycConfirm": v.KYCConfirm, "previousKycConfirm": u.KYCConfirm,
 					"documentId": v.DocumentID}}})
@@ -118,12 +119,13 @@ func (s *Service) owned(ctx context.Context, v Verdict) error {
 
 const notOwned = "is not a document of the user"
 
-func (s *Service) tell(u user.User, template string, d Decision, by audit.By, on ...challenge.Name) []commit.Write {
+func (s *Service) decisionNotices(u user.User, template string, d Decision, by audit.By,
+	on ...challenge.Name) []commit.Write {
 	language := u.Language
 	if language == "" {
 		language = s.Language
 	}
-	return s.Tell(u.Account(), topic, template, message.Values{"reason": reason(language, d.Reasons, d.Reason)}, by.IP,
+	return s.Notify(u.Account(), topic, template, message.Values{"reason": reason(language, d.Reasons, d.Reason)}, by.IP,
 		on...)
 }
 
@@ -154,7 +156,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, userID, value, descr
 		}
 		writes := []commit.Write{user.SetAddressConfirmed{UserID: u.ID, AddressConfirmed: value}}
 		if told != "" {
-			writes = append(writes, s.tell(u, told, d, by, challenge.MAIL, challenge.SMS)...)
+			writes = append(writes, s.decisionNotices(u, told, d, by, challenge.MAIL, challenge.SMS)...)
 		}
 		detail := "addressConfirmed=" + u.AddressConfirmed + " -> " + value
 		u.AddressConfirmed = value

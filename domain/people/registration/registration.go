@@ -59,7 +59,7 @@ func (n Newcomer) Canonical() (Newcomer, error) {
 		problems = append(problems, fault.Problem{Field: "phoneNumber",
 			Message: "must be digits, without the country code"})
 	}
-	problems = append(problems, named(&n.Name, &n.Surname)...)
+	problems = append(problems, validateNames(&n.Name, &n.Surname)...)
 	if n.Type == "" {
 		n.Type = user.Individual
 	}
@@ -89,11 +89,11 @@ func CheckExternalID(text string) *fault.Problem { return Newcomer{ExternalID: t
 
 // CheckNames trims a name and a surname, and returns their faults. Either may be blank.
 func CheckNames(name, surname *string) []fault.Problem {
-	return slices.DeleteFunc(named(name, surname), func(p fault.Problem) bool { return p.Message == blank })
+	return slices.DeleteFunc(validateNames(name, surname), func(p fault.Problem) bool { return p.Message == blank })
 }
 
-// named trims and validates a name and a surname.
-func named(name, surname *string) (problems []fault.Problem) {
+// validateNames trims and validates a name and a surname.
+func validateNames(name, surname *string) (problems []fault.Problem) {
 	*name, *surname = strings.Join(strings.Fields(*name), " "), strings.Join(strings.Fields(*surname), " ")
 	if *name == "" {
 		problems = append(problems, fault.Problem{Field: "name", Message: blank})

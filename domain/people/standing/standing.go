@@ -157,13 +157,13 @@ func (s *Service) set(ctx context.Context, by audit.By, next Standing) (u user.U
 			m.With = append(m.With, user.SetStatus{UserID: u.ID, CV: u.CV, Status: next.Status})
 		}
 		if moved {
-			m.With = append(m.With, s.known(u, next)...)
+			m.With = append(m.With, s.statusNotes(u, next)...)
 			m.With = append(m.With, integration.Publish{Event: integration.Event{ID: id.New(next.At),
 				Type: integration.AccountStatus, UserID: u.ID, At: next.At,
 				Data: map[string]string{"status": string(next.Status), "previousStatus": string(u.Status)}}})
 		}
 		m.With = append(m.With, by.Did(audit.Record{At: next.At, Action: ActionStatus, UserID: u.ID, Target: u.ID,
-			Detail: because(fmt.Sprintf("%s -> %s%s", u.Status, next.Status, told), next.Reason)}))
+			Detail: withReason(fmt.Sprintf("%s -> %s%s", u.Status, next.Status, told), next.Reason)}))
 		u.Status = next.Status
 		return m, nil
 	}
@@ -171,16 +171,16 @@ func (s *Service) set(ctx context.Context, by audit.By, next Standing) (u user.U
 	return u, err
 }
 
-// because returns a detail with the reason, if one was given, because readers of the audit trail look for it.
-func because(detail, reason string) string {
+// withReason returns a detail with the reason, if one was given, because readers of the audit trail look for it.
+func withReason(detail, reason string) string {
 	if reason == "" {
 		return detail
 	}
 	return detail + "; " + reason
 }
 
-// known returns the notes to the nodes about a new status.
-func (s *Service) known(u user.User, next Standing) []commit.Write {
+// statusNotes returns the notes to the nodes about a new status.
+func (s *Service) statusNotes(u user.User, next Standing) []commit.Write {
 	if next.Status == user.Active {
 		return []commit.Write{change.Note{Topic: change.Users, Key: u.ID}}
 	}

@@ -71,8 +71,8 @@ type addRequest struct {
 	PushTarget  *rest.JSON `json:"pushTarget" schema:"PushTarget"`
 }
 
-// Lacks requires a key or the attestation of a passkey.
-func (in *addRequest) Lacks() []fault.Problem {
+// MissingFields requires a key or the attestation of a passkey.
+func (in *addRequest) MissingFields() []fault.Problem {
 	if in.PublicKey == nil && in.Attestation == nil {
 		return []fault.Problem{{Field: "publicKey", Message: "is required"}}
 	}

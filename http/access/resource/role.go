@@ -127,7 +127,7 @@ type memberRequest struct {
 }
 
 func (g Roles) give(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[roleMember], error) {
-	m, err := g.Admin.Give(ctx, who.By(), in.UserID, in.RoleCode)
+	m, err := g.Admin.AssignRole(ctx, who.By(), in.UserID, in.RoleCode)
 	return rest.Data[roleMember]{Data: showMember(m)}, err
 }
 

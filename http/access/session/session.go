@@ -76,11 +76,11 @@ type loginRequest struct {
 	Ticket    *string    `json:"ticket" doc:"of startPasskeyLogin; with assertion" example:"AAABnYyXMgA" maxLength:"256"`
 	Assertion *rest.JSON `json:"assertion" schema:"PasskeyAssertion" doc:"AuthenticationResponseJSON of a passkey"`
 
-	who user.Identifier // read by Lacks, once
+	who user.Identifier // read by MissingFields, once
 }
 
-// Lacks requires one valid identifier and a password that is not empty. It stores the identifier that it reads.
-func (in *loginRequest) Lacks() (missing []fault.Problem) {
+// MissingFields requires one valid identifier and a password that is not empty. It stores the identifier that it reads.
+func (in *loginRequest) MissingFields() (missing []fault.Problem) {
 	add := func(field, message string) {
 		missing = append(missing, fault.Problem{Field: field, Message: message})
 	}

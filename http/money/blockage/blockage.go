@@ -107,14 +107,14 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.
 	for _, t := range rest.Or(in.BlockTypeID, nil) {
 		q.TypeIDs = append(q.TypeIDs, int64(t))
 	}
-	if !g.ofCode(&q, in.CurrencyCode) {
+	if !g.filterByCode(&q, in.CurrencyCode) {
 		return rest.Reply[[]record]{Body: []record{}}, nil
 	}
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, show)
 }
 
-// ofCode limits a query to the currency of a code; false if nothing can match.
-func (g Group) ofCode(q *blockage.Query, code *string) bool {
+// filterByCode limits a query to the currency of a code; false if nothing can match.
+func (g Group) filterByCode(q *blockage.Query, code *string) bool {
 	if code == nil {
 		return true
 	}
@@ -133,7 +133,7 @@ type listAllRequest struct {
 
 func (g Group) listAll(ctx context.Context, who rest.Caller, in listAllRequest) (rest.Reply[[]namedBlockage], error) {
 	var q blockage.Query
-	if !g.ofCode(&q, in.CurrencyCode) {
+	if !g.filterByCode(&q, in.CurrencyCode) {
 		return rest.Reply[[]namedBlockage]{Body: []namedBlockage{}}, nil
 	}
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, showNamed)

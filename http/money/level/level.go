@@ -67,6 +67,6 @@ type userLevel struct {
 }
 
 func (g Group) give(ctx context.Context, who rest.Caller, in giveRequest) (rest.Data[userLevel], error) {
-	l, err := g.Service.Give(ctx, who.By(), in.UserID, int64(in.LevelID))
+	l, err := g.Service.Assign(ctx, who.By(), in.UserID, int64(in.LevelID))
 	return rest.Data[userLevel]{Data: userLevel{in.UserID, l.ID, l.Label}}, err
 }

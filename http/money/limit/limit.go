@@ -18,7 +18,7 @@ type Group struct{ Service *limit.Service }
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/user/limit-info", "Get the caller's limits", rest.Tenant, g.own).
+		rest.Get("/user/limit-info", "Get the caller's limits", rest.Tenant, g.ownLimit).
 			For(rest.SelfUser).
 			Doc("getLimits", "Amounts are in TRY. A remaining amount is the smaller of two: for TRY, and for all other "+
 				"currencies together. Days and months are in UTC."),
@@ -49,7 +49,7 @@ type userLimitInfo struct {
 	DebitMonthly       amount.Amount `json:"debitRemainingMonthly" example:"500000" doc:"left to send this month"`
 }
 
-func (g Group) own(ctx context.Context, who rest.Caller, _ rest.None) (userLimitInfo, error) {
+func (g Group) ownLimit(ctx context.Context, who rest.Caller, _ rest.None) (userLimitInfo, error) {
 	return g.read(ctx, who.UserID)
 }
 

@@ -24,7 +24,7 @@ type Group struct{ Store provider.Store }
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section("4.9 Process and balance",
 		rest.Get("/process/get-provider-balances-of-asset", "List provider balances of an asset", rest.Tenant,
-			g.ofAsset, fault.InvalidField).
+			g.listAssetBalances, fault.InvalidField).
 			Try("provider=spot&account=AllAccounts&asset=BTC").
 			Doc("listProviderBalancesOfAsset", "With from or to, returns every reading in the range, newest first. Without "+
 				"them, returns the last reading of each account. AllAccounts selects all accounts of the provider."),
@@ -76,7 +76,7 @@ type ofAssetRequest struct {
 	rest.Paging
 }
 
-func (g Group) ofAsset(
+func (g Group) listAssetBalances(
 	ctx context.Context, who rest.Caller, in ofAssetRequest,
 ) (out rest.Reply[[]providerBalance], err error) {
 	q := provider.History{Provider: in.Provider, Account: accountOf(in.Account), Asset: assetOf(in.Asset)}

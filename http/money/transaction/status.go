@@ -57,7 +57,8 @@ func (g Group) showReceived(d transaction.Deposit) receivedTransaction {
 
 type ownRequest struct{ rest.Paging }
 
-func (g Group) own(ctx context.Context, who rest.Caller, in ownRequest) (rest.Reply[[]waitingTransaction], error) {
+func (g Group) ownDeposits(ctx context.Context, who rest.Caller,
+	in ownRequest) (rest.Reply[[]waitingTransaction], error) {
 	return rest.List(ctx, who, in.Paging, transaction.WaitingQuery{UserID: who.UserID}, g.Service.Store.Waiting,
 		func(d transaction.Deposit) waitingTransaction {
 			return waitingTransaction{d.ID, d.UserID, g.code(d.Asset), g.Numbers.status(d.Status), d.Amount,

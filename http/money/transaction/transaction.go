@@ -29,7 +29,7 @@ type Group struct {
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/user/get-waiting-info-transactions", "List the caller's pending deposits", rest.Tenant, g.own,
+		rest.Get("/user/get-waiting-info-transactions", "List the caller's pending deposits", rest.Tenant, g.ownDeposits,
 			fault.InvalidField).For(rest.SelfUser).
 			Doc("listOwnWaitingTransactions", "Newest first. Returns deposits that need sender information and deposits "+
 				"that need the approval of the treasury."),

@@ -62,7 +62,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"execResult gives the reason.").NamesNoUser(judgedByRequest),
 		rest.Post("/admin/approvals/{id}/refuse", "Reject or withdraw an approval request",
 			rest.Tenant, g.refuse, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Decides().
-			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA","reason":"Nobody knows this user"}`, fault.RecordNotFound).
+			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA","reason":"The user is unknown"}`, fault.RecordNotFound).
 			Doc("refuseRequest", "The requester can withdraw the request. Callers with permission for the same endpoint "+
 				"can reject it.").
 			NamesNoUser(judgedByRequest),
@@ -85,7 +85,7 @@ type record struct {
 	Status      string     `json:"status" enum:"PENDING,APPROVED,REFUSED,EXPIRED,FAILED"`
 	DecidedBy   *string    `json:"decidedBy" doc:"null: undecided" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	DecidedAt   *rest.Time `json:"decidedAt" doc:"null: undecided" example:"2026-01-31T10:05:00.000Z"`
-	Reason      *string    `json:"reason" doc:"reason of the rejection" example:"Nobody knows this user"`
+	Reason      *string    `json:"reason" doc:"reason of the rejection" example:"The user is unknown"`
 	Result      *rest.JSON `json:"result" schema:"ApprovalResult"`
 
 	Request *rest.JSON       `json:"request,omitempty" schema:"ApprovalRequest"`
@@ -227,7 +227,7 @@ func (g Group) approve(ctx context.Context, who rest.Caller, in oneRequest) (a a
 
 type refuseRequest struct {
 	ID     string `json:"id" maxLength:"64"`
-	Reason string `json:"reason" maxLength:"500" example:"Nobody knows this user"`
+	Reason string `json:"reason" maxLength:"500" example:"The user is unknown"`
 }
 
 func (g Group) refuse(ctx context.Context, who rest.Caller, in refuseRequest) (out rest.Data[record], err error) {

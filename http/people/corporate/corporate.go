@@ -126,9 +126,9 @@ type insertRequest struct {
 }
 
 // Validate refuses a blank user id.
-func (in insertRequest) Validate() error { return named(in.UserID) }
+func (in insertRequest) Validate() error { return requireUserID(in.UserID) }
 
-func named(userID *string) error {
+func requireUserID(userID *string) error {
 	if userID != nil && strings.TrimSpace(*userID) == "" {
 		return fault.Invalid("userId", "must not be blank")
 	}
@@ -169,7 +169,7 @@ func (in changeRequest) Validate() error {
 		{"countryCode", in.CountryCode != nil}, {"phoneNumber", in.PhoneNumber != nil}, {"email", in.Email.Sent},
 		{"taxNumber", in.TaxNumber.Sent}} {
 		if f.sent {
-			return named(in.UserID)
+			return requireUserID(in.UserID)
 		}
 		ps = append(ps, fault.Problem{Field: f.name, Message: "is required where nothing else is changed"})
 	}

@@ -212,7 +212,7 @@ type reference struct {
 	FilePath *string `json:"filePath" example:"document/TV/S1/01JD3XF9P2E6H4J8K3N5Q7S1TV"`
 }
 
-func (in fileRequest) Lacks() []fault.Problem {
+func (in fileRequest) MissingFields() []fault.Problem {
 	if rest.Or(in.DocumentInfo.ID, "") == "" && rest.Or(in.DocumentInfo.FilePath, "") == "" {
 		return []fault.Problem{{Field: "documentInfo", Message: "must name a document by id or filePath"}}
 	}

@@ -81,7 +81,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	s.tokens = token.NewIssuer(s.ring, "castellan", "t1", now, 0)
 	sessions := &session.Service{Users: s.users, Sessions: access.NewSessions(db), Tokens: s.tokens,
 		TokenTTL: 30 * time.Minute, SessionTTL: 12 * time.Hour, Now: now}
-	hashes := func(number string) []string { return []string{s.ring.Steady(identity.HashDomain, number)} }
+	hashes := func(number string) []string { return []string{s.ring.StableHash(identity.HashDomain, number)} }
 	s.service = &identity.Service{Store: people.NewIdentities(db), Users: s.users, Options: dropdowns,
 		Values: s.live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: s.ring, Hashes: hashes, Accounts: 1,
 		Tries: password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(5, 15*time.Minute), now),

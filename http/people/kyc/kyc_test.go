@@ -98,7 +98,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: &kyc.Service{Store: people.NewDecisions(db),
 		Users: s.users, Documents: s.documents.Store, Originals: s.documents, Pictures: picture.NewDecoder(),
 		Changes: changes, Types: kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4}, Language: "en",
-		Levels: money.NewLevels(db), Values: s.documents.Values, Tell: messenger.Tell,
+		Levels: money.NewLevels(db), Values: s.documents.Values, Notify: messenger.Notify,
 		Checks: func(_ context.Context, u user.User) (identity.Checks, error) {
 			return identity.Checks{Number: new(true), Name: new(u.ID == "u1"), Same: 2}, nil
 		}}})

@@ -202,9 +202,9 @@ func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name
 // errOvertaken reports that the state changed between a decision here and its commit by the owner.
 var errOvertaken = errors.New("stepup: overtaken")
 
-// Overtaken returns the error for outdated input. Challenges.Renew returns it for a message whose generation is not
+// OutdatedInput returns the error for outdated input. Challenges.Renew returns it for a message whose generation is not
 // the next one, and Challenges.Complete for a verdict that may no longer hold.
-func Overtaken() error { return errOvertaken }
+func OutdatedInput() error { return errOvertaken }
 
 func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
 	by audit.By) (challenge.Challenge, error) {

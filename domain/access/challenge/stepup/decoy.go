@@ -17,7 +17,7 @@ import (
 // Conceal returns the subject of a decoy: a keyed hash of the length of an id that equals no id. It uses the steady
 // key, so the decoy of a phone stays the same across rotations.
 func (s *Messenger) Conceal(phone string) string {
-	return decoySubject(s.Ring.Steadies("decoy", phone)[0])
+	return decoySubject(s.Ring.StableHashes("decoy", phone)[0])
 }
 
 // stranger returns the account of a decoy whose phone is no longer known: its hint has the phone's length and country

@@ -18,7 +18,7 @@ const countedFor = 24 * time.Hour
 // without an account only.
 func (s *Messenger) Subject(ctx context.Context, phone string) (subject string, former []string, err error) {
 	var all []string
-	for _, sum := range s.Ring.Steadies("decoy", phone) {
+	for _, sum := range s.Ring.StableHashes("decoy", phone) {
 		all = append(all, decoySubject(sum))
 	}
 	subject, now := all[0], s.Now()

@@ -97,12 +97,14 @@ func (s *Messenger) deliver(l letter) {
 
 // Destination returns the keyed hash that counts messages to one destination. It uses the steady key, so counts
 // survive a rotation.
-func Destination(ring *keyring.Ring, to string) []byte { return ring.Steadies("destination", to)[0] }
+func Destination(ring *keyring.Ring, to string) []byte {
+	return ring.StableHashes("destination", to)[0]
+}
 
 // destinations returns the concatenated hashes that may have counted messages to one destination in the past day.
 // Destination is the first. It is the only one unless a key was replaced.
 func (s *Messenger) destinations(to string) []byte {
-	return slices.Concat(s.Ring.Steadies("destination", to)...)
+	return slices.Concat(s.Ring.StableHashes("destination", to)...)
 }
 
 func (s *Messenger) destination(to string) []byte { return Destination(s.Ring, to) }

@@ -123,10 +123,10 @@ func (s *Messenger) noticeBy(n challenge.Name, to challenge.Account, template st
 	return row, text, true
 }
 
-// Tell returns the writes that notify an account of a decision: a notification inside the account, and a message on
+// Notify returns the writes that notify an account of a decision: a notification inside the account, and a message on
 // each of the account's channels. The writes commit with the decision; the node that first claims a message delivers
 // it.
-func (s *Messenger) Tell(to challenge.Account, topic, template string, v message.Values, ip string,
+func (s *Messenger) Notify(to challenge.Account, topic, template string, v message.Values, ip string,
 	on ...challenge.Name) []commit.Write {
 	inside := s.Book.Render(message.MAIL, template, s.language("", to.Language), "", v)
 	body := strings.TrimSpace(strings.TrimPrefix(inside.Text, inside.Subject))

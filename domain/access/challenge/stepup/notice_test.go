@@ -121,7 +121,7 @@ func TestTell(t *testing.T) {
 		{to, []challenge.Name{challenge.MAIL, challenge.SMS}, []message.Channel{message.MAIL, message.SMS}},
 		{noPhone, []challenge.Name{challenge.MAIL, challenge.SMS}, []message.Channel{message.MAIL}},
 	} {
-		writes := s.Tell(c.to, "kyc", message.KYCRejected, message.Values{"reason": "A & B:\nblurred"}, "203.0.113.9",
+		writes := s.Notify(c.to, "kyc", message.KYCRejected, message.Values{"reason": "A & B:\nblurred"}, "203.0.113.9",
 			c.on...)
 		inside := writes[0].(notification.Add)
 		if inside.UserID != "u1" || inside.Topic != "kyc" || inside.Title != "Your Castellan identity was not confirmed" ||

@@ -147,9 +147,9 @@ func newNumber() string {
 	return fmt.Sprint(10 + n.Int64())
 }
 
-// wake is the message to a device. It contains nothing of use to a carrier: the approving device reads the rest with
-// a proof.
-type wake struct {
+// wakeMessage is the message to a device. It contains nothing of use to a carrier: the approving device reads the rest
+// with a proof.
+type wakeMessage struct {
 	ChallengeID string `json:"challengeId"`
 	Action      string `json:"action"`
 	Expire      int64  `json:"expire"` // seconds
@@ -168,7 +168,7 @@ func (s *Starter) wakes(ctx context.Context, c challenge.Challenge) ([]letter, e
 		return nil, err
 	}
 	m := c.Methods[i]
-	text, err := json.Marshal(wake{c.ID, c.Action, m.LifetimeMs / 1000})
+	text, err := json.Marshal(wakeMessage{c.ID, c.Action, m.LifetimeMs / 1000})
 	if err != nil {
 		return nil, err
 	}

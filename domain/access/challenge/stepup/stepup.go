@@ -77,7 +77,7 @@ type Challenges interface {
 	Resume(id string)
 	// Refresh notifies the owner that the row was changed elsewhere.
 	Refresh(id string)
-	// Complete evaluates an answer and, when it was the last required one, waits for the action. Overtaken reports
+	// Complete evaluates an answer and, when it was the last required one, waits for the action. OutdatedInput reports
 	// that a row changed between the verdict of an answer with a use and its commit: judge it again.
 	Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration, by audit.By) (Answered, error)
 	// User returns the user of a challenge; "" for a decoy. CHALLENGE_NOT_FOUND when the challenge does not exist.

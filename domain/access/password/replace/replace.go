@@ -154,8 +154,8 @@ func prefix(ip string) string {
 // maxFenced bounds how often a decision is repeated because the account changed meanwhile.
 const maxFenced = 5
 
-// again repeats a decision until its data is unchanged at the commit.
-func again(decide func() error) error {
+// retryOnConflict repeats a decision until its data is unchanged at the commit.
+func retryOnConflict(decide func() error) error {
 	for range maxFenced {
 		if err := decide(); !errors.Is(err, commit.ErrFenced) {
 			return err

@@ -54,7 +54,7 @@ func (s *Service) StartReset(ctx context.Context, r ResetRequest, from challenge
 	if err := s.admit(ctx, subject, prefix(from.IP), former); err != nil {
 		return started, err
 	}
-	err = again(func() (err error) {
+	err = retryOnConflict(func() (err error) {
 		started, err = s.startReset(ctx, phone, dial, subject, from)
 		return err
 	})
@@ -141,7 +141,7 @@ func (s *Service) reset(_ context.Context, x challenge.Execution) (challenge.Res
 }
 
 // hash returns the stored form of a jti, under the steady key, so a rotation does not lose it.
-func (s *Service) hash(jti string) string { return s.Ring.Steady("ot-auth", jti) }
+func (s *Service) hash(jti string) string { return s.Ring.StableHash("ot-auth", jti) }
 
 // token finds the stored form of a jti, even if its key was replaced since the token was issued.
 func (s *Service) token(ctx context.Context, jti string) (Token, error) {
@@ -170,7 +170,7 @@ type UpdateRequest struct {
 // GEO_BLOCKED, INVALID_FIELD, PASSWORD_REUSED, OVERLOADED, UNAVAILABLE.
 func (s *Service) Update(ctx context.Context, r UpdateRequest) error {
 	r.From = session.Clip(r.From)
-	return again(func() error { return s.update(ctx, r) })
+	return retryOnConflict(func() error { return s.update(ctx, r) })
 }
 
 func (s *Service) update(ctx context.Context, r UpdateRequest) error {

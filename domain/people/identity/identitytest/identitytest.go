@@ -92,8 +92,10 @@ func lock(t *testing.T, s identity.Store, c commit.Committer) {
 // keys open sealed values and hash them in a form readable by a test.
 type keys string
 
-func (keys) Open(sealed, _ []byte) ([]byte, error)          { return sealed, nil }
-func (k keys) Steady(domain string, parts ...string) string { return fmt.Sprint(k, domain, parts[0]) }
+func (keys) Open(sealed, _ []byte) ([]byte, error) { return sealed, nil }
+func (k keys) StableHash(domain string, parts ...string) string {
+	return fmt.Sprint(k, domain, parts[0])
+}
 
 // Hashes are migrated to the steady key, page by page; an account that changed meanwhile is left alone.
 func rehash(t *testing.T, s identity.Store, c commit.Committer) {

@@ -1,7 +1,6 @@
-package pgtest
+package child
 
 import (
-	"fmt"
 	"os/exec"
 	"testing"
 )
@@ -16,7 +15,7 @@ func TestFreeze(t *testing.T) {
 		cmd.Process.Kill()
 		cmd.Wait()
 	}()
-	state := func() string { return statOf(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))[0] }
+	state := func() string { return Stat(cmd.Process.Pid)[0] }
 	for range 50 {
 		Freeze(cmd.Process.Pid)
 		if s := state(); s != "T" {

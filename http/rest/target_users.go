@@ -42,7 +42,7 @@ func (e Endpoint) Names(m resource.Matter, fields ...string) Endpoint {
 	at := make([][]int, len(fields))
 	for i, name := range fields {
 		n, known := e.plan.index[name]
-		if !known || !isText(textOf(e.plan.fields[n].typ)) {
+		if !known || !isText(pointedType(e.plan.fields[n].typ)) {
 			panic(fmt.Sprintf("rest: %s: the field %q does not hold ids of users", e.Key(), name))
 		}
 		at[i] = e.plan.fields[n].index
@@ -64,7 +64,7 @@ func (e Endpoint) Names(m resource.Matter, fields ...string) Endpoint {
 	return e
 }
 
-func textOf(t reflect.Type) reflect.Type {
+func pointedType(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		return t.Elem()
 	}

@@ -15,18 +15,18 @@ import (
 // idempotency keys. One more hour covers clock differences and operations begun at its end.
 const HashGrace = 25 * time.Hour
 
-// Steady hashes parts to a long-lived identifier: values that are counted, found or derived by their hash must not
+// StableHash hashes parts to a long-lived identifier: values that are counted, found or derived by their hash must not
 // change when keys rotate. So the oldest hashing key makes it, unless that key was replaced as leaked (Replace): then
 // its successor makes it from its beginning on.
-func (r *Ring) Steady(domain string, parts ...string) string {
-	return hex.EncodeToString(r.Steadies(domain, parts...)[0])
+func (r *Ring) StableHash(domain string, parts ...string) string {
+	return hex.EncodeToString(r.StableHashes(domain, parts...)[0])
 }
 
-// Steadies returns the possible long-lived sums of parts: first that of the steady key, then those of replaced keys
+// StableHashes returns the possible long-lived sums of parts: first that of the steady key, then those of replaced keys
 // that have not ended. For nodes whose clock is ahead the successor's sum is included. Look up values under all sums,
 // and add up counts over all sums. Unless keys were replaced there is one sum.
-func (r *Ring) Steadies(domain string, parts ...string) [][]byte {
-	keys := r.view.Load().steadies(r.now())
+func (r *Ring) StableHashes(domain string, parts ...string) [][]byte {
+	keys := r.view.Load().stableKeys(r.now())
 	out := make([][]byte, len(keys))
 	for i, k := range keys {
 		out[i] = k.sum(domain, parts)
@@ -34,16 +34,16 @@ func (r *Ring) Steadies(domain string, parts ...string) [][]byte {
 	return out
 }
 
-// Former returns the sums of Steadies except the first, as text.
+// Former returns the sums of StableHashes except the first, as text.
 func (r *Ring) Former(domain string, parts ...string) (out []string) {
-	for _, sum := range r.Steadies(domain, parts...)[1:] {
+	for _, sum := range r.StableHashes(domain, parts...)[1:] {
 		out = append(out, hex.EncodeToString(sum))
 	}
 	return out
 }
 
-// steadies returns the keys of Steadies.
-func (v *view) steadies(now time.Time) []*key {
+// stableKeys returns the keys of StableHashes.
+func (v *view) stableKeys(now time.Time) []*key {
 	var steady *key
 	for _, k := range slices.Backward(v.hashing) { // from the oldest on
 		switch {
@@ -116,7 +116,7 @@ func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (R
 // Serves describes what each key does at now, by its id.
 func (r *Ring) Serves(now time.Time) map[string]string {
 	v, out := r.view.Load(), map[string]string{}
-	signer, hasher, steady := current(v.signing, now), current(v.hashing, now), v.steadies(now)[0]
+	signer, hasher, steady := current(v.signing, now), current(v.hashing, now), v.stableKeys(now)[0]
 	for _, k := range v.byID {
 		switch {
 		case k.Purpose == Auditing:

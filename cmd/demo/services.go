@@ -57,8 +57,8 @@ type doors struct {
 // quota bounds the documents of a user, in bytes.
 const quota = 1 << 30
 
-// openDoors builds the services on the catalogue, which is committed.
-func (r *run) openDoors(ctx context.Context) error {
+// buildServices builds the services on the catalogue, which is committed.
+func (r *run) buildServices(ctx context.Context) error {
 	currencies := currency.NewCache(moneystore.NewCurrencies(r.DB))
 	parameters := parameter.NewCache(kit.NewParameters(r.DB))
 	book, err := message.NewBook("Castellan", nil)
@@ -110,8 +110,8 @@ type inside struct {
 	now  func() time.Time
 }
 
-// Tell creates the notification of a user.
-func (m inside) Tell(to challenge.Account, topic, template string, v message.Values, _ string,
+// Notify creates the notification of a user.
+func (m inside) Notify(to challenge.Account, topic, template string, v message.Values, _ string,
 	_ ...challenge.Name) []commit.Write {
 	text := m.book.Render(message.MAIL, template, to.Language, "", v)
 	return []commit.Write{notification.Add{Notification: notification.New(m.now(), to.UserID, notification.Message{

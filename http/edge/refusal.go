@@ -20,9 +20,9 @@ const (
 	healthPlaces = 32
 )
 
-// turnAway refuses a connection. If health is true and its first request is a health check, it
+// refuseConnection refuses a connection. If health is true and its first request is a health check, it
 // serves that request. It runs concurrently: no connection waits for the end of another.
-func (l *listener) turnAway(c *connection, health bool) {
+func (l *listener) refuseConnection(c *connection, health bool) {
 	select {
 	case l.turned <- struct{}{}:
 	default:
