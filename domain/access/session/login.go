@@ -178,7 +178,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		return none, err
 	}
 	defer attempt.Wrong() // unless it is refunded
-	right, stale, err := place.Verify(ctx, r.Password, seen.Secret.Hash)
+	right, stale, err := place.Verify(ctx, r.Password, seen.Hash)
 	if err != nil { // not judged, so not wrong
 		return none, errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
 	}
@@ -216,7 +216,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		case !errors.Is(err, commit.ErrFenced): // the challenge failed, but the password was right
 			return none, cmp.Or(attempt.RefundAlone(context.WithoutCancel(ctx)), err)
 		}
-		if seen.User, err = s.again(ctx, r, seen.Secret); err != nil {
+		if seen.User, err = s.again(ctx, r, seen.Hash); err != nil {
 			return none, err
 		}
 		if used != nil {
@@ -231,7 +231,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, seen user.Entrance,
 	rehashed string, with []commit.Write) (challenge.Started, error) {
 	if rehashed != "" {
-		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Secret.Hash, New: rehashed})
+		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Hash, New: rehashed})
 	}
 	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay,
 		Thumbprint: thumbprint}
@@ -243,14 +243,14 @@ func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, 
 
 // again rereads the account of a right password, because the account or its guard changed while the challenge was
 // started. It refuses when the account may not log in any more or has another password.
-func (s *Service) again(ctx context.Context, r LoginRequest, secret user.Secret) (user.User, error) {
+func (s *Service) again(ctx context.Context, r LoginRequest, hash string) (user.User, error) {
 	now, err := s.Users.Login(ctx, r.Who, "")
 	switch {
 	case fault.CodeOf(err) == fault.RecordNotFound:
 		return now.User, wrongCredentials()
 	case err != nil:
 		return now.User, err
-	case now.Secret.Hash != secret.Hash || s.whyNot(now.User, r.Starter) != "":
+	case now.Hash != hash || s.whyNot(now.User, r.Starter) != "":
 		return now.User, wrongCredentials()
 	}
 	return now.User, nil
