@@ -283,7 +283,7 @@ func (s *Service) refuse(ctx context.Context, seen user.Entrance, tried *passwor
 	now, from, userID := s.Now(), r.Starter, seen.User.ID
 	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
 	if userID != "" {
-		line := history(userID, now, from, false)
+		line := refusal(userID, now, from)
 		line.Refusal = Refusal{Reason: reason, Standing: tried.Standing()}
 		writes = []commit.Write{
 			audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: userID, Outcome: audit.Refused, IP: from.IP,
@@ -303,9 +303,10 @@ func wrongCredentials() error {
 	return fault.New(fault.InvalidCredentials, "the identifier or the password is wrong")
 }
 
-func history(userID string, at time.Time, from challenge.Starter, success bool) Login {
+// refusal returns the line of the history about a refused login, without its cause.
+func refusal(userID string, at time.Time, from challenge.Starter) Login {
 	return Login{ID: id.New(at), UserID: userID, At: at, IP: from.IP, Country: from.Country, Brand: from.Brand,
-		Model: from.Model, Description: from.Description, Success: success}
+		Model: from.Model, Description: from.Description}
 }
 
 // maxDescription bounds the client's description of its device, in bytes, because several rows store it.
