@@ -128,8 +128,9 @@ var SessionFences = []engine.Kind{
 	// The lock is the one that an update of the account takes: of a birth and a rise
 	// of the version one waits for the other. Births of one user wait, too, since a
 	// lock that they shared could not become that of user.LoggedIn.
-	engine.Fenced("INSERT INTO session ("+sessionColumns+") SELECT v."+strings.ReplaceAll(sessionColumns, ", ", ", v.")+
-		" {FROM v} WHERE v.cv = (SELECT u.cv FROM users AS u WHERE u.id = v.user_id {FOR NO KEY UPDATE}) "+
+	engine.Fenced("INSERT INTO session ("+sessionColumns+", history) SELECT v."+
+		strings.ReplaceAll(sessionColumns, ", ", ", v.")+", TRUE {FROM v} "+
+		"WHERE v.cv = (SELECT u.cv FROM users AS u WHERE u.id = v.user_id {FOR NO KEY UPDATE}) "+
 		"{RETURNING user_id}",
 		func(w session.Add) bornRow {
 			return bornRow{sessionRow{ID: w.ID, UserID: w.UserID, CreatedAt: engine.Millis(w.CreatedAt),
@@ -318,9 +319,16 @@ func (s Sessions) Revoked(ctx context.Context, since time.Time) ([]session.Revoc
 	return out, nil
 }
 
+// lines are the lines of the login history: a session is one until it is purged. A trigger on the deletion of a session
+// moves its line to login_history in the same transaction.
+const lines = "(SELECT " + loginColumns + ", " + refusalColumns + ", locked_until FROM login_history UNION ALL " +
+	"SELECT id, user_id, created_at, ip, country, brand, model, description, TRUE, NULL, NULL, NULL, NULL " +
+	"FROM session WHERE history) AS l"
+
 // logins is the history of logins, newest first: ids sort by creation.
 var logins = record.Table[refusedLoginRow, session.Login]{
 	Order: record.Keyset{Columns: "id", Descending: true},
+	Join:  func(q *bun.SelectQuery) *bun.SelectQuery { return q.ModelTableExpr(lines) },
 	Record: func(r refusedLoginRow) (session.Login, error) {
 		return session.Login{ID: r.ID, UserID: r.UserID, At: engine.Time(r.CreatedAt), IP: r.IP, Country: r.Country,
 			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success,

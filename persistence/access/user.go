@@ -297,7 +297,7 @@ func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (u
 	if err := s.db.Ask(ctx, &r, q, value, nobody); err != nil {
 		return user.Entrance{}, err
 	}
-	e := user.Entrance{User: r.user(), Secret: user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}}
+	e := user.Entrance{User: r.user(), Hash: r.PasswordHash}
 	var err error
 	if e.Guard, err = guardOf(cmp.Or(r.ID, nobody), r.GuardVersion, r.GuardBody); err == nil && r.ID == "" {
 		err = Accounts.NotFound()
@@ -305,14 +305,40 @@ func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (u
 	return e, err
 }
 
-// entranceRow is an account with the guard of its password. Where there is no
-// account its fields are empty.
+// entranceRow is the part of an account that a login needs, with the guard of its password. Where there is no account
+// its fields are empty. A third of the columns of users is left out: on SQLite each costs about 0.4 µs a login.
 type entranceRow struct {
 	bun.BaseModel `bun:"table:users,alias:u"`
-	userRow       `bun:",extend"`
+
+	ID            string
+	Email         string
+	CountryCode   string
+	Phone         string
+	Language      string
+	Status        string
+	PasswordHash  string
+	SV            int64
+	CV            int64
+	Roles         string
+	Demo          bool
+	TOTP          bool
+	Countries     string
+	Push          bool
+	LastLoginDay  int64
+	MustReset     bool
+	Networks      string
+	FactorsOff    int64
+	PasskeyHandle string
 
 	GuardVersion int64  `bun:",scanonly"`
 	GuardBody    string `bun:",scanonly"`
+}
+
+func (r entranceRow) user() user.User {
+	return userRow{ID: r.ID, Email: r.Email, CountryCode: r.CountryCode, Phone: r.Phone, Language: r.Language,
+		Status: r.Status, SV: r.SV, CV: r.CV, Roles: r.Roles, Demo: r.Demo, TOTP: r.TOTP, Countries: r.Countries,
+		Push: r.Push, LastLoginDay: r.LastLoginDay, MustReset: r.MustReset, Networks: r.Networks,
+		FactorsOff: r.FactorsOff, PasskeyHandle: r.PasskeyHandle}.user()
 }
 
 var byPhone, byMail = entrance("phone"), entrance("email")
@@ -323,7 +349,7 @@ func entrance(column string) engine.Query {
 	return engine.Query{
 		From: "(SELECT 1) AS nobody LEFT JOIN users AS u ON u." + column + " = $1 " +
 			"LEFT JOIN password_guard AS g ON g.id = COALESCE(u.id, $2)",
-		Columns: "u.*, g.version AS guard_version, g.body AS guard_body",
+		Columns: "?TableColumns, g.version AS guard_version, g.body AS guard_body",
 	}
 }
 

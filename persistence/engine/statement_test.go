@@ -200,3 +200,34 @@ func TestKindsAreDistinct(t *testing.T) {
 		t.Error("two kinds for one type of write were accepted")
 	}
 }
+
+// guardingWrite is a write whose fence includes a guard.
+type guardingWrite struct{ guard commit.Guard }
+
+func (guardingWrite) Table() string           { return "session" }
+func (w guardingWrite) Guarded() commit.Guard { return w.guard }
+
+// A guard costs no statement if the fence of another write of its unit is the same condition, and only then.
+func TestGuardThatFenceIncludes(t *testing.T) {
+	guard := commit.Guard{On: commit.UserCredentials, Key: "a", Version: 3}
+	for name, c := range map[string]struct {
+		fence commit.Guard
+		want  bool
+	}{
+		"same":          {guard, true},
+		"other version": {commit.Guard{On: commit.UserCredentials, Key: "a", Version: 4}, false},
+		"other row":     {commit.Guard{On: commit.UserCredentials, Key: "b", Version: 3}, false},
+		"other table":   {commit.Guard{On: commit.AttemptBudget, Key: "a", Version: 3}, false},
+	} {
+		unit := []commit.Write{guard, guardingWrite{c.fence}}
+		if got := guarded(unit, guard); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if guarded(unit, unit[1]) {
+			t.Errorf("%s: the fence itself is left out", name)
+		}
+	}
+	if guarded([]commit.Write{guard, guard}, guard) {
+		t.Error("a guard without a fence is left out")
+	}
+}

@@ -30,6 +30,9 @@ func (s *slot) stepsOf(units []*unit) ([]step, error) {
 	var steps []step
 	for i, u := range units {
 		for _, w := range u.writes {
+			if guarded(u.writes, w) {
+				continue
+			}
 			k := s.kinds.of(w)
 			if k == nil {
 				if isUnflushed(w) {
@@ -47,6 +50,15 @@ func (s *slot) stepsOf(units []*unit) ([]step, error) {
 	}
 	slices.SortFunc(steps, func(a, b step) int { return cmp.Compare(a.kind.order, b.kind.order) })
 	return steps, nil
+}
+
+// guarded reports whether w is a guard that the fence of another write of the unit includes.
+func guarded(unit []commit.Write, w commit.Write) bool {
+	guard, is := w.(commit.Guard)
+	return is && slices.ContainsFunc(unit, func(other commit.Write) bool {
+		g, guards := other.(commit.Guarding)
+		return guards && g.Guarded() == guard
+	})
 }
 
 // bind creates the statements of steps.

@@ -16,8 +16,8 @@ import (
 	"castellan/domain/kit/token"
 )
 
-// LoginAction is the action of LOGIN: a completed challenge becomes a session. The session commits with the
-// challenge, the audit row that names it, and the line of the history. Its token is the header x-auth of the outcome.
+// LoginAction is the action of LOGIN: a completed challenge becomes a session. The session commits with the challenge
+// and the audit row that names it, and is the line of the history. Its token is the header x-auth of the outcome.
 func (s *Service) LoginAction() challenge.Action {
 	return challenge.Action{Code: ActionLogin, Flow: challenge.FlowLogin, Build: s.build}
 }
@@ -52,10 +52,7 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 	if err != nil {
 		return none, nil, fmt.Errorf("login: %w", err)
 	}
-	writes := []commit.Write{
-		Add{made, c.CV},
-		Remember{history(made.UserID, now, c.Starter, true)},
-	}
+	writes := []commit.Write{Add{made, c.CV}}
 	if made.Thumbprint != "" {
 		writes = append(writes, Bind{SessionID: made.ID, Thumbprint: made.Thumbprint})
 	}

@@ -178,7 +178,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		return none, err
 	}
 	defer attempt.Wrong() // unless it is refunded
-	right, stale, err := place.Verify(ctx, r.Password, seen.Secret.Hash)
+	right, stale, err := place.Verify(ctx, r.Password, seen.Hash)
 	if err != nil { // not judged, so not wrong
 		return none, errors.Join(err, attempt.Return(context.WithoutCancel(ctx)))
 	}
@@ -216,7 +216,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		case !errors.Is(err, commit.ErrFenced): // the challenge failed, but the password was right
 			return none, cmp.Or(attempt.RefundAlone(context.WithoutCancel(ctx)), err)
 		}
-		if seen.User, err = s.again(ctx, r, seen.Secret); err != nil {
+		if seen.User, err = s.again(ctx, r, seen.Hash); err != nil {
 			return none, err
 		}
 		if used != nil {
@@ -231,7 +231,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, seen user.Entrance,
 	rehashed string, with []commit.Write) (challenge.Started, error) {
 	if rehashed != "" {
-		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Secret.Hash, New: rehashed})
+		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Hash, New: rehashed})
 	}
 	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay,
 		Thumbprint: thumbprint}
@@ -243,14 +243,14 @@ func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, 
 
 // again rereads the account of a right password, because the account or its guard changed while the challenge was
 // started. It refuses when the account may not log in any more or has another password.
-func (s *Service) again(ctx context.Context, r LoginRequest, secret user.Secret) (user.User, error) {
+func (s *Service) again(ctx context.Context, r LoginRequest, hash string) (user.User, error) {
 	now, err := s.Users.Login(ctx, r.Who, "")
 	switch {
 	case fault.CodeOf(err) == fault.RecordNotFound:
 		return now.User, wrongCredentials()
 	case err != nil:
 		return now.User, err
-	case now.Secret.Hash != secret.Hash || s.whyNot(now.User, r.Starter) != "":
+	case now.Hash != hash || s.whyNot(now.User, r.Starter) != "":
 		return now.User, wrongCredentials()
 	}
 	return now.User, nil
@@ -283,7 +283,7 @@ func (s *Service) refuse(ctx context.Context, seen user.Entrance, tried *passwor
 	now, from, userID := s.Now(), r.Starter, seen.User.ID
 	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
 	if userID != "" {
-		line := history(userID, now, from, false)
+		line := refusal(userID, now, from)
 		line.Refusal = Refusal{Reason: reason, Standing: tried.Standing()}
 		writes = []commit.Write{
 			audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: userID, Outcome: audit.Refused, IP: from.IP,
@@ -303,9 +303,10 @@ func wrongCredentials() error {
 	return fault.New(fault.InvalidCredentials, "the identifier or the password is wrong")
 }
 
-func history(userID string, at time.Time, from challenge.Starter, success bool) Login {
+// refusal returns the line of the history about a refused login, without its cause.
+func refusal(userID string, at time.Time, from challenge.Starter) Login {
 	return Login{ID: id.New(at), UserID: userID, At: at, IP: from.IP, Country: from.Country, Brand: from.Brand,
-		Model: from.Model, Description: from.Description, Success: success}
+		Model: from.Model, Description: from.Description}
 }
 
 // maxDescription bounds the client's description of its device, in bytes, because several rows store it.

@@ -113,7 +113,7 @@ func (s *Service) refusePasskey(ctx context.Context, u user.User, reason Reason,
 	now, from := s.Now(), r.Starter
 	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
 	if reason != "" {
-		line := history(u.ID, now, from, false)
+		line := refusal(u.ID, now, from)
 		line.Refusal = Refusal{Reason: reason}
 		writes = []commit.Write{
 			audit.Record{At: now, UserID: u.ID, Action: ActionLogin, Target: u.ID, Outcome: audit.Refused, IP: from.IP,

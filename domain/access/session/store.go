@@ -12,6 +12,8 @@ import (
 
 // Add inserts a session. It is fenced by the credential version of its user, and blocks its increment until the
 // commit. So a transaction that raises the version and then reads the active sessions sees this one (D-AUTH-11).
+//
+// The session is also a line of the login history, with the same id: a completed login writes one row.
 type Add struct {
 	Session
 	CV int64 // under which the user was authenticated
@@ -20,6 +22,11 @@ type Add struct {
 func (Add) Table() string { return "session" }
 
 func (w Add) Fence() (string, int64) { return w.UserID, w.CV }
+
+// Guarded returns the guard of the credentials that the fence includes.
+func (w Add) Guarded() commit.Guard {
+	return commit.Guard{On: commit.UserCredentials, Key: w.UserID, Version: w.CV}
+}
 
 // NoOtherSessions is the condition that the user has only the listed active sessions. A unit uses it to raise the
 // user's credential version and end the sessions one by one without missing any. A concurrent login is either seen
@@ -83,7 +90,7 @@ func (Seen) Table() string { return "session" }
 // Row returns the row that the write changes.
 func (w Seen) Row() string { return w.SessionID }
 
-// Remember inserts a line of the login history without a Refusal.
+// Remember inserts a line of the login history without a Refusal. A login does not need it: its session is the line.
 type Remember struct{ Login }
 
 func (Remember) Table() string { return "login_history" }
@@ -148,14 +155,14 @@ type Store interface {
 	Extend(ctx context.Context, userID, sessionID string, until time.Time) error
 	// Revoked lists the ends at or after since: single sessions, and raised versions.
 	Revoked(ctx context.Context, since time.Time) ([]Revocation, error)
-	// Logins returns a page of the history of a user, newest first.
+	// Logins returns a page of the history of a user, newest first. Sessions are lines of it, before and after Purge.
 	Logins(ctx context.Context, userID string, q page.Query[LoginPlace]) (page.Of[Login], error)
 	// LoginsFrom returns the history of an address over all users.
 	LoginsFrom(ctx context.Context, ip string, limit int) ([]Login, error)
 	// TakeRefused removes and returns the counts of Refused for minutes that began before an instant, oldest first
 	// and at most limit. Of concurrent callers only one gets each count. Call it inside commit.Committer.InTx.
 	TakeRefused(ctx context.Context, before time.Time, limit int) ([]Refused, error)
-	// Purge removes sessions that expired before an instant, and lines of the history older than another. It finds
-	// them by their ids, which are those of package id.
+	// Purge removes sessions that expired before an instant, and lines of the history older than another. The line of a
+	// removed session stays in the history. It finds them by their ids, which are those of package id.
 	Purge(ctx context.Context, expired, history time.Time) error
 }

@@ -21,10 +21,12 @@ type Secret struct {
 	Previous string // the one before it (D-PWD-03)
 }
 
-// Entrance holds the data for judging a login: the account, its password, and the guard of its tries.
+// Entrance holds the data for judging a login: the account, its password, and the guard of its tries. User has only
+// the fields that a login needs: those of Account, with roles, networks, the day of the previous login, and the status
+// with its exceptions (Demo, MustReset).
 type Entrance struct {
 	User
-	Secret
+	Hash  string // of the password, as in Secret
 	Guard password.Guard
 }
 

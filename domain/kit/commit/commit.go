@@ -60,6 +60,12 @@ func (g Guard) Table() string {
 	return "attempt_budget"
 }
 
+// Guarding is a Write that fails unless a Guard holds. The same Guard in its unit costs no statement.
+type Guarding interface {
+	Write
+	Guarded() Guard
+}
+
 // Unflushed, among the writes of a unit, declares that no caller learns of the unit until a later unit is durable. The
 // unit is committed like any other: every reader sees it at once, and it outlives this process. But the database need
 // not flush its log to disk for it. A crash of the database's machine may lose the unit until a later one is durable.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,6 +48,7 @@ func Run(t *testing.T, open storetest.Open[session.Store]) {
 		"Revoked":          revoked,
 		"Logins":           logins,
 		"Purge":            purge,
+		"LineOfPurged":     lineOfPurged,
 	})
 }
 
@@ -233,6 +235,11 @@ func logins(t *testing.T, s session.Store, c commit.Committer) {
 		{UserID: one, IP: "192.0.2.2"}, {UserID: two, IP: "192.0.2.1"}, {UserID: "", IP: "192.0.2.1"},
 	} {
 		l.ID, l.At = fmt.Sprint("l", i), now.Add(time.Duration(i)*time.Second)
+		if l.Success { // its session is the line
+			storetest.Must(t, c.Commit(ctx, added(session.Session{ID: l.ID, UserID: l.UserID, CreatedAt: l.At, IP: l.IP,
+				Country: l.Country, Brand: l.Brand, Model: l.Model, Description: l.Description, SV: 1})))
+			continue
+		}
 		storetest.Must(t, c.Commit(ctx, session.Remember{Login: l}))
 	}
 	pagetest.Check(t, s.Logins, one, []session.Login{
@@ -245,10 +252,16 @@ func logins(t *testing.T, s session.Store, c commit.Committer) {
 	if got, err := s.LoginsFrom(ctx, "192.0.2.3", 2); err != nil || len(got) != 1 || got[0] != refused {
 		t.Errorf("refused: %+v, %v, want %+v", got, err, refused)
 	}
-	from, err := s.LoginsFrom(ctx, "192.0.2.1", 2)
-	storetest.Must(t, err)
-	if len(from) != 2 || from[0].ID != "l3" || from[1].ID != "l2" {
-		t.Errorf("by address: %+v", from)
+	for limit, want := range map[int]string{2: "[l3 l2]", 9: "[l3 l2 l0]"} {
+		from, err := s.LoginsFrom(ctx, "192.0.2.1", limit)
+		storetest.Must(t, err)
+		got := []string{}
+		for _, l := range from {
+			got = append(got, l.ID)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("by address, at most %d: %v, want %s", limit, got, want)
+		}
 	}
 }
 
@@ -271,8 +284,56 @@ func purge(t *testing.T, s session.Store, c commit.Committer) {
 	}
 	// The key of a purged session is gone: its id is free again.
 	storetest.Must(t, c.Commit(ctx, session.Bind{SessionID: old.ID, Thumbprint: "k1"}))
-	l, err := s.Logins(ctx, one, page.Query[session.LoginPlace]{})
-	if storetest.Must(t, err); len(l.Records) != 1 || l.Records[0].ID != last {
-		t.Errorf("history left: %+v", l)
+	// The line of a session lives as long as the session.
+	lines := func() (ids []string) {
+		t.Helper()
+		l, err := s.Logins(ctx, one, page.Query[session.LoginPlace]{})
+		storetest.Must(t, err)
+		for _, l := range l.Records {
+			ids = append(ids, l.ID)
+		}
+		return ids
+	}
+	want := []string{last, young.ID, long.ID}
+	slices.SortFunc(want, func(a, b string) int { return strings.Compare(b, a) })
+	if got := lines(); !slices.Equal(got, want) {
+		t.Errorf("history left: %v, want %v", got, want)
+	}
+}
+
+// The line of a purged session stays in the history as it was, until the history is purged.
+func lineOfPurged(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	gone, lives := sample(1, one), sample(2, one)
+	gone.ID, lives.ID = id.New(now), id.New(now.Add(time.Second))
+	gone.EndedAt, gone.ExpiresAt, lives.ExpiresAt = now, now, now.Add(time.Hour)
+	storetest.Must(t, c.Commit(ctx, added(gone), added(lives)))
+	read := func() []session.Login {
+		t.Helper()
+		l, err := s.Logins(ctx, one, page.Query[session.LoginPlace]{Count: true})
+		storetest.Must(t, err)
+		from, err := s.LoginsFrom(ctx, gone.IP, 10)
+		storetest.Must(t, err)
+		if !slices.Equal(from, l.Records) || l.Total != len(from) {
+			t.Errorf("by address: %+v, of the account %+v", from, l)
+		}
+		return l.Records
+	}
+	before := read()
+	if len(before) != 2 || before[1].ID != gone.ID || !before[1].Success || before[1].Model != gone.Model {
+		t.Fatalf("before the purge: %+v", before)
+	}
+	for range 2 {
+		storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(-time.Hour)))
+		if after := read(); !slices.Equal(after, before) {
+			t.Errorf("after the purge:\n%+v, want\n%+v", after, before)
+		}
+	}
+	if got := ids(t, s, one, now); !slices.Equal(got, []string{lives.ID}) {
+		t.Errorf("sessions left: %v", got)
+	}
+	storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))
+	if after := read(); !slices.Equal(after, before[:1]) {
+		t.Errorf("after the purge of the history: %+v", after)
 	}
 }
