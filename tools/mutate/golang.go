@@ -48,7 +48,7 @@ func findPackage(root, dir, temp string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &goRunner{root: root, dir: rel, temp: temp}
+	run := &goRunner{root: root, dir: rel, temp: temp, databases: strings.HasPrefix(rel, "persistence")}
 	u := &target{name: rel, run: run}
 	var all []mutant
 	for _, name := range names {
