@@ -48,23 +48,26 @@ func findPackage(root, dir, temp string) ([]mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &goRunner{root: root, dir: rel, temp: temp, databases: strings.HasPrefix(rel, "persistence")}
+	run := &goRunner{root: root, dir: rel, temp: temp}
 	u := &target{name: rel, run: run}
 	var all []mutant
 	for _, name := range names {
 		base := filepath.Base(name)
-		switch used, err := build.Default.MatchFile(dir, base); {
+		used, err := build.Default.MatchFile(dir, base)
+		if err != nil {
+			return nil, err
+		}
+		source, err := os.ReadFile(name)
+		switch {
 		case err != nil:
 			return nil, err
 		case !used:
 			continue
 		case strings.HasSuffix(base, "_test.go"):
 			u.tested, run.tested = true, true
+			run.databases = run.databases || bytes.Contains(source, []byte(`/persistence`)) ||
+				bytes.Contains(source, []byte(`/pgtest"`))
 			continue
-		}
-		source, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
 		}
 		found, err := faultsInGo(filepath.Join(rel, base), source)
 		if err != nil {
