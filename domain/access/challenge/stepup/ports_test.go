@@ -1,10 +1,11 @@
 package stepup
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,7 +51,8 @@ type ports struct {
 	commits              [][]commit.Write
 	answers              []challenge.Answer
 	answered             Answered
-	overtaken            int // how many answers and renewals come too late
+	overtaken            int  // how many answers and renewals come too late
+	hold                 bool // whether Result waits until its context ends
 	renewal              Renewal
 	renewed              outbox.Message
 	digest               challenge.Digest
@@ -78,9 +80,12 @@ func newPorts(t *testing.T, required int, methods ...string) *ports {
 	return portsOf(t, policy)
 }
 
+// templates are parsed once for all tests.
+var templates = sync.OnceValues(func() (*message.Book, error) { return message.NewBook("Castellan", nil) })
+
 func portsOf(t *testing.T, policies ...mfa.Policy) *ports {
 	t.Helper()
-	book, err := message.NewBook("Castellan", nil)
+	book, err := templates()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +116,8 @@ func alice() challenge.Account {
 }
 
 // did records a call, and fails the one that was chosen.
-func (p *ports) did(name string, of ...any) error {
-	p.calls = append(p.calls, fmt.Sprint(append([]any{name}, of...)...))
+func (p *ports) did(name string, of ...string) error {
+	p.calls = append(p.calls, strings.TrimSpace(name+" "+strings.Join(of, " ")))
 	if p.fail == name {
 		return errDown
 	}
@@ -125,8 +130,8 @@ func (p *ports) build(context.Context, challenge.Execution) (challenge.Result, [
 }
 
 func (p *ports) Account(ctx context.Context, id string) (challenge.Account, error) {
-	if err := p.did("Account ", id); err != nil || p.fail == "Account" {
-		return challenge.Account{}, cmp.Or(err, errDown)
+	if err := p.did("Account"); err != nil {
+		return challenge.Account{}, err
 	}
 	return p.accounts.Account(ctx, id)
 }
@@ -139,10 +144,10 @@ func (p *ports) Live(_, session string, _ int64) bool { return !p.dead[session] 
 
 type gate struct{ *ports }
 
-func (g gate) Reserve(_ context.Context, userID string, r Reservation) (Grant, error) {
+func (g gate) Reserve(_ context.Context, _ string, r Reservation) (Grant, error) {
 	g.reserved = r
-	if err := g.did("Reserve", userID); err != nil || g.fail == "Reserve" {
-		return Grant{}, errDown
+	if err := g.did("Reserve"); err != nil {
+		return Grant{}, err
 	}
 	if g.grant != nil {
 		return *g.grant, nil
@@ -154,7 +159,7 @@ func (g gate) Reserve(_ context.Context, userID string, r Reservation) (Grant, e
 	return all, nil
 }
 
-func (g gate) Send(_ context.Context, userID string, _ Sending, _ Caps) (bool, error) {
+func (g gate) Send(_ context.Context, _ string, _ Sending, _ Caps) (bool, error) {
 	return g.send, g.did("Send")
 }
 
@@ -201,7 +206,7 @@ func (s store) Load(_ context.Context, id string) (challenge.Challenge, error) {
 }
 
 func (s store) Open(context.Context, string, time.Time) ([]challenge.Ref, error) {
-	return s.open, s.did("Open")
+	return slices.Clone(s.open), s.did("Open")
 }
 
 func (s store) States(context.Context, []string) (map[string]challenge.State, error) {
@@ -220,9 +225,9 @@ type owners struct{ *ports }
 
 func (o owners) Prime(made challenge.Insert) { o.primed = append(o.primed, made) }
 
-func (o owners) Resume(id string) { o.did("Resume ", id) }
+func (o owners) Resume(id string) { o.did("Resume", id) }
 
-func (o owners) Refresh(id string) { o.did("Refresh ", id) }
+func (o owners) Refresh(id string) { o.did("Refresh", id) }
 
 func (o owners) Complete(_ context.Context, _ string, a challenge.Answer, _ time.Duration, _ audit.By) (Answered,
 	error) {
@@ -251,6 +256,9 @@ func (o owners) Renew(_ context.Context, id, _ string, _ challenge.Name, d chall
 func (o owners) Result(ctx context.Context, _ string, _ time.Duration) (Answered, error) {
 	if err := o.did("Result"); err != nil {
 		return Answered{}, err
+	}
+	if o.hold {
+		<-ctx.Done()
 	}
 	return o.answered, ctx.Err()
 }

@@ -209,7 +209,7 @@ func TestStartOfDecoyAndApplicant(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 	}
-	if slices.Contains(p.calls, "Reserveu1") || !slices.Contains(p.calls, "DummyCall") {
+	if slices.Contains(p.calls, "Reserve") || !slices.Contains(p.calls, "DummyCall") {
 		t.Error(p.calls)
 	}
 	p.commits = nil
