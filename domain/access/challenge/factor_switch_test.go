@@ -108,6 +108,33 @@ func TestMethodsOfAccount(t *testing.T) {
 	}
 }
 
+// A challenge without an account belongs to its subject.
+func TestOwnerOfChallenge(t *testing.T) {
+	for kind, want := range map[challenge.Kind]string{challenge.Real: "u1", challenge.Decoy: "?s",
+		challenge.Applicant: "?s"} {
+		c := challenge.Challenge{UserID: "u1", Body: challenge.Body{Kind: kind, Subject: "?s"}}
+		if c.Owner() != want || kind.Owned() != (want == "u1") {
+			t.Errorf("%d: %s", kind, c.Owner())
+		}
+	}
+	pushes := []challenge.Push{{Number: 4}, {Number: 9}, {Number: 2}}
+	if challenge.NextPush(pushes) != 10 || challenge.NextPush(nil) != 1 {
+		t.Error(challenge.NextPush(pushes), challenge.NextPush(nil))
+	}
+	for want, r := range map[int]challenge.PushRules{5: {Sent: 5, SentDay: 3, Denials: 4}, 6: {Sent: 5, SentDay: 6},
+		7: {Sent: 5, SentDay: 6, Denials: 7}} {
+		if r.Most() != want {
+			t.Errorf("%+v: %d", r, r.Most())
+		}
+	}
+	r := challenge.DefaultRules()
+	b := challenge.Budget{OTP: spread(3, 0), TOTP: spread(4, 0)}
+	if b.Left(at(9), r, challenge.SMS) != 17 || b.Left(at(9), r, challenge.TOTP) != 6 ||
+		(challenge.Budget{OTP: spread(25, 0)}).Left(at(30), r, challenge.SMS) != 0 || b.Left(at(hour), r, challenge.SMS) != 19 {
+		t.Error(b.Left(at(9), r, challenge.SMS), b.Left(at(hour), r, challenge.SMS))
+	}
+}
+
 // A remembered client completes one method, and the challenge if no other is required.
 func TestRecall(t *testing.T) {
 	for required, state := range map[int]challenge.State{1: challenge.Executing, 2: challenge.Pending} {
