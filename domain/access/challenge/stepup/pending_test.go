@@ -192,7 +192,7 @@ func TestStartOfRememberedClient(t *testing.T) {
 		done   bool
 	}{
 		"right":            {func(*ports, *challenge.StartRequest) {}, true},
-		"nobody":           {func(p *ports, _ *challenge.StartRequest) { p.client = nil }, false},
+		"not remembered":   {func(p *ports, _ *challenge.StartRequest) { p.client = nil }, false},
 		"no store":         {func(p *ports, _ *challenge.StartRequest) { p.Remembered = nil }, false},
 		"no key":           {func(_ *ports, r *challenge.StartRequest) { r.Key.Thumbprint = "" }, false},
 		"no proof of key":  {func(_ *ports, r *challenge.StartRequest) { r.Key.Proven = false }, false},
@@ -300,7 +300,7 @@ func TestActionOfRememberedClient(t *testing.T) {
 }
 
 // A notice about a decoy or a stranger costs the same as one to a user, and is not sent.
-func TestNoticesToNobody(t *testing.T) {
+func TestNoticesWithoutAccount(t *testing.T) {
 	p := newPorts(t, 1, "SMS")
 	rules := challenge.DefaultRules()
 	guessed := p.m.Guessed(rules)

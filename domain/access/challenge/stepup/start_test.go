@@ -155,7 +155,7 @@ func TestStartFailsWithItsPorts(t *testing.T) {
 	storetest.Wants(t, err, fault.InvalidState)
 }
 
-// A start without a proof reveals no mail address, uses no rule of one user and sends a held-back code to nobody.
+// A start without a proof reveals no mail address, uses no rule of one user and sends no code that is held back.
 func TestStartWithoutProof(t *testing.T) {
 	p := portsOf(t, mfa.Policy{ActionCode: "LOGIN", EntityType: mfa.General, Type: mfa.Common, Required: 1,
 		Methods: []mfa.Choice{{Code: "SMS"}, {Code: "MAIL"}}},
@@ -175,7 +175,7 @@ func TestStartWithoutProof(t *testing.T) {
 			t.Errorf("%s: state %d, sent %q", l.Channel, l.State, p.post.texts[i].Code)
 		}
 	}
-	// The value of a held-back code is right for nobody.
+	// The value of a held-back code is never right.
 	sum := p.m.Ring.Hash("otp", c.ID, c.Methods[0].ID, p.opened(letters[0].Message).Code)
 	if string(sum.Sum) == string(c.Methods[0].Digest.Sum) || len(c.Methods[0].Digest.Sum) != len(sum.Sum) {
 		t.Errorf("%+v", c.Methods[0])
