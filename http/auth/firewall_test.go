@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"castellan/domain/access/servicekey"
 	"castellan/domain/guard/firewall"
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/change/changetest"
@@ -51,6 +53,14 @@ type wall struct {
 	seen  edge.Answered
 }
 
+// client knows the key of the shop, from one network.
+func (w *wall) client(raw string, from netip.Addr) (servicekey.Client, error) {
+	if raw != "key of shop" || !netip.MustParsePrefix("192.0.2.0/24").Contains(from) {
+		return servicekey.Client{Name: "shop"}, errors.New("not a key")
+	}
+	return servicekey.Client{Name: "shop"}, nil
+}
+
 // countedFeed counts how often it is caught up.
 type countedFeed struct {
 	changetest.Feed
@@ -68,7 +78,7 @@ func newWall(t *testing.T, rules ...firewall.Rule) *wall {
 	w.Evaluator = &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot }, Limiter: w.meter,
 		Now: time.Now}
 	f := auth.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}, Feed: w.feed,
-		Live: func(string, string, int64) bool { return !w.ended }}
+		Live: func(string, string, int64) bool { return !w.ended }, Service: w.client}
 	var err error
 	w.srv, err = edge.New(edge.Options{Firewall: f.Judge,
 		Observe: func(_ context.Context, a edge.Answered) { w.seen = a }, CountryHeader: "x-country",
@@ -113,6 +123,31 @@ func TestFirewallKnowsTheUser(t *testing.T) {
 	if w.ask("/x", "u1", "192.0.2.7", 200); w.Allowed.Load() != 4 || w.Unsure.Load() != 0 {
 		t.Errorf("%d allowed, %d unsure", w.Allowed.Load(), w.Unsure.Load())
 	}
+}
+
+// A rule about service clients applies only to the client of a valid key.
+func TestFirewallKnowsTheServiceClient(t *testing.T) {
+	w := newWall(t, firewall.Rule{Label: "shop", Type: firewall.Blacklist, EntityType: firewall.AppID,
+		Entities: []string{"shop"}})
+	ask := func(key, from string, want int) {
+		t.Helper()
+		r := httptest.NewRequest("GET", "/x", nil)
+		r.Header.Set("X-Forwarded-For", from)
+		if key != "" {
+			r.Header.Set("service-auth", key)
+		}
+		res, err := w.srv.App.Test(r, -1)
+		storetest.Must(t, err)
+		if res.Body.Close(); res.StatusCode != want {
+			t.Errorf("%q from %s: %d, want %d", key, from, res.StatusCode, want)
+		}
+	}
+	ask("key of shop", "192.0.2.7", 403)
+	ask("key of shop", "198.51.100.7", 200)
+	ask("another key", "192.0.2.7", 200)
+	ask("", "192.0.2.7", 200)
+	w.feed.Stale = true // the key cannot be checked
+	ask("key of shop", "192.0.2.7", 200)
 }
 
 // Without a rule about users no token is looked at.

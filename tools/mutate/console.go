@@ -85,6 +85,11 @@ func (c *consoleRunner) try(ctx context.Context, file string, source []byte, bou
 		}
 		return broken, string(out), ctx.Err()
 	}
+	return twice(func() (outcome, string, error) { return c.tests(ctx, bound) })
+}
+
+// tests runs the unit tests once.
+func (c *consoleRunner) tests(ctx context.Context, bound time.Duration) (outcome, string, error) {
 	bounded, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	out, err := unit.Run(bounded, c.root, filepath.Join(c.dir, "console"))

@@ -53,18 +53,21 @@ func findPackage(root, dir, temp string) ([]mutant, error) {
 	var all []mutant
 	for _, name := range names {
 		base := filepath.Base(name)
-		switch used, err := build.Default.MatchFile(dir, base); {
+		used, err := build.Default.MatchFile(dir, base)
+		if err != nil {
+			return nil, err
+		}
+		source, err := os.ReadFile(name)
+		switch {
 		case err != nil:
 			return nil, err
 		case !used:
 			continue
 		case strings.HasSuffix(base, "_test.go"):
 			u.tested, run.tested = true, true
+			run.databases = run.databases || bytes.Contains(source, []byte(`/persistence`)) ||
+				bytes.Contains(source, []byte(`/pgtest"`))
 			continue
-		}
-		source, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
 		}
 		found, err := faultsInGo(filepath.Join(rel, base), source)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/foureyes"
+	httpfoureyes "castellan/http/office/foureyes"
 )
 
 var errDown = errors.New("the database is down")
@@ -192,5 +193,17 @@ func TestApprovalWithoutStore(t *testing.T) {
 	}
 	if _, err := o.group.Action().Prepare(t.Context(), challenge.Execution{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// An approval whose command is damaged decides nothing.
+func TestDamagedCommandOfApproval(t *testing.T) {
+	a := httpfoureyes.Group{}.Action()
+	x := challenge.Execution{Command: []byte("{")}
+	if r, err := a.Exec(t.Context(), x); err == nil || r.Success {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := a.Refused(t.Context(), x, errors.New("no")); err == nil {
+		t.Error("the refusal of an unknown request is recorded")
 	}
 }

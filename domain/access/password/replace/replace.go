@@ -140,10 +140,11 @@ func record(at time.Time, userID, action string, o audit.Outcome, from challenge
 // caller describes a caller with a session or an ot-auth token to the queue of hashes.
 func (s *Service) caller(from challenge.Starter) password.Caller {
 	a, _ := netip.ParseAddr(from.IP)
+	site := client.Site
 	if s.Place != nil {
-		return password.Caller{Site: s.Place(a), Known: true}
+		site = s.Place
 	}
-	return password.Caller{Site: client.Site(a), Known: true}
+	return password.Caller{Site: site(a), Known: true}
 }
 
 func prefix(ip string) string {

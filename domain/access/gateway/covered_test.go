@@ -1,0 +1,41 @@
+package gateway
+
+import "testing"
+
+// A route covers a more specific rule only if both admit a session, or if they are the same route but for the case.
+func TestRouteCoversRule(t *testing.T) {
+	of := func(mode Mode, method, host, path string) Route {
+		return Route{Mode: mode, Method: method, Host: host, Path: path}
+	}
+	specific := of(Session, "GET", "h", "/A")
+	for name, c := range map[string]struct {
+		by   *Route
+		rule Route
+		want bool
+	}{
+		"no route":       {nil, specific, false},
+		"both a session": {new(of(Session, "POST", "x", "/y")), specific, true},
+		"only the rule":  {new(of(Guarded, "POST", "x", "/y")), specific, false},
+		"only the route": {new(of(Session, "POST", "x", "/y")), of(Guarded, "GET", "h", "/A"), false},
+		"another case":   {new(of(Guarded, "GET", "h", "/a")), of(Guarded, "GET", "h", "/A"), true},
+		"another method": {new(of(Guarded, "PUT", "h", "/a")), of(Guarded, "GET", "h", "/A"), false},
+		"another host":   {new(of(Guarded, "GET", "g", "/a")), of(Guarded, "GET", "h", "/A"), false},
+		"another path":   {new(of(Guarded, "GET", "h", "/b")), of(Guarded, "GET", "h", "/A"), false},
+	} {
+		r := rule{Route: c.rule}
+		if got := r.covered(c.by); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// A host that servers may read in different ways is none.
+func TestOneHost(t *testing.T) {
+	for host, want := range map[string]bool{"": true, "a.example-1_z": true, "09": true, "[::1]": true, ".a": false,
+		"a.": false, "a..b": false, "a:1": false, "A": false, "a/b": false, "{": false, "`": false, "[192.0.2.1]": false,
+		"[x]": false} {
+		if got := oneHost(host); got != want {
+			t.Errorf("%q: %t", host, got)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package agreement_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/access/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/blob"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/broadcast"
+	"castellan/domain/people/agreement"
+	"castellan/persistence/kit"
+	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
+)
+
+var errDown = errors.New("it is down")
+
+// files keep the content of files by key.
+type files struct {
+	blob.Store
+	content map[string][]byte
+	reads   int
+	err     error
+}
+
+func (f *files) Put(_ context.Context, key string, content []byte) error {
+	f.content[key] = content
+	return f.err
+}
+
+type open struct{ *bytes.Reader }
+
+func (open) Close() error { return nil }
+
+func (f *files) Get(_ context.Context, key string) (blob.File, error) {
+	f.reads++
+	var r io.ReadSeekCloser = open{bytes.NewReader(f.content[key])}
+	return blob.File{Info: blob.Info{Size: int64(len(f.content[key]))}, ReadSeekCloser: r}, f.err
+}
+
+// members are the accounts, of which the audience is u1.
+type members struct {
+	user.Audiences
+	err error
+	u   user.User
+}
+
+func (m *members) Get(_ context.Context, id string) (user.User, error) {
+	if id == "gone" {
+		return user.User{}, fault.New(fault.RecordNotFound, "none")
+	}
+	return m.u, m.err
+}
+
+func (m *members) Audience(_ context.Context, a user.Audience, after string, limit int) ([]string, error) {
+	if after != "u0" || limit != 7 || !a.Mail {
+		return nil, errDown
+	}
+	return []string{"u1"}, m.err
+}
+
+func (m *members) CountAudience(_ context.Context, a user.Audience) (int, error) {
+	if !a.Mail || len(a.Statuses) != 1 {
+		return 0, errDown
+	}
+	return 9, m.err
+}
+
+// mails keep the mails that were sent.
+type mails struct {
+	keys []string
+	sent []message.Rendered
+}
+
+func (m *mails) Send(_ context.Context, key string, r message.Rendered) error {
+	m.keys, m.sent = append(m.keys, key), append(m.sent, r)
+	return nil
+}
+
+type desk struct {
+	*agreement.Service
+	files   *files
+	members *members
+	jobs    job.Store
+	mails   *mails
+	send    func(context.Context, job.Job, string) error
+	kind    job.Kind
+}
+
+var by = audit.By{UserID: "admin"}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	db := persistencetest.SQLite(t)
+	changes := admin.Changes{Commit: db, Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }}
+	u := user.New("u1", changes.Now())
+	u.Email, u.Language = "a@example.com", "tr"
+	d := &desk{files: &files{content: map[string][]byte{}}, members: &members{u: u}, jobs: kit.NewJobs(db),
+		mails: &mails{}}
+	d.Service = &agreement.Service{Store: people.NewAgreements(db), Files: d.files, Users: d.members, Changes: changes,
+		Jobs: &job.Service{Store: d.jobs, Changes: changes, Seal: func(plain, _ []byte) []byte { return plain }}}
+	d.kind = d.Mailing(broadcast.Post{Senders: map[message.Channel]message.Sender{message.MAIL: d.mails}})
+	d.send = func(ctx context.Context, j job.Job, id string) error {
+		_, err := d.kind.Items.Send(ctx, j, id)
+		return err
+	}
+	return d
+}
+
+func draft(change func(*agreement.Draft)) agreement.Draft {
+	d := agreement.Draft{Agreement: agreement.Agreement{Name: "Terms", Description: "All of them", CreatedBy: "admin",
+		AcceptRequired: true, CreatedAt: time.UnixMilli(1_700_000_000_000)}, Content: []byte("%PDF-1.7 text")}
+	change(&d)
+	return d
+}
+
+// A published agreement gets the version after the last of its name, and a file of its own.
+func TestPublish(t *testing.T) {
+	d := newDesk(t)
+	for _, c := range []struct{ version, want, content, ext string }{
+		{"", "1", "%PDF-1.7 text", ".pdf"}, {"", "2", "plain text", ".txt"},
+		{"3.1", "3.1", "PK\x03\x04word/document.xml", ".docx"},
+		{"", "3.2", "plain", ".txt"},
+	} {
+		got, err := d.Publish(t.Context(), by, draft(func(x *agreement.Draft) {
+			x.Version, x.Content = c.version, []byte(c.content)
+		}))
+		storetest.Must(t, err)
+		if got.Version != c.want || got.ID == 0 || !strings.HasSuffix(got.FilePath, c.ext) || got.JobID != "" ||
+			got.Count != 0 || string(d.files.content[got.FilePath]) != c.content ||
+			!strings.HasPrefix(got.FilePath, agreement.Area+"/") {
+			t.Errorf("%+v", got)
+		}
+		stored, err := d.Store.Get(t.Context(), got.ID)
+		if err != nil || stored.Version != c.want || stored.FilePath != got.FilePath {
+			t.Errorf("%+v, %v", stored, err)
+		}
+	}
+	list, err := d.Of(t.Context(), agreement.Query{UserID: "u1"})
+	if err != nil || len(list) == 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	_, err = d.Of(t.Context(), agreement.Query{UserID: "gone"})
+	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+// A refused draft leaves neither a file nor an agreement.
+func TestRefusedDrafts(t *testing.T) {
+	d := newDesk(t)
+	for name, c := range map[string]struct {
+		change func(*agreement.Draft)
+		code   fault.Code
+	}{
+		"a version of spaces": {func(x *agreement.Draft) { x.Version = " " }, fault.InvalidField},
+		"a picture":           {func(x *agreement.Draft) { x.Content = []byte("\x89PNG\r\n\x1a\n") }, fault.InvalidField},
+		"an archive":          {func(x *agreement.Draft) { x.Content = []byte("PK\x03\x04other.xml") }, fault.InvalidField},
+		"no creator":          {func(x *agreement.Draft) { x.CreatedBy = "gone" }, fault.RecordNotFound},
+	} {
+		if _, err := d.Publish(t.Context(), by, draft(c.change)); fault.CodeOf(err) != c.code || len(d.files.content) != 0 {
+			t.Errorf("%s: %v, %d files", name, err, len(d.files.content))
+		}
+	}
+	first := draft(func(x *agreement.Draft) { x.Version = "1" })
+	_, err := d.Publish(t.Context(), by, first)
+	storetest.Must(t, err)
+	_, err = d.Publish(t.Context(), by, first)
+	storetest.Wants(t, err, fault.RecordAlreadyExist)
+	d.files.err = errDown
+	if _, err = d.Publish(t.Context(), by, draft(func(*agreement.Draft) {})); !errors.Is(err, errDown) {
+		t.Error(err)
+	}
+	if _, err := d.Store.Last(t.Context(), "Terms"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The mailing sends the agreement with its file to every active user, in the language of the user.
+func TestMailing(t *testing.T) {
+	d := newDesk(t)
+	got, err := d.Publish(t.Context(), by, draft(func(x *agreement.Draft) { x.Mail, x.Version = true, "2/ä b-1.C" }))
+	if err != nil || got.JobID == "" || got.Count != 9 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	j, err := d.jobs.Get(t.Context(), got.JobID)
+	storetest.Must(t, err)
+	if d.kind.Name != agreement.MailingKind || d.kind.Items.Group != 800 || d.kind.Items.Pause != time.Second {
+		t.Errorf("%+v", d.kind)
+	}
+	if ids, err := d.kind.Items.Snapshot(t.Context(), j, "u0", 7); err != nil || len(ids) != 1 {
+		t.Errorf("%v, %v", ids, err)
+	}
+	for language, words := range map[string]string{"tr": "Terms (sürüm 2/ä b-1.C)\n\nAll of them\n\nSözleşme",
+		"en": "Terms (version 2/ä b-1.C)\n\nAll of them\n\nThe agreement is attached", "": "Terms (version ",
+		"ar": "Terms (الإصدار "} {
+		d.members.u.Language = language
+		storetest.Must(t, d.send(t.Context(), j, "u1"))
+		m := d.mails.sent[len(d.mails.sent)-1]
+		if m.Channel != message.MAIL || m.To != "a@example.com" || m.Subject != "Terms" ||
+			!strings.HasPrefix(m.Text, words) ||
+			m.Attachment == nil || m.Attachment.Name != "agreement-2___b-1.C.pdf" || m.Attachment.Type != "application/pdf" ||
+			string(m.Attachment.Content) != "%PDF-1.7 text" || m.Language == "" || language != "" && m.Language != language {
+			t.Errorf("%s: %+v", language, m)
+		}
+		if d.mails.keys[0] != j.ID+"-u1" {
+			t.Error(d.mails.keys)
+		}
+	}
+	if d.files.reads != 1 {
+		t.Errorf("the file was read %d times", d.files.reads)
+	}
+	if err := d.send(t.Context(), j, "gone"); !errors.Is(err, job.Skip) {
+		t.Error(err)
+	}
+	u := d.members.u
+	for name, change := range map[string]func(*user.User){"inactive": func(u *user.User) { u.Status = "CLOSED" },
+		"no address": func(u *user.User) { u.Email = "" }} {
+		if change(&d.members.u); !errors.Is(d.send(t.Context(), j, "u1"), job.Skip) {
+			t.Error(name)
+		}
+		d.members.u = u
+	}
+	d.members.err = errDown
+	if err := d.send(t.Context(), j, "u1"); err == nil || errors.Is(err, job.Skip) || err.Error() == errDown.Error() {
+		t.Error(err)
+	}
+	broken := j
+	broken.Params = []byte("{")
+	if d.members.err = nil; d.send(t.Context(), broken, "u1") == nil {
+		t.Error("a job without parameters sends")
+	}
+	again := newDesk(t)
+	again.files.err = errDown
+	if err := again.send(t.Context(), j, "u1"); err == nil || len(again.mails.sent) != 0 {
+		t.Error(err)
+	}
+}
