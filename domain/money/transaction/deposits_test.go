@@ -62,7 +62,7 @@ func newTill(t *testing.T) *till {
 	return l
 }
 
-func (l *till) Tell(to challenge.Account, topic, template string, v message.Values, ip string,
+func (l *till) Notify(to challenge.Account, topic, template string, v message.Values, ip string,
 	on ...challenge.Name) []commit.Write {
 	l.told = append(l.told, strings.Join([]string{to.UserID, topic, template, v["amount"], ip}, " "))
 	return nil

@@ -332,7 +332,7 @@ func TestNoticesWithoutAccount(t *testing.T) {
 			t.Errorf("%+v", once)
 		}
 	}
-	writes := p.m.Tell(alice(), "kyc", message.KYCApproved, nil, "203.0.113.9", challenge.MAIL, challenge.SMS,
+	writes := p.m.Notify(alice(), "kyc", message.KYCApproved, nil, "203.0.113.9", challenge.MAIL, challenge.SMS,
 		challenge.PUSH)
 	inside := each[notification.Add](writes)
 	if len(inside) != 1 || inside[0].UserID != "u1" || inside[0].Topic != "kyc" || inside[0].Title == "" ||

@@ -233,7 +233,7 @@ func (o owners) Complete(_ context.Context, _ string, a challenge.Answer, _ time
 	error) {
 	o.answers = append(o.answers, a)
 	if o.overtaken--; o.overtaken >= 0 {
-		return Answered{}, Overtaken()
+		return Answered{}, OutdatedInput()
 	}
 	return o.answered, o.did("Complete")
 }
@@ -248,7 +248,7 @@ func (o owners) Renew(_ context.Context, id, _ string, _ challenge.Name, d chall
 	_ audit.By) (challenge.Challenge, error) {
 	o.renewed, o.digest = m, d
 	if o.overtaken--; o.overtaken >= 0 {
-		return challenge.Challenge{}, Overtaken()
+		return challenge.Challenge{}, OutdatedInput()
 	}
 	return challenge.Challenge{ID: id}, o.did("Renew")
 }
