@@ -47,7 +47,8 @@ type Recent struct {
 	Cursor *string `json:"cursor" doc:"from the Link header of the previous page"`
 	Count  *bool   `json:"count" doc:"true: return the total number in the header x-total-count"`
 
-	query  url.Values
+	query url.Values
+	//lint:ignore U1000 a Recent has the fields of a Paging, to become one
 	oldest bool
 }
 
