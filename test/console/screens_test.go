@@ -40,9 +40,9 @@ type view struct {
 }
 
 // looks walks the screens of an administrator: light and dark, from left to right and from right to left, wide
-// and on a phone, and with texts forty percent longer. In each of the five views, no text is cut off or missing, and the
-// page requests only its own service. In two of them, axe-core finds nothing. A violation of the content security
-// policy is an error of the page, which fails the test. Longer texts are loaded once for two widths: the screen and its
+// and on a phone, and with texts forty percent longer. In each of the five views, no text is cut off or missing. In two
+// of them, axe-core finds nothing. The page requests only its own service. A violation of the content security policy
+// is an error of the page, which fails the test. Longer texts are loaded once for two widths: the screen and its
 // requests are the same, and its layout follows the window.
 func looks(t *testing.T, n *blackbox.Node, token string) {
 	desktop, phone := webtest.View{Width: 1280, Height: 900}, webtest.View{Width: 390, Height: 844, Phone: true}
@@ -67,7 +67,7 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 				}
 				if len(l.views) > 1 {
 					tab.View(v.View)
-					tab.Until(fmt.Sprintf("innerWidth === %d", v.Width))
+					webtest.Value[bool](tab, relaid)
 					tab.Until(drawn)
 				}
 				fits(t, tab, v.name, screen)
@@ -84,6 +84,10 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 		}
 	}
 }
+
+// relaid resolves after the page has answered a new size of its window, with the scripts that watch it.
+const relaid = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+	requestAnimationFrame(() => done(true)))))`
 
 // opens opens the console in the first view, with the session of the token.
 func (l look) opens(tab *webtest.Tab, n *blackbox.Node, token string) {

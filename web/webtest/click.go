@@ -55,7 +55,7 @@ const aim = `new Promise((resolve) => {
 	const look = () => {
 		const e = document.querySelector(selector);
 		if (!e?.getClientRects().length || e.hasAttribute('disabled')) {
-			setTimeout(look, pause);
+			scheduler.postTask(look, { delay: pause });
 			pause = Math.min(32, 2 * pause);
 			return;
 		}

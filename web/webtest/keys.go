@@ -38,7 +38,7 @@ const held = `new Promise((resolve) => {
 			: !shown.checkVisibility({ visibilityProperty: true, opacityProperty: true })
 				? 'what has the focus cannot be seen: ' + e.outerHTML.slice(0, 200) : '';
 		if (!wrong || performance.now() > until) resolve(wrong);
-		else setTimeout(look, 16);
+		else scheduler.postTask(look, { delay: 16 });
 	};
 	look();
 })`

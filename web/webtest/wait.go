@@ -12,7 +12,8 @@ import (
 )
 
 // polled waits in the page until a JavaScript expression is true. It looks at growing intervals of at most 32 ms and
-// not at every frame: a page that requests every frame keeps four processes of Chromium busy.
+// not at every frame: a page that requests every frame keeps four processes of Chromium busy. A test may replace the
+// timers of a page, and the scheduler remains.
 const polled = `new Promise((resolve, reject) => {
 	let pause = 1;
 	const look = () => {
@@ -21,7 +22,7 @@ const polled = `new Promise((resolve, reject) => {
 		} catch (e) {
 			return reject(e);
 		}
-		setTimeout(look, pause);
+		scheduler.postTask(look, { delay: pause });
 		pause = Math.min(32, 2 * pause);
 	};
 	look();
