@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
+	"castellan/web/webtest"
 )
 
-func TestMain(m *testing.M) { blackbox.Drive(m, nil) }
+func TestMain(m *testing.M) { blackbox.Drive(m, nil, webtest.Close) }
