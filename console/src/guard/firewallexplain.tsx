@@ -72,11 +72,17 @@ export default function FirewallExplain() {
 }
 
 /** Refusals that the firewall does not decide: a permission, or a setting of the account's owner. */
+interface Place {
+  to: (userId: string) => string;
+  search: object;
+  needs: string;
+}
+
 const elsewhere = {
-  FORBIDDEN: { to: (_: string) => '/roles', search: {}, needs: 'GET /admin/roles' },
-  GEO_BLOCKED: { to: (id: string) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
-  IP_NOT_ALLOWED: { to: (id: string) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
-};
+  FORBIDDEN: { to: () => '/roles', search: {}, needs: 'GET /admin/roles' },
+  GEO_BLOCKED: { to: (id) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
+  IP_NOT_ALLOWED: { to: (id) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
+} satisfies Record<string, Place>;
 
 const isElsewhere = (code = ''): code is keyof typeof elsewhere => code in elsewhere;
 
@@ -84,7 +90,7 @@ function Elsewhere({ code, userId }: { code?: string; userId?: string }) {
   const { t } = useTranslation();
   const may = useMay();
   if (!isElsewhere(code)) return null;
-  const of = elsewhere[code];
+  const of: Place = elsewhere[code];
   return (
     <Card withBorder p="sm" data-testid="elsewhere">
       <Group gap="xs">

@@ -39,7 +39,7 @@ const opened = new WeakMap<object, Columns>();
 
 /** Remembers the columns of the list that opened a row. */
 export function openedWith<T extends object>(row: T, columns: readonly Column<T>[]): void {
-  opened.set(row, columns as unknown as Columns);
+  opened.set(row, columns);
 }
 
 const person = 'person';
@@ -153,7 +153,7 @@ function linesOf(of: object, columns: Columns): Line[] {
   const shown = columns
     .filter((c) => !(c.key in record || c.text) || !isEmpty(value(c)))
     .map((c) => ({
-      key: c.key as string,
+      key: c.key,
       title: c.title,
       cell: c.show ? c.show(of as never) : <Value name={c.key} of={record[c.key]} />,
     }));

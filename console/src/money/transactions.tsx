@@ -174,7 +174,7 @@ function Decide({
         <Standing of={holdings} sent={sent} done={done} />
       )}
       {!done && (
-        <Radio.Group value={status} onChange={(next) => setStatus(next as Decision)} label={t('money.becomes')}>
+        <Radio.Group value={status} onChange={(next) => setStatus(next)} label={t('money.becomes')}>
           <Stack gap="xs" mt="xs">
             <Radio value="finalizedDeposit" label={t('money.finalizedDeposit')} />
             <Radio value="waitingSenderInfo" label={t('money.waitingSenderInfo')} />
