@@ -71,13 +71,13 @@ export default function FirewallExplain() {
   );
 }
 
-/** Refusals that the firewall does not decide: a permission, or a setting of the account's owner. */
 interface Place {
   to: (userId: string) => string;
   search: object;
   needs: string;
 }
 
+/** Refusals that the firewall does not decide: a permission, or a setting of the account's owner. */
 const elsewhere = {
   FORBIDDEN: { to: () => '/roles', search: {}, needs: 'GET /admin/roles' },
   GEO_BLOCKED: { to: (id) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },

@@ -63,9 +63,9 @@ test('a list that fails ends there, and the others go on', async () => {
 });
 
 test('it fails when every list fails, or when it is ended', async () => {
-  await assert.rejects(take([source('act', [1], 1, 0), source('blockage', [1], 1, 0)], {}, 1, none), /a fails/);
+  await assert.rejects(take([source('act', [1], 1, 0), source('blockage', [1], 1, 0)], {}, 1, none), /act fails/);
   const ended = AbortSignal.abort();
-  await assert.rejects(take([source('act', [1], 1, 0), source('blockage', [1], 1)], {}, 1, none, ended), /a fails/);
+  await assert.rejects(take([source('act', [1], 1, 0), source('blockage', [1], 1)], {}, 1, none, ended), /act fails/);
 });
 
 test('a list of which nearly everything is left out is read ten times', async () => {
