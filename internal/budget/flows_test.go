@@ -76,9 +76,10 @@ type driver struct {
 // state is the state of one client.
 type state struct {
 	blackbox.Flow
-	step  int64 // of the last code of the authenticator
-	xAuth string
-	key   harness.Keyed // of a session that is bound to one
+	step   int64 // of the last code of the authenticator
+	logins int
+	xAuth  string
+	key    harness.Keyed // of a session that is bound to one
 	// The request of a gateway that the client approved last, and its grant.
 	guarded, grant string
 }
@@ -121,8 +122,9 @@ func (d *driver) headers(p *person) blackbox.Headers {
 func (d *driver) login(p *person) {
 	d.t.Helper()
 	body := blackbox.LoginBody(blackbox.Account{Country: countryCode, Phone: p.Phone, Password: password})
-	d.state[p].Flow = blackbox.FlowOf(d.t, d.node.Do(d.t, "POST", "/auth/login", body,
-		blackbox.Headers{"X-Forwarded-For": p.from}))
+	s := d.state[p]
+	s.Flow = blackbox.FlowOf(d.t, d.node.Do(d.t, "POST", "/auth/login", body, blackbox.Headers{"X-Forwarded-For": p.from}))
+	s.logins++
 }
 
 // bind logs in with a key, once for each person.
@@ -138,6 +140,7 @@ func (d *driver) bind(p *person) {
 	h := s.key.Proof(d.t, d.node, "POST", "/auth/login")
 	h["X-Forwarded-For"] = p.from
 	s.Flow = blackbox.FlowOf(d.t, d.node.Do(d.t, "POST", "/auth/login", body, h))
+	s.logins++
 	d.complete(p)
 	s.key.Token, s.xAuth = s.xAuth, plain
 }
@@ -177,17 +180,20 @@ func (d *driver) complete(p *person) {
 	s.xAuth = d.node.Do(d.t, "POST", blackbox.CompletePath, text, h).Is(d.t, 200, "").Header.Get("x-auth")
 }
 
-// code returns the last code that was sent to the person's phone.
+// code waits for the code of the person's last login, and returns it. Each login sends one.
 func (d *driver) code(p *person) string {
 	d.t.Helper()
+	s := d.state[p]
 	var code string
 	blackbox.Until(d.t, time.Minute, "a code sent to "+p.Phone, func() bool {
+		seen := 0
 		for line := range strings.SplitSeq(d.node.Out(), "\n") {
 			if f := strings.Fields(line); len(f) == 3 && f[0] == codeFor && strings.HasSuffix(f[1], p.Phone) {
+				seen++
 				code = f[2]
 			}
 		}
-		return code != ""
+		return seen >= s.logins
 	})
 	return code
 }
