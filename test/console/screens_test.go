@@ -37,9 +37,9 @@ type look struct {
 }
 
 // looks walks the screens of an administrator: light and dark, from left to right and from right to left, wide
-// and on a phone, and with texts forty percent longer. In each of the five, no text is cut off or missing, and in two of
-// them axe-core finds nothing. The page requests only its own service. A violation of the content security policy is an
-// error of the page, which fails the test.
+// and on a phone, and with texts forty percent longer. In each of the five, no text is cut off or missing, and in two
+// of them axe-core finds nothing. The page requests only its own service. A violation of the content security policy is
+// an error of the page, which fails the test.
 func looks(t *testing.T, n *blackbox.Node, token string) {
 	desktop, phone := webtest.View{Width: 1280, Height: 900}, webtest.View{Width: 390, Height: 844, Phone: true}
 	dark, wide := phone, webtest.View{Width: 2560, Height: 1200, Dark: true}
