@@ -67,7 +67,7 @@ func (l *Limiter) recordAnswer(m *member) {
 	}
 }
 
-// recordQueryFrom is heard for a member that sent a query to this node.
+// recordQueryFrom is recordAnswer for a member that sent a query to this node.
 func (l *Limiter) recordQueryFrom(id string) {
 	if m, ok := l.members.Load(id); ok {
 		l.recordAnswer(m.(*member))

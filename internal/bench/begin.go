@@ -40,6 +40,9 @@ func begin(b *bench) error {
 func (b *bench) build() (binary string, err error) {
 	if b.binary == "" {
 		binary := filepath.Join(b.dir, "castellan")
+		if err := os.Setenv("CGO_ENABLED", "0"); err != nil { // as released
+			return "", err
+		}
 		if err := child.Build(binary, "castellan/cmd/castellan", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace",
 			"-ldflags", "-s -w"); err != nil {
 			return "", err

@@ -136,11 +136,12 @@ func start(ctx context.Context, cmd *exec.Cmd, name string, alive *sync.WaitGrou
 	if err != nil {
 		return err
 	}
-	go func() {
+	alive.Go(func() {
+		defer log.Close() // a line that is too long ends the copy, and the node continues
 		for lines := bufio.NewScanner(log); lines.Scan(); {
 			fmt.Printf("%s | %s\n", name, lines.Text())
 		}
-	}()
+	})
 	alive.Go(func() {
 		<-p.Ended()
 		in.Close()

@@ -7,8 +7,8 @@ import (
 	"castellan/persistence/engine"
 )
 
-// ListPage reads one page of a table whose order is descending, or of its reverse. values are those
-// of the order's columns for a mark.
+// ListPage reads one page of a table whose order is descending; with Oldest it is ascending. values are those of the
+// order's columns for a mark.
 func ListPage[R, T, M any](ctx context.Context, db *engine.DB, t Table[R, T], q page.Query[M], values func(M) []any,
 	fs []Filter) (out page.Of[T], err error) {
 	t.Order.Descending = t.Order.Descending && !q.Oldest

@@ -194,4 +194,13 @@ func (m *till) block() {
 	blackbox.Until(m.t, 30*time.Second, "the blockage is released", func() bool {
 		return m.s.Count("blockage WHERE status = 'released' AND user_id = '"+user+"'") == 1
 	})
+	// A filter reads another list with other columns. Without it the first list is shown again.
+	const columns = `document.querySelectorAll('[data-testid="list"] thead th').length`
+	all := webtest.Value[int](m.tab, columns)
+	m.open("/blockages?userId=" + user)
+	m.tab.See(aRow)
+	m.tab.Until(fmt.Sprintf("%s !== %d", columns, all))
+	webtest.Value[bool](m.tab, `(document.querySelector('[data-testid="nav-/blockages"]').click(), true)`)
+	m.tab.Until(fmt.Sprintf("%s === %d", columns, all))
+	m.tab.See(aRow)
 }

@@ -77,7 +77,7 @@ function Pending({ of: w }: { of: Waiting }) {
     queryFn: ({ signal }) =>
       readPage<Record<string, string | null>>(
         w.path,
-        { ...w.query, order: 'oldest', limit: w.one ? 6 * entries : entries },
+        { order: 'oldest', ...w.query, limit: w.one ? 6 * entries : entries },
         signal,
       ),
   });

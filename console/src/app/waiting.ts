@@ -44,8 +44,9 @@ export const queues: Queue[] = [
     queue: 'aml',
     title: 'home.aml',
     path: '/admin/user/get-users-without-aml-confirmed',
-    query: {},
+    query: { order: 'newest' }, // by account, not by finding
     to: '/aml',
+    search: {},
     line: (u) => ({ name: u.fullName }),
   },
   {

@@ -115,6 +115,8 @@ export const titleOf = (name: string): TextKey | undefined => known[name]?.[0];
 
 const instant = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/;
 const account = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+/** The members whose values are states, with names in the dictionary of states. */
+const states = /status$|outcome$|confirm$|^type$|^verdict$|^transactionDescription$/i;
 
 /** A value in words, by the name of its member. An expiry of 0 is never; a state has its name. */
 export function Value({ name, of }: { name: string; of: unknown }) {
@@ -129,9 +131,10 @@ export function Value({ name, of }: { name: string; of: unknown }) {
   if (kind === money) return <Money amount={text} />;
   if (instant.test(text)) return <Time at={text} />;
   if (account.test(text)) return <Id of={text} short />;
-  if (i18n.exists(`state.${text}`)) return <Status of={text} />;
+  if (kind === code) return <Coded of={text} />;
+  if (states.test(name) && i18n.exists(`state.${text}`)) return <Status of={text} />;
   if (name === 'action') return <bdi title={text}>{t(`act.${text}`, { defaultValue: text })}</bdi>;
-  return kind === code ? <Coded of={text} /> : plain(of);
+  return plain(of);
 }
 
 const isEmpty = (value: unknown) =>

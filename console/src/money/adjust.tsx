@@ -233,7 +233,7 @@ function Sent({ of, onNext }: { of: Sealed; onNext: () => void }) {
         {status === 'PENDING' ? (
           <WaitsUntil at={of.expiresAt} />
         ) : (
-          <Text>{t(decisions[status] ?? 'approval.failed')}</Text>
+          <Text>{decisions[status] ? t(decisions[status]) : status}</Text>
         )}
         {request?.reason && (
           <Text size="sm">

@@ -112,9 +112,16 @@ export default function Blockages() {
   return (
     <Stack>
       {may(`GET ${named}`) && !filtered ? (
-        <List {...shared} path={named} columns={namedColumns} filters={filters as FilterOf<typeof named>[]} />
+        <List
+          key={named}
+          {...shared}
+          path={named}
+          columns={namedColumns}
+          filters={filters as FilterOf<typeof named>[]}
+        />
       ) : (
         <List
+          key={found}
           {...shared}
           path={found}
           columns={foundColumns}

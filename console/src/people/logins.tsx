@@ -24,6 +24,7 @@ export const loginColumns: Column<Login>[] = [
     key: 'deviceBrand',
     title: 'login.brand',
     show: (l) => plain(deviceName(l)),
+    text: deviceName,
   },
   { key: 'deviceDesc', title: 'users.client', hidden: true },
 ];

@@ -23,7 +23,7 @@ type Secret struct {
 
 // Entrance holds the data for judging a login: the account, its password, and the guard of its tries. User has only
 // the fields that a login needs: those of Account, with roles, networks, the day of the previous login, and the status
-// with its exceptions (Demo, MustReset).
+// with its exceptions (Demo, MustReset); the others are zero, and a rule of the login must not read them.
 type Entrance struct {
 	User
 	Hash  string // of the password, as in Secret

@@ -1,8 +1,8 @@
 -- A session is the line of the login history about its login, if history is set; those of earlier releases have a line
 -- in login_history. When such a session is deleted, by whichever release, the line moves to login_history.
 
+CREATE INDEX session_ip ON session (ip, id); -- first: reads of sessions continue while it is built
 ALTER TABLE session ADD COLUMN history BOOLEAN NOT NULL DEFAULT FALSE;
-CREATE INDEX session_ip ON session (ip, id);
 CREATE FUNCTION session_history() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO login_history (id, user_id, created_at, ip, country, brand, model, description, success)

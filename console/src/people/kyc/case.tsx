@@ -150,6 +150,7 @@ function One({ id, next, go, onReady }: OneProps) {
   useKeys({ n: later, u: back, b: () => go(undefined), '?': () => setHelp(true) });
 
   const aml = finding(found.data);
+  const unknown = may(`GET ${casePath}`) && !found.data; // an AML finding would need a confirmation
   const why = useWhyNot(
     found.data,
     chosen.size,
@@ -216,7 +217,7 @@ function One({ id, next, go, onReady }: OneProps) {
               why={why}
               aml={aml}
               onDecide={onDecide}
-              disabled={!!why || !shots || !documents.data || (presence.taken && !anyway)}
+              disabled={!!why || !shots || !documents.data || unknown || (presence.taken && !anyway)}
             />
           )}
           {found.data && <Checks of={found.data} />}

@@ -109,7 +109,7 @@ func (s *Answerer) judged(ctx context.Context, a Answer, in challenge.Answer) (A
 			return Answered{}, err
 		}
 		got, err := s.Challenges.Complete(ctx, a.ChallengeID, in, s.Config.ExecWait, a.By)
-		if !errors.Is(err, errOvertaken) {
+		if !errors.Is(err, errOutdatedInput) {
 			return got, err
 		}
 	}
@@ -192,19 +192,19 @@ func (s *Answerer) Renew(ctx context.Context, challengeID, methodID string, name
 	by audit.By) (challenge.Challenge, error) {
 	for range 3 {
 		c, err := s.renew(ctx, challengeID, methodID, name, by)
-		if !errors.Is(err, errOvertaken) {
+		if !errors.Is(err, errOutdatedInput) {
 			return c, err
 		}
 	}
 	return challenge.Challenge{}, fault.New(fault.Unavailable, "the challenge is busy; try again").After(time.Second)
 }
 
-// errOvertaken reports that the state changed between a decision here and its commit by the owner.
-var errOvertaken = errors.New("stepup: overtaken")
+// errOutdatedInput reports that the state changed between a decision here and its commit by the owner.
+var errOutdatedInput = errors.New("stepup: outdated input")
 
 // OutdatedInput returns the error for outdated input. Challenges.Renew returns it for a message whose generation is not
 // the next one, and Challenges.Complete for a verdict that may no longer hold.
-func OutdatedInput() error { return errOvertaken }
+func OutdatedInput() error { return errOutdatedInput }
 
 func (s *Answerer) renew(ctx context.Context, challengeID, methodID string, name challenge.Name,
 	by audit.By) (challenge.Challenge, error) {
