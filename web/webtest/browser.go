@@ -36,6 +36,10 @@ func Browser(t *testing.T) *Tab {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
+	if shared.chromium != nil && shared.ctx.Err() != nil { // it was killed
+		shared.end()
+		shared.chromium = nil
+	}
 	if shared.chromium == nil {
 		one, err := start()
 		if err != nil {

@@ -62,6 +62,7 @@ func lasting[T any](ctx context.Context, expression string) (value T, err error)
 		if err == nil || ctx.Err() != nil || !replaced(err) {
 			return value, err
 		}
+		time.Sleep(10 * time.Millisecond) // for the next page
 	}
 }
 
