@@ -5,7 +5,7 @@
 // So an interrupted run continues after its last transaction, and produces the same rows.
 //
 // Records that the surrounding services deliver, and all pending records, are made through the domain services behind
-// the endpoints (doors.go). So a missing endpoint shows as a missing record.
+// the endpoints (services.go). So a missing endpoint shows as a missing record.
 //
 // Start reading at Run. people.go has the accounts, money.go their movements, wallet.go the wallet's reports,
 // catalogue.go the catalogue, and office.go the work of the staff.

@@ -14,7 +14,7 @@ import (
 )
 
 // behindDoors are the stores and writes of records that other services, users or the treasury create through an
-// endpoint, with that endpoint. Only the services of doors.go may use them.
+// endpoint, with that endpoint. Only the services of services.go may use them.
 var behindDoors = map[string]string{
 	"user.Add":                    "POST /integration/users",
 	"integration.Add":             "POST /integration/…",
@@ -83,7 +83,7 @@ func TestRecordsAreMadeByTheirServices(t *testing.T) {
 	store := regexp.MustCompile(`^New[A-Z]`)
 	fset := token.NewFileSet()
 	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") || f.Name() == "doors.go" {
+		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") || f.Name() == "services.go" {
 			continue
 		}
 		parsed, err := parser.ParseFile(fset, f.Name(), nil, parser.SkipObjectResolution)
@@ -117,7 +117,7 @@ func TestRecordsAreMadeByTheirServices(t *testing.T) {
 	}
 	for name, where := range used {
 		if door, closed := behindDoors[name]; closed {
-			t.Errorf("%s: %s is used, but records come in by %s: use the service in doors.go", where, name, door)
+			t.Errorf("%s: %s is used, but records come in by %s: use the service in services.go", where, name, door)
 		} else if ownWays[name] == "" {
 			t.Errorf("%s: say in one of the tables why %s is used", where, name)
 		}

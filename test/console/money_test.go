@@ -55,10 +55,14 @@ func (m *till) open(path string) {
 	m.tab.Until(`![null, window.headingBefore].includes(document.querySelector('h1'))`)
 }
 
+// filter waits for the answer with the filter: until then the rows of the list before are shown.
 func (m *till) filter(name, value string) {
 	m.t.Helper()
+	webtest.Value[bool](m.tab, `(performance.clearResourceTimings(), true)`)
 	filterBy(m.tab, name, value)
-	m.tab.Until(fmt.Sprintf(`new URLSearchParams(location.search).get(%q) === %q`, name, value))
+	m.tab.Until(fmt.Sprintf(`performance.getEntriesByType('resource').some(({ name }) =>
+		new URL(name).searchParams.get(%q) === %q)`, name, value))
+	m.tab.Until(drawn)
 }
 
 // field types into a field of a form.

@@ -70,6 +70,7 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 			t.Errorf("%s: the menu is %v, want %v", role.name, got, role.menu)
 		}
 		if role.name == "support" { // home starts the search of a customer
+			menuTo(tab, "/")
 			tab.See(`[data-testid="home.newest"] [data-testid="person"]`)
 			tab.Type(`[data-testid="find-customer"]`, "Ayşe Demir\r")
 			tab.Until(`location.pathname === '/console/users' && document.querySelector('[data-testid="row"]') !== null`)

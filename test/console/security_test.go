@@ -101,6 +101,7 @@ func (c *officer) makesRule() {
 	c.shot("firewall")
 	c.Click(mark("row") + " td")
 	c.See(mark("rule-trial"))
+	c.Click(mark("raw") + " summary")
 	c.shows("curl")
 	c.shot("firewall-rule")
 	// The change requires a challenge, which shows its reason, beside this page.
