@@ -201,10 +201,9 @@ func (m *till) block() {
 	// A filter reads another list with other columns. Without it the first list is shown again.
 	const columns = `document.querySelectorAll('[data-testid="list"] thead th').length`
 	all := webtest.Value[int](m.tab, columns)
-	m.open("/blockages?userId=" + user)
-	m.tab.See(aRow)
+	m.filter("userId", user)
 	m.tab.Until(fmt.Sprintf("%s !== %d", columns, all))
-	webtest.Value[bool](m.tab, `(document.querySelector('[data-testid="nav-/blockages"]').click(), true)`)
+	clickTo(m.tab, "/blockages")
 	m.tab.Until(fmt.Sprintf("%s === %d", columns, all))
 	m.tab.See(aRow)
 }

@@ -122,11 +122,15 @@ func (tab *Tab) axe(step string, c check) {
 	if err = errors.Join(err, partsErr); err != nil {
 		tab.t.Fatal(err)
 	}
+	Value[bool](tab, twoFrames)         // a dialog gets its name after it is shown
 	Value[bool](tab, finishTransitions) // a message that fades in has less contrast than its colours
 	for _, one := range Value[[]violation](tab, fmt.Sprintf(runAxe, skip, parts, c.kind, names)) {
 		tab.t.Errorf("%s: %s", step, one)
 	}
 }
+
+// twoFrames resolves when the page has rendered what it changes after a render.
+const twoFrames = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
 
 // String returns the rule with the first places, each once.
 func (v violation) String() string {
