@@ -16,7 +16,7 @@ var pocket = webtest.View{Width: 360, Height: 740, Phone: true}
 
 // The authenticator on a small phone, in one browser. Each test has its own service, so its own origin and device.
 func TestAuthenticator(t *testing.T) {
-	tab := webtest.Alone(t)
+	tab := webtest.Browser(t)
 	tab.View(pocket)
 	t.Run("register", func(t *testing.T) { registersWithItsOwnKey(t, tab.For(t)) })
 	t.Run("web push", func(t *testing.T) { registersForPushes(t, tab.For(t)) })

@@ -36,8 +36,8 @@ func Main(m *testing.M, main func()) {
 }
 
 // Drive is the TestMain of a package whose tests start castellan. The roles are programs, by name, that tests run
-// beside it with Site.RunRole. after is called after the tests.
-func Drive(m *testing.M, roles map[string]func(), after ...func()) {
+// beside it with Site.RunRole.
+func Drive(m *testing.M, roles map[string]func()) {
 	begin(m, func() {
 		role := roles[strings.Join(os.Args[1:], " ")]
 		if role == nil {
@@ -45,19 +45,16 @@ func Drive(m *testing.M, roles map[string]func(), after ...func()) {
 			os.Exit(2)
 		}
 		role()
-	}, after...)
+	})
 }
 
-func begin(m *testing.M, program func(), after ...func()) {
+func begin(m *testing.M, program func()) {
 	if os.Getenv(childEnv) == "" {
 		flag.Parse()
 		if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 			flag.Set("test.parallel", strconv.Itoa(side))
 		}
 		code := m.Run()
-		for _, end := range after {
-			end()
-		}
 		removeProgram()
 		os.Exit(code)
 	}

@@ -38,7 +38,7 @@ func TestConsoleAmountField(t *testing.T) {
 	s.Exec(`UPDATE parameter SET json = '{"BTC":{"BTC":"bc1qtreasury"}}' WHERE code = 'TREASURY'`)
 	n := s.Start()
 	boss, customer := s.Seeded("admin"), s.AddUser("user")
-	c := clerk{webtest.Alone(t), t, s}
+	c := clerk{webtest.Browser(t), t, s}
 	consoleLogin(t, c.Tab, n, boss, "/adjust?userId="+customer.ID)
 	webtest.Value[bool](c.Tab, `(() => {
 		const real = window.fetch;

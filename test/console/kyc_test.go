@@ -162,7 +162,7 @@ func TestConsoleKYC(t *testing.T) {
 		c.Ok(t, "POST", "/admin/save-document", map[string]any{"userId": decided.ID, "type": 4, // the address alone waits
 			"documentName": "bill.png", "base64String": noise(99)}, c.admin)
 		s.Exec("UPDATE users SET kyc_confirm = 'manuelApproved' WHERE id = '" + decided.ID + "'")
-		tab := webtest.Alone(t)
+		tab := webtest.Browser(t)
 		shot := func(name string) { tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "kyc", name+".png")) }
 		consoleLogin(t, tab, c.Node, c.reviewer, "/kyc")
 		const queued = `[...document.querySelectorAll('[data-testid="row"]')].map((row) => row.innerText)`

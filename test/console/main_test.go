@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/web/webtest"
 )
 
-func TestMain(m *testing.M) { blackbox.Drive(m, nil, webtest.Close) }
+func TestMain(m *testing.M) { blackbox.Drive(m, nil) }

@@ -22,7 +22,7 @@ func TestConsoleTabsShareSession(t *testing.T) {
 	agent := s.AddUser("user")
 	giveRole(t, n, head, agent, "support", supportCalls)
 
-	one := webtest.Alone(t)
+	one := webtest.Browser(t)
 	one.Open(n.URL + "/console/roles")
 	listens(one)
 	p := &pair{t: t, n: n, one: one}

@@ -58,7 +58,7 @@ func TestConsoleUserFile(t *testing.T) {
 		})
 		// A revoked permission leaves the menu once a request is refused.
 		n.Ok(t, "DELETE", "/admin/user-roles", `{"userId":"`+agent.ID+`","roleCode":"support"}`, head)
-		tab.Click(`[data-testid="nav-/audit"]`) // the entry disappears, so nothing waits for it to be the current one
+		goTo(tab, "/audit")
 		tab.Until(`document.querySelector('[data-testid="nav-/me"]') &&
 			!document.querySelector('[data-testid="nav-/audit"]')`)
 		fromChip(tab, "logout")

@@ -3,7 +3,6 @@ package webtest
 import (
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,9 +31,6 @@ var colourRules = []string{"color-contrast", "link-in-text-block"}
 // alike are the rows of a long list after the first dozen: they are built in the same way, and are most of the work.
 const alike = "tbody tr:nth-child(n+13)"
 
-// frame is what surrounds the content on every screen of the console. It is half of the work on a small screen.
-const frame = ".mantine-AppShell-header, .mantine-AppShell-navbar"
-
 // finishTransitions ends each CSS transition of the page at once.
 const finishTransitions = `(document.getAnimations().forEach(
 	(one) => one instanceof CSSTransition && one.finish()), true)`
@@ -43,35 +39,24 @@ const finishTransitions = `(document.getAnimations().forEach(
 // without a name, a skipped heading level. step names the state of the page for the message.
 func (tab *Tab) NoBarriers(step string) {
 	tab.t.Helper()
-	tab.axe(step, check{kind: "tag", names: axeTags})
-}
-
-// NoScreenBarriers is NoBarriers without the inside of the frame, for a page whose frame was checked on another screen.
-func (tab *Tab) NoScreenBarriers(step string) {
-	tab.t.Helper()
-	tab.axe(step, check{kind: "tag", names: axeTags, skip: frame})
+	tab.axe(step, "tag", axeTags)
 }
 
 // NoContentBarriers is NoBarriers for the content of a page and its dialogs, without the frame around them.
 func (tab *Tab) NoContentBarriers(step string) {
 	tab.t.Helper()
-	tab.axe(step, check{kind: "tag", names: axeTags, skip: frame, parts: []string{"main", `[role="dialog"]`}})
+	tab.axe(step, "tag", axeTags, "main", `[role="dialog"]`)
 }
 
 // NoColourBarriers is NoBarriers with the rules that depend on colours only.
 func (tab *Tab) NoColourBarriers(step string) {
 	tab.t.Helper()
-	tab.axe(step, check{kind: "rule", names: colourRules})
+	tab.axe(step, "rule", colourRules)
 }
 
 // OtherColours runs axe-core's colour rules on the console with its other colours, dark instead of light or the
 // reverse. It sets the attribute that the console's own switch sets.
-func (tab *Tab) OtherColours(step string) { tab.t.Helper(); tab.otherColours(step, "") }
-
-// OtherScreenColours is OtherColours without the inside of the frame.
-func (tab *Tab) OtherScreenColours(step string) { tab.t.Helper(); tab.otherColours(step, frame) }
-
-func (tab *Tab) otherColours(step, skip string) {
+func (tab *Tab) OtherColours(step string) {
 	tab.t.Helper()
 	flip := func() string {
 		return Value[string](tab, `(() => {
@@ -80,57 +65,36 @@ func (tab *Tab) otherColours(step, skip string) {
 			`+finishTransitions+`;
 			return root.dataset.mantineColorScheme; })()`)
 	}
-	tab.axe(step+" in "+flip(), check{kind: "rule", names: colourRules, skip: skip})
+	tab.NoColourBarriers(step + " in " + flip())
 	flip()
 }
 
-// check is one run of axe-core.
-type check struct {
-	kind  string   // of names: tag or rule
-	names []string // of the rules
-	parts []string // of the page; none: all of it
-	skip  string   // selects elements that are left out
-}
-
-// runAxe runs the rules. axe-core computes the layers of every element of the page, also of those that it leaves out,
-// and most of the work is that: the walker keeps it from them.
-const runAxe = `(() => {
-	const skip = %q;
-	document.createTreeWalker = (root, kinds) => Document.prototype.createTreeWalker.call(document, root, kinds,
-		(e) => e.matches?.(skip) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
-	return window.axe.run({ include: %s, exclude: [skip] },
-		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
-		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
-			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))
-		.finally(() => { delete document.createTreeWalker; });
-})()`
-
-func (tab *Tab) axe(step string, c check) {
+// axe runs the rules on the parts of the page, or on all of it.
+func (tab *Tab) axe(step, kind string, names []string, parts ...string) {
 	tab.t.Helper()
 	if !Value[bool](tab, "typeof window.axe === 'object'") {
 		Value[bool](tab, "(() => { "+axe+"; return true; })()")
 	}
-	if len(c.parts) == 0 {
-		c.parts = []string{"html"}
-	}
-	skip := alike
-	if c.skip != "" {
-		skip += ", " + c.skip
-	}
-	names, err := json.Marshal(c.names)
-	parts, partsErr := json.Marshal(c.parts)
-	if err = errors.Join(err, partsErr); err != nil {
+	values, err := json.Marshal(names)
+	if err != nil {
 		tab.t.Fatal(err)
 	}
-	Value[bool](tab, twoFrames)         // a dialog gets its name after it is shown
+	if len(parts) == 0 {
+		parts = []string{"html"}
+	}
+	include, err := json.Marshal(parts)
+	if err != nil {
+		tab.t.Fatal(err)
+	}
 	Value[bool](tab, finishTransitions) // a message that fades in has less contrast than its colours
-	for _, one := range Value[[]violation](tab, fmt.Sprintf(runAxe, skip, parts, c.kind, names)) {
+	found := Value[[]violation](tab, fmt.Sprintf(`window.axe.run({ include: %s, exclude: %q },
+		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
+		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
+			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, include, alike, kind, values))
+	for _, one := range found {
 		tab.t.Errorf("%s: %s", step, one)
 	}
 }
-
-// twoFrames resolves when the page has rendered what it changes after a render.
-const twoFrames = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
 
 // String returns the rule with the first places, each once.
 func (v violation) String() string {

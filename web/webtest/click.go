@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/chromedp/chromedp"
 )
@@ -13,18 +14,24 @@ import (
 // another element reaches none, and is repeated.
 func (tab *Tab) Click(selector string) {
 	tab.t.Helper()
+	element := chromedp.CSS(selector)
 	ctx, cancel := context.WithTimeout(tab.ctx, stepTimeout)
 	defer cancel()
 	for {
-		at, err := lasting[[]float64](ctx, fmt.Sprintf(aim, selector))
+		err := chromedp.Do(ctx, chromedp.WaitVisible(element), chromedp.WaitEnabled(element),
+			chromedp.ScrollIntoView(element))
 		if err == nil {
-			err = chromedp.Do(ctx, chromedp.MouseClickXY(at[0], at[1]))
+			tab.Until(fmt.Sprintf(atRest, selector))
+			Value[bool](tab, fmt.Sprintf(aim, selector))
+			err = chromedp.Do(ctx, chromedp.Click(element))
 		}
 		if err == nil && !tab.missed(ctx) {
 			tab.effort.Clicks++
 			return
 		}
-		if err != nil || ctx.Err() != nil {
+		// The page may draw the element again between two steps; then nothing was clicked.
+		drawnAgain := err == nil || strings.Contains(err.Error(), "node with given id")
+		if !drawnAgain || ctx.Err() != nil {
 			tab.fail("click "+selector, cmp.Or(err, ctx.Err()))
 		}
 	}
@@ -36,51 +43,35 @@ func (tab *Tab) missed(ctx context.Context) bool {
 	return err == nil && missed
 }
 
-// aim waits until the element can be clicked: it has not moved since the previous frame, and the point of a click
-// belongs to it. It returns that point. From then on it keeps the next click from all other elements until endAim,
-// which returns whether the click missed its element.
-const aim = `new Promise((resolve) => {
-	const selector = %q;
-	let pause = 1, before = '';
-	const rests = (e) => {
-		e.scrollIntoViewIfNeeded();
-		const box = e.getClientRects()[0];
-		const place = [box.x, box.y, box.width, box.height].join();
-		const still = place === before;
-		before = place;
-		const at = [box.x + box.width / 2, box.y + box.height / 2];
-		const hit = document.elementFromPoint(...at);
-		return still && (e.contains(hit) || hit?.closest('label')?.control === e) && at;
+// aim keeps the next click from all other elements until endAim, which returns whether the click missed its element.
+const aim = `(() => {
+	let e, missed = false;
+	const guard = (event) => {
+		e ??= document.querySelector(%q);
+		const hit = !e?.isConnected || e.contains(event.target) || event.target.closest?.('label')?.control === e;
+		if (hit && !missed) return;
+		missed = true;
+		event.preventDefault();
+		event.stopImmediatePropagation();
 	};
-	const look = () => {
-		const e = document.querySelector(selector);
-		if (!e?.getClientRects().length || e.hasAttribute('disabled')) {
-			scheduler.postTask(look, { delay: pause });
-			pause = Math.min(32, 2 * pause);
-			return;
-		}
-		const at = rests(e);
-		if (!at) return requestAnimationFrame(look);
-		guard();
-		resolve(at);
+	const kinds = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'];
+	for (const kind of kinds) window.addEventListener(kind, guard, true);
+	window.endAim = () => {
+		for (const kind of kinds) window.removeEventListener(kind, guard, true);
+		delete window.endAim;
+		return missed;
 	};
-	const guard = () => {
-		let e, missed = false;
-		const check = (event) => {
-			e ??= document.querySelector(selector);
-			const hit = !e?.isConnected || e.contains(event.target) || event.target.closest?.('label')?.control === e;
-			if (hit && !missed) return;
-			missed = true;
-			event.preventDefault();
-			event.stopImmediatePropagation();
-		};
-		const kinds = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'];
-		for (const kind of kinds) window.addEventListener(kind, check, true);
-		window.endAim = () => {
-			for (const kind of kinds) window.removeEventListener(kind, check, true);
-			delete window.endAim;
-			return missed;
-		};
-	};
-	look();
-})`
+	return true;
+})()`
+
+// atRest is true if the element has not moved since the previous frame, and the point of a click belongs to it.
+const atRest = `(() => {
+	const e = document.querySelector(%q);
+	const box = e?.getClientRects()[0];
+	if (!box) return false;
+	const place = [box.x, box.y, box.width, box.height].join();
+	const still = e.placeBefore === place;
+	e.placeBefore = place;
+	const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+	return still && (e.contains(hit) || hit?.closest('label')?.control === e);
+})()`

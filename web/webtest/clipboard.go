@@ -37,7 +37,9 @@ func (tab *Tab) Paste(selector, text string) {
 
 func (tab *Tab) focus(selector string) {
 	tab.t.Helper()
-	tab.enter(selector, "")
+	field := chromedp.CSS(selector)
+	tab.do("find "+selector, chromedp.WaitVisible(field), chromedp.WaitEnabled(field), chromedp.ScrollIntoView(field))
+	Value[bool](tab, fmt.Sprintf("(document.querySelector(%q).focus(), true)", selector))
 }
 
 // command runs a command of a browser menu on the field with the focus.

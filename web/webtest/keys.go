@@ -27,21 +27,18 @@ type Keyboard struct{ tab *Tab }
 // Keyboard returns the tab for a user without a mouse.
 func (tab *Tab) Keyboard() Keyboard { return Keyboard{tab} }
 
-// held waits until a visible element has the focus and keeps it, and describes the error otherwise: "" if all is well.
-// A field that only its label shows counts by its label. A dialog takes some frames to move the focus, and the console
-// returns it 50 ms after an element is gone: a key in between would reach another element.
+// held waits until a visible element has the focus, and describes the error otherwise: "" if all is well. A field that
+// only its label shows counts by its label. A dialog takes some frames to move the focus.
 const held = `new Promise((resolve) => {
 	const until = performance.now() + 20_000; // on a busy machine a screen takes seconds to load
-	let before;
 	const look = () => {
 		const e = document.activeElement;
 		const shown = e?.labels?.[0] ?? e;
 		const wrong = !e || e === document.body || e === document.documentElement ? 'nothing has the focus'
 			: !shown.checkVisibility({ visibilityProperty: true, opacityProperty: true })
 				? 'what has the focus cannot be seen: ' + e.outerHTML.slice(0, 200) : '';
-		if (e === before && (!wrong || performance.now() > until)) return resolve(wrong);
-		before = e;
-		setTimeout(look, 64);
+		if (!wrong || performance.now() > until) resolve(wrong);
+		else requestAnimationFrame(look);
 	};
 	look();
 })`

@@ -13,7 +13,12 @@ func (tab *Tab) Another() *Tab {
 	ctx, closeTab := chromedp.NewContext(tab.ctx)
 	t.Cleanup(closeTab)
 	other := &Tab{t: t, ctx: ctx, console: tab.console, profile: tab.profile, effort: tab.effort}
-	other.begin()
+	messages := chromedp.Console(ctx)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	go tab.console.listen(messages)
+	other.View(Desktop)
 	return other
 }
 
@@ -25,7 +30,7 @@ func (tab *Tab) Shut() {
 	}
 }
 
-// Front shows the tab; a hidden tab draws nothing, and Click waits for drawn frames.
+// Front shows the tab; a hidden tab draws nothing, and Until waits for drawn frames.
 func (tab *Tab) Front() *Tab {
 	tab.t.Helper()
 	if _, err := chromedp.Call(tab.ctx, page.BringToFront, cdp.Empty{}); err != nil {

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -30,6 +31,9 @@ import (
 // stepTimeout bounds one action: generous, because the machine may be busy with the tests of every other package. It is
 // the patience of package blackbox.
 const stepTimeout = 60 * time.Second
+
+// browserNames in the order of preference: Debian's, then other spellings of the same browser.
+var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"}
 
 // Tab is one tab of a browser that belongs to one test. Its methods fail the test instead of returning errors, and are
 // for the test's own goroutine.
@@ -67,9 +71,67 @@ var (
 	Phone   = View{Width: 390, Height: 844, Phone: true}
 )
 
-// For gives the same tab to a subtest. Errors of the page still fail the test that opened it.
+// Browser starts Chromium with an empty profile and opens a tab. Both end with the test.
+func Browser(t *testing.T) *Tab {
+	t.Helper()
+	path := find(t)
+	profile, err := os.MkdirTemp("", "castellan-browser-")
+	if err != nil {
+		t.Fatalf("make a browser profile: %v", err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path),
+		chromedp.UserDataDir(profile),
+		chromedp.NoSandbox, // tests in containers run as root, where the sandbox cannot start
+		chromedp.DisableGPU,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("no-proxy-server", true), // the service under test is on this machine
+	)
+	allocator, stopBrowser := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, closeTab := chromedp.NewContext(allocator)
+	tab := &Tab{t: t, ctx: ctx, console: &console{}, profile: profile, effort: &Effort{}}
+	t.Cleanup(func() {
+		closeTab()
+		stopBrowser()
+		removeProfile(profile)
+		for _, complaint := range tab.console.take() {
+			t.Errorf("the page complained: %s", complaint)
+		}
+	})
+	messages := chromedp.Console(ctx)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start %s: %v", path, err)
+	}
+	go tab.console.listen(messages)
+	tab.View(Desktop)
+	return tab
+}
+
+// For gives the same tab to a subtest. Errors of the page still fail the test that started the browser.
 func (tab *Tab) For(t *testing.T) *Tab {
 	return &Tab{t: t, ctx: tab.ctx, console: tab.console, profile: tab.profile, effort: tab.effort}
+}
+
+func find(t *testing.T) string {
+	t.Helper()
+	for _, name := range browserNames {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("chromium is not installed: the pages cannot be tested (Debian: apt-get install chromium)")
+	return ""
+}
+
+// Children of the browser may write into the profile for a moment after it has stopped.
+func removeProfile(dir string) {
+	for range 50 {
+		if os.RemoveAll(dir) == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // A refused request is part of a walk; everything else on the console at this level is an error of the page.
@@ -147,7 +209,12 @@ func (tab *Tab) Open(url string) {
 // in a walk).
 func (tab *Tab) Type(selector, text string) {
 	tab.t.Helper()
-	tab.enter(selector, "e.select();")
+	field := chromedp.CSS(selector)
+	tab.do("find "+selector, chromedp.WaitVisible(field), chromedp.WaitEnabled(field), chromedp.ScrollIntoView(field))
+	Value[bool](
+		tab,
+		fmt.Sprintf("(() => { const e = document.querySelector(%q); e.focus(); e.select(); return true; })()", selector),
+	)
 	tab.effort.Keys += utf8.RuneCountInString(text)
 	for keys := range strings.SplitAfterSeq(text, "\r") {
 		end := len(strings.TrimRight(keys, "\r"))
@@ -186,11 +253,31 @@ func (tab *Tab) Choose(selector, value string) {
 		e.dispatchEvent(new Event('change', { bubbles: true })); return true; })()`, selector, value))
 }
 
+// See waits until the element is visible.
+func (tab *Tab) See(selector string) {
+	tab.t.Helper()
+	tab.do("see "+selector, chromedp.WaitVisible(chromedp.CSS(selector)))
+}
+
 // Text waits until the element is visible and returns its text.
 func (tab *Tab) Text(selector string) string {
 	tab.t.Helper()
 	tab.See(selector)
 	return Value[string](tab, fmt.Sprintf("document.querySelector(%q).textContent.trim()", selector))
+}
+
+// Until waits for a JavaScript expression to become true; it is evaluated at every frame.
+func (tab *Tab) Until(expression string) {
+	tab.t.Helper()
+	ctx, cancel := context.WithTimeout(tab.ctx, stepTimeout)
+	defer cancel()
+	waiting := fmt.Sprintf(
+		`new Promise((resolve) => { const look = () => (%s) ? resolve(true) : requestAnimationFrame(look); look(); })`,
+		expression,
+	)
+	if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](waiting, chromedp.EvalAwaitPromise)); err != nil {
+		tab.fail("wait until "+expression, err)
+	}
 }
 
 // Value evaluates a JavaScript expression, promises included.
