@@ -59,7 +59,7 @@ func TestFaultsWalletAndLedgerAgreeAfterKills(t *testing.T) {
 const (
 	traders, requesters = 3, 8
 	// movesTime is how long the test waits at most for the last move of the table, after the kills.
-	movesTime = time.Minute
+	movesTime = 3 * time.Minute
 )
 
 // exchange is a platform with a wallet, three users and an administrator.

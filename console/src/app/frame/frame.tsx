@@ -25,7 +25,7 @@ import { Again } from '../deferred';
 import { Logo } from './logo';
 import { Entries, FamilyTabs } from './menu';
 import { Palette } from '../search/palette';
-import { usePermissions } from '../permissions';
+import { usePermissions } from './permissions';
 import { useSession } from '../session';
 import type { TextKey } from '../../text/key';
 

@@ -1,8 +1,8 @@
 /** The permissions of the caller, from the service. The menu and the actions depend on them. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { read } from './api';
-import { session, useSession } from './session';
+import { read } from '../api';
+import { session, useSession } from '../session';
 
 /**
  * Every user may call these for their own account; here they mean other accounts. Without that permission the list has
