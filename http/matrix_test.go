@@ -181,7 +181,7 @@ func TestReservedStaysClosed(t *testing.T) {
 		if open == 0 {
 			t.Error("nothing was open")
 		}
-		_, err = s.admin.Take(ctx, by, s.users["plain"], "sly")
+		_, err = s.admin.RevokeRole(ctx, by, s.users["plain"], "sly")
 		storetest.Must(t, err)
 		for _, e := range httpapi.Endpoints() {
 			if e.Audience == rest.Admin {

@@ -140,7 +140,7 @@ func (s *service) raceForAdmin(by audit.By, admins []string) {
 	for _, name := range admins {
 		wg.Go(func() {
 			<-start
-			_, err := s.admin.Take(ctx, by, s.users[name], user.RoleAdmin)
+			_, err := s.admin.RevokeRole(ctx, by, s.users[name], user.RoleAdmin)
 			codes <- fault.CodeOf(err)
 		})
 	}

@@ -40,16 +40,18 @@ func (s *Sorted) sent(query url.Values) {
 	s.oldest = s.Order == "oldest"
 }
 
-// Recent is the Paging of login-history, which keeps the limit that the interface gives it. rest.Paging(r) is the same
-// for List.
+// Recent is the Paging of login-history, which keeps the limit that the interface gives it.
 type Recent struct {
 	Limit  int     `json:"limit" default:"5" minimum:"1" maximum:"1000" doc:"maximum number of records"`
 	Cursor *string `json:"cursor" doc:"from the Link header of the previous page"`
 	Count  *bool   `json:"count" doc:"true: return the total number in the header x-total-count"`
 
 	query url.Values
-	//lint:ignore U1000 a Recent has the fields of a Paging, to become one
-	oldest bool
+}
+
+// Paging returns the same for List.
+func (r Recent) Paging() Paging {
+	return Paging{Limit: r.Limit, Cursor: r.Cursor, Count: r.Count, query: r.query}
 }
 
 func (r *Recent) sent(query url.Values) { r.query = query }

@@ -1,8 +1,8 @@
 // Package child starts programs as child processes of benchmarks and tests.
 //
-// The one idea: a child never outlives the process that started it. On Linux the kernel kills it with its parent. The
-// kernel ties a child to the thread that started it, so each child has a goroutine that keeps its thread until the
-// child ends. Start reading at Process.
+// The one idea: on Linux a child never outlives the process that started it, because the kernel kills it with its
+// parent. The kernel ties a child to the thread that started it, so each child has a goroutine that keeps its thread
+// until the child ends. Start reading at Process.
 package child
 
 import (

@@ -108,7 +108,7 @@ func TestResourceAdmin(t *testing.T) {
 					resource.Deny)
 				return err
 			}},
-			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.Take(ctx, by, "u1", "r"); return err }},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.RevokeRole(ctx, by, "u1", "r"); return err }},
 			{"USER_ROLE_ADD", "u1", 0, resource.Deny, func() error {
 				_, err := registry.AssignRole(ctx, by, "u1",
 					"r")
@@ -143,7 +143,7 @@ func TestResourceAdmin(t *testing.T) {
 			}},
 			{"RESOURCE_DELETE", "", 1, "", func() error { return registry.RemoveResource(ctx, by, p) }},
 			{"RESOURCE_TYPE_DELETE", "", 0, "", func() error { return registry.RemoveType(ctx, by, typ) }},
-			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.Take(ctx, by, "u1", "r"); return err }},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.RevokeRole(ctx, by, "u1", "r"); return err }},
 			{"ROLE_DELETE", "", 0, "", func() (err error) {
 				role, err = registry.RemoveRole(ctx, by,
 					"r")
@@ -223,13 +223,13 @@ func TestResourceAdmin(t *testing.T) {
 		demo := user.New("u3", time.Now())
 		demo.Phone, demo.Roles, demo.Demo = "+905320000003", []string{user.RoleAdmin}, true
 		storetest.Must(t, db.Commit(ctx, user.Add{User: demo}))
-		if _, err := registry.Take(ctx, by, "u2", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
+		if _, err := registry.RevokeRole(ctx, by, "u2", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
 			t.Errorf("the last real administrator lost the role: %v", err)
 		}
 		registry.Dev = true
-		_, err = registry.Take(ctx, by, "u2", user.RoleAdmin)
+		_, err = registry.RevokeRole(ctx, by, "u2", user.RoleAdmin)
 		storetest.Must(t, err)
-		if _, err := registry.Take(ctx, by, "u3", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
+		if _, err := registry.RevokeRole(ctx, by, "u3", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
 			t.Errorf("the last administrator lost the role: %v", err)
 		}
 	})

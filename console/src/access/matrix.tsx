@@ -76,10 +76,11 @@ export function Matrix() {
     .filter((r) => !area || areaOf(r.resourceCode) === area)
     .sort((a, b) => order(a) - order(b));
   const groups = [...Map.groupBy(rows, (r) => areaOf(r.resourceCode))];
-  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(); // undefined: the first area is open
+  const open = chosen ?? new Set(groups.slice(0, 1).map(([name]) => name));
   const found = !!text || !!area;
-  const isOpen = (name: string, n: number) => found || (n === 0) !== toggled.has(name);
-  const toggle = (name: string) => setToggled((old) => new Set(old.symmetricDifference(new Set([name]))));
+  const isOpen = (name: string) => found || open.has(name);
+  const toggle = (name: string) => setChosen(open.symmetricDifference(new Set([name])));
   const change = may(`POST ${grants}`);
   return (
     <Stack>
@@ -154,7 +155,7 @@ export function Matrix() {
           </Table.Thead>
           <Table.Tbody>
             {granted.data &&
-              groups.map(([name, resources], n) => (
+              groups.map(([name, resources]) => (
                 <Fragment key={name}>
                   {name && (
                     <Table.Tr data-area={name}>
@@ -162,7 +163,7 @@ export function Matrix() {
                         <UnstyledButton
                           onClick={() => toggle(name)}
                           disabled={found}
-                          aria-expanded={isOpen(name, n)}
+                          aria-expanded={isOpen(name)}
                           data-testid={`area-${name}`}
                         >
                           <IconChevronDown size={14} aria-hidden />
@@ -171,7 +172,7 @@ export function Matrix() {
                       </Table.Th>
                     </Table.Tr>
                   )}
-                  {(isOpen(name, n) ? resources : []).map((resource) => (
+                  {(isOpen(name) ? resources : []).map((resource) => (
                     <Table.Tr key={resource.resourceId}>
                       <Table.Th scope="row" fw={400} className="stays">
                         <bdi dir="ltr">{resource.resourceCode}</bdi>

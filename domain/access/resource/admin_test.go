@@ -253,7 +253,7 @@ func TestRolesOfAccounts(t *testing.T) {
 	r := newRegistry(t)
 	ctx := t.Context()
 	give := func(id, code string) error { _, err := r.AssignRole(ctx, by, id, code); return err }
-	take := func(id, code string) error { _, err := r.Take(ctx, by, id, code); return err }
+	take := func(id, code string) error { _, err := r.RevokeRole(ctx, by, id, code); return err }
 	storetest.Wants(t, give("unknown", "clerk"), fault.RecordNotFound)
 	storetest.Wants(t, give(operator, "unknown"), fault.RecordNotFound)
 	storetest.Wants(t, give(operator, user.RoleUser), fault.RecordAlreadyExist)

@@ -109,10 +109,10 @@ func (a *Admin) AssignRole(ctx context.Context, by audit.By, userID, code string
 	return m, err
 }
 
-// Take removes a role from an account and returns it. RECORD_NOT_FOUND when the account does not hold it.
+// RevokeRole removes a role from an account and returns it. RECORD_NOT_FOUND when the account does not hold it.
 // INVALID_STATE for the role user, which every account holds, and for the role admin of the last active
 // administrator, even with concurrent calls.
-func (a *Admin) Take(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
+func (a *Admin) RevokeRole(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
 	err = a.Changes.Do(ctx, by, "USER_ROLE_DELETE", func(ctx context.Context) (admin.Done, error) {
 		u, err := a.Accounts.Get(ctx, userID)
 		if err != nil {

@@ -72,17 +72,17 @@ func (m *mailer) send(ctx context.Context, j job.Job, userID string) ([]commit.W
 	case err != nil:
 		return nil, job.Later(err)
 	}
-	l, err := m.letter(ctx, p.AgreementID)
+	l, err := m.readAgreement(ctx, p.AgreementID)
 	if err != nil {
 		return nil, job.Later(err)
 	}
-	w := wordsIn(u.Language)
+	w := mailTextsIn(u.Language)
 	return m.post.Send(ctx, j.ID+"-"+u.ID, u.ID, message.Rendered{Channel: message.MAIL, To: u.Email,
 		Subject: broadcast.Line(l.Name), Language: w.language, Attachment: l.file,
 		Text: l.Name + " (" + w.version + " " + l.Version + ")\n\n" + l.Description + "\n\n" + w.attached + "\n"})
 }
 
-func (m *mailer) letter(ctx context.Context, id int64) (l agreementFile, err error) {
+func (m *mailer) readAgreement(ctx context.Context, id int64) (l agreementFile, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.last.ID == id {
@@ -121,7 +121,7 @@ var mailWords = []mailTexts{
 	{"ar", "الإصدار", "الاتفاقية مرفقة بهذه الرسالة."},
 }
 
-func wordsIn(language string) mailTexts {
+func mailTextsIn(language string) mailTexts {
 	for _, w := range mailWords {
 		if w.language == language {
 			return w

@@ -132,7 +132,7 @@ func (g Roles) give(ctx context.Context, who rest.Caller, in memberRequest) (res
 }
 
 func (g Roles) take(ctx context.Context, who rest.Caller, in memberRequest) (rest.Data[roleMember], error) {
-	m, err := g.Admin.Take(ctx, who.By(), in.UserID, in.RoleCode)
+	m, err := g.Admin.RevokeRole(ctx, who.By(), in.UserID, in.RoleCode)
 	return rest.Data[roleMember]{Data: showMember(m)}, err
 }
 

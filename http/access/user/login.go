@@ -58,7 +58,7 @@ type loginsRequest struct {
 }
 
 func (g Group) logins(ctx context.Context, who rest.Caller, in loginsRequest) (rest.Reply[[]login], error) {
-	return rest.List(ctx, who, rest.Paging(in.Recent), in.UserID, g.Sessions.Logins, g.showLogin(who.Language))
+	return rest.List(ctx, who, in.Paging(), in.UserID, g.Sessions.Logins, g.showLogin(who.Language))
 }
 
 // maxLogins bounds the history of an address.

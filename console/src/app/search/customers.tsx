@@ -102,7 +102,7 @@ function Accounts({ title, of }: { title?: TextKey; of: User[] }) {
         </Text>
       )}
       {of.map((u) => (
-        <Named key={u.userId} name={u.fullName} contact={u.email ?? u.phoneNumber} id={u.userId} to={u.userId} />
+        <Named key={u.userId} name={u.fullName} contact={u.email || u.phoneNumber} id={u.userId} to={u.userId} />
       ))}
     </Stack>
   );

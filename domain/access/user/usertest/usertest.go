@@ -85,7 +85,7 @@ func addAndRead(t *testing.T, s user.Store, c commit.Committer) {
 		TOTP: want.TOTP, Countries: want.Countries, Push: want.Push, LastLoginDay: want.LastLoginDay,
 		MustReset: want.MustReset, Networks: want.Networks, FactorsOff: want.FactorsOff, PasskeyHandle: want.PasskeyHandle}
 	for _, who := range []user.Identifier{{Phone: want.Phone}, {Mail: want.Email}} {
-		login, err := s.Login(ctx, who, "?nobody")
+		login, err := s.Login(ctx, who, "?unknown")
 		storetest.Must(t, err)
 		if !same(login.User, part) || login.Hash != "hash-1" {
 			t.Errorf("Login by %v:\n got %+v, %s\nwant %+v", who, login.User, login.Hash, part)
@@ -122,8 +122,8 @@ func unknown(t *testing.T, s user.Store, c commit.Committer) {
 	_, byID := s.Get(ctx, "nobody")
 	_, byPhone := s.ByPhone(ctx, "+905320000000")
 	_, byMail := s.ByEmail(ctx, "USER1@example.com") // not canonical: a different address
-	_, login := s.Login(ctx, user.Identifier{Phone: "user1@example.com"}, "?nobody")
-	_, empty := s.Login(ctx, user.Identifier{}, "?nobody")
+	_, login := s.Login(ctx, user.Identifier{Phone: "user1@example.com"}, "?unknown")
+	_, empty := s.Login(ctx, user.Identifier{}, "?unknown")
 	_, secret := s.Secret(ctx, "nobody")
 	for name, err := range map[string]error{"Get": byID, "ByPhone": byPhone, "ByEmail": byMail, "Login": login,
 		"empty": empty, "Secret": secret} {
