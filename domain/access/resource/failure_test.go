@@ -106,7 +106,10 @@ func TestStoreFails(t *testing.T) {
 			return err
 		}},
 		{"Give", []string{"Roles", "Members"}, func() error { _, err := r.AssignRole(ctx, by, second, "clerk"); return err }},
-		{"RevokeRole", []string{"Members"}, func() error { _, err := r.RevokeRole(ctx, by, operator, user.RoleAdmin); return err }},
+		{"RevokeRole", []string{"Members"}, func() error {
+			_, err := r.RevokeRole(ctx, by, operator, user.RoleAdmin)
+			return err
+		}},
 		{"Members", []string{"Members"}, func() error {
 			_, err := r.Members(ctx, resource.MemberQuery{UserID: operator}, page.Query[resource.Member]{})
 			return err
