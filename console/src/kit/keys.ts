@@ -34,15 +34,16 @@ export function useKeys(keys: Keys): void {
   }, []);
 }
 
-interface Selectable {
-  getRowModel: () => { rows: { getIsSelected: () => boolean; toggleSelected: (to?: boolean) => void }[] };
-}
-
 /**
  * j and k move the focus down and up, Enter opens, x selects, Shift selects the range since the last selection. The
  * keys are inactive while a dialog is open.
  */
-export function useCursorKeys(count: number, open: (n: number) => void, choose: (n: number) => void) {
+export function useCursorKeys(
+  count: number,
+  open: (n: number) => void,
+  /** Selects a range of rows, or deselects it if its row `last` is selected. */
+  choose: (from: number, to: number, last: number) => void,
+) {
   const [at, setAt] = useState(-1);
   const last = useRef(0);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -52,7 +53,7 @@ export function useCursorKeys(count: number, open: (n: number) => void, choose: 
     k: () => move(-1),
     x: () => {
       last.current = at;
-      choose(at);
+      choose(at, at, at);
     },
   });
   return {
@@ -66,12 +67,10 @@ export function useCursorKeys(count: number, open: (n: number) => void, choose: 
         if (event.key === 'Enter' && event.target === event.currentTarget) open(n);
       },
     }),
-    choose(event: { shiftKey: boolean; stopPropagation: () => void }, n: number, { getRowModel }: Selectable) {
+    choose(event: { shiftKey: boolean; stopPropagation: () => void }, n: number) {
       event.stopPropagation();
-      const { rows } = getRowModel();
-      const to = !rows[n]?.getIsSelected();
-      const [from, until] = event.shiftKey ? [Math.min(last.current, n), Math.max(last.current, n)] : [n, n];
-      for (let i = from; i <= until; i++) rows[i]?.toggleSelected(to);
+      const from = event.shiftKey ? last.current : n;
+      choose(Math.min(from, n), Math.max(from, n), n);
       last.current = n;
     },
   };

@@ -7,18 +7,11 @@ import { ActionIcon, Button, Checkbox, Group, Paper, Skeleton, Stack, Table, Tex
 import type { TFunction } from 'i18next';
 import { IconDownload, IconRefresh } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import {
-  columnVisibilityFeature,
-  rowSelectionFeature,
-  tableFeatures,
-  useTable,
-  type ColumnDef,
-} from '@tanstack/react-table';
 import { useEffect, useMemo, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAddress } from '../app/address';
 import type { paths } from '../api';
-import { readPage, type Gets, type Page } from '../app/api';
+import { readPage, type Gets } from '../app/api';
 import { Problem } from '../app/problem';
 import { csv, download } from './csv';
 import { useOpening } from './drawer';
@@ -79,9 +72,6 @@ export interface ListProps<P extends Gets> {
   next?: Next;
 }
 
-const features = tableFeatures({ columnVisibilityFeature, rowSelectionFeature });
-type Features = typeof features;
-
 export function List<P extends Gets>(props: ListProps<P>) {
   const { path, columns, filters = [], fixed, size = 100, id } = props;
   const { t } = useTranslation();
@@ -97,35 +87,34 @@ export function List<P extends Gets>(props: ListProps<P>) {
     queryFn: ({ signal }) => readPage<Row<P>>(path, asked, signal),
     placeholderData: keepPreviousData,
   });
-  const table = useRows(props, ready ? page.data : undefined);
-  const open = useOpening(
-    table.getRowModel().rows.map((row) => row.original),
-    id,
-    (row) => {
-      openedWith(row, columns);
-      props.open?.(row);
-    },
-  );
-  const chosen = table.getSelectedRowModel().rows.map((row) => row.original);
+  const { gather } = props;
+  const data = ready ? page.data?.rows : undefined;
+  const rows = useMemo(() => (gather ? gather(data ?? []) : (data ?? [])), [data, gather]);
+  const open = useOpening(rows, id, (row) => {
+    openedWith(row, columns);
+    props.open?.(row);
+  });
+  const names = rows.map((row, n) => id(row) || String(n));
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const chosen = rows.filter((_, n) => selected.has(names[n]!));
+  const select = (some: string[], to: boolean) =>
+    setSelected((had) => (to ? new Set([...had, ...some]) : new Set([...had].filter((one) => !some.includes(one)))));
   const { body, ...cursor } = useCursorKeys(
-    table.getRowModel().rows.length,
+    rows.length,
     (n) => {
-      const row = table.getRowModel().rows[n];
-      if (row) open(row.original);
+      const row = rows[n];
+      if (row) open(row);
     },
-    (n) => table.getRowModel().rows[n]?.toggleSelected(),
+    (from, until, n) => select(names.slice(from, until + 1), !selected.has(names[n] ?? '')),
   );
 
   const [dense] = useDense();
-  const shown = table.getRowModel().rows;
-  const empty = ready && page.data && shown.length === 0;
+  const [visible, show] = useVisible(path, columns);
+  const seen = columns.filter((c) => visible[c.key] ?? true);
+  const empty = ready && page.data && rows.length === 0;
   const none = Object.fromEntries([...filters.map((f) => f.name), 'cursor'].map((name) => [name, undefined]));
   const filtered = filters.some(({ name }) => search[name]);
-  const labelOf = (key: string) => t(titleOf(columns, key));
-  const ends = alignedBy(
-    columns,
-    shown.map((row) => row.original),
-  );
+  const ends = alignedBy(columns, rows);
 
   return (
     <Stack gap="sm" data-testid="list" data-path={path}>
@@ -149,16 +138,16 @@ export function List<P extends Gets>(props: ListProps<P>) {
           size="xs"
           leftSection={<IconDownload size={14} />}
           disabled={!page.data?.rows.length}
-          onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(table, columns, t))}
+          onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(rows, seen, t))}
         >
           CSV
         </Button>
         <Look
-          columns={table.getAllLeafColumns().map((c) => ({
-            id: c.id,
-            label: labelOf(c.id),
-            shown: c.getIsVisible(),
-            toggle: () => c.toggleVisibility(),
+          columns={columns.map((c) => ({
+            id: c.key,
+            label: t(c.title),
+            shown: seen.includes(c),
+            toggle: () => show(c.key, !seen.includes(c)),
           }))}
         />
         <ActionIcon
@@ -198,52 +187,46 @@ export function List<P extends Gets>(props: ListProps<P>) {
                       <Checkbox
                         size="xs"
                         aria-label={t('list.all')}
-                        checked={table.getIsAllRowsSelected()}
-                        indeterminate={table.getIsSomeRowsSelected() && !table.getIsAllRowsSelected()}
-                        onChange={table.getToggleAllRowsSelectedHandler()}
+                        checked={rows.length > 0 && chosen.length === rows.length}
+                        indeterminate={chosen.length > 0 && chosen.length < rows.length}
+                        onChange={(event) => select(names, event.currentTarget.checked)}
                       />
                     </Table.Th>
                   )}
-                  {table.getVisibleLeafColumns().map((c) => (
-                    <Table.Th key={c.id} data-end={ends.has(c.id) || undefined}>
-                      {labelOf(c.id)}
+                  {seen.map((c) => (
+                    <Table.Th key={c.key} data-end={ends.has(c.key) || undefined}>
+                      {t(c.title)}
                     </Table.Th>
                   ))}
                 </Table.Tr>
               </Table.Thead>
               <Table.Tbody ref={body}>
                 {page.isLoading && <Waiting columns={columns.length} />}
-                {shown.map((row, n) => (
+                {rows.map((row, n) => (
                   <Table.Tr
-                    key={row.id}
+                    key={names[n]}
                     data-testid="row"
                     data-at={n === cursor.at || undefined}
                     {...cursor.row(n)}
-                    aria-selected={row.getIsSelected()}
+                    aria-selected={selected.has(names[n]!)}
                     className={props.open ? 'opens' : undefined}
-                    onClick={() => open(row.original)}
+                    onClick={() => open(row)}
                   >
                     {props.bulk && (
-                      <Table.Td className="chooses" onClick={(event) => cursor.choose(event, n, table)}>
+                      <Table.Td className="chooses" onClick={(event) => cursor.choose(event, n)}>
                         {/* Mantine's checkbox has eight elements: a hundred took an eighth of the page's time. */}
                         <input
                           type="checkbox"
                           className="choose"
                           aria-label={t('list.choose')}
-                          checked={row.getIsSelected()}
+                          checked={selected.has(names[n]!)}
                           readOnly
                         />
                       </Table.Td>
                     )}
-                    {row.getVisibleCells().map((cell) => (
-                      <Table.Td
-                        key={cell.id}
-                        data-end={ends.has(cell.column.id) || undefined}
-                        data-label={labelOf(cell.column.id)}
-                      >
-                        <Decimals value={ends.get(cell.column.id) ?? 0}>
-                          <table.FlexRender cell={cell} />
-                        </Decimals>
+                    {seen.map((c) => (
+                      <Table.Td key={c.key} data-end={ends.has(c.key) || undefined} data-label={t(c.title)}>
+                        <Decimals value={ends.get(c.key) ?? 0}>{c.show ? c.show(row) : plain(row[c.key])}</Decimals>
                       </Table.Td>
                     ))}
                   </Table.Tr>
@@ -257,12 +240,12 @@ export function List<P extends Gets>(props: ListProps<P>) {
                 {t('list.chosen', { count: chosen.length })}
               </Text>
               <Group gap="xs" className="acts">
-                {props.bulk(chosen, () => table.resetRowSelection())}
+                {props.bulk(chosen, () => setSelected(new Set()))}
               </Group>
               <Text size="sm" c="dimmed" className="none">
                 {t('list.noAction')}
               </Text>
-              <Button size="xs" variant="subtle" ms="auto" onClick={() => table.resetRowSelection()}>
+              <Button size="xs" variant="subtle" ms="auto" onClick={() => setSelected(new Set())}>
                 {t('list.unchoose')}
               </Button>
             </Group>
@@ -302,36 +285,17 @@ export function List<P extends Gets>(props: ListProps<P>) {
       )}
     </Stack>
   );
+}
 
-  function useRows(p: ListProps<P>, data: Page<Row<P>> | undefined) {
-    const { gather } = p;
-    const rows = useMemo(() => (gather ? gather(data?.rows ?? []) : (data?.rows ?? [])), [data, gather]);
-    const remembered = `castellan.columns.${p.path}`;
-    const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
-      ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
-      ...recall(remembered),
-    }));
-    useEffect(() => localStorage.setItem(remembered, JSON.stringify(visible)), [remembered, visible]);
-    const [selected, setSelected] = useState<Record<string, true>>({});
-    const defs = useMemo(
-      () =>
-        columns.map((c): ColumnDef<Features, Row<P> & object> => ({
-          id: c.key,
-          accessorFn: (row: Row<P>) => row[c.key],
-          cell: ({ row }) => (c.show ? c.show(row.original) : plain((row.original as Row<P>)[c.key])),
-        })),
-      [],
-    );
-    return useTable<Features, Row<P> & object>({
-      features,
-      columns: defs,
-      data: rows,
-      getRowId: (row: Row<P>, n: number) => id(row) || String(n),
-      state: { columnVisibility: visible, rowSelection: selected },
-      onColumnVisibilityChange: setVisible,
-      onRowSelectionChange: setSelected,
-    });
-  }
+/** Which columns are shown, remembered for each list. A column without an entry is shown. */
+function useVisible<T>(path: string, columns: Column<T>[]) {
+  const remembered = `castellan.columns.${path}`;
+  const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
+    ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
+    ...recall(remembered),
+  }));
+  useEffect(() => localStorage.setItem(remembered, JSON.stringify(visible)), [remembered, visible]);
+  return [visible, (key: string, to: boolean) => setVisible((had) => ({ ...had, [key]: to }))] as const;
 }
 
 /** The columns that were shown. Foreign values in the storage are ignored. */
@@ -343,23 +307,10 @@ function recall(name: string): Record<string, boolean> {
   }
 }
 
-type Rows = ReturnType<typeof useTable<Features, never>>;
-
-function titleOf<T>(columns: Column<T>[], key: string): TextKey {
-  return columns.find((c) => c.key === key)!.title;
-}
-
-function toCSV<T>(table: unknown, columns: Column<T>[], t: TFunction): string {
-  const rows = table as Rows;
-  const shown = rows.getVisibleLeafColumns().map((c) => c.id);
+function toCSV<T>(rows: T[], columns: Column<T>[], t: TFunction): string {
   return csv(
-    shown.map((key) => t(titleOf(columns, key))),
-    rows.getRowModel().rows.map(({ original }) =>
-      shown.map((key) => {
-        const text = columns.find((c) => c.key === key)?.text;
-        return text ? text(original) : (original as Record<string, unknown>)[key];
-      }),
-    ),
+    columns.map((c) => t(c.title)),
+    rows.map((row) => columns.map((c) => (c.text ? c.text(row) : row[c.key]))),
   );
 }
 
