@@ -200,18 +200,6 @@ func former(ring *keyring.Ring) func(string) []string {
 // accounts builds the parts of an account: its profile, its factors, its access restrictions, and its withdrawal
 // addresses.
 func (s *service) accounts() error {
-	changes := s.changes("", nil)
-	changes.Commit = s.revoking()
-	s.join(part{
-		groups: groups(httpuser.Group{Users: s.users, Directory: access.NewUsers(s.DB), Shows: s.shows,
-			Statuses:       func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
-			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: access.NewSessions(s.DB),
-			CountryName: geo.Name, Levels: levelNames(money.NewLevels(s.DB)),
-			Profiles: &profile.Service{Users: s.users, Store: access.NewProfiles(s.DB), Changes: changes,
-				Notices: s.starter, Now: time.Now}}),
-		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
-	})
-
 	s.totps = &totp.Service{Store: access.NewTOTP(s.DB), Users: s.users,
 		Budgets: access.NewChallenges(s.DB), Commit: s.commit, Ring: s.Ring, Notices: s.starter, Rules: rules(s.cfg),
 		Recovery: totp.Limit{Attempts: s.cfg.Limits.RecoveryCodes, Window: s.cfg.Limits.RecoveryCodeWindow},
@@ -238,6 +226,19 @@ func (s *service) accounts() error {
 				s.devices.Passkeys.Falls.Load)
 		},
 		purge: func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },
+	})
+
+	changes := s.changes("", nil)
+	changes.Commit = s.revoking()
+	s.join(part{
+		groups: groups(httpuser.Group{Users: s.users, Directory: access.NewUsers(s.DB), Shows: s.shows,
+			Statuses:       func() []string { return parameter.UserStatus.In(s.parameters.Set()).Values },
+			HashesIdentity: s.HashesIdentity, Now: time.Now, Sessions: access.NewSessions(s.DB),
+			TOTP: s.totps.Store, Devices: s.devices, Remembered: s.remembered,
+			CountryName: geo.Name, Levels: levelNames(money.NewLevels(s.DB)),
+			Profiles: &profile.Service{Users: s.users, Store: access.NewProfiles(s.DB), Changes: changes,
+				Notices: s.starter, Now: time.Now}}),
+		actions: []challenge.Action{user.VerifyEmailAction(), user.VideoKYCAction()},
 	})
 
 	s.geofilters = geofilter.NewCache(access.NewGeofilters(s.DB))

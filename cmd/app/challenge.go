@@ -92,6 +92,8 @@ func (s *service) challenges() error {
 	s.hub = socket.NewHub(s.client, s.answerer.Open, time.Now, s.log)
 	s.client.Listen(s.hub.Receive)
 	s.client.OnMove(s.hub.Moved)
+	s.remembered = &remembered.Service{Store: access.NewRemembered(s.DB), Catalog: policies.Catalog, Commit: s.commit,
+		Now: time.Now}
 	s.join(part{
 		groups: groups(
 			httpchallenge.Group{Answers: s.answerer, Now: time.Now, Zone: s.cfg.Language.Zone(), CountryName: geo.Name},
@@ -102,8 +104,7 @@ func (s *service) challenges() error {
 					}
 					return s.starter.Rehearse(ctx, kit.NewAudit(s.DB), p)
 				}},
-			httpremembered.Group{Service: &remembered.Service{Store: access.NewRemembered(s.DB), Catalog: policies.Catalog,
-				Commit: s.commit, Now: time.Now}},
+			httpremembered.Group{Service: s.remembered},
 			httpevidence.Group{Evidence: store.Evidence, Document: messenger.Document, Audit: kit.NewAudit(s.DB).List},
 			httppresence.Group{Rooms: s.client, Users: s.users, Shows: s.shows}),
 		tasks: []task{{stuckAfter, "executing challenges could not be resumed",

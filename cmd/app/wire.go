@@ -39,6 +39,7 @@ import (
 	"castellan/domain/access/geofilter"
 	"castellan/domain/access/issuer"
 	"castellan/domain/access/password"
+	"castellan/domain/access/remembered"
 	"castellan/domain/access/resource"
 	"castellan/domain/access/servicekey"
 	"castellan/domain/access/session"
@@ -118,6 +119,7 @@ type service struct {
 	ledger         *ledger.Ledger
 	totps          *totp.Service
 	devices        *device.Service
+	remembered     *remembered.Service
 	geofilters     *geofilter.Cache
 	allowedIPs     *allowedip.Cache
 	hasher         *password.Hasher

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/access/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 	"castellan/web/webtest"
@@ -19,7 +20,7 @@ var supportCalls = []string{"GET /admin/list-users", "GET /admin/login-history",
 // A support agent finds a user by a name with the other letters i, and corrects the name after a challenge.
 // The user's timeline and the audit show the change. Forbidden actions are not on the screen. A list of the
 // timeline that cannot be read is named in it while the others are shown. Then an administrator walks through
-// home, the other lists of accounts and the companies, and adds a user of a company.
+// home, the other lists of accounts and the companies, adds a user of a company, and sees the second factors of a user.
 func TestConsoleUserFile(t *testing.T) {
 	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
 		got := s.Command("", "corporate", "add", "Işık Ticaret A.Ş.", "1234567890", "--status", "PENDING")
@@ -64,6 +65,7 @@ func TestConsoleUserFile(t *testing.T) {
 		fromChip(tab, "logout")
 		tab.See(`[data-testid="login"]`)
 		d.walks(boss)
+		d.looksAtFactors(who)
 		reason := strings.Repeat("untraceable", 6)
 		n.Ok(t, "POST", "/admin/user/close-user-authentication", map[string]any{"userId": who.ID, "status": "passive",
 			"closedUserReason": reason}, head)
@@ -138,7 +140,7 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(statu
 	d.looked("refused")
 	tab.Press("\x1b")
 	tab.Until(`!document.querySelector('[role="dialog"]')`)
-	const dead = `['write-/admin/user/update-email', 'tab-documents', 'tab-roles', 'nav-/corporate',
+	const dead = `['write-/admin/user/update-email', 'tab-documents', 'tab-roles', 'nav-/corporate', 'factors', 'sessions',
 		'go-/users/registered'].filter((id) => document.querySelector('[data-testid="' + id + '"]')).length`
 	if n := webtest.Value[int](tab, dead); n != 0 {
 		t.Errorf("%d ways to what the role does not let", n)
@@ -235,6 +237,33 @@ func (d desk) walks(boss blackbox.Account) {
 	d.looked("companies")
 	goTo(tab, "/audit")
 	d.rows(1, "Corporate user added")
+}
+
+// looksAtFactors shows an account without a second factor, and after the user has set up an authenticator and a device.
+func (d desk) looksAtFactors(who blackbox.Account) {
+	t, tab := d.t, d.tab
+	t.Helper()
+	goTo(tab, "/users")
+	filterBy(tab, "email", who.Mail+"\r")
+	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
+	tab.Click(`[data-testid="row"]`)
+	shows := func(factors string) {
+		t.Helper()
+		tab.Until(fmt.Sprintf(`document.querySelector('[data-testid="factors"]')?.innerText === %q`, factors))
+	}
+	shows("No second factor")
+	d.looked("head-no-factor")
+	session, _ := d.n.Session(t, who)
+	harness.Enroll(t, d.n, who, session, device.ES256, "")
+	harness.Enrolled(t, d.n, who, blackbox.Headers{"x-auth": session})
+	tab.Reload()
+	shows("Authenticator app, not used yet · 1 device")
+	tab.Until(`document.querySelector('[data-testid="sessions"]').innerText === '2 active sessions'`)
+	d.looked("head")
+	tab.View(webtest.Phone)
+	tab.Until(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`)
+	d.looked("head-phone")
+	tab.View(webtest.Desktop)
 }
 
 // looksInArabic shows a user's file on a phone, in the dark, from right to left. The timeline shows the reason

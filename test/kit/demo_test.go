@@ -116,6 +116,7 @@ var asked = map[string]string{
 	"/admin/get-email-change-history":           "userId=${user}",
 	"/admin/user/limit-info":                    "userId=${user}",
 	"/admin/user/link":                          "userId=${user}",
+	"/admin/user/security":                      "userId=${user}",
 	"/user/get-kyc-images":                      "userId=${user}",
 	"/admin/get-member-asset-balances":          "userId=${user}",
 	"/balance/get-daily-position":               "startDate=2026-10-01&endDate=2026-10-31",

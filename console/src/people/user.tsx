@@ -1,5 +1,5 @@
 /**
- * One account: its data, its changes, and its lists. The head takes up to five requests at once, beside those of the
+ * One account: its data, its changes, and its lists. The head takes up to seven requests at once, beside those of the
  * open tab.
  */
 import './user.css';
@@ -15,6 +15,7 @@ import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
 import { Ago, Id, Money, Status, plain } from '../kit/show';
 import { Actions } from './actions';
+import { SecondFactors, security } from './factors';
 import { Links } from './links';
 import { Cause } from './logins';
 import { Acts, Audit, Balances, Blockages, Documents, Limits, Logins, Mails, Roles, Statement, sums } from './tabs';
@@ -93,6 +94,7 @@ export default function User() {
           <bdi dir="ltr">{plain(user?.phoneNumber)}</bdi>
         </Fact>
         {may('GET /admin/login-history') && <LastLogins id={id} />}
+        {may(`GET ${security}`) && <SecondFactors id={id} />}
         {may(`GET ${sums}`) && <MainBalances id={id} />}
         {may('GET /admin/kyc-case') && <OpenCases id={id} />}
       </Facts>

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"castellan/domain/access/device"
 	"castellan/domain/access/profile"
+	"castellan/domain/access/remembered"
 	"castellan/domain/access/session"
+	"castellan/domain/access/totp"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/fault"
 	"castellan/http/rest"
@@ -25,6 +28,9 @@ type Group struct {
 	HashesIdentity func(number string) []string
 	Now            func() time.Time
 	Sessions       session.Store // has the history of logins
+	TOTP           totp.Store
+	Devices        *device.Service
+	Remembered     *remembered.Service
 	CountryName    func(code, language string) string
 	Levels         func(context.Context) ([]LevelName, error)
 	Profiles       *profile.Service
@@ -91,7 +97,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			rest.Tenant, g.history, fault.InvalidField).
 			Try("userId=${user.id}").
 			Doc("listEmailChanges", "startDate and endDate limit the time of the change; both are inclusive."),
-	), slices.Concat(g.me(), g.names(), g.preferences())...)
+	), slices.Concat(g.me(), g.names(), g.security(), g.preferences())...)
 }
 
 // facts is the account data that the interface shows to the owner.

@@ -1,0 +1,63 @@
+package user
+
+import (
+	"context"
+
+	"castellan/domain/kit/fault"
+	"castellan/http/rest"
+)
+
+// security is the endpoint by which an operator sees how an account logs in.
+func (g Group) security() rest.Endpoints {
+	return rest.Section("Extensions: users",
+		rest.Get("/admin/user/security", "Get the second factors and sessions of an account", rest.Tenant, g.factors,
+			fault.InvalidField, fault.RecordNotFound).
+			Try("userId=${user.id}").
+			Doc("getUserSecurity", "Contains numbers only: no key, no secret and no name of a device."),
+	).For(rest.Admin).Extended()
+}
+
+type securityQuery struct {
+	UserID string `json:"userId" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+}
+
+type userSecurity struct {
+	UserID             string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
+	TOTP               bool   `json:"totp" doc:"whether an authenticator is active"`
+	TOTPConfirmed      bool   `json:"totpConfirmed" doc:"whether a code of the authenticator was accepted"`
+	Devices            int    `json:"devices" doc:"devices that sign pushes, without passkeys" example:"2"`
+	Passkeys           int    `json:"passkeys" example:"1"`
+	Sessions           int    `json:"sessions" doc:"active sessions" example:"3"`
+	RememberedBrowsers int    `json:"rememberedBrowsers" doc:"under the current policies" example:"1"`
+}
+
+func (userSecurity) SchemaName() string { return "UserSecurity" }
+
+func (g Group) factors(ctx context.Context, _ rest.Caller, in securityQuery) (out rest.Data[userSecurity], err error) {
+	u, err := g.Users.Get(ctx, in.UserID)
+	if err != nil {
+		return out, err
+	}
+	out.Data = userSecurity{UserID: u.ID}
+	switch app, err := g.TOTP.Get(ctx, u.ID); {
+	case err == nil:
+		out.Data.TOTP, out.Data.TOTPConfirmed = true, app.LastStep > 0
+	case fault.CodeOf(err) != fault.TOTPNotDefined:
+		return out, err
+	}
+	devices, err := g.Devices.Store.List(ctx, u.ID)
+	if err != nil {
+		return out, err
+	}
+	passkeys, err := g.Devices.ListPasskeys(ctx, u.ID)
+	if err != nil {
+		return out, err
+	}
+	remembered, err := g.Remembered.List(ctx, u.ID, "")
+	if err != nil {
+		return out, err
+	}
+	out.Data.Devices, out.Data.Passkeys, out.Data.RememberedBrowsers = len(devices), len(passkeys), len(remembered)
+	out.Data.Sessions, err = g.Sessions.Count(ctx, u.ID, g.Now())
+	return out, err
+}
