@@ -96,7 +96,7 @@ clean: ## remove what building made (never ./data)
 # environment, and would repeat an answer that is no longer true.
 # -vet=off: lint and quick vet every package, with more checks than go test has.
 test: test-deps ## run every test, on SQLite and on PostgreSQL
-	$(WITH_POSTGRES) go test -vet=off -count=1 -p $(TEST_PACKAGES) -timeout $(TEST_TIMEOUT) $(PKG)
+	scripts/temp-in-memory.sh $(WITH_POSTGRES) go test -vet=off -count=1 -p $(TEST_PACKAGES) -timeout $(TEST_TIMEOUT) $(PKG)
 
 # Packages of one process come from the test cache if nothing changed. Those of test/ start the program, which the
 # cache does not see.
@@ -107,7 +107,7 @@ quick: ## build, vet and test what needs neither PostgreSQL nor Chromium nor Nod
 	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off -count=1 -p $(TEST_PACKAGES) -skip '$(SLOW)' $$(go list ./test/kit ./test/... | grep -vE '$(NOT_QUICK)')
 
 race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
-	CGO_ENABLED=1 $(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
+	CGO_ENABLED=1 scripts/temp-in-memory.sh $(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
 
 # The first run is of faults in a cluster, as root, for a partition is made of network
 # namespaces. The second one holds every other scenario to the times that the service
