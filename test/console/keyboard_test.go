@@ -85,6 +85,16 @@ func (k *hands) code(method, code string) {
 	k.Press(code)
 }
 
+// firstRow moves to the first row of a list. The page may handle keys a moment after it shows the rows.
+func (k *hands) firstRow() {
+	k.t.Helper()
+	k.tab.See(aRow)
+	blackbox.Until(k.t, harness.Within(60), "the focus on a row", func() bool {
+		k.Press("j")
+		return webtest.Value[bool](k.tab, `document.activeElement.matches('[data-testid="row"]')`)
+	})
+}
+
 // open opens a screen by the menu.
 func (k *hands) open(path string) {
 	k.t.Helper()
@@ -113,7 +123,7 @@ func (k *hands) decides() {
 	k.t.Helper()
 	k.open("/kyc")
 	k.find("userId", k.s.Text("SELECT id FROM users WHERE email = 'omar@demo.example'"))
-	k.Press("j")
+	k.firstRow()
 	k.Press(webtest.Enter)
 	const opened = `document.querySelector('[data-testid="case"][data-ready]')`
 	k.tab.Until(opened + " !== null")
@@ -189,7 +199,7 @@ func (k *hands) guards() {
 	k.tab.Until(noDialog)
 	k.tab.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) => r.innerText.includes('by-keys'))`)
 	k.Holds("after the rule")
-	k.Press("j")
+	k.firstRow()
 	k.Press(webtest.Enter)
 	k.tab.See(mark("rule-trial"))
 	k.Press(webtest.Escape)
@@ -207,10 +217,11 @@ func (k *hands) approves(chief blackbox.Account) {
 	k.t.Helper()
 	k.open("/approvals")
 	k.tab.See(aRow)
-	k.Press("j")
+	k.firstRow()
 	k.Press(webtest.Enter)
 	k.To(mark("approve"))
 	k.Press(webtest.Enter)
+	k.tab.See(mark("code-MAIL") + " input") // before, the last code is that of the login
 	k.code("MAIL", k.n.Code(k.t, chief, "MAIL"))
 	k.tab.See(`[role="dialog"] [data-state="APPROVED"]`)
 	k.Holds("after the challenge")

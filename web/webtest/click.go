@@ -64,7 +64,8 @@ const aim = `(() => {
 	return true;
 })()`
 
-// atRest is true if the element has not moved since the previous frame, and the point of a click belongs to it.
+// atRest is true if the element has not moved since the previous frame, and the point of a click belongs to it. An
+// element that other content has moved out of sight is scrolled into it again.
 const atRest = `(() => {
 	const e = document.querySelector(%q);
 	const box = e?.getClientRects()[0];
@@ -73,5 +74,6 @@ const atRest = `(() => {
 	const still = e.placeBefore === place;
 	e.placeBefore = place;
 	const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+	if (still && !hit) e.scrollIntoView({ block: 'center', behavior: 'instant' });
 	return still && (e.contains(hit) || hit?.closest('label')?.control === e);
 })()`
