@@ -14,7 +14,7 @@ import (
 )
 
 // consoleRunner tests a copy of the console's sources: the type check of the changed module replaces the compiler, the
-// unit tests run in Node.
+// tests of modules and then those of components run in Node.
 type consoleRunner struct {
 	root, dir string // of the copy
 }
@@ -80,7 +80,13 @@ func (c *consoleRunner) try(ctx context.Context, file string, source []byte, bou
 			return broken, out, ctx.Err()
 		}
 	}
-	return twice(func() (outcome, string, error) { return c.tests(ctx, bound) })
+	for _, tests := range []func(context.Context, string, string) (string, error){unit.Run, unit.Components} {
+		got, out, err := twice(func() (outcome, string, error) { return c.tests(ctx, bound, tests) })
+		if err != nil || got != survived {
+			return got, out, err
+		}
+	}
+	return survived, "", nil
 }
 
 // check checks the types of a module and of its imports. The modules that import it are left out: the whole console
@@ -102,11 +108,12 @@ func (c *consoleRunner) check(ctx context.Context, file string) (output string, 
 	return string(out), err
 }
 
-// tests runs the unit tests once.
-func (c *consoleRunner) tests(ctx context.Context, bound time.Duration) (outcome, string, error) {
+// tests runs the tests of all modules or of all components once.
+func (c *consoleRunner) tests(ctx context.Context, bound time.Duration,
+	run func(ctx context.Context, root, console string) (string, error)) (outcome, string, error) {
 	bounded, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	out, err := unit.Run(bounded, c.root, filepath.Join(c.dir, "console"))
+	out, err := run(bounded, c.root, filepath.Join(c.dir, "console"))
 	switch {
 	case ctx.Err() != nil:
 		return 0, "", ctx.Err()
