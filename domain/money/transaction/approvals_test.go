@@ -174,13 +174,15 @@ func TestApprovalRefuses(t *testing.T) {
 		edit func(r *transaction.WithdrawalRequest)
 		want fault.Code
 	}{
-		"nothing":       {func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must("0") }, fault.InvalidField},
-		"a currency":    {func(r *transaction.WithdrawalRequest) { r.CurrencyCode = "NONE" }, fault.InvalidField},
-		"an address":    {func(r *transaction.WithdrawalRequest) { r.Address = "elsewhere" }, fault.AddressNotAllowed},
-		"an entry":      {func(r *transaction.WithdrawalRequest) { r.AddressID = 7 }, fault.AddressNotAllowed},
-		"more than all": {func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must("1") }, fault.InsufficientBalance},
-		"the fee":       {func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must("0.991") }, fault.InsufficientBalance},
-		"a stranger":    {func(r *transaction.WithdrawalRequest) { r.UserID = "none" }, fault.RecordNotFound},
+		"nothing":    {func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must("0") }, fault.InvalidField},
+		"a currency": {func(r *transaction.WithdrawalRequest) { r.CurrencyCode = "NONE" }, fault.InvalidField},
+		"an address": {func(r *transaction.WithdrawalRequest) { r.Address = "elsewhere" }, fault.AddressNotAllowed},
+		"an entry":   {func(r *transaction.WithdrawalRequest) { r.AddressID = 7 }, fault.AddressNotAllowed},
+		"more than all": {func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must("1") },
+			fault.InsufficientBalance},
+		"the fee": {func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must("0.991") },
+			fault.InsufficientBalance},
+		"a stranger": {func(r *transaction.WithdrawalRequest) { r.UserID = "none" }, fault.RecordNotFound},
 	} {
 		r := wants("x")
 		c.edit(&r)

@@ -70,8 +70,8 @@ func TestApprovalsReportFailures(t *testing.T) {
 		_, err := a.Start(ctx, wallet, wants("x"), starter)
 		return err
 	})
-	persistencetest.Fails(t, a.d.m.DB, "withdrawal_address integration_claim users balance withdrawal_desk withdrawal_queue "+
-		"withdrawal hold audit integration_event", func(context.Context) error {
+	persistencetest.Fails(t, a.d.m.DB, "withdrawal_address integration_claim users balance withdrawal_desk "+
+		"withdrawal_queue withdrawal hold audit integration_event", func(context.Context) error {
 		_, err := a.execute("c1")
 		return err
 	})
