@@ -9,7 +9,6 @@ import (
 	"castellan/domain/access/user"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/integration"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/standing"
 )
@@ -128,7 +127,7 @@ func TestChangesOfTheParameterAreRetried(t *testing.T) {
 // A repeated external id returns the first finding; another body or a wrong field is rejected and stores nothing.
 func TestFindRefuses(t *testing.T) {
 	d := newDesk(t)
-	f := standing.Finding{ExternalID: strings.Repeat("x", integration.MaxExternalID), UserID: "ayse",
+	f := standing.Finding{ExternalID: strings.Repeat("x", 128), UserID: "ayse",
 		Status: standing.Risky}
 	first, err := d.Find(t.Context(), audit.By{}, f)
 	storetest.Must(t, err)
