@@ -156,6 +156,7 @@ func TestAddAndRemovePasskeys(t *testing.T) {
 			id           string
 			push, handle bool
 		}{{one, true, true}, {p.id, true, true}, {two, false, false}} {
+			d.now.Add(1) // the audit is in the order of its times
 			removal, err := d.Removable(t.Context(), me, c.id)
 			storetest.Must(t, err)
 			if removal.DeviceID != c.id || c.id != p.id && removal.Name != "b" {
@@ -254,6 +255,7 @@ func TestCounterOfPasskey(t *testing.T) {
 	withPasskeys(t, func(t *testing.T, d *desk) {
 		a, id := d.addPasskey(1, func(a *passkeytest.Authenticator) { a.Count = 7 })
 		enter := func() error {
+			d.now.Add(1) // the audit is in the order of its times
 			options, ticket := d.LoginOptions()
 			_, _, err := d.Entered(t.Context(), ticket, a.Get(t, options), browser)
 			return err
@@ -289,6 +291,7 @@ func TestCounterOfPasskey(t *testing.T) {
 
 		a.Count = 3
 		approve := func(count uint32) error {
+			d.now.Add(1)
 			a.Count = count
 			got, err := d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil)))
 			storetest.Must(t, err)
