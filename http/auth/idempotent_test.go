@@ -91,8 +91,9 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			err != nil {
 			t.Errorf("after a restart: %d %s %v %v", status, body, replayed, err)
 		}
-		if _, _, _, err := run(i, "k1", 2, effect); fault.CodeOf(err) != fault.IdempotencyMismatch {
-			t.Errorf("another body: %v", err)
+		if status, _, replayed, err := run(i, "k1", 2, effect); fault.CodeOf(err) != fault.IdempotencyMismatch ||
+			status != 0 || replayed {
+			t.Errorf("another body: %d %t %v", status, replayed, err)
 		}
 
 		// A refusal is kept, its effects are not.

@@ -74,7 +74,11 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 				t.Errorf("the log says %q", log.String())
 			}
 			release()
+			log.Reset()
 			db.EndPatience()
+			if log.Len() > 0 {
+				t.Errorf("the end of the patience logs %q", log.String())
+			}
 			release = hold(t, dsn)
 			for kind, write := range writes {
 				began := time.Now()
@@ -86,5 +90,20 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A writer that keeps its patience is reported.
+func TestFailedEndOfPatienceIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	was := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(was)
+	db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true})
+	storetest.Must(t, err)
+	storetest.Must(t, db.Close())
+	db.EndPatience()
+	if !strings.Contains(log.String(), "keeps its patience") {
+		t.Errorf("the log says %q", log.String())
 	}
 }

@@ -206,3 +206,46 @@ func TestTableFindsFirstJoinedRow(t *testing.T) {
 		}
 	})
 }
+
+// Prepared reads find the rows of a condition. Every failed statement is reported.
+func TestPreparedReadsAndFailures(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx := t.Context()
+		createLabels(t, db)
+		for _, name := range []string{"b", "a"} {
+			_, err := labels.Add(ctx, db, label{Name: name, Group: "g"})
+			storetest.Must(t, err)
+		}
+		if l, err := labels.Prepared(ctx, db, "name = $1", "a"); err != nil || l != (label{2, "a", "g", 0}) {
+			t.Errorf("%+v, %v", l, err)
+		}
+		_, err := labels.Prepared(ctx, db, "name = $1", "c")
+		storetest.Wants(t, err, fault.RecordNotFound)
+		list := func(group string) ([]label, error) {
+			return labels.PreparedList(ctx, db, `"group" = $1`, "name", group)
+		}
+		if all, err := list("g"); err != nil || len(all) != 2 || all[0].Name != "a" || all[1].Name != "b" {
+			t.Errorf("%+v, %v", all, err)
+		}
+		if all, err := list("h"); err != nil || len(all) != 0 {
+			t.Errorf("%+v, %v", all, err)
+		}
+		persistencetest.Exec(t, db, "ALTER TABLE label RENAME TO broken")
+		same := func(l label) (label, error) { return l, nil }
+		for what, do := range map[string]func() error{
+			"find":          func() error { _, err := labels.Find(ctx, db, record.Is("id", 1)); return err },
+			"list":          func() error { _, err := labels.List(ctx, db, record.Part{}); return err },
+			"count":         func() error { _, err := labels.Count(ctx, db); return err },
+			"prepared":      func() error { _, err := labels.Prepared(ctx, db, "name = $1", "a"); return err },
+			"prepared list": func() error { _, err := list("g"); return err },
+			"add":           func() error { _, err := labels.Add(ctx, db, label{Name: "c"}); return err },
+			"change":        func() error { return labels.Change(ctx, db, same, record.Is("id", 1)) },
+			"save":          func() error { return labels.Save(ctx, db, label{Name: "c"}, record.Is("id", 1)) },
+			"remove":        func() error { return labels.Remove(ctx, db, record.Is("id", 1)) },
+		} {
+			if err := do(); err == nil || fault.CodeOf(err) == fault.RecordNotFound {
+				t.Errorf("%s without the table: %v", what, err)
+			}
+		}
+	})
+}

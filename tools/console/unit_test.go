@@ -28,7 +28,8 @@ func TestComponents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := unit.Components(t.Context(), root); err != nil || !strings.Contains(out, "✔ a page, the next one") {
+	out, err := unit.Components(t.Context(), root, filepath.Join(root, "console"))
+	if err != nil || !strings.Contains(out, "✔ a page, the next one") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -53,17 +53,23 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 				return err
 			}))
 			persistence.Start(db, []byte("audit key of the test"), "test")
-			d := &desk{t: t, db: db}
-			d.now.Store(1_700_000_000_000)
-			d.Service = &device.Service{Store: access.NewDevices(db), Users: access.NewUsers(db), Commit: db,
-				Ring:     keyringtest.Ring(t, time.Now),
-				Audience: audience, Now: func() time.Time { return time.UnixMilli(d.now.Load()) },
-				Log: slog.New(slog.DiscardHandler)}
-			d.Service.Notices = challengetest.Notices{Now: d.Service.Now}
-			storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
-			test(t, d)
+			test(t, newDesk(t, db))
 		})
 	}
+}
+
+// newDesk returns the service over a database, with two accounts.
+func newDesk(t *testing.T, db *persistence.DB) *desk {
+	t.Helper()
+	d := &desk{t: t, db: db}
+	d.now.Store(1_700_000_000_000)
+	d.Service = &device.Service{Store: access.NewDevices(db), Users: access.NewUsers(db), Commit: db,
+		Ring:     keyringtest.Ring(t, time.Now),
+		Audience: audience, Now: func() time.Time { return time.UnixMilli(d.now.Load()) },
+		Log: slog.New(slog.DiscardHandler)}
+	d.Service.Notices = challengetest.Notices{Now: d.Service.Now}
+	storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+	return d
 }
 
 // run executes an action like an owner of its challenge.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -71,6 +72,19 @@ func TestChangedDocument(t *testing.T) {
 		if _, err := intent.Parse([]byte(bad)); !errors.Is(err, intent.ErrNotCanonical) {
 			t.Errorf("%.40q: %v", bad, err)
 		}
+	}
+}
+
+// A document of a later version is written in decimal digits, and not read.
+func TestLaterVersion(t *testing.T) {
+	d := sample()
+	d.Version = 12
+	text := string(d.Canonical())
+	if !strings.HasSuffix(text, `,"v":12}`) {
+		t.Error(text)
+	}
+	if _, err := intent.Parse([]byte(text)); !errors.Is(err, intent.ErrNotCanonical) {
+		t.Errorf("%v", err)
 	}
 }
 

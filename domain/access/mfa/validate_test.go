@@ -81,7 +81,7 @@ func TestPolicyCheck(t *testing.T) {
 		{"never expires", change(func(p *mfa.Policy) { p.ExpireAt = 0 }), ""},
 		{"expired already", change(func(p *mfa.Policy) { p.ExpireAt = 1 }), ""},
 		{"negative end", change(func(p *mfa.Policy) { p.ExpireAt = -1 }), "expireAt"},
-		{"end out of reach", change(func(p *mfa.Policy) { p.ExpireAt = mfa.MaxInstantMs + 1 }), "expireAt"},
+		{"end out of reach", change(func(p *mfa.Policy) { p.ExpireAt = 8_640_000_000_000_001 }), "expireAt"},
 		{"blank name", change(func(p *mfa.Policy) { p.Name = " \t" }), "name"},
 		{"long name", change(func(p *mfa.Policy) { p.Name = strings.Repeat("n", 201) }), "name"},
 		{"name of two lines", change(func(p *mfa.Policy) { p.Name = "a\nb" }), "name"},

@@ -347,3 +347,40 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// The CBOR of an answer has at most 64 members, 64 elements and four levels.
+func TestSizeOfCBORIsBounded(t *testing.T) {
+	pairs := func(n int) func(map[string]any) {
+		return func(o map[string]any) {
+			for i := len(o); i < n; i++ {
+				o[strings.Repeat("x", i)] = 1
+			}
+		}
+	}
+	elements := func(n int) func(map[string]any) { return func(o map[string]any) { o["x"] = make([]int, n) } }
+	levels := func(n int) func(map[string]any) {
+		return func(o map[string]any) {
+			var inner any = 1
+			for range n - 1 { // the object is the first level
+				inner = []any{inner}
+			}
+			o["x"] = inner
+		}
+	}
+	p := party(t)
+	for name, c := range map[string]struct {
+		object func(map[string]any)
+		good   bool
+	}{
+		"64 members": {pairs(64), true}, "65 members": {pairs(65), false},
+		"64 elements": {elements(64), true}, "65 elements": {elements(65), false},
+		"4 levels": {levels(4), true}, "5 levels": {levels(5), false},
+	} {
+		a := passkeytest.New(t, "id.example.com", site)
+		a.Object = c.object
+		options := p.Creation(first, passkey.User{Handle: passkeytest.Encode(make([]byte, 32)), Name: "a", Shown: "A"}, nil)
+		if _, err := p.Register(a.Create(t, options), issued); (err == nil) != c.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

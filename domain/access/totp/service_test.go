@@ -66,18 +66,24 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 				return err
 			}))
 			persistence.Start(db, []byte("audit key of the test"), "test")
-			d := &desk{t: t, db: db, store: access.NewTOTP(db)}
-			d.now.Store(1_700_000_010_000) // the beginning of a step
-			d.Service = &totp.Service{Store: d.store, Users: access.NewUsers(db), Budgets: access.NewChallenges(db),
-				Commit: db, Ring: keyringtest.Ring(t, time.Now),
-				Notices: challengetest.Notices{Now: d.clock}, Rules: challenge.DefaultRules(),
-				Recovery: totp.DefaultLimit(), Issuer: "Castellan", Now: d.clock}
-			storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
-			d.who = audit.By{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
-			d.setUp()
-			test(t, d)
+			test(t, newDesk(t, db))
 		})
 	}
+}
+
+// newDesk returns a desk over a database.
+func newDesk(t *testing.T, db *persistence.DB) *desk {
+	t.Helper()
+	d := &desk{t: t, db: db, store: access.NewTOTP(db)}
+	d.now.Store(1_700_000_010_000) // the beginning of a step
+	d.Service = &totp.Service{Store: d.store, Users: access.NewUsers(db), Budgets: access.NewChallenges(db),
+		Commit: db, Ring: keyringtest.Ring(t, time.Now),
+		Notices: challengetest.Notices{Now: d.clock}, Rules: challenge.DefaultRules(),
+		Recovery: totp.DefaultLimit(), Issuer: "Castellan", Now: d.clock}
+	storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+	d.who = audit.By{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
+	d.setUp()
+	return d
 }
 
 func (d *desk) clock() time.Time { return time.UnixMilli(d.now.Load()) }

@@ -22,8 +22,8 @@ func TestFailures(t *testing.T) {
 		j = next
 	}
 	j = j.Fail("x", errors.New("secret"))
-	first, rest := j.Failures[0], j.Failures[job.MaxReasons]
-	if len(j.Failures) != job.MaxReasons+1 || j.Failed != 101 || first.Count != 4 || first.Text != "reason 0" ||
+	first, rest := j.Failures[0], j.Failures[20]
+	if len(j.Failures) != 21 || j.Failed != 101 || first.Count != 4 || first.Text != "reason 0" ||
 		fmt.Sprint(first.Refs) != "[r0 r25 r50 r75]" {
 		t.Errorf("%d of %d: %+v", len(j.Failures), j.Failed, first)
 	}

@@ -23,12 +23,12 @@ func TestCheck(t *testing.T) {
 		"a version of two lines": {func(a *agreement.Agreement) { a.Version = "2\n1" }, []string{"version"}},
 		"a space in the version": {func(a *agreement.Agreement) { a.Version = "2 beta" }, nil},
 		"the longest texts": {func(a *agreement.Agreement) {
-			a.Name, a.Description = strings.Repeat("ü", agreement.MaxName), strings.Repeat("ü", agreement.MaxDescription)
-			a.Version = strings.Repeat("1", agreement.MaxVersion)
+			a.Name, a.Description = strings.Repeat("ü", 200), strings.Repeat("ü", 4000)
+			a.Version = strings.Repeat("1", 32)
 		}, nil},
 		"longer ones": {func(a *agreement.Agreement) {
-			a.Name, a.Description = strings.Repeat("ü", agreement.MaxName+1), strings.Repeat("ü", agreement.MaxDescription+1)
-			a.Version = strings.Repeat("1", agreement.MaxVersion+1)
+			a.Name, a.Description = strings.Repeat("ü", 201), strings.Repeat("ü", 4001)
+			a.Version = strings.Repeat("1", 33)
 		}, []string{"name", "description", "version"}},
 	} {
 		a := good()

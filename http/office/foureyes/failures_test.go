@@ -128,6 +128,19 @@ func TestUntranslatedRefusal(t *testing.T) {
 	}
 }
 
+// A refusal is shown in the language of the caller.
+func TestTranslatedRefusal(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.refusal = fault.New(fault.InvalidState, "is required")
+	for language, want := range map[string]string{"tr": "zorunludur", "en": "is required"} {
+		status, answer := o.As("boss").Call("GET /"+id+"?_requesterLanguage="+language, "")
+		if status != 200 || !strings.Contains(answer, `"refusal":"`+want+`"`) {
+			t.Errorf("%s: %d %s", language, status, answer)
+		}
+	}
+}
+
 // A page links to the next one and counts all matching requests.
 func TestListPages(t *testing.T) {
 	o := newOffice(t)

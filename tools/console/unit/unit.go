@@ -39,8 +39,9 @@ func Modules(root string) (names []string, err error) {
 	return names, err
 }
 
-// Components runs the tests of all components, and returns what Node says.
-func Components(ctx context.Context, root string) (output string, err error) {
+// Components runs the tests of all components on the sources in console/src of a copy of the console, and returns what
+// Node says.
+func Components(ctx context.Context, root, console string) (output string, err error) {
 	temp, err := os.MkdirTemp("", "components")
 	if err != nil {
 		return "", err
@@ -58,7 +59,7 @@ func Components(ctx context.Context, root string) (output string, err error) {
 		return "", err
 	}
 	script := filepath.Join(temp, "components.test.cjs")
-	options := bundling(filepath.Join(root, "console"))
+	options := bundling(console)
 	options.Stdin = &api.StdinOptions{Contents: all.String(), ResolveDir: tests, Loader: api.LoaderTS}
 	options.Outfile = script
 	options.Conditions = []string{"browser"} // Node's own form of the router renders on a server

@@ -2,12 +2,14 @@ package stepup
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/mfa"
+	"castellan/domain/access/remembered"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/fault"
 )
@@ -112,6 +114,73 @@ func TestExplain(t *testing.T) {
 	for _, c := range []struct{ action, user string }{{"NO_SUCH_ACTION", ""}, {"LOGIN", "nobody"}} {
 		if _, err := s.Explain(t.Context(), c.action, c.user, ""); fault.CodeOf(err) != fault.RecordNotFound {
 			t.Errorf("%v: %v", c, err)
+		}
+	}
+}
+
+// A method that the action must prove is missing even if it has no configuration.
+func TestExplainNamesUnconfiguredMethods(t *testing.T) {
+	var methods []mfa.Method
+	for _, m := range mfa.SeedMethods() {
+		if m.Code != mfa.MAIL {
+			methods = append(methods, m)
+		}
+	}
+	catalog := mfa.NewCatalog(methods, mfa.SeedActions(), nil)
+	s := &Starter{Messenger: &Messenger{Catalog: func() *mfa.Catalog { return catalog }, Now: time.Now,
+		Dispatch: &post{channels: map[message.Channel]bool{message.SMS: true, message.MAIL: true}}},
+		Actions:  challenge.Actions{mfa.Register: {Code: mfa.Register, Flow: challenge.FlowRegister}},
+		Accounts: people{"phone": {UserID: "phone", Phone: "+905320000001"}}}
+	x, err := s.Explain(t.Context(), mfa.Register, "phone", "")
+	if err != nil || !slices.Equal(x.Offered, []challenge.Name{"SMS"}) ||
+		!slices.Equal(x.Missing, []challenge.Name{"MAIL"}) {
+		t.Errorf("offered %v, missing %v, %v", x.Offered, x.Missing, err)
+	}
+}
+
+// listed are remembered clients by their account.
+type listed struct {
+	remembered.Store
+	rows map[string][]remembered.Client
+	err  error
+}
+
+func (l listed) List(_ context.Context, userID string, _ time.Time, _ int) ([]remembered.Client, error) {
+	return l.rows[userID], l.err
+}
+
+// An explanation counts the clients whose key would complete a method of the start.
+func TestExplainCountsRememberedClients(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	s := remembering(&now, 10, 2, "SMS", "MAIL")
+	s.Accounts = people{"all": {UserID: "all", Phone: "+905320000001", Mail: "a@example.com"},
+		"phone": {UserID: "phone", Phone: "+905320000001"}}
+	counts := remembered.Client{Action: "LOGIN", Method: challenge.SMS, CV: 3, CreatedAt: now.Add(-time.Hour),
+		ExpiresAt: now.Add(time.Hour)}
+	other, expired, notOffered := counts, counts, counts
+	other.Action, expired.ExpiresAt, notOffered.Method = "UPDATE_PASSWORD", now, challenge.TOTP
+	mail := counts
+	mail.Method = challenge.MAIL
+	rows := map[string][]remembered.Client{"all": {counts, other, expired, notOffered, mail}, "phone": {counts, mail}}
+	s.Remembered = listed{rows: rows}
+	for userID, want := range map[string]int{"all": 2, "phone": 1, "": 0} {
+		x, err := s.Explain(t.Context(), "LOGIN", userID, "")
+		if err != nil || x.Remembered != want {
+			t.Errorf("%q: %d, want %d, %v", userID, x.Remembered, want, err)
+		}
+	}
+	s.Remembered = listed{err: errDown}
+	if _, err := s.Explain(t.Context(), "LOGIN", "all", ""); !errors.Is(err, errDown) {
+		t.Errorf("%v", err)
+	}
+	for name, next := range map[string]*Starter{"no store": remembering(&now, 10, 2, "SMS", "MAIL"),
+		"a policy that remembers nothing": remembering(&now, 0, 2, "SMS", "MAIL")} {
+		next.Accounts, next.Remembered = s.Accounts, listed{rows: rows}
+		if name == "no store" {
+			next.Remembered = nil
+		}
+		if x, err := next.Explain(t.Context(), "LOGIN", "all", ""); err != nil || x.Remembered != 0 {
+			t.Errorf("%s: %d, %v", name, x.Remembered, err)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestIgnoredBytesDoNotMatch(t *testing.T) {
 		}
 	}
 	h, _, err = legacy.Read("md5$$9ed6210e741906ee73fa04b9225dd63f")
-	longest := strings.Repeat("y", legacy.MaxPassword)
+	longest := strings.Repeat("y", 512)
 	if err != nil || h.Fits(longest+"y") || !h.Fits(longest) {
 		t.Errorf("the bound of a password does not hold, %v", err)
 	}

@@ -1,0 +1,272 @@
+package transaction_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/access/challenge"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/money/transaction"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
+)
+
+// asker is the service of approvals over a desk with the user u, and the engine of its challenges.
+type asker struct {
+	*transaction.Approvals
+	d       *desk
+	started []challenge.StartRequest
+	rows    map[string]challenge.Challenge
+	fenced  int // how many starts a concurrent change still overtakes
+	fail    error
+}
+
+func newAsker(t *testing.T) *asker {
+	t.Helper()
+	a := &asker{d: newDesk(t, persistencetest.SQLite(t), "u"), rows: map[string]challenge.Challenge{}}
+	storetest.Must(t, a.d.m.Pay("u", "BTC/BTC", "1"))
+	a.Approvals = &transaction.Approvals{Withdrawals: a.d.Withdrawals, Engine: engine{a},
+		Account: func(_ context.Context, userID string) (challenge.Account, error) {
+			return challenge.Account{UserID: userID, Phone: "+905320000001"}, a.fail
+		}}
+	return a
+}
+
+// engine is the one of an asker.
+type engine struct{ *asker }
+
+func (a engine) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
+	if a.fenced--; a.fenced >= 0 {
+		return challenge.Started{}, fmt.Errorf("start: %w", commit.ErrFenced)
+	}
+	c := challenge.Challenge{ID: fmt.Sprint("c", len(a.started)+1), UserID: r.Account.UserID,
+		ExpiresAt: a.d.now().Add(10 * time.Minute).UnixMilli()}
+	c.Starter = r.Starter
+	if err := a.d.m.DB.Commit(ctx, r.Bind(c)...); err != nil {
+		return challenge.Started{}, err
+	}
+	a.started, a.rows[c.ID] = append(a.started, r), c
+	return challenge.Started{Challenge: c, PAuth: "token"}, nil
+}
+
+func (a engine) Again(_ context.Context, id string) (challenge.Started, error) {
+	c, ok := a.rows[id]
+	if !ok {
+		return challenge.Started{}, fault.New(fault.ChallengeNotFound, "none")
+	}
+	return challenge.Started{Challenge: c, PAuth: "again"}, nil
+}
+
+var (
+	wallet  = audit.By{UserID: "service:wallet"}
+	starter = challenge.Starter{IP: "203.0.113.9", RequestID: "r1"}
+)
+
+func wants(externalID string) transaction.WithdrawalRequest {
+	return transaction.WithdrawalRequest{ExternalID: externalID, UserID: "u", CurrencyCode: "BTC", NetworkCode: "BTC",
+		Amount: amount.Must("0.5"), Address: " " + addresses["BTC"] + " ", AddressTag: "memo"}
+}
+
+// begin starts an approval and checks its challenge.
+func (a *asker) begin(r transaction.WithdrawalRequest, id string, repeated bool) {
+	a.d.t.Helper()
+	got, err := a.Start(a.d.t.Context(), wallet, r, starter)
+	if err != nil || got.Made != nil || got.Challenge.Challenge.ID != id || got.Repeated != repeated {
+		a.d.t.Errorf("%+v, %v; want %s, repeated %t", got, err, id, repeated)
+	}
+}
+
+// execute completes the challenge of the last start, or another one.
+func (a *asker) execute(id string) (transaction.Outgoing, error) {
+	a.d.t.Helper()
+	var o transaction.Outgoing
+	err := a.d.m.DB.InTx(a.d.t.Context(), func(ctx context.Context) (err error) {
+		o, err = a.Execute(ctx, challenge.Execution{Challenge: a.rows[id], Command: a.started[len(a.started)-1].Command})
+		return err
+	})
+	return o, err
+}
+
+// An approval holds nothing before its owner has completed the challenge. Then the order is in the queue, once.
+func TestApproval(t *testing.T) {
+	a := newAsker(t)
+	a.begin(wants("x"), "c1", false)
+	r := a.started[0]
+	if r.Action != transaction.ActionWithdraw || !r.Proven || r.Account.UserID != "u" || r.Starter != starter {
+		t.Errorf("%+v", r)
+	}
+	details := a.Describe(r.Command)
+	want := []challenge.Detail{{Key: "amount", Value: "0.5 BTC (BTC)"}, {Key: "fee", Value: "0.01 BTC"},
+		{Key: "address", Value: addresses["BTC"] + " memo"}, {Key: details[3].Key, Value: "x"}}
+	if !slices.Equal(details, want) || a.Brief(r.Command) != "0.5 BTC …wf5mdq" {
+		t.Errorf("%+v, brief %q", details, a.Brief(r.Command))
+	}
+	a.begin(wants("x"), "c1", true)
+	if has := a.d.m.Has("u", "BTC/BTC"); has != "1 0 1" {
+		t.Errorf("before the approval: %s", has)
+	}
+	o, err := a.execute("c1")
+	storetest.Must(t, err)
+	if has := a.d.m.Has("u", "BTC/BTC"); has != "1 0.51 0.49" || o.Queued.Status != transaction.QueueReady ||
+		o.Queued.ExternalID != "x" || o.Queued.AddressTag != "memo" || o.Withdrawal.ToAddress != addresses["BTC"] {
+		t.Errorf("%s, %+v", has, o)
+	}
+	_, err = a.execute("c1")
+	storetest.Wants(t, err, fault.InvalidState)
+	again, err := a.Start(t.Context(), wallet, wants("x"), starter)
+	if err != nil || again.Made == nil || again.Made.Queued.ID != o.Queued.ID || again.Repeated {
+		t.Errorf("%+v, %v", again, err)
+	}
+	for action, want := range map[string]string{"WITHDRAWAL_START": "service:wallet c1", "WITHDRAWAL_REQUEST": "u " +
+		o.Queued.ID} {
+		rows := persistencetest.Did(t, a.d.m.DB, action)
+		if len(rows) != 1 || rows[0].ActorID+" "+rows[0].Target != want || rows[0].UserID != "u" ||
+			rows[0].Detail != "0.5 BTC on BTC, fee 0.01" {
+			t.Errorf("%s: %+v", action, rows)
+		}
+	}
+	if row := persistencetest.Did(t, a.d.m.DB, "WITHDRAWAL_REQUEST")[0]; row.IP != starter.IP || row.RequestID != "r1" {
+		t.Errorf("%+v", row)
+	}
+}
+
+// A challenge that ended or was deleted gives way to a new one, and can no longer execute its order.
+func TestApprovalStartsAgain(t *testing.T) {
+	for name, end := range map[string]func(a *asker){
+		"expired": func(a *asker) { a.d.advance(10 * time.Minute) },
+		"denied":  func(a *asker) { c := a.rows["c1"]; c.State = challenge.Denied; a.rows["c1"] = c },
+		"deleted": func(a *asker) { delete(a.rows, "c1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAsker(t)
+			a.begin(wants("x"), "c1", false)
+			first := a.rows["c1"]
+			a.d.advance(10*time.Minute - time.Millisecond)
+			a.begin(wants("x"), "c1", true)
+			a.d.advance(time.Millisecond - 10*time.Minute)
+			end(a)
+			a.begin(wants("x"), "c2", false)
+			a.rows["c1"] = first
+			_, err := a.execute("c1")
+			storetest.Wants(t, err, fault.InvalidState)
+			_, err = a.execute("c2")
+			storetest.Must(t, err)
+		})
+	}
+}
+
+// A rejected request starts no challenge and leaves its external id free.
+func TestApprovalRefuses(t *testing.T) {
+	a := newAsker(t)
+	for name, c := range map[string]struct {
+		edit func(r *transaction.WithdrawalRequest)
+		want fault.Code
+	}{
+		"nothing":    {func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must("0") }, fault.InvalidField},
+		"a currency": {func(r *transaction.WithdrawalRequest) { r.CurrencyCode = "NONE" }, fault.InvalidField},
+		"an address": {func(r *transaction.WithdrawalRequest) { r.Address = "elsewhere" }, fault.AddressNotAllowed},
+		"an entry":   {func(r *transaction.WithdrawalRequest) { r.AddressID = 7 }, fault.AddressNotAllowed},
+		"more than all": {func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must("1") },
+			fault.InsufficientBalance},
+		"the fee": {func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must("0.991") },
+			fault.InsufficientBalance},
+		"a stranger": {func(r *transaction.WithdrawalRequest) { r.UserID = "none" }, fault.RecordNotFound},
+	} {
+		r := wants("x")
+		c.edit(&r)
+		if _, err := a.Start(t.Context(), wallet, r, starter); fault.CodeOf(err) != c.want {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	a.fail = fault.New(fault.AccountNotActive, "closed")
+	_, err := a.Start(t.Context(), wallet, wants("x"), starter)
+	storetest.Wants(t, err, fault.AccountNotActive)
+	a.fail = nil
+	if len(a.started) != 0 {
+		t.Errorf("%d challenges", len(a.started))
+	}
+	a.begin(wants("x"), "c1", false)
+	other := wants("x")
+	other.AddressTag = "another"
+	_, err = a.Start(t.Context(), wallet, other, starter)
+	storetest.Wants(t, err, fault.InvalidState)
+	_, err = a.Request(t.Context(), wallet, wants("x")) // the same request, without an approval
+	storetest.Wants(t, err, fault.InvalidState)
+}
+
+// A start is decided again after a concurrent change, five times at most.
+func TestApprovalRetriesAfterConcurrentChanges(t *testing.T) {
+	a := newAsker(t)
+	a.fenced = 5
+	_, err := a.Start(t.Context(), wallet, wants("x"), starter)
+	var busy *fault.Error
+	if !errors.As(err, &busy) || busy.Code != fault.Unavailable || busy.RetryAfter != time.Second {
+		t.Errorf("%+v", err)
+	}
+	a.fenced = 4
+	a.begin(wants("x"), "c1", false)
+}
+
+// A completed challenge executes the approved terms or nothing: its own user, order, address and fee.
+func TestApprovalExecutesOnlyTheApprovedOrder(t *testing.T) {
+	a := newAsker(t)
+	pair := a.d.m.Pair("BTC/BTC")
+	var entry int64
+	storetest.Must(t, a.d.m.DB.InTx(t.Context(), func(ctx context.Context) (err error) {
+		entry, err = a.Books.Insert(ctx, "u", addressbook.Entry{Name: "n", Address: addresses["BTC"],
+			CurrencyID: pair.CurrencyID, NetworkID: pair.NetworkID, CreatedAt: a.d.now(), AddressAt: a.d.now()})
+		return err
+	}))
+	r := wants("x")
+	r.Address, r.AddressID = "", entry
+	a.begin(r, "c1", false)
+
+	stranger := a.rows["c1"]
+	stranger.UserID = "v"
+	a.rows["c1"], stranger = stranger, a.rows["c1"]
+	_, err := a.execute("c1")
+	storetest.Wants(t, err, fault.InvalidState)
+	a.rows["c1"] = stranger
+
+	replace := func(to string) {
+		storetest.Must(t, a.d.m.DB.InTx(t.Context(), func(ctx context.Context) error {
+			return a.Books.Replace(ctx, "u", addressbook.Entry{ID: entry, Name: "n", Address: to, CurrencyID: pair.CurrencyID,
+				NetworkID: pair.NetworkID, AddressAt: a.d.now()})
+		}))
+	}
+	replace("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa")
+	_, err = a.execute("c1")
+	storetest.Wants(t, err, fault.AddressNotAllowed)
+	replace(addresses["BTC"])
+	a.d.setFee("0.03")
+	o, err := a.execute("c1")
+	if err != nil || o.Fee() != amount.Must("0.01") {
+		t.Errorf("fee %s, %v", o.Fee(), err)
+	}
+
+	broken := a.started[0]
+	broken.Command = []byte("{")
+	a.started = append(a.started, broken)
+	if _, err := a.execute("c1"); err == nil || a.Describe(broken.Command) != nil || a.Brief(broken.Command) != "" {
+		t.Errorf("a broken command: %v", err)
+	}
+	short, err := json.Marshal(map[string]any{"request": transaction.WithdrawalRequest{CurrencyCode: "BTC"}, "to": "abc"})
+	if brief := a.Brief(short); err != nil || !strings.HasSuffix(brief, " BTC …abc") {
+		t.Errorf("a short address: %q, %v", brief, err)
+	}
+	if _, err := kit.NewIntegration(a.d.m.DB).Claim(t.Context(), integration.Withdrawals, "x"); err != nil {
+		t.Error(err)
+	}
+}
