@@ -95,14 +95,19 @@ func decoyRun(s *server, each int, of series) error {
 	var took [2][4][]float64 // known and unknown, by step, in µs
 	for i := range each {
 		first := rand.IntN(2)
-		var shapes [2][4]string
+		var waits, shapes [2][4]string
 		for _, kind := range [...]int{first, 1 - first} {
-			if err := v.stranger(phone(i+kind*people), &took[kind], &shapes[kind]); err != nil {
+			if err := v.stranger(phone(i+kind*people), &took[kind], &waits[kind], &shapes[kind]); err != nil {
 				return err
 			}
 		}
 		if shapes[0] != shapes[1] {
 			return fmt.Errorf("answers differ: %q for a known phone, %q for an unknown one", shapes[0], shapes[1])
+		}
+		for i := range decoySteps {
+			if !alike(waits[0][i], waits[1][i]) {
+				return fmt.Errorf("Retry-After differs: %q for a known phone, %q for an unknown one", waits[0], waits[1])
+			}
 		}
 	}
 	for i, step := range decoySteps {
@@ -114,8 +119,18 @@ func decoyRun(s *server, each int, of series) error {
 	return nil
 }
 
-// stranger takes every step with a phone, and returns the time of each and the shape of its answer.
-func (v *visitor) stranger(phone string, took *[4][]float64, shapes *[4]string) error {
+// alike compares two values of Retry-After. The requests of the two phones may be a second apart.
+func alike(a, b string) bool {
+	x, errA := strconv.Atoi(a)
+	y, errB := strconv.Atoi(b)
+	if errA != nil || errB != nil {
+		return a == b
+	}
+	return max(x-y, y-x) <= 1
+}
+
+// stranger takes every step with a phone, and returns the time of each, its Retry-After and the shape of its answer.
+func (v *visitor) stranger(phone string, took *[4][]float64, waits, shapes *[4]string) error {
 	method, token := "", ""
 	for i, step := range decoySteps {
 		v.pAuth = token // an answer without a token removes it
@@ -131,9 +146,8 @@ func (v *visitor) stranger(phone string, took *[4][]float64, shapes *[4]string) 
 		if i == 0 {
 			method, token = member(v.body, "id"), v.pAuth
 		}
-		seconds, _ := strconv.Atoi(v.retryAfter) // absent: 0
-		wait := (seconds + 9) / 10 * 10          // the two phones do not take a step in the same second
-		shapes[i] = fmt.Sprint(status, " ", wait, " ", value.ReplaceAllString(string(v.body), ":…"))
+		waits[i] = v.retryAfter
+		shapes[i] = fmt.Sprint(status, " ", value.ReplaceAllString(string(v.body), ":…"))
 	}
 	return nil
 }

@@ -239,7 +239,7 @@ func (d desk) walks(boss blackbox.Account) {
 	d.rows(1, "Corporate user added")
 }
 
-// looksAtFactors shows an account without a second factor, and after the user has set up an authenticator and a device.
+// looksAtFactors shows an account with codes by SMS and mail only, and after the user has set up an authenticator and a device.
 func (d desk) looksAtFactors(who blackbox.Account) {
 	t, tab := d.t, d.tab
 	t.Helper()
@@ -251,7 +251,7 @@ func (d desk) looksAtFactors(who blackbox.Account) {
 		t.Helper()
 		tab.Until(fmt.Sprintf(`document.querySelector('[data-testid="factors"]')?.innerText === %q`, factors))
 	}
-	shows("No second factor")
+	shows("No authenticator, device or passkey")
 	d.looked("head-no-factor")
 	session, _ := d.n.Session(t, who)
 	harness.Enroll(t, d.n, who, session, device.ES256, "")

@@ -35,26 +35,29 @@ export function useKeys(keys: Keys): void {
 }
 
 /**
- * j and k move the focus down and up, Enter opens, x selects, Shift selects the range since the last selection. The
- * keys are inactive while a dialog is open.
+ * j and k move the focus down and up, Enter opens, x selects, Shift selects the range since the last selection if its
+ * row is still shown. The keys are inactive while a dialog is open.
  */
 export function useCursorKeys(
-  count: number,
+  names: string[],
   open: (n: number) => void,
-  /** Selects a range of rows, or deselects it if its row `last` is selected. */
-  choose: (from: number, to: number, last: number) => void,
+  /** Selects rows, or deselects them if the row `clicked` is selected. */
+  choose: (some: string[], clicked: string) => void,
 ) {
   const [at, setAt] = useState(-1);
-  const last = useRef(0);
+  const anchor = useRef('');
   const body = useRef<HTMLTableSectionElement>(null);
-  const move = (by: number) => body.current?.rows[Math.min(Math.max(at + by, 0), count - 1)]?.focus();
+  const move = (by: number) => body.current?.rows[Math.min(Math.max(at + by, 0), names.length - 1)]?.focus();
+  const chooseFrom = (from: number, n: number) => {
+    const clicked = names[n];
+    if (clicked === undefined) return;
+    choose(names.slice(Math.min(from, n), Math.max(from, n) + 1), clicked);
+    anchor.current = clicked;
+  };
   useKeys({
     j: () => move(1),
     k: () => move(-1),
-    x: () => {
-      last.current = at;
-      choose(at, at, at);
-    },
+    x: () => chooseFrom(at, at),
   });
   return {
     at,
@@ -69,9 +72,8 @@ export function useCursorKeys(
     }),
     choose(event: { shiftKey: boolean; stopPropagation: () => void }, n: number) {
       event.stopPropagation();
-      const from = event.shiftKey ? last.current : n;
-      choose(Math.min(from, n), Math.max(from, n), n);
-      last.current = n;
+      const from = event.shiftKey ? names.indexOf(anchor.current) : n;
+      chooseFrom(from < 0 ? n : from, n);
     },
   };
 }

@@ -100,12 +100,12 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const select = (some: string[], to: boolean) =>
     setSelected((had) => (to ? new Set([...had, ...some]) : new Set([...had].filter((one) => !some.includes(one)))));
   const { body, ...cursor } = useCursorKeys(
-    rows.length,
+    names,
     (n) => {
       const row = rows[n];
       if (row) open(row);
     },
-    (from, until, n) => select(names.slice(from, until + 1), !selected.has(names[n] ?? '')),
+    (some, clicked) => select(some, !selected.has(clicked)),
   );
 
   const [dense] = useDense();

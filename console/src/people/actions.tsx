@@ -9,12 +9,14 @@ import { useRead } from '../kit/read';
 import { Write } from '../kit/write';
 import { useDiallingCodes, useLevels, useStatuses } from './parts';
 import type { User } from './bulk';
+import { security } from './factors';
 import type { TextKey } from '../text/key';
 
 /** The paths that are read again after any change: the account, its lists and its timeline. */
 const touches = [
   '/admin/list-users',
   '/admin/user/limit-info',
+  security,
   '/admin/audit',
   '/admin/kyc-case',
   '/admin/get-email-change-history',

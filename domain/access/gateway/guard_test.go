@@ -331,7 +331,7 @@ func TestBriefOfRows(t *testing.T) {
 	}
 }
 
-// An explanation tells the decision and its reason without a user. A route on trial is explained and counted only.
+// An explanation has the decision and its reason, without a user. A route on trial is explained and counted only.
 func TestExplain(t *testing.T) {
 	tried := payment()
 	tried.ID, tried.Path, tried.Status = 3, "/tried/*", gateway.Trial

@@ -13,7 +13,7 @@ func (g Group) security() rest.Endpoints {
 		rest.Get("/admin/user/security", "Get the second factors and sessions of an account", rest.Tenant, g.factors,
 			fault.InvalidField, fault.RecordNotFound).
 			Try("userId=${user.id}").
-			Doc("getUserSecurity", "Contains numbers only: no key, no secret and no name of a device."),
+			Doc("getUserSecurity", "Contains counts and flags only: no key, no secret and no name of a device. Codes by SMS and mail need no setup."),
 	).For(rest.Admin).Extended()
 }
 
@@ -28,7 +28,7 @@ type userSecurity struct {
 	Devices            int    `json:"devices" doc:"devices that sign pushes, without passkeys" example:"2"`
 	Passkeys           int    `json:"passkeys" example:"1"`
 	Sessions           int    `json:"sessions" doc:"active sessions" example:"3"`
-	RememberedBrowsers int    `json:"rememberedBrowsers" doc:"under the current policies" example:"1"`
+	RememberedBrowsers int    `json:"rememberedBrowsers" doc:"browsers that skip a challenge under the current policies, without those of an address" example:"1"`
 }
 
 func (userSecurity) SchemaName() string { return "UserSecurity" }
@@ -57,7 +57,11 @@ func (g Group) factors(ctx context.Context, _ rest.Caller, in securityQuery) (ou
 	if err != nil {
 		return out, err
 	}
-	out.Data.Devices, out.Data.Passkeys, out.Data.RememberedBrowsers = len(devices), len(passkeys), len(remembered)
+	browsers := map[string]bool{} // one may be remembered for several actions
+	for _, one := range remembered {
+		browsers[one.Thumbprint] = true
+	}
+	out.Data.Devices, out.Data.Passkeys, out.Data.RememberedBrowsers = len(devices), len(passkeys), len(browsers)
 	out.Data.Sessions, err = g.Sessions.Count(ctx, u.ID, g.Now())
 	return out, err
 }

@@ -28,9 +28,11 @@ import (
 // D-EXT-14: the factors, sessions and remembered browsers of an account are counted, and only its own.
 func TestSecurity(t *testing.T) {
 	both(t, func(t *testing.T, _ *apitest.Site, db *persistence.DB) {
-		policy := mfa.Policy{ActionCode: mfa.Login, Type: mfa.Common, EntityType: mfa.General, RememberDays: 30, Required: 1,
+		login := mfa.Policy{ActionCode: mfa.Login, Type: mfa.Common, EntityType: mfa.General, RememberDays: 30, Required: 1,
 			Methods: []mfa.Choice{{Code: mfa.SMS}}}
-		catalog := mfa.NewCatalog([]mfa.Method{{Code: mfa.SMS}}, nil, []mfa.Policy{policy})
+		withdraw := login
+		withdraw.ActionCode = mfa.Withdraw
+		catalog := mfa.NewCatalog([]mfa.Method{{Code: mfa.SMS}}, nil, []mfa.Policy{login, withdraw})
 		s := apitest.Serve(t, edge.Options{}, httpuser.Group{Users: access.NewUsers(db), Sessions: access.NewSessions(db),
 			Now: clock, TOTP: access.NewTOTP(db), Devices: &device.Service{Store: access.NewDevices(db),
 				Passkeys: &device.Passkeys{Store: access.NewPasskeys(db)}},
@@ -62,9 +64,9 @@ func TestSecurity(t *testing.T) {
 			writes = append(writes, session.Add{Session: session.Session{ID: id.New(now.Add(time.Duration(i))), UserID: one,
 				CreatedAt: now, LastSeenAt: now, ExpiresAt: now.Add(until), SV: 1}, CV: 1})
 		}
-		for i, action := range []string{mfa.Login, mfa.Withdraw} { // the policy of one remembers no browser
+		for i, action := range []string{mfa.Login, mfa.Withdraw, "OTHER"} { // the last one has no policy
 			writes = append(writes, remembered.Add{Client: remembered.Client{ID: fmt.Sprint("r", i), UserID: one,
-				Thumbprint: "k", Action: action, Method: challenge.SMS, CV: 1, CreatedAt: now, LastUsedAt: now,
+				Thumbprint: "kkm"[i : i+1], Action: action, Method: challenge.SMS, CV: 1, CreatedAt: now, LastUsedAt: now,
 				ExpiresAt: now.AddDate(0, 0, 30)}})
 		}
 		storetest.Must(t, db.Commit(t.Context(), writes...))

@@ -47,6 +47,7 @@ func run(args []string) (int, error) {
 			return 1, err
 		}
 		defer server.Stop()
+		server.Prefer()
 		if err := migrated(server.Database(template)); err != nil {
 			return 1, fmt.Errorf("pgserve: make the tables: %w", err)
 		}

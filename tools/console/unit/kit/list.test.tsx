@@ -77,6 +77,41 @@ test('rows are selected one by one, by range and all, and a selected row is not 
   await until(() => chosen.length === 3);
 });
 
+test('a range begins at the last selected row, and a deselected row deselects it', async () => {
+  await show(list, { service });
+  await firstPage();
+  press(boxes()[1]!);
+  press(boxes()[2]!, true);
+  await until(() => chosen.join() === 'job1,job2');
+  press(boxes()[1]!, true);
+  await until(() => boxes().every((box) => !box.checked));
+});
+
+test('a range does not begin at a row of another page', async () => {
+  await show(list, { service });
+  await firstPage();
+  press(boxes()[0]!);
+  await until(() => chosen.join() === 'job0');
+  await click('next');
+  await until(() => ids().join() === 'job3,job4,job5');
+  press(boxes()[2]!, true);
+  await until(() => chosen.join() === 'job5');
+});
+
+test('a column is shown and hidden by the menu, and the browser remembers it', async () => {
+  await show(list, { service });
+  await firstPage();
+  const heads = () => [...document.querySelectorAll('thead th')].map((th) => th.textContent).slice(1);
+  const before = heads();
+  await click('list-look');
+  const items = () => [...document.querySelectorAll<HTMLElement>('[aria-checked]')].slice(1);
+  await until(() => items().length === 3);
+  press(items()[0]!);
+  press(items()[2]!);
+  await until(() => heads().length === 2 && heads()[0] === before[1] && heads()[1] !== before[1]);
+  await until(() => localStorage.getItem('castellan.columns./admin/jobs') === '{"failed":true,"id":false}');
+});
+
 test('a click or Enter opens a row', async () => {
   opened = '';
   await show(list, { service });

@@ -37,6 +37,6 @@ test('the second factors and the sessions of an account are in words', async () 
 });
 
 test('an account without a second factor has a warning', async () => {
-  assert.deepEqual(await words({ sessions: 1 }), ['No second factor', '1 active session']);
+  assert.deepEqual(await words({ sessions: 1 }), ['No authenticator, device or passkey', '1 active session']);
   assert.equal(all('factors')[0]?.querySelector('[data-tone]')?.getAttribute('data-tone'), 'yellow');
 });
