@@ -239,7 +239,7 @@ func (d desk) walks(boss blackbox.Account) {
 	d.rows(1, "Corporate user added")
 }
 
-// looksAtFactors shows an account with codes by SMS and mail only, and after the user has set up an authenticator and a device.
+// looksAtFactors shows an account with codes by SMS and mail only, and then with an authenticator and a device.
 func (d desk) looksAtFactors(who blackbox.Account) {
 	t, tab := d.t, d.tab
 	t.Helper()

@@ -13,7 +13,8 @@ func (g Group) security() rest.Endpoints {
 		rest.Get("/admin/user/security", "Get the second factors and sessions of an account", rest.Tenant, g.factors,
 			fault.InvalidField, fault.RecordNotFound).
 			Try("userId=${user.id}").
-			Doc("getUserSecurity", "Contains counts and flags only: no key, no secret and no name of a device. Codes by SMS and mail need no setup."),
+			Doc("getUserSecurity", "Contains counts and flags only: no key, no secret and no name of a device. "+
+				"Codes by SMS and mail need no setup."),
 	).For(rest.Admin).Extended()
 }
 
