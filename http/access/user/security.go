@@ -29,7 +29,7 @@ type userSecurity struct {
 	Devices            int    `json:"devices" doc:"devices that sign pushes, without passkeys" example:"2"`
 	Passkeys           int    `json:"passkeys" example:"1"`
 	Sessions           int    `json:"sessions" doc:"active sessions" example:"3"`
-	RememberedBrowsers int    `json:"rememberedBrowsers" doc:"browsers that skip a challenge under the current policies, without those of an address" example:"1"`
+	RememberedBrowsers int    `json:"rememberedBrowsers" doc:"under the policies without an address" example:"1"`
 }
 
 func (userSecurity) SchemaName() string { return "UserSecurity" }
