@@ -36,9 +36,12 @@ const codesFile = 3
 func runRole(role string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	// The end of the input does not call stop: a SIGTERM that arrives with it would kill the process.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	go func() {
 		obey(os.Stdin, os.Stdout)
-		stop()
+		cancel()
 	}()
 	var err error
 	switch role {

@@ -67,7 +67,9 @@ export function useCursorKeys(
       tabIndex: n === Math.max(at, 0) ? 0 : -1,
       onFocus: (event: FocusEvent) => event.target === event.currentTarget && setAt(n),
       onKeyDown: (event: Pressed) => {
-        if (event.key === 'Enter' && event.target === event.currentTarget) open(n);
+        if (event.key !== 'Enter' || event.target !== event.currentTarget) return;
+        event.preventDefault(); // the same key must not press a button of the dialog, which gets the focus
+        open(n);
       },
     }),
     choose(event: { shiftKey: boolean; stopPropagation: () => void }, n: number) {
