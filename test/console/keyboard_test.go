@@ -216,7 +216,6 @@ func (k *hands) guards() {
 func (k *hands) approves(chief blackbox.Account) {
 	k.t.Helper()
 	k.open("/approvals")
-	k.tab.See(aRow)
 	k.firstRow()
 	k.Press(webtest.Enter)
 	k.To(mark("approve"))

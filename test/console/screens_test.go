@@ -30,9 +30,9 @@ func TestConsoleScreens(t *testing.T) {
 }
 
 // looks walks the screens of an administrator: light and dark, from left to right and from right to left, wide
-// and on a phone, and with texts forty percent longer. In each of the four, axe-core finds nothing, no text is
-// cut off or missing, and the page requests only its own service. A violation of the content security policy
-// is an error of the page, which fails the test.
+// and on a phone, and with texts forty percent longer. In each of the five, no text is cut off or missing, and in two
+// of them axe-core finds nothing. The page requests only its own service. A violation of the content security policy is
+// an error of the page, which fails the test.
 func looks(t *testing.T, n *blackbox.Node, token string) {
 	looks := []struct {
 		name     string

@@ -49,16 +49,21 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// approved returns evidence with a push of a device, a passkey and a code, and signs the claims again.
-func approved(t *testing.T, action string) (e evidence.Evidence, sign func(edit func(*device.Claims)) string) {
+// approval is evidence with a push of a device and a code. sign signs the claims of the push after a change.
+type approval struct {
+	evidence.Evidence
+	sign func(edit func(*device.Claims)) string
+}
+
+func approved(t *testing.T, action string) (e approval) {
 	t.Helper()
 	d := intent.Document{Version: 1, ChallengeID: "c1", Action: action, UserID: "u1", Language: "en", Title: "t",
 		Rows: []intent.Row{}}
-	e = evidence.Evidence{Version: evidence.Version, Document: string(d.Canonical()),
+	e.Evidence = evidence.Evidence{Version: evidence.Version, Document: string(d.Canonical()),
 		Policy: evidence.Policy{Required: 2, Intent: intent.Optional}, Outcome: evidence.Outcome{State: "SUCCESS"}}
 	e.IntentDigest = intent.Digest(d.Canonical())
 	signer, key := devicetest.Signer(t, device.ES256)
-	sign = func(edit func(*device.Claims)) string {
+	e.sign = func(edit func(*device.Claims)) string {
 		t.Helper()
 		c := device.Claims{Issuer: "d1", Challenge: "c1", Intent: e.IntentDigest}
 		edit(&c)
@@ -68,9 +73,9 @@ func approved(t *testing.T, action string) (e evidence.Evidence, sign func(edit 
 		}
 		return jws
 	}
-	e.Proofs = []evidence.Proof{{Method: "PUSH", DeviceID: "d1", JWS: sign(func(*device.Claims) {}), JWK: key.JWK()},
+	e.Proofs = []evidence.Proof{{Method: "PUSH", DeviceID: "d1", JWS: e.sign(func(*device.Claims) {}), JWK: key.JWK()},
 		{Method: "SMS"}}
-	return e, sign
+	return e
 }
 
 // Verify refuses evidence that does not prove the approval, and names the fault.
@@ -78,57 +83,57 @@ func TestVerifyNamesTheFault(t *testing.T) {
 	_, other := devicetest.Signer(t, device.ES256)
 	for _, c := range []struct {
 		name   string
-		edit   func(e *evidence.Evidence, sign func(func(*device.Claims)) string)
+		edit   func(e *approval)
 		fault  string // "": none
 		signed bool
 	}{
-		{"right", func(*evidence.Evidence, func(func(*device.Claims)) string) {}, "", true},
-		{"another version", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) { e.Version++ }, "v: ", true},
-		{"no document", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) { e.Document = "{}" }, "document: ",
+		{"right", func(*approval) {}, "", true},
+		{"another version", func(e *approval) { e.Version++ }, "v: ", true},
+		{"no document", func(e *approval) { e.Document = "{}" }, "document: ",
 			true},
-		{"another digest", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) { e.IntentDigest = "x" },
+		{"another digest", func(e *approval) { e.IntentDigest = "x" },
 			"intentDigest: ", false},
-		{"another key", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) { e.Proofs[0].JWK = other.JWK() },
+		{"another key", func(e *approval) { e.Proofs[0].JWK = other.JWK() },
 			"proofs[0]: jws: is not a signature", false},
-		{"no key", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) { e.Proofs[0].JWK = "" },
+		{"no key", func(e *approval) { e.Proofs[0].JWK = "" },
 			"proofs[0]: jwk: ", false},
-		{"another device", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) { e.Proofs[0].DeviceID = "d2" },
+		{"another device", func(e *approval) { e.Proofs[0].DeviceID = "d2" },
 			"proofs[0]: jws: is of another device", true},
-		{"another challenge", func(e *evidence.Evidence, sign func(func(*device.Claims)) string) {
-			e.Proofs[0].JWS = sign(func(c *device.Claims) { c.Challenge = "c2" })
+		{"another challenge", func(e *approval) {
+			e.Proofs[0].JWS = e.sign(func(c *device.Claims) { c.Challenge = "c2" })
 		}, "proofs[0]: jws: is for another challenge", true},
-		{"another intent", func(e *evidence.Evidence, sign func(func(*device.Claims)) string) {
-			e.Proofs[0].JWS = sign(func(c *device.Claims) { c.Intent = "x" })
+		{"another intent", func(e *approval) {
+			e.Proofs[0].JWS = e.sign(func(c *device.Claims) { c.Intent = "x" })
 		}, "proofs[0]: jws: is for another document", false},
-		{"no intent", func(e *evidence.Evidence, sign func(func(*device.Claims)) string) {
-			e.Proofs[0].JWS = sign(func(c *device.Claims) { c.Intent = "" })
+		{"no intent", func(e *approval) {
+			e.Proofs[0].JWS = e.sign(func(c *device.Claims) { c.Intent = "" })
 		}, "", false},
-		{"no intent, which is required", func(e *evidence.Evidence, sign func(func(*device.Claims)) string) {
-			e.Policy.Intent, e.Proofs[0].JWS = intent.Required, sign(func(c *device.Claims) { c.Intent = "" })
+		{"no intent, which is required", func(e *approval) {
+			e.Policy.Intent, e.Proofs[0].JWS = intent.Required, e.sign(func(c *device.Claims) { c.Intent = "" })
 		}, "proofs[0]: jws: does not cover", false},
-		{"a code, where an intent is required", func(e *evidence.Evidence, sign func(func(*device.Claims)) string) {
+		{"a code, where an intent is required", func(e *approval) {
 			e.Policy.Intent, e.Proofs[1] = intent.Required, e.Proofs[0]
-			e.Proofs[1].Method, e.Proofs[1].JWS = "SMS", sign(func(c *device.Claims) { c.Intent = "" })
+			e.Proofs[1].Method, e.Proofs[1].JWS = "SMS", e.sign(func(c *device.Claims) { c.Intent = "" })
 		}, "", false},
-		{"no signature of a push", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) { e.Proofs[0].JWS = "" },
+		{"no signature of a push", func(e *approval) { e.Proofs[0].JWS = "" },
 			"proofs[0]: jws: a push without", true},
-		{"a remembered push", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) {
+		{"a remembered push", func(e *approval) {
 			e.Proofs[0].JWS, e.Proofs[0].Remembered = "", true
 		}, "", true},
-		{"a remembered push, where an intent is required", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) {
+		{"a remembered push, where an intent is required", func(e *approval) {
 			e.Policy.Intent, e.Proofs[0].JWS, e.Proofs[0].Remembered = intent.Required, "", true
 		}, "proofs[0]: jws: a push without", true},
-		{"a missing method", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) { e.Proofs = e.Proofs[:1] },
+		{"a missing method", func(e *approval) { e.Proofs = e.Proofs[:1] },
 			"proofs: 1 methods are completed, the policy requires 2", true},
-		{"a failure with a missing method", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) {
+		{"a failure with a missing method", func(e *approval) {
 			e.Proofs, e.Outcome.State = e.Proofs[:1], "FAILURE"
 		}, "proofs: 1 methods are completed, the policy requires 2", true},
-		{"a denial with a missing method", func(e *evidence.Evidence, _ func(func(*device.Claims)) string) {
+		{"a denial with a missing method", func(e *approval) {
 			e.Proofs, e.Outcome.State = e.Proofs[:1], "DENIED"
 		}, "", true},
 	} {
-		e, sign := approved(t, mfa.Withdraw)
-		c.edit(&e, sign)
+		e := approved(t, mfa.Withdraw)
+		c.edit(&e)
 		_, err := e.Verify()
 		if (err == nil) != (c.fault == "") || err != nil && !strings.HasPrefix(err.Error(), c.fault) ||
 			e.Signed() != c.signed {
@@ -164,7 +169,7 @@ func TestVerifyPasskey(t *testing.T) {
 		{"of another key", mfa.Login, "", false, other.JWK(), false, false},
 		{"without a key", mfa.Login, "", false, "{}", false, false},
 	} {
-		e, _ := approved(t, c.action)
+		e := approved(t, c.action)
 		if c.required {
 			e.Policy.Intent = intent.Required
 		}
