@@ -207,7 +207,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	s.Stop() // a second call does nothing
 }
 
-func TestStartSaysWhatIsMissing(t *testing.T) {
+func TestStartNamesWhatIsMissing(t *testing.T) {
 	t.Setenv("PG_BINDIR", t.TempDir())
 	_, err := Start()
 	if !errors.Is(err, ErrNoPrograms) {

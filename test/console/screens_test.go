@@ -42,7 +42,7 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 		barriers bool
 	}{
 		{"longer-light-en", webtest.View{Width: 1280, Height: 900}, "en", "?pseudo=1", true},
-		{"longer-dark-ar-phone", webtest.View{Width: 390, Height: 844, Phone: true, Dark: true}, "ar", "?pseudo=1", true},
+		{"longer-dark-ar", webtest.View{Width: 390, Height: 844, Phone: true, Dark: true}, "ar", "?pseudo=1", true},
 		{"wide-dark-tr", webtest.View{Width: 2560, Height: 1200, Dark: true}, "tr", "", false},
 	}
 	tab := webtest.Browser(t)

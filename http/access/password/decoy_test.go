@@ -62,7 +62,7 @@ func shape(s string) string {
 // Known and unknown phones give equal results: status, headers and their lengths, the order of
 // keys, refusals, locks, expiry and the socket. The statements of each path are equal to the
 // byte (D-PWD-01, SEC-12).
-func TestNobodyCanTellADecoy(t *testing.T) {
+func TestDecoysLookLikeAccounts(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.add(known, func(a *user.Add) { a.Email = "ayse.yilma@bigbank.com.tr" }) // as long as the value in a decoy
 

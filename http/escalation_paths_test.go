@@ -35,11 +35,11 @@ type path struct {
 	users bool
 	// attack is a request that gives the operator something, harmless one that comes to
 	// nothing once the account may be named; nil: it is not tried.
-	attack, harmless func(op, of *climber) string
-	of               func(of *climber) string // fills {id} in the path
+	attack, harmless func(op, of *operator) string
+	of               func(of *operator) string // fills {id} in the path
 }
 
-func (p path) id(of *climber) string {
+func (p path) id(of *operator) string {
 	if p.of == nil {
 		return ""
 	}
@@ -47,8 +47,8 @@ func (p path) id(of *climber) string {
 }
 
 // body fills a request: $USER is the account, and the rest are its records.
-func body(text string) func(op, of *climber) string {
-	return func(op, of *climber) string {
+func body(text string) func(op, of *operator) string {
+	return func(op, of *operator) string {
 		return strings.NewReplacer("$USER", of.ID, "$DOCUMENT", of.document, "$BLOCKAGE", of.blockage,
 			"$DEPOSIT", of.deposit, "$WITHDRAWAL", of.withdrawal, "$LINK", of.link, "$VPN", of.vpn,
 			"$RULE", of.rule, "$PHONE", of.Phone, "$MAIL", of.Mail, "$OPERATOR", fmt.Sprint(op.index),
@@ -56,9 +56,9 @@ func body(text string) func(op, of *climber) string {
 	}
 }
 
-// climbPaths are all paths. Every endpoint that declares users has one.
-func climbPaths() []path {
-	both := func(text string) (attack, harmless func(op, of *climber) string) { return body(text), body(text) }
+// escalationPaths are all paths. Every endpoint that declares users has one.
+func escalationPaths() []path {
+	both := func(text string) (attack, harmless func(op, of *operator) string) { return body(text), body(text) }
 	pair := func(key string, m resource.Matter, attack, harmless string) path {
 		return path{key: key, matter: m, attack: body(attack), harmless: body(harmless)}
 	}
@@ -105,11 +105,11 @@ func climbPaths() []path {
 			`"userId":"$USER","currencyCode":"BTC","network":"BTC","amount":1,` +
 			`"address":"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}`)},
 		{key: "PATCH /integration/withdrawals/{id}", matter: rest.Standing, attack: body(`{"status":"processing"}`),
-			of: func(of *climber) string { return of.withdrawal }},
+			of: func(of *operator) string { return of.withdrawal }},
 		{key: "POST /admin/withdrawals/{id}/resume", matter: rest.Standing, attack: body("{}"),
-			of: func(of *climber) string { return of.withdrawal }},
+			of: func(of *operator) string { return of.withdrawal }},
 		{key: "POST /admin/withdrawals/{id}/cancel", matter: rest.Standing, attack: body("{}"),
-			of: func(of *climber) string { return of.withdrawal }},
+			of: func(of *operator) string { return of.withdrawal }},
 		same("POST /admin/update-status-transaction", rest.Standing,
 			`{"transactionIds":["$DEPOSIT"],"status":"finalizedDeposit"}`),
 		same("POST /admin/save-document", rest.General,
@@ -133,11 +133,11 @@ func climbPaths() []path {
 		same("POST /admin/user-roles", rest.General, `{"userId":"$USER","roleCode":"admin"}`),
 		same("DELETE /admin/user-roles", rest.General, `{"userId":"$USER","roleCode":"admin"}`),
 		{key: "POST /admin/jobs/{id}/cancel", matter: rest.General, attack: body(""),
-			of: func(of *climber) string { return of.job }},
+			of: func(of *operator) string { return of.job }},
 		{key: "POST /admin/approvals/{id}/refuse", matter: rest.Standing, needs: []string{"POST " + levelPath},
-			attack: body(`{"reason":"no"}`), of: func(of *climber) string { return of.approval }},
+			attack: body(`{"reason":"no"}`), of: func(of *operator) string { return of.approval }},
 		{key: "POST /admin/approvals/{id}/approve", matter: rest.Standing, needs: []string{"POST " + levelPath},
-			attack: body(""), harmless: body(""), of: func(of *climber) string { return of.approval }},
+			attack: body(""), harmless: body(""), of: func(of *operator) string { return of.approval }},
 	}
 	all = append(all,
 		same("POST /integration/deposits", rest.Standing, `{"externalId":"of $OPERATOR $USER","userId":"$USER",`+
@@ -150,24 +150,24 @@ func climbPaths() []path {
 }
 
 // Every endpoint that declares users is tried.
-func TestEveryDeclaredEndpointIsAPath(t *testing.T) {
+func TestEveryEndpointWithUsersIsTried(t *testing.T) {
 	tried := map[string]bool{}
-	for _, p := range climbPaths() {
+	for _, p := range escalationPaths() {
 		tried[p.key] = true
 	}
 	for _, e := range httpapi.Endpoints() {
 		if e.Naming.Declared() && !tried[e.Key()] {
-			t.Errorf("%s names users, and TestGrantsDoNotClimb has no path for it", e.Key())
+			t.Errorf("%s names users, and TestGrantsDoNotEscalate has no path for it", e.Key())
 		}
 	}
 }
 
 // own gives every account the records that paths name, and finds the parameter of the AML
 // control. The seeded administrator makes what endpoints can make.
-func (x *climb) own() {
+func (x *escalation) own() {
 	x.t.Helper()
 	root := blackbox.Headers{"x-auth": x.admin.xAuth}
-	made := func(key, text string, of *climber, want int) string {
+	made := func(key, text string, of *operator, want int) string {
 		x.t.Helper()
 		method, target, _ := strings.Cut(key, " ")
 		a := x.Do(x.t, method, target, body(text)(of, of), root).Is(x.t, want, "")
@@ -186,7 +186,7 @@ func (x *climb) own() {
 		return ""
 	}
 	for _, c := range x.accounts {
-		x.fundClimber(c)
+		x.fundOperator(c)
 		c.rule = fmt.Sprintf("of-%d", c.index)
 		c.document = made("POST /admin/save-document", `{"userId":"$USER","base64String":"$FILE",`+
 			`"documentName":"passport.png","type":1}`, c, 200)
@@ -205,16 +205,16 @@ func (x *climb) own() {
 		if p.key != "POST /admin/update-parameters" {
 			continue
 		}
-		fill := func(op, of *climber) string {
+		fill := func(op, of *operator) string {
 			return strings.ReplaceAll(p.attack(op, of), "$AMLCONTROL", parameters[0].ID.String())
 		}
 		x.paths[i].attack, x.paths[i].harmless = fill, fill
 	}
 }
 
-// fundClimber gives an account money, a deposit that waits, a withdrawal in the queue and a
+// fundOperator gives an account money, a deposit that waits, a withdrawal in the queue and a
 // job that it has started.
-func (x *climb) fundClimber(c *climber) {
+func (x *escalation) fundOperator(c *operator) {
 	x.t.Helper()
 	ctx := x.t.Context()
 	catalog, err := currency.Load(ctx, money.NewCurrencies(x.v.DB))

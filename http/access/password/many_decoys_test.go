@@ -14,7 +14,7 @@ import (
 // and its statements depend on the request; the length of a sealed text depends on the
 // address; on nothing else (SEC-12, D-PWD-01). Users have their mail at places that decoys
 // know nothing of.
-func TestAPopulationOfDecoys(t *testing.T) {
+func TestManyDecoysLookLikeManyAccounts(t *testing.T) {
 	const each, addressed = 50, 25 // the length of the address in decoys
 	providers := []string{"bigbank.com.tr", "proton.me", "uni-ankara.edu.tr", "a.co", "gmail.com"}
 	both(t, func(t *testing.T, w *world) {

@@ -26,21 +26,21 @@ import (
 	"castellan/persistence/money"
 )
 
-// climb is a running program with accounts whose roles were made at random, and a plain
+// escalation is a running program with accounts whose roles were made at random, and a plain
 // model of what each account is permitted.
-type climb struct {
+type escalation struct {
 	*live
 	v         *app.Deployment
 	random    *rand.Rand
 	resources []resource.Resource
-	accounts  []*climber // the operators, then the chief, then a customer
+	accounts  []*operator // the operators, then the chief, then a customer
 	paths     []path
 
 	unpermitted, refusals, served int // attempts
 }
 
-// climber is an account with the records that belong to it.
-type climber struct {
+// operator is an account with the records that belong to it.
+type operator struct {
 	person
 	index     int
 	roles     []string
@@ -49,22 +49,22 @@ type climber struct {
 	document, blockage, deposit, withdrawal, link, vpn, job, rule, approval string
 }
 
-const climbSeed = 20261123
+const escalationSeed = 20261123
 
 // On no path does an operator exceed the own roles. The paths are contact data with the
 // password reset, devices, authenticator, KYC, level, balance, blockages, approvals, jobs and
 // bulk operations. They are refused for every account with a permission that the operator
 // lacks. For the own account they are refused if they decide about it. All else is served. At
 // the end no account is other than it was (D-AUTH-03).
-func TestGrantsDoNotClimb(t *testing.T) {
+func TestGrantsDoNotEscalate(t *testing.T) {
 	const roles = 40
 	for name, dsn := range map[string]func(t *testing.T, dir string) string{"sqlite": sqliteDSN,
 		"postgres": postgresDSN} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			l := start(t, dir, dsn(t, dir), func(c *config.Config) { c.MFA.FourEyes = []string{"POST " + levelPath} })
-			t.Logf("seed %d, %d roles", climbSeed, roles)
-			x := newClimb(t, l, roles)
+			t.Logf("seed %d, %d roles", escalationSeed, roles)
+			x := newEscalation(t, l, roles)
 			before := x.states()
 			for _, op := range x.accounts[:roles] {
 				x.login(&op.person)
@@ -92,14 +92,14 @@ func TestGrantsDoNotClimb(t *testing.T) {
 
 // targets are the accounts on which an operator tries: the own one, the administrator, a
 // customer and another operator.
-func (x *climb) targets(op *climber) []*climber {
+func (x *escalation) targets(op *operator) []*operator {
 	n := len(x.accounts)
-	return []*climber{op, x.accounts[n-2], x.accounts[n-1], x.accounts[x.random.IntN(n-2)]}
+	return []*operator{op, x.accounts[n-2], x.accounts[n-1], x.accounts[x.random.IntN(n-2)]}
 }
 
 // tryAll tries every path to an account. Refused requests are tried as an attack, with values
 // that would benefit the operator; all else in a way that changes nothing.
-func (x *climb) tryAll(op, of *climber) {
+func (x *escalation) tryAll(op, of *operator) {
 	x.t.Helper()
 	for _, p := range x.paths {
 		want := x.refused(op, of, p)
@@ -114,7 +114,7 @@ func (x *climb) tryAll(op, of *climber) {
 		target = strings.ReplaceAll(target, "{id}", p.id(of))
 		a := x.Do(x.t, method, target, body(op, of), blackbox.Headers{"x-auth": op.xAuth})
 		if a.Status >= 500 || (a.Code() == "FORBIDDEN") != want {
-			x.t.Errorf("%s by %s about %s, refused %t (seed %d): %s\nto %s", p.key, op.about(), of.about(), want, climbSeed,
+			x.t.Errorf("%s by %s about %s, refused %t (seed %d): %s\nto %s", p.key, op.about(), of.about(), want, escalationSeed,
 				a, body(op, of))
 		}
 		switch {
@@ -130,7 +130,7 @@ func (x *climb) tryAll(op, of *climber) {
 
 // refused is D-AUTH-03 in plain words. The operator lacks the permission for the path, or one
 // that the account holds, or may not decide the matter.
-func (x *climb) refused(op, of *climber, p path) bool {
+func (x *escalation) refused(op, of *operator, p path) bool {
 	switch {
 	case p.users && !op.may(p):
 		return !op.permitted["use "+p.key]
@@ -143,12 +143,12 @@ func (x *climb) refused(op, of *climber, p path) bool {
 }
 
 // may reports whether an account is permitted the endpoints of a path.
-func (c *climber) may(p path) bool {
+func (c *operator) may(p path) bool {
 	return !slices.ContainsFunc(append([]string{p.key}, p.needs...),
 		func(key string) bool { return !c.permitted["act at "+key] })
 }
 
-func (c *climber) lacks(of *climber) bool {
+func (c *operator) lacks(of *operator) bool {
 	for permission := range of.permitted {
 		if !c.permitted[permission] {
 			return true
@@ -157,13 +157,13 @@ func (c *climber) lacks(of *climber) bool {
 	return false
 }
 
-func (c *climber) about() string {
+func (c *operator) about() string {
 	return fmt.Sprintf("account %d with the roles %q", c.index, c.roles)
 }
 
 // tryToTakeOver does what is left when no administrator's path is open: it resets the
 // password of the chief, and enrols an authenticator in the chief's name.
-func (x *climb) tryToTakeOver(op *climber) {
+func (x *escalation) tryToTakeOver(op *operator) {
 	x.t.Helper()
 	chief := x.accounts[len(x.accounts)-2]
 	letters := func() int { return len(x.Letters(x.t, op.Number())) + len(x.Letters(x.t, op.Mail)) }
@@ -192,7 +192,7 @@ func (x *climb) tryToTakeOver(op *climber) {
 
 // tryBulk sends an SMS to all accounts as some operators: the rows of those who hold more
 // fail, and the others are done.
-func (x *climb) tryBulk() {
+func (x *escalation) tryBulk() {
 	x.t.Helper()
 	tried := 0
 	for _, op := range x.accounts[:len(x.accounts)-2] {
@@ -228,7 +228,7 @@ func (x *climb) tryBulk() {
 }
 
 // states are all accounts with what an operator could have changed of them.
-func (x *climb) states() (all []string) {
+func (x *escalation) states() (all []string) {
 	x.t.Helper()
 	ctx := x.t.Context()
 	for _, c := range x.accounts {
@@ -242,7 +242,7 @@ func (x *climb) states() (all []string) {
 	return all
 }
 
-func (x *climb) money(c *climber) string {
+func (x *escalation) money(c *operator) string {
 	x.t.Helper()
 	ctx := x.t.Context()
 	owned, err := money.NewLedger(x.v.DB).Owned(ctx, c.ID)
@@ -260,14 +260,14 @@ func (x *climb) money(c *climber) string {
 	return fmt.Sprint(balances, deposits[0].Status, queued.Status, j.State, j.Cancel)
 }
 
-// newClimb makes roles at random, an operator for each, a chief and a customer.
-func newClimb(t *testing.T, l *live, roles int) *climb {
+// newEscalation makes roles at random, an operator for each, a chief and a customer.
+func newEscalation(t *testing.T, l *live, roles int) *escalation {
 	t.Helper()
 	ctx := t.Context()
 	v, err := app.Open(ctx, l.cfg)
 	storetest.Must(t, err)
 	t.Cleanup(func() { v.Close() })
-	x := &climb{live: l, v: v, random: rand.New(rand.NewPCG(climbSeed, uint64(roles))), paths: climbPaths()}
+	x := &escalation{live: l, v: v, random: rand.New(rand.NewPCG(escalationSeed, uint64(roles))), paths: escalationPaths()}
 	store := access.NewResources(v.DB)
 	x.resources, err = store.Resources(ctx)
 	storetest.Must(t, err)
@@ -293,7 +293,7 @@ func newClimb(t *testing.T, l *live, roles int) *climb {
 	hasher, err := app.NewHasher(l.cfg)
 	storetest.Must(t, err)
 	for i := range roles + 2 {
-		c := &climber{index: i, person: person{Account: blackbox.NewAccount(5000 + i)}}
+		c := &operator{index: i, person: person{Account: blackbox.NewAccount(5000 + i)}}
 		switch {
 		case i == roles:
 			c.roles = []string{user.RoleAdmin}
@@ -319,7 +319,7 @@ func newClimb(t *testing.T, l *live, roles int) *climb {
 
 // drawGrants draws the grants of a role: few, half or most of the endpoints. Every fifth
 // role is denied endpoints that are open to users, too.
-func (x *climb) drawGrants(n int) map[string]resource.Permission {
+func (x *escalation) drawGrants(n int) map[string]resource.Permission {
 	density := []float64{0.08, 0.5, 0.93}[n%3]
 	given := map[string]resource.Permission{}
 	for _, e := range httpapi.Endpoints() {
