@@ -29,10 +29,10 @@ func TestConsoleScreens(t *testing.T) {
 	t.Run("roles", func(t *testing.T) { t.Parallel(); rolesOf(t, n.For(t), reader) })
 }
 
-// looks walks the screens of an administrator: light and dark, from left to right and from right to left, wide and on
-// a phone, in three languages and with texts forty percent longer. In none of them a text is cut off or missing, and in
-// two of them axe-core finds nothing. The page requests only its own service. A violation of the content security policy
-// is an error of the page, which fails the test.
+// looks walks the screens of an administrator in three languages: light and dark, from left to right and from right to
+// left, wide and on a phone. In two looks the texts are forty percent longer, and axe-core finds nothing. No text is
+// cut off or missing. The page requests only its own service. A violation of the content security policy is an error of
+// the page, which fails the test.
 func looks(t *testing.T, n *blackbox.Node, token string) {
 	looks := []struct {
 		name     string
