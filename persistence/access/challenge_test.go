@@ -235,8 +235,9 @@ func TestStuckChallenges(t *testing.T) {
 				t.Errorf("before %v: %v, %v, want %v", before, got, err, want)
 			}
 		}
-		if got, err := store.Stuck(t.Context(), made.Add(time.Hour), 1); err != nil || !slices.Equal(got, []string{first.ID}) {
-			t.Errorf("at most one: %v, %v", got, err)
+		one, err := store.Stuck(t.Context(), made.Add(time.Hour), 1)
+		if err != nil || !slices.Equal(one, []string{first.ID}) {
+			t.Errorf("at most one: %v, %v", one, err)
 		}
 	})
 }
