@@ -1,8 +1,6 @@
 package access_test
 
 import (
-	"context"
-	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -309,28 +307,4 @@ func TestPurgeOfBudgets(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A row that cannot be read is an error, and never an empty challenge.
-func TestDamagedChallenges(t *testing.T) {
-	db := persistencetest.SQLite(t)
-	store, c := access.NewChallenges(db), sampled(0, "u1")
-	keeps(t, db, nil, []byte("intent"), c)
-	storetest.Must(t, db.Commit(t.Context(), challenge.Spend{Budget: challenge.Budget{Subject: "u1"}}))
-	persistencetest.Exec(t, db, "UPDATE challenge SET body = 'x'")
-	persistencetest.Exec(t, db, "UPDATE attempt_budget SET body = 'x'")
-	for name, read := range map[string]func(context.Context) (any, error){
-		"Load": func(ctx context.Context) (any, error) { c, err := store.Load(ctx, c.ID); return c.ID, err },
-		"Pending": func(ctx context.Context) (any, error) {
-			all, err := store.Pending(ctx, "u1", made)
-			return len(all), err
-		},
-		"Evidence": func(ctx context.Context) (any, error) { e, err := store.Evidence(ctx, c.ID); return e.ID, err },
-		"Budget":   func(ctx context.Context) (any, error) { b, err := store.Budget(ctx, "u1", ""); return b.OTPRow, err },
-	} {
-		if got, err := read(t.Context()); err == nil || fault.CodeOf(err) != fault.Internal || fmt.Sprint(got) != "" &&
-			fmt.Sprint(got) != "0" {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
-	}
 }
