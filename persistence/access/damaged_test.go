@@ -110,3 +110,17 @@ func TestDamagedCredentials(t *testing.T) {
 		t.Errorf("a key that cannot be read: %v", err)
 	}
 }
+
+// Without its tables a guard is not cleared, and no remembered client is forgotten.
+func TestWritesWithoutTables(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	u := usertest.Sample(1)
+	storetest.Must(t, db.Commit(t.Context(), u, password.SaveGuard{Guard: password.Guard{Key: "u1"}}))
+	persistencetest.Fails(t, db, "password_guard", func(ctx context.Context) error {
+		return db.Commit(ctx, password.ClearGuard{Key: "u1"})
+	})
+	persistencetest.Fails(t, db, "users remembered", func(ctx context.Context) error {
+		_, err := access.NewRemembered(db).RemoveAll(ctx, u.ID, usertest.Now)
+		return err
+	})
+}
