@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"castellan/domain/access/device"
 	"castellan/domain/access/resource"
+	"castellan/domain/access/servicekey"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/change/changetest"
 	"castellan/domain/kit/fault"
@@ -54,7 +56,8 @@ type door struct {
 	srv    *edge.Server
 	feed   *changetest.Feed
 	phones *phones
-	sv     int64 // of live sessions
+	sv     int64  // of live sessions
+	text   string // of the refusal
 	who    rest.Caller
 }
 
@@ -62,7 +65,14 @@ func newDoor(t *testing.T) *door {
 	d := &door{t: t, feed: &changetest.Feed{}, phones: &phones{}, sv: 3}
 	g := auth.Guards{Tokens: issuer{}, Feed: d.feed, Tenant: "t1", Devices: d.phones,
 		Live: func(userID, sessionID string, sv int64) bool { return sv == d.sv && sessionID == "session of "+userID },
-		Cron: func(header string) (string, bool) { return strings.CutPrefix(header, "key of ") }}
+		Cron: func(header string) (string, bool) { return strings.CutPrefix(header, "key of ") },
+		Service: func(header string, _ netip.Addr) (servicekey.Client, error) {
+			name, ok := strings.CutPrefix(header, "key of ")
+			if !ok {
+				return servicekey.Client{Name: "wrong", Role: "wrong"}, fault.New(fault.Unauthenticated, "not a key")
+			}
+			return servicekey.Client{Name: name, Role: "wallet"}, nil
+		}}
 	all := func(context.Context, rest.Caller, *rest.Endpoint) error { return nil }
 	run := func(_ context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
 		d.who = who
@@ -70,7 +80,8 @@ func newDoor(t *testing.T) *door {
 	}
 	var endpoints []rest.Endpoint
 	for path, c := range map[string]rest.Credential{"/user": rest.User, "/tenant": rest.Tenant, "/pauth": rest.PAuth,
-		"/either": rest.PAuthOrDevice, "/otauth": rest.OTAuth, "/cron": rest.TenantOrCron, "/device": rest.Device} {
+		"/either": rest.PAuthOrDevice, "/otauth": rest.OTAuth, "/cron": rest.TenantOrCron, "/device": rest.Device,
+		"/service": rest.Service, "/moves": rest.TenantOrService} {
 		e := rest.Get(path, "", c, run).For(rest.SelfUser)
 		if c == rest.Device {
 			e = rest.Get(path, "", c, run).For(rest.DeviceOwner)
@@ -95,8 +106,9 @@ func (d *door) ask(path string, headers ...string) string {
 	res, err := d.srv.App.Test(r, -1)
 	storetest.Must(d.t, err)
 	defer res.Body.Close()
-	var p struct{ Code string }
+	var p struct{ Code, Message string }
 	storetest.Must(d.t, json.NewDecoder(res.Body).Decode(&p))
+	d.text = p.Message
 	return p.Code
 }
 
@@ -150,6 +162,74 @@ func TestCredentials(t *testing.T) {
 			}
 			storetest.Same(t, who, c.who)
 		})
+	}
+}
+
+// Without its credential a request is told which header is needed.
+func TestNeededHeader(t *testing.T) {
+	d := newDoor(t)
+	for path, want := range map[string]string{"/user": "x-auth is needed", "/tenant": "x-auth is needed",
+		"/cron": "x-auth is needed", "/moves": "x-auth is needed", "/service": "service-auth is needed",
+		"/pauth": "p-auth is needed", "/either": "p-auth is needed", "/otauth": "ot-auth is needed"} {
+		if code := d.ask(path); code != "UNAUTHENTICATED" || !strings.HasPrefix(d.text, want) {
+			t.Errorf("%s: %s %q, want %q", path, code, d.text, want)
+		}
+	}
+}
+
+// An action has one author: a service client or a user.
+func TestServiceOrSession(t *testing.T) {
+	d := newDoor(t)
+	for _, c := range []struct {
+		path, service, session, code, who string
+	}{
+		{"/service", "key of shop", "", "", "shop wallet "}, {"/moves", "key of shop", "", "", "shop wallet "},
+		{"/service", "x", "", "UNAUTHENTICATED", "  "}, {"/service", "", "x-auth:u1", "UNAUTHENTICATED", "  "},
+		{"/moves", "", "x-auth:u1", "", "  u1"}, {"/moves", "key of shop", "x-auth:u1", "UNAUTHENTICATED", "  "},
+	} {
+		var headers []string
+		if c.service != "" {
+			headers = append(headers, "service-auth", c.service)
+		}
+		if c.session != "" {
+			headers = append(headers, "x-auth", c.session)
+		}
+		code := d.ask(c.path, headers...)
+		if who := d.who.Service + " " + d.who.ServiceRole + " " + d.who.UserID; code != c.code || who != c.who {
+			t.Errorf("%+v: %s as %q", c, code, who)
+		}
+	}
+	if got := d.ask("/service", "service-auth", "key of shop", "tenant-id", "t2"); got != "TENANT_MISMATCH" {
+		t.Error(got)
+	}
+	if d.feed.Stale = true; d.ask("/service", "service-auth", "key of shop") != "UNAVAILABLE" {
+		t.Error("a key is accepted that may have been removed")
+	}
+}
+
+// unsettled is a feed that never holds, and counts how often it is read.
+type unsettled struct {
+	changetest.Feed
+	reads int
+	no    error
+}
+
+func (*unsettled) Holds(time.Time) bool { return false }
+
+func (u *unsettled) CatchUp(context.Context) error { u.reads++; return u.no }
+
+// A check is repeated once after the feed was read, and not at all if it cannot be read.
+func TestCheckIsRepeatedOnce(t *testing.T) {
+	for reads, no := range map[int]error{2: nil, 1: errors.New("away")} {
+		feed, checks := &unsettled{no: no}, 0
+		err := auth.Guards{Feed: feed}.Fresh(t.Context(), func() error { checks++; return nil })
+		if storetest.Wants(t, err, fault.Unavailable); checks != reads || feed.reads != reads {
+			t.Errorf("%d checks and %d reads with %v", checks, feed.reads, no)
+		}
+	}
+	no, feed := errors.New("no"), &unsettled{}
+	if err := (auth.Guards{Feed: feed}).Fresh(t.Context(), func() error { return no }); err != no || feed.reads != 0 {
+		t.Errorf("%v after %d reads: a refusal needs no feed", err, feed.reads)
 	}
 }
 
@@ -279,6 +359,20 @@ func TestCallersWithoutASession(t *testing.T) {
 			if permitted != want || asAdmin || g.Audited(c.who, &e) {
 				t.Errorf("%s, %s: permitted %t, as administrator %t", c.name, audience, permitted, asAdmin)
 			}
+		}
+	}
+	client := rest.Caller{Service: "shop", ServiceRole: "wallet"}
+	g.JudgeRole = g.Judge
+	for credential, want := range map[rest.Credential]bool{rest.TenantOrService: true, rest.Tenant: false} {
+		e := rest.Endpoint{Method: "GET", Path: "/x", Audience: rest.Admin, Credential: credential}
+		if permitted, _ := g.Permits(client, &e); permitted != want {
+			t.Errorf("a service client at %s: %t", credential, permitted)
+		}
+	}
+	for who, want := range map[*rest.Caller]bool{&client: true, {UserID: "u1", SessionID: "s1"}: false} {
+		e := rest.Endpoint{Method: "GET", Path: "/x", Audience: rest.ServiceClient, Credential: rest.Service}
+		if err := g.Authorize(t.Context(), *who, &e); (err == nil) != want {
+			t.Errorf("%+v at an endpoint of service clients: %v", who, err)
 		}
 	}
 	e := rest.Endpoint{Method: "GET", Path: "/x", Audience: rest.Admin}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,7 +117,11 @@ func TestFirewallKnowsTheUser(t *testing.T) {
 	if w.seen.Caller.UserID != "u1" || w.Denied.Load() != 1 || w.Allowed.Load() != 0 {
 		t.Errorf("the audit would see %q; %d denied, %d allowed", w.seen.Caller.UserID, w.Denied.Load(), w.Allowed.Load())
 	}
-	w.ask("/x", "u2", "192.0.2.7", 200)
+	for name := range w.ask("/x", "u2", "192.0.2.7", 200) {
+		if strings.HasPrefix(strings.ToLower(name), "ratelimit") {
+			t.Errorf("the header %s without a rule about rates", name)
+		}
+	}
 	w.ask("/x", "", "192.0.2.7", 200)
 	w.ask("/x", "nonsense", "192.0.2.7", 200)
 	w.ended = true
@@ -148,6 +153,13 @@ func TestFirewallKnowsTheServiceClient(t *testing.T) {
 	ask("", "192.0.2.7", 200)
 	w.feed.Stale = true // the key cannot be checked
 	ask("key of shop", "192.0.2.7", 200)
+	w.feed.Stale = false
+	f := auth.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}, Feed: w.feed}
+	var err error
+	w.srv, err = edge.New(edge.Options{Firewall: f.Judge,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}}, nil)
+	storetest.Must(t, err)
+	ask("key of shop", "192.0.2.7", 404) // a firewall without service clients
 }
 
 // Without a rule about users no token is looked at.

@@ -65,6 +65,12 @@ func TestRehearse(t *testing.T) {
 	}); got != "ROLE_ADD: name Clerk" || err != nil {
 		t.Errorf("without a target: %q, %v", got, err)
 	}
+	nameless.UserID = "u1"
+	if got, err := p.Rehearse(t.Context(), c, func(ctx context.Context) error {
+		return db.Commit(ctx, nameless)
+	}); got != "ROLE_ADD of u1: name Clerk" || err != nil {
+		t.Errorf("of an account without a target: %q, %v", got, err)
+	}
 	if got, err := p.Rehearse(t.Context(), c, func(context.Context) error { return nil }); got != "" || err != nil {
 		t.Errorf("without a write: %q, %v", got, err)
 	}

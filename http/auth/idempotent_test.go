@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,13 +12,16 @@ import (
 
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/idempotency"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/http/auth"
 	"castellan/http/rest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // eachDatabase runs a test on a fresh database of each kind.
@@ -112,8 +116,14 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			effect(ctx)
 			return 500, nil, nil, errors.New("trouble")
 		}
-		if _, _, _, err := run(i, "k3", 1, failure); err == nil {
-			t.Error("a failure was taken for an answer")
+		contradiction := func(ctx context.Context) (int, []byte, []rest.Header, error) {
+			status, body, headers, _ := effect(ctx)
+			return status, body, headers, errors.New("trouble after the effect")
+		}
+		for _, fails := range []func(context.Context) (int, []byte, []rest.Header, error){failure, contradiction} {
+			if _, _, replayed, err := run(i, "k3", 1, fails); err == nil || replayed {
+				t.Errorf("a failure was taken for an answer: %v, replayed %t", err, replayed)
+			}
 		}
 		if rows() != 1 {
 			t.Errorf("%d effects, want the first one alone", rows())
@@ -122,6 +132,53 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			t.Errorf("after the failure: %d %v %v", status, replayed, err)
 		}
 	})
+}
+
+// unreadable is a store whose answers are damaged.
+type unreadable struct{ record idempotency.Record }
+
+func (u unreadable) Find(context.Context, string, time.Time) (idempotency.Record, error) {
+	return u.record, nil
+}
+
+func (unreadable) Purge(context.Context, time.Time) error { return nil }
+
+// An answer that cannot be read is an error, and the operation does not run again.
+func TestUnreadableAnswer(t *testing.T) {
+	ring, id := keyringtest.Ring(t, time.Now), ""
+	id = ring.StableHash("idempotency", "u1", "", "POST", "/x", "k")
+	for name, sealed := range map[string][]byte{"open stored answer": []byte("x"),
+		"invalid character": ring.Seal([]byte("no JSON"), idempotency.Data(id))} {
+		i := &auth.Idempotent{Store: unreadable{idempotency.Record{ID: id, Sealed: sealed}}, Ring: ring, Now: time.Now}
+		status, body, _, replayed, err := i.Run(t.Context(), rest.Caller{UserID: "u1"}, "k", "POST", "/x", [32]byte{},
+			func(context.Context) error { t.Error("admitted"); return nil }, nil)
+		if err == nil || !strings.Contains(err.Error(), name) || status != 0 || body != nil || replayed {
+			t.Errorf("%s: %d %s, replayed %t, %v", name, status, body, replayed, err)
+		}
+	}
+}
+
+// A key whose operation is still running is refused for a second.
+func TestKeyIsBusy(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	i := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: keyringtest.Ring(t, time.Now), Now: time.Now}
+	run := func(fn func(context.Context) (int, []byte, []rest.Header, error)) (int, bool, error) {
+		status, _, _, replayed, err := i.Run(t.Context(), rest.Caller{UserID: "u1"}, "k", "POST", "/x", [32]byte{},
+			func(context.Context) error { return nil }, fn)
+		return status, replayed, err
+	}
+	status, replayed, err := run(func(context.Context) (int, []byte, []rest.Header, error) {
+		status, replayed, err := run(nil)
+		var f *fault.Error
+		if storetest.Wants(t, err, fault.IdempotencyConflict); status != 0 || replayed || !errors.As(err, &f) ||
+			f.RetryAfter != time.Second {
+			t.Errorf("%d, replayed %t, %+v", status, replayed, f)
+		}
+		return 200, nil, nil, nil
+	})
+	if status != 200 || replayed || err != nil {
+		t.Errorf("%d, replayed %t, %v", status, replayed, err)
+	}
 }
 
 // A key belongs to its caller and to the operation. The same key of another user, of a scheduled client or at

@@ -38,6 +38,18 @@ func (overdue) ended(class token.Class, raw string) (token.Claims, error) {
 	return c, err
 }
 
+// A token without a request is never accepted after its time.
+func TestSessionIsNoRenewal(t *testing.T) {
+	g := auth.Guards{Tokens: overdue{}, Ended: overdue{}.ended, Feed: &changetest.Feed{},
+		Live: func(string, string, int64) bool { return true }}
+	_, err := g.Session(t.Context(), "x-auth:late-key")
+	storetest.Wants(t, err, fault.TokenExpired)
+	c, err := g.Session(t.Context(), "x-auth:u1")
+	if err != nil || c.Subject != "u1" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // A token whose time is over is accepted for a renewal only, and only if its session has a key and has not ended.
 func TestRenewalAcceptsOverdueTokens(t *testing.T) {
 	g := auth.Guards{Tokens: overdue{}, Ended: overdue{}.ended, Feed: &changetest.Feed{}, Tenant: "t1",
@@ -60,6 +72,7 @@ func TestRenewalAcceptsOverdueTokens(t *testing.T) {
 		path, name, _ := strings.Cut(request, " ")
 		r := httptest.NewRequest("GET", path, nil)
 		r.Header.Set("x-auth", "x-auth:"+name)
+		r.Header.Set("dpop", "a proof")
 		who = rest.Caller{}
 		a, err := s.App.Test(r)
 		storetest.Must(t, err)
@@ -75,6 +88,9 @@ func TestRenewalAcceptsOverdueTokens(t *testing.T) {
 		if want == "" && (who.UserID != name || who.Renewing != nil && (who.Renewing.XAuth != "x-auth:"+name ||
 			who.Renewing.Claims.Subject != name)) {
 			t.Errorf("%s: %+v", request, who)
+		}
+		if want == "" && (who.KeyToken != "") != (path == "/x") {
+			t.Errorf("%s: the token of the proof is %q", request, who.KeyToken)
 		}
 	}
 }

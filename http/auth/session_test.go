@@ -112,6 +112,15 @@ func TestProofsOfRequests(t *testing.T) {
 			t.Errorf("request %d: key %q", i, who.KeyThumbprint)
 		}
 	}
+	if ask(mine, sign(key, mine, here)); who.KeyToken != mine || !who.KeyProved {
+		t.Errorf("a used proof: token %q, proved %t", who.KeyToken, who.KeyProved)
+	}
+	if ask("x-auth:plain", "a proof"); who.KeyToken != "x-auth:plain" || who.KeyProved {
+		t.Errorf("a proof that is not needed: token %q, proved %t", who.KeyToken, who.KeyProved)
+	}
+	if ask("x-auth:plain", ""); who.KeyToken != "" || who.KeyProved {
+		t.Errorf("no proof: token %q, proved %t", who.KeyToken, who.KeyProved)
+	}
 	_, err = g.Session(t.Context(), mine)
 	storetest.Wants(t, err, fault.DPoPInvalid)
 	_, err = g.Session(t.Context(), "x-auth:plain")

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"net/netip"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"castellan/domain/access/challenge"
+	"castellan/domain/access/mfa"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -160,6 +162,21 @@ func TestCaptured(t *testing.T) {
 		_, err2 := a.Exec(t.Context(), broken)
 		if err1 == nil || err2 == nil || errors.Is(err1, r.no) || errors.Is(err2, r.no) {
 			t.Errorf("%q was read: %v, %v", text, err1, err2)
+		}
+	}
+}
+
+// The approver of a captured request sees its operation and its fields; a command without a request has neither.
+func TestCapturedIsDescribed(t *testing.T) {
+	describe := auth.Captured("PAY", &runner{}).Describe
+	for command, want := range map[string][]challenge.Detail{
+		`{"method":"POST","path":"/x","body":{"n":7,"a":"b"}}`: {{Key: mfa.HeaderOperation, Value: "POST /x"},
+			{Key: "a", Value: "b"}, {Key: "n", Value: "7"}},
+		`{"path":"/x","body":{"n":7}}`: nil, `{}`: nil, `{`: nil, `{"method":7}`: nil,
+		`{"method":"POST","path":"/x","body":[1]}`: nil, // no fields
+	} {
+		if got := describe([]byte(command)); !slices.Equal(got, want) {
+			t.Errorf("%s: %+v, want %+v", command, got, want)
 		}
 	}
 }

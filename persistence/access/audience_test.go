@@ -41,6 +41,7 @@ func TestAudience(t *testing.T) {
 			{"by country", user.Audience{Dial: "90", SMS: true}, "", 0, []string{"1", "3", "5"}},
 			{"by status", user.Audience{Statuses: []string{"active", "blocked"}, Mail: true}, "", 0,
 				[]string{"1", "2", "4", "5", "6", "7"}},
+			{"with a mail address", user.Audience{Mail: true}, "", 0, []string{"1", "2", "4", "5", "6", "7"}},
 			{"by type and level", user.Audience{Types: []string{"kurumsal"}, Level: new(2)}, "", 0, []string{"4"}},
 			{"level 0", user.Audience{Level: new(0), KYC: []string{"approved"}}, "", 0, []string{"5"}},
 		} {

@@ -38,7 +38,8 @@ type deviceRow struct {
 func (r deviceRow) device() (device.Device, error) {
 	k, err := device.ParseKey([]byte(r.PublicKey))
 	if err != nil {
-		return device.Device{}, fmt.Errorf("device %s: stored key: %w", r.ID, err)
+		// Not wrapped: the refusal of a sent key is not the answer to a damaged row.
+		return device.Device{}, fmt.Errorf("device %s: stored key: %v", r.ID, err)
 	}
 	return device.Device{ID: r.ID, UserID: r.UserID, Key: k, Brand: r.Brand, Model: r.Model,
 		Description: r.Description, Platform: r.Platform, Target: r.Target, Status: device.Status(r.Status),

@@ -270,3 +270,15 @@ func TestActionDescribesTheCommand(t *testing.T) {
 		t.Error("a long title, or no command, is described")
 	}
 }
+
+// The limits of a request are those of the interface.
+func TestLimitsOfRequest(t *testing.T) {
+	for name, c := range map[string][2]int{"bytes of a reference": {errand.MaxReference, 128},
+		"characters of a title": {errand.MaxTitle, 200}, "rows": {errand.MaxRows, 20},
+		"characters of a key": {errand.MaxKey, 64}, "characters of a label": {errand.MaxLabel, 100},
+		"characters of a value": {errand.MaxValue, 1000}, "bytes of a payload": {errand.MaxPayloadBytes, 16_384}} {
+		if c[0] != c[1] {
+			t.Errorf("%d %s, want %d", c[0], name, c[1])
+		}
+	}
+}

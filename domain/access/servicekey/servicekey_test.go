@@ -16,6 +16,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
+	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/persistencetest"
 )
@@ -30,6 +31,7 @@ var (
 type keys struct {
 	servicekey.Service
 	*servicekey.Cache
+	db  *persistence.DB
 	now time.Time
 }
 
@@ -38,6 +40,7 @@ func newKeys(t *testing.T) *keys {
 	db, k := persistencetest.SQLite(t), &keys{now: time.UnixMilli(1_700_000_000_000).UTC()}
 	clock, ring := func() time.Time { return k.now }, keyringtest.Ring(t, time.Now)
 	store := access.NewServiceKeys(db)
+	k.db = db
 	k.Cache = servicekey.NewCache(store, ring, clock)
 	k.Service = servicekey.Service{Store: store, Ring: ring,
 		Roles: func(context.Context) ([]resource.Role, error) {
@@ -71,10 +74,10 @@ func TestKey(t *testing.T) {
 	}
 	next, second, err := k.Rotate(t.Context(), by, "w1")
 	storetest.Must(t, err)
-	if !next.RotatedAt.Equal(k.now) || !next.OldUntil.Equal(k.now.Add(servicekey.Overlap)) || second == first {
+	if !next.RotatedAt.Equal(k.now) || !next.OldUntil.Equal(k.now.Add(time.Hour)) || second == first {
 		t.Errorf("%+v", next)
 	}
-	k.now = k.now.Add(servicekey.Overlap - time.Millisecond)
+	k.now = k.now.Add(time.Hour - time.Millisecond)
 	k.wants(t, first, home, "")
 	k.wants(t, second, home, "")
 	k.now = k.now.Add(time.Millisecond)

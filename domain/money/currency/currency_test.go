@@ -114,6 +114,38 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// pairs is a store with one pair.
+type pairs struct{ *source }
+
+func (pairs) Pairs(context.Context) ([]currency.Pair, error) {
+	return []currency.Pair{{ID: 7, CurrencyID: 1, NetworkID: 1, FormatPrecision: "6"}}, nil
+}
+
+// An asset that the catalogue has lost is shown under its number, and its decimals are unknown. If the catalogue cannot
+// be read, nothing is shown.
+func TestLostAsset(t *testing.T) {
+	s := pairs{&source{currencies: []currency.Currency{{ID: 1, Code: "AAA", Active: true}}}}
+	l := currency.NewCache(s)
+	if err := l.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for id, code := range map[int64]string{7: "AAA", 8: "8"} {
+		if got, err := l.Asset(id); err != nil || got.ID != id || got.Currency.Code != code {
+			t.Errorf("%d: %+v, %v", id, got, err)
+		}
+	}
+	if n, err := l.Catalog().Decimals(7); err != nil || n != 6 {
+		t.Errorf("%d decimals, %v", n, err)
+	}
+	if n, err := l.Catalog().Decimals(8); fault.CodeOf(err) != fault.RecordNotFound || n != 0 {
+		t.Errorf("%d decimals, %v", n, err)
+	}
+	s.err = errors.New("away")
+	if got, err := l.Asset(8); !errors.Is(err, s.err) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // D-CUR-11: a number is the number of decimals; for a pattern the digits after its point count.
 func TestDecimals(t *testing.T) {
 	for format, want := range map[string]int{"0": 0, "8": 8, "18": 18, "08": 8, "0.00": 2, "#,##0.000": 3, "#.##": 0,

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/foureyes"
 	httpfoureyes "castellan/http/office/foureyes"
+	"castellan/http/rest"
 )
 
 var errDown = errors.New("the database is down")
@@ -219,4 +220,43 @@ func TestDamagedCommandOfApproval(t *testing.T) {
 	if err := a.Refused(t.Context(), x, errors.New("no")); err == nil {
 		t.Error("the refusal of an unknown request is recorded")
 	}
+}
+
+// No challenge starts for a request whose content cannot be described to its approver.
+func TestIndescribableRequest(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.vague = errDown
+	o.wantsInternal("POST /"+id+"/approve", "")
+	o.vague = nil
+	opened, open := 0, o.group.Service.Open
+	o.group.Service.Open = func(sealed, data []byte) ([]byte, error) {
+		if opened++; opened > 1 {
+			return nil, errDown
+		}
+		return open(sealed, data)
+	}
+	o.wantsInternal("POST /"+id+"/approve", "")
+	if len(o.commands) != 0 || opened != 2 {
+		t.Errorf("started: %v, opened %d times", o.commands, opened)
+	}
+}
+
+// The failure of an approved request that cannot be recorded is an error.
+func TestUnrecordedFailure(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	o.refusal = fault.New(fault.InvalidState, "the balance is too small")
+	command, err := json.Marshal(map[string]any{"id": id, "approver": rest.Caller{UserID: "boss", SessionID: "s2"}})
+	storetest.Must(t, err)
+	x, action, store := challenge.Execution{Command: command}, o.group.Action(), o.group.Service.Store
+	storetest.Must(t, o.group.Service.Changes.Commit.InTx(t.Context(), func(ctx context.Context) error {
+		_, refusal := action.Exec(ctx, x)
+		storetest.Wants(t, refusal, fault.InvalidState)
+		o.group.Service.Store = down{store}
+		if err := action.Refused(ctx, x, refusal); !errors.Is(err, errDown) {
+			t.Error(err)
+		}
+		return nil
+	}))
 }

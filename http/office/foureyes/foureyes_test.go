@@ -37,6 +37,7 @@ type office struct {
 	commands  []string // of the challenges that were started
 	refusal   error    // of the request, by Look and Run
 	hidden    bool     // whether Look returns no fields
+	vague     error    // of the description of the request, by Details
 	before    any      // state of the record that the request would change, by Look
 }
 
@@ -66,6 +67,9 @@ func newOffice(t *testing.T) *office {
 		},
 		Fresh: func(context.Context) error { return nil },
 		Judge: func(_ context.Context, who rest.Caller, request json.RawMessage) error {
+			if request == nil {
+				t.Error("a request without content is judged")
+			}
 			if who.UserID == o.lower && string(request) == `{"n":2}` {
 				return fault.New(fault.Forbidden, "the request names a user who holds more permissions")
 			}
@@ -78,7 +82,7 @@ func newOffice(t *testing.T) *office {
 			return request, []rest.Change{{Of: "thing", ID: "7", Before: o.before, After: nil}}, o.refusal
 		},
 		Details: func(request json.RawMessage) ([]challenge.Detail, error) {
-			return []challenge.Detail{{Key: "thing", Value: string(request)}}, nil
+			return []challenge.Detail{{Key: "thing", Value: string(request)}}, o.vague
 		},
 	}
 	guards := apitest.Guards()
@@ -133,7 +137,9 @@ func TestRefusalIsShown(t *testing.T) {
 		t.Errorf("%d %s", status, answer)
 	}
 	o.now = o.now.Add(time.Hour)
-	o.As("boss").Wants("GET /"+id, "", 200, "{"+strings.Replace(pending(id), "PENDING", "EXPIRED", 1)+"}")
+	for _, who := range []string{"boss", "clerk", "other"} {
+		o.As(who).Wants("GET /"+id, "", 200, "{"+strings.Replace(pending(id), "PENDING", "EXPIRED", 1)+"}")
+	}
 }
 
 // The list has the statuses of the present instant, newest first.
