@@ -109,8 +109,10 @@ export function List<P extends Gets>(props: ListProps<P>) {
   );
 
   const [dense] = useDense();
-  const [visible, show] = useVisible(path, columns);
-  const seen = columns.filter((c) => visible[c.key] ?? true);
+  // Lists of one path have different columns and filters: the documents of a customer are not the queue of documents.
+  const name = [path, props.title, ...(props.inside ? ['inside'] : [])].join(' ');
+  const [visible, show] = useVisible(name);
+  const seen = columns.filter((c) => visible[c.key] ?? !c.hidden);
   const empty = ready && page.data && rows.length === 0;
   const none = Object.fromEntries([...filters.map((f) => f.name), 'cursor'].map((name) => [name, undefined]));
   const filtered = filters.some(({ name }) => search[name]);
@@ -132,7 +134,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
         values={search}
         onChange={(values) => to({ ...values, cursor: undefined })}
       >
-        {filters.length > 0 && <Views path={path} search={search} go={(view) => to({ ...none, ...view })} />}
+        {filters.length > 0 && <Views list={name} search={search} go={(view) => to({ ...none, ...view })} />}
         <Button
           variant="default"
           size="xs"
@@ -287,18 +289,17 @@ export function List<P extends Gets>(props: ListProps<P>) {
   );
 }
 
-/** Which columns are shown, remembered for each list. A column without an entry is shown. */
-function useVisible<T>(path: string, columns: Column<T>[]) {
-  const remembered = `castellan.columns.${path}`;
-  const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
-    ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
-    ...recall(remembered),
-  }));
-  useEffect(() => localStorage.setItem(remembered, JSON.stringify(visible)), [remembered, visible]);
+/** Which columns the user showed and hid, remembered for each list. */
+function useVisible(list: string) {
+  const remembered = `castellan.columns.${list}`;
+  const [visible, setVisible] = useState(() => recall(remembered));
+  useEffect(() => {
+    if (Object.keys(visible).length > 0) localStorage.setItem(remembered, JSON.stringify(visible));
+  }, [remembered, visible]);
   return [visible, (key: string, to: boolean) => setVisible((had) => ({ ...had, [key]: to }))] as const;
 }
 
-/** The columns that were shown. Foreign values in the storage are ignored. */
+/** The remembered columns. Foreign values in the storage are ignored. */
 function recall(name: string): Record<string, boolean> {
   try {
     return JSON.parse(localStorage.getItem(name) ?? '{}') as Record<string, boolean>;
