@@ -117,6 +117,45 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const none = Object.fromEntries([...filters.map((f) => f.name), 'cursor'].map((name) => [name, undefined]));
   const filtered = filters.some(({ name }) => search[name]);
   const ends = alignedBy(columns, rows);
+  // An empty list without filters has nothing to save and no columns.
+  const tools = (
+    <>
+      {filters.length > 0 && <Views list={name} search={search} go={(view) => to({ ...none, ...view })} />}
+      {!(empty && filters.length === 0) && (
+        <>
+          <Button
+            variant="default"
+            size="xs"
+            className="quiet"
+            leftSection={<IconDownload size={14} />}
+            disabled={!page.data?.rows.length}
+            data-testid="csv"
+            onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(rows, seen, t))}
+          >
+            CSV
+          </Button>
+          <Look
+            columns={columns.map((c) => ({
+              id: c.key,
+              label: t(c.title),
+              shown: seen.includes(c),
+              toggle: () => show(c.key, !seen.includes(c)),
+            }))}
+          />
+        </>
+      )}
+      <ActionIcon
+        variant="default"
+        size={30}
+        aria-label={t('list.again')}
+        loading={page.isFetching}
+        disabled={!ready}
+        onClick={() => void page.refetch()}
+      >
+        <IconRefresh size={16} />
+      </ActionIcon>
+    </>
+  );
 
   return (
     <Stack gap="sm" data-testid="list" data-path={path}>
@@ -124,45 +163,23 @@ export function List<P extends Gets>(props: ListProps<P>) {
         <Title order={props.inside ? 2 : 1} size={props.inside ? 'h4' : 'h3'}>
           {t(props.title)}
         </Title>
-        <Group gap="xs">{props.actions}</Group>
+        <Group gap="xs" className={filters.length > 0 ? undefined : 'tools'}>
+          {filters.length === 0 && tools}
+          {props.actions}
+        </Group>
       </Group>
-      <Filters
-        label={t(props.title)}
-        filters={filters}
-        find={props.find}
-        needs={props.needs ?? []}
-        values={search}
-        onChange={(values) => to({ ...values, cursor: undefined })}
-      >
-        {filters.length > 0 && <Views list={name} search={search} go={(view) => to({ ...none, ...view })} />}
-        <Button
-          variant="default"
-          size="xs"
-          leftSection={<IconDownload size={14} />}
-          disabled={!page.data?.rows.length}
-          onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(rows, seen, t))}
+      {filters.length > 0 && (
+        <Filters
+          label={t(props.title)}
+          filters={filters}
+          find={props.find}
+          needs={props.needs ?? []}
+          values={search}
+          onChange={(values) => to({ ...values, cursor: undefined })}
         >
-          CSV
-        </Button>
-        <Look
-          columns={columns.map((c) => ({
-            id: c.key,
-            label: t(c.title),
-            shown: seen.includes(c),
-            toggle: () => show(c.key, !seen.includes(c)),
-          }))}
-        />
-        <ActionIcon
-          variant="default"
-          size={30}
-          aria-label={t('list.again')}
-          loading={page.isFetching}
-          disabled={!ready}
-          onClick={() => void page.refetch()}
-        >
-          <IconRefresh size={16} />
-        </ActionIcon>
-      </Filters>
+          {tools}
+        </Filters>
+      )}
       {props.above}
       <Problem of={page.error} />
       {!ready && (
@@ -187,7 +204,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
                   {props.bulk && (
                     <Table.Th w={36}>
                       <Checkbox
-                        size="xs"
+                        size="sm"
                         aria-label={t('list.all')}
                         checked={rows.length > 0 && chosen.length === rows.length}
                         indeterminate={chosen.length > 0 && chosen.length < rows.length}

@@ -40,6 +40,7 @@ export function Views({
         <Button
           variant="default"
           size="xs"
+          className="quiet"
           leftSection={<IconBookmark size={14} />}
           onClick={() => setOpened(!opened)}
           data-testid="views"
