@@ -109,7 +109,7 @@ function Failures({ of }: { of: Schemas['JobFailure'][] }) {
       {of.map((f) => (
         <List.Item key={f.reason + f.text}>
           <bdi dir="ltr">{f.count}</bdi> × <bdi title={f.reason}>{f.text || t('jobs.other')}</bdi>
-          <Group gap="xs">
+          <Group gap="xs" className="sentence">
             {f.first.map((id) => (
               <Failed key={id} of={id} />
             ))}

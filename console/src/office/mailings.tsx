@@ -44,10 +44,10 @@ function About({ of }: { of: Job }) {
   if (!entry) return <Nothing />;
   const [, topic, recipients] = /^(?:topic (.*), )?(\d+) recipients$/.exec(entry.detail) ?? [];
   return (
-    <>
+    <span className="sentence">
       <bdi>{recipients ? t(topic ? 'mailing.ofTopic' : 'mailing.ofSMS', { topic, recipients }) : entry.detail}</bdi> ·{' '}
       <Person id={entry.actorId} bare />
-    </>
+    </span>
   );
 }
 

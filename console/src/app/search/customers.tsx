@@ -144,7 +144,7 @@ function Refusals() {
       <Stack gap={6} mt="sm">
         {refused?.map((e) => (
           <Group key={e.id} justify="space-between" gap="xs" wrap="nowrap" fz="sm" data-testid="refusal">
-            <span>
+            <span className="sentence">
               {e.userId ? <Person id={e.userId} bare /> : t('home.stranger')} · <bdi dir="ltr">{e.ip}</bdi>
             </span>
             <Text size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
