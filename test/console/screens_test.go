@@ -116,6 +116,11 @@ var layouts = map[string]string{
 	// A document has its customer first, also after the queue of identity checks, which has the same path.
 	"/documents": `[...document.querySelectorAll('[data-testid="row"]')]
 		.filter((row) => !row.querySelector('td:first-child .name')?.innerText.trim()).map((row) => row.innerText)`,
+	// The address of a withdrawal is in sight at 1280 px, with texts of their own length.
+	"/withdrawals": `[...document.querySelectorAll('[data-testid="row"] td:last-child')]
+		.filter(() => document.querySelector('h1').innerText === 'Withdrawals')
+		.map((cell) => cell.getBoundingClientRect().right)
+		.filter((right) => right > innerWidth).map((right) => 'an address ends at ' + right + ' px')`,
 	// On a phone a finding is a card, as wide as its list.
 	"/setup": `[...document.querySelectorAll('main td')].map((cell) => cell.getBoundingClientRect().width)
 		.filter((width) => innerWidth < 500 && width < 250).map((width) => 'a cell of ' + width + ' px')`,
