@@ -43,10 +43,10 @@ function About({ of }: { of: Job }) {
   const entry = useRead(audit, { action, limit: 100 }).data?.find((e) => e.target === of.id);
   if (!entry) return <Nothing />;
   const [, topic, recipients] = /^(?:topic (.*), )?(\d+) recipients$/.exec(entry.detail) ?? [];
+  const key = topic ? 'mailing.ofTopic' : 'mailing.ofSMS';
   return (
     <span className="sentence">
-      <bdi>{recipients ? t(topic ? 'mailing.ofTopic' : 'mailing.ofSMS', { topic, recipients }) : entry.detail}</bdi> ·{' '}
-      <Person id={entry.actorId} bare />
+      <bdi>{recipients ? t(key, { topic, recipients }) : entry.detail}</bdi> · <Person id={entry.actorId} bare />
     </span>
   );
 }
