@@ -73,6 +73,9 @@ func looks(t *testing.T, n *blackbox.Node, token string) {
 			if problems := webtest.Value[[]string](tab, complaints); len(problems) > 0 {
 				t.Errorf("%s: refused: %v", step, problems)
 			}
+			if hidden := webtest.Value[[]string](tab, hiddenTab); len(hidden) > 0 {
+				t.Errorf("%s: the open tab is out of sight: %v", step, hidden)
+			}
 			if check := layouts[screen]; check != "" {
 				if faults := webtest.Value[[]string](tab, check); len(faults) > 0 {
 					t.Errorf("%s: %v", step, faults)
@@ -111,10 +114,29 @@ var layouts = map[string]string{
 	// The detail is in sight without scrolling, beside the outcome.
 	"/audit": `[...document.querySelectorAll('[data-testid="row"] td:nth-child(4)')].map((e) => e.getBoundingClientRect())
 		.filter((box) => box.left < 0 || box.right > innerWidth).map((box) => 'the detail is outside the window')`,
+	// A document has its customer first, also after the queue of identity checks, which has the same path.
+	"/documents": `[...document.querySelectorAll('[data-testid="row"]')]
+		.filter((row) => !row.querySelector('td:first-child .name')?.innerText.trim()).map((row) => row.innerText)`,
+	// The address of a withdrawal is in sight at 1280 px, with texts of their own length.
+	"/withdrawals": `[...document.querySelectorAll('[data-testid="row"] td:last-child')]
+		.filter(() => document.querySelector('h1').innerText === 'Withdrawals')
+		.map((cell) => cell.getBoundingClientRect().right)
+		.filter((right) => right > innerWidth).map((right) => 'an address ends at ' + right + ' px')`,
+	// On a phone a finding is a card, as wide as its list.
+	"/setup": `[...document.querySelectorAll('main td')].map((cell) => cell.getBoundingClientRect().width)
+		.filter((width) => innerWidth < 500 && width < 250).map((width) => 'a cell of ' + width + ' px')`,
+	// The tab behind the number of the menu has it too.
+	"/requests": `[...document.querySelectorAll('[data-testid="go-/requests"]')]
+		.filter((tab) => !tab.querySelector('[data-testid="pending"]')).map(() => 'the tab has no number')`,
 	// A phone shows one role. The roles may come after the endpoints.
 	"/roles": `[document.querySelectorAll('[data-testid="matrix"] thead th').length]
 		.filter((n) => n > 1 && (innerWidth < 500) !== (n === 2)).map((n) => n + ' columns')`,
 }
+
+// hiddenTab is the tab of the open screen, if it is outside the window.
+const hiddenTab = `[...document.querySelectorAll('main .family [aria-current]')]
+	.map((tab) => [tab.innerText, tab.getBoundingClientRect()])
+	.filter(([, box]) => box.left < -1 || box.right > innerWidth + 1).map(([name]) => name)`
 
 // turns opens the next page of the longest list: one request, without a count.
 func turns(t *testing.T, tab *webtest.Tab) {

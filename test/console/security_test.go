@@ -233,7 +233,7 @@ func (c *officer) raisesPolicy() {
 	c.Until(`/[1-9]\d* of [1-9]\d* challenges/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
 	c.shot("mfa-rehearsed")
 	c.Click(mark("send"))
-	c.Until(`document.querySelector('[data-testid="row"]')?.innerText.includes('2 / ')`)
+	c.Until(`document.querySelector('[data-testid="row"]')?.innerText.includes('2 of ')`)
 	for _, tab := range []string{"actions", "methods"} {
 		c.Click(mark("tab-" + tab))
 		c.See(mark("row"))

@@ -78,16 +78,16 @@ function Limits() {
         <Facts>
           <Fact title="own.level">{l.levelLabel}</Fact>
           <Fact title="own.creditDaily">
-            <Money amount={l.creditRemainingDaily} />
+            <Money amount={l.creditRemainingDaily} unit="TRY" />
           </Fact>
           <Fact title="own.creditMonthly">
-            <Money amount={l.creditRemainingMonthly} />
+            <Money amount={l.creditRemainingMonthly} unit="TRY" />
           </Fact>
           <Fact title="own.debitDaily">
-            <Money amount={l.debitRemainingDaily} />
+            <Money amount={l.debitRemainingDaily} unit="TRY" />
           </Fact>
           <Fact title="own.debitMonthly">
-            <Money amount={l.debitRemainingMonthly} />
+            <Money amount={l.debitRemainingMonthly} unit="TRY" />
           </Fact>
         </Facts>
       )}

@@ -10,6 +10,7 @@ import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Diff, Whole } from '../kit/record';
 import { Coded, Status, Time } from '../kit/show';
+import { Word } from '../kit/word';
 import { Write, type Input } from '../kit/write';
 import { PolicyRehearsal } from '../guard/rehearsal';
 import type { TextKey } from '../text/key';
@@ -68,9 +69,11 @@ const policyColumns: Column<Policy>[] = [
     key: 'detail',
     title: 'mfa.needs',
     show: (p) => (
-      <bdi dir="ltr">
-        {p.detail.required} / {p.detail.methods.map(([code]) => code).join(', ')}
-      </bdi>
+      <Word
+        of="mfa.ofMethods"
+        required={p.detail.required}
+        methods={p.detail.methods.map(([code]) => code).join(', ')}
+      />
     ),
   },
   { key: 'expireAt', title: 'mfa.expireAt', show: (p) => <Expires at={p.expireAt} /> },

@@ -97,10 +97,10 @@ function Devices() {
 }
 
 const sessionColumns: Column<Row<typeof sessions>>[] = [
+  { key: 'deviceBrand', title: 'login.brand', show: (s) => plain(deviceName(s)), text: deviceName },
   { key: 'current', title: 'own.thisOne', show: (s) => <Status of={s.current} /> },
   { key: 'ip', title: 'own.ip', show: (s) => <bdi dir="ltr">{s.ip}</bdi> },
   { key: 'countryName', title: 'own.country' },
-  { key: 'deviceBrand', title: 'login.brand', show: (s) => plain(deviceName(s)), text: deviceName },
   { key: 'deviceDesc', title: 'own.description', hidden: true },
   { key: 'createdAt', title: 'own.since', show: (s) => <Time at={s.createdAt} /> },
   { key: 'lastSeenAt', title: 'own.lastUsed', show: (s) => <Time at={s.lastSeenAt} /> },
@@ -155,11 +155,11 @@ function Sessions() {
 }
 
 const rememberedColumns: Column<Row<typeof remembered>>[] = [
+  { key: 'deviceDesc', title: 'login.brand', show: (b) => plain(deviceName(b)), text: deviceName },
   { key: 'current', title: 'own.thisOne', show: (b) => <Status of={b.current} /> },
   { key: 'actionCode', title: 'own.rememberedFor', show: (b) => <Name of={b.actionCode} /> },
   { key: 'method', title: 'own.rememberedMethod', show: (b) => <Name of={b.method} /> },
   { key: 'ip', title: 'own.ip', show: (b) => <bdi dir="ltr">{b.ip}</bdi> },
-  { key: 'deviceDesc', title: 'login.brand', show: (b) => plain(deviceName(b)), text: deviceName },
   { key: 'createdAt', title: 'own.since', show: (b) => <Time at={b.createdAt} /> },
   { key: 'lastUsedAt', title: 'own.lastUsed', show: (b) => <Time at={b.lastUsedAt} /> },
   { key: 'expiresAt', title: 'own.rememberedUntil', show: (b) => <Time at={b.expiresAt} /> },

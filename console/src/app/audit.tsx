@@ -15,7 +15,7 @@ import { Act, Brief, Detail, Links, Target, type Entry } from './entry';
 const path = '/admin/audit';
 
 const columns: Column<Entry>[] = [
-  { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
+  { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} exact /> },
   { key: 'action', title: 'audit.action', show: (e) => <Act of={e.action} /> },
   { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
   { key: 'detail', title: 'audit.detail', show: (e) => <Detail of={e.detail} /> },

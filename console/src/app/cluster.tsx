@@ -1,5 +1,5 @@
 /** The nodes of the cluster: members, the share that each owns, and moved actors. */
-import { Card, Progress, Stack, Table, Title } from '@mantine/core';
+import { Card, Progress, Stack, Table, Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
 import { useRead } from '../kit/read';
@@ -34,8 +34,8 @@ export default function Cluster() {
             <Title order={2} size="h5">
               {t('cluster.members')}
             </Title>
-            <Wide label={t('cluster.members')} minWidth={500}>
-              <Table data-testid="members">
+            <Wide label={t('cluster.members')} minWidth={0}>
+              <Table data-testid="members" className="stacks">
                 <Table.Thead>
                   <Table.Tr>
                     <Table.Th>{t('cluster.member')}</Table.Th>
@@ -48,19 +48,19 @@ export default function Cluster() {
                 <Table.Tbody>
                   {c.members.map((m) => (
                     <Table.Tr key={m.id}>
-                      <Table.Td>
+                      <Table.Td data-label={t('cluster.member')}>
                         <Id of={m.id} short />
                       </Table.Td>
-                      <Table.Td>
+                      <Table.Td data-label={t('cluster.address')}>
                         <bdi dir="ltr">{m.address}</bdi>
                       </Table.Td>
-                      <Table.Td>
+                      <Table.Td data-label={t('cluster.version')}>
                         <bdi dir="ltr">{plain(m.version)}</bdi>
                       </Table.Td>
-                      <Table.Td>
+                      <Table.Td data-label={t('cluster.leaving')}>
                         <Status of={m.leaving} />
                       </Table.Td>
-                      <Table.Td>
+                      <Table.Td data-label={t('cluster.share')}>
                         <Share of={m.share} name={m.id} />
                       </Table.Td>
                     </Table.Tr>
@@ -73,6 +73,11 @@ export default function Cluster() {
             <Title order={2} size="h5">
               {t('cluster.activations')}
             </Title>
+            {Object.keys(c.activations).length === 0 && (
+              <Text size="sm" c="dimmed">
+                {t('cluster.noActivations')}
+              </Text>
+            )}
             <Table>
               <Table.Tbody>
                 {Object.entries(c.activations).map(([kind, count]) => (

@@ -104,9 +104,9 @@ function Pending({ of: w }: { of: Waiting }) {
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
                 <bdi>{name || t('person.noName')}</bdi>
               </Text>
-              <Text size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+              <Group gap="sm" wrap="nowrap" fz="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
                 {amount && <Money amount={amount} unit={unit} />} {at && <Ago at={at} />}
-              </Text>
+              </Group>
             </Group>
           );
         })}

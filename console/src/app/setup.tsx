@@ -3,9 +3,11 @@ import { Alert, Badge, Button, Card, Group, Stack, Table, Text, Title } from '@m
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
+import { sentence } from './sentence';
 import { useRead, type Answer } from '../kit/read';
 import { Time } from '../kit/show';
 import { Wide } from '../kit/wide';
+import type { TextKey } from '../text/key';
 
 type Finding = Answer<'/admin/setup'>['data']['findings'][number];
 
@@ -70,8 +72,8 @@ function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
           {of.length}
         </Badge>
       </Group>
-      <Wide label={t(`setup.${severity}`)} minWidth={600}>
-        <Table>
+      <Wide label={t(`setup.${severity}`)} minWidth={0}>
+        <Table className="stacks">
           <Table.Thead>
             <Table.Tr>
               <Table.Th>{t('setup.key')}</Table.Th>
@@ -83,12 +85,12 @@ function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
           <Table.Tbody>
             {of.map((f) => (
               <Table.Tr key={`${f.key} ${f.state}`}>
-                <Table.Th>
+                <Table.Th scope="row">
                   <bdi dir="ltr">{f.key}</bdi>
                 </Table.Th>
-                <English text={f.state} />
-                {!passed && <English text={f.effect} />}
-                {!passed && <English text={f.mend} />}
+                <English text={f.state} label="setup.state" />
+                {!passed && <English text={f.effect} label="setup.effect" whole />}
+                {!passed && <English text={f.mend} label="setup.mend" />}
               </Table.Tr>
             ))}
           </Table.Tbody>
@@ -98,11 +100,12 @@ function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
   );
 }
 
-function English({ text }: { text: string }) {
+function English({ text, label, whole = false }: { text: string; label: TextKey; whole?: boolean }) {
+  const { t } = useTranslation();
   return (
-    <Table.Td style={{ overflowWrap: 'anywhere' }}>
+    <Table.Td style={{ overflowWrap: 'anywhere' }} data-label={t(label)}>
       <span lang="en" dir="ltr">
-        {text}
+        {whole ? sentence(text, 'en') : text}
       </span>
     </Table.Td>
   );

@@ -22,6 +22,8 @@ export interface Column<T> {
   hidden?: boolean;
   /** Numbers below each other: at the end of the cell. */
   end?: boolean;
+  /** The cell is the person of the row, so a drawer does not repeat the name, the contact data and the account. */
+  person?: boolean;
 }
 
 /** The columns of numbers, each with the most decimals of its rows. */
@@ -123,13 +125,13 @@ export function Value({ name, of }: { name: string; of: unknown }) {
   const { t, i18n } = useTranslation();
   const kind = known[name]?.[1];
   if (/^expires?At$/.test(name) && (of === 0 || of === null)) return <Word of="firewall.never" />;
-  if (typeof of === 'number' && /At$|Until$/.test(name)) return <Time at={of} />;
+  if (typeof of === 'number' && /At$|Until$/.test(name)) return <Time at={of} exact />;
   if (Array.isArray(of) && of.every((one) => typeof one !== 'object')) return <bdi dir="ltr">{of.join(', ')}</bdi>;
   if (typeof of !== 'string' && typeof of !== 'number') return plain(of);
   const text = String(of);
   if (kind === person) return <Person id={text} />;
   if (kind === money) return <Money amount={text} />;
-  if (instant.test(text)) return <Time at={text} />;
+  if (instant.test(text)) return <Time at={text} exact />;
   if (account.test(text)) return <Id of={text} short />;
   if (kind === code) return <Coded of={text} />;
   if (states.test(name) && i18n.exists(`state.${text}`)) return <Status of={text} />;
@@ -147,22 +149,23 @@ interface Line {
 }
 
 /** Members that the cell of a person shows. */
-const contact = ['fullName', 'surname', 'email', 'phoneNumber'];
+const contact = ['userId', 'fullName', 'surname', 'email', 'phoneNumber'];
 
 /** The lines of a record. A member without a value has none, nor has the number of a record. */
 function linesOf(of: object, columns: Columns): Line[] {
   const record = of as Record<string, unknown>;
   const value = (c: Columns[number]) => (c.text ? c.text(of as never) : record[c.key]);
+  const person = columns.find((c) => c.person);
   const shown = columns
     .filter((c) => !(c.key in record || c.text) || !isEmpty(value(c)))
+    .filter((c) => !person || c === person || c.key !== 'userId')
     .map((c) => ({
       key: c.key,
       title: c.title,
       cell: c.show ? c.show(of as never) : <Value name={c.key} of={record[c.key]} />,
     }));
   const listed = new Set<string>(columns.map((c) => c.key));
-  if (columns.some((c) => c.show && ['userId', ...contact, 'name'].includes(c.key)))
-    contact.forEach((c) => listed.add(c));
+  if (person) contact.forEach((c) => listed.add(c));
   if (typeof record.id === 'number') listed.add('id');
   const titles = new Set(columns.map((c) => c.title));
   const others = Object.entries(record)

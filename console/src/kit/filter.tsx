@@ -64,7 +64,7 @@ export function Filters(props: {
   );
   return (
     <div role={filters.length > 0 ? 'search' : undefined} aria-label={filters.length > 0 ? props.label : undefined}>
-      <Group align="end" gap="xs">
+      <Group align="end" gap="xs" className="finds">
         {find && <FindField find={find} values={values} first={first} onChange={(found) => onChange(found)} />}
         {inline.map(field)}
         {others.length > 0 && (
@@ -84,7 +84,7 @@ export function Filters(props: {
             {t('list.clear')}
           </Button>
         )}
-        <Group gap="xs" ms="auto">
+        <Group gap="xs" ms="auto" className="tools">
           {props.children}
         </Group>
       </Group>
@@ -183,6 +183,7 @@ function Field({
       <Select
         label={t(title)}
         data={choices(filter, t)}
+        placeholder={t('list.any')}
         value={value ?? null}
         clearable
         size="xs"

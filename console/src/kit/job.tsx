@@ -4,7 +4,9 @@ import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
+import { sentence } from '../app/sentence';
 import { useMay } from '../app/session';
+import { Person } from './person';
 import { useRead } from './read';
 import { Id, Status } from './show';
 
@@ -78,7 +80,7 @@ export function JobBar({ id }: { id: string }) {
         </Text>
         {j.error && (
           <Text size="sm" fw={500}>
-            {j.error}
+            <bdi lang="en">{sentence(j.error, 'en')}</bdi>
           </Text>
         )}
         {j.failures && <Failures of={j.failures} />}
@@ -94,6 +96,11 @@ export function JobBar({ id }: { id: string }) {
   );
 }
 
+const account = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** A failed item: the account, or the id of another item. */
+const Failed = ({ of }: { of: string }) => (account.test(of) ? <Person id={of} bare /> : <Id of={of} short />);
+
 /** The reasons for failures, and the first failed items of each. */
 function Failures({ of }: { of: Schemas['JobFailure'][] }) {
   const { t } = useTranslation();
@@ -102,9 +109,9 @@ function Failures({ of }: { of: Schemas['JobFailure'][] }) {
       {of.map((f) => (
         <List.Item key={f.reason + f.text}>
           <bdi dir="ltr">{f.count}</bdi> × <bdi title={f.reason}>{f.text || t('jobs.other')}</bdi>
-          <Group gap={4}>
+          <Group gap="xs" className="sentence">
             {f.first.map((id) => (
-              <Id key={id} of={id} short />
+              <Failed key={id} of={id} />
             ))}
           </Group>
         </List.Item>

@@ -109,12 +109,53 @@ export function List<P extends Gets>(props: ListProps<P>) {
   );
 
   const [dense] = useDense();
-  const [visible, show] = useVisible(path, columns);
-  const seen = columns.filter((c) => visible[c.key] ?? true);
+  // Lists of one path have different columns and filters: the documents of a customer are not the queue of documents.
+  const name = [path, props.title, ...(props.inside ? ['inside'] : [])].join(' ');
+  const [visible, show] = useVisible(name);
+  const seen = columns.filter((c) => visible[c.key] ?? !c.hidden);
   const empty = ready && page.data && rows.length === 0;
   const none = Object.fromEntries([...filters.map((f) => f.name), 'cursor'].map((name) => [name, undefined]));
   const filtered = filters.some(({ name }) => search[name]);
   const ends = alignedBy(columns, rows);
+  // An empty list without filters has nothing to save and no columns.
+  const tools = (
+    <>
+      {filters.length > 0 && <Views list={name} search={search} go={(view) => to({ ...none, ...view })} />}
+      {!(empty && filters.length === 0) && (
+        <>
+          <Button
+            variant="default"
+            size="xs"
+            className="quiet"
+            leftSection={<IconDownload size={14} />}
+            disabled={!page.data?.rows.length}
+            data-testid="csv"
+            onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(rows, seen, t))}
+          >
+            CSV
+          </Button>
+          <Look
+            columns={columns.map((c) => ({
+              id: c.key,
+              label: t(c.title),
+              shown: seen.includes(c),
+              toggle: () => show(c.key, !seen.includes(c)),
+            }))}
+          />
+        </>
+      )}
+      <ActionIcon
+        variant="default"
+        size={30}
+        aria-label={t('list.again')}
+        loading={page.isFetching}
+        disabled={!ready}
+        onClick={() => void page.refetch()}
+      >
+        <IconRefresh size={16} />
+      </ActionIcon>
+    </>
+  );
 
   return (
     <Stack gap="sm" data-testid="list" data-path={path}>
@@ -122,45 +163,23 @@ export function List<P extends Gets>(props: ListProps<P>) {
         <Title order={props.inside ? 2 : 1} size={props.inside ? 'h4' : 'h3'}>
           {t(props.title)}
         </Title>
-        <Group gap="xs">{props.actions}</Group>
+        <Group gap="xs" className={filters.length > 0 ? undefined : 'tools'}>
+          {filters.length === 0 && tools}
+          {props.actions}
+        </Group>
       </Group>
-      <Filters
-        label={t(props.title)}
-        filters={filters}
-        find={props.find}
-        needs={props.needs ?? []}
-        values={search}
-        onChange={(values) => to({ ...values, cursor: undefined })}
-      >
-        {filters.length > 0 && <Views path={path} search={search} go={(view) => to({ ...none, ...view })} />}
-        <Button
-          variant="default"
-          size="xs"
-          leftSection={<IconDownload size={14} />}
-          disabled={!page.data?.rows.length}
-          onClick={() => download(`${path.split('/').pop()}.csv`, toCSV(rows, seen, t))}
+      {filters.length > 0 && (
+        <Filters
+          label={t(props.title)}
+          filters={filters}
+          find={props.find}
+          needs={props.needs ?? []}
+          values={search}
+          onChange={(values) => to({ ...values, cursor: undefined })}
         >
-          CSV
-        </Button>
-        <Look
-          columns={columns.map((c) => ({
-            id: c.key,
-            label: t(c.title),
-            shown: seen.includes(c),
-            toggle: () => show(c.key, !seen.includes(c)),
-          }))}
-        />
-        <ActionIcon
-          variant="default"
-          size={30}
-          aria-label={t('list.again')}
-          loading={page.isFetching}
-          disabled={!ready}
-          onClick={() => void page.refetch()}
-        >
-          <IconRefresh size={16} />
-        </ActionIcon>
-      </Filters>
+          {tools}
+        </Filters>
+      )}
       {props.above}
       <Problem of={page.error} />
       {!ready && (
@@ -185,7 +204,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
                   {props.bulk && (
                     <Table.Th w={36}>
                       <Checkbox
-                        size="xs"
+                        size="sm"
                         aria-label={t('list.all')}
                         checked={rows.length > 0 && chosen.length === rows.length}
                         indeterminate={chosen.length > 0 && chosen.length < rows.length}
@@ -287,18 +306,17 @@ export function List<P extends Gets>(props: ListProps<P>) {
   );
 }
 
-/** Which columns are shown, remembered for each list. A column without an entry is shown. */
-function useVisible<T>(path: string, columns: Column<T>[]) {
-  const remembered = `castellan.columns.${path}`;
-  const [visible, setVisible] = useState<Record<string, boolean>>(() => ({
-    ...Object.fromEntries(columns.filter((c) => c.hidden).map((c) => [c.key, false])),
-    ...recall(remembered),
-  }));
-  useEffect(() => localStorage.setItem(remembered, JSON.stringify(visible)), [remembered, visible]);
+/** Which columns the user showed and hid, remembered for each list. */
+function useVisible(list: string) {
+  const remembered = `castellan.columns.${list}`;
+  const [visible, setVisible] = useState(() => recall(remembered));
+  useEffect(() => {
+    if (Object.keys(visible).length > 0) localStorage.setItem(remembered, JSON.stringify(visible));
+  }, [remembered, visible]);
   return [visible, (key: string, to: boolean) => setVisible((had) => ({ ...had, [key]: to }))] as const;
 }
 
-/** The columns that were shown. Foreign values in the storage are ignored. */
+/** The remembered columns. Foreign values in the storage are ignored. */
 function recall(name: string): Record<string, boolean> {
   try {
     return JSON.parse(localStorage.getItem(name) ?? '{}') as Record<string, boolean>;

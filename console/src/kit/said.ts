@@ -2,7 +2,7 @@
 import { useTranslation } from 'react-i18next';
 
 const session = /\bsession [0-9A-HJKMNP-TV-Z]{26}(?:; |, | |$)/g;
-const change = /\b(\w+)(?: to | ?-> ?)(\w+)\b/g;
+const change = /\b(?:\w+=)?(\w+)(?: to | ?-> ?)(\w+)\b/g;
 const state = /\b[a-z]+(?:[A-Z][a-z]+)+\b/g;
 
 export function useSaid(): (detail: string) => string {

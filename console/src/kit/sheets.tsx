@@ -1,5 +1,5 @@
 /** Shared parts of several screens: tabs in the address, and lists of jobs. */
-import { Group, Progress, Stack, Tabs, Title } from '@mantine/core';
+import { Group, Progress, Stack, Tabs, Text, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, type ReactNode } from 'react';
@@ -59,7 +59,7 @@ export function Sheets({ sheets, label }: { sheets: Sheet[]; label: TextKey }) {
 }
 
 const jobs = '/admin/jobs';
-type Job = Row<typeof jobs>;
+export type Job = Row<typeof jobs>;
 
 const jobColumns: Column<Job>[] = [
   { key: 'type', title: 'content.jobType', show: (j) => <JobType of={j.type} /> },
@@ -93,6 +93,8 @@ export function JobScreen({
   actions,
   empty,
   next,
+  unlisted,
+  more = [],
   children,
 }: {
   title: TextKey;
@@ -100,6 +102,10 @@ export function JobScreen({
   actions: ReactNode;
   empty: TextKey;
   next: Next;
+  /** Key of the text for users who may start jobs and not list them. */
+  unlisted?: TextKey;
+  /** Columns after the type. */
+  more?: Column<Job>[];
   children?: (job: string) => ReactNode;
 }) {
   const { t } = useTranslation();
@@ -127,6 +133,7 @@ export function JobScreen({
           <Group gap="xs">{actions}</Group>
         </Group>
         {above}
+        {unlisted && <Text c="dimmed">{t(unlisted)}</Text>}
       </Stack>
     );
   }
@@ -134,7 +141,7 @@ export function JobScreen({
     <List
       path={jobs}
       title={title}
-      columns={jobColumns}
+      columns={[...jobColumns.slice(0, 1), ...more, ...jobColumns.slice(1)]}
       fixed={{ type: kinds[0] }}
       actions={actions}
       empty={empty}

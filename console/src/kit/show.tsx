@@ -69,7 +69,7 @@ const dates = new Map<string, Intl.DateTimeFormat>();
  * The date format of a language, in the Gregorian calendar and the operator's zone. Cached, because a list needs
  * hundreds.
  */
-export function dateFormat(language: string, timeStyle?: 'medium'): Intl.DateTimeFormat {
+export function dateFormat(language: string, timeStyle?: 'short' | 'medium'): Intl.DateTimeFormat {
   const name = language + (timeStyle ?? '');
   let known = dates.get(name);
   if (!known) {
@@ -84,15 +84,16 @@ export function inUTC(at: string): string {
   return `${at.replace('T', ' ').replace(/(\.000)?Z$/, '')} UTC`;
 }
 
-export function Time({ at }: { at: Instant }) {
+/** An instant to the minute, or to the second where exact; the title has all digits, in UTC. */
+export function Time({ at, exact = false }: { at: Instant; exact?: boolean }) {
   const { i18n } = useTranslation();
   if (at === undefined || at === null || at === '') return <Nothing />;
   const when = new Date(at);
   if (Number.isNaN(when.getTime())) return <bdi dir="ltr">{at}</bdi>;
-  const exact = when.toISOString();
+  const utc = when.toISOString();
   return (
-    <time dateTime={exact} title={inUTC(exact)}>
-      <bdi>{dateFormat(i18n.language, 'medium').format(when)}</bdi>
+    <time dateTime={utc} title={inUTC(utc)}>
+      <bdi>{dateFormat(i18n.language, exact ? 'medium' : 'short').format(when)}</bdi>
     </time>
   );
 }
@@ -213,6 +214,9 @@ const colours: Record<string, string> = {
   paused: 'yellow',
   timeOut: 'yellow',
   hotWalletInsufficientBalance: 'red',
+  'tx-9': 'yellow',
+  live: 'green',
+  scheduled: 'blue',
 };
 
 /** A state by its code: its name from the dictionary of states (kit.json), and its tone. */

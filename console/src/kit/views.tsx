@@ -16,18 +16,18 @@ interface View {
 
 /** The saved views of a list. A view is its filters, without the position and open drawers. */
 export function Views({
-  path,
+  list,
   search,
   go,
 }: {
-  path: string;
+  list: string;
   search: View['search'];
   go: (to: View['search']) => void;
 }) {
   const { t } = useTranslation();
   const [opened, setOpened] = useState(false);
   const [name, setName] = useState('');
-  const [views, setViews] = useLocalStorage<View[]>({ key: `castellan.views.${path}`, defaultValue: [] });
+  const [views, setViews] = useLocalStorage<View[]>({ key: `castellan.views.${list}`, defaultValue: [] });
   const filters = Object.fromEntries(Object.entries(search).filter(([key]) => !left.includes(key)));
   const save = () => {
     setViews([...views.filter((v) => v.name !== name.trim()), { name: name.trim(), search: filters }]);
@@ -40,6 +40,7 @@ export function Views({
         <Button
           variant="default"
           size="xs"
+          className="quiet"
           leftSection={<IconBookmark size={14} />}
           onClick={() => setOpened(!opened)}
           data-testid="views"

@@ -33,7 +33,7 @@ const purpose = (b: Any) => <Word of="state.type" number={b.blockTypeId} />;
 const created = (b: Any) => <Time at={b.createdAt} />;
 
 const namedColumns: Column<Named>[] = [
-  { key: 'userId', title: 'money.customer', show: user, text: (b) => b.fullName || b.userId },
+  { key: 'userId', title: 'money.customer', person: true, show: user, text: (b) => b.fullName || b.userId },
   { key: 'amount', title: 'money.amount', end: true, show: amount },
   { key: 'blockTypeId', title: 'money.blockType', show: purpose },
   { key: 'status', title: 'money.status', show: status },
@@ -42,7 +42,7 @@ const namedColumns: Column<Named>[] = [
 ];
 
 const foundColumns: Column<Found>[] = [
-  { key: 'userId', title: 'money.customer', show: user },
+  { key: 'userId', title: 'money.customer', person: true, show: user },
   { key: 'amount', title: 'money.amount', end: true, show: amount },
   { key: 'blockTypeId', title: 'money.blockType', show: purpose },
   { key: 'status', title: 'money.status', show: status },

@@ -210,7 +210,7 @@ export function Standing({
         const now = answers[n]?.data?.[0] ?? none;
         return (
           <div key={`${h.userId} ${h.code}`}>
-            <Person id={h.userId} /> <bdi dir="ltr">{h.code}</bdi>
+            {one.length > 1 && <Person id={h.userId} />} <bdi dir="ltr">{h.code}</bdi>
             <Problem of={answers[n]?.error} />
             {done ? (
               <Diff

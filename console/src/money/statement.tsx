@@ -8,7 +8,7 @@ import { madeAt, Owner } from './parts';
 
 const path = '/process/get-process-admin';
 
-const columns: Column<Row<typeof path>>[] = [
+export const statementColumns: Column<Row<typeof path>>[] = [
   {
     key: 'at' as 'transactionId',
     title: 'money.at',
@@ -42,7 +42,7 @@ export default function Statement() {
     <List
       path={path}
       title="money.statement"
-      columns={columns}
+      columns={statementColumns}
       filters={filters}
       needs={['userId']}
       next={{ title: 'money.findCustomer', to: '/users', needs: 'GET /admin/list-users' }}

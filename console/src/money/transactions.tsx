@@ -19,7 +19,7 @@ type Decision = 'finalizedDeposit' | 'waitingSenderInfo';
 type Deposit = Row<typeof path>;
 
 const columns: Column<Deposit>[] = [
-  { key: 'userId', title: 'money.customer', show: (d) => <Person id={d.userId} /> },
+  { key: 'userId', title: 'money.customer', person: true, show: (d) => <Person id={d.userId} /> },
   { key: 'value', title: 'money.amount', end: true, show: (d) => <Money amount={d.value} unit={d.currencyCode} /> },
   { key: 'senderInfo', title: 'money.sender', show: (d) => <Sender of={d.senderInfo} /> },
   {

@@ -22,11 +22,12 @@ const columns: Column<Withdrawal>[] = [
   {
     key: 'fullName',
     title: 'money.customer',
+    person: true,
     show: (w) => <Named name={w.fullName} contact={w.email ?? w.phoneNumber} />,
     text: (w) => w.fullName ?? w.email ?? w.phoneNumber ?? w.userId,
   },
   { key: 'amount', title: 'money.amount', end: true, show: (w) => <Money amount={w.amount} unit={w.code} /> },
-  { key: 'fee', title: 'money.fee', end: true, show: (w) => <Money amount={w.fee} unit={w.code} /> },
+  { key: 'fee', title: 'money.fee', end: true, show: (w) => <Money amount={w.fee} /> }, // in the currency of the amount
   { key: 'createdAt', title: 'money.age', show: (w) => <Ago at={w.createdAt} /> },
   {
     key: 'transactionDescription',

@@ -6,6 +6,7 @@ import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
 import { List, type Column, type FilterOf } from '../kit/list';
 import { useAddressed } from '../kit/drawer';
+import { useNow } from '../kit/now';
 import { Whole } from '../kit/record';
 import { Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
@@ -14,7 +15,7 @@ import { announcements, Told, type Announcement } from './preview';
 
 const columns: Column<Announcement>[] = [
   { key: 'title', title: 'announcement.subject', show: (a) => <bdi>{a.title}</bdi> },
-  { key: 'isActive', title: 'announcement.active', show: (a) => <Status of={a.isActive} /> },
+  { key: 'isActive', title: 'announcement.state', show: (a) => <Phase of={a} /> },
   { key: 'startDate', title: 'announcement.start', show: (a) => <Time at={a.startDate} /> },
   { key: 'endDate', title: 'announcement.end', show: (a) => <Time at={a.endDate} /> },
   { key: 'priority', title: 'announcement.priority', end: true },
@@ -24,6 +25,14 @@ const columns: Column<Announcement>[] = [
   { key: 'orderNo', title: 'announcement.order', hidden: true },
   { key: 'sliderClientType', title: 'announcement.client', hidden: true },
 ];
+
+/** Whether users see an announcement now: it is active, and its time has begun and has not ended. */
+function Phase({ of: { isActive, startDate, endDate } }: { of: Announcement }) {
+  const now = useNow(60_000);
+  if (!isActive) return <Status of="INACTIVE" />;
+  if (Date.parse(startDate) > now) return <Status of="scheduled" />;
+  return <Status of={Date.parse(endDate) < now ? 'ended' : 'live'} />;
+}
 
 const filters: FilterOf<typeof announcements>[] = [
   { name: 'isActive', title: 'announcement.active', kind: 'flag' },

@@ -28,7 +28,13 @@ export function Audience({
   const most = ids ? ids.length : known?.reduce((sum, c) => sum + c.total, 0);
   return (
     <Alert color={ids ? 'blue' : 'yellow'} data-testid="audience">
-      <Text size="sm">{most === undefined ? t('mailing.allAccounts') : t('mailing.atMost', { count: most })}</Text>
+      <Text size="sm">
+        {most === undefined
+          ? t('mailing.allAccounts')
+          : ids?.length === 0
+            ? t('mailing.addAccounts')
+            : t('mailing.atMost', { count: most })}
+      </Text>
       {narrowed && <Text size="sm">{t('mailing.narrowed')}</Text>}
       {sms && <Text size="sm">{t('mailing.turkish')}</Text>}
     </Alert>

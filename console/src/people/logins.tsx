@@ -15,7 +15,7 @@ const path = '/admin/login-history-v2';
 export type Login = Row<typeof path>;
 
 export const loginColumns: Column<Login>[] = [
-  { key: 'createdAt', title: 'login.at', show: (l) => <Time at={l.createdAt} /> },
+  { key: 'createdAt', title: 'login.at', show: (l) => <Time at={l.createdAt} exact /> },
   { key: 'success', title: 'audit.outcome', show: (l) => <Outcome of={l} /> },
   { key: 'reason', title: 'login.reason', show: (l) => (l.reason ? <Cause of={l} /> : plain(null)) },
   { key: 'ipaddress', title: 'audit.ip', show: (l) => <Address of={l.ipaddress} /> },
@@ -88,7 +88,7 @@ export function Refused({ of }: { of: Login }) {
 }
 
 const columns: Column<Login>[] = [
-  { key: 'userId', title: 'audit.user', show: (l) => <Person id={l.userId} /> },
+  { key: 'userId', title: 'audit.user', person: true, show: (l) => <Person id={l.userId} /> },
   ...loginColumns,
 ];
 

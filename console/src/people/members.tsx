@@ -8,7 +8,7 @@ import { Id, Status } from '../kit/show';
 import { InsertMember, members, UpdateMember, type Member } from './member';
 
 const columns: Column<Member>[] = [
-  { key: 'userId', title: 'audit.user', show: (m) => <Person id={m.userId} /> },
+  { key: 'userId', title: 'audit.user', person: true, show: (m) => <Person id={m.userId} /> },
   { key: 'corporateUserId', title: 'corporate.company', show: (m) => <Id of={m.corporateUserId} short /> },
   { key: 'role', title: 'user.role', show: (m) => <Status of={m.role} /> },
   { key: 'status', title: 'users.status', show: (m) => <Status of={m.status} /> },

@@ -15,6 +15,7 @@ import { take, type Event, type EventKind } from './merge';
 import { kinds, source } from './sources';
 import { looks, repeats } from './events';
 import { Refused, type Login } from './logins';
+import { columnsOf } from './tabs';
 
 const pageSize = 50;
 /** Kinds that are hidden at first, because they are so many that they hide the others. */
@@ -83,7 +84,12 @@ export function Story({ id }: { id: string }) {
           {t('story.older')}
         </Button>
       )}
-      <Whole of={open?.record} title={`story.kind.${open?.kind ?? 'audit'}`} onClose={() => setOpen(undefined)}>
+      <Whole
+        of={open?.record}
+        columns={open && columnsOf[open.kind]}
+        title={`story.kind.${open?.kind ?? 'audit'}`}
+        onClose={() => setOpen(undefined)}
+      >
         {open?.kind === 'login' && <Refused of={open.record as Login} />}
         {audited.has(open?.kind ?? '') && <Links entry={open!.record as Entry} onLeave={() => setOpen(undefined)} />}
       </Whole>

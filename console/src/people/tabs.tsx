@@ -14,6 +14,7 @@ import { Word } from '../kit/word';
 import { Write } from '../kit/write';
 import { Act, Brief, Detail, Links, Target } from '../app/entry';
 import { File } from './file';
+import { statementColumns } from '../money/statement';
 import { loginColumns, Refused, type Login } from './logins';
 import { Address } from './parts';
 
@@ -64,19 +65,12 @@ export function Balances({ id }: Of) {
   );
 }
 
-const statement: Column<Row<'/process/get-process-admin'>>[] = [
-  { key: 'transactionId', title: 'money.transaction', show: (p) => <Id of={p.transactionId} short /> },
-  { key: 'networkCode', title: 'money.network' },
-  { key: 'txId', title: 'money.txId', show: (p) => <Id of={p.txId} short /> },
-  { key: 'internalTransaction', title: 'money.internal', show: (p) => <Status of={p.internalTransaction} /> },
-];
-
 export function Statement({ id }: Of) {
   return (
     <List
       path="/process/get-process-admin"
       title="money.statement"
-      columns={statement}
+      columns={statementColumns}
       fixed={{ userId: id }}
       inside
       id={() => ''}
@@ -132,9 +126,9 @@ type Document = Row<'/user/get-documents'>;
 const documents: Column<Document>[] = [
   { key: 'createdAt', title: 'login.at', show: (d) => <Time at={d.createdAt} /> },
   { key: 'name', title: 'user.file' },
-  { key: 'type', title: 'users.type', show: (d) => <Word of="state.type" number={d.type} /> },
-  { key: 'status', title: 'users.status', show: (d) => <Status of={d.status} /> },
   { key: 'reason', title: 'user.decision', show: (d) => <Status of={d.reason} /> },
+  { key: 'status', title: 'users.status', show: (d) => <Status of={d.status} /> },
+  { key: 'type', title: 'users.type', show: (d) => <Word of="state.type" number={d.type} />, hidden: true },
   { key: 'description', title: 'user.description', hidden: true },
   { key: 'mimeType', title: 'user.mime', hidden: true },
 ];
@@ -166,7 +160,7 @@ export function Documents({ id }: Of) {
 
 type Entry = Row<'/admin/audit'>;
 const about: Column<Entry>[] = [
-  { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} /> },
+  { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} exact /> },
   { key: 'action', title: 'audit.action', show: (e) => <Act of={e.action} /> },
   { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
   { key: 'detail', title: 'user.detail', show: (e) => <Detail of={e.detail} /> },
@@ -176,6 +170,18 @@ const about: Column<Entry>[] = [
   { key: 'ip', title: 'audit.ip', show: (e) => <Address of={e.ip} /> },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
+/** The columns of the records of the timeline, by the kind of the event. */
+export const columnsOf = {
+  login: loginColumns,
+  mail: mails,
+  document: documents,
+  blockage: blockages,
+  role: undefined,
+  audit: about,
+  act: about,
+  movement: about,
+} as const;
+
 const by = about.map((c) =>
   c.key === 'actorId' ? { ...c, hidden: true } : c.key === 'userId' ? { ...c, hidden: false } : c,
 );

@@ -104,9 +104,10 @@ function Left() {
     return () => clearInterval(timer);
   }, []);
   if (!ends) return null;
+  const minutes = Math.max(0, Math.ceil((ends - now) / 60_000));
   return (
     <Text size="xs" c="dimmed" data-testid="left">
-      {t('chip.left', { count: Math.max(0, Math.ceil((ends - now) / 60_000)) })}
+      {minutes > 120 ? t('chip.leftHours', { count: Math.floor(minutes / 60) }) : t('chip.left', { count: minutes })}
     </Text>
   );
 }

@@ -39,7 +39,7 @@ export default function Frame() {
   return (
     <AppShell
       header={{ height: 52 }}
-      navbar={{ width: 240, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      navbar={{ width: 224, breakpoint: 'sm', collapsed: { mobile: !opened } }}
       padding="md"
     >
       <AppShell.Header px="md">

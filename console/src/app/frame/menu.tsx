@@ -148,10 +148,15 @@ function Waits({ of: waiting }: { of: Waiting[] }) {
 export function FamilyTabs() {
   const { t } = useTranslation();
   const { all, here, screen } = useMenu(true); // the tabs change together with the content below them
+  const { waiting } = useWaiting();
   const family = screen && all.find((f) => f.members.includes(screen));
+  const shown = useRef<HTMLElement>(null);
+  useEffect(() => {
+    shown.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [screen]);
   if (!screen || !family || family.members.length < 2 || screen.path !== here) return null;
   return (
-    <nav className="family" aria-label={t(family.name.family ?? family.name.title)}>
+    <nav className="family" ref={shown} aria-label={t(family.name.family ?? family.name.title)}>
       {family.members.map((s) => (
         <Link
           key={s.path}
@@ -161,6 +166,7 @@ export function FamilyTabs() {
           data-testid={`go-${s.path}`}
         >
           {t(s.title)}
+          <Waits of={waiting.filter((w) => w.to === s.path)} />
         </Link>
       ))}
     </nav>

@@ -1,4 +1,7 @@
-/** The part of home for users who serve customers: a search, the recent customers, and the blocked and new accounts. */
+/**
+ * The part of home for users who serve customers: a search, the recent customers, the blocked and new accounts, and the
+ * refused logins.
+ */
 import { Anchor, Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { Link, useNavigate } from '@tanstack/react-router';
@@ -8,9 +11,10 @@ import type { Schemas } from '../api';
 import { Problem } from '../problem';
 import { personOf } from './palette';
 import { useRecent } from './recent';
-import { useSession } from '../session';
-import { Named } from '../../kit/person';
+import { useMay, useSession } from '../session';
+import { Named, Person } from '../../kit/person';
 import { useRead } from '../../kit/read';
+import { Ago } from '../../kit/show';
 import type { TextKey } from '../../text/key';
 
 const path = '/admin/list-users';
@@ -21,12 +25,14 @@ const shown = 5;
 
 export function Customers() {
   const { userId = '' } = useSession();
+  const may = useMay();
   const recent = useRecent(userId);
   return (
     <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} data-testid="customers">
       <Find>{recent.length > 0 && <Accounts title="home.recent" of={recent} />}</Find>
       <Newest title="home.blocked" empty="home.noBlocked" search={{ status: 'blocked' }} />
       <Newest title="home.newest" empty="list.empty" search={{}} />
+      {may(`GET ${audit}`) && <Refusals />}
     </SimpleGrid>
   );
 }
@@ -37,7 +43,7 @@ function Find({ children }: { children: ReactNode }) {
   const navigate = useNavigate();
   const [text, setText] = useState('');
   return (
-    <Card withBorder>
+    <Card withBorder style={{ alignSelf: 'start' }}>
       <form
         role="search"
         onSubmit={(event) => {
@@ -66,29 +72,88 @@ function Find({ children }: { children: ReactNode }) {
   );
 }
 
-/** The newest accounts for a filter. */
-function Newest({ title, empty, search }: { title: TextKey; empty: TextKey; search: { status?: string } }) {
+/** A card with its list: a title, the link to the whole list, and a text for a list without entries. */
+function Part({
+  title,
+  to,
+  search,
+  problem,
+  count,
+  empty,
+  children,
+}: {
+  title: TextKey;
+  to: string;
+  search: Record<string, string>;
+  problem: unknown;
+  /** undefined until it is known. */
+  count?: number;
+  empty: TextKey;
+  children: ReactNode;
+}) {
   const { t } = useTranslation();
-  const { data, error } = useRead(path, { ...search, isSortedByDate: true, limit: shown });
   return (
     <Card withBorder data-testid={title}>
       <Group justify="space-between" align="baseline">
         <Title order={2} size="h5">
           {t(title)}
         </Title>
-        <Anchor component={Link} to="/users" search={search as never} size="sm">
+        <Anchor component={Link} to={to} search={search as never} size="sm">
           {t('home.all')}
         </Anchor>
       </Group>
-      <Problem of={error} />
-      {!data && !error && <Skeleton height={120} mt="xs" />}
-      {data?.length === 0 && (
+      <Problem of={problem} />
+      {count === undefined && !problem && <Skeleton height={120} mt="xs" />}
+      {count === 0 && (
         <Text size="sm" c="dimmed" mt="xs">
           {t(empty)}
         </Text>
       )}
-      {data && <Accounts of={data} />}
+      {children}
     </Card>
+  );
+}
+
+/** The newest accounts for a filter. */
+function Newest({ title, empty, search }: { title: TextKey; empty: TextKey; search: { status?: string } }) {
+  const { data, error } = useRead(path, { ...search, isSortedByDate: true, limit: shown });
+  return (
+    <Part title={title} to="/users" search={search} problem={error} count={data?.length} empty={empty}>
+      {data && <Accounts of={data} />}
+    </Part>
+  );
+}
+
+const audit = '/admin/audit';
+const logins = { action: 'LOGIN' };
+
+/** The last refused logins over all accounts, of the last hundred logins: the audit has no filter by outcome. */
+function Refusals() {
+  const { t } = useTranslation();
+  const { data, error } = useRead(audit, { ...logins, limit: 100 }, { every: 60_000 });
+  const refused = data?.filter((e) => e.outcome === 'refused').slice(0, shown);
+  return (
+    <Part
+      title="home.refusals"
+      to="/audit"
+      search={logins}
+      problem={error}
+      count={refused?.length}
+      empty="home.noRefusals"
+    >
+      <Stack gap={6} mt="sm">
+        {refused?.map((e) => (
+          <Group key={e.id} justify="space-between" gap="xs" wrap="nowrap" fz="sm" data-testid="refusal">
+            <span className="sentence">
+              {e.userId ? <Person id={e.userId} bare /> : t('home.stranger')} · <bdi dir="ltr">{e.ip}</bdi>
+            </span>
+            <Text size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+              <Ago at={e.at} />
+            </Text>
+          </Group>
+        ))}
+      </Stack>
+    </Part>
   );
 }
 

@@ -14,12 +14,19 @@ const path = '/user/get-documents';
 type Document = Row<typeof path>;
 
 const columns: Column<Document>[] = [
-  { key: 'createdAt', title: 'documents.at', show: (d) => <Time at={d.createdAt} /> },
-  { key: 'name', title: 'documents.name', show: (d) => <bdi>{d.name}</bdi> },
-  { key: 'type', title: 'documents.type', show: (d) => <Word of="state.type" number={d.type} /> },
+  {
+    key: 'userId',
+    title: 'money.customer',
+    person: true,
+    show: (d) => <Named name={d.fullName} />,
+    text: (d) => d.fullName || d.userId,
+  },
+  { key: 'name', title: 'user.file', show: (d) => <bdi>{d.name}</bdi> },
+  { key: 'reason', title: 'user.decision', show: (d) => <Status of={d.reason} /> },
   { key: 'status', title: 'documents.status', show: (d) => <Status of={d.status} /> },
-  { key: 'reason', title: 'documents.reason', show: (d) => <Status of={d.reason} /> },
-  { key: 'userId', title: 'documents.owner', show: (d) => <Named name={d.fullName} /> },
+  { key: 'createdAt', title: 'documents.at', show: (d) => <Time at={d.createdAt} /> },
+  // Each installation numbers its types, and only the case of a customer has their names.
+  { key: 'type', title: 'documents.type', show: (d) => <Word of="state.type" number={d.type} />, hidden: true },
   { key: 'mimeType', title: 'documents.mime', show: (d) => <bdi dir="ltr">{d.mimeType}</bdi>, hidden: true },
   { key: 'description', title: 'documents.description', hidden: true },
 ];
@@ -28,7 +35,7 @@ const filters: FilterOf<typeof path>[] = [
   { name: 'userId', title: 'documents.owner' },
   { name: 'type', title: 'documents.type' },
   { name: 'status', title: 'documents.status' },
-  { name: 'reason', title: 'documents.reason' },
+  { name: 'reason', title: 'user.decision' },
 ];
 
 /** The input as a JSON whole number. Other input stays text, which the service refuses. */

@@ -17,8 +17,9 @@ export type Case = Answer<'/admin/kyc-case'>;
 
 /** A decision on an identity or an address, in the user's language. */
 export function Verdict({ of }: { of?: string | null }) {
-  const { t } = useTranslation();
-  return <Status of={of} name={of ? t(`kyc.verdict.${of}`, { defaultValue: of }) : undefined} />;
+  const { t, i18n } = useTranslation();
+  const name = of ? t(`kyc.verdict.${of}`, { defaultValue: of }) : '';
+  return <Status of={of} name={name.slice(0, 1).toLocaleUpperCase(i18n.language) + name.slice(1)} />;
 }
 
 export function Account({ of }: { of: Case }) {

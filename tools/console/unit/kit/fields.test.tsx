@@ -108,6 +108,23 @@ test('members of a record without a list', async () => {
   assert.deepEqual(Object.keys(found), ['Status', 'Amount', 'Created', 'Active', 'Expires', 'Account']);
 });
 
+test('the cell of a person has the account, so no other line repeats it', async () => {
+  const of = { userId: '01JD3XE5GN2D2R8A5PKM9C1YQF', fullName: 'Ada', email: 'ada@example.com', amount: '1' };
+  const user = { key: 'userId', title: 'money.user', show: () => 'account', hidden: true } as const;
+  const name = { key: 'fullName', title: 'money.customer', show: () => 'Ada · ada@example.com' } as const;
+  const shown = async (columns: object[]) => {
+    await show(<Fields of={of} columns={columns as never} />);
+    await one('fields');
+    return lines();
+  };
+  assert.deepEqual(await shown([{ ...name, person: true }, user]), {
+    Customer: 'Ada · ada@example.com',
+    Amount: '1',
+  });
+  // A name that is not a person, such as that of a file, hides nothing.
+  assert.deepEqual(Object.keys(await shown([name, user])), ['Customer', 'Account', 'Email address', 'Amount']);
+});
+
 test('a list without rows names the next step and opens its form', async () => {
   const asked: Asked[] = [];
   const service = (request: Asked) => (asked.push(request), { body: [] });

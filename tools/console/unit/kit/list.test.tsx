@@ -7,13 +7,21 @@ after(close);
 
 const asked: Asked[] = [];
 const page = (from: number) =>
-  [0, 1, 2].map((n) => ({ id: `job${from + n}`, type: 'sms', status: 'done', done: from + n }));
+  [0, 1, 2].map((n) => ({
+    id: `job${from + n}`,
+    type: 'sms',
+    status: 'done',
+    done: from + n,
+  }));
 
 /** Two pages of three jobs. */
 function service(request: Asked) {
   asked.push(request);
   if (request.query.cursor === 'second') return { body: page(3) };
-  return { body: page(0), link: '<https://castellan.example/admin/jobs?cursor=second>; rel="next"' };
+  return {
+    body: page(0),
+    link: '<https://castellan.example/admin/jobs?cursor=second>; rel="next"',
+  };
 }
 
 let opened = '';
@@ -38,6 +46,7 @@ const list = (
 );
 const ids = () => all('row').map((row) => row.querySelectorAll('td')[1]?.textContent);
 const boxes = () => [...document.querySelectorAll<HTMLInputElement>('input.choose')];
+const firstRows = () => until(() => all('row').length === 3);
 const firstPage = () => until(() => ids().join() === 'job0,job1,job2');
 
 test('a page, the next one by its cursor, and the first again', async () => {
@@ -109,7 +118,73 @@ test('a column is shown and hidden by the menu, and the browser remembers it', a
   press(items()[0]!);
   press(items()[2]!);
   await until(() => heads().length === 2 && heads()[0] === before[1] && heads()[1] !== before[1]);
-  await until(() => localStorage.getItem('castellan.columns./admin/jobs') === '{"failed":true,"id":false}');
+  await until(() => localStorage.getItem('castellan.columns./admin/jobs jobs.title') === '{"id":false,"failed":true}');
+});
+
+test('two lists of one path do not share their columns', async () => {
+  const other = (
+    <List path="/admin/jobs" title="mailing.title" columns={[{ key: 'id', title: 'jobs.id' }]} id={() => ''} />
+  );
+  await show(
+    <>
+      {list}
+      {other}
+    </>,
+    { service },
+  );
+  await until(() => ids().length === 6);
+  const heads = (n: number) => document.querySelectorAll('thead')[n]!.querySelectorAll('th').length;
+  await click('list-look');
+  const items = () => [...document.querySelectorAll<HTMLElement>('[aria-checked]')].slice(1);
+  await until(() => items().length === 3);
+  press(items()[0]!);
+  await until(() => heads(0) === 2);
+  assert.equal(heads(1), 1);
+  const kept = Object.keys(localStorage).filter((key) => key.startsWith('castellan.columns'));
+  assert.deepEqual(kept, ['castellan.columns./admin/jobs jobs.title']); // only what the user chose
+});
+
+test('the CSV has the shown columns and rows, and the name of the list', async () => {
+  const saved: { name: string; blob: Blob }[] = [];
+  const { createObjectURL } = URL;
+  const { click: follow } = HTMLAnchorElement.prototype;
+  let blob = new Blob();
+  URL.createObjectURL = (of) => ((blob = of as Blob), 'blob:x');
+  HTMLAnchorElement.prototype.click = function (this: HTMLAnchorElement) {
+    saved.push({ name: this.download, blob });
+  };
+  try {
+    await show(
+      <List
+        path="/admin/jobs"
+        title="jobs.title"
+        columns={[
+          { key: 'id', title: 'content.job', show: (j) => <b>{j.id}</b> },
+          { key: 'type', title: 'content.jobType', show: () => 'SMS', text: (j) => `${j.type}, "sent"` },
+          { key: 'done', title: 'content.jobDone' },
+          { key: 'failed', title: 'content.jobFailed', hidden: true },
+        ]}
+        id={(j) => j.id}
+      />,
+      { service },
+    );
+    await firstRows();
+    await click('csv');
+    assert.equal(saved[0]!.name, 'jobs.csv');
+    const lines = [0, 1, 2].map((n) => `job${n},"sms, ""sent""",${n}`);
+    assert.equal(await saved[0]!.blob.text(), ['Job,Type,Done', ...lines, ''].join('\r\n')); // text() drops the mark
+  } finally {
+    URL.createObjectURL = createObjectURL;
+    HTMLAnchorElement.prototype.click = follow;
+  }
+});
+
+test('an empty list without filters has no columns to choose and nothing to save', async () => {
+  await show(<List path="/admin/jobs" title="jobs.title" columns={[]} id={() => ''} empty="mailing.none" />, {
+    service: () => ({ body: [] }),
+  });
+  await one('empty');
+  assert.equal(all('csv').length + all('list-look').length, 0);
 });
 
 test('a click or Enter opens a row', async () => {
