@@ -132,7 +132,7 @@ func TestConsoleKYCOnPhone(t *testing.T) {
 	consoleLogin(t, tab, c.Node, c.reviewer, "/kyc")
 	tab.Click(`[data-testid="kyc-begin"]`)
 	tab.Until(caseIs(c.ids[0]))
-	const bar = `[...document.querySelectorAll('[data-testid="decide"] button')].filter((e) => e.checkVisibility())
+	const bar = `[...document.querySelectorAll('[data-testid="kyc-decision"] button')].filter((e) => e.checkVisibility())
 		.map((e) => e.getBoundingClientRect())`
 	for _, part := range []string{"0", "0.5", "1"} { // of the height of the page
 		tab.Until(fmt.Sprintf(`(scrollTo(0, document.documentElement.scrollHeight * %s), %s.length >= 3 &&

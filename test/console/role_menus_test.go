@@ -120,7 +120,7 @@ func menuTo(tab *webtest.Tab, screen string) {
 // dead finds the buttons on the page whose endpoint was not given, and the refusals that the page shows.
 func dead(t *testing.T, tab *webtest.Tab, step string, given []string) {
 	t.Helper()
-	for _, id := range webtest.Value[[]string](tab, `[...document.querySelectorAll('button[data-testid]')]
+	for _, id := range webtest.Value[[]string](tab, `[...document.querySelectorAll('[data-testid]')]
 		.filter((e) => e.checkVisibility()).map((e) => e.dataset.testid)`) {
 		path, named := strings.CutPrefix(id, "write-")
 		if !named {

@@ -28,19 +28,19 @@ var axeTags = []string{"wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "
 // colourRules are the rules whose outcome depends on colours. All others have the same result in light and dark.
 var colourRules = []string{"color-contrast", "link-in-text-block"}
 
-// alike are the rows of a long list after the first dozen: they are built in the same way, and are most of the work.
-const alike = "tbody tr:nth-child(n+13)"
-
-// withoutAlike hides these rows while an expression is evaluated. axe-core measures the layout of the page thousands of
-// times, also of parts that it excludes.
+// withoutAlike evaluates an expression while the rows of long lists after the first dozen are hidden. They are built in
+// the same way, and axe-core measures the layout of the page thousands of times, also of parts that it excludes.
 const withoutAlike = `(async () => {
 	const short = new CSSStyleSheet();
-	short.replaceSync(%q);
+	short.replaceSync('tbody tr:nth-child(n+13) { display: none !important; }');
 	document.adoptedStyleSheets.push(short);
 	try { return await %s; } finally {
 		document.adoptedStyleSheets = document.adoptedStyleSheets.filter((sheet) => sheet !== short);
 	}
 })()`
+
+// frame is the header and the menu, which are the same around each screen of the console.
+var frame = []string{".mantine-AppShell-header", ".mantine-AppShell-navbar"}
 
 // finishTransitions ends each CSS transition of the page at once.
 const finishTransitions = `(document.getAnimations().forEach(
@@ -53,13 +53,10 @@ func (tab *Tab) NoBarriers(step string) {
 	tab.axe(step, "tag", axeTags)
 }
 
-// content are the parts of a page inside its frame.
-var content = []string{"main", `[role="dialog"]`}
-
-// NoContentBarriers is NoBarriers for the content of a page and its dialogs, without the frame around them.
+// NoContentBarriers is NoBarriers without the elements of the console's frame.
 func (tab *Tab) NoContentBarriers(step string) {
 	tab.t.Helper()
-	tab.axe(step, "tag", axeTags, content...)
+	tab.axe(step, "tag", axeTags, frame...)
 }
 
 // NoColourBarriers is NoBarriers with the rules that depend on colours only.
@@ -68,9 +65,20 @@ func (tab *Tab) NoColourBarriers(step string) {
 	tab.axe(step, "rule", colourRules)
 }
 
-// OtherColours runs axe-core's colour rules on the content with the console's other colours, dark instead of light or
-// the reverse. It sets the attribute that the console's own switch sets.
+// OtherColours runs axe-core's colour rules on the console with its other colours, dark instead of light or the
+// reverse. It sets the attribute that the console's own switch sets.
 func (tab *Tab) OtherColours(step string) {
+	tab.t.Helper()
+	tab.otherColours(step)
+}
+
+// OtherContentColours is OtherColours without the elements of the console's frame.
+func (tab *Tab) OtherContentColours(step string) {
+	tab.t.Helper()
+	tab.otherColours(step, frame...)
+}
+
+func (tab *Tab) otherColours(step string, without ...string) {
 	tab.t.Helper()
 	flip := func() string {
 		return Value[string](tab, `(() => {
@@ -79,12 +87,12 @@ func (tab *Tab) OtherColours(step string) {
 			`+finishTransitions+`;
 			return root.dataset.mantineColorScheme; })()`)
 	}
-	tab.axe(step+" in "+flip(), "rule", colourRules, content...)
+	tab.axe(step+" in "+flip(), "rule", colourRules, without...)
 	flip()
 }
 
-// axe runs the rules on the parts of the page, or on all of it.
-func (tab *Tab) axe(step, kind string, names []string, parts ...string) {
+// axe runs the rules on the page, without the elements of some selectors.
+func (tab *Tab) axe(step, kind string, names []string, without ...string) {
 	tab.t.Helper()
 	if !Value[bool](tab, "typeof window.axe === 'object'") {
 		Value[bool](tab, "(() => { "+axe+"; return true; })()")
@@ -93,18 +101,16 @@ func (tab *Tab) axe(step, kind string, names []string, parts ...string) {
 	if err != nil {
 		tab.t.Fatal(err)
 	}
-	if len(parts) == 0 {
-		parts = []string{"html"}
-	}
-	include, err := json.Marshal(parts)
+	exclude, err := json.Marshal(append([]string{}, without...))
 	if err != nil {
 		tab.t.Fatal(err)
 	}
 	Value[bool](tab, finishTransitions) // a message that fades in has less contrast than its colours
-	run := fmt.Sprintf(`window.axe.run({ include: %s }, { runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
+	run := fmt.Sprintf(`window.axe.run({ include: ['html'], exclude: %s },
+		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
 		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
-			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, include, kind, values)
-	found := Value[[]violation](tab, fmt.Sprintf(withoutAlike, alike+" { display: none !important; }", run))
+			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, exclude, kind, values)
+	found := Value[[]violation](tab, fmt.Sprintf(withoutAlike, run))
 	for _, one := range found {
 		tab.t.Errorf("%s: %s", step, one)
 	}

@@ -9,13 +9,11 @@ import type { Row } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
 import { useSaid } from '../kit/said';
-import { Coded, Id, Nothing } from '../kit/show';
+import { Coded, Id, Nothing, ulid } from '../kit/show';
 import { Why } from '../kit/why';
 import type { TextKey } from '../text/key';
 
 export type Entry = Row<'/admin/audit'>;
-
-export const ulid = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** The name of an action. Its code, by which the list is filtered, is shown on hover. */
 export function Act({ of }: { of: string }) {

@@ -6,7 +6,7 @@ import { Table } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Person } from './person';
-import { Coded, decimalsIn, Id, Money, plain, Status, Time } from './show';
+import { Coded, decimalsIn, Id, Money, plain, Status, Time, ulid } from './show';
 import { Word } from './word';
 import type { TextKey } from '../text/key';
 
@@ -116,7 +116,6 @@ const known: Record<string, [title: TextKey, kind?: Kind]> = {
 export const titleOf = (name: string): TextKey | undefined => known[name]?.[0];
 
 const instant = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/;
-const account = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 /** The members whose values are states, with names in the dictionary of states. */
 const states = /status$|outcome$|confirm$|^type$|^verdict$|^transactionDescription$/i;
 
@@ -132,7 +131,7 @@ export function Value({ name, of }: { name: string; of: unknown }) {
   if (kind === person) return <Person id={text} />;
   if (kind === money) return <Money amount={text} />;
   if (instant.test(text)) return <Time at={text} exact />;
-  if (account.test(text)) return <Id of={text} short />;
+  if (ulid.test(text)) return <Id of={text} short />;
   if (kind === code) return <Coded of={text} />;
   if (states.test(name) && i18n.exists(`state.${text}`)) return <Status of={text} />;
   if (name === 'action') return <bdi title={text}>{t(`act.${text}`, { defaultValue: text })}</bdi>;

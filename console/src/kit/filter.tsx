@@ -63,7 +63,7 @@ export function Filters(props: {
     <Field key={f.name} of={f} value={values[f.name]} first={f === main ? first : undefined} onChange={onChange} />
   );
   return (
-    <div role={filters.length > 0 ? 'search' : undefined} aria-label={filters.length > 0 ? props.label : undefined}>
+    <div role="search" aria-label={props.label}>
       <Group align="end" gap="xs" className="finds">
         {find && <FindField find={find} values={values} first={first} onChange={(found) => onChange(found)} />}
         {inline.map(field)}

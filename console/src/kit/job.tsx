@@ -8,7 +8,7 @@ import { sentence } from '../app/sentence';
 import { useMay } from '../app/session';
 import { Person } from './person';
 import { useRead } from './read';
-import { Id, Status } from './show';
+import { Id, Status, ulid } from './show';
 
 const over = new Set(['done', 'failed', 'cancelled']);
 
@@ -96,10 +96,8 @@ export function JobBar({ id }: { id: string }) {
   );
 }
 
-const account = /^[0-9A-HJKMNP-TV-Z]{26}$/;
-
 /** A failed item: the account, or the id of another item. */
-const Failed = ({ of }: { of: string }) => (account.test(of) ? <Person id={of} bare /> : <Id of={of} short />);
+const Failed = ({ of }: { of: string }) => (ulid.test(of) ? <Person id={of} bare /> : <Id of={of} short />);
 
 /** The reasons for failures, and the first failed items of each. */
 function Failures({ of }: { of: Schemas['JobFailure'][] }) {

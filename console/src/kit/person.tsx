@@ -6,7 +6,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ask, type Schemas } from '../app/api';
 import { useMay, useSession } from '../app/session';
-import { Coded, Nothing, shortOf } from './show';
+import { Coded, Nothing, shortOf, ulid } from './show';
 
 const path = '/admin/user-names';
 type Name = Schemas['UserName'];
@@ -37,8 +37,6 @@ function gather(): Batch {
   return { ids, answer };
 }
 
-const account = /^[0-9A-HJKMNP-TV-Z]{26}$/;
-
 /**
  * The person of an id: name and contact data, and a link to the account for callers who may open it. Without permission
  * for names it is the short id. An actor without an account, such as the command line, has its word. bare is the name
@@ -48,7 +46,7 @@ export function Person({ id, bare = false }: { id?: string | null; bare?: boolea
   const { t } = useTranslation();
   const may = useMay();
   const own = useSession().userId === id;
-  const known = account.test(id ?? '');
+  const known = ulid.test(id ?? '');
   const named = useQuery({
     queryKey: [path, id],
     enabled: known && may(`GET ${path}`),

@@ -124,6 +124,9 @@ export function Ago({ at }: { at: Instant }) {
   );
 }
 
+/** The id of an account, a challenge or another record of this service. */
+export const ulid = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
 /** The first and the last characters of an id, which identify it to the eye. */
 export const shortOf = (text: string) => (text.length > 14 ? `${text.slice(0, 6)}…${text.slice(-6)}` : text);
 

@@ -104,7 +104,7 @@ export function Decide({
     },
   });
   return (
-    <Stack gap="xs" className="kyc-decide" data-testid="decide" data-verdict={verdict}>
+    <Stack gap="xs" className="kyc-decide" data-testid="kyc-decision" data-verdict={verdict}>
       {why && <Alert color="gray">{why}</Alert>}
       <Group gap="xs" className="verdicts">
         {verdicts.map((v, n) => (
