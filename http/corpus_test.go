@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
@@ -42,6 +43,9 @@ func (l *live) refusesWrong(some []told) {
 		path, body := target(x.Endpoint, x.request)
 		headers[i] = l.headers(noOTP, who, path, body)
 	}
+	blackbox.Until(l.t, 30*time.Second, "the jobs of the examples end", func() bool {
+		return l.count("job WHERE state IN ('queued', 'running')") == 0
+	})
 	before, sent := l.dump(), 0
 	for i, x := range some {
 		for _, w := range wrongs(x) {

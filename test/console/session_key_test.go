@@ -54,7 +54,7 @@ func TestConsoleRenewsItsSession(t *testing.T) {
 			tab.Click(`main [aria-label="Refresh"]`)
 			tab.See(mark("row"))
 			tab.Click(mark("chip"))
-			tab.Until(`Number(document.querySelector('[data-testid="left"]')?.innerText.match(/\d+/)?.[0]) > 700`)
+			tab.Until(`Number(document.querySelector('[data-testid="left"]')?.dataset.minutes) > 700`)
 			tab.Press("\x1b")
 			second := tab.Another()
 			second.Open(n.URL + "/console/me")

@@ -106,7 +106,7 @@ function Left() {
   if (!ends) return null;
   const minutes = Math.max(0, Math.ceil((ends - now) / 60_000));
   return (
-    <Text size="xs" c="dimmed" data-testid="left">
+    <Text size="xs" c="dimmed" data-testid="left" data-minutes={minutes}>
       {minutes > 120 ? t('chip.leftHours', { count: Math.floor(minutes / 60) }) : t('chip.left', { count: minutes })}
     </Text>
   );
