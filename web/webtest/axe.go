@@ -59,6 +59,12 @@ func (tab *Tab) NoContentBarriers(step string) {
 	tab.axe(step, "tag", axeTags, frame...)
 }
 
+// NoBarriersIn is NoBarriers within the elements of a selector.
+func (tab *Tab) NoBarriersIn(step, selector string) {
+	tab.t.Helper()
+	tab.axeIn(selector, step, "tag", axeTags)
+}
+
 // NoColourBarriers is NoBarriers with the rules that depend on colours only.
 func (tab *Tab) NoColourBarriers(step string) {
 	tab.t.Helper()
@@ -94,6 +100,12 @@ func (tab *Tab) otherColours(step string, without ...string) {
 // axe runs the rules on the page, without the elements of some selectors.
 func (tab *Tab) axe(step, kind string, names []string, without ...string) {
 	tab.t.Helper()
+	tab.axeIn("html", step, kind, names, without...)
+}
+
+// axeIn runs the rules on the elements of a selector, without those of others.
+func (tab *Tab) axeIn(within, step, kind string, names []string, without ...string) {
+	tab.t.Helper()
 	if !Value[bool](tab, "typeof window.axe === 'object'") {
 		Value[bool](tab, "(() => { "+axe+"; return true; })()")
 	}
@@ -106,10 +118,10 @@ func (tab *Tab) axe(step, kind string, names []string, without ...string) {
 		tab.t.Fatal(err)
 	}
 	Value[bool](tab, finishTransitions) // a message that fades in has less contrast than its colours
-	run := fmt.Sprintf(`window.axe.run({ include: ['html'], exclude: %s },
+	run := fmt.Sprintf(`window.axe.run({ include: [%q], exclude: %s },
 		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
 		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
-			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, exclude, kind, values)
+			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, within, exclude, kind, values)
 	found := Value[[]violation](tab, fmt.Sprintf(withoutAlike, run))
 	for _, one := range found {
 		tab.t.Errorf("%s: %s", step, one)
