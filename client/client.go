@@ -119,17 +119,22 @@ func Header(name, value string) Option { return func(c *call) { c.headers[name] 
 func repeatable(c *call) { c.again = true }
 
 // Call sends a request of the session. in is its body as JSON, nil for none; out receives the answer, nil to ignore it.
-// A GET is repeated when its answer is lost, and so is a request with Once; each wait ends with ctx.
+// A GET is repeated when its answer is lost, and so is a request with Once; each wait ends with ctx. With a Key, a
+// request that was refused because its token had expired is repeated after a renewal.
 //
 // Errors: *Error, connection errors and those of ctx.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any, options ...Option) error {
-	session, err := c.session(ctx)
-	if err != nil {
-		return err
+	for again := c.Key != nil; ; again = false {
+		token, err := c.session(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = c.send(ctx, method, path, in, out,
+			append([]Option{c.with(token), Header("service-auth", c.serviceKey)}, options...)...)
+		if !again || CodeOf(err) != fault.TokenExpired || !c.renewed(ctx, token) {
+			return err
+		}
 	}
-	_, err = c.send(ctx, method, path, in, out,
-		append([]Option{session, Header("service-auth", c.serviceKey)}, options...)...)
-	return err
 }
 
 const (

@@ -101,11 +101,11 @@ func (c *Client) Login(ctx context.Context, who Credentials) (*Flow, error) {
 
 // Start starts an operation that needs a second factor, such as POST /auth/password.
 func (c *Client) Start(ctx context.Context, method, path string, in any, options ...Option) (*Flow, error) {
-	session, err := c.session(ctx)
+	token, err := c.session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.start(ctx, method, path, in, append([]Option{session}, options...)...)
+	return c.start(ctx, method, path, in, append([]Option{c.with(token)}, options...)...)
 }
 
 func (c *Client) start(ctx context.Context, method, path string, in any, options ...Option) (*Flow, error) {
@@ -153,6 +153,7 @@ func (f *Flow) CompleteAndRemember(ctx context.Context, m Method, code string) (
 
 func (f *Flow) complete(ctx context.Context, body any, options ...Option) (Outcome, error) {
 	var r result
+	began := time.Now()
 	headers, err := f.client.send(ctx, http.MethodPost, "/auth/2fa/challenge/complete", body, &r,
 		append(options, f.auth, repeatable)...)
 	switch {
@@ -161,14 +162,14 @@ func (f *Flow) complete(ctx context.Context, body any, options ...Option) (Outco
 	case r.ExecResult == nil && r.ChallengeID != "" && f.PAuth != "": // the action is slow
 		return f.Wait(ctx)
 	}
-	return f.took(r.outcome(headers)), nil
+	return f.took(r.outcome(headers), began), nil
 }
 
 func (f *Flow) auth(c *call) { c.headers["p-auth"] = f.PAuth }
 
-func (f *Flow) took(o Outcome) Outcome {
+func (f *Flow) took(o Outcome, began time.Time) Outcome {
 	if o.XAuth != "" {
-		f.client.take(o.XAuth)
+		f.client.take(o.XAuth, began)
 	}
 	return o
 }
@@ -185,10 +186,11 @@ func (f *Flow) Renew(ctx context.Context, m Method) error {
 func (f *Flow) Wait(ctx context.Context) (Outcome, error) {
 	for {
 		var r result
+		began := time.Now()
 		headers, err := f.client.send(ctx, http.MethodGet, "/auth/2fa/challenge/result", nil, &r, f.auth,
 			Header("prefer", "wait=25"))
 		if err == nil {
-			return f.took(r.outcome(headers)), nil
+			return f.took(r.outcome(headers), began), nil
 		}
 		e, refused := errors.AsType[*Error](err)
 		if !refused || e.Code != fault.ChallengeNotCompleted {

@@ -23,7 +23,7 @@ import (
 type Key struct {
 	signer crypto.Signer
 	mu     sync.Mutex    // of the token, its renewal, and what follows
-	ahead  time.Duration // of the clock here before the service's, when it issued the token
+	ahead  time.Duration // of the clock here before the service's, at least; measured when it issued the token
 	pause  time.Time     // no renewal of its own accord before it, because the last one failed
 }
 
@@ -54,21 +54,22 @@ func (c *Client) renew(ctx context.Context) (r Renewed, err error) {
 	var out struct {
 		Data Renewed `json:"data"`
 	}
+	began := time.Now()
 	headers, err := c.send(ctx, http.MethodPost, "/auth/sessions/renew", nil, &out, Header("x-auth", c.Token), repeatable,
 		c.signing)
 	if err == nil {
-		c.hold(headers.Get("x-auth"))
+		c.hold(headers.Get("x-auth"), began)
 	} else {
 		c.Key.pause = time.Now().Add(renewPause)
 	}
 	return out.Data, err
 }
 
-// session returns the options of a request of the session, after a renewal if one is due. If a renewal fails while the
+// session returns the token of a request of the session, after a renewal if one is due. If a renewal fails while the
 // token is good, the request uses the token.
-func (c *Client) session(ctx context.Context) (Option, error) {
+func (c *Client) session(ctx context.Context) (string, error) {
 	if c.Key == nil {
-		return Header("x-auth", c.Token), nil
+		return c.Token, nil
 	}
 	c.Key.mu.Lock()
 	defer c.Key.mu.Unlock()
@@ -77,30 +78,46 @@ func (c *Client) session(ctx context.Context) (Option, error) {
 	left := end.Sub(now.Add(-c.Key.ahead))
 	if bound && left < end.Sub(begin)/5 && (left <= 0 || !now.Before(c.Key.pause)) {
 		if _, err := c.renew(ctx); err != nil && time.Since(now) >= left {
-			return nil, err
+			return "", err
 		}
 	}
-	token := c.Token
+	return c.Token, nil
+}
+
+// with makes a request carry a token and a proof of the key, if there is one.
+func (c *Client) with(token string) Option {
 	return func(r *call) {
 		r.headers["x-auth"] = token
 		c.signing(r)
-	}, nil
+	}
 }
 
-// take stores the token of a login.
-func (c *Client) take(token string) {
+// renewed renews the session unless another request has done so since the token was used.
+func (c *Client) renewed(ctx context.Context, used string) bool {
+	c.Key.mu.Lock()
+	defer c.Key.mu.Unlock()
+	if c.Token != used {
+		return true
+	}
+	_, err := c.renew(ctx)
+	return err == nil
+}
+
+// take stores the token of a login that began at a time.
+func (c *Client) take(token string, began time.Time) {
 	if c.Key != nil {
 		c.Key.mu.Lock()
 		defer c.Key.mu.Unlock()
 	}
-	c.hold(token)
+	c.hold(token, began)
 }
 
-// hold stores a token that was issued just now. The caller holds the lock of the key.
-func (c *Client) hold(token string) {
+// hold stores a token that was issued after its request began. How long the answer took is no lead of this clock. The
+// caller holds the lock of the key.
+func (c *Client) hold(token string, began time.Time) {
 	c.Token = token
-	if begin, _, bound := lifeOf(token); bound && c.Key != nil {
-		c.Key.ahead, c.Key.pause = time.Since(begin), time.Time{}
+	if issued, _, bound := lifeOf(token); bound && c.Key != nil {
+		c.Key.ahead, c.Key.pause = began.Sub(issued), time.Time{}
 	}
 }
 

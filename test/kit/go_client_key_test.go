@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -77,17 +78,13 @@ func TestGoClientRenewsByItsKey(t *testing.T) {
 // A clock that is wrong by an hour makes no renewal due, and after a renewal that failed the client uses its token for
 // a while before it tries again.
 func TestGoClientRenewsNoMoreThanNeeded(t *testing.T) {
-	token := func(issued time.Time) string {
-		claims := fmt.Sprintf(`{"iat":%d,"exp":%d,"cnf":{"jkt":"k"}}`, issued.Unix(), issued.Add(30*time.Minute).Unix())
-		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
-	}
 	now, status, renewals := time.Now(), http.StatusOK, 0
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/auth/sessions/renew" {
 			return
 		}
 		renewals++
-		w.Header().Set("X-Auth", token(now.Add(-time.Hour)))
+		w.Header().Set("X-Auth", boundToken(now.Add(-time.Hour)))
 		w.WriteHeader(status)
 		io.WriteString(w, `{"data":{}}`)
 	}))
@@ -98,7 +95,7 @@ func TestGoClientRenewsNoMoreThanNeeded(t *testing.T) {
 	}{
 		"behind": {now.Add(-time.Hour), http.StatusOK}, "failing": {now.Add(-28 * time.Minute), http.StatusBadRequest},
 	} {
-		c := &client.Client{URL: service.URL, Token: token(one.issued), Key: client.NewKey(harness.ECKey(t))}
+		c := &client.Client{URL: service.URL, Token: boundToken(one.issued), Key: client.NewKey(harness.ECKey(t))}
 		status, renewals = one.status, 0
 		for range 3 {
 			if err := c.Call(t.Context(), "GET", "/auth/sessions", nil, nil); err != nil {
@@ -109,4 +106,39 @@ func TestGoClientRenewsNoMoreThanNeeded(t *testing.T) {
 			t.Errorf("%s: %d renewals", name, renewals)
 		}
 	}
+}
+
+// A token that expires on its way is renewed and the request repeated. If the renewal is refused, the request fails.
+func TestGoClientRenewsTokenThatExpiredOnItsWay(t *testing.T) {
+	for name, refused := range map[string]bool{"renewed": false, "refused": true} {
+		old, now := boundToken(time.Now()), boundToken(time.Now().Add(time.Second))
+		var calls []string
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			calls = append(calls, r.URL.Path)
+			switch renewal := r.URL.Path == "/auth/sessions/renew"; {
+			case renewal && !refused:
+				w.Header().Set("X-Auth", now)
+				io.WriteString(w, `{"data":{}}`)
+			case renewal || r.Header.Get("X-Auth") == old:
+				w.WriteHeader(http.StatusUnauthorized)
+				io.WriteString(w, `{"status":401,"code":"TOKEN_EXPIRED"}`)
+			}
+		}))
+		c := &client.Client{URL: service.URL, Token: old, Key: client.NewKey(harness.ECKey(t))}
+		err := c.Call(t.Context(), "POST", "/auth/own", nil, nil)
+		service.Close()
+		want := []string{"/auth/own", "/auth/sessions/renew"}
+		if !refused {
+			want = append(want, "/auth/own")
+		}
+		if (client.CodeOf(err) == fault.TokenExpired) != refused || !slices.Equal(calls, want) {
+			t.Errorf("%s: %v after %v", name, err, calls)
+		}
+	}
+}
+
+// boundToken returns a token of half an hour whose session is bound to a key.
+func boundToken(issued time.Time) string {
+	claims := fmt.Sprintf(`{"iat":%d,"exp":%d,"cnf":{"jkt":"k"}}`, issued.Unix(), issued.Add(30*time.Minute).Unix())
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }
