@@ -126,8 +126,8 @@ func (e Unexpected) Error() string { return e.text }
 
 func unexpected(format string, args ...any) error { return Unexpected{fmt.Sprintf(format, args...)} }
 
-// Login sends the password and returns the started challenge. On a stalling machine the database may not answer in time;
-// then the service has refused the start as it must, and Login repeats it when the service says.
+// Login sends the password and returns the started challenge. On a stalling machine the database may not answer in
+// time; then the service has refused the start as it must, and Login repeats it when the service says.
 func (c Client) Login(t testing.TB, a Account) Flow {
 	t.Helper()
 	for tries := 1; ; tries++ {
