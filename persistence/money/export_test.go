@@ -16,7 +16,7 @@ type (
 	BlockageRead     = blockageRead
 	DepositRead      = depositRead
 	EntryRead        = entryRead
-	ProcessRow       = processRow
+	ProcessRow       = processRead
 	ProviderEntryRow = providerEntryRow
 )
 

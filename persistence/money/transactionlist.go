@@ -122,11 +122,26 @@ var entries = record.Table[entryRead, transaction.Entry]{
 	},
 }
 
-var processes = record.Table[processRow, transaction.Process]{
+// processRead is a process with the amount of its withdrawal.
+type processRead struct {
+	bun.BaseModel `bun:"table:process,alias:p"`
+
+	processRow
+	SumHi, SumLo int64
+}
+
+var processes = record.Table[processRead, transaction.Process]{
 	Order: newestFirst,
-	Record: func(r processRow) (transaction.Process, error) {
-		return transaction.Process{ID: r.ID, TransactionID: r.TransactionID, UserID: r.UserID, Asset: r.AssetID,
-			TxID: r.TxID, Internal: r.Internal, Status: transaction.Status(r.Status), At: engine.Time(r.At)}, nil
+	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.ColumnExpr("p.*, COALESCE(w.sum_hi, 0) AS sum_hi, COALESCE(w.sum_lo, 0) AS sum_lo").
+			Join("LEFT JOIN (SELECT id AS sum_id, hi AS sum_hi, lo AS sum_lo FROM withdrawal) AS w " +
+				"ON w.sum_id = p.transaction_id")
+	},
+	Record: func(r processRead) (p transaction.Process, err error) {
+		p = transaction.Process{ID: r.ID, TransactionID: r.TransactionID, UserID: r.UserID, Asset: r.AssetID,
+			TxID: r.TxID, Internal: r.Internal, Status: transaction.Status(r.Status), At: engine.Time(r.At)}
+		p.Amount, err = amount.Of(r.SumHi, r.SumLo)
+		return p, err
 	},
 }
 

@@ -101,6 +101,8 @@ type Process struct {
 	Internal      bool // within this system
 	Status        Status
 	At            time.Time
+	// Amount is that of its withdrawal, without the fee; zero if there is none. It is set when the process is read.
+	Amount amount.Amount
 }
 
 // AddProcess inserts a process.

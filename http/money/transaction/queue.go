@@ -160,6 +160,9 @@ type process struct {
 	TxID                string `json:"txId" example:"4a5e1e4b"`
 	ExplorerURL         string `json:"explorerUrl" doc:"can be empty" example:"https://mempool.space/tx/4a5e1e4b"`
 	InternalTransaction bool   `json:"internalTransaction" doc:"whether the transfer stays within the system"`
+	// The fields below are an extension (D-INT-17).
+	CurrencyCode string         `json:"currencyCode" example:"BTC"`
+	Amount       *amount.Amount `json:"amount" doc:"of the withdrawal, without the fee; else null" example:"0.25"`
 }
 
 func (process) SchemaName() string { return "Process" }
@@ -185,6 +188,11 @@ func (g Group) processes(ctx context.Context, who rest.Caller,
 	}
 	return rest.List(ctx, who, in.Paging, q, read, func(p transaction.Process) process {
 		pair, _ := g.Service.Currencies.Catalog().Pair(p.Asset)
-		return process{p.TransactionID, pair.Network.Code, p.TxID, g.explorer(pair.Network.Code, p.TxID), p.Internal}
+		out := process{p.TransactionID, pair.Network.Code, p.TxID, g.explorer(pair.Network.Code, p.TxID), p.Internal,
+			pair.Currency.Code, nil}
+		if p.Amount.Sign() != 0 {
+			out.Amount = &p.Amount
+		}
+		return out
 	})
 }

@@ -241,14 +241,14 @@ func TestProcessList(t *testing.T) {
 		s.Call(decide, decision(a, "4", `"BTC"`))
 		s.pause(first.Add(time.Hour))
 		at := s.now()
-		inside := transaction.Withdrawal{ID: id.New(at), UserID: "jane", Asset: s.asset(), Amount: amount.Must("1"),
+		inside := transaction.Withdrawal{ID: id.New(at), UserID: "jane", Asset: s.asset(), Amount: amount.Must("2"),
 			ToAddress: "castellan:1:kurt", At: at}
 		s.do(transaction.Enqueue(inside, transaction.Queued{Status: transaction.TimeOut}, amount.Amount{}))
 		s.Call(decide, decision(inside.ID, "4", `"BTC"`))
 		one := `{"transactionId":"` + a + `","networkCode":"BTC","txId":"x/1",` +
-			`"explorerUrl":"https://explorer.example/tx/x%2F1","internalTransaction":false}`
+			`"explorerUrl":"https://explorer.example/tx/x%2F1","internalTransaction":false,"currencyCode":"BTC","amount":1}`
 		two := `{"transactionId":"` + inside.ID + `","networkCode":"BTC","txId":"","explorerUrl":"",` +
-			`"internalTransaction":true}`
+			`"internalTransaction":true,"currencyCode":"BTC","amount":2}`
 		for query, want := range map[string]string{
 			"": two + "," + one, "&code=BTC": two + "," + one, "&code=ETH": "", "&type=bireysel": two + "," + one,
 			"&type=kurumsal": "", "&type=x": "", "&endDate=" + fmt.Sprint(first.UnixMilli()): one,
