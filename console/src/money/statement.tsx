@@ -3,7 +3,7 @@ import { Anchor } from '@mantine/core';
 import { useEffect } from 'react';
 import { useAddress } from '../app/address';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
-import { Id, Nothing, Status, Time } from '../kit/show';
+import { Id, Money, Nothing, Status, Time } from '../kit/show';
 import { madeAt, Owner } from './parts';
 
 const path = '/process/get-process-admin';
@@ -14,6 +14,12 @@ export const statementColumns: Column<Row<typeof path>>[] = [
     title: 'money.at',
     show: (p) => <Time at={madeAt(p.transactionId)} />,
     text: (p) => new Date(madeAt(p.transactionId)).toISOString(),
+  },
+  {
+    key: 'amount',
+    title: 'money.amount',
+    end: true,
+    show: (p) => (p.amount === null ? <Nothing /> : <Money amount={p.amount} unit={p.currencyCode} />),
   },
   { key: 'transactionId', title: 'money.transaction', show: (p) => <Id of={p.transactionId} short /> },
   { key: 'networkCode', title: 'money.network' },
