@@ -1,7 +1,7 @@
 /** The part of home for users who serve customers: a search, the recent customers, and the blocked and new accounts. */
-import { Anchor, Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../api';
@@ -9,6 +9,7 @@ import { Problem } from '../problem';
 import { personOf } from './palette';
 import { useRecent } from './recent';
 import { useSession } from '../session';
+import { AnchorLink } from '../../kit/link';
 import { Named } from '../../kit/person';
 import { useRead } from '../../kit/read';
 import type { TextKey } from '../../text/key';
@@ -76,9 +77,9 @@ function Newest({ title, empty, search }: { title: TextKey; empty: TextKey; sear
         <Title order={2} size="h5">
           {t(title)}
         </Title>
-        <Anchor component={Link} to="/users" search={search as never} size="sm">
+        <AnchorLink to="/users" search={search} size="sm">
           {t('home.all')}
-        </Anchor>
+        </AnchorLink>
       </Group>
       <Problem of={error} />
       {!data && !error && <Skeleton height={120} mt="xs" />}
