@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { useTexts } from '../app/address';
 import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
-import { AnchorLink } from '../kit/link';
+import { AnchorLink } from '../app/frame/link';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Diff, Whole } from '../kit/record';

@@ -5,7 +5,7 @@ import { actName } from './actname';
 import { placeOf, type Path, type Searches } from './address';
 import { useMay } from './session';
 import { Evidence } from '../kit/evidence';
-import { AnchorLink } from '../kit/link';
+import { AnchorLink } from './frame/link';
 import type { Row } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';

@@ -12,7 +12,7 @@ import { allScreens, offeredScreens } from './screen';
 import { Customers } from './search/customers';
 import { useMay } from './session';
 import { JobBar } from '../kit/job';
-import { AnchorLink, CardLink } from '../kit/link';
+import { AnchorLink, CardLink } from './frame/link';
 import { useRead } from '../kit/read';
 import { Ago, Money } from '../kit/show';
 import { Totals } from './totals';

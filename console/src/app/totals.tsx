@@ -7,7 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
 import { allScreens } from './screen';
 import { useMay } from './session';
-import { AnchorLink } from '../kit/link';
+import { AnchorLink } from './frame/link';
 import { useNow } from '../kit/now';
 import { useRead } from '../kit/read';
 import { Money } from '../kit/show';

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { placeOf, useTexts, type Place } from '../app/address';
 import { useMay } from '../app/session';
 import { useAnswer } from '../kit/answer';
-import { AnchorLink } from '../kit/link';
+import { AnchorLink } from '../app/frame/link';
 import { Nothing, Status } from '../kit/show';
 import { Explained, Verdicts } from './explained';
 

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import type { PlainPath } from '../app/address';
 import { useMay } from '../app/session';
 import { useAddressed } from './drawer';
-import { ButtonLink } from './link';
+import { ButtonLink } from '../app/frame/link';
 import type { TextKey } from '../text/key';
 
 /** The next step where a list has no rows, for users with its permission: a form of the screen, or another screen. */

@@ -6,7 +6,7 @@ import { Group } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { placeOf, type Place } from '../app/address';
 import { useMay } from '../app/session';
-import { AnchorLink } from './link';
+import { AnchorLink } from '../app/frame/link';
 
 export interface Inputs {
   action?: string;

@@ -7,7 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { ask, type Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
-import { AnchorLink, ButtonLink } from '../kit/link';
+import { AnchorLink, ButtonLink } from '../app/frame/link';
 import { alignedBy, type Column } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';

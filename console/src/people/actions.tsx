@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { useState, type ComponentType } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
-import { ItemLink } from '../kit/link';
+import { ItemLink } from '../app/frame/link';
 import { useRead } from '../kit/read';
 import { Write } from '../kit/write';
 import { useDiallingCodes, useLevels, useStatuses } from './parts';

@@ -1,6 +1,6 @@
 /** Shared parts of the account screens: choices and links to an account. */
 import { useMay } from '../app/session';
-import { AnchorLink } from '../kit/link';
+import { AnchorLink } from '../app/frame/link';
 import { Nothing, Status } from '../kit/show';
 import { useRead } from '../kit/read';
 import type { Option } from '../kit/write';

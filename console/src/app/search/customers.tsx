@@ -9,7 +9,7 @@ import { Problem } from '../problem';
 import { personOf } from './palette';
 import { useRecent } from './recent';
 import { useSession } from '../session';
-import { AnchorLink } from '../../kit/link';
+import { AnchorLink } from '../frame/link';
 import { Named } from '../../kit/person';
 import { useRead } from '../../kit/read';
 import type { TextKey } from '../../text/key';

@@ -1,4 +1,4 @@
-/** Links to screens in the form of Mantine's components. tsc checks path, id and search (app/address.ts). */
+/** Links to screens in the form of Mantine's components. tsc checks path, id and search (address.ts). */
 import { Anchor, Button, Card, Menu } from '@mantine/core';
 import type { AnchorProps, ButtonProps, CardProps, MenuItemProps } from '@mantine/core';
 import { createLink } from '@tanstack/react-router';
