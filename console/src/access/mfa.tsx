@@ -1,11 +1,12 @@
 /** MFA methods, actions and policies. */
-import { Anchor, Button, Group, Tabs } from '@mantine/core';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Button, Group, Tabs } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useTexts } from '../app/address';
 import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
+import { AnchorLink } from '../app/frame/link';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Diff, Whole } from '../kit/record';
@@ -23,6 +24,9 @@ type Method = Row<typeof methodsPath>;
 type Action = Row<typeof actionsPath>;
 type Policy = Row<typeof policiesPath>;
 type Draft = Schemas['AddMfaPolicyRequest'];
+type Change = Schemas['UpdateMfaPolicyRequest'];
+/** The values of the form of a policy: methods by their codes. */
+type Form = Partial<Omit<Draft, 'methods'>> & { id?: Change['id']; methods?: string[] };
 
 export default function Mfa() {
   const { t } = useTranslation();
@@ -102,9 +106,9 @@ function Policies() {
         actions={
           <>
             {may('POST /admin/system/mfa/explain') && (
-              <Anchor component={Link} to={'/mfa/explain'} size="sm">
+              <AnchorLink to="/mfa/explain" size="sm">
                 {t('mfaWhy.title')}
-              </Anchor>
+              </AnchorLink>
             )}
             {may(`POST ${common}`) && <AddPolicy />}
           </>
@@ -131,9 +135,9 @@ function Policies() {
               </Button>
             )}
             {may('POST /admin/system/mfa/explain') && (
-              <Anchor component={Link} to={'/mfa/explain'} size="sm" search={{ actionCode: open.actionCode } as never}>
+              <AnchorLink to="/mfa/explain" size="sm" search={{ actionCode: open.actionCode }}>
                 {t('why.mfa')}
-              </Anchor>
+              </AnchorLink>
             )}
           </Group>
         )}
@@ -177,8 +181,8 @@ function short(d: Draft): Draft {
 }
 
 /** Methods are chosen by their codes; a method keeps its template. */
-function draft(values: Record<string, unknown>, before?: Policy): Draft {
-  const codes = (values.methods as string[]) ?? [];
+function draft(values: Form, before?: Policy): Draft {
+  const codes = values.methods ?? [];
   const tuple = (code: string) => before?.detail.methods.find(([c]) => c === code) ?? [code];
   return { ...values, methods: codes.map(tuple), expireAt: values.expireAt ?? 0 } as Draft;
 }
@@ -202,7 +206,7 @@ function AddPolicy() {
       touches={[policiesPath]}
       fields={useFields()}
       initial={{ required: 1 }}
-      make={(v) => short(draft(v))}
+      make={(v: Form) => short(draft(v))}
       before={(v) => <Tried policy={short(draft(v))} />}
     />
   );
@@ -215,11 +219,11 @@ function draftOf(p: Policy): Draft {
 
 function ChangePolicy({ policy, onClose }: { policy: Policy; onClose: () => void }) {
   const before = short(draftOf(policy));
-  const codes = policy.detail.methods.map(([code]) => code);
+  const codes = policy.detail.methods.map(([code = '']) => code);
   const day = policy.expireAt ? new Date(policy.expireAt).toISOString().slice(0, 10) : undefined;
-  const make = (v: Record<string, unknown>) => {
+  const make = (v: Form) => {
     const next = draft({ ...v, expireAt: v.expireAt === day ? policy.expireAt : (v.expireAt ?? 0) }, policy);
-    return { ...next, remember: v.remember ?? 0, ...Object.fromEntries(flags.map((f) => [f, v[f] === true])) } as Draft;
+    return { ...next, remember: v.remember ?? 0, ...Object.fromEntries(flags.map((f) => [f, v[f] === true])) };
   };
   return (
     <Write
@@ -230,21 +234,19 @@ function ChangePolicy({ policy, onClose }: { policy: Policy; onClose: () => void
       opened
       onClose={onClose}
       fixed={{ id: policy.id }}
-      fields={useFields().filter(({ name }) => name !== 'actionCode') as never}
-      initial={
-        {
-          name: policy.name,
-          methods: codes,
-          required: policy.detail.required,
-          numberMatching: policy.detail.numberMatching,
-          phishingResistant: policy.phishingResistant,
-          passkeyAlone: policy.passkeyAlone,
-          remember: policy.remember,
-          rememberAnyway: policy.rememberAnyway,
-          expireAt: day,
-        } as never
-      }
-      make={(v) => make(v) as never}
+      fields={useFields().filter(({ name }) => name !== 'actionCode')}
+      initial={{
+        name: policy.name,
+        methods: codes,
+        required: policy.detail.required,
+        numberMatching: policy.detail.numberMatching,
+        phishingResistant: policy.phishingResistant,
+        passkeyAlone: policy.passkeyAlone,
+        remember: policy.remember,
+        rememberAnyway: policy.rememberAnyway,
+        expireAt: day,
+      }}
+      make={(v: Form) => ({ ...make(v), id: policy.id })}
       before={(v) => {
         const next = short({ ...before, ...make(v) });
         return (
@@ -268,7 +270,7 @@ function Actions() {
   const may = useMay();
   const [open, setOpen] = useState<Action>();
   const [change, setChange] = useState<Action>();
-  const texts: Input<Schemas['AddMfaActionRequest']>[] = [
+  const texts: Input<Omit<Schemas['AddMfaActionRequest'], 'actionCode'>>[] = [
     { name: 'title', title: 'mfa.texts', kind: 'json', required: true, help: 'mfa.textsHelp' },
     { name: 'infoTableHeaders', title: 'mfa.headers', kind: 'json', required: true, help: 'mfa.headersHelp' },
   ];
@@ -324,7 +326,7 @@ function Actions() {
           onClose={() => setChange(undefined)}
           fixed={{ actionCode: change.actionCode }}
           initial={change}
-          fields={texts as never}
+          fields={texts}
         />
       )}
     </>
@@ -347,7 +349,7 @@ function Methods() {
   const may = useMay();
   const [open, setOpen] = useState<Method>();
   const [change, setChange] = useState<Method>();
-  const times: Input<Schemas['AddMfaMethodRequest']>[] = [
+  const times: Input<Omit<Schemas['AddMfaMethodRequest'], 'methodCode'>>[] = [
     { name: 'expireMs', title: 'mfa.livesMs', kind: 'number', required: true, help: 'mfa.livesHelp' },
     { name: 'renewStartMs', title: 'mfa.renewsMs', kind: 'number', required: true, help: 'mfa.renewsHelp' },
   ];
@@ -402,7 +404,7 @@ function Methods() {
           onClose={() => setChange(undefined)}
           fixed={{ methodCode: change.methodCode }}
           initial={change}
-          fields={times as never}
+          fields={times}
           before={(v) => <Diff before={change} after={{ ...change, ...v }} />}
         />
       )}

@@ -36,6 +36,11 @@ const columns: Column<Resource>[] = [
 
 const contexts = ['UI', 'API'] as const;
 
+/** The values of a form: its status is the text of a choice. */
+type Form<B> = Omit<B, 'status'> & { status: string };
+type Edited = Form<Schemas['SaveResourceRequest']>;
+type EditedType = Form<Schemas['SaveResourceTypeRequest']>;
+
 function useResourceFields(): Input<Schemas['SaveResourceRequest']>[] {
   const { t } = useTranslation();
   const may = useMay();
@@ -65,7 +70,7 @@ function statuses(t: TFunction) {
 }
 
 /** The service requires a number where the form has a choice. */
-const numbered = (v: Record<string, unknown>) => ({ ...v, status: v.status === '1' ? 1 : 0 });
+const numbered = <V extends { status: string }>(v: V) => ({ ...v, status: v.status === '1' ? 1 : 0 });
 
 export function Resources() {
   const { t } = useTranslation();
@@ -91,8 +96,8 @@ export function Resources() {
             title="roles.addResource"
             touches={[listed]}
             fields={fields}
-            initial={{ resourceContext: 'UI', status: '1' as never }}
-            make={(v) => numbered(v) as never}
+            initial={{ resourceContext: 'UI', status: '1' }}
+            make={(v: Edited) => numbered(v)}
           />
         }
         bulk={(rows, clear) => (
@@ -134,12 +139,12 @@ export function Resources() {
           opened
           onClose={() => setChange(undefined)}
           fixed={{ resourceId: change.resourceId }}
-          make={(v) => numbered(v) as never}
+          make={(v: Edited) => numbered(v)}
           initial={{
             code: change.resourceCode,
             name: change.resourceName,
             resourceTypeId: String(change.resourceTypeId),
-            status: String(change.status) as never,
+            status: String(change.status),
             resourceContext: change.resourceContext,
             allResourceActions: change.allResourceActions ?? undefined,
             menuItemProperties: change.menuItemProperties ?? undefined,
@@ -186,8 +191,8 @@ export function ResourceTypes() {
             title="roles.addType"
             touches={[typesPath]}
             fields={fields}
-            initial={{ resourceContext: 'UI', status: '1' as never }}
-            make={(v) => numbered(v) as never}
+            initial={{ resourceContext: 'UI', status: '1' }}
+            make={(v: EditedType) => numbered(v)}
           />
         }
         bulk={(rows, clear) => (
@@ -228,12 +233,12 @@ export function ResourceTypes() {
           opened
           onClose={() => setChange(undefined)}
           fixed={{ resourceTypeId: change.id }}
-          make={(v) => numbered(v) as never}
+          make={(v: EditedType) => numbered(v)}
           initial={{
             code: change.code,
             name: change.name,
             resourceContext: change.resourceContext,
-            status: String(change.status) as never,
+            status: String(change.status),
             allResourceActions: change.allResourceActions ?? undefined,
           }}
         />

@@ -1,6 +1,19 @@
 /** The screens of roles, MFA, service keys and the user's own security. */
 import { IconKey, IconLock, IconUserCircle } from '@tabler/icons-react';
+import type { Listed, Names } from '../app/address';
 import type { Screen } from '../app/screen';
+
+declare module '../app/address' {
+  interface Searches {
+    '/mfa': Names<'tab'>;
+    '/mfa/explain': Names<'actionCode' | 'userId' | 'ip'>;
+    '/roles': Names<'tab'>;
+    '/service-keys': Listed<'/admin/service-keys'>;
+    '/me': Names;
+    '/me/account': Names;
+    '/me/countries': Names;
+  }
+}
 
 export const access: Screen[] = [
   {

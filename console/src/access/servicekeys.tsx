@@ -111,7 +111,7 @@ export default function ServiceKeys() {
                 fields={scope}
                 initial={{ actions: open.actions, callback: open.callback ?? '' }}
                 fixed={{ name: open.name }}
-                make={(v) => ({ callback: '', ...v }) as Schemas['UpdateServiceKeyRequest']}
+                make={(v) => ({ callback: '', ...v })}
                 onDone={() => setOpen(undefined)}
               />
               <Write

@@ -10,7 +10,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { paths } from '../api';
 import type { Flow, Outcome } from '../../../web/static/castellan-client.js';
-import { Refusal, start, type Writes } from './api';
+import { Refusal, start, type Body, type Writes } from './api';
 import { Challenge } from './login/challenge';
 import { useCode } from './login/code';
 import { session, useMay } from './session';
@@ -54,7 +54,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   path: P,
   touches: string[] = [],
   done?: TextKey,
-): Act<Parameters<typeof start<M, P>>[2]> {
+): Act<Body<P, M>> {
   const { t } = useTranslation();
   const queries = useQueryClient();
   const may = useMay();
@@ -69,14 +69,14 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   // A double click sends once.
   const under = useRef(new Map<string, Promise<unknown>>());
 
-  function run(body: Parameters<typeof start<M, P>>[2], places: Record<string, string> = {}) {
+  function run(body: Body<P, M>, places: Record<string, string> = {}) {
     const intention = JSON.stringify([places, body]);
     const going = under.current.get(intention) ?? once(body, places, intention);
     under.current.set(intention, going);
     return going.finally(() => under.current.delete(intention));
   }
 
-  async function once(body: Parameters<typeof start<M, P>>[2], places: Record<string, string>, intention: string) {
+  async function once(body: Body<P, M>, places: Record<string, string>, intention: string) {
     setBusy(true);
     setProblem(undefined);
     const key = keys.current.get(intention) ?? crypto.randomUUID();

@@ -178,10 +178,10 @@ export type Writes<M extends 'post' | 'patch' | 'delete'> = PathsWithMethod<path
  * request the same request (D-EXT-02): the caller creates one key for one intention. places fill {names} in the path.
  * otp is the code of the authenticator, where the service requires it besides the session (D-AUTH-08).
  */
-export async function start<M extends 'post' | 'patch' | 'delete', P extends Writes<M>>(
+export async function start<M extends 'post' | 'patch' | 'delete', P extends Writes<M> & keyof paths>(
   method: M,
   path: P,
-  body: Body<P & keyof paths, M>,
+  body: Body<P, M>,
   { key, places = {}, otp }: { key?: string; places?: Record<string, string>; otp?: string } = {},
 ): Promise<Flow> {
   const asked = `${method.toUpperCase()} ${String(path)}`;

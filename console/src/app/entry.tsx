@@ -1,10 +1,11 @@
 /** Links from an audit entry to its subjects, and to the explanation of a refusal. */
-import { Anchor, Group, Stack, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Group, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { actName } from './actname';
+import { placeOf, type Path, type Searches } from './address';
 import { useMay } from './session';
 import { Evidence } from '../kit/evidence';
+import { AnchorLink } from './frame/link';
 import type { Row } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
@@ -61,26 +62,18 @@ export function Detail({ of }: { of: string }) {
 export function Links({ entry: e, onLeave }: { entry: Entry; onLeave: () => void }) {
   const { t } = useTranslation();
   const may = useMay();
-  const link = (title: TextKey, to: string, search: Record<string, string> = {}) => (
-    <Anchor
-      key={title}
-      component={Link}
-      to={to}
-      search={search as never}
-      size="sm"
-      onClick={onLeave}
-      data-testid={`to-${title}`}
-    >
+  const link = <P extends Path>(title: TextKey, to: P, search?: Searches[P], id?: string) => (
+    <AnchorLink key={title} {...placeOf(to, search, id)} size="sm" onClick={onLeave} data-testid={`to-${title}`}>
       {t(title)}
-    </Anchor>
+    </AnchorLink>
   );
   const day = e.at.slice(0, 10);
   const users = may('GET /admin/list-users');
   return (
     <Stack gap="xs" data-testid="links">
       <Group gap="md">
-        {ulid.test(e.userId) && users && link('audit.toUser', `/users/${e.userId}`)}
-        {ulid.test(e.actorId) && e.actorId !== e.userId && users && link('audit.toActor', `/users/${e.actorId}`)}
+        {ulid.test(e.userId) && users && link('audit.toUser', '/users/$id', {}, e.userId)}
+        {ulid.test(e.actorId) && e.actorId !== e.userId && users && link('audit.toActor', '/users/$id', {}, e.actorId)}
         {e.requestId && link('audit.allOfRequest', '/audit', { requestId: e.requestId })}
         {e.ip && link('audit.allOfIp', '/audit', { ip: e.ip })}
         {e.ip && may('GET /admin/login-history-v2') && link('audit.loginsOfIp', '/users/logins', { ipaddress: e.ip })}

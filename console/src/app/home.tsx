@@ -1,9 +1,10 @@
 /** Home: the pending work that the user may do, and an overview of the accounts. Without any, the own account. */
-import { Anchor, Card, Group, Progress, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
+import { Card, Group, Progress, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, Navigate } from '@tanstack/react-router';
+import { Navigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
+import type { Searches } from './address';
 import { readPage } from './api';
 import { deferred } from './deferred';
 import { Problem } from './problem';
@@ -11,6 +12,7 @@ import { allScreens, offeredScreens } from './screen';
 import { Customers } from './search/customers';
 import { useMay } from './session';
 import { JobBar } from '../kit/job';
+import { AnchorLink, CardLink } from './frame/link';
 import { useRead } from '../kit/read';
 import { Ago, Money } from '../kit/show';
 import { Totals } from './totals';
@@ -116,9 +118,9 @@ function Pending({ of: w }: { of: Waiting }) {
   const looks = { withBorder: true, 'data-testid': `waits-${w.title}` };
   if (!opens) return <Card {...looks}>{inside}</Card>;
   return (
-    <Card {...looks} component={Link} to={w.to} search={(w.search ?? w.query) as never} className="opens">
+    <CardLink {...looks} to={w.to} search={w.search ?? w.query} className="opens">
       {inside}
-    </Card>
+    </CardLink>
   );
 }
 
@@ -167,7 +169,7 @@ function LastMonth() {
 interface Share {
   name: string;
   total: number;
-  search?: Record<string, string>;
+  search?: Searches['/users'];
 }
 
 /** Parts of a whole as bars, each with its number. */
@@ -187,9 +189,9 @@ function Shares({ title, of, error }: { title: TextKey; of?: Share[]; error: unk
             <Table.Tr key={name}>
               <Table.Th scope="row" fw={400} w="35%">
                 {search && may('GET /admin/list-users') ? (
-                  <Anchor component={Link} to={'/users'} search={search as never}>
+                  <AnchorLink to="/users" search={search}>
                     <bdi>{name}</bdi>
-                  </Anchor>
+                  </AnchorLink>
                 ) : (
                   <bdi>{name}</bdi>
                 )}

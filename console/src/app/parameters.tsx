@@ -92,8 +92,8 @@ function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
   const list = asList(of.json);
   const shape = shapes[of.code];
   const now = (values: Values): object => (list ? { [list]: values[list] ?? [] } : (values.json ?? {}));
-  const fields: Input<{ json: object }>[] = list
-    ? [{ name: list as never, title: 'parameter.values', kind: 'list', required: true }]
+  const fields: Input<Values>[] = list
+    ? [{ name: list, title: 'parameter.values', kind: 'list', required: true }]
     : [{ name: 'json', title: 'parameter.json', kind: 'json', required: true }];
   return (
     <Write
@@ -117,7 +117,7 @@ function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
           </div>
         </Stack>
       )}
-      make={(values) => ({ id: of.id, ifUpdatedAt: of.updatedAt, json: now(values) as Values })}
+      make={(values: Values) => ({ id: of.id, ifUpdatedAt: of.updatedAt, json: now(values) as Values })}
     />
   );
 }

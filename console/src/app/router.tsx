@@ -1,6 +1,6 @@
 /** The routes, built from the list of screens. The search of each address is a set of texts by name. */
 import { createRootRoute, createRoute, createRouter, type ErrorComponentProps } from '@tanstack/react-router';
-import { texts } from './address';
+import { texts, type Path, type Searches } from './address';
 import { Refusal } from './api';
 import { Again, deferred } from './deferred';
 import Frame, { Missing, Nowhere } from './frame/frame';
@@ -30,17 +30,34 @@ function Broken({ error, reset }: ErrorComponentProps) {
 
 const root = createRootRoute({ component: Frame, notFoundComponent: Missing });
 
-const routeOf = (screen: Screen) =>
+const routeOf = <P extends Path>(screen: Screen & { path: P }) =>
   createRoute({
     getParentRoute: () => root,
     path: screen.path,
     component: place(screen),
-    validateSearch: texts,
+    validateSearch: (search: Record<string, unknown>): Searches[P] => texts(search),
   });
+
+/** The types of the routes, as the router's generator writes them for routes in files. */
+type Routes = { [P in Path]: ReturnType<typeof routeOf<P>> };
+interface Typed {
+  fullPaths: Path;
+  to: Path;
+  id: Path;
+  fileRoutesByFullPath: Routes;
+  fileRoutesByTo: Routes;
+  fileRoutesById: Routes;
+}
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: ReturnType<typeof routerOf>;
+  }
+}
 
 export const routerOf = (screens: Screen[]) =>
   createRouter({
-    routeTree: root.addChildren(screens.map(routeOf)),
+    routeTree: root.addChildren(screens.map((screen) => routeOf(screen)))._addFileTypes<Typed>(),
     basepath: `${base}/console`,
     defaultPreload: 'intent',
     defaultErrorComponent: Broken,

@@ -1,9 +1,10 @@
 /** The type of a screen, and the list of all screens. It imports no screen, so a screen can import it. */
 import type { ComponentType } from 'react';
 import type { TextKey } from '../text/key';
+import type { Path } from './address';
 
 export interface Screen {
-  path: string;
+  path: Path;
   /** Key of its name. */
   title: TextKey;
   group: 'work' | 'people' | 'money' | 'content' | 'security' | 'system' | 'own';

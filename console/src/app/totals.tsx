@@ -2,12 +2,12 @@
  * The total balance of a provider's accounts, by the latest readings. The service lists no providers: the provider is
  * the one that the user opened last, and without one the card is not shown.
  */
-import { Anchor, Card, Group, Table, Text, Title } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Card, Group, Table, Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
 import { allScreens } from './screen';
 import { useMay } from './session';
+import { AnchorLink } from './frame/link';
 import { useNow } from '../kit/now';
 import { useRead } from '../kit/read';
 import { Money } from '../kit/show';
@@ -37,9 +37,9 @@ export function Totals() {
           {t('home.providers')}
         </Title>
         {page && (
-          <Anchor component={Link} to={'/providers'} search={{ provider } as never}>
+          <AnchorLink to="/providers" search={{ provider }}>
             {t('open')}
-          </Anchor>
+          </AnchorLink>
         )}
       </Group>
       <Text size="sm" c="dimmed">

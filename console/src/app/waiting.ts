@@ -1,4 +1,5 @@
 /** The pending work of the user, by queue: for home and for the numbers in the menu. */
+import type { PlainPath, Searches } from './address';
 import type { Gets, Schemas } from './api';
 import { useRead } from '../kit/read';
 import { useMay } from './session';
@@ -13,21 +14,21 @@ interface Line {
 }
 
 /** A queue is a list: its page, and the query that finds the pending entries. */
-export interface Queue {
+interface Pending {
   /** The name in the inbox of the service. */
   queue: Schemas['InboxQueue']['queue'];
   /** Key of its name. */
   title: TextKey;
   path: Gets;
   query: Record<string, string>;
-  /** The screen of the list. */
-  to: string;
-  /** The same filters in the address of the screen, where their names differ. */
-  search?: Record<string, string>;
   /** The member by which several rows are one entry. */
   one?: string;
   line: (row: Record<string, string | null | undefined>) => Line;
 }
+
+/** The screen of the list, and the same filters in its address, where their names differ. */
+type Queue = Pending &
+  { [P in PlainPath]: { to: P } & ({ search: Searches[P] } | { search?: undefined; query: Searches[P] }) }[PlainPath];
 
 export const queues: Queue[] = [
   {
@@ -106,13 +107,13 @@ const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 /** The time of a transaction: its id starts with the milliseconds since 1970 (ULID). */
 const madeAt = (id?: string | null) => id && [...id.slice(0, 10)].reduce((ms, d) => ms * 32 + digits.indexOf(d), 0);
 
-export interface Waiting extends Queue {
+export type Waiting = Queue & {
   count: number;
   /** There are more than count. */
   more: boolean;
   /** The creation of the oldest pending entry. */
   oldestAt: string | null;
-}
+};
 
 /** The sender of a deposit has a name and a country; it may be unknown. */
 const sender = (of: unknown) => (of as { name?: string } | null | undefined)?.name;

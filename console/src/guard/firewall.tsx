@@ -242,14 +242,14 @@ function useFields(units: Unit[]): Input<Form>[] {
 }
 
 /** The input as a request. */
-function bodyOf({ unit, ...values }: Record<string, unknown>): Draft {
+function bodyOf({ unit, ...values }: Partial<Form>): Draft {
   const ms = unitsMs.find((one) => String(one) === unit) ?? 1;
-  const period = values.period === undefined ? {} : { period: (values.period as number) * ms };
-  return { ...values, ...period, expireAt: values.expireAt || 0 } as unknown as Draft;
+  const period = values.period === undefined ? {} : { period: values.period * ms };
+  return { ...values, ...period, expireAt: values.expireAt || 0 } as Draft;
 }
 
 /** The input as a request; undefined while it is incomplete. */
-function draft(values: Record<string, unknown>): Draft | undefined {
+function draft(values: Partial<Form>): Draft | undefined {
   const v = bodyOf(values);
   const limited = v.type !== 'rate_limit' || (v.limit && v.period);
   // The service reads an empty list as all callers, which must not happen by accident while typing.
@@ -258,7 +258,13 @@ function draft(values: Record<string, unknown>): Draft | undefined {
 }
 
 function Add({ opened, onClose }: { opened?: boolean; onClose?: () => void }) {
-  const initial = { type: 'blacklist', targetEntityType: 'IP', status: 'ACTIVE', dryRun: true, unit: '60000' };
+  const initial: Partial<Form> = {
+    type: 'blacklist',
+    targetEntityType: 'IP',
+    status: 'ACTIVE',
+    dryRun: true,
+    unit: '60000',
+  };
   return (
     <Write
       method="post"
@@ -267,8 +273,8 @@ function Add({ opened, onClose }: { opened?: boolean; onClose?: () => void }) {
       touches={[path]}
       opened={opened}
       onClose={onClose}
-      fields={useFields(unitsMs.slice(0, -1).reverse()) as never}
-      initial={initial as never}
+      fields={useFields(unitsMs.slice(0, -1).reverse())}
+      initial={initial}
       make={bodyOf}
       before={(values) => <Tried values={values} />}
     />
@@ -290,9 +296,9 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
       opened
       onClose={onClose}
       fixed={{ label: rule.label }}
-      fields={useFields(units).filter(({ name }) => !['label', 'type', 'targetEntityType'].includes(name)) as never}
-      initial={{ ...before, expireAt: day, period: period ? period / unit : undefined, unit: String(unit) } as never}
-      make={(values) => {
+      fields={useFields(units).filter(({ name }) => !['label', 'type', 'targetEntityType'].includes(name))}
+      initial={{ ...before, expireAt: day, period: period ? period / unit : undefined, unit: String(unit) }}
+      make={(values: Partial<Form>) => {
         const body = bodyOf(values);
         return { ...body, expireAt: values.expireAt === day ? rule.expireAt : body.expireAt };
       }}
@@ -302,7 +308,7 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
 }
 
 /** The effect that the rule would have had. It stays in view below the fields, however long the form is. */
-function Tried({ values }: { values: Record<string, unknown> }) {
+function Tried({ values }: { values: Partial<Form> }) {
   const may = useMay();
   const { t } = useTranslation();
   if (!may('POST /admin/system/waf/rehearse')) return null;

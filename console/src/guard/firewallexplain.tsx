@@ -1,10 +1,10 @@
 /** Explains the decision of the firewall for one request, rule by rule. */
-import { Alert, Anchor, Card, Group, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Alert, Card, Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
-import { useTexts } from '../app/address';
+import { placeOf, useTexts, type Place } from '../app/address';
 import { useMay } from '../app/session';
 import { useAnswer } from '../kit/answer';
+import { AnchorLink } from '../app/frame/link';
 import { Nothing, Status } from '../kit/show';
 import { Explained, Verdicts } from './explained';
 
@@ -71,18 +71,17 @@ export default function FirewallExplain() {
   );
 }
 
-interface Place {
-  to: (userId: string) => string;
-  search: object;
+interface Other {
+  at: (userId: string) => Place;
   needs: string;
 }
 
 /** Refusals that the firewall does not decide: a permission, or a setting of the account's owner. */
 const elsewhere = {
-  FORBIDDEN: { to: () => '/roles', search: {}, needs: 'GET /admin/roles' },
-  GEO_BLOCKED: { to: (id) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
-  IP_NOT_ALLOWED: { to: (id) => `/users/${id}`, search: { tab: 'audit' }, needs: 'GET /admin/list-users' },
-} satisfies Record<string, Place>;
+  FORBIDDEN: { at: () => placeOf('/roles'), needs: 'GET /admin/roles' },
+  GEO_BLOCKED: { at: (id) => placeOf('/users/$id', { tab: 'audit' }, id), needs: 'GET /admin/list-users' },
+  IP_NOT_ALLOWED: { at: (id) => placeOf('/users/$id', { tab: 'audit' }, id), needs: 'GET /admin/list-users' },
+} satisfies Record<string, Other>;
 
 const isElsewhere = (code = ''): code is keyof typeof elsewhere => code in elsewhere;
 
@@ -90,15 +89,15 @@ function Elsewhere({ code, userId }: { code?: string; userId?: string }) {
   const { t } = useTranslation();
   const may = useMay();
   if (!isElsewhere(code)) return null;
-  const of: Place = elsewhere[code];
+  const of: Other = elsewhere[code];
   return (
     <Card withBorder p="sm" data-testid="elsewhere">
       <Group gap="xs">
         <Text size="sm">{t(`firewallWhy.code.${code}`)}</Text>
         {may(of.needs) && (userId || code === 'FORBIDDEN') && (
-          <Anchor component={Link} to={of.to(userId ?? '')} search={of.search as never} size="sm">
+          <AnchorLink {...of.at(userId ?? '')} size="sm">
             {t(code === 'FORBIDDEN' ? 'roles.title' : 'audit.toUser')}
-          </Anchor>
+          </AnchorLink>
         )}
       </Group>
     </Card>

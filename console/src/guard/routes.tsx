@@ -150,9 +150,7 @@ function useFields(): Input<Draft>[] {
 }
 
 /** The input as a request: what the form hides or leaves empty is cleared. */
-function bodyOf(values: Record<string, unknown>): Draft {
-  return { host: '', actionCode: '', rows: [], ...values } as unknown as Draft;
-}
+const bodyOf = <V extends Partial<Draft>>(values: V) => ({ host: '', actionCode: '', rows: [], ...values });
 
 const example = [{ key: 'total', label: 'Total', from: 'query', name: 'total' }];
 
@@ -166,7 +164,7 @@ function Add() {
       touches={[path]}
       fields={useFields()}
       initial={{ method: 'POST', mode: 'guarded', status: 'TRIAL', rows: example as Draft['rows'] }}
-      make={bodyOf}
+      make={(values) => bodyOf(values)}
     />
   );
 }
@@ -181,9 +179,9 @@ function Change({ route, onClose }: { route: Route; onClose: () => void }) {
       opened
       onClose={onClose}
       fixed={{ id: route.id }}
-      fields={useFields() as never}
+      fields={useFields()}
       initial={draftOf(route)}
-      make={bodyOf as never}
+      make={(values) => bodyOf(values)}
     />
   );
 }

@@ -1,6 +1,16 @@
 /** The screens of the firewall, and of the guard for gateways. */
 import { IconShield } from '@tabler/icons-react';
+import type { Listed, Names } from '../app/address';
 import type { Screen } from '../app/screen';
+
+declare module '../app/address' {
+  interface Searches {
+    '/firewall': Listed<'/admin/system/waf/rules', 'add'>;
+    '/firewall/explain': Names<'resource' | 'userId' | 'ip' | 'countryCode' | 'code'>;
+    '/gateways': Listed<'/admin/guard/routes'>;
+    '/gateways/explain': Names<'host' | 'method' | 'path'>;
+  }
+}
 
 export const guard: Screen[] = [
   {

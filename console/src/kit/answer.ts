@@ -18,6 +18,6 @@ export function useAnswer<P extends Writes<'post'> & keyof paths>(
   return useQuery({
     queryKey: [path, body],
     enabled: body !== undefined,
-    queryFn: async () => (await (await start('post', path, body as never)).done).data as Reply<P>,
+    queryFn: async () => (await (await start('post', path, body!)).done).data as Reply<P>,
   });
 }

@@ -3,7 +3,7 @@
  * list, a reload opens it again, and it has a link. A form with unsent input asks before it closes.
  */
 import { Anchor, Button, Drawer, Group, Modal, Stack, Text } from '@mantine/core';
-import { useNavigate, useRouter, type RouterHistory } from '@tanstack/react-router';
+import { useNavigate, useRouter } from '@tanstack/react-router';
 import {
   createContext,
   useCallback,
@@ -28,9 +28,9 @@ function useEntry(kind: Kind) {
   const router = useRouter();
   const navigate = useNavigate();
   const entered = useRef<number>(undefined); // the position in the history that the drawer added
-  const history = router.history as RouterHistory;
+  const history = router.history;
   const position = () => history.location.state.__TSR_index;
-  const here = () => (router.latestLocation.search as Search)[kind];
+  const here = () => router.latestLocation.search[kind];
   const write = (value: string | undefined) => (old: Search) => ({ ...old, [kind]: value });
   return {
     enter(value: string) {

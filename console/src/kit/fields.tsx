@@ -35,13 +35,11 @@ export function alignedBy<T>(columns: readonly Column<T>[], rows: T[]): Map<stri
   );
 }
 
-type Columns = readonly Column<never>[];
-
-const opened = new WeakMap<object, Columns>();
+const opened = new WeakMap<object, () => Line[]>();
 
 /** Remembers the columns of the list that opened a row. */
 export function openedWith<T extends object>(row: T, columns: readonly Column<T>[]): void {
-  opened.set(row, columns);
+  opened.set(row, () => linesOf(row, columns));
 }
 
 const person = 'person';
@@ -151,9 +149,9 @@ interface Line {
 const contact = ['userId', 'fullName', 'surname', 'email', 'phoneNumber'];
 
 /** The lines of a record. A member without a value has none, nor has the number of a record. */
-function linesOf(of: object, columns: Columns): Line[] {
+function linesOf<T extends object>(of: T, columns: readonly Column<T>[]): Line[] {
   const record = of as Record<string, unknown>;
-  const value = (c: Columns[number]) => (c.text ? c.text(of as never) : record[c.key]);
+  const value = (c: Column<T>) => (c.text ? c.text(of) : record[c.key]);
   const person = columns.find((c) => c.person);
   const shown = columns
     .filter((c) => !(c.key in record || c.text) || !isEmpty(value(c)))
@@ -161,7 +159,7 @@ function linesOf(of: object, columns: Columns): Line[] {
     .map((c) => ({
       key: c.key,
       title: c.title,
-      cell: c.show ? c.show(of as never) : <Value name={c.key} of={record[c.key]} />,
+      cell: c.show ? c.show(of) : <Value name={c.key} of={record[c.key]} />,
     }));
   const listed = new Set<string>(columns.map((c) => c.key));
   if (person) contact.forEach((c) => listed.add(c));
@@ -175,12 +173,13 @@ function linesOf(of: object, columns: Columns): Line[] {
 }
 
 /** The members of a record in words. Without columns they are those of the list that opened it. */
-export function Fields({ of, columns }: { of: object; columns?: Columns }) {
+export function Fields<T extends object>({ of, columns }: { of: T; columns?: readonly Column<T>[] }) {
   const { t } = useTranslation();
+  const lines = columns ? linesOf(of, columns) : (opened.get(of)?.() ?? linesOf(of, []));
   return (
     <Table withRowBorders={false} className="fields" data-testid="fields">
       <Table.Tbody>
-        {linesOf(of, columns ?? opened.get(of) ?? []).map(({ key, title, cell }) => (
+        {lines.map(({ key, title, cell }) => (
           <Table.Tr key={key} data-field={key}>
             <Table.Th scope="row" w="35%">
               {t(title)}

@@ -4,7 +4,7 @@ import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useTexts } from '../app/address';
 import { idOf, useShown } from './drawer';
-import { Fields, Value } from './fields';
+import { Fields, Value, type Column } from './fields';
 import { plain } from './show';
 import type { TextKey } from '../text/key';
 
@@ -30,7 +30,7 @@ export function Fact({ title, children }: { title: TextKey; children: ReactNode 
  * service sent it. That can be copied as JSON, as YAML, as a link to this page and, where curl is given, as the command
  * that creates it again.
  */
-export function Whole({
+export function Whole<T extends object>({
   of,
   id = idOf(of),
   title,
@@ -39,7 +39,7 @@ export function Whole({
   curl,
   columns,
 }: {
-  of?: object;
+  of?: T;
   /** Names the record in the address; the id of its row by default. */
   id?: string;
   title: TextKey;
@@ -47,7 +47,7 @@ export function Whole({
   children?: ReactNode;
   curl?: Command;
   /** The columns in words, if no list opened the record. */
-  columns?: Parameters<typeof Fields>[0]['columns'];
+  columns?: readonly Column<T>[];
 }) {
   const { t } = useTranslation();
   const close = useShown('open', of && id, onClose);

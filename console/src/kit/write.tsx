@@ -44,9 +44,12 @@ export interface Custom {
   onChange: (value: unknown) => void;
 }
 
-export interface Input<B> {
-  /** Name of the field in the request, checked by tsc. */
-  name: keyof B & string;
+/** A field of a form whose values are of type V; tsc checks its name. */
+export type Input<V> = Named<keyof V & string>;
+
+interface Named<N extends string> {
+  /** Name of its value: in the request, or in the argument of make. */
+  name: N;
   /** Key of its label. */
   title: TextKey;
   /**
@@ -79,25 +82,29 @@ export interface Input<B> {
   when?: (values: Values) => boolean;
 }
 
-export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths> {
+/**
+ * The values V of the fields are the body. A form with other values declares them as the argument of make:
+ * make={(values: Form) => …}. Names of fields, initial values and fixed values are those of V.
+ */
+export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths, V = Body<P, M>> {
   method: M;
   path: P;
   /** Key of the name of the button and of the form. */
   title: TextKey;
-  fields: Input<Body<P, M>>[];
+  fields: Input<NoInfer<V>>[];
   /** The initial values of the fields. */
-  initial?: Partial<Body<P, M>>;
+  initial?: Partial<NoInfer<V>>;
   /** Sent with the fields, not shown. */
-  fixed?: Partial<Body<P, M>>;
+  fixed?: Partial<NoInfer<V>>;
   places?: Record<string, string>;
   /** Identifies the record that the form edits, if that is neither in fixed nor in places. */
   record?: string | number;
   /** Paths that are read again afterwards. */
   touches?: string[];
   /** Shown above the button: for example, a preview of the change. */
-  before?: (values: Values) => ReactNode;
+  before?: (values: Partial<NoInfer<V>>) => ReactNode;
   /** Builds the body from the values, if it is more than the fields. */
-  make?: (values: Values) => Body<P, M>;
+  make?: (values: V) => Body<P, M>;
   /** Receives the answer of the service. */
   onDone?: (answer: unknown) => void;
   /** The caller opens and closes the form; there is no button then. */
@@ -121,14 +128,14 @@ function nameOf({
   return [title, ...known.filter((one) => typeof one === 'string' || typeof one === 'number')].join(':');
 }
 
-export function Write<M extends Method, P extends Writes<M> & keyof paths>(props: WriteProps<M, P>) {
+export function Write<M extends Method, P extends Writes<M> & keyof paths, V = Body<P, M>>(props: WriteProps<M, P, V>) {
   const may = useMay();
   if (!may(`${props.method.toUpperCase()} ${String(props.path)}`)) return null;
   return props.opened === undefined ? <Opens {...props} /> : <Shown {...props} />;
 }
 
 /** A button that opens the form. */
-function Opens<M extends Method, P extends Writes<M> & keyof paths>(props: WriteProps<M, P>) {
+function Opens<M extends Method, P extends Writes<M> & keyof paths, V>(props: WriteProps<M, P, V>) {
   const { t } = useTranslation();
   const name = nameOf(props);
   const drawer = useAddressed('form', name);
@@ -151,7 +158,7 @@ function Opens<M extends Method, P extends Writes<M> & keyof paths>(props: Write
 }
 
 /** The caller opens and closes the form. */
-function Shown<M extends Method, P extends Writes<M> & keyof paths>(props: WriteProps<M, P>) {
+function Shown<M extends Method, P extends Writes<M> & keyof paths, V>(props: WriteProps<M, P, V>) {
   const name = nameOf(props);
   const done = () => props.onClose?.();
   const close = useShown('form', props.opened ? name : undefined, done);
@@ -166,16 +173,20 @@ function Shown<M extends Method, P extends Writes<M> & keyof paths>(props: Write
 export const typedIn = '~';
 const isTyped = (name: string) => name.startsWith(typedIn);
 
-function Form<M extends Method, P extends Writes<M> & keyof paths>(
-  props: WriteProps<M, P> & { name: string; done: () => void },
+/** The values of a form. Its fields, initial and fixed values have the names of V. */
+const as = <V,>(values: unknown) => values as V;
+
+function Form<M extends Method, P extends Writes<M> & keyof paths, V>(
+  props: WriteProps<M, P, V> & { name: string; done: () => void },
 ) {
   const { t } = useTranslation();
   const act = useAct(props.method, props.path, props.touches ?? []);
-  const secret = props.fields.filter((f) => f.kind === 'secret' || f.kind === 'file' || f.kind === 'data');
+  const fields: Input<Values>[] = props.fields;
+  const secret = fields.filter((f) => f.kind === 'secret' || f.kind === 'file' || f.kind === 'data');
   const draft = useDraft<Values>(props.name, { ...props.initial }, (name) => secret.some((f) => f.name === name));
   const close = useClosing(draft);
   const values = Object.fromEntries(Object.entries(draft.value).filter(([name]) => !isTyped(name)));
-  const shown = props.fields.filter((f) => f.when?.(values) ?? true);
+  const shown = fields.filter((f) => f.when?.(values) ?? true);
   const wrong = (name: string) =>
     act.problem?.errors.find((e) => e.field === name || e.field.endsWith(`.${name}`))?.message;
   const missing = shown.some((f) => f.required && (values[f.name] === undefined || values[f.name] === ''));
@@ -183,10 +194,8 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(
     const sent = Object.fromEntries(
       shown.map((f): [string, unknown] => [f.name, values[f.name]]).filter(([, v]) => v !== undefined && v !== ''),
     );
-    const body = props.make
-      ? props.make({ ...props.fixed, ...sent })
-      : ({ ...props.fixed, ...sent } as unknown as Body<P, M>);
-    const answer = await act.run(body as never, props.places);
+    const all = { ...props.fixed, ...sent };
+    const answer = await act.run(props.make ? props.make(as<V>(all)) : as<Body<P, M>>(all), props.places);
     if (answer === undefined) return;
     draft.done();
     props.onDone?.(answer);
@@ -205,7 +214,7 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(
           <Field
             key={`${f.name} ${draft.round}`}
             first={n === 0}
-            field={f as unknown as Input<Values>}
+            field={f}
             value={values[f.name]}
             error={wrong(f.name)}
             bounds={f.bounds?.(values)}
@@ -214,7 +223,7 @@ function Form<M extends Method, P extends Writes<M> & keyof paths>(
             onChange={(v) => draft.set({ [f.name]: v })}
           />
         ))}
-        {props.before?.(values)}
+        {props.before?.(as<Partial<V>>(values))}
         <Problem of={act.problem} />
         <Group justify="flex-end">
           <Button variant="default" onClick={close}>

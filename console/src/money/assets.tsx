@@ -13,12 +13,14 @@ const update = '/admin/assets/setup-update';
 const activate = '/admin/currency-activate';
 const touches = ['/admin/currency/get-all', '/get-all-currency-network', '/currency/get-currency-info'];
 
-type Part = 'currency' | 'currencyNetwork' | 'currencyOfNetwork';
-type Values = Record<string, unknown>;
+type SetUp = Schemas['SetUpAssetsRequest'];
+type Part = keyof SetUp;
+/** The values of the form: the fields of the three sections side by side. */
+type Values = { [N in `${Part}.${string}`]?: unknown };
 type Kind = 'flag' | 'money' | 'number';
 
 /** The fields of each section, in the form of the request. A field that the service expects as text has no kind. */
-const parts: Record<Part, [name: string, title: TextKey, kind?: Kind, optional?: true][]> = {
+const parts: { [P in Part]: [name: keyof SetUp[P] & string, title: TextKey, kind?: Kind, optional?: true][] } = {
   currency: [
     ['code', 'currency.code'],
     ['name', 'currency.name'],
@@ -84,7 +86,7 @@ const fields = (Object.keys(parts) as Part[]).flatMap((part): Input<Values>[] =>
  * The request. Every field is required, also in a section that is not enabled. There the service reads only the codes,
  * by which it finds the records of the link.
  */
-function request(values: Values): Record<Part, Values> {
+function request<B extends SetUp>(values: Values): B {
   const link = (name: string) => values[`currencyOfNetwork.${name}`];
   const codes: Values = {
     'currency.code': link('currencyCode'),
@@ -92,21 +94,22 @@ function request(values: Values): Record<Part, Values> {
     'currencyOfNetwork.currencyCode': values['currency.code'],
     'currencyOfNetwork.networkCode': values['currencyNetwork.networkCode'],
   };
-  const section = (part: Part): Values => {
+  const section = (part: Part): object => {
     const enabled = values[`${part}.enabled`] === true;
     const id = values[`${part}.id`];
     const all = parts[part].map(([name, , kind]): [string, unknown] => {
-      const key = `${part}.${name}`;
+      const key = `${part}.${name}` as const;
       const empty = kind === 'flag' ? false : kind ? '0' : name === 'mintAddress' ? '' : (codes[key] ?? '-');
       return [name, values[key] ?? (enabled && !kind && name !== 'mintAddress' ? '' : empty)];
     });
     return { ...(id === undefined ? {} : { id }), enabled, ...Object.fromEntries(all) };
   };
-  return {
+  const body: Record<Part, object> = {
     currency: section('currency'),
     currencyNetwork: section('currencyNetwork'),
     currencyOfNetwork: section('currencyOfNetwork'),
   };
+  return body as B;
 }
 
 const on: Values = { 'currency.enabled': true, 'currencyNetwork.enabled': true, 'currencyOfNetwork.enabled': true };
@@ -120,15 +123,15 @@ export function Setup() {
       touches={touches}
       button={{ variant: 'filled' }}
       fields={fields}
-      initial={{ ...on, 'currency.depositEnable': true, 'currency.withdrawEnable': true } as never}
-      make={(values) => request(values) as never}
+      initial={{ ...on, 'currency.depositEnable': true, 'currency.withdrawEnable': true }}
+      make={(values: Values) => request<SetUp>(values)}
     />
   );
 }
 
 /** Amounts stay text. */
 function flat(part: Part, record: object): Values {
-  const kinds = new Map(parts[part].map(([name, , kind]) => [name, kind]));
+  const kinds = new Map<string, Kind | undefined>(parts[part].map(([name, , kind]) => [name, kind]));
   return Object.fromEntries(
     Object.entries(record)
       .filter(([name]) => kinds.has(name))
@@ -161,19 +164,19 @@ export function Change({
       onDone={onDone}
       fields={fields}
       initial={{ ...on, ...before }}
-      fixed={{ 'currency.id': currency.id, 'currencyNetwork.id': network.id, 'currencyOfNetwork.id': link.id } as never}
+      fixed={{ 'currency.id': currency.id, 'currencyNetwork.id': network.id, 'currencyOfNetwork.id': link.id }}
       before={(values) => (
         <div style={{ overflowWrap: 'anywhere' }}>
           <Diff before={sent(values, before)} after={sent(values, values)} names={names} />
         </div>
       )}
-      make={(values) => request(values) as never}
+      make={(values: Values) => request<Schemas['UpdateAssetsRequest']>(values)}
     />
   );
 }
 
 /** The fields of the sections that are sent. */
-function sent(values: Values, of: Values): Values {
+function sent(values: Record<string, unknown>, of: Values): Values {
   return Object.fromEntries(
     Object.entries(of).filter(([key]) => !key.endsWith('.enabled') && values[`${key.split('.')[0]}.enabled`] === true),
   );
@@ -193,9 +196,9 @@ export function Activate({ currency, link, onDone }: { currency: Currency; link:
         { name: 'currency', title: 'currency.currencyActive', kind: 'flag' },
         { name: 'currencyOfNetwork', title: 'currency.linkActive', kind: 'flag' },
       ]}
-      initial={before as never}
+      initial={before}
       before={(values) => <Diff before={before} after={values} names={names} />}
-      make={(values) => ({
+      make={(values: typeof before) => ({
         currency: { id: currency.id, isActive: values.currency === true },
         currencyOfNetwork: { id: link.id, isActive: values.currencyOfNetwork === true },
       })}

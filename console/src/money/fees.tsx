@@ -134,6 +134,7 @@ function Entries({ of: table }: { of: Table }) {
         columns={columns}
         size={undefined}
         fixed={{ code: table.code }}
+        // The rows of the list are entries, not parameters.
         gather={(rows) => rows.flatMap((p) => entriesOf(table, p.json)) as never}
         id={(e) => spot(table, e as unknown as Entry)}
         open={changeable ? (e) => setEdited(e as unknown as Entry) : undefined}
@@ -183,7 +184,7 @@ function Change({
   onClose?: () => void;
 }) {
   const { t } = useTranslation();
-  const fields: Input<Record<string, unknown>>[] = [
+  const fields: Input<Entry>[] = [
     ...(entry
       ? []
       : table.keys.map((key) => ({ name: key, title: `fees.${key}` as const, kind: codes(key), required: true }))),
@@ -203,7 +204,7 @@ function Change({
     const known = [...new Set(pairs.map((p) => (key === 'currency' ? p.currencyCode : p.networkCode)))].sort();
     return known.length > 0 ? known : ('text' as const);
   }
-  const after = (values: Record<string, unknown>) => withEntry(table, of.json, { ...entry, value: '', ...values });
+  const after = (values: Partial<Entry>) => withEntry(table, of.json, { ...entry, value: '', ...values });
   return (
     <Write
       method="post"
@@ -212,7 +213,7 @@ function Change({
       record={entry ? `${table.name} ${spot(table, entry)}` : table.name}
       touches={[path]}
       fields={fields}
-      initial={(entry ? { value: entry.value } : {}) as never}
+      initial={entry && { value: entry.value }}
       {...(entry ? { opened: true, onClose } : {})}
       before={(values) => (
         <Stack gap="xs">
@@ -225,7 +226,7 @@ function Change({
           {table.name === 'treasury' && <Alert color="yellow">{t('fees.treasuryNote')}</Alert>}
         </Stack>
       )}
-      make={(values) => ({ id: of.id, ifUpdatedAt: of.updatedAt, json: sent(table, after(values)) })}
+      make={(values: Entry) => ({ id: of.id, ifUpdatedAt: of.updatedAt, json: sent(table, after(values)) })}
     />
   );
 }

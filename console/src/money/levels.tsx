@@ -12,6 +12,7 @@ import type { TextKey } from '../text/key';
 
 const path = '/admin/levels';
 type Level = Row<typeof path>;
+type Change = Schemas['ChangeLevelRequest'];
 
 /** A monthly limit without a value is thirty times the daily limit. */
 const limits = [
@@ -44,11 +45,11 @@ const columns: Column<Level>[] = [
   })),
 ];
 
-const fields = [
+const fields: Input<Change>[] = [
   { name: 'levelLabel', title: 'levels.label', required: true },
   { name: 'isSpecial', title: 'levels.special', help: 'levels.specialHelp', kind: 'flag' },
   ...limits.map((limit) => ({ ...limit, bounds: () => ({ unit: 'TRY' }) })),
-] as unknown as Input<Schemas['AddLevelRequest']>[];
+];
 
 export default function Levels() {
   const may = useMay();
@@ -90,8 +91,8 @@ export default function Levels() {
           opened
           onClose={() => setEdited(undefined)}
           initial={edited}
-          fields={fields as never}
-          make={(values) => changes(edited, values) as never}
+          fields={fields}
+          make={(values) => changes(edited, values)}
           before={(values) => (
             <>
               <Diff before={edited} after={{ ...edited, ...changes(edited, values) }} names={names} />
@@ -105,7 +106,7 @@ export default function Levels() {
 }
 
 /** The changed values; an emptied limit is null. */
-function changes(level: Level, values: Record<string, unknown>): object {
+function changes(level: Level, values: Record<string, unknown>): Change {
   const before = level as unknown as Record<string, unknown>;
   const now = Object.keys(names).map((name): [string, unknown] => [
     name,

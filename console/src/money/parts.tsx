@@ -1,13 +1,13 @@
 /** Shared parts of the money screens: small tables, and the balances of accounts. */
-import { Anchor, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQueries } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ask, type Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
+import { AnchorLink, ButtonLink } from '../app/frame/link';
 import { alignedBy, type Column } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
@@ -92,7 +92,9 @@ export function decimalsOf(pairs: Pair[], currencyCode: string, networkCode?: st
 }
 
 const users = '/admin/list-users';
-const ways: { to: string; needs: string; title: TextKey }[] = [
+/** The screens whose search has the owner. */
+type Way = '/balances' | '/statement' | '/blockages' | '/adjust';
+const ways: { to: Way; needs: string; title: TextKey }[] = [
   { to: '/balances', needs: 'GET /admin/get-member-asset-balances-sum', title: 'money.balances' },
   { to: '/statement', needs: 'GET /process/get-process-admin', title: 'money.statement' },
   { to: '/blockages', needs: 'GET /blockage/get-blockage-history', title: 'money.blockages' },
@@ -111,9 +113,9 @@ export function Owner({ userId, here, bare = false }: { userId: string; here?: s
   return (
     <Group gap="xs" data-testid="owner">
       {user && (
-        <Anchor component={Link} to={`/users/${userId}`} fw={600} size="sm">
+        <AnchorLink to="/users/$id" params={{ id: userId }} fw={600} size="sm">
           <bdi>{user.fullName || user.email || userId}</bdi>
-        </Anchor>
+        </AnchorLink>
       )}
       {read.data?.length === 0 && (
         <Text size="sm" c="dimmed">
@@ -121,9 +123,9 @@ export function Owner({ userId, here, bare = false }: { userId: string; here?: s
         </Text>
       )}
       {open.map((w) => (
-        <Button key={w.to} component={Link} to={w.to} search={{ userId } as never} size="compact-xs" variant="default">
+        <ButtonLink key={w.to} to={w.to} search={{ userId }} size="compact-xs" variant="default">
           {t(w.title)}
-        </Button>
+        </ButtonLink>
       ))}
     </Group>
   );

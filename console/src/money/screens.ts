@@ -7,7 +7,27 @@ import {
   IconScale,
   IconWallet,
 } from '@tabler/icons-react';
+import type { Listed, Names } from '../app/address';
 import type { Screen } from '../app/screen';
+
+declare module '../app/address' {
+  interface Searches {
+    '/transactions': Listed<'/admin/get-waiting-info-transactions'>;
+    '/withdrawals': Listed<'/admin/get-withdrawal-crypto-queue'>;
+    '/balances': Listed<'/admin/get-member-asset-balances-sum'>;
+    '/statement': Listed<'/process/get-process-admin'>;
+    '/adjust': Names<'userId'>;
+    '/blockages': Listed<'/blockage/get-blockage-history'>;
+    '/positions': Listed<'/balance/get-daily-position'>;
+    '/providers': Listed<'/process/get-provider-balances', 'asset' | 'of'>;
+    '/currencies': Listed<'/admin/currency/get-all', 'tab'>;
+    '/rates': Listed<'/admin/get-last-rates-by-date'>;
+    '/fees': Names<'tab'>;
+    '/accounting': Names<'job'>;
+    '/levels': Names;
+    '/me/addresses': Names;
+  }
+}
 
 export const money: Screen[] = [
   {

@@ -144,7 +144,7 @@ function Form({ of, stored: read, onDone }: Props & { stored: ByLanguage }) {
       ...Object.fromEntries(platforms.filter((p) => pictures[p]).map((p) => [pictureField[p], pictures[p]])),
     };
     if (!of) (body as Values).isActive = values.isActive === true;
-    const done = of ? await changing.run(body as Change) : await adding.run(body as never);
+    const done = of ? await changing.run(body as Change) : await adding.run(body as Body<typeof add, 'post'>);
     if (!done) return;
     draft.done();
     onDone();

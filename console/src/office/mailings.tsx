@@ -17,7 +17,6 @@ const sms = '/send-bulk-sms';
 const parameters = '/admin/get-parameters';
 const touches = ['/admin/jobs'];
 const spoken = Object.entries(languages).map(([value, label]) => ({ value, label }));
-type Values = Record<string, unknown>;
 
 /** The object of a parameter, for users who may read parameters. */
 function useParameter<T>(code: string): T | undefined {
@@ -126,20 +125,28 @@ function Notification({ onDone }: { onDone: (answer: unknown) => void }) {
           <Letter title={textOf(values.title)} body={textOf(values.body)} language={textOf(values.language)} />
         </Stack>
       )}
-      make={(values) => ({ ...values, memberId: ids(values.memberId) }) as never}
+      make={(values) => ({ ...values, memberId: ids(values.memberId) })}
       onDone={onDone}
     />
   );
 }
 
-const some = (values: Values) => values.to === 'some';
+/** The values of the form of an SMS: the filter beside the message. */
+interface Message extends Partial<Record<'status' | 'type' | 'kycConfirm', string[]>> {
+  to: string;
+  userIds?: string[];
+  levelId?: number;
+  messageBody: string;
+}
+
+const some = (values: Partial<Message>) => values.to === 'some';
 
 function SMS({ onDone }: { onDone: (answer: unknown) => void }) {
   const { t } = useTranslation();
   const statuses = useParameter<{ values?: string[] }>('USER_STATUS')?.values;
   const types = useParameter<{ values?: string[] }>('USER_TYPE')?.values;
-  const choice = (values?: string[]): Input<Values>['kind'] => (values ? { many: values } : 'list');
-  const fields: Input<Values>[] = [
+  const choice = (values?: string[]): Input<Message>['kind'] => (values ? { many: values } : 'list');
+  const fields: Input<Message>[] = [
     {
       name: 'to',
       title: 'mailing.to',
@@ -163,9 +170,9 @@ function SMS({ onDone }: { onDone: (answer: unknown) => void }) {
     { name: 'levelId', title: 'mailing.level', kind: 'number' },
     { name: 'messageBody', title: 'mailing.body', kind: 'area', required: true },
   ];
-  const filter = (values: Values) =>
+  const filter = (values: Partial<Message>) =>
     Object.fromEntries(
-      ['status', 'type', 'kycConfirm', 'levelId']
+      (['status', 'type', 'kycConfirm', 'levelId'] as const)
         .map((name): [string, unknown] => [name, values[name]])
         .filter(([, v]) => v !== undefined && !(Array.isArray(v) && v.length === 0)),
     );
@@ -175,26 +182,24 @@ function SMS({ onDone }: { onDone: (answer: unknown) => void }) {
       path={sms}
       title="mailing.sms"
       touches={touches}
-      initial={{ to: 'some' } as never}
+      initial={{ to: 'some' }}
       fields={fields}
       before={(values) => (
         <Stack gap="xs">
           <Audience
             ids={some(values) ? ids(values.userIds) : undefined}
-            statuses={values.status as string[] | undefined}
+            statuses={values.status}
             narrowed={Object.keys(filter(values)).some((name) => name !== 'status')}
             sms
           />
           <Length text={textOf(values.messageBody)} />
         </Stack>
       )}
-      make={(values) =>
-        ({
-          ...(some(values) ? { userIds: ids(values.userIds) } : { sendAllUsers: true }),
-          messageBody: values.messageBody,
-          filter: filter(values),
-        }) as never
-      }
+      make={(values: Message) => ({
+        ...(some(values) ? { userIds: ids(values.userIds) } : { sendAllUsers: true }),
+        messageBody: values.messageBody,
+        filter: filter(values),
+      })}
       onDone={onDone}
     />
   );

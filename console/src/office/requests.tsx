@@ -134,6 +134,7 @@ export default function Requests() {
               filters={deployFilters}
               ask={askDeploy}
               edit={editDeploy}
+              fixed={({ id }: Deploy) => ({ id })}
               name={(d: Deploy) => (
                 <bdi dir="ltr">
                   {d.service_name} {d.build_number}
@@ -157,6 +158,7 @@ export default function Requests() {
               filters={vpnFilters}
               ask={askVPN}
               edit={editVPN}
+              fixed={({ id }: VPN) => ({ id })}
               name={(v: VPN) => (
                 <bdi dir="ltr">
                   {v.user_name} · {v.type}
@@ -180,6 +182,7 @@ function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDe
   filters,
   ask,
   edit,
+  fixed,
   name,
 }: {
   path: P;
@@ -190,6 +193,8 @@ function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDe
   filters: FilterOf<P>[];
   ask: Input<Body<P, 'post'>>[];
   edit: Input<Body<C, 'post'>>[];
+  /** The id of a request, in the body of a change. */
+  fixed: (row: Row<P>) => Partial<Body<C, 'post'>>;
   name: (row: Row<P>) => ReactNode;
 }) {
   const [open, setOpen] = useState<Row<P>>();
@@ -223,7 +228,7 @@ function Board<P extends typeof deploys | typeof vpns, C extends typeof changeDe
                 title="request.change"
                 touches={[path]}
                 onDone={close}
-                fixed={{ id: (open as Any).id } as never}
+                fixed={fixed(open)}
                 initial={open}
                 fields={edit}
               />

@@ -1,6 +1,19 @@
 /** The screens of approvals, staff requests and published content. */
 import { IconChecks, IconFileText, IconSend, IconSpeakerphone } from '@tabler/icons-react';
+import type { Listed, Names } from '../app/address';
 import type { Screen } from '../app/screen';
+
+declare module '../app/address' {
+  interface Searches {
+    '/approvals': Listed<'/admin/approvals'>;
+    '/requests': Listed<'/admin/deploy-request' | '/admin/vpn-request', 'tab'>;
+    '/contracts': Listed<'/admin/get-contracts'>;
+    '/contracts/$id': Names;
+    '/announcements': Names;
+    '/mailings': Names<'job'>;
+    '/cdn': Names;
+  }
+}
 
 export const office: Screen[] = [
   {

@@ -9,7 +9,13 @@ import { RichText } from './richtext';
 
 export type Section = Schemas['ContractDetail'];
 export const details = '/admin/get-contract-details';
-type Values = Record<string, unknown>;
+interface Pasted {
+  text: string;
+}
+interface Replacement {
+  find: string;
+  put?: string;
+}
 
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
@@ -31,7 +37,7 @@ export function sectionsOf(text: string): { title: string; content: string }[] {
 
 export function AddMany({ contractId }: { contractId: string }) {
   const { t } = useTranslation();
-  const text = (values: Values) => textOf(values.text);
+  const text = (values: Partial<Pasted>) => textOf(values.text);
   return (
     <Write
       method="post"
@@ -40,7 +46,7 @@ export function AddMany({ contractId }: { contractId: string }) {
       touches={[details]}
       fields={[
         {
-          name: 'text' as never,
+          name: 'text',
           title: 'contract.manyText',
           kind: 'area',
           required: true,
@@ -63,13 +69,13 @@ export function AddMany({ contractId }: { contractId: string }) {
           </Stack>
         );
       }}
-      make={(values) => ({ contractId, details: sectionsOf(text(values)) })}
+      make={(values: Pasted) => ({ contractId, details: sectionsOf(text(values)) })}
     />
   );
 }
 
 /** The sections that contain a text, after the replacement. */
-function replaced(sections: Section[], values: Values): Section[] {
+function replaced(sections: Section[], values: Partial<Replacement>): Section[] {
   const [find, put] = [textOf(values.find), textOf(values.put)];
   if (!find) return [];
   return sections
@@ -81,10 +87,10 @@ const names = { title: 'contract.sectionTitle', content: 'contract.content' } as
 
 export function Replace({ sections }: { sections: Section[] }) {
   const { t } = useTranslation();
-  const fields = [
+  const fields: Input<Replacement>[] = [
     { name: 'find', title: 'contract.find', required: true },
     { name: 'put', title: 'contract.put' },
-  ] as unknown as Input<{ details: unknown[] }>[];
+  ];
   return (
     <Write
       method="post"
@@ -105,7 +111,7 @@ export function Replace({ sections }: { sections: Section[] }) {
           </Stack>
         );
       }}
-      make={(values) => ({
+      make={(values: Replacement) => ({
         details: replaced(sections, values).map(({ id, title, content }) => ({ id, title, content })),
       })}
     />

@@ -34,7 +34,7 @@ export function VersionActions({ of, all, sections }: { of: Version; all: Versio
             { name: 'version', title: 'contract.version', when: () => of.status === 'draft' },
           ]}
           initial={of}
-          make={(values) => ({ id: of.id, nameTr: null, nameAr: null, ...values })}
+          make={(values) => ({ nameTr: null, nameAr: null, ...values, id: of.id })}
         />
       )}
       <Write

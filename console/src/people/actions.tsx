@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { useState, type ComponentType } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
+import { ItemLink } from '../app/frame/link';
 import { useRead } from '../kit/read';
 import { Write } from '../kit/write';
 import { useDiallingCodes, useLevels, useStatuses } from './parts';
@@ -99,9 +100,9 @@ export function Actions({ user }: { user: User }) {
               </Menu.Item>
             )}
             {adjust && (
-              <Menu.Item component={Link} to="/adjust" search={{ userId: user.userId } as never}>
+              <ItemLink to="/adjust" search={{ userId: user.userId }}>
                 {t('money.adjust')}
-              </Menu.Item>
+              </ItemLink>
             )}
           </Menu.Dropdown>
         </Menu>

@@ -1,7 +1,6 @@
 /** Shared parts of the account screens: choices and links to an account. */
-import { Anchor } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
 import { useMay } from '../app/session';
+import { AnchorLink } from '../app/frame/link';
 import { Nothing, Status } from '../kit/show';
 import { useRead } from '../kit/read';
 import type { Option } from '../kit/write';
@@ -48,15 +47,14 @@ export function Address({ of }: { of?: string | null }) {
   if (!of) return <Nothing />;
   if (!may('GET /admin/login-history-v2')) return <bdi dir="ltr">{of}</bdi>;
   return (
-    <Anchor
-      component={Link}
-      to={'/users/logins'}
-      search={{ ipaddress: of } as never}
+    <AnchorLink
+      to="/users/logins"
+      search={{ ipaddress: of }}
       size="sm"
       dir="ltr"
       onClick={(event) => event.stopPropagation()}
     >
       {of}
-    </Anchor>
+    </AnchorLink>
   );
 }

@@ -1,6 +1,25 @@
 /** The screens of accounts, companies, documents, identity and AML. */
 import { IconBuilding, IconIdBadge2, IconUsers } from '@tabler/icons-react';
+import type { Listed, Names } from '../app/address';
 import type { Screen } from '../app/screen';
+
+declare module '../app/address' {
+  interface Searches {
+    '/kyc': Listed<'/user/get-documents', 'all'>;
+    '/kyc/$id': Names;
+    '/aml': Listed<'/admin/user/get-users-without-aml-confirmed'>;
+    '/documents': Listed<'/user/get-documents'>;
+    '/users': Listed<'/admin/list-users'>;
+    '/users/active': Listed<'/admin/get-active-users'>;
+    '/users/registered': Listed<'/admin/get-users-by-register-date'>;
+    '/users/logins': Listed<'/admin/login-history-v2'>;
+    '/users/$id': Names<'tab' | 'kinds'>;
+    '/corporate': Listed<'/admin/get-corporate-application'>;
+    '/corporate/users': Listed<'/admin/get-corporate-users'>;
+    '/options': Listed<'/admin/dropdown-options'>;
+    '/agreements': Listed<'/admin/get-agreements', 'job'>;
+  }
+}
 
 export const people: Screen[] = [
   {

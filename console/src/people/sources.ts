@@ -12,7 +12,19 @@ interface Kind<P extends Gets> {
   event: (row: Row<P>) => { id: string; at: string };
 }
 
-const of = <P extends Gets>(kind: Kind<P>) => kind as unknown as Kind<never>;
+const of = <P extends Gets>({ kind, path, query, event }: Kind<P>) => ({
+  kind,
+  path,
+  page: async (id: string, cursor: string, signal?: AbortSignal) => {
+    const read = await readPage<Row<P>>(path, { ...query(id), limit: size, ...(cursor ? { cursor } : {}) }, signal);
+    const events = read.rows.map((record): Event => {
+      const { id: own, at } = event(record);
+      return { kind, id: own, at: Date.parse(at), record };
+    });
+    if (kind === 'role') events.sort((a, b) => b.at - a.at); // these come without pages, ordered by code
+    return { events, next: read.next };
+  },
+});
 
 /** The kinds of events, in the order of the filter. */
 export const kinds = [
@@ -56,17 +68,7 @@ export const kinds = [
   }),
 ];
 
-export function source({ kind, path, query, event }: (typeof kinds)[number], id: string): Source {
-  return {
-    kind,
-    page: async (cursor, signal) => {
-      const read = await readPage<object>(path, { ...query(id), limit: size, ...(cursor ? { cursor } : {}) }, signal);
-      const events = read.rows.map((record): Event => {
-        const { id: own, at } = event(record as never);
-        return { kind, id: own, at: Date.parse(at), record };
-      });
-      if (kind === 'role') events.sort((a, b) => b.at - a.at); // these come without pages, ordered by code
-      return { events, next: read.next };
-    },
-  };
-}
+export const source = ({ kind, page }: (typeof kinds)[number], id: string): Source => ({
+  kind,
+  page: (cursor, signal) => page(id, cursor, signal),
+});

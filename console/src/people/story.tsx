@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next';
 import { useAddress } from '../app/address';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
+import type { Column } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Time } from '../kit/show';
 import { Links, type Entry } from '../app/entry';
@@ -86,7 +87,7 @@ export function Story({ id }: { id: string }) {
       )}
       <Whole
         of={open?.record}
-        columns={open && columnsOf[open.kind]}
+        columns={open && (columnsOf[open.kind] as readonly Column<object>[] | undefined)}
         title={`story.kind.${open?.kind ?? 'audit'}`}
         onClose={() => setOpen(undefined)}
       >

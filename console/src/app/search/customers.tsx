@@ -2,9 +2,9 @@
  * The part of home for users who serve customers: a search, the recent customers, the blocked and new accounts, and the
  * refused logins.
  */
-import { Anchor, Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Card, Group, SimpleGrid, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../api';
@@ -12,6 +12,7 @@ import { Problem } from '../problem';
 import { personOf } from './palette';
 import { useRecent } from './recent';
 import { useMay, useSession } from '../session';
+import { AnchorLink } from '../frame/link';
 import { Named, Person } from '../../kit/person';
 import { useRead } from '../../kit/read';
 import { Ago } from '../../kit/show';
@@ -83,7 +84,7 @@ function Part({
   children,
 }: {
   title: TextKey;
-  to: string;
+  to: '/users' | '/audit';
   search: Record<string, string>;
   problem: unknown;
   /** undefined until it is known. */
@@ -98,9 +99,9 @@ function Part({
         <Title order={2} size="h5">
           {t(title)}
         </Title>
-        <Anchor component={Link} to={to} search={search as never} size="sm">
+        <AnchorLink to={to} search={search} size="sm">
           {t('home.all')}
-        </Anchor>
+        </AnchorLink>
       </Group>
       <Problem of={problem} />
       {count === undefined && !problem && <Skeleton height={120} mt="xs" />}

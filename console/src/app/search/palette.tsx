@@ -10,6 +10,7 @@ import { useTranslation } from 'react-i18next';
 import { Named } from '../../kit/person';
 import { useRead, type Answer } from '../../kit/read';
 import { Status } from '../../kit/show';
+import { placeOf, type Path, type Place, type Searches } from '../address';
 import { deferred } from '../deferred';
 import { remember, useRecent } from './recent';
 import { offeredScreens } from '../screen';
@@ -22,11 +23,9 @@ const lifting = 'POST /admin/user/close-user-authentication';
 const Lift = deferred(() => import('./lift'), <></>);
 type User = Answer<typeof users>[number];
 
-export interface Place {
+interface Found extends Place {
   /** Key of the kind of text: "palette.user". */
   title: TextKey;
-  to: string;
-  search?: Record<string, string>;
 }
 
 /** A phone number in the form of the service. Numbers in the usual Turkish notation would not be found. */
@@ -62,10 +61,10 @@ export function personOf(text: string): { userId?: string; email?: string; phone
 }
 
 /** The pages for a pasted text. */
-export function places(text: string, may: (endpoint: string) => boolean): Place[] {
-  const found: Place[] = [];
-  const add = (needs: string, title: TextKey, to: string, search?: Record<string, string>) => {
-    if (may(needs)) found.push({ title, to, search });
+export function places(text: string, may: (endpoint: string) => boolean): Found[] {
+  const found: Found[] = [];
+  const add = <P extends Path>(needs: string, title: TextKey, to: P, search?: Searches[P], id?: string) => {
+    if (may(needs)) found.push({ title, ...placeOf(to, search, id) });
   };
   const audit = 'GET /admin/audit';
   const deposits = 'GET /admin/get-waiting-info-transactions';
@@ -73,12 +72,12 @@ export function places(text: string, may: (endpoint: string) => boolean): Place[
   const is = (look: keyof typeof looks) => looks[look].test(text);
   if (is('id')) {
     const id = text.toUpperCase();
-    add(`GET ${users}`, 'palette.user', `/users/${id}`);
+    add(`GET ${users}`, 'palette.user', '/users/$id', {}, id);
     add(audit, 'palette.request', '/audit', { requestId: id });
     add(audit, 'palette.target', '/audit', { target: id });
     add(audit, 'palette.audit', '/audit', { userId: id });
     add(withdrawals, 'palette.withdrawal', '/withdrawals', { id });
-    add('GET /admin/jobs', 'palette.job', `/jobs/${id}`);
+    add('GET /admin/jobs', 'palette.job', '/jobs/$id', {}, id);
   } else if (looks.mail.test(mailIn(text))) {
     add(`GET ${users}`, 'palette.mail', '/users', { email: mailIn(text) });
   } else if (is('phone')) {
@@ -134,7 +133,7 @@ export function Palette() {
   const found = useFound(text);
   const visited = useVisits();
   const recent = visited.filter((u) => !found.some((f) => f.userId === u.userId));
-  const go = (to: string, search: Record<string, string> = {}) => void navigate({ to, search });
+  const go = ({ to, search = {} }: Place) => void navigate({ to, search });
   const matches = (label: string) => folded(label).includes(folded(text));
   const action = (id: string, label: string, onClick: () => void, description?: string) =>
     ({ id, label, description, onClick, 'data-testid': id.replaceAll(' ', '-') }) as SpotlightActionData;
@@ -148,21 +147,21 @@ export function Palette() {
           <Status of={u.status} />
         </span>
       ),
-      onClick: () => go(`/users/${u.userId}`),
+      onClick: () => go(placeOf('/users/$id', {}, u.userId)),
       'data-testid': `person-${u.userId}`,
     }) as SpotlightActionData;
-  const pasted = places(text, may).map((p) => action(`go ${p.title}`, t(p.title), () => go(p.to, p.search), text));
+  const pasted = places(text, may).map((p) => action(`go ${p.title}`, t(p.title), () => go(p), text));
   const named = offeredScreens(may)
     .filter((s) => matches(t(s.title)))
-    .map((s) => action(s.path, t(s.title), () => go(s.path)));
+    .map((s) => action(s.path, t(s.title), () => go({ to: s.path })));
   const acts = (
     [
-      { needs: 'POST /admin/transaction/adjust-balance', title: 'palette.act.adjust', to: '/adjust' },
-      { needs: 'POST /admin/system/waf/rules', title: 'palette.act.rule', to: '/firewall', search: { add: 'rule' } },
-    ] satisfies (Place & { needs: string })[]
+      { needs: 'POST /admin/transaction/adjust-balance', title: 'palette.act.adjust', ...placeOf('/adjust') },
+      { needs: 'POST /admin/system/waf/rules', title: 'palette.act.rule', ...placeOf('/firewall', { add: 'rule' }) },
+    ] satisfies (Found & { needs: string })[]
   )
     .filter(({ needs, title }) => may(needs) && matches(t(title)))
-    .map(({ title, to, search }) => action(`act ${title}`, t(title), () => go(to, search)));
+    .map(({ title, ...place }) => action(`act ${title}`, t(title), () => go(place)));
   const about = found.flatMap((u) => {
     const name = u.fullName || u.email || u.userId;
     const of: SpotlightActionData[] = [];
@@ -171,7 +170,7 @@ export function Palette() {
     if (may('POST /admin/transaction/adjust-balance'))
       of.push(
         action('act palette.act.adjustOf', t('palette.act.adjustOf', { name }), () =>
-          go('/adjust', { userId: u.userId }),
+          go(placeOf('/adjust', { userId: u.userId })),
         ),
       );
     return of;

@@ -59,7 +59,7 @@ export default function Documents() {
           { name: 'base64String', title: 'documents.file', kind: 'file', required: true, accept: accepted },
           { name: 'description', title: 'documents.description', kind: 'area' },
         ]}
-        make={(v) => ({ ...v, type: code(v.type) }) as never}
+        make={(v) => ({ ...v, type: code(v.type) })}
       />
       <Write
         method="post"
