@@ -192,6 +192,8 @@ func (e editor) announcement() {
 	e.t.Helper()
 	e.to("/announcements")
 	e.Click(marked("announcement-add"))
+	e.See(marked("title-en")) // the language of the operator
+	e.Click(marked("texts-tr"))
 	e.Type(marked("title-tr"), "Yeni Şube")
 	e.Type(marked("message-tr"), "Pazartesi açıyoruz.")
 	e.Click(marked("texts-ar"))

@@ -231,9 +231,11 @@ function TextsIn({
   onChange: (texts: ByLanguage) => void;
   wrong: (name: string) => string | undefined;
 }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
+  const own = i18n.language as Language;
+  const first = texts[own].title ? own : spoken.find((language) => texts[language].title);
   return (
-    <Tabs defaultValue="tr">
+    <Tabs defaultValue={first ?? own}>
       <Tabs.List aria-label={t('language')}>
         {spoken.map((language) => (
           <Tabs.Tab key={language} value={language} lang={language} data-testid={`texts-${language}`}>
