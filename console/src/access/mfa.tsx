@@ -35,6 +35,7 @@ export default function Mfa() {
   const { tab = 'policies' } = useTexts();
   return (
     <Tabs
+      variant="pills"
       value={tab}
       keepMounted={false}
       onChange={(next) => void navigate({ to: '.', search: { tab: next ?? undefined } })}

@@ -27,6 +27,7 @@ export default function Roles() {
   const shown = tabs.filter(({ needs }) => needs.every(may));
   return (
     <Tabs
+      variant="pills"
       value={tab}
       keepMounted={false}
       onChange={(next) => void navigate({ to: '.', search: { tab: next ?? undefined } })}

@@ -48,12 +48,16 @@ export interface Act<B> {
   view: ReactNode;
 }
 
-/** touches are the paths whose lists are read again afterwards. */
+/**
+ * touches are the paths whose lists are read again afterwards. done is the text of the notification, and title names
+ * the write above it.
+ */
 export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
   method: M,
   path: P,
   touches: string[] = [],
-  done?: TextKey,
+  done: TextKey = 'done',
+  title?: TextKey,
 ): Act<Body<P, M>> {
   const { t } = useTranslation();
   const queries = useQueryClient();
@@ -109,7 +113,7 @@ export function useAct<M extends Method, P extends Writes<M> & keyof paths>(
               color: 'yellow',
               autoClose: may(`GET ${approval}`) ? false : 15_000, // otherwise it follows the request
             }
-          : { id: `done ${String(path)}`, message: t(done ?? 'done'), color: 'green' },
+          : { id: `done ${String(path)}`, title: title && t(title), message: t(done), color: 'green' },
       ); // once for a hundred rows
       return outcome.data ?? {};
     } catch (error) {

@@ -33,7 +33,7 @@ export interface Place {
 }
 
 export function placeOf<P extends Path>(to: P, search?: Searches[P], id = ''): Place {
-  return { to: to.replace('$id', id), search };
+  return { to: to.replace('$id', () => id), search };
 }
 
 /** A name has a text, or is missing. */

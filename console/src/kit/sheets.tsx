@@ -38,6 +38,7 @@ export function Sheets({ sheets, label }: { sheets: Sheet[]; label: TextKey }) {
   if (!shown) return null;
   return (
     <Tabs
+      variant="pills"
       value={shown.name}
       keepMounted={false}
       onChange={(name) => void navigate({ to: '.', search: { tab: name ?? '' } })}

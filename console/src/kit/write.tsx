@@ -180,7 +180,7 @@ function Form<M extends Method, P extends Writes<M> & keyof paths, V>(
   props: WriteProps<M, P, V> & { name: string; done: () => void },
 ) {
   const { t } = useTranslation();
-  const act = useAct(props.method, props.path, props.touches ?? []);
+  const act = useAct(props.method, props.path, props.touches, undefined, props.title);
   const fields: Input<Values>[] = props.fields;
   const secret = fields.filter((f) => f.kind === 'secret' || f.kind === 'file' || f.kind === 'data');
   const draft = useDraft<Values>(props.name, { ...props.initial }, (name) => secret.some((f) => f.name === name));

@@ -109,9 +109,9 @@ interface Besides {
 }
 
 function Form({ of, stored: read, onDone }: Props & { stored: ByLanguage }) {
-  const { t } = useTranslation();
-  const adding = useAct('post', add, [announcements]);
-  const changing = useAct('post', update, [announcements]);
+  const { t, i18n } = useTranslation();
+  const adding = useAct('post', add, [announcements], undefined, 'announcement.add');
+  const changing = useAct('post', update, [announcements], undefined, 'announcement.change');
   const act = of ? changing : adding;
   const [stored] = useState(read);
   const first: Values = of
@@ -129,6 +129,10 @@ function Form({ of, stored: read, onDone }: Props & { stored: ByLanguage }) {
     chosen.current = { ...chosen.current, [p]: data };
     draft.set({ pictures: chosen.current });
   };
+  const own = i18n.language as Language;
+  const [language, setLanguage] = useState(
+    () => (texts[own].title ? own : spoken.find((language) => texts[language].title)) ?? own,
+  );
   const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
   const shown = [...fields, ...(values.showSlider === true ? ofSlider : [])];
   // Unchanged fields are not sent: a day of the form would otherwise cut off the hour of a stored time.
@@ -163,7 +167,13 @@ function Form({ of, stored: read, onDone }: Props & { stored: ByLanguage }) {
     >
       <Stack>
         <Restored of={draft} />
-        <TextsIn texts={texts} onChange={(next) => draft.set({ texts: next })} wrong={wrong} />
+        <TextsIn
+          texts={texts}
+          open={language}
+          onOpen={setLanguage}
+          onChange={(next) => draft.set({ texts: next })}
+          wrong={wrong}
+        />
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
           {shown.map((f) => (
             <Field
@@ -200,6 +210,7 @@ function Form({ of, stored: read, onDone }: Props & { stored: ByLanguage }) {
           {t('announcement.preview')}
         </Title>
         <Preview
+          of={language}
           look={(language) => ({
             ...(texts[language].title ? texts[language] : texts[spoken.find((l) => texts[l].title) ?? language]),
             pictures: Object.fromEntries(platforms.map((p) => [p, pictures[p] ?? stored3[p]])),
@@ -224,18 +235,21 @@ function Form({ of, stored: read, onDone }: Props & { stored: ByLanguage }) {
 
 function TextsIn({
   texts,
+  open,
+  onOpen,
   onChange,
   wrong,
 }: {
   texts: ByLanguage;
+  /** The language whose texts are shown. */
+  open: Language;
+  onOpen: (language: Language) => void;
   onChange: (texts: ByLanguage) => void;
   wrong: (name: string) => string | undefined;
 }) {
-  const { t, i18n } = useTranslation();
-  const own = i18n.language as Language;
-  const first = texts[own].title ? own : spoken.find((language) => texts[language].title);
+  const { t } = useTranslation();
   return (
-    <Tabs defaultValue={first ?? own}>
+    <Tabs value={open} onChange={(next) => onOpen(next as Language)}>
       <Tabs.List aria-label={t('language')}>
         {spoken.map((language) => (
           <Tabs.Tab key={language} value={language} lang={language} data-testid={`texts-${language}`}>

@@ -73,10 +73,12 @@ export function Told({ id }: { id: number }) {
 /** Approximate widths of a phone and of a part of a page. */
 const widths: Record<Platform, number> = { web: 720, ios: 340, android: 340 };
 
-export function Preview({ look }: { look: (language: Language) => Look }) {
+/** The look of an announcement, in the language {of}, or else in one that the user chooses. */
+export function Preview({ of, look }: { of?: Language; look: (language: Language) => Look }) {
   const { t, i18n } = useTranslation();
   const [platform, setPlatform] = useState<Platform>('web');
-  const [language, setLanguage] = useState(i18n.language as Language);
+  const [chosen, setChosen] = useState(i18n.language as Language);
+  const language = of ?? chosen;
   const { title, message, html, pictures, slider, pinned } = look(language);
   const dir = language === 'ar' ? 'rtl' : 'ltr';
   const picture = pictures[platform];
@@ -90,13 +92,15 @@ export function Preview({ look }: { look: (language: Language) => Look }) {
           aria-label={t('announcement.platform')}
           data={platforms.map((value) => ({ value, label: t(`announcement.${value}`) }))}
         />
-        <SegmentedControl
-          size="xs"
-          value={language}
-          onChange={(v) => setLanguage(v)}
-          aria-label={t('language')}
-          data={spoken.map((value) => ({ value, label: languages[value] }))}
-        />
+        {!of && (
+          <SegmentedControl
+            size="xs"
+            value={language}
+            onChange={(v) => setChosen(v)}
+            aria-label={t('language')}
+            data={spoken.map((value) => ({ value, label: languages[value] }))}
+          />
+        )}
       </Group>
       <Paper withBorder p="md" dir={dir} lang={language} maw={widths[platform]} w="100%" style={{ textAlign: 'start' }}>
         <Stack gap="xs">

@@ -7,6 +7,7 @@ import { IconSearch } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { placeOf, type Place } from '../address';
 import type { Schemas } from '../api';
 import { Problem } from '../problem';
 import { personOf } from './palette';
@@ -76,16 +77,15 @@ function Find({ children }: { children: ReactNode }) {
 /** A card with its list: a title, the link to the whole list, and a text for a list without entries. */
 function Part({
   title,
-  to,
-  search,
+  all,
   problem,
   count,
   empty,
   children,
 }: {
   title: TextKey;
-  to: '/users' | '/audit';
-  search: Record<string, string>;
+  /** The whole list. */
+  all: Place;
   problem: unknown;
   /** undefined until it is known. */
   count?: number;
@@ -99,7 +99,7 @@ function Part({
         <Title order={2} size="h5">
           {t(title)}
         </Title>
-        <AnchorLink to={to} search={search} size="sm">
+        <AnchorLink {...all} size="sm">
           {t('home.all')}
         </AnchorLink>
       </Group>
@@ -119,7 +119,7 @@ function Part({
 function Newest({ title, empty, search }: { title: TextKey; empty: TextKey; search: { status?: string } }) {
   const { data, error } = useRead(path, { ...search, isSortedByDate: true, limit: shown });
   return (
-    <Part title={title} to="/users" search={search} problem={error} count={data?.length} empty={empty}>
+    <Part title={title} all={placeOf('/users', search)} problem={error} count={data?.length} empty={empty}>
       {data && <Accounts of={data} />}
     </Part>
   );
@@ -136,8 +136,7 @@ function Refusals() {
   return (
     <Part
       title="home.refusals"
-      to="/audit"
-      search={logins}
+      all={placeOf('/audit', logins)}
       problem={error}
       count={refused?.length}
       empty="home.noRefusals"
