@@ -59,10 +59,11 @@ func (tab *Tab) NoContentBarriers(step string) {
 	tab.axe(step, "tag", axeTags, frame...)
 }
 
-// NoBarriersIn is NoBarriers within the elements of a selector.
-func (tab *Tab) NoBarriersIn(step, selector string) {
+// NoBarriersIn is NoBarriers within the visible elements of a selector. It returns false if there are none.
+func (tab *Tab) NoBarriersIn(step, selector string) bool {
 	tab.t.Helper()
-	tab.axeIn(selector, step, "tag", axeTags)
+	visible := fmt.Sprintf("[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility())", selector)
+	return tab.axeIn(visible, step, "tag", axeTags)
 }
 
 // NoColourBarriers is NoBarriers with the rules that depend on colours only.
@@ -100,11 +101,12 @@ func (tab *Tab) otherColours(step string, without ...string) {
 // axe runs the rules on the page, without the elements of some selectors.
 func (tab *Tab) axe(step, kind string, names []string, without ...string) {
 	tab.t.Helper()
-	tab.axeIn("html", step, kind, names, without...)
+	tab.axeIn("['html']", step, kind, names, without...)
 }
 
-// axeIn runs the rules on the elements of a selector, without those of others.
-func (tab *Tab) axeIn(within, step, kind string, names []string, without ...string) {
+// axeIn runs the rules on elements, an expression of JavaScript, without those of some selectors. It returns false if
+// there are no such elements.
+func (tab *Tab) axeIn(elements, step, kind string, names []string, without ...string) bool {
 	tab.t.Helper()
 	if !Value[bool](tab, "typeof window.axe === 'object'") {
 		Value[bool](tab, "(() => { "+axe+"; return true; })()")
@@ -118,14 +120,16 @@ func (tab *Tab) axeIn(within, step, kind string, names []string, without ...stri
 		tab.t.Fatal(err)
 	}
 	Value[bool](tab, finishTransitions) // a message that fades in has less contrast than its colours
-	run := fmt.Sprintf(`window.axe.run({ include: [%q], exclude: %s },
+	run := fmt.Sprintf(`((include) => include.length === 0 ? null : window.axe.run({ include, exclude: %s },
 		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })
 		.then((result) => result.violations.map(({ id, impact, help, nodes }) => ({ id, impact, help,
-			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) })))`, within, exclude, kind, values)
+			nodes: nodes.map(({ html, failureSummary }) => ({ html, failureSummary })) }))))(%s)`,
+		exclude, kind, values, elements)
 	found := Value[[]violation](tab, fmt.Sprintf(withoutAlike, run))
 	for _, one := range found {
 		tab.t.Errorf("%s: %s", step, one)
 	}
+	return found != nil
 }
 
 // String returns the rule with the first places, each once.

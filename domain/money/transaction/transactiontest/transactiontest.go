@@ -317,6 +317,13 @@ func processes(w *world) {
 		storetest.Must(w, err)
 		storetest.Same(w, got.Records, x.want)
 	}
+	q := w.enqueue("2", transaction.Queued{Status: transaction.TimeOut})
+	sent := transaction.Process{ID: id.New(w.next()), TransactionID: q.ID, UserID: w.user, Asset: 1, At: w.at,
+		Amount: amount.Must("2")}
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.AddProcess{Process: sent}))
+	got, err := w.Processes(w.Context(), transaction.ProcessQuery{UserID: w.user}, page.Query[transaction.Place]{})
+	storetest.Must(w, err)
+	storetest.Same(w, got.Records, append([]transaction.Process{sent}, all...))
 	again := all[0]
 	again.ID = id.New(w.next())
 	storetest.Wants(w, w.c.Commit(w.Context(), transaction.AddProcess{Process: again}), fault.RecordAlreadyExist)
