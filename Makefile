@@ -22,7 +22,7 @@ HOSTILE     ?= 10000000
 # What make quick leaves out: browsers, measurements, and tests that wait for what happens after failures.
 NOT_QUICK    = /web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/(cluster|console|faults|replay)
 # Tests that make quick leaves out of the other packages: each takes over ten seconds or needs Node.
-SLOW         = ^Test(GeneratedClients|DemoContinuesAfterKill|DemoFillsEveryList|Faults.*|EveryEndpointAcceptsOnlyItsTokenClass|GuardedOperationIsNotApproved)$$
+SLOW         = ^Test(GeneratedClients|DemoContinuesAfterKill|DemoFillsEveryList|FaultsWalletAndLedgerAgreeAfterKills|EveryEndpointAcceptsOnlyItsTokenClass|GuardedOperationIsNotApproved)$$
 # Passed on to castellan demo.
 DEMO         ?=
 # The address of the demo shop; make run accepts its page and its gateway.
@@ -34,10 +34,6 @@ BENCH        ?=
 # also in another checkout.
 export GOFLAGS     := $(strip $(GOFLAGS) -trimpath)
 export CGO_ENABLED := 0
-
-# Test programs without debug information: linking takes 0.6 of the time, and there are nearly 200 of them. With
-# -trimpath and this flag, Go also links programs whose results are cached: quick does without it there.
-TEST_FLAGS = -vet=off -ldflags=-w
 
 LDFLAGS = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
@@ -100,7 +96,7 @@ clean: ## remove what building made (never ./data)
 # environment, and would repeat an answer that is no longer true.
 # -vet=off: lint and quick vet every package, with more checks than go test has.
 test: test-deps ## run every test, on SQLite and on PostgreSQL
-	scripts/temp-in-memory.sh $(WITH_POSTGRES) go test $(TEST_FLAGS) -count=1 -p $(TEST_PACKAGES) -timeout $(TEST_TIMEOUT) $(PKG)
+	scripts/temp-in-memory.sh $(WITH_POSTGRES) go test -vet=off -count=1 -p $(TEST_PACKAGES) -timeout $(TEST_TIMEOUT) $(PKG)
 
 # Packages of one process come from the test cache if nothing changed. Those of test/ start the program, which the
 # cache does not see. Go does not link programs again that it finds in bin/quick unchanged.
@@ -108,7 +104,7 @@ quick: ## build, vet and test what needs neither PostgreSQL nor Chromium nor Nod
 	go build -o bin/quick/ ./...
 	go vet ./...
 	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off $$(go list ./... | grep -vE '$(NOT_QUICK)|/test/')
-	CASTELLAN_TEST_DATABASES=sqlite go test $(TEST_FLAGS) -count=1 -p $(TEST_PACKAGES) -skip '$(SLOW)' $$(go list ./test/kit ./test/... | grep -vE '$(NOT_QUICK)')
+	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off -count=1 -p $(TEST_PACKAGES) -skip '$(SLOW)' $$(go list ./test/kit ./test/... | grep -vE '$(NOT_QUICK)')
 
 race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
 	CGO_ENABLED=1 scripts/temp-in-memory.sh $(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)

@@ -23,7 +23,7 @@ import (
 type Key struct {
 	signer crypto.Signer
 	mu     sync.Mutex    // of the token, its renewal, and what follows
-	ahead  time.Duration // of the clock here before the service's, at least; measured when it issued the token
+	ahead  time.Duration // estimated lead of the clock here before the service's
 	pause  time.Time     // no renewal of its own accord before it, because the last one failed
 }
 
@@ -92,12 +92,16 @@ func (c *Client) with(token string) Option {
 	}
 }
 
-// renewed renews the session unless another request has done so since the token was used.
+// renewed renews the session unless another request has done so since the token was used. It returns false if that is
+// impossible or has just failed.
 func (c *Client) renewed(ctx context.Context, used string) bool {
 	c.Key.mu.Lock()
 	defer c.Key.mu.Unlock()
 	if c.Token != used {
 		return true
+	}
+	if _, _, bound := lifeOf(used); !bound || time.Now().Before(c.Key.pause) {
+		return false
 	}
 	_, err := c.renew(ctx)
 	return err == nil
@@ -112,8 +116,9 @@ func (c *Client) take(token string, began time.Time) {
 	c.hold(token, began)
 }
 
-// hold stores a token that was issued after its request began. How long the answer took is no lead of this clock. The
-// caller holds the lock of the key.
+// hold stores the token of a request that began at a time. The answer may have taken long, so the lead of the clock is
+// measured from the begin. The token of a challenge that was completed earlier makes it too large; then Call renews
+// after the refusal. The caller holds the lock of the key.
 func (c *Client) hold(token string, began time.Time) {
 	c.Token = token
 	if issued, _, bound := lifeOf(token); bound && c.Key != nil {

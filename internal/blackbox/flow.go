@@ -3,7 +3,6 @@ package blackbox
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -133,7 +132,7 @@ func (c Client) Login(t testing.TB, a Account) Flow {
 	for tries := 1; ; tries++ {
 		got := c.Do(t, "POST", "/auth/login", LoginBody(a), nil)
 		wait, _ := strconv.Atoi(got.Header.Get("Retry-After"))
-		if got.Status != http.StatusServiceUnavailable || wait == 0 || tries == loginTries {
+		if got.Code() != "UNAVAILABLE" || wait == 0 || tries == loginTries {
 			return FlowOf(t, got)
 		}
 		t.Logf("login %d: %s", tries, got)
@@ -142,7 +141,7 @@ func (c Client) Login(t testing.TB, a Account) Flow {
 }
 
 // loginTries bounds Login.
-const loginTries = 5
+const loginTries = 3
 
 // TryLogin is Login for goroutines: the error is that of the connection; an answer that starts nothing is an error too.
 func (c Client) TryLogin(a Account) (Flow, error) {

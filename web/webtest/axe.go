@@ -59,11 +59,11 @@ func (tab *Tab) NoContentBarriers(step string) {
 	tab.axe(step, "tag", axeTags, frame...)
 }
 
-// NoBarriersIn is NoBarriers within the visible elements of a selector. It returns false if there are none.
-func (tab *Tab) NoBarriersIn(step, selector string) bool {
+// NoBarriersIn is NoBarriers within the visible elements of a selector, if there are any.
+func (tab *Tab) NoBarriersIn(step, selector string) {
 	tab.t.Helper()
 	visible := fmt.Sprintf("[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility())", selector)
-	return tab.axeIn(visible, step, "tag", axeTags)
+	tab.axeIn(visible, step, "tag", axeTags)
 }
 
 // NoColourBarriers is NoBarriers with the rules that depend on colours only.
@@ -104,9 +104,8 @@ func (tab *Tab) axe(step, kind string, names []string, without ...string) {
 	tab.axeIn("['html']", step, kind, names, without...)
 }
 
-// axeIn runs the rules on elements, an expression of JavaScript, without those of some selectors. It returns false if
-// there are no such elements.
-func (tab *Tab) axeIn(elements, step, kind string, names []string, without ...string) bool {
+// axeIn runs the rules on elements, an expression of JavaScript, without those of some selectors.
+func (tab *Tab) axeIn(elements, step, kind string, names []string, without ...string) {
 	tab.t.Helper()
 	if !Value[bool](tab, "typeof window.axe === 'object'") {
 		Value[bool](tab, "(() => { "+axe+"; return true; })()")
@@ -129,7 +128,6 @@ func (tab *Tab) axeIn(elements, step, kind string, names []string, without ...st
 	for _, one := range found {
 		tab.t.Errorf("%s: %s", step, one)
 	}
-	return found != nil
 }
 
 // String returns the rule with the first places, each once.
