@@ -147,7 +147,7 @@ func banner(w io.Writer, v *Deployment, version, dataDir, url, metrics string) {
 	}
 	fmt.Fprintf(w, "    Logins are kept in %s\n", loginsFile(dataDir))
 	if _, err := os.Stat(DemoLoginsFile(dataDir)); err == nil {
-		fmt.Fprintf(w, "    Demo data    who can log in stands in %s\n\n", DemoLoginsFile(dataDir))
+		fmt.Fprintf(w, "    Demo data    the logins are in %s\n\n", DemoLoginsFile(dataDir))
 	} else {
 		fmt.Fprintf(w, "    Demo data    make demo, while this does not run (docs/demo.md)\n\n")
 	}

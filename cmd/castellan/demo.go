@@ -142,7 +142,7 @@ func progressOn(out io.Writer) func(done, of int, what string) {
 // keepLogins writes the logins to a file that only the owner can read.
 func keepLogins(file string, all []demo.Login) error {
 	var b strings.Builder
-	b.WriteString("Who can log in to the demo data. Nobody else has a password.\n\n")
+	b.WriteString("The logins of the demo data. Other accounts have no password.\n\n")
 	for _, l := range all {
 		fmt.Fprintf(&b, "%s\n", inLine(l))
 	}

@@ -31,8 +31,8 @@ var team = []named{
 		"GET /admin/login-history, GET /admin/list-users?fullName=..."},
 	{"user", "Ayşe", "Demir", "ayse", "tr", nil, user.Individual, user.ManuelApproved,
 		"GET /user/asset, /user/notifications, /asset/withdrawal-addresses"},
-	{"user who waits", "Omar", "Haddad", "omar", "ar", nil, user.Individual, user.WaitingApproval,
-		"an account in Arabic whose documents nobody has looked at"},
+	{"waiting user", "Omar", "Haddad", "omar", "ar", nil, user.Individual, user.WaitingApproval,
+		"an account in Arabic with unchecked documents"},
 	{"company", "Marmara Yazılım", "A.Ş.", "sirket", "tr", nil, user.Corporate, user.OCROrNFCApproved,
 		"a corporate account of level 10"},
 }
