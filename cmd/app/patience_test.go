@@ -1,37 +1,18 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"castellan/config"
+	"castellan/internal/logtest"
 	"castellan/internal/pgtest"
 )
-
-// logText is a text that several goroutines write.
-type logText struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
 
 // slow blocks the statements of a start for longer than a request may wait. Another connection locks the table of
 // methods, which a start reads, and on SQLite the file, which it writes.
@@ -77,7 +58,7 @@ func TestStartIsPatient(t *testing.T) {
 			}
 			defer first.Close()
 			first.DB.EndPatience() // it serves, and only the second one waits
-			said := &logText{}
+			said := &logtest.Text{}
 			before := slog.Default()
 			slog.SetDefault(slog.New(slog.NewTextHandler(said, nil)))
 			defer slog.SetDefault(before)

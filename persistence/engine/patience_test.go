@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
+	"castellan/internal/logtest"
 	"castellan/internal/pgtest"
 )
 
@@ -34,33 +35,12 @@ func hold(t *testing.T, dsn string) (release func()) {
 	return sync.OnceFunc(func() { close(over); storetest.Must(t, <-ended) })
 }
 
-// logged is a log that other goroutines write.
-type logged struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, p...)
-	return len(p), nil
-}
-
-// take returns the text since the last call.
-func (l *logged) take() (text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	text, l.text = string(l.text), nil
-	return text
-}
-
 // A statement of two seconds succeeds while the database is patient, and the wait is logged. The same statement of a
 // request fails within its limit.
 func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
 		t.Run(name, func(t *testing.T) {
-			var log logged
+			var log logtest.Text
 			was := slog.Default()
 			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 			defer slog.SetDefault(was)
@@ -91,13 +71,13 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 				release()
 				release = hold(t, dsn)
 			}
-			if text := log.take(); !strings.Contains(text, "the database is slow; waiting for it") {
+			if text := log.String(); !strings.Contains(text, "the database is slow; waiting for it") {
 				t.Errorf("the log says %q", text)
 			}
 			release()
-			log.take()
+			log.Reset()
 			db.EndPatience()
-			if text := log.take(); text != "" {
+			if text := log.String(); text != "" {
 				t.Errorf("the end of the patience logs %q", text)
 			}
 			release = hold(t, dsn)

@@ -129,10 +129,10 @@ function Form({ of, stored: read, onDone }: Props & { stored: ByLanguage }) {
     chosen.current = { ...chosen.current, [p]: data };
     draft.set({ pictures: chosen.current });
   };
-  const own = i18n.language as Language;
-  const [language, setLanguage] = useState(
-    () => (texts[own].title ? own : spoken.find((language) => texts[language].title)) ?? own,
-  );
+  /** A language, or another one if it has no title and the other one has. */
+  const titled = (wanted: Language) =>
+    texts[wanted].title ? wanted : (spoken.find((other) => texts[other].title) ?? wanted);
+  const [language, setLanguage] = useState(() => titled(i18n.language as Language));
   const wrong = (name: string) => act.problem?.errors.find((e) => e.field === name)?.message;
   const shown = [...fields, ...(values.showSlider === true ? ofSlider : [])];
   // Unchanged fields are not sent: a day of the form would otherwise cut off the hour of a stored time.
@@ -212,7 +212,7 @@ function Form({ of, stored: read, onDone }: Props & { stored: ByLanguage }) {
         <Preview
           of={language}
           look={(language) => ({
-            ...(texts[language].title ? texts[language] : texts[spoken.find((l) => texts[l].title) ?? language]),
+            ...texts[titled(language)],
             pictures: Object.fromEntries(platforms.map((p) => [p, pictures[p] ?? stored3[p]])),
             slider: values.showSlider === true,
             pinned: values.isPinned === true,
