@@ -121,7 +121,7 @@ func (h *hostile) enter(p *person) bool {
 		if m.Name != "SMS" && m.Name != "MAIL" {
 			continue
 		}
-		code, err := h.TryCode(p.Account, m.Name)
+		code, err := h.TryCodeOf(f, p.Account, m.Name)
 		if err != nil {
 			return false
 		}

@@ -162,7 +162,7 @@ func (l *live) before(e rest.Endpoint) *person {
 		f := l.begin(who)
 		who.pAuth = f.PAuth
 		m := f.Method(l.t, "SMS")
-		l.said["challenge"] = map[string]any{"method": m.ID, "code": l.Code(l.t, who.Account, "SMS")}
+		l.said["challenge"] = map[string]any{"method": m.ID, "code": l.CodeOf(l.t, f, who.Account, "SMS")}
 	case e.Credential == rest.Device && e.Method == "POST":
 		l.said["challenge"] = map[string]any{"id": l.begin(who).ChallengeID}
 	case e.Credential == rest.OTAuth:
@@ -304,7 +304,7 @@ func (l *live) finish(p *person, f blackbox.Flow) (a blackbox.Answer) {
 		code := ""
 		switch m.Name {
 		case "SMS", "MAIL":
-			code = l.Code(l.t, p.Account, m.Name)
+			code = l.CodeOf(l.t, f, p.Account, m.Name)
 		default:
 			continue
 		}

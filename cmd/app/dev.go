@@ -180,7 +180,7 @@ func letters(store outbox.Store, ring *keyring.Ring) func(ctx context.Context, t
 				continue // sealed under deleted keys
 			}
 			out = append(out, system.Letter{Channel: string(r.Channel), To: r.To, Subject: r.Subject, Body: r.Text,
-				Code: r.Code, At: m.CreatedAt})
+				Code: r.Code, ChallengeID: m.ChallengeID, At: m.CreatedAt})
 		}
 		return out, nil
 	}

@@ -17,12 +17,14 @@ import (
 
 // Letter is a message in the development outbox.
 type Letter struct {
-	Channel string    `json:"channel"`
-	To      string    `json:"to"`
-	Subject string    `json:"subject"`
-	Body    string    `json:"body"`
-	Code    string    `json:"code"`
-	At      time.Time `json:"at"`
+	Channel string `json:"channel"`
+	To      string `json:"to"`
+	Subject string `json:"subject"`
+	Body    string `json:"body"`
+	Code    string `json:"code"`
+	// ChallengeID is the challenge that the code answers; "" for other messages.
+	ChallengeID string    `json:"challengeId,omitempty"`
+	At          time.Time `json:"at"`
 }
 
 // Dev is the part of development mode: pages that show codes and therefore answer only this

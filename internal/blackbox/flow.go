@@ -154,12 +154,14 @@ func (c Client) TryLogin(a Account) (Flow, error) {
 
 // Letter is a message in the outbox of development mode.
 type Letter struct {
-	Channel string    `json:"channel"`
-	To      string    `json:"to"`
-	Subject string    `json:"subject"`
-	Body    string    `json:"body"`
-	Code    string    `json:"code"`
-	At      time.Time `json:"at"`
+	Channel string `json:"channel"`
+	To      string `json:"to"`
+	Subject string `json:"subject"`
+	Body    string `json:"body"`
+	Code    string `json:"code"`
+	// ChallengeID is the challenge that the code answers.
+	ChallengeID string    `json:"challengeId"`
+	At          time.Time `json:"at"`
 }
 
 // Letters lists the outbox of development mode, newest first; to may be "".
@@ -196,6 +198,22 @@ func (c Client) Code(t testing.TB, a Account, method string) string {
 
 // TryCode is Code for goroutines.
 func (c Client) TryCode(a Account, method string) (string, error) {
+	return c.TryCodeOf(Flow{}, a, method)
+}
+
+// CodeOf returns the newest code that was sent to an account for a method of a flow. Codes of other challenges do not
+// count, also when they have the same millisecond or the clock was set back.
+func (c Client) CodeOf(t testing.TB, f Flow, a Account, method string) string {
+	t.Helper()
+	code, err := c.TryCodeOf(f, a, method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// TryCodeOf is CodeOf for goroutines. A flow without an id means every challenge.
+func (c Client) TryCodeOf(f Flow, a Account, method string) (string, error) {
 	to := a.Number()
 	if method == "MAIL" {
 		to = a.Mail
@@ -204,7 +222,9 @@ func (c Client) TryCode(a Account, method string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	newest := slices.IndexFunc(ls, func(l Letter) bool { return len(l.Code) == 6 })
+	newest := slices.IndexFunc(ls, func(l Letter) bool {
+		return len(l.Code) == 6 && (f.ChallengeID == "" || l.ChallengeID == f.ChallengeID)
+	})
 	if newest < 0 {
 		return "", unexpected("no code for %s in %d letters", to, len(ls))
 	}
@@ -260,7 +280,7 @@ func (c Client) Result(t testing.TB, f Flow) Answer {
 func (c Client) Session(t testing.TB, a Account) (xAuth, key string) {
 	t.Helper()
 	f := c.Login(t, a)
-	got := c.Complete(t, f, f.Method(t, "SMS"), c.Code(t, a, "SMS")).Is(t, 200, "")
+	got := c.Complete(t, f, f.Method(t, "SMS"), c.CodeOf(t, f, a, "SMS")).Is(t, 200, "")
 	return got.Header.Get("x-auth"), ReadFinal(t, got).ExecResult.Data["sessionKey"]
 }
 
