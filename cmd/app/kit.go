@@ -132,8 +132,8 @@ func (s *service) work() error {
 		Name: id.New(time.Now()), Unclustered: s.cfg.Cluster.GossipAddr == "" && !embedded, Leaving: s.leaving}
 	owners := &actors.Jobs{Node: s.node, Runner: s.runner, Store: store, Log: s.log}
 	s.node.Register(owners.Kind())
-	s.jobs = &job.Service{Store: store, Changes: s.changes("", nil), Seal: s.Ring.Seal, Wake: owners.Wake,
-		Leaving: s.leaving}
+	s.jobs = &job.Service{Store: store, Changes: s.changes("", nil), Seal: s.Ring.Seal, Kinds: s.kinds,
+		Open: s.Ring.Open, Wake: owners.Wake, Leaving: s.leaving}
 	count := &census{store: store, kinds: s.kinds}
 	s.join(part{
 		groups: groups(httpjob.Group{Service: s.jobs}),

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"castellan/domain/delivery/notification"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/job"
+	"castellan/domain/money/accounting"
+	"castellan/domain/office/broadcast"
 	"castellan/domain/office/staffrequest"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
@@ -80,21 +83,37 @@ func (r *run) approvals(ctx context.Context) error {
 	return nil
 }
 
+// jobParams returns the parameters of a job, from which its subject is read.
+func jobParams(kind string, n int, at time.Time) any {
+	switch kind {
+	case broadcast.NotificationKind:
+		titles := []string{"A week without fees", "Planned maintenance", "AVAX is listed", "A reminder about security"}
+		return map[string]any{"message": notification.Message{Topic: "announcements", Title: titles[n/3%len(titles)]}}
+	case accounting.Kind:
+		day := at.Truncate(24 * time.Hour)
+		return accounting.Period{From: day.AddDate(0, 0, -7), To: day, Invoice: day}
+	default:
+		return map[string]int{"n": n}
+	}
+}
+
 // jobs creates some jobs of each state. Unfinished jobs are due in a hundred years, so no node ever works on them.
 func (r *run) jobs(ctx context.Context) error {
 	store := kit.NewJobs(r.DB)
 	for n := range 24 {
 		s := sourceOf(r.Seed, "job", n)
 		at := r.Now.Add(-time.Duration(24-n) * 7 * time.Hour)
-		params, err := json.Marshal(map[string]int{"n": n})
+		kind := []string{"fetch-rates", broadcast.NotificationKind, accounting.Kind}[n%3]
+		params, err := json.Marshal(jobParams(kind, n, at))
 		if err != nil {
 			return err
 		}
 		id := s.id(at)
 		total := int64(20 + s.IntN(400))
-		j := job.Job{ID: id, Kind: []string{"fetch-rates", "send-notification", "accounting-integration"}[n%3],
-			Key: "demo-" + id, State: job.Done, Version: 1, Total: total, ActorID: r.team[0].ID,
-			Params: r.Ring.Seal(params, []byte(id)), CreatedAt: at, StartedAt: at.Add(time.Second),
+		j := job.Job{ID: id, Kind: kind,
+			Key: "demo-" + id, State: job.Done, Version: 1, Total: total,
+			ActorID: []string{job.ScheduleActor, r.team[3].ID, r.team[2].ID}[n%3],
+			Params:  r.Ring.Seal(params, []byte(id)), CreatedAt: at, StartedAt: at.Add(time.Second),
 			BeatAt: at.Add(time.Minute)}
 		j.Done, j.FinishedAt = total, at.Add(time.Minute)
 		switch {

@@ -138,6 +138,9 @@ type Kind struct {
 	// an attempt.
 	Step  func(ctx context.Context, j Job) (next Job, writes []commit.Write, err error)
 	Items *Items
+	// About returns the subject of a job for operators, from its key and its unsealed parameters: the title of a
+	// notification, the days of a journal. nil: the name of the kind says all.
+	About func(j Job) string
 }
 
 // Effect defines what happens to an item whose sending is interrupted by a crash.

@@ -21,6 +21,9 @@ type Service struct {
 	Changes admin.Changes // without a topic: no node caches jobs
 	// Seal is Seal of the keyring.
 	Seal func(plain, ad []byte) []byte
+	// Kinds and Open are those of the Runner; About needs them.
+	Kinds map[string]Kind
+	Open  func(sealed, ad []byte) ([]byte, error)
 	// Wake notifies the owner of a job; nil: the owner polls twice a second.
 	Wake func(id string)
 	// Leaving ends when this node begins to drain; nil: never. Waiting calls return then.
@@ -54,6 +57,28 @@ func (s *Service) Start(ctx context.Context, by audit.By, r Request) (j Job, sta
 		commit.After(ctx, func() { s.wake(j.ID) })
 	}
 	return j, started, err
+}
+
+// MaxAbout is the maximum length of the subject of a job, in characters.
+const MaxAbout = 100
+
+// About returns the subject of a job, cut to MaxAbout characters; "" if its kind is unknown or has none, or if the
+// parameters cannot be unsealed any more.
+func (s *Service) About(j Job) string {
+	k := s.Kinds[j.Kind]
+	if k.About == nil {
+		return ""
+	}
+	params, err := s.Open(j.Params, []byte(j.ID))
+	if err != nil {
+		return ""
+	}
+	j.Params = params
+	about := []rune(k.About(j))
+	if len(about) > MaxAbout {
+		about = append(about[:MaxAbout-1], '…')
+	}
+	return string(about)
 }
 
 func (s *Service) wake(id string) {

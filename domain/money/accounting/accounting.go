@@ -106,7 +106,20 @@ const (
 )
 
 // Integration returns the kind of job.
-func (s *Service) Integration() job.Kind { return job.Kind{Name: Kind, Step: s.step} }
+func (s *Service) Integration() job.Kind { return job.Kind{Name: Kind, Step: s.step, About: days} }
+
+// days returns the first and the last UTC day of the journal of a job.
+func days(j job.Job) string {
+	var p Period
+	if j.Into(&p) != nil {
+		return ""
+	}
+	first, last := p.From.UTC().Format(time.DateOnly), p.To.Add(-1).UTC().Format(time.DateOnly)
+	if first == last {
+		return first
+	}
+	return first + " – " + last
+}
 
 // step makes the files, or delivers one of them. The keys of the files are derived from the job, so that a repeated
 // step replaces them.

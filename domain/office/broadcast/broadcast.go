@@ -8,6 +8,7 @@
 package broadcast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -213,9 +214,19 @@ func (s *Service) start(ctx context.Context, by audit.By, kind, action, detail s
 // Kinds returns the kinds of the service's jobs.
 func (s *Service) Kinds() []job.Kind {
 	return []job.Kind{
-		{Name: NotificationKind, Items: &job.Items{Snapshot: s.recipients, Send: s.notify, Parallel: parallel}},
-		{Name: SMSKind, Items: &job.Items{Snapshot: s.recipients, Send: s.text, Parallel: parallel}},
+		{Name: NotificationKind, About: title,
+			Items: &job.Items{Snapshot: s.recipients, Send: s.notify, Parallel: parallel}},
+		{Name: SMSKind, About: title, Items: &job.Items{Snapshot: s.recipients, Send: s.text, Parallel: parallel}},
 	}
+}
+
+// title returns the title of the message of a job, or its text if it has no title.
+func title(j job.Job) string {
+	var p struct{ Message notification.Message }
+	if j.Into(&p) != nil {
+		return ""
+	}
+	return cmp.Or(p.Message.Title, p.Message.Body)
 }
 
 // parallel is how many recipients are served in parallel.

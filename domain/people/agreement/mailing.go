@@ -2,6 +2,7 @@ package agreement
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +29,9 @@ const (
 
 // mailing holds the parameters of the job.
 type mailing struct {
-	AgreementID int64 `json:"agreementId"`
+	AgreementID int64  `json:"agreementId"`
+	Name        string `json:"name,omitempty"`
+	Version     string `json:"version,omitempty"`
 }
 
 // mailAudience is the audience of the mailing.
@@ -37,8 +40,17 @@ var mailAudience = user.Audience{Statuses: []string{string(user.Active)}, Mail: 
 // Mailing is the kind of job that mails an agreement.
 func (s *Service) Mailing(post broadcast.Post) job.Kind {
 	m := &mailer{service: s, post: post}
-	return job.Kind{Name: MailingKind, Items: &job.Items{Snapshot: m.recipients, Send: m.send, Group: mailGroup,
+	return job.Kind{Name: MailingKind, About: about, Items: &job.Items{Snapshot: m.recipients, Send: m.send, Group: mailGroup,
 		Pause: mailPause, Parallel: parallel}}
+}
+
+// about returns the name and the version of the agreement of a job.
+func about(j job.Job) string {
+	var p mailing
+	if j.Into(&p) != nil {
+		return ""
+	}
+	return strings.TrimSpace(p.Name + " " + p.Version)
 }
 
 // mailer sends agreements. It caches the file of the last one, which never changes.

@@ -194,6 +194,10 @@ func TestMailing(t *testing.T) {
 	}
 	j, err := d.jobs.Get(t.Context(), got.JobID)
 	storetest.Must(t, err)
+	// The store of this test keeps parameters unsealed.
+	if about := d.kind.About(j); about != "Terms 2/ä b-1.C" {
+		t.Errorf("the subject is %q", about)
+	}
 	if d.kind.Name != agreement.MailingKind || d.kind.Items.Group != 800 || d.kind.Items.Pause != time.Second {
 		t.Errorf("%+v", d.kind)
 	}

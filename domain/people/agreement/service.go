@@ -82,7 +82,8 @@ func (s *Service) Publish(ctx context.Context, by audit.By, d Draft) (out Publis
 		done = admin.Done{Target: id, Detail: "version " + d.Version}
 		if d.Mail {
 			var j job.Job
-			j, _, err = s.Jobs.Start(ctx, by, job.Request{Kind: MailingKind, Key: id, Params: mailing{d.ID}})
+			j, _, err = s.Jobs.Start(ctx, by, job.Request{Kind: MailingKind, Key: id,
+				Params: mailing{d.ID, d.Name, d.Version}})
 			out.JobID, done.Detail = j.ID, done.Detail+", mailing "+j.ID
 		}
 		return done, err

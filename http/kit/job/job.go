@@ -44,12 +44,14 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 		return out, fault.Invalid("type", "must not be blank")
 	}
 	q := job.Query{Kind: rest.Or(in.Type, ""), State: job.State(rest.Or(in.Status, ""))}
-	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, show(who))
+	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, g.shown(who))
 }
 
 type record struct {
 	ID         string     `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Type       string     `json:"type" example:"accounting"`
+	Subject    string     `json:"subject" example:"2026-01-01 – 2026-01-31" doc:"title of a message, days of a journal"`
+	ActorID    string     `json:"actorId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" doc:"or operator, or schedule"`
 	Status     string     `json:"status" enum:"queued,running,paused,cancelled,done,failed"`
 	Done       int64      `json:"done" example:"9960"`
 	Total      int64      `json:"total" example:"10000" doc:"grows while recipients are collected"`
@@ -57,6 +59,7 @@ type record struct {
 	Unknown    int64      `json:"unknown" example:"20" doc:"items of unknown outcome after a node failure"`
 	Skipped    int64      `json:"skipped" example:"3"`
 	StartedAt  *rest.Time `json:"startedAt" example:"2026-01-31T10:00:00.000Z" doc:"null before the first step"`
+	UpdatedAt  rest.Time  `json:"updatedAt" example:"2026-01-31T10:04:59.000Z" doc:"time of the last step"`
 	FinishedAt *rest.Time `json:"finishedAt" example:"2026-01-31T10:05:00.000Z" doc:"null until the job finishes"`
 	Error      *string    `json:"error" example:"the mail server is away" doc:"reason of the last failed attempt"`
 	Failures   []failure  `json:"failures,omitempty" doc:"failed items by reason; omitted if there are none"`
@@ -70,10 +73,11 @@ type failure struct {
 	First  []string `json:"first" doc:"ids of the first items" example:"[\"01JD3X4Q7V0S8D4T2M6B9N1ZKA\"]"`
 }
 
-// show is a job in the language of a caller.
-func show(who rest.Caller) func(job.Job) record {
+// shown is a job in the language of a caller.
+func (g Group) shown(who rest.Caller) func(job.Job) record {
 	return func(j job.Job) record {
-		r := shown(j)
+		r := recordOf(j)
+		r.Subject = g.Service.About(j)
 		for i, f := range j.Failures {
 			r.Failures[i] = failure{f.Reason, f.Text, f.Count, f.Refs}
 			if text, ok := rest.Translated(f.Text, who.Language); ok && who.Language != "en" {
@@ -84,9 +88,10 @@ func show(who rest.Caller) func(job.Job) record {
 	}
 }
 
-func shown(j job.Job) record {
+func recordOf(j job.Job) record {
 	r := record{ID: j.ID, Type: j.Kind, Status: string(j.State), Done: j.Done, Total: j.Total, Failed: j.Failed,
-		Unknown: j.Unknown, Skipped: j.Skipped, StartedAt: instant(j.StartedAt), FinishedAt: instant(j.FinishedAt),
+		Unknown: j.Unknown, Skipped: j.Skipped, ActorID: j.ActorID, StartedAt: instant(j.StartedAt),
+		UpdatedAt: rest.Time{Time: j.BeatAt}, FinishedAt: instant(j.FinishedAt),
 		Failures: make([]failure, len(j.Failures))}
 	if j.Error != "" {
 		r.Error = &j.Error
@@ -116,7 +121,7 @@ func (g Group) show(ctx context.Context, who rest.Caller, in oneRequest) (out re
 	if err != nil {
 		return out, err
 	}
-	out = rest.Reply[record]{Body: show(who)(j), Headers: []rest.Header{{Name: "ETag", Value: tag(j)}}}
+	out = rest.Reply[record]{Body: g.shown(who)(j), Headers: []rest.Header{{Name: "ETag", Value: tag(j)}}}
 	if who.Wait > 0 {
 		out.Headers = append(out.Headers,
 			rest.Header{Name: "Preference-Applied", Value: fmt.Sprintf("wait=%d", int(who.Wait.Seconds()))})
@@ -139,5 +144,5 @@ func (g Group) cancel(ctx context.Context, who rest.Caller, in oneRequest) (rest
 		return rest.Data[record]{}, err
 	}
 	j, err := g.Service.Await(ctx, in.ID, cancelWait, func(j job.Job) bool { return j.State.Over() })
-	return rest.Data[record]{Data: show(who)(j)}, err
+	return rest.Data[record]{Data: g.shown(who)(j)}, err
 }

@@ -36,7 +36,9 @@ func both(t *testing.T, test func(s site)) {
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		service := &job.Service{Store: kit.NewJobs(db),
 			Changes: admin.Changes{Commit: db, Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }},
-			Seal:    func(plain, _ []byte) []byte { return plain }}
+			Seal:    func(plain, _ []byte) []byte { return plain },
+			Open:    func(sealed, _ []byte) ([]byte, error) { return sealed, nil },
+			Kinds:   map[string]job.Kind{"mailing": {About: func(job.Job) string { return "a title" }}, "rates": {}}}
 		s := apitest.Serve(t, edge.Options{}, httpjob.Group{Service: service})
 		test(site{s, t, db, service})
 	})
@@ -59,8 +61,9 @@ func shown(id, kind, status, counts, started, finished, why string) string {
 	if why = strconv.Quote(why); why == `""` {
 		why = "null"
 	}
-	return fmt.Sprintf(`{"id":"%s","type":"%s","status":"%s",%s,"startedAt":%s,"finishedAt":%s,"error":%s}`,
-		id, kind, status, counts, started, finished, why)
+	about := map[string]string{"mailing": "a title"}[kind]
+	return fmt.Sprintf(`{"id":"%s","type":"%s","subject":"%s","actorId":"u","status":"%s",%s,"startedAt":%s,`+
+		`"updatedAt":%s,"finishedAt":%s,"error":%s}`, id, kind, about, status, counts, started, at, finished, why)
 }
 
 const (
