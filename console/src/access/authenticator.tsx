@@ -29,9 +29,14 @@ export function Authenticator() {
       <Stack>
         <Group justify="space-between">
           <Group>
-            <Title order={2} size="h5">
-              {t('own.totp')}
-            </Title>
+            <div>
+              <Title order={2} size="h5">
+                {t('own.totp')}
+              </Title>
+              <Text size="sm" c="dimmed">
+                {t('own.totpLead')}
+              </Text>
+            </div>
             {on !== undefined && (
               <Badge color={on ? 'green' : 'gray'} variant="light" tt="none">
                 {t(on ? 'own.totpIsOn' : 'own.totpIsOff')}

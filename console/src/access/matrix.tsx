@@ -23,6 +23,7 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
+import { Titled } from '../kit/show';
 import { Write } from '../kit/write';
 import { flat } from './resources';
 import { Wide } from '../kit/wide';
@@ -92,11 +93,8 @@ export function Matrix() {
           <RoleWrites roles={roles.data ?? []} />
         </Group>
       </Group>
-      <Text size="sm" c="dimmed">
-        {t('roles.lead')}
-      </Text>
       <Text size="sm" c="dimmed" data-testid="matrix-legend">
-        {t('roles.legend')}
+        {t('roles.lead')} {t('roles.legend')}
       </Text>
       <Group role="search" align="end" gap="xs">
         <TextInput
@@ -175,10 +173,7 @@ export function Matrix() {
                   {(isOpen(name) ? resources : []).map((resource) => (
                     <Table.Tr key={resource.resourceId}>
                       <Table.Th scope="row" fw={400} className="stays">
-                        <bdi dir="ltr">{resource.resourceCode}</bdi>
-                        <Text size="xs" c="dimmed">
-                          {resource.resourceName}
-                        </Text>
+                        <Titled name={resource.resourceName} code={resource.resourceCode} />
                       </Table.Th>
                       {columns.map((role) => {
                         const before = given.get(`${role.id} ${resource.resourceId}`) ?? '';

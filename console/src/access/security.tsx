@@ -1,5 +1,5 @@
 /** The security of the user's own account: password, authenticator app, devices, sessions. */
-import { Button, Card, Group, Stack, Title } from '@mantine/core';
+import { Alert, Badge, Button, Card, Group, Stack, Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import { actName } from '../app/actname';
@@ -13,6 +13,7 @@ import { plain, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { Authenticator } from './authenticator';
 import { AddPasskey } from './passkeys';
+import type { TextKey } from '../text/key';
 
 const sessions = '/auth/sessions';
 const devices = '/auth/devices';
@@ -25,11 +26,17 @@ export default function Security() {
       <Title order={1} size="h3">
         {t('own.security')}
       </Title>
+      <Weak />
       <Card withBorder>
-        <Group justify="space-between">
-          <Title order={2} size="h5">
-            {t('own.password')}
-          </Title>
+        <Group justify="space-between" wrap="nowrap">
+          <div>
+            <Title order={2} size="h5">
+              {t('own.password')}
+            </Title>
+            <Text size="sm" c="dimmed">
+              {t('own.passwordRule')}
+            </Text>
+          </div>
           <Write
             method="post"
             path="/auth/password"
@@ -48,6 +55,45 @@ export default function Security() {
       <Sessions />
       <Remembered />
     </Stack>
+  );
+}
+
+/** A warning for an account that has only codes by SMS and mail. */
+function Weak() {
+  const { t } = useTranslation();
+  const may = useMay();
+  const profile = useRead('/user/user-profile', undefined, { enabled: may('GET /user/user-profile') });
+  const registered = useRead(devices, undefined, { enabled: may(`GET ${devices}`) });
+  if (profile.data?.totp !== false || registered.data?.length !== 0) return null;
+  return (
+    <Alert color="yellow" title={t('own.weakTitle')} data-testid="weak">
+      {t('own.weak')}
+    </Alert>
+  );
+}
+
+/** One sentence about a list. */
+function Lead({ of }: { of: TextKey }) {
+  const { t } = useTranslation();
+  return (
+    <Text size="sm" c="dimmed">
+      {t(of)}
+    </Text>
+  );
+}
+
+/** A device or browser, with a mark for the one that shows this page. */
+function Here({ name, here }: { name: string; here: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <Group gap="xs">
+      {plain(name)}
+      {here && (
+        <Badge color="green" variant="light" tt="none" miw="max-content">
+          {t('own.thisOne')}
+        </Badge>
+      )}
+    </Group>
   );
 }
 
@@ -78,6 +124,7 @@ function Devices() {
       size={undefined}
       id={(d) => d.deviceId}
       empty="own.noDevices"
+      above={<Lead of="own.devicesLead" />}
       actions={<AddPasskey />}
       bulk={(rows, clear) => (
         <Bulk
@@ -97,8 +144,13 @@ function Devices() {
 }
 
 const sessionColumns: Column<Row<typeof sessions>>[] = [
-  { key: 'deviceBrand', title: 'login.brand', show: (s) => plain(deviceName(s)), text: deviceName },
-  { key: 'current', title: 'own.thisOne', show: (s) => <Status of={s.current} /> },
+  {
+    key: 'deviceBrand',
+    title: 'login.brand',
+    show: (s) => <Here name={deviceName(s)} here={s.current} />,
+    text: deviceName,
+  },
+  { key: 'current', title: 'own.thisOne', show: (s) => <Status of={s.current} />, hidden: true },
   { key: 'ip', title: 'own.ip', show: (s) => <bdi dir="ltr">{s.ip}</bdi> },
   { key: 'countryName', title: 'own.country' },
   { key: 'deviceDesc', title: 'own.description', hidden: true },
@@ -155,8 +207,13 @@ function Sessions() {
 }
 
 const rememberedColumns: Column<Row<typeof remembered>>[] = [
-  { key: 'deviceDesc', title: 'login.brand', show: (b) => plain(deviceName(b)), text: deviceName },
-  { key: 'current', title: 'own.thisOne', show: (b) => <Status of={b.current} /> },
+  {
+    key: 'deviceDesc',
+    title: 'login.brand',
+    show: (b) => <Here name={deviceName(b)} here={b.current} />,
+    text: deviceName,
+  },
+  { key: 'current', title: 'own.thisOne', show: (b) => <Status of={b.current} />, hidden: true },
   { key: 'actionCode', title: 'own.rememberedFor', show: (b) => <Name of={b.actionCode} /> },
   { key: 'method', title: 'own.rememberedMethod', show: (b) => <Name of={b.method} /> },
   { key: 'ip', title: 'own.ip', show: (b) => <bdi dir="ltr">{b.ip}</bdi> },
@@ -184,6 +241,7 @@ function Remembered() {
       size={undefined}
       id={(b) => b.id}
       empty="own.noneRemembered"
+      above={<Lead of="own.rememberedLead" />}
       bulk={(rows, clear) => (
         <Bulk
           method="delete"

@@ -1,16 +1,17 @@
 /** The nodes of the cluster: members, the share that each owns, and moved actors. */
-import { Card, Progress, Stack, Table, Text, Title } from '@mantine/core';
+import { Alert, Badge, Card, Progress, Stack, Table, Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
-import { Id, Status, plain } from '../kit/show';
+import { Id, plain } from '../kit/show';
 import { Wide } from '../kit/wide';
 
 export default function Cluster() {
   const { t } = useTranslation();
   const cluster = useRead('/admin/cluster', undefined, { every: 5000 });
   const c = cluster.data?.data;
+  const sound = c?.belongs && !c.members.some((m) => m.leaving);
   return (
     <Stack>
       <Title order={1} size="h3">
@@ -19,12 +20,14 @@ export default function Cluster() {
       <Problem of={cluster.error} />
       {c && (
         <>
+          <Alert color={sound ? 'green' : 'yellow'} data-testid="cluster-health">
+            {t(sound ? 'cluster.sound' : c.belongs ? 'cluster.someLeave' : 'cluster.alone', {
+              count: c.members.length,
+            })}
+          </Alert>
           <Facts>
             <Fact title="cluster.node">
               <Id of={c.node} />
-            </Fact>
-            <Fact title="cluster.belongs">
-              <Status of={c.belongs} />
             </Fact>
             <Fact title="cluster.handedOver">{c.handedOver}</Fact>
             <Fact title="cluster.moved">{c.moved}</Fact>
@@ -41,7 +44,7 @@ export default function Cluster() {
                     <Table.Th>{t('cluster.member')}</Table.Th>
                     <Table.Th>{t('cluster.address')}</Table.Th>
                     <Table.Th>{t('cluster.version')}</Table.Th>
-                    <Table.Th>{t('cluster.leaving')}</Table.Th>
+                    <Table.Th>{t('cluster.state')}</Table.Th>
                     <Table.Th>{t('cluster.share')}</Table.Th>
                   </Table.Tr>
                 </Table.Thead>
@@ -57,8 +60,10 @@ export default function Cluster() {
                       <Table.Td data-label={t('cluster.version')}>
                         <bdi dir="ltr">{plain(m.version)}</bdi>
                       </Table.Td>
-                      <Table.Td data-label={t('cluster.leaving')}>
-                        <Status of={m.leaving} />
+                      <Table.Td data-label={t('cluster.state')}>
+                        <Badge color={m.leaving ? 'yellow' : 'green'} variant="light" tt="none" miw="max-content">
+                          {t(m.leaving ? 'cluster.leaving' : 'cluster.serving')}
+                        </Badge>
                       </Table.Td>
                       <Table.Td data-label={t('cluster.share')}>
                         <Share of={m.share} name={m.id} />
@@ -82,10 +87,12 @@ export default function Cluster() {
               <Table.Tbody>
                 {Object.entries(c.activations).map(([kind, count]) => (
                   <Table.Tr key={kind}>
-                    <Table.Th>
-                      <bdi dir="ltr">{kind}</bdi>
+                    <Table.Th scope="row">
+                      <bdi title={kind}>{t(`actor.${kind}`, { defaultValue: kind })}</bdi>
                     </Table.Th>
-                    <Table.Td>{String(count)}</Table.Td>
+                    <Table.Td data-end className="money">
+                      {String(count)}
+                    </Table.Td>
                   </Table.Tr>
                 ))}
               </Table.Tbody>

@@ -1,12 +1,11 @@
 /** The background jobs: progress, failures, and a button to cancel. */
 import type { TFunction } from 'i18next';
-import { Progress } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
-import { jobTypes, JobType, runs } from '../kit/job';
+import { Far, JobName, jobTypes, JobStatus, JobType, runs, Starter, Took } from '../kit/job';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
-import { Id, Status, Time } from '../kit/show';
+import { Id, Time } from '../kit/show';
 
 const path = '/admin/jobs';
 type Job = Row<typeof path>;
@@ -14,15 +13,16 @@ type Job = Row<typeof path>;
 const statuses = ['queued', 'running', 'paused', 'cancelled', 'done', 'failed'] as const;
 
 const columns: Column<Job>[] = [
-  { key: 'type', title: 'jobs.type', show: (j) => <JobType of={j.type} /> },
-  { key: 'status', title: 'jobs.status', show: (j) => <Status of={j.status} /> },
-  { key: 'done', title: 'jobs.done', show: (j) => <Far job={j} /> },
-  { key: 'failed', title: 'jobs.failed', end: true },
-  { key: 'unknown', title: 'jobs.unknown', end: true },
-  { key: 'skipped', title: 'jobs.skipped', hidden: true },
+  { key: 'type', title: 'jobs.job', show: (j) => <JobName of={j} /> },
+  { key: 'status', title: 'jobs.status', show: (j) => <JobStatus of={j} /> },
+  { key: 'done', title: 'jobs.progress', show: (j) => <Far of={j} /> },
+  { key: 'failed', title: 'jobs.failed', end: true, hidden: true },
+  { key: 'unknown', title: 'jobs.unknown', end: true, hidden: true },
+  { key: 'skipped', title: 'jobs.skipped', end: true, hidden: true },
+  { key: 'actorId', title: 'jobs.by', show: (j) => <Starter of={j} /> },
   { key: 'startedAt', title: 'jobs.started', show: (j) => <Time at={j.startedAt} /> },
-  { key: 'finishedAt', title: 'jobs.finished', show: (j) => <Time at={j.finishedAt} /> },
-  { key: 'error', title: 'jobs.error' },
+  { key: 'finishedAt', title: 'jobs.took', show: (j) => <Took of={j} /> },
+  { key: 'error', title: 'jobs.error', hidden: true },
   { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short />, hidden: true },
 ];
 
@@ -30,19 +30,6 @@ const filters = (t: TFunction): FilterOf<typeof path>[] => [
   { name: 'type', title: 'jobs.type', kind: jobTypes.map((value) => ({ value, label: t(`job.${value}`) })) },
   { name: 'status', title: 'jobs.status', kind: statuses },
 ];
-
-function Far({ job }: { job: Job }) {
-  const { t } = useTranslation();
-  const part = job.total ? Math.min(100, (job.done / job.total) * 100) : 0;
-  return (
-    <>
-      <bdi dir="ltr" className="money">
-        {job.done} / {job.total}
-      </bdi>
-      {job.status === 'running' && <Progress value={part} size="sm" animated aria-label={t('jobs.done')} />}
-    </>
-  );
-}
 
 export default function Jobs() {
   const navigate = useNavigate();
@@ -64,7 +51,7 @@ export default function Jobs() {
             rows={jobs.filter(runs)}
             name={(j) => (
               <>
-                <JobType of={j.type} /> <Time at={j.startedAt} />
+                <JobType of={j.type} /> {j.subject} <Time at={j.startedAt} />
               </>
             )}
             body={() => undefined}

@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from './session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff, Whole } from '../kit/record';
-import { Coded, Status, Time } from '../kit/show';
+import { Nothing, Status, textOf, Time, Titled } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { asList, shapes, sheets } from './shape';
 
@@ -16,12 +16,26 @@ type Parameter = Row<typeof path>;
 type Values = Record<string, unknown>;
 
 const columns: Column<Parameter>[] = [
-  { key: 'code', title: 'parameter.code', show: (p) => <Coded of={p.code} /> },
-  { key: 'name', title: 'parameter.name' },
+  { key: 'name', title: 'parameter.name', show: (p) => <Titled name={p.name} code={p.code} /> },
+  { key: 'json', title: 'parameter.values', show: (p) => <Preview of={p.json} />, text: (p) => JSON.stringify(p.json) },
   { key: 'isEditable', title: 'parameter.editable', show: (p) => <Status of={p.isEditable} /> },
   { key: 'updatedAt', title: 'parameter.updated', show: (p) => <Time at={p.updatedAt} /> },
   { key: 'createdAt', title: 'parameter.created', show: (p) => <Time at={p.createdAt} />, hidden: true },
 ];
+
+/** The beginning of the values: the items of a list, or the members of another object. */
+function Preview({ of }: { of: Values }) {
+  const list = asList(of);
+  const values = list
+    ? (of as Record<string, string[]>)[list]!
+    : Object.entries(of).map(([name, value]) => (typeof value === 'object' ? name : `${name}: ${textOf(value)}`));
+  if (values.length === 0) return <Nothing />;
+  return (
+    <Text size="xs" c="dimmed" lineClamp={1} maw={420} title={values.join(', ')} data-cut="meant" data-code>
+      <bdi dir="ltr">{values.join(', ')}</bdi>
+    </Text>
+  );
+}
 
 const filters: FilterOf<typeof path>[] = [
   { name: 'code', title: 'parameter.code' },

@@ -9,6 +9,7 @@ import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useAddress } from '../app/address';
 import { List, type Column, type Row } from '../kit/list';
+import { useNow } from '../kit/now';
 import { Whole } from '../kit/record';
 import { Coded, Nothing, Status, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
@@ -36,7 +37,7 @@ const columns: Column<Rule>[] = [
     title: 'firewall.status',
     show: (r) => (
       <Group gap={4} wrap="nowrap">
-        <Status of={r.status} />
+        <InForce rule={r} />
         {r.dryRun && (
           <Badge color="yellow" variant="light" tt="none" miw="max-content">
             <Word of="firewall.trial" />
@@ -74,6 +75,12 @@ const columns: Column<Rule>[] = [
   },
   { key: 'appId', title: 'firewall.app', hidden: true },
 ];
+
+/** The status of a rule. An active rule has none once it has expired. */
+function InForce({ rule: { status, expireAt } }: { rule: Rule }) {
+  const now = useNow(60_000);
+  return <Status of={status === 'ACTIVE' && expireAt && expireAt < now ? 'EXPIRED' : status} />;
+}
 
 export default function Firewall() {
   const { t } = useTranslation();

@@ -71,6 +71,7 @@ export function Filters(props: {
           <Button
             variant="default"
             size="xs"
+            className={set.length > 0 ? undefined : 'quiet'}
             leftSection={<IconFilter size={14} />}
             aria-expanded={open}
             onClick={panel.toggle}

@@ -1,14 +1,15 @@
 /** A long operation: progress, remaining time, failures, and a button to cancel it. */
-import { Alert, Button, Group, List, Progress, Skeleton, Stack, Text } from '@mantine/core';
+import { Alert, Badge, Button, Group, List, Progress, Skeleton, Stack, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { sentence } from '../app/sentence';
 import { useMay } from '../app/session';
+import { useNow } from './now';
 import { Person } from './person';
 import { useRead } from './read';
-import { Id, Status, ulid } from './show';
+import { Ago, Id, Nothing, Status, Titled, ulid } from './show';
 
 const over = new Set(['done', 'failed', 'cancelled']);
 
@@ -37,8 +38,99 @@ export function JobType({ of }: { of: string }) {
   return <bdi title={of}>{t(`job.${of}`, { defaultValue: of })}</bdi>;
 }
 
-export function JobBar({ id }: { id: string }) {
+type Job = Schemas['Job'];
+
+/** The kind of a job, and its subject below. */
+export function JobName({ of }: { of: Job }) {
+  return <Titled name={<JobType of={of.type} />} below={of.subject} />;
+}
+
+/** The user who started a job, or the schedule, or the command line. */
+export function Starter({ of }: { of: Job }) {
   const { t } = useTranslation();
+  if (of.actorId === 'schedule' || of.actorId === 'operator') return t(`jobs.${of.actorId}`);
+  return of.actorId ? <Person id={of.actorId} bare /> : <Nothing />;
+}
+
+const stuckAfterMs = 10 * 60_000;
+
+/** A running job takes a step every few seconds. */
+const useStuck = (of?: Job) => {
+  const now = useNow(60_000);
+  return of?.status === 'running' && now - Date.parse(of.updatedAt) > stuckAfterMs;
+};
+
+/** The status of a job, and a warning for a running job that has taken no step for ten minutes. */
+export function JobStatus({ of }: { of: Job }) {
+  const { t } = useTranslation();
+  const stuck = useStuck(of);
+  return (
+    <Group gap={4} wrap="nowrap">
+      <Status of={of.status} />
+      {stuck && (
+        <Badge color="yellow" variant="light" tt="none" miw="max-content" data-testid="stuck">
+          {t('jobs.stuck')}
+        </Badge>
+      )}
+    </Group>
+  );
+}
+
+const portion = (j: Job) =>
+  j.total ? Math.min(100, ((j.done + j.failed + j.unknown + j.skipped) / j.total) * 100) : 0;
+
+/** The progress of a job, and below it its failures. */
+export function Far({ of }: { of: Job }) {
+  const { t } = useTranslation();
+  const bad = [
+    of.failed > 0 && t('jobs.someFailed', { count: of.failed }),
+    of.unknown > 0 && t('jobs.someUnknown', { count: of.unknown }),
+    of.error && sentence(of.error, 'en'),
+  ].filter(Boolean);
+  return (
+    <>
+      <bdi dir="ltr" className="money">
+        {of.done} / {of.total}
+      </bdi>
+      {!over.has(of.status) && <Progress value={portion(of)} size="sm" aria-label={t('jobs.progress')} />}
+      {bad.length > 0 && (
+        <Text size="xs" c="red">
+          <bdi>{bad.join(' · ')}</bdi>
+        </Text>
+      )}
+    </>
+  );
+}
+
+/** Milliseconds in the largest fitting unit: 45 sec, 12 min, 3 hr. */
+function spell(ms: number, language: string): string {
+  const [unit, length] = (
+    [
+      ['day', 86_400_000],
+      ['hour', 3_600_000],
+      ['minute', 60_000],
+    ] as const
+  ).find(([, length]) => ms >= length) ?? ['second', 1000];
+  const format = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 0 } as const;
+  return new Intl.NumberFormat(language, format).format(Math.max(1, ms / length));
+}
+
+/** How long a finished job took. */
+export function Took({ of }: { of: Job }) {
+  const { i18n } = useTranslation();
+  if (!of.startedAt || !of.finishedAt) return <Nothing />;
+  return <bdi>{spell(Date.parse(of.finishedAt) - Date.parse(of.startedAt), i18n.language)}</bdi>;
+}
+
+/** The remaining time of a running job, by its pace so far; undefined before it is known. */
+function remaining(j: Job): number | undefined {
+  const known = j.done + j.failed + j.unknown + j.skipped;
+  if (j.status !== 'running' || !j.startedAt || known === 0 || known >= j.total) return undefined;
+  return ((j.total - known) / known) * (Date.parse(j.updatedAt) - Date.parse(j.startedAt));
+}
+
+export function JobBar({ id }: { id: string }) {
+  const { t, i18n } = useTranslation();
   const may = useMay();
   const job = useRead('/admin/jobs/{id}', undefined, {
     places: { id },
@@ -46,18 +138,24 @@ export function JobBar({ id }: { id: string }) {
   });
   const cancel = useAct('post', '/admin/jobs/{id}/cancel', ['/admin/jobs/{id}', '/admin/jobs']);
   const j = job.data;
+  const stuck = useStuck(j);
   if (!j) return job.error ? <Problem of={job.error} /> : <Skeleton height={100} />;
-  const known = j.done + j.failed + j.unknown + j.skipped;
+  const left = stuck ? undefined : remaining(j);
   return (
-    <Alert color={j.status === 'failed' ? 'red' : 'gray'} data-testid="job">
+    <Alert color={j.status === 'failed' ? 'red' : stuck ? 'yellow' : 'gray'} data-testid="job">
       <Stack gap="xs">
         <Group justify="space-between">
           <Group gap="xs">
             <Status of={j.status} />
             <Text size="sm">
               <JobType of={j.type} />
+              {j.subject && (
+                <>
+                  {' · '}
+                  <bdi>{j.subject}</bdi>
+                </>
+              )}
             </Text>
-            <Id of={j.id} short />
           </Group>
           {!over.has(j.status) && may('POST /admin/jobs/{id}/cancel') && (
             <Button
@@ -70,14 +168,16 @@ export function JobBar({ id }: { id: string }) {
             </Button>
           )}
         </Group>
-        <Progress
-          value={j.total ? (known / j.total) * 100 : 0}
-          animated={j.status === 'running'}
-          aria-label={t('jobs.progress')}
-        />
+        <Progress value={portion(j)} animated={j.status === 'running' && !stuck} aria-label={t('jobs.progress')} />
         <Text size="sm">
           {t('jobs.far', { done: j.done, total: j.total, failed: j.failed, unknown: j.unknown, skipped: j.skipped })}
+          {left !== undefined && ` · ${t('jobs.left', { time: spell(left, i18n.language) })}`}
         </Text>
+        {stuck && (
+          <Text size="sm" fw={500}>
+            {t('jobs.stuckSince')} <Ago at={j.updatedAt} />
+          </Text>
+        )}
         {j.error && (
           <Text size="sm" fw={500}>
             <bdi lang="en">{sentence(j.error, 'en')}</bdi>

@@ -20,7 +20,7 @@ import { Filters, type Filter, type Find } from './filter';
 import { useCursorKeys } from './keys';
 import { NextStep, type Next } from './next';
 import type { Query } from './read';
-import { Decimals, plain } from './show';
+import { Decimals, plain, Relative } from './show';
 import { Look, useDense, Views } from './views';
 import { Wide } from './wide';
 import type { TextKey } from '../text/key';
@@ -220,36 +220,38 @@ export function List<P extends Gets>(props: ListProps<P>) {
                 </Table.Tr>
               </Table.Thead>
               <Table.Tbody ref={body}>
-                {page.isLoading && <Waiting columns={columns.length} />}
-                {rows.map((row, n) => (
-                  <Table.Tr
-                    key={names[n]}
-                    data-testid="row"
-                    data-at={n === cursor.at || undefined}
-                    {...cursor.row(n)}
-                    aria-selected={selected.has(names[n]!)}
-                    className={props.open ? 'opens' : undefined}
-                    onClick={() => open(row)}
-                  >
-                    {props.bulk && (
-                      <Table.Td className="chooses" onClick={(event) => cursor.choose(event, n)}>
-                        {/* Mantine's checkbox has eight elements: a hundred took an eighth of the page's time. */}
-                        <input
-                          type="checkbox"
-                          className="choose"
-                          aria-label={t('list.choose')}
-                          checked={selected.has(names[n]!)}
-                          readOnly
-                        />
-                      </Table.Td>
-                    )}
-                    {seen.map((c) => (
-                      <Table.Td key={c.key} data-end={ends.has(c.key) || undefined} data-label={t(c.title)}>
-                        <Decimals value={ends.get(c.key) ?? 0}>{c.show ? c.show(row) : plain(row[c.key])}</Decimals>
-                      </Table.Td>
-                    ))}
-                  </Table.Tr>
-                ))}
+                <Relative value>
+                  {page.isLoading && <Waiting columns={columns.length} />}
+                  {rows.map((row, n) => (
+                    <Table.Tr
+                      key={names[n]}
+                      data-testid="row"
+                      data-at={n === cursor.at || undefined}
+                      {...cursor.row(n)}
+                      aria-selected={selected.has(names[n]!)}
+                      className={props.open ? 'opens' : undefined}
+                      onClick={() => open(row)}
+                    >
+                      {props.bulk && (
+                        <Table.Td className="chooses" onClick={(event) => cursor.choose(event, n)}>
+                          {/* Mantine's checkbox has eight elements: a hundred took an eighth of the page's time. */}
+                          <input
+                            type="checkbox"
+                            className="choose"
+                            aria-label={t('list.choose')}
+                            checked={selected.has(names[n]!)}
+                            readOnly
+                          />
+                        </Table.Td>
+                      )}
+                      {seen.map((c) => (
+                        <Table.Td key={c.key} data-end={ends.has(c.key) || undefined} data-label={t(c.title)}>
+                          <Decimals value={ends.get(c.key) ?? 0}>{c.show ? c.show(row) : plain(row[c.key])}</Decimals>
+                        </Table.Td>
+                      ))}
+                    </Table.Tr>
+                  ))}
+                </Relative>
               </Table.Tbody>
             </Table>
           </Wide>

@@ -1,15 +1,15 @@
 /** Shared parts of several screens: tabs in the address, and lists of jobs. */
-import { Group, Progress, Stack, Tabs, Text, Title } from '@mantine/core';
+import { Group, Stack, Tabs, Text, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAddress, useTexts } from '../app/address';
 import { useMay } from '../app/session';
-import { JobBar, JobType } from './job';
+import { Far, JobBar, JobName, JobStatus, Starter, Took } from './job';
 import { List, type Column, type Next, type Row } from './list';
 import { useRead } from './read';
-import { Id, Status, Time } from './show';
+import { Id, Time } from './show';
 import type { TextKey } from '../text/key';
 
 /** The member `data` of an answer. */
@@ -60,32 +60,17 @@ export function Sheets({ sheets, label }: { sheets: Sheet[]; label: TextKey }) {
 }
 
 const jobs = '/admin/jobs';
-export type Job = Row<typeof jobs>;
+type Job = Row<typeof jobs>;
 
 const jobColumns: Column<Job>[] = [
-  { key: 'type', title: 'content.jobType', show: (j) => <JobType of={j.type} /> },
-  { key: 'status', title: 'content.jobStatus', show: (j) => <Status of={j.status} /> },
-  { key: 'done', title: 'content.jobDone', show: (j) => <Far job={j} /> },
-  { key: 'failed', title: 'content.jobFailed', end: true },
-  { key: 'unknown', title: 'content.jobUnknown', end: true },
-  { key: 'startedAt', title: 'content.jobStarted', show: (j) => <Time at={j.startedAt} /> },
-  { key: 'finishedAt', title: 'content.jobFinished', show: (j) => <Time at={j.finishedAt} />, hidden: true },
-  { key: 'id', title: 'content.job', show: (j) => <Id of={j.id} short />, hidden: true },
+  { key: 'type', title: 'jobs.job', show: (j) => <JobName of={j} /> },
+  { key: 'status', title: 'jobs.status', show: (j) => <JobStatus of={j} /> },
+  { key: 'done', title: 'jobs.progress', show: (j) => <Far of={j} /> },
+  { key: 'actorId', title: 'jobs.by', show: (j) => <Starter of={j} /> },
+  { key: 'startedAt', title: 'jobs.started', show: (j) => <Time at={j.startedAt} /> },
+  { key: 'finishedAt', title: 'jobs.took', show: (j) => <Took of={j} /> },
+  { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short />, hidden: true },
 ];
-
-function Far({ job }: { job: Job }) {
-  const { t } = useTranslation();
-  return (
-    <>
-      <bdi dir="ltr" className="money">
-        {job.done} / {job.total}
-      </bdi>
-      {job.status === 'running' && (
-        <Progress value={job.total ? (job.done / job.total) * 100 : 0} size="sm" aria-label={t('content.jobDone')} />
-      )}
-    </>
-  );
-}
 
 /** A screen whose writes start jobs: the job in the address, and the jobs of its kinds below. */
 export function JobScreen({
@@ -95,7 +80,6 @@ export function JobScreen({
   empty,
   next,
   unlisted,
-  more = [],
   children,
 }: {
   title: TextKey;
@@ -105,8 +89,6 @@ export function JobScreen({
   next: Next;
   /** Key of the text for users who may start jobs and not list them. */
   unlisted?: TextKey;
-  /** Columns after the type. */
-  more?: Column<Job>[];
   children?: (job: string) => ReactNode;
 }) {
   const { t } = useTranslation();
@@ -142,7 +124,7 @@ export function JobScreen({
     <List
       path={jobs}
       title={title}
-      columns={[...jobColumns.slice(0, 1), ...more, ...jobColumns.slice(1)]}
+      columns={jobColumns}
       fixed={{ type: kinds[0] }}
       actions={actions}
       empty={empty}
@@ -153,7 +135,7 @@ export function JobScreen({
           ? [
               {
                 name: 'type',
-                title: 'content.jobType',
+                title: 'jobs.type',
                 kind: kinds.map((value) => ({ value, label: t(`job.${value}`, { defaultValue: value }) })),
               },
             ]

@@ -79,17 +79,37 @@ export function dateFormat(language: string, timeStyle?: 'short' | 'medium'): In
   return known;
 }
 
+const spansOf = new Map<string, Intl.RelativeTimeFormat>();
+
+/** The format of spans in a language. Cached like dateFormat. */
+function relativeFormat(language: string): Intl.RelativeTimeFormat {
+  let known = spansOf.get(language);
+  if (!known) {
+    known = new Intl.RelativeTimeFormat(language, { style: 'short', numeric: 'auto' });
+    spansOf.set(language, known);
+  }
+  return known;
+}
+
 /** An instant of the service in UTC, shown beside the operator's own time. */
 export function inUTC(at: string): string {
   return `${at.replace('T', ' ').replace(/(\.000)?Z$/, '')} UTC`;
 }
 
-/** An instant to the minute, or to the second where exact; the title has all digits, in UTC. */
+/** Whether the times of a part of the page are relative, as in the rows of a list. */
+export const Relative = createContext(false);
+
+/**
+ * An instant to the minute, or to the second where exact; the title has all digits, in UTC. In a list it is relative
+ * within a week, and a day otherwise, unless it is exact.
+ */
 export function Time({ at, exact = false }: { at: Instant; exact?: boolean }) {
   const { i18n } = useTranslation();
+  const relative = useContext(Relative) && !exact;
   if (at === undefined || at === null || at === '') return <Nothing />;
   const when = new Date(at);
   if (Number.isNaN(when.getTime())) return <bdi dir="ltr">{at}</bdi>;
+  if (relative) return <Ago at={at} days={7} />;
   const utc = when.toISOString();
   return (
     <time dateTime={utc} title={inUTC(utc)}>
@@ -104,18 +124,19 @@ const spans: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60_000],
 ];
 
-/** The age of an instant, with the instant itself on hover. */
-export function Ago({ at }: { at: Instant }) {
+/** The age of an instant, with the instant itself on hover. After a number of days it is the day itself. */
+export function Ago({ at, days = Infinity }: { at: Instant; days?: number }) {
   const { i18n } = useTranslation();
   const now = useNow(10_000);
   if (at === undefined || at === null || at === '') return <Nothing />;
   const when = new Date(at);
   const ms = when.getTime() - now;
   const [unit, length] = spans.find(([, length]) => Math.abs(ms) >= length) ?? ['minute', 60_000];
-  const words = new Intl.RelativeTimeFormat(i18n.language, { style: 'short', numeric: 'auto' }).format(
-    Math.trunc(ms / length),
-    unit,
-  );
+  const count = Math.trunc(ms / length);
+  const words =
+    unit === 'day' && Math.abs(count) >= days
+      ? dateFormat(i18n.language).format(when)
+      : relativeFormat(i18n.language).format(count, unit);
   const full = `${dateFormat(i18n.language, 'medium').format(when)} · ${inUTC(when.toISOString())}`;
   return (
     <time dateTime={when.toISOString()} title={full} className="ago">
@@ -169,6 +190,25 @@ export function Coded({ of }: { of?: string | number | null }) {
     <bdi dir="ltr" data-code>
       {of}
     </bdi>
+  );
+}
+
+/** A name with further text below: its code, or its subject. */
+export function Titled({ name, below, code }: { name: ReactNode; below?: string | null; code?: string }) {
+  return (
+    <span className="titled">
+      <bdi>{name || code}</bdi>
+      {below && (
+        <Text component="bdi" size="xs" c="dimmed">
+          {below}
+        </Text>
+      )}
+      {name && code && (
+        <Text component="bdi" size="xs" c="dimmed" dir="ltr" data-code>
+          {code}
+        </Text>
+      )}
+    </span>
   );
 }
 
@@ -242,9 +282,10 @@ export function Status({ of, name }: { of?: string | boolean | null; name?: stri
   );
 }
 
+/** A value that does not exist. The cards of a phone leave its line out. */
 export function Nothing() {
   return (
-    <Text component="span" c="dimmed" aria-hidden>
+    <Text component="span" c="dimmed" aria-hidden className="nothing">
       –
     </Text>
   );

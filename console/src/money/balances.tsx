@@ -1,17 +1,18 @@
 /** The balances of users: totals by currency, as the service adds them up, and one user's balances by network. */
 import { useAddress } from '../app/address';
 import { Stack } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Money } from '../kit/show';
-import { Owner, Small, sums } from './parts';
+import { Currency, Owner, Small, sums } from './parts';
 
 const networks = '/admin/get-member-asset-balances';
 
 const columns: Column<Row<typeof sums>>[] = [
-  { key: 'currencyCode', title: 'money.currency' },
+  { key: 'currencyCode', title: 'money.currency', show: (s) => <Currency of={s.currencyCode} /> },
   { key: 'balance', title: 'money.balance', end: true, show: (s) => <Money amount={s.balance} /> },
   { key: 'available', title: 'money.available', end: true, show: (s) => <Money amount={s.available} /> },
   { key: 'locked', title: 'money.locked', end: true, show: (s) => <Money amount={s.locked} /> },
@@ -32,8 +33,13 @@ const byNetwork: Column<Row<typeof networks>>[] = [
   { key: 'locked', title: 'money.locked', end: true, show: (b) => <Money amount={b.locked} /> },
 ];
 
+const days = '/balance/get-daily-position';
+
 export default function Balances() {
   const [{ userId }] = useAddress();
+  const may = useMay();
+  const navigate = useNavigate();
+  const open = (s: Row<typeof sums>) => void navigate({ to: '/positions', search: { symbol: s.currencyCode } });
   return (
     <Stack>
       <List
@@ -43,6 +49,7 @@ export default function Balances() {
         filters={filters}
         size={undefined}
         id={(s) => s.currencyCode}
+        open={!userId && may(`GET ${days}`) ? open : undefined}
         above={userId && <Owner userId={userId} here="/balances" />}
       />
       {userId && <Networks userId={userId} />}

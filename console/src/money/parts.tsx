@@ -12,7 +12,7 @@ import { alignedBy, type Column } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
 import { Diff } from '../kit/record';
-import { Decimals, decimalsIn, Money, plain } from '../kit/show';
+import { Decimals, decimalsIn, Money, plain, Titled } from '../kit/show';
 import { Wide } from '../kit/wide';
 import type { TextKey } from '../text/key';
 
@@ -81,6 +81,12 @@ type Pair = Schemas['CurrencyNetworkListed'];
 export function usePairs(enabled = true): Pair[] {
   const may = useMay();
   return useRead(catalogue, undefined, { enabled: enabled && may(`GET ${catalogue}`) }).data ?? [];
+}
+
+/** A currency by its code, and its name below. */
+export function Currency({ of }: { of: string }) {
+  const name = usePairs().find((p) => p.currencyCode === of)?.currencyName;
+  return <Titled name={of} below={name === of ? undefined : name} />;
 }
 
 /**

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { said } from '../kit/sheets';
-import { Id, Status, Time } from '../kit/show';
+import { Id, Status, Time, Titled } from '../kit/show';
 import { Write } from '../kit/write';
 import { versions, type Version } from './version';
 
@@ -13,8 +13,8 @@ const plain = '/admin/get-contracts';
 type Contract = Row<typeof plain>;
 
 const common = [
-  { key: 'name', title: 'contract.name' },
-  { key: 'code', title: 'contract.code', show: (c: Contract) => <Id of={c.code} /> },
+  { key: 'name', title: 'contract.name', show: (c: Contract) => <Titled name={c.name} code={c.code} /> },
+  { key: 'code', title: 'contract.code', show: (c: Contract) => <Id of={c.code} />, hidden: true },
   { key: 'version', title: 'contract.version' },
 ] as const;
 const created = {

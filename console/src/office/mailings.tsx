@@ -2,14 +2,12 @@
 import { Alert, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
-import type { Column } from '../kit/list';
-import { Person } from '../kit/person';
-import { Nothing, textOf } from '../kit/show';
+import { textOf } from '../kit/show';
 import { languages } from '../app/i18n';
 import { useMay } from '../app/session';
 import { useRead } from '../kit/read';
 import { Write, type Input } from '../kit/write';
-import { JobScreen, said, useJob, type Job } from '../kit/sheets';
+import { JobScreen, said, useJob } from '../kit/sheets';
 import { Audience, Channels, Letter, Length } from './audience';
 
 const notify = '/admin/send-notification';
@@ -31,27 +29,7 @@ interface Started {
   unknown?: string[];
 }
 
-const audit = '/admin/audit';
-
-const about: Column<Job>[] = [{ key: 'about' as 'id', title: 'mailing.about', show: (job) => <About of={job} /> }];
-
-/** The topic, the number of recipients and the sender, from the audit: the record of the job has none of them. */
-function About({ of }: { of: Job }) {
-  const { t } = useTranslation();
-  const action = of.type === 'send-bulk-sms' ? 'BULK_SMS_SEND' : 'NOTIFICATION_SEND';
-  const entry = useRead(audit, { action, limit: 100 }).data?.find((e) => e.target === of.id);
-  if (!entry) return <Nothing />;
-  const [, topic, recipients] = /^(?:topic (.*), )?(\d+) recipients$/.exec(entry.detail) ?? [];
-  const key = topic ? 'mailing.ofTopic' : 'mailing.ofSMS';
-  return (
-    <span className="sentence">
-      <bdi>{recipients ? t(key, { topic, recipients }) : entry.detail}</bdi> · <Person id={entry.actorId} bare />
-    </span>
-  );
-}
-
 export default function Mailings() {
-  const may = useMay();
   const [, follow] = useJob();
   const [started, setStarted] = useState<Started>();
   const onDone = (answer: unknown) => {
@@ -64,7 +42,6 @@ export default function Mailings() {
       title="mailing.title"
       empty="mailing.none"
       unlisted="mailing.sendOnly"
-      more={may(`GET ${audit}`) ? about : []}
       next={{ title: 'mailing.notify', form: 'mailing.notify', needs: `POST ${notify}` }}
       kinds={['send-notification', 'send-bulk-sms', 'terms-of-service']}
       actions={

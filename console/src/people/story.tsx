@@ -55,7 +55,7 @@ export function Story({ id }: { id: string }) {
       <Chip.Group multiple value={chosen} onChange={(next) => go({ kinds: next.length ? next.join(' ') : undefined })}>
         <Group gap="xs" role="group" aria-label={t('story.kinds')}>
           {known.map((k) => (
-            <Chip key={k.kind} value={k.kind} size="xs" data-testid={`kind-${k.kind}`}>
+            <Chip key={k.kind} value={k.kind} size="xs" variant="light" data-testid={`kind-${k.kind}`}>
               {t(`story.kind.${k.kind}`)}
             </Chip>
           ))}

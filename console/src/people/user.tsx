@@ -13,7 +13,7 @@ import { useMay } from '../app/session';
 import { initials } from '../kit/person';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
-import { Ago, Id, Money, Status, plain } from '../kit/show';
+import { Ago, Id, Money, plain } from '../kit/show';
 import { Actions } from './actions';
 import { SecondFactors, security } from './factors';
 import { Links } from './links';
@@ -77,9 +77,11 @@ export default function User() {
           </Title>
           <Group gap={6}>
             <Standing of={user?.status} />
-            <Text size="sm" component="span">
-              {t('users.kyc')} <Status of={user?.kycConfirm} />
-            </Text>
+            {user && (
+              <Badge color={user.kycConfirm ? 'green' : 'gray'} variant="light" tt="none" data-testid="kyc">
+                {t(user.kycConfirm ? 'user.kyc.confirmed' : 'user.kyc.open')}
+              </Badge>
+            )}
             {may('GET /admin/user/limit-info') && <Level id={id} />}
             <Id of={id} short />
           </Group>
@@ -135,16 +137,15 @@ function Level({ id }: { id: string }) {
 
 /** The last completed and the last refused login among the newest 50. */
 function LastLogins({ id }: { id: string }) {
+  const { t } = useTranslation();
   const { data } = useRead('/admin/login-history', { userId: id, limit: 50 });
   const good = data?.find((l) => l.success);
   const bad = data?.find((l) => !l.success);
   return (
     <>
-      <Fact title="user.lastLogin">
-        <Ago at={good?.createdAt} />
-      </Fact>
+      <Fact title="user.lastLogin">{data && !good ? t('user.never') : <Ago at={good?.createdAt} />}</Fact>
       <Fact title="user.lastRefused">
-        <Ago at={bad?.createdAt} /> {bad?.reason && <Cause of={bad} />}
+        {data && !bad ? t('user.never') : <Ago at={bad?.createdAt} />} {bad?.reason && <Cause of={bad} />}
       </Fact>
     </>
   );
@@ -152,11 +153,12 @@ function LastLogins({ id }: { id: string }) {
 
 /** The currencies with a balance, in the order of the service. Amounts of different currencies are not added up. */
 function MainBalances({ id }: { id: string }) {
+  const { t } = useTranslation();
   const { data } = useRead(sums, { userId: id });
   const held = data?.filter((s) => /[1-9]/.test(String(s.balance))) ?? [];
   return (
     <Fact title="money.balances">
-      {held.length === 0 ? plain(null) : null}
+      {held.length === 0 && (data ? t('user.noBalance') : plain(null))}
       {held.slice(0, most).map((s) => (
         <div key={s.currencyCode}>
           <Money amount={s.balance} unit={s.currencyCode} />
