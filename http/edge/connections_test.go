@@ -299,13 +299,16 @@ func TestClamp(t *testing.T) {
 func TestSlowReaders(t *testing.T) {
 	const size = 4 << 20
 	var ran atomic.Int64
-	s := serve(t, allow(), rest.Get("/big", "", rest.NoAuth, func(context.Context, rest.Caller,
-		rest.None) (rest.Reply[rest.None], error) {
-		ran.Add(1)
-		return rest.Reply[rest.None]{Raw: make([]byte, size), ContentType: "text/plain"}, nil
-	}))
-	s.App.Server().WriteTimeout = 300 * time.Millisecond
-	addr := listen(t, s)
+	within := func(timeout time.Duration) (*Server, string) {
+		s := serve(t, allow(), rest.Get("/big", "", rest.NoAuth, func(context.Context, rest.Caller,
+			rest.None) (rest.Reply[rest.None], error) {
+			ran.Add(1)
+			return rest.Reply[rest.None]{Raw: make([]byte, size), ContentType: "text/plain"}, nil
+		}))
+		s.App.Server().WriteTimeout = timeout
+		return s, listen(t, s)
+	}
+	s, addr := within(300 * time.Millisecond)
 	c := dial(t, addr).(*net.TCPConn)
 	c.SetReadBuffer(4 << 10)
 	io.WriteString(c, strings.Repeat("GET /big HTTP/1.1\r\nHost: a\r\n\r\n", 20))
@@ -322,7 +325,7 @@ func TestSlowReaders(t *testing.T) {
 		t.Errorf("%d bytes were kept for the client, want at most %d", got, kept)
 	}
 	// A client that reads gets all.
-	s.App.Server().WriteTimeout = 10 * time.Second
+	_, addr = within(10 * time.Second)
 	c = dial(t, addr).(*net.TCPConn)
 	io.WriteString(c, "GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)

@@ -29,7 +29,7 @@ export function Authenticator() {
       <Stack>
         <Group justify="space-between">
           <Group>
-            <div>
+            <div style={{ flex: '1 1 240px' }}>
               <Title order={2} size="h5">
                 {t('own.totp')}
               </Title>

@@ -204,6 +204,7 @@ function AddPolicy() {
       method="post"
       path={common}
       title="mfa.addPolicy"
+      button={{ variant: 'filled' }}
       touches={[policiesPath]}
       fields={useFields()}
       initial={{ required: 1 }}
@@ -290,6 +291,7 @@ function Actions() {
             method="post"
             path={actionsPath}
             title="mfa.addAction"
+            button={{ variant: 'filled' }}
             touches={[actionsPath]}
             initial={{ title: { en: '', tr: '', ar: '' }, infoTableHeaders: {} }}
             fields={[{ name: 'actionCode', title: 'mfa.action', required: true }, ...texts]}
@@ -369,6 +371,7 @@ function Methods() {
             method="post"
             path={methodsPath}
             title="mfa.addMethod"
+            button={{ variant: 'filled' }}
             touches={[methodsPath]}
             fields={[{ name: 'methodCode', title: 'mfa.method', required: true }, ...times]}
           />

@@ -28,8 +28,8 @@ export default function Security() {
       </Title>
       <Weak />
       <Card withBorder>
-        <Group justify="space-between" wrap="nowrap">
-          <div>
+        <Group justify="space-between">
+          <div style={{ flex: '1 1 240px' }}>
             <Title order={2} size="h5">
               {t('own.password')}
             </Title>

@@ -79,6 +79,7 @@ export default function ServiceKeys() {
             method="post"
             path={path}
             title="serviceKeys.add"
+            button={{ variant: 'filled' }}
             touches={[path]}
             onDone={show}
             fields={[

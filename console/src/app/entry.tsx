@@ -42,7 +42,7 @@ export const Brief = ({ of }: { of: string }) => (
 /** Two lines of the detail; the entry shows all of it. */
 export function Detail({ of }: { of: string }) {
   const said = useSaid();
-  if (!of) return null;
+  if (!of) return <span className="nothing" />;
   if (/^[0-9a-f]{64}$/.test(of)) return <Id of={of} short />; // the hash of a transfer
   return (
     <Text

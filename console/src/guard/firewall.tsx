@@ -31,7 +31,15 @@ type Entity = (typeof entities)[number];
 
 const columns: Column<Rule>[] = [
   { key: 'label', title: 'firewall.label', show: (r) => <Coded of={r.label} /> },
-  { key: 'type', title: 'firewall.type', show: (r) => <Word of={`firewall.type.${r.type}`} /> },
+  {
+    key: 'type',
+    title: 'firewall.type',
+    show: (r) => (
+      <span className="whole">
+        <Word of={`firewall.type.${r.type}`} />
+      </span>
+    ),
+  },
   {
     key: 'status',
     title: 'firewall.status',
@@ -61,7 +69,7 @@ const columns: Column<Rule>[] = [
     title: 'firewall.limit',
     show: (r) =>
       r.limit && r.period ? (
-        <span style={{ whiteSpace: 'nowrap' }}>
+        <span className="whole">
           <Word of="firewall.per" limit={r.limit} seconds={r.period / 1000} />
         </span>
       ) : (
@@ -277,6 +285,7 @@ function Add({ opened, onClose }: { opened?: boolean; onClose?: () => void }) {
       method="post"
       path={path}
       title="firewall.add"
+      button={{ variant: 'filled' }}
       touches={[path]}
       opened={opened}
       onClose={onClose}

@@ -161,6 +161,7 @@ function Add() {
       method="post"
       path={path}
       title="gateway.add"
+      button={{ variant: 'filled' }}
       touches={[path]}
       fields={useFields()}
       initial={{ method: 'POST', mode: 'guarded', status: 'TRIAL', rows: example as Draft['rows'] }}

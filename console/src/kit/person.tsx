@@ -1,5 +1,5 @@
 /** A person in a row: initials, the name, and below it the contact data for callers who may read them. */
-import { Anchor } from '@mantine/core';
+import { Anchor, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -62,8 +62,9 @@ export function Person({ id, bare = false }: { id?: string | null; bare?: boolea
   if (person && bare)
     return to ? <ToAccount id={to}>{person.fullName || short}</ToAccount> : <bdi>{person.fullName || short}</bdi>;
   if (person) return <Named name={person.fullName} contact={person.email ?? person.phoneNumber} id={id} to={to} />;
+  if (named.isLoading) return <Skeleton component="span" className="loads" title={id} aria-busy data-testid="person" />;
   return (
-    <span title={id} data-testid="person" data-code={!own || undefined} aria-busy={named.isLoading || undefined}>
+    <span title={id} data-testid="person" data-code={!own || undefined}>
       {to ? <ToAccount id={to}>{short}</ToAccount> : short}
     </span>
   );

@@ -71,6 +71,7 @@ export default function Levels() {
             method="post"
             path={path}
             title="levels.add"
+            button={{ variant: 'filled' }}
             touches={[path]}
             fields={[
               { name: 'levelId', title: 'levels.number', help: 'levels.numberHelp', kind: 'number', required: true },

@@ -68,6 +68,7 @@ export default function Contracts() {
           method="post"
           path={versions}
           title="contract.create"
+          button={{ variant: 'filled' }}
           touches={[versions, plain]}
           fields={[
             { name: 'code', title: 'contract.code', help: 'contract.codeHelp', required: true },

@@ -335,6 +335,13 @@ func (w *world) wrong(f flow, name string) answer {
 	return w.complete(f, name, value)
 }
 
+// tracedSoFar is the number of statements of the running trace; actors of earlier steps may add to it.
+func (w *world) tracedSoFar() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.traced)
+}
+
 // trace is every statement made by do.
 func (w *world) trace(do func()) []string {
 	w.mu.Lock()

@@ -31,11 +31,11 @@ const list = (
     path="/admin/jobs"
     title="jobs.title"
     columns={[
-      { key: 'id', title: 'content.job' },
-      { key: 'done', title: 'content.jobDone', show: (j) => <b>{j.done}</b> },
-      { key: 'failed', title: 'content.jobFailed', hidden: true },
+      { key: 'id', title: 'jobs.job' },
+      { key: 'done', title: 'jobs.progress', show: (j) => <b>{j.done}</b> },
+      { key: 'failed', title: 'jobs.failed', hidden: true },
     ]}
-    filters={[{ name: 'type', title: 'content.jobType' }]}
+    filters={[{ name: 'type', title: 'jobs.type' }]}
     id={(j) => j.id}
     open={(j) => (opened = j.id)}
     bulk={(rows) => {
@@ -159,10 +159,10 @@ test('the CSV has the shown columns and rows, and the name of the list', async (
         path="/admin/jobs"
         title="jobs.title"
         columns={[
-          { key: 'id', title: 'content.job', show: (j) => <b>{j.id}</b> },
-          { key: 'type', title: 'content.jobType', show: () => 'SMS', text: (j) => `${j.type}, "sent"` },
-          { key: 'done', title: 'content.jobDone' },
-          { key: 'failed', title: 'content.jobFailed', hidden: true },
+          { key: 'id', title: 'jobs.job', show: (j) => <b>{j.id}</b> },
+          { key: 'type', title: 'jobs.type', show: () => 'SMS', text: (j) => `${j.type}, "sent"` },
+          { key: 'done', title: 'jobs.progress' },
+          { key: 'failed', title: 'jobs.failed', hidden: true },
         ]}
         id={(j) => j.id}
       />,
@@ -172,7 +172,7 @@ test('the CSV has the shown columns and rows, and the name of the list', async (
     await click('csv');
     assert.equal(saved[0]!.name, 'jobs.csv');
     const lines = [0, 1, 2].map((n) => `job${n},"sms, ""sent""",${n}`);
-    assert.equal(await saved[0]!.blob.text(), ['Job,Type,Done', ...lines, ''].join('\r\n')); // text() drops the mark
+    assert.equal(await saved[0]!.blob.text(), ['Job,Type,Progress', ...lines, ''].join('\r\n')); // text() drops the mark
   } finally {
     URL.createObjectURL = createObjectURL;
     HTMLAnchorElement.prototype.click = follow;

@@ -6,28 +6,56 @@ import Mailings from 'castellan-console/office/mailings';
 
 after(close);
 
-const job = (id: string, type: string) => ({ id, type, status: 'done', done: 3, total: 3, failed: 0, unknown: 0 });
-const audit = 'GET /admin/audit';
+const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+const job = (rest: object) => ({
+  id: 'j1',
+  type: 'send-notification',
+  subject: 'A week without fees',
+  actorId: 'operator',
+  status: 'done',
+  done: 3,
+  total: 4,
+  failed: 0,
+  unknown: 0,
+  skipped: 0,
+  startedAt: ago(30.4),
+  updatedAt: ago(18.4),
+  finishedAt: ago(18.4),
+  error: null,
+  ...rest,
+});
 
-function service({ path, query }: { path: string; query: Record<string, string> }) {
-  if (path === '/admin/jobs') return { body: [job('j1', 'send-notification'), job('j2', 'send-notification')] };
-  assert.deepEqual(query, { action: 'NOTIFICATION_SEND', limit: '100' });
-  return { body: [{ target: 'j1', detail: 'topic news, 3 recipients', actorId: 'operator' }] };
-}
+const service = () => ({
+  body: [
+    job({}),
+    job({ id: 'j2', actorId: 'schedule', failed: 1, error: 'the mail server is away' }),
+    job({ id: 'j3', status: 'running', updatedAt: ago(12), finishedAt: null }),
+    job({ id: 'j4', status: 'running', updatedAt: ago(1), finishedAt: null }),
+  ],
+});
 
 const cells = (n: number) => [...all('row')[n]!.querySelectorAll('td')].map((td) => td.textContent);
 
-test('a mailing has its topic, its recipients and its sender, as the audit has them', async () => {
-  await show(<Mailings />, { may: ['GET /admin/jobs', audit], service });
-  await until(() => all('row').length === 2 && cells(0)[1] !== '–');
-  assert.equal(cells(0)[1], 'Topic news, recipients: 3 · Command line');
-  assert.equal(cells(1)[1], '–');
+test('a mailing has its subject, its starter, its failures and its duration', async () => {
+  await show(<Mailings />, { may: ['GET /admin/jobs'], service });
+  await until(() => all('row').length === 4);
+  assert.deepEqual(cells(0), [
+    'NotificationA week without fees',
+    'Done',
+    '3 / 4',
+    'Command line',
+    '30 min. ago',
+    '12 min',
+  ]);
+  assert.equal(cells(1)[2], '3 / 41 failed · The mail server is away.');
+  assert.equal(cells(1)[3], 'Schedule');
 });
 
-test('without the audit the list has no such column', async () => {
+test('a running job without a step for ten minutes has a warning', async () => {
   await show(<Mailings />, { may: ['GET /admin/jobs'], service });
-  await until(() => all('row').length === 2);
-  assert.equal(cells(0)[1], 'Done');
+  await until(() => all('row').length === 4);
+  assert.equal(cells(2)[1], 'RunningNo progress');
+  assert.equal(cells(3)[1], 'Running');
 });
 
 test('a user who may only send reads why there is no list', async () => {
