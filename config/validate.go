@@ -194,7 +194,7 @@ func (k *checker) checkTimeOrder() {
 	k.refuse(c.Limits.WrongPasswordsDay < c.Limits.WrongPasswords, "limits.wrong_passwords_day",
 		"must not be below "+k.named("limits.wrong_passwords"), "limits.wrong_passwords")
 	for _, p := range c.Limits.ExemptCIDRs {
-		k.refuse(p.Bits() == 0, "limits.exempt_cidrs", p.String()+" would let everybody try passwords without bound")
+		k.refuse(p.Bits() == 0, "limits.exempt_cidrs", p.String()+" would permit unlimited password attempts")
 	}
 	k.refuse(c.Limits.DestinationPerDay < c.Limits.DestinationPerHour, "limits.destination_per_day",
 		"must not be below "+k.named("limits.destination_per_hour"), "limits.destination_per_hour")

@@ -283,7 +283,7 @@ func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
 			}
 		}
 		log := n.Log()
-		if got := strings.Count(log, "other users of this machine may read it"); got != len(open) {
+		if got := strings.Count(log, "other users of this machine can read it"); got != len(open) {
 			t.Errorf("%d warnings, want one of each of %q", got, open)
 		}
 		n.Stop()
