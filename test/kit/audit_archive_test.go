@@ -90,6 +90,6 @@ func TestAuditArchiveCommand(t *testing.T) {
 		if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		contains(run(1, "verify", "--archive", file), "no archive")
+		contains(run(1, "verify", "--archive", file), "not an archive")
 	})
 }
