@@ -180,7 +180,7 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 				t.Errorf("%s", got.Out)
 			}
 			second := n.Login(t, demo)
-			if got := run(1, "", "approve"); !strings.Contains(got.ErrOut, "2 approvals") {
+			if got := run(1, "", "approve"); !strings.Contains(got.ErrOut, "2 challenges") {
 				t.Errorf("%s", got.ErrOut)
 			}
 			if got := run(0, "", "approve", f.ChallengeID); !strings.Contains(got.Out, "Sign-in: approved, and executed") {

@@ -81,7 +81,7 @@ func TestAllowIPCommand(t *testing.T) {
 		run(0, "203.0.113.0/24\n", demo.Number(), "203.0.113.0/24", "--clear")
 		run(0, everywhere, demo.Number(), "--clear")
 		run(1, "neither an address nor a network", demo.Mail, "192.0.2.0/24", "somewhere")
-		run(1, "--remove needs networks", demo.Mail, "--remove")
+		run(1, "--remove requires networks", demo.Mail, "--remove")
 		run(1, "no account", "nobody", "192.0.2.1")
 		if got := s.Count("audit WHERE action = 'USER_ALLOW_IP' AND actor_id = 'operator'"); got != 5 {
 			t.Errorf("%d audit rows for 5 changes", got)
