@@ -19,7 +19,7 @@ const (
 	firstPause  = 200 * time.Millisecond
 )
 
-var errMoved = errors.New("actors: the challenge is not executing any more")
+var errMoved = errors.New("actors: the challenge is no longer executing")
 
 // execute runs the action of an executing challenge on its own goroutine and notifies the actor at the end. The action
 // may run on two owners at once and more than once. Effect, outcome and the move to done are one transaction that the

@@ -84,7 +84,7 @@ func (a *jobActor) Receive(ctx actor.Context) {
 	wait := max(due.Sub(a.jobs.Runner.Now()), min(restFactor*time.Since(began), maxRest))
 	if err != nil {
 		wait = jobRetry
-		a.jobs.Log.Warn("a job could not be taken further", "job", c.ID(), "err", err)
+		a.jobs.Log.Warn("a step of a job could not be executed", "job", c.ID(), "err", err)
 	}
 	if (over || wait > JobPoll) && c.Passivate() {
 		return

@@ -157,7 +157,7 @@ func (a *challengeActor) uses(s challenge.Step, answer challenge.Answer) ([]comm
 	case s.Verdict == challenge.Wrong || uses == nil && answer.Use == nil:
 		return nil, nil
 	case uses == nil || answer.Use == nil:
-		return nil, fmt.Errorf("actors: an accepted %s answer and its use do not go together", answer.Method)
+		return nil, fmt.Errorf("actors: an accepted %s answer does not match its use", answer.Method)
 	}
 	return uses(*a.state, *answer.Use), nil
 }
@@ -249,7 +249,7 @@ func (a *challengeActor) mismatch(c challenge.Challenge) error {
 	if a.d.Mismatch != nil {
 		a.d.Mismatch()
 	}
-	return fault.New(fault.InvalidState, "the operation is not the one that was approved")
+	return fault.New(fault.InvalidState, "the operation differs from the approved one")
 }
 
 // renew sends a new code, or only checks whether it may.

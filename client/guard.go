@@ -85,7 +85,7 @@ func (c *Client) GuardOutcome(ctx context.Context, id string) (GuardOutcome, err
 }
 
 // RedeemGrant redeems a grant, once for each challenge. It is not repeated: if the answer is lost, the redemption may
-// have taken effect. Errors: *Error; GRANT_USED with RedeemedAt if the grant was redeemed before.
+// have taken effect. Errors: *Error; GRANT_USED with RedeemedAt if the grant was already redeemed.
 func (c *Client) RedeemGrant(ctx context.Context, grant string) (RedeemedGrant, error) {
 	var r record[RedeemedGrant]
 	err := c.Call(ctx, http.MethodPost, "/guard/grants/redeem", map[string]string{"grant": grant}, &r)

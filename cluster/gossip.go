@@ -340,7 +340,7 @@ func (ms *membership) awaitParting(ctx context.Context) {
 func (ms *membership) stop() {
 	if ms.gossip != nil && ms.ctx.Err() == nil {
 		if err := ms.gossip.Leave(time.Second); err != nil {
-			ms.log.Debug("cluster: the goodbye was not delivered", "err", err)
+			ms.log.Debug("cluster: the leave message was not delivered", "err", err)
 		}
 	}
 	ms.end()

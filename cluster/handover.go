@@ -297,7 +297,7 @@ func (ms *membership) drop() {
 	}
 	if dropped {
 		ms.lapses.Add(1)
-		ms.log.Warn("cluster: this node did not know for a while that it belongs; its activations were dropped")
+		ms.log.Warn("cluster: this node was temporarily not a member; its activations were dropped")
 		ms.epoch.Add(1)
 		ms.announce()
 	}

@@ -101,7 +101,7 @@ func RenewKeys(from, dir, name string) error {
 			return err
 		}
 	case name != "" && name != had:
-		return fmt.Errorf("%s is the certificate of %s: another name is another node's", filepath.Join(dir, nodeCert), had)
+		return fmt.Errorf("%s is the certificate of %s: the name cannot change", filepath.Join(dir, nodeCert), had)
 	}
 	return issue(from, dir, had, nodeLife, replace)
 }
@@ -115,7 +115,7 @@ func nameOr(name, dir string) (string, error) {
 		name = strings.ToLower(filepath.Base(whole))
 	}
 	if !namePattern.MatchString(name) {
-		return "", fmt.Errorf("%q is no name of a node: up to 63 of a-z, 0-9, dot and dash, none of these two at an end",
+		return "", fmt.Errorf("%q is not a node name: want up to 63 of a-z, 0-9, dot, dash, not at an end",
 			name)
 	}
 	return name, nil

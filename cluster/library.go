@@ -38,7 +38,7 @@ func newLibrary(n *Node) *protoactor.Cluster {
 }
 
 // errNoClient: every process is a full member of its cluster.
-var errNoClient = errors.New("cluster: a node is a member of its cluster; there are no clients")
+var errNoClient = errors.New("cluster: a node is always a member; there are no clients")
 
 // provider reports the members to the library. It implements protoactor.ClusterProvider over the gossip of memberlist
 // and the links, because gossip alone does not make a member reachable.

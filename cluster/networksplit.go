@@ -97,7 +97,7 @@ func (ms *membership) askWitness() {
 			clear(ms.unreachable)
 			ms.mu.Unlock()
 			ms.newcomer.Store(false)
-			ms.log.Info("cluster: no other component is there")
+			ms.log.Info("cluster: no other component exists")
 			ms.wake()
 		}
 		select {

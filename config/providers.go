@@ -24,7 +24,7 @@ type Providers struct {
 // providerPattern is that of domain/money/provider.Named.
 var providerPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-const wantProvider = " is no name of letters, digits, dots, dashes and underscores"
+const wantProvider = " must consist of letters, digits, dots, dashes and underscores"
 
 func (k *checker) providers() {
 	p := k.c.Providers

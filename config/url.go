@@ -79,7 +79,7 @@ func databaseProblem(raw string) string {
 	if path, ok := strings.CutPrefix(raw, "sqlite:"); ok {
 		switch {
 		case path == "":
-			return "names no file after sqlite:"
+			return "has no file after sqlite:"
 		case strings.HasPrefix(path, "//") && !strings.HasPrefix(path, "///"):
 			return "must be written sqlite:PATH, without //"
 		case strings.HasPrefix(path, ":memory:") || strings.HasPrefix(path, "file:") || strings.Contains(path, "?"):
@@ -94,7 +94,7 @@ func databaseProblem(raw string) string {
 	rest, query, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
 	if strings.Contains(path+query, "@") || strings.Contains(raw, "#") || strings.Count(authority, "@") > 1 {
-		return "cannot be taken apart: write @ : / ? # in user name and password as percent codes"
+		return "cannot be parsed: percent-encode @ : / ? # in user name and password"
 	}
 	user, hosts := "", authority
 	if at := strings.LastIndex(authority, "@"); at >= 0 {

@@ -90,7 +90,7 @@ func (k *checker) number(e entry, n int64) {
 		return
 	}
 	if !k.c.Dev && n < e.floor {
-		k.refuse(true, e.key, fmt.Sprintf("%s is below %s, the least outside development mode", e.show(n), e.show(e.floor)),
+		k.refuse(true, e.key, fmt.Sprintf("%s is below %s, the minimum outside development mode", e.show(n), e.show(e.floor)),
 			"dev")
 	}
 }
@@ -194,7 +194,7 @@ func (k *checker) checkTimeOrder() {
 	k.refuse(c.Limits.WrongPasswordsDay < c.Limits.WrongPasswords, "limits.wrong_passwords_day",
 		"must not be below "+k.named("limits.wrong_passwords"), "limits.wrong_passwords")
 	for _, p := range c.Limits.ExemptCIDRs {
-		k.refuse(p.Bits() == 0, "limits.exempt_cidrs", p.String()+" would let everybody try passwords without bound")
+		k.refuse(p.Bits() == 0, "limits.exempt_cidrs", p.String()+" would permit unlimited password attempts")
 	}
 	k.refuse(c.Limits.DestinationPerDay < c.Limits.DestinationPerHour, "limits.destination_per_day",
 		"must not be below "+k.named("limits.destination_per_hour"), "limits.destination_per_hour")
@@ -277,7 +277,7 @@ func (k *checker) mail() {
 	k.refuse(m.TLS == "none" && !loopback(m.Host), "mail.tls",
 		"none is accepted only for a loopback host: codes and the password would cross the network in the clear", "mail.host")
 	k.refuse(m.TLS == "none" && m.Username != "", "mail.tls",
-		"none never carries a password: leave "+k.named("mail.username")+" empty", "mail.username")
+		"with none, no password is sent: leave "+k.named("mail.username")+" empty", "mail.username")
 	k.refuse(m.From == "", "mail.from", "must be set with "+k.named("mail.host"), "mail.host")
 }
 
@@ -308,7 +308,7 @@ func (k *checker) sms() {
 			"twilio needs sms.username (account SID), sms.password (auth token) and sms.sender", "sms.username", "sms.sender")
 		k.refuse(s.Method != "POST", "sms.method", "must be POST for the preset twilio", "sms.preset")
 		k.refuse(s.Format != "form" || len(s.Params) > 0 || s.Body != "", "sms.preset",
-			"twilio brings its own form: leave sms.format, sms.params and sms.body alone", "sms.format", "sms.params",
+			"twilio defines its own form: do not set sms.format, sms.params and sms.body", "sms.format", "sms.params",
 			"sms.body")
 	case s.URL != "":
 		k.refuse(len(s.Params) == 0 && s.Body == "", "sms.params", "sms.params or sms.body must say what to send", "sms.body")
@@ -368,7 +368,7 @@ func (k *checker) cluster() {
 		ip, isIP := parseIP(host)
 		k.refuse(host == "" || isIP && ip.IsUnspecified(), key,
 			quote(addr)+" must be an address at which other nodes reach this one")
-		k.refuse(l.TLSDir == "" && k.c.Dev && !loopback(host), key, "beyond loopback a cluster needs cluster.tls_dir",
+		k.refuse(l.TLSDir == "" && k.c.Dev && !loopback(host), key, "outside loopback, a cluster requires cluster.tls_dir",
 			"cluster.tls_dir")
 	}
 	if l.GossipAddr == "" {
@@ -377,8 +377,8 @@ func (k *checker) cluster() {
 	_, sqlite := k.c.Database.SQLitePath()
 	// Every process of the machine reaches loopback, and a member is believed.
 	k.refuse(l.TLSDir == "" && !k.c.Dev, "cluster.tls_dir", "must be set with "+k.named("cluster.gossip_addr")+
-		": only with dev: true, on loopback, a cluster needs no keys", "dev")
-	k.refuse(sqlite, "cluster.gossip_addr", "a cluster needs PostgreSQL, and "+k.named("database.url")+" is SQLite",
+		": a cluster without keys requires dev: true on loopback", "dev")
+	k.refuse(sqlite, "cluster.gossip_addr", "a cluster requires PostgreSQL, and "+k.named("database.url")+" is SQLite",
 		"database.url")
 	address("cluster.gossip_addr", l.GossipAddr)
 	if l.ActorAddr == "" {

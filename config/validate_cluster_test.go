@@ -16,7 +16,7 @@ func TestClusterSettingsAreRequired(t *testing.T) {
 	}{
 		{name: "cluster on sqlite", env: []string{keys, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
 			"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:2"},
-			want: "cluster.gossip_addr (CASTELLAN_CLUSTER_GOSSIP_ADDR): a cluster needs PostgreSQL"},
+			want: "cluster.gossip_addr (CASTELLAN_CLUSTER_GOSSIP_ADDR): a cluster requires PostgreSQL"},
 		{name: "cluster without actors", env: []string{pg, keys, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1"},
 			want: "cluster.actor_addr: must be set with cluster.gossip_addr"},
 		{name: "cluster same", env: []string{pg, keys, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
@@ -25,7 +25,7 @@ func TestClusterSettingsAreRequired(t *testing.T) {
 			"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:1"}, want: "cluster.gossip_addr (CASTELLAN_CLUSTER_GOSSIP_ADDR)"},
 		{name: "cluster in the clear", env: []string{pg, "CASTELLAN_DEV=true", "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
 			"CASTELLAN_CLUSTER_ACTOR_ADDR=10.0.0.1:1"},
-			want: "cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR): beyond loopback a cluster needs cluster.tls_dir"},
+			want: "cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR): outside loopback, a cluster requires cluster.tls_dir"},
 		{name: "cluster without keys", env: []string{pg, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
 			"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:2"},
 			want: "cluster.tls_dir: must be set with cluster.gossip_addr (CASTELLAN_CLUSTER_GOSSIP_ADDR)"},

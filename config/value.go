@@ -206,7 +206,7 @@ func parseDuration(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s is not a duration such as 600s, 10m or 1h30m", quote(s))
 	}
 	if d%time.Millisecond != 0 {
-		return 0, fmt.Errorf("%s is finer than a millisecond", quote(s))
+		return 0, fmt.Errorf("%s is more precise than a millisecond", quote(s))
 	}
 	return d, nil
 }

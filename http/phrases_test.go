@@ -48,7 +48,7 @@ func TestPhrases(t *testing.T) {
 // notForClients are texts that only operators meet, at their own command line.
 var notForClients = []string{
 	"keys of this purpose are not rotated", "must be 1 to 64 letters, digits, _ or -, and begin with a letter or digit",
-	"must be base32 of %s to %s bytes", "must begin with + and the dialling code", "or a phone number is needed",
+	"must be base32 of %s to %s bytes", "must begin with + and the dialling code", "or a phone number is required",
 	"must be tr, en or ar", "must be a status of an account", // of an import
 }
 

@@ -64,7 +64,7 @@ const (
 	probeInterval = 25 * time.Millisecond
 )
 
-var errGone = fault.New(fault.Unavailable, "the client does not wait any more").After(time.Second)
+var errGone = fault.New(fault.Unavailable, "the client no longer waits").After(time.Second)
 
 var errUndecided = fault.New(fault.Unavailable, "the request cannot be counted at the moment; try again").
 	After(time.Second)
@@ -235,7 +235,7 @@ const warnPause = 10 * time.Second
 func (l *Limiter) warnShared(waited time.Duration) {
 	n, now, last := l.shared.Add(1), l.table.Instant(), l.warned.Load()
 	if (last == 0 || now-last > int64(warnPause)) && l.warned.CompareAndSwap(last, max(now, 1)) {
-		l.log.Warn("rate limits: no node answered for a counter, its limit is shared among the nodes",
+		l.log.Warn("rate limits: no node answered for a counter; each node applies its share of the limit",
 			"waited", waited.Round(time.Millisecond), "so far", n)
 	}
 }

@@ -92,7 +92,7 @@ func (s *service) login() (err error) {
 		actions: []challenge.Action{s.logins.LoginAction()},
 		metrics: s.hasherMetrics,
 		purge:   func(ctx context.Context, old expiry) error { return wrong.Purge(ctx, old.now) },
-		tasks:   []task{{foldEvery, "refused logins could not be folded", s.logins.FoldRefusals}},
+		tasks:   []task{{foldEvery, "refused logins could not be summarized", s.logins.FoldRefusals}},
 	})
 
 	s.join(s.importedHashes(access.NewImportedHashes(s.DB)))
@@ -118,13 +118,13 @@ func (s *service) login() (err error) {
 }
 
 func (s *service) hasherMetrics(m *metrics.Registry) {
-	m.Gauge("castellan_password_hash_slots", "Password hashes that may run at once.",
+	m.Gauge("castellan_password_hash_slots", "Maximum number of concurrent password hashes.",
 		func() float64 { return float64(s.hasher.Slots()) })
 	m.Gauge("castellan_password_hashing", "Password hashes that run.",
 		func() float64 { return float64(s.hasher.Running()) })
-	m.Gauge("castellan_password_waiting", "Logins that wait for a hash slot.",
+	m.Gauge("castellan_password_waiting", "Logins waiting for a hash slot.",
 		func() float64 { return float64(s.hasher.Waiting()) })
-	m.Counter("castellan_password_refused_total", "Logins refused because no hash slot was free in time.",
+	m.Counter("castellan_password_refused_total", "Logins refused because no hash slot became free in time.",
 		s.hasher.Refused)
 }
 
@@ -222,7 +222,7 @@ func (s *service) accounts() error {
 		groups:  groups(httpdevice.Group{Service: s.devices, Alarms: s.alarms()}),
 		actions: []challenge.Action{s.devices.AddAction(), s.devices.RemoveAction()},
 		metrics: func(m *metrics.Registry) {
-			m.Counter("castellan_passkey_clone_warnings_total", "Assertions of passkeys whose counter did not rise.",
+			m.Counter("castellan_passkey_clone_warnings_total", "Passkey assertions whose counter did not increase.",
 				s.devices.Passkeys.Falls.Load)
 		},
 		purge: func(ctx context.Context, old expiry) error { return devices.Purge(ctx, old.now) },

@@ -105,7 +105,7 @@ func (s *service) archives() {
 		may, err := kit.NewAudit(s.DB).MayRemove(ctx)
 		if err != nil || !may {
 			if !may && err == nil {
-				s.log.Warn("old rows of the audit stay: the role of the service may not remove them; " +
+				s.log.Warn("old audit rows are kept: the role of the service cannot remove them; " +
 					"run castellan audit archive --write as the owner of the tables")
 			}
 			return j.Finish(""), nil, err

@@ -147,10 +147,11 @@ func (s *service) challengeMetrics(m *metrics.Registry) {
 	for outcome, n := range s.commit.Ended {
 		ended[outcome] = n.Load
 	}
-	m.Counters("castellan_challenges_ended_total", "Challenges that ended otherwise than by time.", "outcome", ended)
-	m.Counter("castellan_intent_mismatches_total", "Approved operations that did not run, because they were changed.",
+	m.Counters("castellan_challenges_ended_total", "Ended challenges by outcome; expired ones are not counted.",
+		"outcome", ended)
+	m.Counter("castellan_intent_mismatches_total", "Approved operations that were not executed because they had changed.",
 		s.mismatches.Load)
-	m.Counter("castellan_outbox_capped_total", "Times that a cap refused a code to who proved something.",
+	m.Counter("castellan_outbox_capped_total", "Codes refused by a message limit after a verified password or session.",
 		s.starter.Capped.Load)
 	m.Gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
 }

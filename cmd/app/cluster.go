@@ -76,27 +76,27 @@ func (s *service) clusterStatus() httpcluster.Status {
 
 func (s *service) clusterMetrics(m *metrics.Registry) {
 	m.MustRegister(actorLoads{s.node.Loads})
-	m.Gauge("castellan_actors_calls", "Calls that wait for an actor.",
+	m.Gauge("castellan_actors_calls", "Calls waiting for an actor.",
 		func() float64 { return float64(s.node.Calls()) })
-	m.Gauge("castellan_cluster_members", "Members of the cluster in the eyes of this node.",
+	m.Gauge("castellan_cluster_members", "Members of the cluster as this node sees it.",
 		func() float64 { return float64(len(s.node.Members())) })
-	m.Gauge("castellan_cluster_unmet_members", "Nodes that the gossip tells of and that have shown no certificate.",
+	m.Gauge("castellan_cluster_unmet_members", "Nodes known by gossip that have not presented a certificate.",
 		func() float64 { return float64(s.node.Unmet()) })
-	m.Counter("castellan_cluster_turned_away_total", "Connections to the port of the actors that no member made.",
+	m.Counter("castellan_cluster_turned_away_total", "Connections of non-members to the actor port.",
 		s.node.TurnedAway)
-	m.Gauge("castellan_cluster_certificate_left_seconds", "Time until this node's certificate ends; +Inf without one.",
+	m.Gauge("castellan_cluster_certificate_left_seconds", "Time until this node's certificate expires; +Inf without one.",
 		func() float64 {
 			if ends := s.node.CertificateEnds(); !ends.IsZero() {
 				return time.Until(ends).Seconds()
 			}
 			return math.Inf(1)
 		})
-	m.Flag("castellan_cluster_belongs", "1 while this node knows that it is a member.", s.node.Belongs)
-	m.Counter("castellan_cluster_handed_over_total", "Activations that other members took over.", s.node.HandedOver)
-	m.Counter("castellan_cluster_moved_total", "Activations made here after members that owned them before let go.",
+	m.Flag("castellan_cluster_belongs", "1 if this node knows that it is a member.", s.node.Belongs)
+	m.Counter("castellan_cluster_handed_over_total", "Activations taken over by other members.", s.node.HandedOver)
+	m.Counter("castellan_cluster_moved_total", "Activations taken over from their previous owners.",
 		s.node.Moved)
 	m.Counter("castellan_cluster_lapses_total",
-		"Times at which all activations were dropped because the node did not know that it belongs.", s.node.Lapses)
+		"Number of times all activations were dropped because the node lost its membership.", s.node.Lapses)
 }
 
 // actorLoads returns the load of every kind of actor, all read at one time.
@@ -106,12 +106,12 @@ type actorLoads struct {
 
 var (
 	actorsActive    = prometheus.NewDesc("castellan_actors_active", "Activations on this node.", []string{"kind"}, nil)
-	actorsActivated = prometheus.NewDesc("castellan_actors_activated_total", "Activations that were made on this node.",
+	actorsActivated = prometheus.NewDesc("castellan_actors_activated_total", "Activations created on this node.",
 		[]string{"kind"}, nil)
-	actorsFailed = prometheus.NewDesc("castellan_actors_failed_total", "Activations that a panic ended.",
+	actorsFailed = prometheus.NewDesc("castellan_actors_failed_total", "Activations ended by a panic.",
 		[]string{"kind"}, nil)
 	actorsWaiting = prometheus.NewDesc("castellan_actors_mailbox_messages",
-		"Messages in the mailboxes of actors, those being handled included.", []string{"kind"}, nil)
+		"Messages in the mailboxes of actors, including those in progress.", []string{"kind"}, nil)
 	actorsDeepest = prometheus.NewDesc("castellan_actors_mailbox_deepest_messages", "Messages in the fullest mailbox.",
 		[]string{"kind"}, nil)
 )

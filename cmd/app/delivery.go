@@ -65,7 +65,7 @@ func (s *service) stopWakeups(ctx context.Context, m outbox.Message, r message.R
 		return
 	}
 	if err := s.devices.Gone(ctx, m.UserID, r.To); err != nil {
-		s.log.Warn("a push target that is gone could not be removed", "err", err)
+		s.log.Warn("an expired push target could not be removed", "err", err)
 	}
 }
 
@@ -98,22 +98,22 @@ func (b *backlog) age(now time.Time) float64 {
 func (s *service) deliveryMetrics(m *metrics.Registry, b *backlog) {
 	m.Counter("castellan_outbox_sent_total", "Messages delivered.", s.dispatch.Sent.Load)
 	m.Counter("castellan_outbox_failed_total", "Messages given up.", s.dispatch.Failed.Load)
-	m.Counter("castellan_outbox_gone_total", "Messages given up because their destination is no more.",
+	m.Counter("castellan_outbox_gone_total", "Messages given up because their destination no longer exists.",
 		s.dispatch.Gone.Load)
-	m.Counter("castellan_outbox_retried_total", "Deliveries that will be tried again.", s.dispatch.Retried.Load)
-	m.Counter("castellan_outbox_discarded_total", "Messages that were not sent: over a cap, or without a recipient.",
+	m.Counter("castellan_outbox_retried_total", "Deliveries to be retried.", s.dispatch.Retried.Load)
+	m.Counter("castellan_outbox_discarded_total", "Messages not sent: over a limit, or without a recipient.",
 		s.commit.Discarded.Load)
-	m.Counter("castellan_outbox_rested_total", "Wake-ups given up because their host is left alone for a while.",
+	m.Counter("castellan_outbox_rested_total", "Wake-ups given up because their host is paused.",
 		s.dispatch.Rested.Load)
-	m.Gauge("castellan_outbox_waiting", "Messages that wait for their turn on this node.",
+	m.Gauge("castellan_outbox_waiting", "Messages queued on this node.",
 		func() float64 { waiting, _, _ := s.dispatch.State(); return float64(waiting) })
-	m.Gauge("castellan_outbox_under_way", "Messages that this node is sending.",
+	m.Gauge("castellan_outbox_under_way", "Messages being sent by this node.",
 		func() float64 { _, underWay, _ := s.dispatch.State(); return float64(underWay) })
 	m.Gauge("castellan_outbox_resting",
-		"Hosts and users whose wake-ups timed out and that this node leaves alone for a while.",
+		"Hosts and users that this node has paused because their wake-ups timed out.",
 		func() float64 { _, _, resting := s.dispatch.State(); return float64(resting) })
-	m.Gauge("castellan_outbox_queued", "Messages in the database that are not delivered yet, of all nodes.",
+	m.Gauge("castellan_outbox_queued", "Undelivered messages in the database, of all nodes.",
 		func() float64 { return float64(b.queued.Load()) })
-	m.Gauge("castellan_outbox_oldest_age_seconds", "Age of the oldest message that is not delivered yet, of all nodes.",
+	m.Gauge("castellan_outbox_oldest_age_seconds", "Age of the oldest undelivered message, of all nodes.",
 		func() float64 { return b.age(time.Now()) })
 }

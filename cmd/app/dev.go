@@ -103,7 +103,7 @@ func writeLogins(file string, logins []login) error {
 		return err
 	}
 	var b strings.Builder
-	b.WriteString("Logins of development mode. They work while dev is true, and only then.\n")
+	b.WriteString("Logins of development mode. They work only if dev is true.\n")
 	for _, l := range logins {
 		fmt.Fprintf(&b, "\n%s\n  countryCode  %s\n  phoneNumber  %s\n  email        %s\n  password     %s\n", l.role,
 			l.countryCode, l.phone, l.mail, l.password)

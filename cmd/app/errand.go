@@ -24,7 +24,7 @@ func (s *service) errands() {
 	s.join(part{
 		groups:  groups(httperrand.Group{Service: service, Owner: s.owner, Now: time.Now}),
 		actions: []challenge.Action{service.Action()},
-		tasks:   []task{{settleEvery, "expired challenges of services could not be settled", service.Sweep}},
+		tasks:   []task{{settleEvery, "the outcomes of expired service challenges could not be stored", service.Sweep}},
 		purge: func(ctx context.Context, old expiry) error {
 			return service.Store.Purge(ctx, old.now.Add(-errandLife))
 		},

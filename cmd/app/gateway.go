@@ -35,10 +35,10 @@ func (s *service) gateway() {
 		purge:     func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.unreachable) },
 		metrics: func(m *metrics.Registry) {
 			of := &s.gateways.Stats
-			m.Counters("castellan_guard_decisions_total", "Requests of gateways by what the guard made of them.", "outcome",
+			m.Counters("castellan_guard_decisions_total", "Requests of gateways by decision of the guard.", "outcome",
 				map[string]func() int64{"unguarded": of.Unguarded.Load, "session": of.Sessions.Load,
 					"challenged": of.Challenged.Load, "granted": of.Granted.Load, "refused": of.Refused.Load})
-			m.Counter("castellan_guard_trial_total", "Requests of gateways for which a route on trial would decide.",
+			m.Counter("castellan_guard_trial_total", "Requests of gateways that a route on trial would decide.",
 				of.Tried.Load)
 		},
 	})

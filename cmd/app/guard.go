@@ -63,7 +63,7 @@ func (s *service) firewall() (err error) {
 		metrics: s.firewallMetrics,
 	})
 	if file, ok := s.locator.(*geoip.File); ok {
-		s.join(part{tasks: []task{{5 * time.Second, "the file of countries could not be read again", s.refresh(file)}}})
+		s.join(part{tasks: []task{{5 * time.Second, "the file of countries could not be reloaded", s.refresh(file)}}})
 	}
 	return nil
 }
@@ -120,31 +120,31 @@ func (s *service) rateStats() clusterlimit.Stats {
 
 func (s *service) firewallMetrics(m *metrics.Registry) {
 	m.Counters("castellan_firewall_decisions_total",
-		"Requests by what the firewall made of them; unsure is a counter that could not tell.", "outcome",
+		"Requests by decision of the firewall; unsure means that a counter was not available.", "outcome",
 		map[string]func() int64{"allow": s.evaluator.Allowed.Load, "deny": s.evaluator.Denied.Load,
 			"rate_limited": s.evaluator.Limited.Load, "unsure": s.evaluator.Unsure.Load})
 	m.Counter("castellan_firewall_dry_run_total",
-		"Requests that only a rule on trial (dryRun) would have refused; they are among the decisions too.",
+		"Requests that only a rule on trial (dryRun) would have refused; also counted as decisions.",
 		s.evaluator.Tried.Load)
 	m.Gauge("castellan_firewall_keys", "Counters of rate limits in memory.",
 		func() float64 { return float64(s.limiter.Keys()) })
 	m.PerRule("castellan_firewall_shared_keys_total",
-		"Requests counted under a key that clients share, because a rule has all of firewall.keys_per_rule.",
+		"Requests counted under a shared key because a rule has reached firewall.keys_per_rule.",
 		s.limits.SharedByRule())
 	rate := func(name, help string, read func(clusterlimit.Stats) int64) {
 		m.Counter("castellan_ratelimit_"+name, help, func() int64 { return read(s.rateStats()) })
 	}
-	rate("here_total", "Decisions of this node's requests by its own windows.",
+	rate("here_total", "Decisions about this node's requests by its own windows.",
 		func(r clusterlimit.Stats) int64 { return r.Here })
-	rate("elsewhere_total", "Decisions of this node's requests that other members took part in.",
+	rate("elsewhere_total", "Decisions about this node's requests that involved other members.",
 		func(r clusterlimit.Stats) int64 { return r.Elsewhere })
-	rate("remembered_total", "Requests refused by a refusal that was still known here.",
+	rate("remembered_total", "Requests refused by a cached refusal.",
 		func(r clusterlimit.Stats) int64 { return r.Cached })
-	rate("leased_total", "Requests let in by what their owners had counted beforehand.",
+	rate("leased_total", "Requests allowed by a quota that their owners had granted in advance.",
 		func(r clusterlimit.Stats) int64 { return r.Reserved })
-	rate("standin_total", "Admissions counted by a replica in the place of an unreachable owner.",
+	rate("standin_total", "Admissions counted by a replica because the owner was unreachable.",
 		func(r clusterlimit.Stats) int64 { return r.AsReplica })
-	rate("shared_total", "Requests decided within this node's share of a limit, because no other node answered.",
+	rate("shared_total", "Requests decided by this node's share of a limit because no other node answered.",
 		func(r clusterlimit.Stats) int64 { return r.Shared })
 	rate("ask_batches_total", "Batches sent to the owners of windows.",
 		func(r clusterlimit.Stats) int64 { return r.Batches })
@@ -157,6 +157,6 @@ func (s *service) firewallMetrics(m *metrics.Registry) {
 	rate("taken_over_total", "Partitions of windows taken over from other members.",
 		func(r clusterlimit.Stats) int64 { return r.Pulled })
 	rate("added_up_total",
-		"Partitions of windows in which two members had counted, so that some requests may count twice.",
+		"Partitions of windows that two members had counted; some requests may count twice.",
 		func(r clusterlimit.Stats) int64 { return r.Merged })
 }

@@ -31,7 +31,7 @@ func (s *service) importedHashes(store password.RecipeStore) part {
 	return part{
 		snapshots: []snapshot{{topic: change.Hashes, load: load,
 			follow: func(ctx context.Context, _ ...string) error { return load(ctx) }}},
-		tasks: []task{{retireEvery, "the recipes of imported hashes could not be retired", func(ctx context.Context) error {
+		tasks: []task{{retireEvery, "parameters of imported hashes could not be removed", func(ctx context.Context) error {
 			if !s.hasher.HasImported() {
 				return nil
 			}

@@ -51,7 +51,7 @@ func (s *service) database() (err error) {
 		loops: []loop{{"the change feed cannot be read", s.feed.Run}},
 		purge: func(ctx context.Context, old expiry) error { return changes.Purge(ctx, old.now.Add(-change.Kept)) },
 		metrics: func(m *metrics.Registry) {
-			m.Flag("castellan_feed_fresh", "1 while the change feed is read in time.", s.feed.Fresh)
+			m.Flag("castellan_feed_fresh", "1 if the change feed is read in time.", s.feed.Fresh)
 		},
 	})
 	if s.anchors, err = newAnchors(s.DB, s.Ring.Audit, s.cfg.Audit, s.log); err != nil {
@@ -59,7 +59,7 @@ func (s *service) database() (err error) {
 	}
 	s.join(part{
 		tasks: []task{
-			{time.Minute, "audit checkpoint could not be made or published",
+			{time.Minute, "audit checkpoint could not be created or published",
 				func(ctx context.Context) error { return s.anchors.next(ctx, false) }},
 			{time.Minute, "old rows could not be removed", s.purge},
 		},
@@ -83,26 +83,26 @@ func (s *service) database() (err error) {
 }
 
 func (s *service) databaseMetrics(m *metrics.Registry) {
-	m.Gauge("castellan_audit_checkpoint", "Number of the last audit checkpoint that this node made.",
+	m.Gauge("castellan_audit_checkpoint", "Number of the last audit checkpoint created by this node.",
 		func() float64 { return float64(s.anchors.counter.Load()) })
-	m.Flag("castellan_audit_broken", "1 while this node refuses to certify an audit trail of which something is gone.",
+	m.Flag("castellan_audit_broken", "1 if this node refuses to certify an audit trail with missing rows.",
 		s.anchors.broken.Load)
 	for name, pool := range s.DB.Pools() {
 		m.MustRegister(collectors.NewDBStatsCollector(pool, name))
 	}
 	m.Counter("castellan_commit_batches_total", "Transactions of gathered units.", s.DB.Batches)
-	m.Counter("castellan_commit_units_total", "Units of work made durable.", s.DB.Units)
-	m.Gauge("castellan_commit_waiting", "Units that wait for the writer.",
+	m.Counter("castellan_commit_units_total", "Committed units of work.", s.DB.Units)
+	m.Gauge("castellan_commit_waiting", "Units waiting for the writer.",
 		func() float64 { return float64(s.DB.Waiting()) })
 	statements := prometheus.NewCounter(prometheus.CounterOpts{Name: "castellan_commit_statements_total",
-		Help: "Statements of these transactions; one for many rows counts once."})
+		Help: "Statements of these transactions; a statement for many rows counts once."})
 	size := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "castellan_commit_batch_units",
-		Help: "Units gathered in a transaction.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}})
+		Help: "Units per transaction.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}})
 	took := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "castellan_commit_duration_seconds",
-		Help:    "Time of a transaction of gathered units, flush of the disk included.",
+		Help:    "Duration of a transaction of several units, including the flush to disk.",
 		Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}})
 	functions := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "castellan_commit_functions_total",
-		Help: "Transactions that left the executor of statements, by the type of write that made them."},
+		Help: "Transactions that could not use the statement executor, by type of write."},
 		[]string{"write"})
 	m.MustRegister(statements, size, took, functions)
 	s.DB.OnCommit(func(c persistence.Committed) {
@@ -137,7 +137,7 @@ func (s *service) work() error {
 	count := &census{store: store, kinds: s.kinds}
 	s.join(part{
 		groups: groups(httpjob.Group{Service: s.jobs}),
-		loops: []loop{{"background jobs cannot be looked for", func(ctx context.Context, report func(error)) {
+		loops: []loop{{"background jobs cannot be listed", func(ctx context.Context, report func(error)) {
 			s.pollJobs(ctx, owners, report)
 		}}},
 		tasks:   []task{{censusEvery, "background jobs could not be counted", count.look}},
@@ -183,10 +183,10 @@ type census struct {
 }
 
 var (
-	jobsLeft = prometheus.NewDesc("castellan_jobs", "Background jobs that are not over, of all nodes.",
+	jobsLeft = prometheus.NewDesc("castellan_jobs", "Unfinished background jobs, of all nodes.",
 		[]string{"type", "status"}, nil)
 	jobsStuck = prometheus.NewDesc("castellan_jobs_stuck",
-		"Background jobs that have been due for more than a minute and took no step, of all nodes.",
+		"Background jobs that have been due for more than a minute without a step, of all nodes.",
 		[]string{"type"}, nil)
 )
 

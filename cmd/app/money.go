@@ -83,8 +83,8 @@ func (s *service) money() error {
 			}}},
 		schedules: []job.Schedule{{Kind: "verify-ledger", Every: verifyLedger}},
 		metrics: func(m *metrics.Registry) {
-			m.Gauge("castellan_ledger_unexplained", "Assets with money in suspense, and 1 for a fault, as this node "+
-				"found at its last nightly verification; alert on anything but 0.",
+			m.Gauge("castellan_ledger_unexplained", "Assets with money in suspense, plus 1 for a fault, at the last "+
+				"nightly verification on this node; alert on any value but 0.",
 				func() float64 { return float64(unexplained.Load()) })
 		},
 	})
@@ -174,8 +174,8 @@ func (s *service) providers() error {
 		}
 	})
 	s.join(part{kinds: []job.Kind{kind}, schedules: []job.Schedule{schedule}, metrics: func(m *metrics.Registry) {
-		m.Counters("castellan_provider_failures_total", "Readings of balances at a provider that failed, by its name in "+
-			"the settings; each is tried three times in five minutes.", "source", reads)
+		m.Counters("castellan_provider_failures_total", "Failed readings of provider balances, by the name in the "+
+			"settings; each is tried three times in five minutes.", "source", reads)
 	}})
 	return nil
 }

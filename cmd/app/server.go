@@ -125,7 +125,7 @@ func (s *service) ready(ctx context.Context) error {
 		return err
 	}
 	if err := s.feed.CatchUp(ctx); err != nil {
-		return fmt.Errorf("the change feed is behind: %w", err)
+		return fmt.Errorf("the change feed is outdated: %w", err)
 	}
 	return s.client.Probe(ctx)
 }
@@ -162,7 +162,7 @@ func (s *service) asyncAPI() []byte { return written(socket.Document(documented(
 // written returns a document, or an empty one if it could not be encoded.
 func written(document []byte, err error) []byte {
 	if err != nil {
-		slog.Error("a document of the interface could not be written", "err", err)
+		slog.Error("a document of the API could not be written", "err", err)
 		return []byte("{}")
 	}
 	return document

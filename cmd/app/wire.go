@@ -263,7 +263,7 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.quiet(patience)
 	err := s.server.App.ShutdownWithContext(patience)
 	if err != nil {
-		err = fmt.Errorf("requests were cut off after http.shutdown_grace: %w", err)
+		err = fmt.Errorf("requests were aborted after http.shutdown_grace: %w", err)
 	}
 	// The last writes have their own timeout, however long the requests took.
 	ctx, cancel := context.WithTimeout(context.Background(), closingTime)

@@ -17,22 +17,22 @@ import (
 
 type userAllowIPCmd struct {
 	userArg
-	CIDR   []string `arg:"" optional:"" help:"Addresses or networks, such as 192.0.2.7 or 2001:db8::/32; none: only list."`
-	Remove bool     `help:"Take the networks off the list instead of adding them."`
-	Clear  bool     `help:"Empty the list first."`
+	CIDR   []string `arg:"" optional:"" help:"Addresses or networks, such as 192.0.2.7 (default: print the list)."`
+	Remove bool     `help:"Remove the networks instead of adding them."`
+	Clear  bool     `help:"Clear the list first."`
 }
 
 func (userAllowIPCmd) Help() string {
-	return `Bounds from where an account may use the endpoints that submit its identity and
-additional information: only from these networks. An account without any may use
-them from everywhere. Prints the list as it is afterwards, one network a line.
+	return `Limits the networks from which an account can use the endpoints that submit its
+identity and additional information. Without networks, all addresses are allowed.
+Prints the new list, one network per line.
 
   castellan user allow-ip +905321234567 192.0.2.0/24 2001:db8::/32
-  castellan user allow-ip +905321234567                  lists
+  castellan user allow-ip +905321234567                  prints the list
   castellan user allow-ip +905321234567 192.0.2.0/24 --remove
-  castellan user allow-ip +905321234567 --clear          everywhere again
+  castellan user allow-ip +905321234567 --clear          allows all addresses
 
-Every running node knows within a second.`
+The change takes effect on every running node within one second.`
 }
 
 func (c userAllowIPCmd) Run(e *env) error {
@@ -45,7 +45,7 @@ func (c userAllowIPCmd) Run(e *env) error {
 		networks = append(networks, n)
 	}
 	if c.Remove && (c.Clear || len(networks) == 0) {
-		return errors.New("--remove needs networks, and no --clear")
+		return errors.New("--remove requires networks and excludes --clear")
 	}
 	v, u, err := c.open(e)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c userAllowIPCmd) Run(e *env) error {
 		}
 	}
 	if len(after) == 0 {
-		_, err := fmt.Fprintln(e.out, "no networks: allowed from everywhere")
+		_, err := fmt.Fprintln(e.out, "no networks: all addresses are allowed")
 		return err
 	}
 	for _, n := range after {
@@ -115,10 +115,10 @@ func difference(before, after []netip.Prefix) string {
 type userClearGeofilterCmd struct{ userArg }
 
 func (userClearGeofilterCmd) Help() string {
-	return `Removes every country from an account's geographic filter, for a user
-who is locked out by it: the account can then be used from all countries. As with any
-change of the filter, every session of the account ends and its open challenges
-are closed. A filter that is empty already is left alone.`
+	return `Removes every country from the country filter of an account, for a user whom the
+filter locks out. All countries are then allowed. As with any change of the filter,
+all sessions of the account end and its open challenges are closed. If the filter is
+already empty, nothing changes.`
 }
 
 func (c userClearGeofilterCmd) Run(e *env) error {
@@ -143,7 +143,7 @@ func (c userClearGeofilterCmd) Run(e *env) error {
 		return err
 	}
 	if len(codes) == 0 {
-		_, err = fmt.Fprintln(e.out, "nothing to clear: the account may be used from all countries")
+		_, err = fmt.Fprintln(e.out, "nothing to clear: all countries are allowed")
 		return err
 	}
 	_, err = fmt.Fprintln(e.out, "cleared", strings.Join(codes, ","))

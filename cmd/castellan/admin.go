@@ -23,15 +23,15 @@ import (
 
 type userCmd struct {
 	Add    userAddCmd    `cmd:"" help:"Add an account and print its id."`
-	Unlock userUnlockCmd `cmd:"" help:"Let an account try passwords again after too many wrong ones."`
+	Unlock userUnlockCmd `cmd:"" help:"Unlock an account after too many wrong passwords."`
 
-	Withdrawals    userWithdrawalsCmd    `cmd:"" help:"Keep an account from withdrawing, or let it again."`
-	ReopenKYC      userReopenKYCCmd      `cmd:"" name:"reopen-kyc" help:"Let a rejected identity be decided on again."`
-	AllowIP        userAllowIPCmd        `cmd:"" name:"allow-ip" help:"Say from which networks an account may be used."`
+	Withdrawals    userWithdrawalsCmd    `cmd:"" help:"Prohibit or allow withdrawals of an account."`
+	ReopenKYC      userReopenKYCCmd      `cmd:"" name:"reopen-kyc" help:"Reopen the decision on a rejected identity."`
+	AllowIP        userAllowIPCmd        `cmd:"" name:"allow-ip" help:"Set the networks for submitting identity data."`
 	Link           userLinkCmd           `cmd:"" help:"Link an account to a subject of another login service."`
-	Import         userImportCmd         `cmd:"" help:"Take the users of another login service over."`
-	Export         userExportCmd         `cmd:"" help:"Write the accounts to a file."`
-	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Let an account be used from all countries."`
+	Import         userImportCmd         `cmd:"" help:"Import the users of another login service."`
+	Export         userExportCmd         `cmd:"" help:"Export the accounts to a file."`
+	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Clear the country filter of an account."`
 }
 
 type userAddCmd struct {
@@ -39,20 +39,20 @@ type userAddCmd struct {
 	CountryCode   string `help:"Dialling code of the phone, such as 90." required:""`
 	Phone         string `help:"Phone number without the dialling code." required:""`
 	PasswordStdin bool   `help:"Read the password from the first line of standard input." required:""`
-	Role          string `help:"Role to grant: admin, or user." enum:"admin,user" default:"user"`
+	Role          string `help:"Role to assign." enum:"admin,user" default:"user"`
 	Name          string `help:"First name."`
 	Surname       string `help:"Last name."`
 }
 
 func (userAddCmd) Help() string {
-	return `The first administrator of a new installation:
+	return `To create the first administrator of a new installation:
 
   read -rs PASSWORD; printf '%s\n' "$PASSWORD" | castellan user add \
     --email admin@example.com --country-code 90 --phone 5321234567 \
     --password-stdin --role admin
 
-The running service knows the account at once. The same data given twice is
-refused: phone and address belong to one account.`
+A running service accepts the account at once. The phone number and the mail address
+must not belong to another account.`
 }
 
 func (c userAddCmd) Run(e *env) error {
@@ -95,7 +95,7 @@ func (c userAddCmd) Run(e *env) error {
 	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_ADD", UserID: u.ID, Target: u.ID,
 		Detail: "role " + c.Role}, user.Add{User: u, PasswordHash: hash})
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
-		return errors.New("an account with this phone number or mail address exists already")
+		return errors.New("an account with this phone number or mail address already exists")
 	}
 	if err != nil {
 		return err
@@ -151,12 +151,11 @@ func (c userUnlockCmd) Run(e *env) error {
 
 type userWithdrawalsCmd struct {
 	userArg
-	Permission string `arg:"" enum:"prohibit,allow" help:"prohibit or allow."`
+	Permission string `arg:"" enum:"prohibit,allow" help:"Permission to withdraw."`
 }
 
 func (userWithdrawalsCmd) Help() string {
-	return `What is set here is isWithdrawProhibited of the account's profile
-(GET /user/user-profile).`
+	return `Sets isWithdrawProhibited in the profile of the account (GET /user/user-profile).`
 }
 
 func (c userWithdrawalsCmd) Run(e *env) error {
@@ -177,8 +176,8 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 type userReopenKYCCmd struct{ userArg }
 
 func (userReopenKYCCmd) Help() string {
-	return `kycConfirm of the account becomes waitingApproval, as after an upload of
-another identity document. An account that was not rejected is refused.`
+	return `Sets kycConfirm of the account to waitingApproval, as an upload of another identity
+document does. The identity of the account must be rejected.`
 }
 
 func (c userReopenKYCCmd) Run(e *env) error {

@@ -18,25 +18,24 @@ import (
 )
 
 type auditCmd struct {
-	Verify  auditVerifyCmd  `cmd:"" help:"Walk the chain of audit rows and name the first broken one."`
-	Archive auditArchiveCmd `cmd:"" help:"Let old rows leave the database as signed files."`
+	Verify  auditVerifyCmd  `cmd:"" help:"Verify the audit rows and report the first invalid one."`
+	Archive auditArchiveCmd `cmd:"" help:"Move old rows from the database to signed files."`
 }
 
 type auditVerifyCmd struct {
-	AtLeast string   `help:"A checkpoint kept outside of the database, which must be there." placeholder:"COUNTER:MAC"`
-	Archive []string `help:"Archive files, which are proven too, with their join to the database." type:"existingfile"`
+	AtLeast string   `help:"Checkpoint stored outside the database; the trail must contain it." placeholder:"COUNTER:MAC"`
+	Archive []string `help:"Archive files to verify, including their link to the database." type:"existingfile"`
 }
 
 func (auditVerifyCmd) Help() string {
-	return `Rows that were changed or taken out are found by themselves. Who cuts off the end
-of everything, checkpoints included, is found by a checkpoint that was kept
-elsewhere: every minute the service logs "audit checkpoint" with counter and mac,
-and posts them to audit.anchor_url.
+	return `Detects changed and removed rows. To detect a truncated trail, compare it with a
+checkpoint that is stored elsewhere: every minute the service logs "audit checkpoint"
+with counter and mac, and posts them to audit.anchor_url.
 
   castellan audit verify --at-least 5123:9f86d081884c7d65…
 
-Where rows have left (castellan audit archive) the history of the database goes on
-from the last archive. Give the files, and all of it is proven:
+After an archive run (castellan audit archive) the trail in the database starts at the
+last archive. Pass the archive files to verify the whole trail:
 
   castellan audit verify --archive audit-archive/000001-….jsonl.gz --archive …`
 }
@@ -61,23 +60,23 @@ func (c auditVerifyCmd) Run(e *env) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.out, "%d audit rows, every chain unbroken\n", found.Rows)
+	fmt.Fprintf(e.out, "%d audit rows, all chains are valid\n", found.Rows)
 	if a := found.Archive; a.Counter > 0 {
-		fmt.Fprintf(e.out, "they follow from archive %d, %s, made %s, sha256 %x\n", a.Counter, a.Name,
+		fmt.Fprintf(e.out, "previous archive %d, %s, created %s, sha256 %x\n", a.Counter, a.Name,
 			a.At.UTC().Format(time.RFC3339), a.Digest)
 	}
 	if len(c.Archive) > 0 {
-		fmt.Fprintf(e.out, "%d rows in %d files, from archive %d on, unbroken, and those that the database names\n",
+		fmt.Fprintf(e.out, "%d rows in %d files, starting with archive %d, are valid and match the database\n",
 			files.Rows, len(c.Archive), files.First)
 	}
 	switch newest := found.Newest.Counter; {
 	case newest == 0:
-		fmt.Fprintln(e.out, "there is no checkpoint yet: nothing vouches for the end of the trail")
+		fmt.Fprintln(e.out, "there is no checkpoint yet: a truncated trail cannot be detected")
 	case found.Anchored == newest:
 		fmt.Fprintf(e.out, "anchored up to the newest checkpoint, %d\n", newest)
 	default:
-		fmt.Fprintf(e.out, "the newest checkpoint is %d; from checkpoint %d on nothing is anchored: compare with one that "+
-			"was kept elsewhere (--at-least)\n", newest, found.Anchored+1)
+		fmt.Fprintf(e.out, "the newest checkpoint is %d; checkpoints from %d on are not anchored: compare with one "+
+			"that is stored elsewhere (--at-least)\n", newest, found.Anchored+1)
 	}
 	return nil
 }
@@ -101,25 +100,26 @@ func readArchives(key []byte, names []string) (*kit.Archives, error) {
 }
 
 type auditArchiveCmd struct {
-	Keep  time.Duration `help:"What is older leaves; 720h or more. Without it: audit.keep." placeholder:"DURATION"`
-	To    string        `help:"Folder instead of the place of the files (files.folder, files.s3_url)."`
-	Write bool          `help:"Do it. Without it the command tells what would leave."`
+	Keep  time.Duration `help:"Minimum age of archived rows, 720h or more (default audit.keep)." placeholder:"DURATION"`
+	To    string        `help:"Folder for the archives (default: files.folder or files.s3_url)."`
+	Write bool          `help:"Write the archives; without it, the number of rows is printed."`
 }
 
 func (auditArchiveCmd) Help() string {
-	return `Rows older than --keep leave as files of up to 20000 rows, audit-archive/<number>-<digest>.jsonl.gz: rows
-and checkpoints as lines of JSON, signed with the key of the audit, each file
-holding the digest of the one before. A file is written and durable before its rows
-are removed; cut short, the command may be repeated, and nothing is lost or doubled.
-Keep the files where the database's users cannot write. The service does the same
-every night where audit.keep is set. On PostgreSQL its role may not remove audit
-rows (docs/ledger.md): then run this command as the owner of the tables.`
+	return `Moves rows older than --keep to files audit-archive/<number>-<digest>.jsonl.gz, with up
+to 20000 rows each. A file has rows and checkpoints as lines of JSON, the digest of the
+previous file, and a signature by the audit key. Rows are removed only after their file
+is durable. An interrupted run can be repeated: no row is lost or duplicated.
+
+Store the files where database users cannot write. If audit.keep is set, the service
+archives every night. On PostgreSQL the role of the service cannot remove audit rows
+(docs/ledger.md): run this command as the owner of the tables.`
 }
 
 func (c auditArchiveCmd) Run(e *env) error {
 	keep := cmp.Or(c.Keep, e.cfg.Audit.Keep)
 	if keep < 30*24*time.Hour {
-		return errors.New("say how long rows are kept, --keep 720h or more, or set audit.keep")
+		return errors.New("set --keep to 720h or more, or set audit.keep")
 	}
 	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c auditArchiveCmd) Run(e *env) error {
 		return err
 	}
 	if may, err := kit.NewAudit(v.DB).MayRemove(e.ctx); err != nil || c.Write && !may {
-		return cmp.Or(err, errors.New("this role may not remove audit rows: use the owner of the tables"))
+		return cmp.Or(err, errors.New("this database role cannot remove audit rows: use the owner of the tables"))
 	}
 	before, rows := time.Now().Add(-keep), int64(0)
 	if !c.Write {
@@ -146,7 +146,7 @@ func (c auditArchiveCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(e.out, "%d rows are older than %s; nothing was written: repeat with --write\n", n, keep)
+		_, err = fmt.Fprintf(e.out, "%d rows are older than %s; nothing was written: run again with --write\n", n, keep)
 		return err
 	}
 	for {
@@ -161,6 +161,6 @@ func (c auditArchiveCmd) Run(e *env) error {
 		fmt.Fprintf(e.err, "\r%d rows", rows)
 		fmt.Fprintf(e.out, "%s/%s  %d rows  sha256 %x\n", app.AuditArea, made.Name, made.Rows, made.Digest)
 	}
-	_, err = fmt.Fprintf(e.out, "%d rows older than %s have left\n", rows, keep)
+	_, err = fmt.Fprintf(e.out, "%d rows older than %s are archived\n", rows, keep)
 	return err
 }

@@ -15,23 +15,23 @@ import (
 )
 
 type clusterCmd struct {
-	Init   clusterInitCmd   `cmd:"" help:"Make the keys of a new cluster."`
-	Cert   clusterCertCmd   `cmd:"" help:"Make the keys of one more node."`
-	Renew  clusterRenewCmd  `cmd:"" help:"Replace the certificate of a node, which lasts a year."`
-	Revoke clusterRevokeCmd `cmd:"" help:"Put a node's certificate on lists of what counts no longer."`
-	Status clusterStatusCmd `cmd:"" help:"Ask the running nodes who belongs and what lives where."`
+	Init   clusterInitCmd   `cmd:"" help:"Create the keys of a new cluster."`
+	Cert   clusterCertCmd   `cmd:"" help:"Create the keys of another node."`
+	Renew  clusterRenewCmd  `cmd:"" help:"Renew the certificate of a node for one year."`
+	Revoke clusterRevokeCmd `cmd:"" help:"Add a node's certificate to lists of revoked certificates."`
+	Status clusterStatusCmd `cmd:"" help:"Print the members of the cluster and their actors."`
 }
 
 type clusterInitCmd struct {
-	Dir  string `arg:"" help:"Folder to make."`
-	Name string `help:"Name of the node in its certificate; without it, that of the folder."`
+	Dir  string `arg:"" help:"New folder."`
+	Name string `help:"Name of the node in its certificate (default: the name of the folder)."`
 }
 
 func (clusterInitCmd) Help() string {
-	return `The folder gets a certificate authority (ca.crt, ca.key), a node's certificate
-(node.crt, node.key) and the key of the gossip (gossip.key). Nodes are told of it
-by CASTELLAN_CLUSTER_TLS_DIR and need no ca.key: keep that elsewhere, and give
-each node a folder of its own by "castellan cluster cert".`
+	return `Creates a certificate authority (ca.crt, ca.key), the certificate of a node (node.crt,
+node.key) and the gossip key (gossip.key). Set CASTELLAN_CLUSTER_TLS_DIR of the node to
+this folder. Nodes do not need ca.key: move it to another place. Create a separate
+folder for each other node with "castellan cluster cert".`
 }
 
 func (c clusterInitCmd) Run(e *env) error {
@@ -40,7 +40,7 @@ func (c clusterInitCmd) Run(e *env) error {
 	}
 	_, err := fmt.Fprintf(
 		e.out,
-		"made the keys of a cluster in %s; keep %s to yourself\n",
+		"created the keys of a cluster in %s; keep %s secret\n",
 		c.Dir,
 		filepath.Join(c.Dir, "ca.key"),
 	)
@@ -49,33 +49,34 @@ func (c clusterInitCmd) Run(e *env) error {
 
 type clusterCertCmd struct {
 	From string `arg:"" help:"Folder made by \"castellan cluster init\"." type:"existingdir"`
-	Dir  string `arg:"" help:"Folder to make, for another node."`
-	Name string `help:"Name of the node in its certificate; without it, that of the folder."`
+	Dir  string `arg:"" help:"New folder, for the other node."`
+	Name string `help:"Name of the node in its certificate (default: the name of the folder)."`
 }
 
 func (clusterCertCmd) Help() string {
-	return `The certificate names its node in the URI castellan://member/NAME, and lasts a
-year. Give each node a name of its own: then one can be revoked alone.`
+	return `Creates a certificate that is valid for one year and contains the name of its node in
+the URI castellan://member/NAME. Use a different name for each node, so that a single
+node can be revoked.`
 }
 
 func (c clusterCertCmd) Run(e *env) error {
 	if err := cluster.NodeKeys(c.From, c.Dir, c.Name); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(e.out, "made the keys of a node in", c.Dir)
+	_, err := fmt.Fprintln(e.out, "created the keys of a node in", c.Dir)
 	return err
 }
 
 type clusterRenewCmd struct {
 	From string `arg:"" help:"Folder with ca.crt and ca.key." type:"existingdir"`
 	Dir  string `arg:"" help:"Folder of the node." type:"existingdir"`
-	Name string `help:"Name of a node whose certificate has none yet; without it, that of the folder."`
+	Name string `help:"Name of a node without a name (default: the name of the folder)."`
 }
 
 func (clusterRenewCmd) Help() string {
-	return `node.crt and node.key are replaced; the name stays. A running node that is given
-the new files reads them by itself. A certificate that was made before they had
-names gets one: do this before such a node is upgraded.`
+	return `Replaces node.crt and node.key; the name stays. A running node reloads the new files. A
+certificate of an old version without a name gets one: renew it before the node is
+upgraded.`
 }
 
 func (c clusterRenewCmd) Run(e *env) error {
@@ -86,19 +87,19 @@ func (c clusterRenewCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "%s: certificate %s of %s, until %s\n", c.Dir, serial, name, ends.Format(time.DateOnly))
+	_, err = fmt.Fprintf(e.out, "%s: certificate %s of %s, valid until %s\n", c.Dir, serial, name,
+		ends.Format(time.DateOnly))
 	return err
 }
 
 type clusterRevokeCmd struct {
-	Dir   string   `arg:"" help:"Folder of the node that is to be a member no longer." type:"existingdir"`
+	Dir   string   `arg:"" help:"Folder of the node to revoke." type:"existingdir"`
 	Lists []string `arg:"" help:"Files \"revoked\" in the folders of the other nodes."`
 }
 
 func (clusterRevokeCmd) Help() string {
-	return `A line is added to each list: the serial number of node.crt in hex, and after a #
-whose it is. Running nodes read the list by themselves and close the connections
-of that node.`
+	return `Adds a line to each list: the serial number of node.crt in hex and, after a #, the name
+of the node. Running nodes reload the list and close the connections of that node.`
 }
 
 func (c clusterRevokeCmd) Run(e *env) error {
@@ -124,15 +125,15 @@ func (c clusterRevokeCmd) Run(e *env) error {
 type clusterStatusCmd struct{}
 
 func (clusterStatusCmd) Help() string {
-	return `Run it with a node's settings (CASTELLAN_CLUSTER_ACTOR_ADDR, and
-CASTELLAN_CLUSTER_TLS_DIR where there are keys). The node there is asked for the
-members, and each of them for what lives on it.`
+	return `Run it with the settings of a node (CASTELLAN_CLUSTER_ACTOR_ADDR, and
+CASTELLAN_CLUSTER_TLS_DIR if there are keys). It queries that node for the members, and
+each member for its actors.`
 }
 
 func (clusterStatusCmd) Run(e *env) error {
 	c := e.cfg.Cluster
 	if c.ActorAddr == "" {
-		return errors.New("cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR) says which node to ask; it is not set")
+		return errors.New("cluster.actor_addr (CASTELLAN_CLUSTER_ACTOR_ADDR) is not set: it selects the node to query")
 	}
 	var keys *cluster.Keys
 	if c.TLSDir != "" {
@@ -143,7 +144,7 @@ func (clusterStatusCmd) Run(e *env) error {
 	}
 	asked, err := cluster.AskStatus(e.ctx, c.ActorAddr, keys)
 	if err != nil {
-		return fmt.Errorf("ask the node at %s: %w", c.ActorAddr, err)
+		return fmt.Errorf("query the node at %s: %w", c.ActorAddr, err)
 	}
 	told := make([]cluster.Status, len(asked.Members)) // by each node for itself; Self is "" if there is none
 	kinds := map[string]bool{}

@@ -226,7 +226,7 @@ func writeHelp(c *cobra.Command) {
 	if c.HasSubCommands() {
 		fmt.Fprint(out, "\nCommands:\n")
 		listCommands(out, c, c.Root().Name()+" ")
-		fmt.Fprintf(out, "\nRun \"%s <command> --help\" to read more about one.\n", c.Root().Name())
+		fmt.Fprintf(out, "\nRun \"%s <command> --help\" for the help of a command.\n", c.Root().Name())
 	}
 }
 

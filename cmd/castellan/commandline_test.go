@@ -155,7 +155,7 @@ Flags:
 	_, _, got, err = tryLine("--help")
 	for _, want := range []string{"Usage: trial <command> [flags]\n\nAbout it.\n", "      --common TEXT   Of all.\n",
 		"      --at-least N    A number. (default 3)\n",
-		"\nRun \"trial <command> --help\" to read more about one.\n",
+		"\nRun \"trial <command> --help\" for the help of a command.\n",
 		"Commands:\n  stand [flags]\n    What happens without a command.\n  set walk --need TEXT --other TEXT <where>"} {
 		if err != nil || !strings.Contains(got, want) {
 			t.Errorf("%v: nothing of %q in\n%s", err, want, got)

@@ -135,7 +135,7 @@ func existingPath(path string, dir bool) (string, error) {
 	case err != nil:
 		return "", err
 	case dir && !st.IsDir():
-		return "", fmt.Errorf("%s is no folder", path)
+		return "", fmt.Errorf("%s is not a folder", path)
 	case !dir && st.IsDir():
 		return "", fmt.Errorf("%s is a folder", path)
 	}

@@ -17,15 +17,15 @@ type contractCmd struct {
 }
 
 type contractAddCmd struct {
-	Code    string `arg:"" help:"Its code: capital letters, digits and _."`
-	Name    string `arg:"" help:"Its name, as people read it."`
-	Version string `help:"Its version." placeholder:"TEXT"`
-	Passive bool   `help:"Clients do not show it yet."`
+	Code    string `arg:"" help:"Code of the contract: capital letters, digits and _."`
+	Name    string `arg:"" help:"Name that users see."`
+	Version string `help:"Version of the contract." placeholder:"TEXT"`
+	Passive bool   `help:"Do not show the contract to users yet."`
 }
 
 func (contractAddCmd) Help() string {
-	return `A new installation has TERMS_OF_USE and PRIVACY. Administrators also add
-contracts at POST /admin/contracts, and write new versions and details there:
+	return `A new installation has the contracts TERMS_OF_USE and PRIVACY. Administrators can also
+add contracts, versions and details with POST /admin/contracts:
 
   castellan contract add DISTANCE_SALES "Distance sales agreement" --version 2026-1`
 }

@@ -14,13 +14,14 @@ type corporateCmd struct {
 }
 
 type corporateAddCmd struct {
-	Name      string `arg:"" help:"The company's name."`
-	TaxNumber string `arg:"" help:"Its tax number."`
-	Status    string `help:"What became of the application." default:"PENDING" placeholder:"TEXT"`
+	Name      string `arg:"" help:"Name of the company."`
+	TaxNumber string `arg:"" help:"Tax number of the company."`
+	Status    string `help:"Status of the application." default:"PENDING" placeholder:"TEXT"`
 }
 
 func (corporateAddCmd) Help() string {
-	return `Other services add applications by POST /integration/corporate-applications. Administrators read them:
+	return `Adds an application that administrators can list. Other services add applications with
+POST /integration/corporate-applications.
 
   castellan corporate add "Acme A.Ş." 1234567890 --status APPROVED`
 }

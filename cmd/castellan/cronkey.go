@@ -13,9 +13,9 @@ import (
 )
 
 type cronKeyCmd struct {
-	Add    cronKeyAddCmd    `cmd:"" help:"Make a key and print, once, what its client sends."`
-	List   cronKeyListCmd   `cmd:"" help:"List the names of the keys and when they were made."`
-	Remove cronKeyRemoveCmd `cmd:"" help:"End a key, on every node within a second."`
+	Add    cronKeyAddCmd    `cmd:"" help:"Create a key and print, once, the header value of its client."`
+	List   cronKeyListCmd   `cmd:"" help:"List the keys: name, time of creation."`
+	Remove cronKeyRemoveCmd `cmd:"" help:"Remove a key; every node refuses it within one second."`
 }
 
 type cronKeyAddCmd struct {
@@ -23,12 +23,12 @@ type cronKeyAddCmd struct {
 }
 
 func (cronKeyAddCmd) Help() string {
-	return `What is printed is the value of the header cron-auth; it cannot be shown again:
+	return `Prints the value of the header cron-auth, which cannot be shown again:
 
   KEY=$(castellan cron-key add rates)
   curl -H "cron-auth: $KEY" https://…/rates/get-currency-rates
 
-A running service takes it within a second.`
+A running service accepts the key within one second.`
 }
 
 func (c cronKeyAddCmd) Run(e *env) error {
@@ -39,7 +39,7 @@ func (c cronKeyAddCmd) Run(e *env) error {
 	defer v.Close()
 	header, err := issuer(v).Add(e.ctx, audit.Operator, c.Name)
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
-		return fmt.Errorf("a key named %q already exists; remove it first", c.Name)
+		return fmt.Errorf("a key named %q already exists: remove it first", c.Name)
 	}
 	if err != nil {
 		return err

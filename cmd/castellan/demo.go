@@ -18,30 +18,28 @@ import (
 )
 
 type demoCmd struct {
-	Users    *int    `help:"How many accounts, 100 to 5000000; 300 unless it is given." placeholder:"N"`
-	Seed     *uint64 `help:"Another number makes another platform; 1 unless it is given." placeholder:"N"`
-	Now      string  `help:"The platform stands at 00:00 UTC of this day; today unless it is given." placeholder:"DAY"`
-	Password string  `help:"The password of all who can log in; a random one each unless it is given." placeholder:"TEXT"`
+	Users    *int    `help:"Number of accounts, 100 to 5000000 (default 300)." placeholder:"N"`
+	Seed     *uint64 `help:"Seed of the random data; equal seeds give equal data (default 1)." placeholder:"N"`
+	Now      string  `help:"End of the history at 00:00 UTC, such as 2026-01-31 (default today)." placeholder:"DAY"`
+	Password string  `help:"Password of all printed logins (default: a random password for each)." placeholder:"TEXT"`
 }
 
 func (demoCmd) Help() string {
-	return `Fills a new database with a platform that has lived for a year: accounts in every
-state, logins, documents, currencies, rates, a ledger that "castellan ledger
-verify" proves, contracts, announcements, rules, roles, requests and jobs. All
-names are made up, and no number or address of a wallet belongs to anybody.
+	return `Fills a new database with demo data of one year: accounts in every state, logins,
+documents, currencies, rates, a ledger, contracts, announcements, rules, roles, requests
+and jobs. All names, numbers and wallet addresses are fictitious.
 
   CASTELLAN_DEV=true castellan demo                  then: make run
   castellan demo --users 1000000                     minutes, with the progress on stderr
 
-The service must not run on the database meanwhile. One that holds people is
-refused; the two logins of development mode do not count. A run that was cut off
-goes on when the command is given again, without options or with the same ones,
-and nothing is there twice. The same seed, users and day make the same rows, apart
-from what the keys of the installation and passwords decide.
+Stop the service first. The database must not contain accounts, except for the two
+logins of development mode. To continue an interrupted run, run the command again
+without options or with the same ones; nothing is created twice. The same seed, users
+and day give the same data, except for passwords and keys of the installation.
 
-Only the few people that are printed at the end have a password: a million good
-password hashes would take hours. They are also written to demo-logins.txt in the
-data folder. Made in development mode, they can log in in development mode alone.`
+Only the accounts that are printed at the end have a password, because a million
+password hashes would take hours. The logins are also saved to demo-logins.txt in the
+data folder. If they are created in development mode, they work only in that mode.`
 }
 
 func (c demoCmd) Run(e *env) error {
@@ -82,7 +80,7 @@ func (c demoCmd) Run(e *env) error {
 	case errors.Is(err, demo.ErrFinished):
 		return fmt.Errorf("%w; the logins are in %s", err, logins)
 	case err != nil:
-		return fmt.Errorf("%w\nfinished work is kept: run the command again to continue", err)
+		return fmt.Errorf("%w\nfinished work is saved: run the command again to continue", err)
 	}
 	return report(e.out, s, o, logins, time.Since(began))
 }
@@ -142,7 +140,7 @@ func progressOn(out io.Writer) func(done, of int, what string) {
 // keepLogins writes the logins to a file that only the owner can read.
 func keepLogins(file string, all []demo.Login) error {
 	var b strings.Builder
-	b.WriteString("The logins of the demo data. Other accounts have no password.\n\n")
+	b.WriteString("Logins of the demo data. Other accounts have no password.\n\n")
 	for _, l := range all {
 		fmt.Fprintf(&b, "%s\n", inLine(l))
 	}
@@ -162,12 +160,12 @@ func report(out io.Writer, s demo.Summary, o demo.Options, logins string, took t
 	for _, t := range s.Totals {
 		transfers += t.Transfers
 	}
-	fmt.Fprintf(out, "%d accounts, the ledger of %d assets and %d transfers is whole, %s\n\n", o.Users, len(s.Totals),
+	fmt.Fprintf(out, "%d accounts; ledger of %d assets and %d transfers verified; %s\n\n", o.Users, len(s.Totals),
 		transfers, took.Round(time.Second))
 	for _, l := range s.Logins {
 		fmt.Fprintf(out, "  %s\n%19s%s\n", inLine(l), "", l.See)
 	}
-	_, err := fmt.Fprintf(out, "\nThe codes of a login are on the page of sent codes in development mode: start with\n"+
-		"\"make run\". The logins are kept in %s.\n", logins)
+	_, err := fmt.Fprintf(out, "\nTo log in, run \"make run\": the page of sent codes shows the codes.\n"+
+		"The logins are saved in %s.\n", logins)
 	return err
 }

@@ -16,11 +16,11 @@ import (
 )
 
 type deviceCmd struct {
-	Enroll  deviceEnrollCmd  `cmd:"" help:"Make a device and register it with an account."`
-	Ongoing deviceOngoingCmd `cmd:"" help:"List the approvals that wait for this device."`
-	Approve deviceApproveCmd `cmd:"" help:"Approve one of them."`
-	Deny    deviceDenyCmd    `cmd:"" help:"Deny one of them; what was asked for does not happen."`
-	Alarm   deviceAlarmCmd   `cmd:"" help:"Deny one that its owner did not start, and end all sessions of the account."`
+	Enroll  deviceEnrollCmd  `cmd:"" help:"Create a device and register it with an account."`
+	Ongoing deviceOngoingCmd `cmd:"" help:"List the pending challenges of this device."`
+	Approve deviceApproveCmd `cmd:"" help:"Approve a pending challenge."`
+	Deny    deviceDenyCmd    `cmd:"" help:"Deny a pending challenge; its operation is not executed."`
+	Alarm   deviceAlarmCmd   `cmd:"" help:"Report a challenge that the account owner did not start; all sessions end."`
 }
 
 // deviceFile names the file of the device.
@@ -31,36 +31,35 @@ type deviceFile struct {
 type deviceEnrollCmd struct {
 	deviceFile
 	Server      string `help:"Base URL of the service." required:"" placeholder:"URL"`
-	Audience    string `help:"The service's own http.public_url, where it is not the URL of --server." placeholder:"URL"`
-	Token       string `help:"x-auth token; prefer another source." env:"CASTELLAN_DEVICE_TOKEN" placeholder:"TOKEN"`
+	Audience    string `help:"http.public_url of the service (default: the URL of --server)." placeholder:"URL"`
+	Token       string `help:"x-auth token; other users can read it." env:"CASTELLAN_DEVICE_TOKEN" placeholder:"TOKEN"`
 	TokenFile   string `help:"File whose first line is the token." type:"existingfile" placeholder:"FILE"`
 	Alg         string `help:"Kind of key: ES256 (P-256) or EdDSA (Ed25519)." enum:"ES256,EdDSA" default:"ES256"`
-	Brand       string `help:"What the account's owner reads in the list of devices." default:"Castellan"`
-	Model       string `help:"Likewise." default:"Demo device"`
-	Description string `help:"Likewise." default:"castellan device"`
-	Platform    string `help:"Likewise." default:"cli"`
-	PushTarget  string `help:"Where the device is woken, as JSON; see above." placeholder:"JSON"`
-	Method      string `help:"SMS, MAIL or TOTP; default: the account's first method." enum:",SMS,MAIL,TOTP" default:""`
-	Code        string `help:"Its code, where it is known already (TOTP)." placeholder:"CODE"`
+	Brand       string `help:"Brand in the list of devices." default:"Castellan"`
+	Model       string `help:"Model in the list of devices." default:"Demo device"`
+	Description string `help:"Description in the list of devices." default:"castellan device"`
+	Platform    string `help:"Platform in the list of devices." default:"cli"`
+	PushTarget  string `help:"Push target of the device, as JSON; see above." placeholder:"JSON"`
+	Method      string `help:"Method of the second factor (default: the first one)." enum:",SMS,MAIL,TOTP" default:""`
+	Code        string `help:"Code of the method, if it is already known (TOTP)." placeholder:"CODE"`
 }
 
 func (deviceEnrollCmd) Help() string {
-	return `A complete device for a demonstration or a test. Its private key is made here and
-stays in the file of --key (0600); the service gets the public one. The token is
-read from CASTELLAN_DEVICE_TOKEN, --token-file, --token, or the first line of
-standard input, and is neither shown nor kept. Other users of this machine may see
-a command line, so prefer one of the others to --token:
+	return `Creates a device for a demonstration or a test. The private key is created here and
+stored in the file of --key (0600); the service gets the public key. The token comes
+from CASTELLAN_DEVICE_TOKEN, --token-file, --token or the first line of standard input,
+and is neither printed nor stored. Prefer another source to --token, because other users
+of this machine can read command lines.
 
   castellan device enroll --server http://127.0.0.1:8080 --token-file token.txt
 
-The service asks for a second factor first (action DEVICE_ADD): type the code that
-it sends, or pipe it as the next line of standard input. --push-target says where
-the device is woken, as one of
+The service first requires a second factor (action DEVICE_ADD): type the code that it
+sends, or pipe it as the next line of standard input. --push-target is one of
 
   {"type":"webhook","url":"https://…"}
   {"type":"webpush","endpoint":"https://…","keys":{"p256dh":"…","auth":"…"}}
 
-Without it, ask with "device ongoing". Afterwards
+Without it, poll with "device ongoing". Then run
 
   castellan device ongoing
   castellan device approve`
@@ -93,7 +92,7 @@ func (c deviceEnrollCmd) Run(e *env) (err error) {
 	if err := p.write(c.Key, false); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "registered as %s; the device is in %s\n", p.DeviceID, c.Key)
+	_, err = fmt.Fprintf(e.out, "registered as %s; the device is saved in %s\n", p.DeviceID, c.Key)
 	return err
 }
 
@@ -109,7 +108,7 @@ func (c deviceEnrollCmd) token(e *env, in *bufio.Reader) (string, error) {
 	case text == "":
 		if f, ok := e.in.(*os.File); ok {
 			if st, err := f.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
-				return "", errors.New("give the token by CASTELLAN_DEVICE_TOKEN, --token-file or a pipe: a terminal would show it")
+				return "", errors.New("set CASTELLAN_DEVICE_TOKEN or --token-file, or use a pipe: a terminal shows the token")
 			}
 		}
 		line, err := in.ReadString('\n')
@@ -119,7 +118,7 @@ func (c deviceEnrollCmd) token(e *env, in *bufio.Reader) (string, error) {
 		text = line
 	}
 	if text = strings.TrimSpace(text); text == "" {
-		return "", errors.New("the x-auth token of the account is needed; see castellan device enroll --help")
+		return "", errors.New("the x-auth token of the account is required; see castellan device enroll --help")
 	}
 	return text, nil
 }
@@ -153,7 +152,7 @@ func (c deviceEnrollCmd) enroll(e *env, server *client.Client, p phone, in *bufi
 			line, err := in.ReadString('\n')
 			fmt.Fprintln(e.out)
 			if code = strings.TrimSpace(line); code == "" {
-				return "", errors.Join(errors.New("a code is needed"), ignoreEOF(err))
+				return "", errors.Join(errors.New("a code is required"), ignoreEOF(err))
 			}
 		}
 		o, err := f.Complete(e.ctx, m, code)
@@ -165,7 +164,7 @@ func (c deviceEnrollCmd) enroll(e *env, server *client.Client, p phone, in *bufi
 			return d.ID, err
 		}
 	}
-	return "", errors.New("the account has no method left that a code can answer")
+	return "", errors.New("the account has no other method with a code")
 }
 
 func ignoreEOF(err error) error {
@@ -177,7 +176,7 @@ func ignoreEOF(err error) error {
 
 type deviceOngoingCmd struct {
 	deviceFile
-	JSON bool `help:"Print the answer of the service as it is." name:"json"`
+	JSON bool `help:"Print the JSON response of the service." name:"json"`
 }
 
 func (c deviceOngoingCmd) Run(e *env) error {
@@ -198,7 +197,7 @@ func (c deviceOngoingCmd) Run(e *env) error {
 		return err
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(e.out, "nothing waits for this device")
+		fmt.Fprintln(e.out, "no challenge is pending for this device")
 	}
 	for _, a := range all {
 		d := a.Data
@@ -207,7 +206,7 @@ func (c deviceOngoingCmd) Run(e *env) error {
 			fmt.Fprintf(e.out, "  %s: %s\n", printable(row.Label), printable(row.Value))
 		}
 		if d.NumberMatching {
-			fmt.Fprintln(e.out, "  to approve, give the number that the other screen shows (--number)")
+			fmt.Fprintln(e.out, "  to approve, pass the number on the other screen (--number)")
 		}
 	}
 	return nil
@@ -239,7 +238,7 @@ func printable(text string) string {
 // deviceAnswer is the common part of approve and deny.
 type deviceAnswer struct {
 	deviceFile
-	Challenge string `arg:"" optional:"" help:"Id of the challenge; needed where several wait."`
+	Challenge string `arg:"" optional:"" help:"Id of the challenge; required if several are pending."`
 }
 
 // waiting reads the challenges that the command may mean.
@@ -251,7 +250,7 @@ func (c deviceAnswer) waiting(e *env) (server *client.Client, d *client.Device, 
 		all = slices.DeleteFunc(all, func(a client.Approval) bool { return a.Data.ChallengeID != c.Challenge })
 	}
 	if err == nil && len(all) > 1 {
-		err = fmt.Errorf("%d approvals wait; say which, see castellan device ongoing", len(all))
+		err = fmt.Errorf("%d challenges are pending: pass the id of one; castellan device ongoing lists them", len(all))
 	}
 	return server, d, all, err
 }
@@ -259,7 +258,7 @@ func (c deviceAnswer) waiting(e *env) (server *client.Client, d *client.Device, 
 func (c deviceAnswer) answer(e *env, value string) error {
 	server, d, all, err := c.waiting(e)
 	if err == nil && len(all) == 0 {
-		err = errors.New("nothing of this kind waits for this device")
+		err = errors.New("no such challenge is pending for this device")
 	}
 	if err != nil {
 		return err
@@ -268,14 +267,14 @@ func (c deviceAnswer) answer(e *env, value string) error {
 	if err != nil {
 		return err
 	}
-	said := "approved; more is needed elsewhere"
+	said := "approved; the challenge requires other methods too"
 	switch {
 	case value == client.Denied:
 		said = "denied"
 	case o.Done && o.Success:
-		said = "approved, and done"
+		said = "approved, and executed"
 	case o.Done:
-		said = "approved, but it could not be done"
+		said = "approved, but the operation failed"
 	case o.ChallengeID != "":
 		said = "approved"
 	}
@@ -285,7 +284,7 @@ func (c deviceAnswer) answer(e *env, value string) error {
 
 type deviceApproveCmd struct {
 	deviceAnswer
-	Number string `help:"The number on the other screen, for number matching." placeholder:"NN"`
+	Number string `help:"Number on the other screen, for number matching." placeholder:"NN"`
 }
 
 func (c deviceApproveCmd) Run(e *env) error {
@@ -302,9 +301,9 @@ func (c deviceDenyCmd) Run(e *env) error { return c.answer(e, client.Denied) }
 type deviceAlarmCmd struct{ deviceAnswer }
 
 func (deviceAlarmCmd) Help() string {
-	return `Denies a challenge that the owner of the account did not start. The service then ends
-all sessions of the account, closes its other challenges and notifies the owner. A
-challenge that has ended already is named by its id.`
+	return `Denies a challenge that the account owner did not start. The service then ends all
+sessions of the account, closes its other challenges and notifies the owner. If the
+challenge has already ended, pass its id.`
 }
 
 func (c deviceAlarmCmd) Run(e *env) error {
@@ -320,11 +319,11 @@ func (c deviceAlarmCmd) Run(e *env) error {
 		}
 	}
 	if challenge == "" {
-		return errors.New("nothing waits for this device; name the challenge")
+		return errors.New("no challenge is pending for this device: pass the id of the challenge")
 	}
 	ended, err := server.Alarm(e.ctx, d, challenge)
 	if err == nil {
-		_, err = fmt.Fprintf(e.out, "the alarm is raised; %d sessions ended\n", ended)
+		_, err = fmt.Fprintf(e.out, "the challenge is reported; %d sessions ended\n", ended)
 	}
 	return err
 }

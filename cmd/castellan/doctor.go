@@ -16,19 +16,18 @@ type doctorCmd struct {
 }
 
 func (doctorCmd) Help() string {
-	return `Prints one line for each finding: KEY: state, effect, mend. The state says what
-the finding means:
+	return `Prints one line for each finding: KEY: state, effect, remedy. A finding is one of
 
   control off   a protection is off; in production mode the exit status is then 1
   fault         a live check failed
   feature off   a setting or a parameter is empty, and a feature does not work
   ok            a live check passed
 
-Live checks reach what is set: mail server (no mail is sent), SMS gateway and
-identity register (a connection alone), rates, balance providers, files (an object
-is written, read and deleted), file of countries, certificates, clock, disk and
-database. Each takes five seconds at most. The database is opened read-only: it is
-neither made nor migrated, and the service may run. No secret is printed.
+Live checks contact the configured services. They send no mail and no SMS, but they
+write, read and delete one file. For the SMS gateway and the identity register, they
+check only the connection. They also check certificates, clock, disk and database. Each
+check takes five seconds at most. The database is opened read-only and not migrated; the
+service can run. No secret is printed.
 
   castellan doctor --json | jq -r '.findings[] | select(.severity == "control").key'`
 }

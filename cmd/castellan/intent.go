@@ -11,24 +11,24 @@ import (
 )
 
 type intentCmd struct {
-	Verify intentVerifyCmd `cmd:"" help:"Check the evidence of an approval, offline."`
+	Verify intentVerifyCmd `cmd:"" help:"Verify the evidence of an approval, offline."`
 }
 
 type intentVerifyCmd struct {
-	File string `arg:"" help:"Evidence as JSON; - reads standard input."`
+	File string `arg:"" help:"File with the evidence as JSON; - for standard input."`
 }
 
 func (intentVerifyCmd) Help() string {
 	return `Reads the response of GET /admin/challenges/{id}/evidence, or its member data, and
-checks it with nothing but the file: the document is canonical and has the digest,
-every signature is by its key and covers the document, and the required number of
-methods was completed. The exit status is 0 only if all of that is true:
+verifies it offline. The document must be canonical and match its digest. Every
+signature must be valid for its key and cover the document. The required number of
+methods must be completed. The exit status is 0 only if the evidence is valid.
 
   curl -H "x-auth: $TOKEN" https://…/admin/challenges/$ID/evidence > evidence.json
   castellan intent verify evidence.json
 
-The keys in the file are those that the service held at that time. Compare the
-thumbprint of a key with the owner's device if the service itself is in doubt.`
+The file contains the keys that the service had at that time. If the service itself is
+in doubt, compare the thumbprint of a key with the owner's device.`
 }
 
 // maxEvidence bounds the file, in bytes.

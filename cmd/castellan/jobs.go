@@ -17,16 +17,16 @@ import (
 
 type jobsCmd struct {
 	List   jobsListCmd   `cmd:"" help:"List the background jobs, newest first."`
-	Watch  jobsWatchCmd  `cmd:"" help:"Follow a job on one line until it is over."`
-	Items  jobsItemsCmd  `cmd:"" help:"List the recipients of a job and what became of each."`
-	Cancel jobsCancelCmd `cmd:"" help:"Have a job end before its next step."`
-	Resend jobsResendCmd `cmd:"" help:"Send what may have been sent or not once more; go on with a job that failed."`
+	Watch  jobsWatchCmd  `cmd:"" help:"Print the progress of a job until it ends."`
+	Items  jobsItemsCmd  `cmd:"" help:"List the recipients of a job with their states."`
+	Cancel jobsCancelCmd `cmd:"" help:"Cancel a job before its next step."`
+	Resend jobsResendCmd `cmd:"" help:"Resend unknown items of a job; continue a failed job."`
 }
 
 type jobsListCmd struct {
-	Type   string `help:"Only jobs of this type."`
-	Status string `help:"Only those with this status." enum:"queued,running,paused,cancelled,done,failed," default:""`
-	Limit  int    `help:"How many at most." default:"50"`
+	Type   string `help:"List only jobs of this type."`
+	Status string `help:"List only jobs with this status." enum:"queued,running,paused,cancelled,done,failed," default:""`
+	Limit  int    `help:"Maximum number of jobs." default:"50"`
 }
 
 func (c jobsListCmd) Run(e *env) error {
@@ -72,8 +72,8 @@ type jobsWatchCmd struct {
 }
 
 func (jobsWatchCmd) Help() string {
-	return `The line is written again whenever the job has moved. The command ends with the job:
-with 0 when it is done, with 1 when it failed or was cancelled.`
+	return `Updates the line whenever the job makes progress. The exit status is 0 if the job is
+done, and 1 if it failed or was cancelled.`
 }
 
 func (c jobsWatchCmd) Run(e *env) error {
@@ -123,7 +123,7 @@ func progress(j job.Job) string {
 
 type jobsItemsCmd struct {
 	jobArg
-	State []string `help:"Only those in these states." enum:"new,sending,done,failed,unknown,skipped"`
+	State []string `help:"List only recipients in these states." enum:"new,sending,done,failed,unknown,skipped"`
 }
 
 func (c jobsItemsCmd) Run(e *env) error {
@@ -177,13 +177,13 @@ type jobsResendCmd struct {
 }
 
 func (jobsResendCmd) Help() string {
-	return `When a node is lost while it sends mail or SMS, nobody knows which of up to 20
-messages were sent: their recipients are unknown, and nothing is sent to them again
-before you say so. "castellan jobs items JOB --state unknown" lists them. A running
-service sends within a second; some of them may get the message twice.
+	return `If a node is lost while it sends mail or SMS, the state of up to 20 recipients is
+unknown: the messages may or may not have been sent. They are not sent again without
+this command. "castellan jobs items JOB --state unknown" lists them. A running service
+resends within one second; some recipients may get the message twice.
 
-A job that failed, because the mail server was away for too long, goes on where it
-stood, and its unknown ones are sent again too.`
+A job that failed, because the mail server was unavailable for too long, continues where
+it stopped, and its unknown items are sent again.`
 }
 
 func (c jobsResendCmd) Run(e *env) error {

@@ -15,18 +15,17 @@ import (
 )
 
 type keysCmd struct {
-	List   keysListCmd `cmd:"" help:"List the keys, what each serves, and until when."`
-	Rotate rotateCmd   `cmd:"" help:"Make a new key and let it follow the present one; heal what a known key spoils."`
-	Rehash rehashCmd   `cmd:"" help:"Put the hashes of identity numbers under the new key."`
+	List   keysListCmd `cmd:"" help:"List the keys with their use and expiry."`
+	Rotate rotateCmd   `cmd:"" help:"Replace a key by a new one, also after a compromise."`
+	Rehash rehashCmd   `cmd:"" help:"Hash identity numbers again with the new key."`
 }
 
 type keysListCmd struct{}
 
 func (keysListCmd) Help() string {
-	return `steady: what is counted, found or derived by its hash comes from this key: decoys,
-destinations of messages, the key of Web Push (VAPID), one-time tokens, identity
-numbers, idempotency keys. It stays when keys rotate and goes with
-"castellan keys rotate hashing --compromised".`
+	return `The steady key is the one for stable hashes: of decoys, destinations of messages, the Web
+Push key (VAPID), one-time tokens, identity numbers and idempotency keys. A rotation keeps
+it; "castellan keys rotate hashing --compromised" replaces it.`
 }
 
 func (keysListCmd) Run(e *env) error {
@@ -54,7 +53,7 @@ func (keysListCmd) Run(e *env) error {
 		if n := cron[r.ID]; n > 0 {
 			what = append(what, fmt.Sprintf("%d keys of scheduled clients", n))
 		}
-		until := "for ever"
+		until := "no expiry"
 		if !r.RetiredAt.IsZero() {
 			until = "until " + r.RetiredAt.UTC().Format(time.RFC3339)
 		}
@@ -65,39 +64,38 @@ func (keysListCmd) Run(e *env) error {
 }
 
 type rotateCmd struct {
-	Purpose string `arg:"" optional:"" enum:"signing,sealing,hashing,master" default:"signing" help:"Which key."`
-	Force   bool   `help:"Rotate although tokens of the key before are still alive; they end at once."`
+	Purpose string `arg:"" optional:"" enum:"signing,sealing,hashing,master" default:"signing" help:"Purpose of the key."`
+	Force   bool   `help:"Rotate even if tokens of the previous key are valid; they end at once."`
 
-	Compromised bool          `help:"Older keys became known: they end. For signing and hashing."`
-	Grace       time.Duration `help:"How long older hashing keys go on after --compromised; 25h or more." default:"25h"`
+	Compromised bool          `help:"Revoke older keys after a compromise (signing, hashing)."`
+	Grace       time.Duration `help:"Validity of older hashing keys after --compromised, 25h or more." default:"25h"`
 }
 
 func (rotateCmd) Help() string {
-	return `signing  A new key is published at once and signs ten seconds later; the old one
-         verifies until its last token has ended. Nothing is restarted.
-         --compromised: the tokens of all older keys end with those ten seconds;
-         everybody logs in again.
-sealing  New values are sealed under the new key; old ones stay readable. What was
-         sealed under a key that became known was readable by whoever had both:
-         no rotation heals that. Set authenticators up again, change credentials.
-hashing  New codes are hashed under the new key ten seconds later; old keys go on
-         to verify. What is counted, found or derived by its hash stays under the
-         steady key (castellan keys list).
-         --compromised: the new key takes over all of that ten seconds later.
+	return `signing  A new key is published at once and signs ten seconds later. The old key
+         verifies until its last token expires. No restart is needed.
+         --compromised: the tokens of all older keys expire after those ten
+         seconds, and all users must log in again.
+sealing  New values are encrypted with the new key; old values stay readable. If a
+         key was compromised, values encrypted with it may have been read, and a
+         rotation does not help. Set up authenticators again, change credentials.
+hashing  New codes are hashed with the new key ten seconds later. Old keys still
+         verify. Stable hashes keep the steady key (castellan keys list).
+         --compromised: ten seconds later, the new key replaces the steady key.
            decoys             those of the password reset come from the new key
-           messages           caps count what was sent under both keys
-           Web Push (VAPID)   /.well-known/vapid.json has the new key; devices
-                              subscribe again, pushes go out under both until then
-           one-time tokens    new ones come from the new key, those under way work
+           messages           limits count messages under both keys
+           Web Push (VAPID)   /.well-known/vapid.json has the new key; pushes are
+                              signed with both until the device subscribes again
+           one-time tokens    new ones come from the new key, issued ones work
            identity numbers   hashed again at once (castellan keys rehash)
-         The older keys end after --grace, 25 hours or more, and verify nothing
-         from then on: recovery codes and keys of scheduled clients that were made
-         under them end too. The command says how many there are.
-master   All keys are wrapped again under a new master key file. On several nodes
-         put the same <file>.new beside each node's file first. A master key that
-         became known has shown all keys: rotate it, then signing and hashing with
+         The older keys expire after --grace, 25 hours or more. Recovery codes and
+         keys of scheduled clients that were created with them expire too; the
+         command prints their number.
+master   All keys are encrypted with a new master key file. On several nodes, first
+         copy the same <file>.new next to the file of each node. A compromised
+         master key compromises all keys: rotate it, then signing and hashing with
          --compromised, and sealing. The key of the audit trail is never rotated;
-         checkpoints kept elsewhere vouch for what was before the leak.`
+         compare checkpoints that are stored elsewhere.`
 }
 
 func (c rotateCmd) Run(e *env) error {
@@ -133,7 +131,7 @@ func (c rotateCmd) Run(e *env) error {
 		fmt.Fprintf(e.out, "key %s verifies until %s\n", r.Retiring, r.Until.Format(time.RFC3339))
 	}
 	for _, ended := range r.Ended {
-		fmt.Fprintf(e.out, "key %s and its tokens have ended\n", ended)
+		fmt.Fprintf(e.out, "key %s and its tokens have expired\n", ended)
 	}
 	return nil
 }
@@ -154,14 +152,14 @@ func (c rotateCmd) master(e *env, v *app.Deployment) error {
 	if err := c.record(e, v, name); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.out, "all keys are wrapped by master key %s\n", name)
+	_, err = fmt.Fprintf(e.out, "all keys are encrypted by master key %s\n", name)
 	return err
 }
 
 // replace creates a key in place of compromised ones.
 func (c rotateCmd) replace(e *env, v *app.Deployment, purpose keyring.Purpose) error {
 	if purpose != keyring.Signing && purpose != keyring.Hashing {
-		return errors.New("--compromised is for signing and hashing; see castellan keys rotate --help")
+		return errors.New("--compromised requires signing or hashing; see castellan keys rotate --help")
 	}
 	r, err := v.Keeper.Replace(e.ctx, purpose, c.Grace)
 	if err != nil {
@@ -176,9 +174,9 @@ func (c rotateCmd) replace(e *env, v *app.Deployment, purpose keyring.Purpose) e
 		return err
 	}
 	for _, old := range r.Ended {
-		fmt.Fprintf(e.out, "key %s ends at %s", old, r.Until.Format(time.RFC3339))
+		fmt.Fprintf(e.out, "key %s expires at %s", old, r.Until.Format(time.RFC3339))
 		if recovery[old]+cron[old] > 0 {
-			fmt.Fprintf(e.out, ", and with it the recovery codes of %d accounts and %d keys of scheduled clients",
+			fmt.Fprintf(e.out, ", with the recovery codes of %d accounts and %d keys of scheduled clients",
 				recovery[old], cron[old])
 		}
 		fmt.Fprintln(e.out)
@@ -186,7 +184,7 @@ func (c rotateCmd) replace(e *env, v *app.Deployment, purpose keyring.Purpose) e
 	if purpose != keyring.Hashing {
 		return nil
 	}
-	fmt.Fprintln(e.out, "devices subscribe anew for Web Push: /.well-known/vapid.json has the new key from then on")
+	fmt.Fprintln(e.out, "devices must subscribe to Web Push again: /.well-known/vapid.json then has the new key")
 	select { // every node has the new key by then
 	case <-e.ctx.Done():
 		return fmt.Errorf("run castellan keys rehash: %w", e.ctx.Err())
@@ -201,8 +199,8 @@ func (c rotateCmd) replace(e *env, v *app.Deployment, purpose keyring.Purpose) e
 type rehashCmd struct{}
 
 func (rehashCmd) Help() string {
-	return `"castellan keys rotate hashing --compromised" does this at its end. Repeat it where
-that was cut short; it changes nothing where nothing is to do.`
+	return `"castellan keys rotate hashing --compromised" runs this at its end. Run it again if that
+was interrupted. If all numbers are hashed with the new key, it changes nothing.`
 }
 
 func (rehashCmd) Run(e *env) error {
@@ -226,9 +224,9 @@ func rehash(e *env, v *app.Deployment) error {
 			return err
 		}
 	}
-	fmt.Fprintf(e.out, "%d identity numbers hashed anew", changed)
+	fmt.Fprintf(e.out, "%d identity numbers hashed again", changed)
 	if left > 0 {
-		fmt.Fprintf(e.out, "; of %d accounts the number is not kept: nobody finds them by it once the old key has ended",
+		fmt.Fprintf(e.out, "; %d accounts have no stored number: after the old key expires, they cannot be found by it",
 			left)
 	}
 	_, err = fmt.Fprintln(e.out)

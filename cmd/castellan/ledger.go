@@ -9,18 +9,18 @@ import (
 )
 
 type ledgerCmd struct {
-	Verify ledgerVerifyCmd `cmd:"" help:"Prove the balances by the transfers and name the first fault."`
+	Verify ledgerVerifyCmd `cmd:"" help:"Verify all balances against the transfers."`
 }
 
 type ledgerVerifyCmd struct{}
 
 func (ledgerVerifyCmd) Help() string {
-	return `Reads the whole ledger while the service goes on: every transfer is as it was
-made and stands in the audit, every balance, lock and closed day is what the
-transfers and holds say, and the balances of each asset add up to 0. Prints a line
-for each asset; the first fault is named with its id, and the exit status is 1.
+	return `Verifies the whole ledger while the service runs. Every transfer must be unchanged and
+part of the audit trail. Every balance, lock and closed day must match the transfers and
+holds. The balances of each asset must add up to 0. Prints one line per asset. On the
+first fault, it prints the id and exits with status 1.
 
-"castellan audit verify" proves the audit itself.`
+"castellan audit verify" verifies the audit trail itself.`
 }
 
 func (ledgerVerifyCmd) Run(e *env) error {
@@ -36,6 +36,6 @@ func (ledgerVerifyCmd) Run(e *env) error {
 	for _, t := range totals {
 		fmt.Fprintln(e.out, t)
 	}
-	_, err = fmt.Fprintf(e.out, "the ledger of %d assets is whole\n", len(totals))
+	_, err = fmt.Fprintf(e.out, "the ledger of %d assets is valid\n", len(totals))
 	return err
 }

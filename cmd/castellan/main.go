@@ -26,39 +26,39 @@ var (
 
 // cli is the command line; runner documents the tags.
 type cli struct {
-	Config string `help:"YAML file; CASTELLAN_<SECTION>_<KEY> goes on top." type:"existingfile" placeholder:"FILE"`
-	Help   bool   `help:"Say what a command does, and no more." short:"h"`
+	Config string `help:"YAML file; CASTELLAN_<SECTION>_<KEY> overrides it." type:"existingfile" placeholder:"FILE"`
+	Help   bool   `help:"Print the help of a command and exit." short:"h"`
 
-	Serve      serveCmd      `cmd:"" default:"withargs" help:"Run the service (what happens without a command)."`
-	Migrate    migrateCmd    `cmd:"" help:"Bring the database to this version and stop."`
-	Conf       configCmd     `cmd:"" name:"config" help:"Print the effective settings, explained; secrets are hidden."`
-	Doctor     doctorCmd     `cmd:"" help:"Say which controls and features are off, and check live what is set."`
-	Version    versionCmd    `cmd:"" help:"Print the version, or the licences of what is linked in."`
-	User       userCmd       `cmd:"" help:"Accounts: add or unlock one, stop withdrawals, set allowed countries."`
-	Keys       keysCmd       `cmd:"" help:"Keys of the service: rotate them."`
-	CronKey    cronKeyCmd    `cmd:"" help:"Keys of scheduled clients: add one, list them, remove one."`
-	ServiceKey serviceKeyCmd `cmd:"" name:"service-key" help:"Keys of service clients: add, list, rotate, remove."`
-	Contract   contractCmd   `cmd:"" help:"Contracts that users agree to: add one, list them."`
-	Corporate  corporateCmd  `cmd:"" help:"Applications of companies: add one."`
-	Cluster    clusterCmd    `cmd:"" help:"Several nodes that act as one: their keys and their state."`
-	Audit      auditCmd      `cmd:"" help:"The audit trail: verify it."`
-	Ledger     ledgerCmd     `cmd:"" help:"The ledger: verify it."`
-	Jobs       jobsCmd       `cmd:"" help:"Background jobs: list them, follow one, cancel it, send again."`
-	WAF        wafCmd        `cmd:"" name:"waf" help:"Rules of the firewall: list them, disable one, explain a request."`
-	Rates      ratesCmd      `cmd:"" help:"Exchange rates: import a file of them."`
-	Demo       demoCmd       `cmd:"" help:"Fill a new database with a platform to look at."`
-	Intent     intentCmd     `cmd:"" help:"Signed intents: verify the evidence of an approval."`
-	Device     deviceCmd     `cmd:"" help:"A demo device that approves: register it, list, approve, deny."`
+	Serve      serveCmd      `cmd:"" default:"withargs" help:"Run the service (the default command)."`
+	Migrate    migrateCmd    `cmd:"" help:"Migrate the database to this version and exit."`
+	Conf       configCmd     `cmd:"" name:"config" help:"Print and explain the effective settings; secrets are hidden."`
+	Doctor     doctorCmd     `cmd:"" help:"List disabled controls and features, and check the configured services."`
+	Version    versionCmd    `cmd:"" help:"Print the version, or the licences of the linked libraries."`
+	User       userCmd       `cmd:"" help:"Manage accounts: add, unlock, import, export, restrict."`
+	Keys       keysCmd       `cmd:"" help:"Manage the keys of the service: list, rotate."`
+	CronKey    cronKeyCmd    `cmd:"" help:"Manage keys of scheduled clients: add, list, remove."`
+	ServiceKey serviceKeyCmd `cmd:"" name:"service-key" help:"Manage keys of service clients: add, list, rotate, remove."`
+	Contract   contractCmd   `cmd:"" help:"Manage contracts that users accept: add, list."`
+	Corporate  corporateCmd  `cmd:"" help:"Manage applications of companies: add."`
+	Cluster    clusterCmd    `cmd:"" help:"Manage the keys of cluster nodes, and show their status."`
+	Audit      auditCmd      `cmd:"" help:"Verify or archive the audit trail."`
+	Ledger     ledgerCmd     `cmd:"" help:"Verify the ledger."`
+	Jobs       jobsCmd       `cmd:"" help:"Manage background jobs: list, watch, cancel, resend."`
+	WAF        wafCmd        `cmd:"" name:"waf" help:"Manage firewall rules: list, disable, explain a request."`
+	Rates      ratesCmd      `cmd:"" help:"Import exchange rates."`
+	Demo       demoCmd       `cmd:"" help:"Fill a new database with demo data."`
+	Intent     intentCmd     `cmd:"" help:"Verify the evidence of approvals."`
+	Device     deviceCmd     `cmd:"" help:"Use a demo device: enroll it, list, approve and deny challenges."`
 }
 
 const description = `Castellan guards accounts with second-factor challenges.
 
-Without settings it serves on 127.0.0.1:8080 with an embedded SQLite file in
-./data, in production mode: no demo accounts, no development pages. For a first
-look use "make run", or CASTELLAN_DEV=true castellan serve.
+Without settings it listens on 127.0.0.1:8080 in production mode, without demo
+accounts and development pages, and stores its data in ./data (embedded SQLite).
+To try it out, run "make run", or CASTELLAN_DEV=true castellan serve.
 
-"castellan config" explains every setting and shows where its value comes from;
-"castellan doctor" says what does not work with them and what to write.`
+"castellan config" explains every setting and shows the source of its value;
+"castellan doctor" lists disabled controls and features, and how to enable them.`
 
 // env is the part of the process that a command may use.
 type env struct {
@@ -90,7 +90,7 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	}
 	cfg, err := config.Load(c.Config, environ, doctor.Check)
 	if _, needsNone := selected.(*versionCmd); err != nil && !needsNone {
-		fmt.Fprintf(stderr, "castellan: the settings cannot be used:\n%v\n", err)
+		fmt.Fprintf(stderr, "castellan: invalid settings:\n%v\n", err)
 		return 2
 	}
 	e := &env{ctx: ctx, cfg: cfg, in: stdin, out: stdout, err: stderr, log: logger(cfg, stderr)}
@@ -118,13 +118,13 @@ func logger(cfg config.Config, w io.Writer) *slog.Logger {
 type serveCmd struct{}
 
 func (serveCmd) Help() string {
-	return `Runs the service until SIGTERM or SIGINT: then /health/ready answers 503, no new
-work is taken, requests in flight finish, sockets are told to connect elsewhere
-(close code 1012), and the process exits 0.
+	return `Runs the service until SIGTERM or SIGINT. Then /health/ready answers 503, and new
+requests are refused. Requests in flight finish, and sockets are closed with code
+1012, so that clients reconnect to another node. The process exits with status 0.
 
-Production needs little: a database (CASTELLAN_DATABASE_URL), a master key file
-(CASTELLAN_KEYS_MASTER_FILE), the public URL (CASTELLAN_HTTP_PUBLIC_URL), an SMTP
-server and an SMS gateway for the methods MAIL and SMS. Make the first
+Production requires a database (CASTELLAN_DATABASE_URL), a master key file
+(CASTELLAN_KEYS_MASTER_FILE) and the public URL (CASTELLAN_HTTP_PUBLIC_URL). The
+methods MAIL and SMS require an SMTP server and an SMS gateway. Create the first
 administrator with "castellan user add --role admin".`
 }
 
@@ -142,9 +142,9 @@ func (configCmd) Run(e *env) error {
 type migrateCmd struct{}
 
 func (migrateCmd) Help() string {
-	return `Applies the migrations that this version brings and lists them. "serve" does
-the same at its start; this command is for deployments that do it beforehand.
-Several processes may run it at once.`
+	return `Applies the migrations of this version and lists them. "serve" does the same when
+it starts; use this command for deployments that migrate first. Several processes
+can run it at the same time.`
 }
 
 func (migrateCmd) Run(e *env) error {

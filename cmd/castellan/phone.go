@@ -88,7 +88,7 @@ func readPhone(file string) (*client.Client, *client.Device, error) {
 	var p phone
 	b, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s: there is no device yet; create one with \"castellan device enroll\"", file)
+		return nil, nil, fmt.Errorf("%s: there is no device; create one with \"castellan device enroll\"", file)
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &p)

@@ -12,25 +12,25 @@ import (
 )
 
 type ratesCmd struct {
-	Import ratesImportCmd `cmd:"" help:"Store the rates of a CSV file."`
+	Import ratesImportCmd `cmd:"" help:"Import the rates of a CSV file."`
 }
 
 type ratesImportCmd struct {
-	File string `arg:"" help:"The file." type:"existingfile"`
+	File string `arg:"" help:"CSV file." type:"existingfile"`
 }
 
 func (ratesImportCmd) Help() string {
-	return `The first line names the columns base, quote, rate and date, in any order; others
-are ignored. One unit of base costs so much of quote since the date:
+	return `The first line has the columns base, quote, rate and date, in any order; other columns
+are ignored. From the date on, one unit of base costs the rate in quote:
 
   base,quote,rate,date
   USD,TRY,41.7352,2026-01-31T10:00:00Z
   EUR,USD,1.1874,2026-01-31
 
-Everything is stored or nothing: a faulty line is named by its number. The same
-file again changes nothing, and another rate of the same pair and date takes the
-place of the one that is stored. A file has at most 100000 rates. The service may
-run; an embedded database has it wait for a second or two.`
+Either all rates are stored or none: an invalid line is reported by its number. The same
+file again changes nothing. A rate of the same pair and date replaces the stored one. A
+file has at most 100000 rates. The service can run; with an embedded database, its
+requests may wait for a second or two.`
 }
 
 func (c ratesImportCmd) Run(e *env) error {

@@ -15,33 +15,33 @@ import (
 )
 
 type serviceKeyCmd struct {
-	Add    serviceKeyAddCmd    `cmd:"" help:"Make a key and print, once, what its client sends."`
-	List   serviceKeyListCmd   `cmd:"" help:"List the keys: name, role, networks, made, rotated, actions, callback."`
-	Rotate serviceKeyRotateCmd `cmd:"" help:"Make another key of a client; the one before is valid for an hour."`
-	Remove serviceKeyRemoveCmd `cmd:"" help:"End a key, on every node within a second."`
+	Add    serviceKeyAddCmd    `cmd:"" help:"Create a key and print, once, the header value of its client."`
+	List   serviceKeyListCmd   `cmd:"" help:"List the keys: name, role, networks, created, rotated, actions, callback."`
+	Rotate serviceKeyRotateCmd `cmd:"" help:"Create a new key of a client; the previous key stays valid for one hour."`
+	Remove serviceKeyRemoveCmd `cmd:"" help:"Remove a key; every node refuses it within one second."`
 }
 
 type serviceKeyAddCmd struct {
 	Name string   `required:"" help:"Name of the client: letters, digits, _ and -."`
-	Role string   `help:"Role whose permissions the client has (docs/neighbours.md); required without --actions."`
-	IP   []string `name:"ip" placeholder:"CIDR" help:"Address or network that the key is accepted from; repeat it."`
+	Role string   `help:"Role of the client, for its permissions (docs/neighbours.md); required without --actions."`
+	IP   []string `name:"ip" placeholder:"CIDR" help:"Permitted client address or network; repeatable (default: any)."`
 	// Actions and Callback are for the guard (docs/guard.md).
-	Actions  []string `placeholder:"CODE" help:"Codes of the challenges that the client may start, with commas."`
-	Callback string   `placeholder:"URL" help:"https URL that is called with the outcomes of these challenges."`
+	Actions  []string `placeholder:"CODE" help:"Actions of the challenges that the client can start, separated by commas."`
+	Callback string   `placeholder:"URL" help:"https URL to which the outcomes of these challenges are posted."`
 }
 
 func (serviceKeyAddCmd) Help() string {
-	return `The value behind "key:" is that of the header service-auth; it cannot be shown again:
+	return `Prints the value of the header service-auth after "key:". It cannot be shown again:
 
   castellan service-key add --name wallet --role wallet --ip 10.1.0.0/16
   curl -H "service-auth: $KEY" https://…/integration/events
 
-The client may call the endpoints that accept service-auth and that its role is
-granted. With actions, it may start challenges of these codes (docs/guard.md):
+The client can call the endpoints that accept service-auth and that are granted to its
+role. With --actions, it can start challenges of these actions (docs/guard.md):
 
   castellan service-key add --name shop --actions PAYOUT --callback https://shop.example/in
 
-A running service accepts the key within a second.`
+A running service accepts the key within one second.`
 }
 
 func (c serviceKeyAddCmd) Run(e *env) error {
@@ -53,7 +53,7 @@ func (c serviceKeyAddCmd) Run(e *env) error {
 		_, header, err := s.Add(e.ctx, audit.Operator, servicekey.New{Name: c.Name, Role: c.Role, Networks: networks,
 			Actions: c.Actions, Callback: c.Callback})
 		if fault.CodeOf(err) == fault.RecordAlreadyExist {
-			return fmt.Errorf("a key named %q already exists; rotate it, or remove it first", c.Name)
+			return fmt.Errorf("a key named %q already exists: rotate it or remove it first", c.Name)
 		}
 		return printKey(e, header, err)
 	})

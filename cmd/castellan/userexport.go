@@ -14,17 +14,17 @@ import (
 )
 
 type userExportCmd struct {
-	Output      string `help:"New file, readable by its owner only; default: standard output." placeholder:"FILE"`
-	WithSecrets bool   `help:"Write password hashes and secrets of authenticators too; a terminal confirms it."`
+	Output      string `help:"New file, readable only by its owner (default: standard output)." placeholder:"FILE"`
+	WithSecrets bool   `help:"Include password hashes and authenticator secrets; asks on the terminal."`
 }
 
 func (userExportCmd) Help() string {
-	return `Writes every account in the castellan format, one JSON object a line, for
-"castellan user import" of another installation (docs/move-in.md). Without secrets
-their owners set a password by a reset.
+	return `Writes every account in the castellan format, one JSON object per line, for
+"castellan user import" of another installation (docs/move-in.md). Without secrets, the
+users set a new password with a password reset.
 
-With --with-secrets the file lets its reader guess passwords offline and make
-codes of authenticators. The command asks on the terminal; without one it refuses.`
+With --with-secrets, a reader of the file can guess passwords offline and generate codes
+of authenticators. The command asks for confirmation and requires a terminal.`
 }
 
 // confirmation is what a person types to export secrets.

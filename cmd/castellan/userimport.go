@@ -17,29 +17,29 @@ import (
 )
 
 type userImportCmd struct {
-	File   string `arg:"" help:"The file." type:"existingfile"`
-	Format string `help:"Format." enum:"castellan,auth0,keycloak,firebase,cognito,django,csv" default:"castellan"`
-	DryRun bool   `help:"Judge every line and change nothing."`
+	File   string `arg:"" help:"File to import." type:"existingfile"`
+	Format string `help:"File format." enum:"castellan,auth0,keycloak,firebase,cognito,django,csv" default:"castellan"`
+	DryRun bool   `help:"Validate every line and change nothing."`
 
 	FirebaseSignerKeyFile string `help:"File with base64_signer_key of the Firebase project." type:"existingfile"`
-	FirebaseSaltSeparator string `help:"base64_salt_separator of the Firebase project." default:"Bw=="`
-	FirebaseRounds        uint32 `help:"rounds of the Firebase project." default:"8"`
-	FirebaseMemCost       uint32 `help:"mem_cost of the Firebase project." default:"14"`
+	FirebaseSaltSeparator string `help:"Parameter base64_salt_separator of the Firebase project." default:"Bw=="`
+	FirebaseRounds        uint32 `help:"Parameter rounds of the Firebase project." default:"8"`
+	FirebaseMemCost       uint32 `help:"Parameter mem_cost of the Firebase project." default:"14"`
 }
 
 func (userImportCmd) Help() string {
-	return `Makes an account of each user in the file, with its password, its authenticator and
+	return `Creates an account for each user in the file, with its password, its authenticator and
 its external id. docs/move-in.md has an example of each format:
 
   castellan user import --dry-run --format keycloak realm-export.json
   castellan user import --format keycloak realm-export.json
 
-A user whose phone number, mail address or external id has an account is refused,
-and the others are added. Refused lines are printed as "line N: reason". The command
-may be killed: run again, it continues behind the last batch, and a file that is done
-is not imported again. The service may run.
+A user is refused if an account has the same phone number, mail address or external id;
+the other users are added. Refused lines are printed as "line N: reason". An interrupted
+import continues after the last batch when it runs again, and a complete file is not
+imported twice. The service can run.
 
-The exit status is 0 if every line was taken, 3 if some were refused, and 1 if the
+The exit status is 0 if all lines were accepted, 3 if some were refused, and 1 if the
 file could not be read or the database did not answer.`
 }
 
@@ -134,7 +134,7 @@ func (c userImportCmd) report(e *env, state intake.State, err error) error {
 	case errors.Is(err, context.Canceled):
 		return exit{1, "interrupted; run the command again to continue"}
 	case err != nil && state.Cursor > 0 && !state.Done:
-		return exit{1, fmt.Sprintf("stopped behind user %d: %v", state.Cursor, err)}
+		return exit{1, fmt.Sprintf("stopped after user %d: %v", state.Cursor, err)}
 	case err != nil:
 		return err
 	case state.Refused > 0:

@@ -17,13 +17,13 @@ type userLinkCmd struct {
 }
 
 func (userLinkCmd) Help() string {
-	return `Tokens of the subject are then accepted for the account, for a user who logs in
-at another service and approves transactions here (docs/guard.md):
+	return `The service then accepts tokens of the subject for the account: the user logs in at
+another service and approves transactions here (docs/guard.md).
 
   castellan user link --user +905321234567 \
     --issuer https://id.example.com/realms/shop --subject 5c1f…
 
-A subject belongs to one account. A running service accepts it at once.`
+A subject belongs to one account. A running service accepts the link at once.`
 }
 
 func (c userLinkCmd) Run(e *env) error {
@@ -42,7 +42,7 @@ func (c userLinkCmd) Run(e *env) error {
 	}
 	switch err := do(e.ctx, audit.Operator, l); fault.CodeOf(err) {
 	case fault.RecordAlreadyExist:
-		return fmt.Errorf("the subject %q is linked to an account already", c.Subject)
+		return fmt.Errorf("the subject %q is already linked to an account", c.Subject)
 	case fault.RecordNotFound:
 		return fmt.Errorf("the subject %q is not linked to the account", c.Subject)
 	default:

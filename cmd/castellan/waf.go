@@ -18,14 +18,14 @@ import (
 )
 
 type wafCmd struct {
-	List    wafListCmd    `cmd:"" help:"List the rules of the firewall."`
-	Disable wafDisableCmd `cmd:"" help:"Set a rule INACTIVE, on every node within a second."`
-	Explain wafExplainCmd `cmd:"" help:"Tell which rules a request would meet, and which would decide."`
+	List    wafListCmd    `cmd:"" help:"List the firewall rules."`
+	Disable wafDisableCmd `cmd:"" help:"Set a rule to INACTIVE, on every node within one second."`
+	Explain wafExplainCmd `cmd:"" help:"Explain which rules match a request, and which one decides."`
 }
 
 type wafListCmd struct {
-	App    string `help:"Only rules of this application."`
-	Status string `help:"Only ACTIVE or INACTIVE ones." enum:"ACTIVE,INACTIVE," default:""`
+	App    string `help:"List only rules of this application."`
+	Status string `help:"List only rules with this status." enum:"ACTIVE,INACTIVE," default:""`
 }
 
 func (c wafListCmd) Run(e *env) error {
@@ -92,9 +92,9 @@ type wafDisableCmd struct {
 }
 
 func (wafDisableCmd) Help() string {
-	return `The way back after a rule that keeps you from its own endpoints: no rule applies
-to the command line. "castellan waf list --status ACTIVE" names the candidates,
-"castellan waf explain" the one that decides.`
+	return `Use it if a rule blocks its own endpoints: no rule applies to the command line.
+"castellan waf list --status ACTIVE" lists the candidates, and "castellan waf explain"
+prints the rule that decides.`
 }
 
 func (c wafDisableCmd) Run(e *env) error {
@@ -122,16 +122,16 @@ func (c wafDisableCmd) Run(e *env) error {
 }
 
 type wafExplainCmd struct {
-	Resource string `arg:"" help:"What is asked for, such as 'POST /auth/login'."`
+	Resource string `arg:"" help:"Method and path of the request, such as 'POST /auth/login'."`
 	IP       string `help:"Address of the client." placeholder:"ADDRESS"`
-	User     string `help:"Id of the user whose valid session comes along." placeholder:"ID"`
-	Country  string `help:"Country of the client; without it, that of the address." placeholder:"CODE"`
+	User     string `help:"Id of the user of the session." placeholder:"ID"`
+	Country  string `help:"Country of the client (default: the country of the address)." placeholder:"CODE"`
 }
 
 func (wafExplainCmd) Help() string {
-	return `Judges by the rules that are stored, as a node would. Counters live in the nodes,
-so that whether a rate limit is reached is told by the endpoint of the same name
-(POST /admin/system/waf/explain) alone.`
+	return `Evaluates the stored rules as a node does. Counters are in the memory of the nodes, so
+this command cannot report whether a rate limit is reached; the endpoint
+POST /admin/system/waf/explain can.`
 }
 
 func (c wafExplainCmd) Run(e *env) error {
@@ -148,7 +148,7 @@ func (c wafExplainCmd) Run(e *env) error {
 		client.IP = client.IP.Unmap().WithZone("")
 	}
 	if c.Country != "" && !geo.Assigned(c.Country) {
-		return errors.New("a country is given by its code of two capital letters (ISO 3166-1 alpha-2)")
+		return errors.New("--country must be a code of two capital letters (ISO 3166-1 alpha-2)")
 	}
 	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {

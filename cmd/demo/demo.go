@@ -112,7 +112,7 @@ func Run(ctx context.Context, w World, o Options) (Summary, error) {
 		if !cut || n == tries || ctx.Err() != nil {
 			return s, err
 		}
-		w.Progress(0, 0, "the database ended a transaction; what is done stands, the run goes on")
+		w.Progress(0, 0, "the database aborted a transaction; finished work is saved, the run continues")
 	}
 }
 
@@ -248,13 +248,13 @@ func (r *run) book(ctx context.Context, b *ledger.Batch) error {
 
 // days closes the days of the ledger, as the service does every night.
 func (r *run) days(ctx context.Context) error {
-	r.Progress(0, 0, "closing the days of the ledger")
+	r.Progress(0, 0, "closing the ledger days")
 	return ledger.CloseDays(ctx, money.NewLedger(r.DB), r.DB, r.Now)
 }
 
 func (r *run) verify(s *Summary) func(context.Context) error {
 	return func(ctx context.Context) (err error) {
-		r.Progress(0, 0, "proving the ledger")
+		r.Progress(0, 0, "verifying the ledger")
 		s.Totals, err = ledger.Verify(ctx, money.NewLedger(r.DB))
 		return err
 	}

@@ -16,7 +16,7 @@ const marker = "demo "
 
 // The errors of a refused run.
 var (
-	ErrPeople   = errors.New("the database contains people: demo data needs a new database")
+	ErrPeople   = errors.New("the database contains accounts: demo data needs a new database")
 	ErrMoney    = errors.New("the ledger of the database has movements: demo data needs a new database")
 	ErrServing  = errors.New("the service runs on the database: stop it first")
 	ErrFinished = errors.New("the database already has its demo data")
@@ -43,8 +43,8 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	if begun {
 		if was.Seed != r.Seed || was.Users != r.Users || !was.Now.Equal(r.Now) {
-			return fmt.Errorf("an unfinished run of --seed %d --users %d --now %s is here: repeat that one", was.Seed,
-				was.Users, was.Now.Format(time.RFC3339))
+			return fmt.Errorf("the database has an unfinished run of --seed %d --users %d --now %s: continue that run",
+				was.Seed, was.Users, was.Now.Format(time.RFC3339))
 		}
 		return nil
 	}

@@ -120,9 +120,9 @@ func (r *run) jobs(ctx context.Context) error {
 		case n < 6 && n%2 == 0:
 			j.State, j.Done, j.Failed, j.Error = job.Failed, total-3, 3, "the provider does not answer"
 			j.Failures = []job.Failure{
-				{Reason: "INVALID_STATE", Text: "refused by the other side (MAIL)", Count: 2,
+				{Reason: "INVALID_STATE", Text: "refused by the server (MAIL)", Count: 2,
 					Refs: []string{r.team[4].ID, r.team[5].ID}},
-				{Reason: "UNAVAILABLE", Text: "no device could be woken", Count: 1, Refs: []string{r.team[6].ID}}}
+				{Reason: "UNAVAILABLE", Text: "no device could be notified", Count: 1, Refs: []string{r.team[6].ID}}}
 		case n < 6:
 			j.State, j.Done, j.Skipped = job.Cancelled, total/2, total-total/2
 		case n >= 21:

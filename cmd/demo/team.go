@@ -22,9 +22,9 @@ type named struct {
 // team are the people who can log in: the staff, and some of the users. They were created before all others.
 var team = []named{
 	{"administrator", "Defne", "Aksoy", "admin", "tr", []string{user.RoleAdmin}, user.Individual, user.ManuelApproved,
-		"everything: start with GET /admin/list-users and GET /admin/audit"},
+		"all endpoints: start with GET /admin/list-users and GET /admin/audit"},
 	{"identity checks", "Kerem", "Aydın", "kyc", "tr", []string{"kyc-reviewer"}, user.Individual, user.ManuelApproved,
-		"GET /user/get-documents?reason=waitingApproval, POST /user/update-kyc, and what is refused to the role"},
+		"GET /user/get-documents?reason=waitingApproval, POST /user/update-kyc, and endpoints that refuse the role"},
 	{"treasury", "Selin", "Kaya", "treasury", "tr", []string{"treasury"}, user.Individual, user.ManuelApproved,
 		"GET /admin/get-waiting-info-transactions, GET /admin/get-withdrawal-crypto-queue, adjust-balance"},
 	{"support", "Onur", "Polat", "support", "tr", []string{"support"}, user.Individual, user.ManuelApproved,

@@ -28,7 +28,7 @@ import (
 	"castellan/domain/kit/amount"
 )
 
-const usage = `wallet plays the wallet of a platform beside Castellan, on a chain in a file.
+const usage = `wallet simulates the wallet of a platform, with a blockchain in a file.
 
 Usage: wallet <command> [flags]
 
@@ -97,10 +97,10 @@ func run(f *flag.FlagSet, args []string) error {
 	f.Uint64Var(&w.Confirmations, "confirmations", 2, "blocks after which a transaction is final")
 	f.BoolVar(&w.Finalize, "finalize", false,
 		"finalize deposits that are confirmed and have a sender; otherwise the treasury decides")
-	f.DurationVar(&w.Poll, "poll", time.Second, "pause between two looks at the service and the chain")
+	f.DurationVar(&w.Poll, "poll", time.Second, "interval between checks of the service and the chain")
 	f.DurationVar(&w.Options.Mine, "mine", time.Second, "time between two blocks; 0: wallet mine adds them")
 	f.DurationVar(&w.Check, "check", 2*time.Second,
-		"pause between two looks at withdrawals that wait for an administrator")
+		"interval between checks of withdrawals that an administrator must decide on")
 	f.Float64Var(&w.Lose, "lose", 0, "`probability` that the answer to a request is lost")
 	f.Float64Var(&w.Fail, "fail", 0, "`probability` that a withdrawal is reported failed")
 	f.Float64Var(&w.Empty, "empty", 0, "`probability` that the hot wallet is reported empty")

@@ -191,7 +191,7 @@ type losing struct {
 	p float64
 }
 
-var errLost = errors.New("the answer was lost, as --lose demands")
+var errLost = errors.New("the answer was lost because of --lose")
 
 func (l losing) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, err := l.RoundTripper.RoundTrip(r)

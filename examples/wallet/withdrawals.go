@@ -68,7 +68,7 @@ func (w *Wallet) step(ctx context.Context, x Withdrawal, check bool) (Withdrawal
 		return w.claim(ctx, x)
 	case Failing:
 		return w.report(ctx, x, client.WithdrawalMove{From: processing, Status: "failed",
-			Reason: "the wallet was told to fail"}, Done)
+			Reason: "the wallet was configured to fail"}, Done)
 	case Empty:
 		return w.report(ctx, x, client.WithdrawalMove{From: processing, Status: noMoney}, Parked)
 	case Late:

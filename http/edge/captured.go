@@ -31,7 +31,7 @@ func capture(e *rest.Endpoint, who rest.Caller, q rest.Query, body []byte) Captu
 func commandOf(command any) ([]byte, error) {
 	text, err := json.Marshal(command)
 	if err == nil && len(text) > maxCaptured {
-		err = fault.New(fault.PayloadTooLarge, "the request is too large to be kept until it may be carried out")
+		err = fault.New(fault.PayloadTooLarge, "the request is too large to be stored for approval")
 	}
 	return text, err
 }

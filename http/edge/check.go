@@ -58,7 +58,7 @@ func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 			fail("%s: audience %q needs Authorize", key, e.Audience)
 		}
 		if e.IPFilter && e.Credential != rest.User && e.Credential != rest.Tenant {
-			fail("%s: only who has a session has a list of allowed addresses", key)
+			fail("%s: only endpoints with a session can have allowed addresses", key)
 		}
 		if e.Audience == rest.SelfOrAdmin && o.ActsAsAdmin == nil {
 			fail("%s: audience %q needs ActsAsAdmin", key, e.Audience)
@@ -76,7 +76,7 @@ func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 			fail("%s: an idempotent endpoint needs Idempotency", key)
 		}
 		if e.BodyLimit > rest.DefaultBodyLimit && (e.Credential == rest.NoAuth || e.WantsBodyHash) {
-			fail("%s: a body of more than %d bytes is read once the credential is judged", key, rest.DefaultBodyLimit)
+			fail("%s: a body of more than %d bytes is read only after authentication", key, rest.DefaultBodyLimit)
 		}
 		if e.Starts != "" && o.Starter == nil {
 			fail("%s: an endpoint that starts a challenge needs Starter", key)

@@ -53,7 +53,7 @@ func TestStart(t *testing.T) {
 		{"any origin with credentials", func(o *Options) { o.CORSOrigins, o.CORSCredentials = []string{"*"}, true }, nil,
 			"cannot be used together"},
 		{"any origin and another", func(o *Options) { o.CORSOrigins = []string{"*", "https://a.example"} }, nil,
-			"must stand alone"},
+			"must be the only origin"},
 		{"origin with a path", func(o *Options) { o.CORSOrigins = []string{"https://a.example/"} }, nil,
 			"is not scheme://host"},
 		{"language", func(o *Options) { o.DefaultLanguage = "de" }, nil, "default language"},

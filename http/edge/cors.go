@@ -47,7 +47,7 @@ func newCORS(origins []string, credentials bool) (cors, error) {
 		errs = append(errs, errors.New(`the origin "*" cannot be used together with credentials`))
 	}
 	if c.any && len(origins) > 1 {
-		errs = append(errs, errors.New(`the origin "*" must stand alone`))
+		errs = append(errs, errors.New(`the origin "*" must be the only origin`))
 	}
 	return c, errors.Join(errs...)
 }

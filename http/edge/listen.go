@@ -64,11 +64,11 @@ func (l *listener) Accept() (net.Conn, error) {
 		conn := &connection{TCPConn: tcp, from: l}
 		switch {
 		case !l.enter(conn, peerOf(tcp.RemoteAddr())):
-			l.news[1].warn(l.srv.opts.Logger, "connections beyond the limit of one address are turned away",
+			l.news[1].warn(l.srv.opts.Logger, "connections beyond the limit of one address are refused",
 				slog.Int("limit", l.srv.opts.MaxConnectionsPerIP), slog.String("peer", tcp.RemoteAddr().String()))
 			l.refuseConnection(conn, false)
 		case !l.admit(conn):
-			l.news[0].warn(l.srv.opts.Logger, "connections beyond the limit are turned away",
+			l.news[0].warn(l.srv.opts.Logger, "connections beyond the limit are refused",
 				slog.Int("limit", l.srv.opts.MaxConnections), slog.String("peer", tcp.RemoteAddr().String()))
 			l.refuseConnection(conn, true)
 		default:

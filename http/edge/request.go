@@ -233,7 +233,7 @@ func (r *Request) read() {
 	told := countries > 0 && contains(r.srv.opts.TrustedProxies, peer)
 	if told && countries > 1 { // only one of them is the proxy's
 		told = false
-		r.srv.countries.warn(r.srv.opts.Logger, "a trusted proxy lets clients name their country; its header is not used",
+		r.srv.countries.warn(r.srv.opts.Logger, "a trusted proxy lets clients set their country; the header is ignored",
 			"header", r.srv.countryHeader, "proxy", peer)
 	}
 	if told {

@@ -178,7 +178,7 @@ func TestCaller(t *testing.T) {
 			t.Errorf("%v: country %q", headers, c.Country)
 		}
 	}
-	if n := strings.Count(log.String(), "lets clients name their country"); n != 1 {
+	if n := strings.Count(log.String(), "lets clients set their country"); n != 1 {
 		t.Errorf("told %d times:\n%s", n, log.String())
 	}
 	if c := got(do(t, s, "GET", "/me", "", "device-brand: "+strings.Repeat("é",

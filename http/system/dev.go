@@ -72,23 +72,23 @@ func (d *Dev) mount(s *edge.Server) {
 func local(c *fiber.Ctx) error {
 	host := c.Get(fiber.HeaderHost)
 	if !loopback(host) {
-		return fault.New(fault.Forbidden, "development pages answer on localhost alone")
+		return fault.New(fault.Forbidden, "development pages are available only on localhost")
 	}
 	for _, name := range []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded, "X-Real-IP"} {
 		for _, via := range c.Request().Header.PeekAll(name) {
 			for ip := range strings.SplitSeq(string(via), ",") {
 				if !loopback(strings.TrimSpace(ip)) {
-					return fault.New(fault.Forbidden, "development pages are not read through a proxy")
+					return fault.New(fault.Forbidden, "development pages are not available through a proxy")
 				}
 			}
 		}
 	}
 	if site := c.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-		return fault.New(fault.Forbidden, "development pages are not read from elsewhere")
+		return fault.New(fault.Forbidden, "development pages are not available to other origins")
 	}
 	if origin := c.Get(fiber.HeaderOrigin); origin != "" {
 		if u, err := url.Parse(origin); err != nil || u.Host != host {
-			return fault.New(fault.Forbidden, "development pages are not read from elsewhere")
+			return fault.New(fault.Forbidden, "development pages are not available to other origins")
 		}
 	}
 	return nil

@@ -133,7 +133,7 @@ func mayImport(dir, imp string) string {
 	case ours && top != "test" && within(local, []string{"test"}):
 		return "the tests from outside stay outside"
 	case ours && testSupport(local) && top != "internal" && top != "test":
-		return "what is made for tests stays out of the program"
+		return "the program must not import packages for tests"
 	case ours:
 		return mayImportOurs(dir, top, rule, local)
 	}
@@ -171,7 +171,7 @@ func mayImportOurs(dir, top string, rule layer, local string) string {
 		shared >= 0 && within(local, httpShared[:shared]):
 		return ""
 	case shared >= 0:
-		return "what the sections share knows only what comes before it"
+		return "a package that sections share imports only packages below it"
 	default:
 		return "a section of the interface never knows another"
 	}

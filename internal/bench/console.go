@@ -51,7 +51,7 @@ func operators(b *bench) error {
 	}
 	all, first := sizes()
 	r := &b.report
-	r.begin("The operators' console until somebody can type, the page %d times slower than this machine", slowdown)
+	r.begin("The operators' console until its login accepts input, the page %d times slower than this machine", slowdown)
 	r.line("navigation to a usable login, empty cache", "ms", of["cold"], atMost(1500))
 	r.line("the same, from the cache", "ms", of["warm"], bar{})
 	r.line("scripts before the login, as gzip", "kB", []float64{float64(first) / 1e3}, atMost(180))

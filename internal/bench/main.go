@@ -43,10 +43,10 @@ var measurements = []measurement{
 	{"begin", "size, start and idle memory of the program", begin},
 	{"limits", "requests under a rate limit, on one node and on three that count together", limits},
 	{"guard", "questions of gateways: without a route, without a session, and whole guarded requests", guarded},
-	{"mailing", "logins beside a mailing to everybody, and without one", mailing},
+	{"mailing", "logins with and without a mailing to all accounts", mailing},
 	{"ledger", "movements of money: the committer, over HTTP, and two nodes on one PostgreSQL", movements},
 	{"pages", "pages of a list of a million accounts", pages},
-	{"console", "the operators' console in Chromium: when somebody can log in, and its size", operators},
+	{"console", "the operators' console in Chromium: time until its login works, and its size", operators},
 	{"console-million", "pages of a list of a million accounts in Chromium", million},
 	{"decoy", "known and unknown phones at the reset of a password", decoy},
 }

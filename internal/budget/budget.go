@@ -63,7 +63,7 @@ type Key struct{ Database, Flow string }
 type Table map[Key]Costs
 
 // head explains the table to its readers.
-const head = `# What the flows may cost, counted by go test ./internal/budget. To change a budget on purpose:
+const head = `# The budgets of the flows, counted by go test ./internal/budget. To change a budget on purpose:
 #   go test -count=1 -run Golden ./internal/budget -update
 # and say in the commit what the flow gains by it. CONTRIBUTING.md has the rules.
 `

@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string) error {
 	select {
 	case <-ctx.Done():
 	case name := <-ended:
-		fmt.Println(name, "has ended; the others go on")
+		fmt.Println(name, "has ended; the other nodes continue")
 		<-ctx.Done()
 	}
 	return nil

@@ -327,7 +327,7 @@ func unprivileged() (*syscall.Credential, error) {
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
 	return nil, errors.New(
-		"pgtest: running as root, and there is neither a user postgres nor a user nobody to run the server as",
+		"pgtest: running as root, and the users postgres and `nobody` do not exist",
 	)
 }
 

@@ -78,12 +78,12 @@ func (c *Courier) Post(ctx context.Context, id, mediaType string, body []byte) e
 	c.secrets.Sign(request.Header, id, c.now(), body)
 	response, err := c.client.Do(request)
 	if err != nil {
-		return errors.New("the other side cannot be reached")
+		return errors.New("the server cannot be reached")
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswerBytes)) // only so that the connection can be reused
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("the other side answered %d", response.StatusCode)
+		return fmt.Errorf("the server answered %d", response.StatusCode)
 	}
 	return nil
 }

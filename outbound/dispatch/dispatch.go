@@ -153,7 +153,7 @@ func (d *Dispatcher) deliver(l *lane, j *job) {
 	now := d.o.Now()
 	d.settled <- out // while this waits for the disk the slot stays occupied
 	if l.end(j, got, now.Sub(began), now) {
-		d.o.Log.Warn("a host does not answer in time and is left alone", "channel", j.m.Channel, "for", l.rule.Rest)
+		d.o.Log.Warn("a host did not answer in time and is paused", "channel", j.m.Channel, "for", l.rule.Rest)
 	}
 }
 
@@ -213,7 +213,7 @@ func (d *Dispatcher) send(l *lane, j *job, now time.Time) (outbox.Settle, answer
 	default:
 		out.State = outbox.Queued
 		d.Retried.Add(1)
-		d.o.Log.Warn("message will be sent again", "id", j.m.ID, "channel", j.m.Channel, "attempts", out.Attempt, "err", err)
+		d.o.Log.Warn("message will be retried", "id", j.m.ID, "channel", j.m.Channel, "attempts", out.Attempt, "err", err)
 	}
 	return out, got
 }
@@ -244,7 +244,7 @@ func (d *Dispatcher) settle() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		if err := d.o.Commit.Commit(ctx, ws...); err != nil {
 			// The leases expire and these are sent once more, with the same keys.
-			d.o.Log.Warn("deliveries could not be settled", "count", len(ws)-1, "err", err)
+			d.o.Log.Warn("the results of deliveries could not be stored", "count", len(ws)-1, "err", err)
 		}
 		cancel()
 	}

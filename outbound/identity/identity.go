@@ -113,7 +113,7 @@ func (r *Register) Verify(ctx context.Context, p identity.Person) (bool, error) 
 }
 
 func unavailable(wait time.Duration) error {
-	return fault.New(fault.Unavailable, "the national register cannot be asked at the moment").After(wait)
+	return fault.New(fault.Unavailable, "the national register is not available at the moment").After(wait)
 }
 
 // wait returns how long the service is still paused. After that one caller tests it, and the others wait for the

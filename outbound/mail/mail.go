@@ -101,7 +101,7 @@ func New(cfg Config) (*Sender, error) {
 		fault("port must be 1 to 65535")
 	}
 	if (cfg.Username == "") != (cfg.Password == "") {
-		fault("username and password belong together")
+		fault("username and password must be set together")
 	}
 	from, err := bareAddress(cfg.From)
 	if err != nil || !isASCII(cfg.From) {

@@ -310,7 +310,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"unencrypted connection": {Host: "localhost", From: "a@example.com", TLS: mail.None, Username: "u",
 			Password: "secret"},
 		"port must":                   {Host: "h", From: "a@example.com", Port: 70000},
-		"belong together":             {Host: "h", From: "a@example.com", Password: "secret"},
+		"must be set together":        {Host: "h", From: "a@example.com", Password: "secret"},
 		"bare ASCII address":          {Host: "h", From: "A <a@example.com>"},
 		"from must":                   {Host: "h", From: "a@example.com\r\nBcc: b@example.com"},
 		"from name":                   {Host: "h", From: "a@example.com", FromName: "a\nb"},

@@ -8,7 +8,7 @@ import (
 )
 
 // errRefused is the error of the guard. It is permanent: a name that resolves to this network is not a valid target.
-var errRefused = errors.New("the address is not one that may be called")
+var errRefused = errors.New("the address must not be called")
 
 // control checks an address after its name was resolved and before anything is sent to it. So a name cannot resolve to
 // one address for the check and to another for the call.

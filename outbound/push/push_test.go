@@ -259,8 +259,8 @@ func TestGuardedTargets(t *testing.T) {
 	strict := s.sender(t, func(c *Config) { c.AllowPrivate = false })
 	port := s.URL[strings.LastIndex(s.URL, ":"):]
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0"} {
-		failure(t, send(t, strict, to(hook("https://"+host+port))), true, "not one that may be called")
-		failure(t, send(t, strict, to(newDevice(t, "https://"+host+port).target)), true, "not one that may be called")
+		failure(t, send(t, strict, to(hook("https://"+host+port))), true, "must not be called")
+		failure(t, send(t, strict, to(newDevice(t, "https://"+host+port).target)), true, "must not be called")
 	}
 	for _, u := range []string{plain.URL, strings.Replace(plain.URL, "127.0.0.1", "localhost", 1),
 		"http://push.example.com/"} {

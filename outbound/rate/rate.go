@@ -77,7 +77,7 @@ func (p *Provider) read(body []byte) (quotes []rate.Quote, leftOut int, err erro
 	}
 	base, ok := rate.Code(told.Base)
 	if !ok {
-		return nil, 0, errors.New("the answer names no base")
+		return nil, 0, errors.New("the response has no base")
 	}
 	for code, value := range told.Rates {
 		quote, ok := rate.Code(code)

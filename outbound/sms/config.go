@@ -100,7 +100,7 @@ func prepare(cfg Config) (*Sender, *x509.CertPool, error) {
 	case "":
 	case Twilio:
 		if cfg.Fields != nil || cfg.Body != "" || cfg.Format != Form || cfg.Method != http.MethodPost {
-			fault("preset %s brings its own method, format and fields", Twilio)
+			fault("preset %s defines its own method, format and fields", Twilio)
 		}
 		if cfg.Username == "" || cfg.From == "" {
 			fault("preset %s needs username, password and from", Twilio)
@@ -130,7 +130,7 @@ func prepare(cfg Config) (*Sender, *x509.CertPool, error) {
 		fault("from must not hold control characters")
 	}
 	if (cfg.Username == "") != (cfg.Password == "") || strings.Contains(cfg.Username, ":") {
-		fault("username and password belong together, and a username has no colon")
+		fault("username and password must be set together, and a username has no colon")
 	}
 	if s.cfg.IdempotencyHeader == "" {
 		s.cfg.IdempotencyHeader = defaultIdempotency
@@ -172,7 +172,7 @@ func parseTarget(raw string) (*url.URL, error) {
 	case err != nil || u.Host == "" || u.Hostname() == "":
 		return nil, errors.New("not an absolute address")
 	case u.User != nil:
-		return nil, errors.New("credentials belong into username and password")
+		return nil, errors.New("use username and password for credentials")
 	case strings.Contains(raw, "#"):
 		return nil, errors.New("a fragment is never sent")
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):

@@ -36,7 +36,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"url: must be https,":          func(c *sms.Config) { c.URL = "ftp://127.0.0.1/" },
 		"url: must be https, or":       func(c *sms.Config) { c.URL = "http://localhost.example.com/" },
 		"url: must be https, or http":  func(c *sms.Config) { c.URL = "http://169.254.169.254/" },
-		"url: credentials":             func(c *sms.Config) { c.URL = "https://u:hunter2@sms.example.com/" },
+		"url: use username":            func(c *sms.Config) { c.URL = "https://u:hunter2@sms.example.com/" },
 		"url: a fragment":              func(c *sms.Config) { c.URL = "https://sms.example.com/#x" },
 		"method must":                  func(c *sms.Config) { c.Method = "DELETE" },
 		"method GET goes":              func(c *sms.Config) { c.Method, c.Format = "GET", sms.JSON },
@@ -61,14 +61,14 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"exclude each other": func(c *sms.Config) {
 			c.Username, c.Password, c.Headers = "u", "hunter2", map[string]string{"Authorization": "x"}
 		},
-		"belong together":           func(c *sms.Config) { c.Password = "hunter2" },
+		"must be set together":      func(c *sms.Config) { c.Password = "hunter2" },
 		"from must not":             func(c *sms.Config) { c.From = "a\nb" },
 		"success code 404":          func(c *sms.Config) { c.SuccessCodes = []int{200, 404} },
 		"timeout must":              func(c *sms.Config) { c.Timeout = -1 },
 		"ca file: open":             func(c *sms.Config) { c.CAFile = "no/such/file" },
 		"ca file: ca file contains": func(c *sms.Config) { c.CAFile = "sms_test.go" },
 		"preset must":               func(c *sms.Config) { c.Preset = "other" },
-		"preset twilio brings": func(c *sms.Config) {
+		"preset twilio defines": func(c *sms.Config) {
 			c.Preset, c.Username, c.Password = sms.Twilio, "u",
 				"hunter2"
 		},

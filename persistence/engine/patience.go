@@ -56,7 +56,7 @@ func (db *DB) EndPatience() {
 		return
 	}
 	if _, err := db.write.Exec(busyTimeout(db.limit())); err != nil {
-		slog.Error("the writer of SQLite keeps its patience", "err", err)
+		slog.Error("the busy timeout of the SQLite writer could not be set", "err", err)
 	}
 }
 

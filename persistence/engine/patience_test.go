@@ -94,7 +94,7 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 	}
 }
 
-// A writer that keeps its patience is reported.
+// A writer that busy timeout of the SQLite writer is reported.
 func TestFailedEndOfPatienceIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	was := slog.Default()
@@ -104,7 +104,7 @@ func TestFailedEndOfPatienceIsLogged(t *testing.T) {
 	storetest.Must(t, err)
 	storetest.Must(t, db.Close())
 	db.EndPatience()
-	if !strings.Contains(log.String(), "keeps its patience") {
+	if !strings.Contains(log.String(), "busy timeout of the SQLite writer") {
 		t.Errorf("the log says %q", log.String())
 	}
 }

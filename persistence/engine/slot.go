@@ -63,7 +63,7 @@ func (s *slot) ended(undo func(), failed map[int]bool, err error) error {
 	}
 	t := Translate(c.error)
 	if fault.CodeOf(t) == fault.Unavailable {
-		slog.Warn("fate of a commit is unknown", "err", c.error)
+		slog.Warn("the outcome of a commit is unknown", "err", c.error)
 		return fmt.Errorf("%w: %w", commit.ErrUnknown, t)
 	}
 	return t
@@ -115,7 +115,7 @@ func (o *outage) note(began time.Time, err error) {
 // since returns UNAVAILABLE for a caller that has waited since an instant.
 func (o *outage) since(from time.Time) error {
 	if began := o.began.Load(); began != 0 && from.UnixNano() < began {
-		return unavailable(errors.New("the transaction before it got no answer"))
+		return unavailable(errors.New("the previous transaction got no answer"))
 	}
 	return nil
 }

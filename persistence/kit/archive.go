@@ -338,7 +338,7 @@ func (s Audit) verifyLeft(ctx context.Context, key []byte, l left) error {
 		}
 		for _, r := range page {
 			if h := l.heads[r.Chain]; r.Seq > h.Seq || !hmac.Equal(r.Hash, r.chainHash(mac)) {
-				return fmt.Errorf("%w: what is kept of chain %s, row %d", ErrTampered, r.Chain, r.Seq)
+				return fmt.Errorf("%w: the kept part of chain %s, row %d", ErrTampered, r.Chain, r.Seq)
 			}
 			after = r
 		}
@@ -357,7 +357,7 @@ func (s Audit) verifyLeft(ctx context.Context, key []byte, l left) error {
 		waiting += int(c)
 	}
 	if n+int64(waiting) < l.transfers {
-		return fmt.Errorf("%w: of %d transfers that left, %d are kept", ErrTampered, l.transfers, n+int64(waiting))
+		return fmt.Errorf("%w: %d transfers were archived, %d are kept", ErrTampered, l.transfers, n+int64(waiting))
 	}
 	return nil
 }

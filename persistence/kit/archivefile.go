@@ -149,19 +149,19 @@ func readArchive(key, content []byte) (f archiveFile, err error) {
 	broken := func(what string) (archiveFile, error) { return f, fmt.Errorf("%w: %s", ErrTampered, what) }
 	z, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
-		return broken("the file is no archive")
+		return broken("the file is not an archive")
 	}
 	text, err := io.ReadAll(io.LimitReader(z, maxArchive))
 	end := bytes.LastIndexByte(bytes.TrimSuffix(text, []byte("\n")), '\n') + 1
 	var last archiveLine
 	if err != nil || json.Unmarshal(text[end:], &last) != nil || !hmac.Equal(last.MAC, archiveMAC(key, text[:end])) {
-		return broken("the file is not whole, or not of this deployment")
+		return broken("the file is damaged or belongs to another deployment")
 	}
 	lines := bufio.NewReader(bytes.NewReader(text[:end]))
 	line, _ := lines.ReadBytes('\n')
 	var h archiveHead
 	if json.Unmarshal(line, &h) != nil || h.Format != archiveFormat {
-		return broken("the file is of another format")
+		return broken("the file has another format")
 	}
 	f = archiveFile{Counter: h.Counter, At: h.At, Previous: h.Previous, From: h.From, Heads: map[string]head{},
 		Mark: audit.Anchor{Counter: h.Mark, MAC: h.MarkHash}}
@@ -234,7 +234,7 @@ func (a *Archives) Add(key []byte, name string, content []byte) error {
 func (a *Archives) join(rows []archiveRow) error {
 	for n, digest := range a.digests {
 		if n < 1 || n > int64(len(rows)) || !bytes.Equal(rows[n-1].Digest, digest) {
-			return fmt.Errorf("%w: archive %d is not the one that the database names", ErrTampered, n)
+			return fmt.Errorf("%w: archive %d differs from the one in the database", ErrTampered, n)
 		}
 	}
 	return nil

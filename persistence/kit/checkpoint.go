@@ -66,7 +66,7 @@ func (s Audit) Checkpoint(
 		}
 		mine, err := s.checkpoint(ctx, "counter = ?", since.Counter)
 		if err == nil && since.Counter > gone.last.Mark && !bytes.Equal(mine.Hash, since.MAC) {
-			err = fmt.Errorf("%w: checkpoint %d is gone or was replaced", ErrTampered, since.Counter)
+			err = fmt.Errorf("%w: checkpoint %d is missing or was replaced", ErrTampered, since.Counter)
 		}
 		if err != nil {
 			return err
@@ -182,7 +182,7 @@ func (s Audit) verifySince(ctx context.Context, key []byte, atLeast audit.Anchor
 	}
 	v.Archive, v.Newest = gone.last.archive(), gone.mark()
 	if atLeast.Counter > 0 && atLeast.Counter <= gone.last.Mark && v.Anchored == 0 {
-		return v, fmt.Errorf("checkpoint %d left with an archive: give the files too (--archive)", atLeast.Counter)
+		return v, fmt.Errorf("checkpoint %d is archived: pass the archive files too (--archive)", atLeast.Counter)
 	}
 	if err := s.verifyLeft(ctx, key, gone); err != nil {
 		return v, err

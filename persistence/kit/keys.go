@@ -79,7 +79,7 @@ func (s Keys) Rewrap(ctx context.Context, from string, records []keyring.Record)
 			err := record.OneRow(tx.NewUpdate().Model((*keyRow)(nil)).Set("wrapped = ?", r.Wrapped).
 				Set("master_id = ?", r.MasterID).Where("id = ?", r.ID).Where("master_id = ?", from).Exec(ctx))
 			if errors.Is(err, sql.ErrNoRows) {
-				err = fault.New(fault.InvalidState, "the keys have changed meanwhile")
+				err = fault.New(fault.InvalidState, "the keys have changed")
 			}
 			if err != nil {
 				return err

@@ -136,7 +136,7 @@ func TestLedgerVerifyNamesTheFault(t *testing.T) {
 		totals, err := ledger.Verify(t.Context(), money.NewLedger(db))
 		storetest.Must(t, err)
 		if len(totals) != 1 || totals[0].String() !=
-			"asset 1: 8 transfers between 3 accounts come to 0; users have 148.76, of which 2 is locked" {
+			"asset 1: 8 transfers between 3 accounts add up to 0; users have 148.76, of which 2 is locked" {
 			t.Errorf("the totals are %v", totals)
 		}
 		restore := b.keep(t)

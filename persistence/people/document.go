@@ -102,7 +102,7 @@ func documentOrder(p document.Place) []any { return []any{p.ID} }
 
 // The statement of the quota decides, so callers who come together cannot exceed it.
 func (s Documents) Add(ctx context.Context, d document.Document, charge, quota int64) error {
-	full := fault.New(fault.RecordLimitReached, "the documents of the user take all of the room that there is for them")
+	full := fault.New(fault.RecordLimitReached, "the documents of the user have reached their storage limit")
 	if charge > quota {
 		return full
 	}

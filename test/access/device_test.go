@@ -165,7 +165,7 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 					t.Errorf("over another device: %s", got.ErrOut)
 				}
 			}
-			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, "nothing waits") {
+			if got := run(0, "", "ongoing"); !strings.Contains(got.Out, "no challenge is pending") {
 				t.Errorf("%s", got.Out)
 			}
 			run(1, "", "approve")
@@ -180,10 +180,10 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 				t.Errorf("%s", got.Out)
 			}
 			second := n.Login(t, demo)
-			if got := run(1, "", "approve"); !strings.Contains(got.ErrOut, "2 approvals") {
+			if got := run(1, "", "approve"); !strings.Contains(got.ErrOut, "2 challenges") {
 				t.Errorf("%s", got.ErrOut)
 			}
-			if got := run(0, "", "approve", f.ChallengeID); !strings.Contains(got.Out, "Sign-in: approved, and done") {
+			if got := run(0, "", "approve", f.ChallengeID); !strings.Contains(got.Out, "Sign-in: approved, and executed") {
 				t.Errorf("%s", got.Out)
 			}
 			if n.Result(t, f).Is(t, 200, "").Header.Get("x-auth") == "" {
@@ -198,7 +198,7 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 			// The alarm denies what waits, and needs the id of what has ended.
 			run(1, "", "alarm")
 			third := n.Login(t, demo)
-			if got := run(0, "", "alarm"); !strings.Contains(got.Out, "the alarm is raised") {
+			if got := run(0, "", "alarm"); !strings.Contains(got.Out, "the challenge is reported") {
 				t.Errorf("%s", got.Out)
 			}
 			if blackbox.ReadFinal(t, n.Result(t, third).Is(t, 200, "")).ExecResult.Success {

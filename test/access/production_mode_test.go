@@ -76,7 +76,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 		if got.Code != 0 || len(strings.TrimSpace(got.Out)) != 26 || strings.Count(got.Out, "\n") != 1 {
 			t.Fatalf("user add: exit %d, %q %s; want the id alone", got.Code, got.Out, got.ErrOut)
 		}
-		if again := add(boss.Password + "\n"); again.Code != 1 || !strings.Contains(again.ErrOut, "exists already") {
+		if again := add(boss.Password + "\n"); again.Code != 1 || !strings.Contains(again.ErrOut, "already exists") {
 			t.Errorf("the same account again: exit %d, %s", again.Code, again.ErrOut)
 		}
 		f := n.Login(t, boss)
@@ -283,7 +283,7 @@ func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
 			}
 		}
 		log := n.Log()
-		if got := strings.Count(log, "other users of this machine may read it"); got != len(open) {
+		if got := strings.Count(log, "other users of this machine can read it"); got != len(open) {
 			t.Errorf("%d warnings, want one of each of %q", got, open)
 		}
 		n.Stop()

@@ -72,7 +72,7 @@ func TestAllowIPCommand(t *testing.T) {
 				t.Errorf("%v: exit %d, %s%s, want %q", args, got.Code, got.Out, got.ErrOut, want)
 			}
 		}
-		const everywhere = "no networks: allowed from everywhere\n"
+		const everywhere = "no networks: all addresses are allowed\n"
 		run(0, everywhere, demo.Mail)
 		run(0, "192.0.2.0/24\n2001:db8::/32\n", demo.Mail, "192.0.2.99/24", "2001:DB8::/32")
 		run(0, "192.0.2.0/24\n198.51.100.7/32\n2001:db8::/32\n", demo.Number(), "::ffff:198.51.100.7", "192.0.2.0/24")
@@ -81,7 +81,7 @@ func TestAllowIPCommand(t *testing.T) {
 		run(0, "203.0.113.0/24\n", demo.Number(), "203.0.113.0/24", "--clear")
 		run(0, everywhere, demo.Number(), "--clear")
 		run(1, "neither an address nor a network", demo.Mail, "192.0.2.0/24", "somewhere")
-		run(1, "--remove needs networks", demo.Mail, "--remove")
+		run(1, "--remove requires networks", demo.Mail, "--remove")
 		run(1, "no account", "nobody", "192.0.2.1")
 		if got := s.Count("audit WHERE action = 'USER_ALLOW_IP' AND actor_id = 'operator'"); got != 5 {
 			t.Errorf("%d audit rows for 5 changes", got)

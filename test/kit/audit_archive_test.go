@@ -53,10 +53,10 @@ func TestAuditArchiveCommand(t *testing.T) {
 				t.Errorf("%q is not in:\n%s", want, text)
 			}
 		}
-		contains(run(1, "archive"), "--keep 720h or more")
-		contains(run(1, "archive", "--keep", "24h"), "--keep 720h or more")
+		contains(run(1, "archive"), "--keep to 720h or more")
+		contains(run(1, "archive", "--keep", "24h"), "--keep to 720h or more")
 		contains(run(0, "archive", "--keep", "720h"), "0 rows are older")
-		contains(run(0, "archive", "--keep", "720h", "--write"), "0 rows older than 720h0m0s have left")
+		contains(run(0, "archive", "--keep", "720h", "--write"), "0 rows older than 720h0m0s are archived")
 
 		backdate(t, s, 25)
 		young := s.Count("audit") - 25
@@ -66,13 +66,13 @@ func TestAuditArchiveCommand(t *testing.T) {
 		if files, _ := filepath.Glob(filepath.Join(folder, "audit-archive", "*")); len(files) != 0 {
 			t.Errorf("a dry run wrote %v", files)
 		}
-		contains(run(0, "archive", "--to", folder, "--write"), "25 rows older than 720h0m0s have left")
+		contains(run(0, "archive", "--to", folder, "--write"), "25 rows older than 720h0m0s are archived")
 		files, _ := filepath.Glob(filepath.Join(folder, "audit-archive", "000001-*.jsonl.gz"))
 		if left := s.Count("audit"); left < young || left > young+3 || len(files) != 1 { // commands add a few
 			t.Fatalf("%d rows are left of %d, files %v", left, young+25, files)
 		}
-		contains(run(0, "verify"), "they follow from archive 1, "+filepath.Base(files[0]))
-		contains(run(0, "verify", "--archive", files[0]), "25 rows in 1 files, from archive 1 on, unbroken")
+		contains(run(0, "verify"), "previous archive 1, "+filepath.Base(files[0]))
+		contains(run(0, "verify", "--archive", files[0]), "25 rows in 1 files, starting with archive 1, are valid")
 
 		// The service archives old rows by itself, to the folder of files.
 		backdate(t, s, 5)
@@ -90,6 +90,6 @@ func TestAuditArchiveCommand(t *testing.T) {
 		if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		contains(run(1, "verify", "--archive", file), "no archive")
+		contains(run(1, "verify", "--archive", file), "not an archive")
 	})
 }

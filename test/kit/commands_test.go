@@ -28,7 +28,7 @@ func TestHelpNeedsNoSettings(t *testing.T) {
 		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
-		{"doctor", []string{"--json", "KEY: state, effect, mend", "control off", "read-only", "exit status"}},
+		{"doctor", []string{"--json", "KEY: state, effect, remedy", "control off", "read-only", "exit status"}},
 		{"version", []string{"--licenses"}},
 		{"user", []string{"add", "unlock", "allow-ip", "clear-geofilter"}},
 		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname",
@@ -36,15 +36,15 @@ func TestHelpNeedsNoSettings(t *testing.T) {
 		{"user unlock", []string{"<user>"}},
 		{"user withdrawals", []string{"<user>", "prohibit", "allow", "isWithdrawProhibited"}},
 		{"user reopen-kyc", []string{"<user>", "waitingApproval"}},
-		{"user allow-ip", []string{"<user>", "<cidr>", "--remove", "--clear", "192.0.2.0/24", "everywhere"}},
+		{"user allow-ip", []string{"<user>", "<cidr>", "--remove", "--clear", "192.0.2.0/24", "all addresses"}},
 		{"user clear-geofilter", []string{"<user>", "session"}},
-		{"user import", []string{"<file>", "--format", "keycloak", "--dry-run", "line N: reason", "move-in.md", "killed"}},
+		{"user import", []string{"<file>", "--format", "keycloak", "--dry-run", "line N: reason", "move-in.md", "continues"}},
 		{"user export", []string{"--output", "--with-secrets", "terminal"}},
 		{"keys", []string{"rotate"}},
 		{"keys rotate", []string{"--force", "signing", "sealing", "master"}},
 		{"cron-key", []string{"add", "list", "remove"}},
 		{"cron-key add", []string{"<name>", "cron-auth"}},
-		{"cron-key list", []string{"names"}},
+		{"cron-key list", []string{"name"}},
 		{"cron-key remove", []string{"<name>", "second"}},
 		{"device", []string{"enroll", "ongoing", "approve", "deny", "alarm"}},
 		{"device enroll", []string{"--server", "--token-file", "CASTELLAN_DEVICE_TOKEN", "--alg", "--method", "--code",
@@ -58,7 +58,7 @@ func TestHelpNeedsNoSettings(t *testing.T) {
 		{"rates", []string{"import"}},
 		{"rates import", []string{"<file>", "base,quote,rate,date", "nothing"}},
 		{"audit", []string{"verify"}},
-		{"audit verify", []string{"broken"}},
+		{"audit verify", []string{"invalid", "--at-least"}},
 		{"ledger verify", []string{"first fault", "audit verify"}},
 	} {
 		got := s.Command("", append(strings.Fields(c.args), "--help")...)
@@ -246,7 +246,7 @@ func TestAuditVerifyNamesTamperedRow(t *testing.T) {
 			}
 		}
 		verify := func() blackbox.Output { t.Helper(); return s.Command("", "audit", "verify") }
-		if got := verify(); got.Code != 0 || !strings.Contains(got.Out, "unbroken") {
+		if got := verify(); got.Code != 0 || !strings.Contains(got.Out, "all chains are valid") {
 			t.Fatalf("audit verify: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		s.Exec("UPDATE audit SET actor_id = 'somebody else' WHERE action = 'LOGOUT'")

@@ -334,7 +334,7 @@ func TestDemoRefusesUsedDatabase(t *testing.T) {
 		for _, c := range []struct {
 			args []string
 			want string
-		}{{nil, "contains people"}, {[]string{"--users", "7"}, "--users must be"},
+		}{{nil, "contains accounts"}, {[]string{"--users", "7"}, "--users must be"},
 			{[]string{"--now", "today"}, "--now must be"},
 			{[]string{"--password", "short"}, "password"}} {
 			got := s.Command("", append([]string{"demo"}, c.args...)...)

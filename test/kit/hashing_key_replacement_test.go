@@ -33,7 +33,7 @@ func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
 		if got := s.Command("", "cron-key", "add", "robot"); got.Code != 0 {
 			t.Fatal(got.ErrOut)
 		}
-		line := regexp.MustCompile(`(?m)^hashing +(\S+) +from \S+ +for ever +` +
+		line := regexp.MustCompile(`(?m)^hashing +(\S+) +from \S+ +no expiry +` +
 			`hashes codes; steady; 1 keys of scheduled clients$`)
 		found := line.FindStringSubmatch(list())
 		if found == nil {
@@ -49,14 +49,14 @@ func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
 		}
 		s.Exec("UPDATE users SET identity_hash = 'of the known key' WHERE id IN (SELECT MIN(id) FROM users)")
 		got := s.Command("", "keys", "rotate", "hashing", "--compromised")
-		if got.Code != 0 || !strings.Contains(got.Out, found[1]+" ends at ") ||
+		if got.Code != 0 || !strings.Contains(got.Out, found[1]+" expires at ") ||
 			!strings.Contains(got.Out, "recovery codes of 0 accounts and 1 keys of scheduled clients") ||
-			!strings.Contains(got.Out, "0 identity numbers hashed anew; of 1 accounts the number is not kept") {
+			!strings.Contains(got.Out, "0 identity numbers hashed again; 1 accounts have no stored number") {
 			t.Fatalf("exit %d\n%s%s", got.Code, got.Out, got.ErrOut)
 		}
 		blackbox.Until(t, harness.Within(3), "the new key of Web Push", func() bool { return vapid() != before })
 		now := list()
-		if !strings.Contains(now, "was replaced; counts and verifies what was made before; 1 keys of scheduled clients") ||
+		if !strings.Contains(now, "replaced; counts and verifies older values; 1 keys of scheduled clients") ||
 			strings.Count(now, "steady") != 1 {
 			t.Errorf("keys list:\n%s", now)
 		}
@@ -65,7 +65,7 @@ func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
 		n.Kill()
 		n = s.Start()
 		n.Session(t, demo)
-		if vapid() == before || !strings.Contains(list(), "ended; 1 keys of scheduled clients") {
+		if vapid() == before || !strings.Contains(list(), "expired; 1 keys of scheduled clients") {
 			t.Errorf("keys list:\n%s", list())
 		}
 		if got := s.Command("", "keys", "rehash"); got.Code != 0 || !strings.HasPrefix(got.Out, "0 identity numbers") {

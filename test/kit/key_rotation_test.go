@@ -86,7 +86,7 @@ func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 
 		// With --force, the older key and its tokens end at once.
 		if got := s.Command("", "keys", "rotate", "--force"); got.Code != 0 ||
-			!strings.Contains(got.Out, old+" and its tokens have ended") {
+			!strings.Contains(got.Out, old+" and its tokens have expired") {
 			t.Fatalf("keys rotate --force: exit %d, %s %s", got.Code, got.Out, got.ErrOut)
 		}
 		blackbox.Until(t, harness.Within(1), "refused", func() bool {

@@ -213,11 +213,11 @@ func TestImportCommand(t *testing.T) {
 			out  string
 		}{
 			{"--dry-run --format cognito " + cognito, 3,
-				"line 3: email is taken by an account or an earlier line\nwould add 1 users, refused 1 lines\n"},
+				"line 3: email is already used by an account or an earlier line\nwould add 1 users, refused 1 lines\n"},
 			{"--format cognito " + cognito, 3,
-				"line 3: email is taken by an account or an earlier line\nadded 1 users, refused 1 lines\n"},
+				"line 3: email is already used by an account or an earlier line\nadded 1 users, refused 1 lines\n"},
 			{"--format cognito " + cognito, 3,
-				"line 3: email is taken by an account or an earlier line\nadded 1 users, refused 1 lines\n"},
+				"line 3: email is already used by an account or an earlier line\nadded 1 users, refused 1 lines\n"},
 			{file(t, "ok.jsonl", `{"email":"x@example.test","externalId":"x","name":"Ada"}`+"\n"), 0,
 				"added 1 users, refused 0 lines\n"},
 			{"--format keycloak " + cognito, 1, "added 0 users, refused 0 lines\n"},

@@ -1,5 +1,5 @@
-// Command prose checks the English of the project: comments, documents, the texts of the published interface and of the
-// console. The rules are those of docs/style.md.
+// Command prose checks the English of the project: comments and messages of Go, documents, the texts of the published
+// interface and of the console. The rules are those of docs/style.md.
 //
 // Usage: prose [-limit FILE] [-count] [-only FOLDER] ROOT
 //

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,6 +16,10 @@ func TestJudge(t *testing.T) {
 		{"a.go", "package a\n\n// List implements Store.\nfunc List() {}\n", "a comment says more than its interface"},
 		{"a.go", "package a\n\n// " + long + "\nvar x int\n", "at most 30 words, this has 31"},
 		{"a.go", "package a\n\n// It tells whether.\nvar x int\n", `write "reports whether"`},
+		{"a.go", "package a\n\nvar x = \"it is not \" +\n\t\"known to anybody\"\n", "name the actor"},
+		{"a.go", "package a\n\nvar x = f(`what it is follows here`)\n", "a sentence starts with its subject"},
+		{"a.go", "package a\n\ntype x struct {\n\ty int `help:\"Nobody reads it at all.\"`\n}\n", "name the actor"},
+		{"a.go", "package a\n\nvar x = \"" + long + "\"\n", "at most 30 words, this has 31"},
 		{"a.md", "# Who is there\n", "a sentence starts with its subject"},
 		{"a.md", "| Built anew |\n", `use "again" or a verb`},
 		{"a.md", "- It stands there.\n", `use "is" or "are"`},
@@ -23,6 +28,11 @@ func TestJudge(t *testing.T) {
 		{"docs/openapi.json", `{"info":{"description":"Nobody may."}}`, "name the actor"},
 
 		{"a.go", "package a\n\n// Get returns the record.\nvar x = \"nobody\"\n", ""},
+		{"a.go", "package a\n\nvar x = `SELECT nobody AS a FROM somebody ORDER BY a`\n", ""},
+		{"a.go", "package a\n\nvar x = `{\"a\": \"this is not for anybody at all\"}`\n", ""},
+		{"a.go", "package a\n\nvar x = \"" + strings.Repeat("Name ", 31) + "\"\n", ""},
+		{"a.go", "package a\n\nvar x = y{Description: \"docs/openapi.json has this for anybody\"}\n", ""},
+		{"a_test.go", "package a\n\nvar x = \"nobody reads this in a test\"\n", ""},
 		{"a.go", "package a\n\n// A field:\n//\n//\tnobody\nvar x int\n", ""},
 		{"a.md", "What is a challenge?\n\n```\nnobody\n```\n", ""},
 		{"a.md", "x stands for y, `" + strings.Repeat("word ", 40) + "`.\n", ""},
@@ -50,5 +60,16 @@ func TestLine(t *testing.T) {
 	got := commented("package a\n\n// One.\n//\n// Nobody.\nvar x int\n")
 	if len(got) != 2 || got[1].line != 5 || got[1].text != "Nobody." {
 		t.Fatalf("read %v", got)
+	}
+}
+
+// A text of several lines has the line of each paragraph; a joined text has the line of its beginning.
+func TestLineOfLiteral(t *testing.T) {
+	got := goTexts("package a\n\nvar x = `The first of two paragraphs.\n\nThe second of two\nparagraphs.`\n\n" +
+		"var y = \"one text in \" +\n\t\"two literals\"\n")
+	want := []paragraph{{3, "The first of two paragraphs."}, {5, "The second of two paragraphs."},
+		{8, "One text in two literals"}}
+	if !slices.Equal(got, want) {
+		t.Fatalf("read %v, want %v", got, want)
 	}
 }

@@ -30,7 +30,10 @@ func reader(file string) func(string) []paragraph {
 	}
 	switch path.Ext(file) {
 	case ".go":
-		return commented
+		if strings.HasSuffix(file, "_test.go") {
+			return commented
+		}
+		return goTexts
 	case ".ts", ".tsx", ".js":
 		if strings.HasSuffix(file, ".d.ts") {
 			return nil
@@ -46,13 +49,27 @@ func reader(file string) func(string) []paragraph {
 	return nil
 }
 
-// commented reads the comments of Go, a paragraph at a time; indented lines are code.
-func commented(text string) (all []paragraph) {
+// goTexts reads the comments and the literals of Go.
+func goTexts(text string) []paragraph {
+	set, file := parsed(text)
+	return append(comments(set, file), literals(set, file)...)
+}
+
+// commented reads the comments of Go alone.
+func commented(text string) []paragraph { return comments(parsed(text)) }
+
+// parsed returns an empty file for a text that is generated or not Go.
+func parsed(text string) (*token.FileSet, *ast.File) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", text, parser.ParseComments)
 	if err != nil || ast.IsGenerated(file) {
-		return nil
+		return set, new(ast.File)
 	}
+	return set, file
+}
+
+// comments reads the comments, a paragraph at a time; indented lines are code.
+func comments(set *token.FileSet, file *ast.File) (all []paragraph) {
 	for _, group := range file.Comments {
 		var lines []string
 		start := set.Position(group.Pos()).Line
@@ -66,9 +83,7 @@ func commented(text string) (all []paragraph) {
 			}
 			lines = append(lines, strings.Split(strings.Trim(c.Text, "/*"), "\n")...)
 		}
-		all = append(all, paragraphs(lines, start, func(l string) bool {
-			return strings.HasPrefix(l, "\t") || strings.HasPrefix(l, "  ")
-		})...)
+		all = append(all, paragraphs(lines, start, indented)...)
 	}
 	return all
 }
@@ -102,6 +117,9 @@ func paragraphs(lines []string, start int, code func(string) bool) (all []paragr
 	end()
 	return all
 }
+
+// indented is the rule of Go: indented lines are code.
+func indented(l string) bool { return strings.HasPrefix(l, "\t") || strings.HasPrefix(l, "  ") }
 
 // never is the rule for texts without lines of code.
 func never(string) bool { return false }

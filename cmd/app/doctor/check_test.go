@@ -35,7 +35,7 @@ func TestCheckFindsErrorsOfParts(t *testing.T) {
 		"POST /auth/totp/setup starts a challenge of its own action: only the call of an administrator",
 		"GET /admin/roles changes nothing", "POST /auth/logout is not for administrators alone",
 		"POST /admin/approvals/{id}/refuse decides on such requests itself",
-		`"new-moon" is no kind of notice; the kinds are alarm-raised, applied-again,`} {
+		`"new-moon" is not a kind of notice; the kinds are alarm-raised, applied-again,`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in %v", want, err)
 		}

@@ -160,7 +160,7 @@ func TestLiveChecksPass(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]string{"rates.url": "2 rates", "providers.accounts": "spot/main is read",
-		"mail.host": "starttls", "kyc.identity_url": "certificate ends"} {
+		"mail.host": "starttls", "kyc.identity_url": "certificate expires"} {
 		if !strings.Contains(ok[key].State, want) {
 			t.Errorf("%s: %q, want %q", key, ok[key].State, want)
 		}

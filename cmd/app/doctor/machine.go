@@ -38,7 +38,7 @@ var (
 
 // stored are the checks of the database.
 func (d Doctor) stored() []probe {
-	reach := probe{"database.url", "the service does not start", "start the database, or mend database.url",
+	reach := probe{"database.url", "the service does not start", "start the database, or fix database.url",
 		func(ctx context.Context) (string, error) {
 			if d.opened != nil {
 				return "", d.opened
@@ -46,15 +46,15 @@ func (d Doctor) stored() []probe {
 			return d.cfg.Database.Redacted() + " answers", d.db.Ping(ctx)
 		}}
 	if d.absent() {
-		reach = probe{"database.url", "nothing is stored, and the parameters are those of a new installation",
-			"run castellan migrate or castellan serve, which makes it",
+		reach = probe{"database.url", "nothing is stored, and the parameters have their initial values",
+			"run castellan migrate or castellan serve, which creates it",
 			func(context.Context) (string, error) { return "", errors.New("there is no database yet") }}
 	}
 	if d.db == nil {
 		return []probe{reach}
 	}
 	return []probe{reach,
-		{"database schema", "this version does not work on it", "run castellan migrate",
+		{"database schema", "this version does not work with it", "run castellan migrate",
 			func(ctx context.Context) (string, error) {
 				pending, err := persistence.Pending(ctx, d.db)
 				if err == nil && len(pending) > 0 {
@@ -62,7 +62,7 @@ func (d Doctor) stored() []probe {
 				}
 				return "up to date", err
 			}},
-		{"database writes", "nothing can be stored", "give the service the right to write, on the primary server",
+		{"database writes", "nothing can be stored", "grant the service write access, on the primary server",
 			func(ctx context.Context) (string, error) {
 				facts, err := d.db.Facts(ctx)
 				if err == nil && facts.ReadOnly {
@@ -70,14 +70,14 @@ func (d Doctor) stored() []probe {
 				}
 				return "writable", err
 			}},
-		{"database durability", "the settings cannot be read", "ask the server: SHOW fsync",
+		{"database durability", "the settings cannot be read", "query the server: SHOW fsync",
 			func(ctx context.Context) (string, error) {
 				facts, err := d.db.Facts(ctx)
 				if err == nil && len(facts.Lossy) > 0 {
-					err = risk{strings.Join(facts.Lossy, " and ") + " off", "a crash of the server loses what was acknowledged",
-						"switch it on in postgresql.conf"}
+					err = risk{strings.Join(facts.Lossy, " and ") + " off", "a crash of the server loses acknowledged commits",
+						"enable it in postgresql.conf"}
 				}
-				return "a commit is on the disk", err
+				return "commits are flushed to the disk", err
 			}},
 	}
 }
@@ -86,21 +86,21 @@ func (d Doctor) stored() []probe {
 func (d Doctor) machine() []probe {
 	c := d.cfg
 	all := []probe{
-		{"clock", "tokens and one-time codes are judged by a wrong time", "synchronize the clock, by NTP for instance",
+		{"clock", "tokens and one-time codes are checked against the wrong time", "synchronize the clock, such as with NTP",
 			d.clock},
-		{"data_dir", "the disk will be full, and then nothing is stored", "free space",
+		{"data_dir", "the disk is nearly full; then nothing can be stored", "free space",
 			func(context.Context) (string, error) { return free(c.DataDir) }},
 		{"keys.master_file", "the service does not start",
-			"bring the file, or for a new installation make it: umask 077; openssl rand -base64 32 > FILE", d.masterKey},
+			"restore the file, or create it for a new installation: umask 077; openssl rand -base64 32 > FILE", d.masterKey},
 	}
-	files := probe{"files.folder", "documents and pictures cannot be kept", "mend the folder, or files.folder", d.files}
+	files := probe{"files.folder", "documents and pictures cannot be stored", "fix the folder, or files.folder", d.files}
 	if c.Files.S3URL != "" {
-		files.key, files.mend = "files.s3_url", "mend the bucket, or the settings files.s3_*"
+		files.key, files.mend = "files.s3_url", "fix the bucket, or the settings files.s3_*"
 	}
 	all = append(all, files)
 	if c.Cluster.TLSDir != "" {
-		all = append(all, probe{"cluster.tls_dir", "this node does not become a member",
-			"run castellan cluster renew, and bring the files to the node", func(context.Context) (string, error) {
+		all = append(all, probe{"cluster.tls_dir", "this node cannot join the cluster",
+			"run castellan cluster renew, and copy the files to the node", func(context.Context) (string, error) {
 				if _, err := cluster.LoadKeys(c.Cluster.TLSDir); err != nil {
 					return "", err
 				}
@@ -135,7 +135,7 @@ func (d Doctor) clock(ctx context.Context) (string, error) {
 	if skew > maxClockSkew {
 		return "", fmt.Errorf("the clock of the database differs by %v", skew.Round(time.Millisecond))
 	}
-	return "that of the database agrees", nil
+	return "the clock of the database agrees", nil
 }
 
 // unstarted reports whether no service was ever started on the database: its first start creates keys and folders.
@@ -153,9 +153,9 @@ func (d Doctor) masterKey(ctx context.Context) (string, error) {
 	_, err := keyring.ReadMaster(file)
 	_, embedded := d.cfg.Database.SQLitePath()
 	if errors.Is(err, fs.ErrNotExist) && (embedded || d.cfg.Dev) && d.unstarted(ctx) {
-		return "made at the first start", nil
+		return "created at the first start", nil
 	}
-	return "readable by its owner alone", err
+	return "readable only by its owner", err
 }
 
 // probePrefix begins the key of the object that a check of the files writes; no row names it.
@@ -166,7 +166,7 @@ func (d Doctor) files(ctx context.Context) (string, error) {
 	c := d.cfg.Files
 	if c.S3URL == "" {
 		if _, err := os.Stat(c.Folder); errors.Is(err, fs.ErrNotExist) && d.unstarted(ctx) {
-			return "made at the first start", nil
+			return "created at the first start", nil
 		} else if err != nil {
 			return "", err
 		}
@@ -184,7 +184,7 @@ func (d Doctor) files(ctx context.Context) (string, error) {
 	}
 	got, err := blob.Read(ctx, store, key, int64(len(content)))
 	if err == nil && !bytes.Equal(got, content) {
-		err = errors.New("an object reads differently from how it was written")
+		err = errors.New("the object that was read differs from the one that was written")
 	}
 	// The object is deleted even if the check has timed out.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

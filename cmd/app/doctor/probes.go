@@ -118,7 +118,7 @@ func (d Doctor) outside() (all []probe) {
 	connects := func(to, caFile string) func(context.Context) (string, error) {
 		return func(ctx context.Context) (string, error) { return connect(ctx, to, caFile) }
 	}
-	add(c.Mail.Configured(), probe{"mail.host", "no mail is sent", "mend the relay, or the settings mail.*",
+	add(c.Mail.Configured(), probe{"mail.host", "no mail is sent", "fix the relay, or the settings mail.*",
 		func(ctx context.Context) (string, error) {
 			m, err := adapters.Mail(c)
 			if err != nil {
@@ -127,17 +127,18 @@ func (d Doctor) outside() (all []probe) {
 			defer m.Close()
 			return "the relay answers, encryption " + c.Mail.TLS, m.Probe(ctx)
 		}})
-	add(c.SMS.URL != "", probe{"sms.url", "no SMS is sent", "mend the gateway, or the settings sms.*",
+	add(c.SMS.URL != "", probe{"sms.url", "no SMS is sent", "fix the gateway, or the settings sms.*",
 		connects(c.SMS.URL.Reveal(), "")})
 	add(c.KYC.IdentityURL != "", probe{"kyc.identity_url", "identity numbers cannot be verified",
-		"mend the way to the register, or kyc.identity_url", connects(c.KYC.IdentityURL, c.KYC.IdentityCAFile)})
-	add(c.Audit.AnchorURL != "", probe{"audit.anchor_url", "checkpoints of the audit trail leave the database by the " +
-		"log alone", "mend the receiver, or audit.anchor_url", connects(c.Audit.AnchorURL, c.Audit.AnchorCAFile)})
+		"fix the connection to the register, or kyc.identity_url", connects(c.KYC.IdentityURL, c.KYC.IdentityCAFile)})
+	add(c.Audit.AnchorURL != "", probe{"audit.anchor_url", "audit checkpoints are published only in the " +
+		"log", "fix the receiver, or audit.anchor_url", connects(c.Audit.AnchorURL, c.Audit.AnchorCAFile)})
 	add(c.Accounting.URL != "", probe{"accounting.url", "journals are not delivered",
-		"mend the receiver, or accounting.url", connects(c.Accounting.URL, c.Accounting.CAFile)})
+		"fix the receiver, or accounting.url", connects(c.Accounting.URL, c.Accounting.CAFile)})
 	add(c.Tracing.Endpoint != "", probe{"tracing.endpoint", "traces are dropped",
-		"mend the collector, or tracing.endpoint", connects(c.Tracing.Endpoint, "")})
-	add(c.Rates.URL != "", probe{"rates.url", "exchange rates grow old", "mend the provider, or the settings rates.*",
+		"fix the collector, or tracing.endpoint", connects(c.Tracing.Endpoint, "")})
+	add(c.Rates.URL != "", probe{"rates.url", "exchange rates become outdated",
+		"fix the provider, or the settings rates.*",
 		func(ctx context.Context) (string, error) {
 			p, err := adapters.Rates(c.Rates)
 			if err != nil {
@@ -147,7 +148,7 @@ func (d Doctor) outside() (all []probe) {
 			return fmt.Sprintf("%d rates", len(quotes)), err
 		}})
 	all = append(all, balanceProbes(c.Providers)...)
-	add(c.Geo.MMDBFile != "", probe{"geo.mmdb_file", "the service does not start", "bring a whole file",
+	add(c.Geo.MMDBFile != "", probe{"geo.mmdb_file", "the service does not start", "provide an intact file",
 		func(context.Context) (string, error) {
 			info, err := os.Stat(c.Geo.MMDBFile)
 			if err != nil {
@@ -163,7 +164,8 @@ func (d Doctor) outside() (all []probe) {
 func balanceProbes(c config.Providers) (all []probe) {
 	sources, err := adapters.Balances(c)
 	if err != nil {
-		return []probe{{"providers.accounts", "balances at other platforms are not read", "mend the settings providers.*",
+		return []probe{{"providers.accounts", "balances at other platforms are not read",
+			"fix the settings providers.*",
 			func(context.Context) (string, error) { return "", err }}}
 	}
 	for n, source := range sources {
@@ -172,7 +174,7 @@ func balanceProbes(c config.Providers) (all []probe) {
 			key = "providers.files"
 		}
 		name := strings.TrimSuffix(n.String(), "/")
-		all = append(all, probe{key, "the balances of " + name + " are not read", "mend the settings providers.*",
+		all = append(all, probe{key, "the balances of " + name + " are not read", "fix the settings providers.*",
 			func(ctx context.Context) (string, error) {
 				accounts, err := source.Fetch(ctx)
 				if err != nil {
@@ -230,5 +232,5 @@ func connect(ctx context.Context, to, caFile string) (state string, err error) {
 		return "", err
 	}
 	ends := encrypted.ConnectionState().PeerCertificates[0].NotAfter
-	return "the host answers, its certificate ends " + ends.UTC().Format(time.DateOnly), nil
+	return "the host answers, its certificate expires " + ends.UTC().Format(time.DateOnly), nil
 }

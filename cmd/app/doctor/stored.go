@@ -23,15 +23,15 @@ const mfaPolicies = "MFA policies"
 // judgeParameters judges the parameters of a snapshot.
 func (j *judge) judgeParameters(set *parameter.Set) {
 	j.feature(parameter.Treasury.Code, len(parameter.Treasury.In(set)) == 0, "empty",
-		"balances cannot be corrected downwards: the treasury has no address",
-		`write {"BTC":{"BTC":"ADDRESS"}}, an address by currency and network, to the parameter TREASURY`)
-	j.feature(parameter.Fee.Code, len(parameter.Fee.In(set)) == 0, "empty", "withdrawals cost their users nothing",
-		`write {"BTC":0.0002}, an amount by currency, to the parameter WITHDRAWAL_FEE`)
-	j.feature(parameter.Minimum.Code, len(parameter.Minimum.In(set)) == 0, "empty", "no withdrawal is too small",
-		`write {"BTC":0.001}, an amount by currency, to the parameter WITHDRAWAL_MINIMUM`)
+		"balances cannot be reduced: the treasury has no address",
+		`set the parameter TREASURY to {"BTC":{"BTC":"ADDRESS"}}, an address by currency and network`)
+	j.feature(parameter.Fee.Code, len(parameter.Fee.In(set)) == 0, "empty", "withdrawals have no fee",
+		`set the parameter WITHDRAWAL_FEE to {"BTC":0.0002}, an amount by currency`)
+	j.feature(parameter.Minimum.Code, len(parameter.Minimum.In(set)) == 0, "empty", "withdrawals have no minimum amount",
+		`set the parameter WITHDRAWAL_MINIMUM to {"BTC":0.001}, an amount by currency`)
 	j.feature(parameter.Explorer.Code, len(parameter.Explorer.In(set)) == 0, "empty",
 		"withdrawals have no link to their transactions",
-		`write {"BTC":"https://explorer.example/tx/{txId}"}, a link by network, to the parameter EXPLORER`)
+		`set the parameter EXPLORER to {"BTC":"https://explorer.example/tx/{txId}"}, a link by network`)
 }
 
 // judgePolicies names the actions that no user can complete, because their methods have no channel.
@@ -57,7 +57,7 @@ func (j *judge) judgePolicies(c config.Config, methods []mfa.Method, actions []m
 		}
 	}
 	j.control(mfaPolicies, len(blocked) > 0, "methods without a channel: "+strings.Join(blocked, " "),
-		"these actions are refused with MFA_NOT_AVAILABLE, to every user", "set mail.host and sms.url")
+		"these actions are refused with MFA_NOT_AVAILABLE for every user", "set mail.host and sms.url")
 	for _, p := range policies {
 		var without []string
 		for _, m := range catalog.PlanOf(p).Methods {
@@ -94,7 +94,7 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 		}
 		if err != nil {
 			j.add(true, setup.Finding{Key: "database.url", Severity: setup.Fault, State: c.Hide(oneLine(err)),
-				Effect: "parameters and MFA policies cannot be judged", Mend: "run castellan migrate, then doctor again"})
+				Effect: "parameters and MFA policies cannot be checked", Mend: "run castellan migrate, then doctor again"})
 		}
 	}
 	if len(methods) == 0 { // migrated and never started

@@ -36,7 +36,7 @@ const (
 func NewCommitter(c commit.Committer) *Committer {
 	m := &Committer{Committer: c, Ended: map[string]*atomic.Int64{},
 		Jobs: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "castellan_jobs_ended_total",
-			Help: "Background jobs that are over, by type and status."}, []string{"type", "status"})}
+			Help: "Finished background jobs, by type and status."}, []string{"type", "status"})}
 	for _, outcome := range []string{
 		completed, failed, denied, locked, superseded, withdrawn,
 	} {

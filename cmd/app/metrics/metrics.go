@@ -53,7 +53,7 @@ func New(version, commit string) *Registry {
 		Help: "Finished requests by method, route template (* for none), class of the status and error code."},
 		[]string{"method", "route", "status", "code"})
 	m.latency = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "castellan_http_request_duration_seconds",
-		Help:    "Time to answer, by method and route template.",
+		Help:    "Response time, by method and route template.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30}}, []string{"method", "route"})
 	m.series.Store(&map[answerKind]*answers{})
 	m.MustRegister(m.requests, m.latency)

@@ -34,7 +34,7 @@ const (
 	staleInputTime = 3 * time.Second
 )
 
-var errPaused = fault.New(fault.Unavailable, "the node was stopped for a while; try again").After(time.Second)
+var errPaused = fault.New(fault.Unavailable, "the node was suspended; try again").After(time.Second)
 
 // New returns a detector; until its first Beat the process counts as paused after clientPatience.
 func New() *Detector {

@@ -80,7 +80,7 @@ func (c Challenge) Complete(now time.Time, r Rules, b Budget, a Answer) (Step, e
 	case c.Expired(now):
 		return Step{}, c.Open(now)
 	case c.State == Executing, c.State != Denied && c.State != Closed && m.Order > 0:
-		return Step{}, fault.New(fault.MethodAlreadyCompleted, "the method is completed already")
+		return Step{}, fault.New(fault.MethodAlreadyCompleted, "the method is already completed")
 	case c.State != Pending:
 		return Step{}, closed()
 	case m.Wrong >= r.MethodAttempts && !(m.Name == PUSH && a.Verdict == Refusal): // a locked push may still be denied
@@ -168,7 +168,7 @@ func (c Challenge) wrong(now time.Time, r Rules, b Budget, i int) Step {
 	if next.Wrong >= r.ChallengeAttempts {
 		next.State, next.Reason = Closed, TooManyWrong
 	}
-	refusal := fault.New(fault.OTPInvalid, "the value is not right")
+	refusal := fault.New(fault.OTPInvalid, "the value is wrong")
 	refusal.Field, refusal.AttemptsLeft = "value", &left
 	step := Step{Next: next, Verdict: Wrong, Refusal: refusal}
 	if m.Name != PUSH { // only the holder of the device guesses its number: it counts for the challenge alone

@@ -50,11 +50,11 @@ func (c Challenge) Renewable(now time.Time, r Rules, methodID string, name Name)
 	m, ms := c.Methods[i], now.UnixMilli()
 	switch {
 	case m.Order > 0:
-		return 0, fault.New(fault.MethodAlreadyCompleted, "the method is completed already")
+		return 0, fault.New(fault.MethodAlreadyCompleted, "the method is already completed")
 	case !m.Name.Sent() || m.RenewMs <= 0:
 		return 0, fault.New(fault.RenewNotSupported, "this method cannot be renewed")
 	case c.ExpiresAt-ms < r.RenewCutoffMs:
-		return 0, fault.New(fault.RenewClosed, "the challenge ends too soon for a renewal")
+		return 0, fault.New(fault.RenewClosed, "the challenge expires too soon for a renewal")
 	case m.Generation >= r.MaxRenewals:
 		return 0, fault.New(fault.RenewClosed, "the method was renewed too often")
 	}

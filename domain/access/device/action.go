@@ -57,7 +57,7 @@ func (s *Service) room(ctx context.Context, userID string, r Registration) error
 			return r.Passkey != nil && bytes.Equal(p.ID, r.Passkey.ID)
 		})
 	if same {
-		return fault.New(fault.RecordAlreadyExist, "a device with this key is registered already")
+		return fault.New(fault.RecordAlreadyExist, "a device with this key is already registered")
 	}
 	if len(ds)+len(ps) >= MaxDevices {
 		return fault.New(fault.RecordLimitReached, "an account has at most %d devices", MaxDevices)

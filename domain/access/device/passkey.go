@@ -215,8 +215,8 @@ func (s *Service) fall(a Asserted, by audit.By) audit.Record {
 // fallen counts and logs a counter that did not rise, after its row, and refuses it if the settings say so.
 func (s *Service) fallen(ctx context.Context, a Asserted) error {
 	s.Passkeys.Falls.Add(1)
-	s.Log.WarnContext(ctx, "counter of a passkey did not rise", "device", a.Passkey.DeviceID, "stored", a.Passkey.Count,
-		"sent", a.count)
+	s.Log.WarnContext(ctx, "the counter of a passkey did not increase", "device", a.Passkey.DeviceID,
+		"stored", a.Passkey.Count, "sent", a.count)
 	if s.Passkeys.RefuseFalls {
 		return s.refusedPasskey(ctx, passkey.ErrCount)
 	}

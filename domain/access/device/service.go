@@ -51,7 +51,7 @@ type Answer struct {
 
 // Required returns the refusal of a request without a proof.
 func Required() error {
-	return fault.New(fault.DeviceSignatureRequired, "a device signature is needed")
+	return fault.New(fault.DeviceSignatureRequired, "a device signature is required")
 }
 
 // Refused returns the refusal of a proof, whatever its fault is.

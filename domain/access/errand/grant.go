@@ -122,7 +122,7 @@ func used(e Errand) error {
 	if e.RedeemedAt.IsZero() {
 		return nil
 	}
-	refusal := fault.New(fault.GrantUsed, "the grant was redeemed before")
+	refusal := fault.New(fault.GrantUsed, "the grant was already redeemed")
 	refusal.RedeemedAt = e.RedeemedAt
 	return refusal
 }

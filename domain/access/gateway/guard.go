@@ -185,7 +185,7 @@ func (g *Guard) Check(ctx context.Context, q Request, grant string, caller Calle
 	switch {
 	case m.Ambiguous:
 		g.Stats.Refused.Add(1)
-		return d, fault.New(fault.Forbidden, "servers may read the request in several ways: see docs/guard.md")
+		return d, fault.New(fault.Forbidden, "the request is ambiguous: see docs/guard.md")
 	case m.Route == nil:
 		g.Stats.Unguarded.Add(1)
 		return d, nil
@@ -242,7 +242,7 @@ func (g *Guard) Action() challenge.Action {
 				return r, nil, fmt.Errorf("guard: command: %w", err)
 			}
 			if c.Subject != x.Challenge.UserID {
-				return r, nil, fault.New(fault.InvalidState, "the challenge is that of another user")
+				return r, nil, fault.New(fault.InvalidState, "the challenge belongs to another user")
 			}
 			for _, m := range x.Challenge.Methods {
 				if m.Order > 0 {
@@ -291,13 +291,13 @@ func (g *Guard) settled(ctx context.Context, mine Use, cause error) error {
 	row, err := g.Store.Grant(ctx, mine.ID)
 	switch {
 	case fault.CodeOf(err) == fault.RecordNotFound:
-		return fault.New(fault.GrantUsed, "the grant is not known any more")
+		return fault.New(fault.GrantUsed, "the grant is no longer known")
 	case err != nil:
 		return err
 	case row.Use == mine.Use:
 		return nil
 	case row.Use != "":
-		return fault.New(fault.GrantUsed, "the grant was used before")
+		return fault.New(fault.GrantUsed, "the grant was already used")
 	}
 	return cause
 }

@@ -101,7 +101,7 @@ func (r Route) Check() error {
 	say(good, "path", "must be a path of at most %d bytes whose segments are literal or *", maxPathBytes)
 	say(r.Mode == Session || codeForm.MatchString(r.ActionCode), "actionCode",
 		"must be a code of capital letters, digits and underscores")
-	say(r.Mode == Guarded || r.ActionCode == "" && len(r.Rows) == 0, "mode", "session has neither actionCode nor rows")
+	say(r.Mode == Guarded || r.ActionCode == "" && len(r.Rows) == 0, "mode", "must not be session with actionCode or rows")
 	say(len(r.Rows) <= maxRows, "rows", "must be at most %d", maxRows)
 	keys := map[string]bool{}
 	for _, row := range r.Rows {

@@ -94,7 +94,7 @@ func (s *Service) prepare(ctx context.Context, userID, sent string,
 
 func addable(f geo.Filter, code string) error {
 	if f.Has(code) {
-		return fault.New(fault.RecordAlreadyExist, "the country is in the filter already")
+		return fault.New(fault.RecordAlreadyExist, "the country is already in the filter")
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (s *Service) User(ctx context.Context, raw string) (userID string, who Iden
 	}
 	userID, err = s.Store.User(ctx, who.Issuer, who.Subject)
 	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fault.New(fault.SubjectUnknown, "the subject of the token is linked to no account")
+		err = fault.New(fault.SubjectUnknown, "the subject of the token is not linked to an account")
 	}
 	return userID, who, err
 }

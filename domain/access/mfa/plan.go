@@ -63,7 +63,7 @@ func (p Plan) Offer(owned func(challenge.Name) bool) ([]Planned, error) {
 		}
 	}
 	if len(offer) < p.Required || len(p.missing(offer)) > 0 {
-		return nil, fault.New(fault.MFANotAvailable, "the account does not own enough methods for this action")
+		return nil, fault.New(fault.MFANotAvailable, "the account does not have enough methods for this action")
 	}
 	return offer, nil
 }

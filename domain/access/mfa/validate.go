@@ -148,7 +148,7 @@ func (p Policy) passkeyProblem(ps []fault.Problem) []fault.Problem {
 	case p.PasskeyAlone && p.ActionCode != Login:
 		return append(ps, fault.Problem{Field: "passkeyAlone", Message: "is for LOGIN only"})
 	case p.PhishingResistant && len(mandatory(p.ActionCode)) > 0:
-		return append(ps, fault.Problem{Field: "phishingResistant", Message: "is not for this action"})
+		return append(ps, fault.Problem{Field: "phishingResistant", Message: "is not supported for this action"})
 	case p.PasskeyAlone && p.SignIntent:
 		return append(ps, fault.Problem{Field: "passkeyAlone", Message: "cannot be combined with intent required"})
 	}

@@ -46,7 +46,7 @@ var (
 	ErrResident  = errors.New("passkey: not discoverable")
 	ErrSignature = errors.New("passkey: not a signature of the key")
 	ErrHandle    = errors.New("passkey: of another account")
-	ErrCount     = errors.New("passkey: the counter did not rise")
+	ErrCount     = errors.New("passkey: the counter did not increase")
 )
 
 // answer is the part of a response that registrations and assertions share.

@@ -23,11 +23,11 @@ func (a *Admin) Grant(ctx context.Context, by audit.By, roleID, resourceID int64
 			return admin.Done{}, err
 		}
 		if e, ours := a.Table.find(g.Context, g.ResourceCode); ours && e.Reserved {
-			return admin.Done{}, fault.Invalid("resourceId", "%s is for the role admin alone and cannot be granted",
+			return admin.Done{}, fault.Invalid("resourceId", "%s is reserved for the role admin and cannot be granted",
 				e.Code())
 		}
 		if g.Permission == p {
-			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the role has this permission")
+			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the role already has this permission")
 		}
 		was := g.Permission
 		g.Permission, g.CreatedAt = p, a.Changes.Now()
@@ -76,7 +76,7 @@ func (a *Admin) grant(ctx context.Context, roleID, resourceID int64) (Grant, err
 		return Grant{}, notFound("resource")
 	}
 	if role.Code == user.RoleAdmin {
-		return Grant{}, state("the role admin passes everything: it has no grants")
+		return Grant{}, state("the role admin has all permissions and cannot have grants")
 	}
 	held, err := a.Store.Grants(ctx, GrantQuery{RoleID: &roleID, ResourceID: &resourceID})
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 // Refusals of MayWrite.
 var (
 	errOwn     = fault.New(fault.Forbidden, "another administrator must do this for your own account")
-	errExceeds = fault.New(fault.Forbidden, "the account holds a permission that you lack")
+	errExceeds = fault.New(fault.Forbidden, "the account has a permission that you do not have")
 )
 
 // MayWrite checks a write by which caller decides m about the account userID (D-AUTH-03). It returns FORBIDDEN when

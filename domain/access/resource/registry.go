@@ -88,7 +88,7 @@ func (a *Admin) ChangeType(ctx context.Context, by audit.By, id int64, d TypeDra
 		next := d.applyTo(old)
 		if a.Table.hasType(old.Context, old.Code) &&
 			(next.Code != old.Code || next.Context != old.Context || next.Status != Active) {
-			return admin.Done{}, state("the type is one of the endpoint table: only its name and actions may change")
+			return admin.Done{}, state("the type belongs to the endpoint table: only its name and actions can change")
 		}
 		if next.Context != old.Context {
 			if err := a.unused(ctx, id); err != nil {
@@ -110,7 +110,7 @@ func (a *Admin) RemoveType(ctx context.Context, by audit.By, id int64) error {
 			return admin.Done{}, err
 		}
 		if a.Table.hasType(t.Context, t.Code) {
-			return admin.Done{}, state("the type is one of the endpoint table")
+			return admin.Done{}, state("the type belongs to the endpoint table")
 		}
 		if err := a.unused(ctx, id); err != nil {
 			return admin.Done{}, err
@@ -201,7 +201,7 @@ func (a *Admin) ChangeResource(ctx context.Context, by audit.By, id int64, d Dra
 		if _, ours := a.Table.find(old.Context, old.Code); ours &&
 			(next.Code != old.Code || next.Context != old.Context || next.TypeID != old.TypeID ||
 				next.Status != Active) {
-			return admin.Done{}, state("%s is one of the endpoint table: only its name, place and properties may "+
+			return admin.Done{}, state("%s belongs to the endpoint table: only its name, place and properties can "+
 				"change", old.Code)
 		}
 		if err := a.checkAgainst(ctx, next, all); err != nil {
@@ -231,7 +231,7 @@ func (a *Admin) RemoveResource(ctx context.Context, by audit.By, id int64) error
 			return admin.Done{}, notFound("resource")
 		}
 		if _, ours := a.Table.find(r.Context, r.Code); ours {
-			return admin.Done{}, state("%s is one of the endpoint table", r.Code)
+			return admin.Done{}, state("%s belongs to the endpoint table", r.Code)
 		}
 		if child, nested := first(all, func(r Resource) bool { return r.ParentID == id }); nested {
 			return admin.Done{}, state("%q is nested in it", child.Code)
@@ -271,7 +271,7 @@ func (a *Admin) checkAgainst(ctx context.Context, r Resource, all []Resource) er
 	if t, ok := first(types, func(t Type) bool { return t.ID == r.TypeID }); !ok {
 		ps = append(ps, fault.Problem{Field: "resourceTypeId", Message: "is no resource type"})
 	} else if t.Context != r.Context {
-		ps = append(ps, fault.Problem{Field: "resourceContext", Message: "is not that of the resource type"})
+		ps = append(ps, fault.Problem{Field: "resourceContext", Message: "does not match the resource type"})
 	}
 	for at := r.ParentID; at != 0; {
 		parent, ok := first(all, func(x Resource) bool { return x.ID == at })

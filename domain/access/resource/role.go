@@ -86,7 +86,7 @@ func (a *Admin) role(ctx context.Context, code string) (Role, error) {
 }
 
 // AssignRole gives an account a role. RECORD_NOT_FOUND for an unknown account or role; RECORD_ALREADY_EXIST when the
-// account already holds it, as every account holds the role user.
+// account already holds it, as every account has the role user.
 func (a *Admin) AssignRole(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
 	m = Member{UserID: userID, RoleCode: code, CreatedAt: a.Changes.Now()}
 	err = a.Changes.Do(ctx, by, "USER_ROLE_ADD", func(ctx context.Context) (admin.Done, error) {
@@ -101,7 +101,7 @@ func (a *Admin) AssignRole(ctx context.Context, by audit.By, userID, code string
 			return admin.Done{}, err
 		}
 		if len(held.Records) > 0 || code == user.RoleUser {
-			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the account holds the role %s", code)
+			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the account already has the role %s", code)
 		}
 		return admin.Done{UserID: userID, Target: code, Key: AccountKey(userID), Detail: "role " + code,
 			Writes: []commit.Write{user.Grant{UserID: userID, Role: code, At: m.CreatedAt}}}, nil
@@ -119,14 +119,14 @@ func (a *Admin) RevokeRole(ctx context.Context, by audit.By, userID, code string
 			return admin.Done{}, err
 		}
 		if code == user.RoleUser {
-			return admin.Done{}, state("every account holds the role user")
+			return admin.Done{}, state("every account has the role user")
 		}
 		held, err := a.Store.Members(ctx, MemberQuery{UserID: userID, RoleCode: code}, page.Query[Member]{})
 		if err != nil {
 			return admin.Done{}, err
 		}
 		if len(held.Records) == 0 {
-			return admin.Done{}, fault.New(fault.RecordNotFound, "the account does not hold the role")
+			return admin.Done{}, fault.New(fault.RecordNotFound, "the account does not have the role")
 		}
 		m = held.Records[0]
 		if code == user.RoleAdmin && u.Active() && (a.Dev || !u.Demo) {

@@ -33,7 +33,7 @@ func notFound(what string) error { return fault.New(fault.RecordNotFound, "there
 func state(format string, args ...any) error { return fault.New(fault.InvalidState, format, args...) }
 
 func taken(c Context, code string) error {
-	return fault.New(fault.RecordAlreadyExist, "the code %q is taken in the context %s", code, c)
+	return fault.New(fault.RecordAlreadyExist, "the code %q is already used in the context %s", code, c)
 }
 
 func first[T any](all []T, match func(T) bool) (T, bool) {

@@ -59,7 +59,7 @@ func (s *Service) right(d Definition, code string) (step int64, ok bool, err err
 func (s *Service) Verify(ctx context.Context, who audit.By, code string) error {
 	if who.UserID == "" || code == "" {
 		return fault.New(fault.OTPRequired,
-			"the current code of the authenticator is needed; set one up first where there is none")
+			"the current code of the authenticator is required; set up an authenticator first if there is none")
 	}
 	leave, err := s.turns.Take(ctx, who.UserID)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Service) verify(ctx context.Context, who audit.By, code string) error {
 		return err
 	}
 	left := spent.Left(now, s.Rules, challenge.TOTP)
-	refusal := fault.New(fault.OTPInvalid, "the code is not right")
+	refusal := fault.New(fault.OTPInvalid, "the code is wrong")
 	refusal.AttemptsLeft = &left
 	return refusal
 }

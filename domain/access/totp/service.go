@@ -79,7 +79,7 @@ func NotDefined() error {
 }
 
 func alreadyDefined() error {
-	return fault.New(fault.TOTPAlreadyDefined, "an authenticator is defined already; deactivate it first")
+	return fault.New(fault.TOTPAlreadyDefined, "an authenticator is already defined; deactivate it first")
 }
 
 // SetupAction is the action of TOTP_SETUP. The secret and the recovery codes are created when the challenge is

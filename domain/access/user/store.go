@@ -70,7 +70,7 @@ func (Add) Table() string { return "users" }
 // must be set.
 func (a Add) Validate() error {
 	if a.Phone == "" && a.Email == "" {
-		return fault.Invalid("phoneNumber", "a phone number or a mail address is needed")
+		return fault.Invalid("phoneNumber", "a phone number or a mail address is required")
 	}
 	if a.Phone != "" && (len(a.Phone) < 2 || a.Phone[0] != '+' || !digits(a.Phone[1:])) {
 		return fault.Invalid("phoneNumber", "is not in canonical form")

@@ -49,7 +49,7 @@ func TestNamesOfKinds(t *testing.T) {
 		t.Errorf("%d kinds, %v", len(all), err)
 	}
 	err := message.CheckKinds([]string{"x", all[0], "y"})
-	if err == nil || strings.Count(err.Error(), "is no kind of notice") != 2 || !strings.Contains(err.Error(), `"x"`) ||
+	if err == nil || strings.Count(err.Error(), "is not a kind of notice") != 2 || !strings.Contains(err.Error(), `"x"`) ||
 		!strings.Contains(err.Error(), `"y"`) || !strings.Contains(err.Error(), strings.Join(all, ", ")) {
 		t.Error(err)
 	}

@@ -58,7 +58,7 @@ func CheckKinds(names []string) error {
 	var faults []error
 	for _, n := range names {
 		if _, known := kinds[Kind(n)]; !known {
-			faults = append(faults, fmt.Errorf("%.64q is no kind of notice; the kinds are %s", n, kindNames()))
+			faults = append(faults, fmt.Errorf("%.64q is not a kind of notice; the kinds are %s", n, kindNames()))
 		}
 	}
 	return errors.Join(faults...)

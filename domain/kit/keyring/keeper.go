@@ -94,8 +94,8 @@ func (k *Keeper) first(mayCreate bool) (err error) {
 		return err
 	}
 	if !mayCreate {
-		return fmt.Errorf("there is no master key: make %[1]s once, with (umask 077; openssl rand -base64 32 > %[1]s), "+
-			"keep a copy in a safe place and give every node the same file", k.file)
+		return fmt.Errorf("there is no master key: create %[1]s once, with (umask 077; openssl rand -base64 32 > %[1]s), "+
+			"keep a copy in a safe place and copy the same file to every node", k.file)
 	}
 	k.master, err = CreateMaster(k.file)
 	if errors.Is(err, fs.ErrExist) { // another process was first
@@ -143,11 +143,11 @@ func (k *Keeper) fit(want Record) error {
 	needs := fmt.Sprintf("key %s (%s) is wrapped by master key %s", want.ID, want.Purpose, want.MasterID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%s, and the file %s is missing: restore it; no other file opens the keys", needs, k.file)
+		err = fmt.Errorf("%s, and the file %s is missing: restore it; no other file decrypts the keys", needs, k.file)
 	case err != nil:
 		err = fmt.Errorf("%s: %w", needs, err)
 	default:
-		err = fmt.Errorf("%s, but %s holds master key %s: put the right one back", needs, k.file, m.id)
+		err = fmt.Errorf("%s, but %s holds master key %s: restore the right one", needs, k.file, m.id)
 	}
 	return errors.Join(err, errNext) // the prepared key may be the right one, but unreadable
 }

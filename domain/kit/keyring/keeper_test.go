@@ -149,7 +149,7 @@ func TestWrongMaster(t *testing.T) {
 	id := records(t, s)[0].ID
 	for name, test := range map[string]struct{ file, says string }{
 		"missing": {filepath.Join(dir, "none.key"), "is missing: restore it"},
-		"wrong":   {other, "put the right one back"},
+		"wrong":   {other, "restore the right one"},
 	} {
 		before := records(t, s)
 		for _, mayCreate := range []bool{true, false} {

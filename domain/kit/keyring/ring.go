@@ -15,7 +15,7 @@ import (
 )
 
 // ErrOpen reports that a sealed value cannot be opened: it was changed, its associated data differ, or no key fits.
-var ErrOpen = errors.New("keyring: the sealed value does not open")
+var ErrOpen = errors.New("keyring: the sealed value cannot be decrypted")
 
 const (
 	// rereadGap is the minimum time between two reads of the store caused by unknown key ids. Ids come from clients,

@@ -81,7 +81,7 @@ func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (R
 	}
 	if p == Hashing && grace < HashGrace {
 		return Rotation{}, fault.New(fault.InvalidField,
-			"the grace must be %s or more: what is counted for a day would begin anew", HashGrace)
+			"the grace must be %s or more: daily counters would be reset", HashGrace)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -122,9 +122,9 @@ func (r *Ring) Serves(now time.Time) map[string]string {
 		case k.Purpose == Auditing:
 			out[k.ID] = "chains the audit trail"
 		case k.ended(now):
-			out[k.ID] = "ended"
+			out[k.ID] = "expired"
 		case now.Before(k.NotBefore):
-			out[k.ID] = "known, not in use yet"
+			out[k.ID] = "published, not in use yet"
 		case k == v.sealing[0]:
 			out[k.ID] = "seals"
 		case k.Purpose == Sealing:
@@ -142,7 +142,7 @@ func (r *Ring) Serves(now time.Time) map[string]string {
 		case k.RetiredAt.IsZero():
 			out[k.ID] = "verifies"
 		default:
-			out[k.ID] = "was replaced; counts and verifies what was made before"
+			out[k.ID] = "replaced; counts and verifies older values"
 		}
 	}
 	return out

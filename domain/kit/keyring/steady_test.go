@@ -158,9 +158,9 @@ func TestServes(t *testing.T) {
 	old := k.Ring().Hash("d").Key
 	done := replace(t, k, keyring.Hashing)
 	for _, want := range []struct{ old, fresh string }{
-		{"hashes codes; steady", "known, not in use yet"},
-		{"was replaced; counts and verifies what was made before", "hashes codes; steady"},
-		{"ended", "hashes codes; steady"},
+		{"hashes codes; steady", "published, not in use yet"},
+		{"replaced; counts and verifies older values", "hashes codes; steady"},
+		{"expired", "hashes codes; steady"},
 	} {
 		got := k.Ring().Serves(c.Now())
 		if got[old] != want.old || got[done.ID] != want.fresh || len(got) != 5 {

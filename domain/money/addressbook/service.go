@@ -194,7 +194,7 @@ func (s *Service) Remove(ctx context.Context, who audit.By, id int64) error {
 
 func (s *Service) fits(network, addr string) error {
 	if !s.Rules.Fits(network, addr) {
-		return refuse(fault.WDNetworkAssetMismatch, "address", "is no address of the network "+network)
+		return refuse(fault.WDNetworkAssetMismatch, "address", "is not an address of the network "+network)
 	}
 	return nil
 }

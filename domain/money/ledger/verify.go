@@ -77,11 +77,11 @@ func verifySeals(ctx context.Context, b Books) error {
 		hex.Encode(text[:], sum[:])
 		switch {
 		case !slices.Equal(t.Sum, sum[:]):
-			return broken("transfer %s is not what its digest says", t.ID)
+			return broken("transfer %s does not match its digest", t.ID)
 		case s == nil || t.ID < s.ID:
 			return broken("transfer %s is not in the audit", t.ID)
 		case s.Digest != string(text[:]):
-			return broken("transfer %s is not what the audit says", t.ID)
+			return broken("transfer %s does not match the audit", t.ID)
 		}
 		last = t.ID
 		transfers.take()
@@ -178,7 +178,7 @@ func (v *accounts) account(ctx context.Context, l Line) error {
 	}
 	switch n := uint64(l.Seq); {
 	case r.Posted != l.Posted:
-		return broken("account %s has %s, its transfers come to %s", l.ID, l.Posted, r.Posted)
+		return broken("account %s has %s, its transfers add up to %s", l.ID, l.Posted, r.Posted)
 	case r.Seq != l.Seq:
 		return broken("account %s counts %d transfers and has %d", l.ID, l.Seq, r.Seq)
 	case l.Bounded() && (r.seqs != n*(n+1)/2 || r.squares != n*(n+1)*(2*n+1)/6):
@@ -225,7 +225,7 @@ func (r *running) add(e Entry, in bool) (err error) {
 		r.Out, err = r.Out.Add(e.Amount)
 	}
 	if err != nil {
-		return broken("account %s comes to more than an amount at transfer %s", e.Account, e.ID)
+		return broken("account %s exceeds the maximum amount at transfer %s", e.Account, e.ID)
 	}
 	r.Seq++
 	n := uint64(e.Seq)
@@ -245,11 +245,11 @@ func (v *accounts) passDays(ctx context.Context, r *running, day int64) error {
 			return err
 		}
 		if d == nil || d.Account != r.Account || d.Day != r.Day.Day {
-			return broken("day %d of account %s is not closed as its transfers say", r.Day.Day, r.Account)
+			return broken("day %d of account %s is not closed according to its transfers", r.Day.Day, r.Account)
 		}
 		v.days.take()
 		if is := r.Day; d.Posted != is.Posted || d.In != is.In || d.Out != is.Out || d.Seq != is.Seq {
-			return broken("day %d of account %s is not what its transfers come to", d.Day, d.Account)
+			return broken("day %d of account %s does not match its transfers", d.Day, d.Account)
 		}
 	}
 	r.In, r.Out, r.moved = amount.Amount{}, amount.Amount{}, false
@@ -271,12 +271,12 @@ func (v *accounts) locks(ctx context.Context, l Line) error {
 			return broken("hold %s is of account %s, which has no balance", h.ID, h.Account)
 		}
 		if locked, err = locked.Add(h.Amount); err != nil {
-			return broken("account %s locks more than an amount at hold %s", l.ID, h.ID)
+			return broken("account %s locks more than the maximum amount at hold %s", l.ID, h.ID)
 		}
 		v.holds.take()
 	}
 	if locked != l.Locked {
-		return broken("account %s locks %s, its holds come to %s", l.ID, l.Locked, locked)
+		return broken("account %s locks %s, its holds add up to %s", l.ID, l.Locked, locked)
 	}
 	if d, err := v.days.peek(ctx); err != nil {
 		return err
@@ -306,7 +306,7 @@ func (v *accounts) total(l Line) (err error) {
 		v.sums[l.Asset], err = v.sums[l.Asset].Add(l.Posted)
 	}
 	if err != nil {
-		return broken("asset %d comes to more than an amount at account %s", l.Asset, l.ID)
+		return broken("asset %d exceeds the maximum amount at account %s", l.Asset, l.ID)
 	}
 	return nil
 }
@@ -314,7 +314,7 @@ func (v *accounts) total(l Line) (err error) {
 func (v *accounts) result() (all []Totals, err error) {
 	for asset, t := range v.totals {
 		if v.sums[asset].Sign() != 0 {
-			return nil, broken("asset %d: its balances come to %s and not to 0", asset, v.sums[asset])
+			return nil, broken("asset %d: its balances add up to %s instead of 0", asset, v.sums[asset])
 		}
 		t.Transfers /= 2
 		all = append(all, *t)
@@ -325,7 +325,7 @@ func (v *accounts) result() (all []Totals, err error) {
 
 // String returns the line of the asset in the output of castellan ledger verify.
 func (t Totals) String() string {
-	text := fmt.Sprintf("asset %d: %d transfers between %d accounts come to 0; users have %s, of which %s is locked",
+	text := fmt.Sprintf("asset %d: %d transfers between %d accounts add up to 0; users have %s, of which %s is locked",
 		t.Asset, t.Transfers, t.Accounts, t.Owned, t.Locked)
 	if t.Unexplained.Sign() != 0 {
 		text += fmt.Sprintf("; %s is unexplained", t.Unexplained)

@@ -168,7 +168,7 @@ func TestVerify(t *testing.T) {
 	if err != nil || len(totals) != 1 {
 		t.Fatalf("%v, %v", totals, err)
 	}
-	const want = "asset 1: 5 transfers between 4 accounts come to 0; users have 11, of which 3 is locked; " +
+	const want = "asset 1: 5 transfers between 4 accounts add up to 0; users have 11, of which 3 is locked; " +
 		"-0.5 is unexplained"
 	if got := totals[0].String(); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
@@ -184,8 +184,8 @@ func TestVerifyNamesTheFault(t *testing.T) {
 		name, want string
 		change     func(*books)
 	}{
-		{"a changed transfer", "is not what its digest says", func(b *books) { b.transfers[1].Ref = "other" }},
-		{"a transfer with a new digest", "is not what the audit says", func(b *books) {
+		{"a changed transfer", "does not match its digest", func(b *books) { b.transfers[1].Ref = "other" }},
+		{"a transfer with a new digest", "does not match the audit", func(b *books) {
 			b.transfers[1].Ref = "other"
 			sum := b.transfers[1].Digest()
 			b.transfers[1].Sum = sum[:]
@@ -199,7 +199,7 @@ func TestVerifyNamesTheFault(t *testing.T) {
 		{"a hold settled by another account", "hold h3 is settled by no transfer of its account", func(b *books) {
 			b.endings[1].Debited = bob.ID()
 		}},
-		{"a larger balance", "has 9, its transfers come to 8", func(b *books) {
+		{"a larger balance", "has 9, its transfers add up to 8", func(b *books) {
 			b.of(alice).Posted = amount.Must("9")
 		}},
 		{"a lost count", "counts 2 transfers and has 3", func(b *books) { b.of(alice).Seq = 2 }},
@@ -222,7 +222,7 @@ func TestVerifyNamesTheFault(t *testing.T) {
 			}
 		}},
 		{"another name", "is called", func(b *books) { b.of(bob).Owner = "eve" }},
-		{"a lost hold", "locks 3, its holds come to 1", func(b *books) { b.active = b.active[:1] }},
+		{"a lost hold", "locks 3, its holds add up to 1", func(b *books) { b.active = b.active[:1] }},
 		{"a hold without an account", "which has no balance", func(b *books) { b.active[0].Account = "a" }},
 		{"a hold after the last account", "which has no balance", func(b *books) {
 			b.active = append(b.active, ledger.Entry{Account: "z", ID: "h9"})
@@ -231,21 +231,21 @@ func TestVerifyNamesTheFault(t *testing.T) {
 		{"a credit after the last account", "which has no balance", func(b *books) {
 			b.credits = append(b.credits, ledger.Entry{Account: "z", ID: idOf(firstDay+1, 9)})
 		}},
-		{"a missing day", "is not closed as its transfers say", func(b *books) { b.days = b.days[1:] }},
+		{"a missing day", "is not closed according to its transfers", func(b *books) { b.days = b.days[1:] }},
 		{"a day that is not closed", "has no transfers", func(b *books) {
 			b.days = append([]ledger.Day{{Account: "a", Day: firstDay}}, b.days...)
 		}},
-		{"a day with another balance", "is not what its transfers come to", func(b *books) {
+		{"a day with another balance", "does not match its transfers", func(b *books) {
 			b.days[0].Posted = amount.Must("6")
 		}},
-		{"a day with another income", "is not what its transfers come to", func(b *books) {
+		{"a day with another income", "does not match its transfers", func(b *books) {
 			b.days[0].In = amount.Must("6")
 		}},
-		{"a day with another expense", "is not what its transfers come to", func(b *books) {
+		{"a day with another expense", "does not match its transfers", func(b *books) {
 			b.days[1].Out = amount.Must("6")
 		}},
-		{"a day with another count", "is not what its transfers come to", func(b *books) { b.days[0].Seq = 1 }},
-		{"money from nowhere", "its balances come to 1 and not to 0", func(b *books) {
+		{"a day with another count", "does not match its transfers", func(b *books) { b.days[0].Seq = 1 }},
+		{"money from nowhere", "its balances add up to 1 instead of 0", func(b *books) {
 			b.credits[3].Amount = amount.Must("2")
 			b.of(alice).Posted = amount.Must("9")
 		}},

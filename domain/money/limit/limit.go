@@ -138,7 +138,7 @@ func (s *Service) Check(ctx context.Context, u user.User, asset int64, a amount.
 	if listed, _ := s.Catalog().Pair(asset); listed.Currency.Code == tryCode {
 		sent, daily, monthly = used[tryOut], l.SendTryDaily, l.SendTryMonthly
 	}
-	exceeded := fault.New(fault.LimitExceeded, "the amount is more than the level of the account permits now")
+	exceeded := fault.New(fault.LimitExceeded, "the amount exceeds the current limit of the account")
 	switch {
 	case sent.month.unrated != "":
 		return fault.New(fault.LimitExceeded, "the limits are in TRY, and there is no rate for %s/TRY", sent.month.unrated)

@@ -30,7 +30,7 @@ const significant = 18
 // Rate is an exact number above zero. It is safe for concurrent use.
 type Rate struct{ d decimal.Decimal }
 
-var errRate = fmt.Errorf("must be a number above 0 with at most %d digits before and %d behind the point",
+var errRate = fmt.Errorf("must be a number above 0 with at most %d digits before and %d after the decimal point",
 	maxWhole, maxDecimals)
 
 // Parse reads a rate in the number format of JSON.

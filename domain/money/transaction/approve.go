@@ -197,7 +197,8 @@ func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoin
 		return Outgoing{}, err
 	}
 	if first.RecordID != from || o.Request.UserID != x.Challenge.UserID {
-		return Outgoing{}, fault.New(fault.InvalidState, "the withdrawal waits for another challenge, or was requested")
+		return Outgoing{}, fault.New(fault.InvalidState,
+			"the withdrawal is pending in another challenge, or was already requested")
 	}
 	starter := x.Challenge.Starter
 	by := audit.By{UserID: x.Challenge.UserID, IP: starter.IP, RequestID: starter.RequestID}

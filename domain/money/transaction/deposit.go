@@ -69,7 +69,7 @@ var (
 	errDeciding = fault.New(fault.InvalidState, "the treasury is deciding on the deposit")
 	errDecided  = fault.New(fault.InvalidState, "the deposit is already credited")
 	errSenderIs = &fault.Error{Code: fault.InvalidState, Field: "senderInfo",
-		Message: "the deposit does not wait for information about its sender",
+		Message: "the deposit does not need information about its sender",
 		Fields:  []fault.Problem{{Field: "senderInfo", Message: "is already known"}}}
 	errNoDeposit = fault.New(fault.RecordNotFound, "there is no such deposit")
 )

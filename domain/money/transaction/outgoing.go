@@ -23,7 +23,7 @@ type WalletMove struct {
 
 var (
 	errMove   = fault.New(fault.InvalidState, "the withdrawal cannot change to this status")
-	errFrom   = fault.New(fault.InvalidState, "the withdrawal has another status than from")
+	errFrom   = fault.New(fault.InvalidState, "the status of the withdrawal differs from the field from")
 	errBooked = fault.New(fault.InvalidState, "the withdrawal is already booked and has no hold")
 )
 

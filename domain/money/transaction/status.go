@@ -53,9 +53,9 @@ type updating struct {
 }
 
 var (
-	errNotWaiting = fault.New(fault.InvalidState, "a transaction does not wait for the approval of the treasury")
+	errNotWaiting = fault.New(fault.InvalidState, "a transaction is not pending treasury approval")
 	errNoSender   = &fault.Error{Code: fault.InvalidState, Field: "senderInfo",
-		Message: "a transaction has no information about its sender",
+		Message: "a transaction has no sender information",
 		Fields:  []fault.Problem{{Field: "senderInfo", Message: "is missing"}}}
 )
 
@@ -134,7 +134,7 @@ func (s *Service) total(all []Deposit) string {
 		}
 		sum, err := sums[code].Add(d.Amount)
 		if err != nil {
-			return "more than an amount can hold"
+			return "exceeds the maximum amount"
 		}
 		sums[code] = sum
 	}

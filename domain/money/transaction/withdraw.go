@@ -30,7 +30,7 @@ type QueueUpdate struct {
 }
 
 var errNotQueued = fault.New(fault.InvalidState,
-	"the withdrawal waits neither for the hot wallet nor after a time-out")
+	"the withdrawal is not waiting for the hot wallet and has not timed out")
 
 // moved reports whether a concurrent change of a row was faster.
 func moved(err error) bool { return errors.Is(err, commit.ErrFenced) }

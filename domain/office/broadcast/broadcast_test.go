@@ -294,8 +294,8 @@ func TestOutcomesOfSenders(t *testing.T) {
 	w.answers["+90lost"] = []error{&message.DeliveryError{Err: errors.New("cut off")}}
 	w.answers["+90late"] = []error{away, away}
 	got := w.finish(w.text(broadcast.SMS{UserIDs: []string{"lost", "late", "gone", "ada"}}).JobID)
-	if want := "ada:done gone:failed(refused by the other side (SMS)) late:done " +
-		"lost:unknown(the other side did not answer (SMS))"; got != want {
+	if want := "ada:done gone:failed(refused by the server (SMS)) late:done " +
+		"lost:unknown(the server did not answer (SMS))"; got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 	if len(w.keys) != 4 {
@@ -310,7 +310,7 @@ func TestOutcomesOfSenders(t *testing.T) {
 		t.Errorf("one of two devices: %s", got)
 	}
 	w.answers["ben-phone"], w.answers["ben-other"] = []error{away}, []error{away}
-	if got := w.finish(w.notify(notice).JobID); got != "ben:failed(no device could be woken)" || w.inApp("ben") != 2 {
+	if got := w.finish(w.notify(notice).JobID); got != "ben:failed(no device could be notified)" || w.inApp("ben") != 2 {
 		t.Errorf("no device: %s, %d notifications", got, w.inApp("ben"))
 	}
 	delete(w.Post.Senders, message.SMS)

@@ -46,7 +46,7 @@ func (s *Service) notify(ctx context.Context, j job.Job, userID string) ([]commi
 		woken, failed := s.wake(ctx, j, p, u)
 		served = served || woken > 0
 		if err == nil && failed > 0 && woken == 0 {
-			err = fault.New(fault.Unavailable, "no device could be woken")
+			err = fault.New(fault.Unavailable, "no device could be notified")
 		}
 	}
 	if !served && err == nil {

@@ -29,9 +29,9 @@ func (p Post) Send(ctx context.Context, key, userID string, m message.Rendered) 
 	case err == nil:
 		return nil, nil
 	case message.IsPermanent(err):
-		return nil, fault.New(fault.InvalidState, "refused by the other side (%s)", m.Channel)
+		return nil, fault.New(fault.InvalidState, "refused by the server (%s)", m.Channel)
 	case message.IsUnsent(err):
-		return nil, job.Later(fault.New(fault.Unavailable, "the other side does not take messages (%s)", m.Channel))
+		return nil, job.Later(fault.New(fault.Unavailable, "the server does not accept messages (%s)", m.Channel))
 	}
-	return nil, job.Unsure(fault.New(fault.Unavailable, "the other side did not answer (%s)", m.Channel))
+	return nil, job.Unsure(fault.New(fault.Unavailable, "the server did not answer (%s)", m.Channel))
 }

@@ -60,7 +60,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, c Contract) (Contract, e
 			return done, err
 		}
 		if len(same) > 0 {
-			return done, fault.New(fault.RecordAlreadyExist, "there is a contract with this code")
+			return done, fault.New(fault.RecordAlreadyExist, "a contract with this code already exists")
 		}
 		c, err = s.added(ctx, c)
 		return admin.Done{Target: c.Code}, err

@@ -124,7 +124,7 @@ func (s *Service) judge(ctx context.Context, userID string, r Request, may func(
 		}
 	}
 	if same {
-		return fault.New(fault.Forbidden, "another person than the requester must decide")
+		return fault.New(fault.Forbidden, "a person other than the requester must decide")
 	}
 	return nil
 }

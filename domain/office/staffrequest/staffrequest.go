@@ -151,7 +151,7 @@ func (c VPNChange) Check() error {
 func nothing(fields ...string) error {
 	ps := make([]fault.Problem, len(fields))
 	for i, f := range fields {
-		ps[i] = fault.Problem{Field: f, Message: "is required where nothing else is changed"}
+		ps[i] = fault.Problem{Field: f, Message: "is required if no other field is changed"}
 	}
 	return fault.All(ps)
 }

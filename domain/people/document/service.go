@@ -132,7 +132,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, d Document, content []by
 }
 
 func full() error {
-	return fault.New(fault.RecordLimitReached, "the documents of the user take all of the room that there is for them")
+	return fault.New(fault.RecordLimitReached, "the documents of the user have reached their storage limit")
 }
 
 // judge detects the media type of a file from its bytes alone.

@@ -88,7 +88,7 @@ func (e Entry) account(id string, now time.Time, statuses []string) (u user.User
 		check(fault.Invalid("phoneNumber", "must be digits, without the country code"))
 	}
 	if e.Email == "" && e.Phone == "" && e.International == "" {
-		check(fault.Invalid("email", "or a phone number is needed"))
+		check(fault.Invalid("email", "or a phone number is required"))
 	}
 	u.Name, u.Surname = e.Name, e.Surname
 	problems = append(problems, registration.CheckNames(&u.Name, &u.Surname)...)

@@ -172,7 +172,7 @@ func (s *Service) importBatch(ctx context.Context, state State, batch []Record, 
 			return state, err
 		}
 	}
-	return state, fault.New(fault.Unavailable, "accounts of this file are being made; try again")
+	return state, fault.New(fault.Unavailable, "accounts of this file are being created; try again")
 }
 
 // rehearse judges a file and changes nothing.
@@ -258,7 +258,7 @@ func divide(all []*person, taken, inFile nameSet) (people []*person, refused []R
 		why := p.Refused
 		for i, name := range p.names() {
 			if why == "" && name != "" && (taken.has(i, name) || inFile.has(i, name)) {
-				why = nameFields[i] + " is taken by an account or an earlier line"
+				why = nameFields[i] + " is already used by an account or an earlier line"
 			}
 		}
 		if why != "" {

@@ -109,13 +109,14 @@ func TestImport(t *testing.T) {
 		before := user.New("u0", time.UnixMilli(1))
 		before.Email = "taken@example.test"
 		storetest.Must(t, d.db.Commit(t.Context(), user.Add{User: before}))
-		want := []string{"2 email is taken by an account or an earlier line",
-			"3 phoneNumber is taken by an account or an earlier line", "4 externalId is taken by an account or an earlier line",
-			"5 hash: the cost of the hash is out of bounds", "6 email or a phone number is needed",
+		want := []string{"2 email is already used by an account or an earlier line",
+			"3 phoneNumber is already used by an account or an earlier line",
+			"4 externalId is already used by an account or an earlier line",
+			"5 hash: the cost of the hash is out of bounds", "6 email or a phone number is required",
 			"7 email must be a mail address; phoneNumber is too short or too long; " +
 				"externalId must not contain control characters; " +
 				"language must be tr, en or ar; status must be a status of an account; totpSecret must be base32 of 10 to 64 bytes",
-			"8 email is taken by an account or an earlier line",
+			"8 email is already used by an account or an earlier line",
 			"9 phoneNumber must be digits, without the country code", "10 name must not contain control characters"}
 		var dry []string
 		d.Refused = func(r intake.Refusal) { dry = append(dry, fmt.Sprintf("%d %s", r.Line, r.Reason)) }
@@ -274,8 +275,8 @@ func TestRegistrationBesideImport(t *testing.T) {
 		if recipes, err := access.NewImportedHashes(d.db).Recipes(t.Context()); len(recipes) != 1 || err != nil {
 			t.Errorf("recipes %v, %v", recipes, err)
 		}
-		want := []string{"3 email is taken by an account or an earlier line",
-			"6 email is taken by an account or an earlier line"}
+		want := []string{"3 email is already used by an account or an earlier line",
+			"6 email is already used by an account or an earlier line"}
 		if got := d.refusals(t, "one"); err != nil || state.Imported != 8 || !slices.Equal(got, want) {
 			t.Errorf("%+v, %v, %v", state, err, got)
 		}

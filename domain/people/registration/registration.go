@@ -136,7 +136,7 @@ type Service struct {
 
 // taken returns the refusal of a phone number or a mail address that has an account.
 func taken() error {
-	return fault.New(fault.RecordAlreadyExist, "the phone number or the mail address has an account")
+	return fault.New(fault.RecordAlreadyExist, "the phone number or the mail address already has an account")
 }
 
 // Add makes the account of a newcomer, or returns the one that was made under its external id. The account is active

@@ -93,7 +93,7 @@ func (s *SignUps) read(ctx context.Context, r SignUp) (command, error) {
 		problems = append(problems, fault.Problem{Field: "email", Message: "is required"})
 	}
 	if r.Password != r.Verify {
-		problems = append(problems, fault.Problem{Field: "passwordVerify", Message: "is not the same as password"})
+		problems = append(problems, fault.Problem{Field: "passwordVerify", Message: "must be the same as password"})
 	}
 	personal := password.Personal{Phone: n.Phone, DialCode: n.CountryCode, Mail: n.Email}
 	if errors.As(s.Policy.Check(r.Password, personal), &f) {

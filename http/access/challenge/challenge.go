@@ -133,7 +133,7 @@ func (g Group) complete(
 	case starter && in.ChallengeID != nil && *in.ChallengeID != who.ChallengeID:
 		return none, fault.Invalid("challengeId", "is not the challenge of the token")
 	case !starter && name != challenge.PUSH:
-		return none, fault.New(fault.Unauthenticated, "p-auth is needed for this method")
+		return none, fault.New(fault.Unauthenticated, "p-auth is required for this method")
 	case !starter && in.ChallengeID == nil:
 		return none, fault.Invalid("challengeId", "is required without p-auth")
 	case !starter && in.DeviceID == nil:

@@ -85,7 +85,7 @@ func (in *addRequest) Validate() error {
 	case in.Attestation == nil:
 		return nil
 	case in.PublicKey != nil:
-		return fault.Invalid("attestation", "give either publicKey or attestation")
+		return fault.Invalid("attestation", "send either publicKey or attestation")
 	case in.PushTarget != nil:
 		return fault.Invalid("pushTarget", "is not for passkeys")
 	}

@@ -53,7 +53,7 @@ func Mount(s *edge.Server, o Options) {
 func (o Options) check(r *edge.Request) (gateway.Decision, error) {
 	key := r.Header("service-auth")
 	if !r.FromTrustedProxy() && (key == "" || o.Service(key, r.Caller.IP) != nil) {
-		return gateway.Decision{}, fault.New(fault.Forbidden, "only a gateway may ask: see http.trusted_proxies")
+		return gateway.Decision{}, fault.New(fault.Forbidden, "only gateways can ask: see http.trusted_proxies")
 	}
 	q, err := original(r)
 	if err != nil {
@@ -129,9 +129,9 @@ func original(r *edge.Request) (q gateway.Request, err error) {
 	case err != nil:
 		return q, err
 	case host == "" && cmp.Or(sent, forwarded) != "":
-		return q, fault.New(fault.Forbidden, "the gateway names no host")
+		return q, fault.New(fault.Forbidden, "the gateway sent no host")
 	case method == "" || !strings.HasPrefix(uri, "/"):
-		return q, fault.New(fault.Forbidden, "the gateway names no request: see docs/guard.md")
+		return q, fault.New(fault.Forbidden, "the gateway sent no request: see docs/guard.md")
 	case host == "":
 		host = gateway.HostOf(r.Host())
 	}

@@ -62,7 +62,7 @@ type endRequest struct {
 func (in endRequest) Validate() error {
 	switch all := in.All != nil && *in.All; {
 	case all && in.ID != nil:
-		return fault.Invalid("id", "give either id or all")
+		return fault.Invalid("id", "send either id or all")
 	case !all && in.ID == nil:
 		return fault.Invalid("id", "is required unless all is true")
 	}

@@ -119,7 +119,7 @@ func (in *loginRequest) Validate() error {
 		return fault.Invalid("assertion", "replaces identifier and password")
 	}
 	if in.Email != nil && (in.CountryCode != nil || in.PhoneNumber != nil) {
-		return fault.Invalid("email", "give either a phone number or a mail address")
+		return fault.Invalid("email", "send either a phone number or a mail address")
 	}
 	return nil
 }
@@ -262,7 +262,7 @@ type endRequest struct {
 func (in endRequest) Validate() error {
 	switch all := in.All != nil && *in.All; {
 	case all && in.SessionID != nil:
-		return fault.Invalid("sessionId", "give either sessionId or all")
+		return fault.Invalid("sessionId", "send either sessionId or all")
 	case !all && in.SessionID == nil:
 		return fault.Invalid("sessionId", "is required unless all is true")
 	}

@@ -68,7 +68,7 @@ type record struct {
 // failure is the number of items that failed for one reason.
 type failure struct {
 	Reason string   `json:"reason" example:"INVALID_STATE" doc:"an error code; OTHER combines further reasons"`
-	Text   string   `json:"text" example:"refused by the other side (MAIL)" doc:"in the requested language"`
+	Text   string   `json:"text" example:"refused by the server (MAIL)" doc:"in the requested language"`
 	Count  int64    `json:"count" example:"17"`
 	First  []string `json:"first" doc:"ids of the first items" example:"[\"01JD3X4Q7V0S8D4T2M6B9N1ZKA\"]"`
 }

@@ -101,10 +101,10 @@ func TestListAndShow(t *testing.T) {
 			s.Wants("POST /admin/jobs/"+id+"/cancel", "", 404, code)
 		}
 		s.set(fresh, func(j *job.Job) {
-			*j = j.Fail("u1", fault.New(fault.InvalidState, "refused by the other side (MAIL)")).Fail("u2", errors.New("x"))
+			*j = j.Fail("u1", fault.New(fault.InvalidState, "refused by the server (MAIL)")).Fail("u2", errors.New("x"))
 		})
 		s.Wants("GET /admin/jobs/"+fresh, "", 200, strings.Replace(strings.Replace(b, `"failed":0`, `"failed":2`, 1), `}`,
-			`,"failures":[{"reason":"INVALID_STATE","text":"refused by the other side (MAIL)","count":1,"first":["u1"]},`+
+			`,"failures":[{"reason":"INVALID_STATE","text":"refused by the server (MAIL)","count":1,"first":["u1"]},`+
 				`{"reason":"INTERNAL","text":"internal error; see the log of the service","count":1,"first":["u2"]}]}`, 1))
 		s.set(fresh, func(j *job.Job) { j.Failures = []job.Failure{{Text: "is required", Refs: []string{}}} })
 		if _, body := s.Send("GET /admin/jobs/"+fresh, "", "Accept-Language", "tr"); !strings.Contains(body,

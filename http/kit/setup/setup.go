@@ -60,7 +60,7 @@ func (g Group) show(ctx context.Context, who rest.Caller, in request) (rest.Data
 	} else {
 		var err error
 		if r, err = g.Check(ctx); err != nil {
-			return rest.Data[report]{}, fault.New(fault.Unavailable, "the checks are still under way").After(time.Second)
+			return rest.Data[report]{}, fault.New(fault.Unavailable, "the checks are still running").After(time.Second)
 		}
 	}
 	out := report{Mode: "development", Findings: []finding{}}

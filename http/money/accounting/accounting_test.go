@@ -224,7 +224,7 @@ func TestJournal(t *testing.T) {
 		s.refuse = 100
 		lost, _ := s.begin(t, strings.ReplaceAll(period, "2026", "2028"))
 		j, _ = s.jobs.Finish(t, lost, func(until time.Time) { s.now = until })
-		if j.State != job.Failed || !strings.Contains(j.Error, "the other side answered 502") {
+		if j.State != job.Failed || !strings.Contains(j.Error, "the server answered 502") {
 			t.Errorf("%s %s", j.State, j.Error)
 		}
 	})

@@ -221,8 +221,8 @@ func TestOutcomes(t *testing.T) {
 		s.says["busy@example.com"] = []error{away, away}
 		got := s.starts(notice, `{"memberId":["refused","lost","busy","ada"],"topic":"news","title":"T","body":"B"}`)
 		j, items := s.finish(got.ID)
-		if want := "ada:done busy:done lost:unknown(the other side did not answer (MAIL)) " +
-			"refused:failed(refused by the other side (MAIL))"; items != want ||
+		if want := "ada:done busy:done lost:unknown(the server did not answer (MAIL)) " +
+			"refused:failed(refused by the server (MAIL))"; items != want ||
 			j.Counts != (job.Counts{Done: 2, Failed: 1, Unknown: 1}) {
 			t.Errorf("%s, %+v", items, j.Counts)
 		}
@@ -248,7 +248,7 @@ func TestMessagesToAdministrators(t *testing.T) {
 			s.Site = s.As(caller)
 			return s.starts(line, body).ID
 		}
-		const failed = "ada:done admin:failed(the account holds a permission that you lack)"
+		const failed = "ada:done admin:failed(the account has a permission that you do not have)"
 		for line, bodies := range map[string][2]string{
 			notice: {`{"memberId":"admin","topic":"news","title":"T","body":"B"}`,
 				`{"memberId":["admin","ada"],"topic":"news","title":"T","body":"B"}`},

@@ -258,7 +258,7 @@ func (g Group) Action() challenge.Action {
 			}
 			r, err := g.Service.Approve(ctx, a.Approver.By(), a.ID, func(r foureyes.Request) error {
 				if a.Digest != "" && a.Digest != intent.Digest(r.Sealed) { // "" of an older release
-					return fault.New(fault.InvalidState, "the request is not the one that was shown")
+					return fault.New(fault.InvalidState, "the request differs from the one that was shown")
 				}
 				if err := g.Permit(ctx, a.Approver, "POST "+approvePath); err != nil {
 					return err

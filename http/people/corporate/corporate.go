@@ -171,7 +171,7 @@ func (in changeRequest) Validate() error {
 		if f.sent {
 			return requireUserID(in.UserID)
 		}
-		ps = append(ps, fault.Problem{Field: f.name, Message: "is required where nothing else is changed"})
+		ps = append(ps, fault.Problem{Field: f.name, Message: "is required if no other field is changed"})
 	}
 	return fault.All(ps)
 }

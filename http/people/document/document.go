@@ -158,7 +158,7 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.
 		showing, q.OwnerKYC = showOwned, in.KYCConfirm
 	} else {
 		if in.UserID != nil && *in.UserID != who.UserID {
-			return rest.Reply[[]record]{}, fault.New(fault.Forbidden, "these are the documents of another user")
+			return rest.Reply[[]record]{}, fault.New(fault.Forbidden, "the documents belong to another user")
 		}
 		q.UserID = &who.UserID
 	}

@@ -65,7 +65,7 @@ type shown struct {
 func (g Group) images(ctx context.Context, who rest.Caller, in imagesRequest) (kycDocument, error) {
 	userID := cmp.Or(rest.Or(in.UserID, ""), who.UserID)
 	if !who.AsAdmin && userID != who.UserID {
-		return kycDocument{}, fault.New(fault.Forbidden, "these are the documents of another user")
+		return kycDocument{}, fault.New(fault.Forbidden, "the documents belong to another user")
 	}
 	all, err := g.Service.Images(ctx, who.By(), userID)
 	if all.DocumentID == "" {

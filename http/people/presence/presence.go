@@ -64,7 +64,7 @@ func (g Group) say(ctx context.Context, who rest.Caller, in sayRequest) (out res
 		return out, fault.Invalid("subject", "must be kyc, user, transaction or withdrawal, a slash, and its id")
 	}
 	if !g.Shows(who, endpoint) {
-		return out, fault.New(fault.Forbidden, "these records are not for the caller")
+		return out, fault.New(fault.Forbidden, "the caller cannot read these records")
 	}
 	u, err := g.Users.Get(ctx, who.UserID)
 	if err != nil {

@@ -87,7 +87,7 @@ func (s *Service) prove(ctx context.Context, place *password.Place, userID strin
 		"old password refused")); err != nil {
 		return err
 	}
-	return fault.New(fault.PasswordWrong, "the old password is not right")
+	return fault.New(fault.PasswordWrong, "the old password is wrong")
 }
 
 // seen returns the keyed hash of the stored hashes.

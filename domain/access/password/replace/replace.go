@@ -84,7 +84,7 @@ func (s *Service) usable(u user.User, from challenge.Starter) bool {
 // check validates a new password against everything except the history.
 func (s *Service) check(u user.User, secret, verify string) error {
 	if secret != verify {
-		return fault.Invalid("passwordVerify", "is not the same as password")
+		return fault.Invalid("passwordVerify", "must be the same as password")
 	}
 	return s.Policy.Check(secret, password.Personal{Phone: u.Phone, DialCode: u.CountryCode, Mail: u.Email})
 }

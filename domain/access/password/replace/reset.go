@@ -210,7 +210,7 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 
 // redeemable finds the account of a token that is still valid.
 func (s *Service) redeemable(ctx context.Context, jti string, from challenge.Starter) (Token, user.User, error) {
-	revoked := fault.New(fault.TokenRevoked, "the ot-auth token was used or is not valid any more")
+	revoked := fault.New(fault.TokenRevoked, "the ot-auth token was already used or is no longer valid")
 	t, err := s.token(ctx, jti)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = revoked

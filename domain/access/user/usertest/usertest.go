@@ -314,7 +314,7 @@ func marks(t *testing.T, s user.Store, c commit.Committer) {
 	third.WithdrawProhibited = true
 	storetest.Must(t, c.Commit(ctx, third))
 	if !get(t, s, third.ID).WithdrawProhibited {
-		t.Error("what an account was added with is lost")
+		t.Error("data of an added account is lost")
 	}
 }
 

@@ -192,7 +192,7 @@ func race(t *testing.T, s blob.Store) {
 			}
 			defer f.Close()
 			if got, err := io.ReadAll(f); err != nil || !whole[string(got)] {
-				t.Errorf("%d bytes that nobody wrote whole: %.20q, %v", len(got), bytes.TrimSpace(got), err)
+				t.Errorf("%d bytes that no writer wrote completely: %.20q, %v", len(got), bytes.TrimSpace(got), err)
 			}
 		})
 	}
