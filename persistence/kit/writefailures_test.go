@@ -17,8 +17,8 @@ import (
 // Held counts accounts with unused recovery codes, and scheduled clients, by the key of their hashes.
 func TestHeldHashes(t *testing.T) {
 	db := persistencetest.SQLite(t)
-	for _, values := range []string{"'u1', 1, 't', 'k1', 'h', 0", "'u1', 2, 't', 'k1', 'h', 0", "'u2', 1, 't', 'k1', 'h', 0",
-		"'u3', 1, 't', 'k1', 'h', 9", "'u4', 1, 't', 'k2', 'h', 0"} {
+	for _, values := range []string{"'u1', 1, 't', 'k1', 'h', 0", "'u1', 2, 't', 'k1', 'h', 0",
+		"'u2', 1, 't', 'k1', 'h', 0", "'u3', 1, 't', 'k1', 'h', 9", "'u4', 1, 't', 'k2', 'h', 0"} {
 		persistencetest.Exec(t, db, "INSERT INTO recovery_code (user_id, number, totp_id, hash_key, hash, used_at) VALUES ("+
 			values+")")
 	}
