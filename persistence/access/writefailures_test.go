@@ -44,6 +44,22 @@ func TestFailedChangesOfRoles(t *testing.T) {
 	wants("a", "")
 }
 
+// A login without its tables fails, and names no account.
+func TestFailedLogin(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	one := usertest.Sample(1)
+	storetest.Must(t, db.Commit(t.Context(), one))
+	for _, who := range []user.Identifier{{Phone: one.Phone}, {Mail: one.Email}} {
+		persistencetest.Fails(t, db, "users password_guard", func(ctx context.Context) error {
+			e, err := access.NewUsers(db).Login(ctx, who, "nobody")
+			if (e.User.ID == one.ID) != (err == nil) || (e.Hash == one.PasswordHash) != (err == nil) {
+				t.Errorf("%+v: %+v, %v", who, e, err)
+			}
+			return err
+		})
+	}
+}
+
 // A grant changes together with its line in the log, or not at all.
 func TestFailedGrants(t *testing.T) {
 	db, now := persistencetest.SQLite(t), time.UnixMilli(1_700_000_000_000)
