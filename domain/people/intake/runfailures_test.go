@@ -113,7 +113,8 @@ func TestRehearsalEnds(t *testing.T) {
 	if state, err = d.Run(t.Context(), "one", source, true); !errors.Is(err, errDisk) || state.Cursor != 3 || state.Done {
 		t.Errorf("%+v, %v", state, err)
 	}
-	if state, err = d.load(t, "one", many(3), true); err != nil || !state.Done || state.Imported != 2 || state.Refused != 1 {
+	if state, err = d.load(t, "one", many(3), true); err != nil || !state.Done || state.Imported != 2 ||
+		state.Refused != 1 {
 		t.Errorf("%+v, %v", state, err)
 	}
 }
@@ -206,6 +207,17 @@ func TestImportWithoutTables(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// A short export reports that its file takes no byte.
+func TestShortExportFails(t *testing.T) {
+	d := sqliteDesk(t)
+	_, err := d.load(t, "one", many(2), false)
+	storetest.Must(t, err)
+	n, err := d.Export(t.Context(), full{}, false)
+	if !errors.Is(err, errDisk) || !strings.HasPrefix(err.Error(), "write the export: ") || n != 2 {
+		t.Errorf("%d, %v", n, err)
+	}
 }
 
 // The refusals of an import are read in pages of 1000.
