@@ -60,7 +60,8 @@ func TestClearWhileAccountChanges(t *testing.T) {
 func TestActionsOfFilters(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	s := &geofilter.Service{Store: access.NewGeofilters(db), Users: access.NewUsers(db), Commit: db}
-	for code, a := range map[string]challenge.Action{"GEOFILTER_ADD": s.AddAction(), "GEOFILTER_REMOVE": s.RemoveAction()} {
+	for code, a := range map[string]challenge.Action{"GEOFILTER_ADD": s.AddAction(),
+		"GEOFILTER_REMOVE": s.RemoveAction()} {
 		if a.Code != code || a.Flow != challenge.FlowSession || !a.KeepsFilter {
 			t.Errorf("%+v", a)
 		}

@@ -46,11 +46,12 @@ func TestStartWithoutStore(t *testing.T) {
 		want  fault.Code
 		says  string
 	}{
-		"first read":     {&guarded{}, fault.Unavailable, "open keys: "},
-		"second read":    {&guarded{reads: 1}, fault.Unavailable, "open keys: "},
-		"addition":       {&guarded{reads: -1, add: errDown}, fault.Unavailable, "open keys: "},
-		"other addition": {&guarded{reads: -1, add: fault.New(fault.RecordNotFound, "x")}, fault.RecordNotFound, "open keys: "},
-		"no keys":        {&guarded{reads: -1, none: true}, fault.Internal, "open keys: the store has no keys"},
+		"first read":  {&guarded{}, fault.Unavailable, "open keys: "},
+		"second read": {&guarded{reads: 1}, fault.Unavailable, "open keys: "},
+		"addition":    {&guarded{reads: -1, add: errDown}, fault.Unavailable, "open keys: "},
+		"other addition": {&guarded{reads: -1, add: fault.New(fault.RecordNotFound, "x")}, fault.RecordNotFound,
+			"open keys: "},
+		"no keys": {&guarded{reads: -1, none: true}, fault.Internal, "open keys: the store has no keys"},
 		"lost race": {&guarded{reads: -1, add: fault.New(fault.RecordAlreadyExist, "x")}, fault.Internal,
 			"open keys: the store has no keys"},
 		"other master": {&guarded{reads: -1, add: fault.New(fault.InvalidState, "x")}, fault.Internal,

@@ -68,8 +68,8 @@ func newShaky() (*shaky, *ledger.Ledger) {
 }
 
 func pays(ref string, from, to ledger.Account, sum string) ledger.Movement {
-	return ledger.Movement{Transfers: []ledger.Transfer{ledger.New(time.UnixMilli(1_700_000_000_000), "test", ref, from, to,
-		amount.Must(sum))}}
+	now := time.UnixMilli(1_700_000_000_000)
+	return ledger.Movement{Transfers: []ledger.Transfer{ledger.New(now, "test", ref, from, to, amount.Must(sum))}}
 }
 
 // opened is a shaky ledger in which alice has 10.
@@ -194,7 +194,8 @@ func TestOpeningAccounts(t *testing.T) {
 	}
 	s, l := newShaky()
 	l.Decimals = func(context.Context, int64) (int, error) { return 0, errDown }
-	if _, err := l.Do(t.Context(), audit.Operator, pays("1", treasury, bob, "1")); !errors.Is(err, errDown) || s.units != 0 {
+	if _, err := l.Do(t.Context(), audit.Operator, pays("1", treasury, bob, "1")); !errors.Is(err,
+		errDown) || s.units != 0 {
 		t.Errorf("decimals: %v, %d units", err, s.units)
 	}
 	for _, answer := range []error{fault.New(fault.RecordAlreadyExist, "another node was first"), errDown} {

@@ -89,7 +89,9 @@ func TestRefusedRequests(t *testing.T) {
 		}
 	}
 	asks("below the minimum", fault.BelowMinimum, sum("0.09999999"))
-	asks("an address of another network", fault.AddressNotAllowed, func(r *transaction.WithdrawalRequest) { r.Address = "x" })
+	asks("an address of another network", fault.AddressNotAllowed, func(r *transaction.WithdrawalRequest) {
+		r.Address = "x"
+	})
 	asks("the minimum", "", plain)
 	asks("one unit too many", fault.InsufficientBalance, sum("0.20000001")) // and the fee of 0.01
 	asks("all that is left", "", sum("0.2"))
@@ -167,8 +169,8 @@ func TestHoldersOfAddresses(t *testing.T) {
 	treasury := ledger.Account{Kind: ledger.Treasury, Asset: asset}
 	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1")) // opens both accounts
 	for address, of := range map[string]ledger.Account{"a1": d.m.Account("u", "BTC/BTC"), "a2": treasury} {
-		persistencetest.Exec(t, d.m.DB, "INSERT INTO coin_address (address, account_id, created_at) VALUES (?, ?, 1)", address,
-			of.ID())
+		persistencetest.Exec(t, d.m.DB, "INSERT INTO coin_address (address, account_id, created_at) VALUES (?, ?, 1)",
+			address, of.ID())
 	}
 	own := transaction.Address(d.m.Account("u", "BTC/BTC"))
 	for address, want := range map[string]fault.Code{"a1": "", own: "", "a2": fault.RecordNotFound,
