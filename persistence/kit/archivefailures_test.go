@@ -3,10 +3,13 @@ package kit_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
+	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -108,5 +111,147 @@ func TestArchiveTakesEveryOldRow(t *testing.T) {
 				t.Errorf("before %v: %d of %d rows, %v", before.Sub(at), plan.Rows, n, err)
 			}
 		}
+	}
+}
+
+// refuses has every statement of a kind on a table fail, such as INSERT on audit.
+func refuses(t *testing.T, db *persistence.DB, statement, table string) {
+	t.Helper()
+	persistencetest.Exec(t, db, "CREATE TRIGGER refused BEFORE "+statement+" ON "+table+
+		" BEGIN SELECT RAISE(ABORT, 'refused by the test'); END")
+}
+
+func counted(t *testing.T, db *persistence.DB, table string) int64 {
+	t.Helper()
+	n, err := db.Conn(t.Context()).NewSelect().Table(table).Count(t.Context())
+	storetest.Must(t, err)
+	return n
+}
+
+// Each step of an archive reports its failure, and the next archive completes it. The rows leave exactly once.
+func TestArchiveStepsFail(t *testing.T) {
+	before := time.Unix(1_700_000_000, 0).Add(2 * time.Hour) // ten rows, two checkpoints, four transfers
+	for name, c := range map[string]struct {
+		statement, table  string
+		archives, rows    int64 // after the failure
+		checkpoints, kept int64
+		again             int64 // rows of the next archive
+	}{
+		"the row of the archive": {"INSERT", "audit_archive", 0, 20, 4, 0, 10},
+		"the kept transfers":     {"INSERT", "audit_left", 1, 20, 4, 0, 0},
+		"the rows":               {"DELETE", "audit", 1, 20, 4, 0, 0},
+		"the checkpoints":        {"DELETE", "audit_checkpoint", 1, 10, 4, 4, 0},
+	} {
+		db := persistencetest.SQLite(t)
+		l, _ := aged(t, db)
+		s := newShelf()
+		refuses(t, db, c.statement, c.table)
+		a, err := l.archive(s, before)
+		if err == nil || !strings.Contains(err.Error(), "refused by the test") || a.Counter != 0 || a.Rows != 0 {
+			t.Errorf("%s: %+v, %v", name, a, err)
+		}
+		check := func(when string, want [4]int64) {
+			t.Helper()
+			got := [4]int64{}
+			for i, table := range []string{"audit_archive", "audit", "audit_checkpoint", "audit_left"} {
+				got[i] = counted(t, db, table)
+			}
+			if got != want || len(s.files) != 1 {
+				t.Errorf("%s, %s: archives, rows, checkpoints and kept %v, want %v; files %v", name, when, got, want, s.names())
+			}
+		}
+		check("after the failure", [4]int64{c.archives, c.rows, c.checkpoints, c.kept})
+		persistencetest.Exec(t, db, "DROP TRIGGER refused")
+		if a, err := l.archive(s, before); a.Rows != c.again || err != nil {
+			t.Errorf("%s: the next archive %+v, %v", name, a, err)
+		}
+		check("in the end", [4]int64{1, 10, 2, 4})
+		l.verifies(10, audit.Anchor{})
+	}
+}
+
+// meddler is a place for files where a write of a file also changes the database.
+type meddler struct {
+	*shelf
+	meddle func(ctx context.Context) error
+}
+
+func (m meddler) Put(ctx context.Context, key string, content []byte) error {
+	return errors.Join(m.shelf.Put(ctx, key, content), m.meddle(ctx))
+}
+
+// Rows do not leave if the rows of the archives, or the rows that would leave, are damaged meanwhile.
+func TestArchiveAfterDamage(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	for statement, tampered := range map[string]bool{"UPDATE audit_archive SET row_count = 4 WHERE counter = 1": true,
+		"UPDATE audit SET at = 1.5 WHERE seq = 6": false} {
+		db := persistencetest.SQLite(t)
+		l, _ := aged(t, db)
+		s := newShelf()
+		_, err := l.archive(s, start.Add(time.Hour))
+		storetest.Must(t, err)
+		m := meddler{s, func(ctx context.Context) error {
+			return db.InTx(ctx, func(ctx context.Context) error {
+				_, err := db.Conn(ctx).ExecContext(ctx, statement)
+				return err
+			})
+		}}
+		a, err := kit.NewAudit(db).Archive(t.Context(), auditKey, l.now, start.Add(2*time.Hour), m, nil)
+		if err == nil || errors.Is(err, kit.ErrTampered) != tampered || a.Rows != 0 {
+			t.Errorf("%s: %+v, %v", statement, a, err)
+		}
+		if rows, archives := counted(t, db, "audit"), counted(t, db, "audit_archive"); rows != 15 || archives != 2 {
+			t.Errorf("%s: %d rows, %d archives", statement, rows, archives)
+		}
+	}
+}
+
+// A row that cannot be read stops an archive before its file, and a verification.
+func TestUnreadableTrail(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	for statement, c := range map[string]struct{ archives, verifies, state bool }{
+		"UPDATE audit SET at = 1.5 WHERE seq = 6":                 {false, false, true},
+		"UPDATE audit_checkpoint SET at = 1.5 WHERE counter = 2":  {false, false, true},
+		"UPDATE audit_checkpoint SET at = 1.5 WHERE counter = 3":  {false, false, false},
+		"UPDATE audit_checkpoint SET at = 1.5 WHERE counter = 4":  {false, false, false},
+		"UPDATE audit_archive SET row_count = 1.5":                {false, false, false},
+		"UPDATE audit_left SET seq = 1.5 WHERE seq = 4":           {true, false, true},
+		"UPDATE audit SET action = 'LEDGER_TRANSFER' WHERE FALSE": {true, true, true},
+	} {
+		db := persistencetest.SQLite(t)
+		l, marks := aged(t, db)
+		s := newShelf()
+		_, err := l.archive(s, start.Add(time.Hour))
+		storetest.Must(t, err)
+		persistencetest.Exec(t, db, statement)
+		store := kit.NewAudit(db)
+		if v, err := store.VerifySince(t.Context(), auditKey, audit.Anchor{}); (err == nil) != c.verifies ||
+			errors.Is(err, kit.ErrTampered) {
+			t.Errorf("%s: verified %+v, %v", statement, v, err)
+		}
+		state, err := store.State(t.Context(), auditKey)
+		if (err == nil) != c.state || state.Broken != "" || (state.Last.String() == marks[3].String()) != c.state {
+			t.Errorf("%s: state %+v, %v", statement, state, err)
+		}
+		a, err := l.archive(s, start.Add(9*time.Hour))
+		if (err == nil) != c.archives || (a.Rows == 15) != c.archives || (len(s.files) == 2) != c.archives {
+			t.Errorf("%s: %+v, %v, files %v", statement, a, err, s.names())
+		}
+	}
+}
+
+// The error of a missing archive has its number.
+func TestMissingArchiveIsNamed(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	l, _ := aged(t, db)
+	s := newShelf()
+	for i := range 3 {
+		_, err := l.archive(s, time.Unix(1_700_000_000, 0).Add(time.Duration(i+1)*time.Hour))
+		storetest.Must(t, err)
+	}
+	persistencetest.Exec(t, db, "DELETE FROM audit_archive WHERE counter = 2")
+	if n, err := kit.NewAudit(db).Older(t.Context(), l.now); n != 0 || !errors.Is(err, kit.ErrTampered) ||
+		!strings.HasSuffix(err.Error(), "archive 2 is missing") {
+		t.Errorf("%d, %v", n, err)
 	}
 }

@@ -1,8 +1,10 @@
 package kit_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,5 +173,160 @@ func TestAnchor(t *testing.T) {
 		if _, err := audit.ParseAnchor(s); err == nil {
 			t.Errorf("%q is taken", s)
 		}
+	}
+}
+
+// A node makes a checkpoint if the one before is 30 seconds old. The last one of a process does not wait.
+func TestCheckpointPause(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	l := newTrail(t, db)
+	l.adds(1)
+	one := l.mark(audit.Anchor{})
+	for _, c := range []struct {
+		after time.Duration
+		last  bool
+		want  int64
+	}{{0, false, 0}, {29_999 * time.Millisecond, false, 0}, {30 * time.Second, false, 2}, {30 * time.Second, true, 3}} {
+		a, err := kit.NewAudit(db).Checkpoint(t.Context(), l.now.Add(c.after), auditKey, one, c.last)
+		if err != nil || a.Counter != c.want {
+			t.Errorf("after %v: %v, %v, want %d", c.after, a, err, c.want)
+		}
+	}
+	if n := counted(t, db, "audit_checkpoint"); n != 3 {
+		t.Errorf("%d checkpoints", n)
+	}
+}
+
+// An empty trail has no checkpoint. A failed read or write makes none.
+func TestCheckpointFailures(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	l, store := newTrail(t, db), kit.NewAudit(db)
+	if a, err := l.marks(audit.Anchor{}); err != nil || a.Counter != 0 || counted(t, db, "audit_checkpoint") != 0 {
+		t.Errorf("of an empty trail: %v, %v", a, err)
+	}
+	l.adds(2)
+	one := l.mark(audit.Anchor{})
+	refuses(t, db, "INSERT", "audit_checkpoint")
+	if a, err := l.marks(one); err == nil || a.Counter != 0 || !strings.Contains(err.Error(), "refused by the test") {
+		t.Errorf("a refused insert: %v, %v", a, err)
+	}
+	persistencetest.Exec(t, db, "DROP TRIGGER refused")
+	persistencetest.Fails(t, db, "audit audit_archive audit_checkpoint", func(ctx context.Context) error {
+		a, err := store.Checkpoint(ctx, l.now, auditKey, one, false)
+		if (a.Counter == 2) != (err == nil) {
+			t.Errorf("%v, %v", a, err)
+		}
+		return err
+	})
+	// An unreadable checkpoint before, and one whose heads are damaged.
+	persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET at = 1.5 WHERE counter = 2")
+	if a, err := l.marks(one); err == nil || errors.Is(err, kit.ErrTampered) || a.Counter != 0 {
+		t.Errorf("an unreadable checkpoint: %v, %v", a, err)
+	}
+	persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET at = 1, heads = 'x' WHERE counter = 2")
+	if a, err := l.marks(one); !errors.Is(err, kit.ErrTampered) || a.Counter != 0 {
+		t.Errorf("damaged heads: %v, %v", a, err)
+	}
+}
+
+// A node whose number is taken meanwhile makes no checkpoint, and reports no error.
+func TestFasterNode(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	l := newTrail(t, db)
+	l.adds(2)
+	persistencetest.Exec(t, db, "CREATE TRIGGER faster BEFORE INSERT ON audit_checkpoint BEGIN INSERT INTO "+
+		"audit_checkpoint (id, at, heads, hash, counter) VALUES ('other', new.at, new.heads, new.hash, new.counter); END")
+	if a, err := l.marks(audit.Anchor{}); a.Counter != 0 || err != nil {
+		t.Errorf("%v, %v", a, err)
+	}
+}
+
+// The checkpoint of this process may have left with an archive; the first one that did not leave must be its own.
+func TestCheckpointAfterArchive(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	l, marks := aged(t, db)
+	store := kit.NewAudit(db)
+	if a, err := l.archive(newShelf(), l.now.Add(time.Hour)); a.Rows != 20 || err != nil {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	state, err := store.State(t.Context(), auditKey)
+	if err != nil || state.Last.String() != marks[3].String() || state.Broken != "" {
+		t.Errorf("state %+v, %v", state, err)
+	}
+	l.verifies(0, audit.Anchor{})
+	l.verifies(0, marks[3])
+	if v, err := store.VerifySince(t.Context(), auditKey, marks[2]); err == nil || errors.Is(err, kit.ErrTampered) ||
+		!strings.Contains(err.Error(), "checkpoint 3 left with an archive") {
+		t.Errorf("%+v, %v", v, err)
+	}
+	l.adds(1)
+	forged := audit.Anchor{Counter: 4, MAC: marks[2].MAC}
+	if a, err := l.marks(forged); !errors.Is(err, kit.ErrTampered) || a.Counter != 0 ||
+		!strings.Contains(err.Error(), "checkpoint 4 is gone or was replaced") {
+		t.Errorf("%v, %v", a, err)
+	}
+	if a, err := l.marks(marks[2]); a.Counter != 5 || err != nil {
+		t.Errorf("%v, %v", a, err)
+	}
+	l.verifies(1, marks[3])
+	persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET at = at + 1 WHERE counter = 5")
+	state, err = store.State(t.Context(), auditKey)
+	if err != nil || state.Last.Counter != 5 || !strings.Contains(state.Broken, "checkpoint 0") {
+		t.Errorf("state %+v, %v", state, err)
+	}
+	l.broken("a changed checkpoint", audit.Anchor{})
+}
+
+// The error of a verification names what is broken: a checkpoint, or the one that is missing.
+func TestVerifyNamesCheckpoints(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	_, marks := aged(t, db)
+	store := kit.NewAudit(db)
+	for says, atLeast := range map[string]audit.Anchor{
+		"the checkpoints end at 4, before 9": {Counter: 9, MAC: marks[3].MAC},
+		"checkpoint 2 is another one":        {Counter: 2, MAC: marks[3].MAC},
+	} {
+		v, err := store.VerifySince(t.Context(), auditKey, atLeast)
+		if !errors.Is(err, kit.ErrTampered) || !strings.HasSuffix(err.Error(), says) || v.Anchored != 0 {
+			t.Errorf("%s: %+v, %v", says, v, err)
+		}
+	}
+	v, err := store.VerifySince(t.Context(), auditKey, marks[1])
+	if err != nil || v.Rows != 20 || v.Anchored != 2 || v.Newest.String() != marks[3].String() || v.Archive.Counter != 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if rows, err := store.Verify(t.Context(), auditKey); rows != 20 || err != nil {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	persistencetest.Exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 2")
+	if v, err := store.VerifySince(t.Context(), auditKey, audit.Anchor{}); !errors.Is(err, kit.ErrTampered) ||
+		!strings.HasSuffix(err.Error(), "checkpoint 2 is missing") {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// Checkpoints of an older version have no number. Each is proven alone, and says how long the chains were.
+func TestOlderCheckpoints(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	l := newTrail(t, db)
+	l.adds(5)
+	var chain string
+	storetest.Must(t, db.Conn(t.Context()).NewSelect().Table("audit").Column("chain").Limit(1).Scan(t.Context(), &chain))
+	add := func(id string, seq int, key []byte) {
+		t.Helper()
+		row := kit.CheckpointRow{ID: id, At: 1, Heads: fmt.Sprintf(`{%q:%d}`, chain, seq)}.Sealed(key, nil)
+		persistencetest.Exec(t, db, "INSERT INTO audit_checkpoint (id, at, heads, hash) VALUES (?, ?, ?, ?)", row.ID, row.At,
+			row.Heads, row.Hash)
+	}
+	for i := range 3 {
+		add(fmt.Sprint("a", i), 3+i, auditKey)
+	}
+	l.verifies(5, audit.Anchor{})
+	l.verifies(5, l.mark(audit.Anchor{}))
+	for what, add := range map[string]func(){"longer": func() { add("b", 6, auditKey) },
+		"another key": func() { add("b", 5, []byte("other")) }} {
+		add()
+		l.broken(what, audit.Anchor{})
+		persistencetest.Exec(t, db, "DELETE FROM audit_checkpoint WHERE id = 'b'")
 	}
 }

@@ -2,12 +2,14 @@ package kit
 
 // This file exports internals to the tests of the package.
 type (
-	ArchiveRow = archiveRow
-	AuditRow   = auditRow
-	JobRow     = jobRow
+	ArchiveRow    = archiveRow
+	AuditRow      = auditRow
+	CheckpointRow = checkpointRow
+	JobRow        = jobRow
 )
 
 var (
+	ArchiveMAC   = archiveMAC
 	AuditFilters = auditFilters
 	AuditOrder   = auditOrder
 	AuditRows    = auditRows
@@ -20,4 +22,10 @@ var (
 // Seal makes the file and the row that names it.
 func (f *archiveFile) Seal(key []byte, before archiveRow) (archiveRow, []byte, error) {
 	return f.seal(key, before)
+}
+
+// Sealed is the checkpoint with its MAC.
+func (c checkpointRow) Sealed(key, previous []byte) checkpointRow {
+	c.Hash = c.sum(macOf(key), previous)
+	return c
 }

@@ -1,6 +1,7 @@
 package record_test
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -50,4 +51,26 @@ func TestJSON(t *testing.T) {
 			t.Errorf("an array as an object: %v", got)
 		}
 	})
+}
+
+// Scan replaces the earlier value. A column of another type is an error that names the type.
+func TestScanJSON(t *testing.T) {
+	for name, c := range map[string]struct {
+		column any
+		want   map[string]string
+		fails  string
+	}{
+		"text":       {`{"b":"2"}`, map[string]string{"b": "2"}, ""},
+		"bytes":      {[]byte(`{"b":"2"}`), map[string]string{"b": "2"}, ""},
+		"null":       {nil, nil, ""},
+		"a number":   {int64(5), nil, "read a stored map[string]string: a column of type int64"},
+		"torn text":  {"{", nil, "read a stored map[string]string: unexpected end of JSON input"},
+		"torn bytes": {[]byte("{"), nil, "read a stored map[string]string: unexpected end of JSON input"},
+	} {
+		j := record.JSONOf(map[string]string{"a": "1"})
+		err := j.Scan(c.column)
+		if text := fmt.Sprint(err); err == nil && c.fails != "" || err != nil && text != c.fails || !maps.Equal(j.V, c.want) {
+			t.Errorf("%s: %v, %v", name, j.V, err)
+		}
+	}
 }

@@ -95,3 +95,29 @@ func BenchmarkCanonical(b *testing.B) {
 		intent.Digest(d.Canonical())
 	}
 }
+
+// Covers compares the action, the challenge and the command of a canonical document.
+func TestCovers(t *testing.T) {
+	d := sample()
+	text := d.Canonical()
+	for name, c := range map[string]struct {
+		action, id, digest string
+		want               bool
+	}{
+		"all":             {d.Action, d.ChallengeID, d.CommandDigest, true},
+		"another action":  {"LOGIN", d.ChallengeID, d.CommandDigest, false},
+		"a longer action": {d.Action + "S", d.ChallengeID, d.CommandDigest, false},
+		"another id":      {d.Action, d.UserID, d.CommandDigest, false},
+		"another command": {d.Action, d.ChallengeID, intent.Digest(nil), false},
+		"a shorter one":   {d.Action, d.ChallengeID, d.CommandDigest[1:], false},
+		"no command":      {d.Action, d.ChallengeID, "", false},
+		"swapped":         {d.ChallengeID, d.Action, d.CommandDigest, false},
+	} {
+		if got := intent.Covers(text, c.action, c.id, c.digest); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if intent.Covers(text[:40], d.Action, d.ChallengeID, d.CommandDigest) {
+		t.Error("a torn document covers its command")
+	}
+}

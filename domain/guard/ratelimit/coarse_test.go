@@ -22,3 +22,27 @@ func TestLargeLimitNamesItsRetry(t *testing.T) {
 		}
 	}
 }
+
+// A limit above 4096 counts in buckets of a 2048th of its period. An admission leaves with the last one of its bucket.
+func TestBucketsOfLargeLimits(t *testing.T) {
+	const grain, first = int64(1000), int64(1_700_000_000_000_000_000)
+	r := ratelimit.Quota{Limit: 4097, Period: 2048 * grain}
+	for apart, want := range map[int64]int64{grain - 1: 2, grain: 1} { // what is left as the first one leaves
+		var w ratelimit.Window
+		w.Admit(first, r)
+		w.Admit(first+apart, r)
+		if got := w.Look(first+r.Period, r); got.Used != want || got.Reset != apart {
+			t.Errorf("%d ns apart: %+v, want %d", apart, got, want)
+		}
+		if got := w.Look(first+r.Period+apart, r); got.Used != 0 {
+			t.Errorf("%d ns apart, later: %+v", apart, got)
+		}
+	}
+	exact := ratelimit.Quota{Limit: 4096, Period: 2048 * grain} // one by one
+	var w ratelimit.Window
+	w.Admit(first, exact)
+	w.Admit(first+1, exact)
+	if got := w.Look(first+exact.Period, exact); got.Used != 1 || got.Reset != 1 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -3,6 +3,7 @@ package amount_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -194,5 +195,19 @@ func TestCapped(t *testing.T) {
 	}
 	if got := large.Capped(small); got != amount.Most {
 		t.Error(got)
+	}
+}
+
+// A constant of the program that is no amount panics, with its text.
+func TestMustPanics(t *testing.T) {
+	for _, text := range []string{"", "x", "1000000000000000000", "0.0000000000000000001"} {
+		func() {
+			defer func() {
+				if r := fmt.Sprint(recover()); !strings.HasPrefix(r, "amount "+text+" ") {
+					t.Errorf("%q: %s", text, r)
+				}
+			}()
+			t.Errorf("%q is %v", text, amount.Must(text))
+		}()
 	}
 }

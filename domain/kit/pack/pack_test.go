@@ -61,6 +61,36 @@ func TestTruncatedInput(t *testing.T) {
 	}
 }
 
+// An integer has at most 64 bits in at most ten bytes, and each length up to the end of the data is valid.
+func TestBoundsOfValues(t *testing.T) {
+	const nine, ff = "\x80\x80\x80\x80\x80\x80\x80\x80\x80", "\xff\xff\xff\xff\xff\xff\xff\xff"
+	for data, want := range map[string]int64{"\x7f": -64, "\x80\x01": 64, ff[:7] + "\x7f": math.MinInt64 >> 8,
+		ff + "\x7f": math.MinInt64 >> 1, nine + "\x01": 1 << 62, ff + "\xff\x01": math.MinInt64} {
+		r := Read(data)
+		if got := r.Int(); got != want || r.Err() != nil || !r.Exact() {
+			t.Errorf("%x: %d, %v, want %d", data, got, r.Err(), want)
+		}
+	}
+	for _, data := range []string{nine + "\x02", nine + "\x7f", nine + "\x80", nine + "\x80\x00", nine, ff + "\xff\x02x"} {
+		r := Read(data)
+		if got := r.Int(); got != 0 || r.Err() == nil || r.More() || r.Exact() {
+			t.Errorf("%x: %d, %v", data, got, r.Err())
+		}
+	}
+	for n, data := range map[int]string{0: "\x00", 1: "\x01\x00", 2: "\x02\x00\x00"} {
+		r := Read(data)
+		if got := r.Strings(); len(got) != n || r.Err() != nil || !r.Exact() {
+			t.Errorf("%x: %q, %v", data, got, r.Err())
+		}
+	}
+	for data, want := range map[string]string{"\x03abc": "abc", "\x00": "", "\x02abc": "ab"} {
+		r := Read(data)
+		if got := r.String(); got != want || r.Err() != nil || r.Exact() != (data != "\x02abc") {
+			t.Errorf("%x: %q, %v", data, got, r.Err())
+		}
+	}
+}
+
 // No input makes the reader panic, and every written value is read back.
 func FuzzRead(f *testing.F) {
 	f.Add("\x03abc\x02\x01a\x00\x7f", int64(-5), "x")

@@ -281,3 +281,18 @@ func TestStoreFails(t *testing.T) {
 		t.Errorf("existing records: %+v, %v, want %+v", got, err, want)
 	}
 }
+
+// The catalog is not loaded where a part of it cannot be read.
+func TestLoadFails(t *testing.T) {
+	a := newAssets(t)
+	for _, method := range []string{"Pairs", "Networks", "Currencies"} {
+		a.store.method = method
+		if c, err := currency.Load(t.Context(), a.store); c != nil || !errors.Is(err, errDown) {
+			t.Errorf("without %s: %v, %v", method, c, err)
+		}
+	}
+	a.store.method = ""
+	if c, err := currency.Load(t.Context(), a.store); c == nil || err != nil {
+		t.Errorf("%v, %v", c, err)
+	}
+}

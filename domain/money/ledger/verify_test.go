@@ -149,12 +149,19 @@ func sound() *books {
 	b.days = []ledger.Day{
 		{Account: alice.ID(), Day: firstDay, Posted: amount.Must("7"), In: amount.Must("7"), Seq: 2},
 		{Account: treasury.ID(), Day: firstDay, Posted: amount.Must("-7"), Out: amount.Must("7"), Seq: 2}}
+	b.sort()
+	return b
+}
+
+// sort puts the rows in the order of the database.
+func (b *books) sort() {
 	order := func(x, y ledger.Entry) int { return strings.Compare(ofEntry(x), ofEntry(y)) }
 	slices.SortFunc(b.debits, order)
 	slices.SortFunc(b.credits, order)
 	slices.SortFunc(b.lines, func(x, y ledger.Line) int { return strings.Compare(x.ID, y.ID) })
 	slices.SortFunc(b.days, func(x, y ledger.Day) int { return strings.Compare(x.Account, y.Account) })
-	return b
+	slices.SortFunc(b.transfers, func(x, y ledger.Sealed) int { return strings.Compare(x.ID, y.ID) })
+	slices.SortFunc(b.audited, func(x, y ledger.Seal) int { return strings.Compare(x.ID, y.ID) })
 }
 
 // of returns the line of an account.
@@ -192,6 +199,13 @@ func TestVerifyNamesTheFault(t *testing.T) {
 		}},
 		{"a transfer without its audit row", "is not in the audit", func(b *books) { b.audited = b.audited[1:] }},
 		{"the last transfer without its audit row", "is not in the audit", func(b *books) { b.audited = b.audited[:4] }},
+		{"an audit row twice", "is in the audit twice", func(b *books) { b.audited[1] = b.audited[0] }},
+		{"a sum beyond an amount", "account user/1/alice comes to more than an amount at transfer", func(b *books) {
+			b.credits[1].Amount, b.credits[2].Amount = amount.Most, amount.Most
+		}},
+		{"holds beyond an amount", "account user/1/alice locks more than an amount at hold h2", func(b *books) {
+			b.active[0].Amount, b.active[1].Amount = amount.Most, amount.Most
+		}},
 		{"a missing transfer", "is in the audit and not in the ledger", func(b *books) { b.transfers = b.transfers[1:] }},
 		{"a missing last transfer", "is in the audit and not in the ledger", func(b *books) {
 			b.transfers = b.transfers[:4]
@@ -256,6 +270,38 @@ func TestVerifyNamesTheFault(t *testing.T) {
 		if !errors.Is(err, ledger.ErrBroken) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
+	}
+}
+
+// The totals are in the order of the assets. The accounts of one asset must not come to more than an amount.
+func TestVerifyAssets(t *testing.T) {
+	b := &books{}
+	for asset := int64(5); asset > 0; asset-- {
+		from, to := treasury, alice
+		from.Asset, to.Asset = asset, asset
+		b.move(idOf(firstDay, int(asset)), from, to, "1", 0, 1)
+		b.lines = append(b.lines, line(from, "-1", "0", 1), line(to, "1", "0", 1))
+	}
+	b.sort()
+	totals, err := ledger.Verify(t.Context(), b)
+	for i, sum := range totals {
+		if sum.Asset != int64(i+1) || sum.Transfers != 1 || sum.Accounts != 2 {
+			t.Errorf("%d: %+v", i, sum)
+		}
+	}
+	if err != nil || len(totals) != 5 {
+		t.Errorf("%+v, %v", totals, err)
+	}
+	const most = "999999999999999999"
+	b = &books{}
+	b.move(idOf(firstDay, 1), treasury, alice, most, 0, 1)
+	b.move(idOf(firstDay, 2), suspense, bob, "1", 0, 1)
+	b.lines = []ledger.Line{line(treasury, "-"+most, "0", 1), line(alice, most, "0", 1),
+		line(suspense, "-1", "0", 1), line(bob, "1", "0", 1)}
+	b.sort()
+	if _, err := ledger.Verify(t.Context(), b); !errors.Is(err, ledger.ErrBroken) ||
+		!strings.Contains(err.Error(), "asset 1 comes to more than an amount at account ") {
+		t.Error(err)
 	}
 }
 
