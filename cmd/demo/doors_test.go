@@ -44,6 +44,7 @@ var ownWays = map[string]string{
 	"ledger.AddAsset":              "no endpoint: the first account of an asset opens it",
 	"blockage.Add":                 "history: its hold is in the ledger's import, in the order of its instants",
 	"session.Remember":             "no endpoint: a login leaves it, and these people never log in",
+	"session.RememberRefused":      "no endpoint: a refused login leaves it, and these people never log in",
 	"user.LoggedIn":                "no endpoint: a login leaves it, and these people never log in",
 	"user.SetPassword":             "no endpoint sets a password without a message to the owner",
 	"profile.AddMailChange":        "no endpoint: a change of the address leaves it, a year ago",

@@ -41,7 +41,7 @@ var duties = []struct {
 		"POST /integration/begin-accounting-integration", "GET /admin/audit"}},
 	{"support", "Support", []string{"GET /admin/list-users", "GET /admin/user-names",
 		"GET /admin/login-history", "GET /admin/login-history-v2", "GET /admin/get-email-change-history",
-		"GET /admin/user/security", "POST /admin/send-notification"}},
+		"GET /admin/refused-logins", "GET /admin/user/security", "POST /admin/send-notification"}},
 }
 
 // roles adds the roles with their grants, and the pages of a back office.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"castellan/domain/access/password"
 	"castellan/domain/access/session"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/commit"
@@ -141,6 +142,20 @@ var devices = [][3]string{
 // networks are documentation networks (RFC 5737): no real addresses.
 var networks = []string{"192.0.2.", "198.51.100.", "203.0.113."}
 
+// passwordTries is the limit of wrong passwords from one network.
+const passwordTries = 10
+
+// refusal returns the cause of a refused login from a country.
+func (p *person) refusal(country string) session.Reason {
+	switch {
+	case p.Status != user.Active:
+		return session.Inactive
+	case p.Countries != "" && !p.Countries.Has(country):
+		return session.NotAdmitted
+	}
+	return session.WrongPassword
+}
+
 // logins returns the login history of an account since its registration.
 func (r *run) logins(p *person) (writes []commit.Write) {
 	count := p.IntN(5)
@@ -153,6 +168,7 @@ func (r *run) logins(p *person) (writes []commit.Write) {
 	}
 	slices.SortFunc(at, time.Time.Compare)
 	ip, device, last := fmt.Sprint(pick(p.source, networks), 1+p.IntN(254)), pick(p.source, devices), time.Time{}
+	tries := 0 // refused since the last login
 	for _, at := range at {
 		if p.chance(15) {
 			ip, device = fmt.Sprint(pick(p.source, networks), 1+p.IntN(254)), pick(p.source, devices)
@@ -162,9 +178,14 @@ func (r *run) logins(p *person) (writes []commit.Write) {
 		if p.chance(4) {
 			l.Country = pick(p.source, []string{"DE", "FR", "AE", "GR"})
 		}
-		if writes = append(writes, session.Remember{Login: l}); l.Success {
-			last = at
+		if l.Success {
+			writes, last, tries = append(writes, session.Remember{Login: l}), at, 0
+			continue
 		}
+		tries++
+		l.Refusal = session.Refusal{Reason: p.refusal(l.Country),
+			Standing: password.Standing{Tries: tries, Limit: passwordTries}}
+		writes = append(writes, session.RememberRefused{Login: l})
 	}
 	if !last.IsZero() {
 		writes = append(writes, user.LoggedIn{UserID: p.ID, At: last})

@@ -2,10 +2,11 @@ package access
 
 // This file exports internals to the tests of the package.
 type (
-	GrantLogRow   = grantLogRow
-	MailChangeRow = mailChangeRow
-	RoleRow       = roleRow
-	UserRow       = userRow
+	GrantLogRow     = grantLogRow
+	MailChangeRow   = mailChangeRow
+	RefusedLoginRow = refusedLoginRow
+	RoleRow         = roleRow
+	UserRow         = userRow
 )
 
 var (
@@ -15,12 +16,15 @@ var (
 	GrantLog          = grantLog
 	LogFilters        = logFilters
 	LogOrder          = logOrder
+	LoginOrder        = loginOrder
 	MailChangeFilters = mailChangeFilters
 	MailChangeOrder   = mailChangeOrder
 	MailChanges       = mailChanges
 	MemberFilters     = memberFilters
 	MemberOrder       = memberOrder
 	Members           = members
+	RefusedFilters    = refusedFilters
+	RefusedLogins     = refusedLogins
 	Registered        = registered
 	RegisteredFilters = registeredFilters
 	RegisteredOrder   = registeredOrder

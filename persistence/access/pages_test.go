@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/access/profile"
 	"castellan/domain/access/resource"
+	"castellan/domain/access/session"
 	"castellan/domain/access/user"
 	"castellan/domain/kit/page"
 	"castellan/persistence"
@@ -54,6 +55,11 @@ func TestPagesOfAccessAreFoundByIndex(t *testing.T) {
 				access.MailChangeFilters(q))
 			return access.MailChanges.Selected(db.Conn(t.Context()).NewSelect().Model((*access.MailChangeRow)(nil)), p)
 		}
+		refusals := func(after *session.LoginPlace) *bun.SelectQuery {
+			p := record.PartOf(page.Query[session.LoginPlace]{After: after, Limit: 10}, access.LoginOrder,
+				access.RefusedFilters())
+			return access.RefusedLogins.Selected(db.Conn(t.Context()).NewSelect().Model((*access.RefusedLoginRow)(nil)), p)
+		}
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery
 			index string // of SQLite; PostgreSQL may name the primary key in another way
@@ -73,6 +79,8 @@ func TestPagesOfAccessAreFoundByIndex(t *testing.T) {
 				"role_resource_permission_log_role"},
 			"members":           {held(resource.MemberQuery{}), "user_role_created"},
 			"members of a role": {held(resource.MemberQuery{RoleCode: "r"}), "user_role_by_role"},
+			"refused logins":    {refusals(&session.LoginPlace{ID: "9"}), "login_history_refused"},
+			"last refusals":     {refusals(nil), "login_history_refused"},
 			"addresses of one":  {mails(profile.Query{UserID: "u", From: at, To: at}), "email_change_user"},
 		} {
 			persistencetest.WantsIndex(t, db, name, c.query, c.index)

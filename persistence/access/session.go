@@ -327,14 +327,22 @@ const lines = "(SELECT " + loginColumns + ", " + refusalColumns + ", locked_unti
 
 // logins is the history of logins, newest first: ids sort by creation.
 var logins = record.Table[refusedLoginRow, session.Login]{
-	Order: record.Keyset{Columns: "id", Descending: true},
-	Join:  func(q *bun.SelectQuery) *bun.SelectQuery { return q.ModelTableExpr(lines) },
-	Record: func(r refusedLoginRow) (session.Login, error) {
-		return session.Login{ID: r.ID, UserID: r.UserID, At: engine.Time(r.CreatedAt), IP: r.IP, Country: r.Country,
-			Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success,
-			Refusal: session.Refusal{Reason: session.Reason(r.Reason), Standing: password.Standing{Tries: int(r.Attempt),
-				Limit: int(r.AttemptLimit), LockedUntil: engine.Time(r.LockedUntil)}}}, nil
-	},
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Join:   func(q *bun.SelectQuery) *bun.SelectQuery { return q.ModelTableExpr(lines) },
+	Record: refusedLoginRow.login,
+}
+
+// refusedLogins is the same without the sessions, which are completed logins.
+var refusedLogins = record.Table[refusedLoginRow, session.Login]{
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Record: refusedLoginRow.login,
+}
+
+func (r refusedLoginRow) login() (session.Login, error) {
+	return session.Login{ID: r.ID, UserID: r.UserID, At: engine.Time(r.CreatedAt), IP: r.IP, Country: r.Country,
+		Brand: r.Brand, Model: r.Model, Description: r.Description, Success: r.Success,
+		Refusal: session.Refusal{Reason: session.Reason(r.Reason), Standing: password.Standing{Tries: int(r.Attempt),
+			Limit: int(r.AttemptLimit), LockedUntil: engine.Time(r.LockedUntil)}}}, nil
 }
 
 func loginOrder(p session.LoginPlace) []any { return []any{p.ID} }
@@ -346,6 +354,14 @@ func (s Sessions) Logins(ctx context.Context, userID string,
 
 func (s Sessions) LoginsFrom(ctx context.Context, ip string, limit int) ([]session.Login, error) {
 	return logins.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("ip", ip)}, Limit: limit})
+}
+
+// refusedFilters are the condition of the index login_history_refused, in its words.
+func refusedFilters() []record.Filter { return []record.Filter{record.Where("NOT success")} }
+
+func (s Sessions) RefusedLogins(ctx context.Context, _ struct{},
+	q page.Query[session.LoginPlace]) (page.Of[session.Login], error) {
+	return record.ListPage(ctx, s.db, refusedLogins, q, loginOrder, refusedFilters())
 }
 
 // Ids begin with the instant of their making, so

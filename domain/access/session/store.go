@@ -159,6 +159,9 @@ type Store interface {
 	Logins(ctx context.Context, userID string, q page.Query[LoginPlace]) (page.Of[Login], error)
 	// LoginsFrom returns the history of an address over all users.
 	LoginsFrom(ctx context.Context, ip string, limit int) ([]Login, error)
+	// RefusedLogins returns a page of the refused logins over all users, newest first. Its cost does not depend on the
+	// number of completed logins.
+	RefusedLogins(ctx context.Context, _ struct{}, q page.Query[LoginPlace]) (page.Of[Login], error)
 	// TakeRefused removes and returns the counts of Refused for minutes that began before an instant, oldest first
 	// and at most limit. Of concurrent callers only one gets each count. Call it inside commit.Committer.InTx.
 	TakeRefused(ctx context.Context, before time.Time, limit int) ([]Refused, error)

@@ -34,7 +34,7 @@ export function Customers() {
       <Find>{recent.length > 0 && <Accounts title="home.recent" of={recent} />}</Find>
       <Newest title="home.blocked" empty="home.noBlocked" search={{ status: 'blocked' }} />
       <Newest title="home.newest" empty="list.empty" search={{}} />
-      {may(`GET ${audit}`) && <Refusals />}
+      {may(`GET ${refusals}`) && <Refusals />}
     </SimpleGrid>
   );
 }
@@ -84,8 +84,8 @@ function Part({
   children,
 }: {
   title: TextKey;
-  /** The whole list. */
-  all: Place;
+  /** The whole list; undefined if the user may not read it. */
+  all?: Place;
   problem: unknown;
   /** undefined until it is known. */
   count?: number;
@@ -99,9 +99,11 @@ function Part({
         <Title order={2} size="h5">
           {t(title)}
         </Title>
-        <AnchorLink {...all} size="sm">
-          {t('home.all')}
-        </AnchorLink>
+        {all && (
+          <AnchorLink {...all} size="sm">
+            {t('home.all')}
+          </AnchorLink>
+        )}
       </Group>
       <Problem of={problem} />
       {count === undefined && !problem && <Skeleton height={120} mt="xs" />}
@@ -125,30 +127,31 @@ function Newest({ title, empty, search }: { title: TextKey; empty: TextKey; sear
   );
 }
 
-const audit = '/admin/audit';
-const logins = { action: 'LOGIN' };
+const refusals = '/admin/refused-logins';
 
-/** The last refused logins over all accounts, of the last hundred logins: the audit has no filter by outcome. */
+/** The last refused logins over all accounts. The audit has all of them with their requests. */
 function Refusals() {
   const { t } = useTranslation();
-  const { data, error } = useRead(audit, { ...logins, limit: 100 }, { every: 60_000 });
-  const refused = data?.filter((e) => e.outcome === 'refused').slice(0, shown);
+  const may = useMay();
+  const { data, error } = useRead(refusals, { limit: shown }, { every: 60_000 });
   return (
     <Part
       title="home.refusals"
-      all={placeOf('/audit', logins)}
+      all={may('GET /admin/audit') ? placeOf('/audit', { action: 'LOGIN' }) : undefined}
       problem={error}
-      count={refused?.length}
+      count={data?.length}
       empty="home.noRefusals"
     >
       <Stack gap={6} mt="sm">
-        {refused?.map((e) => (
-          <Group key={e.id} justify="space-between" gap="xs" wrap="nowrap" fz="sm" data-testid="refusal">
+        {data?.map((l) => (
+          <Group key={l.id} justify="space-between" gap="xs" wrap="nowrap" fz="sm" data-testid="refusal">
             <span className="sentence">
-              {e.userId ? <Person id={e.userId} bare /> : t('home.stranger')} · <bdi dir="ltr">{e.ip}</bdi>
+              {l.userId ? <Person id={l.userId} bare /> : t('home.stranger')}
+              {l.reason && <> · {t(`login.cause.${l.reason}`, { attempt: l.attempt, limit: l.attemptLimit })}</>} ·{' '}
+              <bdi dir="ltr">{l.ipaddress}</bdi>
             </span>
             <Text size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
-              <Ago at={e.at} />
+              <Ago at={l.createdAt} />
             </Text>
           </Group>
         ))}

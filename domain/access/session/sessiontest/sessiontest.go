@@ -47,6 +47,7 @@ func Run(t *testing.T, open storetest.Open[session.Store]) {
 		"RenewedUnderRace": renewedUnderRace,
 		"Revoked":          revoked,
 		"Logins":           logins,
+		"RefusedLogins":    refusedLogins,
 		"Purge":            purge,
 		"LineOfPurged":     lineOfPurged,
 	})
@@ -263,6 +264,33 @@ func logins(t *testing.T, s session.Store, c commit.Committer) {
 			t.Errorf("by address, at most %d: %v, want %s", limit, got, want)
 		}
 	}
+}
+
+// Refused logins of all users are listed, with and without a cause. Completed logins are not, neither as sessions nor as
+// lines of earlier releases or of purged sessions.
+func refusedLogins(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	line := func(n int, userID string, success bool) session.Login {
+		at := now.Add(time.Duration(n) * time.Second)
+		return session.Login{ID: id.New(at), UserID: userID, At: at, IP: "192.0.2.1", Country: "TR", Brand: "b",
+			Model: "m", Description: "d", Success: success}
+	}
+	pagetest.Check(t, s.RefusedLogins, struct{}{}, nil)
+	first, second, last := line(1, one, false), line(3, "", false), line(5, two, false)
+	first.Refusal = session.Refusal{Reason: session.WrongPassword, Standing: password.Standing{Tries: 10, Limit: 10,
+		LockedUntil: now.Add(time.Hour)}}
+	last.Refusal = session.Refusal{Reason: session.Inactive, Standing: password.Standing{Tries: 1, Limit: 10}}
+	gone, lives := sample(1, one), sample(2, one)
+	gone.ID, lives.ID = id.New(now.Add(4*time.Second)), id.New(now.Add(6*time.Second))
+	gone.EndedAt, gone.ExpiresAt, lives.ExpiresAt = now, now, now.Add(time.Hour)
+	storetest.Must(t, c.Commit(ctx, session.RememberRefused{Login: last}, session.Remember{Login: line(2, one, true)},
+		session.RememberRefused{Login: first}, session.Remember{Login: second}, added(gone), added(lives)))
+	for range 2 {
+		pagetest.Check(t, s.RefusedLogins, struct{}{}, []session.Login{last, second, first})
+		storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(-time.Hour)))
+	}
+	storetest.Must(t, s.Purge(ctx, now, now.Add(2*time.Second)))
+	pagetest.Check(t, s.RefusedLogins, struct{}{}, []session.Login{last, second})
 }
 
 func purge(t *testing.T, s session.Store, c commit.Committer) {

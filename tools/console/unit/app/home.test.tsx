@@ -7,14 +7,16 @@ after(close);
 
 const known = '01JD3XE5GN2D2R8A5PKM9C1YQG';
 const at = '2026-01-31T10:00:00.000Z';
-const login = (n: number, outcome: string, userId: string) => ({
-  id: `e${n}`,
-  at,
-  outcome,
+const refused = (n: number, userId: string | null, reason: string | null) => ({
+  id: `l${n}`,
+  createdAt: at,
   userId,
-  ip: `192.0.2.${n}`,
+  ipaddress: `192.0.2.${n}`,
+  reason,
+  attempt: reason && 3,
+  attemptLimit: reason && 10,
 });
-const logins = [login(1, 'success', known), login(2, 'refused', known), login(3, 'refused', '')];
+const logins = [refused(1, known, 'password'), refused(2, known, 'status'), refused(3, null, null)];
 
 /** Home of a user with these permissions. */
 async function home(...may: string[]): Promise<Asked[]> {
@@ -25,23 +27,34 @@ async function home(...may: string[]): Promise<Asked[]> {
       asked.push(request);
       if (request.path === '/admin/user-names')
         return { body: { data: [{ userId: known, fullName: 'Ada Kaya', email: null, phoneNumber: null }] } };
-      return { body: request.path === '/admin/audit' ? logins : [] };
+      return { body: request.path === '/admin/refused-logins' ? logins : [] };
     },
   });
   await one('home.newest');
   return asked;
 }
 
-test('the last refused logins over all accounts, for users who may read the audit', async () => {
-  const asked = await home('GET /admin/audit');
+test('the last refused logins over all accounts, with their reasons', async () => {
+  const asked = await home('GET /admin/refused-logins');
   const words = () => all('refusal').map((line) => line.querySelector('span')?.textContent);
-  await until(() => words()[0] === 'Ada Kaya · 192.0.2.2');
-  assert.deepEqual(words(), ['Ada Kaya · 192.0.2.2', 'Unknown identifier · 192.0.2.3']);
-  assert.deepEqual(asked.find(({ path }) => path === '/admin/audit')?.query, { action: 'LOGIN', limit: '100' });
+  await until(() => words()[0]?.startsWith('Ada Kaya'));
+  assert.deepEqual(words(), [
+    'Ada Kaya · Wrong password, attempt 3 of 10 · 192.0.2.1',
+    'Ada Kaya · Account not active · 192.0.2.2',
+    'Unknown identifier · 192.0.2.3',
+  ]);
+  assert.equal(all('refusal')[0]?.querySelector('a')?.getAttribute('href')?.endsWith(`/users/${known}`), true);
+  assert.deepEqual(asked.find(({ path }) => path === '/admin/refused-logins')?.query, { limit: '5' });
+  assert.equal((await one('home.refusals')).querySelectorAll('a[href*="/audit"]').length, 0);
 });
 
-test('without the permission no audit is read', async () => {
-  const asked = await home();
+test('users who may read the audit have a link to all logins', async () => {
+  await home('GET /admin/refused-logins', 'GET /admin/audit');
+  assert.equal((await one('home.refusals')).querySelectorAll('a[href*="/audit"]').length, 1);
+});
+
+test('without the permission no logins are read', async () => {
+  const asked = await home('GET /admin/audit');
   assert.equal(all('home.refusals').length, 0);
-  assert.ok(asked.every(({ path }) => path !== '/admin/audit'));
+  assert.ok(asked.every(({ path }) => path !== '/admin/refused-logins' && path !== '/admin/audit'));
 });
