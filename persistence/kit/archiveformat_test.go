@@ -86,8 +86,8 @@ func TestReadArchive(t *testing.T) {
 		change func(l []string) []string
 		says   string
 	}{
-		"format":      {replaced(0, "archive 1", "archive 2"), "the file is of another format"},
-		"header":      {func(l []string) []string { l[0] = "{\n"; return l }, "the file is of another format"},
+		"format":      {replaced(0, "archive 1", "archive 2"), "the file has another format"},
+		"header":      {func(l []string) []string { l[0] = "{\n"; return l }, "the file has another format"},
 		"line":        {func(l []string) []string { l[3] = "x\n"; return l }, "a line cannot be read"},
 		"lost row":    {func(l []string) []string { return append(l[:2], l[3:]...) }, ", row 7"},
 		"first row":   {func(l []string) []string { return append(l[:1], l[2:]...) }, ", row 6"},
@@ -100,8 +100,8 @@ func TestReadArchive(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, c.says)
 		}
 	}
-	for name, content := range map[string][]byte{"no archive": []byte("text"),
-		"not whole": packed(t, []byte("other"), lines)} {
+	for name, content := range map[string][]byte{"not an archive": []byte("text"),
+		"damaged or belongs to another deployment": packed(t, []byte("other"), lines)} {
 		if _, err := kit.ReadArchive(auditKey, content); !errors.Is(err, kit.ErrTampered) ||
 			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -180,7 +180,7 @@ func TestArchivesOfAnotherTrail(t *testing.T) {
 	for n := range 2 {
 		a := &kit.Archives{}
 		storetest.Must(t, a.Add(auditKey, "file", files[n]))
-		says := fmt.Sprintf("archive %d is not the one that the database names", n+1)
+		says := fmt.Sprintf("archive %d differs from the one in the database", n+1)
 		for name, l := range map[string]*trail{"without archives": none, "with others": other} {
 			v, err := kit.NewAudit(l.DB).VerifySince(t.Context(), auditKey, audit.Anchor{}, a)
 			if !errors.Is(err, kit.ErrTampered) || !strings.Contains(err.Error(), says) || v.Rows != 0 {

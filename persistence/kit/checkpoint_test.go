@@ -256,13 +256,13 @@ func TestCheckpointAfterArchive(t *testing.T) {
 	l.verifies(0, audit.Anchor{})
 	l.verifies(0, marks[3])
 	if v, err := store.VerifySince(t.Context(), auditKey, marks[2]); err == nil || errors.Is(err, kit.ErrTampered) ||
-		!strings.Contains(err.Error(), "checkpoint 3 left with an archive") {
+		!strings.Contains(err.Error(), "checkpoint 3 is archived") {
 		t.Errorf("%+v, %v", v, err)
 	}
 	l.adds(1)
 	forged := audit.Anchor{Counter: 4, MAC: marks[2].MAC}
 	if a, err := l.marks(forged); !errors.Is(err, kit.ErrTampered) || a.Counter != 0 ||
-		!strings.Contains(err.Error(), "checkpoint 4 is gone or was replaced") {
+		!strings.Contains(err.Error(), "checkpoint 4 is missing or was replaced") {
 		t.Errorf("%v, %v", a, err)
 	}
 	if a, err := l.marks(marks[2]); a.Counter != 5 || err != nil {

@@ -215,7 +215,7 @@ func (o *owner) seesTheSystem() {
 	o.n.Ok(t, "POST", "/integration/begin-accounting-integration",
 		`{"startDate":"2026-01-01","endDate":"2026-01-02","invoiceDate":"2026-01-03"}`, head)
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
-		/accounting export\s+done/i.test(r.innerText)) ||
+		/accounting export[^]*done/i.test(r.innerText)) ||
 		document.querySelector('main [aria-label="Refresh"]:not([disabled])')?.click()`)
 	o.shot("jobs")
 	goTo(o.Tab, "/cluster")

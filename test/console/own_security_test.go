@@ -141,7 +141,7 @@ func (o *owner) endsSessions() {
 	o.rows(blackbox.SessionsPath, 3)
 	for i := range 3 {
 		if one := fmt.Sprintf(`%s:nth-child(%d)`, row(blackbox.SessionsPath), i+1); webtest.Value[bool](o.Tab,
-			fmt.Sprintf(`!document.querySelector(%q).innerText.toUpperCase().includes('YES')`, one)) {
+			fmt.Sprintf(`!document.querySelector(%q).innerText.toUpperCase().includes('THIS SESSION')`, one)) {
 			o.Click(one + ` input[type="checkbox"]`)
 		}
 	}

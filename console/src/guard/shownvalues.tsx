@@ -73,7 +73,7 @@ export function ShownValues({ label, description, error, value, onChange }: Cust
           </Group>
         ))}
         {error && (
-          <Text size="sm" c="red" role="alert">
+          <Text size="sm" c="var(--mantine-color-error)" role="alert">
             {error}
           </Text>
         )}

@@ -94,7 +94,7 @@ export function Far({ of }: { of: Job }) {
       </bdi>
       {!over.has(of.status) && <Progress value={portion(of)} size="sm" aria-label={t('jobs.progress')} />}
       {bad.length > 0 && (
-        <Text size="xs" c="red">
+        <Text size="xs" c="var(--mantine-color-error)">
           <bdi>{bad.join(' · ')}</bdi>
         </Text>
       )}

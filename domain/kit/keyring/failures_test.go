@@ -220,7 +220,7 @@ func TestServesOfRotatedKeys(t *testing.T) {
 			t.Errorf("%s: %d keys", when, len(got))
 		}
 	}
-	const waits = "known, not in use yet"
+	const waits = "published, not in use yet"
 	hashing := rotated[keyring.Hashing]
 	wants("at once", map[string]string{first: "signs", rotated[keyring.Signing][0]: waits,
 		sealed: "opens", rotated[keyring.Sealing][0]: "seals", hasher: "hashes codes; steady", hashing[0]: waits,
@@ -230,7 +230,7 @@ func TestServesOfRotatedKeys(t *testing.T) {
 		sealed: "opens", rotated[keyring.Sealing][0]: "seals", hasher: "verifies; steady", hashing[0]: "verifies",
 		hashing[1]: "hashes codes"})
 	c.add(life)
-	wants("later", map[string]string{first: "ended", rotated[keyring.Signing][0]: "signs", hasher: "verifies; steady"})
+	wants("later", map[string]string{first: "expired", rotated[keyring.Signing][0]: "signs", hasher: "verifies; steady"})
 }
 
 // A clock behind the creation of every hashing key still has a stable hash, which others find.

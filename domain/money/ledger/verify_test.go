@@ -200,10 +200,10 @@ func TestVerifyNamesTheFault(t *testing.T) {
 		{"a transfer without its audit row", "is not in the audit", func(b *books) { b.audited = b.audited[1:] }},
 		{"the last transfer without its audit row", "is not in the audit", func(b *books) { b.audited = b.audited[:4] }},
 		{"an audit row twice", "is in the audit twice", func(b *books) { b.audited[1] = b.audited[0] }},
-		{"a sum beyond an amount", "account user/1/alice comes to more than an amount at transfer", func(b *books) {
+		{"a sum beyond an amount", "account user/1/alice exceeds the maximum amount at transfer", func(b *books) {
 			b.credits[1].Amount, b.credits[2].Amount = amount.Most, amount.Most
 		}},
-		{"holds beyond an amount", "account user/1/alice locks more than an amount at hold h2", func(b *books) {
+		{"holds beyond an amount", "account user/1/alice locks more than the maximum amount at hold h2", func(b *books) {
 			b.active[0].Amount, b.active[1].Amount = amount.Most, amount.Most
 		}},
 		{"a missing transfer", "is in the audit and not in the ledger", func(b *books) { b.transfers = b.transfers[1:] }},
@@ -300,7 +300,7 @@ func TestVerifyAssets(t *testing.T) {
 		line(suspense, "-1", "0", 1), line(bob, "1", "0", 1)}
 	b.sort()
 	if _, err := ledger.Verify(t.Context(), b); !errors.Is(err, ledger.ErrBroken) ||
-		!strings.Contains(err.Error(), "asset 1 comes to more than an amount at account ") {
+		!strings.Contains(err.Error(), "asset 1 exceeds the maximum amount at account ") {
 		t.Error(err)
 	}
 }

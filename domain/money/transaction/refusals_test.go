@@ -300,7 +300,7 @@ func TestRefusedUpdates(t *testing.T) {
 	storetest.Must(t, update("d2"))
 	storetest.Must(t, update("large1", "large2"))
 	if rows := persistencetest.Did(t, l.m.DB, "TRANSACTION_STATUS_START"); rows[0].Detail !=
-		"2 to finalizedDeposit: more than an amount can hold" {
+		"2 to finalizedDeposit: exceeds the maximum amount" {
 		t.Errorf("%+v", rows[0])
 	}
 }

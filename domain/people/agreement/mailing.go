@@ -40,8 +40,8 @@ var mailAudience = user.Audience{Statuses: []string{string(user.Active)}, Mail: 
 // Mailing is the kind of job that mails an agreement.
 func (s *Service) Mailing(post broadcast.Post) job.Kind {
 	m := &mailer{service: s, post: post}
-	return job.Kind{Name: MailingKind, About: about, Items: &job.Items{Snapshot: m.recipients, Send: m.send, Group: mailGroup,
-		Pause: mailPause, Parallel: parallel}}
+	return job.Kind{Name: MailingKind, About: about, Items: &job.Items{Snapshot: m.recipients, Send: m.send,
+		Group: mailGroup, Pause: mailPause, Parallel: parallel}}
 }
 
 // about returns the name and the version of the agreement of a job.

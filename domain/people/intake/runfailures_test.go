@@ -227,7 +227,7 @@ func TestManyRefusals(t *testing.T) {
 		_, err := d.load(t, "one", strings.Repeat("{}\n", n), false)
 		storetest.Must(t, err)
 		got := d.refusals(t, "one")
-		if len(got) != n || got[n-1] != fmt.Sprintf("%d email or a phone number is needed", n) {
+		if len(got) != n || got[n-1] != fmt.Sprintf("%d email or a phone number is required", n) {
 			t.Errorf("%d of %d refusals", len(got), n)
 		}
 	}

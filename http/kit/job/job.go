@@ -51,7 +51,7 @@ type record struct {
 	ID         string     `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Type       string     `json:"type" example:"accounting"`
 	Subject    string     `json:"subject" example:"2026-01-01 – 2026-01-31" doc:"title of a message, days of a journal"`
-	ActorID    string     `json:"actorId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" doc:"or operator, or schedule"`
+	ActorID    string     `json:"actorId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" doc:"or operator or schedule; empty for services"`
 	Status     string     `json:"status" enum:"queued,running,paused,cancelled,done,failed"`
 	Done       int64      `json:"done" example:"9960"`
 	Total      int64      `json:"total" example:"10000" doc:"grows while recipients are collected"`
@@ -77,7 +77,9 @@ type failure struct {
 func (g Group) shown(who rest.Caller) func(job.Job) record {
 	return func(j job.Job) record {
 		r := recordOf(j)
-		r.Subject = g.Service.About(j)
+		if who.Service == "" { // a service client gets the progress alone
+			r.Subject, r.ActorID = g.Service.About(j), j.ActorID
+		}
 		for i, f := range j.Failures {
 			r.Failures[i] = failure{f.Reason, f.Text, f.Count, f.Refs}
 			if text, ok := rest.Translated(f.Text, who.Language); ok && who.Language != "en" {
@@ -90,7 +92,7 @@ func (g Group) shown(who rest.Caller) func(job.Job) record {
 
 func recordOf(j job.Job) record {
 	r := record{ID: j.ID, Type: j.Kind, Status: string(j.State), Done: j.Done, Total: j.Total, Failed: j.Failed,
-		Unknown: j.Unknown, Skipped: j.Skipped, ActorID: j.ActorID, StartedAt: instant(j.StartedAt),
+		Unknown: j.Unknown, Skipped: j.Skipped, StartedAt: instant(j.StartedAt),
 		UpdatedAt: rest.Time{Time: j.BeatAt}, FinishedAt: instant(j.FinishedAt),
 		Failures: make([]failure, len(j.Failures))}
 	if j.Error != "" {

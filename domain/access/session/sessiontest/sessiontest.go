@@ -266,8 +266,8 @@ func logins(t *testing.T, s session.Store, c commit.Committer) {
 	}
 }
 
-// Refused logins of all users are listed, with and without a cause. Completed logins are not, neither as sessions nor as
-// lines of earlier releases or of purged sessions.
+// Refused logins of all users are listed, with and without a cause. Completed logins are not, neither as sessions nor
+// as lines of earlier releases or of purged sessions.
 func refusedLogins(t *testing.T, s session.Store, c commit.Committer) {
 	ctx := t.Context()
 	line := func(n int, userID string, success bool) session.Login {
