@@ -5,7 +5,9 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 go test -count=1 -run '^TestConsole(Screens|Security|Approvals)$' -artifacts -outputdir "$out" ./test/console
 picture() { # FROM TO: the first picture of that name
-	find "$out" -path "*/$1.png" | sort | head -1 | xargs -I{} cp {} "docs/pictures/console-$2.png"
+	from=$(find "$out" -path "*/$1.png" | sort | head -1)
+	[ -n "$from" ] || { echo "no picture $1.png was made" >&2; exit 1; }
+	cp "$from" "docs/pictures/console-$2.png"
 }
 picture light-en/_ home
 picture console/firewall-rehearsed firewall

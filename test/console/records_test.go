@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -60,6 +61,10 @@ func records(t *testing.T, n *blackbox.Node, token string) {
 			tab.Until(`!document.querySelector('[role="dialog"]')`)
 		}
 	}
+	tab.View(webtest.View{Width: 390, Height: 844, Phone: true, Dark: true}) // in Arabic, for docs/console-tour.md
+	menuTo(tab, "/withdrawals")
+	tab.See(`[data-testid="row"]`)
+	tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "dark-ar-phone", "_withdrawals.png"))
 }
 
 // On a phone the actions of a selection are in view, and a target of a list has 44 px.

@@ -286,7 +286,7 @@ func TestDemoContinuesAfterKill(t *testing.T) {
 			t.Fatalf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		n := s.Run("demo", "--users", "1100", "--now", "2026-10-31")
-		blackbox.Until(t, time.Minute, "the first accounts", func() bool {
+		blackbox.Until(t, 4*time.Minute, "the first accounts", func() bool {
 			return strings.Contains(n.Log(), "accounts: 500 of 1100") || n.Ended()
 		})
 		n.Kill()
@@ -317,7 +317,7 @@ func TestDemoContinuesAfterKill(t *testing.T) {
 func endTwice(t *testing.T, s *blackbox.Site, run *blackbox.Node) {
 	t.Helper()
 	for cut := range 2 {
-		blackbox.Until(t, time.Minute, "a transaction that writes", func() bool {
+		blackbox.Until(t, 4*time.Minute, "a transaction that writes", func() bool {
 			if run.Ended() {
 				t.Fatalf("it ended after %d cuts: %s", cut, run.Log())
 			}
