@@ -102,7 +102,7 @@ func readArchives(key []byte, names []string) (*kit.Archives, error) {
 type auditArchiveCmd struct {
 	Keep  time.Duration `help:"Minimum age of archived rows, 720h or more (default audit.keep)." placeholder:"DURATION"`
 	To    string        `help:"Folder for the archives (default: files.folder or files.s3_url)."`
-	Write bool          `help:"Write the archives; without it, the number of rows is printed."`
+	Write bool          `help:"Archive the rows and remove them from the database; without it, their number is printed."`
 }
 
 func (auditArchiveCmd) Help() string {

@@ -65,7 +65,7 @@ func TestServiceRunsWithMinimalDatabaseRights(t *testing.T) {
 		}
 	}
 	if got := s.Command("", "audit", "archive", "--keep", "720h", "--write"); got.Code != 1 ||
-		!strings.Contains(got.ErrOut, "may not remove audit rows") {
+		!strings.Contains(got.ErrOut, "cannot remove audit rows") {
 		t.Errorf("audit archive: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 	}
 	service := s.Open()

@@ -12,7 +12,7 @@ func TestLedgerVerifyNamesFirstFault(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Start().Stop()
 		verify := func() blackbox.Output { t.Helper(); return s.Command("", "ledger", "verify") }
-		if got := verify(); got.Code != 0 || !strings.Contains(got.Out, "whole") {
+		if got := verify(); got.Code != 0 || !strings.Contains(got.Out, "is valid") {
 			t.Fatalf("of an empty ledger: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		s.Exec("INSERT INTO asset VALUES (7, 10000000000000000)")

@@ -83,14 +83,14 @@ function Lead({ of }: { of: TextKey }) {
 }
 
 /** A device or browser, with a mark for the one that shows this page. */
-function Here({ name, here }: { name: string; here: boolean }) {
+function Here({ name, here, mark = 'own.thisOne' }: { name: string; here: boolean; mark?: TextKey }) {
   const { t } = useTranslation();
   return (
     <Group gap="xs">
       {plain(name)}
       {here && (
         <Badge color="green" variant="light" tt="none" miw="max-content">
-          {t('own.thisOne')}
+          {t(mark)}
         </Badge>
       )}
     </Group>
@@ -210,7 +210,7 @@ const rememberedColumns: Column<Row<typeof remembered>>[] = [
   {
     key: 'deviceDesc',
     title: 'login.brand',
-    show: (b) => <Here name={deviceName(b)} here={b.current} />,
+    show: (b) => <Here name={deviceName(b)} here={b.current} mark="own.thisBrowser" />,
     text: deviceName,
   },
   { key: 'current', title: 'own.thisOne', show: (b) => <Status of={b.current} />, hidden: true },

@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next';
 import { useMay } from './session';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Diff, Whole } from '../kit/record';
-import { Nothing, Status, textOf, Time, Titled } from '../kit/show';
+import { Coded, Nothing, Status, textOf, Time, Titled } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { asList, shapes, sheets } from './shape';
 
@@ -16,7 +16,13 @@ type Parameter = Row<typeof path>;
 type Values = Record<string, unknown>;
 
 const columns: Column<Parameter>[] = [
-  { key: 'name', title: 'parameter.name', show: (p) => <Titled name={p.name} code={p.code} /> },
+  {
+    key: 'name',
+    title: 'parameter.name',
+    show: (p) => <Titled name={p.name} code={p.code} />,
+    text: (p) => `${p.name} (${p.code})`,
+  },
+  { key: 'code', title: 'parameter.code', show: (p) => <Coded of={p.code} />, hidden: true },
   { key: 'json', title: 'parameter.values', show: (p) => <Preview of={p.json} />, text: (p) => JSON.stringify(p.json) },
   { key: 'isEditable', title: 'parameter.editable', show: (p) => <Status of={p.isEditable} /> },
   { key: 'updatedAt', title: 'parameter.updated', show: (p) => <Time at={p.updatedAt} /> },

@@ -45,6 +45,13 @@ export function JobName({ of }: { of: Job }) {
   return <Titled name={<JobType of={of.type} />} below={of.subject} />;
 }
 
+/** The kind and the subject of a job, as text. */
+export const jobText = (j: Job) => [j.type, j.subject].filter(Boolean).join(': ');
+
+/** The duration of a finished job in seconds, as text. */
+export const seconds = (j: Job) =>
+  j.startedAt && j.finishedAt ? String((Date.parse(j.finishedAt) - Date.parse(j.startedAt)) / 1000) : '';
+
 /** The user who started a job, or the schedule, or the command line. */
 export function Starter({ of }: { of: Job }) {
   const { t } = useTranslation();
@@ -85,7 +92,6 @@ export function Far({ of }: { of: Job }) {
   const bad = [
     of.failed > 0 && t('jobs.someFailed', { count: of.failed }),
     of.unknown > 0 && t('jobs.someUnknown', { count: of.unknown }),
-    of.error && sentence(of.error, 'en'),
   ].filter(Boolean);
   return (
     <>
@@ -93,9 +99,15 @@ export function Far({ of }: { of: Job }) {
         {of.done} / {of.total}
       </bdi>
       {!over.has(of.status) && <Progress value={portion(of)} size="sm" aria-label={t('jobs.progress')} />}
-      {bad.length > 0 && (
+      {(bad.length > 0 || of.error) && (
         <Text size="xs" c="var(--mantine-color-error)">
           <bdi>{bad.join(' · ')}</bdi>
+          {of.error && (
+            <>
+              {bad.length > 0 && ' · '}
+              <bdi lang="en">{sentence(of.error, 'en')}</bdi>
+            </>
+          )}
         </Text>
       )}
     </>

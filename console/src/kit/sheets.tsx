@@ -6,7 +6,7 @@ import { useEffect, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAddress, useTexts } from '../app/address';
 import { useMay } from '../app/session';
-import { Far, JobBar, JobName, JobStatus, Starter, Took } from './job';
+import { Far, JobBar, JobName, JobStatus, jobText, seconds, Starter, Took } from './job';
 import { List, type Column, type Next, type Row } from './list';
 import { useRead } from './read';
 import { Id, Time } from './show';
@@ -63,12 +63,13 @@ const jobs = '/admin/jobs';
 type Job = Row<typeof jobs>;
 
 const jobColumns: Column<Job>[] = [
-  { key: 'type', title: 'jobs.job', show: (j) => <JobName of={j} /> },
+  { key: 'type', title: 'jobs.job', show: (j) => <JobName of={j} />, text: jobText },
   { key: 'status', title: 'jobs.status', show: (j) => <JobStatus of={j} /> },
-  { key: 'done', title: 'jobs.progress', show: (j) => <Far of={j} /> },
+  { key: 'done', title: 'jobs.progress', show: (j) => <Far of={j} />, text: (j) => `${j.done}/${j.total}` },
   { key: 'actorId', title: 'jobs.by', show: (j) => <Starter of={j} /> },
   { key: 'startedAt', title: 'jobs.started', show: (j) => <Time at={j.startedAt} /> },
-  { key: 'finishedAt', title: 'jobs.took', show: (j) => <Took of={j} /> },
+  { key: 'updatedAt', title: 'jobs.took', show: (j) => <Took of={j} />, text: seconds },
+  { key: 'finishedAt', title: 'jobs.finished', show: (j) => <Time at={j.finishedAt} />, hidden: true },
   { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short />, hidden: true },
 ];
 

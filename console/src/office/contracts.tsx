@@ -13,7 +13,12 @@ const plain = '/admin/get-contracts';
 type Contract = Row<typeof plain>;
 
 const common = [
-  { key: 'name', title: 'contract.name', show: (c: Contract) => <Titled name={c.name} code={c.code} /> },
+  {
+    key: 'name',
+    title: 'contract.name',
+    show: (c: Contract) => <Titled name={c.name} code={c.code} />,
+    text: (c: Contract) => `${c.name} (${c.code})`,
+  },
   { key: 'code', title: 'contract.code', show: (c: Contract) => <Id of={c.code} />, hidden: true },
   { key: 'version', title: 'contract.version' },
 ] as const;

@@ -46,7 +46,7 @@ export function Cause({ of }: { of: Login }) {
       {of.lockedUntil && (
         <>
           {' · '}
-          {t('login.cause.locked')} <Time at={of.lockedUntil} />
+          {t('login.cause.locked')} <Time at={of.lockedUntil} exact />
         </>
       )}
     </span>

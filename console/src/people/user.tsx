@@ -135,17 +135,20 @@ function Level({ id }: { id: string }) {
   );
 }
 
-/** The last completed and the last refused login among the newest 50. */
+const newest = 50;
+
+/** The last completed and the last refused login among the newest ones. */
 function LastLogins({ id }: { id: string }) {
   const { t } = useTranslation();
-  const { data } = useRead('/admin/login-history', { userId: id, limit: 50 });
+  const { data } = useRead('/admin/login-history', { userId: id, limit: newest });
+  const none = data && data.length < newest; // the history has no further login
   const good = data?.find((l) => l.success);
   const bad = data?.find((l) => !l.success);
   return (
     <>
-      <Fact title="user.lastLogin">{data && !good ? t('user.never') : <Ago at={good?.createdAt} />}</Fact>
+      <Fact title="user.lastLogin">{none && !good ? t('user.never') : <Ago at={good?.createdAt} />}</Fact>
       <Fact title="user.lastRefused">
-        {data && !bad ? t('user.never') : <Ago at={bad?.createdAt} />} {bad?.reason && <Cause of={bad} />}
+        {none && !bad ? t('user.never') : <Ago at={bad?.createdAt} />} {bad?.reason && <Cause of={bad} />}
       </Fact>
     </>
   );

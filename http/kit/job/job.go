@@ -51,7 +51,7 @@ type record struct {
 	ID         string     `json:"id" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	Type       string     `json:"type" example:"accounting"`
 	Subject    string     `json:"subject" example:"2026-01-01 – 2026-01-31" doc:"title of a message, days of a journal"`
-	ActorID    string     `json:"actorId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" doc:"or operator, schedule or empty"`
+	ActorID    string     `json:"actorId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA" doc:"or operator, schedule, service:NAME"`
 	Status     string     `json:"status" enum:"queued,running,paused,cancelled,done,failed"`
 	Done       int64      `json:"done" example:"9960"`
 	Total      int64      `json:"total" example:"10000" doc:"grows while recipients are collected"`
