@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"castellan/config"
 	"castellan/domain/access/password"
 	"castellan/domain/access/session"
 	"castellan/domain/access/user"
@@ -142,8 +143,8 @@ var devices = [][3]string{
 // networks are documentation networks (RFC 5737): no real addresses.
 var networks = []string{"192.0.2.", "198.51.100.", "203.0.113."}
 
-// passwordTries is the limit of wrong passwords from one network.
-const passwordTries = 10
+// passwordTries is the limit of wrong passwords from one network by default.
+var passwordTries = config.Default().Limits.WrongPasswords
 
 // refusal returns the cause of a refused login from a country.
 func (p *person) refusal(country string) session.Reason {

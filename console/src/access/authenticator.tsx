@@ -1,5 +1,5 @@
 /** The authenticator app of the user's own account: setup, recovery and removal. */
-import { Alert, Badge, Button, Card, Code, CopyButton, Group, Stack, Text, Title } from '@mantine/core';
+import { Alert, Badge, Button, Card, Code, CopyButton, Group, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
@@ -9,6 +9,7 @@ import { Picture } from '../kit/picture';
 import { useRead } from '../kit/read';
 import { Id } from '../kit/show';
 import { Write } from '../kit/write';
+import { Headed } from './headed';
 
 /** The secret and the recovery codes of an authenticator app, shown once after setup or recovery. */
 interface Secret {
@@ -29,14 +30,7 @@ export function Authenticator() {
       <Stack>
         <Group justify="space-between">
           <Group>
-            <div style={{ flex: '1 1 240px' }}>
-              <Title order={2} size="h5">
-                {t('own.totp')}
-              </Title>
-              <Text size="sm" c="dimmed">
-                {t('own.totpLead')}
-              </Text>
-            </div>
+            <Headed title="own.totp" lead="own.totpLead" />
             {on !== undefined && (
               <Badge color={on ? 'green' : 'gray'} variant="light" tt="none">
                 {t(on ? 'own.totpIsOn' : 'own.totpIsOff')}

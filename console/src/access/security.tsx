@@ -1,5 +1,5 @@
 /** The security of the user's own account: password, authenticator app, devices, sessions. */
-import { Alert, Badge, Button, Card, Group, Stack, Text, Title } from '@mantine/core';
+import { Alert, Badge, Button, Card, Group, Stack, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useAct } from '../app/act';
 import { actName } from '../app/actname';
@@ -12,6 +12,7 @@ import { useRead } from '../kit/read';
 import { plain, Status, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { Authenticator } from './authenticator';
+import { Headed, Lead } from './headed';
 import { AddPasskey } from './passkeys';
 import type { TextKey } from '../text/key';
 
@@ -29,14 +30,7 @@ export default function Security() {
       <Weak />
       <Card withBorder>
         <Group justify="space-between">
-          <div style={{ flex: '1 1 240px' }}>
-            <Title order={2} size="h5">
-              {t('own.password')}
-            </Title>
-            <Text size="sm" c="dimmed">
-              {t('own.passwordRule')}
-            </Text>
-          </div>
+          <Headed title="own.password" lead="own.passwordRule" />
           <Write
             method="post"
             path="/auth/password"
@@ -69,16 +63,6 @@ function Weak() {
     <Alert color="yellow" title={t('own.weakTitle')} data-testid="weak">
       {t('own.weak')}
     </Alert>
-  );
-}
-
-/** One sentence about a list. */
-function Lead({ of }: { of: TextKey }) {
-  const { t } = useTranslation();
-  return (
-    <Text size="sm" c="dimmed">
-      {t(of)}
-    </Text>
   );
 }
 

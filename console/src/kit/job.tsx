@@ -6,10 +6,11 @@ import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { sentence } from '../app/sentence';
 import { useMay } from '../app/session';
+import type { Column } from './fields';
 import { useNow } from './now';
 import { Person } from './person';
 import { useRead } from './read';
-import { Ago, Id, Nothing, Status, Titled, ulid } from './show';
+import { Ago, Id, Nothing, spanOf, Status, Time, Titled, ulid } from './show';
 
 const over = new Set(['done', 'failed', 'cancelled']);
 
@@ -41,15 +42,15 @@ export function JobType({ of }: { of: string }) {
 type Job = Schemas['Job'];
 
 /** The kind of a job, and its subject below. */
-export function JobName({ of }: { of: Job }) {
+function JobName({ of }: { of: Job }) {
   return <Titled name={<JobType of={of.type} />} below={of.subject} />;
 }
 
 /** The kind and the subject of a job, as text. */
-export const jobText = (j: Job) => [j.type, j.subject].filter(Boolean).join(': ');
+const jobText = (j: Job) => [j.type, j.subject].filter(Boolean).join(': ');
 
 /** The duration of a finished job in seconds, as text. */
-export const seconds = (j: Job) =>
+const seconds = (j: Job) =>
   j.startedAt && j.finishedAt ? String((Date.parse(j.finishedAt) - Date.parse(j.startedAt)) / 1000) : '';
 
 /** The user who started a job, or the schedule, or the command line. */
@@ -68,7 +69,7 @@ const useStuck = (of?: Job) => {
 };
 
 /** The status of a job, and a warning for a running job that has taken no step for ten minutes. */
-export function JobStatus({ of }: { of: Job }) {
+function JobStatus({ of }: { of: Job }) {
   const { t } = useTranslation();
   const stuck = useStuck(of);
   return (
@@ -83,11 +84,13 @@ export function JobStatus({ of }: { of: Job }) {
   );
 }
 
-const portion = (j: Job) =>
-  j.total ? Math.min(100, ((j.done + j.failed + j.unknown + j.skipped) / j.total) * 100) : 0;
+/** The items of a job with an outcome. */
+const settled = (j: Job) => j.done + j.failed + j.unknown + j.skipped;
+
+const portion = (j: Job) => (j.total ? Math.min(100, (settled(j) / j.total) * 100) : 0);
 
 /** The progress of a job, and below it its failures. */
-export function Far({ of }: { of: Job }) {
+function Far({ of }: { of: Job }) {
   const { t } = useTranslation();
   const bad = [
     of.failed > 0 && t('jobs.someFailed', { count: of.failed }),
@@ -116,13 +119,7 @@ export function Far({ of }: { of: Job }) {
 
 /** Milliseconds in the largest fitting unit: 45 sec, 12 min, 3 hr. */
 function spell(ms: number, language: string): string {
-  const [unit, length] = (
-    [
-      ['day', 86_400_000],
-      ['hour', 3_600_000],
-      ['minute', 60_000],
-    ] as const
-  ).find(([, length]) => ms >= length) ?? ['second', 1000];
+  const [unit, length] = spanOf(ms) ?? (['second', 1000] as const);
   const format = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 0 } as const;
   return new Intl.NumberFormat(language, format).format(Math.max(1, ms / length));
 }
@@ -136,10 +133,26 @@ export function Took({ of }: { of: Job }) {
 
 /** The remaining time of a running job, by its pace so far; undefined before it is known. */
 function remaining(j: Job): number | undefined {
-  const known = j.done + j.failed + j.unknown + j.skipped;
+  const known = settled(j);
   if (j.status !== 'running' || !j.startedAt || known === 0 || known >= j.total) return undefined;
   return ((j.total - known) / known) * (Date.parse(j.updatedAt) - Date.parse(j.startedAt));
 }
+
+/** The columns of a list of jobs. */
+export const jobColumns: Column<Job>[] = [
+  { key: 'type', title: 'jobs.job', show: (j) => <JobName of={j} />, text: jobText },
+  { key: 'status', title: 'jobs.status', show: (j) => <JobStatus of={j} /> },
+  { key: 'done', title: 'jobs.progress', show: (j) => <Far of={j} />, text: (j) => `${j.done}/${j.total}` },
+  { key: 'failed', title: 'jobs.failed', end: true, hidden: true },
+  { key: 'unknown', title: 'jobs.unknown', end: true, hidden: true },
+  { key: 'skipped', title: 'jobs.skipped', end: true, hidden: true },
+  { key: 'actorId', title: 'jobs.by', show: (j) => <Starter of={j} /> },
+  { key: 'startedAt', title: 'jobs.started', show: (j) => <Time at={j.startedAt} /> },
+  { key: 'updatedAt', title: 'jobs.took', show: (j) => <Took of={j} />, text: seconds },
+  { key: 'finishedAt', title: 'jobs.finished', show: (j) => <Time at={j.finishedAt} />, hidden: true },
+  { key: 'error', title: 'jobs.error', hidden: true },
+  { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short />, hidden: true },
+];
 
 export function JobBar({ id }: { id: string }) {
   const { t, i18n } = useTranslation();

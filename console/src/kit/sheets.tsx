@@ -6,10 +6,9 @@ import { useEffect, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useAddress, useTexts } from '../app/address';
 import { useMay } from '../app/session';
-import { Far, JobBar, JobName, JobStatus, jobText, seconds, Starter, Took } from './job';
-import { List, type Column, type Next, type Row } from './list';
+import { JobBar, jobColumns } from './job';
+import { List, type Next } from './list';
 import { useRead } from './read';
-import { Id, Time } from './show';
 import type { TextKey } from '../text/key';
 
 /** The member `data` of an answer. */
@@ -60,18 +59,6 @@ export function Sheets({ sheets, label }: { sheets: Sheet[]; label: TextKey }) {
 }
 
 const jobs = '/admin/jobs';
-type Job = Row<typeof jobs>;
-
-const jobColumns: Column<Job>[] = [
-  { key: 'type', title: 'jobs.job', show: (j) => <JobName of={j} />, text: jobText },
-  { key: 'status', title: 'jobs.status', show: (j) => <JobStatus of={j} /> },
-  { key: 'done', title: 'jobs.progress', show: (j) => <Far of={j} />, text: (j) => `${j.done}/${j.total}` },
-  { key: 'actorId', title: 'jobs.by', show: (j) => <Starter of={j} /> },
-  { key: 'startedAt', title: 'jobs.started', show: (j) => <Time at={j.startedAt} /> },
-  { key: 'updatedAt', title: 'jobs.took', show: (j) => <Took of={j} />, text: seconds },
-  { key: 'finishedAt', title: 'jobs.finished', show: (j) => <Time at={j.finishedAt} />, hidden: true },
-  { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short />, hidden: true },
-];
 
 /** A screen whose writes start jobs: the job in the address, and the jobs of its kinds below. */
 export function JobScreen({

@@ -118,11 +118,14 @@ export function Time({ at, exact = false }: { at: Instant; exact?: boolean }) {
   );
 }
 
-const spans: [Intl.RelativeTimeFormatUnit, number][] = [
+const spans: ['day' | 'hour' | 'minute', number][] = [
   ['day', 86_400_000],
   ['hour', 3_600_000],
   ['minute', 60_000],
 ];
+
+/** The largest of day, hour and minute that fits, and its length in milliseconds. */
+export const spanOf = (ms: number) => spans.find(([, length]) => Math.abs(ms) >= length);
 
 /** The age of an instant, with the instant itself on hover. After a number of days it is the day itself. */
 export function Ago({ at, days = Infinity }: { at: Instant; days?: number }) {
@@ -131,7 +134,7 @@ export function Ago({ at, days = Infinity }: { at: Instant; days?: number }) {
   if (at === undefined || at === null || at === '') return <Nothing />;
   const when = new Date(at);
   const ms = when.getTime() - now;
-  const [unit, length] = spans.find(([, length]) => Math.abs(ms) >= length) ?? ['minute', 60_000];
+  const [unit, length] = spanOf(ms) ?? ['minute', 60_000];
   const count = Math.trunc(ms / length);
   const words =
     unit === 'day' && Math.abs(count) >= days

@@ -28,7 +28,7 @@ func evaluator(c *clock, rules ...firewall.Rule) *firewall.Evaluator {
 		Now: c.now}
 }
 
-var somebody = firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
+var client = firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1", Country: "TR"}
 
 func check(t *testing.T, w *firewall.Evaluator, c firewall.Client) firewall.Ruling {
 	t.Helper()
@@ -44,31 +44,31 @@ func TestAllOrNothing(t *testing.T) {
 	c := new(clock)
 	w := evaluator(c, rate("ip", firewall.IP, 2, 1000), rate("user", firewall.UserID, 3, 10_000),
 		rate("land", firewall.CountryCode, 100, 1000))
-	if r := check(t, w, somebody); r.Verdict != firewall.Allow ||
+	if r := check(t, w, client); r.Verdict != firewall.Allow ||
 		string(r.Policy) != `"ip";q=2;w=1, "user";q=3;w=10, "land";q=100;w=1` ||
 		string(r.State) != `"ip";r=1;t=1, "user";r=2;t=10, "land";r=99;t=1` {
 		t.Errorf("%+v", r)
 	}
 	c.ns.Store(1)
-	check(t, w, somebody)
+	check(t, w, client)
 	for range 4 {
-		if r := check(t, w, somebody); r.Verdict != firewall.Count || r.RetryAfter != time.Second-1 {
+		if r := check(t, w, client); r.Verdict != firewall.Count || r.RetryAfter != time.Second-1 {
 			t.Errorf("%+v", r)
 		}
 	}
 	c.ns.Store(int64(time.Second) - 1)
-	if r := check(t, w, somebody); r.Verdict != firewall.Count || r.RetryAfter != 1 {
+	if r := check(t, w, client); r.Verdict != firewall.Count || r.RetryAfter != 1 {
 		t.Errorf("%+v", r)
 	}
 	c.ns.Store(int64(time.Second))
-	if r := check(t, w, somebody); r.Verdict != firewall.Allow {
+	if r := check(t, w, client); r.Verdict != firewall.Allow {
 		t.Errorf("%+v", r)
 	}
 	// The user has spent three: both rules refuse, and the longer wait is returned.
-	if r := check(t, w, somebody); r.Verdict != firewall.Count || r.RetryAfter != 9*time.Second {
+	if r := check(t, w, client); r.Verdict != firewall.Count || r.RetryAfter != 9*time.Second {
 		t.Errorf("%+v", r)
 	}
-	other := somebody
+	other := client
 	other.IP = netip.MustParseAddr("192.0.2.2")
 	if r := check(t, w, other); r.Verdict != firewall.Count || r.RetryAfter != 9*time.Second {
 		t.Errorf("%+v", r)
@@ -110,17 +110,17 @@ func TestCounterFails(t *testing.T) {
 	w := evaluator(c, rate("r", firewall.IP, 5, 1000))
 	w.Limiter = broken{}
 	var r firewall.Ruling
-	if err := w.Check(t.Context(), "GET /a", somebody, &r); !errors.Is(err, errBroken) {
+	if err := w.Check(t.Context(), "GET /a", client, &r); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := w.Explain(t.Context(), "GET /a", somebody); !errors.Is(err, errBroken) {
+	if _, err := w.Explain(t.Context(), "GET /a", client); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}
 	trial := rate("r", firewall.IP, 5, 1000)
 	trial.DryRun = true
 	w = evaluator(c, trial)
 	w.Limiter = broken{}
-	if err := w.Check(t.Context(), "GET /a", somebody, &r); err != nil || r.Verdict != firewall.Allow {
+	if err := w.Check(t.Context(), "GET /a", client, &r); err != nil || r.Verdict != firewall.Allow {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -183,7 +183,7 @@ func same(t *testing.T, n int, s *firewall.Snapshot, rules []firewall.Rule, reso
 	}
 	// The user makes no difference if none is needed.
 	if !s.Needs(resource).User {
-		c.UserID = "somebody"
+		c.UserID = "client"
 		if v, _ := s.Judge(resource, c, now, nil); v != got {
 			t.Fatalf("set %d: the user decides about %s, and is not asked for", n, resource)
 		}

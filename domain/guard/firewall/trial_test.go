@@ -39,7 +39,7 @@ func TestReasonsOfRulesWithoutEffect(t *testing.T) {
 	}
 	rules[0].AppID, rules[1].Status, rules[2].ExpireAt, rules[5].ExpireAt = "X", "INACTIVE", 1000, 1001
 	rules[3].AllResources, rules[3].Resources = false, []string{"GET /b"}
-	got, x := reasons(t, evaluator(c, rules...), somebody)
+	got, x := reasons(t, evaluator(c, rules...), client)
 	if want := "app OTHER_APPLICATION, off INACTIVE, ended EXPIRED, path OTHER_RESOURCE, other OTHER_ENTITY, " +
 		"until OTHER_ENTITY"; got != want || x.Decision != firewall.Allowed || x.DecidedBy != "" {
 		t.Errorf("%s, %+v", got, x)
@@ -54,19 +54,19 @@ func TestBypassedClients(t *testing.T) {
 	e := evaluator(c, deny, rate("one", firewall.IP, 1, 1000))
 	e.Bypass = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/31")}
 	for range 3 {
-		if r := check(t, e, somebody); r.Verdict != firewall.Allow || len(r.Policy)+len(r.State) != 0 {
+		if r := check(t, e, client); r.Verdict != firewall.Allow || len(r.Policy)+len(r.State) != 0 {
 			t.Errorf("%+v", r)
 		}
 	}
-	got, x := reasons(t, e, somebody)
+	got, x := reasons(t, e, client)
 	if got != "deny BYPASSED matched, one BYPASSED matched" || x.Decision != firewall.Allowed || x.DecidedBy != "" {
 		t.Errorf("%s, %+v", got, x)
 	}
 	e.Bypass = nil
-	if r := check(t, e, somebody); r.Verdict != firewall.Deny || e.Denied.Load() != 1 {
+	if r := check(t, e, client); r.Verdict != firewall.Deny || e.Denied.Load() != 1 {
 		t.Errorf("%+v", r)
 	}
-	if got, x = reasons(t, e, somebody); got != "deny DECIDES matched, one OUTRANKED matched" ||
+	if got, x = reasons(t, e, client); got != "deny DECIDES matched, one OUTRANKED matched" ||
 		x.Decision != firewall.Refused || x.DecidedBy != "deny" {
 		t.Errorf("%s, %+v", got, x)
 	}
@@ -79,11 +79,11 @@ func TestRulesOnTrial(t *testing.T) {
 	deny.AppID, deny.DryRun, limit.DryRun = "API", true, true
 	e := evaluator(c, deny, limit)
 	for i, want := range []int64{0, 1, 2} { // from the second request on the limit would refuse
-		if r := check(t, e, somebody); r.Verdict != firewall.Allow || e.Tried.Load() != want {
+		if r := check(t, e, client); r.Verdict != firewall.Allow || e.Tried.Load() != want {
 			t.Errorf("%d: %+v, tried %d", i, r, e.Tried.Load())
 		}
 	}
-	blocked := somebody
+	blocked := client
 	blocked.IP = netip.MustParseAddr("192.0.2.9")
 	if r := check(t, e, blocked); r.Verdict != firewall.Allow || e.Tried.Load() != 3 {
 		t.Errorf("%+v, tried %d", r, e.Tried.Load())
@@ -100,21 +100,21 @@ func TestExplainedLimits(t *testing.T) {
 	e := evaluator(c, rate("two", firewall.IP, 2, 1000))
 	for i, want := range []string{"two WITHIN_LIMIT matched", "two WITHIN_LIMIT matched", "two OVER_LIMIT matched"} {
 		for range 2 {
-			got, x := reasons(t, e, somebody)
+			got, x := reasons(t, e, client)
 			over := i == 2
 			if got != want || x.Rules[0].Used != int64(i) || !x.Rules[0].Counted ||
 				(x.Decision == firewall.RateLimited) != over || (x.DecidedBy == "two") != over {
 				t.Errorf("after %d: %s, %+v", i, got, x)
 			}
 		}
-		check(t, e, somebody)
+		check(t, e, client)
 	}
 	c.ns.Store(1)
-	if _, x := reasons(t, e, somebody); x.Rules[0].ResetMs != 1000 { // rounded up
+	if _, x := reasons(t, e, client); x.Rules[0].ResetMs != 1000 { // rounded up
 		t.Errorf("%+v", x)
 	}
 	e.Limiter = nil
-	if got, x := reasons(t, e, somebody); got != "two COUNTS matched" || x.Decision != firewall.Allowed {
+	if got, x := reasons(t, e, client); got != "two COUNTS matched" || x.Decision != firewall.Allowed {
 		t.Errorf("%s, %+v", got, x)
 	}
 }
