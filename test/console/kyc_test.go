@@ -197,6 +197,7 @@ func TestConsoleKYC(t *testing.T) {
 			.getBoundingClientRect().bottom - innerHeight)`); under > 0 {
 			t.Errorf("the decision is %d pixels below the screen", under)
 		}
+		release := hold(tab)
 		c.nextIsThere(tab, second, "1a\r")
 		tab.See(`[data-testid="undo"]`)
 		const leaves = `dispatchEvent(new Event('beforeunload', { cancelable: true }))`
@@ -206,6 +207,7 @@ func TestConsoleKYC(t *testing.T) {
 		shot("undo")
 		barriers(t, tab, "undo")
 		tab.Press("u")
+		release()
 		tab.Until(caseIs(first))
 		tab.Until(`!document.querySelector('[data-testid="undo"]') && ` + leaves)
 		tab.Press("22\r") // rejected, because a part is missing
@@ -217,6 +219,7 @@ func TestConsoleKYC(t *testing.T) {
 		shot("others")
 		tab.Press("1\r") // another reviewer came first: nothing happens
 		tab.Click(`[data-testid="anyway"]`)
+		release = hold(tab)
 		tab.Press("3\r")
 		tab.Until(caseIs(fourth))
 		c.Ok(t, "POST", "/user/update-kyc", map[string]any{"userId": third, "kycConfirm": "rejected",
@@ -232,6 +235,7 @@ func TestConsoleKYC(t *testing.T) {
 		tab.Click(`[data-testid="bulk-send"]`)
 		tab.Until(`!document.querySelector('[data-testid="row"]') && !document.querySelector('[role="dialog"]')`)
 
+		release()
 		tab.Until(caseIs(third)) // refused by the service, it is back
 		tab.See(`[data-testid="failed"] [data-testid="problem"]`)
 		tab.Until(`document.querySelector('[data-testid="failed"]').innerText.includes('INVALID_STATE')`)
@@ -245,6 +249,13 @@ func TestConsoleKYC(t *testing.T) {
 		c.views(tab, fourth)
 		c.leftNothing(tab)
 	})
+}
+
+// hold stops the clock of the page, so that a decision waits on a slow machine too, until release is called.
+func hold(tab *webtest.Tab) (release func()) {
+	webtest.Value[bool](tab, `(() => { const now = Date.now, at = now(); Date.now = () => at; window.release = () => {
+		Date.now = now; }; return true; })()`)
+	return func() { webtest.Value[bool](tab, `(window.release(), true)`) }
 }
 
 // nextIsThere presses the keys of a decision. The next case was loaded before, so it is shown at once.
