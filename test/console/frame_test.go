@@ -22,6 +22,13 @@ func goTo(tab *webtest.Tab, screen string) {
 	tab.Until(fmt.Sprintf(`document.querySelector('[data-screen=%q]')`, screen))
 }
 
+// hold stops the clock of the page, so that a decision waits on a slow machine too, until release is called.
+func hold(tab *webtest.Tab) (release func()) {
+	webtest.Value[bool](tab, `(() => { const now = Date.now, at = now(); Date.now = () => at; window.release = () => {
+		Date.now = now; }; return true; })()`)
+	return func() { webtest.Value[bool](tab, `(window.release(), true)`) }
+}
+
 // clickTo is goTo without the pointer, which would load a script before the click.
 func clickTo(tab *webtest.Tab, screen string) {
 	tab.Until(fmt.Sprintf(`(() => {

@@ -251,13 +251,6 @@ func TestConsoleKYC(t *testing.T) {
 	})
 }
 
-// hold stops the clock of the page, so that a decision waits on a slow machine too, until release is called.
-func hold(tab *webtest.Tab) (release func()) {
-	webtest.Value[bool](tab, `(() => { const now = Date.now, at = now(); Date.now = () => at; window.release = () => {
-		Date.now = now; }; return true; })()`)
-	return func() { webtest.Value[bool](tab, `(window.release(), true)`) }
-}
-
 // nextIsThere presses the keys of a decision. The next case was loaded before, so it is shown at once.
 func (c *cases) nextIsThere(tab *webtest.Tab, next, keys string) {
 	c.t.Helper()

@@ -7,6 +7,7 @@ import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
 import { Id, Money, Status } from '../kit/show';
+import { levelName } from '../kit/word';
 
 const assets = '/user/asset';
 const waiting = '/user/get-waiting-info-transactions';
@@ -69,6 +70,7 @@ export default function Account() {
 }
 
 function Limits() {
+  const { t } = useTranslation();
   const limits = useRead('/user/limit-info');
   const l = limits.data;
   return (
@@ -76,7 +78,7 @@ function Limits() {
       <Problem of={limits.error} />
       {l && (
         <Facts>
-          <Fact title="own.level">{l.levelLabel}</Fact>
+          <Fact title="own.level">{levelName(l.levelLabel, t)}</Fact>
           <Fact title="own.creditDaily">
             <Money amount={l.creditRemainingDaily} unit="TRY" />
           </Fact>

@@ -15,13 +15,13 @@ import { Act, Brief, Detail, Links, Target, type Entry } from './entry';
 const path = '/admin/audit';
 
 const columns: Column<Entry>[] = [
-  { key: 'at', title: 'audit.at', show: (e) => <Time at={e.at} exact /> },
-  { key: 'action', title: 'audit.action', show: (e) => <Act of={e.action} /> },
-  { key: 'outcome', title: 'audit.outcome', show: (e) => <Status of={e.outcome} /> },
+  { key: 'at', title: 'audit.at', card: 'start', show: (e) => <Time at={e.at} exact /> },
+  { key: 'action', title: 'audit.action', card: 'head', show: (e) => <Act of={e.action} /> },
+  { key: 'outcome', title: 'audit.outcome', card: 'top', show: (e) => <Status of={e.outcome} /> },
   { key: 'detail', title: 'audit.detail', show: (e) => <Detail of={e.detail} /> },
   { key: 'actorId', title: 'audit.actor', show: (e) => <Brief of={e.actorId} /> },
   { key: 'userId', title: 'audit.user', show: (e) => <Brief of={e.userId} /> },
-  { key: 'ip', title: 'audit.ip', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
+  { key: 'ip', title: 'audit.ip', card: 'end', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
   { key: 'target', title: 'audit.target', show: (e) => <Target of={e} />, hidden: true },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];

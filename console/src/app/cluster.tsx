@@ -27,7 +27,7 @@ export default function Cluster() {
           </Alert>
           <Facts>
             <Fact title="cluster.node">
-              <Id of={c.node} />
+              <NodeId of={c.node} />
             </Fact>
             <Fact title="cluster.handedOver">{c.handedOver}</Fact>
             <Fact title="cluster.moved">{c.moved}</Fact>
@@ -52,10 +52,10 @@ export default function Cluster() {
                   {c.members.map((m) => (
                     <Table.Tr key={m.id}>
                       <Table.Td data-label={t('cluster.member')}>
-                        <Id of={m.id} short />
+                        <NodeId of={m.id} short />
                       </Table.Td>
                       <Table.Td data-label={t('cluster.address')}>
-                        <bdi dir="ltr">{m.address}</bdi>
+                        {m.address === alone ? plain(null) : <bdi dir="ltr">{m.address}</bdi>}
                       </Table.Td>
                       <Table.Td data-label={t('cluster.version')}>
                         <bdi dir="ltr">{plain(m.version)}</bdi>
@@ -102,6 +102,15 @@ export default function Cluster() {
       )}
     </Stack>
   );
+}
+
+/** The id and the address of a node that is not in a cluster. */
+const alone = 'nonhost';
+
+/** A node by its id; a node without a cluster by a word. */
+function NodeId({ of, short }: { of: string; short?: boolean }) {
+  const { t } = useTranslation();
+  return of === alone ? t('cluster.local') : <Id of={of} short={short} />;
 }
 
 /** The share of a node in percent. A fraction comes as text (app/api.ts), and this value is only displayed. */

@@ -42,19 +42,19 @@ export const Brief = ({ of }: { of: string }) => (
 /** Two lines of the detail; the entry shows all of it. */
 export function Detail({ of }: { of: string }) {
   const said = useSaid();
-  if (!of) return <span className="nothing" />;
+  const text = said(of).trim();
+  if (!text) return <span className="nothing" />;
   if (/^[0-9a-f]{64}$/.test(of)) return <Id of={of} short />; // the hash of a transfer
   return (
     <Text
       size="sm"
-      miw={220}
       lineClamp={2}
       style={{ overflowWrap: 'anywhere' }}
       title={of}
       data-cut="meant"
       data-code // the service words it for the record
     >
-      <bdi>{said(of)}</bdi>
+      <bdi>{text}</bdi>
     </Text>
   );
 }

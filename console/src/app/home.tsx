@@ -17,6 +17,7 @@ import { useRead } from '../kit/read';
 import { Ago, Money } from '../kit/show';
 import { Totals } from './totals';
 import { useWaiting, type Waiting } from './waiting';
+import { numberedLevel } from '../kit/word';
 import type { TextKey } from '../text/key';
 
 const Chart = deferred(() => import('../kit/chart'), <Skeleton height={200} />);
@@ -222,12 +223,9 @@ function Statuses() {
 }
 
 function Levels() {
+  const { t } = useTranslation();
   const { data, error } = useRead('/admin/get-count-of-users-by-level');
   return (
-    <Shares
-      title="home.levels"
-      error={error}
-      of={data?.map((l) => ({ name: `${l.levelId} · ${l.levelLabel}`, total: l.total }))}
-    />
+    <Shares title="home.levels" error={error} of={data?.map((l) => ({ name: numberedLevel(l, t), total: l.total }))} />
   );
 }

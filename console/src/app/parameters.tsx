@@ -9,6 +9,7 @@ import { Diff, Whole } from '../kit/record';
 import { Coded, Nothing, Status, textOf, Time, Titled } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { asList, shapes, sheets } from './shape';
+import { parameterName } from '../kit/word';
 
 const path = '/admin/get-parameters';
 const update = '/admin/update-parameters';
@@ -19,7 +20,7 @@ const columns: Column<Parameter>[] = [
   {
     key: 'name',
     title: 'parameter.name',
-    show: (p) => <Titled name={p.name} code={p.code} />,
+    show: (p) => <Titled name={<ParameterName of={p} />} code={p.code} />,
     text: (p) => `${p.name} (${p.code})`,
   },
   { key: 'code', title: 'parameter.code', show: (p) => <Coded of={p.code} />, hidden: true },
@@ -28,6 +29,11 @@ const columns: Column<Parameter>[] = [
   { key: 'updatedAt', title: 'parameter.updated', show: (p) => <Time at={p.updatedAt} /> },
   { key: 'createdAt', title: 'parameter.created', show: (p) => <Time at={p.createdAt} />, hidden: true },
 ];
+
+function ParameterName({ of }: { of: Parameter }) {
+  const { t } = useTranslation();
+  return parameterName(of, t);
+}
 
 /** The beginning of the values: the items of a list, or the members of another object. */
 function Preview({ of }: { of: Values }) {
@@ -129,7 +135,7 @@ function Change({ of, onClose }: { of: Parameter; onClose: () => void }) {
       before={(values) => (
         <Stack gap="xs">
           <Text fw={700}>
-            <bdi dir="ltr">{of.code}</bdi> · {of.name}
+            <bdi dir="ltr">{of.code}</bdi> · <ParameterName of={of} />
           </Text>
           {shape && <Text size="sm">{t(shape)}</Text>}
           <div style={{ overflowWrap: 'anywhere' }}>

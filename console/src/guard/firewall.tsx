@@ -34,6 +34,7 @@ const columns: Column<Rule>[] = [
   {
     key: 'type',
     title: 'firewall.type',
+    card: 'start',
     show: (r) => (
       <span className="whole">
         <Word of={`firewall.type.${r.type}`} />
@@ -43,6 +44,7 @@ const columns: Column<Rule>[] = [
   {
     key: 'status',
     title: 'firewall.status',
+    card: 'top',
     show: (r) => (
       <Group gap={4} wrap="nowrap">
         <InForce rule={r} />
@@ -149,9 +151,9 @@ function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: Entity 
   const { t } = useTranslation();
   const shown = all ? t('firewall.all') : of.slice(0, 3).join(', ') + (of.length > 3 ? ` +${of.length - 3}` : '');
   return (
-    <Group gap={4}>
+    <Group gap={4} wrap="nowrap">
       {kind && (
-        <Badge variant="default" tt="none">
+        <Badge variant="default" tt="none" miw="max-content">
           {t(`firewall.entity.${kind}`)}
         </Badge>
       )}{' '}

@@ -24,6 +24,11 @@ export interface Column<T> {
   end?: boolean;
   /** The cell is the person of the row, so a drawer does not repeat the name, the contact data and the account. */
   person?: boolean;
+  /**
+   * The place in the card of a phone: the heading and its end, the start and the end of the line below, or none. The
+   * first column is the heading unless it has another place. A column without a place is a line with its label.
+   */
+  card?: 'head' | 'top' | 'start' | 'end' | 'none';
 }
 
 /** The columns of numbers, each with the most decimals of its rows. */

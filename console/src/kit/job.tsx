@@ -96,8 +96,9 @@ function Far({ of }: { of: Job }) {
     of.failed > 0 && t('jobs.someFailed', { count: of.failed }),
     of.unknown > 0 && t('jobs.someUnknown', { count: of.unknown }),
   ].filter(Boolean);
+  if (of.total === 0 && over.has(of.status) && !of.error) return <Nothing />;
   return (
-    <>
+    <div className="far">
       <bdi dir="ltr" className="money">
         {of.done} / {of.total}
       </bdi>
@@ -113,7 +114,7 @@ function Far({ of }: { of: Job }) {
           )}
         </Text>
       )}
-    </>
+    </div>
   );
 }
 
@@ -141,14 +142,14 @@ function remaining(j: Job): number | undefined {
 /** The columns of a list of jobs. */
 export const jobColumns: Column<Job>[] = [
   { key: 'type', title: 'jobs.job', show: (j) => <JobName of={j} />, text: jobText },
-  { key: 'status', title: 'jobs.status', show: (j) => <JobStatus of={j} /> },
+  { key: 'status', title: 'jobs.status', card: 'top', show: (j) => <JobStatus of={j} /> },
   { key: 'done', title: 'jobs.progress', show: (j) => <Far of={j} />, text: (j) => `${j.done}/${j.total}` },
   { key: 'failed', title: 'jobs.failed', end: true, hidden: true },
   { key: 'unknown', title: 'jobs.unknown', end: true, hidden: true },
   { key: 'skipped', title: 'jobs.skipped', end: true, hidden: true },
-  { key: 'actorId', title: 'jobs.by', show: (j) => <Starter of={j} /> },
-  { key: 'startedAt', title: 'jobs.started', show: (j) => <Time at={j.startedAt} /> },
-  { key: 'updatedAt', title: 'jobs.took', show: (j) => <Took of={j} />, text: seconds },
+  { key: 'actorId', title: 'jobs.by', card: 'start', show: (j) => <Starter of={j} /> },
+  { key: 'startedAt', title: 'jobs.started', card: 'end', show: (j) => <Time at={j.startedAt} /> },
+  { key: 'updatedAt', title: 'jobs.took', card: 'none', show: (j) => <Took of={j} />, text: seconds },
   { key: 'finishedAt', title: 'jobs.finished', show: (j) => <Time at={j.finishedAt} />, hidden: true },
   { key: 'error', title: 'jobs.error', hidden: true },
   { key: 'id', title: 'jobs.id', show: (j) => <Id of={j.id} short />, hidden: true },

@@ -244,8 +244,13 @@ export function List<P extends Gets>(props: ListProps<P>) {
                           />
                         </Table.Td>
                       )}
-                      {seen.map((c) => (
-                        <Table.Td key={c.key} data-end={ends.has(c.key) || undefined} data-label={t(c.title)}>
+                      {seen.map((c, place) => (
+                        <Table.Td
+                          key={c.key}
+                          data-end={ends.has(c.key) || undefined}
+                          data-label={t(c.title)}
+                          data-card={c.card ?? (place === 0 ? 'head' : undefined)}
+                        >
                           <Decimals value={ends.get(c.key) ?? 0}>{c.show ? c.show(row) : plain(row[c.key])}</Decimals>
                         </Table.Td>
                       ))}

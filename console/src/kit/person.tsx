@@ -108,7 +108,7 @@ export function Named({
       <span className="about">
         {to ? <ToAccount id={to}>{shown}</ToAccount> : shown}
         {contact && (
-          <bdi dir="ltr" className="contact">
+          <bdi dir="ltr" className="contact" title={contact} data-cut="meant">
             {contact}
           </bdi>
         )}

@@ -91,6 +91,18 @@ function relativeFormat(language: string): Intl.RelativeTimeFormat {
   return known;
 }
 
+/** A day of UTC, in the language of the page. */
+export function Day({ of }: { of: string }) {
+  const { i18n } = useTranslation();
+  const day = of.slice(0, 10);
+  // Noon of the operator's own zone has the same day of the month in the format of that zone.
+  return (
+    <time dateTime={day}>
+      <bdi>{dateFormat(i18n.language).format(new Date(`${day}T12:00`))}</bdi>
+    </time>
+  );
+}
+
 /** An instant of the service in UTC, shown beside the operator's own time. */
 export function inUTC(at: string): string {
   return `${at.replace('T', ' ').replace(/(\.000)?Z$/, '')} UTC`;

@@ -13,7 +13,7 @@ const networks = '/admin/get-member-asset-balances';
 
 const columns: Column<Row<typeof sums>>[] = [
   { key: 'currencyCode', title: 'money.currency', show: (s) => <Currency of={s.currencyCode} /> },
-  { key: 'balance', title: 'money.balance', end: true, show: (s) => <Money amount={s.balance} /> },
+  { key: 'balance', title: 'money.balance', card: 'top', end: true, show: (s) => <Money amount={s.balance} /> },
   { key: 'available', title: 'money.available', end: true, show: (s) => <Money amount={s.available} /> },
   { key: 'locked', title: 'money.locked', end: true, show: (s) => <Money amount={s.locked} /> },
   { key: 'currencyId', title: 'money.currencyId', hidden: true },

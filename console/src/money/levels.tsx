@@ -8,6 +8,7 @@ import { List, type Column, type Row } from '../kit/list';
 import { Diff } from '../kit/record';
 import { Money, Status } from '../kit/show';
 import { Write, type Input } from '../kit/write';
+import { levelName } from '../kit/word';
 import type { TextKey } from '../text/key';
 
 const path = '/admin/levels';
@@ -33,8 +34,14 @@ const names: Record<string, TextKey> = {
 };
 
 const columns: Column<Level>[] = [
-  { key: 'levelId', title: 'levels.number', end: true },
-  { key: 'levelLabel', title: 'levels.label' },
+  { key: 'levelId', title: 'levels.number', card: 'top', end: true },
+  {
+    key: 'levelLabel',
+    title: 'levels.label',
+    card: 'head',
+    show: (l) => <LevelName of={l.levelLabel} />,
+    text: (l) => l.levelLabel,
+  },
   { key: 'isSpecial', title: 'levels.special', show: (l) => <Status of={l.isSpecial} /> },
   ...limits.map(({ name, title }): Column<Level> => ({
     key: name,
@@ -50,6 +57,11 @@ const fields: Input<Change>[] = [
   { name: 'isSpecial', title: 'levels.special', help: 'levels.specialHelp', kind: 'flag' },
   ...limits.map((limit) => ({ ...limit, bounds: () => ({ unit: 'TRY' }) })),
 ];
+
+function LevelName({ of }: { of: string }) {
+  const { t } = useTranslation();
+  return <bdi>{levelName(of, t)}</bdi>;
+}
 
 export default function Levels() {
   const may = useMay();

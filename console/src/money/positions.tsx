@@ -10,17 +10,17 @@ import { useAddress } from '../app/address';
 import { readPage } from '../app/api';
 import { deferred } from '../app/deferred';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
-import { Money } from '../kit/show';
+import { Day, Money } from '../kit/show';
 import { forTheEye } from './parts';
 
 const Chart = deferred(() => import('../kit/chart'));
 
 const path = '/balance/get-daily-position';
-type Day = Row<typeof path>;
+type Position = Row<typeof path>;
 
-const columns: Column<Day>[] = [
-  { key: 'date', title: 'money.day', show: (d) => <bdi dir="ltr">{d.date.slice(0, 10)}</bdi> },
-  { key: 'symbol', title: 'money.currency' },
+const columns: Column<Position>[] = [
+  { key: 'date', title: 'money.day', show: (d) => <Day of={d.date} />, text: (d) => d.date.slice(0, 10) },
+  { key: 'symbol', title: 'money.currency', card: 'top' },
   { key: 'deposit', title: 'money.deposit', end: true, show: (d) => <Money amount={d.deposit} /> },
   { key: 'withdrawal', title: 'money.out', end: true, show: (d) => <Money amount={d.withdrawal} /> },
   { key: 'net', title: 'money.net', end: true, show: (d) => <Money amount={d.net} /> },
@@ -55,7 +55,7 @@ function Drawn() {
   const [search] = useAddress();
   const asked: Record<string, unknown> = { limit: 100 };
   for (const name of ['symbol', 'startDate', 'endDate', 'cursor']) if (search[name]) asked[name] = search[name];
-  const page = useQuery({ queryKey: [path, asked], queryFn: ({ signal }) => readPage<Day>(path, asked, signal) });
+  const page = useQuery({ queryKey: [path, asked], queryFn: ({ signal }) => readPage<Position>(path, asked, signal) });
   const drawn = useMemo(() => {
     const days = [...(page.data?.rows ?? [])].reverse();
     return {

@@ -18,6 +18,7 @@ export const statementColumns: Column<Row<typeof path>>[] = [
   {
     key: 'amount',
     title: 'money.amount',
+    card: 'top',
     end: true,
     show: (p) => (p.amount === null ? <Nothing /> : <Money amount={p.amount} unit={p.currencyCode} />),
   },

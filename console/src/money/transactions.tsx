@@ -20,11 +20,18 @@ type Deposit = Row<typeof path>;
 
 const columns: Column<Deposit>[] = [
   { key: 'userId', title: 'money.customer', person: true, show: (d) => <Person id={d.userId} /> },
-  { key: 'value', title: 'money.amount', end: true, show: (d) => <Money amount={d.value} unit={d.currencyCode} /> },
-  { key: 'senderInfo', title: 'money.sender', show: (d) => <Sender of={d.senderInfo} /> },
+  {
+    key: 'value',
+    title: 'money.amount',
+    card: 'top',
+    end: true,
+    show: (d) => <Money amount={d.value} unit={d.currencyCode} />,
+  },
+  { key: 'senderInfo', title: 'money.sender', card: 'none', show: (d) => <Sender of={d.senderInfo} /> },
   {
     key: 'at' as 'transactionId',
     title: 'money.since',
+    card: 'end',
     show: (d) => <Time at={madeAt(d.transactionId)} />,
     text: (d) => new Date(madeAt(d.transactionId)).toISOString(),
   },

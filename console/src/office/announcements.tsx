@@ -15,12 +15,12 @@ import { announcements, Told, type Announcement } from './preview';
 
 const columns: Column<Announcement>[] = [
   { key: 'title', title: 'announcement.subject', show: (a) => <bdi>{a.title}</bdi> },
-  { key: 'isActive', title: 'announcement.state', show: (a) => <Phase of={a} /> },
+  { key: 'isActive', title: 'announcement.state', card: 'top', show: (a) => <Phase of={a} /> },
   { key: 'startDate', title: 'announcement.start', show: (a) => <Time at={a.startDate} /> },
   { key: 'endDate', title: 'announcement.end', show: (a) => <Time at={a.endDate} /> },
-  { key: 'priority', title: 'announcement.priority', end: true },
-  { key: 'isPinned', title: 'announcement.pinned', show: (a) => <Status of={a.isPinned} /> },
-  { key: 'showSlider', title: 'announcement.slider', show: (a) => <Status of={a.showSlider} /> },
+  { key: 'priority', title: 'announcement.priority', card: 'none', end: true },
+  { key: 'isPinned', title: 'announcement.pinned', card: 'none', show: (a) => <Status of={a.isPinned} /> },
+  { key: 'showSlider', title: 'announcement.slider', card: 'none', show: (a) => <Status of={a.showSlider ?? false} /> },
   { key: 'slug', title: 'announcement.slug', show: (a) => <bdi dir="ltr">{a.slug}</bdi>, hidden: true },
   { key: 'orderNo', title: 'announcement.order', hidden: true },
   { key: 'sliderClientType', title: 'announcement.client', hidden: true },

@@ -34,8 +34,8 @@ function Changes({ of }: { of: string }) {
 }
 
 const columns: Column<Approval>[] = [
-  { key: 'requestedAt', title: 'approvals.at', show: (a) => <Time at={a.requestedAt} /> },
-  { key: 'summary', title: 'approvals.summary', show: (a) => <Changes of={a.summary} /> },
+  { key: 'requestedAt', title: 'approvals.at', card: 'end', show: (a) => <Time at={a.requestedAt} /> },
+  { key: 'summary', title: 'approvals.summary', card: 'head', show: (a) => <Changes of={a.summary} /> },
   {
     key: 'path',
     title: 'approvals.call',
@@ -46,8 +46,8 @@ const columns: Column<Approval>[] = [
     ),
     hidden: true,
   },
-  { key: 'requestedBy', title: 'approvals.by', show: (a) => <Person id={a.requestedBy} /> },
-  { key: 'status', title: 'approvals.status', show: (a) => <Status of={a.status} /> },
+  { key: 'requestedBy', title: 'approvals.by', card: 'start', show: (a) => <Person id={a.requestedBy} /> },
+  { key: 'status', title: 'approvals.status', card: 'top', show: (a) => <Status of={a.status} /> },
   { key: 'expiresAt', title: 'approvals.left', show: (a) => <Left of={a} /> },
   { key: 'decidedBy', title: 'approvals.decidedBy', show: (a) => <Person id={a.decidedBy} />, hidden: true },
   { key: 'reason', title: 'approvals.reason', hidden: true },

@@ -30,7 +30,7 @@ const created = {
 
 const columns: Column<Version>[] = [
   ...common,
-  { key: 'status', title: 'contract.status', show: (c) => <Status of={c.status} /> },
+  { key: 'status', title: 'contract.status', card: 'top', show: (c) => <Status of={c.status} /> },
   { key: 'publishedAt', title: 'contract.published', show: (c) => <Time at={c.publishedAt} /> },
   created,
 ];

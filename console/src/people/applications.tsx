@@ -14,9 +14,9 @@ const path = '/admin/get-corporate-application';
 type Application = Row<typeof path>;
 const columns: Column<Application>[] = [
   { key: 'companyName', title: 'corporate.company' },
-  { key: 'taxNumber', title: 'users.tax', show: (a) => <Coded of={a.taxNumber} /> },
-  { key: 'status', title: 'users.status', show: (a) => <Status of={a.status} /> },
-  { key: 'createdAt', title: 'corporate.since', show: (a) => <Time at={a.createdAt} /> },
+  { key: 'taxNumber', title: 'users.tax', card: 'start', show: (a) => <Coded of={a.taxNumber} /> },
+  { key: 'status', title: 'users.status', card: 'top', show: (a) => <Status of={a.status} /> },
+  { key: 'createdAt', title: 'corporate.since', card: 'end', show: (a) => <Time at={a.createdAt} /> },
   { key: 'id', title: 'user.id', show: (a) => <Id of={a.id} />, hidden: true },
 ];
 

@@ -16,7 +16,7 @@ export type Login = Row<typeof path>;
 
 export const loginColumns: Column<Login>[] = [
   { key: 'createdAt', title: 'login.at', show: (l) => <Time at={l.createdAt} exact /> },
-  { key: 'success', title: 'audit.outcome', show: (l) => <Outcome of={l} /> },
+  { key: 'success', title: 'audit.outcome', card: 'top', show: (l) => <Outcome of={l} /> },
   { key: 'reason', title: 'login.reason', show: (l) => (l.reason ? <Cause of={l} /> : plain(null)) },
   { key: 'ipaddress', title: 'audit.ip', show: (l) => <Address of={l.ipaddress} /> },
   { key: 'countryName', title: 'login.country' },

@@ -1,9 +1,11 @@
 /** Shared parts of the account screens: choices and links to an account. */
+import { useTranslation } from 'react-i18next';
 import { useMay } from '../app/session';
 import { AnchorLink } from '../app/frame/link';
 import { Nothing, Status } from '../kit/show';
 import { useRead } from '../kit/read';
 import type { Option } from '../kit/write';
+import { numberedLevel } from '../kit/word';
 
 /** The statuses of accounts, named in the user's language. */
 export function useStatuses(): Option[] {
@@ -20,10 +22,11 @@ export function Standing({ of }: { of?: string }) {
 }
 
 export function useLevels(): Option[] {
+  const { t } = useTranslation();
   const may = useMay();
   const path = '/admin/levels-info';
   const { data } = useRead(path, undefined, { enabled: may(`GET ${path}`) });
-  return (data ?? []).map((l) => ({ value: String(l.levelId), label: `${l.levelId} · ${l.levelLabel}` }));
+  return (data ?? []).map((l) => ({ value: String(l.levelId), label: numberedLevel(l, t) }));
 }
 
 /** The dialling codes, each once, with its countries. */

@@ -21,6 +21,7 @@ import { Cause } from './logins';
 import { Acts, Audit, Balances, Blockages, Documents, Limits, Logins, Mails, Roles, Statement, sums } from './tabs';
 import { Standing } from './parts';
 import { Story } from './story';
+import { numberedLevel } from '../kit/word';
 
 interface Tab {
   name: string;
@@ -130,7 +131,7 @@ function Level({ id }: { id: string }) {
   if (!data) return null;
   return (
     <Badge color="gray" variant="light" tt="none" title={t('user.level.name')}>
-      {data.levelId} · {data.levelLabel}
+      {numberedLevel(data, t)}
     </Badge>
   );
 }

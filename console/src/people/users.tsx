@@ -18,10 +18,10 @@ export const userColumns: Column<User>[] = [
     title: 'users.fullName',
     show: (u) => <Named name={u.fullName} />,
   },
-  { key: 'email', title: 'users.email', show: (u) => <bdi dir="ltr">{u.email}</bdi> },
-  { key: 'phoneNumber', title: 'users.phone', show: (u) => <bdi dir="ltr">{u.phoneNumber}</bdi> },
-  { key: 'status', title: 'users.status', show: (u) => <Standing of={u.status} /> },
-  { key: 'kycConfirm', title: 'users.kyc', show: (u) => <Status of={u.kycConfirm} /> },
+  { key: 'email', title: 'users.email', card: 'start', show: (u) => <bdi dir="ltr">{u.email}</bdi> },
+  { key: 'phoneNumber', title: 'users.phone', card: 'none', show: (u) => <bdi dir="ltr">{u.phoneNumber}</bdi> },
+  { key: 'status', title: 'users.status', card: 'top', show: (u) => <Standing of={u.status} /> },
+  { key: 'kycConfirm', title: 'users.kyc', card: 'none', show: (u) => <Status of={u.kycConfirm} /> },
 ];
 
 /**

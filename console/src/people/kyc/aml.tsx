@@ -13,7 +13,7 @@ type Found = Row<typeof path>;
 
 const columns: Column<Found>[] = [
   { key: 'fullName', title: 'users.fullName', show: (u) => <Named name={u.fullName} contact={u.email} /> },
-  { key: 'amlStatus', title: 'aml.status', show: (u) => <Status of={u.amlStatus} /> },
+  { key: 'amlStatus', title: 'aml.status', card: 'top', show: (u) => <Status of={u.amlStatus} /> },
   { key: 'createdAt', title: 'aml.since', show: (u) => <Time at={u.createdAt} /> },
   { key: 'userId', title: 'user.id', show: (u) => <Id of={u.userId} short />, hidden: true },
 ];

@@ -12,6 +12,7 @@ import { Write } from '../../kit/write';
 import { Person } from '../../kit/person';
 import { Standing } from '../parts';
 import { ChangeDocument, Look, type Document } from './document';
+import { numberedLevel } from '../../kit/word';
 
 export type Case = Answer<'/admin/kyc-case'>;
 
@@ -204,7 +205,7 @@ export function Besides({ of }: { of: Case }) {
               name: 'levelId',
               title: 'kyc.level',
               required: true,
-              kind: levels.data.map((l) => ({ value: String(l.levelId), label: `${l.levelId} · ${l.levelLabel}` })),
+              kind: levels.data.map((l) => ({ value: String(l.levelId), label: numberedLevel(l, t) })),
             },
           ]}
         />
