@@ -37,7 +37,7 @@ export default function Home() {
         {t('home.title')}
       </Title>
       {open.length > 0 && (
-        <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }}>
+        <SimpleGrid cols={{ base: 1, md: 2, lg: 3 }}>
           {open.map((w) => (
             <Pending key={w.title} of={w} />
           ))}
@@ -103,8 +103,8 @@ function Pending({ of: w }: { of: Waiting }) {
         {rows?.slice(0, entries).map((row, n) => {
           const { name, amount, unit, at } = w.line(row);
           return (
-            <Group key={n} justify="space-between" gap="xs" wrap="nowrap" data-testid="first">
-              <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <Group key={n} justify="space-between" gap="0 10px" data-testid="first">
+              <Text size="sm" style={{ overflowWrap: 'break-word' }}>
                 <bdi>{name || t('person.noName')}</bdi>
               </Text>
               <Group gap="sm" wrap="nowrap" fz="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }}>

@@ -30,7 +30,7 @@ export function Customers() {
   const may = useMay();
   const recent = useRecent(userId);
   return (
-    <SimpleGrid cols={{ base: 1, sm: 2, lg: 3 }} data-testid="customers">
+    <SimpleGrid cols={{ base: 1, md: 2, lg: 3 }} data-testid="customers">
       <Find>{recent.length > 0 && <Accounts title="home.recent" of={recent} />}</Find>
       <Newest title="home.blocked" empty="home.noBlocked" search={{ status: 'blocked' }} />
       <Newest title="home.newest" empty="list.empty" search={{}} />
