@@ -240,8 +240,18 @@ func TestMailing(t *testing.T) {
 	}
 	broken := j
 	broken.Params = []byte("{")
-	if d.members.err = nil; d.send(t.Context(), broken, "u1") == nil {
-		t.Error("a job without parameters sends")
+	d.members.err = nil
+	sent := len(d.mails.sent)
+	if err := d.send(t.Context(), broken, "u1"); err == nil || job.IsLater(err) || len(d.mails.sent) != sent {
+		t.Errorf("a job without parameters is tried again or sends: %v", err)
+	}
+	if about := d.kind.About(broken); about != "" {
+		t.Errorf("a job without parameters has the subject %q", about)
+	}
+	unknown := j
+	unknown.Params = []byte(`{"agreementId":999}`)
+	if err := d.send(t.Context(), unknown, "u1"); !job.IsLater(err) || len(d.mails.sent) != sent {
+		t.Errorf("an agreement that cannot be read: %v", err)
 	}
 	again := newDesk(t)
 	again.files.err = errDown
