@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/dpop"
+	"castellan/domain/access/password/legacy"
 	"castellan/domain/access/session"
 	"castellan/domain/access/user"
 	"castellan/domain/delivery/message"
@@ -298,5 +299,35 @@ func TestPlaceNamesTheUnit(t *testing.T) {
 	_, err := b.svc.Login(t.Context(), request(1, secret))
 	if storetest.Must(t, err); !slices.Equal(asked, []netip.Addr{here}) {
 		t.Errorf("asked for %v", asked)
+	}
+}
+
+// A caller that leaves while its login waits for the time of the slowest hash gets no answer. A right password counts
+// for nothing then, and a refusal is not recorded.
+func TestCallerLeavesBeforeTheAnswer(t *testing.T) {
+	for _, admitted := range []bool{true, false} {
+		b := newBench(t)
+		u := b.add(1, nil)
+		b.hasher.SetImported([]legacy.Recipe{{Alg: legacy.Bcrypt, Cost: 4}})
+		ctx, leave := context.WithCancel(t.Context())
+		b.svc.Admits = func(user.User, challenge.Starter) bool { leave(); return admitted }
+		_, err := b.svc.Login(ctx, request(1, secret))
+		tries := map[bool]int{true: 0, false: 1}[admitted]
+		if !errors.Is(err, context.Canceled) || len(b.starts) != 0 || len(b.history(u)) != 0 ||
+			len(b.guard(u.ID).Tries) != tries {
+			t.Errorf("admitted %t: %v, %d starts, %d tries", admitted, err, len(b.starts), len(b.guard(u.ID).Tries))
+		}
+	}
+}
+
+// A login whose account always changes gives up after twenty decisions.
+func TestLoginToABusyAccount(t *testing.T) {
+	b := newBench(t)
+	b.add(1, nil)
+	b.refuse = commit.ErrFenced
+	_, err := b.svc.Login(t.Context(), request(1, secret))
+	var busy *fault.Error
+	if !errors.As(err, &busy) || busy.Code != fault.Unavailable || busy.RetryAfter != time.Second || len(b.starts) != 20 {
+		t.Errorf("%v after %d starts", err, len(b.starts))
 	}
 }
