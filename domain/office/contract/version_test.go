@@ -295,3 +295,16 @@ func TestChangesAreWhole(t *testing.T) {
 	}
 	d.has(contract.StatusActive, contract.StatusDraft)
 }
+
+// An edit that changes nothing succeeds in every state, and writes nothing.
+func TestEditOfNothing(t *testing.T) {
+	d := newDesk(t)
+	d.publish(d.id)
+	d.publish(d.version(d.id, "2"))
+	acts := persistencetest.Acts(t, d.db)
+	_, status, err := d.Edit(t.Context(), by, d.id, func(*contract.Contract) {})
+	if storetest.Must(t, err); status != contract.StatusReplaced {
+		t.Error(status)
+	}
+	storetest.Same(t, persistencetest.Acts(t, d.db), acts)
+}
