@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -348,4 +349,46 @@ func TestPasskeysReportFailures(t *testing.T) {
 		_, err := d.run(d.RemoveAction(), 1, device.Removal{DeviceID: id})
 		return err
 	})
+}
+
+// A passkey is named after the mail of its account, or after the phone without one. That of an account that is gone
+// enters nothing, and a fall of its counter is refused only after it was recorded.
+func TestPasskeysOfChangedAccounts(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	d.usePasskeys()
+	me := usertest.Sample(1)
+	a, _ := d.addPasskey(1, func(a *passkeytest.Authenticator) { a.Count = 7 })
+	name := func() string {
+		options, err := d.Create(t.Context(), me.ID)
+		storetest.Must(t, err)
+		var o struct{ User struct{ Name string } }
+		storetest.Must(t, json.Unmarshal(options, &o))
+		return o.User.Name
+	}
+	if got := name(); got != me.Email {
+		t.Errorf("named %q, not %q", got, me.Email)
+	}
+	persistencetest.Exec(t, d.db, "UPDATE users SET email = '' WHERE id = ?", me.ID)
+	if got := name(); got != me.Phone {
+		t.Errorf("named %q, not %q", got, me.Phone)
+	}
+	a.Count = 3
+	fell, err := d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil)))
+	storetest.Must(t, err)
+	persistencetest.Fails(t, d.db, "audit", func(ctx context.Context) error { return d.Counted(ctx, fell, browser) })
+	if got := d.Passkeys.Falls.Load(); got != 1 {
+		t.Errorf("%d falls were counted, want the recorded one", got)
+	}
+	options, ticket := d.LoginOptions()
+	answer := a.Get(t, options)
+	d.Users = noUsers{d.Users}
+	_, _, err = d.Entered(t.Context(), ticket, answer, browser)
+	expect(t, "an account that is gone", err, fault.DeviceSignatureInvalid, false)
+}
+
+// noUsers is a store of accounts that are gone.
+type noUsers struct{ user.Store }
+
+func (noUsers) Get(context.Context, string) (user.User, error) {
+	return user.User{}, fault.New(fault.RecordNotFound, "gone")
 }

@@ -207,6 +207,8 @@ func TestTargets(t *testing.T) {
 		{`{"type":"webpush","endpoint":"https://push.example/1","keys":{"p256dh":"` + p256dh + `","auth":"AA"}}`, false, ""},
 		{`{"type":"webpush","endpoint":"https://push.example/1","keys":{"p256dh":"` + auth + `","auth":"` + auth + `"}}`,
 			false, ""},
+		{`{"type":"webpush","endpoint":"http://push.example/1","keys":{"p256dh":"` + p256dh + `","auth":"` + auth + `"}}`,
+			true, ""},
 		{`{"type":"smoke"}`, false, ""}, {`"x"`, false, ""}, {`null`, false, ""},
 	} {
 		got, err := ParseTarget([]byte(c.in), c.loopback)

@@ -187,3 +187,16 @@ func TestAnswersWithoutDatabase(t *testing.T) {
 		return err
 	})
 }
+
+// A request without a proof comes from no device.
+func TestRequestWithoutProof(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	r := device.Request{Method: "POST", Target: "/x"}
+	if got, err := d.Present(t.Context(), r); fault.CodeOf(err) != fault.DeviceSignatureRequired || got.ID != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	got, claims, err := d.Answered(t.Context(), r, device.Answer{})
+	if fault.CodeOf(err) != fault.DeviceSignatureRequired || got.ID != "" || claims != (device.Claims{}) {
+		t.Errorf("%+v, %+v, %v", got, claims, err)
+	}
+}

@@ -115,8 +115,6 @@ func ParseKey(jwk []byte) (Key, error) {
 			n, _ := decode(text(all["n"]))
 			e, _ := decode(text(all["e"]))
 			k, ok = rsaKey(n, e)
-		default:
-			ok = false
 		}
 		if ok && k.JWK() == string(jwk) {
 			return k, nil
@@ -129,10 +127,7 @@ func ParseKey(jwk []byte) (Key, error) {
 func (k Key) JWK() string {
 	switch {
 	case k.ec != nil:
-		b, err := k.ec.Bytes()
-		if err != nil {
-			return ""
-		}
+		b, _ := k.ec.Bytes() // a point that was parsed has them
 		return `{"crv":"P-256","kty":"EC","x":"` + encode(b[1:1+coordinate]) + `","y":"` + encode(b[1+coordinate:]) + `"}`
 	case k.rsa != nil:
 		return `{"e":"AQAB","kty":"RSA","n":"` + encode(k.rsa.N.Bytes()) + `"}`
@@ -149,15 +144,12 @@ func (k *Key) UnmarshalJSON(jwk []byte) (err error) {
 	return err
 }
 
-// alg returns the COSE algorithm of the key; 0 for the zero Key.
+// alg returns the COSE algorithm of a key, which is not the zero Key.
 func (k Key) alg() int {
-	switch {
-	case k.ec != nil:
-		return algES256
-	case k.rsa != nil:
+	if k.rsa != nil {
 		return algRS256
 	}
-	return 0
+	return algES256
 }
 
 // verify reports whether sig is the key's signature of signed. The key alone determines the algorithm.

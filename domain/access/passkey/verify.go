@@ -152,14 +152,15 @@ func (p Party) data(raw []byte, attested bool) (d authData, err error) {
 	return d, nil
 }
 
-// credential reads attested credential data: the model, the id and the key.
+// credential reads attested credential data: the model, the id and the key. The id is that of the answer, which has
+// bounds.
 func (d *authData) credential(raw []byte) (rest []byte, err error) {
 	if len(raw) < 18 {
 		return nil, ErrForm
 	}
 	copy(d.aaguid[:], raw)
 	n := int(binary.BigEndian.Uint16(raw[16:18]))
-	if raw = raw[18:]; n > len(raw) || n < minID || n > maxID {
+	if raw = raw[18:]; n > len(raw) {
 		return nil, ErrForm
 	}
 	d.id = raw[:n]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -125,7 +126,7 @@ func TestSync(t *testing.T) {
 	get.Status = resource.Passive
 	storetest.Must(t, r.store.SaveResource(t.Context(), served))
 	storetest.Must(t, r.store.SaveType(t.Context(), get))
-	for _, method := range []string{"Roles", "Types", "Resources", "SaveType", "SaveResource"} {
+	for _, method := range []string{"Lock", "Roles", "Types", "Resources", "SaveType", "SaveResource"} {
 		r.store.method = method
 		if err := r.sync(t); !errors.Is(err, errDown) {
 			t.Errorf("%s: %v", method, err)
@@ -177,7 +178,18 @@ func TestRegistryRefusals(t *testing.T) {
 	storetest.Wants(t, r.RemoveResource(ctx, by, r.page.ID), fault.InvalidState)
 	storetest.Wants(t, r.RemoveResource(ctx, by, 999), fault.RecordNotFound)
 
-	_, err := r.AddType(ctx, by, resource.TypeDraft{Context: "X", Status: 2})
+	rpc := typeDraft("rpc")
+	rpc.Context = resource.API
+	apiType, err := r.AddType(ctx, by, rpc)
+	storetest.Must(t, err)
+	storetest.Wants(t, change(r.page.ID, api(draft("/home", apiType, 0))), fault.InvalidState) // with the widget in it
+	storetest.Must(t, change(r.widget.ID, api(draft("WIDGET one", apiType, 0))))
+	storetest.WantsFields(t, change(r.page.ID, resource.Draft{Context: "X", Status: 2}),
+		"code name status resourceContext")
+	storetest.WantsFields(t, r.ChangeType(ctx, by, r.pages.ID, resource.TypeDraft{Context: "X", Status: 2}),
+		"code name status resourceContext")
+
+	_, err = r.AddType(ctx, by, resource.TypeDraft{Context: "X", Status: 2})
 	storetest.WantsFields(t, err, "code name status resourceContext")
 	_, err = r.AddType(ctx, by, typeDraft("page"))
 	storetest.Wants(t, err, fault.RecordAlreadyExist)
@@ -189,6 +201,36 @@ func TestRegistryRefusals(t *testing.T) {
 	storetest.Wants(t, r.RemoveType(ctx, by, r.pages.ID), fault.InvalidState)
 	storetest.Wants(t, r.RemoveType(ctx, by, r.get.ID), fault.InvalidState)
 	storetest.Wants(t, r.RemoveType(ctx, by, 999), fault.RecordNotFound)
+}
+
+// Codes and names have at most 500 characters.
+func TestLengthOfCodes(t *testing.T) {
+	r := newRegistry(t)
+	for n, fields := range map[int]string{500: "", 501: "code name"} {
+		d := draft(strings.Repeat("ü", n), r.pages.ID, 0)
+		d.Name = d.Code
+		_, err := r.AddResource(t.Context(), by, d)
+		if fields == "" {
+			storetest.Must(t, err)
+		} else if storetest.WantsFields(t, err, fields); !strings.Contains(err.Error(), "longer than 500 characters") {
+			t.Error(err)
+		}
+	}
+}
+
+// A resource of a page may have the code of an endpoint. It does not belong to the endpoint table.
+func TestPageWithTheCodeOfAnEndpoint(t *testing.T) {
+	r := newRegistry(t)
+	id, err := r.AddResource(t.Context(), by, draft("PUT  /things", r.pages.ID, 0))
+	storetest.Must(t, err)
+	for _, code := range []string{"PUT /things", "GET /things"} {
+		err := r.ChangeResource(t.Context(), by, id, draft(code, r.pages.ID, 0))
+		if err != nil && fault.CodeOf(err) != fault.RecordAlreadyExist {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	storetest.Must(t, r.ChangeResource(t.Context(), by, id, draft("/other", r.pages.ID, 0)))
+	storetest.Must(t, r.RemoveResource(t.Context(), by, id))
 }
 
 // Records are changed and removed, and a change without a value keeps the old one.

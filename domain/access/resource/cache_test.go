@@ -142,6 +142,33 @@ func TestLiveKeepsWhatItHas(t *testing.T) {
 	}
 }
 
+// A role by itself has its own grants and not those of every account.
+func TestJudgeRole(t *testing.T) {
+	n := &node{grants: []resource.Grant{grant("clerk", "GET /x", resource.Audit), grant("user", "GET /y", resource.Allow)}}
+	live := resource.NewCache(n, n, nil)
+	if err := live.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		role, path string
+		want       resource.Verdict
+	}{
+		{"clerk", "/x", resource.Verdict{Permission: resource.Audit}}, {"clerk", "/y", resource.Verdict{}},
+		{"user", "/y", resource.Verdict{Permission: resource.Allow}}, {"unknown", "/y", resource.Verdict{}},
+		{"admin", "/x", resource.Verdict{Admin: true}},
+	} {
+		if got := live.JudgeRole(c.role, "GET", c.path); got.Permission != c.want.Permission || got.Admin != c.want.Admin {
+			t.Errorf("%s at %s: %+v", c.role, c.path, got)
+		}
+	}
+	n.err = errors.New("gone")
+	n.grants = nil
+	if err := live.Follow(t.Context(), resource.GrantsKey); !errors.Is(err, n.err) ||
+		!live.JudgeRole("clerk", "GET", "/x").Audited() {
+		t.Errorf("after grants that could not be read: %v", err)
+	}
+}
+
 // A change rereads only the changed data: the roles of the changed accounts, or the grants. Any other key rereads
 // everything.
 func TestFollow(t *testing.T) {

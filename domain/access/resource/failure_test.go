@@ -86,6 +86,13 @@ func (f *failing) SetGrant(ctx context.Context, roleID, resourceID int64, p reso
 	return id, f.err("SetGrant", err)
 }
 
+func (f *failing) Lock(ctx context.Context) error { return f.err("Lock", f.Store.Lock(ctx)) }
+
+func (f *failing) HeldByAnother(ctx context.Context, role, userID string, demo bool) (bool, error) {
+	is, err := f.Store.HeldByAnother(ctx, role, userID, demo)
+	return is, f.err("HeldByAnother", err)
+}
+
 // A change that needs a record which cannot be read, or a row that cannot be written, fails with the error of the
 // store.
 func TestStoreFails(t *testing.T) {
@@ -106,7 +113,7 @@ func TestStoreFails(t *testing.T) {
 			return err
 		}},
 		{"Give", []string{"Roles", "Members"}, func() error { _, err := r.AssignRole(ctx, by, second, "clerk"); return err }},
-		{"RevokeRole", []string{"Members"}, func() error {
+		{"RevokeRole", []string{"Members", "HeldByAnother"}, func() error {
 			_, err := r.RevokeRole(ctx, by, operator, user.RoleAdmin)
 			return err
 		}},

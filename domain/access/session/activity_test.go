@@ -107,3 +107,35 @@ func BenchmarkTouch(b *testing.B) {
 		}
 	})
 }
+
+// While Run works, every failed flush is reported, the last one too.
+func TestActivityReportsFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &units{fail: errors.New("down")}
+		a := NewActivity(u, time.Now)
+		ctx, cancel := context.WithCancel(t.Context())
+		reports := 0
+		var done sync.WaitGroup
+		done.Go(func() {
+			a.Run(ctx, func(err error) {
+				if reports++; !errors.Is(err, u.fail) {
+					t.Error(err)
+				}
+			})
+		})
+		a.Touch("s1")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if reports != 1 {
+			t.Errorf("%d reports after ten seconds", reports)
+		}
+		time.Sleep(time.Minute) // nothing is due
+		synctest.Wait()
+		a.Touch("s1")
+		cancel()
+		done.Wait()
+		if reports != 2 {
+			t.Errorf("%d reports", reports)
+		}
+	})
+}

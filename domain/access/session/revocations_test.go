@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -142,4 +143,23 @@ func BenchmarkRevoked(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A node does not begin with a part of the revocations.
+func TestLoadFails(t *testing.T) {
+	r, _ := table()
+	down := errors.New("down")
+	if err := r.Load(t.Context(), unloaded{err: down}); !errors.Is(err, down) || r.Len() != 0 {
+		t.Errorf("%v, %d entries", err, r.Len())
+	}
+}
+
+// unloaded is a store that cannot list the revocations to their end.
+type unloaded struct {
+	Store
+	err error
+}
+
+func (u unloaded) Revoked(context.Context, time.Time) ([]Revocation, error) {
+	return []Revocation{{UserID: "u", SV: 2}}, u.err
 }

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/access/challenge"
 	"castellan/domain/access/totp"
 	"castellan/domain/access/user/usertest"
+	"castellan/domain/delivery/message"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -114,6 +115,31 @@ func TestDecisionsAreRepeated(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// A setup of an account that is gone reports it, and makes no secret.
+func TestSetupOfUnknownAccount(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	x := challenge.Execution{Challenge: challenge.Challenge{UserID: "unknown"}, Now: d.Now()}
+	made, err := d.SetupAction().Prepare(t.Context(), x)
+	if storetest.Wants(t, err, fault.RecordNotFound); made != nil {
+		t.Errorf("prepared %v", made)
+	}
+}
+
+// After the tenth wrong code in a row the user is told of guesses, and after the last one that the factor is off. Each
+// message is sent once, also if wrong codes follow.
+func TestGuessesAreToldOnce(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	d.Rules.FactorAttempts, d.Rules.TOTPBudget = 12, 20
+	for n := range 15 {
+		storetest.Wants(t, d.Verify(t.Context(), d.who, d.wrong()), fault.OTPInvalid)
+		guessed, off := len(d.told(message.FactorGuessed)), len(d.told(message.FactorOff))
+		if want := n + 1; guessed != min(1, want/10) || off != min(1, want/12) {
+			t.Errorf("after %d wrong codes: %d messages of guesses, %d that the factor is off", want, guessed, off)
+		}
+	}
+	storetest.Wants(t, d.Verify(t.Context(), d.who, d.code(0)), fault.OTPInvalid) // right, but the factor is off
 }
 
 // A secret that another key sealed is a failure and no wrong code.

@@ -102,14 +102,20 @@ func (d *desk) run(a challenge.Action, userID string) (r challenge.Result, err e
 			return r, err
 		}
 	}
-	err = d.db.InTx(ctx, func(ctx context.Context) error { r, err = a.Exec(ctx, x); return err })
+	var told error // by the action, which the end of the transaction must not hide
+	err = d.db.InTx(ctx, func(ctx context.Context) error { r, told = a.Exec(ctx, x); return told })
+	if err != nil && told == nil {
+		d.t.Errorf("the action %s did not report that it failed", a.Code)
+	}
 	return r, err
 }
 
 func (d *desk) setUp() {
 	d.t.Helper()
 	r, err := d.run(d.SetupAction(), d.who.UserID)
-	storetest.Must(d.t, err)
+	if storetest.Must(d.t, err); !r.Success {
+		d.t.Errorf("a setup reports no success: %+v", r)
+	}
 	d.access = nil
 	storetest.Must(d.t, json.Unmarshal(r.Data, &d.access))
 }

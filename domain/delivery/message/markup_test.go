@@ -27,3 +27,21 @@ func TestMarkup(t *testing.T) {
 		}
 	}
 }
+
+// A tag of a language has subtags of one to eight letters or digits, and begins with two letters at least.
+func TestLanguageTags(t *testing.T) {
+	for tag, want := range map[string]bool{"tr": true, "aa": true, "zz": true, "AA": true, "ZZ": true, "tr-TR": true,
+		"zh-Hant-1": true, "de-01234567": true, "abcdefgh": true, "x-abcdefgh": false, "": false, "t": false,
+		"tr-": false, "-tr": false, "abcdefghi": false, "tr-abcdefghi": false, "t2": false, "12": false, "tr_TR": false,
+		"tr-T`": false, "tr-T{": false, "tr-T@": false, "tr-T[": false, "tr-T/": false, "tr-T:": false, "tü": false} {
+		if isLanguage(tag) != want {
+			t.Errorf("%q: %t", tag, !want)
+		}
+	}
+	for tag, want := range map[string]bool{"ar": true, "he": true, "fa": true, "ur": true, "AR-eg": true, "ar_SA": true,
+		"tr": false, "en-ar": false, "arz": false, "": false} {
+		if isRightToLeft(tag) != want {
+			t.Errorf("%q: right to left %t", tag, !want)
+		}
+	}
+}

@@ -119,6 +119,86 @@ func TestAuthorIsNotLockedOut(t *testing.T) {
 	}
 }
 
+// Only active rules for the author's application and client lock the author out. A forced whitelist that names the
+// author admits in spite of a blacklist.
+func TestRulesThatLockOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		present []firewall.Rule
+		edit    func(*firewall.Rule)
+		locks   bool
+	}{
+		"a blacklist":            {nil, func(*firewall.Rule) {}, true},
+		"on trial":               {nil, func(r *firewall.Rule) { r.DryRun = true }, false},
+		"switched off":           {nil, func(r *firewall.Rule) { r.Status = firewall.Inactive }, false},
+		"of another application": {nil, func(r *firewall.Rule) { r.AppID = "WEB" }, false},
+		"a plain whitelist":      {nil, func(r *firewall.Rule) { r.Type = firewall.Whitelist }, false},
+		"of all clients":         {nil, func(r *firewall.Rule) { r.AllEntities, r.Entities = true, nil }, true},
+		"forced, for others": {nil, func(r *firewall.Rule) {
+			r.Type, r.Entities = firewall.WhitelistForce, []string{"192.0.2.8"}
+		}, true},
+		"forced, for the author": {nil, func(r *firewall.Rule) { r.Type = firewall.WhitelistForce }, false},
+		"forced before": {[]firewall.Rule{{AppID: "API", Label: "f", Type: firewall.WhitelistForce,
+			EntityType: firewall.IP, Entities: []string{"192.0.2.7"}, AllResources: true, Status: firewall.Active}},
+			func(*firewall.Rule) {}, false},
+		"another country": {nil, func(r *firewall.Rule) {
+			r.EntityType, r.Entities = firewall.CountryCode, []string{"DE"}
+		}, false},
+		"the country": {nil, func(r *firewall.Rule) {
+			r.EntityType, r.Entities = firewall.CountryCode, []string{"FR", "TR"}
+		}, true},
+	} {
+		a, b, by := desk(c.present...)
+		by.Client.Country = "TR"
+		r := block("new", "192.0.2.7")
+		c.edit(&r)
+		if err := a.Add(t.Context(), by, r); (err != nil) != c.locks || c.locks && fault.CodeOf(err) != fault.InvalidField ||
+			(len(b.rules) == len(c.present)) != c.locks {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The numbers of a rate limit change alone. A number that is cleared is missing.
+func TestChangeOfNumbers(t *testing.T) {
+	limit := rate("one", firewall.IP, 5, 1000)
+	limit.Status = firewall.Active
+	for _, c := range []struct {
+		change        firewall.Change
+		limit, period int64
+		fields        string
+	}{
+		{firewall.Change{Limit: firewall.Number{Sent: true, Value: new(int64(7))}}, 7, 1000, ""},
+		{firewall.Change{Period: firewall.Number{Sent: true, Value: new(int64(9))}}, 5, 9, ""},
+		{firewall.Change{Period: firewall.Number{Value: new(int64(9))}}, 5, 1000, ""},
+		{firewall.Change{Limit: firewall.Number{Sent: true}}, 0, 0, "limit"},
+		{firewall.Change{Period: firewall.Number{Sent: true}}, 0, 0, "period"},
+	} {
+		got, err := c.change.Apply(limit, firewall.Resources{})
+		if c.fields != "" {
+			storetest.WantsFields(t, err, c.fields)
+		} else if err != nil || *got.Limit != c.limit || *got.PeriodMs != c.period {
+			t.Errorf("%+v: %+v, %v", c.change, got, err)
+		}
+	}
+	if *limit.Limit != 5 || *limit.PeriodMs != 1000 {
+		t.Errorf("the rule itself changed: %+v", limit)
+	}
+}
+
+// A list in the audit has at most 300 bytes, and ends with a whole character.
+func TestLongListsAreCut(t *testing.T) {
+	for n, cut := range map[int]bool{90: false, 91: true} { // beside 200 others, quotes, commas and brackets
+		a, b, by := desk()
+		r := block("one", "")
+		r.EntityType = firewall.UserID
+		r.Entities = []string{strings.Repeat("u", n), strings.Repeat("v", 100), strings.Repeat("w", 100)}
+		storetest.Must(t, a.Add(t.Context(), by, r))
+		if got := b.rows[0].Detail; strings.Contains(got, "…") != cut {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+}
+
 // An error of the store is returned, and nothing is recorded.
 func TestRulesCannotBeStored(t *testing.T) {
 	for _, force := range []bool{false, true} { // with and without a read of the rules in force

@@ -2,6 +2,7 @@ package firewall_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -19,11 +20,12 @@ type remembered struct {
 	rows []audit.Stored
 	more bool
 	from time.Time
+	fail error
 }
 
 func (r *remembered) List(_ context.Context, q audit.Query, _ page.Query[audit.Place]) (page.Of[audit.Stored], error) {
 	r.from = q.From
-	return page.Of[audit.Stored]{Records: r.rows, More: r.more}, nil
+	return page.Of[audit.Stored]{Records: r.rows, More: r.more}, r.fail
 }
 
 // D-WAF-19: a rule is applied to the requests in the audit, together with the current rules.
@@ -115,5 +117,30 @@ func TestRehearse(t *testing.T) {
 	}
 	if _, err := h.Rehearse(t.Context(), firewall.Rule{Label: "new"}); fault.CodeOf(err) != fault.InvalidField {
 		t.Errorf("a rule that is none: %v", err)
+	}
+}
+
+// Rows of one request that do not name its resource take it from one that does.
+func TestRehearseFindsTheResource(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	row := func(request, action, ip string) audit.Stored {
+		return audit.Stored{Record: audit.Record{At: now.Add(-time.Minute), RequestID: request, Action: action, IP: ip,
+			Outcome: audit.Success}}
+	}
+	snapshot := firewall.Compile(nil, "API", now.UnixMilli())
+	store := &remembered{rows: []audit.Stored{row("r1", "LOGIN", "192.0.2.1"), row("r1", "SOMETHING", "192.0.2.1"),
+		row("r2", "SOMETHING", "192.0.2.1"), row("r3", "LOGIN", "")}}
+	h := firewall.Rehearser{App: "API", Audit: store, CountryOf: func(netip.Addr) string { return "" },
+		Evaluator: &firewall.Evaluator{Rules: func() *firewall.Snapshot { return snapshot },
+			Now: func() time.Time { return now }}}
+	rule := firewall.Rule{AppID: "API", Label: "new", Type: firewall.Blacklist, EntityType: firewall.IP,
+		Entities: []string{"192.0.2.1"}, Resources: []string{"POST /auth/login"}, Status: firewall.Active}
+	x, err := h.Rehearse(t.Context(), rule)
+	if err != nil || x.Considered != 1 || x.Stopped != 1 || len(x.Examples) != 1 || x.Examples[0].RequestID != "r1" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	store.fail = errors.New("away")
+	if _, err := h.Rehearse(t.Context(), rule); !errors.Is(err, store.fail) {
+		t.Errorf("an audit that cannot be read: %v", err)
 	}
 }

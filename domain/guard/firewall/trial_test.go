@@ -118,3 +118,24 @@ func TestExplainedLimits(t *testing.T) {
 		t.Errorf("%s, %+v", got, x)
 	}
 }
+
+// Of equal rules the first one decides. A whitelist_force that names the client outranks all, one that does not name it
+// outranks a blacklist, and a blacklist a whitelist.
+func TestDecidingRule(t *testing.T) {
+	rule := func(label string, kind firewall.Type, ip string) firewall.Rule {
+		r := block(label, ip)
+		r.AppID, r.Type = "API", kind
+		return r
+	}
+	const mine, other = "192.0.2.1", "192.0.2.9"
+	all := []firewall.Rule{rule("w1", firewall.Whitelist, mine), rule("w2", firewall.Whitelist, mine),
+		rule("b1", firewall.Blacklist, mine), rule("b2", firewall.Blacklist, mine),
+		rule("k1", firewall.WhitelistForce, other), rule("k2", firewall.WhitelistForce, other),
+		rule("f1", firewall.WhitelistForce, mine), rule("f2", firewall.WhitelistForce, mine)}
+	for n, want := range map[int]string{1: "w1", 2: "w1", 3: "b1", 4: "b1", 5: "k1", 6: "k1", 7: "f1", 8: "f1"} {
+		_, x := reasons(t, evaluator(new(clock), all[:n]...), client)
+		if x.DecidedBy != want || (x.Decision == firewall.Refused) != (want == "b1" || want == "k1") {
+			t.Errorf("of %d rules: %s by %s, want %s", n, x.Decision, x.DecidedBy, want)
+		}
+	}
+}

@@ -47,6 +47,11 @@ func TestCheck(t *testing.T) {
 		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.CountryCode, []string{"Tr"} }, "targetEntities"},
 		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{"any id", "7"} }, ""},
 		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{""} }, "targetEntities"},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{strings.Repeat("u", 64)} }, ""},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{"a\x00"} }, "targetEntities"},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{" "} }, "targetEntities"},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.AppID, []string{"shop-1"} }, ""},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.AppID, []string{"a shop"} }, "targetEntities"},
 		{func(r *firewall.Rule) { r.Resources = []string{"GET /a", "x"} }, "targetResources"},
 	} {
 		r := valid()

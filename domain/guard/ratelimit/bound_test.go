@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/fault"
 )
 
 func hash(s string) string {
@@ -257,5 +259,58 @@ func TestLookShares(t *testing.T) {
 			t.Errorf("%+v, %v; want %d", standings[0], err, want)
 		}
 		ask(t, b, ipKey(fmt.Sprint("198.51.100.", want)), 2, time.Hour)
+	}
+}
+
+// stubborn is a limiter that always asks to share, or fails after some questions.
+type stubborn struct {
+	ratelimit.Limiter
+	asked, fails int
+}
+
+var errGone = errors.New("gone")
+
+func (s *stubborn) ask(standings []ratelimit.Standing) error {
+	if s.asked++; s.asked == s.fails {
+		return errGone
+	}
+	for i := range standings {
+		standings[i].Sharing = ratelimit.Together
+		if i > 0 {
+			standings[i].Sharing = ratelimit.Alone
+		}
+	}
+	return nil
+}
+
+func (s *stubborn) Allow(_ context.Context, _ []ratelimit.Demand, standings []ratelimit.Standing) (bool, error) {
+	return false, s.ask(standings)
+}
+
+func (s *stubborn) Look(_ context.Context, _ []ratelimit.Demand, standings []ratelimit.Standing) error {
+	return s.ask(standings)
+}
+
+// A request is repeated under wider keys sixteen times at most, and fails with the limiter.
+func TestSharingEnds(t *testing.T) {
+	demands := []ratelimit.Demand{{Key: ipKey("192.0.2.1"), Limit: 2, Period: time.Hour}}
+	for fails, asked := range map[int]int{0: 17, 1: 1, 2: 2} {
+		for name, do := range map[string]func(b *ratelimit.Bounded) (bool, error){
+			"allow": func(b *ratelimit.Bounded) (bool, error) {
+				return b.Allow(t.Context(), demands, make([]ratelimit.Standing, 1))
+			},
+			"look": func(b *ratelimit.Bounded) (bool, error) {
+				return false, b.Look(t.Context(), demands, make([]ratelimit.Standing, 1))
+			},
+		} {
+			s := &stubborn{fails: fails}
+			b := ratelimit.NewBounded(s, hash, time.Now, slog.New(slog.DiscardHandler))
+			admitted, err := do(b)
+			var f *fault.Error
+			busy := errors.As(err, &f) && f.Code == fault.Unavailable && f.RetryAfter == time.Second
+			if admitted || s.asked != asked || busy != (fails == 0) || errors.Is(err, errGone) != (fails > 0) {
+				t.Errorf("%s, %d: %v, %v after %d questions", name, fails, admitted, err, s.asked)
+			}
+		}
 	}
 }

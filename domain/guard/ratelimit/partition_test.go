@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -77,5 +78,27 @@ func TestSharedWindow(t *testing.T) {
 	w.ShareFor(1000, time.Minute)
 	if !w.SharedAt(1000+int64(time.Minute)) || w.SharedAt(1000+int64(time.Hour)) {
 		t.Error("shared for another time than a minute")
+	}
+}
+
+// Nodes of different versions agree on the partition of a key, because its owner counts it for all of them.
+func TestPartitionsStayTheSame(t *testing.T) {
+	for want, k := range map[int]ratelimit.Key{
+		526: {}, 46: {Rule: "login"}, 103: {Rule: "login", Name: "u1"}, 777: {Rule: "login", Name: "u2"},
+		446: {Rule: "login", IP: netip.MustParseAddr("192.0.2.1")},
+		913: {Rule: "login", IP: netip.MustParseAddr("2001:db8:1:2::")},
+	} {
+		if got := k.Partition(); got != want {
+			t.Errorf("%+v: partition %d, not %d", k, got, want)
+		}
+	}
+	used := map[int]int{}
+	for n := range 64 * ratelimit.Partitions {
+		used[subscriber(uint32(n)).Partition()]++
+	}
+	for p := range ratelimit.Partitions {
+		if n := used[p]; n < 24 || n > 128 {
+			t.Errorf("partition %d has %d of the keys, and 64 are its share", p, n)
+		}
 	}
 }

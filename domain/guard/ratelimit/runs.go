@@ -32,7 +32,11 @@ func (w *Window) ForgetNewest() bool {
 	case w.n == 0:
 		return false
 	case w.coarse != nil:
-		return w.Forget(w.bucket(w.n - 1).last)
+		i := w.n - 1
+		for i > 0 && w.bucket(i).count == 0 { // all of them were forgotten
+			i--
+		}
+		return w.Forget(w.bucket(i).last)
 	}
 	return w.Forget(w.at(w.n - 1))
 }

@@ -89,3 +89,38 @@ func TestAddAhead(t *testing.T) {
 		}
 	}
 }
+
+// Adding nothing changes nothing. The latest admission can be forgotten until none is left.
+func TestNothingIsAdded(t *testing.T) {
+	for _, rule := range []ratelimit.Quota{{Limit: 10, Period: 1000}, {Limit: 5000, Period: 1000}} {
+		var w ratelimit.Window
+		if w.ForgetNewest() || w.Forget(0) {
+			t.Error("an empty window forgets")
+		}
+		for _, n := range []int64{0, -1} {
+			if at := w.Add(10, 50, n, rule); at != 60 || w.Look(10, rule).Used != 0 {
+				t.Errorf("%d added at %d: %+v", n, at, w.Look(10, rule))
+			}
+		}
+		w.Admit(20, rule)
+		w.Add(20, 40, 2, rule)
+		if at := w.Add(30, 10, 0, rule); at != 60 {
+			t.Errorf("at %d, before the last one", at)
+		}
+		for left := int64(2); left >= 0; left-- {
+			if !w.ForgetNewest() || w.Look(60, rule).Used != left {
+				t.Errorf("limit %d: %+v, want %d", rule.Limit, w.Look(60, rule), left)
+			}
+		}
+	}
+}
+
+// The text of a key is that of its name, its address or its subscriber.
+func TestTextOfKeys(t *testing.T) {
+	for want, k := range map[string]ratelimit.Key{"u1": {Rule: "r", Name: "u1"}, "192.0.2.1": ipKey("192.0.2.1"),
+		"2001:db8:1:2::/64": ipKey("2001:db8:1:2::")} {
+		if got := k.String(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -139,6 +139,31 @@ func TestGate(t *testing.T) {
 }
 
 // BenchmarkTable measures one decision of a table.
+// A reservation takes at most its share of what is left of a key, and nothing of one that is used up or shared.
+func TestReservationOfShares(t *testing.T) {
+	for _, c := range []struct{ limit, most, share, want int64 }{{100, 10, 2, 10}, {100, 60, 2, 50}, {1, 10, 2, 0},
+		{2, 10, 2, 1}, {100, 0, 2, 0}} {
+		table, s := ratelimit.NewTable(new(clock).now), make([]ratelimit.Standing, 1)
+		d := ratelimit.Demand{Key: ratelimit.Key{Rule: "r", Name: "a"}, Limit: c.limit, Period: time.Second}
+		g := &gate{closed: -1}
+		n, open := table.Reserve(&d, c.most, c.share, 50, &s[0], g)
+		if n != c.want || !open || g.counted != c.want || s[0].Used != c.want || (table.Keys() == 1) != (c.want > 0) {
+			t.Errorf("%+v: %d reserved, %+v, %d keys", c, n, s[0], table.Keys())
+		}
+	}
+	table, s := ratelimit.NewTable(new(clock).now), make([]ratelimit.Standing, 1)
+	table.Bound(1)
+	first := ratelimit.Demand{Key: ipKey("192.0.2.1"), Limit: 100, Period: time.Hour}
+	other := ratelimit.Demand{Key: ipKey("198.51.100.1"), Limit: 100, Period: time.Hour}
+	g := &gate{closed: -1}
+	if n, open := table.Reserve(&first, 10, 2, 50, &s[0], g); n != 10 || !open {
+		t.Errorf("%d reserved, %v", n, open)
+	}
+	if n, open := table.Reserve(&other, 10, 2, 50, &s[0], g); n != 0 || !open || g.counted != 10 || table.Keys() != 1 {
+		t.Errorf("%d reserved of a key beyond the bound, %v, %d keys", n, open, table.Keys())
+	}
+}
+
 func BenchmarkTable(b *testing.B) {
 	for _, n := range []int{1, 3} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -302,7 +302,7 @@ func TestFailures(t *testing.T) {
 	most := amount.Must("999999999999999999")
 	for _, days := range [][]balance.Day{{{Day: 5, Asset: 1, In: most}, {Day: 6, Asset: 1, In: most}},
 		{{Day: 5, Asset: 1, In: most}, {Day: 5, Asset: 2, In: most}}} {
-		large := &books{days: days, moves: []move{{7, 1, 1}}}
+		large := &books{days: days, moves: []move{{7, 3, 1}}}
 		if _, err := large.service().Positions(t.Context(), balance.Range{Last: 9}, page.Query[balance.Place]{}); err == nil {
 			t.Error("a sum that is too large")
 		}

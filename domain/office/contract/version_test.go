@@ -2,7 +2,9 @@ package contract_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"castellan/domain/kit/fault"
@@ -218,4 +220,91 @@ func TestPublishRace(t *testing.T) {
 	}
 	want := slices.Repeat([]contract.Status{contract.StatusReplaced}, len(ids)-1)
 	d.has(append(want, contract.StatusActive)...)
+}
+
+// readonly is a store that cannot write some rows.
+type readonly struct {
+	contract.Store
+	method string
+}
+
+var errReadonly = errors.New("read only")
+
+func (r readonly) AddDetail(ctx context.Context, d contract.Detail) (int64, error) {
+	if r.method == "AddDetail" {
+		return 0, errReadonly
+	}
+	return r.Store.AddDetail(ctx, d)
+}
+
+func (r readonly) SaveDetail(ctx context.Context, d contract.Detail) error {
+	if r.method == "SaveDetail" {
+		return errReadonly
+	}
+	return r.Store.SaveDetail(ctx, d)
+}
+
+func (r readonly) Save(ctx context.Context, c contract.Contract) error {
+	if r.method == "Save" {
+		return errReadonly
+	}
+	return r.Store.Save(ctx, c)
+}
+
+// A change of which a row cannot be written is no change, and leaves no audit row. A version that is none is refused.
+func TestChangesAreWhole(t *testing.T) {
+	d := newDesk(t)
+	details := d.add(1, 2)
+	d.publish(d.id)
+	next := d.version(d.id, "2")
+	_, err := d.AddVersion(t.Context(), by, d.id, strings.Repeat("9", 1000))
+	storetest.WantsFields(t, err, "version")
+	acts, order, stored := persistencetest.Acts(t, d.db), d.order(), d.Store
+	for method, do := range map[string][]func() error{
+		"AddDetail": {
+			func() error {
+				_, err := d.AddDetails(t.Context(), by, d.id, []contract.Draft{{Title: "x"}})
+				return err
+			},
+			func() error { _, err := d.AddVersion(t.Context(), by, d.id, "3"); return err },
+		},
+		"SaveDetail": {
+			func() error {
+				title := "another"
+				_, err := d.ChangeDetails(t.Context(), by, []contract.Change{{ID: details[0].ID, Title: &title}})
+				return err
+			},
+			func() error {
+				_, err := d.Reorder(t.Context(), by, d.id, []contract.Place{{ID: details[0].ID, OrderNo: 9}})
+				return err
+			},
+		},
+		"Save": {func() error { _, _, err := d.Publish(t.Context(), by, next); return err }},
+	} {
+		d.Store = readonly{stored, method}
+		for i, f := range do {
+			if err := f(); !errors.Is(err, errReadonly) {
+				t.Errorf("%s %d: %v", method, i, err)
+			}
+		}
+	}
+	d.Store = stored
+	storetest.Same(t, persistencetest.Acts(t, d.db), acts)
+	if got := d.order(); got != order {
+		t.Errorf("%s, not %s", got, order)
+	}
+	d.has(contract.StatusActive, contract.StatusDraft)
+}
+
+// An edit that changes nothing succeeds in every state, and writes nothing.
+func TestEditOfNothing(t *testing.T) {
+	d := newDesk(t)
+	d.publish(d.id)
+	d.publish(d.version(d.id, "2"))
+	acts := persistencetest.Acts(t, d.db)
+	_, status, err := d.Edit(t.Context(), by, d.id, func(*contract.Contract) {})
+	if storetest.Must(t, err); status != contract.StatusReplaced {
+		t.Error(status)
+	}
+	storetest.Same(t, persistencetest.Acts(t, d.db), acts)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/broadcast"
 	"castellan/domain/people/agreement"
+	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
@@ -96,6 +98,7 @@ type desk struct {
 	mails   *mails
 	send    func(context.Context, job.Job, string) error
 	kind    job.Kind
+	db      *persistence.DB
 }
 
 var by = audit.By{UserID: "admin"}
@@ -107,7 +110,7 @@ func newDesk(t *testing.T) *desk {
 	u := user.New("u1", changes.Now())
 	u.Email, u.Language = "a@example.com", "tr"
 	d := &desk{files: &files{content: map[string][]byte{}}, members: &members{u: u}, jobs: kit.NewJobs(db),
-		mails: &mails{}}
+		mails: &mails{}, db: db}
 	d.Service = &agreement.Service{Store: people.NewAgreements(db), Files: d.files, Users: d.members, Changes: changes,
 		Jobs: &job.Service{Store: d.jobs, Changes: changes, Seal: func(plain, _ []byte) []byte { return plain }}}
 	d.kind = d.Mailing(broadcast.Post{Senders: map[message.Channel]message.Sender{message.MAIL: d.mails}})
@@ -153,6 +156,14 @@ func TestPublish(t *testing.T) {
 	}
 	_, err = d.Of(t.Context(), agreement.Query{UserID: "gone"})
 	storetest.Wants(t, err, fault.RecordNotFound)
+	last, err := d.Publish(t.Context(), by, draft(func(x *agreement.Draft) { x.Mail = true }))
+	storetest.Must(t, err)
+	var acts []string
+	for i, detail := range []string{"version 1", "version 2", "version 3.1", "version 3.2",
+		"version 3.3, mailing " + last.JobID} {
+		acts = append(acts, fmt.Sprintf("AGREEMENT_ADD|admin||%d|%s", list[0].ID+int64(i), detail))
+	}
+	storetest.Same(t, persistencetest.Acts(t, d.db), acts)
 }
 
 // A refused draft leaves neither a file nor an agreement.
@@ -174,8 +185,15 @@ func TestRefusedDrafts(t *testing.T) {
 	first := draft(func(x *agreement.Draft) { x.Version = "1" })
 	_, err := d.Publish(t.Context(), by, first)
 	storetest.Must(t, err)
-	_, err = d.Publish(t.Context(), by, first)
-	storetest.Wants(t, err, fault.RecordAlreadyExist)
+	first.Mail = true
+	again, err := d.Publish(t.Context(), by, first)
+	if storetest.Wants(t, err, fault.RecordAlreadyExist); again.JobID != "" {
+		t.Errorf("an agreement that exists is mailed: %+v", again)
+	}
+	persistencetest.Fails(t, d.db, "agreement audit job", func(ctx context.Context) error {
+		_, err := d.Publish(ctx, by, draft(func(x *agreement.Draft) { x.Mail = true }))
+		return err
+	})
 	d.files.err = errDown
 	if _, err = d.Publish(t.Context(), by, draft(func(*agreement.Draft) {})); !errors.Is(err, errDown) {
 		t.Error(err)
@@ -240,8 +258,18 @@ func TestMailing(t *testing.T) {
 	}
 	broken := j
 	broken.Params = []byte("{")
-	if d.members.err = nil; d.send(t.Context(), broken, "u1") == nil {
-		t.Error("a job without parameters sends")
+	d.members.err = nil
+	sent := len(d.mails.sent)
+	if err := d.send(t.Context(), broken, "u1"); err == nil || job.IsLater(err) || len(d.mails.sent) != sent {
+		t.Errorf("a job without parameters is tried again or sends: %v", err)
+	}
+	if about := d.kind.About(broken); about != "" {
+		t.Errorf("a job without parameters has the subject %q", about)
+	}
+	unknown := j
+	unknown.Params = []byte(`{"agreementId":999}`)
+	if err := d.send(t.Context(), unknown, "u1"); !job.IsLater(err) || len(d.mails.sent) != sent {
+		t.Errorf("an agreement that cannot be read: %v", err)
 	}
 	again := newDesk(t)
 	again.files.err = errDown

@@ -2,6 +2,7 @@ package dropdown_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,6 +46,32 @@ func TestService(t *testing.T) {
 		"DROPDOWN_OPTION_ADD|boss||2|FRUIT APPLE", "DROPDOWN_OPTION_UPDATE|boss||1|FRUIT PEAR: English Inactive"})
 	persistencetest.Fails(t, db, "dropdown_option audit", func(ctx context.Context) error {
 		_, err := s.Change(ctx, by, last.ID, func(o *dropdown.Option) { o.Inactive = true })
+		return err
+	})
+}
+
+// Without a place an option is the last of its group, and the first of a group has the place 1.
+func TestPlaceOfAnOption(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	persistencetest.Exec(t, db, "DELETE FROM dropdown_option")
+	s := &dropdown.Service{Store: people.NewDropdowns(db), Changes: admin.Changes{Commit: db, Now: time.Now}}
+	for i, c := range []struct {
+		group string
+		place *int64
+		want  int64
+	}{{"FRUIT", nil, 1}, {"FRUIT", nil, 2}, {"FRUIT", new(int64(7)), 7}, {"FRUIT", nil, 8}, {"TREE", nil, 1},
+		{"FRUIT", new(int64(3)), 3}, {"FRUIT", nil, 9}} {
+		o := dropdown.Option{Group: c.group, Code: fmt.Sprint("C", i), English: "e", Turkish: "t", Arabic: "a"}
+		got, err := s.Add(t.Context(), by, o, c.place)
+		if err != nil || got.OrderNo != c.want {
+			t.Errorf("%d: place %d, want %d, %v", i, got.OrderNo, c.want, err)
+		}
+	}
+	n := 0
+	persistencetest.Fails(t, db, "dropdown_option audit", func(ctx context.Context) error {
+		n++
+		_, err := s.Add(ctx, by, dropdown.Option{Group: "TREE", Code: fmt.Sprint("F", n), English: "e", Turkish: "t",
+			Arabic: "a"}, nil)
 		return err
 	})
 }

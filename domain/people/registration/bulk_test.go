@@ -1,6 +1,7 @@
 package registration_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"castellan/domain/access/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
@@ -48,6 +50,14 @@ func TestBulk(t *testing.T) {
 			t.Errorf("%q: %v, %v", after, got, err)
 		}
 	}
+	// While the service is busy, an item waits.
+	for _, code := range []fault.Code{fault.Unavailable, fault.Overloaded} {
+		s.Changes.Commit = refusing{db, fault.New(code, "later")}
+		if _, err := s.Kind().Items.Send(t.Context(), j, "c"); !job.IsLater(err) {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	s.Changes.Commit = db
 	for _, c := range []struct {
 		ref  string
 		want fault.Code
@@ -78,6 +88,14 @@ func TestBulk(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// refusing is a committer without transactions.
+type refusing struct {
+	commit.Committer
+	err error
+}
+
+func (r refusing) InTx(context.Context, func(context.Context) error) error { return r.err }
 
 // A list is refused as a whole if it is empty, too long, or has an external id that is invalid or repeated.
 func TestRefusedBulk(t *testing.T) {

@@ -1,6 +1,7 @@
 package standing_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/standing"
+	"castellan/persistence/persistencetest"
 )
 
 // D-INT-06: a finding makes an AML status worse and never better. Each one is stored and audited.
@@ -158,4 +160,20 @@ func TestFindRefuses(t *testing.T) {
 	if got := d.details(standing.ActionFinding); len(got) != 1 {
 		t.Errorf("audit %q", got)
 	}
+}
+
+// Only a known account is declared harmless, and not while it or the parameter cannot be read or written.
+func TestConfirmationOfUnknownAccount(t *testing.T) {
+	d := newDesk(t)
+	u, err := d.ConfirmAML(t.Context(), audit.By{UserID: "boss"}, "unknown")
+	if storetest.Wants(t, err, fault.RecordNotFound); u.ID != "" || len(d.ignored()) != 0 {
+		t.Errorf("%+v, ignored %q", u, d.ignored())
+	}
+	_, err = d.Find(t.Context(), audit.By{UserID: "service"}, standing.Finding{ExternalID: "f1", UserID: "ayse",
+		Status: standing.Risky})
+	storetest.Must(t, err)
+	persistencetest.Fails(t, d.money.DB, "users parameter audit", func(ctx context.Context) error {
+		_, err := d.ConfirmAML(ctx, audit.By{UserID: "boss"}, "ayse")
+		return err
+	})
 }

@@ -73,6 +73,11 @@ func TestStartWithoutAProofHasHalfOfTheCaps(t *testing.T) {
 		{"an hour ago", Caps{DestinationHour: 3}, sentAgo("a", h, h/3), []string{"a"}, []bool{true}},
 		{"over half of the day", Caps{DestinationDay: 4}, sentAgo("a", 5*h, 4*h), []string{"a"}, []bool{false}},
 		{"over half of the user's day", Caps{UserDay: 2}, sentAgo("a", 5*h), []string{"a", "b"}, []bool{false, true}},
+		{"below half of the hour", Caps{DestinationHour: 4}, sentAgo("a", h/2), []string{"a"}, []bool{true}},
+		{"half of an even hour", Caps{DestinationHour: 4}, sentAgo("a", h/2, h/3), []string{"a"}, []bool{false}},
+		{"half of the day", Caps{DestinationDay: 3}, sentAgo("a", 5*h), []string{"a"}, []bool{true}},
+		{"half of an odd day", Caps{DestinationDay: 3}, sentAgo("a", 5*h, 4*h), []string{"a"}, []bool{false}},
+		{"the only one of the hour", Caps{DestinationHour: 1}, sentAgo("a", h/2), []string{"a"}, []bool{false}},
 		{"two to one destination", Caps{DestinationHour: 2}, nil, []string{"a", "a"}, []bool{true, false}},
 		{"no caps", Caps{}, sentAgo("a", h/2, h/3), []string{"a"}, []bool{true}},
 	} {

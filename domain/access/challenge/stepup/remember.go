@@ -97,16 +97,16 @@ func (s *Starter) executed(ctx context.Context, id string) *challenge.Result {
 		commit.After(ctx, func() { s.Challenges.Resume(id) })
 		return nil
 	}
-	got, err := s.Challenges.Result(ctx, id, s.Config.ExecWait)
-	if err != nil || got.Outcome == nil {
-		return nil
-	}
-	plain, err := s.Ring.Open(got.Outcome, challenge.OutcomeData(id))
-	if err != nil {
-		return nil
-	}
 	var r challenge.Result
-	if r.UnmarshalBinary(plain) != nil {
+	got, err := s.Challenges.Result(ctx, id, s.Config.ExecWait)
+	var plain []byte
+	if err == nil { // an outcome that is not there cannot be opened
+		plain, err = s.Ring.Open(got.Outcome, challenge.OutcomeData(id))
+	}
+	if err == nil {
+		err = r.UnmarshalBinary(plain)
+	}
+	if err != nil {
 		return nil
 	}
 	return &r

@@ -290,8 +290,13 @@ func resend(t *testing.T, s job.Store, c commit.Committer) {
 	if got, err = s.Get(t.Context(), j.ID); err != nil || got.State != job.Queued || got.Cursor != "3" || got.Error != "" {
 		t.Errorf("%v %+v", err, got)
 	}
-	set(t, s, c, j.ID, func(j *job.Job) { j.State = job.Cancelled })
-	storetest.Wants(t, service(s, c).Resend(t.Context(), person, j.ID), fault.InvalidState)
+	for _, over := range []job.State{job.Cancelled, job.Done} { // the items of the second have a known outcome
+		set(t, s, c, j.ID, func(j *job.Job) { j.State = over })
+		storetest.Wants(t, service(s, c).Resend(t.Context(), person, j.ID), fault.InvalidState)
+		if got, err = s.Get(t.Context(), j.ID); err != nil || got.State != over {
+			t.Errorf("%v %+v", err, got)
+		}
+	}
 }
 
 func purge(t *testing.T, s job.Store, c commit.Committer) {
