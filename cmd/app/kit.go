@@ -99,7 +99,7 @@ func (s *service) databaseMetrics(m *metrics.Registry) {
 	size := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "castellan_commit_batch_units",
 		Help: "Units per transaction.", Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}})
 	took := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "castellan_commit_duration_seconds",
-		Help:    "Duration of a transaction of several units, including the flush to disk.",
+		Help:    "Duration of a transaction of the writer, including the flush to disk.",
 		Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}})
 	functions := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "castellan_commit_functions_total",
 		Help: "Transactions that could not use the statement executor, by type of write."},

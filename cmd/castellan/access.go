@@ -17,7 +17,7 @@ import (
 
 type userAllowIPCmd struct {
 	userArg
-	CIDR   []string `arg:"" optional:"" help:"Addresses or networks, such as 192.0.2.7 (default: print the list)."`
+	CIDR   []string `arg:"" optional:"" help:"Addresses or networks, such as 192.0.2.7 (default: only print the list)."`
 	Remove bool     `help:"Remove the networks instead of adding them."`
 	Clear  bool     `help:"Clear the list first."`
 }

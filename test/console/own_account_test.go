@@ -215,7 +215,7 @@ func (o *owner) seesTheSystem() {
 	o.n.Ok(t, "POST", "/integration/begin-accounting-integration",
 		`{"startDate":"2026-01-01","endDate":"2026-01-02","invoiceDate":"2026-01-03"}`, head)
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
-		/accounting export[^]*done/i.test(r.innerText)) ||
+		/^accounting export\s[^]*\sdone\s/i.test(r.innerText.trim())) ||
 		document.querySelector('main [aria-label="Refresh"]:not([disabled])')?.click()`)
 	o.shot("jobs")
 	goTo(o.Tab, "/cluster")
@@ -226,8 +226,12 @@ func (o *owner) seesTheSystem() {
 		}
 	}
 	o.n.Ok(t, "GET", "/admin/cluster", nil, head).Read(t, &cluster)
+	node := cluster.Data.Node
+	if node == "nonhost" { // the service without a cluster
+		node = "This process"
+	}
 	o.Until(fmt.Sprintf(`document.querySelectorAll('[data-testid="members"] tbody tr').length === %d &&
-		document.querySelector('main').innerText.includes(%q)`, len(cluster.Data.Members), cluster.Data.Node))
+		document.querySelector('main').innerText.includes(%q)`, len(cluster.Data.Members), node))
 	o.shot("cluster")
 	goTo(o.Tab, "/setup")
 	o.See(`[data-testid="setup-control"]`)

@@ -48,7 +48,7 @@ export const queues: Queue[] = [
     query: { order: 'newest' }, // by account, not by finding
     to: '/aml',
     search: {},
-    line: (u) => ({ name: u.fullName, at: u.createdAt }),
+    line: (u) => ({ name: u.fullName }),
   },
   {
     queue: 'deposits',
