@@ -120,7 +120,8 @@ func TestPoolsAndPing(t *testing.T) {
 // The trace has the values of a read in its text.
 func TestTraceOfReads(t *testing.T) {
 	var traced []string
-	db := openWith(t, sqliteFile(t), Options{Trace: func(_ context.Context, text string) { traced = append(traced, text) }})
+	trace := func(_ context.Context, text string) { traced = append(traced, text) }
+	db := openWith(t, sqliteFile(t), Options{Trace: trace})
 	traced = nil
 	var rows []noteRow
 	storetest.Must(t, db.Find(t.Context(), &rows, "id = $1 AND version = $2 AND sealed = $3 AND $4 OR text = $5", "",

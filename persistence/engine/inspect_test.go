@@ -97,8 +97,8 @@ func TestPendingAndFacts(t *testing.T) {
 	}
 }
 
-// PostgreSQL reports its clock, whether it refuses writes, and the settings that can lose committed data. A database that
-// was opened read-only refuses its own writes and does not report them.
+// PostgreSQL reports its clock, whether it refuses writes, and the settings that can lose committed data. A database
+// that was opened read-only refuses its own writes and does not report them.
 func TestFactsOfPostgres(t *testing.T) {
 	pgtest.Need(t)
 	for lossy, lines := range map[string][]string{"[fsync]": {"fsync=off", "full_page_writes=on"},
@@ -187,8 +187,8 @@ func TestMigrationsRunOnce(t *testing.T) {
 	}
 }
 
-// A connection of the writer that ended while it was idle is replaced, and no unit fails. If it ends just before a unit,
-// the unit fails as UNAVAILABLE and the next one succeeds.
+// A connection of the writer that ended while it was idle is replaced, and no unit fails. If it ends just before a
+// unit, the unit fails as UNAVAILABLE and the next one succeeds.
 func TestWriterReplacesItsConnection(t *testing.T) {
 	db := open(t, pgtest.DSN(t))
 	e := db.executor.(*postgresExecutor)

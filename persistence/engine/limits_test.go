@@ -9,8 +9,8 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// A statement of a request may take 1.5 seconds, and a statement of a start or a command 30 seconds. SQLite waits as long
-// for another process.
+// A statement of a request may take 1.5 seconds, and a statement of a start or a command 30 seconds. SQLite waits as
+// long for another process.
 func TestTimeOfStatements(t *testing.T) {
 	for _, limit := range []time.Duration{0, 700 * time.Millisecond} {
 		db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true, Timeout: limit})

@@ -111,8 +111,8 @@ func TestAdmittedWrites(t *testing.T) {
 	}
 }
 
-// The database refuses a caller that waited for its turn during the whole of a transaction without an answer. The caller
-// may try again after a second.
+// The database refuses a caller that waited for its turn during the whole of a transaction without an answer. The
+// caller may try again after a second.
 func TestOutages(t *testing.T) {
 	began := time.Unix(1_700_000_000, 0)
 	var o outage
