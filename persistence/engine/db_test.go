@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 )
@@ -177,5 +178,18 @@ func TestBulkOfSQLite(t *testing.T) {
 	storetest.Must(t, db.Close())
 	if err := db.Bulk(t.Context()); err == nil {
 		t.Error("a closed database was prepared")
+	}
+}
+
+// A trigger of SQLite that says so refuses a row because it exists. Another refusal of a trigger is internal.
+func TestRefusalsOfTriggers(t *testing.T) {
+	for text, want := range map[string]fault.Code{"note: exists already": fault.RecordAlreadyExist,
+		"note: no": fault.Internal} {
+		db := open(t, sqliteFile(t))
+		_, err := db.write.ExecContext(t.Context(), "CREATE TRIGGER refused BEFORE INSERT ON note WHEN NEW.id = 'x' "+
+			"BEGIN SELECT RAISE(ABORT, '"+text+"'); END")
+		storetest.Must(t, err)
+		storetest.Wants(t, db.Commit(t.Context(), addNote{ID: "x"}), want)
+		storetest.Must(t, db.Commit(t.Context(), addNote{ID: "y"}))
 	}
 }

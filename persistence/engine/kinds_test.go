@@ -213,6 +213,10 @@ func TestRefusedRows(t *testing.T) {
 		if got := notes(t, db); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+		two := gathered(db, []commit.Write{addNote{ID: "p"}}, []commit.Write{addNote{ID: "a"}})
+		if two[0] != nil || fault.CodeOf(two[1]) != fault.RecordAlreadyExist || !isThere(t, db, "p") {
+			t.Errorf("one of two: %v", two)
+		}
 		storetest.Must(t, db.Commit(t.Context(), putNote{"c", "new", 1}))
 		refused := db.InTx(t.Context(), func(ctx context.Context) error {
 			return db.Commit(ctx, addNote{ID: "o"}, putNote{"c", "old", 1})
@@ -270,7 +274,7 @@ func TestFunctionsOfKinds(t *testing.T) {
 	for _, k := range slices.Concat(noteKinds.Fences, noteKinds.Writes) {
 		got[k.Function()] = true
 	}
-	if !maps.Equal(got, map[string]bool{"": true, "engine.stampNotes": true}) {
+	if !maps.Equal(got, map[string]bool{"": true, "engine.stampNotes": true, "engine.breakNotes": true}) {
 		t.Errorf("%v", got)
 	}
 }
