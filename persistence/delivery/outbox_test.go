@@ -100,6 +100,8 @@ func TestUsageAndBudget(t *testing.T) {
 			{Proven: true}, {Proven: true}, {Proven: true, State: outbox.Discarded}, {}, {State: outbox.Sent},
 			{State: outbox.Discarded}, {Prefix: "q"}, {Dial: "1"}, {Channel: message.MAIL, Dial: "-"}, {Channel: message.Push},
 			{Uncounted: true}, {CreatedAt: now.Add(-time.Hour)}, {CreatedAt: now.Add(-24 * time.Hour)},
+			{CreatedAt: now.Add(time.Millisecond - time.Hour), Prefix: "r", Dial: "3"},
+			{CreatedAt: now.Add(time.Millisecond - 24*time.Hour), Dial: "2"},
 		} {
 			m.ID, m.UserID, m.Destination, m.ExpiresAt = fmt.Sprint("m", i), "u", []byte("d"), now.Add(time.Hour)
 			m.Prefix, m.Dial, m.Channel = cmp.Or(m.Prefix, "p"), cmp.Or(m.Dial, "90"), cmp.Or(m.Channel, message.SMS)
@@ -117,6 +119,12 @@ func TestUsageAndBudget(t *testing.T) {
 		storetest.Must(t, err)
 		if used != 5 || all != 6 || unproven != 4 {
 			t.Errorf("%d count against the network, %d of the budget are spent, %d without a proof", used, all, unproven)
+		}
+		if used, err := store.Usage(ctx, now, "r"); used != 1 || err != nil {
+			t.Errorf("within the hour: %d, %v", used, err)
+		}
+		if all, _, err := store.Spent(ctx, now, "2"); all != 1 || err != nil {
+			t.Errorf("within the day: %d, %v", all, err)
 		}
 		if all, unproven, err := store.Spent(ctx, now, "44"); all != 0 || unproven != 0 || err != nil {
 			t.Errorf("an empty budget: %d, %d, %v", all, unproven, err)

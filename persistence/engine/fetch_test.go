@@ -64,8 +64,8 @@ func TestFetch(t *testing.T) {
 			if err := find(&single, "id = $1", "nobody"); fault.CodeOf(err) != fault.RecordNotFound {
 				t.Errorf("a row that is not there: %v", err)
 			}
-			if err := find(&many, "id = $1", "nobody"); err != nil {
-				t.Errorf("no rows: %v", err)
+			if err := find(&many, "id = $1", "nobody"); err != nil || len(many) != 0 {
+				t.Errorf("no rows: %+v, %v", many, err)
 			}
 		}
 		find := func(into any, where string, args ...any) error { return db.Find(ctx, into, where, "t.id", args...) }

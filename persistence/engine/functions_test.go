@@ -1,14 +1,21 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/uptrace/bun"
 
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
+	"castellan/internal/pgtest"
 )
 
 // renameNote changes a note with any version.
@@ -28,6 +35,13 @@ type stampNotes struct{}
 
 func (stampNotes) Table() string { return "note" }
 
+// breakNotes is a function that fails.
+type breakNotes struct{}
+
+func (breakNotes) Table() string { return "note" }
+
+var errBroken = errors.New("broken")
+
 var functionKinds = []Kind{
 	Update("UPDATE note SET text = v.text {FROM v} WHERE note.id = v.id",
 		func(w renameNote) noteStep { return noteStep{ID: w.ID, Text: w.Text} }),
@@ -36,6 +50,7 @@ var functionKinds = []Kind{
 		_, err := tx.NewUpdate().Table("note").Set("version = 7").Where("id <> ''").Exec(ctx)
 		return err
 	}),
+	Each(func(context.Context, bun.Tx, breakNotes) error { return errBroken }),
 }
 
 // A unit that runs a function gets a separate transaction; the units that were gathered with it stay in the executor.
@@ -80,4 +95,127 @@ func TestUpdateSortsRows(t *testing.T) {
 	if ws[0].(renameNote).ID != "c" {
 		t.Error("the writes of the caller were sorted")
 	}
+}
+
+// A unit with a function that is refused, or whose rows exist, changes nothing, and its neighbours are written.
+func TestFunctionsOfRefusedUnits(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		storetest.Must(t, db.Commit(t.Context(), addNote{ID: "a"}))
+		batches, units := db.Batches(), db.Units()
+		for name, c := range map[string]struct {
+			write commit.Write
+			is    func(error) bool
+		}{
+			"fenced": {saveNote{ID: "a", Version: 9}, func(err error) bool { return errors.Is(err, commit.ErrFenced) }},
+			"exists": {addNote{ID: "a"}, func(err error) bool { return fault.CodeOf(err) == fault.RecordAlreadyExist }},
+			"broken": {breakNotes{}, func(err error) bool {
+				return errors.Is(err, errBroken) && strings.HasPrefix(err.Error(), "note: ")
+			}},
+		} {
+			errs := gathered(db, []commit.Write{stampNotes{}, c.write}, []commit.Write{addNote{ID: name}})
+			if !c.is(errs[0]) || errs[1] != nil || note(t, db, "a").Version != 1 || note(t, db, name).Version != 1 {
+				t.Errorf("%s: %v", name, errs)
+			}
+		}
+		if db.Batches()-batches != 3 || db.Units()-units != 3 {
+			t.Errorf("%d units in %d transactions", db.Units()-units, db.Batches()-batches)
+		}
+		for _, err := range gathered(db, []commit.Write{addNote{ID: "x"}}, []commit.Write{addNote{ID: "y"}}) {
+			storetest.Must(t, err)
+		}
+		if db.Batches()-batches != 4 || db.Units()-units != 5 {
+			t.Errorf("%d units in %d transactions", db.Units()-units, db.Batches()-batches)
+		}
+	})
+}
+
+// A transaction of several steps checks guards, and holds values of every type.
+func TestGuardsOfTransactions(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		storetest.Must(t, db.Commit(t.Context(), addNote{ID: "a"}))
+		for i, c := range []struct {
+			guard  commit.Guard
+			sealed []byte
+			want   error
+		}{
+			{guardNote("a", 1), []byte{0, 255}, nil}, {guardNote("none", 0), nil, nil},
+			{guardNote("a", 2), nil, commit.ErrFenced}, {guardNote("none", 1), nil, commit.ErrFenced},
+			{guardNote("a", 0), nil, commit.ErrFenced},
+		} {
+			id := fmt.Sprint("n", i)
+			err := db.InTx(t.Context(), func(ctx context.Context) error {
+				return db.Commit(ctx, addNote{ID: id, Sealed: c.sealed}, c.guard)
+			})
+			if !errors.Is(err, c.want) || isThere(t, db, id) != (c.want == nil) {
+				t.Errorf("%+v: %v", c.guard, err)
+			}
+			if err == nil {
+				if got := note(t, db, id); !bytes.Equal(got.Sealed, c.sealed) || (got.Sealed == nil) != (c.sealed == nil) {
+					t.Errorf("sealed %v", got.Sealed)
+				}
+			}
+		}
+	})
+}
+
+// A transaction that the database refuses at its end changes nothing: its error is known, and the next one succeeds.
+func TestRefusedAtItsEnd(t *testing.T) {
+	schema := fstest.MapFS{}
+	for _, kind := range []string{"sqlite", "postgres"} {
+		schema["migrations/"+kind+"/0001.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE note (id TEXT PRIMARY KEY, " +
+			"version BIGINT NOT NULL, text TEXT NOT NULL REFERENCES note (id) DEFERRABLE INITIALLY DEFERRED, sealed " +
+			map[string]string{"sqlite": "BLOB", "postgres": "BYTEA"}[kind] + ")")}
+	}
+	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.Empty(t)} {
+		t.Run(name, func(t *testing.T) {
+			db, err := Open(t.Context(), dsn, noteKinds, Options{})
+			storetest.Must(t, err)
+			t.Cleanup(func() { storetest.Must(t, db.Close()) })
+			_, err = db.Migrate(t.Context(), schema)
+			storetest.Must(t, err)
+			db.Start(func(int) State { return nil })
+			storetest.Must(t, db.Commit(t.Context(), addNote{ID: "root", Text: "root"}))
+			for what, commits := range map[string]func(...commit.Write) error{
+				"unit": func(ws ...commit.Write) error { return db.Commit(t.Context(), ws...) },
+				"unflushed": func(ws ...commit.Write) error {
+					return db.Commit(t.Context(), append(ws, commit.Unflushed{})...)
+				},
+				"function": func(ws ...commit.Write) error { return db.Commit(t.Context(), append(ws, stampNotes{})...) },
+				"transaction": func(ws ...commit.Write) error {
+					return db.InTx(t.Context(), func(ctx context.Context) error { return db.Commit(ctx, ws...) })
+				},
+			} {
+				err := commits(addNote{ID: what, Text: "none"})
+				if err == nil || fault.CodeOf(err) != fault.Internal || errors.Is(err, commit.ErrUnknown) || isThere(t, db, what) {
+					t.Errorf("%s: %v, written: %t", what, err, isThere(t, db, what))
+				}
+				storetest.Must(t, commits(addNote{ID: what, Text: "root"}))
+				if !isThere(t, db, what) {
+					t.Errorf("%s: the next one is lost", what)
+				}
+			}
+		})
+	}
+}
+
+// A table that is missing is named, and the writer goes on when it is there again.
+func TestWritesWithoutATable(t *testing.T) {
+	both(t, func(t *testing.T, db *DB) {
+		for _, unflushed := range []bool{false, true} {
+			ws := []commit.Write{addNote{ID: fmt.Sprint("a", unflushed)}}
+			if unflushed {
+				ws = append(ws, commit.Unflushed{})
+			}
+			for _, texts := range [][2]string{{"note", "away"}, {"away", "note"}} {
+				_, err := db.write.ExecContext(t.Context(), "ALTER TABLE "+texts[0]+" RENAME TO "+texts[1])
+				storetest.Must(t, err)
+				err = db.Commit(t.Context(), ws...)
+				if texts[0] == "away" {
+					storetest.Must(t, err)
+				} else if err == nil || !strings.Contains(err.Error(), "note") {
+					t.Errorf("%v", err)
+				}
+			}
+		}
+	})
 }

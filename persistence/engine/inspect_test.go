@@ -3,13 +3,19 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
+	"castellan/internal/pgtest"
 )
 
 // A database that is opened read-only must exist. It is read, never written, and no file appears beside it.
@@ -88,5 +94,140 @@ func TestPendingAndFacts(t *testing.T) {
 	cancel()
 	if _, err := db.Pending(ended, noteSchema); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// PostgreSQL reports its clock, whether it refuses writes, and the settings that can lose committed data. A database
+// that was opened read-only refuses its own writes and does not report them.
+func TestFactsOfPostgres(t *testing.T) {
+	pgtest.Need(t)
+	for lossy, lines := range map[string][]string{"[fsync]": {"fsync=off", "full_page_writes=on"},
+		"[full_page_writes]": {"fsync=on", "full_page_writes=off"}} {
+		server, err := pgtest.Start(pgtest.Settings(lines...))
+		storetest.Must(t, err)
+		t.Cleanup(server.Stop)
+		facts := func(readOnly bool) Facts {
+			t.Helper()
+			db, err := Open(t.Context(), server.DSN(), noteKinds, Options{ReadOnly: readOnly})
+			storetest.Must(t, err)
+			defer db.Close()
+			_, err = db.write.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS x (id TEXT)")
+			if readOnly == (err == nil) {
+				t.Errorf("read-only %t: a write: %v", readOnly, err)
+			}
+			f, err := db.Facts(t.Context())
+			storetest.Must(t, err)
+			return f
+		}
+		for _, readOnly := range []bool{false, true} {
+			before := time.Now()
+			f := facts(readOnly)
+			if f.ReadOnly || fmt.Sprint(f.Lossy) != lossy || f.Now.Before(before.Add(-time.Second)) ||
+				f.Now.After(time.Now().Add(time.Second)) {
+				t.Errorf("%s, read-only %t: %+v", lossy, readOnly, f)
+			}
+		}
+		db, err := Open(t.Context(), server.DSN(), noteKinds, Options{})
+		storetest.Must(t, err)
+		_, err = db.write.ExecContext(t.Context(), "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on")
+		storetest.Must(t, err)
+		storetest.Must(t, db.Close())
+		if f := facts(true); !f.ReadOnly {
+			t.Errorf("a server that refuses writes: %+v", f)
+		}
+	}
+}
+
+// Migrations run once, in their order and in one transaction, and note the time of the database. One that fails is
+// named, and nothing of its run remains.
+func TestMigrationsRunOnce(t *testing.T) {
+	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.Empty(t)} {
+		t.Run(name, func(t *testing.T) {
+			db, err := Open(t.Context(), dsn, noteKinds, Options{Now: func() time.Time { return time.UnixMilli(77) }})
+			storetest.Must(t, err)
+			defer db.Close()
+			files := fstest.MapFS{}
+			add := func(number, text string) {
+				files["migrations/"+name+"/"+number+".sql"] = &fstest.MapFile{Data: []byte(text)}
+			}
+			step := func(applied []string, fails string) {
+				t.Helper()
+				before, err := db.Pending(t.Context(), files)
+				storetest.Must(t, err)
+				if fails == "" && !slices.Equal(before, applied) {
+					t.Errorf("%q are pending, want %q", before, applied)
+				}
+				got, err := db.Migrate(t.Context(), files)
+				if !slices.Equal(got, applied) || (err == nil) != (fails == "") ||
+					err != nil && !strings.Contains(err.Error(), fails) {
+					t.Errorf("applied %q, want %q: %v", got, applied, err)
+				}
+				after, err := db.Pending(t.Context(), files)
+				if storetest.Must(t, err); fails == "" && len(after) > 0 || fails != "" && !slices.Equal(after, before) {
+					t.Errorf("%q are pending, before %q", after, before)
+				}
+			}
+			add("02", "INSERT INTO one VALUES ('a?')")
+			add("01", "CREATE TABLE one (id TEXT)")
+			step([]string{"01.sql", "02.sql"}, "")
+			step(nil, "")
+			add("03", "INSERT INTO one VALUES ('b')")
+			add("04", "INSERT INTO none VALUES (1)")
+			step(nil, "migrate 04.sql")
+			add("04", "INSERT INTO one VALUES ('c')")
+			step([]string{"03.sql", "04.sql"}, "")
+			var ids []string
+			storetest.Must(t, db.read.NewSelect().Table("one").Column("id").Order("id").Scan(t.Context(), &ids))
+			var times []int64
+			storetest.Must(t, db.read.NewSelect().Table("schema_migrations").Column("applied_at").Scan(t.Context(), &times))
+			if !slices.Equal(ids, []string{"a?", "b", "c"}) || !slices.Equal(times, []int64{77, 77, 77, 77}) {
+				t.Errorf("%q, at %v", ids, times)
+			}
+		})
+	}
+}
+
+// A connection of the writer that ended while it was idle is replaced, and no unit fails. If it ends just before a
+// unit, the unit fails as UNAVAILABLE and the next one succeeds.
+func TestWriterReplacesItsConnection(t *testing.T) {
+	db := open(t, pgtest.DSN(t))
+	e := db.executor.(*postgresExecutor)
+	for i, idle := range []bool{true, false} {
+		storetest.Must(t, db.Commit(t.Context(), addNote{ID: fmt.Sprint("a", i)}))
+		var ended bool
+		storetest.Must(t, db.read.NewRaw("SELECT pg_terminate_backend(?, 5000)", int(e.conn.PgConn().PID())).
+			Scan(t.Context(), &ended))
+		if idle {
+			e.used = e.used.Add(-time.Second)
+		}
+		err := db.Commit(t.Context(), addNote{ID: fmt.Sprint("b", i)})
+		if want := map[bool]fault.Code{false: fault.Unavailable}[idle]; fault.CodeOf(err) != want || !ended {
+			t.Errorf("idle %t: %v", idle, err)
+		}
+		storetest.Must(t, db.Commit(t.Context(), addNote{ID: fmt.Sprint("c", i)}))
+		if isThere(t, db, fmt.Sprint("b", i)) != (err == nil) {
+			t.Errorf("idle %t: the unit fails and is written", idle)
+		}
+	}
+}
+
+// A file that cannot be a database is named in the error.
+func TestOpenWithoutADatabase(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	storetest.Must(t, os.WriteFile(file, []byte(strings.Repeat("no database ", 100)), 0o600))
+	for what, path := range map[string]string{"a folder": dir, "a folder that is a file": filepath.Join(file, "test.db"),
+		"another file": file} {
+		for _, readOnly := range []bool{false, true} {
+			db, err := Open(t.Context(), "sqlite:"+path, noteKinds, Options{ReadOnly: readOnly})
+			if err == nil && readOnly {
+				_, err = db.Pending(t.Context(), noteSchema)
+				storetest.Must(t, db.Close())
+				db = nil
+			}
+			if db != nil || err == nil {
+				t.Errorf("%s, read-only %t: %v", what, readOnly, err)
+			}
+		}
 	}
 }

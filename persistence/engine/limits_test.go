@@ -9,12 +9,45 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// At most 8192 units wait, at most 256 share a batch, and a patient statement may take 30 seconds.
-func TestLimitsOfDatabases(t *testing.T) {
-	db := open(t, sqliteFile(t))
-	if n := cap(db.writer.queue); n != 8192 || maxBatch != 256 || Patience != 30*time.Second {
-		t.Errorf("%d units wait, %d in a batch, patience of %v", n, maxBatch, Patience)
+// A statement of a request may take 1.5 seconds, and a statement of a start or a command 30 seconds. SQLite waits as
+// long for another process.
+func TestTimeOfStatements(t *testing.T) {
+	for _, limit := range []time.Duration{0, 700 * time.Millisecond} {
+		db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true, Timeout: limit})
+		storetest.Must(t, err)
+		defer db.Close()
+		waits := func(want int) {
+			t.Helper()
+			var got int
+			storetest.Must(t, db.write.NewRaw("PRAGMA busy_timeout").Scan(t.Context(), &got))
+			if got != want {
+				t.Errorf("SQLite waits for %d ms, want %d", got, want)
+			}
+		}
+		waits(30_000)
+		db.EndPatience()
+		waits(map[time.Duration]int{0: 1500}[limit] + int(limit.Milliseconds()))
 	}
+	synctest.Test(t, func(t *testing.T) {
+		db := &DB{timeout: 1500 * time.Millisecond, breaker: newCircuitBreaker()} // of PostgreSQL
+		for patient, want := range map[bool]time.Duration{true: 30 * time.Second, false: 1500 * time.Millisecond} {
+			db.patient.Store(patient)
+			ctx, ended := db.Bound(t.Context())
+			end, limited := ctx.Deadline()
+			if ended(); !limited || time.Until(end) != want || db.limit() != want {
+				t.Errorf("patient %t: %v, %v, want %v", patient, time.Until(end), db.limit(), want)
+			}
+		}
+		db.file = "file" // of SQLite
+		for _, patient := range []bool{true, false} {
+			db.patient.Store(patient)
+			ctx, ended := db.Bound(t.Context())
+			if _, limited := ctx.Deadline(); limited {
+				t.Errorf("SQLite, patient %t: a statement is limited", patient)
+			}
+			ended()
+		}
+	})
 }
 
 // A database that is silent for 750 ms is not waited for.

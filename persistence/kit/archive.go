@@ -139,7 +139,7 @@ func (s Audit) Archive(ctx context.Context, key []byte, now, before time.Time, f
 			return err
 		}
 		if files != nil {
-			if err := s.removeLeftover(ctx, files, leftover); err != nil {
+			if err := removeLeftover(ctx, files, l, leftover); err != nil {
 				return err
 			}
 			if err := s.removeLeft(ctx, key, l); err != nil { // of a process that died
@@ -206,13 +206,9 @@ func (s Audit) MayRemove(ctx context.Context) (may bool, err error) {
 	return may, engine.Translate(err)
 }
 
-func (s Audit) removeLeftover(ctx context.Context, files Files, keys []string) error {
-	var names []string
-	if err := s.db.Conn(ctx).NewSelect().Table("audit_archive").Column("name").Scan(ctx, &names); err != nil {
-		return engine.Translate(err)
-	}
+func removeLeftover(ctx context.Context, files Files, l left, keys []string) error {
 	for _, key := range keys {
-		if !slices.ContainsFunc(names, func(name string) bool { return key == archiveArea+"/"+name }) {
+		if !slices.ContainsFunc(l.rows, func(r archiveRow) bool { return key == archiveArea+"/"+r.Name }) {
 			if err := files.Delete(ctx, key); err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
@@ -254,4 +255,79 @@ func TestMissingArchiveIsNamed(t *testing.T) {
 		!strings.HasSuffix(err.Error(), "archive 2 is missing") {
 		t.Errorf("%d, %v", n, err)
 	}
+}
+
+// A file has at most 20,000 rows; the next file has the rest. Both are proven together.
+func TestRowsOfAFile(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	l, s := newTrail(t, db), newShelf()
+	rows := make([]commit.Write, 20_001)
+	for i := range rows {
+		rows[i] = audit.Record{At: l.now, Action: "A", Outcome: audit.Success}
+	}
+	storetest.Must(t, db.Commit(t.Context(), rows...))
+	for _, want := range []int64{20_000, 1, 0} {
+		if a, err := l.archive(s, l.now.Add(time.Hour)); err != nil || a.Rows != want {
+			t.Errorf("%+v, %v, want %d rows", a, err, want)
+		}
+	}
+	if n := counted(t, db, "audit"); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+	files, err := s.read(t)
+	if err != nil || files.Rows != 20_001 || files.First != 1 || len(s.names()) != 2 {
+		t.Errorf("%+v, %v, files %v", files, err, s.names())
+	}
+}
+
+// Rows leave although no checkpoint leaves with them, and although there is none at all.
+func TestArchiveWithoutCheckpoints(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		l, s := newTrail(t, db), newShelf()
+		for i := range 2 {
+			l.adds(3)
+			if a, err := l.archive(s, l.now.Add(time.Hour)); err != nil || a.Rows != 3 || a.Counter != int64(i+1) {
+				t.Errorf("archive %d: %+v, %v", i+1, a, err)
+			}
+			l.verifies(0, audit.Anchor{})
+		}
+		if files, err := s.read(t); err != nil || files.Rows != 6 {
+			t.Errorf("%+v, %v", files, err)
+		}
+	})
+}
+
+// A role that may not remove audit rows, or checkpoints, is told so before an archive.
+func TestRoleMayRemove(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		a, undo := kit.NewAudit(db), errors.New("undo")
+		if may, err := a.MayRemove(t.Context()); !may || err != nil {
+			t.Errorf("the owner: %t, %v", may, err)
+		}
+		if !db.Postgres() {
+			return
+		}
+		for granted, want := range map[string]bool{"audit": false, "audit_checkpoint": false,
+			"audit, audit_checkpoint": true} {
+			err := db.InTx(t.Context(), func(ctx context.Context) error {
+				for _, statement := range []string{"CREATE ROLE of_the_test", "GRANT DELETE ON " + granted + " TO of_the_test",
+					"SET LOCAL ROLE of_the_test"} {
+					_, err := db.Conn(ctx).ExecContext(ctx, statement)
+					storetest.Must(t, err)
+				}
+				if may, err := a.MayRemove(ctx); may != want || err != nil {
+					t.Errorf("%s: %t, %v", granted, may, err)
+				}
+				return undo
+			})
+			if !errors.Is(err, undo) {
+				t.Error(err)
+			}
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if may, err := a.MayRemove(ended); may || err == nil {
+			t.Errorf("without an answer: %t, %v", may, err)
+		}
+	})
 }

@@ -1,12 +1,19 @@
 package money_test
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/uptrace/bun"
 
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/blockage"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -44,4 +51,59 @@ func TestCallerHasLeft(t *testing.T) {
 		money.NewAccounting(db), money.NewAddressBooks(db), money.NewBalances(db), money.NewBlockages(db),
 		money.NewCurrencies(db), money.NewLedger(db), money.NewLevels(db), money.NewLimits(db),
 		money.NewProviders(db), money.NewRates(db), money.NewTransactions(db))
+}
+
+// The backlog of deposits has those that wait for the treasury, and that of withdrawals has the active ones.
+func TestBacklogsOfMoney(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	for i, status := range []transaction.Status{transaction.WaitingTreasury, -99, transaction.WaitingTreasury} {
+		persistencetest.Exec(t, db, "INSERT INTO deposit (id, user_id, asset_id, hi, lo, status, tx_id, to_address, "+
+			"sender_info, at, version) VALUES (?, 'u', 1, 1, 0, ?, '', '', '', ?, 1)", fmt.Sprint("d", i), int(status), 10+i)
+	}
+	for i, status := range []transaction.QueueStatus{transaction.QueueSuccess, transaction.QueueWaiting,
+		transaction.QueueFailed, transaction.QueueReady} {
+		books(t, db, bookedDay.Add(time.Duration(i)*time.Hour), "pay", owned("", 1), owned("u", 1), "1")
+		persistencetest.Exec(t, db, "INSERT INTO withdrawal (id, user_id, asset_id, hi, lo, fee_hi, fee_lo, status, "+
+			"to_address, transfer_id, at, version) SELECT ?, 'u', 1, 1, 0, 0, 0, 0, '', MAX(id), 1, 1 FROM transfer",
+			fmt.Sprint("w", i))
+		persistencetest.Exec(t, db, "INSERT INTO withdrawal_queue (id, user_id, asset_id, status, address, address_tag, "+
+			"external_id, attempt_identifier, tx_id, own_fee, fee_hi, fee_lo, reason, at, version) VALUES (?, 'u', 1, ?, '', "+
+			"'', '', '', '', 0, 0, 0, '', ?, 1)", fmt.Sprint("w", i), int(status), 20+i)
+	}
+	backlog := func(query func(context.Context, *persistence.DB, int) *bun.SelectQuery, most int) page.Backlog {
+		t.Helper()
+		got, err := record.ReadBacklog(t.Context(), db, most, query(t.Context(), db, most))
+		storetest.Must(t, err)
+		return got
+	}
+	for name, c := range map[string]struct {
+		query  func(context.Context, *persistence.DB, int) *bun.SelectQuery
+		oldest int64
+	}{"deposits": {money.DepositBacklog, 10}, "withdrawals": {money.WithdrawalBacklog, 21}} {
+		if got := backlog(c.query, 2); got.Count != 2 || got.More || got.Oldest.UnixMilli() != c.oldest {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got := backlog(c.query, 1); got.Count != 1 || !got.More {
+			t.Errorf("%s, at most 1: %+v", name, got)
+		}
+	}
+}
+
+// A stored account whose id cannot be read is an error, and never another account.
+func TestDamagedAccounts(t *testing.T) {
+	for _, id := range []string{"user", "user/x/u", "user/1"} {
+		db := persistencetest.SQLite(t)
+		books(t, db, bookedDay, "pay", owned("", 1), owned("u", 1), "1")
+		persistencetest.Exec(t, db, "INSERT INTO account (id, kind, owner, asset_id, bounded) "+
+			"VALUES (?, 'user', 'v', 1, 1)", id)
+		persistencetest.Exec(t, db, "INSERT INTO transfer SELECT 'ZZZ', group_id, kind, 'x', digest, asset_id, unit, "+
+			"debit_id, ?, hi, lo, reverses, reason, actor_id, at, effective_at, NULL, NULL FROM transfer LIMIT 1", id)
+		statement, err := money.NewLedger(db).Statement(t.Context(), owned("", 1), page.Query[ledger.Place]{})
+		one, err2 := money.NewLedger(db).Transfer(t.Context(), "ZZZ")
+		for _, err := range []error{err, err2} {
+			if err == nil || !strings.Contains(err.Error(), `is called "`+id+`"`) {
+				t.Errorf("%s: %v, %v, %v", id, statement, one, err)
+			}
+		}
+	}
 }
