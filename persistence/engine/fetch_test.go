@@ -61,10 +61,10 @@ func TestFetch(t *testing.T) {
 			if err := find(&single, "id = $1", "b"); err != nil || !reflect.DeepEqual(single, want[1]) {
 				t.Errorf("%+v, %v", single, err)
 			}
-			if err := find(&single, "id = $1", "nobody"); fault.CodeOf(err) != fault.RecordNotFound {
+			if err := find(&single, "id = $1", "absent"); fault.CodeOf(err) != fault.RecordNotFound {
 				t.Errorf("a row that is not there: %v", err)
 			}
-			if err := find(&many, "id = $1", "nobody"); err != nil || len(many) != 0 {
+			if err := find(&many, "id = $1", "absent"); err != nil || len(many) != 0 {
 				t.Errorf("no rows: %+v, %v", many, err)
 			}
 		}
