@@ -226,8 +226,11 @@ func (e editor) parameter() {
 
 func (e editor) mailing(recipient string) {
 	e.t.Helper()
-	e.to("/mailings")
-	e.Click(marked("write-/admin/send-notification"))
+	e.to("/users")
+	e.Click(`tbody input[type="checkbox"]`)
+	e.Click(marked("bulk-notify")) // opens the form with the selected account
+	e.says("Recipients: at most 1")
+	e.Click(marked("restored-discard"))
 	e.Type(marked("field-memberId"), recipient+" nobody")
 	e.Type(marked("field-topic"), "campaign")
 	e.Type(marked("field-title"), "New currency")

@@ -43,7 +43,7 @@ export const Brief = ({ of }: { of: string }) => (
 export function Detail({ of }: { of: string }) {
   const said = useSaid();
   const text = said(of).trim();
-  if (!text) return <span className="nothing" />;
+  if (!text) return <Nothing />;
   if (/^[0-9a-f]{64}$/.test(of)) return <Id of={of} short />; // the hash of a transfer
   return (
     <Text

@@ -50,6 +50,12 @@ export function forgetDraft(form: string) {
   forget(own(session.now().userId) + form);
 }
 
+/** Adds values to the draft of a form that another screen opens. */
+export function beginDraft(form: string, values: Values) {
+  const key = own(session.now().userId) + form;
+  keep(key, JSON.stringify({ ...recall(key), ...values }));
+}
+
 function recall(key: string): Values {
   try {
     const stored = JSON.parse(pending.get(key) ?? sessionStorage.getItem(key) ?? '') as { at: number; changes: string };

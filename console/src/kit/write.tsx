@@ -72,6 +72,8 @@ interface Named<N extends string> {
     | readonly (string | Option)[]
     | { many: readonly (string | Option)[] }
     | { of: ComponentType<Custom> };
+  /** Values that a text field suggests; others are possible. */
+  hints?: readonly string[];
   required?: boolean;
   /** Key of the help text below the field. */
   help?: TextKey;
@@ -358,7 +360,24 @@ export function Field({
     case 'money':
       return <AmountInput {...common} {...bounds} {...kept} value={text} onChange={onChange} />;
     default:
-      return <TextInput {...common} type={kind === 'date' ? 'date' : 'text'} value={text} onChange={type} />;
+      return (
+        <>
+          <TextInput
+            {...common}
+            type={kind === 'date' ? 'date' : 'text'}
+            value={text}
+            onChange={type}
+            list={field.hints && `hints-${name}`}
+          />
+          {field.hints && (
+            <datalist id={`hints-${name}`}>
+              {field.hints.map((hint) => (
+                <option key={hint} value={hint} />
+              ))}
+            </datalist>
+          )}
+        </>
+      );
   }
 }
 

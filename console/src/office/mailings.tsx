@@ -87,13 +87,19 @@ function Notification({ onDone }: { onDone: (answer: unknown) => void }) {
       button={{ variant: 'filled' }}
       fields={[
         { name: 'memberId', title: 'mailing.accounts', kind: 'list', required: true, help: 'mailing.accountsHelp' },
-        { name: 'topic', title: 'mailing.topic', required: true, help: 'mailing.topicHelp' },
+        {
+          name: 'topic',
+          title: 'mailing.topic',
+          required: true,
+          help: 'mailing.topicHelp',
+          hints: Object.keys(topics?.topics ?? {}),
+        },
         { name: 'title', title: 'mailing.subject', required: true },
         { name: 'body', title: 'mailing.body', kind: 'area', required: true },
         { name: 'language', title: 'mailing.language', kind: spoken },
         { name: 'imageUrl', title: 'mailing.image' },
         { name: 'clickActionType', title: 'mailing.click' },
-        { name: 'operatingSystem', title: 'mailing.system', help: 'mailing.systemHelp' },
+        { name: 'operatingSystem', title: 'mailing.system', help: 'mailing.systemHelp', hints: ['android', 'ios'] },
       ]}
       before={(values) => (
         <Stack gap="xs">

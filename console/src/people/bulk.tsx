@@ -1,8 +1,11 @@
 /** One change for several accounts. */
-import { Alert, Group, Select, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { openScreen } from '../app/screen';
+import { useMay } from '../app/session';
 import { Bulk } from '../kit/bulk';
+import { beginDraft } from '../kit/draft';
 import type { Row } from '../kit/list';
 import { Standing, useLevels, useStatuses } from './parts';
 
@@ -91,5 +94,25 @@ export function BulkLevel({ users, onDone }: Chosen) {
         required
       />
     </Bulk>
+  );
+}
+
+/** Opens the form of a notification with the selected accounts. */
+export function Notify({ users }: { users: User[] }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  if (!may('POST /admin/send-notification')) return null;
+  return (
+    <Button
+      size="xs"
+      variant="default"
+      data-testid="bulk-notify"
+      onClick={() => {
+        beginDraft('mailing.notify', { memberId: users.map((u) => u.userId) });
+        openScreen('/mailings?form=mailing.notify');
+      }}
+    >
+      {t('mailing.notify')}
+    </Button>
   );
 }

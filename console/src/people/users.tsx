@@ -6,7 +6,7 @@ import type { Find } from '../kit/filter';
 import { List, type Column, type FilterOf } from '../kit/list';
 import { Named } from '../kit/person';
 import { Id, Status } from '../kit/show';
-import { BulkLevel, BulkStatus, type User } from './bulk';
+import { BulkLevel, Notify, BulkStatus, type User } from './bulk';
 import { Standing, useStatuses } from './parts';
 
 const path = '/admin/list-users';
@@ -50,6 +50,7 @@ export const bulk = (users: User[], clear: () => void) => (
   <>
     <BulkStatus users={users} onDone={clear} />
     <BulkLevel users={users} onDone={clear} />
+    <Notify users={users} />
   </>
 );
 
