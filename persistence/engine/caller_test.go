@@ -145,8 +145,12 @@ func TestCloseRefusesUnitsThatWait(t *testing.T) {
 func TestTooManyUnitsWait(t *testing.T) {
 	db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{}) // without its writer
 	storetest.Must(t, err)
-	for range 8192 {
-		db.writer.queue <- &unit{}
+	for n := range 8192 {
+		select {
+		case db.writer.queue <- &unit{}:
+		default:
+			t.Fatalf("%d units fit", n)
+		}
 	}
 	if n := db.Waiting(); n != 8192 {
 		t.Errorf("%d units wait", n)

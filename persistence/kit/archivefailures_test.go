@@ -2,6 +2,7 @@ package kit_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
@@ -310,8 +311,9 @@ func TestRoleMayRemove(t *testing.T) {
 		for granted, want := range map[string]bool{"audit": false, "audit_checkpoint": false,
 			"audit, audit_checkpoint": true} {
 			err := db.InTx(t.Context(), func(ctx context.Context) error {
-				for _, statement := range []string{"CREATE ROLE of_the_test", "GRANT DELETE ON " + granted + " TO of_the_test",
-					"SET LOCAL ROLE of_the_test"} {
+				role := "test_" + strings.ToLower(rand.Text()) // roles are of the whole server
+				for _, statement := range []string{"CREATE ROLE " + role, "GRANT DELETE ON " + granted + " TO " + role,
+					"SET LOCAL ROLE " + role} {
 					_, err := db.Conn(ctx).ExecContext(ctx, statement)
 					storetest.Must(t, err)
 				}

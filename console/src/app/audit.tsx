@@ -1,7 +1,7 @@
 /**
  * The audit, newest first: actor, action, target, origin and outcome of each entry; and whether the trail is intact.
  */
-import { Alert, Group, Stack } from '@mantine/core';
+import { Alert, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
@@ -21,7 +21,7 @@ const columns: Column<Entry>[] = [
   { key: 'detail', title: 'audit.detail', show: (e) => <Detail of={e.detail} /> },
   { key: 'actorId', title: 'audit.actor', show: (e) => <Brief of={e.actorId} /> },
   { key: 'userId', title: 'audit.user', show: (e) => <Brief of={e.userId} /> },
-  { key: 'ip', title: 'audit.ip', card: 'end', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
+  { key: 'ip', title: 'audit.ip', show: (e) => <bdi dir="ltr">{e.ip}</bdi> },
   { key: 'target', title: 'audit.target', show: (e) => <Target of={e} />, hidden: true },
   { key: 'requestId', title: 'audit.request', show: (e) => <Id of={e.requestId} short />, hidden: true },
 ];
@@ -66,11 +66,21 @@ function Chain() {
   if (!c) return <Problem of={chain.error} />;
   return (
     <Alert color={c.holds ? (c.at ? 'green' : 'gray') : 'red'} py={4} data-testid="chain" data-holds={c.holds}>
-      <Group gap="xs">
+      <Text size="sm" component="div">
         {t(c.holds ? (c.at ? 'audit.holds' : 'audit.noCheckpoint') : 'audit.broken', { counter: c.counter })}
-        {c.at && <Time at={c.at} />}
-        {c.problem && <bdi dir="ltr">{c.problem}</bdi>}
-      </Group>
+        {c.at && (
+          <>
+            {' · '}
+            <Time at={c.at} />
+          </>
+        )}
+        {c.problem && (
+          <>
+            {' · '}
+            <bdi dir="ltr">{c.problem}</bdi>
+          </>
+        )}
+      </Text>
     </Alert>
   );
 }

@@ -113,6 +113,7 @@ export function List<P extends Gets>(props: ListProps<P>) {
   const name = [path, props.title, ...(props.inside ? ['inside'] : [])].join(' ');
   const [visible, show] = useVisible(name);
   const seen = columns.filter((c) => visible[c.key] ?? !c.hidden);
+  const head = seen.find((c) => c.card === 'head') ?? seen.find((c) => !c.card) ?? seen[0];
   const empty = ready && page.data && rows.length === 0;
   const none = Object.fromEntries([...filters.map((f) => f.name), 'cursor'].map((name) => [name, undefined]));
   const filtered = filters.some(({ name }) => search[name]);
@@ -244,12 +245,12 @@ export function List<P extends Gets>(props: ListProps<P>) {
                           />
                         </Table.Td>
                       )}
-                      {seen.map((c, place) => (
+                      {seen.map((c) => (
                         <Table.Td
                           key={c.key}
                           data-end={ends.has(c.key) || undefined}
                           data-label={t(c.title)}
-                          data-card={c.card ?? (place === 0 ? 'head' : undefined)}
+                          data-card={c === head ? 'head' : c.card === 'head' ? undefined : c.card}
                         >
                           <Decimals value={ends.get(c.key) ?? 0}>{c.show ? c.show(row) : plain(row[c.key])}</Decimals>
                         </Table.Td>

@@ -27,7 +27,7 @@ const columns: Column<Deposit>[] = [
     end: true,
     show: (d) => <Money amount={d.value} unit={d.currencyCode} />,
   },
-  { key: 'senderInfo', title: 'money.sender', card: 'none', show: (d) => <Sender of={d.senderInfo} /> },
+  { key: 'senderInfo', title: 'money.sender', card: 'start', show: (d) => <Sender of={d.senderInfo} /> },
   {
     key: 'at' as 'transactionId',
     title: 'money.since',

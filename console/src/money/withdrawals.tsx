@@ -43,8 +43,8 @@ const columns: Column<Withdrawal>[] = [
     show: (w) => <Status of={w.transactionDescription} />,
   },
   { key: 'code', title: 'money.currency', show: (w) => <Coded of={w.code} />, hidden: true },
-  { key: 'network', title: 'money.network', card: 'none', show: (w) => <bdi dir="ltr">{w.network}</bdi> },
-  { key: 'address', title: 'money.address', card: 'none', show: (w) => <Id of={w.address} short /> },
+  { key: 'network', title: 'money.network', show: (w) => <bdi dir="ltr">{w.network}</bdi> },
+  { key: 'address', title: 'money.address', show: (w) => <Id of={w.address} short /> },
   { key: 'reason', title: 'money.lastReason', hidden: true },
   { key: 'id', title: 'money.withdrawal', show: (w) => <Id of={w.id} short />, hidden: true },
   { key: 'userId', title: 'money.user', show: (w) => <Person id={w.userId} />, hidden: true },
@@ -213,6 +213,9 @@ function Line({ of }: { of: Withdrawal }) {
           {t('money.fee')} <Money amount={of.fee} unit={of.code} />
         </Text>
       </div>
+      <Text size="xs" component="div">
+        <bdi dir="ltr">{of.network}</bdi> <Id of={of.address} short />
+      </Text>
       <Status of={of.transactionDescription} />
       <Ago at={of.createdAt} />
     </Group>

@@ -18,7 +18,7 @@ const counts = '/admin/get-user-counts-by-register-date';
 const dayMs = 86_400_000;
 
 const columns: Column<Row<typeof path>>[] = [
-  { key: 'createdAt', title: 'users.since', show: (u) => <Time at={u.createdAt} /> },
+  { key: 'createdAt', title: 'users.since', card: 'end', show: (u) => <Time at={u.createdAt} /> },
   ...(userColumns as Column<Row<typeof path>>[]),
 ];
 

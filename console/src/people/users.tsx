@@ -16,6 +16,7 @@ export const userColumns: Column<User>[] = [
   {
     key: 'fullName',
     title: 'users.fullName',
+    card: 'head',
     show: (u) => <Named name={u.fullName} />,
   },
   { key: 'email', title: 'users.email', card: 'start', show: (u) => <bdi dir="ltr">{u.email}</bdi> },

@@ -138,8 +138,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// BenchmarkTable measures one decision of a table.
-// A reservation takes at most its share of what is left of a key, and nothing of one that is used up or shared.
+// A reservation takes at most its share of what is left of a key, and nothing of a key beyond the bound.
 func TestReservationOfShares(t *testing.T) {
 	for _, c := range []struct{ limit, most, share, want int64 }{{100, 10, 2, 10}, {100, 60, 2, 50}, {1, 10, 2, 0},
 		{2, 10, 2, 1}, {100, 0, 2, 0}} {
@@ -164,6 +163,7 @@ func TestReservationOfShares(t *testing.T) {
 	}
 }
 
+// BenchmarkTable measures one decision of a table.
 func BenchmarkTable(b *testing.B) {
 	for _, n := range []int{1, 3} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
