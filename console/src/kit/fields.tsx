@@ -25,8 +25,8 @@ export interface Column<T> {
   /** The cell is the person of the row, so a drawer does not repeat the name, the contact data and the account. */
   person?: boolean;
   /**
-   * The place in the card of a phone: the heading and its end, the start and the end of the line below, or none. Without
-   * a heading, the first column without a place is it. Other columns without a place are lines with their labels.
+   * The place in the card of a phone: the heading and its end, the start and the end of the line below, or none. If no
+   * column is the heading, the first column without a place is. Others without a place are lines with their labels.
    */
   card?: 'head' | 'top' | 'start' | 'end' | 'none';
 }
