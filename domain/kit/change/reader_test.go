@@ -341,6 +341,22 @@ func TestBackAfterAFailedRead(t *testing.T) {
 	})
 }
 
+// A failed read is forgotten once a read succeeds: a caller waits for the next read then.
+func TestFailureIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &feed{}
+		r, _ := follower(f)
+		f.set(true, 0)
+		if r.Poll(t.Context()) == nil || !errors.Is(r.CatchUp(t.Context()), change.ErrFailed) {
+			t.Error("a broken feed is read")
+		}
+		f.set(false, 0)
+		ok(t, r.Poll(t.Context()))
+		time.Sleep(change.Bound)
+		ok(t, r.CatchUp(t.Context()))
+	})
+}
+
 // The first read may take as long as a slow database needs.
 func TestFirstReadIsPatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

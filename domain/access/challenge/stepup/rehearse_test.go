@@ -22,11 +22,36 @@ func (r stored) List(_ context.Context, q audit.Query, p page.Query[audit.Place]
 	out page.Of[audit.Stored], _ error,
 ) {
 	for _, row := range r {
-		if row.Action == q.Action && !row.At.Before(q.From) && len(out.Records) < p.Limit {
-			out.Records = append(out.Records, row)
+		if row.Action != q.Action || row.At.Before(q.From) {
+			continue
 		}
+		if len(out.Records) == p.Limit {
+			out.More = true
+			break
+		}
+		out.Records = append(out.Records, row)
 	}
 	return out, nil
+}
+
+// A rehearsal looks at 1,000 rows and says when there are more.
+func TestRehearsedRows(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	p := mfa.Policy{ActionCode: "LOGIN", Name: "p", EntityType: mfa.General, Type: mfa.Common, Required: 1,
+		Methods: []mfa.Choice{{Code: "MAIL"}}}
+	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), []mfa.Policy{p})
+	s := &Starter{Messenger: &Messenger{Catalog: func() *mfa.Catalog { return catalog },
+		Now: func() time.Time { return now }}}
+	for count, more := range map[int]bool{999: false, 1000: false, 1001: true} {
+		rows := make(stored, count)
+		for i := range rows {
+			rows[i].Record = audit.Record{At: now, Action: "LOGIN", UserID: "u", Target: fmt.Sprint(i)}
+		}
+		x, err := s.Rehearse(t.Context(), rows, p)
+		if storetest.Must(t, err); x.Truncated != more || x.Considered != min(count, 1000) {
+			t.Errorf("of %d: %+v", count, x)
+		}
+	}
 }
 
 // D-MFA-14: a policy is applied to the challenges in the audit.
