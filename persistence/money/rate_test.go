@@ -102,6 +102,13 @@ func TestDamagedAndFailedRates(t *testing.T) {
 		}
 		return err
 	})
+	persistencetest.Exec(t, db, "CREATE TRIGGER refused BEFORE INSERT ON exchange_pair "+
+		"BEGIN SELECT RAISE(ABORT, 'no'); END")
+	quotes[0].Base = "C"
+	changed, err := s.Add(t.Context(), "test", quotes)
+	if err == nil || !strings.Contains(err.Error(), "no") || changed != 0 {
+		t.Errorf("a refused pair: %d changed, %v", changed, err)
+	}
 	persistencetest.Exec(t, db, "UPDATE exchange_rate SET rate = 'x'")
 	got, err := s.Last(t.Context(), time.UnixMilli(5))
 	if err == nil || !strings.Contains(err.Error(), "read the rate of A in B") || got != nil {
