@@ -193,3 +193,20 @@ func TestRefusalsOfTriggers(t *testing.T) {
 		storetest.Must(t, db.Commit(t.Context(), addNote{ID: "y"}))
 	}
 }
+
+// A change that is refused at first, and not when its transaction is repeated, is written.
+func TestRefusalThatEnds(t *testing.T) {
+	db := open(t, pgtest.DSN(t))
+	storetest.Must(t, db.Commit(t.Context(), addNote{ID: "x"}))
+	for _, statement := range []string{"CREATE SEQUENCE turns", `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
+		$$ BEGIN IF nextval('turns') = 1 THEN RETURN NULL; END IF; RETURN NEW; END $$`,
+		"CREATE TRIGGER skip BEFORE UPDATE ON note FOR EACH ROW EXECUTE FUNCTION skip()"} {
+		_, err := db.write.ExecContext(t.Context(), statement)
+		storetest.Must(t, err)
+	}
+	storetest.Must(t, db.Commit(t.Context(), saveNote{ID: "x", Version: 1, Text: "new"}))
+	var row noteRow
+	if storetest.Must(t, db.Find(t.Context(), &row, "id = $1", "", "x")); row.Text != "new" {
+		t.Errorf("an acknowledged change is lost: %+v", row)
+	}
+}

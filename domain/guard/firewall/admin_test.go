@@ -199,6 +199,19 @@ func TestLongListsAreCut(t *testing.T) {
 	}
 }
 
+// A wrong value is quoted up to 60 bytes, and ends with a whole character.
+func TestLongValuesAreCut(t *testing.T) {
+	for value, quoted := range map[string]string{strings.Repeat("x", 60): `"` + strings.Repeat("x", 60) + `" `,
+		strings.Repeat("x", 61):       `"` + strings.Repeat("x", 60) + `…" `,
+		strings.Repeat("x", 59) + "ü": `"` + strings.Repeat("x", 59) + `…" `} {
+		a, _, by := desk()
+		err := a.Add(t.Context(), by, block("one", value))
+		if err == nil || !strings.Contains(err.Error(), quoted) {
+			t.Errorf("%d bytes: %v", len(value), err)
+		}
+	}
+}
+
 // An error of the store is returned, and nothing is recorded.
 func TestRulesCannotBeStored(t *testing.T) {
 	for _, force := range []bool{false, true} { // with and without a read of the rules in force
