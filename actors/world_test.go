@@ -99,7 +99,7 @@ func open(t *testing.T) *world {
 func openOn(t *testing.T, dsn string) *world {
 	t.Helper()
 	w := &world{t: t, codes: map[string]string{}, dead: map[string]bool{}, actions: challenge.Actions{}}
-	db, err := persistence.Open(t.Context(), dsn, persistence.Options{})
+	db, err := persistence.Open(t.Context(), dsn, persistence.Options{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
 		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := persistence.Open(t.Context(), dsn(t), persistence.Options{})
+			db, err := persistence.Open(t.Context(), dsn(t), persistence.Options{Timeout: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -77,7 +78,7 @@ func sqliteFile(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDi
 
 func open(t *testing.T, dsn string) *DB {
 	t.Helper()
-	return openWith(t, dsn, Options{})
+	return openWith(t, dsn, Options{Timeout: time.Minute})
 }
 
 func openWith(t *testing.T, dsn string, o Options) *DB {

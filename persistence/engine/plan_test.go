@@ -16,7 +16,7 @@ import (
 
 // A plan made while a table was small is kept while it grows, so the planner must not join by reading whole tables.
 func TestTheWriterFindsRowsByKey(t *testing.T) {
-	db, err := persistence.Open(t.Context(), pgtest.DSN(t), persistence.Options{})
+	db, err := persistence.Open(t.Context(), pgtest.DSN(t), persistence.Options{Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

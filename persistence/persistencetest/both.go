@@ -31,9 +31,13 @@ func BothWith(t *testing.T, o persistence.Options, test func(t *testing.T, db *p
 	}
 }
 
-// OpenWith opens, migrates and starts a database that ends with the test.
+// OpenWith opens, migrates and starts a database that ends with the test. Without a timeout of the options it waits a
+// minute, because the machine may stall.
 func OpenWith(t testing.TB, dsn string, o persistence.Options) *persistence.DB {
 	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
 	db, err := persistence.Open(t.Context(), dsn, o)
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })

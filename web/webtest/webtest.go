@@ -29,8 +29,8 @@ import (
 )
 
 // stepTimeout bounds one action: generous, because the machine may be busy with the tests of every other package. It is
-// the patience of package blackbox.
-const stepTimeout = 60 * time.Second
+// longer than the patience of package blackbox.
+const stepTimeout = 3 * time.Minute
 
 // browserNames in the order of preference: Debian's, then other spellings of the same browser.
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"}

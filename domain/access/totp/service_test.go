@@ -58,7 +58,7 @@ func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := persistence.Open(t.Context(), dsn(t), persistence.Options{})
+			db, err := persistence.Open(t.Context(), dsn(t), persistence.Options{Timeout: time.Minute})
 			storetest.Must(t, err)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
 			storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {

@@ -75,7 +75,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 func open(t *testing.T, dsn string) *service {
 	t.Helper()
 	ctx := t.Context()
-	db, err := persistence.Open(ctx, dsn, persistence.Options{})
+	db, err := persistence.Open(ctx, dsn, persistence.Options{Timeout: time.Minute})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	_, err = persistence.Migrate(ctx, db)

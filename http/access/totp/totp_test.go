@@ -82,7 +82,7 @@ type noted struct {
 
 func open(t *testing.T, dsn string) *service {
 	t.Helper()
-	db, err := persistence.Open(t.Context(), dsn, persistence.Options{})
+	db, err := persistence.Open(t.Context(), dsn, persistence.Options{Timeout: time.Minute})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
