@@ -53,6 +53,14 @@ func TestConsoleRenewsItsSession(t *testing.T) {
 			webtest.Value[bool](tab, `new Promise((done) => setTimeout(() => done(true), 21000))`)
 			tab.Click(`main [aria-label="Refresh"]`)
 			tab.See(mark("row"))
+			release := hold(tab) // a machine that stalls uses a token that has expired
+			webtest.Value[bool](tab, `new Promise((done) => setTimeout(() => done(true), 11000))`)
+			tab.Click(mark("nav-/me"))
+			tab.Until(`document.querySelector('[data-screen="/me"]') && document.querySelector('[data-testid="row"]')`)
+			release()
+			if webtest.Value[bool](tab, `!!document.querySelector('[data-testid="lock"]')`) {
+				t.Error("the session ends with its token")
+			}
 			tab.Click(mark("chip"))
 			tab.Until(`Number(document.querySelector('[data-testid="left"]')?.dataset.minutes) > 700`)
 			tab.Press("\x1b")

@@ -8,7 +8,7 @@ import type { PathsWithMethod } from 'openapi-typescript-helpers';
 import { CastellanError, type Flow, type Outcome } from '../../../web/static/castellan-client.js';
 import type { components, paths } from '../api';
 import { base } from './page';
-import { client, fresh, proof } from './login/renewal';
+import { client, fresh, proof, revive } from './login/renewal';
 import { session } from './session';
 
 export { client };
@@ -108,6 +108,15 @@ function key({ method, url }: Request): string {
   return `${method} ${new URL(url).pathname.slice(base.length)}`;
 }
 
+/** Sends a read again, with the token of this moment and a new proof. */
+async function repeat(request: Request, nonce?: string): Promise<Response> {
+  const headers = new Headers(request.headers);
+  headers.set('x-auth', session.now().token);
+  const signed = await proof(request.method, request.url, nonce);
+  if (signed) headers.set('dpop', signed);
+  return fetch(request.url, { headers, cache: 'no-store', credentials: 'omit', signal: request.signal });
+}
+
 const reader = createClient<paths>({ baseUrl: `${location.origin}${base}`, cache: 'no-store', credentials: 'omit' });
 
 reader.use({
@@ -123,16 +132,18 @@ reader.use({
   },
   async onResponse({ response, request }) {
     const nonce = response.headers.get('dpop-nonce');
-    if (nonce && request.method === 'GET') {
-      // Only the clock of this machine is wrong.
-      const signed = await proof(request.method, request.url, nonce);
-      const headers = new Headers(request.headers);
-      headers.set('dpop', signed ?? '');
-      response = await fetch(request.url, { headers, cache: 'no-store', credentials: 'omit', signal: request.signal });
-    }
+    // Only the clock of this machine is wrong.
+    if (nonce && request.method === 'GET') response = await repeat(request, nonce);
     if (response.ok) return exact(response);
-    const refusal = await Refusal.answered(response, key(request));
-    refused(refusal, request.headers.get('x-auth') ?? '');
+    let token = request.headers.get('x-auth') ?? '';
+    let refusal = await Refusal.answered(response, key(request));
+    if (refusal.code === 'TOKEN_EXPIRED' && request.method === 'GET' && (await revive(token))) {
+      token = session.now().token;
+      response = await repeat(request);
+      if (response.ok) return exact(response);
+      refusal = await Refusal.answered(response, key(request));
+    }
+    refused(refusal, token);
     throw refusal;
   },
   onError({ error, request }) {

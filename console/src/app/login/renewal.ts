@@ -43,10 +43,13 @@ const ends = new Set(['TOKEN_EXPIRED', 'TOKEN_REVOKED']);
 /** The token after which the service renews the session no more. It may still be good, up to its end. */
 let final = '';
 
-/** Less than a fifth of the life of a token is left, and its session can be renewed. */
+/** The token that has expired by the clock of the service. */
+let late = '';
+
+/** The token is late, or has less than a fifth of its life left, and its session can be renewed. */
 function due(token: string): boolean {
   const { iat = 0, exp = 0, cnf } = claimsOf(token) as Claims;
-  return !!cnf && token !== final && endOf(token) - Date.now() < (exp - iat) * 200;
+  return !!cnf && token !== final && (token === late || endOf(token) - Date.now() < (exp - iat) * 200);
 }
 
 /** The end of a token by the clock of this machine. */
@@ -59,6 +62,17 @@ export function fresh(): Promise<void> {
   if (!sessionKey || !due(session.now().token)) return Promise.resolve();
   renewing ??= renew().finally(() => (renewing = undefined));
   return renewing;
+}
+
+/**
+ * Renews the session of a token that the service refused as expired: this machine stalled, or its clock is behind.
+ * Resolves to whether the session has another token now.
+ */
+export async function revive(token: string): Promise<boolean> {
+  if (token === session.now().token) late = token;
+  await fresh();
+  const now = session.now().token;
+  return now !== '' && now !== token;
 }
 
 /** One tab renews; the others get the token from it. */
