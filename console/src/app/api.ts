@@ -108,12 +108,17 @@ function key({ method, url }: Request): string {
   return `${method} ${new URL(url).pathname.slice(base.length)}`;
 }
 
+/** Sets the token of this moment and its proof. */
+async function authorize(headers: Headers, { method, url }: Request, nonce?: string) {
+  headers.set('x-auth', session.now().token);
+  const signed = await proof(method, url, nonce);
+  if (signed) headers.set('dpop', signed);
+}
+
 /** Sends a read again, with the token of this moment and a new proof. */
 async function repeat(request: Request, nonce?: string): Promise<Response> {
   const headers = new Headers(request.headers);
-  headers.set('x-auth', session.now().token);
-  const signed = await proof(request.method, request.url, nonce);
-  if (signed) headers.set('dpop', signed);
+  await authorize(headers, request, nonce);
   return fetch(request.url, { headers, cache: 'no-store', credentials: 'omit', signal: request.signal });
 }
 
@@ -122,12 +127,9 @@ const reader = createClient<paths>({ baseUrl: `${location.origin}${base}`, cache
 reader.use({
   async onRequest({ request }) {
     await fresh();
-    const { token } = session.now();
-    if (!token) throw new Refusal(401, 'UNAUTHENTICATED', ''); // no requests while the login is shown
-    request.headers.set('x-auth', token);
+    if (!session.now().token) throw new Refusal(401, 'UNAUTHENTICATED', ''); // no requests while the login is shown
     request.headers.set('accept-language', document.documentElement.lang);
-    const signed = await proof(request.method, request.url);
-    if (signed) request.headers.set('dpop', signed);
+    await authorize(request.headers, request);
     return request;
   },
   async onResponse({ response, request }) {
