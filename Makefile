@@ -22,7 +22,9 @@ HOSTILE     ?= 10000000
 # What make quick leaves out: browsers, measurements, and tests that wait for what happens after failures.
 NOT_QUICK    = /web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/(cluster|console|faults|replay)
 # Tests that make quick leaves out of the other packages: each takes over ten seconds or needs Node.
-SLOW         = ^Test(GeneratedClients|DemoContinuesAfterKill|DemoFillsEveryList|FaultsWalletAndLedgerAgreeAfterKills|EveryEndpointAcceptsOnlyItsTokenClass|GuardedOperationIsNotApproved)$$
+SLOW_KIT     = GeneratedClients|DemoContinuesAfterKill|DemoFillsEveryList
+SLOW_ACCESS  = EveryEndpointAcceptsOnlyItsTokenClass|GuardedOperationIsNotApproved
+SLOW         = ^Test($(SLOW_KIT)|$(SLOW_ACCESS)|FaultsWalletAndLedgerAgreeAfterKills)$$
 # Passed on to castellan demo.
 DEMO         ?=
 # The address of the demo shop; make run accepts its page and its gateway.

@@ -5,9 +5,8 @@ import { useEffect } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useTexts } from '../../app/address';
 import { List, type Column, type FilterOf, type Row } from '../../kit/list';
-import { useNow } from '../../kit/now';
 import { Named } from '../../kit/person';
-import { dateFormat, Id, inUTC, Status } from '../../kit/show';
+import { Ago, dateFormat, Id, inUTC, Status } from '../../kit/show';
 import { everything, forgetSkipped, gather, identities, path, size, useQueue, type Case } from './cases';
 import { Verdict } from './facts';
 import { usePending } from './pending';
@@ -22,25 +21,16 @@ const columns: Column<Row<typeof path>>[] = [
 
 const filters: FilterOf<typeof path>[] = [{ name: 'userId', title: 'user.id' }];
 
-const units = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-] as const;
-
 /** The start and the length of the wait. */
 function Since({ at }: { at: string }) {
   const { i18n } = useTranslation();
-  const past = useNow(10_000) - Date.parse(at);
-  const [unit, ms] = units.find(([, one]) => past >= one) ?? units[2];
-  const ago = new Intl.RelativeTimeFormat(i18n.language, { numeric: 'auto' }).format(-Math.floor(past / ms), unit);
   return (
     <Group gap="xs" wrap="nowrap">
       <time dateTime={at} title={inUTC(at)}>
         <bdi>{dateFormat(i18n.language).format(new Date(at))}</bdi>
       </time>
       <Text size="sm" c="dimmed">
-        {ago}
+        <Ago at={at} />
       </Text>
     </Group>
   );
