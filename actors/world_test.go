@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,6 +27,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
+	"castellan/persistence/persistencetest"
 )
 
 // world is one node over a real database: engine, actors, and a mailbox instead of the external providers.
@@ -93,7 +93,7 @@ var errTrouble = errors.New("trouble")
 
 func open(t *testing.T) *world {
 	t.Helper()
-	return openOn(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db"))
+	return openOn(t, persistencetest.File(t))
 }
 
 func openOn(t *testing.T, dsn string) *world {

@@ -32,6 +32,7 @@ import (
 	"castellan/internal/apidoc"
 	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/persistencetest"
 )
 
 // service is the whole table over a real database, with the guards and the
@@ -52,7 +53,7 @@ const scheduled = "rates.secret"
 // both runs a test on a fresh installation on each database.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
 func serve(t *testing.T, db *persistence.DB) *service {

@@ -7,12 +7,9 @@ package apitest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -27,67 +24,7 @@ import (
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/internal/apidoc"
-	"castellan/internal/pgtest"
-	"castellan/persistence"
 )
-
-// AuditKey is the key of the audit in these databases.
-const AuditKey = "audit key of the test"
-
-// Both runs a test on a fresh database of each kind.
-func Both(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
-	t.Helper()
-	for name, dsn := range map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return SQLite(t) },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
-	}
-}
-
-// migrated is a database of SQLite with every table, made once: a copy costs less than migrating another one.
-var migrated = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "apitest-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	file, ctx := filepath.Join(dir, "test.db"), context.Background()
-	db, err := persistence.Open(ctx, "sqlite:"+file, persistence.Options{})
-	if err != nil {
-		return nil, err
-	}
-	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err })
-	if err := errors.Join(err, db.Close()); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(file)
-})
-
-// SQLite is the address of a new database with every table for this test alone, like pgtest.DSN on PostgreSQL.
-func SQLite(t testing.TB) string {
-	t.Helper()
-	text, err := migrated()
-	storetest.Must(t, err)
-	file := filepath.Join(t.TempDir(), "test.db")
-	storetest.Must(t, os.WriteFile(file, text, 0o600))
-	return "sqlite:" + file
-}
-
-func open(t *testing.T, dsn string) *persistence.DB {
-	t.Helper()
-	ctx := t.Context()
-	db, err := persistence.Open(ctx, dsn, persistence.Options{})
-	storetest.Must(t, err)
-	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	storetest.Must(t, db.Exclusive(ctx, func(ctx context.Context) error {
-		_, err := persistence.Migrate(ctx,
-			db)
-		return err
-	}))
-	persistence.Start(db, []byte(AuditKey), "test")
-	return db
-}
 
 // Site serves endpoints to one caller, whose requests it checks.
 type Site struct {

@@ -25,12 +25,13 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // The credential of the exchange-rate endpoint at a test endpoint (D-AUTH-07, REQ-AUTH-09):
 // which keys are accepted, as which caller, and that they permit nothing else.
 func TestCronAuth(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
 		ring := keyringtest.Ring(t, time.Now)
 		live := cronkey.NewCache(access.NewCronKeys(db), ring)
@@ -176,7 +177,7 @@ func TestCronAuth(t *testing.T) {
 		}
 		wants(none, "/rates", "cron-auth", key)
 		wants("other", "/rates", "cron-auth", other)
-		if rows, err := kit.NewAudit(db).Verify(ctx, []byte("key")); err != nil || rows != 3 {
+		if rows, err := kit.NewAudit(db).Verify(ctx, []byte(persistencetest.AuditKey)); err != nil || rows != 3 {
 			t.Errorf("%d audit rows, %v; want one for each of two keys and a removal", rows, err)
 		}
 	})

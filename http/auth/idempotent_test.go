@@ -3,7 +3,6 @@ package auth_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,38 +17,13 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/http/auth"
 	"castellan/http/rest"
-	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
-// eachDatabase runs a test on a fresh database of each kind.
-func eachDatabase(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
-	for name, dsn := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			db, err := persistence.Open(t.Context(), dsn(t), persistence.Options{Timeout: time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
-				_, err := persistence.Migrate(ctx, db)
-				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
-			persistence.Start(db, []byte("key"), "test"+time.Now().Format("150405.000000"))
-			test(t, db)
-		})
-	}
-}
-
 func TestIdempotencyOnADatabase(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ring := keyringtest.Ring(t, time.Now)
 		keeper := func() *auth.Idempotent {
 			return &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
@@ -68,7 +42,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			return status, string(b), replayed, err
 		}
 		rows := func() int64 {
-			n, err := kit.NewAudit(db).Verify(t.Context(), []byte("key"))
+			n, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +158,7 @@ func TestKeyIsBusy(t *testing.T) {
 // A key belongs to its caller and to the operation. The same key of another user, of a scheduled client or at
 // another endpoint is another key; its answer is never shown.
 func TestIdempotencyKeysAreNotShared(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		i := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: keyringtest.Ring(t, time.Now),
 			Now: time.Now}
 		for _, c := range []struct {
@@ -215,7 +189,7 @@ func TestIdempotencyKeysAreNotShared(t *testing.T) {
 // An answer is found again after the hashing key was replaced, and one that is kept
 // afterwards when the old key has ended.
 func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		var ahead atomic.Int64
 		start := time.Now()
 		now := func() time.Time { return start.Add(time.Duration(ahead.Load())) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,6 +18,7 @@ import (
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
 	"castellan/persistence/delivery"
+	"castellan/persistence/persistencetest"
 )
 
 // gateway simulates the external gateway: it gives the configured answers, then accepts.
@@ -57,15 +57,7 @@ type world struct {
 }
 
 func open(t *testing.T) *world {
-	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Exclusive(t.Context(),
-		func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err }); err != nil {
-		t.Fatal(err)
-	}
-	persistence.Start(db, []byte("key"), "test")
+	db := persistencetest.SQLite(t)
 	return &world{t: t, db: db, store: delivery.NewOutbox(db), ring: keyringtest.Ring(t, time.Now), out: &gateway{}}
 }
 

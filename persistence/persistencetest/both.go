@@ -24,7 +24,7 @@ func BothWith(t *testing.T, o persistence.Options, test func(t *testing.T, db *p
 		name string
 		dsn  func(t *testing.T) string
 	}{
-		{"sqlite", func(t *testing.T) string { return "sqlite:" + copied(t) }},
+		{"sqlite", func(t *testing.T) string { return File(t) }},
 		{"postgres", func(t *testing.T) string { return pgtest.DSN(t) }},
 	} {
 		t.Run(kind.name, func(t *testing.T) { test(t, OpenWith(t, kind.dsn(t), o)) })

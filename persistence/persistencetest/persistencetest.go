@@ -25,21 +25,22 @@ const AuditKey = "audit key of the test"
 // SQLite returns a database with all tables that ends with the test.
 func SQLite(t testing.TB) *persistence.DB {
 	t.Helper()
-	db, err := persistence.Open(t.Context(), "sqlite:"+copied(t), persistence.Options{})
+	db, err := persistence.Open(t.Context(), File(t), persistence.Options{})
 	storetest.Must(t, err)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	persistence.Start(db, []byte(AuditKey), "test")
 	return db
 }
 
-// copied is the name of a file with all tables that ends with the test: a copy costs less than migrating another one.
-func copied(t testing.TB) string {
+// File returns the address of a new SQLite database with all tables that ends with the test, like pgtest.DSN for
+// PostgreSQL. It is a copy, which costs less than migrating another one.
+func File(t testing.TB) string {
 	t.Helper()
 	file, err := template()
 	storetest.Must(t, err)
 	name := filepath.Join(t.TempDir(), "test.db")
 	storetest.Must(t, os.WriteFile(name, file, 0o600))
-	return name
+	return "sqlite:" + name
 }
 
 // template is the file of a database to which all migrations were applied, once in a process.

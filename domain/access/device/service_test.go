@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,9 +22,9 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
-	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/persistencetest"
 )
 
 const audience = "https://id.example.com"
@@ -40,22 +39,7 @@ type desk struct {
 
 func onBoth(t *testing.T, test func(t *testing.T, d *desk)) {
 	t.Helper()
-	for name, dsn := range map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			db, err := persistence.Open(t.Context(), dsn(t), persistence.Options{Timeout: time.Minute})
-			storetest.Must(t, err)
-			t.Cleanup(func() { storetest.Must(t, db.Close()) })
-			storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-				_, err := persistence.Migrate(ctx, db)
-				return err
-			}))
-			persistence.Start(db, []byte("audit key of the test"), "test")
-			test(t, newDesk(t, db))
-		})
-	}
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newDesk(t, db)) })
 }
 
 // newDesk returns the service over a database, with two accounts.

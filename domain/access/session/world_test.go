@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +24,7 @@ import (
 	"castellan/domain/kit/token"
 	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/persistencetest"
 )
 
 // bench is the service over a real database, with an engine that only writes rows and a record of the database calls
@@ -49,13 +49,9 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
-	storetest.Must(t, err)
-	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	_, err = persistence.Migrate(t.Context(), db)
-	storetest.Must(t, err)
-	persistence.Start(db, []byte("audit key of the test"), "test")
+	db := persistencetest.SQLite(t)
 	b := &bench{t: t, db: db, users: access.NewUsers(db), now: time.Now()}
+	var err error
 	b.hasher, err = password.NewHasher(password.HasherOptions{Params: cheap, Slots: 2, Queue: 500})
 	storetest.Must(t, err)
 	b.svc = b.service()

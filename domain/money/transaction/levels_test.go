@@ -13,12 +13,13 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // A changed level applies to the next withdrawal, and the displayed remaining amount is the enforced one. Withdrawals,
 // displayed limits and changes have separate stores, as on three nodes.
 func TestChangedLevelIsEnforcedAsShown(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *persistence.DB) { changedLevel(t, newDesk(t, db, "u")) })
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { changedLevel(t, newDesk(t, db, "u")) })
 }
 
 func changedLevel(t *testing.T, d *desk) {

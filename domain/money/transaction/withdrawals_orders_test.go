@@ -13,12 +13,13 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
+	"castellan/persistence/persistencetest"
 )
 
 // Random orders, alone and concurrent, against the simple model: never over a limit, never a negative available
 // balance, and the held amount equals the sum of the open withdrawals.
 func TestWithdrawalModel(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		names := []string{"a", "b", "c"}
 		m := newModel(t, db, names)
 		for m.n < *orders {

@@ -18,7 +18,6 @@ import (
 	"castellan/domain/money/limit"
 	"castellan/domain/money/rate"
 	"castellan/domain/money/transaction"
-	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
@@ -58,23 +57,6 @@ type desk struct {
 func (d *desk) now() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.at }
 
 func (d *desk) advance(by time.Duration) { d.mu.Lock(); defer d.mu.Unlock(); d.at = d.at.Add(by) }
-
-// onBoth runs a test on both databases.
-func onBoth(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
-	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { test(t, persistencetest.SQLite(t)) })
-	t.Run("postgres", func(t *testing.T) {
-		db, err := persistence.Open(t.Context(), pgtest.DSN(t), persistence.Options{Timeout: time.Minute})
-		storetest.Must(t, err)
-		t.Cleanup(func() { storetest.Must(t, db.Close()) })
-		storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-			_, err := persistence.Migrate(ctx, db)
-			return err
-		}))
-		persistence.Start(db, []byte(persistencetest.AuditKey), "test")
-		test(t, db)
-	})
-}
 
 func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	t.Helper()
@@ -123,7 +105,7 @@ func (d *desk) move(id string, to transaction.QueueStatus) error {
 }
 
 func TestWithdrawalRaces(t *testing.T) {
-	onBoth(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		d := newDesk(t, db, "limited", "poor", "same", "u")
 		d.requestRaces(t)
 		d.resumeAgainstCancel(t)

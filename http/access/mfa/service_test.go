@@ -16,6 +16,7 @@ import (
 	"castellan/http/edge"
 	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/persistencetest"
 )
 
 // service is the section over a real database.
@@ -29,7 +30,7 @@ type service struct {
 // both runs a test on a fresh installation on each database.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := access.NewMFA(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
 		live := mfa.NewCache(store)

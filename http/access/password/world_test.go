@@ -34,13 +34,13 @@ import (
 	"castellan/domain/kit/token"
 	httpchallenge "castellan/http/access/challenge"
 	httppassword "castellan/http/access/password"
-	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
+	"castellan/persistence/persistencetest"
 )
 
 // The passwords that change hands.
@@ -125,7 +125,7 @@ func (a accounts) Account(ctx context.Context, id string) (challenge.Account, er
 func both(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	for name, dsn := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { return apitest.SQLite(t) },
+		"sqlite":   func(t *testing.T) string { return persistencetest.File(t) },
 		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })

@@ -18,10 +18,11 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 func TestServiceKeys(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		roles := access.NewResources(db)
 		_, err := roles.AddRole(t.Context(), resource.Role{Code: "wallet", Name: "Wallet"})
 		storetest.Must(t, err)
@@ -97,7 +98,7 @@ func TestServiceKeys(t *testing.T) {
 		s.Wants("DELETE ", `{"name":"wallet"}`, 200, `{"data":{"name":"wallet"}}`)
 		s.Wants("DELETE ", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("POST /rotate", `{"name":"wallet"}`, 404, "RECORD_NOT_FOUND")
-		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 7 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 7 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

@@ -25,14 +25,13 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	httpsession "castellan/http/access/session"
-	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/internal/apidoc"
-	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/persistencetest"
 )
 
 const secret = "kedi7şeker"
@@ -64,24 +63,14 @@ func (s *service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	for name, dsn := range map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return apitest.SQLite(t) },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
-	}
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
 }
 
-func open(t *testing.T, dsn string) *service {
+func newService(t *testing.T, db *persistence.DB) *service {
 	t.Helper()
 	ctx := t.Context()
-	db, err := persistence.Open(ctx, dsn, persistence.Options{Timeout: time.Minute})
-	storetest.Must(t, err)
-	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	_, err = persistence.Migrate(ctx, db)
-	storetest.Must(t, err)
-	persistence.Start(db, []byte("audit key of the test"), "test")
 	s := &service{t: t, db: db}
+	var err error
 	s.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
 		Slots: 1, Queue: 10})
 	storetest.Must(t, err)

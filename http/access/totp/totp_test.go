@@ -23,15 +23,14 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
 	httptotp "castellan/http/access/totp"
-	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/internal/apidoc"
-	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // service is the section over a real database, beside two test endpoints that
@@ -68,29 +67,15 @@ func (s *service) Notice(challenge.Account, message.Kind, message.Values, string
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	for name, dsn := range map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return apitest.SQLite(t) },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
-	}
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
 }
 
 type noted struct {
 	Note *string `json:"note"`
 }
 
-func open(t *testing.T, dsn string) *service {
+func newService(t *testing.T, db *persistence.DB) *service {
 	t.Helper()
-	db, err := persistence.Open(t.Context(), dsn, persistence.Options{Timeout: time.Minute})
-	storetest.Must(t, err)
-	t.Cleanup(func() { storetest.Must(t, db.Close()) })
-	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-		_, err := persistence.Migrate(ctx,
-			db)
-		return err
-	}))
-	persistence.Start(db, []byte("audit key of the test"), "test")
 	storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 	s := &service{t: t, db: db, id: usertest.Sample(1).ID}
 	s.now.Store(1_700_000_010_000)
@@ -113,6 +98,7 @@ func open(t *testing.T, dsn string) *service {
 		}
 		return who, nil
 	}
+	var err error
 	s.srv, err = edge.New(edge.Options{Guards: map[rest.Credential]edge.Guard{rest.User: session},
 		Authorize: auth.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}.Authorize,
 		Starter:   auth.Starter{Starts: s, Accounts: s},

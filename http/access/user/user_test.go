@@ -20,6 +20,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // now is when the tests play: late on a day, so that a day is not 24 hours ago.
@@ -48,7 +49,7 @@ func person(n, daysAgo int) user.Add {
 
 func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		one, two, three := person(1, 60), person(2, 29), person(3, 0)
 		one.IdentityHash, one.TaxNumber, one.BirthDate, one.Type = hash("10000000146"), "77", "1990-05-01", user.Corporate
 		three.Level = 77 // a level that no longer exists

@@ -25,6 +25,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/guard"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // service is the section over a real database behind the firewall itself, with
@@ -40,7 +41,7 @@ type service struct {
 // both runs a test on a fresh installation on each database.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
 // The countries of this test's addresses.

@@ -26,6 +26,7 @@ import (
 	"castellan/outbound/folder"
 	"castellan/persistence"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // broken is a storage that fails.
@@ -44,7 +45,7 @@ type uploads struct {
 
 func both(t *testing.T, test func(t *testing.T, s *uploads)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		files, err := folder.Open(t.TempDir())
 		storetest.Must(t, err)
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })
@@ -96,7 +97,7 @@ func TestUpload(t *testing.T) {
 		if _, after := s.Call("GET /cdn/upload/logo/logo.png", ""); after == before {
 			t.Error("the old picture is there")
 		}
-		if n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); n != 9 || err != nil {
+		if n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); n != 9 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
 		}
 	})
@@ -135,7 +136,7 @@ func TestRefusedUploads(t *testing.T) {
 		}
 		s.service.Files = broken{s.service.Files}
 		s.Wants(line, upload(png, "logo.png", "logo"), 503, string(fault.Unavailable))
-		if n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); n != 0 || err != nil {
+		if n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); n != 0 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
 		}
 	})

@@ -21,6 +21,7 @@ import (
 	"castellan/http/rest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 type service struct {
@@ -32,7 +33,7 @@ type service struct {
 
 func both(t *testing.T, test func(t *testing.T, s service)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := kit.NewParameters(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, store) }))
 		_, err := store.Add(t.Context(), parameter.Parameter{Code: "FIXED", Name: "n", JSON: json.RawMessage(`{}`)})
@@ -167,7 +168,7 @@ func TestRefusals(t *testing.T) {
 			s.As("u1").Wants(line, body, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, body, 401, "UNAUTHENTICATED")
 		}
-		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
 	})

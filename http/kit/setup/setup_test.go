@@ -14,6 +14,7 @@ import (
 	httpsetup "castellan/http/kit/setup"
 	"castellan/http/rest"
 	"castellan/persistence"
+	"castellan/persistence/persistencetest"
 )
 
 func init() { // package http adds it in the service
@@ -27,7 +28,7 @@ func init() { // package http adds it in the service
 }
 
 func TestSetup(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, _ *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, _ *persistence.DB) {
 		report := func(at time.Time) setup.Report {
 			return setup.NewReport(true, at, []setup.Finding{
 				{Key: "clock", Severity: setup.OK, State: "plausible"},

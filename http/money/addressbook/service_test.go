@@ -19,6 +19,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // service is the section over a real database and a fixed clock.
@@ -33,7 +34,7 @@ type service struct {
 // both runs a test on a fresh installation on each database.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
 func serve(t *testing.T, db *persistence.DB) *service {
@@ -122,7 +123,7 @@ func (s *service) book(user string) string {
 // rows is how many audit rows there are; the chain is sound.
 func (s *service) rows() int64 {
 	s.t.Helper()
-	n, err := kit.NewAudit(s.db).Verify(s.t.Context(), []byte(apitest.AuditKey))
+	n, err := kit.NewAudit(s.db).Verify(s.t.Context(), []byte(persistencetest.AuditKey))
 	storetest.Must(s.t, err)
 	return n
 }

@@ -21,6 +21,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // now is shortly after noon of the last day.
@@ -37,7 +38,7 @@ type site struct {
 // both serves the endpoints over the catalogue of a new installation: 3 and 4 are USDT on ETH and TRX.
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		currencies := money.NewCurrencies(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
 		live := currency.NewCache(currencies)

@@ -27,6 +27,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // site is the section with the users jane, who has money, and mark, who has none.
@@ -42,7 +43,7 @@ type site struct {
 
 func both(t *testing.T, test func(s site)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store := t.Context(), money.NewCurrencies(db)
 		jane, mark := user.New("jane", time.Now()), user.New("mark", time.Now())
 		jane.Name, jane.Surname, jane.Phone, mark.Phone = "Jane", "Doe", "+905321234567", "+905321234568"

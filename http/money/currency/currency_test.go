@@ -23,6 +23,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -36,7 +37,7 @@ type service struct {
 // both serves the section over what a new installation has.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store, rates := money.NewCurrencies(db), money.NewRates(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) }))
 		live := currency.NewCache(store)

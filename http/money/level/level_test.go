@@ -16,11 +16,12 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // REQ-KYC-07, D-KYC-08: the shape to the last key, by whether a level is special.
 func TestLevels(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := apitest.Serve(t, edge.Options{},
 			httplevel.Group{Service: &level.Service{Store: money.NewLevels(db)}}).Below("/admin/")
 		const special = `{"levelId":10,"levelLabel":"Corporate","isSpecial":true,"sendLimitTRYDaily":5000000,` +
@@ -36,7 +37,7 @@ func TestLevels(t *testing.T) {
 
 // REQ-KYC-06, D-KYC-08.
 func TestUpdateLevel(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		jane := user.New("jane", time.Now())
 		jane.Phone = "+905321234567"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
@@ -78,7 +79,7 @@ func TestUpdateLevel(t *testing.T) {
 
 // D-KYC-08: the administration of levels.
 func TestAdministration(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: money.NewLevels(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now}}}).Below("/admin/")
 		const (
@@ -133,7 +134,7 @@ func TestAdministration(t *testing.T) {
 			s.As("user").Wants(line+path, body, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line+path, body, 401, "UNAUTHENTICATED")
 		}
-		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 4 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 4 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

@@ -24,6 +24,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 var now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
@@ -31,7 +32,7 @@ var now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
 // REQ-USR-01, REQ-USR-06, D-USR-03, D-USR-09: the shape to the last key, before and
 // after deposits and a withdrawal.
 func TestLimitInfo(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, rates := t.Context(), moneystore.NewCurrencies(db), moneystore.NewRates(db)
 		for i, id := range []string{"jane", "admin"} {
 			u := user.New(id, now)

@@ -13,6 +13,7 @@ import (
 	httpprovider "castellan/http/money/provider"
 	"castellan/persistence"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // slot is the beginning of five minutes.
@@ -21,7 +22,7 @@ var slot = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // both serves the endpoints over four slots of the account main, and one of cold.
 func both(t *testing.T, test func(s *apitest.Site)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := func(account string, slots int, all ...[3]string) {
 			w := provider.Arrived{Provider: "spot", Account: account, At: slot.Add(time.Duration(slots) * provider.Every)}
 			for _, one := range all {

@@ -32,6 +32,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // site is the section with a user "jane", who has no phone, and a user "kurt", who has
@@ -85,7 +86,7 @@ func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 
 func both(t *testing.T, test func(s site)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := site{T: t, db: db, clock: &clock{lists: true, at: time.Now().UTC().Truncate(time.Millisecond)}}
 		ctx, store, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
 		s.people()

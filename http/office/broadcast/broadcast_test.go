@@ -34,6 +34,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // service is the section with its jobs, under a clock that the jobs move.
@@ -66,7 +67,7 @@ func (s *service) Send(_ context.Context, key string, m message.Rendered) error 
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := &service{t: t, db: db, now: time.Now(), sent: map[string]message.Rendered{}, keys: map[string]bool{},
 			says: map[string][]error{}}
 		clock := func() time.Time { return s.now }
@@ -285,7 +286,7 @@ func TestRepeats(t *testing.T) {
 				t.Errorf("%s with another body: %d %s", line, status, answer)
 			}
 		}
-		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 2 || err != nil {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); rows != 2 || err != nil {
 			t.Errorf("%d rows in the audit, %v", rows, err)
 		}
 	})

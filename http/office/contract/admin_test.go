@@ -8,8 +8,8 @@ import (
 
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/contract"
-	"castellan/http/apitest"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 var published = regexp.MustCompile(`"publishedAt":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
@@ -97,7 +97,7 @@ func TestVersions(t *testing.T) {
 			strings.Contains(got, `"isActive":true`) {
 			t.Errorf("the interface lists %s", got)
 		}
-		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 7 {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 7 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

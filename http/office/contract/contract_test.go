@@ -21,6 +21,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/office"
+	"castellan/persistence/persistencetest"
 )
 
 type site struct {
@@ -34,7 +35,7 @@ type site struct {
 // 2 of the seed.
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := office.NewContracts(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, store) }))
 		service := &contract.Service{Store: store, HTML: richtext.New("https://cdn.example.com"),

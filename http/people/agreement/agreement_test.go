@@ -27,6 +27,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 type service struct {
@@ -48,7 +49,7 @@ func (s *service) Send(_ context.Context, _ string, m message.Rendered) error {
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		files, err := folder.Open(t.TempDir())
 		storetest.Must(t, err)
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })
@@ -215,7 +216,7 @@ func TestRefusals(t *testing.T) {
 			s.As("nobody").Wants(line, `{}`, 401, "UNAUTHENTICATED")
 		}
 		s.WantsBound(publish, strings.Replace(body("PK\x03\x04nothing", ""), "u0000", "admin", 1), false)
-		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); rows != 0 || err != nil {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
 		first := s.publish(t, body("plain text", `,"sendEmail":true`))

@@ -24,6 +24,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 type site struct {
@@ -37,7 +38,7 @@ type site struct {
 
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := &site{t: t, db: db, users: access.NewUsers(db)}
 		var err error
 		s.hasher, err = password.NewHasher(password.HasherOptions{Slots: 2, Queue: 50,

@@ -28,6 +28,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 // service is the section over a real database, a folder, and a clock that goes on with each look.
@@ -41,7 +42,7 @@ type service struct {
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
 func serve(t *testing.T, db *persistence.DB) *service {

@@ -14,6 +14,7 @@ import (
 	"castellan/http/edge"
 	httpdocument "castellan/http/people/document"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // Every file that is made to harm is refused, under whatever name.
@@ -73,7 +74,7 @@ func TestAudit(t *testing.T) {
 		s.Call(change, body("id", id, "status", "deActive", "description", "text of the user"))
 		s.Call(file, body("documentInfo", map[string]string{"filePath": path}))
 		s.Wants(file, body("documentInfo", map[string]string{"filePath": path + "x"}), 404, "RECORD_NOT_FOUND")
-		n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey))
+		n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey))
 		if n != 3 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 func group(db *persistence.DB) httpdropdown.Group {
@@ -23,7 +24,7 @@ func group(db *persistence.DB) httpdropdown.Group {
 
 // REQ-INF-01 to REQ-INF-03.
 func TestOptions(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := people.NewDropdowns(db)
 		for _, o := range []dropdown.Option{
 			{Group: "FRUIT", Code: "APPLE", English: "Apple", Turkish: "Elma", Arabic: "تفاح"},
@@ -59,7 +60,7 @@ func TestOptions(t *testing.T) {
 
 // D-INT-15: administrators add and change options; an inactive option is no longer offered.
 func TestAdministration(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := apitest.Serve(t, edge.Options{}, group(db))
 		const (
 			path  = " /admin/dropdown-options"
@@ -116,7 +117,7 @@ func TestAdministration(t *testing.T) {
 			s.As("user").Wants(line+path, body, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line+path, body, 401, "UNAUTHENTICATED")
 		}
-		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 7 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 7 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

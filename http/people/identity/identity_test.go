@@ -30,6 +30,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 const (
@@ -55,7 +56,7 @@ type site struct {
 
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(serve(t, db)) })
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(serve(t, db)) })
 }
 
 func serve(t *testing.T, db *persistence.DB) *site {

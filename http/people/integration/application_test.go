@@ -16,11 +16,12 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	peoplestore "castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 // D-INT-06: an application is added once for its external id, and its status is set.
 func TestApplications(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := peoplestore.NewCorporate(db)
 		service := &corporate.Service{Store: store, Users: access.NewUsers(db), Claims: kit.NewIntegration(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}

@@ -22,6 +22,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	peoplestore "castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 const (
@@ -40,7 +41,7 @@ type screening struct {
 
 func bothScreening(t *testing.T, test func(s screening)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		people(t, db, "jane", "kurt", "admin")
 		parameters, store := kit.NewParameters(db), peoplestore.NewStandings(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }))

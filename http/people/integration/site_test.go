@@ -33,6 +33,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 func TestMain(m *testing.M) {
@@ -64,7 +65,7 @@ func (post) Deliver(outbox.Message, message.Rendered) {}
 
 func bothMoney(t *testing.T, test func(s money)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
 		people(t, db, "jane", "kurt")
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {

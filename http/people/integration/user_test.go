@@ -22,6 +22,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // userSite is the accounts that other services bring in, with their job.
@@ -35,7 +36,7 @@ type userSite struct {
 
 func users(t *testing.T, test func(s *userSite)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		jobs := apitest.NewJobs(t, db, keyringtest.Ring(t, time.Now), time.Now)
 		service := &registration.Service{Users: access.NewUsers(db), External: kit.NewIntegration(db),
 			Jobs: jobs.Service, Changes: admin.Changes{Commit: db, Now: time.Now}}
@@ -113,7 +114,7 @@ func TestAddUser(t *testing.T) {
 		if n := s.count(); n != 2 {
 			t.Errorf("%d accounts, want 2", n)
 		}
-		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(apitest.AuditKey)); err != nil || rows != 2 {
+		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 2 {
 			t.Errorf("%d audit rows, %v; want one for each account", rows, err)
 		}
 	})

@@ -33,6 +33,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 type (
@@ -69,7 +70,7 @@ type site struct {
 
 func withdrawals(t *testing.T, test func(s *site)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
 		now := func() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) }
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {

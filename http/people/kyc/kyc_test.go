@@ -40,6 +40,7 @@ import (
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 const (
@@ -59,8 +60,7 @@ type site struct {
 }
 
 func both(t *testing.T, test func(s *site)) {
-	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(serve(t, db)) })
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(serve(t, db)) })
 }
 
 // everywhere offers every channel.

@@ -16,6 +16,7 @@ import (
 	"castellan/http/rest"
 	"castellan/persistence"
 	"castellan/persistence/access"
+	"castellan/persistence/persistencetest"
 )
 
 // rooms are the rooms of one node with a fixed clock.
@@ -30,7 +31,7 @@ func (r rooms) Say(_ context.Context, subject string, p presence.Person, leaves 
 
 // D-KYC-10: each learns of the others in the same room, and of no room whose records the caller may not see.
 func TestPresence(t *testing.T) {
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		users := access.NewUsers(db)
 		for i, id := range []string{"admin", "second"} {
 			u := user.New(id, time.UnixMilli(1_700_000_000_000))

@@ -41,7 +41,6 @@ import (
 	"castellan/domain/office/contract"
 	"castellan/domain/people/registration"
 	httpchallenge "castellan/http/access/challenge"
-	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	httpregistration "castellan/http/people/registration"
@@ -51,6 +50,7 @@ import (
 	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/office"
+	"castellan/persistence/persistencetest"
 )
 
 const secret = "kedi7şeker"
@@ -119,7 +119,7 @@ func (a accounts) Account(ctx context.Context, id string) (challenge.Account, er
 func both(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	for name, dsn := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { return apitest.SQLite(t) },
+		"sqlite":   func(t *testing.T) string { return persistencetest.File(t) },
 		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })

@@ -35,6 +35,7 @@ import (
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 func TestMain(m *testing.M) {
@@ -62,7 +63,7 @@ type site struct {
 
 func both(t *testing.T, test func(s site)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, currencies, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
 		for i, name := range []string{"jane", "root", "chief"} {
 			u := user.New(name, time.UnixMilli(1_700_000_000_000+int64(i)))
