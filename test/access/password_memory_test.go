@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector needs memory and time for itself, so the limits of this test do not hold with it.
+
 package access
 
 import (
