@@ -89,7 +89,9 @@ func (r *Runner) Busy(id string) bool {
 // Wait returns when no step is running, or when ctx ends. It is called after Leaving has ended, when no step begins.
 func (r *Runner) Wait(ctx context.Context) {
 	done := make(chan struct{})
+	r.mu.Lock() // a step that enter admitted before Leaving ended is counted, and no other one comes
 	go func() { r.idle.Wait(); close(done) }()
+	r.mu.Unlock()
 	select {
 	case <-done:
 	case <-ctx.Done():
