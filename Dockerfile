@@ -8,7 +8,7 @@ ARG VERSION=dev
 ARG COMMIT=unknown
 ARG DATE=unknown
 # timetzdata: the final image has no time zone files.
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags timetzdata,grpcnotrace \
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags timetzdata,grpcnotrace,nopgxregisterdefaulttypes \
       -ldflags "-s -w -X main.version=${VERSION} -X main.commit=${COMMIT} -X main.date=${DATE}" \
       -o /out/castellan ./cmd/castellan \
  && mkdir -m 700 /out/data

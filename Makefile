@@ -7,24 +7,17 @@ IMAGE   ?= castellan:$(VERSION)
 
 # What test and race look at; narrow it while working: make test PKG=./domain/...
 # The packages with the most work come first: one that ran alone at the end would leave processors idle.
-PKG          ?= ./test/console ./web ./internal/bench ./test/kit ./test/faults ./test/access ./http ./...
-TEST_TIMEOUT ?= 30m
-# How many packages are tested at a time: one more than processors, because tests of processes mostly wait.
-TEST_PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+PKG          ?= ./test/console ./http ./test/access ./test/kit ./test/faults ./test/money ./web ./actors/ratelimit ./...
+# Passed on to internal/testrun: -again runs failed tests once more, alone.
+TESTRUN      ?=
 # Tests of nodes, networks and databases that fail.
 FAULTS       = ^Test(Cluster|Faults|Database)
 # Money, files and messages while the processes are killed, up to 100 times.
-KILLS        = ^TestFaults(Money|Adjust|Uploads|Journal|Broadcast|Hostile|Wallet)
+KILLS        = ^TestFaults(Promotions|Money|Adjust|Uploads|Journal|Broadcast|Hostile|Wallet)
 ROUNDS      ?= 10
 # How long make fuzz works on each target, and how many requests make fuzz-long sends.
 FUZZTIME    ?= 10s
 HOSTILE     ?= 10000000
-# What make quick leaves out: browsers, measurements, and tests that wait for what happens after failures.
-NOT_QUICK    = /web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/(cluster|console|faults|replay)
-# Tests that make quick leaves out of the other packages: each takes over ten seconds or needs Node.
-SLOW_KIT     = GeneratedClients|DemoContinuesAfterKill|DemoFillsEveryList
-SLOW_ACCESS  = EveryEndpointAcceptsOnlyItsTokenClass|GuardedOperationIsNotApproved
-SLOW         = ^Test($(SLOW_KIT)|$(SLOW_ACCESS)|FaultsWalletAndLedgerAgreeAfterKills)$$
 # Passed on to castellan demo.
 DEMO         ?=
 # The address of the demo shop; make run accepts its page and its gateway.
@@ -33,8 +26,9 @@ SHOP         ?= 127.0.0.1:8085
 BENCH        ?=
 
 # One form of build for vet, tests, linters and the program: what one of them compiled, the others read from the cache,
-# also in another checkout.
-export GOFLAGS     := $(strip $(GOFLAGS) -trimpath)
+# also in another checkout. grpcnotrace: gRPC's traces bring html/template, which keeps the linker from leaving out
+# methods. nopgxregisterdefaulttypes: persistence/engine names the types that are used.
+export GOFLAGS     := $(strip $(GOFLAGS) -trimpath -tags=grpcnotrace,nopgxregisterdefaulttypes)
 export CGO_ENABLED := 0
 
 LDFLAGS = -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
@@ -49,6 +43,8 @@ KUBE_SCORE = --ignore-container-cpu-limit --enable-optional-test container-secco
 API_TOOLS = tools/openapi/node_modules/.package-lock.json
 # Node's half of the operators' console.
 CONSOLE   = console/node_modules/.package-lock.json
+# What it is built and checked from.
+CONSOLE_FILES = ^(console|web/console|tools/console)/|^docs/openapi\.json$$
 # The types of the interface, for the console's sources; they are not committed.
 CONSOLE_TYPES = tools/openapi/node_modules/.bin/openapi-typescript docs/openapi.json -o console/src/api.d.ts >/dev/null
 API_LINT  = cd tools/openapi && \
@@ -59,20 +55,24 @@ API_LINT  = cd tools/openapi && \
 GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo shop cluster build image clean bench
-.PHONY: console console-dev tour test quick test-starved faults test-deps race fuzz fuzz-long verify lint security tidy size unchanged generate golden
+.PHONY: help run demo shop cluster build sbom image clean quick test test-all test-browser race test-starved test-deps
+.PHONY: fuzz fuzz-long faults faults-cluster faults-times faults-kills faults-models verify lint lint-console lint-api
+.PHONY: lint-tools lint-deploy security tidy size unchanged generate golden console console-dev tour bench
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build ## build and start it here, in development mode, on http://127.0.0.1:8080
+##@ Start
+
+run: build ## build and start it here in development mode, http://localhost:8080 (two minutes the first time, then 3 s)
 	@CASTELLAN_DEV="$${CASTELLAN_DEV-true}" \
-	CASTELLAN_METRICS_ADDR="$${CASTELLAN_METRICS_ADDR-127.0.0.1:9090}" \
+	CASTELLAN_METRICS_ADDR="$${CASTELLAN_METRICS_ADDR-127.0.0.1:8081}" \
 	CASTELLAN_HTTP_TRUSTED_PROXIES="$${CASTELLAN_HTTP_TRUSTED_PROXIES-127.0.0.1}" \
 	CASTELLAN_HTTP_CORS_ORIGINS="$${CASTELLAN_HTTP_CORS_ORIGINS-http://$(SHOP)}" \
 	exec ./bin/castellan serve
 
-demo: build ## fill the database of make run with a platform to look at, while it does not run (DEMO="--users 5000")
+demo: build ## fill the database of make run, while it does not run (20 s; DEMO="--users 5000")
 	@CASTELLAN_DEV="$${CASTELLAN_DEV-true}" ./bin/castellan demo $(DEMO)
 
 shop: ## open the demo shop beside make run, after make demo: a page and its upstream behind the guard (examples/shop)
@@ -83,53 +83,125 @@ cluster: build ## run three nodes on a throw-away PostgreSQL behind one address
 	go run ./internal/localcluster ./bin/castellan
 
 # VCS stamping is ours (LDFLAGS): Go's own fails in a checkout of another user.
-# grpcnotrace: gRPC's traces bring html/template, which keeps the linker from leaving out methods.
-build: ## build ./bin/castellan, one static binary, and its bill of materials beside it
-	go build -tags grpcnotrace -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/castellan ./cmd/castellan
+build: ## build ./bin/castellan, one static binary
+	@scripts/build.sh -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/castellan ./cmd/castellan
+
+sbom: build ## write the bill of materials of ./bin/castellan beside it (CycloneDX; two minutes the first time)
 	go -C tools run ./sbom ../bin/castellan '$(VERSION)' ../cmd/castellan/THIRD_PARTY_NOTICES ../bin/castellan.cdx.json
 
-image: ## build the container image
+image: sbom ## build the container image; its bill of materials is bin/castellan.cdx.json
 	docker build --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' --build-arg DATE='$(DATE)' -t '$(IMAGE)' .
 
 clean: ## remove what building made (never ./data)
 	rm -rf bin
 
-# -count=1: the test cache does not see the databases, the browser or the
-# environment, and would repeat an answer that is no longer true.
-# -vet=off: lint and quick vet every package, with more checks than go test has.
-test: test-deps ## run every test, on SQLite and on PostgreSQL
-	scripts/temp-in-memory.sh $(WITH_POSTGRES) go test -vet=off -count=1 -p $(TEST_PACKAGES) -timeout $(TEST_TIMEOUT) $(PKG)
+##@ Test
 
-# Packages of one process come from the test cache if nothing changed. Those of test/ start the program, which the
-# cache does not see. Go does not link programs again that it finds in bin/quick unchanged.
-quick: ## build, vet and test what needs neither PostgreSQL nor Chromium nor Node (on SQLite alone)
-	go build -o bin/quick/ ./...
-	go vet ./...
-	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off $$(go list ./... | grep -vE '$(NOT_QUICK)|/test/')
-	CASTELLAN_TEST_DATABASES=sqlite go test -vet=off -count=1 -p $(TEST_PACKAGES) -skip '$(SLOW)' $$(go list ./test/kit ./test/... | grep -vE '$(NOT_QUICK)')
+quick: ## build, vet and test on SQLite, without PostgreSQL, Chromium and Node (one minute if little changed)
+	@scripts/quick.sh
 
-race: test-deps ## the same tests under the race detector, all packages (needs a C compiler)
-	CGO_ENABLED=1 scripts/temp-in-memory.sh $(WITH_POSTGRES) go test -race -count=1 -timeout $(TEST_TIMEOUT) $(PKG)
+test: ## test every package on SQLite and PostgreSQL (8 minutes, 11 the first time); PKG=./test/money/... is a part
+	@scripts/temp-in-memory.sh go run ./internal/testrun $(TESTRUN) $(PKG)
 
-# The first run is of faults in a cluster, as root, for a partition is made of network
-# namespaces. The second one holds every other scenario to the times that the service
-# promises. The others are of the back office: kills while money moves, files come and
+test-all: $(API_TOOLS) ## what make test leaves out, before a release (hours, in parts; PART="browser kills" is some)
+	@scripts/test-all.sh $(PART)
+
+test-browser: ## the part of test-all in a browser: every screen, size, look and language (ten minutes)
+	@scripts/temp-in-memory.sh go run ./internal/testrun $(TESTRUN) -part browser ./test/console ./web
+
+race: ## the tests of make test under the race detector (an hour; needs a C compiler)
+	@CGO_ENABLED=1 scripts/temp-in-memory.sh go run ./internal/testrun -race $(PKG)
+
+# faults-cluster needs root, because a partition is made of network namespaces. faults-times holds every other scenario
+# to the times that the service promises. The others are of the back office: kills while money moves, files come and
 # messages go out, 10⁶ movements beside an oracle, 10⁵ orders of withdrawals, 10⁷ sums.
-faults: ## nodes, networks and databases fail under load, in every way the tests know (as root)
+faults: faults-cluster faults-times faults-kills faults-models ## failing nodes, networks and databases under load (hours; as root)
+
+faults-cluster:
 	@scripts/ensure-test-deps.sh postgresql iproute2
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(KILLS)' -p 1 -v ./test/...
+
+faults-times:
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' -p 1 ./cmd/castellan ./test/...
+
+faults-kills:
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -p 1 -v ./test/money ./test/faults
 	$(WITH_POSTGRES) go test -count=1 -timeout 20m -run AcceptsAProofOnce -v ./test/cluster -stolen 100000
+
+faults-models:
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
 	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/money/transaction -orders 100000
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/kit/amount -rapid.checks 10000000
 
-test-starved: test-deps ## ten rounds of the tests on a machine that is short of processors (ROUNDS=10)
+test-starved: test-deps ## the tests on a machine that is short of processors (ten rounds of half an hour; ROUNDS=10)
 	@scripts/test-starved.sh $(ROUNDS) '$(PKG)'
 
-test-deps: $(API_TOOLS) ## install what the tests need: PostgreSQL, Chromium, Node and gateways from Debian, npm packages
-	@scripts/ensure-test-deps.sh postgresql chromium nginx haproxy caddy
+test-deps: $(API_TOOLS) ## install what the tests need: PostgreSQL, PgBouncer, Chromium, Node and gateways from Debian, npm packages
+	@scripts/ensure-test-deps.sh postgresql pgbouncer chromium nginx haproxy caddy
+
+fuzz: ## look for inputs that break a parser, FUZZTIME for each (FUZZTIME=10s)
+	@scripts/fuzz.sh $(FUZZTIME)
+
+fuzz-long: ## spoilt requests to the whole program, ten million (hours; HOSTILE=10000000)
+	go test -count=1 -timeout 24h -run '^TestHostileRequests$$' -v ./http -hostile.requests $(HOSTILE)
+
+##@ Check
+
+verify: lint security tidy unchanged size ## everything that needs no running (four minutes); CHECK_ALL=1 leaves nothing out
+
+# What depends on few files and costs minutes runs if one of them changed (scripts/changed.sh).
+lint: ## vet, formats, staticcheck, the English of texts; what else changed: console, API documents, deploy/, tools/
+	go vet ./...
+	go vet -tags faults ./test/...
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
+	go tool -modfile=tools/go.mod staticcheck ./...
+	go -C tools run ./prose ..
+	@! scripts/changed.sh "ESLint and Prettier" '$(CONSOLE_FILES)' || $(MAKE) --no-print-directory lint-console
+	@! scripts/changed.sh "redocly and spectral" '^docs/(openapi|asyncapi)\.json$$|^tools/openapi/' || $(MAKE) --no-print-directory lint-api
+	@! scripts/changed.sh "the tests of tools/" '^tools/' || $(MAKE) --no-print-directory lint-tools
+	@! scripts/changed.sh "deploylint and kube-score" '^(deploy|tools)/' || $(MAKE) --no-print-directory lint-deploy
+
+lint-console: $(CONSOLE)
+	console/node_modules/.bin/prettier --log-level warn --check console/src console/eslint.config.js
+	$(CONSOLE_TYPES)
+	cd console && node_modules/.bin/eslint --max-warnings 0 --cache --cache-strategy content --cache-location node_modules/.cache/eslint/ src
+	go -C tools test ./console/...
+
+lint-api: $(API_TOOLS)
+	@out=$$({ $(API_LINT); } 2>&1) || { echo "$$out"; exit 1; }
+
+lint-tools: $(CONSOLE)
+	$(CONSOLE_TYPES)
+	go -C tools test ./...
+
+lint-deploy:
+	go -C tools run ./deploylint ../deploy
+	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/*.yaml) || { echo "$$out"; exit 1; }
+
+security: ## known vulnerabilities of what is linked (govulncheck), and patterns that are often one (gosec)
+	@! scripts/changed.sh govulncheck '^(go\.(mod|sum)|tools/)' || \
+		scripts/vulnerabilities.sh go tool -modfile=tools/go.mod govulncheck ./...
+	@! scripts/changed.sh gosec '\.go$$' '_test\.go$$|^(internal|tools|examples|test)/' || scripts/gosec.sh
+
+tidy:
+	go mod tidy -diff
+	go -C tools mod tidy -diff
+
+size: build
+	@scripts/size.sh bin/castellan
+
+# A test without Node compares the console with its sources (web/console); building it again is slower.
+unchanged:
+	@scripts/unchanged.sh $(MAKE) --no-print-directory generate golden
+	@! scripts/changed.sh "building the console" '$(CONSOLE_FILES)' || \
+		scripts/unchanged.sh $(MAKE) --no-print-directory console
+
+# Generated protobuf code is committed; generating it is the only step that needs protoc.
+generate: ## run the generators (protobuf apart)
+	go generate -skip protoc ./...
+
+golden: ## write the golden files
+	$(if $(GOLDEN),go test -vet=off -count=1 -run Golden $(GOLDEN) -update)
 
 # What checks the published documents and makes the TypeScript client, as the lock file pins it.
 $(API_TOOLS): tools/openapi/package-lock.json
@@ -137,14 +209,9 @@ $(API_TOOLS): tools/openapi/package-lock.json
 	npm --prefix tools/openapi ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-bench: ## measure, on both databases with full durability
-	@scripts/ensure-test-deps.sh postgresql
-	go run ./internal/bench $(BENCH)
-	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/sockload
-	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/auth ./http/rest ./domain/kit/token ./domain/access/password
-	go test -run '^$$' -bench . -benchmem ./domain/guard/firewall ./actors/ratelimit
+##@ Console (needs Node)
 
-console: $(CONSOLE) ## build the operators' console from console/ into web/console (needs Node)
+console: $(CONSOLE) ## build the operators' console from console/ into web/console
 	$(CONSOLE_TYPES)
 	console/node_modules/.bin/tsc --noEmit -p console
 	go -C tools run ./console ../console ../web/console
@@ -162,45 +229,11 @@ $(CONSOLE): console/package-lock.json $(API_TOOLS)
 	npm --prefix console ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-fuzz: ## look for inputs that break a parser, FUZZTIME for each (FUZZTIME=10s)
-	@scripts/fuzz.sh $(FUZZTIME)
+##@ Measure
 
-fuzz-long: ## spoilt requests to the whole program, ten million (HOSTILE=10000000)
-	go test -count=1 -timeout 24h -run '^TestHostileRequests$$' -v ./http -hostile.requests $(HOSTILE)
-
-verify: lint security tidy unchanged size ## everything that needs no running: lint, security, tidy modules, generated and golden files, size
-
-lint: $(API_TOOLS) $(CONSOLE) ## vet, gofmt, staticcheck, prettier, ESLint; the English of texts; the files in deploy/; the documents of the interface
-	go vet ./...
-	go vet -tags faults ./test/...
-	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
-	go tool -modfile=tools/go.mod staticcheck ./...
-	console/node_modules/.bin/prettier --log-level warn --check console/src console/eslint.config.js
-	$(CONSOLE_TYPES)
-	cd console && node_modules/.bin/eslint --max-warnings 0 --cache --cache-strategy content --cache-location node_modules/.cache/eslint/ src
-	go -C tools test ./...
-	go -C tools run ./deploylint ../deploy
-	go -C tools run ./prose ..
-	@out=$$({ $(API_LINT); } 2>&1) || { echo "$$out"; exit 1; }
-	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/*.yaml) || { echo "$$out"; exit 1; }
-
-security: ## known vulnerabilities of what is linked (govulncheck), and patterns that are often one (gosec)
-	@scripts/vulnerabilities.sh go tool -modfile=tools/go.mod govulncheck ./...
-	scripts/gosec.sh
-
-tidy:
-	go mod tidy -diff
-	go -C tools mod tidy -diff
-
-size: build
-	@scripts/size.sh bin/castellan
-
-unchanged:
-	@scripts/unchanged.sh $(MAKE) --no-print-directory generate golden console
-
-# Generated protobuf code is committed; generating it is the only step that needs protoc.
-generate: ## run the generators (protobuf apart)
-	go generate -skip protoc ./...
-
-golden: ## write the golden files
-	$(if $(GOLDEN),go test -vet=off -count=1 -run Golden $(GOLDEN) -update)
+bench: ## measure on both databases with full durability, medians of several rounds (BENCH="-rounds 3")
+	@scripts/ensure-test-deps.sh postgresql
+	go run ./internal/bench $(BENCH)
+	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/sockload
+	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/auth ./http/rest ./domain/kit/token ./domain/account/password
+	go test -run '^$$' -bench . -benchmem ./domain/guard/firewall ./actors/ratelimit

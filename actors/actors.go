@@ -16,11 +16,11 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/stepup"
 )
 
 // The kinds of actor.

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/stepup"
 )
 
 // try starts a challenge. It returns the methods of the challenge and the number of messages sent.

@@ -10,7 +10,7 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"

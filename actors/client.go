@@ -11,15 +11,15 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
+	"castellan/domain/proof/stepup"
 )
 
-// Client is how the rest of the program reaches the actors. It implements the ports of domain/access/challenge/stepup
+// Client is how the rest of the program reaches the actors. It implements the ports of domain/proof/stepup
 // over a node. It is safe for concurrent use.
 type Client struct {
 	Node *cluster.Node
@@ -166,7 +166,7 @@ func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challe
 		Language: r.Language, Template: r.Template,
 		Generation: int(r.Generation), LifetimeMs: r.LifetimeMs, Proven: r.Proven, Brief: r.Brief}
 	for _, m := range r.Challenge.Methods {
-		if challenge.Name(m.Name) == challenge.SMS {
+		if challenge.Name(m.Name).Typed() {
 			out.Hint = m.Hint
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"castellan/actors/pb"
-	"castellan/domain/access/challenge"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
 )

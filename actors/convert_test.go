@@ -6,16 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 )
 
 // A primed challenge equals the created one in every field except those that only a step sets.
 func TestPrimeKeepsEverything(t *testing.T) {
-	// Nothing is primed while factors are off or passkeys take part, and a new challenge has no answer.
+	// Nothing is primed while factors are off, passkeys take part or the user logged in elsewhere, and a new challenge has
+	// no answer.
 	later := []string{"State", "Version", "Reason", "Wrong", "Last", "Failures", "Generation", "Order", "CompletedAt",
-		"Off", "Proof", "Remembered", "Resistant", "Passkeys", "Entry"}
+		"Off", "Proof", "Remembered", "Resistant", "Passkeys", "Entry", "Recovered", "Settling",
+		"Login"}
 	n := 0
 	var fill func(v reflect.Value)
 	fill = func(v reflect.Value) {

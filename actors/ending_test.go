@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/persistence/access"
+	"castellan/persistence/factor"
 )
 
 func TestFiveOpenPerAction(t *testing.T) {
@@ -155,7 +155,7 @@ func TestActionsThatFail(t *testing.T) {
 func TestNextOwnerExecutesAfterDeath(t *testing.T) {
 	w := open(t)
 	c := w.begin("VERIFY_EMAIL", "go")
-	store := access.NewChallenges(w.db)
+	store := factor.NewChallenges(w.db)
 	row, err := store.Load(t.Context(), c.ID)
 	if err != nil {
 		t.Fatal(err)

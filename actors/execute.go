@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"

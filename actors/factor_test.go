@@ -5,11 +5,11 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
-	"castellan/persistence/access"
 	"castellan/persistence/delivery"
+	"castellan/persistence/factor"
 )
 
 // A hundred wrong values in a row switch a factor off, regardless of windows and parallel attempts; no value is right
@@ -47,7 +47,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 				t.Fatalf("a guess was answered %q", got)
 			}
 		}
-		b, err := access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		b, err := factor.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		storetest.Must(t, err)
 		w.reload()
 		if b.OTPRow != 100 || b.TOTPRow != 0 || len(b.OTP) != guesses ||
@@ -71,7 +71,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 		_, err = w.answer(c, challenge.TOTP, app.code(0))
 		storetest.Must(t, err)
 		w.reload()
-		b, err = access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		b, err = factor.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		if storetest.Must(t, err); w.user.FactorsOff != 0 || b.OTPRow != 0 {
 			t.Errorf("after a login by another factor: off %b, a row of %d", w.user.FactorsOff, b.OTPRow)
 		}

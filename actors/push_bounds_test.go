@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/mfa"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
-	"castellan/persistence/access"
+	"castellan/domain/proof/stepup"
 	"castellan/persistence/delivery"
+	"castellan/persistence/factor"
 )
 
 var fatigue = challenge.PushRules{Sent: 3, Window: 10 * time.Minute, SentDay: 20, Denials: 3,
@@ -183,7 +183,7 @@ func TestThreePushesUnderRace(t *testing.T) {
 			node, client := w.boot(w.engine.Starter.Ring, w.engine.Starter.Messenger)
 			defer node.Stop(context.Background())
 			messenger := &stepup.Messenger{Config: w.engine.Starter.Config, Catalog: w.engine.Starter.Catalog,
-				Book: w.engine.Starter.Book, Ring: w.engine.Starter.Ring, UserGate: client, Store: access.NewChallenges(w.db),
+				Book: w.engine.Starter.Book, Ring: w.engine.Starter.Ring, UserGate: client, Store: factor.NewChallenges(w.db),
 				Outbox: delivery.NewOutbox(w.db), Dispatch: w, Now: time.Now}
 			s := *w.engine.Starter
 			s.Messenger, s.Challenges = messenger, client

@@ -2,19 +2,19 @@ package actors_test
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/device"
-	"castellan/domain/access/device/devicetest"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/passkey"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
+	"castellan/domain/proof/stepup"
 )
 
 // signers verifies proofs for the test: a proof is the id of the device that made it. before is called between the
@@ -43,8 +43,12 @@ func (s *signers) Assert(context.Context, []byte) (device.Asserted, error) {
 
 func (s *signers) Counted(context.Context, device.Asserted, audit.By) error { return nil }
 
-func (s *signers) Allowed(context.Context, string) (func(string) json.RawMessage, bool, error) {
-	return nil, false, nil
+func (s *signers) Allowed(context.Context, string, passkey.Need) (device.Allowed, error) {
+	return device.Allowed{}, nil
+}
+
+func (s *signers) Meets(context.Context, device.Asserted, passkey.Need) (bool, error) {
+	return true, nil
 }
 
 func (s *signers) Wakes(context.Context, string) ([]device.Wake, error) { return nil, nil }

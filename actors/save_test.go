@@ -11,11 +11,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/stepup"
 )
 
 // oneRow is the store of one challenge. commit decides the result of a unit.

@@ -8,13 +8,13 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/remembered"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/remembered"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/stepup"
 )
 
 // complete evaluates an answer to a method.

@@ -11,14 +11,15 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/totp"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/proof/totp"
 	"castellan/internal/pgtest"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
+	"castellan/persistence/proof"
 )
 
 // onBoth runs a test on a world over each kind of database.
@@ -50,7 +51,7 @@ func (a authenticator) recoveryCodes() (codes []string) {
 // reload reads the current account.
 func (w *world) reload() {
 	w.t.Helper()
-	u, err := access.NewUsers(w.db).Get(w.t.Context(), w.user.ID)
+	u, err := account.NewUsers(w.db).Get(w.t.Context(), w.user.ID)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -272,7 +273,7 @@ func TestConditionsAreCheckedAtExecution(t *testing.T) {
 			done.Result.Data != nil {
 			t.Errorf("setup: %+v, %v", done, err)
 		}
-		if got, err := access.NewTOTP(w.db).Get(t.Context(), w.user.ID); err != nil || got.ID != "d" {
+		if got, err := proof.NewTOTP(w.db).Get(t.Context(), w.user.ID); err != nil || got.ID != "d" {
 			t.Errorf("the definition: %+v, %v", got, err)
 		}
 	})

@@ -10,13 +10,14 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/totp"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
-	"castellan/persistence/access"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/proof/totp"
+	"castellan/persistence/factor"
+	"castellan/persistence/proof"
 )
 
 // One code in two hundred challenges completes one (SEC-06).
@@ -47,7 +48,7 @@ func TestOneCodeCompletesOneChallenge(t *testing.T) {
 			t.Errorf("answers %v", codes)
 		}
 		done := 0
-		states, err := access.NewChallenges(w.db).States(t.Context(), ids(cs))
+		states, err := factor.NewChallenges(w.db).States(t.Context(), ids(cs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,11 +57,11 @@ func TestOneCodeCompletesOneChallenge(t *testing.T) {
 				done++
 			}
 		}
-		d, err := access.NewTOTP(w.db).Get(t.Context(), w.user.ID)
+		d, err := proof.NewTOTP(w.db).Get(t.Context(), w.user.ID)
 		if err != nil || done != 1 || d.LastStep != totp.StepAt(w.totps.Now()) {
 			t.Errorf("%d challenges are done, last step %d, %v", done, d.LastStep, err)
 		}
-		b, err := access.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
+		b, err := factor.NewChallenges(w.db).Budget(t.Context(), w.user.ID, challenge.FlowLogin)
 		// Every reported value is counted; on a slow machine a caller may have gone before its answer.
 		if err != nil || len(b.TOTP) < codes[fault.OTPInvalid] || len(b.TOTP) > 10 {
 			t.Errorf("%d wrong values are counted and %d were reported, %v", len(b.TOTP), codes[fault.OTPInvalid], err)
@@ -183,7 +184,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx, a := t.Context(), w.setUp()
 		c := w.begin("LOGIN", "")
-		d, err := access.NewTOTP(w.db).Get(ctx, w.user.ID)
+		d, err := proof.NewTOTP(w.db).Get(ctx, w.user.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +259,7 @@ func TestSecretsAreSealedAtRest(t *testing.T) {
 		}
 	}
 	// The row of another account, copied to this account, does not open.
-	store := access.NewTOTP(w.db)
+	store := proof.NewTOTP(w.db)
 	d, err := store.Get(t.Context(), w.user.ID)
 	if err != nil {
 		t.Fatal(err)

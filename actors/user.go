@@ -10,8 +10,8 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 )
 
 // userActor orders the decisions for one user: the open challenges and the number of sent messages. It writes nothing

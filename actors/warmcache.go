@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 )
 
 // WarmCache keeps the challenges that this node has just committed, so that their first step need not read the rows.

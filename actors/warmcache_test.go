@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 )
 
 func kept(w *WarmCache) int {

@@ -12,22 +12,24 @@ import (
 
 	"castellan/actors"
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/mfa"
-	"castellan/domain/access/totp"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/proof/totp"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/delivery"
+	"castellan/persistence/factor"
 	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
 )
 
 // world is one node over a real database: engine, actors, and a mailbox instead of the external providers.
@@ -156,7 +158,7 @@ func (w *world) start() {
 		ring = w.engine.Starter.Ring
 		w.node.Stop(context.Background())
 	}
-	users := accounts{access.NewUsers(w.db)}
+	users := accounts{account.NewUsers(w.db)}
 	book, err := message.NewBook("Castellan", nil)
 	if err != nil {
 		w.t.Fatal(err)
@@ -165,7 +167,7 @@ func (w *world) start() {
 		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
 			Lease: 30 * time.Second},
 		Catalog: func() *mfa.Catalog { return w.catalog }, Book: book, Ring: ring,
-		Store: access.NewChallenges(w.db), Outbox: delivery.NewOutbox(w.db), Dispatch: w, Now: time.Now,
+		Store: factor.NewChallenges(w.db), Outbox: delivery.NewOutbox(w.db), Dispatch: w, Now: time.Now,
 	}
 	w.node, w.client = w.boot(ring, messenger)
 	messenger.UserGate = w.client
@@ -184,8 +186,8 @@ func (w *world) start() {
 			Judges: map[challenge.Name]stepup.Judge{challenge.TOTP: judge}},
 	}
 	if w.totps == nil { // its actions outlive a restart of the node
-		w.totps = &totp.Service{Store: access.NewTOTP(w.db), Users: access.NewUsers(w.db),
-			Budgets: access.NewChallenges(w.db), Commit: w.db, Ring: ring,
+		w.totps = &totp.Service{Store: proof.NewTOTP(w.db), Users: account.NewUsers(w.db),
+			Budgets: factor.NewChallenges(w.db), Commit: w.db, Ring: ring,
 			Notices: w.engine.Starter, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
 			Now: func() time.Time { return time.Unix(w.clock.Load(), 0) }}
 	}
@@ -199,9 +201,9 @@ func (w *world) boot(ring *keyring.Ring, messenger *stepup.Messenger) (*cluster.
 	}
 	log := slog.New(slog.DiscardHandler)
 	node, warm := cluster.Solo(log), new(actors.WarmCache)
-	node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: access.NewChallenges(w.db),
+	node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: factor.NewChallenges(w.db),
 		Outbox: delivery.NewOutbox(w.db), Commit: w.db, Actions: w.actions,
-		Rules: rules, Guessed: messenger.Guessed(rules), Accounts: accounts{access.NewUsers(w.db)}, Sessions: w,
+		Rules: rules, Guessed: messenger.Guessed(rules), Accounts: accounts{account.NewUsers(w.db)}, Sessions: w,
 		Seal: ring.Seal, Open: ring.Open, Grace: 120 * time.Second, Now: time.Now, Log: log,
 		Uses: map[challenge.Name]actors.Uses{challenge.TOTP: totp.Use, challenge.PUSH: stepup.Use}})...)
 	return node, actors.Client{Node: node, WarmCache: warm, Now: time.Now}

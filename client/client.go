@@ -27,8 +27,8 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/device"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/device"
 )
 
 // Client calls one service as one user. It is safe for concurrent use if its fields do not change; the outcome of a

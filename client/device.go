@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/intent"
+	"castellan/domain/factor/intent"
+	"castellan/domain/proof/device"
 )
 
 // Device approves challenges with a key that never leaves it (D-AUTH-06).

@@ -12,8 +12,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"castellan/domain/access/dpop"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/dpop"
 )
 
 // maxProblem bounds a refusal of a gateway, in bytes.

@@ -53,6 +53,7 @@ type RedeemedGrant struct {
 // GuardEvent is the outcome that a callback reports.
 type GuardEvent struct {
 	Type      string    `json:"type"` // such as challenge.completed
+	Service   string    `json:"aud"`  // name of the key that the outcome is for
 	Timestamp time.Time `json:"timestamp"`
 	Data      struct {
 		ID        string `json:"id"`
@@ -95,8 +96,8 @@ func (c *Client) RedeemGrant(ctx context.Context, grant string) (RedeemedGrant, 
 // callbackAge is how much older or newer than now an attempt of a callback may be.
 const callbackAge = 5 * time.Minute
 
-// Callback verifies a callback with the public keys of the service and returns its event. The same event may arrive
-// more than once, with the same webhook-id.
+// Callback verifies a callback with the public keys of the service and returns its event. With a key (Service), the
+// event must be for the service of this name. The same event may arrive more than once, with the same webhook-id.
 func (c *Client) Callback(ctx context.Context, h http.Header, body []byte) (e GuardEvent, err error) {
 	stamp := h.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
@@ -121,9 +122,21 @@ func (c *Client) Callback(ctx context.Context, h http.Header, body []byte) (e Gu
 		for one := range strings.FieldsSeq(h.Get("webhook-signature")) {
 			text, v1a := strings.CutPrefix(one, "v1a,")
 			if sig, err := base64.StdEncoding.DecodeString(text); v1a && err == nil && ed25519.Verify(key, signed, sig) {
-				return e, json.Unmarshal(body, &e)
+				return c.addressed(h, body)
 			}
 		}
 	}
 	return e, fmt.Errorf("the callback is not signed by a key of %s", c.URL)
+}
+
+// addressed reads the event of a verified callback, which must be for the service of this client's key.
+func (c *Client) addressed(h http.Header, body []byte) (e GuardEvent, err error) {
+	if err := json.Unmarshal(body, &e); err != nil {
+		return e, err
+	}
+	name, _, _ := strings.Cut(c.serviceKey, ".")
+	if header := h.Get("webhook-aud"); name != "" && (e.Service != name || header != "" && header != name) {
+		return GuardEvent{}, fmt.Errorf("the callback is not for %s", name)
+	}
+	return e, nil
 }

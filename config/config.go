@@ -147,6 +147,9 @@ type MFA struct {
 type WebAuthn struct {
 	Origins []string `key:"origins"`
 	Counter string   `key:"counter" oneof:"refuse|report"`
+	Backup  string   `key:"backup" oneof:"allow|report|refuse"`
+	// Settle is how long a new passkey does not count for phishingResistant.
+	Settle time.Duration `key:"settle" range:"0s..720h"`
 }
 
 // Limits configures the start guards and the caps on messages and pushes (D-GEN-14, D-EXT-05, SEC-16). Enabled switches
@@ -192,6 +195,8 @@ type Password struct {
 	HashSlots         int           `key:"hash_slots" range:"0..256"`
 	Queue             int           `key:"queue" range:"0..100000"`
 	QueueWait         time.Duration `key:"queue_wait" range:"10ms..1m"`
+	ImportMaxCost     int           `key:"import_max_cost" range:"1000..10000000"`
+	ImportKeep        time.Duration `key:"import_keep" range:"24h..87600h"`
 }
 
 // Registration configures whether users may sign up (D-INT-07). It is on by default in development mode.

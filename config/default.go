@@ -33,8 +33,8 @@ func Default() Config {
 			SessionTTL: 12 * time.Hour,
 		},
 		Sessions: Sessions{Idle: time.Hour, Bind: "renewal"},
-		Guard:    Guard{Timeout: 3 * time.Second},
-		WebAuthn: WebAuthn{Counter: "refuse"},
+		Guard:    Guard{UnknownHost: "allow", Timeout: 3 * time.Second},
+		WebAuthn: WebAuthn{Counter: "refuse", Backup: "report", Settle: 24 * time.Hour},
 		MFA: MFA{
 			ChallengeTTL:      600 * time.Second,
 			PAuthGrace:        120 * time.Second,
@@ -82,6 +82,8 @@ func Default() Config {
 			Argon2Parallelism: 1,
 			Queue:             128,
 			QueueWait:         10 * time.Second,
+			ImportMaxCost:     300_000,
+			ImportKeep:        180 * 24 * time.Hour,
 		},
 		Mail: Mail{TLS: "starttls", FromName: "Castellan", Timeout: 10 * time.Second},
 		SMS:  SMS{Method: "POST", Format: "form", Timeout: 10 * time.Second},
@@ -168,7 +170,35 @@ func (c Config) Resolved() Config {
 	if c.Source("registration.enabled") == FromDefault && c.Dev {
 		c.Registration.Enabled = true
 	}
+	if c.Dev {
+		c.raiseCaps()
+	}
 	return c
+}
+
+// raiseCaps makes the defaults of the caps of starts and messages a hundred times higher: a developer logs in more
+// often than a user. Bounds on wrong values and on pushes stay as they are.
+func (c *Config) raiseCaps() {
+	l, def := &c.Limits, Default().Limits
+	for _, it := range []struct {
+		key   string
+		cap   *int
+		usual int
+	}{
+		{"limits.reset_per_phone", &l.ResetPerPhone, def.ResetPerPhone},
+		{"limits.reset_per_ip", &l.ResetPerIP, def.ResetPerIP},
+		{"limits.destination_per_day", &l.DestinationPerDay, def.DestinationPerDay},
+		{"limits.user_per_day", &l.UserPerDay, def.UserPerDay},
+		{"limits.ip_per_hour", &l.IPPerHour, def.IPPerHour},
+		{"limits.destination_per_hour", &l.DestinationPerHour, def.DestinationPerHour},
+	} {
+		if c.Source(it.key) == FromDefault && *it.cap == it.usual {
+			*it.cap *= 100
+		}
+	}
+	if c.Source("limits.destination_per_hour") == FromDefault { // a configured cap of the day stays sufficient
+		l.DestinationPerHour = min(l.DestinationPerHour, max(def.DestinationPerHour, l.DestinationPerDay))
+	}
 }
 
 // reachable converts a listening address into one that a client on this machine can call: an address of all interfaces

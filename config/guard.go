@@ -8,12 +8,17 @@ import (
 	"time"
 )
 
-// Guard names the login services whose tokens are accepted (D-EXT-12).
+// Guard names the login services whose tokens are accepted (D-EXT-12), and says whether requests of gateways for a host
+// without a route pass (D-EXT-11).
 type Guard struct {
-	Issuers []string      `key:"issuers" records:"true"`
-	Timeout time.Duration `key:"timeout" range:"100ms..10s"`
-	CAFile  string        `key:"ca_file"`
+	UnknownHost string        `key:"unknown_host" oneof:"allow|refuse"`
+	Issuers     []string      `key:"issuers" records:"true"`
+	Timeout     time.Duration `key:"timeout" range:"100ms..10s"`
+	CAFile      string        `key:"ca_file"`
 }
+
+// Refuse is the value of Guard.UnknownHost that refuses.
+const Refuse = "refuse"
 
 // Issuer is a login service: an item of Guard.Issuers.
 type Issuer struct{ Issuer, JWKSURL, Audience, SubjectClaim string }

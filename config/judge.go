@@ -28,9 +28,6 @@ func (c Config) Shown(key string) string {
 // Loopback reports whether a host is this machine only.
 func Loopback(host string) bool { return loopback(host) }
 
-// LoopbackAddr is Loopback for host:port.
-func LoopbackAddr(addr string) bool { return loopbackAddr(addr) }
-
 // minHidden is the minimum length of a part of a secret that is replaced in a text, in bytes.
 const minHidden = 4
 

@@ -41,7 +41,8 @@ func (c Config) Source(key string) Source {
 // Load applies the YAML file (none if file is "") and the environment (in the form of os.Environ) to the defaults,
 // resolves and validates. Its error is Faults with every fault found: unknown keys and variables, invalid values,
 // values out of bounds and conflicts between keys. Load reads the file and opens nothing else. checks find the faults
-// that only other parts can detect; they run even if there are other faults, and may open files.
+// that only other parts can detect; they run even if there are other faults, and may open files. Beside an error, the
+// configuration has only Log, for the record of the error.
 func Load(file string, environ []string, checks ...func(Config) Faults) (Config, error) {
 	l := loader{config: Default(), broken: map[string]bool{}}
 	l.config.origins = map[string]origin{}
@@ -52,7 +53,7 @@ func Load(file string, environ []string, checks ...func(Config) Faults) (Config,
 	l.environment(environ)
 	if !readable {
 		// The content of the file is unknown, so conflicts would be guesses.
-		return Config{}, l.faults
+		return Config{Log: l.config.Log}, l.faults
 	}
 	c := l.config.Resolved()
 	l.faults = append(l.faults, c.faults(l.broken)...)
@@ -60,7 +61,7 @@ func Load(file string, environ []string, checks ...func(Config) Faults) (Config,
 		l.faults = append(l.faults, l.further(check(c))...)
 	}
 	if err := l.faults.err(); err != nil {
-		return Config{}, err
+		return Config{Log: c.Log}, err
 	}
 	return c, nil
 }

@@ -267,6 +267,19 @@ func TestDerivedDefaults(t *testing.T) {
 			t.Errorf("%q: registration.enabled is %v", file, c.Registration.Enabled)
 		}
 	}
+	usual, raised := Default().Limits, Default().Limits
+	raised.ResetPerPhone, raised.ResetPerIP, raised.UserPerDay, raised.IPPerHour = 500, 3000, 6000, 20000
+	raised.DestinationPerHour, raised.DestinationPerDay = 2000, 5000
+	own, day := raised, raised
+	own.ResetPerPhone, own.UserPerDay = 5, 70
+	day.DestinationPerHour, day.DestinationPerDay = 60, 60
+	for file, want := range map[string]Limits{"data_dir: x": usual, "dev: true": raised,
+		"dev: true\nlimits: {reset_per_phone: 5, user_per_day: 70}": own,
+		"dev: true\nlimits: {destination_per_day: 60}":              day} {
+		if c := load(t, file); !reflect.DeepEqual(c.Limits, want) || !reflect.DeepEqual(c, c.Resolved()) {
+			t.Errorf("%q: limits %+v, want %+v", file, c.Limits, want)
+		}
+	}
 	if c := load(t, "data_dir: x"); c.Files.Folder != filepath.Join("x", "files") {
 		t.Errorf("files in %s", c.Files.Folder)
 	}

@@ -156,12 +156,6 @@ func loopback(host string) bool {
 	return ok && ip.IsLoopback()
 }
 
-// loopbackAddr is loopback for host:port.
-func loopbackAddr(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	return err == nil && loopback(host)
-}
-
 // origins refuses values that are no origins.
 func (k *checker) origins(key string, all []string) {
 	for _, o := range all {

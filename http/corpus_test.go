@@ -44,7 +44,7 @@ func (l *live) refusesWrong(some []told) {
 		headers[i] = l.headers(noOTP, who, path, body)
 	}
 	blackbox.Until(l.t, 30*time.Second, "the jobs of the examples end", func() bool {
-		return l.count("job WHERE state IN ('queued', 'running')") == 0
+		return l.count("job WHERE state IN ('queued', 'running')") == 0 && l.count("users WHERE folded IS NULL") == 0
 	})
 	before, sent := l.dump(), 0
 	for i, x := range some {

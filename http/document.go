@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"embed"
+	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -137,11 +139,29 @@ func area(name string, tags ...rest.Tag) []rest.Tag {
 //go:embed */schemas.json */*/schemas.json
 var schemas embed.FS
 
-// OpenAPI renders the endpoints as an OpenAPI document. The server is the prefix of
-// the paths, a URL or a path; empty for the root.
-func OpenAPI(version, server string) ([]byte, error) {
+// examples are executed examples by operation id, one on each line. A test executes them and writes this file.
+//
+//go:embed examples.json
+var examples []byte
+
+// Tags returns the names of the groups of the document, in its order.
+func Tags() []string { return rest.Each(tags, func(t rest.Tag) string { return t.Name }) }
+
+// OpenAPI renders the endpoints as an OpenAPI document. The server is the prefix of the paths, a URL or a path; empty
+// for the root. With a tag, the document holds only its operations, and the components that they use.
+func OpenAPI(version, server, tag string) ([]byte, error) {
 	x := rest.Extra{Description: description, ServerURL: server, Tags: tags,
 		Challenge: reflect.TypeFor[wire.ChallengeAnswer]()}
+	endpoints := Endpoints()
+	if tag != "" {
+		x.Tags = slices.DeleteFunc(slices.Clone(tags), func(t rest.Tag) bool { return t.Name != tag })
+		endpoints = slices.DeleteFunc(endpoints, func(e rest.Endpoint) bool {
+			return !slices.ContainsFunc(x.Tags, func(t rest.Tag) bool { return slices.Contains(t.Sections, e.Section) })
+		})
+	}
+	if err := json.Unmarshal(examples, &x.Examples); err != nil {
+		return nil, fmt.Errorf("examples: %w", err)
+	}
 	for _, name := range phraseFiles(schemas, "schemas.json") {
 		if name == "rest/schemas.json" { // the kit adds its own
 			continue
@@ -152,5 +172,5 @@ func OpenAPI(version, server string) ([]byte, error) {
 		}
 		x.Schemas = append(x.Schemas, table)
 	}
-	return rest.OpenAPI(Title, version, Endpoints(), x)
+	return rest.OpenAPI(Title, version, endpoints, x)
 }

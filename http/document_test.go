@@ -1,13 +1,18 @@
 package httpapi_test
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
+	"castellan/internal/apidoc"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -15,11 +20,11 @@ import (
 // published is the document as a client reads it.
 func published(t *testing.T, server string) *openapi3.T {
 	t.Helper()
-	text, err := httpapi.OpenAPI("1", server)
+	text, err := httpapi.OpenAPI("1", server, "")
 	storetest.Must(t, err)
 	doc, err := openapi3.NewLoader().LoadFromData(text)
 	storetest.Must(t, err)
-	storetest.Must(t, doc.Validate(t.Context()))
+	storetest.Must(t, doc.Validate(t.Context(), openapi3.DisableExamplesValidation())) // see TestExamplesOfOperations
 	return doc
 }
 
@@ -153,22 +158,30 @@ func TestServerOfTheDocument(t *testing.T) {
 	}
 }
 
-// A refusal is one of few responses, each with the one schema of problems; the aliases of
-// fields have names that differ from the field's in generated code.
+// A refusal is one of few responses, one for each status, each with the one schema of problems. An operation lists its
+// codes by status; the aliases of fields have names that differ from the field's in generated code.
 func TestComponentsOfTheDocument(t *testing.T) {
 	doc := published(t, "")
-	if n := len(doc.Components.Responses); n > 72 {
+	if n := len(doc.Components.Responses); n > 15 {
 		t.Errorf("%d responses are defined", n)
 	}
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
-			for status, r := range op.Responses.Map() {
-				if status != "200" && r.Ref == "" {
-					t.Errorf("%s %s: the response %s stands inline", method, path, status)
+			codes, _ := op.Extensions["x-codes"].(map[string]any)
+			for _, status := range []string{"429", "500", "503"} {
+				if codes[status] == nil {
+					t.Errorf("%s %s: x-codes lists no code of %s: %v", method, path, status, codes)
 				}
 			}
-			retry := op.Responses.Value("429").Value.Headers["retry-after"]
-			if retry == nil || op.Responses.Value("503").Value.Headers["retry-after"] == nil {
+			for status, r := range op.Responses.Map() {
+				if status != "200" && r.Ref == "" {
+					t.Errorf("%s %s: the response %s is inline", method, path, status)
+				}
+				if status >= "400" && status < "600" && codes[status] == nil {
+					t.Errorf("%s %s: no code of %s", method, path, status)
+				}
+			}
+			if retry := op.Responses.Default().Value.Headers["retry-after"]; retry == nil {
 				t.Errorf("%s %s: Retry-After is not declared", method, path)
 			}
 		}
@@ -177,9 +190,8 @@ func TestComponentsOfTheDocument(t *testing.T) {
 		if name == "NotModified" || name == "Waiting" {
 			continue
 		}
-		problem := r.Value.Content["application/problem+json"].Schema.Ref == "#/components/schemas/Problem"
-		if codes, _ := r.Value.Extensions["x-codes"].([]any); !problem || len(codes) == 0 && name != "Refusal" {
-			t.Errorf("response %s: a problem %v, codes %v", name, problem, codes)
+		if r.Value.Content["application/problem+json"].Schema.Ref != "#/components/schemas/Problem" {
+			t.Errorf("response %s is not a problem", name)
 		}
 	}
 	recovered := doc.Components.Schemas["RecoveredTotp"].Value.Properties
@@ -201,6 +213,42 @@ func TestComponentsOfTheDocument(t *testing.T) {
 	}
 }
 
+// The part of a tag is a document of its own with the operations of the tag and the components that they use. The parts
+// together have every operation.
+func TestPartsOfTheDocument(t *testing.T) {
+	used := regexp.MustCompile(`"#/components/(\w+)/(\w+)"`)
+	operations := 0
+	for _, tag := range httpapi.Tags() {
+		text, err := httpapi.OpenAPI("1", "", tag)
+		storetest.Must(t, err)
+		doc, err := openapi3.NewLoader().LoadFromData(text)
+		storetest.Must(t, err)
+		if len(doc.Tags) != 1 || doc.Tags[0].Name != tag {
+			t.Errorf("the part of %s has the tags %v", tag, doc.Tags)
+		}
+		for _, item := range doc.Paths.Map() {
+			operations += len(item.Operations())
+		}
+		names := map[string]bool{}
+		for _, found := range used.FindAllSubmatch(text, -1) {
+			names[string(found[1])+"/"+string(found[2])] = true
+		}
+		var parsed struct{ Components map[string]map[string]any }
+		storetest.Must(t, json.Unmarshal(text, &parsed))
+		delete(parsed.Components, "securitySchemes") // are named without a reference
+		for kind, all := range parsed.Components {
+			for name := range all {
+				if !names[kind+"/"+name] {
+					t.Errorf("the part of %s holds %s %s, which it does not use", tag, kind, name)
+				}
+			}
+		}
+	}
+	if all := len(httpapi.Endpoints()); operations != all {
+		t.Errorf("the parts have %d operations of %d", operations, all)
+	}
+}
+
 // Every operation has a name for generated clients and says what its summary does not.
 func TestOperationsOfTheDocument(t *testing.T) {
 	named := map[string]bool{}
@@ -209,6 +257,53 @@ func TestOperationsOfTheDocument(t *testing.T) {
 			t.Errorf("%s: operation %q, described %q, named before: %v", e.Key(), e.ID, e.Description, named[e.ID])
 		}
 		named[e.ID] = true
+	}
+}
+
+// Every operation has an example of its answer, and of its request if it takes parameters or a body. Each fits its
+// schema.
+func TestExamplesOfOperations(t *testing.T) {
+	text, err := httpapi.OpenAPI("1", "", "")
+	storetest.Must(t, err)
+	schemas, err := apidoc.Load(text)
+	storetest.Must(t, err)
+	for path, item := range published(t, "").Paths.Map() {
+		for method, op := range item.Operations() {
+			takes, sent, answered := op.RequestBody != nil, 0, 0
+			at := "/paths/" + apidoc.Escape(path) + "/" + strings.ToLower(method)
+			fits := func(example any, schema string) int {
+				if example == nil {
+					return 0
+				}
+				value, err := json.Marshal(example)
+				storetest.Must(t, err)
+				if err := schemas.Validate(schema+"/schema", value); err != nil {
+					t.Errorf("%s %s: %v", method, path, err)
+				}
+				return 1
+			}
+			if takes {
+				media := op.RequestBody.Value.Content["application/json"]
+				sent += fits(media.Example, at+"/requestBody/content/application~1json")
+			}
+			for i, p := range op.Parameters {
+				takes = takes || p.Value.In != "header"
+				sent += fits(p.Value.Example, fmt.Sprintf("%s/parameters/%d", at, i))
+			}
+			for status, r := range op.Responses.Map() {
+				for kind, media := range r.Value.Content {
+					response := cmp.Or(strings.TrimPrefix(r.Ref, "#"), at+"/responses/"+status)
+					content := response + "/content/" + apidoc.Escape(kind)
+					answered += fits(media.Example, content)
+					if refused := media.Examples[op.OperationID]; refused != nil {
+						answered += fits(refused.Value.Value, content)
+					}
+				}
+			}
+			if takes && sent == 0 || answered == 0 {
+				t.Errorf("%s %s has %d examples of a request and %d of an answer", method, path, sent, answered)
+			}
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/resource"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/id"
@@ -17,6 +16,7 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
+	"castellan/domain/permit/resource"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
@@ -130,6 +130,7 @@ func escalationPaths() []path {
 		same("POST /admin/update-parameters", rest.Standing, `{"id":$AMLCONTROL,"json":{"ignoredUsers":["$USER"]}}`),
 		same("POST /admin/user/link", rest.Contact, foreign),
 		same("DELETE /admin/user/link", rest.Contact, foreign),
+		same("DELETE /admin/user/security", rest.Contact, `{"userId":"$USER","factor":"AUTHENTICATOR"}`),
 		same("POST /admin/user-roles", rest.General, `{"userId":"$USER","roleCode":"admin"}`),
 		same("DELETE /admin/user-roles", rest.General, `{"userId":"$USER","roleCode":"admin"}`),
 		{key: "POST /admin/jobs/{id}/cancel", matter: rest.General, attack: body(""),

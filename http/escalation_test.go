@@ -12,18 +12,20 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/resource"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/permit"
+	"castellan/persistence/proof"
 )
 
 // escalation is a running program with accounts whose roles were made at random, and a plain
@@ -232,9 +234,9 @@ func (x *escalation) states() (all []string) {
 	x.t.Helper()
 	ctx := x.t.Context()
 	for _, c := range x.accounts {
-		u, err := access.NewUsers(x.v.DB).Get(ctx, c.ID)
+		u, err := account.NewUsers(x.v.DB).Get(ctx, c.ID)
 		storetest.Must(x.t, err)
-		devices, err := access.NewDevices(x.v.DB).List(ctx, c.ID)
+		devices, err := proof.NewDevices(x.v.DB).List(ctx, c.ID)
 		storetest.Must(x.t, err)
 		all = append(all, fmt.Sprint(c.about(), u.ID, u.Email, u.Phone, u.Status, u.Roles, u.KYCConfirm, u.AddressConfirmed,
 			u.AMLStatus, u.Level, u.SV, u.TOTP, len(devices), x.money(c)))
@@ -268,7 +270,7 @@ func newEscalation(t *testing.T, l *live, roles int) *escalation {
 	storetest.Must(t, err)
 	t.Cleanup(func() { v.Close() })
 	x := &escalation{live: l, v: v, random: rand.New(rand.NewPCG(escalationSeed, uint64(roles))), paths: escalationPaths()}
-	store := access.NewResources(v.DB)
+	store := permit.NewResources(v.DB)
 	x.resources, err = store.Resources(ctx)
 	storetest.Must(t, err)
 	given := map[string]map[string]resource.Permission{}

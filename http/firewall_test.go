@@ -44,7 +44,7 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 		}}, endpoints)
 	storetest.Must(t, err)
 	system.Mount(s, system.Options{Ready: func(context.Context) error { return nil },
-		Draining: func() bool { return false }, OpenAPI: func() []byte { return nil }})
+		Draining: func() bool { return false }, OpenAPI: func(string) []byte { return nil }})
 	socket.Mount(s, socket.Options{})
 	var keys []string
 	for _, e := range endpoints {

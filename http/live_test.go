@@ -17,12 +17,12 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/access/device"
-	"castellan/domain/access/device/devicetest"
-	"castellan/domain/access/dpop"
-	"castellan/domain/access/totp"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/registration"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
+	"castellan/domain/proof/dpop"
+	"castellan/domain/proof/totp"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
 	"castellan/internal/pgtest"
@@ -106,6 +106,8 @@ func start(t testing.TB, dir, dsn string, edits ...func(*config.Config)) *live {
 	l.enrol()
 	l.fund()
 	var made struct{ Data struct{ Key string } }
+	l.Ok(t, "POST", "/admin/system/mfa/actions", `{"actionCode":"PAYOUT","title":{"en":"Payout"},"infoTableHeaders":{}}`,
+		blackbox.Headers{"x-auth": l.admin.xAuth})
 	l.Ok(t, "POST", "/admin/service-keys", `{"name":"shop","actions":["PAYOUT"]}`,
 		blackbox.Headers{"x-auth": l.admin.xAuth}).Read(t, &made)
 	l.service = made.Data.Key

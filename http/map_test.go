@@ -22,75 +22,80 @@ import (
 
 // tables says which tables of the database a slice of the domain keeps. A new slice or table is added here.
 var tables = map[string][]string{
-	"money/accounting":        nil, // reads the ledger
-	"money/addressbook":       {"withdrawal_address", "withdrawal_book"},
-	"people/agreement":        {"agreement", "agreement_acceptance"},
-	"access/allowedip":        {"allowed_ip"},
-	"access/remembered":       {"remembered"},
-	"office/announcement":     {"announcement"},
-	"office/staffrequest":     {"deploy_request", "vpn_request"},
-	"kit/audit":               {"audit", "audit_checkpoint", "audit_archive", "audit_left"},
-	"access/challenge":        {"attempt_budget", "challenge", "outcome", "push", "evidence"},
-	"office/broadcast":        nil, // sends to many
-	"kit/change":              {"change"},
-	"office/contract":         {"contract", "contract_acceptance", "contract_before", "contract_detail"},
-	"people/corporate":        {"corporate_application", "corporate_user"},
-	"access/cronkey":          {"cron_key"},
-	"money/currency":          {"currency", "currency_network", "currency_of_network"},
-	"access/device":           {"device", "device_proof", "passkey"},
-	"people/dropdown":         {"dropdown_option"},
-	"guard/firewall":          {"firewall_rule"},
-	"office/foureyes":         {"four_eyes"},
-	"access/geofilter":        {"geofilter_country"},
-	"kit/idempotency":         {"idempotency"},
-	"kit/job":                 {"job", "job_item"},
-	"kit/keyring":             {"keys"},
-	"money/ledger":            {"account", "asset", "balance", "day", "hold", "transfer"},
-	"money/blockage":          {"blockage"},
-	"people/standing":         {"aml_finding", "user_standing"},
-	"kit/integration":         {"integration_claim", "integration_event"},
-	"money/level":             {"user_level"},
-	"money/limit":             nil, // reads what transactions moved
-	"access/mfa":              {"mfa_action", "mfa_method", "mfa_policy"},
-	"people/document":         {"document", "document_quota"},
-	"people/inbox":            nil, // reads the queues of others
-	"people/intake":           {"user_import", "user_import_refusal"},
-	"people/identity":         {"user_identity", "additional_info"},
-	"people/kyc":              {"account_decision"},
-	"delivery/notification":   {"notification"},
-	"delivery/outbox":         {"outbox"},
-	"kit/parameter":           {"parameter"},
-	"access/password":         {"password_guard", "imported_hash"},
-	"access/password/replace": {"reset_token"},
-	"money/provider":          {"provider_account", "provider_balance", "provider_snapshot"},
-	"access/profile":          {"email_change"},
-	"money/balance":           {"asset_day"},
-	"money/rate":              {"exchange_pair", "exchange_rate"},
-	"access/resource":         {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
-	"access/servicekey":       {"service_key"},
-	"access/issuer":           {"user_link"},
-	"access/gateway":          {"guard_grant", "guard_route"},
-	"access/evidence":         nil, // reads challenges
-	"access/errand":           {"errand"},
-	"access/intent":           nil, // the form of a document
-	"kit/setup":               nil, // judges settings and parameters
-	"access/session":          {"login_history", "refused_login", "session", "session_key"},
-	"access/totp":             {"recovery_code", "totp"},
+	"money/accounting":      nil, // reads the ledger
+	"money/addressbook":     {"withdrawal_address", "withdrawal_book"},
+	"people/agreement":      {"agreement", "agreement_acceptance"},
+	"session/allowedip":     {"allowed_ip"},
+	"factor/remembered":     {"remembered"},
+	"office/announcement":   {"announcement"},
+	"office/staffrequest":   {"deploy_request", "vpn_request"},
+	"kit/audit":             {"audit", "audit_checkpoint", "audit_archive", "audit_left"},
+	"factor/challenge":      {"attempt_budget", "challenge", "outcome", "push", "evidence"},
+	"office/broadcast":      nil, // sends to many
+	"kit/change":            {"change"},
+	"office/contract":       {"contract", "contract_acceptance", "contract_before", "contract_detail"},
+	"people/corporate":      {"corporate_application", "corporate_user", "application_search"},
+	"permit/cronkey":        {"cron_key"},
+	"money/currency":        {"currency", "currency_network", "currency_of_network"},
+	"proof/device":          {"device", "device_proof", "passkey"},
+	"people/dropdown":       {"dropdown_option"},
+	"guard/firewall":        {"firewall_rule"},
+	"office/foureyes":       {"four_eyes"},
+	"session/geofilter":     {"geofilter_country"},
+	"kit/idempotency":       {"idempotency"},
+	"kit/job":               {"job", "job_item"},
+	"kit/keyring":           {"keys"},
+	"money/ledger":          {"account", "asset", "balance", "day", "hold", "transfer"},
+	"money/blockage":        {"blockage"},
+	"people/standing":       {"aml_finding", "user_standing"},
+	"kit/integration":       {"integration_claim", "integration_event"},
+	"money/level":           {"user_level"},
+	"money/limit":           nil, // reads what transactions moved
+	"factor/mfa":            {"mfa_action", "mfa_method", "mfa_policy"},
+	"people/document":       {"document", "document_quota"},
+	"people/inbox":          nil, // reads the queues of others
+	"people/intake":         {"user_import", "user_import_refusal", "user_import_note"},
+	"people/identity":       {"user_identity", "additional_info"},
+	"people/kyc":            {"account_decision"},
+	"delivery/notification": {"notification"},
+	"delivery/outbox":       {"outbox"},
+	"kit/parameter":         {"parameter"},
+	"account/password":      {"password_guard", "hash_kind", "hash_census", "imported_hash"},
+	"session/replace":       {"reset_token"},
+	"money/provider":        {"provider_account", "provider_balance", "provider_snapshot"},
+	"session/profile":       {"email_change"},
+	"money/balance":         {"asset_day"},
+	"money/rate":            {"exchange_pair", "exchange_rate"},
+	"permit/resource":       {"resource", "resource_type", "role", "role_resource_permission", "role_resource_permission_log"},
+	"permit/servicekey":     {"service_key"},
+	"proof/issuer":          {"user_link"},
+	"gate/gateway":          {"guard_grant", "guard_route", "guard_spelled"},
+	"proof/evidence":        nil, // reads challenges
+	"gate/errand":           {"errand"},
+	"factor/intent":         nil, // the form of a document
+	"kit/setup":             nil, // judges settings and parameters
+	"session/session":       {"login_history", "refused_login", "session", "session_key"},
+	"proof/totp":            {"recovery_code", "totp"},
 	"money/transaction": {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue",
 		"withdrawal_queue_next", "withdrawal_desk"},
-	"access/user":             {"user_role", "users"},
-	"":                        {"seed"}, // which parts of the first content were written
-	"access/challenge/stepup": nil,      // starts and answers challenges
+	"account/user": {"user_role", "users", "user_search"},
+	"":             {"seed"}, // which parts of the first content were written
+	"proof/stepup": nil,      // starts and answers challenges
 }
 
 // shared are packages of the domain that every section may use; the map would only get longer by them.
 var shared = []string{"kit/admin", "kit/amount", "kit/blob", "kit/client", "kit/commit", "kit/fault", "kit/geo",
 	"kit/id", "kit/pack", "kit/page", "kit/picture", "kit/turn", "guard/ratelimit"}
 
+// docsPage is the viewer of the service that make run starts.
+const docsPage = "http://localhost:8080/docs"
+
 const mapHead = `# The map of endpoints
 
 Generated from the table of endpoints by ` + "`make golden`" + `; a test compares it. It leads from an endpoint to the
-code: find the endpoint below, take its section, and read the section's file, then its domain slice, then its rows.
+code: find the endpoint below, take its section, and read the section's file, then its domain slice, then its rows. Each
+operation links to its description and example in the viewer of ` + "`make run`" + `; [openapi.json](openapi.json) has
+both too.
 
 | what | where |
 |---|---|
@@ -124,17 +129,18 @@ func TestGoldenMap(t *testing.T) {
 				order = append(order, e.Section)
 			}
 			listed[e.Section] = append(listed[e.Section],
-				fmt.Sprintf("| `%s %s` | %s | %s |\n", e.Method, e.Path, e.Summary, e.Audience))
+				fmt.Sprintf("| `%s %s` | [%s](%s#%s) | %s | %s | %s |\n", e.Method, e.Path, e.ID, docsPage, e.ID, e.Summary,
+					e.Audience, e.Section))
 		}
 		fmt.Fprintf(&out, "| %s | [%s](../http/%s) | %s | %s |\n", strings.Join(names, "; "), file, file,
 			code(slicesOf), code(rows))
 	}
 	for _, name := range areaNames() {
-		fmt.Fprintf(&out, "\n## Area: %s\n", name)
+		fmt.Fprintf(&out, "\n## Area: %s\n\n", name)
+		out.WriteString("| endpoint | operation | what it does | for | section |\n|---|---|---|---|---|\n")
 		for _, section := range order {
 			if areaOf(section) == name {
-				fmt.Fprintf(&out, "\n### %s\n\n| endpoint | what it does | for |\n|---|---|---|\n%s",
-					section, strings.Join(listed[section], ""))
+				out.WriteString(strings.Join(listed[section], ""))
 			}
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/resource"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/resource"
 	httpapi "castellan/http"
 	"castellan/http/apitest"
 	"castellan/http/rest"

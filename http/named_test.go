@@ -44,7 +44,7 @@ func TestWritesDeclareTheUsersTheyName(t *testing.T) {
 			}
 		case len(fields) > 0:
 			t.Errorf("%s has the fields %q: declare the users that it names by Names or NamesBy, or say by NamesNoUser "+
-				"why it names none (docs/add-a-section.md, section 3)", e.Key(), fields)
+				"why it names none (docs/add-a-section.md, section 1)", e.Key(), fields)
 		}
 	}
 	if !slices.Equal(exempt, changesNothing) {

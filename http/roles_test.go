@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -113,7 +113,8 @@ func TestLastAdministrator(t *testing.T) {
 			return `{"data":{"userId":"` + s.users[name] + `","roleCode":"admin","createdAt":"<time>"}}`
 		}
 		s.wants("POST /admin/user-roles", body("plain"), 200, ok("plain"))
-		storetest.Must(t, s.db.Commit(t.Context(), user.SetStatus{UserID: s.users["plain"], CV: 1, Status: user.Blocked}))
+		storetest.Must(t, s.db.Commit(t.Context(), // the role has raised the credential version
+			user.SetStatus{UserID: s.users["plain"], CV: 2, Status: user.Blocked}))
 		s.wants("DELETE /admin/user-roles", body("root"), 409, "INVALID_STATE") // the other one cannot log in
 		s.wants("DELETE /admin/user-roles", body("plain"), 200, ok("plain"))
 

@@ -13,9 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/change/changetest"
@@ -23,16 +21,20 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
+	"castellan/domain/permit/resource"
+	"castellan/domain/proof/device"
 	httpapi "castellan/http"
-	httpresource "castellan/http/access/resource"
 	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
+	httpresource "castellan/http/permit/resource"
 	"castellan/http/rest"
 	"castellan/internal/apidoc"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
+	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
 )
 
 // service is the whole table over a real database, with the guards and the
@@ -59,7 +61,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 func serve(t *testing.T, db *persistence.DB) *service {
 	t.Helper()
 	ctx := t.Context()
-	store, users := access.NewResources(db), access.NewUsers(db)
+	store, users := permit.NewResources(db), account.NewUsers(db)
 	storetest.Must(t, db.InTx(ctx,
 		func(ctx context.Context) error { return resource.Sync(ctx, store, httpapi.Table(), time.Now()) }))
 	live := resource.NewCache(store, users, httpapi.Table())
@@ -78,7 +80,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	storetest.Must(t, live.Reload(ctx))
 	ring := keyringtest.Ring(t, nil)
 	s.tokens = token.NewIssuer(ring, "castellan", "default", time.Now, 100)
-	devices := &device.Service{Store: access.NewDevices(db), Users: users, Commit: db, Ring: ring,
+	devices := &device.Service{Store: proof.NewDevices(db), Users: users, Commit: db, Ring: ring,
 		Audience: "https://id.example.com", Now: time.Now, Log: slog.Default()}
 	guards := auth.Guards{Tokens: s.tokens, Devices: devices, Tenant: "default", Judge: live.Judge,
 		MayWrite: live.MayWrite,

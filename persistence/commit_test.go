@@ -9,21 +9,21 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/factor"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
 func TestCommitRoundTrip(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), access.NewChallenges(db)
+		ctx, store := t.Context(), factor.NewChallenges(db)
 		c := persistencetest.Challenge("c1")
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")},
 			audit.Record{At: time.Now(), Action: "LOGIN", Outcome: audit.Success},
@@ -94,7 +94,7 @@ func TestCommitsAreObserved(t *testing.T) {
 // A refused unit leaves nothing behind, and does not harm its neighbours.
 func TestUnitsAreAtomic(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), access.NewChallenges(db)
+		ctx, store := t.Context(), factor.NewChallenges(db)
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("old")}))
 		stale, _ := store.Load(ctx, "old")
 		stale.Version = 9
@@ -143,7 +143,7 @@ func TestUnitsAreAtomic(t *testing.T) {
 // fenced, so the counter in the row counts every success once.
 func TestFenceUnderRace(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), access.NewChallenges(db)
+		ctx, store := t.Context(), factor.NewChallenges(db)
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("c")}))
 		var wg sync.WaitGroup
 		var won atomic.Int32
@@ -173,7 +173,7 @@ func TestFenceUnderRace(t *testing.T) {
 
 func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), access.NewChallenges(db)
+		ctx, store := t.Context(), factor.NewChallenges(db)
 		b, err := store.Budget(ctx, "u1", challenge.FlowLogin)
 		storetest.Must(t, err)
 		b.OTP = []int64{1}
@@ -209,7 +209,7 @@ func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 
 func TestInTxJoinsAndRollsBack(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), access.NewChallenges(db)
+		ctx, store := t.Context(), factor.NewChallenges(db)
 		boom := errors.New("boom")
 		err := db.InTx(ctx, func(ctx context.Context) error {
 			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")},
@@ -236,7 +236,7 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 
 func TestSupersedeClosesOnlyPending(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), access.NewChallenges(db)
+		ctx, store := t.Context(), factor.NewChallenges(db)
 		done := persistencetest.Challenge("done")
 		done.State = challenge.Done
 		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("open")},

@@ -1,12 +1,13 @@
 // Package persistence implements every store of the domain, on PostgreSQL and on
-// SQLite. Its areas are the packages kit, delivery, guard, access, money, office and people;
-// each slice is one file of its area: its rows, its kinds of writes and its queries.
+// SQLite. Its areas are the packages kit, delivery, guard, factor, account, proof,
+// session, permit, gate, money, office and people; each slice is one file of its
+// area: its rows, its kinds of writes and its queries.
 //
 // The one idea: a slice declares, package engine runs. Rows are private structs,
 // instants are BIGINT milliseconds, JSON that only the service reads is TEXT.
 //
 // Start reading at kinds.go, the order in which writes run in a transaction, then
-// at a plain slice such as access/allowedip.go. How units of work become durable is in
+// at a plain slice such as session/allowedip.go. How units of work become durable is in
 // package engine.
 package persistence
 
@@ -29,6 +30,9 @@ type Committed = engine.Committed
 // DB is an open database. It is safe for concurrent use.
 type DB = engine.DB
 
+// CauseOf names in a word why the database takes no writes; "" for an error of another origin. See engine.CauseOf.
+func CauseOf(err error) string { return string(engine.CauseOf(err)) }
+
 //go:embed migrations
 var migrations embed.FS
 
@@ -45,6 +49,11 @@ func Open(ctx context.Context, dsn string, o Options) (*DB, error) {
 // Migrate brings the schema to this program's version; see engine.DB.Migrate.
 func Migrate(ctx context.Context, db *DB) (applied []string, err error) {
 	return db.Migrate(ctx, migrations)
+}
+
+// BuildIndexes builds the indexes that Migrate has deferred; see engine.DB.BuildIndexes.
+func BuildIndexes(ctx context.Context, db *DB) (built []string, err error) {
+	return db.BuildIndexes(ctx, migrations)
 }
 
 // Pending names the migrations that the database lacks; see engine.DB.Pending.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"

@@ -11,18 +11,19 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/password"
-	"castellan/domain/access/session"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
+	"castellan/domain/session/session"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
+	"castellan/persistence/factor"
 	"castellan/persistence/persistencetest"
 )
 
@@ -84,8 +85,8 @@ func benchmarkFlow(b *testing.B, dsn string, server int) {
 
 // loginFlow asks and writes what a login with a code asks and writes.
 func loginFlow(b *testing.B, db *persistence.DB, i int) error {
-	ctx, now, store := b.Context(), time.Now(), access.NewChallenges(db)
-	e, err := access.NewUsers(db).Login(ctx, user.Identifier{Phone: flowPhone(i)}, "nobody")
+	ctx, now, store := b.Context(), time.Now(), factor.NewChallenges(db)
+	e, err := account.NewUsers(db).Login(ctx, user.Identifier{Phone: flowPhone(i)}, "nobody")
 	if err != nil {
 		return err
 	}

@@ -5,13 +5,18 @@ import (
 	"time"
 
 	"castellan/domain/kit/commit"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/delivery"
 	"castellan/persistence/engine"
+	"castellan/persistence/factor"
+	"castellan/persistence/gate"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/office"
 	"castellan/persistence/people"
+	"castellan/persistence/permit"
+	"castellan/persistence/proof"
+	"castellan/persistence/session"
 )
 
 // kinds are all writes of all slices, in the order in which they run.
@@ -22,44 +27,45 @@ func kinds(now func() time.Time) engine.Kinds {
 			commit.AttemptBudget:   {Table: "attempt_budget", Column: "version"},
 		},
 		Fences: slices.Concat(
-			access.ChallengeFences(now),
-			access.PasswordFences(now),
-			access.UserFences,
-			access.SessionFences,
-			access.TotpFences,
-			access.ResetFences,
-			access.CronKeyFences,
-			access.GatewayFences,
-			access.DeviceFences,
-			access.PasskeyFences,
+			factor.ChallengeFences(now),
+			account.PasswordFences(now),
+			account.UserFences,
+			session.SessionFences,
+			proof.TotpFences,
+			session.ResetFences,
+			permit.CronKeyFences,
+			gate.GatewayFences,
+			proof.DeviceFences,
+			factor.PasskeyFences,
 			kit.JobFences,
 			money.LedgerFences,
 			money.TransactionFences,
 			money.BlockageFences,
-			access.PushFences,
+			factor.PushFences,
 			kit.IntegrationFences,
-			access.ErrandFences,
-			access.RememberedFences,
+			gate.ErrandFences,
+			factor.RememberedFences,
+			account.HashKindFences,
 			people.IntakeFences,
 		),
 		Writes: slices.Concat(
-			access.ChallengeWrites,
+			factor.ChallengeWrites,
 			delivery.OutboxWrites,
 			kit.AuditWrites,
 			kit.ChangeWrites(now),
 			kit.IdempotencyWrites,
-			access.PasswordWrites(now),
-			access.UserWrites,
-			access.StandingWrites,
-			access.SessionWrites,
-			access.TotpWrites,
-			access.ResetWrites,
-			access.CronKeyWrites,
-			access.GatewayWrites,
-			access.GeofilterWrites,
-			access.AllowedIPWrites,
-			access.DeviceWrites,
-			access.PasskeyWrites,
+			account.PasswordWrites(now),
+			account.UserWrites,
+			account.StandingWrites,
+			session.SessionWrites,
+			proof.TotpWrites,
+			session.ResetWrites,
+			permit.CronKeyWrites,
+			gate.GatewayWrites,
+			session.GeofilterWrites,
+			session.AllowedIPWrites,
+			proof.DeviceWrites,
+			factor.PasskeyWrites,
 			money.RateWrites(now),
 			money.ProviderWrites,
 			money.BalanceWrites,
@@ -67,17 +73,17 @@ func kinds(now func() time.Time) engine.Kinds {
 			kit.JobWrites,
 			money.LedgerWrites,
 			money.TransactionWrites,
-			access.ProfileWrites,
+			session.ProfileWrites,
 			money.BlockageWrites,
 			people.StatusWrites,
-			access.PushWrites,
+			factor.PushWrites,
 			kit.IntegrationWrites,
 			office.ContractWrites,
-			access.ErrandWrites,
-			access.RememberedWrites,
+			gate.ErrandWrites,
+			factor.RememberedWrites,
 			people.IntakeWrites,
-			access.ImportedHashWrites,
+			account.HashKindWrites,
 		),
-		Deltas: slices.Concat(money.LedgerDeltas, access.RefusedDeltas),
+		Deltas: slices.Concat(money.LedgerDeltas, session.RefusedDeltas),
 	}
 }

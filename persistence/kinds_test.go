@@ -12,6 +12,7 @@ import (
 var functionWrites = []string{
 	"balance.Summed",      // once a day
 	"password.ClearGuard", // an operator unlocks an account
+	"password.SetKinds",   // once an hour
 	"provider.Arrived",    // every five minutes
 	"rate.Arrived",        // every few minutes
 	"user.Add",

@@ -6,21 +6,22 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/password"
+	"castellan/domain/account/password"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/engine"
+	"castellan/persistence/factor"
 	"castellan/persistence/persistencetest"
 )
 
 func TestPurgeRemovesWhatIsOld(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store, now := t.Context(), access.NewChallenges(db), time.Now()
+		ctx, store, now := t.Context(), factor.NewChallenges(db), time.Now()
 		old, young := persistencetest.Challenge(id.New(now.Add(-time.Hour))), persistencetest.Challenge(id.New(now))
 		ended := persistencetest.Challenge(id.New(now.Add(-time.Hour)))
 		pending := persistencetest.Challenge(id.New(now.Add(-time.Hour)))
@@ -70,7 +71,7 @@ func TestPurgeRemovesWhatIsOld(t *testing.T) {
 // from the beginning again.
 func TestPurgeByParts(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, guards := t.Context(), access.NewPasswordGuards(db)
+		ctx, guards := t.Context(), account.NewPasswordGuards(db)
 		at := time.UnixMilli(1_700_000_000_000)
 		const all = engine.PurgeLook + 10
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {

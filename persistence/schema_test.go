@@ -23,6 +23,7 @@ func TestIndexConditionsAgree(t *testing.T) {
 	postgres := indexesOf(t, persistencetest.OpenWith(t, pgtest.Empty(t), persistence.Options{}),
 		`SELECT indexname AS name, indexdef AS sql FROM pg_indexes WHERE schemaname = current_schema()
 		 AND indexname NOT IN (SELECT conname FROM pg_constraint)`)
+	delete(postgres, "user_search_parts") // a table of fts5 on SQLite
 	if want := "unique (user_id, currency_id) where closure and status = 'active'"; sqlite["blockage_closure"] != want {
 		t.Errorf("blockage_closure is %q, want %q", sqlite["blockage_closure"], want)
 	}
@@ -40,9 +41,11 @@ func TestIndexConditionsAgree(t *testing.T) {
 
 var (
 	indexText = regexp.MustCompile(`(?is)^CREATE( UNIQUE)? INDEX .*? ON [^(]*\((.*?)\)(?:\s+WHERE (.*))?$`)
-	// rewritten are conditions as SQLite keeps them and PostgreSQL shows them.
+	// rewritten are expressions as SQLite keeps them and PostgreSQL shows them. PostgreSQL shows blanks themselves; the
+	// suite of transactions reads a row with each.
 	rewritten = strings.NewReplacer("<> all array[ 4 , 11 , 12 ]", "not in 4, 11, 12", "status < 5 or status > 10",
-		"status not between 5 and 10", "'-1'", "-1")
+		"status not between 5 and 10", "'-1'", "-1", "btrim", "trim", ", char 9, 10, 11, 12, 13, 32", ", ' '",
+		" glob '*[^!-~]*'", " ~ '[^!-~]'", " ,", ",")
 	spelling = regexp.MustCompile(`::\w+(\[\])?|[()\s]+`)
 )
 
@@ -62,7 +65,7 @@ func indexesOf(t *testing.T, db *persistence.DB, query string) map[string]string
 			m[i] = strings.Join(strings.Fields(spelling.ReplaceAllString(m[i], " ")), " ")
 			m[i] = strings.ReplaceAll(strings.ToLower(m[i]), " include ", ", ") // SQLite has no INCLUDE
 		}
-		all[r.Name] = strings.TrimSpace(m[1] + " (" + m[2] + ")")
+		all[r.Name] = strings.TrimSpace(m[1] + " (" + rewritten.Replace(m[2]) + ")")
 		if m[3] != "" {
 			all[r.Name] += " where " + rewritten.Replace(m[3])
 		}

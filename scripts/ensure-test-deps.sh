@@ -55,6 +55,11 @@ has_caddy() {
 	command -v caddy >/dev/null
 }
 
+# The pooler that the tests put in front of PostgreSQL.
+has_pgbouncer() {
+	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ]
+}
+
 missing() {
 	for package; do
 		"has_$package" || printf '%s ' "$package"

@@ -39,7 +39,7 @@ for round in $(seq "$rounds"); do
 	verdict=passed
 	# $run and $packages are lists of words.
 	# shellcheck disable=SC2086
-	$run go run ./internal/pgtest/cmd/pgserve go test -count=1 -timeout 30m $packages >"$log/$round" 2>&1 || verdict=FAILED
+	$run go run ./internal/testrun $packages >"$log/$round" 2>&1 || verdict=FAILED
 	relax
 	echo "round $round of $rounds, $how: $verdict after $(($(date +%s) - began)) s ($log/$round)"
 	if [ "$verdict" = FAILED ]; then

@@ -18,7 +18,9 @@ require (
 	github.com/CycloneDX/cyclonedx-go v0.9.3
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/evanw/esbuild v0.28.2
+	github.com/klauspost/compress v1.20.1
 	github.com/oapi-codegen/runtime v1.8.0
+	github.com/phuslu/iploc v1.0.20260915
 	go.yaml.in/yaml/v3 v3.0.5
 	k8s.io/api v0.32.3
 	sigs.k8s.io/yaml v1.4.0

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/intent"
+	"castellan/domain/factor/intent"
 	"castellan/web/webtest"
 )
 

@@ -68,7 +68,7 @@ func docsWithoutBarriers(t *testing.T, tab *webtest.Tab) {
 		tab.Click("#" + id + " > summary")
 		tab.Until(fmt.Sprintf("document.querySelector('#%s .op-body').childElementCount > 0", id))
 	}
-	tab.Click(`#post-auth-login [data-testid="try-send"]`)
+	tab.Click(`#login [data-testid="try-send"]`)
 	tab.See(`[data-testid="try-status"]`)
 	everyView(t, tab, "docs")
 }

@@ -7,14 +7,13 @@ import (
 	"castellan/web/webtest"
 )
 
-// The viewer finds the error codes of an endpoint in schemas, examples and extensions, each with its status.
+// The viewer shows the error codes of an operation with their statuses, and its examples.
 func docsErrors(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	for id, want := range map[string]string{
-		"post-auth-2fa-challenge-complete":      "409CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
-		"post-admin-system-mfa-policies-common": "409RECORD_ALREADY_EXIST",
-		"post-auth-login": "INVALID_FIELDINVALID_CREDENTIALSRATE_LIMITED" +
-			"401CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
+		"completeChallenge": "409CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
+		"addCommonPolicy":   "409RECORD_ALREADY_EXIST",
+		"login":             "400INVALID_FIELD401INVALID_CREDENTIALS429RATE_LIMITED",
 	} {
 		tab.Open("about:blank")
 		tab.Open(s.URL + "/docs#" + id)
@@ -22,14 +21,19 @@ func docsErrors(t *testing.T, tab *webtest.Tab) {
 			t.Errorf("%s shows the errors %s, want %s", id, got, want)
 		}
 	}
+	examples := webtest.Value[string](tab, "[...document.querySelectorAll('#login h4 + pre')].map((one) => "+
+		"JSON.stringify(JSON.parse(one.textContent))).join(' ')")
+	if want := `{"email":"jane@example.com"} {"challenge":{}} {"code":"INVALID_CREDENTIALS"}`; examples != want {
+		t.Errorf("the examples of a login are %s, want %s", examples, want)
+	}
 }
 
 // The viewer uses the page's language, and keeps open sections and typed text when it changes. The texts of the
 // document stay English, from left to right, and their line breaks do not break lines.
 func docsLanguages(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	tab.Open(s.URL + "/docs#post-auth-login")
-	tab.See("#post-auth-login .fields")
+	tab.Open(s.URL + "/docs#login")
+	tab.See("#login .fields")
 	tab.Type("#credential-x-auth", "a-token")
 	for _, one := range []struct{ language, dir, title, send, found string }{
 		{"ar", "rtl", "الواجهة", "أرسل", "6 نقاط نهاية"},
@@ -39,7 +43,7 @@ func docsLanguages(t *testing.T, tab *webtest.Tab) {
 		tab.Choose("#language", one.language)
 		tab.Until("document.documentElement.dir === '" + one.dir + "'")
 		for selector, want := range map[string]string{
-			"h1": one.title, `#post-auth-login [data-testid="try-send"]`: one.send, "#search-count": one.found,
+			"h1": one.title, `#login [data-testid="try-send"]`: one.send, "#search-count": one.found,
 		} {
 			if got := tab.Text(selector); got != want {
 				t.Errorf("%s: %s says %q, want %q", one.language, selector, got, want)

@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/intent"
+	"castellan/domain/factor/intent"
+	"castellan/internal/load"
 )
 
 // phone is the part of the fake service that a registered device uses. It verifies every signature as the real service
@@ -240,7 +241,7 @@ func soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("not within 30 s: %s (%s)", what, load.Now())
 		}
 	}
 }

@@ -7,17 +7,12 @@ func field(kind, description string) object { return object{"type": kind, "descr
 func jsonBody(schema object) object { return object{"application/json": object{"schema": schema}} }
 
 // openAPI is a small document with everything that the viewer must support: references, nesting, arrays of tuples,
-// nullable types, choices, alternatives of credentials and both ways to name errors.
+// nullable types, choices, alternatives of credentials, codes of errors and examples.
 func openAPI() object {
 	reference := func(name string) object { return object{"$ref": "#/components/schemas/" + name} }
 	problem := object{"description": "Refused", "content": object{"application/problem+json": object{
-		"schema": object{
-			"allOf": []object{
-				reference("Problem"),
-				{"type": "object", "properties": object{"code": object{"type": "string", "enum": []string{"CHALLENGE_CLOSED"}}}},
-			},
-		},
-		"examples": object{"repeated": object{"value": object{"code": "METHOD_ALREADY_COMPLETED"}}}}}}
+		"schema":   reference("Problem"),
+		"examples": object{"login": object{"value": object{"code": "INVALID_CREDENTIALS"}}}}}}
 	challenge := object{
 		"description": "The challenge to complete",
 		"headers":     object{"p-auth": object{"description": "Token of the challenge"}},
@@ -29,6 +24,7 @@ func openAPI() object {
 			},
 		),
 	}
+	challenge["content"].(object)["application/json"].(object)["example"] = object{"challenge": object{}}
 	session := object{
 		"type": "object",
 		"properties": object{
@@ -56,19 +52,21 @@ func openAPI() object {
 		},
 		"tags": []object{{"name": "4.1 2FA", "description": "Completing, renewing and reading challenges."}},
 		"paths": object{
-			"/auth/login": object{"post": object{"tags": []string{"Sessions"}, "summary": "Log in", "security": []object{{}},
+			"/auth/login": object{"post": object{"tags": []string{"Sessions"}, "operationId": "login", "summary": "Log in",
+				"security":    []object{{}},
 				"description": "A right password starts a challenge; completing it opens a session.",
 				"requestBody": object{
 					"required": true,
-					"content": jsonBody(object{"type": "object", "required": []string{"password"}, "properties": object{
-						"countryCode": object{"type": "string", "description": "Calling code without plus", "examples": []string{"90"}},
-						"phoneNumber": object{"type": "string", "maxLength": 20}, "email": object{"type": "string", "format": "email"},
-						"password": field("string", "The account's password")}}),
+					"content": object{"application/json": object{"example": object{"email": "jane@example.com"},
+						"schema": object{"type": "object", "required": []string{"password"}, "properties": object{
+							"countryCode": object{"type": "string", "description": "Calling code without plus",
+								"examples": []string{"90"}},
+							"phoneNumber": object{"type": "string", "maxLength": 20}, "email": object{"type": "string", "format": "email"},
+							"password": field("string", "The account's password")}}}},
 				},
-				"responses": object{
-					"200": challenge,
-					"401": problem,
-				}, "x-errors": []string{"INVALID_FIELD", "INVALID_CREDENTIALS", "RATE_LIMITED"}}},
+				"responses": object{"200": challenge, "401": problem},
+				"x-codes": object{"400": []string{"INVALID_FIELD"}, "401": []string{"INVALID_CREDENTIALS"},
+					"429": []string{"RATE_LIMITED"}}}},
 			"/auth/sessions": object{
 				"get": object{
 					"tags":     []string{"Sessions"},
@@ -98,7 +96,9 @@ func openAPI() object {
 					},
 					"responses": object{"200": object{"description": "How many ended"}},
 				}},
-			"/auth/2fa/challenge/complete": object{"post": object{"tags": []string{"4.1 2FA"}, "summary": "Complete a method",
+			"/auth/2fa/challenge/complete": object{"post": object{"tags": []string{"4.1 2FA"},
+				"operationId": "completeChallenge", "summary": "Complete a method",
+				"x-codes":  object{"409": []string{"CHALLENGE_CLOSED", "METHOD_ALREADY_COMPLETED"}},
 				"security": []object{{"p-auth": []string{}}, {"device-signature": []string{}}},
 				"requestBody": object{
 					"required": true,
@@ -121,7 +121,8 @@ func openAPI() object {
 					"409": problem,
 				}}},
 			"/admin/system/mfa/policies/common": object{
-				"post": object{"tags": []string{"4.4 MFA administration"}, "summary": "Add a policy",
+				"post": object{"tags": []string{"4.4 MFA administration"}, "operationId": "addCommonPolicy",
+					"summary":     "Add a policy",
 					"security":    []object{{"x-auth": []string{}}},
 					"requestBody": object{"required": true, "content": jsonBody(policyBody)},
 					"responses": object{
@@ -130,7 +131,7 @@ func openAPI() object {
 							"content":     jsonBody(object{"type": "object", "properties": object{"id": field("integer", "")}}),
 						},
 					},
-					"x-errors": []object{{"code": "RECORD_ALREADY_EXIST", "status": 409, "description": "One policy per action"}}},
+					"x-codes": object{"409": []string{"RECORD_ALREADY_EXIST"}}},
 			},
 		},
 		"components": object{

@@ -218,8 +218,8 @@ func TestViews(t *testing.T) {
 			tab.Click(`[data-testid="verify-SMS"]`)
 			tab.See("#session-step")
 			look("session")
-			tab.Open(s.URL + "/docs#post-auth-2fa-challenge-complete")
-			tab.See("#post-auth-2fa-challenge-complete .fields")
+			tab.Open(s.URL + "/docs#completeChallenge")
+			tab.See("#completeChallenge .fields")
 			look("docs")
 		})
 	}

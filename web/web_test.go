@@ -19,7 +19,8 @@ func TestPage(t *testing.T) {
 		"index.html": "text/html; charset=utf-8", "outbox.html": "text/html; charset=utf-8", "docs.html": "text/html; " +
 			"charset=utf-8",
 		"app.js": "text/javascript; charset=utf-8", "castellan-client.js": "text/javascript; charset=utf-8",
-		"style.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
+		"castellan-callback.js": "text/javascript; charset=utf-8",
+		"style.css":             "text/css; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
 		body, contentType, ok := web.Page(name)
 		if !ok || len(body) == 0 || contentType != want {

@@ -7,9 +7,6 @@ import (
 	"time"
 
 	"castellan/cmd/app/trail"
-	"castellan/domain/access/cronkey"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/servicekey"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/parameter"
@@ -17,30 +14,33 @@ import (
 	"castellan/domain/office/staffrequest"
 	"castellan/domain/people/corporate"
 	"castellan/domain/people/dropdown"
+	"castellan/domain/permit/cronkey"
+	"castellan/domain/permit/resource"
+	"castellan/domain/permit/servicekey"
 	httpapi "castellan/http"
-	"castellan/http/access/country"
-	httpresource "castellan/http/access/resource"
-	httpservicekey "castellan/http/access/servicekey"
 	httpnotification "castellan/http/delivery/notification"
 	httpaudit "castellan/http/kit/audit"
+	"castellan/http/kit/country"
 	httpparameter "castellan/http/kit/parameter"
 	httplevel "castellan/http/money/level"
 	httpapproval "castellan/http/office/staffrequest"
 	httpcorporate "castellan/http/people/corporate"
 	httpdropdown "castellan/http/people/dropdown"
 	httpintegration "castellan/http/people/integration"
+	httpresource "castellan/http/permit/resource"
+	httpservicekey "castellan/http/permit/servicekey"
 	"castellan/http/rest"
-	"castellan/persistence/access"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/office"
 	"castellan/persistence/people"
+	"castellan/persistence/permit"
 )
 
 // backOffice builds the functions of administrators and scheduled clients, and the trail of their actions.
 func (s *service) backOffice() error {
-	store := access.NewResources(s.DB)
+	store := permit.NewResources(s.DB)
 	s.roles = resource.NewCache(store, s.users, httpapi.Table())
 	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles),
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
@@ -54,14 +54,15 @@ func (s *service) backOffice() error {
 		},
 	})
 
-	s.crons = cronkey.NewCache(access.NewCronKeys(s.DB), s.Ring)
+	s.crons = cronkey.NewCache(permit.NewCronKeys(s.DB), s.Ring)
 	s.join(part{snapshots: []snapshot{copyOf(s.crons, change.CronKeys)}})
 
-	keys := access.NewServiceKeys(s.DB)
+	keys := permit.NewServiceKeys(s.DB)
 	s.services = servicekey.NewCache(keys, s.Ring, time.Now)
 	s.join(part{
 		groups: groups(httpservicekey.Group{Service: &servicekey.Service{Store: keys, Roles: store.Roles,
-			Changes: s.changes(change.ServiceKeys, s.services), Ring: s.Ring, AllowPlain: s.cfg.Dev}}),
+			Changes: s.changes(change.ServiceKeys, s.services), Ring: s.Ring, AllowPlain: s.cfg.Dev,
+			Action: s.actionsOfServices()}}),
 		snapshots: []snapshot{copyOf(s.services, change.ServiceKeys)},
 	})
 

@@ -9,13 +9,14 @@ import (
 
 	"castellan/cmd/app/metrics"
 	"castellan/config"
-	"castellan/domain/access/cronkey"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/money/addressbook/address"
+	"castellan/domain/permit/cronkey"
+	"castellan/domain/proof/dpop"
 	"castellan/http/rest"
 	"castellan/internal/pgtest"
 )
@@ -44,7 +45,7 @@ func TestNodesFollowCronKeys(t *testing.T) {
 				return v
 			}
 			v := open()
-			s := &service{Deployment: v, cfg: cfg, metrics: metrics.New("", "")}
+			s := &service{Deployment: v, cfg: cfg, metrics: metrics.New("", ""), proofs: &dpop.Verifier{}}
 			if err := errors.Join(s.database(), s.backOffice()); err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,29 +12,33 @@ import (
 	"castellan/actors"
 	"castellan/cmd/app/metrics"
 	"castellan/config"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/mfa"
-	"castellan/domain/access/remembered"
-	"castellan/domain/access/totp"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
+	"castellan/domain/factor/remembered"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/token"
+	"castellan/domain/proof/evidence"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/proof/totp"
 	httpapi "castellan/http"
-	httpchallenge "castellan/http/access/challenge"
-	httpevidence "castellan/http/access/evidence"
-	httpmfa "castellan/http/access/mfa"
-	httpremembered "castellan/http/access/remembered"
 	"castellan/http/auth"
+	httpchallenge "castellan/http/factor/challenge"
+	httpmfa "castellan/http/factor/mfa"
+	httpremembered "castellan/http/factor/remembered"
+	"castellan/http/office/foureyes"
 	httppresence "castellan/http/people/presence"
+	httpevidence "castellan/http/proof/evidence"
 	"castellan/http/rest"
 	"castellan/http/socket"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/delivery"
+	"castellan/persistence/factor"
 	"castellan/persistence/kit"
 )
 
@@ -54,12 +59,12 @@ func methodTimes(c config.Config) mfa.Times {
 // challenges builds the engine of challenges: its configuration, the actors that own challenges and users, and the
 // sockets that receive their events.
 func (s *service) challenges() error {
-	policies := mfa.NewCache(access.NewMFA(s.DB))
-	admin := &mfa.Admin{Store: access.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
+	policies := mfa.NewCache(factor.NewMFA(s.DB))
+	admin := &mfa.Admin{Store: factor.NewMFA(s.DB), Changes: s.changes(change.MFA, policies),
 		Guarded: slices.Sorted(maps.Values(s.cfg.MFA.Guarded)), Grave: graveActions(s.cfg.MFA.Guarded, httpapi.Endpoints()),
-		Times: methodTimes(s.cfg)}
+		Times: methodTimes(s.cfg), Keeps: keptActions(guardedEndpoints(s.cfg.MFA, httpapi.Endpoints()))}
 	s.join(part{
-		groups:    groups(httpmfa.Group{Admin: admin}),
+		groups:    groups(httpmfa.Group{Admin: admin, Service: s.serviceAction}),
 		snapshots: []snapshot{copyOf(policies, change.MFA)},
 	})
 
@@ -67,7 +72,7 @@ func (s *service) challenges() error {
 	if err != nil {
 		return err
 	}
-	store, warm := access.NewChallenges(s.DB), new(actors.WarmCache)
+	store, warm := factor.NewChallenges(s.DB), new(actors.WarmCache)
 	messenger := &stepup.Messenger{Config: stepupConfig(s.cfg), Catalog: policies.Catalog, Book: book, Ring: s.Ring,
 		Store: store, Outbox: delivery.NewOutbox(s.DB), Dispatch: s.dispatch, Now: time.Now}
 	_, embedded := s.cfg.Database.SQLitePath()
@@ -86,26 +91,28 @@ func (s *service) challenges() error {
 	messenger.UserGate = s.client
 	s.starter = &stepup.Starter{Messenger: messenger, Actions: s.actions, Accounts: accounts{s.users},
 		Tokens: challengeTokens{s.tokens, time.Now}, Challenges: s.client, Commit: s.commit,
-		Remembered: access.NewRemembered(s.DB), Finishes: s.revoking()}
+		Remembered: factor.NewRemembered(s.DB), Finishes: s.revoking(), Owners: account.NewUsers(s.DB).Owners}
+	admin.Can = s.starter.Can
 	s.answerer = &stepup.Answerer{Messenger: messenger, Actions: s.actions, Accounts: accounts{s.users},
 		Sessions: s.revocations, Challenges: s.client, Leaving: s.leaving}
 	s.hub = socket.NewHub(s.client, s.answerer.Open, time.Now, s.log)
 	s.client.Listen(s.hub.Receive)
 	s.client.OnMove(s.hub.Moved)
-	s.remembered = &remembered.Service{Store: access.NewRemembered(s.DB), Catalog: policies.Catalog, Commit: s.commit,
+	s.remembered = &remembered.Service{Store: factor.NewRemembered(s.DB), Catalog: policies.Catalog, Commit: s.commit,
 		Now: time.Now}
 	s.join(part{
 		groups: groups(
 			httpchallenge.Group{Answers: s.answerer, Now: time.Now, Zone: s.cfg.Language.Zone(), CountryName: geo.Name},
-			httpmfa.Explain{Start: s.starter.Explain,
-				Rehearse: func(ctx context.Context, p mfa.Policy) (r stepup.Rehearsal, err error) {
+			httpmfa.Explain{Admin: admin, Start: s.starter.Explain,
+				Rehearse: func(ctx context.Context, by audit.By, p mfa.Policy) (r stepup.Rehearsal, err error) {
 					if err := admin.Judge(ctx, p); err != nil {
 						return r, err
 					}
-					return s.starter.Rehearse(ctx, kit.NewAudit(s.DB), p)
+					return s.starter.Rehearse(ctx, kit.NewAudit(s.DB), by, p)
 				}},
 			httpremembered.Group{Service: s.remembered},
-			httpevidence.Group{Evidence: store.Evidence, Document: messenger.Document, Audit: kit.NewAudit(s.DB).List},
+			httpevidence.Group{Evidence: store.Evidence, Document: messenger.Document, Audit: kit.NewAudit(s.DB).List,
+				Sign: s.signEvidence},
 			httppresence.Group{Rooms: s.client, Users: s.users, Shows: s.shows}),
 		tasks: []task{{stuckAfter, "executing challenges could not be resumed",
 			func(ctx context.Context) error { return s.resume(ctx, store) }}},
@@ -122,7 +129,7 @@ func (s *service) challenges() error {
 					return err
 				}
 			}
-			if err := access.NewRemembered(s.DB).Purge(ctx, old.now); err != nil {
+			if err := factor.NewRemembered(s.DB).Purge(ctx, old.now); err != nil {
 				return err
 			}
 			return store.Purge(ctx, old.unreachable)
@@ -130,6 +137,13 @@ func (s *service) challenges() error {
 		metrics: s.challengeMetrics,
 	})
 	return nil
+}
+
+// signEvidence adds the statement of the service, by the key that signs tokens now.
+func (s *service) signEvidence(e evidence.Evidence) (evidence.Evidence, error) {
+	now := time.Now()
+	kid, key := s.Ring.Signer(now)
+	return e.Sign(s.cfg.Tokens.Issuer, now, kid, key)
 }
 
 // resume wakes the owners of challenges whose action has not reported.
@@ -160,19 +174,33 @@ func (s *service) challengeMetrics(m *metrics.Registry) {
 const actionAdministration = "ADMINISTRATION"
 
 // guardedEndpoints are the endpoints that the configuration protects by a challenge. They are those in mfa.guarded,
-// with their own codes, and, with mfa.guard_administration, the other sensitive ones.
+// with their own codes, and, with mfa.guard_administration, the other sensitive ones. If one of them needs a second
+// person and returns a secret, the challenge also guards the call that fetches it.
 func guardedEndpoints(c config.MFA, all []rest.Endpoint) map[string]string {
-	if !c.GuardAdministration {
-		return c.Guarded
-	}
 	guarded := map[string]string{}
 	for _, e := range all {
-		if e.Sensitive {
+		if e.Sensitive && c.GuardAdministration {
 			guarded[e.Key()] = actionAdministration
 		}
 	}
 	maps.Copy(guarded, c.Guarded)
+	for _, e := range all {
+		if code := guarded[e.Key()]; code != "" && len(e.Secrets) > 0 && slices.Contains(c.FourEyes, e.Key()) {
+			guarded[foureyes.FetchKey] = cmp.Or(guarded[foureyes.FetchKey], code)
+		}
+	}
 	return guarded
+}
+
+// keptActions lists the actions that an administrator completes to log in and to change an MFA policy.
+func keptActions(guarded map[string]string) []string {
+	codes := []string{mfa.Login}
+	for _, method := range []string{"POST", "PATCH", "DELETE"} {
+		if code := guarded[method+" "+httpmfa.PolicyPath]; code != "" {
+			codes = append(codes, code)
+		}
+	}
+	return codes
 }
 
 // gravePaths are the paths below which requests move money or change credentials.
@@ -205,6 +233,30 @@ func guarded(endpoints map[string]string, actions challenge.Actions, run auth.Ru
 		actions.Register(auth.Captured(code, run))
 	}
 	return nil
+}
+
+// ownAction reports whether this service starts an action itself. It is called after the start.
+func (s *service) ownAction(code string) bool {
+	_, known := s.actions[code]
+	return known || OwnActions(s.cfg)(code)
+}
+
+// OwnActions returns whether an action is built in, or is one that the configuration puts before an endpoint.
+func OwnActions(cfg config.Config) func(code string) bool {
+	own := slices.Collect(maps.Values(cfg.MFA.Guarded))
+	return func(code string) bool {
+		return mfa.BuiltIn(code) || code == actionAdministration || slices.Contains(own, code)
+	}
+}
+
+// serviceAction reports whether a service key or a route of gateways starts an action.
+func (s *service) serviceAction(code string) bool {
+	return !s.ownAction(code) && (s.services.Starts(code) || s.gateways.Routes().Starts(code))
+}
+
+// actionsOfServices returns whether another service may start an action.
+func (s *service) actionsOfServices() func(context.Context, string) (bool, error) {
+	return mfa.ServiceActions(factor.NewMFA(s.DB), s.ownAction)
 }
 
 // accounts reads users in the form that challenges need.

@@ -131,3 +131,13 @@ func (a actorLoads) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(actorsDeepest, prometheus.GaugeValue, float64(l.Deepest), kind)
 	}
 }
+
+// mixed reports whether a node of another release is in the cluster, as during a rolling upgrade.
+func (s *service) mixed() bool {
+	for _, m := range s.node.Members() {
+		if m.Version != "" && m.Version != s.o.Version {
+			return true
+		}
+	}
+	return false
+}

@@ -9,12 +9,10 @@ import (
 
 	"castellan/cmd/app/adapters"
 	"castellan/config"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/mfa"
-	"castellan/domain/access/resource"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
@@ -27,13 +25,16 @@ import (
 	"castellan/domain/office/contract"
 	"castellan/domain/people/dropdown"
 	"castellan/domain/people/identity"
+	"castellan/domain/permit/resource"
+	"castellan/domain/proof/stepup"
 	httpapi "castellan/http"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/factor"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/office"
 	"castellan/persistence/people"
+	"castellan/persistence/permit"
 )
 
 // connectTime is how long to wait for a database that does not answer: one that is started together with the service
@@ -77,7 +78,14 @@ func OpenDatabase(ctx context.Context, cfg config.Config) (db *persistence.DB, a
 		applied, err = persistence.Migrate(ctx, db)
 		return err
 	})
-	return db, applied, err
+	if err != nil {
+		return nil, nil, err
+	}
+	built, err := persistence.BuildIndexes(ctx, db)
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return db, append(applied, built...), nil
 }
 
 // Deployment is an open deployment: its database, migrated and seeded, and its keys.
@@ -125,7 +133,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	}
 	v.Keeper, v.Ring = keeper, keeper.Ring()
 	persistence.Start(v.DB, v.Ring.Audit(), id.New(time.Now()))
-	store := access.NewMFA(v.DB)
+	store := factor.NewMFA(v.DB)
 	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error { return mfa.Seed(ctx, store) }); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
@@ -158,7 +166,7 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 		return fmt.Errorf("seed dropdowns: %w", err)
 	}
 	err = v.DB.InTx(ctx, func(ctx context.Context) error {
-		return resource.Sync(ctx, access.NewResources(v.DB), httpapi.Table(), time.Now())
+		return resource.Sync(ctx, permit.NewResources(v.DB), httpapi.Table(), time.Now())
 	})
 	if err != nil {
 		return fmt.Errorf("resource registry: %w", err)
@@ -190,7 +198,7 @@ func (v *Deployment) RehashIdentities(ctx context.Context, told func(seen int)) 
 // TokenLife returns the longest time for which a token signed now is of use. That is the lifetime of x-auth and the
 // time in which it can be renewed, or the lifetime of ot-auth, or of p-auth for the longest configured challenge.
 func (v *Deployment) TokenLife(ctx context.Context, c config.Config) (time.Duration, error) {
-	methods, err := access.NewMFA(v.DB).Methods(ctx)
+	methods, err := factor.NewMFA(v.DB).Methods(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -5,19 +5,21 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"castellan/config"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/session"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/session/session"
 	"castellan/http/system"
 	"castellan/outbound/dispatch"
 	"castellan/persistence/delivery"
@@ -126,6 +128,19 @@ func writeLogins(file string, logins []login) error {
 func RandomPassword() string {
 	t := strings.ToLower(rand.Text())
 	return t[:4] + "-" + t[4:8] + "-" + t[8:12] + "-" + t[12:16]
+}
+
+// browsable returns a listening address as a person opens it on this machine. Browsers offer passkeys at localhost, and
+// not at an IP address.
+func browsable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+		host = "localhost"
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // banner prints once the URL and the logins.

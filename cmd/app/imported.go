@@ -5,42 +5,28 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/access/password"
+	"castellan/domain/account/password"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/people/intake"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
+	"castellan/persistence/proof"
 )
 
-// retireEvery is the time between two checks whether accounts still have imported hashes. A node without recipes does
-// not check.
-const retireEvery = 10 * time.Minute
+// hashCensusEvery is the time between two looks of a node at the age of the last count of hashes.
+const hashCensusEvery = 10 * time.Minute
 
-// importedHashes is the part of the hashes of other login services: while accounts have some, all logins take equally
-// long (D-AUTH-19).
-func (s *service) importedHashes(store password.RecipeStore) part {
-	load := func(ctx context.Context) error {
-		recipes, err := store.Recipes(ctx)
-		if err == nil {
-			s.hasher.SetImported(recipes)
-		}
-		return err
-	}
+// hashKinds is the part of the kinds of password hashes: an identifier without an account takes the time of a kind that
+// accounts have (D-AUTH-19).
+func (s *service) hashKinds() part {
+	counter := &password.Counter{Store: account.NewHashKinds(s.DB), Commit: s.commit, Hasher: s.hasher,
+		Keep: s.cfg.Password.ImportKeep, Now: time.Now}
 	return part{
-		snapshots: []snapshot{{topic: change.Hashes, load: load,
-			follow: func(ctx context.Context, _ ...string) error { return load(ctx) }}},
-		tasks: []task{{retireEvery, "parameters of imported hashes could not be removed", func(ctx context.Context) error {
-			if !s.hasher.HasImported() {
-				return nil
-			}
-			if has, err := store.HasImported(ctx); has || err != nil {
-				return err
-			}
-			return s.commit.Commit(ctx, password.RetireRecipes{Before: time.Now().Add(-retireEvery)},
-				change.Note{Topic: change.Hashes})
-		}}},
+		snapshots: []snapshot{{topic: change.Hashes, load: counter.Load,
+			follow: func(ctx context.Context, _ ...string) error { return counter.Load(ctx) }}},
+		tasks: []task{{hashCensusEvery, "password hashes could not be counted", counter.Run}},
 	}
 }
 
@@ -55,6 +41,7 @@ func (v *Deployment) Intake(ctx context.Context, cfg config.Config) (*intake.Ser
 		return nil, err
 	}
 	return &intake.Service{Store: people.NewIntake(v.DB), Commit: v.DB, Hasher: hasher, Ring: v.Ring,
-		Users: access.NewUsers(v.DB), TOTP: access.NewTOTP(v.DB),
-		Statuses: parameter.UserStatus.In(parameters.Set()).Values, Now: time.Now}, nil
+		Users: account.NewUsers(v.DB), TOTP: proof.NewTOTP(v.DB),
+		Statuses: parameter.UserStatus.In(parameters.Set()).Values, Now: time.Now,
+		MaxCost: uint64(cfg.Password.ImportMaxCost)}, nil
 }

@@ -2,18 +2,20 @@ package app
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/device"
-	"castellan/domain/access/geofilter"
-	"castellan/domain/access/password/replace"
-	"castellan/domain/access/totp"
+	"castellan/config"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/money/transaction"
 	"castellan/domain/people/registration"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/totp"
+	"castellan/domain/session/geofilter"
+	"castellan/domain/session/replace"
 	httpapi "castellan/http"
 	"castellan/http/office/foureyes"
 )
@@ -124,5 +126,33 @@ func leaves(tree any, path string, each func(path, value string)) {
 	default:
 		text, _ := json.Marshal(v)
 		each(path, string(text))
+	}
+}
+
+// The challenge before a call that returns a secret also guards the call that fetches it after an approval, so that a
+// copied token is not enough.
+func TestFetchIsGuardedLikeItsRequest(t *testing.T) {
+	const add, rotate = "POST /admin/service-keys", "POST /admin/service-keys/rotate"
+	both := []string{add, rotate}
+	keys := map[string]string{add: "KEYS"}
+	for name, c := range map[string]struct {
+		mfa  config.MFA
+		want string
+	}{
+		"guarded":              {config.MFA{FourEyes: both, Guarded: map[string]string{rotate: "KEYS"}}, "KEYS"},
+		"not guarded":          {config.MFA{FourEyes: both}, ""},
+		"not for two persons":  {config.MFA{Guarded: keys}, ""},
+		"without a secret":     {config.MFA{FourEyes: []string{"POST /admin/roles"}, Guarded: keys}, ""},
+		"guard administration": {config.MFA{GuardAdministration: true}, actionAdministration},
+		"a code of its own": {config.MFA{FourEyes: both, Guarded: map[string]string{add: "KEYS",
+			foureyes.FetchKey: "F"}}, "F"},
+	} {
+		given := maps.Clone(c.mfa.Guarded)
+		if got := guardedEndpoints(c.mfa, httpapi.Endpoints())[foureyes.FetchKey]; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if !maps.Equal(given, c.mfa.Guarded) {
+			t.Errorf("%s: the configuration was changed", name)
+		}
 	}
 }

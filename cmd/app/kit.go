@@ -17,7 +17,7 @@ import (
 	"castellan/cmd/app/doctor"
 	"castellan/cmd/app/memory"
 	"castellan/cmd/app/metrics"
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/cdn"
 	"castellan/domain/kit/change"
@@ -35,7 +35,7 @@ import (
 	"castellan/http/system"
 	"castellan/outbound/push"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
 )
@@ -43,7 +43,7 @@ import (
 // database builds the basis of every other area: the committer, the change feed and the keys.
 func (s *service) database() (err error) {
 	s.commit = metrics.NewCommitter(committer(s.DB, s.cfg.Database, s.tracer))
-	s.users = access.NewUsers(s.DB)
+	s.users = account.NewUsers(s.DB)
 	s.actions = challenge.Actions{}
 	changes := kit.NewChanges(s.DB)
 	s.feed = change.NewReader(changes, time.Now)
@@ -66,6 +66,8 @@ func (s *service) database() (err error) {
 		loops:   []loop{{run: func(ctx context.Context, _ func(error)) { memory.Manage(ctx) }}},
 		metrics: s.databaseMetrics,
 	})
+	s.join(part{metrics: s.readyMetrics, tasks: []task{
+		{processesEvery, "the processes on the database cannot be counted", s.watchProcesses()}}})
 
 	vapid := func() (string, error) { return push.PublicKey(s.Ring.VAPIDs()[0]) }
 	if _, err := vapid(); err != nil {
@@ -139,12 +141,31 @@ func (s *service) work() error {
 		groups: groups(httpjob.Group{Service: s.jobs}),
 		loops: []loop{{"background jobs cannot be listed", func(ctx context.Context, report func(error)) {
 			s.pollJobs(ctx, owners, report)
-		}}},
+		}}, {"indexes of the database cannot be built", s.buildIndexes}},
 		tasks:   []task{{censusEvery, "background jobs could not be counted", count.look}},
 		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-jobLife)) },
 		metrics: func(m *metrics.Registry) { m.MustRegister(count, s.commit.Jobs) },
 	})
 	return nil
+}
+
+// buildIndexes builds the indexes that the migrations have deferred, and tries again after a failure.
+func (s *service) buildIndexes(ctx context.Context, report func(error)) {
+	for {
+		built, err := persistence.BuildIndexes(ctx, s.DB)
+		for _, name := range built {
+			s.log.Info("indexes were built", "migration", name)
+		}
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		report(err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Minute):
+		}
+	}
 }
 
 // pollJobs starts the scheduled jobs and wakes the owners of due ones. A failure is reported once until a poll has
@@ -264,6 +285,7 @@ func (s *service) documents() error {
 // setup builds the administrators' view of the findings of the doctor.
 func (s *service) setup() error {
 	d := doctor.New(s.cfg, s.DB)
+	d.Unreadable = func() string { return s.server.Unreadable() }
 	checks := setup.NewChecks(func(ctx context.Context) setup.Report { return d.Report(ctx, true, nil) })
 	s.join(part{groups: groups(httpsetup.Group{
 		Report: func(ctx context.Context) setup.Report { return d.Report(ctx, false, nil) }, Check: checks.Run})})

@@ -2,17 +2,18 @@ package app
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"castellan/cmd/app/adapters"
 	"castellan/cmd/app/metrics"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/resource"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/job"
+	"castellan/domain/kit/page"
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/balance"
 	"castellan/domain/money/currency"
@@ -21,6 +22,7 @@ import (
 	"castellan/domain/money/provider"
 	"castellan/domain/money/rate"
 	"castellan/domain/money/transaction"
+	"castellan/domain/permit/resource"
 	httpbalance "castellan/http/money/balance"
 	httpcurrency "castellan/http/money/currency"
 	httplimit "castellan/http/money/limit"
@@ -40,7 +42,12 @@ const updateWait = 30 * time.Second
 func (s *service) money() error {
 	books := money.NewLedger(s.DB)
 	s.ledger = &ledger.Ledger{Store: books, Commit: s.revoking(), Now: time.Now,
-		Decimals: func(_ context.Context, asset int64) (int, error) { return s.currencies.Catalog().Decimals(asset) }}
+		Decimals: func(_ context.Context, asset int64) (int, error) { return s.currencies.Catalog().Decimals(asset) },
+		Full: func(m ledger.Movement) {
+			t := m.Transfers[0]
+			s.full.Add(1)
+			s.log.Error("an account of the operator is full", "asset", t.Debit.Asset, "kind", t.Kind, "ref", t.Ref)
+		}}
 	limits := &limit.Service{Users: s.users,
 		Levels: money.NewLevels(s.DB), Store: money.NewLimits(s.DB), Rates: money.NewRates(s.DB),
 		Catalog: s.currencies.Catalog, Now: time.Now}
@@ -68,24 +75,28 @@ func (s *service) money() error {
 	numbers := s.cfg.Transactions
 	s.join(part{groups: groups(httpintegration.Deposits{Service: transactions,
 		FinalizedDeposit: numbers.FinalizedDeposit})})
-	var unexplained atomic.Int64
+	var here, everywhere atomic.Int64
 	s.join(part{
 		groups: groups(httptransaction.Group{Service: transactions, Numbers: httptransaction.Numbers{
 			FinalizedDeposit: numbers.FinalizedDeposit, HotWallet: numbers.HotWallet, TimeOut: numbers.TimeOut},
 			Shows: s.shows}),
-		kinds: []job.Kind{transactions.Kind(), {Name: "verify-ledger",
-			Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
-				found, n, err := s.verifyLedger(ctx, books)
-				if err == nil {
-					unexplained.Store(n)
-				}
-				return j.Finish(found), nil, err
-			}}},
-		schedules: []job.Schedule{{Kind: "verify-ledger", Every: verifyLedger}},
+		kinds: []job.Kind{transactions.Kind(), s.nightly(&here, func(ctx context.Context) ledger.Night {
+			return ledger.Nightly(ctx, books, books, s.commit, time.Now())
+		})},
+		schedules: []job.Schedule{{Kind: nightlyJob, Every: verifyLedger}},
+		tasks: []task{{censusEvery, "the alarms of the ledger could not be read", func(ctx context.Context) error {
+			n, err := lastNight(ctx, s.jobs.Store, here.Load())
+			if err == nil {
+				everywhere.Store(n)
+			}
+			return err
+		}}},
 		metrics: func(m *metrics.Registry) {
-			m.Gauge("castellan_ledger_unexplained", "Assets with money in suspense, plus 1 for a fault, at the last "+
-				"nightly verification on this node; alert on any value but 0.",
-				func() float64 { return float64(unexplained.Load()) })
+			m.Gauge("castellan_ledger_unexplained", "Assets with money in suspense, plus 1 for a fault or a failure of "+
+				"the last nightly verification of any node and 1 for days that it could not close; alert on any value but 0.",
+				func() float64 { return float64(everywhere.Load()) })
+			m.Counter("castellan_ledger_full_total", "Movements refused because an account of the operator would exceed the "+
+				"largest amount of the ledger; each is repeated by its client. Alert if it grows.", s.full.Load)
 		},
 	})
 	s.balances(books)
@@ -104,22 +115,54 @@ func (s *service) balances(books money.Ledger) {
 	})
 }
 
-// verifyLedger closes the past days and verifies the ledger. It returns the first fault, and the unexplained amount.
-func (s *service) verifyLedger(ctx context.Context, books money.Ledger) (found string, n int64, err error) {
-	if err := ledger.CloseDays(ctx, books, s.commit, time.Now()); err != nil {
-		return "", 0, err
-	}
-	totals, err := ledger.Verify(ctx, books)
-	if errors.Is(err, ledger.ErrBroken) {
-		s.log.Error("the ledger is broken", "fault", err)
-		return err.Error(), 1, nil
-	}
-	for _, t := range totals {
-		if t.Unexplained.Sign() != 0 {
-			n++
+// nightlyJob is the kind of the job that closes the past days and verifies the ledger.
+const nightlyJob = "verify-ledger"
+
+// nightly returns that job. It stores the alarms of every run, also of a failed one, except if its node leaves: then
+// the next node repeats the run. The result of the job begins with the alarms, if there are any.
+func (s *service) nightly(alarms *atomic.Int64, run func(context.Context) ledger.Night) job.Kind {
+	return job.Kind{Name: nightlyJob, Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
+		night := run(ctx)
+		if err := ctx.Err(); err != nil {
+			return j, nil, err
+		}
+		alarms.Store(night.Alarms())
+		if err := night.Closing; err != nil {
+			s.log.Error("the days of the ledger cannot be closed", "err", err)
+		}
+		if err := night.Verification; err != nil {
+			s.log.Error("the ledger is broken or cannot be verified", "fault", err)
+		}
+		found, err := night.Result()
+		if n := night.Alarms(); n > 0 {
+			found = strings.TrimSuffix(fmt.Sprintf("%d alarms: %s", n, found), ": ")
+		}
+		return j.Finish(found), nil, err
+	}}
+}
+
+type nightLister interface {
+	List(context.Context, job.Query, page.Query[job.Place]) (page.Of[job.Job], error)
+}
+
+// lastNight returns the alarms of the last run on any node. After a failure, they are those of the last run here, and
+// at least 1.
+func lastNight(ctx context.Context, jobs nightLister, here int64) (alarms int64, err error) {
+	last, err := jobs.List(ctx, job.Query{Kind: nightlyJob}, page.Query[job.Place]{Limit: 3})
+	for _, j := range last.Records {
+		switch {
+		case j.State == job.Done && j.Result == "":
+			return 0, nil
+		case j.State == job.Done:
+			if n, _ := fmt.Sscan(j.Result, &alarms); n == 1 {
+				return alarms, nil
+			}
+			return 1, nil // a fault, as earlier versions store it
+		case j.State == job.Failed || j.Attempts > 0 && !j.State.Over():
+			return max(1, here), nil
 		}
 	}
-	return "", n, err
+	return 0, err
 }
 
 // assets builds the catalogue of assets, networks and rates.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/richtext"
 	"castellan/domain/office/announcement"
@@ -17,8 +17,8 @@ import (
 	httpcontract "castellan/http/office/contract"
 	httpfoureyes "castellan/http/office/foureyes"
 	"castellan/http/rest"
-	"castellan/persistence/access"
 	"castellan/persistence/office"
+	"castellan/persistence/proof"
 )
 
 // content builds the texts that administrators write for users.
@@ -51,7 +51,7 @@ func (s *service) fourEyes() auth.SecondPerson {
 		return c, err
 	}
 	service := &foureyes.Service{Store: store, Changes: s.changes("", nil), Account: accounts{s.users}.Account,
-		Live: s.revocations.Live, Shared: access.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
+		Live: s.revocations.Live, Shared: proof.NewDevices(s.DB).Shared, Seal: s.Ring.Seal, Open: s.Ring.Open,
 		TTL: s.cfg.MFA.FourEyesTTL,
 		Run: func(ctx context.Context, request json.RawMessage) (json.RawMessage, error) {
 			c, err := captured(request)
@@ -59,6 +59,10 @@ func (s *service) fourEyes() auth.SecondPerson {
 				return nil, err
 			}
 			return s.server.CarryOut(ctx, c)
+		},
+		Secret: s.holdsSecret,
+		Public: func(endpoint string, response json.RawMessage) (json.RawMessage, error) {
+			return s.server.WithoutSecrets(endpoint, response)
 		}}
 	group := httpfoureyes.Group{Service: service, Fresh: s.feed.Poll,
 		Permit: func(ctx context.Context, who rest.Caller, key string) error { return s.server.Permit(ctx, who, key) },
@@ -68,6 +72,14 @@ func (s *service) fourEyes() auth.SecondPerson {
 				return err
 			}
 			return s.server.PermitCaptured(ctx, who, c)
+		},
+		RunAs: func(ctx context.Context, who rest.Caller, request json.RawMessage) (json.RawMessage, error) {
+			c, err := captured(request)
+			if err != nil {
+				return nil, err
+			}
+			c.Caller = who
+			return s.server.CarryOut(ctx, c)
 		},
 		Look: func(ctx context.Context, request json.RawMessage) (fields json.RawMessage, all []rest.Change, err error) {
 			c, err := captured(request)
@@ -93,6 +105,9 @@ func (s *service) fourEyes() auth.SecondPerson {
 	})
 	return auth.SecondPerson{Service: service, Commit: s.commit}
 }
+
+// holdsSecret reports whether the answer of an endpoint, by its key, holds a secret. The server is created later.
+func (s *service) holdsSecret(endpoint string) bool { return s.server.HoldsSecret(endpoint) }
 
 // endpointSet is a set of the keys of endpoints.
 func endpointSet(keys []string) map[string]bool {

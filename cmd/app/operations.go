@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/resource"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
@@ -16,21 +14,23 @@ import (
 	"castellan/domain/money/accounting"
 	"castellan/domain/office/broadcast"
 	"castellan/domain/people/agreement"
+	"castellan/domain/permit/resource"
+	"castellan/domain/proof/stepup"
 	httpaccounting "castellan/http/money/accounting"
 	httpbroadcast "castellan/http/office/broadcast"
 	httpagreement "castellan/http/people/agreement"
 	httpintegration "castellan/http/people/integration"
 	"castellan/outbound/courier"
 	"castellan/outbound/dispatch"
-	"castellan/persistence/access"
 	"castellan/persistence/money"
 	"castellan/persistence/people"
+	"castellan/persistence/proof"
 )
 
 // operations builds the bulk functions of administrators: notifications, SMS and agreements.
 func (s *service) operations() error {
 	post := broadcast.Post{Senders: s.senders, Keep: s.keep}
-	many := &broadcast.Service{Users: s.users, Devices: access.NewDevices(s.DB), Jobs: s.jobs,
+	many := &broadcast.Service{Users: s.users, Devices: proof.NewDevices(s.DB), Jobs: s.jobs,
 		Changes: s.changes("", nil), Parameters: s.parameters, Post: post, Open: s.Ring.Open,
 		MaySend: func(caller, userID string) error { return s.roles.MayWrite(caller, userID, resource.General) }}
 	store := people.NewAgreements(s.DB)

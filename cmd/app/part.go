@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"castellan/cmd/app/metrics"
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/job"

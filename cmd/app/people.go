@@ -2,13 +2,15 @@ package app
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"castellan/cmd/app/adapters"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/password"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/money/blockage"
@@ -26,10 +28,12 @@ import (
 	httpregistration "castellan/http/people/registration"
 	httpstanding "castellan/http/people/standing"
 	"castellan/http/rest"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/people"
+	"castellan/persistence/permit"
+	"castellan/persistence/session"
 )
 
 // kyc builds the verification of accounts.
@@ -45,11 +49,11 @@ func (s *service) kyc() error {
 	s.papers.Follows = decisions.Reopens
 	s.join(part{groups: groups(httpkyc.Group{Service: decisions})})
 
-	tries := password.NewGuards(access.NewPasswordGuards(s.DB), s.DB,
+	tries := password.NewGuards(account.NewPasswordGuards(s.DB), s.DB,
 		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
 	s.identities = &identity.Service{Store: people.NewIdentities(s.DB), Users: s.users,
 		Options: people.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
-		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Renew: s.logins.Renew,
+		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Refresh: s.logins.Refresh,
 		Dev: s.cfg.Dev}
 	if c.IdentityURL != "" {
 		register, err := adapters.Identity(s.cfg, func(err error) { s.log.Warn("the national register failed", "err", err) })
@@ -77,7 +81,7 @@ func (s *service) registration(agreed *contract.Service) {
 		Hasher: s.hasher, Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
 		Commit: s.commit, Place: placeOf(s.cfg.Limits), Now: time.Now}
 	if l := s.cfg.Limits; l.Enabled {
-		store := access.NewPasswordGuards(s.DB)
+		store := account.NewPasswordGuards(s.DB)
 		bound := func(n int, window time.Duration) *password.Guards {
 			return password.NewGuards(store, s.DB, password.Limit(n, window), time.Now)
 		}
@@ -92,19 +96,26 @@ func (s *service) registration(agreed *contract.Service) {
 // owner returns the user of an x-auth token or of a token of guard.issuers, and the starter of a challenge that another
 // service starts for that user. The challenge ends with the session of an x-auth, which has the address and the device.
 func (s *service) owner(ctx context.Context, who rest.Caller, userToken string) (string, challenge.Starter, error) {
-	if s.foreign.Names(userToken) {
-		userID, of, err := s.foreignUser(ctx, userToken)
+	guards := s.guards()
+	if of, ok, err := s.foreignBearer(ctx, userToken); ok || err != nil {
+		if err == nil {
+			err = guards.Represented(who, of.UserID, nil)
+		}
 		from := auth.From(who)
-		from.SessionID = of.Session // the address and the device are those of the service
-		return userID, from, err
+		from.SessionID, from.Login = of.Session, of.Login // the address and the device are those of the service
+		return of.UserID, from, err
 	}
-	c, err := s.guards().Session(ctx, userToken)
+	c, err := guards.Session(ctx, userToken)
 	if err != nil {
 		return "", challenge.Starter{}, err
 	}
-	of, err := access.NewSessions(s.DB).Get(ctx, c.Subject, c.SessionID, time.Now())
+	of, err := session.NewSessions(s.DB).Get(ctx, c.Subject, c.SessionID, time.Now())
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.TokenRevoked, "the session has ended")
+	}
+	if err == nil {
+		ip, _ := netip.ParseAddr(of.IP)
+		err = guards.Represented(who, c.Subject, &auth.Origin{IP: ip, Country: of.Country})
 	}
 	from := auth.From(who)
 	from.SessionID, from.IP, from.Country = of.ID, of.IP, of.Country
@@ -123,6 +134,7 @@ func (s *service) integration() error {
 			return s.external.PurgeEvents(ctx, old.now.Add(-eventLife))
 		},
 	})
+	s.join(searchPart(account.NewUsers(s.DB), people.NewCorporate(s.DB)))
 	return nil
 }
 
@@ -132,7 +144,7 @@ func (s *service) standings() error {
 		Currencies: s.currencies, Now: time.Now}
 	store := people.NewStandings(s.DB)
 	service := &standing.Service{Store: store, Users: s.users, Blockages: blockages,
-		Administrators: access.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
+		Administrators: permit.NewResources(s.DB), Dev: s.cfg.Dev, Parameters: s.parameters,
 		Ignored: kit.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),
 		ClosureType: int64(s.cfg.Blockage.ClosureType)}
 	service.Changes.Lock, service.Claims = store.Lock, s.external
@@ -140,4 +152,38 @@ func (s *service) standings() error {
 		httpinbox.Group{Store: people.NewInbox(s.DB), Shows: s.shows},
 		httpintegration.Findings{Service: service})})
 	return nil
+}
+
+// searchJob is the kind of the job that prepares the names and numbers of accounts and companies for searches. They
+// come from earlier versions, and from nodes of one that run beside this one.
+const searchJob = "user-search"
+
+const (
+	searchEvery = 10 * time.Minute
+	freshEvery  = 2 * time.Second // new and changed accounts; a search finds the newest thousand before
+	foldBatch   = 200
+)
+
+func searchPart(users account.Users, companies people.Corporate) part {
+	fold := func(ctx context.Context) (int, error) {
+		n, err := users.FoldWaiting(ctx, foldBatch)
+		if err != nil || n > 0 {
+			return n, err
+		}
+		return companies.FoldWaiting(ctx, foldBatch)
+	}
+	return part{
+		kinds: []job.Kind{{Name: searchJob, Step: func(ctx context.Context, j job.Job) (job.Job, []commit.Write, error) {
+			n, err := fold(ctx)
+			if j.Done += int64(n); n == 0 && err == nil {
+				j.Total, j = j.Done, j.Finish("")
+			}
+			return j, nil, err
+		}}},
+		schedules: []job.Schedule{{Kind: searchJob, Every: searchEvery}},
+		tasks: []task{{freshEvery, "the search of accounts could not be updated", func(ctx context.Context) error {
+			_, err := users.FoldWaiting(ctx, foldBatch)
+			return err
+		}}},
+	}
 }

@@ -1,23 +1,35 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"sync"
+	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"castellan/cmd/app/doctor"
 	"castellan/cmd/app/metrics"
 	"castellan/cmd/app/trail"
 	"castellan/config"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/dpop"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/guard/firewall"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/idempotency"
+	"castellan/domain/proof/dpop"
 	httpapi "castellan/http"
 	"castellan/http/auth"
 	"castellan/http/edge"
+	httpgateway "castellan/http/gate/gateway"
 	"castellan/http/kit/cdn"
 	"castellan/http/socket"
 	"castellan/http/system"
+	"castellan/persistence"
 	"castellan/persistence/kit"
 )
 
@@ -26,8 +38,6 @@ const (
 	drainNotice = 500 * time.Millisecond
 	maxInFlight = 16384
 	requestTime = 10 * time.Second
-	// repeatTime is how long the answer of an idempotency key is kept.
-	repeatTime = 48 * time.Hour
 )
 
 // http builds the server over the endpoints of all parts. It is the last area.
@@ -40,7 +50,7 @@ func (s *service) http() (err error) {
 	s.join(part{
 		observe: s.calls.Observe,
 		loops:   []loop{{"audited calls could not be written", s.calls.Run}},
-		purge:   func(ctx context.Context, old expiry) error { return repeats.Purge(ctx, old.now.Add(-repeatTime)) },
+		purge:   func(ctx context.Context, old expiry) error { return repeats.Purge(ctx, old.now.Add(-idempotency.Kept)) },
 	})
 	s.join(part{observe: s.metrics.Observe, metrics: func(m *metrics.Registry) {
 		m.Gauge("castellan_http_requests_in_flight", "Requests being served.",
@@ -50,14 +60,15 @@ func (s *service) http() (err error) {
 		return err
 	}
 	o := edge.Options{
-		Logger: s.log, AccessLog: slog.LevelDebug, Now: time.Now, Observe: s.observe, Trace: traceRequests(s.tracer),
+		Logger: s.log, AccessLog: slog.LevelDebug, Dev: cfg.Dev, Now: time.Now, Observe: s.observe,
+		Trace: traceRequests(s.tracer),
 		Firewall: auth.Firewall{Evaluator: s.evaluator, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed,
-			Service: s.services.Client}.Judge,
+			Service: s.services.Client, Foreign: s.foreignBearer, Bears: httpgateway.Checks}.Judge,
 		Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,
 		MayName:     guards.MayName,
-		Idempotency: &auth.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now},
+		Idempotency: &auth.Idempotent{Store: repeats, Commit: s.commit, Ring: s.Ring, Now: time.Now, Secret: s.holdsSecret},
 		Verify:      auth.Verify(s.totps),
-		Starter: auth.Starter{Starts: s.starter, Accounts: accounts{s.users},
+		Starter: auth.Starter{Starts: s.starter, Accounts: accounts{s.users}, Recovery: s.totps.Redeem,
 			Proofs: s.proofs, Public: s.public()},
 		Guarded: cfg.MFA.Guarded, FourEyes: endpointSet(cfg.MFA.FourEyes), SecondPerson: second,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country,
@@ -79,7 +90,7 @@ func (s *service) http() (err error) {
 		return err
 	}
 	pages := system.Options{Ready: s.ready, Draining: s.draining.Load, OpenAPI: s.openAPI, AsyncAPI: s.asyncAPI,
-		Dev: s.dev(), BasePath: cfg.HTTP.BasePath, Version: s.o.Version, PublicURL: s.publicURL}
+		Tags: httpapi.Tags(), Dev: s.dev(), BasePath: cfg.HTTP.BasePath, Version: s.o.Version, PublicURL: s.publicURL}
 	if len(cfg.WebAuthn.Origins) > 0 {
 		pages.RelatedOrigins = s.devices.Passkeys.Party.Origins
 	}
@@ -106,6 +117,10 @@ func (s *service) guards() auth.Guards {
 		proofs = s.proofs
 	}
 	return auth.Guards{Tokens: s.tokens, Ended: s.tokens.VerifyEnded, Proofs: proofs, Feed: s.feed, Judge: s.roles.Judge,
+		Foreign: s.foreignBearer, BasePath: s.cfg.HTTP.BasePath,
+		Blocked: func(key, userID string) bool {
+			return s.evaluator.Needs(key).User && s.evaluator.Blacklisted(key, firewall.Client{UserID: userID})
+		},
 		MayWrite: s.roles.MayWrite, Tenant: s.cfg.Tenant.ID,
 		Cron: s.crons.Client, Service: s.services.Client, JudgeRole: s.roles.JudgeRole,
 		Devices: s.devices, AllowsIP: s.allowedIPs.Allows,
@@ -117,17 +132,6 @@ func (s *service) guards() auth.Guards {
 			s.activity.Touch(sessionID)
 			return true
 		}}
-}
-
-// ready makes real round trips: to the database and through the node.
-func (s *service) ready(ctx context.Context) error {
-	if err := s.DB.Ping(ctx); err != nil {
-		return err
-	}
-	if err := s.feed.CatchUp(ctx); err != nil {
-		return fmt.Errorf("the change feed is outdated: %w", err)
-	}
-	return s.client.Probe(ctx)
 }
 
 // quiet waits until no request is under way, and long enough for load balancers to see that this node is not ready. The
@@ -155,7 +159,9 @@ func documented(cfg config.Config) string {
 	return cfg.HTTP.PublicURL
 }
 
-func (s *service) openAPI() []byte { return written(httpapi.OpenAPI(s.o.Version, documented(s.cfg))) }
+func (s *service) openAPI(tag string) []byte {
+	return written(httpapi.OpenAPI(s.o.Version, documented(s.cfg), tag))
+}
 
 func (s *service) asyncAPI() []byte { return written(socket.Document(documented(s.cfg))) }
 
@@ -166,4 +172,143 @@ func written(document []byte, err error) []byte {
 		return []byte("{}")
 	}
 	return document
+}
+
+// Causes of a node that is not ready, beside those of the database (persistence.CauseOf). docs/operations.md lists what
+// each shows.
+const (
+	causeDraining = "draining"
+	causeLease    = "lease"       // no other node confirms the membership
+	causeFeed     = "change_feed" // tokens are refused
+	causeActors   = "actors"
+	causeLoad     = "overloaded" // the queue of the writer is full
+)
+
+// readiness is the last result of ready.
+type readiness struct {
+	mu    sync.Mutex
+	cause string // "" if the node was ready
+	since time.Time
+}
+
+// ready returns nil exactly if a request that writes could be served now. It makes real round trips: a commit on the
+// connection of the writer, a read of the change feed, and a call through the node. A change is logged.
+func (s *service) ready(ctx context.Context) error {
+	cause, err := s.judgeReadiness(ctx)
+	s.readiness.note(s.log, cause, err)
+	return err
+}
+
+func (s *service) judgeReadiness(ctx context.Context) (cause string, err error) {
+	if s.draining.Load() {
+		return causeDraining, fault.New(fault.Draining, "this node is shutting down")
+	}
+	if !s.node.Belongs() {
+		return causeLease, errors.New("no other node confirms the membership of this node")
+	}
+	if err := s.DB.Writable(ctx); err != nil {
+		if fault.CodeOf(err) == fault.Overloaded {
+			return causeLoad, err
+		}
+		return cmp.Or(persistence.CauseOf(err), causeLease), err // a paused process has lost its lease
+	}
+	if err := s.feed.CatchUp(ctx); err != nil {
+		return causeFeed, fmt.Errorf("the change feed is outdated: %w", err)
+	}
+	if err := s.client.Probe(ctx); err != nil {
+		return causeActors, err
+	}
+	return "", nil
+}
+
+// note logs a change of the cause.
+func (r *readiness) note(log *slog.Logger, cause string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case cause == r.cause:
+		return
+	case cause == "":
+		log.Info("ready again", "after", time.Since(r.since).Round(time.Millisecond))
+	case cause != causeDraining: // draining has its own line
+		log.Warn("not ready", "cause", cause, "err", err)
+	}
+	if r.cause == "" {
+		r.since = time.Now()
+	}
+	r.cause = cause
+}
+
+// readyTime bounds the check of a scrape, like that of a probe.
+const readyTime = 2 * time.Second
+
+var (
+	readyMetric    = prometheus.NewDesc("castellan_ready", "1 if a request that writes can be served.", nil, nil)
+	notReadyMetric = prometheus.NewDesc("castellan_not_ready", "1 with the cause, while the node is not ready.",
+		[]string{"cause"}, nil)
+)
+
+// readyCollector checks the readiness at each scrape.
+type readyCollector struct{ s *service }
+
+func (readyCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- readyMetric
+	to <- notReadyMetric
+}
+
+func (c readyCollector) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	cause, err := c.s.judgeReadiness(ctx)
+	c.s.readiness.note(c.s.log, cause, err)
+	ready := 0.0
+	if cause == "" {
+		ready = 1
+	} else {
+		to <- prometheus.MustNewConstMetric(notReadyMetric, prometheus.GaugeValue, 1, cause)
+	}
+	to <- prometheus.MustNewConstMetric(readyMetric, prometheus.GaugeValue, ready)
+}
+
+// readyMetrics are the metrics of the readiness and of the disks of this machine.
+func (s *service) readyMetrics(m *metrics.Registry) {
+	m.MustRegister(readyCollector{s})
+	dirs := map[string]string{"data_dir": s.cfg.DataDir}
+	if file, embedded := s.cfg.Database.SQLitePath(); embedded {
+		dirs["database"] = file
+	}
+	for of, path := range dirs {
+		m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "castellan_disk_free_bytes",
+			Help:        "Free bytes of the disk of the data folder and of the SQLite database.",
+			ConstLabels: prometheus.Labels{"of": of}}, func() float64 { return freeBytes(path) }))
+	}
+}
+
+// freeBytes returns the space that is free for this process on the disk of a file or folder; -1 if it is unknown.
+func freeBytes(path string) float64 {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(path, &disk); err != nil {
+		return -1
+	}
+	return float64(disk.Bavail) * float64(disk.Bsize)
+}
+
+// processesEvery is how often this node looks for other processes on its database.
+const processesEvery = 5 * time.Second
+
+// watchProcesses returns a task that logs, once, that other processes serve the database without a cluster.
+func (s *service) watchProcesses() func(context.Context) error {
+	known := false
+	return func(ctx context.Context) error {
+		alone, clustered, err := s.DB.Servers(ctx)
+		if err != nil {
+			return err
+		}
+		now := doctor.Uncoordinated(alone, clustered)
+		if now && !known {
+			doctor.LogUncoordinated(s.log, alone, clustered)
+		}
+		known = now
+		return nil
+	}
 }

@@ -2,9 +2,9 @@
 // Commands and benches use it; it contains no business rules.
 //
 // The one idea: a slice joins the program in one place. Its part (part.go) declares its endpoints, actions, snapshots,
-// jobs and metrics. It is in the file of its area: kit.go, delivery.go, guard.go, access.go and challenge.go, money.go,
-// office.go, people.go; backoffice.go and operations.go have the functions of administrators. Other work has
-// a package below this one.
+// jobs and metrics. It is in the file of its area: kit.go, delivery.go, guard.go, challenge.go for factors,
+// account.go, session.go, gate.go, money.go, office.go, people.go; backoffice.go and operations.go have the functions
+// of administrators. Other work has a package below this one.
 //
 // Start reading at Serve in wire.go, which keeps the order of start and stop.
 package app
@@ -29,22 +29,12 @@ import (
 	"castellan/cmd/app/pause"
 	"castellan/cmd/app/trail"
 	"castellan/config"
-	"castellan/domain/access/allowedip"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/cronkey"
-	"castellan/domain/access/device"
-	"castellan/domain/access/dpop"
-	"castellan/domain/access/gateway"
-	"castellan/domain/access/geofilter"
-	"castellan/domain/access/issuer"
-	"castellan/domain/access/password"
-	"castellan/domain/access/remembered"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/servicekey"
-	"castellan/domain/access/session"
-	"castellan/domain/access/totp"
+	"castellan/domain/account/password"
+	"castellan/domain/account/password/argon2id"
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/remembered"
+	"castellan/domain/gate/gateway"
 	"castellan/domain/guard/firewall"
 	domainlimit "castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/blob"
@@ -58,8 +48,19 @@ import (
 	"castellan/domain/money/ledger"
 	"castellan/domain/people/document"
 	"castellan/domain/people/identity"
+	"castellan/domain/permit/cronkey"
+	"castellan/domain/permit/resource"
+	"castellan/domain/permit/servicekey"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/dpop"
+	"castellan/domain/proof/issuer"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/proof/totp"
+	"castellan/domain/session/allowedip"
+	"castellan/domain/session/geofilter"
+	"castellan/domain/session/session"
 	httpapi "castellan/http"
-	httppassword "castellan/http/access/password"
+	httppassword "castellan/http/account/password"
 	"castellan/http/edge"
 	httpregistration "castellan/http/people/registration"
 	"castellan/http/rest"
@@ -67,7 +68,7 @@ import (
 	"castellan/outbound/dispatch"
 	"castellan/outbound/tracing"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 )
 
@@ -78,6 +79,7 @@ type service struct {
 	o         Options
 	log       *slog.Logger
 	publicURL string
+	full      atomic.Int64 // movements refused by a full account of the operator
 
 	// The contents of the joined parts (join).
 	groups    []rest.Group
@@ -98,7 +100,7 @@ type service struct {
 	tracer         *tracing.Tracer // nil if tracing is off
 	commit         *metrics.Committer
 	feed           *change.Reader
-	users          access.Users
+	users          account.Users
 	node           *cluster.Node
 	pauses         *pause.Detector // nil on a node without a cluster
 	locator        geo.Locator
@@ -147,6 +149,7 @@ type service struct {
 	server         *edge.Server
 
 	draining   atomic.Bool
+	readiness  readiness
 	leaving    context.Context // ends with leave, when the node begins to drain
 	leave      context.CancelFunc
 	background sync.WaitGroup
@@ -169,7 +172,11 @@ type Options struct {
 // Serve runs the service until ctx ends and all requests have finished.
 func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	started := time.Now()
-	d, err := openWith(ctx, cfg, persistence.Options{Trace: o.Trace})
+	if err := canListen(cfg); err != nil {
+		return err
+	}
+	d, err := openWith(ctx, cfg, persistence.Options{Trace: o.Trace, Serves: true,
+		Clustered: cfg.Cluster.GossipAddr != ""})
 	if err != nil {
 		return err
 	}
@@ -178,14 +185,14 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	s := &service{Deployment: d, cfg: cfg, o: o, log: o.Log}
 	l, err := net.Listen("tcp", cfg.HTTP.Addr)
 	if err != nil {
-		return errors.Join(err, d.Close())
+		return errors.Join(fmt.Errorf("http.addr: %w", err), d.Close())
 	}
 	if err := s.build(ctx, l.Addr()); err != nil {
 		return errors.Join(err, l.Close(), d.Close())
 	}
 	metricsServer, err := s.metrics.Listen(cfg.Metrics.Addr, s.health)
 	if err != nil {
-		return errors.Join(err, l.Close(), d.Close())
+		return errors.Join(fmt.Errorf("metrics.addr: %w", err), l.Close(), d.Close())
 	}
 	if s.pauses != nil {
 		s.pauses.Beat() // building may have taken long
@@ -201,11 +208,11 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	}
 	d.DB.EndPatience() // requests begin
 	s.start()
-	url := "http://" + l.Addr().String() + cfg.HTTP.BasePath
 	if cfg.Dev {
-		banner(o.Out, d, o.Version, cfg.DataDir, url, cfg.Metrics.Addr)
+		url := "http://" + browsable(l.Addr().String()) + cfg.HTTP.BasePath
+		banner(o.Out, d, o.Version, cfg.DataDir, url, browsable(cfg.Metrics.Addr))
 	}
-	o.Log.Info("serving", "addr", l.Addr().String(), "version", o.Version,
+	o.Log.Info("serving", "addr", l.Addr().String(), "version", o.Version, "hash", argon2id.Vectors(),
 		"after", time.Since(started).Round(time.Millisecond))
 	failed := make(chan error, 1)
 	go func() { failed <- s.server.Serve(l) }()
@@ -214,6 +221,24 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	case err = <-failed:
 	}
 	return errors.Join(err, s.drain(metricsServer))
+}
+
+// canListen reports an address that is in use, by its setting, before the start creates or migrates anything. It does
+// not keep the listeners: until the service is ready, connections must be refused.
+func canListen(cfg config.Config) error {
+	for key, addr := range map[string]string{"http.addr": cfg.HTTP.Addr, "metrics.addr": cfg.Metrics.Addr} {
+		if addr == "" {
+			continue
+		}
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		if err := l.Close(); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return nil
 }
 
 // build creates every part, in the order of their dependencies, and fills the snapshots. Nothing is served yet.

@@ -2,27 +2,33 @@ package app
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"castellan/config"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/mfa"
-	"castellan/domain/access/password"
-	"castellan/domain/access/session"
+	"castellan/domain/account/password"
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
+	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/currency"
+	"castellan/domain/money/ledger"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/session/session"
 	"castellan/outbound/dispatch"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
@@ -234,5 +240,75 @@ func TestNoTracer(t *testing.T) {
 	}
 	if _, same := s.commit.Committer.(interface{ Close() error }); !same {
 		t.Errorf("commits go by a %T", s.commit.Committer)
+	}
+}
+
+// The alarm of the ledger shows every run that failed, until one succeeds. A node that leaves raises none.
+func TestNightlyAlarms(t *testing.T) {
+	down := errors.New("down")
+	var alarms atomic.Int64
+	var night ledger.Night
+	s := &service{log: slog.New(slog.DiscardHandler)}
+	kind := s.nightly(&alarms, func(context.Context) ledger.Night { return night })
+	leaving, leave := context.WithCancel(t.Context())
+	leave()
+	for _, c := range []struct {
+		name  string
+		ctx   context.Context
+		night ledger.Night
+		want  int64
+		fails bool
+	}{
+		{"sound", t.Context(), ledger.Night{Totals: []ledger.Totals{{}}}, 0, false},
+		{"suspense", t.Context(), ledger.Night{Totals: []ledger.Totals{{Unexplained: amount.Must("1").Sum()}, {}}}, 1, false},
+		{"days are open", t.Context(), ledger.Night{Closing: down}, 1, true},
+		{"the node leaves", leaving, ledger.Night{Closing: down, Verification: down}, 1, true},
+		{"broken, too", t.Context(), ledger.Night{Closing: down, Verification: ledger.ErrBroken}, 2, false},
+		{"unreadable", t.Context(), ledger.Night{Verification: down}, 1, true},
+		{"sound again", t.Context(), ledger.Night{}, 0, false},
+	} {
+		night = c.night
+		j, _, err := kind.Step(c.ctx, job.Job{})
+		if (err != nil) != c.fails || alarms.Load() != c.want {
+			t.Errorf("%s: %d alarms, %v", c.name, alarms.Load(), err)
+		}
+		if shown, serr := lastNight(t.Context(), nights{{}, j}, 7); serr != nil || err == nil && shown != c.want {
+			t.Errorf("%s: another node shows %d, %v", c.name, shown, serr)
+		}
+	}
+}
+
+// nights are the nightly jobs, the last one first.
+type nights []job.Job
+
+func (n nights) List(context.Context, job.Query, page.Query[job.Place]) (page.Of[job.Job], error) {
+	return page.Of[job.Job]{Records: n}, nil
+}
+
+// Every node shows the alarms of the last run, whichever node ran it: a failure until a run succeeds.
+func TestLastNight(t *testing.T) {
+	sound, retried := job.Job{State: job.Done}, job.Job{State: job.Paused, Attempts: 1}
+	for _, c := range []struct {
+		jobs       nights
+		here, want int64
+	}{
+		{nil, 2, 0}, {nights{sound, retried}, 2, 0}, {nights{retried, sound}, 0, 1}, {nights{retried, sound}, 2, 2},
+		{nights{{State: job.Running}, {State: job.Failed}, sound}, 0, 1},
+		{nights{{State: job.Queued}, {State: job.Cancelled}, sound}, 3, 0},
+		{nights{{State: job.Done, Result: "broken: by 0.9"}}, 0, 1},
+	} {
+		if got, err := lastNight(t.Context(), c.jobs, c.here); got != c.want || err != nil {
+			t.Errorf("%+v: %d, %v, want %d", c, got, err, c.want)
+		}
+	}
+}
+
+// Browsers offer passkeys at localhost only.
+func TestPrintedAddressesAreLocalhost(t *testing.T) {
+	for addr, want := range map[string]string{"127.0.0.1:8080": "localhost:8080", "[::1]:80": "localhost:80",
+		"0.0.0.0:1": "localhost:1", ":1": "localhost:1", "192.0.2.7:1": "192.0.2.7:1", "host.test:1": "host.test:1", "": ""} {
+		if got := browsable(addr); got != want {
+			t.Errorf("%q is printed as %q, want %q", addr, got, want)
+		}
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/allowedip"
-	"castellan/domain/access/geofilter"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
-	"castellan/persistence/access"
+	"castellan/domain/session/allowedip"
+	"castellan/domain/session/geofilter"
+	"castellan/persistence/account"
+	"castellan/persistence/session"
 )
 
 type userAllowIPCmd struct {
@@ -52,7 +53,7 @@ func (c userAllowIPCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	store, now := access.NewAllowedIPs(v.DB), time.Now()
+	store, now := session.NewAllowedIPs(v.DB), time.Now()
 	before, err := store.Networks(e.ctx, u.ID)
 	if err != nil {
 		return err
@@ -132,8 +133,8 @@ func (c userClearGeofilterCmd) Run(e *env) error {
 		return err
 	}
 	filters := geofilter.Service{
-		Store:   access.NewGeofilters(v.DB),
-		Users:   access.NewUsers(v.DB),
+		Store:   session.NewGeofilters(v.DB),
+		Users:   account.NewUsers(v.DB),
 		Commit:  v.DB,
 		Notices: notices,
 		Now:     time.Now,

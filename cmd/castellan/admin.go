@@ -5,20 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/password"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/people/kyc"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 )
 
 type userCmd struct {
@@ -31,6 +33,7 @@ type userCmd struct {
 	Link           userLinkCmd           `cmd:"" help:"Link an account to a subject of another login service."`
 	Import         userImportCmd         `cmd:"" help:"Import the users of another login service."`
 	Export         userExportCmd         `cmd:"" help:"Export the accounts to a file."`
+	Phones         userPhonesCmd         `cmd:"" help:"List phone numbers that 0.9 shortened, and repair them."`
 	ClearGeofilter userClearGeofilterCmd `cmd:"" name:"clear-geofilter" help:"Clear the country filter of an account."`
 }
 
@@ -69,7 +72,10 @@ func (c userAddCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	dial := strings.TrimLeft(c.CountryCode, "+0")
+	dial, err := user.DialCode(c.CountryCode)
+	if err != nil {
+		return err
+	}
 	if err := policy(e.cfg).Check(secret, password.Personal{Phone: phone, DialCode: dial, Mail: mail}); err != nil {
 		return err
 	}
@@ -114,12 +120,12 @@ func (c userArg) open(e *env) (v *app.Deployment, u user.User, err error) {
 	if v, err = app.Open(e.ctx, e.cfg); err != nil {
 		return nil, u, err
 	}
-	users := access.NewUsers(v.DB)
+	users := account.NewUsers(v.DB)
 	switch to := app.CanonicalDestination(c.User); {
 	case strings.Contains(c.User, "@"):
 		u, err = users.ByEmail(e.ctx, to)
 	case strings.HasPrefix(c.User, "+"):
-		u, err = users.ByPhone(e.ctx, to)
+		u, err = users.ByPhone(e.ctx, to, user.FormerOf(to))
 	default:
 		u, err = users.Get(e.ctx, c.User)
 	}
@@ -186,7 +192,7 @@ func (c userReopenKYCCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	err = kyc.Reopen(e.ctx, access.NewUsers(v.DB), v.Changes(change.Users), audit.Operator, u.ID)
+	err = kyc.Reopen(e.ctx, account.NewUsers(v.DB), v.Changes(change.Users), audit.Operator, u.ID)
 	if err != nil {
 		return err
 	}
@@ -196,4 +202,74 @@ func (c userReopenKYCCmd) Run(e *env) error {
 
 func policy(c config.Config) password.Policy {
 	return password.Policy{MinChars: c.Password.MinLength, MaxChars: c.Password.MaxLength}
+}
+
+type userPhonesCmd struct {
+	Repair bool `help:"Store the repaired numbers."`
+}
+
+func (userPhonesCmd) Help() string {
+	return `Lists the accounts whose phone number version 0.9 shortened: it dropped one leading 0 in
+every country, also where the 0 is part of the number, and no other prefix. Each line has the
+account, the stored number and the repaired one. Nothing changes without --repair.
+
+Run it with --repair when no node of 0.9 runs any more. Until then a login also tries the
+stored form, and new accounts are stored so that 0.9 finds them. If another account has the
+repaired number, both are listed and neither changes: ask their owners. A number that is in
+use with and without the 0 cannot be judged and stays as it is.`
+}
+
+func (c userPhonesCmd) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	repaired := 0
+	ambiguous, err := user.FindShortened(e.ctx, account.NewUsers(v.DB), func(s user.Shortened) error {
+		if s.Other == "" && c.Repair {
+			done, err := repairPhone(e, v, s)
+			if err != nil {
+				return err
+			}
+			if done {
+				repaired++
+			} else {
+				s.Other = "another account"
+			}
+		}
+		end := ""
+		if s.Other != "" {
+			end = ", the number of " + s.Other
+		}
+		_, err := fmt.Fprintf(e.out, "%s %s -> %s%s\n", s.UserID, s.Phone, s.Repaired, end)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, dial := range slices.Sorted(maps.Keys(ambiguous)) {
+		if _, err := fmt.Fprintf(e.out, "+%s: %d numbers are in use with and without a leading 0, and stay as they are\n",
+			dial, ambiguous[dial]); err != nil {
+			return err
+		}
+	}
+	if !c.Repair {
+		return nil
+	}
+	if err := account.EndPhoneRepair(e.ctx, v.DB); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.out, "repaired %d\n", repaired)
+	return err
+}
+
+// repairPhone stores a repaired number. It reports false if another account has taken the number meanwhile.
+func repairPhone(e *env, v *app.Deployment, s user.Shortened) (done bool, err error) {
+	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_PHONE_REPAIR", UserID: s.UserID, Target: s.UserID},
+		user.SetPhone{UserID: s.UserID, CV: s.CV, CountryCode: s.CountryCode, Phone: s.Repaired, Repair: true})
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		return false, nil
+	}
+	return err == nil, err
 }

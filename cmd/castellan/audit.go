@@ -24,7 +24,7 @@ type auditCmd struct {
 
 type auditVerifyCmd struct {
 	AtLeast string   `help:"Checkpoint stored outside the database; the trail must contain it." placeholder:"COUNTER:MAC"`
-	Archive []string `help:"Archive files to verify, including their link to the database." type:"existingfile"`
+	Archive []string `help:"Archive files to verify, including their link to the database."`
 }
 
 func (auditVerifyCmd) Help() string {

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/access/cronkey"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
-	"castellan/persistence/access"
+	"castellan/domain/permit/cronkey"
+	"castellan/persistence/permit"
 )
 
 type cronKeyCmd struct {
@@ -56,7 +56,7 @@ func (cronKeyListCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	keys, err := access.NewCronKeys(v.DB).Keys(e.ctx)
+	keys, err := permit.NewCronKeys(v.DB).Keys(e.ctx)
 	for _, k := range keys {
 		fmt.Fprintf(e.out, "%s\t%s\n", k.Name, k.CreatedAt.UTC().Format(time.RFC3339))
 	}

@@ -13,7 +13,7 @@ import (
 	"castellan/cmd/app"
 	"castellan/cmd/app/adapters"
 	"castellan/cmd/demo"
-	"castellan/domain/access/password"
+	"castellan/domain/account/password"
 	"castellan/domain/money/addressbook/address"
 )
 

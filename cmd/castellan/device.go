@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"castellan/client"
-	"castellan/domain/access/intent"
+	"castellan/domain/factor/intent"
 )
 
 type deviceCmd struct {
@@ -33,7 +33,7 @@ type deviceEnrollCmd struct {
 	Server      string `help:"Base URL of the service." required:"" placeholder:"URL"`
 	Audience    string `help:"http.public_url of the service (default: the URL of --server)." placeholder:"URL"`
 	Token       string `help:"x-auth token; other users can read it." env:"CASTELLAN_DEVICE_TOKEN" placeholder:"TOKEN"`
-	TokenFile   string `help:"File whose first line is the token." type:"existingfile" placeholder:"FILE"`
+	TokenFile   string `help:"File whose first line is the token." placeholder:"FILE"`
 	Alg         string `help:"Kind of key: ES256 (P-256) or EdDSA (Ed25519)." enum:"ES256,EdDSA" default:"ES256"`
 	Brand       string `help:"Brand in the list of devices." default:"Castellan"`
 	Model       string `help:"Model in the list of devices." default:"Demo device"`

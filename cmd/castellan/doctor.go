@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"castellan/cmd/app/doctor"
 	"castellan/domain/kit/setup"
@@ -95,4 +98,62 @@ func progressLine(to io.Writer) (show func(waiting []string), clear func()) {
 	line := func(text string) { fmt.Fprintf(f, "\r%-*.*s", progressColumns, progressColumns, text) }
 	show = func(waiting []string) { line("checking " + strings.Join(waiting, ", ")) }
 	return show, func() { line(""); fmt.Fprint(f, "\r") }
+}
+
+type healthCmd struct {
+	Live    bool          `help:"Ask only whether the process lives, not whether it can serve."`
+	Timeout time.Duration `help:"Give up after this time." default:"3s"`
+}
+
+func (healthCmd) Help() string {
+	return `Asks the service with these settings on this machine, at metrics.addr if it is set, else
+at http.addr: GET /health/ready, or /health/live with --live. Prints the answer. Exit
+status 0: it serves; 1: it does not. For HEALTHCHECK of a container and for probes
+without curl.`
+}
+
+func (c healthCmd) Run(e *env) error {
+	addr, base := e.cfg.Metrics.Addr, ""
+	if addr == "" {
+		addr, base = e.cfg.HTTP.Addr, e.cfg.HTTP.BasePath
+	}
+	path := "/health/ready"
+	if c.Live {
+		path = "/health/live"
+	}
+	url := "http://" + local(addr) + base + path
+	client := http.Client{Timeout: c.Timeout, Transport: &http.Transport{}} // no proxy
+	r, err := http.NewRequestWithContext(e.ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		return fmt.Errorf("ask the service: %w", err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+	if err != nil {
+		return fmt.Errorf("ask the service: %w", err)
+	}
+	text := strings.TrimSpace(string(body))
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s %s", url, answer.Status, text)
+	}
+	_, err = fmt.Fprintln(e.out, text)
+	return err
+}
+
+// local is the address at which this machine reaches its own listener.
+func local(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	switch {
+	case err != nil:
+		return addr
+	case host == "" || host == "0.0.0.0":
+		host = "127.0.0.1"
+	case host == "::":
+		host = "::1"
+	}
+	return net.JoinHostPort(host, port)
 }

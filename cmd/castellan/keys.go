@@ -25,7 +25,8 @@ type keysListCmd struct{}
 func (keysListCmd) Help() string {
 	return `The steady key is the one for stable hashes: of decoys, destinations of messages, the Web
 Push key (VAPID), one-time tokens, identity numbers and idempotency keys. A rotation keeps
-it; "castellan keys rotate hashing --compromised" replaces it.`
+it; "castellan keys rotate hashing --compromised" replaces it. The thumbprint of a signing
+key is that of "castellan intent verify"; expired keys stay in the list.`
 }
 
 func (keysListCmd) Run(e *env) error {
@@ -43,7 +44,7 @@ func (keysListCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	serves := v.Ring.Serves(now)
+	serves, thumbprints := v.Ring.Serves(now), v.Ring.Thumbprints()
 	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	for _, r := range records {
 		what := []string{serves[r.ID]}
@@ -52,6 +53,9 @@ func (keysListCmd) Run(e *env) error {
 		}
 		if n := cron[r.ID]; n > 0 {
 			what = append(what, fmt.Sprintf("%d keys of scheduled clients", n))
+		}
+		if thumbprint := thumbprints[r.ID]; thumbprint != "" {
+			what = append(what, "thumbprint "+thumbprint)
 		}
 		until := "no expiry"
 		if !r.RetiredAt.IsZero() {

@@ -33,6 +33,7 @@ type cli struct {
 	Migrate    migrateCmd    `cmd:"" help:"Migrate the database to this version and exit."`
 	Conf       configCmd     `cmd:"" name:"config" help:"Print and explain the effective settings; secrets are hidden."`
 	Doctor     doctorCmd     `cmd:"" help:"List disabled controls and features, and check the configured services."`
+	Health     healthCmd     `cmd:"" help:"Ask the running service whether it can serve (for probes)."`
 	Version    versionCmd    `cmd:"" help:"Print the version, or the licences of the linked libraries."`
 	User       userCmd       `cmd:"" help:"Manage accounts: add, unlock, import, export, restrict."`
 	Keys       keysCmd       `cmd:"" help:"Manage the keys of the service: list, rotate."`
@@ -45,6 +46,7 @@ type cli struct {
 	Ledger     ledgerCmd     `cmd:"" help:"Verify the ledger."`
 	Jobs       jobsCmd       `cmd:"" help:"Manage background jobs: list, watch, cancel, resend."`
 	WAF        wafCmd        `cmd:"" name:"waf" help:"Manage firewall rules: list, disable, explain a request."`
+	Password   passwordCmd   `cmd:"" help:"Choose the parameters of password hashes: calibrate."`
 	Rates      ratesCmd      `cmd:"" help:"Import exchange rates."`
 	Demo       demoCmd       `cmd:"" help:"Fill a new database with demo data."`
 	Intent     intentCmd     `cmd:"" help:"Verify the evidence of approvals."`
@@ -90,12 +92,20 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	}
 	cfg, err := config.Load(c.Config, environ, doctor.Check)
 	if _, needsNone := selected.(*versionCmd); err != nil && !needsNone {
-		fmt.Fprintf(stderr, "castellan: invalid settings:\n%v\n", err)
+		if logs(selected, cfg) {
+			logger(cfg, stderr).Error("invalid settings", "err", err)
+		} else {
+			fmt.Fprintf(stderr, "castellan: invalid settings:\n%v\n", err)
+		}
 		return 2
 	}
 	e := &env{ctx: ctx, cfg: cfg, in: stdin, out: stdout, err: stderr, log: logger(cfg, stderr)}
 	if err := selected.Run(e); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(stderr, "castellan: %v\n", err)
+		if logs(selected, cfg) {
+			e.log.Error("the command failed", "err", err)
+		} else {
+			fmt.Fprintf(stderr, "castellan: %v\n", err)
+		}
 		if own, ok := errors.AsType[exit](err); ok {
 			return own.code
 		}
@@ -104,10 +114,26 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 	return 0
 }
 
+// logs reports whether the error that ends a command is a record of the log: if the log is JSON and no person reads the
+// output of the command.
+func logs(selected runner, cfg config.Config) bool {
+	switch selected.(type) {
+	case *serveCmd, *migrateCmd:
+		return cfg.Log.Format == "json"
+	}
+	return false
+}
+
 func logger(cfg config.Config, w io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: cfg.Log.SlogLevel()}
 	var h slog.Handler = slog.NewTextHandler(w, o)
 	if cfg.Log.Format == "json" {
+		o.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+			if a.Value.Kind() == slog.KindDuration { // otherwise a number without a unit
+				a.Value = slog.StringValue(a.Value.Duration().String())
+			}
+			return a
+		}
 		h = slog.NewJSONHandler(w, o)
 	}
 	l := slog.New(h)

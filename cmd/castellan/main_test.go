@@ -1,9 +1,38 @@
 package main
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
+	"castellan/config"
 	"castellan/internal/blackbox"
 )
 
 func TestMain(m *testing.M) { blackbox.Drive(m, map[string]func(){idleRole: idle}) }
+
+// If the log is JSON, the error that ends the service is a record of it.
+func TestFatalErrorsAreJSONInAJSONLog(t *testing.T) {
+	for _, setting := range []string{"CASTELLAN_HTTP_ADDR=192.0.2.1:1", "CASTELLAN_MFA_MAX_OPEN=x"} {
+		var out, log strings.Builder
+		environ := []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + t.TempDir(), "CASTELLAN_LOG_FORMAT=json", setting}
+		code := run(t.Context(), []string{"serve"}, environ, nil, &out, &log)
+		var record struct{ Level, Err string }
+		if err := json.Unmarshal([]byte(log.String()), &record); err != nil || code == 0 || record.Level != "ERROR" ||
+			record.Err == "" {
+			t.Errorf("%s: exit %d, %v: %s", setting, code, err, log.String())
+		}
+	}
+}
+
+// A duration in the log has a unit in both formats.
+func TestLoggedDurationsHaveAUnit(t *testing.T) {
+	for format, want := range map[string]string{"text": "after=1.5s", "json": `"after":"1.5s"`} {
+		var log strings.Builder
+		logger(config.Config{Log: config.Log{Format: format}}, &log).Info("x", "after", 1500*time.Millisecond)
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("%s: %s", format, log.String())
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 	"os"
 
 	"castellan/client"
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 )
 
 // phone is the demo device: a private key, and the service that it is registered with. As JSON it is the file of the

@@ -16,7 +16,7 @@ type ratesCmd struct {
 }
 
 type ratesImportCmd struct {
-	File string `arg:"" help:"CSV file." type:"existingfile"`
+	File string `arg:"" help:"CSV file."`
 }
 
 func (ratesImportCmd) Help() string {

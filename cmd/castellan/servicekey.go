@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/access/servicekey"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
-	"castellan/persistence/access"
+	"castellan/domain/permit/servicekey"
+	"castellan/persistence/factor"
+	"castellan/persistence/permit"
 )
 
 type serviceKeyCmd struct {
@@ -124,6 +126,7 @@ func withServiceKeys(e *env, do func(*servicekey.Service) error) error {
 		return err
 	}
 	defer v.Close()
-	return do(&servicekey.Service{Store: access.NewServiceKeys(v.DB), Changes: v.Changes(change.ServiceKeys),
-		Ring: v.Ring, Roles: access.NewResources(v.DB).Roles, AllowPlain: e.cfg.Dev})
+	return do(&servicekey.Service{Store: permit.NewServiceKeys(v.DB), Changes: v.Changes(change.ServiceKeys),
+		Ring: v.Ring, Roles: permit.NewResources(v.DB).Roles, AllowPlain: e.cfg.Dev,
+		Action: mfa.ServiceActions(factor.NewMFA(v.DB), app.OwnActions(e.cfg))})
 }

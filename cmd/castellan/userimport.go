@@ -7,21 +7,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/domain/access/password/legacy"
+	"castellan/domain/account/password/legacy"
 	"castellan/domain/people/intake"
 )
 
 type userImportCmd struct {
-	File   string `arg:"" help:"File to import." type:"existingfile"`
+	File   string `arg:"" help:"File to import."`
 	Format string `help:"File format." enum:"castellan,auth0,keycloak,firebase,cognito,django,csv" default:"castellan"`
 	DryRun bool   `help:"Validate every line and change nothing."`
 
-	FirebaseSignerKeyFile string `help:"File with base64_signer_key of the Firebase project." type:"existingfile"`
+	MustReset bool `help:"Take users whose hash costs too much or is not supported without their password; they reset it."`
+
+	FirebaseSignerKeyFile string `help:"File with base64_signer_key of the Firebase project."`
 	FirebaseSaltSeparator string `help:"Parameter base64_salt_separator of the Firebase project." default:"Bw=="`
 	FirebaseRounds        uint32 `help:"Parameter rounds of the Firebase project." default:"8"`
 	FirebaseMemCost       uint32 `help:"Parameter mem_cost of the Firebase project." default:"14"`
@@ -38,6 +43,11 @@ A user is refused if an account has the same phone number, mail address or exter
 the other users are added. Refused lines are printed as "line N: reason". An interrupted
 import continues after the last batch when it runs again, and a complete file is not
 imported twice. The service can run.
+
+Parts of a user that are not taken, such as a second authenticator, are printed as
+"line N: note: reason". Fields that the format does not take are counted. --must-reset
+adds the users whose hash costs more than password.import_max_cost, or is of a kind that
+cannot be computed; they log in after a reset of the password.
 
 The exit status is 0 if all lines were accepted, 3 if some were refused, and 1 if the
 file could not be read or the database did not answer.`
@@ -80,6 +90,12 @@ func (c userImportCmd) Run(e *env) error {
 	}
 	s.Pause = importPause
 	s.Refused = func(r intake.Refusal) { fmt.Fprintf(e.out, "line %d: %s\n", r.Line, r.Reason) }
+	s.MustReset = c.MustReset
+	note := func(n intake.Note) error {
+		_, err := fmt.Fprintf(e.out, "line %d: note: %s\n", n.Line, n.Text)
+		return err
+	}
+	s.Noted = func(n intake.Note) { _ = note(n) } // the report that follows has the same fault
 	s.Progress = func(st intake.State) {
 		fmt.Fprintf(e.err, "\r%d users: %d added, %d refused", st.Cursor, st.Imported, st.Refused)
 	}
@@ -89,9 +105,21 @@ func (c userImportCmd) Run(e *env) error {
 		err = errors.Join(err, s.AllRefusals(context.WithoutCancel(e.ctx), importID, func(r intake.Refusal) error {
 			_, err := fmt.Fprintf(e.out, "line %d: %s\n", r.Line, r.Reason)
 			return err
-		}))
+		}), s.AllNotes(context.WithoutCancel(e.ctx), importID, note))
+	}
+	counts := source.Ignored()
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(e.out, "not taken: %s of %d users\n", plain(name), counts[name])
 	}
 	return c.report(e, state, err)
+}
+
+// plain returns the name of a field as it can be printed.
+func plain(name string) string {
+	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
 }
 
 // importPause leaves the database to a running service between two batches.

@@ -3,10 +3,9 @@ package main
 import (
 	"fmt"
 
-	"castellan/cmd/app"
-	foreign "castellan/domain/access/issuer"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	foreign "castellan/domain/proof/issuer"
 )
 
 type userLinkCmd struct {
@@ -23,7 +22,8 @@ another service and approves transactions here (docs/guard.md).
   castellan user link --user +905321234567 \
     --issuer https://id.example.com/realms/shop --subject 5c1f…
 
-A subject belongs to one account. A running service accepts the link at once.`
+A subject belongs to one account. A running service accepts the link at once, and its owner
+is notified. With --remove, the open challenges that the subject started are closed.`
 }
 
 func (c userLinkCmd) Run(e *env) error {
@@ -32,7 +32,12 @@ func (c userLinkCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
-	s, err := app.Foreign(e.cfg.Guard, v.DB, v.Changes(""))
+	notices, err := v.Notices(e.cfg)
+	if err != nil {
+		return err
+	}
+	// A running node learns of a closed challenge from its row.
+	s, err := v.Foreign(e.cfg.Guard, v.Changes(""), notices, func(string) {})
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/commit"
 	"castellan/domain/money/blockage"
 	"castellan/domain/money/ledger"

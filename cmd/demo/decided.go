@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"time"
 
-	"castellan/domain/access/profile"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/people/dropdown"
 	"castellan/domain/people/identity"
 	"castellan/domain/people/kyc"
+	"castellan/domain/session/profile"
 	"castellan/persistence/people"
 )
 

@@ -18,7 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/access/password"
+	"castellan/domain/account/password"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/blob"
@@ -29,7 +29,7 @@ import (
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/ledger"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/money"
 )
 
@@ -176,7 +176,7 @@ func (r *run) people(ctx context.Context) error {
 // account exists.
 func (r *run) chunk(ctx context.Context, first, end int) error {
 	p := r.person(first)
-	_, err := access.NewUsers(r.DB).Get(ctx, p.ID)
+	_, err := account.NewUsers(r.DB).Get(ctx, p.ID)
 	if fault.CodeOf(err) != fault.RecordNotFound {
 		return err
 	}

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/access/resource"
 	"castellan/domain/guard/firewall"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
+	"castellan/domain/permit/resource"
 	httpapi "castellan/http"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/guard"
+	"castellan/persistence/permit"
 )
 
 // duties are the roles of the staff with their permitted calls. All other calls are refused.
@@ -46,9 +47,9 @@ var duties = []struct {
 
 // roles adds the roles with their grants, and the pages of a back office.
 func (r *run) roles(ctx context.Context) error {
-	store := access.NewResources(r.DB)
+	store := permit.NewResources(r.DB)
 	r.Clock.set(r.start)
-	a := resource.Admin{Store: store, Accounts: access.NewUsers(r.DB), Table: httpapi.Table(), Dev: r.Dev,
+	a := resource.Admin{Store: store, Accounts: account.NewUsers(r.DB), Table: httpapi.Table(), Dev: r.Dev,
 		Changes: r.changes(change.Roles, store.Lock)}
 	endpoints, err := store.Resources(ctx, resource.API)
 	if err != nil {

@@ -1,7 +1,7 @@
 package demo
 
 import (
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/money"
 	"context"
 	"encoding/json"
@@ -58,7 +58,7 @@ func (r *run) begin(ctx context.Context) error {
 // empty returns ErrPeople if there are accounts, and ErrMoney if money was moved. The accounts that development mode
 // creates at its first start do not count.
 func (r *run) empty(ctx context.Context) error {
-	people, err := access.NewUsers(r.DB).List(ctx, "", 3)
+	people, err := account.NewUsers(r.DB).List(ctx, "", 3)
 	if err != nil {
 		return err
 	}

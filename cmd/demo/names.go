@@ -60,14 +60,17 @@ func mailAddress(first, last string, n int) string {
 }
 
 // numbers are the last digits of the phones. The national numbers begin with 500, which is no range of mobile phones in
-// Türkiye. With the other codes the numbers are too long: no real phone receives an SMS.
+// Türkiye, and in Azerbaijan, whose numbers have nine digits, with 30.
 const (
 	numbers      = 9_999_900 // those of the accounts; the named ones have the rest
 	numberFactor = 7_368_787 // coprime with numbers, so that it spreads them
 )
 
-func nationalNumber(seed uint64, n int) string {
+func nationalNumber(country string, seed uint64, n int) string {
 	k := (int64(n)*numberFactor + int64(seed%numbers)) % numbers
-	digits := strconv.FormatInt(k+100, 10)
-	return "500" + strings.Repeat("0", 7-len(digits)) + digits
+	digits, first := strconv.FormatInt(k+100, 10), "500"
+	if country == "AZ" {
+		first = "30"
+	}
+	return first + strings.Repeat("0", 7-len(digits)) + digits
 }

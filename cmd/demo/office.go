@@ -12,7 +12,7 @@ import (
 	"castellan/domain/money/accounting"
 	"castellan/domain/office/broadcast"
 	"castellan/domain/office/staffrequest"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/office"
 )
@@ -36,7 +36,7 @@ var services = []string{"castellan-api", "castellan-web", "rates-worker", "ledge
 // approvals requests deployments and access over the months. The last requests are pending.
 func (r *run) approvals(ctx context.Context) error {
 	a := staffrequest.Service{Deploys: office.NewDeploys(r.DB), VPNs: office.NewVPNs(r.DB),
-		Users: access.NewUsers(r.DB), Changes: r.changes("", nil)}
+		Users: account.NewUsers(r.DB), Changes: r.changes("", nil)}
 	admin := audit.By{UserID: r.team[0].ID}
 	const many = 36
 	for n := range many {

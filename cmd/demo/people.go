@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/access/password"
-	"castellan/domain/access/session"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/geo"
 	"castellan/domain/people/standing"
+	"castellan/domain/session/session"
 )
 
 // person is a new account, with the values that decide about the rest of it.
@@ -98,7 +98,7 @@ func (r *run) person(n int) *person {
 	}
 	p.EmailVerified = p.chance(80)
 	p.CountryCode = dialling[p.country]
-	p.Phone = "+" + p.CountryCode + nationalNumber(r.Seed, n)
+	p.Phone = "+" + p.CountryCode + nationalNumber(p.country, r.Seed, n)
 	p.Status, p.Type = in(p, statuses), in(p, types)
 	p.KYCConfirm, p.found = in(p, kycStates), in(p, findings)
 	r.identify(p)

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/challenge"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/notification"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
@@ -27,7 +27,7 @@ import (
 	"castellan/domain/people/registration"
 	"castellan/domain/people/standing"
 	"castellan/http/rest"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
 	"castellan/persistence/office"
@@ -65,7 +65,7 @@ func (r *run) buildServices(ctx context.Context) error {
 	if err := errors.Join(err, currencies.Reload(ctx), parameters.Reload(ctx)); err != nil {
 		return err
 	}
-	users, claims, now := access.NewUsers(r.DB), kit.NewIntegration(r.DB), r.Clock.Now
+	users, claims, now := account.NewUsers(r.DB), kit.NewIntegration(r.DB), r.Clock.Now
 	transactions, own := moneystore.NewTransactions(r.DB), r.changes("", nil)
 	money := &ledger.Ledger{Store: moneystore.NewLedger(r.DB), Commit: r.DB, Now: now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"castellan/domain/access/gateway"
-	"castellan/domain/access/mfa"
+	"castellan/domain/factor/mfa"
+	"castellan/domain/gate/gateway"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
-	"castellan/persistence/access"
+	"castellan/persistence/factor"
+	"castellan/persistence/gate"
 )
 
 // payout is the action of the demo shop.
@@ -18,7 +19,7 @@ const payout = "SHOP_PAYOUT"
 // owner approves a withdrawal in the authenticator, or with a code.
 func (r *run) shop(ctx context.Context) error {
 	r.Clock.set(r.start)
-	by, store := audit.By{UserID: r.team[0].ID}, access.NewMFA(r.DB)
+	by, store := audit.By{UserID: r.team[0].ID}, factor.NewMFA(r.DB)
 	m := mfa.Admin{Store: store, Changes: r.changes(change.MFA, nil)}
 	if err := m.AddAction(ctx, by, mfa.Action{Code: payout, Title: mfa.Text{"en": "Withdrawal from the shop",
 		"tr": "Mağazadan çekim", "ar": "سحب من المتجر"}}); err != nil {
@@ -28,8 +29,9 @@ func (r *run) shop(ctx context.Context) error {
 		SignIntent: true, Methods: []mfa.Choice{{Code: "PUSH"}, {Code: "SMS"}, {Code: "MAIL"}}}); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	routes := gateway.Admin{Store: access.NewGateways(r.DB), Changes: r.changes(change.Gateways, nil),
-		BuiltIn: mfa.BuiltIn}
+	routes := gateway.Admin{Store: gate.NewGateways(r.DB), Changes: r.changes(change.Gateways, nil),
+		BuiltIn: mfa.BuiltIn,
+		Action:  mfa.ServiceActions(store, mfa.BuiltIn)}
 	_, err := routes.Add(ctx, by, gateway.Route{Method: "POST", Path: "/withdrawals", Mode: gateway.Guarded,
 		ActionCode: payout, Status: gateway.Active, Rows: []gateway.Row{
 			{Key: "amount", Label: "Amount (EUR)", From: gateway.FromQuery, Name: "amount"},

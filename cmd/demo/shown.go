@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/access/geofilter"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/notification"
 	"castellan/domain/kit/audit"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/people/document"
+	"castellan/domain/session/geofilter"
 	"castellan/persistence/delivery"
 	"castellan/persistence/people"
 )

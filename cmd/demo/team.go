@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/commit"
 )
 

@@ -2,12 +2,14 @@
  * A SharedWorker that holds the session token for all tabs of the console, in memory only. The worker and the token
  * end with the last tab. Nothing is stored.
  */
+import { endsToken, type Cause } from './claims';
+
 /**
  * The messages between a tab and the worker: a login, a renewal with the token that it replaced, the end of a token
  * with its cause, a touch. 'gone': the tab is closed.
  */
 type Said =
-  { token?: string; old?: string; ends?: number; skew?: number; end?: string; why?: string; touched?: number } | 'gone';
+  { token?: string; old?: string; ends?: number; skew?: number; end?: string; why?: Cause; touched?: number } | 'gone';
 
 const ports = new Set<MessagePort>();
 let token = '';
@@ -25,7 +27,7 @@ let touched = 0;
       return;
     }
     if (data.end !== undefined) {
-      if (data.end !== token) return; // a slow tab ends a token that another tab has replaced
+      if (!endsToken(data.end, data.why ?? 'over', token)) return; // a slow tab ends what another tab has replaced
       token = '';
     }
     if (data.old !== undefined && data.old !== token) return; // the session has ended meanwhile

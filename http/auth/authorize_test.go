@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"castellan/domain/access/resource"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
+	"castellan/domain/permit/resource"
 	"castellan/http/auth"
 	"castellan/http/rest"
 )

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/cronkey"
-	"castellan/domain/access/resource"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
@@ -19,12 +17,14 @@ import (
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/token"
+	"castellan/domain/permit/cronkey"
+	"castellan/domain/permit/resource"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/persistence"
-	"castellan/persistence/access"
 	"castellan/persistence/kit"
+	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -34,7 +34,7 @@ func TestCronAuth(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
 		ring := keyringtest.Ring(t, time.Now)
-		live := cronkey.NewCache(access.NewCronKeys(db), ring)
+		live := cronkey.NewCache(permit.NewCronKeys(db), ring)
 		issuer := cronkey.Issuer{Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.CronKeys}, Ring: ring}
 		n := node{held: map[string][]string{"deny": {"deny"}},
 			grants: []resource.Grant{{RoleCode: "deny", ResourceCode: "GET /rates", Context: resource.API,

@@ -5,17 +5,17 @@ import (
 	"net/netip"
 	"sync"
 
-	"castellan/domain/access/servicekey"
 	"castellan/domain/guard/firewall"
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/token"
+	"castellan/domain/permit/servicekey"
 	"castellan/http/edge"
 )
 
 // Firewall checks requests at the edge (edge.Options.Firewall), before any credential: by
 // resource, resolved address and country. If a rule for the resource targets users, it also
-// uses the user of a valid session (D-GEN-19).
+// uses the user of a valid credential (D-GEN-19).
 type Firewall struct {
 	Evaluator *firewall.Evaluator
 	Tokens    interface {
@@ -27,6 +27,9 @@ type Firewall struct {
 	// the answer is reliable.
 	Live func(userID, sessionID string, sv int64) bool
 	Feed Feed
+	// Foreign accepts the tokens of other login services at the endpoints that Bears names; nil: there are none.
+	Foreign Foreign
+	Bears   func(key string) bool
 }
 
 // rulings are reused.
@@ -45,7 +48,7 @@ func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error 
 	}
 	needs := f.Evaluator.Needs(key)
 	if needs.User {
-		c.UserID = f.user(ctx, r)
+		c.UserID = f.user(ctx, r, key)
 	}
 	if needs.Service {
 		c.Service = f.service(ctx, r)
@@ -62,7 +65,7 @@ func (f Firewall) Judge(ctx context.Context, r *edge.Request, key string) error 
 	}
 	switch ruling.Verdict {
 	case firewall.Deny:
-		r.Caller.UserID = c.UserID // for the audit; the request ends here
+		r.Caller.UserID, r.Caller.Service = c.UserID, c.Service // for the audit; the request ends here
 		return fault.New(fault.AccessDenied, "access is denied")
 	case firewall.Count:
 		return fault.New(fault.RateLimited, "too many requests; try again later").After(ruling.RetryAfter)
@@ -81,22 +84,25 @@ func (f Firewall) health(key string, c firewall.Client) error {
 	return nil
 }
 
-// user is the user of the session; "" if the token is invalid or revoked, or cannot be checked at the moment.
-func (f Firewall) user(ctx context.Context, r *edge.Request) string {
-	raw := r.Header("x-auth")
-	if raw == "" {
+// user is the user of the request's credential; "" if it is invalid or revoked, or cannot be checked at the moment.
+func (f Firewall) user(ctx context.Context, r *edge.Request, key string) string {
+	foreign := f.Foreign
+	if foreign != nil && !f.Bears(key) {
+		foreign = nil
+	}
+	b, err := bearerOf(ctx, r, func(ctx context.Context, raw string) (c token.Claims, err error) {
+		err = withFreshSnapshot(ctx, f.Feed, func() (err error) {
+			if c, err = f.Tokens.Verify(token.XAuth, raw); err == nil && !f.Live(c.Subject, c.SessionID, c.SV) {
+				err = errNoCredential
+			}
+			return err
+		})
+		return c, err
+	}, foreign)
+	if err != nil {
 		return ""
 	}
-	var c token.Claims
-	if withFreshSnapshot(ctx, f.Feed, func() (err error) {
-		if c, err = f.Tokens.Verify(token.XAuth, raw); err == nil && !f.Live(c.Subject, c.SessionID, c.SV) {
-			err = errNoCredential
-		}
-		return err
-	}) != nil {
-		return ""
-	}
-	return c.Subject
+	return b.UserID
 }
 
 // service is the name of the service client with a valid key, and "" otherwise.

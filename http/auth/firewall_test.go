@@ -12,12 +12,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"castellan/domain/access/servicekey"
 	"castellan/domain/guard/firewall"
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/change/changetest"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/servicekey"
 	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
@@ -148,6 +148,9 @@ func TestFirewallKnowsTheServiceClient(t *testing.T) {
 		}
 	}
 	ask("key of shop", "192.0.2.7", 403)
+	if w.seen.Caller.Service != "shop" {
+		t.Errorf("the audit would see the service client %q", w.seen.Caller.Service)
+	}
 	ask("key of shop", "198.51.100.7", 200)
 	ask("another key", "192.0.2.7", 200)
 	ask("", "192.0.2.7", 200)

@@ -3,7 +3,7 @@ package auth
 import (
 	"context"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
 	"castellan/http/rest"

@@ -14,15 +14,15 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/dpop"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/servicekey"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/token"
+	"castellan/domain/permit/resource"
+	"castellan/domain/permit/servicekey"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/dpop"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )
@@ -39,6 +39,12 @@ type Guards struct {
 	Proofs *dpop.Verifier
 	// Live reports whether a session is still valid.
 	Live func(userID, sessionID string, sv int64) bool
+	// Foreign accepts the tokens of other login services, where a request may bear one; nil: there are none.
+	Foreign Foreign
+	// Blocked reports whether a rule of the firewall blocks a user at an endpoint; nil: there are no rules. BasePath is
+	// the part of a path before that of its endpoint.
+	Blocked  func(key, userID string) bool
+	BasePath string
 	// Feed reports whether the snapshots, including the keys, are current.
 	Feed Feed
 	// Judge reads the node's snapshot of roles and grants.
@@ -213,6 +219,9 @@ func (g Guards) service(ctx context.Context, r *edge.Request) (rest.Caller, erro
 		who.Service, who.ServiceRole = client.Name, client.Role
 		return err
 	})
+	if fault.CodeOf(err) == fault.IPNotAllowed { // the key is right: the audit names its client
+		return who, err
+	}
 	if err != nil {
 		return r.Caller, err
 	}

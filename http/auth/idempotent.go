@@ -24,6 +24,8 @@ type Idempotent struct {
 	Commit commit.Committer
 	Ring   *keyring.Ring
 	Now    func() time.Time
+	// Secret reports whether the answer of an endpoint, by its key, holds a secret; nil: none does.
+	Secret func(endpoint string) bool
 
 	running sync.Map
 }
@@ -52,10 +54,11 @@ func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, temp
 	}
 	defer i.running.Delete(id)
 
-	a, err := i.find(ctx, id, bodyHash)
+	since, at := i.window(method + " " + template)
+	a, err := i.find(ctx, id, bodyHash, since)
 	for _, former := range i.Ring.Former("idempotency", parts...) {
 		if fault.CodeOf(err) == fault.RecordNotFound {
-			a, err = i.find(ctx, former, bodyHash)
+			a, err = i.find(ctx, former, bodyHash, since)
 		}
 	}
 	switch {
@@ -75,22 +78,35 @@ func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, temp
 		if status >= 400 {
 			return errRefused
 		}
-		return i.save(ctx, id, bodyHash, answer{status, body, headers})
+		return i.save(ctx, id, bodyHash, at, answer{status, body, headers})
 	})
 	switch {
 	case unkept != nil:
 		return status, body, headers, false, unkept
 	case errors.Is(err, errRefused):
-		err = i.save(ctx, id, bodyHash, answer{status, body, headers})
+		err = i.save(ctx, id, bodyHash, at, answer{status, body, headers})
 	}
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		if _, gone := i.find(ctx, id, bodyHash, since); status >= 400 && fault.CodeOf(gone) == fault.RecordNotFound {
+			return status, body, headers, false, nil // the first answer is replayed no more
+		}
 		err = conflict() // another node has just answered this key
 	}
 	return status, body, headers, false, err
 }
 
-func (i *Idempotent) find(ctx context.Context, id string, bodyHash [32]byte) (a answer, err error) {
-	r, err := i.Store.Find(ctx, id, i.Now().Add(-idempotency.Retention))
+// window returns the earliest Record.At of an answer that is replayed now, and the Record.At of one that is stored now.
+// An answer with a secret can be purged as soon as it is not replayed any more.
+func (i *Idempotent) window(endpoint string) (since, at time.Time) {
+	now := i.Now()
+	if i.Secret != nil && i.Secret(endpoint) {
+		return now.Add(-idempotency.Kept), now.Add(idempotency.SecretRetention - idempotency.Kept)
+	}
+	return now.Add(-idempotency.Retention), now
+}
+
+func (i *Idempotent) find(ctx context.Context, id string, bodyHash [32]byte, since time.Time) (a answer, err error) {
+	r, err := i.Store.Find(ctx, id, since)
 	if err != nil {
 		return a, err
 	}
@@ -104,9 +120,9 @@ func (i *Idempotent) find(ctx context.Context, id string, bodyHash [32]byte) (a 
 	return a, json.Unmarshal(plain, &a)
 }
 
-func (i *Idempotent) save(ctx context.Context, id string, bodyHash [32]byte, a answer) error {
+func (i *Idempotent) save(ctx context.Context, id string, bodyHash [32]byte, at time.Time, a answer) error {
 	plain, _ := json.Marshal(a) // encoding numbers and texts never fails
-	return i.Commit.Commit(ctx, idempotency.Save{Record: idempotency.Record{ID: id, BodyHash: bodyHash, At: i.Now(),
+	return i.Commit.Commit(ctx, idempotency.Save{Record: idempotency.Record{ID: id, BodyHash: bodyHash, At: at,
 		Sealed: i.Ring.Seal(plain, idempotency.Data(id))}})
 }
 

@@ -219,3 +219,38 @@ func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
 		}
 	})
 }
+
+// An answer with a secret is replayed for ten minutes and can be purged then. A later repeat gets the refusal of that
+// moment.
+func TestSecretIsReplayedForTenMinutes(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		store, now := kit.NewIdempotency(db), time.UnixMilli(1_700_000_000_000).UTC()
+		ring, began := keyringtest.Ring(t, time.Now), now
+		i := &auth.Idempotent{Store: store, Commit: db, Ring: ring, Now: func() time.Time { return now },
+			Secret: func(endpoint string) bool { return endpoint == "POST /secret" }}
+		run := func(path string, status int, text string) (string, bool) {
+			_, body, _, replayed, err := i.Run(t.Context(), rest.Caller{UserID: "u1"}, "k", "POST", path, [32]byte{1},
+				func(context.Context) error { return nil },
+				func(context.Context) (int, []byte, []rest.Header, error) { return status, []byte(text), nil, nil })
+			storetest.Must(t, err)
+			return string(body), replayed
+		}
+		run("/secret", 200, "s3cret")
+		run("/plain", 200, "plain")
+		for _, c := range []struct {
+			after          time.Duration
+			secret, plain  string
+			again, another bool
+		}{{10 * time.Minute, "s3cret", "plain", true, true},
+			{10*time.Minute + time.Millisecond, "over", "plain", false, true},
+			{24 * time.Hour, "over", "plain", false, true}} {
+			now = began.Add(c.after)
+			secret, again := run("/secret", 409, "over")
+			plain, another := run("/plain", 409, "over")
+			if secret != c.secret || again != c.again || plain != c.plain || another != c.another {
+				t.Errorf("after %v: %s %t, %s %t", c.after, secret, again, plain, another)
+			}
+			storetest.Must(t, store.Purge(t.Context(), now.Add(-idempotency.Kept)))
+		}
+	})
+}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/resource"
 	"castellan/domain/kit/fault"
+	"castellan/domain/permit/resource"
 	"castellan/http/auth"
 	"castellan/http/rest"
 )

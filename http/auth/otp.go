@@ -3,8 +3,8 @@ package auth
 import (
 	"context"
 
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/totp"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/proof/totp"
 	"castellan/http/rest"
 )
 

@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/access/resource"
-	"castellan/domain/access/servicekey"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
@@ -21,10 +19,12 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
+	"castellan/domain/permit/resource"
+	"castellan/domain/permit/servicekey"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
-	"castellan/persistence/access"
+	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -37,15 +37,16 @@ type keys struct {
 func newKeys(t *testing.T, roles ...string) keys {
 	t.Helper()
 	db := persistencetest.SQLite(t)
-	registry := access.NewResources(db)
+	registry := permit.NewResources(db)
 	for _, code := range roles {
 		_, err := registry.AddRole(t.Context(), resource.Role{Code: code, Name: code})
 		storetest.Must(t, err)
 	}
 	ring := keyringtest.Ring(t, time.Now)
-	store := access.NewServiceKeys(db)
+	store := permit.NewServiceKeys(db)
 	live := servicekey.NewCache(store, ring, time.Now)
 	return keys{&servicekey.Service{Store: store, Roles: registry.Roles, Ring: ring,
+		Action:  func(_ context.Context, code string) (bool, error) { return code != "LOGIN", nil },
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.ServiceKeys, Follow: live.Follow}}, live}
 }
 
@@ -81,7 +82,9 @@ func TestServiceAuth(t *testing.T) {
 		By string `json:"by"`
 	}
 	show := func(_ context.Context, who rest.Caller, _ rest.None) (seen, error) { return seen{who.By().UserID}, nil }
-	srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin},
+	var answered edge.Answered
+	srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin,
+		Observe: func(_ context.Context, a edge.Answered) { answered = a }},
 		[]rest.Endpoint{
 			rest.Post("/moves", "", rest.TenantOrService, show),
 			rest.Post("/open", "", rest.TenantOrService, show),
@@ -146,7 +149,13 @@ func TestServiceAuth(t *testing.T) {
 	// The address of httptest is 0.0.0.0.
 	wants("service:near", "/moves", "service-auth", k.add(t, "near", "wallet", "192.0.2.1", "0.0.0.0/8"))
 	wants("IP_NOT_ALLOWED", "/moves", "service-auth", k.add(t, "far", "wallet", "192.0.2.0/24"))
+	if got := answered.Caller.By().UserID; got != "service:far" { // for the audit of the refusal
+		t.Errorf("the refused key is that of %q", got)
+	}
 	wants(none, "/moves", "service-auth", "far.x")
+	if got := answered.Caller.By().UserID; got != "" {
+		t.Errorf("a wrong key is that of %q", got)
+	}
 
 	// A node that may have missed a removal accepts no key.
 	feed.Stale = true

@@ -4,46 +4,21 @@ import (
 	"context"
 	"crypto/subtle"
 
-	"castellan/domain/access/dpop"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/token"
+	"castellan/domain/proof/dpop"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )
 
 func (g Guards) session(ctx context.Context, r *edge.Request) (rest.Caller, error) {
-	return g.sessionAt(ctx, r, Signing{r.Caller.Method, r.Caller.Host, r.Caller.Path})
+	return g.bearerAt(ctx, r, Signing{Method: r.Caller.Method, Host: r.Caller.Host, Path: r.Caller.Path}, nil)
 }
 
 // Signing is the request that a proof of the session key names.
-type Signing struct{ Method, Host, Path string }
-
-// UserAt is User for a request that another server forwards: a proof names the original request.
-func (g Guards) UserAt(ctx context.Context, r *edge.Request, original Signing) (rest.Caller, error) {
-	return g.sessionAt(ctx, r, original)
-}
-
-func (g Guards) sessionAt(ctx context.Context, r *edge.Request, signing Signing) (rest.Caller, error) {
-	who := r.Caller
-	raw := r.Header("x-auth")
-	if raw == "" {
-		return who, fault.New(fault.Unauthenticated, "x-auth is needed")
-	}
-	renews := r.Endpoint != nil && r.Endpoint.Renewal
-	c, err := g.claims(ctx, raw, renews)
-	if err == nil && renews {
-		who.Renewing = &rest.Renewing{XAuth: raw, Claims: c}
-	} else if err == nil {
-		err = g.proved(ctx, r, raw, c, signing)
-	}
-	if err != nil {
-		return r.Caller, err
-	}
-	who.UserID, who.SessionID, who.Roles, who.TokenExpires = c.Subject, c.SessionID, c.Roles, c.ExpiresAt
-	if who.KeyThumbprint = c.Thumbprint; who.KeyProof != "" && !renews {
-		who.KeyToken, who.KeyProved = raw, r.Proved()
-	}
-	return who, g.Geo.user(who.UserID, who)
+type Signing struct {
+	Method, Host, Path string
+	forwarded          bool // for another service
 }
 
 // proved checks the proof that a token of a bound session needs where sessions.bind is requests. It is used up once for
@@ -53,7 +28,7 @@ func (g Guards) proved(ctx context.Context, r *edge.Request, raw string, c token
 		return nil
 	}
 	p, err := g.Proofs.Check(dpop.Request{Proof: r.Caller.KeyProof, Method: signing.Method, Host: signing.Host,
-		Path: signing.Path, Token: raw})
+		Path: signing.Path, Token: raw, Forwarded: signing.forwarded})
 	if err != nil {
 		return err
 	}

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/dpop"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/dpop"
+	"castellan/domain/proof/stepup"
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/http/wire"
@@ -24,6 +26,8 @@ type Starter struct {
 	Accounts stepup.Accounts
 	// Proofs verifies the proofs of session keys; nil: no client is remembered.
 	Proofs *dpop.Verifier
+	// Recovery checks a recovery code in place of a passkey (totp.Service.Redeem).
+	Recovery func(ctx context.Context, who audit.By, code string) ([]commit.Write, error)
 	// Public starts the challenges of the actions that need no session, by their code. It gets the
 	// result of prepare, and must not reveal whether it found an account.
 	Public map[string]func(ctx context.Context, from challenge.Starter, command []byte) (challenge.Started, error)
@@ -47,16 +51,24 @@ func (s Starter) Start(ctx context.Context, who rest.Caller, action string,
 		if err != nil {
 			return nil, nil, err
 		}
-		started, err := s.Starts.Start(ctx, challenge.StartRequest{Action: action, Account: account, Starter: From(who),
-			Proven: true, Command: command, Key: key})
+		r := challenge.StartRequest{Action: action, Account: account, Starter: From(who), Proven: true, Command: command,
+			Key: key}
+		if who.RecoveryCode != "" && account.Passkeys && mfa.ChangesFactors(action) && s.Recovery != nil {
+			r.With, err = s.Recovery(ctx, who.By(), who.RecoveryCode)
+			r.Recovered = err == nil
+		}
+		var started challenge.Started
+		if err == nil {
+			started, err = s.Starts.Start(ctx, r)
+		}
 		if errors.Is(err, commit.ErrFenced) {
 			continue // the account changed while it was decided
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		r := wire.Started(started)
-		return r.Body, r.Headers, nil
+		answer := wire.Started(started)
+		return answer.Body, answer.Headers, nil
 	}
 	return nil, nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 }
@@ -89,7 +101,7 @@ func (s Starter) key(who rest.Caller) challenge.ClientKey {
 
 // From is the part of its starter that a challenge stores.
 func From(who rest.Caller) challenge.Starter {
-	s := challenge.Starter{SessionID: who.SessionID, Country: who.Country, Brand: who.Device.Brand,
+	s := challenge.Starter{SessionID: who.SessionID, Login: who.Login, Country: who.Country, Brand: who.Device.Brand,
 		Model: who.Device.Model, Description: who.Device.Description, RequestID: who.RequestID}
 	if who.LanguageAsked { // else the user's own language takes precedence (D-GEN-16)
 		s.Language = who.Language

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/device"
-	"castellan/domain/access/dpop"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/dpop"
 	"castellan/http/auth"
 	"castellan/http/rest"
 )

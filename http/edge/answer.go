@@ -70,8 +70,14 @@ func (r *Request) refuse(err error) {
 }
 
 // render words a fault in the general shape, or in the endpoint's own once the caller
-// is established.
+// is established. In development mode it names the limit that refused.
 func (r *Request) render(f *fault.Error) (status int, contentType string, body []byte) {
+	r.refused = f
+	if r.srv.opts.Dev && f.Limit != "" {
+		named := *f
+		named.Message += " (" + f.Limit + ")"
+		f = &named
+	}
 	if r.owned && r.Endpoint != nil {
 		status := rest.StatusOf(f.Code)
 		if shape := r.Endpoint.Refusal(status, f); shape != nil {

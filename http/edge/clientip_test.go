@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"bytes"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
@@ -29,7 +31,7 @@ func TestClientIP(t *testing.T) {
 		{"all trusted", proxy, []string{"10.1.1.1, 10.2.2.2"}, "10.1.1.1"},
 		{"garbage by the client is not reached", proxy, []string{"<script>, 1.2.3.4"}, "1.2.3.4"},
 		{"garbage on the way", proxy, []string{"1.2.3.4, unknown, 10.0.0.2"}, "10.0.0.1"},
-		{"empty entry", proxy, []string{"1.2.3.4,"}, "10.0.0.1"},
+		{"empty elements", proxy, []string{"6.6.6.6, , 1.2.3.4, ,", ", "}, "1.2.3.4"},
 		{"empty header", proxy, []string{""}, "10.0.0.1"},
 		{"two headers", proxy, []string{"6.6.6.6", "1.2.3.4"}, "1.2.3.4"},
 		{"two headers, the last trusted", proxy, []string{"6.6.6.6, 1.2.3.4", "10.0.0.5"}, "1.2.3.4"},
@@ -37,7 +39,15 @@ func TestClientIP(t *testing.T) {
 		{"any number of forged entries", proxy, []string{strings.Repeat("6.6.6.6, ", 50) + "1.2.3.4"}, "1.2.3.4"},
 		{"ten proxies", proxy, []string{"1.2.3.4" + many}, "1.2.3.4"},
 		{"eleven proxies", proxy, []string{"1.2.3.4" + many + ", 10.0.0.3"}, "10.0.0.1"},
-		{"port", proxy, []string{"1.2.3.4:80"}, "10.0.0.1"},
+		{"port", proxy, []string{"1.2.3.4:80, 10.0.0.2:443"}, "1.2.3.4"},
+		{"no port", proxy, []string{"1.2.3.4:http"}, "10.0.0.1"},
+		{"port beyond 65535", proxy, []string{"1.2.3.4:65536"}, "10.0.0.1"},
+		{"brackets", proxy, []string{"[2001:db8::1]"}, "2001:db8::1"},
+		{"brackets and port", proxy, []string{"[2001:db8::1]:443"}, "2001:db8::1"},
+		{"brackets and garbage", proxy, []string{"[2001:db8::1]x"}, "10.0.0.1"},
+		{"brackets around IPv4", proxy, []string{"[1.2.3.4]:80"}, "10.0.0.1"},
+		{"quotes", proxy, []string{`"[2001:db8::1]:443", "10.0.0.2"`}, "2001:db8::1"},
+		{"an IPv6 address that ends like a port", proxy, []string{"2001:db8::443"}, "2001:db8::443"},
 		{"zone", proxy, []string{"fe80::1%eth0"}, "10.0.0.1"},
 		{"IPv6", proxy, []string{"2001:db8::1"}, "2001:db8::1"},
 		{"mapped", proxy, []string{"::ffff:1.2.3.4"}, "1.2.3.4"},
@@ -46,9 +56,54 @@ func TestClientIP(t *testing.T) {
 		{"mapped trusted hop", proxy, []string{"1.2.3.4, ::ffff:10.0.0.7"}, "1.2.3.4"},
 		{"leading zero", proxy, []string{"01.2.3.4"}, "10.0.0.1"},
 	} {
-		if got := ClientIP(c.peer, c.xff, proxies); got.String() != c.want {
+		if got, _ := ClientIP(c.peer, c.xff, []string{"for=6.6.6.6"}[:min(1, len(c.xff))], proxies); got.String() != c.want {
 			t.Errorf("%s: %v, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// Forwarded (RFC 7239) counts where there is no X-Forwarded-For.
+func TestForwarded(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		peer      netip.Addr
+		forwarded string
+		want      string
+	}{
+		{"untrusted peer", stranger, "for=1.2.3.4", "203.0.113.9"},
+		{"one", proxy, "for=1.2.3.4;proto=https;by=10.0.0.1", "1.2.3.4"},
+		{"the name in capitals, quotes and a port", proxy, `proto=https; For="1.2.3.4:4711"`, "1.2.3.4"},
+		{"IPv6", proxy, `for="[2001:db8:cafe::17]:4711"`, "2001:db8:cafe::17"},
+		{"the right-most counts", proxy, `for=6.6.6.6, for=1.2.3.4, for=10.0.0.2`, "1.2.3.4"},
+		{"a quote that the client opened", proxy, `for="6.6.6.6, for=1.2.3.4`, "1.2.3.4"},
+		{"unknown", proxy, "for=1.2.3.4, for=unknown", "10.0.0.1"},
+		{"a hidden name", proxy, "for=_hidden", "10.0.0.1"},
+		{"without for", proxy, "for=1.2.3.4, proto=https", "10.0.0.1"},
+		{"twice", proxy, "for=1.2.3.4;for=5.6.7.8", "10.0.0.1"},
+	} {
+		if got, _ := ClientIP(c.peer, nil, []string{c.forwarded}, proxies); got.String() != c.want {
+			t.Errorf("%s: %v, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// An address that cannot be read is logged and told by its shape, never by its content.
+func TestUnreadableAddressIsTold(t *testing.T) {
+	var log bytes.Buffer
+	s, err := New(Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Unreadable(); got != "" {
+		t.Errorf("before: %q", got)
+	}
+	for range 2 {
+		do(t, s, "GET", "/none", "", "x-forwarded-for: user-17@host")
+	}
+	if got := s.Unreadable(); got != "aaaa-99@aaaa" || strings.Count(log.String(), "aaaa-99@aaaa") != 1 ||
+		strings.Contains(log.String(), "user-17") {
+		t.Errorf("%q, log %s", got, &log)
 	}
 }
 
@@ -61,23 +116,26 @@ func FuzzClientIP(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		if got := ClientIP(stranger, []string{header}, proxies); got != stranger {
+		if got, _ := ClientIP(stranger, []string{header}, []string{header}, proxies); got != stranger {
 			t.Fatalf("a stranger became %v", got)
 		}
-		got := ClientIP(proxy, []string{header}, proxies)
+		got, _ := ClientIP(proxy, []string{header}, nil, proxies)
 		if got != proxy {
 			var named []netip.Addr
 			for _, hop := range strings.Split(header, ",") {
-				if a, err := netip.ParseAddr(strings.Trim(hop, " \t")); err == nil {
-					named = append(named, a.Unmap())
+				if a, ok := addressOf(strings.Trim(hop, " \t")); ok {
+					named = append(named, a)
 				}
 			}
 			if !slices.Contains(named, got) || got.Is4In6() || got.Zone() != "" {
 				t.Fatalf("%v out of %q", got, header)
 			}
 		}
+		if got, _ := ClientIP(proxy, nil, []string{header + ", for=198.51.100.7"}, proxies); got.String() != "198.51.100.7" {
+			t.Fatalf("%q outranks the proxy's own element: %v", header, got)
+		}
 		for _, appended := range [][]string{{header + ", 198.51.100.7"}, {header, "198.51.100.7"}} {
-			if got := ClientIP(proxy, appended, proxies); got.String() != "198.51.100.7" {
+			if got, _ := ClientIP(proxy, appended, nil, proxies); got.String() != "198.51.100.7" {
 				t.Fatalf("%q outranks the proxy's own entry: %v", header, got)
 			}
 		}

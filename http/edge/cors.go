@@ -17,7 +17,7 @@ const (
 		"x-request-id, " +
 		"api-version, device-signature-nonce, dpop-nonce, idempotency-replayed"
 	allowedHeaders = "x-auth, p-auth, ot-auth, cron-auth, device-signature, device_signature, otp, x-otp, " +
-		"accept-language, webauthn-assertion, " +
+		"accept-language, webauthn-assertion, recovery-code, " +
 		"device-brand, device-model, device-desc, tenant-id, idempotency-key, content-type, prefer, dpop"
 	allowedMethods = "GET, POST, PATCH, PUT, DELETE"
 )

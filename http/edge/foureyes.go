@@ -118,6 +118,21 @@ func (s *Server) RunRehearsed(ctx context.Context, c Captured, h *Rehearsal) (js
 	return keepCaptured(s.index[c.Method+" "+c.Path], out)
 }
 
+// HoldsSecret reports whether the answer of an endpoint, by its key, holds a secret (rest.Endpoint.Secret).
+func (s *Server) HoldsSecret(key string) bool {
+	e := s.index[key]
+	return e != nil && len(e.Secrets) > 0
+}
+
+// WithoutSecrets returns an answer of an endpoint, by its key, without the secrets.
+func (s *Server) WithoutSecrets(key string, answer json.RawMessage) (json.RawMessage, error) {
+	e := s.index[key]
+	if e == nil { // of another version
+		return nil, nil
+	}
+	return e.WithoutSecrets(answer)
+}
+
 // CarryOut runs a request that a second person has approved, judged by the Authorize and the
 // MayName of the server. Beside the errors of RunCaptured: INVALID_STATE if the answer reports
 // that nothing was done.

@@ -121,3 +121,45 @@ func TestLogAndObserve(t *testing.T) {
 		t.Errorf("logged %s", log.String())
 	}
 }
+
+// A refusal by a limit names the setting in the log, and in the detail in development mode only.
+func TestRefusalNamesTheLimit(t *testing.T) {
+	for _, dev := range []bool{true, false} {
+		var log strings.Builder
+		opts := allow()
+		opts.Logger, opts.AccessLog, opts.Dev = slog.New(slog.NewTextHandler(&log, nil)), slog.LevelDebug, dev
+		s := serve(t, opts, rest.Get("/no", "", rest.NoAuth, fails(fault.New(fault.RateLimited, "later").By("limits.x"))))
+		for range 2 {
+			if a := do(t, s, "GET", "/no", ""); strings.Contains(a.body, `"detail":"later (limits.x)"`) != dev ||
+				strings.Contains(a.body, `"detail":"later"`) == dev {
+				t.Errorf("dev %t: %s", dev, a.body)
+			}
+		}
+		if want := map[bool]int{true: 2, false: 1}[dev]; strings.Count(log.String(), "limit=limits.x") != want ||
+			strings.Count(log.String(), "\n") != want {
+			t.Errorf("dev %t: %s", dev, log.String())
+		}
+	}
+}
+
+// At the default level, development mode logs each refused request in one line, without values; production logs none.
+func TestDevelopmentModeLogsRefusedRequests(t *testing.T) {
+	for field, logged := range map[string]string{"email": " field=email", "list[2].name": " field=list[2].name",
+		"s3cr3t of a client": ""} {
+		for _, dev := range []bool{true, false} {
+			var log strings.Builder
+			opts := allow()
+			opts.Logger, opts.AccessLog, opts.Dev = slog.New(slog.NewTextHandler(&log, nil)), slog.LevelDebug, dev
+			s := serve(t, opts, rest.Get("/ok", "", rest.NoAuth, nothing),
+				rest.Get("/no", "", rest.NoAuth, fails(fault.Invalid(field, "s3cr3t"))))
+			do(t, s, "GET", "/ok", "")
+			id := do(t, s, "GET", "/no", "").header.Get("X-Request-Id")
+			text := log.String()
+			if !dev && text != "" || dev && (strings.Count(text, "\n") != 1 || !strings.Contains(text,
+				`level=INFO msg=request route="GET /no" status=400 code=INVALID_FIELD`) ||
+				!strings.HasSuffix(text, logged+" requestId="+id+"\n") || strings.Contains(text, "s3cr3t")) {
+				t.Errorf("dev %t, field %q: %s", dev, field, text)
+			}
+		}
+	}
+}

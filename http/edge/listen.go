@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net"
@@ -245,14 +246,15 @@ const sameLineEvery = time.Minute
 
 // rateLimitedLog limits how often the same line is logged.
 type rateLimitedLog struct {
-	mu   sync.Mutex
-	told time.Time
+	every time.Duration // 0: sameLineEvery
+	mu    sync.Mutex
+	told  time.Time
 }
 
 func (n *rateLimitedLog) warn(log *slog.Logger, text string, attrs ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if now := time.Now(); now.Sub(n.told) >= sameLineEvery {
+	if now := time.Now(); now.Sub(n.told) >= cmp.Or(n.every, sameLineEvery) {
 		n.told = now
 		log.Warn(text, attrs...)
 	}

@@ -68,7 +68,10 @@ type Options struct {
 	Logger *slog.Logger
 	// AccessLog is the level of the one line per request; the zero value is Info.
 	AccessLog slog.Level
-	Now       func() time.Time
+	// Dev is development mode: refused requests are logged at Info, and the detail of a refusal by a limit names its
+	// setting.
+	Dev bool
+	Now func() time.Time
 
 	Guards map[rest.Credential]Guard
 	// Firewall judges every request but preflights, before any credential. key is the endpoint's

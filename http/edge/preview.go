@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/mfa"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
 	"castellan/http/rest"
 )
 

@@ -41,14 +41,16 @@ type Request struct {
 	body     body
 	status   int
 	code     fault.Code
-	internal error // what went wrong inside, for the log
+	refused  *fault.Error // for the log; nil for a success
+	internal error        // what went wrong inside, for the log
 
 	rehearsed *Rehearsal // of a call that requires a second person
 
 	trace  context.Context // nil until it begins
 	traced func(status int, code fault.Code)
 
-	xff []string
+	xff       []string
+	forwarded []string // of Forwarded
 }
 
 // RequestOf is the request of a raw handler's context.
@@ -114,6 +116,7 @@ const (
 	onceKey
 	onceOrigin
 	onceAssertion
+	onceRecovery
 )
 
 // read takes from the request what every endpoint gets, in one pass over the
@@ -121,7 +124,7 @@ const (
 func (r *Request) read() {
 	h := &r.fctx.Request.Header
 	var brand, model, desc, agent, signature, proof, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
-	var assertion []byte
+	var assertion, recovery []byte
 	var seen, countries int
 	once := func(bit int, name string) {
 		if seen&bit != 0 {
@@ -153,6 +156,8 @@ func (r *Request) read() {
 			r.encoded = len(v) > 0 && !strings.EqualFold(string(v), "identity")
 		case "X-Forwarded-For":
 			r.xff = append(r.xff, string(v))
+		case "Forwarded":
+			r.forwarded = append(r.forwarded, string(v))
 		case "X-Auth":
 			once(onceXAuth, "x-auth")
 		case "P-Auth":
@@ -178,6 +183,9 @@ func (r *Request) read() {
 		case "Webauthn-Assertion":
 			once(onceAssertion, "webauthn-assertion")
 			assertion = v
+		case "Recovery-Code":
+			once(onceRecovery, "recovery-code")
+			recovery = v
 		case "Dpop":
 			once(onceProof, "dpop")
 			proof = v
@@ -211,14 +219,14 @@ func (r *Request) read() {
 
 	c := &r.Caller
 	var a arena
-	a.grow(len(path) + len(query) + len(signature) + len(assertion) + len(otp) + len(key) + len(tags) +
+	a.grow(len(path) + len(query) + len(signature) + len(assertion) + len(recovery) + len(otp) + len(key) + len(tags) +
 		min(len(agent), maxUserAgent) + min(len(brand), maxDevice) + min(len(model), maxDevice) + min(len(desc), maxDevice))
 	c.Path, c.RawQuery = a.copy(path), a.copy(query)
 	c.DeviceSignature, c.OTP, c.IdempotencyKey = a.copy(signature), a.copy(otp), a.copy(key)
 	if len(proof) > 0 { // its target names the host
 		c.KeyProof, c.Host = string(proof), string(r.fctx.Host())
 	}
-	c.HasTags, c.Assertion = a.copy(tags), a.copy(assertion)
+	c.HasTags, c.Assertion, c.RecoveryCode = a.copy(tags), a.copy(assertion), a.copy(recovery)
 	c.Device = rest.DeviceInfo{Brand: a.text(brand, maxDevice), Model: a.text(model, maxDevice),
 		Description: a.text(desc, maxDevice), UserAgent: a.text(agent, maxUserAgent)}
 	c.Method = methodName(h.Method())
@@ -229,7 +237,10 @@ func (r *Request) read() {
 	}
 
 	peer := peerOf(r.fctx.RemoteAddr())
-	c.IP = ClientIP(peer, r.xff, r.srv.opts.TrustedProxies)
+	var unread string
+	if c.IP, unread = ClientIP(peer, r.xff, r.forwarded, r.srv.opts.TrustedProxies); unread != "" {
+		r.srv.unreadable(peer, unread)
+	}
 	told := countries > 0 && contains(r.srv.opts.TrustedProxies, peer)
 	if told && countries > 1 { // only one of them is the proxy's
 		told = false

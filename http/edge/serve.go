@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"mime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -113,7 +116,7 @@ func (s *Server) establish(ctx context.Context, r *Request) error {
 	}
 	if guard := s.opts.Guards[e.Credential]; guard != nil {
 		who, err := guard(ctx, r)
-		if err == nil || who.UserID != "" { // the audit names the refused caller
+		if err == nil || who.By().UserID != "" { // the audit names the refused caller
 			r.Caller = who
 		}
 		if err != nil {
@@ -277,7 +280,7 @@ func (s *Server) run(ctx context.Context, r *Request, q rest.Query, in any, body
 func (s *Server) once(ctx context.Context, r *Request, q rest.Query, in any, body []byte) error {
 	e, who := r.Endpoint, r.Caller
 	status, answer, headers, replayed, err := s.opts.Idempotency.Run(ctx, who, who.IdempotencyKey, e.Method, e.Path,
-		who.BodyHash,
+		identify(q, body),
 		func(ctx context.Context) error { return s.ready(ctx, r, q, in, body) },
 		func(ctx context.Context) (int, []byte, []rest.Header, error) {
 			out, err := s.run(ctx, r, q, in, body)
@@ -316,6 +319,20 @@ func (s *Server) once(ctx context.Context, r *Request, q rest.Query, in any, bod
 	}
 	r.write(status, rest.Answer{Body: answer, Headers: headers})
 	return nil
+}
+
+// identify returns the hash by which a repeated request is recognized: that of its body, with the parameters in its
+// path.
+func identify(q rest.Query, body []byte) [32]byte {
+	if len(q.Params) == 0 {
+		return sha256.Sum256(body)
+	}
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(q.Params)) {
+		fmt.Fprintf(h, "%s=%q\n", name, q.Params[name])
+	}
+	h.Write(body)
+	return [32]byte(h.Sum(nil))
 }
 
 // kept reports whether an answer may be stored: 2xx and the refusals that the same

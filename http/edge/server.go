@@ -41,8 +41,11 @@ type Server struct {
 	opts          Options
 	cors          cors
 	index         Index
-	countryHeader string         // in the canonical spelling of a received header
-	countries     rateLimitedLog // of a proxy whose header comes twice
+	countryHeader string                 // in the canonical spelling of a received header
+	countries     rateLimitedLog         // of a proxy whose header comes twice
+	forwards      rateLimitedLog         // of a proxy whose address of a client cannot be read
+	unread        atomic.Pointer[string] // the shape of the newest of these addresses
+	refusing      sync.Map               // *rateLimitedLog by the setting of a limit that refused
 	limits        bodyLimits
 	bodies        budget
 	fixed         [][2][]byte // headers of every answer, in canonical spelling
@@ -69,7 +72,7 @@ func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	opts.fill()
 	opts.clampConnections()
 	s := &Server{opts: opts, index: NewIndex(endpoints), limits: bodyLimits{paths: map[string][]bodyLimit{}},
-		bodies: budget{limit: opts.BodyBudget}}
+		bodies: budget{limit: opts.BodyBudget}, forwards: rateLimitedLog{every: time.Hour}}
 	s.pool.New = func() any { return &Request{srv: s} }
 	if opts.CountryHeader != "" {
 		s.countryHeader = textproto.CanonicalMIMEHeaderKey(opts.CountryHeader)
@@ -145,6 +148,11 @@ func HealthCheck(key string) bool {
 // and have no Endpoint. A small body is read and dropped. An error that h returns becomes an
 // answer like any other. The path is written as in the table, or with Fiber's wildcards.
 func (s *Server) Raw(method, path string, h func(c *fiber.Ctx) error) {
+	s.RawOr(method, path, h, func(_ *Request, err error) error { return err })
+}
+
+// RawOr is Raw with another answer for a request that the firewall refuses.
+func (s *Server) RawOr(method, path string, h func(c *fiber.Ctx) error, refuse func(r *Request, err error) error) {
 	key := method + " " + path
 	s.route(method, path, rest.DefaultBodyLimit, func(c *fiber.Ctx) error {
 		r := requestOf(c.Context())
@@ -157,7 +165,7 @@ func (s *Server) Raw(method, path string, h func(c *fiber.Ctx) error) {
 			err := s.opts.Firewall(ctx, r, key)
 			cancel()
 			if err != nil {
-				return err
+				return refuse(r, err)
 			}
 		}
 		return h(c)
@@ -319,7 +327,7 @@ func (s *Server) end(r *Request) {
 		s.report(r)
 	}
 	r.fctx.RemoveUserValue(requestKey{})
-	*r = Request{srv: s, xff: r.xff[:0]}
+	*r = Request{srv: s, xff: r.xff[:0], forwarded: r.forwarded[:0]}
 	s.pool.Put(r)
 }
 

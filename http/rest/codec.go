@@ -24,6 +24,7 @@ var (
 	typeID      = reflect.TypeFor[ID]()
 	typeDecimal = reflect.TypeFor[Decimal]()
 	typeAmount  = reflect.TypeFor[amount.Amount]()
+	typeSum     = reflect.TypeFor[amount.Sum]() // only in answers
 	typeTime    = reflect.TypeFor[Time]()
 	typeJSON    = reflect.TypeFor[JSON]()
 	typeRaw     = reflect.TypeFor[json.RawMessage]()

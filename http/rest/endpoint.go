@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"castellan/domain/kit/fault"
@@ -111,6 +112,13 @@ func (e Endpoint) Gives(tokens ...string) Endpoint { e.Tokens = tokens; return e
 
 // Asserts marks an endpoint that takes the answer of a passkey in the header webauthn-assertion.
 func (e Endpoint) Asserts() Endpoint { e.Assertion = true; return e }
+
+// TakesRecovery marks an endpoint that takes a recovery code in place of a passkey, in the header recovery-code.
+func (e Endpoint) TakesRecovery() Endpoint {
+	e.Recovers = true
+	e.Errors = append(slices.Clone(e.Errors), fault.RecoveryCodeInvalid)
+	return e
+}
 
 // Holds marks an endpoint that honours Prefer: wait=N.
 func (e Endpoint) Holds() Endpoint { e.Waits = true; return e }

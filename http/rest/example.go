@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"reflect"
@@ -12,8 +13,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Example is the example request of an endpoint on the page of its section (docs/sections). A
-// test sends it to a running service, and the page shows the response.
+// Example is the example request of an endpoint. A test sends it to a running service and writes the request and its
+// response to a Sample, which the document shows.
 type Example struct {
 	// Request is the JSON body; for a GET, the query without its question mark. ${addRole.data.id}
 	// is replaced by a value of an earlier answer, by operation id and path in its JSON.
@@ -130,7 +131,7 @@ func (p *plan) shown() []Field {
 
 // sample is the field's example in the document.
 func (f Field) sample() any {
-	if enum, _, _ := strings.Cut(f.Tag.Get("enum")+f.Tag.Get("doc.enum"), ","); enum != "" {
+	if enum, _, _ := strings.Cut(cmp.Or(f.Tag.Get("enum"), f.Tag.Get("doc.enum"), enumOf(f.Type)), ","); enum != "" {
 		return enum
 	}
 	s := &huma.Schema{Type: "string"}
@@ -149,4 +150,14 @@ func (f Field) sample() any {
 		return all[0]
 	}
 	return f.Name
+}
+
+// enumOf lists the values of a type that has the method Enum, such as the kinds of a second factor. They are only
+// documented: the domain checks them.
+func enumOf(typ reflect.Type) string {
+	e, ok := reflect.Zero(typ).Interface().(interface{ Enum() []string })
+	if !ok {
+		return ""
+	}
+	return strings.Join(e.Enum(), ",")
 }

@@ -16,7 +16,7 @@ var (
 		"methodId": "01JD3XE5GNZ4M7R8Q2TB6WV0XK", "sessionId": "01JD3XF9P2E6H4J8K3N5Q7S1TV",
 		"sessionKey": "01JD3XF9P2E6H4J8K3N5Q7S1TV", "deviceId": "01JD3XG1R4A9B7C5D3E1F8G6H4",
 		"id": "01JD3XE5GNZ4M7R8Q2TB6WV0XK", "entityId": "01JD3X4Q7V0S8D4T2M6B9N1ZKA",
-		"address": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "currencyCode": "USDT", "networkCode": "TRX",
+		"address": "TAzaZg1EuULzZTuJtJdrBdbSjCp5AbZEVP", "currencyCode": "USDT", "networkCode": "TRX",
 		"mintAddress": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v",
 		"appId":       "API", "label": "login-ip", "decidedBy": "login-ip",
 		"brand": "Google", "model": "Pixel 9", "description": "My phone", "platform": "android",

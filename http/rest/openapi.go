@@ -23,6 +23,8 @@ type Extra struct {
 	Challenge reflect.Type
 	// Tags are the groups that the document lists its operations in, in order.
 	Tags []Tag
+	// Examples are executed examples by operation id.
+	Examples map[string]Sample
 	// Schemas are tables of named JSON Schemas, for details that Go types cannot express. A field
 	// refers to one with the tag schema:"Name".
 	Schemas [][]byte
@@ -41,7 +43,7 @@ type Tag struct {
 // that lists both.
 //
 // It returns an error for a duplicate endpoint or operationId, a section without a tag (if
-// there are tags), and an undefined schema.
+// there are tags), an undefined schema, and an example that is no JSON.
 func OpenAPI(title, version string, endpoints []Endpoint, extra ...Extra) ([]byte, error) {
 	var x Extra
 	if len(extra) > 0 {
@@ -63,6 +65,9 @@ func OpenAPI(title, version string, endpoints []Endpoint, extra ...Extra) ([]byt
 		}
 		seen[e.Key()], seen[op.OperationID] = true, true
 		if err := d.tag(op, e, x.Tags); err != nil {
+			return nil, err
+		}
+		if err := d.example(op, e, x.Examples[op.OperationID]); err != nil {
 			return nil, err
 		}
 		d.AddOperation(op)
@@ -235,6 +240,8 @@ var (
 		"ETag of the version that the client has; 304 if it is current."}
 	paramAssertion = sharedParam{"WebauthnAssertion", "webauthn-assertion",
 		"AuthenticationResponseJSON of a passkey, in base64url; for a push, in place of device-signature."}
+	paramRecovery = sharedParam{"RecoveryCode", "recovery-code",
+		"A recovery code of the authenticator, in place of the passkey that an account with one needs. It is used up."}
 	paramProof = sharedParam{"DPoP", "dpop",
 		"Proof of a key to which the session is bound, a JWS of type dpop+jwt (RFC 9449)."}
 	paramPrefer = sharedParam{"Prefer", "prefer",
@@ -261,7 +268,8 @@ func (d *document) request(op *huma.Operation, e *Endpoint) {
 		sharedParam
 		takes bool
 	}{
-		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramAssertion, e.Assertion}, {paramPrefer, e.Waits},
+		{paramKey, e.Repeatable}, {paramOTP, e.OTP}, {paramAssertion, e.Assertion}, {paramRecovery, e.Recovers},
+		{paramPrefer, e.Waits},
 		{paramTags, e.Tagged}, {paramProof, slices.Contains(e.Errors, fault.DPoPInvalid)},
 		{paramTenant, e.Credential.takesTenant()},
 	} {

@@ -1,8 +1,7 @@
 package rest
 
 import (
-	"cmp"
-	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -95,18 +94,29 @@ func (d *document) answer(e *Endpoint) *huma.Schema {
 	return d.types.output(out)
 }
 
-// refusals lists an endpoint's codes by status: its own and those that every
-// endpoint of its kind can answer.
+// refusals lists the refusals of an endpoint. x-codes has every code by its status. Each status of the endpoint's own
+// codes has a response; the codes that every endpoint of its kind can answer share the default response. There is one
+// component for each status, so that a generated client has few types.
 func (d *document) refusals(op *huma.Operation, e *Endpoint) {
-	byStatus := map[int][]fault.Code{}
-	for _, c := range codesOf(e) {
-		byStatus[StatusOf(c)] = append(byStatus[StatusOf(c)], c)
+	common := commonCodes(e)
+	codes := slices.Concat(common, e.Errors)
+	slices.Sort(codes)
+	codes = slices.Compact(codes)
+	byStatus := map[string][]fault.Code{}
+	for _, c := range codes {
+		status := strconv.Itoa(StatusOf(c))
+		byStatus[status] = append(byStatus[status], c)
 	}
-	for _, status := range slices.Sorted(maps.Keys(byStatus)) {
-		codes := byStatus[status]
-		slices.Sort(codes)
-		codes = slices.Compact(codes)
-		op.Responses[strconv.Itoa(status)] = d.own(e, status, codes, d.refusal(codes))
+	op.Extensions["x-codes"] = byStatus
+	if op.Responses["default"] = d.own(op, e, common); op.Responses["default"] == nil {
+		op.Responses["default"] = d.other()
+	}
+	for status, codes := range byStatus {
+		if slices.ContainsFunc(codes, func(c fault.Code) bool { return !slices.Contains(common, c) }) {
+			if op.Responses[status] = d.own(op, e, codes); op.Responses[status] == nil {
+				op.Responses[status] = d.refusal(codes)
+			}
+		}
 	}
 	if e.Tagged {
 		op.Responses["304"] = d.notModified()
@@ -114,12 +124,12 @@ func (d *document) refusals(op *huma.Operation, e *Endpoint) {
 	if Solo(*e) == "" {
 		op.Responses["202"] = d.waiting()
 	}
-	op.Responses["default"] = d.other()
 }
 
-func codesOf(e *Endpoint) []fault.Code {
-	codes := append([]fault.Code{fault.InvalidField, fault.AccessDenied, fault.RateLimited, fault.PayloadTooLarge,
-		fault.UnsupportedMedia, fault.Internal, fault.Unavailable, fault.Overloaded, fault.Draining}, e.Errors...)
+// commonCodes are the codes that every endpoint with the same credential and marks can answer.
+func commonCodes(e *Endpoint) []fault.Code {
+	codes := []fault.Code{fault.InvalidField, fault.AccessDenied, fault.RateLimited, fault.PayloadTooLarge,
+		fault.UnsupportedMedia, fault.Internal, fault.Unavailable, fault.Overloaded, fault.Draining}
 	add := func(when bool, more ...fault.Code) {
 		if when {
 			codes = append(codes, more...)
@@ -138,77 +148,56 @@ func codesOf(e *Endpoint) []fault.Code {
 	return codes
 }
 
-// families are codes that come together and share a name in the document.
-var families = []struct {
-	name  string
-	codes []fault.Code
-}{
-	{"Unauthenticated", []fault.Code{fault.DPoPInvalid, fault.TokenExpired, fault.TokenRevoked, fault.Unauthenticated}},
-	{"TokenRefused", []fault.Code{fault.TokenExpired, fault.TokenRevoked, fault.Unauthenticated}},
-	{"DeviceSignature", []fault.Code{fault.DeviceSignatureInvalid, fault.DeviceSignatureRequired}},
-	{"Unavailable", []fault.Code{fault.Draining, fault.Overloaded, fault.Unavailable}},
-}
-
-// refusalName is the name of a response: its codes in the spelling of types.
-func refusalName(codes []fault.Code) (name string) {
-	codes = slices.Clone(codes)
-	for _, f := range families {
-		if !slices.ContainsFunc(f.codes, func(c fault.Code) bool { return !slices.Contains(codes, c) }) {
-			name += f.name
-			codes = slices.DeleteFunc(codes, func(c fault.Code) bool { return slices.Contains(f.codes, c) })
-		}
-	}
-	for _, c := range codes {
-		for word := range strings.SplitSeq(strings.ToLower(string(c)), "_") {
-			name += capital(word)
-		}
-	}
-	return name
-}
-
-// refusal refers to the response of codes of one status and defines it at its
-// first use.
+// refusal refers to the response of the status of codes, and adds the codes to those that it lists.
 func (d *document) refusal(codes []fault.Code) *huma.Response {
-	name := refusalName(codes)
-	if d.Components.Responses[name] == nil {
-		words := make([]string, len(codes))
-		for i, c := range codes {
-			words[i] = string(c) + ": " + registry[c].en
-		}
-		r := d.problem(strings.Join(words, ". ") + ".")
-		r.Extensions = map[string]any{"x-codes": codes}
-		for _, c := range codes {
-			if registry[c].retry || c == fault.ChallengeNotCompleted || c == fault.IdempotencyConflict {
-				d.header(r, "retry-after")
-			}
-			if c == fault.DeviceSignatureRequired || c == fault.DeviceSignatureInvalid {
-				d.header(r, "device-signature-nonce")
-			}
-			if c == fault.DPoPInvalid {
-				d.header(r, "dpop-nonce")
-			}
-		}
+	status := StatusOf(codes[0])
+	name := strings.NewReplacer(" ", "", "-", "").Replace(http.StatusText(status))
+	r := d.Components.Responses[name]
+	if r == nil {
+		r = d.problem("")
 		d.Components.Responses[name] = r
 	}
-	return &huma.Response{Ref: "#/components/responses/" + name}
+	listed, _ := r.Extensions["x-codes"].([]fault.Code)
+	listed = append(listed, codes...)
+	slices.Sort(listed)
+	listed = slices.Compact(listed)
+	r.Extensions = map[string]any{"x-codes": listed}
+	words := make([]string, len(listed))
+	for i, c := range listed {
+		words[i] = string(c) + ": " + registry[c].en
+		if registry[c].retry || c == fault.ChallengeNotCompleted || c == fault.IdempotencyConflict {
+			d.header(r, "retry-after")
+		}
+		if c == fault.DeviceSignatureRequired || c == fault.DeviceSignatureInvalid {
+			d.header(r, "device-signature-nonce")
+		}
+		if c == fault.DPoPInvalid {
+			d.header(r, "dpop-nonce")
+		}
+	}
+	r.Description = strings.Join(words, ". ") + "."
+	return &huma.Response{Ref: responsePrefix + name}
 }
 
-// own adds the endpoint's own body of a refusal (RefuseWith) to a shared response,
-// under a name of its own.
-func (d *document) own(e *Endpoint, status int, codes []fault.Code, shared *huma.Response) *huma.Response {
+const responsePrefix = "#/components/responses/"
+
+// own returns a response with the endpoint's own body of a refusal (RefuseWith) beside the problem; nil if no code has
+// such a body.
+func (d *document) own(op *huma.Operation, e *Endpoint, codes []fault.Code) *huma.Response {
 	for _, c := range codes {
-		body := e.Refusal(status, fault.New(c, "example"))
+		body := e.Refusal(StatusOf(c), fault.New(c, "example"))
 		if body == nil {
 			continue
 		}
-		r := *d.Components.Responses[refusalName(codes)]
-		r.Content = maps.Clone(r.Content)
-		r.Content[TypeJSON] = &huma.MediaType{Schema: d.types.output(reflect.TypeOf(body))}
-		name := refusalName(codes) + "Of" + capital(cmp.Or(e.ID, operationID(e)))
-		d.Components.Responses[name] = &r
-		return &huma.Response{Ref: "#/components/responses/" + name}
+		name := "RefusalOf" + capital(op.OperationID)
+		if d.Components.Responses[name] == nil {
+			r := d.anyRefusal("A refusal as problem details, or in the form of the endpoint.")
+			r.Content[TypeJSON] = &huma.MediaType{Schema: d.types.output(reflect.TypeOf(body))}
+			d.Components.Responses[name] = r
+		}
+		return &huma.Response{Ref: responsePrefix + name}
 	}
-	return shared
+	return nil
 }
 
 // notModified refers to the response to a client that has the current version.
@@ -220,7 +209,7 @@ func (d *document) notModified() *huma.Response {
 		d.header(r, "etag")
 		d.Components.Responses[name] = r
 	}
-	return &huma.Response{Ref: "#/components/responses/" + name}
+	return &huma.Response{Ref: responsePrefix + name}
 }
 
 // waiting refers to the response to a call that is pending a second person.
@@ -233,24 +222,30 @@ func (d *document) waiting() *huma.Response {
 		d.header(r, "x-request-id")
 		d.Components.Responses[name] = r
 	}
-	return &huma.Response{Ref: "#/components/responses/" + name}
+	return &huma.Response{Ref: responsePrefix + name}
 }
 
-// other refers to the response of every refusal that an operation does not list.
+// other refers to the response of every refusal that an operation does not list by its status.
 func (d *document) other() *huma.Response {
 	const name = "Refusal"
 	if d.Components.Responses[name] == nil {
-		r := d.problem("Any other refusal, such as METHOD_NOT_ALLOWED (405), REQUEST_TIMEOUT (408) and " +
-			"HEADERS_TOO_LARGE (431). HTTP can cause them on every path.")
-		d.header(r, "retry-after")
-		d.Components.Responses[name] = r
+		d.Components.Responses[name] = d.anyRefusal("A refusal. x-codes of the operation lists its codes by status. In " +
+			"addition, HTTP can cause METHOD_NOT_ALLOWED (405), REQUEST_TIMEOUT (408) and HEADERS_TOO_LARGE (431) on every " +
+			"path.")
 	}
-	return &huma.Response{Ref: "#/components/responses/" + name}
+	return &huma.Response{Ref: responsePrefix + name}
+}
+
+// anyRefusal is a problem with the headers of any code.
+func (d *document) anyRefusal(description string) *huma.Response {
+	r := d.problem(description)
+	for _, name := range []string{"retry-after", "device-signature-nonce", "dpop-nonce"} {
+		d.header(r, name)
+	}
+	return r
 }
 
 func (d *document) problem(description string) *huma.Response {
-	r := &huma.Response{Description: description, Headers: map[string]*huma.Param{},
+	return &huma.Response{Description: description, Headers: map[string]*huma.Param{},
 		Content: map[string]*huma.MediaType{TypeProblem: {Schema: d.types.use("Problem")}}}
-	d.header(r, "x-request-id")
-	return r
 }

@@ -84,6 +84,7 @@ var strictest = map[Credential]Audience{
 type Caller struct {
 	UserID      string `json:"userId,omitempty"`
 	SessionID   string `json:"sessionId,omitempty"`
+	Login       string `json:"-"`                     // at another service; "" for a session of this one
 	ChallengeID string `json:"challengeId,omitempty"` // of p-auth
 	// ChallengeUser is the user of that challenge, "" for a decoy; nil unless the guard looked it up.
 	ChallengeUser *string `json:"-"`
@@ -115,6 +116,8 @@ type Caller struct {
 	DeviceSignature string `json:"deviceSignature,omitempty"`
 	// Assertion is the header webauthn-assertion as sent: the answer of a passkey, in base64url.
 	Assertion string `json:"-"`
+	// RecoveryCode is the header recovery-code as sent: in place of the passkey that a change of factors requires.
+	RecoveryCode string `json:"-"`
 	// KeyProof is the proof of the session key as sent, in the header dpop (D-AUTH-16).
 	KeyProof string `json:"-"`
 	// Host is the host that the request names. It is set only with KeyProof, whose target contains it.
@@ -123,7 +126,7 @@ type Caller struct {
 	KeyToken  string `json:"-"`
 	KeyProved bool   `json:"-"`
 	// KeyThumbprint is the thumbprint of the key to which the session is bound; "" for none.
-	KeyThumbprint string `json:"-"`
+	KeyThumbprint string `json:"keyThumbprint,omitempty"`
 	// Renewing is the token of a request to a Renewal endpoint.
 	Renewing *Renewing `json:"-"`
 	// DeviceID and OwnerID identify the registered device that signed the request, if Device was
@@ -233,10 +236,12 @@ type Endpoint struct {
 	Produces      []string     // media types of a binary answer, for the document
 	Schema        string       // named schema of its answer, if Out does not define it
 	// headers of its answer that carry tokens, for the document; a starter's p-auth is not listed
-	Tokens []string
-	Waits  bool // heeds Caller.Wait, for the document
+	Tokens  []string
+	Secrets []string // paths of the fields of its answer that hold a secret
+	Waits   bool     // heeds Caller.Wait, for the document
 	// Assertion reports whether it takes the header webauthn-assertion, for the document.
 	Assertion bool
+	Recovers  bool // takes the header recovery-code, for the document
 	Tagged    bool // its answer has an ETag; a client with that version gets 304
 	Naming    Naming
 	// Renewal accepts a session token whose time is over, if the session is bound to a key. The endpoint must verify a
@@ -308,7 +313,7 @@ func define[In, Out any](method, path, summary string, cred Credential,
 func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action string,
 	prepare func(context.Context, Caller, In) (Cmd, error), codes ...fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)
-	e.Starts, e.Command = action, reflect.TypeFor[Cmd]()
+	e.Starts, e.Command, e.Secrets = action, reflect.TypeFor[Cmd](), []string{OutcomeData}
 	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
 		cmd, err := prepare(ctx, who, *in.(*In))
 		if err != nil {
@@ -325,6 +330,7 @@ func Start2FAOf[In, Cmd any](method, path, summary string, cred Credential, acti
 	prepare func(context.Context, Caller, In) (string, Cmd, error), codes ...fault.Code) Endpoint {
 	e := blank[In](method, path, summary, cred, codes)
 	e.Starts, e.Command = strings.Join(actions, " or "), reflect.TypeFor[Cmd]()
+	e.Secrets = []string{OutcomeData}
 	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
 		action, cmd, err := prepare(ctx, who, *in.(*In))
 		if err != nil {

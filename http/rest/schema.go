@@ -139,7 +139,7 @@ func (s *schemas) input(t reflect.Type) *huma.Schema {
 	switch t {
 	case typeID:
 		return s.use("Id")
-	case typeDecimal, typeAmount:
+	case typeDecimal, typeAmount, typeSum:
 		return s.use("Amount")
 	case typeTime:
 		return s.use("Instant")
@@ -213,7 +213,7 @@ func (s *schemas) fieldSchema(f *field) *huma.Schema {
 	if d, ok := f.tag.Lookup("default"); ok {
 		base.Default = sample(base, d)
 	}
-	describe(base, f.tag, f.name)
+	describe(base, f.typ, f.tag, f.name)
 	if f.alias != "" {
 		base.Description = strings.TrimPrefix(base.Description+"; also accepted as "+f.alias, "; ")
 	}
@@ -235,14 +235,14 @@ func (s *schemas) typed(tag reflect.StructTag, of func() *huma.Schema) *huma.Sch
 // describe applies the tags of a field. A bound that the binder checks is written like
 // minimum:"1". A bound that the domain checks, with its own text or code, is written like
 // doc.minimum:"1" and is only documented.
-func describe(base *huma.Schema, tag reflect.StructTag, name string) {
+func describe(base *huma.Schema, typ reflect.Type, tag reflect.StructTag, name string) {
 	said := func(name string) string { return cmp.Or(tag.Get(name), tag.Get("doc."+name)) }
 	base.Description = cmp.Or(tag.Get("doc"), base.Description)
 	of := base
 	if base.Type == "array" {
 		of = base.Items
 	}
-	if e := said("enum"); e != "" && of.Type == "string" {
+	if e := cmp.Or(said("enum"), enumOf(typ)); e != "" && of.Type == "string" {
 		for v := range strings.SplitSeq(e, ",") {
 			of.Enum = append(of.Enum, v)
 		}
@@ -290,7 +290,7 @@ var (
 // output describes what encoding/json writes for a type.
 func (s *schemas) output(t reflect.Type) *huma.Schema {
 	switch t {
-	case typeDecimal, typeAmount, typeNumber:
+	case typeDecimal, typeAmount, typeSum, typeNumber:
 		return &huma.Schema{Type: "number"}
 	case typeTime, typeGoTime:
 		return &huma.Schema{Type: "string", Format: "date-time"}
@@ -355,7 +355,7 @@ func (s *schemas) members(o *huma.Schema, t reflect.Type) {
 		if slices.Contains(options, "string") {
 			p = &huma.Schema{Type: "string"}
 		}
-		describe(p, f.Tag, name)
+		describe(p, f.Type, f.Tag, name)
 		if main := f.Tag.Get("alias"); main != "" {
 			aliasOf(main, p)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"castellan/domain/access/resource"
+	"castellan/domain/permit/resource"
 )
 
 // The matters of Names, so that a section needs no more of the registry than these.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 )
 
 // ID is a numeric identifier of a request: a number, or its digits as a record
@@ -112,8 +113,10 @@ const (
 
 var errDecimal = errors.New("not a decimal number")
 
-// ParseDecimal reads a number in plain or exponent notation, exactly.
+// ParseDecimal reads a number in plain or exponent notation, exactly. Its digits may be of any script; blanks around it
+// and invisible marks are dropped. A blank between digits is refused, as any other separator of groups is.
 func ParseDecimal(s string) (Decimal, error) {
+	s = legible.Number(s)
 	s, negative := strings.CutPrefix(s, "-")
 	mantissa, exponent, hasExp := s, "", false
 	if i := strings.IndexAny(s, "eE"); i >= 0 {

@@ -19,7 +19,8 @@ func TestDecimal(t *testing.T) {
 		{"1e99999999999999999999", ""},
 		{"", ""}, {"-", ""}, {"+1", ""}, {".5", ""}, {"1.", ""}, {"1..2", ""}, {"1e", ""}, {"e1", ""}, {"1e1.5", ""},
 		{"0x10", ""},
-		{" 1", ""}, {"1 ", ""}, {"1,5", ""}, {"١", ""}, {"NaN", ""}, {"Infinity", ""}, {"1_000", ""}, {"--1", ""},
+		{" 1\t", "1"}, {"\u2066-١٢٫٥٠\u2069", "-12.5"}, {"１e３", "1000"}, {"1 000", ""}, {"1\u00a0000", ""},
+		{"1,5", ""}, {"½", ""}, {"NaN", ""}, {"Infinity", ""}, {"1_000", ""}, {"--1", ""},
 	} {
 		got, err := ParseDecimal(c.in)
 		if got != c.want || (err == nil) != (c.want != "") {
@@ -133,14 +134,16 @@ func TestNullableAnswer(t *testing.T) {
 
 func TestLanguage(t *testing.T) {
 	for in, want := range map[string]string{"tr": "tr", "TR-tr": "tr", " en-GB": "en", "ar-EG": "ar", "de": "", "": "",
-		"tr_TR": "", "trk": ""} {
+		"tr_TR": "tr", "trk": "", "_TR": ""} {
 		if got := LanguageOf(in); got != want {
 			t.Errorf("LanguageOf(%q) = %q, want %q", in, got, want)
 		}
 	}
 	for in, want := range map[string]string{
 		"tr": "tr", "de-DE,de;q=0.9,tr;q=0.8,en;q=0.7": "tr", "de, fr": "", "*": "", "en;q=0, ar": "ar",
-		"en;q=0.0,tr;q=0.001": "tr", ",,;q": "",
+		"en;q=0.0,tr;q=0.001": "tr", ",,;q": "", "en;q=0.5, tr": "tr", "en;q=0.8,ar;q=0.9,tr;q=0.8": "ar",
+		"ar;q=0.5,tr;q=0.5": "ar", "en; Q = 0.1 , tr_TR;x=1;q=0.2": "tr", "en;q=2,tr;q=0.1": "tr", "en;q=x": "",
+		"*;q=1,tr;q=0.1": "tr",
 	} {
 		if got := AcceptLanguage(in); got != want {
 			t.Errorf("AcceptLanguage(%q) = %q, want %q", in, got, want)

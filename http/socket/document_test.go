@@ -17,8 +17,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gobwas/ws"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/proof/stepup"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -20,9 +20,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/stepup"
 )
 
 // Times of a socket's life (D-SOCK-01).

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/access/challenge/stepup"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/stepup"
 )
 
 func TestReplayThenLive(t *testing.T) {

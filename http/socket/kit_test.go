@@ -17,9 +17,9 @@ import (
 	"github.com/gobwas/ws"
 	"go.uber.org/goleak"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/stepup"
 )
 
 func TestMain(m *testing.M) {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/stepup"
 )
 
 // Receive hands news to the sockets of its challenge. It does not block.

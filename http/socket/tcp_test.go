@@ -15,7 +15,7 @@ import (
 
 	"github.com/gobwas/ws"
 
-	"castellan/domain/access/challenge/stepup"
+	"castellan/domain/proof/stepup"
 )
 
 // Frames that come in one packet with the handshake are not lost, whole or in

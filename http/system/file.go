@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,20 +19,28 @@ import (
 // holds the bytes, a compressed form if that is smaller, and the tag of each. It is made at
 // its first request.
 type file struct {
-	kind              string // media type
-	plain, compressed []byte // compressed is nil where it would not be smaller
-	tag               string
+	kind       string // media type
+	plain      []byte // nil of a long file, which is only kept compressed
+	compressed []byte // nil where it would not be smaller
+	length     int    // of the bytes
+	tag        string
 }
+
+// maxPlain is the largest size in bytes of a file that is kept in both forms.
+const maxPlain = 128 << 10
 
 func newFile(body []byte, kind string) *file {
 	sum := sha256.Sum256(body)
-	f := &file{kind: kind, plain: body, tag: hex.EncodeToString(sum[:16])}
+	f := &file{kind: kind, plain: body, length: len(body), tag: hex.EncodeToString(sum[:16])}
 	var b bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is a known one
 	w.Write(body)                                         // a buffer takes everything
 	w.Close()
 	if b.Len() < len(body) {
-		f.compressed = b.Bytes()
+		f.compressed = bytes.Clone(b.Bytes())
+		if len(body) > maxPlain {
+			f.plain = nil
+		}
 	}
 	return f
 }
@@ -54,6 +63,13 @@ func (f *file) send(c *fiber.Ctx, cacheControl string) error {
 		c.Response().Header.Del(fiber.HeaderContentEncoding)
 		c.Status(fiber.StatusNotModified)
 		return nil
+	}
+	if body == nil {
+		unpacked, err := gzip.NewReader(bytes.NewReader(f.compressed))
+		if err != nil {
+			return fmt.Errorf("unpack a file: %w", err)
+		}
+		return c.SendStream(unpacked, f.length)
 	}
 	return c.Send(body)
 }

@@ -13,7 +13,13 @@ import (
 
 // A file comes compressed to a client that accepts it, and not again to one that has it.
 func TestFile(t *testing.T) {
-	long, short := strings.Repeat("castellan ", 1000), "x"
+	for _, size := range []int{maxPlain / 10, 2 * maxPlain} { // in both forms, and only compressed
+		testFile(t, strings.Repeat("castellan ", size/10))
+	}
+}
+
+func testFile(t *testing.T, long string) {
+	const short = "x"
 	app := fiber.New()
 	app.Get("/long", func(c *fiber.Ctx) error { return newFile([]byte(long), "text/plain").send(c, "no-cache") })
 	app.Get("/short", func(c *fiber.Ctx) error { return newFile([]byte(short), "text/plain").send(c, "no-cache") })
@@ -24,7 +30,7 @@ func TestFile(t *testing.T) {
 				r.Header.Set(name, value)
 			}
 		}
-		res, err := app.Test(r)
+		res, err := app.Test(r, -1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,8 +65,10 @@ type Options struct {
 	// Ready makes a real round trip; nil means that requests can be served.
 	Ready    func(ctx context.Context) error
 	Draining func() bool
-	// The documents; each is made at its first request.
-	OpenAPI, AsyncAPI func() []byte
+	// The documents; each is made at its first request. With one of the Tags, OpenAPI returns only the part of the tag.
+	OpenAPI  func(tag string) []byte
+	AsyncAPI func() []byte
+	Tags     []string
 	// Dev adds the demo page and the outbox.
 	Dev *Dev
 	// RelatedOrigins are the origins whose pages may use the passkeys of this service; empty: only its own.
@@ -82,10 +84,10 @@ func Mount(s *edge.Server, o Options) {
 	mountConsole(s, o)
 	mountAuthenticator(s, o)
 	document := func(path string, body func() []byte) {
-		made := sync.OnceValue(func() *file { return newFile(body(), fiber.MIMEApplicationJSON) })
+		made := once(body)
 		s.Raw(fiber.MethodGet, path, func(c *fiber.Ctx) error { return made().send(c, revalidate) })
 	}
-	document("/openapi.json", o.OpenAPI)
+	mountOpenAPI(s, o)
 	document("/asyncapi.json", o.AsyncAPI)
 	if len(o.RelatedOrigins) > 0 { // WebAuthn Level 3, section 5.11
 		document("/.well-known/webauthn", func() []byte {
@@ -112,6 +114,29 @@ func Mount(s *edge.Server, o Options) {
 	if o.Dev != nil {
 		o.Dev.mount(s)
 	}
+}
+
+// once makes a document at its first use.
+func once(body func() []byte) func() *file {
+	return sync.OnceValue(func() *file { return newFile(body(), fiber.MIMEApplicationJSON) })
+}
+
+// mountOpenAPI serves the document, and with ?tag=NAME the part of one tag.
+func mountOpenAPI(s *edge.Server, o Options) {
+	whole := once(func() []byte { return o.OpenAPI("") })
+	parts := map[string]func() *file{}
+	for _, tag := range o.Tags {
+		parts[tag] = once(func() []byte { return o.OpenAPI(tag) })
+	}
+	s.Raw(fiber.MethodGet, "/openapi.json", func(c *fiber.Ctx) error {
+		made := whole
+		if c.Context().QueryArgs().Has("tag") {
+			if made = parts[c.Query("tag")]; made == nil {
+				return fault.Invalid("tag", "must be one of %s", strings.Join(o.Tags, ", "))
+			}
+		}
+		return made().send(c, revalidate)
+	})
 }
 
 // Cache-Control of files: the time for which clients may cache a flag; other files are revalidated each time.

@@ -5,7 +5,7 @@ package wire
 import (
 	"time"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/http/rest"
 )
 
@@ -30,11 +30,11 @@ type Challenge struct {
 
 // Method is one method of a challenge.
 type Method struct {
-	ID         string `json:"id"`
-	Name       string `json:"name" enum:"TOTP,PUSH,MAIL,SMS"`
-	Expire     int64  `json:"expire" doc:"lifetime in seconds; after a renewal, seconds left"`
-	RenewStart int64  `json:"renewStart" doc:"seconds after creation at which renewal becomes possible; 0: never"`
-	Hint       string `json:"hint,omitempty" doc:"partly masked destination"`
+	ID         string         `json:"id"`
+	Name       challenge.Name `json:"name"`
+	Expire     int64          `json:"expire" doc:"lifetime in seconds; after a renewal, seconds left"`
+	RenewStart int64          `json:"renewStart" doc:"seconds after creation at which renewal becomes possible; 0: never"`
+	Hint       string         `json:"hint,omitempty" doc:"partly masked destination"`
 	// MatchNumber is present if the policy requires number matching.
 	MatchNumber string `json:"matchNumber,omitempty" doc:"extension: a push is approved with APPROVED:<number>"`
 	// Completed is present if it is true.
@@ -99,7 +99,7 @@ func method(m challenge.Method, lifetimeMs int64) Method {
 	if expire == 0 && lifetimeMs > 0 {
 		expire = 1
 	}
-	return Method{ID: m.ID, Name: string(m.Name), Expire: expire, RenewStart: (m.RenewMs + 999) / 1000, Hint: m.Hint,
+	return Method{ID: m.ID, Name: m.Name, Expire: expire, RenewStart: (m.RenewMs + 999) / 1000, Hint: m.Hint,
 		MatchNumber: m.Number, Completed: m.Remembered != ""}
 }
 

@@ -81,9 +81,11 @@ func (d *Document) Check(method, path string, status int, header http.Header, bo
 		return nil
 	}
 	responses, _ := op["responses"].(map[string]any)
+	byStatus, _ := op["x-codes"].(map[string]any)
 	name := strconv.Itoa(status)
+	codes, listed := byStatus[name].([]any)
 	if responses[name] == nil {
-		if !slices.Contains(byHTTP, status) {
+		if !listed && !slices.Contains(byHTTP, status) {
 			return fmt.Errorf("%s %s: the status %d is not declared: %s", method, path, status, body)
 		}
 		name = "default"
@@ -106,10 +108,13 @@ func (d *Document) Check(method, path string, status int, header http.Header, bo
 	if binary(content[kind]) { // bytes without a schema
 		return nil
 	}
-	if err := d.validate(at+"/content/"+escape(kind)+"/schema", body); err != nil {
+	if err := d.Validate(at+"/content/"+Escape(kind)+"/schema", body); err != nil {
 		return fmt.Errorf("%s %s: %d: %w: %s", method, path, status, err, body)
 	}
-	return knownCode(response, body)
+	if listed && kind == "application/problem+json" {
+		return knownCode(codes, body)
+	}
+	return nil
 }
 
 func binary(media any) bool {
@@ -126,7 +131,7 @@ func (d *Document) operation(method, path string) (op map[string]any, at string)
 	paths, _ := d.root["paths"].(map[string]any)
 	item, _ := paths[path].(map[string]any)
 	op, _ = item[strings.ToLower(method)].(map[string]any)
-	return op, "/paths/" + escape(path) + "/" + strings.ToLower(method)
+	return op, "/paths/" + Escape(path) + "/" + strings.ToLower(method)
 }
 
 // follow resolves a response that refers to one of the components.
@@ -143,7 +148,8 @@ func (d *Document) follow(response any, at string) (map[string]any, string) {
 	return r, "/components/responses/" + name
 }
 
-func (d *Document) validate(pointer string, body []byte) error {
+// Validate checks JSON against the schema at a pointer, such as /components/schemas/Problem.
+func (d *Document) Validate(pointer string, body []byte) error {
 	d.mu.Lock()
 	schema := d.schemas[pointer]
 	if schema == nil {
@@ -162,11 +168,10 @@ func (d *Document) validate(pointer string, body []byte) error {
 	return schema.Validate(value)
 }
 
-// knownCode refuses a problem whose code its response does not list.
-func knownCode(response map[string]any, body []byte) error {
-	codes, listed := response["x-codes"].([]any)
+// knownCode refuses a problem whose code its operation does not list for its status.
+func knownCode(codes []any, body []byte) error {
 	var p struct{ Code string }
-	if listed && json.Unmarshal(body, &p) == nil && !slices.Contains(codes, any(p.Code)) {
+	if err := json.Unmarshal(body, &p); err != nil || !slices.Contains(codes, any(p.Code)) {
 		return fmt.Errorf("the code %s is not one of %v", p.Code, codes)
 	}
 	return nil
@@ -185,7 +190,8 @@ func guarding(op map[string]any, status int, header http.Header, body []byte) bo
 			op["operationId"] != "login"
 }
 
-func escape(part string) string {
+// Escape writes a part of a JSON pointer.
+func Escape(part string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(part)
 }
 

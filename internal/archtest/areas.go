@@ -7,13 +7,24 @@ import (
 
 // areas are the subjects of the service, lowest first. In the layers of areaLayers the folder below the layer is an
 // area; a package imports its own area and those before it.
-var areas = []string{"kit", "delivery", "guard", "access", "money", "office", "people"}
+var areas = []string{"kit", "delivery", "guard", "factor", "account", "proof", "session", "permit", "gate", "money",
+	"office", "people"}
 
 // areaLayers lists the layers that are divided by areas, with the folders that every area shares.
 var areaLayers = map[string][]string{
 	"domain":      nil,
 	"http":        {"rest", "wire", "edge", "auth", "socket", "system", "cluster", "apitest"},
 	"persistence": {"engine", "record", "migrations", "persistencetest"},
+}
+
+// composed names the areas of the domain that a section shows besides its own and those before it. A section of http
+// is named and placed like the slice whose endpoints it serves, and some of these endpoints show an account whole.
+var composed = map[string][]string{
+	"http/factor/challenge": {"account", "proof"},
+	"http/factor/mfa":       {"proof"},
+	"http/account/password": {"session"},
+	"http/account/user":     {"proof", "session"},
+	"http/proof/device":     {"session"},
 }
 
 // areaOf returns the index of a package in areas. It is -1 for a package of no area: the root of a layer, a folder that
@@ -41,7 +52,7 @@ func misplaced(dir string) string {
 // againstOrder returns why the package in folder dir may not import the package in folder local, or "".
 func againstOrder(dir, local string) string {
 	from, to := areaOf(dir), areaOf(local)
-	if from < 0 || to <= from {
+	if from < 0 || to <= from || strings.HasPrefix(local, "domain/") && slices.Contains(composed[dir], areas[to]) {
 		return ""
 	}
 	return "the area " + areas[to] + " comes after " + areas[from]
@@ -55,6 +66,5 @@ var crowded = map[string]string{
 	"cluster":            "one subject, the node: its parts share unexported state and are read together",
 	"http/edge":          "one subject, the web server: each file is a limit or a filter that every request passes",
 	"http/rest":          "one subject, the kit of endpoints, on which every section is written",
-	"persistence/access": "the stores of one area, a file for each slice and one for its tests",
 	"persistence/engine": "one subject, the committer of both databases; its parts share unexported state",
 }

@@ -1,50 +1,146 @@
 package archtest
 
 import (
+	"encoding/json"
 	"os"
 	"path"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// The security documents name existing tests and files. The ASVS checklist names each requirement once, with its state.
-func TestSecurityDocumentsNameWhatExists(t *testing.T) {
-	all := texts(t)
-	tests := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+var (
+	// named is a path from the root, at most with the name of a declaration behind it (domain/money/provider.Named).
+	named = regexp.MustCompile(`(^|[^\w./$*{}-])(?:\./)?([a-z]\w*/[\w./-]*\w)`)
+	// declaration is the name behind a package's path.
+	declaration = regexp.MustCompile(`\.[A-Z]\w*(\.\w+)?$`)
+	// placeholder is a part of a path that the reader fills in, such as AREA.
+	placeholder = regexp.MustCompile(`(^|/)[A-Z]+(/|$)`)
+	// source is a file by its name alone, in backquotes.
+	source = regexp.MustCompile("`([\\w-]+\\.(?:go|proto|sh|sql|tsx?|tsv))`")
+	// testName is a test in backquotes.
+	testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*)[/`]")
+	// declared is the declaration of a test.
+	declared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
+	// built is output that no clone has.
+	built = regexp.MustCompile(`(^bin|/node_modules)(/|$)`)
+)
+
+// A path, a source file or a test that a document or a comment names exists. Only a path that begins with a folder of
+// the root is a path here.
+func TestDocumentsNameWhatExists(t *testing.T) {
+	all, root := texts(t), moduleRoot(t)
+	roots, bases, tests := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for name, text := range all {
+		first, _, _ := strings.Cut(name, "/")
+		roots[first], bases[path.Base(name)] = true, true
 		if strings.HasSuffix(name, "_test.go") {
 			for _, found := range declared.FindAllStringSubmatch(text, -1) {
 				tests[found[1]] = true
 			}
 		}
 	}
-	named := regexp.MustCompile("`([A-Za-z][A-Za-z0-9_./-]*)`")
-	known := regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w*$`)
-	place := regexp.MustCompile(`^(actors|client|cluster|cmd|config|docs|domain|http|internal|outbound|persistence|` +
-		`scripts|test|tools|web)/`)
 	count := 0
-	for _, document := range []string{"docs/asvs.md", "docs/threat-model.md", "docs/security.md", "SECURITY.md"} {
-		for _, found := range named.FindAllStringSubmatch(all[document], -1) {
-			switch word := found[1]; {
-			case known.MatchString(word):
-				if count++; !tests[word] {
-					t.Errorf("%s names the test %s, which does not exist", document, word)
+	for name, text := range all {
+		if name == "CHANGELOG.md" || strings.Contains(name, "testdata/") || // of the past, or of others
+			name == "docs/endpoints.md" || generated.MatchString(text) { // its links are relative to http
+			continue
+		}
+		for n, line := range prose(name, text) {
+			for _, found := range named.FindAllStringSubmatch(line, -1) {
+				to := declaration.ReplaceAllString(found[2], "")
+				if first, _, _ := strings.Cut(to, "/"); !roots[first] || placeholder.MatchString(to) || built.MatchString(to) {
+					continue
 				}
-			case place.MatchString(word):
-				if _, err := os.Stat(path.Join(moduleRoot(t), word)); err != nil {
-					t.Errorf("%s names %s, which does not exist", document, word)
+				count++
+				if _, err := os.Stat(path.Join(root, to)); err != nil {
+					t.Errorf("%s:%d: %s does not exist", name, n+1, to)
+				}
+			}
+			for _, found := range source.FindAllStringSubmatch(line, -1) {
+				if !bases[found[1]] {
+					t.Errorf("%s:%d: no file is named %s", name, n+1, found[1])
+				}
+			}
+			for _, found := range testName.FindAllStringSubmatch(line, -1) {
+				if !tests[found[1]] {
+					t.Errorf("%s:%d: no test is named %s", name, n+1, found[1])
 				}
 			}
 		}
 	}
+	if count < 300 {
+		t.Errorf("%d paths were found: the search is broken", count)
+	}
+}
+
+// prose returns the lines of a document, and of a source file only its comments, by the number of their line.
+func prose(name, text string) []string {
+	lines := strings.Split(text, "\n")
+	mark := map[string]string{".md": "", ".sql": "-- ", ".go": "// ", ".ts": "// ", ".tsx": "// ", ".proto": "// "}
+	begin, read := mark[path.Ext(name)]
+	for i, line := range lines {
+		if _, comment, is := strings.Cut(line, begin); read && is {
+			lines[i] = comment
+		} else {
+			lines[i] = ""
+		}
+	}
+	return lines
+}
+
+// The documents count the operations of the published interface correctly.
+func TestDocumentsCountOperations(t *testing.T) {
+	all := texts(t)
+	var published struct {
+		Paths map[string]map[string]struct {
+			Extension bool `json:"x-extension"`
+		}
+	}
+	if err := json.Unmarshal([]byte(all["docs/openapi.json"]), &published); err != nil {
+		t.Fatal(err)
+	}
+	operations, given := 0, 0
+	for _, methods := range published.Paths {
+		for method, operation := range methods {
+			if slices.Contains([]string{"get", "post", "put", "patch", "delete"}, method) {
+				operations++
+				if !operation.Extension {
+					given++
+				}
+			}
+		}
+	}
+	says := regexp.MustCompile(`\b(\d{3})\s(operations|endpoints)\b`)
+	count := 0
+	for name, text := range all {
+		if path.Ext(name) != ".md" || name == "CHANGELOG.md" {
+			continue
+		}
+		for _, found := range says.FindAllStringSubmatch(text, -1) {
+			count++
+			if n, _ := strconv.Atoi(found[1]); n != operations && n != given {
+				t.Errorf("%s: %s, docs/openapi.json has %d operations, %d of them of the interface", name, found[0],
+					operations, given)
+			}
+		}
+	}
+	if count < 2 {
+		t.Errorf("%d numbers were found: the search is broken", count)
+	}
+}
+
+// The ASVS checklist names each requirement once, with its state, and a met one with its place.
+func TestSecurityChecklistIsComplete(t *testing.T) {
+	text := texts(t)["docs/asvs.md"]
 	row := regexp.MustCompile(`(?m)^\| (\d+\.\d+\.\d+[^|]*) \| [^|]+ \| (met|in part|not met|–) \| ([^|]*)\|([^|]*)\|$`)
-	seen := map[string]bool{}
-	for _, found := range row.FindAllStringSubmatch(all["docs/asvs.md"], -1) {
+	rows, seen := row.FindAllStringSubmatch(text, -1), map[string]bool{}
+	for _, found := range rows {
 		for id := range strings.SplitSeq(found[1], ", ") {
 			if seen[id] {
-				t.Errorf("the requirement %s stands twice", id)
+				t.Errorf("the requirement %s is listed twice", id)
 			}
 			seen[id] = true
 		}
@@ -52,9 +148,7 @@ func TestSecurityDocumentsNameWhatExists(t *testing.T) {
 			t.Errorf("%s is met, and nothing says where", found[1])
 		}
 	}
-	if lines := strings.Count(all["docs/asvs.md"], "\n| "); len(seen) < 200 || count < 100 ||
-		len(row.FindAllString(all["docs/asvs.md"], -1)) != lines-1 {
-		t.Errorf("%d requirements in %d lines, %d tests: the search is broken, or a line has another form", len(seen), lines,
-			count)
+	if lines := strings.Count(text, "\n| "); len(seen) < 200 || len(rows) != lines-1 {
+		t.Errorf("%d requirements in %d lines: the search is broken, or a line has another form", len(seen), lines)
 	}
 }

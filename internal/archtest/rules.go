@@ -48,7 +48,7 @@ var layers = map[string]layer{
 	},
 	"web": {},
 	// The errors and the signature of a device are defined once.
-	"client": {ours: []string{"domain/access/device", "domain/access/dpop", "domain/access/intent", "domain/kit/fault"},
+	"client": {ours: []string{"domain/proof/device", "domain/proof/dpop", "domain/factor/intent", "domain/kit/fault"},
 		their: []string{"github.com/gobwas/ws"}},
 	// A neighbour has the packages of a client, and money in its wire format.
 	"examples": {ours: []string{"client", "domain/kit/amount", "domain/kit/fault"}},
@@ -67,11 +67,14 @@ var fewerOurs = map[string][]string{
 // exceptions lets one package use a library that implements its rule: a password hash is argon2id over normalised text.
 // No other package of the domain may, and the package hides these libraries.
 var exceptions = map[string][]string{
-	"domain/access/password": {"golang.org/x/crypto", "golang.org/x/text"},
+	"domain/account/password":          {"golang.org/x/text"},
+	"domain/account/password/argon2id": {"golang.org/x/crypto/blake2b", "golang.org/x/sys/cpu"},
 	// The functions of other services.
-	"domain/access/password/legacy": {"golang.org/x/crypto/blowfish", "golang.org/x/crypto/scrypt"},
-	// The comparison form of names is based on NFC.
-	"domain/access/user": {"golang.org/x/text/unicode/norm"},
+	"domain/account/password/legacy": {"golang.org/x/crypto/blowfish", "golang.org/x/crypto/scrypt"},
+	// The comparison form of names is based on NFC, and domains of mail addresses have A-labels.
+	"domain/account/user": {"golang.org/x/text/unicode/norm", "golang.org/x/net/idna"},
+	// File systems compare names in a normal form.
+	"domain/gate/gateway": {"golang.org/x/text/unicode/norm"},
 	// The name of an entry is counted in NFC; an address contains its checksum.
 	"domain/money/addressbook": {"golang.org/x/text/unicode/norm"},
 	"domain/money/addressbook/address": {
@@ -79,16 +82,18 @@ var exceptions = map[string][]string{
 		"github.com/btcsuite/btcd/btcutil/bech32",
 		"github.com/mr-tron/base58",
 	},
-	"domain/access/totp": {"github.com/pquerna/otp"},
+	"domain/proof/totp": {"github.com/pquerna/otp"},
+	// The contexts of joiners (RFC 5892, A.1 and A.2).
+	"domain/kit/legible": {"golang.org/x/net/idna"},
 	// A picture needs its decoder, and a limit on the use of the process.
 	"domain/kit/picture": {"golang.org/x/image/webp", "golang.org/x/sync/semaphore"},
 	// The permitted HTML.
 	"domain/kit/richtext": {"github.com/microcosm-cc/bluemonday"},
 	"domain/money/rate":   {"github.com/shopspring/decimal"},
 	// Whether a device's key is a valid point for a proof of possession.
-	"domain/access/device": {"filippo.io/edwards25519"},
+	"domain/proof/device": {"filippo.io/edwards25519"},
 	// An authenticator writes CBOR; a passkey is what it contains.
-	"domain/access/passkey": {"github.com/fxamacker/cbor"},
+	"domain/factor/passkey": {"github.com/fxamacker/cbor"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The kit converts values to bytes and

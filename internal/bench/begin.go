@@ -43,7 +43,8 @@ func (b *bench) build() (binary string, err error) {
 		if err := os.Setenv("CGO_ENABLED", "0"); err != nil { // as released
 			return "", err
 		}
-		if err := child.Build(binary, "castellan/cmd/castellan", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace",
+		if err := child.Build(binary, "castellan/cmd/castellan", "-trimpath", "-buildvcs=false", "-tags",
+			"grpcnotrace,nopgxregisterdefaulttypes",
 			"-ldflags", "-s -w"); err != nil {
 			return "", err
 		}

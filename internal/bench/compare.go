@@ -85,7 +85,7 @@ func compareFlows(b *bench) (err error) {
 		return err
 	}
 	defer floor.stop()
-	by, stop, err := b.contend(b.rounds, func() ([]*place, error) { return b.places(cheap()...) })
+	by, stop, err := b.contend(b.rounds, func() ([]*place, error) { return b.places(b.cost()...) })
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@
 // process: messages are passed to the driver through a pipe, one write a message. The driver shares the processors with
 // the service.
 //
-//	go run ./internal/bench [-rounds N] [-only NAME,…] [-on DATABASE] [-quick] [-calm 1m] [-profile DIR]
+//	go run ./internal/bench [-rounds N] [-only NAME,…] [-on DATABASE] [-hash real] [-quick] [-calm 1m] [-profile DIR]
 //
 // With -program it compares versions of the service, round by round in turns (compare.go):
 //
@@ -40,6 +40,7 @@ var measurements = []measurement{
 	{"renewal", "renewals of sessions by their keys, on both databases", renewals},
 	{"alone", "latency of the two steps without load", alone},
 	{"password", "logins with the real hash: its neighbours, a crowd, a flood", passwords},
+	{"storm", "right logins from known addresses beside a storm of wrong passwords", storm},
 	{"begin", "size, start and idle memory of the program", begin},
 	{"limits", "requests under a rate limit, on one node and on three that count together", limits},
 	{"guard", "questions of gateways: without a route, without a session, and whole guarded requests", guarded},
@@ -58,6 +59,7 @@ type bench struct {
 	rounds  int
 	clients int
 	profile string // folder for CPU profiles; "" for none
+	hash    string // of whole logins: cheap or real
 	on      string // the only database to measure on; "" for both
 	calm    time.Duration
 	dir     string
@@ -132,6 +134,7 @@ func run() (err error) {
 	flag.BoolVar(&b.smoke, "smoke", false, "the shortest run that shows that a bench works")
 	flag.Var(&b.programs, "program", "compare builds of castellan or of this bench: `NAME=PATH`, repeated")
 	flag.StringVar(&b.on, "on", "", "measure on this database only: sqlite or postgresql")
+	flag.StringVar(&b.hash, "hash", "cheap", "hash of whole logins: cheap, or real for that of the default parameters")
 	flag.StringVar(&b.profile, "profile", "", "folder to write CPU profiles of the service under load to")
 	flag.DurationVar(
 		&b.calm,
@@ -153,6 +156,9 @@ func run() (err error) {
 	flag.Parse()
 	if b.smoke {
 		people = smokePeople
+	}
+	if b.hash != "cheap" && b.hash != "real" {
+		return fmt.Errorf("-hash is cheap or real, not %q", b.hash)
 	}
 	all := measurements
 	if len(b.programs) > 0 {

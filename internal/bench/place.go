@@ -17,7 +17,7 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
 )

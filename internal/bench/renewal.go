@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/access/dpop"
+	"castellan/domain/proof/dpop"
 )
 
 // renewals measures renewals of sessions by their keys (D-AUTH-16), beside a bare handler of the same rounds. The keys

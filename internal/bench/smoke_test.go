@@ -53,6 +53,10 @@ func TestEveryBenchRuns(t *testing.T) {
 	if err := child.Build(shared.binary, "castellan/cmd/castellan"); err != nil {
 		t.Fatal(err)
 	}
+	t.Run("flow with the real hash", func(t *testing.T) {
+		m := func(b *bench) error { b.hash, b.on, b.clients = "real", "sqlite", 4; return flow(b) }
+		run(t, measurement{"", "", m}, nil)
+	})
 	for _, m := range measurements {
 		t.Run(m.name, func(t *testing.T) { run(t, m, nil) })
 	}

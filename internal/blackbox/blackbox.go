@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/internal/load"
 )
 
 // childEnv is set in processes that a Site started.
@@ -65,11 +67,12 @@ func begin(m *testing.M, program func()) {
 // slow machine keeps.
 const patience = 60 * time.Second
 
-// Until waits for a condition and fails the test if it does not become true within d.
+// Until waits for a condition and fails the test if it does not become true within d. The failure says how busy the
+// machine is.
 func Until(t testing.TB, d time.Duration, what string, holds func() bool) {
 	t.Helper()
 	if !Within(d, holds) {
-		t.Fatalf("after %v: not %s", d, what)
+		t.Fatalf("after %v: not %s (%s)", d, what, load.Now())
 	}
 }
 

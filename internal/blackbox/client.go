@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -101,7 +102,7 @@ type Answer struct {
 // Headers are the headers of a request, name by name.
 type Headers map[string]string
 
-// Try sends a request. The body is sent as JSON; a string or bytes are sent unchanged, nil is no body.
+// Try sends one request. The body is sent as JSON; a string or bytes are sent unchanged, nil is no body.
 func (c Client) Try(method, path string, body any, headers Headers) (Answer, error) {
 	return c.TryContext(context.Background(), method, path, body, headers)
 }
@@ -171,14 +172,34 @@ func (c Client) answer(req *http.Request) (Answer, error) {
 	return Answer{resp.StatusCode, resp.Header, text}, err
 }
 
-// Do sends a request and fails the test if no answer arrives.
+// Do sends a request as a client does (Patiently) and fails the test if no answer arrives.
 func (c Client) Do(t testing.TB, method, path string, body any, headers Headers) Answer {
 	t.Helper()
-	a, err := c.Try(method, path, body, headers)
+	a, err := Patiently(func() (Answer, error) { return c.Try(method, path, body, headers) })
 	if err != nil {
 		t.Fatalf("%s %s: %v", method, path, err)
 	}
 	return a
+}
+
+const (
+	tries   = 3
+	maxWait = 5 * time.Second
+)
+
+// Patiently sends a request again, as clients must, if the service refuses it as unavailable and names a time to wait.
+// On a stalling machine the database may not answer in time. The last answer counts, so a service that stays
+// unavailable is seen. A test of a single refusal uses Try.
+func Patiently(send func() (Answer, error)) (Answer, error) {
+	for n := 1; ; n++ {
+		a, err := send()
+		seconds, _ := strconv.Atoi(a.Header.Get("Retry-After"))
+		wait := time.Duration(seconds) * time.Second
+		if err != nil || a.Code() != "UNAVAILABLE" || wait == 0 || wait > maxWait || n == tries {
+			return a, err
+		}
+		time.Sleep(wait)
+	}
 }
 
 // Ok is Do for a request that must be answered with 200.

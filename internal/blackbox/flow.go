@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,27 +124,15 @@ func (e Unexpected) Error() string { return e.text }
 
 func unexpected(format string, args ...any) error { return Unexpected{fmt.Sprintf(format, args...)} }
 
-// Login sends the password and returns the started challenge. On a stalling machine the database may not answer in
-// time; then the service has refused the start as it must, and Login repeats it when the service says.
+// Login sends the password and returns the started challenge.
 func (c Client) Login(t testing.TB, a Account) Flow {
 	t.Helper()
-	for tries := 1; ; tries++ {
-		got := c.Do(t, "POST", "/auth/login", LoginBody(a), nil)
-		wait, _ := strconv.Atoi(got.Header.Get("Retry-After"))
-		if got.Code() != "UNAVAILABLE" || wait == 0 || tries == loginTries {
-			return FlowOf(t, got)
-		}
-		t.Logf("login %d: %s", tries, got)
-		time.Sleep(time.Duration(wait) * time.Second)
-	}
+	return FlowOf(t, c.Do(t, "POST", "/auth/login", LoginBody(a), nil))
 }
-
-// loginTries bounds Login.
-const loginTries = 3
 
 // TryLogin is Login for goroutines: the error is that of the connection; an answer that starts nothing is an error too.
 func (c Client) TryLogin(a Account) (Flow, error) {
-	got, err := c.Try("POST", "/auth/login", LoginBody(a), nil)
+	got, err := Patiently(func() (Answer, error) { return c.Try("POST", "/auth/login", LoginBody(a), nil) })
 	if err != nil {
 		return Flow{}, err
 	}

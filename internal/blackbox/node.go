@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"castellan/internal/child"
+	"castellan/internal/load"
 )
 
 // Node is one running process of a site.
@@ -92,7 +93,7 @@ func (n *Node) Ready() {
 	case <-n.Process.Ended():
 		n.t.Fatalf("the service ended with %d:\n%s", n.ExitCode(), n.Log())
 	case <-time.After(patience):
-		n.t.Fatalf("the service does not serve after %v:\n%s", patience, n.Log())
+		n.t.Fatalf("the service does not serve after %v (%s):\n%s", patience, load.Now(), n.Log())
 	}
 }
 
@@ -118,7 +119,7 @@ func (n *Node) Wait() int {
 	select {
 	case <-n.Process.Ended():
 	case <-time.After(patience):
-		n.t.Fatalf("the service does not end:\n%s", tail(n.Log(), 40))
+		n.t.Fatalf("the service does not end (%s):\n%s", load.Now(), tail(n.Log(), 40))
 	}
 	return n.ExitCode()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	_ "modernc.org/sqlite"             // the driver "sqlite"
 
 	"castellan/internal/child"
+	"castellan/internal/load"
 	"castellan/internal/pgtest"
 )
 
@@ -33,6 +35,32 @@ func OnBoth(t *testing.T, scenario func(t *testing.T, s *Site)) {
 	t.Helper()
 	t.Parallel()
 	for _, kind := range Databases {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, NewSite(t, kind))
+		})
+	}
+}
+
+// EnvStories names the variable by which make test-all runs stories on both databases: with the value both, Story is
+// OnBoth.
+const EnvStories = "CASTELLAN_TEST_STORIES"
+
+// Story is OnBoth for a scenario whose subject is neither a restart, a kill, a race nor a command. The tests of http
+// and persistence try its reads and writes on both databases, so make test runs it on one. The name of the test decides
+// which, so that each database has half of the stories. make quick, which has no PostgreSQL, runs all on SQLite.
+func Story(t *testing.T, scenario func(t *testing.T, s *Site)) {
+	t.Helper()
+	t.Parallel()
+	kinds := Databases
+	switch {
+	case os.Getenv(pgtest.EnvDatabases) == "sqlite":
+		kinds = []string{"sqlite"}
+	case os.Getenv(EnvStories) != "both":
+		sum := sha256.Sum256([]byte(t.Name()))
+		kinds = []string{Databases[int(sum[0])%len(Databases)]}
+	}
+	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			scenario(t, NewSite(t, kind))
@@ -205,7 +233,8 @@ func (s *Site) converse(settings []string, in io.Reader, copied io.Writer, args 
 	cmd.Env = s.environ(settings)
 	err := child.Run(cmd)
 	if ctx.Err() != nil {
-		s.t.Fatalf("castellan %s did not end: %s\n%s", strings.Join(args, " "), out.String(), errOut.String())
+		s.t.Fatalf("castellan %s did not end (%s): %s\n%s", strings.Join(args, " "), load.Now(), out.String(),
+			errOut.String())
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/totp"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/totp"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

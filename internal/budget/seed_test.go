@@ -13,11 +13,11 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
-	"castellan/domain/access/device"
-	"castellan/domain/access/totp"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/totp"
 )
 
 // person is an account that the test logs in to.

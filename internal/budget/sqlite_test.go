@@ -138,7 +138,9 @@ func readSchema(file string) (*schema, error) {
 		return nil, err
 	}
 	s.copy.SetMaxOpenConns(1) // each connection has a separate memory
-	err = each(db, "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
+	// The tables of an index of texts are the database's own; no flow here writes them.
+	err = each(db, "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' "+
+		"AND name NOT IN (SELECT name FROM pragma_table_list WHERE type IN ('virtual', 'shadow'))",
 		func(name, text string) error {
 			s.tables[name] = &table{}
 			_, err := s.copy.Exec(text)

@@ -3,7 +3,8 @@
 //
 // The one idea: a test requests a database, never a server. DSN returns a new, empty database and drops it when the
 // test ends. Its server is the one in CASTELLAN_TEST_POSTGRES (make test starts one for the whole run, see
-// cmd/pgserve). For a package tested alone it is a server that is started on first use and ends with the test process.
+// internal/pgtest/cmd/pgserve). For a package tested alone it is a server that is started on first use and ends with
+// the test process.
 // A machine without PostgreSQL fails the test in one clear line, so a passing run means both databases. Only make quick
 // leaves PostgreSQL out (EnvDatabases).
 //
@@ -30,7 +31,7 @@ import (
 const EnvServer = "CASTELLAN_TEST_POSTGRES"
 
 // EnvTemplate names the variable with the database of that server that DSN copies. All its migrations are applied
-// (cmd/pgserve creates it); a copy costs a quarter of applying them. If it is not set, DSN returns empty databases.
+// (pgserve creates it); a copy costs a quarter of applying them. If it is not set, DSN returns empty databases.
 const EnvTemplate = "CASTELLAN_TEST_TEMPLATE"
 
 // EnvDatabases names the variable by which make quick leaves PostgreSQL out: with the value sqlite, a test or a subtest

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 )
 
 var web = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}

@@ -1,7 +1,8 @@
 // Package callback posts the outcomes of challenges to the services that requested them (D-EXT-10).
 //
 // The one idea: a receiver needs no shared secret. A message is signed with the service's own signing key, whose public
-// half is in the JWKS. An administrator chose the URL, so private addresses are permitted; a redirect is not followed.
+// half is in the JWKS, and names its receiver, so that no other accepts it. An administrator chose the URL, so private
+// addresses are permitted, but no link-local ones, where clouds serve their metadata. A redirect is not followed.
 //
 // Start reading at Sender.Send.
 package callback
@@ -10,13 +11,16 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"castellan/domain/delivery/message"
@@ -46,11 +50,22 @@ var _ message.Sender = (*Sender)(nil)
 func New(signer func(time.Time) (string, ed25519.PrivateKey), now func() time.Time) *Sender {
 	return &Sender{Signer: signer, Now: now, client: &http.Client{
 		Timeout: timeout,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+		Transport: &http.Transport{DialContext: (&net.Dialer{Control: reachable}).DialContext,
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout: timeout, ForceAttemptHTTP2: true, DisableCompression: true,
 			MaxResponseHeaderBytes: 16 << 10, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+}
+
+// reachable refuses an address after its name was resolved, so that a name cannot resolve to another one for the check.
+func reachable(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	a := to.Addr().Unmap()
+	if err != nil || a.Zone() != "" || !a.IsGlobalUnicast() && !a.IsLoopback() {
+		return errors.New("callback: the address must not be called")
+	}
+	return nil
 }
 
 // Send posts the JSON body m.Text to the URL m.To. All attempts of a message have its key as webhook-id. nil means that
@@ -63,6 +78,12 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 	}
 	kid, private := s.Signer(s.Now())
 	webhook.SignPublic(request.Header, kid, private, key, s.Now(), body)
+	var of struct {
+		Service string `json:"aud"`
+	}
+	if json.Unmarshal(body, &of) == nil && of.Service != "" { // a message of an earlier version names none
+		request.Header.Set("webhook-aud", of.Service)
+	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "castellan")
 	answer, err := s.client.Do(request)

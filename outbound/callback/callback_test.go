@@ -22,13 +22,14 @@ func TestCallback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, calls := 200, 0
+	status, calls, aud := 200, 0, "shop"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls++
 		body, _ := io.ReadAll(r.Body)
 		signature, found := strings.CutPrefix(r.Header.Get("webhook-signature"), "v1a,")
 		raw, err := base64.StdEncoding.DecodeString(signature)
 		if !found || err != nil || r.Method != "POST" || r.Header.Get("webhook-key-id") != "kid" ||
+			r.Header.Get("webhook-aud") != aud ||
 			r.Header.Get("content-type") != "application/json" ||
 			!ed25519.Verify(public, []byte("m1.1700000000."+string(body)), raw) {
 			t.Errorf("%s %v %s", r.Method, r.Header, body)
@@ -40,7 +41,8 @@ func TestCallback(t *testing.T) {
 	sender := callback.New(func(time.Time) (string, ed25519.PrivateKey) { return "kid", private },
 		func() time.Time { return time.Unix(1_700_000_000, 0) })
 	send := func(m message.Rendered) error { return sender.Send(context.Background(), "m1", m) }
-	m := message.Rendered{Channel: message.Callback, To: s.URL + "/in", Text: `{"type":"challenge.completed"}`}
+	m := message.Rendered{Channel: message.Callback, To: s.URL + "/in",
+		Text: `{"aud":"shop","type":"challenge.completed"}`}
 	for _, c := range []struct {
 		status           int
 		fails, permanent bool
@@ -51,8 +53,12 @@ func TestCallback(t *testing.T) {
 			t.Errorf("%d: %v", c.status, err)
 		}
 	}
-	if calls != 6 {
-		t.Errorf("%d calls for 6 attempts", calls)
+	status, aud, m.Text = 200, "", `{"type":"challenge.completed"}` // of an earlier version
+	if err := send(m); err != nil {
+		t.Error(err)
+	}
+	if calls != 7 {
+		t.Errorf("%d calls for 7 attempts", calls)
 	}
 	s.Close()
 	if err := send(m); err == nil || message.IsPermanent(err) || strings.Contains(err.Error(), s.URL) {
@@ -66,6 +72,18 @@ func TestCallback(t *testing.T) {
 	for to, want := range map[string]string{"https://Shop.example:8443/in": "shop.example:8443", "\n": ""} {
 		if got := callback.Host(to); got != want {
 			t.Errorf("%q is at %q", to, got)
+		}
+	}
+}
+
+// Link-local, multicast and unspecified addresses are not called, in whatever spelling. Private ones may be.
+func TestAddressesOfCallbacks(t *testing.T) {
+	for address, want := range map[string]bool{"169.254.169.254:80": false, "[::ffff:169.254.169.254]:80": false,
+		"[fe80::1]:443": false, "[fe80::1%eth0]:443": false, "0.0.0.0:80": false, "[::]:80": false, "224.0.0.1:80": false,
+		"255.255.255.255:80": false, "x:80": false, "127.0.0.1:80": true, "[::1]:80": true, "10.0.0.7:443": true,
+		"192.0.2.7:443": true, "[2001:db8::1]:443": true, "[fd00::7]:443": true} {
+		if err := callback.Reachable("tcp", address, nil); (err == nil) != want {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"castellan/domain/access/challenge"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/outbound/dispatch"

@@ -14,9 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"castellan/domain/access/challenge"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 )
 

@@ -1,8 +1,8 @@
 // Package geoip finds the country of an address (geo.Locator). It uses the table in the program (Embedded), or a file
 // in MaxMind's format that the operator updates (File), which is read again when it changes.
 //
-// The embedded table is that of phuslu/iploc: this product includes IP2Location LITE data available from
-// https://lite.ip2location.com.
+// The embedded table is made from the data of phuslu/iploc by tools/countries: this product includes IP2Location LITE
+// data available from https://lite.ip2location.com (LICENSE in this folder).
 //
 // Start reading at Embedded and Open.
 package geoip
@@ -16,12 +16,11 @@ import (
 	"time"
 
 	"github.com/oschwald/maxminddb-golang/v2"
-	"github.com/phuslu/iploc"
 
 	"castellan/domain/kit/geo"
 )
 
-// Embedded is the table in the program. The part for IPv6 is unpacked on first use.
+// Embedded is the table in the program.
 type Embedded struct{}
 
 var _ geo.Locator = Embedded{}
@@ -30,14 +29,13 @@ func (Embedded) Country(a netip.Addr) string {
 	if !public(a) {
 		return ""
 	}
-	if c := iploc.IPCountry(a); geo.Assigned(c) {
+	if c := country(a); geo.Assigned(c) {
 		return c
 	}
 	return ""
 }
 
-// public excludes addresses that are in no table; the embedded table must not be asked about an address below its first
-// entry.
+// public excludes addresses that are in no table.
 func public(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate()
 }

@@ -13,24 +13,6 @@ import (
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
-func TestEmbedded(t *testing.T) {
-	for in, want := range map[string]string{
-		"8.8.8.8": "US", "78.160.0.1": "TR", "193.0.6.139": "NL", "2001:4860:4860::8888": "US",
-		"127.0.0.1": "", "10.1.2.3": "", "192.168.0.1": "", "0.0.0.0": "", "::": "", "::1": "", "fe80::1": "",
-		"fd00::1": "", "224.0.0.1": "", "255.255.255.255": "",
-	} {
-		if got := (Embedded{}).Country(addr(in)); got != want {
-			t.Errorf("%s: %q, want %q", in, got, want)
-		}
-	}
-	if got := (Embedded{}).Country(netip.Addr{}); got != "" {
-		t.Errorf("no address: %q", got)
-	}
-	if n := testing.AllocsPerRun(100, func() { Embedded{}.Country(addr("8.8.8.8")) }); n > 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 // A valid file is used, and read again when it changes.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "countries.mmdb")
@@ -212,17 +194,5 @@ func encode(w *bytes.Buffer, v any) {
 			encode(w, k)
 			encode(w, e)
 		}
-	}
-}
-
-func BenchmarkEmbedded(b *testing.B) {
-	for _, in := range []string{"78.160.0.1", "2001:4860:4860::8888"} {
-		a := addr(in)
-		b.Run(in, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				Embedded{}.Country(a)
-			}
-		})
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"

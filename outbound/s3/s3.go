@@ -1,24 +1,26 @@
 // Package s3 keeps files in a bucket over the S3 protocol.
 //
 // The one idea: the bucket is private and the service is its only reader. A file is put by one request, so it is
-// complete or absent. Every request has a time limit; a failed request is retried a few times.
+// complete or absent. Every request has a time limit; a failed request is retried a few times. The service needs five
+// requests of the protocol, which are those of net/http with a signature (request.go).
 //
 // Start reading at New.
 package s3
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/xml"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 	"time"
-
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"castellan/domain/kit/blob"
 )
@@ -36,17 +38,18 @@ type Config struct {
 }
 
 type Store struct {
-	client *minio.Client
-	bucket string
+	config Config
+	client http.Client
 }
 
 var _ blob.Store = (*Store)(nil)
 
 const (
-	tries = 3
 	// answerTime is how long the server may take to begin its answer.
 	answerTime = 10 * time.Second
 	idleConns  = 32
+	// maxListBytes bounds an answer with at most 1000 files.
+	maxListBytes = 8 << 20
 )
 
 // New returns the files of a bucket. It does not connect.
@@ -66,61 +69,70 @@ func New(c Config) (*Store, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	client, err := minio.New(c.Host, &minio.Options{
-		Creds:  credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""),
-		Secure: c.Secure, Region: c.Region, BucketLookup: minio.BucketLookupPath,
-		Transport: transport, MaxRetries: tries,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
-	}
-	return &Store{client, c.Bucket}, nil
+	return &Store{c, http.Client{Transport: transport, CheckRedirect: noRedirect}}, nil
 }
+
+// noRedirect makes a redirection an error: the signature is for one host.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (s *Store) Put(ctx context.Context, key string, content []byte) error {
 	if !blob.Valid(key) {
 		return fmt.Errorf("put a file: %q is not a valid key", key)
 	}
-	_, err := s.client.PutObject(ctx, s.bucket, key, bytes.NewReader(content), int64(len(content)),
-		minio.PutObjectOptions{ContentType: "application/octet-stream", DisableMultipart: true})
+	r, err := s.send(ctx, request{method: http.MethodPut, key: key, body: content})
 	if err != nil {
 		return blob.Failed("put", err)
 	}
+	drain(r)
 	return nil
 }
 
+// Get opens a file. The context is also that of reading it.
 func (s *Store) Get(ctx context.Context, key string) (blob.File, error) {
 	if !blob.Valid(key) {
 		return blob.File{}, blob.ErrNotFound
 	}
-	o, err := s.client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
+	r, err := s.send(ctx, request{method: http.MethodGet, key: key})
 	if err != nil {
 		return blob.File{}, describe("get", err)
 	}
-	info, err := o.Stat()
+	info, err := about(key, r)
 	if err != nil {
-		_ = o.Close() // it was never open
-		return blob.File{}, describe("get", err)
+		drain(r)
+		return blob.File{}, blob.Failed("get", err)
 	}
-	return blob.File{Info: about(info), ReadSeekCloser: o}, nil
+	o := &object{store: s, ctx: ctx, info: info, body: r.Body}
+	if err := o.readHead(); err != nil {
+		drain(r)
+		return blob.File{}, blob.Failed("get", err)
+	}
+	return blob.File{Info: info, ReadSeekCloser: o}, nil
 }
 
 func (s *Store) Stat(ctx context.Context, key string) (blob.Info, error) {
 	if !blob.Valid(key) {
 		return blob.Info{}, blob.ErrNotFound
 	}
-	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{})
+	r, err := s.send(ctx, request{method: http.MethodHead, key: key})
 	if err != nil {
 		return blob.Info{}, describe("stat", err)
 	}
-	return about(info), nil
+	drain(r)
+	info, err := about(key, r)
+	if err != nil {
+		return blob.Info{}, blob.Failed("stat", err)
+	}
+	return info, nil
 }
 
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if !blob.Valid(key) {
 		return nil
 	}
-	if err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{}); err != nil {
+	r, err := s.send(ctx, request{method: http.MethodDelete, key: key})
+	if err == nil {
+		drain(r)
+	} else if describe("delete", err) != blob.ErrNotFound {
 		return blob.Failed("delete", err)
 	}
 	return nil
@@ -131,26 +143,77 @@ func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, erro
 		if !blob.Valid(area) {
 			return
 		}
-		options := minio.ListObjectsOptions{Prefix: area + "/", Recursive: true}
-		for o := range s.client.ListObjectsIter(ctx, s.bucket, options) {
-			if o.Err != nil {
-				yield(blob.Info{}, blob.Failed("list", o.Err))
+		for next := ""; ; {
+			page, err := s.page(ctx, area+"/", next)
+			if err != nil {
+				yield(blob.Info{}, blob.Failed("list", err))
 				return
 			}
-			if blob.Valid(o.Key) && !yield(about(o), nil) { // objects of other writers are ignored
+			for _, o := range page.Contents {
+				if page.EncodingType == "url" {
+					o.Key, _ = url.QueryUnescape(o.Key) // "" is not a valid key
+				}
+				if !blob.Valid(o.Key) || !strings.HasPrefix(o.Key, area+"/") {
+					continue // of other writers
+				}
+				if !yield(blob.Info{Key: o.Key, Size: o.Size, Modified: o.LastModified, Version: version(o.ETag)}, nil) {
+					return
+				}
+			}
+			if next = page.NextContinuationToken; next == "" {
 				return
 			}
 		}
 	}
 }
 
-func about(o minio.ObjectInfo) blob.Info {
-	return blob.Info{Key: o.Key, Size: o.Size, Modified: o.LastModified, Version: o.ETag}
+// page is a part of a list. Keys are requested in the encoding of URLs, because XML cannot hold every key.
+type page struct {
+	Contents []struct {
+		Key          string
+		Size         int64
+		LastModified time.Time
+		ETag         string
+	}
+	EncodingType          string
+	IsTruncated           bool
+	NextContinuationToken string
 }
+
+func (s *Store) page(ctx context.Context, prefix, next string) (page, error) {
+	query := url.Values{"list-type": {"2"}, "encoding-type": {"url"}, "prefix": {prefix}}
+	if next != "" {
+		query.Set("continuation-token", next)
+	}
+	r, err := s.send(ctx, request{method: http.MethodGet, query: query})
+	if err != nil {
+		return page{}, err
+	}
+	defer drain(r)
+	var p page
+	if err := xml.NewDecoder(io.LimitReader(r.Body, maxListBytes)).Decode(&p); err != nil {
+		return page{}, err
+	}
+	if p.IsTruncated != (p.NextContinuationToken != "") {
+		return page{}, errors.New("the list does not say how it continues")
+	}
+	return p, nil
+}
+
+func about(key string, r *http.Response) (blob.Info, error) {
+	modified, err := http.ParseTime(r.Header.Get("Last-Modified"))
+	if err != nil || r.ContentLength < 0 {
+		return blob.Info{}, errors.New("the answer has no time or no length")
+	}
+	return blob.Info{Key: key, Size: r.ContentLength, Modified: modified, Version: version(r.Header.Get("ETag"))}, nil
+}
+
+func version(etag string) string { return strings.Trim(etag, `"`) }
 
 // describe returns ErrNotFound for a missing object.
 func describe(doing string, err error) error {
-	if r := minio.ToErrorResponse(err); r.StatusCode == http.StatusNotFound && r.Code != minio.NoSuchBucket {
+	var refused *refusal
+	if errors.As(err, &refused) && refused.status == http.StatusNotFound && refused.code != "NoSuchBucket" {
 		return blob.ErrNotFound
 	}
 	return blob.Failed(doing, err)

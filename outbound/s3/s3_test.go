@@ -166,3 +166,119 @@ func TestOneRequest(t *testing.T) {
 		t.Errorf("requests %q", seen)
 	}
 }
+
+// answers is a bucket that gives these answers in turn, the last one repeatedly, and keeps the requests.
+func answers(t *testing.T, seen *[]*http.Request, all ...http.HandlerFunc) *Store {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*seen = append(*seen, r)
+		all[min(len(*seen), len(all))-1](w, r)
+	}))
+	t.Cleanup(server.Close)
+	return open(t, Config{Host: server.Listener.Addr().String(), Bucket: bucket, Region: region})
+}
+
+func status(n int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(n) }
+}
+
+func text(s string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, s) }
+}
+
+func cut(w http.ResponseWriter, _ *http.Request) {
+	connection, _, _ := w.(http.Hijacker).Hijack()
+	_ = connection.Close()
+}
+
+// A request is repeated twice if the server may answer later, and not if it refuses.
+func TestTries(t *testing.T) {
+	for name, c := range map[string]struct {
+		all   []http.HandlerFunc
+		tries int
+		ok    bool
+	}{
+		"busy, lost, then good": {[]http.HandlerFunc{status(503), cut, status(200)}, 3, true},
+		"always busy":           {[]http.HandlerFunc{status(503)}, 3, false},
+		"too many":              {[]http.HandlerFunc{status(429), status(200)}, 2, true},
+		"forbidden":             {[]http.HandlerFunc{status(403)}, 1, false},
+		"moved": {[]http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}}, 1, false},
+	} {
+		var seen []*http.Request
+		err := answers(t, &seen, c.all...).Put(t.Context(), "document/x", []byte("x"))
+		if len(seen) != c.tries || (err == nil) != c.ok || err != nil && fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("%s: %d requests, %v", name, len(seen), err)
+		}
+	}
+}
+
+// A list continues until the server has no further part. Keys are decoded if they are encoded, and those outside the
+// area or invalid are left out.
+func TestPages(t *testing.T) {
+	entry := func(key string) string {
+		return "<Contents><Key>" + key + "</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified><ETag>" +
+			"&quot;e&quot;</ETag><Size>3</Size></Contents>"
+	}
+	var seen []*http.Request
+	s := answers(t, &seen,
+		text("<ListBucketResult><EncodingType>url</EncodingType>"+entry("document%2Fa")+entry("document%2Fa+b")+
+			"<IsTruncated>true</IsTruncated><NextContinuationToken>1+/=</NextContinuationToken></ListBucketResult>"),
+		text("<ListBucketResult>"+entry("document/b")+entry("documents/c")+entry("document%2Fd")+"</ListBucketResult>"))
+	var got []string
+	for info, err := range s.List(t.Context(), "document") {
+		storetest.Must(t, err)
+		if got = append(got, info.Key); info.Size != 3 || info.Version != "e" || info.Modified.Year() != 2026 {
+			t.Errorf("%+v", info)
+		}
+	}
+	if !slices.Equal(got, []string{"document/a", "document/b"}) || len(seen) != 2 ||
+		seen[1].URL.Query().Get("continuation-token") != "1+/=" || seen[1].URL.Query().Get("prefix") != "document/" {
+		t.Errorf("%q after %d requests, the last with %s", got, len(seen), seen[len(seen)-1].URL.RawQuery)
+	}
+	seen = nil
+	endless := answers(t, &seen, text("<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"))
+	for info, err := range endless.List(t.Context(), "document") {
+		if fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("%v, %v", info, err)
+		}
+	}
+}
+
+// The first bytes are read again without a request, another place by one for the rest. A file that was replaced
+// meanwhile is not mixed with the new one.
+func TestParts(t *testing.T) {
+	var seen []string
+	c := serve(t, func(r *http.Request) { seen = append(seen, r.Method+" "+r.Header.Get("Range")) })
+	s := open(t, c)
+	content := []byte(strings.Repeat("0123456789", 200))
+	storetest.Must(t, s.Put(t.Context(), "document/x", content))
+	seen = nil
+	f, err := s.Get(t.Context(), "document/x")
+	storetest.Must(t, err)
+	defer f.Close()
+	read := func(from int64, whence, n int) (string, error) {
+		_, err := f.Seek(from, whence)
+		storetest.Must(t, err)
+		part := make([]byte, n)
+		n, err = io.ReadFull(f, part)
+		return string(part[:n]), err
+	}
+	for _, want := range []struct{ from, n, requests int }{{0, 16, 1}, {0, 2000, 1}, {1995, 5, 2}, {3, 7, 2}} {
+		got, err := read(int64(want.from), io.SeekStart, want.n)
+		if err != nil || got != string(content[want.from:want.from+want.n]) || len(seen) != want.requests {
+			t.Errorf("%+v: %.20q, %v after %q", want, got, err, seen)
+		}
+	}
+	if got, err := read(-10, io.SeekEnd, 11); got != "0123456789" || err != io.ErrUnexpectedEOF {
+		t.Errorf("the end is %q, %v", got, err)
+	}
+	if seen[1] != "GET bytes=1995-" {
+		t.Errorf("%q", seen)
+	}
+	storetest.Must(t, s.Put(t.Context(), "document/x", []byte(strings.Repeat("x", len(content)))))
+	if got, err := read(1000, io.SeekStart, 1); got != "" || fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("a replaced file: %q, %v", got, err)
+	}
+}

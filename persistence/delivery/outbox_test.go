@@ -16,6 +16,19 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
+// A message is stored with all its fields, by either write.
+func TestOutboxRoundTrip(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		first := persistencetest.Whole(t, func(m *outbox.Message) { m.ID, m.State = "1", outbox.Sent })
+		second := first
+		second.ID, second.MethodID, second.Proven, second.Uncounted = "2", "other", false, false
+		storetest.Must(t, db.Commit(t.Context(), outbox.Add{Message: first}, outbox.AddOnce{Message: second}))
+		got, err := delivery.NewOutbox(db).Recent(t.Context(), nil, 0)
+		storetest.Must(t, err)
+		storetest.Same(t, got, []outbox.Message{second, first})
+	})
+}
+
 func TestOutboxLeasesOnce(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, now := t.Context(), delivery.NewOutbox(db), time.UnixMilli(1_700_000_000_000)

@@ -15,6 +15,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,9 @@ type Options struct {
 	// ReadOnly opens an existing database and never writes to it: no file is created, and the sessions are read-only.
 	// Migrate and Start must not be called. A missing file is fs.ErrNotExist.
 	ReadOnly bool
+	// Serves is set by a process that serves requests; Clustered, if it is a node of a cluster. Another serving process
+	// is refused on an SQLite file, and is visible in Servers on PostgreSQL.
+	Serves, Clustered bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Trace, if set, receives every statement with its values in place. It is for tests that compare the cost of two
@@ -50,6 +54,7 @@ type DB struct {
 	file     string  // of SQLite; "" for PostgreSQL
 	kinds    kindSet
 	executor executor
+	server   *server // of PostgreSQL
 	timeout  time.Duration
 	patient  atomic.Bool
 	waited   atomic.Bool // a slow database was logged
@@ -62,9 +67,10 @@ type DB struct {
 	readOnly       bool        // Options.ReadOnly
 	serverReadOnly atomic.Bool // the server's sessions are read-only by default
 
-	queries sync.Map // Query → *preparedQuery
-	purged  sync.Map // table → the last id that was checked
-	readers readers  // of SQLite
+	serving io.Closer // the lock of the process that serves an SQLite file
+	queries sync.Map  // Query → *preparedQuery
+	purged  sync.Map  // table → the last id that was checked
+	readers readers   // of SQLite
 }
 
 // Open connects to a database: "sqlite:PATH" or "postgres://…". It neither creates tables nor starts the writer; call
@@ -89,16 +95,26 @@ func Open(ctx context.Context, dsn string, kinds Kinds, o Options) (*DB, error) 
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 		err = db.openSQLite(path, o)
 	} else if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
-		err = db.openPostgres(dsn, o)
+		err = db.openPostgres(ctx, dsn, o)
 	} else {
 		err = errors.New("the url must begin with sqlite: or postgres://")
 	}
 	if err == nil {
 		err = Translate(db.read.PingContext(ctx))
 	}
+	if err == nil && db.Postgres() {
+		err = Translate(db.examine(ctx))
+	}
 	if err != nil {
+		if db.serving != nil {
+			db.serving.Close()
+		}
 		if db.read != nil {
+			db.executor.close()
 			db.read.Close()
+		}
+		if u := Unsuitable(err); u != nil {
+			err = u
 		}
 		return nil, fmt.Errorf("open database: %w", err)
 	}
@@ -123,6 +139,9 @@ func (db *DB) Close() error {
 	err := db.read.Close()
 	if db.write != db.read {
 		err = errors.Join(err, db.write.Close())
+	}
+	if db.serving != nil {
+		err = errors.Join(err, db.serving.Close())
 	}
 	return err
 }

@@ -15,22 +15,27 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 )
 
 // Translate converts errors of both drivers to domain errors. No row is RECORD_NOT_FOUND, a duplicate unique key is
-// RECORD_ALREADY_EXIST, a database that does not answer is UNAVAILABLE. An error with a code is not changed.
+// RECORD_ALREADY_EXIST, a refusal by a check is
+// commit.ErrCheck, a database that does not answer is UNAVAILABLE. An error with a code is not changed.
 func Translate(err error) error {
 	var pg *pgconn.PgError
 	var lite *sqlite.Error
 	var known *fault.Error
+	var connect *pgconn.ConnectError
 	switch {
 	case err == nil, errors.As(err, &known):
 		return err
+	case errors.As(err, &connect), errors.Is(err, errUnreplicated):
+		return unavailable(err) // whatever the server says to a connection
 	case errors.Is(err, sql.ErrNoRows):
 		return ErrNoRecord()
 	case errors.As(err, &pg):
-		return translatePostgres(err, pg.Code)
+		return translatePostgres(err, pg)
 	case errors.As(err, &lite):
 		return translateSQLite(err, lite.Code())
 	case errors.Is(err, context.DeadlineExceeded):
@@ -46,20 +51,62 @@ func ErrNoRecord() error { return fault.New(fault.RecordNotFound, "no such recor
 
 func errRecordExists() error { return fault.New(fault.RecordAlreadyExist, "the record exists already") }
 
-// idleInTransaction is the error code for a process that was stopped in a transaction.
-const idleInTransaction = "25P03"
+// Codes of PostgreSQL.
+const (
+	idleInTransaction   = "25P03" // a process was stopped in a transaction
+	readOnlyTransaction = "25006"
+)
 
-func translatePostgres(err error, code string) error {
-	if code == "23505" {
-		return errRecordExists()
+// dead reports whether an error of the server means that its connections are of no use: it shuts down, or it has become
+// read-only, as after a failover.
+func dead(e *pgconn.PgError) bool {
+	switch e.Code {
+	case readOnlyTransaction, "57P01", "57P02", "57P03":
+		return true
 	}
-	if code == idleInTransaction {
-		return unavailable(err)
+	// Other messages may quote what a user wrote.
+	return strings.HasPrefix(e.Code, "08") || strings.HasPrefix(e.Message, "cannot execute ") &&
+		strings.HasSuffix(e.Message, " in a read-only transaction")
+}
+
+// uncertain reports whether an error may follow a commit: the server or a pooler lost the connection of the session.
+func uncertain(e *pgconn.PgError) bool {
+	return fatal(e) || dead(e) && e.Code != readOnlyTransaction
+}
+
+// fatal reports whether the server ends the connection with an error.
+func fatal(e *pgconn.PgError) bool {
+	return e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC" || e.Severity == "FATAL"
+}
+
+// Unsuitable returns the reason, in one line, why a database can never be used as it is. Reasons are its encoding, a
+// pooler that shares sessions, and a refusal of the role, its password, the name of the database or a setting of the
+// URL. It returns nil for any other error.
+func Unsuitable(err error) error {
+	var u unsuitable
+	if errors.As(err, &u) {
+		return u
 	}
-	for _, class := range []string{"57P", "53", "08"} { // shutdown, out of resources, connection
-		if strings.HasPrefix(code, class) {
-			return unavailable(err)
+	var connect *pgconn.ConnectError
+	var pg *pgconn.PgError
+	if errors.As(err, &connect) && errors.As(err, &pg) {
+		switch pg.Code {
+		case "28000", "28P01", "3D000", "42501", "42704", "22023": // the last two: a setting in the URL
+			return pg
 		}
+	}
+	return nil
+}
+
+func translatePostgres(err error, pg *pgconn.PgError) error {
+	switch code := pg.Code; {
+	case code == "23505":
+		return errRecordExists()
+	case code == "23514":
+		return fmt.Errorf("%w: %w", commit.ErrCheck, err)
+	case code == idleInTransaction, dead(pg), strings.HasPrefix(code, "57P"),
+		strings.HasPrefix(code, "53"): // shutdown, out of resources
+		return unavailable(err)
 	}
 	return err
 }
@@ -72,13 +119,16 @@ func translateSQLite(err error, code int) error {
 	switch code {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return errRecordExists()
+	case sqlite3.SQLITE_CONSTRAINT_CHECK:
+		return fmt.Errorf("%w: %w", commit.ErrCheck, err)
 	case sqlite3.SQLITE_CONSTRAINT_TRIGGER:
 		if strings.Contains(err.Error(), existsAlready) {
 			return errRecordExists()
 		}
 	}
 	switch code & 0xff {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY,
+		sqlite3.SQLITE_CANTOPEN:
 		return unavailable(err)
 	}
 	return err
@@ -93,11 +143,21 @@ func unreachable(err error) bool {
 		}
 	}
 	var neterr net.Error
-	var connect *pgconn.ConnectError
-	return errors.As(err, &neterr) || errors.As(err, &connect) || pgconn.SafeToRetry(err)
+	return errors.As(err, &neterr) || pgconn.SafeToRetry(err)
 }
 
 func unavailable(cause error) error {
-	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "the database cannot be reached").After(time.Second),
-		cause)
+	text := "the database cannot be reached"
+	switch causeOf(cause) {
+	case CauseDisk:
+		text = "the disk of the database is full or cannot be written"
+	case CauseReadOnly:
+		text = "the database is read-only"
+	}
+	return fmt.Errorf("%w: %w", fault.New(fault.Unavailable, "%s", text).After(time.Second), databaseError{cause})
 }
+
+// databaseError is the cause of an UNAVAILABLE error that comes from the database and from no other system.
+type databaseError struct{ error }
+
+func (e databaseError) Unwrap() error { return e.error }

@@ -15,26 +15,28 @@ import (
 // PostgreSQL executes the first while the last is on its way, and a batch costs one round trip for any number of
 // tables. docs/decisions/0002-group-commit-and-its-executors.md explains why it does not use database/sql.
 type postgresExecutor struct {
-	cfg   *pgx.ConnConfig
-	limit func() time.Duration // of a connection attempt
-	conn  *pgx.Conn
-	used  time.Time
+	cfg    *pgx.ConnConfig
+	server *server
+	conn   *pgx.Conn
+	used   time.Time
+	*presence
 
 	prepared map[string]string // text of a statement → its name on conn
 	pipeline pipeline
 }
 
-func newPostgresExecutor(cfg *pgx.ConnConfig, limit func() time.Duration) *postgresExecutor {
+func newPostgresExecutor(cfg *pgx.ConnConfig, server *server, shows *presence) *postgresExecutor {
 	cfg = cfg.Copy()
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
+	// Nothing is done between the answers and COMMIT.
+	more := []setting{{"idle_in_transaction_session_timeout", "'1s'", []string{"1s"}}}
 	// Every statement finds its rows by key. Without these settings, the planner reads a whole table while its
 	// statistics show a small table, and keeps that plan while the table grows.
 	for _, method := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin"} {
-		cfg.RuntimeParams[method] = "off"
+		more = append(more, setting{method, "'off'", []string{"off"}})
 	}
-	// Nothing is done between the answers and COMMIT.
-	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "1000"
-	return &postgresExecutor{cfg: cfg, limit: limit}
+	server.configure(cfg, more...)
+	return &postgresExecutor{cfg: cfg, server: server, presence: shows}
 }
 
 // idle is how long the connection is assumed to be live without a check.
@@ -42,15 +44,25 @@ const idle = time.Second
 
 // ready returns a live connection.
 func (e *postgresExecutor) ready(ctx context.Context) (*pgx.Conn, error) {
-	if e.conn != nil && !e.conn.IsClosed() && (time.Since(e.used) < idle || e.conn.Ping(ctx) == nil) {
+	if e.conn != nil && !e.conn.IsClosed() && e.server.usable(e.conn) &&
+		(time.Since(e.used) < idle || e.conn.Ping(ctx) == nil) {
 		return e.conn, nil
 	}
 	e.close()
-	e.cfg.ConnectTimeout = e.limit()
+	cfg := e.cfg.Copy()
+	e.server.aim(cfg)
 	var err error
-	e.conn, err = pgx.ConnectConfig(ctx, e.cfg)
-	e.prepared = map[string]string{}
-	return e.conn, err
+	e.conn, err = pgx.ConnectConfig(ctx, cfg)
+	if err == nil {
+		registerTypes(e.conn.TypeMap())
+		err = e.show(ctx, e.conn)
+	}
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	e.prepared, e.used = map[string]string{}, time.Now()
+	return e.conn, nil
 }
 
 func (e *postgresExecutor) close() {
@@ -85,12 +97,13 @@ func (e *postgresExecutor) transact(ctx context.Context, steps []step, flush boo
 		}
 		return failed, err
 	}
+	warned := e.server.warnings()
 	if _, err = conn.Exec(ctx, "COMMIT"); err != nil {
 		e.close()
 		return nil, commitError{err}
 	}
 	e.used = time.Now()
-	return nil, nil
+	return nil, e.server.replicated(warned)
 }
 
 // lost returns an error for a connection that broke before anything was committed.
@@ -142,7 +155,7 @@ func (e *postgresExecutor) failFast(ctx context.Context, conn *pgx.Conn, steps [
 		e.pipeline.execute(name, nil)
 	}
 	e.pipeline.sync()
-	pg := conn.PgConn()
+	pg, warned := conn.PgConn(), e.server.warnings()
 	if err := e.pipeline.send(ctx, pg.Conn()); err != nil {
 		e.close()
 		return lost(err)
@@ -159,13 +172,13 @@ func (e *postgresExecutor) failFast(ctx context.Context, conn *pgx.Conn, steps [
 		return commitError{err}
 	}
 	e.used = time.Now()
-	return nil
+	return e.server.replicated(warned)
 }
 
 // failed interprets the error of a statement of failFast. The connection is ready again or closed when it returns.
 func (e *postgresExecutor) failed(ctx context.Context, conn *pgx.Conn, s step, refusable bool, err error) error {
 	var answer *pgconn.PgError
-	if !errors.As(err, &answer) {
+	if !errors.As(err, &answer) || uncertain(answer) {
 		e.close()
 		return commitError{err}
 	}

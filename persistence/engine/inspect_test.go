@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -184,6 +185,57 @@ func TestMigrationsRunOnce(t *testing.T) {
 				t.Errorf("%q, at %v", ids, times)
 			}
 		})
+	}
+}
+
+// An index of a table with rows is built while writers work, after the migrations, once, and again if it was
+// interrupted. One of an empty table is built with the migrations.
+func TestIndexesAreBuiltBesideWriters(t *testing.T) {
+	db, err := Open(t.Context(), pgtest.Empty(t), noteKinds, Options{})
+	storetest.Must(t, err)
+	defer db.Close()
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	const index = "CREATE INDEX CONCURRENTLY IF NOT EXISTS "
+	files := fstest.MapFS{
+		"migrations/postgres/01.sql": file("CREATE TABLE one (id INT); CREATE TABLE two (id INT); " +
+			"INSERT INTO one VALUES (1)"),
+		"migrations/postgres/02.sql": file(index + "two_id ON two (id);"),
+		"migrations/postgres/03.sql": file(index + "one_id ON one (id);\n" + index + "one_minus\n  ON one ((-id));"),
+		"migrations/postgres/04.sql": file("INSERT INTO two VALUES (1)")}
+	applied, err := db.Migrate(t.Context(), files)
+	if want := []string{"01.sql", "02.sql", "04.sql"}; err != nil || !slices.Equal(applied, want) {
+		t.Errorf("applied %q, %v", applied, err)
+	}
+	writer, err := db.write.BeginTx(t.Context(), nil)
+	storetest.Must(t, err)
+	_, err = writer.ExecContext(t.Context(), "INSERT INTO one VALUES (2)")
+	storetest.Must(t, err)
+	short, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if built, err := db.BuildIndexes(short, files); err == nil || len(built) > 0 {
+		t.Errorf("%q, %v beside an open transaction", built, err)
+	}
+	storetest.Must(t, writer.Commit())
+	var all []string
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			built, err := db.BuildIndexes(t.Context(), files)
+			mu.Lock()
+			defer mu.Unlock()
+			if all = append(all, built...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	var valid int
+	storetest.Must(t, db.read.NewRaw("SELECT count(*) FROM pg_index WHERE indisvalid AND indexrelid::regclass::text IN "+
+		"('one_id', 'one_minus', 'two_id')").Scan(t.Context(), &valid))
+	if applied, err = db.Migrate(t.Context(), files); !slices.Equal(all, []string{"03.sql"}) || valid != 3 || err != nil ||
+		len(applied) > 0 {
+		t.Errorf("built %q, %d valid; then %q, %v", all, valid, applied, err)
 	}
 }
 

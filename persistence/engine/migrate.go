@@ -10,8 +10,8 @@ import (
 
 // Migrate migrates the schema to this program's version. It applies, in order and in one transaction, every file of
 // migrations/sqlite or migrations/postgres that was not applied yet. Call it inside Exclusive. It returns the names of
-// the applied files. A statement has Patience. The schema of a newer program is not changed: the previous release works
-// with it.
+// the applied files. A statement has Patience. On PostgreSQL, indexes of tables with rows are left to BuildIndexes. The
+// schema of a newer program is not changed: the previous release works with it.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
 	files, err := fs.Glob(migrations, db.migrationsDir()+"/*.sql") // sorted by number
 	if err != nil {
@@ -53,7 +53,12 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		if err != nil {
 			return nil, err
 		}
-		if err := exec(string(text)); err != nil {
+		if later, err := deferred(ctx, tx, string(text)); err != nil {
+			return nil, fmt.Errorf("migrate %s: %w", name, Translate(err))
+		} else if later {
+			continue
+		}
+		if err := exec(atOnce(string(text))); err != nil {
 			return nil, fmt.Errorf("migrate %s: %w", name, err)
 		}
 		row := map[string]any{"name": name, "applied_at": Millis(db.now())}

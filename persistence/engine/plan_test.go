@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/password"
+	"castellan/domain/account/password"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/internal/pgtest"
 	"castellan/persistence"

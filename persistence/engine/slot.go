@@ -32,6 +32,7 @@ type slot struct {
 	kinds    kindSet
 	state    State // nil before Start
 	postgres bool
+	server   *server // of PostgreSQL
 }
 
 // remember returns a function that restores the slot's state.
@@ -77,10 +78,18 @@ func (s *slot) transact(ctx context.Context, write *bun.DB, steps []step) (faile
 	failed, err = s.apply(ctx, steps)
 	if err != nil || len(failed) > 0 {
 		s.tx.Rollback()
-	} else if err = s.tx.Commit(); err != nil {
-		err = commitError{err}
+		return failed, err
 	}
-	return failed, err
+	return nil, s.commit()
+}
+
+// commit commits the transaction.
+func (s *slot) commit() error {
+	warned := s.server.warnings()
+	if err := s.tx.Commit(); err != nil {
+		return commitError{err}
+	}
+	return s.server.replicated(warned)
 }
 
 // join adds writes to the slot's transaction.
@@ -103,10 +112,14 @@ func (s *slot) join(ctx context.Context, trace tracer, writes []commit.Write) er
 
 // outage is the last transaction that failed because the database did not answer. A caller that waited for its turn
 // during that whole transaction is refused at once, so that callers do not wait for one time limit after another.
-type outage struct{ began atomic.Int64 } // Unix nanoseconds
+type outage struct {
+	began    atomic.Int64 // Unix nanoseconds
+	failures failures
+}
 
 // note records how a transaction ended.
-func (o *outage) note(began time.Time, err error) {
+func (o *outage) note(began time.Time, err error, wrote bool) {
+	o.failures.note(err, wrote)
 	if err != nil && down(err) {
 		o.began.Store(began.UnixNano())
 	}
@@ -172,7 +185,7 @@ func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (er
 	began := time.Now()
 	defer func() {
 		if caller.Err() == nil { // a cancelled caller is no evidence about the database
-			db.writer.outage.note(began, err)
+			db.writer.outage.note(began, err, false)
 		}
 	}()
 	if s.tx, err = db.write.BeginTx(ctx, nil); err != nil {
@@ -191,8 +204,8 @@ func (db *DB) outermost(ctx context.Context, fn func(context.Context) error) (er
 	}
 	if err != nil {
 		s.tx.Rollback()
-	} else if err = s.tx.Commit(); err != nil {
-		err = commitError{err}
+	} else {
+		err = s.commit()
 	}
 	return s.ended(undo, nil, err)
 }

@@ -116,12 +116,12 @@ func TestAdmittedWrites(t *testing.T) {
 func TestOutages(t *testing.T) {
 	began := time.Unix(1_700_000_000, 0)
 	var o outage
-	o.note(began, errors.New("a statement failed"))
-	o.note(began, nil)
+	o.note(began, errors.New("a statement failed"), true)
+	o.note(began, nil, true)
 	storetest.Must(t, o.since(began.Add(-time.Hour)))
 	for _, err := range []error{unavailable(io.EOF), fmt.Errorf("%w: x", commit.ErrUnknown)} {
 		var o outage
-		o.note(began, err)
+		o.note(began, err, true)
 		var refused *fault.Error
 		if err := o.since(began.Add(-1)); !errors.As(err, &refused) || refused.Code != fault.Unavailable ||
 			refused.RetryAfter != time.Second {

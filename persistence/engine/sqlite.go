@@ -25,6 +25,11 @@ func (db *DB) openSQLite(path string, o Options) error {
 	if err != nil {
 		return err
 	}
+	if o.Serves {
+		if db.serving, err = serveAlone(file); err != nil {
+			return err
+		}
+	}
 	// The log and the index beside the file get its mode, which SQLite would leave to the umask.
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

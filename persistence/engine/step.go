@@ -14,6 +14,8 @@ type executor interface {
 	// transact runs steps in one transaction. If a fence or guard failed it commits nothing and returns the failed
 	// units by index. It need not wait for the disk unless flush is true.
 	transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error)
+	// probe commits something without content, as durably as a step.
+	probe(ctx context.Context) error
 	close()
 }
 

@@ -45,10 +45,12 @@ const (
 type writer struct {
 	db    *DB
 	queue chan *unit
-	stop  chan struct{}
-	ended sync.WaitGroup
-	slots chan *slot // of interactive transactions
-	batch *slot
+	// probes are callers of Writable. The channel has no room: a caller that has left is not answered.
+	probes chan chan error
+	stop   chan struct{}
+	ended  sync.WaitGroup
+	slots  chan *slot // of interactive transactions
+	batch  *slot
 
 	outage         outage
 	batches, units atomic.Int64
@@ -80,15 +82,15 @@ func (db *DB) Waiting() int { return len(db.writer.queue) }
 var _ commit.Committer = (*DB)(nil)
 
 func newWriter(db *DB) *writer {
-	w := &writer{db: db, queue: make(chan *unit, maxQueued), stop: make(chan struct{})}
-	w.batch = &slot{kinds: db.kinds, postgres: db.Postgres()}
+	w := &writer{db: db, queue: make(chan *unit, maxQueued), probes: make(chan chan error), stop: make(chan struct{})}
+	w.batch = &slot{kinds: db.kinds, postgres: db.Postgres(), server: db.server}
 	n := 4
 	if !db.Postgres() {
 		n = 1
 	}
 	w.slots = make(chan *slot, n)
 	for range n {
-		s := &slot{kinds: db.kinds, postgres: true}
+		s := &slot{kinds: db.kinds, postgres: true, server: db.server}
 		if !db.Postgres() {
 			s = w.batch // one connection, one slot
 		}
@@ -165,6 +167,11 @@ func (w *writer) run() {
 	defer w.ended.Done()
 	var later []*unit // they touch a row of the batch before them
 	for {
+		select {
+		case done := <-w.probes: // also while units for later keep the writer busy
+			w.probe(done)
+		default:
+		}
 		b := batch{rows: map[rowKey]struct{}{}}
 		for _, u := range later {
 			b.take(u)
@@ -173,6 +180,9 @@ func (w *writer) run() {
 			select {
 			case u := <-w.queue:
 				b.take(u)
+			case done := <-w.probes:
+				w.probe(done)
+				continue
 			case <-w.stop:
 				select {
 				case u := <-w.queue:
@@ -342,7 +352,7 @@ func (w *writer) once(units []*unit) (failed map[int]bool, done Committed, err e
 		return nil, done, err
 	}
 	began := time.Now()
-	defer func() { w.outage.note(began, err) }()
+	defer func() { w.outage.note(began, err, true) }()
 	steps, err := s.stepsOf(units)
 	if err != nil {
 		return nil, done, Translate(err)

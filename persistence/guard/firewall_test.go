@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"castellan/domain/guard/firewall"
-	"castellan/domain/guard/firewall/firewalltest"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
@@ -23,8 +24,166 @@ import (
 )
 
 func TestFirewallStore(t *testing.T) {
-	persistencetest.RunBoth(t, firewalltest.Run, func(db *persistence.DB) firewall.Store { return guard.NewFirewall(db) },
-		"firewall_rule")
+	persistencetest.RunCases(t, func(db *persistence.DB) firewall.Store { return guard.NewFirewall(db) },
+		storetest.Cases[firewall.Store]{
+			"RoundTrip":           firewallRoundTrip,
+			"Labelled":            firewallLabelled,
+			"LabelsAreUnique":     firewallLabelsAreUnique,
+			"Change":              firewallChange,
+			"ChangesDoNotOverlap": firewallChangesDoNotOverlap,
+			"JoinsTransactions":   firewallJoinsTransactions,
+		}, "firewall_rule")
+}
+
+func limitRule(label string) firewall.Rule {
+	return firewall.Rule{AppID: "API", Label: label, Type: firewall.RateLimit, PeriodMs: new(int64(1000)),
+		Limit: new(int64(3)), EntityType: firewall.IP,
+		Entities: []string{}, Resources: []string{"GET /a"}, AllEntities: true, Status: firewall.Active}
+}
+
+func firewallLabelled(t *testing.T, s firewall.Store, _ commit.Committer) {
+	for _, label := range []string{"c", "a?'", "b"} {
+		storetest.Must(t, s.Add(t.Context(), limitRule(label)))
+	}
+	for _, c := range []struct{ ask, want []string }{
+		{[]string{"b", "a?'", "nobody's"}, []string{"a?'", "b"}},
+		{[]string{"B", ""}, []string{}},
+	} {
+		found, err := s.Rules(t.Context(), firewall.Query{Labels: c.ask})
+		storetest.Must(t, err)
+		got := []string{}
+		for _, r := range found {
+			got = append(got, r.Label)
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("labelled %q: %q, want %q", c.ask, got, c.want)
+		}
+	}
+}
+
+func listRules(t *testing.T, s firewall.Store) []firewall.Rule {
+	t.Helper()
+	all, err := s.Rules(t.Context(), firewall.Query{})
+	storetest.Must(t, err)
+	return all
+}
+
+func firewallRoundTrip(t *testing.T, s firewall.Store, _ commit.Committer) {
+	if all := listRules(t, s); all == nil || len(all) != 0 {
+		t.Errorf("an empty store holds %#v", all)
+	}
+	all := []firewall.Rule{
+		limitRule("zz"),
+		persistencetest.Whole(t, func(r *firewall.Rule) {
+			r.AppID, r.ExpireAt, r.Status, r.Entities = "Ü'?", firewall.MaxInstantMs, firewall.Inactive, []string{"b", "a'?"}
+		}),
+		{AppID: "API", Label: "aa", Type: firewall.Blacklist, Limit: new(int64(firewall.MaxLimit)),
+			EntityType: firewall.CountryCode, Entities: []string{"TR"}, Resources: []string{"GET /b", "GET /a"},
+			Status: firewall.Active},
+	}
+	for _, r := range all {
+		storetest.Must(t, s.Add(t.Context(), r))
+	}
+	for _, c := range []struct {
+		q    firewall.Query
+		want []firewall.Rule
+	}{
+		{firewall.Query{}, all},
+		{firewall.Query{AppID: new("API")}, []firewall.Rule{all[0], all[2]}},
+		{firewall.Query{AppID: new("Ü'?"), Status: new(firewall.Inactive)}, all[1:2]},
+		{firewall.Query{Status: new(firewall.Active)}, []firewall.Rule{all[0], all[2]}},
+		{firewall.Query{AppID: new("")}, []firewall.Rule{}},
+	} {
+		got, err := s.Rules(t.Context(), c.q)
+		storetest.Must(t, err)
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%+v:\n got %+v\nwant %+v", c.q, got, c.want)
+		}
+	}
+}
+
+const racers = 8
+
+func firewallLabelsAreUnique(t *testing.T, s firewall.Store, _ commit.Committer) {
+	apps := []string{"API", "WEB"}
+	if n := storetest.Race(t, racers, fault.RecordAlreadyExist, func(i int) error {
+		r := limitRule("same")
+		r.AppID = apps[i%2] // one label over all applications (D-WAF-09)
+		return s.Add(t.Context(), r)
+	}); n != 1 {
+		t.Errorf("%d of %d rules were added", n, racers)
+	}
+	storetest.Must(t, s.Add(t.Context(), limitRule("Same")))
+	if n := len(listRules(t, s)); n != 2 {
+		t.Errorf("%d rules", n)
+	}
+}
+
+func firewallChange(t *testing.T, s firewall.Store, _ commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, s.Add(ctx, limitRule("a")))
+	storetest.Must(t, s.Add(ctx, limitRule("b")))
+	storetest.Wants(t, s.Change(ctx, "c", func(r firewall.Rule) (firewall.Rule, error) {
+		t.Error("called")
+		return r, nil
+	}), fault.RecordNotFound)
+	refusal := errors.New("no")
+	if err := s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) {
+		r.Status = firewall.Inactive
+		return r, refusal
+	}); !errors.Is(err, refusal) {
+		t.Errorf("got %v", err)
+	}
+	if got := listRules(t, s)[0]; !got.Equal(limitRule("a")) {
+		t.Errorf("a refused change was saved: %+v", got)
+	}
+	next := persistencetest.Whole(t, func(r *firewall.Rule) { r.AllEntities = false })
+	storetest.Must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) {
+		if !r.Equal(limitRule("a")) {
+			t.Errorf("change got %+v", r)
+		}
+		return next, nil
+	}))
+	want := next
+	want.AppID, want.Label, want.Type, want.EntityType = "API", "a", firewall.RateLimit, firewall.IP
+	if got := listRules(t, s); len(got) != 2 || !reflect.DeepEqual(got[0], want) || !got[1].Equal(limitRule("b")) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// No change is lost between the read and the save of another.
+func firewallChangesDoNotOverlap(t *testing.T, s firewall.Store, _ commit.Committer) {
+	storetest.Must(t, s.Add(t.Context(), limitRule("a")))
+	if n := storetest.Race(t, racers, "", func(int) error {
+		return s.Change(t.Context(), "a", func(r firewall.Rule) (firewall.Rule, error) {
+			r.Limit = new(*r.Limit + 1)
+			return r, nil
+		})
+	}); n != racers {
+		t.Errorf("%d of %d changes were made", n, racers)
+	}
+	if got := *listRules(t, s)[0].Limit; got != 3+racers {
+		t.Errorf("limit %d, want %d", got, 3+racers)
+	}
+}
+
+func firewallJoinsTransactions(t *testing.T, s firewall.Store, tx commit.Committer) {
+	undone := errors.New("undone")
+	storetest.Must(t, s.Add(t.Context(), limitRule("a")))
+	err := tx.InTx(t.Context(), func(ctx context.Context) error {
+		storetest.Must(t, s.Add(ctx, limitRule("b")))
+		storetest.Must(t, s.Change(ctx, "a", func(r firewall.Rule) (firewall.Rule, error) {
+			r.DryRun = true
+			return r, nil
+		}))
+		if all, err := s.Rules(ctx, firewall.Query{}); err != nil || len(all) != 2 || !all[0].DryRun {
+			t.Errorf("inside: %+v, %v", all, err)
+		}
+		return undone
+	})
+	if all := listRules(t, s); !errors.Is(err, undone) || len(all) != 1 || all[0].DryRun {
+		t.Errorf("after: %+v, %v", all, err)
+	}
 }
 
 // A write of rules commits with its audit row and its note, or not at all, and

@@ -1,16 +1,124 @@
 package kit_test
 
 import (
+	"encoding/json"
 	"testing"
 
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/parameter"
-	"castellan/domain/kit/parameter/parametertest"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
 
 func TestParameterStore(t *testing.T) {
-	persistencetest.RunBoth(t, parametertest.Run,
-		func(db *persistence.DB) parameter.Store { return kit.NewParameters(db) }, "parameter")
+	persistencetest.RunCases(t, func(db *persistence.DB) parameter.Store { return kit.NewParameters(db) },
+		storetest.Cases[parameter.Store]{
+			"List":       listParameters,
+			"UniqueCode": parameterUniqueCode,
+			"OneWins":    parameterOneWins,
+			"Seed":       parameterSeed,
+		}, "parameter")
+}
+
+func addParameter(t *testing.T, s parameter.Store, code string, editable bool) parameter.Parameter {
+	t.Helper()
+	want := persistencetest.Whole(t, func(p *parameter.Parameter) { p.Code, p.Editable = code, editable })
+	id, err := s.Add(t.Context(), want)
+	storetest.Must(t, err)
+	got := onlyParameter(t, s, parameter.Query{ID: &id})
+	want.ID, want.CreatedAt, want.UpdatedAt = id, got.CreatedAt, got.UpdatedAt
+	storetest.Same(t, got, want)
+	return got
+}
+
+func onlyParameter(t *testing.T, s parameter.Store, q parameter.Query) parameter.Parameter {
+	t.Helper()
+	all, err := s.List(t.Context(), q)
+	storetest.Must(t, err)
+	if len(all) != 1 {
+		t.Fatalf("%d parameters", len(all))
+	}
+	return all[0]
+}
+
+func listParameters(t *testing.T, s parameter.Store, _ commit.Committer) {
+	a, b := addParameter(t, s, "A", true), addParameter(t, s, "B", false)
+	for name, q := range map[string]parameter.Query{
+		"id": {ID: &b.ID}, "code": {Code: &b.Code}, "editable": {Editable: new(false)}} {
+		if got := onlyParameter(t, s, q); got.ID != b.ID || got.Editable {
+			t.Errorf("by %s: %+v", name, got)
+		}
+	}
+	all, err := s.List(t.Context(), parameter.Query{})
+	storetest.Must(t, err)
+	storetest.Same(t, all, []parameter.Parameter{a, b})
+	if a.CreatedAt.IsZero() || !a.CreatedAt.Equal(a.UpdatedAt) {
+		t.Errorf("%+v", a)
+	}
+}
+
+func parameterUniqueCode(t *testing.T, s parameter.Store, _ commit.Committer) {
+	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
+		_, err := s.Add(t.Context(), parameter.Parameter{Code: "A", JSON: json.RawMessage(`{}`)})
+		return err
+	})
+	if won != 1 {
+		t.Errorf("%d of 8 were added", won)
+	}
+}
+
+// Of concurrent changes of one version one succeeds, even within a millisecond, and a later change starts from the
+// saved value.
+func parameterOneWins(t *testing.T, s parameter.Store, _ commit.Committer) {
+	p := addParameter(t, s, "A", true)
+	for round := range 5 {
+		won := storetest.Race(t, 6, fault.InvalidState, func(int) error {
+			_, err := s.Save(t.Context(), p, json.RawMessage(`{"b":2}`))
+			return err
+		})
+		next := onlyParameter(t, s, parameter.Query{ID: &p.ID})
+		if won != 1 || !next.UpdatedAt.After(p.UpdatedAt) || string(next.JSON) != `{"b":2}` {
+			t.Fatalf("round %d: %d won, %+v after %+v", round, won, next, p)
+		}
+		p = next
+	}
+	saved, err := s.Save(t.Context(), p, json.RawMessage(`{}`))
+	storetest.Must(t, err)
+	storetest.Same(t, onlyParameter(t, s, parameter.Query{}), saved)
+}
+
+// A start adds the missing parameters and leaves those that an administrator changed.
+func parameterSeed(t *testing.T, s parameter.Store, _ commit.Committer) {
+	storetest.Must(t, parameter.Seed(t.Context(), s))
+	first, err := s.List(t.Context(), parameter.Query{})
+	storetest.Must(t, err)
+	changed, err := s.Save(t.Context(), onlyParameter(t, s, parameter.Query{Code: &parameter.CDN.Code}),
+		json.RawMessage(`{"folderTypes":["x"]}`))
+	storetest.Must(t, err)
+	storetest.Must(t, parameter.Seed(t.Context(), s))
+	again, err := s.List(t.Context(), parameter.Query{})
+	storetest.Must(t, err)
+	if len(first) < 9 || len(again) != len(first) {
+		t.Errorf("%d parameters, then %d", len(first), len(again))
+	}
+	storetest.Same(t, onlyParameter(t, s, parameter.Query{Code: &parameter.CDN.Code}), changed)
+
+	live := parameter.NewCache(s)
+	if got := parameter.CDN.In(live.Set()); len(got.FolderTypes) < 2 {
+		t.Errorf("before the first reading: %v", got)
+	}
+	storetest.Must(t, live.Reload(t.Context()))
+	storetest.Same(t, parameter.CDN.In(live.Set()).FolderTypes, []string{"x"})
+	storetest.Must(t, parameter.AMLControl.Change(t.Context(), s, func(v parameter.Ignored) (parameter.Ignored, error) {
+		v.IgnoredUsers = append(v.IgnoredUsers, "u1")
+		return v, nil
+	}))
+	storetest.Must(t, live.Reload(t.Context()))
+	storetest.Same(t, parameter.AMLControl.In(live.Set()).IgnoredUsers, []string{"u1"})
+	if l := parameter.UserStatus.In(live.Set()); !l.Allows("active") || l.Allows("Active") {
+		t.Errorf("%v", l)
+	}
 }

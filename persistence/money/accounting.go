@@ -49,7 +49,7 @@ func (s Accounting) Totals(ctx context.Context, from, to time.Time) ([]accountin
 	}
 	out := make([]accounting.Total, len(rows))
 	for i, r := range rows {
-		sum, err := r.Amount()
+		sum, err := r.Sum()
 		if err != nil {
 			return nil, err
 		}

@@ -2,10 +2,13 @@ package money
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/uptrace/bun"
 
 	"castellan/domain/money/addressbook"
+	"castellan/domain/money/addressbook/address"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
@@ -92,4 +95,31 @@ func (s AddressBooks) Replace(ctx context.Context, userID string, e addressbook.
 
 func (s AddressBooks) Remove(ctx context.Context, userID string, id int64) error {
 	return addresses.Remove(ctx, s.db, record.Is("id", id), record.Is("user_id", userID))
+}
+
+// Respelled lists entries of one book that are spellings of one address, at most a number of them.
+func (s AddressBooks) Respelled(ctx context.Context, most int) (out []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var users []string
+	err = s.db.Conn(ctx).NewSelect().Table("withdrawal_address").Column("user_id").
+		GroupExpr("user_id, replace(lower(address), '0x', '')").Having("count(*) > 1").OrderExpr("user_id").
+		Limit(int64(10*most)).Scan(ctx, &users)
+	if err != nil {
+		return nil, engine.Translate(err)
+	}
+	for _, userID := range slices.Compact(users) {
+		book, err := s.Book(ctx, userID)
+		if err != nil {
+			return nil, err
+		}
+		for i, e := range book {
+			for _, o := range book[i+1:] {
+				if address.Same(e.Address, o.Address) && len(out) < most {
+					out = append(out, fmt.Sprintf("entries %d and %d of user %s", e.ID, o.ID, userID))
+				}
+			}
+		}
+	}
+	return out, nil
 }

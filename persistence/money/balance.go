@@ -70,12 +70,9 @@ func (s Balances) sumsOf(ctx context.Context, q balance.Query) ([]balance.Sum, e
 	for i, r := range rows {
 		var errs [3]error
 		out[i].Asset = r.AssetID
-		out[i].Posted, errs[0] = r.Posted.Amount()
-		out[i].Available, errs[1] = r.Available.Amount()
-		out[i].Locked, errs[2] = r.Locked.Amount()
-		if errs[2] != nil { // holds beyond what is there may come to any sum
-			out[i].Locked, errs[2] = amount.Most, nil
-		}
+		out[i].Posted, errs[0] = r.Posted.Sum()
+		out[i].Available, errs[1] = r.Available.Sum()
+		out[i].Locked, errs[2] = r.Locked.Sum()
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, err
 		}
@@ -129,17 +126,12 @@ func (s Balances) Moved(ctx context.Context, from, to time.Time) ([]balance.Day,
 				order = append(order, k)
 			}
 			d.Day, d.Asset = r.Day, r.AssetID
-			in, errIn := r.In.Amount()
-			out, errOut := r.Out.Amount()
+			in, errIn := r.In.Sum()
+			out, errOut := r.Out.Sum()
 			if err := errors.Join(errIn, errOut); err != nil {
 				return nil, err
 			}
-			if d.In, err = d.In.Add(in); err != nil {
-				return nil, err
-			}
-			if d.Out, err = d.Out.Add(out); err != nil {
-				return nil, err
-			}
+			d.In, d.Out = d.In.Add(in), d.Out.Add(out)
 			sums[k] = d
 			n, after = n+r.Count, max(after, r.Last)
 		}
@@ -192,18 +184,18 @@ func (s Balances) Next(ctx context.Context, from time.Time) (int64, bool, error)
 type assetDayRow struct {
 	bun.BaseModel `bun:"table:asset_day,alias:d"`
 
-	Day     int64                `bun:",pk"`
-	AssetID int64                `bun:",pk"`
-	In      record.AmountColumns `bun:"embed:in_"`
-	Out     record.AmountColumns `bun:"embed:out_"`
-	Posted  record.AmountColumns `bun:"embed:posted_"`
+	Day     int64              `bun:",pk"`
+	AssetID int64              `bun:",pk"`
+	In      record.WideColumns `bun:"embed:in_"`
+	Out     record.WideColumns `bun:"embed:out_"`
+	Posted  record.WideColumns `bun:"embed:posted_"`
 }
 
 var BalanceWrites = []engine.Kind{engine.Each(func(ctx context.Context, tx bun.Tx, w balance.Summed) error {
 	rows := make([]assetDayRow, len(w.Days))
 	for i, d := range w.Days {
-		rows[i] = assetDayRow{Day: d.Day, AssetID: d.Asset, In: record.ColumnsOf(d.In), Out: record.ColumnsOf(d.Out),
-			Posted: record.ColumnsOf(d.Posted)}
+		rows[i] = assetDayRow{Day: d.Day, AssetID: d.Asset, In: record.WideOf(d.In), Out: record.WideOf(d.Out),
+			Posted: record.WideOf(d.Posted)}
 	}
 	if len(rows) == 0 {
 		return nil
@@ -216,7 +208,7 @@ var assetDays = record.Table[assetDayRow, balance.Day]{
 	Order: record.Keyset{Columns: "d.day, d.asset_id"},
 	Record: func(r assetDayRow) (balance.Day, error) {
 		d := balance.Day{Day: r.Day, Asset: r.AssetID}
-		return d, record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&d.In: r.In, &d.Out: r.Out, &d.Posted: r.Posted})
+		return d, record.ReadSums(map[*amount.Sum]record.WideColumns{&d.In: r.In, &d.Out: r.Out, &d.Posted: r.Posted})
 	},
 }
 

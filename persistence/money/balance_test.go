@@ -2,33 +2,35 @@ package money_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/uptrace/bun"
+
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/accounting"
 	"castellan/domain/money/balance"
-	"castellan/domain/money/balance/balancetest"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/ledger/ledgertest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"
-
-	"github.com/uptrace/bun"
 )
 
 func TestBalanceStore(t *testing.T) {
-	for name, test := range balancetest.Cases {
+	// Each case needs its own database, because a ledger is never emptied.
+	for name, test := range map[string]func(*testing.T, balanceSite){"Sums": balanceSums, "Moved": balanceMoved,
+		"Days": balanceDays, "AtOnce": balancesAtOnce} {
 		t.Run(name, func(t *testing.T) {
 			persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-				test(t, balancetest.Site{Store: money.NewBalances(db), Ledger: money.NewLedger(db), Commit: db})
+				test(t, balanceSite{Store: money.NewBalances(db), Ledger: money.NewLedger(db), Commit: db})
 			})
 		})
 	}
@@ -128,8 +130,8 @@ func TestMovementsOfManyTransfers(t *testing.T) {
 // mostUnits are the whole units of the largest amount.
 const mostUnits = 999_999_999_999_999_999
 
-// Movements whose sum no amount can hold are an error, in one statement and over several, in and out.
-func TestMovementsOutOfRange(t *testing.T) {
+// Movements are added up exactly beyond the largest amount, in one statement and over several, in and out.
+func TestMovementsBeyondAnAmount(t *testing.T) {
 	for _, to := range []string{"u", ""} {
 		for _, before := range []int{1, 19_999} { // the last movement is the only one of a second statement
 			db := persistencetest.SQLite(t)
@@ -142,15 +144,17 @@ func TestMovementsOutOfRange(t *testing.T) {
 			}
 			repeats(t, db, 1, mostUnits)
 			got, err := money.NewBalances(db).Moved(t.Context(), bookedDay, bookedDay.Add(time.Hour))
-			if !errors.Is(err, amount.ErrRange) || got != nil {
-				t.Errorf("to %q, after %d: %v, %v", to, before, got, err)
+			sums := map[string]string{"u": "%d 0", "": "0 %d"}[to]
+			want := fmt.Sprintf("[{%d 1 "+sums+" 0}]", balance.DayOf(bookedDay), mostUnits+1+int64(before))
+			if err != nil || fmt.Sprint(got) != want {
+				t.Errorf("to %q, after %d: %v, %v, want %s", to, before, got, err, want)
 			}
 		}
 	}
 }
 
-// A sum of balances that no amount can hold is an error. Amounts that are locked are shown as the largest amount.
-func TestSumsOutOfRange(t *testing.T) {
+// Balances are added up exactly beyond the largest amount, and so is what is locked.
+func TestSumsBeyondAnAmount(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	for _, owner := range []string{"u", "v"} {
 		books(t, db, bookedDay, "pay", owned("", 1), owned(owner, 1), "1")
@@ -161,11 +165,11 @@ func TestSumsOutOfRange(t *testing.T) {
 	}
 	const most = " = 999999999999999999, seq = seq + 1, version = version + 1 WHERE account_id LIKE 'user%'"
 	persistencetest.Exec(t, db, "UPDATE balance SET locked_hi"+most)
-	if got, err := sums(); err != nil || got != "[{1 2 0 "+amount.Most.String()+"}]" {
+	if got, err := sums(); err != nil || got != "[{1 2 0 1999999999999999998}]" {
 		t.Errorf("locked: %s, %v", got, err)
 	}
 	persistencetest.Exec(t, db, "UPDATE balance SET posted_hi"+most)
-	if got, err := sums(); !errors.Is(err, amount.ErrRange) || got != "[]" {
+	if got, err := sums(); err != nil || got != "[{1 1999999999999999998 0 1999999999999999998}]" {
 		t.Errorf("posted: %s, %v", got, err)
 	}
 }
@@ -184,7 +188,7 @@ func TestTotalsOfAJournal(t *testing.T) {
 		books(t, db, bookedDay.Add(24*time.Hour), "pay", owned("", 1), owned("u", 1), "5")
 		total := func(day int, asset int64, kind string, from, to ledger.Kind, sum string, count int64) accounting.Total {
 			return accounting.Total{Day: bookedDay.AddDate(0, 0, day), Asset: asset, Kind: kind, Debit: from, Credit: to,
-				Sum: amount.Must(sum), Count: count}
+				Sum: amount.Must(sum).Sum(), Count: count}
 		}
 		first := []accounting.Total{total(0, 1, "charge", ledger.User, ledger.Fee, "0.5", 1),
 			total(0, 1, "pay", ledger.Treasury, ledger.User, "3.25", 2),
@@ -211,7 +215,169 @@ func TestTotalsOfAJournal(t *testing.T) {
 	books(t, db, bookedDay, "pay", owned("", 1), owned("u", 1), "1")
 	repeats(t, db, 1, mostUnits)
 	got, err := money.NewAccounting(db).Totals(t.Context(), bookedDay, bookedDay.Add(time.Hour))
-	if !errors.Is(err, amount.ErrRange) || got != nil {
-		t.Errorf("out of range: %v, %v", got, err)
+	if err != nil || len(got) != 1 || got[0].Sum.String() != "1000000000000000000" {
+		t.Errorf("beyond an amount: %v, %v", got, err)
+	}
+}
+
+// balanceSite is a store with an empty ledger.
+type balanceSite struct {
+	Store  balance.Store
+	Ledger ledger.Store
+	Commit commit.Committer
+}
+
+// balanceNoon is noon of a day.
+var balanceNoon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func (s balanceSite) do(t *testing.T, m ledger.Movement) {
+	t.Helper()
+	l := &ledger.Ledger{Store: s.Ledger, Commit: s.Commit, Now: time.Now,
+		Decimals: func(context.Context, int64) (int, error) { return 18, nil }}
+	_, err := l.Do(t.Context(), audit.By{UserID: "admin"}, m)
+	storetest.Must(t, err)
+}
+
+var balanceRefs int
+
+// move transfers an amount at an instant; "" is the treasury.
+func (s balanceSite) move(t *testing.T, at time.Time, from, to string, asset int64, sum string) {
+	t.Helper()
+	balanceRefs++
+	s.do(t, ledger.Movement{Transfers: []ledger.Transfer{ledger.New(at, "test", fmt.Sprint(balanceRefs),
+		owned(from, asset), owned(to, asset), amount.Must(sum))}})
+}
+
+// Sums are exact; a lock beyond one balance does not reduce another.
+func balanceSums(t *testing.T, s balanceSite) {
+	const tiny = "0.000000000000000001"
+	for i := range 12 { // more parts than one integer can hold
+		s.move(t, balanceNoon, "", fmt.Sprint("u", i), 1, "0.999999999999999999")
+	}
+	s.move(t, balanceNoon, "", "u0", 2, "499999999999999998")
+	s.move(t, balanceNoon, "", "u1", 2, "1."+tiny[2:])
+	s.move(t, balanceNoon, "", "u3", 3, "5")
+	s.move(t, balanceNoon, "u3", "", 3, "5")
+	s.move(t, balanceNoon, "", "u2", 3, "5")
+	s.move(t, balanceNoon, "u2", "", 3, "5")
+	hold := func(owner string, asset int64, sum string) {
+		h := ledger.NewHold(balanceNoon, "test", owner+sum, "test", owned(owner, asset), amount.Must(sum))
+		h.Beyond = true
+		s.do(t, ledger.Movement{Take: []ledger.Hold{h}})
+	}
+	hold("u0", 1, "7.5")
+	hold("u1", 1, tiny)
+	hold("u0", 2, "0.5")
+	hold("u2", 3, "999999999999999999")
+	hold("u3", 3, "999999999999999999")
+	const all, one, two = "{1 11.999999999999999988 10.999999999999999988 7.500000000000000001}",
+		"{2 499999999999999999.000000000000000001 499999999999999998.500000000000000001 0.5}",
+		"{3 0 0 1999999999999999998}"
+	for _, tc := range []struct {
+		q    balance.Query
+		want string
+	}{
+		{balance.Query{}, "[" + all + " " + one + " " + two + "]"},
+		{balance.Query{Assets: []int64{3, 1, 99}}, "[" + all + " " + two + "]"},
+		{balance.Query{Assets: []int64{}}, "[]"},
+		{balance.Query{UserID: new("u1")}, "[{1 0.999999999999999999 0.999999999999999998 " + tiny + "} {2 1." + tiny[2:] +
+			" 1." + tiny[2:] + " 0}]"},
+		{balance.Query{UserID: new("u0"), Assets: []int64{1}}, "[{1 0.999999999999999999 0 7.5}]"},
+		{balance.Query{UserID: new("u0"), Assets: []int64{}}, "[]"},
+		{balance.Query{UserID: new("nobody")}, "[]"},
+	} {
+		got, err := s.Store.Sums(t.Context(), tc.q)
+		if storetest.Must(t, err); fmt.Sprint(got) != tc.want {
+			t.Errorf("%+v:\n got %v\nwant %s", tc.q, got, tc.want)
+		}
+	}
+}
+
+func balanceMoved(t *testing.T, s balanceSite) {
+	midnight := balanceNoon.Add(-12 * time.Hour)
+	s.move(t, midnight, "", "a", 1, "3")
+	s.move(t, balanceNoon, "a", "b", 1, "1")
+	s.move(t, midnight.Add(24*time.Hour-time.Millisecond), "b", "", 1, "0.25")
+	s.move(t, midnight.Add(24*time.Hour), "", "a", 2, "9")
+	s.do(t, ledger.Movement{Transfers: []ledger.Transfer{ledger.New(balanceNoon, "test", "house", owned("", 3),
+		ledger.Account{Kind: ledger.Fee, Asset: 3}, amount.Must("1"))}}) // of no user
+	first := balance.DayOf(balanceNoon)
+	for _, tc := range []struct {
+		from, to time.Time
+		want     string
+	}{
+		{midnight, midnight.Add(48 * time.Hour), fmt.Sprintf("[{%d 1 4 1.25 0} {%d 2 9 0 0}]", first, first+1)},
+		{midnight, midnight.Add(24 * time.Hour), fmt.Sprintf("[{%d 1 4 1.25 0}]", first)},
+		{balanceNoon, balanceNoon.Add(time.Millisecond), fmt.Sprintf("[{%d 1 1 1 0}]", first)},
+		{midnight.Add(48 * time.Hour), midnight.Add(72 * time.Hour), "[]"},
+	} {
+		got, err := s.Store.Moved(t.Context(), tc.from, tc.to)
+		if storetest.Must(t, err); fmt.Sprint(got) != tc.want {
+			t.Errorf("from %v: %v, want %s", tc.from, got, tc.want)
+		}
+	}
+	for hours, want := range map[int]string{0: "0 true", 24: "1 true", 25: "0 false"} {
+		day, ok, err := s.Store.Next(t.Context(), midnight.Add(time.Duration(hours)*time.Hour))
+		if ok {
+			day -= first
+		}
+		if storetest.Must(t, err); fmt.Sprint(day, ok) != want {
+			t.Errorf("after %d hours: %d %v, want %s", hours, day, ok, want)
+		}
+	}
+}
+
+func summedDay(n, asset int64, posted string) balance.Day {
+	return balance.Day{Day: n, Asset: asset, In: amount.Must("1").Sum(), Out: amount.Must("2").Sum(),
+		Posted: amount.Must(posted).Sum()}
+}
+
+func balanceDays(t *testing.T, s balanceSite) {
+	for asset := range int64(3) {
+		s.move(t, balanceNoon, "", "a", asset+1, "1") // its asset exists
+	}
+	for _, some := range [][]balance.Day{{summedDay(10, 1, "5"), summedDay(10, 2, "-6.5")}, {summedDay(12, 1, "7")},
+		{summedDay(12, 1, "8")}} {
+		storetest.Must(t, s.Commit.Commit(t.Context(), balance.Summed{Days: some})) // the last one comes too late
+	}
+	list := func(what string, got any, err error, want string) {
+		t.Helper()
+		if storetest.Must(t, err); fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, want %s", what, got, want)
+		}
+	}
+	spans, err := s.Store.Spans(t.Context())
+	list("spans", spans, err, "[{1 10 12} {2 10 10}]")
+	got, err := s.Store.Days(t.Context(), 10, 12, nil)
+	list("all days", got, err, "[{10 1 1 2 5} {10 2 1 2 -6.5} {12 1 1 2 7}]")
+	got, err = s.Store.Days(t.Context(), 11, 12, []int64{1, 2})
+	list("later days", got, err, "[{12 1 1 2 7}]")
+	got, err = s.Store.Days(t.Context(), 0, 99, []int64{})
+	list("days of nothing", got, err, "[]")
+	for before, want := range map[int64]string{10: "[]", 11: "[{10 1 1 2 5} {10 2 1 2 -6.5}]",
+		13: "[{10 2 1 2 -6.5} {12 1 1 2 7}]"} {
+		got, err = s.Store.Before(t.Context(), before)
+		list(fmt.Sprint("before ", before), got, err, want)
+	}
+	wide := summedDay(20, 1, "999999999999999999.5") // sums have no bound
+	wide.In, wide.Posted = wide.Posted.Add(wide.Posted), amount.Sum{}.Sub(wide.Posted).Sub(wide.Posted)
+	storetest.Must(t, s.Commit.Commit(t.Context(), balance.Summed{Days: []balance.Day{wide}}))
+	got, err = s.Store.Days(t.Context(), 20, 20, nil)
+	list("a wide day", got, err, "[{20 1 1999999999999999999 2 -1999999999999999999}]")
+}
+
+// Of concurrent writers of a day one wins, and none fails.
+func balancesAtOnce(t *testing.T, s balanceSite) {
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			storetest.Must(t, s.Commit.Commit(t.Context(), balance.Summed{Days: []balance.Day{summedDay(1, 1, fmt.Sprint(i)),
+				summedDay(1, 2, fmt.Sprint(i))}}))
+		})
+	}
+	all.Wait()
+	got, err := s.Store.Days(t.Context(), 1, 1, nil)
+	if storetest.Must(t, err); len(got) != 2 || got[0].Posted != got[1].Posted {
+		t.Errorf("%v", got)
 	}
 }

@@ -2,23 +2,28 @@ package money_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
-	"castellan/domain/access/user/usertest"
+	"castellan/domain/account/user/usertest"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/blockage"
-	"castellan/domain/money/blockage/blockagetest"
 	"castellan/domain/money/currency"
-	"castellan/domain/people/standing"
-	"castellan/domain/people/standing/standingtest"
 	"castellan/persistence"
 	"castellan/persistence/money"
-	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
 func TestBlockageStore(t *testing.T) {
-	persistencetest.RunBoth(t, blockagetest.Run, func(db *persistence.DB) blockage.Store {
+	persistencetest.RunCases(t, func(db *persistence.DB) blockage.Store {
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
 			if all, err := money.NewCurrencies(db).Currencies(ctx, currency.Query{}); err != nil || len(all) > 0 {
 				return err
@@ -27,11 +32,125 @@ func TestBlockageStore(t *testing.T) {
 		}))
 		storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1)))
 		return money.NewBlockages(db)
-	}, "blockage", "users")
+	},
+		storetest.Cases[blockage.Store]{
+			"RoundTrip":    blockageRoundTrip,
+			"List":         blockageList,
+			"Closures":     blockageClosures,
+			"SavedInARace": blockageSavedInARace,
+		}, "blockage", "users")
 }
 
-func TestStandingStore(t *testing.T) {
-	persistencetest.RunBoth(t, standingtest.Run,
-		func(db *persistence.DB) standing.Store { return people.NewStandings(db) },
-		"user_standing", "aml_finding", "users")
+var blockageAt = time.UnixMilli(1_700_000_000_000).UTC()
+
+// sampleBlockage is a blockage of the first user of usertest, as read from the store.
+func sampleBlockage(n int64) blockage.Blockage {
+	return blockage.Blockage{ID: n, UserID: usertest.Sample(1).ID, CurrencyID: 1, TypeID: n,
+		Amount: amount.Must(fmt.Sprint(n, ".000000000000000001")), Status: blockage.Active, Holds: 1, CreatedAt: blockageAt,
+		Version: 1, CurrencyCode: "BTC", FullName: "Ayşe O'Neil ?"}
+}
+
+func addBlockages(t *testing.T, c commit.Committer, all ...blockage.Blockage) {
+	t.Helper()
+	for _, b := range all {
+		storetest.Must(t, c.Commit(t.Context(), blockage.Add{Blockage: b}))
+	}
+}
+
+func blockageRoundTrip(t *testing.T, s blockage.Store, c commit.Committer) {
+	b := persistencetest.Whole(t, func(b *blockage.Blockage) {
+		s := sampleBlockage(1)
+		b.ID, b.UserID, b.CurrencyID, b.CurrencyCode, b.FullName = 1, s.UserID, s.CurrencyID, s.CurrencyCode, s.FullName
+		b.Status, b.Closure, b.DeletedAt, b.Version = blockage.Active, false, time.Time{}, 1
+	})
+	addBlockages(t, c, b)
+	got, err := s.Get(t.Context(), 1)
+	storetest.Must(t, err)
+	storetest.Same(t, got, b)
+	storetest.Wants(t, c.Commit(t.Context(), blockage.Add{Blockage: b}), fault.RecordAlreadyExist)
+	_, err = s.Get(t.Context(), 2)
+	storetest.Wants(t, err, fault.RecordNotFound)
+
+	b.Amount, b.Status, b.Comment, b.Closure = amount.Must("3"), blockage.Released, "over", true
+	b.Holds, b.UpdatedAt = b.Holds+1, blockageAt.Add(time.Hour)
+	storetest.Must(t, c.Commit(t.Context(), blockage.Save{Blockage: b}))
+	b.Version = 2
+	got, err = s.Get(t.Context(), 1)
+	storetest.Must(t, err)
+	storetest.Same(t, got, b)
+	b.DeletedAt = blockageAt
+	storetest.Must(t, c.Commit(t.Context(), blockage.Save{Blockage: b}))
+	_, err = s.Get(t.Context(), 1)
+	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+func blockageList(t *testing.T, s blockage.Store, c commit.Committer) {
+	a, b, d := sampleBlockage(1), sampleBlockage(2), sampleBlockage(3)
+	b.CurrencyID, b.Status, d.Status, d.DeletedAt = 2, blockage.Released, blockage.Released, blockageAt
+	addBlockages(t, c, a, b, d)
+	for _, x := range []struct {
+		q    blockage.Query
+		want string
+	}{
+		{blockage.Query{}, "[2 1]"}, {blockage.Query{UserID: &a.UserID}, "[2 1]"}, {blockage.Query{UserID: new("x")}, "[]"},
+		{blockage.Query{CurrencyID: new(int64(2))}, "[2]"}, {blockage.Query{TypeIDs: []int64{1, 3}}, "[1]"},
+		{blockage.Query{TypeIDs: []int64{2, 1}}, "[2 1]"}, {blockage.Query{Status: new(blockage.Active)}, "[1]"},
+	} {
+		got, err := s.List(t.Context(), x.q, page.Query[blockage.Place]{})
+		storetest.Must(t, err)
+		ids := []int64{}
+		for _, r := range got.Records {
+			ids = append(ids, r.ID)
+		}
+		if fmt.Sprint(ids) != x.want {
+			t.Errorf("%+v: %v, want %s", x.q, ids, x.want)
+		}
+	}
+	got, err := s.List(t.Context(), blockage.Query{},
+		page.Query[blockage.Place]{After: &blockage.Place{ID: 2}, Count: true})
+	storetest.Must(t, err)
+	if storetest.Same(t, got.Records, []blockage.Blockage{a}); got.Total != 2 {
+		t.Errorf("%d in all", got.Total)
+	}
+}
+
+// A user has one active closure for each currency, even under concurrent calls.
+func blockageClosures(t *testing.T, s blockage.Store, c commit.Committer) {
+	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+		b := sampleBlockage(int64(i + 1))
+		b.Closure = true
+		return c.Commit(t.Context(), blockage.Add{Blockage: b})
+	})
+	if won != 1 {
+		t.Errorf("%d of 8 were added", won)
+	}
+	other, ended := sampleBlockage(10), sampleBlockage(11)
+	other.CurrencyID, other.Closure, ended.Closure, ended.Status = 2, true, true, blockage.Released
+	addBlockages(t, c, other, ended, sampleBlockage(12))
+	all, err := s.Closures(t.Context(), other.UserID)
+	if storetest.Must(t, err); len(all) != 2 || all[0].ID != 10 || all[0].CurrencyCode != "ETH" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// Of concurrent saves of one version one succeeds.
+func blockageSavedInARace(t *testing.T, s blockage.Store, c commit.Committer) {
+	addBlockages(t, c, sampleBlockage(1))
+	var won atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			b := sampleBlockage(1)
+			b.Comment = "x"
+			switch err := c.Commit(t.Context(), blockage.Save{Blockage: b}); {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, commit.ErrFenced):
+				t.Error(err)
+			}
+		})
+	}
+	if wg.Wait(); won.Load() != 1 {
+		t.Errorf("%d of 8 were saved", won.Load())
+	}
 }

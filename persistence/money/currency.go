@@ -65,6 +65,8 @@ type pairRow struct {
 	DepositEnable     bool
 	WithdrawEnable    bool
 	Active            bool
+	MaxDepositHi      *int64
+	MaxDepositLo      *int64
 	record.Stamps
 }
 
@@ -97,19 +99,29 @@ var (
 	}
 	pairs = record.Table[pairRow, currency.Pair]{
 		Fixed: []string{"created_at", "currency_id", "network_id"},
-		Record: func(r pairRow) (currency.Pair, error) {
-			return currency.Pair{ID: r.ID, CurrencyID: r.CurrencyID, NetworkID: r.NetworkID,
+		Record: func(r pairRow) (p currency.Pair, err error) {
+			p = currency.Pair{ID: r.ID, CurrencyID: r.CurrencyID, NetworkID: r.NetworkID,
 				FormatPrecision: r.FormatPrecision, ScreeningSymbol: r.ScreeningSymbol, MintAddress: r.MintAddress,
 				DepositAddress: r.DepositAddress, WalletProviderID: r.WalletProviderID,
 				WalletCurrencyID: r.WalletCurrencyID, ProviderNetworkID: r.ProviderNetworkID,
-				Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable, Active: r.Active}, nil
+				Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable, Active: r.Active}
+			if r.MaxDepositHi != nil && r.MaxDepositLo != nil {
+				p.MaxDeposit = new(amount.Amount)
+				*p.MaxDeposit, err = amount.Of(*r.MaxDepositHi, *r.MaxDepositLo)
+			}
+			return p, err
 		},
 		Row: func(p currency.Pair) pairRow {
-			return pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, FormatPrecision: p.FormatPrecision,
+			r := pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, FormatPrecision: p.FormatPrecision,
 				ScreeningSymbol: p.ScreeningSymbol, MintAddress: p.MintAddress, DepositAddress: p.DepositAddress,
 				WalletProviderID: p.WalletProviderID, WalletCurrencyID: p.WalletCurrencyID,
 				ProviderNetworkID: p.ProviderNetworkID, DepositEnable: p.Deposit, WithdrawEnable: p.Withdraw,
 				Active: p.Active}
+			if p.MaxDeposit != nil {
+				hi, lo := p.MaxDeposit.Parts()
+				r.MaxDepositHi, r.MaxDepositLo = &hi, &lo
+			}
+			return r
 		},
 	}
 )

@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/money/balance"
 	"castellan/domain/money/rate"
+	"castellan/persistence/record"
 )
 
 // This file exports internals to the tests of the package.
@@ -40,6 +41,7 @@ var (
 	ProviderPlace    = providerPlace
 	QueueFilters     = queueFilters
 	TransactionOrder = transactionOrder
+	Transfers        = transfers
 	WaitingFilters   = waitingFilters
 )
 
@@ -58,3 +60,11 @@ func (s Balances) MovedQuery(ctx context.Context, after, before string) *bun.Sel
 }
 
 func (s Balances) SpansQuery(ctx context.Context) *bun.SelectQuery { return s.spans(ctx) }
+
+func (s Transactions) ReceivedFilters(asset int64, txID string, to ...string) (usual, unusual []record.Filter) {
+	return s.receivedFilters(asset, txID, to...)
+}
+
+func (s Transactions) Candidates(ctx context.Context, most int) (several, unusual *bun.SelectQuery) {
+	return s.candidates(ctx, most)
+}

@@ -11,6 +11,7 @@ import (
 	"castellan/domain/kit/id"
 	"castellan/domain/money/ledger"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 
 	"github.com/uptrace/bun"
 )
@@ -142,35 +143,33 @@ var balancesInOrder = engine.Query{
 type dayRow struct {
 	bun.BaseModel `bun:"table:day,alias:d"`
 
-	AccountID string `bun:",pk"`
-	Day       int64  `bun:",pk"`
-	PostedHi  int64
-	PostedLo  int64
-	InHi      int64
-	InLo      int64
-	OutHi     int64
-	OutLo     int64
-	Seq       int64
+	AccountID  string `bun:",pk"`
+	Day        int64  `bun:",pk"`
+	PostedOver int64
+	PostedHi   int64
+	PostedLo   int64
+	InOver     int64
+	InHi       int64
+	InLo       int64
+	OutOver    int64
+	OutHi      int64
+	OutLo      int64
+	Seq        int64
 }
 
 func (r dayRow) day() (ledger.Day, error) {
 	d := ledger.Day{Account: r.AccountID, Day: r.Day, Seq: r.Seq}
-	var err error
-	if d.Posted, err = amount.Of(r.PostedHi, r.PostedLo); err == nil {
-		d.In, err = amount.Of(r.InHi, r.InLo)
-	}
-	if err == nil {
-		d.Out, err = amount.Of(r.OutHi, r.OutLo)
-	}
-	return d, err
+	return d, record.ReadSums(map[*amount.Sum]record.WideColumns{
+		&d.Posted: {Over: r.PostedOver, Hi: r.PostedHi, Lo: r.PostedLo},
+		&d.In:     {Over: r.InOver, Hi: r.InHi, Lo: r.InLo}, &d.Out: {Over: r.OutOver, Hi: r.OutHi, Lo: r.OutLo}})
 }
 
 func dayRowOf(w ledger.Close) dayRow {
 	d := w.Day
 	r := dayRow{AccountID: d.Account, Day: d.Day, Seq: d.Seq}
-	r.PostedHi, r.PostedLo = d.Posted.Parts()
-	r.InHi, r.InLo = d.In.Parts()
-	r.OutHi, r.OutLo = d.Out.Parts()
+	r.PostedOver, r.PostedHi, r.PostedLo = d.Posted.Parts()
+	r.InOver, r.InHi, r.InLo = d.In.Parts()
+	r.OutOver, r.OutHi, r.OutLo = d.Out.Parts()
 	return r
 }
 

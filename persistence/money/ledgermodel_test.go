@@ -1,6 +1,7 @@
 package money_test
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"testing"
@@ -11,8 +12,11 @@ import (
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/money/balance"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/ledger/ledgertest"
 	"castellan/persistence"
@@ -155,4 +159,75 @@ func ledgerModel(r *rapid.T, l *ledger.Ledger, steps int) {
 			r.Fatalf("user %d has %+v, %v, want %+v", u, b, err, o)
 		}
 	}
+}
+
+// Every booked movement can be closed, summed and verified. The movements are random, at the bounds of an amount. Their
+// ids lie around two midnights and not in the order of their commits.
+func TestLedgerAtTheBounds(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		l := ledgertest.New(money.NewLedger(db), db)
+		l.Decimals = func(context.Context, int64) (int, error) { return amount.Decimals, nil }
+		today := time.Now().UTC().Truncate(24 * time.Hour)
+		asset, booked := int64(0), 0
+		rapid.Check(t, func(r *rapid.T) {
+			asset++
+			booked += boundMovements(r, l, asset, today.AddDate(0, 0, -2))
+		})
+		if booked < 100 {
+			t.Errorf("only %d movements were booked", booked)
+		}
+		now := today.Add(24*time.Hour - 1)
+		n := ledger.Nightly(t.Context(), money.NewLedger(db), money.NewLedger(db), db, now)
+		storetest.Must(t, n.Closing)
+		storetest.Must(t, n.Verification)
+		kind, _ := balance.Summing(money.NewBalances(db), func() time.Time { return now })
+		for j := (job.Job{State: job.Running}); j.State != job.Done; {
+			next, writes, err := kind.Step(t.Context(), j)
+			storetest.Must(t, err)
+			storetest.Must(t, db.Commit(t.Context(), writes...))
+			j = next
+		}
+		_, err := money.NewAccounting(db).Totals(t.Context(), today.AddDate(0, 0, -3), now)
+		storetest.Must(t, err)
+	})
+}
+
+// boundMovements makes movements of an asset on the two days around a midnight and returns how many were booked.
+func boundMovements(r *rapid.T, l *ledger.Ledger, asset int64, midnight time.Time) (booked int) {
+	accounts := []ledger.Account{{Kind: ledger.User, Owner: "a"}, {Kind: ledger.User, Owner: "b"}, {Kind: ledger.Treasury},
+		{Kind: ledger.Adjustment}, {Kind: ledger.Suspense}}
+	for i := range accounts {
+		accounts[i].Asset = asset
+	}
+	sums := rapid.OneOf(rapid.SampledFrom([]amount.Amount{amount.Most, amount.Must("999999999999999999"),
+		amount.Must("0.000000000000000001")}), rapid.Map(rapid.Int64Range(1, 1e18-1), func(n int64) amount.Amount {
+		return amount.Must(fmt.Sprint(n))
+	}))
+	for i := range rapid.IntRange(4, 12).Draw(r, "movements") {
+		var m ledger.Movement
+		for part := range rapid.IntRange(1, 2).Draw(r, "transfers") {
+			from := rapid.IntRange(0, len(accounts)-1).Draw(r, "from")
+			to := rapid.IntRange(0, len(accounts)-2).Draw(r, "to")
+			if to >= from {
+				to++
+			}
+			at := midnight.Add(time.Duration(rapid.IntRange(-2, 1).Draw(r, "hour")) * time.Hour)
+			m.Transfers = append(m.Transfers, ledger.New(at, "bounds", fmt.Sprint(asset, i, part), accounts[from],
+				accounts[to], sums.Draw(r, "sum")))
+		}
+		if rapid.IntRange(0, 3).Draw(r, "hold") == 0 {
+			h := ledger.NewHold(midnight, "bounds", fmt.Sprint(asset, i), "", accounts[0], sums.Draw(r, "held"))
+			h.Beyond, m.Transfers = true, nil
+			m.Take = []ledger.Hold{h}
+		}
+		_, err := l.Do(r.Context(), audit.By{UserID: "op"}, m)
+		switch fault.CodeOf(err) {
+		case "":
+			booked++
+		case fault.InvalidState, fault.InvalidField, fault.Unavailable: // too little, too much, and too much of the house
+		default:
+			r.Fatalf("%+v: %v", m, err)
+		}
+	}
+	return booked
 }

@@ -12,10 +12,15 @@ import (
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/ledger/ledgertest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
+
+func TestLedgerStore(t *testing.T) {
+	persistencetest.RunBoth(t, ledgertest.Run, func(db *persistence.DB) ledger.Store { return money.NewLedger(db) })
+}
 
 // Every query of a statement, of the closing of days and of the verification continues after the last page by an
 // index: none sorts, and none reads a whole table. The sides of an account, the digests of the audit and the active

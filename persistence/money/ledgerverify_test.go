@@ -220,8 +220,8 @@ func TestDaysClose(t *testing.T) {
 		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, now))
 		d, err := money.NewLedger(db).DayBefore(t.Context(), b.ada.ID(), b.day+1)
 		storetest.Must(t, err)
-		storetest.Same(t, d, ledger.Day{Account: b.ada.ID(), Day: b.day + 1, Posted: amount.Must("98.5"),
-			Out: amount.Must("1.5"), Seq: 2})
+		storetest.Same(t, d, ledger.Day{Account: b.ada.ID(), Day: b.day + 1, Posted: amount.Must("98.5").Sum(),
+			Out: amount.Must("1.5").Sum(), Seq: 2})
 		midnight := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
 		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, midnight.Add(time.Hour-1)))
 		if count() != 6 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/kit/amount"
 	"castellan/domain/kit/id"
 	"castellan/domain/money/limit"
 	"castellan/persistence/engine"
@@ -24,6 +25,15 @@ type movedRow struct {
 	AssetID  int64
 	Today    bool
 	record.SumColumns
+}
+
+// amount returns the sum if it is an amount. ErrRange.
+func (r movedRow) amount() (amount.Amount, error) {
+	sum, err := r.Sum()
+	if err != nil {
+		return amount.Amount{}, err
+	}
+	return sum.Amount()
 }
 
 // movedOf selects what an account received and sent since month, and what waits in the
@@ -56,7 +66,7 @@ func (s Limits) Moved(ctx context.Context, userID string, month, day time.Time) 
 			all = append(all, limit.Moved{Asset: r.AssetID, Received: r.Received})
 		}
 		m := &all[len(all)-1]
-		sum, err := r.Amount()
+		sum, err := r.amount()
 		total, tooLarge := m.Month.Add(sum)
 		if m.Over = m.Over || err != nil || tooLarge != nil; m.Over {
 			continue

@@ -1,23 +1,153 @@
 package money_test
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/ledger/ledgertest"
 	"castellan/domain/money/level"
-	"castellan/domain/money/limit/limittest"
+	"castellan/domain/money/limit"
+	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
 func TestLimitStore(t *testing.T) {
-	persistencetest.RunBoth(t, limittest.Run, func(db *persistence.DB) limittest.Stores {
-		return limittest.Stores{Store: money.NewLimits(db), Ledger: money.NewLedger(db)}
-	})
+	persistencetest.RunCases(t, func(db *persistence.DB) limitStores {
+		return limitStores{Store: money.NewLimits(db), Ledger: money.NewLedger(db)}
+	},
+		storetest.Cases[limitStores]{"Moved": limitMoved, "Waits": limitWaits, "TooMuch": limitTooMuch})
+}
+
+// limitStores are the tested store and the store of the ledger, whose movements count.
+type limitStores struct {
+	limit.Store
+	Ledger ledger.Store
+}
+
+// The instants of the cases.
+var (
+	limitMonth = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	limitDay   = time.Date(2026, 3, 31, 0, 0, 0, 0, time.UTC)
+)
+
+// limitWorld books movements.
+type limitWorld struct {
+	*testing.T
+	l *ledger.Ledger
+	c commit.Committer
+	n int
+}
+
+// move books a deposit, or a withdrawal for a negative amount.
+func (w *limitWorld) move(at time.Time, user string, asset int64, sum string) ledger.Transfer {
+	w.Helper()
+	w.n++
+	a, treasury := amount.Must(sum), ledger.Account{Kind: ledger.Treasury, Asset: asset}
+	to := fmt.Sprint("address ", w.n)
+	var t ledger.Transfer
+	var row commit.Write
+	if a.Sign() > 0 {
+		t = ledger.New(at, "in", fmt.Sprint(user, w.n), treasury, owned(user, asset), a)
+		row = transaction.AddDeposit{Deposit: transaction.Deposit{ID: t.ID, UserID: user, Asset: asset, Amount: a,
+			Status: transaction.Finalized, ToAddress: to, TransferID: t.ID, At: at}}
+	} else {
+		a, _ = a.Neg()
+		t = ledger.New(at, "out", fmt.Sprint(user, w.n), owned(user, asset), treasury, a)
+		row = transaction.AddWithdrawal{Withdrawal: transaction.Withdrawal{ID: t.ID, UserID: user, Asset: asset, Amount: a,
+			Status: transaction.Finalized, ToAddress: to, TransferID: t.ID, At: at}}
+	}
+	r, err := w.l.Do(w.Context(), audit.By{}, ledger.Movement{Transfers: []ledger.Transfer{t}, With: []commit.Write{row}})
+	storetest.Must(w, err)
+	return r.Transfers[0]
+}
+
+func limitMoved(t *testing.T, s limitStores, c commit.Committer) {
+	w := &limitWorld{T: t, l: ledgertest.New(s.Ledger, c), c: c}
+	first, noon := limitMonth, limitDay.Add(12*time.Hour)
+	w.move(limitMonth.Add(-time.Millisecond), "u1", 1, "1000") // the previous month
+	w.move(first, "u1", 1, "0.75")
+	w.move(limitDay.Add(-time.Millisecond), "u1", 1, "1.5")
+	w.move(limitDay, "u1", 1, "2.25")
+	w.move(noon, "u1", 1, "-0.5")
+	w.move(first, "u1", 1, "-0.25")
+	w.move(first, "u1", 2, "7")
+	w.move(noon, "u2", 1, "5")
+	back := w.move(noon, "u1", 2, "3")
+	_, err := w.l.Do(t.Context(), audit.By{}, ledger.Movement{
+		Transfers: []ledger.Transfer{ledger.Reversal(noon, back, "a mistake")}})
+	storetest.Must(t, err)
+	// Pending entries have no transfer: a deposit that is not credited, an amount that is only held.
+	hold := ledger.NewHold(noon, "queue", "1", "withdrawal", owned("u1", 2), amount.Must("1"))
+	_, err = w.l.Do(t.Context(), audit.By{}, ledger.Movement{Take: []ledger.Hold{hold}, With: []commit.Write{
+		transaction.AddDeposit{Deposit: transaction.Deposit{ID: "waits", UserID: "u1", Asset: 2, Amount: amount.Must("9"),
+			Status: -5, At: noon}},
+		transaction.AddWithdrawal{Withdrawal: transaction.Withdrawal{ID: "held", UserID: "u1", Asset: 2,
+			Amount: amount.Must("1"), HoldID: hold.ID, At: noon}}}})
+	storetest.Must(t, err)
+	for user, want := range map[string][]limit.Moved{
+		"u1": {
+			{Asset: 1, Today: amount.Must("0.5"), Month: amount.Must("0.75")},
+			{Asset: 1, Received: true, Today: amount.Must("2.25"), Month: amount.Must("4.5")},
+			{Asset: 2, Received: true, Month: amount.Must("7")},
+		},
+		"u2":     {{Asset: 1, Received: true, Today: amount.Must("5"), Month: amount.Must("5")}},
+		"nobody": nil,
+	} {
+		got, err := s.Moved(t.Context(), user, limitMonth, limitDay)
+		storetest.Must(t, err)
+		storetest.Same(t, got, want)
+	}
+}
+
+// A queued withdrawal counts as sent today, whenever it was requested, until it is booked or abandoned (D-INT-04).
+func limitWaits(t *testing.T, s limitStores, c commit.Committer) {
+	w := &limitWorld{T: t, l: ledgertest.New(s.Ledger, c), c: c}
+	w.move(limitMonth, "w1", 1, "10")
+	w.move(limitDay, "w1", 1, "-0.5")
+	for i, status := range []transaction.Status{transaction.WaitingQueue, transaction.Failed, transaction.WaitingQueue,
+		transaction.Cancelled} {
+		at := limitMonth.Add(-time.Hour)
+		m, err := transaction.Enqueue(transaction.Withdrawal{UserID: "w1", Asset: 1, Amount: amount.Must("1.25"), At: at},
+			transaction.Queued{Status: transaction.QueueReady}, amount.Must("0.25"))
+		storetest.Must(t, err)
+		add := m.With[0].(transaction.AddWithdrawal)
+		add.Withdrawal.Status, add.Withdrawal.ToAddress = status, fmt.Sprint("waits ", i)
+		m.With[0] = add
+		_, err = w.l.Do(t.Context(), audit.By{}, m)
+		storetest.Must(t, err)
+	}
+	got, err := s.Moved(t.Context(), "w1", limitMonth, limitDay)
+	storetest.Must(t, err)
+	storetest.Same(t, got, []limit.Moved{{Asset: 1, Today: amount.Must("3"), Month: amount.Must("3")},
+		{Asset: 1, Received: true, Month: amount.Must("10")}})
+}
+
+// A sum too large for an amount is not an error.
+func limitTooMuch(t *testing.T, s limitStores, c commit.Committer) {
+	w := &limitWorld{T: t, l: ledgertest.New(s.Ledger, c), c: c}
+	const most = "999999999999999999"
+	for range 12 { // more than 64 bits
+		w.move(limitDay, "rich", 3, most)
+		w.move(limitDay, "rich", 3, "-"+most)
+	}
+	w.move(limitDay, "rich", 4, most)
+	got, err := s.Moved(t.Context(), "rich", limitMonth, limitDay)
+	storetest.Must(t, err)
+	sum := amount.Must(most)
+	storetest.Same(t, got, []limit.Moved{{Asset: 3, Over: true}, {Asset: 3, Received: true, Over: true},
+		{Asset: 4, Received: true, Today: sum, Month: sum}})
 }
 
 // The sums are read from two ranges of an index that holds all summed columns.
@@ -48,4 +178,104 @@ func TestLevelWithLimitsOfAMonth(t *testing.T) {
 		storetest.Same(t, all[len(all)-1], level.Level{ID: 3, Label: "Monthly", Limits: level.Limits{
 			ReceiveTryDaily: amount.Must("7"), ReceiveTryMonthly: new(amount.Must("70.5"))}})
 	})
+}
+
+func TestLevelStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) level.Store {
+		persistencetest.Exec(t, db, "DELETE FROM user_level WHERE id = 5") // the one that the cases add
+		return money.NewLevels(db)
+	},
+		storetest.Cases[level.Store]{"List": levelList, "Add": levelAdd, "Change": levelChange,
+			"RaceOfAdds": levelRaceOfAdds, "RaceOfChanges": levelRaceOfChanges})
+}
+
+func levelList(t *testing.T, s level.Store, _ commit.Committer) {
+	all, err := s.List(t.Context(), level.Query{})
+	storetest.Must(t, err)
+	if len(all) != 4 || all[0].ID != 0 || all[0].Limits != (level.Limits{}) ||
+		!slices.IsSortedFunc(all, func(a, b level.Level) int { return int(a.ID - b.ID) }) {
+		t.Fatalf("%+v", all)
+	}
+	storetest.Same(t, all[1], level.Level{ID: 1, Label: "Confirmed", Limits: level.Limits{
+		SendTryDaily: amount.Must("50000"), SendCryptoDaily: amount.Must("50000"),
+		SendTryMonthly: amount.Must("500000"), SendCryptoMonthly: amount.Must("500000"),
+		ReceiveTryDaily: amount.Must("100000"), ReceiveCryptoDaily: amount.Must("100000")}})
+	for special, want := range map[bool][]level.Level{false: all[:3], true: all[3:]} {
+		got, err := s.List(t.Context(), level.Query{Special: &special})
+		storetest.Must(t, err)
+		storetest.Same(t, got, want)
+	}
+}
+
+// goldLevel has a value in every field.
+func goldLevel(t *testing.T) level.Level {
+	return persistencetest.Whole(t, func(l *level.Level) { l.ID, l.Label = 5, "Gold" })
+}
+
+func findLevel(t *testing.T, s level.Store, id int64) level.Level {
+	t.Helper()
+	all, err := s.List(t.Context(), level.Query{})
+	storetest.Must(t, err)
+	i := slices.IndexFunc(all, func(l level.Level) bool { return l.ID == id })
+	if i < 0 {
+		t.Fatalf("no level %d in %+v", id, all)
+	}
+	return all[i]
+}
+
+func levelAdd(t *testing.T, s level.Store, _ commit.Committer) {
+	storetest.Must(t, s.Add(t.Context(), goldLevel(t)))
+	storetest.Same(t, findLevel(t, s, 5), goldLevel(t))
+	storetest.Wants(t, s.Add(t.Context(), level.Level{ID: 5, Label: "Other"}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Add(t.Context(), level.Level{ID: 6, Label: "Gold"}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Add(t.Context(), level.Level{ID: 0, Label: "Zero"}), fault.RecordAlreadyExist)
+	storetest.Same(t, findLevel(t, s, 5), goldLevel(t))
+}
+
+func levelChange(t *testing.T, s level.Store, _ commit.Committer) {
+	storetest.Must(t, s.Add(t.Context(), goldLevel(t)))
+	next := goldLevel(t)
+	next.Label, next.Special, next.ReceiveTryMonthly = "Golden", false, nil
+	next.ReceiveCryptoMonthly = new(amount.Must("8"))
+	storetest.Must(t, s.Change(t.Context(), 5, func(l level.Level) (level.Level, error) {
+		storetest.Same(t, l, goldLevel(t))
+		return next, nil
+	}))
+	storetest.Same(t, findLevel(t, s, 5), next)
+	refused := errors.New("no")
+	refuse := func(level.Level) (level.Level, error) { return goldLevel(t), refused }
+	if err := s.Change(t.Context(), 5, refuse); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	taken := func(l level.Level) (level.Level, error) { l.Label = "Confirmed"; return l, nil }
+	storetest.Wants(t, s.Change(t.Context(), 5, taken), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Change(t.Context(), 6, taken), fault.RecordNotFound)
+	storetest.Same(t, findLevel(t, s, 5), next)
+}
+
+func levelRaceOfAdds(t *testing.T, s level.Store, _ commit.Committer) {
+	if won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+		return s.Add(t.Context(), level.Level{ID: 5, Label: fmt.Sprint("Gold ", i)})
+	}); won != 1 {
+		t.Errorf("%d callers added level 5", won)
+	}
+}
+
+// No concurrent change is lost.
+func levelRaceOfChanges(t *testing.T, s level.Store, _ commit.Committer) {
+	storetest.Must(t, s.Add(t.Context(), level.Level{ID: 5, Label: "Gold"}))
+	const n = 8
+	done := make(chan error, n)
+	for range n {
+		go func() {
+			done <- s.Change(t.Context(), 5, func(l level.Level) (_ level.Level, err error) {
+				l.SendTryDaily, err = l.SendTryDaily.Add(amount.Must("1"))
+				return l, err
+			})
+		}()
+	}
+	for range n {
+		storetest.Must(t, <-done)
+	}
+	storetest.Same(t, findLevel(t, s, 5).SendTryDaily, amount.Must(fmt.Sprint(n)))
 }

@@ -2,24 +2,147 @@ package money_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/provider"
 	"castellan/domain/money/rate"
-	"castellan/domain/money/rate/ratetest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
 func TestRateStore(t *testing.T) {
-	persistencetest.RunBoth(t, ratetest.Run, func(db *persistence.DB) rate.Store { return money.NewRates(db) },
-		"exchange_rate", "exchange_pair")
+	persistencetest.RunCases(t, func(db *persistence.DB) rate.Store { return money.NewRates(db) },
+		storetest.Cases[rate.Store]{
+			"Last":              rateLast,
+			"Exact":             rateExact,
+			"AddedAgain":        rateAddedAgain,
+			"Arrived":           rateArrived,
+			"AtOnce":            rateAtOnce,
+			"JoinsTransactions": rateJoinsTransactions,
+		}, "exchange_rate", "exchange_pair")
+}
+
+func quoteAt(base, quote, r string, at int64) rate.Quote {
+	return rate.Quote{Pair: rate.Pair{Base: base, Quote: quote}, Rate: rate.Must(r), At: time.UnixMilli(at).UTC()}
+}
+
+func addRates(t *testing.T, s rate.Store, quotes ...rate.Quote) int {
+	t.Helper()
+	n, err := s.Add(t.Context(), "test", quotes)
+	storetest.Must(t, err)
+	return n
+}
+
+func wantsRates(t *testing.T, s rate.Store, until int64, want string, pairs ...rate.Pair) {
+	t.Helper()
+	qs, err := s.Last(t.Context(), time.UnixMilli(until), pairs...)
+	storetest.Must(t, err)
+	got := ""
+	for _, q := range qs {
+		got += fmt.Sprintf("%s/%s=%v@%d ", q.Base, q.Quote, q.Rate, q.At.UnixMilli())
+	}
+	if got != want {
+		t.Errorf("until %d of %v:\n got %s\nwant %s", until, pairs, got, want)
+	}
+}
+
+func rateLast(t *testing.T, s rate.Store, _ commit.Committer) {
+	wantsRates(t, s, 100, "")
+	if n := addRates(t, s, quoteAt("USD", "TRY", "40", 10), quoteAt("USD", "TRY", "41", 30),
+		quoteAt("USD", "TRY", "39", 20), quoteAt("EUR", "USD", "1.1", 15), quoteAt("USD", "EUR", "0.9", 40)); n != 5 {
+		t.Errorf("%d are new", n)
+	}
+	if n := addRates(t, s); n != 0 {
+		t.Errorf("none added, %d are new", n)
+	}
+	wantsRates(t, s, 9, "")
+	wantsRates(t, s, 10, "USD/TRY=40@10 ")
+	wantsRates(t, s, 19, "EUR/USD=1.1@15 USD/TRY=40@10 ")
+	wantsRates(t, s, 29, "EUR/USD=1.1@15 USD/TRY=39@20 ")
+	wantsRates(t, s, 100, "EUR/USD=1.1@15 USD/EUR=0.9@40 USD/TRY=41@30 ")
+	wantsRates(t, s, 100, "USD/TRY=41@30 ", rate.Pair{Base: "USD", Quote: "TRY"}, rate.Pair{Base: "TRY", Quote: "USD"})
+	wantsRates(t, s, 39, "EUR/USD=1.1@15 ", rate.Pair{Base: "EUR", Quote: "USD"}, rate.Pair{Base: "USD", Quote: "EUR"})
+	wantsRates(t, s, 100, "", rate.Pair{Base: "usd", Quote: "TRY"})
+}
+
+func rateExact(t *testing.T, s rate.Store, _ commit.Committer) {
+	for i, text := range []string{"0.000000000000000000000001", "999999999999999999.999999999999999999999999",
+		"9007199254740993.1", "0.1", "100"} {
+		addRates(t, s, quoteAt("A", "B", text, int64(i+1)))
+		wantsRates(t, s, int64(i+1), fmt.Sprintf("A/B=%s@%d ", text, i+1))
+	}
+}
+
+// Adding the same rates again changes nothing; another rate of the same instant replaces the old one.
+func rateAddedAgain(t *testing.T, s rate.Store, _ commit.Committer) {
+	three := []rate.Quote{quoteAt("A", "B", "1", 1), quoteAt("A", "B", "2", 2), quoteAt("B", "C", "3", 1)}
+	for i, want := range []int{3, 0, 0} {
+		if n := addRates(t, s, three...); n != want {
+			t.Errorf("time %d: %d new", i, n)
+		}
+	}
+	three[1].Rate = rate.Must("2.5")
+	if n := addRates(t, s, three...); n != 1 {
+		t.Errorf("%d changed", n)
+	}
+	if n := addRates(t, s, quoteAt("A", "B", "7", 3), quoteAt("A", "B", "8", 4), quoteAt("A", "B", "9", 3)); n != 2 {
+		t.Errorf("%d changed", n)
+	}
+	wantsRates(t, s, 3, "A/B=9@3 B/C=3@1 ")
+}
+
+// Rates fetched by a job commit with its other writes, and only once if the job runs again.
+func rateArrived(t *testing.T, s rate.Store, c commit.Committer) {
+	w := rate.Arrived{Source: "rates.test",
+		Quotes: []rate.Quote{quoteAt("USD", "TRY", "41.5", 7), quoteAt("USD", "EUR", "1", 7)}}
+	for range 2 {
+		storetest.Must(t, c.Commit(t.Context(), w))
+		wantsRates(t, s, 9, "USD/EUR=1@7 USD/TRY=41.5@7 ")
+	}
+	if n := addRates(t, s, w.Quotes...); n != 0 {
+		t.Errorf("%d are new", n)
+	}
+}
+
+// Concurrent writers of the same rates of new pairs neither fail nor store a rate twice.
+func rateAtOnce(t *testing.T, s rate.Store, _ commit.Committer) {
+	storetest.Race(t, 6, fault.Internal, func(i int) error {
+		two := []rate.Quote{quoteAt("A", "B", "1", 1), quoteAt("B", "C", "2", 1)}
+		if i%2 == 0 {
+			two[0], two[1] = two[1], two[0]
+		}
+		n, err := s.Add(t.Context(), "test", two)
+		if err != nil || n != 0 && n != 2 {
+			t.Errorf("%d new, %v", n, err)
+		}
+		return nil
+	})
+	wantsRates(t, s, 1, "A/B=1@1 B/C=2@1 ")
+}
+
+func rateJoinsTransactions(t *testing.T, s rate.Store, tx commit.Committer) {
+	refusal := errors.New("no")
+	err := tx.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := s.Add(ctx, "test", []rate.Quote{quoteAt("A", "B", "1", 1)})
+		storetest.Must(t, err)
+		if qs, err := s.Last(ctx, time.UnixMilli(1)); err != nil || len(qs) != 1 {
+			t.Errorf("a transaction does not see what it wrote: %v, %v", qs, err)
+		}
+		return refusal
+	})
+	if !errors.Is(err, refusal) {
+		t.Fatalf("got %v", err)
+	}
+	wantsRates(t, s, 1, "")
 }
 
 // The last rate of a pair is one step of the primary key, however many rates there are.
@@ -86,6 +209,10 @@ func TestManyRates(t *testing.T) {
 				!of[0].At.Equal(time.UnixMilli(5)) {
 				t.Errorf("%d of %d rates", len(of), n)
 			}
+		}
+		other, err := db.Conn(t.Context()).NewSelect().Table("exchange_rate").Where("source <> 'test'").Count(t.Context())
+		if err != nil || other > 0 {
+			t.Errorf("%d rates of another source, %v", other, err)
 		}
 	})
 }

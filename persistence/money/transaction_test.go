@@ -1,66 +1,392 @@
 package money_test
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"testing"
+	"time"
 
-	"github.com/uptrace/bun"
-
+	"castellan/domain/account/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
-	"castellan/domain/money/transaction/transactiontest"
 	"castellan/persistence"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
-	"castellan/persistence/record"
 )
 
 func TestTransactionStore(t *testing.T) {
-	persistencetest.RunBoth(t, transactiontest.Run, func(db *persistence.DB) transactiontest.Stores {
-		return transactiontest.Stores{Store: money.NewTransactions(db), Ledger: money.NewLedger(db)}
-	}, "process", "withdrawal_queue", "withdrawal", "deposit")
+	persistencetest.RunCases(t, func(db *persistence.DB) transactionStores {
+		return transactionStores{Store: money.NewTransactions(db), Ledger: money.NewLedger(db)}
+	},
+		storetest.Cases[transactionStores]{
+			"Deposits":    withTransactions(depositsRoundTrip),
+			"Credited":    withTransactions(depositsCredited),
+			"Addresses":   withTransactions(depositAddresses),
+			"Received":    withTransactions(depositsReceived),
+			"Waiting":     withTransactions(depositsWaiting),
+			"Withdrawals": withTransactions(withdrawalsRoundTrip),
+			"Queue":       withTransactions(withdrawalQueue),
+			"Processes":   withTransactions(withdrawalProcesses),
+			"Desk":        withTransactions(withdrawalDesk),
+			"Fences":      withTransactions(transactionFences),
+		}, "process", "withdrawal_queue", "withdrawal", "deposit")
 }
 
-// A page of what may have a million rows is read by an index.
-func TestTransactionsAreFoundByIndex(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		of := func(fs []record.Filter) record.Part {
-			return record.PartOf(page.Query[transaction.Place]{After: &transaction.Place{ID: "9"}, Limit: 10},
-				money.TransactionOrder,
-				fs)
+// A desk counts requests: of concurrent requests with one version, one commits.
+func withdrawalDesk(w *transactionWorld) {
+	for want := range int64(3) {
+		version, err := w.Desk(w.Context(), w.user)
+		storetest.Must(w, err)
+		if version != want {
+			w.Fatalf("version %d, want %d", version, want)
 		}
-		all := func(row any) *bun.SelectQuery { return db.Conn(t.Context()).NewSelect().Model(row) }
-		waits := func(q transaction.WaitingQuery) *bun.SelectQuery {
-			return money.Deposits.Selected(all((*money.DepositRead)(nil)), of(money.WaitingFilters(q)))
+		refused := make(chan error, 4)
+		won := storetest.Race(w.T, 4, fault.Internal, func(int) error {
+			err := w.c.Commit(w.Context(), transaction.SetDesk{UserID: w.user, Version: version, At: w.at})
+			refused <- err
+			return err
+		})
+		close(refused)
+		for err := range refused {
+			if err != nil && !errors.Is(err, commit.ErrFenced) {
+				w.Error(err)
+			}
 		}
-		queue := func(q transaction.QueueQuery) *bun.SelectQuery {
-			return money.Entries.Selected(all((*money.EntryRead)(nil)), of(money.QueueFilters(q)))
+		if won != 1 {
+			w.Errorf("version %d was counted %d times", version, won)
 		}
-		text := new("x")
-		for name, c := range map[string]struct {
-			query *bun.SelectQuery
-			index string
-		}{
-			"own that wait":     {waits(transaction.WaitingQuery{UserID: "u"}), "deposit_waiting"},
-			"for the treasury":  {waits(transaction.WaitingQuery{Treasury: true}), "deposit_status"},
-			"of one":            {waits(transaction.WaitingQuery{UserID: "u", Treasury: true}), "deposit_"},
-			"of a hash":         {waits(transaction.WaitingQuery{TxID: "x", Treasury: true}), "deposit_waiting_tx"},
-			"to one's address":  {waits(transaction.WaitingQuery{ToAddress: "x", Treasury: true}), "deposit_waiting_address"},
-			"queue":             {queue(transaction.QueueQuery{}), "withdrawal_queue"},
-			"queue of a user":   {queue(transaction.QueueQuery{UserID: text}), "withdrawal_queue_user"},
-			"of an asset":       {queue(transaction.QueueQuery{Assets: []int64{1}}), "withdrawal_queue_asset"},
-			"of a status":       {queue(transaction.QueueQuery{Status: new(transaction.TimeOut)}), "withdrawal_queue_status"},
-			"active":            {queue(transaction.QueueQuery{Active: new(true)}), "withdrawal_queue_active"},
-			"final":             {queue(transaction.QueueQuery{Active: new(false)}), "withdrawal_queue_final"},
-			"to an address":     {queue(transaction.QueueQuery{Address: text}), "withdrawal_queue_address"},
-			"with a tag":        {queue(transaction.QueueQuery{AddressTag: text}), "withdrawal_queue_address_tag"},
-			"by an external id": {queue(transaction.QueueQuery{ExternalID: text}), "withdrawal_queue_external"},
-			"by an attempt":     {queue(transaction.QueueQuery{Attempt: text}), "withdrawal_queue_attempt"},
-			"by a transaction":  {queue(transaction.QueueQuery{TxID: text}), "withdrawal_queue_tx"},
-			"of a name":         {queue(transaction.QueueQuery{Name: text}), "withdrawal_queue"},
-			"processes": {money.Processes.Selected(all((*money.ProcessRow)(nil)),
-				of(money.ProcessFilters(transaction.ProcessQuery{UserID: "u", Assets: []int64{1, 2}}))), "process_user"},
-		} {
-			persistencetest.WantsIndex(t, db, name, c.query, c.index)
-		}
+	}
+	if version, err := w.Desk(w.Context(), "another"); version != 0 || err != nil {
+		w.Errorf("another user: %d, %v", version, err)
+	}
+	// The report of the wallet about an entry is stored.
+	q := w.enqueue("1", transaction.Queued{Status: transaction.QueueReady, ExternalID: "e"})
+	q.Status, q.TxID, q.Reason = transaction.QueueSent, "0x1", "replaced"
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetQueued{Queued: q}))
+	q.Version++
+	got, err := w.Queued(w.Context(), q.ID)
+	storetest.Must(w, err)
+	storetest.Same(w, got, q)
+}
+
+// transactionStores are a transaction.Store and the ledger with it.
+type transactionStores struct {
+	transaction.Store
+	Ledger ledger.Store
+}
+
+// transactionWorld is a store with its own user, who has 10 of asset 1.
+type transactionWorld struct {
+	*testing.T
+	transactionStores
+	c    commit.Committer
+	l    *ledger.Ledger
+	user string
+	at   time.Time
+}
+
+func withTransactions(test func(w *transactionWorld)) func(*testing.T, transactionStores, commit.Committer) {
+	return func(t *testing.T, s transactionStores, c commit.Committer) {
+		l := &ledger.Ledger{Store: s.Ledger, Commit: c, Now: time.Now,
+			Decimals: func(context.Context, int64) (int, error) { return 2, nil }}
+		now := time.Now().UTC().Truncate(time.Millisecond)
+		w := &transactionWorld{t, s, c, l, id.New(now), now.Add(-time.Hour)}
+		u := user.New(w.user, now)
+		u.Name, u.Surname, u.Email, u.Phone = "İnci", "Öz_"+w.user, w.user+"@example.test", "+90"+w.user
+		storetest.Must(t, c.Commit(t.Context(), user.Add{User: u}))
+		w.do(transaction.Receive(w.deposit(transaction.Finalized, "10")))
+		test(w)
+	}
+}
+
+// next returns an instant after all others of the world.
+func (w *transactionWorld) next() time.Time {
+	w.at = w.at.Add(time.Minute)
+	return w.at
+}
+
+func (w *transactionWorld) deposit(s transaction.Status, sum string) transaction.Deposit {
+	at := w.next()
+	return persistencetest.Whole(w, func(d *transaction.Deposit) {
+		d.ID, d.UserID, d.Asset, d.Amount, d.Status, d.At = id.New(at), w.user, 1, amount.Must(sum), s, at
+		d.ToAddress, d.TransferID, d.JobID, d.Version = "castellan:1:"+w.user, "", "", 0
 	})
+}
+
+func (w *transactionWorld) do(m ledger.Movement) {
+	w.Helper()
+	_, err := w.l.Do(w.Context(), audit.By{UserID: "op"}, m)
+	storetest.Must(w, err)
+}
+
+// transfer books a transfer to the user and returns its id.
+func (w *transactionWorld) transfer() string {
+	w.Helper()
+	t := ledger.New(w.next(), "test", id.New(w.at), owned("", 1), owned(w.user, 1), amount.Must("0.01"))
+	w.do(ledger.Movement{Transfers: []ledger.Transfer{t}})
+	return t.ID
+}
+
+// enqueue puts a withdrawal of asset 1 plus one more into the queue.
+func (w *transactionWorld) enqueue(sum string, q transaction.Queued) transaction.Queued {
+	w.Helper()
+	at := w.next()
+	out := transaction.Withdrawal{ID: id.New(at), UserID: w.user, Asset: 1, Amount: amount.Must(sum),
+		ToAddress: "bc1" + sum, At: at}
+	m, err := transaction.Enqueue(out, q, amount.Must("0.5"))
+	storetest.Must(w, err)
+	w.do(m)
+	q.ID, q.UserID, q.Asset, q.Address, q.At, q.Version = out.ID, w.user, 1, out.ToAddress, at, 1
+	return q
+}
+
+func (w *transactionWorld) has(posted, locked string) {
+	w.Helper()
+	b, err := w.l.Balance(w.Context(), w.user, 1)
+	storetest.Must(w, err)
+	storetest.Same(w, [2]string{b.Posted.String(), b.Locked.String()}, [2]string{posted, locked})
+}
+
+func depositsRoundTrip(w *transactionWorld) {
+	one, two := w.deposit(transaction.WaitingTreasury, "1"), w.deposit(transaction.FinalizedDeposit, "2.25")
+	w.do(transaction.Receive(one))
+	w.do(transaction.Receive(two))
+	got, err := w.Deposits(w.Context(), one.ID, two.ID, "nothing")
+	storetest.Must(w, err)
+	slices.SortFunc(got, func(a, b transaction.Deposit) int { return a.At.Compare(b.At) })
+	one.Version, two.Version = 1, 1
+	if len(got) == 2 {
+		if two.TransferID = got[1].TransferID; two.TransferID == "" {
+			w.Error("not credited")
+		}
+	}
+	storetest.Same(w, got, []transaction.Deposit{one, two})
+	w.has("12.25", "0")
+	none, err := w.Deposits(w.Context())
+	if len(none) != 0 || err != nil {
+		w.Errorf("%v %v", none, err)
+	}
+}
+
+// An address belongs to the account to which it was assigned.
+func depositAddresses(w *transactionWorld) {
+	a := ledger.Account{Kind: ledger.User, Owner: w.user, Asset: 1}
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.AddAddress{Account: a, At: w.at}))
+	got, err := w.Holder(w.Context(), transaction.Address(a))
+	storetest.Must(w, err)
+	storetest.Same(w, got, a)
+	_, err = w.Holder(w.Context(), "bc1nobody")
+	storetest.Wants(w, err, fault.RecordNotFound)
+}
+
+// A waiting deposit is not credited, and any other is; the database enforces it.
+func depositsCredited(w *transactionWorld) {
+	free := w.deposit(transaction.FinalizedDeposit, "1")
+	if err := w.c.Commit(w.Context(), transaction.AddDeposit{Deposit: free}); err == nil {
+		w.Error("finalized without a transfer")
+	}
+	m := transaction.Receive(w.deposit(transaction.Finalized, "1"))
+	paid := m.With[0].(transaction.AddDeposit).Deposit
+	paid.Status = transaction.WaitingSender
+	m.With[0] = transaction.AddDeposit{Deposit: paid}
+	if _, err := w.l.Do(w.Context(), audit.By{}, m); err == nil {
+		w.Error("credited while it waits")
+	}
+	w.has("10", "0")
+	waits := w.deposit(transaction.WaitingTreasury, "1")
+	w.do(transaction.Receive(waits))
+	waits.Status, waits.Version = transaction.FinalizedDeposit, 1
+	if err := w.c.Commit(w.Context(), transaction.SetDeposit{Deposit: waits}); err == nil {
+		w.Error("finalized without a transfer")
+	}
+}
+
+func depositsWaiting(w *transactionWorld) {
+	ids := map[string]string{}
+	var forTreasury transaction.Deposit
+	for name, s := range map[string]transaction.Status{"a": -9, "b": -5} {
+		d := w.deposit(s, "1")
+		w.do(transaction.Receive(d))
+		ids[d.ID] = name
+		if d.Status == transaction.WaitingTreasury {
+			forTreasury = d
+		}
+	}
+	for _, c := range []struct {
+		q    transaction.WaitingQuery
+		want int
+	}{
+		{transaction.WaitingQuery{UserID: w.user}, 2},
+		{transaction.WaitingQuery{UserID: w.user, Treasury: true}, 1},
+		{transaction.WaitingQuery{UserID: "nobody"}, 0},
+		{transaction.WaitingQuery{UserID: w.user, TxID: forTreasury.TxID, Treasury: true}, 1},
+		{transaction.WaitingQuery{TxID: "nothing", Treasury: true}, 0},
+		{transaction.WaitingQuery{UserID: w.user, ToAddress: forTreasury.ToAddress, Treasury: true}, 1},
+		{transaction.WaitingQuery{ToAddress: "nowhere", Treasury: true}, 0},
+	} {
+		got, err := w.Waiting(w.Context(), c.q, page.Query[transaction.Place]{Count: true})
+		if storetest.Must(w, err); len(got.Records) != c.want || got.Total != c.want {
+			w.Errorf("%+v: %+v", c.q, got)
+		}
+		for i, d := range got.Records {
+			if ids[d.ID] == "" || i > 0 && got.Records[i-1].ID < d.ID {
+				w.Errorf("%+v", got.Records)
+			}
+		}
+	}
+	first, err := w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user}, page.Query[transaction.Place]{Limit: 1})
+	storetest.Must(w, err)
+	place := first.Records[0].Mark()
+	rest, err := w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user},
+		page.Query[transaction.Place]{Limit: 1, After: &place})
+	storetest.Must(w, err)
+	if !first.More || rest.More || len(rest.Records) != 1 || rest.Records[0].ID >= place.ID {
+		w.Errorf("%+v, then %+v", first, rest)
+	}
+	oldest, err := w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user},
+		page.Query[transaction.Place]{Limit: 1, Oldest: true})
+	storetest.Must(w, err)
+	if !oldest.More || oldest.Records[0].ID != rest.Records[0].ID {
+		w.Errorf("oldest first: %+v", oldest)
+	}
+}
+
+func withdrawalsRoundTrip(w *transactionWorld) {
+	q := w.enqueue("3", transaction.Queued{Status: transaction.TimeOut})
+	got, err := w.Withdrawal(w.Context(), q.ID)
+	storetest.Must(w, err)
+	if got.HoldID == "" {
+		w.Errorf("nothing is held for %+v", got)
+	}
+	storetest.Same(w, got, transaction.Withdrawal{ID: q.ID, UserID: w.user, Asset: 1, Amount: amount.Must("3"),
+		Status: transaction.WaitingQueue, ToAddress: "bc13", HoldID: got.HoldID, At: q.At, Version: 1})
+	w.has("10", "3.5")
+	whole := persistencetest.Whole(w, func(out *transaction.Withdrawal) {
+		out.UserID, out.Asset, out.TransferID, out.HoldID, out.Version = w.user, 1, w.transfer(), "", 1
+	})
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.AddWithdrawal{Withdrawal: whole}))
+	got, err = w.Withdrawal(w.Context(), whole.ID)
+	storetest.Must(w, err)
+	storetest.Same(w, got, whole)
+	_, err = w.Withdrawal(w.Context(), "nothing")
+	storetest.Wants(w, err, fault.RecordNotFound)
+	m, err := transaction.Enqueue(transaction.Withdrawal{UserID: w.user, Asset: 1, Amount: amount.Must("6.52"),
+		At: w.next()}, transaction.Queued{Status: transaction.TimeOut}, amount.Amount{})
+	storetest.Must(w, err)
+	if _, err := w.l.Do(w.Context(), audit.By{}, m); !errors.Is(err, ledger.ErrInsufficient) {
+		w.Errorf("more than is there: %v", err)
+	}
+}
+
+func withdrawalQueue(w *transactionWorld) {
+	a := w.enqueue("1", persistencetest.Whole(w, func(q *transaction.Queued) {
+		q.Status, q.AddressTag, q.Attempt, q.Version = transaction.HotWalletIsEmpty, "t1", "a1", 0
+	}))
+	b := w.enqueue("2", transaction.Queued{Status: transaction.TimeOut, AddressTag: "t2", ExternalID: "e2",
+		Attempt: "a2", TxID: "x2", Fee: new(amount.Amount)})
+	c := w.enqueue("0.5", transaction.Queued{Status: transaction.QueueWaiting})
+	c.Status = transaction.QueueSuccess
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetQueued{Queued: c}))
+	c.Version = 2
+	for _, want := range []transaction.Queued{a, b, c} {
+		got, err := w.Queued(w.Context(), want.ID)
+		storetest.Must(w, err)
+		storetest.Same(w, got, want)
+	}
+	_, err := w.Queued(w.Context(), "nothing")
+	storetest.Wants(w, err, fault.RecordNotFound)
+	for name, x := range map[string]struct {
+		q    transaction.QueueQuery
+		want []transaction.Queued
+	}{
+		"all":           {transaction.QueueQuery{}, []transaction.Queued{c, b, a}},
+		"id":            {transaction.QueueQuery{ID: &b.ID}, []transaction.Queued{b}},
+		"another user":  {transaction.QueueQuery{UserID: new("nobody")}, nil},
+		"address":       {transaction.QueueQuery{Address: new("bc12")}, []transaction.Queued{b}},
+		"tag":           {transaction.QueueQuery{AddressTag: new("t1")}, []transaction.Queued{a}},
+		"external":      {transaction.QueueQuery{ExternalID: new("e2")}, []transaction.Queued{b}},
+		"attempt":       {transaction.QueueQuery{Attempt: new("a1")}, []transaction.Queued{a}},
+		"tx":            {transaction.QueueQuery{TxID: new("x2")}, []transaction.Queued{b}},
+		"status":        {transaction.QueueQuery{Status: new(transaction.TimeOut)}, []transaction.Queued{b}},
+		"active":        {transaction.QueueQuery{Active: new(true)}, []transaction.Queued{b, a}},
+		"final":         {transaction.QueueQuery{Active: new(false)}, []transaction.Queued{c}},
+		"asset":         {transaction.QueueQuery{Assets: []int64{1, 7}}, []transaction.Queued{c, b, a}},
+		"another asset": {transaction.QueueQuery{Assets: []int64{7}}, nil},
+		"name":          {transaction.QueueQuery{Name: new("inCİ öz_")}, []transaction.Queued{c, b, a}},
+		"other name":    {transaction.QueueQuery{Name: new("%")}, nil},
+		"span": {transaction.QueueQuery{Span: transaction.Span{From: b.At, To: b.At}},
+			[]transaction.Queued{b}},
+		"since": {transaction.QueueQuery{Span: transaction.Span{From: b.At}}, []transaction.Queued{c, b}},
+		"until": {transaction.QueueQuery{Span: transaction.Span{To: b.At}}, []transaction.Queued{b, a}},
+	} {
+		if x.q.UserID == nil {
+			x.q.UserID = &w.user
+		}
+		got, err := w.Queue(w.Context(), x.q, page.Query[transaction.Place]{Count: true})
+		storetest.Must(w, err)
+		if !slices.EqualFunc(got.Records, x.want, func(a transaction.Entry, b transaction.Queued) bool {
+			return a.Queued.ID == b.ID && a.Withdrawal.ID == b.ID && a.Queued.Status == b.Status &&
+				a.FullName == "İnci Öz_"+w.user
+		}) ||
+			got.Total != len(x.want) {
+			w.Errorf("%s: %+v", name, got)
+		}
+		oldest, err := w.Queue(w.Context(), x.q, page.Query[transaction.Place]{Limit: 1, Oldest: true})
+		storetest.Must(w, err)
+		if n := len(x.want); n > 0 && oldest.Records[0].Queued.ID != x.want[n-1].ID {
+			w.Errorf("%s, oldest first: %+v", name, oldest)
+		}
+	}
+	got, err := w.Queue(w.Context(), transaction.QueueQuery{ID: &a.ID}, page.Query[transaction.Place]{})
+	storetest.Must(w, err)
+	paid, err := w.Withdrawal(w.Context(), a.ID)
+	storetest.Must(w, err)
+	paid.Status, paid.TransferID, paid.Fee = transaction.Finalized, w.transfer(), amount.Must("0.25")
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetWithdrawal{Withdrawal: paid}))
+	got, err = w.Queue(w.Context(), transaction.QueueQuery{ID: &a.ID}, page.Query[transaction.Place]{})
+	storetest.Must(w, err)
+	storetest.Same(w, got.Records, []transaction.Entry{{Outgoing: transaction.Outgoing{Queued: a,
+		Withdrawal: transaction.Withdrawal{ID: a.ID, UserID: w.user, Asset: 1, Amount: amount.Must("1"),
+			Fee: paid.Fee, ToAddress: a.Address, TransferID: paid.TransferID}}, FullName: "İnci Öz_" + w.user,
+		Email: w.user + "@example.test", Phone: "+90" + w.user}})
+}
+
+// Of many changes of one version one is made.
+func transactionFences(w *transactionWorld) {
+	d := w.deposit(transaction.WaitingTreasury, "1")
+	w.do(transaction.Receive(d))
+	q := w.enqueue("1", transaction.Queued{Status: transaction.TimeOut})
+	out, err := w.Withdrawal(w.Context(), q.ID)
+	storetest.Must(w, err)
+	d.Status, d.SenderInfo, d.TransferID, d.JobID, d.Version = transaction.Finalized, "other", w.transfer(), "job", 1
+	q.Status, out.Status = transaction.QueueWaiting, transaction.Finalized
+	out.TransferID, out.Fee = w.transfer(), amount.Must("0.25")
+	for _, write := range []commit.Write{transaction.SetDeposit{Deposit: d}, transaction.SetQueued{Queued: q},
+		transaction.SetWithdrawal{Withdrawal: out}} {
+		won := storetest.Race(w, 8, "", func(int) error {
+			err := w.c.Commit(w.Context(), write)
+			if errors.Is(err, commit.ErrFenced) {
+				err = fault.New("", "fenced")
+			}
+			return err
+		})
+		if won != 1 {
+			w.Errorf("%s: %d of 8 were made", write.Table(), won)
+		}
+	}
+	d.Version, out.Version = 2, 2
+	gotDeposits, err := w.Deposits(w.Context(), d.ID)
+	storetest.Must(w, err)
+	storetest.Same(w, gotDeposits, []transaction.Deposit{d})
+	gotOut, err := w.Withdrawal(w.Context(), out.ID)
+	storetest.Must(w, err)
+	storetest.Same(w, gotOut, out)
 }

@@ -2,17 +2,19 @@ package money
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/access/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
+	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
+	"castellan/persistence/account"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
@@ -105,7 +107,7 @@ var entries = record.Table[entryRead, transaction.Entry]{
 			Join("JOIN (SELECT id AS paid_id, hi AS sum_hi, lo AS sum_lo, fee_hi AS paid_hi, fee_lo AS paid_lo, " +
 				"COALESCE(transfer_id, '') AS paid_by FROM withdrawal) AS w ON w.paid_id = q.id").
 			Join("LEFT JOIN (SELECT id AS owner_id, name AS owner_name, surname AS owner_surname, " +
-				"email AS owner_mail, phone AS owner_phone FROM users) AS o ON o.owner_id = q.user_id")
+				"email AS owner_mail, COALESCE(number, phone) AS owner_phone FROM users) AS o ON o.owner_id = q.user_id")
 	},
 	Record: func(r entryRead) (e transaction.Entry, err error) {
 		if e.Queued, err = queued.Record(r.queuedRow); err != nil {
@@ -183,9 +185,8 @@ func queueFilters(q transaction.QueueQuery) []record.Filter {
 		fs = append(fs, record.Where("status NOT BETWEEN 5 AND 10"))
 	}
 	if q.Name != nil {
-		fs = append(fs,
-			record.Where("EXISTS (SELECT 1 FROM users u WHERE u.id = q.user_id AND u.full_name LIKE ? ESCAPE '!')",
-				"%"+record.LikeText.Replace(user.FoldName(*q.Name))+"%"))
+		fs = append(fs, account.PartOfName("u.folded", "u.full_name", q.Name).
+			Within("EXISTS (SELECT 1 FROM users AS u WHERE u.id = q.user_id AND ", ")"))
 	}
 	return fs
 }
@@ -266,4 +267,129 @@ func DepositBacklog(ctx context.Context, db *engine.DB, most int) *bun.SelectQue
 // WithdrawalBacklog is the query of the backlog of the active withdrawals of the queue; see record.Table.Backlog.
 func WithdrawalBacklog(ctx context.Context, db *engine.DB, most int) *bun.SelectQuery {
 	return queued.Backlog(ctx, db, most, "at", queueFilters(transaction.QueueQuery{Active: new(true)})...)
+}
+
+// trimmed is a column without blanks around it, as in migration 0106_received.
+func (s Transactions) trimmed(column string) string {
+	if s.db.Postgres() {
+		return `btrim(` + column + ` COLLATE "C", E' \t\n\x0b\f\r')`
+	}
+	return "trim(" + column + ", char(9, 10, 11, 12, 13, 32))"
+}
+
+// spelled is a column as most spellings of one text have it, and unusual the condition that a row is spelled in another
+// way. Both are indexed.
+func (s Transactions) spelled(column string) string {
+	return "replace(lower(" + s.trimmed(column) + "), '0x', '')"
+}
+
+func (s Transactions) unusual() string {
+	is := " GLOB '*[^!-~]*'"
+	if s.db.Postgres() {
+		is = " ~ '[^!-~]'"
+	}
+	return "(" + s.trimmed("tx_id") + is + " OR " + s.trimmed("to_address") + is + ")"
+}
+
+// transfers are deposits in an order that no index has. In the order of ids, PostgreSQL without recent
+// statistics reads the whole table by the primary key.
+var transfers = record.Table[depositRead, transaction.Deposit]{
+	Order: record.Keyset{Columns: "tx_id, to_address, id"}, Record: deposits.Record,
+}
+
+// reported are the deposits that other services reported.
+const reported = "external_id <> ''"
+
+// receivedFilters select the rows of spellings that SQL recognises, and those of unusual spellings.
+func (s Transactions) receivedFilters(asset int64, txID string, toAddresses ...string) (usual,
+	unusual []record.Filter) {
+	like := func(column string, texts ...string) record.Filter {
+		var forms []string
+		for _, text := range texts {
+			forms = append(forms, address.Spellings(text)...)
+		}
+		return record.Where(s.spelled(column)+" IN (?)", bun.List(forms))
+	}
+	of := []record.Filter{record.Where(reported), record.Is("asset_id", asset)}
+	usual = append(slices.Clip(of), like("tx_id", txID))
+	if len(toAddresses) > 0 {
+		usual = append(usual, like("to_address", toAddresses...))
+	}
+	return usual, append(slices.Clip(of), record.Where(s.unusual()))
+}
+
+func (s Transactions) Received(ctx context.Context, asset int64, txID string, toAddresses ...string) (
+	[]transaction.Deposit, error) {
+	usual, unusual := s.receivedFilters(asset, txID, toAddresses...)
+	all, err := transfers.List(ctx, s.db, record.Part{Where: usual})
+	if err != nil {
+		return nil, err
+	}
+	more, err := transfers.List(ctx, s.db, record.Part{Where: unusual})
+	return append(all, more...), err
+}
+
+// spelling is a transfer as it is stored, or in the form of spelled.
+type spelling struct {
+	AssetID         int64
+	TxID, ToAddress string
+}
+
+// candidates are the transfers of which several rows exist, or one in an unusual spelling.
+func (s Transactions) candidates(ctx context.Context, most int) (several, unusual *bun.SelectQuery) {
+	of := func() *bun.SelectQuery {
+		return s.db.Conn(ctx).NewSelect().Table("deposit").Column("asset_id").Where(reported).Limit(int64(most))
+	}
+	return of().ColumnExpr(s.spelled("tx_id") + " AS tx_id").ColumnExpr(s.spelled("to_address") + " AS to_address").
+			GroupExpr("1, 2, 3").Having("count(*) > 1").OrderExpr("1, 2, 3"),
+		of().Column("tx_id", "to_address").Where(s.unusual())
+}
+
+// manyUnusual limits the rows in an unusual spelling that are compared.
+const manyUnusual = 200
+
+// Respelled lists transfers that are stored as several deposits, by the ids of these, at most a number of them.
+func (s Transactions) Respelled(ctx context.Context, most int) (out []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	several, unusual := s.candidates(ctx, manyUnusual)
+	var all, more []spelling
+	if err := several.Scan(ctx, &all); err != nil {
+		return nil, engine.Translate(err)
+	}
+	if err := unusual.Scan(ctx, &more); err != nil {
+		return nil, engine.Translate(err)
+	}
+	seen := map[string]bool{}
+	for _, c := range append(all, more...) {
+		rows, err := s.Received(ctx, c.AssetID, c.TxID, c.ToAddress)
+		if err != nil {
+			return nil, err
+		}
+		for _, ids := range sameTransfers(rows) {
+			if text := strings.Join(ids, " and "); !seen[text] && len(out) < most {
+				seen[text] = true
+				out = append(out, text)
+			}
+		}
+	}
+	return out, nil
+}
+
+// sameTransfers returns the ids of the rows that are one transfer, oldest first, for each of which there are several.
+func sameTransfers(rows []transaction.Deposit) (groups [][]string) {
+	for len(rows) > 0 {
+		same := func(d transaction.Deposit) bool { return d.SameTransfer(rows[0]) }
+		var ids []string
+		for _, d := range rows {
+			if same(d) {
+				ids = append(ids, d.ID)
+			}
+		}
+		if rows = slices.DeleteFunc(slices.Clone(rows), same); len(ids) > 1 {
+			slices.Sort(ids)
+			groups = append(groups, ids)
+		}
+	}
+	return groups
 }

@@ -1,16 +1,151 @@
 package office_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/office/announcement"
-	"castellan/domain/office/announcement/announcementtest"
 	"castellan/persistence"
 	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
 
 func TestAnnouncementStore(t *testing.T) {
-	persistencetest.RunBoth(t, announcementtest.Run,
-		func(db *persistence.DB) announcement.Store { return office.NewAnnouncements(db) }, "announcement")
+	persistencetest.RunCases(t, func(db *persistence.DB) announcement.Store { return office.NewAnnouncements(db) },
+		storetest.Cases[announcement.Store]{
+			"RoundTrip":  announcementRoundTrip,
+			"Order":      announcementOrder,
+			"UniqueSlug": announcementUniqueSlug,
+			"Slugs":      announcementSlugs,
+			"Change":     announcementChange,
+			"Remove":     announcementRemove,
+			"Named":      announcementKeys,
+		}, "announcement")
+}
+
+func plainAnnouncement(slug string) announcement.Announcement {
+	return announcement.Announcement{Slug: slug, Title: "t ?'", Message: "m", StartAt: time.UnixMilli(5).UTC(),
+		EndAt: time.UnixMilli(7).UTC()}
+}
+
+// wholeAnnouncement has a value in every field.
+func wholeAnnouncement(t *testing.T, slug string) announcement.Announcement {
+	return persistencetest.Whole(t, func(a *announcement.Announcement) {
+		a.Slug, a.Expanded, a.Pictures = slug, new(false), [...]string{"a", "i", "w"}
+	})
+}
+
+func addAnnouncement(t *testing.T, s announcement.Store, a announcement.Announcement) announcement.Announcement {
+	t.Helper()
+	var err error
+	a.ID, err = s.Add(t.Context(), a)
+	storetest.Must(t, err)
+	return a
+}
+
+func listAnnouncements(t *testing.T, s announcement.Store, q announcement.Query) []announcement.Announcement {
+	t.Helper()
+	all, err := s.List(t.Context(), q)
+	storetest.Must(t, err)
+	return all
+}
+
+func announcementRoundTrip(t *testing.T, s announcement.Store, _ commit.Committer) {
+	b, a := addAnnouncement(t, s, plainAnnouncement("b")), addAnnouncement(t, s, wholeAnnouncement(t, "a"))
+	both := []announcement.Announcement{a, b}
+	for _, c := range []struct {
+		q    announcement.Query
+		want []announcement.Announcement
+	}{
+		{announcement.Query{}, both},
+		{announcement.Query{ID: &b.ID}, both[1:]},
+		{announcement.Query{Slug: new("a")}, both[:1]},
+		{announcement.Query{Active: new(false)}, both[1:]},
+		{announcement.Query{Active: new(true), ID: &b.ID}, []announcement.Announcement{}},
+	} {
+		storetest.Same(t, listAnnouncements(t, s, c.q), c.want)
+	}
+}
+
+func announcementOrder(t *testing.T, s announcement.Store, _ commit.Committer) {
+	for i, c := range []struct {
+		pinned   *bool
+		priority int64
+		orderNo  *int64
+		startMs  int64
+	}{
+		{nil, 9, nil, 5}, {new(true), 1, new(int64(2)), 5}, {new(false), 9, new(int64(0)), 5},
+		{new(true), 1, new(int64(1)), 5}, {new(true), 1, nil, 9}, {nil, 9, nil, 6}, {new(true), 2, nil, 5},
+		{nil, 9, nil, 5},
+	} {
+		a := plainAnnouncement(fmt.Sprint("s", i))
+		a.Pinned, a.Priority, a.OrderNo, a.StartAt = c.pinned, c.priority, c.orderNo, time.UnixMilli(c.startMs)
+		addAnnouncement(t, s, a)
+	}
+	var got []string
+	for _, a := range listAnnouncements(t, s, announcement.Query{}) {
+		got = append(got, a.Slug)
+	}
+	storetest.Same(t, strings.Join(got, " "), "s6 s3 s1 s4 s2 s5 s0 s7")
+}
+
+func announcementUniqueSlug(t *testing.T, s announcement.Store, _ commit.Committer) {
+	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
+		_, err := s.Add(t.Context(), plainAnnouncement("same"))
+		return err
+	})
+	if won != 1 {
+		t.Errorf("%d of 8 were added", won)
+	}
+}
+
+func announcementSlugs(t *testing.T, s announcement.Store, _ commit.Committer) {
+	for _, slug := range []string{"a", "a-2", "a-b", "ab", "b-a", "a1", "أ-2"} {
+		addAnnouncement(t, s, plainAnnouncement(slug))
+	}
+	for base, want := range map[string][]string{"a": {"a", "a-2", "a-b"}, "ab": {"ab"}, "أ": {"أ-2"},
+		"b": {"b-a"}, "c": nil} {
+		got, err := s.Slugs(t.Context(), base)
+		storetest.Must(t, err)
+		slices.Sort(got)
+		storetest.Same(t, append([]string(nil), got...), want)
+	}
+}
+
+func announcementChange(t *testing.T, s announcement.Store, _ commit.Committer) {
+	a, b := addAnnouncement(t, s, plainAnnouncement("a")), addAnnouncement(t, s, plainAnnouncement("b"))
+	next := wholeAnnouncement(t, "other")
+	storetest.Must(t, s.Change(t.Context(), a.ID, func(got announcement.Announcement) (announcement.Announcement, error) {
+		storetest.Same(t, got, a)
+		return next, nil
+	}))
+	next.ID, next.Slug, next.CreatedBy = a.ID, a.Slug, a.CreatedBy
+	storetest.Same(t, listAnnouncements(t, s, announcement.Query{}), []announcement.Announcement{next, b})
+	storetest.Must(t, s.Change(t.Context(), a.ID, func(announcement.Announcement) (announcement.Announcement, error) {
+		return a, nil // every field can be cleared
+	}))
+	storetest.Same(t, listAnnouncements(t, s, announcement.Query{ID: &a.ID}), []announcement.Announcement{a})
+	storetest.Wants(t, s.Change(t.Context(), b.ID+1, nil), fault.RecordNotFound)
+}
+
+func announcementRemove(t *testing.T, s announcement.Store, _ commit.Committer) {
+	a, b := addAnnouncement(t, s, plainAnnouncement("a")), addAnnouncement(t, s, plainAnnouncement("b"))
+	storetest.Must(t, s.Remove(t.Context(), a.ID))
+	storetest.Wants(t, s.Remove(t.Context(), a.ID), fault.RecordNotFound)
+	storetest.Same(t, listAnnouncements(t, s, announcement.Query{}), []announcement.Announcement{b})
+}
+
+func announcementKeys(t *testing.T, s announcement.Store, _ commit.Committer) {
+	addAnnouncement(t, s, plainAnnouncement("none"))
+	addAnnouncement(t, s, wholeAnnouncement(t, "a"))
+	got, err := s.ReferencedKeys(t.Context(), []string{"w", "x", "i", "a?'"})
+	storetest.Must(t, err)
+	slices.Sort(got)
+	storetest.Same(t, got, []string{"i", "w"})
 }

@@ -1,17 +1,245 @@
 package office_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
+	"time"
 
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/office/contract"
-	"castellan/domain/office/contract/contracttest"
 	"castellan/persistence"
 	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
 
 func TestContractStore(t *testing.T) {
-	persistencetest.RunBoth(t, contracttest.Run,
-		func(db *persistence.DB) contract.Store { return office.NewContracts(db) }, "contract_detail", "contract",
+	persistencetest.RunCases(t, func(db *persistence.DB) contract.Store { return office.NewContracts(db) },
+		storetest.Cases[contract.Store]{
+			"Contracts":         contractRoundTrip,
+			"UniqueVersion":     contractUniqueVersion,
+			"OneActive":         contractOneActive,
+			"Save":              contractSave,
+			"Details":           contractDetails,
+			"SaveAndRemove":     contractSaveAndRemove,
+			"NoContract":        contractNoContract,
+			"JoinsTransactions": contractJoinsTransactions,
+			"OneAtATime":        contractOneAtATime,
+			"Accepted":          contractAccepted,
+		}, "contract_detail", "contract",
 		"contract_acceptance")
+}
+
+// Accepted contracts are listed in the order of the contracts, each once.
+func contractAccepted(t *testing.T, s contract.Store, c commit.Committer) {
+	at := time.UnixMilli(1_700_000_000_123).UTC()
+	all := []contract.Accept{persistencetest.Whole(t, func(a *contract.Accept) { a.UserID = "u1" }),
+		{UserID: "u1", ContractID: 7, At: at}}
+	storetest.Must(t, c.Commit(t.Context(), all[1], contract.Accept{UserID: "u2", ContractID: 2, At: at}, all[0]))
+	got, err := s.Accepted(t.Context(), "u1")
+	storetest.Must(t, err)
+	storetest.Same(t, got, all)
+	storetest.Wants(t, c.Commit(t.Context(), all[0]), fault.RecordAlreadyExist)
+	if got, err := s.Accepted(t.Context(), "u3"); err != nil || len(got) != 0 {
+		t.Errorf("of another user %v, %v", got, err)
+	}
+}
+
+func addContract(t *testing.T, s contract.Store, code string) int64 {
+	t.Helper()
+	id, err := s.Add(t.Context(), contract.Contract{Code: code, Name: "N " + code, Active: true})
+	storetest.Must(t, err)
+	return id
+}
+
+func addDetail(t *testing.T, s contract.Store, d contract.Detail) int64 {
+	t.Helper()
+	id, err := s.AddDetail(t.Context(), d)
+	storetest.Must(t, err)
+	return id
+}
+
+func listDetails(t *testing.T, s contract.Store, contractID int64) []contract.Detail {
+	t.Helper()
+	all, err := s.Details(t.Context(), contractID)
+	storetest.Must(t, err)
+	return all
+}
+
+func contractRoundTrip(t *testing.T, s contract.Store, _ commit.Committer) {
+	want := []contract.Contract{persistencetest.Whole(t, func(c *contract.Contract) {
+		c.Code, c.CreatedAt, c.PublishedAt = "A", time.Time{}, time.Time{}
+	}), {Code: "B", Name: "b"}}
+	before := time.Now().Add(-time.Minute)
+	for i := range want {
+		var err error
+		want[i].ID, err = s.Add(t.Context(), want[i])
+		storetest.Must(t, err)
+	}
+	for _, c := range []struct {
+		q    contract.Query
+		want []contract.Contract
+	}{
+		{contract.Query{}, want},
+		{contract.Query{ID: &want[1].ID}, want[1:]},
+		{contract.Query{Code: new("A")}, want[:1]},
+		{contract.Query{Code: new("a")}, []contract.Contract{}},
+		{contract.Query{ID: &want[0].ID, Code: new("B")}, []contract.Contract{}},
+	} {
+		got, err := s.Contracts(t.Context(), c.q)
+		storetest.Must(t, err)
+		for i := range got {
+			if got[i].CreatedAt.Before(before) {
+				t.Errorf("made at %v", got[i].CreatedAt)
+			}
+			if published := got[i].PublishedAt; published.IsZero() == got[i].Active || got[i].Active &&
+				!published.Equal(got[i].CreatedAt) {
+				t.Errorf("published at %v", published)
+			}
+			got[i].CreatedAt, got[i].PublishedAt = time.Time{}, time.Time{}
+		}
+		storetest.Same(t, got, c.want)
+	}
+}
+
+func contractUniqueVersion(t *testing.T, s contract.Store, _ commit.Committer) {
+	for _, version := range []string{"", "1"} {
+		won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
+			_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x", Version: version})
+			return err
+		})
+		if won != 1 {
+			t.Errorf("%d of 8 added version %q", won, version)
+		}
+	}
+}
+
+// Concurrent callers never make two versions of a code active.
+func contractOneActive(t *testing.T, s contract.Store, _ commit.Committer) {
+	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+		_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x", Version: fmt.Sprint(i), Active: true})
+		return err
+	})
+	if won != 1 {
+		t.Errorf("%d of 8 were added as active", won)
+	}
+	draft := contract.Contract{Code: "SAME", Name: "x", Version: "draft"}
+	var err error
+	draft.ID, err = s.Add(t.Context(), draft)
+	storetest.Must(t, err)
+	draft.Active = true
+	storetest.Wants(t, s.Save(t.Context(), draft), fault.RecordAlreadyExist)
+}
+
+func contractSave(t *testing.T, s contract.Store, _ commit.Committer) {
+	addContract(t, s, "B")
+	id := addContract(t, s, "A")
+	at := time.UnixMilli(1_700_000_000_123).UTC()
+	found := func() contract.Contract {
+		all, err := s.Contracts(t.Context(), contract.Query{ID: &id})
+		storetest.Must(t, err)
+		return all[0]
+	}
+	next := persistencetest.Whole(t, func(c *contract.Contract) {
+		c.ID, c.Code, c.CreatedAt = id, "A", found().CreatedAt
+	})
+	sent := next
+	sent.Code, sent.CreatedAt = "OTHER", at // both stay
+	storetest.Must(t, s.Save(t.Context(), sent))
+	storetest.Same(t, found(), next)
+	if b, err := s.Contracts(t.Context(), contract.Query{Code: new("B")}); err != nil || b[0].Name != "N B" {
+		t.Errorf("the other contract is %+v, %v", b, err)
+	}
+	storetest.Wants(t, s.Save(t.Context(), contract.Contract{ID: id + 1}), fault.RecordNotFound)
+}
+
+func contractDetails(t *testing.T, s contract.Store, _ commit.Committer) {
+	a, b := addContract(t, s, "A"), addContract(t, s, "B")
+	made := []contract.Detail{
+		persistencetest.Whole(t, func(d *contract.Detail) { d.ContractID, d.OrderNo = a, 2 }),
+		{ContractID: b, Title: "t", OrderNo: 1},
+		{ContractID: a, OrderNo: contract.MaxOrderNo},
+		{ContractID: a, OrderNo: 0},
+		{ContractID: a, Title: "same place", OrderNo: 2},
+	}
+	for i := range made {
+		made[i].ID = addDetail(t, s, made[i])
+	}
+	storetest.Same(t, listDetails(t, s, a), []contract.Detail{made[3], made[0], made[4], made[2]})
+	storetest.Same(t, listDetails(t, s, b), made[1:2])
+	storetest.Same(t, listDetails(t, s, b+1), []contract.Detail{})
+	got, err := s.DetailsOf(t.Context(), []int64{made[4].ID, made[1].ID, made[4].ID + 1})
+	storetest.Must(t, err)
+	storetest.Same(t, got, []contract.Detail{made[1], made[4]})
+}
+
+func contractSaveAndRemove(t *testing.T, s contract.Store, _ commit.Committer) {
+	a, b := addContract(t, s, "A"), addContract(t, s, "B")
+	d := contract.Detail{ContractID: a, Title: "t", Content: "c", Policy: "1", OrderNo: 1}
+	d.ID = addDetail(t, s, d)
+	other := contract.Detail{ContractID: a, Title: "other", OrderNo: 2}
+	other.ID = addDetail(t, s, other)
+	d = persistencetest.Whole(t, func(saved *contract.Detail) { saved.ID, saved.ContractID = d.ID, b })
+	storetest.Must(t, s.SaveDetail(t.Context(), d))
+	storetest.Same(t, listDetails(t, s, b), []contract.Detail{d})
+	storetest.Same(t, listDetails(t, s, a), []contract.Detail{other})
+	storetest.Must(t, s.RemoveDetails(t.Context(), []int64{d.ID, other.ID + 1}))
+	storetest.Same(t, listDetails(t, s, b), []contract.Detail{})
+	storetest.Same(t, listDetails(t, s, a), []contract.Detail{other})
+	storetest.Wants(t, s.SaveDetail(t.Context(), d), fault.RecordNotFound)
+	for _, none := range [][]int64{{d.ID}, {}} {
+		storetest.Wants(t, s.RemoveDetails(t.Context(), none), fault.RecordNotFound)
+	}
+	storetest.Same(t, listDetails(t, s, a), []contract.Detail{other})
+}
+
+// A detail cannot exist without its contract, even if the caller does not check.
+func contractNoContract(t *testing.T, s contract.Store, _ commit.Committer) {
+	id := addContract(t, s, "A")
+	if _, err := s.AddDetail(t.Context(), contract.Detail{ContractID: id + 1}); err == nil {
+		t.Error("a detail of no contract was added")
+	}
+}
+
+func contractJoinsTransactions(t *testing.T, s contract.Store, tx commit.Committer) {
+	undone := errors.New("undone")
+	var id int64
+	err := tx.InTx(t.Context(), func(ctx context.Context) (err error) {
+		id, err = s.Add(ctx, contract.Contract{Code: "A", Name: "a"})
+		storetest.Must(t, err)
+		_, err = s.AddDetail(ctx, contract.Detail{ContractID: id})
+		storetest.Must(t, err)
+		return undone
+	})
+	all, failed := s.Contracts(t.Context(), contract.Query{})
+	storetest.Must(t, failed)
+	if !errors.Is(err, undone) || len(all) != 0 || len(listDetails(t, s, id)) != 0 {
+		t.Errorf("after: %+v, %v", all, err)
+	}
+}
+
+// Between Lock and the end of the transaction no other transaction writes the data that was read.
+func contractOneAtATime(t *testing.T, s contract.Store, tx commit.Committer) {
+	const callers = 8
+	id := addContract(t, s, "A")
+	storetest.Race(t, callers, "", func(int) error {
+		return tx.InTx(t.Context(), func(ctx context.Context) error {
+			if err := s.Lock(ctx); err != nil {
+				return err
+			}
+			there, err := s.Details(ctx, id)
+			if err == nil {
+				_, err = s.AddDetail(ctx, contract.Detail{ContractID: id, OrderNo: int64(len(there))})
+			}
+			return err
+		})
+	})
+	for i, d := range listDetails(t, s, id) {
+		if d.OrderNo != int64(i) {
+			t.Errorf("the detail %d has the place %d", i, d.OrderNo)
+		}
+	}
 }

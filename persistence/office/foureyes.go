@@ -73,20 +73,21 @@ func (s FourEyes) Hold(ctx context.Context, id string) (foureyes.Request, error)
 }
 
 func (s FourEyes) Decide(ctx context.Context, r foureyes.Request) error {
-	return fourEyes.Save(ctx, s.db, r, record.Is("id", r.ID), record.Is("status", string(foureyes.Pending)))
+	return fourEyes.Save(ctx, s.db, r, record.Is("id", r.ID), record.Where("sealed IS NOT NULL"))
 }
 
 func fourEyesFilters(q foureyes.Query) []record.Filter {
-	stored := q.Status
-	if stored == foureyes.Expired {
-		stored = foureyes.Pending
-	}
-	all := []record.Filter{record.Given("status", string(stored))}
+	now, approved := engine.Millis(q.Now), engine.Millis(q.Now.Add(-foureyes.FetchTime))
+	all := []record.Filter{record.Given("status", string(q.Status))}
 	switch q.Status {
 	case foureyes.Pending:
-		all = append(all, record.Where("expires_at > ?", engine.Millis(q.Now)))
+		all = append(all, record.Where("expires_at > ?", now))
+	case foureyes.Approved:
+		all = append(all, record.Where("(sealed IS NULL OR decided_at > ?)", approved))
 	case foureyes.Expired:
-		all = append(all, record.Where("expires_at <= ?", engine.Millis(q.Now)))
+		all = []record.Filter{record.Where("(status = ? AND expires_at <= ? OR "+
+			"status = ? AND sealed IS NOT NULL AND decided_at <= ?)", string(foureyes.Pending), now,
+			string(foureyes.Approved), approved)}
 	}
 	return all
 }

@@ -3,28 +3,195 @@ package office_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"castellan/domain/access/device"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page/pagetest"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/foureyes"
-	"castellan/domain/office/foureyes/foureyestest"
+	"castellan/domain/proof/device"
 	"castellan/persistence"
-	"castellan/persistence/access"
 	"castellan/persistence/kit"
 	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
 	"castellan/persistence/record"
 )
 
 func TestFourEyesStore(t *testing.T) {
-	persistencetest.RunBoth(t, foureyestest.Run, func(db *persistence.DB) foureyes.Store { return office.NewFourEyes(db) },
-		"four_eyes")
+	persistencetest.RunCases(t, func(db *persistence.DB) foureyes.Store { return office.NewFourEyes(db) },
+		storetest.Cases[foureyes.Store]{
+			"RoundTrip":  fourEyesRoundTrip,
+			"Lists":      fourEyesLists,
+			"DecideOnce": fourEyesDecideOnce,
+			"Holds":      fourEyesHolds,
+			"Purge":      fourEyesPurge,
+		}, "four_eyes")
+}
+
+var fourEyesAt = time.UnixMilli(1_700_000_000_000).UTC()
+
+// fourEyesRequest returns the nth request; requests are made a minute apart and live for five.
+func fourEyesRequest(n int) foureyes.Request {
+	made := fourEyesAt.Add(time.Duration(n) * time.Minute)
+	return foureyes.Request{ID: id.Of(made, "request"), Method: "POST", Path: "/admin/things/{id}",
+		Summary: fmt.Sprint("THING_CHANGE: ", n), RequestedBy: fmt.Sprint("u", n), RequestedAt: made,
+		ExpiresAt: made.Add(5 * time.Minute), Status: foureyes.Pending, Sealed: []byte{0, 1, byte(n)}}
+}
+
+// decidedRequest returns a request after a decision.
+func decidedRequest(r foureyes.Request, to foureyes.Status) foureyes.Request {
+	r.Status, r.DecidedBy, r.DecidedAt, r.Reason, r.Sealed = to, "boss", r.RequestedAt.Add(time.Second), "why", nil
+	r.Result = []byte{9, 0}
+	return r
+}
+
+func fourEyesRoundTrip(t *testing.T, s foureyes.Store, _ commit.Committer) {
+	ctx := t.Context()
+	r := persistencetest.Whole(t, func(r *foureyes.Request) { r.ID, r.Status = "1", foureyes.Pending })
+	_, err := s.Get(ctx, r.ID)
+	storetest.Wants(t, err, fault.RecordNotFound)
+	_, err = s.Hold(ctx, r.ID)
+	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, s.Decide(ctx, decidedRequest(r, foureyes.Approved)), fault.RecordNotFound)
+	storetest.Must(t, s.Add(ctx, r))
+	storetest.Wants(t, s.Add(ctx, r), fault.RecordAlreadyExist)
+	for range 2 {
+		got, err := s.Get(ctx, r.ID)
+		storetest.Must(t, err)
+		storetest.Same(t, got, r)
+		if r.Status != foureyes.Pending {
+			break
+		}
+		r = decidedRequest(r, foureyes.Approved)
+		next := r
+		next.Summary, next.RequestedBy, next.Path = "other", "other", "/other" // these never change
+		storetest.Must(t, s.Decide(ctx, next))
+	}
+	storetest.Wants(t, s.Decide(ctx, decidedRequest(r, foureyes.Refused)), fault.RecordNotFound)
+
+	// A request that is executed later keeps its sealed part, and is decided once more.
+	r = fourEyesRequest(2)
+	storetest.Must(t, s.Add(ctx, r))
+	for _, sealed := range [][]byte{r.Sealed, nil} {
+		r = decidedRequest(r, foureyes.Approved)
+		r.Sealed = sealed
+		storetest.Must(t, s.Decide(ctx, r))
+		got, err := s.Get(ctx, r.ID)
+		storetest.Must(t, err)
+		storetest.Same(t, got, r)
+	}
+	storetest.Wants(t, s.Decide(ctx, r), fault.RecordNotFound)
+}
+
+func fourEyesLists(t *testing.T, s foureyes.Store, _ commit.Committer) {
+	var all []foureyes.Request // newest first
+	for n := range 10 {
+		r := fourEyesRequest(n)
+		storetest.Must(t, s.Add(t.Context(), r))
+		if to := map[int]foureyes.Status{2: foureyes.Approved, 5: foureyes.Approved, 6: foureyes.Approved,
+			7: foureyes.Refused, 8: foureyes.Failed}[n]; to != "" {
+			sealed := r.Sealed
+			r = decidedRequest(r, to)
+			switch n {
+			case 5: // approved a day before now
+				r.DecidedAt = fourEyesAt.Add(8*time.Minute - foureyes.FetchTime)
+				r.Sealed = sealed
+			case 6: // and a millisecond later
+				r.DecidedAt = fourEyesAt.Add(8*time.Minute - foureyes.FetchTime + time.Millisecond)
+				r.Sealed = sealed
+			}
+			storetest.Must(t, s.Decide(t.Context(), r))
+		}
+		all = append([]foureyes.Request{r}, all...)
+	}
+	now := fourEyesAt.Add(8 * time.Minute) // the request of the third minute has just expired
+	of := map[foureyes.Status][]foureyes.Request{}
+	for i := range all {
+		if n := 9 - i; n <= 3 && n != 2 || n == 5 {
+			all[i].Status = foureyes.Expired
+		}
+		of[all[i].Status] = append(of[all[i].Status], all[i])
+	}
+	if len(of) != 5 || len(of[foureyes.Expired]) != 4 || len(of[foureyes.Pending]) != 2 ||
+		len(of[foureyes.Approved]) != 2 {
+		t.Fatalf("the case is not what it says: %v", of)
+	}
+	of[""] = all
+	for status, want := range of {
+		pagetest.CheckBoth(t, s.List, foureyes.Query{Status: status, Now: now}, want)
+	}
+}
+
+// Of many concurrent decisions on one request one succeeds.
+func fourEyesDecideOnce(t *testing.T, s foureyes.Store, _ commit.Committer) {
+	r := fourEyesRequest(1)
+	storetest.Must(t, s.Add(t.Context(), r))
+	won := storetest.Race(t, 16, fault.RecordNotFound, func(i int) error {
+		return s.Decide(t.Context(), decidedRequest(r, []foureyes.Status{foureyes.Approved, foureyes.Refused}[i%2]))
+	})
+	if won != 1 {
+		t.Errorf("%d of 16 decided", won)
+	}
+}
+
+// A transaction that holds a request sees the result of the previous holder, and decides alone.
+func fourEyesHolds(t *testing.T, s foureyes.Store, c commit.Committer) {
+	r := fourEyesRequest(1)
+	storetest.Must(t, s.Add(t.Context(), r))
+	errOver := errors.New("it is decided")
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	inside, done, late := 0, 0, 0
+	for range 8 {
+		wg.Go(func() {
+			err := c.InTx(t.Context(), func(ctx context.Context) error {
+				got, err := s.Hold(ctx, r.ID)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				if inside++; inside > 1 {
+					t.Error("two hold one request")
+				}
+				mu.Unlock()
+				defer func() { mu.Lock(); inside--; mu.Unlock() }()
+				if got.Status != foureyes.Pending {
+					return errOver
+				}
+				return s.Decide(ctx, decidedRequest(r, foureyes.Approved))
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				done++
+			case errors.Is(err, errOver):
+				late++
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if done != 1 || late != 7 {
+		t.Errorf("%d decided and %d came late", done, late)
+	}
+}
+
+func fourEyesPurge(t *testing.T, s foureyes.Store, _ commit.Committer) {
+	for n := range 3 {
+		storetest.Must(t, s.Add(t.Context(), fourEyesRequest(n)))
+	}
+	storetest.Must(t, s.Purge(t.Context(), fourEyesRequest(2).RequestedAt))
+	pagetest.Check(t, s.List, foureyes.Query{Now: fourEyesAt}, []foureyes.Request{fourEyesRequest(2)})
 }
 
 // The list and its filter are read from an index.
@@ -41,7 +208,7 @@ func TestFourEyesAreFoundByIndex(t *testing.T) {
 // Two accounts have a device in common when one key is registered in both.
 func TestSharedDevices(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s, ctx := access.NewDevices(db), t.Context()
+		s, ctx := proof.NewDevices(db), t.Context()
 		for i, d := range [][3]string{{"u1", "k1"}, {"u1", "k2"}, {"u2", "k2"}, {"u3", "k3"}} {
 			persistencetest.Exec(t, db,
 				`INSERT INTO device (id, user_id, public_key, brand, model, description, platform, status,

@@ -1,17 +1,103 @@
 package people_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/people/agreement"
-	"castellan/domain/people/agreement/agreementtest"
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
 func TestAgreementStore(t *testing.T) {
-	persistencetest.RunBoth(t, agreementtest.Run,
-		func(db *persistence.DB) agreement.Store { return people.NewAgreements(db) }, "agreement_acceptance",
+	persistencetest.RunCases(t, func(db *persistence.DB) agreement.Store { return people.NewAgreements(db) },
+		storetest.Cases[agreement.Store]{
+			"List":          listAgreements,
+			"Accept":        acceptAgreement,
+			"UniqueVersion": agreementUniqueVersion,
+		}, "agreement_acceptance",
 		"agreement")
+}
+
+func addAgreement(t *testing.T, s agreement.Store, name, version string) int64 {
+	t.Helper()
+	id, err := s.Add(t.Context(), sampleAgreement(t, name, version, "agreement/"+name+version))
+	storetest.Must(t, err)
+	return id
+}
+
+func sampleAgreement(t *testing.T, name, version, path string) agreement.Agreement {
+	return persistencetest.Whole(t, func(a *agreement.Agreement) {
+		a.Name, a.Version, a.FilePath, a.AcceptedAt = name, version, path, time.Time{}
+	})
+}
+
+func listAgreements(t *testing.T, s agreement.Store, _ commit.Committer) {
+	ctx := t.Context()
+	first, second := addAgreement(t, s, "terms", "1"), addAgreement(t, s, "terms", "2")
+	other := addAgreement(t, s, "fees", "1")
+	for version, want := range map[string][]int64{"": {first, second, other}, "1": {first, other}, "2": {second},
+		"3": {}} {
+		q := agreement.Query{UserID: "u1"}
+		if version != "" {
+			q.Version = &version
+		}
+		all, err := s.List(ctx, q)
+		storetest.Must(t, err)
+		ids := []int64{}
+		for _, a := range all {
+			ids = append(ids, a.ID)
+		}
+		storetest.Same(t, ids, want)
+	}
+	last, err := s.Last(ctx, "terms")
+	storetest.Must(t, err)
+	got, err := s.Get(ctx, second)
+	storetest.Must(t, err)
+	storetest.Same(t, last, got)
+	want := sampleAgreement(t, "terms", "2", "agreement/terms2")
+	want.ID, want.CreatedAt = second, got.CreatedAt // of the database
+	if storetest.Same(t, got, want); got.CreatedAt.IsZero() {
+		t.Error("no time of creation")
+	}
+	_, err = s.Last(ctx, "nothing")
+	storetest.Wants(t, err, fault.RecordNotFound)
+	_, err = s.Get(ctx, 999)
+	storetest.Wants(t, err, fault.RecordNotFound)
+	named, err := s.ReferencedKeys(ctx, []string{"agreement/terms1", "agreement/x"})
+	storetest.Must(t, err)
+	storetest.Same(t, named, []string{"agreement/terms1"})
+}
+
+func acceptAgreement(t *testing.T, s agreement.Store, _ commit.Committer) {
+	ctx, id := t.Context(), addAgreement(t, s, "terms", "1")
+	storetest.Wants(t, s.Accept(ctx, 999, "u1"), fault.RecordNotFound)
+	if won := storetest.Race(t, 4, "", func(int) error { return s.Accept(ctx, id, "u1") }); won != 4 {
+		t.Errorf("%d of 4 could accept", won)
+	}
+	accepted := func(user string) agreement.Agreement {
+		all, err := s.List(ctx, agreement.Query{UserID: user})
+		storetest.Must(t, err)
+		return all[0]
+	}
+	first := accepted("u1").AcceptedAt
+	storetest.Must(t, s.Accept(ctx, id, "u1"))
+	if again := accepted("u1").AcceptedAt; first.IsZero() || !again.Equal(first) || !accepted("u2").AcceptedAt.IsZero() {
+		t.Errorf("accepted %v, then %v, by another user %v", first, again, accepted("u2").AcceptedAt)
+	}
+}
+
+func agreementUniqueVersion(t *testing.T, s agreement.Store, _ commit.Committer) {
+	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+		_, err := s.Add(t.Context(), sampleAgreement(t, "terms", "1", fmt.Sprint("agreement/", i)))
+		return err
+	})
+	if won != 1 {
+		t.Errorf("%d of 8 were added", won)
+	}
 }

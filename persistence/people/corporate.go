@@ -5,10 +5,10 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/page"
 	"castellan/domain/people/corporate"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
@@ -73,7 +73,8 @@ var corporateUsers = record.Table[corporateRow, corporate.User]{
 func applicationFilters(q corporate.ApplicationQuery) []record.Filter {
 	return []record.Filter{record.Sent("id", q.ID), record.Sent("tax_number", q.TaxNumber), record.Sent("status",
 		q.Status),
-		access.PartOfName("folded_name", q.CompanyName)}
+		account.PartOfName("(SELECT s.folded FROM application_search AS s WHERE s.id = a.id)", "a.folded_name",
+			q.CompanyName)}
 }
 
 func corporateFilters(q corporate.UserQuery) []record.Filter {
@@ -83,6 +84,34 @@ func corporateFilters(q corporate.UserQuery) []record.Filter {
 }
 
 func corporateOrder(p corporate.Place) []any { return []any{p.ID} }
+
+// searchName is the name of an application for searches.
+type searchName struct {
+	bun.BaseModel `bun:"table:application_search"`
+
+	ID     int64 `bun:",pk"`
+	Folded string
+}
+
+// FoldWaiting stores the names for searches of the applications that have none, at most limit, and returns how many.
+func (s Corporate) FoldWaiting(ctx context.Context, limit int) (n int, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context) error {
+		var rows []applicationRow
+		if err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("id", "company_name").
+			Where("NOT EXISTS (SELECT 1 FROM application_search AS s WHERE s.id = a.id)").Order("id").Limit(int64(limit)).
+			Scan(ctx); err != nil || len(rows) == 0 {
+			return engine.Translate(err)
+		}
+		names := make([]searchName, len(rows))
+		for i, r := range rows { // a company keeps its name
+			names[i] = searchName{ID: r.ID, Folded: user.Fold(r.CompanyName)}
+		}
+		n = len(rows)
+		_, err := s.db.Conn(ctx).NewInsert().Model(&names).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx)
+		return engine.Translate(err)
+	})
+	return n, err
+}
 
 func (s Corporate) Lock(ctx context.Context) error { return s.db.LockTx(ctx, corporateLock) }
 

@@ -1,17 +1,166 @@
 package people_test
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/page/pagetest"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/people/corporate"
-	"castellan/domain/people/corporate/corporatetest"
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
 func TestCorporateStore(t *testing.T) {
-	persistencetest.RunBoth(t, corporatetest.Run,
-		func(db *persistence.DB) corporate.Store { return people.NewCorporate(db) }, "corporate_application",
+	persistencetest.RunCases(t, func(db *persistence.DB) corporate.Store { return people.NewCorporate(db) },
+		storetest.Cases[corporate.Store]{
+			"Applications": corporateApplications,
+			"Status":       corporateStatus,
+			"Users":        corporateUsers,
+			"Once":         corporateOnce,
+			"Change":       corporateChange,
+		}, "corporate_application",
 		"corporate_user")
+}
+
+func corporateApplications(t *testing.T, s corporate.Store, _ commit.Committer) {
+	for n, name := range []string{"Işık Ticaret A.Ş.", "100%_Acme", "Acme"} {
+		id, err := s.AddApplication(t.Context(), corporate.Application{CompanyName: name,
+			TaxNumber: fmt.Sprint("tax", n), Status: []string{"PENDING", "APPROVED"}[n%2]})
+		storetest.Must(t, err)
+		storetest.Same(t, id, int64(n+1))
+	}
+	got, err := s.Applications(t.Context(), corporate.ApplicationQuery{}, page.Query[corporate.Place]{})
+	storetest.Must(t, err)
+	all := got.Records
+	if a := all[2]; a.CreatedAt.IsZero() || a.CompanyName != "Işık Ticaret A.Ş." || a.TaxNumber != "tax0" {
+		t.Errorf("the first one is %+v", a)
+	}
+	for _, c := range []struct {
+		q    corporate.ApplicationQuery
+		want []corporate.Application
+	}{
+		{corporate.ApplicationQuery{}, all},
+		{corporate.ApplicationQuery{ID: new(int64(2))}, all[1:2]},
+		{corporate.ApplicationQuery{CompanyName: new("IŞIK TİC")}, all[2:]},
+		{corporate.ApplicationQuery{CompanyName: new("acme")}, all[:2]},
+		{corporate.ApplicationQuery{CompanyName: new("0%_A")}, all[1:2]},
+		{corporate.ApplicationQuery{CompanyName: new("A%e")}, []corporate.Application{}},
+		{corporate.ApplicationQuery{TaxNumber: new("tax2"), Status: new("PENDING")}, all[:1]},
+		{corporate.ApplicationQuery{TaxNumber: new("tax")}, []corporate.Application{}},
+	} {
+		pagetest.CheckBoth(t, s.Applications, c.q, c.want)
+	}
+}
+
+// A change of the status returns the previous application, even to concurrent callers.
+func corporateStatus(t *testing.T, s corporate.Store, _ commit.Committer) {
+	a := persistencetest.Whole(t, func(a *corporate.Application) { a.Status = "0" })
+	id, err := s.AddApplication(t.Context(), a)
+	storetest.Must(t, err)
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	storetest.Race(t, 8, "", func(n int) error {
+		was, err := s.SetApplicationStatus(t.Context(), id, fmt.Sprint(n+1))
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[was.Status] {
+			t.Errorf("%+v after %v", was, seen)
+		}
+		seen[was.Status] = true
+		want := a
+		want.ID, want.Status, want.CreatedAt = id, was.Status, was.CreatedAt
+		storetest.Same(t, was, want)
+		return err
+	})
+	got, err := s.Applications(t.Context(), corporate.ApplicationQuery{ID: &id}, page.Query[corporate.Place]{})
+	storetest.Must(t, err)
+	if !seen["0"] || seen[got.Records[0].Status] {
+		t.Errorf("%+v after %v", got.Records, seen)
+	}
+	_, err = s.SetApplicationStatus(t.Context(), 1<<40, "x")
+	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+func corporateUser(n int) corporate.User {
+	return corporate.User{UserID: fmt.Sprint("u", n), CorporateUserID: "acme", Role: "owner", Status: "active",
+		CountryCode: "90", PhoneNumber: fmt.Sprint("532000000", n), Email: new(fmt.Sprintf("u%d@acme.example", n))}
+}
+
+func corporateUsers(t *testing.T, s corporate.Store, _ commit.Committer) {
+	var all []corporate.User // newest first
+	for n := range 4 {
+		u := corporateUser(n)
+		switch n {
+		case 0:
+			u = persistencetest.Whole[corporate.User](t)
+		case 2:
+			u.CorporateUserID, u.Status, u.Email, u.Made = "other", "passive", nil, true
+		}
+		id, err := s.AddUser(t.Context(), u)
+		storetest.Must(t, err)
+		u.ID = id
+		all = append([]corporate.User{u}, all...)
+	}
+	pagetest.Check(t, s.Users, corporate.UserQuery{}, all)
+	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u1")}, all[2:3])
+	pagetest.Check(t, s.Users, corporate.UserQuery{CorporateUserID: new("other"), Status: new("passive")}, all[1:2])
+	pagetest.Check(t, s.Users, corporate.UserQuery{Status: new("PASSIVE")}, []corporate.User{})
+}
+
+// Concurrent callers compete for an account, and for a mail address of new accounts.
+func corporateOnce(t *testing.T, s corporate.Store, _ commit.Committer) {
+	for name, edit := range map[string]func(*corporate.User, int){
+		"account": func(u *corporate.User, n int) { u.Email = new(fmt.Sprintf("x%d@acme.example", n)) },
+		"address": func(u *corporate.User, n int) { u.UserID, u.Made = fmt.Sprint("made", n), true },
+	} {
+		won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(n int) error {
+			u := corporateUser(1)
+			edit(&u, n)
+			_, err := s.AddUser(t.Context(), u)
+			return err
+		})
+		if won != 1 {
+			t.Errorf("%s: %d of 8 were added", name, won)
+		}
+	}
+	like := corporateUser(1)
+	got, err := s.FindLink(t.Context(), like)
+	storetest.Must(t, err)
+	if got.Made || got.UserID != "u1" {
+		t.Errorf("like an account: %+v", got)
+	}
+	like.UserID = ""
+	made, err := s.FindLink(t.Context(), like)
+	storetest.Must(t, err)
+	if !made.Made || made.ID == got.ID {
+		t.Errorf("like an address: %+v", made)
+	}
+	like.CorporateUserID = "other"
+	_, err = s.FindLink(t.Context(), like)
+	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+func corporateChange(t *testing.T, s corporate.Store, _ commit.Committer) {
+	first, err := s.AddUser(t.Context(), corporateUser(1))
+	storetest.Must(t, err)
+	_, err = s.AddUser(t.Context(), corporateUser(2))
+	storetest.Must(t, err)
+	next := persistencetest.Whole(t, func(u *corporate.User) { u.ID, u.UserID, u.Email, u.Made = first, "u3", nil, false })
+	storetest.Must(t, s.ChangeUser(t.Context(), first, func(u corporate.User) (corporate.User, error) {
+		storetest.Same(t, u.UserID, "u1")
+		made := next
+		made.Made = true // unchanged
+		return made, nil
+	}))
+	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u3")}, []corporate.User{next})
+	storetest.Wants(t, s.ChangeUser(t.Context(), first, func(u corporate.User) (corporate.User, error) {
+		return corporateUser(2), nil
+	}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.ChangeUser(t.Context(), 1<<40, nil), fault.RecordNotFound)
 }

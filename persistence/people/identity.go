@@ -7,7 +7,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/people/identity"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
@@ -54,7 +54,7 @@ func (s Identities) Lock(ctx context.Context, hash string) error {
 }
 
 func (s Identities) Others(ctx context.Context, userID string, hashes ...string) (int, error) {
-	return access.Accounts.Count(ctx, s.db, record.Among("identity_hash", hashes), record.Where("identity_hash <> ''"),
+	return account.Accounts.Count(ctx, s.db, record.Among("identity_hash", hashes), record.Where("identity_hash <> ''"),
 		record.Where("id <> ?", userID))
 }
 

@@ -6,12 +6,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/page"
 	"castellan/domain/people/corporate"
 	"castellan/domain/people/document"
 	"castellan/domain/people/inbox"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/engine"
 	"castellan/persistence/money"
 	"castellan/persistence/office"
@@ -35,7 +35,7 @@ var backlogs = map[inbox.Queue]func(context.Context, *engine.DB, int) *bun.Selec
 		return documentList.Backlog(ctx, db, most, "d.created_at", documentFilters(q)...)
 	},
 	inbox.AML: func(ctx context.Context, db *engine.DB, most int) *bun.SelectQuery {
-		return access.Accounts.Backlog(ctx, db, most, found, riskyFilters(db.Postgres())...)
+		return account.Accounts.Backlog(ctx, db, most, found, riskyFilters(db.Postgres())...)
 	},
 	inbox.Deposits:    money.DepositBacklog,
 	inbox.Withdrawals: money.WithdrawalBacklog,

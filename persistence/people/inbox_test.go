@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/inbox"

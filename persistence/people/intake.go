@@ -8,6 +8,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
 	"castellan/domain/people/intake"
+	"castellan/persistence/account"
 	"castellan/persistence/engine"
 )
 
@@ -40,6 +41,14 @@ type refusalRow struct {
 	Reason   string
 }
 
+type noteRow struct {
+	bun.BaseModel `bun:"table:user_import_note,alias:n"`
+
+	ImportID string `bun:",pk"`
+	Line     int64  `bun:",pk"`
+	Note     string
+}
+
 // IntakeFences are the writes of the progress.
 var IntakeFences = []engine.Kind{
 	engine.FencedByVersion(true, func(w intake.Save) importRow {
@@ -48,10 +57,13 @@ var IntakeFences = []engine.Kind{
 	}, "position", "imported", "refused", "done", "updated_at"),
 }
 
-// IntakeWrites are the writes of refused lines.
+// IntakeWrites are the writes of refused lines and of notes.
 var IntakeWrites = []engine.Kind{
 	engine.Insert(func(w intake.Refuse) refusalRow {
 		return refusalRow{ImportID: w.ImportID, Line: w.Line, Reason: w.Reason}
+	}),
+	engine.Insert(func(w intake.Remark) noteRow {
+		return noteRow{ImportID: w.ImportID, Line: w.Line, Note: w.Text}
 	}),
 }
 
@@ -70,27 +82,43 @@ func (s Intake) State(ctx context.Context, id string) (intake.State, error) {
 
 // Refusals lists refused lines.
 func (s Intake) Refusals(ctx context.Context, id string, after int64, limit int) ([]intake.Refusal, error) {
-	ctx, cancel := s.db.Bound(ctx)
+	return lines(ctx, s.db, id, after, limit, func(r refusalRow) intake.Refusal {
+		return intake.Refusal{Line: r.Line, Reason: r.Reason}
+	})
+}
+
+// Notes lists notes.
+func (s Intake) Notes(ctx context.Context, id string, after int64, limit int) ([]intake.Note, error) {
+	return lines(ctx, s.db, id, after, limit, func(r noteRow) intake.Note {
+		return intake.Note{Line: r.Line, Text: r.Note}
+	})
+}
+
+func lines[R, T any](ctx context.Context, db *engine.DB, id string, after int64, limit int, of func(R) T) ([]T, error) {
+	ctx, cancel := db.Bound(ctx)
 	defer cancel()
-	var rows []refusalRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("import_id = ?", id).Where("line > ?", after).Order("line").
+	var rows []R
+	err := db.Conn(ctx).NewSelect().Model(&rows).Where("import_id = ?", id).Where("line > ?", after).Order("line").
 		Limit(int64(limit)).Scan(ctx)
-	list := make([]intake.Refusal, len(rows))
+	list := make([]T, len(rows))
 	for i, r := range rows {
-		list[i] = intake.Refusal{Line: r.Line, Reason: r.Reason}
+		list[i] = of(r)
 	}
 	return list, engine.Translate(err)
 }
 
 // Taken returns those of the names that accounts have.
 func (s Intake) Taken(ctx context.Context, n intake.Names) (found intake.Names, err error) {
+	if found.Phones, err = account.NewUsers(s.db).PhonesTaken(ctx, n.Phones); err != nil {
+		return found, err
+	}
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	for _, q := range []struct {
 		table, column string
 		names         []string
 		to            *[]string
-	}{{"users", "phone", n.Phones, &found.Phones}, {"users", "email", n.Mails, &found.Mails},
+	}{{"users", "email", n.Mails, &found.Mails},
 		{"integration_claim", "external_id", n.ExternalIDs, &found.ExternalIDs}} {
 		if len(q.names) == 0 {
 			continue

@@ -1,17 +1,153 @@
 package people_test
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
+	"castellan/domain/account/user"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/people/intake"
-	"castellan/domain/people/intake/intaketest"
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 )
 
 func TestIntakeStore(t *testing.T) {
-	persistencetest.RunBoth(t, intaketest.Run,
-		func(db *persistence.DB) intake.Store { return people.NewIntake(db) }, "user_import", "user_import_refusal", "users",
+	persistencetest.RunCases(t, func(db *persistence.DB) intake.Store { return people.NewIntake(db) },
+		storetest.Cases[intake.Store]{
+			"Progress": intakeProgress,
+			"Race":     intakeRace,
+			"Refusals": intakeRefusals,
+			"Notes":    intakeNotes,
+			"Taken":    intakeTaken,
+		}, "user_import", "user_import_refusal", "user_import_note", "users",
 		"integration_claim")
+}
+
+var intakeStart = time.UnixMilli(1_700_000_000_123).UTC()
+
+// The progress is saved as written, one version after the other; an import that has not begun has version 0.
+func intakeProgress(t *testing.T, s intake.Store, c commit.Committer) {
+	got, err := s.State(t.Context(), "a")
+	storetest.Must(t, err)
+	storetest.Same(t, got, intake.State{ID: "a"})
+	want := persistencetest.Whole(t, func(s *intake.State) { s.ID, s.Version, s.Cursor, s.Done = "a", 0, 10, false })
+	storetest.Must(t, c.Commit(t.Context(), intake.Save{State: want, At: intakeStart}))
+	for i := range int64(3) {
+		want.Version = i + 1
+		got, err := s.State(t.Context(), "a")
+		storetest.Must(t, err)
+		storetest.Same(t, got, want)
+		want.Cursor, want.Imported, want.Refused, want.Done = want.Cursor+5, want.Imported+5, want.Refused+1, i == 2
+		storetest.Must(t, c.Commit(t.Context(), intake.Save{State: want, At: intakeStart}))
+	}
+	if got, _ := s.State(t.Context(), "a"); !got.Done || got.Cursor != 25 {
+		t.Errorf("%+v", got)
+	}
+	if got, _ := s.State(t.Context(), "b"); got.Version != 0 {
+		t.Errorf("another import: %+v", got)
+	}
+}
+
+// Of processes that save one step of an import, the first as well as a later one, exactly one succeeds, and nothing of
+// the others is written.
+func intakeRace(t *testing.T, s intake.Store, c commit.Committer) {
+	for version := range int64(2) {
+		won := 0
+		results := make(chan error, 8)
+		for i := range 8 {
+			go func() {
+				state := intake.State{ID: "a", Version: version, StartedAt: intakeStart}
+				results <- c.Commit(t.Context(), intake.Save{State: state, At: intakeStart},
+					intake.Refuse{ImportID: "a", Refusal: intake.Refusal{Line: 100*version + int64(i) + 1, Reason: "x"}})
+			}()
+		}
+		for range 8 {
+			switch err := <-results; {
+			case err == nil:
+				won++
+			case !errors.Is(err, commit.ErrFenced):
+				t.Error(err)
+			}
+		}
+		list, err := s.Refusals(t.Context(), "a", 100*version, 100)
+		if won != 1 || len(list) != 1 || err != nil {
+			t.Errorf("version %d: %d of 8 saved, %d refusals, %v", version, won, len(list), err)
+		}
+	}
+}
+
+// Refused lines are listed in the order of the file, page by page, for their import only.
+func intakeRefusals(t *testing.T, s intake.Store, c commit.Committer) {
+	for _, line := range []int64{9, 2, 11, 10} {
+		storetest.Must(t, c.Commit(t.Context(), intake.Refuse{ImportID: "a", Refusal: intake.Refusal{Line: line,
+			Reason: fmt.Sprint("r", line)}}))
+	}
+	storetest.Must(t, c.Commit(t.Context(), intake.Refuse{ImportID: "b", Refusal: intake.Refusal{Line: 3,
+		Reason: "other"}}))
+	for _, page := range []struct {
+		after int64
+		limit int
+		want  []int64
+	}{{0, 10, []int64{2, 9, 10, 11}}, {0, 2, []int64{2, 9}}, {9, 2, []int64{10, 11}}, {11, 2, nil}} {
+		list, err := s.Refusals(t.Context(), "a", page.after, page.limit)
+		storetest.Must(t, err)
+		var lines []int64
+		for _, r := range list {
+			if lines = append(lines, r.Line); r.Reason != fmt.Sprint("r", r.Line) {
+				t.Errorf("%+v", r)
+			}
+		}
+		storetest.Same(t, lines, page.want)
+	}
+}
+
+// Notes are listed like refusals, and apart from them.
+func intakeNotes(t *testing.T, s intake.Store, c commit.Committer) {
+	for _, line := range []int64{9, 2, 11} {
+		storetest.Must(t, c.Commit(t.Context(), intake.Remark{ImportID: "a", Note: intake.Note{Line: line, Text: "n"}}))
+	}
+	storetest.Must(t, c.Commit(t.Context(), intake.Refuse{ImportID: "a", Refusal: intake.Refusal{Line: 9, Reason: "r"}},
+		intake.Remark{ImportID: "b", Note: intake.Note{Line: 10, Text: "other"}}))
+	list, err := s.Notes(t.Context(), "a", 2, 1)
+	storetest.Must(t, err)
+	storetest.Same(t, list, []intake.Note{{Line: 9, Text: "n"}})
+	list, err = s.Notes(t.Context(), "a", 0, 9)
+	if storetest.Must(t, err); len(list) != 3 || list[2].Line != 11 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// Only the names that accounts have are taken, each of its kind; an external id of another kind of record is free.
+func intakeTaken(t *testing.T, s intake.Store, c commit.Committer) {
+	for i, u := range []user.User{{ID: "u1", Phone: "+905321234567", CountryCode: "90", Email: "a@example.test"},
+		{ID: "u2", Email: "b@example.test"}} {
+		made := user.New(u.ID, intakeStart)
+		made.Phone, made.CountryCode, made.Email = u.Phone, u.CountryCode, u.Email
+		kind := []integration.Kind{integration.Users, integration.Deposits}[i]
+		storetest.Must(t, c.Commit(t.Context(), user.Add{User: made}, integration.Add{Claim: integration.Claim{Kind: kind,
+			ExternalID: "x-" + u.ID, Digest: []byte{1}, RecordID: u.ID, At: intakeStart}}))
+	}
+	got, err := s.Taken(t.Context(), intake.Names{Phones: []string{"+905321234567", "+905321234568", "a@example.test"},
+		Mails: []string{"a@example.test", "b@example.test", "c@example.test"}, ExternalIDs: []string{"x-u1", "x-u2", "X-U1"}})
+	storetest.Must(t, err)
+	slices.Sort(got.Mails)
+	storetest.Same(t, got, intake.Names{Phones: []string{"+905321234567"}, Mails: []string{"a@example.test",
+		"b@example.test"}, ExternalIDs: []string{"x-u1"}})
+	none, err := s.Taken(t.Context(), intake.Names{})
+	storetest.Must(t, err)
+	storetest.Same(t, none, intake.Names{})
+	of, err := s.ExternalIDs(t.Context(), []string{"u1", "u2", "u3"})
+	storetest.Must(t, err)
+	storetest.Same(t, of, map[string]string{"u1": "x-u1"})
+	if err := c.Commit(t.Context(), user.Add{User: user.User{ID: "u9", Email: "a@example.test"}}); fault.CodeOf(err) !=
+		fault.RecordAlreadyExist {
+		t.Errorf("an address has two accounts: %v", err)
+	}
 }

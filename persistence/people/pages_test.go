@@ -5,12 +5,12 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/page"
 	"castellan/domain/people/corporate"
 	"castellan/domain/people/document"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
 	"castellan/persistence/record"
@@ -38,8 +38,8 @@ func TestPagesOfPeopleAreFoundByIndex(t *testing.T) {
 			return list.Selected(db.Conn(t.Context()).NewSelect().Model((*people.DocumentRead)(nil)), p)
 		}
 		kept := func(q document.Query) *bun.SelectQuery { return ordered(q, false) }
-		risky := access.Accounts.Selected(db.Conn(t.Context()).NewSelect().TableExpr("users AS u").ColumnExpr("u.*"),
-			record.PartOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, access.AccountOrder,
+		risky := account.Accounts.Selected(db.Conn(t.Context()).NewSelect().TableExpr("users AS u").ColumnExpr("u.*"),
+			record.PartOf(page.Query[user.Place]{After: &user.Place{ID: "9"}, Limit: 10}, account.AccountOrder,
 				people.RiskyFilters(db.Postgres())))
 		for name, c := range map[string]struct {
 			query *bun.SelectQuery

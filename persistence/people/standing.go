@@ -5,11 +5,11 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/people/standing"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
@@ -101,5 +101,5 @@ func riskyFilters(postgres bool) []record.Filter {
 }
 
 func (s Standings) Risky(ctx context.Context, _ struct{}, p page.Query[user.Place]) (page.Of[user.User], error) {
-	return record.ListPage(ctx, s.db, access.Accounts, p, access.AccountOrder, riskyFilters(s.db.Postgres()))
+	return record.ListPage(ctx, s.db, account.Accounts, p, account.AccountOrder, riskyFilters(s.db.Postgres()))
 }

@@ -62,6 +62,13 @@ func RunBoth[S any](t *testing.T, run func(*testing.T, storetest.Open[S]), open 
 	})
 }
 
+// RunCases runs the cases of a store on both databases. Each case gets the store that open returns, whose tables are
+// emptied before; a table that refers to another one comes before it.
+func RunCases[S any](t *testing.T, open func(*persistence.DB) S, cases storetest.Cases[S], tables ...string) {
+	t.Helper()
+	RunBoth(t, func(t *testing.T, open storetest.Open[S]) { storetest.Run(t, open, cases) }, open, tables...)
+}
+
 // Empty removes all rows of tables; a table that refers to another one comes before it.
 func Empty(t *testing.T, db *persistence.DB, tables ...string) {
 	t.Helper()
@@ -69,3 +76,7 @@ func Empty(t *testing.T, db *persistence.DB, tables ...string) {
 		Exec(t, db, "DELETE FROM "+table)
 	}
 }
+
+// AccountTables are those of accounts, which several suites share.
+var AccountTables = []string{"users", "user_role", "password_guard", "session", "session_key",
+	"login_history", "device_proof"}

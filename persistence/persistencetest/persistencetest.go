@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"castellan/domain/kit/audit"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
@@ -64,18 +63,6 @@ var template = sync.OnceValues(func() (file []byte, err error) {
 	}
 	return os.ReadFile(name)
 })
-
-// Suite opens the store of a suite on SQLite, each time in a database of its own. Rows that the migrations make are
-// removed from tables; a table that refers to another one comes before it.
-func Suite[S any](open func(db *persistence.DB) S, tables ...string) storetest.Open[S] {
-	return func(t *testing.T) (S, commit.Committer) {
-		db := SQLite(t)
-		for _, table := range tables {
-			Exec(t, db, "DELETE FROM "+table)
-		}
-		return open(db), db
-	}
-}
 
 // Exec runs one statement.
 func Exec(t testing.TB, db *persistence.DB, statement string, args ...any) {

@@ -32,6 +32,32 @@ func (c AmountColumns) Amount() (amount.Amount, error) {
 	return a, err
 }
 
+// WideColumns is how a row keeps a sum: over, hi and lo (amount.Sum). Rows of programs without the column over have 0
+// there.
+type WideColumns struct{ Over, Hi, Lo int64 }
+
+// WideOf returns the columns of a sum. A sum beyond an amount gets an hi that programs without the column over refuse,
+// so that they do not read a smaller sum.
+func WideOf(s amount.Sum) (c WideColumns) {
+	switch c.Over, c.Hi, c.Lo = s.Parts(); {
+	case c.Over > 0:
+		c.Over, c.Hi = c.Over-1, c.Hi+half*half
+	case c.Over < 0:
+		c.Over, c.Hi = c.Over+1, c.Hi-half*half
+	}
+	return c
+}
+
+// ReadSums reads the columns of several sums.
+func ReadSums(columns map[*amount.Sum]WideColumns) (err error) {
+	for to, c := range columns {
+		if *to, err = amount.SumOf(c.Over, c.Hi, c.Lo); err != nil {
+			return fmt.Errorf("read a stored sum %d, %d, %d: %w", c.Over, c.Hi, c.Lo, err)
+		}
+	}
+	return nil
+}
+
 // ReadAmounts reads the columns of several amounts.
 func ReadAmounts(columns map[*amount.Amount]AmountColumns) (err error) {
 	for to, c := range columns {
@@ -73,14 +99,12 @@ func Summed(prefix, when, plus, minus string) string {
 	return strings.Join(out, ", ")
 }
 
-// Amount is the sum; amount.ErrRange when no amount can hold it.
-func (c SumColumns) Amount() (amount.Amount, error) {
-	if c.HiHigh > half || c.HiHigh < -half {
-		return amount.Amount{}, amount.ErrRange
-	}
+// Sum returns the sum.
+func (c SumColumns) Sum() (amount.Sum, error) {
 	units, low := floored(c.LoHigh, half)
 	more, parts := floored(low*half+c.LoLow, half*half)
-	return amount.Of(c.HiHigh*half+c.HiLow+units+more, parts)
+	over, high := floored(c.HiHigh, half)
+	return amount.SumOf(over, high*half+c.HiLow+units+more, parts)
 }
 
 // floored divides with a rest that is not negative.

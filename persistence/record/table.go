@@ -63,6 +63,9 @@ type Filter struct {
 // Where is a condition in SQL.
 func Where(text string, args ...any) Filter { return Filter{text, args} }
 
+// Within puts the condition between two texts, such as those of a subquery.
+func (f Filter) Within(before, after string) Filter { return Filter{before + f.text + after, f.args} }
+
 // Is holds for rows that have a value in a column.
 func Is(column string, value any) Filter { return Where("? = ?", bun.Ident(column), value) }
 

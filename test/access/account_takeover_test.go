@@ -10,7 +10,7 @@ import (
 // A support role that may change contact data cannot take over an account that holds more permissions, and
 // cannot bypass its own second factor (D-AUTH-03).
 func TestSupportCannotTakeOverAdministrator(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := &harness.Counter{Node: s.Start("LIMITS_ENABLED=false"), Site: s}
 		const closePath = "/admin/user/close-user-authentication"
 		support, chief, customer := s.AddUser("user"), s.AddUser("admin"), s.AddUser("user")

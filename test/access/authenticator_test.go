@@ -1,9 +1,15 @@
 package access
 
 import (
+	"encoding/json"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
+	"castellan/domain/factor/passkey/passkeytest"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -11,7 +17,7 @@ import (
 // Section 3.2 of the interface from outside: set up an authenticator, log in with it, recover access, and
 // remove it.
 func TestAuthenticatorSetupLoginAndRemoval(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
@@ -101,6 +107,120 @@ func TestAuthenticatorSetupLoginAndRemoval(t *testing.T) {
 			if m.Name == "TOTP" {
 				t.Error("a login still offers TOTP")
 			}
+		}
+	})
+}
+
+// A passkey that an SMS has registered is not phishing-resistant for a day (D-AUTH-20). Only a passkey, a recovery code
+// or an administrator changes the factors of its account.
+func TestPasskeyStrength(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := harness.Patient(s).Start()
+		demo := s.Seeded("user")
+		who := harness.Admin(t, s, n)
+		x, _ := n.Session(t, demo)
+		me := blackbox.Headers{"x-auth": x}
+		id := harness.ClaimsOf(t, x)["sub"].(string)
+		s.Exec("UPDATE users SET created_at = created_at - 86400000 WHERE id = '" + id + "'")
+		p := harness.EnrollPasskey(t, n, demo, x)
+
+		change := policy(t, n, who, "LOGIN", `,"phishingResistant":true`)
+		refused := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 409, "MFA_NOT_AVAILABLE")
+		if !strings.Contains(string(refused.Body), "counts for this action before 20") {
+			t.Errorf("%s", refused)
+		}
+		explained := n.Do(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN","userId":"`+id+`"}`, who)
+		if got := string(explained.Is(t, 200, "").Body); !strings.Contains(got, `"strongerThanDeviceAdd":[{"policyId"`) ||
+			!strings.Contains(got, `"missing":["PUSH"`) {
+			t.Errorf("%s", got)
+		}
+		// Until it has settled, the factors are changed by the policy, and not by the passkey alone.
+		early := n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": p.ID}, me).Is(t, 200, "")
+		if blackbox.FlowOf(t, early).Method(t, "SMS"); strings.Contains(string(early.Body), "PUSH") {
+			t.Errorf("a removal meanwhile: %s", early)
+		}
+		s.Exec("UPDATE passkey SET settling_since = settling_since - 86400000")
+		p.Approve(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil)).Is(t, 200, "")
+		change(`,"phishingResistant":false`)
+
+		phone := harness.Pocket{N: n, Aud: n.URL}
+		phone.Key, phone.Pub = devicetest.Signer(t, device.ES256)
+		phone.ID = phone.Pub.Thumbprint()
+		remove := func(device string, headers blackbox.Headers) blackbox.Answer {
+			t.Helper()
+			return n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": device}, headers)
+		}
+		q := harness.Passkey{Authenticator: passkeytest.New(t, "localhost", n.URL), N: n}
+		setup := n.Do(t, "POST", "/auth/totp/setup", nil, me)
+		for name, started := range map[string]blackbox.Answer{"a device": phone.Register(t, x, ""),
+			"a passkey": q.Register(t, x), "a removal": remove(p.ID, me), "an authenticator": setup} {
+			f := blackbox.FlowOf(t, started.Is(t, 200, ""))
+			if len(f.MethodList) != 1 || f.MethodList[0].Name != "PUSH" || harness.RequestOf(t, started) == nil {
+				t.Errorf("%s: %s", name, started)
+			}
+		}
+		setup = n.Do(t, "POST", "/auth/totp/setup", nil, me)
+		var done struct {
+			ExecResult struct {
+				Data struct{ RecoveryCodes []string }
+			}
+		}
+		p.Approve(t, setup).Is(t, 200, "").Read(t, &done)
+		codes := done.ExecResult.Data.RecoveryCodes
+
+		with := func(code string) blackbox.Headers { return blackbox.Headers{"x-auth": x, "recovery-code": code} }
+		add := func(code string) blackbox.Answer {
+			t.Helper()
+			body := harness.Attest(q.Create(t, harness.CreationOptions(t, n, x)))
+			return n.Do(t, "POST", harness.DevicesPath, body, with(code))
+		}
+		add("abcde-fgh27").Is(t, 422, "RECOVERY_CODE_INVALID")
+		f := blackbox.FlowOf(t, add(codes[0]).Is(t, 200, ""))
+		q.ID = blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")).
+			ExecResult.Data["deviceId"]
+		remove(p.ID, with(codes[0])).Is(t, 422, "RECOVERY_CODE_INVALID")
+
+		// No passkey counts until the time is over, and the new one cannot remove the old one.
+		change(`,"phishingResistant":true,"force":true`)
+		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 409, "MFA_NOT_AVAILABLE")
+		change(`,"phishingResistant":false`)
+		started := remove(p.ID, me).Is(t, 200, "")
+		options := passkeytest.Read(t, harness.RequestOf(t, started))
+		if len(options.AllowCredentials) != 1 || options.AllowCredentials[0].ID != passkeytest.Encode(p.Authenticator.ID) {
+			t.Errorf("%+v", options)
+		}
+		flow := blackbox.FlowOf(t, started)
+		q.Send(t, flow, "APPROVED", q.Get(t, harness.RequestOf(t, started))).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		p.Approve(t, remove(q.ID, me)).Is(t, 200, "")
+
+		// An administrator removes what the owner has lost.
+		const security = "/admin/user/security"
+		body := func(factor string) json.RawMessage {
+			return json.RawMessage(fmt.Sprintf(`{"userId":%q,"factor":%q}`, id, factor))
+		}
+		n.Do(t, "DELETE", security, body("PASSKEY"), me).Is(t, 403, "FORBIDDEN")
+		n.Do(t, "DELETE", security, body("SMS"), who).Is(t, 400, "INVALID_FIELD")
+		if got := string(n.Ok(t, "DELETE", security, body("PASSKEY"), who).Body); got != `{"data":{"deleted":1}}` {
+			t.Errorf("%s", got)
+		}
+		n.Do(t, "DELETE", security, body("PASSKEY"), who).Is(t, 404, "RECORD_NOT_FOUND")
+		n.Ok(t, "DELETE", security, body("AUTHENTICATOR"), who)
+		harness.EnrollPasskey(t, n, demo, x)
+	})
+}
+
+// Until a passkey has settled, its account removes it by its policy: a passkey of a thief does not prevent that.
+func TestUnsettledPasskeyIsRemoved(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n, demo := harness.Patient(s).Start(), s.Seeded("user")
+		x, _ := n.Session(t, demo)
+		s.Exec("UPDATE users SET created_at = created_at - 86400000")
+		p := harness.EnrollPasskey(t, n, demo, x)
+		f := blackbox.FlowOf(t, n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": p.ID},
+			blackbox.Headers{"x-auth": x}))
+		done := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
+		if final := blackbox.ReadFinal(t, done); !final.ExecResult.Success || s.Count("passkey") != 0 {
+			t.Errorf("%s", done)
 		}
 	})
 }

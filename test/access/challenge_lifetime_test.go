@@ -11,7 +11,7 @@ import (
 
 // A renewal is refused in the order of its checks (D-2FA-21, D-2FA-24).
 func TestRenewalRefusalOrder(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_MAX_RENEWALS=2")
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
@@ -77,7 +77,7 @@ func TestRenewalRefusalOrder(t *testing.T) {
 // A renewal makes a new code and extends methods that would expire before it. The answer has the shape of a
 // start (D-2FA-22, D-2FA-23).
 func TestRenewalMakesNewCode(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
 		harness.Tune(t, n, boss, "SMS", 90_000, 1)
@@ -130,7 +130,7 @@ func TestRenewalMakesNewCode(t *testing.T) {
 
 // An extended method accepts the code that it had.
 func TestExtendedMethodKeepsItsCode(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
 		harness.Tune(t, n, boss, "SMS", 60_000, 1)
@@ -147,7 +147,7 @@ func TestExtendedMethodKeepsItsCode(t *testing.T) {
 
 // Methods and challenges expire on time, even without a request (D-2FA-05, D-2FA-15, D-SOCK-06).
 func TestChallengesExpireWithoutRequests(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_CHALLENGE_TTL=1s", "MFA_P_AUTH_GRACE=2s")
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
@@ -204,7 +204,7 @@ func TestChallengesExpireWithoutRequests(t *testing.T) {
 
 // A value, a method and a token of different challenges change nothing (SEC-10, D-2FA-07, D-2FA-30, D-2FA-33).
 func TestMismatchedTokenMethodAndCodeAreRefused(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		a := n.Login(t, demo)
@@ -263,7 +263,7 @@ func TestMismatchedTokenMethodAndCodeAreRefused(t *testing.T) {
 
 // A start beyond the limit of open challenges closes the oldest one (D-2FA-32).
 func TestOldestChallengeIsClosedAtLimit(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_MAX_OPEN=3")
 		n := s.Start()
 		demo := s.Seeded("user")

@@ -10,7 +10,7 @@ import (
 // Actions without an endpoint of their own (D-2FA-27, REQ-2FA-12). A code that is sent to the account's
 // address marks the address verified. A video call requires the methods of its policy.
 func TestActionsWithoutEndpoint(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, me := harness.Admin(t, s, n), s.AddUser("user")
 		token, _ := n.Session(t, me)
@@ -102,7 +102,7 @@ func TestActionsWithoutEndpoint(t *testing.T) {
 // DURING_VIDEO_KYC may also guard an endpoint (D-2FA-28). Each challenge is started in its own way and has its
 // own effect.
 func TestVideoCheckGuardsEndpoint(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=DURING_VIDEO_KYC")
 		n := s.Start()
 		boss, who := s.Seeded("admin"), harness.Admin(t, s, n)
@@ -130,7 +130,7 @@ func TestVideoCheckGuardsEndpoint(t *testing.T) {
 // The profile of the caller (REQ-USR-02, REQ-USR-07, REQ-TOTP-14): its two fields are current at every
 // request.
 func TestUserProfileIsCurrent(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		me, other := s.AddUser("user"), s.AddUser("user")
 		token, _ := n.Session(t, me)

@@ -163,7 +163,7 @@ func TestAttemptCountSurvivesKill(t *testing.T) {
 // The tenth wrong value closes the challenge for every method. The field attemptsLeft is the smaller of what
 // method and challenge have left. A renewal unlocks a locked method, but does not reset the challenge's count.
 func TestTenWrongValuesCloseChallenge(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		harness.Tune(t, n, harness.Admin(t, s, n), "SMS", 120_000, 1)
@@ -199,7 +199,7 @@ func TestTenWrongValuesCloseChallenge(t *testing.T) {
 // Wrong values also count per user and flow, across challenges, processes and spellings of the phone number
 // (SEC-03). Other users and other flows are not affected (SEC-05).
 func TestWrongValuesCountPerUser(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		// Message caps are off, because twenty challenges would reach them. No setting disables this count.
 		s.Set("MFA_GUARDED=POST /admin/system/mfa/actions=ADD_ACTION_GUARDED", "LIMITS_ENABLED=false")
 		n := s.Start()

@@ -13,7 +13,7 @@ import (
 // A new phone number or address ends the sessions and the unfinished logins of the old one, also after a kill.
 // Both the old and the new contact are notified (REQ-USR-11…13, D-USR-06, D-AUTH-11, D-EXT-07, SEC-22).
 func TestContactChangeEndsSessions(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, me, other := harness.Admin(t, s, n), s.AddUser("user"), s.AddUser("user")
 		told := func(to string) int {
@@ -86,7 +86,7 @@ func TestContactChangeEndsSessions(t *testing.T) {
 
 // A login whose last step coincides with the change has no session afterwards, in either order.
 func TestContactChangeDuringLogin(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false")
 		n := s.Start()
 		boss, me := harness.Admin(t, s, n), s.AddUser("user")

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -23,7 +23,7 @@ func raise(t *testing.T, p harness.Pocket, challengeID string, edit ...func(*dev
 // A device reports a challenge that its owner did not start (D-EXT-09). All sessions of the account end and all its
 // challenges close. The owner gets a mail, and the audit names the challenge and the device.
 func TestDeviceAlarm(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo, other := s.Seeded("user"), s.Seeded("admin")
 		x, _ := n.Session(t, demo)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/device/devicetest"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -17,7 +17,7 @@ import (
 // Devices are registered, listed and removed (D-EXT-01). No part of a push target is stored in plain text, and
 // the message contains no details (D-2FA-29).
 func TestDeviceRegistrationListAndRemoval(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
@@ -97,7 +97,7 @@ func TestDeviceRegistrationListAndRemoval(t *testing.T) {
 
 // The demo device, from its enrolment to an approval and a denial.
 func TestDemoDeviceApprovesAndDenies(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)

@@ -13,7 +13,7 @@ import (
 // Section 4.21 from outside: the shape of a filter, its changes, and the error of each invalid request
 // (REQ-GEO-01, 03…08, D-GEO-03…06).
 func TestGeofilterChanges(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		demo, other := s.Seeded("user"), s.AddUser("user")
 		at := harness.From(t, n, harness.Turkey)
@@ -129,7 +129,7 @@ func TestGeofilterChanges(t *testing.T) {
 
 // Every request of D-GEO-02 is blocked from a country where the account may not be used, with one exception.
 func TestGeofilterIsEnforced(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 		n := s.Start()
 		demo := s.Seeded("user")

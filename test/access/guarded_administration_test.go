@@ -2,6 +2,7 @@ package access
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	httpapi "castellan/http"
@@ -15,12 +16,13 @@ import (
 func TestAdministrationRequiresChallenge(t *testing.T) {
 	const link = `{"userId":"u","issuer":"https://id.example.com","subject":"jane"}`
 	bodies := map[string]string{
-		"POST /admin/system/mfa/methods":          `{"methodCode":"X","expireMs":1000,"renewStartMs":0}`,
-		"PATCH /admin/system/mfa/methods":         `{"methodCode":"SMS","expireMs":110000}`,
-		"POST /admin/system/mfa/actions":          harness.NewAction("ONE_MORE"),
-		"PATCH /admin/system/mfa/actions":         `{"actionCode":"LOGIN","title":{"en":"Log in"}}`,
-		"POST /admin/system/mfa/policies/common":  harness.PolicyOf("LOGIN"),
-		"PATCH /admin/system/mfa/policies/common": `{"id":1,"name":"other"}`,
+		"POST /admin/system/mfa/methods":           `{"methodCode":"X","expireMs":1000,"renewStartMs":0}`,
+		"PATCH /admin/system/mfa/methods":          `{"methodCode":"SMS","expireMs":110000}`,
+		"POST /admin/system/mfa/actions":           harness.NewAction("ONE_MORE"),
+		"PATCH /admin/system/mfa/actions":          `{"actionCode":"LOGIN","title":{"en":"Log in"}}`,
+		"POST /admin/system/mfa/policies/common":   harness.PolicyOf("LOGIN"),
+		"PATCH /admin/system/mfa/policies/common":  `{"id":1,"name":"other"}`,
+		"DELETE /admin/system/mfa/policies/common": `{"id":1}`,
 		"POST /admin/system/waf/rules": `{"appId":"API","label":"wall","type":"blacklist","expireAt":0,"status":"ACTIVE",` +
 			`"targetEntityType":"IP","targetEntities":["192.0.2.1"],"targetAllResources":true}`,
 		"PATCH /admin/system/waf/rules": `{"label":"wall","status":"INACTIVE"}`,
@@ -48,8 +50,11 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 		"DELETE /admin/guard/routes":      `{"id":1}`,
 		"POST /admin/user/link":           link,
 		"DELETE /admin/user/link":         link,
+		"DELETE /admin/user/security":     `{"userId":"u","factor":"PASSKEY"}`,
+
+		"POST /admin/approvals/{id}/fetch": `{}`,
 	}
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false")
 		n := s.Start()
 		boss := s.Seeded("admin")
@@ -68,7 +73,8 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 			if e.OTP {
 				headers["otp"] = app.Next(t)
 			}
-			f := blackbox.FlowOf(t, n.Do(t, e.Method, e.Path, bodies[e.Key()], headers).Is(t, 200, "").Keys(t, "challenge"))
+			f := blackbox.FlowOf(t, n.Do(t, e.Method, strings.Replace(e.Path, "{id}", "none", 1),
+				bodies[e.Key()], headers).Is(t, 200, "").Keys(t, "challenge"))
 			if f.PAuth == "" {
 				t.Errorf("%s: no p-auth", e.Key())
 			}
@@ -87,7 +93,7 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, "")
 		// No administrator can complete a challenge: none has the methods that the policy requires.
 		f = blackbox.FlowOf(t, n.Do(t, "POST", "/admin/system/mfa/policies/common",
-			`{"actionCode":"ADMINISTRATION","name":"too much","expireAt":0,"required":4,`+
+			`{"actionCode":"ADMINISTRATION","name":"too much","expireAt":0,"required":4,"force":true,`+
 				`"methods":[["TOTP"],["PUSH"],["SMS"],["MAIL"]]}`, who))
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, "")
 		blackbox.Until(t, harness.Within(2), "the policy known", func() bool {

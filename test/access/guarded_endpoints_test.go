@@ -15,7 +15,7 @@ import (
 // Configuration alone guards an endpoint that has no code for second factors (D-2FA-28). It has no effect
 // before the challenge is completed, then it runs once. Its own answer is the data of the outcome.
 func TestConfigurationGuardsEndpoint(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
 		n := s.Start()
 		boss := s.Seeded("admin")
@@ -119,7 +119,7 @@ func TestGuardedRequestSurvivesKill(t *testing.T) {
 
 // A request is authorized again when it runs: by the session that sent it, and by the current roles.
 func TestGuardedRequestIsAuthorizedAgain(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
 		n := s.Start()
 		boss := s.Seeded("admin")

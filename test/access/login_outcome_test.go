@@ -15,7 +15,7 @@ import (
 // The outcome of a login is available in three ways (REQ-GEN-05, D-SOCK-07): the last completion, the socket
 // and the result. All carry the same token.
 func TestLoginOutcomeByCompletionSocketAndResult(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		f := startOfLogin(t, n, demo)

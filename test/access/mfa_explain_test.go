@@ -11,7 +11,7 @@ import (
 // An administrator sees which policy would guard an action and which methods it would offer. A later start
 // does the same (D-EXT-01, D-2FA-12).
 func TestExplainedPolicyIsTheOneApplied(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, plain := harness.Admin(t, s, n), s.AddUser("user")
 		const path = "/admin/system/mfa/explain"

@@ -12,7 +12,7 @@ import (
 // A policy decides which methods are offered, their order, and how many are required. The first completion of
 // two does not complete the challenge (REQ-2FA-16, 17, 20).
 func TestPolicyOfTwoMethods(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
 		before := n.Login(t, demo)
@@ -77,13 +77,24 @@ func TestPolicyOfTwoMethods(t *testing.T) {
 		if one := n.Login(t, demo); len(one.MethodList) != 1 || one.MethodList[0].Name != "SMS" {
 			t.Errorf("methods %+v after the change, want SMS", one.MethodList)
 		}
-		n.Ok(
-			t,
-			"PATCH",
-			"/admin/system/mfa/policies/common",
-			map[string]any{"id": made.ID, "methods": [][]string{{"TOTP"}, {"SMS"}}, "required": 2},
-			boss,
-		)
+		// Every account would be shut out of the login, its author too.
+		var x struct {
+			Accounts, Lost int
+			You            bool
+		}
+		n.Ok(t, "POST", "/admin/system/mfa/rehearse",
+			`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":2,"methods":[["TOTP"],["SMS"]]}`, boss).Read(t, &x)
+		if x.Accounts != 2 || x.Lost != 2 || !x.You {
+			t.Errorf("rehearsed %+v", x)
+		}
+		shuts := map[string]any{"id": made.ID, "methods": [][]string{{"TOTP"}, {"SMS"}}, "required": 2}
+		if got := n.Do(t, "PATCH", "/admin/system/mfa/policies/common", shuts, boss).Is(t, 400, "INVALID_FIELD").
+			Problem(); got.Field != "force" {
+			t.Errorf("refused because of %q", got.Field)
+		}
+		n.Login(t, demo)
+		shuts["force"] = true
+		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common", shuts, boss)
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).
 			Is(t, 409, "MFA_NOT_AVAILABLE")
 			// never fewer than required (D-2FA-11)
@@ -97,12 +108,19 @@ func TestPolicyOfTwoMethods(t *testing.T) {
 		if old := n.Login(t, demo); len(old.MethodList) != 2 || old.MethodList[0].Name != "SMS" {
 			t.Errorf("methods %+v with an expired policy, want the built-in ones", old.MethodList)
 		}
+		n.Ok(t, "DELETE", "/admin/system/mfa/policies/common", map[string]any{"id": made.ID}, boss)
+		n.Do(t, "DELETE", "/admin/system/mfa/policies/common", map[string]any{"id": made.ID}, boss).
+			Is(t, 404, "RECORD_NOT_FOUND")
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common", harness.PolicyOf("LOGIN"), boss)
+		if one := n.Login(t, demo); len(one.MethodList) != 1 {
+			t.Errorf("methods %+v of the policy after a deleted one", one.MethodList)
+		}
 	})
 }
 
 // Challenges follow the methods that the administration configures (REQ-MFA).
 func TestConfiguredMethodsApplyToChallenges(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
 		var methods []struct {

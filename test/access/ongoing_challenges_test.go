@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/device/devicetest"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
 
 // The list of challenges that wait for a device (REQ-2FA-25…27, 29, D-2FA-25, SEC-17).
 func TestDeviceListsPendingChallenges(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Set("LANGUAGE_TIME_ZONE=Europe/Istanbul").Start()
 		demo, boss := s.Seeded("user"), s.Seeded("admin")
 		x, _ := n.Session(t, demo)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/access/passkey/passkeytest"
+	"castellan/domain/factor/passkey/passkeytest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -20,7 +20,7 @@ func policy(t *testing.T, n *blackbox.Node, who blackbox.Headers, action, option
 	t.Helper()
 	var made struct{ ID int64 }
 	n.Ok(t, "POST", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"actionCode":%q,"name":"p","expireAt":0,`+
-		`"required":1,"methods":[["PUSH"],["SMS"]]%s}`, action, options), who).Read(t, &made)
+		`"required":1,"methods":[["PUSH"],["SMS"]],"force":true%s}`, action, options), who).Read(t, &made)
 	return func(options string) {
 		t.Helper()
 		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"id":%d%s}`, made.ID, options), who)
@@ -29,7 +29,7 @@ func policy(t *testing.T, n *blackbox.Node, who blackbox.Headers, action, option
 
 // A passkey is registered, listed, approves a login and another action, and is removed (D-AUTH-18).
 func TestPasskeyRegistrationApprovalAndRemoval(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
@@ -105,7 +105,7 @@ func TestPasskeyRegistrationApprovalAndRemoval(t *testing.T) {
 
 // Every wrong answer is refused alike, and changes nothing: the right one is accepted afterwards.
 func TestPasskeyRefusals(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
@@ -131,6 +131,7 @@ func TestPasskeyRefusals(t *testing.T) {
 			"another key":        wrong(func(a *passkeytest.Authenticator) { a.Key = strange.Key }),
 			"another challenge":  p.Get(t, elsewhere),
 			"another account":    q.Get(t, options),
+			"another's handle":   wrong(func(a *passkeytest.Authenticator) { a.Handle = q.Handle }),
 			"unknown credential": strange.Get(t, options),
 			"registration":       p.Create(t, harness.CreationOptions(t, n, x)),
 			"no JSON":            []byte("x"), "nothing": nil, "an empty object": []byte("{}"),
@@ -197,7 +198,7 @@ func TestPasskeyRefusals(t *testing.T) {
 
 // A login by a passkey needs a second factor, or none with passkeyAlone. phishingResistant accepts nothing else.
 func TestPasskeyPolicies(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
@@ -254,8 +255,8 @@ func TestPasskeyPolicies(t *testing.T) {
 		}
 
 		// phishingResistant: the code of an SMS and the approval of a phone do not suffice.
-		phone := harness.Enroll(t, n, demo, token, "ES256", "")
-		change(`,"phishingResistant":true,"passkeyAlone":false`)
+		phone := p.Add(t, token)
+		change(`,"phishingResistant":true,"passkeyAlone":false,"force":true`)
 		if got := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body); !strings.Contains(got,
 			`"phishingResistant":true`) || strings.Contains(got, "passkeyAlone") {
 			t.Errorf("%s", got)
@@ -289,7 +290,7 @@ func TestPasskeyPolicies(t *testing.T) {
 
 // A counter that does not rise is reported, and refused unless the settings say otherwise.
 func TestPasskeyCounter(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)

@@ -10,7 +10,7 @@ import (
 // A forgotten password, from the reset to the next login. The outcome is the same by completion, socket and
 // result, and after a kill (REQ-PWD-01…05, D-AUTH-10, D-AUTH-11).
 func TestPasswordReset(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		xauth, _ := n.Session(t, demo)
@@ -83,8 +83,8 @@ func TestPasswordReset(t *testing.T) {
 // The start of a reset gets the same answer for an unknown phone, and its messages settle like those that were
 // sent.
 func TestPasswordResetOfUnknownPhone(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Set("LIMITS_RESET_PER_PHONE=5").Start()
 		nobody := blackbox.NewAccount(7)
 		body := map[string]string{"countryCode": nobody.Country, "phoneNumber": nobody.Phone}
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/password/reset", body, nil))

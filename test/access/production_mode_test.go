@@ -18,7 +18,7 @@ import (
 // operator makes the first administrator, and the running service accepts the login. Passwords are hashed at
 // the full cost.
 func TestProductionModeHasNoDefaultAccess(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=")
 		gateway := s.Gateway()
 		n := s.Start()
@@ -106,7 +106,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 // Accounts that development mode seeded cannot be used without it, whatever their password. They work again
 // when it is on (D-EXT-04, issue text 1).
 func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := s.Seeded("admin"), s.Seeded("user")
 		info, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt"))
@@ -161,7 +161,7 @@ func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 
 // Ten wrong passwords lock an account for the place they came from only. An operator unlocks it (D-GEN-14).
 func TestWrongPasswordsLockAccountByPlace(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 		n := s.Start()
 		user, boss := s.AddUser("user"), s.Seeded("admin")
@@ -237,7 +237,7 @@ func TestWrongPasswordsLockAccountByPlace(t *testing.T) {
 
 // A hundred wrong passwords from many places lock the account for strangers, but not for its owner's places.
 func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_WRONG_PASSWORDS_DAY=20")
 		n := s.Start()
 		user := s.AddUser("user")

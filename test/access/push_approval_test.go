@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -16,7 +16,7 @@ import (
 // The answers to a push and the device's response (REQ-2FA-10, 13, 14, 15, 18, D-2FA-06, 07, 09, 18,
 // D-AUTH-06).
 func TestPushApprovalAndDenial(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
@@ -132,14 +132,14 @@ func twoOf(t *testing.T, n *blackbox.Node, who blackbox.Headers, methods string)
 		t,
 		"POST",
 		"/admin/system/mfa/policies/common",
-		`{"actionCode":"LOGIN","name":"two","expireAt":0,"required":2,"methods":[`+methods+`]}`,
+		`{"actionCode":"LOGIN","name":"two","expireAt":0,"required":2,"force":true,"methods":[`+methods+`]}`,
 		who,
 	)
 }
 
 // Answers that do not approve (SEC-15). The one refusal does not reveal the error.
 func TestInvalidPushAnswersAreRefused(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo, boss := s.Seeded("user"), s.Seeded("admin")
 		x, _ := n.Session(t, demo)

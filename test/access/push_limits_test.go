@@ -8,14 +8,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
 
 // A fourth push is not sent to a user who has not answered three, and three denials stop pushes (SEC-16).
 func TestUnansweredPushesAreLimited(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
@@ -67,7 +67,7 @@ func TestUnansweredPushesAreLimited(t *testing.T) {
 // A caller with the password who starts repeatedly causes three pushes, although each start closes an older
 // challenge (D-EXT-06). The owner is notified once. An approval is never refused.
 func TestPushesSentAreLimited(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set(harness.Unlimited...).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
@@ -145,7 +145,7 @@ func TestPushLimitHoldsInCluster(t *testing.T) {
 
 // Number matching if the policy requires it, and the other code of the method (SEC-16, D-2FA-08).
 func TestNumberMatchingIsRequiredByPolicy(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"castellan/client"
-	"castellan/domain/access/device"
-	"castellan/domain/access/dpop"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -112,7 +112,7 @@ func (b browser) until(t testing.TB, n *blackbox.Node, admin string, days int) {
 // A remembered browser logs in with the password and its key. Another key, another account, a copied token and a proof
 // that was used get nothing from it, and each of its ends ends it (D-AUTH-17).
 func TestRememberedBrowser(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo, root := s.Seeded("user"), s.Seeded("admin")
 		admin, _ := n.Session(t, root)
@@ -230,7 +230,7 @@ func TestRememberedBrowser(t *testing.T) {
 // With two required methods one is remembered, and the other is asked every time. An option for an action that moves
 // money is refused.
 func TestRememberedBrowserKeepsOtherRequirements(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
 		admin, _ := n.Session(t, s.Seeded("admin"))
@@ -266,7 +266,7 @@ func TestRememberedBrowserKeepsOtherRequirements(t *testing.T) {
 // A session remembers an action of its own, whose next start needs a proof by the key. The outcome survives the death
 // of the node.
 func TestRememberedBrowserInASession(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
 		admin, _ := n.Session(t, s.Seeded("admin"))
@@ -342,7 +342,7 @@ func TestRememberedBrowserInASession(t *testing.T) {
 
 // The Go client has itself remembered, and gets its next session without a code.
 func TestGoClientIsRemembered(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
 		admin, _ := n.Session(t, s.Seeded("admin"))

@@ -13,7 +13,7 @@ import (
 // default. A grant takes effect at the next request on this node, and within a second on another. AUDIT writes
 // a row for each call. An administrator made by the command line works within that second.
 func TestRolesAndGrants(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		admin, _ := n.Session(t, s.Seeded("admin"))
 		plain := s.AddUser("user")

@@ -2,12 +2,14 @@ package access
 
 import (
 	"net/http"
+	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/dpop"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -15,7 +17,7 @@ import (
 // A session that was bound to a key at its login gets new tokens by proofs of that key, also after its token has
 // expired. Every end of the session ends that (D-AUTH-16).
 func TestSessionIsRenewedByItsKey(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=5s")
 		demo := s.Seeded("user")
 		for name, k := range map[string]*harness.Keyed{"ES256": {Key: harness.ECKey(t)}, "EdDSA": {Key: harness.EdKey(t)}} {
@@ -57,9 +59,46 @@ func TestSessionIsRenewedByItsKey(t *testing.T) {
 	})
 }
 
+// The token of confirm-user-identity has the end and the key of the one that was sent, also after a change of the
+// password. So a copied token is not extended without the key (D-AUTH-15).
+func TestIdentityDoesNotExtendSession(t *testing.T) {
+	const person = `{"userIdentityNumber":"10000000146","name":"Ada","surname":"Lovelace","birthDate":"1990-05-01",` +
+		`"additionalInfo":{"purposeOfTransactionId":"1","sourceOfFundingId":"7","monthlyIncomeAmountId":"14",` +
+		`"estimatedMonthlyDWAmountId":"19","estimatedMonthlyDWCountId":"23"}}`
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=60s")
+		demo := s.Seeded("user")
+		k := &harness.Keyed{Key: harness.ECKey(t)}
+		k.Login(t, n, demo)
+		first := harness.ClaimsOf(t, k.Token)
+		confirm := func(when string) {
+			t.Helper()
+			a := n.Do(t, "POST", "/user/confirm-user-identity", person, blackbox.Headers{"x-auth": k.Token}).Is(t, 200, "")
+			next := a.Header.Get("x-auth")
+			got := harness.ClaimsOf(t, next)
+			if got["exp"] != first["exp"] || got["jti"] == first["jti"] || !reflect.DeepEqual(got["cnf"], first["cnf"]) ||
+				got["cnf"] == nil {
+				t.Errorf("%s: %v, then %v", when, first, got)
+			}
+			k.Token = next
+		}
+		confirm("at once")
+		blackbox.Until(t, harness.Within(3), "a new token would end later", func() bool {
+			return time.Now().Unix() > int64(first["iat"].(float64))+1
+		})
+		confirm("later")
+		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/password", map[string]string{"oldPassword": demo.Password,
+			"password": "a-third-lantern", "passwordVerify": "a-third-lantern"}, blackbox.Headers{"x-auth": k.Token}))
+		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
+		confirm("after a change of the password")
+		confirm("once more")
+		k.Renew(t, n).Is(t, 401, "TOKEN_REVOKED")
+	})
+}
+
 // A stolen token is not renewed without its key, nor with a proof of anything else. One proof renews once.
 func TestRenewalRefusals(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
 		k, other := &harness.Keyed{Key: harness.ECKey(t)}, &harness.Keyed{Key: harness.EdKey(t)}
@@ -146,7 +185,7 @@ func TestRenewalRefusals(t *testing.T) {
 // With bind: requests, a token of a bound session is worthless without its key: each request needs a proof of its own,
 // which is good once on any node. Sessions without a key work as before.
 func TestRequestsNeedProofs(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false", "SESSIONS_BIND=requests")
 		demo := s.Seeded("user")
 		k, thief := &harness.Keyed{Key: harness.ECKey(t)}, &harness.Keyed{Key: harness.EdKey(t)}
@@ -173,5 +212,38 @@ func TestRequestsNeedProofs(t *testing.T) {
 			Is(t, 200, "")
 		plain, _ := n.Session(t, demo)
 		get(blackbox.Headers{"x-auth": plain}).Is(t, 200, "")
+	})
+}
+
+// With http.public_url set, a proof names that URL or an origin of http.cors_origins. The host of the request is the
+// choice of its sender. A guard route for it makes it a target at the gateway only. Without the setting it counts.
+func TestProofNamesTheService(t *testing.T) {
+	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("LIMITS_ENABLED=false", "SESSIONS_BIND=requests", "HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+			"HTTP_PUBLIC_URL=https://id.example.com", "HTTP_CORS_ORIGINS=https://app.example.com")
+		demo := s.Seeded("user")
+		k := &harness.Keyed{Key: harness.EdKey(t)}
+		login := func(base string) blackbox.Answer {
+			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), k.Proof(t, n, "POST", "/auth/login",
+				func(c *dpop.Claims) { c.Target = base + "/auth/login" }))
+		}
+		login(n.URL).Is(t, 401, "DPOP_INVALID")
+		login("https://evil.example").Is(t, 401, "DPOP_INVALID")
+		login("https://id.example.com").Is(t, 200, "")
+		login("HTTPS://ID.example.com:443/%61uth/..").Is(t, 200, "")
+		login("https://app.example.com").Is(t, 200, "")
+
+		n.Ok(t, "POST", "/admin/guard/routes", `{"host":"127.0.0.1","method":"GET","path":"/x","mode":"session"}`,
+			harness.Admin(t, s, n))
+		login(n.URL).Is(t, 401, "DPOP_INVALID")
+		f := blackbox.FlowOf(t, login("https://id.example.com"))
+		k.Token = n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Header.Get("x-auth")
+		for base, want := range map[string]int{n.URL: 204, "https://evil.example": 401} {
+			h := k.Proof(t, n, "GET", "/x", func(c *dpop.Claims) { c.Target = base + "/x" })
+			h["X-Original-Method"], h["X-Original-URI"], h["X-Original-Host"] = "GET", "/x", strings.TrimPrefix(n.URL, "http://")
+			if got := n.Do(t, "GET", "/guard/check", nil, h); got.Status != want {
+				t.Errorf("at a gateway for %s: %s", base, got)
+			}
+		}
 	})
 }

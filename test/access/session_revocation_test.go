@@ -12,7 +12,7 @@ import (
 // A login that completes during a password change either opens no session, or its session ends with the others
 // (D-AUTH-11).
 func TestNoSessionSurvivesPasswordChange(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
 		mine, _ := n.Session(t, demo)

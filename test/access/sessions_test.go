@@ -15,7 +15,7 @@ import (
 // Sessions are listed, and ended one by one or all together. An ended session is refused at once (D-AUTH-01,
 // D-EXT-01).
 func TestSessionListAndLogout(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo, other := s.Seeded("user"), s.Seeded("admin")
 		f := blackbox.FlowOf(t, n.Do(
@@ -141,7 +141,7 @@ func TestSessionListAndLogout(t *testing.T) {
 
 // A request that begins after the end of its session was acknowledged is refused (SEC-22).
 func TestSessionRevocationIsImmediate(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		var tokens []string
@@ -250,7 +250,7 @@ func (h *hammer) stop(t *testing.T) (last time.Time, accepted, refused int) {
 
 // The header tenant-id is checked only where the interface marks it (D-AUTH-02).
 func TestTenantHeaderIsCheckedWhereMarked(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("TENANT_ID=acme")
 		n := s.Start()
 		boss := harness.Admin(t, s, n)

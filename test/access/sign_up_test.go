@@ -11,7 +11,7 @@ import (
 // A user signs up, is logged in at once, and can log in with the password after a kill (D-INT-07). A second
 // sign-up with the same details gets no code.
 func TestSignUpLogsInAtOnce(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		var listed struct{ Data []struct{ ID int64 } }
 		n.Ok(t, "GET", "/auth/register/contracts", nil, nil).Read(t, &listed)
@@ -55,7 +55,7 @@ func TestSignUpLogsInAtOnce(t *testing.T) {
 // A service client imports users, follows the job and reads an account. The first login of such a user is a
 // password reset (D-INT-07).
 func TestServiceClientImportsUsers(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		got := s.Command("", "service-key", "add", "--name", "crm", "--role", "admin")
 		key := blackbox.Headers{"service-auth": strings.TrimPrefix(strings.TrimSpace(got.Out), "key: ")}

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"castellan/domain/access/passkey/passkeytest"
+	"castellan/domain/factor/passkey/passkeytest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

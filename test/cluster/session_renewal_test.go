@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"castellan/domain/access/dpop"
+	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -52,7 +52,7 @@ func TestClusterAcceptsAProofOnce(t *testing.T) {
 	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL, "SESSIONS_BIND=requests")
 	demo := c.Seeded("user")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
-	k := &harness.Keyed{Key: harness.ECKey(t)}
+	k := &harness.Keyed{Key: harness.ECKey(t), At: publicURL}
 	k.Login(t, a, demo)
 	for i := range 40 {
 		method, path := "GET", blackbox.SessionsPath

@@ -12,7 +12,7 @@ import (
 // booked. A requester's own adjustment waits: the console explains that another person must approve it, and
 // the requester can withdraw it.
 func TestConsoleApprovals(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		d.Adjust(t, d.Boss)
 		m := &till{t, s, d.Node, webtest.Browser(t)}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 	"castellan/web/webtest"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 	"castellan/test/harness"

@@ -13,7 +13,7 @@ import (
 // in the autofill of the login. It also approves an action of the session. An unverified user, another origin and a
 // counter that falls are refused (D-AUTH-18).
 func TestPasskeyInTheBrowser(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo, boss := s.Seeded("user"), harness.Admin(t, s, n)
 		tab := webtest.Browser(t)

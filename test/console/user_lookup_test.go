@@ -15,7 +15,7 @@ import (
 // sees the login in the audit. A violation of the page's content security policy is an error of the page,
 // which fails the test.
 func TestConsoleFindsUserAndAudit(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, demo := s.Seeded("admin"), s.Seeded("user")
 		tab := webtest.Browser(t)

@@ -13,7 +13,7 @@ import (
 // In production mode codes are sent by SMTP and by an SMS gateway. No readable code or token remains anywhere
 // afterwards (SEC-43, SEC-45, D-2FA-29, D-EXT-04).
 func TestDeliveryLeavesNoReadableCode(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production()
 		gateway, relay := s.Gateway(), s.Relay()
 		metrics := porttest.Free(t)
@@ -100,7 +100,7 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 
 // A message whose receiver is down is sent again, under the same key, until it is delivered.
 func TestDeliveryIsRetried(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production().Set("OUTBOX_RETRY_MIN=100ms", "OUTBOX_RETRY_MAX=200ms")
 		gateway, relay := s.Gateway(), s.Relay()
 		n := s.Start()
@@ -153,7 +153,7 @@ func TestDeliverySurvivesKill(t *testing.T) {
 
 // In production mode a channel without a sender is not available to any user.
 func TestChannelWithoutSenderIsUnavailable(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Production()
 		n := s.Start()
 		user := s.AddUser("user")

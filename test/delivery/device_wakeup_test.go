@@ -37,7 +37,7 @@ func (e enroller) Write(p []byte) (int, error) {
 // A device that was enrolled with a target is woken when a challenge waits for it: by a signed webhook, and by
 // Web Push under the key that clients get.
 func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		type call struct {
 			path   string
 			header http.Header

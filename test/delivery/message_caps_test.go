@@ -53,7 +53,7 @@ func TestMessageCapsSurviveRestart(t *testing.T) {
 // A hundred logins of one account do not use up the codes of other accounts behind the same address. Starts
 // without any proof have a cap of their own.
 func TestLoginsOfOneAccountLeaveOthersTheirCodes(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_IP_PER_HOUR=6", "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_DESTINATION_PER_HOUR=300",
 			"LIMITS_DESTINATION_PER_DAY=300", "LIMITS_USER_PER_DAY=300")
 		n := s.Start()

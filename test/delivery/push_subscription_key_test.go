@@ -11,7 +11,7 @@ import (
 // Devices subscribe with a key that never changes: it is the same on every process, after a restart and after
 // a rotation of keys.
 func TestSubscriptionKeyNeverChanges(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		key := func(n *blackbox.Node) string {
 			var in struct{ PublicKey string }
 			n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

@@ -120,7 +120,8 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 		headers            blackbox.Headers
 	}{
 		{"a login", "POST", "/auth/login", blackbox.LoginBody(who), nil},
-		{"a wrong code", "POST", blackbox.CompletePath, blackbox.CompleteBody(sms, "x"), blackbox.Headers{"p-auth": f.PAuth}},
+		{"a wrong code", "POST", blackbox.CompletePath, blackbox.CompleteBody(sms, "000000"),
+			blackbox.Headers{"p-auth": f.PAuth}},
 		{"a result", "GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": f.PAuth}},
 		{"a session's read", "GET", blackbox.SessionsPath, nil, boss},
 		{"a session's write", "DELETE", "/auth/sessions?sessionId=01ARZ3NDEKTSV4RRFFQ69G5FAV", nil, boss},

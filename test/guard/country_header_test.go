@@ -13,7 +13,7 @@ import (
 // Outside of development mode an unknown private address is blocked (D-GEO-01, D-WAF-11). The field
 // countryName of a session is the country's name.
 func TestCountryHeaderOfTrustedProxy(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "HTTP_COUNTRY_HEADER=cf-ipcountry", "LIMITS_ENABLED=false",
 			"GEO_ALLOW_PRIVATE=false").
 			Start()

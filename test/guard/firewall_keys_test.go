@@ -10,7 +10,7 @@ import (
 
 // If a rate limit has no free keys, further clients share one with their neighbours, and the operator sees it.
 func TestRateLimitKeysAreBounded(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
 		n := s.Start("HTTP_TRUSTED_PROXIES=127.0.0.1", "FIREWALL_KEYS_PER_RULE=1", "METRICS_ADDR="+addr)
 		harness.Rule(t, n, harness.Admin(t, s, n), "few", "rate_limit",

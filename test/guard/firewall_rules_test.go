@@ -73,7 +73,7 @@ func TestFirewallLimitIsExact(t *testing.T) {
 
 // Precedence, resources, status and a restart of the node, from outside (REQ-WAF-09…11, 16, D-WAF-08, 12).
 func TestFirewallRulePrecedence(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		boss := harness.Admin(t, s, n)
 		turk, dutchman := harness.From(t, n, harness.Turkey), harness.From(t, n, harness.Dutch)

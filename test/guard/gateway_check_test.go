@@ -36,6 +36,7 @@ func newGate(t *testing.T, s *blackbox.Site) *gate {
 	s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 	g := &gate{Node: s.Start(), s: s, owner: s.Seeded("user")}
 	g.boss = harness.Admin(t, s, g.Node)
+	g.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), g.boss)
 	g.xAuth, _ = g.Session(t, g.owner)
 	g.owner.ID = s.Text("SELECT id FROM users WHERE email = '" + g.owner.Mail + "'")
 	return g
@@ -88,7 +89,7 @@ func granted(grant string) blackbox.Headers { return blackbox.Headers{"castellan
 
 // A guarded request is passed once, for its user and as it was approved (D-EXT-11).
 func TestGatewayCheck(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		g := newGate(t, s)
 		const pay = "/orders/7/pay?b=2&amount=12"
 		digest := blackbox.Headers{"Content-Digest": "sha-256=:abc=:"}
@@ -228,7 +229,7 @@ func TestGatewayCheck(t *testing.T) {
 
 // A peer that is no trusted proxy may not ask, except with the key of a service client.
 func TestGatewayCheckNeedsTrust(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		ask := func(h blackbox.Headers) blackbox.Answer {
 			all := blackbox.Headers{"X-Original-Method": "GET", "X-Original-URI": "/a"}

@@ -19,6 +19,7 @@ func TestGatewayGrantIsUsedOnceInCluster(t *testing.T) {
 	g := &gate{Node: c.Nodes[0], s: c.Site, owner: c.Seeded("user")}
 	g.boss = harness.Admin(t, c.Site, g.Node)
 	g.xAuth, _ = g.Session(t, g.owner)
+	g.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), g.boss)
 	g.route(t, payRoute)
 	made := time.Now()
 	on := func(n *blackbox.Node) *gate {

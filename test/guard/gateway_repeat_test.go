@@ -11,7 +11,7 @@ import (
 // A client that repeats a request gets the challenge that is open for it, with a token that works. Another request,
 // session or digest has its own, and so has a repetition after a wrong value (D-EXT-11).
 func TestGatewayRepeatsOpenChallenge(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		g := newGate(t, s)
 		g.route(t, payRoute)
 		const pay = "/orders/7/pay?amount=12"
@@ -61,6 +61,7 @@ func TestGatewayRepeatsOnEveryNode(t *testing.T) {
 	g := &gate{Node: c.Nodes[0], s: c.Site, owner: c.Site.Seeded("user")}
 	g.boss = harness.Admin(t, c.Site, g.Node)
 	g.xAuth, _ = g.Session(t, g.owner)
+	g.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), g.boss)
 	g.route(t, `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT"}`)
 	ids := map[string]int{}
 	var last blackbox.Answer

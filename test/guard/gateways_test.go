@@ -17,9 +17,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/gateway"
+	"castellan/domain/gate/gateway"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
+	"castellan/test/harness"
 )
 
 // settings is the folder of the settings that docs/guard.md shows.
@@ -29,10 +30,18 @@ const settings = "../../deploy/gateways"
 func upstream(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var rewritten string
+		for name := range r.Header {
+			switch strings.ToLower(strings.ReplaceAll(name, "_", "-")) {
+			case "x-original-url", "x-rewrite-url", "x-http-method-override", "x-http-method", "x-method-override":
+				rewritten += name
+			}
+		}
 		json.NewEncoder(w).Encode(map[string]string{"method": r.Method, "uri": r.RequestURI,
 			"user": strings.Join(r.Header["Castellan-User"], ","), "grant": r.Header.Get("castellan-grant"),
 			"assertion": strings.Join(r.Header["Castellan-Assertion"], ","),
-			"cgi":       r.Header.Get("castellan_user") + r.Header.Get("castellan_assertion")})
+			"cgi":       r.Header.Get("castellan_user") + r.Header.Get("castellan_assertion"),
+			"rewritten": rewritten})
 	}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
@@ -51,13 +60,16 @@ var gateways = map[string]func(t *testing.T, dir, listen, castellan, upstream st
 		write(t, main, fmt.Sprintf("daemon off;\nmaster_process off;\npid %s/pid;\nerror_log stderr;\nevents {}\n"+
 			"http {\n"+
 			"access_log off;\n%supstream castellan { server %s; }\nupstream upstream { server %s; }\n"+
-			"server { listen %s;\ninclude %s;\n}\n}\n", dir, temp, castellan, upstream, listen, own))
+			"server { listen %s default_server;\nreturn 421;\n}\n"+
+			"server { listen %s;\nserver_name shop.example;\ninclude %s;\n}\n}\n", dir, temp, castellan, upstream, listen,
+			listen, own))
 		return exec.Command("nginx", "-c", main, "-p", dir)
 	},
 	"haproxy": func(t *testing.T, _, listen, castellan, upstream string) *exec.Cmd {
 		cmd := exec.Command("haproxy", "-db", "-f", "haproxy.cfg")
 		cmd.Dir = settings
-		cmd.Env = append(os.Environ(), "LISTEN="+listen, "CASTELLAN="+castellan, "UPSTREAM="+upstream)
+		cmd.Env = append(os.Environ(), "LISTEN="+listen, "CASTELLAN="+castellan, "UPSTREAM="+upstream,
+			"HOST=shop.example")
 		return cmd
 	},
 	"caddy": func(t *testing.T, dir, listen, castellan, upstream string) *exec.Cmd {
@@ -69,7 +81,7 @@ var gateways = map[string]func(t *testing.T, dir, listen, castellan, upstream st
 		write(t, file, "{\n\tadmin off\n\tauto_https off\n}\n"+string(text))
 		_, port, _ := net.SplitHostPort(listen)
 		cmd := exec.Command("caddy", "run", "--config", file, "--adapter", "caddyfile")
-		cmd.Env = append(os.Environ(), "LISTEN=http://shop.example:"+port, "CASTELLAN="+castellan,
+		cmd.Env = append(os.Environ(), "LISTEN=http://:"+port, "HOST=shop.example", "CASTELLAN="+castellan,
 			"UPSTREAM="+upstream, "HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
 		return cmd
 	},
@@ -177,6 +189,19 @@ func TestGateways(t *testing.T) {
 		for name, f := range fronts {
 			t.Run(name, func(t *testing.T) { f.guards(t) })
 		}
+		harness.Rule(t, g.Node, g.boss, "few", "rate_limit", map[string]any{"targetEntities": []string{"127.0.0.1"},
+			"targetResources": []string{"GET " + checkPath}, "period": 600_000, "limit": 1})
+		for name, f := range fronts {
+			var a blackbox.Answer
+			blackbox.Until(t, 20*time.Second, name+" limits", func() bool {
+				a, _ = f.send(t, "GET", "/free", nil)
+				return a.Status == 403
+			})
+			if a.Code() != "RATE_LIMITED" || a.Header.Get("Retry-After") == "" {
+				t.Errorf("a limit at %s: %s %v", name, a, a.Header)
+			}
+		}
+		harness.Status(t, g.Node, "few", "INACTIVE", g.boss)
 		network.Become(blackbox.Resets)
 		for name, f := range fronts {
 			blackbox.Until(t, 20*time.Second, name+" refuses without the database", func() bool {
@@ -198,6 +223,9 @@ func (f front) refusesOtherReadings(t *testing.T) {
 		"POST http://shop.example/orders/7/pay HTTP/1.1\r\nHost:\r\n",
 		"POST http://shop.example/orders/7/pay HTTP/1.0\r\n",
 		"POST /orders/7/pay HTTP/1.1\r\nHost: shop.example:80:80\r\n",
+		"GET /free HTTP/1.1\r\nHost: other.example\r\n",
+		"GET /free HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+		"POST /orders/7/pay.json HTTP/1.1\r\nHost: shop.example\r\n",
 		"POST /orders/7/pay HTTP/1.1\r\nHost:\r\n",
 		"POST /orders/7/pay HTTP/1.1\r\nHost: .\r\n",
 		"post /orders/7/pay HTTP/1.1\r\nHost: shop.example\r\n",
@@ -213,9 +241,17 @@ func (f front) refusesOtherReadings(t *testing.T) {
 		}
 		c.Close()
 	}
-	a, got := f.send(t, "GET", "/free", blackbox.Headers{"castellan_user": "root", "castellan_assertion": "x"})
-	if a.Status != 200 || got["cgi"] != "" {
-		t.Errorf("headers with underscores: %s", a)
+	a, got := f.send(t, "GET", "/free", blackbox.Headers{"castellan_user": "root", "castellan_assertion": "x",
+		"X-Original-URL": "/orders/7/pay", "X-Rewrite-URL": "/orders/7/pay", "X-HTTP-Method-Override": "POST",
+		"x_original_url": "/orders/7/pay", "x_rewrite_url": "/orders/7/pay", "X_HTTP_Method_Override": "POST",
+		"X-HTTP_Method-Override": "POST", "X-HTTP-Method": "POST", "X_HTTP_Method": "POST", "X-Method-Override": "POST",
+		"x_method-override": "POST"})
+	if a.Status != 200 || got["cgi"] != "" || got["rewritten"] != "" {
+		t.Errorf("headers with underscores, or of another request: %s", a)
+	}
+	a, got = f.send(t, "GET", "/me", blackbox.Headers{"x-auth": f.g.xAuth, "Connection": "castellan-user, x"})
+	if a.Status == 200 && got["user"] != f.g.owner.ID {
+		t.Errorf("a connection that names a header of the guard: %s", a)
 	}
 }
 

@@ -86,6 +86,7 @@ func newShop(t *testing.T, s *blackbox.Site, n *blackbox.Node) *shop {
 	d := &shop{Node: n, site: s, customer: s.Seeded("user"), calls: receive(t)}
 	who := harness.Admin(t, s, n)
 	n.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), who)
+	n.Ok(t, "POST", harness.ActionsPath, harness.NewAction("REFUND"), who)
 	n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"PAYOUT","name":"payouts","expireAt":0,`+
 		`"required":1,"methods":[["PUSH"],["SMS"]]}`, who)
 	d.key = d.add(t, "shop", "--actions", "PAYOUT,REFUND", "--callback", d.calls.URL)

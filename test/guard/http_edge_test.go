@@ -13,7 +13,7 @@ import (
 
 // Every answer carries the required headers and does not reveal the software behind it.
 func TestAnswersCarrySecurityHeaders(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		for name, a := range map[string]blackbox.Answer{
 			"success":   n.Do(t, "GET", "/health/live", nil, nil),
@@ -66,7 +66,7 @@ func TestAnswersCarrySecurityHeaders(t *testing.T) {
 // JSON is parsed strictly (SEC-40): a body that two parsers might read differently is refused, and no text
 // causes a database error.
 func TestAmbiguousJSONIsRefused(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		good := fmt.Sprintf(`{"email":%q,"password":%q}`, demo.Mail, demo.Password)
@@ -145,7 +145,7 @@ func TestAmbiguousJSONIsRefused(t *testing.T) {
 // A login of an unknown user, with a wrong password or of an inactive user gets the same answer (D-AUTH-01,
 // D-GEN-14).
 func TestFailedLoginsGetTheSameAnswer(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		active, passive := s.AddUser("user"), s.AddUser("user")
 		s.Exec("UPDATE users SET status = 'passive' WHERE id = $1", passive.ID)
@@ -221,7 +221,7 @@ func TestDevelopmentPagesAnswerOnlyThisMachine(t *testing.T) {
 
 // Messages are sent in the requested language (D-GEN-16).
 func TestMessagesInRequestedLanguage(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		seen := map[string]string{}

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/intent"
+	"castellan/domain/factor/intent"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -24,7 +25,7 @@ type shown struct {
 // A device signs what its owner read, and the evidence of it verifies offline, also after the keys were rotated twice
 // (D-EXT-09).
 func TestIntentIsSignedAndEvident(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := harness.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
@@ -62,6 +63,30 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 		second := n.Login(t, demo)
 		p.Answer(t, second, "APPROVED", claim("x")).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		p.Answer(t, second, "APPROVED").Is(t, 200, "")
+		third := n.Login(t, demo)
+		p.Answer(t, third, "DENIED").Is(t, 200, "")
+
+		read := func(id string) string {
+			return string(n.Do(t, "GET", "/admin/challenges/"+id+"/evidence", nil, who).Is(t, 200, "").Body)
+		}
+		verify := func(of string, options ...string) string {
+			t.Helper()
+			out := s.Command(of, append([]string{"intent", "verify", "-"}, options...)...)
+			last := regexp.MustCompile(`, thumbprint (\S+)\nvalid( if (\S+) is a key of the service)?\n$`).
+				FindStringSubmatch(out.Out)
+			if out.Code != 0 || last == nil || options == nil && last[1] != last[3] || options != nil && last[2] != "" {
+				t.Fatalf("exit %d: %s%s\n%s", out.Code, out.Out, out.ErrOut, of)
+			}
+			return out.Out
+		}
+		early, denied := read(f.ChallengeID), read(third.ChallengeID)
+		if got := verify(denied); !strings.Contains(got, "PUSH: denied at ") || !strings.Contains(got, ": denied") {
+			t.Errorf("a denial: %s", got)
+		}
+		lie := strings.Replace(denied, `"state":"DENIED"`, `"state":"SUCCESS"`, 1)
+		if out := s.Command(lie, "intent", "verify", "-"); out.Code != 1 || lie == denied {
+			t.Errorf("a denial that is shown as a success: exit %d: %s", out.Code, out.Out)
+		}
 
 		for range 2 {
 			for _, purpose := range []string{"signing", "sealing", "hashing", "master"} {
@@ -76,6 +101,19 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 		x, _ = n.Session(t, demo)
 		got := n.Do(t, "GET", "/admin/challenges/"+f.ChallengeID+"/evidence", nil, who)
 		got.Is(t, 200, "")
+
+		// The key of the service is in each file. Its thumbprint stays in the list of keys.
+		thumbprint := regexp.MustCompile(`(?m), thumbprint (\S+)$`)
+		was, is := thumbprint.FindStringSubmatch(verify(early)), thumbprint.FindStringSubmatch(verify(string(got.Body)))
+		list := s.Command("", "keys", "list").Out
+		if was == nil || is == nil || was[1] == is[1] || !strings.Contains(list, "expired; thumbprint "+was[1]) ||
+			!strings.Contains(list, "thumbprint "+is[1]) {
+			t.Errorf("the keys %q and %q in\n%s", was, is, list)
+		}
+		verify(early, "--service-key", is[1], "--service-key", was[1])
+		if out := s.Command(early, "intent", "verify", "-", "--service-key", is[1]); out.Code != 1 {
+			t.Errorf("another key of the service: exit %d: %s", out.Code, out.Out)
+		}
 		file := filepath.Join(t.TempDir(), "evidence.json")
 		if err := os.WriteFile(file, got.Body, 0o600); err != nil {
 			t.Fatal(err)
@@ -86,7 +124,7 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 			t.Fatalf("exit %d: %s%s\n%s", out.Code, out.Out, out.ErrOut, got.Body)
 		}
 		for _, change := range [][2]string{{`\"title\":\"`, `\"title\":\"x`}, {item.IntentDigest, intent.Digest(nil)},
-			{p.ID, f.ChallengeID}, {`"required":1`, `"required":2`}} {
+			{p.ID, f.ChallengeID}, {`"required":1`, `"required":2`}, {`"state":"SUCCESS"`, `"state":"FAILURE"`}} {
 			changed := strings.Replace(string(got.Body), change[0], change[1], 1)
 			if out := s.Command(changed, "intent", "verify", "-"); out.Code != 1 || changed == string(got.Body) {
 				t.Errorf("%q became %q: exit %d: %s%s", change[0], change[1], out.Code, out.Out, out.ErrOut)

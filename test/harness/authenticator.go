@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/totp"
+	"castellan/domain/proof/totp"
 	"castellan/internal/blackbox"
 )
 

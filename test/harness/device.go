@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/device/devicetest"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 )
 

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -8,7 +9,7 @@ import (
 	"crypto/rand"
 	"testing"
 
-	"castellan/domain/access/dpop"
+	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 )
 
@@ -19,6 +20,7 @@ const RenewPath = "/auth/sessions/renew"
 type Keyed struct {
 	Key   crypto.Signer
 	Token string
+	At    string // the address that its proofs name, without a path; "" is the node's
 }
 
 // ECKey returns a new key for proofs of ES256, EdKey one for EdDSA.
@@ -41,11 +43,11 @@ func EdKey(t testing.TB) crypto.Signer {
 }
 
 // Proof is the headers of a request with the client's last token and a proof of its key, changed by edit. The claims
-// name the node.
+// name the client's address of the service.
 func (k *Keyed) Proof(t testing.TB, n *blackbox.Node, method, path string,
 	edit ...func(*dpop.Claims)) blackbox.Headers {
 	t.Helper()
-	c := dpop.Claims{Method: method, Target: n.URL + path, TokenHash: dpop.TokenHash(k.Token)}
+	c := dpop.Claims{Method: method, Target: cmp.Or(k.At, n.URL) + path, TokenHash: dpop.TokenHash(k.Token)}
 	for _, e := range edit {
 		e(&c)
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"castellan/domain/access/passkey/passkeytest"
+	"castellan/domain/factor/passkey/passkeytest"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 )
 
@@ -96,6 +98,16 @@ func (p Passkey) Send(t *testing.T, f blackbox.Flow, value string, assertion []b
 	t.Helper()
 	return p.N.Do(t, "POST", blackbox.CompletePath, blackbox.CompleteBody(f.Method(t, "PUSH"), value),
 		blackbox.Headers{"p-auth": f.PAuth, "webauthn-assertion": passkeytest.Encode(assertion)})
+}
+
+// Add registers a phone for the account of the passkey, which approves it.
+func (p Passkey) Add(t *testing.T, x string) Pocket {
+	t.Helper()
+	phone := Pocket{N: p.N, Aud: p.N.URL}
+	phone.Key, phone.Pub = devicetest.Signer(t, device.ES256)
+	phone.ID = phone.Pub.Thumbprint()
+	phone.ID = blackbox.ReadFinal(t, p.Approve(t, phone.Register(t, x, "")).Is(t, 200, "")).ExecResult.Data["deviceId"]
+	return phone
 }
 
 // Options requests the options of a login.

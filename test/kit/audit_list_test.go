@@ -20,7 +20,7 @@ type auditEntry struct {
 // The refusal of a known user is in the audit when it is answered, with the client's address (D-EXT-01,
 // D-EXT-03). It survives a kill.
 func TestRefusalsAreAudited(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss, me := harness.Admin(t, s, n), s.AddUser("user")
 		token, _ := n.Session(t, me)
@@ -48,7 +48,7 @@ func TestRefusalsAreAudited(t *testing.T) {
 // An administrator reads the audit by filters and in pages, newest first (D-EXT-01, D-EXT-03, D-GEN-11). A row
 // names the actor, the target, the client's address and the result.
 func TestAuditListFiltersAndPages(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		began := time.Now().Add(-time.Second)
 		n := s.Start()
 		boss, me := harness.Admin(t, s, n), s.AddUser("user")

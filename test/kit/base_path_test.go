@@ -2,6 +2,7 @@ package kit
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -10,12 +11,21 @@ import (
 // The documents below a base path, or at a public URL, lead to every endpoint and to the socket (D-GEN-15).
 func TestDocumentsLinkEndpointsBelowBasePath(t *testing.T) {
 	const base = "/auth-service/v1"
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_BASE_PATH=" + base)
 		n := s.Start()
 		from, err := url.Parse(n.URL + base + "/openapi.json")
 		if err != nil {
 			t.Fatal(err)
+		}
+		healthy := func(settings ...string) blackbox.Output {
+			return s.CommandWith(append(settings, "HTTP_ADDR="+from.Host), "", "health")
+		}
+		if got := healthy(); got.Code != 0 || got.Out != `{"status":"ok"}`+"\n" {
+			t.Errorf("health: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
+		}
+		if got := healthy("HTTP_BASE_PATH=/else"); got.Code != 1 || !strings.Contains(got.ErrOut, "404") {
+			t.Errorf("health at another path: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		var api struct{ Servers []struct{ URL string } }
 		n.Ok(t, "GET", from.Path, nil, nil).Read(t, &api)

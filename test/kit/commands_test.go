@@ -29,6 +29,7 @@ func TestHelpNeedsNoSettings(t *testing.T) {
 		{"migrate", []string{"migrations"}},
 		{"config", []string{"settings"}},
 		{"doctor", []string{"--json", "KEY: state, effect, remedy", "control off", "read-only", "exit status"}},
+		{"health", []string{"--live", "/health/ready", "HEALTHCHECK"}},
 		{"version", []string{"--licenses"}},
 		{"user", []string{"add", "unlock", "allow-ip", "clear-geofilter"}},
 		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname",
@@ -210,22 +211,24 @@ func TestConcurrentMigrationsApplyOnce(t *testing.T) {
 	})
 }
 
-// A used address stops the start with a message, and leaves nothing half open.
+// A used address stops the start with a message that names the setting, before the start creates anything.
 func TestAddressInUseStopsStart(t *testing.T) {
 	t.Parallel()
-	s := blackbox.NewSite(t, "sqlite")
+	s := blackbox.NewSite(t, "sqlite").Empty()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	n := s.Begin("HTTP_ADDR=" + l.Addr().String())
-	if code := n.Wait(); code != 1 || !strings.Contains(n.Log(), "address already in use") {
-		t.Errorf("exit %d, want 1 and a word about the address:\n%s", code, n.Log())
-	}
-	n = s.Begin("METRICS_ADDR=" + l.Addr().String())
-	if code := n.Wait(); code != 1 || !strings.Contains(n.Log(), "address already in use") {
-		t.Errorf("metrics: exit %d, want 1 and a word about the address:\n%s", code, n.Log())
+	for _, key := range []string{"http.addr", "metrics.addr"} {
+		n := s.Begin(strings.ToUpper(strings.ReplaceAll(key, ".", "_")) + "=" + l.Addr().String())
+		if code := n.Wait(); code != 1 || !strings.Contains(n.Log(), key+": listen tcp") ||
+			!strings.Contains(n.Log(), "address already in use") {
+			t.Errorf("exit %d, want 1, %s and the reason:\n%s", code, key, n.Log())
+		}
+		if _, err := os.Stat(filepath.Join(s.Dir, "castellan.db")); !os.IsNotExist(err) {
+			t.Errorf("%s is in use, and a database was created (%v)", key, err)
+		}
 	}
 	s.Start().Stop()
 }

@@ -123,7 +123,7 @@ func TestDocumentBoundsAreEnforced(t *testing.T) {
 	var added struct{ Data struct{ ID string } }
 	n.Ok(t, "POST", harness.AddressesPath, map[string]any{"currencyCode": "USDT", "networkCode": "TRX",
 		"name":    "Cold wallet",
-		"address": "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"}, admin).Read(t, &added)
+		"address": "TAzaZg1EuULzZTuJtJdrBdbSjCp5AbZEVP"}, admin).Read(t, &added)
 	existing := map[string]any{harness.AddressesPath: added.Data.ID} // the id that a change of a record needs
 	for path, item := range doc.Paths {
 		for method, op := range item {

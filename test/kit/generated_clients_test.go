@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -10,7 +11,8 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Clients generated from the published document compile, and a program of an integrator logs in and out with each.
+// Clients generated from the published document compile and are small, and a program of an integrator logs in and out
+// with each. The script for Postman logs in too.
 func TestGeneratedClients(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
@@ -19,7 +21,7 @@ func TestGeneratedClients(t *testing.T) {
 		name  string
 		build func(t *testing.T, c thirdParty) []string // returns the command that runs the program
 		as    string
-	}{{"Go", goClient, "admin"}, {"TypeScript", typeScriptClient, "user"}} {
+	}{{"Go", goClient, "admin"}, {"TypeScript", typeScriptClient, "user"}, {"Postman", postmanScript, "user"}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			tools, err := filepath.Abs(filepath.Join("..", "..", "tools"))
@@ -53,11 +55,25 @@ func (c thirdParty) run(in string, command ...string) {
 	}
 }
 
+// atMost bounds the lines of a generated file. The bound is the measured size with some room; raise it only for new
+// operations.
+func (c thirdParty) atMost(file string, lines int) {
+	c.t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("\n")); n > lines {
+		c.t.Errorf("%s has %d lines, more than %d", filepath.Base(file), n, lines)
+	}
+}
+
 // goClient generates into its own folder and overlays the file on the unchanged source tree.
 func goClient(t *testing.T, c thirdParty) []string {
 	made, program := filepath.Join(c.dir, "api.gen.go"), filepath.Join(c.dir, "goclient")
 	c.run(c.tools, "go", "tool", "oapi-codegen", "-config", "goclient/oapi-codegen.yaml", "-o", made,
 		"../docs/openapi.json")
+	c.atMost(made, 40_000)
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(c.tools, "goclient", "api.gen.go"): made}})
 	if err != nil {
@@ -89,13 +105,23 @@ func typeScriptClient(t *testing.T, c thirdParty) []string {
 			t.Fatal(err)
 		}
 	}
-	bin := filepath.Join(modules, ".bin")
-	node := filepath.Join(bin, "node") // the pinned one, if npm has it for this system
-	if _, err := os.Stat(node); err != nil {
-		node = "node"
-	}
-	c.run(source, node, filepath.Join(bin, "openapi-typescript"), "../../docs/openapi.json", "-o",
-		filepath.Join(c.dir, "api.d.ts"))
+	bin, node, types := filepath.Join(modules, ".bin"), c.node(), filepath.Join(c.dir, "api.d.ts")
+	c.run(source, node, "types.mjs", "../../docs/openapi.json", types)
+	c.atMost(types, 7_500)
 	c.run(c.dir, node, filepath.Join(bin, "tsc"), "-p", ".", "--outDir", "out")
 	return []string{node, filepath.Join(c.dir, "out", "client.js")}
+}
+
+// node is the pinned one, if npm has it for this system.
+func (c thirdParty) node() string {
+	pinned := filepath.Join(c.tools, "openapi", "node_modules", ".bin", "node")
+	if _, err := os.Stat(pinned); err != nil {
+		return "node"
+	}
+	return pinned
+}
+
+func postmanScript(_ *testing.T, c thirdParty) []string {
+	return []string{c.node(), filepath.Join(c.tools, "openapi", "postman.mjs"),
+		filepath.Join(c.tools, "..", "docs", "clients.md")}
 }

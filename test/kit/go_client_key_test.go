@@ -20,7 +20,7 @@ import (
 // A client with a key works on one login for longer than its tokens live, also with several requests at once and where
 // each request needs a proof. Without the key its token is not enough there.
 func TestGoClientRenewsByItsKey(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		ctx := t.Context()
 		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=5s", "SESSIONS_BIND=requests")
 		demo := s.Seeded("user")

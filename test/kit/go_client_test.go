@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"castellan/client"
-	"castellan/domain/access/device/devicetest"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -33,7 +33,7 @@ func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
 // Package client logs in by each factor, with and without the socket, and repeats only requests that are safe
 // to repeat.
 func TestGoClientLogsInByEveryFactor(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		ctx, n, link := t.Context(), s.Start(), &losing{}
 		demo := s.Seeded("user")
 		must := func(err error) {

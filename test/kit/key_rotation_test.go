@@ -135,7 +135,7 @@ func TestKeyRotationKeepsOpenChallenges(t *testing.T) {
 
 // If keys exist, a missing or wrong master file stops the start, and the file is never overwritten (D-EXT-04).
 func TestMissingMasterFileStopsStart(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Start().Stop()
 		file := filepath.Join(s.Dir, "master.key")
 		right, err := os.ReadFile(file)

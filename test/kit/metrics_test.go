@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"castellan/domain/account/password/argon2id"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 	"castellan/test/harness"
@@ -18,7 +19,7 @@ import (
 
 // All metrics follow the conventions of Prometheus, and count events correctly.
 func TestMetricsFollowConventionsAndCount(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
 		n := s.Start("METRICS_ADDR="+addr, "MFA_CHALLENGE_ATTEMPTS=3")
 		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
@@ -56,9 +57,10 @@ func TestMetricsFollowConventionsAndCount(t *testing.T) {
 			}
 		}
 		seeds := harness.Value(got, "castellan_commit_functions_total", "write=user.Add") +
-			harness.Value(got, "castellan_commit_functions_total", "write=user.Grant")
+			harness.Value(got, "castellan_commit_functions_total", "write=user.Grant") +
+			harness.Value(got, "castellan_commit_functions_total", "write=password.SetKinds")
 		if all := harness.Value(got, "castellan_commit_functions_total"); all != seeds {
-			t.Errorf("%v transactions left the executor, of which %v made accounts and grants", all, seeds)
+			t.Errorf("%v transactions left the executor, of which %v made accounts, grants and the count of hashes", all, seeds)
 		}
 		for name, labels := range map[string][]string{
 			"castellan_challenges_started_total":      nil,
@@ -69,6 +71,7 @@ func TestMetricsFollowConventionsAndCount(t *testing.T) {
 			"castellan_commit_batch_units":            nil,
 			"castellan_commit_statements_total":       nil,
 			"castellan_password_hash_slots":           nil,
+			"castellan_password_hash_info":            {"vectors=" + argon2id.Vectors()},
 			"castellan_http_request_duration_seconds": {"method=POST", "route=/auth/login"},
 			"go_sql_max_open_connections":             nil,
 			"go_goroutines":                           nil,

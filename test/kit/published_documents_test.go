@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"strings"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -11,7 +12,8 @@ func TestDocumentsAreCompressedAndCached(t *testing.T) {
 	t.Parallel()
 	n := blackbox.NewSite(t, "sqlite").Start()
 	for path, most := range map[string]int{
-		"/openapi.json": 84_000, "/asyncapi.json": 4_000, "/docs": 2_000, "/": 10_000, "/authenticator": 4_000,
+		"/openapi.json": 104_000, "/openapi.json?tag=Jobs": 5_000, "/asyncapi.json": 4_000, "/docs": 2_000,
+		"/": 10_000, "/authenticator": 4_000,
 		"/static/style.css": 8_000, "/static/docs.js": 6_000,
 	} {
 		plain := n.Ok(t, "GET", path, nil, nil)
@@ -22,6 +24,13 @@ func TestDocumentsAreCompressedAndCached(t *testing.T) {
 		again := n.Do(t, "GET", path, nil, blackbox.Headers{"If-None-Match": plain.Header.Get("Etag")})
 		if again.Status != 304 || len(again.Body) != 0 || again.Header.Get("X-Request-Id") == "" {
 			t.Errorf("%s again: %d with %d bytes, %v", path, again.Status, len(again.Body), again.Header)
+		}
+	}
+	for _, query := range []string{"?tag=", "?tag=None", "?tag=Jobs%20"} {
+		a := n.Do(t, "GET", "/openapi.json"+query, nil, nil)
+		text := string(a.Body)
+		if a.Status != 400 || !strings.Contains(text, `"field":"tag"`) || !strings.Contains(text, "Jobs, Setup") {
+			t.Errorf("%s: %s", query, a)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func jwks(t *testing.T, n *blackbox.Node) []jwk {
 // Every class of token at every endpoint of the table (SEC-19, SEC-20, SEC-24, D-AUTH-01). The required class
 // passes, a user without the role gets 403, and any other token gets 401.
 func TestEveryEndpointAcceptsOnlyItsTokenClass(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		// Tokens that were once valid: of another tenant and issuer with the same keys, and with a short
 		// lifetime.
 		n := s.Start("TENANT_ID=other")
@@ -235,7 +235,7 @@ func TestEveryEndpointAcceptsOnlyItsTokenClass(t *testing.T) {
 
 // The socket is refused before the upgrade, with the usual problem document (D-SOCK-01, REQ-SOCK-01).
 func TestSocketIsRefusedBeforeUpgrade(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_CORS_ORIGINS=https://app.example.test")
 		n := s.Start()
 		f := n.Login(t, s.Seeded("user"))

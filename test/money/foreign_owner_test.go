@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
+	"castellan/test/harness"
 )
 
 // realm is a login service elsewhere, which publishes its key and issues tokens.
@@ -70,7 +71,7 @@ func (r *realm) token(subject string, changes ...map[string]any) string {
 
 // An owner who logs in elsewhere approves a withdrawal here, if an administrator has linked the subject.
 func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		r := newRealm(t)
 		r.down.Store(true)
 		s.Set(r.setting(), "HTTP_TRUSTED_PROXIES=127.0.0.1")
@@ -138,6 +139,11 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 		}
 		gateway(r.token("kurt")).Is(t, 401, "SUBJECT_UNKNOWN")
 		gateway("of the upstream").Is(t, 401, "UNAUTHENTICATED")
+		harness.Rule(t, d.Node, d.Boss, "barred", "blacklist", map[string]any{"targetEntityType": "USER_ID",
+			"targetEntities": []string{d.Customer.ID}, "targetAllResources": true})
+		gateway(r.token("jane")).Is(t, 403, "ACCESS_DENIED")
+		ask("w2", r.token("jane")).Is(t, 403, "ACCESS_DENIED")
+		harness.Status(t, d.Node, "barred", "INACTIVE", d.Boss)
 		r.down.Store(true) // the last keys are kept
 		blackbox.FlowOf(t, ask("w2", r.token("jane")).Is(t, 200, ""))
 
@@ -159,7 +165,9 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 			return got.Out + got.ErrOut
 		}
 		run(0, "--issuer", realmIssuer)
-		blackbox.FlowOf(t, ask("w4", r.token("kurt")).Is(t, 200, ""))
+		elsewhere := blackbox.FlowOf(t, ask("w4", r.token("kurt")).Is(t, 200, ""))
+		x, _ := d.Session(t, d.Customer)
+		here := blackbox.FlowOf(t, d.Do(t, "POST", "/auth/totp/setup", nil, blackbox.Headers{"x-auth": x}).Is(t, 200, ""))
 		if out := run(1, "--issuer", realmIssuer); !strings.Contains(out, "already") {
 			t.Errorf("linked twice: %s", out)
 		}
@@ -169,6 +177,15 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 		run(0, "--issuer", realmIssuer, "--remove")
 		run(1, "--issuer", realmIssuer, "--remove")
 		ask("w5", r.token("kurt")).Is(t, 401, "SUBJECT_UNKNOWN")
+		d.Complete(t, elsewhere, elsewhere.Method(t, "SMS"), "000000").Is(t, 409, "CHALLENGE_CLOSED")
+		d.Complete(t, here, here.Method(t, "SMS"), d.Code(t, d.Customer, "SMS")).Is(t, 200, "")
+		if n := s.Count("outbox WHERE challenge_id = '' AND user_id = '" + d.Customer.ID + "'"); n < 4 {
+			t.Errorf("%d notices of two links and their ends", n)
+		}
+		if s.Count("audit WHERE detail LIKE '%kurt%'") != 0 ||
+			s.Count("audit WHERE action = 'USER_LINK_REMOVE' AND detail LIKE '"+realmIssuer+" subject %'") != 2 {
+			t.Error("the audit does not name the subject by its hash")
+		}
 		for action, want := range map[string]int{"USER_LINK_ADD": 2, "USER_LINK_REMOVE": 2} {
 			if n := s.Count("audit WHERE action = '" + action + "' AND user_id = '" + d.Customer.ID + "'"); n != want {
 				t.Errorf("%d rows of %s, want %d", n, action, want)

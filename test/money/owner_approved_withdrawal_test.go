@@ -82,7 +82,7 @@ func (d *vault) holds() int { return d.Count("hold WHERE state = 'active'") }
 
 // An owner approves a withdrawal with the token of the owner's session, also after a kill of the service.
 func TestOwnerApprovesWithdrawal(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := newVault(t, s)
 		f := blackbox.FlowOf(t, d.Do(t, "POST", withdrawalsPath, d.request("w1"), d.wallet))
 		if s.Count("withdrawal_queue") != 0 || d.holds() != 0 {
@@ -119,7 +119,7 @@ func TestOwnerApprovesWithdrawal(t *testing.T) {
 // An administrator's request to resume or cancel a withdrawal takes effect once, when a second person approves
 // it.
 func TestWithdrawalResumeAndCancelNeedSecondPerson(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := newVault(t, s)
 		path := func(id, way string) string { return "/admin/withdrawals/" + id + "/" + way }
 		events := func(of string) int { return d.Count("integration_event WHERE type = $1", of) }

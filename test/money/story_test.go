@@ -16,7 +16,7 @@ import (
 // The whole business of a platform on an empty database in production mode, without SQL, demo data or
 // development pages. On PostgreSQL three nodes serve, and requests alternate between them.
 func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, site *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, site *blackbox.Site) {
 		s := newStory(t, site, storyRates)
 		if err := s.wallet.start("--poll", "50ms", "--mine", "100ms"); err != nil {
 			t.Fatal(err)

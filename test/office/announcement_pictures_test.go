@@ -15,7 +15,7 @@ import (
 // The pictures of a slider are public at the addresses in the list, also after a kill. They are removed with
 // the announcement (D-ANN-03, REQ-ANN-05).
 func TestSliderPicturesArePublic(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss := harness.Admin(t, s, n)
 		picture := "data:image/jpeg;base64," +

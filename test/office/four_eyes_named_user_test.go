@@ -11,7 +11,7 @@ import (
 // The user that a pending request names is checked for the approver as for the requester, and for both with
 // the current permissions (D-AUTH-03, D-EXT-08).
 func TestFourEyesCheckTheNamedUser(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		const rolesPath = "/admin/user-roles"
 		d := harness.NewCounter(t, s)
 		clerk, third := s.AddUser("user"), s.AddUser("admin")

@@ -13,7 +13,7 @@ import (
 // An account with one of the requester's devices does not count as another person. An account without the
 // permission for the endpoint cannot decide. A device of the approver's own approves by its signature.
 func TestFourEyesNeedAnotherPerson(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		own := harness.Enroll(t, d.Node, d.Asker, d.Boss["x-auth"], "ES256", "")
 		d.Boss = d.Login(t, d.Asker)
@@ -61,7 +61,7 @@ func TestFourEyesNeedAnotherPerson(t *testing.T) {
 
 // An approval fails if the requester has lost the permission, or if the change is no longer possible.
 func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		clerk := s.AddUser("user")
 		d.Grants(t, clerk, harness.AdjustKey)
@@ -113,7 +113,7 @@ func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 
 // A request that is not approved in time expires, even if an approval was started before.
 func TestFourEyesRequestExpires(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s, "MFA_FOUR_EYES_TTL=8s")
 		id := d.Adjust(t, d.Boss)
 		f := d.Approving(t, id, d.Other)
@@ -155,7 +155,7 @@ func TestFourEyesGuardPermissionChanges(t *testing.T) {
 	for _, b := range bodies {
 		named = append(named, b[0])
 	}
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		role := d.Grants(t, d.Customer)
 		d.Stop()

@@ -17,7 +17,7 @@ import (
 
 // An adjustment waits for a second person, whose approval executes it once and exactly as requested.
 func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := harness.NewCounter(t, s)
 		body := d.Adjustment("C", "0.25")
 		keyed := blackbox.Headers{"x-auth": d.Boss["x-auth"], "idempotency-key": "once"}

@@ -12,7 +12,7 @@ import (
 
 // Operators add applications of companies, and each is audited (section 4.20 of the interface).
 func TestCorporateApplications(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		for out, args := range map[string][]string{"1\n": {"Acme A.Ş.", "1234567890", "--status", "APPROVED"},
 			"": {" ", "1"}} {
 			got := s.Command("", append([]string{"corporate", "add"}, args...)...)
@@ -32,7 +32,7 @@ func TestCorporateApplications(t *testing.T) {
 // An account for a company's user cannot be used until an administrator enters its owner's contact data and
 // the owner resets the password. No message goes to its placeholder (D-COR-02, D-COR-03).
 func TestCompanyAccountWaitsForOwner(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		ctx, n := t.Context(), s.Start("CORPORATE_DEFAULT_PASSWORD=the first password")
 		c, err := client.New(n.URL)
 		storetest.Must(t, err)

@@ -11,7 +11,7 @@ import (
 // A rejected identity returns to the queue after its user uploads another document or an operator reopens it
 // (D-KYC-01).
 func TestReopenKYC(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		me := s.AddUser("user")
 		token, _ := n.Session(t, me)

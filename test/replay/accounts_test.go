@@ -24,7 +24,7 @@ var replaysOfAccounts = []replay{
 	}, nil},
 	{"CVE-2025-27507", "ZITADEL: a caller who knew their number could change settings of others",
 		func(t *testing.T, s stage) {
-			const trx = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
+			const trx = "TAzaZg1EuULzZTuJtJdrBdbSjCp5AbZEVP"
 			_, mine := s.known()
 			_, theirs := s.known()
 			var added struct{ Data struct{ ID string } }

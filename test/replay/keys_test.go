@@ -3,7 +3,7 @@ package replay
 import (
 	"testing"
 
-	"castellan/domain/access/dpop"
+	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

@@ -3,7 +3,7 @@ package replay
 import (
 	"testing"
 
-	"castellan/domain/access/passkey/passkeytest"
+	"castellan/domain/factor/passkey/passkeytest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/device/devicetest"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )

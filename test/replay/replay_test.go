@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"castellan/domain/access/device"
+	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -53,7 +53,7 @@ const appOrigin = "https://app.example.test"
 
 func newStage(t *testing.T, kind string, settings ...string) stage {
 	t.Helper()
-	s := blackbox.NewSite(t, kind).Set(harness.Unlimited...)
+	s := blackbox.NewSite(t, kind).Set(harness.Unlimited...).Set("LIMITS_RESET_PER_PHONE=5")
 	n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "HTTP_CORS_ORIGINS="+appOrigin).Set(settings...).Start()
 	return stage{Place: harness.From(t, n, harness.Here), s: s, boss: harness.Admin(t, s, n), model: s.Seeded("user"),
 		shape: s.Columns("users"), last: &atomic.Int64{}}

@@ -36,15 +36,15 @@ func run(ctx context.Context, base, email, password string) error {
 	with := func(_ context.Context, r *http.Request) error { r.Header.Set("x-auth", token); return nil }
 	sessions, err := c.ListSessionsWithResponse(ctx, with)
 	if err != nil || sessions.JSON200 == nil || len(*sessions.JSON200) == 0 {
-		return refused("sessions", err, sessions.ApplicationproblemJSON401)
+		return refused("sessions", err, sessions)
 	}
 	ended, err := c.LogoutWithResponse(ctx, with)
 	if err != nil || ended.JSON200 == nil {
-		return refused("logout", err, ended.ApplicationproblemJSON401)
+		return refused("logout", err, ended)
 	}
 	after, err := c.ListSessionsWithResponse(ctx, with)
-	if err != nil || after.ApplicationproblemJSON401 == nil || after.ApplicationproblemJSON401.Code != "TOKEN_REVOKED" {
-		return refused("after the logout", err, after.ApplicationproblemJSON401)
+	if err != nil || after.Problem == nil || after.Problem.Code != "TOKEN_REVOKED" {
+		return refused("after the logout", err, after)
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func run(ctx context.Context, base, email, password string) error {
 func login(ctx context.Context, c *ClientWithResponses, base, email, password string) (token string, err error) {
 	started, err := c.LoginWithResponse(ctx, nil, LoginRequest{Email: &email, Password: &password})
 	if err != nil || started.JSON200 == nil {
-		return "", refused("login", err, started.ApplicationproblemJSON401)
+		return "", refused("login", err, started)
 	}
 	var mail ChallengeMethod
 	for _, m := range started.JSON200.Challenge.MethodList {
@@ -69,18 +69,18 @@ func login(ctx context.Context, c *ClientWithResponses, base, email, password st
 		wrong = "111111"
 	}
 	pAuth := started.HTTPResponse.Header.Get("p-auth")
-	answer := func(value string) (*CompleteChallengeResponse, error) {
+	answer := func(value string) (*Result[ChallengeCompletion], error) {
 		return c.CompleteChallengeWithResponse(ctx, nil,
 			CompleteChallengeRequest{MethodId: mail.Id, Method: "MAIL", Value: value},
 			func(_ context.Context, r *http.Request) error { r.Header.Set("p-auth", pAuth); return nil })
 	}
 	tried, err := answer(wrong)
-	if err != nil || tried.ApplicationproblemJSON422 == nil || tried.ApplicationproblemJSON422.AttemptsLeft == nil {
-		return "", refused("a wrong code", err, tried.ApplicationproblemJSON422)
+	if err != nil || tried.Problem == nil || tried.Problem.AttemptsLeft == nil {
+		return "", refused("a wrong code", err, tried)
 	}
 	completed, err := answer(code)
 	if err != nil || completed.JSON200 == nil {
-		return "", refused("complete", err, completed.ApplicationproblemJSON422)
+		return "", refused("complete", err, completed)
 	}
 	result := completed.JSON200.ExecResult
 	if result == nil || !result.Success || result.Data == nil || result.Data.SessionKey == nil {
@@ -89,15 +89,15 @@ func login(ctx context.Context, c *ClientWithResponses, base, email, password st
 	return completed.HTTPResponse.Header.Get("x-auth"), nil
 }
 
-// refused returns an error that names the failed step: one type is used for the refusals of every operation.
-func refused(step string, err error, p *Problem) error {
+// refused returns an error that names the failed step.
+func refused[T any](step string, err error, r *Result[T]) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", step, err)
-	case p != nil:
-		return fmt.Errorf("%s: %d %s: %s", step, p.Status, p.Code, p.Detail)
+	case r.Problem != nil:
+		return fmt.Errorf("%s: %d %s: %s", step, r.Problem.Status, r.Problem.Code, r.Problem.Detail)
 	}
-	return fmt.Errorf("%s: not the answer that was expected", step)
+	return fmt.Errorf("%s: not the answer that was expected: %s", step, r.Body)
 }
 
 func codeFromOutbox(base, email string) (string, error) {

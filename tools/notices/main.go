@@ -32,16 +32,14 @@ var targets = []string{"amd64", "arm64"}
 var data = []part{
 	{name: "country-flag-icons", what: "the flags of countries in web/flags", file: "web/flags/LICENSE"},
 	{name: "Unicode CLDR", what: "the names of countries in domain/kit/geo", file: "domain/kit/geo/LICENSE"},
-	{name: "IP2Location LITE", what: "the countries of addresses, by way of the module github.com/phuslu/iploc",
-		text: "This product includes IP2Location LITE data available from https://lite.ip2location.com.\n" +
-			"The data is under the Creative Commons Attribution-ShareAlike 4.0 International licence:\n" +
-			"https://creativecommons.org/licenses/by-sa/4.0/"},
+	{name: "IP2Location LITE", what: "the countries of addresses in outbound/geoip, by way of github.com/phuslu/iploc",
+		file: "outbound/geoip/LICENSE"},
 }
 
 // part is a third-party part that is linked or embedded.
 type part struct {
 	name, version, what string
-	file, text          string // of data: the file with its terms, or the terms
+	file                string // of data: its terms
 	texts               map[string]bool
 	kinds               map[string]bool
 }
@@ -63,14 +61,11 @@ func run(root, program string) error {
 		return err
 	}
 	for _, one := range data {
-		if one.file != "" {
-			text, err := os.ReadFile(filepath.Join(root, one.file))
-			if err != nil {
-				return err
-			}
-			one.text = string(text)
+		text, err := os.ReadFile(filepath.Join(root, one.file))
+		if err != nil {
+			return err
 		}
-		one.add(one.text)
+		one.add(string(text))
 		parts = append(parts, one)
 	}
 	var out bytes.Buffer
@@ -133,7 +128,8 @@ func linked(root, program string) ([]part, error) {
 
 func list(root, program, arch string) ([]pkg, error) {
 	var stderr bytes.Buffer
-	command := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags", "timetzdata,grpcnotrace", program)
+	command := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags",
+		"timetzdata,grpcnotrace,nopgxregisterdefaulttypes", program)
 	command.Dir = root
 	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
 	command.Stderr = &stderr

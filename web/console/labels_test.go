@@ -130,7 +130,7 @@ func auditActions(t *testing.T) []string {
 	}
 	visit := func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.GenDecl: // the actions of challenges (domain/mfa)
+		case *ast.GenDecl: // the actions of challenges (domain/factor/mfa)
 			if first, ok := n.Specs[0].(*ast.ValueSpec); ok && first.Names[0].Name == "Login" {
 				take(n)
 			}

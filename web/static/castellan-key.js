@@ -40,6 +40,7 @@ export class SessionKey {
   #slot;
   #pairs = new Map(); // by thumbprint: {keys, jwk, jkt}
   #made; // for the last login
+  #left = new Set(); // sessions that were forgotten: a renewal under way stores their tokens no more
 
   /** @param {string} [slot] for several services or users of one origin */
   constructor(slot = 'session') {
@@ -78,6 +79,7 @@ export class SessionKey {
     const box = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, seal, utf8(token));
     const session = await sessionOf(token);
     await this.#change((before) => {
+      if (this.#left.has(session)) return before;
       const known = remembered || (before?.jkt === pair.jkt && before.remembered);
       return { ...pair, remembered: known, session, seal, iv, box };
     });
@@ -97,16 +99,16 @@ export class SessionKey {
   }
 
   /** Deletes the token of a session; without a token, any. Its key goes too, unless this browser is remembered by it.
-   *  Those of a later login stay. */
+   *  Those of a later login stay. The memory of this page keeps the key for a logout under way, which it has to sign. */
   async forget(token) {
     const of = token && (await sessionOf(token));
+    if (of) this.#left.add(of);
     await this.#change((stored) => {
       if (!stored || (token && stored.session !== of)) return stored;
       const { session, seal, iv, box, ...pair } = stored;
       return pair.remembered ? pair : undefined;
     });
-    if (token) this.#pairs.delete(claimsOf(token).cnf?.jkt);
-    else this.#pairs.clear();
+    if (!token) this.#pairs.clear();
   }
 
   /** The key of the next login: the stored one, by which this browser may be remembered, or a new one. */

@@ -5,7 +5,6 @@ import { t } from './texts.js';
 import { approve, dismissed, supported } from './castellan-passkey.js';
 
 const TICK_MS = 250;
-const RENEWABLE = ['SMS', 'MAIL'];
 
 /** Digits of any script as 0-9, everything else dropped: "١٢٣ ٤٥٦" and "123-456" match the sent code. */
 export function digits(text) {
@@ -96,7 +95,7 @@ export class ChallengeView {
       rows.push(card.form);
     }
     rows.push(card.note, card.wait);
-    if (RENEWABLE.includes(name) && method.renewAt) {
+    if (method.renewAt) {
       card.renew = h('button', { type: 'button', class: 'quiet', dataset: at('renew'), on: { click: () => this.#renew(card) } });
       rows.push(card.renew);
     }

@@ -36,23 +36,20 @@ function credentialsOf(doc, operation) {
   return { text: alternatives.map((one) => Object.keys(one).join(' + ')), headers: [...new Set(headers)] };
 }
 
-/** Error codes, from `x-errors` (codes, or {code, status}) and from the enums and examples of the 4xx and 5xx answers. */
-function errorsOf(doc, operation) {
-  const listed = (operation['x-errors'] ?? []).map((one) => (typeof one === 'string' ? { code: one } : one));
-  const found = new Map(listed.map((one) => [one.code, one]));
-  for (const [status, holder] of Object.entries(operation.responses ?? {})) {
-    if (!/^[45]/.test(status)) continue;
-    const response = resolve(doc, holder);
-    const media = Object.values(response.content ?? {})[0] ?? {};
-    const code = resolve(doc, flat(doc, media.schema).properties?.code);
-    const codes = [code.const, ...(code.enum ?? []), media.example?.code,
-      ...Object.values(media.examples ?? {}).map((one) => resolve(doc, one).value?.code), ...(response['x-codes'] ?? [])].filter(Boolean);
-    for (const name of codes.length ? codes : [`HTTP ${status}`]) {
-      found.set(name, { status, ...found.get(name), code: name });
-    }
+/** The codes of an operation's refusals with their statuses, from `x-codes`. */
+const errorsOf = (operation) => Object.entries(operation['x-codes'] ?? {})
+  .flatMap(([status, codes]) => codes.map((code) => ({ status, code })));
+
+/** The executed example of a request body or response; responses of several operations list theirs by operation. */
+function exampleOf(doc, holder, operation) {
+  for (const media of Object.values(resolve(doc, holder ?? {}).content ?? {})) {
+    const value = media.example ?? media.examples?.[operation.operationId]?.value;
+    if (value !== undefined) return value;
   }
-  return [...found.values()];
+  return undefined;
 }
+
+const shown = (title, value) => value !== undefined && h('div', {}, h('h4', {}, title), block(title, JSON.stringify(value, null, 2)));
 
 function endpoints(doc) {
   const list = [];
@@ -63,9 +60,9 @@ function endpoints(doc) {
       const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map((one) => resolve(doc, one));
       const bodySchema = operation.requestBody && schemaOf(doc, operation.requestBody);
       const method = name.toUpperCase();
-      const errors = errorsOf(doc, operation);
+      const errors = errorsOf(operation);
       list.push({
-        id: slug(`${method} ${path}`), group: operation.tags?.[0] ?? '', method, path, summary: operation.summary ?? '', operation,
+        id: operation.operationId ?? slug(`${method} ${path}`), group: operation.tags?.[0] ?? '', method, path, summary: operation.summary ?? '', operation,
         parameters, bodySchema, errors,
         words: [method, path, operation.summary, operation.description, ...(operation.tags ?? []), ...parameters.map((p) => p.name),
           ...fieldNames(doc, bodySchema), ...errors.map((e) => e.code)].join(' ').toLowerCase(),
@@ -77,7 +74,7 @@ function endpoints(doc) {
 }
 
 const part = (title, ...content) => h('div', { class: 'part' }, h('h3', {}, title), content);
-const code = (text, title) => h('code', { dir: 'ltr', title }, text);
+const code = (text) => h('code', { dir: 'ltr' }, text);
 const said = (text) => text && h('p', { ...ENGLISH, class: 'lead' }, text);
 
 function drawEndpoint(doc, { id, method, path, operation, parameters, bodySchema, errors }) {
@@ -93,19 +90,25 @@ function drawEndpoint(doc, { id, method, path, operation, parameters, bodySchema
     parameters.length > 0 && part(t('parameters'), table(parameters.map((one) => ({
       name: one.name, required: one.required, type: `${typeName(doc, one.schema ?? {})}, ${one.in}`,
       text: one.description, choice: resolve(doc, one.schema).enum,
+      rules: one.example !== undefined && t('forExample', { value: JSON.stringify(one.example) }),
     })), t('parameters'))),
-    bodySchema && part(t(body.required ? 'requestBody' : 'requestBodyOptional'), fieldTable(doc, bodySchema, t('requestFields'))),
+    bodySchema && part(t(body.required ? 'requestBody' : 'requestBodyOptional'), fieldTable(doc, bodySchema, t('requestFields')),
+      shown(t('example'), exampleOf(doc, body, operation))),
     ...answers.map(([status, holder]) => {
       const response = resolve(doc, holder);
       const schema = schemaOf(doc, holder);
       const sent = Object.entries(response.headers ?? {}).map(([name, one]) => ({ name, type: t('header'), text: resolve(doc, one).description }));
       return part(t('answerStatus', { status }), said(response.description),
-        schema && fieldTable(doc, schema, t('answerFields', { status }), false), sent.length > 0 && table(sent, t('headers')));
+        schema && fieldTable(doc, schema, t('answerFields', { status }), false), sent.length > 0 && table(sent, t('headers')),
+        shown(t('example'), exampleOf(doc, holder, operation)));
     }),
     errors.length > 0 && part(t('errors'), h('ul', { class: 'errors' }, [...Map.groupBy(errors, (one) => String(one.status ?? ''))]
       .sort(([a], [b]) => a.localeCompare(b)).map(([status, list]) => h('li', {}, status && h('span', { class: 'badge' }, status),
-        h('span', { class: 'choices' }, list.map((one) => code(one.code, one.description))))))),
-    tryIt(base, doc, { id, method, path, parameters: parameters.filter((one) => !headers.includes(one.name)), headers, body: bodySchema }),
+        h('span', { class: 'choices' }, list.map((one) => code(one.code)))))),
+      ...Object.values(operation.responses ?? {}).map((one) => resolve(doc, one)).filter((one) => one.content?.['application/problem+json'])
+        .map((one) => shown(t('example'), exampleOf(doc, one, operation)))),
+    tryIt(base, doc, { id, method, path, parameters: parameters.filter((one) => !headers.includes(one.name)), headers, body: bodySchema,
+      sample: exampleOf(doc, operation.requestBody, operation) }),
   ];
 }
 

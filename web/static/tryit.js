@@ -21,7 +21,7 @@ export const credentials = {
 const quoted = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
 
 /** @param {URL} base @param {object} doc @param {{method: string, path: string, parameters: object[], headers: string[],
- *  body?: object}} operation  headers: names of the credential headers it takes */
+ *  body?: object, sample?: object}} operation  headers: names of the credential headers it takes; sample: its example */
 export function tryIt(base, doc, operation) {
   const inputs = operation.parameters.map((parameter) => {
     const id = `try-${operation.id}-${parameter.in}-${parameter.name}`;
@@ -31,7 +31,7 @@ export function tryIt(base, doc, operation) {
   const bodyId = `try-${operation.id}-body`;
   const body = operation.body && operation.method !== 'GET'
     && h('textarea', { id: bodyId, dir: 'ltr', rows: '8', spellcheck: 'false', autocomplete: 'off', dataset: { testid: 'try-body' } });
-  if (body) body.value = JSON.stringify(example(doc, operation.body), null, 2);
+  if (body) body.value = JSON.stringify(operation.sample ?? example(doc, operation.body), null, 2);
 
   const answer = h('div', { class: 'answer', role: 'status', dataset: { testid: 'try-answer' } });
   const send = h('button', { class: 'primary', dataset: { testid: 'try-send' } }, t('send'));

@@ -1,7 +1,6 @@
 package webtest
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 )
@@ -68,15 +67,4 @@ func (tab *Tab) Shot(who Person, name string) {
 	tab.View(inArabic)
 	look(name + "-phone")
 	tab.View(Account)
-}
-
-// Told waits until the page shows its notice.
-func (tab *Tab) Told(want string) {
-	tab.t.Helper()
-	tab.Until(
-		fmt.Sprintf(
-			"!document.getElementById('notice').hidden && document.getElementById('notice').textContent.includes(%q)",
-			want,
-		),
-	)
 }

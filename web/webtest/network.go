@@ -9,6 +9,8 @@ import (
 	"github.com/chromedp/cdproto/fetch"
 	requests "github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"castellan/internal/load"
 )
 
 // Request is a kind of requests.
@@ -66,7 +68,7 @@ func (tab *Tab) FailOne(pattern string, kind Request, pass int) (failed func() s
 		case err := <-ended:
 			t.Fatalf("fail a request to %s: %v", pattern, err)
 		case <-time.After(stepTimeout):
-			t.Fatalf("no request to %s within %s", pattern, stepTimeout)
+			t.Fatalf("no request to %s within %s (%s)", pattern, stepTimeout, load.Now())
 		}
 		return ""
 	}

@@ -141,19 +141,19 @@ func (tab *Tab) WalkDocs(baseURL, shotsDir string, view View) {
 
 	tab.Type("#search", "auth login")
 	tab.Until(fmt.Sprintf("document.querySelectorAll('.op:not([hidden])').length < %d", all))
-	tab.See("#post-auth-login")
-	tab.Click("#post-auth-login > summary")
+	tab.See("#login")
+	tab.Click("#login > summary")
 	tab.Until(
-		"[...document.querySelectorAll('#post-auth-login .fields th code')].some((e) => e.textContent === 'password')",
+		"[...document.querySelectorAll('#login .fields th code')].some((e) => e.textContent === 'password')",
 	)
 	shot("2-endpoint")
 
-	tab.Type(`#post-auth-login [data-testid="try-body"]`, "{}")
-	tab.Click(`#post-auth-login [data-testid="try-send"]`)
-	if status := tab.Text(`#post-auth-login [data-testid="try-status"]`); status != "400" {
+	tab.Type(`#login [data-testid="try-body"]`, "{}")
+	tab.Click(`#login [data-testid="try-send"]`)
+	if status := tab.Text(`#login [data-testid="try-status"]`); status != "400" {
 		t.Errorf("an empty login was answered with %s", status)
 	}
-	if answer := tab.Text(`#post-auth-login [data-testid="try-result"]`); !strings.Contains(answer, "INVALID_FIELD") {
+	if answer := tab.Text(`#login [data-testid="try-result"]`); !strings.Contains(answer, "INVALID_FIELD") {
 		t.Errorf("an empty login was refused with %s", answer)
 	}
 	shot("3-try-it")

@@ -26,6 +26,8 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"castellan/internal/load"
 )
 
 // stepTimeout bounds one action: generous, because the machine may be busy with the tests of every other package. It is
@@ -337,7 +339,7 @@ func (tab *Tab) fail(what string, err error) {
 		picture = pictureErr.Error()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("not within %s: %w", stepTimeout, err)
+		err = fmt.Errorf("not within %s (%s): %w", stepTimeout, load.Now(), err)
 	}
 	tab.t.Fatalf("%s: %v\npicture: %s\nconsole: %q\npage: %s", what, err, picture, tab.console.take(), text)
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/ecdsa"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,19 +33,15 @@ import (
 func Senders(c config.Config, given map[message.Channel]message.Sender,
 	vapid func() []*ecdsa.PrivateKey) (map[message.Channel]message.Sender, error) {
 	out := map[message.Channel]message.Sender{}
-	if c.Mail.Configured() {
-		m, err := Mail(c)
-		if err != nil {
-			return nil, fmt.Errorf("mail: %w", err)
+	for ch, of := range channels {
+		if !of.configured(c) {
+			continue
 		}
-		out[message.MAIL] = m
-	}
-	if c.SMS.Configured() {
-		g, err := SMS(c.SMS)
+		sender, err := of.sender(c)
 		if err != nil {
-			return nil, fmt.Errorf("sms: %w", err)
+			return nil, fmt.Errorf("%s: %w", strings.ToLower(string(ch)), err)
 		}
-		out[message.SMS] = g
+		out[ch] = sender
 	}
 	if p := c.Push; p.Enabled {
 		d, err := push.New(push.Config{VAPID: vapid, Contact: p.Contact, WebhookSecret: p.WebhookSecret.Reveal(),
@@ -57,13 +54,33 @@ func Senders(c config.Config, given map[message.Channel]message.Sender,
 	}
 	maps.Copy(out, given)
 	if c.Dev {
-		for _, ch := range []message.Channel{message.MAIL, message.SMS, message.Push} {
+		for _, ch := range append(slices.Collect(maps.Keys(channels)), message.Push) {
 			if out[ch] == nil {
 				out[ch] = dispatch.Local{}
 			}
 		}
 	}
 	return out, nil
+}
+
+// channel is the adapter of a channel that delivers codes and notices. A test requires one for each kind of second
+// factor whose codes are sent.
+type channel struct {
+	configured func(config.Config) bool
+	sender     func(config.Config) (message.Sender, error)
+}
+
+var channels = map[message.Channel]channel{
+	message.MAIL: {func(c config.Config) bool { return c.Mail.Configured() },
+		func(c config.Config) (message.Sender, error) { return Mail(c) }},
+	message.SMS: {func(c config.Config) bool { return c.SMS.Configured() },
+		func(c config.Config) (message.Sender, error) { return SMS(c.SMS) }},
+}
+
+// Offers reports whether an installation with these settings delivers by a channel.
+func Offers(c config.Config, ch message.Channel) bool {
+	of, ok := channels[ch]
+	return ok && (of.configured(c) || c.Dev)
 }
 
 // Mail returns the client of the mail server; it connects when it sends.

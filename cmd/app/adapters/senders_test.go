@@ -8,9 +8,11 @@ import (
 	"castellan/cmd/app/adapters"
 	"castellan/config"
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/outbound/dispatch"
 	"castellan/outbound/push"
+	"castellan/web"
 )
 
 // The wake-up channel exists until it is switched off. It calls no host in this network except in development mode, and
@@ -55,5 +57,31 @@ func TestWakeUpsAreSent(t *testing.T) {
 	c.Push.Enabled, c.Push.CAFile = true, "no/such/file"
 	if _, err := adapters.Senders(c, nil, vapid); err == nil {
 		t.Error("a file that is not there was accepted")
+	}
+}
+
+// A kind of second factor whose codes are sent has an adapter, and every kind has a name on the page of a challenge
+// (docs/add-a-method.md).
+func TestEveryKindIsComplete(t *testing.T) {
+	page, _, ok := web.Page("texts.js")
+	if !ok {
+		t.Fatal("no texts of the page")
+	}
+	for _, n := range challenge.Names() {
+		if got := strings.Count(string(page), "method"+string(n)+": '"); got != 3 {
+			t.Errorf("%s has a name in %d languages of web/static/texts.js, want 3", n, got)
+		}
+		if !n.Sent() {
+			continue
+		}
+		c := config.Default()
+		if adapters.Offers(c, n.Channel()) {
+			t.Errorf("%s is offered without a setting", n)
+		}
+		c.Dev = true
+		all, err := adapters.Senders(c.Resolved(), nil, keyringtest.Ring(t, nil).VAPIDs)
+		if err != nil || all[n.Channel()] == nil || !adapters.Offers(c, n.Channel()) {
+			t.Errorf("%s has no channel in development mode: %v", n, err)
+		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 
 	"castellan/cmd/app/adapters"
 	"castellan/config"
-	"castellan/domain/access/mfa"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/mfa"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 )

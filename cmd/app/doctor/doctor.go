@@ -37,6 +37,8 @@ type Doctor struct {
 	cfg    config.Config
 	db     *persistence.DB // nil: it could not be opened
 	opened error           // why
+	// Unreadable returns edge.Server.Unreadable; nil: there is no running node.
+	Unreadable func() string
 }
 
 // Report judges settings and parameters, and runs the live checks if check is set.
@@ -45,6 +47,12 @@ func (d Doctor) Report(ctx context.Context, check bool, progress func([]string))
 	stored, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	j.judgeStored(stored, d.cfg, d.db)
+	if d.Unreadable != nil {
+		text := d.Unreadable()
+		j.control("http.trusted_proxies", text != "", "a proxy writes addresses that cannot be read, such as "+text,
+			"its clients have the address of the proxy: limits and rules for one address apply to all of them together",
+			"let the proxy write X-Forwarded-For: ADDRESS, with or without a port")
+	}
 	found, at := j.found, time.Time{}
 	if check {
 		found, at = append(found, runProbes(ctx, d.cfg, d.probes(), progress)...), time.Now()

@@ -227,6 +227,17 @@ func secretsAreSet(t *testing.T, c config.Config) {
 	}
 }
 
+// A machine without AVX2 is reported, but is no fault.
+func TestProcessorWithoutVectorsIsReported(t *testing.T) {
+	for use, want := range map[string]setup.Severity{"avx512": setup.OK, "avx2": setup.OK, "go": setup.Feature} {
+		f := vectors(use).find(t.Context())
+		if f.Severity != want || use != "go" && !strings.Contains(f.State, use) ||
+			use == "go" && !strings.Contains(f.Effect, "quarter of the logins") {
+			t.Errorf("%s: %+v", use, f)
+		}
+	}
+}
+
 // Local files are read: an invalid file of countries, certificates, the master key.
 func TestLiveChecksOfFiles(t *testing.T) {
 	dir := t.TempDir()

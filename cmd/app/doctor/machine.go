@@ -14,6 +14,7 @@ import (
 
 	"castellan/cluster"
 	"castellan/cmd/app/adapters"
+	"castellan/domain/account/password/argon2id"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring"
@@ -53,7 +54,7 @@ func (d Doctor) stored() []probe {
 	if d.db == nil {
 		return []probe{reach}
 	}
-	return []probe{reach,
+	return append([]probe{reach,
 		{"database schema", "this version does not work with it", "run castellan migrate",
 			func(ctx context.Context) (string, error) {
 				pending, err := persistence.Pending(ctx, d.db)
@@ -79,7 +80,7 @@ func (d Doctor) stored() []probe {
 				}
 				return "commits are flushed to the disk", err
 			}},
-	}
+	}, d.spellings()...)
 }
 
 // machine are the checks of this machine: its clock, its disk and its files.
@@ -90,6 +91,7 @@ func (d Doctor) machine() []probe {
 			d.clock},
 		{"data_dir", "the disk is nearly full; then nothing can be stored", "free space",
 			func(context.Context) (string, error) { return free(c.DataDir) }},
+		vectors(argon2id.Vectors()),
 		{"keys.master_file", "the service does not start",
 			"restore the file, or create it for a new installation: umask 077; openssl rand -base64 32 > FILE", d.masterKey},
 	}
@@ -145,6 +147,18 @@ func (d Doctor) unstarted(ctx context.Context) bool {
 	}
 	keys, err := kit.NewKeys(d.db).Keys(ctx)
 	return err == nil && len(keys) == 0
+}
+
+// vectors checks the instructions that password hashes use.
+func vectors(use string) probe {
+	return probe{"password hash", "this machine serves about a quarter of the logins of one with AVX2",
+		"use a processor or a virtual machine with AVX2, and then run castellan password calibrate",
+		func(context.Context) (string, error) {
+			if use == "go" {
+				return "", lack("argon2id without AVX2")
+			}
+			return "argon2id with " + use, nil
+		}}
 }
 
 // masterKey reads the file of the master key.

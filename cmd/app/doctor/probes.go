@@ -37,6 +37,12 @@ type risk struct{ state, effect, mend string }
 
 func (r risk) Error() string { return r.state }
 
+// lack is the error of a check that passed but found the machine without something that it should have: a feature that
+// is off.
+type lack string
+
+func (l lack) Error() string { return string(l) }
+
 // runProbes runs the checks in parallel, each for probeTime at most, and returns their findings in order. A check that
 // does not end in time is abandoned.
 func runProbes(ctx context.Context, cfg config.Config, all []probe, progress func([]string)) []setup.Finding {
@@ -93,11 +99,14 @@ func (p probe) find(ctx context.Context) setup.Finding {
 		o.err = fmt.Errorf("no answer in %v", probeTime)
 	}
 	var r risk
+	var l lack
 	switch {
 	case o.err == nil:
 		return setup.Finding{Key: p.key, Severity: setup.OK, State: o.state}
 	case errors.As(o.err, &r):
 		return setup.Finding{Key: p.key, Severity: setup.Control, State: r.state, Effect: r.effect, Mend: r.mend}
+	case errors.As(o.err, &l):
+		return setup.Finding{Key: p.key, Severity: setup.Feature, State: string(l), Effect: p.effect, Mend: p.mend}
 	}
 	return setup.Finding{Key: p.key, Severity: setup.Fault, State: oneLine(o.err), Effect: p.effect, Mend: p.mend}
 }

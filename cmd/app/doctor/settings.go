@@ -143,6 +143,8 @@ func (j *judge) secondFactor(c config.Config) {
 	j.control("mfa.four_eyes", len(c.MFA.FourEyes) == 0, "empty",
 		"a single administrator can adjust balances and decide on transactions",
 		"set mfa.four_eyes, for instance to [POST /admin/transaction/adjust-balance]")
+	j.control("webauthn.settle", c.WebAuthn.Settle == 0, "0s",
+		"a passkey that one code has registered counts as phishing-resistant at once", "set webauthn.settle: 24h")
 	j.control("addressbook.waiting_time", c.AddressBook.WaitingTime == 0, "0s",
 		"withdrawals to a new address are possible at once", "set addressbook.waiting_time: 24h")
 	j.control("kyc.identity_url", c.KYC.IdentityURL == "", "empty", "only the check digits of identity numbers are "+

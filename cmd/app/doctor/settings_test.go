@@ -11,10 +11,13 @@ import (
 	"time"
 
 	"castellan/config"
-	"castellan/domain/access/mfa"
+	"castellan/domain/account/password/argon2id"
+	"castellan/domain/factor/mfa"
+	"castellan/domain/gate/gateway"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/setup"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/servicekey"
 )
 
 //go:embed testdata/harmless.tsv
@@ -76,7 +79,11 @@ func TestEmptyDefaults(t *testing.T) {
 			"push.contact", "push.webhook_secret", "metrics.addr", "tracing.endpoint", "geo.mmdb_file",
 			"registration.enabled", "rates.url", "providers.accounts", "accounting.url", "TREASURY", "WITHDRAWAL_FEE",
 			"WITHDRAWAL_MINIMUM", "EXPLORER"},
-		setup.OK: {"clock", "data_dir", "keys.master_file", "files.folder"},
+		setup.OK: {"clock", "data_dir", "password hash", "keys.master_file", "files.folder"},
+	}
+	if argon2id.Vectors() == "go" { // this machine lacks AVX2
+		want[setup.OK] = slices.Delete(want[setup.OK], 2, 3)
+		want[setup.Feature] = append(want[setup.Feature], "password hash")
 	}
 	got := map[setup.Severity][]string{}
 	for _, f := range r.Findings {
@@ -200,6 +207,8 @@ func TestPoliciesWithoutChannelAreFound(t *testing.T) {
 		"two of two":          {mailed, []mfa.Policy{policy(2, "SMS", "TOTP")}, "control off (policy 7"},
 		"expired":             {mailed, []mfa.Policy{past}, ""},
 		"with channels":       {mailed, []mfa.Policy{policy(2, "MAIL", "TOTP")}, ""},
+		"more than DEVICE_ADD": {mailed, []mfa.Policy{policy(2, "MAIL", "PUSH")},
+			"control off (policy 7 of LOGIN: stronger than DEVICE_ADD)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := &judge{judged: map[string]bool{}}
@@ -214,6 +223,70 @@ func TestPoliciesWithoutChannelAreFound(t *testing.T) {
 				t.Errorf("%q, want %q", lines, c.want)
 			}
 		})
+	}
+}
+
+// A route is listed with the traffic of the last day that it refuses, or would refuse after its trial, by server.
+func TestSpellingsOfRoutesAreListed(t *testing.T) {
+	of := func(id int64, reader, sent string, count int64) gateway.Spelled {
+		return gateway.Spelled{RouteID: id, Reader: reader, Sent: sent, Count: count}
+	}
+	j := &judge{judged: map[string]bool{}}
+	j.judgeSpelled([]gateway.Route{{ID: 1, Host: "shop.example", Method: "POST", Path: "/pay", Status: gateway.Active},
+		{ID: 2, Method: "*", Path: "/me", Status: gateway.Trial}, {ID: 3, Path: "/off", Status: gateway.Inactive},
+		{ID: 4, Path: "/quiet", Status: gateway.Active}},
+		[]gateway.Spelled{of(1, "Windows", "pay.", 1), of(2, "Rails", "me.json", 4), of(3, "Rails", "off.x", 1),
+			of(1, "Rails", "pay.\u202exml", 2), of(1, "Rails", "pay.json", 3), of(9, "Rails", "gone", 1)})
+	var lines []string
+	for _, f := range j.found {
+		lines = append(lines, f.String())
+	}
+	const own = ", add a route with this spelling if it is another resource"
+	if want := []string{`guard routes: feature off (5 requests of the last day for POST shop.example/pay, such as ` +
+		`"pay.json"), refused, because of Rails` + own,
+		`guard routes: feature off (1 requests of the last day for POST shop.example/pay, such as "pay."), refused, ` +
+			`because of Windows` + own,
+		`guard routes: feature off (4 requests of the last day for * /me, such as "me.json"), refused ` +
+			`after the trial, because of Rails` + own}; !slices.Equal(lines, want) {
+		t.Errorf("%q", lines)
+	}
+}
+
+// Actions that a new key or route would not get are listed.
+func TestActionsOfServicesAreListed(t *testing.T) {
+	j := &judge{judged: map[string]bool{}}
+	j.judgeServiceActions(production(t, "MFA_GUARDED="+addAddress+"=ADD"), []mfa.Action{{Code: "PAYOUT"}},
+		[]servicekey.Key{{Name: "shop", Actions: []string{"PAYOUT", "LOGIN", "ADD"}}},
+		[]gateway.Route{{Method: "POST", Path: "/pay", Mode: gateway.Guarded, ActionCode: "OLD"},
+			{Method: "POST", Path: "/own", Mode: gateway.Guarded, ActionCode: "ADMINISTRATION", Status: gateway.Active},
+			{Method: "POST", Path: "/me", Mode: gateway.Session}})
+	var states []string
+	for _, f := range j.found {
+		states = append(states, f.State+", "+f.Effect[:len("the action is")]+f.Effect[len(f.Effect)-6:])
+	}
+	if want := []string{"action LOGIN of service-key shop, the action isart it",
+		"action ADD of service-key shop, the action isart it", "action OLD of POST /pay, the action hapolicy",
+		"action ADMINISTRATION of POST /own, the action isequest"}; !slices.Equal(states, want) {
+		t.Errorf("%q", states)
+	}
+}
+
+// Active routes without a host are listed where each request needs a proof for a known address.
+func TestProofsAtRoutesAreListed(t *testing.T) {
+	routes := []gateway.Route{{Method: "GET", Path: "/me", Mode: gateway.Session, Status: gateway.Active},
+		{Path: "/trial", Mode: gateway.Session, Status: gateway.Trial}, {Path: "/no", Mode: gateway.Refuse,
+			Status: gateway.Active}, {Host: "h", Path: "/x", Mode: gateway.Session, Status: gateway.Active}}
+	const known = "HTTP_PUBLIC_URL=https://id.example.com"
+	for want, settings := range map[string][]string{"": {known},
+		"requests, and the guard route GET /me has no host": {known, "SESSIONS_BIND=requests"}} {
+		j, states := &judge{judged: map[string]bool{}}, ""
+		j.judgeProofs(production(t, settings...), routes)
+		for _, f := range j.found {
+			states += f.State
+		}
+		if states != want {
+			t.Errorf("%v: %q", settings, states)
+		}
 	}
 }
 

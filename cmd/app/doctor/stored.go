@@ -3,18 +3,28 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"castellan/cmd/app/adapters"
 	"castellan/config"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/mfa"
+	"castellan/domain/account/password"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
+	"castellan/domain/gate/gateway"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/setup"
+	"castellan/domain/permit/servicekey"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
+	"castellan/persistence/factor"
+	"castellan/persistence/gate"
 	"castellan/persistence/kit"
+	"castellan/persistence/permit"
 )
 
 // mfaPolicies is the key of findings about the methods of challenges.
@@ -39,13 +49,7 @@ func (j *judge) judgePolicies(c config.Config, methods []mfa.Method, actions []m
 	now := time.Now()
 	catalog := mfa.NewCatalog(methods, actions, policies)
 	offered := func(n challenge.Name) bool {
-		switch n {
-		case challenge.SMS:
-			return c.SMS.Configured() || c.Dev
-		case challenge.MAIL:
-			return c.Mail.Configured() || c.Dev
-		}
-		return true
+		return !n.Sent() || adapters.Offers(c, n.Channel())
 	}
 	const mend = "configure the channel, or change the policy"
 	var blocked []string
@@ -71,6 +75,11 @@ func (j *judge) judgePolicies(c config.Config, methods []mfa.Method, actions []m
 		j.control(mfaPolicies, live && err != nil, state, "the action is refused with MFA_NOT_AVAILABLE", mend)
 		j.feature(mfaPolicies, live && err == nil, state, "the method is never offered", mend)
 	}
+	for _, p := range catalog.Stronger(now, nil, policies) {
+		j.control(mfaPolicies, true, fmt.Sprintf("policy %d of %s: stronger than DEVICE_ADD", p.ID, p.ActionCode),
+			"an account without a device adds one by fewer factors and then completes the action with it; a new passkey "+
+				"counts after webauthn.settle only", "require as much in a policy of DEVICE_ADD")
+	}
 }
 
 // judgeStored judges the content of the database. A nil database does not exist yet: a new installation is judged by
@@ -79,9 +88,13 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 	live := parameter.NewCache(nil) // until it is loaded, every parameter has its initial value
 	methods, actions := mfa.SeedMethods(), mfa.SeedActions()
 	var policies []mfa.Policy
+	var routes []gateway.Route
+	var spelled []gateway.Spelled
+	var keys []servicekey.Key
+	var expiring int64 // imported hashes
 	if db != nil {
 		live = parameter.NewCache(kit.NewParameters(db))
-		store := access.NewMFA(db)
+		store := factor.NewMFA(db)
 		err := live.Reload(ctx)
 		if err == nil {
 			methods, err = store.Methods(ctx)
@@ -92,6 +105,19 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 		if err == nil {
 			policies, err = store.Policies(ctx)
 		}
+		gateways := gate.NewGateways(db)
+		if err == nil {
+			routes, err = gateways.Routes(ctx)
+		}
+		if err == nil {
+			keys, err = permit.NewServiceKeys(db).List(ctx)
+		}
+		if err == nil {
+			spelled, err = gateways.Spelled(ctx, time.Now().Add(-24*time.Hour).Truncate(time.Hour))
+		}
+		if err == nil {
+			expiring, err = expiringHashes(ctx, account.NewHashKinds(db), c.Password.ImportKeep)
+		}
 		if err != nil {
 			j.add(true, setup.Finding{Key: "database.url", Severity: setup.Fault, State: c.Hide(oneLine(err)),
 				Effect: "parameters and MFA policies cannot be checked", Mend: "run castellan migrate, then doctor again"})
@@ -100,8 +126,123 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 	if len(methods) == 0 { // migrated and never started
 		methods, actions = mfa.SeedMethods(), mfa.SeedActions()
 	}
+	if db != nil {
+		j.judgeProcesses(ctx, db)
+	}
 	j.judgeParameters(live.Set())
 	j.judgePolicies(c, methods, actions, policies)
+	j.judgeSpelled(routes, spelled)
+	j.judgeServiceActions(c, actions, keys, routes)
+	j.judgeProofs(c, routes)
+	j.feature("password.import_keep", expiring > 0, fmt.Sprintf("%d imported passwords expire within 30 days", expiring),
+		"these users can log in only after a reset of the password", "ask them to log in, or raise password.import_keep")
+}
+
+// expiryWarning is how long before its end an imported password is reported.
+const expiryWarning = 30 * 24 * time.Hour
+
+// expiringHashes counts the imported hashes that expire soon.
+func expiringHashes(ctx context.Context, store password.KindStore, keep time.Duration) (int64, error) {
+	census, err := store.Census(ctx)
+	if err != nil {
+		return 0, err
+	}
+	before := census.Deadline(time.Now().Add(expiryWarning), keep)
+	if before.IsZero() {
+		return 0, nil
+	}
+	return store.Imported(ctx, before)
+}
+
+// judgeProofs names routes without a host where each request needs a proof, which names a known address.
+func (j *judge) judgeProofs(c config.Config, routes []gateway.Route) {
+	if !c.Sessions.Requests() || c.Source("http.public_url") == config.FromDefault {
+		return
+	}
+	for _, r := range routes {
+		j.feature("sessions.bind", r.Status == gateway.Active && r.Mode != gateway.Refuse && r.Host == "",
+			fmt.Sprintf("requests, and the guard route %s has no host", r.Method+" "+r.Path),
+			"a proof for a host that is not in http.public_url, http.cors_origins or another route is refused",
+			"name the host in the route, or list the origin in http.cors_origins")
+	}
+}
+
+// judgeSpelled names the routes whose traffic of the last day is refused, or would be after their trial, because some
+// servers take it for that of the route.
+func (j *judge) judgeSpelled(routes []gateway.Route, spelled []gateway.Spelled) {
+	for _, r := range routes {
+		total := map[string]gateway.Spelled{}
+		for _, s := range spelled {
+			if s.RouteID == r.ID {
+				sum := total[s.Reader]
+				sum.Sent, sum.Count = s.Sent, sum.Count+s.Count
+				total[s.Reader] = sum
+			}
+		}
+		const key, mend = "guard routes", "add a route with this spelling if it is another resource"
+		for _, reader := range slices.Sorted(maps.Keys(total)) {
+			s := total[reader]
+			state := fmt.Sprintf("%d requests of the last day for %s, such as %s", s.Count, r.Method+" "+r.Host+r.Path,
+				strconv.QuoteToASCII(s.Sent))
+			j.feature(key, r.Status == gateway.Active, state, fmt.Sprintf("refused, because of %s", reader), mend)
+			j.feature(key, r.Status == gateway.Trial, state, fmt.Sprintf("refused after the trial, because of %s", reader), mend)
+		}
+	}
+}
+
+// administration is the action of mfa.guard_administration.
+const administration = "ADMINISTRATION"
+
+// judgeServiceActions names the actions of keys and routes of earlier versions that a new one would not get.
+func (j *judge) judgeServiceActions(c config.Config, actions []mfa.Action, keys []servicekey.Key,
+	routes []gateway.Route) {
+	type use struct {
+		by, code string
+		active   bool // a route that decides
+	}
+	var uses []use
+	for _, k := range keys {
+		for _, code := range k.Actions {
+			uses = append(uses, use{"service-key " + k.Name, code, false})
+		}
+	}
+	for _, r := range routes {
+		if r.Mode == gateway.Guarded {
+			uses = append(uses, use{r.Method + " " + r.Host + r.Path, r.ActionCode, r.Status == gateway.Active})
+		}
+	}
+	guarded := slices.Collect(maps.Values(c.MFA.Guarded))
+	for _, u := range uses {
+		state := fmt.Sprintf("action %s of %s", u.code, u.by)
+		own := mfa.BuiltIn(u.code) || slices.Contains(guarded, u.code) || u.code == administration
+		known := slices.ContainsFunc(actions, func(a mfa.Action) bool { return a.Code == u.code })
+		j.feature("service actions", own && u.active, state, "the action is one of this service, and the route refuses "+
+			"every request", "choose another action")
+		j.feature("service actions", own && !u.active, state, "the action is one of this service, and a key cannot start it",
+			"choose another action")
+		j.feature("service actions", !own && !known, state, "the action has no texts and the default policy",
+			"create the action at /admin/system/mfa/actions")
+	}
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// uncoordinatedEffect is the effect of processes that serve one database without a cluster.
+const uncoordinatedEffect = "each process counts rate limits alone, so together they admit a multiple"
+
+// judgeProcesses reports processes that serve one database without a cluster.
+func (j *judge) judgeProcesses(ctx context.Context, db *persistence.DB) {
+	alone, clustered, err := db.Servers(ctx)
+	state := fmt.Sprintf("%d processes serve this database, %d of them without a cluster", alone+clustered, alone)
+	j.control("cluster.join", err == nil && Uncoordinated(alone, clustered), state, uncoordinatedEffect,
+		"set cluster.gossip_addr, cluster.actor_addr and cluster.join of each process, or stop all but one")
+}
+
+// Uncoordinated reports whether of several processes on a database some are without a cluster.
+func Uncoordinated(alone, clustered int) bool { return alone > 0 && alone+clustered > 1 }
+
+// LogUncoordinated logs that.
+func LogUncoordinated(log *slog.Logger, alone, clustered int) {
+	log.Warn("processes serve one database without a cluster", "processes", alone+clustered, "without", alone,
+		"effect", uncoordinatedEffect)
+}

@@ -17,7 +17,8 @@ import (
 // burst have become inactive.
 //
 // The start counts as a burst: more than half of the heap is garbage from loaded tables and plans. It is returned
-// whatever its size, together with the pages of the program that only the start needed.
+// whatever its size, together with the pages of the program that only the start needed: at once, and again when the
+// first seconds are over.
 const (
 	memoryLook = time.Second
 	busyBytes  = 32 << 20 // allocated between two checks: some 700 logins
@@ -29,8 +30,8 @@ const (
 	largeHeap                = 512 << 20 // does not grow more than necessary
 )
 
-// Manage manages the heap until ctx ends. Each of the two collections after a burst costs about a millisecond per
-// live MiB.
+// Manage manages the heap until ctx ends. It is called when the start is over. Each of its collections costs about a
+// millisecond per live MiB.
 func Manage(ctx context.Context) {
 	percent := debug.SetGCPercent(calmPercent) // the only way to read it is to set it
 	ours := percent == calmPercent             // the default value
@@ -46,6 +47,7 @@ func Manage(ctx context.Context) {
 	defer let(calmPercent)
 	tick := time.NewTicker(memoryLook)
 	defer tick.Stop()
+	releaseStart()
 	last, _ := heap()
 	quiet, starting := 0, true // quiet: checks since the last burst
 	for {
@@ -67,16 +69,21 @@ func Manage(ctx context.Context) {
 			if quiet == over {
 				let(calmPercent)
 			}
-			if quiet == over && starting || (quiet == over || quiet == asleep) && held > smallHeap {
-				debug.FreeOSMemory()
-			}
-			if quiet == over && starting {
+			switch {
+			case quiet == over && starting:
 				starting = false
-				releaseProgramPages()
+				releaseStart()
+			case (quiet == over || quiet == asleep) && held > smallHeap:
+				debug.FreeOSMemory()
 			}
 		}
 		last = allocated
 	}
+}
+
+func releaseStart() {
+	debug.FreeOSMemory()
+	releaseProgramPages()
 }
 
 // heap returns the bytes allocated since the start, and the bytes held from the system by live or dead objects and free

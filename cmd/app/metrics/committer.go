@@ -6,8 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"castellan/domain/access/challenge"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/job"

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/http/edge"

@@ -65,6 +65,12 @@ func (m *Registry) Gauge(name, help string, read func() float64) {
 	m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
+// Info adds a constant gauge of 1 whose label has the value.
+func (m *Registry) Info(name, help, label, value string) {
+	m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
+		ConstLabels: prometheus.Labels{label: value}}, func() float64 { return 1 }))
+}
+
 // Flag adds a gauge of 0 or 1.
 func (m *Registry) Flag(name, help string, read func() bool) {
 	m.Gauge(name, help, func() float64 {

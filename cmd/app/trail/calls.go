@@ -35,7 +35,7 @@ func NewCalls(c commit.Committer, audited func(rest.Caller, *rest.Endpoint) bool
 
 // Observe never blocks. Refusals for lack of a permission are left to Denials.
 func (c *Calls) Observe(a edge.Answered) {
-	if a.Endpoint == nil || a.Caller.UserID == "" || !c.audited(a.Caller, a.Endpoint) {
+	if a.Endpoint == nil || a.Caller.By().UserID == "" || !c.audited(a.Caller, a.Endpoint) {
 		return
 	}
 	r := rowOf(a, c.now())

@@ -10,9 +10,9 @@ import (
 	"castellan/http/edge"
 )
 
-// Denials writes one audit row for the refusals (403) of one caller at one endpoint in one minute, regardless of their
-// number and reasons (D-EXT-03). The first refusal writes the row before it is answered. The others are counted, and
-// logged at the end of the minute.
+// Denials writes one audit row for the refusals (403) of one account or service client at one endpoint in one minute,
+// regardless of their number and reasons (D-EXT-03). The first refusal writes the row before it is answered. The others
+// are counted, and logged at the end of the minute.
 type Denials struct {
 	queue
 	log   *slog.Logger
@@ -26,8 +26,8 @@ func NewDenials(c commit.Committer, now func() time.Time, log *slog.Logger) *Den
 }
 
 type denial struct {
-	userID, key string
-	minute      int64
+	actor, key string
+	minute     int64
 }
 
 // maxDenials bounds the remembered refusals, and the queue while the database cannot be written. denialTime is how long
@@ -39,12 +39,13 @@ const (
 
 // Observe writes the row of a first refusal, and waits at most denialTime for it.
 func (d *Denials) Observe(a edge.Answered) {
-	if a.Status != http.StatusForbidden || a.Caller.UserID == "" {
+	actor := a.Caller.By().UserID
+	if a.Status != http.StatusForbidden || actor == "" {
 		return
 	}
 	r := rowOf(a, d.now())
 	r.UserID, r.Action, r.Detail = a.Caller.UserID, "DENIED", string(a.Code)
-	if !d.first(denial{a.Caller.UserID, a.Key, r.At.Unix() / 60}) {
+	if !d.first(denial{actor, a.Key, r.At.Unix() / 60}) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), denialTime)
@@ -96,6 +97,6 @@ func (d *Denials) forget(all bool) {
 	}
 	d.mu.Unlock()
 	for k, n := range repeated {
-		d.log.Info("refused again in the same minute", "userId", k.userID, "route", k.key, "times", n)
+		d.log.Info("refused again in the same minute", "userId", k.actor, "route", k.key, "times", n)
 	}
 }

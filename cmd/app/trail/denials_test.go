@@ -77,6 +77,33 @@ func TestDenials(t *testing.T) {
 	})
 }
 
+// The refusals of a service client have a row, too, and name no account; its audited calls also.
+func TestTrailOfServiceClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &trail{}
+		d := NewDenials(to, time.Now, slog.New(slog.DiscardHandler))
+		a := denied("", "POST /guard/challenges", fault.Forbidden, "r1")
+		a.Caller.Service = "shop"
+		for range 3 {
+			d.Observe(a)
+		}
+		want := audit.Record{At: time.Now(), ActorID: "service:shop", Action: "DENIED", Target: "POST /guard/challenges",
+			Outcome: audit.Refused, IP: "192.0.2.9", RequestID: "r1", Detail: "FORBIDDEN"}
+		if rows, _ := to.kept(); len(rows) != 1 || rows[0] != want {
+			t.Errorf("%+v, want %+v", rows, want)
+		}
+		c := NewCalls(to, func(rest.Caller, *rest.Endpoint) bool { return true }, time.Now)
+		a.Endpoint, a.Status = &rest.Endpoint{}, 200
+		c.Observe(a)
+		if err := c.Flush(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if rows, _ := to.kept(); len(rows) != 2 || rows[1].ActorID != "service:shop" || rows[1].Action != "CALL" {
+			t.Errorf("%+v", rows)
+		}
+	})
+}
+
 // Rows that the database refuses are written later, rows that do not fit are counted, and an answer is delayed only
 // briefly.
 func TestDenialsOfAnOutage(t *testing.T) {

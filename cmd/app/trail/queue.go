@@ -36,7 +36,7 @@ const maxRowBatch = 500
 
 // rowOf returns the row of a request without its details.
 func rowOf(a edge.Answered, at time.Time) audit.Record {
-	r := audit.Record{At: at, ActorID: a.Caller.UserID, Target: a.Key, Outcome: audit.Refused,
+	r := audit.Record{At: at, ActorID: a.Caller.By().UserID, Target: a.Key, Outcome: audit.Refused,
 		RequestID: a.Caller.RequestID}
 	if a.Caller.IP.IsValid() {
 		r.IP = a.Caller.IP.String()

@@ -3,17 +3,22 @@ import { Button, Group, Tabs } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useAct } from '../app/act';
 import { useTexts } from '../app/address';
 import type { Schemas } from '../app/api';
-import { useMay } from '../app/session';
+import { Problem } from '../app/problem';
+import { session, useMay } from '../app/session';
 import { AnchorLink } from '../app/frame/link';
 import { List, type Column, type Row } from '../kit/list';
 import { useRead } from '../kit/read';
 import { Diff, Whole } from '../kit/record';
+import { useNow } from '../kit/now';
 import { Coded, Status, Time } from '../kit/show';
+import { useSure } from '../kit/sure';
 import { Word } from '../kit/word';
 import { Write, type Input } from '../kit/write';
 import { PolicyRehearsal } from '../guard/rehearsal';
+import { policyAsks } from '../guard/toll';
 import type { TextKey } from '../text/key';
 
 const methodsPath = '/admin/system/mfa/methods';
@@ -84,9 +89,12 @@ const policyColumns: Column<Policy>[] = [
   { key: 'expireAt', title: 'mfa.expireAt', show: (p) => <Expires at={p.expireAt} /> },
 ];
 
+/** The end of a policy; one that has ended applies no more. */
 function Expires({ at }: { at: number }) {
   const { t } = useTranslation();
-  return at ? <Time at={at} /> : t('firewall.never');
+  const now = useNow(1000);
+  if (!at) return t('firewall.never');
+  return at > now ? <Time at={at} /> : <Status of="EXPIRED" />;
 }
 
 function Policies() {
@@ -135,6 +143,7 @@ function Policies() {
                 {t('mfa.change')}
               </Button>
             )}
+            {open.entityType === 'GENERAL' && <Ends policy={open} onDone={() => setOpen(undefined)} />}
             {may('POST /admin/system/mfa/explain') && (
               <AnchorLink to="/mfa/explain" size="sm" search={{ actionCode: open.actionCode }}>
                 {t('why.mfa')}
@@ -144,6 +153,62 @@ function Policies() {
         )}
       </Whole>
       {change && <ChangePolicy policy={change} onClose={() => setChange(undefined)} />}
+    </>
+  );
+}
+
+/** Disables a policy by its end, enables it again, and deletes it. */
+function Ends({ policy, onDone }: { policy: Policy; onDone: () => void }) {
+  const { t } = useTranslation();
+  const may = useMay();
+  const sure = useSure();
+  const patch = useAct('patch', common, [policiesPath]);
+  const remove = useAct('delete', common, [policiesPath]);
+  const [asking, setAsking] = useState(false);
+  const busy = patch.busy || remove.busy || asking;
+  const now = useNow(1000);
+  const on = !policy.expireAt || policy.expireAt > now;
+  const state: TextKey = on ? 'firewall.off' : 'firewall.on';
+  const run = async (title: TextKey, expireAt: number, always?: string) => {
+    setAsking(true);
+    const draft = { ...short(draftOf(policy)), expireAt };
+    const asks = await policyAsks(t, title, draft, always).finally(() => setAsking(false));
+    if (asks && !(await sure.ask(asks.question))) return;
+    const force = asks?.force ? { force: true } : {};
+    const done = always
+      ? await remove.run({ id: policy.id, ...force })
+      : await patch.run({ id: policy.id, expireAt, ...force });
+    if (done) onDone();
+  };
+  return (
+    <>
+      {may(`PATCH ${common}`) && (
+        <Button
+          size="xs"
+          variant="default"
+          loading={busy}
+          data-testid="policy-state"
+          onClick={() => void run(state, on ? Date.now() - session.now().skew : 0)}
+        >
+          {t(state)}
+        </Button>
+      )}
+      {may(`DELETE ${common}`) && (
+        <Button
+          size="xs"
+          variant="default"
+          color="red"
+          loading={busy}
+          data-testid="policy-delete"
+          onClick={() => void run('mfa.delete', 1, t('mfa.deleted', { name: policy.name }))}
+        >
+          {t('mfa.delete')}
+        </Button>
+      )}
+      <Problem of={patch.problem ?? remove.problem} />
+      {patch.view}
+      {remove.view}
+      {sure.view}
     </>
   );
 }
@@ -199,6 +264,7 @@ function Tried({ policy }: { policy: Draft }) {
 }
 
 function AddPolicy() {
+  const { t } = useTranslation();
   return (
     <Write
       method="post"
@@ -209,6 +275,7 @@ function AddPolicy() {
       fields={useFields()}
       initial={{ required: 1 }}
       make={(v: Form) => short(draft(v))}
+      asks={(policy) => policyAsks(t, 'mfa.addPolicy', policy)}
       before={(v) => <Tried policy={short(draft(v))} />}
     />
   );
@@ -220,6 +287,7 @@ function draftOf(p: Policy): Draft {
 }
 
 function ChangePolicy({ policy, onClose }: { policy: Policy; onClose: () => void }) {
+  const { t } = useTranslation();
   const before = short(draftOf(policy));
   const codes = policy.detail.methods.map(([code = '']) => code);
   const day = policy.expireAt ? new Date(policy.expireAt).toISOString().slice(0, 10) : undefined;
@@ -249,6 +317,7 @@ function ChangePolicy({ policy, onClose }: { policy: Policy; onClose: () => void
         expireAt: day,
       }}
       make={(v: Form) => ({ ...make(v), id: policy.id })}
+      asks={({ id: _, ...changes }) => policyAsks(t, 'mfa.change', short({ ...before, ...changes }))}
       before={(v) => {
         const next = short({ ...before, ...make(v) });
         return (

@@ -3,7 +3,7 @@ import { Alert, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useTexts } from '../app/address';
 import { useMay } from '../app/session';
-import { useAnswer } from '../kit/answer';
+import { useAnswer } from '../guard/answer';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
 import { Id, Status, Time, plain } from '../kit/show';

@@ -1,5 +1,5 @@
 /** The keys of service clients. The value of a key is shown once, when it is added or rotated. */
-import { Alert, Button, Code, CopyButton, Group, Modal, Stack, Text } from '@mantine/core';
+import { Group, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../app/api';
@@ -12,15 +12,11 @@ import { Ago, Coded, Nothing, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 import { Word } from '../kit/word';
 import type { TextKey } from '../text/key';
+import { FirewallNote, Once, type Made } from './once';
 
 const path = '/admin/service-keys';
 const rotate = '/admin/service-keys/rotate';
 type Key = Row<typeof path>;
-
-interface Made {
-  name: string;
-  key: string;
-}
 
 const columns: Column<Key>[] = [
   { key: 'name', title: 'serviceKeys.name', show: (k) => <bdi dir="ltr">{k.name}</bdi> },
@@ -173,52 +169,4 @@ function said(answer: unknown): Made {
 function Lead({ of, name }: { of: TextKey; name: string }) {
   const { t } = useTranslation();
   return <Text size="sm">{t(of, { name })}</Text>;
-}
-
-function FirewallNote() {
-  const { t } = useTranslation();
-  return (
-    <Text size="sm" c="dimmed">
-      {t('serviceKeys.firewall')}
-    </Text>
-  );
-}
-
-/** The service stores only a hash, so the dialog closes only by its button. */
-function Once({ of, onClose }: { of?: Made; onClose: () => void }) {
-  const { t } = useTranslation();
-  return (
-    <Modal
-      opened={!!of}
-      onClose={onClose}
-      title={t('serviceKeys.once', { name: of?.name })}
-      size="lg"
-      closeOnClickOutside={false}
-      closeOnEscape={false}
-      withCloseButton={false}
-    >
-      {of && (
-        <Stack data-testid="once">
-          <Alert color="yellow">{t('serviceKeys.onceLead')}</Alert>
-          <Text size="sm">{t('serviceKeys.header')}</Text>
-          <Code block dir="ltr" style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }} data-testid="key">
-            {of.key}
-          </Code>
-          <FirewallNote />
-          <Group justify="flex-end">
-            <CopyButton value={of.key}>
-              {({ copied, copy }) => (
-                <Button variant="default" onClick={copy} data-testid="copy-key">
-                  {t(copied ? 'copied' : 'copy')}
-                </Button>
-              )}
-            </CopyButton>
-            <Button onClick={onClose} data-testid="stored">
-              {t('serviceKeys.stored')}
-            </Button>
-          </Group>
-        </Stack>
-      )}
-    </Modal>
-  );
 }

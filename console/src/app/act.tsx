@@ -182,7 +182,7 @@ function Waits(props: { id: string; until: string; touches: string[]; watch: boo
     notifications.hide('waits');
     notifications.show({
       id: `decided ${props.id}`,
-      message: t(decisions[status] ?? 'approval.failed'),
+      message: t(request?.fetchUntil ? 'approval.fetch' : (decisions[status] ?? 'approval.failed')),
       color: status === 'APPROVED' ? 'green' : 'red',
       autoClose: 15_000,
     });

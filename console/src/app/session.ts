@@ -3,9 +3,10 @@
  * cookie, no address and no storage, except that renewal.ts keeps it encrypted for a reload.
  */
 import { useCallback, useSyncExternalStore } from 'react';
+import { claims, endsToken, type Cause } from '../claims';
 
-/** The cause of a session's end during use: no activity, or a token that the service refused. */
-type End = 'idle' | 'over';
+/** The cause of a session's end during use. */
+type End = Exclude<Cause, 'left'>;
 
 export interface Session {
   token: string;
@@ -41,24 +42,8 @@ function set(next: Session) {
   for (const listener of listeners) listener();
 }
 
-interface Claims {
-  sub?: string;
-  iat?: number;
-  exp?: number;
-  cnf?: object;
-}
-
 /** The clock of this machine beside that of a new token. */
 const skewOf = (token: string) => Date.now() - (claims(token).iat ?? 0) * 1000;
-
-function claims(token: string): Claims {
-  try {
-    const part = token.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/');
-    return JSON.parse(atob(part)) as Claims;
-  } catch {
-    return {};
-  }
-}
 
 export const session = {
   now: () => current,
@@ -97,7 +82,7 @@ export const session = {
    * older token ends nothing.
    */
   ended(why: End, token = current.token) {
-    if (!token || token !== current.token) return;
+    if (!current.token || !endsToken(token, why, current.token)) return;
     set({ ...current, token: '', over: why });
     port?.postMessage({ end: token, why }); // a repeated message ends nothing
   },
@@ -125,20 +110,21 @@ interface Said {
   ends?: number;
   skew?: number;
   end?: string;
-  why?: End | 'left';
+  why?: Cause;
   touched?: number;
 }
 
 /** Handles a message from any tab, including this one. */
 function hear(said: Said) {
   touched = Math.max(touched, said.touched ?? 0);
-  if (said.token) {
+  const left = !current.token && !current.over; // another tab renewed the session before it heard of the logout
+  if (said.token && !(left && said.old !== undefined)) {
     const renews = said.old !== undefined && said.old === current.token;
     if (said.token !== current.token && !renews) session.begin(said.token, 'tab', said.skew);
     if (said.ends) session.renewed(current.token, said.token, said.ends, 'tab', said.skew);
   }
   if (said.why === 'left') {
-    if (said.end === current.token) set(signedOut); // also while the login is above the screen
+    if (endsToken(said.end ?? '', 'left', current.token)) set(signedOut); // also while the login is above the screen
   } else if (said.why) {
     session.ended(said.why, said.end);
   }

@@ -12,9 +12,12 @@ import { List, type Column, type Row } from '../kit/list';
 import { useNow } from '../kit/now';
 import { Whole } from '../kit/record';
 import { Coded, Nothing, Status, Time } from '../kit/show';
+import { useSure } from '../kit/sure';
 import { Write, type Input } from '../kit/write';
 import { RuleRehearsal } from './rehearsal';
+import { ruleAsks } from './toll';
 import { Word } from '../kit/word';
+import type { TextKey } from '../text/key';
 
 const path = '/admin/system/waf/rules';
 type Rule = Row<typeof path>;
@@ -162,15 +165,22 @@ function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: Entity 
   );
 }
 
-/** Ends the trial, or enables or disables the rule, without a form. */
+/** Ends the trial, or enables or disables the rule, without a form. It asks before a rule refuses requests. */
 function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void; onDone: () => void }) {
   const { t } = useTranslation();
   const may = useMay();
   const act = useAct('patch', path, [path]);
+  const sure = useSure();
+  const [asking, setAsking] = useState(false);
   if (!may(`PATCH ${path}`)) return null;
-  const set = async (body: { dryRun?: boolean; status?: 'ACTIVE' | 'INACTIVE' }) => {
-    if (await act.run({ label: rule.label, ...body })) onDone();
+  const set = async (title: TextKey, body: { dryRun?: boolean; status?: 'ACTIVE' | 'INACTIVE' }) => {
+    setAsking(true);
+    const asks = await ruleAsks(t, title, { ...draftOf(rule), ...body }, true).finally(() => setAsking(false));
+    if (asks && !(await sure.ask(asks.question))) return;
+    if (await act.run({ label: rule.label, ...body, ...(asks?.force ? { force: true } : {}) })) onDone();
   };
+  const trial: TextKey = rule.dryRun ? 'firewall.enforce' : 'firewall.try';
+  const status: TextKey = rule.status === 'ACTIVE' ? 'firewall.off' : 'firewall.on';
   return (
     <>
       <Group gap="xs">
@@ -180,24 +190,25 @@ function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void;
         <Button
           size="xs"
           variant="default"
-          loading={act.busy}
-          onClick={() => void set({ dryRun: !rule.dryRun })}
+          loading={act.busy || asking}
+          onClick={() => void set(trial, { dryRun: !rule.dryRun })}
           data-testid="rule-trial"
         >
-          {t(rule.dryRun ? 'firewall.enforce' : 'firewall.try')}
+          {t(trial)}
         </Button>
         <Button
           size="xs"
           variant="default"
-          loading={act.busy}
+          loading={act.busy || asking}
           data-testid="rule-status"
-          onClick={() => void set({ status: rule.status === 'ACTIVE' ? 'INACTIVE' : 'ACTIVE' })}
+          onClick={() => void set(status, { status: rule.status === 'ACTIVE' ? 'INACTIVE' : 'ACTIVE' })}
         >
-          {t(rule.status === 'ACTIVE' ? 'firewall.off' : 'firewall.on')}
+          {t(status)}
         </Button>
       </Group>
       <Problem of={act.problem} />
       {act.view}
+      {sure.view}
     </>
   );
 }
@@ -275,6 +286,7 @@ function draft(values: Partial<Form>): Draft | undefined {
 }
 
 function Add({ opened, onClose }: { opened?: boolean; onClose?: () => void }) {
+  const { t } = useTranslation();
   const initial: Partial<Form> = {
     type: 'blacklist',
     targetEntityType: 'IP',
@@ -294,12 +306,14 @@ function Add({ opened, onClose }: { opened?: boolean; onClose?: () => void }) {
       fields={useFields(unitsMs.slice(0, -1).reverse())}
       initial={initial}
       make={bodyOf}
+      asks={(rule) => ruleAsks(t, 'firewall.add', rule)}
       before={(values) => <Tried values={values} />}
     />
   );
 }
 
 function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
+  const { t } = useTranslation();
   const before = draftOf(rule);
   const day = rule.expireAt ? new Date(rule.expireAt).toISOString().slice(0, 10) : undefined;
   const { period } = before;
@@ -320,6 +334,7 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
         const body = bodyOf(values);
         return { ...body, expireAt: values.expireAt === day ? rule.expireAt : body.expireAt };
       }}
+      asks={(changes) => ruleAsks(t, 'firewall.change', { ...before, ...changes } as Draft)}
       before={(values) => <Tried values={{ ...before, ...values }} />}
     />
   );

@@ -3,7 +3,7 @@ import { Alert, Card, Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { placeOf, useTexts, type Place } from '../app/address';
 import { useMay } from '../app/session';
-import { useAnswer } from '../kit/answer';
+import { useAnswer } from './answer';
 import { AnchorLink } from '../app/frame/link';
 import { Nothing, Status } from '../kit/show';
 import { Explained, Verdicts } from './explained';

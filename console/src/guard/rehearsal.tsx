@@ -6,7 +6,7 @@ import { actName } from '../app/actname';
 import type { Schemas } from '../app/api';
 import { Refusal } from '../app/api';
 import { sentence } from '../app/sentence';
-import { useAnswer } from '../kit/answer';
+import { useAnswer } from './answer';
 import { Person } from '../kit/person';
 import { Time } from '../kit/show';
 import { Wide } from '../kit/wide';

@@ -2,7 +2,7 @@
 import { Alert, Group, Text } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
 import { useTexts } from '../app/address';
-import { useAnswer } from '../kit/answer';
+import { useAnswer } from './answer';
 import { Status } from '../kit/show';
 import { Explained, Verdicts } from './explained';
 
@@ -32,6 +32,7 @@ export default function RouteExplain() {
               <Status of={x.decision} />
               <Text size="sm">{t(`gatewayWhy.${x.reason}`)}</Text>
               {x.routeId !== null && <Text size="sm">{t('gatewayWhy.by', { id: x.routeId })}</Text>}
+              {x.detail && <bdi lang="en">{x.detail}</bdi>}
             </Group>
           </Alert>
           {x.rows.length > 0 && (

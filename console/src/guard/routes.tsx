@@ -134,7 +134,7 @@ function useFields(): Input<Draft>[] {
       name: 'mode',
       title: 'gateway.mode',
       required: true,
-      kind: (['guarded', 'session'] as const).map((value) => ({ value, label: t(`gateway.mode.${value}`) })),
+      kind: (['guarded', 'session', 'refuse'] as const).map((value) => ({ value, label: t(`gateway.mode.${value}`) })),
     },
     {
       name: 'actionCode',

@@ -1,10 +1,20 @@
 import { textOf } from './show';
 
-/** CSV of the shown rows (RFC 4180). A cell that a spreadsheet would run as a formula starts with an apostrophe. */
+// The signs of domain/kit/sheet, whose test compares the lists: what begins a formula, and after what a cell may begin,
+// besides blanks, controls and invisible characters.
+const FORMULAS = `=+-@＝＋－＠`;
+const SEPARATORS = `,;|:"'،؛`;
+const formula = new RegExp(
+  `(^|[${SEPARATORS}\\p{White_Space}\\p{Cc}\\p{Cf}])([${FORMULAS.replace('-', '\\-')}])`,
+  'gu',
+);
+
+/** A quoted cell of CSV (RFC 4180). An apostrophe precedes each sign that a spreadsheet could take for a formula. */
 export function cell(value: unknown): string {
-  let text = textOf(value);
-  if (/^[=+\-@\t\r]/.test(text)) text = `'${text}`;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const text = textOf(value)
+    .replace(formula, "$1'$2")
+    .replace(/^[\t\r\n]/, "'$&");
+  return `"${text.replaceAll('"', '""')}"`;
 }
 
 export function csv(head: string[], rows: unknown[][]): string {

@@ -28,6 +28,7 @@ import { AmountInput } from './amountinput';
 import { useDraft } from './draft';
 import { FormDrawer, Restored, useAddressed, useClosing, useShown } from './drawer';
 import { labelled, textOf, type Option } from './show';
+import { useSure, type Question } from './sure';
 import type { TextKey } from '../text/key';
 
 export type { Option } from './show';
@@ -84,6 +85,12 @@ interface Named<N extends string> {
   when?: (values: Values) => boolean;
 }
 
+/** The question that a user confirms before a write. With force, the confirmed write says force: true. */
+export interface Asks {
+  question: Question;
+  force: boolean;
+}
+
 /**
  * The values V of the fields are the body. A form with other values declares them as the argument of make:
  * make={(values: Form) => …}. Names of fields, initial values and fixed values are those of V.
@@ -107,6 +114,8 @@ export interface WriteProps<M extends Method, P extends Writes<M> & keyof paths,
   before?: (values: Partial<NoInfer<V>>) => ReactNode;
   /** Builds the body from the values, if it is more than the fields. */
   make?: (values: V) => Body<P, M>;
+  /** Resolves to what is asked before the write, or to nothing. */
+  asks?: (body: Body<P, M>) => Promise<Asks | undefined>;
   /** Receives the answer of the service. */
   onDone?: (answer: unknown) => void;
   /** The caller opens and closes the form; there is no button then. */
@@ -187,17 +196,24 @@ function Form<M extends Method, P extends Writes<M> & keyof paths, V>(
   const secret = fields.filter((f) => f.kind === 'secret' || f.kind === 'file' || f.kind === 'data');
   const draft = useDraft<Values>(props.name, { ...props.initial }, (name) => secret.some((f) => f.name === name));
   const close = useClosing(draft);
+  const sure = useSure();
+  const [asking, setAsking] = useState(false);
   const values = Object.fromEntries(Object.entries(draft.value).filter(([name]) => !isTyped(name)));
   const shown = fields.filter((f) => f.when?.(values) ?? true);
   const wrong = (name: string) =>
     act.problem?.errors.find((e) => e.field === name || e.field.endsWith(`.${name}`))?.message;
   const missing = shown.some((f) => f.required && (values[f.name] === undefined || values[f.name] === ''));
   async function send() {
-    const sent = Object.fromEntries(
+    const filled = Object.fromEntries(
       shown.map((f): [string, unknown] => [f.name, values[f.name]]).filter(([, v]) => v !== undefined && v !== ''),
     );
-    const all = { ...props.fixed, ...sent };
-    const answer = await act.run(props.make ? props.make(as<V>(all)) : as<Body<P, M>>(all), props.places);
+    const all = { ...props.fixed, ...filled };
+    const body = props.make ? props.make(as<V>(all)) : as<Body<P, M>>(all);
+    setAsking(!!props.asks);
+    const asks = await props.asks?.(body).finally(() => setAsking(false));
+    if (asks && !(await sure.ask(asks.question))) return;
+    const sent = asks?.force ? as<Body<P, M>>({ ...(body as unknown as object), force: true }) : body;
+    const answer = await act.run(sent, props.places);
     if (answer === undefined) return;
     draft.done();
     props.onDone?.(answer);
@@ -231,12 +247,19 @@ function Form<M extends Method, P extends Writes<M> & keyof paths, V>(
           <Button variant="default" onClick={close}>
             {t('cancel')}
           </Button>
-          <Button type="submit" color={props.button?.color} loading={act.busy} disabled={missing} data-testid="send">
+          <Button
+            type="submit"
+            color={props.button?.color}
+            loading={act.busy || asking}
+            disabled={missing}
+            data-testid="send"
+          >
             {t(props.title)}
           </Button>
         </Group>
       </Stack>
       {act.view}
+      {sure.view}
     </form>
   );
 }

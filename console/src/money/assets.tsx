@@ -46,6 +46,7 @@ const parts: { [P in Part]: [name: keyof SetUp[P] & string, title: TextKey, kind
     ['screeningSymbol', 'currency.screening'],
     ['formatPrecision', 'currency.precision'],
     ['mintAddress', 'currency.mint', undefined, true],
+    ['maxDeposit', 'currency.maxDeposit', 'money', true],
     ['walletProviderId', 'currency.provider', 'number'],
     ['walletCurrencyId', 'currency.walletCurrency', 'number'],
     ['networkId', 'currency.walletNetwork', 'number'],
@@ -99,6 +100,7 @@ function request<B extends SetUp>(values: Values): B {
     const id = values[`${part}.id`];
     const all = parts[part].map(([name, , kind]): [string, unknown] => {
       const key = `${part}.${name}` as const;
+      if (name === 'maxDeposit') return [name, values[key] || null];
       const empty = kind === 'flag' ? false : kind ? '0' : name === 'mintAddress' ? '' : (codes[key] ?? '-');
       return [name, values[key] ?? (enabled && !kind && name !== 'mintAddress' ? '' : empty)];
     });
@@ -134,7 +136,7 @@ function flat(part: Part, record: object): Values {
   const kinds = new Map<string, Kind | undefined>(parts[part].map(([name, , kind]) => [name, kind]));
   return Object.fromEntries(
     Object.entries(record)
-      .filter(([name]) => kinds.has(name))
+      .filter(([name, value]) => kinds.has(name) && value !== null)
       .map(([name, value]) => [`${part}.${name}`, kinds.get(name) === 'money' ? String(value) : value]),
   );
 }

@@ -3,6 +3,7 @@ import { Alert, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useInterval } from '@mantine/hooks';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { Once, type Made } from '../access/once';
 import { useAct } from '../app/act';
 import { actName } from '../app/actname';
 import { Problem } from '../app/problem';
@@ -12,7 +13,7 @@ import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
 import { Diff, Whole } from '../kit/record';
-import { Id, Status, textOf, Time } from '../kit/show';
+import { dateFormat, Id, Status, textOf, Time } from '../kit/show';
 import { Write } from '../kit/write';
 import { names, Owner } from '../money/parts';
 import type { TextKey } from '../text/key';
@@ -21,6 +22,7 @@ const path = '/admin/approvals';
 const one = '/admin/approvals/{id}';
 const approve = '/admin/approvals/{id}/approve';
 const refuse = '/admin/approvals/{id}/refuse';
+const fetchKey = '/admin/approvals/{id}/fetch';
 type Approval = Row<typeof path>;
 
 /** The changes of a request, each "ACTION target of account: detail" of the audit, in words. Rows show the account. */
@@ -91,10 +93,12 @@ function Left({ of }: { of: Approval }) {
 
 /** One request, read again while it is open: another user may decide meanwhile. */
 function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const may = useMay();
   const { userId } = useSession();
+  const [made, setMade] = useState<Made>();
   const act = useAct('post', approve, [path, one], 'approvals.approved');
+  const get = useAct('post', fetchKey, [path, one, '/admin/service-keys'], 'approvals.fetched');
   const read = useRead(one, undefined, { places: { id: first.id }, every: 5000, enabled: may(`GET ${one}`) });
   const now = read.data ?? first;
   const own = now.requestedBy === userId;
@@ -122,16 +126,31 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
         </Group>
         <Problem of={read.error} />
         <Asked of={now} />
-        {now.status === 'PENDING' && (
+        {(now.status === 'PENDING' || now.fetchUntil) && (
           <>
             {own && (
               <Alert color="yellow" data-testid="own">
-                {t('approvals.own')}
+                {now.fetchUntil
+                  ? t('approvals.fetchLead', {
+                      at: dateFormat(i18n.language, 'medium').format(new Date(now.fetchUntil)),
+                    })
+                  : t('approvals.own')}
               </Alert>
             )}
-            <Problem of={act.problem} />
+            <Problem of={act.problem ?? get.problem} />
             <Group className="decide">
-              {!own && may(`POST ${approve}`) && (
+              {own && now.fetchUntil && may(`POST ${fetchKey}`) && (
+                <Button
+                  loading={get.busy}
+                  data-testid="fetch"
+                  onClick={() => {
+                    void get.run(undefined, { id: now.id }).then((answer) => setMade(madeOf(answer)));
+                  }}
+                >
+                  {t('approvals.fetch')}
+                </Button>
+              )}
+              {!own && now.status === 'PENDING' && may(`POST ${approve}`) && (
                 <Button
                   loading={act.busy}
                   data-testid="approve"
@@ -155,8 +174,16 @@ function Case({ first, onClose }: { first: Approval; onClose: () => void }) {
         )}
       </Stack>
       {act.view}
+      {get.view}
+      <Once of={made} onClose={() => setMade(undefined)} />
     </Whole>
   );
+}
+
+/** The key in the answer to a fetch. */
+function madeOf(answer: unknown): Made | undefined {
+  const made = (answer as { data?: { result?: { data?: Partial<Made> } } } | undefined)?.data?.result?.data;
+  return made?.name && made.key ? { name: made.name, key: made.key } : undefined;
 }
 
 /** Keys of the names of the changed fields. */

@@ -29,6 +29,8 @@ const (
 	PasswordChanged Kind = "password-changed"
 	PhoneChanged    Kind = "phone-changed"
 	MailChanged     Kind = "mail-changed"
+	LoginLinked     Kind = "login-linked"   // a login at another service was linked to the account
+	LoginUnlinked   Kind = "login-unlinked" // and its link was removed
 	FilterChanged   Kind = "geofilter-changed"
 	NewNetwork      Kind = "new-network"
 	FactorGuessed   Kind = "factor-guessed" // value: reason, the factor
@@ -46,8 +48,9 @@ const (
 // kinds maps each kind to the period in which it is sent at most once; 0: each time.
 var kinds = map[Kind]time.Duration{
 	DeviceAdded: 0, DeviceRemoved: 0, TOTPOn: 0, TOTPOff: 0, RecoveryUsed: 0, PasswordChanged: 0, PhoneChanged: 0,
-	MailChanged: 0, FilterChanged: time.Hour, NewNetwork: time.Hour, FactorGuessed: time.Hour, FactorOff: time.Hour,
-	PushBound: 24 * time.Hour, UnderAttack: 24 * time.Hour, AppliedAgain: time.Hour, AlarmRaised: time.Hour,
+	MailChanged: 0, LoginLinked: 0, LoginUnlinked: 0, FilterChanged: time.Hour, NewNetwork: time.Hour,
+	FactorGuessed: time.Hour, FactorOff: time.Hour, PushBound: 24 * time.Hour,
+	UnderAttack: 24 * time.Hour, AppliedAgain: time.Hour, AlarmRaised: time.Hour,
 }
 
 // Once returns the period in which a notice of the kind is sent at most once; 0: it is sent each time.

@@ -77,8 +77,8 @@ type Query struct {
 	Unread bool // only unread ones
 }
 
-// Store reads notifications, which are added by Add. Every method joins the transaction of its context. It is safe
-// for concurrent use and passes notificationtest.Run.
+// Store reads notifications, which are added by Add. Every method joins the transaction of its context. It is safe for
+// concurrent use.
 type Store interface {
 	// List returns a page of the selected notifications, newest first.
 	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Notification], error)

@@ -86,7 +86,7 @@ func TestAddRule(t *testing.T) {
 	a, b, by := desk()
 	storetest.Must(t, a.Add(t.Context(), by, block("other", "192.0.2.8")))
 	if len(b.rules) != 1 || len(b.rows) != 1 || b.rows[0].Target != "other" || b.rows[0].Action != "FIREWALL_RULE_ADD" ||
-		!strings.Contains(b.rows[0].Detail, "blacklist for [\"192.0.2.8\"] of IP on all") {
+		!strings.Contains(b.rows[0].Detail, `type "blacklist", entityType "IP", entities ["192.0.2.8"], allResources true`) {
 		t.Errorf("%+v, %+v", b.rules, b.rows)
 	}
 	storetest.Wants(t, a.Add(t.Context(), by, firewall.Rule{}), fault.InvalidField)
@@ -114,7 +114,8 @@ func TestAuthorIsNotLockedOut(t *testing.T) {
 	a, b, by = desk(block("first", "192.0.2.8"))
 	by.Force = true
 	storetest.Must(t, a.Change(t.Context(), by, change))
-	if b.rules[0].Entities[0] != "192.0.2.7" || len(b.rows) != 1 || !strings.Contains(b.rows[0].Detail, " -> ") {
+	if b.rules[0].Entities[0] != "192.0.2.7" || len(b.rows) != 1 ||
+		b.rows[0].Detail != `entities -["192.0.2.8"] +["192.0.2.7"]` {
 		t.Errorf("%+v, %+v", b.rules, b.rows)
 	}
 }
@@ -140,6 +141,18 @@ func TestRulesThatLockOut(t *testing.T) {
 		"forced before": {[]firewall.Rule{{AppID: "API", Label: "f", Type: firewall.WhitelistForce,
 			EntityType: firewall.IP, Entities: []string{"192.0.2.7"}, AllResources: true, Status: firewall.Active}},
 			func(*firewall.Rule) {}, false},
+		"of the login only": {nil, func(r *firewall.Rule) {
+			r.AllResources, r.Resources = false, []string{"POST /auth/login"}
+		}, true},
+		"of the codes": {nil, func(r *firewall.Rule) {
+			r.AllResources, r.Resources = false, []string{"POST /auth/2fa/challenge/complete"}
+		}, true},
+		"of another endpoint": {nil, func(r *firewall.Rule) {
+			r.AllResources, r.Resources = false, []string{"GET /admin/audit"}
+		}, false},
+		"the author's login, by the account": {nil, func(r *firewall.Rule) { // which has no session yet
+			r.Type, r.EntityType, r.Entities = firewall.WhitelistForce, firewall.UserID, []string{"boss"}
+		}, true},
 		"another country": {nil, func(r *firewall.Rule) {
 			r.EntityType, r.Entities = firewall.CountryCode, []string{"DE"}
 		}, false},
@@ -183,15 +196,21 @@ func TestChangeOfNumbers(t *testing.T) {
 	if *limit.Limit != 5 || *limit.PeriodMs != 1000 {
 		t.Errorf("the rule itself changed: %+v", limit)
 	}
+	limit.Label = "one\ufe0f" // of an earlier version
+	if got, err := (firewall.Change{Status: new(firewall.Inactive)}).Apply(limit, firewall.Resources{}); err != nil ||
+		got.Status != firewall.Inactive {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
-// A list in the audit has at most 300 bytes, and ends with a whole character.
+// A list in the audit has at most 500 bytes, and ends with a whole character.
 func TestLongListsAreCut(t *testing.T) {
-	for n, cut := range map[int]bool{90: false, 91: true} { // beside 200 others, quotes, commas and brackets
+	for n, cut := range map[int]bool{84: false, 85: true} { // beside 400 others, quotes, commas and brackets
 		a, b, by := desk()
 		r := block("one", "")
 		r.EntityType = firewall.UserID
-		r.Entities = []string{strings.Repeat("u", n), strings.Repeat("v", 100), strings.Repeat("w", 100)}
+		r.Entities = []string{strings.Repeat("u", n), strings.Repeat("v", 100), strings.Repeat("w", 100),
+			strings.Repeat("x", 100), strings.Repeat("y", 100)}
 		storetest.Must(t, a.Add(t.Context(), by, r))
 		if got := b.rows[0].Detail; strings.Contains(got, "…") != cut {
 			t.Errorf("%d: %s", n, got)

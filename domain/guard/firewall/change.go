@@ -29,6 +29,7 @@ type Number struct {
 // Apply returns the changed rule after checking all of it. INVALID_FIELD when it is not valid, including a rate limit
 // without one of its numbers.
 func (c Change) Apply(r Rule, known Resources) (Rule, error) {
+	before := r
 	if c.Period.Sent {
 		r.PeriodMs = c.Period.Value
 	}
@@ -44,7 +45,9 @@ func (c Change) Apply(r Rule, known Resources) (Rule, error) {
 	set(&r.Resources, c.Resources)
 	r.Entities, r.Resources = slices.Clone(r.Entities), slices.Clone(r.Resources)
 	r.Canonical(known)
-	return r, r.Check()
+	return r, fault.Since(before.Check(), r.Check(), map[string]bool{"period": c.Period.Sent, "limit": c.Limit.Sent,
+		"expireAt": c.ExpireAt != nil, "targetEntities": !slices.Equal(r.Entities, before.Entities),
+		"targetResources": !slices.Equal(r.Resources, before.Resources), "status": c.Status != nil})
 }
 
 func set[T any](field *T, value *T) {
@@ -55,6 +58,6 @@ func set[T any](field *T, value *T) {
 
 // lockedOut returns the error of a write that would lock its author out (D-WAF-12).
 func lockedOut() error {
-	return fault.Invalid("force", "you could not reach the rules any more after this; send force: true if that is "+
-		"what you want")
+	return fault.Invalid("force", "you could not log in or reach the rules any more after this; send force: true if "+
+		"that is what you want")
 }

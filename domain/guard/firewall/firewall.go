@@ -50,7 +50,7 @@ const DefaultApp = "API"
 // Rule is one firewall rule. A valid one passes Check.
 type Rule struct {
 	AppID string
-	Label string // unique over all applications (D-WAF-09)
+	Label string `audit:"-"` // the target; unique over all applications (D-WAF-09)
 	Type  Type
 	// PeriodMs and Limit are required by a rate limit; other rules store the sent values.
 	PeriodMs, Limit *int64

@@ -19,6 +19,8 @@ type Rehearsal struct {
 	// would have refused.
 	Considered, Stopped int
 	Users               int  // accounts among those stopped
+	Accounts            int  // accounts among those considered
+	You                 bool // the author's requests are among those stopped, or the rule locks the author out
 	Truncated           bool // the audit has more rows than were read
 	Examples            []audit.Stored
 }
@@ -39,9 +41,9 @@ const (
 	examples      = 5
 )
 
-// Rehearse returns the requests that a rule would have refused together with the current rules. It treats the rule as
-// active, not on trial and without an end. INVALID_FIELD as Admin.Add.
-func (h Rehearser) Rehearse(ctx context.Context, r Rule) (out Rehearsal, err error) {
+// Rehearse returns the requests that a rule of an author would have refused together with the current rules. It treats
+// the rule as active, not on trial and without an end. INVALID_FIELD as Admin.Add.
+func (h Rehearser) Rehearse(ctx context.Context, by Client, r Rule) (out Rehearsal, err error) {
 	r.Canonical(h.Known)
 	if err := r.Check(); err != nil {
 		return out, err
@@ -62,15 +64,19 @@ func (h Rehearser) Rehearse(ctx context.Context, r Rule) (out Rehearsal, err err
 		}
 	}
 	nowMs := now.UnixMilli()
-	without, with := Compile(others, h.App, nowMs), Compile(append(others[:len(others):len(others)], r), h.App, nowMs)
+	all := append(others[:len(others):len(others)], r)
+	without, with := Compile(others, h.App, nowMs), Compile(all, h.App, nowMs)
 	counted := map[ratelimit.Key][]time.Time{}
-	users := map[string]bool{}
+	users, accounts := map[string]bool{}, map[string]bool{}
 	for _, p := range requests(rows.Records) {
 		c := h.client(p)
 		if _, ok := r.concerns(h.App, p.resource, nowMs); !ok || h.Evaluator.Bypassed(c.IP) {
 			continue
 		}
 		out.Considered++
+		if p.UserID != "" {
+			accounts[p.UserID] = true
+		}
 		if !refuses(without, with, r.Label, p.At, p.resource, c, nowMs, counted) {
 			continue
 		}
@@ -80,7 +86,8 @@ func (h Rehearser) Rehearse(ctx context.Context, r Rule) (out Rehearsal, err err
 		}
 		out.Examples = append(out.Examples, p.Stored)
 	}
-	out.Users = len(users)
+	out.Users, out.Accounts = len(users), len(accounts)
+	out.You = users[by.UserID] || !h.Evaluator.Bypassed(by.IP) && shutOut(h.App, by, others, all, nowMs)
 	out.Examples = out.Examples[max(0, len(out.Examples)-examples):]
 	slices.Reverse(out.Examples) // newest first, as the audit is listed
 	return out, nil

@@ -95,7 +95,7 @@ func TestRehearse(t *testing.T) {
 			if r.Status == "" {
 				r.Status = firewall.Active
 			}
-			x, err := h.Rehearse(t.Context(), r)
+			x, err := h.Rehearse(t.Context(), firewall.Client{}, r)
 			storetest.Must(t, err)
 			got := fmt.Sprintf("%d %d %d:", x.Considered, x.Stopped, x.Users)
 			for _, e := range x.Examples {
@@ -106,16 +106,25 @@ func TestRehearse(t *testing.T) {
 			}
 		})
 	}
+	author := firewall.Client{UserID: "u1", IP: netip.MustParseAddr("192.0.2.7")}
+	for entity, want := range map[string]string{"192.0.2.1": "2 true", "192.0.2.2": "2 false", "192.0.2.7": "2 true"} {
+		x, err := h.Rehearse(t.Context(), author, firewall.Rule{AppID: "API", Label: "new", Type: firewall.Blacklist,
+			EntityType: firewall.IP, Entities: []string{entity}, Resources: login, Status: firewall.Active})
+		if got := fmt.Sprint(x.Accounts, x.You); err != nil || got != want {
+			t.Errorf("%s: of %s, want %s; %v", entity, got, want, err)
+		}
+	}
 	if want := now.Add(-24 * time.Hour); !store.from.Equal(want) {
 		t.Errorf("read from %s, want %s", store.from, want)
 	}
 	store.more = true
-	x, err := h.Rehearse(t.Context(), firewall.Rule{AppID: "API", Label: "new", Type: firewall.Whitelist,
-		EntityType: firewall.IP, AllEntities: true, Status: firewall.Active})
+	x, err := h.Rehearse(t.Context(), firewall.Client{}, firewall.Rule{AppID: "API", Label: "new",
+		Type: firewall.Whitelist, EntityType: firewall.IP, AllEntities: true, Status: firewall.Active})
 	if err != nil || !x.Truncated {
 		t.Errorf("%+v, %v; want truncated", x, err)
 	}
-	if _, err := h.Rehearse(t.Context(), firewall.Rule{Label: "new"}); fault.CodeOf(err) != fault.InvalidField {
+	_, err = h.Rehearse(t.Context(), firewall.Client{}, firewall.Rule{Label: "new"})
+	if fault.CodeOf(err) != fault.InvalidField {
 		t.Errorf("a rule that is none: %v", err)
 	}
 }
@@ -135,12 +144,12 @@ func TestRehearseFindsTheResource(t *testing.T) {
 			Now: func() time.Time { return now }}}
 	rule := firewall.Rule{AppID: "API", Label: "new", Type: firewall.Blacklist, EntityType: firewall.IP,
 		Entities: []string{"192.0.2.1"}, Resources: []string{"POST /auth/login"}, Status: firewall.Active}
-	x, err := h.Rehearse(t.Context(), rule)
+	x, err := h.Rehearse(t.Context(), firewall.Client{}, rule)
 	if err != nil || x.Considered != 1 || x.Stopped != 1 || len(x.Examples) != 1 || x.Examples[0].RequestID != "r1" {
 		t.Errorf("%+v, %v", x, err)
 	}
 	store.fail = errors.New("away")
-	if _, err := h.Rehearse(t.Context(), rule); !errors.Is(err, store.fail) {
+	if _, err := h.Rehearse(t.Context(), firewall.Client{}, rule); !errors.Is(err, store.fail) {
 		t.Errorf("an audit that cannot be read: %v", err)
 	}
 }

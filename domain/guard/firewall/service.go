@@ -2,16 +2,15 @@ package firewall
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/netip"
-	"strings"
+	"slices"
 
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 )
 
-// RulesPath is the path of the rules' administration. Losing access to it counts as being locked out (D-WAF-12).
+// RulesPath is the path of the rules' administration. Losing access to it or to the login counts as being locked out
+// (D-WAF-12).
 const RulesPath = "/admin/system/waf/rules"
 
 // Author is the author of a change, as the rules see the author's requests: a change must not lock its author out.
@@ -51,7 +50,7 @@ func (a *Admin) Add(ctx context.Context, by Author, r Rule) error {
 		if err == nil {
 			err = a.admits(by, before, append(before[:len(before):len(before)], r))
 		}
-		return admin.Done{Target: r.Label, Detail: r.describe()}, err
+		return admin.Done{Target: r.Label, Detail: admin.Values(r)}, err
 	})
 }
 
@@ -69,7 +68,7 @@ func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
 			if err != nil {
 				return r, err
 			}
-			done.Detail = r.describe() + " -> " + next.describe()
+			done.Detail = admin.Difference(r, next)
 			after := append([]Rule(nil), before...)
 			for i := range after {
 				if after[i].Label == r.Label {
@@ -102,45 +101,25 @@ func (a *Admin) bypasses(ip netip.Addr) bool {
 
 // admits refuses a change that locks its author out of an endpoint that the author can reach now.
 func (a *Admin) admits(by Author, before, after []Rule) error {
-	if by.Force || a.bypasses(by.Client.IP) {
+	if by.Force || a.bypasses(by.Client.IP) || !shutOut(a.App, by.Client, before, after, a.Changes.Now().UnixMilli()) {
 		return nil
 	}
-	now := a.Changes.Now().UnixMilli()
-	for _, method := range []string{"GET ", "POST ", "PATCH "} {
-		if blocksClient(after, a.App, method+RulesPath, by.Client, now) &&
-			!blocksClient(before, a.App, method+RulesPath, by.Client, now) {
-			return lockedOut()
+	return lockedOut()
+}
+
+// waysIn are the endpoints of a login, which has no session; waysOn are those at which an administrator changes rules.
+var (
+	waysIn = []string{"POST /auth/login", "POST /auth/2fa/challenge/complete"}
+	waysOn = []string{"GET " + RulesPath, "POST " + RulesPath, "PATCH " + RulesPath}
+)
+
+// shutOut reports whether rules lock a client out of the login or of the rules, where the rules before do not.
+func shutOut(app string, c Client, before, after []Rule, nowMs int64) bool {
+	blocks := func(c Client) func(string) bool {
+		return func(resource string) bool {
+			return blocksClient(after, app, resource, c, nowMs) && !blocksClient(before, app, resource, c, nowMs)
 		}
 	}
-	return nil
-}
-
-// describe returns the effect of a rule for the audit, in bounded length.
-func (r Rule) describe() string {
-	s := fmt.Sprintf("%s %s %s for %s of %s on %s", r.AppID, r.Status, r.Type, scope(r.AllEntities, r.Entities),
-		r.EntityType, scope(r.AllResources, r.Resources))
-	if r.PeriodMs != nil && r.Limit != nil {
-		s += fmt.Sprintf(", %d in %d ms", *r.Limit, *r.PeriodMs)
-	}
-	if r.ExpireAt != 0 {
-		s += fmt.Sprintf(", expireAt %d", r.ExpireAt)
-	}
-	if r.DryRun {
-		s += ", dryRun"
-	}
-	return s
-}
-
-// maxDetailBytes keeps an audit row short if lists are long.
-const maxDetailBytes = 300
-
-func scope(all bool, list []string) string {
-	if all {
-		return "all"
-	}
-	b, _ := json.Marshal(list) // encoding texts never fails
-	if len(b) > maxDetailBytes {
-		return strings.ToValidUTF8(string(b[:maxDetailBytes]), "") + "…"
-	}
-	return string(b)
+	anonymous := Client{IP: c.IP, Country: c.Country}
+	return slices.ContainsFunc(waysIn, blocks(anonymous)) || slices.ContainsFunc(waysOn, blocks(c))
 }

@@ -2,8 +2,8 @@ package firewall
 
 import "context"
 
-// Store keeps the rules. Every method joins the transaction of its context (commit.Committer.InTx), and otherwise
-// runs in its own. It is safe for concurrent use and passes firewalltest.Run.
+// Store keeps the rules. Every method joins the transaction of its context (commit.Committer.InTx), and otherwise runs
+// in its own. It is safe for concurrent use.
 type Store interface {
 	// Rules lists the selected rules in order of creation.
 	Rules(ctx context.Context, q Query) ([]Rule, error)

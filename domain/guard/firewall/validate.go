@@ -11,6 +11,7 @@ import (
 	"castellan/domain/kit/clientkey"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
+	"castellan/domain/kit/legible"
 )
 
 // Bounds of a rule: those of D-WAF-14, and our own where the interface has none.
@@ -161,7 +162,7 @@ func ipText(p netip.Prefix, single bool) string {
 }
 
 func printable(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return legible.Valid(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 func shorten(s string) string {

@@ -111,15 +111,6 @@ func (a Amount) Add(b Amount) (Amount, error) {
 // Most is the largest amount.
 var Most = Amount{one - 1, one - 1}
 
-// Capped returns a + b for amounts that are not negative, capped at Most. It is for displayed figures, never for booked
-// ones.
-func (a Amount) Capped(b Amount) Amount {
-	if sum, err := a.Add(b); err == nil {
-		return sum
-	}
-	return Most
-}
-
 // Neg returns -a. ErrRange.
 func (a Amount) Neg() (Amount, error) { return Amount{}.Sub(a) }
 

@@ -187,17 +187,6 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Displayed figures stop at the largest amount.
-func TestCapped(t *testing.T) {
-	small, large := amount.Must("0.5"), amount.Must("999999999999999999.6")
-	if got := small.Capped(small); got != amount.Must("1") {
-		t.Error(got)
-	}
-	if got := large.Capped(small); got != amount.Most {
-		t.Error(got)
-	}
-}
-
 // A constant of the program that is no amount panics, with its text.
 func TestMustPanics(t *testing.T) {
 	for _, text := range []string{"", "x", "1000000000000000000", "0.0000000000000000001"} {

@@ -74,8 +74,7 @@ type Query struct {
 	From, To                time.Time // inclusive
 }
 
-// Store reads the audit. It is safe for concurrent use and passes
-// audittest.TestStore.
+// Store reads the audit. It is safe for concurrent use.
 type Store interface {
 	// List returns a page of the matching rows, newest first.
 	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Stored], error)

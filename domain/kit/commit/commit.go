@@ -81,6 +81,10 @@ var ErrFenced = errors.New("commit: a row has moved on")
 // reports success because of this error.
 var ErrUnknown = errors.New("commit: outcome unknown")
 
+// ErrCheck reports that a check of the schema refused a row, such as a sum that is out of range: nothing of the unit
+// was written.
+var ErrCheck = errors.New("commit: a check of the schema refused a row")
+
 // Committer makes units durable. It is safe for concurrent use.
 type Committer interface {
 	// Commit makes all writes durable in one transaction before it returns nil, unless Unflushed is one of them. Units

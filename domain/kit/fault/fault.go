@@ -7,6 +7,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -107,6 +108,9 @@ type Error struct {
 	// RetryAfter is how long to wait before the next attempt; it becomes the Retry-After header, in whole seconds
 	// rounded up.
 	RetryAfter time.Duration
+	// Limit accompanies RateLimited: the settings of the limits that can have refused the start, usually one. The log has
+	// it, and in development mode the problem's detail.
+	Limit string
 	// AttemptsLeft accompanies OTPInvalid; nil elsewhere.
 	AttemptsLeft *int
 	// ResetAt accompanies LimitExceeded: the instant at which the exceeded limit resets; zero elsewhere, and if a rate is
@@ -146,10 +150,30 @@ func All(problems []Problem) error {
 	return &Error{Code: InvalidField, Field: p.Field, Message: p.Field + ": " + p.Message, Fields: problems}
 }
 
+// Since returns now, the INVALID_FIELD of a changed record, without the problems that the record had before
+// in fields that keep their value. So a rule that is newer than a record does not prevent the end of the record.
+func Since(before, now error, changed map[string]bool) error {
+	was, _ := before.(*Error)
+	is, refused := now.(*Error)
+	if was == nil || !refused {
+		return now
+	}
+	return All(slices.DeleteFunc(slices.Clone(is.Fields), func(p Problem) bool {
+		return !changed[p.Field] && slices.Contains(was.Fields, p)
+	}))
+}
+
 // After returns a copy of e that tells the caller to wait d.
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
+	return &c
+}
+
+// By returns a copy of e that names the setting of the limit that refused.
+func (e *Error) By(limit string) *Error {
+	c := *e
+	c.Limit = limit
 	return &c
 }
 

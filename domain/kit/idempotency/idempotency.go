@@ -8,15 +8,21 @@ import (
 	"time"
 )
 
-// Retention is how long a response is stored and replayed.
-const Retention = 24 * time.Hour
+// Retention is how long a response is replayed, and SecretRetention how long one with a secret is.
+const (
+	Retention       = 24 * time.Hour
+	SecretRetention = 10 * time.Minute
+)
+
+// Kept is how long a response is stored after Record.At.
+const Kept = 48 * time.Hour
 
 // Record is the stored response of one key. Its id is the keyed hash of caller, method, route template and key; the
 // response is sealed with Data(ID).
 type Record struct {
 	ID       string
-	BodyHash [32]byte // SHA-256 of the raw body
-	At       time.Time
+	BodyHash [32]byte  // SHA-256 of the raw body
+	At       time.Time // earlier than the response if it holds a secret, so that it is purged earlier
 	Sealed   []byte
 }
 

@@ -74,8 +74,8 @@ func Digest(v any) []byte {
 	return sum[:]
 }
 
-// Store reads claims and events. Every method joins the transaction that its context carries.
-// It is safe for concurrent use and passes integrationtest.Run.
+// Store reads claims and events. Every method joins the transaction that its context carries. It is safe for concurrent
+// use.
 type Store interface {
 	// Claim reads the claim of an external id. RECORD_NOT_FOUND.
 	Claim(ctx context.Context, kind Kind, externalID string) (Claim, error)
@@ -141,6 +141,9 @@ const (
 	AccountStatus       Type = "account.status"       // an account was closed or opened
 	KYCDecided          Type = "kyc.decided"          // the identity of an account was approved or rejected
 )
+
+// Types are all types of events.
+var Types = []Type{WithdrawalQueued, WithdrawalResumed, WithdrawalCancelled, DepositDecided, AccountStatus, KYCDecided}
 
 // Event notifies other services. Data holds ids, amounts and states, and no contact data.
 type Event struct {

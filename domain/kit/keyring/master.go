@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // masterLabel begins the line of a master key's file, so that a reader recognises the file.
@@ -42,7 +43,7 @@ func newMaster(secret []byte) (Master, error) {
 //	castellan-master-key <id> <32 bytes in base64>
 //
 // or the base64 alone, as written by `openssl rand -base64 32`. It rejects a file that users other than its owner may
-// read. For a missing file the error is fs.ErrNotExist.
+// read, except the group of a file that root owns. For a missing file the error is fs.ErrNotExist.
 func ReadMaster(file string) (Master, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -56,9 +57,10 @@ func ReadMaster(file string) (Master, error) {
 	if !info.Mode().IsRegular() {
 		return Master{}, fmt.Errorf("read master key: %s is not a file", file)
 	}
-	if open := info.Mode().Perm() & 0o077; open != 0 {
+	if !private(info.Mode().Perm(), owner(info), os.Geteuid()) {
 		return Master{}, fmt.Errorf("read master key: %s has mode %#o: users other than its owner may use it; "+
-			"set it to 0600 (chmod 600)", file, info.Mode().Perm())
+			"set it to 0600 (chmod 600), or to 0640 if root owns it and the service is another user",
+			file, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
 	if err != nil {
@@ -69,6 +71,24 @@ func ReadMaster(file string) (Master, error) {
 		return Master{}, fmt.Errorf("read master key: %s: %w", file, err)
 	}
 	return m, nil
+}
+
+// private reports whether a file of an owner is secret enough for a process of the user self. As in PostgreSQL, a file
+// of the user itself has no bits for others. A file of root may be read by a group: a volume of Kubernetes with
+// fsGroup is mounted as root:GROUP 0440.
+func private(mode fs.FileMode, owner, self int) bool {
+	if owner == 0 && self != 0 {
+		return mode&0o037 == 0
+	}
+	return mode&0o077 == 0
+}
+
+// owner returns the user of a file; -1 where the system has none.
+func owner(info fs.FileInfo) int {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(s.Uid)
+	}
+	return -1
 }
 
 func parseMaster(text string) (Master, error) {

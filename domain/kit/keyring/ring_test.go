@@ -3,6 +3,7 @@ package keyring_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -137,6 +138,10 @@ func TestJWKS(t *testing.T) {
 	if got["kty"] != "OKP" || got["crv"] != "Ed25519" || got["alg"] != "EdDSA" || got["use"] != "sig" ||
 		got["kid"] != kid || len(got) != 6 {
 		t.Errorf("key %v", got)
+	}
+	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + got["x"] + `"}`)) // RFC 7638
+	if all := r.Thumbprints(); len(all) != 1 || !bytes.Equal(rawURL(t, all[kid]), sum[:]) {
+		t.Errorf("thumbprints %v", all)
 	}
 	if x := rawURL(t, got["x"]); !bytes.Equal(x, private.Public().(ed25519.PublicKey)) {
 		t.Errorf("x = %x", x)

@@ -2,6 +2,7 @@ package keyring
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"time"
@@ -22,6 +23,18 @@ func (r *Ring) Verifier(kid string) (ed25519.PublicKey, bool) {
 		return nil, false
 	}
 	return k.public, true
+}
+
+// Thumbprints returns the thumbprints (RFC 7638) of all signing keys by their ids, also of those that have ended: what
+// they signed may still be read.
+func (r *Ring) Thumbprints() map[string]string {
+	out := map[string]string{}
+	for _, k := range r.view.Load().signing {
+		x := base64.RawURLEncoding.EncodeToString(k.public)
+		sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + x + `"}`))
+		out[k.ID] = base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+	return out
 }
 
 // jwks is the key set of a view, good until one of its keys ends.

@@ -33,7 +33,7 @@ type Query struct {
 }
 
 // Store stores the parameters. Every method joins the transaction that its context carries, or else runs in its own. It
-// is safe for concurrent use and passes parametertest.Run.
+// is safe for concurrent use.
 type Store interface {
 	// List lists the matching parameters in order of creation.
 	List(ctx context.Context, q Query) ([]Parameter, error)

@@ -53,10 +53,11 @@ func TestOutlineJPEG(t *testing.T) {
 		"the first orientation":   {"ffd8" + exif("0600 0000") + exif("0300 0000") + grey + "ffd9", ok(1, 6), nil},
 		"a later orientation":     {"ffd8 ffe1 0004 4578" + exif("0300 0000") + grey + "ffd9", ok(1, 3), nil},
 		"scan":                    {"ffd8" + grey + "ffda 0003 00 12 ff00 ffd0 ffd7 34 ffd9", ok(1, 0), nil},
-		"scan without an end":     {"ffd8" + grey + "ffda 0003 00 12 ff", ok(1, 0), errDamaged},
+		"scan without an end":     {"ffd8" + grey + "ffda 0003 00 12 ff", outline{perPixel: 1, unended: true}, nil},
+		"marker without its size": {"ffd8" + grey + "ffda 0003 00 12 ffe0 00", outline{perPixel: 1, unended: true}, nil},
 		"a second picture":        {"ffd8" + grey + "ffd9 ffd8" + rgb + "ffd9", ok(1, 0), nil},
-		"a damaged second":        {"ffd8" + grey + "ffd9 ffd8" + rgb, ok(1, 0), errDamaged},
-		"bytes after the end":     {"ffd8" + grey + "ffd9 00", ok(1, 0), errTrailing},
+		"a damaged second":        {"ffd8" + grey + "ffd9 ffd8" + rgb, ok(1, 0), nil},
+		"bytes after the end":     {"ffd8" + grey + "ffd9 00", ok(1, 0), nil},
 		"no frame":                {"ffd8 ffd9", ok(0, 0), errDamaged},
 		"two frames":              {"ffd8" + grey + grey + "ffd9", ok(1, 0), errDamaged},
 		"short frame":             {"ffd8 ffc0 0007 08 0001 0001 ffd9", ok(0, 0), errDamaged},
@@ -64,7 +65,8 @@ func TestOutlineJPEG(t *testing.T) {
 		"no marker":               {"ffd8 00d9", ok(0, 0), errDamaged},
 		"no marker after a frame": {"ffd8" + grey + "fed9", ok(1, 0), errDamaged},
 		"reserved marker":         {"ffd8" + grey + "ffbf 0002 ffd9", ok(1, 0), errDamaged},
-		"restart outside a scan":  {"ffd8" + grey + "ffd0 0002 ffd9", ok(1, 0), errDamaged},
+		"restart outside a scan":  {"ffd8" + grey + "ffd0 ffd7 ffd9", ok(1, 0), nil},
+		"bytes between segments":  {"ffd8" + grey + "0001 ff00 fe ffd9", ok(1, 0), nil},
 		"a second beginning":      {"ffd8" + grey + "ffd8 0002 ffd9", ok(1, 0), errDamaged},
 		"empty segment":           {"ffd8 ffcf 0002" + grey + "ffd9", ok(1, 0), nil},
 		"size of one":             {"ffd8" + grey + "ffe0 0001 ffd9", ok(1, 0), errDamaged},
@@ -73,9 +75,14 @@ func TestOutlineJPEG(t *testing.T) {
 		"only a beginning":        {"ffd8", ok(0, 0), errDamaged},
 		"half a marker":           {"ffd8 ff", ok(0, 0), errDamaged},
 	} {
-		got, err := outlineJPEG(raw(c.data))
-		if !errors.Is(err, c.err) || got != c.want {
-			t.Errorf("%s: %+v, %v", name, got, err)
+		data := raw(c.data)
+		got, end, err := outlineJPEG(data)
+		ends := map[string]int{"a second picture": 17, "a damaged second": 17, "bytes after the end": 17}[name]
+		if ends == 0 && err == nil {
+			ends = len(data)
+		}
+		if !errors.Is(err, c.err) || got != c.want || end != ends {
+			t.Errorf("%s: %+v to %d, %v", name, got, end, err)
 		}
 	}
 }
@@ -153,34 +160,45 @@ func TestOutlineGIF(t *testing.T) {
 		"blocks of data":       {head + "00 0000" + "21fe 01 3b 02 3b3b 00" + image + "00" + pixel + "3b", nil},
 		"no image":             {head + "00 0000 3b", nil},
 		"no end":               {head + "00 0000" + image + "00" + pixel, errDamaged},
-		"bytes after the end":  {head + "00 0000" + image + "00" + pixel + "3b 00", errTrailing},
+		"bytes after the end":  {head + "00 0000" + image + "00" + pixel + "3b 00", nil},
 		"unknown block":        {head + "00 0000" + image + "00" + pixel + "2d 3b", errDamaged},
 		"half an image":        {head + "00 0000 2c 0000 0000 0100 0100", errDamaged},
 		"only a signature":     {"474946383961", errDamaged},
 		"half a head":          {head + "00 00", errDamaged},
 		"block beyond the end": {head + "00 0000" + "21fe 09 3b 00", errDamaged},
 	} {
-		if err := outlineGIF(raw(c.data)); !errors.Is(err, c.err) {
-			t.Errorf("%s: %v", name, err)
+		data := raw(c.data)
+		want := len(data)
+		switch {
+		case c.err != nil:
+			want = 0
+		case name == "bytes after the end":
+			want--
+		}
+		if end, err := outlineGIF(data); !errors.Is(err, c.err) || end != want {
+			t.Errorf("%s: to %d, %v", name, end, err)
 		}
 	}
 }
 
-// A WebP ends where its container does; an odd size is padded to an even one.
+// A WebP ends where its container does. An extended one is lossless if a chunk says so.
 func TestOutlineWebP(t *testing.T) {
 	for name, c := range map[string]struct {
-		data string
-		err  error
+		data     string
+		lossless bool
+		end      int
+		err      error
 	}{
-		"even":              {"52494646 04000000 57454250", nil},
-		"odd":               {"52494646 05000000 57454250 01", nil},
-		"odd and padded":    {"52494646 05000000 57454250 0100", nil},
-		"odd and two bytes": {"52494646 05000000 57454250 010000", errTrailing},
-		"even and one byte": {"52494646 04000000 57454250 00", errTrailing},
-		"cut off":           {"52494646 05000000 57454250", errDamaged},
+		"even":              {"52494646 04000000 57454250", false, 12, nil},
+		"odd":               {"52494646 05000000 57454250 01", false, 13, nil},
+		"odd and two bytes": {"52494646 05000000 57454250 010000", false, 13, nil},
+		"even and one byte": {"52494646 04000000 57454250 00", false, 12, nil},
+		"cut off":           {"52494646 05000000 57454250", false, 0, errDamaged},
+		"lossless":          {"52494646 18000000 57454250 58585858 03000000 01020300 5650384c 00000000", true, 32, nil},
+		"a long chunk":      {"52494646 0c000000 57454250 5650384c 01000000", false, 20, nil},
 	} {
-		if err := outlineWebP(raw(c.data)); !errors.Is(err, c.err) {
-			t.Errorf("%s: %v", name, err)
+		if o, end, err := outlineWebP(raw(c.data)); !errors.Is(err, c.err) || end != c.end || o.lossless != c.lossless {
+			t.Errorf("%s: %+v to %d, %v", name, o, end, err)
 		}
 	}
 }
@@ -202,13 +220,21 @@ func TestOutlinePNG(t *testing.T) {
 		"interlaced":          {head + ihdr + "01" + crc + end, true, nil},
 		"head of another":     {head + "0000000e" + ihdr[8:] + "01 00" + crc + end, false, nil},
 		"another chunk":       {head + ihdr + "00" + crc + "00000003 74455874 010203" + crc + end, false, nil},
-		"bytes after the end": {head + ihdr + "00" + crc + end + "00", false, errTrailing},
+		"bytes after the end": {head + ihdr + "00" + crc + end + "00", false, nil},
 		"no end":              {head + ihdr + "01" + crc, true, errDamaged},
 		"half an end":         {head + ihdr + "00" + crc + end[:len(end)-2], false, errDamaged},
 	} {
-		got, err := outlinePNG(raw(c.data))
-		if !errors.Is(err, c.err) || got.interlaced != c.interlaced {
-			t.Errorf("%s: %+v, %v", name, got, err)
+		data := raw(c.data)
+		got, at, err := outlinePNG(data)
+		want := len(data)
+		switch {
+		case c.err != nil:
+			want = 0
+		case name == "bytes after the end":
+			want--
+		}
+		if !errors.Is(err, c.err) || got.interlaced != c.interlaced || at != want {
+			t.Errorf("%s: %+v to %d, %v", name, got, at, err)
 		}
 	}
 }

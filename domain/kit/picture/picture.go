@@ -19,6 +19,7 @@ package picture
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"image"
@@ -98,6 +99,21 @@ func Sniff(data []byte) Format {
 	return ""
 }
 
+// Unsupported returns an error that says what to send in place of a picture of a known kind that is not read; nil for
+// any other file. HEIC and AVIF are files of ISO 14496-12, which begin with a box of brands.
+func Unsupported(data []byte) error {
+	if len(data) < 12 || string(data[4:8]) != "ftyp" {
+		return nil
+	}
+	switch string(data[8:12]) {
+	case "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs", "mif1", "mif2", "msf1":
+		return errHEIC
+	case "avif", "avis":
+		return errAVIF
+	}
+	return nil
+}
+
 // Picture is a clean picture.
 type Picture struct {
 	Bytes         []byte
@@ -150,12 +166,15 @@ func (d *Decoder) read(ctx context.Context, field string, data []byte,
 	case len(data) > MaxBytes:
 		return "", fault.Invalid(field, "is larger than 15 MiB")
 	case format == "":
-		return "", fault.Invalid(field, "must be a PNG, JPEG, WebP or GIF picture")
+		return "", fault.Invalid(field, "%v", cmp.Or(Unsupported(data), errKind))
+	case format == WebP:
+		data = firstFrame(data)
 	}
-	shape, err := outlineOf(format, data)
+	shape, end, err := outlineOf(format, data)
 	if err != nil {
 		return "", fault.Invalid(field, "%v", err)
 	}
+	data = data[:end:end]
 	config, err := codecs[format].config(bytes.NewReader(data))
 	if err != nil {
 		return "", fault.Invalid(field, "%v", errDamaged)
@@ -172,6 +191,9 @@ func (d *Decoder) read(ctx context.Context, field string, data []byte,
 	defer d.memory.Release(memory)
 	ctx, cancel = context.WithTimeout(ctx, timeLimit)
 	defer cancel()
+	if shape.unended {
+		data = append(data, "\xff\xd9"...)
+	}
 	err = decode(ctx, format, data, func(m image.Image) error {
 		if m.Bounds().Dx() > config.Width || m.Bounds().Dy() > config.Height {
 			return errDamaged
@@ -201,9 +223,12 @@ func decode(ctx context.Context, f Format, data []byte, use func(image.Image) er
 }
 
 var (
-	errDamaged  = errors.New("is damaged or incomplete")
-	errTrailing = errors.New("has bytes after its end")
-	errLarge    = errors.New("has too many pixels")
+	errKind    = errors.New("must be a PNG, JPEG, WebP or GIF picture")
+	errDamaged = errors.New("is damaged or incomplete")
+	errLarge   = errors.New("has too many pixels")
+	errHEIC    = errors.New("is a HEIC picture, which is not supported: send a JPEG, which an iPhone takes with " +
+		"Settings, Camera, Formats, Most Compatible, and which other programs save or export")
+	errAVIF = errors.New("is an AVIF picture, which is not supported: save or export it as JPEG")
 )
 
 // codec decodes the header of a picture, and the whole picture.
@@ -235,9 +260,9 @@ func (o outline) memory(f Format, c image.Config, size int) (int64, error) {
 		perPixel = o.perPixel
 	case f == GIF:
 		perPixel = 2 // and its copy, row by row in another order
-	case f == WebP && c.ColorModel == color.YCbCrModel:
+	case f == WebP && !o.lossless && c.ColorModel == color.YCbCrModel:
 		perPixel = 2
-	case f == WebP && c.ColorModel == color.NYCbCrAModel:
+	case f == WebP && !o.lossless && c.ColorModel == color.NYCbCrAModel:
 		perPixel = 12 // transparency is decoded as a separate picture
 	case f == WebP: // lossless: its tables do not depend on its pixels, so no other picture is decoded beside it
 		if 8*pixels > memoryBytes {

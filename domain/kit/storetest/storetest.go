@@ -1,5 +1,5 @@
-// Package storetest runs the contract tests of stores: a suite is a table of named cases beside its contract, and
-// persistence runs it on both databases.
+// Package storetest runs the contract tests of stores: a suite is a table of named cases, and persistence runs it on
+// both databases.
 //
 // Start reading at Run; Race runs concurrent callers.
 package storetest

@@ -37,7 +37,7 @@ type Total struct {
 	Asset         int64
 	Kind          string // kind of the transfers
 	Debit, Credit ledger.Kind
-	Sum           amount.Amount
+	Sum           amount.Sum
 	Count         int64
 }
 

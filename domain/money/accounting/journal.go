@@ -1,17 +1,15 @@
 package accounting
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/sheet"
 	"castellan/domain/money/ledger"
 )
 
@@ -25,14 +23,14 @@ type journal struct {
 
 // line is one side of a booking.
 type line struct {
-	Date     string        `json:"date"`
-	Currency string        `json:"currency"`
-	Network  string        `json:"network"`
-	Entry    string        `json:"entry"`   // deposit, withdrawal, fee, adjustment, reversal or transfer
-	Account  string        `json:"account"` // kind of account
-	Debit    amount.Amount `json:"debit"`
-	Credit   amount.Amount `json:"credit"`
-	Count    int64         `json:"count"` // number of transfers
+	Date     string     `json:"date"`
+	Currency string     `json:"currency"`
+	Network  string     `json:"network"`
+	Entry    string     `json:"entry"`   // deposit, withdrawal, fee, adjustment, reversal or transfer
+	Account  string     `json:"account"` // kind of account
+	Debit    amount.Sum `json:"debit"`
+	Credit   amount.Sum `json:"credit"`
+	Count    int64      `json:"count"` // number of transfers
 }
 
 // entry returns the bookkeeping type of a total.
@@ -72,11 +70,7 @@ func newJournal(p Period, totals []Total, codes func(int64) (string, string, err
 			if side == "credit" {
 				to = &sum.Credit
 			}
-			total, err := to.Add(t.Sum)
-			if err != nil {
-				return out, fmt.Errorf("a journal of %s: %w", l.Currency, err)
-			}
-			*to, sum.Count = total, sum.Count+t.Count
+			*to, sum.Count = to.Add(t.Sum), sum.Count+t.Count
 			sums[l] = sum
 		}
 	}
@@ -92,17 +86,10 @@ func newJournal(p Period, totals []Total, codes func(int64) (string, string, err
 
 // balanced returns an error if the debits of a day and currency differ from its credits.
 func (j journal) balanced() error {
-	open := map[[2]string]amount.Amount{}
+	open := map[[2]string]amount.Sum{}
 	for _, l := range j.Lines {
 		key := [2]string{l.Date, l.Currency}
-		sum, err := open[key].Add(l.Debit)
-		if err == nil {
-			sum, err = sum.Sub(l.Credit)
-		}
-		if err != nil {
-			return err
-		}
-		open[key] = sum
+		open[key] = open[key].Add(l.Debit).Sub(l.Credit)
 	}
 	for key, sum := range open {
 		if sum.Sign() != 0 {
@@ -118,21 +105,10 @@ func (j journal) json() []byte {
 }
 
 func (j journal) csv() []byte {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
 	rows := [][]string{{"date", "currency", "network", "entry", "account", "debit", "credit", "count", "invoiceDate"}}
 	for _, l := range j.Lines {
-		rows = append(rows, []string{l.Date, cell(l.Currency), cell(l.Network), l.Entry, l.Account, l.Debit.String(),
+		rows = append(rows, []string{l.Date, l.Currency, l.Network, l.Entry, l.Account, l.Debit.String(),
 			l.Credit.String(), strconv.FormatInt(l.Count, 10), j.InvoiceDate})
 	}
-	_ = w.WriteAll(rows) // a buffer accepts every write
-	return out.Bytes()
-}
-
-// cell prevents a spreadsheet from reading a text as a formula.
-func cell(s string) string {
-	if strings.ContainsAny(s[:min(1, len(s))], "=+-@\t\r") {
-		return "'" + s
-	}
-	return s
+	return sheet.CSV(rows)
 }

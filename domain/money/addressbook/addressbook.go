@@ -11,14 +11,15 @@ package addressbook
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 	"castellan/domain/money/addressbook/address"
 )
 
@@ -28,7 +29,7 @@ const (
 	MaxEntries   = 20 // per user
 )
 
-// Entry is a saved address. Within a book its Name and the Key of its Address are unique, on all networks.
+// Entry is a saved address. Within a book its Name and the canonical form of its Address are unique, on all networks.
 type Entry struct {
 	ID         int64
 	Name       string // trimmed, in NFC
@@ -40,7 +41,8 @@ type Entry struct {
 	AddressAt time.Time
 }
 
-// Key returns the common form of all spellings of its address (D-WAD-06).
+// Key returns the form of its address that the database keeps unique, which is weaker than address.Canonical: rows of
+// earlier versions may be spellings of one address.
 func (e Entry) Key() string { return address.Key(e.Address) }
 
 // Book holds the entries of a user, oldest first.
@@ -57,15 +59,16 @@ func (b Book) Find(id int64) (Entry, error) {
 	return Entry{}, fault.New(fault.RecordNotFound, "there is no such address in your book")
 }
 
-// Free returns RECORD_ALREADY_EXIST if another entry of the book has the name or the address of e. The stored version
-// of e is ignored.
+// Free returns RECORD_ALREADY_EXIST if another entry of the book has the name of e, or its address in any spelling. An
+// entry that keeps its address is not refused for it.
 func (b Book) Free(e Entry) error {
+	keeps := slices.ContainsFunc(b, func(o Entry) bool { return o.ID == e.ID && address.Same(o.Address, e.Address) })
 	for _, o := range b {
 		switch {
 		case o.ID == e.ID:
 		case o.Name == e.Name:
 			return taken("name", "another address of your book has this name")
-		case o.Key() == e.Key():
+		case !keeps && address.Same(o.Address, e.Address):
 			return taken("address", "the address is in your book already")
 		}
 	}
@@ -117,7 +120,7 @@ func (n Name) problem() string {
 	switch {
 	case n.text == "":
 		return "must not be blank"
-	case !utf8.ValidString(n.text) || strings.ContainsFunc(n.text, unicode.IsControl):
+	case !legible.Valid(n.text):
 		return "must be text without control characters"
 	}
 	return ""

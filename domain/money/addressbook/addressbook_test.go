@@ -23,6 +23,8 @@ func TestName(t *testing.T) {
 		{"a\nb", "a\nb", true, ""},
 		{"a\u0085b", "a\u0085b", true, ""},
 		{"\xff", "\xff", true, ""},
+		{"a\u202eb", "a\u202eb", true, ""},
+		{"می\u200cخواهم", "می\u200cخواهم", false, ""},
 		{strings.Repeat("x", 32), strings.Repeat("x", 32), false, ""},
 		{strings.Repeat("x", 33), strings.Repeat("x", 33), false, fault.CharLimitExceeded},
 		{strings.Repeat("e\u0301", 32), strings.Repeat("\u00e9", 32), false, ""},
@@ -37,7 +39,9 @@ func TestName(t *testing.T) {
 }
 
 func TestBook(t *testing.T) {
-	book := Book{{ID: 1, Name: "one", Address: "0xABCDEF0123"}, {ID: 2, Name: "two", Address: "Daddress-2"}}
+	const segwit = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"
+	book := Book{{ID: 1, Name: "one", Address: "0xABCDEF0123"}, {ID: 2, Name: "two", Address: "Daddress-2"},
+		{ID: 8, Name: "eight", Address: segwit}, {ID: 9, Name: "nine", Address: strings.ToUpper(segwit)}}
 	for _, c := range []struct {
 		e     Entry
 		field string // "" if it is free
@@ -48,6 +52,10 @@ func TestBook(t *testing.T) {
 		{Entry{Name: "three", Address: "0xabcdef0123", NetworkID: 7}, "address"},
 		{Entry{ID: 1, Name: "one", Address: "0xabcdef0123"}, ""},
 		{Entry{ID: 1, Name: "two", Address: "0xabcdef0123"}, "name"},
+		{Entry{Name: "three", Address: "abcdef0123"}, "address"},
+		{Entry{Name: "three", Address: strings.ToUpper(segwit)}, "address"},
+		{Entry{ID: 9, Name: "renamed", Address: strings.ToUpper(segwit)}, ""}, // one of two that exist
+		{Entry{ID: 2, Name: "two", Address: segwit}, "address"},
 		{Entry{ID: 1, Name: "one", Address: "Daddress-2"}, "address"},
 	} {
 		err := book.Free(c.e)

@@ -153,7 +153,7 @@ func (s *Service) Change(ctx context.Context, who audit.By, in Change) (Record, 
 			if err := s.fits(changed.NetworkCode, *addr); err != nil {
 				return admin.Done{}, err
 			}
-			if next.Address = *addr; next.Key() != old.Key() {
+			if next.Address = *addr; !address.Same(next.Address, old.Address) {
 				next.AddressAt = now
 			}
 		}
@@ -220,6 +220,10 @@ func form(addr *string, name *Name) error {
 	var ps []fault.Problem
 	if addr != nil && !address.WellFormed(*addr) {
 		ps = append(ps, fault.Problem{Field: "address", Message: "must be 10 to 128 letters, digits and : _ . -"})
+	} else if addr != nil {
+		if why := address.Lost(*addr); why != "" {
+			ps = append(ps, fault.Problem{Field: "address", Message: why})
+		}
 	}
 	if name != nil {
 		if p := name.problem(); p != "" {

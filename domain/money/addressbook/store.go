@@ -3,7 +3,7 @@ package addressbook
 import "context"
 
 // Store stores the books. Every method joins the transaction that its context carries (commit.Committer.InTx); methods
-// that write must be called within one. It is safe for concurrent use and passes addressbooktest.Run.
+// that write must be called within one. It is safe for concurrent use.
 type Store interface {
 	// Book reads a user's book; an empty book is not an error.
 	Book(ctx context.Context, userID string) (Book, error)

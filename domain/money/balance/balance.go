@@ -18,7 +18,7 @@ import (
 // accounts: a lock beyond one balance does not reduce another.
 type Sum struct {
 	Asset                     int64
-	Posted, Available, Locked amount.Amount
+	Posted, Available, Locked amount.Sum
 }
 
 // Query selects accounts of users.
@@ -31,8 +31,8 @@ type Query struct {
 type Day struct {
 	Day     int64 // whole days since 1970
 	Asset   int64
-	In, Out amount.Amount
-	Posted  amount.Amount
+	In, Out amount.Sum
+	Posted  amount.Sum
 }
 
 // Span is the first and the last summed day of an asset.
@@ -73,10 +73,6 @@ func DayOf(t time.Time) int64 {
 func Start(day int64) time.Time { return time.UnixMilli(day * msOfDay).UTC() }
 
 // grown returns d after the movements of a later day.
-func (d Day) grown(moved Day) (_ Day, err error) {
-	d.Day, d.Asset, d.In, d.Out = moved.Day, moved.Asset, moved.In, moved.Out
-	if d.Posted, err = d.Posted.Add(moved.In); err == nil {
-		d.Posted, err = d.Posted.Sub(moved.Out)
-	}
-	return d, err
+func (d Day) grown(moved Day) Day {
+	return Day{moved.Day, moved.Asset, moved.In, moved.Out, d.Posted.Add(moved.In).Sub(moved.Out)}
 }

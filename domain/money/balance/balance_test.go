@@ -56,7 +56,7 @@ func (b *books) Moved(_ context.Context, from, to time.Time) (out []balance.Day,
 			if n < 0 {
 				side, n = &sums[m.asset].Out, -n
 			}
-			*side, _ = side.Add(units(n))
+			*side = side.Add(units(n))
 		}
 		for _, d := range sums {
 			out = append(out, *d)
@@ -68,7 +68,7 @@ func (b *books) Moved(_ context.Context, from, to time.Time) (out []balance.Day,
 	return out, nil
 }
 
-func units(n int64) amount.Amount { return amount.Must(fmt.Sprint(n)) }
+func units(n int64) amount.Sum { return amount.Must(fmt.Sprint(n)).Sum() }
 
 func (b *books) Next(_ context.Context, from time.Time) (day int64, ok bool, err error) {
 	for _, m := range b.moves {
@@ -299,18 +299,22 @@ func TestFailures(t *testing.T) {
 			t.Errorf("an asset without a code: %v", err)
 		}
 	}
-	most := amount.Must("999999999999999999")
-	for _, days := range [][]balance.Day{{{Day: 5, Asset: 1, In: most}, {Day: 6, Asset: 1, In: most}},
-		{{Day: 5, Asset: 1, In: most}, {Day: 5, Asset: 2, In: most}}} {
-		large := &books{days: days, moves: []move{{7, 3, 1}}}
-		if _, err := large.service().Positions(t.Context(), balance.Range{Last: 9}, page.Query[balance.Place]{}); err == nil {
-			t.Error("a sum that is too large")
-		}
+}
+
+// The sums of a day are exact beyond the largest amount, in a position and in a summed day.
+func TestSumsBeyondAnAmount(t *testing.T) {
+	most := units(999_999_999_999_999_999)
+	large := &books{days: []balance.Day{{Day: 5, Asset: 1, In: most, Posted: most}, {Day: 5, Asset: 2, In: most,
+		Posted: most}}, moves: []move{{7, 1, 1}}}
+	got, err := large.service().Positions(t.Context(), balance.Range{First: 5, Last: 5}, page.Query[balance.Place]{})
+	const twice = "1999999999999999998"
+	if want := "[{5 AAA " + twice + " 0 " + twice + " " + twice + "}]"; err != nil || fmt.Sprint(got.Records) != want {
+		t.Errorf("%v, %v, want %s", got.Records, err, want)
 	}
-	large := &books{days: []balance.Day{{Day: 5, Asset: 1, Posted: most}}, moves: []move{{7, 1, 1}}}
-	kind, _ = balance.Summing(large, func() time.Time { return now })
-	if _, _, err := kind.Step(t.Context(), job.Job{}); err == nil {
-		t.Error("a day whose sum is too large")
+	kind, _ := balance.Summing(large, func() time.Time { return now })
+	_, writes, err := kind.Step(t.Context(), job.Job{})
+	if want := "[{[{7 1 1 0 1000000000000000000}]}]"; err != nil || fmt.Sprint(writes) != want {
+		t.Errorf("%v, %v, want %s", writes, err, want)
 	}
 }
 

@@ -24,8 +24,8 @@ type Service struct {
 type Position struct {
 	Day                      int64
 	Symbol                   string
-	Deposit, Withdrawal, Net amount.Amount
-	Balance                  amount.Amount
+	Deposit, Withdrawal, Net amount.Sum
+	Balance                  amount.Sum
 }
 
 // Place is the position of an entry in the list: the newest day first, then by symbol.
@@ -159,29 +159,23 @@ func (s *Service) window(ctx context.Context, o open, first, end int64) ([]Posit
 	for _, d := range o.moved {
 		if d.Day >= first {
 			moved[d.Day] = append(moved[d.Day], d)
-		} else if at[d.Asset], err = at[d.Asset].grown(d); err != nil {
-			return nil, err
+		} else {
+			at[d.Asset] = at[d.Asset].grown(d)
 		}
 	}
 	var out []Position
 	for day := first; day <= end; day++ {
 		for _, d := range moved[day] {
-			if at[d.Asset], err = at[d.Asset].grown(d); err != nil {
-				return nil, err
-			}
+			at[d.Asset] = at[d.Asset].grown(d)
 		}
-		all, err := o.position(day, at)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, all...)
+		out = append(out, o.position(day, at)...)
 	}
 	slices.SortFunc(out, func(a, b Position) int { return order(a.Mark(), b.Mark()) })
 	return out, nil
 }
 
 // position adds up the assets of each currency, by their last movement up to a day.
-func (o open) position(day int64, at map[int64]Day) ([]Position, error) {
+func (o open) position(day int64, at map[int64]Day) []Position {
 	sums := map[string]*Position{}
 	for code, start := range o.starts {
 		if start <= day {
@@ -195,27 +189,13 @@ func (o open) position(day int64, at map[int64]Day) ([]Position, error) {
 			continue
 		}
 		if d.Day != day {
-			d.In, d.Out = amount.Amount{}, amount.Amount{}
+			d.In, d.Out = amount.Sum{}, amount.Sum{}
 		}
-		if err := p.add(d); err != nil {
-			return nil, err
-		}
+		p.Deposit, p.Withdrawal, p.Balance = p.Deposit.Add(d.In), p.Withdrawal.Add(d.Out), p.Balance.Add(d.Posted)
+		p.Net = p.Deposit.Sub(p.Withdrawal)
 	}
 	for _, p := range sums {
 		out = append(out, *p)
 	}
-	return out, nil
-}
-
-func (p *Position) add(d Day) (err error) {
-	if p.Deposit, err = p.Deposit.Add(d.In); err == nil {
-		p.Withdrawal, err = p.Withdrawal.Add(d.Out)
-	}
-	if err == nil {
-		p.Balance, err = p.Balance.Add(d.Posted)
-	}
-	if err == nil {
-		p.Net, err = p.Deposit.Sub(p.Withdrawal)
-	}
-	return err
+	return out
 }

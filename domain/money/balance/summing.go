@@ -51,9 +51,7 @@ func summed(ctx context.Context, s Store, day int64) ([]Day, error) {
 	}
 	at := byAsset(before)
 	for i, moved := range days {
-		if days[i], err = at[moved.Asset].grown(moved); err != nil {
-			return nil, err
-		}
+		days[i] = at[moved.Asset].grown(moved)
 	}
 	return days, nil
 }

@@ -8,32 +8,17 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
-	"castellan/domain/access/user/usertest"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/blockage"
-	"castellan/domain/money/blockage/blockagetest"
-	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
-	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
-
-func TestStore(t *testing.T) {
-	blockagetest.Run(t, persistencetest.Suite(func(db *persistence.DB) blockage.Store {
-		currencies := money.NewCurrencies(db)
-		if all, err := currencies.Currencies(t.Context(), currency.Query{}); err != nil || len(all) == 0 {
-			storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
-		}
-		storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1)))
-		return money.NewBlockages(db)
-	}))
-}
 
 // desk is the service with the users jane, who has money, and mark, who has none.
 type desk struct {
@@ -50,7 +35,7 @@ func newDesk(t *testing.T) *desk {
 	now := func() time.Time { d.now = d.now.Add(time.Millisecond); return d.now }
 	d.Money = persistencetest.NewMoney(t, now)
 	d.Service = &blockage.Service{Store: money.NewBlockages(d.DB), Ledger: d.Money.Ledger,
-		Users: access.NewUsers(d.DB), Currencies: d.Money.Currencies, Now: now}
+		Users: account.NewUsers(d.DB), Currencies: d.Money.Currencies, Now: now}
 	d.User("jane", func(u *user.User) { u.Name, u.Surname, u.Phone = "Jane", "Doe", "+905321234567" })
 	d.User("mark", func(u *user.User) { u.Phone = "+905321234568" })
 	for pair, sum := range map[string]string{"BTC/BTC": "10", "USDT/ETH": "5", "USDT/TRX": "3"} {
@@ -137,9 +122,10 @@ func TestInsertUpdateDelete(t *testing.T) {
 		return fmt.Sprint(action, "|boss|jane|", id, "|", detail)
 	}
 	storetest.Same(t, d.acts(), []string{row("BLOCKAGE_ADD", first.ID, "4 BTC, type 3"),
-		row("BLOCKAGE_ADD", second.ID, "8 BTC, type 3"), row("BLOCKAGE_UPDATE", first.ID, "4 BTC, type 3, active -> active"),
+		row("BLOCKAGE_ADD", second.ID, "8 BTC, type 3"),
+		row("BLOCKAGE_UPDATE", first.ID, "4 BTC, type 3, active -> active, comment changed"),
 		row("BLOCKAGE_UPDATE", first.ID, "4 BTC, type 3, active -> released"),
-		row("BLOCKAGE_UPDATE", first.ID, "4 BTC, type 3, released -> active"),
+		row("BLOCKAGE_UPDATE", first.ID, "4 BTC, type 3, released -> active, comment changed"),
 		row("BLOCKAGE_DELETE", first.ID, "4 BTC, type 3, active"),
 		row("BLOCKAGE_DELETE", second.ID, "8 BTC, type 3, active")})
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -32,8 +32,7 @@ type Query struct {
 	Status     *Status
 }
 
-// Store reads blockages. Every method joins the transaction that its context
-// carries. It is safe for concurrent use and passes blockagetest.Run.
+// Store reads blockages. Every method joins the transaction that its context carries. It is safe for concurrent use.
 type Store interface {
 	// Get reads a blockage that is not deleted. RECORD_NOT_FOUND.
 	Get(ctx context.Context, id int64) (Blockage, error)
@@ -112,10 +111,12 @@ func (s *Service) Update(ctx context.Context, by audit.By, id int64, to Status, 
 		if b.Status == to && (comment == nil || b.Comment == *comment) {
 			return "", ""
 		}
-		if comment != nil {
+		detail = fmt.Sprintf("%s -> %s", b.Status, to)
+		if comment != nil && *comment != b.Comment {
 			b.Comment = *comment
+			detail += ", comment changed"
 		}
-		if detail = fmt.Sprintf("%s -> %s", b.Status, to); b.Status == Released && to == Active {
+		if b.Status == Released && to == Active {
 			b.Closure = false
 		}
 		b.Status, b.UpdatedAt = to, now

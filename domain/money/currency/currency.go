@@ -1,5 +1,5 @@
 // Package currency manages the reference data of assets (sections 2.5, 2.10 and 4.7 of the interface; decisions
-// D-CUR-01 to D-CUR-06, D-CUR-10, D-CUR-11, D-WAD-05): the currencies, the networks, and the pairs of both that are
+// D-CUR-01 to D-CUR-06, D-CUR-10 to D-CUR-12, D-WAD-05): the currencies, the networks, and the pairs of both that are
 // enabled for deposits or withdrawals.
 //
 // Requests use a snapshot and never read the tables. Start reading at Currency and Catalog; Service changes the records
@@ -18,11 +18,12 @@ import (
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 )
 
 // Currency is a currency or token. Its Code is unique; ID is internal, and other records refer to it.
 type Currency struct {
-	ID                int64
+	ID                int64 `audit:"-"` // the target
 	Code              string
 	Name              string
 	Network           string // its home network, as clients show it
@@ -39,7 +40,7 @@ type Currency struct {
 
 // Network is a blockchain. Its Code is unique.
 type Network struct {
-	ID      int64
+	ID      int64 `audit:"-"` // the target
 	Code    string
 	Name    string
 	KYTName string // its name at the transaction screening provider
@@ -49,7 +50,7 @@ type Network struct {
 // Pair links a currency to a network on which it exists; the interface calls it currencyOfNetwork. Each currency and
 // network has at most one pair.
 type Pair struct {
-	ID                    int64
+	ID                    int64 `audit:"-"` // the target
 	CurrencyID, NetworkID int64
 	FormatPrecision       string
 	ScreeningSymbol       string
@@ -60,6 +61,19 @@ type Pair struct {
 	WalletProviderID, WalletCurrencyID, ProviderNetworkID int64
 	Deposit, Withdraw                                     bool // depositEnable, withdrawEnable
 	Active                                                bool
+	// MaxDeposit is the largest deposit that is credited without the treasury; nil: StandardMaxDeposit.
+	MaxDeposit *amount.Amount
+}
+
+// StandardMaxDeposit is the MaxDeposit of a pair without its own: 10¹⁵ units.
+var StandardMaxDeposit = amount.Must("1000000000000000")
+
+// OverMax reports whether a deposit needs the treasury because of its amount.
+func (p Pair) OverMax(a amount.Amount) bool {
+	if p.MaxDeposit != nil {
+		return a.Cmp(*p.MaxDeposit) > 0
+	}
+	return a.Cmp(StandardMaxDeposit) > 0
 }
 
 // Decimals returns the maximum decimals of an amount of the pair (D-CUR-11): the number in FormatPrecision, or else the
@@ -108,7 +122,7 @@ func (f *faults) code(text, field string) {
 }
 
 func (f *faults) text(text, field string) {
-	plain := utf8.RuneCountInString(text) <= MaxText && strings.IndexFunc(text, unicode.IsControl) < 0
+	plain := utf8.RuneCountInString(text) <= MaxText && legible.Valid(text)
 	f.wants(plain, field, "must be text of at most 200 characters, without control characters")
 }
 
@@ -153,6 +167,9 @@ func (p Pair) check() []fault.Problem {
 	f := faults{section: "currencyOfNetwork"}
 	f.text(p.ScreeningSymbol, "screeningSymbol")
 	f.text(p.MintAddress, "mintAddress")
+	if p.MaxDeposit != nil {
+		f.positive(*p.MaxDeposit, "maxDeposit")
+	}
 	d := p.Decimals()
 	f.wants(d <= amount.Decimals && len(p.FormatPrecision) <= maxFormat, "formatPrecision",
 		"must be 0 to 18, or a pattern with at most 18 digits after the point")
@@ -166,8 +183,7 @@ type Query struct {
 }
 
 // Store stores the reference data. Every method joins the transaction that its context carries, or else runs in its
-// own. It is safe for concurrent use and passes currencytest.Run. A change of the data also commits a change.Note of
-// topic change.Currencies.
+// own. It is safe for concurrent use. A change of the data also commits a change.Note of topic change.Currencies.
 type Store interface {
 	// Currencies and Networks list the matching records, Pairs all pairs, in order of creation.
 	Currencies(ctx context.Context, q Query) ([]Currency, error)

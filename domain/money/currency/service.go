@@ -1,6 +1,7 @@
 package currency
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -34,6 +35,7 @@ type Section[T any] struct {
 type Link struct {
 	Pair
 	CurrencyCode, NetworkCode string
+	KeepMaxDeposit            bool // an update does not change MaxDeposit
 }
 
 func (s Setup) check() error {
@@ -59,21 +61,25 @@ type Outcome struct {
 	Done bool
 }
 
+// changes describes what happened to the records of a Setup.
+type changes struct{ currency, network, pair string }
+
 // done returns the content of the audit row; empty if nothing was changed.
-func (r Result) done() admin.Done {
+func (r Result) done(did changes) admin.Done {
+	var done admin.Done
 	var parts []string
 	for _, o := range []struct {
-		name string
+		name, did string
 		Outcome
-	}{{"currency", r.Currency}, {"network", r.Network}, {"pair", r.Pair}} {
+	}{{"currency", did.currency, r.Currency}, {"network", did.network, r.Network}, {"pair", did.pair, r.Pair}} {
 		if o.Done {
-			parts = append(parts, fmt.Sprint(o.name, " ", o.ID))
+			target := fmt.Sprint(o.name, " ", o.ID)
+			done.Target = cmp.Or(done.Target, target)
+			parts = append(parts, target+": "+o.did)
 		}
 	}
-	if len(parts) == 0 {
-		return admin.Done{}
-	}
-	return admin.Done{Target: parts[0], Detail: strings.Join(parts, ", ")}
+	done.Detail = strings.Join(parts, "; ")
+	return done
 }
 
 // Setup adds the enabled records as active, all or none. INVALID_FIELD, also for a pair with unknown codes;
@@ -84,9 +90,11 @@ func (s *Service) Setup(ctx context.Context, by audit.By, in Setup) (r Result, e
 	}
 	err = s.Changes.Do(ctx, by, "ASSETS_SETUP", func(ctx context.Context) (admin.Done, error) {
 		r = Result{}
+		var did changes
 		if r.Currency.Done = in.Currency.Enabled; r.Currency.Done {
 			c := in.Currency.Record
 			c.Active = true
+			did.currency = admin.Values(c)
 			r.Currency.ID, err = s.Store.AddCurrency(ctx, c)
 		} else {
 			r.Currency.ID, err = s.currency(ctx, in.Currency.Record.Code)
@@ -97,6 +105,7 @@ func (s *Service) Setup(ctx context.Context, by audit.By, in Setup) (r Result, e
 		if r.Network.Done = in.Network.Enabled; r.Network.Done {
 			n := in.Network.Record
 			n.Active = true
+			did.network = admin.Values(n)
 			r.Network.ID, err = s.Store.AddNetwork(ctx, n)
 		} else {
 			r.Network.ID, err = s.network(ctx, in.Network.Record.Code)
@@ -104,20 +113,20 @@ func (s *Service) Setup(ctx context.Context, by audit.By, in Setup) (r Result, e
 		if err != nil {
 			return admin.Done{}, err
 		}
-		r.Pair, err = s.link(ctx, in.Pair)
-		return r.done(), err
+		r.Pair, did.pair, err = s.link(ctx, in.Pair)
+		return r.done(did), err
 	})
 	return r, err
 }
 
-// link adds a pair, or finds the pair named by its codes.
-func (s *Service) link(ctx context.Context, in Section[Link]) (o Outcome, err error) {
+// link adds a pair and describes it, or finds the pair named by its codes.
+func (s *Service) link(ctx context.Context, in Section[Link]) (o Outcome, did string, err error) {
 	p := in.Record.Pair
 	if p.CurrencyID, err = s.currency(ctx, in.Record.CurrencyCode); err != nil {
-		return o, err
+		return o, "", err
 	}
 	if p.NetworkID, err = s.network(ctx, in.Record.NetworkCode); err != nil {
-		return o, err
+		return o, "", err
 	}
 	if !in.Enabled {
 		all, err := s.Store.Pairs(ctx)
@@ -126,18 +135,18 @@ func (s *Service) link(ctx context.Context, in Section[Link]) (o Outcome, err er
 				o.ID = have.ID
 			}
 		}
-		return o, err
+		return o, "", err
 	}
 	f := faults{section: "currencyOfNetwork"}
 	f.wants(p.CurrencyID != 0, "currencyCode", "is not a known currency code")
 	f.wants(p.NetworkID != 0, "networkCode", "is not a known network code")
 	if err := fault.All(f.problems); err != nil {
-		return o, err
+		return o, "", err
 	}
 	p.Active = true
 	o.ID, err = s.Store.AddPair(ctx, p)
 	o.Done = true
-	return o, err
+	return o, admin.Values(p), err
 }
 
 // currency returns the id of a currency by its code, 0 if there is none.
@@ -167,12 +176,14 @@ func (s *Service) Update(ctx context.Context, by audit.By, in Setup) (r Result, 
 	r = Result{Outcome{in.Currency.Record.ID, in.Currency.Enabled}, Outcome{in.Network.Record.ID, in.Network.Enabled},
 		Outcome{in.Pair.Record.ID, in.Pair.Enabled}}
 	err = s.Changes.Do(ctx, by, "ASSETS_UPDATE", func(ctx context.Context) (admin.Done, error) {
+		var did changes
 		err := s.Store.ChangeCurrency(ctx, r.Currency.ID, func(have Currency) (Currency, error) {
 			if !in.Currency.Enabled {
 				return have, nil
 			}
 			next := in.Currency.Record
 			next.Active = have.Active
+			did.currency = admin.Difference(have, next)
 			return next, nil
 		})
 		if err != nil {
@@ -184,6 +195,7 @@ func (s *Service) Update(ctx context.Context, by audit.By, in Setup) (r Result, 
 			}
 			next := in.Network.Record
 			next.Active = have.Active
+			did.network = admin.Difference(have, next)
 			return next, nil
 		})
 		if err != nil {
@@ -193,9 +205,11 @@ func (s *Service) Update(ctx context.Context, by audit.By, in Setup) (r Result, 
 			if !in.Pair.Enabled {
 				return have, nil
 			}
-			return s.relink(ctx, have, in.Pair.Record)
+			next, err := s.relink(ctx, have, in.Pair.Record)
+			did.pair = admin.Difference(have, next)
+			return next, err
 		})
-		return r.done(), err
+		return r.done(did), err
 	})
 	return r, err
 }
@@ -203,6 +217,9 @@ func (s *Service) Update(ctx context.Context, by audit.By, in Setup) (r Result, 
 func (s *Service) relink(ctx context.Context, have Pair, in Link) (Pair, error) {
 	next := in.Pair
 	next.CurrencyID, next.NetworkID, next.Active = have.CurrencyID, have.NetworkID, have.Active
+	if in.KeepMaxDeposit {
+		next.MaxDeposit = have.MaxDeposit
+	}
 	cur, err := s.currency(ctx, in.CurrencyCode)
 	if err != nil {
 		return have, err
@@ -223,8 +240,9 @@ func (s *Service) relink(ctx context.Context, have Pair, in Link) (Pair, error) 
 func (s *Service) Activate(ctx context.Context, by audit.By, currencyID int64, active bool, pairID int64,
 	pairActive bool) error {
 	return s.Changes.Do(ctx, by, "CURRENCY_ACTIVATE", func(ctx context.Context) (admin.Done, error) {
+		was := [2]bool{}
 		err := s.Store.ChangeCurrency(ctx, currencyID, func(c Currency) (Currency, error) {
-			c.Active = active
+			was[0], c.Active = c.Active, active
 			return c, nil
 		})
 		if err != nil {
@@ -234,10 +252,11 @@ func (s *Service) Activate(ctx context.Context, by audit.By, currencyID int64, a
 			if p.CurrencyID != currencyID {
 				return p, fault.New(fault.RecordNotFound, "no such pair of this currency")
 			}
-			p.Active = pairActive
+			was[1], p.Active = p.Active, pairActive
 			return p, nil
 		})
 		return admin.Done{Target: fmt.Sprint("currency ", currencyID),
-			Detail: fmt.Sprintf("currency %d active=%t, pair %d active=%t", currencyID, active, pairID, pairActive)}, err
+			Detail: fmt.Sprintf("currency %d active %t -> %t, pair %d active %t -> %t", currencyID, was[0], active, pairID,
+				was[1], pairActive)}, err
 	})
 }

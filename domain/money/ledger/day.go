@@ -10,12 +10,14 @@ import (
 )
 
 // Day is a closed day of an account: its balance and number of transfers at the end, and the incoming and outgoing sums
-// within it. A day is a UTC day, and the id of a transfer determines its day.
+// within it. A day is a UTC day, and the id of a transfer determines its day. The sums of a day have no bound: a
+// balance may turn over any number of times. Also, two transfers around midnight may be booked in another order than
+// their ids.
 type Day struct {
 	Account string // account id
 	Day     int64  // whole days since 1970
-	Posted  amount.Amount
-	In, Out amount.Amount
+	Posted  amount.Sum
+	In, Out amount.Sum
 	Seq     int64
 }
 
@@ -82,9 +84,7 @@ func closeDay(ctx context.Context, c Calendar, to commit.Committer, day int64) e
 		if before.Account != "" && before.Day == day {
 			continue // closed before the interruption
 		}
-		if d.Posted, err = before.Posted.Add(d.Posted); err != nil {
-			return err
-		}
+		d.Posted = before.Posted.Add(d.Posted)
 		d.Seq += before.Seq
 		if batch = append(batch, Close{*d}); len(batch) == closeBatch {
 			if err := flush(); err != nil {
@@ -104,15 +104,14 @@ func closeDay(ctx context.Context, c Calendar, to commit.Committer, day int64) e
 // movedOn returns the accounts that moved on a day, with their sums.
 func movedOn(ctx context.Context, c Calendar, day int64) (map[string]*Day, error) {
 	moved := map[string]*Day{}
-	add := func(account string, a amount.Amount, in bool) error {
+	add := func(account string, a amount.Amount, in bool) {
 		r := running{}
 		if d := moved[account]; d != nil {
 			r.Day = *d
 		}
-		err := r.add(Entry{Account: account, Amount: a}, in)
+		r.add(Entry{Account: account, Amount: a}, in)
 		r.Account, r.Day.Day = account, day
 		moved[account] = &r.Day
-		return err
 	}
 	for after := ""; ; {
 		if err := ctx.Err(); err != nil {
@@ -123,12 +122,8 @@ func movedOn(ctx context.Context, c Calendar, day int64) (map[string]*Day, error
 			return moved, err
 		}
 		for _, t := range page {
-			if err := add(t.Debit.ID(), t.Amount, false); err != nil {
-				return nil, err
-			}
-			if err := add(t.Credit.ID(), t.Amount, true); err != nil {
-				return nil, err
-			}
+			add(t.Debit.ID(), t.Amount, false)
+			add(t.Credit.ID(), t.Amount, true)
 			after = t.ID
 		}
 	}

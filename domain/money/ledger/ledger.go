@@ -11,6 +11,7 @@ package ledger
 
 import (
 	"strconv"
+	"time"
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
@@ -65,6 +66,9 @@ func (b Balance) Available() amount.Amount {
 	return free
 }
 
+// fullRetry is the pause before a movement that was refused with ErrFull is worth another attempt.
+const fullRetry = 5 * time.Minute
+
 // Refusals of a movement.
 var (
 	// ErrInsufficient: the movement takes more than is available.
@@ -77,8 +81,12 @@ var (
 	ErrPrecision = fault.Invalid("amount", "has too many decimals")
 	// ErrAmount: the amount is not positive.
 	ErrAmount = fault.Invalid("amount", "must be greater than 0")
-	// ErrTooLarge: the sum is too large for an account.
+	// ErrTooLarge: the sum is too large for an account of a user.
 	ErrTooLarge = fault.Invalid("amount", "is too large for an amount")
+	// ErrFull: an account of the operator cannot take the amount. The request is correct and succeeds after the operator
+	// has moved money of the account.
+	ErrFull = fault.New(fault.Unavailable,
+		"an account of the operator cannot take the amount; the operator has been alerted").After(fullRetry)
 	// ErrNoAsset: no such currency of a network.
 	ErrNoAsset = fault.New(fault.RecordNotFound, "no such asset")
 )

@@ -64,7 +64,7 @@ type sides struct {
 }
 
 // decide returns the writes of a movement on balances and on the holds that it ends, in the order of m.End. Every
-// account has its balance. Errors: ErrInsufficient, ErrEnded, ErrAmount, ErrPrecision, ErrTooLarge, and
+// account has its balance. Errors: ErrInsufficient, ErrEnded, ErrAmount, ErrPrecision, ErrTooLarge, ErrFull, and
 // commit.ErrFenced if a hold and its balance were read at different times; then the movement has no effect.
 func decide(m Movement, balances []Balance, holds []Hold, by audit.By) ([]commit.Write, error) {
 	s := sides{map[Account]Balance{}, map[Account]Balance{}, map[Account]Add{}}
@@ -133,7 +133,7 @@ func (s *sides) post(to Account, a amount.Amount) (seq int64, err error) {
 	if !to.Bounded() {
 		sum, ok := s.added[to].Plus(Add{to, a, 1})
 		if !ok {
-			return 0, ErrTooLarge
+			return 0, ErrFull
 		}
 		sum.Account = to
 		s.added[to] = sum
@@ -195,7 +195,7 @@ func (s *sides) settle(writes []commit.Write) ([]commit.Write, error) {
 	}
 	for account, a := range s.added {
 		if _, err := s.before[account].Posted.Add(a.Amount); err != nil {
-			return nil, ErrTooLarge // the database also rejects it, whatever was added meanwhile
+			return nil, ErrFull // the database also rejects it, whatever was added meanwhile
 		}
 		writes = append(writes, a)
 	}

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,7 +241,8 @@ func TestFinerAmounts(t *testing.T) {
 	}
 }
 
-// No sum goes beyond an amount: of a balance, of the locked part of it, or of what a movement adds.
+// No sum goes beyond an amount: of a balance, of the locked part of it, or of what a movement adds. A full account of
+// the operator is no fault of the request, and is reported to the operator.
 func TestSumsBeyondAmounts(t *testing.T) {
 	const most = "999999999999999999"
 	carol := ledger.Account{Kind: ledger.User, Owner: "carol", Asset: 1}
@@ -252,20 +254,26 @@ func TestSumsBeyondAmounts(t *testing.T) {
 		h.Beyond = true
 		return ledger.Movement{Take: []ledger.Hold{h}}
 	}
-	for name, c := range map[string]struct{ before, m ledger.Movement }{
-		"one account":  {pays("1", treasury, bob, most), pays("2", suspense, bob, "1")},
-		"one side":     {pays("1", treasury, alice, "1"), two},
-		"the treasury": {pays("1", treasury, alice, most), pays("2", treasury, bob, "1")},
-		"holds":        {hold("1"), hold("2")},
-		"no opposite":  {pays("1", treasury, alice, "1"), pays("2", treasury, bob, amount.Most.String())},
+	for name, c := range map[string]struct {
+		before, m ledger.Movement
+		want      error
+	}{
+		"one account":  {pays("1", treasury, bob, most), pays("2", suspense, bob, "1"), ledger.ErrTooLarge},
+		"one side":     {pays("1", treasury, alice, "1"), two, ledger.ErrFull},
+		"the treasury": {pays("1", treasury, alice, most), pays("2", treasury, bob, "1"), ledger.ErrFull},
+		"holds":        {hold("1"), hold("2"), ledger.ErrTooLarge},
+		"no opposite": {pays("1", treasury, alice, "1"), pays("2", treasury, bob, amount.Most.String()),
+			ledger.ErrTooLarge},
 	} {
+		var alarms int
 		_, l := newShaky()
 		l.Decimals = func(context.Context, int64) (int, error) { return 18, nil }
 		_, err := l.Do(t.Context(), audit.Operator, c.before)
 		storetest.Must(t, err)
-		if r, err := l.Do(t.Context(), audit.Operator, c.m); !errors.Is(err, ledger.ErrTooLarge) ||
-			len(r.Transfers)+len(r.Holds) != 0 {
-			t.Errorf("%s: %+v, %v", name, r, err)
+		l.Full = func(ledger.Movement) { alarms++ }
+		if r, err := l.Do(t.Context(), audit.Operator, c.m); !errors.Is(err, c.want) ||
+			len(r.Transfers)+len(r.Holds) != 0 || (alarms > 0) != (c.want == ledger.ErrFull) {
+			t.Errorf("%s: %+v, %v, %d alarms", name, r, err, alarms)
 		}
 	}
 	b := &ledger.Batch{By: audit.Operator, Units: map[int64]int64{1: 1}}
@@ -278,6 +286,29 @@ func TestSumsBeyondAmounts(t *testing.T) {
 	_, adds := savesOf(b.Rounds()[1])
 	if adds != 2 { // one by one, since their sum is not an amount
 		t.Errorf("%d additions", adds)
+	}
+}
+
+// A check of the schema refuses what another node has made too large meanwhile. The next decision says so.
+func TestAnotherNodeFillsTheTreasury(t *testing.T) {
+	s, l := opened(t)
+	late := 0
+	s.refuse = func(_ int, writes []commit.Write) error {
+		if late > 0 || !slices.ContainsFunc(writes, func(w commit.Write) bool { _, is := w.(ledger.Add); return is }) {
+			return nil
+		}
+		late++
+		storetest.Must(t, s.Memory.Commit(t.Context(), ledger.Add{Account: treasury,
+			Amount: amount.Must("-999999999999999900")}))
+		return commit.ErrCheck
+	}
+	_, err := l.Do(t.Context(), audit.Operator, pays("1", treasury, bob, "100"))
+	if !errors.Is(err, ledger.ErrFull) || late != 1 {
+		t.Errorf("%v, %d late", err, late)
+	}
+	s.refuse = func(int, []commit.Write) error { return commit.ErrCheck }
+	if _, err := l.Do(t.Context(), audit.Operator, pays("2", treasury, bob, "1")); !errors.Is(err, commit.ErrCheck) {
+		t.Errorf("a refusal for another reason: %v", err)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"castellan/domain/kit/turn"
 )
 
-// Ledger executes movements. It is safe for concurrent use. All fields are required.
+// Ledger executes movements. It is safe for concurrent use. All fields except Full are required.
 type Ledger struct {
 	Store  Store
 	Commit commit.Committer
@@ -24,6 +24,8 @@ type Ledger struct {
 	// asset.
 	Decimals func(ctx context.Context, asset int64) (int, error)
 	Now      func() time.Time
+	// Full is called for each movement that is refused with ErrFull; nil: not.
+	Full func(m Movement)
 
 	turns turn.Turns // of bounded accounts
 }
@@ -44,8 +46,8 @@ const maxTries = 50
 // the ended holds identify a movement that only ends holds. Accounts are opened as needed.
 //
 // After a failed fence the movement is decided again; a failed fence is never reported as insufficient funds. Errors:
-// ErrInsufficient, ErrConflict, ErrEnded, ErrAmount, ErrPrecision, ErrTooLarge, ErrNoAsset; RECORD_NOT_FOUND for a
-// hold; RECORD_ALREADY_EXIST for a row of m.With; UNAVAILABLE if another node was first inside the caller's
+// ErrInsufficient, ErrConflict, ErrEnded, ErrAmount, ErrPrecision, ErrTooLarge, ErrFull, ErrNoAsset; RECORD_NOT_FOUND
+// for a hold; RECORD_ALREADY_EXIST for a row of m.With; UNAVAILABLE if another node was first inside the caller's
 // transaction; OVERLOADED after many tries; those of the commit. After ErrUnknown the caller repeats the call.
 func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error) {
 	return l.retryOnConflict(ctx, m.accounts(nil), func() (Result, error) { return l.attempt(ctx, by, m, nil) })
@@ -91,14 +93,17 @@ func (l *Ledger) retryOnConflict(ctx context.Context, accounts []Account,
 			return r, nil
 		}
 		fenced := errors.Is(err, commit.ErrFenced)
+		// A row may exist, or an account of the operator may be full, because another node was first.
+		late := errors.Is(err, commit.ErrCheck) || fault.CodeOf(err) == fault.RecordAlreadyExist &&
+			!errors.Is(err, ErrConflict)
 		switch {
-		case !fenced && (fault.CodeOf(err) != fault.RecordAlreadyExist || errors.Is(err, ErrConflict) || exists > 0):
+		case !fenced && (!late || exists > 0):
 			return Result{}, err
 		case commit.Inside(ctx) && !errors.Is(err, errFiner):
 			// A part may already exist, and only the caller can roll that back.
 			return Result{}, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 		case !fenced:
-			exists++ // another node was first: the next try reads its result
+			exists++ // the next try reads the result of the other node
 		}
 		if err := pause(ctx, try); err != nil {
 			return Result{}, err
@@ -186,6 +191,9 @@ func (l *Ledger) attempt(ctx context.Context, by audit.By, m Movement, seen []Ba
 		} else if err == nil {
 			err = ErrPrecision
 		}
+	}
+	if errors.Is(err, ErrFull) && l.Full != nil {
+		l.Full(m)
 	}
 	if err != nil {
 		return Result{}, err

@@ -24,8 +24,8 @@ func broken(format string, args ...any) error {
 type Totals struct {
 	Asset               int64
 	Accounts, Transfers int64
-	Owned, Locked       amount.Amount // by users
-	Unexplained         amount.Amount // balance of the suspense account
+	Owned, Locked       amount.Sum // by users
+	Unexplained         amount.Sum // balance of the suspense accounts
 }
 
 // Verify verifies the ledger, with constant memory (docs/ledger.md). Every transfer is unchanged and has its audit row,
@@ -96,7 +96,7 @@ type accounts struct {
 	closed                 int64 // the last closed day of all accounts, if anyClosed
 	anyClosed              bool
 	totals                 map[int64]*Totals
-	sums                   map[int64]amount.Amount // of the balances of each asset
+	sums                   map[int64]amount.Sum // of the balances of each asset
 }
 
 // verifyEndings finds a settled hold whose transfer is missing or debits another account.
@@ -119,7 +119,7 @@ func verifyAccounts(ctx context.Context, b Books) ([]Totals, error) {
 	}
 	v := accounts{debits: stream[Entry]{next: b.Debits}, credits: stream[Entry]{next: b.Credits},
 		holds: stream[Entry]{next: b.Active}, days: stream[Day]{next: b.Days},
-		totals: map[int64]*Totals{}, sums: map[int64]amount.Amount{}}
+		totals: map[int64]*Totals{}, sums: map[int64]amount.Sum{}}
 	if v.closed, v.anyClosed, err = b.LastDay(ctx); err != nil {
 		return nil, err
 	}
@@ -169,15 +169,13 @@ func (v *accounts) account(ctx context.Context, l Line) error {
 		if err := v.passDays(ctx, &r, dayOf(e.ID)); err != nil {
 			return err
 		}
-		if err := r.add(*e, in); err != nil {
-			return err
-		}
+		r.add(*e, in)
 	}
 	if err := v.passDays(ctx, &r, 1<<40); err != nil {
 		return err
 	}
 	switch n := uint64(l.Seq); {
-	case r.Posted != l.Posted:
+	case r.Posted != l.Posted.Sum():
 		return broken("account %s has %s, its transfers add up to %s", l.ID, l.Posted, r.Posted)
 	case r.Seq != l.Seq:
 		return broken("account %s counts %d transfers and has %d", l.ID, l.Seq, r.Seq)
@@ -216,22 +214,18 @@ func (v *accounts) entry(ctx context.Context, account string) (e *Entry, in bool
 	return nil, false, nil
 }
 
-func (r *running) add(e Entry, in bool) (err error) {
-	if in {
-		if r.Posted, err = r.Posted.Add(e.Amount); err == nil {
-			r.In, err = r.In.Add(e.Amount)
-		}
-	} else if r.Posted, err = r.Posted.Sub(e.Amount); err == nil {
-		r.Out, err = r.Out.Add(e.Amount)
-	}
-	if err != nil {
-		return broken("account %s exceeds the maximum amount at transfer %s", e.Account, e.ID)
+// add adds a transfer. Transfers come by id and were booked in another order, so even the balance may exceed an amount
+// meanwhile.
+func (r *running) add(e Entry, in bool) {
+	if a := e.Amount.Sum(); in {
+		r.Posted, r.In = r.Posted.Add(a), r.In.Add(a)
+	} else {
+		r.Posted, r.Out = r.Posted.Sub(a), r.Out.Add(a)
 	}
 	r.Seq++
 	n := uint64(e.Seq)
 	r.seqs, r.squares, r.moved = r.seqs+n, r.squares+n*n, true
 	r.Day.Day = dayOf(e.ID)
-	return nil
 }
 
 // passDays compares the closed days of the account that end before a day.
@@ -252,7 +246,7 @@ func (v *accounts) passDays(ctx context.Context, r *running, day int64) error {
 			return broken("day %d of account %s does not match its transfers", d.Day, d.Account)
 		}
 	}
-	r.In, r.Out, r.moved = amount.Amount{}, amount.Amount{}, false
+	r.In, r.Out, r.moved = amount.Sum{}, amount.Sum{}, false
 	return nil
 }
 
@@ -283,32 +277,27 @@ func (v *accounts) locks(ctx context.Context, l Line) error {
 	} else if d != nil && d.Account <= l.ID {
 		return broken("day %d of account %s has no transfers", d.Day, d.Account)
 	}
-	return v.total(l)
+	v.total(l)
+	return nil
 }
 
 // total adds an account to the figures of its asset.
-func (v *accounts) total(l Line) (err error) {
+func (v *accounts) total(l Line) {
 	t := v.totals[l.Asset]
 	if t == nil {
 		t = &Totals{Asset: l.Asset}
 		v.totals[l.Asset] = t
 	}
 	t.Accounts++
-	t.Transfers += l.Seq                 // each transfer counts twice: once on either side
-	t.Locked = t.Locked.Capped(l.Locked) // holds beyond the balance may add up to any sum
-	if l.Kind == Suspense {
-		t.Unexplained, err = t.Unexplained.Add(l.Posted)
+	t.Transfers += l.Seq // each transfer counts twice: once on either side
+	t.Locked = t.Locked.Add(l.Locked.Sum())
+	switch l.Kind {
+	case Suspense:
+		t.Unexplained = t.Unexplained.Add(l.Posted.Sum())
+	case User:
+		t.Owned = t.Owned.Add(l.Posted.Sum())
 	}
-	if err == nil && l.Kind == User {
-		t.Owned, err = t.Owned.Add(l.Posted)
-	}
-	if err == nil {
-		v.sums[l.Asset], err = v.sums[l.Asset].Add(l.Posted)
-	}
-	if err != nil {
-		return broken("asset %d exceeds the maximum amount at account %s", l.Asset, l.ID)
-	}
-	return nil
+	v.sums[l.Asset] = v.sums[l.Asset].Add(l.Posted.Sum())
 }
 
 func (v *accounts) result() (all []Totals, err error) {

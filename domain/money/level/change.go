@@ -46,7 +46,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, l Level) error {
 		return err
 	}
 	return s.Changes.Do(ctx, by, "LEVEL_ADD", func(ctx context.Context) (admin.Done, error) {
-		return admin.Done{Target: number(l.ID), Detail: l.describe()}, s.Store.Add(ctx, l)
+		return admin.Done{Target: number(l.ID), Detail: admin.Values(l)}, s.Store.Add(ctx, l)
 	})
 }
 
@@ -61,10 +61,8 @@ func (s *Service) Change(ctx context.Context, by audit.By, id int64, edit func(*
 			next = before
 			edit(&next)
 			next.ID = before.ID
-			if was, is := before.describe(), next.describe(); was != is {
-				done = admin.Done{Target: number(id), Detail: was + " -> " + is}
-			} else if before.Label != next.Label {
-				done = admin.Done{Target: number(id), Detail: "Label"}
+			if detail := admin.Difference(before, next); detail != admin.Unchanged {
+				done = admin.Done{Target: number(id), Detail: detail}
 			}
 			return next, next.Check()
 		})
@@ -74,21 +72,3 @@ func (s *Service) Change(ctx context.Context, by audit.By, id int64, edit func(*
 }
 
 func number(id int64) string { return strconv.FormatInt(id, 10) }
-
-// describe returns the limits of a level for the audit row: sent and then received, TRY and then crypto, day/month.
-func (l Level) describe() string {
-	special := ""
-	if l.Special {
-		special = "special "
-	}
-	return fmt.Sprintf("%ssend %s/%s %s/%s receive %s/%s %s/%s", special, l.SendTryDaily, l.SendTryMonthly,
-		l.SendCryptoDaily, l.SendCryptoMonthly, l.ReceiveTryDaily, orDash(l.ReceiveTryMonthly),
-		l.ReceiveCryptoDaily, orDash(l.ReceiveCryptoMonthly))
-}
-
-func orDash(a *amount.Amount) string {
-	if a == nil {
-		return "-"
-	}
-	return a.String()
-}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
@@ -18,7 +18,7 @@ import (
 
 // Level is a level of accounts.
 type Level struct {
-	ID      int64 // number of the level; a new account has level 0
+	ID      int64 `audit:"-"` // number of the level, the target; a new account has level 0
 	Label   string
 	Special bool // assigned manually, outside the order of the other levels
 	Limits
@@ -42,8 +42,7 @@ type Limits struct {
 // Query selects levels; a nil field does not filter.
 type Query struct{ Special *bool }
 
-// Store stores the levels. It is safe for concurrent use, joins the transaction that its context carries, and passes
-// leveltest.Run.
+// Store stores the levels. It is safe for concurrent use and joins the transaction that its context carries.
 type Store interface {
 	// List lists the matching levels, by number.
 	List(ctx context.Context, q Query) ([]Level, error)

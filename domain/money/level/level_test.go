@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
-	"castellan/domain/access/user/usertest"
+	"castellan/domain/account/user"
+	"castellan/domain/account/user/usertest"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
@@ -16,7 +16,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/level"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
@@ -26,7 +26,7 @@ var by = audit.By{UserID: "op"}
 func newService(t *testing.T) (*level.Service, *persistence.DB) {
 	t.Helper()
 	db := persistencetest.SQLite(t)
-	return &level.Service{Store: money.NewLevels(db), Users: access.NewUsers(db),
+	return &level.Service{Store: money.NewLevels(db), Users: account.NewUsers(db),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }}}, db
 }
 
@@ -82,11 +82,13 @@ func TestAdd(t *testing.T) {
 	i := slices.IndexFunc(all, func(l level.Level) bool { return l.ID == 7 })
 	storetest.Same(t, all[max(i, 0)], gold)
 	storetest.Same(t, persistencetest.Acts(t, db), []string{
-		"LEVEL_ADD|op||7|special send 10/20 10/20 receive 10/20 10/-"})
+		`LEVEL_ADD|op||7|label "Gold", special true, sendLimitTRYDaily 10, ` +
+			"sendLimitCryptoDaily 10, sendLimitTRYMonthly 20, sendLimitCryptoMonthly 20, receiveLimitTRYDaily 10, " +
+			"receiveLimitCryptoDaily 10, receiveLimitTRYMonthly 20"})
 }
 
-// A change of the limits is audited with both states, one of the label alone by name. Without a difference nothing is
-// written, and the number of a level cannot change.
+// A change is audited with both values of its fields. Without a difference nothing is written, and the number of a
+// level cannot change.
 func TestChange(t *testing.T) {
 	s, db := newService(t)
 	storetest.Must(t, s.Add(t.Context(), by, level.Level{ID: 7, Label: "Gold", Limits: limits(func(*level.Limits) {})}))
@@ -107,10 +109,9 @@ func TestChange(t *testing.T) {
 	storetest.WantsFields(t, err, "sendLimitTRYMonthly")
 	_, err = s.Change(t.Context(), by, 99, func(*level.Level) {})
 	storetest.Wants(t, err, fault.RecordNotFound)
-	const rest = " 10/20 receive 10/20 10/20"
 	storetest.Same(t, persistencetest.Acts(t, db)[1:], []string{
-		"LEVEL_UPDATE|op||7|send 10/20" + rest + " -> send 11/20" + rest, "LEVEL_UPDATE|op||7|Label",
-		"LEVEL_UPDATE|op||7|send 11/20" + rest + " -> special send 11/20" + rest})
+		"LEVEL_UPDATE|op||7|sendLimitTRYDaily 10 -> 11", `LEVEL_UPDATE|op||7|label "Gold" -> "Silver"`,
+		"LEVEL_UPDATE|op||7|special false -> true"})
 	persistencetest.Fails(t, db, "user_level audit", func(ctx context.Context) error {
 		_, err := s.Change(ctx, by, 7, func(l *level.Level) { l.SendTryDaily = amount.Must("12") })
 		return err

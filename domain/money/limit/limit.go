@@ -11,7 +11,7 @@ import (
 	"context"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
 	"castellan/domain/money/currency"
@@ -38,8 +38,8 @@ type Moved struct {
 	Over         bool
 }
 
-// Store reads the received and sent amounts of an account. It joins the transaction that its context carries, is safe
-// for concurrent use, and passes limittest.Run.
+// Store reads the received and sent amounts of an account. It joins the transaction that its context carries and is
+// safe for concurrent use.
 type Store interface {
 	// Moved sums deposits and withdrawals since month by asset. Entries without a transfer, and reversed ones, do not
 	// count. A queued withdrawal counts as sent today. All is read at one instant.

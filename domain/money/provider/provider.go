@@ -108,10 +108,10 @@ type History struct {
 // Total is the total of an asset over all accounts of a provider, by the snapshots of one slot.
 type Total struct {
 	Asset               string
-	Total, Free, Locked amount.Amount
+	Total, Free, Locked amount.Sum
 }
 
-// Store stores snapshots. It is safe for concurrent use and passes providertest.Run. Arrived writes snapshots.
+// Store stores snapshots. It is safe for concurrent use. Arrived writes snapshots.
 type Store interface {
 	// Latest lists the balances of the last snapshot of each account of a provider, by account and asset. account "":
 	// all accounts; asset "": all assets.
@@ -126,13 +126,12 @@ type Store interface {
 }
 
 // Sum adds up the balances of accounts, by asset.
-func Sum(all []Entry) ([]Total, error) {
+func Sum(all []Entry) []Total {
 	sums := map[string]Total{}
 	for _, e := range all {
-		t, err := sums[e.Asset].and(e.Balance)
-		if err != nil {
-			return nil, err
-		}
+		t := sums[e.Asset]
+		t.Asset, t.Free, t.Locked = e.Asset, t.Free.Add(e.Free.Sum()), t.Locked.Add(e.Locked.Sum())
+		t.Total = t.Free.Add(t.Locked)
 		sums[e.Asset] = t
 	}
 	out := make([]Total, 0, len(sums))
@@ -140,16 +139,5 @@ func Sum(all []Entry) ([]Total, error) {
 		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b Total) int { return cmp.Compare(a.Asset, b.Asset) })
-	return out, nil
-}
-
-func (t Total) and(b Balance) (_ Total, err error) {
-	t.Asset = b.Asset
-	if t.Free, err = t.Free.Add(b.Free); err == nil {
-		t.Locked, err = t.Locked.Add(b.Locked)
-	}
-	if err == nil {
-		t.Total, err = t.Free.Add(t.Locked)
-	}
-	return t, err
+	return out
 }

@@ -1,6 +1,7 @@
 package rate
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/sheet"
 )
 
 // maxLines is the maximum length of a file, because its rates are stored in one transaction.
@@ -24,19 +26,26 @@ var columns = []string{"base", "quote", "rate", "date"}
 // RFC 3339 or a day. An error names the first invalid line by its number. progress is called from time to time with the
 // number of lines read.
 func ReadCSV(r io.Reader, now time.Time, progress func(lines int)) ([]Quote, error) {
-	file := csv.NewReader(r)
+	text, err := sheet.Text(r)
+	if err != nil {
+		return nil, err
+	}
+	file := csv.NewReader(text)
 	file.ReuseRecord = true
 	head, err := file.Read()
 	if err != nil {
-		return nil, fmt.Errorf("line 1, the column names: %w", err)
+		return nil, fmt.Errorf("line 1, the column names: %w", sheet.Fault(err, len(head), len(columns)))
 	}
-	head[0] = strings.TrimPrefix(head[0], "\ufeff")
+	if err := cmp.Or(sheet.Encoding(strings.Join(head, ",")), sheet.Separator(head)); err != nil {
+		return nil, fmt.Errorf("line 1: %w", err)
+	}
 	var at [4]int
 	for i, name := range columns {
 		if at[i] = slices.Index(head, name); at[i] < 0 {
-			return nil, fmt.Errorf("line 1 lacks the column %s; it must have %s", name, strings.Join(columns, ", "))
+			return nil, fmt.Errorf("line 1: %w; it must have %s", sheet.Missing(name, head), strings.Join(columns, ", "))
 		}
 	}
+	fields := len(head)
 	type place struct {
 		Pair
 		at int64
@@ -48,8 +57,12 @@ func ReadCSV(r io.Reader, now time.Time, progress func(lines int)) ([]Quote, err
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
+		var parse *csv.ParseError
+		if errors.As(err, &parse) {
+			return nil, fmt.Errorf("line %d: %w", parse.Line, sheet.Fault(err, len(record), fields))
+		}
 		if err != nil {
-			return nil, err // which names the line
+			return nil, err
 		}
 		line, _ := file.FieldPos(0)
 		q, err := quoteOf(record[at[0]], record[at[1]], record[at[2]], record[at[3]], now)

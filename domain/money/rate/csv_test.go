@@ -30,9 +30,9 @@ func TestInvalidLines(t *testing.T) {
 	const good = head + "USD,TRY,1,2026-01-31\n"
 	for text, want := range map[string]string{
 		"":                                      "line 1",
-		"base,quote,rate\n":                     "line 1 lacks the column date",
-		"USD,TRY,1,2026-01-31\n":                "line 1 lacks the column base",
-		good + "USD,TRY,1\n":                    "line 3: wrong number of fields",
+		"base,quote,rate\n":                     "line 1: a column date is missing",
+		"USD,TRY,1,2026-01-31\n":                "line 1: a column base is missing",
+		good + "USD,TRY,1\n":                    "line 3: has 3 fields, and the first line has 4",
 		good + "USD,\"TRY,1,2026-01-31\n":       "line 3",
 		good + "USD,TR\"Y,1,2026-01-31\n":       "line 3",
 		good + "\n\nUSD,USD,1,2026-01-31\n":     "line 5: base and quote",

@@ -8,7 +8,7 @@ import (
 )
 
 // Store stores all rates permanently. Every method joins the transaction that its context carries. It is safe for
-// concurrent use and passes ratetest.Run.
+// concurrent use.
 type Store interface {
 	// Add stores rates of a source. A rate replaces a stored rate of the same pair and instant, and an earlier one of
 	// the list. It returns how many are new or changed.

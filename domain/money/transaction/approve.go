@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/mfa"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"

@@ -3,9 +3,8 @@ package transaction
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,17 +44,6 @@ type fixed struct {
 	Asset                        int64
 	Amount                       string
 	TxID, ToAddress, FromAddress string
-}
-
-// received is the kind of the claims that prevent a transfer on a blockchain from being reported under two external
-// ids. receivedKey makes their external ids.
-const received integration.Kind = "deposit-received"
-
-// receivedKey identifies a transfer on a blockchain. Networks write hashes and addresses in either case, so it ignores
-// case.
-func receivedKey(d Deposit) string {
-	sum := sha256.Sum256([]byte(strings.ToLower(fmt.Sprintf("%d\n%q\n%q", d.Asset, d.TxID, d.ToAddress))))
-	return hex.EncodeToString(sum[:])
 }
 
 // maxSenderInfo is the maximum size of the information about a sender, in bytes.
@@ -114,43 +102,64 @@ func canonical(text string) (string, bool) {
 
 // Report records a deposit, once for each external id, or updates the deposit reported under it (D-INT-05). A new
 // deposit waits for its sender, waits for the treasury if its sender is known, or is credited. A later report with the
-// same fields supplies the sender or credits the deposit, which happens once. A report that changes nothing returns the
+// same fields supplies the sender or credits the deposit, which happens once. An amount above the maximum of its pair,
+// or above what the account can hold, waits until the treasury credits it. A report that changes nothing returns the
 // deposit. Deposit, transfer, external id, audit row, event and the message to the user commit together.
 //
 // Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network, user or address; INVALID_STATE for other fields than
 // before, and for a deposit that the treasury is deciding on or has decided on; RECORD_ALREADY_EXIST if the transfer on
-// the blockchain was reported under another external id.
-func (s *Service) Report(ctx context.Context, by audit.By, r Report) (d Deposit, err error) {
-	if d, err = s.reported(ctx, r); err != nil {
+// the blockchain was reported under another external id; ErrFull of the ledger.
+func (s *Service) Report(ctx context.Context, by audit.By, r Report) (Deposit, error) {
+	d, err := s.report(ctx, by, r)
+	if errors.Is(err, ledger.ErrTooLarge) && r.Final { // the account cannot hold it: the treasury decides
+		r.Final = false
+		return s.report(ctx, by, r)
+	}
+	return d, err
+}
+
+func (s *Service) report(ctx context.Context, by audit.By, r Report) (d Deposit, err error) {
+	if d, err = s.reported(ctx, &r); err != nil {
 		return d, err
 	}
 	r.SenderInfo = d.SenderInfo
+	asked := d
 	claim := integration.Claim{Kind: integration.Deposits, ExternalID: r.ExternalID, RecordID: d.ID, At: d.At,
 		Digest: integration.Digest(fixed{d.UserID, d.Asset, d.Amount.String(), d.TxID, d.ToAddress, d.FromAddress})}
 	d, repeated, err := integration.Once(ctx, s.Claims, claim, s.Deposit, func(ctx context.Context) (Deposit, error) {
-		return s.receive(ctx, by, d, claim)
+		made, err := s.receive(ctx, by, d, claim)
+		if fault.CodeOf(err) == fault.RecordAlreadyExist && !commit.Inside(ctx) {
+			return s.receive(ctx, by, d, claim) // the claim of paid may be that of another output, which is no conflict
+		}
+		return made, err
 	})
 	switch {
 	case repeated && err == nil:
 		return s.advance(ctx, by, d, r)
+	case errors.Is(err, integration.ErrOtherBody):
+		if same, ok := s.respelled(ctx, r, asked); ok {
+			return s.report(ctx, by, same)
+		}
 	case fault.CodeOf(err) == fault.RecordAlreadyExist:
 		return d, errReceived // a concurrent report of the transfer on the blockchain
 	}
 	return d, err
 }
 
-// reported returns the deposit that a report would make, with SenderInfo in its canonical form.
-func (s *Service) reported(ctx context.Context, r Report) (d Deposit, err error) {
+// reported returns the deposit that a report would make, with SenderInfo in its canonical form. A deposit above the
+// maximum of its pair is not final: the treasury decides on it.
+func (s *Service) reported(ctx context.Context, r *Report) (d Deposit, err error) {
 	if err := r.check(); err != nil {
 		return d, err
 	}
 	pair, ok := s.pair(r.CurrencyCode, r.Network)
 	if !ok {
-		return d, fault.New(fault.RecordNotFound, "there is no such currency on this network")
+		return d, fault.Invalid("currencyCode", "is not a currency of this network")
 	}
 	if !r.Amount.Fits(pair.Decimals()) {
 		return d, ledger.ErrPrecision
 	}
+	r.Final = r.Final && !pair.OverMax(r.Amount)
 	now := s.Now().Truncate(time.Millisecond)
 	d = Deposit{ID: id.New(now), Asset: pair.ID, Amount: r.Amount, Status: WaitingSender, TxID: r.TxID,
 		SenderInfo: r.SenderInfo, ExternalID: r.ExternalID, FromAddress: r.FromAddress, At: now}
@@ -160,7 +169,7 @@ func (s *Service) reported(ctx context.Context, r Report) (d Deposit, err error)
 	case r.SenderInfo != "":
 		d.Status = WaitingTreasury
 	}
-	d.UserID, d.ToAddress, err = s.receiver(ctx, r, pair.ID)
+	d.UserID, d.ToAddress, err = s.receiver(ctx, *r, pair.ID)
 	return d, err
 }
 
@@ -205,6 +214,7 @@ func (s *Service) receiver(ctx context.Context, r Report, asset int64) (userID, 
 // Holder returns the user's account of an address: an address of this system (Address), or one assigned to an account.
 // RECORD_NOT_FOUND.
 func (s *Service) Holder(ctx context.Context, address string) (ledger.Account, error) {
+	address = strings.TrimSpace(address)
 	if text, is := strings.CutPrefix(address, addressPrefix); is {
 		number, owner, _ := strings.Cut(text, ":")
 		asset, err := strconv.ParseInt(number, 10, 64)
@@ -234,16 +244,20 @@ func (s *Service) Deposit(ctx context.Context, depositID string) (Deposit, error
 
 // receive records a deposit, with its claims.
 func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integration.Claim) (Deposit, error) {
-	once := integration.Claim{Kind: received, ExternalID: receivedKey(d), RecordID: d.ID, At: d.At, Digest: c.Digest}
-	if _, err := s.Claims.Claim(ctx, once.Kind, once.ExternalID); fault.CodeOf(err) != fault.RecordNotFound {
-		if err == nil {
-			err = errReceived
-		}
+	if err := d.readable(); err != nil {
+		return d, err
+	}
+	paid, err := s.paid(ctx, d, c.Digest)
+	if err != nil {
+		return d, err
+	}
+	if err := s.free(ctx, d); err != nil {
 		return d, err
 	}
 	m := Receive(d)
 	d = m.With[0].(AddDeposit).Deposit
-	m.With = append(m.With, integration.Add{Claim: c}, integration.Add{Claim: once},
+	m.With = append(append(m.With, d.claimed(c.Digest)...), paid...)
+	m.With = append(m.With, integration.Add{Claim: c},
 		by.Did(audit.Record{At: d.At, Action: ActionReceive, UserID: d.UserID, Target: d.ID,
 			Detail: fmt.Sprintf("%s: %s %s", d.Status, d.Amount, s.code(d.Asset))}))
 	if d.Status > 0 {
@@ -256,7 +270,7 @@ func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integra
 		}
 		m.With = append(m.With, told...)
 	}
-	_, err := s.Ledger.Do(ctx, by, m)
+	_, err = s.Ledger.Do(ctx, by, m)
 	return d, err
 }
 

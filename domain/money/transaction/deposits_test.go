@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
@@ -149,8 +149,8 @@ func TestRefusedReports(t *testing.T) {
 		"no user": {report("z", func(r *transaction.Report) { r.UserID = "" }),
 			fault.InvalidField},
 		"an unknown user":     {report("z", func(r *transaction.Report) { r.UserID = "w" }), fault.RecordNotFound},
-		"an unknown currency": {report("z", func(r *transaction.Report) { r.CurrencyCode = "X" }), fault.RecordNotFound},
-		"an unknown network":  {report("z", func(r *transaction.Report) { r.Network = "X" }), fault.RecordNotFound},
+		"an unknown currency": {report("z", func(r *transaction.Report) { r.CurrencyCode = "X" }), fault.InvalidField},
+		"an unknown network":  {report("z", func(r *transaction.Report) { r.Network = "X" }), fault.InvalidField},
 		"nothing":             {report("z", func(r *transaction.Report) { r.Amount = amount.Amount{} }), fault.InvalidField},
 		"a long id":           {report(strings.Repeat("x", 129), plain), fault.InvalidField},
 		"no object":           {report("z", func(r *transaction.Report) { r.SenderInfo = "[1]" }), fault.InvalidField},
@@ -177,10 +177,10 @@ func TestRefusedReports(t *testing.T) {
 		"largest":                func(r *transaction.Report) { r.SenderInfo = `{"a":"` + strings.Repeat("x", 8184) + `"}` },
 		strings.Repeat("x", 128): plain,
 		"address":                func(r *transaction.Report) { r.UserID, r.ToAddress = "", holder },
-		"foreign":                func(r *transaction.Report) { r.ToAddress = "an address elsewhere" },
+		"foreign":                func(r *transaction.Report) { r.ToAddress = "an-address-elsewhere" },
 	} {
 		d, err := l.Report(t.Context(), clerk, report(id, change))
-		if err != nil || (d.UserID == "v") != (id == "address") || id == "foreign" && d.ToAddress != "an address elsewhere" {
+		if err != nil || (d.UserID == "v") != (id == "address") || id == "foreign" && d.ToAddress != "an-address-elsewhere" {
 			t.Errorf("%s: %+v, %v", id, d, err)
 		}
 	}

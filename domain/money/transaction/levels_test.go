@@ -11,7 +11,7 @@ import (
 	"castellan/domain/money/level"
 	"castellan/domain/money/limit"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
@@ -26,7 +26,7 @@ func changedLevel(t *testing.T, d *desk) {
 	t.Helper()
 	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "10"))
 	node := func() *limit.Service {
-		return &limit.Service{Users: access.NewUsers(d.m.DB), Levels: money.NewLevels(d.m.DB),
+		return &limit.Service{Users: account.NewUsers(d.m.DB), Levels: money.NewLevels(d.m.DB),
 			Store: money.NewLimits(d.m.DB), Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}
 	}
 	keeper := &level.Service{Store: money.NewLevels(d.m.DB),

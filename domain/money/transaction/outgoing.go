@@ -10,6 +10,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
+	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/ledger"
 )
 
@@ -31,15 +32,18 @@ var (
 // record, whatever From is. QueueSuccess books the withdrawal (D-TX-08), QueueFailed releases its hold, both in the
 // unit of the move.
 //
-// Errors: RECORD_NOT_FOUND; INVALID_STATE for a move that is not in the table (Moves), for another status than From,
-// and for a fee that cannot be booked.
+// Errors: RECORD_NOT_FOUND; INVALID_FIELD txId; INVALID_STATE for a move that is not in the table (Moves), for another
+// status than From, and for a fee that cannot be booked.
 func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outgoing, error) {
 	return s.change(ctx, by, Wallet, m.ID, m.To, func(q *Queued) (repeated bool, err error) {
-		if q.Status == m.To && (m.TxID == "" || m.TxID == q.TxID) && (m.Reason == "" || m.Reason == q.Reason) {
+		if q.Status == m.To && (m.TxID == "" || address.Same(m.TxID, q.TxID)) && (m.Reason == "" || m.Reason == q.Reason) {
 			return true, nil
 		}
 		if m.From != 0 && m.From != q.Status {
 			return false, errFrom
+		}
+		if !address.Plain(m.TxID) {
+			return false, fault.Invalid("txId", "must have visible ASCII characters only")
 		}
 		if m.TxID != "" {
 			q.TxID = m.TxID

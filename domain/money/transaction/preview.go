@@ -36,11 +36,14 @@ func (s *Service) Preview(ctx context.Context, a Adjustment) (user, treasury Sid
 		}
 		gains, pays = pays, gains
 	}
-	if gains.Posted, err = gains.Posted.Add(a.Amount); err == nil {
-		pays.Posted, err = pays.Posted.Sub(a.Amount)
-	}
-	if err != nil {
+	var gained, paid error
+	gains.Posted, gained = gains.Posted.Add(a.Amount)
+	pays.Posted, paid = pays.Posted.Sub(a.Amount)
+	switch {
+	case a.Direction == Credit && gained != nil:
 		err = ledger.ErrTooLarge
+	case gained != nil || paid != nil: // a debit of the user is covered
+		err = a.refused(ledger.ErrFull)
 	}
 	return user, treasury, err
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
@@ -300,7 +300,7 @@ func TestRefusedUpdates(t *testing.T) {
 	storetest.Must(t, update("d2"))
 	storetest.Must(t, update("large1", "large2"))
 	if rows := persistencetest.Did(t, l.m.DB, "TRANSACTION_STATUS_START"); rows[0].Detail !=
-		"2 to finalizedDeposit: exceeds the maximum amount" {
+		"2 to finalizedDeposit: 1200000000000000000 BTC" {
 		t.Errorf("%+v", rows[0])
 	}
 }

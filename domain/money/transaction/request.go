@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -233,14 +233,14 @@ func (s *Withdrawals) address(ctx context.Context, r WithdrawalRequest, pair cur
 		}
 		i := slices.IndexFunc(book, func(e addressbook.Entry) bool {
 			fits := e.CurrencyID == pair.CurrencyID && e.NetworkID == pair.NetworkID
-			return fits && (e.ID == r.AddressID || r.AddressID == 0 && e.Key() == address.Key(to))
+			return fits && (e.ID == r.AddressID || r.AddressID == 0 && address.Same(e.Address, to))
 		})
 		if i < 0 || book[i].AddressAt.Add(s.Waiting).After(s.Now()) {
 			return "", errAddress
 		}
 		to = book[i].Address
 	}
-	if !address.WellFormed(to) || !s.Rules.Fits(pair.Network.Code, to) {
+	if !address.WellFormed(to) || address.Lost(to) != "" || !s.Rules.Fits(pair.Network.Code, to) {
 		return "", errAddress
 	}
 	return to, nil

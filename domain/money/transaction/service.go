@@ -2,12 +2,13 @@ package transaction
 
 import (
 	"context"
+	"errors"
 	"time"
 	"unicode/utf8"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
@@ -128,7 +129,8 @@ func (s *Service) plan(ctx context.Context, a Adjustment) (p planned, err error)
 // same adjustment returns the first result (D-TX-06).
 //
 // Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network or user; INVALID_STATE if the treasury has no address
-// or the balance is insufficient; RECORD_ALREADY_EXIST if the unique id belongs to another adjustment.
+// or the balance is insufficient; RECORD_ALREADY_EXIST if the unique id belongs to another adjustment; ErrFull of the
+// ledger.
 func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjusted, error) {
 	p, err := s.plan(ctx, a)
 	if err != nil {
@@ -147,12 +149,20 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 		Detail: withReason(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))
 	r, err := s.Ledger.Do(ctx, by, ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
 	if err != nil {
-		return Adjusted{}, err
+		return Adjusted{}, a.refused(err)
 	}
 	first := r.Transfers[0]
 	a.CurrencyCode, a.NetworkCode, a.At = p.pair.Currency.Code, p.pair.Network.Code, first.EffectiveAt
 	return Adjusted{Adjustment: a, TransactionID: first.ID, Address: Address(p.account), ToAddress: p.to,
 		Status: Finalized, CreatedAt: first.At}, nil
+}
+
+// refused blames the amount for a full treasury if no real adjustment has such an amount (D-TX-10).
+func (a Adjustment) refused(err error) error {
+	if errors.Is(err, ledger.ErrFull) && a.Amount.Cmp(currency.StandardMaxDeposit) > 0 {
+		return ledger.ErrTooLarge
+	}
+	return err
 }
 
 // withReason returns the detail of an audit row, with the reason if one was given.

@@ -2,14 +2,15 @@ package transaction
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"castellan/domain/access/challenge"
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
@@ -126,17 +127,13 @@ func (s *Service) failed(by audit.By, u Update, all []Deposit) map[string]fault.
 
 // total describes the sums of deposits by currency.
 func (s *Service) total(all []Deposit) string {
-	sums, order := map[string]amount.Amount{}, []string{}
+	sums, order := map[string]amount.Sum{}, []string{}
 	for _, d := range all {
 		code := s.code(d.Asset)
 		if _, known := sums[code]; !known {
 			order = append(order, code)
 		}
-		sum, err := sums[code].Add(d.Amount)
-		if err != nil {
-			return "exceeds the maximum amount"
-		}
-		sums[code] = sum
+		sums[code] = sums[code].Add(d.Amount.Sum())
 	}
 	slices.Sort(order)
 	for i, code := range order {
@@ -212,10 +209,12 @@ func (s *Service) step(ctx context.Context, j job.Job) (job.Job, []commit.Write,
 	}
 	j.Total = int64(len(p.IDs))
 	at, _ := strconv.Atoi(j.Cursor) // "" at the beginning
-	switch err := s.move(ctx, j.ID, p, p.IDs[at]); fault.CodeOf(err) {
-	case "":
+	err := s.move(ctx, j.ID, p, p.IDs[at])
+	switch code := fault.CodeOf(err); {
+	case err == nil:
 		j.Done++
-	case fault.InvalidState, fault.InvalidField, fault.RecordNotFound, fault.Forbidden:
+	case errors.Is(err, ledger.ErrFull), code == fault.InvalidState, code == fault.InvalidField,
+		code == fault.RecordNotFound, code == fault.Forbidden:
 		j = j.Fail(p.IDs[at], err)
 	default:
 		return j, nil, err

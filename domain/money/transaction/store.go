@@ -9,11 +9,14 @@ import (
 )
 
 // Store reads transactions. AddDeposit, SetDeposit, AddWithdrawal, SetWithdrawal, AddQueued, SetQueued, SetDesk and
-// AddProcess write them. Every method joins the transaction that its context carries. It is safe for concurrent use and
-// passes transactiontest.Run.
+// AddProcess write them. Every method joins the transaction that its context carries. It is safe for concurrent use.
 type Store interface {
 	// Deposits returns the existing deposits among ids, in any order.
 	Deposits(ctx context.Context, ids ...string) ([]Deposit, error)
+	// Received returns the reported deposits of an asset that may be transfers of a transaction to one of the addresses;
+	// none: to any. It finds those that any program stored, in every spelling (address.Canonical). It may return others,
+	// too.
+	Received(ctx context.Context, asset int64, txID string, toAddresses ...string) ([]Deposit, error)
 	// Holder reads the account to which an address was assigned (AddAddress). RECORD_NOT_FOUND.
 	Holder(ctx context.Context, address string) (ledger.Account, error)
 	// Waiting lists waiting deposits, newest first.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -19,7 +19,7 @@ import (
 	"castellan/domain/money/rate"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -76,7 +76,7 @@ func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	rules, err := address.NewRules(nil)
 	storetest.Must(t, err)
 	limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("250")}
-	store := access.NewUsers(d.m.DB)
+	store := account.NewUsers(d.m.DB)
 	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: money.NewTransactions(d.m.DB), Users: store,
 		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: money.NewAddressBooks(d.m.DB),
 		Claims: kit.NewIntegration(d.m.DB), Now: d.now,

@@ -19,7 +19,6 @@ import (
 	"castellan/domain/kit/richtext"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/announcement"
-	"castellan/domain/office/announcement/announcementtest"
 	"castellan/outbound/folder"
 	"castellan/persistence"
 	"castellan/persistence/kit"
@@ -33,12 +32,6 @@ type (
 	routes = announcement.Routes
 	images = announcement.Images
 )
-
-func TestStore(t *testing.T) {
-	announcementtest.Run(t, persistencetest.Suite(func(db *persistence.DB) announcement.Store {
-		return office.NewAnnouncements(db)
-	}))
-}
 
 var start = time.UnixMilli(1_700_000_000_000).UTC()
 

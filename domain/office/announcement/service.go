@@ -15,7 +15,7 @@ import (
 )
 
 // Store stores the announcements. Every method joins the transaction that its context carries. It is safe for
-// concurrent use and passes announcementtest.Run.
+// concurrent use.
 type Store interface {
 	// Lock serialises transactions across all nodes: the transaction that ctx carries is the only one that holds the
 	// lock, until its end.

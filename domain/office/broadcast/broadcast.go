@@ -14,8 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/notification"
 	"castellan/domain/kit/admin"
@@ -24,6 +23,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/parameter"
+	"castellan/domain/proof/device"
 )
 
 // The kinds of jobs.

@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/device/devicetest"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/notification"
 	"castellan/domain/kit/admin"
@@ -28,11 +26,14 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/broadcast"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
 )
 
 // world is the service with a database and senders that record the messages. The jobs move its clock.
@@ -71,10 +72,9 @@ func newWorld(t *testing.T) *world {
 	ring := keyringtest.Ring(t, time.Now)
 	w.seal = ring.Seal
 	jobs, kinds := kit.NewJobs(db), map[string]job.Kind{}
-	live := parameter.NewCache(kit.NewParameters(db))
+	live, changes := parameter.NewCache(kit.NewParameters(db)), admin.Changes{Commit: db, Now: clock}
 	storetest.Must(t, live.Reload(t.Context()))
-	changes := admin.Changes{Commit: db, Now: clock}
-	w.Service = &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),
+	w.Service = &broadcast.Service{Users: account.NewUsers(db), Devices: proof.NewDevices(db),
 		Jobs:    &job.Service{Store: jobs, Changes: changes, Seal: ring.Seal},
 		Changes: changes, Parameters: live, Open: ring.Open, MaySend: w.mayTell,
 		Post: broadcast.Post{Senders: map[message.Channel]message.Sender{message.MAIL: w, message.SMS: w, message.Push: w}}}

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/notification"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/parameter"
+	"castellan/domain/proof/device"
 )
 
 // campaigns is the topic for which the account defines the permitted channels.

@@ -16,6 +16,7 @@ import (
 
 	"castellan/domain/kit/code"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 )
 
 // MaxDetails is the maximum number of details in one call (D-CON-03).
@@ -27,15 +28,15 @@ const MaxOrderNo = 1_000_000_000
 // Contract is one version of a contract. Versions have the same Code and different values of Version. At most one of
 // them is active.
 type Contract struct {
-	ID          int64
+	ID          int64 `audit:"-"` // the target
 	Code        string
 	Name        string // English
 	Turkish     string // name; "" for Name
 	Arabic      string // name; "" for Name
 	Version     string // "" for none
 	Active      bool
-	PublishedAt time.Time // first publication; zero for a draft
-	CreatedAt   time.Time
+	PublishedAt time.Time `audit:"-"` // first publication; zero for a draft
+	CreatedAt   time.Time `audit:"-"`
 }
 
 const maxNameChars = 200
@@ -44,12 +45,17 @@ const maxNameChars = 200
 func (c Contract) Check() error {
 	ps := code.Check("code", c.Code)
 	long := func(field, text string) {
-		if utf8.RuneCountInString(text) > maxNameChars {
+		switch {
+		case utf8.RuneCountInString(text) > maxNameChars:
 			ps = append(ps, fault.Problem{Field: field, Message: fmt.Sprintf("is longer than %d characters", maxNameChars)})
+		case !legible.Valid(text):
+			ps = append(ps, fault.Problem{Field: field, Message: "must not contain control characters"})
 		}
 	}
 	if n := utf8.RuneCountInString(c.Name); n == 0 || n > maxNameChars {
 		ps = append(ps, fault.Problem{Field: "name", Message: "must be 1 to 200 characters"})
+	} else {
+		long("name", c.Name)
 	}
 	long("nameTr", c.Turkish)
 	long("nameAr", c.Arabic)
@@ -59,11 +65,12 @@ func (c Contract) Check() error {
 
 // Detail is one part of a contract. Details are sorted by OrderNo, then by id.
 type Detail struct {
-	ID, ContractID int64
-	Title          string // plain text
-	Content        string // HTML, cleaned by the policy named Policy
-	Policy         string
-	OrderNo        int64
+	ID         int64 `audit:"-"` // the target
+	ContractID int64
+	Title      string // plain text
+	Content    string // HTML, cleaned by the policy named Policy
+	Policy     string `audit:"-"`
+	OrderNo    int64
 }
 
 // Draft is a new detail. Without an OrderNo it is added at the end.
@@ -101,8 +108,7 @@ type Query struct {
 	Code *string
 }
 
-// Store stores contracts. Every method joins the transaction that its context carries. It is safe for concurrent use
-// and passes contracttest.Run.
+// Store stores contracts. Every method joins the transaction that its context carries. It is safe for concurrent use.
 type Store interface {
 	// Lock serialises transactions across all nodes: the transaction that ctx carries is the only one that holds the
 	// lock, until its end.

@@ -100,7 +100,7 @@ func TestAdd(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordAlreadyExist)
 	_, err = d.Add(t.Context(), by, contract.Contract{Code: "B1"})
 	storetest.WantsFields(t, err, "name")
-	storetest.Same(t, persistencetest.Acts(t, d.db), []string{"CONTRACT_ADD|boss||A1|"})
+	storetest.Same(t, persistencetest.Acts(t, d.db), []string{`CONTRACT_ADD|boss||A1|code "A1", name "n"`})
 	found, err := d.Store.Contracts(t.Context(), contract.Query{ID: &d.id})
 	if err != nil || len(found) != 1 || found[0].Code != "A1" {
 		t.Errorf("%+v, %v", found, err)
@@ -140,7 +140,7 @@ func TestAddDetails(t *testing.T) {
 		len(added) != 500 {
 		t.Errorf("%d, %v", len(added), err)
 	}
-	if acts := persistencetest.Acts(t, d.db); !strings.Contains(acts[4], ", 28 … 500 in all|") ||
+	if acts := persistencetest.Acts(t, d.db); !strings.Contains(acts[4], ", 28 … 500 in all, SHA-256 ") ||
 		!strings.Contains(acts[4], "||9, 10") {
 		t.Errorf("%s", acts[4])
 	}
@@ -182,7 +182,7 @@ func TestChangeDetails(t *testing.T) {
 	}
 	acts := persistencetest.Acts(t, d.db)
 	if got := acts[len(acts)-1]; got != "CONTRACT_DETAIL_UPDATE|boss||2, 1|"+
-		"2 title content orderNo 2 -> 5 contractId 1 -> 2, 1 contractId 1 -> 1" {
+		`2 contractId 1 -> 2, title "t1" -> "x", content "<b>c</b>" -> "<i>y</i>", orderNo 2 -> 5, 1 unchanged` {
 		t.Errorf("%s", got)
 	}
 	for want, changes := range map[string][]contract.Change{"details": nil, "details[1].id": {{ID: 1}, {ID: 1}}} {

@@ -2,9 +2,9 @@ package contract
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"castellan/domain/kit/admin"
@@ -119,26 +119,22 @@ func (s *Service) ChangeDetails(ctx context.Context, by audit.By, changes []Chan
 	return changed, err
 }
 
-// apply applies the change and describes it, without the texts.
+// apply applies the change and describes it.
 func (s *Service) apply(c Change, d *Detail) string {
-	did := strconv.FormatInt(d.ID, 10)
+	before := *d
 	if c.Title != nil {
 		d.Title = *c.Title
-		did += " title"
 	}
 	if c.Content != nil {
 		s.written(d, *c.Content)
-		did += " content"
 	}
 	if c.OrderNo != nil {
-		did += fmt.Sprintf(" orderNo %d -> %d", d.OrderNo, *c.OrderNo)
 		d.OrderNo = *c.OrderNo
 	}
 	if c.ContractID != nil {
-		did += fmt.Sprintf(" contractId %d -> %d", d.ContractID, *c.ContractID)
 		d.ContractID = *c.ContractID
 	}
-	return did
+	return strings.TrimSpace(number(d.ID) + " " + admin.Difference(before, *d))
 }
 
 // RemoveDetails deletes details. INVALID_FIELD for an empty list, more than MaxDetails and a duplicate id;
@@ -249,7 +245,7 @@ func few[T any](list []T) string {
 	var b strings.Builder
 	for i, x := range list {
 		if i == shownInAudit {
-			fmt.Fprintf(&b, " … %d in all", len(list))
+			fmt.Fprintf(&b, " … %d in all, SHA-256 %x", len(list), sha256.Sum256(fmt.Append(nil, list)))
 			break
 		}
 		if i > 0 {

@@ -63,7 +63,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, c Contract) (Contract, e
 			return done, fault.New(fault.RecordAlreadyExist, "a contract with this code already exists")
 		}
 		c, err = s.added(ctx, c)
-		return admin.Done{Target: c.Code}, err
+		return admin.Done{Target: c.Code, Detail: admin.Values(c)}, err
 	})
 	return c, err
 }
@@ -166,7 +166,7 @@ func (s *Service) change(ctx context.Context, by audit.By, action string, id int
 		}
 		detail := c.labelled()
 		if action == "CONTRACT_UPDATE" {
-			detail += ": " + admin.Differ(before, c)
+			detail += ": " + admin.Difference(before, c)
 		}
 		return admin.Done{Target: number(c.ID), Detail: detail}, s.Store.Save(ctx, c)
 	})

@@ -141,9 +141,9 @@ func TestEdit(t *testing.T) {
 	_, err = edit(d.id, names)
 	storetest.Wants(t, err, fault.InvalidState)
 	acts := persistencetest.Acts(t, d.db)
-	storetest.Same(t, acts[1:5], []string{"CONTRACT_UPDATE|boss||1|A1: Name Turkish",
-		"CONTRACT_UPDATE|boss||1|A1 1: Arabic Version", "CONTRACT_PUBLISH|boss||1|A1 1",
-		"CONTRACT_UPDATE|boss||1|A1 1: Name"})
+	storetest.Same(t, acts[1:5], []string{`CONTRACT_UPDATE|boss||1|A1: name "n" -> "N", turkish "" -> "İ"`,
+		`CONTRACT_UPDATE|boss||1|A1 1: arabic "" -> "أ", version "" -> "1"`, "CONTRACT_PUBLISH|boss||1|A1 1",
+		`CONTRACT_UPDATE|boss||1|A1 1: name "N" -> "Other"`})
 }
 
 // The text that users accepted does not change after a later version is published.

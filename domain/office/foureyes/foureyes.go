@@ -11,9 +11,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"castellan/domain/access/mfa"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 	"castellan/domain/money/ledger"
 )
 
@@ -23,7 +24,7 @@ const ActionApprove = mfa.ApproveRequest
 // Status is the status of a request.
 type Status string
 
-// The statuses. Expired is stored as Pending: it follows from the time alone.
+// The statuses. Expired is stored as Pending or, after an approval, as Approved: it follows from the time alone.
 const (
 	Pending  Status = "PENDING"
 	Approved Status = "APPROVED"
@@ -44,9 +45,19 @@ type Request struct {
 	DecidedBy    string    // "" until decided
 	DecidedAt    time.Time // zero until decided
 	Reason       string    // of a refusal
-	Sealed       []byte    // the request, sealed with HeldData; nil once decided
-	Result       []byte    // sealed with ResultData; nil before the execution
+	Sealed       []byte    // the request, sealed with HeldData; nil once it is refused or executed
+	Result       []byte    // without secrets, sealed with ResultData; nil before the execution
 }
+
+// FetchTime is how long the requester can fetch the response of an approved request.
+const FetchTime = 24 * time.Hour
+
+// Fetchable reports whether an approved request is executed when its requester fetches the response. The response
+// holds a secret, which no other person sees.
+func (r Request) Fetchable() bool { return r.Status == Approved && r.Sealed != nil }
+
+// FetchUntil returns the end of FetchTime.
+func (r Request) FetchUntil() time.Time { return r.DecidedAt.Add(FetchTime) }
 
 // HeldData and ResultData return the associated data under which the parts of a request are sealed.
 func HeldData(id string) []byte   { return []byte("four-eyes/" + id) }
@@ -54,7 +65,7 @@ func ResultData(id string) []byte { return []byte("four-eyes-result/" + id) }
 
 // At returns the request at an instant.
 func (r Request) At(now time.Time) Request {
-	if r.Status == Pending && !now.Before(r.ExpiresAt) {
+	if r.Status == Pending && !now.Before(r.ExpiresAt) || r.Fetchable() && !now.Before(r.FetchUntil()) {
 		r.Status = Expired
 	}
 	return r
@@ -102,7 +113,7 @@ func Summary(rows []audit.Record, names func(target string) bool) string {
 		}
 		parts = append(parts, part)
 	}
-	text := strings.Join(parts, "; ")
+	text := legible.Escape(strings.Join(parts, "; "))
 	if utf8.RuneCountInString(text) > maxSummary {
 		text = string([]rune(text)[:maxSummary]) + " …"
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -15,8 +15,7 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// Store stores requests. Every method joins the transaction that its context carries. It is safe for concurrent use and
-// passes foureyestest.Run.
+// Store stores requests. Every method joins the transaction that its context carries. It is safe for concurrent use.
 type Store interface {
 	// Add inserts a request.
 	Add(ctx context.Context, r Request) error
@@ -24,8 +23,8 @@ type Store interface {
 	Get(ctx context.Context, id string) (Request, error)
 	// Hold is Get with a lock: other holders of the request wait for the end of the transaction.
 	Hold(ctx context.Context, id string) (Request, error)
-	// Decide saves the status, the decider, the time, the reason and the result of a pending request, and deletes the
-	// sealed request; RECORD_NOT_FOUND if no pending request has the id.
+	// Decide saves the status, the decider, the time, the reason, the result and the sealed part of a request;
+	// RECORD_NOT_FOUND if no request with a sealed part has the id.
 	Decide(ctx context.Context, r Request) error
 	// List returns a page of the matching requests, newest first. Their status is that at Query.Now.
 	List(ctx context.Context, q Query, p page.Query[Place]) (page.Of[Request], error)
@@ -54,6 +53,9 @@ type Service struct {
 	TTL    time.Duration
 	// Run executes a request in the transaction of ctx as its requester, if the requester still has the permission.
 	Run func(ctx context.Context, request json.RawMessage) (json.RawMessage, error)
+	// Secret reports whether the response of an endpoint holds a secret, and Public returns such a response without it.
+	Secret func(endpoint string) bool
+	Public func(endpoint string, response json.RawMessage) (json.RawMessage, error)
 }
 
 // Draft is a request to be stored for approval.
@@ -77,6 +79,7 @@ const (
 	actApprove = "FOUR_EYES_APPROVE"
 	actRefuse  = "FOUR_EYES_REFUSE"
 	actFail    = "FOUR_EYES_FAIL"
+	actFetch   = "FOUR_EYES_FETCH"
 )
 
 // Submit stores a request until another person has decided on it, or it expires.
@@ -134,8 +137,9 @@ type notDone struct{ error }
 
 func (e notDone) Unwrap() error { return e.error }
 
-// Approve executes a request, in the transaction of ctx and once. Errors: those of Judge. After any other error the
-// execution has failed: the caller rolls back and calls Fail with the error.
+// Approve executes a request, in the transaction of ctx and once. If its response holds a secret, Fetch executes it
+// later. Errors: those of Judge. After any other error the execution has failed: the caller rolls back and calls Fail
+// with the error.
 func (s *Service) Approve(ctx context.Context, by audit.By, id string, may func(Request) error) (Request, error) {
 	r, err := s.Store.Hold(ctx, id)
 	if err != nil {
@@ -163,16 +167,16 @@ func (s *Service) opened(r Request) (h held, err error) {
 	return h, nil
 }
 
-// Asked returns the argument of Run for a pending request; nil for any other.
+// Asked returns the argument of Run for a request that can still be executed; nil for any other.
 func (s *Service) Asked(r Request) (json.RawMessage, error) {
-	if r.At(s.Changes.Now()).Status != Pending {
+	if r = r.At(s.Changes.Now()); r.Status != Pending && !r.Fetchable() {
 		return nil, nil
 	}
 	h, err := s.opened(r)
 	return h.Request, err
 }
 
-// carryOut executes the request, if the requester still has the permission.
+// carryOut executes the request, if the requester still has the permission. It leaves one with a secret to Fetch.
 func (s *Service) carryOut(ctx context.Context, r Request) (json.RawMessage, error) {
 	h, err := s.opened(r)
 	if err != nil {
@@ -185,7 +189,59 @@ func (s *Service) carryOut(ctx context.Context, r Request) (json.RawMessage, err
 	if err != nil || account.CV != h.CV || account.SV != h.SV || !s.Live(r.RequestedBy, h.SessionID, h.SV) {
 		return nil, fault.New(fault.Forbidden, "the requester no longer has the permission")
 	}
+	if s.Secret(r.Key()) {
+		return nil, nil
+	}
 	return s.Run(ctx, h.Request)
+}
+
+// Fetch executes an approved request whose response holds a secret, once and for its requester, and returns the
+// response. The stored result is the response without the secret. run is Run with the permissions of the caller.
+//
+// Errors: RECORD_NOT_FOUND; FORBIDDEN for any other caller, and after a change of the requester's credentials;
+// INVALID_STATE if there is nothing to fetch; those of run. After an error nothing has changed.
+func (s *Service) Fetch(ctx context.Context, by audit.By, id string,
+	run func(context.Context, json.RawMessage) (json.RawMessage, error)) (r Request, answer json.RawMessage, err error) {
+	err = s.Changes.Commit.InTx(ctx, func(ctx context.Context) error {
+		if r, err = s.Store.Hold(ctx, id); err != nil {
+			return err
+		}
+		if r.RequestedBy != by.UserID {
+			return fault.New(fault.Forbidden, "only the requester can fetch the response")
+		}
+		if !r.At(s.Changes.Now()).Fetchable() {
+			return fault.New(fault.InvalidState, "the request has no response to be fetched")
+		}
+		h, err := s.opened(r)
+		if err != nil {
+			return err
+		}
+		account, err := s.Account(ctx, by.UserID)
+		if err != nil {
+			return err
+		}
+		if account.CV != h.CV { // a reset of the password must not bring the secret to a thief
+			return fault.New(fault.Forbidden,
+				"the credentials of the requester have changed since: withdraw the request and make it again")
+		}
+		if answer, err = run(ctx, h.Request); err != nil {
+			return err
+		}
+		public, err := s.Public(r.Key(), answer)
+		if err != nil {
+			return err
+		}
+		r.Sealed, r.Result = nil, s.Seal(public, ResultData(r.ID))
+		if err := s.Store.Decide(ctx, r); err != nil {
+			return err
+		}
+		return s.Changes.Commit.Commit(ctx, by.Did(audit.Record{At: s.Changes.Now(), UserID: r.RequestedBy,
+			Action: actFetch, Target: r.ID, Detail: r.Key()}))
+	})
+	if err != nil {
+		return Request{}, nil, err
+	}
+	return r, answer, nil
 }
 
 // Fail records that the execution of an approved request failed, for the reason that Approve returned. For any other
@@ -206,8 +262,8 @@ func (s *Service) Fail(ctx context.Context, by audit.By, id string, why error) e
 	return err
 }
 
-// Refuse ends a request without executing it. The requester may refuse it, and every user with the permission for its
-// endpoint. Errors: RECORD_NOT_FOUND, INVALID_STATE, those of may.
+// Refuse ends a request without executing it, also one that waits for Fetch. The requester may refuse it, and every
+// user with the permission for its endpoint. Errors: RECORD_NOT_FOUND, INVALID_STATE, those of may.
 func (s *Service) Refuse(ctx context.Context, by audit.By, id, reason string,
 	may func(Request) error) (r Request, err error) {
 	err = s.Changes.Commit.InTx(ctx, func(ctx context.Context) error {
@@ -219,7 +275,8 @@ func (s *Service) Refuse(ctx context.Context, by audit.By, id, reason string,
 				return err
 			}
 		}
-		if err := r.open(s.Changes.Now()); err != nil {
+		now := s.Changes.Now()
+		if err := r.open(now); err != nil && !r.At(now).Fetchable() {
 			return err
 		}
 		r.Reason = reason
@@ -233,7 +290,10 @@ func (s *Service) Refuse(ctx context.Context, by audit.By, id, reason string,
 func (s *Service) decide(ctx context.Context, by audit.By, r Request, to Status, act string,
 	result json.RawMessage) (Request, error) {
 	now := s.Changes.Now().UTC().Truncate(time.Millisecond)
-	r.Status, r.DecidedBy, r.DecidedAt, r.Sealed = to, by.UserID, now, nil
+	r.Status, r.DecidedBy, r.DecidedAt = to, by.UserID, now
+	if to != Approved || !s.Secret(r.Key()) {
+		r.Sealed = nil
+	}
 	if result != nil {
 		r.Result = s.Seal(result, ResultData(r.ID))
 	}
@@ -247,10 +307,14 @@ func (s *Service) decide(ctx context.Context, by audit.By, r Request, to Status,
 	return r, s.Changes.Commit.Commit(ctx, by.Did(row))
 }
 
-// Result opens the result of a request; nil if there is none.
+// Result opens the result of a request; nil if there is none. Version 0.9 stored secrets too, which are left out.
 func (s *Service) Result(r Request) (json.RawMessage, error) {
 	if r.Result == nil {
 		return nil, nil
 	}
-	return s.Open(r.Result, ResultData(r.ID))
+	plain, err := s.Open(r.Result, ResultData(r.ID))
+	if err != nil || !s.Secret(r.Key()) {
+		return plain, err
+	}
+	return s.Public(r.Key(), plain)
 }

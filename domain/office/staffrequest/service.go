@@ -6,14 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/page"
 )
 
 // Store stores the requests of one kind. Every method joins the transaction that its context carries. It is safe for
-// concurrent use and passes staffrequesttest.Run.
+// concurrent use.
 type Store[T, Q any] interface {
 	// List lists the matching requests, newest first.
 	List(ctx context.Context, q Q, p page.Query[Place]) (page.Of[T], error)
@@ -60,7 +60,7 @@ func (s *Service) AddDeploy(ctx context.Context, by audit.By, d Deploy) (Deploy,
 	}
 	err := s.Changes.Do(ctx, by, "DEPLOY_REQUEST_ADD", func(ctx context.Context) (_ admin.Done, err error) {
 		d.ID, err = s.Deploys.Add(ctx, d)
-		return describeChange(Request{}, d.Request), err
+		return describeChange(Request{}, d.Request, ""), err
 	})
 	return d, err
 }
@@ -78,7 +78,9 @@ func (s *Service) ChangeDeploy(ctx context.Context, by audit.By, id int64, c Dep
 			}
 			return d, err
 		})
-		return describeChange(old.Request, d.Request), err
+		was := old.Request
+		old.Request = d.Request
+		return describeChange(was, d.Request, admin.Differ(old, d)), err
 	})
 	return d, err
 }
@@ -99,7 +101,7 @@ func (s *Service) AddVPN(ctx context.Context, by audit.By, userID string, v VPN)
 		}
 		v.Name, v.Surname = u.Name, u.Surname
 		v.ID, err = s.VPNs.Add(ctx, v)
-		return describeChange(Request{}, v.Request), err
+		return describeChange(Request{}, v.Request, ""), err
 	})
 	return v, err
 }
@@ -117,7 +119,9 @@ func (s *Service) ChangeVPN(ctx context.Context, by audit.By, id int64, c VPNCha
 			}
 			return v, err
 		})
-		return describeChange(old.Request, v.Request), err
+		was := old.Request
+		old.Request = v.Request
+		return describeChange(was, v.Request, admin.Differ(old, v)), err
 	})
 	return v, err
 }
@@ -125,9 +129,15 @@ func (s *Service) ChangeVPN(ctx context.Context, by audit.By, id int64, c VPNCha
 // now returns the time in the precision of the database, whole milliseconds.
 func (s *Service) now() time.Time { return s.Changes.Now().Truncate(time.Millisecond) }
 
-// describeChange describes the request, the requesting user and the change of the status; texts written by users are
-// left out.
-func describeChange(old, r Request) admin.Done {
-	return admin.Done{Target: strconv.FormatInt(r.ID, 10), UserID: r.RequestorID,
-		Detail: strings.TrimPrefix(string(old.Status)+" -> "+string(r.Status), " -> ")}
+// describeChange describes the request, the requesting user and the change of the status, and names the other fields
+// that changed: their texts are those of users.
+func describeChange(old, r Request, fields string) admin.Done {
+	detail := strings.TrimPrefix(string(old.Status)+" -> "+string(r.Status), " -> ")
+	if old.Status != "" && old.Comment != r.Comment {
+		fields += " Comment"
+	}
+	if fields = strings.TrimSpace(fields); fields != "" {
+		detail += ", " + fields
+	}
+	return admin.Done{Target: strconv.FormatInt(r.ID, 10), UserID: r.RequestorID, Detail: detail}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -96,7 +96,7 @@ func TestDeployRequests(t *testing.T) {
 	storetest.Same(t, got, want)
 	storetest.Same(t, d.deploys.row, want)
 	storetest.Same(t, d.units.Audit(), []string{"u1 DEPLOY_REQUEST_ADD u1 5 PENDING",
-		"u3 DEPLOY_REQUEST_UPDATE u1 5 PENDING -> APPROVED"})
+		"u3 DEPLOY_REQUEST_UPDATE u1 5 PENDING -> APPROVED, Minutes"})
 }
 
 // A VPN request has the name of its user.

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 )
 
 // Status is the status of a request. Every change between two statuses is allowed (D-DVP-04).
@@ -93,6 +94,8 @@ func names(pairs ...string) (ps []fault.Problem) {
 		// #nosec G602: the caller passes pairs.
 		if n := utf8.RuneCountInString(strings.TrimSpace(pairs[i+1])); n == 0 || n > maxNameChars {
 			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must be 1 to 200 characters"})
+		} else if !legible.Valid(pairs[i+1]) {
+			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must not contain control characters"})
 		}
 	}
 	return ps

@@ -69,8 +69,7 @@ type Query struct {
 	Version *string // nil: any
 }
 
-// Store stores agreements. Every method joins the transaction that its context carries. It is safe for concurrent use
-// and passes agreementtest.Run.
+// Store stores agreements. Every method joins the transaction that its context carries. It is safe for concurrent use.
 type Store interface {
 	// Lock makes other changes wait until the transaction of ctx ends.
 	Lock(ctx context.Context) error

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/commit"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"

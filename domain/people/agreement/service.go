@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/blob"

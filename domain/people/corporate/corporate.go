@@ -13,8 +13,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 	"castellan/domain/kit/page"
 )
 
@@ -58,7 +59,7 @@ type UserQuery struct {
 }
 
 // Store stores applications and users. Every method joins the transaction that its context carries. It is safe for
-// concurrent use and passes corporatetest.Run.
+// concurrent use.
 type Store interface {
 	// Lock serialises transactions across all nodes: the transaction that ctx carries is the only one that holds the
 	// lock, until its end.
@@ -122,6 +123,8 @@ func texts(most int, pairs ...string) (ps []fault.Problem) {
 			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must not be blank"})
 		case n > most:
 			ps = append(ps, fault.Problem{Field: pairs[i], Message: "is too long"})
+		case !legible.Valid(pairs[i+1]):
+			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must not contain control characters"})
 		}
 	}
 	return ps

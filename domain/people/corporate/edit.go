@@ -1,7 +1,7 @@
 package corporate
 
 import (
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 )
 
@@ -45,6 +45,16 @@ func (e Edit) apply(u User) User {
 	set(&u.PhoneNumber, e.PhoneNumber)
 	set(&u.Email, e.Email)
 	return u
+}
+
+// canonical returns the edited user in canonical form. A number that does not change keeps its stored form, which an
+// earlier version may have made by another rule.
+func (e Edit) canonical(u User) (User, error) {
+	edited := e.apply(u)
+	if e.CountryCode == nil && e.PhoneNumber == nil {
+		edited.PhoneNumber = "+" + edited.CountryCode + edited.PhoneNumber
+	}
+	return edited.Canonical()
 }
 
 func set[T any](field, sent *T) {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"castellan/domain/access/password"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -133,7 +133,7 @@ func (s *Service) Change(ctx context.Context, by audit.By, n int64, e Edit) erro
 		var before, after User
 		err := s.Store.ChangeUser(ctx, n, func(u User) (_ User, err error) {
 			before = u
-			if after, err = e.apply(u).Canonical(); err == nil && after.UserID != before.UserID {
+			if after, err = e.canonical(u); err == nil && after.UserID != before.UserID {
 				_, err = s.Users.Get(ctx, after.UserID)
 			}
 			return after, err

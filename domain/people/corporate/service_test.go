@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/password"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -16,7 +16,7 @@ import (
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/corporate"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
@@ -102,7 +102,7 @@ func newOffice(t *testing.T) *office {
 	hasher, err := password.NewHasher(password.HasherOptions{Slots: 1, Queue: 1,
 		Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}})
 	storetest.Must(t, err)
-	o := &office{t: t, store: &failing{Store: people.NewCorporate(db)}, users: &accounts{Store: access.NewUsers(db)}}
+	o := &office{t: t, store: &failing{Store: people.NewCorporate(db)}, users: &accounts{Store: account.NewUsers(db)}}
 	o.Service = corporate.Service{Store: o.store, Users: o.users, Hasher: hasher, Claims: kit.NewIntegration(db),
 		Changes: admin.Changes{Commit: db, Now: time.Now, Lock: o.store.Lock}}
 	for _, id := range []string{"jane", "john"} {

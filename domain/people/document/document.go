@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 	"castellan/domain/kit/picture"
 )
 
@@ -90,7 +90,7 @@ func (d Document) check(nameField string) (problems []fault.Problem) {
 	switch {
 	case strings.TrimSpace(d.Name) == "":
 		problem(nameField, "must not be blank")
-	case utf8.RuneCountInString(d.Name) > maxNameChars || strings.ContainsFunc(d.Name, hidden):
+	case utf8.RuneCountInString(d.Name) > maxNameChars || !legible.Valid(d.Name):
 		problem(nameField, "must be 1 to 200 visible characters")
 	}
 	if !short(d.Description) {
@@ -103,9 +103,6 @@ func (d Document) check(nameField string) (problems []fault.Problem) {
 }
 
 func short(text *string) bool { return text == nil || utf8.RuneCountInString(*text) <= maxTextChars }
-
-// hidden reports whether a character is invisible, or changes the direction of the following ones.
-func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 var languages = []string{"tr", "en", "ar"}
 
@@ -125,8 +122,8 @@ func baseName(name string) string {
 
 // extensions are the allowed extensions of a file name, by the media type of the bytes.
 var extensions = map[string][]string{
-	string(picture.PNG): {"png"}, string(picture.JPEG): {"jpg", "jpeg", "jfif"}, string(picture.WebP): {"webp"},
-	string(picture.GIF): {"gif"}, PDF: {"pdf"},
+	string(picture.PNG): {"png", "apng"}, string(picture.JPEG): {"jpg", "jpeg", "jfif", "jpe", "mpo"},
+	string(picture.WebP): {"webp"}, string(picture.GIF): {"gif"}, PDF: {"pdf"},
 }
 
 // fits reports whether a name has no extension, or one that matches the media type of its bytes.
@@ -135,9 +132,16 @@ func fits(name, mimeType string) bool {
 	return ext == "" || slices.Contains(extensions[mimeType], ext)
 }
 
+// pdfWithin is the number of bytes before the head of a PDF. Spools, mail programs and scanners write some there, and
+// readers look for the head this far.
+const pdfWithin = 1024
+
 // isPDF reports whether bytes begin like a PDF (ISO 32000-2, section 7.5.2). The rest is not validated: a document is
 // stored as evidence, sealed, and leaves the service only as an attachment.
-func isPDF(content []byte) bool { return bytes.HasPrefix(content, []byte("%PDF-")) }
+func isPDF(content []byte) bool {
+	const head = "%PDF-"
+	return bytes.Contains(content[:min(len(content), pdfWithin+len(head))], []byte(head))
+}
 
 // Change is a partial update; nil: unchanged. Description and Reason are changed if they are sent, even to nil.
 type Change struct {

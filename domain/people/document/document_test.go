@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/blob"
@@ -20,7 +20,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/document"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
@@ -46,7 +46,7 @@ func newDesk(t *testing.T) *desk {
 		u.Email = id + "@example.com"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
-	return &desk{&document.Service{Store: people.NewDocuments(db), Users: access.NewUsers(db),
+	return &desk{&document.Service{Store: people.NewDocuments(db), Users: account.NewUsers(db),
 		Files: persistencetest.Files(t), Pictures: picture.NewDecoder(), Ring: keyringtest.Ring(t, time.Now),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { now = now.Add(1500 * time.Microsecond); return now }},
 		Values:  parameter.NewCache(kit.NewParameters(db)).Set, Quota: 1 << 20}, t, db}
@@ -218,8 +218,8 @@ func TestChange(t *testing.T) {
 		t.Errorf("%+v", doc)
 	}
 	row := func(who, detail string) string { return "DOCUMENT_UPDATE|" + who + "|u1|" + doc.ID + "|" + detail }
-	storetest.Same(t, persistencetest.Acts(t, d.db)[1:], []string{row("u1", "status=active"),
-		row("boss", "status=active -> deActive"), row("boss", "status=deActive"),
+	storetest.Same(t, persistencetest.Acts(t, d.db)[1:], []string{row("u1", "status=active, Description DescriptionTexts"),
+		row("boss", "status=active -> deActive, Reason"), row("boss", "status=deActive, Description Reason"),
 		row("boss", "status=deActive, type=0 -> 4")})
 	persistencetest.Fails(t, d.db, "document audit", func(ctx context.Context) error {
 		_, err := d.Change(ctx, as("boss"), true, document.Change{ID: doc.ID, Status: new("active")})

@@ -1,12 +1,14 @@
 package document
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/blob"
@@ -38,7 +40,7 @@ type Query struct {
 }
 
 // Store stores the rows of documents. Every method joins the transaction that its context carries. It is safe for
-// concurrent use and passes documenttest.Run.
+// concurrent use.
 type Store interface {
 	// Add inserts a document and charges its user's quota. RECORD_LIMIT_REACHED if the quota, in bytes, would be
 	// exceeded, also under concurrent calls.
@@ -135,13 +137,15 @@ func full() error {
 	return fault.New(fault.RecordLimitReached, "the documents of the user have reached their storage limit")
 }
 
+var errKind = errors.New("must be a PNG, JPEG, WebP or GIF picture or a PDF")
+
 // judge detects the media type of a file from its bytes alone.
 func (s *Service) judge(ctx context.Context, name string, content []byte, f Fields) (mimeType string, err error) {
 	switch {
-	case isPDF(content):
+	case picture.Sniff(content) == "" && isPDF(content):
 		mimeType = PDF
 	case picture.Sniff(content) == "":
-		return "", fault.Invalid(f.Content, "must be a PNG, JPEG, WebP or GIF picture or a PDF")
+		return "", fault.Invalid(f.Content, "%v", cmp.Or(picture.Unsupported(content), errKind))
 	default:
 		format, err := s.Pictures.Check(ctx, f.Content, content)
 		if err != nil {
@@ -197,8 +201,8 @@ func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Chang
 	return d, err
 }
 
-// difference describes changes of the status and the type for investigators. Reason and description are texts of users
-// and are left out.
+// difference describes a change for investigators: the values of the status and the type, and the names of the other
+// fields, because their texts are those of users.
 func difference(old, next Document) string {
 	detail := "status=" + next.Status
 	if old.Status != next.Status {
@@ -206,6 +210,10 @@ func difference(old, next Document) string {
 	}
 	if old.Type != next.Type {
 		detail += fmt.Sprintf(", type=%d -> %d", old.Type, next.Type)
+	}
+	old.Status, old.Type = next.Status, next.Type
+	if fields := admin.Differ(old, next); fields != "" {
+		detail += ", " + fields
 	}
 	return detail
 }

@@ -25,7 +25,7 @@ const (
 
 // Option is one option. Its Code is unique within its Group.
 type Option struct {
-	ID               int64
+	ID               int64 `audit:"-"` // the target
 	Group, Code      string
 	English, Turkish string
 	Arabic           string
@@ -53,8 +53,7 @@ type Query struct {
 	Inactive bool    // select inactive options too
 }
 
-// Store stores the options. It is safe for concurrent use, joins the transaction that its context carries, and passes
-// dropdowntest.Run.
+// Store stores the options. It is safe for concurrent use and joins the transaction that its context carries.
 type Store interface {
 	// List lists the matching options by order number, then in order of creation.
 	List(ctx context.Context, q Query) ([]Option, error)

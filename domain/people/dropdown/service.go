@@ -9,6 +9,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/code"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 )
 
 // MaxOrderNo is the highest order number of an option.
@@ -22,6 +23,8 @@ func (o Option) Check() error {
 	for _, f := range []struct{ field, value string }{{"nameEn", o.English}, {"nameTr", o.Turkish}, {"nameAr", o.Arabic}} {
 		if n := utf8.RuneCountInString(f.value); n == 0 || n > maxNameChars {
 			ps = append(ps, fault.Problem{Field: f.field, Message: "must be 1 to 200 characters"})
+		} else if !legible.Valid(f.value) {
+			ps = append(ps, fault.Problem{Field: f.field, Message: "must not contain control characters"})
 		}
 	}
 	return fault.All(ps)
@@ -46,7 +49,7 @@ func (s *Service) Add(ctx context.Context, by audit.By, o Option, place *int64) 
 			return done, err
 		}
 		o.ID, err = s.Store.Add(ctx, o)
-		return admin.Done{Target: number(o.ID), Detail: o.Group + " " + o.Code}, err
+		return admin.Done{Target: number(o.ID), Detail: admin.Values(o)}, err
 	})
 	return o, err
 }
@@ -69,9 +72,10 @@ func (s *Service) Change(ctx context.Context, by audit.By, id int64, edit func(*
 			edit(&next)
 			if next != before {
 				done = admin.Done{Target: number(id), Detail: next.Group + " " + next.Code + ": " +
-					admin.Differ(before, next)}
+					admin.Difference(before, next)}
 			}
-			return next, next.Check()
+			return next, fault.Since(before.Check(), next.Check(), map[string]bool{"nameEn": next.English != before.English,
+				"nameTr": next.Turkish != before.Turkish, "nameAr": next.Arabic != before.Arabic})
 		})
 		return done, err
 	})

@@ -42,8 +42,15 @@ func TestService(t *testing.T) {
 	}
 	_, err = s.Change(t.Context(), by, added.ID, func(o *dropdown.Option) { o.Arabic = "" })
 	storetest.WantsFields(t, err, "nameAr")
-	storetest.Same(t, persistencetest.Acts(t, db), []string{"DROPDOWN_OPTION_ADD|boss||1|FRUIT PEAR",
-		"DROPDOWN_OPTION_ADD|boss||2|FRUIT APPLE", "DROPDOWN_OPTION_UPDATE|boss||1|FRUIT PEAR: English Inactive"})
+	persistencetest.Exec(t, db, "UPDATE dropdown_option SET name_tr = ? WHERE id = ?", "Elma\ufe0f", last.ID)
+	_, err = s.Change(t.Context(), by, last.ID, func(o *dropdown.Option) { o.Inactive = false }) // a name of 0.9 is kept
+	storetest.Must(t, err)
+	storetest.Same(t, persistencetest.Acts(t, db), []string{
+		`DROPDOWN_OPTION_ADD|boss||1|group "FRUIT", code "PEAR", english "Pear", turkish "Armut", arabic "كمثرى", ` +
+			"orderNo 1000000000",
+		`DROPDOWN_OPTION_ADD|boss||2|group "FRUIT", code "APPLE", english "Pear", turkish "Armut", arabic "كمثرى", ` +
+			"orderNo 1000000000",
+		`DROPDOWN_OPTION_UPDATE|boss||1|FRUIT PEAR: english "Pear" -> "A pear", inactive false -> true`})
 	persistencetest.Fails(t, db, "dropdown_option audit", func(ctx context.Context) error {
 		_, err := s.Change(ctx, by, last.ID, func(o *dropdown.Option) { o.Inactive = true })
 		return err

@@ -3,7 +3,7 @@ package identity
 import (
 	"context"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 )
 

@@ -12,9 +12,9 @@ import (
 	"context"
 	"strings"
 	"time"
-	"unicode"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 )
 
 // Number is a Turkish identity number. Its value is never printed.
@@ -86,7 +86,7 @@ func (p Person) read(now time.Time) (Person, []fault.Problem) {
 	}{{"name", &p.Name, true}, {"surname", &p.Surname, true}, {"secondName", &p.SecondName, false}} {
 		*f.name = strings.Join(strings.Fields(*f.name), " ")
 		say(*f.name != "" || !f.must, f.field, "must not be blank")
-		say(!strings.ContainsFunc(*f.name, hidden), f.field, "must not contain control characters")
+		say(legible.Valid(*f.name), f.field, "must not contain control characters")
 	}
 	var born time.Time
 	for _, layout := range []string{time.DateOnly, "02.01.2006"} {
@@ -99,9 +99,6 @@ func (p Person) read(now time.Time) (Person, []fault.Problem) {
 	return p, problems
 }
 
-// hidden reports whether a character is invisible, or changes the direction of the following ones.
-func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
-
 // Registry is the national register of persons.
 type Registry interface {
 	// Verify reports whether the number, the names and the year of birth belong together. UNAVAILABLE if the register
@@ -110,7 +107,7 @@ type Registry interface {
 }
 
 // Store stores the statements of users about themselves. Every method joins the transaction that its context carries.
-// It is safe for concurrent use and passes identitytest.Run.
+// It is safe for concurrent use.
 type Store interface {
 	// Lock serialises transactions per hash across all nodes: the transaction that ctx carries is the only one that
 	// holds the lock of the hash, until its end.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/password"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -17,8 +17,9 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/dropdown"
 	"castellan/domain/people/identity"
+	"castellan/domain/session/session"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
@@ -55,15 +56,15 @@ func newDesk(t *testing.T) *desk {
 	for n := range 5 {
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: user.New(fmt.Sprint("u", n), d.now)}))
 	}
-	d.Service = &identity.Service{Store: people.NewIdentities(db), Users: access.NewUsers(db),
+	d.Service = &identity.Service{Store: people.NewIdentities(db), Users: account.NewUsers(db),
 		Options: dropdowns, Values: live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: ring, Accounts: 2,
 		Hashes: func(n string) []string { return []string{"new " + n, "old " + n} },
-		Tries:  password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(3, 15*time.Minute), now),
-		Renew: func(_ context.Context, u user.User, sessionID string) (string, error) {
+		Tries:  password.NewGuards(account.NewPasswordGuards(db), db, password.Limit(3, 15*time.Minute), now),
+		Refresh: func(_ context.Context, u user.User, sent session.Presented) (string, error) {
 			if d.expired {
 				return "", fault.New(fault.TokenRevoked, "the session has ended")
 			}
-			return "token of " + u.FullName() + " in " + sessionID, nil
+			return "token of " + u.FullName() + " in " + sent.SessionID, nil
 		}}
 	return d
 }
@@ -79,8 +80,9 @@ func choices() [5]identity.Choice {
 }
 
 func request() identity.Request {
-	return identity.Request{SessionID: "s1", Info: identity.Info{Choices: choices()}, Person: identity.Person{
-		Number: number, Name: " Ayşe ", SecondName: "Nur  Su", Surname: "Yılmaz", BirthDate: "01.05.1990"}}
+	return identity.Request{Session: session.Presented{SessionID: "s1"}, Info: identity.Info{Choices: choices()},
+		Person: identity.Person{Number: number, Name: " Ayşe ", SecondName: "Nur  Su", Surname: "Yılmaz",
+			BirthDate: "01.05.1990"}}
 }
 
 // confirm confirms a user; edit changes the request.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"castellan/domain/access/password"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/people/dropdown"
+	"castellan/domain/session/session"
 )
 
 // The audit names of this package.
@@ -40,16 +41,16 @@ type Service struct {
 	// Tries limits the failures of a user at the register, so that it cannot be used to look up persons.
 	Tries    *password.Guards
 	Accounts int // maximum confirmed accounts per number
-	// Renew makes a new token for a live session, in the transaction of ctx (session.Service).
-	Renew func(ctx context.Context, u user.User, sessionID string) (token string, err error)
+	// Refresh makes a new token for a live session, in the transaction of ctx (session.Service).
+	Refresh func(ctx context.Context, u user.User, sent session.Presented) (token string, err error)
 }
 
 // Request asks for the confirmation of the caller's identity.
 type Request struct {
-	SessionID string
-	Person    Person
-	Info      Info
-	Register  bool // call the national register
+	Session  session.Presented
+	Person   Person
+	Info     Info
+	Register bool // call the national register
 }
 
 // Confirmed is the account after a confirmation, and its new token; "": the register reports another person.
@@ -63,8 +64,7 @@ const infoField = "additionalInfo."
 
 // Confirm confirms the caller's identity. Invalid fields are reported first. The next checks, in the order of the
 // interface, are the AML status, the number of accounts with the identity number, the check digits, and the national
-// register. Only then the profile, the additional info, the session's next expiry and the audit row are written,
-// together (D-INF-06).
+// register. Only then the profile, the additional info and the audit row are written, together (D-INF-06).
 //
 // Errors: INVALID_FIELD with every invalid field; FORBIDDEN for an account at risk; RECORD_LIMIT_REACHED if the number
 // has the maximum of accounts, also under concurrent calls; INVALID_STATE if an administrator confirmed another person;
@@ -112,7 +112,7 @@ func (s *Service) Confirm(ctx context.Context, by audit.By, r Request) (c Confir
 			return done, err
 		}
 		c.User.Name, c.User.Surname, c.User.BirthDate, c.User.IdentityHash = p.GivenNames(), p.Surname, p.BirthDate, hash
-		if c.Token, err = s.Renew(ctx, c.User, r.SessionID); err != nil {
+		if c.Token, err = s.Refresh(ctx, c.User, r.Session); err != nil {
 			return done, err
 		}
 		return admin.Done{Target: u.ID, UserID: u.ID, Detail: s.how(r), Writes: []commit.Write{user.SetPerson{UserID: u.ID,

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"strings"
 
-	"castellan/domain/access/password/legacy"
+	"castellan/domain/account/password/legacy"
 )
 
 // auth0User is a user of Auth0: of the bulk export (JSON lines), of the export of hashes, or of the schema of the bulk
-// import. Fields without a counterpart here are ignored.
+// import.
 type auth0User struct {
 	UserID        string        `json:"user_id"`
 	ID            any           `json:"_id"` // of the export of hashes: {"$oid":"…"}
@@ -26,6 +26,8 @@ type auth0User struct {
 	Custom        *auth0Hash    `json:"custom_password_hash"`
 	Factors       []auth0Factor `json:"mfa_factors"`
 }
+
+var auth0Shape = shapeOf(auth0User{})
 
 type auth0Factor struct {
 	TOTP *struct {
@@ -73,7 +75,12 @@ func auth0Entry(text []byte) (Entry, error) {
 		e.Status = "blocked"
 	}
 	for _, f := range a.Factors {
-		if f.TOTP != nil {
+		switch {
+		case f.TOTP == nil:
+			e.note("a second factor other than an authenticator is not taken")
+		case e.TOTP != "":
+			e.note("a second authenticator is not taken")
+		default:
 			e.TOTP = f.TOTP.Secret
 		}
 	}

@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/password"
+	"castellan/domain/account/password"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/people/intake"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
 )
 
 var benchUsers = flag.Int("users", 100_000, "users of BenchmarkImport")
@@ -53,7 +54,8 @@ func BenchmarkImport(b *testing.B) {
 					b.Fatal(err)
 				}
 				s := &intake.Service{Store: people.NewIntake(db), Commit: db, Hasher: hasher, Ring: keyringtest.Ring(b, time.Now),
-					Users: access.NewUsers(db), TOTP: access.NewTOTP(db), Now: time.Now, Statuses: []string{"active"}}
+					Users: account.NewUsers(db), TOTP: proof.NewTOTP(db), Now: time.Now, Statuses: []string{"active"},
+					MaxCost: 300_000}
 				source, err := intake.Open(intake.Castellan, io.Reader(&crowd{n: *benchUsers}), firebase)
 				if err != nil {
 					b.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"castellan/domain/access/password/legacy"
+	"castellan/domain/account/password/legacy"
 )
 
 // line is a user in the castellan format. Export writes the same type.

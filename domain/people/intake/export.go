@@ -8,9 +8,9 @@ import (
 	"io"
 	"strings"
 
-	"castellan/domain/access/totp"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
+	"castellan/domain/proof/totp"
 )
 
 // exportPage is the number of accounts that are read at once.

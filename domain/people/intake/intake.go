@@ -16,11 +16,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"castellan/domain/access/password/legacy"
-	"castellan/domain/access/totp"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password/legacy"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 	"castellan/domain/people/registration"
+	"castellan/domain/proof/totp"
 )
 
 // Entry is a user of another service. Texts are as the file has them.
@@ -37,12 +37,24 @@ type Entry struct {
 	Status        string // "" for active
 	Hash          Hash
 	TOTP          string // base32; "" for none
+	MustReset     bool   // the password is not taken: the user must set a new one
+	// Notes say what else of the user is not taken. They contain no text of the file.
+	Notes []string
+	// Other means that the entry is no user: only its notes count.
+	Other bool
+}
+
+func (e *Entry) note(text string) {
+	if !slices.Contains(e.Notes, text) {
+		e.Notes = append(e.Notes, text)
+	}
 }
 
 // Hash is the password of an entry: none, a hash of another service, or one that Castellan stored.
 type Hash struct {
 	Foreign *legacy.Hash
 	Stored  string
+	Beyond  string // why a well-formed hash cannot be computed; "" for none
 }
 
 // Record is one line of a file: an entry, or the reason why the line is refused.

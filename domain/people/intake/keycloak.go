@@ -1,16 +1,17 @@
 package intake
 
 import (
+	"cmp"
 	"encoding/base32"
-	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
-	"castellan/domain/access/password/legacy"
+	"castellan/domain/account/password/legacy"
 )
 
-// keycloakUser is a user of a realm export. Fields without a counterpart here are ignored.
+// keycloakUser is a user of a realm export.
 type keycloakUser struct {
 	ID            string               `json:"id"`
 	Email         string               `json:"email"`
@@ -21,12 +22,27 @@ type keycloakUser struct {
 	Service       string               `json:"serviceAccountClientId"`
 	Attributes    map[string]any       `json:"attributes"`
 	Credentials   []keycloakCredential `json:"credentials"`
+	Required      []string             `json:"requiredActions"`
 }
+
+var keycloakShape = shapeOf(keycloakUser{}).with("attributes",
+	shape{"phonenumber": nil, "phone_number": nil, "phone": nil, "locale": nil})
 
 type keycloakCredential struct {
 	Type       string `json:"type"`
+	Priority   int64  `json:"priority"` // the least number is the highest
+	Temporary  bool   `json:"temporary"`
 	Secret     string `json:"secretData"`     // JSON
 	Credential string `json:"credentialData"` // JSON
+
+	// Before version 8 the fields stood in the credential itself.
+	Salted     string `json:"hashedSaltedValue"`
+	Salt       string `json:"salt"`
+	Iterations uint32 `json:"hashIterations"`
+	Algorithm  string `json:"algorithm"`
+	Digits     int    `json:"digits"`
+	Period     int    `json:"period"`
+	Value      string `json:"value"` // in plain text
 }
 
 type keycloakSecret struct {
@@ -44,6 +60,20 @@ type keycloakData struct {
 	Encoding   string         `json:"secretEncoding"`
 }
 
+// read returns secret and data of a credential of any version.
+func (c keycloakCredential) read() (secret keycloakSecret, data keycloakData, err error) {
+	switch {
+	case c.Value != "" && c.Salted == "" && c.Secret == "":
+		return secret, data, errors.New("credentials: are in plain text")
+	case c.Salted != "":
+		return keycloakSecret{c.Salted, c.Salt}, keycloakData{Iterations: c.Iterations, Algorithm: c.Algorithm,
+			SubType: c.Type, Digits: c.Digits, Period: c.Period}, nil
+	case decode([]byte(c.Secret), &secret, false) != nil, decode([]byte(c.Credential), &data, false) != nil:
+		return secret, data, errors.New("credentials: are malformed")
+	}
+	return secret, data, nil
+}
+
 func keycloakEntry(text []byte) (Entry, error) {
 	var k keycloakUser
 	if err := decode(text, &k, false); err != nil {
@@ -55,26 +85,77 @@ func keycloakEntry(text []byte) (Entry, error) {
 	e := Entry{ExternalID: k.ID, Email: k.Email, EmailVerified: k.EmailVerified, Name: k.FirstName, Surname: k.LastName,
 		International: k.attribute("phoneNumber", "phone_number", "phone"), Language: shortLanguage(k.attribute("locale")),
 		Status: state(k.Enabled != nil && !*k.Enabled)}
+	k.require(&e)
+	return e, k.authenticate(&e)
+}
+
+// require applies the actions that the user must take at the next login.
+func (k keycloakUser) require(e *Entry) {
+	for _, action := range k.Required {
+		switch action {
+		case "UPDATE_PASSWORD":
+			e.MustReset = true
+			e.note("the required action UPDATE_PASSWORD means that the password must be reset")
+		case "VERIFY_EMAIL":
+			e.EmailVerified = false
+			e.note("the required action VERIFY_EMAIL means that the mail address is not verified")
+		case "CONFIGURE_TOTP", "CONFIGURE_RECOVERY_AUTHN_CODES", "UPDATE_PROFILE", "VERIFY_PROFILE", "UPDATE_EMAIL",
+			"TERMS_AND_CONDITIONS", "webauthn-register", "webauthn-register-passwordless":
+			e.note("the required action " + action + " is not taken")
+		default:
+			e.note("a required action of another kind is not taken")
+		}
+	}
+}
+
+// authenticate takes the password and the authenticator of highest priority, and notes every other credential.
+func (k keycloakUser) authenticate(e *Entry) error {
+	slices.SortStableFunc(k.Credentials, func(a, b keycloakCredential) int { return cmp.Compare(a.Priority, b.Priority) })
+	password, authenticator := false, false
 	for _, c := range k.Credentials {
-		var secret keycloakSecret
-		var data keycloakData
-		if c.Type != "password" && c.Type != "otp" {
+		switch c.Type {
+		case "password":
+			if password {
+				e.note("a second password is not taken")
+				continue
+			}
+			if password = true; c.Temporary {
+				e.MustReset = true
+				e.note("the password is temporary and must be reset")
+				continue
+			}
+		case "otp", "totp", "hotp":
+			if authenticator {
+				e.note("a second authenticator is not taken")
+				continue
+			}
+			authenticator = true
+		case "webauthn", "webauthn-passwordless":
+			e.note("a passkey is not taken")
+			continue
+		case "recovery-authn-codes":
+			e.note("recovery codes are not taken")
+			continue
+		case "password-history":
+			continue
+		default:
+			e.note("a credential of another kind is not taken")
 			continue
 		}
-		if decode([]byte(c.Secret), &secret, false) != nil || decode([]byte(c.Credential), &data, false) != nil {
-			return e, errors.New("credentials: are malformed")
+		secret, data, err := c.read()
+		if err != nil {
+			return err
 		}
-		var err error
 		if c.Type == "password" {
 			e.Hash, err = data.password(secret)
 		} else {
 			e.TOTP, err = data.otp(secret.Value)
 		}
 		if err != nil {
-			return e, err
+			return err
 		}
 	}
-	return e, nil
+	return nil
 }
 
 // attribute returns the first value of the first attribute that the user has.
@@ -137,78 +218,4 @@ func (d keycloakData) otp(value string) (string, error) {
 		return value, nil
 	}
 	return "", errors.New("totpSecret: the encoding is not supported")
-}
-
-// firebaseUser is a user of "firebase auth:export".
-type firebaseUser struct {
-	ID            string `json:"localId"`
-	Email         string `json:"email"`
-	EmailVerified bool   `json:"emailVerified"`
-	Hash          string `json:"passwordHash"`
-	Salt          string `json:"salt"`
-	Name          string `json:"displayName"`
-	Phone         string `json:"phoneNumber"`
-	Disabled      bool   `json:"disabled"`
-}
-
-func firebaseEntry(p legacy.Firebase) func([]byte) (Entry, error) {
-	return func(text []byte) (Entry, error) {
-		var f firebaseUser
-		if err := decode(text, &f, false); err != nil {
-			return Entry{}, err
-		}
-		e := Entry{ExternalID: f.ID, Email: f.Email, EmailVerified: f.EmailVerified, International: f.Phone,
-			Status: state(f.Disabled)}
-		e.Name, e.Surname = divided(f.Name)
-		if f.Hash == "" {
-			return e, nil
-		}
-		h, err := p.Hash(f.Hash, f.Salt)
-		e.Hash, err = hashOf(h, false, err)
-		return e, err
-	}
-}
-
-// djangoObject is an object of "manage.py dumpdata".
-type djangoObject struct {
-	Model  string          `json:"model"`
-	Key    json.RawMessage `json:"pk"`
-	Fields json.RawMessage `json:"fields"`
-}
-
-type djangoUser struct {
-	Password string `json:"password"`
-	Email    string `json:"email"`
-	First    string `json:"first_name"`
-	Last     string `json:"last_name"`
-	Phone    string `json:"phone_number"`
-	Active   *bool  `json:"is_active"`
-}
-
-func djangoEntry(text []byte) (Entry, error) {
-	var o djangoObject
-	if err := decode(text, &o, false); err != nil {
-		return Entry{}, err
-	}
-	_, model, _ := strings.Cut(strings.ToLower(o.Model), ".")
-	if !strings.HasSuffix(model, "user") {
-		return Entry{}, errOther
-	}
-	var u djangoUser
-	if err := decode(o.Fields, &u, false); err != nil {
-		return Entry{}, err
-	}
-	e := Entry{ExternalID: strings.Trim(string(o.Key), `"`), Email: u.Email, International: u.Phone, Name: u.First,
-		Surname: u.Last, Status: state(u.Active != nil && !*u.Active)}
-	var err error
-	e.Hash, err = djangoHash(u.Password)
-	return e, err
-}
-
-// djangoHash reads the column password. 32 hexadecimal digits are an MD5 without a salt.
-func djangoHash(text string) (Hash, error) {
-	if len(text) == 32 && !strings.Contains(text, "$") {
-		text = "md5$$" + text
-	}
-	return hashText(text)
 }

@@ -5,15 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
-	"castellan/domain/access/password"
-	"castellan/domain/access/password/legacy"
-	"castellan/domain/access/totp"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
@@ -22,6 +20,7 @@ import (
 	"castellan/domain/kit/integration"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/people/registration"
+	"castellan/domain/proof/totp"
 )
 
 // The audit names of this package.
@@ -30,7 +29,8 @@ const (
 	ActionExport = "USER_EXPORT"
 )
 
-// Service imports and exports users. All fields are required except Refused, Progress and Pause.
+// Service imports and exports users. All fields are required except MustReset, Refused,
+// Noted, Progress and Pause.
 type Service struct {
 	Store    Store
 	Commit   commit.Committer
@@ -40,14 +40,17 @@ type Service struct {
 	TOTP     totp.Store
 	Statuses []string // of accounts
 	Now      func() time.Time
-	// Refused is called for every refused line of a dry run; an import records them.
+	// MaxCost is the largest accepted cost of a hash in work units (legacy.Recipe.Work).
+	MaxCost uint64
+	// MustReset takes a user whose hash costs more, or is of a kind that cannot be computed, without the password.
+	MustReset bool
+	// Refused and Noted are called for every refused line and every note of a dry run; an import records them.
 	Refused func(Refusal)
+	Noted   func(Note)
 	// Progress is called after each batch.
 	Progress func(State)
 	// Pause is the rest between two batches. A running service writes to the database meanwhile.
 	Pause time.Duration
-
-	recipes legacy.Costliest // that this process has recorded
 }
 
 // Sizes of a batch: the records, and those of them whose hash is computed, because each takes tens of milliseconds.
@@ -144,7 +147,7 @@ func (s *Service) importBatch(ctx context.Context, state State, batch []Record, 
 		if err != nil {
 			return state, err
 		}
-		people, refused := divide(all, taken, newNameSet())
+		people, refused, notes := divide(all, taken, newNameSet())
 		if err := s.adopt(ctx, people); err != nil {
 			return state, err
 		}
@@ -153,17 +156,12 @@ func (s *Service) importBatch(ctx context.Context, state State, batch []Record, 
 		next.Imported += int64(len(people))
 		next.Refused += int64(len(refused))
 		next.Done = last
-		writes, err := s.writes(state, next, people, refused)
+		writes, err := s.writes(state, next, people, refused, notes)
 		if err != nil {
 			return state, err
 		}
 		switch err := s.Commit.Commit(ctx, writes...); {
 		case err == nil:
-			for _, w := range writes {
-				if used, ok := w.(password.UseRecipe); ok {
-					s.recipes.Add(used.Recipe)
-				}
-			}
 			next.Version = state.Version + 1
 			return next, nil
 		case errors.Is(err, commit.ErrFenced):
@@ -185,13 +183,18 @@ func (s *Service) rehearse(ctx context.Context, source Source) (state State, err
 		if err != nil {
 			return state, err
 		}
-		people, refused := divide(all, taken, inFile)
+		people, refused, notes := divide(all, taken, inFile)
 		state.Cursor += int64(len(batch))
 		state.Imported += int64(len(people))
 		state.Refused += int64(len(refused))
 		if s.Refused != nil {
 			for _, r := range refused {
 				s.Refused(r)
+			}
+		}
+		if s.Noted != nil {
+			for _, n := range notes {
+				s.Noted(n)
 			}
 		}
 		if s.Progress != nil {
@@ -212,87 +215,44 @@ func (s *Service) canonical(batch []Record) []*person {
 	now, all := s.Now(), make([]*person, len(batch))
 	for i, r := range batch {
 		p := &person{Record: r}
-		if all[i] = p; p.Refused != "" {
+		if all[i] = p; p.Refused != "" || p.Other {
 			continue
 		}
 		var err error
 		if p.account, p.secret, err = r.account(id.New(now), now, s.Statuses); err != nil {
 			p.Refused = reason(err)
+			continue
+		}
+		switch why := s.unaffordable(p.Hash); {
+		case why != "" && !s.MustReset:
+			p.Refused = hashReason(errors.New(why))
+			continue
+		case why != "":
+			p.MustReset = true
+			p.Notes = append(slices.Clip(p.Notes), "the password must be reset: "+why)
+		}
+		if p.MustReset {
+			p.account.MustReset, p.Hash = true, Hash{}
 		}
 	}
 	return all
 }
 
-// names returns the names of a person, in the order email, phone number, external id; "" for none.
-func (p *person) names() [3]string { return [3]string{p.account.Email, p.account.Phone, p.ExternalID} }
-
-var nameFields = [3]string{"email", "phoneNumber", "externalId"}
-
-// taken returns the names of a batch that accounts have.
-func (s *Service) taken(ctx context.Context, all []*person) (nameSet, error) {
-	var wanted [3][]string
-	for _, p := range all {
-		if p.Refused != "" {
-			continue
-		}
-		for i, name := range p.names() {
-			if name != "" {
-				wanted[i] = append(wanted[i], name)
-			}
-		}
+// unaffordable returns why a hash cannot be taken; "" if it can.
+func (s *Service) unaffordable(h Hash) string {
+	if h.Beyond != "" {
+		return h.Beyond
 	}
-	have := newNameSet()
-	found, err := s.Store.Taken(ctx, Names{Mails: wanted[0], Phones: wanted[1], ExternalIDs: wanted[2]})
-	for i, list := range [3][]string{found.Mails, found.Phones, found.ExternalIDs} {
-		for _, name := range list {
-			have.add(i, name)
-		}
+	var work uint64
+	if h.Foreign != nil {
+		work = h.Foreign.Work()
+	} else if k, err := password.KindOf(h.Stored); err == nil {
+		work = k.Work()
 	}
-	return have, err
-}
-
-// divide divides a batch into people and refusals. inFile are the names of earlier lines; it receives those of the
-// people.
-func divide(all []*person, taken, inFile nameSet) (people []*person, refused []Refusal) {
-	for _, p := range all {
-		why := p.Refused
-		for i, name := range p.names() {
-			if why == "" && name != "" && (taken.has(i, name) || inFile.has(i, name)) {
-				why = nameFields[i] + " is already used by an account or an earlier line"
-			}
-		}
-		if why != "" {
-			refused = append(refused, Refusal{p.Line, why})
-			continue
-		}
-		for i, name := range p.names() {
-			if name != "" {
-				inFile.add(i, name)
-			}
-		}
-		people = append(people, p)
+	if work > s.MaxCost {
+		return fmt.Sprintf("its cost of %d work units is above password.import_max_cost, which is %d", work, s.MaxCost)
 	}
-	return people, refused
-}
-
-// nameSet is a set of names of accounts by their hashes. A collision among millions has a chance below one in a
-// million.
-type nameSet struct {
-	seed maphash.Seed
-	set  map[uint64]struct{}
-}
-
-func newNameSet() nameSet { return nameSet{maphash.MakeSeed(), map[uint64]struct{}{}} }
-
-func (n nameSet) key(kind int, name string) uint64 {
-	return maphash.String(n.seed, nameFields[kind]+"\x00"+name)
-}
-
-func (n nameSet) add(kind int, name string) { n.set[n.key(kind, name)] = struct{}{} }
-
-func (n nameSet) has(kind int, name string) bool {
-	_, ok := n.set[n.key(kind, name)]
-	return ok
+	return ""
 }
 
 // adopt sets the stored hashes of people who have none yet. Weak hashes are wrapped, as many at once as the hasher has
@@ -320,10 +280,10 @@ func (s *Service) adopt(ctx context.Context, people []*person) error {
 }
 
 // writes returns the unit of a batch.
-func (s *Service) writes(state, next State, people []*person, refused []Refusal) ([]commit.Write, error) {
+func (s *Service) writes(state, next State, people []*person, refused []Refusal, notes []Note) ([]commit.Write, error) {
 	now := s.Now()
 	writes := []commit.Write{Save{State: withVersion(next, state.Version), At: now}}
-	var fresh legacy.Costliest
+	kinds := map[password.Kind]int64{}
 	for _, p := range people {
 		u := p.account
 		writes = append(writes, user.Add{User: u, PasswordHash: p.hash})
@@ -333,25 +293,25 @@ func (s *Service) writes(state, next State, people []*person, refused []Refusal)
 		if p.secret != nil {
 			writes = append(writes, totp.Adopt(s.Ring, u.ID, p.secret, now))
 		}
-		if password.Imported(p.hash) {
-			recipes, err := s.Hasher.Recipes(p.hash)
+		if p.hash != "" {
+			k, err := password.KindOf(p.hash)
 			if err != nil {
 				return nil, err
 			}
-			for _, r := range recipes {
-				if !s.recipes.Covers(r) {
-					fresh.Add(r)
-				}
-			}
+			kinds[k]++
 		}
 	}
 	for _, r := range refused {
 		writes = append(writes, Refuse{state.ID, r})
 	}
-	for i, r := range fresh.List() {
-		if writes = append(writes, password.UseRecipe{Recipe: r, At: now}); i == 0 {
-			writes = append(writes, change.Note{Topic: change.Hashes})
-		}
+	for _, n := range notes {
+		writes = append(writes, Remark{state.ID, n})
+	}
+	for k, n := range kinds {
+		writes = append(writes, password.UseKind{Kind: k, Accounts: n})
+	}
+	if len(kinds) > 0 {
+		writes = append(writes, change.Note{Topic: change.Hashes})
 	}
 	if next.Cursor == state.Cursor { // only the end of the file
 		return writes, nil
@@ -380,19 +340,29 @@ func claim(p *person) integration.Claim {
 
 // AllRefusals calls each for every refused line of an import, in ascending order.
 func (s *Service) AllRefusals(ctx context.Context, importID string, each func(Refusal) error) error {
+	return all(ctx, importID, s.Store.Refusals, func(r Refusal) int64 { return r.Line }, each)
+}
+
+// AllNotes calls each for every note of an import, in ascending order.
+func (s *Service) AllNotes(ctx context.Context, importID string, each func(Note) error) error {
+	return all(ctx, importID, s.Store.Notes, func(n Note) int64 { return n.Line }, each)
+}
+
+func all[T any](ctx context.Context, importID string, list func(context.Context, string, int64, int) ([]T, error),
+	line func(T) int64, each func(T) error) error {
 	const page = 1000
 	for after := int64(0); ; {
-		list, err := s.Store.Refusals(ctx, importID, after, page)
+		part, err := list(ctx, importID, after, page)
 		if err != nil {
 			return err
 		}
-		for _, r := range list {
-			if err := each(r); err != nil {
+		for _, one := range part {
+			if err := each(one); err != nil {
 				return err
 			}
-			after = r.Line
+			after = line(one)
 		}
-		if len(list) < page {
+		if len(part) < page {
 			return nil
 		}
 	}

@@ -10,19 +10,20 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/password"
-	"castellan/domain/access/totp"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/intake"
+	"castellan/domain/proof/totp"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
 )
 
 // secret is the password of every hash of the tests.
@@ -41,7 +42,7 @@ func newDesk(t *testing.T, db *persistence.DB) desk {
 	storetest.Must(t, err)
 	ring := keyringtest.Ring(t, time.Now)
 	return desk{&intake.Service{Store: people.NewIntake(db), Commit: db, Hasher: hasher, Ring: ring,
-		Users: access.NewUsers(db), TOTP: access.NewTOTP(db), Now: time.Now,
+		Users: account.NewUsers(db), TOTP: proof.NewTOTP(db), Now: time.Now, MaxCost: 300_000,
 		Statuses: []string{"active", "passive", "blocked", "closed", "vip"}}, db, ring}
 }
 
@@ -117,14 +118,14 @@ func TestImport(t *testing.T) {
 				"externalId must not contain control characters; " +
 				"language must be tr, en or ar; status must be a status of an account; totpSecret must be base32 of 10 to 64 bytes",
 			"8 email is already used by an account or an earlier line",
-			"9 phoneNumber must be digits, without the country code", "10 name must not contain control characters"}
+			"9 phoneNumber is too short or too long", "10 name must not contain control characters"}
 		var dry []string
 		d.Refused = func(r intake.Refusal) { dry = append(dry, fmt.Sprintf("%d %s", r.Line, r.Reason)) }
 		state, err := d.load(t, "one", mixed, true)
 		if err != nil || state.Imported != 2 || state.Refused != 9 || !slices.Equal(dry, want) {
 			t.Errorf("dry: %+v, %v\n%s", state, err, strings.Join(dry, "\n"))
 		}
-		for _, table := range []string{"user_import", "user_import_refusal", "totp", "integration_claim", "imported_hash",
+		for _, table := range []string{"user_import", "user_import_refusal", "totp", "integration_claim", "hash_kind",
 			"audit"} {
 			if n := d.count(t, table); n != 0 {
 				t.Errorf("a dry run wrote %d rows to %s", n, table)
@@ -157,9 +158,10 @@ func TestImport(t *testing.T) {
 		if got, err := totp.Reveal(d.ring, definition); string(got) != "12345678901234567890" || err != nil {
 			t.Errorf("secret %q, %v", got, err)
 		}
-		recipes, err := access.NewImportedHashes(d.db).Recipes(t.Context())
-		if len(recipes) != 1 || err != nil {
-			t.Errorf("recipes %v, %v", recipes, err)
+		kinds, err := account.NewHashKinds(d.db).Portions(t.Context(), 9)
+		if len(kinds) != 1 || kinds[0].Accounts != 1 || kinds[0].Kind.String() != "digest$h=sha1,o=ps+m=64,t=1,p=1" ||
+			err != nil {
+			t.Errorf("kinds %v, %v", kinds, err)
 		}
 	})
 }
@@ -272,8 +274,8 @@ func TestRegistrationBesideImport(t *testing.T) {
 		text := strings.Replace(many(10), `"x7"`,
 			`"x7","hash":"$2b$10$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"`, 1)
 		state, err := d.load(t, "one", text, false)
-		if recipes, err := access.NewImportedHashes(d.db).Recipes(t.Context()); len(recipes) != 1 || err != nil {
-			t.Errorf("recipes %v, %v", recipes, err)
+		if kinds, err := account.NewHashKinds(d.db).Portions(t.Context(), 9); len(kinds) != 1 || err != nil {
+			t.Errorf("kinds %v, %v", kinds, err)
 		}
 		want := []string{"3 email is already used by an account or an earlier line",
 			"6 email is already used by an account or an earlier line"}

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/totp"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/intake"
+	"castellan/domain/proof/totp"
 	"castellan/persistence/persistencetest"
 )
 
@@ -47,7 +47,7 @@ func TestPhonesOfEntries(t *testing.T) {
 	storetest.Must(t, err)
 	state, err := d.Run(t.Context(), "one", source, false)
 	storetest.Must(t, err)
-	u, err := d.Users.ByPhone(t.Context(), "+905321234567")
+	u, err := d.Users.ByPhone(t.Context(), "+905321234567", "")
 	storetest.Must(t, err)
 	if u.CountryCode != "90" || u.EmailVerified || u.Email != "" || state.Imported != 1 || state.Refused != 1 {
 		t.Errorf("%+v, %+v", u, state)

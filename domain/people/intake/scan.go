@@ -236,17 +236,3 @@ func (l *lines) read() ([]byte, error) {
 		}
 	}
 }
-
-// withoutMark drops the byte order mark with which some programs begin a file.
-func withoutMark(r io.Reader) (*bufio.Reader, error) {
-	in := bufio.NewReaderSize(r, 1<<16)
-	head, err := in.Peek(3)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read the file: %w", err)
-	}
-	if bytes.Equal(head, []byte("\ufeff")) {
-		_, err = in.Discard(3)
-		return in, err
-	}
-	return in, nil
-}

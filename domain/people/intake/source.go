@@ -9,8 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"castellan/domain/access/password"
-	"castellan/domain/access/password/legacy"
+	"castellan/domain/account/password"
+	"castellan/domain/account/password/legacy"
+	"castellan/domain/kit/sheet"
 )
 
 // Format names the format of a file.
@@ -32,13 +33,15 @@ type Source interface {
 	// Next returns the next user or refused line; io.EOF behind the last one. Any other error ends the file: what
 	// follows cannot be read.
 	Next() (Record, error)
+	// Ignored returns the fields of the users read so far that the format does not take, and how many users have each.
+	Ignored() map[string]int64
 }
 
 // Open returns the source of a file. firebase holds the hash parameters of the project, for that format.
 //
 // Errors: an unknown format, a file that does not begin like the format.
 func Open(f Format, file io.Reader, firebase legacy.Firebase) (Source, error) {
-	in, err := withoutMark(file)
+	in, err := sheet.Text(file)
 	if err != nil {
 		return nil, err
 	}
@@ -57,18 +60,20 @@ func Open(f Format, file io.Reader, firebase legacy.Firebase) (Source, error) {
 		return &jsonLines{lines: newLines(in), entry: castellanEntry}, nil
 	case Auth0:
 		if first == '[' {
-			return &document{scanner: newScanner(in), entry: auth0Entry}, nil
+			return &document{scanner: newScanner(in), entry: auth0Entry, ignored: ignoring(auth0Shape)}, nil
 		}
-		return &jsonLines{lines: newLines(in), entry: auth0Entry}, nil
+		return &jsonLines{lines: newLines(in), entry: auth0Entry, ignored: ignoring(auth0Shape)}, nil
 	case Keycloak:
-		return &document{scanner: newScanner(in), key: "users", entry: keycloakEntry}, nil
+		return &document{scanner: newScanner(in), key: "users", entry: keycloakEntry,
+			ignored: ignoring(keycloakShape)}, nil
 	case Firebase:
-		return &document{scanner: newScanner(in), key: "users", entry: firebaseEntry(firebase)}, nil
+		return &document{scanner: newScanner(in), key: "users", entry: firebaseEntry(firebase),
+			ignored: ignoring(firebaseShape)}, nil
 	case Cognito:
 		return newTable(in, cognitoColumns, cognitoRow)
 	case Django:
 		if first == '[' {
-			return &document{scanner: newScanner(in), entry: djangoEntry}, nil
+			return &document{scanner: newScanner(in), entry: djangoEntry, ignored: ignoring(djangoShape)}, nil
 		}
 		return newTable(in, djangoColumns, djangoRow)
 	case CSV:
@@ -83,6 +88,7 @@ var errOther = errors.New("no user")
 // jsonLines is a Source of JSON lines.
 type jsonLines struct {
 	*lines
+	ignored
 	entry func([]byte) (Entry, error)
 }
 
@@ -94,12 +100,13 @@ func (s *jsonLines) Next() (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	return record(line, text, s.entry), nil
+	return s.record(line, text, s.entry), nil
 }
 
 // document is a Source of the array in a JSON document.
 type document struct {
 	*scanner
+	ignored
 	key    string // of the array; "" if the document is the array
 	opened bool
 	n      int64
@@ -127,19 +134,22 @@ func (s *document) Next() (Record, error) {
 			return Record{}, err
 		}
 		s.n++
-		if r := record(s.n, text, s.entry); r.Refused != errOther.Error() {
+		if r := s.record(s.n, text, s.entry); r.Refused != errOther.Error() {
 			return r, nil
 		}
 	}
 }
 
 // record judges the text of a user.
-func record(line int64, text []byte, entry func([]byte) (Entry, error)) Record {
+func (g *ignored) record(line int64, text []byte, entry func([]byte) (Entry, error)) Record {
 	e, err := Entry{}, error(nil)
 	if !utf8.Valid(text) {
-		err = errEncoding
-	} else if err = unique(text); err == nil {
+		err = sheet.Encoding(string(text))
+	} else if err = unique(text, func(string, json.RawMessage) {}); err == nil {
 		e, err = entry(text)
+	}
+	if err == nil && !e.Other {
+		g.count(text)
 	}
 	if err != nil {
 		return Record{Line: line, Refused: reason(err)}
@@ -148,14 +158,14 @@ func record(line int64, text []byte, entry func([]byte) (Entry, error)) Record {
 }
 
 var (
-	errEncoding = errors.New("is not UTF-8")
-	errJSON     = errors.New("is not a JSON object of this format")
-	errUnknown  = errors.New("has an unknown field")
-	errTwice    = errors.New("has a field twice")
+	errJSON    = errors.New("is not a JSON object of this format")
+	errUnknown = errors.New("has an unknown field")
+	errTwice   = errors.New("has a field twice")
 )
 
-// unique refuses an object with a field twice, because programs disagree on which one counts.
-func unique(text []byte) error {
+// unique refuses an object with a field twice, because programs disagree on which one counts. It calls each for every
+// field.
+func unique(text []byte, each func(name string, value json.RawMessage)) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return errJSON
@@ -167,14 +177,15 @@ func unique(text []byte) error {
 		if err != nil || !ok {
 			return errJSON
 		}
-		if name = strings.ToLower(name); seen[name] {
+		if seen[strings.ToLower(name)] {
 			return errTwice
 		}
-		seen[name] = true
-		var skipped json.RawMessage
-		if err := d.Decode(&skipped); err != nil {
+		seen[strings.ToLower(name)] = true
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
 			return errJSON
 		}
+		each(name, value)
 	}
 	return nil
 }
@@ -200,9 +211,11 @@ func decode(text []byte, into any, strict bool) error {
 // hashText reads the text of a hash.
 func hashText(text string) (Hash, error) {
 	if password.Imported(text) {
-		if err := password.Affordable(text); errors.Is(err, legacy.ErrCost) {
-			return Hash{}, errors.New(hashReason(err))
-		} else if err != nil {
+		k, err := password.KindOf(text)
+		switch {
+		case err == nil && k.Check() != nil:
+			return Hash{Beyond: legacy.ErrCost.Error()}, nil
+		case err != nil:
 			return Hash{}, errors.New(hashReason(legacy.ErrMalformed))
 		}
 		return Hash{Stored: text}, nil
@@ -214,6 +227,8 @@ func hashText(text string) (Hash, error) {
 // hashOf returns the hash that a reader found.
 func hashOf(h legacy.Hash, none bool, err error) (Hash, error) {
 	switch {
+	case errors.Is(err, legacy.ErrCost), errors.Is(err, legacy.ErrUnsupported):
+		return Hash{Beyond: err.Error()}, nil
 	case err != nil:
 		return Hash{}, errors.New(hashReason(err))
 	case none:

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/password/legacy"
+	"castellan/domain/account/password/legacy"
 	"castellan/domain/people/intake"
 )
 
@@ -31,6 +31,9 @@ func listed(t testing.TB, f intake.Format, text string) (all []string, end error
 			return all, nil
 		case err != nil:
 			return all, err
+		case r.Hash.Beyond != "":
+			r.Refused = "hash: " + r.Hash.Beyond
+			fallthrough
 		case r.Refused != "":
 			all = append(all, fmt.Sprintf("%d! %s", r.Line, r.Refused))
 			continue
@@ -88,7 +91,7 @@ nonsense
 		"13! is not a JSON object of this format",
 		"14! is not a JSON object of this format",
 		"15! is not a JSON object of this format",
-		"16! is not UTF-8",
+		"16! is not UTF-8 but probably Windows-1252; save the file as UTF-8",
 		"17! is longer than 1 MiB",
 		"18: |z@b.c,false|||||||")
 }
@@ -191,11 +194,11 @@ func TestTableFormats(t *testing.T) {
 	wants(t, intake.CSV, "phoneNumber,countryCode,hash,name,email\n5321234567,90,"+bcrypt+",\"Ada\nKing\",\n"+
 		"1,2\n\"x\"y,1,1,1,1\n,,,,b@b.c\n,,hunter2,,c@b.c\n,,,\xff,d@b.c\n",
 		"2: |,false|905321234567|Ada\nKing||||bcrypt$r=4|",
-		"4! has another number of fields than the first line",
-		"5! has a quotation mark in the wrong place",
+		"4! has 2 fields, and the first line has 5",
+		"5! has a quotation mark in the wrong place, at byte 3 of line 5",
 		"6: |b@b.c,false|||||||",
 		"7! hash: the kind of the hash is not supported",
-		"8! is not UTF-8")
+		"8! column name is not UTF-8 but probably Windows-1252; save the file as UTF-8")
 }
 
 // A file that is not of the format is refused before anything is read from it, or ends where it breaks.

@@ -43,16 +43,33 @@ type Refuse struct {
 // Table names the table of the row.
 func (Refuse) Table() string { return "user_import_refusal" }
 
+// Note says what of an imported user was not taken.
+type Note struct {
+	Line int64
+	Text string // without any text of the file
+}
+
+// Remark records a note.
+type Remark struct {
+	ImportID string
+	Note
+}
+
+// Table names the table of the row.
+func (Remark) Table() string { return "user_import_note" }
+
 // Names are the identifiers of accounts: canonical phones and mail addresses, and external ids.
 type Names struct{ Phones, Mails, ExternalIDs []string }
 
 // Store reads imports and the names that accounts have. Writes go through commit.Committer as the values above. It is
-// safe for concurrent use and passes intaketest.Run.
+// safe for concurrent use.
 type Store interface {
 	// State reads the progress of an import; Version is 0 if it has not begun.
 	State(ctx context.Context, id string) (State, error)
 	// Refusals lists refused lines behind a line, in ascending order.
 	Refusals(ctx context.Context, id string, after int64, limit int) ([]Refusal, error)
+	// Notes lists notes behind a line, in ascending order.
+	Notes(ctx context.Context, id string, after int64, limit int) ([]Note, error)
 	// Taken returns those of the names that accounts have.
 	Taken(ctx context.Context, n Names) (Names, error)
 	// ExternalIDs lists the external ids of accounts: account → external id.

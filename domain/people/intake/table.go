@@ -1,17 +1,20 @@
 package intake
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"castellan/domain/kit/sheet"
 )
 
 // table is a Source of CSV whose first line names the columns.
 type table struct {
+	ignored
 	in      *csv.Reader
 	bound   *bound
 	columns []string
@@ -41,41 +44,58 @@ func (r row) is(column string) bool {
 	return false
 }
 
-// columnsOf declares the columns of a format: the ones it needs, and all that it knows; no list: any other is ignored.
+// columnsOf declares the columns of a format: the ones it needs, and all that it knows.
 type columnsOf struct {
 	needed []string // one of them
 	known  []string
+	strict bool // any other is refused
 }
 
 var (
 	csvColumns = columnsOf{[]string{"email", "phoneNumber"}, []string{"externalId", "email", "emailVerified",
 		"countryCode",
-		"phoneNumber", "name", "surname", "language", "status", "hash", "totpSecret"}}
-	cognitoColumns = columnsOf{[]string{"email", "phone_number"}, nil}
-	djangoColumns  = columnsOf{[]string{"password"}, nil}
+		"phoneNumber", "name", "surname", "language", "status", "hash", "totpSecret"}, true}
+	cognitoColumns = columnsOf{[]string{"email", "phone_number"}, []string{"cognito:username", "sub", "email",
+		"email_verified", "phone_number", "given_name", "family_name", "name", "locale", "cognito:mfa_enabled"}, false}
+	djangoColumns = columnsOf{[]string{"password"}, []string{"id", "password", "email", "phone_number", "first_name",
+		"last_name", "is_active"}, false}
 )
 
 func newTable(in io.Reader, c columnsOf, entry func(row) (Entry, error)) (*table, error) {
-	t := &table{bound: &bound{in: in}, entry: entry}
+	t := &table{bound: &bound{in: in}, entry: entry, ignored: ignoring(shape{})}
+	for _, name := range c.known {
+		t.taken[name] = nil
+	}
 	t.in = csv.NewReader(t.bound)
 	head, err := t.in.Read()
 	if err != nil {
-		return nil, fmt.Errorf("the first line must name the columns: %w", structural(err))
+		return nil, fmt.Errorf("the first line must name the columns: %w", sheet.Fault(err, len(head), 0))
 	}
 	t.columns, t.line = slices.Clone(head), 1
-	for i, name := range t.columns {
-		if slices.Contains(t.columns[:i], name) {
-			return nil, fmt.Errorf("column %d is named twice", i+1)
-		}
-		if c.known != nil && !slices.Contains(c.known, name) {
-			return nil, fmt.Errorf("column %d is unknown; known are %s", i+1, strings.Join(c.known, ", "))
-		}
-	}
-	if !slices.ContainsFunc(c.needed, func(n string) bool { return slices.Contains(t.columns, n) }) {
-		return nil, fmt.Errorf("a column %s is missing", strings.Join(c.needed, " or "))
+	if err := c.check(t.columns); err != nil {
+		return nil, err
 	}
 	t.in.ReuseRecord = true
 	return t, nil
+}
+
+// check validates the first line of a file.
+func (c columnsOf) check(columns []string) error {
+	if err := cmp.Or(sheet.Encoding(strings.Join(columns, ",")), sheet.Separator(columns)); err != nil {
+		return fmt.Errorf("the first line: %w", err)
+	}
+	for i, name := range columns {
+		if slices.Contains(columns[:i], name) {
+			return fmt.Errorf("column %d is named twice", i+1)
+		}
+		if c.strict && !slices.Contains(c.known, name) {
+			return sheet.Unknown(i, name, c.known)
+		}
+	}
+	if !slices.ContainsFunc(c.needed, func(n string) bool { return slices.Contains(columns, n) }) {
+		return sheet.Missing(strings.Join(c.needed, " or "), columns)
+	}
+	return nil
 }
 
 func (t *table) Next() (Record, error) {
@@ -87,36 +107,26 @@ func (t *table) Next() (Record, error) {
 		return Record{}, err
 	case errors.As(err, &parse):
 		t.line = int64(parse.StartLine)
-		return Record{Line: t.line, Refused: structural(err).Error()}, nil
+		return Record{Line: t.line, Refused: sheet.Fault(err, len(fields), len(t.columns)).Error()}, nil
 	case err != nil:
 		return Record{}, fmt.Errorf("read the file: %w", err)
 	}
 	line, _ := t.in.FieldPos(0)
 	t.line = int64(line)
 	own := slices.Clone(fields)
-	for _, text := range own {
-		if !utf8.ValidString(text) {
-			return Record{Line: t.line, Refused: errEncoding.Error()}, nil
-		}
+	if err := sheet.InColumn(t.columns, own); err != nil {
+		return Record{Line: t.line, Refused: err.Error()}, nil
 	}
 	e, err := t.entry(row{t.columns, own})
 	if err != nil {
 		return Record{Line: t.line, Refused: reason(err)}, nil
 	}
-	return Record{Line: t.line, Entry: e}, nil
-}
-
-// structural returns the fault of a line without its text.
-func structural(err error) error {
-	switch {
-	case errors.Is(err, csv.ErrFieldCount):
-		return errors.New("has another number of fields than the first line")
-	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
-		return errors.New("has a quotation mark in the wrong place")
-	case errors.Is(err, io.EOF):
-		return errors.New("the file is empty")
+	for i, text := range own {
+		if _, taken := t.taken[t.columns[i]]; !taken && text != "" {
+			t.add(t.columns[i])
+		}
 	}
-	return err
+	return Record{Line: t.line, Entry: e}, nil
 }
 
 // bound fails a reader that reads more than a record and what it reads ahead.
@@ -151,6 +161,9 @@ func cognitoRow(r row) (Entry, error) {
 	}
 	if e.Name == "" && e.Surname == "" {
 		e.Name, e.Surname = divided(r.get("name"))
+	}
+	if r.is("cognito:mfa_enabled") {
+		e.note("the second factor is not taken")
 	}
 	return e, nil
 }

@@ -54,6 +54,25 @@ func TestAuth0Hashes(t *testing.T) {
 		"1! is not a JSON object of this format", "2: u|a@b.c,false|||L||active||", "3: |b@b.c,false|||||active||")
 }
 
+// Before version 8, Keycloak wrote the fields of a credential in the credential itself.
+func TestOldKeycloak(t *testing.T) {
+	const hash = `"hashedSaltedValue":"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=","salt":"MDEyMzQ1Njc4OWFiY2RlZg==",` +
+		`"hashIterations":27500,"counter":0,"digits":0,"period":0,"createdDate":1500000000000,"config":{}`
+	const otp = `{"type":"totp","hashedSaltedValue":"12345678901234567890","hashIterations":0,"counter":0,` +
+		`"algorithm":"HmacSHA1","digits":%d,"period":30}`
+	for credentials, want := range map[string]string{
+		`{"type":"password","algorithm":"pbkdf2-sha256",` + hash + `}`: "1: |a@b.c,false|||||active|" +
+			"pbkdf2$h=sha256,i=27500|",
+		`{"type":"password","algorithm":"pbkdf2",` + hash + `},` + fmt.Sprintf(otp, 6): "1: |a@b.c,false|||||active|" +
+			"pbkdf2$h=sha1,i=27500|GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ",
+		fmt.Sprintf(otp, 8): "1! totpSecret: only time-based codes of SHA-1 with 6 digits every 30 seconds are supported",
+		`{"type":"hotp","hashedSaltedValue":"x","algorithm":"HmacSHA1","digits":6,"period":30}`: "1! totpSecret: only " +
+			"time-based codes of SHA-1 with 6 digits every 30 seconds are supported",
+	} {
+		wants(t, intake.Keycloak, `{"users":[{"email":"a@b.c","credentials":[`+credentials+`]}]}`, want)
+	}
+}
+
 // A credential of Keycloak names its algorithm and its parameters; what the service cannot compute is refused.
 func TestKeycloakCredentials(t *testing.T) {
 	const salted = `{"value":"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=","salt":"MDEyMzQ1Njc4OWFiY2RlZg=="}`

@@ -3,7 +3,7 @@ package kyc
 import (
 	"context"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 	"castellan/domain/people/identity"
 )

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 )
 
@@ -38,8 +38,7 @@ type Decision struct {
 	At         time.Time
 }
 
-// Store stores decisions. Every method joins the transaction that its context carries. It is safe for concurrent use
-// and passes kyctest.Run.
+// Store stores decisions. Every method joins the transaction that its context carries. It is safe for concurrent use.
 type Store interface {
 	// Add inserts a decision.
 	Add(ctx context.Context, d Decision) error

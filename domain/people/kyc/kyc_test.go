@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -27,7 +27,7 @@ import (
 	"castellan/domain/people/identity"
 	"castellan/domain/people/kyc"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/people"
@@ -49,7 +49,7 @@ func newDesk(t *testing.T) *desk {
 	db := persistencetest.SQLite(t)
 	d := &desk{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC(),
 		values: parameter.NewCache(kit.NewParameters(db)).Set}
-	d.Service = &kyc.Service{Store: people.NewDecisions(db), Users: access.NewUsers(db),
+	d.Service = &kyc.Service{Store: people.NewDecisions(db), Users: account.NewUsers(db),
 		Documents: people.NewDocuments(db), Originals: d, Pictures: picture.NewDecoder(), Language: "tr",
 		Levels: money.NewLevels(db), Values: d.values,
 		Types:   kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4},

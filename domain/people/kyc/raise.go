@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/parameter"

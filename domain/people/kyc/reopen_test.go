@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring/keyringtest"

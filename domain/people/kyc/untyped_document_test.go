@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/picture"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/kyc"

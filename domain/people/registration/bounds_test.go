@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/password"
+	"castellan/domain/account/password"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/registration"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/persistencetest"
 )
 
@@ -24,7 +24,7 @@ func bounded(t *testing.T) (*platform, *persistence.DB) {
 	t.Helper()
 	p, db := newPlatform(t), persistencetest.SQLite(t)
 	guards := func(n int) *password.Guards {
-		return password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(n, time.Hour), p.Now)
+		return password.NewGuards(account.NewPasswordGuards(db), db, password.Limit(n, time.Hour), p.Now)
 	}
 	p.Starts = &registration.Bounds{Networks: guards(3), Phones: guards(2), Mails: guards(2)}
 	return p, db

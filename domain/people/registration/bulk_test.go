@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -16,7 +16,7 @@ import (
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/registration"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -25,7 +25,7 @@ import (
 func TestBulk(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	changes := admin.Changes{Commit: db, Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }}
-	jobs, users := kit.NewJobs(db), access.NewUsers(db)
+	jobs, users := kit.NewJobs(db), account.NewUsers(db)
 	s := &registration.Service{Users: users, External: kit.NewIntegration(db), Changes: changes,
 		Jobs: &job.Service{Store: jobs, Changes: changes, Seal: func(plain, _ []byte) []byte { return plain }}}
 	newcomer := func(id, phone string) registration.Newcomer {
@@ -68,7 +68,7 @@ func TestBulk(t *testing.T) {
 			t.Errorf("%s: %v", c.ref, err)
 		}
 	}
-	u, err := users.ByPhone(t.Context(), "+905320000001")
+	u, err := users.ByPhone(t.Context(), "+905320000001", "")
 	if err != nil || u.Name != "Ayşe" || u.Status != user.Active {
 		t.Errorf("%+v, %v", u, err)
 	}
@@ -83,7 +83,7 @@ func TestBulk(t *testing.T) {
 	// While the database is away, an item waits.
 	closed := persistencetest.SQLite(t)
 	storetest.Must(t, closed.Close())
-	s.Users, s.External, s.Changes.Commit = access.NewUsers(closed), kit.NewIntegration(closed), closed
+	s.Users, s.External, s.Changes.Commit = account.NewUsers(closed), kit.NewIntegration(closed), closed
 	if _, err := s.Kind().Items.Send(t.Context(), j, "a"); err == nil || errors.Is(err, job.Skip) {
 		t.Error(err)
 	}

@@ -11,9 +11,8 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -21,6 +20,7 @@ import (
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/integration"
 	"castellan/domain/kit/job"
+	"castellan/domain/kit/legible"
 )
 
 // The audit names of this package.
@@ -78,7 +78,7 @@ func (n Newcomer) checkExternalID() *fault.Problem {
 		return &fault.Problem{Field: "externalId", Message: "must not be blank"}
 	case len(n.ExternalID) > integration.MaxExternalID:
 		return &fault.Problem{Field: "externalId", Message: "is too long"}
-	case strings.ContainsFunc(n.ExternalID, unicode.IsControl):
+	case !legible.Valid(n.ExternalID):
 		return &fault.Problem{Field: "externalId", Message: "must not contain control characters"}
 	}
 	return nil
@@ -99,7 +99,7 @@ func validateNames(name, surname *string) (problems []fault.Problem) {
 		problems = append(problems, fault.Problem{Field: "name", Message: blank})
 	}
 	for i, text := range []string{*name, *surname} {
-		if strings.ContainsFunc(text, hidden) {
+		if !legible.Valid(text) {
 			problems = append(problems, fault.Problem{Field: []string{"name", "surname"}[i],
 				Message: "must not contain control characters"})
 		}
@@ -109,9 +109,6 @@ func validateNames(name, surname *string) (problems []fault.Problem) {
 
 // blank is the fault of a missing name.
 const blank = "must not be blank"
-
-// hidden reports whether a character is invisible, or changes the direction of the following ones.
-func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 // account returns the new account of a newcomer in canonical form.
 func (n Newcomer) account(u user.User) user.User {

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
-	"castellan/domain/access/user/usertest"
+	"castellan/domain/account/user"
+	"castellan/domain/account/user/usertest"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/registration"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -22,7 +22,7 @@ import (
 func newService(t *testing.T) (*registration.Service, *persistence.DB) {
 	t.Helper()
 	db := persistencetest.SQLite(t)
-	return &registration.Service{Users: access.NewUsers(db), External: kit.NewIntegration(db),
+	return &registration.Service{Users: account.NewUsers(db), External: kit.NewIntegration(db),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }}}, db
 }
 

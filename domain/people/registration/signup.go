@@ -10,17 +10,17 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/mfa"
-	"castellan/domain/access/password"
-	"castellan/domain/access/session"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/office/contract"
+	"castellan/domain/session/session"
 )
 
 // ActionRegister is the code of the action that makes the account of a sign-up.
@@ -226,10 +226,12 @@ func (s *SignUps) admit(ctx context.Context, subjects [2]concealed, ip string) (
 	}
 	for _, c := range []struct {
 		guards *password.Guards
+		limit  string // its setting
 		key    string
 		former []string
-	}{{s.Starts.Networks, client.Prefix(a), nil}, {s.Starts.Phones, subjects[0].subject, subjects[0].former},
-		{s.Starts.Mails, subjects[1].subject, subjects[1].former}} {
+	}{{s.Starts.Networks, "limits.reset_per_ip", client.Prefix(a), nil},
+		{s.Starts.Phones, "limits.reset_per_phone", subjects[0].subject, subjects[0].former},
+		{s.Starts.Mails, "limits.reset_per_phone", subjects[1].subject, subjects[1].former}} {
 		former := make([]string, len(c.former))
 		for i, f := range c.former {
 			former[i] = "register/" + f
@@ -237,7 +239,8 @@ func (s *SignUps) admit(ctx context.Context, subjects [2]concealed, ip string) (
 		attempt, err := c.guards.Charge(ctx, "register/"+c.key, "", former...)
 		var f *fault.Error
 		if errors.As(err, &f) && f.Code == fault.RateLimited {
-			err = fault.New(fault.RateLimited, "the sign-up was started too often; try later").After(f.RetryAfter)
+			err = fault.New(fault.RateLimited, "the sign-up was started too often; try later").After(f.RetryAfter).
+				By(c.limit)
 		}
 		if err != nil {
 			return nil, settle(err)
@@ -255,7 +258,7 @@ func (s *SignUps) owners(ctx context.Context, n Newcomer) (phone, mail user.User
 		}
 		return err
 	}
-	phone, err = s.Users.ByPhone(ctx, n.Phone)
+	phone, err = s.Users.ByPhone(ctx, n.Phone, user.FormerOf(n.Phone))
 	if err = absent(err); err != nil {
 		return phone, mail, err
 	}
@@ -264,14 +267,15 @@ func (s *SignUps) owners(ctx context.Context, n Newcomer) (phone, mail user.User
 }
 
 // withheld returns the methods whose destination has an account.
-func withheld(phone, mail user.User) (names []challenge.Name) {
+func withheld(n Newcomer, phone, mail user.User) []challenge.Name {
+	var taken challenge.Account
 	if phone.ID != "" {
-		names = append(names, challenge.SMS)
+		taken.Phone = n.Phone
 	}
 	if mail.ID != "" {
-		names = append(names, challenge.MAIL)
+		taken.Mail = n.Email
 	}
-	return names
+	return challenge.Sending(taken)
 }
 
 // reached returns the destinations of a newcomer's codes.
@@ -285,7 +289,7 @@ func (s *SignUps) start(ctx context.Context, n Newcomer, command []byte, subject
 	if err != nil {
 		return challenge.Started{}, err
 	}
-	names := withheld(phone, mail)
+	names := withheld(n, phone, mail)
 	subject := subjects[0].subject
 	with := []commit.Write{audit.Record{At: s.Now(), UserID: subject, Action: ActionRegister, Target: subject,
 		Outcome: audit.Success, IP: from.IP, RequestID: from.RequestID, Detail: "started"}}
@@ -332,7 +336,7 @@ func (s *SignUps) reach(ctx context.Context, text []byte) (to challenge.Account,
 		return to, nil, fmt.Errorf("sign-up: command: %w", err)
 	}
 	phone, mail, err := s.owners(ctx, c.Newcomer)
-	return c.Newcomer.reached(), withheld(phone, mail), err
+	return c.Newcomer.reached(), withheld(c.Newcomer, phone, mail), err
 }
 
 func (s *SignUps) register(ctx context.Context, x challenge.Execution) (none challenge.Result, err error) {

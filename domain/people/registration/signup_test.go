@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/password"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
@@ -50,7 +50,7 @@ func found(u user.User) error {
 	return nil
 }
 
-func (p *platform) ByPhone(context.Context, string) (user.User, error) {
+func (p *platform) ByPhone(context.Context, string, string) (user.User, error) {
 	if err := p.err("ByPhone"); err != nil {
 		return user.User{}, err
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"

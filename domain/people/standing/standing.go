@@ -14,8 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/access/session"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
@@ -27,6 +26,7 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/money/blockage"
 	"castellan/domain/money/ledger"
+	"castellan/domain/session/session"
 )
 
 // The audit names of this package.
@@ -52,8 +52,7 @@ func (Put) Table() string { return "user_standing" }
 // Row identifies the changed row for the writer.
 func (w Put) Row() string { return w.UserID }
 
-// Store reads standings. Every method joins the transaction that its context carries.
-// It is safe for concurrent use and passes standingtest.Run.
+// Store reads standings. Every method joins the transaction that its context carries. It is safe for concurrent use.
 type Store interface {
 	// Lock serialises transactions across all nodes: the transaction that ctx carries is the only one that holds the
 	// lock, until its end.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -18,10 +18,11 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/blockage"
 	"castellan/domain/people/standing"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/people"
+	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
 )
 
@@ -56,12 +57,12 @@ func newDesk(t *testing.T) *desk {
 	m := persistencetest.NewMoney(t, clock)
 	m.User("ayse", func(*user.User) {})
 	store, parameters := people.NewStandings(m.DB), kit.NewParameters(m.DB)
-	d.money, d.users = m, access.NewUsers(m.DB)
+	d.money, d.users = m, account.NewUsers(m.DB)
 	storetest.Must(t, m.DB.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }))
 	live := parameter.NewCache(parameters)
 	storetest.Must(t, live.Reload(t.Context()))
 	d.Service = &standing.Service{Store: store, Users: d.users, Parameters: live, Ignored: late{parameters, d},
-		ClosureType: 1, Administrators: access.NewResources(m.DB), Claims: kit.NewIntegration(m.DB),
+		ClosureType: 1, Administrators: permit.NewResources(m.DB), Claims: kit.NewIntegration(m.DB),
 		Blockages: &blockage.Service{Store: money.NewBlockages(m.DB), Ledger: m.Ledger, Users: d.users,
 			Currencies: m.Currencies, Now: clock},
 		Changes: admin.Changes{Commit: m.DB, Now: clock, Lock: store.Lock}}

@@ -17,6 +17,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section("Extensions: notifications",
 		rest.Get("/user/notifications", "List the caller's notifications, newest first", rest.User, g.list,
 			fault.InvalidField).
+			Try("limit=10").
 			Doc("listNotifications", "unread=true omits notifications that are marked as read."),
 		rest.Post("/user/notifications/read", "Mark the caller's notifications as read", rest.User, g.read,
 			fault.InvalidField).

@@ -130,16 +130,18 @@ type rehearsal struct {
 	Considered int            `json:"considered" example:"312" doc:"requests to the rule's resources in the audit log"`
 	Stopped    int            `json:"stopped" example:"12" doc:"considered requests that the rule would have refused"`
 	Users      int            `json:"users" example:"3" doc:"accounts with a refused request"`
+	Accounts   int            `json:"accounts" example:"41" doc:"accounts with a considered request"`
+	You        bool           `json:"you" doc:"true: your own requests are refused, or you cannot log in from here"`
 	Truncated  bool           `json:"truncated" doc:"true: only the newest 5000 rows of the audit log were read"`
 	Examples   []wire.Example `json:"examples" doc:"at most 5 refused requests, newest first"`
 }
 
-func (g Explain) rehearse(ctx context.Context, _ rest.Caller, in addRequest) (out rehearsal, err error) {
+func (g Explain) rehearse(ctx context.Context, who rest.Caller, in addRequest) (out rehearsal, err error) {
 	countryOf := g.CountryOf
 	if countryOf == nil {
 		countryOf = func(netip.Addr) string { return "" }
 	}
 	x, err := firewall.Rehearser{Evaluator: g.Evaluator, Audit: g.Audit, App: g.App, Known: g.Known,
-		CountryOf: countryOf}.Rehearse(ctx, in.rule())
-	return rehearsal{x.Considered, x.Stopped, x.Users, x.Truncated, wire.Examples(x.Examples)}, err
+		CountryOf: countryOf}.Rehearse(ctx, clientOf(who), in.rule())
+	return rehearsal{x.Considered, x.Stopped, x.Users, x.Accounts, x.You, x.Truncated, wire.Examples(x.Examples)}, err
 }

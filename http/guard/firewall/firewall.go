@@ -23,6 +23,7 @@ type Group struct{ Admin *firewall.Admin }
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get(firewall.RulesPath, "List firewall rules", rest.Tenant, g.list, fault.InvalidField).
+			Try("status=ACTIVE").
 			Doc("listFirewallRules", "The stored rules, in order of creation."),
 		rest.NamesBy(rest.Post(firewall.RulesPath, "Create a firewall rule", rest.Tenant, g.add, fault.InvalidField,
 			fault.RecordAlreadyExist).
@@ -102,6 +103,9 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (r
 }
 
 func author(who rest.Caller, force *bool) firewall.Author {
-	client := firewall.Client{UserID: who.UserID, IP: who.IP, Country: who.Country}
-	return firewall.Author{By: who.By(), Client: client, Force: yes(force)}
+	return firewall.Author{By: who.By(), Client: clientOf(who), Force: yes(force)}
+}
+
+func clientOf(who rest.Caller) firewall.Client {
+	return firewall.Client{UserID: who.UserID, IP: who.IP, Country: who.Country}
 }

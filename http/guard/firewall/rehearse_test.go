@@ -19,7 +19,7 @@ func TestRehearse(t *testing.T) {
 		}
 		on := func(resource string) string { return `{` + rule + `,"targetResources":["` + resource + `"]}` }
 		rehearse(on("POST /admin/system/waf/rules"), 200,
-			`"considered":0,"stopped":0,"users":0,"truncated":false,"examples":[]`)
+			`"considered":0,"stopped":0,"users":0,"accounts":0,"you":true,"truncated":false,"examples":[]`)
 		s.add("one", "whitelist", `"targetEntityType":"IP"`)
 		s.add("two", "whitelist", `"targetEntityType":"IP"`)
 		s.wants("PATCH", `{"label":"two","status":"INACTIVE"}`, 200, "{}")

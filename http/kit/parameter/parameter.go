@@ -20,6 +20,7 @@ type Group struct{ Service *parameter.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/get-parameters", "List system parameters", rest.Tenant, g.list, fault.InvalidField).
+			Try("isEditable=true").
 			Doc("listParameters", "Lists of codes, upload folders and other values that the service reads."),
 		rest.NamesBy(rest.Post("/admin/update-parameters", "Update a system parameter", rest.Tenant, g.update,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Body(rest.LargeBody).MarkSensitive().

@@ -52,7 +52,7 @@ func both(t *testing.T, test func(t *testing.T, s service)) {
 	})
 }
 
-// verify stands for the authenticator, whose own tests are those of domain/access/totp.
+// verify stands for the authenticator, whose own tests are those of domain/proof/totp.
 func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 	switch who.OTP {
 	case "123456":

@@ -149,15 +149,15 @@ func (s *service) begin(t *testing.T, body string) (id string, days int) {
 	return out.Data.ID, out.Data.Count
 }
 
-const table = `date,currency,network,entry,account,debit,credit,count,invoiceDate
-2026-01-01,BTC,NET,deposit,treasury,1.1,0,2,2026-01-05
-2026-01-01,BTC,NET,deposit,user,0,1.1,2,2026-01-05
-2026-01-01,BTC,NET,fee,fee,0,0.01,1,2026-01-05
-2026-01-01,BTC,NET,fee,user,0.01,0,1,2026-01-05
-2026-01-01,BTC,NET,withdrawal,treasury,0,0.5,1,2026-01-05
-2026-01-01,BTC,NET,withdrawal,user,0.5,0,1,2026-01-05
-2026-01-02,'=ETH,NET,adjustment,adjustment,7,0,1,2026-01-05
-2026-01-02,'=ETH,NET,adjustment,user,0,7,1,2026-01-05
+const table = `"date","currency","network","entry","account","debit","credit","count","invoiceDate"
+"2026-01-01","BTC","NET","deposit","treasury","1.1","0","2","2026-01-05"
+"2026-01-01","BTC","NET","deposit","user","0","1.1","2","2026-01-05"
+"2026-01-01","BTC","NET","fee","fee","0","0.01","1","2026-01-05"
+"2026-01-01","BTC","NET","fee","user","0.01","0","1","2026-01-05"
+"2026-01-01","BTC","NET","withdrawal","treasury","0","0.5","1","2026-01-05"
+"2026-01-01","BTC","NET","withdrawal","user","0.5","0","1","2026-01-05"
+"2026-01-02","'=ETH","NET","adjustment","adjustment","7","0","1","2026-01-05"
+"2026-01-02","'=ETH","NET","adjustment","user","0","7","1","2026-01-05"
 `
 
 // REQ-ADM-01, D-ADM-01: 64 requests for one period get one job; its files are balanced,

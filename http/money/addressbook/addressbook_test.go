@@ -19,9 +19,9 @@ const (
 	segwit  = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"
 	eth     = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	otherEV = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
-	trx     = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
+	trx     = "TAzaZg1EuULzZTuJtJdrBdbSjCp5AbZEVP"
 	xrp     = "rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh"
-	sol     = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"
+	sol     = "kqG1DhAJwqS6TdgLZS4rQ2YVF6Fo4oAdGNKBPdDvdeu"
 )
 
 // REQ-WAD-01, 02, D-WAD-01, D-WAD-07, D-GEN-05: the shapes, to the last key.
@@ -66,7 +66,7 @@ func TestAddresses(t *testing.T) {
 			{"BTC", "BTC", btc}, {"BTC", "BTC", segwit}, {"ETH", "ETH", eth}, {"USDT", "ETH", strings.ToLower(otherEV)},
 			{"USDT", "TRX", trx},
 			{"TRX", "TRX", "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7"}, {"XRP", "XRP", xrp}, {"SOL", "SOL", sol},
-			{"USDC", "SOL", "Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB"},
+			{"USDC", "SOL", "Eq8dXTypgMVDHZQ2w3gx2CkNFWkYBCepBqHNXfDpGXyR"},
 			{"DOGE", "DOGE", nth(1)}, {"DOGE", "DOGE", strings.Repeat("x", 10)},
 			{"DOGE", "DOGE", strings.Repeat("x", 128)},
 		} {
@@ -75,7 +75,9 @@ func TestAddresses(t *testing.T) {
 		for _, c := range []struct{ currency, network, address, want string }{
 			{"NONE", "BTC", btc, "currencyCode"},
 			{"btc", "BTC", btc, "currencyCode"},
-			{"OFF", "DOGE", nth(2), "currencyCode"}, // inactive
+			{"ETH", "ETH", "0x0000000000000000000000000000000000000000", "address"},
+			{"USDT", "TRX", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "address"}, // the token's own contract
+			{"OFF", "DOGE", nth(2), "currencyCode"},                          // inactive
 			{"BTC", "NONE", btc, "networkCode"},
 			{"DOGE", "DOWN", nth(2), "networkCode"}, // inactive
 			{"BTC", "ETH", eth, "networkCode"},      // not linked

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
 	"castellan/domain/money/balance"
@@ -38,10 +38,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"unknown user, or a user of another type, gives an empty list."),
 		rest.Get("/admin/get-member-asset-balances-sum", "Get the total balances of all users", rest.Tenant, g.sum,
 			fault.InvalidField).
+			Try("code=BTC").
 			Doc("sumMemberBalances", "Totals by currency over all its networks. available sums the available balances of "+
 				"all accounts. A blockage that exceeds the balance of an account does not reduce the sum further."),
 		rest.Get("/balance/get-daily-position", "List deposits and withdrawals by day", rest.Tenant, g.positions,
 			fault.InvalidField).
+			Try("limit=10").
 			Doc("listDailyPositions", "Totals of all users by day (UTC) and currency, newest first, starting with the "+
 				"first movement of the currency. Days without movements are included. Without dates, the last 30 days. The "+
 				"dates select whole days. balance is the closing balance of the day; for today, the current balance."),
@@ -105,11 +107,11 @@ func (g Group) assets(code string, id *rest.ID) []int64 {
 
 // currencySum is the total balance of users in a currency.
 type currencySum struct {
-	CurrencyCode string        `json:"currencyCode" example:"USDT"`
-	CurrencyID   int64         `json:"currencyId" doc:"0: the currency is no longer in the catalogue"`
-	Balance      amount.Amount `json:"balance" example:"120.5"`
-	Available    amount.Amount `json:"available" example:"100"`
-	Locked       amount.Amount `json:"locked" example:"20.5"`
+	CurrencyCode string     `json:"currencyCode" example:"USDT"`
+	CurrencyID   int64      `json:"currencyId" doc:"0: the currency is no longer in the catalogue"`
+	Balance      amount.Sum `json:"balance" example:"120.5"`
+	Available    amount.Sum `json:"available" example:"100"`
+	Locked       amount.Sum `json:"locked" example:"20.5"`
 }
 
 func (g Group) sum(ctx context.Context, _ rest.Caller, in sumRequest) ([]currencySum, error) {
@@ -134,20 +136,11 @@ func (g Group) sum(ctx context.Context, _ rest.Caller, in sumRequest) ([]currenc
 		if i < 0 {
 			i, out = len(out), append(out, c)
 		}
-		if err := out[i].add(s); err != nil {
-			return nil, err
-		}
+		o := &out[i]
+		o.Balance, o.Available, o.Locked = o.Balance.Add(s.Posted), o.Available.Add(s.Available), o.Locked.Add(s.Locked)
 	}
 	slices.SortStableFunc(out, func(a, b currencySum) int { return strings.Compare(a.CurrencyCode, b.CurrencyCode) })
 	return out, nil
-}
-
-func (c *currencySum) add(s balance.Sum) (err error) {
-	if c.Balance, err = c.Balance.Add(s.Posted); err == nil {
-		c.Available, err = c.Available.Add(s.Available)
-	}
-	c.Locked = c.Locked.Capped(s.Locked)
-	return err
 }
 
 type positionRequest struct {
@@ -158,12 +151,12 @@ type positionRequest struct {
 }
 
 type dailyPosition struct {
-	Date       rest.Time     `json:"date" example:"2026-01-31T00:00:00.000Z"`
-	Symbol     string        `json:"symbol" example:"USDT"`
-	Deposit    amount.Amount `json:"deposit" example:"120.5"`
-	Withdrawal amount.Amount `json:"withdrawal" example:"20.5"`
-	Net        amount.Amount `json:"net" example:"100" doc:"deposits minus withdrawals"`
-	Balance    amount.Amount `json:"balance" example:"1100"`
+	Date       rest.Time  `json:"date" example:"2026-01-31T00:00:00.000Z"`
+	Symbol     string     `json:"symbol" example:"USDT"`
+	Deposit    amount.Sum `json:"deposit" example:"120.5"`
+	Withdrawal amount.Sum `json:"withdrawal" example:"20.5"`
+	Net        amount.Sum `json:"net" example:"100" doc:"deposits minus withdrawals"`
+	Balance    amount.Sum `json:"balance" example:"1100"`
 }
 
 // days is the default range, today included.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/job"
@@ -19,7 +19,7 @@ import (
 	"castellan/http/edge"
 	httpbalance "castellan/http/money/balance"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	accountstore "castellan/persistence/account"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
@@ -47,7 +47,7 @@ func both(t *testing.T, test func(s *site)) {
 		jane.Phone, firm.Phone, firm.Type = "+905321234567", "+905321234568", user.Corporate
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}, user.Add{User: firm}))
 		store := money.NewBalances(db)
-		group := httpbalance.Group{Live: live, Ledger: money.NewLedger(db), User: access.NewUsers(db).Get,
+		group := httpbalance.Group{Live: live, Ledger: money.NewLedger(db), User: accountstore.NewUsers(db).Get,
 			Service: &balance.Service{Store: store, Now: func() time.Time { return now },
 				Code: func(asset int64) (string, error) { p, err := live.Asset(asset); return p.Currency.Code, err }}}
 		test(&site{apitest.Serve(t, edge.Options{}, group).Below("/"), t, db, store, 0})

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/id"
@@ -24,7 +24,7 @@ import (
 	"castellan/http/edge"
 	httpblockage "castellan/http/money/blockage"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	accountstore "castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -53,7 +53,7 @@ func both(t *testing.T, test func(s site)) {
 		storetest.Must(t, live.Reload(ctx))
 		l := &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return live.Catalog().Decimals(asset) }}
-		service := &blockage.Service{Store: money.NewBlockages(db), Ledger: l, Users: access.NewUsers(db),
+		service := &blockage.Service{Store: money.NewBlockages(db), Ledger: l, Users: accountstore.NewUsers(db),
 			Currencies: live, Now: time.Now}
 		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db,
 			Ring: keyringtest.Ring(t, time.Now), Now: time.Now}

@@ -33,10 +33,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(title,
 		rest.Get("/currency/get-currency-info", "Get a currency", rest.NoAuth, g.info, fault.RecordNotFound).
 			For(rest.Public).
+			Try("symbol=BTC&network=BTC").
 			Doc("getCurrencyInfo", "Returns the first match of currency and network, not case-sensitive. Without filters, "+
 				"returns the first active currency."),
 		rest.Get("/get-all-currency-network", "List currencies with their networks", rest.Tenant, g.pairs).
 			For(rest.SelfUser).
+			Try("currencyOfNetworkIsActive=true").
 			Doc("listCurrencyNetworks", "Shows which currencies can be deposited and withdrawn, and on which networks."),
 		rest.Get("/admin/currency/get-all", "List currencies, networks or their links", rest.Tenant, g.all).
 			Doc("listCurrencyRecords", "Filters of other types are ignored."),
@@ -55,7 +57,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 				`"id":${setUpAssets.currencyOfNetworkId},`, "Avalanche (AVAX)")).
 			Doc("updateAssets", "Either all sections are saved or none. A section that is not enabled stays unchanged, and "+
 				"so does the active status. The currency and network of a link cannot change, and its decimals cannot "+
-				"decrease.").
+				"decrease. A deposit above maxDeposit of its link waits for the treasury; null is 10^15 units. Without the "+
+				"field it does not change.").
 			NamesNoUser("the ids are those of currencies, networks and links"),
 		rest.Post("/admin/currency-activate", "Activate or deactivate a currency and its link", rest.Tenant, g.activate,
 			fault.RecordNotFound).

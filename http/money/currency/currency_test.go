@@ -90,6 +90,17 @@ func without(section, name string) string {
 const done = `{"currency":true,"currencyId":%d,"currencyNetwork":true,"currencyNetworkId":%d,` +
 	`"currencyOfNetwork":true,"currencyOfNetworkId":%d}`
 
+// set is the audit row of setup, with the ids of the three records.
+const (
+	set = `ASSETS_SETUP currency %d (currency %[1]d: code "ABC", name "Abc", network "ABC", image ` +
+		`"https://cdn.test/abc.svg", pngImage "/coins/abc.png", marketDataId "77", marketListingSlug "abc", priceFormat ` +
+		`0.01, quantityFormat 0.0000001, threshold 9007199254740993.000000000000000001, deposit true, withdraw true, ` +
+		`active true; network %[2]d: code "NET", name "Net", kytName "net", active true; pair %[3]d: currencyId %[1]d, ` +
+		`networkId %[2]d, ` + setPair + ")"
+	setPair = `formatPrecision "0.00000000", screeningSymbol "ABC_NET", depositAddress true, walletProviderId 3, ` +
+		`walletCurrencyId 44, providerNetworkId 9007199254740991, deposit true, active true`
+)
+
 // REQ-CUR-05, 06, D-CUR-02, 03, 10: one transaction; what exists is refused; a section may be left out.
 func TestSetup(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
@@ -124,7 +135,7 @@ func TestSetup(t *testing.T) {
 			"INVALID_FIELD currencyOfNetwork.currencyCode currencyOfNetwork.networkCode")
 		s.Wants("GET admin/currency/get-all?type=CURRENCY&symbol=NEW", "", 200, `[]`)
 
-		s.trail(t, "ASSETS_SETUP currency 8 (currency 8, network 6, pair 9)", "ASSETS_SETUP pair 10 (pair 10)")
+		s.trail(t, fmt.Sprintf(set, 8, 6, 9), "ASSETS_SETUP pair 10 (pair 10: currencyId 8, networkId 1, "+setPair+")")
 	})
 }
 
@@ -238,10 +249,40 @@ func TestUpdate(t *testing.T) {
 		}
 		s.Wants("GET currency/get-currency-info?symbol=new", "", 200,
 			`{"symbol":"NEW","name":"200","network":"NET2","decimals":10}`)
-		s.trail(t, "ASSETS_SETUP currency 8 (currency 8, network 6, pair 9)",
-			"CURRENCY_ACTIVATE currency 8 (currency 8 active=false, pair 9 active=false)",
-			"ASSETS_UPDATE currency 8 (currency 8, network 6, pair 9)",
-			"ASSETS_UPDATE currency 8 (currency 8, network 6, pair 9)")
+		s.trail(t, fmt.Sprintf(set, 8, 6, 9),
+			"CURRENCY_ACTIVATE currency 8 (currency 8 active true -> false, pair 9 active true -> false)",
+			`ASSETS_UPDATE currency 8 (currency 8: code "ABC" -> "NEW"; network 6: code "NET" -> "NET2"; pair 9: `+
+				`formatPrecision "0.00000000" -> "9")`,
+			`ASSETS_UPDATE currency 8 (currency 8: name "Abc" -> "200"; network 6: unchanged; pair 9: formatPrecision "9" -> `+
+				`"0.0000000000")`)
+	})
+}
+
+// D-CUR-12: a pair may have its own largest deposit. An update without the field does not change it.
+func TestMaxDeposit(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		update := func(field string) string {
+			change := []string{`currency."id":8`, `currencyNetwork."id":6`, `currencyOfNetwork."id":9`}
+			if field != "" {
+				change = append(change, `currencyOfNetwork.`+field)
+			}
+			return setup(change...)
+		}
+		shows := func(want string) {
+			t.Helper()
+			status, answer := s.Call("GET admin/currency/get-all?type=CURRENCY_OF_NETWORK", "")
+			if status != 200 || !strings.Contains(answer, `"networkId":9007199254740991,"maxDeposit":`+want+`}`) {
+				t.Errorf("%d %s, want %s", status, answer, want)
+			}
+		}
+		s.Wants("POST admin/assets/setup", setup(`currencyOfNetwork."maxDeposit":"50000.5"`), 200, fmt.Sprintf(done, 8, 6, 9))
+		shows("50000.5")
+		for _, c := range [][2]string{{"", "50000.5"}, {`"maxDeposit":0`, "0"}, {`"maxDeposit":null`, "null"}} {
+			s.Wants("POST admin/assets/setup-update", update(c[0]), 200, fmt.Sprintf(done, 8, 6, 9))
+			shows(c[1])
+		}
+		s.Wants("POST admin/assets/setup-update", update(`"maxDeposit":-1`), 400,
+			"INVALID_FIELD currencyOfNetwork.maxDeposit")
 	})
 }
 
@@ -321,7 +362,6 @@ func TestRacingSetups(t *testing.T) {
 		}
 		var ids struct{ CurrencyID, CurrencyNetworkID, CurrencyOfNetworkID int }
 		storetest.Must(t, json.Unmarshal([]byte(<-made), &ids))
-		s.trail(t, fmt.Sprintf("ASSETS_SETUP currency %d (currency %[1]d, network %d, pair %d)",
-			ids.CurrencyID, ids.CurrencyNetworkID, ids.CurrencyOfNetworkID))
+		s.trail(t, fmt.Sprintf(set, ids.CurrencyID, ids.CurrencyNetworkID, ids.CurrencyOfNetworkID))
 	})
 }

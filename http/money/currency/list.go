@@ -3,6 +3,7 @@ package currency
 import (
 	"context"
 
+	"castellan/domain/kit/amount"
 	"castellan/domain/money/currency"
 	"castellan/http/rest"
 )
@@ -33,6 +34,7 @@ type currencyNetworkRecord struct {
 type currencyOfNetworkRecord struct {
 	stored
 	linkFields
+	MaxDeposit *amount.Amount `json:"maxDeposit" doc:"extension: null: 10^15 units" example:"50000"`
 }
 
 type anyRecord = rest.OneOf[currencyRecord, currencyNetworkRecord, currencyOfNetworkRecord]
@@ -62,7 +64,7 @@ func (g Group) all(ctx context.Context, _ rest.Caller, in allRequest) ([]anyReco
 			return anyRecord{Value: currencyOfNetworkRecord{stored{l.ID, l.Active}, linkFields{l.Currency.Code,
 				l.Network.Code,
 				l.ScreeningSymbol, l.Deposit, l.Withdraw, l.FormatPrecision, l.MintAddress, rest.ID(l.WalletProviderID),
-				l.DepositAddress, rest.ID(l.WalletCurrencyID), rest.ID(l.ProviderNetworkID)}}}
+				l.DepositAddress, rest.ID(l.WalletCurrencyID), rest.ID(l.ProviderNetworkID)}, l.MaxDeposit}}
 		}), nil
 	}
 }

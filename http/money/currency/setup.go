@@ -64,6 +64,16 @@ func (f linkFields) record() currency.Link {
 		Withdraw: f.WithdrawEnable}}
 }
 
+// linkLimit is the optional limit of a pair.
+type linkLimit struct {
+	MaxDeposit rest.Nullable[amount.Amount] `json:"maxDeposit" doc:"extension: larger ones need approval" example:"5000"`
+}
+
+func (f linkLimit) of(l currency.Link) currency.Link {
+	l.MaxDeposit, l.KeepMaxDeposit = f.MaxDeposit.Pointer(), !f.MaxDeposit.Sent
+	return l
+}
+
 // switched is an optional section.
 type switched struct {
 	Enabled bool `json:"enabled" doc:"false: the section is skipped"`
@@ -81,6 +91,7 @@ type setupRequest struct {
 	CurrencyOfNetwork struct {
 		switched
 		linkFields
+		linkLimit
 	} `json:"currencyOfNetwork"`
 }
 
@@ -99,6 +110,7 @@ type updateRequest struct {
 		ID rest.ID `json:"id"`
 		switched
 		linkFields
+		linkLimit
 	} `json:"currencyOfNetwork"`
 }
 
@@ -141,12 +153,12 @@ func section[T any](s switched, record T) currency.Section[T] {
 func (g Group) setup(ctx context.Context, who rest.Caller, in setupRequest) (assetsSetup, error) {
 	c, n, l := in.Currency, in.CurrencyNetwork, in.CurrencyOfNetwork
 	r, err := g.Service.Setup(ctx, who.By(), currency.Setup{Currency: section(c.switched, c.record()),
-		Network: section(n.switched, n.record()), Pair: section(l.switched, l.record())})
+		Network: section(n.switched, n.record()), Pair: section(l.switched, l.of(l.record()))})
 	return shown(r), err
 }
 
 func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (assetsSetup, error) {
-	c, n, l := in.Currency.record(), in.CurrencyNetwork.record(), in.CurrencyOfNetwork.record()
+	c, n, l := in.Currency.record(), in.CurrencyNetwork.record(), in.CurrencyOfNetwork.of(in.CurrencyOfNetwork.record())
 	c.ID, n.ID, l.ID = int64(in.Currency.ID), int64(in.CurrencyNetwork.ID), int64(in.CurrencyOfNetwork.ID)
 	r, err := g.Service.Update(ctx, who.By(), currency.Setup{Currency: section(in.Currency.switched, c),
 		Network: section(in.CurrencyNetwork.switched, n), Pair: section(in.CurrencyOfNetwork.switched, l)})

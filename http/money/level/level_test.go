@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/level"
@@ -13,7 +13,7 @@ import (
 	"castellan/http/edge"
 	httplevel "castellan/http/money/level"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -41,7 +41,7 @@ func TestUpdateLevel(t *testing.T) {
 		jane := user.New("jane", time.Now())
 		jane.Phone = "+905321234567"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
-		users := access.NewUsers(db)
+		users := account.NewUsers(db)
 		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: money.NewLevels(db),
 			Users: users, Changes: admin.Changes{Commit: db, Now: time.Now}}})
 		const line = "POST /level/update-level"

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/parameter"
@@ -21,7 +21,7 @@ import (
 	"castellan/http/edge"
 	httplimit "castellan/http/money/limit"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -56,10 +56,10 @@ func TestLimitInfo(t *testing.T) {
 		storetest.Must(t, currencies.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
 		clock := func() time.Time { return now }
-		money := &transaction.Service{Users: access.NewUsers(db), Currencies: currencies, Parameters: live, Now: clock,
+		money := &transaction.Service{Users: account.NewUsers(db), Currencies: currencies, Parameters: live, Now: clock,
 			Ledger: &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: clock,
 				Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}}
-		s := apitest.Serve(t, edge.Options{}, httplimit.Group{Service: &limit.Service{Users: access.NewUsers(db),
+		s := apitest.Serve(t, edge.Options{}, httplimit.Group{Service: &limit.Service{Users: account.NewUsers(db),
 			Levels: moneystore.NewLevels(db), Store: moneystore.NewLimits(db), Rates: rates, Catalog: currencies.Catalog,
 			Now: clock}})
 		shape := func(creditDay, debitDay, creditMonth, debitMonth string) string {

@@ -111,12 +111,12 @@ type totalRequest struct {
 
 // total is the balance of all accounts of a provider in an asset.
 type total struct {
-	Provider string        `json:"provider" example:"spot"`
-	Asset    string        `json:"asset" example:"BTC"`
-	At       int64         `json:"datetime5min" example:"1767225600000"`
-	Total    amount.Amount `json:"total" example:"1.75"`
-	Free     amount.Amount `json:"free" example:"1.5"`
-	Locked   amount.Amount `json:"locked" example:"0.25"`
+	Provider string     `json:"provider" example:"spot"`
+	Asset    string     `json:"asset" example:"BTC"`
+	At       int64      `json:"datetime5min" example:"1767225600000"`
+	Total    amount.Sum `json:"total" example:"1.75"`
+	Free     amount.Sum `json:"free" example:"1.5"`
+	Locked   amount.Sum `json:"locked" example:"0.25"`
 }
 
 type totals = rest.Either[total, []total]
@@ -127,11 +127,7 @@ func (g Group) total(ctx context.Context, _ rest.Caller, in totalRequest) (out t
 	if err != nil {
 		return out, err
 	}
-	sums, err := provider.Sum(all)
-	if err != nil {
-		return out, err
-	}
-	shown := rest.Each(sums, func(t provider.Total) total {
+	shown := rest.Each(provider.Sum(all), func(t provider.Total) total {
 		return total{in.Provider, t.Asset, slot.UnixMilli(), t.Total, t.Free, t.Locked}
 	})
 	asset := assetOf(rest.Or(in.Asset, ""))

@@ -6,9 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/kit/admin"
@@ -23,13 +21,15 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
+	"castellan/domain/permit/resource"
+	"castellan/domain/proof/stepup"
 	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	httptransaction "castellan/http/money/transaction"
 	"castellan/http/rest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -76,7 +76,7 @@ type post struct{}
 func (post) Offers(message.Channel) bool              { return true }
 func (post) Deliver(outbox.Message, message.Rendered) {}
 
-// verify stands for the authenticator, whose own tests are those of domain/access/totp.
+// verify stands for the authenticator, whose own tests are those of domain/proof/totp.
 func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 	if who.OTP != "123456" {
 		return fault.New(fault.OTPRequired, "a code is needed")
@@ -105,7 +105,7 @@ func both(t *testing.T, test func(s site)) {
 		s.jobs = apitest.NewJobs(t, db, ring, s.now)
 		book, err := message.NewBook("Castellan", nil)
 		storetest.Must(t, err)
-		s.service = &transaction.Service{Ledger: s.l, Users: access.NewUsers(db), Currencies: currencies,
+		s.service = &transaction.Service{Ledger: s.l, Users: account.NewUsers(db), Currencies: currencies,
 			Parameters: live, Now: time.Now, Store: money.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: s.now}, Jobs: s.jobs.Service,
 			Await: func(_ context.Context, id string) (job.Job, error) {

@@ -31,10 +31,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/user/get-waiting-info-transactions", "List the caller's pending deposits", rest.Tenant, g.ownDeposits,
 			fault.InvalidField).For(rest.SelfUser).
+			Try("limit=10").
 			Doc("listOwnWaitingTransactions", "Newest first. Returns deposits that need sender information and deposits "+
 				"that need the approval of the treasury."),
 		rest.Get("/admin/get-waiting-info-transactions", "List the deposits pending treasury approval", rest.Tenant,
 			g.waiting, fault.InvalidField).
+			Try("limit=10").
 			Doc("listWaitingTransactions", "Newest first. senderInfo is null until it is provided."),
 		rest.Previewed(rest.NamesBy(rest.Checked(rest.Post("/admin/update-status-transaction",
 			"Approve or return deposits pending treasury approval", rest.Tenant, g.update, fault.InvalidField,

@@ -27,6 +27,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/announcement/get", "List announcements", rest.NoAuth, g.list, fault.InvalidField).
 			For(rest.Public).
+			Try("isActive=true").
 			Doc("listAnnouncements", "Pinned announcements first, then by priority, order number and start date. Drafts "+
 				"are included; clients send isActive=true to omit them."),
 		rest.Post("/announcement/add", "Create an announcement", rest.Tenant, g.add,

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/notification"
 	"castellan/domain/kit/fault"
 	"castellan/domain/office/broadcast"

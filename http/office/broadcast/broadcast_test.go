@@ -11,10 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/device"
-	"castellan/domain/access/device/devicetest"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/notification"
 	"castellan/domain/kit/admin"
@@ -25,16 +22,20 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/broadcast"
+	"castellan/domain/permit/resource"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
 	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	httpbroadcast "castellan/http/office/broadcast"
 	"castellan/http/rest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
 )
 
 // service is the section with its jobs, under a clock that the jobs move.
@@ -73,7 +74,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
-		many := &broadcast.Service{Users: access.NewUsers(db), Devices: access.NewDevices(db),
+		many := &broadcast.Service{Users: account.NewUsers(db), Devices: proof.NewDevices(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock},
 			Parameters: parameter.NewCache(kit.NewParameters(db)), Open: ring.Open,
 			Post: broadcast.Post{Senders: map[message.Channel]message.Sender{
@@ -97,7 +98,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 	})
 }
 
-// verify stands for the authenticator, whose own tests are those of domain/access/totp.
+// verify stands for the authenticator, whose own tests are those of domain/proof/totp.
 func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 	if who.OTP != "123456" {
 		return fault.New(fault.OTPRequired, "a code is needed")

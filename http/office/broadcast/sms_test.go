@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/storetest"
 )

@@ -22,6 +22,7 @@ type Group struct{ Service *contract.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	return append(rest.Section(section,
 		rest.Get("/admin/get-contracts", "List contracts", rest.Tenant, g.contracts, fault.InvalidField).
+			Try("code=TERMS_OF_USE").
 			Doc("listContracts", "Sorted by id. The versions of a contract have the same code."),
 		rest.Get("/admin/get-contract-details", "List the details of a contract", rest.Tenant, g.details,
 			fault.InvalidField).

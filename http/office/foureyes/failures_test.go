@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"

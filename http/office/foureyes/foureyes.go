@@ -8,10 +8,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/intent"
-	"castellan/domain/access/mfa"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/intent"
+	"castellan/domain/factor/mfa"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
 	"castellan/domain/office/foureyes"
@@ -21,9 +23,13 @@ import (
 const (
 	section     = "Extensions: approvals"
 	approvePath = "/admin/approvals/{id}/approve"
+	fetchPath   = "/admin/approvals/{id}/fetch"
 	// judgedByRequest is the reason why the id of a request names no user.
 	judgedByRequest = "the users that the request itself names are judged for its approver too"
 )
+
+// FetchKey is the key of the endpoint that returns a secret to the requester.
+const FetchKey = "POST " + fetchPath
 
 // Group serves the section.
 type Group struct {
@@ -32,6 +38,8 @@ type Group struct {
 	Permit func(ctx context.Context, who rest.Caller, key string) error
 	// Judge checks whether a caller may make a pending request, including the users that it names (D-AUTH-03).
 	Judge func(ctx context.Context, who rest.Caller, request json.RawMessage) error
+	// RunAs executes a request as the caller, if the caller may make it, and returns its response.
+	RunAs func(ctx context.Context, who rest.Caller, request json.RawMessage) (json.RawMessage, error)
 	// Fresh updates the snapshot that Permit uses.
 	Fresh func(ctx context.Context) error
 	// Look returns the fields of a pending request, without secrets, and its current changes. An
@@ -45,26 +53,37 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/approvals", "List approval requests", rest.Tenant,
 			g.list, fault.InvalidField).
+			Try("limit=10").
 			Doc("listApprovals", "Newest first. Requests are kept for 30 days."),
 		rest.Get("/admin/approvals/{id}", "Get an approval request", rest.Tenant,
 			g.show, fault.RecordNotFound).
 			Try("id=01JD3X4Q7V0S8D4T2M6B9N1ZKA", fault.RecordNotFound).
-			Doc("getApproval", "status shows the decision, result the response of the executed request. While the request "+
-				"is pending, the requester and callers with permission for its endpoint see the request body. For some "+
-				"endpoints they also see the changes it would make now."),
+			Doc("getApproval", "status shows the decision, result the response of the executed request, without secrets. "+
+				"Until the request is executed, the requester and callers with permission for its endpoint see the request "+
+				"body. For some endpoints they also see the changes it would make now."),
 		rest.Start2FA("POST", approvePath, "Approve a request of another person after a challenge",
 			rest.Tenant, foureyes.ActionApprove, g.approve, fault.RecordNotFound, fault.InvalidState,
 			fault.MFANotAvailable).
 			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA"}`, fault.RecordNotFound).
 			Doc("approveRequest", "Starts a challenge. When it is complete, the request is executed, and execResult.data "+
-				"is its record. The approver must not be the requester, must not share a device with the requester, and needs "+
-				"permission for the same endpoint. If the requester has lost the permission, the status is FAILED and "+
-				"execResult gives the reason.").NamesNoUser(judgedByRequest),
+				"is its record. If the response of the request holds a secret, the request is executed when the requester "+
+				"fetches it (fetchApproval). The approver must not be the requester, must not share a device with the "+
+				"requester, and needs permission for the same endpoint. If the requester has lost the permission, the status "+
+				"is FAILED and execResult gives the reason.").NamesNoUser(judgedByRequest),
 		rest.Post("/admin/approvals/{id}/refuse", "Reject or withdraw an approval request",
 			rest.Tenant, g.refuse, fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Decides().
 			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA","reason":"The user is unknown"}`, fault.RecordNotFound).
 			Doc("refuseRequest", "The requester can withdraw the request. Callers with permission for the same endpoint "+
-				"can reject it.").
+				"can reject it. An approved request that was not fetched can be rejected too.").
+			NamesNoUser(judgedByRequest),
+		rest.Post(fetchPath, "Execute an approved request whose response holds a secret, and get the response", rest.Tenant,
+			g.fetch, fault.RecordNotFound, fault.RecordAlreadyExist, fault.InvalidState).Decides().Idempotent().
+			MarkSensitive().Secret("data.result").
+			Try(`{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA"}`, fault.RecordNotFound).
+			Doc("fetchApproval", "For the requester only, once, while fetchUntil is present: 24 hours from the approval. "+
+				"Until then the request has no effect, and a new key does not exist. Other calls show result without the "+
+				"secret. Send an Idempotency-Key: a repeat with the same key gets the same response for 10 minutes. The errors "+
+				"of the executed request are possible too; after an error the response can still be fetched.").
 			NamesNoUser(judgedByRequest),
 	).For(rest.Admin).Extended()
 }
@@ -87,6 +106,7 @@ type record struct {
 	DecidedAt   *rest.Time `json:"decidedAt" doc:"null: undecided" example:"2026-01-31T10:05:00.000Z"`
 	Reason      *string    `json:"reason" doc:"reason of the rejection" example:"The user is unknown"`
 	Result      *rest.JSON `json:"result" schema:"ApprovalResult"`
+	FetchUntil  *rest.Time `json:"fetchUntil,omitempty" doc:"while it can be fetched" example:"2026-02-01T10:05:00.000Z"`
 
 	Request *rest.JSON       `json:"request,omitempty" schema:"ApprovalRequest"`
 	Changes []approvalChange `json:"changes,omitempty" doc:"for a single pending request: the changes it would make now"`
@@ -132,6 +152,9 @@ func (s shown) record() record {
 	if s.result != nil {
 		r.Result = new(rest.JSON(s.result))
 	}
+	if s.Fetchable() {
+		r.FetchUntil = &rest.Time{Time: s.FetchUntil()}
+	}
 	return r
 }
 
@@ -155,7 +178,7 @@ func (g Group) show(ctx context.Context, who rest.Caller, in oneRequest) (out re
 	return out, g.look(ctx, who, r, &out)
 }
 
-// look adds the fields of a pending request and its changes.
+// look adds the fields of a request that can still be executed, and its changes.
 func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, out *record) error {
 	asked, err := g.Service.Asked(r)
 	if asked == nil || err != nil {
@@ -238,6 +261,26 @@ func (g Group) refuse(ctx context.Context, who rest.Caller, in refuseRequest) (o
 	out.Data, err = g.recordOf(r)
 	return out, err
 }
+
+func (g Group) fetch(ctx context.Context, who rest.Caller, in oneRequest) (out rest.Data[record], err error) {
+	r, answer, err := g.Service.Fetch(ctx, who.By(), in.ID,
+		func(ctx context.Context, request json.RawMessage) (json.RawMessage, error) {
+			return g.RunAs(ctx, who, request)
+		})
+	if err != nil {
+		return out, err
+	}
+	commit.After(ctx, func() { // so that this node accepts the secret at once; the others do within a second
+		fresh, cancel := context.WithTimeout(context.Background(), freshTimeout)
+		defer cancel()
+		_ = g.Fresh(fresh)
+	})
+	out.Data = shown{r, answer}.record()
+	return out, nil
+}
+
+// freshTimeout bounds Group.Fresh after a fetch.
+const freshTimeout = time.Second
 
 // maxTold bounds the text about a request in a push, in characters.
 const maxTold = 300

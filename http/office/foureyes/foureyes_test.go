@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/intent"
-	"castellan/domain/access/mfa"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/intent"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -19,9 +19,11 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/foureyes"
 	"castellan/http/apitest"
+	"castellan/http/auth"
 	"castellan/http/edge"
 	httpfoureyes "castellan/http/office/foureyes"
 	"castellan/http/rest"
+	"castellan/persistence/kit"
 	officestore "castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 )
@@ -58,7 +60,12 @@ func newOffice(t *testing.T) *office {
 			Shared:  func(context.Context, string, string) (bool, error) { return false, nil },
 			Run: func(context.Context, json.RawMessage) (json.RawMessage, error) {
 				return json.RawMessage(`{"data":{"id":7}}`), o.refusal
-			}},
+			},
+			Secret: func(endpoint string) bool { return endpoint == "POST /keys" },
+			Public: func(string, json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"data":{}}`), nil }},
+		RunAs: func(_ context.Context, who rest.Caller, request json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`{"data":{"key":"s3cret of ` + who.UserID + `"}}`), o.refusal
+		},
 		Permit: func(_ context.Context, who rest.Caller, key string) error {
 			if key == "POST /things" && !slices.Contains(o.permitted, who.UserID) {
 				return fault.New(fault.Forbidden, "no permission")
@@ -88,15 +95,18 @@ func newOffice(t *testing.T) *office {
 	guards := apitest.Guards()
 	everybody := func(context.Context, rest.Caller, *rest.Endpoint) error { return nil }
 	o.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: everybody, ActsAsAdmin: guards.ActsAsAdmin,
-		Starter: o}, o.group).Below("/admin/approvals")
+		Idempotency: &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now},
+		Starter:     o}, o.group).Below("/admin/approvals")
 	return o
 }
 
 // stand makes a request of "clerk" and returns its id.
-func (o *office) stand() string {
+func (o *office) stand() string { return o.standAt("/things") }
+
+func (o *office) standAt(path string) string {
 	o.t.Helper()
-	r, err := o.group.Service.Submit(o.t.Context(), audit.By{UserID: "clerk"}, foureyes.Draft{Method: "POST",
-		Path: "/things", Summary: "THING_ADD", Request: json.RawMessage(`{"n":2}`), SessionID: "s1"})
+	r, err := o.group.Service.Submit(o.t.Context(), audit.By{UserID: "clerk"}, foureyes.Draft{Method: "POST", Path: path,
+		Summary: "THING_ADD", Request: json.RawMessage(`{"n":2}`), SessionID: "s1"})
 	storetest.Must(o.t, err)
 	o.now = o.now.Add(time.Second)
 	return r.ID

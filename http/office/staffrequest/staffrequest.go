@@ -18,6 +18,7 @@ type Group struct{ Service *staffrequest.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/deploy-request", "List deploy requests, newest first", rest.Tenant, g.deploys, fault.InvalidField).
+			Try("limit=10").
 			Doc("listDeployRequests", pendingOnly),
 		rest.Post("/admin/deploy-request", "Create a deploy request", rest.Tenant, g.addDeploy, fault.InvalidField).
 			Doc("addDeployRequest", "The caller becomes the requestor."),
@@ -27,6 +28,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			NamesNoUser("a deployment concerns no account").
 			Doc("updateDeployRequest", changes),
 		rest.Get("/admin/vpn-request", "List VPN requests, newest first", rest.Tenant, g.vpns, fault.InvalidField).
+			Try("limit=10").
 			Doc("listVpnRequests", pendingOnly),
 		rest.Post("/admin/vpn-request", "Create a VPN request", rest.Tenant, g.addVPN,
 			fault.InvalidField, fault.RecordNotFound).

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/page"
@@ -18,7 +18,7 @@ import (
 	httpapproval "castellan/http/office/staffrequest"
 	"castellan/http/rest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
@@ -32,7 +32,7 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
 		now := time.UnixMilli(1_700_000_000_000)
 		service := &staffrequest.Service{Deploys: office.NewDeploys(db), VPNs: office.NewVPNs(db),
-			Users: access.NewUsers(db), Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}
+			Users: account.NewUsers(db), Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }}}
 		test(t, apitest.Serve(t, edge.Options{}, httpapproval.Group{Service: service}).Below("/admin/"), db)
 	})
 }
@@ -77,7 +77,7 @@ func TestDeployRequests(t *testing.T) {
 		if got := audited(t, db); got != "DEPLOY_REQUEST_ADD 1 admin PENDING\nDEPLOY_REQUEST_ADD 2 admin APPROVED\n"+
 			"DEPLOY_REQUEST_UPDATE 1 admin APPROVED -> REJECTED\nDEPLOY_REQUEST_UPDATE 1 admin PENDING -> APPROVED\n"+
 			"DEPLOY_REQUEST_UPDATE 1 admin PENDING -> REJECTED\nDEPLOY_REQUEST_UPDATE 1 admin REJECTED -> PENDING\n"+
-			"DEPLOY_REQUEST_UPDATE 2 admin APPROVED -> APPROVED\n" {
+			"DEPLOY_REQUEST_UPDATE 2 admin APPROVED -> APPROVED, ServiceName Minutes\n" {
 			t.Errorf("audited\n%s", got)
 		}
 	})
@@ -113,7 +113,8 @@ func TestVPNRequests(t *testing.T) {
 			`{"data":`+record("k", "APPROVED", "ok", `"admin"`)+`}`)
 		s.Wants("GET vpn-request?id=1", "", 200, "["+record("k", "APPROVED", "ok", `"admin"`)+"]")
 		if got := audited(t, db); got != "VPN_REQUEST_ADD 1 jane PENDING\n"+
-			"VPN_REQUEST_UPDATE 1 jane APPROVED -> APPROVED\nVPN_REQUEST_UPDATE 1 jane PENDING -> APPROVED\n" {
+			"VPN_REQUEST_UPDATE 1 jane APPROVED -> APPROVED, UserName\n"+
+			"VPN_REQUEST_UPDATE 1 jane PENDING -> APPROVED, Comment\n" {
 			t.Errorf("audited\n%s", got)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/job"
@@ -24,7 +24,7 @@ import (
 	httpagreement "castellan/http/people/agreement"
 	"castellan/outbound/folder"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
@@ -57,7 +57,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
-		terms := &agreement.Service{Store: people.NewAgreements(db), Files: files, Users: access.NewUsers(db),
+		terms := &agreement.Service{Store: people.NewAgreements(db), Files: files, Users: account.NewUsers(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock}}
 		s.jobs.Kinds[agreement.MailingKind] = terms.Mailing(broadcast.Post{
 			Senders: map[message.Channel]message.Sender{message.MAIL: s}})

@@ -23,10 +23,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/get-corporate-application", "List corporate applications, newest first", rest.Tenant,
 			g.applications, fault.InvalidField).
+			Try("limit=10").
 			Doc("listCorporateApplications", "Send the filters in body or as separate parameters; a separate parameter "+
 				"overrides the same filter in body. companyName matches part of the name and is not case-sensitive."),
 		rest.Get("/admin/get-corporate-users", "List corporate users, newest first", rest.Tenant, g.users,
 			fault.InvalidField).
+			Try("limit=10").
 			Doc("listCorporateUsers", "Filters are combined: a user must match all of them."),
 		rest.Post("/admin/insert-corporate-user", "Add a user to a company", rest.Tenant, g.insert,
 			fault.InvalidField, fault.RecordNotFound, fault.RecordAlreadyExist).RefuseWith(refuseInsert).

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/password"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -21,7 +21,7 @@ import (
 	"castellan/http/edge"
 	httpcorporate "castellan/http/people/corporate"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
@@ -31,7 +31,7 @@ type site struct {
 	*apitest.Site
 	t       *testing.T
 	db      *persistence.DB
-	users   access.Users
+	users   account.Users
 	hasher  *password.Hasher
 	service *corporate.Service
 }
@@ -39,7 +39,7 @@ type site struct {
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s := &site{t: t, db: db, users: access.NewUsers(db)}
+		s := &site{t: t, db: db, users: account.NewUsers(db)}
 		var err error
 		s.hasher, err = password.NewHasher(password.HasherOptions{Slots: 2, Queue: 50,
 			Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}})

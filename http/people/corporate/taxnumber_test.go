@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"

@@ -29,6 +29,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"kind of the document. After a rejection, an identity document puts the account back to pending."),
 		rest.Get("/user/get-documents", "List documents, newest first", rest.Tenant, g.list, fault.InvalidField).
 			For(rest.SelfOrAdmin).
+			Try("limit=10").
 			Doc("listDocuments", "Users see their own documents. Administrators see the documents of userId, or all "+
 				"documents."),
 		rest.Post("/admin/save-document", "Upload a document of a user", rest.Tenant, g.save,

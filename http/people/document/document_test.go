@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/keyring"
@@ -25,7 +25,7 @@ import (
 	httpdocument "castellan/http/people/document"
 	"castellan/outbound/folder"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
@@ -54,7 +54,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
 	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
-	users := access.NewUsers(db)
+	users := account.NewUsers(db)
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
 		u.Email, u.Name, u.Surname = id+"@example.com", "Ay", id

@@ -36,6 +36,32 @@ func hostile(t *testing.T, s *service) {
 	}
 }
 
+// Files of cameras, telephones, scanners and signers are kept as evidence, unchanged, and only sent as attachments.
+func TestHabitsAreKept(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		s.documents.Quota = 16 << 20
+		files := picturetest.Habits()
+		for name, content := range picturetest.PDFs() {
+			files["PDF, "+name] = content
+		}
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			path := s.upload("u1", "a", files[name])
+			res, answer := s.Send(file, body("documentInfo", map[string]string{"filePath": path}))
+			if res.StatusCode != 200 || answer != string(files[name]) ||
+				!strings.HasPrefix(res.Header.Get("Content-Disposition"), "attachment") {
+				t.Errorf("%s: %d, %d of %d bytes, %v", name, res.StatusCode, len(answer), len(files[name]), res.Header)
+			}
+		}
+		s.As("u1").Wants(upload, body("base64Data", coded(append(make([]byte, 1025), pdf...)), "fileName", "a",
+			"description", "d"), 400, "INVALID_FIELD base64Data")
+		_, answer := s.As("u1").Call(upload, body("base64Data", coded(picturetest.HEIC()), "fileName", "IMG_1.HEIC",
+			"description", "d"))
+		if !strings.Contains(answer, "Most Compatible") {
+			t.Error(answer)
+		}
+	})
+}
+
 // The quota bounds bytes and number, also when many come at once.
 func TestQuota(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/identity"
 )

@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/people/identity"
+	"castellan/domain/session/session"
 	"castellan/http/rest"
 )
 
@@ -34,13 +35,14 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Post("/user/confirm-user-identity", "Confirm the caller's identity", rest.Tenant, g.confirm,
 			fault.InvalidField, fault.Forbidden, fault.RecordLimitReached, fault.InvalidState, fault.RateLimited,
 			fault.TokenRevoked, fault.Unavailable).
-			IPFiltered().Gives("x-auth").
+			IPFiltered().Gives("x-auth").Secret("token").
 			Try(`{"userIdentityNumber":"10000000146","name":"Ayşe","secondName":"Nur","surname":"Yılmaz",`+
 				`"birthDate":"1990-05-01","cityId":"34","additionalInfo":{`+example+`}}`).
 			Doc("confirmUserIdentity", "Checks, in this order: the AML status, accounts with the same number, check digits "+
-				"and, with useTCKNService, the national register. Then all data is saved and the session gets a new token; "+
-				"the old token stays valid until it expires. If the register reports another person, nothing is saved, and "+
-				"token and data are null. Without a configured register, useTCKNService gives 503."),
+				"and, with useTCKNService, the national register. Then all data is saved. The new token has the current "+
+				"claims, the key and the expiry of the old one, which stays valid too. If the register reports another "+
+				"person, nothing is saved, and token and data are null. Without a configured register, useTCKNService gives "+
+				"503."),
 	).For(rest.SelfUser)
 }
 
@@ -126,7 +128,8 @@ type account struct {
 
 func (g Group) confirm(ctx context.Context, who rest.Caller, in confirmRequest) (rest.Reply[confirmed], error) {
 	or := func(c *code) string { return string(rest.Or(c, "")) }
-	c, err := g.Service.Confirm(ctx, who.By(), identity.Request{SessionID: who.SessionID,
+	c, err := g.Service.Confirm(ctx, who.By(), identity.Request{
+		Session: session.Presented{SessionID: who.SessionID, Thumbprint: who.KeyThumbprint, ExpiresAt: who.TokenExpires},
 		Person: identity.Person{Number: identity.Number(in.Number), Name: in.Name, SecondName: rest.Or(in.SecondName, ""),
 			Surname: in.Surname, BirthDate: in.BirthDate, Country: or(in.CountryCode), CityID: or(in.CityID),
 			DistrictID: or(in.DistrictID), Address: rest.Or(in.Address, ""), OccupationID: or(in.OccupationID)},

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/password"
-	"castellan/domain/access/session"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
@@ -23,14 +22,16 @@ import (
 	"castellan/domain/kit/token"
 	"castellan/domain/people/dropdown"
 	"castellan/domain/people/identity"
+	"castellan/domain/session/session"
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpidentity "castellan/http/people/identity"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
+	sessionstore "castellan/persistence/session"
 )
 
 const (
@@ -47,7 +48,7 @@ type site struct {
 	db      *persistence.DB
 	ring    *keyring.Ring
 	service *identity.Service
-	users   access.Users
+	users   account.Users
 	tokens  *token.Issuer
 	live    *parameter.Cache
 	now     time.Time
@@ -61,7 +62,7 @@ func both(t *testing.T, test func(s *site)) {
 
 func serve(t *testing.T, db *persistence.DB) *site {
 	t.Helper()
-	s := &site{t: t, db: db, users: access.NewUsers(db), now: time.Now().Truncate(time.Second)}
+	s := &site{t: t, db: db, users: account.NewUsers(db), now: time.Now().Truncate(time.Second)}
 	now := func() time.Time { return s.now }
 	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
@@ -80,19 +81,29 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	storetest.Must(t, parameter.Seed(t.Context(), parameters))
 	s.live = parameter.NewCache(parameters)
 	s.tokens = token.NewIssuer(s.ring, "castellan", "t1", now, 0)
-	sessions := &session.Service{Users: s.users, Sessions: access.NewSessions(db), Tokens: s.tokens,
+	sessions := &session.Service{Users: s.users, Sessions: sessionstore.NewSessions(db), Tokens: s.tokens,
 		TokenTTL: 30 * time.Minute, SessionTTL: 12 * time.Hour, Now: now}
 	hashes := func(number string) []string { return []string{s.ring.StableHash(identity.HashDomain, number)} }
 	s.service = &identity.Service{Store: people.NewIdentities(db), Users: s.users, Options: dropdowns,
 		Values: s.live.Set, Changes: admin.Changes{Commit: db, Now: now}, Ring: s.ring, Hashes: hashes, Accounts: 1,
-		Tries: password.NewGuards(access.NewPasswordGuards(db), db, password.Limit(5, 15*time.Minute), now),
-		Renew: sessions.Renew}
+		Tries:   password.NewGuards(account.NewPasswordGuards(db), db, password.Limit(5, 15*time.Minute), now),
+		Refresh: sessions.Refresh}
 	guards := apitest.Guards()
+	guards.Tokens = keyed{s.now.Add(10 * time.Minute)}
 	guards.AllowsIP = func(userID string, _ netip.Addr) bool { return userID != "u8" }
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
 		ActsAsAdmin: guards.ActsAsAdmin, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))},
 		httpidentity.Group{Service: s.service})
 	return s
+}
+
+// keyed accepts a name as a token with a key and an end.
+type keyed struct{ end time.Time }
+
+func (k keyed) Verify(class token.Class, raw string) (token.Claims, error) {
+	c, err := apitest.Tokens{}.Verify(class, raw)
+	c.ExpiresAt, c.Thumbprint = k.end, "key of "+raw
+	return c, err
 }
 
 // The first options of each group, and those that require an explanation.
@@ -217,16 +228,18 @@ func TestAdditionalInfo(t *testing.T) {
 	})
 }
 
-// D-INF-06, D-AUTH-15: all is saved, and the session goes on.
+// D-INF-06, D-AUTH-15: all is saved. The new token has the key and the end of the one that was sent.
 func TestConfirm(t *testing.T) {
 	both(t, func(s *site) {
 		c := s.confirms("u1", body(person), is("u1", "Ayşe Yılmaz", "waitingApproval"))
-		if c.Subject != "u1" || c.SessionID != "u1" || c.SV != 1 || !c.ExpiresAt.Equal(s.now.Add(30*time.Minute)) ||
-			!c.AuthTime.Equal(s.now.Add(-20*time.Minute)) || strings.Join(c.AMR, " ") != "pwd otp" {
+		if c.Subject != "u1" || c.SessionID != "u1" || c.SV != 1 || !c.ExpiresAt.Equal(s.now.Add(10*time.Minute)) ||
+			c.Thumbprint != "key of u1" || !c.AuthTime.Equal(s.now.Add(-20*time.Minute)) ||
+			strings.Join(c.AMR, " ") != "pwd otp" {
 			t.Errorf("%+v", c)
 		}
-		living, err := access.NewSessions(s.db).List(t.Context(), "u1", s.now.Add(29*time.Minute), 9)
-		if u := s.user("u1"); err != nil || len(living) != 1 || u.Name != "Ayşe" || u.Surname != "Yılmaz" || u.CV != 1 ||
+		living, err := sessionstore.NewSessions(s.db).List(t.Context(), "u1", s.now, 9)
+		if u := s.user("u1"); err != nil || len(living) != 1 || !living[0].ExpiresAt.Equal(c.ExpiresAt) ||
+			u.Name != "Ayşe" || u.Surname != "Yılmaz" || u.CV != 1 ||
 			u.BirthDate != "1990-05-01" || u.IdentityHash != s.service.Hashes(number)[0] {
 			t.Errorf("%v %v %+v", living, err, u)
 		}
@@ -243,14 +256,6 @@ func TestConfirm(t *testing.T) {
 		}
 		if got, err := s.service.NumberOf(t.Context(), "u2"); got != "" || err != nil {
 			t.Errorf("%s, %v", got, err)
-		}
-		// However often it is renewed, a session ends some time after its login.
-		s.now = s.now.Add(11*time.Hour + 30*time.Minute)
-		storetest.Must(t, s.db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: "u2b", UserID: "u2",
-			CreatedAt: s.now.Add(-11*time.Hour - 50*time.Minute), ExpiresAt: s.now.Add(5 * time.Minute), SV: 1}}))
-		signed, err := s.renew("u2", "u2b")
-		if err != nil || !signed.ExpiresAt.Equal(s.now.Add(10*time.Minute)) {
-			t.Errorf("%+v, %v", signed, err)
 		}
 		// The number is never shown.
 		if all := s.dump() + s.log.String(); strings.Contains(all, number) || !strings.Contains(all, "check digits") ||
@@ -283,22 +288,6 @@ func (s *site) ignore(id string) {
 			})
 	}))
 	storetest.Must(s.t, s.live.Reload(s.t.Context()))
-}
-
-// renew renews a session by itself.
-func (s *site) renew(userID, sessionID string) (c token.Claims, err error) {
-	err = s.db.InTx(s.t.Context(), func(ctx context.Context) error {
-		u, err := s.users.Hold(ctx, userID)
-		if err != nil {
-			return err
-		}
-		signed, err := s.service.Renew(ctx, u, sessionID)
-		if err == nil {
-			c, err = s.tokens.Verify(token.XAuth, signed)
-		}
-		return err
-	})
-	return c, err
 }
 
 // Refusals change nothing and come in the order of the interface.

@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/session"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/identity"
+	"castellan/domain/session/session"
 	"castellan/http/apitest"
 	outbound "castellan/outbound/identity"
 )
@@ -72,7 +72,9 @@ func TestRegister(t *testing.T) {
 		}
 		s.now = s.now.Add(15 * time.Second)
 		verdict = "true"
-		c, err := s.service.Confirm(t.Context(), audit.By{UserID: "u3"}, identity.Request{SessionID: "u3b", Register: true,
+		c, err := s.service.Confirm(t.Context(), audit.By{UserID: "u3"}, identity.Request{Register: true,
+			Session: session.Presented{SessionID: "u3b", ExpiresAt: s.now.Add(time.Hour)},
+
 			Person: identity.Person{Number: number, Name: "Ayşe", Surname: "Yılmaz", BirthDate: "1990-05-01"},
 			Info: identity.Info{Choices: [5]identity.Choice{{OptionID: 1}, {OptionID: 7}, {OptionID: 14}, {OptionID: 19},
 				{OptionID: 23}}}})

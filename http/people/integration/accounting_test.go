@@ -55,7 +55,7 @@ func TestJournals(t *testing.T) {
 		jobs.Finish(t, id, pause)
 		for query, want := range map[string][2]string{"": {"application/json", `"startDate": "2026-10-01T00:00:00Z"`},
 			"?format=json": {"application/json", `"lines": []`},
-			"?format=csv":  {"text/csv; charset=utf-8", "date,currency,network,"}} {
+			"?format=csv":  {"text/csv; charset=utf-8", `"date","currency","network",`}} {
 			res, got := s.Send("GET "+id+query, "")
 			if res.StatusCode != 200 || res.Header.Get("Content-Type") != want[0] || !strings.Contains(got, want[1]) {
 				t.Errorf("%s: %d %s %s", query, res.StatusCode, res.Header.Get("Content-Type"), got)

@@ -13,7 +13,7 @@ import (
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	peoplestore "castellan/persistence/people"
 	"castellan/persistence/persistencetest"
@@ -23,7 +23,7 @@ import (
 func TestApplications(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := peoplestore.NewCorporate(db)
-		service := &corporate.Service{Store: store, Users: access.NewUsers(db), Claims: kit.NewIntegration(db),
+		service := &corporate.Service{Store: store, Users: account.NewUsers(db), Claims: kit.NewIntegration(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		s := apitest.Serve(t, edge.Options{}, httpintegration.Applications{Service: service}).Below("/integration/")
 		const add, acme = "POST corporate-applications", `{"externalId":"a1","companyName":"Acme A.Ş.","taxNumber":"77"}`

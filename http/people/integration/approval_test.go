@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/domain/money/addressbook"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
 )
@@ -150,7 +150,7 @@ func TestApprovalIsJudgedTwice(t *testing.T) {
 
 		kim := func(set func(u *user.User)) func() {
 			return func() {
-				u, err := access.NewUsers(o.db).Get(t.Context(), "kim")
+				u, err := account.NewUsers(o.db).Get(t.Context(), "kim")
 				storetest.Must(t, err)
 				set(&u)
 				storetest.Must(t, o.db.Commit(t.Context(), user.SetAMLStatus{UserID: "kim", Status: u.AMLStatus}))
@@ -210,7 +210,7 @@ func TestApprovalStartsAgain(t *testing.T) {
 		}
 		for range 5 { // of the ten wrong values that close a challenge
 			for _, m := range b.Challenge.MethodList {
-				o.Send("POST /auth/2fa/challenge/complete", fmt.Sprintf(`{"methodId":%q,"method":%q,"value":"nothing"}`, m.ID,
+				o.Send("POST /auth/2fa/challenge/complete", fmt.Sprintf(`{"methodId":%q,"method":%q,"value":"000000"}`, m.ID,
 					m.Name), "p-auth", b.header.Get("p-auth"))
 			}
 		}

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/transaction"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 )
 
 // Of equal requests at the same time one starts a challenge; of completions at the same time
@@ -78,7 +78,7 @@ func TestApprovalRaces(t *testing.T) {
 func TestApprovalsOfOneExternalID(t *testing.T) {
 	approvals(t, func(t *testing.T, o *office) {
 		service := &transaction.Approvals{Withdrawals: o.service, Engine: o.starter,
-			Account: owners{access.NewUsers(o.db)}.Account}
+			Account: owners{account.NewUsers(o.db)}.Account}
 		execute := func(a approval) error {
 			c, err := o.store.Load(t.Context(), a.Challenge.ChallengeID)
 			storetest.Must(t, err)

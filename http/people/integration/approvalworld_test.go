@@ -15,15 +15,11 @@ import (
 
 	"castellan/actors"
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/mfa"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/servicekey"
-	"castellan/domain/access/session"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
 	"castellan/domain/kit/id"
@@ -32,14 +28,19 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/domain/money/transaction"
-	httpchallenge "castellan/http/access/challenge"
+	"castellan/domain/permit/resource"
+	"castellan/domain/permit/servicekey"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/session/session"
 	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
+	httpchallenge "castellan/http/factor/challenge"
 	httpintegration "castellan/http/people/integration"
 	"castellan/http/rest"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/delivery"
+	"castellan/persistence/factor"
 	"castellan/persistence/kit"
 )
 
@@ -52,7 +53,7 @@ type office struct {
 	issuer  *token.Issuer
 	revoked *session.Revocations
 	starter *stepup.Starter
-	store   access.Challenges
+	store   factor.Challenges
 
 	mu    sync.Mutex
 	codes map[string]string // method id → last code
@@ -88,7 +89,7 @@ func (o *office) Verify(class token.Class, raw string) (token.Claims, error) {
 	return c, err
 }
 
-type owners struct{ access.Users }
+type owners struct{ account.Users }
 
 func (a owners) Account(ctx context.Context, id string) (challenge.Account, error) {
 	u, err := a.Get(ctx, id)
@@ -115,7 +116,7 @@ func approvals(t *testing.T, test func(t *testing.T, o *office)) {
 			u.CountryCode, u.Phone, u.Email = "90", "+905320000001", "kim@example.invalid"
 		})
 		began := s.service.Now()
-		o := &office{site: s, codes: map[string]string{}, store: access.NewChallenges(s.db)}
+		o := &office{site: s, codes: map[string]string{}, store: factor.NewChallenges(s.db)}
 		now := func() time.Time { return began.Add(time.Duration(o.ahead.Load())) }
 		s.service.Now, s.service.Ledger.Now, s.service.Limits.Now = now, now, now
 		o.ring = keyringtest.Keeper(s.t, now).Ring()
@@ -130,7 +131,7 @@ func approvals(t *testing.T, test func(t *testing.T, o *office)) {
 				Lease: 30 * time.Second, Language: "en"},
 			Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: o.ring, Store: o.store,
 			Outbox: delivery.NewOutbox(s.db), Dispatch: o, Now: now}
-		actions, warm, accounts := challenge.Actions{}, new(actors.WarmCache), owners{access.NewUsers(s.db)}
+		actions, warm, accounts := challenge.Actions{}, new(actors.WarmCache), owners{account.NewUsers(s.db)}
 		node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: o.store, Outbox: delivery.NewOutbox(s.db),
 			Commit: session.Revoking{Committer: s.db, Revocations: o.revoked}, Actions: actions,
 			Rules: challenge.DefaultRules(), Guessed: messenger.Guessed(challenge.DefaultRules()), Accounts: accounts,

@@ -29,7 +29,9 @@ func (g Deposits) Endpoints() []rest.Endpoint {
 				"-5 to -9, and with the status finalized to credit it. A deposit is credited once. A request without changes "+
 				"returns the deposit. Changed fields give 409 INVALID_STATE, and so does a deposit that the treasury is "+
 				"deciding on or has credited. Report a transaction once for each address and currency: combine several "+
-				"outputs to one address into one deposit. Another externalId for them gives 409 RECORD_ALREADY_EXIST."), g.owners),
+				"outputs to one address into one deposit. Another externalId for them gives 409 RECORD_ALREADY_EXIST, in any "+
+				"spelling of txId and toAddress. A deposit above maxDeposit of its currency and network waits for the "+
+				"treasury although it is finalized."), g.owners),
 		rest.Get("/integration/deposits/{id}", "Get a deposit", rest.TenantOrService, g.read, fault.RecordNotFound).
 			Try("id=${reportDeposit.data.id}").
 			Doc("getDeposit", "externalId is null for a deposit that another service did not report."),

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
 	"castellan/http/apitest"
+	"castellan/persistence/persistencetest"
 )
 
 const (
@@ -153,7 +155,7 @@ func TestDepositRefuses(t *testing.T) {
 			edited(waiting, "d1", "d2", `"userId":"jane",`, "", "bc1jane", "castellan:01:jane"):     "404 RECORD_NOT_FOUND",
 			edited(waiting, "d1", "d2", `"userId":"jane",`, "", "bc1jane", kurts, `"BTC"`, `"ETH"`): "404 RECORD_NOT_FOUND",
 			edited(waiting, "d1", "d2", "bc1jane", kurts):                                           invalid + " toAddress",
-			edited(waiting, "d1", "d2", `"BTC"`, `"XYZ"`):                                           "404 RECORD_NOT_FOUND",
+			edited(waiting, "d1", "d2", `"BTC"`, `"XYZ"`):                                           invalid + " currencyCode",
 			edited(waiting, "d1", "d2", `"userId":"jane",`, "", `"toAddress":"bc1jane",`, ""):       invalid + " userId",
 			edited(waiting, "d1", "d2", "0.25", "0"):                                                invalid + " amount",
 			edited(waiting, "d1", "d2", "0.25", "-1"):                                               invalid + " amount",
@@ -257,6 +259,49 @@ func TestDepositAgainstTheTreasury(t *testing.T) {
 				t.Fatalf("events %v", got)
 			}
 		}
+	})
+}
+
+// D-INT-05: a deposit above the maximum of its pair is neither refused nor credited: it waits for its sender and then
+// for the treasury, whatever the wallet repeats. A full account of the operator is 503 and delays other deposits only.
+func TestDepositAboveTheMaximum(t *testing.T) {
+	bothMoney(t, func(s money) {
+		const large = "999999999999999999"
+		huge := edited(final, "0.25", large)
+		s.reports(huge, "waitingSenderInfo", -5)
+		s.reports(huge, "waitingSenderInfo", -5)
+		id := s.reports(edited(informed, "waiting", "finalized", "0.25", large), "waitingTreasuryApproval", -9)
+		s.reports(huge, "waitingTreasuryApproval", -9)
+		s.reports(edited(final, "d1", "d2", "0xAb", "0x2", "0.25", "1000000000000000"), "finalized", 1)
+		s.has("jane", "1000000000000000")
+		decide := func(id string) job.Job {
+			u, err := s.service.UpdateStatus(t.Context(), audit.By{UserID: "chief"}, transaction.Update{IDs: []string{id},
+				To: transaction.FinalizedDeposit})
+			storetest.Must(t, err)
+			j, _ := s.jobs.Finish(t, u.JobID, nil)
+			return j
+		}
+		if j := decide(id); j.Failed != 1 { // the account cannot hold both
+			t.Errorf("%+v", j)
+		}
+		s.has("jane", "1000000000000000")
+		kurts := []string{"jane", "kurt", "bc1jane", "bc1kurt"}
+		id = s.reports(edited(informed, append(kurts, "d1", "d3", "0xAb", "0x3", "0.25", "998999999999999999")...),
+			"waitingTreasuryApproval", -9)
+		if j := decide(id); j.Failed != 0 {
+			t.Errorf("%+v", j)
+		}
+		s.reports(edited(informed, append(kurts, "d1", "d3", "0xAb", "0x3", "0.25", "998999999999999999", "waiting",
+			"finalized")...), "finalizedDeposit", 2)
+		// The treasury is at its bound: a deposit is repeated later, and the treasury's own job fails for its record only.
+		s.Wants(report, edited(final, "d1", "d4", "0xAb", "0x4"), 503, "UNAVAILABLE")
+		id = s.reports(edited(informed, "d1", "d4", "0xAb", "0x4"), "waitingTreasuryApproval", -9)
+		if j := decide(id); j.Failed != 1 {
+			t.Errorf("%+v", j)
+		}
+		persistencetest.Exec(t, s.db, "UPDATE currency_of_network SET max_deposit_hi = 0, max_deposit_lo = 100")
+		storetest.Must(t, s.service.Currencies.Reload(t.Context()))
+		s.reports(edited(final, "d1", "d5", "0xAb", "0x5"), "waitingSenderInfo", -5)
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/parameter"
@@ -19,7 +19,7 @@ import (
 	httpintegration "castellan/http/people/integration"
 	httpstanding "castellan/http/people/standing"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	peoplestore "castellan/persistence/people"
 	"castellan/persistence/persistencetest"
@@ -47,7 +47,7 @@ func bothScreening(t *testing.T, test func(s screening)) {
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }))
 		live := parameter.NewCache(parameters)
 		storetest.Must(t, live.Reload(t.Context()))
-		service := &standing.Service{Store: store, Users: access.NewUsers(db), Parameters: live, Ignored: parameters,
+		service := &standing.Service{Store: store, Users: account.NewUsers(db), Parameters: live, Ignored: parameters,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow, Lock: store.Lock},
 			Claims:  kit.NewIntegration(db)}
 		test(screening{apitest.Serve(t, edge.Options{}, httpintegration.Findings{Service: service},
@@ -58,7 +58,7 @@ func bothScreening(t *testing.T, test func(s screening)) {
 // is checks the AML status of a user, and whether the user is listed as not confirmed.
 func (s screening) is(userID, status string, listed bool) {
 	s.Helper()
-	u, err := access.NewUsers(s.db).Get(s.Context(), userID)
+	u, err := account.NewUsers(s.db).Get(s.Context(), userID)
 	storetest.Must(s, err)
 	_, list := s.Call(risky, "")
 	if u.AMLStatus != status || strings.Contains(list, `"userId":"`+userID+`"`) != listed {
@@ -174,7 +174,7 @@ func TestFindingsRace(t *testing.T) {
 			go func() { defer close(done); s.Call(confirm, `{"userId":"jane"}`) }()
 			s.Call(find, swap(found, "f1", fmt.Sprint("c", n)))
 			<-done
-			u, err := access.NewUsers(s.db).Get(t.Context(), "jane")
+			u, err := account.NewUsers(s.db).Get(t.Context(), "jane")
 			storetest.Must(t, err)
 			s.is("jane", u.AMLStatus, u.AMLStatus != user.NotRisky)
 		}

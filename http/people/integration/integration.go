@@ -14,6 +14,7 @@ package integration
 
 import (
 	"context"
+	"slices"
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
@@ -29,6 +30,7 @@ type Events struct{ Store integration.Store }
 func (g Events) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/integration/events", "List events, oldest first", rest.TenantOrService, g.list, fault.InvalidField).
+			Try("limit=10").
 			Doc("listIntegrationEvents", "Send the cursor of the last response to continue. An event appears once, after "+
 				"its cause is stored durably, and never before an already listed event. Events are kept for 90 days."),
 	).For(rest.Admin).Extended()
@@ -38,6 +40,16 @@ type listRequest struct {
 	Cursor *string  `json:"cursor" maxLength:"512" doc:"cursor of the last response; default: the oldest event"`
 	Limit  int      `json:"limit" default:"200" minimum:"1" maximum:"1000" doc:"maximum number of records"`
 	Types  []string `json:"types,omitempty" maxItems:"20" doc:"returns only these types"`
+}
+
+// Validate refuses a type that no event has.
+func (in listRequest) Validate() error {
+	for _, t := range in.Types {
+		if !slices.Contains(integration.Types, integration.Type(t)) {
+			return fault.Invalid("types", "has a type that no event has")
+		}
+	}
+	return nil
 }
 
 // event is the wire shape of an event.

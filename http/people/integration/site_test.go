@@ -9,9 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/kit/admin"
@@ -25,12 +23,14 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
+	"castellan/domain/permit/resource"
+	"castellan/domain/proof/stepup"
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
 	"castellan/http/rest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -83,7 +83,7 @@ func bothMoney(t *testing.T, test func(s money)) {
 		s := money{T: t, db: db, jobs: apitest.NewJobs(t, db, ring, time.Now)}
 		s.l = &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
-		s.service = &transaction.Service{Ledger: s.l, Users: access.NewUsers(db), Currencies: currencies,
+		s.service = &transaction.Service{Ledger: s.l, Users: account.NewUsers(db), Currencies: currencies,
 			Parameters: live, Now: time.Now, Store: moneystore.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now}, Jobs: s.jobs.Service,
 			Await: func(context.Context, string) (job.Job, error) { return job.Job{State: job.Running}, nil },

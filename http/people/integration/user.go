@@ -3,7 +3,7 @@ package integration
 import (
 	"context"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 	"castellan/domain/people/registration"
 	"castellan/http/rest"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/keyring/keyringtest"
@@ -20,7 +20,7 @@ import (
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -30,7 +30,7 @@ type userSite struct {
 	*apitest.Site
 	t     *testing.T
 	db    *persistence.DB
-	users access.Users
+	users account.Users
 	jobs  *apitest.Jobs
 }
 
@@ -38,11 +38,11 @@ func users(t *testing.T, test func(s *userSite)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		jobs := apitest.NewJobs(t, db, keyringtest.Ring(t, time.Now), time.Now)
-		service := &registration.Service{Users: access.NewUsers(db), External: kit.NewIntegration(db),
+		service := &registration.Service{Users: account.NewUsers(db), External: kit.NewIntegration(db),
 			Jobs: jobs.Service, Changes: admin.Changes{Commit: db, Now: time.Now}}
 		jobs.Kinds[registration.BulkKind] = service.Kind()
 		site := apitest.Serve(t, edge.Options{}, httpintegration.Users{Service: service}).Below("/integration/users")
-		test(&userSite{site, t, db, access.NewUsers(db), jobs})
+		test(&userSite{site, t, db, account.NewUsers(db), jobs})
 	})
 }
 

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 	"castellan/domain/money/transaction"
 	"castellan/http/rest"
 	"castellan/http/wire"
@@ -131,6 +132,14 @@ func (in withdrawalRequest) Validate() error {
 	var ps []fault.Problem
 	if len(in.ExternalID) > 128 {
 		ps = append(ps, fault.Problem{Field: "externalId", Message: "must be at most 128 bytes"})
+	}
+	for _, f := range []struct {
+		field string
+		text  *string
+	}{{"externalId", &in.ExternalID}, {"address", in.Address}, {"addressTag", in.AddressTag}} {
+		if f.text != nil && !legible.Valid(strings.TrimSpace(*f.text)) {
+			ps = append(ps, fault.Problem{Field: f.field, Message: "must not contain control characters"})
+		}
 	}
 	switch {
 	case in.UserID == nil && in.UserToken == nil:

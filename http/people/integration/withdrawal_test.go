@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/id"
@@ -30,7 +30,7 @@ import (
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -94,7 +94,7 @@ func withdrawals(t *testing.T, test func(s *site)) {
 		storetest.Must(t, live.Reload(ctx))
 		rules, err := address.NewRules(nil)
 		storetest.Must(t, err)
-		users := access.NewUsers(db)
+		users := account.NewUsers(db)
 		limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("1000")}
 		l := &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
@@ -109,7 +109,8 @@ func withdrawals(t *testing.T, test func(s *site)) {
 		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Now: now,
 			Ring: keyringtest.Ring(t, now)}
 		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats},
-			httpintegration.Withdrawals{Service: s.service, HotWallet: 6, TimeOut: 7})
+			httpintegration.Withdrawals{Service: s.service, HotWallet: 6, TimeOut: 7},
+			httpintegration.Events{Store: kit.NewIntegration(db)})
 		test(s)
 		_, err = ledger.Verify(ctx, moneystore.NewLedger(db))
 		storetest.Must(t, err)
@@ -196,11 +197,19 @@ func TestWithdrawalRequest(t *testing.T) {
 			t.Errorf("events %+v", events.Records)
 		}
 		for _, c := range [][2]string{{body("x", "externalId", ""), "INVALID_FIELD externalId"},
+			{body("x", "addressTag", `"1\n2"`), "INVALID_FIELD addressTag"},
+			{body("x", "addressTag", `"1\u202e2"`), "INVALID_FIELD addressTag"},
+			{body("x", "externalId", `"x\u00ad"`), "INVALID_FIELD externalId"},
 			{body("x", "userId", ""), "INVALID_FIELD userId"}, {body("x", "amount", "0"), "INVALID_FIELD amount"},
 			{body("x", "amount", "0.1234567891"), "INVALID_FIELD amount"}, {body("x", "address", ""), "INVALID_FIELD address"},
 			{body("x", "addressId", "1"), "INVALID_FIELD addressId"},
 			{body("x", "network", `"ETH"`), "INVALID_FIELD currencyCode"}} {
 			s.Wants(requests, c[0], 400, c[1])
+		}
+		s.Wants("GET /integration/events?types=none.such", "", 400, "INVALID_FIELD types")
+		if status, got := s.Call("GET /integration/events?types=withdrawal.queued&types=kyc.decided", ""); status != 200 ||
+			!strings.Contains(got, `"type":"withdrawal.queued"`) {
+			t.Errorf("%d %s", status, got)
 		}
 		s.Wants(requests, body("x", "userId", `"ghost"`), 404, "RECORD_NOT_FOUND")
 		s.As("jane").Wants(requests, body("x"), 403, "FORBIDDEN")
@@ -240,6 +249,7 @@ func TestWithdrawalRefusals(t *testing.T) {
 		}
 		s.unrated = false
 		refused("ADDRESS_NOT_ALLOWED", "address", `"nowhere"`)
+		refused("ADDRESS_NOT_ALLOWED", "address", `"0x000000000000000000000000000000000000dEaD"`)
 		refused("ADDRESS_NOT_ALLOWED", "address", `"0xde0b295669a9fd93d5f28d9ec85e40f4cb697bae"`)
 		refused("ADDRESS_NOT_ALLOWED", "address", "", "addressId", "99")
 		var entry int64
@@ -304,6 +314,8 @@ func TestWithdrawalMoves(t *testing.T) {
 		move(id, `{"status":"timeOut"}`, 409, "INVALID_STATE")
 		s.has("jane", "2", "0.101")
 		move(id, `{"status":"sent","txId":"0x2"}`, 200, shown("sent", 10, `"0x2"`, "null"))
+		move(id, `{"status":"sent","txId":" 0X2"}`, 200, shown("sent", 10, `"0x2"`, "null")) // another spelling of it
+		move(id, `{"status":"sent","txId":"0x\u200b3"}`, 400, "INVALID_FIELD txId")
 		for range 2 {
 			move(id, `{"status":"finalized"}`, 200, shown("finalized", 4, `"0x2"`, "null"))
 			s.has("jane", "1.899", "0")

@@ -7,7 +7,7 @@ import (
 	"context"
 	"encoding/base64"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/picture"
 	"castellan/domain/people/kyc"
@@ -24,6 +24,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get("/user/get-kyc-images", "Get the newest KYC pictures", rest.Tenant, g.images,
 			fault.InvalidField, fault.RecordNotFound, fault.Overloaded).
 			For(rest.SelfOrAdmin).
+			Try("userId=${user.id}").
 			Doc("getKycImages", "Pictures re-encoded for display, as data URLs; null for a missing picture. Without any "+
 				"KYC document, data is empty. Users see their own pictures, administrators those of userId."),
 		rest.Post("/user/update-kyc", "Approve or reject the identity of an account", rest.Tenant, g.decide,

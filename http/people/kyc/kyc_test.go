@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/notification"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -30,12 +29,13 @@ import (
 	"castellan/domain/people/document"
 	"castellan/domain/people/identity"
 	"castellan/domain/people/kyc"
+	"castellan/domain/proof/stepup"
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpkyc "castellan/http/people/kyc"
 	"castellan/outbound/folder"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
@@ -56,7 +56,7 @@ type site struct {
 	db        *persistence.DB
 	ring      *keyring.Ring
 	documents *document.Service
-	users     access.Users
+	users     account.Users
 }
 
 func both(t *testing.T, test func(s *site)) {
@@ -78,7 +78,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
 	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
-	s := &site{t: t, db: db, ring: keeper.Ring(), users: access.NewUsers(db)}
+	s := &site{t: t, db: db, ring: keeper.Ring(), users: account.NewUsers(db)}
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
 		u.Email = id + "@example.com"

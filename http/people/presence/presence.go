@@ -5,7 +5,7 @@ import (
 	"context"
 	"strings"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 	"castellan/domain/people/presence"
 	"castellan/http/rest"

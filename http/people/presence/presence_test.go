@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/resource"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/presence"
+	"castellan/domain/permit/resource"
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httppresence "castellan/http/people/presence"
 	"castellan/http/rest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/persistencetest"
 )
 
@@ -32,7 +32,7 @@ func (r rooms) Say(_ context.Context, subject string, p presence.Person, leaves 
 // D-KYC-10: each learns of the others in the same room, and of no room whose records the caller may not see.
 func TestPresence(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		users := access.NewUsers(db)
+		users := account.NewUsers(db)
 		for i, id := range []string{"admin", "second"} {
 			u := user.New(id, time.UnixMilli(1_700_000_000_000))
 			u.Name, u.Surname, u.Email = "Operator", fmt.Sprint(i+1), id+"@example.com"

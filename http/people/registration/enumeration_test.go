@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 )
 
 var (

@@ -8,7 +8,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"castellan/domain/access/challenge"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/office/contract"
 	"castellan/domain/people/registration"

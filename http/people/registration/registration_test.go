@@ -9,17 +9,18 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/contract"
 	"castellan/http/apitest"
-	"castellan/persistence/access"
 	"castellan/persistence/delivery"
+	"castellan/persistence/factor"
 	"castellan/persistence/kit"
+	"castellan/persistence/session"
 )
 
 // done is the outcome of a sign-up.
@@ -51,12 +52,12 @@ func TestSignUp(t *testing.T) {
 			t.Errorf("methods %+v", f.methods)
 		}
 		w.complete(f, "MAIL", w.code(f, "MAIL")).is(t, 200, "")
-		if _, err := w.users.ByPhone(t.Context(), "+905320000007"); err == nil {
+		if _, err := w.users.ByPhone(t.Context(), "+905320000007", ""); err == nil {
 			t.Fatal("the account exists before the phone is proven")
 		}
 		final := w.complete(f, "SMS", w.code(f, "SMS"))
 		d := outcome(t, final)
-		u, err := w.users.ByPhone(t.Context(), "+905320000007")
+		u, err := w.users.ByPhone(t.Context(), "+905320000007", "")
 		storetest.Must(t, err)
 		if !d.ExecResult.Success || d.ExecResult.Data.UserID != u.ID || d.ExecResult.Data.SessionKey == "" {
 			t.Errorf("the outcome %s", final.body)
@@ -80,7 +81,7 @@ func TestSignUp(t *testing.T) {
 		if err != nil || claims.Subject != u.ID || claims.SessionID != d.ExecResult.Data.SessionKey {
 			t.Errorf("the token %+v, %v", claims, err)
 		}
-		if live, err := access.NewSessions(w.db).List(t.Context(), u.ID, w.now(), 10); err != nil || len(live) != 1 {
+		if live, err := session.NewSessions(w.db).List(t.Context(), u.ID, w.now(), 10); err != nil || len(live) != 1 {
 			t.Errorf("%d sessions, %v", len(live), err)
 		}
 		if got := w.result(f).is(t, 200, "").header.Get("x-auth"); got != xauth {
@@ -171,18 +172,23 @@ func TestRegisterIsBounded(t *testing.T) {
 			for i := range 5 {
 				w.register(form(n, 100*n+i)).is(t, 200, "")
 			}
-			if a := w.register(form(n, 900)).is(t, 429, "RATE_LIMITED"); a.header.Get("Retry-After") == "" {
-				t.Error("no Retry-After")
+			if a := w.register(form(n, 900)).is(t, 429, "RATE_LIMITED"); a.header.Get("Retry-After") == "" ||
+				!strings.Contains(a.body, "later (limits.reset_per_phone)") {
+				t.Errorf("Retry-After %q: %s", a.header.Get("Retry-After"), a.body)
 			}
 		}
 		for i := range 5 {
 			w.register(form(300+i, 3)).is(t, 200, "")
 		}
-		w.register(form(399, 3)).is(t, 429, "RATE_LIMITED")
+		if a := w.register(form(399, 3)).is(t, 429, "RATE_LIMITED"); !strings.Contains(a.body, "(limits.reset_per_phone)") {
+			t.Errorf("by the mail address: %s", a.body)
+		}
 		for i := range 15 { // of the network 15 are left
 			w.register(form(400+i, 400+i)).is(t, 200, "")
 		}
-		w.register(form(500, 500)).is(t, 429, "RATE_LIMITED")
+		if a := w.register(form(500, 500)).is(t, 429, "RATE_LIMITED"); !strings.Contains(a.body, "(limits.reset_per_ip)") {
+			t.Errorf("by the network: %s", a.body)
+		}
 		w.register(form(500, 500), "X-Forwarded-For", "203.0.113.9").is(t, 200, "")
 		w.skip(10*time.Minute + time.Second)
 		w.register(form(1, 1)).is(t, 200, "")
@@ -315,7 +321,7 @@ func TestNoSecretInRows(t *testing.T) {
 				t.Errorf("%q is in a statement", s)
 			}
 		}
-		c, err := access.NewChallenges(w.db).Load(t.Context(), f.ChallengeID)
+		c, err := factor.NewChallenges(w.db).Load(t.Context(), f.ChallengeID)
 		storetest.Must(t, err)
 		if c.Kind != challenge.Applicant || c.UserID != "" || !strings.HasPrefix(c.Subject, challenge.DecoyMark) {
 			t.Errorf("the challenge %+v", c)

@@ -18,16 +18,12 @@ import (
 
 	"castellan/actors"
 	"castellan/cluster"
-	"castellan/domain/access/challenge"
-	"castellan/domain/access/challenge/stepup"
-	"castellan/domain/access/device"
-	"castellan/domain/access/mfa"
-	"castellan/domain/access/password"
-	"castellan/domain/access/resource"
-	"castellan/domain/access/session"
-	"castellan/domain/access/user"
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/change/changetest"
 	"castellan/domain/kit/fault"
@@ -40,17 +36,24 @@ import (
 	"castellan/domain/kit/token"
 	"castellan/domain/office/contract"
 	"castellan/domain/people/registration"
-	httpchallenge "castellan/http/access/challenge"
+	"castellan/domain/permit/resource"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/stepup"
+	"castellan/domain/session/session"
 	"castellan/http/auth"
 	"castellan/http/edge"
+	httpchallenge "castellan/http/factor/challenge"
 	httpregistration "castellan/http/people/registration"
 	"castellan/internal/apidoc"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/delivery"
+	"castellan/persistence/factor"
 	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
+	sessionstore "castellan/persistence/session"
 )
 
 const secret = "kedi7şeker"
@@ -61,7 +64,7 @@ type world struct {
 	t         *testing.T
 	db        *persistence.DB
 	ring      *keyring.Ring
-	users     access.Users
+	users     account.Users
 	contracts office.Contracts
 	began     time.Time
 	ahead     atomic.Int64
@@ -106,7 +109,7 @@ func (w *world) PAuth(challengeID string, until time.Time) (string, error) {
 		ExpiresAt: until})
 }
 
-type accounts struct{ access.Users }
+type accounts struct{ account.Users }
 
 func (a accounts) Account(ctx context.Context, id string) (challenge.Account, error) {
 	u, err := a.Get(ctx, id)
@@ -142,7 +145,7 @@ func open(t *testing.T, dsn string) *world {
 	_, err = persistence.Migrate(t.Context(), w.db)
 	storetest.Must(t, err)
 	persistence.Start(w.db, []byte("audit key of the test"), "test")
-	w.users, w.contracts = access.NewUsers(w.db), office.NewContracts(w.db)
+	w.users, w.contracts = account.NewUsers(w.db), office.NewContracts(w.db)
 	storetest.Must(t, w.db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, w.contracts) }))
 	w.ring = keyringtest.Keeper(t, w.now).Ring()
 	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
@@ -162,8 +165,8 @@ func (w *world) start() {
 		w.node.Stop(context.Background())
 	}
 	db, log := w.db, slog.New(slog.DiscardHandler)
-	challenges, guards := access.NewChallenges(db), access.NewPasswordGuards(db)
-	sessions := access.NewSessions(db)
+	challenges, guards := factor.NewChallenges(db), account.NewPasswordGuards(db)
+	sessions := sessionstore.NewSessions(db)
 	revoked := session.NewRevocations(30*time.Minute, w.now)
 	w.issuer = token.NewIssuer(w.ring, "castellan", "default", w.now, 1000)
 	actions, commit := challenge.Actions{}, session.Revoking{Committer: db, Revocations: revoked}
@@ -202,13 +205,13 @@ func (w *world) start() {
 	actions.Register(w.signups.Action())
 	group := httpregistration.Group{Service: w.signups, Enabled: w.enabled, Contracts: &contract.Service{
 		Store: w.contracts, HTML: richtext.New(""), Changes: admin.Changes{Commit: db, Now: w.now, Lock: w.contracts.Lock}}}
-	devices := &device.Service{Store: access.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
+	devices := &device.Service{Store: proof.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
 		Audience: "https://id.example.com", Now: w.now, Log: log}
 	g := auth.Guards{Tokens: w.issuer, Devices: devices, Geo: &auth.Geo{Filter: func(string) geo.Filter { return "" },
 		Holder: w.client.Holder}, Tenant: "default", Feed: &changetest.Feed{}, Live: revoked.Live,
 		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log,
-		Timeout: time.Minute, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
+		Dev: true, Timeout: time.Minute, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
 		Starter: auth.Starter{Starts: w.starter, Accounts: accounts{w.users}, Public: group.Public()}},
 		slices.Concat(group.Endpoints(), httpchallenge.Group{Answers: answers, Now: w.now}.Endpoints()))
 	storetest.Must(w.t, err)

@@ -4,7 +4,7 @@ package standing
 import (
 	"context"
 
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
 	"castellan/domain/people/standing"
 	"castellan/http/rest"
@@ -29,6 +29,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			}),
 		rest.Get("/admin/user/get-users-without-aml-confirmed", "List accounts with an unconfirmed AML finding, newest "+
 			"first", rest.Tenant, g.risky, fault.InvalidField).
+			Try("limit=10").
 			Doc("listUsersWithoutAmlConfirmed", "Accounts that an administrator has confirmed are omitted."),
 		rest.Post("/admin/user/update-user-aml-confirmed", "Confirm the AML status of an account", rest.Tenant, g.confirm,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).

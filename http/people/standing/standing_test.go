@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/access/session"
-	"castellan/domain/access/user"
+	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
@@ -26,16 +25,19 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/people/standing"
+	"castellan/domain/session/session"
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpstanding "castellan/http/people/standing"
 	"castellan/http/rest"
 	"castellan/persistence"
-	"castellan/persistence/access"
+	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/people"
+	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
+	sessionstore "castellan/persistence/session"
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +58,7 @@ type site struct {
 	db          *persistence.DB
 	l           *ledger.Ledger
 	service     *standing.Service
-	users       access.Users
+	users       account.Users
 	pairs       *currency.Catalog
 	revocations *session.Revocations
 }
@@ -82,12 +84,12 @@ func both(t *testing.T, test func(s site)) {
 		pairs, live := currency.NewCache(currencies), parameter.NewCache(parameters)
 		storetest.Must(t, pairs.Reload(ctx))
 		storetest.Must(t, live.Reload(ctx))
-		users, standings := access.NewUsers(db), people.NewStandings(db)
+		users, standings := account.NewUsers(db), people.NewStandings(db)
 		revocations := session.NewRevocations(time.Hour, time.Now)
 		l := &ledger.Ledger{Store: money.NewLedger(db), Now: time.Now,
 			Commit:   session.Revoking{Committer: db, Revocations: revocations},
 			Decimals: func(_ context.Context, asset int64) (int, error) { return pairs.Catalog().Decimals(asset) }}
-		service := &standing.Service{Store: standings, Users: users, Administrators: access.NewResources(db),
+		service := &standing.Service{Store: standings, Users: users, Administrators: permit.NewResources(db),
 			Blockages: &blockage.Service{Store: money.NewBlockages(db), Ledger: l, Users: users, Currencies: pairs,
 				Now: time.Now},
 			Parameters: live, Ignored: parameters, ClosureType: 7,
@@ -356,7 +358,7 @@ func TestALoginBornMeanwhile(t *testing.T) {
 				storetest.Must(t, err)
 			})
 			wg.Wait()
-			living, err := access.NewSessions(s.db).Count(t.Context(), u.ID, time.Now())
+			living, err := sessionstore.NewSessions(s.db).Count(t.Context(), u.ID, time.Now())
 			if err != nil || living != 0 || s.revocations.Live(u.ID, "any", u.SV) {
 				t.Errorf("%d sessions live, %v; the login: %v", living, err, born)
 			}

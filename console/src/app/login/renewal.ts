@@ -3,18 +3,13 @@
  * expires, and a reload continues it. All tabs share the key and the last token, which is encrypted, in IndexedDB.
  */
 import { CastellanClient } from '../../../../web/static/castellan-client.js';
-import { SessionKey, claimsOf } from '../../../../web/static/castellan-key.js';
+import { SessionKey } from '../../../../web/static/castellan-key.js';
+import { claims } from '../../claims';
 import { base } from '../page';
 import { session } from '../session';
 
 /** Undefined where the browser has no WebCrypto: such a session ends with its token. */
 export const sessionKey = SessionKey.available ? new SessionKey('console') : undefined;
-
-interface Claims {
-  iat?: number;
-  exp?: number;
-  cnf?: object;
-}
 
 const LOOK_MS = 5_000;
 const LOCK = 'castellan-renewal';
@@ -37,23 +32,23 @@ export function proof(method: string, url: string, nonce?: string): Promise<stri
   return token && sessionKey ? sessionKey.proof({ method, url, token, nonce }) : Promise.resolve(undefined);
 }
 
-/** The refusals after which a session is renewed no more. */
-const ends = new Set(['TOKEN_EXPIRED', 'TOKEN_REVOKED']);
-
 /** The token after which the service renews the session no more. It may still be good, up to its end. */
 let final = '';
+
+/** The token whose renewal the service refused last. */
+let refused = '';
 
 /** The token that has expired by the clock of the service. */
 let late = '';
 
 /** The token is late, or has less than a fifth of its life left, and its session can be renewed. */
 function due(token: string): boolean {
-  const { iat = 0, exp = 0, cnf } = claimsOf(token) as Claims;
+  const { iat = 0, exp = 0, cnf } = claims(token);
   return !!cnf && token !== final && (token === late || endOf(token) - Date.now() < (exp - iat) * 200);
 }
 
 /** The end of a token by the clock of this machine. */
-const endOf = (token: string) => ((claimsOf(token) as Claims).exp ?? 0) * 1000 + session.now().skew;
+const endOf = (token: string) => (claims(token).exp ?? 0) * 1000 + session.now().skew;
 
 let renewing: Promise<void> | undefined;
 
@@ -85,7 +80,10 @@ async function renew(): Promise<void> {
       const { sessionEndsAt } = await c.renewSession();
       session.renewed(token, c.xAuth, Date.parse(sessionEndsAt));
     } catch (error) {
-      if (!ends.has((error as { code?: string }).code ?? '')) return;
+      const { status, code } = error as { status?: number; code?: string };
+      if (status === 401) refused = token;
+      if (code === 'TOKEN_REVOKED') session.ended('over', token);
+      if (code !== 'TOKEN_EXPIRED') return;
       final = token;
       if (Date.now() < endOf(token)) session.renewed(token, token, endOf(token), 'here', session.now().skew);
       else session.ended('over', token);
@@ -104,14 +102,24 @@ export async function resume(): Promise<void> {
   }
 }
 
+/**
+ * Renews the session if that is due. A token that ends without a successor ends the session on the screen: no request
+ * may follow whose refusal would show that.
+ */
+async function look(): Promise<void> {
+  await fresh();
+  const { token } = session.now();
+  const { exp = 0, cnf } = claims(token);
+  if (exp && (!cnf || token === refused) && Date.now() >= endOf(token)) session.ended('over', token);
+}
+
 /** Deletes the key where the session has ended, and renews while the user is logged in. */
 export function keepSession(): void {
-  if (!sessionKey) return;
   let last = session.now().token;
   session.subscribe(() => {
     const { token } = session.now();
-    if (last && !token) void sessionKey.forget(last).catch(() => undefined);
+    if (last && !token) void sessionKey?.forget(last).catch(() => undefined);
     last = token;
   });
-  setInterval(() => void fresh(), LOOK_MS);
+  setInterval(() => void look(), LOOK_MS);
 }

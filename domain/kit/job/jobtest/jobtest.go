@@ -236,9 +236,11 @@ func items(t *testing.T, s job.Store, c commit.Committer) {
 	storetest.Same(t, read(job.ItemQuery{After: 2}), []int64{3, 4})
 	storetest.Same(t, read(job.ItemQuery{States: open, Limit: 2}), []int64{2, 3})
 	must(t, c.Commit(t.Context(), job.SetItem{Item: job.Item{JobID: j.ID, N: 3, State: job.ItemFailed, Error: "e"}}))
-	all, err := s.Items(t.Context(), job.ItemQuery{JobID: j.ID, After: 2, Limit: 1})
+	failed := job.Item{JobID: j.ID, N: 6, Ref: "r6", State: job.ItemFailed, Error: "e6"}
+	must(t, c.Commit(t.Context(), job.AddItem{Item: failed}))
+	all, err := s.Items(t.Context(), job.ItemQuery{JobID: j.ID, After: 2, States: []job.ItemState{job.ItemFailed}})
 	must(t, err)
-	storetest.Same(t, all, []job.Item{{JobID: j.ID, N: 3, Ref: "r3", State: job.ItemFailed, Error: "e"}})
+	storetest.Same(t, all, []job.Item{{JobID: j.ID, N: 3, Ref: "r3", State: job.ItemFailed, Error: "e"}, failed})
 	for _, twice := range []job.Item{{JobID: j.ID, N: 4, Ref: "new"}, {JobID: j.ID, N: 5, Ref: "r1"}} {
 		storetest.Wants(t, c.Commit(t.Context(), job.AddItem{Item: twice}), fault.RecordAlreadyExist)
 	}

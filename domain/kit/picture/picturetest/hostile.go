@@ -47,7 +47,9 @@ func Hostile() map[string][]byte {
 		"jpeg of many pixels":         sized(good["jpeg"], 8000, 8000),
 		"jpeg that is only a start":   []byte("\xff\xd8\xff\xe0"),
 		"jpeg without a picture":      []byte("\xff\xd8\xff\xd9"),
-		"jpeg and page":               append(slices.Clone(good["jpeg"]), "<script>alert(1)</script>"...),
+		"page and jpeg":               append([]byte("<script>alert(1)</script>"), good["jpeg"]...),
+		"png that inflates, padded":   append(pngOf(4096, 4096, 1, 0, 0, zeros(4096*513)), make([]byte, 1<<20)...),
+		"heic":                        HEIC(),
 		"webp of 16384 pixels a side": WebP(16384, 16384), // 1 GiB and 28 s in golang.org/x/image v0.47.0
 		"webp of 24 million pixels":   WebP(8192, 3000),
 		"webp with another size":      extended(WebP(5000, 5000), 10, 10),
@@ -57,8 +59,10 @@ func Hostile() map[string][]byte {
 	}
 	for name, g := range good {
 		all[name+" cut in half"] = g[:len(g)/2]
-		all[name+" without its last byte"] = g[:len(g)-1]
-		all[name+" and archive"] = append(slices.Clone(g), Docx()...)
+		if name != "jpeg" { // all its pixels are there
+			all[name+" without its last byte"] = g[:len(g)-1]
+		}
+		all["archive and "+name] = append(Docx(), g...)
 	}
 	return all
 }

@@ -24,8 +24,8 @@ var (
 // WellFormed reports whether a trimmed text has the form of an address of any network.
 func WellFormed(address string) bool { return form.MatchString(address) }
 
-// Key returns the common form of equal spellings of an address: a hexadecimal address is case-insensitive on every
-// network; any other address is compared exactly.
+// Key returns the form of an address that the address books keep unique in the database: a hexadecimal address is
+// case-insensitive on every network; any other address is compared exactly. Canonical decides whether two are the same.
 func Key(address string) string {
 	if hexadecimal.MatchString(address) {
 		return strings.ToLower(address)

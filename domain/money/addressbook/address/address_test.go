@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/csv"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,52 @@ func TestKey(t *testing.T) {
 	} {
 		if got := Key(c.a) == Key(c.b); got != c.same {
 			t.Errorf("%s and %s: the same %v", c.a, c.b, got)
+		}
+	}
+}
+
+// D-WAD-06: the spellings of one address or hash have one canonical form; another address or hash never has it.
+func TestCanonical(t *testing.T) {
+	const (
+		segwit = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"
+		evm    = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+		tron   = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
+		hexa   = "41a614f803b6fd780986a42c78ec9c7f77e6ded13c"
+		cash   = "qpm2qsznhks23z7629mms6s4cwef74vcwvy22gdx6a"
+		ton    = "0:83DFD552E63729B472FCBCC8C45EBCC6691702558B68EC7527E1BA403A0F31A8"
+	)
+	for _, same := range [][]string{
+		{evm, strings.ToLower(evm), strings.ToUpper(evm), evm[2:], " " + evm, "\t" + evm + "\r\n", evm + "\u00a0"},
+		{segwit, strings.ToUpper(segwit), " " + segwit + " "}, {tron, tron + "\n", hexa, "0x" + strings.ToUpper(hexa)},
+		{cash, strings.ToUpper(cash), "bitcoincash:" + cash, "BITCOINCASH:" + strings.ToUpper(cash),
+			"bitcoinCash:" + cash},
+		{ton, strings.ToLower(ton)}, {"-1:" + ton[2:], strings.ToLower("-1:" + ton[2:])},
+		{"4A5E1E4B", "4a5e1e4b", "0X4a5e1E4b"}, {"castellan:1:01JD", " castellan:1:01JD"}, {"", " "},
+	} {
+		for _, text := range same {
+			if !Same(text, same[0]) || !Plain(text) && text != "" {
+				t.Errorf("%q becomes %q, and %q %q", text, Canonical(text), same[0], Canonical(same[0]))
+			}
+			plain := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(text)), "0x", "")
+			if got := Spellings(same[0]); !slices.Contains(got, plain) {
+				t.Errorf("%q is none of %q", text, got)
+			}
+		}
+	}
+	for _, other := range []string{evm[:len(evm)-1], evm + "0", strings.ToLower(tron), "40" + hexa[2:], ton + "0",
+		"1" + ton, cash[:41] + "q", strings.ToUpper(cash[:9]) + cash[9:], "bchtest:" + cash,
+		strings.ToUpper(segwit[:9]) + segwit[9:],
+		"BC1QAR0SRRR7XFKVY5L643LYDNW9RE59GTZZWF5MDX", "0x", "0xnothexadecimal", "nothexadecimal", "X4a5e"} {
+		for _, text := range []string{evm, segwit, tron, cash, ton, "nothexadecima", "4a5e"} {
+			if Same(other, text) {
+				t.Errorf("%q is a spelling of %q", other, text)
+			}
+		}
+	}
+	for _, hidden := range []string{"0x\u200bab", "\u200b0xab", "0xab\ufeff", "0x ab", "0xab\x00", "\u202e0xab",
+		"0xａｂ", "0xаb"} {
+		if Plain(hidden) {
+			t.Errorf("%q is plain", hidden)
 		}
 	}
 }

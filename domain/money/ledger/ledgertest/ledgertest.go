@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -151,6 +152,28 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				w.Error("a transfer between two assets")
 			}
 			w.has("1", "0", "1")
+		}),
+		// Of movements at once, each of which fits alone, one fills the treasury and the others are refused for that.
+		"BoundsTheOperator": with(func(w *world) {
+			var all sync.WaitGroup
+			var made atomic.Int64
+			for i, l := range w.nodes() {
+				to := w.user
+				to.Owner += fmt.Sprint(i)
+				all.Go(func() {
+					_, err := w.do(l, ledger.New(time.Now(), "x", to.Owner, w.treasury, to, must("600000000000000000")))
+					if err == nil {
+						made.Add(1)
+					} else {
+						w.refused(err, ledger.ErrFull)
+					}
+				})
+			}
+			if all.Wait(); made.Load() != 1 {
+				w.Errorf("%d movements were made", made.Load())
+			}
+			err := w.c.Commit(w.ctx, ledger.Add{Account: w.treasury, Amount: must("-600000000000000000"), Count: 1})
+			w.refused(err, commit.ErrCheck)
 		}),
 		"CountsAReferenceOnce": with(func(w *world) {
 			first := w.must(w.in("1", "5"))

@@ -93,7 +93,10 @@ func (m *Memory) judge(w commit.Write) error {
 		}
 	case ledger.Add:
 		b, open := m.balances[w.Account]
-		if _, err := b.Posted.Add(w.Amount); err != nil || !open || w.Account.Bounded() {
+		if _, err := b.Posted.Add(w.Amount); err != nil {
+			return commit.ErrCheck
+		}
+		if !open || w.Account.Bounded() {
 			return errRule
 		}
 	case ledger.Post:

@@ -4,36 +4,40 @@ import { cell, csv, download } from 'castellan-console/kit/csv';
 
 test('a cell is text, and an object is JSON', () => {
   for (const [value, want] of [
-    [undefined, ''],
-    [null, ''],
-    ['', ''],
-    [0, '0'],
-    [false, 'false'],
-    ['plain', 'plain'],
+    [undefined, '""'],
+    [null, '""'],
+    ['', '""'],
+    [0, '"0"'],
+    [false, '"false"'],
+    ['plain', '"plain"'],
     [{ a: 1 }, '"{""a"":1}"'],
-    [[1], '[1]'],
+    [[1], '"[1]"'],
   ] as const)
     assert.equal(cell(value), want);
 });
 
-test('a cell with a separator, a quote or a line break is quoted', () => {
+test('a cell is quoted', () => {
   assert.equal(cell('a,b'), '"a,b"');
   assert.equal(cell('say "yes" "no"'), '"say ""yes"" ""no"""');
   assert.equal(cell('a\nb'), '"a\nb"');
   assert.equal(cell('a\rb'), '"a\rb"');
-  assert.equal(cell('a;b'), 'a;b');
+  assert.equal(cell('a;b'), '"a;b"');
 });
 
 test('a cell never begins a formula', () => {
-  for (const first of ['=', '+', '-', '@', '\t']) assert.equal(cell(`${first}1`), `'${first}1`);
-  assert.equal(cell('\r1'), '"\'\r1"');
-  assert.equal(cell(-1), "'-1");
-  assert.equal(cell('1=1'), '1=1');
+  for (const first of [...'=+-@＝＋－＠\t\r\n']) assert.equal(cell(`${first}1`), `"'${first}1"`);
+  for (const after of [...',;|:\'،؛ \t\n\u00a0\u3000\u200b\ufeff'])
+    for (const sign of [...'=+-@＝＋－＠']) assert.equal(cell(`a${after}${sign}1`), `"a${after}'${sign}1"`);
+  assert.equal(cell('Ada;=HYPERLINK(A1)'), `"Ada;'=HYPERLINK(A1)"`);
+  assert.equal(cell('a"=1;-2'), `"a""'=1;'-2"`);
+  assert.equal(cell(' =1'), `" '=1"`);
+  assert.equal(cell(-1), `"'-1"`);
+  assert.equal(cell('1=1, a-b'), '"1=1, a-b"');
 });
 
 test('lines end with CRLF, the last one too', () => {
-  assert.equal(csv(['a', 'b'], [[1, 2], [null, 'x,y']]), 'a,b\r\n1,2\r\n,"x,y"\r\n');
-  assert.equal(csv(['a'], []), 'a\r\n');
+  assert.equal(csv(['a', 'b'], [[1, 2], [null, 'x,y']]), '"a","b"\r\n"1","2"\r\n"","x,y"\r\n');
+  assert.equal(csv(['a'], []), '"a"\r\n');
 });
 
 test('a file is saved by a click on a link to its content, which is then released', async () => {

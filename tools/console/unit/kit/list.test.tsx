@@ -171,8 +171,9 @@ test('the CSV has the shown columns and rows, and the name of the list', async (
     await firstRows();
     await click('csv');
     assert.equal(saved[0]!.name, 'jobs.csv');
-    const lines = [0, 1, 2].map((n) => `job${n},"sms, ""sent""",${n}`);
-    assert.equal(await saved[0]!.blob.text(), ['Job,Type,Progress', ...lines, ''].join('\r\n')); // without the mark
+    const lines = [0, 1, 2].map((n) => `"job${n}","sms, ""sent""","${n}"`);
+    const want = ['"Job","Type","Progress"', ...lines, ''].join('\r\n');
+    assert.equal(await saved[0]!.blob.text(), want); // without the mark
   } finally {
     URL.createObjectURL = createObjectURL;
     HTMLAnchorElement.prototype.click = follow;

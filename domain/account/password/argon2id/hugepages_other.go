@@ -1,0 +1,5 @@
+//go:build !linux
+
+package argon2id
+
+func adviseHugePages([]byte) {}

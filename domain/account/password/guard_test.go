@@ -1,0 +1,251 @@
+package password
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"castellan/domain/kit/fault"
+)
+
+var t0 = time.UnixMilli(1_700_000_000_000)
+
+// try charges a wrong try and returns how long it must wait.
+func try(t *testing.T, g *Guard, after time.Duration, prefix string) time.Duration {
+	t.Helper()
+	next, err := g.Charge(t0.Add(after), DefaultGuardRules(), prefix)
+	if err == nil {
+		*g = next
+		return 0
+	}
+	e, _ := err.(*fault.Error)
+	if e == nil || e.Code != fault.RateLimited || e.RetryAfter <= 0 {
+		t.Fatalf("refused with %v", err)
+	}
+	if len(next.Tries) != len(g.Tries) {
+		t.Error("a refused try was counted")
+	}
+	return e.RetryAfter
+}
+
+func TestTenTriesInFifteenMinutes(t *testing.T) {
+	var g Guard
+	for i := range 10 {
+		if w := try(t, &g, time.Duration(i)*time.Minute, "a"); w != 0 {
+			t.Fatalf("try %d waits %v", i+1, w)
+		}
+	}
+	for after, want := range map[time.Duration]time.Duration{
+		9 * time.Minute:                   6 * time.Minute,
+		15*time.Minute - time.Millisecond: time.Millisecond,
+	} {
+		if w := try(t, &g, after, "a"); w != want {
+			t.Errorf("after %v the eleventh waits %v, want %v", after, w, want)
+		}
+	}
+	other := g
+	if w := try(t, &other, 9*time.Minute, "b"); w != 0 {
+		t.Errorf("another prefix waits %v", w)
+	}
+	if w := try(t, &g, 15*time.Minute, "a"); w != 0 {
+		t.Errorf("when the first try has left the window: %v", w)
+	}
+	if w := try(t, &g, 15*time.Minute, "a"); w != time.Minute {
+		t.Errorf("the window rolls: %v, want the second try's minute", w)
+	}
+}
+
+func TestSuccessesDoNotCount(t *testing.T) {
+	var g Guard
+	r := DefaultGuardRules()
+	for i := range 1000 {
+		now := t0.Add(time.Duration(i) * time.Second)
+		next, err := g.Charge(now, r, "office")
+		if err != nil {
+			t.Fatalf("login %d: %v", i, err)
+		}
+		g = next.Refund(now, r, "office")
+	}
+	if len(g.Tries) != 0 || len(g.Good) != 1 {
+		t.Errorf("%d tries, %d prefixes", len(g.Tries), len(g.Good))
+	}
+	for range 4 { // wrong ones between right ones still add up
+		try(t, &g, time.Hour, "office")
+		g, _ = g.Charge(t0.Add(time.Hour), r, "office")
+		g = g.Refund(t0.Add(time.Hour), r, "office")
+	}
+	if len(g.Tries) != 4 {
+		t.Errorf("%d wrong tries, want 4", len(g.Tries))
+	}
+}
+
+func TestHundredTriesADay(t *testing.T) {
+	var g Guard
+	r := DefaultGuardRules()
+	g, _ = g.Charge(t0.Add(-29*24*time.Hour), r, "home")
+	g = g.Refund(t0.Add(-29*24*time.Hour), r, "home")
+	g, _ = g.Charge(t0.Add(-30*24*time.Hour), r, "old")
+	g = g.Refund(t0.Add(-30*24*time.Hour), r, "old")
+	for i := range 100 {
+		if w := try(t, &g, time.Duration(i)*time.Minute, fmt.Sprint("bot", i)); w != 0 {
+			t.Fatalf("try %d waits %v", i+1, w)
+		}
+	}
+	if w := try(t, &g, 100*time.Minute, "new"); w != 24*time.Hour-100*time.Minute {
+		t.Errorf("the hundred-and-first from a new prefix waits %v", w)
+	}
+	if w := try(t, &g, 100*time.Minute, "old"); w == 0 {
+		t.Error("a login of thirty days ago makes a prefix known")
+	}
+	for i := range 10 {
+		if w := try(t, &g, 100*time.Minute, "home"); w != 0 {
+			t.Errorf("try %d from a known prefix waits %v", i+1, w)
+		}
+	}
+	if w := try(t, &g, 100*time.Minute, "home"); w != 15*time.Minute {
+		t.Errorf("a known prefix has its own limit: %v", w)
+	}
+	// The prefix is known for 30 days, but not one millisecond longer.
+	if !g.Knows(t0.Add(24*time.Hour-time.Millisecond), r, "home") || g.Knows(t0.Add(24*time.Hour), r, "home") {
+		t.Error("a prefix is known for thirty days")
+	}
+	// The window now holds ten more tries, so the hundredth youngest is the eleventh.
+	if w := try(t, &g, 24*time.Hour+9*time.Minute+59*time.Second, "new"); w != time.Second {
+		t.Errorf("a day after: %v", w)
+	}
+	if w := try(t, &g, 24*time.Hour+10*time.Minute, "new"); w != 0 {
+		t.Errorf("a day after the eleventh: %v", w)
+	}
+}
+
+func TestReturnTakesOneTryBack(t *testing.T) {
+	var g Guard
+	try(t, &g, 0, "a")
+	try(t, &g, 1, "b")
+	try(t, &g, 2, "a")
+	before := fmt.Sprint(g)
+	next := g.Return("a")
+	if fmt.Sprint(g) != before {
+		t.Error("a move changed its receiver")
+	}
+	if len(next.Tries) != 2 || next.Tries[0].Prefix != "a" || next.Tries[1].Prefix != "b" || len(next.Good) != 0 {
+		t.Errorf("%+v", next)
+	}
+	if again := next.Return("nobody"); len(again.Tries) != 2 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// The row of an account stays small whatever happens to it.
+func TestGuardIsBounded(t *testing.T) {
+	var g Guard
+	r := DefaultGuardRules()
+	r.Total = 1 << 20
+	for i := range 5000 {
+		g, _ = g.Charge(t0.Add(time.Duration(i)), r, fmt.Sprint("p", i))
+		if i%2 == 0 {
+			g = g.Refund(t0.Add(time.Duration(i)), r, fmt.Sprint("p", i))
+		}
+	}
+	if len(g.Tries) > maxTries || len(g.Good) > maxGood {
+		t.Errorf("%d tries, %d prefixes", len(g.Tries), len(g.Good))
+	}
+	if g.Good[len(g.Good)-1].Prefix != "p4998" || g.Tries[len(g.Tries)-1].Prefix != "p4999" {
+		t.Error("the newest were forgotten")
+	}
+}
+
+// Another node's clock may be ahead. A wait is never longer than its window, and the order of instants does not
+// matter.
+func TestClocksDisagree(t *testing.T) {
+	var g Guard
+	for i := range 10 {
+		try(t, &g, time.Duration(10-i)*time.Hour, "a")
+	}
+	if w := try(t, &g, 0, "a"); w != 15*time.Minute {
+		t.Errorf("waits %v", w)
+	}
+	if w := try(t, &g, time.Hour+15*time.Minute-time.Millisecond, "a"); w != time.Millisecond {
+		t.Errorf("before the oldest leaves: %v", w)
+	}
+	if w := try(t, &g, time.Hour+15*time.Minute, "a"); w != 0 {
+		t.Errorf("nine instants ahead and one that left: %v", w)
+	}
+}
+
+func TestUntil(t *testing.T) {
+	var g Guard
+	r := DefaultGuardRules()
+	if !g.Until(r).Before(t0) {
+		t.Error("an empty guard matters")
+	}
+	g, _ = g.Charge(t0, r, "a")
+	if got := g.Until(r); !got.Equal(t0.Add(24 * time.Hour)) {
+		t.Errorf("a try matters until %v", got)
+	}
+	g = g.Refund(t0, r, "a")
+	if got := g.Until(r); !got.Equal(t0.Add(30 * 24 * time.Hour)) {
+		t.Errorf("a known prefix matters until %v", got)
+	}
+}
+
+// Limit counts one thing: the n-th try passes, the next one waits until the first is as old as the window. All n are
+// remembered, however large n is.
+func TestLimit(t *testing.T) {
+	for _, n := range []int{1, 5, 1000} {
+		r, g := Limit(n, 10*time.Minute), Guard{}
+		for i := range n {
+			next, err := g.Charge(t0.Add(time.Duration(i)*time.Millisecond), r, "")
+			if err != nil {
+				t.Fatalf("%d of %d: %v", i+1, n, err)
+			}
+			g = next
+		}
+		for _, c := range []struct {
+			at   time.Duration
+			code fault.Code
+		}{{time.Minute, fault.RateLimited}, {10*time.Minute - time.Millisecond, fault.RateLimited}, {10 * time.Minute, ""}} {
+			if _, err := g.Charge(t0.Add(c.at), r, ""); fault.CodeOf(err) != c.code {
+				t.Errorf("%d and one more after %v: %v", n, c.at, err)
+			}
+		}
+	}
+}
+
+var errDown = errors.New("the database is down")
+
+// without is a store that cannot read the guard of one key.
+type without struct {
+	*rows
+	key string
+}
+
+func (w without) Guard(ctx context.Context, key string) (Guard, error) {
+	if key == w.key {
+		return Guard{}, errDown
+	}
+	return w.rows.Guard(ctx, key)
+}
+
+// A guard that cannot be read admits no try: neither that of the account nor one of its former keys, whose tries count.
+func TestGuardCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, key := range []string{"u", "former"} {
+			g, r := keeper()
+			g.store = without{r, key}
+			if a, err := g.Charge(t.Context(), "u", "p", "former"); !errors.Is(err, errDown) || a != nil {
+				t.Errorf("%s: %v, %v", key, a, err)
+			}
+			if len(r.guards) != 0 || len(g.accounts) != 0 {
+				t.Errorf("%s: stored %+v, %d accounts are remembered", key, r.guards, len(g.accounts))
+			}
+			g.store = r
+			if _, err := g.Charge(t.Context(), "u", "p", "former"); err != nil {
+				t.Errorf("%s, after the failure: %v", key, err)
+			}
+		}
+	})
+}

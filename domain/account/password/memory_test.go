@@ -1,0 +1,102 @@
+package password
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/fault"
+)
+
+// Five hundred concurrent changes of three hashes each cost the memory of the slots, not of the hashes. The test
+// counts the allocated bytes (SEC-13). Allocating memory for each hash would need 1500 times as many.
+func TestMemoryOfManyChanges(t *testing.T) {
+	const (
+		changes, slots = 500, 3
+		memory         = 1 << 20 // of one hash
+		beside         = 8 << 10 // what one hash may allocate otherwise: salts, texts, timers
+	)
+	h := small(t, HasherOptions{Params: Params{MemoryKiB: memory >> 10, Passes: 1, Lanes: 1}, Slots: slots, Queue: changes,
+		Wait: time.Hour})
+	change := func(stored string) error {
+		p, err := h.Admit(own)
+		if err != nil {
+			return err
+		}
+		defer p.Leave()
+		right, _, err := p.Verify(t.Context(), "kedi7şeker", stored) // the old one
+		if err == nil && right {
+			_, _, err = p.Verify(t.Context(), "köpek8limon", stored) // history
+		}
+		if err == nil {
+			_, err = p.Hash(t.Context(), "köpek8limon")
+		}
+		return err
+	}
+	stored, err := h.Hash(t.Context(), "kedi7şeker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.arenas = nil // the memory left by the first hash counts too
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var wg sync.WaitGroup
+	for range changes {
+		wg.Go(func() {
+			if err := change(stored); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	runtime.ReadMemStats(&after)
+	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(changes*3*beside); got > most {
+		t.Errorf("%d changes allocated %d bytes, want at most %d: little besides the %d arenas", changes, got, most, slots)
+	}
+	if h.running != 0 || len(h.arenas) > slots {
+		t.Errorf("afterwards %d run and %d arenas are kept", h.running, len(h.arenas))
+	}
+	for _, a := range h.arenas {
+		if a.Size() != memory {
+			t.Errorf("a slot keeps %d bytes, want %d", a.Size(), memory)
+		}
+	}
+}
+
+// A caller that finds slots and queue full is refused before it touches any hashing memory, however many such callers
+// arrive (SEC-13).
+func TestOverflowIsRefusedAtNoCost(t *testing.T) {
+	const slots, queue, callers = 2, 16, 500
+	h := small(t, HasherOptions{Slots: slots, Queue: queue, Wait: time.Hour})
+	var mu sync.Mutex
+	var places []*Place
+	refused := 0
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			p, err := h.Admit(Caller{})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				places = append(places, p)
+			case fault.CodeOf(err) == fault.Overloaded:
+				refused++
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(places) != slots+queue || refused != callers-slots-queue || len(h.arenas) != 0 {
+		t.Errorf("%d admitted, %d refused, %d arenas", len(places), refused, len(h.arenas))
+	}
+	for _, p := range places {
+		p.Leave()
+	}
+	if h.Waiting() != 0 {
+		t.Errorf("%d still hold a place", h.Waiting())
+	}
+}

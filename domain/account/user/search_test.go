@@ -1,0 +1,46 @@
+package user
+
+import (
+	"strings"
+	"testing"
+)
+
+// Names are found without accents, in any spelling of the letters.
+func TestFold(t *testing.T) {
+	for in, want := range map[string]string{"Ayşe ÖZTÜRK": "ayse ozturk", "IŞIK İpek ışık": "isik ipek isik",
+		"Søren Łukasz Đorđe": "soren lukasz dorde", "Strauß Æsir œuvre Þór ħ": "strauss aesir oeuvre thor h",
+		"Jose\u0301 Nguyễn": "jose nguyen", "ﬁn Ｗｉｄｅ": "fin wide", "١٢ a\u200bb": "12 ab", "محمد": "محمد", "Plain": "plain",
+		"I\u0307": "i", "ẞ": "ss", "Ǿ": "o", "A\u00a0B": "a b"} {
+		if got := Fold(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+		if again := Fold(want); again != want {
+			t.Errorf("%q is folded again to %q", want, again)
+		}
+	}
+}
+
+// Each word begins a word of the name or the address; three digits stand anywhere in the number.
+func TestSearch(t *testing.T) {
+	u := User{Name: "Ayşe Nur", Surname: "Demir-Öztürk", Email: "ayse@demo.castellan.test", Phone: "+905320001234"}
+	x := IndexOf(u)
+	for text, want := range map[string]bool{
+		"ayse": true, "ozturk": true, "demir ayşe": true, "AYSE@demo": true, "532 000": true, "0532 000 12": true,
+		"+90 532": true, "٥٣٢": true, "234": true, "nur 1234": true, "demo.cast": true, "castellan.t": true,
+		"Demir-Öz": true, "o'": true, "yse": false, "mir": false, "12": false, "1": false, "533 000": false,
+		"ayse ali": false, "ayse 999": false, "@demo": true, strings.Repeat("a", 300): false,
+	} {
+		s, ok := ParseSearch(text)
+		if got := ok && s.Matches(x); got != want {
+			t.Errorf("%q (%+v): %v, want %v in %+v", text, s, got, want, x)
+		}
+	}
+	for _, text := range []string{"", " ", "%", "'\"!", "\u200b"} {
+		if s, ok := ParseSearch(text); ok {
+			t.Errorf("%q is a search: %+v", text, s)
+		}
+	}
+	if s, _ := ParseSearch(strings.Repeat("a ", 50)); len(s.Words) != maxSearchWords {
+		t.Errorf("%d words", len(s.Words))
+	}
+}

@@ -1,0 +1,190 @@
+package challenge_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"castellan/domain/factor/challenge"
+)
+
+const (
+	quarter = int64(15 * 60_000) // the window of TOTP, ms
+	hour    = int64(60 * 60_000) // the window of SMS and MAIL, ms
+)
+
+// spread returns n instants, 1 ms apart, the first at ms.
+func spread(n int, ms int64) []int64 {
+	var ts []int64
+	for i := range n {
+		ts = append(ts, t0+ms+int64(i))
+	}
+	return ts
+}
+
+// The rolling windows of D-2FA-13: an instant counts while it is younger than
+// the window, and the wait ends when the number falls below the limit.
+func TestBudgetWait(t *testing.T) {
+	const now = 2 * hour
+	for _, c := range []struct {
+		name      string
+		otp, totp []int64
+		sms, code time.Duration // the wait of SMS and MAIL, and of TOTP
+	}{
+		{name: "nothing spent"},
+		{name: "9 and 19", totp: spread(9, now-100), otp: spread(19, now-100)},
+		{name: "10", totp: spread(10, now-100), code: 15*time.Minute - 100*time.Millisecond},
+		{name: "20", otp: spread(20, now-100), sms: time.Hour - 100*time.Millisecond},
+		{name: "the other's limit", otp: spread(10, now-100), totp: spread(9, now-100)},
+		{name: "in this very millisecond", totp: slices.Repeat([]int64{t0 + now}, 10), code: 15 * time.Minute},
+		{name: "the first leaves in 1 ms", totp: spread(10, now-quarter+1), code: time.Millisecond},
+		{name: "the first leaves now", totp: spread(10, now-quarter)},
+		{name: "the first left 1 ms ago", totp: spread(10, now-quarter-1)},
+		{name: "an hour, 1 ms before", otp: spread(20, now-hour+1), sms: time.Millisecond},
+		{name: "an hour", otp: spread(20, now-hour)},
+		{name: "an hour, 1 ms after", otp: spread(20, now-hour-1)},
+		{name: "all old", otp: spread(20, 0), totp: spread(10, 0)},
+		{name: "more than the limit: two must leave", totp: spread(11, now-quarter+1), code: 2 * time.Millisecond},
+		{name: "old ones do not count", totp: append(spread(30, 0), spread(9, now-50)...)},
+		{name: "the youngest ten count", totp: append(spread(30, 0), spread(10, now-50)...),
+			code: 15*time.Minute - 50*time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := challenge.Budget{OTP: c.otp, TOTP: c.totp}
+			for n, want := range map[challenge.Name]time.Duration{
+				challenge.SMS: c.sms, challenge.MAIL: c.sms, challenge.TOTP: c.code, challenge.PUSH: 0,
+			} {
+				if got := b.Wait(at(now), challenge.DefaultRules(), n); got != want {
+					t.Errorf("%s waits %v, want %v", n, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A spent budget refuses right and wrong values alike without evaluating them, and only those of its family.
+func TestSpentBudget(t *testing.T) {
+	full := challenge.Budget{Subject: "u1", Flow: challenge.FlowLogin, Version: 5}
+	otp, totp := full, full
+	otp.OTP = spread(20, -19)
+	totp.TOTP = spread(10, -9)
+	for _, c := range []struct {
+		name   string
+		b      challenge.Budget
+		move   string
+		ms     int64
+		want   string
+		counts int // wrong values of the challenge afterwards
+	}{
+		{"right SMS", otp, "sms right", 0, "RATE_LIMITED 59m59.981s", 0},
+		{"wrong SMS", otp, "sms wrong", 0, "RATE_LIMITED 59m59.981s", 0},
+		{"right MAIL", otp, "mail right", 0, "RATE_LIMITED 59m59.981s", 0},
+		{"right TOTP beside it", otp, "totp right", 0, "executing", 0},
+		{"right PUSH beside it", otp, "push right", 0, "executing", 0},
+		{"wrong PUSH beside it", otp, "push wrong", 0, "DEVICE_SIGNATURE_INVALID", 0},
+		{"denial beside it", otp, "push deny", 0, "denied", 0},
+		{"right TOTP", totp, "totp right", 0, "RATE_LIMITED 14m59.991s", 0},
+		{"wrong TOTP", totp, "totp wrong", 0, "RATE_LIMITED 14m59.991s", 0},
+		{"right SMS beside it", totp, "sms right", 0, "executing", 0},
+		{"wrong MAIL beside it", totp, "mail wrong", 0, "OTP_INVALID 4", 1},
+		{"expiry is reported first", otp, "sms right", 120_000, "METHOD_EXPIRED", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGame(t, start(1, "sms", "mail", "totp", "push"))
+			g.b = c.b
+			if got := g.do(c.ms, c.move); got != c.want || g.c.Wrong != c.counts {
+				t.Errorf("got %s, %d wrong; want %s, %d", got, g.c.Wrong, c.want, c.counts)
+			}
+		})
+	}
+}
+
+// New challenges do not refill a budget: the wrong values of all challenges count (SEC-03), and the window rolls.
+func TestBudgetAcrossChallenges(t *testing.T) {
+	for _, c := range []struct {
+		id     string
+		limit  int
+		window int64
+		want   string // the answer at 1 000 ms once the limit is spent
+	}{
+		{"totp", 10, quarter, "RATE_LIMITED 14m59s"},
+		{"sms", 20, hour, "RATE_LIMITED 59m59s"},
+		{"mail", 20, hour, "RATE_LIMITED 59m59s"},
+	} {
+		t.Run(c.id, func(t *testing.T) {
+			g := newGame(t, start(1, c.id))
+			for i := range c.limit {
+				if i%5 == 0 {
+					g.c = start(1, c.id)
+				}
+				if got, want := g.do(int64(i), c.id+" wrong"), "OTP_INVALID "+strconv.Itoa(4-i%5); got != want {
+					t.Fatalf("wrong value %d: got %s, want %s", i+1, got, want)
+				}
+			}
+			g.c = start(1, c.id)
+			g.c.ExpiresAt += 2 * hour
+			g.c.Methods[0].ExpiresAt += 2 * hour
+			g.play([]step{
+				{1_000, c.id + " right", c.want},
+				{1_000, c.id + " wrong", c.want},
+				{c.window - 1, c.id + " right", "RATE_LIMITED 1ms"},
+				{c.window, c.id + " wrong", "OTP_INVALID 4"}, // the first has left, this one takes its place
+				{c.window, c.id + " right", "RATE_LIMITED 1ms"},
+				{c.window + 1, c.id + " right", "executing"}, // the second has left
+			})
+		})
+	}
+}
+
+// SMS and MAIL share a budget, TOTP has its own, PUSH has none. Right values and refusals do not count.
+func TestSpending(t *testing.T) {
+	for _, c := range []struct {
+		move      string
+		otp, totp []int64
+	}{
+		{"sms wrong", []int64{t0, t0 + 7}, []int64{t0}},
+		{"mail wrong", []int64{t0, t0 + 7}, []int64{t0}},
+		{"totp wrong", []int64{t0}, []int64{t0, t0 + 7}},
+		{"push wrong", []int64{t0}, []int64{t0}},
+		{"push deny", []int64{t0}, []int64{t0}},
+		{"sms right", []int64{t0}, []int64{t0}},
+		{"totp right", []int64{t0}, []int64{t0}},
+		{"sms renew", []int64{t0}, []int64{t0}},
+	} {
+		g := newGame(t, start(1, "sms", "mail", "totp", "push"))
+		g.b.OTP, g.b.TOTP = []int64{t0}, []int64{t0}
+		g.do(7, c.move)
+		if !slices.Equal(g.b.OTP, c.otp) || !slices.Equal(g.b.TOTP, c.totp) {
+			t.Errorf("%s: OTP %v, TOTP %v", c.move, g.b.OTP, g.b.TOTP)
+		}
+	}
+}
+
+// Instants that have left the window are dropped, so a budget stays small. Spending does not modify the given budget.
+func TestBudgetForgets(t *testing.T) {
+	memory := append(spread(3, -hour-2), t0-hour+5, t0+99, t0+99)
+	g := newGame(t, start(1, "sms"))
+	g.b.OTP = memory[:4]
+	g.do(0, "sms wrong")
+	if want := []int64{t0 - hour + 5, t0}; !slices.Equal(g.b.OTP, want) {
+		t.Errorf("kept %v, want %v", g.b.OTP, want)
+	}
+	if memory[4] != t0+99 {
+		t.Error("spending wrote behind the given instants")
+	}
+}
+
+// Every subject has one budget per flow.
+func TestBudgetKey(t *testing.T) {
+	seen := map[string]bool{}
+	for _, subject := range []string{"u1", "u2"} {
+		for _, f := range []challenge.Flow{challenge.FlowLogin, challenge.FlowReset, challenge.FlowSession} {
+			key := challenge.Budget{Subject: subject, Flow: f, Version: 9}.Key()
+			if seen[key] || key != challenge.BudgetKey(subject, f) {
+				t.Errorf("key %q of %s in %s", key, subject, f)
+			}
+			seen[key] = true
+		}
+	}
+}

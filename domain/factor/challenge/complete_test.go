@@ -1,0 +1,212 @@
+package challenge_test
+
+import (
+	"slices"
+	"testing"
+
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/fault"
+)
+
+// The required and the mandatory methods complete a challenge (D-2FA-10, D-PWD-02, SEC-10).
+func TestRequired(t *testing.T) {
+	play(t, []scenario{
+		{"one of two", start(1, "sms", "mail"), []step{{0, "mail right", "executing"}}},
+		{"two of three in any order", start(2, "sms", "mail", "totp"), []step{
+			{0, "totp right", "pending"}, {1, "sms right", "executing"}}},
+		{"all of four", start(4, "sms", "mail", "totp", "push"), []step{
+			{0, "push right", "pending"}, {0, "mail right", "pending"}, {0, "totp right", "pending"},
+			{0, "sms right", "executing"}}},
+		{"a method counts once", start(2, "sms", "mail"), []step{
+			{0, "sms right", "pending"}, {0, "sms right", "METHOD_ALREADY_COMPLETED | METHOD_ALREADY_COMPLETED"},
+			{0, "mail right", "executing"}}},
+		{"nor is a completed method wrong", start(2, "sms", "mail"), []step{
+			{0, "sms right", "pending"}, {0, "sms wrong", "METHOD_ALREADY_COMPLETED"}, {0, "mail wrong", "OTP_INVALID 4"}}},
+		{"two methods of a kind are two", start(2, "sms", "sms2"),
+			[]step{{0, "sms right", "pending"}, {0, "sms2 right", "executing"}}},
+		{"wrong values in between", start(2, "sms", "mail"), []step{
+			{0, "sms wrong", "OTP_INVALID 4"}, {0, "sms right", "pending"}, {0, "mail wrong", "OTP_INVALID 4"},
+			{0, "mail right", "executing"}}},
+		{"mandatory ones must be among them", start(2, "sms!", "mail!", "totp", "push"), []step{
+			{0, "totp right", "pending"}, {0, "push right", "pending"}, {0, "sms right", "pending"},
+			{0, "mail right", "executing"}}},
+		{"mandatory ones beyond required", start(1, "sms!", "mail!", "totp"), []step{
+			{0, "totp right", "pending"}, {0, "mail right", "pending"}, {0, "sms right", "executing"}}},
+		{"mandatory ones alone are too few", start(2, "mail!", "totp", "push"), []step{
+			{0, "mail right", "pending"}, {0, "push right", "executing"}}},
+		{"the remaining ones are dropped", start(1, "sms", "mail"), []step{
+			{0, "sms right", "executing"}, {60_000, "mail renew", "CHALLENGE_CLOSED"}, {60_000, "finish", "done"},
+			{60_000, "mail right", "CHALLENGE_CLOSED"}, {60_000, "mail renew", "CHALLENGE_CLOSED"}}},
+	})
+}
+
+// A lifetime ends one millisecond after its last (D-2FA-15), and the expiry of the challenge is reported before that
+// of the method.
+func TestExpiry(t *testing.T) {
+	short := start(1, "sms", "totp")
+	short.Methods[1].ExpiresAt = t0 + 300_000
+	play(t, []scenario{
+		{"OTP before", start(1, "sms"), []step{{119_999, "sms right", "executing"}}},
+		{"OTP on it", start(1, "sms"), []step{{120_000, "sms right", "METHOD_EXPIRED"},
+			{120_000, "sms wrong", "METHOD_EXPIRED"}}},
+		{"OTP after", start(1, "sms"), []step{{120_001, "sms right", "METHOD_EXPIRED"}}},
+		{"push before", start(1, "push"), []step{{119_999, "push right", "executing"}}},
+		{"push on it", start(1, "push"), []step{{120_000, "push right", "METHOD_EXPIRED"},
+			{120_000, "push wrong", "METHOD_EXPIRED"}}},
+		{"TOTP before its own", short, []step{{299_999, "totp right", "executing"}}},
+		{"TOTP on its own", short, []step{{300_000, "totp right", "METHOD_EXPIRED"}}},
+		{"challenge before", start(1, "totp"), []step{{599_999, "totp right", "executing"}}},
+		{"challenge on it", start(1, "totp"), []step{{600_000, "totp right", "CHALLENGE_EXPIRED"},
+			{600_000, "totp wrong", "CHALLENGE_EXPIRED"}}},
+		{"challenge after", start(1, "totp"), []step{{600_001, "totp right", "CHALLENGE_EXPIRED"}}},
+		{"challenge and method", start(1, "sms", "totp"), []step{{599_999, "sms right", "METHOD_EXPIRED"},
+			{600_000, "sms right", "CHALLENGE_EXPIRED"}}},
+		{"challenge and completed method", start(2, "sms", "totp"), []step{
+			{0, "sms right", "pending"}, {599_999, "sms right", "METHOD_ALREADY_COMPLETED"},
+			{600_000, "sms right", "CHALLENGE_EXPIRED"}}},
+		{"an expired method leaves the others", start(1, "sms", "totp"),
+			[]step{{120_000, "sms right", "METHOD_EXPIRED"}, {120_000, "totp right", "executing"}}},
+		{"an expired value is not counted", start(1, "sms", "totp"), []step{
+			{120_000, "sms wrong",
+				"METHOD_EXPIRED | METHOD_EXPIRED | METHOD_EXPIRED | METHOD_EXPIRED | METHOD_EXPIRED | METHOD_EXPIRED"},
+			{120_000, "sms renew", "pending"}, {120_000, "sms wrong", "OTP_INVALID 4"}}},
+	})
+}
+
+// Attempts are limited per OTP and per challenge; attemptsLeft is the smaller remainder (D-2FA-13, SEC-01).
+func TestAttempts(t *testing.T) {
+	const five = "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2 | OTP_INVALID 1 | OTP_INVALID 0"
+	play(t, []scenario{
+		{"right after four", start(1, "sms"), []step{
+			{0, "sms wrong", "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2 | OTP_INVALID 1"}, {0, "sms right", "executing"}}},
+		{"right after five", start(1, "sms"), []step{{0, "sms wrong", five}, {0, "sms right", "METHOD_LOCKED"}}},
+		{"TOTP stays locked", start(1, "totp"), []step{
+			{0, "totp wrong", five}, {0, "totp right", "METHOD_LOCKED"}, {599_999, "totp right", "METHOD_LOCKED"}}},
+		{"a sixth is not counted", start(1, "sms", "mail"), []step{
+			{0, "sms wrong", five + " | METHOD_LOCKED | METHOD_LOCKED | METHOD_LOCKED"}, {0, "mail wrong", "OTP_INVALID 4"}}},
+		{"locked is reported before expired", start(1, "sms"), []step{{0, "sms wrong", five},
+			{120_000, "sms right", "METHOD_LOCKED"}}},
+		{"a lock leaves the others", start(1, "sms", "mail"), []step{{0, "sms wrong", five}, {0, "mail right", "executing"}}},
+		{"right after nine", start(1, "sms", "mail"), []step{
+			{0, "sms wrong", five}, {0, "mail wrong", "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2 | OTP_INVALID 1"},
+			{0, "mail right", "executing"}}},
+		{"the tenth closes", start(1, "sms", "mail", "totp"), []step{
+			{0, "sms wrong", five}, {0, "mail wrong", five}, {0, "totp right", "CHALLENGE_CLOSED"},
+			{60_000, "mail renew", "CHALLENGE_CLOSED"}, {600_000, "totp right", "CHALLENGE_CLOSED"}}},
+		{"an eleventh is refused", start(1, "sms", "mail", "totp"), []step{
+			{0, "sms wrong", five}, {0, "totp wrong", "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2"},
+			{0, "mail wrong", "OTP_INVALID 1 | OTP_INVALID 0 | CHALLENGE_CLOSED"}}},
+		{"the challenge has less left than the method", start(1, "sms", "mail", "totp"), []step{
+			{0, "sms wrong", "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2 | OTP_INVALID 1"},
+			{0, "mail wrong", "OTP_INVALID 4 | OTP_INVALID 3 | OTP_INVALID 2 | OTP_INVALID 1"},
+			{0, "totp wrong", "OTP_INVALID 1 | OTP_INVALID 0 | CHALLENGE_CLOSED"}}},
+		{"the method has less left than the challenge", start(1, "sms", "totp"), []step{
+			{0, "totp wrong", "OTP_INVALID 4 | OTP_INVALID 3"}, {0, "sms wrong", "OTP_INVALID 4"},
+			{0, "totp wrong", "OTP_INVALID 2"}}},
+		{"renewals do not give the challenge more", start(1, "sms"), []step{
+			{60_000, "sms wrong", five}, {60_000, "sms renew", "pending"},
+			{60_000, "sms wrong", "OTP_INVALID 4 | OTP_INVALID 3"}, {60_000, "sms renew", "pending"},
+			{60_000, "sms wrong", "OTP_INVALID 2 | OTP_INVALID 1 | OTP_INVALID 0 | CHALLENGE_CLOSED"}}},
+		{"a wrong signature is not counted", start(1, "push", "sms"), []step{
+			{0, "push wrong", "DEVICE_SIGNATURE_INVALID | DEVICE_SIGNATURE_INVALID | DEVICE_SIGNATURE_INVALID" +
+				" | DEVICE_SIGNATURE_INVALID | DEVICE_SIGNATURE_INVALID | DEVICE_SIGNATURE_INVALID"},
+			{0, "sms wrong", "OTP_INVALID 4"}, {0, "push right", "executing"}}},
+	})
+	t.Run("state and reason", func(t *testing.T) {
+		g := newGame(t, start(1, "sms", "mail"))
+		for range 5 {
+			g.do(0, "sms wrong")
+		}
+		for range 4 {
+			g.do(0, "mail wrong")
+		}
+		if g.c.State != challenge.Pending || g.c.Reason != challenge.NotClosed {
+			t.Errorf("after nine: state %d, reason %d", g.c.State, g.c.Reason)
+		}
+		g.do(0, "mail wrong")
+		if g.c.State != challenge.Closed || g.c.Reason != challenge.TooManyWrong || g.c.Completed() {
+			t.Errorf("after ten: state %d, reason %d, completed %t", g.c.State, g.c.Reason, g.c.Completed())
+		}
+	})
+}
+
+// A refusal ends the challenge, whatever methods are missing or locked (D-2FA-09).
+func TestDenial(t *testing.T) {
+	play(t, []scenario{
+		{"at once", start(1, "push", "sms"), []step{
+			{0, "push deny", "denied"}, {0, "push deny", "CHALLENGE_CLOSED"}, {0, "push right", "CHALLENGE_CLOSED"},
+			{0, "sms right", "CHALLENGE_CLOSED"}}},
+		{"with methods missing", start(3, "push", "sms", "mail!"), []step{{0, "push deny", "denied"}}},
+		{"after a completion", start(2, "sms", "push"), []step{{0, "sms right", "pending"}, {0, "push deny", "denied"},
+			{0, "sms right", "CHALLENGE_CLOSED"}}},
+		{"in the last millisecond", start(1, "push"), []step{{119_999, "push deny", "denied"}}},
+		{"on the challenge's expiry", start(1, "push"), []step{{600_000, "push deny", "CHALLENGE_EXPIRED"}}},
+		{"after its own approval", start(2, "push", "sms"), []step{{0, "push right", "pending"},
+			{0, "push deny", "METHOD_ALREADY_COMPLETED"}}},
+		{"after the last method", start(1, "push", "sms"), []step{{0, "sms right", "executing"},
+			{0, "push deny", "METHOD_ALREADY_COMPLETED"}}},
+		{"action never runs", start(1, "push"), []step{{0, "push deny", "denied"}, {0, "finish", "denied"}}},
+	})
+	c := start(1, "push", "sms")
+	s, err := c.Complete(at(5), challenge.DefaultRules(), challenge.Budget{}, answer(c.Methods[0], "deny"))
+	if err != nil || s.Verdict != challenge.Refusal || s.Refusal != nil || s.Budget != nil {
+		t.Fatalf("step %+v, %v", s, err)
+	}
+	if s.Next.Completed() || len(s.Next.CompletedMethods()) > 0 || s.Next.Last != "push" {
+		t.Errorf("completed %t with %v, ended by %q", s.Next.Completed(), s.Next.CompletedMethods(), s.Next.Last)
+	}
+}
+
+// The order of the checks: for every combination of faults, the first one in this order is reported.
+func TestOrderOfCompletionChecks(t *testing.T) {
+	type attempt struct {
+		c challenge.Challenge
+		b challenge.Budget
+		a challenge.Answer
+	}
+	const now = 100_000
+	faults := []struct {
+		want string
+		make func(*attempt)
+	}{
+		{"METHOD_NOT_FOUND", func(x *attempt) { x.a.MethodID = "none" }},
+		{"INVALID_FIELD", func(x *attempt) { x.a.Method = challenge.MAIL }},
+		{"CHALLENGE_CLOSED", func(x *attempt) { x.c.State = challenge.Closed }}, // an ended challenge does not expire
+		{"CHALLENGE_EXPIRED", func(x *attempt) { x.c.ExpiresAt = t0 + now }},
+		{"METHOD_ALREADY_COMPLETED", func(x *attempt) { x.c.Methods[0].Order = 1 }},
+		{"METHOD_LOCKED", func(x *attempt) { x.c.Methods[0].Wrong = 5 }},
+		{"METHOD_EXPIRED", func(x *attempt) { x.c.Methods[0].ExpiresAt = t0 + now }},
+		{"RATE_LIMITED 59m59.999s", func(x *attempt) { x.b.OTP = slices.Repeat([]int64{t0 + now - 1}, 20) }},
+		{"OTP_INVALID 4", func(x *attempt) { x.a.Digests = nil }},
+	}
+	for set := range 1 << len(faults) {
+		x := attempt{c: start(2, "sms", "mail")}
+		x.a = answer(x.c.Methods[0], "right")
+		want := "pending"
+		for i := len(faults) - 1; i >= 0; i-- {
+			if set&(1<<i) != 0 {
+				faults[i].make(&x)
+				want = faults[i].want
+			}
+		}
+		g := newGame(t, x.c)
+		g.b = x.b
+		if got := g.complete(now, x.a); got != want {
+			t.Errorf("faults %09b: got %s, want %s", set, got, want)
+		}
+	}
+}
+
+func TestMethodIDAndName(t *testing.T) {
+	c := start(1, "sms", "mail")
+	a := answer(c.Methods[0], "right")
+	a.Method = challenge.MAIL
+	_, err := c.Complete(at(0), challenge.DefaultRules(), challenge.Budget{}, a)
+	if f, ok := err.(*fault.Error); !ok || f.Code != fault.InvalidField || f.Field != "method" {
+		t.Errorf("got %v, want INVALID_FIELD of method", err)
+	}
+	_, err = c.Renew(at(60_000), challenge.DefaultRules(), "sms", challenge.MAIL, stored("x"))
+	if f, ok := err.(*fault.Error); !ok || f.Code != fault.InvalidField || f.Field != "method" {
+		t.Errorf("got %v, want INVALID_FIELD of method", err)
+	}
+}

@@ -1,0 +1,32 @@
+package keyring
+
+import (
+	"io/fs"
+	"testing"
+)
+
+func TestPrivateFile(t *testing.T) {
+	for _, c := range []struct {
+		mode        fs.FileMode
+		owner, self int
+		fine        bool
+	}{
+		{0o600, 65532, 65532, true},
+		{0o400, 65532, 65532, true},
+		{0o440, 65532, 65532, false},
+		{0o440, 0, 65532, true}, // a secret of Kubernetes under fsGroup
+		{0o640, 0, 65532, true},
+		{0o660, 0, 65532, false},
+		{0o650, 0, 65532, false},
+		{0o644, 0, 65532, false},
+		{0o600, 0, 0, true},
+		{0o640, 0, 0, false},
+		{0o600, 1000, 0, true},
+		{0o640, 1000, 65532, false},
+		{0o640, -1, 65532, false},
+	} {
+		if got := private(c.mode, c.owner, c.self); got != c.fine {
+			t.Errorf("mode %#o of %d for %d: %t", c.mode, c.owner, c.self, got)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package transaction
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
+	"castellan/domain/money/addressbook/address"
+)
+
+// received is the kind of the claims that prevent a transfer on a blockchain from being reported under two external
+// ids. Their own external ids are the keys below.
+const received integration.Kind = "deposit-received"
+
+// receivedKey identifies a transfer on a blockchain in all its spellings (address.Canonical).
+func receivedKey(d Deposit) string {
+	return hashed(fmt.Sprintf("2\n%d\n%q\n%q", d.Asset, address.Canonical(d.TxID), address.Canonical(d.ToAddress)))
+}
+
+// paidKey identifies what a transaction pays to a user, whatever the address.
+func paidKey(d Deposit) string {
+	return hashed(fmt.Sprintf("3\n%d\n%q\n%q\n%s", d.Asset, address.Canonical(d.TxID), d.UserID, d.Amount))
+}
+
+// own is the internal address of a deposit, which a report without an address gets; unnamed reports that it is the
+// address of d, so that any address of the user may be meant.
+func (d Deposit) own() string { return Address(account(d.UserID, d.Asset)) }
+
+func (d Deposit) unnamed() bool { return address.Same(d.ToAddress, d.own()) }
+
+// spellingKey identifies one spelling of a transfer, without regard to case. Programs up to 0.9 know only this key, and
+// may work beside this one.
+func spellingKey(d Deposit) string {
+	return hashed(strings.ToLower(fmt.Sprintf("%d\n%q\n%q", d.Asset, d.TxID, d.ToAddress)))
+}
+
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// SameTransfer reports whether two deposits are one transfer on a blockchain.
+func (d Deposit) SameTransfer(o Deposit) bool { return receivedKey(d) == receivedKey(o) }
+
+// claimed returns the claims of the transfer of a deposit.
+func (d Deposit) claimed(digest []byte) []commit.Write {
+	c := integration.Claim{Kind: received, RecordID: d.ID, At: d.At, Digest: digest}
+	canonical, spelling := c, c
+	canonical.ExternalID, spelling.ExternalID = receivedKey(d), spellingKey(d)
+	return []commit.Write{integration.Add{Claim: canonical}, integration.Add{Claim: spelling}}
+}
+
+// paid returns the claim of what a transaction pays to the user of a deposit. A deposit to the internal address claims
+// it alone. Those to other addresses may share it, as outputs of one amount, so only the first of them claims it. The
+// claim is read before free reads the deposits: a claim that is found has a deposit that free sees.
+func (s *Service) paid(ctx context.Context, d Deposit, digest []byte) ([]commit.Write, error) {
+	c := integration.Claim{Kind: received, ExternalID: paidKey(d), RecordID: d.ID, At: d.At, Digest: digest}
+	switch _, err := s.Claims.Claim(ctx, c.Kind, c.ExternalID); {
+	case err == nil && !d.unnamed():
+		return nil, nil
+	case err != nil && fault.CodeOf(err) != fault.RecordNotFound:
+		return nil, err
+	}
+	return []commit.Write{integration.Add{Claim: c}}, nil
+}
+
+// readable checks the characters of the texts that identify the transfer of a new deposit. INVALID_FIELD.
+func (d Deposit) readable() error {
+	var ps []fault.Problem
+	for _, f := range []struct{ name, text string }{{"txId", d.TxID}, {"toAddress", d.ToAddress},
+		{"fromAddress", d.FromAddress}} {
+		if !address.Plain(f.text) {
+			ps = append(ps, fault.Problem{Field: f.name, Message: "must have visible ASCII characters only"})
+		}
+	}
+	return fault.All(ps)
+}
+
+// free returns errReceived if the transfer of a new deposit was reported before, in any spelling. So it does if one of
+// the two has the internal address and their amounts are the same. The claims cannot say so alone: programs up to 0.9
+// claim only the spelling that they were sent.
+func (s *Service) free(ctx context.Context, d Deposit) error {
+	to := []string{d.ToAddress, d.own()}
+	if d.unnamed() {
+		to = nil
+	}
+	all, err := s.Store.Received(ctx, d.Asset, d.TxID, to...)
+	for _, was := range all {
+		if was.SameTransfer(d) || paidKey(was) == paidKey(d) && (was.unnamed() || d.unnamed()) {
+			return errReceived
+		}
+	}
+	return err
+}
+
+// respelled returns a report in the spelling of the first report of its external id; ok is false if they differ in more
+// than spelling, or not at all.
+func (s *Service) respelled(ctx context.Context, r Report, d Deposit) (_ Report, ok bool) {
+	first, err := s.Claims.Claim(ctx, integration.Deposits, r.ExternalID)
+	if err != nil {
+		return r, false
+	}
+	was, err := s.Deposit(ctx, first.RecordID)
+	if err != nil || !was.SameTransfer(d) || !address.Same(was.FromAddress, d.FromAddress) ||
+		was.TxID == d.TxID && was.ToAddress == d.ToAddress && was.FromAddress == d.FromAddress {
+		return r, false
+	}
+	r.TxID, r.ToAddress, r.FromAddress = was.TxID, was.ToAddress, was.FromAddress
+	return r, true
+}

@@ -1,0 +1,121 @@
+package resource_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/permit/resource"
+)
+
+// The rule agrees with a plain model of permissions for accounts with random roles. It refuses a write about a user in
+// exactly two cases. Either the user has a permission that the caller lacks, or the caller may not decide this matter
+// of its own account.
+func TestMayWriteFollowsPermissions(t *testing.T) {
+	const seed = 22
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	table := resource.Table{{Method: "POST", Path: "/a"}, {Method: "POST", Path: "/b"}, {Method: "GET", Path: "/b"},
+		{Method: "GET", Path: "/open", Open: true}, {Method: "POST", Path: "/open", Open: true},
+		{Method: "POST", Path: "/both", Open: true, ForOthers: true}}
+	refused, allowed := 0, 0
+	for range 300 {
+		n := &node{held: map[string][]string{"admin": {"root"}}}
+		given := map[string]map[string]resource.Permission{}
+		for _, role := range []string{"r1", "r2", "r3", "user"} {
+			given[role] = map[string]resource.Permission{}
+			for _, e := range table {
+				some := []resource.Permission{resource.None, resource.Allow, resource.Audit, resource.Deny}
+				p := some[random.IntN(len(some))]
+				if p == resource.None || role == "user" && random.IntN(3) > 0 {
+					continue
+				}
+				given[role][e.Code()] = p
+				n.grants = append(n.grants, grant(role, e.Code(), p))
+			}
+		}
+		rolesOf := map[string][]string{"root": {"admin"}}
+		accounts := []string{"root", "plain", "u1", "u2", "u3", "u4"}
+		for _, account := range accounts[2:] {
+			for _, role := range []string{"r1", "r2", "r3"} {
+				if random.IntN(2) == 0 {
+					n.held[role] = append(n.held[role], account)
+					rolesOf[account] = append(rolesOf[account], role)
+				}
+			}
+		}
+		live := resource.NewCache(n, n, table)
+		if err := live.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, caller := range accounts {
+			mine := permissions(table, given, rolesOf[caller])
+			for _, userID := range accounts {
+				lacks := slices.ContainsFunc(permissions(table, given, rolesOf[userID]),
+					func(p string) bool { return !slices.Contains(mine, p) })
+				for _, m := range []resource.Matter{resource.General, resource.Contact, resource.Standing} {
+					want := lacks
+					if caller == userID {
+						want = m != resource.General
+					}
+					err := live.MayWrite(caller, userID, m)
+					if want != (fault.CodeOf(err) == fault.Forbidden) || !want && err != nil {
+						t.Errorf("%s, who has %v, writes about %s, who has %v (%s): %v", caller, rolesOf[caller], userID,
+							rolesOf[userID], m, err)
+					}
+					if want {
+						refused++
+					} else {
+						allowed++
+					}
+				}
+				if err := live.MayWrite(audit.Operator.UserID, userID, resource.Standing); err != nil {
+					t.Errorf("a command on the server writes about %s: %v", userID, err)
+				}
+			}
+		}
+	}
+	if refused < 5000 || allowed < 5000 {
+		t.Errorf("%d refused and %d allowed prove too little", refused, allowed)
+	}
+}
+
+// permissions lists the permissions of an account with some roles, directly from D-AUTH-03.
+func permissions(table resource.Table, given map[string]map[string]resource.Permission,
+	roles []string) (all []string) {
+	for _, e := range table {
+		var said []resource.Permission
+		for _, role := range append([]string{"user"}, roles...) {
+			said = append(said, given[role][e.Code()])
+		}
+		admin, denied := slices.Contains(roles, "admin"), slices.Contains(said, resource.Deny)
+		granted := slices.Contains(said, resource.Allow) || slices.Contains(said, resource.Audit)
+		if e.Open && (admin || !denied) {
+			all = append(all, "use "+e.Code())
+		}
+		if (!e.Open || e.ForOthers) && (admin || granted && !denied) {
+			all = append(all, "act at "+e.Code())
+		}
+	}
+	if slices.Contains(roles, "admin") {
+		all = append(all, "use what is reserved")
+	}
+	return all
+}
+
+// The rule reads only the snapshot.
+func TestMayWriteAllocatesNothing(t *testing.T) {
+	n := &node{held: map[string][]string{"admin": {"root"}, "r": {"clerk"}},
+		grants: []resource.Grant{grant("r", "POST /a", resource.Allow), grant("r", "POST /b", resource.Deny)}}
+	live := resource.NewCache(n, n, nil)
+	if err := live.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, userID := range []string{"root", "plain", "clerk"} {
+		if n := testing.AllocsPerRun(100, func() { _ = live.MayWrite("clerk", userID, resource.Contact) }); n != 0 {
+			t.Errorf("a judgement about %s allocates %v times", userID, n)
+		}
+	}
+}

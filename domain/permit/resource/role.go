@@ -1,0 +1,169 @@
+package resource
+
+import (
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/page"
+
+	"context"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"castellan/domain/account/user"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
+)
+
+// roleCode is the form of a role's code: accounts store their roles as one text, separated by commas.
+var roleCode = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$`)
+
+// builtIn reports whether a role exists from the start (D-AUTH-03).
+func builtIn(code string) bool { return code == user.RoleAdmin || code == user.RoleUser }
+
+// AddRole adds a role. INVALID_FIELD, RECORD_ALREADY_EXIST.
+func (a *Admin) AddRole(ctx context.Context, by audit.By, code, name string) (r Role, err error) {
+	var ps []fault.Problem
+	if !roleCode.MatchString(code) {
+		ps = append(ps, fault.Problem{Field: "code",
+			Message: "must be 1 to 64 letters, digits and . _ : -, beginning with a letter or digit"})
+	}
+	if strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxNameChars {
+		ps = append(ps, fault.Problem{Field: "name",
+			Message: "must be a text of at most " + number(maxNameChars) + " characters"})
+	} else if !legible.Valid(name) {
+		ps = append(ps, fault.Problem{Field: "name", Message: "must not contain control characters"})
+	}
+	if err := fault.All(ps); err != nil {
+		return r, err
+	}
+	r = Role{Code: code, Name: name, CreatedAt: a.Changes.Now()}
+	err = a.Changes.Do(ctx, by, "ROLE_ADD", func(ctx context.Context) (admin.Done, error) {
+		r.ID, err = a.Store.AddRole(ctx, r)
+		return admin.Done{Target: code, Detail: "name " + name}, err
+	})
+	return r, err
+}
+
+// RemoveRole deletes a role and returns it. RECORD_NOT_FOUND; INVALID_STATE while an account holds it or it has
+// grants, and for the built-in roles.
+func (a *Admin) RemoveRole(ctx context.Context, by audit.By, code string) (r Role, err error) {
+	err = a.Changes.Do(ctx, by, "ROLE_DELETE", func(ctx context.Context) (admin.Done, error) {
+		if r, err = a.role(ctx, code); err != nil {
+			return admin.Done{}, err
+		}
+		if builtIn(code) {
+			return admin.Done{}, state("the role %s is part of every installation", code)
+		}
+		held, err := a.Store.Members(ctx, MemberQuery{RoleCode: code}, page.Query[Member]{Limit: 1, Count: true})
+		if err != nil {
+			return admin.Done{}, err
+		}
+		if held.Total > 0 {
+			return admin.Done{}, state("%d accounts hold the role", held.Total)
+		}
+		grants, err := a.Store.Grants(ctx, GrantQuery{RoleID: &r.ID})
+		if err != nil {
+			return admin.Done{}, err
+		}
+		if len(grants) > 0 {
+			return admin.Done{}, state("the role has grants, such as %s on %q", grants[0].Permission,
+				grants[0].ResourceCode)
+		}
+		return admin.Done{Target: code, Detail: "name " + r.Name}, a.Store.RemoveRole(ctx, r.ID)
+	})
+	return r, err
+}
+
+func (a *Admin) role(ctx context.Context, code string) (Role, error) {
+	all, err := a.Store.Roles(ctx)
+	if err != nil {
+		return Role{}, err
+	}
+	r, ok := first(all, func(r Role) bool { return r.Code == code })
+	if !ok {
+		return r, notFound("role")
+	}
+	return r, nil
+}
+
+// AssignRole gives an account a role. Browsers that were remembered without it are forgotten, and open challenges
+// close. RECORD_NOT_FOUND for an unknown account or role; RECORD_ALREADY_EXIST when the account already holds it, as
+// every account has the role user.
+func (a *Admin) AssignRole(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
+	m = Member{UserID: userID, RoleCode: code, CreatedAt: a.Changes.Now()}
+	err = a.Changes.Do(ctx, by, "USER_ROLE_ADD", func(ctx context.Context) (admin.Done, error) {
+		if _, err := a.Accounts.Get(ctx, userID); err != nil {
+			return admin.Done{}, err
+		}
+		if _, err := a.role(ctx, code); err != nil {
+			return admin.Done{}, err
+		}
+		held, err := a.Store.Members(ctx, MemberQuery{UserID: userID, RoleCode: code}, page.Query[Member]{})
+		if err != nil {
+			return admin.Done{}, err
+		}
+		if len(held.Records) > 0 || code == user.RoleUser {
+			return admin.Done{}, fault.New(fault.RecordAlreadyExist, "the account already has the role %s", code)
+		}
+		return admin.Done{UserID: userID, Target: code, Key: AccountKey(userID), Detail: "role " + code,
+			Writes: []commit.Write{user.Grant{UserID: userID, Role: code, At: m.CreatedAt}, user.Touch{UserID: userID}}}, nil
+	})
+	return m, err
+}
+
+// RevokeRole removes a role from an account and returns it. RECORD_NOT_FOUND when the account does not hold it.
+// INVALID_STATE for the role user, which every account holds, and for the role admin of the last active
+// administrator, even with concurrent calls.
+func (a *Admin) RevokeRole(ctx context.Context, by audit.By, userID, code string) (m Member, err error) {
+	err = a.Changes.Do(ctx, by, "USER_ROLE_DELETE", func(ctx context.Context) (admin.Done, error) {
+		u, err := a.Accounts.Get(ctx, userID)
+		if err != nil {
+			return admin.Done{}, err
+		}
+		if code == user.RoleUser {
+			return admin.Done{}, state("every account has the role user")
+		}
+		held, err := a.Store.Members(ctx, MemberQuery{UserID: userID, RoleCode: code}, page.Query[Member]{})
+		if err != nil {
+			return admin.Done{}, err
+		}
+		if len(held.Records) == 0 {
+			return admin.Done{}, fault.New(fault.RecordNotFound, "the account does not have the role")
+		}
+		m = held.Records[0]
+		if code == user.RoleAdmin && u.Active() && (a.Dev || !u.Demo) {
+			others, err := a.Store.HeldByAnother(ctx, code, userID, a.Dev)
+			if err != nil {
+				return admin.Done{}, err
+			}
+			if !others {
+				return admin.Done{}, state("the account is the last active administrator")
+			}
+		}
+		return admin.Done{UserID: userID, Target: code, Key: AccountKey(userID), Detail: "role " + code,
+			Writes: []commit.Write{user.Revoke{UserID: userID, Role: code}}}, nil
+	})
+	return m, err
+}
+
+// Members lists the roles of accounts, newest first. The roles of one account are one page that ends with the role
+// user, which has no row. An unknown account has no roles.
+func (a *Admin) Members(ctx context.Context, q MemberQuery, p page.Query[Member]) (page.Of[Member], error) {
+	if q.UserID == "" {
+		return a.Store.Members(ctx, q, p)
+	}
+	held, err := a.Store.Members(ctx, q, page.Query[Member]{})
+	if err == nil && (q.RoleCode == "" || q.RoleCode == user.RoleUser) {
+		var u user.User
+		switch u, err = a.Accounts.Get(ctx, q.UserID); {
+		case err == nil:
+			held.Records = append(held.Records, Member{UserID: u.ID, RoleCode: user.RoleUser, CreatedAt: u.CreatedAt})
+		case fault.CodeOf(err) == fault.RecordNotFound:
+			err = nil
+		}
+	}
+	held.Total = len(held.Records)
+	return held, err
+}

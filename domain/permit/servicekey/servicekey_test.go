@@ -1,0 +1,220 @@
+package servicekey_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/resource"
+	"castellan/domain/permit/servicekey"
+	"castellan/persistence"
+	"castellan/persistence/permit"
+	"castellan/persistence/persistencetest"
+)
+
+var (
+	errDown = errors.New("the database is down")
+	by      = audit.By{UserID: "op"}
+	home    = netip.MustParseAddr("192.0.2.7")
+)
+
+// keys is the service with its snapshot, and the clock of both.
+type keys struct {
+	servicekey.Service
+	*servicekey.Cache
+	db  *persistence.DB
+	now time.Time
+}
+
+func newKeys(t *testing.T) *keys {
+	t.Helper()
+	db, k := persistencetest.SQLite(t), &keys{now: time.UnixMilli(1_700_000_000_000).UTC()}
+	clock, ring := func() time.Time { return k.now }, keyringtest.Ring(t, time.Now)
+	store := permit.NewServiceKeys(db)
+	k.db = db
+	k.Cache = servicekey.NewCache(store, ring, clock)
+	k.Service = servicekey.Service{Store: store, Ring: ring,
+		Action: func(_ context.Context, code string) (bool, error) { return code != "LOGIN", nil },
+		Roles: func(context.Context) ([]resource.Role, error) {
+			return []resource.Role{{Code: "wallet"}, {Code: user.RoleUser}}, nil
+		},
+		Changes: admin.Changes{Commit: db, Now: clock, Follow: k.Follow}}
+	return k
+}
+
+// wants checks the client of a header.
+func (k *keys) wants(t *testing.T, header string, from netip.Addr, want fault.Code) {
+	t.Helper()
+	got, err := k.Client(header, from)
+	storetest.Wants(t, err, want)
+	if err == nil && got != (servicekey.Client{Name: "w1", Role: "wallet"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A key is accepted until it is removed; a replaced one for another hour.
+func TestKey(t *testing.T) {
+	k := newKeys(t)
+	made, first, err := k.Add(t.Context(), by, servicekey.New{Name: "w1", Role: "wallet"})
+	storetest.Must(t, err)
+	if made.Name != "w1" || made.Role != "wallet" || !made.CreatedAt.Equal(k.now) || !strings.HasPrefix(first, "w1.") {
+		t.Errorf("%+v, %s", made, first)
+	}
+	k.wants(t, first, home, "")
+	for _, wrong := range []string{"", "w1", "w1.", "w1.x", first + "x", "w2" + first[2:], strings.Repeat("x", 300)} {
+		k.wants(t, wrong, home, fault.Unauthenticated)
+	}
+	next, second, err := k.Rotate(t.Context(), by, "w1")
+	storetest.Must(t, err)
+	if !next.RotatedAt.Equal(k.now) || !next.OldUntil.Equal(k.now.Add(time.Hour)) || second == first {
+		t.Errorf("%+v", next)
+	}
+	k.now = k.now.Add(time.Hour - time.Millisecond)
+	k.wants(t, first, home, "")
+	k.wants(t, second, home, "")
+	k.now = k.now.Add(time.Millisecond)
+	k.wants(t, first, home, fault.Unauthenticated)
+	k.wants(t, second, home, "")
+	storetest.Must(t, k.Remove(t.Context(), by, "w1"))
+	k.wants(t, second, home, fault.Unauthenticated)
+	storetest.Wants(t, k.Remove(t.Context(), by, "w1"), fault.RecordNotFound)
+	none, header, err := k.Rotate(t.Context(), by, "w1")
+	storetest.Wants(t, err, fault.RecordNotFound)
+	if header != "" || none.Name != "" {
+		t.Errorf("%+v, %q", none, header)
+	}
+}
+
+// A key with networks is accepted from these alone.
+func TestNetworksOfAKey(t *testing.T) {
+	k := newKeys(t)
+	networks, err := servicekey.ParseNetworks([]string{"192.0.2.7", "2001:db8::/32"})
+	storetest.Must(t, err)
+	_, header, err := k.Add(t.Context(), by, servicekey.New{Name: "w1", Role: "wallet", Networks: networks})
+	storetest.Must(t, err)
+	for from, want := range map[string]fault.Code{"192.0.2.7": "", "::ffff:192.0.2.7": "", "2001:db8::1": "",
+		"192.0.2.8": fault.IPNotAllowed, "2001:db9::1": fault.IPNotAllowed} {
+		k.wants(t, header, netip.MustParseAddr(from), want)
+	}
+	if got := servicekey.Join(networks); got != "192.0.2.7/32,2001:db8::/32" || servicekey.Join(nil) != "" {
+		t.Error(got)
+	}
+	for _, bad := range []string{"", "x", "192.0.2.7/24", "192.0.2.7/33", "192.0.2"} {
+		got, err := servicekey.ParseNetworks([]string{"192.0.2.7", bad})
+		storetest.WantsFields(t, err, "ip")
+		if got != nil {
+			t.Errorf("%q: %v", bad, got)
+		}
+	}
+	mapped, err := servicekey.ParseNetworks([]string{"::ffff:192.0.2.7"})
+	if err != nil || servicekey.Join(mapped) != "192.0.2.7/32" {
+		t.Errorf("%v, %v", mapped, err)
+	}
+}
+
+// A refused key is not stored, and its header is not returned.
+func TestKeyIsRefused(t *testing.T) {
+	k := newKeys(t)
+	many := make([]netip.Prefix, 33)
+	for i := range many {
+		many[i] = netip.PrefixFrom(home, 32)
+	}
+	for _, c := range []struct {
+		name, role string
+		networks   int
+		fields     string
+	}{{"a b", "wallet", 0, "name"}, {"w2", "unknown", 0, "role"}, {"w2", user.RoleUser, 0, "role"},
+		{"w2", "wallet", 33, "ip"}, {"w1", "wallet", 32, ""}} {
+		made, header, err := k.Add(t.Context(), by,
+			servicekey.New{Name: c.name, Role: c.role, Networks: many[:c.networks]})
+		storetest.WantsFields(t, err, c.fields)
+		if (header == "") != (c.fields != "") || (made.Name == "") != (c.fields != "") {
+			t.Errorf("%+v: %+v, %q", c, made, header)
+		}
+	}
+	_, header, err := k.Add(t.Context(), by, servicekey.New{Name: "w1", Role: "wallet"})
+	storetest.Wants(t, err, fault.RecordAlreadyExist)
+	if header != "" {
+		t.Errorf("the header of a refused key: %s", header)
+	}
+	k.Roles = func(context.Context) ([]resource.Role, error) { return nil, errDown }
+	if _, _, err := k.Add(t.Context(), by, servicekey.New{Name: "w3", Role: "wallet"}); !errors.Is(err, errDown) {
+		t.Errorf("without roles: %v", err)
+	}
+	if all, err := k.Store.List(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// unread is a store that cannot be read.
+type unread struct{ servicekey.Store }
+
+func (unread) List(context.Context) ([]servicekey.Key, error) { return nil, errDown }
+
+// A snapshot that cannot be read is an error, and knows no key.
+func TestKeysCannotBeRead(t *testing.T) {
+	l := servicekey.NewCache(unread{}, keyringtest.Ring(t, time.Now), time.Now)
+	if err := l.Reload(t.Context()); !errors.Is(err, errDown) {
+		t.Error(err)
+	}
+	_, err := l.Client("w1.x", home)
+	storetest.Wants(t, err, fault.Unauthenticated)
+}
+
+// A key with actions needs no role. A callback needs an action, and is https unless development permits loopback.
+func TestScopeOfAKey(t *testing.T) {
+	k := newKeys(t)
+	many := make([]string, 65)
+	for i := range many {
+		many[i] = "AB" + strings.Repeat("B", i)
+	}
+	const url = "https://shop.example/in"
+	n := 0
+	for _, c := range []struct {
+		role, callback string
+		actions        []string
+		plain          bool
+		field          string
+	}{
+		{"", url, []string{"PAYOUT", "REFUND"}, false, ""}, {"wallet", "", []string{"PAYOUT"}, false, ""},
+		{"", "http://127.0.0.1:8/in", []string{"PAYOUT"}, true, ""}, {"", "http://localhost/", []string{"PAYOUT"}, true, ""},
+		{"", "", nil, false, "role"}, {"nothing", "", []string{"PAYOUT"}, false, "role"},
+		{user.RoleUser, "", []string{"PAYOUT"}, false, "role"},
+		{"", "", []string{"a b"}, false, "actions"}, {"", "", []string{""}, false, "actions"},
+		{"", "", many, false, "actions"},
+		{"", "", []string{"PAYOUT", "PAYOUT"}, false, "actions"},
+		{"wallet", url, nil, false, "callback"}, {"", "http://127.0.0.1/", []string{"PAYOUT"}, false, "callback"},
+		{"", "http://192.0.2.1/", []string{"PAYOUT"}, true, "callback"},
+		{"", "ftp://x/", []string{"PAYOUT"}, true, "callback"},
+		{"", "https://u:p@shop.example/", []string{"PAYOUT"}, false, "callback"},
+		{"", "https:///in", []string{"PAYOUT"}, false, "callback"},
+		{"", url + "#x", []string{"PAYOUT"}, false, "callback"}, {"", "https://x/ y", []string{"PAYOUT"}, false, "callback"},
+		{"", "https://x/" + strings.Repeat("x", 512), []string{"PAYOUT"}, false, "callback"},
+	} {
+		n++
+		k.AllowPlain = c.plain
+		name := "k" + strings.Repeat("x", n)
+		made, _, err := k.Add(t.Context(), by, servicekey.New{Name: name, Role: c.role, Actions: c.actions,
+			Callback: c.callback})
+		storetest.WantsFields(t, err, c.field)
+		if c.field != "" {
+			continue
+		}
+		kept, known := k.Key(name)
+		if !known || kept.Callback != c.callback || !kept.May("PAYOUT") || kept.May("OTHER") || made.Name != name {
+			t.Errorf("%+v: kept %+v", c, kept)
+		}
+	}
+	if _, known := k.Key("none"); known {
+		t.Error("a key that does not exist is known")
+	}
+}

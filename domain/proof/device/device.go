@@ -1,0 +1,182 @@
+// Package device owns the registered devices of an account with their public keys, and the proofs that they sign
+// (decisions D-AUTH-06, D-2FA-06, 07, 09 and 18).
+//
+// The one idea: a proof names its request, its body, the challenge and the decision in claims under one signature. So
+// no part of it can be reused in another request. The verifier compares every claim with the received data. All
+// faults except staleness give the same refusal, which does not reveal which devices exist.
+//
+// Start reading at Service.Present, then proof.go for the signed data, key.go for the keys, and action.go for the
+// addition and removal of devices. passkey.go has the devices that are passkeys.
+package device
+
+import (
+	"cmp"
+	"crypto/ecdh"
+	"encoding/base64"
+	"encoding/json"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"castellan/domain/factor/passkey"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
+)
+
+// Status is the status of a device. Only an active one may sign.
+type Status string
+
+// Active is the status of a new device. A removed one has no row.
+const Active Status = "ACTIVE"
+
+// Limits of a device's fields, in characters or bytes, and of the devices of an account.
+const (
+	MaxDevices     = 10 // per account
+	maxTextChars   = 128
+	maxTargetBytes = 2048 // of a URL
+)
+
+// Device is a registered device.
+type Device struct {
+	ID          string
+	UserID      string
+	Key         Key
+	Brand       string
+	Model       string
+	Description string
+	Platform    string
+	Target      []byte // sealed with TargetData; nil: it is never woken
+	Status      Status
+	CreatedAt   time.Time
+	LastUsedAt  time.Time // zero: it has signed nothing since its registration
+}
+
+// TargetData returns the associated data of a sealed push target: it opens for its own row only (SEC-45).
+func TargetData(userID, id string) []byte { return []byte("push-target/" + userID + "/" + id) }
+
+// Name returns the display name of the device.
+func (d Device) Name() string { return name(d.Brand, d.Model, d.Description) }
+
+func name(brand, model, description string) string {
+	return cmp.Or(strings.TrimSpace(brand+" "+model), description)
+}
+
+// Registration is a device that a user wants to add. As JSON it is the command of DEVICE_ADD.
+type Registration struct {
+	Key         Key    `json:"key,omitzero"`
+	Brand       string `json:"brand"`
+	Model       string `json:"model"`
+	Description string `json:"description"`
+	Platform    string `json:"platform"`
+	Target      string `json:"target,omitempty"` // of ParseTarget
+	// Passkey replaces Key, and Handle is then the name of the account inside it, base64url.
+	Passkey *passkey.Credential `json:"passkey,omitempty"`
+	Handle  string              `json:"handle,omitempty"`
+}
+
+// thumbprint names the key of the registration (RFC 7638).
+func (r Registration) thumbprint() string {
+	if r.Passkey != nil {
+		return HashBody([]byte(r.Passkey.Key.JWK()))
+	}
+	return r.Key.Thumbprint()
+}
+
+// Check returns INVALID_FIELD with every faulty text.
+func (r Registration) Check() error {
+	var ps []fault.Problem
+	for _, f := range []struct{ field, text string }{{"brand", r.Brand}, {"model", r.Model},
+		{"description", r.Description}, {"platform", r.Platform}} {
+		switch {
+		case utf8.RuneCountInString(f.text) > maxTextChars:
+			ps = append(ps, fault.Problem{Field: f.field, Message: "is longer than 128 characters"})
+		case !legible.Valid(f.text):
+			ps = append(ps, fault.Problem{Field: f.field, Message: "must not contain control characters"})
+		}
+	}
+	return fault.All(ps)
+}
+
+// target is where a device is woken: a subscription of Web Push (RFC 8030, 8291) or a webhook.
+type target struct {
+	Type     string      `json:"type"`
+	Endpoint string      `json:"endpoint,omitempty"`
+	Keys     *targetKeys `json:"keys,omitempty"`
+	URL      string      `json:"url,omitempty"`
+}
+
+type targetKeys struct {
+	P256DH string `json:"p256dh"`
+	Auth   string `json:"auth"`
+}
+
+// ParseTarget reads a pushTarget and returns it in its one stored form:
+//
+//	{"type":"webpush","endpoint":URL,"keys":{"p256dh":…,"auth":…}}
+//	{"type":"webhook","url":URL}
+//
+// URLs are https; where loopback is true http to a loopback address is accepted
+// too. INVALID_FIELD for anything else. Which networks may be reached is the
+// sender's to judge, when it connects.
+func ParseTarget(text []byte, loopback bool) (string, error) {
+	var t target
+	if json.Unmarshal(text, &t) != nil {
+		return "", fault.Invalid("pushTarget", "must be an object with type webpush or webhook")
+	}
+	var out target
+	switch t.Type {
+	case "webpush":
+		if !reachable(t.Endpoint, loopback) {
+			return "", fault.Invalid("pushTarget", "endpoint must be an https URL")
+		}
+		if t.Keys == nil || !subscriptionKey(t.Keys.P256DH) || len(decode(t.Keys.Auth)) != 16 {
+			return "", fault.Invalid("pushTarget", "keys must hold p256dh, a P-256 point, and auth, 16 bytes, in base64url")
+		}
+		out = target{Type: t.Type, Endpoint: t.Endpoint, Keys: &targetKeys{unpadded(t.Keys.P256DH), unpadded(t.Keys.Auth)}}
+	case "webhook":
+		if !reachable(t.URL, loopback) {
+			return "", fault.Invalid("pushTarget", "url must be an https URL")
+		}
+		out = target{Type: t.Type, URL: t.URL}
+	default:
+		return "", fault.Invalid("pushTarget", "type must be webpush or webhook")
+	}
+	b, err := json.Marshal(out)
+	return string(b), err
+}
+
+func reachable(text string, loopback bool) bool {
+	u, err := url.Parse(text)
+	if err != nil || len(text) > maxTargetBytes || u.Host == "" || u.User != nil || u.Fragment != "" ||
+		strings.ContainsFunc(text, unicode.IsControl) {
+		return false
+	}
+	if u.Scheme == "http" && loopback {
+		ip, err := netip.ParseAddr(u.Hostname())
+		return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+	}
+	return u.Scheme == "https"
+}
+
+func subscriptionKey(text string) bool {
+	_, err := ecdh.P256().NewPublicKey(decode(text))
+	return err == nil
+}
+
+// unpadded drops the padding that some browsers' scripts add.
+func unpadded(text string) string { return strings.TrimRight(text, "=") }
+
+// decode reads base64url; nil for anything else.
+func decode(text string) []byte {
+	if strings.ContainsAny(text, "\r\n") { // the decoder would skip them
+		return nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(unpadded(text))
+	if err != nil {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,60 @@
+package device_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"castellan/domain/proof/device"
+)
+
+// A proof is read only as a compact JWS of its type, of at most 4096 bytes, without padding or critical extensions.
+func TestReadSigned(t *testing.T) {
+	b64 := base64.RawURLEncoding.EncodeToString
+	head, claims, sig := b64([]byte(`{"alg":"ES256","typ":"T"}`)), b64([]byte(`{"jti":"1"}`)), b64([]byte("sig"))
+	long := func(n int) string { // a proof of n bytes
+		for pad := n; ; pad-- {
+			filled := b64([]byte(fmt.Sprintf(`{"jti":"%s"}`, strings.Repeat("x", pad))))
+			if raw := head + "." + filled + "." + sig; len(raw) <= n {
+				return raw + strings.Repeat("A", n-len(raw)) // of the signature
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		raw string
+		ok  bool
+	}{
+		"plain":              {head + "." + claims + "." + sig, true},
+		"another case":       {b64([]byte(`{"alg":"ES256","typ":"t"}`)) + "." + claims + "." + sig, true},
+		"two parts":          {head + "." + claims, false},
+		"four parts":         {head + "." + claims + "." + sig + "." + sig, false},
+		"padding":            {head + "." + claims + "." + sig + "=", false},
+		"no signature":       {head + "." + claims + ".", false},
+		"no claims":          {head + ".." + sig, false},
+		"no header":          {"." + claims + "." + sig, false},
+		"a list":             {head + "." + b64([]byte(`[1]`)) + "." + sig, false},
+		"another type":       {b64([]byte(`{"alg":"ES256","typ":"U"}`)) + "." + claims + "." + sig, false},
+		"no type":            {b64([]byte(`{"alg":"ES256"}`)) + "." + claims + "." + sig, false},
+		"critical extension": {b64([]byte(`{"alg":"ES256","typ":"T","crit":[]}`)) + "." + claims + "." + sig, false},
+		"a repeated member":  {b64([]byte(`{"alg":"ES256","typ":"T","typ":"T"}`)) + "." + claims + "." + sig, false},
+		"the longest":        {long(4096), true},
+		"too long":           {long(4097), false},
+	} {
+		s, ok := device.ReadSigned(c.raw, "T")
+		if ok != c.ok || ok && (len(s.Head) != 2 || len(s.Claims) != 1) || !ok && (s.Head != nil || s.Claims != nil) {
+			t.Errorf("%s: %+v, %t", name, s, ok)
+		}
+	}
+	for text, want := range map[string]bool{`{"jti":"1","iat":5}`: true, `{"jti":"","iat":5}`: false, `{"iat":5}`: false,
+		`{"jti":1,"iat":5}`: false, `{"jti":"1"}`: false, `{"jti":"1","iat":null}`: false, `{"jti":"1","iat":"5"}`: false,
+		`{"jti":"1","iat":1e11}`: true, `{"jti":"1","iat":-1e11}`: true, `{"jti":"1","iat":100000000001}`: false,
+		`{"jti":"1","iat":-100000000001}`: false, `{"jti":"1","iat":5,"nonce":7}`: false,
+		`{"jti":"1","iat":5,"nonce":"n"}`: true, fmt.Sprintf(`{"jti":%q,"iat":5}`, strings.Repeat("x", 256)): true,
+		fmt.Sprintf(`{"jti":%q,"iat":5}`, strings.Repeat("x", 257)): false} {
+		s, ok := device.ReadSigned(head+"."+b64([]byte(text))+"."+sig, "T")
+		if _, got := s.Once(); !ok || got != want {
+			t.Errorf("%s: %t, %t", text, ok, got)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package stepup
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/keyring/keyringtest"
+)
+
+// post is a Dispatcher of some channels that keeps its messages.
+type post struct {
+	channels map[message.Channel]bool
+	rows     []outbox.Message
+	texts    []message.Rendered
+}
+
+func (p *post) Offers(c message.Channel) bool { return p.channels[c] }
+
+func (p *post) Deliver(m outbox.Message, r message.Rendered) {
+	p.rows, p.texts = append(p.rows, m), append(p.texts, r)
+}
+
+func TestNotice(t *testing.T) {
+	now := time.UnixMilli(1_700_000_000_000)
+	ring := keyringtest.Ring(t, time.Now)
+	book, err := message.NewBook("Castellan", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := challenge.Account{UserID: "u1", Phone: "+905320000001", Dial: "90", Mail: "a@example.com", Language: "tr"}
+	phone, nobody := all, all
+	phone.Mail, nobody.Mail, nobody.Phone = "", "", ""
+	for _, c := range []struct {
+		name    string
+		to      challenge.Account
+		offered []message.Channel
+		kind    message.Kind
+		channel message.Channel
+		dest    string
+	}{
+		{"mail first", all, []message.Channel{message.MAIL, message.SMS}, message.RecoveryUsed, message.MAIL, all.Mail},
+		{"no address", phone, []message.Channel{message.MAIL, message.SMS}, message.RecoveryUsed, message.SMS, all.Phone},
+		{"no mail sender", all, []message.Channel{message.SMS}, message.RecoveryUsed, message.SMS, all.Phone},
+		{"no channel", phone, []message.Channel{message.MAIL}, message.RecoveryUsed, "", ""},
+		{"nobody", nobody, []message.Channel{message.MAIL, message.SMS}, message.RecoveryUsed, "", ""},
+		{"once", all, []message.Channel{message.MAIL, message.SMS}, message.UnderAttack, message.MAIL, all.Mail},
+		{"once, no address", phone, []message.Channel{message.MAIL, message.SMS}, message.UnderAttack, "", ""},
+		{"switched off", all, []message.Channel{message.MAIL, message.SMS}, message.NewNetwork, "", ""},
+	} {
+		p := &post{channels: map[message.Channel]bool{}}
+		for _, ch := range c.offered {
+			p.channels[ch] = true
+		}
+		s := &Messenger{Config: Config{Lease: 30 * time.Second, DialDay: map[string]int{"90": 5}, Language: "en",
+			Silent: map[message.Kind]bool{message.NewNetwork: true}},
+			Book: book, Ring: ring, Dispatch: p, Now: func() time.Time { return now }}
+		writes := s.Notice(c.to, c.kind, nil, "203.0.113.9")
+		if c.channel == "" {
+			if len(writes) != 0 {
+				t.Errorf("%s: %v", c.name, writes)
+			}
+			continue
+		}
+		if len(writes) != 1 || len(p.rows) != 0 {
+			t.Fatalf("%s: %v, %v", c.name, writes, p.rows)
+		}
+		m := outbox.Message{}
+		if once, is := writes[0].(outbox.AddOnce); is {
+			m = once.Message
+		} else {
+			m = writes[0].(outbox.Add).Message
+		}
+		if m.ID == "" || m.ChallengeID != "" || m.UserID != "u1" || m.Channel != c.channel ||
+			m.State != outbox.Queued || !m.Proven ||
+			m.Prefix != "203.0.113.9/32" || (m.Dial == "90") != (c.channel == message.SMS) ||
+			!m.LeaseUntil.Equal(now) || !m.ExpiresAt.Equal(now.Add(24*time.Hour)) {
+			t.Errorf("%s: row %+v", c.name, m)
+		}
+		// A sender opens the payload with only the fields of its row.
+		plain, err := ring.Open(m.Payload, challenge.PayloadData(m.ChallengeID, m.MethodID, m.Generation))
+		var text message.Rendered
+		if err != nil || text.UnmarshalBinary(plain) != nil {
+			t.Fatalf("%s: payload: %v", c.name, err)
+		}
+		if text.To != c.dest || text.Language != "tr" || text.Code != "" || bytes.Contains(m.Payload, []byte(c.dest)) ||
+			c.channel == message.MAIL && !strings.Contains(text.Text, "2023-11-14 22:13 UTC") {
+			t.Errorf("%s: to %s in %s: %s", c.name, text.To, text.Language, text.Text)
+		}
+		if _, err := ring.Open(m.Payload, challenge.PayloadData("", "", 0)); err == nil {
+			t.Errorf("%s: the payload is bound to nothing", c.name)
+		}
+	}
+}
+
+// A decision is reported inside the account and on every named channel that the account has.
+func TestTell(t *testing.T) {
+	book, err := message.NewBook("Castellan", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &post{channels: map[message.Channel]bool{message.MAIL: true, message.SMS: true}}
+	now := time.UnixMilli(1_700_000_000_000)
+	s := &Messenger{Config: Config{Language: "en"}, Book: book, Ring: keyringtest.Ring(t, time.Now), Dispatch: p,
+		Now: func() time.Time { return now }}
+	to := challenge.Account{UserID: "u1", Phone: "+905320000001", Dial: "90", Mail: "a@example.com"}
+	noPhone := to
+	noPhone.Phone = ""
+	for _, c := range []struct {
+		to   challenge.Account
+		on   []challenge.Name
+		want []message.Channel
+	}{
+		{to, []challenge.Name{challenge.MAIL}, []message.Channel{message.MAIL}},
+		{to, []challenge.Name{challenge.MAIL, challenge.SMS}, []message.Channel{message.MAIL, message.SMS}},
+		{noPhone, []challenge.Name{challenge.MAIL, challenge.SMS}, []message.Channel{message.MAIL}},
+	} {
+		writes := s.Notify(c.to, "kyc", message.KYCRejected, message.Values{"reason": "A & B:\nblurred"}, "203.0.113.9",
+			c.on...)
+		inside := writes[0].(notification.Add)
+		if inside.UserID != "u1" || inside.Topic != "kyc" || inside.Title != "Your Castellan identity was not confirmed" ||
+			inside.Body != "Your identity was checked and could not be confirmed. A & B:\nblurred" {
+			t.Errorf("inside the account: %+v", inside)
+		}
+		var on []message.Channel
+		for _, w := range writes[1:] {
+			m := w.(outbox.Add).Message
+			if on = append(on, m.Channel); !m.LeaseUntil.Equal(now) || m.State != outbox.Queued || len(p.rows) > 0 {
+				t.Errorf("%+v", m)
+			}
+		}
+		if !slices.Equal(on, c.want) {
+			t.Errorf("notified on %v, want %v", on, c.want)
+		}
+	}
+}

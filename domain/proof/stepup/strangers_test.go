@@ -1,0 +1,100 @@
+package stepup
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"castellan/domain/delivery/outbox"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/storetest"
+)
+
+// A new decoy takes the place of the oldest open ones of its action, as a user's challenge does.
+func TestOpenDecoysAreBounded(t *testing.T) {
+	p := newPorts(t, 1, "SMS")
+	d := strangersGate{s: p.m}
+	ref := func(id string) challenge.Ref { return challenge.Ref{ID: id, Action: "LOGIN"} }
+	reserve := func(id string, max int) []string {
+		t.Helper()
+		g, err := d.Reserve(t.Context(), "?x", Reservation{ChallengeID: id, Action: "LOGIN", MaxOpen: max})
+		storetest.Must(t, err)
+		return g.Supersede
+	}
+	p.open = []challenge.Ref{ref("a"), ref("b"), {ID: "other", Action: "RESET_PASSWORD"}}
+	if got := reserve("c", 3); got != nil { // two are open
+		t.Error(got)
+	}
+	if got := reserve("d", 3); !slices.Equal(got, []string{"a"}) { // c has no row yet, and counts
+		t.Error(got)
+	}
+	p.open = []challenge.Ref{ref("b"), ref("c"), ref("d")} // c and d count once
+	p.states = map[string]challenge.State{"b": challenge.Done, "c": challenge.Pending}
+	if got := reserve("e", 3); got != nil { // b has ended
+		t.Error(got)
+	}
+	p.states = nil
+	if got := reserve("f", 1); !slices.Equal(got, []string{"b", "c", "d", "e"}) {
+		t.Error(got)
+	}
+	if got := reserve("g", 0); got != nil { // no bound
+		t.Error(got)
+	}
+	p.open = nil
+	p.now = p.now.Add(10*time.Second - 1)
+	if got := reserve("h", 1); !slices.Equal(got, []string{"f", "g"}) {
+		t.Error(got)
+	}
+	p.now = p.now.Add(10 * time.Second) // h got no row: it was never created
+	if got := reserve("i", 1); got != nil {
+		t.Error(got)
+	}
+	if _, err := d.Reserve(t.Context(), "?y", Reservation{ChallengeID: "j", MaxOpen: 1}); err != nil {
+		t.Error(err)
+	}
+	p.now = p.now.Add(10 * time.Second)
+	if reserve("k", 1); len(p.m.strangers.recent) != 1 { // that of y is forgotten
+		t.Errorf("%v", p.m.strangers.recent)
+	}
+}
+
+// A decoy sends nothing. The messages of an applicant count under half of the caps.
+func TestMessagesOfStrangers(t *testing.T) {
+	p := newPorts(t, 1, "SMS")
+	p.sent = []outbox.Sending{{Destination: p.m.destination(phoneA), At: p.now.Add(-time.Minute).UnixMilli()}}
+	sendings := []Sending{{Destination: p.m.destinations(phoneA)}, {Destination: p.m.destinations(mailA)}}
+	for _, c := range []struct {
+		applicant bool
+		caps      Caps
+		want      []bool
+		reads     bool
+	}{
+		{false, Caps{}, []bool{false, false}, false}, {false, Caps{UserDay: 4}, []bool{false, false}, true},
+		{true, Caps{}, []bool{true, true}, false}, {true, Caps{UserDay: 4}, []bool{true, true}, true},
+		{true, Caps{UserDay: 2}, []bool{false, true}, true},
+	} {
+		d := strangersGate{s: p.m, applicant: c.applicant}
+		p.calls = nil
+		g, err := d.Reserve(t.Context(), "?x", Reservation{ChallengeID: "a", Caps: c.caps, Sendings: sendings})
+		if err != nil || !slices.Equal(g.Send, c.want) || slices.Contains(p.calls, "Sendings") != c.reads ||
+			p.calls[0] != "DummyCall" {
+			t.Errorf("%+v: %v, %v, %v", c, g, p.calls, err)
+		}
+		for i, s := range sendings {
+			if got, err := d.Send(t.Context(), "?x", s, c.caps); got != c.want[i] || err != nil {
+				t.Errorf("%+v: %d %t, %v", c, i, got, err)
+			}
+		}
+	}
+	d := strangersGate{s: p.m, applicant: true}
+	for _, fail := range []string{"DummyCall", "Sendings"} {
+		p.fail = fail
+		if got, err := d.Send(t.Context(), "?x", sendings[1], Caps{UserDay: 9}); got || err == nil {
+			t.Errorf("%s: %t, %v", fail, got, err)
+		}
+	}
+	if p.m.userGate(challenge.Real) != p.m.UserGate || p.m.userGate(challenge.Decoy) != (strangersGate{p.m, false}) ||
+		p.m.userGate(challenge.Applicant) != (strangersGate{p.m, true}) {
+		t.Error("the gates of kinds")
+	}
+}

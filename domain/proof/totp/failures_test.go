@@ -1,0 +1,167 @@
+package totp_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"castellan/domain/account/user/usertest"
+	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/proof/totp"
+	"castellan/persistence/persistencetest"
+)
+
+// The conditions of a setup and of a deactivation follow the account.
+func TestConditionsOfActions(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	with, without := d.who.UserID, usertest.Sample(2).ID
+	storetest.Wants(t, d.Definable(t.Context(), with), fault.TOTPAlreadyDefined)
+	storetest.Must(t, d.Definable(t.Context(), without))
+	storetest.Must(t, d.Removable(t.Context(), with))
+	storetest.Wants(t, d.Removable(t.Context(), without), fault.TOTPNotDefined)
+	for _, condition := range []func(context.Context, string) error{d.Definable, d.Removable} {
+		storetest.Wants(t, condition(t.Context(), "unknown"), fault.RecordNotFound)
+	}
+}
+
+// A failure of the database is reported by every use of an authenticator, and leaves nothing behind.
+func TestFailuresAreReported(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	right, wrong := d.code(0), d.wrong()
+	judged := func(ctx context.Context, code string, want challenge.Verdict) error {
+		v, use, err := d.Judge(ctx, d.who.UserID, code)
+		if (use != nil) != (err == nil && want == challenge.Right) || err == nil && v != want {
+			t.Errorf("%v, %+v", v, use)
+		}
+		return err
+	}
+	persistencetest.Fails(t, d.db, "totp", func(ctx context.Context) error { return judged(ctx, right, challenge.Right) })
+	persistencetest.Fails(t, d.db, "totp", func(ctx context.Context) error { return judged(ctx, wrong, challenge.Wrong) })
+	persistencetest.Fails(t, d.db, "totp users attempt_budget audit", func(ctx context.Context) error {
+		err := d.Verify(ctx, d.who, wrong)
+		if fault.CodeOf(err) == fault.OTPInvalid {
+			return nil
+		}
+		return errors.Join(err, errNone(err))
+	})
+	persistencetest.Fails(t, d.db, "totp attempt_budget", func(ctx context.Context) error {
+		return d.Verify(ctx, d.who, right)
+	})
+	recover := func(ctx context.Context) error {
+		_, err := d.Recover(ctx, d.who, d.recovery(0))
+		return err
+	}
+	persistencetest.Fails(t, d.db, "totp recovery_code users attempt_budget audit outbox", recover)
+	persistencetest.Fails(t, d.db, "totp recovery_code users attempt_budget audit", func(ctx context.Context) error {
+		a, err := d.Recover(ctx, d.who, "abcde-fgh27")
+		if a != (totp.Access{}) {
+			t.Error("a wrong code returns the secret")
+		}
+		if fault.CodeOf(err) == fault.RecoveryCodeInvalid {
+			return nil
+		}
+		return errors.Join(err, errNone(err))
+	})
+	persistencetest.Fails(t, d.db, "totp audit outbox", func(context.Context) error {
+		_, err := d.run(d.DeactivateAction(), d.who.UserID)
+		return err
+	})
+	persistencetest.Fails(t, d.db, "totp recovery_code audit outbox", func(context.Context) error {
+		_, err := d.run(d.SetupAction(), d.who.UserID)
+		return err
+	})
+}
+
+// errNone reports a step that should have failed.
+func errNone(err error) error {
+	if err == nil {
+		return errors.New("the wrong code passed")
+	}
+	return nil
+}
+
+// overtaken is a committer whose units come too late some times.
+type overtaken struct {
+	commit.Committer
+	n int
+}
+
+func (o *overtaken) Commit(ctx context.Context, ws ...commit.Write) error {
+	if o.n--; o.n >= 0 {
+		return commit.ErrFenced
+	}
+	return o.Committer.Commit(ctx, ws...)
+}
+
+// A decision is repeated after a concurrent change, twenty times at most.
+func TestDecisionsAreRepeated(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	o := &overtaken{Committer: d.db}
+	d.Commit = o
+	recover := func() error { _, err := d.Recover(t.Context(), d.who, d.recovery(0)); return err }
+	verify := func() error { return d.Verify(t.Context(), d.who, d.code(0)) }
+	for name, do := range map[string]func() error{"recover": recover, "verify": verify} {
+		o.n = 20
+		if err := do(); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "busy") {
+			t.Errorf("%s: %v", name, err)
+		}
+		o.n = 19
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A setup of an account that is gone reports it, and makes no secret.
+func TestSetupOfUnknownAccount(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	x := challenge.Execution{Challenge: challenge.Challenge{UserID: "unknown"}, Now: d.Now()}
+	made, err := d.SetupAction().Prepare(t.Context(), x)
+	if storetest.Wants(t, err, fault.RecordNotFound); made != nil {
+		t.Errorf("prepared %v", made)
+	}
+}
+
+// After the tenth wrong code in a row the user is told of guesses, and after the last one that the factor is off. Each
+// message is sent once, also if wrong codes follow.
+func TestGuessesAreToldOnce(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	d.Rules.FactorAttempts, d.Rules.TOTPBudget = 12, 20
+	for n := range 15 {
+		storetest.Wants(t, d.Verify(t.Context(), d.who, d.wrong()), fault.OTPInvalid)
+		guessed, off := len(d.told(message.FactorGuessed)), len(d.told(message.FactorOff))
+		if want := n + 1; guessed != min(1, want/10) || off != min(1, want/12) {
+			t.Errorf("after %d wrong codes: %d messages of guesses, %d that the factor is off", want, guessed, off)
+		}
+	}
+	storetest.Wants(t, d.Verify(t.Context(), d.who, d.code(0)), fault.OTPInvalid) // right, but the factor is off
+}
+
+// A secret that another key sealed is a failure and no wrong code.
+func TestUnreadableSecret(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	code := d.code(0)
+	persistencetest.Exec(t, d.db, "UPDATE totp SET secret = ?", []byte("broken"))
+	if v, _, err := d.Judge(t.Context(), d.who.UserID, code); err == nil || v == challenge.Right {
+		t.Errorf("%v, %v", v, err)
+	}
+	if err := d.Verify(t.Context(), d.who, code); err == nil || fault.CodeOf(err) == fault.OTPInvalid {
+		t.Errorf("%v", err)
+	}
+	if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); err == nil ||
+		fault.CodeOf(err) == fault.RecoveryCodeInvalid {
+		t.Errorf("%v", err)
+	}
+	v, use, err := d.Judge(t.Context(), usertest.Sample(2).ID, code)
+	if v != challenge.Wrong || use != nil || err != nil {
+		t.Errorf("without an authenticator: %v, %+v, %v", v, use, err)
+	}
+	storetest.Wants(t, d.Verify(t.Context(), d.who, ""), fault.OTPRequired)
+	d.who.UserID = usertest.Sample(2).ID
+	storetest.Wants(t, d.Verify(t.Context(), d.who, code), fault.OTPRequired)
+}

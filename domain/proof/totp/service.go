@@ -1,0 +1,214 @@
+package totp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/passkey"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/turn"
+)
+
+// The codes of the actions, which are also their names in the audit.
+const (
+	ActionSetup      = "TOTP_SETUP"
+	ActionDeactivate = "TOTP_DEACTIVATE"
+)
+
+// Service manages the authenticators of accounts. All fields are required.
+type Service struct {
+	Store   Store
+	Users   user.Store
+	Budgets Budgets
+	Commit  commit.Committer
+	Ring    *keyring.Ring
+	Notices challenge.Notices
+	// Rules are those of challenges: wrong codes count together.
+	Rules    challenge.Rules
+	Recovery Limit
+	Issuer   string // shown by the app next to the account
+	Now      func() time.Time
+
+	turns turn.Turns
+}
+
+// Limit bounds the wrong recovery codes of a user.
+type Limit struct {
+	Attempts int
+	Window   time.Duration // rolling
+}
+
+// DefaultLimit returns 5 in 15 minutes (D-TOTP-06).
+func DefaultLimit() Limit { return Limit{Attempts: 5, Window: 15 * time.Minute} }
+
+// Budgets reads the wrong values of a user; challenge.Store implements it.
+type Budgets interface {
+	Budget(ctx context.Context, subject string, flow challenge.Flow) (challenge.Budget, error)
+}
+
+// Definable is the condition of a setup: TOTP_ALREADY_DEFINED if the caller has an authenticator.
+func (s *Service) Definable(ctx context.Context, userID string) error {
+	u, err := s.Users.Get(ctx, userID)
+	if err == nil && u.TOTP {
+		err = alreadyDefined()
+	}
+	return err
+}
+
+// Removable is the condition of a deactivation: TOTP_NOT_DEFINED if the caller has no authenticator.
+func (s *Service) Removable(ctx context.Context, userID string) error {
+	u, err := s.Users.Get(ctx, userID)
+	if err == nil && !u.TOTP {
+		err = NotDefined()
+	}
+	return err
+}
+
+// NotDefined returns the error of an operation that needs an authenticator.
+func NotDefined() error {
+	return fault.New(fault.TOTPNotDefined, "no authenticator is defined")
+}
+
+func alreadyDefined() error {
+	return fault.New(fault.TOTPAlreadyDefined, "an authenticator is already defined; deactivate it first")
+}
+
+// SetupAction is the action of TOTP_SETUP. The secret and the recovery codes are created when the challenge is
+// complete. Only its outcome contains them in plain text (D-TOTP-09).
+func (s *Service) SetupAction() challenge.Action {
+	return challenge.Action{Code: ActionSetup, Flow: challenge.FlowSession, Prepare: s.prepare, Exec: s.setup}
+}
+
+// DeactivateAction is the action of TOTP_DEACTIVATE.
+func (s *Service) DeactivateAction() challenge.Action {
+	return challenge.Action{Code: ActionDeactivate, Flow: challenge.FlowSession, Exec: s.deactivate}
+}
+
+// fresh is an authenticator that is not defined yet.
+type fresh struct {
+	define Define
+	data   json.RawMessage
+}
+
+// setupData is the result of a setup, in both spellings (D-TOTP-01).
+type setupData struct {
+	Base32     string   `json:"base32"`
+	URL        string   `json:"otpAuthUrl"`
+	QR         string   `json:"qrDataUrl"`
+	Codes      []string `json:"recoveryCodes"`
+	URLSnake   string   `json:"otp_auth_url"`
+	QRSnake    string   `json:"qr_data_url"`
+	CodesSnake []string `json:"recovery_codes"`
+}
+
+// prepare creates an authenticator. The picture takes as long as many commits, so it is drawn outside the
+// transaction. setup checks the conditions, after the check of the credentials: a challenge of a changed account is
+// closed and has no outcome (D-AUTH-11).
+func (s *Service) prepare(ctx context.Context, x challenge.Execution) (any, error) {
+	u, err := s.Users.Get(ctx, x.Challenge.UserID)
+	if err != nil {
+		return nil, err
+	}
+	secret := newSecret()
+	a, err := access(s.Issuer, u, secret)
+	if err != nil {
+		return nil, err
+	}
+	d := Definition{UserID: u.ID, ID: id.New(x.Now), CreatedAt: x.Now}
+	d.Sealed = s.Ring.Seal(secret, SecretData(d.UserID, d.ID))
+	f := fresh{define: Define{Definition: d}}
+	var codes []string
+	for range RecoveryCodes {
+		code := newRecoveryCode()
+		codes = append(codes, code)
+		f.define.Codes = append(f.define.Codes, s.Ring.Hash(recoveryDomain, d.UserID, d.ID, canonical(code)))
+	}
+	f.data, err = json.Marshal(setupData{a.Base32, a.URL, a.QRDataURL, codes, a.URL, a.QRDataURL, codes})
+	return f, err
+}
+
+// recoveryDomain separates the hashes of recovery codes from others.
+const recoveryDomain = "recovery"
+
+func (s *Service) setup(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
+	f, ok := x.Prepared.(fresh)
+	if !ok {
+		return challenge.Result{}, errors.New("totp: setup without preparation")
+	}
+	c := x.Challenge
+	u, err := s.changeable(ctx, c)
+	if err != nil {
+		return challenge.Result{}, err
+	}
+	switch _, err := s.Store.Get(ctx, c.UserID); {
+	case err == nil:
+		return challenge.Result{}, alreadyDefined()
+	case fault.CodeOf(err) != fault.TOTPNotDefined:
+		return challenge.Result{}, err
+	}
+	err = s.Commit.Commit(ctx, append(s.told(x, u, message.TOTPOn),
+		user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: true}, f.define, s.record(x, ActionSetup, f.define.ID))...)
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		err = alreadyDefined()
+	}
+	return challenge.Result{Success: true, Data: f.data}, err
+}
+
+func (s *Service) deactivate(ctx context.Context, x challenge.Execution) (challenge.Result, error) {
+	c := x.Challenge
+	d, err := s.Store.Get(ctx, c.UserID)
+	if err != nil {
+		return challenge.Result{}, err
+	}
+	u, err := s.changeable(ctx, c)
+	if err != nil {
+		return challenge.Result{}, err
+	}
+	return challenge.Result{Success: true}, s.Commit.Commit(ctx,
+		append(s.told(x, u, message.TOTPOff),
+			user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: false}, Remove{c.UserID},
+			s.record(x, ActionDeactivate, d.ID))...)
+}
+
+// changeable returns the account of a completed challenge, which must be one that may change its factors.
+func (s *Service) changeable(ctx context.Context, c challenge.Challenge) (user.User, error) {
+	u, err := s.Users.Get(ctx, c.UserID)
+	if err == nil {
+		err = c.MayChangeFactors(u.PasskeyHandle != "")
+	}
+	return u, err
+}
+
+// told returns the writes that notify the owner, and restart the time in which passkeys settle if none was used.
+func (s *Service) told(x challenge.Execution, u user.User, k message.Kind) []commit.Write {
+	writes := s.Notices.Notice(u.Account(), k, nil, x.Challenge.Starter.IP)
+	if x.Challenge.Recovered {
+		writes = append(writes, passkey.Restart{UserID: u.ID, At: x.Now})
+	}
+	return writes
+}
+
+func (s *Service) record(x challenge.Execution, action, target string) audit.Record {
+	c := x.Challenge
+	return audit.Record{At: x.Now, ActorID: c.UserID, UserID: c.UserID, Action: action, Target: target,
+		Outcome: audit.Success, IP: c.Starter.IP, RequestID: c.Starter.RequestID}
+}
+
+// open unseals a secret.
+func (s *Service) open(d Definition) ([]byte, error) {
+	secret, err := s.Ring.Open(d.Sealed, SecretData(d.UserID, d.ID))
+	if err != nil {
+		return nil, fmt.Errorf("authenticator %s: %w", d.ID, err)
+	}
+	return secret, nil
+}

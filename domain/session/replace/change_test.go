@@ -1,0 +1,173 @@
+package replace_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/challenge/challengetest"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/session/replace"
+	"castellan/domain/session/session"
+	"castellan/persistence/delivery"
+	"castellan/persistence/persistencetest"
+)
+
+func (w *world) prepare(old, next string) (replace.Command, error) {
+	return w.PrepareChange(w.t.Context(), replace.ChangeRequest{UserID: w.user.ID, Old: old, Password: next, Verify: next,
+		From: challenge.Starter{SessionID: "s1", IP: "192.0.2.7", RequestID: "r1"}})
+}
+
+// change changes the password from a session, and reloads the user.
+func (w *world) change(old, next, sessionID string) {
+	w.t.Helper()
+	command, err := w.prepare(old, next)
+	storetest.Must(w.t, err)
+	r, err := w.build(w.ChangeAction(), w.challenge(challenge.Starter{SessionID: sessionID, IP: "192.0.2.7"}), command)
+	if storetest.Must(w.t, err); !r.Success {
+		w.t.Errorf("%+v", r)
+	}
+	w.reload()
+}
+
+// A change replaces the password, ends every other session and notifies the user.
+func TestChange(t *testing.T) {
+	w := newWorld(t)
+	mine := w.login()
+	w.now = w.now.Add(time.Millisecond)
+	w.login()
+	storetest.Must(t, w.db.Commit(t.Context(), session.Bind{SessionID: mine, Thumbprint: "key"}))
+	w.change(first, second, mine)
+	if w.is(first) || !w.is(second) || w.lives() != 1 {
+		t.Errorf("first %t, second %t, %d sessions", w.is(first), w.is(second), w.lives())
+	}
+	if _, err := w.Sessions.Get(t.Context(), w.user.ID, mine, w.now); err != nil {
+		t.Errorf("the session that asked: %v", err)
+	}
+	if s, err := w.Sessions.Bound(t.Context(), w.user.ID, mine, w.now); err != nil || s.Thumbprint != "" {
+		t.Errorf("the session can be renewed after the change: %+v, %v", s, err)
+	}
+	storetest.Same(t, challengetest.Committed(t, delivery.NewOutbox(w.db)),
+		[]string{w.user.Email + " password-changed 192.0.2.7"})
+	if a := w.ChangeAction(); a.Code != "UPDATE_PASSWORD" || a.Flow != challenge.FlowSession {
+		t.Errorf("%+v", a)
+	}
+}
+
+// The active password and the one before it are refused; older ones are not.
+func TestHistory(t *testing.T) {
+	w := newWorld(t)
+	s := w.login()
+	_, err := w.prepare(first, first)
+	storetest.Wants(t, err, fault.PasswordReused)
+	w.change(first, second, s)
+	for _, old := range []string{first, second} {
+		_, err := w.prepare(second, old)
+		storetest.Wants(t, err, fault.PasswordReused)
+	}
+	w.change(second, third, s)
+	w.change(third, first, s)
+}
+
+// Each request that must fail fails before its challenge, and a wrong old password counts.
+func TestPrepareChange(t *testing.T) {
+	w := newWorld(t)
+	r := replace.ChangeRequest{UserID: w.user.ID, Old: first, Password: second, Verify: third}
+	_, err := w.PrepareChange(t.Context(), r)
+	storetest.Wants(t, err, fault.InvalidField)
+	r.Password, r.Verify = "short", "short"
+	_, err = w.PrepareChange(t.Context(), r)
+	storetest.Wants(t, err, fault.InvalidField)
+	for _, own := range []string{w.user.Phone, strings.TrimPrefix(w.user.Phone, "+90"), w.user.Email} {
+		r.Password, r.Verify = own, own
+		_, err = w.PrepareChange(t.Context(), r)
+		storetest.Wants(t, err, fault.InvalidField)
+	}
+	r.UserID = "nobody"
+	_, err = w.PrepareChange(t.Context(), r)
+	storetest.Wants(t, err, fault.RecordNotFound)
+	for range 20 { // right ones do not count
+		_, err := w.prepare(first, second)
+		storetest.Must(t, err)
+	}
+	for range 5 {
+		_, err := w.prepare(third, second)
+		storetest.Wants(t, err, fault.PasswordWrong)
+	}
+	_, err = w.prepare(first, second)
+	storetest.Wants(t, err, fault.RateLimited)
+	want := "UPDATE_PASSWORD|" + w.user.ID + "|" + w.user.ID + "|" + w.user.ID + "|old password refused|refused"
+	if acts := persistencetest.Acts(t, w.db); len(acts) != 5 || acts[0] != want {
+		t.Errorf("%v", acts)
+	}
+	w.now = w.now.Add(15 * time.Minute)
+	_, err = w.prepare(first, second)
+	storetest.Must(t, err)
+}
+
+// A command is useless once the password has changed.
+func TestStaleCommand(t *testing.T) {
+	w := newWorld(t)
+	s := w.login()
+	command, err := w.prepare(first, third)
+	storetest.Must(t, err)
+	w.change(first, second, s)
+	_, err = w.build(w.ChangeAction(), w.challenge(challenge.Starter{SessionID: s}), command)
+	storetest.Wants(t, err, fault.InvalidState)
+	if !w.is(second) {
+		t.Error("a stale command changed the password")
+	}
+	if _, _, err := w.ChangeAction().Build(t.Context(), challenge.Execution{Command: []byte("{")}); err == nil {
+		t.Error("a command that is no JSON was read")
+	}
+}
+
+// A session that begins while a change commits fails the change.
+func TestNoSessionIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	command, err := w.prepare(first, second)
+	storetest.Must(t, err)
+	w.Sessions = late{w.Sessions, w}
+	if _, err := w.build(w.ChangeAction(), w.challenge(challenge.Starter{}), command); err == nil || w.is(second) {
+		t.Errorf("changed beside a session that it did not see: %v", err)
+	}
+}
+
+// late is a store in which a session begins after each listing.
+type late struct {
+	session.Store
+	w *world
+}
+
+func (l late) List(ctx context.Context, userID string, now time.Time, limit int) ([]session.Session, error) {
+	all, err := l.Store.List(ctx, userID, now, limit)
+	l.w.login()
+	return all, err
+}
+
+func TestChangeFails(t *testing.T) {
+	w := newWorld(t)
+	command, err := w.prepare(first, second)
+	storetest.Must(t, err)
+	persistencetest.Fails(t, w.db, "users password_guard", func(ctx context.Context) error {
+		_, err := w.PrepareChange(ctx, replace.ChangeRequest{UserID: w.user.ID, Old: first, Password: second, Verify: second})
+		return err
+	})
+	persistencetest.Fails(t, w.db, "users session", func(context.Context) error {
+		_, err := w.build(w.ChangeAction(), w.challenge(challenge.Starter{}), command)
+		return err
+	})
+	w.reload()
+	persistencetest.Exec(t, w.db, "ALTER TABLE audit RENAME TO broken")
+	if _, err := w.prepare(third, first); err == nil || fault.CodeOf(err) == fault.PasswordWrong {
+		t.Errorf("a wrong password without its row in the audit: %v", err)
+	}
+	w.set("password_hash = 'nonsense'")
+	if _, err := w.prepare(second, third); err == nil || errors.Is(err, fault.New(fault.PasswordWrong, "")) {
+		t.Errorf("a hash that cannot be read: %v", err)
+	}
+}

@@ -1,0 +1,166 @@
+// Package replace changes the password of an account. A user who forgot it first proves phone and mail (section 4.3
+// of the interface). A logged-in user proves the old password and a second factor (decisions D-PWD-01…07, D-AUTH-10,
+// D-AUTH-11).
+//
+// The one idea: the starter of a reset learns nothing. A phone without an account takes the same steps as one with an
+// account, and gets a decoy: a challenge that no value completes. After that nothing differs.
+//
+// Start reading at Service, then reset.go and change.go.
+package replace
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/client"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/token"
+	"castellan/domain/session/session"
+)
+
+// The codes of the actions, and the audit's name for the use of an ot-auth token.
+const (
+	ActionReset  = "RESET_PASSWORD"
+	ActionChange = "UPDATE_PASSWORD"
+	ActionSet    = "PASSWORD_SET"
+)
+
+// Signer signs tokens.
+type Signer interface {
+	Sign(c token.Claims) (string, error)
+}
+
+// Engine is the part of the challenge engine that the flows use.
+type Engine interface {
+	challenge.Starts
+	challenge.Notices
+	// Subject returns the subject of the decoy for a phone without an account, and its subjects under former keys.
+	Subject(ctx context.Context, phone string) (subject string, former []string, err error)
+}
+
+// Service changes passwords. All fields are required except Networks, Phones, Admits and Place.
+type Service struct {
+	Users    user.Store
+	Sessions session.Store
+	Tokens   Store
+	Signer   Signer
+	Engine   Engine
+	Hasher   *password.Hasher
+	Policy   password.Policy
+	// Networks and Phones bound the starts of the reset (D-GEN-14); nil means no bound.
+	Networks, Phones *password.Guards
+	// Wrong counts wrong old passwords of logged-in users; see WrongRules.
+	Wrong *password.Guards
+	// Commit must report the sessions that it ends to the revocations of this node (session.Revoking).
+	Commit commit.Committer
+	Ring   *keyring.Ring
+	// Admits reports whether an account may be used from the starter's location (D-GEO-02); nil admits all. It
+	// answers from memory.
+	Admits func(u user.User, from challenge.Starter) bool
+	// Place names the unit that shares places in the queue of hashes; nil: client.Site.
+	Place    func(netip.Addr) string
+	Dev      bool          // accounts seeded for development may be used
+	TokenTTL time.Duration // of ot-auth
+	Now      func() time.Time
+}
+
+// WrongRules allow a logged-in user five wrong old passwords in 15 minutes (D-PWD-06).
+func WrongRules() password.GuardRules { return password.Limit(5, 15*time.Minute) }
+
+// usable reports whether an account may get a new password without a login.
+func (s *Service) usable(u user.User, from challenge.Starter) bool {
+	return u.Active() && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
+}
+
+// check validates a new password against everything except the history.
+func (s *Service) check(u user.User, secret, verify string) error {
+	if secret != verify {
+		return fault.Invalid("passwordVerify", "must be the same as password")
+	}
+	return s.Policy.Check(secret, password.Personal{Phone: u.Phone, DialCode: u.CountryCode, Mail: u.Email})
+}
+
+// fresh refuses a password that equals one of the stored ones: the active one and the one before it (D-PWD-03). It
+// hashes, so it is called outside any transaction.
+func fresh(ctx context.Context, place *password.Place, secret string, stored ...string) error {
+	for _, phc := range stored {
+		if phc == "" {
+			continue
+		}
+		same, _, err := place.Verify(ctx, secret, phc)
+		if err != nil {
+			return err
+		}
+		if same {
+			return fault.New(fault.PasswordReused, "the password must differ from the last two")
+		}
+	}
+	return nil
+}
+
+// secret reads the stored hashes of an account. A hash of another service is wrapped before it can become the previous
+// one, so that none stays in the database after the password has changed (D-AUTH-19).
+func (s *Service) secret(ctx context.Context, place *password.Place, userID string) (user.Secret, error) {
+	stored, err := s.Users.Secret(ctx, userID)
+	if err != nil || !password.Imported(stored.Hash) {
+		return stored, err
+	}
+	wrapped, err := place.Wrap(ctx, stored.Hash)
+	if err != nil || wrapped == stored.Hash {
+		return stored, err
+	}
+	err = s.Commit.Commit(ctx, user.Rehash{UserID: userID, Old: stored.Hash, New: wrapped})
+	stored.Hash = wrapped
+	return stored, err
+}
+
+// notice returns the writes that notify the user of the change.
+func (s *Service) notice(u user.User, ip string) []commit.Write {
+	return s.Engine.Notice(u.Account(), message.PasswordChanged, nil, ip)
+}
+
+func record(at time.Time, userID, action string, o audit.Outcome, from challenge.Starter, detail string) audit.Record {
+	r := audit.Record{At: at, UserID: userID, Action: action, Target: userID, Outcome: o, IP: from.IP,
+		RequestID: from.RequestID, Detail: detail}
+	if from.SessionID != "" {
+		r.ActorID = userID
+	}
+	return r
+}
+
+// caller describes a caller with a session or an ot-auth token to the queue of hashes.
+func (s *Service) caller(from challenge.Starter) password.Caller {
+	a, _ := netip.ParseAddr(from.IP)
+	site := client.Site
+	if s.Place != nil {
+		site = s.Place
+	}
+	return password.Caller{Site: site(a), Known: true}
+}
+
+func prefix(ip string) string {
+	a, _ := netip.ParseAddr(ip) // an invalid address has the prefix ""
+	return client.Prefix(a)
+}
+
+// maxFenced bounds how often a decision is repeated because the account changed meanwhile.
+const maxFenced = 5
+
+// retryOnConflict repeats a decision until its data is unchanged at the commit.
+func retryOnConflict(decide func() error) error {
+	for range maxFenced {
+		if err := decide(); !errors.Is(err, commit.ErrFenced) {
+			return err
+		}
+	}
+	return fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}

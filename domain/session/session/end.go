@@ -1,0 +1,104 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+)
+
+// The audit names of the ways to end a session.
+const (
+	ActionLogout = "LOGOUT"
+	ActionEnd    = "SESSION_END"
+	ActionEndAll = "SESSION_END_ALL"
+)
+
+// maxListed bounds the list of a user's active sessions.
+const maxListed = 1000
+
+// Caller is a user with a session.
+type Caller struct {
+	audit.By
+	SessionID string
+}
+
+// List returns the caller's active sessions, newest first.
+func (s *Service) List(ctx context.Context, who Caller) ([]Session, error) {
+	return s.Sessions.List(ctx, who.UserID, s.Now(), maxListed)
+}
+
+// Logout ends the caller's own session. A second call has no effect.
+func (s *Service) Logout(ctx context.Context, who Caller) error {
+	return s.end(ctx, who, who.SessionID, ActionLogout)
+}
+
+// End ends one of the caller's sessions; RECORD_NOT_FOUND for any other id, whether it exists or not.
+func (s *Service) End(ctx context.Context, who Caller, sessionID string) error {
+	if _, err := s.Sessions.Get(ctx, who.UserID, sessionID, s.Now()); err != nil {
+		return err
+	}
+	return s.end(ctx, who, sessionID, ActionEnd)
+}
+
+func (s *Service) end(ctx context.Context, who Caller, sessionID, action string) error {
+	now := s.Now()
+	err := s.Commit.Commit(ctx, End{SessionID: sessionID, UserID: who.UserID, At: now}, Ended(sessionID, who.UserID),
+		s.record(who, now, action, sessionID))
+	if err == nil {
+		s.Revocations.End(sessionID)
+	}
+	return err
+}
+
+// EndAll ends every session of the caller, including this one, and closes the challenges started in them. It returns
+// how many were active.
+func (s *Service) EndAll(ctx context.Context, who Caller) (ended int, err error) {
+	e := ender{s.Users, s.Sessions, s.Commit, s.Revocations, s.Now}
+	return e.all(ctx, who.UserID, func(_ user.User, now time.Time) []commit.Write {
+		return []commit.Write{s.record(who, now, ActionEndAll, who.UserID)}
+	})
+}
+
+// ender ends every session of an account.
+type ender struct {
+	users       user.Store
+	sessions    Store
+	commit      commit.Committer
+	revocations *Revocations
+	now         func() time.Time
+}
+
+// all ends every session of an account, with further writes in the same commit. It returns how many were active.
+func (e ender) all(ctx context.Context, userID string,
+	with func(u user.User, now time.Time) []commit.Write) (ended int, err error) {
+	for range 5 {
+		now := e.now()
+		u, err := e.users.Get(ctx, userID)
+		if err != nil {
+			return 0, err
+		}
+		n, err := e.sessions.Count(ctx, userID, now)
+		if err != nil {
+			return 0, err
+		}
+		err = e.commit.Commit(ctx, append(EndAll(u, now), with(u, now)...)...)
+		if errors.Is(err, commit.ErrFenced) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		e.revocations.Raise(u.ID, u.SV+1)
+		return n, nil
+	}
+	return 0, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+}
+
+func (s *Service) record(who Caller, at time.Time, action, target string) audit.Record {
+	return who.Did(audit.Record{At: at, UserID: who.UserID, Action: action, Target: target})
+}

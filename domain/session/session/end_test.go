@@ -1,0 +1,253 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/kit/token"
+	"castellan/domain/session/session"
+	"castellan/persistence/kit"
+)
+
+// complete runs the login action like the engine and returns its outcome.
+func (b *bench) complete(started challenge.Started, command []byte, methods ...challenge.Method) challenge.Result {
+	b.t.Helper()
+	c := started.Challenge
+	if methods != nil {
+		c.Methods = methods
+	}
+	action := b.svc.LoginAction()
+	if action.Code != "LOGIN" || action.Flow != challenge.FlowLogin || action.Exec != nil {
+		b.t.Fatalf("action %+v", action)
+	}
+	r, ws, err := action.Build(b.t.Context(), challenge.Execution{Challenge: c, Command: command, Now: b.now})
+	storetest.Must(b.t, err)
+	storetest.Must(b.t, b.db.Commit(b.t.Context(), ws...))
+	return r
+}
+
+// login logs the n-th account in.
+func (b *bench) login(n int) session.Caller {
+	b.t.Helper()
+	started, err := b.svc.Login(b.t.Context(), request(n, secret))
+	storetest.Must(b.t, err)
+	r := b.complete(started, b.starts[len(b.starts)-1].Command)
+	return session.Caller{By: audit.By{UserID: r.UserID, IP: here.String(), RequestID: "r2"}, SessionID: r.SessionID}
+}
+
+func (b *bench) notes() (keys []string) {
+	b.t.Helper()
+	es, err := kit.NewChanges(b.db).Since(b.t.Context(), time.Now().Add(-time.Minute))
+	storetest.Must(b.t, err)
+	for _, e := range es {
+		keys = append(keys, string(e.Topic)+" "+e.Key)
+	}
+	return keys
+}
+
+func TestLoginMakesASession(t *testing.T) {
+	b := newBench(t)
+	u := b.add(1, func(a *user.Add) { a.Roles = []string{"admin"} })
+	req := request(1, secret)
+	req.DeviceID = "dev-1"
+	req.Starter.Description = strings.Repeat("ş", 500)
+	started, err := b.svc.Login(t.Context(), req)
+	storetest.Must(t, err)
+	r := b.complete(started, b.starts[0].Command)
+	var data map[string]string
+	storetest.Must(t, json.Unmarshal(r.Data, &data))
+	if !r.Success || r.UserID != u.ID || r.SV != 1 || len(data) != 1 || data["sessionKey"] != r.SessionID ||
+		len(r.Headers) != 1 {
+		t.Fatalf("outcome %+v", r)
+	}
+	var c token.Claims
+	storetest.Must(t, json.Unmarshal([]byte(r.Headers["x-auth"]), &c))
+	if c.Class != token.XAuth || c.Subject != u.ID || c.SessionID != r.SessionID || c.SV != 1 || c.ID == "" ||
+		c.ID == c.SessionID ||
+		!slices.Equal(c.Roles, []string{"user", "admin"}) || !slices.Equal(c.AMR, []string{"pwd", "sms", "otp", "mfa"}) ||
+		!c.AuthTime.Equal(b.now) || !c.IssuedAt.Equal(b.now) || !c.ExpiresAt.Equal(b.now.Add(30*time.Minute)) {
+		t.Errorf("claims %+v", c)
+	}
+	list, err := b.svc.List(t.Context(), session.Caller{By: audit.By{UserID: u.ID}})
+	storetest.Must(t, err)
+	if len(list) != 1 || list[0].ID != r.SessionID || list[0].IP != here.String() || list[0].Country != "TR" ||
+		list[0].Brand != "Acme" || list[0].DeviceID != "dev-1" ||
+		list[0].Description != strings.Repeat("ş", 100) || list[0].ExpiresAt.UnixMilli() != c.ExpiresAt.UnixMilli() {
+		t.Errorf("sessions %+v", list)
+	}
+	if h := b.history(u); len(h) != 1 || !h[0].Success || h[0].Model != "X" {
+		t.Errorf("history %+v", h)
+	}
+	again := b.complete(started, b.starts[0].Command)
+	if again.SessionID == r.SessionID {
+		t.Error("two sessions have one id")
+	}
+	if _, _, err := b.svc.LoginAction().Build(t.Context(), challenge.Execution{Challenge: started.Challenge,
+		Command: []byte("x"), Now: b.now}); err == nil {
+		t.Error("a command that cannot be read made a session")
+	}
+}
+
+func TestAMR(t *testing.T) {
+	b := newBench(t)
+	b.add(1, nil)
+	started, err := b.svc.Login(t.Context(), request(1, secret))
+	storetest.Must(t, err)
+	for want, names := range map[string][]challenge.Name{
+		"[pwd]": {}, "[pwd otp mfa]": {challenge.MAIL, challenge.TOTP}, "[pwd hwk mfa]": {challenge.PUSH},
+		"[pwd sms otp hwk mfa]": {challenge.SMS, challenge.PUSH, challenge.TOTP},
+	} {
+		methods := []challenge.Method{{Name: challenge.PUSH}, {Name: challenge.SMS}} // offered, not completed
+		for i, n := range names {
+			methods = append(methods, challenge.Method{Name: n, Order: i + 1})
+		}
+		var c token.Claims
+		storetest.Must(t, json.Unmarshal([]byte(b.complete(started, b.starts[0].Command, methods...).Headers["x-auth"]), &c))
+		if fmt.Sprint(c.AMR) != want {
+			t.Errorf("%v gives %v, want %s", names, c.AMR, want)
+		}
+	}
+}
+
+func TestLogoutAndEnd(t *testing.T) {
+	b := newBench(t)
+	b.add(1, nil)
+	b.add(2, nil)
+	ctx, mine, other, third, foreign := t.Context(), b.login(1), b.login(1), b.login(1), b.login(2)
+	storetest.Must(t, b.svc.Logout(ctx, mine))
+	storetest.Must(t, b.svc.Logout(ctx, mine))
+	storetest.Must(t, b.svc.End(ctx, other, third.SessionID))
+	for name, sid := range map[string]string{"unknown": "01NOBODY", "foreign": foreign.SessionID, "ended": mine.SessionID,
+		"empty": ""} {
+		if err := b.svc.End(ctx, other, sid); fault.CodeOf(err) != fault.RecordNotFound {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, c := range []struct {
+		who  session.Caller
+		live bool
+	}{{mine, false}, {third, false}, {other, true}, {foreign, true}} {
+		if b.svc.Revocations.Live(c.who.UserID, c.who.SessionID, 1) != c.live {
+			t.Errorf("%+v: live is not %v", c.who, c.live)
+		}
+	}
+	list, err := b.svc.List(ctx, other)
+	storetest.Must(t, err)
+	if len(list) != 1 || list[0].ID != other.SessionID {
+		t.Errorf("left %+v", list)
+	}
+	want := []string{"sid/" + mine.SessionID, "sid/" + mine.SessionID, "sid/" + third.SessionID}
+	node := session.NewRevocations(30*time.Minute, func() time.Time { return b.now })
+	for i, n := range b.notes() {
+		key, _ := strings.CutPrefix(n, string(change.Sessions)+" ")
+		if i >= len(want) || key != want[i]+"/"+mine.UserID || node.Apply(ctx, key) != nil {
+			t.Errorf("note %d is %q", i, n)
+		}
+	}
+	if node.Live(mine.UserID, mine.SessionID, 1) || !node.Live(other.UserID, other.SessionID, 1) {
+		t.Error("another node learned something else")
+	}
+	late := session.NewRevocations(30*time.Minute, func() time.Time { return b.now })
+	storetest.Must(t, late.Load(ctx, b.svc.Sessions))
+	if late.Live(third.UserID, third.SessionID, 1) || late.Len() != 2 {
+		t.Errorf("a node that starts later knows %d", late.Len())
+	}
+	b.now = b.now.Add(30 * time.Minute)
+	if err := b.svc.End(ctx, other, other.SessionID); fault.CodeOf(err) != fault.RecordNotFound {
+		t.Errorf("an expired session: %v", err)
+	}
+}
+
+func TestEndAll(t *testing.T) {
+	b := newBench(t)
+	u := b.add(1, nil)
+	b.add(2, nil)
+	ctx, one, two, foreign := t.Context(), b.login(1), b.login(1), b.login(2)
+	n, err := b.svc.EndAll(ctx, one)
+	if n != 2 || err != nil {
+		t.Fatalf("%d ended, %v", n, err)
+	}
+	rev := b.svc.Revocations
+	if rev.Live(one.UserID, one.SessionID, 1) || rev.Live(two.UserID, two.SessionID, 1) ||
+		!rev.Live(foreign.UserID, foreign.SessionID, 1) || !rev.Live(u.ID, "next", 2) {
+		t.Error("the versions that live are not the right ones")
+	}
+	if notes := b.notes(); !slices.Equal(notes, []string{"session sv/" + u.ID + "/2", "user " + u.ID}) {
+		t.Errorf("notes %v", notes)
+	}
+	fresh, err := b.users.Get(ctx, u.ID)
+	storetest.Must(t, err)
+	if fresh.SV != 2 || fresh.CV != 2 {
+		t.Errorf("sv %d, cv %d", fresh.SV, fresh.CV)
+	}
+	if list, _ := b.svc.List(ctx, one); len(list) != 0 {
+		t.Errorf("left %+v", list)
+	}
+	next := b.login(1)
+	if list, _ := b.svc.List(ctx, next); len(list) != 1 || list[0].SV != 2 || !rev.Live(next.UserID, next.SessionID, 2) {
+		t.Errorf("after the next login %+v", list)
+	}
+	if _, err := b.svc.EndAll(ctx,
+		session.Caller{By: audit.By{UserID: "nobody"}}); fault.CodeOf(err) != fault.RecordNotFound {
+		t.Errorf("an account that does not exist: %v", err)
+	}
+}
+
+// When EndAll reports success, all sessions have ended, whatever ran concurrently.
+func TestEndAllUnderRace(t *testing.T) {
+	b := newBench(t)
+	u := b.add(1, nil)
+	one := b.login(1)
+	var wg sync.WaitGroup
+	var ended, failed atomic.Int32
+	for range 12 {
+		wg.Go(func() {
+			n, err := b.svc.EndAll(t.Context(), one)
+			ended.Add(int32(n))
+			if err != nil {
+				failed.Add(1)
+				if fault.CodeOf(err) != fault.Unavailable {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	fresh, err := b.users.Get(t.Context(), u.ID)
+	storetest.Must(t, err)
+	if fresh.SV != int64(1+12-failed.Load()) || b.svc.Revocations.Live(u.ID, "x", fresh.SV-1) ||
+		!b.svc.Revocations.Live(u.ID, "x", fresh.SV) {
+		t.Errorf("version %d after %d ends", fresh.SV, 12-failed.Load())
+	}
+	if ended.Load() < 1 {
+		t.Error("the session was never ended")
+	}
+}
+
+func TestFailuresRevokeNothing(t *testing.T) {
+	b := newBench(t)
+	b.add(1, nil)
+	one := b.login(1)
+	storetest.Must(t, b.db.Close())
+	if err := b.svc.Logout(t.Context(), one); err == nil {
+		t.Error("a logout that was not written was acknowledged")
+	}
+	if _, err := b.svc.EndAll(t.Context(), one); err == nil {
+		t.Error("an end that was not written was acknowledged")
+	}
+	if !b.svc.Revocations.Live(one.UserID, one.SessionID, 1) {
+		t.Error("what was not written is revoked")
+	}
+}

@@ -1,0 +1,155 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/kit/token"
+	"castellan/domain/session/session"
+	"castellan/persistence/factor"
+	"castellan/persistence/persistencetest"
+	sessionstore "castellan/persistence/session"
+)
+
+// alarms is the service of alarms over the rows of a bench.
+func (b *bench) alarms() *session.Alarms {
+	return &session.Alarms{Users: b.users, Sessions: sessionstore.NewSessions(b.db),
+		Challenges: factor.NewChallenges(b.db), Notices: notices{b}, Commit: committer{b},
+		Revocations: b.svc.Revocations, Now: b.svc.Now}
+}
+
+// An alarm of a device ends all sessions of its owner, and its audit row names the challenge and the device.
+func TestAlarm(t *testing.T) {
+	b := newBench(t)
+	u := b.add(1, nil)
+	b.login(1)
+	who := b.login(1).By
+	c := challenge.Challenge{ID: "c1", UserID: u.ID, Action: "WITHDRAW", Flow: challenge.FlowSession,
+		Body: challenge.Body{Subject: u.ID}}
+	storetest.Must(t, b.db.Commit(t.Context(), challenge.Insert{Challenge: c}))
+	b.take()
+	ended := 0
+	persistencetest.Fails(t, b.db, "challenge users session audit", func(ctx context.Context) (err error) {
+		ended, err = b.alarms().Raise(ctx, who, "d1", "c1")
+		return err
+	})
+	if ended != 2 {
+		t.Errorf("%d sessions ended", ended)
+	}
+	if told := b.take(); !strings.Contains(told, "tell "+u.Email+" ") {
+		t.Errorf("the owner is not told: %s", told)
+	}
+	left, err := b.svc.List(t.Context(), session.Caller{By: who})
+	if err != nil || len(left) != 0 {
+		t.Errorf("%+v, %v", left, err)
+	}
+	row := persistencetest.Did(t, b.db, "DEVICE_ALARM")[0]
+	if row.Target != "c1" || row.ActorID != u.ID || row.UserID != u.ID ||
+		row.Detail != "WITHDRAW was not started by the owner, says device d1" {
+		t.Errorf("%+v", row)
+	}
+	_, err = b.alarms().Raise(t.Context(), who, "d1", "unknown")
+	storetest.Wants(t, err, fault.ChallengeNotFound)
+}
+
+// fencing is a committer whose first units meet a changed row.
+type fencing struct {
+	commit.Committer
+	times int
+	tries int
+}
+
+func (f *fencing) Commit(ctx context.Context, ws ...commit.Write) error {
+	if f.tries++; f.tries <= f.times {
+		return commit.ErrFenced
+	}
+	return f.Committer.Commit(ctx, ws...)
+}
+
+// The end of all sessions is decided again while the account changes, at most five times.
+func TestEndAllOfChangingAccount(t *testing.T) {
+	for times, want := range map[int]fault.Code{4: "", 5: fault.Unavailable} {
+		b := newBench(t)
+		b.add(1, nil)
+		who := b.login(1)
+		f := &fencing{Committer: b.db, times: times}
+		b.svc.Commit = f
+		ended, err := b.svc.EndAll(t.Context(), who)
+		if storetest.Wants(t, err, want); f.tries != 5 || (ended == 1) != (want == "") {
+			t.Errorf("%d ended after %d tries", ended, f.tries)
+		}
+		if e := (*fault.Error)(nil); errors.As(err, &e) && e.RetryAfter != time.Second {
+			t.Errorf("retry after %v", e.RetryAfter)
+		}
+	}
+}
+
+// The first session of a new account has its roles and its credentials, and knows its network.
+func TestFirstSession(t *testing.T) {
+	b := newBench(t)
+	u := b.add(1, func(a *user.Add) { a.Roles = []string{"clerk"} })
+	for ip, networks := range map[string]int{"203.0.113.9": 1, "": 0, "x": 0} {
+		r, ws, err := b.svc.First(t.Context(), u, challenge.Execution{Now: b.now, Challenge: challenge.Challenge{ID: "c1",
+			Body: challenge.Body{Starter: challenge.Starter{IP: ip, Country: "TR"},
+				Methods: []challenge.Method{{Name: challenge.SMS, Order: 1}}}}})
+		storetest.Must(t, err)
+		var c token.Claims
+		storetest.Must(t, json.Unmarshal([]byte(r.Headers["x-auth"]), &c))
+		if !r.Success || r.UserID != u.ID || r.SessionID == "" || r.SV != u.SV || c.Subject != u.ID || c.SV != u.SV ||
+			strings.Join(c.Roles, " ") != "user clerk" {
+			t.Errorf("%+v, %+v", r, c)
+		}
+		known := 0
+		for _, w := range ws {
+			if in, is := w.(user.LoggedIn); is && len(in.Network) > 0 {
+				known++
+			}
+		}
+		if known != networks {
+			t.Errorf("from %q: %d networks in %+v", ip, known, ws)
+		}
+		storetest.Must(t, b.db.Commit(t.Context(), ws...))
+	}
+}
+
+// Without the database a login is neither counted nor refused, and a session is neither renewed nor ended.
+func TestSessionsWithoutDatabase(t *testing.T) {
+	b := newBench(t).proving()
+	u := b.add(1, nil)
+	for _, tables := range []string{"users password_guard", "challenge"} {
+		persistencetest.Fails(t, b.db, tables, func(ctx context.Context) error {
+			_, err := b.svc.Login(ctx, request(1, secret))
+			if code := fault.CodeOf(err); err != nil && code != fault.Internal && code != fault.Unavailable {
+				t.Errorf("login: %v", err)
+			}
+			return err
+		})
+	}
+	w := b.browser().login(1)
+	persistencetest.Fails(t, b.db, "users session", func(ctx context.Context) error {
+		_, err := b.svc.RenewBound(ctx, w.request())
+		if code := fault.CodeOf(err); err != nil && code != fault.Internal && code != fault.Unavailable {
+			t.Errorf("renewal with a key: %v", err)
+		}
+		return err
+	})
+	persistencetest.Fails(t, b.db, "session", func(ctx context.Context) error {
+		_, err := b.svc.Refresh(ctx, u, session.Presented{SessionID: w.claims().SessionID})
+		return err
+	})
+	who := session.Caller{By: audit.By{UserID: u.ID}, SessionID: w.claims().SessionID}
+	persistencetest.Fails(t, b.db, "users session audit", func(ctx context.Context) error {
+		_, err := b.svc.EndAll(ctx, who)
+		return err
+	})
+}

@@ -1,0 +1,162 @@
+package password_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/proof/stepup"
+	"castellan/outbound/dispatch"
+	"castellan/persistence/delivery"
+	"castellan/persistence/factor"
+)
+
+// The starts of the reset are limited per phone, in any spelling and with or without an
+// account, and per network (D-GEN-14).
+func TestStartsAreBounded(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.add(1, nil)
+		for _, n := range []int{1, 2} { // known, unknown
+			for i, cc := range []string{"90", "+90", "0090", "090", "90"} {
+				if i == 3 {
+					w.start()
+				}
+				w.post("/auth/password/reset", map[string]string{"countryCode": cc,
+					"phoneNumber": fmt.Sprintf("0 (532) %07d", n)}).is(t, 200, "")
+			}
+			a := w.post("/auth/password/reset", phone(n)).is(t, 429, "RATE_LIMITED")
+			if a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "later (limits.reset_per_phone)") {
+				t.Errorf("Retry-After %q: %s", a.header.Get("Retry-After"), a.body)
+			}
+		}
+		for n := range 20 { // 10 have started, those refused count for nothing
+			w.post("/auth/password/reset", phone(100+n)).is(t, 200, "")
+		}
+		if a := w.post("/auth/password/reset", phone(500)).is(t, 429, "RATE_LIMITED"); !strings.Contains(a.body,
+			"(limits.reset_per_ip)") {
+			t.Errorf("by the network: %s", a.body)
+		}
+		w.skip(10*time.Minute + time.Second)
+		w.post("/auth/password/reset", phone(500)).is(t, 200, "")
+		w.post("/auth/password/reset", phone(1)).is(t, 200, "")
+		w.svc.Phones, w.svc.Networks = nil, nil
+		for range 40 {
+			w.post("/auth/password/reset", phone(7)).is(t, 200, "")
+		}
+		w.post("/auth/password/reset", map[string]string{"countryCode": "TR",
+			"phoneNumber": "5320000001"}).is(t, 400, "INVALID_FIELD")
+		w.post("/auth/password/reset", map[string]string{"countryCode": "90"}).is(t, 400, "INVALID_FIELD")
+	})
+}
+
+// Parallel starts do not get past the bound of the phone.
+func TestStartsAreBoundedUnderRace(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		status := map[int]int{}
+		for range 25 {
+			wg.Go(func() {
+				a := w.post("/auth/password/reset", phone(1))
+				mu.Lock()
+				defer mu.Unlock()
+				status[a.status]++
+			})
+		}
+		wg.Wait()
+		if status[200] != 5 || status[429] != 20 {
+			t.Errorf("%v", status)
+		}
+	})
+}
+
+// A stranger who uses up what a reset allows locks the owner out of nothing
+// else, and leaves the owner half of the messages (SEC-05, D-EXT-05).
+func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.svc.Phones, w.svc.Networks = nil, nil
+		u := w.add(1, nil)
+		sent := 0
+		for range 15 {
+			if f := w.reset(1); w.code(f, "SMS") != "" {
+				sent++
+			}
+		}
+		if sent != 10 { // half of 20 an hour
+			t.Errorf("%d messages to the phone went out for strangers, want 10", sent)
+		}
+		budget := 0
+		for range 4 {
+			f := w.reset(1)
+			for _, name := range []string{"SMS", "SMS", "SMS", "SMS", "SMS", "MAIL", "MAIL", "MAIL", "MAIL", "MAIL"} {
+				if w.wrong(f, name).field("code") == string(fault.OTPInvalid) {
+					budget++
+				}
+			}
+		}
+		if budget != 20 {
+			t.Errorf("%d wrong values were evaluated, want 20", budget)
+		}
+		xauth, _ := w.login(u)
+		w.finish(w.change(xauth, passwordA, passwordB))
+	})
+}
+
+// Which accounts get a decoy (D-PWD-01, D-GEO-02).
+func TestDecoys(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.svc.Phones, w.svc.Networks = nil, nil
+		w.add(1, nil)
+		w.add(2, func(a *user.Add) { a.Email = "" })
+		w.add(3, func(a *user.Add) { a.Status = user.Blocked })
+		w.add(4, func(a *user.Add) { a.Demo = true })
+		far := w.add(5, nil)
+		w.svc.Admits = func(u user.User, _ challenge.Starter) bool { return u.ID != far.ID }
+		store := factor.NewChallenges(w.db)
+		for n := 1; n <= 6; n++ {
+			f := w.reset(n)
+			c, err := store.Load(t.Context(), f.ChallengeID)
+			storetest.Must(t, err)
+			if (c.Kind == challenge.Decoy) != (n != 1) || (c.UserID == "") != (n != 1) || len(c.Subject) != id.Len {
+				t.Errorf("%d: %+v", n, c)
+			}
+			if n == 1 {
+				continue
+			}
+			if f.methods["SMS"].Hint != fmt.Sprintf("+90********%02d", n) || f.methods["MAIL"].Hint != "" {
+				t.Errorf("hints %+v", f.methods)
+			}
+			w.reset(n)
+		}
+		w.mu.Lock()
+		discarded := slices.Clone(w.settled)
+		w.mu.Unlock()
+		if len(discarded) != 20 {
+			t.Fatalf("%d discarded messages, want 20", len(discarded))
+		}
+		// The text sealed in place of a code is of no use either.
+		m := discarded[0]
+		r, err := dispatch.Unseal(w.ring.Open, m)
+		storetest.Must(t, err)
+		_, err = w.answers.Complete(t.Context(), stepup.Answer{ChallengeID: m.ChallengeID, MethodID: m.MethodID,
+			Method: challenge.Name(m.Channel), Value: r.Code})
+		if fault.CodeOf(err) != fault.OTPInvalid {
+			t.Errorf("the code of a discarded message: %v", err)
+		}
+		recent, err := delivery.NewOutbox(w.db).Recent(t.Context(), nil, 100)
+		storetest.Must(t, err)
+		for _, m := range recent {
+			if strings.HasPrefix(m.UserID, "?") {
+				t.Errorf("a discarded message is shown: %+v", m)
+			}
+		}
+	})
+}

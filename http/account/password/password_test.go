@@ -1,0 +1,313 @@
+package password_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/kit/token"
+	"castellan/outbound/dispatch"
+	"castellan/persistence/account"
+	"castellan/persistence/delivery"
+)
+
+// The forgotten password from end to end (REQ-PWD-01…05, D-AUTH-10, D-AUTH-11).
+func TestResetAndUpdate(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		xauth, _ := w.login(u)
+		f := w.reset(1)
+		if len(f.methods) != 2 || f.methods["SMS"].Hint != "+90********01" || f.methods["MAIL"].Hint != "" {
+			t.Fatalf("methods %+v", f.methods)
+		}
+		first := w.complete(f, "MAIL", w.code(f, "MAIL")).is(t, 200, "")
+		if first.header.Get("ot-auth") != "" || first.field("execResult") != nil {
+			t.Fatalf("one method is enough: %s", first.body)
+		}
+		w.result(f).is(t, 409, "CHALLENGE_NOT_COMPLETED")
+		final := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		raw := final.header.Get("ot-auth")
+		if want := fmt.Sprintf(`{"action":"RESET_PASSWORD","execResult":{"success":true},"challengeId":%q}`,
+			f.ChallengeID); raw == "" || final.body != want {
+			t.Fatalf("the last answer %s with ot-auth %q", final.body, raw)
+		}
+		if got := w.result(f).is(t, 200, "").header.Get("ot-auth"); got != raw {
+			t.Error("the result tells another token")
+		}
+		_, news, err := w.client.Subscribe(t.Context(), f.ChallengeID, 1, 0)
+		storetest.Must(t, err)
+		outcome, err := w.answers.Open(f.ChallengeID, news.Events[len(news.Events)-1].Outcome)
+		if storetest.Must(t, err); outcome.Headers["ot-auth"] != raw {
+			t.Error("the socket tells another token")
+		}
+
+		refuse := func(body map[string]string, status int, code, field string) {
+			t.Helper()
+			if a := w.post("/auth/password/update", body, "ot-auth", raw).is(t, status, code); field != "" &&
+				a.field("field") != field {
+				t.Errorf("field %v, want %s", a.field("field"), field)
+			}
+		}
+		refuse(map[string]string{"password": passwordB}, 400, "INVALID_FIELD", "passwordVerify")
+		refuse(map[string]string{"password": passwordB, "passwordVerify": passwordC}, 400, "INVALID_FIELD", "passwordVerify")
+		for _, weak := range []string{"", "short", "password123", "05320000001", u.Email} {
+			refuse(map[string]string{"password": weak, "passwordVerify": weak}, 400, "INVALID_FIELD", "password")
+		}
+		refuse(map[string]string{"password": passwordA, "passwordVerify": passwordA}, 422, "PASSWORD_REUSED", "")
+		if !w.live(xauth) || !w.has(u, passwordA) {
+			t.Fatal("a refused update had an effect")
+		}
+
+		tried, err := password.NewGuards(account.NewPasswordGuards(w.db), w.db, password.DefaultGuardRules(), w.now).
+			Charge(t.Context(), u.ID, "203.0.113.9/32")
+		storetest.Must(t, err)
+		tried.Wrong()
+		if a := w.update(raw, passwordB).is(t, 200, ""); a.body != `{"success":true}` {
+			t.Errorf("%s", a.body)
+		}
+		if w.live(xauth) || !w.has(u, passwordB) || w.has(u, passwordA) {
+			t.Error("the update did not take effect, or a session lives")
+		}
+		w.update(raw, passwordC).is(t, 401, "TOKEN_REVOKED")
+		got, err := w.users.Get(t.Context(), u.ID)
+		if storetest.Must(t, err); got.SV != 2 || got.CV <= u.CV {
+			t.Errorf("sv %d, cv %d", got.SV, got.CV)
+		}
+		w.expectNotice(u, 1)
+		// The owner's door to an account that is closed to new networks (D-GEN-14).
+		const here = "0.0.0.0/32" // no connection brought the request
+		guard, err := account.NewPasswordGuards(w.db).Guard(t.Context(), u.ID)
+		if storetest.Must(t, err); len(guard.Tries) != 0 || len(guard.Good) != 1 || guard.Good[0].Prefix != here {
+			t.Errorf("the account knows %+v after wrong tries %+v", guard.Good, guard.Tries)
+		}
+	})
+}
+
+// expectNotice looks for the mails that say that the password was changed.
+func (w *world) expectNotice(u user.User, n int) {
+	w.t.Helper()
+	all, err := delivery.NewOutbox(w.db).Claim(w.t.Context(), w.now(), time.Minute, 100)
+	storetest.Must(w.t, err)
+	found := 0
+	for _, m := range all {
+		r, err := dispatch.Unseal(w.ring.Open, m)
+		storetest.Must(w.t, err)
+		if m.ChallengeID == "" && m.Channel == message.MAIL && r.To == u.Email &&
+			r.Subject == "Your Castellan password was changed" {
+			found++
+		}
+	}
+	if found != n {
+		w.t.Errorf("%d notices of %d due messages, want %d", found, len(all), n)
+	}
+}
+
+// The last two passwords are refused and nothing older, by either door
+// (REQ-PWD-08, D-PWD-03).
+func TestHistory(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.svc.Phones, w.svc.Networks = nil, nil
+		u := w.add(1, nil)
+		w.update(w.otauth(1), passwordB).is(t, 200, "") // A → B
+		xauth, _ := w.login(u)
+		w.change(xauth, passwordB, passwordA).is(t, 422, "PASSWORD_REUSED")
+		w.change(xauth, passwordB, passwordB).is(t, 422, "PASSWORD_REUSED")
+		raw := w.otauth(1)
+		w.update(raw, passwordA).is(t, 422, "PASSWORD_REUSED")
+		w.update(raw, passwordB).is(t, 422, "PASSWORD_REUSED")
+		w.update(raw, passwordC).is(t, 200, "") // B → C
+		xauth, _ = w.login(u)
+		w.change(xauth, passwordC, passwordB).is(t, 422, "PASSWORD_REUSED")
+		w.finish(w.change(xauth, passwordC, passwordA)) // C → A
+		if !w.has(u, passwordA) {
+			t.Error("the last but two is refused")
+		}
+		// NFC: the same letters are the same password, however they are typed.
+		w.change(xauth, passwordA, strings.ReplaceAll(passwordA, "ş", "s\u0327")).is(t, 422, "PASSWORD_REUSED")
+		long := strings.Repeat("ab c", 20)
+		w.finish(w.change(xauth, passwordA, long+"1"+strings.Repeat("z", 19)))
+		// they differ in letter 81
+		w.finish(w.change(xauth, long+"1"+strings.Repeat("z", 19), long+"2"+strings.Repeat("z", 19)))
+	})
+}
+
+// A token that is not a valid ot-auth is refused (SEC-11, D-AUTH-10).
+func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		w.svc.Phones, w.svc.Networks = nil, nil
+		u := w.add(1, nil)
+		other := w.add(2, nil)
+		raw := w.otauth(1)
+		xauth, _ := w.login(u)
+		f := w.reset(1)
+		for name, bad := range map[string]string{"none": "", "truncated": raw[:len(raw)-1], "longer": raw + "A",
+			"x-auth": xauth, "p-auth": f.pauth} {
+			if a := w.update(bad, passwordB); a.status != 401 {
+				t.Errorf("%s: %d %s", name, a.status, a.body)
+			}
+		}
+		forged, err := w.issuer.Sign(token.Claims{Class: token.OTAuth, ID: id.New(w.now()), IssuedAt: w.now(),
+			ExpiresAt: w.now().Add(time.Minute)})
+		storetest.Must(t, err)
+		w.update(forged, passwordB).is(t, 401, "TOKEN_REVOKED") // signed here, and not of a reset
+		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
+			"passwordVerify": passwordB}, "x-auth", raw).is(t, 401, "UNAUTHENTICATED")
+
+		later := w.otauth(1)
+		w.update(raw, passwordB).is(t, 401, "TOKEN_REVOKED")
+		of2 := w.otauth(2)
+		storetest.Must(t, w.db.Commit(t.Context(), user.Touch{UserID: u.ID})) // a factor changed
+		w.update(later, passwordB).is(t, 401, "TOKEN_REVOKED")
+		w.skip(10*time.Minute - 2*time.Second)
+		// a living one
+		w.post("/auth/password/update", map[string]string{"password": "x", "passwordVerify": "x"}, "ot-auth",
+			of2).is(t, 400, "INVALID_FIELD")
+		w.skip(3 * time.Second)
+		w.update(of2, passwordB).is(t, 401, "TOKEN_EXPIRED")
+		if !w.has(u, passwordA) || !w.has(other, passwordA) {
+			t.Error("a password was set")
+		}
+		blocked := w.otauth(2)
+		storetest.Must(t, w.db.Commit(t.Context(), user.SetStatus{UserID: other.ID, CV: other.CV, Status: user.Blocked}))
+		w.update(blocked, passwordB).is(t, 401, "TOKEN_REVOKED")
+		raw = w.otauth(1)
+		w.svc.Admits = func(user.User, challenge.Starter) bool { return false }
+		w.update(raw, passwordB).is(t, 403, "GEO_BLOCKED")
+	})
+}
+
+// An ot-auth is good for one update, however many come at once (SEC-08).
+func TestTokenIsUsedOnce(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		raw := w.otauth(1)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		status, set := map[int]int{}, ""
+		for i := range 200 {
+			wg.Go(func() {
+				secret := fmt.Sprintf("different password %d", i)
+				a := w.update(raw, secret)
+				mu.Lock()
+				defer mu.Unlock()
+				if status[a.status]++; a.status == 200 {
+					set = secret
+				}
+			})
+		}
+		wg.Wait()
+		if status[200] != 1 || status[401] != 199 || !w.has(u, set) {
+			t.Errorf("%v", status)
+		}
+		got, err := w.users.Get(t.Context(), u.ID)
+		if storetest.Must(t, err); got.SV != 2 {
+			t.Errorf("sessions were ended %d times", got.SV-1)
+		}
+	})
+}
+
+// The change of a logged-in user (REQ-PWD-06, 07, D-PWD-04, D-AUTH-11).
+func TestChange(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		mine, _ := w.login(u)
+		other, otherID := w.login(u)
+		w.post("/auth/password", map[string]string{"password": passwordB, "passwordVerify": passwordB}, "x-auth", mine).is(t,
+			400, "INVALID_FIELD")
+		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
+			"passwordVerify": passwordC}, "x-auth", mine).is(t, 400, "INVALID_FIELD")
+		w.change(mine, passwordA, "password123").is(t, 400, "INVALID_FIELD")
+
+		pending := w.flow(w.change(other, passwordA, passwordC))
+		f := w.flow(w.change(mine, passwordA, passwordB))
+		if !w.has(u, passwordA) || w.has(u, passwordB) {
+			t.Fatal("the password changed before the second factor")
+		}
+		final := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		if want := fmt.Sprintf(`{"action":"UPDATE_PASSWORD","execResult":{"success":true},"challengeId":%q}`,
+			f.ChallengeID); final.body != want {
+			t.Errorf("%s", final.body)
+		}
+		if !w.has(u, passwordB) || w.has(u, passwordA) {
+			t.Error("the password did not change")
+		}
+		if w.live(other) || !w.live(mine) {
+			t.Error("the wrong sessions ended")
+		}
+		if !w.revoked.Revoked(otherID, u.ID, 1) {
+			t.Error("the node does not know of the end")
+		}
+		w.result(f).is(t, 200, "") // the challenge that made the change is excepted
+		w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		w.complete(pending, "SMS", w.code(pending, "SMS")).is(t, 409, "CHALLENGE_CLOSED")
+		got, err := w.users.Get(t.Context(), u.ID)
+		if storetest.Must(t, err); got.SV != u.SV || got.CV != u.CV+1 {
+			t.Errorf("sv %d → %d, cv %d → %d", u.SV, got.SV, u.CV, got.CV)
+		}
+		w.expectNotice(u, 1)
+		w.start() // another process knows it, too
+		if w.live(other) || !w.live(mine) {
+			t.Error("a restart forgot which sessions ended")
+		}
+	})
+}
+
+// History is judged again when the challenge is complete: by then the stored
+// hashes must be those it was judged by.
+func TestStoredHashesMoveBeforeTheChange(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		xauth, _ := w.login(u)
+		f := w.flow(w.change(xauth, passwordA, passwordB))
+		stored, err := w.users.Secret(t.Context(), u.ID)
+		storetest.Must(t, err)
+		again, err := w.hasher.Hash(t.Context(), passwordA)
+		storetest.Must(t, err)
+		storetest.Must(t, w.db.Commit(t.Context(), user.Rehash{UserID: u.ID, Old: stored.Hash, New: again}))
+		a := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		var final struct {
+			ExecResult struct {
+				Success bool
+				Code    string
+			}
+		}
+		storetest.Must(t, json.Unmarshal([]byte(a.body), &final))
+		if final.ExecResult.Success || final.ExecResult.Code != "INVALID_STATE" || !w.has(u, passwordA) {
+			t.Errorf("%s", a.body)
+		}
+	})
+}
+
+// Five wrong old passwords in 15 minutes, also over a restart (D-PWD-06).
+func TestWrongOldPasswords(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		u := w.add(1, nil)
+		xauth, _ := w.login(u)
+		for range 3 { // right ones count nothing
+			w.change(xauth, passwordA, passwordB).is(t, 200, "")
+		}
+		for i := range 5 {
+			if i == 3 {
+				w.start()
+			}
+			w.change(xauth, "not it at all", passwordB).is(t, 422, "PASSWORD_WRONG")
+		}
+		a := w.change(xauth, passwordA, passwordB).is(t, 429, "RATE_LIMITED")
+		if a.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		w.skip(14 * time.Minute)
+		w.change(xauth, passwordA, passwordB).is(t, 429, "RATE_LIMITED")
+		w.skip(61 * time.Second)
+		w.change(xauth, passwordA, passwordB).is(t, 200, "")
+	})
+}

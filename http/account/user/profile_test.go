@@ -1,0 +1,225 @@
+package user_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/delivery/message"
+	"castellan/domain/delivery/notification"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/session/profile"
+	"castellan/http/apitest"
+	"castellan/persistence"
+	accountstore "castellan/persistence/account"
+	"castellan/persistence/session"
+)
+
+// notices is a Notices that commits a notification for each destination.
+type notices struct{}
+
+func (notices) Notice(to challenge.Account, k message.Kind, _ message.Values, ip string) []commit.Write {
+	if to.Phone == "" && to.Mail == "" {
+		return nil
+	}
+	return []commit.Write{notification.Add{Notification: notification.New(now, "told", notification.Message{
+		Topic: string(k), Title: to.Mail, Body: strings.TrimSpace(to.Phone + " " + ip)})}}
+}
+
+var admins = audit.By{UserID: "admin", IP: "192.0.2.9"}
+
+func clock() time.Time { return now }
+
+func profiles(db *persistence.DB) *profile.Service {
+	return &profile.Service{Users: accountstore.NewUsers(db), Store: session.NewProfiles(db), Notices: notices{},
+		Changes: admin.Changes{Commit: db, Now: clock}, Now: clock}
+}
+
+// told counts the notifications by destination.
+func told(t *testing.T, db *persistence.DB) (places []string) {
+	t.Helper()
+	storetest.Must(t, db.Pools()[pool(db)].QueryRowContext(t.Context(),
+		"SELECT COALESCE(string_agg(title || body, ',' ORDER BY title || body), '') FROM notification "+
+			"WHERE topic IN ('phone-changed', 'mail-changed')").Scan((*list)(&places)))
+	return places
+}
+
+type list []string
+
+// Scan reads texts that stand between commas.
+func (l *list) Scan(v any) error {
+	if text := fmt.Sprint(v); text != "" {
+		*l = strings.Split(text, ",")
+	}
+	return nil
+}
+
+func pool(db *persistence.DB) string {
+	if db.Postgres() {
+		return "pool"
+	}
+	return "readers"
+}
+
+func count(t *testing.T, db *persistence.DB, what string) (n int) {
+	t.Helper()
+	storetest.Must(t, db.Pools()[pool(db)].QueryRowContext(t.Context(), "SELECT count(*) FROM "+what).Scan(&n))
+	return n
+}
+
+func account(t *testing.T, db *persistence.DB, n int) user.User {
+	t.Helper()
+	u, err := accountstore.NewUsers(db).Get(t.Context(), person(n, 0).ID)
+	storetest.Must(t, err)
+	return u
+}
+
+const (
+	setName  = "POST /admin/user/update-fullname"
+	setPhone = "POST /admin/user/update-phonenumber"
+	setMail  = "POST /admin/user/update-email"
+	changes  = "GET /admin/get-email-change-history?userId=01USER00000000000000000001"
+)
+
+// of is a body for account n with further fields.
+func of(n int, fields string) string { return fmt.Sprintf(`{"userId":"01USER%020d",%s}`, n, fields) }
+
+// REQ-USR-11, D-USR-06: a name is another one for lists and filters too, and says
+// nothing of credentials.
+func TestSetName(t *testing.T) {
+	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+		const want = `{"data":{"userId":"01USER00000000000000000001","fullName":"Iğdır O'Neil","email":"u1@example.com",` +
+			`"phoneNumber":"+905321000001","kycConfirm":false,"status":"active"}}`
+		for range 2 {
+			s.Wants(setName, of(1, `"name":" Iğdır ","surname":"O'Neil"`), 200, want)
+		}
+		wantsUsers(t, s, "GET /admin/list-users?fullName=i%C4%9Fdir%20o", "1")
+		wantsUsers(t, s, "GET /admin/list-users?fullName=ay%C5%9Fe", "2 3")
+		if u := account(t, db, 1); u.SV != 1 || u.CV != 1 ||
+			count(t, db, "audit WHERE action = 'USER_UPDATE_FULLNAME'") != 1 {
+			t.Errorf("%+v", u)
+		}
+		s.Wants(setName, of(9, `"name":"a","surname":"b"`), 404, "RECORD_NOT_FOUND")
+		s.Wants(setName, `{}`, 400, "INVALID_FIELD userId name surname")
+		s.Wants(setName, of(1, `"name":" ","surname":5`), 400, "INVALID_FIELD surname name")
+		s.Wants(setName, of(1, `"name":"a","surname":"`+strings.Repeat("ş", 101)+`"`), 400, "INVALID_FIELD surname")
+	})
+}
+
+// REQ-USR-12, D-USR-06, D-PWD-07.
+func TestSetPhone(t *testing.T) {
+	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+		const want = `{"data":{"userId":"01USER00000000000000000001","fullName":"Ayşe 1 Yılmaz","email":"u1@example.com",` +
+			`"phoneNumber":"+4915112345678","kycConfirm":false,"status":"active"}}`
+		s.Wants(setPhone, of(1, `"phoneNum":"(0532) 100 00 01","countryCode":"+90"`), 200,
+			strings.ReplaceAll(want, "+4915112345678", "+905321000001"))
+		if u := account(t, db, 1); u.SV != 1 || u.CV != 1 || len(told(t, db)) != 0 || count(t, db, "audit") != 0 {
+			t.Errorf("the same number: %+v, %v", u, told(t, db))
+		}
+		for range 2 { // the second time it is the same
+			s.Wants(setPhone, of(1, `"phoneNum":"0151-12345678","countryCode":"0049"`), 200, want)
+		}
+		u := account(t, db, 1)
+		if u.SV != 2 || u.CV <= 1 || u.CountryCode != "49" || count(t, db, "email_change") != 0 {
+			t.Errorf("%+v", u)
+		}
+		storetest.Same(t, told(t, db), []string{"+4915112345678 0.0.0.0", "+905321000001 0.0.0.0",
+			"u1@example.com0.0.0.0"})
+		if count(t, db, "audit WHERE action = 'USER_UPDATE_PHONENUMBER'") != 1 ||
+			count(t, db, "audit WHERE detail LIKE '%151%' OR target LIKE '%151%'") != 0 {
+			t.Error("the audit")
+		}
+		s.Wants(setPhone, of(1, `"phoneNum":"5321000002","countryCode":"90"`), 409, "RECORD_ALREADY_EXIST")
+		s.Wants(setPhone, of(9, `"phoneNum":"5321000002","countryCode":"90"`), 404, "RECORD_NOT_FOUND")
+		s.Wants(setPhone, `{}`, 400, "INVALID_FIELD userId phoneNum countryCode")
+		s.Wants(setPhone, of(9, `"phoneNum":"x","countryCode":"TR"`), 400, "INVALID_FIELD countryCode phoneNum")
+		for _, bad := range []string{"123", "0049 532 100 00 05", "+495321000005", "1234567890123456"} {
+			s.Wants(setPhone, of(1, `"countryCode":"90","phoneNum":"`+bad+`"`), 400, "INVALID_FIELD phoneNum")
+		}
+		if got := account(t, db, 1); got.Phone != u.Phone || got.SV != u.SV || len(told(t, db)) != 3 {
+			t.Errorf("a refusal changed %+v", got)
+		}
+	})
+}
+
+// REQ-USR-13, REQ-USR-18, D-USR-06, D-USR-07.
+func TestSetMail(t *testing.T) {
+	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+		storetest.Must(t, db.Commit(t.Context(), user.VerifyMail{UserID: person(1, 0).ID}))
+		s.Wants(changes, "", 200, "[]")
+		s.Wants(setMail, of(1, `"mailAddress":" U1@Example.com "`), 200, `{"data":{"userId":"01USER00000000000000000001",`+
+			`"fullName":"Ayşe 1 Yılmaz","email":"u1@example.com","phoneNumber":"+905321000001","kycConfirm":false,`+
+			`"status":"active"}}`)
+		if u := account(t, db, 1); u.SV != 1 || u.CV != 1 || !u.EmailVerified || count(t, db, "email_change") != 0 {
+			t.Errorf("the same address: %+v", u)
+		}
+		_, answer := s.Call(setMail, of(1, `"mailAddress":"New+1@Example.COM"`))
+		if u := account(t, db, 1); !strings.Contains(answer, `"email":"new+1@example.com"`) || u.SV != 2 || u.EmailVerified {
+			t.Errorf("%s, %+v", answer, u)
+		}
+		storetest.Same(t, told(t, db), []string{"new+1@example.com0.0.0.0", "u1@example.com+905321000001 0.0.0.0"})
+		s.Call(setMail, of(1, `"mailAddress":"u1@example.com"`))
+		line := func(id int, old, next string) string {
+			return fmt.Sprintf(`{"id":%d,"userId":"01USER00000000000000000001","oldEmail":%q,"newEmail":%q,"changedBy":"admin",`+
+				`"createdAt":"2026-03-31T23:00:00.000Z"}`, id, old, next)
+		}
+		both := line(2, "new+1@example.com", "u1@example.com") + "," + line(1, "u1@example.com", "new+1@example.com")
+		s.Wants(changes, "", 200, "["+both+"]")
+		s.Wants(changes+"&startDate=2026-03-31&endDate=2026-03-31", "", 200, "["+both+"]")
+		s.Wants(changes+"&startDate=2026-04-01", "", 200, "[]")
+		s.Wants(changes+"&endDate=2026-03-30", "", 200, "[]")
+		res, _ := s.Send(changes+"&limit=1&count=true", "")
+		if res.Header.Get("Link") == "" || res.Header.Get("X-Total-Count") != "2" {
+			t.Errorf("%v", res.Header)
+		}
+		s.Wants("GET /admin/get-email-change-history?userId=nobody", "", 200, "[]")
+		s.Wants("GET /admin/get-email-change-history", `{"startDate":"x","endDate":"2026-13-01"}`, 400,
+			"INVALID_FIELD startDate endDate userId")
+		s.Wants(changes+"&startDate=2026-03-02&endDate=2026-03-01", "", 400, "INVALID_FIELD startDate")
+
+		s.Wants(setMail, of(1, `"mailAddress":"U2@example.com"`), 409, "RECORD_ALREADY_EXIST")
+		s.Wants(setMail, of(9, `"mailAddress":"u2@example.com"`), 404, "RECORD_NOT_FOUND")
+		for _, bad := range []string{`"nobody"`, `""`, `"a@b..c"`, `"ａ@b.co"`, `7`, `null`, `"a@b.co\nbcc:x@y.z"`} {
+			s.Wants(setMail, of(1, `"mailAddress":`+bad), 400, "INVALID_FIELD mailAddress")
+		}
+		if count(t, db, "email_change") != 2 || count(t, db, "audit WHERE action = 'USER_UPDATE_EMAIL'") != 2 ||
+			count(t, db, "audit WHERE detail LIKE '%example%'") != 0 {
+			t.Error("the rows")
+		}
+	})
+}
+
+// Eight administrators give one number to eight accounts, and eight numbers to one.
+func TestContactsInARace(t *testing.T) {
+	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+		service, ctx := profiles(db), t.Context()
+		for i := 11; i < 19; i++ {
+			storetest.Must(t, db.Commit(ctx, person(i, 0)))
+		}
+		won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+			_, err := service.SetPhone(ctx, admins, person(11+i, 0).ID, "90", "+905559998877")
+			return err
+		})
+		won += storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+			_, err := service.SetMail(ctx, admins, person(11+i, 0).ID, "same@example.com")
+			return err
+		})
+		if n := len(told(t, db)); won != 2 || n != 5 || count(t, db, "email_change") != 1 {
+			t.Errorf("%d changes and %d told", won, n)
+		}
+		won = storetest.Race(t, 8, "", func(i int) error {
+			_, err := service.SetPhone(ctx, admins, person(1, 0).ID, "90", fmt.Sprintf("+90555777000%d", i))
+			return err
+		})
+		if u := account(t, db, 1); won != 8 || u.SV != 9 || len(told(t, db)) != 5+3*8 {
+			t.Errorf("%d of 8, version %d, %d told", won, u.SV, len(told(t, db)))
+		}
+	})
+}

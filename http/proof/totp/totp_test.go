@@ -1,0 +1,293 @@
+package totp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user/usertest"
+	"castellan/domain/delivery/message"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/resource"
+	"castellan/domain/proof/totp"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	httptotp "castellan/http/proof/totp"
+	"castellan/http/rest"
+	"castellan/internal/apidoc"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/factor"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
+)
+
+// service is the section over a real database, beside two test endpoints that
+// ask for the current code. The header x-auth is the caller's id.
+type service struct {
+	t       *testing.T
+	srv     *edge.Server
+	totps   *totp.Service
+	db      *persistence.DB
+	now     atomic.Int64 // ms
+	id      string
+	started []challenge.StartRequest
+	ran     int
+	broken  bool // the test endpoints fail after they were reached
+	secret  string
+	codes   []string
+}
+
+func (s *service) Start(_ context.Context, r challenge.StartRequest) (challenge.Started, error) {
+	s.started = append(s.started, r)
+	return challenge.Started{Challenge: challenge.Challenge{ID: "c1", CreatedAt: 1, ExpiresAt: 600_001},
+		PAuth: "the p-auth"}, nil
+}
+
+func (s *service) Account(ctx context.Context, userID string) (challenge.Account, error) {
+	u, err := account.NewUsers(s.db).Get(ctx, userID)
+	return u.Account(), err
+}
+
+// Notice fails: no account can be reached.
+func (s *service) Notice(challenge.Account, message.Kind, message.Values, string) []commit.Write {
+	return nil
+}
+
+func both(t *testing.T, test func(t *testing.T, s *service)) {
+	t.Helper()
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
+}
+
+type noted struct {
+	Note *string `json:"note"`
+}
+
+func newService(t *testing.T, db *persistence.DB) *service {
+	t.Helper()
+	storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
+	s := &service{t: t, db: db, id: usertest.Sample(1).ID}
+	s.now.Store(1_700_000_010_000)
+	ring := keyringtest.Ring(t, time.Now)
+	s.totps = &totp.Service{Store: proof.NewTOTP(db), Users: account.NewUsers(db),
+		Budgets: factor.NewChallenges(db), Commit: db, Ring: ring, Notices: s,
+		Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
+		Now: func() time.Time { return time.UnixMilli(s.now.Load()) }}
+	run := func(context.Context, rest.Caller, noted) (rest.Data[string], error) {
+		s.ran++
+		if s.broken {
+			return rest.Data[string]{}, errors.New("broken")
+		}
+		return rest.Data[string]{Data: "done"}, nil
+	}
+	session := func(_ context.Context, r *edge.Request) (rest.Caller, error) {
+		who := r.Caller
+		if who.UserID = r.Header("x-auth"); who.UserID == "" {
+			return who, fault.New(fault.Unauthenticated, "x-auth is needed")
+		}
+		return who, nil
+	}
+	var err error
+	s.srv, err = edge.New(edge.Options{Guards: map[rest.Credential]edge.Guard{rest.User: session},
+		Authorize: auth.Guards{Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}.Authorize,
+		Starter:   auth.Starter{Starts: s, Accounts: s},
+		Verify:    auth.Verify(s.totps), Idempotency: &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db,
+			Ring: ring, Now: time.Now}},
+		append(httptotp.Group{Service: s.totps}.Endpoints(),
+			rest.Post("/test/verified", "", rest.User, run).Verified(),
+			rest.Post("/test/once", "", rest.User, run).Verified().Idempotent()))
+	storetest.Must(t, err)
+	return s
+}
+
+// define gives the account an authenticator, as a completed challenge does.
+func (s *service) define() {
+	s.t.Helper()
+	ctx, a := s.t.Context(), s.totps.SetupAction()
+	u, err := s.totps.Users.Get(ctx, s.id)
+	storetest.Must(s.t, err)
+	x := challenge.Execution{Challenge: challenge.Challenge{UserID: s.id, Body: challenge.Body{CV: u.CV}},
+		Now: s.totps.Now()}
+	x.Prepared, err = a.Prepare(ctx, x)
+	storetest.Must(s.t, err)
+	storetest.Must(s.t, s.db.InTx(ctx, func(ctx context.Context) error {
+		r, err := a.Exec(ctx, x)
+		var data struct {
+			Base32        string
+			RecoveryCodes []string
+		}
+		storetest.Must(s.t, json.Unmarshal(r.Data, &data))
+		s.secret, s.codes = data.Base32, data.RecoveryCodes
+		return err
+	}))
+}
+
+func (s *service) code(steps int64) string {
+	s.t.Helper()
+	d, err := s.totps.Store.Get(s.t.Context(), s.id)
+	storetest.Must(s.t, err)
+	secret, err := s.totps.Ring.Open(d.Sealed, totp.SecretData(d.UserID, d.ID))
+	storetest.Must(s.t, err)
+	return totp.CodeAt(secret, totp.StepAt(s.totps.Now())+steps)
+}
+
+// call makes a request and returns status, code of a refusal and body.
+func (s *service) call(path, body string, headers ...string) (*http.Response, string, string) {
+	s.t.Helper()
+	r := httptest.NewRequest("POST", path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := apidoc.Test(s.srv.App, r)
+	storetest.Must(s.t, err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	storetest.Must(s.t, err)
+	var p struct{ Code string }
+	if res.StatusCode != 200 {
+		storetest.Must(s.t, json.Unmarshal(b, &p))
+	}
+	return res, p.Code, string(b)
+}
+
+func (s *service) wants(path, body string, status int, code string, headers ...string) string {
+	s.t.Helper()
+	res, got, text := s.call(path, body, append(headers, "x-auth", s.id)...)
+	if res.StatusCode != status || got != code {
+		s.t.Errorf("%s %s: %d %s, want %d %s", path, body, res.StatusCode, text, status, code)
+	}
+	return text
+}
+
+func TestSetupAndDeactivate(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		for _, path := range []string{"/auth/totp/setup", "/auth/totp/deactivate", "/auth/totp/recover"} {
+			if res, code, _ := s.call(path, ""); res.StatusCode != 401 || code != "UNAUTHENTICATED" {
+				t.Errorf("%s without a session: %d %s", path, res.StatusCode, code)
+			}
+		}
+		s.wants("/auth/totp/deactivate", "", 409, "TOTP_NOT_DEFINED")
+		if len(s.started) != 0 {
+			t.Error("a refused start began a challenge")
+		}
+		text := s.wants("/auth/totp/setup", "", 200, "")
+		if text != `{"challenge":{"challengeId":"c1","ts":1,"status":"PENDING","expire":600,"methodList":[]}}` {
+			t.Errorf("answer %s", text)
+		}
+		if len(s.started) != 1 || s.started[0].Action != "TOTP_SETUP" || s.started[0].Account.UserID != s.id ||
+			!s.started[0].Proven {
+			t.Errorf("started %+v", s.started)
+		}
+		s.define()
+		s.wants("/auth/totp/setup", `{"anything":1}`, 409, "TOTP_ALREADY_DEFINED")
+		res, _, _ := s.call("/auth/totp/deactivate", "", "x-auth", s.id)
+		if res.StatusCode != 200 || res.Header.Get("p-auth") != "the p-auth" || len(s.started) != 2 ||
+			s.started[1].Action != "TOTP_DEACTIVATE" || !s.started[1].Account.TOTP {
+			t.Errorf("%d, started %+v", res.StatusCode, s.started)
+		}
+	})
+}
+
+func TestRecover(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		s.wants("/auth/totp/recover", `{"recoveryCode":"abcde-fghij"}`, 409, "TOTP_NOT_DEFINED")
+		s.define()
+		for _, body := range []string{``, `{}`, `{"recoveryCode":""}`, `{"recoveryCode":"  "}`, `{"recoveryCode":null}`,
+			`{"recoveryCode":5}`,
+			`{"recoveryCode":"` + strings.Repeat("a", 65) + `"}`, `{"recoveryCode":"` + s.codes[0] + `","recovery_code":"` +
+				s.codes[1] + `"}`} {
+			s.wants("/auth/totp/recover", body, 400, "INVALID_FIELD")
+		}
+		for i, body := range []string{`{"recoveryCode":"` + s.codes[0] + `"}`,
+			`{"recovery_code":"` + strings.ToUpper(s.codes[1]) + `"}`,
+			`{"recoveryCode":"` + s.codes[2] + `","recovery_code":"` + s.codes[2] + `"}`} {
+			var a map[string]string
+			storetest.Must(t, json.Unmarshal([]byte(s.wants("/auth/totp/recover", body, 200, "")), &a))
+			if len(a) != 5 || a["base32"] != s.secret || !strings.HasPrefix(a["otpAuthUrl"],
+				"otpauth://totp/Castellan:user1@example.com?") ||
+				!strings.Contains(a["otpAuthUrl"], s.secret) || !strings.HasPrefix(a["qrDataUrl"], "data:image/png;base64,") ||
+				a["otp_auth_url"] != a["otpAuthUrl"] || a["qr_data_url"] != a["qrDataUrl"] {
+				t.Errorf("answer %d: %v", i, a)
+			}
+		}
+		for range 5 {
+			s.wants("/auth/totp/recover", `{"recoveryCode":"`+s.codes[0]+`"}`, 422, "RECOVERY_CODE_INVALID")
+		}
+		res, code, _ := s.call("/auth/totp/recover", `{"recoveryCode":"`+s.codes[3]+`"}`, "x-auth", s.id)
+		if res.StatusCode != 429 || code != "RATE_LIMITED" || res.Header.Get("Retry-After") != "900" {
+			t.Errorf("%d %s, Retry-After %q", res.StatusCode, code, res.Header.Get("Retry-After"))
+		}
+	})
+}
+
+// D-AUTH-08, on an endpoint made for it.
+func TestVerifiedEndpoint(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		const path = "/test/verified"
+		if text := s.wants(path, `{}`, 403, "OTP_REQUIRED", "otp", "123456"); !strings.Contains(text, "set one up") {
+			t.Errorf("the detail does not say what to do: %s", text)
+		}
+		s.define()
+		s.wants(path, `{}`, 403, "OTP_REQUIRED")
+		s.wants(path, `{"note":5}`, 400, "INVALID_FIELD", "otp", "nonsense") // fields come first
+		if s.ran != 0 {
+			t.Fatal("the endpoint was reached")
+		}
+		s.wants(path, `{}`, 200, "", "otp", s.code(-1))
+		s.wants(path, `{}`, 200, "", "x-otp", " "+s.code(0)[:3]+" "+s.code(0)[3:])
+		s.wants(path, `{"otp":"`+s.code(1)+`"}`, 200, "")
+		for i, headers := range [][]string{{"otp", s.code(1)}, {"otp", s.code(-1)}, {"otp", "abcdef"},
+			{"otp", s.code(0) + "0"}} {
+			text := s.wants(path, `{}`, 422, "OTP_INVALID", headers...)
+			if counted := i < 2; strings.Contains(text, fmt.Sprintf(`"attemptsLeft":%d`, 9-i)) != counted {
+				t.Errorf("attempt %d: %s", i, text)
+			}
+		}
+		if s.ran != 3 {
+			t.Errorf("the endpoint was reached %d times", s.ran)
+		}
+		if res, _, _ := s.call(path, `{}`, "x-auth", usertest.Sample(2).ID, "otp", s.code(2)); res.StatusCode != 403 {
+			t.Errorf("another user: %d", res.StatusCode)
+		}
+	})
+}
+
+// Under an idempotency key the code is consumed outside of the transaction. A wrong code stays
+// counted, a right code stays used even if the request fails, and a replay needs no code.
+func TestVerifiedUnderAnIdempotencyKey(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		const path = "/test/once"
+		s.define()
+		key := func(k string, more ...string) []string { return append(more, "idempotency-key", k) }
+		for range 10 {
+			s.wants(path, `{}`, 422, "OTP_INVALID", key("k1", "otp", s.code(50))...)
+		}
+		s.wants(path, `{}`, 429, "RATE_LIMITED", key("k1", "otp", s.code(0))...)
+		s.now.Add((15 * time.Minute).Milliseconds())
+		s.broken = true
+		s.wants(path, `{}`, 500, "INTERNAL", key("k1", "otp", s.code(0))...)
+		s.broken = false
+		s.wants(path, `{}`, 422, "OTP_INVALID", key("k1", "otp", s.code(0))...)
+		s.wants(path, `{}`, 200, "", key("k1", "otp", s.code(1))...)
+		res, _, text := s.call(path, `{}`, key("k1", "x-auth", s.id)...)
+		if res.StatusCode != 200 || res.Header.Get("Idempotency-Replayed") != "true" || s.ran != 2 {
+			t.Errorf("replay: %d %s, reached %d times", res.StatusCode, text, s.ran)
+		}
+	})
+}

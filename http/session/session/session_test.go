@@ -1,0 +1,299 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/change/changetest"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/kit/token"
+	"castellan/domain/permit/resource"
+	"castellan/domain/session/session"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	"castellan/http/rest"
+	httpsession "castellan/http/session/session"
+	"castellan/internal/apidoc"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/persistencetest"
+	sessionstore "castellan/persistence/session"
+)
+
+const secret = "kedi7şeker"
+
+// service is the section over a real database, with the guards and the tokens
+// of the program, and an engine whose challenges are complete when asked.
+type service struct {
+	t       *testing.T
+	srv     *edge.Server
+	db      *persistence.DB
+	logins  *session.Service
+	hasher  *password.Hasher
+	started []challenge.StartRequest
+}
+
+func (s *service) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
+	if r.Account.Phone == "" {
+		return challenge.Started{}, fault.New(fault.MFANotAvailable, "not enough methods")
+	}
+	s.started = append(s.started, r)
+	now := time.Now()
+	c := challenge.Challenge{ID: id.New(now), UserID: r.Account.UserID, Action: r.Action, CreatedAt: now.UnixMilli(),
+		ExpiresAt: now.Add(10 * time.Minute).UnixMilli(),
+		Body: challenge.Body{CV: r.Account.CV, SV: r.Account.SV, Starter: r.Starter,
+			Methods: []challenge.Method{{ID: "m1", Name: challenge.SMS, LifetimeMs: 120_000, RenewMs: 60_000,
+				Hint: "+90 *** ** 01", Order: 1}}}}
+	return challenge.Started{Challenge: c, PAuth: "the p-auth"}, s.db.Commit(ctx, r.With...)
+}
+
+func both(t *testing.T, test func(t *testing.T, s *service)) {
+	t.Helper()
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
+}
+
+func newService(t *testing.T, db *persistence.DB) *service {
+	t.Helper()
+	ctx := t.Context()
+	s := &service{t: t, db: db}
+	var err error
+	s.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
+		Slots: 1, Queue: 10})
+	storetest.Must(t, err)
+	issuer := token.NewIssuer(keyringtest.Ring(t, nil), "castellan", "default", time.Now, 100)
+	s.logins = &session.Service{Users: account.NewUsers(db), Sessions: sessionstore.NewSessions(db), Hasher: s.hasher,
+		Guards: password.NewGuards(account.NewPasswordGuards(db), db, password.DefaultGuardRules(), time.Now),
+		Spray:  password.NewSpray(ratelimit.NewTable(nil), 120, nil, time.Now), Starts: s,
+		Commit: db, Tokens: issuer,
+		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute,
+		Now: time.Now}
+	guards := auth.Guards{Tokens: issuer, Tenant: "default", Feed: &changetest.Feed{}, Live: s.logins.Revocations.Live,
+		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
+	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize},
+		httpsession.Group{Service: s.logins, CountryName: func(code,
+			language string) string {
+			return code + " in " + language
+		}}.Endpoints())
+	storetest.Must(t, err)
+	hash, err := s.hasher.Hash(ctx, secret)
+	storetest.Must(t, err)
+	for i := range 3 {
+		u := user.New(id.New(time.Now()), time.Now())
+		u.CountryCode, u.Phone, u.Email = "90", fmt.Sprintf("+90532000000%d", i), fmt.Sprintf("user%d@example.com", i)
+		if i == 2 {
+			u.Phone = "" // the engine finds no method for it
+		}
+		storetest.Must(t, db.Commit(ctx, user.Add{User: u, PasswordHash: hash}))
+	}
+	return s
+}
+
+// call makes a request; headers are pairs.
+func (s *service) call(line, body string, headers ...string) (*http.Response, string) {
+	s.t.Helper()
+	method, path, _ := strings.Cut(line, " ")
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := apidoc.Test(s.srv.App, r)
+	storetest.Must(s.t, err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	storetest.Must(s.t, err)
+	return res, string(b)
+}
+
+// wants makes a request and checks the answer: a body for 200, else
+// "CODE field field".
+func (s *service) wants(line, body string, status int, want string, headers ...string) *http.Response {
+	s.t.Helper()
+	res, answer := s.call(line, body, headers...)
+	if res.StatusCode != 200 {
+		var p struct {
+			Code   string
+			Errors []struct{ Field string }
+		}
+		storetest.Must(s.t, json.Unmarshal([]byte(answer), &p))
+		answer = p.Code
+		for _, e := range p.Errors {
+			answer += " " + e.Field
+		}
+	}
+	if res.StatusCode != status || answer != want {
+		s.t.Errorf("%s %s:\n got %d %s\nwant %d %s", line, body, res.StatusCode, answer, status, want)
+	}
+	return res
+}
+
+// login logs the n-th account in and returns its token and session.
+func (s *service) login(n int, headers ...string) (xauth, sid string) {
+	s.t.Helper()
+	res, answer := s.call("POST /auth/login", fmt.Sprintf(`{"email":"user%d@example.com","password":"%s"}`, n, secret),
+		headers...)
+	if res.StatusCode != 200 {
+		s.t.Fatal(answer)
+	}
+	last := s.started[len(s.started)-1]
+	now := time.Now()
+	r, ws, err := s.logins.LoginAction().Build(s.t.Context(), challenge.Execution{Now: now, Command: last.Command,
+		Challenge: challenge.Challenge{UserID: last.Account.UserID,
+			Body: challenge.Body{CV: last.Account.CV, SV: last.Account.SV, Starter: last.Starter}}})
+	storetest.Must(s.t, err)
+	storetest.Must(s.t, s.db.Commit(s.t.Context(), ws...))
+	return r.Headers["x-auth"], r.SessionID
+}
+
+func TestLogin(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		ok := regexp.MustCompile(`^{"challenge":{"challengeId":"[0-9A-Z]{26}","ts":\d{13},"status":"PENDING",` +
+			`"expire":600,"methodList":` +
+			`\[{"id":"m1","name":"SMS","expire":120,"renewStart":60,"hint":"\+90 \*\*\* \*\* 01"}\]}}$`)
+		for _, body := range []string{
+			`{"countryCode":"90","phoneNumber":"5320000001","password":"` + secret + `"}`,
+			`{"countryCode":"+90","phoneNumber":"0532 000 00 01","password":"` + secret + `","deviceId":"dev-1","other":1}`,
+			`{"email":"USER1@example.com","password":"` + secret + `"}`,
+		} {
+			res, answer := s.call("POST /auth/login", body, "device-brand", "Acme", "accept-language", "tr")
+			if res.StatusCode != 200 || !ok.MatchString(answer) || res.Header.Get("p-auth") != "the p-auth" ||
+				res.Header.Get("x-auth") != "" {
+				t.Errorf("%s: %d %s, p-auth %q", body, res.StatusCode, answer, res.Header.Get("p-auth"))
+			}
+		}
+		if r := s.started[0]; r.Starter.Brand != "Acme" || r.Starter.Language != "tr" || r.Starter.RequestID == "" ||
+			r.Action != "LOGIN" {
+			t.Errorf("starter %+v", r.Starter)
+		}
+		for body, want := range map[string]string{
+			// every missing field (D-GEN-09)
+			`{}`:                           "INVALID_FIELD password countryCode phoneNumber email",
+			`{"password":""}`:              "INVALID_FIELD countryCode phoneNumber email password",
+			`{"email":"a@b.co"}`:           "INVALID_FIELD password",
+			`{"phoneNumber":"5320000001"}`: "INVALID_FIELD password countryCode",
+			// what could not be read is not called missing
+			`{"email":5}`:                                                    "INVALID_FIELD email",
+			`{"countryCode":"90","password":"x"}`:                            "INVALID_FIELD phoneNumber",
+			`{"email":"a@b.co","countryCode":"90","password":"x"}`:           "INVALID_FIELD email",
+			`{"email":"nobody","password":"x"}`:                              "INVALID_FIELD email",
+			`{"countryCode":"TR","phoneNumber":"5320000001","password":"x"}`: "INVALID_FIELD countryCode",
+			`{"countryCode":"90","phoneNumber":"call me","password":"x"}`:    "INVALID_FIELD phoneNumber",
+			// and every wrong one
+			`{"countryCode":"TR","phoneNumber":"call me","password":""}`: "INVALID_FIELD countryCode phoneNumber " +
+				"password",
+			`{"email":"nobody","password":""}`:                                             "INVALID_FIELD email password",
+			`{"email":"user1@example.com","password":"x","password":"y"}`:                  "INVALID_FIELD",
+			`{"email":"user1@example.com","password":5}`:                                   "INVALID_FIELD password",
+			`{"email":"user1@example.com","password":"` + strings.Repeat("x", 1025) + `"}`: "INVALID_FIELD password",
+		} {
+			s.wants("POST /auth/login", body, 400, want)
+		}
+		_, wrong := s.call("POST /auth/login", `{"email":"user1@example.com","password":"wrong"}`, "x-request-id", "same")
+		_, unknown := s.call("POST /auth/login", `{"countryCode":"90","phoneNumber":"5329999999","password":"wrong"}`,
+			"x-request-id", "same")
+		id := regexp.MustCompile(`"requestId":"[^"]*"`)
+		if a, b := id.ReplaceAllString(wrong, ""), id.ReplaceAllString(unknown, ""); a != b ||
+			!strings.Contains(a, "INVALID_CREDENTIALS") {
+			t.Errorf("refusals differ:\n%s\n%s", a, b)
+		}
+		s.wants("POST /auth/login", `{"email":"user2@example.com","password":"`+secret+`"}`, 409, "MFA_NOT_AVAILABLE")
+		for range 9 {
+			s.wants("POST /auth/login", `{"email":"user1@example.com","password":"wrong"}`, 401, "INVALID_CREDENTIALS")
+		}
+		res := s.wants("POST /auth/login", `{"email":"user1@example.com","password":"`+secret+`"}`, 429, "RATE_LIMITED")
+		if after := res.Header.Get("Retry-After"); len(after) != 3 || after > "900" {
+			t.Errorf("Retry-After %q", after)
+		}
+		var places []*password.Place
+		full := password.Caller{Known: true}
+		for p, err := s.hasher.Admit(full); err == nil; p, err = s.hasher.Admit(full) {
+			places = append(places, p)
+		}
+		res = s.wants("POST /auth/login", `{"email":"user0@example.com","password":"`+secret+`"}`, 503, "OVERLOADED")
+		if res.Header.Get("Retry-After") == "" {
+			t.Error("503 without Retry-After")
+		}
+		for _, p := range places {
+			p.Leave()
+		}
+	})
+}
+
+func TestSessions(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		for _, line := range []string{"POST /auth/logout", "GET /auth/sessions", "DELETE /auth/sessions?all=true"} {
+			s.wants(line, "", 401, "UNAUTHENTICATED")
+		}
+		first, sid1 := s.login(1, "device-brand", "Acme", "device-model", "X", "device-desc", "my phone")
+		second, sid2 := s.login(1)
+		foreign, sid3 := s.login(0)
+
+		res, answer := s.call("GET /auth/sessions", "", "x-auth", second, "accept-language", "tr")
+		date := `"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`
+		want := regexp.MustCompile(`^\[{"sessionId":"` + sid2 + `","createdAt":` + date + `,"lastSeenAt":` + date +
+			`,"ip":"0\.0\.0\.0","countryName":null,` +
+			`"deviceBrand":"","deviceModel":"","deviceDesc":"","current":true},` +
+			`{"sessionId":"` + sid1 + `",.*"deviceBrand":"Acme","deviceModel":"X","deviceDesc":"my phone","current":false}\]$`)
+		if res.StatusCode != 200 || !want.MatchString(answer) {
+			t.Errorf("%d %s", res.StatusCode, answer)
+		}
+
+		for _, body := range []string{`{}`, `{"all":false}`, `{"all":true,"sessionId":"` + sid1 + `"}`} {
+			s.wants("DELETE /auth/sessions", body, 400, "INVALID_FIELD sessionId", "x-auth", second)
+		}
+		s.wants("DELETE /auth/sessions", `{"sessionId":"`+sid3+`"}`, 404, "RECORD_NOT_FOUND", "x-auth", second)
+		s.wants("DELETE /auth/sessions", `{"sessionId":"01NONE"}`, 404, "RECORD_NOT_FOUND", "x-auth", second)
+		s.wants("DELETE /auth/sessions", `{"sessionId":"`+sid1+`"}`, 200, `{"data":{"ended":1}}`, "x-auth", second)
+		s.wants("DELETE /auth/sessions?sessionId="+sid1, "", 404, "RECORD_NOT_FOUND", "x-auth", second)
+		s.wants("GET /auth/sessions", "", 401, "TOKEN_REVOKED", "x-auth", first)
+
+		third, _ := s.login(1)
+		s.wants("DELETE /auth/sessions?all=true", "", 200, `{"data":{"ended":2}}`, "x-auth", third)
+		for _, x := range []string{second, third} {
+			s.wants("GET /auth/sessions", "", 401, "TOKEN_REVOKED", "x-auth", x)
+		}
+		s.wants("POST /auth/logout", "", 200, `{}`, "x-auth", foreign)
+		s.wants("POST /auth/logout", "", 401, "TOKEN_REVOKED", "x-auth", foreign)
+
+		fourth, _ := s.login(1)
+		if res, answer := s.call("GET /auth/sessions", "", "x-auth", fourth); res.StatusCode != 200 ||
+			strings.Count(answer, "sessionId") != 1 {
+			t.Errorf("after the next login: %d %s", res.StatusCode, answer)
+		}
+	})
+}
+
+func TestCountryNames(t *testing.T) {
+	both(t, func(t *testing.T, s *service) {
+		x, _ := s.login(1)
+		now := time.Now()
+		storetest.Must(t, s.db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: "other",
+			UserID: s.started[0].Account.UserID, Country: "TR", CreatedAt: now,
+			LastSeenAt: now, ExpiresAt: now.Add(time.Minute), SV: 1}}))
+		if _, answer := s.call("GET /auth/sessions", "", "x-auth", x, "accept-language", "ar"); !strings.Contains(answer,
+			`"countryName":"TR in ar"`) {
+			t.Error(answer)
+		}
+		if r := (httpsession.Group{}).Endpoints(); len(r) != 6 || !r[0].Extension || r[0].Audience != rest.Public ||
+			r[5].Audience != rest.SelfUser {
+			t.Errorf("%d endpoints", len(r))
+		}
+	})
+}

@@ -1,0 +1,4 @@
+package callback
+
+// Reachable is the check of an address.
+var Reachable = reachable

@@ -1,0 +1,211 @@
+package account_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/account/user/usertest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/persistencetest"
+)
+
+func TestUserDirectory(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) user.Directory { return account.NewUsers(db) },
+		storetest.Cases[user.Directory]{
+			"Find":       findAccounts,
+			"ByIDs":      accountsByID,
+			"Registered": registeredAccounts,
+			"Counts":     accountCounts,
+			"Active":     activeAccounts,
+		}, persistencetest.AccountTables...)
+}
+
+// addPeople adds accounts 1 to 5. The even ones differ from the odd ones, and the fifth has no optional values.
+// Each day has two of them.
+func addPeople(t *testing.T, c commit.Committer) {
+	t.Helper()
+	for i := 1; i <= 5; i++ {
+		add := usertest.Sample(i)
+		add.CreatedAt = usertest.Now.Add(time.Duration(i) * 12 * time.Hour)
+		add.IdentityHash, add.TaxNumber = fmt.Sprint("h", i%2), fmt.Sprint("t", i%2)
+		add.BirthDate = fmt.Sprint("2000-01-0", i%2)
+		if i%2 == 0 {
+			add.Name, add.Surname, add.Type, add.Status = "IŞIK", "100%_İ!", user.Corporate, user.Blocked
+			add.KYCConfirm = []string{user.ManuelApproved, user.OCROrNFCApproved}[i/2-1]
+		}
+		if i%2 == 1 {
+			add.Level = 2
+		}
+		if i == 5 {
+			add.IdentityHash, add.TaxNumber, add.BirthDate = "", "", ""
+		}
+		storetest.Must(t, c.Commit(t.Context(), add))
+	}
+}
+
+// numbersOf returns the positions of the accounts in people.
+func numbersOf[T any](records []T, id func(T) string) string {
+	var out []string
+	for _, r := range records {
+		out = append(out, strings.TrimLeft(strings.TrimPrefix(id(r), "01USER"), "0"))
+	}
+	return strings.Join(out, " ")
+}
+
+func idOf(u user.User) string { return u.ID }
+
+func findAccounts(t *testing.T, s user.Directory, c commit.Committer) {
+	addPeople(t, c)
+	two := usertest.Sample(2)
+	for _, f := range []struct {
+		query user.Query
+		want  string
+	}{
+		{user.Query{}, "1 2 3 4 5"},
+		{user.Query{NewestFirst: true}, "5 4 3 2 1"},
+		{user.Query{ID: &two.ID}, "2"},
+		{user.Query{ID: new("nobody")}, ""},
+		{user.Query{Phone: &two.Phone}, "2"},
+		{user.Query{National: new("5320000002")}, "2"},
+		{user.Query{Phone: new("+905320000003"), National: new("5320000002")}, "2 3"},
+		{user.Query{Phone: &two.Phone, National: new("905320000002"), NewestFirst: true}, "2"},
+		{user.Query{National: new("905320000002")}, ""},
+		{user.Query{National: new("532000000")}, ""},
+		{user.Query{National: &two.Phone}, ""},
+		{user.Query{Phone: new("+905320000003")}, "3"},
+		{user.Query{National: new("")}, ""},
+		{user.Query{Email: &two.Email}, "2"},
+		{user.Query{IdentityHashes: []string{"h1"}}, "1 3"},
+		{user.Query{IdentityHashes: []string{"h1", "h0"}, NewestFirst: true}, "4 3 2 1"},
+		{user.Query{IdentityHashes: []string{""}}, ""},
+		{user.Query{TaxNumber: new("t0")}, "2 4"},
+		{user.Query{TaxNumber: new("")}, ""},
+		{user.Query{BirthDate: new("2000-01-01")}, "1 3"},
+		{user.Query{KYCApproved: new(true)}, "2 4"},
+		{user.Query{KYCApproved: new(false)}, "1 3 5"},
+		{user.Query{Type: new(user.Corporate)}, "2 4"},
+		{user.Query{Status: new(user.Active)}, "1 3 5"},
+		{user.Query{Status: new(user.Active), TaxNumber: new("t0")}, ""},
+		{user.Query{Name: new("ŞE o'n")}, "1 3 5"},
+		{user.Query{Name: new("ışık")}, "2 4"},
+		{user.Query{Name: new("işik 100%_i!")}, "2 4"},
+		{user.Query{Name: new("%")}, "2 4"},
+		{user.Query{Name: new("a_ş")}, ""},
+	} {
+		got, err := s.Find(t.Context(), f.query, page.Query[user.Place]{})
+		storetest.Must(t, err)
+		if ids := numbersOf(got.Records, idOf); ids != f.want {
+			t.Errorf("%+v: %s, want %s", f.query, ids, f.want)
+		}
+		var paged []user.User
+		for q := (page.Query[user.Place]{Limit: 2, Count: true}); ; {
+			got, err := s.Find(t.Context(), f.query, q)
+			storetest.Must(t, err)
+			if paged = append(paged, got.Records...); got.Total != len(strings.Fields(f.want)) {
+				t.Errorf("%+v: counted %d", f.query, got.Total)
+			}
+			if !got.More {
+				break
+			}
+			q.After = new(paged[len(paged)-1].Mark())
+		}
+		if ids := numbersOf(paged, idOf); ids != f.want {
+			t.Errorf("%+v: pages give %s", f.query, ids)
+		}
+	}
+}
+
+func accountsByID(t *testing.T, s user.Directory, c commit.Committer) {
+	addPeople(t, c)
+	for _, f := range []struct {
+		ids  []string
+		want string
+	}{
+		{[]string{usertest.Sample(4).ID, "unknown", usertest.Sample(1).ID, usertest.Sample(4).ID}, "1 4"},
+		{[]string{"unknown"}, ""},
+		{nil, ""},
+	} {
+		got, err := s.ByIDs(t.Context(), f.ids)
+		storetest.Must(t, err)
+		if ids := numbersOf(got, idOf); ids != f.want {
+			t.Errorf("%q: %s, want %s", f.ids, ids, f.want)
+		}
+	}
+}
+
+func registeredAccounts(t *testing.T, s user.Directory, c commit.Committer) {
+	addPeople(t, c)
+	at := func(i int) time.Time { return usertest.Now.Add(time.Duration(i) * 12 * time.Hour) }
+	for _, f := range []struct {
+		from, to time.Time
+		want     string
+	}{
+		{at(0), at(9), "5 4 3 2 1"},
+		{at(2), at(4), "4 3 2"},
+		{at(2).Add(time.Millisecond), at(4).Add(-time.Millisecond), "3"},
+		{at(6), at(9), ""},
+	} {
+		var paged []user.Registered
+		for q := (page.Query[user.RegisteredPlace]{Limit: 2}); ; {
+			got, err := s.Registered(t.Context(), user.Span{From: f.from, To: f.to}, q)
+			storetest.Must(t, err)
+			if paged = append(paged, got.Records...); !got.More {
+				break
+			}
+			q.After = new(paged[len(paged)-1].Mark())
+		}
+		if ids := numbersOf(paged, func(r user.Registered) string { return r.ID }); ids != f.want {
+			t.Errorf("%v to %v: %s, want %s", f.from, f.to, ids, f.want)
+		}
+	}
+}
+
+func accountCounts(t *testing.T, s user.Directory, c commit.Committer) {
+	if got, err := s.CountByStatus(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("no account: %v, %v", got, err)
+	}
+	addPeople(t, c)
+	got, err := s.CountByStatus(t.Context())
+	storetest.Must(t, err)
+	storetest.Same(t, got, map[user.Status]int64{user.Active: 3, user.Blocked: 2})
+	levels, err := s.CountByLevel(t.Context())
+	storetest.Must(t, err)
+	storetest.Same(t, levels, map[int]int64{0: 2, 2: 3})
+	first := user.Day(usertest.Now) // Now is at 22:13, so the first account belongs to the next day
+	days, err := s.CountByDay(t.Context(), user.Span{From: usertest.Now, To: usertest.Now.AddDate(0, 0, 2)})
+	storetest.Must(t, err)
+	storetest.Same(t, days, []user.DayCount{{Day: first.AddDate(0, 0, 1), Count: 2},
+		{Day: first.AddDate(0, 0, 2), Count: 2}})
+}
+
+// The day of the last login counts, even if an earlier one is recorded after it.
+func activeAccounts(t *testing.T, s user.Directory, c commit.Committer) {
+	addPeople(t, c)
+	for i, days := range map[int][]int{1: {0, 3, 1}, 2: {2}, 3: {3}} {
+		for _, d := range days {
+			storetest.Must(t, c.Commit(t.Context(),
+				user.LoggedIn{UserID: usertest.Sample(i).ID, At: usertest.Now.AddDate(0, 0, d)}))
+		}
+	}
+	for days, want := range map[int]string{0: "3 1 2", 2: "3 1 2", 3: "3 1", 4: ""} {
+		var paged []user.Visitor
+		for q := (page.Query[user.VisitorPlace]{Limit: 1}); ; {
+			got, err := s.Active(t.Context(), usertest.Now.AddDate(0, 0, days), q)
+			storetest.Must(t, err)
+			if paged = append(paged, got.Records...); !got.More {
+				break
+			}
+			q.After = new(paged[len(paged)-1].Mark())
+		}
+		if ids := numbersOf(paged, func(v user.Visitor) string { return v.ID }); ids != want {
+			t.Errorf("since day %d: %s, want %s", days, ids, want)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package account_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/account/password"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/persistencetest"
+)
+
+func TestPasswordGuardStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) password.GuardStore { return account.NewPasswordGuards(db) },
+		storetest.Cases[password.GuardStore]{
+			"RoundTrip":         guardRoundTrip,
+			"FenceUnderRace":    guardFenceUnderRace,
+			"FirstRowUnderRace": guardFirstRowUnderRace,
+			"LimitUnderRace":    guardLimitUnderRace,
+			"Clear":             guardClear,
+			"Purge":             guardPurge,
+		}, "password_guard")
+}
+
+// A guard that cannot be read is an error. It is not cleared, nor is one without its table.
+func TestDamagedGuard(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	storetest.Must(t, db.Commit(t.Context(), password.SaveGuard{Guard: password.Guard{Key: "u1"}}))
+	clear := func(ctx context.Context) error { return db.Commit(ctx, password.ClearGuard{Key: "u1"}) }
+	persistencetest.Fails(t, db, "password_guard", clear)
+	persistencetest.Exec(t, db, "UPDATE password_guard SET body = 'x'")
+	if err := clear(t.Context()); fault.CodeOf(err) != fault.Internal {
+		t.Errorf("a damaged guard was cleared: %v", err)
+	}
+	g, err := account.NewPasswordGuards(db).Guard(t.Context(), "u1")
+	if fault.CodeOf(err) != fault.Internal || len(g.Good) != 0 {
+		t.Errorf("%+v, %v", g, err)
+	}
+}
+
+var now = time.UnixMilli(1_700_000_000_000).UTC()
+
+func loadGuard(t *testing.T, s password.GuardStore, key string) password.Guard {
+	t.Helper()
+	g, err := s.Guard(t.Context(), key)
+	storetest.Must(t, err)
+	return g
+}
+
+func saveGuard(g password.Guard) password.SaveGuard {
+	return password.SaveGuard{Guard: g, Until: g.Until(password.DefaultGuardRules())}
+}
+
+func guardRoundTrip(t *testing.T, s password.GuardStore, c commit.Committer) {
+	ctx, r := t.Context(), password.DefaultGuardRules()
+	g := loadGuard(t, s, "?'key")
+	if g.Key != "?'key" || g.Version != 0 || len(g.Tries)+len(g.Good) != 0 {
+		t.Fatalf("nothing was saved, yet %+v", g)
+	}
+	for i, prefix := range []string{"203.0.113.9/32", "2001:db8:1:2::/64", ""} {
+		next, err := g.Charge(now.Add(time.Duration(i)), r, prefix)
+		storetest.Must(t, err)
+		if i == 1 {
+			next = next.Refund(now, r, prefix)
+		}
+		storetest.Must(t, c.Commit(ctx, saveGuard(next)))
+		got := loadGuard(t, s, "?'key")
+		next.Version = g.Version + 1
+		if !reflect.DeepEqual(got, next) {
+			t.Errorf("read back %+v, want %+v", got, next)
+		}
+		g = got
+	}
+	if other := loadGuard(t, s, "other"); other.Version != 0 {
+		t.Errorf("another account: %+v", other)
+	}
+}
+
+// The row holds exactly the acknowledged writes.
+func guardFenceUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, saveGuard(loadGuard(t, s, "u"))))
+	var wg sync.WaitGroup
+	var won atomic.Int32
+	for i := range 100 {
+		wg.Go(func() {
+			g, err := s.Guard(ctx, "u")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			g.Tries = append(g.Tries, password.Try{At: int64(i), Prefix: "p"})
+			if err := c.Commit(ctx, saveGuard(g)); err == nil {
+				won.Add(1)
+			} else if !errors.Is(err, commit.ErrFenced) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if g := loadGuard(t, s, "u"); won.Load() == 0 || len(g.Tries) != int(won.Load()) || g.Version != int64(1+won.Load()) {
+		t.Errorf("%d writes, %d tries, version %d", won.Load(), len(g.Tries), g.Version)
+	}
+}
+
+func guardFirstRowUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) {
+	var wg sync.WaitGroup
+	var won atomic.Int32
+	for i := range 20 {
+		wg.Go(func() {
+			g := password.Guard{Key: "u", Tries: []password.Try{{At: int64(i), Prefix: "p"}}}
+			if err := c.Commit(t.Context(), saveGuard(g)); err == nil {
+				won.Add(1)
+			} else if !errors.Is(err, commit.ErrFenced) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if g := loadGuard(t, s, "u"); won.Load() != 1 || len(g.Tries) != 1 || g.Version != 1 {
+		t.Errorf("%d first rows, %+v", won.Load(), g)
+	}
+}
+
+// Nodes that share only the rows judge ten wrong tries and no more.
+func guardLimitUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) {
+	r := password.DefaultGuardRules()
+	var nodes []*password.Guards
+	for range 4 {
+		nodes = append(nodes, password.NewGuards(s, c, r, func() time.Time { return now }))
+	}
+	var judged, refused atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 60 {
+		wg.Go(func() {
+			a, err := nodes[i%4].Charge(t.Context(), "u", "p")
+			switch fault.CodeOf(err) {
+			case "":
+				judged.Add(1)
+				a.Wrong()
+			case fault.RateLimited:
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if judged.Load() != 10 || refused.Load() != 50 || len(loadGuard(t, s, "u").Tries) != 10 {
+		t.Errorf("%d judged, %d refused, %d counted", judged.Load(), refused.Load(), len(loadGuard(t, s, "u").Tries))
+	}
+}
+
+func guardClear(t *testing.T, s password.GuardStore, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, password.ClearGuard{Key: "nobody"}))
+	if g := loadGuard(t, s, "nobody"); g.Version != 0 {
+		t.Errorf("clearing made a row: %+v", g)
+	}
+	g := password.Guard{Key: "u", Tries: []password.Try{{At: 1, Prefix: "p"}}, Good: []password.Good{{Prefix: "q", At: 1}}}
+	storetest.Must(t, c.Commit(ctx, saveGuard(g), saveGuard(password.Guard{Key: "v", Tries: g.Tries})))
+	stale := loadGuard(t, s, "u")
+	storetest.Must(t, c.Commit(ctx, password.ClearGuard{Key: "u"}))
+	if g := loadGuard(t, s, "u"); len(g.Tries) != 0 || len(g.Good) != 1 || g.Good[0].Prefix != "q" || g.Version != 2 {
+		t.Errorf("after clearing %+v", g)
+	}
+	if err := c.Commit(ctx, saveGuard(stale)); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("a try that was being judged brought the old ones back: %v", err)
+	}
+	if g := loadGuard(t, s, "v"); len(g.Tries) != 1 {
+		t.Errorf("another account was cleared: %+v", g)
+	}
+	for i, key := range []string{"u", "fresh"} { // with and without a row
+		storetest.Must(t, c.Commit(ctx, password.ResetBy(key, "here", now)))
+		if g := loadGuard(t, s, key); len(g.Tries) != 0 || len(g.Good) != 1 || g.Good[0].Prefix != "here" ||
+			g.Version != int64(3-2*i) {
+			t.Errorf("%s again: %+v", key, g)
+		}
+	}
+	storetest.Must(t, s.Purge(ctx, now.Add(30*24*time.Hour)))
+	if g := loadGuard(t, s, "fresh"); len(g.Good) != 1 {
+		t.Errorf("a prefix that is known was purged: %+v", g)
+	}
+	storetest.Must(t, s.Purge(ctx, now.Add(30*24*time.Hour+time.Second)))
+	if g := loadGuard(t, s, "fresh"); g.Version != 0 {
+		t.Errorf("after 30 days there is still %+v", g)
+	}
+}
+
+func guardPurge(t *testing.T, s password.GuardStore, c commit.Committer) {
+	ctx := t.Context()
+	for i := range 5 {
+		g := password.Guard{Key: fmt.Sprint("u", i),
+			Tries: []password.Try{{At: now.Add(time.Duration(i) * time.Hour).UnixMilli(), Prefix: "p"}}}
+		storetest.Must(t, c.Commit(ctx, saveGuard(g)))
+	}
+	storetest.Must(t, s.Purge(ctx, now.Add(26*time.Hour)))
+	for i := range 5 {
+		if g := loadGuard(t, s, fmt.Sprint("u", i)); (g.Version == 0) != (i < 2) {
+			t.Errorf("the row of %d hours: %+v", i, g)
+		}
+	}
+}

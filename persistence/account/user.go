@@ -1,0 +1,387 @@
+package account
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/geo"
+	"castellan/persistence/engine"
+	"castellan/persistence/factor"
+	"castellan/persistence/record"
+)
+
+type Users struct{ db *engine.DB }
+
+var _ user.Store = Users{}
+
+// NewUsers returns the accounts kept in db.
+func NewUsers(db *engine.DB) Users { return Users{db} }
+
+type userRow struct {
+	bun.BaseModel `bun:"table:users,alias:u"`
+
+	ID            string `bun:",pk"`
+	Name          string
+	Surname       string
+	Email         string `bun:",nullzero"`
+	EmailVerified bool
+	CountryCode   string
+	Phone         string `bun:",nullzero"`
+	Number        string `bun:",nullzero"` // "": the phone is the number
+	Language      string
+	Status        string
+	Type          string
+	KYCConfirm    string
+	AMLStatus     string
+	Level         int
+	PasswordHash  string
+	PreviousHash  string
+	SV            int64
+	SVAt          int64
+	CV            int64
+	Roles         string // of user_role, separated by commas
+	Demo          bool
+	TOTP          bool
+	Countries     string
+	Push          bool
+	CreatedAt     int64
+	IdentityHash  string
+	TaxNumber     string
+	BirthDate     string
+	FullName      string // folded
+	LastLoginDay  int64  // in days since 1970; 0: none
+
+	WithdrawProhibited bool
+	AddressConfirmed   string
+	MustReset          bool
+	CampaignSMS        bool `bun:"campaign_sms"`
+	CampaignMail       bool
+	CampaignPush       bool
+	KYCApproved        bool `bun:"kyc_approved,scanonly"` // the database makes it of kyc_confirm
+	Networks           string
+	FactorsOff         int64
+	PasskeyHandle      string `bun:",nullzero"`
+}
+
+// RoleRow is a role of an account.
+type RoleRow struct {
+	bun.BaseModel `bun:"table:user_role,alias:r"`
+
+	UserID    string `bun:",pk"`
+	Role      string `bun:",pk"`
+	CreatedAt int64
+}
+
+func (r userRow) user() user.User {
+	u := user.User{ID: r.ID, Name: r.Name, Surname: r.Surname, Email: r.Email, EmailVerified: r.EmailVerified,
+		CountryCode: r.CountryCode, Phone: fullNumber(r.Phone, r.Number), Language: r.Language,
+		Status: user.Status(r.Status),
+		Type:   user.Type(r.Type), KYCConfirm: r.KYCConfirm, AMLStatus: r.AMLStatus, Level: r.Level, SV: r.SV,
+		CV: r.CV, TOTP: r.TOTP, Push: r.Push, Demo: r.Demo, Countries: geo.Filter(r.Countries),
+		CreatedAt: engine.Time(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited, IdentityHash: r.IdentityHash,
+		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate, MustReset: r.MustReset,
+		AddressConfirmed: r.AddressConfirmed, Networks: user.Networks(r.Networks), LastLoginDay: r.LastLoginDay,
+		FactorsOff: challenge.Factors(r.FactorsOff), PasskeyHandle: r.PasskeyHandle,
+		Campaigns: user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
+	if r.Roles != "" {
+		u.Roles = strings.Split(r.Roles, ",")
+		slices.Sort(u.Roles)
+	}
+	return u
+}
+
+func rowOfUser(w user.Add) userRow {
+	return userRow{ID: w.ID, Name: w.Name, Surname: w.Surname, Email: w.Email, EmailVerified: w.EmailVerified,
+		CountryCode: w.CountryCode, Phone: w.Phone, Language: w.Language, Status: string(w.Status),
+		Type: string(w.Type), KYCConfirm: w.KYCConfirm, AMLStatus: w.AMLStatus, Level: w.Level,
+		PasswordHash: w.PasswordHash, SV: w.SV, CV: w.CV, Roles: strings.Join(w.Roles, ","), Demo: w.Demo,
+		TOTP: w.TOTP, Push: w.Push, Countries: string(w.Countries), CreatedAt: engine.Millis(w.CreatedAt),
+		WithdrawProhibited: w.WithdrawProhibited, IdentityHash: w.IdentityHash, TaxNumber: w.TaxNumber,
+		BirthDate: w.BirthDate, FullName: user.FoldName(w.User.FullName()), MustReset: w.MustReset,
+		AddressConfirmed: cmp.Or(w.AddressConfirmed, user.WaitingApproval),
+		Networks:         string(w.Networks),
+		FactorsOff:       int64(w.FactorsOff),
+		PasskeyHandle:    w.PasskeyHandle,
+		CampaignSMS:      w.Campaigns.SMS, CampaignMail: w.Campaigns.Mail, CampaignPush: w.Campaigns.Push}
+}
+
+// personRow is the row of the changes of who an account belongs to.
+type personRow struct {
+	bun.BaseModel `bun:"table:users"`
+
+	ID, Name, Surname, FullName, IdentityHash, BirthDate string
+}
+
+// loggedInRow is the row of user.LoggedIn. Mark is empty for a known network.
+type loggedInRow struct {
+	bun.BaseModel `bun:"table:users"`
+
+	ID   string
+	Day  int64
+	Mark string
+}
+
+// userFence is an UPDATE that takes effect where the column still holds the version
+// that the writer saw.
+func userFence[W commit.Fence](column, set string, row func(W) factor.UserStep) engine.Kind {
+	return engine.Fenced("UPDATE users SET "+set+" {FROM v} WHERE users.id = v.id AND users."+column+
+		" = v.seen {RETURNING users.id}", row)
+}
+
+// Writes that are fenced by cv come before EndSessions, which raises cv beside sv:
+// a unit may hold both.
+var UserFences = []engine.Kind{
+	userFence("cv",
+		"previous_hash = users.password_hash, password_hash = v.text, must_reset = FALSE, cv = users.cv + 1",
+		func(w user.SetPassword) factor.UserStep {
+			return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: w.Hash}
+		}),
+	userFence("cv", "countries = v.text, cv = users.cv + 1", func(w user.SetCountries) factor.UserStep {
+		return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: string(w.Countries)}
+	}),
+	setPhone,
+	userFence("cv", "email = v.text, email_verified = FALSE, cv = users.cv + 1", func(w user.SetMail) factor.UserStep {
+		return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: w.Mail}
+	}),
+	userFence("cv", "status = v.text, cv = users.cv + 1", func(w user.SetStatus) factor.UserStep {
+		return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: string(w.Status)}
+	}),
+	userFence("sv", "sv = users.sv + 1, cv = users.cv + 1, sv_at = v.n", func(w user.EndSessions) factor.UserStep {
+		return factor.UserStep{ID: w.UserID, Seen: w.SV, N: engine.Millis(w.At)}
+	}),
+	userFence("cv", "totp = v.yes, cv = users.cv + 1", func(w user.SetTOTP) factor.UserStep {
+		return factor.UserStep{ID: w.UserID, Seen: w.CV, Yes: w.Defined}
+	}),
+	userFence("cv", "push = v.yes, passkey_handle = NULLIF(v.text, ''), cv = users.cv + 1",
+		func(w user.SetPush) factor.UserStep {
+			return factor.UserStep{ID: w.UserID, Seen: w.CV, Yes: w.Owned, Text: w.Handle}
+		}),
+}
+
+// networksWith are the networks with one more mark, without the oldest where they are
+// at their bound.
+var networksWith = fmt.Sprintf("CASE WHEN v.mark = '' OR LENGTH(users.networks) < %d THEN users.networks "+
+	"ELSE SUBSTR(users.networks, %d) END || v.mark", user.MaxNetworks*user.MarkLen, user.MarkLen+1)
+
+var UserWrites = []engine.Kind{
+	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.Add) error {
+		users := make([]userRow, len(ws))
+		var roles []RoleRow
+		for i, w := range ws {
+			users[i] = rowOfUser(w)
+			for _, r := range w.Roles {
+				roles = append(roles, RoleRow{UserID: w.ID, Role: r, CreatedAt: engine.Millis(w.CreatedAt)})
+			}
+		}
+		if err := storeFormer(ctx, tx, users); err != nil {
+			return err
+		}
+		if _, err := tx.NewInsert().Model(&users).Returning("NULL").Exec(ctx); err != nil || len(roles) == 0 {
+			return err
+		}
+		_, err := tx.NewInsert().Model(&roles).Returning("NULL").Exec(ctx)
+		return err
+	}),
+	engine.Update("UPDATE users SET password_hash = v.text {FROM v} "+
+		"WHERE users.id = v.id AND users.password_hash = v.dial",
+		func(w user.Rehash) factor.UserStep { return factor.UserStep{ID: w.UserID, Text: w.New, Dial: w.Old} }),
+	factor.SetUser("cv = users.cv + 1", func(w user.Touch) factor.UserStep { return factor.UserStep{ID: w.UserID} }),
+	factor.SetUser("aml_status = v.text", func(w user.SetAMLStatus) factor.UserStep {
+		return factor.UserStep{ID: w.UserID, Text: w.Status}
+	}),
+	factor.SetUser("level = v.n", func(w user.SetLevel) factor.UserStep {
+		return factor.UserStep{ID: w.UserID, N: int64(w.Level)}
+	}),
+	engine.Update("UPDATE users SET name = v.name, surname = v.surname, full_name = v.full_name {FROM v} "+
+		"WHERE users.id = v.id", func(w user.SetName) personRow {
+		named := user.User{Name: w.Name, Surname: w.Surname}
+		return personRow{ID: w.UserID, Name: w.Name, Surname: w.Surname, FullName: user.FoldName(named.FullName())}
+	}),
+	// A row whose day and network are known is left alone, and with it its indexes.
+	engine.Update("UPDATE users SET networks = "+networksWith+", last_login_day = CASE "+
+		"WHEN users.last_login_day < v.day THEN v.day ELSE users.last_login_day END {FROM v} "+
+		"WHERE users.id = v.id AND (users.last_login_day < v.day OR v.mark <> '')",
+		func(w user.LoggedIn) loggedInRow {
+			return loggedInRow{ID: w.UserID, Day: user.LoginDay(w.At), Mark: w.Network}
+		}),
+	factor.SetUser("email_verified = TRUE", func(w user.VerifyMail) factor.UserStep {
+		return factor.UserStep{ID: w.UserID}
+	}),
+	factor.SetUser("withdraw_prohibited = v.yes", func(w user.SetWithdrawProhibited) factor.UserStep {
+		return factor.UserStep{ID: w.UserID, Yes: w.Prohibited}
+	}),
+	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.Grant) error {
+		rows := make([]RoleRow, len(ws))
+		for i, w := range ws {
+			rows[i] = RoleRow{UserID: w.UserID, Role: w.Role, CreatedAt: engine.Millis(w.At)}
+		}
+		if _, err := tx.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Returning("NULL").Exec(ctx); err != nil {
+			return err
+		}
+		ids := make([]string, len(ws))
+		for i, w := range ws {
+			ids[i] = w.UserID
+		}
+		return repeatRoles(ctx, tx, ids)
+	}),
+	engine.Each(func(ctx context.Context, tx bun.Tx, w user.Revoke) error {
+		if _, err := tx.NewDelete().Table("user_role").Where("user_id = ?", w.UserID).Where("role = ?", w.Role).
+			Exec(ctx); err != nil {
+			return err
+		}
+		return repeatRoles(ctx, tx, []string{w.UserID})
+	}),
+}
+
+// repeatRoles writes the roles of accounts into their rows.
+func repeatRoles(ctx context.Context, tx bun.Tx, ids []string) error {
+	roles := tx.NewSelect().TableExpr("user_role AS r").ColumnExpr("string_agg(r.role, ',')").
+		Where("r.user_id = users.id")
+	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')", roles).Where("id IN (?)", bun.List(ids)).
+		Exec(ctx)
+	return err
+}
+
+func (s Users) Get(ctx context.Context, id string) (user.User, error) {
+	return Accounts.Prepared(ctx, s.db, "id = $1", id)
+}
+
+func (s Users) ByEmail(ctx context.Context, mail string) (user.User, error) {
+	return Accounts.Prepared(ctx, s.db, "email = $1", mail)
+}
+
+// Accounts lists users, newest first: ids sort by creation.
+var Accounts = record.Table[userRow, user.User]{
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Absent: "there is no such user",
+	Record: func(r userRow) (user.User, error) { return r.user(), nil },
+}
+
+var secrets = record.Table[userRow, user.Secret]{
+	Absent: Accounts.Absent,
+	Record: func(r userRow) (user.Secret, error) {
+		return user.Secret{Hash: r.PasswordHash, Previous: r.PreviousHash}, nil
+	},
+}
+
+func (s Users) Demo(ctx context.Context) ([]user.User, error) {
+	us, err := Accounts.List(ctx, s.db, record.Part{Where: []record.Filter{record.Where("demo")}})
+	slices.Reverse(us)
+	return us, err
+}
+
+func (s Users) Login(ctx context.Context, who user.Identifier, nobody string) (user.Entrance, error) {
+	var r entranceRow
+	var err error
+	switch {
+	case who.Phone == "":
+		err = s.db.Ask(ctx, &r, byMail, who.Mail, nobody)
+	case who.Former == "":
+		err = s.db.Ask(ctx, &r, byPhone, who.Phone, nobody)
+	default:
+		err = s.db.Ask(ctx, &r, entranceFormerly, who.Phone, who.Former, nobody)
+	}
+	if err != nil {
+		return user.Entrance{}, err
+	}
+	e := user.Entrance{User: r.user(), Hash: r.PasswordHash}
+	if e.Guard, err = guardOf(cmp.Or(r.ID, nobody), r.GuardVersion, r.GuardBody); err == nil && r.ID == "" {
+		err = Accounts.NotFound()
+	}
+	return e, err
+}
+
+// entranceRow is the part of an account that a login needs, with the guard of its password. Where there is no account
+// its fields are empty. A third of the columns of users is left out: on SQLite each costs about 0.4 µs a login.
+type entranceRow struct {
+	bun.BaseModel `bun:"table:users,alias:u"`
+
+	ID            string
+	Email         string
+	CountryCode   string
+	Phone         string
+	Number        string
+	Language      string
+	Status        string
+	PasswordHash  string
+	SV            int64
+	CV            int64
+	Roles         string
+	Demo          bool
+	TOTP          bool
+	Countries     string
+	Push          bool
+	LastLoginDay  int64
+	MustReset     bool
+	Networks      string
+	FactorsOff    int64
+	PasskeyHandle string
+
+	GuardVersion int64  `bun:",scanonly"`
+	GuardBody    string `bun:",scanonly"`
+}
+
+func (r entranceRow) user() user.User {
+	return userRow{ID: r.ID, Email: r.Email, CountryCode: r.CountryCode, Phone: r.Phone, Number: r.Number,
+		Language: r.Language, Status: r.Status, SV: r.SV, CV: r.CV, Roles: r.Roles, Demo: r.Demo, TOTP: r.TOTP,
+		Countries: r.Countries,
+		Push:      r.Push, LastLoginDay: r.LastLoginDay, MustReset: r.MustReset, Networks: r.Networks,
+		FactorsOff: r.FactorsOff, PasskeyHandle: r.PasskeyHandle}.user()
+}
+
+var byPhone, byMail = entrance("phone"), entrance("email")
+
+// entrance asks for an account by a column, with its guard. It has one row in any
+// case.
+func entrance(column string) engine.Query {
+	return engine.Query{
+		From: "(SELECT 1) AS nobody LEFT JOIN users AS u ON u." + column + " = $1 " +
+			"LEFT JOIN password_guard AS g ON g.id = COALESCE(u.id, $2)",
+		Columns: "?TableColumns, g.version AS guard_version, g.body AS guard_body",
+	}
+}
+
+func (s Users) Secret(ctx context.Context, id string) (user.Secret, error) {
+	return secrets.Prepared(ctx, s.db, "id = $1", id)
+}
+
+func (s Users) List(ctx context.Context, after string, limit int) ([]user.User, error) {
+	p := record.Part{Limit: limit}
+	if after != "" {
+		p.After = []any{after}
+	}
+	return Accounts.List(ctx, s.db, p)
+}
+
+func (s Users) RolesOf(ctx context.Context, ids []string) (map[string][]string, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []RoleRow
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").Where("user_id IN (?)",
+		bun.List(ids)).Scan(ctx)
+	given := map[string][]string{}
+	for _, r := range rows {
+		given[r.UserID] = append(given[r.UserID], r.Role)
+	}
+	return given, engine.Translate(err)
+}
+
+func (s Users) Holders(ctx context.Context) (map[string][]string, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []RoleRow
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Column("user_id", "role").Scan(ctx)
+	held := map[string][]string{}
+	for _, r := range rows {
+		held[r.Role] = append(held[r.Role], r.UserID)
+	}
+	return held, engine.Translate(err)
+}

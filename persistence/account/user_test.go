@@ -1,0 +1,376 @@
+package account_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
+	"castellan/domain/account/user/usertest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/persistencetest"
+)
+
+func TestUserStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) user.Store { return account.NewUsers(db) },
+		storetest.Cases[user.Store]{
+			"Networks":             accountNetworks,
+			"AddAndRead":           addAndReadUser,
+			"Unknown":              unknownUsers,
+			"GuardOfALogin":        guardOfLogin,
+			"Unique":               uniqueUsers,
+			"UniqueUnderRace":      uniqueUsersUnderRace,
+			"NoPhoneOrNoMail":      noPhoneOrNoMail,
+			"Passwords":            accountPasswords,
+			"EndSessionsUnderRace": endSessionsUnderRace,
+			"VersionsAndStatus":    versionsAndStatus,
+			"Marks":                accountMarks,
+			"Names":                accountNames,
+			"Contacts":             contacts,
+			"ContactsUnderRace":    contactsUnderRace,
+			"ListPages":            listPages,
+			"Roles":                accountRoles,
+			"Demo":                 demoAccounts,
+			"HoldUnderRace":        holdUnderRace,
+		}, persistencetest.AccountTables...)
+}
+
+func getUser(t *testing.T, s user.Store, id string) user.User {
+	t.Helper()
+	u, err := s.Get(t.Context(), id)
+	storetest.Must(t, err)
+	return u
+}
+
+func sameUser(a, b user.User) bool {
+	return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b)
+}
+
+func addAndReadUser(t *testing.T, s user.Store, c commit.Committer) {
+	ctx := t.Context()
+	want := persistencetest.Whole(t, func(u *user.User) {
+		u.Roles, u.Campaigns = []string{"admin", "auditor"}, user.Campaigns{Mail: true}
+		u.LastLoginDay = 0 // a login sets it
+	})
+	storetest.Must(t, c.Commit(ctx, user.Add{User: want, PasswordHash: "hash-1"}))
+	byPhone, err := s.ByPhone(ctx, want.Phone, "")
+	storetest.Must(t, err)
+	byMail, err := s.ByEmail(ctx, want.Email)
+	storetest.Must(t, err)
+	for name, got := range map[string]user.User{"Get": getUser(t, s, want.ID), "ByPhone": byPhone, "ByEmail": byMail} {
+		if !sameUser(got, want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
+		}
+	}
+	part := user.User{ID: want.ID, Email: want.Email, CountryCode: want.CountryCode, Phone: want.Phone,
+		Language: want.Language, Status: want.Status, SV: want.SV, CV: want.CV, Roles: want.Roles, Demo: want.Demo,
+		TOTP: want.TOTP, Countries: want.Countries, Push: want.Push, LastLoginDay: want.LastLoginDay,
+		MustReset: want.MustReset, Networks: want.Networks, FactorsOff: want.FactorsOff, PasskeyHandle: want.PasskeyHandle}
+	for _, who := range []user.Identifier{{Phone: want.Phone}, {Mail: want.Email}} {
+		login, err := s.Login(ctx, who, "?unknown")
+		storetest.Must(t, err)
+		if !sameUser(login.User, part) || login.Hash != "hash-1" {
+			t.Errorf("Login by %v:\n got %+v, %s\nwant %+v", who, login.User, login.Hash, part)
+		}
+	}
+}
+
+// The guard comes with the account, or with the key of an unknown identifier.
+func guardOfLogin(t *testing.T, s user.Store, c commit.Committer) {
+	ctx := t.Context()
+	one := usertest.Sample(1)
+	phone := user.Identifier{Phone: one.Phone}
+	storetest.Must(t, c.Commit(ctx, one))
+	read := func(who user.Identifier, want password.Guard) {
+		t.Helper()
+		if got, err := s.Login(ctx, who, "?them"); !reflect.DeepEqual(got.Guard, want) || (err == nil) != (who == phone) {
+			t.Errorf("%v: %+v, %v; want %+v", who, got.Guard, err, want)
+		}
+	}
+	stranger := user.Identifier{Mail: "nobody@example.com"}
+	read(phone, password.Guard{Key: one.ID})
+	read(stranger, password.Guard{Key: "?them"})
+	for _, key := range []string{one.ID, "?them"} {
+		storetest.Must(t, c.Commit(ctx, password.SaveGuard{Guard: password.Guard{Key: key,
+			Tries: []password.Try{{At: 5, Prefix: "p" + key}}}, Until: time.Now()}))
+	}
+	read(phone, password.Guard{Key: one.ID, Version: 1, Tries: []password.Try{{At: 5, Prefix: "p" + one.ID}}})
+	read(stranger, password.Guard{Key: "?them", Version: 1, Tries: []password.Try{{At: 5, Prefix: "p?them"}}})
+}
+
+func unknownUsers(t *testing.T, s user.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, usertest.Sample(1)))
+	_, byID := s.Get(ctx, "nobody")
+	_, byPhone := s.ByPhone(ctx, "+905320000000", "")
+	_, byMail := s.ByEmail(ctx, "USER1@example.com") // not canonical: a different address
+	_, login := s.Login(ctx, user.Identifier{Phone: "user1@example.com"}, "?unknown")
+	_, empty := s.Login(ctx, user.Identifier{}, "?unknown")
+	_, secret := s.Secret(ctx, "nobody")
+	for name, err := range map[string]error{"Get": byID, "ByPhone": byPhone, "ByEmail": byMail, "Login": login,
+		"empty": empty, "Secret": secret} {
+		if fault.CodeOf(err) != fault.RecordNotFound {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func uniqueUsers(t *testing.T, s user.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, usertest.Sample(1)))
+	id, phone, mail := usertest.Sample(2), usertest.Sample(3), usertest.Sample(4)
+	id.ID, phone.Phone, mail.Email = usertest.Sample(1).ID, usertest.Sample(1).Phone, usertest.Sample(1).Email
+	phone.Roles = []string{"admin"}
+	for name, add := range map[string]user.Add{"id": id, "phone": phone, "mail": mail} {
+		if err := c.Commit(ctx, add); fault.CodeOf(err) != fault.RecordAlreadyExist {
+			t.Errorf("a second %s: %v", name, err)
+		}
+	}
+	if held, err := s.Holders(ctx); err != nil || len(held) != 0 {
+		t.Errorf("a refused account left roles behind: %v, %v", held, err)
+	}
+}
+
+func uniqueUsersUnderRace(t *testing.T, s user.Store, c commit.Committer) {
+	ctx := t.Context()
+	var wg sync.WaitGroup
+	var won atomic.Int32
+	for i := range 24 {
+		wg.Go(func() {
+			add := usertest.Sample(100 + i)
+			if i%2 == 0 {
+				add.Phone = "+905559998877"
+			} else {
+				add.Email = "same@example.com"
+			}
+			if err := c.Commit(ctx, add); err == nil {
+				won.Add(1)
+			} else if fault.CodeOf(err) != fault.RecordAlreadyExist {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	all, err := s.List(ctx, "", 100)
+	storetest.Must(t, err)
+	if won.Load() != 2 || len(all) != 2 {
+		t.Errorf("%d accounts were acknowledged and %d exist, want one per phone and one per address", won.Load(), len(all))
+	}
+}
+
+// Accounts without a phone, or without an address, do not clash.
+func noPhoneOrNoMail(t *testing.T, s user.Store, c commit.Committer) {
+	for i := range 3 {
+		noPhone, noMail := usertest.Sample(10+i), usertest.Sample(20+i)
+		noPhone.Phone, noMail.Email = "", ""
+		storetest.Must(t, c.Commit(t.Context(), noPhone, noMail))
+		if u := getUser(t, s, noPhone.ID); u.Phone != "" || u.Email == "" {
+			t.Errorf("%+v", u)
+		}
+	}
+}
+
+func accountPasswords(t *testing.T, s user.Store, c commit.Committer) {
+	ctx, id := t.Context(), usertest.Sample(1).ID
+	first := usertest.Sample(1)
+	first.MustReset = true
+	storetest.Must(t, c.Commit(ctx, first, usertest.Sample(2)))
+	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "second"}))
+	if err := c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "stale"}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("a change decided on an older account: %v", err)
+	}
+	secret, err := s.Secret(ctx, id)
+	storetest.Must(t, err)
+	if u := getUser(t, s, id); secret != (user.Secret{Hash: "second", Previous: "hash-1"}) || u.CV != 2 || u.SV != 1 ||
+		u.MustReset {
+		t.Errorf("after a change %+v, cv %d, sv %d", secret, u.CV, u.SV)
+	}
+	storetest.Must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "second with other parameters"}))
+	storetest.Must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "late"}))
+	secret, err = s.Secret(ctx, id)
+	storetest.Must(t, err)
+	if u := getUser(t, s, id); secret.Hash != "second with other parameters" || secret.Previous != "hash-1" || u.CV != 2 {
+		t.Errorf("after a rehash %+v, cv %d", secret, u.CV)
+	}
+	if other, _ := s.Secret(ctx, usertest.Sample(2).ID); other.Hash != "hash-2" {
+		t.Errorf("another account's password became %q", other.Hash)
+	}
+}
+
+// Every acknowledged end raised the version by exactly one.
+func endSessionsUnderRace(t *testing.T, s user.Store, c commit.Committer) {
+	ctx, id := t.Context(), usertest.Sample(1).ID
+	storetest.Must(t, c.Commit(ctx, usertest.Sample(1), usertest.Sample(2)))
+	var wg sync.WaitGroup
+	var won atomic.Int64
+	for range 40 {
+		wg.Go(func() {
+			u, err := s.Get(ctx, id)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := c.Commit(ctx, user.EndSessions{UserID: id, SV: u.SV, At: usertest.Now}); err == nil {
+				won.Add(1)
+			} else if !errors.Is(err, commit.ErrFenced) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if u := getUser(t, s, id); won.Load() == 0 || u.SV != 1+won.Load() || u.CV != 1+won.Load() {
+		t.Errorf("%d ends, sv %d, cv %d", won.Load(), u.SV, u.CV)
+	}
+	if u := getUser(t, s, usertest.Sample(2).ID); u.SV != 1 || u.CV != 1 {
+		t.Errorf("another account: sv %d, cv %d", u.SV, u.CV)
+	}
+}
+
+func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
+	ctx, id := t.Context(), usertest.Sample(1).ID
+	storetest.Must(t, c.Commit(ctx, usertest.Sample(1)))
+	storetest.Must(t, c.Commit(ctx, user.Touch{UserID: id}))
+	storetest.Must(t, c.Commit(ctx, user.SetStatus{UserID: id, CV: 2, Status: user.Blocked},
+		user.EndSessions{UserID: id, SV: 1, At: usertest.Now}))
+	if err := c.Commit(ctx, user.SetStatus{UserID: id, CV: 2, Status: user.Active}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("two changes of one status: %v", err)
+	}
+	storetest.Must(t, c.Commit(ctx, user.SetAMLStatus{UserID: id, Status: "risky"}, user.SetLevel{UserID: id, Level: 10}))
+	if u := getUser(t, s, id); u.Status != user.Blocked || u.CV != 4 || u.SV != 2 || u.AMLStatus != "risky" ||
+		u.Level != 10 {
+		t.Errorf("status %s, cv %d, sv %d, AML %s, level %d", u.Status, u.CV, u.SV, u.AMLStatus, u.Level)
+	}
+	// A reset changes the password and ends the sessions in one unit.
+	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 4, Hash: "new"},
+		user.EndSessions{UserID: id, SV: 2, At: usertest.Now}))
+	if u := getUser(t, s, id); u.CV != 6 || u.SV != 3 {
+		t.Errorf("after a reset cv %d, sv %d", u.CV, u.SV)
+	}
+	if err := c.Commit(ctx, user.SetPassword{UserID: id, CV: 6, Hash: "lost"},
+		user.EndSessions{UserID: id, SV: 1, At: usertest.Now}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("one fence of two failed: %v", err)
+	}
+	if secret, _ := s.Secret(ctx, id); secret.Hash != "new" {
+		t.Errorf("a refused unit changed the password to %q", secret.Hash)
+	}
+}
+
+func demoAccounts(t *testing.T, s user.Store, c commit.Committer) {
+	seeded := usertest.Sample(2)
+	seeded.Demo = true
+	storetest.Must(t, c.Commit(t.Context(), usertest.Sample(1), seeded))
+	if got, err := s.Demo(t.Context()); err != nil || len(got) != 1 || got[0].ID != seeded.ID {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// accountMarks tests writes that change an account but not its credentials.
+func accountMarks(t *testing.T, s user.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, usertest.Sample(1), usertest.Sample(2)))
+	want, other := getUser(t, s, usertest.Sample(1).ID), getUser(t, s, usertest.Sample(2).ID)
+	for _, step := range []struct {
+		write commit.Write
+		set   func()
+	}{
+		{user.VerifyMail{UserID: want.ID}, func() { want.EmailVerified = true }},
+		{user.VerifyMail{UserID: want.ID}, func() {}},
+		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: true}, func() { want.WithdrawProhibited = true }},
+		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: false}, func() { want.WithdrawProhibited = false }},
+		{user.SetPreferences{UserID: want.ID, Language: "ar", Campaigns: user.Campaigns{Mail: true}},
+			func() { want.Language, want.Campaigns = "ar", user.Campaigns{Mail: true} }},
+		{user.SetPreferences{UserID: want.ID, Campaigns: user.Campaigns{SMS: true, Push: true}},
+			func() { want.Language, want.Campaigns = "", user.Campaigns{SMS: true, Push: true} }},
+		{user.SetTaxNumber{UserID: want.ID, TaxNumber: "1234567890"}, func() { want.TaxNumber = "1234567890" }},
+		{user.SetTaxNumber{UserID: want.ID}, func() { want.TaxNumber = "" }},
+	} {
+		storetest.Must(t, c.Commit(ctx, step.write))
+		step.set()
+		if got := getUser(t, s, want.ID); !sameUser(got, want) {
+			t.Errorf("after %+v:\n got %+v\nwant %+v", step.write, got, want)
+		}
+	}
+	if got := getUser(t, s, other.ID); !sameUser(got, other) {
+		t.Errorf("another account changed: %+v", got)
+	}
+	third := usertest.Sample(3)
+	third.WithdrawProhibited = true
+	storetest.Must(t, c.Commit(ctx, third))
+	if !getUser(t, s, third.ID).WithdrawProhibited {
+		t.Error("data of an added account is lost")
+	}
+}
+
+func listPages(t *testing.T, s user.Store, c commit.Committer) {
+	ctx := t.Context()
+	if all, err := s.List(ctx, "", 10); err != nil || len(all) != 0 {
+		t.Fatalf("an empty store lists %v, %v", all, err)
+	}
+	for i := range 7 {
+		storetest.Must(t, c.Commit(ctx, usertest.Sample(i)))
+	}
+	var ids []string
+	for after := ""; ; {
+		page, err := s.List(ctx, after, 3)
+		storetest.Must(t, err)
+		if len(page) == 0 {
+			break
+		}
+		for _, u := range page {
+			ids = append(ids, u.ID)
+		}
+		after = page[len(page)-1].ID
+	}
+	var want []string
+	for i := range 7 {
+		want = append(want, usertest.Sample(6-i).ID)
+	}
+	if !slices.Equal(ids, want) {
+		t.Errorf("pages give %v", ids)
+	}
+}
+
+func accountRoles(t *testing.T, s user.Store, c commit.Committer) {
+	ctx, a, b := t.Context(), usertest.Sample(1), usertest.Sample(2)
+	a.Roles = []string{"admin"}
+	storetest.Must(t, c.Commit(ctx, a, b))
+	grant := user.Grant{UserID: b.ID, Role: "auditor", At: usertest.Now}
+	storetest.Must(t, c.Commit(ctx, grant))
+	storetest.Must(t, c.Commit(ctx, grant, user.Grant{UserID: b.ID, Role: "admin", At: usertest.Now}))
+	held, err := s.Holders(ctx)
+	storetest.Must(t, err)
+	slices.Sort(held["admin"])
+	if !slices.Equal(held["admin"], []string{a.ID, b.ID}) || !slices.Equal(held["auditor"],
+		[]string{b.ID}) || len(held) != 2 {
+		t.Errorf("holders %v", held)
+	}
+	given, err := s.RolesOf(ctx, []string{b.ID, "nobody"})
+	storetest.Must(t, err)
+	slices.Sort(given[b.ID])
+	if !slices.Equal(given[b.ID], []string{"admin", "auditor"}) || len(given) != 1 {
+		t.Errorf("roles of one account: %v", given)
+	}
+	if u := getUser(t, s, b.ID); !slices.Equal(u.Roles, []string{"admin", "auditor"}) ||
+		!slices.Equal(u.AllRoles(), []string{"user", "admin", "auditor"}) {
+		t.Errorf("roles %v, all %v", u.Roles, u.AllRoles())
+	}
+	storetest.Must(t, c.Commit(ctx, user.Revoke{UserID: b.ID, Role: "admin"}, user.Revoke{UserID: a.ID, Role: "auditor"}))
+	if held, err := s.Holders(ctx); err != nil || !slices.Equal(held["admin"], []string{a.ID}) ||
+		!slices.Equal(held["auditor"], []string{b.ID}) {
+		t.Errorf("holders %v, %v", held, err)
+	}
+	if x, y := getUser(t, s, a.ID), getUser(t, s, b.ID); !slices.Equal(x.Roles, []string{"admin"}) ||
+		!slices.Equal(y.Roles, []string{"auditor"}) {
+		t.Errorf("roles %v and %v", x.Roles, y.Roles)
+	}
+}

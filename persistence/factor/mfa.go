@@ -1,0 +1,151 @@
+package factor
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/factor/mfa"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type MFA struct{ db *engine.DB }
+
+var _ mfa.Store = MFA{}
+
+// NewMFA returns the configuration of the second factor kept in db.
+func NewMFA(db *engine.DB) MFA { return MFA{db} }
+
+type mfaMethodRow struct {
+	bun.BaseModel `bun:"table:mfa_method,alias:m"`
+
+	ID           int64 `bun:",pk,autoincrement"`
+	Code         string
+	ExpireMs     int64
+	RenewStartMs int64
+	record.Stamps
+}
+
+type mfaActionRow struct {
+	bun.BaseModel `bun:"table:mfa_action,alias:a"`
+
+	ID               int64 `bun:",pk,autoincrement"`
+	Code             string
+	Title            record.JSON[mfa.Text]
+	InfoTableHeaders record.JSON[mfa.Headers]
+	record.Stamps
+}
+
+type mfaPolicyRow struct {
+	bun.BaseModel `bun:"table:mfa_policy,alias:p"`
+
+	ID         int64 `bun:",pk,autoincrement"`
+	ActionCode string
+	Name       string
+	EntityType string
+	EntityID   string
+	ExpireAt   int64
+	Type       string
+	Methods    record.JSON[[]mfa.Choice]
+	Required   int
+	Preferred  *int
+	// NumberMatching and the others are options of ours.
+	NumberMatching    bool
+	SignIntent        bool
+	PhishingResistant bool
+	PasskeyAlone      bool
+	RememberDays      int `bun:"remember"`
+	RememberAnyway    bool
+	record.Stamps
+}
+
+var (
+	mfaMethods = record.Table[mfaMethodRow, mfa.Method]{
+		Fixed: []string{"code", "created_at"},
+		Record: func(r mfaMethodRow) (mfa.Method, error) {
+			return mfa.Method{Code: r.Code, ExpireMs: r.ExpireMs, RenewStartMs: r.RenewStartMs}, nil
+		},
+		Row: func(m mfa.Method) mfaMethodRow {
+			return mfaMethodRow{Code: m.Code, ExpireMs: m.ExpireMs, RenewStartMs: m.RenewStartMs}
+		},
+	}
+	mfaActions = record.Table[mfaActionRow, mfa.Action]{
+		Fixed: []string{"code", "created_at"},
+		Record: func(r mfaActionRow) (mfa.Action, error) {
+			return mfa.Action{Code: r.Code, Title: r.Title.V, Headers: r.InfoTableHeaders.V}, nil
+		},
+		Row: func(a mfa.Action) mfaActionRow {
+			return mfaActionRow{Code: a.Code, Title: record.JSONOf(a.Title), InfoTableHeaders: record.JSONOf(a.Headers)}
+		},
+	}
+	mfaPolicies = record.Table[mfaPolicyRow, mfa.Policy]{
+		Fixed: []string{"action_code", "entity_type", "entity_id", "type", "created_at"},
+		Record: func(r mfaPolicyRow) (mfa.Policy, error) {
+			return mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
+				EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type,
+				Required: r.Required, Preferred: r.Preferred, Methods: r.Methods.V, NumberMatching: r.NumberMatching,
+				SignIntent: r.SignIntent, PhishingResistant: r.PhishingResistant, PasskeyAlone: r.PasskeyAlone,
+				RememberDays: r.RememberDays, RememberAnyway: r.RememberAnyway}, nil
+		},
+		Row: func(p mfa.Policy) mfaPolicyRow {
+			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
+				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: record.JSONOf(p.Methods),
+				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching,
+				SignIntent: p.SignIntent, PhishingResistant: p.PhishingResistant, PasskeyAlone: p.PasskeyAlone,
+				RememberDays: p.RememberDays, RememberAnyway: p.RememberAnyway}
+		},
+	}
+)
+
+func (s MFA) Methods(ctx context.Context, codes ...string) ([]mfa.Method, error) {
+	return mfaMethods.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("code", codes)}})
+}
+
+func (s MFA) Actions(ctx context.Context, codes ...string) ([]mfa.Action, error) {
+	return mfaActions.List(ctx, s.db, record.Part{Where: []record.Filter{record.Among("code", codes)}})
+}
+
+func (s MFA) Policies(ctx context.Context) ([]mfa.Policy, error) {
+	return mfaPolicies.List(ctx, s.db, record.Part{})
+}
+
+func (s MFA) AddMethod(ctx context.Context, m mfa.Method) error {
+	_, err := mfaMethods.Add(ctx, s.db, m)
+	return err
+}
+
+func (s MFA) AddAction(ctx context.Context, a mfa.Action) error {
+	_, err := mfaActions.Add(ctx, s.db, a)
+	return err
+}
+
+func (s MFA) AddPolicy(ctx context.Context, p mfa.Policy) (int64, error) {
+	return mfaPolicies.Add(ctx, s.db, p)
+}
+
+func (s MFA) ChangeMethod(ctx context.Context, code string, f func(mfa.Method) (mfa.Method, error)) error {
+	return mfaMethods.Change(ctx, s.db, f, record.Is("code", code))
+}
+
+func (s MFA) ChangeAction(ctx context.Context, code string, f func(mfa.Action) (mfa.Action, error)) error {
+	return mfaActions.Change(ctx, s.db, f, record.Is("code", code))
+}
+
+func (s MFA) RemoveCommon(ctx context.Context, id int64, check func(mfa.Policy) error) error {
+	one := []record.Filter{record.Is("id", id), record.Is("type", mfa.Common)}
+	return record.Write(ctx, s.db, func(ctx context.Context, _ bun.IDB) error {
+		p, err := mfaPolicies.Lock(ctx, s.db, one...)
+		if err == nil {
+			err = check(p)
+		}
+		if err != nil {
+			return err
+		}
+		return mfaPolicies.Remove(ctx, s.db, one...)
+	})
+}
+
+func (s MFA) ChangeCommon(ctx context.Context, id int64, f func(mfa.Policy) (mfa.Policy, error)) error {
+	return mfaPolicies.Change(ctx, s.db, f, record.Is("id", id), record.Is("type", mfa.Common))
+}

@@ -1,0 +1,330 @@
+package factor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"castellan/domain/factor/mfa"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/factor"
+	"castellan/persistence/persistencetest"
+)
+
+func TestMFAStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) mfa.Store { return factor.NewMFA(db) },
+		storetest.Cases[mfa.Store]{
+			"Empty":               mfaEmpty,
+			"RoundTrip":           mfaRoundTrip,
+			"OrderOfHeaders":      mfaOrderOfHeaders,
+			"CodesAreUnique":      mfaCodesAreUnique,
+			"OnePolicyPerEntity":  mfaOnePolicyPerEntity,
+			"Change":              mfaChange,
+			"ChangeCommon":        mfaChangeCommon,
+			"RemoveCommon":        mfaRemoveCommon,
+			"ChangesDoNotOverlap": mfaChangesDoNotOverlap,
+			"JoinsTransactions":   mfaJoinsTransactions,
+			"Seed":                mfaSeed,
+		}, "mfa_method", "mfa_action", "mfa_policy")
+}
+
+func commonPolicy(action string) mfa.Policy {
+	return mfa.Policy{ActionCode: action, Name: "n", EntityType: mfa.General, Type: mfa.Common, Required: 1,
+		Methods: []mfa.Choice{{Code: "SMS"}}}
+}
+
+// wholeAction has a value in every field; texts have known languages only.
+func wholeAction(t *testing.T, code string) mfa.Action {
+	return persistencetest.Whole(t, func(a *mfa.Action) {
+		a.Code, a.Title = code, mfa.Text{"tr": "Şifre? 'x' \\ ?", "ar": "دخول"}
+		a.Headers[0].Label = mfa.Text{"en": `"quoted"`}
+	})
+}
+
+func mfaEmpty(t *testing.T, s mfa.Store, _ commit.Committer) {
+	ms, err := s.Methods(t.Context())
+	storetest.Must(t, err)
+	as, err := s.Actions(t.Context())
+	storetest.Must(t, err)
+	ps, err := s.Policies(t.Context())
+	storetest.Must(t, err)
+	if len(ms)+len(as)+len(ps) > 0 || ms == nil || as == nil || ps == nil {
+		t.Errorf("an empty store holds %#v %#v %#v", ms, as, ps)
+	}
+	_, err = mfa.Load(t.Context(), s)
+	storetest.Must(t, err)
+}
+
+func mfaRoundTrip(t *testing.T, s mfa.Store, _ commit.Committer) {
+	ctx := t.Context()
+	methods := []mfa.Method{
+		persistencetest.Whole(t, func(m *mfa.Method) { m.Code, m.ExpireMs = "ZZ", 1<<40 }), {Code: "AA"}}
+	actions := []mfa.Action{wholeAction(t, "ZZ"), {Code: "AA", Title: mfa.Text{"en": ""}, Headers: mfa.Headers{}}}
+	second := persistencetest.Whole(t, func(p *mfa.Policy) {
+		p.ActionCode, p.EntityType, p.EntityID, p.Type = "AA", mfa.General, "", mfa.Common
+		p.ExpireAt, p.Preferred, p.Methods = mfa.MaxInstantMs, new(0), append(p.Methods, mfa.Choice{Code: "TOTP"})
+	})
+	user := commonPolicy("AA")
+	user.EntityType, user.EntityID = mfa.UserID, "u1"
+	policies := []mfa.Policy{commonPolicy("ZZ"), second, user}
+	for i := range methods {
+		storetest.Must(t, s.AddMethod(ctx, methods[i]))
+		storetest.Must(t, s.AddAction(ctx, actions[i]))
+	}
+	for i := range policies {
+		id, err := s.AddPolicy(ctx, policies[i])
+		storetest.Must(t, err)
+		if id < 1 {
+			t.Errorf("id %d", id)
+		}
+		policies[i].ID = id
+	}
+	gotMethods, err := s.Methods(ctx)
+	storetest.Must(t, err)
+	gotActions, err := s.Actions(ctx)
+	storetest.Must(t, err)
+	gotPolicies, err := s.Policies(ctx)
+	storetest.Must(t, err)
+	oneMethod, err := s.Methods(ctx, methods[1].Code, "NONE")
+	storetest.Must(t, err)
+	oneAction, err := s.Actions(ctx, actions[1].Code)
+	storetest.Must(t, err)
+	noAction, err := s.Actions(ctx, "NONE")
+	storetest.Must(t, err)
+	for _, c := range []struct{ got, want any }{{gotMethods, methods}, {gotActions, actions}, {gotPolicies, policies},
+		{oneMethod, methods[1:2]}, {oneAction, actions[1:2]}, {noAction, []mfa.Action{}}} {
+		if !reflect.DeepEqual(c.got, c.want) {
+			t.Errorf("got  %+v\nwant %+v", c.got, c.want)
+		}
+	}
+}
+
+// The keys of infoTableHeaders are the rows of a table and keep their order.
+func mfaOrderOfHeaders(t *testing.T, s mfa.Store, _ commit.Committer) {
+	const text = `{"zebra":{"en":"z"},"b":{"en":"b"},"aa":{"en":"a"},"10":{"en":"ten"},"9":{"en":"nine"}}`
+	a := mfa.Action{Code: "AA", Title: mfa.Text{"en": "x"}}
+	storetest.Must(t, json.Unmarshal([]byte(text), &a.Headers))
+	storetest.Must(t, s.AddAction(t.Context(), a))
+	got, err := s.Actions(t.Context())
+	storetest.Must(t, err)
+	if b, _ := json.Marshal(got[0].Headers); string(b) != text {
+		t.Errorf("read back %s", b)
+	}
+}
+
+const racers = 8
+
+func mfaCodesAreUnique(t *testing.T, s mfa.Store, _ commit.Committer) {
+	ctx := t.Context()
+	if n := storetest.Race(t, racers, fault.RecordAlreadyExist,
+		func(i int) error { return s.AddMethod(ctx, mfa.Method{Code: "SMS", ExpireMs: int64(i)}) }); n != 1 {
+		t.Errorf("%d of %d methods SMS were added", n, racers)
+	}
+	if n := storetest.Race(t, racers, fault.RecordAlreadyExist,
+		func(int) error { return s.AddAction(ctx, mfa.Action{Code: "SMS", Title: mfa.Text{"en": "x"}}) }); n != 1 {
+		t.Errorf("%d of %d actions were added", n, racers)
+	}
+	ms, err := s.Methods(ctx)
+	storetest.Must(t, err)
+	as, err := s.Actions(ctx)
+	storetest.Must(t, err)
+	if len(ms) != 1 || len(as) != 1 {
+		t.Errorf("%d methods, %d actions", len(ms), len(as))
+	}
+}
+
+func mfaOnePolicyPerEntity(t *testing.T, s mfa.Store, _ commit.Committer) {
+	ctx := t.Context()
+	if n := storetest.Race(t, racers, fault.RecordAlreadyExist,
+		func(int) error { _, err := s.AddPolicy(ctx, commonPolicy("AA")); return err }); n != 1 {
+		t.Errorf("%d of %d policies were added", n, racers)
+	}
+	expired := commonPolicy("AA")
+	expired.ExpireAt = 1
+	_, err := s.AddPolicy(ctx, expired)
+	storetest.Wants(t, err, fault.RecordAlreadyExist)
+
+	// An expired one still occupies its key (D-MFA-08).
+	expired.ActionCode = "BB"
+	_, err = s.AddPolicy(ctx, expired)
+	storetest.Must(t, err)
+	_, err = s.AddPolicy(ctx, commonPolicy("BB"))
+	storetest.Wants(t, err, fault.RecordAlreadyExist)
+
+	for _, id := range []string{"u1", "u2"} {
+		p := commonPolicy("AA")
+		p.EntityType, p.EntityID = mfa.UserID, id
+		_, err := s.AddPolicy(ctx, p)
+		storetest.Must(t, err)
+	}
+	if ps, err := s.Policies(ctx); err != nil || len(ps) != 4 {
+		t.Errorf("%d policies, %v", len(ps), err)
+	}
+}
+
+func mfaChange(t *testing.T, s mfa.Store, _ commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, s.AddMethod(ctx, mfa.Method{Code: "AA", ExpireMs: 1}))
+	storetest.Must(t, s.AddMethod(ctx, mfa.Method{Code: "BB", ExpireMs: 1}))
+	storetest.Must(t, s.AddAction(ctx, mfa.Action{Code: "AA", Title: mfa.Text{"en": "x"}, Headers: mfa.Headers{}}))
+	storetest.Wants(t, s.ChangeMethod(ctx, "CC", func(m mfa.Method) (mfa.Method, error) {
+		t.Error("called")
+		return m, nil
+	}), fault.RecordNotFound)
+	storetest.Wants(t, s.ChangeAction(ctx, "CC", func(a mfa.Action) (mfa.Action, error) {
+		t.Error("called")
+		return a, nil
+	}), fault.RecordNotFound)
+
+	refusal := errors.New("no")
+	if err := s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) {
+		m.ExpireMs = 9
+		return m, refusal
+	}); !errors.Is(err, refusal) {
+		t.Errorf("got %v", err)
+	}
+	storetest.Wants(t, s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) {
+		return m, fault.New(fault.InvalidField, "nothing to change")
+	}), fault.InvalidField)
+	if ms, _ := s.Methods(ctx); ms[0].ExpireMs != 1 {
+		t.Errorf("a refused change was saved: %+v", ms[0])
+	}
+
+	next := persistencetest.Whole(t, func(m *mfa.Method) { m.Code = "BB" })
+	storetest.Must(t, s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) {
+		if m != (mfa.Method{Code: "AA", ExpireMs: 1}) {
+			t.Errorf("change got %+v", m)
+		}
+		return next, nil
+	}))
+	storetest.Must(t, s.ChangeAction(ctx, "AA", func(mfa.Action) (mfa.Action, error) { return wholeAction(t, "BB"), nil }))
+	ms, err := s.Methods(ctx)
+	storetest.Must(t, err)
+	next.Code = "AA"
+	storetest.Same(t, ms, []mfa.Method{next, {Code: "BB", ExpireMs: 1}})
+	as, err := s.Actions(ctx)
+	storetest.Must(t, err)
+	storetest.Same(t, as, []mfa.Action{wholeAction(t, "AA")})
+}
+
+func mfaChangeCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
+	ctx := t.Context()
+	special := commonPolicy("AA")
+	special.Type = "SPECIAL"
+	other, err := s.AddPolicy(ctx, special)
+	storetest.Must(t, err)
+	id, err := s.AddPolicy(ctx, commonPolicy("AA"))
+	storetest.Must(t, err)
+	for _, unknown := range []int64{other, id + 1000, 0, -1} {
+		storetest.Wants(t, s.ChangeCommon(ctx, unknown,
+			func(p mfa.Policy) (mfa.Policy, error) { t.Error("called"); return p, nil }), fault.RecordNotFound)
+	}
+	next := persistencetest.Whole[mfa.Policy](t)
+	storetest.Must(t, s.ChangeCommon(ctx, id, func(p mfa.Policy) (mfa.Policy, error) {
+		if want := commonPolicy("AA"); p.ID != id || p.Name != want.Name || p.Preferred != nil {
+			t.Errorf("change got %+v", p)
+		}
+		return next, nil
+	}))
+	ps, err := s.Policies(ctx)
+	storetest.Must(t, err)
+	want := next
+	want.ID, want.ActionCode, want.EntityType, want.EntityID, want.Type = id, "AA", mfa.General, "", mfa.Common
+	if len(ps) != 2 || !reflect.DeepEqual(ps[1], want) {
+		t.Errorf("got  %+v\nwant %+v", ps, want)
+	}
+}
+
+// A policy is deleted once, however many callers race, and its action may have another one.
+func mfaRemoveCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
+	ctx, refusal := t.Context(), errors.New("no")
+	special := commonPolicy("AA")
+	special.Type = "SPECIAL"
+	other, err := s.AddPolicy(ctx, special)
+	storetest.Must(t, err)
+	id, err := s.AddPolicy(ctx, commonPolicy("AA"))
+	storetest.Must(t, err)
+	unseen := func(mfa.Policy) error { t.Error("called"); return nil }
+	for _, unknown := range []int64{other, id + 1000, 0, -1} {
+		storetest.Wants(t, s.RemoveCommon(ctx, unknown, unseen), fault.RecordNotFound)
+	}
+	if err := s.RemoveCommon(ctx, id, func(p mfa.Policy) error {
+		if p.ID != id || p.ActionCode != "AA" {
+			t.Errorf("check got %+v", p)
+		}
+		return refusal
+	}); !errors.Is(err, refusal) {
+		t.Errorf("got %v", err)
+	}
+	if ps, err := s.Policies(ctx); err != nil || len(ps) != 2 {
+		t.Errorf("a refused deletion: %+v, %v", ps, err)
+	}
+	if n := storetest.Race(t, racers, fault.RecordNotFound, func(int) error {
+		return s.RemoveCommon(ctx, id, func(mfa.Policy) error { return nil })
+	}); n != 1 {
+		t.Errorf("%d of %d deletions", n, racers)
+	}
+	_, err = s.AddPolicy(ctx, commonPolicy("AA"))
+	storetest.Must(t, err)
+}
+
+// No change is lost between the read and the save of another.
+func mfaChangesDoNotOverlap(t *testing.T, s mfa.Store, _ commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, s.AddMethod(ctx, mfa.Method{Code: "AA"}))
+	if n := storetest.Race(t, racers, "", func(int) error {
+		return s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) { m.ExpireMs++; return m, nil })
+	}); n != racers {
+		t.Errorf("%d of %d changes", n, racers)
+	}
+	if ms, err := s.Methods(ctx); err != nil || ms[0].ExpireMs != racers {
+		t.Errorf("%+v after %d changes, %v", ms, racers, err)
+	}
+}
+
+func mfaJoinsTransactions(t *testing.T, s mfa.Store, tx commit.Committer) {
+	refusal := errors.New("no")
+	err := tx.InTx(t.Context(), func(ctx context.Context) error {
+		storetest.Must(t, s.AddMethod(ctx, mfa.Method{Code: "AA"}))
+		storetest.Must(t, s.AddAction(ctx, mfa.Action{Code: "AA", Title: mfa.Text{"en": "x"}}))
+		_, err := s.AddPolicy(ctx, commonPolicy("AA"))
+		storetest.Must(t, err)
+		storetest.Must(t, s.ChangeMethod(ctx, "AA",
+			func(m mfa.Method) (mfa.Method, error) { m.ExpireMs = 5; return m, nil }))
+		c, err := mfa.Load(ctx, s)
+		storetest.Must(t, err)
+		if m, ok := c.Method("AA"); !ok || m.ExpireMs != 5 {
+			t.Errorf("a transaction does not see its own change: %+v", m)
+		}
+		return refusal
+	})
+	if !errors.Is(err, refusal) {
+		t.Fatalf("got %v", err)
+	}
+	mfaEmpty(t, s, tx)
+}
+
+func mfaSeed(t *testing.T, s mfa.Store, tx commit.Committer) {
+	storetest.Must(t, tx.InTx(t.Context(), func(ctx context.Context) error { return mfa.Seed(ctx, s) }))
+	ms, err := s.Methods(t.Context())
+	storetest.Must(t, err)
+	as, err := s.Actions(t.Context())
+	storetest.Must(t, err)
+	if got := fmt.Sprint(ms); got != "[{SMS 120000 60000} {MAIL 120000 60000} {PUSH 120000 0} {TOTP 0 0}]" {
+		t.Errorf("methods %s", got)
+	}
+	for i, want := range mfa.SeedActions() {
+		if len(as) != 9 || !as[i].Equal(want) {
+			t.Fatalf("actions %+v", as)
+		}
+	}
+	if ps, err := s.Policies(t.Context()); err != nil || len(ps) != 0 {
+		t.Errorf("%d policies, %v", len(ps), err)
+	}
+}

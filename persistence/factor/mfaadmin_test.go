@@ -1,0 +1,164 @@
+package factor_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"castellan/domain/factor/mfa"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/factor"
+	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
+)
+
+// An administrative write commits with its audit row and its note, or not at
+// all, and the node that made it works with it at once.
+func TestMFAAdmin(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx := t.Context()
+		store := factor.NewMFA(db)
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
+		live := mfa.NewCache(store)
+		storetest.Must(t, live.Reload(ctx))
+		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
+			Follow: live.Follow}}
+		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
+
+		var id int64
+		for _, step := range []struct {
+			action string
+			do     func() error
+		}{
+			{"MFA_METHOD_ADD", func() error { return config.AddMethod(ctx, by, mfa.Method{Code: "FAX", ExpireMs: 10_000}) }},
+			{"MFA_METHOD_UPDATE", func() error {
+				return config.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))})
+			}},
+			{"MFA_ACTION_ADD", func() error {
+				return config.AddAction(ctx, by, mfa.Action{Code: "WIRE", Title: mfa.Text{"en": "Wire"}})
+			}},
+			{"MFA_ACTION_UPDATE", func() error {
+				return config.ChangeAction(ctx, by, mfa.ActionChange{Code: "LOGIN", Title: &mfa.Text{"en": "Log in"}})
+			}},
+			{"MFA_POLICY_ADD", func() (err error) {
+				id, err = config.AddCommon(ctx, by, mfa.Policy{ActionCode: "LOGIN", Name: "n",
+					Methods: []mfa.Choice{{Code: "SMS"}, {Code: "FAX"}}, Required: 1})
+				return err
+			}},
+			{"MFA_POLICY_UPDATE", func() error {
+				return config.ChangeCommon(ctx, by,
+					mfa.PolicyChange{ID: id, Required: new(2)})
+			}},
+		} {
+			storetest.Must(t, step.do())
+			last := persistencetest.Did(t, db, step.action)[0]
+			if last.ActorID != "admin1" || last.IP != "192.0.2.9" || last.RequestID != "r1" || last.Target == "" ||
+				last.Detail == "" || last.Outcome != "success" {
+				t.Errorf("%s: audit %+v", step.action, last)
+			}
+		}
+		c := live.Catalog()
+		if p := c.Plan(time.Now(), "LOGIN", "", ""); p.PolicyID != id || p.Required != 2 || len(p.Methods) != 1 ||
+			p.Methods[0].LifetimeMs != 90_000 {
+			t.Errorf("this node plans %+v", p)
+		}
+		if got := c.ActionTitle("LOGIN", "tr"); got != "Log in" {
+			t.Errorf("title %q", got)
+		}
+		notes, err := kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
+		storetest.Must(t, err)
+		for _, n := range notes {
+			if n.Topic != change.MFA {
+				t.Errorf("note %+v", n)
+			}
+		}
+		rows, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))
+		storetest.Must(t, err)
+		if len(notes) != 6 || rows != 6 {
+			t.Errorf("%d notes and %d audit rows for 6 changes", len(notes), rows)
+		}
+
+		// Refusals leave no trace.
+		for _, err := range []error{
+			config.AddMethod(ctx, by, mfa.Method{Code: "SMS"}),
+			config.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))}),
+			config.ChangeMethod(ctx, by, mfa.MethodChange{Code: "NONE", ExpireMs: new(int64(1))}),
+			config.ChangeCommon(ctx, by, mfa.PolicyChange{ID: id, Required: new(3)}),
+		} {
+			if fault.CodeOf(err) == "" || fault.CodeOf(err) == fault.Internal {
+				t.Errorf("got %v", err)
+			}
+		}
+		// Without its audit row there is no change.
+		refusing := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: persistencetest.Unaudited(db), Now: time.Now,
+			Topic: change.MFA, Follow: live.Follow}}
+		if err := refusing.AddMethod(ctx, by, mfa.Method{Code: "UNAUDITED"}); !errors.Is(err, persistencetest.ErrNoAudit) {
+			t.Errorf("got %v", err)
+		}
+		if again, _ := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); again != rows {
+			t.Errorf("%d audit rows after refusals, %d before", again, rows)
+		}
+		storetest.Must(t, live.Reload(ctx))
+		if _, ok := live.Catalog().Method("UNAUDITED"); ok {
+			t.Error("a change without audit was kept")
+		}
+	})
+}
+
+// A change that cannot be read back is durable, and its error says that this node
+// does not work with it yet.
+func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx := t.Context()
+		store := factor.NewMFA(db)
+		unread := errors.New("unread")
+		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
+			Follow: mfa.NewCache(blind{store, unread}).Follow}}
+		if err := config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}); !errors.Is(err, unread) {
+			t.Errorf("got %v", err)
+		}
+		if ms, err := store.Methods(ctx); err != nil || len(ms) != 1 {
+			t.Errorf("%v, %v", ms, err)
+		}
+		// A caller who has gone away does not keep the node from reading back.
+		live := mfa.NewCache(store)
+		config.Changes.Follow = live.Follow
+		gone, cancel := context.WithCancel(ctx)
+		config.Changes.Commit = persistencetest.Afterwards(db, cancel)
+		storetest.Must(t, config.AddMethod(gone, audit.By{}, mfa.Method{Code: "MAIL"}))
+		if _, ok := live.Catalog().Method("MAIL"); !ok {
+			t.Error("the change was not read back")
+		}
+	})
+}
+
+// Inside a wider transaction the node does not work with a change that may be undone.
+func TestMFAChangeInsideATransaction(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		store := factor.NewMFA(db)
+		live := mfa.NewCache(store)
+		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
+			Follow: live.Follow}}
+		undone := errors.New("undone")
+		err := db.InTx(t.Context(), func(ctx context.Context) error {
+			storetest.Must(t, config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}))
+			return undone
+		})
+		if _, ok := live.Catalog().Method("SMS"); ok || !errors.Is(err, undone) {
+			t.Errorf("works with a method that was never committed; %v", err)
+		}
+	})
+}
+
+type blind struct {
+	mfa.Store
+	err error
+}
+
+func (b blind) Methods(context.Context, ...string) ([]mfa.Method, error) { return nil, b.err }

@@ -1,0 +1,129 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/gate/errand"
+	"castellan/domain/kit/id"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+// Errands keeps the operations of other services.
+type Errands struct{ db *engine.DB }
+
+var _ errand.Store = Errands{}
+
+// NewErrands returns the errands kept in db.
+func NewErrands(db *engine.DB) Errands { return Errands{db} }
+
+type errandRow struct {
+	bun.BaseModel `bun:"table:errand,alias:e"`
+
+	ID                 string `bun:",pk"`
+	Service, Reference string
+	Digest             []byte
+	Action, UserID     string
+	Status             int16
+	CreatedAt          int64
+	ExpiresAt          int64
+	SettledAt          int64
+	Intent             string
+	Methods            string // separated by spaces
+	Payload            []byte
+	RedeemedAt         int64
+	Redemption         string
+}
+
+// settledErrand and redeemedErrand are the changes of a row.
+type settledErrand struct {
+	ID        string
+	Status    int16
+	SettledAt int64
+	Intent    string
+	Methods   string
+	Payload   []byte
+}
+
+type redeemedErrand struct {
+	ID         string
+	RedeemedAt int64
+	Redemption string
+}
+
+// errandStates are the stored numbers of the states.
+var errandStates = []errand.Status{errand.Pending, errand.Completed, errand.Denied, errand.Expired, errand.Failed}
+
+func errandState(s errand.Status) int16 { return int16(slices.Index(errandStates, s)) }
+
+// ErrandFences settle a pending errand, and redeem a completed one (status 1).
+var ErrandFences = []engine.Kind{
+	engine.Fenced("UPDATE errand SET status = v.status, settled_at = v.settled_at, intent = v.intent, "+
+		"methods = v.methods, payload = v.payload {FROM v} WHERE errand.id = v.id AND errand.status = 0 "+
+		"{RETURNING errand.id}",
+		func(w errand.Settle) settledErrand {
+			return settledErrand{w.ID, errandState(w.Status), engine.Millis(w.SettledAt), w.Intent,
+				strings.Join(w.Methods, " "), w.Payload}
+		}),
+	engine.Fenced("UPDATE errand SET redeemed_at = v.redeemed_at, redemption = v.redemption, payload = NULL {FROM v} "+
+		"WHERE errand.id = v.id AND errand.status = 1 AND errand.redeemed_at = 0 {RETURNING errand.id}",
+		func(w errand.Redeem) redeemedErrand {
+			return redeemedErrand{w.ID, engine.Millis(w.At), w.Redemption}
+		}),
+}
+
+var ErrandWrites = []engine.Kind{
+	engine.Insert(func(w errand.Add) errandRow {
+		return errandRow{ID: w.ID, Service: w.Service, Reference: w.Reference, Digest: w.Digest, Action: w.Action,
+			UserID: w.UserID, Status: errandState(w.Status), CreatedAt: engine.Millis(w.CreatedAt),
+			ExpiresAt: engine.Millis(w.ExpiresAt), SettledAt: engine.Millis(w.SettledAt), Intent: w.Intent,
+			Methods: strings.Join(w.Methods, " "), Payload: w.Payload, RedeemedAt: engine.Millis(w.RedeemedAt),
+			Redemption: w.Redemption}
+	}),
+}
+
+var errands = record.Table[errandRow, errand.Errand]{
+	Order:  record.Keyset{Columns: "id"},
+	Absent: "there is no such challenge of this service",
+	Record: func(r errandRow) (errand.Errand, error) {
+		return errand.Errand{ID: r.ID, Service: r.Service, Reference: r.Reference, Digest: r.Digest, Action: r.Action,
+			UserID: r.UserID, Status: errandStates[r.Status], CreatedAt: engine.Time(r.CreatedAt),
+			ExpiresAt: engine.Time(r.ExpiresAt), SettledAt: engine.Time(r.SettledAt), Intent: r.Intent,
+			Methods: strings.Fields(r.Methods), Payload: r.Payload, RedeemedAt: engine.Time(r.RedeemedAt),
+			Redemption: r.Redemption}, nil
+	},
+}
+
+// Get reads an errand by the id of its challenge.
+func (s Errands) Get(ctx context.Context, id string) (errand.Errand, error) {
+	return errands.Find(ctx, s.db, record.Is("id", id))
+}
+
+// Referenced reads the errand of a reference.
+func (s Errands) Referenced(ctx context.Context, service, reference string) (errand.Errand, error) {
+	return errands.Find(ctx, s.db, record.Is("service", service), record.Is("reference", reference))
+}
+
+// Overdue lists pending errands whose challenge has expired.
+func (s Errands) Overdue(ctx context.Context, expired time.Time, max int) ([]errand.Errand, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []errandRow
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("status = 0").Where("expires_at <= ?", engine.Millis(expired)).
+		Order("expires_at").Limit(int64(max)).Scan(ctx)
+	out := make([]errand.Errand, len(rows))
+	for i, r := range rows {
+		out[i], _ = errands.Record(r)
+	}
+	return out, engine.Translate(err)
+}
+
+// Purge removes old errands: their ids begin with their creation.
+func (s Errands) Purge(ctx context.Context, before time.Time) error {
+	return s.db.Purge(ctx, "errand", "id", "id < ?", id.Before(before))
+}

@@ -1,0 +1,187 @@
+package gate_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/gate/errand"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/gate"
+	"castellan/persistence/persistencetest"
+)
+
+func TestErrandStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) errand.Store { return gate.NewErrands(db) },
+		storetest.Cases[errand.Store]{
+			"RoundTrip":  errandRoundTrip,
+			"References": errandReferences,
+			"Settle":     errandSettle,
+			"Redeem":     errandRedeem,
+			"Overdue":    errandOverdue,
+			"Purge":      errandPurge,
+		}, "errand")
+}
+
+var start = time.UnixMilli(1_700_000_000_123).UTC()
+
+func pendingErrand(name string) errand.Errand {
+	return errand.Errand{ID: id.Of(start, name), Service: "shop", Reference: name, Digest: []byte("digest\x00\xff"),
+		Action: "PAYOUT", UserID: "u1", Status: errand.Pending, CreatedAt: start, ExpiresAt: start.Add(3 * time.Minute),
+		Methods: []string{}}
+}
+
+func settledErrand(e errand.Errand, s errand.Status) errand.Errand {
+	e.Status, e.SettledAt, e.Intent, e.Methods = s, start.Add(time.Minute), "int", []string{"PUSH", "SMS"}
+	e.Payload = []byte("sealed\x00")
+	return e
+}
+
+func readsErrand(t *testing.T, s errand.Store, want errand.Errand) {
+	t.Helper()
+	for _, read := range []func() (errand.Errand, error){
+		func() (errand.Errand, error) { return s.Get(t.Context(), want.ID) },
+		func() (errand.Errand, error) { return s.Referenced(t.Context(), want.Service, want.Reference) },
+	} {
+		if got, err := read(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("read %+v, %v; want %+v", got, err, want)
+		}
+	}
+}
+
+func errandRoundTrip(t *testing.T, s errand.Store, c commit.Committer) {
+	whole := persistencetest.Whole(t, func(e *errand.Errand) {
+		e.Status, e.Methods = errand.Failed, []string{"PUSH", "SMS"}
+	})
+	storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: whole}))
+	readsErrand(t, s, whole)
+	e := pendingErrand("a")
+	storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: e}))
+	readsErrand(t, s, e)
+	_, err := s.Get(t.Context(), "none")
+	storetest.Wants(t, err, fault.RecordNotFound)
+	_, err = s.Referenced(t.Context(), "other", "a")
+	storetest.Wants(t, err, fault.RecordNotFound)
+	done := settledErrand(e, errand.Completed)
+	storetest.Must(t, c.Commit(t.Context(), errand.Settle{Errand: done}))
+	readsErrand(t, s, done)
+	storetest.Must(t, c.Commit(t.Context(), errand.Redeem{ID: e.ID, At: start.Add(time.Hour), Redemption: "r"}))
+	done.Payload, done.RedeemedAt, done.Redemption = nil, start.Add(time.Hour), "r"
+	readsErrand(t, s, done)
+}
+
+// A reference belongs to its service, and to one challenge.
+func errandReferences(t *testing.T, s errand.Store, c commit.Committer) {
+	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+		e := pendingErrand(fmt.Sprint(i))
+		e.Reference = "one"
+		return c.Commit(t.Context(), errand.Add{Errand: e})
+	})
+	if won != 1 {
+		t.Errorf("%d of 8 have the reference", won)
+	}
+	other := pendingErrand("b")
+	other.Service, other.Reference = "other", "one"
+	storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: other}))
+	readsErrand(t, s, other)
+}
+
+// raceFenced runs n commits, of which the fence must let one through.
+func raceFenced(t *testing.T, n int, commits func(i int) error) {
+	t.Helper()
+	var won atomic.Int64
+	storetest.Race(t, n, "", func(i int) error {
+		err := commits(i)
+		if err == nil {
+			won.Add(1)
+		}
+		if errors.Is(err, commit.ErrFenced) {
+			return nil
+		}
+		return err
+	})
+	if won.Load() != 1 {
+		t.Errorf("%d of %d took effect", won.Load(), n)
+	}
+}
+
+// An errand has one outcome.
+func errandSettle(t *testing.T, s errand.Store, c commit.Committer) {
+	e := pendingErrand("a")
+	storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: e}))
+	if err := c.Commit(t.Context(), errand.Redeem{ID: e.ID, At: start, Redemption: "r"}); !errors.Is(err,
+		commit.ErrFenced) {
+		t.Errorf("redeemed while pending: %v", err)
+	}
+	all := []errand.Status{errand.Completed, errand.Denied, errand.Expired, errand.Failed}
+	raceFenced(t, 8, func(i int) error { return c.Commit(t.Context(), errand.Settle{Errand: settledErrand(e, all[i%4])}) })
+	got, err := s.Get(t.Context(), e.ID)
+	if err != nil || got.Status == errand.Pending {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A grant is redeemed once, and only that of a completed errand.
+func errandRedeem(t *testing.T, s errand.Store, c commit.Committer) {
+	for _, state := range []errand.Status{errand.Denied, errand.Expired, errand.Failed} {
+		e := pendingErrand(string(state))
+		storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: e}))
+		storetest.Must(t, c.Commit(t.Context(), errand.Settle{Errand: settledErrand(e, state)}))
+		if err := c.Commit(t.Context(), errand.Redeem{ID: e.ID, At: start}); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("redeemed while %s: %v", state, err)
+		}
+	}
+	e := pendingErrand("a")
+	storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: e}))
+	storetest.Must(t, c.Commit(t.Context(), errand.Settle{Errand: settledErrand(e, errand.Completed)}))
+	raceFenced(t, 32, func(i int) error {
+		return c.Commit(t.Context(), errand.Redeem{ID: e.ID, At: start.Add(time.Duration(i)), Redemption: fmt.Sprint(i)})
+	})
+	if got, err := s.Get(t.Context(), e.ID); err != nil || got.Payload != nil || got.Redemption == "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func errandOverdue(t *testing.T, s errand.Store, c commit.Committer) {
+	for i, name := range []string{"c", "b", "a"} {
+		e := pendingErrand(name)
+		e.ExpiresAt = start.Add(time.Duration(i) * time.Second)
+		storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: e}))
+	}
+	names := func(at time.Time, max int) (out string) {
+		t.Helper()
+		all, err := s.Overdue(t.Context(), at, max)
+		storetest.Must(t, err)
+		for _, e := range all {
+			out += e.Reference
+		}
+		return out
+	}
+	for want, got := range map[string]string{"": names(start.Add(-time.Millisecond), 9),
+		"cb": names(start.Add(time.Second), 9),
+		"c":  names(start.Add(time.Hour), 1), "cba": names(start.Add(time.Hour), 9)} {
+		if got != want {
+			t.Errorf("overdue %q, want %q", got, want)
+		}
+	}
+	storetest.Must(t, c.Commit(t.Context(), errand.Settle{Errand: settledErrand(pendingErrand("b"), errand.Expired)}))
+	if got := names(start.Add(time.Hour), 9); got != "ca" {
+		t.Errorf("overdue %q after one was settled", got)
+	}
+}
+
+func errandPurge(t *testing.T, s errand.Store, c commit.Committer) {
+	storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: pendingErrand("a")}))
+	storetest.Must(t, s.Purge(t.Context(), start))
+	readsErrand(t, s, pendingErrand("a"))
+	storetest.Must(t, s.Purge(t.Context(), start.Add(time.Hour)))
+	_, err := s.Get(t.Context(), pendingErrand("a").ID)
+	storetest.Wants(t, err, fault.RecordNotFound)
+}

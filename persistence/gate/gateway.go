@@ -1,0 +1,161 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/gate/gateway"
+	"castellan/domain/kit/id"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+// Gateways keeps the routes and the grants of the guard for gateways.
+type Gateways struct{ db *engine.DB }
+
+var _ gateway.Store = Gateways{}
+
+// NewGateways returns the routes and grants kept in db.
+func NewGateways(db *engine.DB) Gateways { return Gateways{db} }
+
+type guardRouteRow struct {
+	bun.BaseModel `bun:"table:guard_route,alias:r"`
+
+	ID                 int64 `bun:",pk,autoincrement"`
+	Host, Method, Path string
+	Mode, ActionCode   string
+	Display            record.JSON[[]gateway.Row]
+	Status             string
+	record.Stamps
+}
+
+type guardGrantRow struct {
+	bun.BaseModel `bun:"table:guard_grant,alias:g"`
+
+	ID     string `bun:",pk"`
+	UserID string
+	MadeAt int64
+	UsedAt int64
+	UseID  string
+}
+
+type guardSpelledRow struct {
+	bun.BaseModel `bun:"table:guard_spelled,alias:s"`
+
+	ID      string `bun:",pk"`
+	RouteID int64
+	Reader  string
+	Hour    int64
+	Sent    string
+	Count   int64
+}
+
+// usedGrant is the change of a row.
+type usedGrant struct {
+	ID     string
+	UsedAt int64
+	UseID  string
+}
+
+// GatewayFences use a grant once.
+var GatewayFences = []engine.Kind{
+	engine.Fenced("UPDATE guard_grant SET used_at = v.used_at, use_id = v.use_id {FROM v} "+
+		"WHERE guard_grant.id = v.id AND guard_grant.used_at = 0 {RETURNING guard_grant.id}",
+		func(w gateway.Use) usedGrant { return usedGrant{w.ID, engine.Millis(w.At), w.Use} }),
+}
+
+var GatewayWrites = []engine.Kind{
+	engine.Insert(func(w gateway.Add) guardGrantRow {
+		return guardGrantRow{ID: w.ID, UserID: w.UserID, MadeAt: engine.Millis(w.MadeAt)}
+	}),
+}
+
+var guardRoutes = record.Table[guardRouteRow, gateway.Route]{
+	Order:  record.Keyset{Columns: "id"},
+	Fixed:  []string{"id", "created_at"},
+	Absent: "there is no route of this id",
+	Record: func(r guardRouteRow) (gateway.Route, error) {
+		return gateway.Route{ID: r.ID, Host: r.Host, Method: r.Method, Path: r.Path, Mode: gateway.Mode(r.Mode),
+			ActionCode: r.ActionCode, Rows: r.Display.V, Status: gateway.Status(r.Status),
+			UpdatedAt: engine.Time(r.UpdatedAt)}, nil
+	},
+	Row: func(r gateway.Route) guardRouteRow {
+		return guardRouteRow{ID: r.ID, Host: r.Host, Method: r.Method, Path: r.Path, Mode: string(r.Mode),
+			ActionCode: r.ActionCode, Display: record.JSONOf(r.Rows), Status: string(r.Status)}
+	},
+}
+
+var guardGrants = record.Table[guardGrantRow, gateway.Grant]{
+	Absent: "there is no such grant",
+	Record: func(r guardGrantRow) (gateway.Grant, error) {
+		return gateway.Grant{ID: r.ID, UserID: r.UserID, MadeAt: engine.Time(r.MadeAt), UsedAt: engine.Time(r.UsedAt),
+			Use: r.UseID}, nil
+	},
+}
+
+// Routes lists every route.
+func (s Gateways) Routes(ctx context.Context) ([]gateway.Route, error) {
+	return guardRoutes.List(ctx, s.db, record.Part{})
+}
+
+// Add inserts a route.
+func (s Gateways) Add(ctx context.Context, r gateway.Route) (int64, error) {
+	return guardRoutes.Add(ctx, s.db, r)
+}
+
+// Change changes a route as one step.
+func (s Gateways) Change(ctx context.Context, id int64, f func(gateway.Route) (gateway.Route, error)) error {
+	return guardRoutes.Change(ctx, s.db, f, record.Is("id", id))
+}
+
+// Remove deletes a route.
+func (s Gateways) Remove(ctx context.Context, id int64) error {
+	return guardRoutes.Remove(ctx, s.db, record.Is("id", id))
+}
+
+// Grant reads a grant by the id of its challenge.
+func (s Gateways) Grant(ctx context.Context, id string) (gateway.Grant, error) {
+	return guardGrants.Find(ctx, s.db, record.Is("id", id))
+}
+
+// Count adds to the requests of a route, a reader and an hour.
+func (s Gateways) Count(ctx context.Context, w gateway.Spelled) error {
+	return s.db.InTx(ctx, func(ctx context.Context) error {
+		_, err := s.db.Conn(ctx).NewRaw("INSERT INTO guard_spelled (id, route_id, reader, hour, sent, count) "+
+			"VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET count = guard_spelled.count + excluded.count",
+			spelledID(w.Hour)+fmt.Sprintf("/%d/%s", w.RouteID, w.Reader), w.RouteID, w.Reader, engine.Millis(w.Hour),
+			w.Sent, w.Count).Exec(ctx)
+		return engine.Translate(err)
+	})
+}
+
+// Spelled lists the requests of the hours since an instant.
+func (s Gateways) Spelled(ctx context.Context, since time.Time) ([]gateway.Spelled, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []guardSpelledRow
+	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("id >= ?", spelledID(since)).Order("id").Scan(ctx)
+	out := make([]gateway.Spelled, len(rows))
+	for i, r := range rows {
+		out[i] = gateway.Spelled{RouteID: r.RouteID, Reader: r.Reader, Hour: engine.Time(r.Hour), Sent: r.Sent,
+			Count: r.Count}
+	}
+	return out, engine.Translate(err)
+}
+
+// spelledID is the start of the ids of an hour.
+func spelledID(hour time.Time) string { return fmt.Sprintf("%013d", engine.Millis(hour)) }
+
+// spelledLife is how long the counts of an hour are kept.
+const spelledLife = 25 * time.Hour
+
+// Purge removes old grants and counts: the id of a challenge begins with its creation.
+func (s Gateways) Purge(ctx context.Context, before time.Time) error {
+	if err := s.db.Purge(ctx, "guard_spelled", "id", "id < ?", spelledID(before.Add(-spelledLife))); err != nil {
+		return err
+	}
+	return s.db.Purge(ctx, "guard_grant", "id", "id < ?", id.Before(before))
+}

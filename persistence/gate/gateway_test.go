@@ -1,0 +1,129 @@
+package gate_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"castellan/domain/gate/gateway"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
+	"castellan/persistence"
+	"castellan/persistence/gate"
+	"castellan/persistence/persistencetest"
+)
+
+func TestGatewayStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) gateway.Store { return gate.NewGateways(db) },
+		storetest.Cases[gateway.Store]{"Routes": gatewayRoutes, "Unique": gatewayUniqueRoute, "Grants": gatewayGrants,
+			"Spelled": gatewaySpelled}, "guard_route", "guard_grant", "guard_spelled")
+}
+
+func guardedRoute(path string) gateway.Route {
+	return gateway.Route{Host: "shop.example", Method: "POST", Path: path, Mode: gateway.Guarded, ActionCode: "PAYOUT",
+		Rows: []gateway.Row{{Key: "to", Label: "To", From: gateway.FromPath, Index: 1}}, Status: gateway.Active}
+}
+
+func gatewayRoutes(t *testing.T, s gateway.Store, _ commit.Committer) {
+	a, b := persistencetest.Whole[gateway.Route](t), guardedRoute("/b/*")
+	var err error
+	a.ID, err = s.Add(t.Context(), a)
+	storetest.Must(t, err)
+	b.ID, err = s.Add(t.Context(), b)
+	storetest.Must(t, err)
+	listed := func(want ...gateway.Route) {
+		t.Helper()
+		all, err := s.Routes(t.Context())
+		storetest.Must(t, err)
+		for i := range all {
+			if all[i].UpdatedAt.IsZero() {
+				t.Error("no time of the change")
+			}
+			all[i].UpdatedAt = want[i].UpdatedAt
+		}
+		storetest.Same(t, all, want)
+	}
+	listed(a, b)
+	next := a
+	next.ID, next.Path = b.ID, "/other"
+	for _, want := range []gateway.Route{next, b} {
+		storetest.Must(t, s.Change(t.Context(), b.ID, func(gateway.Route) (gateway.Route, error) { return want, nil }))
+		listed(a, want)
+	}
+	_, err = s.Add(t.Context(), a)
+	storetest.Wants(t, err, fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Change(t.Context(), b.ID, func(r gateway.Route) (gateway.Route, error) {
+		r.Host, r.Method, r.Path = a.Host, a.Method, a.Path
+		return r, nil
+	}), fault.RecordAlreadyExist)
+	listed(a, b)
+	storetest.Must(t, s.Remove(t.Context(), a.ID))
+	storetest.Wants(t, s.Remove(t.Context(), a.ID), fault.RecordNotFound)
+}
+
+func gatewayUniqueRoute(t *testing.T, s gateway.Store, _ commit.Committer) {
+	if won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
+		_, err := s.Add(t.Context(), guardedRoute("/a"))
+		return err
+	}); won != 1 {
+		t.Errorf("%d of 8 were added", won)
+	}
+}
+
+// A grant is used once, whatever the number of callers.
+func gatewayGrants(t *testing.T, s gateway.Store, c commit.Committer) {
+	g := gateway.Grant{ID: id.New(start), UserID: "u1", MadeAt: start}
+	_, err := s.Grant(t.Context(), g.ID)
+	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Must(t, c.Commit(t.Context(), gateway.Add{Grant: g}))
+	got, err := s.Grant(t.Context(), g.ID)
+	storetest.Must(t, err)
+	storetest.Same(t, got, g)
+	won := storetest.Race(t, 50, fault.GrantUsed, func(i int) error {
+		err := c.Commit(t.Context(), gateway.Use{ID: g.ID, Use: fmt.Sprint("use", i), At: start})
+		if errors.Is(err, commit.ErrFenced) {
+			return fault.New(fault.GrantUsed, "used")
+		}
+		return err
+	})
+	if won != 1 {
+		t.Errorf("%d of 50 used it", won)
+	}
+	if got, err = s.Grant(t.Context(), g.ID); err != nil || got.Use == "" || !got.UsedAt.Equal(start) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := c.Commit(t.Context(), gateway.Use{ID: "unknown", Use: "x", At: start}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("an unknown grant: %v", err)
+	}
+	storetest.Must(t, s.Purge(t.Context(), start.Add(time.Minute)))
+	_, err = s.Grant(t.Context(), g.ID)
+	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+// Counts of one hour add up, and are purged a day after it.
+func gatewaySpelled(t *testing.T, s gateway.Store, _ commit.Committer) {
+	first := gateway.Spelled{RouteID: 7, Reader: "Rails", Hour: start.Truncate(time.Hour), Sent: "pay.json", Count: 2}
+	again, other, later := first, first, first
+	again.Sent, again.Count = "pay.xml", 3
+	other.Reader = "Windows"
+	later.Hour = first.Hour.Add(time.Hour)
+	for _, w := range []gateway.Spelled{first, again, other, later} {
+		storetest.Must(t, s.Count(t.Context(), w))
+	}
+	first.Count = 5
+	wants := func(since time.Time, want ...gateway.Spelled) {
+		t.Helper()
+		got, err := s.Spelled(t.Context(), since)
+		storetest.Must(t, err)
+		storetest.Same(t, got, want)
+	}
+	wants(first.Hour, first, other, later)
+	wants(first.Hour.Add(time.Millisecond), later)
+	storetest.Must(t, s.Purge(t.Context(), first.Hour.Add(25*time.Hour)))
+	wants(time.Time{}, first, other, later)
+	storetest.Must(t, s.Purge(t.Context(), first.Hour.Add(25*time.Hour+time.Millisecond)))
+	wants(time.Time{}, later)
+}

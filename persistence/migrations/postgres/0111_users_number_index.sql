@@ -1,0 +1,3 @@
+-- Administrators search accounts by their number. Few accounts have one beside their phone.
+
+CREATE INDEX CONCURRENTLY IF NOT EXISTS users_number ON users (number) WHERE number IS NOT NULL;

@@ -1,0 +1,3 @@
+-- The job user-search finds the rows that wait for it.
+
+CREATE INDEX users_unfolded ON users (id) WHERE folded IS NULL;

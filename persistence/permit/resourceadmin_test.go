@@ -1,0 +1,262 @@
+package permit_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/resource"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/kit"
+	"castellan/persistence/permit"
+	"castellan/persistence/persistencetest"
+)
+
+// lockCount counts how often the lock was taken.
+type lockCount struct {
+	resource.Store
+	n int64
+}
+
+func (c *lockCount) Lock(ctx context.Context) error {
+	c.n++
+	return c.Store.Lock(ctx)
+}
+
+// Every change commits with its audit row, its note and, where it is about a
+// grant, its line in the permission log, or not at all. The node that made it
+// works with it at once, another one as soon as it reads the feed.
+func TestResourceAdmin(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx := t.Context()
+		table := resource.Table{{Method: "GET", Path: "/x", Name: "X"},
+			{Method: "GET", Path: "/closed", Name: "C", Reserved: true}}
+		store, users := permit.NewResources(db), account.NewUsers(db)
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
+			return resource.Sync(ctx, store, table, time.Now())
+		}))
+		node := func() (*resource.Cache, *change.Reader) {
+			live := resource.NewCache(store, users, nil)
+			feed := change.NewReader(kit.NewChanges(db), time.Now)
+			feed.On(change.Roles, live.Follow)
+			feed.On(change.Users, live.FollowAccounts)
+			storetest.Must(t, errors.Join(live.Reload(ctx), feed.Poll(ctx)))
+			return live, feed
+		}
+		here, _ := node()
+		there, feed := node()
+		locks := &lockCount{Store: store}
+		registry := &resource.Admin{Store: locks, Accounts: users, Table: table, Changes: admin.Changes{Commit: db,
+			Now: time.Now, Topic: change.Roles, Lock: locks.Lock, Follow: here.Follow}}
+		by := audit.By{UserID: "admin1", IP: "192.0.2.9", RequestID: "r1"}
+		u := user.New("u1", time.Now())
+		u.Phone = "+905320000001"
+		storetest.Must(t, db.Commit(ctx, user.Add{User: u}))
+
+		resources, err := store.Resources(ctx)
+		storetest.Must(t, err)
+		x, closed := resources[0].ID, resources[1].ID
+		var role resource.Role
+		var typ, p int64
+		ui := resource.Draft{Code: "/p", Name: "P", Status: resource.Active, Context: resource.UI}
+		judged := func(want resource.Permission) {
+			t.Helper()
+			if v := here.Judge("u1", "GET", "/x"); v.Permission != want {
+				t.Errorf("this node judges %+v, want %s", v, want)
+			}
+			storetest.Must(t, feed.Poll(ctx))
+			if v := there.Judge("u1", "GET", "/x"); v.Permission != want {
+				t.Errorf("the other node judges %+v, want %s", v, want)
+			}
+		}
+		lines := func(ctx context.Context) (int, error) {
+			got, err := store.Log(ctx, resource.LogQuery{}, page.Query[resource.LogPlace]{Count: true})
+			return got.Total, err
+		}
+		rows, log := int64(0), 0
+		for _, step := range []struct {
+			action string
+			about  string
+			lines  int // of the permission log
+			want   resource.Permission
+			do     func() error
+		}{
+			{"ROLE_ADD", "", 0, "", func() (err error) { role, err = registry.AddRole(ctx, by, "r", "R"); return err }},
+			{"USER_ROLE_ADD", "u1", 0, "", func() error { _, err := registry.AssignRole(ctx, by, "u1", "r"); return err }},
+			{"PERMISSION_SET", "", 1, resource.Allow, func() error {
+				_, err := registry.Grant(ctx, by, role.ID, x,
+					resource.Allow)
+				return err
+			}},
+			{"PERMISSION_SET", "", 1, resource.Deny, func() error {
+				_, err := registry.Grant(ctx, by, role.ID, x,
+					resource.Deny)
+				return err
+			}},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.RevokeRole(ctx, by, "u1", "r"); return err }},
+			{"USER_ROLE_ADD", "u1", 0, resource.Deny, func() error {
+				_, err := registry.AssignRole(ctx, by, "u1",
+					"r")
+				return err
+			}},
+			{"PERMISSION_DELETE", "", 1, "", func() error {
+				_, err := registry.Revoke(ctx, by, role.ID,
+					x)
+				return err
+			}},
+			{"RESOURCE_TYPE_ADD", "", 0, "", func() (err error) {
+				typ, err = registry.AddType(ctx, by, resource.TypeDraft{Name: "Page", Code: "page",
+					Context: resource.UI})
+				return err
+			}},
+			{"RESOURCE_TYPE_UPDATE", "", 0, "", func() error {
+				return registry.ChangeType(ctx, by, typ,
+					resource.TypeDraft{Name: "Page", Code: "page", Status: resource.Active, Context: resource.UI})
+			}},
+			{"RESOURCE_ADD", "", 0, "", func() (err error) {
+				ui.TypeID = typ
+				p, err = registry.AddResource(ctx, by, ui)
+				return err
+			}},
+			{"RESOURCE_UPDATE", "", 0, "", func() error {
+				ui.Name = "Q"
+				return registry.ChangeResource(ctx, by, p, ui)
+			}},
+			{"PERMISSION_SET", "", 1, "", func() error {
+				_, err := registry.Grant(ctx, by, role.ID, p, resource.Allow)
+				return err
+			}},
+			{"RESOURCE_DELETE", "", 1, "", func() error { return registry.RemoveResource(ctx, by, p) }},
+			{"RESOURCE_TYPE_DELETE", "", 0, "", func() error { return registry.RemoveType(ctx, by, typ) }},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.RevokeRole(ctx, by, "u1", "r"); return err }},
+			{"ROLE_DELETE", "", 0, "", func() (err error) {
+				role, err = registry.RemoveRole(ctx, by,
+					"r")
+				return err
+			}},
+		} {
+			storetest.Must(t, step.do())
+			judged(step.want)
+			rows, log = rows+1, log+step.lines
+			if locks.n != rows {
+				t.Errorf("%s: %d locks for %d changes", step.action, locks.n, rows)
+			}
+			last := persistencetest.Did(t, db, step.action)[0]
+			if last.ActorID != "admin1" || last.UserID != step.about || last.IP != "192.0.2.9" ||
+				last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
+				t.Errorf("%s: audit %+v", step.action, last)
+			}
+			if n, err := lines(ctx); err != nil || n != log {
+				t.Errorf("%s: %d lines in the log, want %d, %v", step.action, n, log, err)
+			}
+		}
+		notes, err := kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
+		storetest.Must(t, err)
+		for _, n := range notes {
+			if n.Topic != change.Roles {
+				t.Errorf("note %+v", n)
+			}
+		}
+		trail := func() int64 {
+			t.Helper()
+			n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))
+			storetest.Must(t, err)
+			return n
+		}
+		if int64(len(notes)) != rows || trail() != rows {
+			t.Errorf("%d notes and %d audit rows for %d changes", len(notes), trail(), rows)
+		}
+
+		// Refusals leave no trace.
+		role, err = registry.AddRole(ctx, by, "s", "S")
+		storetest.Must(t, err)
+		rows = trail()
+		for _, try := range []func() error{
+			func() error { _, err := registry.Grant(ctx, by, role.ID, closed, resource.Allow); return err },
+			func() error { _, err := registry.Grant(ctx, by, role.ID, x, resource.Revoked); return err },
+			func() error { _, err := registry.Revoke(ctx, by, role.ID, x); return err },
+			func() error { _, err := registry.AddRole(ctx, by, "s", "S"); return err },
+			func() error { _, err := registry.AddRole(ctx, by, "a,b", "S"); return err },
+			func() error { return registry.RemoveResource(ctx, by, x) },
+		} {
+			if err := try(); fault.CodeOf(err) == "" || fault.CodeOf(err) == fault.Internal {
+				t.Errorf("got %v", err)
+			}
+		}
+		// Without its audit row there is no grant, and no line in the log.
+		refusing := *registry
+		refusing.Changes.Commit = persistencetest.Unaudited(db)
+		if _, err := refusing.Grant(ctx, by, role.ID, x, resource.Allow); !errors.Is(err, persistencetest.ErrNoAudit) {
+			t.Errorf("got %v", err)
+		}
+		if n, err := lines(ctx); err != nil || n != log || trail() != rows {
+			t.Errorf("%d lines and %d audit rows after refusals, want %d and %d, %v", n, trail(), log, rows, err)
+		}
+		if gs, err := store.Grants(ctx, resource.GrantQuery{}); err != nil || len(gs) != 0 {
+			t.Errorf("a change without audit was kept: %v, %v", gs, err)
+		}
+
+		// A running node knows the writes of the command line (D-AUTH-03).
+		chief := user.New("u2", time.Now())
+		chief.Phone, chief.Roles = "+905320000002", []string{user.RoleAdmin}
+		storetest.Must(t, db.Commit(ctx, user.Add{User: chief}, change.Note{Topic: change.Users, Key: chief.ID}))
+		storetest.Must(t, feed.Poll(ctx))
+		if !there.Judge("u2", "GET", "/closed").Admin {
+			t.Error("an administrator of the command line is not known")
+		}
+		// A demonstration account is no administrator where it cannot log in.
+		demo := user.New("u3", time.Now())
+		demo.Phone, demo.Roles, demo.Demo = "+905320000003", []string{user.RoleAdmin}, true
+		storetest.Must(t, db.Commit(ctx, user.Add{User: demo}))
+		if _, err := registry.RevokeRole(ctx, by, "u2", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
+			t.Errorf("the last real administrator lost the role: %v", err)
+		}
+		registry.Dev = true
+		_, err = registry.RevokeRole(ctx, by, "u2", user.RoleAdmin)
+		storetest.Must(t, err)
+		if _, err := registry.RevokeRole(ctx, by, "u3", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
+			t.Errorf("the last administrator lost the role: %v", err)
+		}
+	})
+}
+
+// A grant changes together with its line in the log, or not at all.
+func TestFailedGrants(t *testing.T) {
+	db, now := persistencetest.SQLite(t), time.UnixMilli(1_700_000_000_000)
+	ctx, store := t.Context(), permit.NewResources(db)
+	storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
+		return resource.Sync(ctx, store, resource.Table{{Method: "GET", Path: "/x", Name: "X"}}, now)
+	}))
+	rs, err := store.Resources(ctx)
+	storetest.Must(t, err)
+	role, err := store.AddRole(ctx, resource.Role{Code: "r", Name: "R"})
+	storetest.Must(t, err)
+	const tables = "role_resource_permission role_resource_permission_log"
+	persistencetest.Fails(t, db, tables, func(ctx context.Context) error {
+		id, err := store.SetGrant(ctx, role, rs[0].ID, resource.Allow, now)
+		if err == nil && id == 0 {
+			t.Error("the grant has no id")
+		}
+		return err
+	})
+	persistencetest.Fails(t, db, tables, func(ctx context.Context) error {
+		return store.RemoveGrant(ctx, role, rs[0].ID, now.Add(time.Second))
+	})
+	log, err := store.Log(ctx, resource.LogQuery{}, page.Query[resource.LogPlace]{})
+	storetest.Must(t, err)
+	var lines []string
+	for _, l := range slices.Backward(log.Records) {
+		lines = append(lines, string(l.Permission)+" "+l.CreatedAt.UTC().Format("15:04:05"))
+	}
+	storetest.Same(t, lines, []string{string(resource.Allow) + " 22:13:20", string(resource.Revoked) + " 22:13:21"})
+}

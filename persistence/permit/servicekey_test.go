@@ -1,0 +1,95 @@
+package permit_test
+
+import (
+	"net/netip"
+	"reflect"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/servicekey"
+	"castellan/persistence"
+	"castellan/persistence/permit"
+	"castellan/persistence/persistencetest"
+)
+
+func TestServiceKeyStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) servicekey.Store { return permit.NewServiceKeys(db) },
+		storetest.Cases[servicekey.Store]{"RoundTrip": serviceKeyRoundTrip, "UniqueName": serviceKeyUniqueName,
+			"Change": serviceKeyChange, "Remove": serviceKeyRemove}, "service_key")
+}
+
+var start = time.UnixMilli(1_700_000_000_123).UTC()
+
+func serviceKey(name string) servicekey.Key {
+	return servicekey.Key{Name: name, Role: "wallet", Hash: keyring.Sum{Key: "key-1", Sum: []byte(name + "\x00\xff")},
+		CreatedAt: start}
+}
+
+// wholeServiceKey has a value in every field.
+func wholeServiceKey(t *testing.T, name string) servicekey.Key {
+	return persistencetest.Whole(t, func(k *servicekey.Key) {
+		k.Name, k.Networks = name, append(k.Networks, netip.MustParsePrefix("2001:db8::1/128"))
+	})
+}
+
+func listedKeys(t *testing.T, s servicekey.Store, want ...servicekey.Key) {
+	t.Helper()
+	got, err := s.List(t.Context())
+	if err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+		t.Fatalf("listed %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func serviceKeyRoundTrip(t *testing.T, s servicekey.Store, _ commit.Committer) {
+	listedKeys(t, s)
+	a, b := wholeServiceKey(t, "a"), serviceKey("b")
+	for _, k := range []servicekey.Key{b, a} {
+		storetest.Must(t, s.Add(t.Context(), k))
+	}
+	listedKeys(t, s, a, b)
+}
+
+func serviceKeyUniqueName(t *testing.T, s servicekey.Store, _ commit.Committer) {
+	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error { return s.Add(t.Context(), serviceKey("a")) })
+	if won != 1 {
+		t.Errorf("%d of 8 were added", won)
+	}
+	listedKeys(t, s, serviceKey("a"))
+}
+
+func serviceKeyChange(t *testing.T, s servicekey.Store, _ commit.Committer) {
+	storetest.Must(t, s.Add(t.Context(), serviceKey("a")))
+	storetest.Must(t, s.Add(t.Context(), serviceKey("b")))
+	next := wholeServiceKey(t, "a")
+	storetest.Must(t, s.Change(t.Context(), "a", func(k servicekey.Key) (servicekey.Key, error) {
+		if !reflect.DeepEqual(k, serviceKey("a")) {
+			t.Errorf("given %+v", k)
+		}
+		return next, nil
+	}))
+	next.CreatedAt = start // it never changes
+	listedKeys(t, s, next, serviceKey("b"))
+	refuse := func(k servicekey.Key) (servicekey.Key, error) { return k, fault.New(fault.InvalidState, "no") }
+	if err := s.Change(t.Context(), "a", refuse); fault.CodeOf(err) != fault.InvalidState {
+		t.Errorf("an error of the function: %v", err)
+	}
+	if err := s.Change(t.Context(), "c", refuse); fault.CodeOf(err) != fault.RecordNotFound {
+		t.Errorf("a key that does not exist: %v", err)
+	}
+	listedKeys(t, s, next, serviceKey("b"))
+}
+
+func serviceKeyRemove(t *testing.T, s servicekey.Store, _ commit.Committer) {
+	storetest.Must(t, s.Add(t.Context(), serviceKey("a")))
+	storetest.Must(t, s.Add(t.Context(), serviceKey("b")))
+	won := storetest.Race(t, 8, fault.RecordNotFound, func(int) error { return s.Remove(t.Context(), "a") })
+	if won != 1 {
+		t.Errorf("removed %d times", won)
+	}
+	listedKeys(t, s, serviceKey("b"))
+	storetest.Must(t, s.Add(t.Context(), serviceKey("a")))
+}

@@ -1,0 +1,193 @@
+package proof_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/account/user/usertest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/device/devicetest"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
+)
+
+func TestDeviceStore(t *testing.T) {
+	persistencetest.RunBoth(t, func(t *testing.T, open storetest.Open[deviceStores]) {
+		storetest.Run(t, usertest.WithTwo(open), storetest.Cases[deviceStores]{
+			"AddAndRead":    deviceAddAndRead,
+			"MuteOneTarget": deviceMute,
+			"OneKeyOnce":    deviceOneKeyOnce,
+			"AddUnderRace":  deviceAddUnderRace,
+			"UseIsFenced":   deviceUseIsFenced,
+			"SeenOnce":      proofSeenOnce,
+			"SeenUnderRace": proofSeenUnderRace,
+		})
+	}, func(db *persistence.DB) deviceStores {
+		return deviceStores{proof.NewDevices(db), account.NewUsers(db), db}
+	}, "users", "device", "device_proof")
+}
+
+// A device whose key cannot be read is an error.
+func TestDamagedDevice(t *testing.T) {
+	db, ctx := persistencetest.SQLite(t), t.Context()
+	_, key := devicetest.Signer(t, device.ES256)
+	storetest.Must(t, db.Commit(ctx, device.Add{Device: device.Device{ID: "d1", UserID: "u1", Key: key,
+		Status: device.Active, CreatedAt: usertest.Now}}))
+	_, err := proof.NewDevices(db).Get(ctx, "d1")
+	storetest.Must(t, err)
+	persistencetest.Exec(t, db, "UPDATE device SET public_key = 'x'")
+	if _, err := proof.NewDevices(db).Get(ctx, "d1"); fault.CodeOf(err) != fault.Internal {
+		t.Error(err)
+	}
+}
+
+// deviceStores are devices with their accounts.
+type deviceStores struct {
+	device.Store
+	Users user.Store
+	commit.Committer
+}
+
+func sampleDevice(t *testing.T, n int, id, alg string) device.Device {
+	_, k := devicetest.Signer(t, alg)
+	return device.Device{ID: id, UserID: userID(n), Key: k, Brand: "Brand ?", Model: "Módel 'x'",
+		Description: "d" + id, Platform: "android",
+		Target: []byte("sealed " + id), Status: device.Active, CreatedAt: usertest.Now}
+}
+
+func deviceAddAndRead(t *testing.T, s deviceStores, _ commit.Committer) {
+	ctx := t.Context()
+	a, b := sampleDevice(t, 1, "d1", device.ES256), sampleDevice(t, 1, "d2", device.EdDSA)
+	c := sampleDevice(t, 2, "d3", device.ES256)
+	b = persistencetest.Whole(t, func(d *device.Device) { d.ID, d.UserID, d.Key = b.ID, b.UserID, b.Key })
+	a.Target = nil
+	if _, err := s.Get(ctx, "d1"); fault.CodeOf(err) != fault.RecordNotFound {
+		t.Errorf("before: %v", err)
+	}
+	storetest.Must(t, s.Commit(ctx, user.SetPush{UserID: userID(1), CV: 1, Owned: true}, device.Add{Device: a},
+		device.Add{Device: b}, device.Add{Device: c}))
+	if got, err := s.List(ctx, userID(1)); err != nil || !reflect.DeepEqual(got, []device.Device{b, a}) {
+		t.Errorf("listed %+v, %v", got, err)
+	}
+	if got, err := s.Get(ctx, "d3"); err != nil || !reflect.DeepEqual(got, c) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for n, owned := range map[int]bool{1: true, 2: false} {
+		u, err := s.Users.Get(ctx, userID(n))
+		if err != nil || u.Push != owned || u.Account().Push != owned || (u.CV == 2) != owned {
+			t.Errorf("user %d: %+v, %v", n, u, err)
+		}
+	}
+	storetest.Must(t, s.Commit(ctx, device.Remove{UserID: userID(2), ID: "d1"})) // another's
+	storetest.Must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d2"}))
+	if got, err := s.List(ctx, userID(1)); err != nil || len(got) != 1 || got[0].ID != "d1" {
+		t.Errorf("after the removals: %+v, %v", got, err)
+	}
+}
+
+func deviceMute(t *testing.T, s deviceStores, _ commit.Committer) {
+	ctx := t.Context()
+	a, b := sampleDevice(t, 1, "d1", device.ES256), sampleDevice(t, 1, "d2", device.EdDSA)
+	storetest.Must(t, s.Commit(ctx, device.Add{Device: a}, device.Add{Device: b}))
+	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: append([]byte("another"), a.Target...)},
+		device.Mute{ID: "nobody", Target: a.Target}))
+	if got, err := s.Get(ctx, "d1"); err != nil || !reflect.DeepEqual(got, a) {
+		t.Errorf("muted at another target: %+v, %v", got, err)
+	}
+	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
+	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
+	quiet := a
+	quiet.Target = nil
+	for id, want := range map[string]device.Device{"d1": quiet, "d2": b} {
+		if got, err := s.Get(ctx, id); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", id, got, err)
+		}
+	}
+}
+
+func deviceOneKeyOnce(t *testing.T, s deviceStores, _ commit.Committer) {
+	ctx := t.Context()
+	d := sampleDevice(t, 1, "d1", device.EdDSA)
+	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}))
+	d.ID = "d2"
+	if err := s.Commit(ctx, device.Add{Device: d}); fault.CodeOf(err) != fault.RecordAlreadyExist {
+		t.Errorf("one key twice: %v", err)
+	}
+	d.UserID = userID(2) // two accounts on one phone
+	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}))
+}
+
+func deviceAddUnderRace(t *testing.T, s deviceStores, _ commit.Committer) {
+	devices := make([]device.Device, 20)
+	for i := range devices {
+		devices[i] = sampleDevice(t, 1, fmt.Sprint("d", i), device.EdDSA)
+	}
+	made, _ := race(t, s, func(i int) []commit.Write {
+		return []commit.Write{user.SetPush{UserID: userID(1), CV: 1, Owned: true}, device.Add{Device: devices[i]}}
+	})
+	if got, err := s.List(t.Context(), userID(1)); made != 1 || err != nil || len(got) != 1 {
+		t.Errorf("%d made, %d listed, %v", made, len(got), err)
+	}
+}
+
+func deviceUseIsFenced(t *testing.T, s deviceStores, _ commit.Committer) {
+	ctx, at := t.Context(), usertest.Now.Add(time.Hour)
+	d, off := sampleDevice(t, 1, "d1", device.ES256), sampleDevice(t, 1, "d2", device.ES256)
+	off.Status = "BLOCKED"
+	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}, device.Add{Device: off}))
+	storetest.Must(t, s.Commit(ctx, device.Use{UserID: userID(1), ID: "d1", At: at}))
+	storetest.Must(t, s.Commit(ctx, device.Use{UserID: userID(1), ID: "d1", At: at})) // repeated use is not fenced
+	if got, err := s.Get(ctx, "d1"); err != nil || !got.LastUsedAt.Equal(at) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	storetest.Must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d1"}))
+	for _, w := range []device.Use{{UserID: userID(1), ID: "d1", At: at}, {UserID: userID(2), ID: "d2", At: at},
+		{UserID: userID(1), ID: "d2", At: at}} {
+		if err := s.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%+v: %v", w, err)
+		}
+	}
+}
+
+func proofSeenOnce(t *testing.T, s deviceStores, _ commit.Committer) {
+	ctx, now := t.Context(), usertest.Now
+	see := func(id string, at time.Time) error {
+		return s.Commit(ctx, device.See{ID: id, At: at, Until: at.Add(10 * time.Minute)})
+	}
+	for _, c := range []struct {
+		id    string
+		after time.Duration
+		new   bool
+	}{
+		{"a", 0, true}, {"a", 0, false}, {"b", 0, true}, {"a", 10*time.Minute - time.Millisecond, false},
+		{"a", 10 * time.Minute, true}, {"a", 10*time.Minute + 1, false},
+	} {
+		if err := see(c.id, now.Add(c.after)); c.new && err != nil || !c.new && !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%s after %v: %v", c.id, c.after, err)
+		}
+	}
+	storetest.Must(t, s.Purge(ctx, now.Add(10*time.Minute))) // b, not a
+	if err := see("a", now.Add(11*time.Minute)); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("a was purged: %v", err)
+	}
+	storetest.Must(t, see("b", now))
+}
+
+func proofSeenUnderRace(t *testing.T, s deviceStores, _ commit.Committer) {
+	for _, id := range []string{"a", "b"} {
+		if made, _ := race(t, s, func(int) []commit.Write {
+			return []commit.Write{device.See{ID: id, At: usertest.Now, Until: usertest.Now.Add(time.Minute)}}
+		}); made != 1 {
+			t.Errorf("%s was seen for the first time %d times", id, made)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package proof
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/proof/issuer"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+// UserLinks keeps the subjects of other login services that are accounts here.
+type UserLinks struct{ db *engine.DB }
+
+var _ issuer.Store = UserLinks{}
+
+// NewUserLinks returns the links kept in db.
+func NewUserLinks(db *engine.DB) UserLinks { return UserLinks{db} }
+
+type userLinkRow struct {
+	bun.BaseModel `bun:"table:user_link,alias:l"`
+
+	ID                      int64 `bun:",pk,autoincrement"`
+	Issuer, Subject, UserID string
+	CreatedAt               int64
+}
+
+var userLinks = record.Table[userLinkRow, issuer.Link]{
+	Order:  record.Keyset{Columns: "issuer, subject"},
+	Absent: "the subject is not linked to the account",
+	Record: func(r userLinkRow) (issuer.Link, error) {
+		return issuer.Link{UserID: r.UserID, Issuer: r.Issuer, Subject: r.Subject,
+			CreatedAt: engine.Time(r.CreatedAt)}, nil
+	},
+	Row: func(l issuer.Link) userLinkRow {
+		return userLinkRow{Issuer: l.Issuer, Subject: l.Subject, UserID: l.UserID, CreatedAt: engine.Millis(l.CreatedAt)}
+	},
+}
+
+// Add inserts a link.
+func (s UserLinks) Add(ctx context.Context, l issuer.Link) error {
+	_, err := userLinks.Add(ctx, s.db, l)
+	return err
+}
+
+// Remove deletes a link.
+func (s UserLinks) Remove(ctx context.Context, l issuer.Link) error {
+	return userLinks.Remove(ctx, s.db, record.Is("issuer", l.Issuer), record.Is("subject", l.Subject),
+		record.Is("user_id", l.UserID))
+}
+
+// Links lists the links of an account.
+func (s UserLinks) Links(ctx context.Context, userID string) ([]issuer.Link, error) {
+	return userLinks.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
+}
+
+// User returns the account of a subject.
+func (s UserLinks) User(ctx context.Context, from, subject string) (string, error) {
+	l, err := userLinks.Find(ctx, s.db, record.Is("issuer", from), record.Is("subject", subject))
+	return l.UserID, err
+}

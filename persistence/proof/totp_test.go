@@ -1,0 +1,266 @@
+package proof_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/account/user/usertest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/proof/totp"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
+)
+
+func TestTOTPStore(t *testing.T) {
+	persistencetest.RunBoth(t, func(t *testing.T, open storetest.Open[totpStores]) {
+		storetest.Run(t, usertest.WithTwo(open), storetest.Cases[totpStores]{
+			"DefineAndRead":      totpDefineAndRead,
+			"OneDefinition":      totpOneDefinition,
+			"DefineUnderRace":    totpDefineUnderRace,
+			"StepsOnlyRise":      totpStepsOnlyRise,
+			"StepUnderRace":      totpStepUnderRace,
+			"StepInATransaction": totpStepInATransaction,
+			"CodeUnderRace":      totpCodeUnderRace,
+			"RemoveEndsAll":      totpRemove,
+		})
+	}, func(db *persistence.DB) totpStores {
+		return totpStores{proof.NewTOTP(db), account.NewUsers(db), db}
+	}, "users", "totp", "recovery_code")
+}
+
+// totpStores are authenticators with their accounts.
+type totpStores struct {
+	totp.Store
+	Users user.Store
+	commit.Committer
+}
+
+func userID(n int) string { return usertest.Sample(n).ID }
+
+func defined(n int, id string) totp.Define {
+	d := totp.Define{Definition: totp.Definition{UserID: userID(n), ID: id, Sealed: []byte("sealed " + id),
+		CreatedAt: usertest.Now}}
+	for i := range totp.RecoveryCodes {
+		d.Codes = append(d.Codes, keyring.Sum{Key: fmt.Sprint("key", i%2), Sum: fmt.Append(nil, id, " code ", i)})
+	}
+	return d
+}
+
+func totpDefineAndRead(t *testing.T, s totpStores, _ commit.Committer) {
+	ctx, want := t.Context(), defined(1, "d1")
+	want.LastStep = 7
+	if d, err := s.Get(ctx, userID(1)); fault.CodeOf(err) != fault.TOTPNotDefined {
+		t.Errorf("before: %+v, %v", d, err)
+	}
+	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, want))
+	if d, err := s.Get(ctx, userID(1)); err != nil || !reflect.DeepEqual(d, want.Definition) {
+		t.Errorf("got %+v, %v\nwant %+v", d, err, want.Definition)
+	}
+	codes, err := s.Codes(ctx, userID(1), "d1")
+	storetest.Must(t, err)
+	if len(codes) != totp.RecoveryCodes {
+		t.Fatalf("%d codes", len(codes))
+	}
+	for i, c := range codes {
+		if c.Number != i+1 || !reflect.DeepEqual(c.Sum, want.Codes[i]) || !c.UsedAt.IsZero() {
+			t.Errorf("code %d: %+v", i, c)
+		}
+	}
+	if codes, err := s.Codes(ctx, userID(1), "d2"); err != nil || len(codes) != 0 {
+		t.Errorf("of another definition: %+v, %v", codes, err)
+	}
+	u, err := s.Users.Get(ctx, userID(1))
+	if err != nil || !u.TOTP || u.CV != 2 || !u.Account().TOTP {
+		t.Errorf("the account: %+v, %v", u, err)
+	}
+	if u, err := s.Users.Login(ctx, user.Identifier{Phone: u.Phone}, "?"); err != nil || !u.TOTP {
+		t.Errorf("at the login: %+v, %v", u, err)
+	}
+	if u, err := s.Users.Get(ctx, userID(2)); err != nil || u.TOTP || u.CV != 1 {
+		t.Errorf("another account: %+v, %v", u, err)
+	}
+}
+
+func totpOneDefinition(t *testing.T, s totpStores, _ commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, s.Commit(ctx, defined(1, "d1")))
+	if err := s.Commit(ctx, defined(1, "d2")); fault.CodeOf(err) != fault.RecordAlreadyExist {
+		t.Errorf("a second definition: %v", err)
+	}
+	if err := s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 7, Defined: true}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("an account that moved on: %v", err)
+	}
+	if codes, err := s.Codes(ctx, userID(1), "d2"); err != nil || len(codes) != 0 {
+		t.Errorf("codes of the refused one: %+v, %v", codes, err)
+	}
+}
+
+// race runs 20 callers, half of them in transactions of their own. It counts the committed units and the fenced ones;
+// any other result is a fault.
+func race(t *testing.T, c commit.Committer, unit func(i int) []commit.Write) (made, fenced int64) {
+	t.Helper()
+	var wg sync.WaitGroup
+	var m, f atomic.Int64
+	for i := range 20 {
+		wg.Go(func() {
+			write := func(ctx context.Context) error { return c.Commit(ctx, unit(i)...) }
+			err := error(nil)
+			if i%2 == 0 {
+				err = write(t.Context())
+			} else {
+				err = c.InTx(t.Context(), write)
+			}
+			switch {
+			case err == nil:
+				m.Add(1)
+			case errors.Is(err, commit.ErrFenced):
+				f.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	return m.Load(), f.Load()
+}
+
+func totpDefineUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
+	made, fenced := race(t, s, func(i int) []commit.Write {
+		return []commit.Write{user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, defined(1, fmt.Sprint("d", i))}
+	})
+	if made != 1 || fenced != 19 {
+		t.Errorf("%d definitions, %d fenced", made, fenced)
+	}
+	d, err := s.Get(t.Context(), userID(1))
+	storetest.Must(t, err)
+	if codes, err := s.Codes(t.Context(), userID(1), d.ID); err != nil || len(codes) != totp.RecoveryCodes {
+		t.Errorf("%d codes, %v", len(codes), err)
+	}
+}
+
+func totpStepsOnlyRise(t *testing.T, s totpStores, _ commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, s.Commit(ctx, defined(1, "d1"), defined(2, "d2")))
+	for _, c := range []struct {
+		use totp.UseStep
+		ok  bool
+	}{
+		{totp.UseStep{UserID: userID(1), ID: "d1", Step: 100}, true},
+		{totp.UseStep{UserID: userID(1), ID: "d1", Step: 100}, false},
+		{totp.UseStep{UserID: userID(1), ID: "d1", Step: 99}, false},
+		{totp.UseStep{UserID: userID(2), ID: "d1", Step: 101}, false}, // another's definition
+		{totp.UseStep{UserID: userID(1), ID: "d2", Step: 101}, false},
+		{totp.UseStep{UserID: userID(3), ID: "d1", Step: 101}, false},
+		{totp.UseStep{UserID: userID(1), ID: "d1", Step: 101}, true},
+		{totp.UseStep{UserID: userID(2), ID: "d2", Step: 1}, true},
+	} {
+		err := s.Commit(ctx, c.use)
+		if c.ok && err != nil || !c.ok && !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%+v: %v", c.use, err)
+		}
+	}
+	for n, want := range map[int]int64{1: 101, 2: 1} {
+		if d, err := s.Get(ctx, userID(n)); err != nil || d.LastStep != want {
+			t.Errorf("user %d: last step %d, %v", n, d.LastStep, err)
+		}
+	}
+}
+
+func totpStepUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
+	storetest.Must(t, s.Commit(t.Context(), defined(1, "d1")))
+	if made, fenced := race(t, s, func(int) []commit.Write {
+		return []commit.Write{totp.UseStep{UserID: userID(1),
+			ID: "d1", Step: 7}}
+	}); made != 1 || fenced != 19 {
+		t.Errorf("one step was used %d times, %d fenced", made, fenced)
+	}
+}
+
+// A step used in a transaction is used at its commit, and callers outside it wait for that.
+func totpStepInATransaction(t *testing.T, s totpStores, _ commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, s.Commit(ctx, defined(1, "d1")))
+	use := totp.UseStep{UserID: userID(1), ID: "d1", Step: 7}
+	undone := errors.New("undone")
+	for _, end := range []error{undone, nil} {
+		err := s.InTx(ctx, func(ctx2 context.Context) error {
+			storetest.Must(t, s.Commit(ctx2, use))
+			if err := s.Commit(ctx2, use); !errors.Is(err, commit.ErrFenced) {
+				t.Errorf("again in the transaction: %v", err)
+			}
+			return end
+		})
+		if !errors.Is(err, end) {
+			t.Error(err)
+		}
+	}
+	if err := s.Commit(ctx, use); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("after the transaction: %v", err)
+	}
+}
+
+func totpCodeUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, s.Commit(ctx, defined(1, "d1")))
+	at := usertest.Now.Add(time.Hour)
+	use := totp.UseCode{UserID: userID(1), ID: "d1", Number: 3, At: at}
+	if made, fenced := race(t, s, func(int) []commit.Write { return []commit.Write{use} }); made != 1 || fenced != 19 {
+		t.Errorf("one code was used %d times, %d fenced", made, fenced)
+	}
+	for _, other := range []totp.UseCode{{UserID: userID(1), ID: "d2", Number: 1, At: at},
+		{UserID: userID(2), ID: "d1", Number: 1, At: at}, {UserID: userID(1), ID: "d1", Number: 6, At: at}} {
+		if err := s.Commit(ctx, other); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%+v: %v", other, err)
+		}
+	}
+	codes, err := s.Codes(ctx, userID(1), "d1")
+	storetest.Must(t, err)
+	for _, c := range codes {
+		if used := c.Number == 3; used != !c.UsedAt.IsZero() || used && !c.UsedAt.Equal(at) {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func totpRemove(t *testing.T, s totpStores, _ commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true},
+		defined(1, "d1"), defined(2, "d2")))
+	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 2, Defined: false},
+		totp.Remove{UserID: userID(1)}))
+	if _, err := s.Get(ctx, userID(1)); fault.CodeOf(err) != fault.TOTPNotDefined {
+		t.Errorf("after the removal: %v", err)
+	}
+	if u, err := s.Users.Get(ctx, userID(1)); err != nil || u.TOTP || u.CV != 3 {
+		t.Errorf("the account: %+v, %v", u, err)
+	}
+	for _, w := range []commit.Write{totp.UseStep{UserID: userID(1), ID: "d1", Step: 9},
+		totp.UseCode{UserID: userID(1), ID: "d1", Number: 1, At: usertest.Now}} {
+		if err := s.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%T of what was removed: %v", w, err)
+		}
+	}
+	storetest.Must(t, s.Commit(ctx, defined(1, "d3")))
+	if codes, err := s.Codes(ctx, userID(1), "d1"); err != nil || len(codes) != 0 {
+		t.Errorf("old codes live on: %+v, %v", codes, err)
+	}
+	if err := s.Commit(ctx, totp.UseCode{UserID: userID(1), ID: "d1", Number: 1,
+		At: usertest.Now}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("an old code beside new ones: %v", err)
+	}
+	if _, err := s.Get(ctx, userID(2)); err != nil {
+		t.Errorf("another user's: %v", err)
+	}
+}

@@ -1,0 +1,98 @@
+package session_test
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"castellan/domain/account/user/usertest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/session/allowedip"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/session"
+)
+
+// network is the network of a text, which may be an address.
+func network(t *testing.T, text string) netip.Prefix {
+	t.Helper()
+	p, err := allowedip.Parse(text)
+	storetest.Must(t, err)
+	return p
+}
+
+func allow(t *testing.T, user, text string) commit.Write {
+	t.Helper()
+	return allowedip.Allow{UserID: user, Network: network(t, text), At: usertest.Now}
+}
+
+func TestAllowedIPStore(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s, ctx := session.NewAllowedIPs(db), t.Context()
+		live := allowedip.NewCache(s)
+		allows := func(user, from string, want bool) {
+			t.Helper()
+			var a netip.Addr
+			if from != "" {
+				a = netip.MustParseAddr(from)
+			}
+			if live.Allows(user, a) != want {
+				t.Errorf("%s from %q: %v", user, from, !want)
+			}
+		}
+		storetest.Must(t, live.Reload(ctx))
+		allows("u1", "8.8.8.8", true)
+		allows("u1", "", true)
+		storetest.Must(t, db.Commit(ctx, allow(t, "u1", "192.0.2.7"), allow(t, "u1", "2001:db8::/32"),
+			allow(t, "u1", "192.0.2.7"), allow(t, "u2", "10.1.2.3/8")))
+		storetest.Must(t, db.Commit(ctx, allow(t, "u1", "192.0.2.7")))
+		allows("u1", "8.8.8.8", true) // not before the snapshot is reloaded
+		storetest.Must(t, live.Reload(ctx))
+		for from, want := range map[string]bool{"192.0.2.7": true, "192.0.2.8": false, "2001:db8:1::5": true,
+			"2001:db9::": false, "8.8.8.8": false, "": false} {
+			allows("u1", from, want)
+		}
+		allows("u2", "10.250.0.1", true)
+		allows("u2", "192.0.2.7", false)
+		allows("u3", "8.8.8.8", true)
+		for user, want := range map[string]string{"u1": "[192.0.2.7/32 2001:db8::/32]", "u3": "[]"} {
+			if got, err := s.Networks(ctx, user); err != nil || fmt.Sprint(got) != want {
+				t.Errorf("%s: %v, %v", user, got, err)
+			}
+		}
+		storetest.Must(t, db.Commit(ctx, allowedip.Disallow{UserID: "u1", Network: network(t, "2001:db8::/32")},
+			allowedip.Disallow{UserID: "u1", Network: network(t, "9.9.9.9")},
+			allowedip.Disallow{UserID: "u2", Network: network(t, "192.0.2.7")}))
+		storetest.Must(t, live.Reload(ctx))
+		allows("u1", "2001:db8:1::5", false)
+		storetest.Must(t, db.Commit(ctx, allowedip.Disallow{UserID: "u1", Network: network(t, "192.0.2.7")}))
+		storetest.Must(t, live.Reload(ctx))
+		allows("u1", "8.8.8.8", true)
+		allows("u2", "192.0.2.7", false)
+
+		// Concurrent additions of one network store it once.
+		storetest.Race(t, 8, "", func(int) error { return db.Commit(ctx, allow(t, "u4", "198.51.100.0/24")) })
+		if got, err := s.Networks(ctx, "u4"); err != nil || len(got) != 1 {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+}
+
+// The networks of a user are sorted. A list that cannot be read is an error: an empty one permits every address.
+func TestDamagedAddresses(t *testing.T) {
+	db, ctx := persistencetest.SQLite(t), t.Context()
+	for _, text := range []string{"9.0.0.0/8", "10.0.0.0/8", "2001:db8::/32"} {
+		storetest.Must(t, db.Commit(ctx, allow(t, "u1", text)))
+	}
+	addresses := session.NewAllowedIPs(db)
+	got, err := addresses.Networks(ctx, "u1")
+	if want := "[9.0.0.0/8 10.0.0.0/8 2001:db8::/32]"; err != nil || fmt.Sprint(got) != want {
+		t.Errorf("%v, %v, want %s", got, err, want)
+	}
+	persistencetest.Exec(t, db, "UPDATE allowed_ip SET network = 'x' WHERE network = '9.0.0.0/8'")
+	if _, err := addresses.Networks(ctx, "u1"); fault.CodeOf(err) != fault.Internal {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,79 @@
+package session
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/geo"
+	"castellan/domain/session/geofilter"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Geofilters struct{ db *engine.DB }
+
+var _ geofilter.Store = Geofilters{}
+
+// NewGeofilters returns the geographic filters kept in db.
+func NewGeofilters(db *engine.DB) Geofilters { return Geofilters{db} }
+
+type countryRow struct {
+	bun.BaseModel `bun:"table:geofilter_country,alias:g"`
+
+	ID        int64 `bun:",pk,autoincrement"`
+	UserID    string
+	Code      string
+	CreatedAt int64
+	UpdatedAt int64
+}
+
+// filterRow is what the row of an account says of its filter.
+type filterRow struct {
+	bun.BaseModel `bun:"table:users,alias:u"`
+
+	ID        string `bun:",pk"`
+	CV        int64
+	Countries string
+}
+
+var GeofilterWrites = []engine.Kind{
+	engine.Insert(func(w geofilter.Add) countryRow {
+		return countryRow{UserID: w.UserID, Code: w.Code, CreatedAt: engine.Millis(w.CreatedAt),
+			UpdatedAt: engine.Millis(w.UpdatedAt)}
+	}),
+	engine.Update("DELETE FROM geofilter_country {USING v} "+
+		"WHERE geofilter_country.user_id = v.user_id AND geofilter_country.code = v.code",
+		func(w geofilter.Remove) countryRow { return countryRow{UserID: w.UserID, Code: w.Code} }),
+}
+
+var (
+	filterCountries = record.Table[countryRow, geofilter.Country]{
+		Record: func(r countryRow) (geofilter.Country, error) {
+			return geofilter.Country{ID: r.ID, UserID: r.UserID, Code: r.Code, CreatedAt: engine.Time(r.CreatedAt),
+				UpdatedAt: engine.Time(r.UpdatedAt)}, nil
+		},
+	}
+	filters = record.Table[filterRow, geofilter.Held]{
+		Record: func(r filterRow) (geofilter.Held, error) {
+			return geofilter.Held{UserID: r.ID, CV: r.CV, Filter: geo.Filter(r.Countries)}, nil
+		},
+	}
+)
+
+func (s Geofilters) Countries(ctx context.Context, userID string) ([]geofilter.Country, error) {
+	return filterCountries.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
+}
+
+func (s Geofilters) All(ctx context.Context) ([]geofilter.Held, error) {
+	return filters.List(ctx, s.db, record.Part{Where: []record.Filter{record.Where("countries <> ''")}})
+}
+
+func (s Geofilters) Get(ctx context.Context, userID string) (geofilter.Held, error) {
+	held, err := filters.Find(ctx, s.db, record.Is("id", userID))
+	if fault.CodeOf(err) == fault.RecordNotFound {
+		return geofilter.Held{UserID: userID}, nil
+	}
+	return held, err
+}

@@ -1,0 +1,144 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/session/replace"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/session"
+)
+
+func TestResetTokenStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) replace.Store { return session.NewResetTokens(db) },
+		storetest.Cases[replace.Store]{
+			"IssueAndRedeem":       tokenIssueAndRedeem,
+			"LaterReplacesEarlier": tokenReplacesEarlier,
+			"RedeemUnderRace":      tokenRedeemUnderRace,
+			"IssueUnderRace":       tokenIssueUnderRace,
+			"Purge":                tokenPurge,
+		}, "reset_token")
+}
+
+func resetToken(userID, id string) replace.Token {
+	return replace.Token{ID: id, UserID: userID, CV: 7, CreatedAt: now, ExpiresAt: now.Add(10 * time.Minute)}
+}
+
+func tokenIsGone(t *testing.T, s replace.Store, id string) {
+	t.Helper()
+	if _, err := s.Token(t.Context(), id); fault.CodeOf(err) != fault.RecordNotFound {
+		t.Errorf("token %s: %v", id, err)
+	}
+}
+
+func tokenIssueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	tokenIsGone(t, s, "h1")
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: resetToken("u1", "h1")},
+		replace.Issue{Token: resetToken("u2", "h2")}))
+	got, err := s.Token(ctx, "h1")
+	if storetest.Must(t, err); got != resetToken("u1", "h1") {
+		t.Errorf("%+v", got)
+	}
+	for _, w := range []replace.Redeem{{UserID: "u1", ID: "h3"}, {UserID: "u3", ID: "h4"}} {
+		if err := c.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("%+v: %v", w, err)
+		}
+	}
+	storetest.Must(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}))
+	tokenIsGone(t, s, "h1")
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("used twice: %v", err)
+	}
+	if _, err := s.Token(ctx, "h2"); err != nil {
+		t.Errorf("another user's: %v", err)
+	}
+	// A refused unit uses up no token.
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u2", ID: "h2"},
+		replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("half a unit: %v", err)
+	}
+	if _, err := s.Token(ctx, "h2"); err != nil {
+		t.Errorf("a refused unit used a token up: %v", err)
+	}
+}
+
+func tokenReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: resetToken("u1", "h1")}))
+	later := persistencetest.Whole(t, func(r *replace.Token) { r.UserID = "u1" })
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: later}))
+	tokenIsGone(t, s, "h1")
+	if got, err := s.Token(ctx, later.ID); err != nil || got != later {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("the earlier one: %v", err)
+	}
+}
+
+func tokenRedeemUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: resetToken("u1", "h1")}))
+	var wg sync.WaitGroup
+	var used atomic.Int32
+	for range 50 {
+		wg.Go(func() {
+			switch err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); {
+			case err == nil:
+				used.Add(1)
+			case !errors.Is(err, commit.ErrFenced):
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if used.Load() != 1 {
+		t.Errorf("used %d times", used.Load())
+	}
+	tokenIsGone(t, s, "h1")
+}
+
+func tokenIssueUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if err := c.Commit(ctx, replace.Issue{Token: resetToken("u1", fmt.Sprint("h", i))}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	living := 0
+	for i := range 50 {
+		if _, err := s.Token(ctx, fmt.Sprint("h", i)); err == nil {
+			living++
+		}
+	}
+	if living != 1 {
+		t.Errorf("%d tokens of one user", living)
+	}
+}
+
+func tokenPurge(t *testing.T, s replace.Store, c commit.Committer) {
+	ctx := t.Context()
+	old := resetToken("u1", "h1")
+	old.ExpiresAt = now.Add(-time.Millisecond)
+	edge := resetToken("u2", "h2")
+	edge.ExpiresAt = now
+	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: old}, replace.Issue{Token: edge}))
+	storetest.Must(t, s.Purge(ctx, now))
+	tokenIsGone(t, s, "h1")
+	if _, err := s.Token(ctx, "h2"); err != nil {
+		t.Errorf("one that ends now: %v", err)
+	}
+}

@@ -1,0 +1,63 @@
+package session
+
+import (
+	"context"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/page"
+	"castellan/domain/session/profile"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+type Profiles struct{ db *engine.DB }
+
+var _ profile.Store = Profiles{}
+
+// NewProfiles returns the history of mail addresses kept in db.
+func NewProfiles(db *engine.DB) Profiles { return Profiles{db} }
+
+type mailChangeRow struct {
+	bun.BaseModel `bun:"table:email_change,alias:e"`
+
+	ID        int64 `bun:",pk,autoincrement"`
+	UserID    string
+	OldEmail  string
+	NewEmail  string
+	ChangedBy string
+	CreatedAt int64
+}
+
+var ProfileWrites = []engine.Kind{
+	engine.Insert(func(w profile.AddMailChange) mailChangeRow {
+		return mailChangeRow{UserID: w.UserID, OldEmail: w.Old, NewEmail: w.New, ChangedBy: w.ChangedBy,
+			CreatedAt: engine.Millis(w.At)}
+	}),
+}
+
+var mailChanges = record.Table[mailChangeRow, profile.MailChange]{
+	Order: record.Keyset{Columns: "created_at, id", Descending: true},
+	Record: func(r mailChangeRow) (profile.MailChange, error) {
+		return profile.MailChange{ID: r.ID, UserID: r.UserID, Old: r.OldEmail, New: r.NewEmail, ChangedBy: r.ChangedBy,
+			At: engine.Time(r.CreatedAt)}, nil
+	},
+}
+
+func mailChangeFilters(q profile.Query) []record.Filter {
+	fs := []record.Filter{record.Is("user_id", q.UserID)}
+	if !q.From.IsZero() {
+		fs = append(fs, record.Where("created_at >= ?", engine.Millis(q.From)))
+	}
+	if !q.To.IsZero() {
+		fs = append(fs, record.Where("created_at <= ?", engine.Millis(q.To)))
+	}
+	return fs
+}
+
+func mailChangeOrder(p profile.Place) []any { return []any{engine.Millis(p.At), p.ID} }
+
+func (s Profiles) MailChanges(ctx context.Context, q profile.Query,
+	p page.Query[profile.Place]) (page.Of[profile.MailChange], error) {
+	return record.ListPage(ctx, s.db, mailChanges, p, mailChangeOrder, mailChangeFilters(q))
+}

@@ -1,0 +1,347 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/account/user/usertest"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/session/session"
+	"castellan/internal/pgtest"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+	sessionstore "castellan/persistence/session"
+)
+
+// The births of one process and the change of another: no order of two commits
+// lets a session survive (D-AUTH-11).
+func TestBirthsOfAnotherProcess(t *testing.T) {
+	for name, dsn := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "test.db"),
+		"postgres": pgtest.DSN(t)} {
+		t.Run(name, func(t *testing.T) {
+			a, b := persistencetest.OpenWith(t, dsn, persistence.Options{}), persistencetest.OpenWith(t, dsn,
+				persistence.Options{})
+			storetest.Must(t, a.Commit(t.Context(), usertest.Sample(1)))
+			raceBirths(t, sessionstore.NewSessions(b), a, b)
+		})
+	}
+}
+
+func TestSessionStore(t *testing.T) {
+	persistencetest.RunBoth(t, func(t *testing.T, open storetest.Open[session.Store]) {
+		storetest.Run(t, usertest.WithTwo(open), storetest.Cases[session.Store]{
+			"RoundTrip":       sessionRoundTrip,
+			"OnlyTheLiving":   activeSessions,
+			"EndOnce":         sessionEndOnce,
+			"EndAllUnderRace": endAllSessionsUnderRace,
+			"BornUnderRace": func(t *testing.T, s session.Store, c commit.Committer) {
+				raceBirths(t, s, c, c)
+			},
+			"Seen":             sessionSeen,
+			"Refused":          refusals,
+			"RefusedUnderRace": refusalsUnderRace,
+			"Renewed":          sessionRenewed,
+			"RenewedUnderRace": sessionRenewedUnderRace,
+			"Revoked":          sessionRevoked,
+			"Logins":           loginHistory,
+			"RefusedLogins":    refusedLogins,
+			"Purge":            sessionPurge,
+			"LineOfPurged":     lineOfPurgedSession,
+		})
+	}, func(db *persistence.DB) session.Store { return sessionstore.NewSessions(db) }, persistencetest.AccountTables...)
+}
+
+var now = usertest.Now
+
+var one, two = usertest.Sample(1).ID, usertest.Sample(2).ID
+
+func sampleSession(n int, userID string) session.Session {
+	at := now.Add(time.Duration(n) * time.Second)
+	return session.Session{ID: fmt.Sprintf("s%d", n), UserID: userID, CreatedAt: at, LastSeenAt: at,
+		ExpiresAt: now.Add(30 * time.Minute), IP: "2001:db8::1",
+		Country: "TR", Brand: "Acme'", Model: "X", Description: "Ayşe's phone ?", DeviceID: "dev-1", SV: 1,
+		AMR: []string{"pwd", "otp", "mfa"}}
+}
+
+// added is the write of a session of an unchanged account.
+func added(s session.Session) session.Add { return session.Add{Session: s, CV: 1} }
+
+func sessionIDs(t *testing.T, s session.Store, userID string, at time.Time) []string {
+	t.Helper()
+	list, err := s.List(t.Context(), userID, at, 100)
+	storetest.Must(t, err)
+	n, err := s.Count(t.Context(), userID, at)
+	storetest.Must(t, err)
+	if n != len(list) {
+		t.Errorf("%d are counted and %d listed", n, len(list))
+	}
+	out := []string{}
+	for _, x := range list {
+		out = append(out, x.ID)
+	}
+	return out
+}
+
+func sessionRoundTrip(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	want := persistencetest.Whole(t, func(s *session.Session) {
+		s.ID, s.UserID, s.ExpiresAt, s.SV, s.AMR = "s1", one, now.Add(time.Minute), 1, []string{"pwd", "otp"}
+		s.EndedAt, s.Thumbprint = time.Time{}, "" // it is active, and the key is in a table of its own
+	})
+	storetest.Must(t, c.Commit(ctx, added(want)))
+	got, err := s.Get(ctx, one, "s1", now)
+	storetest.Must(t, err)
+	storetest.Same(t, got, want)
+	list, err := s.List(ctx, one, now, 10)
+	storetest.Must(t, err)
+	storetest.Same(t, list, []session.Session{want})
+	for _, who := range [][2]string{{two, "s1"}, {one, "s2"}, {"", "s1"}, {one, ""}} {
+		if _, err := s.Get(ctx, who[0], who[1], now); fault.CodeOf(err) != fault.RecordNotFound {
+			t.Errorf("session %q of %q: %v", who[1], who[0], err)
+		}
+	}
+	if err := c.Commit(ctx, added(want)); fault.CodeOf(err) != fault.RecordAlreadyExist {
+		t.Errorf("an id twice: %v", err)
+	}
+}
+
+func activeSessions(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	ended, expired, older := sampleSession(3, one), sampleSession(4, one), sampleSession(5, one)
+	ended.EndedAt, expired.ExpiresAt, older.SV = now, now.Add(time.Minute), 0
+	for _, x := range []session.Session{sampleSession(1, one), sampleSession(2, one), ended, expired, older,
+		sampleSession(6, two)} {
+		storetest.Must(t, c.Commit(ctx, added(x)))
+	}
+	if got := sessionIDs(t, s, one, now.Add(time.Minute)); !slices.Equal(got, []string{"s2", "s1"}) {
+		t.Errorf("living, newest first: %v", got)
+	}
+	got := sessionIDs(t, s, one, now.Add(time.Minute-time.Millisecond))
+	if !slices.Equal(got, []string{"s4", "s2", "s1"}) {
+		t.Errorf("a moment before one expires: %v", got)
+	}
+	if list, _ := s.List(ctx, one, now, 1); len(list) != 1 || list[0].ID != "s4" {
+		t.Errorf("a limit of one: %+v", list)
+	}
+	if got := sessionIDs(t, s, "nobody", now); len(got) != 0 {
+		t.Errorf("an unknown user has %v", got)
+	}
+}
+
+func sessionEndOnce(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, added(sampleSession(1, one)), added(sampleSession(2, one)),
+		added(sampleSession(3, two))))
+	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now},
+		session.End{SessionID: "s3", UserID: one, At: now},
+		session.End{SessionID: "none", UserID: one, At: now}))
+	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now.Add(time.Minute)}))
+	if got := sessionIDs(t, s, one, now); !slices.Equal(got, []string{"s2"}) {
+		t.Errorf("what is left: %v", got)
+	}
+	if got := sessionIDs(t, s, two, now); !slices.Equal(got, []string{"s3"}) {
+		t.Errorf("another user's session was ended: %v", got)
+	}
+	all, err := s.Revoked(ctx, now)
+	storetest.Must(t, err)
+	if len(all) != 1 || all[0].SessionID != "s1" || !all[0].At.Equal(now) {
+		t.Errorf("a session ends once: %+v", all)
+	}
+}
+
+// However many callers end all sessions at once, the result is one version that no session has.
+func endAllSessionsUnderRace(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, added(sampleSession(1, one)), added(sampleSession(2, two))))
+	u := usertest.Sample(1).User
+	var wg sync.WaitGroup
+	var won atomic.Int32
+	for range 20 {
+		wg.Go(func() {
+			if err := c.Commit(ctx, session.EndAll(u, now)...); err == nil {
+				won.Add(1)
+			} else if !errors.Is(err, commit.ErrFenced) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d of equal ends were made", won.Load())
+	}
+	if a, b := sessionIDs(t, s, one, now), sessionIDs(t, s, two, now); len(a) != 0 || len(b) != 1 {
+		t.Errorf("the user's %v, another's %v", a, b)
+	}
+	all, err := s.Revoked(ctx, now)
+	storetest.Must(t, err)
+	if len(all) != 1 || all[0].SessionID != "" || all[0].UserID != one || all[0].SV != 2 || !all[0].At.Equal(now) {
+		t.Errorf("revocations %+v", all)
+	}
+	next := sampleSession(3, one)
+	next.SV = 2
+	if err := c.Commit(ctx, added(next)); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("a session of credentials that hold no more: %v", err)
+	}
+	storetest.Must(t, c.Commit(ctx, session.Add{Session: next, CV: 2}))
+	if got := sessionIDs(t, s, one, now); !slices.Equal(got, []string{"s3"}) {
+		t.Errorf("after the next login: %v", got)
+	}
+}
+
+func sessionSeen(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	storetest.Must(t, c.Commit(ctx, added(sampleSession(1, one)), added(sampleSession(2, one)),
+		added(sampleSession(3, one))))
+	later := now.Add(10 * time.Minute)
+	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s2", At: later},
+		session.Seen{SessionID: "s1", At: later.Add(time.Second)}, session.Seen{SessionID: "none", At: later}))
+	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s1", At: now}))
+	for id, want := range map[string]time.Time{"s1": later.Add(time.Second), "s2": later,
+		"s3": sampleSession(3, one).LastSeenAt} {
+		x, err := s.Get(ctx, one, id, now)
+		storetest.Must(t, err)
+		if !x.LastSeenAt.Equal(want) {
+			t.Errorf("%s was last seen at %v, want %v", id, x.LastSeenAt, want)
+		}
+	}
+}
+
+func sessionRevoked(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	for i := range 3 {
+		storetest.Must(t, c.Commit(ctx, added(sampleSession(i, one))))
+		storetest.Must(t, c.Commit(ctx, session.End{SessionID: fmt.Sprint("s", i), UserID: one,
+			At: now.Add(time.Duration(i) * time.Minute)}))
+	}
+	storetest.Must(t, c.Commit(ctx, session.EndAll(usertest.Sample(2).User, now.Add(time.Minute))...))
+	for since, want := range map[time.Duration]string{0: "[s0 s1 s2 v2]", time.Minute: "[s1 s2 v2]",
+		time.Minute + time.Millisecond: "[s2]", time.Hour: "[]"} {
+		all, err := s.Revoked(ctx, now.Add(since))
+		storetest.Must(t, err)
+		got := []string{}
+		for _, r := range all {
+			if r.SessionID == "" && r.UserID == two {
+				got = append(got, fmt.Sprint("v", r.SV))
+			} else if r.UserID == one {
+				got = append(got, r.SessionID)
+			}
+		}
+		slices.Sort(got)
+		if fmt.Sprint(got) != want {
+			t.Errorf("since %v: %v, want %s", since, got, want)
+		}
+	}
+}
+
+func sessionPurge(t *testing.T, s session.Store, c commit.Committer) {
+	ctx := t.Context()
+	old, long, young := sampleSession(1, one), sampleSession(2, one), sampleSession(3, one)
+	old.ID, long.ID, young.ID = id.New(now), id.New(now), id.New(now.Add(time.Hour))
+	old.ExpiresAt = now
+	first, last := id.New(now), id.New(now.Add(time.Hour))
+	storetest.Must(t, c.Commit(ctx, added(old), added(long), added(young),
+		session.Bind{SessionID: old.ID, Thumbprint: "k1"}, session.Bind{SessionID: long.ID, Thumbprint: "k2"},
+		session.Remember{Login: session.Login{ID: first, UserID: one, At: now}},
+		session.Remember{Login: session.Login{ID: last, UserID: one, At: now.Add(time.Hour)}}))
+	storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))
+	if got := sessionIDs(t, s, one, now.Add(-time.Minute)); len(got) != 2 || slices.Contains(got, old.ID) {
+		t.Errorf("sessions left: %v", got)
+	}
+	if got, err := s.Bound(ctx, one, long.ID, now); err != nil || got.Thumbprint != "k2" {
+		t.Errorf("a key was purged before its session: %+v, %v", got, err)
+	}
+	// The key of a purged session is gone: its id is free again.
+	storetest.Must(t, c.Commit(ctx, session.Bind{SessionID: old.ID, Thumbprint: "k1"}))
+	// The line of a session lives as long as the session.
+	lines := func() (ids []string) {
+		t.Helper()
+		l, err := s.Logins(ctx, one, page.Query[session.LoginPlace]{})
+		storetest.Must(t, err)
+		for _, l := range l.Records {
+			ids = append(ids, l.ID)
+		}
+		return ids
+	}
+	want := []string{last, young.ID, long.ID}
+	slices.SortFunc(want, func(a, b string) int { return strings.Compare(b, a) })
+	if got := lines(); !slices.Equal(got, want) {
+		t.Errorf("history left: %v, want %v", got, want)
+	}
+}
+
+// birthRounds is the number of rounds of raceBirths. Without the fence of session.Add or without
+// session.NoOtherSessions, a few suffice to fail.
+const birthRounds = 60
+
+// raceBirths races new sessions against a change of the password that ends the active ones: none survives (D-AUTH-11).
+// births and changes may belong to different processes. The account is the first sample.
+func raceBirths(t *testing.T, s session.Store, births, changes commit.Committer) {
+	ctx := t.Context()
+	cv, born, refused := int64(1), 0, 0
+	for round := range birthRounds {
+		var wg sync.WaitGroup
+		begin := make(chan struct{})
+		made := make([]error, 3)
+		for i := range made {
+			wg.Go(func() {
+				<-begin
+				one := sampleSession(1, one)
+				one.ID = fmt.Sprintf("r%d.%d", round, i)
+				made[i] = births.Commit(ctx, session.Add{Session: one, CV: cv},
+					user.LoggedIn{UserID: one.UserID, At: one.CreatedAt.AddDate(0, 0, round)})
+			})
+		}
+		wg.Go(func() {
+			<-begin
+			storetest.Must(t, changedPassword(t, s, changes, cv))
+		})
+		close(begin)
+		wg.Wait()
+		for _, err := range made {
+			switch {
+			case err == nil:
+				born++
+			case errors.Is(err, commit.ErrFenced):
+				refused++
+			default:
+				t.Fatal(err)
+			}
+		}
+		cv++
+		if left := sessionIDs(t, s, one, now); len(left) > 0 {
+			t.Fatalf("round %d: %v survived the change", round, left)
+		}
+	}
+	t.Logf("%d were born and ended, %d were not born", born, refused)
+}
+
+// changedPassword replaces the password like package replace, and retries until it succeeds.
+func changedPassword(t *testing.T, s session.Store, c commit.Committer, cv int64) error {
+	for {
+		living, err := s.List(t.Context(), one, now, 1000)
+		if err != nil {
+			return err
+		}
+		only := session.NoOtherSessions{UserID: one, At: now}
+		writes := []commit.Write{user.SetPassword{UserID: one, CV: cv, Hash: fmt.Sprint("hash ", cv)}}
+		for _, l := range living {
+			only.IDs = append(only.IDs, l.ID)
+			writes = append(writes, session.End{SessionID: l.ID, UserID: one, At: now})
+		}
+		if err := c.Commit(t.Context(), append(writes, only)...); !errors.Is(err, commit.ErrFenced) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package faults
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/internal/pgtest"
+	"castellan/test/harness"
+)
+
+// servedWithin is the promise after the promotion of a standby.
+var servedWithin = harness.Within(5)
+
+// The primary of PostgreSQL is killed under load and its synchronous standby is promoted, again and again. No
+// acknowledged step is lost, none happens twice, and no node is restarted. Readiness is 503 while there is no primary.
+// The old primary, which comes back writable, is not used again.
+func TestFaultsPromotions(t *testing.T) {
+	t.Parallel()
+	promotions := 1
+	if everyFault {
+		promotions = 20
+	}
+	primary, err := pgtest.Start(pgtest.Settings("synchronous_commit=on"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	standby, err := primary.Standby(nil)
+	if err != nil {
+		primary.Stop()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		primary.Stop()
+		standby.Stop()
+	})
+	s := blackbox.NewSiteOn(t, pgtest.Both(primary, standby))
+	s.Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", "MFA_CHALLENGE_ATTEMPTS=30",
+		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s", "LOG_LEVEL=info")
+	c := s.Cluster()
+	nodes := []*blackbox.Node{c.Join(), c.Join(), c.Join()}
+	harness.Whole(t, c)
+	starved := blackbox.WatchStarved(t)
+	boss := harness.Admin(t, s, nodes[0])
+	harness.Tune(t, nodes[0], boss, "SMS", 120_000, 1)
+	harness.Tune(t, nodes[0], boss, "MAIL", 120_000, 1)
+	harness.TwoMethods(t, nodes[0], boss, nodes[1:]...)
+	road := &caravan{starved: starved}
+	road.route(nodes...)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for i := range 4 {
+		road.all = append(road.all, &traveller{visitor: &visitor{a: s.AddUser("user"),
+			rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i})
+	}
+	who := s.AddUser("user")
+	before := s.Count("session")
+	ready := func(n *blackbox.Node) int {
+		got, err := n.Try("GET", "/health/ready", nil, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		return got.Status
+	}
+	road.start(t)
+	for round := range promotions {
+		road.progress(t, 20)
+		primary.Kill()
+		time.Sleep(1500 * time.Millisecond)
+		for i, n := range nodes {
+			if got := ready(n); got != http.StatusServiceUnavailable {
+				t.Errorf("round %d: node %d is %d without a primary", round, i, got)
+			}
+		}
+		if err := standby.Promote(); err != nil {
+			t.Fatal(err)
+		}
+		promoted := time.Now()
+		for i, n := range nodes {
+			for {
+				got, err := n.Try("POST", "/auth/login", blackbox.LoginBody(who), nil)
+				late := time.Since(promoted) - starved.Since(promoted)
+				if err == nil && got.Status == http.StatusOK {
+					t.Logf("round %d: node %d serves %v after the promotion", round, i, late.Round(time.Millisecond))
+					break
+				}
+				if err != nil || got.Status != http.StatusServiceUnavailable || late > servedWithin {
+					t.Fatalf("round %d: node %d, %v after the promotion: %v %s", round, i, late, err, got)
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+			blackbox.Until(t, harness.Within(1), "ready while it serves", func() bool { return ready(n) == http.StatusOK })
+		}
+		// The old primary waits for no standby, and would take writes.
+		if err := primary.Alone(); err != nil {
+			t.Fatal(err)
+		}
+		road.progress(t, 40)
+		primary.Stop()
+		next, err := standby.Standby(primary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		primary, standby = standby, next
+	}
+	road.progress(t, 40)
+	road.check(t, "after the promotions")
+	visits := 0
+	for i, v := range road.all {
+		if err := v.finish(road.pick(i)); err != nil {
+			t.Fatalf("traveller %d: %v", i, err)
+		}
+		visits += len(v.past)
+	}
+	if got := s.Count("session") - before; got != visits {
+		t.Errorf("%d sessions of %d logins", got, visits)
+	}
+	if got := s.Command("", "audit", "verify"); got.Code != 0 {
+		t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
+	}
+}
