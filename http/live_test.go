@@ -17,6 +17,7 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
+	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/registration"
 	"castellan/domain/proof/device"
@@ -260,7 +261,7 @@ func (l *live) otp(who *person) string {
 	return totp.CodeAt(who.secret, totp.StepAt(time.Now()))
 }
 
-// after lets an example take effect: a challenge that it started is completed.
+// after lets an example take effect: a challenge that it started is completed, and a job that it started ends.
 func (l *live) after(e rest.Endpoint, who *person, request string, a blackbox.Answer) {
 	l.t.Helper()
 	var in struct{ Password, PasswordVerify, CountryCode, PhoneNumber, Email string }
@@ -278,6 +279,20 @@ func (l *live) after(e rest.Endpoint, who *person, request string, a blackbox.An
 	if bytes.Contains(a.Body, []byte(`"execResult"`)) {
 		who.completed = who.pAuth
 	}
+	var started struct{ Data struct{ JobID string } }
+	if json.Unmarshal(a.Body, &started) == nil && started.Data.JobID != "" {
+		l.ends(started.Data.JobID)
+	}
+}
+
+// ends waits for the end of a job.
+func (l *live) ends(id string) {
+	l.t.Helper()
+	blackbox.Until(l.t, time.Minute, "a job ends", func() bool {
+		var j struct{ Status job.State }
+		l.Ok(l.t, "GET", "/admin/jobs/"+id, nil, blackbox.Headers{"x-auth": l.admin.xAuth}).Read(l.t, &j)
+		return j.Status.Over()
+	})
 }
 
 func (l *live) login(p *person) {

@@ -10,15 +10,15 @@ import (
 // The viewer shows the error codes of an operation with their statuses, and its examples.
 func docsErrors(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
-	for id, want := range map[string]string{
-		"completeChallenge": "409CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED",
-		"addCommonPolicy":   "409RECORD_ALREADY_EXIST",
-		"login":             "400INVALID_FIELD401INVALID_CREDENTIALS429RATE_LIMITED",
+	for _, one := range []struct{ id, errors string }{
+		{"completeChallenge", "409CHALLENGE_CLOSEDMETHOD_ALREADY_COMPLETED"},
+		{"addCommonPolicy", "409RECORD_ALREADY_EXIST"},
+		{"login", "400INVALID_FIELD401INVALID_CREDENTIALS429RATE_LIMITED"},
 	} {
 		tab.Open("about:blank")
-		tab.Open(s.URL + "/docs#" + id)
-		if got := tab.Text("#" + id + " .errors"); got != want {
-			t.Errorf("%s shows the errors %s, want %s", id, got, want)
+		tab.Open(s.URL + "/docs#" + one.id)
+		if got := tab.Text("#" + one.id + " .errors"); got != one.errors {
+			t.Errorf("%s shows the errors %s, want %s", one.id, got, one.errors)
 		}
 	}
 	examples := webtest.Value[string](tab, "[...document.querySelectorAll('#login h4 + pre')].map((one) => "+
