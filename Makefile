@@ -7,7 +7,7 @@ IMAGE   ?= castellan:$(VERSION)
 
 # What test and race look at; narrow it while working: make test PKG=./domain/...
 # The packages with the most work come first: one that ran alone at the end would leave processors idle.
-PKG          ?= ./test/console ./http ./test/access ./test/kit ./test/faults ./test/money ./web ./actors/ratelimit ./...
+PKG          ?= ./test/console ./http ./test/office ./test/access ./test/faults ./web ./actors/ratelimit ./...
 # Passed on to internal/testrun: -again runs failed tests once more, alone.
 TESTRUN      ?=
 # Tests of nodes, networks and databases that fail.
@@ -100,7 +100,7 @@ clean: ## remove what building made (never ./data)
 quick: ## build, vet and test on SQLite, without PostgreSQL, Chromium and Node (one minute if little changed)
 	@scripts/quick.sh
 
-test: ## test every package on SQLite and PostgreSQL (8 minutes, 11 the first time); PKG=./test/money/... is a part
+test: ## test every package on SQLite and PostgreSQL (8 minutes, 11 the first time); PKG=./test/access is a part
 	@scripts/temp-in-memory.sh go run ./internal/testrun $(TESTRUN) $(PKG)
 
 test-all: $(API_TOOLS) ## what make test leaves out, before a release (hours, in parts; PART="browser kills" is some)
@@ -119,14 +119,14 @@ faults: faults-cluster faults-times faults-kills faults-models ## failing nodes,
 
 faults-cluster:
 	@scripts/ensure-test-deps.sh postgresql iproute2
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -run '$(FAULTS)' -skip '$(KILLS)' -p 1 -v ./test/...
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 60m -run '$(FAULTS)' -skip '$(KILLS)' -p 1 -v ./test/...
 
 faults-times:
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 590s -skip '$(FAULTS)' -p 1 ./cmd/castellan ./test/...
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 60m -skip '$(FAULTS)' -p 1 ./cmd/castellan ./test/...
 
 faults-kills:
-	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -p 1 -v ./test/money ./test/faults
-	$(WITH_POSTGRES) go test -count=1 -timeout 20m -run AcceptsAProofOnce -v ./test/cluster -stolen 100000
+	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -p 1 -v ./test/office ./test/faults
+	$(WITH_POSTGRES) go test -count=1 -timeout 20m -run AcceptsAProofOnce -v ./test/faults -stolen 100000
 
 faults-models:
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000

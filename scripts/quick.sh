@@ -8,7 +8,7 @@ export CASTELLAN_TEST_DATABASES=sqlite
 
 # Left out: browsers, measurements, tests that wait for what happens after failures, and single tests that take over ten
 # seconds or need Node.
-left='/web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/(cluster|console|faults|replay)'
+left='/web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/(console|faults)'
 slow='^Test(DemoContinuesAfterKill|DemoFillsEveryList|EveryEndpointAcceptsOnlyItsTokenClass'
 slow+='|GuardedOperationIsNotApproved|FaultsWalletAndLedgerAgreeAfterKills|GeneratedClients)$'
 
@@ -29,7 +29,7 @@ packages() {
 
 stories() {
 	go test -vet=off -count=1 -p $(($(getconf _NPROCESSORS_ONLN) + 1)) -skip "$slow" \
-		$(go list ./test/kit ./test/... | grep -vE "$left") | grep -v 'no test files'
+		$(go list ./test/office ./test/... | grep -vE "$left") | grep -v 'no test files'
 }
 
 step build go build -o bin/quick/ ./...

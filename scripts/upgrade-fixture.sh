@@ -16,5 +16,5 @@ sed -i '/XAuthTTL\|SessionTTL/s/\(range:"[0-9a-z]*\.\.\)[0-9]*h"/\12400000h"/' "
 (cd "$scratch/source" && CGO_ENABLED=0 go build -buildvcs=false -o "$scratch/castellan" ./cmd/castellan)
 
 cd "$root"
-go test -count=1 -run '^TestUpgrade$' ./test/kit -upgrade.program "$scratch/castellan" -upgrade.version "$version"
-ls -l "test/kit/testdata/upgrade/$version"
+go test -count=1 -run '^TestUpgrade$' ./test/office -upgrade.program "$scratch/castellan" -upgrade.version "$version"
+ls -l "test/office/testdata/upgrade/$version"

@@ -63,6 +63,9 @@ const maxFiles = 30
 
 // crowded names the folders with more files, and the reason.
 var crowded = map[string]string{
+	"test/access":        "one test binary, whose files are stories",
+	"test/faults":        "one test binary, whose files are stories",
+	"test/office":        "one test binary, whose files are stories",
 	"cluster":            "one subject, the node: its parts share unexported state and are read together",
 	"http/edge":          "one subject, the web server: each file is a limit or a filter that every request passes",
 	"http/rest":          "one subject, the kit of endpoints, on which every section is written",

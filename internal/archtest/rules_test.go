@@ -112,7 +112,7 @@ func TestRules(t *testing.T) {
 		{"http/session/session", "castellan/test/harness", false},
 		{"internal/bench", "castellan/test/harness", false},
 		{"test/harness", "castellan/internal/blackbox", true},
-		{"test/money", "castellan/cmd/app", true},
+		{"test/office", "castellan/cmd/app", true},
 	} {
 		why := mayImport(c.dir, c.imp)
 		if (why == "") != c.allowed {

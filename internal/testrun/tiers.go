@@ -174,7 +174,7 @@ func goList(ctx context.Context, args []string, each func(*json.Decoder) error) 
 var requirements = []struct{ dependency, debian string }{
 	{module + "internal/pgtest", "postgresql"},
 	{"github.com/chromedp/chromedp", "chromium"},
-	{module + "test/guard", "nginx haproxy caddy"},
+	{module + "test/access", "nginx haproxy caddy"},
 	{module + "persistence/engine", "pgbouncer"},
 	{module + "test/faults", "pgbouncer"},
 }

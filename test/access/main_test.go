@@ -1,5 +1,5 @@
-// Package access tests a started service from outside, like package blackbox: logins, second factors, devices,
-// sessions, roles and client keys.
+// Package access tests a started service from outside, like package blackbox: who gets in. That is logins, second
+// factors, devices, sessions, roles and client keys, and the firewall, the guard and the edge of HTTP.
 package access
 
 import (

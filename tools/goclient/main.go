@@ -2,7 +2,7 @@
 
 // Command goclient is an integrator's program with the client that oapi-codegen generates from docs/openapi.json. It
 // logs in with a code from the outbox of development mode, lists the sessions and logs out. The generated half is not
-// committed; the test of test/kit generates it and builds both with the tag generated.
+// committed; the test of test/office generates it and builds both with the tag generated.
 package main
 
 import (

@@ -1,0 +1,117 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"castellan/domain/factor/passkey/passkeytest"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// A passkey of one node logs in at any other, also with a ticket of a node that died. A ticket opens one session in the
+// whole cluster, and one that a killed node has answered is used up.
+func TestClusterAcceptsAnAssertionOnce(t *testing.T) {
+	t.Parallel()
+	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL,
+		"LIMITS_EXEMPT_CIDRS=127.0.0.0/8")
+	demo := c.Seeded("user")
+	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
+	x, _ := a.Session(t, demo)
+	browser := passkeytest.New(t, strings.TrimPrefix(publicURL, "https://"), publicURL)
+	p := harness.EnrollPasskeyOf(t, browser, a, demo, x)
+	a.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,`+
+		`"passkeyAlone":true,"methods":[["PUSH"],["SMS"]]}`, harness.Admin(t, c.Site, a))
+
+	type login struct {
+		body json.RawMessage
+		x    string // the session that a node has answered
+	}
+	try := func(n *blackbox.Node, l login) (token string, err error) {
+		got, err := n.Try("POST", "/auth/login", l.body, nil)
+		if err != nil || got.Status == 200 || got.Status == 503 || got.Code() == "INVALID_CREDENTIALS" {
+			return got.Header.Get("x-auth"), err
+		}
+		t.Errorf("%s", got)
+		return "", nil
+	}
+	prepare := func(n *blackbox.Node) login {
+		p.N = n
+		options, ticket := p.Options(t)
+		return login{body: json.RawMessage(fmt.Sprintf(`{"ticket":%q,"assertion":%s}`, ticket, p.Get(t, options)))}
+	}
+	once := func(nodes []*blackbox.Node, l login) int {
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		opened := 0
+		for _, n := range slices.Concat(nodes, nodes) {
+			wg.Go(func() {
+				x, err := try(n, l)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					t.Error(err)
+				} else if x != "" {
+					opened++
+				}
+			})
+		}
+		wg.Wait()
+		return opened
+	}
+	for _, n := range c.Nodes {
+		blackbox.Until(t, harness.Within(5), "the policy is known at the node", func() bool {
+			x, err := try(n, prepare(a))
+			return err == nil && x != ""
+		})
+	}
+	for i := range 10 {
+		if opened := once(c.Nodes, prepare(c.Nodes[i%3])); opened != 1 {
+			t.Fatalf("one ticket opened %d sessions", opened)
+		}
+	}
+
+	// A node dies while four clients log in at it.
+	tickets, spare := make([]login, 80), prepare(d)
+	for i := range tickets {
+		tickets[i] = prepare(d)
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := i; j < len(tickets); j += 4 {
+				x, err := try(d, tickets[j])
+				tickets[j].x = x
+				if err != nil {
+					return
+				}
+				if j == 40 {
+					d.Kill()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	c.Forget(d)
+	answered := 0
+	for _, l := range tickets {
+		opened := once([]*blackbox.Node{a, b}, l)
+		if l.x != "" {
+			answered++
+			a.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": l.x})
+		}
+		if opened > 1 || opened == 1 && l.x != "" {
+			t.Errorf("a ticket opened %d sessions after the answer %q", opened, l.x)
+		}
+	}
+	if answered < 20 {
+		t.Errorf("only %d logins were answered", answered)
+	}
+	if once([]*blackbox.Node{a, b}, spare) != 1 {
+		t.Error("a ticket of a dead node is worthless")
+	}
+}

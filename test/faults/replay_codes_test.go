@@ -1,0 +1,174 @@
+package faults
+
+import (
+	"encoding/json"
+	"maps"
+	"sync"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// Codes are valid once.
+var replaysOfCodes = []replay{
+	{"CVE-2025-6014", "Vault: a TOTP code was accepted again while it was valid", func(t *testing.T, s stage) {
+		a, _, app := s.withApp()
+		first, second, code := s.begin(a), s.begin(a), app.Next(t)
+		s.Complete(first, first.Method(t, "TOTP"), code).Is(t, 200, "")
+		s.refusesUsed(second, app, code)
+	}, nil},
+	{"CVE-2025-6015", "Vault: a used code with added spaces passed the checks of reuse and rate",
+		func(t *testing.T, s stage) {
+			a, _, app := s.withApp()
+			first, second, code := s.begin(a), s.begin(a), app.Next(t)
+			s.Complete(first, first.Method(t, "TOTP"), code).Is(t, 200, "")
+			m, left := second.Method(t, "TOTP"), 5
+			for _, spelled := range []string{" " + code, code + " ", code[:3] + " " + code[3:], "\t" + code, code + "  "} {
+				left--
+				if got := harness.AttemptsLeft(t, s.Complete(second, m, spelled)); got != left {
+					t.Errorf("%q leaves %d attempts, want %d", spelled, got, left)
+				}
+			}
+			s.Complete(second, m, app.Next(t)).Is(t, 423, "METHOD_LOCKED")
+		}, nil},
+	{"CVE-2025-43798", "Liferay: an observer of a TOTP code could log in with it after its owner",
+		func(t *testing.T, s stage) {
+			a, _, app := s.withApp()
+			f, code := s.begin(a), app.Next(t)
+			x := s.Complete(f, f.Method(t, "TOTP"), code).Is(t, 200, "").Header.Get("x-auth")
+			s.Ask("POST", "/auth/logout", nil, blackbox.Headers{"x-auth": x}).Is(t, 200, "")
+			f = s.at(t).begin(a) // from elsewhere
+			s.refusesUsed(f, app, code)
+		}, nil},
+	{"CVE-2026-27855", "Dovecot: an answer to an OTP was cached and accepted again under another name of the user",
+		func(t *testing.T, s stage) {
+			a, _, app := s.withApp()
+			f, code := s.begin(a), app.Next(t)
+			s.Complete(f, f.Method(t, "TOTP"), code).Is(t, 200, "")
+			byMail := blackbox.FlowOf(t, s.Ask("POST", "/auth/login", map[string]string{"email": " " + a.Mail,
+				"password": a.Password}, nil))
+			s.refusesUsed(byMail, app, code)
+		}, nil},
+	{"keycloak#13607", "Keycloak: a code used for a login was accepted for another action", func(t *testing.T, s stage) {
+		a, me, app := s.withApp()
+		f, code := s.begin(a), app.Next(t)
+		s.Complete(f, f.Method(t, "TOTP"), code).Is(t, 200, "")
+		out := blackbox.FlowOf(t, s.Ask("POST", "/auth/totp/deactivate", nil, me))
+		s.refusesUsed(out, app, code)
+	}, nil},
+	{"better-auth#10387", "better-auth: a code was accepted again for each further check of one session",
+		func(t *testing.T, s stage) {
+			_, me, app := s.withApp()
+			first, second, code := s.start("DURING_VIDEO_KYC", me), s.start("DURING_VIDEO_KYC", me), app.Next(t)
+			s.Complete(first, first.Method(t, "TOTP"), code).Is(t, 200, "")
+			s.refusesUsed(second, app, code)
+		}, nil},
+	{"better-auth#11259", "better-auth: a code sent many times concurrently opened many sessions",
+		func(t *testing.T, s stage) {
+			a, _, app := s.withApp()
+			flows := []blackbox.Flow{s.begin(a), s.begin(a), s.begin(a), s.begin(a)}
+			code := app.Next(t)
+			got := harness.CountByCode(harness.Crowd(t, len(flows), func(i int) (blackbox.Answer, error) {
+				return s.TryComplete(flows[i], methodOf(flows[i], "TOTP"), code)
+			}))
+			if want := map[string]int{"200": 1, "422OTP_INVALID": len(flows) - 1}; !maps.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		}, nil},
+	{"better-auth#10561", "better-auth: two concurrent setups left two authenticators", func(t *testing.T, s stage) {
+		a, me := s.known()
+		var flows [2]blackbox.Flow
+		var codes [2]string
+		for i := range flows {
+			flows[i] = blackbox.FlowOf(t, s.Ask("POST", "/auth/totp/setup", nil, me))
+			codes[i] = s.Code(t, a, "SMS")
+		}
+		secrets := map[bool]string{}
+		for _, answered := range harness.Crowd(t, 2, func(i int) (blackbox.Answer, error) {
+			return s.TryComplete(flows[i], methodOf(flows[i], "SMS"), codes[i])
+		}) {
+			var set harness.TOTPOutcome
+			if answered.Status == 200 {
+				if err := json.Unmarshal(answered.Body, &set); err != nil {
+					t.Fatal(err)
+				}
+			}
+			secrets[set.ExecResult.Success] = set.ExecResult.Data.Base32
+		}
+		if len(secrets) != 2 || secrets[true] == "" || secrets[false] != "" {
+			t.Fatalf("the two setups ended with %v", secrets)
+		}
+		if rows := s.s.Count("totp WHERE user_id = $1", a.ID); rows != 1 {
+			t.Errorf("%d authenticators", rows)
+		}
+		f := s.begin(a)
+		s.Complete(f, f.Method(t, "TOTP"), harness.NewAuthenticator(t, secrets[true]).Next(t)).Is(t, 200, "")
+	}, nil},
+	{"CVE-2026-28513", "Pocket ID: a code was refused only if it was both of another client and expired",
+		func(t *testing.T, s stage) {
+			a := s.user()
+			mine, other := s.begin(a), s.begin(a)
+			code := s.Code(t, a, "SMS") // of other; each of its bindings is checked separately
+			s.Complete(mine, mine.Method(t, "SMS"), code).Is(t, 422, "OTP_INVALID")
+			s.Complete(other, other.Method(t, "MAIL"), code).Is(t, 422, "OTP_INVALID")
+			if got := s.Complete(mine, other.Method(t, "SMS"), code); got.Status < 400 || got.Status > 499 {
+				t.Errorf("a method of another challenge: %s", got)
+			}
+			s.Complete(other, other.Method(t, "SMS"), code).Is(t, 200, "")
+		}, nil},
+	{"CVE-2025-46815", "ZITADEL: the answer of an identity provider could be redeemed again",
+		func(t *testing.T, s stage) {
+			a := s.user()
+			f := s.begin(a)
+			code := s.Code(t, a, "SMS")
+			done := s.Complete(f, f.Method(t, "SMS"), code).Is(t, 200, "")
+			// A repeat returns the same session, not a second one.
+			harness.SameOutcome(t, done, s.Complete(f, f.Method(t, "SMS"), code))
+			me := blackbox.Headers{"x-auth": done.Header.Get("x-auth")}
+			if rows := s.s.Count("session WHERE user_id = $1", a.ID); rows != 1 {
+				t.Errorf("%d sessions", rows)
+			}
+			s.Ask("POST", "/auth/logout", nil, me).Is(t, 200, "")
+			for _, again := range []blackbox.Answer{s.Result(f), s.Complete(f, f.Method(t, "SMS"), code)} {
+				if again.Is(t, 409, "CHALLENGE_CLOSED").Header.Get("x-auth") != "" {
+					t.Error("a token came again")
+				}
+			}
+		}, nil},
+	{"keycloak#46732", "Keycloak: a single-use token was accepted for each of many concurrent requests",
+		func(t *testing.T, s stage) {
+			a := s.user()
+			once, passwords := s.onceFor(a), []string{}
+			for i := range 6 {
+				passwords = append(passwords, "a-new-lantern-"+string(rune('a'+i)))
+			}
+			won := ""
+			var mu sync.Mutex
+			got := harness.CountByCode(harness.Crowd(t, len(passwords), func(i int) (blackbox.Answer, error) {
+				answer, err := s.Try("POST", "/auth/password/update",
+					map[string]string{"password": passwords[i], "passwordVerify": passwords[i]}, once)
+				if err == nil && answer.Status == 200 {
+					mu.Lock()
+					defer mu.Unlock()
+					won = passwords[i]
+				}
+				return answer, err
+			}))
+			if got["200"] != 1 || got["200"]+got["401TOKEN_REVOKED"]+got["503UNAVAILABLE"] != len(passwords) {
+				t.Errorf("got %v, want one success", got)
+			}
+			a.Password = won
+			s.begin(a)
+		}, nil},
+}
+
+// methodOf is Method for goroutines.
+func methodOf(f blackbox.Flow, name string) (found blackbox.Method) {
+	for _, m := range f.MethodList {
+		if m.Name == name {
+			found = m
+		}
+	}
+	return found
+}

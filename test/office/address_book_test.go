@@ -1,0 +1,143 @@
+package office
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// addressOutcome is the outcome of an addition that required a challenge.
+type addressOutcome struct {
+	Action     string
+	ExecResult struct {
+		Success bool
+		Code    string
+		Data    struct {
+			Data struct {
+				ID, Name, Address, CurrencyCode, NetworkCode string
+				UsableFrom                                   *time.Time
+			}
+		}
+	}
+}
+
+// Configuration alone adds a second factor before an addition, and a waiting time after it (D-2FA-28). The
+// address is in the book once the challenge is complete, and the rules are checked at that moment.
+func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
+	const btc = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("MFA_GUARDED=POST "+harness.AddressesPath+"=WITHDRAWAL_ADDRESS_ADD", "ADDRESSBOOK_WAITING_TIME=24h")
+		demo := s.Seeded("user")
+		token, _ := n.Session(t, demo)
+		who := blackbox.Headers{"x-auth": token}
+		complete := func(f blackbox.Flow, code string) (out addressOutcome) {
+			t.Helper()
+			n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 200, "").Read(t, &out)
+			return out
+		}
+		begin := func(body any) (blackbox.Flow, string) {
+			t.Helper()
+			f := blackbox.FlowOf(t, n.Ok(t, "POST", harness.AddressesPath, body, who).Keys(t, "challenge"))
+			return f, n.Code(t, demo, "SMS")
+		}
+
+		first, code := begin(harness.AddressBody("BTC", "BTC", btc, "Cold"))
+		second, otherCode := begin(harness.AddressBody("BTC", "BTC", btc, "Warm"))
+		if got := string(n.Ok(t, "GET", harness.AddressesPath, nil, who).Body); got != "[]" {
+			t.Fatalf("before anything was completed: %s", got)
+		}
+		before := time.Now()
+		got := complete(first, code)
+		r := got.ExecResult.Data.Data
+		if got.Action != "WITHDRAWAL_ADDRESS_ADD" || !got.ExecResult.Success || r.ID == "" || r.Name != "Cold" ||
+			r.Address != btc ||
+			r.CurrencyCode != "BTC" ||
+			r.NetworkCode != "BTC" {
+			t.Fatalf("the outcome %+v", got)
+		}
+		if r.UsableFrom == nil || r.UsableFrom.Before(before.Add(24*time.Hour-time.Second)) ||
+			r.UsableFrom.After(time.Now().Add(24*time.Hour)) {
+			t.Errorf("usable from %v", r.UsableFrom)
+		}
+		if got := complete(second, otherCode); got.ExecResult.Success || got.ExecResult.Code != "RECORD_ALREADY_EXIST" {
+			t.Errorf("the same address again: %+v", got)
+		}
+		third, code := begin(harness.AddressBody("BTC", "BTC", btc[:len(btc)-1]+"b", "Typo"))
+		if got := complete(third, code); got.ExecResult.Success || got.ExecResult.Code != "WD_NETWORK_ASSET_MISMATCH" {
+			t.Errorf("a typing error: %+v", got)
+		}
+		n.Do(t, "POST", harness.AddressesPath, map[string]string{"name": "x"}, who).
+			Is(t, 400, "INVALID_FIELD")
+			// an impossible addition starts no challenge
+
+		var list []map[string]any
+		n.Ok(t, "GET", harness.AddressesPath, nil, who).Read(t, &list)
+		if len(list) != 1 || list[0]["id"] != r.ID || list[0]["usableFrom"] == nil {
+			t.Errorf("the book %v", list)
+		}
+		if rows := s.Count("audit WHERE action = $1 AND user_id = actor_id AND outcome = 'success'",
+			"WITHDRAWAL_ADDRESS_ADD"); rows < 1 {
+			t.Errorf("%d audit rows of the addition", rows)
+		}
+		n.Ok(t, "DELETE", harness.AddressesPath, map[string]string{"id": r.ID}, who) // not guarded
+	})
+}
+
+// A snapshot that follows the change feed decides which currencies may be withdrawn. An address that was saved
+// before stays listed, and may be renamed.
+func TestAddressBookFollowsCurrencyChanges(t *testing.T) {
+	const trx, next = "TAzaZg1EuULzZTuJtJdrBdbSjCp5AbZEVP", "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7"
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start("ADDRESSBOOK_ADDRESS_RULES=SOL=^S[a-z]+$")
+		token, _ := n.Session(t, s.Seeded("user"))
+		who := blackbox.Headers{"x-auth": token}
+		var added struct{ Data map[string]any }
+		n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "One"), who).Keys(t, "data").Read(t,
+			&added)
+		if len(added.Data) != 7 {
+			t.Errorf("a record of %v", added.Data)
+		}
+		n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("SOL", "SOL", "Sabcdefghij", "By its own rule"), who)
+		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("SOL", "SOL",
+			"kqG1DhAJwqS6TdgLZS4rQ2YVF6Fo4oAdGNKBPdDvdeu", "By the "+
+				"built-in rule"), who).
+			Is(t, 422, "WD_NETWORK_ASSET_MISMATCH")
+
+		s.Exec(
+			"UPDATE currency_of_network SET withdraw_enable = false WHERE currency_id = (SELECT id FROM currency WHERE code " +
+				"= 'USDT')",
+		)
+		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "Two"), who).
+			Is(t, 409, "RECORD_ALREADY_EXIST")
+			// no node was notified
+		s.Exec("INSERT INTO change (topic, key, at) VALUES ('currency', '', $1)", time.Now().UnixMilli())
+		blackbox.Until(t, harness.Within(5), "refused once the node heard of it", func() bool {
+			a, err := n.Try("POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "Two"), who)
+			return err == nil && a.Status == 400 && a.Problem().Field == "networkCode"
+		})
+		n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("TRX", "TRX", next, "Two"), who)
+		id := json.RawMessage(fmt.Sprint(added.Data["id"]))
+		n.Ok(t, "PATCH", harness.AddressesPath, map[string]any{"id": id, "name": "Renamed"}, who)
+		var list []map[string]any
+		n.Ok(t, "GET", harness.AddressesPath, nil, who).Read(t, &list)
+		if len(list) != 3 || list[0]["name"] != "Renamed" || list[0]["currencyCode"] != "USDT" ||
+			list[0]["networkCode"] != "TRX" {
+			t.Errorf("the book %v", list)
+		}
+
+		// The seed runs once: rows that an operator removed do not return.
+		n.Stop()
+		n = s.Start()
+		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "ETH",
+			"0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359", "Three"),
+			who).
+			Is(t, 400, "INVALID_FIELD")
+		if got := s.Count("currency_of_network"); got != 8 {
+			t.Errorf("%d pairs", got)
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package office
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+// The service runs with the database rights that docs/ledger.md grants. With those, a transfer, an account or
+// an audit row can be neither changed nor removed.
+func TestServiceRunsWithMinimalDatabaseRights(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/ledger.md")
+	block := regexp.MustCompile("(?s)```sql\n(.*?)```").FindSubmatch(text)
+	if err != nil || block == nil {
+		t.Fatal("docs/ledger.md grants nothing", err)
+	}
+	s := blackbox.NewSite(t, "postgres")
+	if got := s.Command("", "migrate"); got.Code != 0 {
+		t.Fatalf("migrate: exit %d: %s", got.Code, got.ErrOut)
+	}
+	owner, role := s.Open(), "service_"+strings.ToLower(rand.Text()[:12])
+	t.Cleanup(func() {
+		for _, text := range []string{"DROP OWNED BY " + role, "DROP ROLE " + role} {
+			if _, err := owner.Exec(text); err != nil {
+				t.Error(err)
+			}
+		}
+		owner.Close()
+	})
+	s.Exec("CREATE ROLE " + role + " LOGIN PASSWORD 'of-the-test'")
+	s.Exec(strings.ReplaceAll(string(block[1]), "castellan_service", role))
+	dsn, err := url.Parse(s.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dsn.User = url.UserPassword(role, "of-the-test")
+	s.DSN = dsn.String()
+	b := newBank(t, s.Set("DATABASE_URL="+s.DSN))
+	for _, d := range []*deed{
+		{order: order{Do: "debit", Ref: "1"}, n: 10, from: 0, to: -1},
+		{order: order{Do: "send", Ref: "2"}, n: 10, from: 0, to: 1},
+		{order: order{Do: "hold", Ref: "3"}, n: 10, from: 0, to: -1},
+	} {
+		if err := b.ask(d); err != nil || !d.done {
+			t.Errorf("%+v: %v", d, err)
+		}
+		if d.Do != "hold" {
+			continue
+		}
+		end := &deed{order: order{Do: "settle", Ref: "4", Of: d.id}, n: 5, from: 0, to: -1}
+		if err := b.ask(end); err != nil || !end.done {
+			t.Errorf("%+v: %v", end, err)
+		}
+	}
+	for _, command := range []string{"ledger", "audit"} {
+		if got := s.Command("", command, "verify"); got.Code != 0 {
+			t.Errorf("%s verify: exit %d: %s", command, got.Code, got.ErrOut)
+		}
+	}
+	if got := s.Command("", "audit", "archive", "--keep", "720h", "--write"); got.Code != 1 ||
+		!strings.Contains(got.ErrOut, "cannot remove audit rows") {
+		t.Errorf("audit archive: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+	}
+	service := s.Open()
+	defer service.Close()
+	refused(t, service, "UPDATE %", "transfer SET hi = 9", "account SET bounded = FALSE", "asset SET unit = 1",
+		"day SET seq = 9", "audit SET detail = ''")
+	refused(t, service, "DELETE FROM %", "transfer", "account", "asset", "day", "audit", "balance", "hold",
+		"audit_archive", "audit_left", "audit_checkpoint")
+	refused(t, service, "TRUNCATE %", "transfer", "account", "asset", "day", "audit", "balance", "hold")
+	refused(t, service, "ALTER TABLE % DISABLE TRIGGER ALL", "transfer", "balance")
+}
+
+// refused runs statements, which the database must refuse to this role.
+func refused(t *testing.T, db *sql.DB, text string, of ...string) {
+	t.Helper()
+	for _, what := range of {
+		text := strings.ReplaceAll(text, "%", what)
+		_, err := db.Exec(text)
+		if err == nil || !strings.Contains(err.Error(), "42501") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package office
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/internal/child"
+)
+
+// walletProcess is the program examples/wallet as a process beside the service.
+type walletProcess struct {
+	program, dir, url, key string
+
+	mu      sync.Mutex
+	process *child.Process
+	log     *os.File
+}
+
+// newWallet builds the program and gives it a folder and a key of the service.
+func newWallet(t *testing.T, s *blackbox.Site, url, role string) *walletProcess {
+	t.Helper()
+	dir := t.TempDir()
+	w := &walletProcess{program: filepath.Join(dir, "wallet"), dir: filepath.Join(dir, "data"), url: url}
+	if err := child.Build(w.program, "castellan/examples/wallet"); err != nil {
+		t.Fatal(err)
+	}
+	got := s.Command("", "service-key", "add", "--name", "wallet", "--role", role)
+	var found bool
+	if w.key, found = strings.CutPrefix(strings.TrimSpace(got.Out), "key: "); got.Code != 0 || !found {
+		t.Fatalf("service-key add: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+	}
+	var err error
+	if w.log, err = os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		w.kill()
+		w.log.Close()
+		if text, err := os.ReadFile(w.log.Name()); err == nil && t.Failed() {
+			lines := strings.Split(string(text), "\n")
+			t.Logf("log of the wallet:\n%s", strings.Join(lines[max(0, len(lines)-60):], "\n"))
+		}
+	})
+	return w
+}
+
+// start starts the wallet, which must not be running.
+func (w *walletProcess) start(flags ...string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	args := append([]string{"run", "--dir", w.dir, "--url", w.url}, flags...)
+	cmd := exec.Command(w.program, args...)
+	cmd.Env = append(os.Environ(), "WALLET_SERVICE_AUTH="+w.key)
+	cmd.Stdout, cmd.Stderr = w.log, w.log
+	var err error
+	w.process, err = child.Start(cmd)
+	return err
+}
+
+// kill ends the wallet like kill -9 and returns when it is gone.
+func (w *walletProcess) kill() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.process != nil {
+		w.process.Kill()
+	}
+}
+
+// run executes another command of the wallet and returns its output.
+func (w *walletProcess) run(args ...string) (string, error) {
+	cmd := exec.Command(w.program, append([]string{args[0], "--dir", w.dir}, args[1:]...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("wallet %v: %w: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// must is run for the test's own goroutine.
+func (w *walletProcess) must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := w.run(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// chainTx is a transaction of the wallet's chain.
+type chainTx struct {
+	Key, To, Memo string
+	Nonce         uint64
+	Amount        json.Number
+}
+
+// chain reads the transactions of the wallet's chain.
+func (w *walletProcess) chain(t *testing.T) (all []chainTx) {
+	t.Helper()
+	f, err := os.Open(filepath.Join(w.dir, "chain.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var line struct{ Tx *chainTx }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatalf("%s: %v", lines.Text(), err)
+		}
+		if line.Tx != nil {
+			all = append(all, *line.Tx)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

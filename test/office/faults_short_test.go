@@ -1,0 +1,22 @@
+//go:build !faults
+
+package office
+
+import "time"
+
+// How often the processes of TestFaultsMoneyIsNeverLostOrCreated are killed, the least time before each kill, how
+// much is moved, and how often TestFaultsAdjustmentIsBookedOnce kills.
+const (
+	moneyKills   = 4
+	moneyMoves   = 500
+	adjustRounds = 2
+	moneyPause   = 300 * time.Millisecond
+)
+
+// How often TestFaultsWalletAndLedgerAgreeAfterKills kills the service and the wallet each, how long they run at
+// most in between, and the minimum number of withdrawals.
+const (
+	walletKills  = 6
+	walletPause  = 1200 * time.Millisecond
+	walletWishes = 8
+)

@@ -1,0 +1,198 @@
+package office
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/proof/device"
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// realm is a login service elsewhere, which publishes its key and issues tokens.
+type realm struct {
+	key    ed25519.PrivateKey
+	server *httptest.Server
+	down   atomic.Bool
+	asked  atomic.Int64
+}
+
+const (
+	realmIssuer = "https://id.example.test/realms/shop"
+	linkPath    = "/admin/user/link"
+)
+
+func newRealm(t *testing.T) *realm {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, _ := device.PublicKey(key)
+	r := &realm{key: key}
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if r.asked.Add(1); r.down.Load() {
+			http.Error(w, "down", http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintf(w, `{"keys":[%s]}`, strings.Replace(public.JWK(), "{", `{"kid":"k1","use":"sig",`, 1))
+	}))
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+// setting is the value of guard.issuers.
+func (r *realm) setting() string {
+	return "GUARD_ISSUERS=issuer=" + realmIssuer + " jwks_url=" + r.server.URL + " audience=castellan subject_claim=uid"
+}
+
+// token returns a token of a subject, with some claims changed.
+func (r *realm) token(subject string, changes ...map[string]any) string {
+	claims := map[string]any{"iss": realmIssuer, "aud": []string{"account", "castellan"}, "uid": subject, "sub": "x",
+		"iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix(), "sid": "s1"}
+	for _, c := range changes {
+		maps.Copy(claims, c)
+	}
+	body, _ := json.Marshal(claims)
+	encode := base64.RawURLEncoding.EncodeToString
+	signed := encode([]byte(`{"alg":"EdDSA","typ":"JWT","kid":"k1"}`)) + "." + encode(body)
+	return signed + "." + encode(ed25519.Sign(r.key, []byte(signed)))
+}
+
+// An owner who logs in elsewhere approves a withdrawal here, if an administrator has linked the subject.
+func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		r := newRealm(t)
+		r.down.Store(true)
+		s.Set(r.setting(), "HTTP_TRUSTED_PROXIES=127.0.0.1")
+		d := newVault(t, s)
+		ask := func(externalID, token string) blackbox.Answer {
+			body := d.request(externalID)
+			body["userToken"] = token
+			return d.Do(t, "POST", withdrawalsPath, body, d.wallet)
+		}
+		if r.asked.Load() != 0 {
+			t.Error("the keys were read before a token came")
+		}
+		ask("w1", r.token("jane")).Is(t, 503, "UNAVAILABLE")
+		r.down.Store(false)
+		d.Kill() // a failed issuer is asked again after a minute
+		d.Node = s.Start()
+		ask("w1", r.token("jane")).Is(t, 401, "SUBJECT_UNKNOWN")
+
+		link := func(subject, issuer, userID string) map[string]string {
+			return map[string]string{"subject": subject, "issuer": issuer, "userId": userID}
+		}
+		d.Ok(t, "POST", linkPath, link("jane", realmIssuer, d.Customer.ID), d.Boss)
+		d.Do(t, "POST", linkPath, link("jane", realmIssuer, d.Customer.ID), d.Boss).Is(t, 409, "RECORD_ALREADY_EXIST")
+		d.Do(t, "POST", linkPath, link("jane", realmIssuer+"/", d.Customer.ID), d.Boss).Is(t, 400, "INVALID_FIELD")
+		d.Do(t, "POST", linkPath, link("a\tb", realmIssuer, d.Customer.ID), d.Boss).Is(t, 400, "INVALID_FIELD")
+		d.Do(t, "POST", linkPath, link("kurt", realmIssuer, "unknown"), d.Boss).Is(t, 404, "RECORD_NOT_FOUND")
+		d.Do(t, "POST", linkPath, link("kurt", realmIssuer, d.Customer.ID), d.owner).Is(t, 403, "FORBIDDEN")
+		d.Do(t, "DELETE", linkPath, link("kurt", realmIssuer, d.Customer.ID), d.Boss).Is(t, 404, "RECORD_NOT_FOUND")
+
+		for name, token := range map[string]string{
+			"of another audience": r.token("jane", map[string]any{"aud": "account"}),
+			"of another issuer":   r.token("jane", map[string]any{"iss": "https://id.example.test/realms/other"}),
+			"by another key":      newRealm(t).token("jane"),
+			"without exp":         r.token("jane", map[string]any{"exp": nil}),
+			"not yet valid":       r.token("jane", map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
+			"changed":             strings.Replace(r.token("jane"), ".", ".e", 1),
+		} {
+			if a := ask("w1", token); a.Status != 401 || a.Code() != "UNAUTHENTICATED" {
+				t.Errorf("a token %s: %s", name, a)
+			}
+		}
+		ask("w1", r.token("jane", map[string]any{"exp": time.Now().Unix() - 1})).Is(t, 401, "TOKEN_EXPIRED")
+		ask("w1", r.token("Jane")).Is(t, 401, "SUBJECT_UNKNOWN")
+
+		f := blackbox.FlowOf(t, ask("w1", r.token("jane")).Is(t, 200, ""))
+		again := blackbox.FlowOf(t, ask("w1", r.token("jane", map[string]any{"sid": "s2"})).Is(t, 200, ""))
+		if again.Challenge.ChallengeID != f.Challenge.ChallengeID || s.Count("withdrawal_queue") != 0 {
+			t.Errorf("challenge %s, then %s", f.Challenge.ChallengeID, again.Challenge.ChallengeID)
+		}
+		id := withdrawn(t, d.Complete(t, again, again.Method(t, "SMS"), d.Code(t, d.Customer, "SMS")))
+		if got := d.status(t, id); got != "queued" {
+			t.Errorf("approved: %s", got)
+		}
+		if n := r.asked.Load(); n != 2 {
+			t.Errorf("the issuer was asked %d times in a minute of each node", n-1)
+		}
+		// At the guard for gateways the token is the bearer's.
+		d.Ok(t, "POST", "/admin/guard/routes", `{"method":"*","path":"/me","mode":"session"}`, d.Boss)
+		gateway := func(token string) blackbox.Answer {
+			return d.Do(t, "GET", "/guard/check", nil, blackbox.Headers{"X-Original-Method": "GET", "X-Original-URI": "/me",
+				"Authorization": "Bearer " + token})
+		}
+		if a := gateway(r.token("jane")); a.Status != 204 || a.Header.Get("castellan-user") != d.Customer.ID {
+			t.Errorf("at the guard: %s %v", a, a.Header)
+		}
+		gateway(r.token("kurt")).Is(t, 401, "SUBJECT_UNKNOWN")
+		gateway("of the upstream").Is(t, 401, "UNAUTHENTICATED")
+		harness.Rule(t, d.Node, d.Boss, "barred", "blacklist", map[string]any{"targetEntityType": "USER_ID",
+			"targetEntities": []string{d.Customer.ID}, "targetAllResources": true})
+		gateway(r.token("jane")).Is(t, 403, "ACCESS_DENIED")
+		ask("w2", r.token("jane")).Is(t, 403, "ACCESS_DENIED")
+		harness.Status(t, d.Node, "barred", "INACTIVE", d.Boss)
+		r.down.Store(true) // the last keys are kept
+		blackbox.FlowOf(t, ask("w2", r.token("jane")).Is(t, 200, ""))
+
+		// An account that is blocked is not usable by a foreign token either.
+		d.Ok(t, "POST", "/admin/user/close-user-authentication",
+			map[string]string{"userId": d.Customer.ID, "status": "blocked"}, d.Boss)
+		ask("w3", r.token("jane")).Is(t, 401, "TOKEN_REVOKED")
+		d.Ok(t, "POST", "/admin/user/close-user-authentication",
+			map[string]string{"userId": d.Customer.ID, "status": "active"}, d.Boss)
+		d.Ok(t, "DELETE", linkPath, link("jane", realmIssuer, d.Customer.ID), d.Boss)
+		ask("w3", r.token("jane")).Is(t, 401, "SUBJECT_UNKNOWN")
+
+		run := func(code int, args ...string) string {
+			t.Helper()
+			got := s.Command("", append([]string{"user", "link", "--user", d.Customer.ID, "--subject", "kurt"}, args...)...)
+			if got.Code != code {
+				t.Errorf("user link %v: %d %s%s", args, got.Code, got.Out, got.ErrOut)
+			}
+			return got.Out + got.ErrOut
+		}
+		run(0, "--issuer", realmIssuer)
+		elsewhere := blackbox.FlowOf(t, ask("w4", r.token("kurt")).Is(t, 200, ""))
+		x, _ := d.Session(t, d.Customer)
+		here := blackbox.FlowOf(t, d.Do(t, "POST", "/auth/totp/setup", nil, blackbox.Headers{"x-auth": x}).Is(t, 200, ""))
+		if out := run(1, "--issuer", realmIssuer); !strings.Contains(out, "already") {
+			t.Errorf("linked twice: %s", out)
+		}
+		if out := run(1, "--issuer", "https://evil.example"); !strings.Contains(out, "guard.issuers") {
+			t.Errorf("an unknown issuer: %s", out)
+		}
+		run(0, "--issuer", realmIssuer, "--remove")
+		run(1, "--issuer", realmIssuer, "--remove")
+		ask("w5", r.token("kurt")).Is(t, 401, "SUBJECT_UNKNOWN")
+		d.Complete(t, elsewhere, elsewhere.Method(t, "SMS"), "000000").Is(t, 409, "CHALLENGE_CLOSED")
+		d.Complete(t, here, here.Method(t, "SMS"), d.Code(t, d.Customer, "SMS")).Is(t, 200, "")
+		if n := s.Count("outbox WHERE challenge_id = '' AND user_id = '" + d.Customer.ID + "'"); n < 4 {
+			t.Errorf("%d notices of two links and their ends", n)
+		}
+		if s.Count("audit WHERE detail LIKE '%kurt%'") != 0 ||
+			s.Count("audit WHERE action = 'USER_LINK_REMOVE' AND detail LIKE '"+realmIssuer+" subject %'") != 2 {
+			t.Error("the audit does not name the subject by its hash")
+		}
+		for action, want := range map[string]int{"USER_LINK_ADD": 2, "USER_LINK_REMOVE": 2} {
+			if n := s.Count("audit WHERE action = '" + action + "' AND user_id = '" + d.Customer.ID + "'"); n != want {
+				t.Errorf("%d rows of %s, want %d", n, action, want)
+			}
+		}
+		if hits := blackbox.Find(s.AtRest(), r.token("jane")); len(hits) > 0 {
+			t.Errorf("a token is kept in %v", hits)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package office
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+// Clients generated from the published document compile and are small, and a program of an integrator logs in and out
+// with each. The script for Postman logs in too.
+func TestGeneratedClients(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "sqlite")
+	n := s.Start()
+	for _, c := range []struct {
+		name  string
+		build func(t *testing.T, c thirdParty) []string // returns the command that runs the program
+		as    string
+	}{{"Go", goClient, "admin"}, {"TypeScript", typeScriptClient, "user"}, {"Postman", postmanScript, "user"}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			tools, err := filepath.Abs(filepath.Join("..", "..", "tools"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			program := c.build(t, thirdParty{t: t, tools: tools, dir: t.TempDir()})
+			who := s.Seeded(c.as)
+			cmd := exec.CommandContext(t.Context(), program[0], program[1:]...)
+			cmd.Env = append(os.Environ(), "BASE_URL="+n.URL, "EMAIL="+who.Mail, "PASSWORD="+who.Password)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// thirdParty is a client to be built: tools is the folder of its sources, dir an empty one for the generated
+// files.
+type thirdParty struct {
+	t          *testing.T
+	tools, dir string
+}
+
+func (c thirdParty) run(in string, command ...string) {
+	c.t.Helper()
+	cmd := exec.CommandContext(c.t.Context(), command[0], command[1:]...)
+	cmd.Dir = in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.t.Fatalf("%v: %v\n%s", command, err, out)
+	}
+}
+
+// atMost bounds the lines of a generated file. The bound is the measured size with some room; raise it only for new
+// operations.
+func (c thirdParty) atMost(file string, lines int) {
+	c.t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte("\n")); n > lines {
+		c.t.Errorf("%s has %d lines, more than %d", filepath.Base(file), n, lines)
+	}
+}
+
+// goClient generates into its own folder and overlays the file on the unchanged source tree.
+func goClient(t *testing.T, c thirdParty) []string {
+	made, program := filepath.Join(c.dir, "api.gen.go"), filepath.Join(c.dir, "goclient")
+	c.run(c.tools, "go", "tool", "oapi-codegen", "-config", "goclient/oapi-codegen.yaml", "-o", made,
+		"../docs/openapi.json")
+	c.atMost(made, 40_000)
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(c.tools, "goclient", "api.gen.go"): made}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(c.dir, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.run(c.tools, "go", "build", "-tags", "generated", "-overlay", file, "-o", program, "./goclient")
+	return []string{program}
+}
+
+func typeScriptClient(t *testing.T, c thirdParty) []string {
+	source := filepath.Join(c.tools, "openapi")
+	modules := filepath.Join(source, "node_modules")
+	if _, err := os.Stat(modules); err != nil {
+		t.Fatal("the npm packages of tools/openapi are missing: make test-deps installs them")
+	}
+	if err := os.Symlink(modules, filepath.Join(c.dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"package.json", "tsconfig.json", "client.ts"} {
+		text, err := os.ReadFile(filepath.Join(source, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(c.dir, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin, node, types := filepath.Join(modules, ".bin"), c.node(), filepath.Join(c.dir, "api.d.ts")
+	c.run(source, node, "types.mjs", "../../docs/openapi.json", types)
+	c.atMost(types, 7_500)
+	c.run(c.dir, node, filepath.Join(bin, "tsc"), "-p", ".", "--outDir", "out")
+	return []string{node, filepath.Join(c.dir, "out", "client.js")}
+}
+
+// node is the pinned one, if npm has it for this system.
+func (c thirdParty) node() string {
+	pinned := filepath.Join(c.tools, "openapi", "node_modules", ".bin", "node")
+	if _, err := os.Stat(pinned); err != nil {
+		return "node"
+	}
+	return pinned
+}
+
+func postmanScript(_ *testing.T, c thirdParty) []string {
+	return []string{c.node(), filepath.Join(c.tools, "openapi", "postman.mjs"),
+		filepath.Join(c.tools, "..", "docs", "clients.md")}
+}

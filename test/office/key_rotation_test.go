@@ -1,0 +1,184 @@
+package office
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+func kidOf(t *testing.T, token string) string {
+	t.Helper()
+	head, _, _ := strings.Cut(token, ".")
+	text, err := harness.B64.DecodeString(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h struct{ Kid string }
+	if err := json.Unmarshal(text, &h); err != nil {
+		t.Fatal(err)
+	}
+	return h.Kid
+}
+
+func kids(t *testing.T, n *blackbox.Node) (all []string) {
+	t.Helper()
+	for _, k := range jwks(t, n) {
+		all = append(all, k.Kid)
+	}
+	return all
+}
+
+// The signing key is rotated under a running service. The new key is published at once and signs ten seconds
+// later. Tokens of the old one stay valid (D-AUTH-01).
+func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		demo := s.Seeded("user")
+		before, _ := n.Session(t, demo)
+		old := kidOf(t, before)
+		if all := kids(t, n); !slices.Equal(all, []string{old}) {
+			t.Fatalf("published %v, want %s alone", all, old)
+		}
+		open := n.Login(t, demo)
+		code := n.Code(t, demo, "SMS")
+
+		began := time.Now()
+		got := s.Command("", "keys", "rotate")
+		if got.Code != 0 || !strings.Contains(got.Out, old+" verifies until ") {
+			t.Fatalf("keys rotate: exit %d, %s %s", got.Code, got.Out, got.ErrOut)
+		}
+		blackbox.Until(t, harness.Within(1), "published", func() bool { return len(kids(t, n)) == 2 })
+		fresh := kids(t, n)[slices.IndexFunc(kids(t, n), func(k string) bool { return k != old })]
+		if !strings.Contains(got.Out, fresh) {
+			t.Errorf("the command names another key than %s: %s", fresh, got.Out)
+		}
+		if soon, _ := n.Session(t, demo); kidOf(t, soon) != old && time.Since(began) < harness.Within(9) {
+			t.Error("the new key signs before its time")
+		}
+		if again := s.Command("", "keys", "rotate"); again.Code != 1 || !strings.Contains(again.ErrOut, "--force") {
+			t.Errorf("a second rotation: exit %d, %s", again.Code, again.ErrOut)
+		}
+		time.Sleep(time.Until(began.Add(11 * time.Second)))
+		var after string
+		blackbox.Until(t, harness.Within(1), "signed by the new key", func() bool {
+			if after, _ = n.Session(t, demo); kidOf(t, after) != fresh {
+				time.Sleep(time.Second) // a burst of logins would close the open one
+			}
+			return kidOf(t, after) == fresh
+		})
+		n.Complete(t, open, open.Method(t, "SMS"), code).Is(t, 200, "") // a code from before
+		for name, token := range map[string]string{"before": before, "after": after} {
+			if a := n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}); a.Status != 200 {
+				t.Errorf("a token of %s the rotation: %s", name, a)
+			}
+		}
+		n.Kill()
+		n = s.Start()
+		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": before})
+
+		// With --force, the older key and its tokens end at once.
+		if got := s.Command("", "keys", "rotate", "--force"); got.Code != 0 ||
+			!strings.Contains(got.Out, old+" and its tokens have expired") {
+			t.Fatalf("keys rotate --force: exit %d, %s %s", got.Code, got.Out, got.ErrOut)
+		}
+		blackbox.Until(t, harness.Within(1), "refused", func() bool {
+			return n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": before}).Code() == "UNAUTHENTICATED"
+		})
+		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": after})
+		if slices.Contains(kids(t, n), old) {
+			t.Error("a key that has ended is still published")
+		}
+	})
+}
+
+// Sealing, hashing and master keys are rotated while challenges are open, without an effect on them.
+func TestKeyRotationKeepsOpenChallenges(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		demo := s.Seeded("user")
+		done := n.Login(t, demo)
+		final := n.Complete(t, done, done.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
+		open := n.Login(t, demo)
+		code := n.Code(t, demo, "SMS")
+		master, err := os.ReadFile(filepath.Join(s.Dir, "master.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, purpose := range []string{"sealing", "hashing", "master"} {
+			if got := s.Command("", "keys", "rotate", purpose); got.Code != 0 {
+				t.Fatalf("keys rotate %s: exit %d, %s", purpose, got.Code, got.ErrOut)
+			}
+		}
+		if now, err := os.ReadFile(filepath.Join(s.Dir, "master.key")); err != nil || string(now) == string(master) {
+			t.Errorf("the master file is as it was: %v", err)
+		}
+		harness.AttemptsLeft(t, n.Complete(t, open, open.Method(t, "SMS"), blackbox.WrongFor(code)))
+		harness.SameOutcome(t, final, n.Result(t, done))
+		n.Session(t, demo)
+		n.Kill()
+		n = s.Start()
+		harness.SameOutcome(t, final, n.Result(t, done))
+		n.Complete(t, open, open.Method(t, "SMS"), code).Is(t, 200, "")
+		if got := s.Command("", "keys", "rotate", "audit"); got.Code != 2 {
+			t.Errorf("rotating what is not rotated: exit %d", got.Code)
+		}
+	})
+}
+
+// If keys exist, a missing or wrong master file stops the start, and the file is never overwritten (D-EXT-04).
+func TestMissingMasterFileStopsStart(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		s.Start().Stop()
+		file := filepath.Join(s.Dir, "master.key")
+		right, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused := func(want string) {
+			t.Helper()
+			n := s.Begin()
+			if code := n.Wait(); code != 1 || !regexp.MustCompile(want).MatchString(n.Log()) {
+				t.Errorf("exit %d, want 1 and a line like %q:\n%s", code, want, n.Log())
+			}
+			if n.Out() != "" {
+				t.Errorf("it said hello first: %s", n.Out())
+			}
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		refused(`key \S+ \(\S+\) is wrapped by master key \S+, and the file \S+master.key is missing`)
+		if _, err := os.Stat(file); err == nil {
+			t.Fatal("a new master key was made beside existing keys")
+		}
+		s.MakeMaster(file)
+		refused(`key \S+ \(\S+\) is wrapped by master key \S+, but \S+master.key holds master key \S+`)
+		if err := os.WriteFile(file, []byte("not a key\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(`key \S+ \(\S+\) is wrapped by master key \S+`)
+		if err := os.WriteFile(file, right, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.Start().Session(t, s.Seeded("user"))
+	})
+
+	t.Run("production", func(t *testing.T) {
+		s := blackbox.NewSite(t, "postgres").Set("DEV=")
+		n := s.Begin()
+		if code := n.Wait(); code != 1 || !strings.Contains(n.Log(), "there is no master key") {
+			t.Errorf("exit %d, want 1 and a word about the master key:\n%s", code, n.Log())
+		}
+		if _, err := os.Stat(filepath.Join(s.Dir, "master.key")); err == nil {
+			t.Error("a master key was made in production: other nodes would not have it")
+		}
+	})
+}

@@ -1,0 +1,393 @@
+package office
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// The whole business of a platform on an empty database in production mode, without SQL, demo data or
+// development pages. On PostgreSQL three nodes serve, and requests alternate between them.
+func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, site *blackbox.Site) {
+		s := newStory(t, site, storyRates)
+		if err := s.wallet.start("--poll", "50ms", "--mine", "100ms"); err != nil {
+			t.Fatal(err)
+		}
+		if site.Kind == "postgres" {
+			s.signUp()
+		} else { // registration is off
+			s.bringIn()
+		}
+		s.identify()
+		s.deposit("1.5")
+		entry := s.address()
+		id := s.withdraw(entry, "0.5")
+		s.becomes(id, "hotWalletInsufficientBalance")
+		s.has(1.5, 0.5)
+		s.wallet.must(t, "pay", "--to", s.wallet.must(t, "address"), "--amount", "10")
+		s.boss.Ok(t, "POST", "/admin/withdrawals/"+id+"/resume", `{"reason":"the hot wallet was refilled"}`)
+		s.becomes(id, "sent", "finalized")
+		s.becomes(id, "finalized")
+		s.has(1, 0)
+		sent := 0
+		for _, tx := range s.wallet.chain(t) {
+			if tx.Memo == id && tx.Amount == "0.5" && tx.To == coldWallet {
+				sent++
+			}
+		}
+		if sent != 1 {
+			t.Errorf("the withdrawal is on the chain %d times", sent)
+		}
+		for _, command := range []string{"ledger", "audit"} {
+			if got := site.Command("", command, "verify"); got.Code != 0 {
+				t.Errorf("%s verify: exit %d: %s%s", command, got.Code, got.Out, got.ErrOut)
+			}
+		}
+	})
+}
+
+const (
+	coldWallet = "0x52908400098527886e0f7030069857d2e4169ee7"
+	// storyRates are the rates for limits in TRY.
+	storyRates = "base,quote,rate,date\nUSD,TRY,40,2026-01-01T00:00:00Z\nETH,USD,100,2026-01-01T00:00:00Z\n"
+)
+
+// story is a platform from its first start.
+type story struct {
+	*testing.T
+	site      *blackbox.Site
+	cluster   *blackbox.Cluster // nil: one node
+	nodes     []*blackbox.Node
+	turn      int
+	sms, mail *blackbox.Postbox
+	wallet    *walletProcess
+	boss      actor
+	app       *harness.Authenticator
+	customer  actor
+	account   blackbox.Account
+}
+
+// actor is a person or a service with a credential. Its requests alternate between the nodes.
+type actor struct {
+	s    *story
+	with blackbox.Headers
+}
+
+func (a actor) Do(t *testing.T, method, path string, body any, more ...string) blackbox.Answer {
+	t.Helper()
+	headers := blackbox.Headers{}
+	for name, value := range a.with {
+		headers[name] = value
+	}
+	for i := 0; i < len(more); i += 2 {
+		headers[more[i]] = more[i+1]
+	}
+	return a.s.node().Do(t, method, path, body, headers)
+}
+
+func (a actor) Ok(t *testing.T, method, path string, body any, more ...string) blackbox.Answer {
+	t.Helper()
+	return a.Do(t, method, path, body, more...).Is(t, 200, "")
+}
+
+func (s *story) node() *blackbox.Node {
+	s.turn++
+	return s.nodes[s.turn%len(s.nodes)]
+}
+
+// newStory starts the service, imports rates, makes the first administrator, and gives the wallet its key.
+func newStory(t *testing.T, site *blackbox.Site, prices string) *story {
+	t.Helper()
+	s := &story{T: t, site: site}
+	site.Empty().Production().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=", "LOG_LEVEL=info",
+		"FILES_FOLDER="+filepath.Join(t.TempDir(), "files"))
+	s.sms, s.mail = site.Gateway(), site.Relay()
+	if site.Kind == "postgres" {
+		s.cluster = site.Set("REGISTRATION_ENABLED=true").Cluster()
+		for range 3 {
+			s.cluster.Join()
+		}
+		s.nodes = s.cluster.Nodes
+	} else {
+		s.nodes = []*blackbox.Node{site.Start()}
+	}
+	rates := filepath.Join(t.TempDir(), "rates.csv")
+	if err := os.WriteFile(rates, []byte(prices), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := site.Command("", "rates", "import", rates); got.Code != 0 {
+		t.Fatalf("rates import: %s%s", got.Out, got.ErrOut)
+	}
+	boss := site.AddUser("admin")
+	s.boss = s.login(boss)
+	blackbox.Until(t, harness.Within(5), "an administrator on every node", func() bool {
+		for _, n := range s.nodes {
+			if n.Do(t, "GET", "/admin/roles", nil, s.boss.with).Status != 200 {
+				return false
+			}
+		}
+		return true
+	})
+	f := blackbox.FlowOf(t, s.boss.Do(t, "POST", "/auth/totp/setup", nil))
+	var set harness.TOTPOutcome
+	s.complete(f, boss, "SMS").Read(t, &set)
+	s.app = harness.NewAuthenticator(t, set.ExecResult.Data.Base32)
+	s.role("wallet", "GET /integration/events", "POST /integration/deposits", "GET /integration/withdrawals/{id}",
+		"PATCH /integration/withdrawals/{id}")
+	s.wallet = newWallet(t, site, s.nodes[len(s.nodes)-1].URL, "wallet")
+	return s
+}
+
+// role makes a role that may call the given endpoints.
+func (s *story) role(code string, endpoints ...string) {
+	s.Helper()
+	var made struct{ Data struct{ ID int64 } }
+	s.boss.Ok(s.T, "POST", "/admin/roles", map[string]string{"code": code, "name": code}).Read(s.T, &made)
+	var resources []struct {
+		ResourceID   int64
+		ResourceCode string
+	}
+	s.boss.Ok(s.T, "GET", "/resource/resources", nil).Read(s.T, &resources)
+	granted := 0
+	for _, r := range resources {
+		for _, e := range endpoints {
+			if r.ResourceCode == e {
+				s.boss.Ok(s.T, "POST", "/admin/role-resource-permission", map[string]any{"roleId": made.Data.ID,
+					"resourceId": r.ResourceID, "permission": "ALLOW"})
+				granted++
+			}
+		}
+	}
+	if granted != len(endpoints) {
+		s.Fatalf("%d of %d endpoints are resources", granted, len(endpoints))
+	}
+}
+
+// service makes a service client that may call POST on a path, and returns when every node accepts it.
+func (s *story) service(name, path string) actor {
+	s.Helper()
+	s.role(name, "POST "+path)
+	got := s.site.Command("", "service-key", "add", "--name", name, "--role", name)
+	key, found := strings.CutPrefix(strings.TrimSpace(got.Out), "key: ")
+	if got.Code != 0 || !found {
+		s.Fatalf("service-key add: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+	}
+	a := actor{s, blackbox.Headers{"service-auth": key}}
+	blackbox.Until(s.T, harness.Within(2), "the key and its grant on every node", func() bool {
+		for _, n := range s.nodes {
+			if n.Do(s.T, "POST", path, `{}`, a.with).Status != 400 {
+				return false
+			}
+		}
+		return true
+	})
+	return a
+}
+
+var sixDigits = regexp.MustCompile(`\b\d{6}\b`)
+
+// code returns the newest code that was delivered to an account. Each challenge of the story sends its codes
+// to another contact than the one before, or later.
+func (s *story) code(a blackbox.Account, method string, after int) string {
+	s.Helper()
+	box, to := s.sms, a.Number()
+	if method == "MAIL" {
+		box, to = s.mail, a.Mail
+	}
+	var code string
+	blackbox.Until(s.T, harness.Within(20), "a code by "+method, func() bool {
+		for i, d := range box.Deliveries() {
+			if i >= after && d.To == to && sixDigits.MatchString(d.Text) {
+				code = sixDigits.FindString(d.Text)
+			}
+		}
+		return code != ""
+	})
+	return code
+}
+
+// complete answers one method of a challenge that was just started.
+func (s *story) complete(f blackbox.Flow, a blackbox.Account, method string) blackbox.Answer {
+	s.Helper()
+	var got blackbox.Answer
+	blackbox.Until(s.T, harness.Within(20), "the code of this challenge", func() bool { // an older one may arrive first
+		got = s.node().Complete(s.T, f, f.Method(s.T, method), s.code(a, method, 0))
+		return got.Code() != "OTP_INVALID"
+	})
+	return got.Is(s.T, 200, "")
+}
+
+func (s *story) login(a blackbox.Account) actor {
+	s.Helper()
+	f := s.node().Login(s.T, a)
+	return actor{s, blackbox.Headers{"x-auth": s.complete(f, a, "SMS").Header.Get("x-auth")}}
+}
+
+// signUp registers the customer.
+func (s *story) signUp() {
+	s.Helper()
+	s.account = blackbox.NewAccount(501)
+	public := actor{s, nil}
+	var listed struct{ Data []struct{ ID int64 } }
+	public.Ok(s.T, "GET", "/auth/register/contracts", nil).Read(s.T, &listed)
+	contracts := []int64{}
+	for _, c := range listed.Data {
+		contracts = append(contracts, c.ID)
+	}
+	f := blackbox.FlowOf(s.T, public.Do(s.T, "POST", "/auth/register", map[string]any{"countryCode": s.account.Country,
+		"phoneNumber": s.account.Phone, "email": s.account.Mail, "name": "Ece", "password": s.account.Password,
+		"passwordVerify": s.account.Password, "contracts": contracts}))
+	s.complete(f, s.account, "SMS")
+	final := s.complete(f, s.account, "MAIL")
+	s.account.ID = blackbox.ReadFinal(s.T, final).ExecResult.Data["userId"]
+	s.customer = actor{s, blackbox.Headers{"x-auth": final.Header.Get("x-auth")}}
+}
+
+// bringIn registers the customer through the registration page's service client. The first login is a reset.
+func (s *story) bringIn() {
+	s.Helper()
+	s.account = blackbox.NewAccount(502)
+	pages := s.service("pages", "/integration/users")
+	body := map[string]string{"externalId": "customer-1", "countryCode": s.account.Country,
+		"phoneNumber": s.account.Phone, "email": s.account.Mail, "name": "Ece"}
+	var made struct{ Data struct{ ID string } }
+	pages.Ok(s.T, "POST", "/integration/users", body).Read(s.T, &made)
+	s.account.ID = made.Data.ID
+	public := actor{s, nil}
+	public.Do(s.T, "POST", "/auth/register", map[string]any{"countryCode": s.account.Country,
+		"phoneNumber": s.account.Phone, "email": s.account.Mail, "name": "Ece", "password": s.account.Password,
+		"passwordVerify": s.account.Password, "contracts": []int64{}}).Is(s.T, 404, "NOT_FOUND")
+	f := blackbox.FlowOf(s.T, public.Do(s.T, "POST", "/auth/password/reset",
+		map[string]string{"countryCode": s.account.Country, "phoneNumber": s.account.Phone}))
+	s.complete(f, s.account, "SMS")
+	final := s.complete(f, s.account, "MAIL")
+	public.Ok(s.T, "POST", "/auth/password/update",
+		map[string]string{"password": s.account.Password, "passwordVerify": s.account.Password},
+		"ot-auth", final.Header.Get("ot-auth"))
+	s.customer = s.login(s.account)
+}
+
+// identify uploads the customer's documents, and the administrator approves them.
+func (s *story) identify() {
+	s.Helper()
+	for kind, name := range []string{1: "passport.png", 4: "bill.png"} {
+		if name != "" {
+			s.customer.Ok(s.T, "POST", "/document/upload-document", map[string]any{"type": kind, "fileName": name,
+				"description": name, "base64Data": harness.OnePixel})
+		}
+	}
+	of := "?userId=" + s.account.ID
+	var images struct{ DocumentID string }
+	s.boss.Ok(s.T, "GET", "/user/get-kyc-images"+of, nil).Read(s.T, &images)
+	s.boss.Ok(s.T, "POST", "/user/update-kyc", map[string]any{"userId": s.account.ID, "kycConfirm": "manuelApproved",
+		"userDocumentId": []string{images.DocumentID}, "documentId": images.DocumentID})
+	s.boss.Ok(s.T, "POST", "/user/update-confirmed", map[string]any{"userId": s.account.ID,
+		"addressConfirmed": "manuelApproved"})
+	var kyc struct{ KycConfirm, AddressConfirmed string }
+	s.boss.Ok(s.T, "GET", "/admin/kyc-case"+of, nil).Read(s.T, &kyc)
+	if kyc.KycConfirm != "manuelApproved" || kyc.AddressConfirmed != "manuelApproved" {
+		s.Fatalf("the decisions are %+v", kyc)
+	}
+	s.boss.Ok(s.T, "POST", "/level/update-level", map[string]any{"userId": s.account.ID, "levelId": 1})
+}
+
+// deposit pays to the customer. The deposit waits for its sender, then for the treasury, which credits it.
+func (s *story) deposit(amount string) {
+	s.Helper()
+	to := s.wallet.must(s.T, "address", "--user", s.account.ID)
+	tx := s.wallet.must(s.T, "pay", "--to", to, "--amount", amount)
+	var waiting []struct {
+		TransactionID, TxID string
+		Status              int
+	}
+	status := func(want int) {
+		s.Helper()
+		blackbox.Until(s.T, harness.Within(20), fmt.Sprint("a deposit in status ", want), func() bool {
+			s.customer.Ok(s.T, "GET", "/user/get-waiting-info-transactions", nil).Read(s.T, &waiting)
+			return len(waiting) == 1 && waiting[0].TxID == tx && waiting[0].Status == want
+		})
+	}
+	status(-5)
+	s.has(0, 0)
+	s.wallet.must(s.T, "sender", "--tx", tx, "--name", "Ada Lovelace")
+	status(-9)
+	s.boss.Ok(s.T, "POST", "/admin/update-status-transaction", map[string]any{"transactionIds": []string{
+		waiting[0].TransactionID}, "status": "finalizedDeposit"}, "otp", s.app.Next(s.T))
+	s.has(1.5, 0)
+}
+
+// address adds the cold wallet to the customer's address book.
+func (s *story) address() (id string) {
+	s.Helper()
+	var made struct{ Data struct{ ID string } }
+	s.customer.Ok(s.T, "POST", "/asset/withdrawal-addresses", map[string]string{"currencyCode": "ETH",
+		"networkCode": "ETH", "address": coldWallet, "name": "Cold wallet"}).Read(s.T, &made)
+	return made.Data.ID
+}
+
+// withdraw requests a withdrawal through the platform's service client, which passes on the customer's token. The
+// customer approves it with the methods that the policy requires. Repetitions start nothing else.
+func (s *story) withdraw(addressID, amount string) string {
+	s.Helper()
+	platform := s.service("platform", "/integration/withdrawals")
+	body := map[string]any{"externalId": "withdrawal-1", "userToken": s.customer.with["x-auth"], "currencyCode": "ETH",
+		"network": "ETH", "amount": json.Number(amount), "addressId": addressID}
+	sent := map[string]int{"SMS": len(s.sms.Deliveries()), "MAIL": len(s.mail.Deliveries())}
+	first := blackbox.FlowOf(s.T, platform.Do(s.T, "POST", "/integration/withdrawals", body))
+	f := blackbox.FlowOf(s.T, platform.Do(s.T, "POST", "/integration/withdrawals", body)) // as after a lost answer
+	if f.Challenge.ChallengeID != first.Challenge.ChallengeID {
+		s.Fatalf("the request started %s, its repetition %s", first.Challenge.ChallengeID, f.Challenge.ChallengeID)
+	}
+	var final blackbox.Answer
+	for _, m := range f.MethodList {
+		code := s.code(s.account, m.Name, sent[m.Name])
+		final = s.node().Complete(s.T, f, f.Method(s.T, m.Name), code).Is(s.T, 200, "")
+		if strings.Contains(string(final.Body), `"execResult"`) { // the policy requires no other method
+			break
+		}
+	}
+	id := withdrawn(s.T, final)
+	var again struct{ Data struct{ ID string } }
+	platform.Ok(s.T, "POST", "/integration/withdrawals", body).Read(s.T, &again)
+	if again.Data.ID != id {
+		s.Fatalf("the customer approved %q, the repetition names %q", id, again.Data.ID)
+	}
+	return id
+}
+
+// becomes waits until a withdrawal has one of some statuses.
+func (s *story) becomes(id string, statuses ...string) {
+	s.Helper()
+	var is struct{ Data struct{ Status string } }
+	blackbox.Until(s.T, harness.Within(20), "the withdrawal "+strings.Join(statuses, " or "), func() bool {
+		s.boss.Ok(s.T, "GET", "/integration/withdrawals/"+id, nil).Read(s.T, &is)
+		for _, want := range statuses {
+			if is.Data.Status == want {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// has checks the customer's balance.
+func (s *story) has(balance, locked float64) {
+	s.Helper()
+	var assets []struct{ Balance, Locked float64 }
+	s.customer.Ok(s.T, "GET", "/user/asset", nil).Read(s.T, &assets)
+	var got struct{ Balance, Locked float64 }
+	if len(assets) > 0 {
+		got = assets[0]
+	}
+	if got.Balance != balance || got.Locked != locked {
+		s.Errorf("the customer has %+v, want %v, of which %v is locked", got, balance, locked)
+	}
+}

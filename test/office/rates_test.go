@@ -1,0 +1,99 @@
+package office
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// castellan rates import (D-CUR-07): all or nothing, with the number of an invalid line; the same file can be
+// repeated.
+func TestRatesImportIsAllOrNothing(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		file := filepath.Join(t.TempDir(), "rates.csv")
+		run := func(code int, text string, want ...string) {
+			t.Helper()
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := s.Command("", "rates", "import", file)
+			if got.Code != code {
+				t.Fatalf("exit %d, want %d: %s%s", got.Code, code, got.Out, got.ErrOut)
+			}
+			for _, w := range want {
+				if !strings.Contains(got.Out+got.ErrOut, w) {
+					t.Errorf("says nothing of %q: %s%s", w, got.Out, got.ErrOut)
+				}
+			}
+		}
+		const two = "base,quote,rate,date\nUSD,TRY,41.7352,2026-01-31\nEUR,USD,1.2,2026-01-31T10:00:00Z\n"
+		run(1, two+"EUR,USD,0,2026-02-01\n", "line 4", "nothing is stored")
+		if got := s.Command("", "rates", "import", file+".not"); got.Code != 1 {
+			t.Errorf("no file: %+v", got)
+		}
+		run(0, two, "storing 2 rates", "stored 2 rates, 2 of them new or changed")
+		run(0, two, "stored 2 rates, 0 of them")
+		run(0, strings.Replace(two, "1.2", "1.3", 1), "stored 2 rates, 1 of them")
+		for clause, want := range map[string]int{"exchange_rate": 2, "exchange_rate WHERE source = 'import'": 2,
+			"audit WHERE action = 'RATES_IMPORT' AND actor_id = 'operator'": 2} {
+			if n := s.Count(clause); n != want {
+				t.Errorf("%d rows in %s, want %d", n, clause, want)
+			}
+		}
+	})
+}
+
+// Several nodes fetch the rates of a slot once, store them, and serve them to a scheduled client.
+func TestRatesAreFetchedOncePerSlot(t *testing.T) {
+	t.Parallel()
+	s := blackbox.NewSite(t, "postgres")
+	var asked atomic.Int64
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Header.Get("Authorization") != "Bearer swordfish" {
+			w.WriteHeader(401)
+			return
+		}
+		fmt.Fprint(w, `{"base":"USD","rates":{"TRY":41.735200000000000001,"EUR":0.8}}`)
+	}))
+	t.Cleanup(provider.Close)
+	settings := []string{"RATES_URL=" + provider.URL + "/latest", "RATES_KEY=Bearer swordfish", "RATES_EVERY=24h"}
+	header := strings.TrimSpace(s.Command("", "cron-key", "add", "rates").Out)
+	cluster := s.Cluster()
+	var nodes []*blackbox.Node
+	for range 2 {
+		nodes = append(nodes, cluster.Join(settings...))
+	}
+	for _, n := range nodes {
+		for query, want := range map[string]string{"": `{"base":"USD","quote":"TRY","rate":41.735200000000000001}`,
+			"?base=EUR": `{"base":"EUR","quote":"TRY","rate":52.169}`} {
+			got := ""
+			blackbox.Until(t, harness.Within(20), "the rates are there", func() bool {
+				a := n.Do(t, "GET", "/rates/get-currency-rates"+query, nil, blackbox.Headers{"cron-auth": header})
+				got = string(a.Body)
+				return a.Status == 200
+			})
+			if got != want {
+				t.Errorf("%q: %s, want %s", query, got, want)
+			}
+		}
+	}
+	slots := s.Count("job WHERE kind = 'fetch-rates'") // two, if midnight passes meanwhile
+	if n := asked.Load(); n != int64(slots) || s.Count("exchange_rate") != 2*slots {
+		t.Errorf("asked %d times in %d slots, %d rates", n, slots, s.Count("exchange_rate"))
+	}
+	if n := s.Count("exchange_rate WHERE source = $1", strings.TrimPrefix(provider.URL, "http://")); n != 2*slots {
+		t.Errorf("%d rates of the provider", n)
+	}
+	if hits := blackbox.Find(s.AtRest(), "swordfish"); len(hits) > 0 {
+		t.Errorf("the key is kept in %v", hits)
+	}
+}

@@ -1,0 +1,312 @@
+package office
+
+import (
+	"crypto/pbkdf2"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// file writes a file for an import.
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// kinds are hashes that other programs made (domain/account/password/legacy): weak and strong ones of every kind. The
+// tag is the part of the text that must not be stored for a weak one, and must be gone after the login.
+var kinds = []struct{ name, password, hash, tag string }{
+	{"bcrypt, weak", "correct horse 42", `"$2b$04$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"`,
+		"IXYkxgxdZ2hTawHK"},
+	{"bcrypt of Django", "correct horse 42",
+		`"bcrypt_sha256$$2b$04$abcdefghijklmnopqrstuuV8g99T7cUDC.KJ0qcpustYpmOGEi7vW"`,
+		"V8g99T7cUDC"},
+	{"md5crypt", "correct horse 42", `"$1$saltsalt$U5PPxPfpoKVAXsDNH45JE0"`, "U5PPxPfpoKVA"},
+	{"PHPass", "test12345", `"$P$9IQRaTwmfeRo7ud9Fh4E2PdI0S3r.L0"`, "eRo7ud9Fh4E2PdI0S3r"},
+	{"PBKDF2-SHA1", "correct horse 42", `"$pbkdf2$1000$817LuXdOqTWGMEZISQlBCA$A/BiNw9OfQmj84HzHwit8W4pluw"`,
+		"BiNw9OfQmj84HzHwit8W4pluw"},
+	{"PBKDF2-SHA256", "correct horse 42",
+		`"pbkdf2_sha256$260000$XmWujr6yE9uqtznsq7Ia9C$CPyQY5HlJT73OKRq0ekPSNmoVKquJWFq6Y6ssWZysuQ="`,
+		"CPyQY5HlJT73OKRq0ekPSNmo"},
+	{"PBKDF2-SHA512", "correct horse 42", `"$pbkdf2-sha512$1000$eI.RMkbIOcdYS2nt/d875w$` +
+		`.cBWMAH1sBNK/9lHxKW.bnCRFBYm7XepHoit71JBZbAnWsqqUgHjtGcmmFEzhFdylLlxIsajRGNr6a/0TB19vQ"`,
+		"lHxKW.bnCRFBYm7XepHoit71JBZbAnWsqq"},
+	{"scrypt, weak", "correct horse 42",
+		`"$scrypt$ln=10,r=8,p=1$NwZASAlhTEkJwXiPMWYsxQ$9CrEHqawmHE0Lg3DZkjOvFEBnq4vPaPxZyc27Na82ts"`,
+		"9CrEHqawmHE0Lg3DZkjOvFEBnq4vPaP"},
+	{"Firebase", "user1password",
+		`{"alg":"firebase-scrypt","salt":"42xEC+ixf3L2lw==","saltSeparator":"Bw==","rounds":8,"memCost":14,` +
+			`"signerKey":"jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==",` +
+			`"hash":"lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=="}`,
+		"lSrfV15cpx95/sZS2W9c9Kp6"},
+	{"argon2id", "correct horse 42",
+		`"argon2$argon2id$v=19$m=7168,t=5,p=1$c29tZXNhbHQxMjM0NTY$SsBIHgeX1FRLMnfZXpLMevWz2z5eARVUk+ECEUuohd0"`,
+		"SsBIHgeX1FRLMnfZXpLM"},
+	{"argon2i, weak", "correct horse 42",
+		`"$argon2i$v=19$m=1024,t=3,p=2$c29tZXNhbHQxMjM0NTY$jWoO6JiCk9sbJSyA6leyL2tt+jdszWg2iRdTl2ZgZuc"`,
+		"jWoO6JiCk9sbJSyA6leyL2tt"},
+	{"SHA-1", "correct horse 42", `"sha1$bHuOkd5KGjTP8BsnmCSr9h$56a39f4928771604dd12502b391bdb1ecc7cb321"`,
+		"56a39f4928771604dd12502b391bdb1e"},
+	{"SSHA", "correct horse 42", `"{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0"`, "3HYXY1RXiZmbOpJr8U2NBIVfc"},
+	{"SHA-256", "correct horse 42", `"sha256$salt$392e0f09fc68129ff84461180174db4e788599318d2314b6003277f69e68839c"`,
+		"392e0f09fc68129ff84461180174db4e"},
+	{"SHA-512", "correct horse 42", `"sha512$salt$4fc63602c90c461bf9919544aac78b67809adb756be2290e578f36a305eb71a4` +
+		`ceda3a7fa320bf650686e925f2160b48a37c29cf5d0181769220e6e9f3d1f8a0"`, "4fc63602c90c461bf9919544aac78b67809a"},
+	{"MD5", "correct horse 42", `"md5$ERzRdd5VGmixhE0Glsn1PH$4c98388e7aad42a03212b59d05124f94"`,
+		"4c98388e7aad42a03212b59d05124f94"},
+	{"SHA512-crypt", "correct horse 42", `"$6$saltstring$Mwwzi/Kj04QQMutuZ.KLZ5YVR677SA2bVBo8.1IgXGeq/ixte96iklQ13gBL` +
+		`IFap/cyxGSHPKZqc3Bvomw/n70"`, "ixte96iklQ13gBLIFap"},
+	{"WordPress", "correct horse 42", `"$wp$2y$04$abcdefghijklmnopqrstuut9Bfv7ef5QC7GY2hrgHLnQcLuZYEbb."`,
+		"t9Bfv7ef5QC7GY2hrg"},
+	{"ASP.NET Identity", "correct horse 42",
+		`"AQAAAAEAAAPoAAAAEAABAgMEBQYHCAkKCwwNDg+WvzIJ3Y8SfsAihDklkv+zLMZBdswgEWSfiFWLekjyow=="`,
+		"sAihDklkv+zLMZBdswg"},
+	{"MD5 without a salt", "correct horse 42", `"md5$$9ed6210e741906ee73fa04b9225dd63f"`,
+		"9ed6210e741906ee73fa04b9225dd63f"},
+}
+
+// strongKinds are hashes that are stored as they are until the login.
+func strongKinds(t *testing.T) (names []string, hashes []string) {
+	t.Helper()
+	text, err := bcrypt.GenerateFromPassword([]byte("correct horse 42"), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	salt := []byte("0123456789abcdef")
+	tag, err := pbkdf2.Key(sha512.New, "correct horse 42", salt, 210_000, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b64 := base64.RawStdEncoding.EncodeToString
+	return []string{"bcrypt, strong", "PBKDF2-SHA512, strong"}, []string{`"` + string(text) + `"`,
+		`{"alg":"pbkdf2-sha512","iterations":210000,"salt":"` + b64(salt) + `","hash":"` + b64(tag) + `"}`}
+}
+
+// Users of every kind of hash log in with the password of the other service, only with it, and have argon2id
+// afterwards. Before the login no weak hash is in the database or its files. The running service takes the import over
+// at once.
+func TestImportedUsersLogIn(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Set(harness.Unlimited...).Start()
+		users := kinds
+		names, hashes := strongKinds(t)
+		for i := range names {
+			users = append(users[:len(users):len(users)], struct{ name, password, hash, tag string }{names[i],
+				"correct horse 42",
+				hashes[i], ""})
+		}
+		var lines strings.Builder
+		accounts := make([]blackbox.Account, len(users))
+		for i, u := range users {
+			a := blackbox.NewAccount(700 + i)
+			a.Password = u.password
+			accounts[i] = a
+			fmt.Fprintf(&lines, `{"email":%q,"emailVerified":true,"countryCode":"90","phoneNumber":%q,"hash":%s}`+"\n", a.Mail,
+				a.Phone,
+				u.hash)
+		}
+		if got := s.Command("", "user", "import", file(t, "users.jsonl", lines.String())); got.Code != 0 {
+			t.Fatalf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+		}
+		if got := s.Count("users WHERE substr(password_hash, 1, 10) = '$imported$'"); got != len(users) {
+			t.Errorf("%d of %d hashes are imported ones", got, len(users))
+		}
+		dump := s.AtRest()
+		for _, u := range kinds {
+			weak := !strings.Contains(u.name, "Firebase") && u.name != "argon2id"
+			if hits := blackbox.Find(dump, u.tag); weak && len(hits) > 0 {
+				t.Errorf("%s: the weak hash is in %v", u.name, hits)
+			}
+		}
+		for i, a := range accounts {
+			wrong := a
+			wrong.Password += "x"
+			n.Do(t, "POST", "/auth/login", blackbox.LoginBody(wrong), nil).Is(t, 401, "INVALID_CREDENTIALS")
+			for range 2 {
+				if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), nil); got.Status != 200 {
+					t.Errorf("%s: %s", users[i].name, got)
+				}
+			}
+		}
+		xauth, _ := n.Session(t, accounts[0]) // through the second factor
+		n.Ok(t, "GET", "/user/user-profile", nil, blackbox.Headers{"x-auth": xauth})
+		if got := s.Count("users WHERE password_hash LIKE '$argon2id$v=19$m=8,t=1,p=1$%' AND email LIKE 'user7%'"); got !=
+			len(users) {
+			t.Errorf("%d of %d have argon2id", got, len(users))
+		}
+		if got := s.Count("users WHERE password_hash LIKE '%imported%' OR previous_hash <> ''"); got != 0 {
+			t.Errorf("%d other hashes are left", got)
+		}
+	})
+}
+
+// An import that is killed at any moment, several times, ends as if it had never been killed. No user is lost, none is
+// made twice, and every refused line is reported.
+func TestImportSurvivesKills(t *testing.T) {
+	const users = 8000
+	var lines, want strings.Builder
+	for i := range users {
+		address := fmt.Sprintf("k%d@example.test", i)
+		if i%1000 == 999 {
+			address = "nonsense"
+			fmt.Fprintf(&want, "line %d: email must be a mail address\n", i+1)
+		}
+		fmt.Fprintf(&lines,
+			`{"email":%q,"externalId":"k%d","hash":"$2b$10$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"}`+"\n",
+			address, i)
+	}
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.AddUser("user") // makes the tables
+		path, before := file(t, "users.jsonl", lines.String()), s.Count("users")
+		seen, middle := before, 0
+		for range 6 {
+			n := s.Run("user", "import", path)
+			blackbox.Within(harness.Within(20), func() bool { return s.Count("users") > seen || n.Ended() })
+			time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
+			n.Kill()
+			now := s.Count("users")
+			if now < seen {
+				t.Errorf("%d users after %d", now, seen)
+			}
+			if seen = now; seen < before+7992 {
+				middle++
+			}
+		}
+		if middle == 0 {
+			t.Error("no import was killed in the middle")
+		}
+		for range 2 { // the second run repeats the report
+			got := s.Command("", "user", "import", path)
+			if got.Code != 3 || got.Out != want.String()+"added 7992 users, refused 8 lines\n" {
+				t.Fatalf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+			}
+		}
+		for clause, want := range map[string]int{"users": before + 7992, "integration_claim": 7992, "user_import_refusal": 8,
+			"users WHERE password_hash LIKE '$imported$bcrypt$r=10$%'": 7992} {
+			if got := s.Count(clause); got != want {
+				t.Errorf("%d of %s, want %d", got, clause, want)
+			}
+		}
+	})
+}
+
+// The exit status and the report, a dry run, an export, and a user without a password who gets one by a reset.
+func TestImportCommand(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Set(harness.Unlimited...).Start()
+		before := s.Count("users")
+		a := blackbox.NewAccount(900)
+		cognito := file(t, "cognito.csv", "cognito:username,email,email_verified,phone_number\n"+
+			"c1,"+a.Mail+",true,"+a.Number()+"\nc2,"+strings.ToUpper(a.Mail)+",true,\n")
+		for _, c := range []struct {
+			args string
+			code int
+			out  string
+		}{
+			{"--dry-run --format cognito " + cognito, 3,
+				"line 3: email is already used by an account or an earlier line\nwould add 1 users, refused 1 lines\n"},
+			{"--format cognito " + cognito, 3,
+				"line 3: email is already used by an account or an earlier line\nadded 1 users, refused 1 lines\n"},
+			{"--format cognito " + cognito, 3,
+				"line 3: email is already used by an account or an earlier line\nadded 1 users, refused 1 lines\n"},
+			{file(t, "ok.jsonl", `{"email":"x@example.test","externalId":"x","name":"Ada"}`+"\n"), 0,
+				"added 1 users, refused 0 lines\n"},
+			{"--format keycloak " + cognito, 1, "added 0 users, refused 0 lines\n"},
+			{"--format firebase " + cognito, 1, ""},
+			{"--format ldap " + cognito, 2, ""},
+			{"/no/such/file", 1, ""},
+		} {
+			got := s.Command("", append([]string{"user", "import"}, strings.Fields(c.args)...)...)
+			if got.Code != c.code || got.Out != c.out {
+				t.Errorf("%s: exit %d: %s%s", c.args, got.Code, got.Out, got.ErrOut)
+			}
+		}
+		if got := s.Count("users"); got != before+2 {
+			t.Errorf("%d users, want %d", got, before+2)
+		}
+		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), nil).Is(t, 401, "INVALID_CREDENTIALS")
+		reset := blackbox.FlowOf(t, n.Ok(t, "POST", "/auth/password/reset", map[string]string{"countryCode": a.Country,
+			"phoneNumber": a.Phone}, nil))
+		n.Complete(t, reset, reset.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, "")
+		once := n.Complete(t, reset, reset.Method(t, "MAIL"), n.Code(t, a, "MAIL")).Is(t, 200, "").Header.Get("ot-auth")
+		n.Ok(t, "POST", "/auth/password/update", map[string]string{"password": a.Password, "passwordVerify": a.Password},
+			blackbox.Headers{"ot-auth": once})
+		n.Session(t, a)
+
+		got := s.Command("", "user", "export")
+		lines := strings.Split(strings.TrimSpace(got.Out), "\n")
+		// The accounts of development are left out.
+		if got.Code != 0 || len(lines) != 2 || strings.Contains(got.Out, "argon2id") ||
+			!strings.Contains(got.Out, `{"externalId":"x","email":"x@example.test","name":"Ada","status":"active"}`) {
+			t.Errorf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+		}
+		for _, line := range lines {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("no JSON: %s", line)
+			}
+		}
+		to := filepath.Join(t.TempDir(), "out.jsonl")
+		for _, code := range []int{0, 1} { // an existing file is not overwritten
+			if got := s.Command("", "user", "export", "--output", to); got.Code != code || got.Out != "" {
+				t.Errorf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+			}
+		}
+		if st, err := os.Stat(to); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", st, err)
+		}
+		for action, want := range map[string]int{"USER_IMPORT": 2, "USER_EXPORT": 2} {
+			if got := s.Count("audit WHERE action = $1", action); got != want {
+				t.Errorf("%d rows of %s, want %d", got, action, want)
+			}
+		}
+	})
+}
+
+// The password of a user who resets it before the first login stays out of the database: the hash of the other service
+// becomes the previous one only in argon2id. It still may not be reused.
+func TestResetBeforeFirstLogin(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Set(harness.Unlimited...).Start()
+		a := blackbox.NewAccount(901)
+		_, hashes := strongKinds(t)
+		got := s.Command("", "user", "import", file(t, "one.jsonl", fmt.Sprintf(
+			`{"email":%q,"countryCode":"90","phoneNumber":%q,"hash":%s}`, a.Mail, a.Phone, hashes[0])))
+		if got.Code != 0 {
+			t.Fatalf("%s%s", got.Out, got.ErrOut)
+		}
+		reset := blackbox.FlowOf(t, n.Ok(t, "POST", "/auth/password/reset", map[string]string{"countryCode": a.Country,
+			"phoneNumber": a.Phone}, nil))
+		n.Complete(t, reset, reset.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, "")
+		once := blackbox.Headers{"ot-auth": n.Complete(t, reset, reset.Method(t, "MAIL"), n.Code(t, a, "MAIL")).Is(t, 200,
+			"").Header.Get("ot-auth")}
+		update := func(password string) blackbox.Answer {
+			return n.Do(t, "POST", "/auth/password/update", map[string]string{"password": password,
+				"passwordVerify": password}, once)
+		}
+		update("correct horse 42").Is(t, 422, "PASSWORD_REUSED")
+		update(a.Password).Is(t, 200, "")
+		where := "users WHERE email = '" + a.Mail + "' AND "
+		if s.Count(where+"password_hash LIKE '$argon2id$%'") != 1 ||
+			s.Count(where+"previous_hash LIKE '$imported$bcrypt$r=10$%$n=23$argon2id$%'") != 1 {
+			t.Errorf("stored: %s, before %s", s.Text("SELECT password_hash FROM users WHERE email = '"+a.Mail+"'"),
+				s.Text("SELECT previous_hash FROM users WHERE email = '"+a.Mail+"'"))
+		}
+		n.Session(t, a)
+	})
+}
