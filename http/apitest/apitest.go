@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,20 @@ import (
 	"castellan/http/rest"
 	"castellan/internal/apidoc"
 )
+
+// Main is the TestMain of an area. It adds the phrases of slices, as package http does in the service.
+func Main(m *testing.M, slices ...string) {
+	for _, slice := range slices {
+		phrases, err := os.ReadFile(slice + "/phrases.tsv")
+		if err == nil {
+			err = rest.AddPhrases(string(phrases))
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 // Site serves endpoints to one caller, whose requests it checks.
 type Site struct {

@@ -1,4 +1,4 @@
-package cdn_test
+package kit_test
 
 import (
 	"bytes"

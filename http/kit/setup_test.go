@@ -1,9 +1,8 @@
-package setup_test
+package kit_test
 
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,20 +11,11 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpsetup "castellan/http/kit/setup"
-	"castellan/http/rest"
 	"castellan/persistence"
 	"castellan/persistence/persistencetest"
 )
 
-func init() { // package http adds it in the service
-	table, err := os.ReadFile("phrases.tsv")
-	if err == nil {
-		err = rest.AddPhrases(string(table))
-	}
-	if err != nil {
-		panic(err)
-	}
-}
+func TestMain(m *testing.M) { apitest.Main(m, "setup") }
 
 func TestSetup(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, _ *persistence.DB) {

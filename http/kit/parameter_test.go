@@ -1,4 +1,4 @@
-package parameter_test
+package kit_test
 
 import (
 	"context"
@@ -31,7 +31,7 @@ type service struct {
 	live  *parameter.Cache
 }
 
-func both(t *testing.T, test func(t *testing.T, s service)) {
+func parameterBoth(t *testing.T, test func(t *testing.T, s service)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := kit.NewParameters(db)
@@ -82,7 +82,7 @@ func (s service) update(body string) string {
 // REQ-ADM-02, REQ-ADM-03, D-ADM-02: the shapes, to the last key; the change holds
 // on this node before the answer.
 func TestParameters(t *testing.T) {
-	both(t, func(t *testing.T, s service) {
+	parameterBoth(t, func(t *testing.T, s service) {
 		id := s.id(t, "CDN")
 		status, list := s.Call("GET get-parameters?code=CDN", "")
 		var all []map[string]any
@@ -123,7 +123,7 @@ func TestParameters(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	both(t, func(t *testing.T, s service) {
+	parameterBoth(t, func(t *testing.T, s service) {
 		free, cdn := s.id(t, "FREE"), s.id(t, "CDN")
 		const wrong = "400 INVALID_FIELD json"
 		for _, c := range []struct{ body, want string }{
@@ -176,7 +176,7 @@ func TestRefusals(t *testing.T) {
 
 // The audit log has the old and the new value, and no secret.
 func TestAudit(t *testing.T) {
-	both(t, func(t *testing.T, s service) {
+	parameterBoth(t, func(t *testing.T, s service) {
 		free := s.id(t, "FREE")
 		long := strings.Repeat("x", 20_000)
 		for _, object := range []string{`{"a":1,"b":{"apiKey":"s3cret","c":2}}`, `{"a":1,"b":{"apiKey":"other","c":3}}`,

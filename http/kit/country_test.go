@@ -1,4 +1,4 @@
-package country_test
+package kit_test
 
 import (
 	"encoding/json"
