@@ -1,4 +1,4 @@
-package password_test
+package account_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package user_test
+package account_test
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 
 // REQ-USR-16, D-USR-08.
 func TestActiveUsers(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		for n, at := range map[int]time.Time{1: now.AddDate(0, -2, 0), 2: now} {
 			storetest.Must(t, db.Commit(t.Context(), user.LoggedIn{UserID: person(n, 0).ID, At: at}))
 		}
@@ -35,7 +35,7 @@ const noRefusal = `"reason":null,"attempt":null,"attemptLimit":null,"lockedUntil
 
 // A refused login has its cause in both lists. Only callers with the permission read it (D-USR-04).
 func TestLoginHistoryHasTheReason(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		l := session.Login{ID: "L0", UserID: "01USER00000000000000000001", At: now, IP: "192.0.2.1"}
 		l.Refusal = session.Refusal{Reason: session.WrongPassword, Standing: password.Standing{Tries: 10, Limit: 10,
 			LockedUntil: now.Add(15 * time.Minute)}}
@@ -62,7 +62,7 @@ func TestLoginHistoryHasTheReason(t *testing.T) {
 
 // REQ-USR-08, REQ-USR-09, D-USR-04.
 func TestLoginHistory(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		const one = "01USER00000000000000000001"
 		for i := range 7 {
 			l := session.Login{ID: fmt.Sprint("L", i), UserID: one, At: now.Add(time.Duration(i) * time.Second),

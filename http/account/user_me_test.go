@@ -1,4 +1,4 @@
-package user_test
+package account_test
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 
 // Every user sees the own account, and no other one.
 func TestMe(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		for _, n := range []int{1, 2, 3} {
-			u := account(t, db, n)
+			u := userAccount(t, db, n)
 			s.As(u.ID).Wants("GET /auth/me?userId="+person(1, 0).ID, "", 200, fmt.Sprintf(
 				`{"data":{"userId":%q,"fullName":%q,"email":%q,"phoneNumber":%q,"roles":[]}}`,
 				u.ID, u.FullName(), u.Email, u.Phone))

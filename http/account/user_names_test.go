@@ -1,4 +1,4 @@
-package user_test
+package account_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 
 // The names of accounts need no permission for the list of accounts; the contact data does.
 func TestUserNames(t *testing.T) {
-	both(t, func(t *testing.T, _ *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, _ *apitest.Site, db *persistence.DB) {
 		contacts := false
 		s := apitest.Serve(t, edge.Options{}, httpuser.Group{Directory: accountstore.NewUsers(db),
 			Shows: func(_ rest.Caller, endpoint string) bool { return endpoint == "GET /admin/list-users" && contacts }})

@@ -1,4 +1,4 @@
-package user_test
+package account_test
 
 import (
 	"testing"
@@ -17,7 +17,7 @@ import (
 
 // D-INT-11: a user reads and changes the own preferences and those of no other account.
 func TestPreferences(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		const (
 			read   = "GET /user/preferences"
 			change = "PATCH /user/preferences"
@@ -43,7 +43,7 @@ func TestPreferences(t *testing.T) {
 		mine.Wants(change, `{"language":"ar","campaignSms":false}`, 200, second)
 		mine.Wants(change, `{"language":"ar"}`, 200, second)
 		mine.Wants(read, "", 200, second)
-		u := account(t, db, 1)
+		u := userAccount(t, db, 1)
 		if u.SV != 1 || u.CV != 1 || u.Account().Language != "ar" || u.TakesSMS("90") {
 			t.Errorf("the account became %+v", u)
 		}
@@ -63,7 +63,7 @@ func TestPreferences(t *testing.T) {
 
 // Of changes that race each keeps what the others set.
 func TestPreferencesRace(t *testing.T) {
-	both(t, func(t *testing.T, _ *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, _ *apitest.Site, db *persistence.DB) {
 		id := person(1, 0).ID
 		service := &profile.Service{Users: accountstore.NewUsers(db), Now: clock,
 			Changes: admin.Changes{Commit: db, Now: clock}}
@@ -79,7 +79,7 @@ func TestPreferencesRace(t *testing.T) {
 		}); won != len(edits) {
 			t.Errorf("%d changes were made", won)
 		}
-		if u := account(t, db, 1); u.Language != "en" || u.Campaigns != (user.Campaigns{}) {
+		if u := userAccount(t, db, 1); u.Language != "en" || u.Campaigns != (user.Campaigns{}) {
 			t.Errorf("%q %+v", u.Language, u.Campaigns)
 		}
 	})

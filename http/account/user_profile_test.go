@@ -1,4 +1,4 @@
-package user_test
+package account_test
 
 import (
 	"fmt"
@@ -74,7 +74,7 @@ func count(t *testing.T, db *persistence.DB, what string) (n int) {
 	return n
 }
 
-func account(t *testing.T, db *persistence.DB, n int) user.User {
+func userAccount(t *testing.T, db *persistence.DB, n int) user.User {
 	t.Helper()
 	u, err := accountstore.NewUsers(db).Get(t.Context(), person(n, 0).ID)
 	storetest.Must(t, err)
@@ -94,7 +94,7 @@ func of(n int, fields string) string { return fmt.Sprintf(`{"userId":"01USER%020
 // REQ-USR-11, D-USR-06: a name is another one for lists and filters too, and says
 // nothing of credentials.
 func TestSetName(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		const want = `{"data":{"userId":"01USER00000000000000000001","fullName":"Iğdır O'Neil","email":"u1@example.com",` +
 			`"phoneNumber":"+905321000001","kycConfirm":false,"status":"active"}}`
 		for range 2 {
@@ -102,7 +102,7 @@ func TestSetName(t *testing.T) {
 		}
 		wantsUsers(t, s, "GET /admin/list-users?fullName=i%C4%9Fdir%20o", "1")
 		wantsUsers(t, s, "GET /admin/list-users?fullName=ay%C5%9Fe", "2 3")
-		if u := account(t, db, 1); u.SV != 1 || u.CV != 1 ||
+		if u := userAccount(t, db, 1); u.SV != 1 || u.CV != 1 ||
 			count(t, db, "audit WHERE action = 'USER_UPDATE_FULLNAME'") != 1 {
 			t.Errorf("%+v", u)
 		}
@@ -115,18 +115,18 @@ func TestSetName(t *testing.T) {
 
 // REQ-USR-12, D-USR-06, D-PWD-07.
 func TestSetPhone(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		const want = `{"data":{"userId":"01USER00000000000000000001","fullName":"Ayşe 1 Yılmaz","email":"u1@example.com",` +
 			`"phoneNumber":"+4915112345678","kycConfirm":false,"status":"active"}}`
 		s.Wants(setPhone, of(1, `"phoneNum":"(0532) 100 00 01","countryCode":"+90"`), 200,
 			strings.ReplaceAll(want, "+4915112345678", "+905321000001"))
-		if u := account(t, db, 1); u.SV != 1 || u.CV != 1 || len(told(t, db)) != 0 || count(t, db, "audit") != 0 {
+		if u := userAccount(t, db, 1); u.SV != 1 || u.CV != 1 || len(told(t, db)) != 0 || count(t, db, "audit") != 0 {
 			t.Errorf("the same number: %+v, %v", u, told(t, db))
 		}
 		for range 2 { // the second time it is the same
 			s.Wants(setPhone, of(1, `"phoneNum":"0151-12345678","countryCode":"0049"`), 200, want)
 		}
-		u := account(t, db, 1)
+		u := userAccount(t, db, 1)
 		if u.SV != 2 || u.CV <= 1 || u.CountryCode != "49" || count(t, db, "email_change") != 0 {
 			t.Errorf("%+v", u)
 		}
@@ -143,7 +143,7 @@ func TestSetPhone(t *testing.T) {
 		for _, bad := range []string{"123", "0049 532 100 00 05", "+495321000005", "1234567890123456"} {
 			s.Wants(setPhone, of(1, `"countryCode":"90","phoneNum":"`+bad+`"`), 400, "INVALID_FIELD phoneNum")
 		}
-		if got := account(t, db, 1); got.Phone != u.Phone || got.SV != u.SV || len(told(t, db)) != 3 {
+		if got := userAccount(t, db, 1); got.Phone != u.Phone || got.SV != u.SV || len(told(t, db)) != 3 {
 			t.Errorf("a refusal changed %+v", got)
 		}
 	})
@@ -151,17 +151,18 @@ func TestSetPhone(t *testing.T) {
 
 // REQ-USR-13, REQ-USR-18, D-USR-06, D-USR-07.
 func TestSetMail(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		storetest.Must(t, db.Commit(t.Context(), user.VerifyMail{UserID: person(1, 0).ID}))
 		s.Wants(changes, "", 200, "[]")
 		s.Wants(setMail, of(1, `"mailAddress":" U1@Example.com "`), 200, `{"data":{"userId":"01USER00000000000000000001",`+
 			`"fullName":"Ayşe 1 Yılmaz","email":"u1@example.com","phoneNumber":"+905321000001","kycConfirm":false,`+
 			`"status":"active"}}`)
-		if u := account(t, db, 1); u.SV != 1 || u.CV != 1 || !u.EmailVerified || count(t, db, "email_change") != 0 {
+		if u := userAccount(t, db, 1); u.SV != 1 || u.CV != 1 || !u.EmailVerified || count(t, db, "email_change") != 0 {
 			t.Errorf("the same address: %+v", u)
 		}
 		_, answer := s.Call(setMail, of(1, `"mailAddress":"New+1@Example.COM"`))
-		if u := account(t, db, 1); !strings.Contains(answer, `"email":"new+1@example.com"`) || u.SV != 2 || u.EmailVerified {
+		u := userAccount(t, db, 1)
+		if !strings.Contains(answer, `"email":"new+1@example.com"`) || u.SV != 2 || u.EmailVerified {
 			t.Errorf("%s, %+v", answer, u)
 		}
 		storetest.Same(t, told(t, db), []string{"new+1@example.com0.0.0.0", "u1@example.com+905321000001 0.0.0.0"})
@@ -198,7 +199,7 @@ func TestSetMail(t *testing.T) {
 
 // Eight administrators give one number to eight accounts, and eight numbers to one.
 func TestContactsInARace(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		service, ctx := profiles(db), t.Context()
 		for i := 11; i < 19; i++ {
 			storetest.Must(t, db.Commit(ctx, person(i, 0)))
@@ -218,7 +219,7 @@ func TestContactsInARace(t *testing.T) {
 			_, err := service.SetPhone(ctx, admins, person(1, 0).ID, "90", fmt.Sprintf("+90555777000%d", i))
 			return err
 		})
-		if u := account(t, db, 1); won != 8 || u.SV != 9 || len(told(t, db)) != 5+3*8 {
+		if u := userAccount(t, db, 1); won != 8 || u.SV != 9 || len(told(t, db)) != 5+3*8 {
 			t.Errorf("%d of 8, version %d, %d told", won, u.SV, len(told(t, db)))
 		}
 	})

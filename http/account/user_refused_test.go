@@ -1,4 +1,4 @@
-package user_test
+package account_test
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 // D-EXT-15: the refused logins of all accounts are listed page by page with their cause, and no completed login. The
 // answer has no name and no contact data.
 func TestRefusedLogins(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		const list = "GET /admin/refused-logins"
 		s.Wants(list, "", 200, "[]")
 		one, two := person(1, 60).ID, person(2, 29).ID

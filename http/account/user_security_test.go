@@ -1,4 +1,4 @@
-package user_test
+package account_test
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ import (
 
 // D-EXT-14: the factors, sessions and remembered browsers of an account are counted, and only its own.
 func TestSecurity(t *testing.T) {
-	both(t, func(t *testing.T, _ *apitest.Site, db *persistence.DB) {
+	userBoth(t, func(t *testing.T, _ *apitest.Site, db *persistence.DB) {
 		login := mfa.Policy{ActionCode: mfa.Login, Type: mfa.Common, EntityType: mfa.General, RememberDays: 30, Required: 1,
 			Methods: []mfa.Choice{{Code: mfa.SMS}}}
 		withdraw := login

@@ -1,11 +1,10 @@
-package user_test
+package account_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	httpuser "castellan/http/account/user"
 	"castellan/http/apitest"
 	"castellan/http/edge"
-	"castellan/http/rest"
 	"castellan/persistence"
 	accountstore "castellan/persistence/account"
 	"castellan/persistence/money"
@@ -27,16 +25,7 @@ import (
 // now is when the tests play: late on a day, so that a day is not 24 hours ago.
 var now = time.Date(2026, 3, 31, 23, 0, 0, 0, time.UTC)
 
-func TestMain(m *testing.M) {
-	phrases, err := os.ReadFile("phrases.tsv")
-	if err == nil {
-		err = rest.AddPhrases(string(phrases))
-	}
-	if err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { apitest.Main(m, "user") }
 
 func hash(number string) string { return "hash of " + number }
 
@@ -48,7 +37,7 @@ func person(n, daysAgo int) user.Add {
 	return user.Add{User: u}
 }
 
-func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
+func userBoth(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		one, two, three := person(1, 60), person(2, 29), person(3, 0)
@@ -95,7 +84,7 @@ func wantsUsers(t *testing.T, s *apitest.Site, line, want string) *http.Response
 
 // REQ-USR-03, REQ-USR-05, D-USR-02.
 func TestList(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
 		s.Wants("GET /admin/list-users?email=U2@Example.com", "", 200, `[{"userId":"01USER00000000000000000002",`+
 			`"fullName":"Ayşe 2 Yılmaz","email":"u2@example.com","phoneNumber":"+905321000002","kycConfirm":true,`+
 			`"status":"blocked"}]`)
@@ -143,7 +132,7 @@ func TestList(t *testing.T) {
 
 // REQ-USR-10, REQ-USR-14, REQ-USR-15, D-USR-05.
 func TestRegistrationsAndCounts(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
 		const dates, counts = "GET /admin/get-users-by-register-date", "GET /admin/get-user-counts-by-register-date"
 		wantsUsers(t, s, dates+"?beginDate=2026-01-30&endDate=2026-03-31", "3 2 1")
 		wantsUsers(t, s, dates+"?beginDate=2026-01-31&endDate=2026-03-30", "2")
@@ -183,7 +172,7 @@ func TestRegistrationsAndCounts(t *testing.T) {
 }
 
 func TestAccess(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
+	userBoth(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
 		for _, path := range []string{"/admin/list-users", "/admin/get-users-by-register-date",
 			"/admin/get-user-counts-by-register-date", "/admin/login-history", "/admin/login-history-v2",
 			"/admin/get-count-of-users-by-level", "/admin/get-email-change-history",
