@@ -1,4 +1,4 @@
-package foureyes_test
+package office_test
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package foureyes_test
+package office_test
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func (down) List(context.Context, foureyes.Query, page.Query[foureyes.Place]) (p
 }
 
 // wantsInternal checks that a request is answered with an internal error, without its cause.
-func (o *office) wantsInternal(line, body string) {
+func (o *foureyesOffice) wantsInternal(line, body string) {
 	o.t.Helper()
 	status, answer := o.As("boss").Call(line, body)
 	if status != 500 || strings.Contains(answer, "down") {
@@ -42,7 +42,7 @@ func (o *office) wantsInternal(line, body string) {
 }
 
 // status returns the stored status of a request.
-func (o *office) status(id string) foureyes.Status {
+func (o *foureyesOffice) status(id string) foureyes.Status {
 	o.t.Helper()
 	r, err := o.group.Service.Store.Get(o.t.Context(), id)
 	storetest.Must(o.t, err)

@@ -1,4 +1,4 @@
-package foureyes_test
+package office_test
 
 import (
 	"context"
@@ -28,8 +28,8 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// office is the section, where "clerk" has requested POST /things. Accounts in permitted may use it too.
-type office struct {
+// foureyesOffice is the section, where "clerk" has requested POST /things. Accounts in permitted may use it too.
+type foureyesOffice struct {
 	*apitest.Site
 	t         *testing.T
 	group     httpfoureyes.Group
@@ -43,14 +43,16 @@ type office struct {
 	before    any      // state of the record that the request would change, by Look
 }
 
-func (o *office) Start(_ context.Context, who rest.Caller, action string, command []byte) (any, []rest.Header, error) {
+func (o *foureyesOffice) Start(
+	_ context.Context, who rest.Caller, action string, command []byte,
+) (any, []rest.Header, error) {
 	o.commands = append(o.commands, action+" "+who.UserID+" "+string(command))
 	return json.RawMessage(`{"success":true}`), nil, nil
 }
 
-func newOffice(t *testing.T) *office {
+func newOffice(t *testing.T) *foureyesOffice {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
-	o := &office{t: t, now: time.UnixMilli(1_700_000_000_000).UTC(), permitted: []string{"boss"},
+	o := &foureyesOffice{t: t, now: time.UnixMilli(1_700_000_000_000).UTC(), permitted: []string{"boss"},
 		before: map[string]int{"n": 1}}
 	o.group = httpfoureyes.Group{
 		Service: &foureyes.Service{Store: officestore.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open,
@@ -101,9 +103,9 @@ func newOffice(t *testing.T) *office {
 }
 
 // stand makes a request of "clerk" and returns its id.
-func (o *office) stand() string { return o.standAt("/things") }
+func (o *foureyesOffice) stand() string { return o.standAt("/things") }
 
-func (o *office) standAt(path string) string {
+func (o *foureyesOffice) standAt(path string) string {
 	o.t.Helper()
 	r, err := o.group.Service.Submit(o.t.Context(), audit.By{UserID: "clerk"}, foureyes.Draft{Method: "POST", Path: path,
 		Summary: "THING_ADD", Request: json.RawMessage(`{"n":2}`), SessionID: "s1"})
@@ -224,7 +226,7 @@ func TestApproveStartsAChallenge(t *testing.T) {
 }
 
 // execute completes the challenge of an approval by a person.
-func (o *office) execute(id, who string) (challenge.Result, error) {
+func (o *foureyesOffice) execute(id, who string) (challenge.Result, error) {
 	command, err := json.Marshal(map[string]any{"id": id, "summary": "THING_ADD",
 		"approver": rest.Caller{UserID: who, SessionID: "s2"}})
 	storetest.Must(o.t, err)

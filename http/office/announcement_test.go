@@ -1,4 +1,4 @@
-package announcement_test
+package office_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package staffrequest_test
+package office_test
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
+func staffrequestBoth(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		jane := user.New("jane", time.Now())
@@ -40,7 +40,7 @@ func both(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence
 const at = `"created_at":"2023-11-14T22:13:20.000Z","updated_at":"2023-11-14T22:13:20.000Z"}`
 
 func TestDeployRequests(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	staffrequestBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		record := func(id int, name, status string, minutes int, decider string) string {
 			return fmt.Sprintf(`{"id":%d,"service_name":"%s","original_service_name":"o","build_number":"7","status":"%s",`+
 				`"duration_minutes":%d,"comment":"c","type":"Api","requestor_userid":"admin","approver_rejection_userid":%s,`,
@@ -84,7 +84,7 @@ func TestDeployRequests(t *testing.T) {
 }
 
 func TestVPNRequests(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+	staffrequestBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		record := func(name, status, comment, decider string) string {
 			return fmt.Sprintf(`{"id":1,"user_name":"%s","name":"Jane","surname":"Doe","status":"%s","comment":"%s",`+
 				`"type":"DEVELOPER","requestor_userid":"jane","approver_rejection_userid":%s,`, name, status, comment,
@@ -121,8 +121,8 @@ func TestVPNRequests(t *testing.T) {
 }
 
 // Every fault of every field, before any record is looked for (D-GEN-19).
-func TestRefusals(t *testing.T) {
-	both(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
+func TestStaffrequestRefusals(t *testing.T) {
+	staffrequestBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
 		long, longer := strings.Repeat("ü", 201), strings.Repeat("x", 2001)
 		const none = "INVALID_FIELD service_name original_service_name build_number "
 		for _, c := range []struct{ line, body, want string }{

@@ -1,4 +1,4 @@
-package broadcast_test
+package office_test
 
 import (
 	"context"
@@ -66,7 +66,7 @@ func (s *service) Send(_ context.Context, key string, m message.Rendered) error 
 	return nil
 }
 
-func both(t *testing.T, test func(t *testing.T, s *service)) {
+func broadcastBoth(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := &service{t: t, db: db, now: time.Now(), sent: map[string]message.Rendered{}, keys: map[string]bool{},
@@ -179,7 +179,7 @@ const notice = "POST /admin/send-notification"
 // REQ-ADM-07, D-ADM-04: the channels of the topic, each recipient once, unknown ids
 // told, users who are not active left out.
 func TestNotify(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	broadcastBoth(t, func(t *testing.T, s *service) {
 		got := s.starts(notice, `{"memberId":["ben","ada","ada","nobody","cem","dan"],"topic":"news","title":"T\n1",`+
 			`"body":"B","imageUrl":"https://e.example/i.png","clickActionType":"OPEN","operatingSystem":"ios"}`)
 		if got.Count != 4 || len(got.Unknown) != 1 || got.Unknown[0] != "nobody" {
@@ -213,7 +213,7 @@ func TestNotify(t *testing.T) {
 
 // The error of a sender affects only its recipient.
 func TestOutcomes(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	broadcastBoth(t, func(t *testing.T, s *service) {
 		for _, id := range []string{"refused", "lost", "busy"} {
 			s.add(id, func(*user.User) {})
 		}
@@ -242,7 +242,7 @@ func TestOutcomes(t *testing.T) {
 // A recipient who holds more than the caller fails when it is the turn of that one, the
 // others are served; a message to such recipients alone is refused (D-AUTH-03).
 func TestMessagesToAdministrators(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	broadcastBoth(t, func(t *testing.T, s *service) {
 		s.add("admin", func(*user.User) {})
 		starts := func(caller, line, body string) string {
 			site := s.Site
@@ -273,7 +273,7 @@ func TestMessagesToAdministrators(t *testing.T) {
 
 // D-EXT-02: a repeat starts no second job.
 func TestRepeats(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	broadcastBoth(t, func(t *testing.T, s *service) {
 		for line, body := range map[string]string{
 			notice: `{"memberId":"ada","topic":"t","title":"T","body":"B"}`,
 			sms:    `{"userIds":["ada"],"messageBody":"B"}`,
@@ -293,8 +293,8 @@ func TestRepeats(t *testing.T) {
 	})
 }
 
-func TestRefusals(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+func TestBroadcastRefusals(t *testing.T) {
+	broadcastBoth(t, func(t *testing.T, s *service) {
 		const rest = `,"topic":"t","title":"T","body":"B"`
 		many := `["x` + strings.Repeat(`","x`, 9_999) + `"]`
 		if got := s.starts(sms, `{"messageBody":"B","userIds":`+many+`}`); got.Count != 0 || got.LeftOut.Unknown != 1 {

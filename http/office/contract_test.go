@@ -1,4 +1,4 @@
-package contract_test
+package office_test
 
 import (
 	"context"
@@ -24,28 +24,29 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-type site struct {
+type contractSite struct {
 	*apitest.Site
 	t     *testing.T
 	db    *persistence.DB
 	store contract.Store
 }
 
-// both runs a test on a fresh installation on each database: the contracts 1 and
+// contractBoth runs a test on a fresh installation on each database: the contracts 1 and
 // 2 of the seed.
-func both(t *testing.T, test func(s *site)) {
+func contractBoth(t *testing.T, test func(s *contractSite)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := office.NewContracts(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, store) }))
 		service := &contract.Service{Store: store, HTML: richtext.New("https://cdn.example.com"),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
-		test(&site{apitest.Serve(t, edge.Options{}, httpcontract.Group{Service: service}).Below("/admin/"), t, db, store})
+		s := apitest.Serve(t, edge.Options{}, httpcontract.Group{Service: service}).Below("/admin/")
+		test(&contractSite{s, t, db, store})
 	})
 }
 
 // has checks the details of a contract: "id title content orderNo" of each.
-func (s *site) has(contractID int64, want ...string) {
+func (s *contractSite) has(contractID int64, want ...string) {
 	s.t.Helper()
 	all, err := s.store.Details(s.t.Context(), contractID)
 	storetest.Must(s.t, err)
@@ -59,7 +60,7 @@ func (s *site) has(contractID int64, want ...string) {
 var instant = regexp.MustCompile(`"createdAt":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
 
 func TestContracts(t *testing.T) {
-	both(t, func(s *site) {
+	contractBoth(t, func(s *contractSite) {
 		const terms = `{"id":1,"code":"TERMS_OF_USE","name":"Terms of use","version":null,"isActive":true,"createdAt":T}`
 		const privacy = `{"id":2,"code":"PRIVACY","name":"Privacy notice","version":null,"isActive":true,"createdAt":T}`
 		for query, want := range map[string]string{"": terms + "," + privacy, "?id=2": privacy, "?code=PRIVACY": privacy,
@@ -83,7 +84,7 @@ func TestContracts(t *testing.T) {
 
 // One detail: added, changed, moved, deleted.
 func TestDetail(t *testing.T) {
-	both(t, func(s *site) {
+	contractBoth(t, func(s *contractSite) {
 		const post = "POST create-contract-detail"
 		s.Wants(post, `{"contractId":1,"title":"<b>","content":"<p onclick=x()>a</p><script>b</script>","id":7,"policy":"x"}`,
 			200, `{"data":{"id":1,"contractId":1,"title":"<b>","content":"<p>a</p>","orderNo":1}}`)
@@ -129,7 +130,7 @@ func TestDetail(t *testing.T) {
 
 // A bulk write affects all details or none (D-CON-03).
 func TestMany(t *testing.T) {
-	both(t, func(s *site) {
+	contractBoth(t, func(s *contractSite) {
 		const create, update = "POST bulk-create-contract-details", "POST bulk-update-contract-details"
 		const reorder, remove = "POST reorder-contract-details", "POST delete-multiple-contract-details"
 		s.Wants(create, `{"contractId":1,"details":[{"title":"a","content":"A"},{"title":"b","content":"B","orderNo":9},`+
@@ -201,7 +202,7 @@ func TestMany(t *testing.T) {
 // Administrators alone write, each write has one audit row, and none holds a text
 // (D-EXT-03).
 func TestAccess(t *testing.T) {
-	both(t, func(s *site) {
+	contractBoth(t, func(s *contractSite) {
 		lines := map[string]string{
 			"GET contracts":                         "",
 			"POST contracts":                        `{"code":"SECRET","name":"secret"}`,
@@ -251,7 +252,7 @@ func TestAccess(t *testing.T) {
 
 // A row of an older policy is cleaned when it is read, and stays as it is.
 func TestOlderPolicy(t *testing.T) {
-	both(t, func(s *site) {
+	contractBoth(t, func(s *contractSite) {
 		_, err := s.store.AddDetail(t.Context(),
 			contract.Detail{ContractID: 1, Content: `<i onclick="x()">a</i>`, Policy: "0"})
 		storetest.Must(t, err)

@@ -1,4 +1,4 @@
-package broadcast_test
+package office_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ type smsLeftOut struct{ Unknown, Filter, NoTurkishNumber, CampaignsOff int }
 
 // REQ-ADM-08, REQ-ADM-09, D-ADM-05: Turkish numbers alone, narrowed by the filter.
 func TestText(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	broadcastBoth(t, func(t *testing.T, s *service) {
 		s.add("eva", func(u *user.User) { u.Level, u.Type, u.KYCConfirm = 3, user.Corporate, "approved" })
 		s.add("fax", func(u *user.User) { u.Phone = "" })
 		s.add("gül", func(u *user.User) { u.SetPlaceholder(1) })

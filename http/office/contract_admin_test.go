@@ -1,4 +1,4 @@
-package contract_test
+package office_test
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 var published = regexp.MustCompile(`"publishedAt":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
 
 // answers checks an answer without its instants.
-func (s *site) answers(line, body, want string) {
+func (s *contractSite) answers(line, body, want string) {
 	s.t.Helper()
 	status, got := s.Call(line, body)
 	got = published.ReplaceAllString(instant.ReplaceAllString(got, `"createdAt":T`), `"publishedAt":T`)
@@ -38,7 +38,7 @@ func record(id int64, code, name, version, tr, ar, status, published string) str
 
 // D-INT-14: a contract from its draft to its replacement.
 func TestVersions(t *testing.T) {
-	both(t, func(s *site) {
+	contractBoth(t, func(s *contractSite) {
 		const post, patch, version = "POST contracts", "PATCH contracts", "POST contracts/versions"
 		const publish, deactivate = "POST contracts/publish", "POST contracts/deactivate"
 		long := strings.Repeat("ü", 201)
@@ -105,7 +105,7 @@ func TestVersions(t *testing.T) {
 
 // Concurrent publications leave one active version of a code.
 func TestPublishRace(t *testing.T) {
-	both(t, func(s *site) {
+	contractBoth(t, func(s *contractSite) {
 		for i := range 4 {
 			if status, answer := s.Call("POST contracts/versions", fmt.Sprintf(`{"id":1,"version":"%d"}`, i)); status != 200 {
 				t.Fatal(answer)
