@@ -1,4 +1,4 @@
-package transaction_test
+package money_test
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func admins(d *transaction.Deposit) { d.UserID = "admin" }
 // Of an update the records of users who hold more than the caller fail, and so do the
 // caller's own; the others move. An update of such records alone is refused (D-AUTH-03).
 func TestUpdateStatusFailsRowsAlone(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		for _, c := range []struct {
 			caller string
 			key    bool
@@ -62,7 +62,7 @@ func TestUpdateStatusFailsRowsAlone(t *testing.T) {
 
 // A record is judged when it moves: who has gained permissions since is out of reach.
 func TestUpdateStatusJudgesWhenARowMoves(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		first, second := s.deposit(transaction.WaitingTreasury, "1"), s.deposit(transaction.WaitingTreasury, "1", kurts)
 		asked := 0
 		may := s.service.MayMove
@@ -83,7 +83,7 @@ func TestUpdateStatusJudgesWhenARowMoves(t *testing.T) {
 
 // The user of an adjustment and of an entry of the queue is judged.
 func TestMoneyOfAdministrators(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.deposit(transaction.Finalized, "1", admins)
 		at := s.now()
 		w := transaction.Withdrawal{ID: id.New(at), UserID: "admin", Asset: s.asset(), Amount: amount.Must("0.5"),

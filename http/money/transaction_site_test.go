@@ -1,4 +1,4 @@
-package transaction_test
+package money_test
 
 import (
 	"context"
@@ -35,11 +35,11 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// site is the section with a user "jane", who has no phone, and a user "kurt", who has
+// transactionSite is the section with a user "jane", who has no phone, and a user "kurt", who has
 // one; with a treasury's address for BTC alone, a fee of 0.001 BTC, and an explorer of
 // its network. Jobs run under a clock that they move, in the request that waits for
 // them.
-type site struct {
+type transactionSite struct {
 	*apitest.Site
 	*testing.T
 	db      *persistence.DB
@@ -70,11 +70,11 @@ func (c *clock) pause(until time.Time) {
 	c.pauses, c.at = append(c.pauses, until.Sub(c.at)), until
 }
 
-// post takes messages and sends none.
-type post struct{}
+// transactionPost takes messages and sends none.
+type transactionPost struct{}
 
-func (post) Offers(message.Channel) bool              { return true }
-func (post) Deliver(outbox.Message, message.Rendered) {}
+func (transactionPost) Offers(message.Channel) bool              { return true }
+func (transactionPost) Deliver(outbox.Message, message.Rendered) {}
 
 // verify stands for the authenticator, whose own tests are those of domain/proof/totp.
 func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
@@ -84,10 +84,10 @@ func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 	return nil
 }
 
-func both(t *testing.T, test func(s site)) {
+func transactionBoth(t *testing.T, test func(s transactionSite)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s := site{T: t, db: db, clock: &clock{lists: true, at: time.Now().UTC().Truncate(time.Millisecond)}}
+		s := transactionSite{T: t, db: db, clock: &clock{lists: true, at: time.Now().UTC().Truncate(time.Millisecond)}}
 		ctx, store, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
 		s.people()
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
@@ -116,7 +116,7 @@ func both(t *testing.T, test func(s site)) {
 				return j, nil
 			},
 			Messenger: &stepup.Messenger{Config: stepup.Config{Lease: time.Minute, Language: "en"}, Book: book, Ring: ring,
-				Dispatch: post{}, Now: s.now},
+				Dispatch: transactionPost{}, Now: s.now},
 			MayMove: func(caller, userID string) error {
 				return apitest.MayWrite(caller, userID, resource.Standing)
 			}}
@@ -131,7 +131,7 @@ func both(t *testing.T, test func(s site)) {
 	})
 }
 
-func (s site) people() {
+func (s transactionSite) people() {
 	for name, edit := range map[string]func(*user.User){
 		"jane": func(u *user.User) { u.Name, u.Surname, u.Language = "Jane", "Işık", "tr" },
 		"kurt": func(u *user.User) { u.Phone, u.CountryCode, u.Type = "+905321234567", "90", user.Corporate },
@@ -143,7 +143,7 @@ func (s site) people() {
 	}
 }
 
-func (s site) parameters(ctx context.Context, store parameter.Store) error {
+func (s transactionSite) parameters(ctx context.Context, store parameter.Store) error {
 	if err := parameter.Seed(ctx, store); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (s site) parameters(ctx context.Context, store parameter.Store) error {
 }
 
 // asset is the pair of BTC on its own network.
-func (s site) asset() int64 {
+func (s transactionSite) asset() int64 {
 	pair, ok := s.service.Currencies.Catalog().Info(new("BTC"), new("BTC"))
 	if !ok {
 		s.Fatal("there is no BTC")
@@ -171,7 +171,7 @@ func (s site) asset() int64 {
 	return pair.ID
 }
 
-func (s site) do(m ledger.Movement, err error) {
+func (s transactionSite) do(m ledger.Movement, err error) {
 	s.Helper()
 	storetest.Must(s, err)
 	_, err = s.l.Do(s.Context(), audit.By{UserID: "op"}, m)
@@ -179,7 +179,7 @@ func (s site) do(m ledger.Movement, err error) {
 }
 
 // deposit is a deposit of jane, unless edit says otherwise.
-func (s site) deposit(status transaction.Status, sum string, edit ...func(*transaction.Deposit)) string {
+func (s transactionSite) deposit(status transaction.Status, sum string, edit ...func(*transaction.Deposit)) string {
 	s.Helper()
 	at := s.now()
 	d := transaction.Deposit{ID: id.New(at), UserID: "jane", Asset: s.asset(), Amount: amount.Must(sum), Status: status,
@@ -192,7 +192,7 @@ func (s site) deposit(status transaction.Status, sum string, edit ...func(*trans
 }
 
 // enqueue puts a withdrawal of jane into the queue.
-func (s site) enqueue(status transaction.QueueStatus, sum string, edit ...func(*transaction.Queued)) string {
+func (s transactionSite) enqueue(status transaction.QueueStatus, sum string, edit ...func(*transaction.Queued)) string {
 	s.Helper()
 	q := transaction.Queued{Status: status, TxID: "x/1"}
 	for _, f := range edit {
@@ -210,7 +210,7 @@ func (s site) enqueue(status transaction.QueueStatus, sum string, edit ...func(*
 }
 
 // has checks what jane has.
-func (s site) has(want string, locked ...string) {
+func (s transactionSite) has(want string, locked ...string) {
 	s.Helper()
 	b, err := s.l.Balance(s.Context(), "jane", s.asset())
 	storetest.Must(s, err)
@@ -220,7 +220,7 @@ func (s site) has(want string, locked ...string) {
 }
 
 // holds checks what an account of the house has.
-func (s site) holds(kind ledger.Kind, want string) {
+func (s transactionSite) holds(kind ledger.Kind, want string) {
 	s.Helper()
 	all, err := s.l.Store.Balances(s.Context(), ledger.Account{Kind: kind, Asset: s.asset()})
 	storetest.Must(s, err)
@@ -233,7 +233,7 @@ func (s site) holds(kind ledger.Kind, want string) {
 	}
 }
 
-func (s site) count(table string, where ...string) int {
+func (s transactionSite) count(table string, where ...string) int {
 	q := s.db.Conn(s.Context()).NewSelect().Table(table)
 	for _, w := range where {
 		q = q.Where(w)

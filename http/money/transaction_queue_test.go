@@ -1,4 +1,4 @@
-package transaction_test
+package money_test
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func decision(id, status, code string) string {
 }
 
 // entry is an entry of jane as it is shown to admin, who may list accounts.
-func (s site) entry(id string, status int, description, sum, cost string) string {
+func (s transactionSite) entry(id string, status int, description, sum, cost string) string {
 	q, err := s.service.Store.Queued(s.Context(), id)
 	storetest.Must(s, err)
 	return fmt.Sprintf(`{"id":"%s","userId":"jane","code":"BTC","address":"bc1away","network":"BTC",`+
@@ -41,7 +41,7 @@ func fee(sum string) func(*transaction.Queued) {
 // Section 3.4, rows 3 and 4; D-TX-08: what has gone out is booked once, with the fee of
 // its own or else that of the currency, and has a process.
 func TestQueueDecisions(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.deposit(transaction.Finalized, "10")
 		for _, c := range []struct {
 			from transaction.QueueStatus
@@ -94,7 +94,7 @@ func TestQueueDecisions(t *testing.T) {
 }
 
 func TestQueueDecisionsRefused(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.deposit(transaction.Finalized, "3")
 		waits := s.enqueue(transaction.TimeOut, "1")
 		tooFine, now := amount.Must("0.000000001"), s.now()
@@ -134,7 +134,7 @@ func TestQueueDecisionsRefused(t *testing.T) {
 
 // A fee that is not there any more is not taken, and nothing else is.
 func TestQueueDecisionWithoutFunds(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.deposit(transaction.Finalized, "1")
 		at := s.now()
 		q := transaction.Queued{Status: transaction.TimeOut}
@@ -147,7 +147,7 @@ func TestQueueDecisionWithoutFunds(t *testing.T) {
 
 // Of many who decide at once one wins, and one transfer of each sort is made.
 func TestQueueDecisionsInARace(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.deposit(transaction.Finalized, "10")
 		for _, mixed := range []bool{false, true} {
 			id := s.enqueue(transaction.TimeOut, "1")
@@ -170,7 +170,7 @@ func TestQueueDecisionsInARace(t *testing.T) {
 
 // D-EXT-02.
 func TestQueueDecisionUnderAKey(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.deposit(transaction.Finalized, "10")
 		body := decision(s.enqueue(transaction.TimeOut, "1"), "4", `"BTC"`)
 		_, first := s.Call(decide, body, "Idempotency-Key", "k1")
@@ -184,7 +184,7 @@ func TestQueueDecisionUnderAKey(t *testing.T) {
 
 // D-PRC-05.
 func TestQueueList(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.deposit(transaction.Finalized, "10")
 		first := s.now()
 		a := s.enqueue(transaction.HotWalletIsEmpty, "1", func(q *transaction.Queued) {
@@ -234,7 +234,7 @@ func TestQueueList(t *testing.T) {
 
 // D-PRC-04.
 func TestProcessList(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.deposit(transaction.Finalized, "10")
 		first := s.now()
 		a := s.enqueue(transaction.TimeOut, "1")

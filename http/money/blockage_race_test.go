@@ -1,4 +1,4 @@
-package blockage_test
+package money_test
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 // In races each blockage has one effect, nothing is taken that is locked, and no read
 // sees less than nothing.
 func TestBlockagesInARace(t *testing.T) {
-	both(t, func(s site) {
+	blockageBoth(t, func(s blockageSite) {
 		ids := make([]string, 24)
 		var wg sync.WaitGroup
 		race := func(n int, do func(i int)) {
@@ -63,7 +63,7 @@ func TestBlockagesInARace(t *testing.T) {
 
 // D-EXT-02: under a key an amount is blocked once.
 func TestBlockedOnceUnderAKey(t *testing.T) {
-	both(t, func(s site) {
+	blockageBoth(t, func(s blockageSite) {
 		const body = `{"userId":"jane","currencyCode":"BTC","blockTypeId":1,"amount":1}`
 		_, first := s.Call(insert, body, "Idempotency-Key", "k1")
 		if _, again := s.Call(insert, body, "Idempotency-Key", "k1"); again != first {

@@ -1,4 +1,4 @@
-package limit_test
+package money_test
 
 import (
 	"context"
@@ -26,8 +26,6 @@ import (
 	moneystore "castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
-
-var now = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
 
 // REQ-USR-01, REQ-USR-06, D-USR-03, D-USR-09: the shape to the last key, before and
 // after deposits and a withdrawal.

@@ -1,4 +1,4 @@
-package transaction_test
+package money_test
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ const previewing = "GET /admin/transaction/adjust-balance/preview"
 // D-TX-12: both accounts before and after, to the last digit, and nothing is booked;
 // what the adjustment is refused for, the preview is.
 func TestPreviewAdjustment(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		ask := func(query string) string {
 			t.Helper()
 			status, got := s.Call(previewing+"?userId=jane&currencyCode=BTC&networkCode=BTC"+query, "")
@@ -66,7 +66,7 @@ func TestPreviewAdjustment(t *testing.T) {
 
 // The reason of an adjustment goes to the audit log, and is not part of the identity of the adjustment.
 func TestAdjustmentReason(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		_, first := s.Call(adjust, body("$more", `,"reason":" A deposit was booked short "`))
 		s.Wants(adjust, body("$more", `,"reason":"something else"`), 200, first)
 		if got := s.count("audit", "detail = 'C 0.25 BTC; A deposit was booked short'"); got != 1 {
@@ -78,7 +78,7 @@ func TestAdjustmentReason(t *testing.T) {
 // The approver of a request sees the deposits and the withdrawal that it names, before and
 // after. Nothing of them changes.
 func TestChanges(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.deposit(transaction.Finalized, "10")
 		one, other := s.deposit(transaction.WaitingTreasury, "1"), s.deposit(transaction.WaitingTreasury, "2")
 		queued := s.enqueue(transaction.TimeOut, "3", func(*transaction.Queued) {})

@@ -1,4 +1,4 @@
-package accounting_test
+package money_test
 
 import (
 	"bytes"

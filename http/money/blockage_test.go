@@ -1,4 +1,4 @@
-package blockage_test
+package money_test
 
 import (
 	"context"
@@ -30,8 +30,8 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// site is the section with the users jane, who has money, and mark, who has none.
-type site struct {
+// blockageSite is the section with the users jane, who has money, and mark, who has none.
+type blockageSite struct {
 	*apitest.Site
 	*testing.T
 	db    *persistence.DB
@@ -41,7 +41,7 @@ type site struct {
 	service *blockage.Service
 }
 
-func both(t *testing.T, test func(s site)) {
+func blockageBoth(t *testing.T, test func(s blockageSite)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store := t.Context(), money.NewCurrencies(db)
@@ -57,8 +57,8 @@ func both(t *testing.T, test func(s site)) {
 			Currencies: live, Now: time.Now}
 		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db,
 			Ring: keyringtest.Ring(t, time.Now), Now: time.Now}
-		s := site{apitest.Serve(t, edge.Options{Idempotency: repeats}, httpblockage.Group{Service: service}), t, db, l,
-			live.Catalog(), service}
+		s := blockageSite{apitest.Serve(t, edge.Options{Idempotency: repeats}, httpblockage.Group{Service: service}),
+			t, db, l, live.Catalog(), service}
 		for pair, sum := range map[string]string{"BTC/BTC": "10", "USDT/ETH": "5", "USDT/TRX": "3"} {
 			storetest.Must(t, s.pay("jane", pair, sum))
 		}
@@ -70,7 +70,7 @@ func both(t *testing.T, test func(s site)) {
 }
 
 // account is that of a user for "BTC/BTC".
-func (s site) account(of, pair string) ledger.Account {
+func (s blockageSite) account(of, pair string) ledger.Account {
 	code, network, _ := strings.Cut(pair, "/")
 	p, ok := s.pairs.Info(&code, &network)
 	if !ok {
@@ -80,7 +80,7 @@ func (s site) account(of, pair string) ledger.Account {
 }
 
 // pay credits an amount to a user, or debits it where the amount is negative.
-func (s site) pay(to, pair, sum string) error {
+func (s blockageSite) pay(to, pair, sum string) error {
 	account, of := s.account(to, pair), amount.Must(strings.TrimPrefix(sum, "-"))
 	treasury := ledger.Account{Kind: ledger.Treasury, Asset: account.Asset}
 	t := ledger.New(time.Now(), "test", id.New(time.Now()), treasury, account, of)
@@ -92,7 +92,7 @@ func (s site) pay(to, pair, sum string) error {
 }
 
 // has checks what is posted, locked and available: "10 4 6".
-func (s site) has(of, pair, want string) {
+func (s blockageSite) has(of, pair, want string) {
 	s.Helper()
 	a := s.account(of, pair)
 	b, err := s.l.Balance(s.Context(), of, a.Asset)
@@ -104,7 +104,7 @@ func (s site) has(of, pair, want string) {
 
 // holdsAreThoseOfTheRows checks that the active holds of each blockage are its
 // amount where it is active, and none where it is not.
-func (s site) holdsAreThoseOfTheRows() {
+func (s blockageSite) holdsAreThoseOfTheRows() {
 	s.Helper()
 	var rows []struct {
 		ID, Hi, Lo int64
@@ -145,7 +145,7 @@ const (
 var changing = regexp.MustCompile(`"(id|createdAt|updatedAt)":"[^"]*"`)
 
 // block inserts a blockage and returns its id.
-func (s site) block(of, code, sum string, kind int) string {
+func (s blockageSite) block(of, code, sum string, kind int) string {
 	s.Helper()
 	status, got := s.Call(insert, fmt.Sprintf(`{"userId":%q,"currencyCode":%q,"blockTypeId":%d,"amount":%s}`, of, code,
 		kind, sum))
@@ -157,7 +157,7 @@ func (s site) block(of, code, sum string, kind int) string {
 }
 
 // answers checks an answer but for ids and instants.
-func (s site) answers(line, body, want string) {
+func (s blockageSite) answers(line, body, want string) {
 	s.Helper()
 	status, got := s.Call(line, body)
 	if got = changing.ReplaceAllString(got, `"$1":"?"`); status != 200 || got != want {
@@ -173,7 +173,7 @@ func shape(of, code, kind, sum, status, description, updated string) string {
 // REQ-BLK-01 to REQ-BLK-08, D-BLK-02 to D-BLK-04: the shapes to the last key, and what
 // is available after each move.
 func TestLifeOfABlockage(t *testing.T) {
-	both(t, func(s site) {
+	blockageBoth(t, func(s blockageSite) {
 		s.answers(insert, `{"userId":"jane","currencyCode":"btc","blockTypeId":"2","amount":"4.00000001",`+
 			`"description":"Court order","blockSourceId":9,"descriptionJson":{"file":7},"status":"released","id":5,`+
 			`"createdAt":"2020-01-01"}`, `{"data":`+shape("jane", "BTC", "2", "4.00000001", "active", `"Court order"`,
@@ -224,7 +224,7 @@ func TestLifeOfABlockage(t *testing.T) {
 // D-BLK-03, D-CUR-09: over several networks available falls by exactly the amount, and
 // floors at 0; what exceeds it holds future funds.
 func TestBlockedAcrossNetworks(t *testing.T) {
-	both(t, func(s site) {
+	blockageBoth(t, func(s blockageSite) {
 		one := s.block("jane", "USDT", "6", 2)
 		s.has("jane", "USDT/TRX", "3 3 0")
 		s.has("jane", "USDT/ETH", "5 3 2")
@@ -255,7 +255,7 @@ func TestBlockedAcrossNetworks(t *testing.T) {
 
 // D-BLK-01, D-BLK-02, D-BLK-05.
 func TestListOfBlockages(t *testing.T) {
-	both(t, func(s site) {
+	blockageBoth(t, func(s blockageSite) {
 		for i, b := range []string{"BTC jane", "USDT jane", "BTC mark", "ETH mark"} {
 			code, of, _ := strings.Cut(b, " ")
 			id := s.block(of, code, "1", i+1)
@@ -307,7 +307,7 @@ func TestListOfBlockages(t *testing.T) {
 }
 
 // lists gets a list and compares the types of the blockages.
-func (s site) lists(line, want string) {
+func (s blockageSite) lists(line, want string) {
 	s.Helper()
 	status, got := s.Call(line, "")
 	var types strings.Builder
@@ -320,7 +320,7 @@ func (s site) lists(line, want string) {
 }
 
 func TestBlockageRefuses(t *testing.T) {
-	both(t, func(s site) {
+	blockageBoth(t, func(s blockageSite) {
 		body := func(change ...string) string {
 			return strings.NewReplacer(append(change, "$user", `"jane"`, "$code", `"BTC"`, "$type", "1", "$sum", "1",
 				"$more", "")...).Replace(`{"userId":$user,"currencyCode":$code,"blockTypeId":$type,"amount":$sum$more}`)

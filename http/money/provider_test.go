@@ -1,4 +1,4 @@
-package provider_test
+package money_test
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ import (
 // slot is the beginning of five minutes.
 var slot = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// both serves the endpoints over four slots of the account main, and one of cold.
-func both(t *testing.T, test func(s *apitest.Site)) {
+// providerBoth serves the endpoints over four slots of the account main, and one of cold.
+func providerBoth(t *testing.T, test func(s *apitest.Site)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := func(account string, slots int, all ...[3]string) {
@@ -44,7 +44,7 @@ func both(t *testing.T, test func(s *apitest.Site)) {
 	})
 }
 
-func shown(account, asset, free, locked string) string {
+func providerShown(account, asset, free, locked string) string {
 	return fmt.Sprintf(`{"accountname":"%s","assetObject":{"asset":"%s","free":%s,"locked":%s}}`, account, asset, free,
 		locked)
 }
@@ -53,9 +53,9 @@ const most = "9007199254740993.000000000000000001"
 
 // REQ-PRC-01, D-PRC-02: the last reading of each account, or every one of a range.
 func TestOfAsset(t *testing.T) {
-	both(t, func(s *apitest.Site) {
-		last, cold := shown("main", "BTC", most, "0.2"), shown("cold", "BTC", "0.2", "0")
-		at := func(i int) string { return shown("main", "BTC", fmt.Sprint(i+1), "0.1") }
+	providerBoth(t, func(s *apitest.Site) {
+		last, cold := providerShown("main", "BTC", most, "0.2"), providerShown("cold", "BTC", "0.2", "0")
+		at := func(i int) string { return providerShown("main", "BTC", fmt.Sprint(i+1), "0.1") }
 		ms := func(slots int) string { return fmt.Sprint(slot.Add(time.Duration(slots) * provider.Every).UnixMilli()) }
 		for query, want := range map[string]string{
 			"account=main":                                       last,
@@ -74,7 +74,7 @@ func TestOfAsset(t *testing.T) {
 		}
 		s.Wants("GET get-provider-balances-of-asset?provider=other&asset=BTC&account=main", "", 200, "[]")
 		s.Wants("GET get-provider-balances-of-asset", `{"provider":"spot","asset":"ETH","account":"main","to":`+ms(0)+`}`,
-			200, "["+shown("main", "ETH", "5", "0")+"]")
+			200, "["+providerShown("main", "ETH", "5", "0")+"]")
 		const line = "GET get-provider-balances-of-asset?provider=spot&asset=BTC&account=main&limit=2&count=true&from=0"
 		res, first := s.Send(line, "")
 		link, _, _ := strings.Cut(res.Header.Get("Link"), ">")
@@ -99,8 +99,8 @@ func TestOfAsset(t *testing.T) {
 
 // REQ-PRC-02: what the accounts have now; no account stands for all.
 func TestLatest(t *testing.T) {
-	both(t, func(s *apitest.Site) {
-		last, cold := shown("main", "BTC", most, "0.2"), shown("cold", "BTC", "0.2", "0")
+	providerBoth(t, func(s *apitest.Site) {
+		last, cold := providerShown("main", "BTC", most, "0.2"), providerShown("cold", "BTC", "0.2", "0")
 		for query, want := range map[string]string{"provider=spot": cold + "," + last,
 			"provider=spot&account=": cold + "," + last, "provider=spot&account=AllAccounts": cold + "," + last,
 			"provider=spot&account=main": last, "provider=spot&account=Main": "", "provider=Spot": "", "provider=x": ""} {
@@ -114,7 +114,7 @@ func TestLatest(t *testing.T) {
 
 // REQ-PRC-03, D-PRC-03: any instant of the five minutes; an object where an asset is named.
 func TestTotal(t *testing.T) {
-	both(t, func(s *apitest.Site) {
+	providerBoth(t, func(s *apitest.Site) {
 		const line = "GET get-provider-balances-total?provider=spot&datetime5min="
 		sum := func(asset, total, free, locked string) string {
 			return fmt.Sprintf(`{"provider":"spot","asset":"%s","datetime5min":1767225900000,"total":%s,"free":%s,`+
@@ -138,8 +138,8 @@ func TestTotal(t *testing.T) {
 	})
 }
 
-func TestAccess(t *testing.T) {
-	both(t, func(s *apitest.Site) {
+func TestProviderAccess(t *testing.T) {
+	providerBoth(t, func(s *apitest.Site) {
 		for _, line := range []string{"GET get-provider-balances-of-asset?provider=p&account=a&asset=x",
 			"GET get-provider-balances?provider=p", "GET get-provider-balances-total?provider=p&datetime5min=1"} {
 			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")

@@ -1,4 +1,4 @@
-package currency_test
+package money_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"castellan/persistence/money"
 )
 
-func (s *service) add(t *testing.T, base, quote, r string, at time.Time) {
+func (s *currencyService) add(t *testing.T, base, quote, r string, at time.Time) {
 	t.Helper()
 	_, err := s.rates.Add(t.Context(), "test", []rate.Quote{{Pair: rate.Pair{Base: base, Quote: quote},
 		Rate: rate.Must(r), At: at}})
@@ -23,13 +23,13 @@ func (s *service) add(t *testing.T, base, quote, r string, at time.Time) {
 
 // REQ-CUR-09, D-CUR-07: with a session or as a scheduled client; direct, turned, over USD.
 func TestRate(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		const line = "GET rates/get-currency-rates"
 		s.Wants(line, "", 404, "RECORD_NOT_FOUND")
-		s.add(t, "USD", "TRY", "41.7352", now.Add(-time.Hour))
-		s.add(t, "USD", "TRY", "41.5", now.Add(-2*time.Hour))
-		s.add(t, "USD", "TRY", "99", now.Add(time.Hour))
-		s.add(t, "EUR", "USD", "1.2", now)
+		s.add(t, "USD", "TRY", "41.7352", currencyNow.Add(-time.Hour))
+		s.add(t, "USD", "TRY", "41.5", currencyNow.Add(-2*time.Hour))
+		s.add(t, "USD", "TRY", "99", currencyNow.Add(time.Hour))
+		s.add(t, "EUR", "USD", "1.2", currencyNow)
 		for caller, status := range map[string]int{"admin": 200, "jane": 200, "cron:rates": 200, "nobody": 401,
 			"nonsense": 401} {
 			want := `{"base":"USD","quote":"TRY","rate":41.7352}`
@@ -56,7 +56,7 @@ func TestRate(t *testing.T) {
 
 // REQ-CUR-10, D-CUR-08: two hours back, to the millisecond.
 func TestLastRates(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		const line = "GET admin/get-last-rates-by-date?date="
 		day := time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)
 		s.add(t, "USD", "TRY", "40", day.Add(-2*time.Hour))
@@ -82,7 +82,7 @@ func TestLastRates(t *testing.T) {
 
 // REQ-CUR-04, D-CUR-09: what the caller has, and nothing of others; what is locked may exceed it.
 func TestAssets(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		s.As("jane").Wants("GET user/asset", "", 200, `[]`)
 		l := &ledger.Ledger{Store: money.NewLedger(s.db), Commit: s.db, Now: time.Now,
 			Decimals: func(context.Context, int64) (int, error) { return 18, nil }}
@@ -95,11 +95,11 @@ func TestAssets(t *testing.T) {
 			storetest.Must(t, err)
 		}
 		for asset, sum := range map[int64]string{3: "0.3", 4: "9007199254740993.000000000000000001"} {
-			do(ledger.Movement{Transfers: []ledger.Transfer{ledger.New(now, "deposit", fmt.Sprint(asset),
+			do(ledger.Movement{Transfers: []ledger.Transfer{ledger.New(currencyNow, "deposit", fmt.Sprint(asset),
 				ledger.Account{Kind: ledger.Treasury, Asset: asset}, jane(asset), amount.Must(sum))}})
 		}
 		hold := func(asset int64, sum string) {
-			h := ledger.NewHold(now, "blockage", fmt.Sprint(asset, sum), "test", jane(asset), amount.Must(sum))
+			h := ledger.NewHold(currencyNow, "blockage", fmt.Sprint(asset, sum), "test", jane(asset), amount.Must(sum))
 			h.Beyond = true
 			do(ledger.Movement{Take: []ledger.Hold{h}})
 		}
@@ -118,7 +118,7 @@ func TestAssets(t *testing.T) {
 		s.As("nobody").Wants("GET user/asset", "", 401, "UNAUTHENTICATED")
 
 		// An asset that the catalogue has no more is shown by its number: its money is not hidden.
-		do(ledger.Movement{Transfers: []ledger.Transfer{ledger.New(now, "deposit", "gone",
+		do(ledger.Movement{Transfers: []ledger.Transfer{ledger.New(currencyNow, "deposit", "gone",
 			ledger.Account{Kind: ledger.Treasury, Asset: 9999}, ledger.Account{Kind: ledger.User, Owner: "bob", Asset: 9999},
 			amount.Must("7"))}})
 		s.As("bob").Wants("GET user/asset", "", 200, `[{"currencyCode":"9999","currencyName":"","networkCode":"",`+
@@ -127,8 +127,8 @@ func TestAssets(t *testing.T) {
 }
 
 // D-AUTH-02, 03: endpoints of administrators refuse all other callers; the rest is for every account.
-func TestAccess(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+func TestCurrencyAccess(t *testing.T) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		for _, line := range []string{"GET admin/currency/get-all?type=CURRENCY", "POST admin/assets/setup",
 			"POST admin/assets/setup-update", "POST admin/currency-activate", "GET admin/get-last-rates-by-date"} {
 			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")

@@ -1,4 +1,4 @@
-package addressbook_test
+package money_test
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// service is the section over a real database and a fixed clock.
-type service struct {
+// addressbookService is the section over a real database and a fixed clock.
+type addressbookService struct {
 	t     *testing.T
 	site  *apitest.Site
 	db    *persistence.DB
@@ -31,13 +31,13 @@ type service struct {
 	now   time.Time
 }
 
-// both runs a test on a fresh installation on each database.
-func both(t *testing.T, test func(t *testing.T, s *service)) {
+// addressbookBoth runs a test on a fresh installation on each database.
+func addressbookBoth(t *testing.T, test func(t *testing.T, s *addressbookService)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
-func serve(t *testing.T, db *persistence.DB) *service {
+func serve(t *testing.T, db *persistence.DB) *addressbookService {
 	t.Helper()
 	ctx := t.Context()
 	store := money.NewCurrencies(db)
@@ -63,7 +63,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	storetest.Must(t, live.Reload(ctx))
 	rules, err := address.NewRules(nil)
 	storetest.Must(t, err)
-	s := &service{t: t, db: db, now: time.UnixMilli(1_800_000_000_123)}
+	s := &addressbookService{t: t, db: db, now: time.UnixMilli(1_800_000_000_123)}
 	s.books = &addressbook.Service{Store: money.NewAddressBooks(db), Currencies: live, Rules: rules,
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return s.now }}}
 	s.site = apitest.Serve(t, edge.Options{}, httpaddressbook.Group{
@@ -73,7 +73,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 
 // as makes a request as a user; the line is a method and what follows the path.
 // A refusal is answered by its code and fields.
-func (s *service) as(user, line, body string) (status int, answer string) {
+func (s *addressbookService) as(user, line, body string) (status int, answer string) {
 	s.t.Helper()
 	if status, answer = s.site.As(user).Call(line, body); status != 200 {
 		answer = apitest.Refusal(answer)
@@ -82,7 +82,7 @@ func (s *service) as(user, line, body string) (status int, answer string) {
 }
 
 // wants makes a request as a user and checks the answer.
-func (s *service) wants(user, line, body string, status int, want string) {
+func (s *addressbookService) wants(user, line, body string, status int, want string) {
 	s.t.Helper()
 	s.site.As(user).Wants(line, body, status, want)
 }
@@ -95,7 +95,7 @@ func post(currency, network, address, name string) string {
 }
 
 // add adds an address and returns its id.
-func (s *service) add(user, currency, network, address, name string) string {
+func (s *addressbookService) add(user, currency, network, address, name string) string {
 	s.t.Helper()
 	status, answer := s.as(user, "POST", post(currency, network, address, name))
 	var got struct{ Data struct{ ID string } }
@@ -106,7 +106,7 @@ func (s *service) add(user, currency, network, address, name string) string {
 }
 
 // book is the list of a user: "name=address" in order.
-func (s *service) book(user string) string {
+func (s *addressbookService) book(user string) string {
 	s.t.Helper()
 	status, answer := s.as(user, "GET", "")
 	var list []struct{ Name, Address string }
@@ -121,7 +121,7 @@ func (s *service) book(user string) string {
 }
 
 // rows is how many audit rows there are; the chain is sound.
-func (s *service) rows() int64 {
+func (s *addressbookService) rows() int64 {
 	s.t.Helper()
 	n, err := kit.NewAudit(s.db).Verify(s.t.Context(), []byte(persistencetest.AuditKey))
 	storetest.Must(s.t, err)

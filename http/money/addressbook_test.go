@@ -1,4 +1,4 @@
-package addressbook_test
+package money_test
 
 import (
 	"encoding/json"
@@ -26,7 +26,7 @@ const (
 
 // REQ-WAD-01, 02, D-WAD-01, D-WAD-07, D-GEN-05: the shapes, to the last key.
 func TestShapes(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		s.wants("user1", "GET", "", 200, `[]`)
 		first := s.add("user1", "USDT", "TRX", " "+trx+" ", "  Cold wallet ")
 		if _, err := strconv.ParseUint(first, 10, 53); err != nil {
@@ -61,7 +61,7 @@ func TestShapes(t *testing.T) {
 // REQ-WAD-03, 06, 07, D-WAD-05: every pair that is seeded works with an address
 // of its network; everything else is INVALID_FIELD or a mismatch.
 func TestAddresses(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		for i, c := range []struct{ currency, network, address string }{
 			{"BTC", "BTC", btc}, {"BTC", "BTC", segwit}, {"ETH", "ETH", eth}, {"USDT", "ETH", strings.ToLower(otherEV)},
 			{"USDT", "TRX", trx},
@@ -121,7 +121,7 @@ func TestAddresses(t *testing.T) {
 
 // REQ-WAD-08, REQ-ERR-05, D-WAD-04: 32 code points after trimming and NFC.
 func TestNameLength(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		fits := []string{
 			strings.Repeat("a", 32), strings.Repeat("ş", 32), strings.Repeat("🙂", 32),
 			"  " + strings.Repeat("b", 32) + "\t\n ",
@@ -154,7 +154,7 @@ func TestNameLength(t *testing.T) {
 // REQ-WAD-09, D-WAD-02, D-WAD-06: names and addresses are unique per user,
 // whatever the network; hexadecimal in any case is one address.
 func TestUnique(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		s.add("user1", "ETH", "ETH", eth, "one")
 		two := s.add("user1", "DOGE", "DOGE", nth(1), "two")
 		three := s.add("user1", "USDT", "ETH", otherEV, "three")
@@ -203,7 +203,7 @@ func TestUnique(t *testing.T) {
 
 // D-WAD-03: of several errors the first in the order is returned.
 func TestOrderOfErrors(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		long := strings.Repeat("n", 33)
 		var id string
 		for i := range 20 {
@@ -263,7 +263,7 @@ func TestOrderOfErrors(t *testing.T) {
 
 // D-WAD-08, REQ-WAD-04, 05: another user's id is answered like an unknown id.
 func TestSomeoneElsesID(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		id := s.add("user1", "BTC", "BTC", btc, "mine")
 		for _, other := range []string{id, "0", "999999", "9007199254740991"} {
 			s.wants("user2", "PATCH", `{"id":`+other+`,"name":"theirs"}`, 404, "RECORD_NOT_FOUND")
@@ -280,7 +280,7 @@ func TestSomeoneElsesID(t *testing.T) {
 // REQ-WAD-10, REQ-LIM-06, REQ-ERR-06, D-WAD-03: twenty additions at once to a
 // book of fifteen leave exactly twenty.
 func TestParallelAdditions(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		for i := range 15 {
 			s.add("user1", "DOGE", "DOGE", nth(i), fmt.Sprint("n", i))
 		}
@@ -311,7 +311,7 @@ func TestParallelAdditions(t *testing.T) {
 }
 
 // race makes requests at once and counts their answers.
-func (s *service) race(n int, do func(i int) (int, string)) map[string]int {
+func (s *addressbookService) race(n int, do func(i int) (int, string)) map[string]int {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	count := map[string]int{}
@@ -333,7 +333,7 @@ func (s *service) race(n int, do func(i int) (int, string)) map[string]int {
 
 // D-EXT-03: every change is audited with it, and a refusal leaves nothing.
 func TestAudit(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		id := s.add("user1", "BTC", "BTC", btc, "secret of the name")
 		s.as("user1", "PATCH", `{"id":`+id+`,"name":"another","address":"`+segwit+`"}`)
 		s.wants("user1", "POST", post("BTC", "BTC", segwit, "another"), 409, "RECORD_ALREADY_EXIST name")
@@ -349,7 +349,7 @@ func TestAudit(t *testing.T) {
 // The extension: with a waiting time records say from when they may be used. It
 // counts from when the address was entered; a new name does not start it again.
 func TestWaitingTime(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		usable := func(answer string) string {
 			var got struct{ Data map[string]any }
 			storetest.Must(t, json.Unmarshal([]byte(answer), &got))

@@ -1,4 +1,4 @@
-package currency_test
+package money_test
 
 import (
 	"context"
@@ -26,16 +26,16 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var currencyNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-type service struct {
+type currencyService struct {
 	*apitest.Site
 	db    *persistence.DB
 	rates money.Rates
 }
 
-// both serves the section over what a new installation has.
-func both(t *testing.T, test func(t *testing.T, s *service)) {
+// currencyBoth serves the section over what a new installation has.
+func currencyBoth(t *testing.T, test func(t *testing.T, s *currencyService)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store, rates := money.NewCurrencies(db), money.NewRates(db)
@@ -45,8 +45,8 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		changes := admin.Changes{Commit: db, Now: time.Now, Topic: change.Currencies, Follow: live.Follow}
 		group := httpcurrency.Group{Service: &currency.Service{Store: store, Changes: changes}, Live: live,
 			Ledger: money.NewLedger(db),
-			Rates:  &rate.Service{Store: rates, Now: func() time.Time { return now }}}
-		test(t, &service{apitest.Serve(t, edge.Options{}, group).Below("/"), db, rates})
+			Rates:  &rate.Service{Store: rates, Now: func() time.Time { return currencyNow }}}
+		test(t, &currencyService{apitest.Serve(t, edge.Options{}, group).Below("/"), db, rates})
 	})
 }
 
@@ -103,7 +103,7 @@ const (
 
 // REQ-CUR-05, 06, D-CUR-02, 03, 10: one transaction; what exists is refused; a section may be left out.
 func TestSetup(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		s.Wants("POST admin/assets/setup", setup(), 200, fmt.Sprintf(done, 8, 6, 9))
 		s.Wants("GET currency/get-currency-info?symbol=abc", "", 200,
 			`{"symbol":"ABC","name":"Abc","network":"NET","decimals":8}`)
@@ -140,7 +140,7 @@ func TestSetup(t *testing.T) {
 }
 
 // trail checks the audit rows, the oldest first; they hold no text that was sent.
-func (s *service) trail(t *testing.T, want ...string) {
+func (s *currencyService) trail(t *testing.T, want ...string) {
 	t.Helper()
 	rows, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{Limit: 20})
 	storetest.Must(t, err)
@@ -153,7 +153,7 @@ func (s *service) trail(t *testing.T, want ...string) {
 
 // REQ-CUR-05, 07: every field is required, and every one is judged.
 func TestFields(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		sections := map[string]string{"currency": currencyPart, "currencyNetwork": networkPart, "currencyOfNetwork": linkPart}
 		fields := 0
 		for section, part := range sections {
@@ -201,7 +201,7 @@ func TestFields(t *testing.T) {
 
 // REQ-CUR-07, D-CUR-04: all or nothing; ids are judged even where a section is left out; isActive and the link stay.
 func TestUpdate(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		ids := []string{`currency."id":8`, `currencyNetwork."id":6`, `currencyOfNetwork."id":9`}
 		with := func(change ...string) string { return setup(append(change, ids...)...) }
 		s.Wants("POST admin/assets/setup-update", with(), 404, "RECORD_NOT_FOUND")
@@ -260,7 +260,7 @@ func TestUpdate(t *testing.T) {
 
 // D-CUR-12: a pair may have its own largest deposit. An update without the field does not change it.
 func TestMaxDeposit(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		update := func(field string) string {
 			change := []string{`currency."id":8`, `currencyNetwork."id":6`, `currencyOfNetwork."id":9`}
 			if field != "" {
@@ -288,7 +288,7 @@ func TestMaxDeposit(t *testing.T) {
 
 // REQ-CUR-08, D-CUR-05: both or neither.
 func TestActivate(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		body := func(c, p string) string {
 			return `{"currency":{"id":` + c + `,"isActive":false},"currencyOfNetwork":{"id":` + p + `,"isActive":false}}`
 		}
@@ -309,7 +309,7 @@ func TestActivate(t *testing.T) {
 
 // REQ-CUR-01 to 03, D-CUR-01, D-CUR-06
 func TestLists(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		s.As("nobody").Wants("GET currency/get-currency-info?symbol=Usdt&network=trx", "", 200,
 			`{"symbol":"USDT","name":"Tether USD","network":"TRX","decimals":6}`)
 		s.As("nobody").Wants("GET currency/get-currency-info", `{"network":"SOL"}`, 200,
@@ -347,7 +347,7 @@ func TestLists(t *testing.T) {
 
 // Several administrators at once: one setup, one winner, and nothing of the others, who may cost ids.
 func TestRacingSetups(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	currencyBoth(t, func(t *testing.T, s *currencyService) {
 		made := make(chan string, 6)
 		won := storetest.Race(t, 6, fault.RecordAlreadyExist, func(int) error {
 			status, answer := s.Call("POST admin/assets/setup", setup())

@@ -1,4 +1,4 @@
-package balance_test
+package money_test
 
 import (
 	"context"
@@ -35,8 +35,8 @@ type site struct {
 	refs  int
 }
 
-// both serves the endpoints over the catalogue of a new installation: 3 and 4 are USDT on ETH and TRX.
-func both(t *testing.T, test func(s *site)) {
+// balanceBoth serves the endpoints over the catalogue of a new installation: 3 and 4 are USDT on ETH and TRX.
+func balanceBoth(t *testing.T, test func(s *site)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		currencies := money.NewCurrencies(db)
@@ -62,7 +62,7 @@ func (s *site) do(at time.Time, m ledger.Movement) {
 	storetest.Must(s, err)
 }
 
-func account(owner string, asset int64) ledger.Account {
+func balanceAccount(owner string, asset int64) ledger.Account {
 	if owner == "" {
 		return ledger.Account{Kind: ledger.Treasury, Asset: asset}
 	}
@@ -73,14 +73,14 @@ func account(owner string, asset int64) ledger.Account {
 func (s *site) move(at time.Time, from, to string, asset int64, sum string) {
 	s.Helper()
 	s.refs++
-	s.do(at, ledger.Movement{Transfers: []ledger.Transfer{ledger.New(at, "test", fmt.Sprint(s.refs), account(from, asset),
-		account(to, asset), amount.Must(sum))}})
+	s.do(at, ledger.Movement{Transfers: []ledger.Transfer{ledger.New(at, "test", fmt.Sprint(s.refs),
+		balanceAccount(from, asset), balanceAccount(to, asset), amount.Must(sum))}})
 }
 
 func (s *site) block(owner string, asset int64, sum string) {
 	s.Helper()
 	s.refs++
-	h := ledger.NewHold(now, "blockage", fmt.Sprint(s.refs), "test", account(owner, asset), amount.Must(sum))
+	h := ledger.NewHold(now, "blockage", fmt.Sprint(s.refs), "test", balanceAccount(owner, asset), amount.Must(sum))
 	h.Beyond = true
 	s.do(now, ledger.Movement{Take: []ledger.Hold{h}})
 }
@@ -102,7 +102,7 @@ func (s *site) sumDays(at time.Time) {
 
 // REQ-PRC-05, D-PRC-06: what GET /user/asset shows, and whose it is.
 func TestMember(t *testing.T) {
-	both(t, func(s *site) {
+	balanceBoth(t, func(s *site) {
 		const line = "GET admin/get-member-asset-balances"
 		s.Wants(line+"?userId=jane", "", 200, "[]")
 		s.move(now, "", "jane", 3, "0.3")
@@ -129,7 +129,7 @@ func TestMember(t *testing.T) {
 
 // REQ-PRC-06, D-PRC-06: exact sums by currency; a blockage beyond one balance takes nothing of another.
 func TestSum(t *testing.T) {
-	both(t, func(s *site) {
+	balanceBoth(t, func(s *site) {
 		const line = "GET admin/get-member-asset-balances-sum"
 		s.Wants(line, "", 200, "[]")
 		usdt, _ := currencyOf(s, 3)
@@ -180,7 +180,7 @@ func shown(n int, symbol, deposit, withdrawal, net, balance string) string {
 
 // REQ-PRC-07, D-PRC-06: the same positions whether no day is summed, some are, or all that can be.
 func TestDailyPosition(t *testing.T) {
-	both(t, func(s *site) {
+	balanceBoth(t, func(s *site) {
 		const line = "GET balance/get-daily-position?"
 		s.Wants(line, "", 200, "[]")
 		s.move(day(1).Add(-12*time.Hour), "", "jane", 3, "10.5") // the first instant of the first
@@ -252,8 +252,8 @@ func TestDailyPosition(t *testing.T) {
 	})
 }
 
-func TestAccess(t *testing.T) {
-	both(t, func(s *site) {
+func TestBalanceAccess(t *testing.T) {
+	balanceBoth(t, func(s *site) {
 		for _, line := range []string{"GET admin/get-member-asset-balances?userId=jane",
 			"GET admin/get-member-asset-balances-sum", "GET balance/get-daily-position"} {
 			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")

@@ -1,4 +1,4 @@
-package transaction_test
+package money_test
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func body(change ...string) string {
 
 // D-TX-05, D-TX-10: a deposit and a withdrawal, with their rows and one address.
 func TestAdjustBalance(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		status, first := s.Call(adjust, body("$more", `,"timestamp":1700000000000,"status":9,"address":"x"`))
 		for _, want := range []string{`{"code":null,"data":{"transactionId":"`, `"userId":"jane"`, `"currencyCode":"BTC"`,
 			`"networkCode":"BTC"`, `"amount":0.25,`, `"type":"C"`, `"uniqueId":"u1"`, `"status":1,`,
@@ -45,7 +45,7 @@ func TestAdjustBalance(t *testing.T) {
 }
 
 func TestAdjustBalanceRefuses(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		s.Call(adjust, body())
 		refused := func(message string) string { return fmt.Sprintf(`{"code":1,"data":null,"message":%q}`, message) }
 		for in, want := range map[string]string{
@@ -100,7 +100,7 @@ func TestAdjustBalanceRefuses(t *testing.T) {
 
 // D-EXT-02: a repeated Idempotency-Key is answered from the first answer.
 func TestAdjustBalanceUnderAKey(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		_, first := s.Call(adjust, body(), "Idempotency-Key", "k1")
 		res, again := s.Send(adjust, body(), "Idempotency-Key", "k1")
 		if again != first || res.Header.Get("Idempotency-Replayed") != "true" {
@@ -116,7 +116,7 @@ func TestAdjustBalanceUnderAKey(t *testing.T) {
 // 64 at once with one uniqueId are one movement and equal
 // answers; with 64 contents one is made and 63 are refused.
 func TestAdjustBalanceInARace(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		race := func(in func(i int) string) map[string]int {
 			answers := map[string]int{}
 			var mu sync.Mutex

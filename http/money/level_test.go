@@ -1,4 +1,4 @@
-package level_test
+package money_test
 
 import (
 	"strings"

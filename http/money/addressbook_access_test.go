@@ -1,4 +1,4 @@
-package addressbook_test
+package money_test
 
 import (
 	"strings"
@@ -20,7 +20,7 @@ func TestAccess(t *testing.T) {
 	if strings.Join(got, " ") != "GET POST PATCH DELETE" {
 		t.Errorf("served %v", got)
 	}
-	both(t, func(t *testing.T, s *service) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		for _, method := range got {
 			for _, token := range []string{"", "nonsense"} {
 				s.wants(token, method, "", 401, "UNAUTHENTICATED")

@@ -1,4 +1,4 @@
-package transaction_test
+package money_test
 
 import (
 	"encoding/json"
@@ -15,18 +15,18 @@ import (
 	"castellan/domain/money/transaction"
 )
 
-const update = "POST /admin/update-status-transaction"
+const transactionUpdate = "POST /admin/update-status-transaction"
 
 // sends posts an update with the caller's code.
-func (s site) sends(status string, ids []string, headers ...string) (int, string) {
+func (s transactionSite) sends(status string, ids []string, headers ...string) (int, string) {
 	s.Helper()
 	list, _ := json.Marshal(ids)
-	return s.Call(update, `{"transactionIds":`+string(list)+`,"status":`+status+`}`,
+	return s.Call(transactionUpdate, `{"transactionIds":`+string(list)+`,"status":`+status+`}`,
 		append(headers, "otp", "123456")...)
 }
 
 // status is that of a deposit.
-func (s site) status(id string) transaction.Status {
+func (s transactionSite) status(id string) transaction.Status {
 	s.Helper()
 	all, err := s.service.Store.Deposits(s.Context(), id)
 	storetest.Must(s, err)
@@ -39,7 +39,7 @@ func kurts(d *transaction.Deposit) { d.UserID = "kurt" }
 
 // D-TX-07: an owner sees what waits, administrators what waits for the treasury.
 func TestPendingDeposits(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		treasury := s.deposit(transaction.WaitingTreasury, "0.25", func(d *transaction.Deposit) {
 			d.TxID, d.ToAddress = "abc", "castellan:1:jane"
 		})
@@ -81,7 +81,7 @@ func TestPendingDeposits(t *testing.T) {
 // Section 3.4, rows 1 and 2: what waits for the treasury and has its sender moves as
 // asked, by number, digits or name.
 func TestUpdateStatus(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		for status, to := range map[string]transaction.Status{"-5": -5, `"-5"`: -5, `"waitingSenderInfo"`: -5,
 			"2": 2, `"2"`: 2, `"finalizedDeposit"`: 2} {
 			id := s.deposit(transaction.WaitingTreasury, "0.25")
@@ -113,7 +113,7 @@ func TestUpdateStatus(t *testing.T) {
 
 // D-TX-04: the checks in their order, over all records; nothing changes.
 func TestUpdateStatusRefuses(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		good := s.deposit(transaction.WaitingTreasury, "1")
 		bare := s.deposit(transaction.WaitingTreasury, "1", unknown)
 		sender := s.deposit(transaction.WaitingSender, "1")
@@ -154,16 +154,16 @@ func TestUpdateStatusRefuses(t *testing.T) {
 			"for -5 too":       {quoted(bare), "-5", 409, "INVALID_STATE senderInfo"},
 		} {
 			body := `{"transactionIds":` + c.ids + `,"status":` + c.status + `}`
-			code, got := s.Call(update, body, "otp", "123456")
+			code, got := s.Call(transactionUpdate, body, "otp", "123456")
 			if code != c.code || refusal(got) != c.want {
 				t.Errorf("%s: %d %s, want %d %s", name, code, got, c.code, c.want)
 			}
 			// A code is checked after the fields and before the records.
-			if code, got = s.Call(update, body); (c.code == 400) != (code == 400) || c.code != 400 && code != 403 {
+			if code, got = s.Call(transactionUpdate, body); (c.code == 400) != (code == 400) || c.code != 400 && code != 403 {
 				t.Errorf("%s without a code: %d %s", name, code, got)
 			}
 		}
-		s.As("jane").Wants(update, `{"transactionIds":["x"],"status":2}`, 403, "FORBIDDEN")
+		s.As("jane").Wants(transactionUpdate, `{"transactionIds":["x"],"status":2}`, 403, "FORBIDDEN")
 		s.has("2", "0.501")
 		if s.status(good) != -9 || s.count("job") != 0 || s.count("notification")+s.count("outbox") != 0 {
 			t.Error("something was written")
@@ -193,7 +193,7 @@ func refusal(answer string) string {
 
 // D-TX-11: in the account and by mail always, by SMS where there is a phone.
 func TestUpdateStatusNotifiesTheOwner(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		hers, his := s.deposit(transaction.WaitingTreasury, "0.25"), s.deposit(transaction.WaitingTreasury, "1", kurts)
 		if code, got := s.sends("2", []string{hers, his}); code != 200 {
 			t.Fatalf("%d %s", code, got)
@@ -221,7 +221,7 @@ func TestUpdateStatusNotifiesTheOwner(t *testing.T) {
 // D-TX-03: half a second between two records and none after the last; more than 20
 // are answered at once.
 func TestUpdateStatusKeepsItsPace(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		made := func(n int) (ids []string) {
 			for range n {
 				ids = append(ids, s.deposit(transaction.WaitingTreasury, "0.01"))
@@ -265,7 +265,7 @@ func TestUpdateStatusKeepsItsPace(t *testing.T) {
 // A process that dies in the middle leaves a job that goes on; each record moves once,
 // whatever is done twice. Until then no other request changes them.
 func TestUpdateStatusOutlivesItsProcess(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		ids := []string{s.deposit(transaction.WaitingTreasury, "1"), s.deposit(transaction.WaitingTreasury, "2")}
 		s.cut = func() bool { return true }
 		code, got := s.sends("2", ids)
@@ -299,7 +299,7 @@ func TestUpdateStatusOutlivesItsProcess(t *testing.T) {
 // Records of a job that was cancelled can be moved by another one. A record that
 // cannot be moved does not stop the rest.
 func TestUpdateStatusAfterAJobThatEnded(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		whole := s.deposit(transaction.WaitingTreasury, "999999999999999999")
 		more, last := s.deposit(transaction.WaitingTreasury, "1"), s.deposit(transaction.WaitingTreasury, "1", kurts)
 		s.cut = func() bool { return true }
@@ -320,7 +320,7 @@ func TestUpdateStatusAfterAJobThatEnded(t *testing.T) {
 
 // Of many administrators who decide on one record one wins.
 func TestUpdateStatusInARace(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		id := s.deposit(transaction.WaitingTreasury, "1")
 		won := storetest.Race(t, 8, fault.InvalidState, func(i int) error {
 			status := map[bool]string{true: "2", false: "-5"}[i%2 == 0]
@@ -337,7 +337,7 @@ func TestUpdateStatusInARace(t *testing.T) {
 
 // D-EXT-02: the first answer is replayed, and shows the records as they are then.
 func TestUpdateStatusUnderAKey(t *testing.T) {
-	both(t, func(s site) {
+	transactionBoth(t, func(s transactionSite) {
 		id := s.deposit(transaction.WaitingTreasury, "1")
 		code, first := s.sends("2", []string{id}, "Idempotency-Key", "k1")
 		if code != 200 || !strings.Contains(first, `"status":2`) || s.status(id) != 2 {
