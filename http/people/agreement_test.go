@@ -1,4 +1,4 @@
-package agreement_test
+package people_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package corporate_test
+package people_test
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 // D-INT-11: the tax number of an account comes with its link to a company and is found by
 // list-users; the audit does not hold it.
 func TestTaxNumber(t *testing.T) {
-	both(t, func(s *site) {
+	corporateBoth(t, func(s *site) {
 		const known, other = "1234567890", "4540536920"
 		with := func(account, number string) string { return "{" + account + ann + `,"taxNumber":"` + number + `"}` }
 		has := func(id, want string) {

@@ -1,4 +1,4 @@
-package corporate_test
+package people_test
 
 import (
 	"encoding/json"
@@ -36,7 +36,7 @@ type site struct {
 	service *corporate.Service
 }
 
-func both(t *testing.T, test func(s *site)) {
+func corporateBoth(t *testing.T, test func(s *site)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := &site{t: t, db: db, users: account.NewUsers(db)}
@@ -81,7 +81,7 @@ func (s *site) refuses(line, body string, status int, code fault.Code, word stri
 
 // REQ-COR-03, 04, 06, 07, 08
 func TestUsersOfCompanies(t *testing.T) {
-	both(t, func(s *site) {
+	corporateBoth(t, func(s *site) {
 		record := func(id int, userID, role, status, email string) string {
 			return fmt.Sprintf(`{"id":"%d","userId":"%s","corporateUserId":"acme","role":"%s","status":"%s","email":%s}`,
 				id, userID, role, status, email)
@@ -131,7 +131,7 @@ func (s *site) audited() string {
 
 // REQ-COR-05, D-COR-02, D-COR-03: an account is made once, and no login to it is possible.
 func TestInsertMakesAnAccount(t *testing.T) {
-	both(t, func(s *site) {
+	corporateBoth(t, func(s *site) {
 		var wg sync.WaitGroup
 		for range 6 { // the same at once, from clients that lost the answer
 			wg.Go(func() { s.Wants(insert, `{"userId":null,`+ann+`}`, 200, `{"id":"1","message":null}`) })
@@ -175,8 +175,8 @@ func TestInsertMakesAnAccount(t *testing.T) {
 }
 
 // D-COR-04, D-COR-05, D-GEN-19
-func TestRefusals(t *testing.T) {
-	both(t, func(s *site) {
+func TestCorporateRefusals(t *testing.T) {
+	corporateBoth(t, func(s *site) {
 		s.Wants(insert, `{"userId":"jane",`+ann+`}`, 200, `{"id":"1","message":null}`)
 		s.Wants(insert, `{"userId":"john",`+ann+`}`, 200, `{"id":"2","message":null}`)
 		for _, c := range []struct {
@@ -226,7 +226,7 @@ func TestRefusals(t *testing.T) {
 
 // REQ-COR-02, D-COR-01
 func TestApplications(t *testing.T) {
-	both(t, func(s *site) {
+	corporateBoth(t, func(s *site) {
 		var shown []string
 		row := `{"id":"%d","companyName":"%s","taxNumber":"77%d","status":"%s","createdAt":"%s"}`
 		for n, name := range []string{"Acme A.Ş.", "Işık Ltd"} {

@@ -1,4 +1,4 @@
-package document_test
+package people_test
 
 import (
 	"context"
@@ -19,15 +19,15 @@ import (
 
 // Every file that is made to harm is refused, under whatever name.
 func TestHostile(t *testing.T) {
-	both(t, hostile)
+	docBoth(t, hostile)
 }
 
-func hostile(t *testing.T, s *service) {
+func hostile(t *testing.T, s *documentService) {
 	files := picturetest.Hostile()
 	delete(files, "pdf")          // which is one
 	delete(files, "pdf and jpeg") // which is kept as a PDF, and never shown
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		s.As("u1").Wants(upload, body("base64Data", coded(files[name]), "fileName", "a", "description", "d"), 400,
+		s.As("u1").Wants(upload, docBody("base64Data", coded(files[name]), "fileName", "a", "description", "d"), 400,
 			"INVALID_FIELD base64Data")
 	}
 	status, answer := s.As("u1").Call(upload, `{"base64Data":"`+strings.Repeat("A", 20<<20)+`"}`)
@@ -38,7 +38,7 @@ func hostile(t *testing.T, s *service) {
 
 // Files of cameras, telephones, scanners and signers are kept as evidence, unchanged, and only sent as attachments.
 func TestHabitsAreKept(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	docBoth(t, func(t *testing.T, s *documentService) {
 		s.documents.Quota = 16 << 20
 		files := picturetest.Habits()
 		for name, content := range picturetest.PDFs() {
@@ -46,15 +46,15 @@ func TestHabitsAreKept(t *testing.T) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			path := s.upload("u1", "a", files[name])
-			res, answer := s.Send(file, body("documentInfo", map[string]string{"filePath": path}))
+			res, answer := s.Send(file, docBody("documentInfo", map[string]string{"filePath": path}))
 			if res.StatusCode != 200 || answer != string(files[name]) ||
 				!strings.HasPrefix(res.Header.Get("Content-Disposition"), "attachment") {
 				t.Errorf("%s: %d, %d of %d bytes, %v", name, res.StatusCode, len(answer), len(files[name]), res.Header)
 			}
 		}
-		s.As("u1").Wants(upload, body("base64Data", coded(append(make([]byte, 1025), pdf...)), "fileName", "a",
+		s.As("u1").Wants(upload, docBody("base64Data", coded(append(make([]byte, 1025), docPDF...)), "fileName", "a",
 			"description", "d"), 400, "INVALID_FIELD base64Data")
-		_, answer := s.As("u1").Call(upload, body("base64Data", coded(picturetest.HEIC()), "fileName", "IMG_1.HEIC",
+		_, answer := s.As("u1").Call(upload, docBody("base64Data", coded(picturetest.HEIC()), "fileName", "IMG_1.HEIC",
 			"description", "d"))
 		if !strings.Contains(answer, "Most Compatible") {
 			t.Error(answer)
@@ -64,8 +64,8 @@ func TestHabitsAreKept(t *testing.T) {
 
 // The quota bounds bytes and number, also when many come at once.
 func TestQuota(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		large := body("base64Data", coded(append(append(slices.Clone(pdf), make([]byte, 200<<10)...), pdf...)),
+	docBoth(t, func(t *testing.T, s *documentService) {
+		large := docBody("base64Data", coded(append(append(slices.Clone(docPDF), make([]byte, 200<<10)...), docPDF...)),
 			"fileName", "a.pdf", "description", "d")
 		won := storetest.Race(t, 8, fault.RecordLimitReached, func(int) error {
 			status, answer := s.As("u1").Call(upload, large)
@@ -78,9 +78,9 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%d of 8 fit into 1 MiB", won)
 		}
 		s.As("u1").Wants(upload, large, 409, "RECORD_LIMIT_REACHED")
-		s.upload("u2", "a.pdf", pdf)
+		s.upload("u2", "a.pdf", docPDF)
 		n := 1
-		small := body("base64Data", coded(pdf), "fileName", "a", "description", "d")
+		small := docBody("base64Data", coded(docPDF), "fileName", "a", "description", "d")
 		for status := 200; n < 100; n++ {
 			if status, _ = s.As("u2").Call(upload, small); status != 200 {
 				break
@@ -94,12 +94,12 @@ func TestQuota(t *testing.T) {
 
 // D-EXT-03: each upload, change and download is in the audit, and no text of a user.
 func TestAudit(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		path := s.upload("u1", "name of the file.pdf", pdf)
+	docBoth(t, func(t *testing.T, s *documentService) {
+		path := s.upload("u1", "name of the file.pdf", docPDF)
 		id := s.listed("u1", "")[0]["id"].(string)
-		s.Call(change, body("id", id, "status", "deActive", "description", "text of the user"))
-		s.Call(file, body("documentInfo", map[string]string{"filePath": path}))
-		s.Wants(file, body("documentInfo", map[string]string{"filePath": path + "x"}), 404, "RECORD_NOT_FOUND")
+		s.Call(docChange, docBody("id", id, "status", "deActive", "description", "text of the user"))
+		s.Call(file, docBody("documentInfo", map[string]string{"filePath": path}))
+		s.Wants(file, docBody("documentInfo", map[string]string{"filePath": path + "x"}), 404, "RECORD_NOT_FOUND")
 		n, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey))
 		if n != 3 || err != nil {
 			t.Errorf("%d audit rows, %v", n, err)
@@ -110,11 +110,11 @@ func TestAudit(t *testing.T) {
 // D-DOC-02: the identity number of the caller's profile is shown to the caller, and where it cannot be read nothing is
 // kept.
 func TestIdentityNo(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	docBoth(t, func(t *testing.T, s *documentService) {
 		var refusal error
 		s.Site = apitest.Serve(t, edge.Options{}, httpdocument.Group{Service: s.documents,
 			IdentityNo: func(_ context.Context, userID string) (string, error) { return "10000000146 of " + userID, refusal }})
-		request := body("base64Data", coded(pdf), "fileName", "a.pdf", "description", "d")
+		request := docBody("base64Data", coded(docPDF), "fileName", "a.pdf", "description", "d")
 		if status, answer := s.As("u1").Call(upload, request); status != 200 ||
 			!strings.Contains(answer, `"identityNo":"10000000146 of u1"`) {
 			t.Errorf("%d %s", status, answer)

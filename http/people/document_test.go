@@ -1,4 +1,4 @@
-package document_test
+package people_test
 
 import (
 	"bytes"
@@ -31,8 +31,8 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// service is the section over a real database, a folder, and a clock that goes on with each look.
-type service struct {
+// documentService is the section over a real database, a folder, and a clock that goes on with each look.
+type documentService struct {
 	*apitest.Site
 	t         *testing.T
 	db        *persistence.DB
@@ -40,12 +40,12 @@ type service struct {
 	documents *document.Service
 }
 
-func both(t *testing.T, test func(t *testing.T, s *service)) {
+func docBoth(t *testing.T, test func(t *testing.T, s *documentService)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
-func serve(t *testing.T, db *persistence.DB) *service {
+func serve(t *testing.T, db *persistence.DB) *documentService {
 	t.Helper()
 	files, err := folder.Open(t.TempDir())
 	storetest.Must(t, err)
@@ -60,7 +60,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		u.Email, u.Name, u.Surname = id+"@example.com", "Ay", id
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
-	s := &service{t: t, db: db, files: files}
+	s := &documentService{t: t, db: db, files: files}
 	s.documents = &document.Service{Store: people.NewDocuments(db), Users: users, Files: files,
 		Pictures: picture.NewDecoder(), Ring: keeper.Ring(), Changes: admin.Changes{Commit: db, Now: now},
 		Values: parameter.NewCache(kit.NewParameters(db)).Set, Quota: 1 << 20}
@@ -69,15 +69,15 @@ func serve(t *testing.T, db *persistence.DB) *service {
 }
 
 const (
-	upload = "POST /document/upload-document"
-	save   = "POST /admin/save-document"
-	change = "POST /user/update-document"
-	list   = "GET /user/get-documents"
-	file   = "GET /admin/get-document-file"
+	upload    = "POST /document/upload-document"
+	save      = "POST /admin/save-document"
+	docChange = "POST /user/update-document"
+	docList   = "GET /user/get-documents"
+	file      = "GET /admin/get-document-file"
 )
 
-// body is a JSON object of the fields, as pairs.
-func body(fields ...any) string {
+// docBody is a JSON object of the fields, as pairs.
+func docBody(fields ...any) string {
 	m := map[string]any{}
 	for i := 0; i < len(fields); i += 2 {
 		m[fields[i].(string)] = fields[i+1]
@@ -89,9 +89,9 @@ func body(fields ...any) string {
 func coded(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
 
 // upload uploads as a user and returns the path.
-func (s *service) upload(who, name string, content []byte) string {
+func (s *documentService) upload(who, name string, content []byte) string {
 	s.t.Helper()
-	status, answer := s.As(who).Call(upload, body("base64Data", coded(content), "fileName", name, "description", "d"))
+	status, answer := s.As(who).Call(upload, docBody("base64Data", coded(content), "fileName", name, "description", "d"))
 	var got struct{ Data struct{ FilePath string } }
 	if status != 200 || json.Unmarshal([]byte(answer), &got) != nil {
 		s.t.Fatalf("%d %s", status, answer)
@@ -100,9 +100,9 @@ func (s *service) upload(who, name string, content []byte) string {
 }
 
 // listed is the documents that a caller sees, newest first.
-func (s *service) listed(who, query string) (all []map[string]any) {
+func (s *documentService) listed(who, query string) (all []map[string]any) {
 	s.t.Helper()
-	status, answer := s.As(who).Call(list+query, "")
+	status, answer := s.As(who).Call(docList+query, "")
 	if status != 200 || json.Unmarshal([]byte(answer), &all) != nil {
 		s.t.Fatalf("%d %s", status, answer)
 	}
@@ -117,13 +117,13 @@ func names(all []map[string]any) string {
 	return strings.Join(out, " ")
 }
 
-var pdf = []byte("%PDF-1.7\nany\n%%EOF\n")
+var docPDF = []byte("%PDF-1.7\nany\n%%EOF\n")
 
 // REQ-DOC-01 to 03, D-DOC-01 to 03 and 06.
 func TestUploadAndSave(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	docBoth(t, func(t *testing.T, s *documentService) {
 		png := picturetest.PNG(20, 10)
-		status, answer := s.As("u1").Call(upload, body("base64Data", "data:text/html;base64,"+coded(png),
+		status, answer := s.As("u1").Call(upload, docBody("base64Data", "data:text/html;base64,"+coded(png),
 			"fileName", `C:\scans\Kimlik ön.PNG`, "description", "Kimliğim", "fileNameJson", map[string]string{"en": "id"},
 			"descriptionJson", map[string]string{"tr": "Kimliğim", "en": "My id", "ar": "هويتي"},
 			// Server-owned fields are ignored (SEC-26).
@@ -140,7 +140,7 @@ func TestUploadAndSave(t *testing.T) {
 			t.Errorf("\n got %s\nwant %s", answer, want)
 		}
 		for _, kind := range []any{2, "2"} {
-			status, answer = s.Call(save, body("userId", "u2", "base64String", coded(pdf), "documentName", "contract.pdf",
+			status, answer = s.Call(save, docBody("userId", "u2", "base64String", coded(docPDF), "documentName", "contract.pdf",
 				"type", kind, "nameJson", map[string]string{"tr": "sözleşme"}))
 			d := s.listed("u2", "")[0]
 			if want := fmt.Sprintf(`{"data":{"id":"%s","userId":"u2","name":"contract.pdf","mimeType":"application/pdf",`+
@@ -155,7 +155,7 @@ func TestUploadAndSave(t *testing.T) {
 // Stored documents are sealed: neither the bytes nor the head of a picture are found in them, and another row's
 // id does not open them.
 func TestSealed(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	docBoth(t, func(t *testing.T, s *documentService) {
 		jpeg := picturetest.WithEXIF(picturetest.JPEG(64, 48), 6)
 		path := s.upload("u1", "face.jpg", jpeg)
 		kept, err := blob.Read(t.Context(), s.files, path, 1<<20)
@@ -167,11 +167,11 @@ func TestSealed(t *testing.T) {
 		}
 		other := s.upload("u1", "other.jpg", picturetest.JPEG(8, 8))
 		storetest.Must(t, s.files.Put(t.Context(), other, kept)) // swapped behind the service's back
-		if status, answer := s.Call(file, body("documentInfo", map[string]string{"filePath": other})); status != 500 ||
+		if status, answer := s.Call(file, docBody("documentInfo", map[string]string{"filePath": other})); status != 500 ||
 			strings.Contains(answer, "JFIF") {
 			t.Errorf("bytes of another row: %d", status)
 		}
-		res, answer := s.Send(file, body("documentInfo", map[string]string{"filePath": path}))
+		res, answer := s.Send(file, docBody("documentInfo", map[string]string{"filePath": path}))
 		h := res.Header
 		if res.StatusCode != 200 || answer != string(jpeg) || h.Get("Content-Type") != "image/jpeg" ||
 			h.Get("Content-Disposition") != "attachment; filename=face.jpg" || h.Get("X-Content-Type-Options") != "nosniff" ||
@@ -183,9 +183,9 @@ func TestSealed(t *testing.T) {
 
 // D-DOC-04, D-DOC-05, SEC-25: another user's document is answered like an unknown one.
 func TestAccess(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		path := s.upload("u1", "mine.pdf", pdf)
-		s.upload("u2", "theirs.pdf", pdf)
+	docBoth(t, func(t *testing.T, s *documentService) {
+		path := s.upload("u1", "mine.pdf", docPDF)
+		s.upload("u2", "theirs.pdf", docPDF)
 		id := s.listed("u1", "")[0]["id"].(string)
 		theirs := s.listed("u2", "")[0]["id"].(string)
 
@@ -197,29 +197,30 @@ func TestAccess(t *testing.T) {
 		if got := names(s.listed("u1", "?userId=u1")) + names(s.listed("admin", "?userId=u1")); got != "mine.pdfmine.pdf" {
 			t.Errorf("of u1: %q", got)
 		}
-		s.As("u1").Wants(list+"?userId=u2", "", 403, "FORBIDDEN")
-		s.As("u1").Wants(change, body("id", theirs, "userId", "u2", "description", "x"), 403, "FORBIDDEN")
+		s.As("u1").Wants(docList+"?userId=u2", "", 403, "FORBIDDEN")
+		s.As("u1").Wants(docChange, docBody("id", theirs, "userId", "u2", "description", "x"), 403, "FORBIDDEN")
 		for _, other := range []string{theirs, "01JD3XE5GNZ4M7R8Q2TB6WV0XK", "' OR 1=1 --", "1"} {
-			s.As("u1").Wants(change, body("id", other, "description", "x"), 404, "RECORD_NOT_FOUND")
-			s.As("u1").Wants(change, body("id", other, "userId", "u1", "description", "x"), 404, "RECORD_NOT_FOUND")
+			s.As("u1").Wants(docChange, docBody("id", other, "description", "x"), 404, "RECORD_NOT_FOUND")
+			s.As("u1").Wants(docChange, docBody("id", other, "userId", "u1", "description", "x"), 404, "RECORD_NOT_FOUND")
 		}
 		for _, field := range []string{"status", "reason"} {
-			s.As("u1").Wants(change, body("id", id, field, "deActive"), 403, "FORBIDDEN")
+			s.As("u1").Wants(docChange, docBody("id", id, field, "deActive"), 403, "FORBIDDEN")
 		}
-		s.Wants(change, body("id", id, "userId", "u2", "status", "deActive"), 404, "RECORD_NOT_FOUND")
-		s.As("u1").Wants(upload, body("base64Data", coded(pdf), "fileName", "x.pdf", "description", "x", "type", 6), 400,
-			"INVALID_FIELD type")
-		s.upload("admin", "boss.pdf", pdf)
+		s.Wants(docChange, docBody("id", id, "userId", "u2", "status", "deActive"), 404, "RECORD_NOT_FOUND")
+		s.As("u1").Wants(upload, docBody("base64Data", coded(docPDF), "fileName", "x.pdf", "description", "x", "type", 6),
+			400, "INVALID_FIELD type")
+		s.upload("admin", "boss.pdf", docPDF)
 		bosses := s.listed("admin", "?userId=admin")[0]["id"].(string)
-		s.WantsBound(change, body("id", bosses, "description", "x"), false)
-		s.WantsBound(change, body("id", bosses, "status", "active"), true)
-		s.WantsBound(change, body("id", bosses, "reason", "approved"), true)
-		s.WantsBound(change, body("id", bosses, "type", 1), true)
-		s.WantsBound(save, body("userId", "admin", "base64String", coded(pdf), "documentName", "x.pdf", "type", 1), false)
+		s.WantsBound(docChange, docBody("id", bosses, "description", "x"), false)
+		s.WantsBound(docChange, docBody("id", bosses, "status", "active"), true)
+		s.WantsBound(docChange, docBody("id", bosses, "reason", "approved"), true)
+		s.WantsBound(docChange, docBody("id", bosses, "type", 1), true)
+		s.WantsBound(save, docBody("userId", "admin", "base64String", coded(docPDF), "documentName", "x.pdf",
+			"type", 1), false)
 		for _, line := range []string{file, save} {
-			s.As("u1").Wants(line, body("documentInfo", map[string]string{"id": id}, "userId", "u1"), 403, "FORBIDDEN")
+			s.As("u1").Wants(line, docBody("documentInfo", map[string]string{"id": id}, "userId", "u1"), 403, "FORBIDDEN")
 		}
-		for _, line := range []string{upload, list, change, save, file} {
+		for _, line := range []string{upload, docList, docChange, save, file} {
 			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")
 		}
 
@@ -228,10 +229,10 @@ func TestAccess(t *testing.T) {
 			status int
 			want   string
 		}{
-			{map[string]string{"id": id}, 200, string(pdf)},
-			{map[string]string{"documentId": id}, 200, string(pdf)},
-			{map[string]string{"filePath": path}, 200, string(pdf)},
-			{map[string]string{"id": id, "filePath": path}, 200, string(pdf)},
+			{map[string]string{"id": id}, 200, string(docPDF)},
+			{map[string]string{"documentId": id}, 200, string(docPDF)},
+			{map[string]string{"filePath": path}, 200, string(docPDF)},
+			{map[string]string{"id": id, "filePath": path}, 200, string(docPDF)},
 			{map[string]string{"id": theirs, "filePath": path}, 404, "RECORD_NOT_FOUND"},
 			{map[string]string{"id": "x"}, 404, "RECORD_NOT_FOUND"},
 			{map[string]string{"filePath": path + "/"}, 404, "RECORD_NOT_FOUND"},
@@ -244,21 +245,21 @@ func TestAccess(t *testing.T) {
 			{"x", 400, "INVALID_FIELD documentInfo"},
 			{nil, 400, "INVALID_FIELD documentInfo"},
 		} {
-			s.Wants(file, body("documentInfo", c.info), c.status, c.want)
+			s.Wants(file, docBody("documentInfo", c.info), c.status, c.want)
 		}
-		s.Wants(file+`?documentInfo=%7B%22id%22:%22`+id+`%22%7D`, "", 200, string(pdf))
+		s.Wants(file+`?documentInfo=%7B%22id%22:%22`+id+`%22%7D`, "", 200, string(docPDF))
 	})
 }
 
 // REQ-DOC-04, 06, D-DOC-03.
 func TestChangeAndFilters(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		s.upload("u1", "a.pdf", pdf)
+	docBoth(t, func(t *testing.T, s *documentService) {
+		s.upload("u1", "a.pdf", docPDF)
 		id := s.listed("u1", "")[0]["id"].(string)
-		s.upload("u1", "b.pdf", pdf)
+		s.upload("u1", "b.pdf", docPDF)
 		get := func(field string) any { return s.listed("admin", "")[1][field] }
 
-		if status, answer := s.As("u1").Call(change, body("id", id, "description", "new", "userId", "u1",
+		if status, answer := s.As("u1").Call(docChange, docBody("id", id, "description", "new", "userId", "u1",
 			"descriptionJson", map[string]string{"en": "new"}, "name", "x", "mimeType", "x", "type", 3,
 			"filePath", "x", "createdAt", 1)); status != 200 || !strings.Contains(answer, `"description":"new"`) {
 			t.Errorf("%d %s", status, answer)
@@ -266,16 +267,16 @@ func TestChangeAndFilters(t *testing.T) {
 		if get("name") != "a.pdf" || get("type") != 0.0 || get("mimeType") != "application/pdf" {
 			t.Errorf("%v", s.listed("admin", ""))
 		}
-		s.As("u1").Call(change, body("id", id, "description", nil)) // null clears (D-GEN-10)
+		s.As("u1").Call(docChange, docBody("id", id, "description", nil)) // null clears (D-GEN-10)
 		if get("description") != nil {
 			t.Errorf("description %v", get("description"))
 		}
-		s.Call(change, body("id", id, "type", "1")) // an administrator
+		s.Call(docChange, docBody("id", id, "type", "1")) // an administrator
 		if get("type") != 1.0 {
 			t.Errorf("type %v", get("type"))
 		}
-		s.Call(change, body("id", id, "type", 0))
-		s.Call(change, body("id", id, "status", "deActive", "reason", "blurred at the edge"))
+		s.Call(docChange, docBody("id", id, "type", 0))
+		s.Call(docChange, docBody("id", id, "status", "deActive", "reason", "blurred at the edge"))
 		if get("status") != "deActive" || get("reason") != "blurred at the edge" {
 			t.Errorf("%v", s.listed("admin", ""))
 		}
@@ -300,41 +301,41 @@ func TestChangeAndFilters(t *testing.T) {
 		if own := names(s.listed("u1", "?kycConfirm=rejected")); own != "b.pdf a.pdf" {
 			t.Errorf("a user filters by the state of accounts: %q", own)
 		}
-		res, _ := s.Send(list+"?limit=1&count=true", "")
+		res, _ := s.Send(docList+"?limit=1&count=true", "")
 		if res.Header.Get("X-Total-Count") != "2" || !strings.Contains(res.Header.Get("Link"), `rel="next"`) {
 			t.Errorf("%v", res.Header)
 		}
 		before := s.listed("admin", "")
 		for text, want := range map[string]string{
-			body("status", "active"):                                     "INVALID_FIELD id",
-			body("id", id, "status", "x"):                                "INVALID_FIELD status",
-			body("id", id, "status", 1):                                  "INVALID_FIELD status",
-			body("id", id, "type", 6):                                    "INVALID_FIELD type",
-			body("id", id, "reason", strings.Repeat("x", 2001)):          "INVALID_FIELD reason",
-			body("id", id, "description", strings.Repeat("x", 2001)):     "INVALID_FIELD description",
-			body("id", id, "description", 1, "reason", 1):                "INVALID_FIELD description reason",
-			body("id", id, "descriptionJson", "x"):                       "INVALID_FIELD descriptionJson",
-			body("id", id, "descriptionJson", map[string]any{"de": "x"}): "INVALID_FIELD descriptionJson",
-			body("id", id, "descriptionJson", map[string]any{"en": 1}):   "INVALID_FIELD descriptionJson.en",
-			body("id", id, "userId", 1):                                  "INVALID_FIELD userId",
-			`{"id":"` + id + `","description":"` + "a\\u0000" + `"}`:     "INVALID_FIELD description",
-			body("id", 5):   "INVALID_FIELD id",
-			body("id", " "): "INVALID_FIELD id",
+			docBody("status", "active"):                                     "INVALID_FIELD id",
+			docBody("id", id, "status", "x"):                                "INVALID_FIELD status",
+			docBody("id", id, "status", 1):                                  "INVALID_FIELD status",
+			docBody("id", id, "type", 6):                                    "INVALID_FIELD type",
+			docBody("id", id, "reason", strings.Repeat("x", 2001)):          "INVALID_FIELD reason",
+			docBody("id", id, "description", strings.Repeat("x", 2001)):     "INVALID_FIELD description",
+			docBody("id", id, "description", 1, "reason", 1):                "INVALID_FIELD description reason",
+			docBody("id", id, "descriptionJson", "x"):                       "INVALID_FIELD descriptionJson",
+			docBody("id", id, "descriptionJson", map[string]any{"de": "x"}): "INVALID_FIELD descriptionJson",
+			docBody("id", id, "descriptionJson", map[string]any{"en": 1}):   "INVALID_FIELD descriptionJson.en",
+			docBody("id", id, "userId", 1):                                  "INVALID_FIELD userId",
+			`{"id":"` + id + `","description":"` + "a\\u0000" + `"}`:        "INVALID_FIELD description",
+			docBody("id", 5):   "INVALID_FIELD id",
+			docBody("id", " "): "INVALID_FIELD id",
 		} {
-			s.Wants(change, text, 400, want)
+			s.Wants(docChange, text, 400, want)
 		}
 		storetest.Same(t, s.listed("admin", ""), before)
-		s.Wants(list+"?type=x", "", 400, "INVALID_FIELD type")
-		s.Wants(list+"?limit=0", "", 400, "INVALID_FIELD limit")
-		s.Wants(list+"?order=x", "", 400, "INVALID_FIELD order")
+		s.Wants(docList+"?type=x", "", 400, "INVALID_FIELD type")
+		s.Wants(docList+"?limit=0", "", 400, "INVALID_FIELD limit")
+		s.Wants(docList+"?order=x", "", 400, "INVALID_FIELD order")
 	})
 }
 
 func TestRefusedUploads(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	docBoth(t, func(t *testing.T, s *documentService) {
 		png, long := coded(picturetest.PNG(8, 8)), strings.Repeat("x", 2001)
 		sent := func(name any, more ...any) string {
-			return body(append([]any{"base64Data", png, "fileName", name, "description", "d"}, more...)...)
+			return docBody(append([]any{"base64Data", png, "fileName", name, "description", "d"}, more...)...)
 		}
 		const all = "INVALID_FIELD base64Data fileName description"
 		for text, want := range map[string]string{
@@ -353,13 +354,13 @@ func TestRefusedUploads(t *testing.T) {
 		}
 		for text, want := range map[string]string{
 			`{}`: "INVALID_FIELD userId base64String documentName type",
-			body("userId", "u1", "base64String", png, "documentName", "a", "type", "x"):    "INVALID_FIELD type",
-			body("userId", "u1", "base64String", png, "documentName", "a", "type", 77):     "INVALID_FIELD type",
-			body("userId", "u1", "base64String", "dGV4dA", "documentName", "a", "type", 1): "INVALID_FIELD base64String",
+			docBody("userId", "u1", "base64String", png, "documentName", "a", "type", "x"):    "INVALID_FIELD type",
+			docBody("userId", "u1", "base64String", png, "documentName", "a", "type", 77):     "INVALID_FIELD type",
+			docBody("userId", "u1", "base64String", "dGV4dA", "documentName", "a", "type", 1): "INVALID_FIELD base64String",
 		} {
 			s.Wants(save, text, 400, want)
 		}
-		s.Wants(save, body("userId", "nobody", "base64String", png, "documentName", "a", "type", 1), 404, "RECORD_NOT_FOUND")
+		s.Wants(save, docBody("userId", "nobody", "base64String", png, "documentName", "a", "type", 1), 404, "RECORD_NOT_FOUND")
 		if all := s.listed("admin", ""); len(all) != 0 {
 			t.Errorf("kept %v", all)
 		}

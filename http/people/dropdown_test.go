@@ -1,4 +1,4 @@
-package dropdown_test
+package people_test
 
 import (
 	"strings"

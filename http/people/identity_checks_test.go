@@ -1,4 +1,4 @@
-package identity_test
+package people_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func (permissiveRegister) Verify(context.Context, identity.Person) (bool, error)
 
 // D-KYC-11: the confirmed data is compared with the current account, and unknown results are reported as unknown.
 func TestChecks(t *testing.T) {
-	both(t, func(s *site) {
+	identityBoth(t, func(s *idSite) {
 		checks := func(id string) identity.Checks {
 			t.Helper()
 			u, err := s.users.Get(t.Context(), id)
@@ -31,12 +31,12 @@ func TestChecks(t *testing.T) {
 		}
 		yes, no := new(true), new(false)
 		same("u0", identity.Checks{})
-		s.confirms("u0", body(person), is("u0", "Ayşe Yılmaz", "waitingApproval"))
+		s.confirms("u0", idBody(person), is("u0", "Ayşe Yılmaz", "waitingApproval"))
 		same("u0", identity.Checks{Number: yes, Name: yes, BirthDate: yes})
 
 		// Another account has the same number, as an installation may allow.
 		s.service.Accounts = 2
-		s.confirms("u1", body(person), is("u1", "Ayşe Yılmaz", "waitingApproval"))
+		s.confirms("u1", idBody(person), is("u1", "Ayşe Yılmaz", "waitingApproval"))
 		same("u0", identity.Checks{Number: yes, Name: yes, BirthDate: yes, Same: 1})
 
 		// An administrator gave the account another name.
@@ -48,7 +48,7 @@ func TestChecks(t *testing.T) {
 
 		// The register was asked.
 		s.service.Registry = permissiveRegister{}
-		s.confirms("u2", body(person, "userIdentityNumber", other, "useTCKNService", true),
+		s.confirms("u2", idBody(person, "userIdentityNumber", other, "useTCKNService", true),
 			is("u2", "Ayşe Yılmaz", "waitingApproval"))
 		same("u2", identity.Checks{Number: yes, Register: yes, Name: yes, BirthDate: yes})
 	})

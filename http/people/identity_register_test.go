@@ -1,4 +1,4 @@
-package identity_test
+package people_test
 
 import (
 	"encoding/pem"
@@ -23,8 +23,8 @@ import (
 
 // The national register over TLS: yes, no, and unknown.
 func TestRegister(t *testing.T) {
-	both(t, func(s *site) {
-		s.As("u0").Wants(confirm, body(person, "useTCKNService", true), 503, "UNAVAILABLE") // not configured
+	identityBoth(t, func(s *idSite) {
+		s.As("u0").Wants(confirm, idBody(person, "useTCKNService", true), 503, "UNAVAILABLE") // not configured
 		verdict, asked := "false", ""
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			b, _ := io.ReadAll(r.Body)
@@ -44,10 +44,10 @@ func TestRegister(t *testing.T) {
 			}})
 		storetest.Must(t, err)
 		s.service.Registry = register
-		request := body(person, "useTCKNService", true)
-		s.As("u1").Wants(confirm, body(person, "useTCKNService", true, "userIdentityNumber", "10000000147"), 400,
+		request := idBody(person, "useTCKNService", true)
+		s.As("u1").Wants(confirm, idBody(person, "useTCKNService", true, "userIdentityNumber", "10000000147"), 400,
 			"INVALID_FIELD userIdentityNumber")
-		s.confirms("u2", body(person, "useTCKNService", false, "userIdentityNumber", other),
+		s.confirms("u2", idBody(person, "useTCKNService", false, "userIdentityNumber", other),
 			is("u2", "Ayşe Yılmaz", "waitingApproval"))
 		if asked != "" {
 			t.Errorf("asked %s", asked)

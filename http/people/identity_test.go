@@ -1,4 +1,4 @@
-package identity_test
+package people_test
 
 import (
 	"bytes"
@@ -41,8 +41,8 @@ const (
 	other   = "20000000282"
 )
 
-// site is the section over a real database, with users u0 to u8, each in a session of the same name.
-type site struct {
+// idSite is the section over a real database, with users u0 to u8, each in a session of the same name.
+type idSite struct {
 	*apitest.Site
 	t       *testing.T
 	db      *persistence.DB
@@ -55,14 +55,14 @@ type site struct {
 	log     bytes.Buffer
 }
 
-func both(t *testing.T, test func(s *site)) {
+func identityBoth(t *testing.T, test func(s *idSite)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(serve(t, db)) })
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(identityServe(t, db)) })
 }
 
-func serve(t *testing.T, db *persistence.DB) *site {
+func identityServe(t *testing.T, db *persistence.DB) *idSite {
 	t.Helper()
-	s := &site{t: t, db: db, users: account.NewUsers(db), now: time.Now().Truncate(time.Second)}
+	s := &idSite{t: t, db: db, users: account.NewUsers(db), now: time.Now().Truncate(time.Second)}
 	now := func() time.Time { return s.now }
 	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
@@ -124,7 +124,7 @@ func with(fields map[string]any, changes ...any) map[string]any {
 	return m
 }
 
-func body(fields map[string]any, changes ...any) string {
+func idBody(fields map[string]any, changes ...any) string {
 	b, _ := json.Marshal(with(fields, changes...))
 	return string(b)
 }
@@ -138,7 +138,7 @@ func is(id, name, kyc string) string {
 }
 
 // confirms confirms a user and returns the claims of the new token.
-func (s *site) confirms(id, request, data string) token.Claims {
+func (s *idSite) confirms(id, request, data string) token.Claims {
 	s.t.Helper()
 	res, answer := s.As(id).Send(confirm, request)
 	var got struct {
@@ -154,7 +154,7 @@ func (s *site) confirms(id, request, data string) token.Claims {
 	return c
 }
 
-func (s *site) user(id string) user.User {
+func (s *idSite) user(id string) user.User {
 	s.t.Helper()
 	u, err := s.users.Get(s.t.Context(), id)
 	storetest.Must(s.t, err)
@@ -162,7 +162,7 @@ func (s *site) user(id string) user.User {
 }
 
 // dump is every row of every table that this section writes.
-func (s *site) dump() string {
+func (s *idSite) dump() string {
 	s.t.Helper()
 	var out strings.Builder
 	for _, table := range []string{"users", "user_identity", "additional_info", "audit", "session", "password_guard",
@@ -196,13 +196,13 @@ func (s *site) dump() string {
 
 // D-INF-03 to D-INF-05, REQ-INF-07.
 func TestAdditionalInfo(t *testing.T) {
-	both(t, func(s *site) {
+	identityBoth(t, func(s *idSite) {
 		const saved = `{"id":"1","purposeOfTransactionId":"1","sourceOfFundingId":"7","monthlyIncomeAmountId":"14"}`
-		s.As("u1").Wants(inform, body(plain), 200, saved)
-		s.As("u1").Wants(inform, body(plain), 200, saved)
-		s.As("u1").Wants(inform, body(plain, "sourceOfFundingId", 13, "explainSourceOfFunding", " 123 "), 200,
+		s.As("u1").Wants(inform, idBody(plain), 200, saved)
+		s.As("u1").Wants(inform, idBody(plain), 200, saved)
+		s.As("u1").Wants(inform, idBody(plain, "sourceOfFundingId", 13, "explainSourceOfFunding", " 123 "), 200,
 			strings.Replace(saved, `"7"`, `"13"`, 1))
-		all := body(plain, "purposeOfTransactionId", 6, "sourceOfFundingId", 13, "monthlyIncomeAmountId", 18,
+		all := idBody(plain, "purposeOfTransactionId", 6, "sourceOfFundingId", 13, "monthlyIncomeAmountId", 18,
 			"estimatedMonthlyDWAmountId", 22, "estimatedMonthlyDWCountId", 26)
 		const explain = "INVALID_FIELD explainPurposeOfTransaction explainSourceOfFunding explainMonthlyIncomeAmount " +
 			"explainEstimatedMonthlyDWAmount explainEstimatedMonthlyDWCount"
@@ -215,13 +215,13 @@ func TestAdditionalInfo(t *testing.T) {
 		for i, field := range strings.Fields(fields)[1:] { // of another group, unknown, no id
 			wrong[field] = []any{"7", 1, "999999", 0, 1}[i]
 		}
-		s.As("u1").Wants(inform, body(wrong), 400, fields)
-		s.As("u1").Wants(inform, body(plain, "sourceOfFundingId", "x", "explainSourceOfFunding", strings.Repeat("x", 1001)),
+		s.As("u1").Wants(inform, idBody(wrong), 400, fields)
+		s.As("u1").Wants(inform, idBody(plain, "sourceOfFundingId", "x", "explainSourceOfFunding", strings.Repeat("x", 1001)),
 			400, "INVALID_FIELD explainSourceOfFunding sourceOfFundingId")
-		if status, answer := s.As("u2").Call(inform, body(plain)); status != 200 || strings.Contains(answer, `"id":"1"`) {
+		if status, answer := s.As("u2").Call(inform, idBody(plain)); status != 200 || strings.Contains(answer, `"id":"1"`) {
 			t.Errorf("another user: %d %s", status, answer)
 		}
-		s.As("nobody").Wants(inform, body(plain), 401, "UNAUTHENTICATED")
+		s.As("nobody").Wants(inform, idBody(plain), 401, "UNAUTHENTICATED")
 		for _, line := range []string{inform, confirm} { // before the fields are looked at
 			s.As("u8").Wants(line, `{}`, 403, "IP_NOT_ALLOWED")
 		}
@@ -230,8 +230,8 @@ func TestAdditionalInfo(t *testing.T) {
 
 // D-INF-06, D-AUTH-15: all is saved. The new token has the key and the end of the one that was sent.
 func TestConfirm(t *testing.T) {
-	both(t, func(s *site) {
-		c := s.confirms("u1", body(person), is("u1", "Ayşe Yılmaz", "waitingApproval"))
+	identityBoth(t, func(s *idSite) {
+		c := s.confirms("u1", idBody(person), is("u1", "Ayşe Yılmaz", "waitingApproval"))
 		if c.Subject != "u1" || c.SessionID != "u1" || c.SV != 1 || !c.ExpiresAt.Equal(s.now.Add(10*time.Minute)) ||
 			c.Thumbprint != "key of u1" || !c.AuthTime.Equal(s.now.Add(-20*time.Minute)) ||
 			strings.Join(c.AMR, " ") != "pwd otp" {
@@ -246,10 +246,10 @@ func TestConfirm(t *testing.T) {
 		// Again, in other words: nothing is in the way, and the additional info keeps its id. Development mode needs no
 		// register.
 		s.service.Dev = true
-		s.confirms("u1", body(person, "userIdentityNumber", 10000000146, "secondName", " Nur ", "birthDate", "01.05.1990",
+		s.confirms("u1", idBody(person, "userIdentityNumber", 10000000146, "secondName", " Nur ", "birthDate", "01.05.1990",
 			"countryCode", "+90", "cityId", 34, "districtId", "x", "address", "Moda", "occupationId", "7",
 			"useTCKNService", true), is("u1", "Ayşe Nur Yılmaz", "waitingApproval"))
-		s.As("u1").Wants(inform, body(plain), 200,
+		s.As("u1").Wants(inform, idBody(plain), 200,
 			`{"id":"1","purposeOfTransactionId":"1","sourceOfFundingId":"7","monthlyIncomeAmountId":"14"}`)
 		if got, err := s.service.NumberOf(t.Context(), "u1"); got != number || err != nil {
 			t.Errorf("%s, %v", got, err)
@@ -267,7 +267,7 @@ func TestConfirm(t *testing.T) {
 }
 
 // set changes a column of accounts behind the back of the service.
-func (s *site) set(column, value string, ids ...string) {
+func (s *idSite) set(column, value string, ids ...string) {
 	s.t.Helper()
 	for _, id := range ids {
 		storetest.Must(s.t, s.db.InTx(s.t.Context(), func(ctx context.Context) error {
@@ -278,7 +278,7 @@ func (s *site) set(column, value string, ids ...string) {
 }
 
 // ignore has the AML control leave an account alone.
-func (s *site) ignore(id string) {
+func (s *idSite) ignore(id string) {
 	s.t.Helper()
 	storetest.Must(s.t, s.db.InTx(s.t.Context(), func(ctx context.Context) error {
 		return parameter.AMLControl.Change(ctx, kit.NewParameters(s.db),
@@ -291,9 +291,9 @@ func (s *site) ignore(id string) {
 }
 
 // Refusals change nothing and come in the order of the interface.
-func TestRefusals(t *testing.T) {
-	both(t, func(s *site) {
-		s.confirms("u1", body(person), is("u1", "Ayşe Yılmaz", "waitingApproval"))
+func TestIdentityRefusals(t *testing.T) {
+	identityBoth(t, func(s *idSite) {
+		s.confirms("u1", idBody(person), is("u1", "Ayşe Yılmaz", "waitingApproval"))
 		s.ignore("u3")
 		s.set("aml_status", "risky", "u2", "u3")
 		before := s.dump()
@@ -324,38 +324,38 @@ func TestRefusals(t *testing.T) {
 			{"u3", nil, 409, "RECORD_LIMIT_REACHED"},                                       // ignored by the AML control
 			{"u4", []any{"userIdentityNumber", " " + number}, 409, "RECORD_LIMIT_REACHED"}, // the number of u1
 		} {
-			s.As(c.who).Wants(confirm, body(person, c.changes...), c.status, c.want)
+			s.As(c.who).Wants(confirm, idBody(person, c.changes...), c.status, c.want)
 		}
 		if after := s.dump(); after != before {
 			t.Errorf("a refusal changed something:\n%s\n%s", before, after)
 		}
-		s.As("nobody").Wants(confirm, body(person), 401, "UNAUTHENTICATED")
+		s.As("nobody").Wants(confirm, idBody(person), 401, "UNAUTHENTICATED")
 
 		// A user cannot become another person after an administrator confirmed the documents.
 		s.set("kyc_confirm", user.ManuelApproved, "u1")
 		for _, change := range [][]any{{"userIdentityNumber", other}, {"name", "Fatma"}, {"birthDate", "1991-05-01"}} {
-			s.As("u1").Wants(confirm, body(person, change...), 409, "INVALID_STATE")
+			s.As("u1").Wants(confirm, idBody(person, change...), 409, "INVALID_STATE")
 		}
-		s.confirms("u1", body(person, "name", "AYŞE"), is("u1", "AYŞE Yılmaz", user.ManuelApproved))
+		s.confirms("u1", idBody(person, "name", "AYŞE"), is("u1", "AYŞE Yılmaz", user.ManuelApproved))
 
 		// A session that has ended gets no new token, and nothing is saved.
 		storetest.Must(t, s.db.Commit(t.Context(), session.End{SessionID: "u5", UserID: "u5", At: s.now}))
-		s.As("u5").Wants(confirm, body(person, "userIdentityNumber", other), 401, "TOKEN_REVOKED")
+		s.As("u5").Wants(confirm, idBody(person, "userIdentityNumber", other), 401, "TOKEN_REVOKED")
 		storetest.Must(t, s.db.Commit(t.Context(), user.EndSessions{UserID: "u6", SV: 1, At: s.now}))
-		s.As("u6").Wants(confirm, body(person, "userIdentityNumber", other), 401, "TOKEN_REVOKED")
+		s.As("u6").Wants(confirm, idBody(person, "userIdentityNumber", other), 401, "TOKEN_REVOKED")
 		if s.user("u5").IdentityHash != "" || s.user("u6").Name != "" {
 			t.Error("saved without a session")
 		}
-		s.confirms("u4", body(person, "userIdentityNumber", other), is("u4", "Ayşe Yılmaz", "waitingApproval"))
+		s.confirms("u4", idBody(person, "userIdentityNumber", other), is("u4", "Ayşe Yılmaz", "waitingApproval"))
 	})
 }
 
 // Of accounts that confirm one number at the same time as many get it as may.
 func TestRace(t *testing.T) {
-	both(t, func(s *site) {
+	identityBoth(t, func(s *idSite) {
 		s.service.Accounts = 2
 		won := storetest.Race(t, 8, fault.RecordLimitReached, func(i int) error {
-			status, answer := s.As(fmt.Sprint("u", i)).Call(confirm, body(person))
+			status, answer := s.As(fmt.Sprint("u", i)).Call(confirm, idBody(person))
 			if status == 200 {
 				return nil
 			}

@@ -1,4 +1,4 @@
-package inbox_test
+package people_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ import (
 )
 
 // D-INT-06: an application is added once for its external id, and its status is set.
-func TestApplications(t *testing.T) {
+func TestIntegrationApplications(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := peoplestore.NewCorporate(db)
 		service := &corporate.Service{Store: store, Users: account.NewUsers(db), Claims: kit.NewIntegration(db),

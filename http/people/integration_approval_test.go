@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // A request with the token of the owner is one challenge, then one withdrawal, however often
 // it is sent.
 func TestApproval(t *testing.T) {
-	approvals(t, func(t *testing.T, o *office) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
 		a := o.started(o.owned("w1"))
 		if len(a.Challenge.MethodList) != 2 || a.Challenge.Status != "PENDING" {
 			t.Errorf("the challenge %s", a.answer)
@@ -35,7 +35,7 @@ func TestApproval(t *testing.T) {
 		if n := count(t, o.db, "challenge"); n != 1 || len(o.codes) != 2 {
 			t.Errorf("%d challenges, %d codes", n, len(o.codes))
 		}
-		for _, other := range []string{o.owned("w1", "amount", "0.2"), body("w1", "userId", `"kim"`),
+		for _, other := range []string{o.owned("w1", "amount", "0.2"), withBody("w1", "userId", `"kim"`),
 			o.owned("w1", "userToken", `"`+o.token("jane", "s1")+`"`)} {
 			if got := o.ask(other); got.status != 409 || got.code != "INVALID_STATE" {
 				t.Errorf("another body: %d %s", got.status, got.answer)
@@ -77,7 +77,7 @@ func TestApproval(t *testing.T) {
 // Credentials of the owner are refused as those of a request, and requests that name no
 // owner or two.
 func TestApprovalCredentials(t *testing.T) {
-	approvals(t, func(t *testing.T, o *office) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
 		quoted := func(raw string) string { return `"` + raw + `"` }
 		expired := o.token("kim", "s1", func(c *token.Claims) { c.ExpiresAt = c.IssuedAt.Add(time.Second) })
 		o.skip(2 * time.Second)
@@ -131,7 +131,7 @@ func TestApprovalCredentials(t *testing.T) {
 
 // A request is judged when it starts, which leaves no trace, and when the owner has approved.
 func TestApprovalIsJudgedTwice(t *testing.T) {
-	approvals(t, func(t *testing.T, o *office) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
 		for _, c := range []struct{ want, field, value string }{{"BELOW_MINIMUM", "amount", "0.001"},
 			{"LIMIT_EXCEEDED", "amount", "1.5"}, {"ADDRESS_NOT_ALLOWED", "address", `"nowhere"`},
 			{"INVALID_FIELD currencyCode", "network", `"ETH"`}, {"INVALID_FIELD amount", "amount", "0.0123456789"}} {
@@ -201,7 +201,7 @@ func TestApprovalIsJudgedTwice(t *testing.T) {
 
 // After a challenge that ended without a withdrawal the same request starts another one.
 func TestApprovalStartsAgain(t *testing.T) {
-	approvals(t, func(t *testing.T, o *office) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
 		a := o.started(o.owned("w"))
 		o.skip(11 * time.Minute)
 		b := o.started(o.owned("w"))
@@ -242,7 +242,7 @@ func TestApprovalStartsAgain(t *testing.T) {
 }
 
 // entry adds an address to the book of a user.
-func (o *office) entry(t *testing.T, userID, to string) (entry int64) {
+func (o *integrationOffice) entry(t *testing.T, userID, to string) (entry int64) {
 	t.Helper()
 	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) (err error) {
 		p, now := o.pair(), o.service.Now()
@@ -257,7 +257,7 @@ func (o *office) entry(t *testing.T, userID, to string) (entry int64) {
 }
 
 // readdress changes the address of an entry.
-func (o *office) readdress(t *testing.T, userID string, entry int64, to string) {
+func (o *integrationOffice) readdress(t *testing.T, userID string, entry int64, to string) {
 	t.Helper()
 	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
 		books := moneystore.NewAddressBooks(o.db)
@@ -276,7 +276,7 @@ func (o *office) readdress(t *testing.T, userID string, entry int64, to string) 
 }
 
 // fee sets what a withdrawal of BTC costs.
-func (o *office) fee(t *testing.T, fee string) {
+func (o *integrationOffice) fee(t *testing.T, fee string) {
 	t.Helper()
 	store := kit.NewParameters(o.db)
 	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {

@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // Of equal requests at the same time one starts a challenge; of completions at the same time
 // one makes the withdrawal; the limit holds over challenges that are completed together.
 func TestApprovalRaces(t *testing.T) {
-	approvals(t, func(t *testing.T, o *office) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
 		var mu sync.Mutex
 		ids, last := map[string]int{}, approval{}
 		storetest.Race(t, 8, fault.InvalidState, func(int) error {
@@ -76,7 +76,7 @@ func TestApprovalRaces(t *testing.T) {
 // Of two challenges of one external id, the one that the id is bound to makes the withdrawal.
 // That also holds when the other is carried out at the same time, or while the id is bound.
 func TestApprovalsOfOneExternalID(t *testing.T) {
-	approvals(t, func(t *testing.T, o *office) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
 		service := &transaction.Approvals{Withdrawals: o.service, Engine: o.starter,
 			Account: owners{account.NewUsers(o.db)}.Account}
 		execute := func(a approval) error {
@@ -140,7 +140,7 @@ func TestApprovalsOfOneExternalID(t *testing.T) {
 
 // The owner is shown what is approved.
 func TestApprovalShowsTheOrder(t *testing.T) {
-	approvals(t, func(t *testing.T, o *office) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
 		a := o.started(o.owned("w", "addressTag", `"104723"`))
 		sealed, _, err := o.store.Sealed(t.Context(), a.Challenge.ChallengeID)
 		storetest.Must(t, err)

@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"context"
@@ -44,10 +44,10 @@ import (
 	"castellan/persistence/kit"
 )
 
-// office is the site with the engine of challenges and its actors: owners approve
+// integrationOffice is the site with the engine of challenges and its actors: owners approve
 // withdrawals. Its clock can be put forward.
-type office struct {
-	*site
+type integrationOffice struct {
+	*integrationSite
 	ahead   atomic.Int64
 	ring    *keyring.Ring
 	issuer  *token.Issuer
@@ -59,10 +59,10 @@ type office struct {
 	codes map[string]string // method id → last code
 }
 
-func (o *office) skip(d time.Duration) { o.ahead.Add(int64(d)) }
+func (o *integrationOffice) skip(d time.Duration) { o.ahead.Add(int64(d)) }
 
 // Deliver takes the messages of the engine.
-func (o *office) Deliver(m outbox.Message, r message.Rendered) {
+func (o *integrationOffice) Deliver(m outbox.Message, r message.Rendered) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if m.State != outbox.Discarded {
@@ -71,17 +71,17 @@ func (o *office) Deliver(m outbox.Message, r message.Rendered) {
 }
 
 // Offers says that every channel has a sender.
-func (o *office) Offers(message.Channel) bool { return true }
+func (o *integrationOffice) Offers(message.Channel) bool { return true }
 
 // PAuth signs the token of a challenge.
-func (o *office) PAuth(challengeID string, until time.Time) (string, error) {
+func (o *integrationOffice) PAuth(challengeID string, until time.Time) (string, error) {
 	now := o.service.Now()
 	return o.issuer.Sign(token.Claims{Class: token.PAuth, ID: id.New(now), ChallengeID: challengeID, IssuedAt: now,
 		ExpiresAt: until})
 }
 
 // Verify accepts the tokens of the issuer beside those of apitest.
-func (o *office) Verify(class token.Class, raw string) (token.Claims, error) {
+func (o *integrationOffice) Verify(class token.Class, raw string) (token.Claims, error) {
 	c, err := apitest.Tokens{}.Verify(class, raw)
 	if class != token.XAuth || len(raw) > 40 {
 		return o.issuer.Verify(class, raw)
@@ -109,14 +109,14 @@ func (all completion) Endpoints() []rest.Endpoint {
 }
 
 // approvals runs a test with owners who approve: kim has 2 BTC, a phone and a mail address.
-func approvals(t *testing.T, test func(t *testing.T, o *office)) {
+func approvals(t *testing.T, test func(t *testing.T, o *integrationOffice)) {
 	t.Helper()
-	withdrawals(t, func(s *site) {
+	withdrawals(t, func(s *integrationSite) {
 		s.user("kim", func(u *user.User) {
 			u.CountryCode, u.Phone, u.Email = "90", "+905320000001", "kim@example.invalid"
 		})
 		began := s.service.Now()
-		o := &office{site: s, codes: map[string]string{}, store: factor.NewChallenges(s.db)}
+		o := &integrationOffice{integrationSite: s, codes: map[string]string{}, store: factor.NewChallenges(s.db)}
 		now := func() time.Time { return began.Add(time.Duration(o.ahead.Load())) }
 		s.service.Now, s.service.Ledger.Now, s.service.Limits.Now = now, now, now
 		o.ring = keyringtest.Keeper(s.t, now).Ring()
@@ -171,7 +171,7 @@ func approvals(t *testing.T, test func(t *testing.T, o *office)) {
 }
 
 // token is an x-auth token of a session of a user.
-func (o *office) token(userID, sessionID string, edit ...func(*token.Claims)) string {
+func (o *integrationOffice) token(userID, sessionID string, edit ...func(*token.Claims)) string {
 	o.t.Helper()
 	now := o.service.Now()
 	c := token.Claims{Class: token.XAuth, ID: id.New(now), Subject: userID, SessionID: sessionID, Roles: []string{"user"},
@@ -185,8 +185,8 @@ func (o *office) token(userID, sessionID string, edit ...func(*token.Claims)) st
 }
 
 // owned is a request of kim under an external id, with fields replaced.
-func (o *office) owned(externalID string, with ...string) string {
-	return body(externalID, append([]string{"userId", "", "userToken", `"` + o.token("kim", "s1") + `"`}, with...)...)
+func (o *integrationOffice) owned(externalID string, with ...string) string {
+	return withBody(externalID, append([]string{"userId", "", "userToken", `"` + o.token("kim", "s1") + `"`}, with...)...)
 }
 
 // approval is an answer of a request.
@@ -208,7 +208,7 @@ type approval struct {
 }
 
 // ask sends a request as the wallet.
-func (o *office) ask(body string) (a approval) {
+func (o *integrationOffice) ask(body string) (a approval) {
 	res, answer := o.Send(requests, body, "service-auth", "wallet.secret")
 	a.status, a.header, a.answer = res.StatusCode, res.Header, answer
 	if a.status != 200 {
@@ -222,7 +222,7 @@ func (o *office) ask(body string) (a approval) {
 }
 
 // started is a request that starts a challenge.
-func (o *office) started(body string) approval {
+func (o *integrationOffice) started(body string) approval {
 	o.t.Helper()
 	a := o.ask(body)
 	if a.status != 200 || a.Challenge == nil || a.Data != nil || a.header.Get("p-auth") == "" {
@@ -242,7 +242,7 @@ type outcome struct {
 }
 
 // complete answers the SMS of a challenge with its code.
-func (o *office) complete(a approval) (status int, got outcome, answer string) {
+func (o *integrationOffice) complete(a approval) (status int, got outcome, answer string) {
 	for _, m := range a.Challenge.MethodList {
 		if m.Name != "SMS" {
 			continue
@@ -264,7 +264,7 @@ func (o *office) complete(a approval) (status int, got outcome, answer string) {
 }
 
 // ends completes a challenge whose execution ends with a code; "" is a success.
-func (o *office) ends(a approval, code string) outcome {
+func (o *integrationOffice) ends(a approval, code string) outcome {
 	o.t.Helper()
 	status, got, answer := o.complete(a)
 	if status != 200 || got.Action != "WITHDRAW" || got.ExecResult.Success != (code == "") || got.ExecResult.Code != code {

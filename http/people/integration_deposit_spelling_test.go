@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"crypto/sha256"
@@ -24,7 +24,7 @@ func spellings(text string) []string {
 // D-INT-05: a transfer is credited once, in whatever spelling its hash and its address are sent. The first spelling is
 // stored. A report in another spelling under the same externalId is a repetition.
 func TestDepositSpellings(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		first := edited(final, "0xAb", " 0xAbC1", "bc1jane", "0xDe12 ")
 		id := s.reports(first, "finalized", 1)
 		for n, spelled := range append(spellings("0xabc1"), "0xAbC1") {
@@ -60,7 +60,7 @@ func TestDepositSpellings(t *testing.T) {
 // A program without a canonical form may work beside this one. It claims the spelling that it was sent, and so does
 // this one; what it has stored is found in every spelling.
 func TestDepositBesideAnEarlierVersion(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		s.reports(edited(waiting, "0xAb", "0xAA11", "bc1jane", "0xBB"), "waitingSenderInfo", -5)
 		key := func(tx, to string) string {
 			sum := sha256.Sum256([]byte(strings.ToLower(fmt.Sprintf("%d\n%q\n%q", s.asset(), tx, to))))
@@ -99,7 +99,7 @@ func TestDepositBesideAnEarlierVersion(t *testing.T) {
 // D-INT-05: a report without an address and one with the real address are one transfer, if transaction, user and amount
 // are the same, also if they come at once. Outputs to other addresses, or of other amounts, are deposits of their own.
 func TestDepositWithoutAnAddress(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		n := 0
 		body := func(tx, amount, to string) string {
 			n++

@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"context"
@@ -30,7 +30,7 @@ var (
 )
 
 // reports sends a report and checks status and balance afterwards. It returns the id.
-func (s money) reports(body, status string, code int) string {
+func (s integrationMoney) reports(body, status string, code int) string {
 	s.Helper()
 	got, answer := s.Call(report, body)
 	if got != 200 || field(s.T, answer, "status") != status ||
@@ -42,7 +42,7 @@ func (s money) reports(body, status string, code int) string {
 
 // D-INT-05: a deposit waits for its sender, then for the treasury, and is credited once.
 func TestDepositMoves(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		id := s.reports(waiting, "waitingSenderInfo", -5)
 		s.reports(waiting, "waitingSenderInfo", -5) // after a lost answer
 		s.reports(informed, "waitingTreasuryApproval", -9)
@@ -88,7 +88,7 @@ func TestDepositMoves(t *testing.T) {
 
 // The first report may already know the sender, or be the last one.
 func TestDepositBeginsInEachState(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		for n, c := range []struct {
 			body, status string
 			code         int
@@ -132,7 +132,7 @@ func (g given) Holder(ctx context.Context, address string) (ledger.Account, erro
 }
 
 func TestDepositRefuses(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		s.reports(informed, "waitingTreasuryApproval", -9)
 		rows := s.count("deposit") + s.count("integration_claim") + s.count("audit")
 		kurts := transaction.Address(ledgerAccount("kurt", s.asset()))
@@ -187,8 +187,8 @@ func TestDepositRefuses(t *testing.T) {
 
 // D-AUTH-03: the user of a deposit is named by the id and by the address.
 func TestDepositNamesItsUser(t *testing.T) {
-	bothMoney(t, func(s money) {
-		people(t, s.db, "admin")
+	bothMoney(t, func(s integrationMoney) {
+		integrationPeople(t, s.db, "admin")
 		s.WantsBound(report, edited(waiting, "jane", "admin"), true)
 		s.WantsBound(report, edited(waiting, `"userId":"jane",`, "", "bc1jane",
 			transaction.Address(ledgerAccount("admin", s.asset()))), true)
@@ -198,7 +198,7 @@ func TestDepositNamesItsUser(t *testing.T) {
 // Of equal reports at once one makes the deposit; of several external ids for one
 // transaction one is accepted; the credit happens once.
 func TestDepositReportsRace(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		same := at(s.Site, report, slices.Repeat([]string{waiting}, 8)...)
 		if slices.Sort(same[200]); len(slices.Compact(same[200])) != 1 || len(same) != 1 {
 			t.Errorf("answers %v", same)
@@ -229,7 +229,7 @@ func TestDepositReportsRace(t *testing.T) {
 
 // A deposit that the treasury's job has claimed, or has decided on, is not moved by reports.
 func TestDepositAgainstTheTreasury(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		id := s.reports(informed, "waitingTreasuryApproval", -9)
 		by := audit.By{UserID: "chief"}
 		u, err := s.service.UpdateStatus(t.Context(), by, transaction.Update{IDs: []string{id},
@@ -265,7 +265,7 @@ func TestDepositAgainstTheTreasury(t *testing.T) {
 // D-INT-05: a deposit above the maximum of its pair is neither refused nor credited: it waits for its sender and then
 // for the treasury, whatever the wallet repeats. A full account of the operator is 503 and delays other deposits only.
 func TestDepositAboveTheMaximum(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		const large = "999999999999999999"
 		huge := edited(final, "0.25", large)
 		s.reports(huge, "waitingSenderInfo", -5)
@@ -307,7 +307,7 @@ func TestDepositAboveTheMaximum(t *testing.T) {
 
 // The wallet and the treasury decide at once: one of them does, and the credit happens once.
 func TestDepositRacesWithTheTreasury(t *testing.T) {
-	bothMoney(t, func(s money) {
+	bothMoney(t, func(s integrationMoney) {
 		for n := range 8 {
 			other := []string{"d1", fmt.Sprint("r", n), "0xAb", fmt.Sprint("0xr", n)}
 			id := s.reports(edited(informed, other...), "waitingTreasuryApproval", -9)

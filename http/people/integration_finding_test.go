@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"context"
@@ -29,8 +29,8 @@ const (
 	find  = "POST /integration/aml-findings"
 	found = `{"externalId":"f1","userId":"jane","status":"risky","source":"screening","reference":"case 7",` +
 		`"detail":"Eve"}`
-	risky   = "GET /admin/user/get-users-without-aml-confirmed"
-	confirm = "POST /admin/user/update-user-aml-confirmed"
+	risky              = "GET /admin/user/get-users-without-aml-confirmed"
+	integrationConfirm = "POST /admin/user/update-user-aml-confirmed"
 )
 
 type screening struct {
@@ -42,7 +42,7 @@ type screening struct {
 func bothScreening(t *testing.T, test func(s screening)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		people(t, db, "jane", "kurt", "admin")
+		integrationPeople(t, db, "jane", "kurt", "admin")
 		parameters, store := kit.NewParameters(db), peoplestore.NewStandings(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }))
 		live := parameter.NewCache(parameters)
@@ -88,14 +88,14 @@ func TestFindings(t *testing.T) {
 			}
 			s.is("jane", next.then, true)
 		}
-		s.Call(confirm, `{"userId":"jane"}`)
+		s.Call(integrationConfirm, `{"userId":"jane"}`)
 		s.is("jane", user.NotRisky, false)
 		s.Wants(find, found, 200, first) // a repeat is no new finding
 		s.Call(find, swap(found, "f1", "h1", "risky", user.NotRisky))
 		s.is("jane", user.NotRisky, false)
 		s.Call(find, swap(found, "f1", "h2"))
 		s.is("jane", "risky", true)
-		s.Call(confirm, `{"userId":"jane"}`)
+		s.Call(integrationConfirm, `{"userId":"jane"}`)
 		s.is("jane", user.NotRisky, false)
 
 		// A status that another program has set stays.
@@ -171,7 +171,7 @@ func TestFindingsRace(t *testing.T) {
 		s.is("jane", "highRisk", true)
 		for n := range 4 {
 			done := make(chan struct{})
-			go func() { defer close(done); s.Call(confirm, `{"userId":"jane"}`) }()
+			go func() { defer close(done); s.Call(integrationConfirm, `{"userId":"jane"}`) }()
 			s.Call(find, swap(found, "f1", fmt.Sprint("c", n)))
 			<-done
 			u, err := account.NewUsers(s.db).Get(t.Context(), "jane")

@@ -1,9 +1,8 @@
-package integration_test
+package people_test
 
 import (
 	"context"
 	"encoding/json"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +27,6 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpintegration "castellan/http/people/integration"
-	"castellan/http/rest"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
@@ -36,19 +34,10 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-func TestMain(m *testing.M) {
-	phrases, err := os.ReadFile("phrases.tsv")
-	if err == nil {
-		err = rest.AddPhrases(string(phrases))
-	}
-	if err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { apitest.Main(m, "integration", "standing") }
 
-// money is the deposits of users "jane" and "kurt", who have no money.
-type money struct {
+// integrationMoney is the deposits of users "jane" and "kurt", who have no money.
+type integrationMoney struct {
 	*apitest.Site
 	*testing.T
 	db      *persistence.DB
@@ -63,11 +52,11 @@ type post struct{}
 func (post) Offers(message.Channel) bool              { return true }
 func (post) Deliver(outbox.Message, message.Rendered) {}
 
-func bothMoney(t *testing.T, test func(s money)) {
+func bothMoney(t *testing.T, test func(s integrationMoney)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
-		people(t, db, "jane", "kurt")
+		integrationPeople(t, db, "jane", "kurt")
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			if err := currency.Seed(ctx, store); err != nil {
 				return err
@@ -80,7 +69,7 @@ func bothMoney(t *testing.T, test func(s money)) {
 		ring := keyringtest.Ring(t, time.Now)
 		book, err := message.NewBook("Castellan", nil)
 		storetest.Must(t, err)
-		s := money{T: t, db: db, jobs: apitest.NewJobs(t, db, ring, time.Now)}
+		s := integrationMoney{T: t, db: db, jobs: apitest.NewJobs(t, db, ring, time.Now)}
 		s.l = &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: time.Now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
 		s.service = &transaction.Service{Ledger: s.l, Users: account.NewUsers(db), Currencies: currencies,
@@ -100,7 +89,7 @@ func bothMoney(t *testing.T, test func(s money)) {
 	})
 }
 
-func people(t *testing.T, db *persistence.DB, names ...string) {
+func integrationPeople(t *testing.T, db *persistence.DB, names ...string) {
 	t.Helper()
 	for i, name := range names {
 		u := user.New(name, time.UnixMilli(1_700_000_000_000+int64(i)))
@@ -110,7 +99,7 @@ func people(t *testing.T, db *persistence.DB, names ...string) {
 }
 
 // asset is the pair of BTC on its own network.
-func (s money) asset() int64 {
+func (s integrationMoney) asset() int64 {
 	pair, ok := s.service.Currencies.Catalog().Info(new("BTC"), new("BTC"))
 	if !ok {
 		s.Fatal("there is no BTC")
@@ -119,7 +108,7 @@ func (s money) asset() int64 {
 }
 
 // has checks what a user has.
-func (s money) has(userID, want string) {
+func (s integrationMoney) has(userID, want string) {
 	s.Helper()
 	b, err := s.l.Balance(s.Context(), userID, s.asset())
 	if want == "0" && fault.CodeOf(err) == fault.RecordNotFound {
@@ -131,7 +120,9 @@ func (s money) has(userID, want string) {
 	}
 }
 
-func (s money) count(table string, where ...string) int { return count(s.T, s.db, table, where...) }
+func (s integrationMoney) count(table string, where ...string) int {
+	return count(s.T, s.db, table, where...)
+}
 
 func count(t *testing.T, db *persistence.DB, table string, where ...string) int {
 	t.Helper()

@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"encoding/json"

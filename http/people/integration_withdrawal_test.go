@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"context"
@@ -58,8 +58,8 @@ func (q quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, er
 
 const address1 = "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"
 
-// site is the endpoints with jane, who has 2 BTC and may send 100 TRY (1 BTC) a day.
-type site struct {
+// integrationSite is the endpoints with jane, who has 2 BTC and may send 100 TRY (1 BTC) a day.
+type integrationSite struct {
 	*apitest.Site
 	t       *testing.T
 	db      *persistence.DB
@@ -68,7 +68,7 @@ type site struct {
 	unrated bool // there is no rate of BTC
 }
 
-func withdrawals(t *testing.T, test func(s *site)) {
+func withdrawals(t *testing.T, test func(s *integrationSite)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
@@ -98,7 +98,7 @@ func withdrawals(t *testing.T, test func(s *site)) {
 		limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("1000")}
 		l := &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: now,
 			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
-		s := &site{t: t, db: db}
+		s := &integrationSite{t: t, db: db}
 		s.service = &transaction.Withdrawals{Ledger: l, Users: users, Currencies: currencies,
 			Store: moneystore.NewTransactions(db), Parameters: live, Rules: rules, Now: now,
 			Books: moneystore.NewAddressBooks(db), Claims: kit.NewIntegration(db),
@@ -118,7 +118,7 @@ func withdrawals(t *testing.T, test func(s *site)) {
 }
 
 // user adds a user with 2 BTC.
-func (s *site) user(name string, edit func(*user.User)) {
+func (s *integrationSite) user(name string, edit func(*user.User)) {
 	s.t.Helper()
 	u := user.New(name, s.service.Now())
 	edit(&u)
@@ -129,13 +129,13 @@ func (s *site) user(name string, edit func(*user.User)) {
 	storetest.Must(s.t, err)
 }
 
-func (s *site) pair() currency.Listed {
+func (s *integrationSite) pair() currency.Listed {
 	p, _ := s.service.Currencies.Catalog().Info(new("BTC"), new("BTC"))
 	return p
 }
 
 // has checks what a user has.
-func (s *site) has(user, posted, locked string) {
+func (s *integrationSite) has(user, posted, locked string) {
 	s.t.Helper()
 	b, err := s.service.Ledger.Balance(s.t.Context(), user, s.pair().ID)
 	storetest.Must(s.t, err)
@@ -146,8 +146,8 @@ func (s *site) has(user, posted, locked string) {
 
 const requests = "POST /integration/withdrawals"
 
-// body is a request of jane with fields replaced; "" leaves a field out.
-func body(externalID string, with ...string) string {
+// withBody is a request of jane with fields replaced; "" leaves a field out.
+func withBody(externalID string, with ...string) string {
 	fields := map[string]string{"externalId": `"` + externalID + `"`, "userId": `"jane"`, "currencyCode": `"BTC"`,
 		"network": `"BTC"`, "amount": "0.1", "address": `"` + address1 + `"`}
 	for i := 0; i < len(with); i += 2 {
@@ -163,10 +163,10 @@ func body(externalID string, with ...string) string {
 }
 
 // made requests a withdrawal of 0.1 BTC and returns its id.
-func (s *site) made() string {
+func (s *integrationSite) made() string {
 	s.t.Helper()
 	s.n++
-	status, answer := s.Call(requests, body(fmt.Sprint("made-", s.n)))
+	status, answer := s.Call(requests, withBody(fmt.Sprint("made-", s.n)))
 	var a struct{ Data struct{ ID string } }
 	if err := json.Unmarshal([]byte(answer), &a); err != nil || status != 200 {
 		s.t.Fatalf("%d %s", status, answer)
@@ -180,14 +180,14 @@ func record(id, externalID, status string, code int, txID, reason string) string
 }
 
 func TestWithdrawalRequest(t *testing.T) {
-	withdrawals(t, func(s *site) {
+	withdrawals(t, func(s *integrationSite) {
 		id := s.made()
 		s.has("jane", "2", "0.101")
 		first := record(id, "made-1", "queued", 8, "null", "null")
-		s.Wants(requests, body("made-1"), 200, first)
+		s.Wants(requests, withBody("made-1"), 200, first)
 		s.Wants("GET /integration/withdrawals/"+id, "", 200, first)
 		s.Wants("GET /integration/withdrawals/unknown", "", 404, "RECORD_NOT_FOUND")
-		s.Wants(requests, body("made-1", "amount", "0.2"), 409, "INVALID_STATE")
+		s.Wants(requests, withBody("made-1", "amount", "0.2"), 409, "INVALID_STATE")
 		s.has("jane", "2", "0.101")
 		settle(t, s.db)
 		events, err := s.service.Claims.Events(t.Context(), integration.EventQuery{}, page.Query[integration.Place]{Limit: 9})
@@ -196,14 +196,15 @@ func TestWithdrawalRequest(t *testing.T) {
 			events.Records[0].Data["address"] != address1 || events.Records[0].Data["fee"] != "0.001" {
 			t.Errorf("events %+v", events.Records)
 		}
-		for _, c := range [][2]string{{body("x", "externalId", ""), "INVALID_FIELD externalId"},
-			{body("x", "addressTag", `"1\n2"`), "INVALID_FIELD addressTag"},
-			{body("x", "addressTag", `"1\u202e2"`), "INVALID_FIELD addressTag"},
-			{body("x", "externalId", `"x\u00ad"`), "INVALID_FIELD externalId"},
-			{body("x", "userId", ""), "INVALID_FIELD userId"}, {body("x", "amount", "0"), "INVALID_FIELD amount"},
-			{body("x", "amount", "0.1234567891"), "INVALID_FIELD amount"}, {body("x", "address", ""), "INVALID_FIELD address"},
-			{body("x", "addressId", "1"), "INVALID_FIELD addressId"},
-			{body("x", "network", `"ETH"`), "INVALID_FIELD currencyCode"}} {
+		for _, c := range [][2]string{{withBody("x", "externalId", ""), "INVALID_FIELD externalId"},
+			{withBody("x", "addressTag", `"1\n2"`), "INVALID_FIELD addressTag"},
+			{withBody("x", "addressTag", `"1\u202e2"`), "INVALID_FIELD addressTag"},
+			{withBody("x", "externalId", `"x\u00ad"`), "INVALID_FIELD externalId"},
+			{withBody("x", "userId", ""), "INVALID_FIELD userId"}, {withBody("x", "amount", "0"), "INVALID_FIELD amount"},
+			{withBody("x", "amount", "0.1234567891"), "INVALID_FIELD amount"},
+			{withBody("x", "address", ""), "INVALID_FIELD address"},
+			{withBody("x", "addressId", "1"), "INVALID_FIELD addressId"},
+			{withBody("x", "network", `"ETH"`), "INVALID_FIELD currencyCode"}} {
 			s.Wants(requests, c[0], 400, c[1])
 		}
 		s.Wants("GET /integration/events?types=none.such", "", 400, "INVALID_FIELD types")
@@ -211,38 +212,38 @@ func TestWithdrawalRequest(t *testing.T) {
 			!strings.Contains(got, `"type":"withdrawal.queued"`) {
 			t.Errorf("%d %s", status, got)
 		}
-		s.Wants(requests, body("x", "userId", `"ghost"`), 404, "RECORD_NOT_FOUND")
-		s.As("jane").Wants(requests, body("x"), 403, "FORBIDDEN")
-		s.As("clerk").Wants(requests, body("x", "userId", `"admin"`), 403, "FORBIDDEN")
+		s.Wants(requests, withBody("x", "userId", `"ghost"`), 404, "RECORD_NOT_FOUND")
+		s.As("jane").Wants(requests, withBody("x"), 403, "FORBIDDEN")
+		s.As("clerk").Wants(requests, withBody("x", "userId", `"admin"`), 403, "FORBIDDEN")
 	})
 }
 
 // Every refusal, and of several causes the first in the order of the codes.
 func TestWithdrawalRefusals(t *testing.T) {
-	withdrawals(t, func(s *site) {
+	withdrawals(t, func(s *integrationSite) {
 		all := []string{"userId", `"all"`, "currencyCode", `"BTC"`, "amount", "0.001", "address", `"nowhere"`}
 		s.user("all", func(u *user.User) { u.Status, u.WithdrawProhibited, u.AMLStatus = user.Passive, true, "risky" })
 		s.user("two", func(u *user.User) { u.WithdrawProhibited, u.AMLStatus = true, "risky" })
 		s.user("three", func(u *user.User) { u.AMLStatus = "risky" })
 		refused := func(want string, with ...string) {
 			t.Helper()
-			s.Wants(requests, body("r", with...), 422, want)
+			s.Wants(requests, withBody("r", with...), 422, want)
 		}
 		refused("ACCOUNT_NOT_ACTIVE", all...)
 		refused("WITHDRAWAL_PROHIBITED", append(all, "userId", `"two"`)...)
 		refused("AML_RISKY", append(all, "userId", `"three"`)...)
 		refused("BELOW_MINIMUM", "amount", "0.009", "address", `"nowhere"`)
 		refused("LIMIT_EXCEEDED", "amount", "3", "address", `"nowhere"`)
-		_, answer := s.Call(requests, body("r", "amount", "1.01"))
+		_, answer := s.Call(requests, withBody("r", "amount", "1.01"))
 		if !strings.Contains(answer, `"resetAt":"2026-03-11T00:00:00.000Z"`) {
 			t.Errorf("no reset of the day: %s", answer)
 		}
-		_, answer = s.Call(requests, body("r", "amount", "11"))
+		_, answer = s.Call(requests, withBody("r", "amount", "11"))
 		if !strings.Contains(answer, `"resetAt":"2026-04-01T00:00:00.000Z"`) {
 			t.Errorf("no reset of the month: %s", answer)
 		}
 		s.unrated = true
-		_, answer = s.Call(requests, body("r"))
+		_, answer = s.Call(requests, withBody("r"))
 		if apitest.Refusal(answer) != "LIMIT_EXCEEDED" || strings.Contains(answer, "resetAt") ||
 			!strings.Contains(answer, `"detail":"the limits are in TRY, and there is no rate for BTC/TRY"`) {
 			t.Errorf("without a rate: %s", answer)
@@ -287,7 +288,7 @@ func TestWithdrawalRefusals(t *testing.T) {
 
 // The moves of the wallet, their repetitions, and the ways out.
 func TestWithdrawalMoves(t *testing.T) {
-	withdrawals(t, func(s *site) {
+	withdrawals(t, func(s *integrationSite) {
 		move := func(id, body string, status int, want string) {
 			t.Helper()
 			s.Wants("PATCH /integration/withdrawals/"+id, body, status, want)
@@ -354,7 +355,7 @@ func TestWithdrawalMoves(t *testing.T) {
 // A move that names another status than the present one is refused and changes nothing, so a request that arrives late
 // does not revert a newer move. A repetition of the last move still gets the record.
 func TestWithdrawalMoveFrom(t *testing.T) {
-	withdrawals(t, func(s *site) {
+	withdrawals(t, func(s *integrationSite) {
 		id := s.made()
 		move := func(body string, status int, want string) {
 			t.Helper()

@@ -1,4 +1,4 @@
-package kyc_test
+package people_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 // D-KYC-11: a case is the account as it is, with what was found out and what was decided last.
 func TestCase(t *testing.T) {
 	const path = "GET /admin/kyc-case?userId="
-	both(t, func(s *site) {
+	kycBoth(t, func(s *kycSite) {
 		shown := func(state, decision string) string {
 			return `{"userId":"u1","fullName":"","birthDate":null,"status":"active","levelId":0,"kycConfirm":"` + state +
 				`","addressConfirmed":"waitingApproval","amlStatus":"notRisky","createdAt":"` +
@@ -39,10 +39,11 @@ func TestCase(t *testing.T) {
 
 // KYC of an administrator is decided by another administrator (D-AUTH-03).
 func TestDecisionsOnAdministrators(t *testing.T) {
-	both(t, func(s *site) {
-		s.WantsBound(decide, body("userId", "admin", "kycConfirm", "manuelApproved", "userDocumentId", []string{"x"},
+	kycBoth(t, func(s *kycSite) {
+		s.WantsBound(decide, docBody("userId", "admin", "kycConfirm", "manuelApproved", "userDocumentId", []string{"x"},
 			"documentId", "x"), true)
-		s.WantsBound(confirm, body("userId", "admin", "addressConfirmed", "approved"), true)
-		s.As("clerk").Wants(confirm, body("userId", "nobody", "addressConfirmed", "approved"), 404, "RECORD_NOT_FOUND")
+		s.WantsBound(kycConfirm, docBody("userId", "admin", "addressConfirmed", "approved"), true)
+		s.As("clerk").Wants(kycConfirm, docBody("userId", "nobody", "addressConfirmed", "approved"),
+			404, "RECORD_NOT_FOUND")
 	})
 }

@@ -1,4 +1,4 @@
-package kyc_test
+package people_test
 
 import (
 	"context"
@@ -44,13 +44,13 @@ import (
 )
 
 const (
-	images  = "GET /user/get-kyc-images"
-	decide  = "POST /user/update-kyc"
-	confirm = "POST /user/update-confirmed"
+	images     = "GET /user/get-kyc-images"
+	decide     = "POST /user/update-kyc"
+	kycConfirm = "POST /user/update-confirmed"
 )
 
-// site is the section over a real database, with users u1 (Turkish, with a phone) and u2.
-type site struct {
+// kycSite is the section over a real database, with users u1 (Turkish, with a phone) and u2.
+type kycSite struct {
 	*apitest.Site
 	t         *testing.T
 	db        *persistence.DB
@@ -59,8 +59,8 @@ type site struct {
 	users     account.Users
 }
 
-func both(t *testing.T, test func(s *site)) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(serve(t, db)) })
+func kycBoth(t *testing.T, test func(s *kycSite)) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(kycServe(t, db)) })
 }
 
 // everywhere offers every channel.
@@ -69,7 +69,7 @@ type everywhere struct{}
 func (everywhere) Offers(message.Channel) bool              { return true }
 func (everywhere) Deliver(outbox.Message, message.Rendered) {}
 
-func serve(t *testing.T, db *persistence.DB) *site {
+func kycServe(t *testing.T, db *persistence.DB) *kycSite {
 	t.Helper()
 	files, err := folder.Open(t.TempDir())
 	storetest.Must(t, err)
@@ -78,7 +78,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
 	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
 	storetest.Must(t, err)
-	s := &site{t: t, db: db, ring: keeper.Ring(), users: account.NewUsers(db)}
+	s := &kycSite{t: t, db: db, ring: keeper.Ring(), users: account.NewUsers(db)}
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
 		u.Email = id + "@example.com"
@@ -106,7 +106,7 @@ func serve(t *testing.T, db *persistence.DB) *site {
 }
 
 // add keeps a document and returns its id.
-func (s *site) add(userID string, kind int64, content []byte) string {
+func (s *kycSite) add(userID string, kind int64, content []byte) string {
 	s.t.Helper()
 	d, err := s.documents.Add(s.t.Context(), audit.By{UserID: userID}, document.Document{UserID: userID, Name: "a",
 		Type: kind}, content, document.Fields{Name: "n", NameTexts: "t", Content: "c"})
@@ -115,20 +115,20 @@ func (s *site) add(userID string, kind int64, content []byte) string {
 }
 
 // state is status/reason of a document.
-func (s *site) state(id string) string {
+func (s *kycSite) state(id string) string {
 	d, err := s.documents.Store.Get(s.t.Context(), id)
 	storetest.Must(s.t, err)
 	return d.Status + "/" + *d.Reason
 }
 
-func (s *site) user(id string) user.User {
+func (s *kycSite) user(id string) user.User {
 	u, err := s.users.Get(s.t.Context(), id)
 	storetest.Must(s.t, err)
 	return u
 }
 
 // told returns the notifications of a user, oldest first: in the account, then by mail and SMS in sealed form.
-func (s *site) told(userID string) (inside, sent []string) {
+func (s *kycSite) told(userID string) (inside, sent []string) {
 	s.t.Helper()
 	list, err := delivery.NewNotifications(s.db).List(s.t.Context(), notification.Query{UserID: userID},
 		page.Query[notification.Place]{})
@@ -153,7 +153,7 @@ func (s *site) told(userID string) (inside, sent []string) {
 }
 
 // audited is the actions and details of the audit, oldest first.
-func (s *site) audited() (rows []string) {
+func (s *kycSite) audited() (rows []string) {
 	list, err := kit.NewAudit(s.db).List(s.t.Context(), audit.Query{}, page.Query[audit.Place]{})
 	storetest.Must(s.t, err)
 	for _, r := range slices.Backward(list.Records) {
@@ -164,25 +164,13 @@ func (s *site) audited() (rows []string) {
 	return rows
 }
 
-// body is a JSON object of the fields, as pairs.
-func body(fields ...any) string {
-	m := map[string]any{}
-	for i := 0; i < len(fields); i += 2 {
-		m[fields[i].(string)] = fields[i+1]
-	}
-	b, _ := json.Marshal(m)
-	return string(b)
-}
-
-var pdf = []byte("%PDF-1.7\nany\n%%EOF\n")
-
 // Section 3.5, D-KYC-01, D-KYC-09: a pending account is decided on once, with its documents and notifications.
-func TestApproval(t *testing.T) {
-	both(t, func(s *site) {
+func TestKYCApproval(t *testing.T) {
+	kycBoth(t, func(s *kycSite) {
 		for i, value := range []string{user.ManuelApproved, user.OCROrNFCApproved} {
 			id := fmt.Sprint("u", i+1)
-			front, other := s.add(id, 1, picturetest.PNG(9, 9)), s.add(id, 1, pdf)
-			request := body("userId", id, "kycConfirm", value, "userDocumentId", []string{front}, "documentId", front,
+			front, other := s.add(id, 1, picturetest.PNG(9, 9)), s.add(id, 1, docPDF)
+			request := docBody("userId", id, "kycConfirm", value, "userDocumentId", []string{front}, "documentId", front,
 				"rejectedResult", "ignored", "rejectedResultJson", map[string]string{"tr": "x"})
 			s.Wants(decide, request, 200, `{"data":{"userId":"`+id+`","kycConfirm":"`+value+`","rejectedResult":null,`+
 				`"userDocumentId":["`+front+`"],"documentId":"`+front+`"}}`)
@@ -191,7 +179,7 @@ func TestApproval(t *testing.T) {
 				t.Errorf("%s is %s; %s, %s", id, u.KYCConfirm, s.state(front), s.state(other))
 			}
 			for _, next := range []string{value, user.Rejected, user.ManuelApproved} { // a repeat, and another decision
-				s.Wants(decide, body("userId", id, "kycConfirm", next, "userDocumentId", []string{other}, "documentId", other,
+				s.Wants(decide, docBody("userId", id, "kycConfirm", next, "userDocumentId", []string{other}, "documentId", other,
 					"rejectedResult", "x"), 409, "INVALID_STATE")
 			}
 			last, err := people.NewDecisions(s.db).Last(t.Context(), id, kyc.Identity)
@@ -213,10 +201,10 @@ func TestApproval(t *testing.T) {
 
 // D-KYC-02: a rejection says why, in the language of the user.
 func TestRejection(t *testing.T) {
-	both(t, func(s *site) {
-		front, back, theirs := s.add("u1", 1, pdf), s.add("u1", 2, pdf), s.add("u2", 1, pdf)
+	kycBoth(t, func(s *kycSite) {
+		front, back, theirs := s.add("u1", 1, docPDF), s.add("u1", 2, docPDF), s.add("u2", 1, docPDF)
 		good := func(fields ...any) string {
-			return body(append([]any{"userId", "u1", "kycConfirm", "rejected", "rejectedResult", "Blurred",
+			return docBody(append([]any{"userId", "u1", "kycConfirm", "rejected", "rejectedResult", "Blurred",
 				"userDocumentId", []string{front, back}, "documentId", back}, fields...)...)
 		}
 		for _, c := range []struct {
@@ -243,7 +231,7 @@ func TestRejection(t *testing.T) {
 			s.Wants(decide, c.request, c.status, c.want)
 		}
 		s.As("u1").Wants(decide, good(), 403, "FORBIDDEN")
-		s.As("u1").Wants(confirm, body("userId", "u1", "addressConfirmed", "approved"), 403, "FORBIDDEN")
+		s.As("u1").Wants(kycConfirm, docBody("userId", "u1", "addressConfirmed", "approved"), 403, "FORBIDDEN")
 		s.As("nobody").Wants(decide, good(), 401, "UNAUTHENTICATED")
 		if u := s.user("u1"); u.KYCConfirm != user.WaitingApproval || s.state(front) != "active/waitingApproval" ||
 			s.state(theirs) != "active/waitingApproval" || len(s.audited()) > 0 {
@@ -256,7 +244,7 @@ func TestRejection(t *testing.T) {
 			s.state(back) != "deActive/rejected" || s.state(theirs) != "active/waitingApproval" {
 			t.Errorf("%+v", u)
 		}
-		s.Wants(decide, body("userId", "u2", "kycConfirm", "rejected", "rejectedResult", "Blurred", "userDocumentId",
+		s.Wants(decide, docBody("userId", "u2", "kycConfirm", "rejected", "rejectedResult", "Blurred", "userDocumentId",
 			[]string{theirs}, "documentId", theirs, "rejectedResultJson", map[string]string{"ar": "ضبابية"}), 200,
 			`{"data":{"userId":"u2","kycConfirm":"rejected","rejectedResult":"Blurred","userDocumentId":["`+theirs+
 				`"],"documentId":"`+theirs+`"}}`)
@@ -274,13 +262,13 @@ func TestRejection(t *testing.T) {
 }
 
 // Of administrators who decide at the same time one wins.
-func TestRace(t *testing.T) {
-	both(t, func(s *site) {
-		front := s.add("u1", 1, pdf)
+func TestKYCRace(t *testing.T) {
+	kycBoth(t, func(s *kycSite) {
+		front := s.add("u1", 1, docPDF)
 		values := []string{"rejected", "manuelApproved"}
 		var winner atomic.Value
 		won := storetest.Race(t, 8, fault.InvalidState, func(i int) error {
-			status, answer := s.Call(decide, body("userId", "u1", "kycConfirm", values[i%2], "rejectedResult", "x",
+			status, answer := s.Call(decide, docBody("userId", "u1", "kycConfirm", values[i%2], "rejectedResult", "x",
 				"userDocumentId", []string{front}, "documentId", front))
 			if status == 200 {
 				winner.Store(values[i%2])
@@ -299,15 +287,15 @@ func TestRace(t *testing.T) {
 
 // Section 3.5, D-KYC-05: an address can be decided again; a repeated decision sends no notification.
 func TestAddress(t *testing.T) {
-	both(t, func(s *site) {
-		first, front, theirs := s.add("u1", 4, pdf), s.add("u1", 1, pdf), s.add("u2", 4, pdf)
+	kycBoth(t, func(s *kycSite) {
+		first, front, theirs := s.add("u1", 4, docPDF), s.add("u1", 1, docPDF), s.add("u2", 4, docPDF)
 		step := func(value, description, shown, state string, notices int) {
 			t.Helper()
 			fields, text := []any{"userId", "u1", "addressConfirmed", value}, "null"
 			if description != "" {
 				fields, text = append(fields, "addressDescription", description), `"`+description+`"`
 			}
-			s.Wants(confirm, body(fields...), 200, `{"data":{"userId":"u1","addressConfirmed":"`+shown+
+			s.Wants(kycConfirm, docBody(fields...), 200, `{"data":{"userId":"u1","addressConfirmed":"`+shown+
 				`","addressDescription":`+text+`}}`)
 			inside, sent := s.told("u1")
 			if u := s.user("u1"); u.AddressConfirmed != shown || s.state(first) != state || len(inside) != notices ||
@@ -323,7 +311,7 @@ func TestAddress(t *testing.T) {
 		step("manuelApproved", "", "manuelApproved", "active/approved", 3) // the same in other words
 		step("waitingApproval", "", "waitingApproval", "active/approved", 3)
 		step("manuelApproved", "", "manuelApproved", "active/approved", 4)
-		later := s.add("u1", 4, pdf)
+		later := s.add("u1", 4, docPDF)
 		step("manuelApproved", "", "manuelApproved", "active/approved", 5) // for the new document
 		if s.state(later) != "active/approved" || s.state(front) != "active/waitingApproval" ||
 			s.state(theirs) != "active/waitingApproval" || s.user("u2").AddressConfirmed != user.WaitingApproval {
@@ -334,11 +322,11 @@ func TestAddress(t *testing.T) {
 			strings.Contains(sent[1], "Too old") {
 			t.Errorf("sent %q", sent[:2])
 		}
-		s.Wants(confirm, `{}`, 400, "INVALID_FIELD userId addressConfirmed")
-		s.Wants(confirm, body("userId", "u1", "addressConfirmed", "x"), 400, "INVALID_FIELD addressConfirmed")
-		s.Wants(confirm, body("userId", "u1", "addressConfirmed", "rejected", "addressDescription",
+		s.Wants(kycConfirm, `{}`, 400, "INVALID_FIELD userId addressConfirmed")
+		s.Wants(kycConfirm, docBody("userId", "u1", "addressConfirmed", "x"), 400, "INVALID_FIELD addressConfirmed")
+		s.Wants(kycConfirm, docBody("userId", "u1", "addressConfirmed", "rejected", "addressDescription",
 			strings.Repeat("x", 2001)), 400, "INVALID_FIELD addressDescription")
-		s.Wants(confirm, body("userId", "u9", "addressConfirmed", "rejected"), 404, "RECORD_NOT_FOUND")
+		s.Wants(kycConfirm, docBody("userId", "u9", "addressConfirmed", "rejected"), 404, "RECORD_NOT_FOUND")
 		if len(s.audited()) != 6 {
 			t.Errorf("%q", s.audited())
 		}
@@ -347,7 +335,7 @@ func TestAddress(t *testing.T) {
 
 // D-KYC-07: shown pictures are re-encoded, and belong to the caller alone.
 func TestImages(t *testing.T) {
-	both(t, func(s *site) {
+	kycBoth(t, func(s *kycSite) {
 		for _, who := range []string{"u1", "admin"} {
 			s.As(who).Wants(images, "", 200, `{"documentId":"","data":{}}`)
 		}
@@ -380,7 +368,7 @@ func TestImages(t *testing.T) {
 		}
 		storetest.Same(t, read("admin", "?userId=u1"), got)
 		storetest.Same(t, read("u1", "?userId=u1"), got)
-		paper := s.add("u1", 2, pdf)
+		paper := s.add("u1", 2, docPDF)
 		if got := read("u1", ""); got.DocumentID != paper || got.Data["backImage"] != nil {
 			t.Errorf("a PDF is no picture: %s", got.DocumentID)
 		}
@@ -391,7 +379,7 @@ func TestImages(t *testing.T) {
 
 		// A document that decided stands for the front.
 		decided := s.add("u2", 0, picturetest.PNG(6, 6))
-		s.Call(decide, body("userId", "u2", "kycConfirm", "manuelApproved", "userDocumentId", []string{decided},
+		s.Call(decide, docBody("userId", "u2", "kycConfirm", "manuelApproved", "userDocumentId", []string{decided},
 			"documentId", decided))
 		if got := read("u2", ""); got.DocumentID != decided || got.Data["frontImage"] == nil {
 			t.Errorf("%+v", got)

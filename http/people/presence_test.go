@@ -1,4 +1,4 @@
-package presence_test
+package people_test
 
 import (
 	"context"

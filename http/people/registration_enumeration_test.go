@@ -1,4 +1,4 @@
-package registration_test
+package people_test
 
 import (
 	"fmt"
@@ -73,7 +73,7 @@ func TestTakenDetailsDoNotShow(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, w *world) {
+			registrationBoth(t, func(t *testing.T, w *world) {
 				phone, mail := taken(w)
 				compare(t, w, [2]map[string]any{form(phone, mail), form(21, 21)})
 			})

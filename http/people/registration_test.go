@@ -1,4 +1,4 @@
-package registration_test
+package people_test
 
 import (
 	"encoding/json"
@@ -32,7 +32,7 @@ type done struct {
 	}
 }
 
-func outcome(t *testing.T, a answer) done {
+func registrationOutcome(t *testing.T, a answer) done {
 	t.Helper()
 	var d done
 	storetest.Must(t, json.Unmarshal([]byte(a.is(t, 200, "").body), &d))
@@ -42,7 +42,7 @@ func outcome(t *testing.T, a answer) done {
 // A sign-up from end to end: the account, its password, its contracts and its first session
 // exist when the challenge is complete, and not before.
 func TestSignUp(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
+	registrationBoth(t, func(t *testing.T, w *world) {
 		body := form(7, 7)
 		maps.Copy(body, map[string]any{"countryCode": "0090", "phoneNumber": "0532 000 00 07",
 			"email": "USER00007@example.invalid"})
@@ -56,7 +56,7 @@ func TestSignUp(t *testing.T) {
 			t.Fatal("the account exists before the phone is proven")
 		}
 		final := w.complete(f, "SMS", w.code(f, "SMS"))
-		d := outcome(t, final)
+		d := registrationOutcome(t, final)
 		u, err := w.users.ByPhone(t.Context(), "+905320000007", "")
 		storetest.Must(t, err)
 		if !d.ExecResult.Success || d.ExecResult.Data.UserID != u.ID || d.ExecResult.Data.SessionKey == "" {
@@ -99,7 +99,7 @@ func TestSignUp(t *testing.T) {
 }
 
 func TestRegisterRefuses(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
+	registrationBoth(t, func(t *testing.T, w *world) {
 		_, err := w.contracts.Add(t.Context(), contract.Contract{Code: "OLD", Name: "Old"})
 		storetest.Must(t, err)
 		for change, want := range map[string]string{
@@ -166,7 +166,7 @@ func TestRegisterRefuses(t *testing.T) {
 // Starts are bounded for a phone number, a mail address and a network, whether they are taken
 // or not, and what is refused counts for none of them.
 func TestRegisterIsBounded(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
+	registrationBoth(t, func(t *testing.T, w *world) {
 		w.add(1, nil)
 		for _, n := range []int{1, 2} {
 			for i := range 5 {
@@ -197,7 +197,7 @@ func TestRegisterIsBounded(t *testing.T) {
 
 // Sign-ups for one phone number that end at the same time make one account.
 func TestOneAccountUnderRace(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
+	registrationBoth(t, func(t *testing.T, w *world) {
 		w.signups.Starts = nil
 		flows := make([]flow, 5) // more would make room for each other
 		for i := range flows {
@@ -230,7 +230,7 @@ func TestOneAccountUnderRace(t *testing.T) {
 // A code goes out only to what has no account, at the start and at a renewal. Its proof is
 // never enough to get one.
 func TestHalfTaken(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
+	registrationBoth(t, func(t *testing.T, w *world) {
 		w.add(1, nil)
 		w.add(2, func(u *user.User) { u.Status = user.Closed })
 		w.add(3, func(u *user.User) { u.Email = "" })
@@ -270,7 +270,7 @@ func TestHalfTaken(t *testing.T) {
 
 // The owner of a phone number or a mail address is notified at most once an hour.
 func TestOwnerIsNotified(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
+	registrationBoth(t, func(t *testing.T, w *world) {
 		w.signups.Starts = nil
 		owner := w.add(1, nil)
 		told := func() (n int) {
@@ -308,12 +308,12 @@ func TestOwnerIsNotified(t *testing.T) {
 
 // Neither the password nor a code is in any row in the clear.
 func TestNoSecretInRows(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
+	registrationBoth(t, func(t *testing.T, w *world) {
 		var f flow
 		statements := w.trace(func() {
 			f = w.flow(w.register(form(1, 1)))
 			w.complete(f, "MAIL", w.code(f, "MAIL")).is(t, 200, "")
-			outcome(t, w.complete(f, "SMS", w.code(f, "SMS")))
+			registrationOutcome(t, w.complete(f, "SMS", w.code(f, "SMS")))
 		})
 		started := strings.Join(statements, "\n")
 		for _, s := range []string{secret, w.code(f, "SMS"), w.code(f, "MAIL")} {
@@ -332,7 +332,7 @@ func TestNoSecretInRows(t *testing.T) {
 // The caps of a destination do not show whether the other one has an account: a person with a
 // phone of their own would count the SMS.
 func TestCapsDoNotShowTakenDetails(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
+	registrationBoth(t, func(t *testing.T, w *world) {
 		w.signups.Starts = nil
 		w.add(1, nil)
 		var arrived [2]string
@@ -351,7 +351,7 @@ func TestCapsDoNotShowTakenDetails(t *testing.T) {
 // Of what a stranger causes, half of the caps goes out to a destination, over all sign-ups for
 // a phone number, and the rest looks alike.
 func TestCapsOfSignUps(t *testing.T) {
-	both(t, func(t *testing.T, w *world) {
+	registrationBoth(t, func(t *testing.T, w *world) {
 		w.signups.Starts = nil
 		sent := map[string]int{}
 		for range 15 {

@@ -1,4 +1,4 @@
-package registration_test
+package people_test
 
 import (
 	"context"
@@ -119,7 +119,7 @@ func (a accounts) Account(ctx context.Context, id string) (challenge.Account, er
 	return u.Account(), err
 }
 
-func both(t *testing.T, test func(t *testing.T, w *world)) {
+func registrationBoth(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	for name, dsn := range map[string]func(t *testing.T) string{
 		"sqlite":   func(t *testing.T) string { return persistencetest.File(t) },

@@ -1,4 +1,4 @@
-package standing_test
+package people_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // REQ-KYC-12 to REQ-KYC-14, D-KYC-06.
 func TestAMLControl(t *testing.T) {
-	both(t, func(s site) {
+	standingBoth(t, func(s standingSite) {
 		ctx := t.Context()
 		parameters := s.service.Ignored
 		ignored := func() []string {
@@ -30,8 +30,8 @@ func TestAMLControl(t *testing.T) {
 			slices.Sort(i.IgnoredUsers)
 			return i.IgnoredUsers
 		}
-		s.Wants(risky, "", 200, "[]")
-		s.Wants(confirm, `{"userId":"jane"}`, 200, `{"data":{"userId":"jane","fullName":"Jane Doe",`+
+		s.Wants(standingRisky, "", 200, "[]")
+		s.Wants(standingConfirm, `{"userId":"jane"}`, 200, `{"data":{"userId":"jane","fullName":"Jane Doe",`+
 			`"email":"jane@example.com","amlStatus":"notRisky","createdAt":"2023-11-14T22:13:20.000Z"}}`)
 		if got := ignored(); len(got) != 0 {
 			t.Errorf("%v", got)
@@ -47,7 +47,7 @@ func TestAMLControl(t *testing.T) {
 			return `{"userId":"` + name + `","fullName":"","email":null,"amlStatus":"` + status +
 				`","createdAt":"2023-11-14T22:13:20.000Z"}`
 		}
-		s.Wants(risky+"?limit=1", "", 200, "["+shape("risky8", "highRisk")+"]")
+		s.Wants(standingRisky+"?limit=1", "", 200, "["+shape("risky8", "highRisk")+"]")
 		// An account in the parameter is confirmed.
 		storetest.Must(t, s.db.InTx(ctx, func(ctx context.Context) error {
 			return parameter.AMLControl.Change(ctx, parameters, func(i parameter.Ignored) (parameter.Ignored, error) {
@@ -55,7 +55,7 @@ func TestAMLControl(t *testing.T) {
 				return i, nil
 			})
 		}))
-		r, got := s.Send(risky+"?limit=1&count=true", "")
+		r, got := s.Send(standingRisky+"?limit=1&count=true", "")
 		if got != "["+shape("risky7", "highRisk")+"]" || r.Header.Get("X-Total-Count") != "8" ||
 			!strings.Contains(r.Header.Get("Link"), "cursor=") {
 			t.Errorf("%s %v", got, r.Header)
@@ -64,10 +64,10 @@ func TestAMLControl(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 3 * len(names) {
 			name := names[i%len(names)]
-			wg.Go(func() { s.Wants(confirm, `{"userId":"`+name+`"}`, 200, `{"data":`+shape(name, "notRisky")+`}`) })
+			wg.Go(func() { s.Wants(standingConfirm, `{"userId":"`+name+`"}`, 200, `{"data":`+shape(name, "notRisky")+`}`) })
 		}
 		wg.Wait()
-		s.Wants(risky, "", 200, "[]")
+		s.Wants(standingRisky, "", 200, "[]")
 		if want := append([]string{"jane"}, names...); !slices.Equal(ignored(), want) {
 			t.Errorf("%v, want %v", ignored(), want)
 		}
@@ -76,11 +76,11 @@ func TestAMLControl(t *testing.T) {
 		}
 		s.audits(standing.ActionAML, 9)
 
-		s.Wants(confirm, `{"userId":"nobody"}`, 404, "RECORD_NOT_FOUND")
-		s.Wants(confirm, `{"userId":""}`, 400, "INVALID_FIELD userId")
-		s.Wants(confirm, `{}`, 400, "INVALID_FIELD userId")
-		s.Wants(risky+"?limit=0", "", 400, "INVALID_FIELD limit")
-		for _, line := range []string{risky, confirm} {
+		s.Wants(standingConfirm, `{"userId":"nobody"}`, 404, "RECORD_NOT_FOUND")
+		s.Wants(standingConfirm, `{"userId":""}`, 400, "INVALID_FIELD userId")
+		s.Wants(standingConfirm, `{}`, 400, "INVALID_FIELD userId")
+		s.Wants(standingRisky+"?limit=0", "", 400, "INVALID_FIELD limit")
+		for _, line := range []string{standingRisky, standingConfirm} {
 			s.As("jane").Wants(line, `{"userId":"jane"}`, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, `{"userId":"jane"}`, 401, "UNAUTHENTICATED")
 		}

@@ -1,9 +1,8 @@
-package standing_test
+package people_test
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +28,6 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpstanding "castellan/http/people/standing"
-	"castellan/http/rest"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
@@ -40,19 +38,8 @@ import (
 	sessionstore "castellan/persistence/session"
 )
 
-func TestMain(m *testing.M) {
-	phrases, err := os.ReadFile("phrases.tsv")
-	if err == nil {
-		err = rest.AddPhrases(string(phrases))
-	}
-	if err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
-
-// site is the section with jane, who has money, and the administrators root and chief.
-type site struct {
+// standingSite is the section with jane, who has money, and the administrators root and chief.
+type standingSite struct {
 	*apitest.Site
 	*testing.T
 	db          *persistence.DB
@@ -63,7 +50,7 @@ type site struct {
 	revocations *session.Revocations
 }
 
-func both(t *testing.T, test func(s site)) {
+func standingBoth(t *testing.T, test func(s standingSite)) {
 	t.Helper()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, currencies, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
@@ -95,8 +82,8 @@ func both(t *testing.T, test func(s site)) {
 			Parameters: live, Ignored: parameters, ClosureType: 7,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow,
 				Lock: standings.Lock}}
-		s := site{apitest.Serve(t, edge.Options{}, httpstanding.Group{Service: service}).Below("/admin/user/"), t, db, l,
-			service, users, pairs.Catalog(), revocations}
+		s := standingSite{apitest.Serve(t, edge.Options{}, httpstanding.Group{Service: service}).Below("/admin/user/"),
+			t, db, l, service, users, pairs.Catalog(), revocations}
 		for pair, sum := range map[string]string{"BTC/BTC": "10", "USDT/ETH": "5", "USDT/TRX": "3"} {
 			s.pay(pair, sum)
 		}
@@ -106,7 +93,7 @@ func both(t *testing.T, test func(s site)) {
 	})
 }
 
-func (s site) account(pair string) ledger.Account {
+func (s standingSite) account(pair string) ledger.Account {
 	code, network, _ := strings.Cut(pair, "/")
 	p, ok := s.pairs.Info(&code, &network)
 	if !ok {
@@ -116,7 +103,7 @@ func (s site) account(pair string) ledger.Account {
 }
 
 // pay credits an amount to jane.
-func (s site) pay(pair, sum string) {
+func (s standingSite) pay(pair, sum string) {
 	s.Helper()
 	to := s.account(pair)
 	_, err := s.l.Do(s.Context(), audit.By{UserID: "op"}, ledger.Movement{Transfers: []ledger.Transfer{ledger.New(
@@ -127,7 +114,7 @@ func (s site) pay(pair, sum string) {
 
 // wantsStanding checks jane: her status and versions, then the posted and locked amounts of each open
 // account, then her blockages.
-func (s site) wantsStanding(want string) {
+func (s standingSite) wantsStanding(want string) {
 	s.Helper()
 	u, err := s.users.Get(s.Context(), "jane")
 	storetest.Must(s, err)
@@ -151,7 +138,7 @@ func (s site) wantsStanding(want string) {
 }
 
 // audits counts the rows of an action.
-func (s site) audits(action string, want int64) {
+func (s standingSite) audits(action string, want int64) {
 	s.Helper()
 	n, err := s.db.Conn(s.Context()).NewSelect().Table("audit").Where("action = ?", action).Count(s.Context())
 	if storetest.Must(s, err); int64(n) != want {
@@ -160,7 +147,7 @@ func (s site) audits(action string, want int64) {
 }
 
 // publishes checks the data of the events about jane's status (D-INT-03).
-func (s site) publishes(want ...string) {
+func (s standingSite) publishes(want ...string) {
 	s.Helper()
 	var data []string
 	err := s.db.Conn(s.Context()).NewSelect().Table("integration_event").Column("data").
@@ -171,12 +158,12 @@ func (s site) publishes(want ...string) {
 }
 
 const (
-	set     = "POST close-user-authentication"
-	risky   = "GET get-users-without-aml-confirmed"
-	confirm = "POST update-user-aml-confirmed"
+	set             = "POST close-user-authentication"
+	standingRisky   = "GET get-users-without-aml-confirmed"
+	standingConfirm = "POST update-user-aml-confirmed"
 )
 
-func answer(of, status, description, reason string) string {
+func standingAnswer(of, status, description, reason string) string {
 	return fmt.Sprintf(`{"data":{"userId":%q,"fullName":"Jane Doe","email":"%s@example.com","status":%q,`+
 		`"description":%s,"closedUserReason":%s}}`, of, of, status, description, reason)
 }
@@ -184,20 +171,20 @@ func answer(of, status, description, reason string) string {
 // Section 3.5, D-KYC-03, D-KYC-04: every status from every status, with the money, and
 // the same again.
 func TestStatus(t *testing.T) {
-	both(t, func(s site) {
+	standingBoth(t, func(s standingSite) {
 		const free = "0/10, 0/5, 0/3"
-		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
+		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, standingAnswer("jane", "active", "null", "null"))
 		s.wantsStanding("active sv1, " + free + "; ")
 		s.audits(standing.ActionStatus, 0)
 
 		const closed = `{"userId":"jane","status":"closed","description":"as asked","closedUserReason":"moves"}`
 		const all = "10/10, 5/5, 3/3; BTC 10 active type 7, USDT 8 active type 7"
-		s.Wants(set, closed, 200, answer("jane", "closed", `"as asked"`, `"moves"`))
+		s.Wants(set, closed, 200, standingAnswer("jane", "closed", `"as asked"`, `"moves"`))
 		s.wantsStanding("closed sv2, " + all)
 		if s.revocations.Live("jane", "any", 1) || !s.revocations.Live("jane", "any", 2) {
 			t.Error("this node does not know that the sessions have ended")
 		}
-		s.Wants(set, closed, 200, answer("jane", "closed", `"as asked"`, `"moves"`))
+		s.Wants(set, closed, 200, standingAnswer("jane", "closed", `"as asked"`, `"moves"`))
 		s.wantsStanding("closed sv2, " + all)
 		s.audits(standing.ActionStatus, 1)
 		s.publishes(`{"previousStatus":"active","status":"closed"}`)
@@ -211,29 +198,30 @@ func TestStatus(t *testing.T) {
 		s.pay("USDT/ETH", "2")
 		s.pay("BTC/BTC", "0.5")
 		s.wantsStanding("closed sv2, 10/10.5, 5/7, 3/3; BTC 10 active type 7, USDT 8 active type 7")
-		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, answer("jane", "blocked", "null", "null"))
+		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, standingAnswer("jane", "blocked", "null", "null"))
 		const more = "10.5/10.5, 7/7, 3/3; BTC 10.5 active type 7, USDT 10 active type 7"
 		s.wantsStanding("blocked sv3, " + more)
-		s.Wants(set, `{"userId":"jane","status":"passive"}`, 200, answer("jane", "passive", "null", "null"))
+		s.Wants(set, `{"userId":"jane","status":"passive"}`, 200, standingAnswer("jane", "passive", "null", "null"))
 		s.wantsStanding("passive sv4, " + more)
 
 		// Blockages by an administrator stay, of any type.
 		_, err = s.service.Blockages.Insert(t.Context(), audit.By{UserID: "root"}, blockage.Request{UserID: "jane",
 			CurrencyCode: "BTC", TypeID: 7, Amount: amount.Must("1")})
 		storetest.Must(t, err)
-		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
+		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, standingAnswer("jane", "active", "null", "null"))
 		const open = "1/10.5, 0/7, 0/3; BTC 1 active type 7, BTC 10.5 released type 7, USDT 10 released type 7"
 		s.wantsStanding("active sv4, " + open)
-		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, answer("jane", "active", "null", "null"))
+		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, standingAnswer("jane", "active", "null", "null"))
 		s.wantsStanding("active sv4, " + open)
 		s.audits(standing.ActionStatus, 4)
-		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, answer("jane", "blocked", "null", "null"))
+		s.Wants(set, `{"userId":"jane","status":"blocked"}`, 200, standingAnswer("jane", "blocked", "null", "null"))
 		s.wantsStanding("blocked sv5, 10.5/10.5, 7/7, 3/3; BTC 1 active type 7, " +
 			"BTC 10.5 released type 7, BTC 9.5 active type 7, " +
 			"USDT 10 active type 7, USDT 10 released type 7")
 
 		// Another text alone is kept and does no more.
-		s.Wants(set, `{"userId":"jane","status":"blocked","description":"x"}`, 200, answer("jane", "blocked", `"x"`, "null"))
+		s.Wants(set, `{"userId":"jane","status":"blocked","description":"x"}`,
+			200, standingAnswer("jane", "blocked", `"x"`, "null"))
 		s.audits(standing.ActionStatus, 6)
 		s.publishes(`{"previousStatus":"active","status":"closed"}`, `{"previousStatus":"closed","status":"blocked"}`,
 			`{"previousStatus":"blocked","status":"passive"}`, `{"previousStatus":"passive","status":"active"}`,
@@ -242,7 +230,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestStatusRefuses(t *testing.T) {
-	both(t, func(s site) {
+	standingBoth(t, func(s standingSite) {
 		for in, want := range map[string]string{
 			`{"userId":"jane","status":"gone"}`: "status", `{"userId":"jane","status":"Active"}`: "status",
 			`{"userId":"jane"}`: "status", `{"userId":"jane","status":""}`: "status",
@@ -266,7 +254,7 @@ func TestStatusRefuses(t *testing.T) {
 // set the status or the AML status of the own account, which is also the one without
 // userId, and another role cannot set those of an administrator.
 func TestTheLastAdministratorStays(t *testing.T) {
-	both(t, func(s site) {
+	standingBoth(t, func(s standingSite) {
 		won := storetest.Race(t, 2, fault.InvalidState, func(i int) error {
 			_, err := s.service.Set(t.Context(), audit.By{UserID: []string{"root", "chief"}[1-i]},
 				standing.Standing{UserID: []string{"root", "chief"}[i], Status: user.Blocked})
@@ -285,9 +273,9 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		for _, body := range []string{`{"status":"passive"}`, `{"userId":"admin","status":"passive"}`} {
 			s.Wants(set, body, 403, "FORBIDDEN")
 		}
-		s.Wants(confirm, `{"userId":"admin"}`, 403, "FORBIDDEN")
+		s.Wants(standingConfirm, `{"userId":"admin"}`, 403, "FORBIDDEN")
 		s.As("clerk").Wants(set, `{"userId":"admin","status":"passive"}`, 403, "FORBIDDEN")
-		s.As("clerk").Wants(confirm, `{"userId":"admin"}`, 403, "FORBIDDEN")
+		s.As("clerk").Wants(standingConfirm, `{"userId":"admin"}`, 403, "FORBIDDEN")
 		if u, err := s.users.Get(t.Context(), "admin"); err != nil || u.Status != user.Active || u.SV != 1 {
 			t.Errorf("%+v, %v", u, err)
 		}
@@ -297,7 +285,7 @@ func TestTheLastAdministratorStays(t *testing.T) {
 // Closing and opening at the same time, with incoming deposits: the end state is entirely that
 // of the last change, and no session outlives a closing.
 func TestStatusInARace(t *testing.T) {
-	both(t, func(s site) {
+	standingBoth(t, func(s standingSite) {
 		statuses := []string{"blocked", "active", "closed", "blocked"}
 		var wg sync.WaitGroup
 		for i := range 24 {
@@ -341,7 +329,7 @@ func TestStatusInARace(t *testing.T) {
 
 // D-KYC-03: a login that is completed while its account is closed does not survive.
 func TestALoginBornMeanwhile(t *testing.T) {
-	both(t, func(s site) {
+	standingBoth(t, func(s standingSite) {
 		for range 8 {
 			u, err := s.users.Get(t.Context(), "jane")
 			storetest.Must(t, err)
