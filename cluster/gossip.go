@@ -52,7 +52,7 @@ func New(o Options) (*Node, error) {
 	if o.Keys != nil {
 		name = o.Keys.now.Load().name
 	}
-	ms := &membership{n: n, o: o, log: o.Log, started: now, kick: make(chan struct{}, 1),
+	ms := &membership{n: n, o: o, log: o.Log, pauses: pauses{log: o.Log}, started: now, kick: make(chan struct{}, 1),
 		self:  Member{ID: newID(o.ActorAddr, now, name), Address: o.ActorAddr, Version: o.Version},
 		peers: map[string]Member{}, links: map[string]*link{}, doubted: map[string]time.Time{},
 		activating: map[identity]*pendingActivation{},

@@ -252,7 +252,11 @@ func (ms *membership) confirm(sent int64, known bool) {
 		ms.drop()
 	}
 	ms.confirmedAt.Store(max(ms.confirmedAt.Load(), sent))
+	ms.holds(sent)
 }
+
+// holds records that this node held the lease at an instant; the caller holds leaseMu.
+func (ms *membership) holds(at int64) { ms.held, ms.heldAt = true, max(ms.heldAt, at) }
 
 // reactivateRows drops the persisted activations after members came back: while they were away, they may have changed
 // the same rows.
@@ -277,7 +281,8 @@ func (ms *membership) reactivateRows(back []string) {
 
 const never = -1 << 62
 
-// drop ends every activation without handling its queue.
+// drop ends every activation without handling its queue. If the node held a lease, that is a lapse, whatever was active.
+// The caller holds leaseMu.
 func (ms *membership) drop() {
 	ms.drops.Add(1)
 	dropped := false
@@ -295,9 +300,13 @@ func (ms *membership) drop() {
 	for _, tell := range listeners {
 		tell(func(string, string) bool { return true })
 	}
-	if dropped {
+	if ms.held {
 		ms.lapses.Add(1)
-		ms.log.Warn("cluster: this node was temporarily not a member; its activations were dropped")
+		ms.log.Warn("cluster: this node was temporarily not a member; its activations were dropped",
+			"duration", time.Duration(ms.clock()-ms.heldAt))
+	}
+	ms.held = false
+	if dropped {
 		ms.epoch.Add(1)
 		ms.announce()
 	}

@@ -113,6 +113,7 @@ type link struct {
 	left       atomic.Bool                // the member has announced that it leaves
 	knowsLeave atomic.Bool                // the member has learned that this node leaves
 	answeredAt atomic.Int64               // when the last answered ping was sent, by the clock of the membership
+	heardAt    atomic.Int64               // the last sign of life, by the clock of the membership; 0: none yet
 	until      time.Time                  // when it is closed after the member has gone; guarded by the membership's lock
 
 	ctx  context.Context
@@ -195,6 +196,7 @@ func (l *link) serve(conn net.Conn) {
 	var writer sync.WaitGroup
 	writer.Go(func() { s.run(conn) })
 	l.answeredAt.Store(max(l.answeredAt.Load(), l.membership.clock()))
+	l.heard()
 	l.current.Store(s)
 	l.ping(s)
 	l.membership.wakeCallers()
@@ -214,6 +216,7 @@ func (l *link) serve(conn net.Conn) {
 			known := f.code == codeOK || f.code == codeLeft
 			if known {
 				l.answers.Store(true)
+				l.heard()
 				l.answeredAt.Store(max(l.answeredAt.Load(), int64(f.req)))
 			}
 			if f.code == codeLeft {
@@ -236,6 +239,12 @@ func (l *link) serve(conn net.Conn) {
 	conn.Close()
 	l.membership.n.pending.fail(s)
 	writer.Wait()
+}
+
+// heard records a sign of life of the member.
+func (l *link) heard() {
+	now := l.membership.clock()
+	l.membership.pauses.heard(l.to.ID, l.heardAt.Swap(now), now)
 }
 
 // pingKind marks the answer of a ping.

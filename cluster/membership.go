@@ -45,7 +45,10 @@ type membership struct {
 	serving        atomic.Int64 // connections of members
 	turnedAway     atomic.Int64
 	arrivals       handshakes
+	pauses         pauses
 	leaseMu        sync.Mutex
+	heldAt         int64 // when the lease was last known to be held; guarded by leaseMu
+	held           bool  // the lease was held since the last drop; guarded by leaseMu
 
 	mu         sync.Mutex
 	peers      map[string]Member // by gossip, which does not check certificates
@@ -103,7 +106,7 @@ func (ms *membership) wake() {
 
 // loop is the only goroutine that changes the ring.
 func (ms *membership) loop() {
-	tick := time.NewTicker(membershipLease / 5)
+	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -111,6 +114,7 @@ func (ms *membership) loop() {
 			return
 		case <-ms.kick:
 		case <-tick.C:
+			ms.pauses.beat(ms.self.ID, ms.clock())
 			ms.ping()
 		}
 		ms.rebuild()
@@ -169,6 +173,7 @@ func (ms *membership) rebuild() {
 		}
 		if l.until.IsZero() && l.taken && !l.dead.Load() && !l.barred.Load() && !l.left.Load() {
 			ms.unreachable[id] = l.to
+			ms.pauses.gaveUp(id, l.heardAt.Load(), ms.clock())
 		}
 		switch {
 		case l.until.IsZero():
@@ -215,6 +220,9 @@ func (ms *membership) noteAlone(alone bool) {
 		ms.confirmedAt.Store(ms.clock()) // as the only member it needed no confirmation
 	case !ms.holdsLease():
 		ms.drop()
+	}
+	if alone || ms.confirmedAt.Load() != never {
+		ms.holds(ms.clock())
 	}
 	ms.alone.Store(alone)
 }

@@ -22,12 +22,14 @@ type Status struct {
 	HandedOver  int64          // activations that went to other members
 	Moved       int64          // activations created here after others released them
 	Lapses      int64          // times at which everything was dropped
+	Pauses      []Pause        // the last pauses of this node and of the members, newest first
 }
 
 // MemberStatus is a member with its share of the identities.
 type MemberStatus struct {
 	Member
-	Share float64
+	Share  float64
+	Silent time.Duration // since its last sign of life; 0 if it answers
 }
 
 // Members returns the members of the cluster, this node included.
@@ -103,7 +105,7 @@ const sample = 1 << 12
 // Status returns the node's view of the cluster. A node without a cluster is its only member.
 func (n *Node) Status() Status {
 	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{},
-		HandedOver: n.HandedOver(), Moved: n.Moved(), Lapses: n.Lapses()}
+		HandedOver: n.HandedOver(), Moved: n.Moved(), Lapses: n.Lapses(), Pauses: n.Pauses()}
 	for kind, l := range n.Loads() {
 		if l.Active > 0 {
 			s.Activations[kind] = l.Active
@@ -111,7 +113,7 @@ func (n *Node) Status() Status {
 	}
 	ms := n.membership
 	if ms == nil {
-		s.Members = []MemberStatus{{Member{ID: s.Self, Address: s.Self}, 1}}
+		s.Members = []MemberStatus{{Member: Member{ID: s.Self, Address: s.Self}, Share: 1}}
 		return s
 	}
 	count, r := map[string]int{}, ms.ring.Load()
@@ -121,14 +123,19 @@ func (n *Node) Status() Status {
 		}
 	}
 	for _, m := range n.Members() {
-		s.Members = append(s.Members, MemberStatus{m, float64(count[m.ID]) / sample})
+		s.Members = append(s.Members, MemberStatus{m, float64(count[m.ID]) / sample, ms.silentFor(m.ID)})
 	}
 	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return s
 }
 
-// AskStatus requests the status of a running node at its actor address, with a node's keys.
+// askTimeout bounds AskStatus: a frozen node accepts a connection and answers nothing.
+const askTimeout = 2 * time.Second
+
+// AskStatus requests the status of a running node at its actor address, with a node's keys. It takes at most 2 s.
 func AskStatus(ctx context.Context, address string, keys *Keys) (s Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	ask := func(hello frame, more ...frame) (got frame, err error) {
 		var conn net.Conn
 		if keys != nil {
@@ -140,7 +147,8 @@ func AskStatus(ctx context.Context, address string, keys *Keys) (s Status, err e
 			return got, err
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(readTimeout))
+		end, _ := ctx.Deadline()
+		conn.SetDeadline(end)
 		text := hello.append(nil)
 		for _, f := range more {
 			text = f.append(text)

@@ -15,6 +15,7 @@ import (
 	"castellan/config"
 	"castellan/domain/kit/change"
 	httpcluster "castellan/http/cluster"
+	"castellan/http/rest"
 )
 
 // newNode creates the node that runs the actors: alone, or as a member of a cluster. It opens no connection before it
@@ -66,10 +67,14 @@ func (s *service) clusterStatus() httpcluster.Status {
 		at.Activations[ratelimit.Kind] = n
 	}
 	out := httpcluster.Status{Node: at.Self, Belongs: at.Belongs, Activations: at.Activations, Moved: at.Moved,
-		HandedOver: at.HandedOver, Lapses: at.Lapses}
+		HandedOver: at.HandedOver, Lapses: at.Lapses, Pauses: []httpcluster.Pause{}}
 	for _, m := range at.Members {
 		out.Members = append(out.Members, httpcluster.Member{ID: m.ID, Address: m.Address, Version: m.Version,
-			Leaving: m.Leaving, Share: m.Share})
+			Leaving: m.Leaving, Share: m.Share, Silent: m.Silent.Milliseconds()})
+	}
+	for _, p := range at.Pauses {
+		out.Pauses = append(out.Pauses, httpcluster.Pause{Member: p.Member, Began: rest.Time{Time: p.Began},
+			Lasted: p.Lasted.Milliseconds(), Gone: p.Gone})
 	}
 	return out
 }
@@ -97,6 +102,8 @@ func (s *service) clusterMetrics(m *metrics.Registry) {
 		s.node.Moved)
 	m.Counter("castellan_cluster_lapses_total",
 		"Number of times all activations were dropped because the node lost its membership.", s.node.Lapses)
+	m.Counter("castellan_cluster_silences_total", "Number of times a member was silent for over 0.5 s.", s.node.Silences)
+	m.Counter("castellan_cluster_stalls_total", "Number of times this node was stopped for over 0.5 s.", s.node.Stalls)
 }
 
 // actorLoads returns the load of every kind of actor, all read at one time.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -127,7 +128,8 @@ type clusterStatusCmd struct{}
 func (clusterStatusCmd) Help() string {
 	return `Run it with the settings of a node (CASTELLAN_CLUSTER_ACTOR_ADDR, and
 CASTELLAN_CLUSTER_TLS_DIR if there are keys). It queries that node for the members, and
-each member for its actors.`
+each member for its actors, for at most 2 s. It also prints the last pauses: times in which
+the queried node or a member did not answer.`
 }
 
 func (clusterStatusCmd) Run(e *env) error {
@@ -148,11 +150,17 @@ func (clusterStatusCmd) Run(e *env) error {
 	}
 	told := make([]cluster.Status, len(asked.Members)) // by each node for itself; Self is "" if there is none
 	kinds := map[string]bool{}
+	var answers sync.WaitGroup
 	for i, m := range asked.Members {
-		if told[i], err = cluster.AskStatus(e.ctx, m.Address, keys); err != nil {
-			told[i] = cluster.Status{}
-		}
-		for kind := range told[i].Activations {
+		answers.Go(func() {
+			if s, err := cluster.AskStatus(e.ctx, m.Address, keys); err == nil {
+				told[i] = s
+			}
+		})
+	}
+	answers.Wait()
+	for _, s := range told {
+		for kind := range s.Activations {
 			kinds[kind] = true
 		}
 	}
@@ -182,6 +190,18 @@ func (clusterStatusCmd) Run(e *env) error {
 			fmt.Fprintf(w, "%d\t", s.Activations[kind])
 		}
 		fmt.Fprintf(w, "%d\t%d\t%d\n", s.Moved, s.HandedOver, s.Lapses)
+	}
+	if err := w.Flush(); err != nil || len(asked.Pauses) == 0 {
+		return err
+	}
+	fmt.Fprintf(e.out, "\nlast pauses as %s saw them:\n", c.ActorAddr)
+	for _, p := range asked.Pauses {
+		end := ""
+		if p.Gone {
+			end = ", then given up"
+		}
+		fmt.Fprintf(w, "%s\t%s\tsilent for %v%s\n", p.Began.UTC().Format(time.RFC3339), p.Member,
+			p.Lasted.Round(time.Millisecond), end)
 	}
 	return w.Flush()
 }

@@ -20,6 +20,7 @@ type Status struct {
 	Moved       int64          `json:"moved" doc:"actors that this node took over after their owner released them"`
 	HandedOver  int64          `json:"handedOver" doc:"actors of this node that other members took over"`
 	Lapses      int64          `json:"lapses" doc:"number of times the node dropped its actors because belongs was false"`
+	Pauses      []Pause        `json:"pauses" doc:"the last 20 pauses that the node noticed, newest first"`
 }
 
 // Member is a node of the cluster.
@@ -29,6 +30,15 @@ type Member struct {
 	Version string  `json:"version"`
 	Leaving bool    `json:"leaving"`
 	Share   float64 `json:"share" example:"0.34" doc:"fraction of all challenges and users that the member owns, 0 to 1"`
+	Silent  int64   `json:"silentMs,omitempty" doc:"time since the member's last sign of life; present if it is overdue"`
+}
+
+// Pause is a time in which a node did not answer.
+type Pause struct {
+	Member string    `json:"member" doc:"its id; that of the answering node if it was stopped itself"`
+	Began  rest.Time `json:"began" doc:"the last sign of life before it"`
+	Lasted int64     `json:"lastedMs" doc:"up to 200 ms more than the node was silent"`
+	Gone   bool      `json:"gone" doc:"true: the member was given up while it was silent"`
 }
 
 // Group serves the endpoint.

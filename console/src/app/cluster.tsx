@@ -4,14 +4,16 @@ import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
-import { Id, plain } from '../kit/show';
+import { Id, plain, When } from '../kit/show';
 import { Wide } from '../kit/wide';
 
 export default function Cluster() {
   const { t } = useTranslation();
   const cluster = useRead('/admin/cluster', undefined, { every: 5000 });
   const c = cluster.data?.data;
-  const sound = c?.belongs && !c.members.some((m) => m.leaving);
+  const silent = c?.members.filter((m) => m.silentMs).length ?? 0;
+  const sound = c?.belongs && !silent && !c.members.some((m) => m.leaving);
+  const health = silent ? 'cluster.someSilent' : 'cluster.someLeave';
   return (
     <Stack>
       <Title order={1} size="h3">
@@ -21,8 +23,8 @@ export default function Cluster() {
       {c && (
         <>
           <Alert color={sound ? 'green' : 'yellow'} data-testid="cluster-health">
-            {t(sound ? 'cluster.sound' : c.belongs ? 'cluster.someLeave' : 'cluster.alone', {
-              count: c.members.length,
+            {t(sound ? 'cluster.sound' : c.belongs ? health : 'cluster.alone', {
+              count: silent || c.members.length,
             })}
           </Alert>
           <Facts>
@@ -61,8 +63,15 @@ export default function Cluster() {
                         <bdi dir="ltr">{plain(m.version)}</bdi>
                       </Table.Td>
                       <Table.Td data-label={t('cluster.state')}>
-                        <Badge color={m.leaving ? 'yellow' : 'green'} variant="light" tt="none" miw="max-content">
-                          {t(m.leaving ? 'cluster.leaving' : 'cluster.serving')}
+                        <Badge
+                          color={m.leaving || m.silentMs ? 'yellow' : 'green'}
+                          variant="light"
+                          tt="none"
+                          miw="max-content"
+                        >
+                          {t(m.silentMs ? 'cluster.silent' : m.leaving ? 'cluster.leaving' : 'cluster.serving', {
+                            seconds: tenths(m.silentMs ?? 0),
+                          })}
                         </Badge>
                       </Table.Td>
                       <Table.Td data-label={t('cluster.share')}>
@@ -74,6 +83,30 @@ export default function Cluster() {
               </Table>
             </Wide>
           </Card>
+          {c.pauses.length > 0 && (
+            <Card withBorder>
+              <Title order={2} size="h5">
+                {t('cluster.pauses')}
+              </Title>
+              <Table data-testid="pauses">
+                <Table.Tbody>
+                  {c.pauses.map((p) => (
+                    <Table.Tr key={p.began + p.member}>
+                      <Table.Th scope="row">
+                        <NodeId of={p.member} short />
+                      </Table.Th>
+                      <Table.Td>
+                        <When of={p.began} />
+                      </Table.Td>
+                      <Table.Td>
+                        {t(p.gone ? 'cluster.silentAndGone' : 'cluster.silent', { seconds: tenths(p.lastedMs) })}
+                      </Table.Td>
+                    </Table.Tr>
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Card>
+          )}
           <Card withBorder>
             <Title order={2} size="h5">
               {t('cluster.activations')}
@@ -103,6 +136,9 @@ export default function Cluster() {
     </Stack>
   );
 }
+
+/** Milliseconds as seconds, for a text. */
+const tenths = (ms: number) => (ms / 1000).toFixed(1);
 
 /** The id and the address of a node that is not in a cluster. */
 const alone = 'nonhost';
