@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next';
 import { Problem } from './problem';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
-import { Id, plain, When } from '../kit/show';
+import { Id, plain, Time } from '../kit/show';
 import { Wide } from '../kit/wide';
 
 export default function Cluster() {
@@ -96,7 +96,7 @@ export default function Cluster() {
                         <NodeId of={p.member} short />
                       </Table.Th>
                       <Table.Td>
-                        <When of={p.began} />
+                        <Time at={p.began} exact />
                       </Table.Td>
                       <Table.Td>
                         {t(p.gone ? 'cluster.silentAndGone' : 'cluster.silent', { seconds: tenths(p.lastedMs) })}
