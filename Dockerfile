@@ -2,6 +2,7 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY client/go.mod client/go.sum client/
 RUN go mod download
 COPY . .
 ARG VERSION=dev

@@ -151,10 +151,10 @@ verify: lint security tidy unchanged size ## everything that needs no running (f
 
 # What depends on few files and costs minutes runs if one of them changed (scripts/changed.sh).
 lint: ## vet, formats, staticcheck, the English of texts; what else changed: console, API documents, deploy/, tools/
-	go vet ./...
+	go vet ./... castellan/client/...
 	go vet -tags faults ./test/...
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "not formatted (gofmt -w):"; echo "$$files"; exit 1; fi
-	go tool -modfile=tools/go.mod staticcheck ./...
+	go tool -modfile=tools/go.mod staticcheck ./... castellan/client/...
 	go -C tools run ./prose ..
 	@! scripts/changed.sh "ESLint and Prettier" '$(CONSOLE_FILES)' || $(MAKE) --no-print-directory lint-console
 	@! scripts/changed.sh "redocly and spectral" '^docs/(openapi|asyncapi)\.json$$|^tools/openapi/' || $(MAKE) --no-print-directory lint-api
@@ -185,6 +185,7 @@ security: ## known vulnerabilities of what is linked (govulncheck), and patterns
 
 tidy:
 	go mod tidy -diff
+	go -C client mod tidy -diff
 	go -C tools mod tidy -diff
 
 size: build
@@ -198,6 +199,7 @@ unchanged:
 
 # Generated protobuf code is committed; generating it is the only step that needs protoc.
 generate: ## run the generators (protobuf apart)
+	go -C tools run ./subset ..
 	go generate -skip protoc ./...
 
 golden: ## write the golden files

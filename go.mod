@@ -4,6 +4,9 @@ go 1.26.8
 
 exclude github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 
+// A module of its own, with few requirements; docs/clients.md.
+replace castellan/client => ./client
+
 // A package of the console's linter contains Go.
 ignore (
 	./console/node_modules
@@ -11,6 +14,7 @@ ignore (
 )
 
 require (
+	castellan/client v0.10.0
 	filippo.io/edwards25519 v1.1.1
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9
 	github.com/aws/aws-sdk-go-v2 v1.47.7

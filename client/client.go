@@ -27,8 +27,8 @@ import (
 	"strings"
 	"time"
 
-	"castellan/domain/kit/fault"
-	"castellan/domain/proof/device"
+	"castellan/client/internal/device"
+	"castellan/client/internal/fault"
 )
 
 // Client calls one service as one user. It is safe for concurrent use if its fields do not change; the outcome of a
@@ -52,16 +52,20 @@ func New(base string) (*Client, error) {
 	return &Client{URL: strings.TrimRight(base, "/")}, nil
 }
 
+// Code is a stable error code of the interface, such as TOKEN_EXPIRED; x-codes of an operation in openapi.json lists
+// its codes. Compare it with a literal: client.CodeOf(err) == "TOKEN_EXPIRED".
+type Code = fault.Code
+
 // Error is a refusal of the service (RFC 9457).
 type Error struct {
-	Status       int        `json:"status"`
-	Code         fault.Code `json:"code"` // "" if the answer is not one of the service
-	Detail       string     `json:"detail"`
-	Message      string     `json:"message"` // in the language of the caller
-	Field        string     `json:"field"`
-	AttemptsLeft *int       `json:"attemptsLeft"`
-	RequestID    string     `json:"requestId"`
-	RedeemedAt   time.Time  `json:"redeemedAt"` // of GRANT_USED: the first redemption
+	Status       int       `json:"status"`
+	Code         Code      `json:"code"` // "" if the answer is not one of the service
+	Detail       string    `json:"detail"`
+	Message      string    `json:"message"` // in the language of the caller
+	Field        string    `json:"field"`
+	AttemptsLeft *int      `json:"attemptsLeft"`
+	RequestID    string    `json:"requestId"`
+	RedeemedAt   time.Time `json:"redeemedAt"` // of GRANT_USED: the first redemption
 
 	// ApprovalID is set if Status is 202: the call is not executed until a second person has approved it.
 	ApprovalID string `json:"-"`
@@ -83,7 +87,7 @@ func (e *Error) Error() string {
 }
 
 // CodeOf returns the code of a refusal; "" for every other error and for nil.
-func CodeOf(err error) fault.Code {
+func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}

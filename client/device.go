@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"castellan/domain/factor/intent"
-	"castellan/domain/proof/device"
+	"castellan/client/internal/device"
+	"castellan/client/internal/intent"
 )
 
 // Device approves challenges with a key that never leaves it (D-AUTH-06).
@@ -55,6 +55,12 @@ func (d *Device) Enrolled(o Outcome) error {
 	return err
 }
 
+// Document describes an operation to its approver: the words and values that a device shows and signs (D-EXT-09).
+type Document = intent.Document
+
+// Row is one value of a Document.
+type Row = intent.Row
+
 // Approval is a challenge that waits for a device.
 type Approval struct {
 	Body string `json:"body"`
@@ -73,7 +79,7 @@ type Approval struct {
 		} `json:"params"`
 	} `json:"data"`
 	// Intent is the document that Answer signs: show its title and rows. nil from an older release.
-	Intent *intent.Document `json:"intent"`
+	Intent *Document `json:"intent"`
 }
 
 // Ongoing reads the challenges that wait for the device into out, such as a *[]Approval. It needs no session.

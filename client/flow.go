@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"castellan/domain/kit/fault"
+	"castellan/client/internal/fault"
 )
 
 // Credentials identify a user at login: a phone number with its country code, or a mail address.
@@ -68,7 +68,7 @@ type Outcome struct {
 	ChallengeID string
 	Action      string // such as LOGIN
 	Success     bool
-	Code        fault.Code // of a failure
+	Code        Code // of a failure
 	Message     string
 	Data        json.RawMessage
 	XAuth       string // of a login
@@ -80,7 +80,7 @@ type result struct {
 	Action      string `json:"action"`
 	ExecResult  *struct {
 		Success bool            `json:"success"`
-		Code    fault.Code      `json:"code"`
+		Code    Code            `json:"code"`
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data"`
 	} `json:"execResult"`

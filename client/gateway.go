@@ -12,8 +12,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"castellan/domain/kit/fault"
-	"castellan/domain/proof/dpop"
+	"castellan/client/internal/dpop"
+	"castellan/client/internal/fault"
 )
 
 // maxProblem bounds a refusal of a gateway, in bytes.
@@ -62,7 +62,7 @@ func (c *Client) Guarded(r *http.Request, ask func(context.Context, *Flow) (Outc
 	}
 	first.Body = io.NopCloser(bytes.NewReader(text))
 	var problem struct {
-		Code fault.Code `json:"code"`
+		Code Code `json:"code"`
 		started
 	}
 	if json.Unmarshal(text, &problem) != nil || problem.Code != fault.ChallengeRequired {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"castellan/domain/proof/dpop"
+	"castellan/client/internal/dpop"
 )
 
 // Key binds the sessions of a Client to a key (RFC 9449). The caller keeps the key: a copied token without it is not

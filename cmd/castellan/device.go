@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"castellan/client"
-	"castellan/domain/factor/intent"
 )
 
 type deviceCmd struct {
@@ -213,13 +212,13 @@ func (c deviceOngoingCmd) Run(e *env) error {
 }
 
 // shownRows returns the values that an answer signs, or those of the info table from an older release.
-func shownRows(a client.Approval) (rows []intent.Row) {
+func shownRows(a client.Approval) (rows []client.Row) {
 	if a.Intent != nil {
 		return a.Intent.Rows
 	}
 	for _, row := range a.Data.Params.InfoTable.Data {
 		if len(row) == 2 {
-			rows = append(rows, intent.Row{Label: row[0], Value: row[1]})
+			rows = append(rows, client.Row{Label: row[0], Value: row[1]})
 		}
 	}
 	return rows

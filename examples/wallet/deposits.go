@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"castellan/client"
-	"castellan/domain/kit/fault"
 )
 
 // deposits looks for new deposits on the chain and reports the changes.
@@ -68,7 +67,7 @@ func (w *Wallet) deposit(ctx context.Context, d Deposit) error {
 		Network: m.Network, Amount: json.Number(m.Amount.String()), TxID: m.ID, ToAddress: m.To, FromAddress: m.From(),
 		SenderInfo: sender, Status: status})
 	switch code := client.CodeOf(err); {
-	case final && code == fault.InvalidState: // the treasury has credited it
+	case final && code == "INVALID_STATE": // the treasury has credited it
 		r.Status = "finalized"
 	case code != "":
 		slog.Error("a deposit was refused", "tx", d.TxID, "error", err)

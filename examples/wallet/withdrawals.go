@@ -10,7 +10,6 @@ import (
 
 	"castellan/client"
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/fault"
 )
 
 // The statuses of a withdrawal in the service from which the wallet moves it on.
@@ -169,7 +168,7 @@ func (w *Wallet) report(ctx context.Context, x Withdrawal, m client.WithdrawalMo
 	r, err := w.Service.MoveWithdrawal(ctx, x.ID, m)
 	w.mayCrash()
 	switch code := client.CodeOf(err); {
-	case code == fault.InvalidState:
+	case code == "INVALID_STATE":
 		return w.ask(ctx, x)
 	case code != "":
 		slog.Error("a move was refused", "id", x.ID, "status", m.Status, "error", err)

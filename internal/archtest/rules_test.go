@@ -51,10 +51,12 @@ func TestRules(t *testing.T) {
 		{"outbound/mail", "castellan/domain/delivery/outbox", true},
 		{"outbound/mail", "castellan/config", false},
 
-		{"client", "castellan/domain/kit/fault", true},
+		{"client", "castellan/client/internal/fault", true},
+		{"client", "castellan/domain/kit/fault", false},
 		{"client", "castellan/domain/session/session", false},
 		{"client", "castellan/http/wire", false},
-		{"examples/wallet", "castellan/client", true},
+		{"examples/wallet", clientModule, true},
+		{"examples/wallet", "castellan/domain/kit/fault", false},
 		{"examples/wallet", "castellan/domain/money/ledger", false},
 		{"examples/wallet", "github.com/gobwas/ws", false},
 

@@ -133,9 +133,15 @@ func paths(all []goPackage) (names []string) {
 	return names
 }
 
-// list expands patterns in their order, each package once.
+// clientModule is the module of the Go client, which ./... leaves out.
+const clientModule = "castellan/client"
+
+// list expands patterns in their order, each package once. The whole is both modules.
 func list(ctx context.Context, patterns []string) (all []goPackage, err error) {
 	seen := map[string]bool{}
+	if slices.Contains(patterns, "./...") {
+		patterns = append(slices.Clip(patterns), clientModule+"/...")
+	}
 	for _, pattern := range patterns {
 		err := goList(ctx, []string{"-json=ImportPath,TestGoFiles,XTestGoFiles", pattern}, func(d *json.Decoder) error {
 			var p goPackage

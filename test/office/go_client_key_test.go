@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"castellan/client"
-	"castellan/domain/kit/fault"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
 )
@@ -63,13 +62,13 @@ func TestGoClientRenewsByItsKey(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 		thief := &client.Client{URL: c.URL, Token: c.Token}
-		if err := thief.Call(ctx, "GET", "/auth/sessions", nil, nil); client.CodeOf(err) != fault.DPoPInvalid {
+		if err := thief.Call(ctx, "GET", "/auth/sessions", nil, nil); client.CodeOf(err) != "DPOP_INVALID" {
 			t.Errorf("a copied token: %v", err)
 		}
 		if err := c.Call(ctx, "POST", "/auth/logout", nil, nil); err != nil {
 			t.Error(err)
 		}
-		if _, err := c.RenewSession(ctx); client.CodeOf(err) != fault.TokenRevoked {
+		if _, err := c.RenewSession(ctx); client.CodeOf(err) != "TOKEN_REVOKED" {
 			t.Errorf("after the logout: %v", err)
 		}
 	})
@@ -131,7 +130,7 @@ func TestGoClientRenewsTokenThatExpiredOnItsWay(t *testing.T) {
 		if !refused {
 			want = append(want, "/auth/own")
 		}
-		if (client.CodeOf(err) == fault.TokenExpired) != refused || !slices.Equal(calls, want) {
+		if (client.CodeOf(err) == "TOKEN_EXPIRED") != refused || !slices.Equal(calls, want) {
 			t.Errorf("%s: %v after %v", name, err, calls)
 		}
 	}

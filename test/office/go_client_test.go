@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"castellan/client"
-	"castellan/domain/kit/fault"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 	"castellan/test/harness"
@@ -68,15 +67,15 @@ func TestGoClientLogsInByEveryFactor(t *testing.T) {
 		c, f := login(demo)
 		wrong := *c
 		_, err := wrong.Login(ctx, client.Credentials{Email: demo.Mail, Password: "wrong"})
-		if client.CodeOf(err) != fault.InvalidCredentials || !strings.HasPrefix(err.Error(), "INVALID_CREDENTIALS: ") {
+		if client.CodeOf(err) != "INVALID_CREDENTIALS" || !strings.HasPrefix(err.Error(), "INVALID_CREDENTIALS: ") {
 			t.Errorf("a wrong password: %v", err)
 		}
 		sms, _ := f.Method("SMS")
 		_, err = f.Complete(ctx, sms, blackbox.WrongFor(n.Code(t, demo, "SMS")))
-		if e, ok := errors.AsType[*client.Error](err); !ok || e.Code != fault.OTPInvalid || *e.AttemptsLeft != 4 {
+		if e, ok := errors.AsType[*client.Error](err); !ok || e.Code != "OTP_INVALID" || *e.AttemptsLeft != 4 {
 			t.Errorf("a wrong code: %v", err)
 		}
-		if err := f.Renew(ctx, sms); client.CodeOf(err) != fault.RenewTooEarly {
+		if err := f.Renew(ctx, sms); client.CodeOf(err) != "RENEW_TOO_EARLY" {
 			t.Errorf("an early renewal: %v", err)
 		}
 		link.lost.Store(1) // the completion is repeated

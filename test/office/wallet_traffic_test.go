@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"castellan/client"
-	"castellan/domain/kit/fault"
 )
 
 // killWallet kills the wallet, and starts it again whenever it has ended.
@@ -66,7 +65,7 @@ func (x *exchange) request(name int) {
 				x.accepted = append(x.accepted, w)
 				x.mu.Unlock()
 				x.wishes.Add(1)
-			case answered && e.Code == fault.InsufficientBalance:
+			case answered && e.Code == "INSUFFICIENT_BALANCE":
 				again = false
 				x.mu.Lock()
 				x.refused++
@@ -153,7 +152,7 @@ func (x *exchange) execute(id, status, what string) error {
 	case timedOut, noMoney, "failed":
 		_, err := x.sidekick.MoveWithdrawal(context.Background(), id,
 			client.WithdrawalMove{From: status, Status: what, Reason: "decided beside the wallet"})
-		if e, answered := errors.AsType[*client.Error](err); answered && e.Status < 500 && e.Code != fault.InvalidState {
+		if e, answered := errors.AsType[*client.Error](err); answered && e.Status < 500 && e.Code != "INVALID_STATE" {
 			return fmt.Errorf("%s of %s: %w", what, id, err)
 		}
 		return nil

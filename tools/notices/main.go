@@ -87,8 +87,12 @@ type pkg struct {
 	Module   *struct {
 		Path, Version, Dir string
 		Main               bool
+		Replace            *struct{ Version string } // without a version: a folder of this repository
 	}
 }
+
+// ours reports whether the package is part of this repository.
+func (p pkg) ours() bool { return p.Module.Main || p.Module.Replace != nil && p.Module.Replace.Version == "" }
 
 // linked returns every module whose packages the program links, with their licences, and the standard library.
 func linked(root, program string) ([]part, error) {
@@ -108,7 +112,7 @@ func linked(root, program string) ([]part, error) {
 			return nil, err
 		}
 		for _, one := range packages {
-			if one.Standard || one.Module == nil || one.Module.Main {
+			if one.Standard || one.Module == nil || one.ours() {
 				continue
 			}
 			module, known := found[one.Module.Path]
