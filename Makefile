@@ -57,7 +57,7 @@ GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update
 .DEFAULT_GOAL := help
 .PHONY: help run demo shop cluster build sbom image clean quick test test-all test-browser race test-starved test-deps
 .PHONY: fuzz fuzz-long faults faults-cluster faults-times faults-kills faults-models verify lint lint-console lint-api
-.PHONY: lint-tools lint-deploy security tidy size unchanged generate golden console console-dev tour bench
+.PHONY: lint-tools lint-deploy security tidy size unchanged generate golden console js console-dev tour bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
@@ -211,12 +211,16 @@ $(API_TOOLS): tools/openapi/package-lock.json
 	npm --prefix tools/openapi ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-##@ Console (needs Node)
+##@ Console and browsers (need Node)
 
 console: $(CONSOLE) ## build the operators' console from console/ into web/console
 	$(CONSOLE_TYPES)
 	console/node_modules/.bin/tsc --noEmit -p console
 	go -C tools run ./console ../console ../web/console
+
+js: $(API_TOOLS) ## make the package of the client modules, bin/js and bin/castellan-client-*.tgz
+	node client/js/pack.mjs bin/js
+	npm pack --loglevel=error --pack-destination bin ./bin/js
 
 CONSOLE_SERVICE ?= http://127.0.0.1:8080
 

@@ -17,6 +17,7 @@ import (
 	"castellan/http/rest"
 	"castellan/http/socket"
 	"castellan/http/system"
+	"castellan/web"
 )
 
 // SEC-31: the firewall checks every endpoint, extension, page and the socket under its own key
@@ -53,7 +54,8 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 	known := firewall.NewResources("", keys)
 	for _, key := range append(keys, "GET "+socket.Path, "GET /openapi.json", "GET /asyncapi.json", "GET /docs",
 		"GET /authenticator", "GET /authenticator/service",
-		"GET /static/:file", "GET /flags/:file", "GET /health/live", "GET /health/ready") {
+		"GET /static/:file", "GET /static/"+web.Version+"/:file", "GET /flags/:file",
+		"GET /health/live", "GET /health/ready") {
 		method, path, _ := strings.Cut(key, " ")
 		if got, err := known.Canonical(strings.ToLower(method) + " " + path + "/"); err != nil || got != key {
 			t.Errorf("%s is called %q, %v", key, got, err)

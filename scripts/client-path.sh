@@ -1,6 +1,6 @@
 #!/bin/sh
 # Gives the Go client the path under which "go get" finds it: the address of the repository, then /client. Write .git
-# after the address of a server that does not answer ?go-get=1. Commit the change and tag it: git tag client/v0.10.0
+# after the address of a server that does not answer ?go-get=1. Commit and push the change with the tag of the module.
 #
 #   scripts/client-path.sh github.com/example/castellan/client
 set -eu
@@ -8,7 +8,8 @@ set -eu
 new=$1
 cd "$(git rev-parse --show-toplevel)"
 old=$(sed -n 's/^module //p' client/go.mod)
-git grep -lF -e "$old" -- '*.go' '*.mod' Makefile scripts/quick.sh docs/clients.md client/README.md | while read -r file; do
+git grep -lF -e "$old" -- '*.go' '*.mod' Makefile scripts/quick.sh docs/clients.md | while read -r file; do
 	sed -i "s#\\(^\\|[^/A-Za-z0-9_.-]\\)$old\\b#\\1$new#g" "$file"
 	case $file in *.go) gofmt -w "$file" ;; esac
 done
+echo "next: git commit -am 'Name the client $new', git tag client/v$(cat VERSION), git push --tags origin HEAD"

@@ -24,6 +24,9 @@ import (
 	"strings"
 )
 
+// Version is the release of this tree. The client modules are also served at an address that contains it.
+const Version = "0.10.0"
+
 //go:embed static flags
 var embedded embed.FS
 

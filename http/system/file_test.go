@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/gofiber/fiber/v2"
+
+	"castellan/web"
 )
 
 // A file comes compressed to a client that accepts it, and not again to one that has it.
@@ -81,5 +83,25 @@ func testFile(t *testing.T, long string) {
 	if _, header, body := ask("/short", "gzip", ""); body != short || header["Content-Encoding"] != nil ||
 		header["Vary"] != nil {
 		t.Errorf("a file that compression makes larger: %q, %v", body, header)
+	}
+}
+
+// A release serves the client modules at the address of its version for good, and nothing else there. A program that is
+// no release revalidates them.
+func TestModulesAtTheirVersion(t *testing.T) {
+	app := fiber.New()
+	app.Get("/release/:file", module(web.Version))
+	app.Get("/dev/:file", module("dev"))
+	want, _, _ := web.Page("castellan-client.js")
+	for path, age := range map[string]string{"/release/castellan-client.js": "public, max-age=31536000, immutable",
+		"/dev/castellan-client.js": "no-cache", "/release/app.js": "", "/release/castellan-none.js": ""} {
+		res, err := app.Test(httptest.NewRequest("GET", path, nil), -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if got := res.Header.Get("Cache-Control"); err != nil || got != age || bytes.Equal(body, want) != (age != "") {
+			t.Errorf("%s: %d, %d bytes, %q; %v", path, res.StatusCode, len(body), got, err)
+		}
 	}
 }

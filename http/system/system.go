@@ -111,6 +111,7 @@ func Mount(s *edge.Server, o Options) {
 		}
 		return serve(c, csp, name)
 	})
+	s.Raw(fiber.MethodGet, "/static/"+web.Version+"/:file", module(o.Version))
 	if o.Dev != nil {
 		o.Dev.mount(s)
 	}
@@ -187,6 +188,25 @@ func page(s *edge.Server, policy, path, name string, checks ...func(c *fiber.Ctx
 		}
 		return serve(c, policy, name)
 	})
+}
+
+// module serves the client modules at the address of their version. In a release their contents never change.
+func module(version string) fiber.Handler {
+	age := revalidate
+	if version == web.Version {
+		age = "public, max-age=31536000, immutable"
+	}
+	return func(c *fiber.Ctx) error {
+		name := c.Params("file")
+		if !strings.HasPrefix(name, "castellan-") {
+			return fault.New(fault.NotFound, "no such module")
+		}
+		f := embedded.get(name, func() ([]byte, string, bool) { return web.Page(name) })
+		if f == nil {
+			return fault.New(fault.NotFound, "no such module")
+		}
+		return f.send(c, age)
+	}
 }
 
 func serve(c *fiber.Ctx, policy, name string) error {

@@ -3,16 +3,19 @@ package office
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"castellan/internal/blackbox"
+	"castellan/web"
 )
 
 // Clients generated from the published document compile and are small, and a program of an integrator logs in and out
-// with each. The script for Postman logs in too.
+// with each. The script for Postman and the package of the client modules log in too.
 func TestGeneratedClients(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
@@ -21,7 +24,8 @@ func TestGeneratedClients(t *testing.T) {
 		name  string
 		build func(t *testing.T, c thirdParty) []string // returns the command that runs the program
 		as    string
-	}{{"Go", goClient, "admin"}, {"TypeScript", typeScriptClient, "user"}, {"Postman", postmanScript, "user"}} {
+	}{{"Go", goClient, "admin"}, {"TypeScript", typeScriptClient, "user"}, {"Postman", postmanScript, "user"},
+		{"package", browserPackage, "user"}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			tools, err := filepath.Abs(filepath.Join("..", "..", "tools"))
@@ -89,19 +93,12 @@ func goClient(t *testing.T, c thirdParty) []string {
 
 func typeScriptClient(t *testing.T, c thirdParty) []string {
 	source := filepath.Join(c.tools, "openapi")
-	modules := filepath.Join(source, "node_modules")
-	if _, err := os.Stat(modules); err != nil {
-		t.Fatal("the npm packages of tools/openapi are missing: make test-deps installs them")
-	}
+	modules := c.modules()
 	if err := os.Symlink(modules, filepath.Join(c.dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"package.json", "tsconfig.json", "client.ts"} {
-		text, err := os.ReadFile(filepath.Join(source, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(c.dir, name), text, 0o600)
-		}
-		if err != nil {
+		if err := copied(filepath.Join(source, name), filepath.Join(c.dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,6 +107,16 @@ func typeScriptClient(t *testing.T, c thirdParty) []string {
 	c.atMost(types, 7_500)
 	c.run(c.dir, node, filepath.Join(bin, "tsc"), "-p", ".", "--outDir", "out")
 	return []string{node, filepath.Join(c.dir, "out", "client.js")}
+}
+
+// modules is the folder of the npm packages of the tools.
+func (c thirdParty) modules() string {
+	c.t.Helper()
+	folder := filepath.Join(c.tools, "openapi", "node_modules")
+	if _, err := os.Stat(folder); err != nil {
+		c.t.Fatal("the npm packages of tools/openapi are missing: make test-deps installs them")
+	}
+	return folder
 }
 
 // node is the pinned one, if npm has it for this system.
@@ -124,4 +131,50 @@ func (c thirdParty) node() string {
 func postmanScript(_ *testing.T, c thirdParty) []string {
 	return []string{c.node(), filepath.Join(c.tools, "openapi", "postman.mjs"),
 		filepath.Join(c.tools, "..", "docs", "clients.md")}
+}
+
+// browserPackage packs the client modules as for a release. The package has the files that the service serves, and the
+// example for Vite builds with it, types checked.
+func browserPackage(t *testing.T, c thirdParty) []string {
+	modules, node, root := c.modules(), c.node(), filepath.Join(c.tools, "..")
+	made, example := filepath.Join(c.dir, "js"), filepath.Join(c.dir, "example")
+	c.run(root, node, "client/js/pack.mjs", made)
+	c.run(root, "npm", "pack", "--offline", "--ignore-scripts", "--pack-destination", c.dir, made)
+	packed := filepath.Join(c.dir, "castellan-client-"+web.Version+".tgz")
+	installed := filepath.Join(example, "node_modules", "@castellan", "client")
+	err := errors.Join(os.MkdirAll(installed, 0o700),
+		os.Symlink(filepath.Join(modules, "vite"), filepath.Join(example, "node_modules", "vite")))
+	for _, name := range []string{"index.html", "main.ts", "login.ts", "package.json", "tsconfig.json"} {
+		err = errors.Join(err, copied(filepath.Join(root, "examples", "vite", name), filepath.Join(example, name)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.run(installed, "tar", "-xzf", packed, "--strip-components=1")
+	served, err := fs.Glob(web.FS(), "castellan-*.js")
+	if err != nil || len(served) < 5 {
+		t.Fatalf("the service has the modules %v, %v", served, err)
+	}
+	for _, name := range served {
+		body, _, _ := web.Page(name)
+		if text, err := os.ReadFile(filepath.Join(installed, name)); err != nil || !bytes.Equal(text, body) {
+			t.Errorf("%s of the package is not the one that is served: %v", name, err)
+		}
+	}
+	c.run(example, node, filepath.Join(modules, "typescript", "bin", "tsc"), "-p", ".", "--outDir", ".")
+	c.run(example, node, filepath.Join(modules, "vite", "bin", "vite.js"), "build")
+	program := filepath.Join(example, "package.mjs")
+	if err := copied(filepath.Join(c.tools, "openapi", "package.mjs"), program); err != nil {
+		t.Fatal(err)
+	}
+	return []string{node, program}
+}
+
+// copied copies a file.
+func copied(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o600)
 }

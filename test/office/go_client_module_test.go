@@ -27,6 +27,9 @@ func TestGoClientModule(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(repository, "client"), os.DirFS(filepath.Join(root, "client"))); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(repository, "VERSION"), []byte("0.10.0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ran(t, repository, env, "git", "init", "--quiet")
 	ran(t, repository, env, "git", "add", ".")
 	ran(t, repository, env, filepath.Join(root, "scripts", "client-path.sh"), address+"/client")

@@ -41,6 +41,22 @@ const REOPEN_LIMIT = 3;
  *  comes with OTP_INVALID. `retryAfter` is in seconds (0: not given). `nonce` requires a new signature of the device.
  *  A missing answer has the code NETWORK and the status 0. */
 export class CastellanError extends Error {
+  /** @type {number} */
+  status;
+  /** @type {string} */
+  code;
+  /** @type {string|undefined} */
+  field;
+  /** @type {{field: string, message: string}[]} */
+  errors;
+  /** @type {number|undefined} */
+  attemptsLeft;
+  /** @type {string|undefined} */
+  requestId;
+  /** @type {number} */
+  retryAfter;
+
+  /** @param {number} status  @param {any} problem  @param {number} [retryAfter]  @param {any} [cause] */
   constructor(status, problem, retryAfter = 0, cause = undefined) {
     super(problem?.message || problem?.detail || problem?.title || `HTTP ${status}`, { cause });
     const { code = `HTTP_${status}`, field, errors = [], attemptsLeft, requestId } = problem ?? {};
