@@ -5,12 +5,13 @@ COPY go.mod go.sum ./
 COPY client/go.mod client/go.sum client/
 RUN go mod download
 COPY . .
-ARG VERSION=dev
+# Without it, the one in VERSION.
+ARG VERSION=
 ARG COMMIT=unknown
 ARG DATE=unknown
 # timetzdata: the final image has no time zone files.
 RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags timetzdata,grpcnotrace,nopgxregisterdefaulttypes \
-      -ldflags "-s -w -X main.version=${VERSION} -X main.commit=${COMMIT} -X main.date=${DATE}" \
+      -ldflags "-s -w -X main.version=${VERSION:-$(cat VERSION)} -X main.commit=${COMMIT} -X main.date=${DATE}" \
       -o /out/castellan ./cmd/castellan \
  && mkdir -m 700 /out/data
 

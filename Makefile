@@ -1,6 +1,9 @@
 # `make` alone lists the targets. The two to know: `make run` and `make test`.
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# The tag of a release names its version; any other build is named by its commit too.
+RELEASE := $(shell cat VERSION)
+VERSION ?= $(shell git describe --tags --exact-match --dirty --match 'v$(RELEASE)' 2>/dev/null | sed 's/^v//' | grep . || \
+	echo "$(RELEASE)-$$(git describe --always --dirty --exclude '*' 2>/dev/null || echo dev)")
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 IMAGE   ?= castellan:$(VERSION)
@@ -55,7 +58,7 @@ API_LINT  = cd tools/openapi && \
 GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update"' . | xargs -r -n 1 dirname | sort -u)
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo shop cluster build sbom image clean quick test test-all test-browser race test-starved test-deps
+.PHONY: help run demo shop cluster build sbom image release clean quick test test-all test-browser race test-starved test-deps
 .PHONY: fuzz fuzz-long faults faults-cluster faults-times faults-kills faults-models verify lint lint-console lint-api
 .PHONY: lint-tools lint-deploy security tidy size unchanged generate golden console js console-dev tour bench
 
@@ -91,6 +94,9 @@ sbom: build ## write the bill of materials of ./bin/castellan beside it (Cyclone
 
 image: sbom ## build the container image; its bill of materials is bin/castellan.cdx.json
 	docker build --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' --build-arg DATE='$(DATE)' -t '$(IMAGE)' .
+
+release: $(API_TOOLS) ## make the files of a release of the committed tree in bin/release (ten minutes; needs Node)
+	@scripts/release.sh
 
 clean: ## remove what building made (never ./data)
 	rm -rf bin

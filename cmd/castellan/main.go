@@ -15,11 +15,12 @@ import (
 	"castellan/cmd/app"
 	"castellan/cmd/app/doctor"
 	"castellan/config"
+	"castellan/web"
 )
 
 // Set by the build.
 var (
-	version = "dev"
+	version = web.Version + "-dev"
 	commit  = "unknown"
 	date    = "unknown"
 )

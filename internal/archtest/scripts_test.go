@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -28,4 +29,40 @@ func TestVulnerabilitiesAreNotPassedUnchecked(t *testing.T) {
 			t.Errorf("a check that was not made passes: %s", out)
 		}
 	}
+}
+
+// A release is made of a committed tree. Its tag names the version of the tree, and that version has notes.
+func TestReleaseRefusesAnotherVersion(t *testing.T) {
+	dir := t.TempDir()
+	do := func(says string, command ...string) {
+		t.Helper()
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t",
+			"GIT_COMMITTER_EMAIL=t@t", "GIT_CONFIG_GLOBAL="+os.DevNull)
+		out, err := cmd.CombinedOutput()
+		if (err != nil) != (says != "") || !strings.Contains(string(out), says) {
+			t.Errorf("%v: %v, want %q\n%s", command, err, says, out)
+		}
+	}
+	if err := os.CopyFS(filepath.Join(dir, "scripts"), os.DirFS(filepath.Join(moduleRoot(t), "scripts"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"VERSION": "1.2.0\n", ".gitignore": "bin\n",
+		"CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n- new\n\n## [1.1.0]\n\n- old\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("", "git", "init", "--quiet")
+	do("", "git", "add", "scripts", "VERSION", ".gitignore")
+	do("", "git", "commit", "--quiet", "--message", "m")
+	do("there are uncommitted changes", "scripts/release.sh")
+	do("", "git", "add", ".")
+	do("", "git", "commit", "--quiet", "--message", "m")
+	do("", "git", "tag", "v1.1.0")
+	do("the tag is v1.1.0, and VERSION is 1.2.0", "scripts/release.sh")
+	do("", "git", "tag", "--delete", "v1.1.0")
+	do("", "git", "tag", "v1.2.0")
+	do("CHANGELOG.md has no section [1.2.0]", "scripts/release.sh")
 }

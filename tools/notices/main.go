@@ -2,7 +2,7 @@
 // texts that must be distributed with it. A module without a recognised licence ends it with an error. The program
 // embeds THIRD_PARTY_NOTICES.gz, the same text, which is a seventh as long.
 //
-// The linked modules are those that "go list -deps" reports for the program on the systems of the image. The texts are
+// The linked modules are those that "go list -deps" reports for the program on the systems of a release. The texts are
 // those in the module cache: the licence files in each linked package's folder, and in all folders above it up to the
 // root of its module.
 package main
@@ -24,8 +24,8 @@ import (
 	"strings"
 )
 
-// targets are the architectures of the image; Linux without C, as the Dockerfile builds.
-var targets = []string{"amd64", "arm64"}
+// targets are the systems of a release, without C, as scripts/release.sh and the Dockerfile build.
+var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 
 // data is in the repository and not in a module, or is data inside a module with separate terms. file is relative to
 // the root of the repository.
@@ -92,7 +92,9 @@ type pkg struct {
 }
 
 // ours reports whether the package is part of this repository.
-func (p pkg) ours() bool { return p.Module.Main || p.Module.Replace != nil && p.Module.Replace.Version == "" }
+func (p pkg) ours() bool {
+	return p.Module.Main || p.Module.Replace != nil && p.Module.Replace.Version == ""
+}
 
 // linked returns every module whose packages the program links, with their licences, and the standard library.
 func linked(root, program string) ([]part, error) {
@@ -106,8 +108,8 @@ func linked(root, program string) ([]part, error) {
 		return nil, err
 	}
 	found[""] = library
-	for _, arch := range targets {
-		packages, err := list(root, program, arch)
+	for _, target := range targets {
+		packages, err := list(root, program, target)
 		if err != nil {
 			return nil, err
 		}
@@ -130,16 +132,17 @@ func linked(root, program string) ([]part, error) {
 	return slices.SortedFunc(maps.Values(found), func(a, b part) int { return cmp.Compare(a.name, b.name) }), nil
 }
 
-func list(root, program, arch string) ([]pkg, error) {
+func list(root, program, target string) ([]pkg, error) {
 	var stderr bytes.Buffer
+	system, arch, _ := strings.Cut(target, "/")
 	command := exec.Command("go", "list", "-deps", "-json=Dir,Standard,Module", "-tags",
 		"timetzdata,grpcnotrace,nopgxregisterdefaulttypes", program)
 	command.Dir = root
-	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0")
+	command.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0")
 	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("go list for %s: %w: %s", arch, err, &stderr)
+		return nil, fmt.Errorf("go list for %s: %w: %s", target, err, &stderr)
 	}
 	var packages []pkg
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -148,7 +151,7 @@ func list(root, program, arch string) ([]pkg, error) {
 		case errors.Is(err, io.EOF):
 			return packages, nil
 		case err != nil:
-			return nil, fmt.Errorf("go list for %s: %w", arch, err)
+			return nil, fmt.Errorf("go list for %s: %w", target, err)
 		}
 		packages = append(packages, one)
 	}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
@@ -78,7 +79,26 @@ func modules(binary, version, serial string) (*cdx.BOM, error) {
 	if bill.Metadata == nil || bill.Metadata.Component == nil || bill.Components == nil {
 		return nil, fmt.Errorf("cyclonedx-gomod: %s has no components", binary)
 	}
+	withoutOurs(bill)
 	return bill, nil
+}
+
+// withoutOurs removes the modules that a folder of this repository replaces: they are part of the program.
+func withoutOurs(bill *cdx.BOM) {
+	ours := map[string]bool{}
+	*bill.Components = slices.DeleteFunc(*bill.Components, func(c cdx.Component) bool {
+		ours[c.BOMRef] = strings.HasPrefix(c.Name, "./")
+		return ours[c.BOMRef]
+	})
+	if bill.Dependencies == nil {
+		return
+	}
+	*bill.Dependencies = slices.DeleteFunc(*bill.Dependencies, func(d cdx.Dependency) bool { return ours[d.Ref] })
+	for _, d := range *bill.Dependencies {
+		if d.Dependencies != nil {
+			*d.Dependencies = slices.DeleteFunc(*d.Dependencies, func(ref string) bool { return ours[ref] })
+		}
+	}
 }
 
 func addLicences(components []cdx.Component, known map[string][]string) error {

@@ -125,6 +125,17 @@ func valid(t *testing.T, text []byte) {
 	}
 }
 
+// A module that a folder of the repository replaces is part of the program, and in no list of the bill.
+func TestOurModuleIsNoComponent(t *testing.T) {
+	bill := &cdx.BOM{Components: &[]cdx.Component{{BOMRef: "a", Name: "./client"}, {BOMRef: "b", Name: "b.example/x"}},
+		Dependencies: &[]cdx.Dependency{{Ref: "main", Dependencies: &[]string{"a", "b"}}, {Ref: "a"}, {Ref: "b"}}}
+	withoutOurs(bill)
+	deps := *bill.Dependencies
+	if len(*bill.Components) != 1 || len(deps) != 2 || !slices.Equal(*deps[0].Dependencies, []string{"b"}) {
+		t.Errorf("%+v, %+v", *bill.Components, deps)
+	}
+}
+
 // A module whose licence is not in the notices ends the program, and so does a file that is no Go binary.
 func TestUnknownLicenceAndBadBinary(t *testing.T) {
 	module := []cdx.Component{{Name: "a.example/x", Version: "v1.0.0"}}
