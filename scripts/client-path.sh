@@ -8,8 +8,9 @@ set -eu
 new=$1
 cd "$(git rev-parse --show-toplevel)"
 old=$(sed -n 's/^module //p' client/go.mod)
-git grep -lF -e "$old" -- '*.go' '*.mod' Makefile scripts/quick.sh docs/clients.md | while read -r file; do
+git grep -lF -e "$old" -- '*.go' '*.mod' Makefile scripts/quick.sh | while read -r file; do
 	sed -i "s#\\(^\\|[^/A-Za-z0-9_.-]\\)$old\\b#\\1$new#g" "$file"
 	case $file in *.go) gofmt -w "$file" ;; esac
 done
+if [ -f go.mod ]; then go mod tidy; fi
 echo "next: git commit -am 'Name the client $new', git tag client/v$(cat VERSION), git push --tags origin HEAD"
