@@ -146,3 +146,15 @@ func TestReportOfLongWork(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The whole is both modules: ./... alone leaves out the client.
+func TestWholeHasTheClient(t *testing.T) {
+	all, err := list(t.Context(), []string{"./...", "./..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := paths(all)
+	if !slices.Contains(names, clientModule) || !slices.Contains(names, module+"internal/testrun") {
+		t.Errorf("the packages are %v", names)
+	}
+}
