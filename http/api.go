@@ -42,6 +42,7 @@ import (
 	"castellan/http/office/foureyes"
 	"castellan/http/office/staffrequest"
 	"castellan/http/people/agreement"
+	"castellan/http/people/bootstrap"
 	"castellan/http/people/corporate"
 	"castellan/http/people/document"
 	"castellan/http/people/dropdown"
@@ -112,6 +113,7 @@ var sections = []rest.Group{
 	integration.Events{},
 	integration.Users{},
 	registration.Group{Enabled: true},
+	bootstrap.Group{},
 	integration.Deposits{},
 	integration.Findings{},
 	integration.Applications{},

@@ -63,6 +63,8 @@ var tags = slices.Concat(
 			Description: "Registered devices, which approve pushes with their keys."},
 		rest.Tag{Name: "Registration", Sections: []string{"Extensions: registration"},
 			Description: "Sign-up of users, if it is enabled."},
+		rest.Tag{Name: "First administrator", Sections: []string{"Extensions: first administrator"},
+			Description: "The account that the link of castellan setup-link makes, while there is no administrator."},
 		rest.Tag{Name: "Users", Sections: []string{"4.12 Users", "Extensions: users"},
 			Description: "The profile of the caller, and the accounts that administrators read and update."},
 		rest.Tag{Name: "Allowed countries", Sections: []string{"4.21 Geographic filter"},

@@ -24,6 +24,7 @@ import (
 var tables = map[string][]string{
 	"money/accounting":      nil, // reads the ledger
 	"money/addressbook":     {"withdrawal_address", "withdrawal_book"},
+	"people/bootstrap":      {"setup_link"},
 	"people/agreement":      {"agreement", "agreement_acceptance"},
 	"session/allowedip":     {"allowed_ip"},
 	"factor/remembered":     {"remembered"},

@@ -1,5 +1,6 @@
 // Package web contains the files that the service itself serves to browsers. They are the demonstration page, the page
-// of the development outbox, the interface viewer, the authenticator, and the client modules that integrators copy.
+// of the development outbox, the interface viewer, the authenticator, the page of the setup link, and the client
+// modules that integrators copy.
 //
 // The one idea: everything is a plain file under static, embedded unchanged. There is no build step, no framework and
 // no address outside the service. No page contains an inline script or style, so the strictest content security policy
@@ -9,8 +10,8 @@
 // country-flag-icons, whose licence is beside them.
 //
 // Paths: index.html at "/", outbox.html at "/dev/outbox/page", docs.html at "/docs", authenticator.html at
-// "/authenticator", every other file at "/static/<name>". The first two exist in development mode only; the viewer and
-// the authenticator exist in every mode.
+// "/authenticator", setup.html at "/setup", every other file at "/static/<name>". The first two exist in development
+// mode only; the others exist in every mode.
 //
 // Start reading at static/castellan-client.js, which runs a challenge over its three transports (D-SOCK-07, D-2FA-19),
 // and static/castellan-device.js, which is a device (D-AUTH-06), then static/app.js. Package webtest beside this one

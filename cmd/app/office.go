@@ -29,6 +29,7 @@ func (s *service) content() error {
 	agreed.Changes.Lock = contracts.Lock
 	s.join(part{groups: groups(httpcontract.Group{Service: agreed})})
 	s.registration(agreed)
+	s.bootstrap()
 
 	announcements := office.NewAnnouncements(s.DB)
 	told := &announcement.Service{Store: announcements, HTML: html, Pictures: s.pictures, Files: s.files,

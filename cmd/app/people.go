@@ -2,10 +2,12 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
 	"time"
 
 	"castellan/cmd/app/adapters"
+	"castellan/config"
 	"castellan/domain/account/password"
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
@@ -15,12 +17,14 @@ import (
 	"castellan/domain/kit/job"
 	"castellan/domain/money/blockage"
 	"castellan/domain/office/contract"
+	"castellan/domain/people/bootstrap"
 	"castellan/domain/people/identity"
 	"castellan/domain/people/kyc"
 	"castellan/domain/people/registration"
 	"castellan/domain/people/standing"
 	"castellan/http/auth"
 	httpblockage "castellan/http/money/blockage"
+	httpbootstrap "castellan/http/people/bootstrap"
 	httpidentity "castellan/http/people/identity"
 	httpinbox "castellan/http/people/inbox"
 	httpintegration "castellan/http/people/integration"
@@ -91,6 +95,39 @@ func (s *service) registration(agreed *contract.Service) {
 	}
 	s.signups = httpregistration.Group{Service: signups, Contracts: agreed, Enabled: s.cfg.Registration.Enabled}
 	s.join(part{groups: groups(s.signups), actions: []challenge.Action{signups.Action()}})
+}
+
+// Bootstrap returns the part of the setup link that a command needs.
+func (d *Deployment) Bootstrap() *bootstrap.Service {
+	store := people.NewBootstrap(d.DB)
+	changes := d.Changes(change.Users)
+	changes.Lock = store.Lock
+	return &bootstrap.Service{Store: store, Users: account.NewUsers(d.DB), Ring: d.Ring, Changes: changes, Now: time.Now}
+}
+
+// bootstrap builds the page of the setup link.
+func (s *service) bootstrap() {
+	b := s.Bootstrap()
+	b.Changes.Commit, b.Hasher, b.Party, b.Log = s.commit, s.hasher, s.devices.Passkeys.Party, s.log
+	b.Policy = password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength}
+	b.Issuer = s.cfg.MFA.TOTPIssuer
+	b.Tries = password.NewGuards(account.NewPasswordGuards(s.DB), s.DB,
+		password.Limit(bootstrap.Requests, bootstrap.Window), time.Now)
+	s.join(part{groups: groups(httpbootstrap.Group{Service: b})})
+}
+
+// adviseSetup logs the command that makes the first administrator, while production mode has none. It never logs a
+// link.
+func adviseSetup(ctx context.Context, cfg config.Config, d *Deployment, log *slog.Logger) error {
+	if cfg.Dev {
+		return nil
+	}
+	exists, err := bootstrap.Exists(ctx, account.NewUsers(d.DB))
+	if err == nil && !exists {
+		log.Warn("no administrator exists; run the command and open the link that it prints",
+			"command", "castellan setup-link")
+	}
+	return err
 }
 
 // owner returns the user of an x-auth token or of a token of guard.issuers, and the starter of a challenge that another

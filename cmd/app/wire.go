@@ -181,6 +181,9 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 		return err
 	}
 	doctor.Log(ctx, cfg, d.DB, o.Log)
+	if err := adviseSetup(ctx, cfg, d, o.Log); err != nil {
+		return errors.Join(err, d.Close())
+	}
 	cfg.MFA.Guarded = guardedEndpoints(cfg.MFA, httpapi.Endpoints())
 	s := &service{Deployment: d, cfg: cfg, o: o, log: o.Log}
 	l, err := net.Listen("tcp", cfg.HTTP.Addr)

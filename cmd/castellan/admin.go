@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"castellan/domain/account/password"
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
@@ -55,7 +57,12 @@ func (userAddCmd) Help() string {
     --password-stdin --role admin
 
 A running service accepts the account at once. The phone number and the mail address
-must not belong to another account.`
+must not belong to another account. In a container, which needs no shell:
+
+  printf '%s\n' "$PASSWORD" | docker compose exec -T node-1 /castellan user add …
+  printf '%s\n' "$PASSWORD" | kubectl exec -i castellan-0 -- /castellan user add …
+
+"castellan setup-link" makes the first administrator in a browser instead.`
 }
 
 func (c userAddCmd) Run(e *env) error {
@@ -98,8 +105,12 @@ func (c userAddCmd) Run(e *env) error {
 	if c.Role == user.RoleAdmin {
 		u.Roles = []string{user.RoleAdmin}
 	}
-	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_ADD", UserID: u.ID, Target: u.ID,
-		Detail: "role " + c.Role}, user.Add{User: u, PasswordHash: hash})
+	done := admin.Done{Target: u.ID, UserID: u.ID, Detail: "role " + c.Role}
+	done.Writes = append(done.Writes, user.Add{User: u, PasswordHash: hash})
+	// An administrator voids the setup link, so the two wait for each other.
+	err = v.Bootstrap().Changes.Do(e.ctx, audit.Operator, "USER_ADD", func(context.Context) (admin.Done, error) {
+		return done, nil
+	})
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		return errors.New("an account with this phone number or mail address already exists")
 	}

@@ -36,6 +36,7 @@ type cli struct {
 	Doctor     doctorCmd     `cmd:"" help:"List disabled controls and features, and check the configured services."`
 	Health     healthCmd     `cmd:"" help:"Ask the running service whether it can serve (for probes)."`
 	Version    versionCmd    `cmd:"" help:"Print the version, or the licences of the linked libraries."`
+	SetupLink  setupLinkCmd  `cmd:"" name:"setup-link" help:"Print a link that makes the first administrator."`
 	User       userCmd       `cmd:"" help:"Manage accounts: add, unlock, import, export, restrict."`
 	Keys       keysCmd       `cmd:"" help:"Manage the keys of the service: list, rotate."`
 	CronKey    cronKeyCmd    `cmd:"" help:"Manage keys of scheduled clients: add, list, remove."`
@@ -152,7 +153,7 @@ requests are refused. Requests in flight finish, and sockets are closed with cod
 Production requires a database (CASTELLAN_DATABASE_URL), a master key file
 (CASTELLAN_KEYS_MASTER_FILE) and the public URL (CASTELLAN_HTTP_PUBLIC_URL). The
 methods MAIL and SMS require an SMTP server and an SMS gateway. Create the first
-administrator with "castellan user add --role admin".`
+administrator with "castellan setup-link" or "castellan user add --role admin".`
 }
 
 func (serveCmd) Run(e *env) error {

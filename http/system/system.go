@@ -100,6 +100,7 @@ func Mount(s *edge.Server, o Options) {
 		csp = devPolicy
 	}
 	page(s, csp, "/docs", "docs.html")
+	page(s, policy, "/setup", "setup.html") // of the link of castellan setup-link
 	s.Raw(fiber.MethodGet, "/flags/:file", flag)
 	s.Raw(fiber.MethodGet, "/static/:file", func(c *fiber.Ctx) error {
 		name := c.Params("file")

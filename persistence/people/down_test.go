@@ -11,7 +11,8 @@ import (
 func TestCallerHasLeft(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	persistencetest.Down(t, nil,
-		people.NewAgreements(db), people.NewCorporate(db), people.NewDocuments(db), people.NewDropdowns(db),
+		people.NewAgreements(db), people.NewBootstrap(db), people.NewCorporate(db), people.NewDocuments(db),
+		people.NewDropdowns(db),
 		people.NewIdentities(db), people.NewInbox(db), people.NewIntake(db), people.NewDecisions(db),
 		people.NewStandings(db))
 }

@@ -65,7 +65,11 @@ async function get(options, more = {}) {
 export async function attest(client) {
   const headers = { 'x-auth': client.xAuth };
   const { data } = await client.request('POST', '/auth/devices/passkey', { body: {}, headers });
-  const options = data.data.publicKey;
+  return create(data.data.publicKey);
+}
+
+/** The RegistrationResponseJSON for creation options. @param {any} options @returns {Promise<any>} */
+export async function create(options) {
   const publicKey = {
     ...options, challenge: decode(options.challenge), user: { ...options.user, id: decode(options.user.id) },
     excludeCredentials: named(options.excludeCredentials),

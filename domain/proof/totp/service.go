@@ -14,7 +14,6 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/turn"
 )
@@ -119,22 +118,36 @@ func (s *Service) prepare(ctx context.Context, x challenge.Execution) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	secret := newSecret()
-	a, err := access(s.Issuer, u, secret)
+	drawn, err := Draw(s.Ring, s.Issuer, u, x.Now)
 	if err != nil {
 		return nil, err
 	}
-	d := Definition{UserID: u.ID, ID: id.New(x.Now), CreatedAt: x.Now}
-	d.Sealed = s.Ring.Seal(secret, SecretData(d.UserID, d.ID))
-	f := fresh{define: Define{Definition: d}}
-	var codes []string
-	for range RecoveryCodes {
-		code := newRecoveryCode()
-		codes = append(codes, code)
-		f.define.Codes = append(f.define.Codes, s.Ring.Hash(recoveryDomain, d.UserID, d.ID, canonical(code)))
-	}
+	f, a, codes := fresh{define: drawn.Define}, drawn.Access, drawn.Codes
 	f.data, err = json.Marshal(setupData{a.Base32, a.URL, a.QRDataURL, codes, a.URL, a.QRDataURL, codes})
 	return f, err
+}
+
+// Drawn is an authenticator that is not defined yet, with its secret and its recovery codes in plain text.
+type Drawn struct {
+	Define
+	Access
+	Codes []string
+}
+
+// Draw creates an authenticator for an account. Call it outside transactions: it draws a picture. issuer is
+// Service.Issuer.
+func Draw(ring *keyring.Ring, issuer string, u user.User, now time.Time) (d Drawn, err error) {
+	secret := newSecret()
+	if d.Access, err = access(issuer, u, secret); err != nil {
+		return d, err
+	}
+	d.Define = Adopt(ring, u.ID, secret, now)
+	for range RecoveryCodes {
+		code := newRecoveryCode()
+		d.Codes = append(d.Codes, code)
+		d.Define.Codes = append(d.Define.Codes, ring.Hash(recoveryDomain, u.ID, d.Define.ID, canonical(code)))
+	}
+	return d, nil
 }
 
 // recoveryDomain separates the hashes of recovery codes from others.

@@ -1,0 +1,258 @@
+package bootstrap_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/account/password"
+	"castellan/domain/account/user"
+	"castellan/domain/factor/passkey"
+	"castellan/domain/factor/passkey/passkeytest"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/people/bootstrap"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/totp"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/factor"
+	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
+)
+
+const origin = "https://id.example.com"
+
+// installation is an installation without accounts.
+type installation struct {
+	*bootstrap.Service
+	db  *persistence.DB
+	now time.Time
+}
+
+func install(t *testing.T, db *persistence.DB) *installation {
+	t.Helper()
+	i := &installation{db: db, now: time.UnixMilli(1_700_000_000_000)}
+	now := func() time.Time { return i.now }
+	store := people.NewBootstrap(db)
+	hasher, err := password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 8, Passes: 1, Lanes: 1},
+		Slots: 2, Queue: 8})
+	storetest.Must(t, err)
+	party, _ := passkey.NewParty(origin, "Castellan", nil)
+	i.Service = &bootstrap.Service{Store: store, Users: account.NewUsers(db), Ring: keyringtest.Ring(t, now),
+		Changes: admin.Changes{Commit: db, Now: now, Lock: store.Lock}, Hasher: hasher,
+		Policy: password.Policy{MinChars: 8, MaxChars: 128}, Party: party, Issuer: "Castellan",
+		Tries: password.NewGuards(account.NewPasswordGuards(db), db,
+			password.Limit(bootstrap.Requests, bootstrap.Window), now),
+		Log: slog.New(slog.DiscardHandler), Now: now}
+	return i
+}
+
+func (i *installation) link(t *testing.T) string {
+	t.Helper()
+	token, _, err := i.Create(t.Context(), audit.Operator)
+	storetest.Must(t, err)
+	return token
+}
+
+// from is a caller of a network.
+func from(ip string) audit.By { return audit.By{UserID: "setup-link", IP: ip} }
+
+var boss = bootstrap.Details{CountryCode: "90", Phone: "5321234567", Email: "Boss@example.com", Name: "Ada",
+	Password: "tall-lantern-orchard", Method: bootstrap.TOTP}
+
+func (i *installation) begin(t *testing.T, token string) (bootstrap.Begun, bootstrap.Proof) {
+	t.Helper()
+	b, err := i.Begin(t.Context(), from("203.0.113.1"), token, boss)
+	storetest.Must(t, err)
+	return b, bootstrap.Proof{Token: token, Ticket: b.Ticket, Code: i.code(t, b)}
+}
+
+// code is what the authenticator shows.
+func (i *installation) code(t *testing.T, b bootstrap.Begun) string {
+	t.Helper()
+	secret, err := totp.ParseSecret(b.Authenticator.Base32)
+	storetest.Must(t, err)
+	return totp.CodeAt(secret, totp.StepAt(i.now))
+}
+
+func (i *installation) complete(t *testing.T, p bootstrap.Proof) (string, error) {
+	return i.Complete(t.Context(), from("203.0.113.1"), p)
+}
+
+// The link makes one administrator with an authenticator, whose code is used up. A repetition after a lost answer gets
+// the same answer; every other use of the link is refused.
+func TestAuthenticator(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		i := install(t, db)
+		token := i.link(t)
+		b, p := i.begin(t, token)
+		other, late := i.begin(t, token)
+		wrong := p
+		wrong.Code = i.code(t, other)
+		_, err := i.complete(t, wrong)
+		storetest.Wants(t, err, fault.OTPInvalid)
+		wrong.Ticket = p.Ticket[:len(p.Ticket)-4] + "AAAA"
+		_, err = i.complete(t, wrong)
+		storetest.WantsFields(t, err, "ticket")
+
+		id, err := i.complete(t, p)
+		storetest.Must(t, err)
+		u, err := i.Users.Get(t.Context(), id)
+		storetest.Must(t, err)
+		if u.Email != "boss@example.com" || u.Phone != "+905321234567" || !u.TOTP || u.Roles[0] != user.RoleAdmin {
+			t.Errorf("%+v", u)
+		}
+		d, err := proof.NewTOTP(db).Get(t.Context(), id)
+		storetest.Must(t, err)
+		codes, err := proof.NewTOTP(db).Codes(t.Context(), id, d.ID)
+		storetest.Must(t, err)
+		if d.LastStep != totp.StepAt(i.now) || len(codes) != len(b.Authenticator.Codes) {
+			t.Errorf("%+v, %d codes", d, len(codes))
+		}
+		if again, err := i.complete(t, p); again != id || err != nil {
+			t.Errorf("a repetition: %q, %v; want %q", again, err, id)
+		}
+		_, err = i.complete(t, late)
+		storetest.Wants(t, err, fault.NotFound)
+		_, err = i.Begin(t.Context(), from("203.0.113.1"), token, boss)
+		storetest.Wants(t, err, fault.NotFound)
+		_, _, err = i.Create(t.Context(), audit.Operator)
+		storetest.Wants(t, err, fault.InvalidState)
+
+		did := append(persistencetest.Did(t, db, bootstrap.ActionLink), persistencetest.Did(t, db, bootstrap.ActionAdmin)...)
+		if len(did) != 2 || did[0].ActorID != "operator" || did[1].UserID != id || did[1].IP != "203.0.113.1" {
+			t.Errorf("%+v", did)
+		}
+		for _, row := range did {
+			if strings.Contains(row.Detail+row.Target, token) {
+				t.Errorf("the audit has the token: %+v", row)
+			}
+		}
+	})
+}
+
+// A passkey is registered for the domain of the service, and counts as settled.
+func TestPasskey(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		i := install(t, db)
+		token := i.link(t)
+		with := boss
+		with.Method = bootstrap.Passkey
+		b, err := i.Begin(t.Context(), from(""), token, with)
+		storetest.Must(t, err)
+		p := bootstrap.Proof{Token: token, Ticket: b.Ticket, About: device.Registration{Brand: "B", Model: "M",
+			Platform: "passkey"}}
+		_, err = i.complete(t, p)
+		storetest.WantsFields(t, err, "attestation")
+		p.Attestation = passkeytest.New(t, "id.example.com", "https://evil.example.com").Create(t, b.PublicKey)
+		_, err = i.complete(t, p)
+		storetest.Wants(t, err, fault.DeviceSignatureInvalid)
+		other, err := i.Begin(t.Context(), from(""), token, with)
+		storetest.Must(t, err)
+		key := passkeytest.New(t, "id.example.com", origin)
+		p.Attestation = key.Create(t, other.PublicKey) // the challenge of another ticket
+		_, err = i.complete(t, p)
+		storetest.Wants(t, err, fault.DeviceSignatureInvalid)
+		p.Attestation = key.Create(t, b.PublicKey)
+		id, err := i.complete(t, p)
+		storetest.Must(t, err)
+		all, err := factor.NewPasskeys(db).List(t.Context(), id)
+		storetest.Must(t, err)
+		if len(all) != 1 || !all[0].Counts(i.now, time.Hour) || all[0].Brand != "B" {
+			t.Errorf("%+v", all)
+		}
+		if u, err := i.Users.Get(t.Context(), id); err != nil || !u.Push || u.PasskeyHandle != key.Handle {
+			t.Errorf("%+v, %v", u, err)
+		}
+	})
+}
+
+// Whatever is wrong with a link, its answer is the same, and the details of an account are not judged.
+func TestInvalidLinks(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		i := install(t, db)
+		answers := map[string]bool{}
+		refused := func(token string) {
+			t.Helper()
+			_, err := i.Begin(t.Context(), from("203.0.113.1"), token, bootstrap.Details{})
+			storetest.Wants(t, err, fault.NotFound)
+			answers[err.Error()] = true
+		}
+		refused("") // there is no link
+		first := i.link(t)
+		refused("")
+		refused(first + "A")
+		second := i.link(t)
+		refused(first)
+		_, p := i.begin(t, second)
+		i.now = i.now.Add(bootstrap.Life - time.Millisecond)
+		i.begin(t, second)
+		i.now = i.now.Add(time.Millisecond)
+		refused(second)
+		_, err := i.complete(t, p)
+		storetest.Wants(t, err, fault.NotFound)
+
+		third := i.link(t)
+		_, p = i.begin(t, third)
+		u := user.New("u1", i.now)
+		u.Email, u.Roles = "other@example.com", []string{user.RoleAdmin}
+		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
+		refused(third)
+		_, err = i.complete(t, p)
+		storetest.Wants(t, err, fault.NotFound)
+		if len(answers) != 1 {
+			t.Errorf("%d answers: %v", len(answers), answers)
+		}
+	})
+}
+
+// Of concurrent tickets of one link, one makes an administrator.
+func TestOneAdministratorForEachLink(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		i := install(t, db)
+		token := i.link(t)
+		var proofs [4]bootstrap.Proof
+		for n := range proofs {
+			details := boss
+			details.Email, details.Phone = string(rune('a'+n))+"@example.com", "532123456"+string(rune('0'+n))
+			b, err := i.Begin(t.Context(), from("203.0.113.1"), token, details)
+			storetest.Must(t, err)
+			proofs[n] = bootstrap.Proof{Token: token, Ticket: b.Ticket, Code: i.code(t, b)}
+		}
+		won := storetest.Race(t, len(proofs), fault.NotFound, func(n int) error {
+			_, err := i.Complete(context.WithoutCancel(t.Context()), from("203.0.113.1"), proofs[n])
+			return err
+		})
+		holders, err := i.Users.Holders(t.Context())
+		storetest.Must(t, err)
+		if won != 1 || len(holders[user.RoleAdmin]) != 1 {
+			t.Errorf("%d completions, administrators %v", won, holders)
+		}
+	})
+}
+
+// With a valid link every invalid field is named. The requests of a network are limited, of other networks not.
+func TestRequestsAreLimited(t *testing.T) {
+	i := install(t, persistencetest.SQLite(t))
+	token := i.link(t)
+	_, err := i.Begin(t.Context(), from("203.0.113.1"), token, bootstrap.Details{CountryCode: "90", Email: "x",
+		Phone: "x", Name: "\x00", Password: "short", Method: bootstrap.TOTP})
+	storetest.WantsFields(t, err, "phoneNumber email name password")
+	for range bootstrap.Requests - 1 {
+		_, err := i.Begin(t.Context(), from("203.0.113.1"), "wrong", boss)
+		storetest.Wants(t, err, fault.NotFound)
+	}
+	_, err = i.Begin(t.Context(), from("203.0.113.1"), token, boss)
+	storetest.Wants(t, err, fault.RateLimited)
+	_, err = i.complete(t, bootstrap.Proof{Token: token})
+	storetest.Wants(t, err, fault.RateLimited)
+	_, err = i.Begin(t.Context(), from("198.51.100.1"), token, boss)
+	storetest.Must(t, err)
+}
