@@ -64,8 +64,14 @@ type Config struct {
 
 	Registration Registration `key:"registration"`
 	Guard        Guard        `key:"guard"`
+	Doctor       Doctor       `key:"doctor"`
 
 	origins map[string]origin // by dotted key; an absent key has its default
+}
+
+// Doctor configures the findings of an installation (D-INT-09). Accepted has the reason for each accepted key.
+type Doctor struct {
+	Accepted map[string]string `key:"accepted"`
 }
 
 // HTTP configures the public listener (D-GEN-15, D-GEN-20, D-WAF-11).

@@ -24,6 +24,7 @@ func (doctorCmd) Help() string {
   control off   a protection is off; in production mode the exit status is then 1
   fault         a live check failed
   feature off   a setting or a parameter is empty, and a feature does not work
+  accepted      one of the two is accepted by doctor.accepted, which has the reason
   ok            a live check passed
 
 Live checks contact the configured services. They send no mail and no SMS, but they
@@ -42,6 +43,7 @@ type findingJSON struct {
 	State    string `json:"state"`
 	Effect   string `json:"effect"`
 	Mend     string `json:"mend"`
+	Reason   string `json:"reason"`
 }
 
 func (c doctorCmd) Run(e *env) error {
@@ -55,7 +57,7 @@ func (c doctorCmd) Run(e *env) error {
 		return err
 	}
 	if n := r.Count(setup.Control); n > 0 && r.Production {
-		return fmt.Errorf("controls that are off: %d", n)
+		return fmt.Errorf("controls that are off: %d; enable them, or accept them with doctor.accepted", n)
 	}
 	return nil
 }
@@ -75,7 +77,7 @@ func (c doctorCmd) print(out io.Writer, r setup.Report) error {
 	}
 	findings := []findingJSON{}
 	for _, f := range r.Findings {
-		findings = append(findings, findingJSON{f.Key, string(f.Severity), f.State, f.Effect, f.Mend})
+		findings = append(findings, findingJSON{f.Key, string(f.Severity), f.State, f.Effect, f.Mend, f.Reason})
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")

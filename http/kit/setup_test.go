@@ -22,6 +22,7 @@ func TestSetup(t *testing.T) {
 		report := func(at time.Time) setup.Report {
 			return setup.NewReport(true, at, []setup.Finding{
 				{Key: "clock", Severity: setup.OK, State: "plausible"},
+				{Key: "tracing.endpoint", Severity: setup.Accepted, State: "empty", Reason: "no collector"},
 				{Key: "mfa.four_eyes", Severity: setup.Control, State: "empty", Effect: "e", Mend: "m"}})
 		}
 		var fails error
@@ -30,15 +31,17 @@ func TestSetup(t *testing.T) {
 			Check: func(context.Context) (setup.Report, error) {
 				return report(time.UnixMilli(1_700_000_000_000)), fails
 			}})
-		const findings = `"findings":[{"key":"mfa.four_eyes","severity":"control","state":"empty","effect":"e","mend":"m"},` +
-			`{"key":"clock","severity":"ok","state":"plausible","effect":"","mend":""}]`
+		const findings = `"findings":[{"key":"mfa.four_eyes","severity":"control","state":"empty","effect":"e","mend":"m",` +
+			`"reason":""},{"key":"tracing.endpoint","severity":"accepted","state":"empty","effect":"","mend":"",` +
+			`"reason":"no collector"},` +
+			`{"key":"clock","severity":"ok","state":"plausible","effect":"","mend":"","reason":""}]`
 		const judged = `{"data":{"mode":"production","checkedAt":null,` + findings + `}}`
 		for _, query := range []string{"", "?check=false"} {
 			s.Wants("GET /admin/setup"+query, "", 200, judged)
 		}
 		for language, empty := range map[string]string{"tr": "boş", "ar": "فارغ", "en": "empty"} {
 			_, answer := s.Call("GET /admin/setup", "", "accept-language", language)
-			if want := strings.Replace(judged, `"empty"`, `"`+empty+`"`, 1); answer != want {
+			if want := strings.ReplaceAll(judged, `"empty"`, `"`+empty+`"`); answer != want {
 				t.Errorf("%s: %s, want %s", language, answer, want)
 			}
 		}

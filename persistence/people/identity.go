@@ -48,6 +48,14 @@ type infoRow struct {
 }
 
 // Hashes whose first 64 bits are equal wait for each other too.
+// Any reports whether an account has stated its identity.
+func (s Identities) Any(ctx context.Context) (bool, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	any, err := s.db.Conn(ctx).NewSelect().Table("user_identity").Exists(ctx)
+	return any, engine.Translate(err)
+}
+
 func (s Identities) Lock(ctx context.Context, hash string) error {
 	key, _ := strconv.ParseUint(hash[:min(len(hash), 16)], 16, 64)
 	return s.db.LockTx(ctx, int64(key))

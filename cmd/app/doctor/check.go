@@ -12,6 +12,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/factor/mfa"
+	"castellan/domain/kit/legible"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 )
@@ -50,6 +51,11 @@ func Check(c config.Config) (faults config.Faults) {
 		refuse("push.ca_file", readable(c.Push.CAFile))
 	}
 	refuse("notices.off", message.CheckKinds(c.Notices.Off))
+	for _, key := range slices.Sorted(maps.Keys(c.Doctor.Accepted)) {
+		if !legible.Valid(c.Doctor.Accepted[key]) || strings.TrimSpace(c.Doctor.Accepted[key]) == "" {
+			refuse("doctor.accepted", fmt.Errorf("%s needs a reason, in one line", key))
+		}
+	}
 	refuse("geo.mmdb_file", readable(c.Geo.MMDBFile)) // the file is large: it is read when it is needed
 
 	if len(c.MFA.Guarded)+len(c.MFA.FourEyes) == 0 {

@@ -57,6 +57,12 @@ func (d Doctor) Report(ctx context.Context, check bool, progress func([]string))
 	if check {
 		found, at = append(found, runProbes(ctx, d.cfg, d.probes(), progress)...), time.Now()
 	}
+	for _, key := range setup.Accept(found, d.cfg.Doctor.Accepted) {
+		if check { // otherwise it may be a live check
+			found = append(found, setup.Finding{Key: "doctor.accepted", Severity: setup.Feature, State: key,
+				Effect: "the key has no finding that can be accepted", Mend: "remove the key from doctor.accepted"})
+		}
+	}
 	return setup.NewReport(!d.cfg.Dev, at, found)
 }
 
@@ -77,10 +83,10 @@ func Log(ctx context.Context, cfg config.Config, db *persistence.DB, log *slog.L
 	}
 	for _, f := range r.Findings {
 		level := slog.LevelWarn
-		if f.Severity == setup.Feature {
+		if f.Severity == setup.Feature || f.Severity == setup.Accepted {
 			level = slog.LevelInfo
 		}
 		log.Log(ctx, level, "setup", "key", f.Key, "severity", string(f.Severity), "state", f.State, "effect", f.Effect,
-			"mend", f.Mend)
+			"mend", f.Mend, "reason", f.Reason)
 	}
 }

@@ -147,10 +147,16 @@ func (j *judge) secondFactor(c config.Config) {
 		"a passkey that one code has registered counts as phishing-resistant at once", "set webauthn.settle: 24h")
 	j.control("addressbook.waiting_time", c.AddressBook.WaitingTime == 0, "0s",
 		"withdrawals to a new address are possible at once", "set addressbook.waiting_time: 24h")
-	j.control("kyc.identity_url", c.KYC.IdentityURL == "", "empty", "only the check digits of identity numbers are "+
-		"checked; outside development mode, a request with useTCKNService gets 503",
-		"set kyc.identity_url to the URL of the national register")
+	j.feature(identityURL, c.KYC.IdentityURL == "", "empty",
+		"Turkish identity numbers are not verified: a request with useTCKNService gets 503 outside development mode",
+		registerMend)
 }
+
+// The national register of Turkey. It is a control only where accounts have Turkish identity numbers (judgeIdentities).
+const (
+	identityURL  = "kyc.identity_url"
+	registerMend = "set kyc.identity_url to the URL of the national register"
+)
 
 // owaspArgon2 lists the least memory in KiB for a number of passes (OWASP Password Storage Cheat Sheet, argon2id).
 var owaspArgon2 = []struct{ time, memoryKiB int }{{1, 47104}, {2, 19456}, {3, 12288}, {4, 9216}, {5, 7168}}

@@ -18,6 +18,8 @@ import (
 	"castellan/domain/kit/setup"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/servicekey"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
 )
 
 //go:embed testdata/harmless.tsv
@@ -73,9 +75,10 @@ func TestEmptyDefaults(t *testing.T) {
 	r := Examine(t.Context(), c, nil)
 	want := map[setup.Severity][]string{
 		setup.Control: {"keys.master_file", "mfa.guarded", "mfa.guard_administration", "mfa.four_eyes",
-			"addressbook.waiting_time", "kyc.identity_url", "limits.country_per_day", "audit.anchor_url", mfaPolicies},
+			"addressbook.waiting_time", "limits.country_per_day", "audit.anchor_url", mfaPolicies},
 		setup.Fault: {"database.url"},
-		setup.Feature: {"http.public_url", "http.cors_origins", "database.url", "cluster.gossip_addr", "mail.host", "sms.url",
+		setup.Feature: {"http.public_url", "http.cors_origins", "database.url", "cluster.gossip_addr", identityURL,
+			"mail.host", "sms.url",
 			"push.contact", "push.webhook_secret", "metrics.addr", "tracing.endpoint", "geo.mmdb_file",
 			"registration.enabled", "rates.url", "providers.accounts", "accounting.url", "TREASURY", "WITHDRAWAL_FEE",
 			"WITHDRAWAL_MINIMUM", "EXPLORER"},
@@ -98,8 +101,8 @@ func TestEmptyDefaults(t *testing.T) {
 			t.Errorf("%s: %q,\nwant %q", s, got[s], keys)
 		}
 	}
-	if !r.Production || r.CheckedAt.IsZero() || !strings.Contains(r.Findings[9].State, "no database yet") {
-		t.Errorf("production %v, checked at %v, %v", r.Production, r.CheckedAt, r.Findings[9])
+	if !r.Production || r.CheckedAt.IsZero() || !strings.Contains(r.Findings[8].State, "no database yet") {
+		t.Errorf("production %v, checked at %v, %v", r.Production, r.CheckedAt, r.Findings[8])
 	}
 	if _, err := os.Stat(c.DataDir); err == nil {
 		t.Error("the data folder was made")
@@ -309,4 +312,59 @@ func TestChecksAreBounded(t *testing.T) {
 	if len(seen) != 4 || len(seen[0]) != 3 || len(seen[3]) != 0 || !slices.Equal(seen[2], []string{"hangs"}) {
 		t.Errorf("progress %q", seen)
 	}
+}
+
+// Accepted controls and features are listed with their reason, and a mistyped key is reported. So every operator can
+// reach a report without controls that are off. A failed check cannot be accepted.
+func TestAcceptedFindings(t *testing.T) {
+	off := Examine(t.Context(), production(t), nil)
+	var accepted []string
+	for _, f := range off.Findings {
+		if f.Severity == setup.Control {
+			accepted = append(accepted, f.Key+"=too small")
+		}
+	}
+	accepted = append(accepted, "mail.host=no mail here", "database.url=x", "mail.hots=a mistake")
+	r := Examine(t.Context(), production(t, "DOCTOR_ACCEPTED="+strings.Join(accepted, ",")), nil)
+	var lines []string
+	for _, f := range r.Findings {
+		lines = append(lines, f.String())
+	}
+	all := strings.Join(lines, "\n")
+	for _, want := range []string{
+		"mfa.four_eyes: accepted (empty), a single administrator can adjust balances and decide on transactions, " +
+			"because: too small",
+		"mail.host: accepted (empty), no mail is sent", "database.url: fault (there is no database yet",
+		"doctor.accepted: feature off (mail.hots), the key has no finding"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("%q is not in\n%s", want, all)
+		}
+	}
+	if off.Count(setup.Control) == 0 || r.Count(setup.Control) != 0 {
+		t.Errorf("%d controls are off, and %d after all were accepted", off.Count(setup.Control), r.Count(setup.Control))
+	}
+	_, err := config.Load("", []string{"CASTELLAN_DATA_DIR=" + t.TempDir(), "CASTELLAN_DOCTOR_ACCEPTED=mail.host= "},
+		Check)
+	if err == nil || !strings.Contains(err.Error(), "doctor.accepted") {
+		t.Errorf("without a reason: %v", err)
+	}
+}
+
+// The register of one country is a control only where accounts have its numbers.
+func TestRegisterOfOneCountry(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		of := func(settings ...string) (found []setup.Severity) {
+			for _, f := range New(production(t, settings...), db).Report(t.Context(), false, nil).Findings {
+				if f.Key == identityURL {
+					found = append(found, f.Severity)
+				}
+			}
+			return found
+		}
+		storetest.Same(t, of(), []setup.Severity{setup.Feature})
+		persistencetest.Exec(t, db, "INSERT INTO user_identity (user_id, number, second_name, country, city_id, "+
+			"district_id, address, occupation_id, created_at, updated_at) VALUES ('u1', 'x', '', '', '', '', '', '', 1, 1)")
+		storetest.Same(t, of(), []setup.Severity{setup.Control, setup.Feature})
+		storetest.Same(t, len(of("KYC_IDENTITY_URL=https://register.example.com/x")), 0)
+	})
 }

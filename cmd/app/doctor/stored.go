@@ -24,6 +24,7 @@ import (
 	"castellan/persistence/factor"
 	"castellan/persistence/gate"
 	"castellan/persistence/kit"
+	"castellan/persistence/people"
 	"castellan/persistence/permit"
 )
 
@@ -91,7 +92,8 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 	var routes []gateway.Route
 	var spelled []gateway.Spelled
 	var keys []servicekey.Key
-	var expiring int64 // imported hashes
+	var expiring int64  // imported hashes
+	var identities bool // an account has stated an identity number
 	if db != nil {
 		live = parameter.NewCache(kit.NewParameters(db))
 		store := factor.NewMFA(db)
@@ -116,6 +118,9 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 			spelled, err = gateways.Spelled(ctx, time.Now().Add(-24*time.Hour).Truncate(time.Hour))
 		}
 		if err == nil {
+			identities, err = people.NewIdentities(db).Any(ctx)
+		}
+		if err == nil {
 			expiring, err = expiringHashes(ctx, account.NewHashKinds(db), c.Password.ImportKeep)
 		}
 		if err != nil {
@@ -134,6 +139,8 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 	j.judgeSpelled(routes, spelled)
 	j.judgeServiceActions(c, actions, keys, routes)
 	j.judgeProofs(c, routes)
+	j.control(identityURL, identities && c.KYC.IdentityURL == "", "empty, and accounts have identity numbers",
+		"only the check digits of identity numbers are checked", registerMend)
 	j.feature("password.import_keep", expiring > 0, fmt.Sprintf("%d imported passwords expire within 30 days", expiring),
 		"these users can log in only after a reset of the password", "ask them to log in, or raise password.import_keep")
 }

@@ -12,7 +12,7 @@ import type { TextKey } from '../text/key';
 type Finding = Answer<'/admin/setup'>['data']['findings'][number];
 
 /** The groups, the most severe first. */
-const tones = { control: 'red', fault: 'orange', feature: 'yellow', ok: 'green' } as const;
+const tones = { control: 'red', fault: 'orange', feature: 'yellow', accepted: 'gray', ok: 'green' } as const;
 type Severity = keyof typeof tones;
 
 export default function Setup() {
@@ -62,6 +62,8 @@ function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
   const { t } = useTranslation();
   if (of.length === 0) return null;
   const passed = severity === 'ok';
+  const accepted = severity === 'accepted';
+  const last: TextKey = accepted ? 'setup.reason' : 'setup.mend';
   return (
     <Card withBorder data-testid={`setup-${severity}`}>
       <Group>
@@ -79,7 +81,7 @@ function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
               <Table.Th>{t('setup.key')}</Table.Th>
               <Table.Th>{t('setup.state')}</Table.Th>
               {!passed && <Table.Th>{t('setup.effect')}</Table.Th>}
-              {!passed && <Table.Th>{t('setup.mend')}</Table.Th>}
+              {!passed && <Table.Th>{t(last)}</Table.Th>}
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -90,7 +92,13 @@ function Findings({ severity, of }: { severity: Severity; of: Finding[] }) {
                 </Table.Th>
                 <English text={f.state} label="setup.state" />
                 {!passed && <English text={f.effect} label="setup.effect" whole />}
-                {!passed && <English text={f.mend} label="setup.mend" />}
+                {accepted ? (
+                  <Table.Td dir="auto" style={{ overflowWrap: 'anywhere' }} data-label={t(last)}>
+                    {f.reason}
+                  </Table.Td>
+                ) : (
+                  !passed && <English text={f.mend} label={last} />
+                )}
               </Table.Tr>
             ))}
           </Table.Tbody>

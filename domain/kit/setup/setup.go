@@ -22,32 +22,58 @@ const (
 	Control Severity = "control" // a protection is off
 	Fault   Severity = "fault"   // a live check failed
 	Feature Severity = "feature" // a feature is off
-	OK      Severity = "ok"      // a live check passed
+	// Accepted is a control or a feature that is off, with the operator's reason.
+	Accepted Severity = "accepted"
+	OK       Severity = "ok" // a live check passed
 )
 
 // Severities lists all severities, most severe first.
-func Severities() []Severity { return []Severity{Control, Fault, Feature, OK} }
+func Severities() []Severity { return []Severity{Control, Fault, Feature, Accepted, OK} }
 
 // words are the names of the severities in a line of text.
-var words = map[Severity]string{Control: "control off", Fault: "fault", Feature: "feature off", OK: "ok"}
+var words = map[Severity]string{Control: "control off", Fault: "fault", Feature: "feature off", Accepted: "accepted",
+	OK: "ok"}
 
 // Finding is a fact that an operator must know. No field holds a secret.
 type Finding struct {
 	Key      string   // the setting, the parameter, or the name of the check
-	Severity Severity // Control, Fault, Feature or OK
+	Severity Severity // Control, Fault, Feature, Accepted or OK
 	State    string   // the current state, in a few words
 	Effect   string   // the effect of the state; "" for OK
 	Mend     string   // the remedy; "" for OK
+	Reason   string   // why the operator accepts it; "" unless Accepted
 }
 
-// String is the line "KEY: state, effect, mend".
+// String is the line "KEY: state, effect, mend", with the reason in place of the remedy if the finding is accepted.
 func (f Finding) String() string {
 	state := words[f.Severity]
 	if f.State != "" {
 		state += " (" + f.State + ")"
 	}
-	parts := slices.DeleteFunc([]string{state, f.Effect, f.Mend}, func(s string) bool { return s == "" })
+	last := f.Mend
+	if f.Severity == Accepted {
+		last = "because: " + f.Reason
+	}
+	parts := slices.DeleteFunc([]string{state, f.Effect, last}, func(s string) bool { return s == "" })
 	return f.Key + ": " + strings.Join(parts, ", ")
+}
+
+// Accept marks the controls and features that an operator accepts, by their keys, with the reasons. A failed check
+// stays a fault. unused are the keys without such a finding.
+func Accept(findings []Finding, reasons map[string]string) (unused []string) {
+	used := map[string]bool{}
+	for i, f := range findings {
+		if reason := reasons[f.Key]; reason != "" && (f.Severity == Control || f.Severity == Feature) {
+			findings[i].Severity, findings[i].Reason, used[f.Key] = Accepted, reason, true
+		}
+	}
+	for key := range reasons {
+		if !used[key] {
+			unused = append(unused, key)
+		}
+	}
+	slices.Sort(unused)
+	return unused
 }
 
 // Report is the list of findings of an installation.

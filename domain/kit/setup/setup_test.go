@@ -15,11 +15,12 @@ func TestLines(t *testing.T) {
 		f    Finding
 		want string
 	}{
-		{Finding{"mail.host", Feature, "empty", "no mail is sent", "set mail.host"},
+		{Finding{"mail.host", Feature, "empty", "no mail is sent", "set mail.host", ""},
 			"mail.host: feature off (empty), no mail is sent, set mail.host"},
-		{Finding{"audit.anchor_url", Control, "empty", "a", "b"}, "audit.anchor_url: control off (empty), a, b"},
-		{Finding{"disk", OK, "12 GiB free", "", ""}, "disk: ok (12 GiB free)"},
-		{Finding{"clock", Fault, "", "a", "b"}, "clock: fault, a, b"},
+		{Finding{"audit.anchor_url", Control, "empty", "a", "b", ""}, "audit.anchor_url: control off (empty), a, b"},
+		{Finding{"mfa.four_eyes", Accepted, "empty", "a", "b", "c"}, "mfa.four_eyes: accepted (empty), a, because: c"},
+		{Finding{"disk", OK, "12 GiB free", "", "", ""}, "disk: ok (12 GiB free)"},
+		{Finding{"clock", Fault, "", "a", "b", ""}, "clock: fault, a, b"},
 	} {
 		if got := c.f.String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

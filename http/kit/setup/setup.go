@@ -45,13 +45,14 @@ type report struct {
 	Findings  []finding  `json:"findings" doc:"most severe first"`
 }
 
-// finding is one control or feature that is off, or the outcome of a live check.
+// finding is one control or feature that is off, accepted or not, or the outcome of a live check.
 type finding struct {
 	Key      string `json:"key" example:"mail.host" doc:"the setting, the parameter, or the name of the check"`
-	Severity string `json:"severity" enum:"control,fault,feature,ok" doc:"control: control off; fault: a check failed"`
+	Severity string `json:"severity" enum:"control,fault,feature,accepted,ok" doc:"fault: a check failed"`
 	State    string `json:"state" example:"empty"`
 	Effect   string `json:"effect" example:"no mail is sent" doc:"empty for ok"`
 	Mend     string `json:"mend" example:"set mail.host and mail.from" doc:"change that resolves it; empty for ok"`
+	Reason   string `json:"reason" example:"" doc:"of doctor.accepted, for accepted; not translated"`
 }
 
 func (g Group) show(ctx context.Context, who rest.Caller, in request) (rest.Data[report], error) {
@@ -78,7 +79,8 @@ func (g Group) show(ctx context.Context, who rest.Caller, in request) (rest.Data
 		return text
 	}
 	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, finding{f.Key, string(f.Severity), said(f.State), said(f.Effect), said(f.Mend)})
+		out.Findings = append(out.Findings, finding{f.Key, string(f.Severity), said(f.State), said(f.Effect), said(f.Mend),
+			f.Reason})
 	}
 	return rest.Data[report]{Data: out}, nil
 }
