@@ -119,7 +119,8 @@ func TestModules(t *testing.T) {
 // Every text exists in every language, every requested text exists, and a page uses every text.
 func textsAreThere(t *testing.T, tab *webtest.Tab) {
 	keys := webtest.Value[map[string][]string](tab, `import('/static/docs-texts.js')
-		.then(() => import('/static/authenticator-texts.js')).then(() => import('/static/texts.js'))
+		.then(() => import('/static/authenticator-texts.js'))
+		.then(() => import('/static/setup-texts.js')).then(() => import('/static/texts.js'))
 		.then(({ texts }) =>
 			Object.fromEntries(Object.entries(texts).map(([tag, all]) => [tag, Object.keys(all).sort()])))`)
 	for tag, list := range keys {
