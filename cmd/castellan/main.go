@@ -51,6 +51,7 @@ type cli struct {
 	Password   passwordCmd   `cmd:"" help:"Choose the parameters of password hashes: calibrate."`
 	Rates      ratesCmd      `cmd:"" help:"Import exchange rates."`
 	Demo       demoCmd       `cmd:"" help:"Fill a new database with demo data."`
+	Sink       sinkCmd       `cmd:"" help:"Print the SMS and mails of a trial, in place of a gateway and a mail server."`
 	Intent     intentCmd     `cmd:"" help:"Verify the evidence of approvals."`
 	Device     deviceCmd     `cmd:"" help:"Use a demo device: enroll it, list, approve and deny challenges."`
 }

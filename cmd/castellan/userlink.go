@@ -23,10 +23,22 @@ another service and approves transactions here (docs/guard.md).
     --issuer https://id.example.com/realms/shop --subject 5c1f…
 
 A subject belongs to one account. A running service accepts the link at once, and its owner
-is notified. With --remove, the open challenges that the subject started are closed.`
+is notified. With --remove, the open challenges that the subject started are closed.
+
+It first prints the database and the issuers of its settings, and where they come from:
+they must be those of the service.`
 }
 
 func (c userLinkCmd) Run(e *env) error {
+	for _, key := range []string{"database.url", "guard.issuers"} { // another shell may lack those of the service
+		text := e.cfg.Shown(key)
+		if key == "database.url" {
+			text = e.cfg.Database.Redacted()
+		}
+		if _, err := fmt.Fprintf(e.err, "%s (%s): %s\n", key, e.cfg.Source(key), text); err != nil {
+			return err
+		}
+	}
 	v, u, err := userArg{c.User}.open(e)
 	if err != nil {
 		return err
