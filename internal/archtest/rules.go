@@ -92,8 +92,8 @@ var exceptions = map[string][]string{
 	// The permitted HTML.
 	"domain/kit/richtext": {"github.com/microcosm-cc/bluemonday"},
 	"domain/money/rate":   {"github.com/shopspring/decimal"},
-	// Whether a device's key is a valid point for a proof of possession.
-	"domain/proof/device": {"filippo.io/edwards25519"},
+	// The signatures of others, and whether a key is a valid point for a proof of possession.
+	"domain/kit/jose": {"github.com/golang-jwt/jwt/v5", "filippo.io/edwards25519"},
 	// An authenticator writes CBOR; a passkey is what it contains.
 	"domain/factor/passkey": {"github.com/fxamacker/cbor"},
 }

@@ -14,6 +14,7 @@ func TestRules(t *testing.T) {
 		{"domain/factor/challenge", "castellan/internal/pgtest", false},
 		{"domain/factor/challenge", "github.com/golang-jwt/jwt/v5", false},
 		{"domain/kit/token", "github.com/golang-jwt/jwt/v5", false},
+		{"domain/kit/jose", "github.com/golang-jwt/jwt/v5", true},
 		{"domain/kit/token", "golang.org/x/crypto/argon2", false},
 		{"domain/account/password/argon2id", "golang.org/x/crypto/blake2b", true},
 		{"domain/account/password", "golang.org/x/text/unicode/norm", true},

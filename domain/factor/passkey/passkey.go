@@ -11,13 +11,14 @@
 package passkey
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"castellan/domain/kit/jose"
 )
 
 // Limits of the inputs, in bytes, and the time that a browser gives its user.
@@ -176,7 +177,7 @@ func (p Party) Request(challenge string, allowed []Credential) json.RawMessage {
 func descriptors(cs []Credential) []Descriptor {
 	out := make([]Descriptor, len(cs))
 	for i, c := range cs {
-		out[i] = Descriptor{publicKey, encode(c.ID), c.Transports}
+		out[i] = Descriptor{publicKey, jose.Encode(c.ID), c.Transports}
 	}
 	return out
 }
@@ -187,15 +188,4 @@ func encoded(v any) json.RawMessage {
 		panic(err) // of plain strings and numbers
 	}
 	return b
-}
-
-func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
-
-// decode reads base64url in its one spelling, without padding; false for anything else.
-func decode(text string) ([]byte, bool) {
-	if strings.ContainsAny(text, "\r\n") { // the decoder would skip them
-		return nil, false
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	return b, err == nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"castellan/domain/kit/members"
+	"castellan/domain/kit/jose"
 )
 
 // The flags of authenticator data (WebAuthn, section 6.1).
@@ -65,31 +65,31 @@ func read(raw []byte, most int, ceremony string) (a answer, err error) {
 	if len(raw) > most || !utf8.Valid(raw) {
 		return a, ErrForm
 	}
-	all, ok := members.Of(raw)
-	if !ok || text(all["type"]) != publicKey {
+	all, ok := jose.Members(raw)
+	if !ok || jose.Text(all["type"]) != publicKey {
 		return a, ErrForm
 	}
-	id, named := text(all["id"]), text(all["rawId"])
-	if a.id, ok = decode(id); !ok || id != named || len(a.id) < minID || len(a.id) > maxID {
+	id, named := jose.Text(all["id"]), jose.Text(all["rawId"])
+	if a.id, ok = jose.Decode(id); !ok || id != named || len(a.id) < minID || len(a.id) > maxID {
 		return a, ErrForm
 	}
-	if a.response, ok = members.Of(all["response"]); !ok {
+	if a.response, ok = jose.Members(all["response"]); !ok {
 		return a, ErrForm
 	}
-	if a.extensions, ok = members.Of(all["clientExtensionResults"]); !ok && all["clientExtensionResults"] != nil {
+	if a.extensions, ok = jose.Members(all["clientExtensionResults"]); !ok && all["clientExtensionResults"] != nil {
 		return a, ErrForm
 	}
-	if a.clientData, ok = decode(text(a.response["clientDataJSON"])); !ok {
+	if a.clientData, ok = jose.Decode(jose.Text(a.response["clientDataJSON"])); !ok {
 		return a, ErrForm
 	}
-	client, ok := members.Of(a.clientData)
+	client, ok := jose.Members(a.clientData)
 	if !ok || !utf8.Valid(a.clientData) {
 		return a, ErrForm
 	}
-	if text(client["type"]) != ceremony {
+	if jose.Text(client["type"]) != ceremony {
 		return a, ErrType
 	}
-	if a.challenge, a.origin = text(client["challenge"]), text(client["origin"]); a.challenge == "" {
+	if a.challenge, a.origin = jose.Text(client["challenge"]), jose.Text(client["origin"]); a.challenge == "" {
 		return a, ErrForm
 	}
 	if framed := client["crossOrigin"]; framed != nil && string(framed) != "false" || client["topOrigin"] != nil {
@@ -206,7 +206,7 @@ func (p Party) Register(raw []byte, issued func(challenge string) bool) (Credent
 	if err := p.from(a); err != nil {
 		return none, err
 	}
-	object, ok := decode(text(a.response["attestationObject"]))
+	object, ok := jose.Decode(jose.Text(a.response["attestationObject"]))
 	var o attestation
 	if !ok || strict.Unmarshal(object, &o) != nil {
 		return none, ErrForm
@@ -222,7 +222,7 @@ func (p Party) Register(raw []byte, issued func(challenge string) bool) (Credent
 		return none, err
 	}
 	if props, there := a.extensions["credProps"]; there {
-		all, ok := members.Of(props)
+		all, ok := jose.Members(props)
 		if !ok {
 			return none, ErrForm
 		}
@@ -300,8 +300,8 @@ func (p Party) Parse(raw []byte) (Assertion, error) {
 	if err := p.from(a); err != nil {
 		return none, err
 	}
-	authenticator, ok := decode(text(a.response["authenticatorData"]))
-	sig, okSig := decode(text(a.response["signature"]))
+	authenticator, ok := jose.Decode(jose.Text(a.response["authenticatorData"]))
+	sig, okSig := jose.Decode(jose.Text(a.response["signature"]))
 	if !ok || !okSig || len(sig) == 0 {
 		return none, ErrForm
 	}
@@ -309,9 +309,9 @@ func (p Party) Parse(raw []byte) (Assertion, error) {
 	if err != nil {
 		return none, err
 	}
-	handle := text(a.response["userHandle"])
+	handle := jose.Text(a.response["userHandle"])
 	if h := a.response["userHandle"]; h != nil && string(h) != "null" {
-		if b, ok := decode(handle); !ok || len(b) == 0 || len(b) > 64 {
+		if b, ok := jose.Decode(handle); !ok || len(b) == 0 || len(b) > 64 {
 			return none, ErrForm
 		}
 	}
@@ -363,13 +363,13 @@ type Evidence struct{ Challenge, Origin string }
 // made for an answer. It returns the challenge and the origin of the page that it signed.
 func Evident(kept string, k Key) (e Evidence, ok bool) {
 	encoded, is := strings.CutPrefix(kept, Text)
-	raw, ok := decode(encoded)
+	raw, ok := jose.Decode(encoded)
 	if !is || !ok {
 		return e, false
 	}
 	a, err := read(raw, MaxAssertion, "webauthn.get")
-	data, okData := decode(text(a.response["authenticatorData"]))
-	sig, okSig := decode(text(a.response["signature"]))
+	data, okData := jose.Decode(jose.Text(a.response["authenticatorData"]))
+	sig, okSig := jose.Decode(jose.Text(a.response["signature"]))
 	if err != nil || !okData || !okSig || len(data) < headBytes || data[32]&flagPresent == 0 ||
 		data[32]&flagVerified == 0 || !k.verify(signedBytes(data, a.clientData), sig) {
 		return e, false
@@ -378,4 +378,4 @@ func Evident(kept string, k Key) (e Evidence, ok bool) {
 }
 
 // Keep returns the kept form of an AuthenticationResponseJSON.
-func Keep(raw []byte) string { return Text + encode(raw) }
+func Keep(raw []byte) string { return Text + jose.Encode(raw) }

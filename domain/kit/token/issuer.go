@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/jose"
 	"castellan/domain/kit/keyring"
 )
 
@@ -23,8 +24,7 @@ const (
 	headC = `+jwt"}`
 )
 
-// encoding rejects trailing bits; segment rejects the line breaks that encoding would skip.
-var encoding = base64.RawURLEncoding.Strict()
+var encoding = base64.RawURLEncoding
 
 // Issuer signs and verifies the tokens of one issuer and tenant. It caches valid tokens, so that the signature of a
 // token that comes with every request is checked once. It is safe for concurrent use.
@@ -129,9 +129,9 @@ func refused(class Class) error {
 func (i *Issuer) parse(class Class, raw string) (kid string, c Claims, ok bool) {
 	head, rest, _ := strings.Cut(raw, ".")
 	body, tail, _ := strings.Cut(rest, ".")
-	header, ok1 := segment(head)
-	payload, ok2 := segment(body)
-	sig, ok3 := segment(tail) // a further dot is not base64
+	header, ok1 := jose.Decode(head)
+	payload, ok2 := jose.Decode(body)
+	sig, ok3 := jose.Decode(tail) // a further dot is not base64
 	if !ok1 || !ok2 || !ok3 || len(sig) != ed25519.SignatureSize {
 		return "", c, false
 	}
@@ -150,12 +150,6 @@ func (i *Issuer) parse(class Class, raw string) (kid string, c Claims, ok bool) 
 		return "", c, false
 	}
 	return kid, c, true
-}
-
-// segment decodes a part of a token that has the canonical encoding.
-func segment(s string) ([]byte, bool) {
-	b, err := encoding.DecodeString(s)
-	return b, err == nil && len(b) == encoding.DecodedLen(len(s))
 }
 
 // digest returns the SHA-256 of a whole token. For tokens of this service the copy stays on the stack.

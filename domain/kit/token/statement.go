@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/jose"
 )
 
 // SignStatement makes a JWT of another type than the classes, such as guard-grant+jwt: a statement of this service for
@@ -36,9 +37,9 @@ func (i *Issuer) ReadStatement(typ, raw string, claims any) error {
 	refusal := fault.New(fault.Unauthenticated, "the %s is not valid", typ)
 	head, rest, _ := strings.Cut(raw, ".")
 	body, tail, _ := strings.Cut(rest, ".")
-	header, ok1 := segment(head)
-	payload, ok2 := segment(body)
-	sig, ok3 := segment(tail)
+	header, ok1 := jose.Decode(head)
+	payload, ok2 := jose.Decode(body)
+	sig, ok3 := jose.Decode(tail)
 	if len(raw) > 2*MaxLen || !ok1 || !ok2 || !ok3 || len(sig) != ed25519.SignatureSize {
 		return refusal
 	}

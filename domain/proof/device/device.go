@@ -12,7 +12,6 @@ package device
 import (
 	"cmp"
 	"crypto/ecdh"
-	"encoding/base64"
 	"encoding/json"
 	"net/netip"
 	"net/url"
@@ -23,6 +22,7 @@ import (
 
 	"castellan/domain/factor/passkey"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/jose"
 	"castellan/domain/kit/legible"
 )
 
@@ -169,14 +169,8 @@ func subscriptionKey(text string) bool {
 // unpadded drops the padding that some browsers' scripts add.
 func unpadded(text string) string { return strings.TrimRight(text, "=") }
 
-// decode reads base64url; nil for anything else.
+// decode reads base64url, also with padding; nil for anything else.
 func decode(text string) []byte {
-	if strings.ContainsAny(text, "\r\n") { // the decoder would skip them
-		return nil
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(unpadded(text))
-	if err != nil {
-		return nil
-	}
+	b, _ := jose.Decode(unpadded(text))
 	return b
 }

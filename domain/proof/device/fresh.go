@@ -9,6 +9,7 @@ import (
 
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/jose"
 	"castellan/domain/kit/keyring"
 )
 
@@ -89,13 +90,13 @@ func (f Fresh) newNonce(now time.Time, subject string) string {
 	b := make([]byte, nonceEnd+nonceRandom)
 	binary.BigEndian.PutUint64(b, uint64(now.Add(nonceLife).UnixMilli()))
 	rand.Read(b[nonceEnd:]) // crypto/rand.Read never fails
-	return encode(append(b, f.Ring.Hash(f.Domain+" nonce", subject, string(b)).Sum...))
+	return jose.Encode(append(b, f.Ring.Hash(f.Domain+" nonce", subject, string(b)).Sum...))
 }
 
 // nonceOf reads a nonce; false for one that was not issued to the subject.
 func (f Fresh) nonceOf(subject, nonce string) (until time.Time, mine bool) {
 	b := decode(nonce)
-	if len(b) <= nonceEnd+nonceRandom || encode(b) != nonce {
+	if len(b) <= nonceEnd+nonceRandom || jose.Encode(b) != nonce {
 		return until, false
 	}
 	head, sum := b[:nonceEnd+nonceRandom], b[nonceEnd+nonceRandom:]

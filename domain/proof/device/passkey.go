@@ -19,6 +19,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/jose"
 )
 
 // ActionCounter is the audit name of a passkey whose counter did not rise: its authenticator may have been copied.
@@ -54,7 +55,7 @@ func (s *Service) newTicket(purpose, subject string, carried []byte) string {
 	binary.BigEndian.PutUint64(b, uint64(s.Now().Add(ceremonyLife).UnixMilli()))
 	rand.Read(b[nonceEnd:]) // crypto/rand.Read never fails
 	b = append(b, carried...)
-	return encode(append(b, s.Ring.Hash(purpose, subject, string(b)).Sum...))
+	return jose.Encode(append(b, s.Ring.Hash(purpose, subject, string(b)).Sum...))
 }
 
 // openTicket reads a ticket with a carried value of a length. false: it is not of this service, purpose and subject, or
@@ -62,7 +63,7 @@ func (s *Service) newTicket(purpose, subject string, carried []byte) string {
 func (s *Service) openTicket(purpose, subject, ticket string, carried int) (value []byte, until time.Time, ok bool) {
 	b := decode(ticket)
 	head := nonceEnd + nonceRandom + carried
-	if len(b) <= head || encode(b) != ticket {
+	if len(b) <= head || jose.Encode(b) != ticket {
 		return nil, until, false
 	}
 	for _, h := range s.Ring.Hashes(purpose, subject, string(b[:head])) {
@@ -100,7 +101,7 @@ func (s *Service) Create(ctx context.Context, userID string) (json.RawMessage, e
 		name = u.Phone
 	}
 	return s.Passkeys.Party.Creation(s.newTicket(ticketAdd, userID, handle),
-		passkey.User{Handle: encode(handle), Name: name, Shown: u.FullName()}, have), nil
+		passkey.User{Handle: jose.Encode(handle), Name: name, Shown: u.FullName()}, have), nil
 }
 
 // RegisterPasskey prepares the addition of a passkey by the answer to Create, a RegistrationResponseJSON, which is used
@@ -128,10 +129,10 @@ func (s *Service) RegisterPasskey(ctx context.Context, userID string, d Registra
 	if err != nil {
 		return d, err
 	}
-	if u.PasskeyHandle != "" && u.PasskeyHandle != encode(handle) {
+	if u.PasskeyHandle != "" && u.PasskeyHandle != jose.Encode(handle) {
 		return d, s.refusedPasskey(ctx, passkey.ErrHandle)
 	}
-	d.Passkey, d.Handle = &c, encode(handle)
+	d.Passkey, d.Handle = &c, jose.Encode(handle)
 	if err := s.room(ctx, userID, d); err != nil {
 		return d, err
 	}

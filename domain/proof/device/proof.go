@@ -5,12 +5,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"math"
 	"strings"
 	"time"
 
-	"castellan/domain/kit/members"
+	"castellan/domain/kit/jose"
 )
 
 // typ is the type of a proof, in its header.
@@ -44,7 +43,7 @@ func HashBody(body []byte) string {
 		return ""
 	}
 	sum := sha256.Sum256(body)
-	return encode(sum[:])
+	return jose.Encode(sum[:])
 }
 
 // Sign creates a proof with the key of a device. It draws an ID if that is empty, and uses the current time if
@@ -56,7 +55,7 @@ func Sign(k crypto.Signer, c Claims) (string, error) {
 	if c.IssuedAt == 0 {
 		c.IssuedAt = time.Now().Unix()
 	}
-	return SignAs(k, func(public Key) any {
+	return jose.Sign(k, func(public jose.Key) any {
 		return map[string]string{"alg": public.Alg(), "typ": typ, "kid": c.Issuer}
 	}, c)
 }
@@ -64,59 +63,22 @@ func Sign(k crypto.Signer, c Claims) (string, error) {
 // NewID returns a new jti.
 func NewID() string { return rand.Text() }
 
-// SignAs creates a compact JWS with the key of a device or of a session. head returns the header for the public key.
-func SignAs(k crypto.Signer, head func(public Key) any, claims any) (string, error) {
-	public, ok := PublicKey(k)
-	if !ok {
-		return "", errors.New("device: a key of this kind does not sign proofs")
-	}
-	header, err := json.Marshal(head(public))
-	if err != nil {
-		return "", err
-	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		return "", err
-	}
-	signed := encode(header) + "." + encode(payload)
-	sig, err := sign(k, []byte(signed))
-	return signed + "." + encode(sig), err
-}
-
 // Signed is a compact JWS in its parts; nothing of it is verified yet.
-type Signed struct {
-	alg          string
-	Head, Claims map[string]json.RawMessage
-	signed, sig  []byte
-}
+type Signed struct{ jose.JWS }
 
-// ReadSigned reads a compact JWS of a type. It is strict: no padding, no repeated member, no critical extension, and
-// no other type.
-func ReadSigned(raw, typ string) (s Signed, ok bool) {
-	parts := strings.Split(raw, ".")
-	if len(raw) > maxProofBytes || len(parts) != 3 || strings.Contains(raw, "=") {
-		return s, false
+// ReadSigned reads a compact JWS of a type. It is as strict as jose.Read, and refuses every other type.
+func ReadSigned(raw, typ string) (Signed, bool) {
+	s, ok := jose.Read(raw, maxProofBytes)
+	if !ok || !strings.EqualFold(jose.Text(s.Head["typ"]), typ) {
+		return Signed{}, false
 	}
-	head, okHead := members.Of(decode(parts[0]))
-	claims, okClaims := members.Of(decode(parts[1]))
-	s.sig = decode(parts[2])
-	if !okHead || !okClaims || len(s.sig) == 0 {
-		return s, false
-	}
-	if _, critical := head["crit"]; critical || !strings.EqualFold(text(head["typ"]), typ) {
-		return s, false
-	}
-	s.alg, s.Head, s.Claims, s.signed = text(head["alg"]), head, claims, []byte(parts[0]+"."+parts[1])
-	return s, true
+	return Signed{s}, true
 }
-
-// By reports whether the key signed it.
-func (s Signed) By(k Key) bool { return k.Verify(s.alg, s.signed, s.sig) }
 
 // Text reads a claim that is a string; "" if it is absent, false for another type.
 func (s Signed) Text(name string) (value string, ok bool) {
 	raw, there := s.Claims[name]
-	return text(raw), !there || len(raw) > 0 && raw[0] == '"'
+	return jose.Text(raw), !there || len(raw) > 0 && raw[0] == '"'
 }
 
 // Once reads the claims about the freshness. It is false without an id or a time of issue.
@@ -142,7 +104,7 @@ func parse(raw string) (p proof, ok bool) {
 	if p.Signed, ok = ReadSigned(raw, typ); !ok {
 		return p, false
 	}
-	p.kid = text(p.Head["kid"])
+	p.kid = jose.Text(p.Head["kid"])
 	c := &p.claims
 	for name, to := range map[string]*string{"iss": &c.Issuer, "aud": &c.Audience, "htm": &c.Method, "htu": &c.Target,
 		"bh": &c.BodyHash, "cid": &c.Challenge, "mid": &c.MethodID, "val": &c.Value, "int": &c.Intent} {

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/jose"
 	"castellan/domain/kit/keyring"
 )
 
@@ -105,7 +106,7 @@ func (s *Service) Enrolling(ctx context.Context, r Request, userID string, k Key
 		return Required()
 	}
 	p, ok := parse(r.Proof)
-	if !ok || !p.By(k) || s.matches(r, p.claims)&equal(p.kid, k.Thumbprint()) != 1 {
+	if !ok || !p.By(k.Key) || s.matches(r, p.claims)&equal(p.kid, k.Thumbprint()) != 1 {
 		return Refused()
 	}
 	return s.spend(ctx, "new/"+userID+"/"+p.kid, p.claims)
@@ -123,9 +124,9 @@ func (s *Service) registered(ctx context.Context, r Request) (Device, Claims, er
 	}
 	key, known := d.Key, err == nil && d.Status == Active
 	if !known {
-		key = strangers[p.alg]
+		key = strangers[p.Alg]
 	}
-	right := p.By(key)
+	right := p.By(key.Key)
 	if s.matches(r, p.claims) != 1 || !right || !known {
 		return Device{}, Claims{}, Refused()
 	}
@@ -136,7 +137,7 @@ func (s *Service) registered(ctx context.Context, r Request) (Device, Claims, er
 func (s *Service) matches(r Request, c Claims) int {
 	body := ""
 	if r.HasBody || c.BodyHash != "" { // without a body, only an absent hash is right
-		body = encode(r.BodyHash[:])
+		body = jose.Encode(r.BodyHash[:])
 	}
 	return equal(c.Audience, s.Audience) & equal(c.Method, r.Method) & equal(c.Target, r.Target) & equal(c.BodyHash, body)
 }

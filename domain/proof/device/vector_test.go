@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/jose"
 )
 
 // The vector of D-AUTH-06: the key of RFC 8037 A.1, whose thumbprint is that of
@@ -36,7 +38,7 @@ func TestVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, ok := parse(raw)
-	if !ok || !k.Verify(p.alg, p.signed, p.sig) || p.alg != EdDSA || p.kid != "dev-1" {
+	if !ok || !p.By(k.Key) || p.Alg != EdDSA || p.kid != "dev-1" {
 		t.Fatalf("%t %+v", ok, p)
 	}
 	s := &Service{Audience: "https://id.example.com"}
@@ -46,8 +48,8 @@ func TestVector(t *testing.T) {
 		t.Error("the claims do not stand")
 	}
 	// Ed25519 signatures are deterministic, so the whole proof is a vector.
-	if sum := sha256.Sum256([]byte(raw)); encode(sum[:]) != vectorProof {
-		t.Errorf("the proof is %s (hash %s)", raw, encode(sum[:]))
+	if sum := sha256.Sum256([]byte(raw)); jose.Encode(sum[:]) != vectorProof {
+		t.Errorf("the proof is %s (hash %s)", raw, jose.Encode(sum[:]))
 	}
 }
 
@@ -108,10 +110,10 @@ func TestWeakKeys(t *testing.T) {
 		"02" + zero + "00", // no point
 	} {
 		b, err := hex.DecodeString(x)
-		if err != nil || len(b) != coordinate {
+		if err != nil || len(b) != ed25519.PublicKeySize {
 			t.Fatalf("%s: %v", x, err)
 		}
-		if _, err := ParseKey([]byte(`{"kty":"OKP","crv":"Ed25519","x":"` + encode(b) + `"}`)); err == nil {
+		if _, err := ParseKey([]byte(`{"kty":"OKP","crv":"Ed25519","x":"` + jose.Encode(b) + `"}`)); err == nil {
 			t.Errorf("the key %s is taken", x)
 		}
 	}
@@ -129,7 +131,7 @@ func TestParseIsStrict(t *testing.T) {
 	}
 	parts := strings.Split(good, ".")
 	made := func(head, claims string) string {
-		return encode([]byte(head)) + "." + encode([]byte(claims)) + "." + parts[2]
+		return jose.Encode([]byte(head)) + "." + jose.Encode([]byte(claims)) + "." + parts[2]
 	}
 	const head, claims = `{"alg":"EdDSA","typ":"device-signature+jwt","kid":"d"}`, `{"iss":"d","iat":1,"jti":"j"}`
 	if _, ok := parse(made(head, claims)); !ok {
@@ -176,7 +178,7 @@ func FuzzProof(f *testing.F) {
 		if ok && (p.kid == "" || p.claims.ID == "" || p.claims.Issuer != p.kid) {
 			t.Errorf("%+v", p)
 		}
-		if right := ok && k.Verify(p.alg, p.signed, p.sig); right && raw != good {
+		if right := ok && p.By(k.Key); right && raw != good {
 			t.Errorf("%q verifies", raw)
 		}
 	})

@@ -12,12 +12,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"time"
 
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/jose"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/proof/device"
 )
@@ -73,7 +73,7 @@ func (v *Verifier) Check(r Request) (Proof, error) {
 	if err != nil {
 		return Proof{}, Refused()
 	}
-	right := s.By(key)
+	right := s.By(key.Key)
 	once, okOnce := s.Once()
 	method, okMethod := s.Text("htm")
 	target, okTarget := s.Text("htu")
@@ -125,7 +125,7 @@ func TokenHash(token string) string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(token))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
+	return jose.Encode(sum[:])
 }
 
 func equal(a, b string) int { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) }

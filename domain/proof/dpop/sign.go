@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"time"
 
+	"castellan/domain/kit/jose"
 	"castellan/domain/proof/device"
 )
 
@@ -26,11 +27,11 @@ func Sign(k crypto.Signer, c Claims) (string, error) {
 	if c.IssuedAt == 0 {
 		c.IssuedAt = time.Now().Unix()
 	}
-	return device.SignAs(k, func(public device.Key) any {
+	return jose.Sign(k, func(public jose.Key) any {
 		return struct {
-			Alg string     `json:"alg"`
-			Typ string     `json:"typ"`
-			JWK device.Key `json:"jwk"`
+			Alg string   `json:"alg"`
+			Typ string   `json:"typ"`
+			JWK jose.Key `json:"jwk"`
 		}{public.Alg(), typ, public}
 	}, c)
 }

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"crypto"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/intent"
+	"castellan/domain/kit/jose"
 	"castellan/domain/proof/device"
 )
 
@@ -75,7 +75,7 @@ func (e Evidence) claims(issuer string, at int64) claims {
 func (e Evidence) Sign(issuer string, now time.Time, kid string, key crypto.Signer) (Evidence, error) {
 	at := now.UnixMilli()
 	var jwk *JWK
-	jws, err := device.SignAs(key, func(public device.Key) any {
+	jws, err := jose.Sign(key, func(public jose.Key) any {
 		jwk = keyOf(public.JWK())
 		return header{public.Alg(), kid, statementType}
 	}, e.claims(issuer, at))
@@ -99,16 +99,14 @@ func (e Evidence) verifyStatement() error {
 	}
 	head, errHead := json.Marshal(header{key.Alg(), s.KeyID, statementType})
 	payload, errPayload := json.Marshal(e.claims(s.Issuer, s.At))
-	signed := coded(head) + "." + coded(payload)
+	signed := jose.Encode(head) + "." + jose.Encode(payload)
 	end := strings.LastIndexByte(s.JWS, '.')
 	if errHead != nil || errPayload != nil || end < 0 || s.JWS[:end] != signed {
 		return errors.New("jws: is of other facts than those of the evidence")
 	}
-	sig, err := base64.RawURLEncoding.Strict().DecodeString(s.JWS[end+1:])
-	if err != nil || coded(sig) != s.JWS[end+1:] || !key.Verify(key.Alg(), []byte(signed), sig) {
+	sig, ok := jose.Decode(s.JWS[end+1:])
+	if !ok || !key.Verify(key.Alg(), signed, sig) {
 		return errors.New("jws: is not a signature of the key")
 	}
 	return nil
 }
-
-func coded(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

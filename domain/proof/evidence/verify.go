@@ -11,7 +11,7 @@ import (
 	"castellan/domain/factor/intent"
 	"castellan/domain/factor/mfa"
 	"castellan/domain/factor/passkey"
-	"castellan/domain/kit/members"
+	"castellan/domain/kit/jose"
 	"castellan/domain/proof/device"
 )
 
@@ -66,7 +66,7 @@ const maxDepth = 8
 func distinct(raw json.RawMessage, depth int) bool {
 	var parts []json.RawMessage
 	if strings.HasPrefix(strings.TrimSpace(string(raw)), "{") {
-		all, ok := members.Of(raw)
+		all, ok := jose.Members(raw)
 		names := map[string]bool{}
 		for name, value := range all {
 			names[strings.ToLower(strings.ToUpper(name))] = true

@@ -3,7 +3,6 @@ package issuer
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"math"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/members"
+	"castellan/domain/kit/jose"
 )
 
 // MaxLen is the length of the longest accepted token, in bytes. Tokens of other services list roles and are longer than
@@ -61,9 +60,8 @@ func (v *Verifier) Names(raw string) bool {
 
 // parsed is a token before its signature is verified.
 type parsed struct {
-	alg, kid, issuer string
-	claims           map[string]json.RawMessage
-	signed, sig      []byte
+	jose.JWS
+	kid, issuer string
 }
 
 func refused() error { return fault.New(fault.Unauthenticated, "the token is not valid") }
@@ -83,18 +81,18 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (who Identity, err er
 	if err != nil {
 		return who, err
 	}
-	if !key.verify(t.alg, t.signed, t.sig) {
+	if !t.By(key) {
 		return who, refused()
 	}
-	return of.judge(t.claims, v.now())
+	return of.judge(t.Claims, v.now())
 }
 
 // judge checks the claims of a token whose signature is valid.
 func (k *keys) judge(claims map[string]json.RawMessage, now time.Time) (who Identity, err error) {
-	who = Identity{Issuer: k.of.Issuer, Subject: text(claims[k.of.SubjectClaim])}
+	who = Identity{Issuer: k.of.Issuer, Subject: jose.Text(claims[k.of.SubjectClaim])}
 	var sid string
 	if raw, sent := claims["sid"]; sent {
-		if sid = text(raw); sid == "" {
+		if sid = jose.Text(raw); sid == "" {
 			return Identity{}, refused()
 		}
 	}
@@ -119,7 +117,7 @@ func (k *keys) judge(claims map[string]json.RawMessage, now time.Time) (who Iden
 
 // audience reports whether a claim aud, a text or a list of texts, holds a name.
 func audience(raw json.RawMessage, name string) bool {
-	if one := text(raw); one != "" {
+	if one := jose.Text(raw); one != "" {
 		return one == name
 	}
 	var list []string
@@ -136,8 +134,9 @@ func instant(raw json.RawMessage) (time.Time, bool) {
 	return time.Unix(int64(math.Floor(seconds)), 0).UTC(), true
 }
 
-// embedded are the headers by which a token brings its own key or rules. None of them is needed, so none is accepted.
-var embedded = []string{"crit", "jwk", "jku", "x5u", "x5c", "b64", "zip"}
+// embedded are the headers by which a token brings its own key or rules. None of them is needed, so none is accepted;
+// jose.Read refuses crit.
+var embedded = []string{"jwk", "jku", "x5u", "x5c", "b64", "zip"}
 
 // types are the accepted values of typ, in lower case: of ID tokens and of access tokens (RFC 9068). Others, such as
 // logout+jwt, are no credential.
@@ -145,44 +144,18 @@ var types = []string{"", "jwt", "at+jwt", "application/jwt", "application/at+jwt
 
 // parse reads a token of the compact form without verifying it.
 func parse(raw string) (t parsed, ok bool) {
-	if len(raw) > MaxLen {
-		return t, false
-	}
-	parts := strings.Split(raw, ".")
-	if len(parts) != 3 {
-		return t, false
-	}
-	var decoded [3][]byte
-	for i, part := range parts {
-		b, err := base64.RawURLEncoding.Strict().DecodeString(part)
-		if err != nil || base64.RawURLEncoding.EncodedLen(len(b)) != len(part) || len(b) == 0 {
-			return t, false
-		}
-		decoded[i] = b
-	}
-	head, ok1 := members.Of(decoded[0])
-	claims, ok2 := members.Of(decoded[1])
-	if !ok1 || !ok2 {
+	if t.JWS, ok = jose.Read(raw, MaxLen); !ok {
 		return t, false
 	}
 	for _, name := range embedded {
-		if _, sent := head[name]; sent {
+		if _, sent := t.Head[name]; sent {
 			return t, false
 		}
 	}
-	typ, sent := head["typ"]
-	if sent && text(typ) == "" || !slices.Contains(types, strings.ToLower(text(typ))) {
+	typ, sent := t.Head["typ"]
+	if sent && jose.Text(typ) == "" || !slices.Contains(types, strings.ToLower(jose.Text(typ))) {
 		return t, false
 	}
-	t = parsed{alg: text(head["alg"]), kid: text(head["kid"]), issuer: text(claims["iss"]), claims: claims,
-		signed: []byte(parts[0] + "." + parts[1]), sig: decoded[2]}
+	t.kid, t.issuer = jose.Text(t.Head["kid"]), jose.Text(t.Claims["iss"])
 	return t, t.kid != "" && t.issuer != ""
-}
-
-// text is a JSON string; "" for anything else.
-func text(raw json.RawMessage) (s string) {
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
 }

@@ -1,4 +1,4 @@
-package device
+package jose
 
 import (
 	"crypto/ecdsa"
@@ -10,8 +10,8 @@ import (
 
 // A signature is verified only under the algorithm of its key, and only in its full length.
 func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
-	signed := []byte("a proof")
-	public, private, err := ed25519.GenerateKey(rand.Reader)
+	const signed = "a proof"
+	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,11 +19,13 @@ func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sigEd, err := sign(private, signed)
+	ed, _ := PublicKey(private)
+	p256, _ := PublicKey(ec)
+	sigEd, err := ed.method.Sign(signed, private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sigEC, err := sign(ec, signed)
+	sigEC, err := p256.method.Sign(signed, ec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,26 +35,26 @@ func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 		sig  []byte
 		want bool
 	}{
-		{Key{ed: public}, EdDSA, sigEd, true},
-		{Key{ed: public}, ES256, sigEd, false},
-		{Key{ed: public}, "none", sigEd, false},
-		{Key{ed: public}, EdDSA, sigEC, false},
-		{Key{ed: public}, EdDSA, sigEd[:63], false},
-		{Key{ec: &ec.PublicKey}, ES256, sigEC, true},
-		{Key{ec: &ec.PublicKey}, EdDSA, sigEC, false},
-		{Key{ec: &ec.PublicKey}, ES256, sigEd, false},
-		{Key{ec: &ec.PublicKey}, ES256, sigEC[:63], false},
-		{Key{ec: &ec.PublicKey}, ES256, append(sigEC[:64:64], 0), false},
+		{ed, EdDSA, sigEd, true},
+		{ed, ES256, sigEd, false},
+		{ed, "none", sigEd, false},
+		{ed, EdDSA, sigEC, false},
+		{ed, EdDSA, sigEd[:63], false},
+		{p256, ES256, sigEC, true},
+		{p256, EdDSA, sigEC, false},
+		{p256, ES256, sigEd, false},
+		{p256, ES256, sigEC[:63], false},
+		{p256, ES256, append(sigEC[:64:64], 0), false},
 		{Key{}, "", sigEd, false},
 	} {
 		if got := c.key.Verify(c.alg, signed, c.sig); got != c.want {
 			t.Errorf("%s key, algorithm %q, %d bytes: %t", c.key.Alg(), c.alg, len(c.sig), got)
 		}
 	}
-	if (Key{ed: public}).Verify(EdDSA, []byte("another proof"), sigEd) {
+	if ed.Verify(EdDSA, "another proof", sigEd) {
 		t.Error("a signature of another proof was accepted")
 	}
-	if _, err := sign(nil, signed); err == nil {
+	if _, err := Sign(nil, nil, signed); err == nil {
 		t.Error("signed without a key")
 	}
 }

@@ -1,5 +1,4 @@
-// Package members reads a JSON object strictly, for signed texts whose readers must agree about every member.
-package members
+package jose
 
 import (
 	"bytes"
@@ -7,9 +6,10 @@ import (
 	"io"
 )
 
-// Of returns the members of a JSON object: exact names, none repeated, nothing after the object. Decoding into a struct
-// would accept names in any case, and the last of two. false for any other text.
-func Of(data []byte) (map[string]json.RawMessage, bool) {
+// Members returns the members of a JSON object: exact names, none repeated, nothing after the object. Decoding into a
+// struct would accept names in any case, and the last of two. false for any other text. It is for signed texts, whose
+// readers must agree about every member.
+func Members(data []byte) (map[string]json.RawMessage, bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil, false
