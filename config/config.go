@@ -23,8 +23,9 @@ import (
 // Tags: key is the name in the file; range holds the inclusive bounds; floor is a higher lower bound outside
 // development mode; oneof lists the permitted words; lines permits text of several lines.
 type Config struct {
-	Dev     bool   `key:"dev"`
-	DataDir string `key:"data_dir"`
+	Dev          bool   `key:"dev"`
+	DevContainer bool   `key:"dev_container"`
+	DataDir      string `key:"data_dir"`
 
 	HTTP     HTTP     `key:"http"`
 	Database Database `key:"database"`

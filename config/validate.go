@@ -96,7 +96,7 @@ func (k *checker) number(e entry, n int64) {
 }
 
 // listeners checks the listening addresses. Development mode publishes logins and codes, so other machines must not
-// reach it.
+// reach it. In a container the listener has to be open; there http/edge refuses requests to other names than loopback.
 func (k *checker) listeners() {
 	c := k.c
 	for _, l := range []struct{ key, addr string }{{"http.addr", c.HTTP.Addr}, {"metrics.addr", c.Metrics.Addr}} {
@@ -108,11 +108,15 @@ func (k *checker) listeners() {
 			k.refuse(true, l.key, fmt.Sprintf("%s %v", quote(l.addr), err))
 			continue
 		}
-		k.refuse(c.Dev && !loopback(host), l.key, fmt.Sprintf("%s is not a loopback address, and %s allows nothing else",
-			quote(l.addr), k.named("dev")), "dev")
+		published := c.DevContainer && l.key == "http.addr"
+		k.refuse(c.Dev && !loopback(host) && !published, l.key,
+			fmt.Sprintf("%s is not a loopback address, and %s allows nothing else", quote(l.addr), k.named("dev")), "dev")
 	}
 	same := c.Metrics.Addr != "" && c.Metrics.Addr == c.HTTP.Addr && !strings.HasSuffix(c.HTTP.Addr, ":0")
 	k.refuse(same, "metrics.addr", "must differ from "+k.named("http.addr"), "http.addr")
+	k.refuse(c.DevContainer && !c.Dev, "dev_container", "true is accepted only with dev: true", "dev")
+	k.refuse(c.DevContainer && c.Source("http.public_url") != FromDefault, "http.public_url",
+		"must not be set with "+k.named("dev_container")+": development mode is for this machine only", "dev_container")
 	k.refuse(!c.Limits.Enabled && !c.Dev, "limits.enabled", "false is accepted only with dev: true", "dev")
 	k.refuse(c.Geo.AllowPrivate && !c.Dev, "geo.allow_private", "true is accepted only with dev: true", "dev")
 	k.refuse(c.Geo.CDNURL != "" && !plainURL(c.Geo.CDNURL), "geo.cdn_url", wantPlainURL)

@@ -91,6 +91,13 @@ func TestEachFaultIsNamed(t *testing.T) {
 		{name: "addr empty", env: []string{"CASTELLAN_HTTP_ADDR="}, want: "http.addr (CASTELLAN_HTTP_ADDR)"},
 		{name: "dev beyond loopback", env: []string{"CASTELLAN_DEV=true", "CASTELLAN_HTTP_ADDR=0.0.0.0:80"},
 			want: `http.addr (CASTELLAN_HTTP_ADDR): "0.0.0.0:80" is not a loopback address, and dev (CASTELLAN_DEV)`},
+		{name: "container outside development", env: []string{"CASTELLAN_DEV_CONTAINER=true"},
+			want: "dev_container (CASTELLAN_DEV_CONTAINER): true is accepted only with dev: true"},
+		{name: "container with a public URL", env: []string{"CASTELLAN_DEV=1", "CASTELLAN_DEV_CONTAINER=true",
+			"CASTELLAN_HTTP_PUBLIC_URL=http://localhost:8080"},
+			want: "http.public_url (CASTELLAN_HTTP_PUBLIC_URL): must not be set with dev_container (CASTELLAN_DEV_CONTAINER)"},
+		{name: "metrics of a container", file: "dev: true\ndev_container: true\nmetrics: {addr: '0.0.0.0:9'}",
+			want: "metrics.addr (castellan.yaml:3)"},
 		{name: "dev on every interface", env: []string{"CASTELLAN_DEV=1", "CASTELLAN_HTTP_ADDR=:80"},
 			want: "is not a loopback address"},
 		{name: "dev on a name", env: []string{"CASTELLAN_DEV=1", "CASTELLAN_HTTP_ADDR=localhost.example.com:80"},
@@ -349,6 +356,7 @@ func TestUnreadableFile(t *testing.T) {
 func TestValuesInsideRulesAreAccepted(t *testing.T) {
 	for name, text := range map[string]string{
 		"dev on loopback":     "dev: true\nhttp: {addr: '127.9.9.9:0'}\nmetrics: {addr: '[::1]:9'}\nlimits: {enabled: false}",
+		"dev in a container":  "dev: true\ndev_container: true\nhttp: {addr: '0.0.0.0:80'}",
 		"dev on localhost":    "dev: true\nhttp: {addr: 'localhost:80'}",
 		"dev, short windows":  "dev: true\nmfa: {otp_budget_window: 1s}\nlimits: {wrong_password_window: 1s}",
 		"production anywhere": "http: {addr: ':443', public_url: 'https://id.example.com/auth', base_path: /auth-service/v1}",

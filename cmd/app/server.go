@@ -60,8 +60,8 @@ func (s *service) http() (err error) {
 		return err
 	}
 	o := edge.Options{
-		Logger: s.log, AccessLog: slog.LevelDebug, Dev: cfg.Dev, Now: time.Now, Observe: s.observe,
-		Trace: traceRequests(s.tracer),
+		Logger: s.log, AccessLog: slog.LevelDebug, Dev: cfg.Dev, LocalNames: cfg.DevContainer, Now: time.Now,
+		Observe: s.observe, Trace: traceRequests(s.tracer),
 		Firewall: auth.Firewall{Evaluator: s.evaluator, Tokens: s.tokens, Live: s.revocations.Live, Feed: s.feed,
 			Service: s.services.Client, Foreign: s.foreignBearer, Bears: httpgateway.Checks}.Judge,
 		Guards: guards.Table(), Authorize: guards.Authorize, ActsAsAdmin: guards.ActsAsAdmin,

@@ -247,7 +247,11 @@ func canListen(cfg config.Config) error {
 // build creates every part, in the order of their dependencies, and fills the snapshots. Nothing is served yet.
 func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	if s.publicURL = s.cfg.HTTP.PublicURL; s.cfg.Source("http.public_url") == config.FromDefault {
-		s.publicURL = "http://" + addr.String() + s.cfg.HTTP.BasePath
+		at := addr.String()
+		if s.cfg.DevContainer { // every client uses a name of its own machine
+			at = browsable(at)
+		}
+		s.publicURL = "http://" + at + s.cfg.HTTP.BasePath
 	}
 	if s.tracer, err = newTracer(s.cfg, s.o.Version, addr, s.log); err != nil {
 		return err

@@ -71,7 +71,9 @@ type Options struct {
 	// Dev is development mode: refused requests are logged at Info, and the detail of a refusal by a limit names its
 	// setting.
 	Dev bool
-	Now func() time.Time
+	// LocalNames refuses requests whose Host is no loopback name (Loopback).
+	LocalNames bool
+	Now        func() time.Time
 
 	Guards map[rest.Credential]Guard
 	// Firewall judges every request but preflights, before any credential. key is the endpoint's

@@ -207,6 +207,10 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 				endWell(fctx)
 			}
 		}()
+		if s.opts.LocalNames && !Loopback(string(h.Host())) {
+			r.refuse(fault.New(fault.Forbidden, "development mode in a container answers only at localhost"))
+			return
+		}
 		if !s.admit(r) {
 			return
 		}

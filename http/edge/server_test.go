@@ -361,6 +361,20 @@ func TestDrainingAndOverload(t *testing.T) {
 	}
 }
 
+// A page of another name that resolves to this machine reads nothing, not even a health check.
+func TestLocalNames(t *testing.T) {
+	opts := allow()
+	opts.LocalNames = true
+	addr := listen(t, serve(t, opts, rest.Get("/health/x", "", rest.NoAuth, nothing)))
+	for host, want := range map[string]int{"localhost:8080": 200, "LOCALHOST": 200, "127.0.0.1:80": 200, "[::1]:8080": 200,
+		"evil.example": 403, "localhost.evil.example:8080": 403, "10.0.0.7:8080": 403, "0.0.0.0": 403} {
+		answers, _ := wire(t, addr, "GET /health/x HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 1)
+		if len(answers) != 1 || answers[0].status != want {
+			t.Errorf("%s: %+v", host, answers)
+		}
+	}
+}
+
 func TestRepeatedHeaders(t *testing.T) {
 	s := serve(t, allow(), rest.Get("/x", "", rest.User, nothing))
 	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "cron-auth", "tenant-id", "device-signature",

@@ -2,6 +2,9 @@ package edge
 
 import (
 	"bytes"
+	"net"
+	"net/netip"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 )
@@ -34,3 +37,15 @@ func originForm(h *fasthttp.RequestHeader) {
 }
 
 var schemeEnd = []byte("://")
+
+// Loopback reports whether a host, with or without a port, is a name of this machine: localhost or a loopback address.
+func Loopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && a.Unmap().IsLoopback()
+}

@@ -2,8 +2,6 @@ package system
 
 import (
 	"context"
-	"net"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -71,13 +69,13 @@ func (d *Dev) mount(s *edge.Server) {
 
 func local(c *fiber.Ctx) error {
 	host := c.Get(fiber.HeaderHost)
-	if !loopback(host) {
+	if !edge.Loopback(host) {
 		return fault.New(fault.Forbidden, "development pages are available only on localhost")
 	}
 	for _, name := range []string{fiber.HeaderXForwardedFor, fiber.HeaderForwarded, "X-Real-IP"} {
 		for _, via := range c.Request().Header.PeekAll(name) {
 			for ip := range strings.SplitSeq(string(via), ",") {
-				if !loopback(strings.TrimSpace(ip)) {
+				if !edge.Loopback(strings.TrimSpace(ip)) {
 					return fault.New(fault.Forbidden, "development pages are not available through a proxy")
 				}
 			}
@@ -92,15 +90,4 @@ func local(c *fiber.Ctx) error {
 		}
 	}
 	return nil
-}
-
-func loopback(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && a.Unmap().IsLoopback()
 }

@@ -36,7 +36,7 @@ func main() {
 		os.Exit(2)
 	}
 	manifests, _ := filepath.Glob(filepath.Join(os.Args[1], "kubernetes", "*.yaml"))
-	compose, _ := filepath.Glob(filepath.Join(os.Args[1], "compose*.yaml"))
+	compose, _ := filepath.Glob(filepath.Join(os.Args[1], "*.yaml"))
 	if len(manifests) == 0 || len(compose) == 0 {
 		fmt.Fprintf(os.Stderr, "deploylint: nothing to read in %s\n", os.Args[1])
 		os.Exit(1)
