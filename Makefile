@@ -182,7 +182,13 @@ lint-tools: $(CONSOLE)
 
 lint-deploy:
 	go -C tools run ./deploylint ../deploy
-	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/*.yaml) || { echo "$$out"; exit 1; }
+	@for overlay in postgresql sqlite; do \
+		out=$$(go -C tools run ./deploylint -build ../deploy kustomize/$$overlay | \
+			go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) -) || { echo "$$out"; exit 1; }; \
+	done
+	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/castellan.yaml) || { echo "$$out"; exit 1; }
+	@scripts/ensure-test-deps.sh systemd
+	@out=$$(systemd-analyze security --offline=true --threshold=15 deploy/systemd/castellan.service) || { echo "$$out"; exit 1; }
 
 security: ## known vulnerabilities of what is linked (govulncheck), and patterns that are often one (gosec)
 	@! scripts/changed.sh govulncheck '^(go\.(mod|sum)|tools/)' || \

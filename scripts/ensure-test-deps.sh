@@ -55,6 +55,11 @@ has_caddy() {
 	command -v caddy >/dev/null
 }
 
+# systemd-analyze judges the unit file; it runs without systemd.
+has_systemd() {
+	command -v systemd-analyze >/dev/null
+}
+
 # The pooler that the tests put in front of PostgreSQL.
 has_pgbouncer() {
 	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ]

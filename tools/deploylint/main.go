@@ -1,6 +1,6 @@
 // Deploylint reads the files for operators as their users do: manifests with the types of Kubernetes' API, where an
-// unknown field is an error. It reads compose files with the loader and the schema of Compose. kube-score judges the
-// quality of a manifest.
+// unknown field is an error. It reads compose files with the loader and the schema of Compose, and builds the overlays of
+// kustomize. kube-score judges the quality of a manifest; deploylint -build prints those of an overlay for it.
 package main
 
 import (
@@ -24,6 +24,7 @@ import (
 
 // kinds are the kinds in use; another one is added here.
 var kinds = map[string]func() any{
+	"v1/Secret":                          func() any { return new(core.Secret) },
 	"v1/Service":                         func() any { return new(core.Service) },
 	"apps/v1/StatefulSet":                func() any { return new(apps.StatefulSet) },
 	"policy/v1/PodDisruptionBudget":      func() any { return new(policy.PodDisruptionBudget) },
@@ -31,13 +32,23 @@ var kinds = map[string]func() any{
 }
 
 func main() {
+	if len(os.Args) == 4 && os.Args[1] == "-build" {
+		text, err := build(os.Args[2], os.Args[3])
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[3], err)
+			os.Exit(1)
+		}
+		os.Stdout.Write(text)
+		return
+	}
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: deploylint DIR")
+		fmt.Fprintln(os.Stderr, "usage: deploylint DIR, or deploylint -build DIR OVERLAY")
 		os.Exit(2)
 	}
-	manifests, _ := filepath.Glob(filepath.Join(os.Args[1], "kubernetes", "*.yaml"))
+	manifests, _ := filepath.Glob(filepath.Join(os.Args[1], "kubernetes", "castellan.yaml"))
+	overlays, _ := filepath.Glob(filepath.Join(os.Args[1], "kustomize", "*"))
 	compose, _ := filepath.Glob(filepath.Join(os.Args[1], "*.yaml"))
-	if len(manifests) == 0 || len(compose) == 0 {
+	if len(manifests) == 0 || len(overlays) == 0 || len(compose) == 0 {
 		fmt.Fprintf(os.Stderr, "deploylint: nothing to read in %s\n", os.Args[1])
 		os.Exit(1)
 	}
@@ -50,6 +61,15 @@ func main() {
 	}
 	for _, file := range manifests {
 		check(file, readManifests)
+	}
+	for _, folder := range overlays {
+		check(folder, func(string) error {
+			text, err := build(os.Args[1], filepath.Join("kustomize", filepath.Base(folder)))
+			if err != nil {
+				return err
+			}
+			return readDocuments(text)
+		})
 	}
 	for _, file := range compose {
 		check(file, readCompose)
@@ -64,6 +84,10 @@ func readManifests(file string) error {
 	if err != nil {
 		return err
 	}
+	return readDocuments(text)
+}
+
+func readDocuments(text []byte) error {
 	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var doc map[string]any
 		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
