@@ -60,7 +60,7 @@ GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update
 .DEFAULT_GOAL := help
 .PHONY: help run demo shop cluster build sbom image release clean quick test test-all test-browser race test-starved test-deps
 .PHONY: fuzz fuzz-long faults faults-cluster faults-times faults-kills faults-models verify lint lint-console lint-api
-.PHONY: lint-tools lint-deploy security tidy size unchanged generate golden console js console-dev tour bench
+.PHONY: lint-tools lint-deploy deploy-run security tidy size unchanged generate golden console js console-dev tour bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
@@ -166,6 +166,7 @@ lint: ## vet, formats, staticcheck, the English of texts; what else changed: con
 	@! scripts/changed.sh "redocly and spectral" '^docs/(openapi|asyncapi)\.json$$|^tools/openapi/' || $(MAKE) --no-print-directory lint-api
 	@! scripts/changed.sh "the tests of tools/" '^tools/' || $(MAKE) --no-print-directory lint-tools
 	@! scripts/changed.sh "deploylint and kube-score" '^(deploy|tools)/' || $(MAKE) --no-print-directory lint-deploy
+	@! scripts/changed.sh deployrun '^(deploy|tools/deployrun)/|^Dockerfile$$' || $(MAKE) --no-print-directory deploy-run
 
 lint-console: $(CONSOLE)
 	console/node_modules/.bin/prettier --log-level warn --check console/src console/eslint.config.js
@@ -189,6 +190,12 @@ lint-deploy:
 	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/castellan.yaml) || { echo "$$out"; exit 1; }
 	@scripts/ensure-test-deps.sh systemd
 	@out=$$(systemd-analyze security --offline=true --threshold=15 deploy/systemd/castellan.service) || { echo "$$out"; exit 1; }
+
+# It makes namespaces, so it needs root.
+deploy-run:
+	@scripts/ensure-test-deps.sh postgresql nginx iproute2
+	@go -C tools build -o ../bin/deployrun ./deployrun
+	@if [ "$$(id -u)" -eq 0 ]; then bin/deployrun .; else sudo -n env PATH="$$PATH" GOFLAGS="$$GOFLAGS" bin/deployrun .; fi
 
 security: ## known vulnerabilities of what is linked (govulncheck), and patterns that are often one (gosec)
 	@! scripts/changed.sh govulncheck '^(go\.(mod|sum)|tools/)' || \

@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-parts=(verify databases browser bench clients kills faults-cluster faults-times faults-kills faults-models race-domain
+parts=(verify deploy databases browser bench clients kills faults-cluster faults-times faults-kills faults-models race-domain
 	race-rest starved planted)
 [ $# -gt 0 ] && parts=("$@")
 
@@ -16,6 +16,7 @@ postgres() { scripts/temp-in-memory.sh go run ./internal/pgtest/cmd/pgserve "$@"
 run() {
 	case $1 in
 	verify) CHECK_ALL=1 make --no-print-directory verify ;;
+	deploy) make --no-print-directory deploy-run ;;
 	# Stories on the database that make test does not use for them.
 	databases) CASTELLAN_TEST_STORIES=both testrun ./test/access ./test/... ;;
 	browser | bench | clients | kills) testrun -part "$1" ./... ;;
