@@ -63,7 +63,7 @@ func buildImage(root, work string) (*image, error) {
 			err = fmt.Errorf("unknown instruction %s", word)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("Dockerfile: %s: %w", line, err)
+			return nil, fmt.Errorf("%s in the Dockerfile: %w", line, err)
 		}
 	}
 	return made, nil

@@ -103,7 +103,7 @@ func (s *session) database() (url string, stop func(), err error) {
 }
 
 // inCluster follows the header of a file for Kubernetes, with the values that the operator has.
-func (s *session) inCluster(file, apply string, database, files bool) error {
+func (s *session) inCluster(file string, database, files bool) error {
 	front, err := s.pods()
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *session) inCluster(file, apply string, database, files bool) error {
 		words = regexp.MustCompile(`postgres://[^ "]+`).ReplaceAllString(words, url)
 	}
 	dir := filepath.Join("deploy", filepath.Dir(file))
-	if err := s.follow(words+"\n"+apply, dir, "correct horse battery staple 1"); err != nil {
+	if err := s.follow(words, dir, "correct horse battery staple 1"); err != nil {
 		return err
 	}
 	if err := s.inUse(front, dir, "kubectl exec -i castellan-0 --", files,
@@ -132,13 +132,13 @@ func (s *session) inCluster(file, apply string, database, files bool) error {
 }
 
 func sqliteStory(s *session) error {
-	return s.inCluster("kustomize/sqlite/kustomization.yaml", "", false, true)
+	return s.inCluster("kustomize/sqlite/kustomization.yaml", false, true)
 }
 
 func postgresStory(s *session) error {
-	return s.inCluster("kustomize/postgresql/kustomization.yaml", "", true, false)
+	return s.inCluster("kustomize/postgresql/kustomization.yaml", true, false)
 }
 
 func kubernetesStory(s *session) error {
-	return s.inCluster("kubernetes/castellan.yaml", "kubectl apply -f castellan.yaml", true, false)
+	return s.inCluster("kubernetes/castellan.yaml", true, false)
 }
