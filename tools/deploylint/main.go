@@ -1,6 +1,6 @@
 // Deploylint reads the files for operators as their users do: manifests with the types of Kubernetes' API, where an
-// unknown field is an error. It reads compose files with the loader and the schema of Compose, and builds the overlays of
-// kustomize. kube-score judges the quality of a manifest; deploylint -build prints those of an overlay for it.
+// unknown field is an error. It reads compose files with the loader and the schema of Compose, and builds the overlays
+// of kustomize. kube-score judges the quality of a manifest; deploylint -build prints those of an overlay for it.
 package main
 
 import (
