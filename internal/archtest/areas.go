@@ -69,5 +69,6 @@ var crowded = map[string]string{
 	"cluster":            "one subject, the node: its parts share unexported state and are read together",
 	"http/edge":          "one subject, the web server: each file is a limit or a filter that every request passes",
 	"http/rest":          "one subject, the kit of endpoints, on which every section is written",
+	"internal/blackbox":  "one subject, the started program: its parts share unexported state",
 	"persistence/engine": "one subject, the committer of both databases; its parts share unexported state",
 }

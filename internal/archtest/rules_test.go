@@ -111,10 +111,10 @@ func TestRules(t *testing.T) {
 		{"persistence/money", "castellan/persistence/record", true},
 		{"newfolder", "fmt", false},
 		{"cmd/castellan", "castellan", false},
-		{"cmd/castellan", "castellan/test/harness", false},
-		{"http/session/session", "castellan/test/harness", false},
-		{"internal/bench", "castellan/test/harness", false},
-		{"test/harness", "castellan/internal/blackbox", true},
+		{"cmd/castellan", "castellan/test/access", false},
+		{"http/session/session", "castellan/test/access", false},
+		{"internal/bench", "castellan/test/access", false},
+		{"test/access", "castellan/internal/blackbox", true},
 		{"test/office", "castellan/cmd/app", true},
 	} {
 		why := mayImport(c.dir, c.imp)

@@ -6,8 +6,9 @@
 // (build.go). For a package with Main the test binary is the program: Main starts the tests or, in a process that a
 // Site started, the program instead.
 //
-// Start reading at Site in site.go, then client.go and flow.go. Nothing here reads the internals of the service; a
-// scenario queries the database itself, with Count, for data that is invisible outside.
+// Start reading at Site in site.go, then client.go and flow.go. Steps that several packages of tests share begin at
+// Admin in admin.go; a step of one package stays there. Nothing here reads the internals of the service; a scenario
+// queries the database itself, with Count, for data that is invisible outside.
 package blackbox
 
 import (
@@ -71,13 +72,13 @@ const patience = 60 * time.Second
 // machine is.
 func Until(t testing.TB, d time.Duration, what string, holds func() bool) {
 	t.Helper()
-	if !Within(d, holds) {
+	if !Becomes(d, holds) {
 		t.Fatalf("after %v: not %s (%s)", d, what, load.Now())
 	}
 }
 
-// Within reports whether a condition becomes true within d.
-func Within(d time.Duration, holds func() bool) bool {
+// Becomes reports whether a condition becomes true within d.
+func Becomes(d time.Duration, holds func() bool) bool {
 	for deadline := time.Now().Add(d); ; time.Sleep(5 * time.Millisecond) {
 		if holds() {
 			return true

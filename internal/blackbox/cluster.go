@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"castellan/internal/porttest"
 )
@@ -37,7 +38,7 @@ func (c *Cluster) Join(settings ...string) *Node {
 }
 
 // JoinAt is Join for a node in a separate place. Clients reach it from within.
-func (c *Cluster) JoinAt(p *Place, settings ...string) *Node {
+func (c *Cluster) JoinAt(p *Namespace, settings ...string) *Node {
 	c.t.Helper()
 	n := c.join(p.command(c.program(), "serve"), p.Addr+":7946", p.Addr+":7947", settings)
 	n.http.Transport.(*http.Transport).DialContext = p.dial
@@ -73,4 +74,28 @@ func (c *Cluster) Forget(n *Node) {
 			return
 		}
 	}
+}
+
+func ThreeNodes(t *testing.T, settings ...string) *Cluster {
+	t.Helper()
+	c := NewSite(t, "postgres").Set(settings...).Cluster()
+	for range 3 {
+		c.Join()
+	}
+	Whole(t, c)
+	return c
+}
+
+// Whole waits until every node sees every other one.
+func Whole(t *testing.T, c *Cluster) {
+	t.Helper()
+	Until(t, Within(20), "every node sees the others", func() bool {
+		for _, n := range c.Nodes {
+			got := c.CommandWith([]string{"CLUSTER_ACTOR_ADDR=" + n.Actors}, "", "cluster", "status")
+			if got.Code != 0 || strings.Count(got.Out, " serving ") != len(c.Nodes) {
+				return false
+			}
+		}
+		return true
+	})
 }

@@ -59,8 +59,8 @@ func (n *Net) undo(args ...string) {
 	}
 }
 
-// Place is a namespace of a Net with one address.
-type Place struct {
+// Namespace is a network namespace of a Net with one address.
+type Namespace struct {
 	net  *Net
 	name string
 	port string // of the bridge
@@ -68,10 +68,10 @@ type Place struct {
 }
 
 // Place creates a place.
-func (n *Net) Place() *Place {
+func (n *Net) Place() *Namespace {
 	n.t.Helper()
 	n.made++
-	p := &Place{
+	p := &Namespace{
 		net:  n,
 		name: fmt.Sprint(n.name, "-", n.made),
 		port: fmt.Sprint(n.name, "p", n.made),
@@ -90,18 +90,18 @@ func (n *Net) Place() *Place {
 }
 
 // Cut drops every packet to and from the place, without an error to either side.
-func (p *Place) Cut() { p.net.t.Helper(); p.net.ip("link", "set", p.port, "nomaster") }
+func (p *Namespace) Cut() { p.net.t.Helper(); p.net.ip("link", "set", p.port, "nomaster") }
 
 // Heal ends a Cut.
-func (p *Place) Heal() { p.net.t.Helper(); p.net.ip("link", "set", p.port, "master", p.net.name) }
+func (p *Namespace) Heal() { p.net.t.Helper(); p.net.ip("link", "set", p.port, "master", p.net.name) }
 
 // command runs a program there.
-func (p *Place) command(name string, args ...string) *exec.Cmd {
+func (p *Namespace) command(name string, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", p.name, name}, args...)...)
 }
 
 // dial connects from within the place, whether it is cut or not.
-func (p *Place) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (p *Namespace) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	type dialled struct {
 		net.Conn
 		error

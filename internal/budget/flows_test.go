@@ -11,7 +11,6 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/totp"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const (
@@ -79,7 +78,7 @@ type state struct {
 	step   int64 // of the last code of the authenticator
 	logins int
 	xAuth  string
-	key    harness.Keyed // of a session that is bound to one
+	key    blackbox.Keyed // of a session that is bound to one
 	// The request of a gateway that the client approved last, and its grant.
 	guarded, grant string
 }
@@ -135,7 +134,7 @@ func (d *driver) bind(p *person) {
 		return
 	}
 	plain := s.xAuth // of other flows
-	s.key = harness.Keyed{Key: harness.ECKey(d.t)}
+	s.key = blackbox.Keyed{Key: blackbox.ECKey(d.t)}
 	body := blackbox.LoginBody(blackbox.Account{Country: countryCode, Phone: p.Phone, Password: password})
 	h := s.key.Proof(d.t, d.node, "POST", "/auth/login")
 	h["X-Forwarded-For"] = p.from
@@ -149,9 +148,9 @@ func (d *driver) bind(p *person) {
 func (d *driver) renew(p *person) {
 	d.t.Helper()
 	s := d.state[p]
-	h := s.key.Proof(d.t, d.node, "POST", harness.RenewPath)
+	h := s.key.Proof(d.t, d.node, "POST", blackbox.RenewSessionPath)
 	h["X-Forwarded-For"] = p.from
-	s.key.Token = d.node.Ok(d.t, "POST", harness.RenewPath, nil, h).Header.Get("x-auth")
+	s.key.Token = d.node.Ok(d.t, "POST", blackbox.RenewSessionPath, nil, h).Header.Get("x-auth")
 }
 
 // complete answers the challenge of the login by the person's method.

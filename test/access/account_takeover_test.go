@@ -4,26 +4,25 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A support role that may change contact data cannot take over an account that holds more permissions, and
 // cannot bypass its own second factor (D-AUTH-03).
 func TestSupportCannotTakeOverAdministrator(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := &harness.Counter{Node: s.Start("LIMITS_ENABLED=false"), Site: s}
+		d := &blackbox.Counter{Node: s.Start("LIMITS_ENABLED=false"), Site: s}
 		const closePath = "/admin/user/close-user-authentication"
 		support, chief, customer := s.AddUser("user"), s.AddUser("admin"), s.AddUser("user")
-		d.Grants(t, support, "POST "+harness.PhonePath, "POST "+harness.MailPath, "POST "+closePath)
+		d.Grants(t, support, "POST "+blackbox.PhonePath, "POST "+blackbox.MailPath, "POST "+closePath)
 		who := d.Login(t, support)
 		phone := func(a blackbox.Account, number string) blackbox.Answer {
 			t.Helper()
-			return d.Do(t, "POST", harness.PhonePath, map[string]string{"userId": a.ID, "phoneNum": number,
+			return d.Do(t, "POST", blackbox.PhonePath, map[string]string{"userId": a.ID, "phoneNum": number,
 				"countryCode": "90"}, who)
 		}
 		mail := func(a blackbox.Account, address string) blackbox.Answer {
 			t.Helper()
-			return d.Do(t, "POST", harness.MailPath, map[string]string{"userId": a.ID, "mailAddress": address}, who)
+			return d.Do(t, "POST", blackbox.MailPath, map[string]string{"userId": a.ID, "mailAddress": address}, who)
 		}
 		taken := chief
 		taken.Phone, taken.Mail = "5559990001", "support@example.test"
@@ -45,10 +44,10 @@ func TestSupportCannotTakeOverAdministrator(t *testing.T) {
 
 		// The restriction applies to an administrator's own account only; customers are served as before.
 		own := d.Login(t, chief)
-		d.Do(t, "POST", harness.PhonePath, map[string]string{"userId": chief.ID, "phoneNum": taken.Phone,
+		d.Do(t, "POST", blackbox.PhonePath, map[string]string{"userId": chief.ID, "phoneNum": taken.Phone,
 			"countryCode": "90"}, own).
 			Is(t, 403, "FORBIDDEN")
-		d.Ok(t, "POST", harness.PhonePath, map[string]string{"userId": support.ID, "phoneNum": taken.Phone,
+		d.Ok(t, "POST", blackbox.PhonePath, map[string]string{"userId": support.ID, "phoneNum": taken.Phone,
 			"countryCode": "90"}, own)
 		who = d.Login(t, blackbox.Account{ID: support.ID, Country: "90", Phone: taken.Phone, Password: support.Password})
 		phone(customer, "5559990002").Is(t, 200, "")

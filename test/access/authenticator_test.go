@@ -11,7 +11,6 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Section 3.2 of the interface from outside: set up an authenticator, log in with it, recover access, and
@@ -26,7 +25,7 @@ func TestAuthenticatorSetupLoginAndRemoval(t *testing.T) {
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, me))
 		code := n.Code(t, demo, "SMS")
 		final := n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 200, "")
-		var set harness.TOTPOutcome
+		var set blackbox.TOTPOutcome
 		final.Read(t, &set)
 		d := set.ExecResult.Data
 		if set.Action != "TOTP_SETUP" || !set.ExecResult.Success || len(d.Recovery) != 5 || d.Base32 == "" ||
@@ -35,10 +34,10 @@ func TestAuthenticatorSetupLoginAndRemoval(t *testing.T) {
 			len(d.SnakeRecovery) != 5 {
 			t.Fatalf("the setup answered %s", final)
 		}
-		harness.SameOutcome(t, final, n.Result(t, f))
-		harness.SameOutcome(t, final, n.Complete(t, f, f.Method(t, "SMS"), code))
+		blackbox.SameOutcome(t, final, n.Result(t, f))
+		blackbox.SameOutcome(t, final, n.Complete(t, f, f.Method(t, "SMS"), code))
 		n.Do(t, "POST", "/auth/totp/setup", nil, me).Is(t, 409, "TOTP_ALREADY_DEFINED")
-		phone := harness.NewAuthenticator(t, d.Base32)
+		phone := blackbox.NewAuthenticator(t, d.Base32)
 
 		// The same code in all open logins at once completes one login. The method expires with its challenge.
 		var flows []blackbox.Flow
@@ -76,7 +75,7 @@ func TestAuthenticatorSetupLoginAndRemoval(t *testing.T) {
 		if opened < 0 {
 			t.Fatalf("none was opened: %v", answers)
 		}
-		harness.SameOutcome(t, answers[opened], n.Complete(t, flows[opened], flows[opened].Method(t, "TOTP"), code))
+		blackbox.SameOutcome(t, answers[opened], n.Complete(t, flows[opened], flows[opened].Method(t, "TOTP"), code))
 		n.Kill() // a used code stays used
 
 		n = s.Start()
@@ -115,14 +114,14 @@ func TestAuthenticatorSetupLoginAndRemoval(t *testing.T) {
 // or an administrator changes the factors of its account.
 func TestPasskeyStrength(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		x, _ := n.Session(t, demo)
 		me := blackbox.Headers{"x-auth": x}
-		id := harness.ClaimsOf(t, x)["sub"].(string)
+		id := blackbox.ClaimsOf(t, x)["sub"].(string)
 		s.Exec("UPDATE users SET created_at = created_at - 86400000 WHERE id = '" + id + "'")
-		p := harness.EnrollPasskey(t, n, demo, x)
+		p := blackbox.EnrollPasskey(t, n, demo, x)
 
 		change := policy(t, n, who, "LOGIN", `,"phishingResistant":true`)
 		refused := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 409, "MFA_NOT_AVAILABLE")
@@ -135,7 +134,7 @@ func TestPasskeyStrength(t *testing.T) {
 			t.Errorf("%s", got)
 		}
 		// Until it has settled, the factors are changed by the policy, and not by the passkey alone.
-		early := n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": p.ID}, me).Is(t, 200, "")
+		early := n.Do(t, "DELETE", blackbox.DevicesPath, map[string]string{"deviceId": p.ID}, me).Is(t, 200, "")
 		if blackbox.FlowOf(t, early).Method(t, "SMS"); strings.Contains(string(early.Body), "PUSH") {
 			t.Errorf("a removal meanwhile: %s", early)
 		}
@@ -143,19 +142,19 @@ func TestPasskeyStrength(t *testing.T) {
 		p.Approve(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil)).Is(t, 200, "")
 		change(`,"phishingResistant":false`)
 
-		phone := harness.Pocket{N: n, Aud: n.URL}
+		phone := blackbox.Pocket{N: n, Aud: n.URL}
 		phone.Key, phone.Pub = devicetest.Signer(t, device.ES256)
 		phone.ID = phone.Pub.Thumbprint()
 		remove := func(device string, headers blackbox.Headers) blackbox.Answer {
 			t.Helper()
-			return n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": device}, headers)
+			return n.Do(t, "DELETE", blackbox.DevicesPath, map[string]string{"deviceId": device}, headers)
 		}
-		q := harness.Passkey{Authenticator: passkeytest.New(t, "localhost", n.URL), N: n}
+		q := blackbox.Passkey{Authenticator: passkeytest.New(t, "localhost", n.URL), N: n}
 		setup := n.Do(t, "POST", "/auth/totp/setup", nil, me)
 		for name, started := range map[string]blackbox.Answer{"a device": phone.Register(t, x, ""),
 			"a passkey": q.Register(t, x), "a removal": remove(p.ID, me), "an authenticator": setup} {
 			f := blackbox.FlowOf(t, started.Is(t, 200, ""))
-			if len(f.MethodList) != 1 || f.MethodList[0].Name != "PUSH" || harness.RequestOf(t, started) == nil {
+			if len(f.MethodList) != 1 || f.MethodList[0].Name != "PUSH" || blackbox.RequestOf(t, started) == nil {
 				t.Errorf("%s: %s", name, started)
 			}
 		}
@@ -171,8 +170,8 @@ func TestPasskeyStrength(t *testing.T) {
 		with := func(code string) blackbox.Headers { return blackbox.Headers{"x-auth": x, "recovery-code": code} }
 		add := func(code string) blackbox.Answer {
 			t.Helper()
-			body := harness.Attest(q.Create(t, harness.CreationOptions(t, n, x)))
-			return n.Do(t, "POST", harness.DevicesPath, body, with(code))
+			body := blackbox.Attest(q.Create(t, blackbox.CreationOptions(t, n, x)))
+			return n.Do(t, "POST", blackbox.DevicesPath, body, with(code))
 		}
 		add("abcde-fgh27").Is(t, 422, "RECOVERY_CODE_INVALID")
 		f := blackbox.FlowOf(t, add(codes[0]).Is(t, 200, ""))
@@ -185,12 +184,12 @@ func TestPasskeyStrength(t *testing.T) {
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 409, "MFA_NOT_AVAILABLE")
 		change(`,"phishingResistant":false`)
 		started := remove(p.ID, me).Is(t, 200, "")
-		options := passkeytest.Read(t, harness.RequestOf(t, started))
+		options := passkeytest.Read(t, blackbox.RequestOf(t, started))
 		if len(options.AllowCredentials) != 1 || options.AllowCredentials[0].ID != passkeytest.Encode(p.Authenticator.ID) {
 			t.Errorf("%+v", options)
 		}
 		flow := blackbox.FlowOf(t, started)
-		q.Send(t, flow, "APPROVED", q.Get(t, harness.RequestOf(t, started))).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		q.Send(t, flow, "APPROVED", q.Get(t, blackbox.RequestOf(t, started))).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		p.Approve(t, remove(q.ID, me)).Is(t, 200, "")
 
 		// An administrator removes what the owner has lost.
@@ -205,18 +204,18 @@ func TestPasskeyStrength(t *testing.T) {
 		}
 		n.Do(t, "DELETE", security, body("PASSKEY"), who).Is(t, 404, "RECORD_NOT_FOUND")
 		n.Ok(t, "DELETE", security, body("AUTHENTICATOR"), who)
-		harness.EnrollPasskey(t, n, demo, x)
+		blackbox.EnrollPasskey(t, n, demo, x)
 	})
 }
 
 // Until a passkey has settled, its account removes it by its policy: a passkey of a thief does not prevent that.
 func TestUnsettledPasskeyIsRemoved(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n, demo := harness.Patient(s).Start(), s.Seeded("user")
+		n, demo := blackbox.Patient(s).Start(), s.Seeded("user")
 		x, _ := n.Session(t, demo)
 		s.Exec("UPDATE users SET created_at = created_at - 86400000")
-		p := harness.EnrollPasskey(t, n, demo, x)
-		f := blackbox.FlowOf(t, n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": p.ID},
+		p := blackbox.EnrollPasskey(t, n, demo, x)
+		f := blackbox.FlowOf(t, n.Do(t, "DELETE", blackbox.DevicesPath, map[string]string{"deviceId": p.ID},
 			blackbox.Headers{"x-auth": x}))
 		done := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
 		if final := blackbox.ReadFinal(t, done); !final.ExecResult.Success || s.Count("passkey") != 0 {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A renewal is refused in the order of its checks (D-2FA-21, D-2FA-24).
@@ -14,7 +13,7 @@ func TestRenewalRefusalOrder(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_MAX_RENEWALS=2")
 		n := s.Start()
-		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
 		renew := func(f blackbox.Flow, methodID, method string) blackbox.Answer {
 			t.Helper()
 			return n.Do(
@@ -50,8 +49,8 @@ func TestRenewalRefusalOrder(t *testing.T) {
 		n.Do(t, "POST", blackbox.RenewPath, map[string]string{"methodId": sms.ID, "method": "SMS"}, nil).
 			Is(t, 401, "UNAUTHENTICATED")
 
-		harness.Tune(t, n, boss, "SMS", 120_000, 1)
-		harness.Tune(t, n, boss, "MAIL", 120_000, 0)
+		blackbox.Tune(t, n, boss, "SMS", 120_000, 1)
+		blackbox.Tune(t, n, boss, "MAIL", 120_000, 0)
 		renew(f, sms.ID, "SMS").Is(t, 429, "RENEW_TOO_EARLY") // its own times are fixed
 		f = n.Login(t, demo)
 		sms, mail = f.Method(t, "SMS"), f.Method(t, "MAIL")
@@ -65,7 +64,7 @@ func TestRenewalRefusalOrder(t *testing.T) {
 		// the gate.
 		n.Stop()
 		n = s.Start("MFA_CHALLENGE_TTL=1s")
-		harness.Tune(t, n, boss, "SMS", 120_000, 60_000)
+		blackbox.Tune(t, n, boss, "SMS", 120_000, 60_000)
 		f = n.Login(t, demo)
 		if f.Expire != 120 {
 			t.Errorf("the challenge lives %d s, want as long as its longest method", f.Expire)
@@ -79,10 +78,10 @@ func TestRenewalRefusalOrder(t *testing.T) {
 func TestRenewalMakesNewCode(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
-		harness.Tune(t, n, boss, "SMS", 90_000, 1)
-		harness.Tune(t, n, boss, "MAIL", 2_000, 1)
-		harness.TwoMethods(t, n, boss)
+		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
+		blackbox.Tune(t, n, boss, "SMS", 90_000, 1)
+		blackbox.Tune(t, n, boss, "MAIL", 2_000, 1)
+		blackbox.TwoMethods(t, n, boss)
 
 		f := n.Login(t, demo)
 		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
@@ -109,7 +108,7 @@ func TestRenewalMakesNewCode(t *testing.T) {
 			}
 		}
 		if fresh := n.Code(t, demo, "SMS"); fresh != oldSMS {
-			harness.AttemptsLeft(t, n.Complete(t, f, sms, oldSMS))
+			blackbox.AttemptsLeft(t, n.Complete(t, f, sms, oldSMS))
 			n.Complete(t, f, sms, fresh).Is(t, 200, "").Keys(t, "action")
 		}
 
@@ -122,7 +121,7 @@ func TestRenewalMakesNewCode(t *testing.T) {
 		}
 		n.Renew(t, f, sms).Is(t, 409, "METHOD_ALREADY_COMPLETED")
 		if fresh := n.Code(t, demo, "MAIL"); fresh != oldMAIL {
-			harness.AttemptsLeft(t, n.Complete(t, f, mail, oldMAIL))
+			blackbox.AttemptsLeft(t, n.Complete(t, f, mail, oldMAIL))
 			n.Complete(t, f, mail, fresh).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
 		}
 	})
@@ -132,9 +131,9 @@ func TestRenewalMakesNewCode(t *testing.T) {
 func TestExtendedMethodKeepsItsCode(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
-		harness.Tune(t, n, boss, "SMS", 60_000, 1)
-		harness.Tune(t, n, boss, "MAIL", 1_000, 0)
+		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
+		blackbox.Tune(t, n, boss, "SMS", 60_000, 1)
+		blackbox.Tune(t, n, boss, "MAIL", 1_000, 0)
 		f := n.Login(t, demo)
 		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
 		code := n.Code(t, demo, "MAIL")
@@ -150,9 +149,9 @@ func TestChallengesExpireWithoutRequests(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("MFA_CHALLENGE_TTL=1s", "MFA_P_AUTH_GRACE=2s")
 		n := s.Start()
-		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
-		harness.Tune(t, n, boss, "SMS", 1_000, 0)
-		harness.Tune(t, n, boss, "MAIL", 2_000, 0)
+		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
+		blackbox.Tune(t, n, boss, "SMS", 1_000, 0)
+		blackbox.Tune(t, n, boss, "MAIL", 2_000, 0)
 
 		f, done := n.Login(t, demo), blackbox.Flow{}
 		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
@@ -160,7 +159,7 @@ func TestChallengesExpireWithoutRequests(t *testing.T) {
 			t.Fatalf("%+v, want a challenge of two seconds with a method of one", f.Challenge)
 		}
 		smsCode, mailCode := n.Code(t, demo, "SMS"), n.Code(t, demo, "MAIL")
-		socket, poll := n.Socket(t, f), harness.LongPoll(n, f)
+		socket, poll := n.Socket(t, f), blackbox.LongPoll(n, f)
 
 		done = n.Login(t, demo)
 		final := n.Complete(t, done, done.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
@@ -173,24 +172,24 @@ func TestChallengesExpireWithoutRequests(t *testing.T) {
 		n.Complete(t, f, sms, blackbox.WrongFor(smsCode)).Is(t, 410, "METHOD_EXPIRED")
 
 		end := time.UnixMilli(f.TS + 2_000)
-		socket.ExpectClose(4410, harness.Within(5))
-		if late := time.Since(end); late < 0 || late > harness.Within(1) {
+		socket.ExpectClose(4410, blackbox.Within(5))
+		if late := time.Since(end); late < 0 || late > blackbox.Within(1) {
 			t.Errorf("the socket was closed %v after the end of the challenge", late)
 		}
-		if p := <-poll; p.Err != nil || p.Code() != "CHALLENGE_EXPIRED" || p.At.Sub(end) > harness.Within(1) {
+		if p := <-poll; p.Err != nil || p.Code() != "CHALLENGE_EXPIRED" || p.At.Sub(end) > blackbox.Within(1) {
 			t.Errorf("the long poll ended with %s, %v after the end of the challenge: %v", p.Answer, p.At.Sub(end), p.Err)
 		}
 		n.Complete(t, f, mail, mailCode).Is(t, 410, "CHALLENGE_EXPIRED")
 		n.Complete(t, f, sms, smsCode).Is(t, 410, "CHALLENGE_EXPIRED")
 		n.Renew(t, f, sms).Is(t, 410, "CHALLENGE_EXPIRED")
 		n.Result(t, f).Is(t, 410, "CHALLENGE_EXPIRED")
-		n.Socket(t, f).ExpectClose(4410, harness.Within(5))
+		n.Socket(t, f).ExpectClose(4410, blackbox.Within(5))
 
 		// The outcome of a completed challenge can be read until p-auth expires.
-		harness.SameOutcome(t, final, n.Result(t, done))
-		expires := time.Unix(int64(harness.ClaimsOf(t, done.PAuth)["exp"].(float64)), 0)
-		stays.ExpectClose(4401, harness.Within(10))
-		if late := time.Since(expires); late < 0 || late > harness.Within(1) {
+		blackbox.SameOutcome(t, final, n.Result(t, done))
+		expires := time.Unix(int64(blackbox.ClaimsOf(t, done.PAuth)["exp"].(float64)), 0)
+		stays.ExpectClose(4401, blackbox.Within(10))
+		if late := time.Since(expires); late < 0 || late > blackbox.Within(1) {
 			t.Errorf("the socket was closed %v after the end of p-auth", late)
 		}
 		n.Result(t, done).Is(t, 401, "TOKEN_EXPIRED")
@@ -248,8 +247,8 @@ func TestMismatchedTokenMethodAndCodeAreRefused(t *testing.T) {
 		// A code of one challenge or method is wrong for another.
 		codeOfB, mailOfB := n.Code(t, demo, "SMS"), n.Code(t, demo, "MAIL")
 		if codeOfA != codeOfB && codeOfB != mailOfB {
-			harness.AttemptsLeft(t, n.Complete(t, b, b.Method(t, "SMS"), codeOfA))
-			harness.AttemptsLeft(t, n.Complete(t, b, b.Method(t, "MAIL"), codeOfB))
+			blackbox.AttemptsLeft(t, n.Complete(t, b, b.Method(t, "SMS"), codeOfA))
+			blackbox.AttemptsLeft(t, n.Complete(t, b, b.Method(t, "MAIL"), codeOfB))
 		}
 		for _, odd := range []string{"１２３４５６", codeOfA + "0", codeOfA[:5], "x"} {
 			if got := complete(a.PAuth, body("value", odd)); got.Status == 200 {
@@ -273,7 +272,7 @@ func TestOldestChallengeIsClosedAtLimit(t *testing.T) {
 		for range 3 {
 			open = append(open, n.Login(t, demo))
 		}
-		socket.ExpectClose(4410, harness.Within(5))
+		socket.ExpectClose(4410, blackbox.Within(5))
 		n.Complete(t, oldest, oldest.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Renew(t, oldest, oldest.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Result(t, oldest).Is(t, 409, "CHALLENGE_CLOSED")

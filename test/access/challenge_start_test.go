@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Actions without an endpoint of their own (D-2FA-27, REQ-2FA-12). A code that is sent to the account's
@@ -12,19 +11,20 @@ import (
 func TestActionsWithoutEndpoint(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss, me := harness.Admin(t, s, n), s.AddUser("user")
+		boss, me := blackbox.Admin(t, s, n), s.AddUser("user")
 		token, _ := n.Session(t, me)
 		x := blackbox.Headers{"x-auth": token}
 		verified := func() bool { t.Helper(); return s.Count("users WHERE id = $1 AND email_verified", me.ID) == 1 }
 		start := func(action string) blackbox.Flow {
 			t.Helper()
-			return blackbox.FlowOf(t, n.Do(t, "POST", harness.StartPath, map[string]string{"actionCode": action}, x))
+			return blackbox.FlowOf(t, n.Do(t, "POST", blackbox.StartPath, map[string]string{"actionCode": action}, x))
 		}
-		n.Do(t, "POST", harness.StartPath, map[string]string{"actionCode": "VERIFY_EMAIL"}, nil).Is(t, 401, "UNAUTHENTICATED")
+		n.Do(t, "POST", blackbox.StartPath, map[string]string{"actionCode": "VERIFY_EMAIL"}, nil).Is(t, 401,
+			"UNAUTHENTICATED")
 		for _, body := range []any{map[string]any{}, map[string]any{"actionCode": "LOGIN"},
 			map[string]any{"actionCode": "verify_email"}, map[string]any{"actionCode": 5},
 			map[string]any{"actionCode": "TOTP_SETUP"}, map[string]any{"actionCode": nil}} {
-			if p := n.Do(t, "POST", harness.StartPath, body, x).Is(t, 400, "INVALID_FIELD").Problem(); p.Field != "actionCode" {
+			if p := n.Do(t, "POST", blackbox.StartPath, body, x).Is(t, 400, "INVALID_FIELD").Problem(); p.Field != "actionCode" {
 				t.Errorf("%v: field %q", body, p.Field)
 			}
 		}
@@ -47,7 +47,7 @@ func TestActionsWithoutEndpoint(t *testing.T) {
 			out.ExecResult.Data != nil {
 			t.Errorf("the outcome is %s", final)
 		}
-		harness.SameOutcome(t, final, n.Result(t, f))
+		blackbox.SameOutcome(t, final, n.Result(t, f))
 		if !verified() || s.Count("users WHERE email_verified") != 3 { // and the two of development mode
 			t.Error("the address, and that alone, is not verified")
 		}
@@ -63,7 +63,8 @@ func TestActionsWithoutEndpoint(t *testing.T) {
 			t.Error("a code of one address verified another")
 		}
 		s.Exec("UPDATE users SET email = NULL, cv = cv + 1 WHERE id = $1", me.ID)
-		n.Do(t, "POST", harness.StartPath, map[string]string{"actionCode": "VERIFY_EMAIL"}, x).Is(t, 409, "MFA_NOT_AVAILABLE")
+		n.Do(t, "POST", blackbox.StartPath, map[string]string{"actionCode": "VERIFY_EMAIL"}, x).Is(t, 409,
+			"MFA_NOT_AVAILABLE")
 		s.Exec("UPDATE users SET email = $1, cv = cv + 1 WHERE id = $2", me.Mail, me.ID)
 
 		f = start("DURING_VIDEO_KYC")
@@ -103,16 +104,16 @@ func TestActionsWithoutEndpoint(t *testing.T) {
 // own effect.
 func TestVideoCheckGuardsEndpoint(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=DURING_VIDEO_KYC")
+		s.Set("MFA_GUARDED=" + blackbox.GuardedKey + "=DURING_VIDEO_KYC")
 		n := s.Start()
-		boss, who := s.Seeded("admin"), harness.Admin(t, s, n)
+		boss, who := s.Seeded("admin"), blackbox.Admin(t, s, n)
 		for name, c := range map[string]struct {
 			path string
 			body any
 			does bool
 		}{
-			"start":    {harness.StartPath, map[string]string{"actionCode": "DURING_VIDEO_KYC"}, false},
-			"endpoint": {harness.ActionsPath, harness.NewAction("BY_VIDEO"), true},
+			"start":    {blackbox.StartPath, map[string]string{"actionCode": "DURING_VIDEO_KYC"}, false},
+			"endpoint": {blackbox.ActionsPath, blackbox.NewAction("BY_VIDEO"), true},
 		} {
 			f := blackbox.FlowOf(t, n.Do(t, "POST", c.path, c.body, who))
 			out := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, ""))
@@ -159,18 +160,18 @@ func TestUserProfileIsCurrent(t *testing.T) {
 		shows(token, false, true)
 		shows(second, false, false)
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, blackbox.Headers{"x-auth": token}))
-		var set harness.TOTPOutcome
+		var set blackbox.TOTPOutcome
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, me, "SMS")).Is(t, 200, "").Read(t, &set)
 		shows(token, true, true)
 		run(me.Number(), "allow")
 		shows(token, true, false)
 		f = blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/deactivate", nil, blackbox.Headers{"x-auth": token}))
-		n.Complete(t, f, f.Method(t, "TOTP"), harness.NewAuthenticator(t, set.ExecResult.Data.Base32).Next(t)).Is(t, 200, "")
+		n.Complete(t, f, f.Method(t, "TOTP"), blackbox.NewAuthenticator(t, set.ExecResult.Data.Base32).Next(t)).Is(t, 200, "")
 		shows(token, false, false)
 		if got := s.Command("", "user", "withdrawals", "nobody@example.test", "allow"); got.Code != 1 {
 			t.Errorf("unknown user: exit %d", got.Code)
 		}
-		blackbox.Until(t, harness.Within(5), "two audit rows", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "two audit rows", func() bool {
 			return s.Count("audit WHERE action = 'USER_WITHDRAWALS' AND user_id = $1", me.ID) == 2
 		})
 	})

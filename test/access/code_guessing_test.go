@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // startAll starts the nodes of a site: one on SQLite, and two that share the database on PostgreSQL, where a
@@ -31,14 +30,14 @@ func TestParallelRightCodesExecuteOnce(t *testing.T) {
 		n, demo := all[0], s.Seeded("user")
 		f := n.Login(t, demo)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		answers := harness.Crowd(
+		answers := blackbox.Crowd(
 			t,
 			parallel,
 			func(i int) (blackbox.Answer, error) { return all[i%len(all)].TryComplete(f, sms, code) },
 		)
-		token := harness.CheckFinal(t, f, answers[0])
+		token := blackbox.CheckFinal(t, f, answers[0])
 		for _, a := range answers {
-			harness.SameOutcome(t, answers[0], a)
+			blackbox.SameOutcome(t, answers[0], a)
 		}
 		if sessions, outcomes := s.Count("session"), s.Count("outcome"); sessions != 1 || outcomes != 1 {
 			t.Errorf("%d sessions and %d outcomes, want one of each", sessions, outcomes)
@@ -57,16 +56,16 @@ func TestParallelRightCodesOfFirstMethodSucceedOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		all := startAll(s)
 		n, demo := all[0], s.Seeded("user")
-		harness.TwoMethods(t, n, harness.Admin(t, s, n))
-		blackbox.Until(t, harness.Within(2), "the policy known everywhere", func() bool {
+		blackbox.TwoMethods(t, n, blackbox.Admin(t, s, n))
+		blackbox.Until(t, blackbox.Within(2), "the policy known everywhere", func() bool {
 			f := all[len(all)-1].Login(t, demo)
 			return all[len(all)-1].Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Header.Get("x-auth") == ""
 		})
 		f := n.Login(t, demo)
 		socket := n.Socket(t, f)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		got := harness.CountByCode(
-			harness.Crowd(t, parallel, func(i int) (blackbox.Answer, error) {
+		got := blackbox.CountByCode(
+			blackbox.Crowd(t, parallel, func(i int) (blackbox.Answer, error) {
 				return all[i%len(all)].TryComplete(f, sms,
 					code)
 			}),
@@ -76,7 +75,7 @@ func TestParallelRightCodesOfFirstMethodSucceedOnce(t *testing.T) {
 		}
 		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
 		final := n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 200, "")
-		harness.CheckFinal(t, f, final)
+		blackbox.CheckFinal(t, f, final)
 		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
 		socket.Expect(f, "LOGIN", "ACTION_COMPLETE")
 	})
@@ -89,11 +88,11 @@ func TestParallelWrongCodesAreLimited(t *testing.T) {
 		n, demo := all[0], s.Seeded("user")
 		f := n.Login(t, demo)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		answers := harness.Crowd(t, parallel, func(i int) (blackbox.Answer, error) {
+		answers := blackbox.Crowd(t, parallel, func(i int) (blackbox.Answer, error) {
 			wrong, _ := strconv.Atoi(code)
 			return all[i%len(all)].TryComplete(f, sms, fmt.Sprintf("%06d", (wrong+1+i)%1_000_000))
 		})
-		got := harness.CountByCode(answers)
+		got := blackbox.CountByCode(answers)
 		busy := len(all) > 1 // two owners without a connection may both give up a busy row, unread
 		if got["422OTP_INVALID"] != 5 || got["423METHOD_LOCKED"]+got["503UNAVAILABLE"] != parallel-5 ||
 			!busy && got["503UNAVAILABLE"] > 0 {
@@ -102,7 +101,7 @@ func TestParallelWrongCodesAreLimited(t *testing.T) {
 		var left []int
 		for _, a := range answers {
 			if a.Status == 422 {
-				left = append(left, harness.AttemptsLeft(t, a))
+				left = append(left, blackbox.AttemptsLeft(t, a))
 			}
 		}
 		if slices.Sort(left); !slices.Equal(left, []int{0, 1, 2, 3, 4}) {
@@ -120,14 +119,14 @@ func TestParallelMixedCodesWinAtMostOnce(t *testing.T) {
 		n, demo := all[0], s.Seeded("user")
 		f := n.Login(t, demo)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		answers := harness.Crowd(t, parallel, func(i int) (blackbox.Answer, error) {
+		answers := blackbox.Crowd(t, parallel, func(i int) (blackbox.Answer, error) {
 			value := blackbox.WrongFor(code)
 			if i == parallel/2 {
 				value = code
 			}
 			return all[i%len(all)].TryComplete(f, sms, value)
 		})
-		got := harness.CountByCode(answers)
+		got := blackbox.CountByCode(answers)
 		refused := got["423METHOD_LOCKED"] + got["409METHOD_ALREADY_COMPLETED"]
 		if len(all) > 1 {
 			refused += got["503UNAVAILABLE"]
@@ -149,7 +148,7 @@ func TestAttemptCountSurvivesKill(t *testing.T) {
 		f := n.Login(t, demo)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
 		for want := 4; want >= 0; want-- {
-			if got := harness.AttemptsLeft(t, n.Complete(t, f, sms, blackbox.WrongFor(code))); got != want {
+			if got := blackbox.AttemptsLeft(t, n.Complete(t, f, sms, blackbox.WrongFor(code))); got != want {
 				t.Errorf("attemptsLeft %d, want %d", got, want)
 			}
 			n.Kill()
@@ -166,14 +165,14 @@ func TestTenWrongValuesCloseChallenge(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		demo := s.Seeded("user")
-		harness.Tune(t, n, harness.Admin(t, s, n), "SMS", 120_000, 1)
+		blackbox.Tune(t, n, blackbox.Admin(t, s, n), "SMS", 120_000, 1)
 		f := n.Login(t, demo)
 		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
 		socket := n.Socket(t, f)
 		wrong := func(m blackbox.Method, want ...int) {
 			t.Helper()
 			for _, left := range want {
-				if got := harness.AttemptsLeft(t, n.Complete(t, f, m, blackbox.WrongFor(n.Code(t, demo, m.Name)))); got != left {
+				if got := blackbox.AttemptsLeft(t, n.Complete(t, f, m, blackbox.WrongFor(n.Code(t, demo, m.Name)))); got != left {
 					t.Errorf("%s: attemptsLeft %d, want %d", m.Name, got, left)
 				}
 			}
@@ -188,8 +187,8 @@ func TestTenWrongValuesCloseChallenge(t *testing.T) {
 			n.Renew(t, f, m).Is(t, 409, "CHALLENGE_CLOSED")
 		}
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
-		socket.ExpectClose(4410, harness.Within(5))
-		n.Socket(t, f).ExpectClose(4410, harness.Within(5))
+		socket.ExpectClose(4410, blackbox.Within(5))
+		n.Socket(t, f).ExpectClose(4410, blackbox.Within(5))
 		n.Kill()
 		n = s.Start()
 		n.Complete(t, f, mail, n.Code(t, demo, "MAIL")).Is(t, 409, "CHALLENGE_CLOSED")
@@ -204,7 +203,7 @@ func TestWrongValuesCountPerUser(t *testing.T) {
 		s.Set("MFA_GUARDED=POST /admin/system/mfa/actions=ADD_ACTION_GUARDED", "LIMITS_ENABLED=false")
 		n := s.Start()
 		boss := s.Seeded("admin")
-		inside := harness.Admin(t, s, n)
+		inside := blackbox.Admin(t, s, n)
 		spellings := []map[string]string{
 			{"countryCode": "90", "phoneNumber": boss.Phone}, {"countryCode": "+90", "phoneNumber": "0" + boss.Phone},
 			{"countryCode": "0090", "phoneNumber": boss.Phone[:3] + " " + boss.Phone[3:]}, {"email": "  " + boss.Mail},
@@ -217,7 +216,7 @@ func TestWrongValuesCountPerUser(t *testing.T) {
 			body := maps.Clone(spellings[i%len(spellings)])
 			body["password"] = boss.Password
 			f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login", body, nil))
-			harness.AttemptsLeft(t, n.Complete(t, f, f.MethodList[i%2], blackbox.WrongFor(n.Code(t, boss,
+			blackbox.AttemptsLeft(t, n.Complete(t, f, f.MethodList[i%2], blackbox.WrongFor(n.Code(t, boss,
 				f.MethodList[i%2].Name))))
 		}
 		f := n.Login(t, boss)

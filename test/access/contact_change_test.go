@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A new phone number or address ends the sessions and the unfinished logins of the old one, also after a kill.
@@ -15,13 +14,13 @@ import (
 func TestContactChangeEndsSessions(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss, me, other := harness.Admin(t, s, n), s.AddUser("user"), s.AddUser("user")
+		boss, me, other := blackbox.Admin(t, s, n), s.AddUser("user"), s.AddUser("user")
 		told := func(to string) int {
 			return len(slices.DeleteFunc(n.Letters(t, to), func(l blackbox.Letter) bool { return l.Code != "" }))
 		}
 		toldAll := func(want map[string]int) {
 			t.Helper()
-			blackbox.Until(t, harness.Within(10), "old and new are notified", func() bool {
+			blackbox.Until(t, blackbox.Within(10), "old and new are notified", func() bool {
 				for to, count := range want {
 					if told(to) != count {
 						return false
@@ -46,27 +45,27 @@ func TestContactChangeEndsSessions(t *testing.T) {
 		phone := func(number string) map[string]string {
 			return map[string]string{"userId": me.ID, "phoneNum": number, "countryCode": "+90"}
 		}
-		n.Ok(t, "POST", harness.PhonePath, phone("0"+me.Phone), boss)
+		n.Ok(t, "POST", blackbox.PhonePath, phone("0"+me.Phone), boss)
 		if !lives(first) || !lives(second) {
 			t.Fatal("a name, or the same number, ended a session")
 		}
 		begun, code := n.Login(t, me), n.Code(t, me, "SMS")
 		old := me.Number()
 		me.Phone = "5550001122"
-		n.Ok(t, "POST", harness.PhonePath, phone(me.Phone), boss).Keys(t, "data")
+		n.Ok(t, "POST", blackbox.PhonePath, phone(me.Phone), boss).Keys(t, "data")
 		if lives(first) || lives(second) || !lives(others) {
 			t.Error("the sessions of the account, and those alone, are not over")
 		}
 		n.Complete(t, begun, begun.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		toldAll(map[string]int{old: 1, me.Number(): 1, me.Mail: 1, other.Mail: 0})
-		n.Do(t, "POST", harness.PhonePath, map[string]string{"userId": me.ID, "phoneNum": other.Phone, "countryCode": "90"},
+		n.Do(t, "POST", blackbox.PhonePath, map[string]string{"userId": me.ID, "phoneNum": other.Phone, "countryCode": "90"},
 			boss).
 			Is(t, 409, "RECORD_ALREADY_EXIST")
 
 		third, _ := n.Session(t, me) // by the new number
 		oldMail := me.Mail
 		me.Mail = "another@example.test"
-		n.Ok(t, "POST", harness.MailPath, map[string]string{"userId": me.ID, "mailAddress": me.Mail}, boss)
+		n.Ok(t, "POST", blackbox.MailPath, map[string]string{"userId": me.ID, "mailAddress": me.Mail}, boss)
 		if lives(third) {
 			t.Error("a session lives on")
 		}
@@ -89,7 +88,7 @@ func TestContactChangeDuringLogin(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_ENABLED=false")
 		n := s.Start()
-		boss, me := harness.Admin(t, s, n), s.AddUser("user")
+		boss, me := blackbox.Admin(t, s, n), s.AddUser("user")
 		born := 0
 		for round := range 24 {
 			f := n.Login(t, me)
@@ -99,7 +98,7 @@ func TestContactChangeDuringLogin(t *testing.T) {
 			var both sync.WaitGroup
 			both.Go(func() { completed, failed[0] = n.TryComplete(f, f.Method(t, "SMS"), code) })
 			both.Go(func() {
-				changed, failed[1] = n.Try("POST", harness.MailPath, map[string]string{"userId": me.ID,
+				changed, failed[1] = n.Try("POST", blackbox.MailPath, map[string]string{"userId": me.ID,
 					"mailAddress": fmt.Sprintf("round%d@example.test", round)}, boss)
 			})
 			both.Wait()

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // The header of a trusted proxy gives the country of a client, and the table gives it if the header is absent.
@@ -18,7 +17,7 @@ func TestCountryHeaderOfTrustedProxy(t *testing.T) {
 			"GEO_ALLOW_PRIVATE=false").
 			Start()
 		demo := s.Seeded("user")
-		at := harness.From(t, n, harness.Here)
+		at := blackbox.From(t, n, blackbox.Here)
 		me := at.Session(demo)
 		at.Changed("POST", "TR", demo, me)
 		at.Login(demo).Is(t, 401, "INVALID_CREDENTIALS")
@@ -29,9 +28,9 @@ func TestCountryHeaderOfTrustedProxy(t *testing.T) {
 		for _, value := range []string{"DE", "tr", "XX", "T1", "", "TR, DE"} {
 			login(blackbox.Headers{"CF-IPCountry": value, "X-Forwarded-For": "10.0.0.9"}).Is(t, 401, "INVALID_CREDENTIALS")
 		}
-		login(blackbox.Headers{"CF-IPCountry": "US", "X-Forwarded-For": harness.Turkey}).Is(t, 401, "INVALID_CREDENTIALS")
-		login(blackbox.Headers{"X-Forwarded-For": harness.Turkey}).Is(t, 200, "")
-		f := blackbox.FlowOf(t, login(blackbox.Headers{"CF-IPCountry": "TR", "X-Forwarded-For": harness.States}))
+		login(blackbox.Headers{"CF-IPCountry": "US", "X-Forwarded-For": blackbox.Turkey}).Is(t, 401, "INVALID_CREDENTIALS")
+		login(blackbox.Headers{"X-Forwarded-For": blackbox.Turkey}).Is(t, 200, "")
+		f := blackbox.FlowOf(t, login(blackbox.Headers{"CF-IPCountry": "TR", "X-Forwarded-For": blackbox.States}))
 		headers := blackbox.Headers{"CF-IPCountry": "TR", "p-auth": f.PAuth}
 		done := n.Do(t, "POST", blackbox.CompletePath, blackbox.CompleteBody(f.Method(t, "SMS"), n.Code(t, demo, "SMS")),
 			headers).
@@ -48,7 +47,7 @@ func TestCountryHeaderOfTrustedProxy(t *testing.T) {
 		// The header of a peer that is no proxy is ignored.
 		n = s.Start("HTTP_TRUSTED_PROXIES=192.0.2.1")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo),
-			blackbox.Headers{"CF-IPCountry": "TR", "X-Forwarded-For": harness.Turkey}).
+			blackbox.Headers{"CF-IPCountry": "TR", "X-Forwarded-For": blackbox.Turkey}).
 			Is(t, 401, "INVALID_CREDENTIALS")
 		n.Stop()
 

@@ -8,13 +8,12 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
-const alarmPath = harness.DevicesPath + "/alarm"
+const alarmPath = blackbox.DevicesPath + "/alarm"
 
 // raise sends an alarm of a device about a challenge.
-func raise(t *testing.T, p harness.Pocket, challengeID string, edit ...func(*device.Claims)) blackbox.Answer {
+func raise(t *testing.T, p blackbox.Pocket, challengeID string, edit ...func(*device.Claims)) blackbox.Answer {
 	t.Helper()
 	body := fmt.Sprintf(`{"challengeId":%q}`, challengeID)
 	return p.N.Do(t, "POST", alarmPath, body, p.Sign(t, "POST", alarmPath, []byte(body), device.Claims{}, edit...))
@@ -24,10 +23,10 @@ func raise(t *testing.T, p harness.Pocket, challengeID string, edit ...func(*dev
 // challenges close. The owner gets a mail, and the audit names the challenge and the device.
 func TestDeviceAlarm(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo, other := s.Seeded("user"), s.Seeded("admin")
 		x, _ := n.Session(t, demo)
-		p := harness.Enroll(t, n, demo, x, device.ES256, "")
+		p := blackbox.Enroll(t, n, demo, x, device.ES256, "")
 		first, _ := n.Session(t, demo)
 		second, _ := n.Session(t, demo)
 		stranger, _ := n.Session(t, other)
@@ -63,7 +62,7 @@ func TestDeviceAlarm(t *testing.T) {
 			thief.ChallengeID, "%"+p.ID); rows != 1 {
 			t.Errorf("%d audit rows of the alarm", rows)
 		}
-		blackbox.Until(t, harness.Within(10), "the mail", func() bool {
+		blackbox.Until(t, blackbox.Within(10), "the mail", func() bool {
 			for _, letter := range n.Letters(t, demo.Mail) {
 				if strings.Contains(letter.Subject, "All sessions of your") {
 					return true
@@ -77,10 +76,10 @@ func TestDeviceAlarm(t *testing.T) {
 // Alarms that race end all sessions, and none is lost to another one.
 func TestDeviceAlarmsRace(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		p := harness.Enroll(t, n, demo, x, device.ES256, "")
+		p := blackbox.Enroll(t, n, demo, x, device.ES256, "")
 		f := n.Login(t, demo)
 		var all sync.WaitGroup
 		answers := make([]blackbox.Answer, 4)

@@ -11,37 +11,36 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Devices are registered, listed and removed (D-EXT-01). No part of a push target is stored in plain text, and
 // the message contains no details (D-2FA-29).
 func TestDeviceRegistrationListAndRemoval(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
 		me := blackbox.Headers{"x-auth": x}
-		if got := string(n.Ok(t, "GET", harness.DevicesPath, nil, me).Body); got != "[]" {
+		if got := string(n.Ok(t, "GET", blackbox.DevicesPath, nil, me).Body); got != "[]" {
 			t.Errorf("no device: %s", got)
 		}
-		n.Do(t, "GET", harness.DevicesPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
+		n.Do(t, "GET", blackbox.DevicesPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
 
-		raw := harness.Pocket{N: n, Aud: n.URL}
+		raw := blackbox.Pocket{N: n, Aud: n.URL}
 		raw.Key, raw.Pub = devicetest.Signer(t, device.ES256)
 		raw.ID = raw.Pub.Thumbprint()
 		raw.Register(t, "", "").Is(t, 401, "UNAUTHENTICATED")
 		raw.Register(t, x, "", func(c *device.Claims) { c.Issuer = "x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		raw.Register(t, x, "", func(c *device.Claims) { c.Target = "/x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		raw.Register(t, x, `,"pushTarget":{"type":"smoke"}`).Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "POST", harness.DevicesPath,
+		n.Do(t, "POST", blackbox.DevicesPath,
 			`{"publicKey":`+raw.Pub.JWK()+`,"brand":"b","model":"m","description":"","platform":"p"}`, me).
 			Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
-		n.Do(t, "POST", harness.DevicesPath,
+		n.Do(t, "POST", blackbox.DevicesPath,
 			`{"publicKey":{"kty":"RSA"},"brand":"b","model":"m","description":"","platform":"p"}`,
 			me).
 			Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "POST", harness.DevicesPath, `{}`, me).Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "POST", blackbox.DevicesPath, `{}`, me).Is(t, 400, "INVALID_FIELD")
 		late := raw.Register(t, x, "", func(c *device.Claims) { c.IssuedAt = 1 }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		raw.Register(t, x, "", func(c *device.Claims) { c.IssuedAt, c.Nonce = 1, late.Header.Get("device-signature-nonce") }).
 			Is(t, 200, "").
@@ -49,12 +48,12 @@ func TestDeviceRegistrationListAndRemoval(t *testing.T) {
 
 		const hidden = "hook-of-a-thousand-secrets"
 		target := `{"type":"webhook","url":"https://push.example.test/` + hidden + `"}`
-		p := harness.Enroll(t, n, demo, x, device.ES256, `,"pushTarget":`+target)
-		q := harness.Enroll(t, n, demo, x, device.EdDSA, "")
+		p := blackbox.Enroll(t, n, demo, x, device.ES256, `,"pushTarget":`+target)
+		q := blackbox.Enroll(t, n, demo, x, device.EdDSA, "")
 		p.ID, raw = p.Pub.Thumbprint(), p
 		p.Register(t, x, "").Is(t, 409, "RECORD_ALREADY_EXIST")
 		var listed []map[string]any
-		n.Ok(t, "GET", harness.DevicesPath, nil, me).Read(t, &listed)
+		n.Ok(t, "GET", blackbox.DevicesPath, nil, me).Read(t, &listed)
 		if len(listed) != 2 || listed[0]["deviceId"] != q.ID || len(listed[0]) != 8 || listed[1]["brand"] != "Acme" ||
 			listed[1]["model"] != "One" || listed[1]["platform"] != "android" ||
 			listed[1]["status"] != "ACTIVE" || listed[1]["lastUsedAt"] != nil ||
@@ -64,7 +63,7 @@ func TestDeviceRegistrationListAndRemoval(t *testing.T) {
 		}
 		p.ID = listed[1]["deviceId"].(string)
 		p.Ongoing(t).Is(t, 200, "")
-		n.Ok(t, "GET", harness.DevicesPath, nil, me).Read(t, &listed)
+		n.Ok(t, "GET", blackbox.DevicesPath, nil, me).Read(t, &listed)
 		if listed[1]["lastUsedAt"] == nil {
 			t.Error("the use of the device was not noted")
 		}
@@ -98,13 +97,13 @@ func TestDeviceRegistrationListAndRemoval(t *testing.T) {
 // The demo device, from its enrolment to an approval and a denial.
 func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, blackbox.Headers{"x-auth": x}))
-		var set harness.TOTPOutcome
+		var set blackbox.TOTPOutcome
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "").Read(t, &set)
-		app := harness.NewAuthenticator(t, set.ExecResult.Data.Base32)
+		app := blackbox.NewAuthenticator(t, set.ExecResult.Data.Base32)
 
 		file := filepath.Join(t.TempDir(), "device.json")
 		run := func(code int, stdin string, args ...string) blackbox.Output {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A limit of N admits exactly N, also for concurrent requests, and reports when to retry. A retry at that time
@@ -18,23 +17,23 @@ import (
 func TestFirewallLimitIsExact(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
-		boss := harness.Admin(t, s, n)
-		harness.Rule(
+		boss := blackbox.Admin(t, s, n)
+		blackbox.Rule(
 			t,
 			n,
 			boss,
 			"few",
 			"rate_limit",
-			map[string]any{"period": 3000, "limit": 40, "targetResources": []string{"GET " + harness.KeysPath}},
+			map[string]any{"period": 3000, "limit": 40, "targetResources": []string{"GET " + blackbox.KeysPath}},
 		)
-		at := harness.From(t, n, "203.0.113.7")
+		at := blackbox.From(t, n, "203.0.113.7")
 		var admitted, limited atomic.Int64
 		var wg sync.WaitGroup
 		began := time.Now()
 		for range 8 {
 			wg.Go(func() {
 				for range 15 {
-					a, err := n.Try("GET", harness.KeysPath, nil, at.With(nil))
+					a, err := n.Try("GET", blackbox.KeysPath, nil, at.With(nil))
 					if err != nil {
 						t.Error(err)
 						return
@@ -52,8 +51,8 @@ func TestFirewallLimitIsExact(t *testing.T) {
 		if took := time.Since(began); took < 3*time.Second && (admitted.Load() != 40 || limited.Load() != 80) {
 			t.Errorf("admitted %d, limited %d of 120 in %v", admitted.Load(), limited.Load(), took)
 		}
-		harness.From(t, n, "203.0.113.8").Ask("GET", harness.KeysPath, nil, nil).Is(t, 200, "")
-		a := at.Ask("GET", harness.KeysPath, nil, nil).Is(t, 429, "RATE_LIMITED")
+		blackbox.From(t, n, "203.0.113.8").Ask("GET", blackbox.KeysPath, nil, nil).Is(t, 200, "")
+		a := at.Ask("GET", blackbox.KeysPath, nil, nil).Is(t, 429, "RATE_LIMITED")
 		wait, err := strconv.Atoi(a.Header.Get("Retry-After"))
 		if err != nil || wait < 1 || wait > 3 || a.Header.Get("RateLimit-Policy") != `"few";q=40;w=3` ||
 			a.Header.Get("RateLimit") != fmt.Sprintf(`"few";r=0;t=%d`, wait) {
@@ -64,8 +63,8 @@ func TestFirewallLimitIsExact(t *testing.T) {
 				a.Header.Get("RateLimit"),
 			)
 		}
-		blackbox.Until(t, harness.Within(4), "the window to move on", func() bool {
-			a, err := n.Try("GET", harness.KeysPath, nil, at.With(nil))
+		blackbox.Until(t, blackbox.Within(4), "the window to move on", func() bool {
+			a, err := n.Try("GET", blackbox.KeysPath, nil, at.With(nil))
 			return err == nil && a.Status == 200
 		})
 	})
@@ -75,26 +74,26 @@ func TestFirewallLimitIsExact(t *testing.T) {
 func TestFirewallRulePrecedence(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
-		boss := harness.Admin(t, s, n)
-		turk, dutchman := harness.From(t, n, harness.Turkey), harness.From(t, n, harness.Dutch)
-		ask := func(p harness.Place, status int, headers blackbox.Headers) {
+		boss := blackbox.Admin(t, s, n)
+		turk, dutchman := blackbox.From(t, n, blackbox.Turkey), blackbox.From(t, n, blackbox.Dutch)
+		ask := func(p blackbox.Place, status int, headers blackbox.Headers) {
 			t.Helper()
 			p.T = t
 			code := ""
 			if status == 403 {
 				code = "ACCESS_DENIED"
 			}
-			p.Ask("GET", harness.KeysPath, nil, headers).Is(t, status, code)
+			p.Ask("GET", blackbox.KeysPath, nil, headers).Is(t, status, code)
 		}
 		with := func(more map[string]any) map[string]any {
-			more["targetResources"] = []string{"get " + harness.KeysPath + "/"}
+			more["targetResources"] = []string{"get " + blackbox.KeysPath + "/"}
 			return more
 		}
-		harness.Rule(t, n, boss, "black", "blacklist", with(map[string]any{"targetEntities": []string{harness.Turkey}}))
-		harness.Rule(t, n, boss, "white", "whitelist", with(map[string]any{"targetEntities": []string{harness.Turkey}}))
+		blackbox.Rule(t, n, boss, "black", "blacklist", with(map[string]any{"targetEntities": []string{blackbox.Turkey}}))
+		blackbox.Rule(t, n, boss, "white", "whitelist", with(map[string]any{"targetEntities": []string{blackbox.Turkey}}))
 		ask(turk, 403, nil)
 		ask(dutchman, 200, nil)
-		harness.Rule(
+		blackbox.Rule(
 			t,
 			n,
 			boss,
@@ -104,13 +103,13 @@ func TestFirewallRulePrecedence(t *testing.T) {
 		)
 		ask(turk, 200, nil)
 		ask(dutchman, 403, nil)
-		ask(harness.From(t, n, harness.Nowhere), 403, nil)
+		ask(blackbox.From(t, n, blackbox.Nowhere), 403, nil)
 
 		// A rule that targets users identifies them by their session; an ended session does not count.
 		plain := s.AddUser("user")
 		token, _ := n.Session(t, plain)
 		me := blackbox.Headers{"x-auth": token}
-		harness.Rule(
+		blackbox.Rule(
 			t,
 			n,
 			boss,
@@ -124,35 +123,35 @@ func TestFirewallRulePrecedence(t *testing.T) {
 		ask(dutchman, 403, me)
 
 		// The socket, unknown paths and the health checks are resources too.
-		harness.Rule(t, n, boss, "wall", "blacklist", map[string]any{"targetEntities": []string{harness.States},
+		blackbox.Rule(t, n, boss, "wall", "blacklist", map[string]any{"targetEntities": []string{blackbox.States},
 			"targetAllResources": true})
-		american := harness.From(t, n, harness.States)
-		for _, path := range []string{"/2fa", "/nowhere", "/docs", "/openapi.json", "/auth/sessions", harness.KeysPath +
+		american := blackbox.From(t, n, blackbox.States)
+		for _, path := range []string{"/2fa", "/nowhere", "/docs", "/openapi.json", "/auth/sessions", blackbox.KeysPath +
 			"/"} {
 			american.Ask("GET", path, nil, nil).Is(t, 403, "ACCESS_DENIED")
 		}
 		for _, path := range []string{"/health/ready", "/health/live"} {
 			american.Ask("GET", path, nil, nil).Is(t, 403, "ACCESS_DENIED")
 			turk.Ask("GET", path, nil, nil).Is(t, 200, "")
-			harness.From(t, n, harness.Nowhere).Ask("GET", path, nil, nil).Is(t, 200, "")
+			blackbox.From(t, n, blackbox.Nowhere).Ask("GET", path, nil, nil).Is(t, 200, "")
 			n.Do(t, "GET", path, nil, nil).Is(t, 200, "")
 		}
 
 		// The rules survive a restart, and a refusal by a rule is audited.
 		n.Stop()
 		if got := s.Count("audit WHERE action = 'DENIED' AND detail LIKE 'ACCESS_DENIED%' AND target = 'GET " +
-			"" + harness.KeysPath + "'"); got != 1 {
+			"" + blackbox.KeysPath + "'"); got != 1 {
 			t.Errorf("%d rows of a known user's refusal in the audit", got) // D-EXT-03
 		}
 		n = s.Start()
 		turk.Node, dutchman.Node = n, n
 		ask(turk, 200, nil)
 		ask(dutchman, 403, nil)
-		harness.Status(t, n, "land", "INACTIVE", boss)
-		harness.Status(t, n, "people", "INACTIVE", boss)
+		blackbox.Status(t, n, "land", "INACTIVE", boss)
+		blackbox.Status(t, n, "people", "INACTIVE", boss)
 		ask(turk, 403, nil)
 		ask(dutchman, 200, nil)
-		harness.Status(t, n, "black", "INACTIVE", boss)
+		blackbox.Status(t, n, "black", "INACTIVE", boss)
 		ask(turk, 200, nil)
 		if got := s.Count("audit WHERE action = 'FIREWALL_RULE_ADD'"); got != 5 {
 			t.Errorf("%d rules in the audit, want 5", got)
@@ -168,22 +167,22 @@ func TestFirewallRulePrecedence(t *testing.T) {
 func TestFirewallRulesReachOtherNodes(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
-		boss := harness.Admin(t, s, n)
+		boss := blackbox.Admin(t, s, n)
 		other := n
 		if s.Kind == "postgres" { // one process owns SQLite's file
 			other = s.Start()
 		}
-		allows := func(p harness.Place) bool {
-			a, err := p.Try("GET", harness.KeysPath, nil, p.With(nil))
+		allows := func(p blackbox.Place) bool {
+			a, err := p.Try("GET", blackbox.KeysPath, nil, p.With(nil))
 			return err == nil && a.Status == 200
 		}
-		there := harness.From(t, other, harness.Dutch)
+		there := blackbox.From(t, other, blackbox.Dutch)
 		if !allows(there) {
 			t.Fatal("kept out without a rule")
 		}
-		harness.Rule(t, n, boss, "my self", "blacklist", map[string]any{"targetAllResources": true, "force": true})
-		blackbox.Until(t, harness.Within(3), "the other node to follow", func() bool { return !allows(there) })
-		n.Do(t, "GET", harness.RulesPath, nil, boss).Is(t, 403, "ACCESS_DENIED")
+		blackbox.Rule(t, n, boss, "my self", "blacklist", map[string]any{"targetAllResources": true, "force": true})
+		blackbox.Until(t, blackbox.Within(3), "the other node to follow", func() bool { return !allows(there) })
+		n.Do(t, "GET", blackbox.RulesPath, nil, boss).Is(t, 403, "ACCESS_DENIED")
 
 		if got := s.Command("", "waf", "list"); got.Code != 0 || !strings.Contains(got.Out, "my self") ||
 			!strings.Contains(got.Out, "blacklist") ||
@@ -193,13 +192,13 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		if got := s.Command("", "waf", "list", "--status", "INACTIVE"); got.Code != 0 || got.Out != "" {
 			t.Errorf("waf list --status INACTIVE: %+v", got)
 		}
-		if got := s.Command("", "waf", "explain", "GET "+harness.RulesPath, "--ip", harness.Dutch); got.Code != 0 ||
-			!strings.HasPrefix(got.Out, "DENY GET "+harness.RulesPath+", by my self\n") {
+		if got := s.Command("", "waf", "explain", "GET "+blackbox.RulesPath, "--ip", blackbox.Dutch); got.Code != 0 ||
+			!strings.HasPrefix(got.Out, "DENY GET "+blackbox.RulesPath+", by my self\n") {
 			t.Errorf("waf explain: %+v", got)
 		}
 		if got := s.CommandWith([]string{"FIREWALL_BYPASS_CIDRS=193.0.0.0/8"}, "", "waf", "explain",
-			"GET "+harness.RulesPath, "--ip",
-			harness.Dutch); !strings.HasPrefix(
+			"GET "+blackbox.RulesPath, "--ip",
+			blackbox.Dutch); !strings.HasPrefix(
 			got.Out,
 			"ALLOW ",
 		) {
@@ -216,34 +215,34 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		}
 		blackbox.Until(
 			t,
-			harness.Within(3),
+			blackbox.Within(3),
 			"every node to follow",
-			func() bool { return allows(there) && allows(harness.From(t, n, harness.Turkey)) },
+			func() bool { return allows(there) && allows(blackbox.From(t, n, blackbox.Turkey)) },
 		)
-		n.Do(t, "GET", harness.RulesPath, nil, boss).Is(t, 200, "")
+		n.Do(t, "GET", blackbox.RulesPath, nil, boss).Is(t, 200, "")
 		if got := s.Count("audit WHERE action = 'FIREWALL_RULE_UPDATE' AND actor_id = 'operator' AND target = 'my " +
 			"self'"); got != 1 {
 			t.Errorf("%d rows of the operator in the audit", got)
 		}
 
 		// The endpoint returns the same as the command, and the values of this node's counters.
-		harness.Rule(
+		blackbox.Rule(
 			t,
 			n,
 			boss,
 			"limit",
 			"rate_limit",
-			map[string]any{"period": 60_000, "limit": 5, "targetResources": []string{"GET " + harness.KeysPath}},
+			map[string]any{"period": 60_000, "limit": 5, "targetResources": []string{"GET " + blackbox.KeysPath}},
 		)
-		at := harness.From(t, n, harness.Dutch)
-		at.Ask("GET", harness.KeysPath, nil, nil).Is(t, 200, "")
+		at := blackbox.From(t, n, blackbox.Dutch)
+		at.Ask("GET", blackbox.KeysPath, nil, nil).Is(t, 200, "")
 		var x struct {
 			Decision  string
 			DecidedBy *string
 			Rules     []map[string]any
 		}
-		n.Ok(t, "POST", "/admin/system/waf/explain", map[string]any{"ip": harness.Dutch, "resource": "GET " +
-			harness.KeysPath}, boss).
+		n.Ok(t, "POST", "/admin/system/waf/explain", map[string]any{"ip": blackbox.Dutch, "resource": "GET " +
+			blackbox.KeysPath}, boss).
 			Keys(t, "decision", "rules", "decidedBy").
 			Read(t, &x)
 		if len(x.Rules) != 2 || x.Decision != "ALLOW" || x.DecidedBy != nil || x.Rules[0]["reason"] != "INACTIVE" ||
@@ -257,9 +256,9 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 			r["resetMs"].(float64) > 60_000 {
 			t.Errorf("%+v", r)
 		}
-		if got := s.Command("", "waf", "explain", "GET "+harness.KeysPath, "--ip", harness.Dutch); !strings.HasPrefix(
+		if got := s.Command("", "waf", "explain", "GET "+blackbox.KeysPath, "--ip", blackbox.Dutch); !strings.HasPrefix(
 			got.Out,
-			"ALLOW GET "+harness.KeysPath+"\n",
+			"ALLOW GET "+blackbox.KeysPath+"\n",
 		) ||
 			!strings.Contains(got.Out, "COUNTS") {
 			t.Errorf("waf explain: %+v", got)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const (
@@ -35,8 +34,8 @@ func newGate(t *testing.T, s *blackbox.Site) *gate {
 	t.Helper()
 	s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 	g := &gate{Node: s.Start(), s: s, owner: s.Seeded("user")}
-	g.boss = harness.Admin(t, s, g.Node)
-	g.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), g.boss)
+	g.boss = blackbox.Admin(t, s, g.Node)
+	g.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), g.boss)
 	g.xAuth, _ = g.Session(t, g.owner)
 	g.owner.ID = s.Text("SELECT id FROM users WHERE email = '" + g.owner.Mail + "'")
 	return g

@@ -10,7 +10,6 @@ import (
 
 	"castellan/client"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // The Go client completes the challenge of a gateway and sends the same request again, with its body.
@@ -67,7 +66,7 @@ func TestGoClientBehindGateway(t *testing.T) {
 			t.Errorf("the digest of the body is %q", digest)
 		}
 		// A session that is bound to a key needs a proof for each request, also behind a gateway.
-		c.Key = client.NewKey(harness.ECKey(t))
+		c.Key = client.NewKey(blackbox.ECKey(t))
 		f, err := c.Login(t.Context(), client.Credentials{Email: g.owner.Mail, Password: g.owner.Password})
 		if err != nil {
 			t.Fatal(err)

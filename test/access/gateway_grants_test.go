@@ -8,18 +8,17 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Of 200 uses of a grant on three nodes, of which one is killed meanwhile, at most one succeeds, and no other use
 // later. A route is in effect on every node within a second (D-EXT-11).
 func TestGatewayGrantIsUsedOnceInCluster(t *testing.T) {
 	t.Parallel()
-	c := harness.ThreeNodes(t, "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
+	c := blackbox.ThreeNodes(t, "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 	g := &gate{Node: c.Nodes[0], s: c.Site, owner: c.Seeded("user")}
-	g.boss = harness.Admin(t, c.Site, g.Node)
+	g.boss = blackbox.Admin(t, c.Site, g.Node)
 	g.xAuth, _ = g.Session(t, g.owner)
-	g.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), g.boss)
+	g.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), g.boss)
 	g.route(t, payRoute)
 	made := time.Now()
 	on := func(n *blackbox.Node) *gate {
@@ -28,7 +27,7 @@ func TestGatewayGrantIsUsedOnceInCluster(t *testing.T) {
 		return &of
 	}
 	for _, n := range c.Nodes {
-		blackbox.Until(t, harness.Within(2), "the route is in effect", func() bool {
+		blackbox.Until(t, blackbox.Within(2), "the route is in effect", func() bool {
 			return on(n).ask(t, "POST", "/orders/7/pay", blackbox.Headers{"x-auth": ""}).Status == 401
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Other spellings of a guarded path are refused and listed by the doctor, and a path is closed by /**. An unknown host
@@ -39,7 +38,7 @@ func TestGatewayRefusals(t *testing.T) {
 			g.Do(t, "POST", "/admin/service-keys", `{"name":"new","actions":["`+code+`"]}`, g.boss).
 				Is(t, 400, "INVALID_FIELD")
 		}
-		harness.Rule(t, g.Node, g.boss, "few", "rate_limit", map[string]any{"targetEntities": []string{"127.0.0.1"},
+		blackbox.Rule(t, g.Node, g.boss, "few", "rate_limit", map[string]any{"targetEntities": []string{"127.0.0.1"},
 			"targetResources": []string{"GET " + checkPath}, "period": 600_000, "limit": 1})
 		g.ask(t, "GET", "/free").Is(t, 204, "")
 		if a := g.ask(t, "GET", "/free").Is(t, 403, "RATE_LIMITED"); a.Header.Get("Retry-After") == "" ||

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A client that repeats a request gets the challenge that is open for it, with a token that works. Another request,
@@ -57,18 +56,18 @@ func TestGatewayRepeatsOpenChallenge(t *testing.T) {
 
 // The repetition is the same on every node, and its grant passes once.
 func TestGatewayRepeatsOnEveryNode(t *testing.T) {
-	c := harness.ThreeNodes(t, "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
+	c := blackbox.ThreeNodes(t, "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 	g := &gate{Node: c.Nodes[0], s: c.Site, owner: c.Site.Seeded("user")}
-	g.boss = harness.Admin(t, c.Site, g.Node)
+	g.boss = blackbox.Admin(t, c.Site, g.Node)
 	g.xAuth, _ = g.Session(t, g.owner)
-	g.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), g.boss)
+	g.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), g.boss)
 	g.route(t, `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT"}`)
 	ids := map[string]int{}
 	var last blackbox.Answer
 	for _, n := range c.Nodes {
 		on := *g
 		on.Node = n
-		blackbox.Until(t, harness.Within(5), "the route is known", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "the route is known", func() bool {
 			last = on.ask(t, "POST", "/pay")
 			return last.Status == 401
 		})

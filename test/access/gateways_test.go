@@ -20,7 +20,6 @@ import (
 	"castellan/domain/gate/gateway"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
-	"castellan/test/harness"
 )
 
 // settings is the folder of the settings that docs/guard.md shows.
@@ -189,7 +188,7 @@ func TestGateways(t *testing.T) {
 		for name, f := range fronts {
 			t.Run(name, func(t *testing.T) { f.guards(t) })
 		}
-		harness.Rule(t, g.Node, g.boss, "few", "rate_limit", map[string]any{"targetEntities": []string{"127.0.0.1"},
+		blackbox.Rule(t, g.Node, g.boss, "few", "rate_limit", map[string]any{"targetEntities": []string{"127.0.0.1"},
 			"targetResources": []string{"GET " + checkPath}, "period": 600_000, "limit": 1})
 		for name, f := range fronts {
 			var a blackbox.Answer
@@ -201,7 +200,7 @@ func TestGateways(t *testing.T) {
 				t.Errorf("a limit at %s: %s %v", name, a, a.Header)
 			}
 		}
-		harness.Status(t, g.Node, "few", "INACTIVE", g.boss)
+		blackbox.Status(t, g.Node, "few", "INACTIVE", g.boss)
 		network.Become(blackbox.Resets)
 		for name, f := range fronts {
 			blackbox.Until(t, 20*time.Second, name+" refuses without the database", func() bool {

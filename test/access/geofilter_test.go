@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Section 4.21 from outside: the shape of a filter, its changes, and the error of each invalid request
@@ -16,10 +15,10 @@ func TestGeofilterChanges(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
 		demo, other := s.Seeded("user"), s.AddUser("user")
-		at := harness.From(t, n, harness.Turkey)
-		at.Ask("GET", harness.CountriesPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
+		at := blackbox.From(t, n, blackbox.Turkey)
+		at.Ask("GET", blackbox.CountriesPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
 		me := at.Session(demo)
-		if a := at.Ask("GET", harness.CountriesPath, nil, me).Is(t, 200, ""); string(a.Body) != "[]" {
+		if a := at.Ask("GET", blackbox.CountriesPath, nil, me).Is(t, 200, ""); string(a.Body) != "[]" {
 			t.Errorf("an empty filter: %s", a)
 		}
 		for _, method := range []string{"POST", "DELETE"} {
@@ -29,19 +28,19 @@ func TestGeofilterChanges(t *testing.T) {
 				map[string]any{"countryCode": "ıt"},
 				map[string]any{"countryCode": nil}, map[string]any{"countryCode": 90},
 				map[string]any{"countryCode": []string{"TR"}}} {
-				a := at.Ask(method, harness.CountriesPath, body, me).Is(t, 400, "INVALID_FIELD")
+				a := at.Ask(method, blackbox.CountriesPath, body, me).Is(t, 400, "INVALID_FIELD")
 				if a.Header.Get("p-auth") != "" || a.Problem().Field != "countryCode" {
 					t.Errorf("%s %v: %s", method, body, a)
 				}
 			}
 		}
-		at.Ask("DELETE", harness.CountriesPath, map[string]string{"countryCode": "TR"}, me).Is(t, 404, "RECORD_NOT_FOUND")
+		at.Ask("DELETE", blackbox.CountriesPath, map[string]string{"countryCode": "TR"}, me).Is(t, 404, "RECORD_NOT_FOUND")
 
 		// Nothing changes before the challenge is complete.
 		before := time.Now().UnixMilli()
 		f := at.Change("POST", "tr", me)
 		open := at.Change("POST", "DE", me)
-		if len(at.Countries(me)) != 0 || len(harness.From(t, n, harness.States).Countries(me)) != 0 {
+		if len(at.Countries(me)) != 0 || len(blackbox.From(t, n, blackbox.States).Countries(me)) != 0 {
 			t.Error("a started change has changed something")
 		}
 		at.Complete(f, f.Method(t, "SMS"), "000000").Is(t, 422, "OTP_INVALID")
@@ -56,10 +55,10 @@ func TestGeofilterChanges(t *testing.T) {
 			Keys(t, "action", "execResult", "challengeId")
 		socket.Expect(f, "GEOFILTER_ADD", "METHOD_COMPLETE")
 		socket.Expect(f, "GEOFILTER_ADD", "ACTION_COMPLETE")
-		harness.SameOutcome(t, final, at.Result(f))
+		blackbox.SameOutcome(t, final, at.Result(f))
 
 		// Every session has ended, and earlier challenges are closed.
-		at.Ask("GET", harness.CountriesPath, nil, me).Is(t, 401, "TOKEN_REVOKED")
+		at.Ask("GET", blackbox.CountriesPath, nil, me).Is(t, 401, "TOKEN_REVOKED")
 		at.Complete(open, open.Method(t, "SMS"), code[0].Code).Is(t, 409, "CHALLENGE_CLOSED")
 		me = at.Session(demo)
 		all := at.Countries(me)
@@ -103,21 +102,21 @@ func TestGeofilterChanges(t *testing.T) {
 			t.Errorf("in the user's language: %q", got)
 		}
 		s.Exec("UPDATE users SET language = '' WHERE email = $1", demo.Mail)
-		at.Ask("POST", harness.CountriesPath, map[string]string{"countryCode": "TR"}, me).Is(t, 409, "RECORD_ALREADY_EXIST")
-		at.Ask("POST", harness.CountriesPath, map[string]string{"countryCode": "tr"}, me).Is(t, 409, "RECORD_ALREADY_EXIST")
+		at.Ask("POST", blackbox.CountriesPath, map[string]string{"countryCode": "TR"}, me).Is(t, 409, "RECORD_ALREADY_EXIST")
+		at.Ask("POST", blackbox.CountriesPath, map[string]string{"countryCode": "tr"}, me).Is(t, 409, "RECORD_ALREADY_EXIST")
 
 		// It is the caller's own filter, and a DELETE may come without a body.
-		his := harness.From(t, n, harness.States).Session(other)
-		if len(harness.From(t, n, harness.States).Countries(his)) != 0 {
+		his := blackbox.From(t, n, blackbox.States).Session(other)
+		if len(blackbox.From(t, n, blackbox.States).Countries(his)) != 0 {
 			t.Error("another account has a filter")
 		}
-		harness.From(t, n, harness.States).Ask("DELETE", harness.CountriesPath+"?countryCode=TR", nil, his).Is(t, 404,
+		blackbox.From(t, n, blackbox.States).Ask("DELETE", blackbox.CountriesPath+"?countryCode=TR", nil, his).Is(t, 404,
 			"RECORD_NOT_FOUND")
-		f = blackbox.FlowOf(t, at.Ask("DELETE", harness.CountriesPath+"?countryCode=tr", nil, me))
+		f = blackbox.FlowOf(t, at.Ask("DELETE", blackbox.CountriesPath+"?countryCode=tr", nil, me))
 		at.Complete(f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 200, "")
-		at.Ask("GET", harness.CountriesPath, nil, me).Is(t, 401, "TOKEN_REVOKED")
-		if got := harness.From(t, n, harness.States).Countries(harness.From(t, n,
-			harness.States).Session(demo)); len(got) != 0 {
+		at.Ask("GET", blackbox.CountriesPath, nil, me).Is(t, 401, "TOKEN_REVOKED")
+		if got := blackbox.From(t, n, blackbox.States).Countries(blackbox.From(t, n,
+			blackbox.States).Session(demo)); len(got) != 0 {
 			t.Errorf("after the removal: %+v", got)
 		}
 		if s.Count("audit WHERE action = 'GEOFILTER_ADD' AND target = 'TR' AND outcome = 'success'") != 1 ||
@@ -133,8 +132,8 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
 		n := s.Start()
 		demo := s.Seeded("user")
-		tr, us, nl := harness.From(t, n, harness.Turkey), harness.From(t, n, harness.States), harness.From(t, n,
-			harness.Dutch)
+		tr, us, nl := blackbox.From(t, n, blackbox.Turkey), blackbox.From(t, n, blackbox.States), blackbox.From(t, n,
+			blackbox.Dutch)
 
 		// A user blocks the current country and can still read the result (D-GEO-05).
 		f := us.Changed("POST", "TR", demo, us.Session(demo))
@@ -144,9 +143,9 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		socket.Expect(f, "GEOFILTER_ADD", "ACTION_COMPLETE")
 
 		us.Login(demo).Is(t, 401, "INVALID_CREDENTIALS")
-		harness.From(t, n, harness.Nowhere).Login(demo).Is(t, 401, "INVALID_CREDENTIALS")
-		harness.From(t, n, "10.1.2.3").Session(demo) // development only
-		harness.From(t, n, harness.Here).Session(demo)
+		blackbox.From(t, n, blackbox.Nowhere).Login(demo).Is(t, 401, "INVALID_CREDENTIALS")
+		blackbox.From(t, n, "10.1.2.3").Session(demo) // development only
+		blackbox.From(t, n, blackbox.Here).Session(demo)
 		wrong := demo
 		wrong.Password = "not-the-password"
 		if a, b := string(us.Login(demo).Body), string(us.Login(wrong).Body); anonymous(a) != anonymous(b) {
@@ -154,12 +153,12 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		}
 
 		me := tr.Session(demo)
-		tr.Ask("GET", harness.CountriesPath, nil, me).Is(t, 200, "")
-		for _, ip := range []string{harness.States, harness.Nowhere, "2001:4860:4860::8888", "::ffff:" + harness.States,
-			harness.States + ", " + harness.States} {
-			at := harness.From(t, n, ip)
-			at.Ask("GET", harness.CountriesPath, nil, me).Is(t, 403, "GEO_BLOCKED")
-			at.Ask("POST", harness.CountriesPath, "not json", me).Is(t, 403, "GEO_BLOCKED")
+		tr.Ask("GET", blackbox.CountriesPath, nil, me).Is(t, 200, "")
+		for _, ip := range []string{blackbox.States, blackbox.Nowhere, "2001:4860:4860::8888", "::ffff:" + blackbox.States,
+			blackbox.States + ", " + blackbox.States} {
+			at := blackbox.From(t, n, ip)
+			at.Ask("GET", blackbox.CountriesPath, nil, me).Is(t, 403, "GEO_BLOCKED")
+			at.Ask("POST", blackbox.CountriesPath, "not json", me).Is(t, 403, "GEO_BLOCKED")
 			at.Ask("GET", "/admin/roles", nil, blackbox.Headers{"x-auth": me["x-auth"], "tenant-id": "another"}).
 				Is(t, 403, "GEO_BLOCKED")
 			at.Ask("POST", "/auth/logout", nil, me).Is(t, 403, "GEO_BLOCKED")
@@ -167,13 +166,12 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		// Headers of a client do not set the country.
 		for _, header := range []string{"CF-IPCountry", "X-Country", "X-Real-IP", "True-Client-IP", "Forwarded",
 			"X_Forwarded_For"} {
-			value := map[bool]string{true: "TR", false: harness.Turkey}[strings.Contains(header, "ountry")]
-			us.Ask("GET", harness.CountriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], header: value}).Is(t, 403,
+			value := map[bool]string{true: "TR", false: blackbox.Turkey}[strings.Contains(header, "ountry")]
+			us.Ask("GET", blackbox.CountriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], header: value}).Is(t, 403,
 				"GEO_BLOCKED")
 		}
-		us.Ask("GET", harness.CountriesPath, nil, blackbox.Headers{"x-auth": me["x-auth"], "X-Forwarded-For": harness.Turkey +
-			", " +
-			"" + harness.States}).
+		us.Ask("GET", blackbox.CountriesPath, nil,
+			blackbox.Headers{"x-auth": me["x-auth"], "X-Forwarded-For": blackbox.Turkey + ", " + blackbox.States}).
 			Is(t, 403, "GEO_BLOCKED")
 
 		// The token of a challenge is refused there, and stays valid elsewhere.
@@ -227,9 +225,10 @@ func TestGeofilterIsEnforced(t *testing.T) {
 
 		// The filter survives a restart.
 		n = s.Start()
-		tr, us, nl = harness.From(t, n, harness.Turkey), harness.From(t, n, harness.States), harness.From(t, n, harness.Dutch)
-		nl.Ask("GET", harness.CountriesPath, nil, me).Is(t, 200, "")
-		tr.Ask("GET", harness.CountriesPath, nil, me).Is(t, 403, "GEO_BLOCKED")
+		tr, us = blackbox.From(t, n, blackbox.Turkey), blackbox.From(t, n, blackbox.States)
+		nl = blackbox.From(t, n, blackbox.Dutch)
+		nl.Ask("GET", blackbox.CountriesPath, nil, me).Is(t, 200, "")
+		tr.Ask("GET", blackbox.CountriesPath, nil, me).Is(t, 403, "GEO_BLOCKED")
 		tr.Result(removal).Is(t, 200, "")
 		us.Result(removal).Is(t, 403, "GEO_BLOCKED")
 
@@ -240,11 +239,11 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		}
 		blackbox.Until(
 			t,
-			harness.Within(5),
+			blackbox.Within(5),
 			"revoked",
-			func() bool { return nl.Ask("GET", harness.CountriesPath, nil, me).Code() == "TOKEN_REVOKED" },
+			func() bool { return nl.Ask("GET", blackbox.CountriesPath, nil, me).Code() == "TOKEN_REVOKED" },
 		)
-		blackbox.Until(t, harness.Within(5), "let in", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "let in", func() bool {
 			f := blackbox.FlowOf(t, us.Login(demo))
 			return us.Complete(f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Status == 200
 		})

@@ -11,15 +11,14 @@ import (
 	"castellan/domain/factor/intent"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Another service puts its own operation behind a challenge of its customer (D-EXT-10). The customer signs what the
 // service sent, and the grant and the callback verify with the JWKS.
 func TestGuardForServices(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := newShop(t, s, harness.Patient(s).Start())
-		p := harness.Enroll(t, d.Node, d.customer, d.x, device.ES256, "")
+		d := newShop(t, s, blackbox.Patient(s).Start())
+		p := blackbox.Enroll(t, d.Node, d.customer, d.x, device.ES256, "")
 		other := d.add(t, "other", "--actions", "PAYOUT")
 
 		f := d.start(t, "r1")
@@ -32,7 +31,7 @@ func TestGuardForServices(t *testing.T) {
 		changed["payload"] = map[string]any{"payout": "another"}
 		d.Do(t, "POST", guardPath, changed, d.key).Is(t, 409, "INVALID_STATE")
 		d.Do(t, "POST", guardPath, d.request("r1"), nil).Is(t, 401, "UNAUTHENTICATED")
-		d.Do(t, "POST", guardPath, d.request("r1"), harness.Admin(t, s, d.Node)).Is(t, 401, "UNAUTHENTICATED")
+		d.Do(t, "POST", guardPath, d.request("r1"), blackbox.Admin(t, s, d.Node)).Is(t, 401, "UNAUTHENTICATED")
 		foreign := d.request("r1")
 		foreign["actionCode"] = "WITHDRAW"
 		for range 3 {
@@ -96,7 +95,7 @@ func TestGuardForServices(t *testing.T) {
 // The Go client starts, waits, redeems and verifies the callback.
 func TestGoClientGuardsAnOperation(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
-		d := newShop(t, s, harness.Patient(s).Start())
+		d := newShop(t, s, blackbox.Patient(s).Start())
 		c, err := client.New(d.URL)
 		if err != nil {
 			t.Fatal(err)
@@ -142,10 +141,10 @@ func TestGoClientGuardsAnOperation(t *testing.T) {
 // A challenge of a service that ends otherwise is reported too: denied, failed, expired, or with its session.
 func TestGuardedOperationIsNotApproved(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := newShop(t, s, harness.Patient(s).Start("MFA_CHALLENGE_TTL=10s"))
-		p := harness.Enroll(t, d.Node, d.customer, d.x, device.ES256, "")
-		harness.Tune(t, d.Node, harness.Admin(t, s, d.Node), "SMS", 9000, 0)
-		harness.Tune(t, d.Node, harness.Admin(t, s, d.Node), "PUSH", 9000, 0)
+		d := newShop(t, s, blackbox.Patient(s).Start("MFA_CHALLENGE_TTL=10s"))
+		p := blackbox.Enroll(t, d.Node, d.customer, d.x, device.ES256, "")
+		blackbox.Tune(t, d.Node, blackbox.Admin(t, s, d.Node), "SMS", 9000, 0)
+		blackbox.Tune(t, d.Node, blackbox.Admin(t, s, d.Node), "PUSH", 9000, 0)
 
 		denied := d.start(t, "denied")
 		p.Answer(t, denied, "DENIED").Is(t, 200, "")
@@ -179,7 +178,7 @@ func TestGuardedOperationIsNotApproved(t *testing.T) {
 // A request that no user could read, or no one may start, is refused. A removed key ends within a second.
 func TestGuardRefusesRequests(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := newShop(t, s, harness.Patient(s).Start())
+		d := newShop(t, s, blackbox.Patient(s).Start())
 		row := func(key, label, value string) map[string]string {
 			return map[string]string{"key": key, "label": label, "value": value}
 		}
@@ -213,7 +212,7 @@ func TestGuardRefusesRequests(t *testing.T) {
 
 		// A firewall rule limits each key by its name.
 		other := d.add(t, "other", "--actions", "PAYOUT")
-		harness.Rule(t, d.Node, harness.Admin(t, s, d.Node), "shop", "rate_limit", map[string]any{
+		blackbox.Rule(t, d.Node, blackbox.Admin(t, s, d.Node), "shop", "rate_limit", map[string]any{
 			"targetEntityType": "APP_ID",
 			"targetEntities":   []string{"shop"}, "targetResources": []string{"POST " + guardPath},
 			"period": 600_000, "limit": 2})
@@ -233,7 +232,7 @@ func TestGuardRefusesRequests(t *testing.T) {
 		if got := s.Command("", "service-key", "remove", "shop"); got.Code != 0 {
 			t.Fatalf("remove: %s", got.ErrOut)
 		}
-		blackbox.Until(t, harness.Within(5), "the key is refused", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "the key is refused", func() bool {
 			return d.Do(t, "GET", guardPath+"/none", nil, d.key).Status == 401
 		})
 	})
@@ -241,10 +240,10 @@ func TestGuardRefusesRequests(t *testing.T) {
 
 // A grant is redeemed once in a cluster, also if a node is killed meanwhile.
 func TestGrantIsRedeemedOnceInACluster(t *testing.T) {
-	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
+	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false")
 	d := newShop(t, c.Site, c.Nodes[0])
 	for _, n := range c.Nodes {
-		blackbox.Until(t, harness.Within(5), "the key is known everywhere", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "the key is known everywhere", func() bool {
 			return n.Do(t, "GET", guardPath+"/none", nil, d.key).Status == 404
 		})
 	}

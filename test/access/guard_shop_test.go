@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const (
@@ -67,7 +66,7 @@ func receive(t *testing.T) *calls {
 // of returns the callback about a challenge, once it has arrived.
 func (c *calls) of(t *testing.T, challengeID string) (found call) {
 	t.Helper()
-	blackbox.Until(t, harness.Within(30), "the callback", func() bool {
+	blackbox.Until(t, blackbox.Within(30), "the callback", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, one := range c.got {
@@ -84,9 +83,9 @@ func (c *calls) of(t *testing.T, challengeID string) (found call) {
 func newShop(t *testing.T, s *blackbox.Site, n *blackbox.Node) *shop {
 	t.Helper()
 	d := &shop{Node: n, site: s, customer: s.Seeded("user"), calls: receive(t)}
-	who := harness.Admin(t, s, n)
-	n.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), who)
-	n.Ok(t, "POST", harness.ActionsPath, harness.NewAction("REFUND"), who)
+	who := blackbox.Admin(t, s, n)
+	n.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), who)
+	n.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("REFUND"), who)
 	n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"PAYOUT","name":"payouts","expireAt":0,`+
 		`"required":1,"methods":[["PUSH"],["SMS"]]}`, who)
 	d.key = d.add(t, "shop", "--actions", "PAYOUT,REFUND", "--callback", d.calls.URL)
@@ -104,7 +103,7 @@ func (d *shop) add(t *testing.T, name string, args ...string) blackbox.Headers {
 		t.Fatalf("service-key add: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 	}
 	key := blackbox.Headers{"service-auth": value}
-	blackbox.Until(t, harness.Within(5), "the key is known", func() bool {
+	blackbox.Until(t, blackbox.Within(5), "the key is known", func() bool {
 		return d.Do(t, "GET", guardPath+"/none", nil, key).Status == 404
 	})
 	return key

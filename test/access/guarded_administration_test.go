@@ -7,7 +7,6 @@ import (
 
 	httpapi "castellan/http"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // With mfa.guard_administration every sensitive write of an administrator requires a challenge, besides its
@@ -18,9 +17,9 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 	bodies := map[string]string{
 		"POST /admin/system/mfa/methods":           `{"methodCode":"X","expireMs":1000,"renewStartMs":0}`,
 		"PATCH /admin/system/mfa/methods":          `{"methodCode":"SMS","expireMs":110000}`,
-		"POST /admin/system/mfa/actions":           harness.NewAction("ONE_MORE"),
+		"POST /admin/system/mfa/actions":           blackbox.NewAction("ONE_MORE"),
 		"PATCH /admin/system/mfa/actions":          `{"actionCode":"LOGIN","title":{"en":"Log in"}}`,
-		"POST /admin/system/mfa/policies/common":   harness.PolicyOf("LOGIN"),
+		"POST /admin/system/mfa/policies/common":   blackbox.PolicyOf("LOGIN"),
 		"PATCH /admin/system/mfa/policies/common":  `{"id":1,"name":"other"}`,
 		"DELETE /admin/system/mfa/policies/common": `{"id":1}`,
 		"POST /admin/system/waf/rules": `{"appId":"API","label":"wall","type":"blacklist","expireAt":0,"status":"ACTIVE",` +
@@ -58,10 +57,10 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 		s.Set("LIMITS_ENABLED=false")
 		n := s.Start()
 		boss := s.Seeded("admin")
-		app := harness.Enrolled(t, n, boss, harness.Admin(t, s, n))
+		app := blackbox.Enrolled(t, n, boss, blackbox.Admin(t, s, n))
 		n.Stop()
 		n = s.Start("MFA_GUARD_ADMINISTRATION=true", "MFA_GUARDED=PATCH /admin/system/waf/rules=RULES")
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		n.Ok(t, "GET", "/admin/roles", nil, who)
 		set := 0
 		for _, e := range httpapi.Endpoints() {
@@ -96,7 +95,7 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 			`{"actionCode":"ADMINISTRATION","name":"too much","expireAt":0,"required":4,"force":true,`+
 				`"methods":[["TOTP"],["PUSH"],["SMS"],["MAIL"]]}`, who))
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, "")
-		blackbox.Until(t, harness.Within(2), "the policy known", func() bool {
+		blackbox.Until(t, blackbox.Within(2), "the policy known", func() bool {
 			a, err := n.Try("DELETE", "/admin/roles", bodies["DELETE /admin/roles"], who)
 			return err == nil && a.Status == 409 && a.Code() == "MFA_NOT_AVAILABLE"
 		})

@@ -9,45 +9,44 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Configuration alone guards an endpoint that has no code for second factors (D-2FA-28). It has no effect
 // before the challenge is completed, then it runs once. Its own answer is the data of the outcome.
 func TestConfigurationGuardsEndpoint(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
+		s.Set("MFA_GUARDED=" + blackbox.GuardedKey + "=" + blackbox.GuardedCode)
 		n := s.Start()
 		boss := s.Seeded("admin")
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 
 		// The code of a guard is an action, and may have a policy (D-2FA-28).
 		n.Ok(
 			t,
 			"POST",
 			"/admin/system/mfa/policies/common",
-			`{"actionCode":"`+harness.GuardedCode+`","name":"guarded","expireAt":0,"required":1,"methods":[["SMS"],["MAIL"]]}`,
+			`{"actionCode":"`+blackbox.GuardedCode+`","name":"guarded","expireAt":0,"required":1,"methods":[["SMS"],["MAIL"]]}`,
 			who,
 		)
 		for _, bad := range []string{`{}`, `{"actionCode":7,"title":{},"infoTableHeaders":{}}`, `{"actionCode":"A_B"`, `[]`} {
-			if got := n.Do(t, "POST", harness.ActionsPath, bad, who).Is(t, 400,
+			if got := n.Do(t, "POST", blackbox.ActionsPath, bad, who).Is(t, 400,
 				"INVALID_FIELD"); got.Header.Get("p-auth") != "" {
 				t.Errorf("a bad request began a challenge: %s", got)
 			}
 		}
-		n.Do(t, "POST", harness.ActionsPath, harness.NewAction("REFUSED"), nil).Is(t, 401, "UNAUTHENTICATED")
+		n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction("REFUSED"), nil).Is(t, 401, "UNAUTHENTICATED")
 		user, _ := n.Session(t, s.Seeded("user"))
-		n.Do(t, "POST", harness.ActionsPath, harness.NewAction("REFUSED"), blackbox.Headers{"x-auth": user}).Is(t, 403,
+		n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction("REFUSED"), blackbox.Headers{"x-auth": user}).Is(t, 403,
 			"FORBIDDEN")
 		big := strings.Replace(
-			harness.NewAction("A_B"),
+			blackbox.NewAction("A_B"),
 			"One more",
-			strings.Repeat("x", 1<<20-len(harness.NewAction("A_B"))),
+			strings.Repeat("x", 1<<20-len(blackbox.NewAction("A_B"))),
 			1,
 		) // at most as large as a body may be
-		n.Do(t, "POST", harness.ActionsPath, big, who).Is(t, 413, "PAYLOAD_TOO_LARGE")
+		n.Do(t, "POST", blackbox.ActionsPath, big, who).Is(t, 413, "PAYLOAD_TOO_LARGE")
 
-		got := n.Do(t, "POST", harness.ActionsPath, harness.NewAction("ONE_MORE"), who).Is(t, 200, "").Keys(t, "challenge")
+		got := n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction("ONE_MORE"), who).Is(t, 200, "").Keys(t, "challenge")
 		f := blackbox.FlowOf(t, got)
 		sms, code := f.Method(t, "SMS"), n.Code(t, boss, "SMS")
 		socket := n.Socket(t, f)
@@ -58,11 +57,11 @@ func TestConfigurationGuardsEndpoint(t *testing.T) {
 			t.Error("the message does not show its code")
 		}
 
-		answers := harness.Crowd(t, 50, func(int) (blackbox.Answer, error) { return n.TryComplete(f, sms, code) })
+		answers := blackbox.Crowd(t, 50, func(int) (blackbox.Answer, error) { return n.TryComplete(f, sms, code) })
 		for _, a := range answers {
 			want := fmt.Sprintf(
 				`{"action":%q,"execResult":{"success":true,"data":{"actionCode":"ONE_MORE"}},"challengeId":%q}`,
-				harness.GuardedCode,
+				blackbox.GuardedCode,
 				f.ChallengeID,
 			)
 			if a.Status != 200 || string(a.Body) != want || a.Header.Get("x-auth") != "" {
@@ -72,14 +71,14 @@ func TestConfigurationGuardsEndpoint(t *testing.T) {
 		if got := s.Count("mfa_action WHERE code = 'ONE_MORE'"); got != 1 {
 			t.Errorf("%d rows, want one", got)
 		}
-		socket.Expect(f, harness.GuardedCode, "METHOD_COMPLETE")
-		if data := string(socket.Expect(f, harness.GuardedCode,
+		socket.Expect(f, blackbox.GuardedCode, "METHOD_COMPLETE")
+		if data := string(socket.Expect(f, blackbox.GuardedCode,
 			"ACTION_COMPLETE")); data != `{"success":true,"data":{"actionCode":"ONE_MORE"},"headers":{}}` {
 			t.Errorf("ACTION_COMPLETE of %s", data)
 		}
 
 		// The endpoint's own refusal is the outcome, with status 200 (D-2FA-16).
-		f = blackbox.FlowOf(t, n.Do(t, "POST", harness.ActionsPath, harness.NewAction("ONE_MORE"), who))
+		f = blackbox.FlowOf(t, n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction("ONE_MORE"), who))
 		refused := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, boss, "SMS")).Is(t, 200, ""))
 		if refused.ExecResult.Success || refused.ExecResult.Code != "RECORD_ALREADY_EXIST" ||
 			refused.ExecResult.Message == "" ||
@@ -97,11 +96,11 @@ func TestConfigurationGuardsEndpoint(t *testing.T) {
 // afterwards.
 func TestGuardedRequestSurvivesKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
+		s.Set("MFA_GUARDED=" + blackbox.GuardedKey + "=" + blackbox.GuardedCode)
 		n := s.Start()
 		boss := s.Seeded("admin")
-		who := harness.Admin(t, s, n)
-		f := blackbox.FlowOf(t, n.Do(t, "POST", harness.ActionsPath, harness.NewAction("ONE_MORE"), who))
+		who := blackbox.Admin(t, s, n)
+		f := blackbox.FlowOf(t, n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction("ONE_MORE"), who))
 		code := n.Code(t, boss, "SMS")
 		n.Kill()
 		n = s.Start()
@@ -120,38 +119,39 @@ func TestGuardedRequestSurvivesKill(t *testing.T) {
 // A request is authorized again when it runs: by the session that sent it, and by the current roles.
 func TestGuardedRequestIsAuthorizedAgain(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("MFA_GUARDED=" + harness.GuardedKey + "=" + harness.GuardedCode)
+		s.Set("MFA_GUARDED=" + blackbox.GuardedKey + "=" + blackbox.GuardedCode)
 		n := s.Start()
 		boss := s.Seeded("admin")
 		start := func(who blackbox.Headers, code string) (blackbox.Flow, string) {
 			t.Helper()
-			return blackbox.FlowOf(t, n.Do(t, "POST", harness.ActionsPath, harness.NewAction(code), who)), n.Code(t, boss, "SMS")
+			return blackbox.FlowOf(t, n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction(code), who)),
+				n.Code(t, boss, "SMS")
 		}
 
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		f, code := start(who, "AFTER_LOGOUT")
 		n.Ok(t, "POST", "/auth/logout", nil, who)
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED") // even for the first request of the result
 		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
-		n.Socket(t, f).ExpectClose(4410, harness.Within(5))
+		n.Socket(t, f).ExpectClose(4410, blackbox.Within(5))
 
-		who = harness.Admin(t, s, n)
+		who = blackbox.Admin(t, s, n)
 		f, code = start(who, "AFTER_ALL_ENDED")
-		other := harness.Admin(t, s, n)
+		other := blackbox.Admin(t, s, n)
 		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, other)
-		n.Socket(t, f).ExpectClose(4410, harness.Within(5))
+		n.Socket(t, f).ExpectClose(4410, blackbox.Within(5))
 		n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 409, "CHALLENGE_CLOSED")
 
-		who = harness.Admin(t, s, n)
+		who = blackbox.Admin(t, s, n)
 		f, code = start(who, "AFTER_ROLE")
 		n.Stop()
 		s.Exec("DELETE FROM user_role WHERE role = 'admin'")
 		s.Exec("UPDATE users SET roles = '' WHERE roles LIKE '%admin%'")
 		n = s.Start()
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, who)
-		n.Do(t, "GET", harness.ActionsPath, nil, who).Is(t, 403, "FORBIDDEN")
+		n.Do(t, "GET", blackbox.ActionsPath, nil, who).Is(t, 403, "FORBIDDEN")
 		got := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), code).Is(t, 200, ""))
 		if got.ExecResult.Success || got.ExecResult.Code != "FORBIDDEN" {
 			t.Errorf("without the role: %+v", got)
@@ -168,13 +168,13 @@ func TestInvalidGuardStopsStart(t *testing.T) {
 	for entry, want := range map[string]string{
 		"POST /no/such=ADD_IT":                       "POST /no/such",
 		"POST /auth/login=ADD_IT":                    "POST /auth/login",
-		"GET " + harness.ActionsPath + "=x":          "action code",
+		"GET " + blackbox.ActionsPath + "=x":         "action code",
 		"POST actions=ADD_IT":                        "is not an endpoint",
 		"GET /health/ready=GUARD_IT":                 "GET /health/ready",
 		"POST /auth/2fa/challenge/complete=GUARD_IT": "POST /auth/2fa/challenge/complete",
 		"POST /auth/2fa/challenge/start=GUARD_IT":    "POST /auth/2fa/challenge/start",
-		harness.GuardedKey + "=VERIFY_EMAIL":         "VERIFY_EMAIL",
-		harness.GuardedKey + "=LOGIN":                "LOGIN",
+		blackbox.GuardedKey + "=VERIFY_EMAIL":        "VERIFY_EMAIL",
+		blackbox.GuardedKey + "=LOGIN":               "LOGIN",
 	} {
 		t.Run(strings.NewReplacer("/", "_", " ", "_").Replace(entry), func(t *testing.T) {
 			t.Parallel()
@@ -206,14 +206,14 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 // once.
 func TestGuardedRequestKilledDuringExecution(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("MFA_GUARDED="+harness.GuardedKey+"="+harness.GuardedCode, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
+		s.Set("MFA_GUARDED="+blackbox.GuardedKey+"="+blackbox.GuardedCode, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
 		n := s.Start()
 		boss := s.Seeded("admin")
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		lost := 0
 		for i := range 8 {
 			action := fmt.Sprintf("KILLED_%d", i)
-			f := blackbox.FlowOf(t, n.Do(t, "POST", harness.ActionsPath, harness.NewAction(action), who))
+			f := blackbox.FlowOf(t, n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction(action), who))
 			sms, code := f.Method(t, "SMS"), n.Code(t, boss, "SMS")
 			answered := make(chan error, 1)
 			go func() {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Every answer carries the required headers and does not reveal the software behind it.
@@ -151,7 +150,7 @@ func TestFailedLoginsGetTheSameAnswer(t *testing.T) {
 		s.Exec("UPDATE users SET status = 'passive' WHERE id = $1", passive.ID)
 		wrong := func(body map[string]string) string {
 			t.Helper()
-			return harness.Alike(n.Do(t, "POST", "/auth/login", body, nil).Is(t, 401, "INVALID_CREDENTIALS"))
+			return blackbox.Alike(n.Do(t, "POST", "/auth/login", body, nil).Is(t, 401, "INVALID_CREDENTIALS"))
 		}
 		want := wrong(map[string]string{"email": active.Mail, "password": "not-the-password"})
 		for name, body := range map[string]map[string]string{

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // The outcome of a login is available in three ways (REQ-GEN-05, D-SOCK-07): the last completion, the socket
@@ -26,22 +25,22 @@ func TestLoginOutcomeByCompletionSocketAndResult(t *testing.T) {
 			n.SocketIn(t, f, blackbox.InQuery),
 			n.SocketIn(t, f, blackbox.InSubprotocol),
 		}
-		poll := harness.LongPoll(n, f)
+		poll := blackbox.LongPoll(n, f)
 
 		sms := f.Method(t, "SMS")
 		completed := time.Now()
 		final := n.Complete(t, f, sms, n.Code(t, demo, "SMS")).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
-		token := harness.CheckFinal(t, f, final)
+		token := blackbox.CheckFinal(t, f, final)
 
 		polled := <-poll
-		if polled.Err != nil || polled.At.Sub(completed) > harness.Within(5) {
+		if polled.Err != nil || polled.At.Sub(completed) > blackbox.Within(5) {
 			t.Fatalf("the long poll came after %v: %v", polled.At.Sub(completed), polled.Err)
 		}
-		harness.SameOutcome(t, final, polled.Answer)
+		blackbox.SameOutcome(t, final, polled.Answer)
 		for _, socket := range sockets {
 			frames(t, socket, f, token, sms)
 		}
-		harness.SameOutcome(t, final, n.Result(t, f))
+		blackbox.SameOutcome(t, final, n.Result(t, f))
 		if got := n.Result(t, f).Header.Get("Cache-Control"); got != "no-store" {
 			t.Errorf("the result may be cached: %q", got)
 		}
@@ -49,7 +48,7 @@ func TestLoginOutcomeByCompletionSocketAndResult(t *testing.T) {
 
 		// The exact repeat gets the same answer; any other request does not (D-2FA-14).
 		code := n.Code(t, demo, "SMS")
-		harness.SameOutcome(t, final, n.Complete(t, f, sms, " "+code[:3]+" "+code[3:]+" "))
+		blackbox.SameOutcome(t, final, n.Complete(t, f, sms, " "+code[:3]+" "+code[3:]+" "))
 		n.Complete(t, f, sms, blackbox.WrongFor(code)).Is(t, 409, "METHOD_ALREADY_COMPLETED")
 		n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, demo, "MAIL")).Is(t, 409, "CHALLENGE_CLOSED")
 		n.Renew(t, f, f.Method(t, "MAIL")).Is(t, 409, "CHALLENGE_CLOSED")
@@ -70,10 +69,10 @@ func TestLoginOutcomeSurvivesKill(t *testing.T) {
 		n.Kill()
 
 		n = s.Start()
-		token := harness.CheckFinal(t, f, final)
-		harness.SameOutcome(t, final, n.Result(t, f))
+		token := blackbox.CheckFinal(t, f, final)
+		blackbox.SameOutcome(t, final, n.Result(t, f))
 		frames(t, n.Socket(t, f), f, token, sms)
-		harness.SameOutcome(t, final, n.Complete(t, f, sms, code))
+		blackbox.SameOutcome(t, final, n.Complete(t, f, sms, code))
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
 		if got := s.Count("session"); got != 1 {
 			t.Errorf("%d sessions, want 1", got)
@@ -105,13 +104,13 @@ func startOfLogin(t *testing.T, n *blackbox.Node, a blackbox.Account) blackbox.F
 	}
 	var shape struct{ Challenge json.RawMessage }
 	got.Read(t, &shape)
-	if k := slices.Sorted(maps.Keys(harness.Keys(t, shape.Challenge))); !slices.Equal(
+	if k := slices.Sorted(maps.Keys(blackbox.Keys(t, shape.Challenge))); !slices.Equal(
 		k,
 		[]string{"challengeId", "expire", "methodList", "status", "ts"},
 	) {
 		t.Errorf("a challenge of the keys %v", k)
 	}
-	claims := harness.ClaimsOf(t, f.PAuth)
+	claims := blackbox.ClaimsOf(t, f.PAuth)
 	if k := slices.Sorted(maps.Keys(claims)); !slices.Equal(k, []string{"aud", "cid", "exp", "iat", "iss", "jti", "tid"}) {
 		t.Errorf("p-auth claims %v: it is readable and says more, or less, than it should", k)
 	}
@@ -138,10 +137,10 @@ func frames(t *testing.T, socket *blackbox.Socket, f blackbox.Flow, token string
 	if err := json.Unmarshal(outcome, &action); err != nil {
 		t.Fatal(err)
 	}
-	if k := slices.Sorted(maps.Keys(harness.Keys(t, outcome))); !slices.Equal(k, []string{"data", "headers", "success"}) {
+	if k := slices.Sorted(maps.Keys(blackbox.Keys(t, outcome))); !slices.Equal(k, []string{"data", "headers", "success"}) {
 		t.Errorf("ACTION_COMPLETE of the keys %v", k)
 	}
-	if !action.Success || len(action.Data) != 1 || action.Data["sessionKey"] != harness.ClaimsOf(t, token)["sid"] ||
+	if !action.Success || len(action.Data) != 1 || action.Data["sessionKey"] != blackbox.ClaimsOf(t, token)["sid"] ||
 		len(action.Headers) != 1 ||
 		action.Headers["x-auth"] != token {
 		t.Errorf("ACTION_COMPLETE of %s, want the outcome with x-auth %s", outcome, token)

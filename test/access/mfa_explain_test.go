@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // An administrator sees which policy would guard an action and which methods it would offer. A later start
@@ -13,7 +12,7 @@ import (
 func TestExplainedPolicyIsTheOneApplied(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss, plain := harness.Admin(t, s, n), s.AddUser("user")
+		boss, plain := blackbox.Admin(t, s, n), s.AddUser("user")
 		const path = "/admin/system/mfa/explain"
 		type candidate struct {
 			PolicyID                  int64
@@ -55,7 +54,7 @@ func TestExplainedPolicyIsTheOneApplied(t *testing.T) {
 			len(x.Candidates) != 0 {
 			t.Errorf("without a policy: %+v", x)
 		}
-		harness.TwoMethods(t, n, boss)
+		blackbox.TwoMethods(t, n, boss)
 		copied := `INSERT INTO mfa_policy (action_code, name, entity_type, entity_id, expire_at, type, methods, required,
 			created_at, updated_at)
 			SELECT action_code, $1, $2, $3, $4, type, '[["MAIL"]]', 1, 0, 0 FROM mfa_policy WHERE entity_type = 'GENERAL'`

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A policy decides which methods are offered, their order, and how many are required. The first completion of
@@ -14,7 +13,7 @@ import (
 func TestPolicyOfTwoMethods(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
 		before := n.Login(t, demo)
 		beforeCode := n.Code(t, demo, "SMS")
 
@@ -60,7 +59,7 @@ func TestPolicyOfTwoMethods(t *testing.T) {
 			boss,
 		)
 		final := n.Complete(t, f, mail, n.Code(t, demo, "MAIL")).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
-		harness.CheckFinal(t, f, final)
+		blackbox.CheckFinal(t, f, final)
 		for _, listens := range []*blackbox.Socket{socket, late} {
 			if data := string(listens.Expect(f, "LOGIN",
 				"METHOD_COMPLETE")); data != `{"methodId":"`+mail.ID+`","method":"MAIL"}` {
@@ -72,7 +71,7 @@ func TestPolicyOfTwoMethods(t *testing.T) {
 		for _, event := range []string{"METHOD_COMPLETE", "METHOD_COMPLETE", "ACTION_COMPLETE"} {
 			replayed.Expect(f, "LOGIN", event)
 		}
-		harness.CheckFinal(t, before, n.Complete(t, before, before.Method(t, "SMS"), beforeCode).Is(t, 200, ""))
+		blackbox.CheckFinal(t, before, n.Complete(t, before, before.Method(t, "SMS"), beforeCode).Is(t, 200, ""))
 
 		if one := n.Login(t, demo); len(one.MethodList) != 1 || one.MethodList[0].Name != "SMS" {
 			t.Errorf("methods %+v after the change, want SMS", one.MethodList)
@@ -111,7 +110,7 @@ func TestPolicyOfTwoMethods(t *testing.T) {
 		n.Ok(t, "DELETE", "/admin/system/mfa/policies/common", map[string]any{"id": made.ID}, boss)
 		n.Do(t, "DELETE", "/admin/system/mfa/policies/common", map[string]any{"id": made.ID}, boss).
 			Is(t, 404, "RECORD_NOT_FOUND")
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", harness.PolicyOf("LOGIN"), boss)
+		n.Ok(t, "POST", "/admin/system/mfa/policies/common", blackbox.PolicyOf("LOGIN"), boss)
 		if one := n.Login(t, demo); len(one.MethodList) != 1 {
 			t.Errorf("methods %+v of the policy after a deleted one", one.MethodList)
 		}
@@ -122,7 +121,7 @@ func TestPolicyOfTwoMethods(t *testing.T) {
 func TestConfiguredMethodsApplyToChallenges(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
 		var methods []struct {
 			MethodCode             string
 			ExpireMs, RenewStartMs int64

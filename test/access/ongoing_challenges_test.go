@@ -12,17 +12,16 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // The list of challenges that wait for a device (REQ-2FA-25…27, 29, D-2FA-25, SEC-17).
 func TestDeviceListsPendingChallenges(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Set("LANGUAGE_TIME_ZONE=Europe/Istanbul").Start()
+		n := blackbox.Patient(s).Set("LANGUAGE_TIME_ZONE=Europe/Istanbul").Start()
 		demo, boss := s.Seeded("user"), s.Seeded("admin")
 		x, _ := n.Session(t, demo)
 		y, _ := n.Session(t, boss)
-		p, foreign := harness.Enroll(t, n, demo, x, device.EdDSA, ""), harness.Enroll(t, n, boss, y, device.ES256, "")
+		p, foreign := blackbox.Enroll(t, n, demo, x, device.EdDSA, ""), blackbox.Enroll(t, n, boss, y, device.ES256, "")
 		if got := string(p.Ongoing(t).Is(t, 200, "").Body); got != "[]" {
 			t.Errorf("nothing waits: %s", got)
 		}
@@ -33,7 +32,7 @@ func TestDeviceListsPendingChallenges(t *testing.T) {
 			"accept-language": "tr",
 		}
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), from))
-		q := harness.Pocket{N: n, Aud: n.URL}
+		q := blackbox.Pocket{N: n, Aud: n.URL}
 		q.Key, q.Pub = devicetest.Signer(t, device.ES256)
 		q.ID = q.Pub.Thumbprint()
 		add := blackbox.FlowOf(t, q.Register(t, x, ""))
@@ -88,7 +87,7 @@ func TestDeviceListsPendingChallenges(t *testing.T) {
 				t.Errorf("table %+v, want %v", table, rows)
 			}
 		}
-		path := harness.OngoingPath + "?deviceId=" + p.ID + "&_requesterLanguage=tr"
+		path := blackbox.OngoingPath + "?deviceId=" + p.ID + "&_requesterLanguage=tr"
 		if tr := string(n.Ok(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{})).Body); !strings.Contains(
 			tr,
 			"Onaylıyor musunuz: Giriş",
@@ -103,7 +102,7 @@ func TestDeviceListsPendingChallenges(t *testing.T) {
 		// Every error gets the same refusal, except that an old timestamp can be corrected.
 		unknown, impostor := p, foreign
 		unknown.ID, impostor.ID = "01JD0000000000000000000000", p.ID
-		other := harness.OngoingPath + "?deviceId=" + foreign.ID
+		other := blackbox.OngoingPath + "?deviceId=" + foreign.ID
 		refused := p.Ongoing(t, func(c *device.Claims) { c.Target += "x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		for name, got := range map[string]blackbox.Answer{
 			"an unknown device": unknown.Ongoing(t), "another's key": impostor.Ongoing(t), "another's name": n.Do(t, "GET",
@@ -114,13 +113,13 @@ func TestDeviceListsPendingChallenges(t *testing.T) {
 				t.Errorf("%s: %s", name, got)
 			}
 		}
-		n.Do(t, "GET", harness.OngoingPath+"?deviceId="+p.ID, nil, nil).Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
-		n.Do(t, "GET", harness.OngoingPath+"?deviceId="+p.ID, nil, blackbox.Headers{"x-auth": x}).
+		n.Do(t, "GET", blackbox.OngoingPath+"?deviceId="+p.ID, nil, nil).Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
+		n.Do(t, "GET", blackbox.OngoingPath+"?deviceId="+p.ID, nil, blackbox.Headers{"x-auth": x}).
 			Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
-		n.Do(t, "GET", harness.OngoingPath, nil, p.Sign(t, "GET", harness.OngoingPath, nil, device.Claims{})).Is(t, 400,
+		n.Do(t, "GET", blackbox.OngoingPath, nil, p.Sign(t, "GET", blackbox.OngoingPath, nil, device.Claims{})).Is(t, 400,
 			"INVALID_FIELD")
 		inBody := []byte(`{"deviceId":"` + p.ID + `"}`) // D-GEN-01
-		n.Do(t, "GET", harness.OngoingPath, inBody, p.Sign(t, "GET", harness.OngoingPath, inBody, device.Claims{})).Is(t,
+		n.Do(t, "GET", blackbox.OngoingPath, inBody, p.Sign(t, "GET", blackbox.OngoingPath, inBody, device.Claims{})).Is(t,
 			200, "")
 
 		stale := func(c *device.Claims) { c.IssuedAt = time.Now().Unix() - 400 }
@@ -136,7 +135,7 @@ func TestDeviceListsPendingChallenges(t *testing.T) {
 		p.Ongoing(t, once).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		if s.Kind == "postgres" { // another node rejects the replay too
 			second := s.Start("HTTP_PUBLIC_URL=" + n.URL)
-			path := harness.OngoingPath + "?deviceId=" + p.ID
+			path := blackbox.OngoingPath + "?deviceId=" + p.ID
 			second.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{}, once)).
 				Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 			second.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{})).Is(t, 200, "")
@@ -148,7 +147,7 @@ func TestDeviceListsPendingChallenges(t *testing.T) {
 			t.Errorf("after the approval: %+v", all)
 		}
 		p.Answer(t, add, "DENIED").Is(t, 200, "")
-		harness.Tune(t, n, harness.Admin(t, s, n), "PUSH", 1000, 0)
+		blackbox.Tune(t, n, blackbox.Admin(t, s, n), "PUSH", 1000, 0)
 		f = n.Login(t, demo)
 		for len(p.List(t)) > 0 { // the challenge expires in one second of real time
 			time.Sleep(50 * time.Millisecond)

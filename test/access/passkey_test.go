@@ -12,7 +12,6 @@ import (
 
 	"castellan/domain/factor/passkey/passkeytest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // policy makes or changes the general policy of an action, by its JSON members.
@@ -30,22 +29,22 @@ func policy(t *testing.T, n *blackbox.Node, who blackbox.Headers, action, option
 // A passkey is registered, listed, approves a login and another action, and is removed (D-AUTH-18).
 func TestPasskeyRegistrationApprovalAndRemoval(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
 		me := blackbox.Headers{"x-auth": x}
-		if got := harness.RequestOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil)); got != nil {
+		if got := blackbox.RequestOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil)); got != nil {
 			t.Errorf("without a passkey: %s", got)
 		}
-		p := harness.EnrollPasskey(t, n, demo, x)
+		p := blackbox.EnrollPasskey(t, n, demo, x)
 
 		var listed []map[string]any
-		n.Ok(t, "GET", harness.DevicesPath, nil, me).Read(t, &listed)
+		n.Ok(t, "GET", blackbox.DevicesPath, nil, me).Read(t, &listed)
 		if len(listed) != 1 || listed[0]["deviceId"] != p.ID || listed[0]["kind"] != "PASSKEY" ||
 			listed[0]["backedUp"] != true || listed[0]["description"] != "My passkey" || listed[0]["lastUsedAt"] != nil {
 			t.Fatalf("%v", listed)
 		}
-		again := passkeytest.Read(t, harness.CreationOptions(t, n, x))
+		again := passkeytest.Read(t, blackbox.CreationOptions(t, n, x))
 		if again.User.ID != p.Handle || len(again.ExcludeCredentials) != 1 ||
 			again.ExcludeCredentials[0].ID != passkeytest.Encode(p.Authenticator.ID) {
 			t.Errorf("a second registration: %+v", again)
@@ -53,24 +52,24 @@ func TestPasskeyRegistrationApprovalAndRemoval(t *testing.T) {
 		p.Register(t, x).Is(t, 409, "RECORD_ALREADY_EXIST")
 
 		started := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 200, "")
-		options := passkeytest.Read(t, harness.RequestOf(t, started))
+		options := passkeytest.Read(t, blackbox.RequestOf(t, started))
 		if len(options.AllowCredentials) != 1 || options.UserVerification != "required" || options.RPID != "localhost" {
 			t.Errorf("%+v", options)
 		}
-		assertion := p.Get(t, harness.RequestOf(t, started))
+		assertion := p.Get(t, blackbox.RequestOf(t, started))
 		f := blackbox.FlowOf(t, started)
 		done := p.Send(t, f, "APPROVED", assertion).Is(t, 200, "")
 		if done.Header.Get("x-auth") == "" || !blackbox.ReadFinal(t, done).ExecResult.Success {
 			t.Fatalf("%s", done)
 		}
-		harness.SameOutcome(t, done, p.Send(t, f, "APPROVED", assertion)) // the exact repeat
-		n.Ok(t, "GET", harness.DevicesPath, nil, me).Read(t, &listed)
+		blackbox.SameOutcome(t, done, p.Send(t, f, "APPROVED", assertion)) // the exact repeat
+		n.Ok(t, "GET", blackbox.DevicesPath, nil, me).Read(t, &listed)
 		if listed[0]["lastUsedAt"] == nil {
 			t.Error("the use of the passkey was not noted")
 		}
 
 		// A sensitive action, with the intent required; the evidence verifies offline.
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		policy(t, n, who, "TOTP_SETUP", `,"intent":"required"`)
 		setup := n.Do(t, "POST", "/auth/totp/setup", nil, me).Is(t, 200, "")
 		p.Approve(t, setup).Is(t, 200, "")
@@ -90,9 +89,9 @@ func TestPasskeyRegistrationApprovalAndRemoval(t *testing.T) {
 
 		x, _ = n.Session(t, demo)
 		me = blackbox.Headers{"x-auth": x}
-		remove := n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": p.ID}, me).Is(t, 200, "")
+		remove := n.Do(t, "DELETE", blackbox.DevicesPath, map[string]string{"deviceId": p.ID}, me).Is(t, 200, "")
 		p.Approve(t, remove).Is(t, 200, "")
-		if got := string(n.Ok(t, "GET", harness.DevicesPath, nil, me).Body); got != "[]" {
+		if got := string(n.Ok(t, "GET", blackbox.DevicesPath, nil, me).Body); got != "[]" {
 			t.Errorf("after the removal: %s", got)
 		}
 		if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 200, ""); bytes.Contains(got.Body,
@@ -106,19 +105,19 @@ func TestPasskeyRegistrationApprovalAndRemoval(t *testing.T) {
 // Every wrong answer is refused alike, and changes nothing: the right one is accepted afterwards.
 func TestPasskeyRefusals(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		p := harness.EnrollPasskey(t, n, demo, x)
+		p := blackbox.EnrollPasskey(t, n, demo, x)
 		other := s.AddUser("user")
 		y, _ := n.Session(t, other)
-		q := harness.EnrollPasskey(t, n, other, y)
+		q := blackbox.EnrollPasskey(t, n, other, y)
 		strange := passkeytest.New(t, "localhost", n.URL)
 
 		started := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 200, "")
 		f := blackbox.FlowOf(t, started)
-		options := harness.RequestOf(t, started)
-		elsewhere := harness.RequestOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil))
+		options := blackbox.RequestOf(t, started)
+		elsewhere := blackbox.RequestOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil))
 		wrong := func(change func(*passkeytest.Authenticator)) []byte {
 			a := *p.Authenticator
 			change(&a)
@@ -133,7 +132,7 @@ func TestPasskeyRefusals(t *testing.T) {
 			"another account":    q.Get(t, options),
 			"another's handle":   wrong(func(a *passkeytest.Authenticator) { a.Handle = q.Handle }),
 			"unknown credential": strange.Get(t, options),
-			"registration":       p.Create(t, harness.CreationOptions(t, n, x)),
+			"registration":       p.Create(t, blackbox.CreationOptions(t, n, x)),
 			"no JSON":            []byte("x"), "nothing": nil, "an empty object": []byte("{}"),
 			"deep": bytes.Repeat([]byte("["), 5000),
 		}
@@ -149,20 +148,20 @@ func TestPasskeyRefusals(t *testing.T) {
 
 		// Registration: each answer is for its account, its options and one use.
 		attest := func(x string, attestation []byte) blackbox.Answer {
-			return n.Do(t, "POST", harness.DevicesPath, harness.Attest(attestation), blackbox.Headers{"x-auth": x})
+			return n.Do(t, "POST", blackbox.DevicesPath, blackbox.Attest(attestation), blackbox.Headers{"x-auth": x})
 		}
-		theirs := harness.CreationOptions(t, n, y)
+		theirs := blackbox.CreationOptions(t, n, y)
 		fresh := passkeytest.New(t, "localhost", n.URL)
 		attest(x, fresh.Create(t, theirs)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		attest(x, fresh.Get(t, options)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		attest(x, []byte(`{}`)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
-		mine := harness.CreationOptions(t, n, x)
+		mine := blackbox.CreationOptions(t, n, x)
 		attest(x, fresh.Create(t, mine)).Is(t, 200, "")
 		another := passkeytest.New(t, "localhost", n.URL)
 		attest(x, another.Create(t, mine)).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		body := `{"attestation":{},"publicKey":{},"brand":"b","model":"m","description":"","platform":"p"}`
-		n.Do(t, "POST", harness.DevicesPath, body, blackbox.Headers{"x-auth": x}).Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "POST", harness.PasskeyPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
+		n.Do(t, "POST", blackbox.DevicesPath, body, blackbox.Headers{"x-auth": x}).Is(t, 400, "INVALID_FIELD")
+		n.Do(t, "POST", blackbox.PasskeyPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
 
 		// Login: tickets are signed, used once, and worthless with another answer.
 		loginOptions, ticket := p.Options(t)
@@ -199,11 +198,11 @@ func TestPasskeyRefusals(t *testing.T) {
 // A login by a passkey needs a second factor, or none with passkeyAlone. phishingResistant accepts nothing else.
 func TestPasskeyPolicies(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		p := harness.EnrollPasskey(t, n, demo, x)
-		who := harness.Admin(t, s, n)
+		p := blackbox.EnrollPasskey(t, n, demo, x)
+		who := blackbox.Admin(t, s, n)
 
 		started := p.LogIn(t).Is(t, 200, "").Keys(t, "challenge")
 		if started.Header.Get("x-auth") != "" || strings.Contains(string(started.Body), "PUSH") {
@@ -218,13 +217,13 @@ func TestPasskeyPolicies(t *testing.T) {
 		if token == "" || !strings.Contains(string(alone.Body), `"COMPLETED"`) {
 			t.Fatalf("%s", alone)
 		}
-		n.Ok(t, "GET", harness.DevicesPath, nil, blackbox.Headers{"x-auth": token})
+		n.Ok(t, "GET", blackbox.DevicesPath, nil, blackbox.Headers{"x-auth": token})
 		result := n.Result(t, blackbox.FlowOf(t, alone)).Is(t, 200, "")
 		if blackbox.ReadFinal(t, result).ExecResult.Data["sessionKey"] !=
 			blackbox.ReadFinal(t, alone).ExecResult.Data["sessionKey"] || result.Header.Get("x-auth") != token {
 			t.Errorf("%s\n%s", alone, result)
 		}
-		claims := harness.ClaimsOf(t, token)
+		claims := blackbox.ClaimsOf(t, token)
 		if got := fmt.Sprint(claims["amr"]); got != "[hwk mfa]" {
 			t.Errorf("amr %s", got)
 		}
@@ -291,13 +290,13 @@ func TestPasskeyPolicies(t *testing.T) {
 // A counter that does not rise is reported, and refused unless the settings say otherwise.
 func TestPasskeyCounter(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		change := policy(t, n, who, "LOGIN", `,"passkeyAlone":true`)
 		_ = change
-		p := harness.EnrollPasskey(t, n, demo, x)
+		p := blackbox.EnrollPasskey(t, n, demo, x)
 		p.Count = 5
 		p.LogIn(t).Is(t, 200, "")
 		p.LogIn(t).Is(t, 200, "")

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A forgotten password, from the reset to the next login. The outcome is the same by completion, socket and
@@ -53,7 +52,7 @@ func TestPasswordReset(t *testing.T) {
 		update("yet-another-lantern").Is(t, 401, "TOKEN_REVOKED")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 401, "INVALID_CREDENTIALS")
 		demo.Password = "another-lantern-orchard"
-		blackbox.Until(t, harness.Within(10), "notified by mail", func() bool {
+		blackbox.Until(t, blackbox.Within(10), "notified by mail", func() bool {
 			for _, l := range n.Letters(t, demo.Mail) {
 				if l.Subject == "Your Castellan password was changed" {
 					return true
@@ -96,7 +95,7 @@ func TestPasswordResetOfUnknownPhone(t *testing.T) {
 		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
 		blackbox.Until(
 			t,
-			harness.Within(10),
+			blackbox.Within(10),
 			"settled",
 			func() bool { return s.Count("outbox WHERE state = 2 AND attempts = 1 AND payload IS NULL") == 2 },
 		)

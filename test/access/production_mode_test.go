@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Without development mode there are no seeded accounts, no pages that show codes and no default secret. An
@@ -83,15 +82,15 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 		f := n.Login(t, boss)
 		final := n.Complete(t, f, f.Method(t, "SMS"), blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 1).Text)).
 			Is(t, 200, "")
-		who := blackbox.Headers{"x-auth": harness.CheckFinal(t, f, final)}
-		if sub := harness.ClaimsOf(t, who["x-auth"])["sub"]; sub != strings.TrimSpace(got.Out) {
+		who := blackbox.Headers{"x-auth": blackbox.CheckFinal(t, f, final)}
+		if sub := blackbox.ClaimsOf(t, who["x-auth"])["sub"]; sub != strings.TrimSpace(got.Out) {
 			t.Errorf("sub %v, want %s", sub, got.Out)
 		}
 		blackbox.Until(
 			t,
-			harness.Within(1),
+			blackbox.Within(1),
 			"an administrator",
-			func() bool { return n.Do(t, "GET", harness.ActionsPath, nil, who).Status == 200 },
+			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 },
 		)
 
 		// A correct password of an account that was inserted by hand takes as long as a wrong one: one hash.
@@ -116,7 +115,7 @@ func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 		}
 		for _, want := range []string{boss.Password, demo.Password, boss.Phone, demo.Phone, "/dev/outbox", "/docs",
 			"dev-login.txt"} {
-			blackbox.Until(t, harness.Within(2), "the first start shows "+want, func() bool {
+			blackbox.Until(t, blackbox.Within(2), "the first start shows "+want, func() bool {
 				return strings.Contains(n.Out(),
 					want)
 			})
@@ -125,7 +124,7 @@ func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 		n = s.Start()
 		blackbox.Until(
 			t,
-			harness.Within(2),
+			blackbox.Within(2),
 			"a later start names the file",
 			func() bool { return strings.Contains(n.Out(), "dev-login.txt") },
 		)
@@ -146,7 +145,8 @@ func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 		wrong.Password += "x"
 		refused := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(wrong), nil).Is(t, 401, "INVALID_CREDENTIALS")
 		for _, a := range []blackbox.Account{boss, demo} {
-			if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), nil); harness.Alike(got) != harness.Alike(refused) {
+			got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), nil)
+			if blackbox.Alike(got) != blackbox.Alike(refused) {
 				t.Errorf("a seeded account: %s, a wrong password: %s", got, refused)
 			}
 		}
@@ -254,7 +254,7 @@ func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
 		}
 		from(user.Password, "198.51.100.99").Is(t, 429, "RATE_LIMITED")
 		from(user.Password, "203.0.113.1").Is(t, 200, "")
-		blackbox.Until(t, harness.Within(10), "notified by mail", func() bool {
+		blackbox.Until(t, blackbox.Within(10), "notified by mail", func() bool {
 			return slices.ContainsFunc(n.Letters(t, user.Mail), func(l blackbox.Letter) bool {
 				return l.Subject == "Your Castellan account is under attack"
 			})

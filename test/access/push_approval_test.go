@@ -10,17 +10,16 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // The answers to a push and the device's response (REQ-2FA-10, 13, 14, 15, 18, D-2FA-06, 07, 09, 18,
 // D-AUTH-06).
 func TestPushApprovalAndDenial(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		p, q := harness.Enroll(t, n, demo, x, device.ES256, ""), harness.Enroll(t, n, demo, x, device.EdDSA, "")
+		p, q := blackbox.Enroll(t, n, demo, x, device.ES256, ""), blackbox.Enroll(t, n, demo, x, device.EdDSA, "")
 
 		// A device approves without a token. Its answer contains the success and nothing else.
 		f := n.Login(t, demo)
@@ -89,7 +88,7 @@ func TestPushApprovalAndDenial(t *testing.T) {
 		}
 		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
 		q.Answer(t, f, "APPROVED").Is(t, 409, "CHALLENGE_CLOSED")
-		harness.SameOutcome(t, got, p.Answer(t, f, "DENIED"))
+		blackbox.SameOutcome(t, got, p.Answer(t, f, "DENIED"))
 		if s.Count("audit WHERE target = $1 AND outcome = 'refused' AND detail = 'denied'", f.ChallengeID) != 1 {
 			t.Error("the denial is not in the audit")
 		}
@@ -113,7 +112,7 @@ func TestPushApprovalAndDenial(t *testing.T) {
 		}
 
 		// The push counts as one of two required methods.
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		twoOf(t, n, who, `["PUSH"],["SMS"]`)
 		f = n.Login(t, demo)
 		p.Answer(t, f, "APPROVED").Is(t, 200, "").Keys(t, "action")
@@ -140,11 +139,11 @@ func twoOf(t *testing.T, n *blackbox.Node, who blackbox.Headers, methods string)
 // Answers that do not approve (SEC-15). The one refusal does not reveal the error.
 func TestInvalidPushAnswersAreRefused(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo, boss := s.Seeded("user"), s.Seeded("admin")
 		x, _ := n.Session(t, demo)
 		y, _ := n.Session(t, boss)
-		p, foreign := harness.Enroll(t, n, demo, x, device.ES256, ""), harness.Enroll(t, n, boss, y, device.ES256, "")
+		p, foreign := blackbox.Enroll(t, n, demo, x, device.ES256, ""), blackbox.Enroll(t, n, boss, y, device.ES256, "")
 		f, other := n.Login(t, demo), n.Login(t, demo)
 		m := f.Method(t, "PUSH")
 
@@ -233,7 +232,7 @@ func TestInvalidPushAnswersAreRefused(t *testing.T) {
 		p.Answer(t, none, "APPROVED").Is(t, 404, "CHALLENGE_NOT_FOUND")
 
 		// A signature beside a code is optional, but must be valid.
-		withCode := func(signer harness.Pocket, deviceID string) blackbox.Answer {
+		withCode := func(signer blackbox.Pocket, deviceID string) blackbox.Answer {
 			sms := f.Method(t, "SMS")
 			body := fmt.Sprintf(
 				`{"methodId":%q,"method":"SMS","value":%q%s}`,
@@ -261,8 +260,8 @@ func TestInvalidPushAnswersAreRefused(t *testing.T) {
 		// A change of devices closes open challenges, and a removed device cannot sign (D-AUTH-11).
 		f = n.Login(t, demo)
 		me := blackbox.Headers{"x-auth": x}
-		n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": foreign.ID}, me).Is(t, 404, "RECORD_NOT_FOUND")
-		removal := blackbox.FlowOf(t, n.Do(t, "DELETE", harness.DevicesPath, map[string]string{"deviceId": p.ID}, me))
+		n.Do(t, "DELETE", blackbox.DevicesPath, map[string]string{"deviceId": foreign.ID}, me).Is(t, 404, "RECORD_NOT_FOUND")
+		removal := blackbox.FlowOf(t, n.Do(t, "DELETE", blackbox.DevicesPath, map[string]string{"deviceId": p.ID}, me))
 		if done := p.Answer(t, removal, "APPROVED").Is(t, 200, ""); !strings.Contains(
 			string(done.Body),
 			`"success":true`,

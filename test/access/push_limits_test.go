@@ -10,7 +10,6 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A fourth push is not sent to a user who has not answered three, and three denials stop pushes (SEC-16).
@@ -19,11 +18,11 @@ func TestUnansweredPushesAreLimited(t *testing.T) {
 		n := s.Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		p := harness.Enroll(t, n, demo, x, device.ES256, "")
+		p := blackbox.Enroll(t, n, demo, x, device.ES256, "")
 		var flows []blackbox.Flow
 		for i := range 4 {
 			f := n.Login(t, demo)
-			if harness.Offered(f) != (i < 3) {
+			if blackbox.Offered(f) != (i < 3) {
 				t.Errorf("start %d: %+v", i+1, f.MethodList)
 			}
 			flows = append(flows, f)
@@ -36,7 +35,7 @@ func TestUnansweredPushesAreLimited(t *testing.T) {
 		}
 		n.Kill()
 		n = s.Start("HTTP_PUBLIC_URL=" + p.N.URL) // the bound is stored in rows
-		if f := n.Login(t, demo); harness.Offered(f) {
+		if f := n.Login(t, demo); blackbox.Offered(f) {
 			t.Error("after a restart a fourth push is offered")
 		}
 		p.N = n
@@ -46,11 +45,11 @@ func TestUnansweredPushesAreLimited(t *testing.T) {
 		if all := p.List(t); len(all) != 0 {
 			t.Errorf("%d wait", len(all))
 		}
-		if f := n.Login(t, demo); harness.Offered(f) {
+		if f := n.Login(t, demo); blackbox.Offered(f) {
 			t.Error("a push is offered after three denials")
 		}
 		// If the policy requires a push, the requirement stays: the start has to wait.
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		twoOf(t, n, who, `["PUSH"],["SMS"]`)
 		if got := n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).Is(t, 429, "RATE_LIMITED"); got.Header.Get(
 			"retry-after",
@@ -58,7 +57,7 @@ func TestUnansweredPushesAreLimited(t *testing.T) {
 			t.Errorf("%s: no Retry-After", got)
 		}
 		s.Exec("UPDATE push SET sent_at = sent_at - 3600000, settled_at = settled_at - 3600000") // an hour passes
-		if f := n.Login(t, demo); !harness.Offered(f) {
+		if f := n.Login(t, demo); !blackbox.Offered(f) {
 			t.Error("no push is offered after the pause")
 		}
 	})
@@ -68,13 +67,13 @@ func TestUnansweredPushesAreLimited(t *testing.T) {
 // challenge (D-EXT-06). The owner is notified once. An approval is never refused.
 func TestPushesSentAreLimited(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Set(harness.Unlimited...).Start()
+		n := s.Set(blackbox.Unlimited...).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		p := harness.Enroll(t, n, demo, x, device.ES256, "")
+		p := blackbox.Enroll(t, n, demo, x, device.ES256, "")
 		for i := range 30 {
 			f := n.Login(t, demo)
-			if !harness.Offered(f) {
+			if !blackbox.Offered(f) {
 				t.Fatalf("after %d approvals no push is offered", i)
 			}
 			p.Answer(t, f, "APPROVED").Is(t, 200, "")
@@ -82,7 +81,7 @@ func TestPushesSentAreLimited(t *testing.T) {
 		notices := func() int { return s.Count("outbox WHERE challenge_id = '' AND channel = 'MAIL'") }
 		sent, before := 0, notices()
 		for range 50 {
-			if harness.Offered(n.Login(t, demo)) {
+			if blackbox.Offered(n.Login(t, demo)) {
 				sent++
 			}
 		}
@@ -98,7 +97,7 @@ func TestPushesSentAreLimited(t *testing.T) {
 			t.Errorf("the mail is %+v", l)
 		}
 		s.Exec("UPDATE push SET sent_at = sent_at - 600000") // ten minutes pass
-		if !harness.Offered(n.Login(t, demo)) {
+		if !blackbox.Offered(n.Login(t, demo)) {
 			t.Error("no push is offered after the window")
 		}
 	})
@@ -107,10 +106,10 @@ func TestPushesSentAreLimited(t *testing.T) {
 // The bound holds while nodes join and leave and requests go to every node.
 func TestPushLimitHoldsInCluster(t *testing.T) {
 	t.Parallel()
-	c := harness.ThreeNodes(t, harness.Unlimited...)
+	c := blackbox.ThreeNodes(t, blackbox.Unlimited...)
 	demo := c.AddUser("user")
 	x, _ := c.Nodes[0].Session(t, demo)
-	harness.Enroll(t, c.Nodes[0], demo, x, device.ES256, "")
+	blackbox.Enroll(t, c.Nodes[0], demo, x, device.ES256, "")
 	var sent, begun atomic.Int64
 	var wg sync.WaitGroup
 	nodes := slices.Clone(c.Nodes)
@@ -124,7 +123,7 @@ func TestPushLimitHoldsInCluster(t *testing.T) {
 				return
 			}
 			begun.Add(1)
-			if harness.Offered(f) {
+			if blackbox.Offered(f) {
 				sent.Add(1)
 			}
 		})
@@ -132,9 +131,9 @@ func TestPushLimitHoldsInCluster(t *testing.T) {
 	wg.Wait()
 	c.Forget(nodes[2])
 	c.Join()
-	harness.Whole(t, c)
+	blackbox.Whole(t, c)
 	for i := range 6 {
-		if harness.Offered(c.Nodes[i%3].Login(t, demo)) {
+		if blackbox.Offered(c.Nodes[i%3].Login(t, demo)) {
 			sent.Add(1)
 		}
 	}
@@ -146,14 +145,14 @@ func TestPushLimitHoldsInCluster(t *testing.T) {
 // Number matching if the policy requires it, and the other code of the method (SEC-16, D-2FA-08).
 func TestNumberMatchingIsRequiredByPolicy(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		p := harness.Enroll(t, n, demo, x, device.ES256, "")
+		p := blackbox.Enroll(t, n, demo, x, device.ES256, "")
 		if m := n.Login(t, demo).Method(t, "PUSH"); m.MatchNumber != "" {
 			t.Errorf("without being asked for: %+v", m)
 		}
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		n.Ok(t, "POST", "/admin/system/mfa/methods", `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`, who)
 		var made struct{ ID int64 }
 		n.Ok(
@@ -187,7 +186,7 @@ func TestNumberMatchingIsRequiredByPolicy(t *testing.T) {
 		p.Answer(t, f, right, func(c *device.Claims) { c.Value = wrong }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		p.Answer(t, f, right+"0").Is(t, 400, "INVALID_FIELD")
 		done := p.Answer(t, f, right).Is(t, 200, "")
-		harness.SameOutcome(t, done, p.Answer(t, f, right))
+		blackbox.SameOutcome(t, done, p.Answer(t, f, right))
 		p.Answer(t, f, wrong).Is(t, 409, "METHOD_ALREADY_COMPLETED")
 
 		// Approving by guessed numbers is locked; denying is not.

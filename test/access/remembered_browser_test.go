@@ -10,14 +10,13 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const rememberedPath = "/auth/remembered"
 
 // browser is a client with a key that may be remembered.
 type browser struct {
-	*harness.Keyed
+	*blackbox.Keyed
 	of blackbox.Account
 }
 
@@ -102,7 +101,7 @@ func change(t testing.TB, n *blackbox.Node, admin string, id int64, fields strin
 // until waits for a policy on this node.
 func (b browser) until(t testing.TB, n *blackbox.Node, admin string, days int) {
 	t.Helper()
-	blackbox.Until(t, harness.Within(5), "the policy takes effect", func() bool {
+	blackbox.Until(t, blackbox.Within(5), "the policy takes effect", func() bool {
 		var x struct{ RememberDays int }
 		n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, blackbox.Headers{"x-auth": admin}).Read(t, &x)
 		return x.RememberDays == days
@@ -116,14 +115,14 @@ func TestRememberedBrowser(t *testing.T) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo, root := s.Seeded("user"), s.Seeded("admin")
 		admin, _ := n.Session(t, root)
-		b := browser{&harness.Keyed{Key: harness.ECKey(t)}, demo}
+		b := browser{&blackbox.Keyed{Key: blackbox.ECKey(t)}, demo}
 		b.remember(t, n) // without the policy: ignored
 		if b.known(t, n) {
 			t.Fatal("remembered without a policy")
 		}
 		id := remembering(t, n, admin, "LOGIN", `[["SMS"],["MAIL"]]`, 1, `,"remember":30`)
 		b.until(t, n, admin, 30)
-		before := browser{&harness.Keyed{Key: harness.EdKey(t)}, demo}
+		before := browser{&blackbox.Keyed{Key: blackbox.EdKey(t)}, demo}
 		_, f, _ := before.start(t, n)
 		complete(t, n, f, "SMS", n.Code(t, demo, "SMS"), false)
 		if before.known(t, n) {
@@ -140,7 +139,7 @@ func TestRememberedBrowser(t *testing.T) {
 		if now := len(n.Letters(t, demo.Mail)) + len(n.Letters(t, demo.Number())); now != letters {
 			t.Errorf("completed logins sent %d messages", now-letters)
 		}
-		if amr := fmt.Sprint(harness.ClaimsOf(t, b.Token)["amr"]); amr != "[pwd swk mfa]" {
+		if amr := fmt.Sprint(blackbox.ClaimsOf(t, b.Token)["amr"]); amr != "[pwd swk mfa]" {
 			t.Errorf("amr %s", amr)
 		}
 		all := rememberedOf(t, n, b.Token)
@@ -154,11 +153,11 @@ func TestRememberedBrowser(t *testing.T) {
 		if plain.Status != "PENDING" {
 			t.Error("a login without a proof is remembered")
 		}
-		other := browser{&harness.Keyed{Key: harness.EdKey(t)}, demo}
+		other := browser{&blackbox.Keyed{Key: blackbox.EdKey(t)}, demo}
 		if other.known(t, n) {
 			t.Error("another key is remembered")
 		}
-		if (browser{&harness.Keyed{Key: b.Key}, root}).known(t, n) {
+		if (browser{&blackbox.Keyed{Key: b.Key}, root}).known(t, n) {
 			t.Error("another account is remembered")
 		}
 		b.Token = ""
@@ -206,7 +205,7 @@ func TestRememberedBrowser(t *testing.T) {
 
 		// Each change of the credentials ends it.
 		b.remember(t, n)
-		p := harness.Enroll(t, n, demo, b.Token, device.ES256, "")
+		p := blackbox.Enroll(t, n, demo, b.Token, device.ES256, "")
 		b.remember(t, n)
 		if !b.known(t, n) {
 			t.Fatal("not remembered")
@@ -243,7 +242,7 @@ func TestRememberedBrowserKeepsOtherRequirements(t *testing.T) {
 		}
 		remembering(t, n, admin, "WITHDRAW", `[["SMS"]]`, 1, `,"remember":7,"rememberAnyway":true`)
 		remembering(t, n, admin, "LOGIN", `[["SMS"],["MAIL"]]`, 2, `,"remember":7`)
-		b := browser{&harness.Keyed{Key: harness.ECKey(t)}, demo}
+		b := browser{&blackbox.Keyed{Key: blackbox.ECKey(t)}, demo}
 		b.until(t, n, admin, 7)
 		_, f, _ := b.start(t, n)
 		complete(t, n, f, "MAIL", n.Code(t, demo, "MAIL"), false)
@@ -272,7 +271,7 @@ func TestRememberedBrowserInASession(t *testing.T) {
 		admin, _ := n.Session(t, s.Seeded("admin"))
 		remembering(t, n, admin, "LOGIN", `[["SMS"]]`, 1, `,"remember":7`)
 		remembering(t, n, admin, "DURING_VIDEO_KYC", `[["SMS"]]`, 1, `,"remember":7`)
-		b := browser{&harness.Keyed{Key: harness.ECKey(t)}, demo}
+		b := browser{&blackbox.Keyed{Key: blackbox.ECKey(t)}, demo}
 		b.until(t, n, admin, 7)
 		b.remember(t, n)
 		const path = "/auth/2fa/challenge/start"
@@ -284,7 +283,7 @@ func TestRememberedBrowserInASession(t *testing.T) {
 		if f := blackbox.FlowOf(t, start(blackbox.Headers{"x-auth": b.Token})); f.Status != "PENDING" {
 			t.Error("a token without its key is enough")
 		}
-		thief := harness.Keyed{Key: harness.EdKey(t), Token: b.Token}
+		thief := blackbox.Keyed{Key: blackbox.EdKey(t), Token: b.Token}
 		start(thief.Proof(t, n, "POST", path)).Is(t, 401, "DPOP_INVALID")
 		start(b.Proof(t, n, "POST", path, func(c *dpop.Claims) { c.TokenHash = "" })).Is(t, 401, "DPOP_INVALID")
 		nonce := start(b.Proof(t, n, "POST", path, func(c *dpop.Claims) {
@@ -352,7 +351,7 @@ func TestGoClientIsRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Key = client.NewKey(harness.ECKey(t))
+		c.Key = client.NewKey(blackbox.ECKey(t))
 		who := client.Credentials{Email: demo.Mail, Password: demo.Password}
 		f, err := c.Login(t.Context(), who)
 		if err != nil || f.Completed || f.RememberDays != 7 {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Messages that a proxy might read differently are refused, and a request that is hidden behind one is not
@@ -121,7 +120,7 @@ func TestSlowClientsAreDisconnected(t *testing.T) {
 	}()
 	began := time.Now()
 	for _, c := range conns {
-		c.SetReadDeadline(time.Now().Add(harness.Within(10)))
+		c.SetReadDeadline(time.Now().Add(blackbox.Within(10)))
 		for buf := make([]byte, 1024); ; {
 			if _, err := c.Read(buf); err != nil {
 				if e, ok := err.(net.Error); ok && e.Timeout() {
@@ -130,11 +129,11 @@ func TestSlowClientsAreDisconnected(t *testing.T) {
 				break
 			}
 		}
-		if at := time.Now(); at.Sub(began) < harness.Within(1) {
+		if at := time.Now(); at.Sub(began) < blackbox.Within(1) {
 			n.Ok(t, "GET", "/health/ready", nil, nil)
 		}
 	}
-	if took := time.Since(began); took > harness.Within(5) {
+	if took := time.Since(began); took > blackbox.Within(5) {
 		t.Errorf("it took %v to show them out", took)
 	}
 }
@@ -151,7 +150,7 @@ func TestConnectionCloseResponses(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		c.SetDeadline(time.Now().Add(harness.Within(10)))
+		c.SetDeadline(time.Now().Add(blackbox.Within(10)))
 		return c
 	}
 	ends := func(name string, c net.Conn, status, code string) string {
@@ -225,7 +224,7 @@ func TestConnectionsPerAddressAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		c.SetDeadline(time.Now().Add(harness.Within(10)))
+		c.SetDeadline(time.Now().Add(blackbox.Within(10)))
 		fmt.Fprint(c, "GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		line := make([]byte, len("HTTP/1.1 200"))
 		if _, err := io.ReadFull(c, line); err != nil {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Roles and grants from outside (D-AUTH-03, REQ-RES-05, 11). An account has no administrative right by
@@ -67,11 +66,11 @@ func TestRolesAndGrants(t *testing.T) {
 		for range 3 {
 			n.Ok(t, "GET", methods, nil, as(user))
 		}
-		blackbox.Until(t, harness.Within(5), "the audit rows of three calls", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "the audit rows of three calls", func() bool {
 			return s.Count("audit WHERE action = 'CALL' AND actor_id = $1", id) == 3
 		})
 		grant("DENY")
-		if !blackbox.Within(harness.Within(1), func() bool {
+		if !blackbox.Becomes(blackbox.Within(1), func() bool {
 			return other.Do(t, "GET", methods, nil,
 				as(user)).Status == 403
 		}) {
@@ -90,7 +89,9 @@ func TestRolesAndGrants(t *testing.T) {
 		// The command line makes a new administrator beside the running service.
 		second := s.AddUser("admin")
 		chief, _ := n.Session(t, second)
-		if !blackbox.Within(harness.Within(1), func() bool { return n.Do(t, "GET", methods, nil, as(chief)).Status == 200 }) {
+		if !blackbox.Becomes(blackbox.Within(1), func() bool {
+			return n.Do(t, "GET", methods, nil, as(chief)).Status == 200
+		}) {
 			t.Error("an administrator of the command line is not known a second later")
 		}
 

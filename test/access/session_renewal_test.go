@@ -11,7 +11,6 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A session that was bound to a key at its login gets new tokens by proofs of that key, also after its token has
@@ -20,9 +19,10 @@ func TestSessionIsRenewedByItsKey(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=5s")
 		demo := s.Seeded("user")
-		for name, k := range map[string]*harness.Keyed{"ES256": {Key: harness.ECKey(t)}, "EdDSA": {Key: harness.EdKey(t)}} {
+		for name, k := range map[string]*blackbox.Keyed{"ES256": {Key: blackbox.ECKey(t)},
+			"EdDSA": {Key: blackbox.EdKey(t)}} {
 			k.Login(t, n, demo)
-			first := harness.ClaimsOf(t, k.Token)
+			first := blackbox.ClaimsOf(t, k.Token)
 			key, _ := device.PublicKey(k.Key)
 			if cnf, _ := first["cnf"].(map[string]any); cnf["jkt"] != key.Thumbprint() {
 				t.Fatalf("%s: %v", name, first)
@@ -31,7 +31,7 @@ func TestSessionIsRenewedByItsKey(t *testing.T) {
 				Data struct{ ExpiresAt, SessionEndsAt time.Time }
 			}
 			k.Renew(t, n).Is(t, 200, "").Read(t, &at)
-			second := harness.ClaimsOf(t, k.Token)
+			second := blackbox.ClaimsOf(t, k.Token)
 			if second["sid"] != first["sid"] || second["jti"] == first["jti"] || second["auth_time"] != first["auth_time"] ||
 				at.Data.ExpiresAt.Unix() != int64(second["exp"].(float64)) {
 				t.Errorf("%s: %v, then %v, %+v", name, first, second, at)
@@ -40,18 +40,18 @@ func TestSessionIsRenewedByItsKey(t *testing.T) {
 				t.Errorf("the session ends in %v", left)
 			}
 			n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": k.Token})
-			blackbox.Until(t, harness.Within(8), "the token expires", func() bool {
+			blackbox.Until(t, blackbox.Within(8), "the token expires", func() bool {
 				return n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": k.Token}).Code() == "TOKEN_EXPIRED"
 			})
 			k.Renew(t, n).Is(t, 200, "")
-			if all := harness.Sessions(t, n, k.Token); all[0].SessionID != first["sid"] || !all[0].Current {
+			if all := blackbox.Sessions(t, n, k.Token); all[0].SessionID != first["sid"] || !all[0].Current {
 				t.Errorf("%+v", all)
 			}
 			n.Ok(t, "POST", "/auth/logout", nil, blackbox.Headers{"x-auth": k.Token})
 			k.Renew(t, n).Is(t, 401, "TOKEN_REVOKED")
 		}
 
-		k := &harness.Keyed{Key: harness.ECKey(t)}
+		k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
 		k.Login(t, n, demo)
 		plain, _ := n.Session(t, demo)
 		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, blackbox.Headers{"x-auth": plain})
@@ -68,14 +68,14 @@ func TestIdentityDoesNotExtendSession(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=60s")
 		demo := s.Seeded("user")
-		k := &harness.Keyed{Key: harness.ECKey(t)}
+		k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
 		k.Login(t, n, demo)
-		first := harness.ClaimsOf(t, k.Token)
+		first := blackbox.ClaimsOf(t, k.Token)
 		confirm := func(when string) {
 			t.Helper()
 			a := n.Do(t, "POST", "/user/confirm-user-identity", person, blackbox.Headers{"x-auth": k.Token}).Is(t, 200, "")
 			next := a.Header.Get("x-auth")
-			got := harness.ClaimsOf(t, next)
+			got := blackbox.ClaimsOf(t, next)
 			if got["exp"] != first["exp"] || got["jti"] == first["jti"] || !reflect.DeepEqual(got["cnf"], first["cnf"]) ||
 				got["cnf"] == nil {
 				t.Errorf("%s: %v, then %v", when, first, got)
@@ -83,7 +83,7 @@ func TestIdentityDoesNotExtendSession(t *testing.T) {
 			k.Token = next
 		}
 		confirm("at once")
-		blackbox.Until(t, harness.Within(3), "a new token would end later", func() bool {
+		blackbox.Until(t, blackbox.Within(3), "a new token would end later", func() bool {
 			return time.Now().Unix() > int64(first["iat"].(float64))+1
 		})
 		confirm("later")
@@ -101,26 +101,28 @@ func TestRenewalRefusals(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
-		k, other := &harness.Keyed{Key: harness.ECKey(t)}, &harness.Keyed{Key: harness.EdKey(t)}
+		k, other := &blackbox.Keyed{Key: blackbox.ECKey(t)}, &blackbox.Keyed{Key: blackbox.EdKey(t)}
 		k.Login(t, n, demo)
 		other.Login(t, n, demo)
 		plain, _ := n.Session(t, demo)
-		thief := &harness.Keyed{Key: other.Key, Token: k.Token}
-		none := &harness.Keyed{Key: k.Key, Token: plain}
-		ask := func(h blackbox.Headers) blackbox.Answer { return n.Do(t, "POST", harness.RenewPath, nil, h) }
+		thief := &blackbox.Keyed{Key: other.Key, Token: k.Token}
+		none := &blackbox.Keyed{Key: k.Key, Token: plain}
+		ask := func(h blackbox.Headers) blackbox.Answer { return n.Do(t, "POST", blackbox.RenewSessionPath, nil, h) }
 		edited := func(edit func(*dpop.Claims)) blackbox.Headers {
-			return k.Proof(t, n, "POST", harness.RenewPath, edit)
+			return k.Proof(t, n, "POST", blackbox.RenewSessionPath, edit)
 		}
-		twice := k.Proof(t, n, "POST", harness.RenewPath)
+		twice := k.Proof(t, n, "POST", blackbox.RenewSessionPath)
 		ask(twice).Is(t, 200, "")
 		for name, h := range map[string]blackbox.Headers{
-			"without a proof":          {"x-auth": k.Token},
-			"replayed":                 twice,
-			"another key":              thief.Proof(t, n, "POST", harness.RenewPath),
-			"a session without a key":  none.Proof(t, n, "POST", harness.RenewPath),
-			"another method":           edited(func(c *dpop.Claims) { c.Method = "PUT" }),
-			"another path":             edited(func(c *dpop.Claims) { c.Target = n.URL + "/auth/login" }),
-			"another host":             edited(func(c *dpop.Claims) { c.Target = "https://evil.example" + harness.RenewPath }),
+			"without a proof":         {"x-auth": k.Token},
+			"replayed":                twice,
+			"another key":             thief.Proof(t, n, "POST", blackbox.RenewSessionPath),
+			"a session without a key": none.Proof(t, n, "POST", blackbox.RenewSessionPath),
+			"another method":          edited(func(c *dpop.Claims) { c.Method = "PUT" }),
+			"another path":            edited(func(c *dpop.Claims) { c.Target = n.URL + "/auth/login" }),
+			"another host": edited(func(c *dpop.Claims) {
+				c.Target = "https://evil.example" + blackbox.RenewSessionPath
+			}),
 			"token of another session": edited(func(c *dpop.Claims) { c.TokenHash = dpop.TokenHash(other.Token) }),
 			"no token hash":            edited(func(c *dpop.Claims) { c.TokenHash = "" }),
 			"a header that is none":    {"x-auth": k.Token, "dpop": "x"},
@@ -146,10 +148,10 @@ func TestRenewalRefusals(t *testing.T) {
 		login := func(a blackbox.Account, h blackbox.Headers) blackbox.Answer {
 			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), h)
 		}
-		fresh := &harness.Keyed{Key: k.Key}
-		bad := fresh.Proof(t, n, "POST", harness.RenewPath)
+		fresh := &blackbox.Keyed{Key: k.Key}
+		bad := fresh.Proof(t, n, "POST", blackbox.RenewSessionPath)
 		known, unknown := login(demo, bad).Is(t, 401, "DPOP_INVALID"), login(blackbox.NewAccount(77), bad)
-		if harness.Alike(known) != harness.Alike(unknown) {
+		if blackbox.Alike(known) != blackbox.Alike(unknown) {
 			t.Errorf("%s and %s", known, unknown)
 		}
 		proof := fresh.Proof(t, n, "POST", "/auth/login")
@@ -157,12 +159,12 @@ func TestRenewalRefusals(t *testing.T) {
 		login(demo, proof).Is(t, 401, "DPOP_INVALID")
 
 		// Of renewals with one proof at the same time one succeeds.
-		h := k.Proof(t, n, "POST", harness.RenewPath)
+		h := k.Proof(t, n, "POST", blackbox.RenewSessionPath)
 		var wg sync.WaitGroup
 		codes := make([]int, 16)
 		for i := range codes {
 			wg.Go(func() {
-				if got, err := n.Try("POST", harness.RenewPath, nil, h); err == nil {
+				if got, err := n.Try("POST", blackbox.RenewSessionPath, nil, h); err == nil {
 					codes[i] = got.Status
 				}
 			})
@@ -188,7 +190,7 @@ func TestRequestsNeedProofs(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false", "SESSIONS_BIND=requests")
 		demo := s.Seeded("user")
-		k, thief := &harness.Keyed{Key: harness.ECKey(t)}, &harness.Keyed{Key: harness.EdKey(t)}
+		k, thief := &blackbox.Keyed{Key: blackbox.ECKey(t)}, &blackbox.Keyed{Key: blackbox.EdKey(t)}
 		k.Login(t, n, demo)
 		thief.Token = k.Token
 		get := func(h blackbox.Headers) blackbox.Answer { return n.Do(t, "GET", blackbox.SessionsPath, nil, h) }
@@ -222,7 +224,7 @@ func TestProofNamesTheService(t *testing.T) {
 		n := s.Start("LIMITS_ENABLED=false", "SESSIONS_BIND=requests", "HTTP_TRUSTED_PROXIES=127.0.0.1/32",
 			"HTTP_PUBLIC_URL=https://id.example.com", "HTTP_CORS_ORIGINS=https://app.example.com")
 		demo := s.Seeded("user")
-		k := &harness.Keyed{Key: harness.EdKey(t)}
+		k := &blackbox.Keyed{Key: blackbox.EdKey(t)}
 		login := func(base string) blackbox.Answer {
 			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), k.Proof(t, n, "POST", "/auth/login",
 				func(c *dpop.Claims) { c.Target = base + "/auth/login" }))
@@ -234,7 +236,7 @@ func TestProofNamesTheService(t *testing.T) {
 		login("https://app.example.com").Is(t, 200, "")
 
 		n.Ok(t, "POST", "/admin/guard/routes", `{"host":"127.0.0.1","method":"GET","path":"/x","mode":"session"}`,
-			harness.Admin(t, s, n))
+			blackbox.Admin(t, s, n))
 		login(n.URL).Is(t, 401, "DPOP_INVALID")
 		f := blackbox.FlowOf(t, login("https://id.example.com"))
 		k.Token = n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Header.Get("x-auth")

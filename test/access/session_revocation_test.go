@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A login that completes during a password change either opens no session, or its session ends with the others
@@ -39,7 +38,7 @@ func TestNoSessionSurvivesPasswordChange(t *testing.T) {
 				born++
 				n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Is(t, 401, "TOKEN_REVOKED")
 			}
-			if all := harness.Sessions(t, n, mine); len(all) != 1 {
+			if all := blackbox.Sessions(t, n, mine); len(all) != 1 {
 				t.Fatalf("round %d: %d sessions live, want the one that changed the password", round, len(all))
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Sessions are listed, and ended one by one or all together. An ended session is refused at once (D-AUTH-01,
@@ -31,7 +30,7 @@ func TestSessionListAndLogout(t *testing.T) {
 			},
 		))
 		first := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Header.Get("x-auth")
-		tokens, ids := []string{first}, []string{harness.ClaimsOf(t, first)["sid"].(string)}
+		tokens, ids := []string{first}, []string{blackbox.ClaimsOf(t, first)["sid"].(string)}
 		for range 3 {
 			token, id := n.Session(t, demo)
 			tokens, ids = append(tokens, token), append(ids, id)
@@ -59,7 +58,7 @@ func TestSessionListAndLogout(t *testing.T) {
 				t.Errorf("a session of the keys %v", k)
 			}
 		}
-		all := harness.Sessions(t, n, tokens[1])
+		all := blackbox.Sessions(t, n, tokens[1])
 		if len(all) != 4 || all[0].SessionID != ids[3] || all[3].SessionID != ids[0] {
 			t.Fatalf("sessions %+v, want the caller's four, newest first", all)
 		}
@@ -82,7 +81,7 @@ func TestSessionListAndLogout(t *testing.T) {
 		// Another user's session gets the same answer as one that does not exist.
 		unknown := end(map[string]string{"sessionId": "01JD0000000000000000000000"}, tokens[0]).Is(t, 404, "RECORD_NOT_FOUND")
 		if foreign := end(map[string]string{"sessionId": strangersID},
-			tokens[0]); harness.Alike(foreign) != harness.Alike(unknown) {
+			tokens[0]); blackbox.Alike(foreign) != blackbox.Alike(unknown) {
 			t.Errorf("another user's session: %s, no session at all: %s", foreign, unknown)
 		}
 		end(`{}`, tokens[0]).Is(t, 400, "INVALID_FIELD")
@@ -99,7 +98,7 @@ func TestSessionListAndLogout(t *testing.T) {
 			Is(t, 200, "")
 			// a DELETE without a body (D-GEN-02)
 		n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": tokens[2]}).Is(t, 401, "TOKEN_REVOKED")
-		if all := harness.Sessions(t, n, tokens[0]); len(all) != 2 {
+		if all := blackbox.Sessions(t, n, tokens[0]); len(all) != 2 {
 			t.Errorf("%d sessions are listed, want 2", len(all))
 		}
 
@@ -114,7 +113,7 @@ func TestSessionListAndLogout(t *testing.T) {
 			// the code belongs to a later login
 		socket := n.Socket(t, f)
 		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
-		socket.ExpectClose(4410, harness.Within(5))
+		socket.ExpectClose(4410, blackbox.Within(5))
 
 		fresh, _ := n.Session(t, demo)
 		if got := end(`{"all":true}`, fresh).Is(t, 200, ""); string(got.Body) != `{"data":{"ended":2}}` {
@@ -126,14 +125,14 @@ func TestSessionListAndLogout(t *testing.T) {
 			for _, token := range gone {
 				n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Is(t, 401, "TOKEN_REVOKED")
 			}
-			harness.Sessions(t, n, stranger)
+			blackbox.Sessions(t, n, stranger)
 		}
 		check()
 		later, _ := n.Session(t, demo)
 		n.Kill()
 		n = s.Start()
 		check()
-		if all := harness.Sessions(t, n, later); len(all) != 1 {
+		if all := blackbox.Sessions(t, n, later); len(all) != 1 {
 			t.Errorf("%d sessions are listed, want the one that lives", len(all))
 		}
 	})
@@ -183,12 +182,12 @@ func TestSessionRevocationReachesOtherProcesses(t *testing.T) {
 		hammer := newHammer(there.Client, []string{token})
 		here.Ok(t, how.method, how.path, how.body, blackbox.Headers{"x-auth": token})
 		acknowledged := time.Now()
-		blackbox.Until(t, harness.Within(5), "refused there", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "refused there", func() bool {
 			a, err := there.Try("GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
 			return err == nil && a.Code() == "TOKEN_REVOKED"
 		})
 		last, _, _ := hammer.stop(t)
-		if late := last.Sub(acknowledged); late > harness.Within(1) {
+		if late := last.Sub(acknowledged); late > blackbox.Within(1) {
 			t.Errorf("%s: accepted %v after the acknowledgement, want at most 1 s", how.name, late)
 		}
 	}
@@ -229,7 +228,7 @@ func newHammer(c blackbox.Client, tokens []string) *hammer {
 				case a.Code() == "TOKEN_REVOKED":
 					h.refused++
 				default:
-					h.err = harness.ErrorOf(a)
+					h.err = blackbox.ErrorOf(a)
 				}
 				h.mu.Unlock()
 			}
@@ -253,19 +252,19 @@ func TestTenantHeaderIsCheckedWhereMarked(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("TENANT_ID=acme")
 		n := s.Start()
-		boss := harness.Admin(t, s, n)
+		boss := blackbox.Admin(t, s, n)
 		with := func(tenant string) blackbox.Headers {
 			h := maps.Clone(boss)
 			h["tenant-id"] = tenant
 			return h
 		}
-		n.Ok(t, "GET", harness.ActionsPath, nil, boss)
-		n.Ok(t, "GET", harness.ActionsPath, nil, with("acme"))
+		n.Ok(t, "GET", blackbox.ActionsPath, nil, boss)
+		n.Ok(t, "GET", blackbox.ActionsPath, nil, with("acme"))
 		for _, wrong := range []string{"default", "ACME", "acme2", "acm"} {
-			n.Do(t, "GET", harness.ActionsPath, nil, with(wrong)).Is(t, 403, "TENANT_MISMATCH")
+			n.Do(t, "GET", blackbox.ActionsPath, nil, with(wrong)).Is(t, 403, "TENANT_MISMATCH")
 			n.Ok(t, "GET", blackbox.SessionsPath, nil, with(wrong))
 		}
-		if tid := harness.ClaimsOf(t, boss["x-auth"])["tid"]; tid != "acme" {
+		if tid := blackbox.ClaimsOf(t, boss["x-auth"])["tid"]; tid != "acme" {
 			t.Errorf("tid %v", tid)
 		}
 	})

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A user signs up, is logged in at once, and can log in with the password after a kill (D-INT-07). A second
@@ -59,7 +58,7 @@ func TestServiceClientImportsUsers(t *testing.T) {
 		n := s.Start()
 		got := s.Command("", "service-key", "add", "--name", "crm", "--role", "admin")
 		key := blackbox.Headers{"service-auth": strings.TrimPrefix(strings.TrimSpace(got.Out), "key: ")}
-		blackbox.Until(t, harness.Within(10), "the key is known", func() bool {
+		blackbox.Until(t, blackbox.Within(10), "the key is known", func() bool {
 			a, err := n.Try("GET", "/integration/events", nil, key)
 			return err == nil && a.Status == 200
 		})
@@ -80,7 +79,7 @@ func TestServiceClientImportsUsers(t *testing.T) {
 				First  []string
 			}
 		}
-		blackbox.Until(t, harness.Within(20), "the job is over", func() bool {
+		blackbox.Until(t, blackbox.Within(20), "the job is over", func() bool {
 			n.Ok(t, "GET", "/admin/jobs/"+made.Data.JobID, nil, key).Read(t, &j)
 			return j.Status == "done"
 		})

@@ -12,7 +12,6 @@ import (
 	"castellan/domain/factor/intent"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // shown is an item of the pending pushes with its intent.
@@ -26,11 +25,11 @@ type shown struct {
 // (D-EXT-09).
 func TestIntentIsSignedAndEvident(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		p := harness.Enroll(t, n, demo, x, device.ES256, "")
-		who := harness.Admin(t, s, n)
+		p := blackbox.Enroll(t, n, demo, x, device.ES256, "")
+		who := blackbox.Admin(t, s, n)
 		var made struct{ ID int64 }
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"signed","expireAt":0,`+
 			`"required":1,"intent":"required","methods":[["PUSH"],["SMS"]]}`, who).Read(t, &made)
@@ -97,7 +96,7 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 		}
 		n.Stop()
 		n = s.Start()
-		who = harness.Admin(t, s, n)
+		who = blackbox.Admin(t, s, n)
 		x, _ = n.Session(t, demo)
 		got := n.Do(t, "GET", "/admin/challenges/"+f.ChallengeID+"/evidence", nil, who)
 		got.Is(t, 200, "")
@@ -138,9 +137,9 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 }
 
 // intentOf returns the pending push of a flow with its intent.
-func intentOf(t *testing.T, p harness.Pocket, f blackbox.Flow) shown {
+func intentOf(t *testing.T, p blackbox.Pocket, f blackbox.Flow) shown {
 	t.Helper()
-	path := harness.OngoingPath + "?intent=true&deviceId=" + p.ID
+	path := blackbox.OngoingPath + "?intent=true&deviceId=" + p.ID
 	var all []shown
 	p.N.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{})).Is(t, 200, "").Read(t, &all)
 	for _, one := range all {

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -13,7 +12,7 @@ import (
 // the requester can withdraw it.
 func TestConsoleApprovals(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s)
+		d := blackbox.NewCounter(t, s)
 		d.Adjust(t, d.Boss)
 		m := &till{t, s, d.Node, webtest.Browser(t)}
 		consoleLogin(t, m.tab, d.Node, d.Chief, "/approvals")
@@ -57,7 +56,7 @@ func TestConsoleApprovals(t *testing.T) {
 // shows the decision by itself, with a notification, and the number in the menu disappears.
 func TestConsoleFollowsApprovals(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s)
+		d := blackbox.NewCounter(t, s)
 		asker := &till{t, s, d.Node, webtest.Browser(t)}
 		consoleLogin(t, asker.tab, d.Node, d.Asker, "/adjust")
 		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",

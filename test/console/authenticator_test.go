@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -14,9 +13,9 @@ import (
 func TestAuthenticator(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	n := harness.Patient(s).Start("HTTP_BASE_PATH=/gate")
+	n := blackbox.Patient(s).Start("HTTP_BASE_PATH=/gate")
 	n.URL += "/gate"
-	demo, boss := s.Seeded("user"), harness.Admin(t, s, n)
+	demo, boss := s.Seeded("user"), blackbox.Admin(t, s, n)
 	tab := webtest.Browser(t)
 	tab.View(webtest.View{Width: 360, Height: 740, Phone: true})
 	tab.Open(strings.Replace(n.URL, "127.0.0.1", "localhost", 1) + "/authenticator") // not the address of the proofs

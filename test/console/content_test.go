@@ -9,7 +9,6 @@ import (
 
 	"castellan/domain/kit/picture/picturetest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -17,7 +16,7 @@ import (
 type editor struct {
 	*webtest.Tab
 	t    *testing.T
-	auth *harness.Authenticator
+	auth *blackbox.Authenticator
 }
 
 // An editor adds a section of a contract, moves it by a key and by drag, and adds many at once. A new version replaces
@@ -29,7 +28,7 @@ func TestConsoleContent(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
 		boss := s.Seeded("admin")
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		n.Ok(t, "POST", "/admin/bulk-create-contract-details", map[string]any{"contractId": 1, "details": []map[string]any{
 			{"title": "Fees", "content": "<p>None.</p>"}, {"title": "End", "content": "<p>At <b>any</b> time.</p>"}}}, who)
 		n.Ok(t, "POST", "/admin/deploy-request", map[string]any{"service_name": "wallet", "type": "backend",
@@ -41,7 +40,7 @@ func TestConsoleContent(t *testing.T) {
 			"type": "new"}, who)
 		tab := webtest.Browser(t)
 		consoleLogin(t, tab, n, boss, "/contracts")
-		e := editor{Tab: tab, t: t, auth: harness.Enrolled(t, n, boss, who)}
+		e := editor{Tab: tab, t: t, auth: blackbox.Enrolled(t, n, boss, who)}
 		e.contract()
 		e.version()
 		e.option()

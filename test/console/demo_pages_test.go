@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -21,7 +20,7 @@ func TestDemonstrationPages(t *testing.T) {
 		webtest.Walk(t, n.URL, demo.Country, demo.Phone, demo.Password, filepath.Join(t.ArtifactDir(), "walk"))
 	})
 	t.Run("two methods on a phone in Arabic", func(t *testing.T) {
-		harness.TwoMethods(t, n, harness.Admin(t, s, n))
+		blackbox.TwoMethods(t, n, blackbox.Admin(t, s, n))
 		view := webtest.View{Width: 390, Height: 844, Phone: true, Dark: true, Language: "ar"}
 		webtest.Browser(t).Walk(n.URL, demo.Country, demo.Phone, demo.Password, filepath.Join(t.ArtifactDir(), "phone"), view)
 	})
@@ -40,8 +39,8 @@ func TestDemonstrationPages(t *testing.T) {
 func TestDemoDevice(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	n := harness.Patient(s).Start()
-	demo, boss := s.Seeded("user"), harness.Admin(t, s, n)
+	n := blackbox.Patient(s).Start()
+	demo, boss := s.Seeded("user"), blackbox.Admin(t, s, n)
 	who := webtest.Person{
 		Country:  demo.Country,
 		Phone:    demo.Phone,

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -14,14 +13,14 @@ import (
 // numbers with the console before. Values that a person has to type, such as an address, count by their characters.
 func TestConsoleEffort(t *testing.T) {
 	t.Parallel()
-	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+harness.AdjustKey)
-	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+blackbox.AdjustKey)
+	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
 		t.Fatal(got.ErrOut)
 	}
 	s.Exec("UPDATE withdrawal_queue SET status = 6 WHERE id IN (SELECT id FROM withdrawal_queue LIMIT 20)")
 	chief := s.AddUser("admin")
 	e := &worker{Tab: webtest.Browser(t), t: t, s: s, n: s.Start()}
-	who := harness.DemoAccount(1)
+	who := blackbox.DemoAccount(1)
 	who.Mail = "admin@demo.example"
 	e.n.Do(t, "POST", "/auth/login", map[string]any{"email": "omar@demo.example", "password": "not the password"}, nil).
 		Is(t, 401, "INVALID_CREDENTIALS")
@@ -56,7 +55,7 @@ func TestConsoleEffortOfReviews(t *testing.T) {
 		}
 		e.Until(`!document.querySelector('[data-testid="case"]')`)
 	})
-	blackbox.Until(t, harness.Within(30), "all are approved", func() bool {
+	blackbox.Until(t, blackbox.Within(30), "all are approved", func() bool {
 		return s.Count("users WHERE kyc_confirm = 'manuelApproved' AND email LIKE 'case%'") == people
 	})
 }

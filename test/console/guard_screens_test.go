@@ -9,7 +9,6 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -19,16 +18,16 @@ func TestConsoleGuard(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("HTTP_TRUSTED_PROXIES=127.0.0.1",
 		"GUARD_ISSUERS=issuer=https://id.example.com jwks_url=https://id.example.com/keys audience=castellan")
-	n := harness.Patient(s).Start()
+	n := blackbox.Patient(s).Start()
 	boss, demo := s.Seeded("admin"), s.Seeded("user")
 	auth, _ := n.Session(t, boss)
-	n.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), blackbox.Headers{"x-auth": auth})
+	n.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), blackbox.Headers{"x-auth": auth})
 	x, _ := n.Session(t, demo)
 	tab := webtest.Browser(t)
 	c := &guarding{officer{tab, t, n, boss}, auth, payPath}
 	c.visit("/gateways")
 	c.guards(x)
-	c.readsEvidence(s, harness.Enroll(t, n, demo, x, device.ES256, ""), x)
+	c.readsEvidence(s, blackbox.Enroll(t, n, demo, x, device.ES256, ""), x)
 	c.links(s.Text("SELECT id FROM users WHERE email = '" + demo.Mail + "'"))
 	c.letsServiceStart()
 }
@@ -121,13 +120,13 @@ func (c *guarding) guards(x string) {
 }
 
 // readsEvidence shows the evidence of a payment that a device signed, from the entry of its use in the audit.
-func (c *guarding) readsEvidence(s *blackbox.Site, p harness.Pocket, x string) {
+func (c *guarding) readsEvidence(s *blackbox.Site, p blackbox.Pocket, x string) {
 	c.t.Helper()
 	c.path = "/orders/8/pay?total=12" // the open challenge of the other one is from before the device
 	a := c.ask(x)
 	a.Status = 200
 	f := blackbox.FlowOf(c.t, a)
-	path := harness.OngoingPath + "?intent=true&deviceId=" + p.ID
+	path := blackbox.OngoingPath + "?intent=true&deviceId=" + p.ID
 	var all []struct{ IntentDigest string }
 	c.n.Ok(c.t, "GET", path, nil, p.Sign(c.t, "GET", path, nil, device.Claims{})).Read(c.t, &all)
 	p.Answer(c.t, f, "APPROVED", func(of *device.Claims) { of.Intent = all[0].IntentDigest }).Is(c.t, 200, "")

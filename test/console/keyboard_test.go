@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -23,12 +22,12 @@ type hands struct {
 // each key a visible element has the focus, even if the row, dialog or challenge that had it has disappeared.
 func TestConsoleByKeyboard(t *testing.T) {
 	t.Parallel()
-	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+harness.AdjustKey)
-	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+blackbox.AdjustKey)
+	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
 		t.Fatal(got.ErrOut)
 	}
 	n := s.Start()
-	who := harness.DemoAccount(1)
+	who := blackbox.DemoAccount(1)
 	who.Mail = "admin@demo.example"
 	chief := s.AddUser("admin")
 	session, _ := n.Session(t, who)
@@ -37,7 +36,7 @@ func TestConsoleByKeyboard(t *testing.T) {
 	tab.Open(n.URL + "/console")
 	k.login(who, true)
 	k.decides()
-	app := harness.Enrolled(t, n, who, blackbox.Headers{"x-auth": session})
+	app := blackbox.Enrolled(t, n, who, blackbox.Headers{"x-auth": session})
 	k.credits(app)
 	k.adjusts()
 	k.guards()
@@ -89,7 +88,7 @@ func (k *hands) code(method, code string) {
 func (k *hands) firstRow() {
 	k.t.Helper()
 	k.tab.See(aRow)
-	blackbox.Until(k.t, harness.Within(60), "the focus on a row", func() bool {
+	blackbox.Until(k.t, blackbox.Within(60), "the focus on a row", func() bool {
 		k.Press("j")
 		return webtest.Value[bool](k.tab, `document.activeElement.matches('[data-testid="row"]')`)
 	})
@@ -143,7 +142,7 @@ func (k *hands) decides() {
 }
 
 // credits finalizes a pending deposit; the service requires the code of the authenticator.
-func (k *hands) credits(app *harness.Authenticator) {
+func (k *hands) credits(app *blackbox.Authenticator) {
 	k.t.Helper()
 	k.open("/transactions")
 	k.find("userId",
@@ -178,7 +177,7 @@ func (k *hands) adjusts() {
 	k.tab.Until(`document.querySelectorAll('[data-testid="preview"] [data-testid="diff"]').length === 2`)
 	k.To(theSend)
 	k.Press(webtest.Enter)
-	blackbox.Until(k.t, harness.Within(10), "the adjustment waits", func() bool { return k.s.Count("four_eyes") == 1 })
+	blackbox.Until(k.t, blackbox.Within(10), "the adjustment waits", func() bool { return k.s.Count("four_eyes") == 1 })
 	k.tab.Until(`!document.querySelector('[data-testid="send"]:disabled')`)
 	k.Holds("after the request")
 }

@@ -9,7 +9,6 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -21,7 +20,7 @@ func TestConsoleLogin(t *testing.T) {
 	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
 		s.Set("HTTP_ADDR="+addr, "MFA_METHOD_ATTEMPTS=2")
-		n := harness.Patient(s).Start()
+		n := blackbox.Patient(s).Start()
 		boss, chief := s.Seeded("admin"), s.AddUser("admin")
 		auth, _ := n.Session(t, boss)
 		head := blackbox.Headers{"x-auth": auth}
@@ -33,7 +32,7 @@ func TestConsoleLogin(t *testing.T) {
 		between := blackbox.NewProxy(t, addr)
 		d := &doorway{Tab: webtest.Browser(t), t: t, n: n, at: "http://" + between.Addr(),
 			boss: boss, chief: chief,
-			app: harness.Enrolled(t, n, boss, head), phone: harness.Enroll(t, n, chief, theirs, device.ES256, "")}
+			app: blackbox.Enrolled(t, n, boss, head), phone: blackbox.Enroll(t, n, chief, theirs, device.ES256, "")}
 		d.speaks()
 		d.byDevice()
 		d.byCode()
@@ -51,8 +50,8 @@ type doorway struct {
 	n           *blackbox.Node
 	at          string // the proxy between the browser and the service
 	boss, chief blackbox.Account
-	app         *harness.Authenticator // of boss
-	phone       harness.Pocket         // of chief
+	app         *blackbox.Authenticator // of boss
+	phone       blackbox.Pocket         // of chief
 }
 
 func (d *doorway) shot(name string) {
@@ -168,7 +167,8 @@ func (d *doorway) byCode() {
 	d.shot("totp-locked")
 	first := d.n.Code(t, d.boss, "MAIL")
 	d.Click(mark("method-MAIL") + " " + mark("renew"))
-	blackbox.Until(t, harness.Within(10), "another code sent", func() bool { return d.n.Code(t, d.boss, "MAIL") != first })
+	blackbox.Until(t, blackbox.Within(10), "another code sent",
+		func() bool { return d.n.Code(t, d.boss, "MAIL") != first })
 	d.Type(`[data-testid="code-MAIL"] input`, d.n.Code(t, d.boss, "MAIL"))
 	d.enters()
 	d.leaves()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -23,15 +22,15 @@ type till struct {
 // authenticator. It sends a withdrawal, and blocks and unblocks an amount. The audit contains all of it.
 func TestConsoleMoney(t *testing.T) {
 	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
-		if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+		if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
 			t.Fatalf("demo: exit %d: %s", got.Code, got.ErrOut)
 		}
-		who := harness.DemoAccount(1)
+		who := blackbox.DemoAccount(1)
 		who.Mail = "admin@demo.example"
 		m := &till{t, s, s.Start(), webtest.Browser(t)}
 		consoleLogin(t, m.tab, m.n, who, "/balances")
 		session, _ := m.n.Session(t, who)
-		app := harness.Enrolled(t, m.n, who, blackbox.Headers{"x-auth": session})
+		app := blackbox.Enrolled(t, m.n, who, blackbox.Headers{"x-auth": session})
 		m.look()
 		m.adjust()
 		m.credit(app)
@@ -138,7 +137,7 @@ func (m *till) adjust() {
 }
 
 // credit finalizes a pending deposit. The service requires the code of the authenticator.
-func (m *till) credit(app *harness.Authenticator) {
+func (m *till) credit(app *blackbox.Authenticator) {
 	m.open("/transactions")
 	m.filter("userId", m.s.Text("SELECT user_id FROM deposit WHERE status = -9 AND sender_info <> '' ORDER BY id LIMIT 1"))
 	m.tab.Click(aChoice)

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -20,15 +19,15 @@ import (
 // challenge. An administrator then finds all of it in the audit, and the true state of the jobs and the cluster.
 func TestConsoleOwnAccount(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start("MFA_GUARDED=POST " + harness.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
+		n := blackbox.Patient(s).Start("MFA_GUARDED=POST " + blackbox.AddressesPath + "=WITHDRAWAL_ADDRESS_ADD")
 		boss, customer := s.Seeded("admin"), s.Seeded("user")
 		auth, _ := n.Session(t, boss)
 		head := blackbox.Headers{"x-auth": auth}
-		n.Ok(t, "POST", "/admin/system/mfa/actions", harness.NewAction("WITHDRAWAL_ADDRESS_ADD"), head)
+		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("WITHDRAWAL_ADDRESS_ADD"), head)
 		customer.ID = s.Text("SELECT id FROM users WHERE email = '" + customer.Mail + "'")
 		n.Ok(t, "POST", "/admin/send-notification", map[string]any{"memberId": []string{customer.ID}, "topic": "news",
 			"title": "A new currency", "body": "<b>SOL</b> can be traded from today."},
-			blackbox.Headers{"x-auth": auth, "otp": harness.Enrolled(t, n, boss, head).Next(t)})
+			blackbox.Headers{"x-auth": auth, "otp": blackbox.Enrolled(t, n, boss, head).Next(t)})
 		o := &owner{Tab: webtest.Browser(t), t: t, n: n, who: customer}
 		o.resetsPassword()
 		before, _ := n.Session(t, o.who)
@@ -151,7 +150,7 @@ func (o *owner) keepsAddress() {
 	t := o.t
 	t.Helper()
 	goTo(o.Tab, "/me/addresses")
-	o.Click(mark("write-" + harness.AddressesPath))
+	o.Click(mark("write-" + blackbox.AddressesPath))
 	o.Type(mark("field-name"), "Cold wallet")
 	for _, choice := range []string{"currencyCode", "networkCode"} {
 		o.Click(mark("field-" + choice))
@@ -167,8 +166,8 @@ func (o *owner) keepsAddress() {
 	o.Click(mark("send"))
 	o.confirms()
 	o.Until("!" + oneDialog)
-	o.rows(harness.AddressesPath, 1)
-	if text := o.Text(row(harness.AddressesPath)); !strings.Contains(text, "Colder wallet") {
+	o.rows(blackbox.AddressesPath, 1)
+	if text := o.Text(row(blackbox.AddressesPath)); !strings.Contains(text, "Colder wallet") {
 		t.Errorf("the address book shows %q", text)
 	}
 	o.shot("addresses")

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -88,7 +87,7 @@ func (o *owner) hasAuthenticator() {
 	}
 	o.shot("authenticator")
 	o.printsCodes()
-	app := harness.NewAuthenticator(t, text)
+	app := blackbox.NewAuthenticator(t, text)
 	const shut = `main [role="alert"] button[aria-label="Close"]`
 	o.Click(shut)
 	o.Until("!" + secret)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -14,8 +13,8 @@ import (
 // counter that falls are refused (D-AUTH-18).
 func TestPasskeyInTheBrowser(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := harness.Patient(s).Start()
-		demo, boss := s.Seeded("user"), harness.Admin(t, s, n)
+		n := blackbox.Patient(s).Start()
+		demo, boss := s.Seeded("user"), blackbox.Admin(t, s, n)
 		tab := webtest.Browser(t)
 		key := tab.Authenticator()
 		at := strings.Replace(n.URL, "127.0.0.1", "localhost", 1) // an address is no domain

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -19,16 +18,16 @@ import (
 func TestConsoleWithdrawalQueue(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
 		t.Fatal(got.ErrOut)
 	}
-	who := harness.DemoAccount(1)
+	who := blackbox.DemoAccount(1)
 	who.Mail = "admin@demo.example"
 	m := &till{t, s, s.Start(), webtest.Browser(t)}
 	consoleLogin(t, m.tab, m.n, who, "/withdrawals?statusCode=6")
 	session, _ := m.n.Session(t, who)
 	auth := blackbox.Headers{"x-auth": session}
-	app := harness.Enrolled(t, m.n, who, auth)
+	app := blackbox.Enrolled(t, m.n, who, auth)
 	m.resume(auth)
 	m.cancel(auth)
 	m.decided()
@@ -159,7 +158,7 @@ func (m *till) level() {
 	}
 }
 
-func (m *till) fee(app *harness.Authenticator) {
+func (m *till) fee(app *blackbox.Authenticator) {
 	want := m.minimums()
 	want["BTC"] = "0.00000001"
 	m.open("/fees")

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -14,10 +13,10 @@ import (
 func TestRememberedBrowserOnThePages(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	n := harness.Patient(s).Start()
+	n := blackbox.Patient(s).Start()
 	demo := s.Seeded("user")
 	n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,`+
-		`"methods":[["SMS"],["MAIL"]],"remember":30}`, harness.Admin(t, s, n))
+		`"methods":[["SMS"],["MAIL"]],"remember":30}`, blackbox.Admin(t, s, n))
 
 	tab := webtest.Browser(t)
 	tab.Open(n.URL + "/")

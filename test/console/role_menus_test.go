@@ -9,7 +9,6 @@ import (
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -50,12 +49,12 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 		who  blackbox.Account
 		menu []string
 	}{
-		{"identity checks", harness.DemoAccount(2),
+		{"identity checks", blackbox.DemoAccount(2),
 			append([]string{"/", "/kyc", "/aml", "/documents", "/users", "/blockages"}, ownMenu...)},
-		{"treasury", harness.DemoAccount(3), append([]string{"/", "/approvals", "/transactions", "/withdrawals", "/users",
+		{"treasury", blackbox.DemoAccount(3), append([]string{"/", "/approvals", "/transactions", "/withdrawals", "/users",
 			"/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
 			"/rates", "/audit", "/jobs"}, ownMenu...)},
-		{"support", harness.DemoAccount(4), append([]string{"/", "/users", "/users/logins", "/mailings"}, ownMenu...)},
+		{"support", blackbox.DemoAccount(4), append([]string{"/", "/users", "/users/logins", "/mailings"}, ownMenu...)},
 		{"reader", reader, slices.DeleteFunc(slices.Clone(wholeMenu), func(path string) bool {
 			return slices.Contains(append(toWrite, "/roles", "/service-keys"), path) // the last two are for administrators
 		})},

@@ -9,7 +9,6 @@ import (
 
 	"castellan/config"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -17,11 +16,11 @@ import (
 func TestConsoleScreens(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Set("LOG_LEVEL=info")
-	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
 		t.Fatal(got.ErrOut)
 	}
 	n, reader := s.Start(), s.AddUser("user")
-	boss := harness.Admin(t, s, n)
+	boss := blackbox.Admin(t, s, n)
 	reads(t, n, reader, boss)
 	t.Run("looks", func(t *testing.T) { t.Parallel(); walk(t, n.For(t), boss["x-auth"], looks[:2]) })
 	t.Run("more-looks", func(t *testing.T) { t.Parallel(); walk(t, n.For(t), boss["x-auth"], looks[2:]) })

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -22,7 +21,7 @@ func TestConsoleSecurity(t *testing.T) {
 		admin := blackbox.Headers{"x-auth": auth}
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", map[string]any{"actionCode": "LOGIN", "name": "One of two",
 			"expireAt": 0, "required": 1, "methods": [][]string{{"SMS"}, {"MAIL"}}}, admin)
-		n.Ok(t, "POST", "/admin/system/mfa/actions", harness.NewAction("RULE_CHANGE"), admin)
+		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("RULE_CHANGE"), admin)
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RULE_CHANGE","name":"Mail","expireAt":0,`+
 			`"required":1,"methods":[["MAIL"]]}`, admin)
 		n.Ok(t, "POST", "/admin/roles", map[string]any{"code": "auditor", "name": "Auditor"}, admin)
@@ -113,7 +112,7 @@ func (c *officer) makesRule() {
 		return asked.get('actionCode') === 'RULE_CHANGE' && asked.get('ip') === '127.0.0.1' &&
 			asked.get('userId').length === 26 && why.target === '_blank'; })()`)
 	c.shot("firewall-challenge")
-	blackbox.Until(c.t, harness.Within(10), "the code", func() bool { return len(c.n.Letters(c.t, c.boss.Mail)) > had })
+	blackbox.Until(c.t, blackbox.Within(10), "the code", func() bool { return len(c.n.Letters(c.t, c.boss.Mail)) > had })
 	c.Type(mark("code-MAIL")+" input", c.n.Code(c.t, c.boss, "MAIL"))
 	c.See(`[data-state="INACTIVE"]`)
 }

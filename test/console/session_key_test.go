@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -30,7 +29,7 @@ const stored = `new Promise((told, failed) => {
 func keeps(t *testing.T, tab *webtest.Tab, want string) {
 	t.Helper()
 	var got string
-	blackbox.Until(t, harness.Within(5), "the browser keeps "+want, func() bool {
+	blackbox.Until(t, blackbox.Within(5), "the browser keeps "+want, func() bool {
 		got = webtest.Value[string](tab, stored)
 		return got == want
 	})
@@ -49,7 +48,7 @@ func tokenEnd(t *testing.T, s *blackbox.Site) time.Time {
 // outlived waits until the last token has ended.
 func outlived(t *testing.T, s *blackbox.Site) {
 	t.Helper()
-	blackbox.Until(t, harness.Within(5), "the token ended", func() bool { return time.Now().After(tokenEnd(t, s)) })
+	blackbox.Until(t, blackbox.Within(5), "the token ended", func() bool { return time.Now().After(tokenEnd(t, s)) })
 }
 
 // The session of the console is bound to a key of the browser that cannot be read. It outlives its tokens and a reload,
@@ -69,7 +68,7 @@ func TestConsoleRenewsItsSession(t *testing.T) {
 			tab.Reload()
 			tab.See(mark("row"))
 			first := tokenEnd(t, s)
-			blackbox.Until(t, harness.Within(10), "renewed twice by the page itself", func() bool {
+			blackbox.Until(t, blackbox.Within(10), "renewed twice by the page itself", func() bool {
 				return tokenEnd(t, s).After(first.Add(10 * time.Second))
 			})
 			tab.Click(`main [aria-label="Refresh"]`)
@@ -97,7 +96,7 @@ func TestConsoleRenewsItsSession(t *testing.T) {
 			keeps(t, tab, "none")
 			tab.Reload()
 			tab.See(mark("email"))
-			blackbox.Until(t, harness.Within(5), "no session after the logout", func() bool {
+			blackbox.Until(t, blackbox.Within(5), "no session after the logout", func() bool {
 				return s.Count("session WHERE ended_at = 0") == 0
 			})
 		})
@@ -108,7 +107,7 @@ func TestConsoleRenewsItsSession(t *testing.T) {
 func TestDemoPageKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	n := harness.Patient(s).Start("TOKENS_X_AUTH_TTL=10s")
+	n := blackbox.Patient(s).Start("TOKENS_X_AUTH_TTL=10s")
 	demo := s.Seeded("user")
 	tab := webtest.Browser(t)
 	const inside = `document.body.dataset.ready && document.body.dataset.step === 'session'`
@@ -128,7 +127,7 @@ func TestDemoPageKeepsItsSession(t *testing.T) {
 	keeps(t, second, "none")
 	second.Reload()
 	second.Until(`document.body.dataset.ready && document.body.dataset.step !== 'session'`)
-	blackbox.Until(t, harness.Within(5), "no session after the logout", func() bool {
+	blackbox.Until(t, blackbox.Within(5), "no session after the logout", func() bool {
 		return s.Count("session WHERE ended_at = 0") == 0
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"castellan/internal/blackbox"
 	"castellan/internal/child"
 	"castellan/internal/porttest"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -20,11 +19,11 @@ import (
 func openShop(t *testing.T, settings ...string) (s *blackbox.Site, n *blackbox.Node, page string) {
 	t.Helper()
 	s = blackbox.NewSite(t, "sqlite")
-	if got := s.Command("", "demo", "--users", "100", "--password", harness.DemoPassword); got.Code != 0 {
+	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
 		t.Fatal(got.ErrOut)
 	}
 	listen, program := porttest.Free(t), filepath.Join(t.TempDir(), "shop")
-	n = harness.Patient(s).Start(append(settings, "HTTP_TRUSTED_PROXIES=127.0.0.1",
+	n = blackbox.Patient(s).Start(append(settings, "HTTP_TRUSTED_PROXIES=127.0.0.1",
 		"HTTP_CORS_ORIGINS=http://"+listen)...)
 	if err := child.Build(program, "castellan/examples/shop"); err != nil {
 		t.Fatal(err)
@@ -106,7 +105,7 @@ func (c *customer) gets(title, text string) {
 func TestShopBehindTheGuard(t *testing.T) {
 	t.Parallel()
 	_, n, page := openShop(t)
-	me := harness.DemoAccount(5)
+	me := blackbox.DemoAccount(5)
 	tab := webtest.Browser(t)
 	phone := tab.Another().Front()
 	phone.View(webtest.View{Width: 360, Height: 740, Phone: true})
@@ -212,11 +211,11 @@ func register(t *testing.T, tab *webtest.Tab, n *blackbox.Node, me blackbox.Acco
 func TestShopChallengeExpires(t *testing.T) {
 	t.Parallel()
 	s, n, page := openShop(t, "MFA_CHALLENGE_TTL=5s") // or longer, as the methods require
-	shop := &customer{webtest.Browser(t), t, n, harness.DemoAccount(5)}
+	shop := &customer{webtest.Browser(t), t, n, blackbox.DemoAccount(5)}
 	shop.enter(page)
-	boss := harness.Admin(t, s, n)
+	boss := blackbox.Admin(t, s, n)
 	for _, method := range []string{"SMS", "MAIL", "PUSH"} {
-		harness.Tune(t, n, boss, method, 3000, 0)
+		blackbox.Tune(t, n, boss, method, 3000, 0)
 	}
 	shop.asks("12.50")
 	shop.gets("Not paid out", "EXPIRED")

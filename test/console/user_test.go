@@ -9,7 +9,6 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 	"castellan/web/webtest"
 )
 
@@ -29,8 +28,8 @@ func TestConsoleUserFile(t *testing.T) {
 		}
 		n := s.Start("MFA_GUARDED=POST /admin/user/update-fullname=RENAME")
 		boss, agent, who := s.Seeded("admin"), s.AddUser("user"), s.AddUser("user")
-		head := harness.Admin(t, s, n)
-		n.Ok(t, "POST", "/admin/system/mfa/actions", harness.NewAction("RENAME"), head)
+		head := blackbox.Admin(t, s, n)
+		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("RENAME"), head)
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RENAME","name":"mail","expireAt":0,`+
 			`"required":1,"methods":[["MAIL"]]}`, head)
 		giveRole(t, n, head, agent, "support", supportCalls)
@@ -51,11 +50,11 @@ func TestConsoleUserFile(t *testing.T) {
 		d := desk{t, n, tab, func(name string) {
 			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "console-user", name+".png"))
 		}}
-		harness.Rule(t, n, head, "wall", "blacklist", map[string]any{"targetEntities": []string{"127.0.0.1"},
+		blackbox.Rule(t, n, head, "wall", "blacklist", map[string]any{"targetEntities": []string{"127.0.0.1"},
 			"targetResources": []string{"GET /admin/login-history"}})
-		harness.Status(t, n, "wall", "INACTIVE", head)
+		blackbox.Status(t, n, "wall", "INACTIVE", head)
 		d.corrects(agent, who, s.Count("audit WHERE user_id = $1 AND action <> 'LOGIN'", who.ID), func(to string) {
-			harness.Status(t, n, "wall", to, head)
+			blackbox.Status(t, n, "wall", to, head)
 		})
 		// A revoked permission leaves the menu once a request is refused.
 		n.Ok(t, "DELETE", "/admin/user-roles", `{"userId":"`+agent.ID+`","roleCode":"support"}`, head)
@@ -152,7 +151,7 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(statu
 	had := d.n.Letters(t, agent.Mail)
 	tab.Click(`[data-testid="send"]`)
 	tab.See(`[data-testid="method-MAIL"]`)
-	blackbox.Until(t, harness.Within(10), "the code", func() bool { return len(d.n.Letters(t, agent.Mail)) > len(had) })
+	blackbox.Until(t, blackbox.Within(10), "the code", func() bool { return len(d.n.Letters(t, agent.Mail)) > len(had) })
 	tab.Type(`[data-testid="code-MAIL"] input`, d.n.Code(t, agent, "MAIL"))
 	tab.Until(`document.querySelector('h1').innerText === 'Işıl Yılmaz'`)
 	tab.Until(`[...document.querySelectorAll('[data-testid="event"]')]
@@ -254,8 +253,8 @@ func (d desk) looksAtFactors(who blackbox.Account) {
 	shows("No authenticator, device or passkey")
 	d.looked("head-no-factor")
 	session, _ := d.n.Session(t, who)
-	harness.Enroll(t, d.n, who, session, device.ES256, "")
-	harness.Enrolled(t, d.n, who, blackbox.Headers{"x-auth": session})
+	blackbox.Enroll(t, d.n, who, session, device.ES256, "")
+	blackbox.Enrolled(t, d.n, who, blackbox.Headers{"x-auth": session})
 	tab.Reload()
 	shows("Authenticator app, not used yet · 1 device")
 	tab.Until(`document.querySelector('[data-testid="sessions"]').innerText === '2 active sessions'`)

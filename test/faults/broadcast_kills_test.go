@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const broadcastMany = 500
@@ -40,9 +39,9 @@ func TestFaultsBroadcastSendsOnce(t *testing.T) {
 			blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 				s.Set("LIMITS_ENABLED=false")
 				n := s.Start()
-				boss := harness.Admin(t, s, n)
-				phone := harness.Enrolled(t, n, s.Seeded("admin"), boss)
-				harness.Bulk(t, s, broadcastMany)
+				boss := blackbox.Admin(t, s, n)
+				phone := blackbox.Enrolled(t, n, s.Seeded("admin"), boss)
+				blackbox.Bulk(t, s, broadcastMany)
 				s.Exec("UPDATE users SET country_code = '90' WHERE id LIKE 'BULK%'")
 				n.Stop()
 				box := c.outside(s)
@@ -59,17 +58,17 @@ func TestFaultsBroadcastSendsOnce(t *testing.T) {
 				if started.Data.Count != broadcastMany {
 					t.Fatalf("%+v", started)
 				}
-				m := &harness.Mailing{Site: s, T: t, Box: box, ID: started.Data.ID, Who: boss, Many: broadcastMany}
+				m := &blackbox.Mailing{Site: s, T: t, Box: box, ID: started.Data.ID, Who: boss, Many: broadcastMany}
 				kills := broadcastKills[s.Kind]
 				for i := range kills {
-					m.Moves(harness.Within(30), fmt.Sprint("messages before kill ", i))
+					m.Moves(blackbox.Within(30), fmt.Sprint("messages before kill ", i))
 					time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond)
 					n.Kill()
 					n = s.Start()
 				}
 				box.Slow(0)
-				var j harness.AJob
-				blackbox.Until(t, harness.Within(90), "the job over", func() bool {
+				var j blackbox.AJob
+				blackbox.Until(t, blackbox.Within(90), "the job over", func() bool {
 					var ok bool
 					j, ok = m.At(n)
 					return ok && j.Over()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // SIGTERM drains a node: it is no longer ready, takes no new work, asks sockets to reconnect elsewhere,
@@ -23,15 +22,15 @@ func TestDrainFinishesOpenRequests(t *testing.T) {
 		f := n.Login(t, demo)
 		code := n.Code(t, demo, "SMS")
 		sockets := []*blackbox.Socket{n.Socket(t, f), n.Socket(t, f)}
-		poll := harness.LongPoll(n, f)
+		poll := blackbox.LongPoll(n, f)
 		time.Sleep(50 * time.Millisecond) // the poll has arrived
 
 		began := time.Now()
 		n.Terminate()
 		for _, socket := range sockets {
-			socket.ExpectClose(1012, harness.Within(5))
+			socket.ExpectClose(1012, blackbox.Within(5))
 		}
-		blackbox.Until(t, harness.Within(5), "not ready", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "not ready", func() bool {
 			a, err := n.Try("GET", "/health/ready", nil, nil)
 			return err != nil || a.Status == 503 && a.Code() == "DRAINING"
 		})
@@ -45,7 +44,7 @@ func TestDrainFinishesOpenRequests(t *testing.T) {
 		if code := n.Wait(); code != 0 {
 			t.Errorf("exit %d, want 0", code)
 		}
-		if took := time.Since(began); took > harness.Within(10) {
+		if took := time.Since(began); took > blackbox.Within(10) {
 			t.Errorf("the end took %v", took)
 		}
 
@@ -80,7 +79,7 @@ func TestDrainUnderLoadLosesNoChange(t *testing.T) {
 					case a.Status == 200:
 						started = append(started, blackbox.FlowOf(t, a))
 					default:
-						broken = append(broken, harness.ErrorOf(a))
+						broken = append(broken, blackbox.ErrorOf(a))
 					}
 					mu.Unlock()
 				}
@@ -131,8 +130,8 @@ func TestTwoProcessesStartOnEmptyDatabase(t *testing.T) {
 			f := a.Login(t, demo)
 			sms, code := f.Method(t, "SMS"), a.Code(t, demo, "SMS")
 			final := b.Complete(t, f, sms, code).Is(t, 200, "")
-			harness.SameOutcome(t, final, a.Complete(t, f, sms, code))
-			harness.SameOutcome(t, final, a.Result(t, f))
+			blackbox.SameOutcome(t, final, a.Complete(t, f, sms, code))
+			blackbox.SameOutcome(t, final, a.Result(t, f))
 		})
 	}
 }

@@ -10,22 +10,21 @@ import (
 
 	"castellan/domain/factor/passkey/passkeytest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A passkey of one node logs in at any other, also with a ticket of a node that died. A ticket opens one session in the
 // whole cluster, and one that a killed node has answered is used up.
 func TestClusterAcceptsAnAssertionOnce(t *testing.T) {
 	t.Parallel()
-	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL,
+	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL,
 		"LIMITS_EXEMPT_CIDRS=127.0.0.0/8")
 	demo := c.Seeded("user")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	x, _ := a.Session(t, demo)
 	browser := passkeytest.New(t, strings.TrimPrefix(publicURL, "https://"), publicURL)
-	p := harness.EnrollPasskeyOf(t, browser, a, demo, x)
+	p := blackbox.EnrollPasskeyOf(t, browser, a, demo, x)
 	a.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,`+
-		`"passkeyAlone":true,"methods":[["PUSH"],["SMS"]]}`, harness.Admin(t, c.Site, a))
+		`"passkeyAlone":true,"methods":[["PUSH"],["SMS"]]}`, blackbox.Admin(t, c.Site, a))
 
 	type login struct {
 		body json.RawMessage
@@ -64,7 +63,7 @@ func TestClusterAcceptsAnAssertionOnce(t *testing.T) {
 		return opened
 	}
 	for _, n := range c.Nodes {
-		blackbox.Until(t, harness.Within(5), "the policy is known at the node", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "the policy is known at the node", func() bool {
 			x, err := try(n, prepare(a))
 			return err == nil && x != ""
 		})

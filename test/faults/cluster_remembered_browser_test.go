@@ -4,28 +4,27 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A browser that one node remembers is known at the others, also after the death of the first, until any of them
 // forgets it.
 func TestClusterRemembersABrowser(t *testing.T) {
 	t.Parallel()
-	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL)
+	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL)
 	demo := c.Seeded("user")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	a.Ok(t, "POST", "/admin/system/mfa/policies/common",
 		`{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,"methods":[["SMS"]],"remember":7}`,
-		harness.Admin(t, c.Site, a))
-	k := &harness.Keyed{Key: harness.ECKey(t)}
+		blackbox.Admin(t, c.Site, a))
+	k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
 	login := func(n *blackbox.Node) blackbox.Answer {
 		k.Token = ""
 		return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), at(t, k, n, "POST", "/auth/login"))
 	}
-	blackbox.Until(t, harness.Within(5), "the policy is known everywhere", func() bool {
+	blackbox.Until(t, blackbox.Within(5), "the policy is known everywhere", func() bool {
 		for _, n := range c.Nodes {
 			var x struct{ RememberDays int }
-			n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, harness.Admin(t, c.Site, a)).Read(t, &x)
+			n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, blackbox.Admin(t, c.Site, a)).Read(t, &x)
 			if x.RememberDays != 7 {
 				return false
 			}

@@ -8,7 +8,6 @@ import (
 
 	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 var stolen = flag.Int("stolen", 600, "requests with a stolen token in TestClusterAcceptsAProofOnce")
@@ -17,7 +16,7 @@ var stolen = flag.Int("stolen", 600, "requests with a stolen token in TestCluste
 const publicURL = "https://accounts.example.test"
 
 // at is a proof for any node.
-func at(t testing.TB, k *harness.Keyed, n *blackbox.Node, method, path string) blackbox.Headers {
+func at(t testing.TB, k *blackbox.Keyed, n *blackbox.Node, method, path string) blackbox.Headers {
 	return k.Proof(t, n, method, path, func(c *dpop.Claims) { c.Target = publicURL + path })
 }
 
@@ -49,15 +48,15 @@ func everywhere(t *testing.T, nodes []*blackbox.Node, method, path string, h bla
 // whose node died renews at another one, with its last token.
 func TestClusterAcceptsAProofOnce(t *testing.T) {
 	t.Parallel()
-	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL, "SESSIONS_BIND=requests")
+	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL, "SESSIONS_BIND=requests")
 	demo := c.Seeded("user")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
-	k := &harness.Keyed{Key: harness.ECKey(t), At: publicURL}
+	k := &blackbox.Keyed{Key: blackbox.ECKey(t), At: publicURL}
 	k.Login(t, a, demo)
 	for i := range 40 {
 		method, path := "GET", blackbox.SessionsPath
 		if i%2 == 0 {
-			method, path = "POST", harness.RenewPath
+			method, path = "POST", blackbox.RenewSessionPath
 		}
 		if won := everywhere(t, c.Nodes, method, path, at(t, k, a, method, path)); won != 1 {
 			t.Fatalf("%s %s: a proof was accepted %d times", method, path, won)
@@ -65,7 +64,7 @@ func TestClusterAcceptsAProofOnce(t *testing.T) {
 	}
 
 	// A stolen token is worthless at every node.
-	thief := &harness.Keyed{Key: harness.EdKey(t), Token: k.Token}
+	thief := &blackbox.Keyed{Key: blackbox.EdKey(t), Token: k.Token}
 	var tries sync.WaitGroup
 	for i := range 6 {
 		tries.Go(func() {
@@ -94,8 +93,8 @@ func TestClusterAcceptsAProofOnce(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for {
-				h := at(t, k, d, "POST", harness.RenewPath)
-				got, err := d.Try("POST", harness.RenewPath, nil, h)
+				h := at(t, k, d, "POST", blackbox.RenewSessionPath)
+				got, err := d.Try("POST", blackbox.RenewSessionPath, nil, h)
 				mu.Lock()
 				all = append(all, sent{h, err == nil && got.Status == 200})
 				n := len(all)
@@ -113,7 +112,7 @@ func TestClusterAcceptsAProofOnce(t *testing.T) {
 	c.Forget(d)
 	answered := 0
 	for _, s := range all {
-		won := everywhere(t, []*blackbox.Node{a, b}, "POST", harness.RenewPath, s.h)
+		won := everywhere(t, []*blackbox.Node{a, b}, "POST", blackbox.RenewSessionPath, s.h)
 		if s.answered {
 			answered++
 		}
@@ -125,11 +124,12 @@ func TestClusterAcceptsAProofOnce(t *testing.T) {
 		t.Errorf("only %d of %d renewals were answered", answered, len(all))
 	}
 	for _, n := range c.Nodes {
-		blackbox.Until(t, harness.Within(5), "the client renews at another node", func() bool {
-			got := n.Do(t, "POST", harness.RenewPath, nil, at(t, k, n, "POST", harness.RenewPath))
+		blackbox.Until(t, blackbox.Within(5), "the client renews at another node", func() bool {
+			got := n.Do(t, "POST", blackbox.RenewSessionPath, nil, at(t, k, n, "POST", blackbox.RenewSessionPath))
 			return got.Status == 200
 		})
 	}
 	b.Ok(t, "POST", "/auth/logout", nil, at(t, k, b, "POST", "/auth/logout"))
-	a.Do(t, "POST", harness.RenewPath, nil, at(t, k, a, "POST", harness.RenewPath)).Is(t, 401, "TOKEN_REVOKED")
+	a.Do(t, "POST", blackbox.RenewSessionPath, nil, at(t, k, a, "POST", blackbox.RenewSessionPath)).Is(t, 401,
+		"TOKEN_REVOKED")
 }

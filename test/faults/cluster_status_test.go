@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Operators see the members, the shares that they own, the active actors by kind, and the moves when a node
@@ -15,7 +14,7 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 	t.Parallel()
 	c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false").Cluster()
 	first := c.Join()
-	boss, demo := harness.Admin(t, c.Site, first), c.Seeded("user")
+	boss, demo := blackbox.Admin(t, c.Site, first), c.Seeded("user")
 	type status struct {
 		Data struct {
 			Node        string
@@ -45,7 +44,7 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 	second := c.Join()
 	blackbox.Until(
 		t,
-		harness.Within(20),
+		blackbox.Within(20),
 		"both see each other",
 		func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 },
 	)

@@ -8,15 +8,14 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A client reaches its challenge, its socket events and its sessions from any node, whichever node owns them.
 func TestClusterServesFromAnyNode(t *testing.T) {
 	t.Parallel()
-	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
+	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false")
 	demo := c.Seeded("user")
-	boss := harness.Admin(t, c.Site, c.Nodes[0])
+	boss := blackbox.Admin(t, c.Site, c.Nodes[0])
 	var seen struct {
 		Data struct {
 			Belongs bool
@@ -33,7 +32,7 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 		}
 	}
 	c.Nodes[1].Do(t, "GET", "/admin/cluster", nil, nil).Is(t, 401, "UNAUTHENTICATED")
-	harness.TwoMethods(t, c.Nodes[0], boss, c.Nodes[1:]...)
+	blackbox.TwoMethods(t, c.Nodes[0], boss, c.Nodes[1:]...)
 	for i := range 9 { // so many that every node owns some of the challenges
 		a, b, d := c.Nodes[i%3], c.Nodes[(i+1)%3], c.Nodes[(i+2)%3]
 		f := a.Login(t, demo)
@@ -46,13 +45,13 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
 		socket.Expect(f, "LOGIN", "ACTION_COMPLETE")
 		for _, n := range c.Nodes {
-			harness.SameOutcome(t, final, n.Result(t, f))
+			blackbox.SameOutcome(t, final, n.Result(t, f))
 		}
 		token := blackbox.Headers{"x-auth": final.Header.Get("x-auth")}
 		b.Ok(t, "GET", blackbox.SessionsPath, nil, token)
 		a.Ok(t, "POST", "/auth/logout", nil, token)
 		a.Do(t, "GET", blackbox.SessionsPath, nil, token).Is(t, 401, "TOKEN_REVOKED")
-		blackbox.Until(t, harness.Within(1), "the session has ended everywhere", func() bool {
+		blackbox.Until(t, blackbox.Within(1), "the session has ended everywhere", func() bool {
 			return d.Do(t, "GET", blackbox.SessionsPath, nil, token).Code() == "TOKEN_REVOKED"
 		})
 	}
@@ -61,7 +60,7 @@ func TestClusterServesFromAnyNode(t *testing.T) {
 // A socket that was opened before its challenge moved receives later events at once.
 func TestClusterSocketsFollowMovedChallenge(t *testing.T) {
 	t.Parallel()
-	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
+	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	type case_ struct {
 		f      blackbox.Flow
@@ -84,7 +83,7 @@ func TestClusterSocketsFollowMovedChallenge(t *testing.T) {
 			c.Forget(b)
 		}
 		var answer blackbox.Answer // a client repeats a request that a node refused without the owner
-		blackbox.Until(t, harness.Within(5), "the others have taken over", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "the others have taken over", func() bool {
 			answer = c.Nodes[i%len(c.Nodes)].Complete(t, k.f, k.f.Method(t, "SMS"), k.code)
 			return answer.Status != 503
 		})

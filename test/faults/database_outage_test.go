@@ -10,13 +10,12 @@ import (
 
 	"castellan/internal/blackbox"
 	"castellan/internal/pgtest"
-	"castellan/test/harness"
 )
 
 // The promises of the service during a database outage.
 var (
-	refusedWithin = harness.Within(2)
-	backWithin    = harness.Within(3)
+	refusedWithin = blackbox.Within(2)
+	backWithin    = blackbox.Within(3)
 )
 
 // outage is a deployment, with the ways in which its database fails and returns.
@@ -92,13 +91,13 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 		for range count {
 			nodes = append(nodes, c.Join())
 		}
-		harness.Whole(t, c)
+		blackbox.Whole(t, c)
 	}
 	starved := blackbox.WatchStarved(t)
-	boss := harness.Admin(t, s, nodes[0])
-	harness.Tune(t, nodes[0], boss, "SMS", 120_000, 1)
-	harness.Tune(t, nodes[0], boss, "MAIL", 120_000, 1)
-	harness.TwoMethods(t, nodes[0], boss, nodes[1:]...)
+	boss := blackbox.Admin(t, s, nodes[0])
+	blackbox.Tune(t, nodes[0], boss, "SMS", 120_000, 1)
+	blackbox.Tune(t, nodes[0], boss, "MAIL", 120_000, 1)
+	blackbox.TwoMethods(t, nodes[0], boss, nodes[1:]...)
 	who := s.AddUser("user")
 	f := nodes[0].Login(t, who)
 	road := &caravan{starved: starved}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A limit of the firewall, and how many keys are counted under it.
@@ -64,10 +63,10 @@ func TestFaultsLimitsHoldWhileNodesChange(t *testing.T) {
 			for range nodes {
 				c.Join()
 			}
-			harness.Whole(t, c)
-			boss := harness.Admin(t, c.Site, c.Nodes[0])
-			harness.Rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(),
-				"limit": exactLimit, "targetResources": []string{"GET " + harness.KeysPath}})
+			blackbox.Whole(t, c)
+			boss := blackbox.Admin(t, c.Site, c.Nodes[0])
+			blackbox.Rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(),
+				"limit": exactLimit, "targetResources": []string{"GET " + blackbox.KeysPath}})
 			time.Sleep(time.Second) // by then every node has it
 			starved := blackbox.WatchStarved(t)
 			phases := 0
@@ -111,7 +110,7 @@ func TestFaultsLimitsHoldWhileNodesChange(t *testing.T) {
 				time.Sleep(6 * time.Second)
 				c.Nodes[0].Thaw()
 			})
-			harness.Whole(t, c)
+			blackbox.Whole(t, c)
 			phase("replace every node", func(road *caravan) {
 				for _, old := range slices.Clone(c.Nodes) {
 					c.Join()
@@ -150,7 +149,7 @@ func exactly(t *testing.T, road *caravan, phase int, do func(underway func() [ex
 					got.underway[k]++
 					got.mu.Unlock()
 					sent := time.Now()
-					a, err := road.pick(at).Try("GET", harness.KeysPath, nil, headers)
+					a, err := road.pick(at).Try("GET", blackbox.KeysPath, nil, headers)
 					answered := time.Now()
 					got.mu.Lock()
 					got.underway[k]--
@@ -186,7 +185,7 @@ func exactly(t *testing.T, road *caravan, phase int, do func(underway func() [ex
 		}
 		return admitted
 	}
-	blackbox.Until(t, harness.Within(60), "a third of the limit used up",
+	blackbox.Until(t, blackbox.Within(60), "a third of the limit used up",
 		func() bool { return count() > exactKeys*exactLimit/3 })
 	do(func() [exactKeys]int {
 		got.mu.Lock()
@@ -196,7 +195,7 @@ func exactly(t *testing.T, road *caravan, phase int, do func(underway func() [ex
 	got.mu.Lock()
 	before := got.limited
 	got.mu.Unlock()
-	blackbox.Until(t, harness.Within(60), "every key was refused", func() bool {
+	blackbox.Until(t, blackbox.Within(60), "every key was refused", func() bool {
 		got.mu.Lock()
 		defer got.mu.Unlock()
 		for k := range exactKeys {

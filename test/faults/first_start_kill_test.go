@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Killed at any moment of its first start, the service comes up at the next one, with one set of keys and
@@ -31,7 +30,7 @@ func TestKillDuringFirstStart(t *testing.T) {
 						t.Errorf("%d of %s, want %d", got, clause, want)
 					}
 				}
-				harness.Admin(t, s, n)
+				blackbox.Admin(t, s, n)
 				n.Session(t, s.Seeded("user"))
 			})
 		}

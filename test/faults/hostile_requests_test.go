@@ -14,7 +14,6 @@ import (
 
 	"castellan/domain/kit/picture/picturetest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Harmful files are sent thirty-two at a time to every endpoint that stores files. Each is refused, no part of
@@ -27,7 +26,7 @@ func TestFaultsHostileFilesAreRefused(t *testing.T) {
 	files := picturetest.Hostile()
 	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	n := s.Start()
-	boss, user := harness.Admin(t, s, n), s.AddUser("user")
+	boss, user := blackbox.Admin(t, s, n), s.AddUser("user")
 	raw, _ := n.Session(t, user)
 	type attack struct {
 		name, path string
@@ -60,7 +59,7 @@ func TestFaultsHostileFilesAreRefused(t *testing.T) {
 				a := all[i]
 				began := time.Now()
 				got, err := n.Try("POST", a.path, a.body, a.who)
-				for ; err == nil && got.Code() == "OVERLOADED" && time.Since(began) < harness.Within(60); busy.Add(1) {
+				for ; err == nil && got.Code() == "OVERLOADED" && time.Since(began) < blackbox.Within(60); busy.Add(1) {
 					time.Sleep(100 * time.Millisecond)
 					began = time.Now()
 					got, err = n.Try("POST", a.path, a.body, a.who)

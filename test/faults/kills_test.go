@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const (
@@ -41,10 +40,10 @@ func TestKillLosesNoAcknowledgedStep(t *testing.T) {
 			"LOG_LEVEL=info",
 		)
 		n := s.Start()
-		boss := harness.Admin(t, s, n)
-		harness.TwoMethods(t, n, boss)
-		harness.Tune(t, n, boss, "SMS", 120_000, 1)
-		harness.Tune(t, n, boss, "MAIL", 120_000, 1)
+		boss := blackbox.Admin(t, s, n)
+		blackbox.TwoMethods(t, n, boss)
+		blackbox.Tune(t, n, boss, "SMS", 120_000, 1)
+		blackbox.Tune(t, n, boss, "MAIL", 120_000, 1)
 		crowd := make([]*visitor, visitors)
 		for i := range crowd {
 			crowd[i] = &visitor{a: s.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i+1)))}
@@ -60,7 +59,7 @@ func TestKillLosesNoAcknowledgedStep(t *testing.T) {
 				at.Go(func() { v.err = v.live(c, &acknowledged) })
 			}
 			enough := int64(10 + rng.IntN(50))
-			blackbox.Within(harness.Within(10), func() bool { return acknowledged.Load() >= enough })
+			blackbox.Becomes(blackbox.Within(10), func() bool { return acknowledged.Load() >= enough })
 			time.Sleep(time.Duration(rng.IntN(5_000)) * time.Microsecond) // in the middle of a step
 			n.Kill()
 			at.Wait()
@@ -167,7 +166,7 @@ type span struct{ lo, hi int }
 // live makes visits until the connection is lost. Any other error is a broken promise.
 func (v *visitor) live(c blackbox.Client, acknowledged *atomic.Int64) error {
 	for {
-		if err := v.step(c); errors.Is(err, harness.ErrLost) {
+		if err := v.step(c); errors.Is(err, blackbox.ErrLost) {
 			return nil
 		} else if err != nil {
 			return err
@@ -229,7 +228,7 @@ func (v *visitor) step(c blackbox.Client) error {
 		got, err := c.Try("POST", "/auth/logout", nil, blackbox.Headers{"x-auth": w.final.Header.Get("x-auth")})
 		if err != nil {
 			w.doubt = true
-			return harness.ErrLost
+			return blackbox.ErrLost
 		}
 		if got.Status != 200 && !(w.doubt && got.Code() == "TOKEN_REVOKED") {
 			return fmt.Errorf("logout: %s", got)
@@ -254,7 +253,7 @@ func (v *visitor) mistype(c blackbox.Client, w *visit, m blackbox.Method, code s
 	if err != nil {
 		w.wrong[m.Name] = s
 		v.stray(1)
-		return harness.ErrLost
+		return blackbox.ErrLost
 	}
 	s.lo++
 	p := got.Problem()
@@ -280,7 +279,7 @@ func (v *visitor) renew(c blackbox.Client, w *visit, m blackbox.Method, old stri
 	)
 	if err != nil {
 		w.wrong[m.Name], v.lost = span{0, w.wrong[m.Name].hi}, time.Now()
-		return harness.ErrLost
+		return blackbox.ErrLost
 	}
 	if got.Code() == "METHOD_ALREADY_COMPLETED" && w.doubt {
 		return nil
@@ -300,7 +299,7 @@ func (v *visitor) renew(c blackbox.Client, w *visit, m blackbox.Method, old stri
 	got, err = c.TryComplete(w.f, m, old)
 	if err != nil {
 		w.wrong[m.Name] = span{0, v.stray(1)}
-		return harness.ErrLost
+		return blackbox.ErrLost
 	}
 	if got.Code() != "OTP_INVALID" {
 		return fmt.Errorf("the code before the renewal: %s", got)
@@ -313,7 +312,7 @@ func (v *visitor) complete(c blackbox.Client, w *visit, m blackbox.Method, code 
 	got, err := c.TryComplete(w.f, m, code)
 	if err != nil {
 		w.doubt = true
-		return harness.ErrLost
+		return blackbox.ErrLost
 	}
 	switch {
 	case got.Code() == "OTP_INVALID" && (w.muddled || time.Since(v.lost) < lateTime):
@@ -345,7 +344,7 @@ func (v *visitor) check(c blackbox.Client, latest int) error {
 	if w := v.now; w != nil {
 		got, err := c.Try("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": w.f.PAuth})
 		if err != nil {
-			return errors.Join(harness.ErrLost, err)
+			return errors.Join(blackbox.ErrLost, err)
 		}
 		open := got.Code() == "CHALLENGE_NOT_COMPLETED"
 		if w.stage < inside && !open && !(w.stage == atMAIL && w.doubt && got.Status == 200) {
@@ -355,7 +354,7 @@ func (v *visitor) check(c blackbox.Client, latest int) error {
 			sms := w.f.MethodList[slices.IndexFunc(w.f.MethodList, func(m blackbox.Method) bool { return m.Name == "SMS" })]
 			again, err := c.TryComplete(w.f, sms, "000000")
 			if err != nil {
-				return errors.Join(harness.ErrLost, err)
+				return errors.Join(blackbox.ErrLost, err)
 			}
 			if again.Code() != "METHOD_ALREADY_COMPLETED" {
 				return fmt.Errorf("a completed method: %s", again)
@@ -366,11 +365,11 @@ func (v *visitor) check(c blackbox.Client, latest int) error {
 		token := w.final.Header.Get("x-auth")
 		got, err := c.Try("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": w.f.PAuth})
 		if err != nil {
-			return errors.Join(harness.ErrLost, err)
+			return errors.Join(blackbox.ErrLost, err)
 		}
 		used, err := c.Try("GET", "/auth/sessions", nil, blackbox.Headers{"x-auth": token})
 		if err != nil {
-			return errors.Join(harness.ErrLost, err)
+			return errors.Join(blackbox.ErrLost, err)
 		}
 		switch {
 		case w.loggedOut && (got.Code() != "CHALLENGE_CLOSED" || used.Code() != "TOKEN_REVOKED"):
@@ -387,5 +386,5 @@ func lost(err error) error {
 	if errors.As(err, new(blackbox.Unexpected)) {
 		return err
 	}
-	return harness.ErrLost
+	return blackbox.ErrLost
 }

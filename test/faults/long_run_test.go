@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // everyFault makes other tests run all their faults, too.
@@ -28,7 +27,7 @@ func TestFaultsNetworkSplit(t *testing.T) {
 			site := blackbox.NewSite(t, "postgres")
 			site.BehindOn(net)
 			c := site.Cluster()
-			places := map[*blackbox.Node]*blackbox.Place{}
+			places := map[*blackbox.Node]*blackbox.Namespace{}
 			s := newStorm(t, c, nodes, 8, func() {
 				p := net.Place()
 				places[c.JoinAt(p)] = p
@@ -41,7 +40,7 @@ func TestFaultsNetworkSplit(t *testing.T) {
 					p.Heal()
 					s.progress(t, 60)
 				})
-				harness.Whole(t, c)
+				blackbox.Whole(t, c)
 			}
 			s.phase(t, "afterwards", func() {})
 			s.finish(t)
@@ -54,9 +53,9 @@ func TestFaultsNetworkSplit(t *testing.T) {
 func TestFaultsMailingSurvivesKills(t *testing.T) {
 	const recipients, kills = 10_000, 25
 	t.Parallel()
-	c, m := harness.ClusterMails(t, recipients, 5*time.Millisecond)
+	c, m := blackbox.ClusterMails(t, recipients, 5*time.Millisecond)
 	for i := range kills {
-		m.Moves(harness.Within(15), fmt.Sprint("mail before kill ", i))
+		m.Moves(blackbox.Within(15), fmt.Sprint("mail before kill ", i))
 		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
 		victim := m.Owner(c.Nodes)
 		if victim == nil {
@@ -64,7 +63,7 @@ func TestFaultsMailingSurvivesKills(t *testing.T) {
 		}
 		victim.Kill()
 		c.Forget(victim)
-		m.Moves(harness.Within(15), fmt.Sprint("mail after kill ", i))
+		m.Moves(blackbox.Within(15), fmt.Sprint("mail after kill ", i))
 		c.Join()
 		if i%5 == 4 {
 			// A member takes its actors back after two seconds.
@@ -72,11 +71,11 @@ func TestFaultsMailingSurvivesKills(t *testing.T) {
 			leaving := m.Found(c.Nodes)
 			leaving.Terminate()
 			time.Sleep(100 * time.Millisecond)
-			m.Moves(harness.Within(1.9), "mail after the drain, and a second of pace")
+			m.Moves(blackbox.Within(1.9), "mail after the drain, and a second of pace")
 			c.Forget(leaving)
 			c.Join()
 		}
 	}
 	m.Box.Slow(0)
-	m.Ends(c.Nodes[0], harness.Within(120), kills)
+	m.Ends(c.Nodes[0], blackbox.Within(120), kills)
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Two processes share a database without a cluster. A challenge that was completed at one is complete at the
@@ -22,7 +21,7 @@ func TestTwoProcessesWithoutClusterShareChallenges(t *testing.T) {
 		waiting <- got
 	}()
 	final := b.Complete(t, f, f.Method(t, "SMS"), b.Code(t, demo, "SMS")).Is(t, 200, "")
-	token := harness.CheckFinal(t, f, final)
+	token := blackbox.CheckFinal(t, f, final)
 	for door, got := range map[string]blackbox.Answer{"asked": a.Result(t, f), "waited": <-waiting} {
 		if got.Status != 200 || got.Header.Get("x-auth") != token {
 			t.Errorf("%s: %s", door, got)

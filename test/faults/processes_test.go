@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // The behaviour of a cluster's client. It tries another node after a refused or reset connection, after 503,
 // and after this long a silence. It gives up if no node has served it for so long.
 const (
 	impatience = time.Second
-	givesUp    = 10 * time.Second * harness.Slack
+	givesUp    = 10 * time.Second * blackbox.Slack
 )
 
 // traveller is a visitor that continues on another node if one does not answer.
@@ -75,7 +74,7 @@ func (c *caravan) start(t *testing.T) {
 						v.at++ // from time to time it changes the node by itself
 					}
 					continue
-				case errors.Is(err, harness.ErrLost):
+				case errors.Is(err, blackbox.ErrLost):
 					v.at++
 					v.turns++
 					if since.IsZero() {
@@ -103,8 +102,8 @@ func (c *caravan) check(t *testing.T, when string) {
 	time.Sleep(time.Second) // by then every node knows of every logout
 	for i, v := range c.all {
 		if v.err == nil {
-			for end := time.Now().Add(harness.Within(20)); time.Now().Before(end); i++ { // tries another node after an error
-				if v.err = v.check(c.pick(i), 30); !errors.Is(v.err, harness.ErrLost) {
+			for end := time.Now().Add(blackbox.Within(20)); time.Now().Before(end); i++ { // tries another node after an error
+				if v.err = v.check(c.pick(i), 30); !errors.Is(v.err, blackbox.ErrLost) {
 					break
 				}
 			}
@@ -119,7 +118,7 @@ func (c *caravan) check(t *testing.T, when string) {
 func (c *caravan) progress(t *testing.T, steps int64) {
 	t.Helper()
 	from := c.steps.Load()
-	blackbox.Until(t, harness.Within(40), "travellers go on",
+	blackbox.Until(t, blackbox.Within(40), "travellers go on",
 		func() bool { return c.steps.Load() >= from+steps || c.broken.Load() })
 }
 
@@ -154,11 +153,11 @@ func newStorm(t *testing.T, c *blackbox.Cluster, nodes, travellers int, join fun
 	for range nodes {
 		join()
 	}
-	harness.Whole(t, c)
-	boss := harness.Admin(t, c.Site, c.Nodes[0])
-	harness.Tune(t, c.Nodes[0], boss, "SMS", 120_000, 1)
-	harness.Tune(t, c.Nodes[0], boss, "MAIL", 120_000, 1)
-	harness.TwoMethods(t, c.Nodes[0], boss, c.Nodes[1:]...)
+	blackbox.Whole(t, c)
+	boss := blackbox.Admin(t, c.Site, c.Nodes[0])
+	blackbox.Tune(t, c.Nodes[0], boss, "SMS", 120_000, 1)
+	blackbox.Tune(t, c.Nodes[0], boss, "MAIL", 120_000, 1)
+	blackbox.TwoMethods(t, c.Nodes[0], boss, c.Nodes[1:]...)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s := &storm{c, &caravan{starved: blackbox.WatchStarved(t)}, 0}
@@ -255,7 +254,7 @@ func everything(t *testing.T, nodes, travellers int) {
 		n.Thaw()
 		s.progress(t, 60)
 	})
-	harness.Whole(t, c)
+	blackbox.Whole(t, c)
 	s.phase(t, "replace every node", func() {
 		for _, old := range slices.Clone(c.Nodes) {
 			c.Join()
@@ -272,7 +271,7 @@ func everything(t *testing.T, nodes, travellers int) {
 // within a second.
 func TestClusterFrozenNodeRefusesEndedSession(t *testing.T) {
 	t.Parallel()
-	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false")
+	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false")
 	frozen, other, third := c.Nodes[0], c.Nodes[1], c.Nodes[2]
 	starved := blackbox.WatchStarved(t)
 	for _, ends := range []struct {
@@ -311,9 +310,9 @@ func TestClusterFrozenNodeRefusesEndedSession(t *testing.T) {
 					}
 				})
 			}
-			blackbox.Until(t, harness.Within(1.5), "the others know", func() bool {
+			blackbox.Until(t, blackbox.Within(1.5), "the others know", func() bool {
 				got := third.Do(t, "GET", blackbox.SessionsPath, nil, token)
-				if took := time.Since(ended); got.Status == 200 && took > harness.Within(1)+starved.Since(ended) {
+				if took := time.Since(ended); got.Status == 200 && took > blackbox.Within(1)+starved.Since(ended) {
 					t.Fatalf("%s ended %v ago", ends.name, took)
 				}
 				return got.Code() == ends.code
@@ -321,7 +320,7 @@ func TestClusterFrozenNodeRefusesEndedSession(t *testing.T) {
 			time.Sleep(long - min(long, time.Since(began)))
 			frozen.Thaw()
 			all.Wait()
-			blackbox.Until(t, harness.Within(5), "it says so", func() bool {
+			blackbox.Until(t, blackbox.Within(5), "it says so", func() bool {
 				got := frozen.Do(t, "GET", blackbox.SessionsPath, nil, token)
 				if got.Status == 200 {
 					t.Fatalf("%s ended during a freeze of %v: %s", ends.name, long, got)

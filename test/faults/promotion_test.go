@@ -9,11 +9,10 @@ import (
 
 	"castellan/internal/blackbox"
 	"castellan/internal/pgtest"
-	"castellan/test/harness"
 )
 
 // servedWithin is the promise after the promotion of a standby.
-var servedWithin = harness.Within(5)
+var servedWithin = blackbox.Within(5)
 
 // The primary of PostgreSQL is killed under load and its synchronous standby is promoted, again and again. No
 // acknowledged step is lost, none happens twice, and no node is restarted. Readiness is 503 while there is no primary.
@@ -42,12 +41,12 @@ func TestFaultsPromotions(t *testing.T) {
 		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s", "LOG_LEVEL=info")
 	c := s.Cluster()
 	nodes := []*blackbox.Node{c.Join(), c.Join(), c.Join()}
-	harness.Whole(t, c)
+	blackbox.Whole(t, c)
 	starved := blackbox.WatchStarved(t)
-	boss := harness.Admin(t, s, nodes[0])
-	harness.Tune(t, nodes[0], boss, "SMS", 120_000, 1)
-	harness.Tune(t, nodes[0], boss, "MAIL", 120_000, 1)
-	harness.TwoMethods(t, nodes[0], boss, nodes[1:]...)
+	boss := blackbox.Admin(t, s, nodes[0])
+	blackbox.Tune(t, nodes[0], boss, "SMS", 120_000, 1)
+	blackbox.Tune(t, nodes[0], boss, "MAIL", 120_000, 1)
+	blackbox.TwoMethods(t, nodes[0], boss, nodes[1:]...)
 	road := &caravan{starved: starved}
 	road.route(nodes...)
 	seed := rand.Uint64()
@@ -92,7 +91,7 @@ func TestFaultsPromotions(t *testing.T) {
 				}
 				time.Sleep(20 * time.Millisecond)
 			}
-			blackbox.Until(t, harness.Within(1), "ready while it serves", func() bool { return ready(n) == http.StatusOK })
+			blackbox.Until(t, blackbox.Within(1), "ready while it serves", func() bool { return ready(n) == http.StatusOK })
 		}
 		// The old primary waits for no standby, and would take writes.
 		if err := primary.Alone(); err != nil {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Records of accounts.
@@ -28,18 +27,18 @@ var replaysOfAccounts = []replay{
 			_, mine := s.known()
 			_, theirs := s.known()
 			var added struct{ Data struct{ ID string } }
-			s.Ask("POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "Mine"), mine).Is(t, 200, "").Read(t,
+			s.Ask("POST", blackbox.AddressesPath, blackbox.AddressBody("USDT", "TRX", trx, "Mine"), mine).Is(t, 200, "").Read(t,
 				&added)
 			change := func(method string, me blackbox.Headers, id string) blackbox.Answer {
-				return s.Ask(method, harness.AddressesPath, map[string]string{"id": id, "name": "Changed"}, me)
+				return s.Ask(method, blackbox.AddressesPath, map[string]string{"id": id, "name": "Changed"}, me)
 			}
 			for _, method := range []string{"PATCH", "DELETE"} {
 				unknown := change(method, theirs, "987654321").Is(t, 404, "RECORD_NOT_FOUND")
-				if got := change(method, theirs, added.Data.ID); harness.Alike(got) != harness.Alike(unknown) {
+				if got := change(method, theirs, added.Data.ID); blackbox.Alike(got) != blackbox.Alike(unknown) {
 					t.Errorf("%s of another's: %s, of a missing one: %s", method, got, unknown)
 				}
 			}
-			if got := string(s.Ask("GET", harness.AddressesPath, nil, mine).Body); !strings.Contains(got, `"Mine"`) {
+			if got := string(s.Ask("GET", blackbox.AddressesPath, nil, mine).Body); !strings.Contains(got, `"Mine"`) {
 				t.Errorf("the owner's: %s", got)
 			}
 			change("PATCH", mine, added.Data.ID).Is(t, 200, "")
@@ -52,11 +51,11 @@ var replaysOfAccounts = []replay{
 			for _, path := range []string{"/user/get-documents", "/user/get-kyc-images"} {
 				unknown := s.Ask("GET", path+"?userId=01JNOBODY00000000000000000", nil, theirs)
 				got := s.Ask("GET", path+"?userId="+a.ID, nil, theirs)
-				if got.Status != 403 || harness.Alike(got) != harness.Alike(unknown) {
+				if got.Status != 403 || blackbox.Alike(got) != blackbox.Alike(unknown) {
 					t.Errorf("%s of another: %s, of a missing one: %s", path, got, unknown)
 				}
 			}
-			s.Ask("POST", "/document/upload-document", map[string]any{"base64Data": harness.OnePixel, "fileName": "a.png",
+			s.Ask("POST", "/document/upload-document", map[string]any{"base64Data": blackbox.OnePixel, "fileName": "a.png",
 				"description": "d", "userId": a.ID}, theirs).Is(t, 200, "")
 			if s.s.Count("document WHERE user_id = $1", a.ID) != 0 || s.s.Count("document WHERE user_id = $1", b.ID) != 1 {
 				t.Error("the document is another's")
@@ -67,15 +66,15 @@ var replaysOfAccounts = []replay{
 			a, mine := s.known()
 			_, theirs := s.known()
 			p := s.phone(a, mine)
-			sid := harness.ClaimsOf(t, mine["x-auth"])["sid"].(string)
+			sid := blackbox.ClaimsOf(t, mine["x-auth"])["sid"].(string)
 			for path, body := range map[string]map[string]string{
-				blackbox.SessionsPath: {"sessionId": sid}, harness.DevicesPath: {"deviceId": p.ID}} {
+				blackbox.SessionsPath: {"sessionId": sid}, blackbox.DevicesPath: {"deviceId": p.ID}} {
 				unknown := map[string]string{}
 				for name := range body {
 					unknown[name] = "01JNOBODY00000000000000000"
 				}
 				want := s.Ask("DELETE", path, unknown, theirs).Is(t, 404, "RECORD_NOT_FOUND")
-				if got := s.Ask("DELETE", path, body, theirs); harness.Alike(got) != harness.Alike(want) {
+				if got := s.Ask("DELETE", path, body, theirs); blackbox.Alike(got) != blackbox.Alike(want) {
 					t.Errorf("another's at %s: %s, a missing one: %s", path, got, want)
 				}
 			}
@@ -89,13 +88,13 @@ var replaysOfAccounts = []replay{
 		verified := func() bool { return s.s.Count("users WHERE id = $1 AND email_verified", a.ID) == 1 }
 		fresh := map[string]any{"userId": a.ID, "mailAddress": "new-" + a.Mail, "emailVerified": true, "isVerified": true,
 			"verified": true, "email": map[string]any{"isVerified": true}}
-		s.Ask("POST", harness.MailPath, fresh, me).Is(t, 403, "FORBIDDEN")
-		s.Ask("POST", harness.MailPath, fresh, s.boss).Is(t, 200, "")
+		s.Ask("POST", blackbox.MailPath, fresh, me).Is(t, 403, "FORBIDDEN")
+		s.Ask("POST", blackbox.MailPath, fresh, s.boss).Is(t, 200, "")
 		if a.Mail = "new-" + a.Mail; verified() {
 			t.Fatal("an address is verified because a request says so")
 		}
 		me = s.Session(a)
-		f := blackbox.FlowOf(t, s.Ask("POST", harness.StartPath, map[string]any{"actionCode": "VERIFY_EMAIL",
+		f := blackbox.FlowOf(t, s.Ask("POST", blackbox.StartPath, map[string]any{"actionCode": "VERIFY_EMAIL",
 			"emailVerified": true,
 			"value":         "000000"}, me))
 		if s.wrong(a, f, "MAIL", 1); verified() {
@@ -109,7 +108,8 @@ var replaysOfAccounts = []replay{
 		a, me := s.known()
 		f := s.start("VERIFY_EMAIL", me)
 		code := s.Code(t, a, "MAIL")
-		s.Ask("POST", harness.MailPath, map[string]any{"userId": a.ID, "mailAddress": "new-" + a.Mail}, s.boss).Is(t, 200, "")
+		s.Ask("POST", blackbox.MailPath, map[string]any{"userId": a.ID, "mailAddress": "new-" + a.Mail}, s.boss).
+			Is(t, 200, "")
 		s.Complete(f, f.Method(t, "MAIL"), code).Is(t, 409, "CHALLENGE_CLOSED")
 		if s.s.Count("users WHERE id = $1 AND email_verified", a.ID) != 0 {
 			t.Error("the code of one address verified another")
@@ -125,14 +125,14 @@ var replaysOfAccounts = []replay{
 			a := s.user()
 			for _, mail := range []string{"me@evil.test@demo.test", "me@evil.test@" + strings.SplitN(a.Mail, "@", 2)[1],
 				`"me@evil.test"@demo.test`, "me@demo.test, me@evil.test", "<me@demo.test>", "me@", "@demo.test", "me@@demo.test"} {
-				s.Ask("POST", harness.MailPath, map[string]any{"userId": a.ID, "mailAddress": mail}, s.boss).Is(t, 400,
+				s.Ask("POST", blackbox.MailPath, map[string]any{"userId": a.ID, "mailAddress": mail}, s.boss).Is(t, 400,
 					"INVALID_FIELD")
 				if got := s.Ask("POST", "/auth/login", map[string]string{"email": mail, "password": a.Password}, nil); got.
 					Status != 400 && got.Status != 401 {
 					t.Errorf("a login of %s: %s", mail, got)
 				}
 			}
-			s.Ask("POST", harness.MailPath, map[string]any{"userId": a.ID,
+			s.Ask("POST", blackbox.MailPath, map[string]any{"userId": a.ID,
 				"mailAddress": "me+1@demo.test." + s.s.Kind + ".test"}, s.boss).
 				Is(t, 200, "")
 		}, nil},

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Codes are valid once.
@@ -26,7 +25,7 @@ var replaysOfCodes = []replay{
 			m, left := second.Method(t, "TOTP"), 5
 			for _, spelled := range []string{" " + code, code + " ", code[:3] + " " + code[3:], "\t" + code, code + "  "} {
 				left--
-				if got := harness.AttemptsLeft(t, s.Complete(second, m, spelled)); got != left {
+				if got := blackbox.AttemptsLeft(t, s.Complete(second, m, spelled)); got != left {
 					t.Errorf("%q leaves %d attempts, want %d", spelled, got, left)
 				}
 			}
@@ -69,7 +68,7 @@ var replaysOfCodes = []replay{
 			a, _, app := s.withApp()
 			flows := []blackbox.Flow{s.begin(a), s.begin(a), s.begin(a), s.begin(a)}
 			code := app.Next(t)
-			got := harness.CountByCode(harness.Crowd(t, len(flows), func(i int) (blackbox.Answer, error) {
+			got := blackbox.CountByCode(blackbox.Crowd(t, len(flows), func(i int) (blackbox.Answer, error) {
 				return s.TryComplete(flows[i], methodOf(flows[i], "TOTP"), code)
 			}))
 			if want := map[string]int{"200": 1, "422OTP_INVALID": len(flows) - 1}; !maps.Equal(got, want) {
@@ -85,10 +84,10 @@ var replaysOfCodes = []replay{
 			codes[i] = s.Code(t, a, "SMS")
 		}
 		secrets := map[bool]string{}
-		for _, answered := range harness.Crowd(t, 2, func(i int) (blackbox.Answer, error) {
+		for _, answered := range blackbox.Crowd(t, 2, func(i int) (blackbox.Answer, error) {
 			return s.TryComplete(flows[i], methodOf(flows[i], "SMS"), codes[i])
 		}) {
-			var set harness.TOTPOutcome
+			var set blackbox.TOTPOutcome
 			if answered.Status == 200 {
 				if err := json.Unmarshal(answered.Body, &set); err != nil {
 					t.Fatal(err)
@@ -103,7 +102,7 @@ var replaysOfCodes = []replay{
 			t.Errorf("%d authenticators", rows)
 		}
 		f := s.begin(a)
-		s.Complete(f, f.Method(t, "TOTP"), harness.NewAuthenticator(t, secrets[true]).Next(t)).Is(t, 200, "")
+		s.Complete(f, f.Method(t, "TOTP"), blackbox.NewAuthenticator(t, secrets[true]).Next(t)).Is(t, 200, "")
 	}, nil},
 	{"CVE-2026-28513", "Pocket ID: a code was refused only if it was both of another client and expired",
 		func(t *testing.T, s stage) {
@@ -124,7 +123,7 @@ var replaysOfCodes = []replay{
 			code := s.Code(t, a, "SMS")
 			done := s.Complete(f, f.Method(t, "SMS"), code).Is(t, 200, "")
 			// A repeat returns the same session, not a second one.
-			harness.SameOutcome(t, done, s.Complete(f, f.Method(t, "SMS"), code))
+			blackbox.SameOutcome(t, done, s.Complete(f, f.Method(t, "SMS"), code))
 			me := blackbox.Headers{"x-auth": done.Header.Get("x-auth")}
 			if rows := s.s.Count("session WHERE user_id = $1", a.ID); rows != 1 {
 				t.Errorf("%d sessions", rows)
@@ -145,7 +144,7 @@ var replaysOfCodes = []replay{
 			}
 			won := ""
 			var mu sync.Mutex
-			got := harness.CountByCode(harness.Crowd(t, len(passwords), func(i int) (blackbox.Answer, error) {
+			got := blackbox.CountByCode(blackbox.Crowd(t, len(passwords), func(i int) (blackbox.Answer, error) {
 				answer, err := s.Try("POST", "/auth/password/update",
 					map[string]string{"password": passwords[i], "passwordVerify": passwords[i]}, once)
 				if err == nil && answer.Status == 200 {

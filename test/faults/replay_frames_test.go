@@ -1,7 +1,7 @@
 package faults
 
 import (
-	"castellan/test/harness"
+	"castellan/internal/blackbox"
 	"encoding/binary"
 	"testing"
 )
@@ -16,7 +16,7 @@ var replaysOfFrames = []replay{
 			for _, length := range []uint64{1<<63 - 1, 1 << 63, 1<<64 - 1, 64 << 20} {
 				bad := s.Socket(t, f)
 				bad.Send(binary.BigEndian.AppendUint64([]byte{0x81, 0xff}, length), []byte{1, 2, 3, 4, 'x'})
-				bad.Closed(harness.Within(10))
+				bad.Closed(blackbox.Within(10))
 			}
 			s.answer(a, f, "SMS").Is(t, 200, "")
 			watched.Expect(f, "LOGIN", "METHOD_COMPLETE")

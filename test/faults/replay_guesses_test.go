@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Guesses are counted.
@@ -62,7 +61,7 @@ var replaysOfGuesses = []replay{
 			for i := range 4 {
 				f := s.begin(a)
 				for range 5 {
-					harness.From(t, s.Node, fmt.Sprintf("198.19.%d.%d", i, s.last.Add(1)%250+1)).
+					blackbox.From(t, s.Node, fmt.Sprintf("198.19.%d.%d", i, s.last.Add(1)%250+1)).
 						Complete(f, f.Method(t, "SMS"), blackbox.WrongFor(s.Code(t, a, "SMS"))).Is(t, 422, "OTP_INVALID")
 				}
 			}
@@ -76,7 +75,7 @@ var replaysOfGuesses = []replay{
 			a := s.user()
 			f := s.begin(a)
 			sms, code := f.Method(t, "SMS"), s.Code(t, a, "SMS")
-			got := harness.CountByCode(harness.Crowd(t, 30, func(int) (blackbox.Answer, error) {
+			got := blackbox.CountByCode(blackbox.Crowd(t, 30, func(int) (blackbox.Answer, error) {
 				return s.TryComplete(f, sms, blackbox.WrongFor(code))
 			}))
 			if got["422OTP_INVALID"] != 5 || got["423METHOD_LOCKED"] != 25 {

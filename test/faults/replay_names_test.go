@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // No answer reveals which accounts exist.
@@ -15,7 +14,7 @@ var replaysOfNames = []replay{
 		wrong := a
 		wrong.Password, nobody.Password = "not-the-password", "not-the-password"
 		known, unknown := s.Login(wrong).Is(t, 401, "INVALID_CREDENTIALS"), s.Login(nobody)
-		if harness.Alike(known) != harness.Alike(unknown) {
+		if blackbox.Alike(known) != blackbox.Alike(unknown) {
 			t.Errorf("known: %s, unknown: %s", known, unknown)
 		}
 		s.begin(a)
@@ -57,7 +56,7 @@ var replaysOfNames = []replay{
 				k, u := ask(known, step), ask(unknown, step)
 				k.Header.Del("Retry-After") // a time, which passes
 				u.Header.Del("Retry-After")
-				if harness.Alike(k) != harness.Alike(u) || k.Status < 400 {
+				if blackbox.Alike(k) != blackbox.Alike(u) || k.Status < 400 {
 					t.Errorf("step %d: known %s, unknown %s", step, k, u)
 				}
 			}
@@ -83,7 +82,7 @@ var replaysOfNames = []replay{
 		s.begin(a)
 		s.standing(a, "passive")
 		if closed, unknown := s.Login(a).Is(t, 401, "INVALID_CREDENTIALS"),
-			s.Login(nobody); harness.Alike(closed) != harness.Alike(unknown) {
+			s.Login(nobody); blackbox.Alike(closed) != blackbox.Alike(unknown) {
 			t.Errorf("closed: %s, unknown: %s", closed, unknown)
 		}
 	}, nil},
@@ -116,7 +115,7 @@ var replaysOfNames = []replay{
 				s.URL+"/flags/TR.svg") {
 				t.Errorf("the links are %.300s", got)
 			}
-			got = string(s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": harness.OnePixel, "imageName": "h.png",
+			got = string(s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": blackbox.OnePixel, "imageName": "h.png",
 				"folderType": "logo", "useSuffix": true}, h).Is(t, 200, "").Body)
 			if strings.Contains(got, evil) || !strings.Contains(got, s.URL+"/cdn/") {
 				t.Errorf("the link is %s", got)

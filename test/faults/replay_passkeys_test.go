@@ -5,14 +5,13 @@ import (
 
 	"castellan/domain/factor/passkey/passkeytest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // enrolled returns a new account with a session and a passkey.
-func (st stage) enrolled() (blackbox.Account, blackbox.Headers, harness.Passkey) {
+func (st stage) enrolled() (blackbox.Account, blackbox.Headers, blackbox.Passkey) {
 	st.T.Helper()
 	a, me := st.known()
-	return a, me, harness.EnrollPasskey(st.T, st.Node.For(st.T), a, me["x-auth"])
+	return a, me, blackbox.EnrollPasskey(st.T, st.Node.For(st.T), a, me["x-auth"])
 }
 
 // flagless sends an assertion without a flag to the push of a login, and then the correct one.
@@ -23,7 +22,7 @@ func (st stage) flagless(flag byte) {
 	weak := *p.Authenticator
 	weak.Flags &^= flag
 	f := blackbox.FlowOf(st.T, started)
-	options := harness.RequestOf(st.T, started)
+	options := blackbox.RequestOf(st.T, started)
 	p.Send(st.T, f, "APPROVED", weak.Get(st.T, options)).Is(st.T, 401, "DEVICE_SIGNATURE_INVALID")
 	loginOptions, ticket := p.Options(st.T)
 	p.Enter(st.T, ticket, weak.Get(st.T, loginOptions)).Is(st.T, 401, "INVALID_CREDENTIALS")
@@ -37,10 +36,10 @@ var replaysOfPasskeys = []replay{
 		func(t *testing.T, s stage) {
 			_, me, p := s.enrolled()
 			n := s.Node.For(t)
-			options := harness.CreationOptions(t, n, me["x-auth"])
+			options := blackbox.CreationOptions(t, n, me["x-auth"])
 			mine, theirs := passkeytest.New(t, p.Party, p.Origin), passkeytest.New(t, p.Party, p.Origin)
-			n.Do(t, "POST", harness.DevicesPath, harness.Attest(mine.Create(t, options)), me).Is(t, 200, "")
-			n.Do(t, "POST", harness.DevicesPath, harness.Attest(theirs.Create(t, options)), me).
+			n.Do(t, "POST", blackbox.DevicesPath, blackbox.Attest(mine.Create(t, options)), me).Is(t, 200, "")
+			n.Do(t, "POST", blackbox.DevicesPath, blackbox.Attest(theirs.Create(t, options)), me).
 				Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		}, nil},
 	{"CVE-2021-38299", "web-auth: an assertion without the presence of the user was accepted",
@@ -54,7 +53,7 @@ var replaysOfPasskeys = []replay{
 				var got struct {
 					Data struct{ PublicKey passkeytest.Options }
 				}
-				p.N.Do(t, "POST", harness.PasskeyLoginPath, body, nil).Is(t, 200, "").Read(t, &got)
+				p.N.Do(t, "POST", blackbox.PasskeyLoginPath, body, nil).Is(t, 200, "").Read(t, &got)
 				if len(got.Data.PublicKey.AllowCredentials) != 0 || got.Data.PublicKey.RPID != p.Party {
 					t.Errorf("%v: %+v", body, got)
 				}
@@ -65,14 +64,14 @@ var replaysOfPasskeys = []replay{
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			n := s.Node.For(t)
-			n.Do(t, "POST", harness.PasskeyPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
-			n.Do(t, "POST", harness.PasskeyPath, nil, blackbox.Headers{"p-auth": s.begin(a).PAuth}).
+			n.Do(t, "POST", blackbox.PasskeyPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
+			n.Do(t, "POST", blackbox.PasskeyPath, nil, blackbox.Headers{"p-auth": s.begin(a).PAuth}).
 				Is(t, 401, "UNAUTHENTICATED")
 			_, stranger := s.known()
 			theirs := passkeytest.New(t, "localhost", n.URL)
-			answer := harness.Attest(theirs.Create(t, harness.CreationOptions(t, n, me["x-auth"])))
-			n.Do(t, "POST", harness.DevicesPath, answer, nil).Is(t, 401, "UNAUTHENTICATED")
-			n.Do(t, "POST", harness.DevicesPath, answer, stranger).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
-			n.Do(t, "POST", harness.DevicesPath, answer, me).Is(t, 200, "")
+			answer := blackbox.Attest(theirs.Create(t, blackbox.CreationOptions(t, n, me["x-auth"])))
+			n.Do(t, "POST", blackbox.DevicesPath, answer, nil).Is(t, 401, "UNAUTHENTICATED")
+			n.Do(t, "POST", blackbox.DevicesPath, answer, stranger).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+			n.Do(t, "POST", blackbox.DevicesPath, answer, me).Is(t, 200, "")
 		}, nil},
 }

@@ -6,11 +6,10 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // unserved fails the test if a target gets past the rule that blocks the place.
-func unserved(t *testing.T, p harness.Place, targets []string, headers ...string) {
+func unserved(t *testing.T, p blackbox.Place, targets []string, headers ...string) {
 	t.Helper()
 	for _, target := range targets {
 		if got := p.RawStatus(target, headers...); !slices.Contains([]string{"400", "403", "404", "431"}, got) {
@@ -23,30 +22,31 @@ func unserved(t *testing.T, p harness.Place, targets []string, headers ...string
 var replaysOfPaths = []replay{
 	{"CVE-2021-32637", "Authelia: an unparsable path passed the check of its rule",
 		func(t *testing.T, s stage) {
-			unserved(t, s.banned(), []string{harness.KeysPath + "%", harness.KeysPath + "%2", harness.KeysPath + "%zz",
+			unserved(t, s.banned(), []string{blackbox.KeysPath + "%", blackbox.KeysPath + "%2", blackbox.KeysPath + "%zz",
 				"/.well-known/%6awks.json",
 				"/.well-known/jwks.json%00", "/.well-known\\jwks.json", "/.well-known/jwks.json\x7f", "/%2ewell-known/jwks.json"})
-			if got := s.RawStatus(harness.KeysPath); got != "200" {
+			if got := s.RawStatus(blackbox.KeysPath); got != "200" {
 				t.Errorf("the path itself, from elsewhere: %s", got)
 			}
 		}, nil},
 	{"CVE-2026-48794", "Authelia: a host with a capital letter bypassed its rule", func(t *testing.T, s stage) {
 		p := s.banned()
 		for _, host := range []string{"LOCALHOST", "LocalHost", "localhost.", "other.test", "LOCALHOST:80"} {
-			p.Ask("GET", harness.KeysPath, nil, blackbox.Headers{"Host": host}).Is(t, 403, "ACCESS_DENIED")
-			s.Ask("GET", harness.KeysPath, nil, blackbox.Headers{"Host": host}).Is(t, 200, "")
+			p.Ask("GET", blackbox.KeysPath, nil, blackbox.Headers{"Host": host}).Is(t, 403, "ACCESS_DENIED")
+			s.Ask("GET", blackbox.KeysPath, nil, blackbox.Headers{"Host": host}).Is(t, 200, "")
 		}
-		unserved(t, p, []string{"http://LOCALHOST" + harness.KeysPath, "HTTP://localhost" + harness.KeysPath})
+		unserved(t, p, []string{"http://LOCALHOST" + blackbox.KeysPath, "HTTP://localhost" + blackbox.KeysPath})
 	}, nil},
 	{"CVE-2026-15573", "Keycloak: a trailing slash, or ;x=1, bypassed the rules of a path",
 		func(t *testing.T, s stage) {
-			targets := []string{harness.KeysPath + "/", harness.KeysPath + "//", harness.KeysPath + ";x=1", harness.KeysPath +
-				";", harness.KeysPath + "/.",
-				harness.KeysPath + "/./",
-				harness.KeysPath + "/;", strings.ToUpper(harness.KeysPath)}
+			targets := []string{blackbox.KeysPath + "/", blackbox.KeysPath + "//", blackbox.KeysPath + ";x=1",
+				blackbox.KeysPath +
+					";", blackbox.KeysPath + "/.",
+				blackbox.KeysPath + "/./",
+				blackbox.KeysPath + "/;", strings.ToUpper(blackbox.KeysPath)}
 			unserved(t, s.banned(), targets)
 			unserved(t, s.Place, targets) // nor is it served to other clients
-			if got := s.RawStatus(harness.KeysPath); got != "200" {
+			if got := s.RawStatus(blackbox.KeysPath); got != "200" {
 				t.Errorf("the path itself: %s", got)
 			}
 		}, nil},
@@ -56,16 +56,17 @@ var replaysOfPaths = []replay{
 			unserved(t, s.Place, []string{"/admin;x/system/waf/rules", "/admin;x=1/system/waf/rules", "/admin/system;/waf/rules",
 				"/public;/../admin/system/waf/rules", "/admin/%3bx/system/waf/rules",
 				"/admin/system/waf/rules;jsessionid=1"}, token)
-			if got := s.RawStatus(harness.RulesPath, token); got != "200" {
+			if got := s.RawStatus(blackbox.RulesPath, token); got != "200" {
 				t.Errorf("the path itself: %s", got)
 			}
 		}, nil},
 	{"CVE-2025-29914", "Coraza: the first part of a path beginning with // was parsed as a host",
 		func(t *testing.T, s stage) {
-			unserved(t, s.banned(), []string{"//localhost" + harness.KeysPath, "//x" + harness.KeysPath, "/" + harness.KeysPath,
-				"///x/../" + harness.KeysPath,
-				"//user@host" + harness.KeysPath, "/x/.." + harness.KeysPath})
-			if got := s.RawStatus(harness.KeysPath); got != "200" {
+			unserved(t, s.banned(), []string{"//localhost" + blackbox.KeysPath, "//x" + blackbox.KeysPath,
+				"/" + blackbox.KeysPath,
+				"///x/../" + blackbox.KeysPath,
+				"//user@host" + blackbox.KeysPath, "/x/.." + blackbox.KeysPath})
+			if got := s.RawStatus(blackbox.KeysPath); got != "200" {
 				t.Errorf("the path itself, from elsewhere: %s", got)
 			}
 		}, nil},
@@ -73,31 +74,31 @@ var replaysOfPaths = []replay{
 		p := s.banned()
 		for _, query := range []string{"?x=/health/live", "?/health/live", "?path=/auth/login&x=1",
 			"?x=%2Fhealth%2Flive", "?"} {
-			p.Ask("GET", harness.KeysPath+query, nil, nil).Is(t, 403, "ACCESS_DENIED")
-			s.Ask("GET", harness.RulesPath+query, nil, nil).Is(t, 401, "UNAUTHENTICATED")
-			s.Ask("GET", harness.KeysPath+query, nil, nil).Is(t, 200, "")
+			p.Ask("GET", blackbox.KeysPath+query, nil, nil).Is(t, 403, "ACCESS_DENIED")
+			s.Ask("GET", blackbox.RulesPath+query, nil, nil).Is(t, 401, "UNAUTHENTICATED")
+			s.Ask("GET", blackbox.KeysPath+query, nil, nil).Is(t, 200, "")
 		}
 	}, nil},
 	{"CVE-2026-41059", "oauth2-proxy: a # followed by a public path made any path public", func(t *testing.T, s stage) {
-		unserved(t, s.banned(), []string{harness.KeysPath + "#/health/live", harness.KeysPath + "%23/health/live",
-			harness.KeysPath + "#",
-			"/health/live#" + harness.KeysPath})
-		for _, target := range []string{harness.RulesPath + "#/health/live", harness.RulesPath + "%23/health/live"} {
+		unserved(t, s.banned(), []string{blackbox.KeysPath + "#/health/live", blackbox.KeysPath + "%23/health/live",
+			blackbox.KeysPath + "#",
+			"/health/live#" + blackbox.KeysPath})
+		for _, target := range []string{blackbox.RulesPath + "#/health/live", blackbox.RulesPath + "%23/health/live"} {
 			if got := s.RawStatus(target); got != "400" && got != "404" && got != "401" {
 				t.Errorf("%s is answered %s", target, got)
 			}
 		}
-		if got := s.RawStatus(harness.KeysPath); got != "200" {
+		if got := s.RawStatus(blackbox.KeysPath); got != "200" {
 			t.Errorf("the path itself, from elsewhere: %s", got)
 		}
 	}, nil},
 	{"GO-2026-4762", "gRPC: a path without its leading slash was served without a rule", func(t *testing.T, s stage) {
-		unserved(t, s.banned(), []string{harness.KeysPath[1:], "*" + harness.KeysPath, "." + harness.KeysPath, "x" +
-			harness.KeysPath, "*"})
-		if got := s.RawStatus(harness.RulesPath[1:], "x-auth: "+s.boss["x-auth"]); got != "400" {
+		unserved(t, s.banned(), []string{blackbox.KeysPath[1:], "*" + blackbox.KeysPath, "." + blackbox.KeysPath, "x" +
+			blackbox.KeysPath, "*"})
+		if got := s.RawStatus(blackbox.RulesPath[1:], "x-auth: "+s.boss["x-auth"]); got != "400" {
 			t.Errorf("without a slash: %s", got)
 		}
-		if got := s.RawStatus(harness.RulesPath, "x-auth: "+s.boss["x-auth"]); got != "200" {
+		if got := s.RawStatus(blackbox.RulesPath, "x-auth: "+s.boss["x-auth"]); got != "200" {
 			t.Errorf("the path itself: %s", got)
 		}
 	}, nil},
@@ -125,7 +126,7 @@ var replaysOfPaths = []replay{
 				if got := s.RawStatus(path); got != "404" {
 					t.Errorf("%d parts: %s", parts, got)
 				}
-				if got := s.RawStatus(harness.KeysPath + "?" + strings.Repeat("a=1&", parts)); got != "200" && got != "400" {
+				if got := s.RawStatus(blackbox.KeysPath + "?" + strings.Repeat("a=1&", parts)); got != "200" && got != "400" {
 					t.Errorf("%d parameters: %s", parts, got)
 				}
 			}

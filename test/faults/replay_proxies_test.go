@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // untrusted sends a request from a peer that is no proxy, and returns the status.
@@ -21,7 +20,7 @@ func (st stage) untrusted(target string, headers ...string) string {
 		st.T.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(harness.Within(10)))
+	c.SetDeadline(time.Now().Add(blackbox.Within(10)))
 	text := "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
 	for _, h := range headers {
 		text += h + "\r\n"
@@ -52,13 +51,13 @@ var replaysOfProxies = []replay{
 		p := s.banned()
 		for _, name := range []string{"X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "X-Cluster-Client-IP",
 			"Fastly-Client-IP", "Forwarded"} {
-			p.Ask("GET", harness.KeysPath, nil, blackbox.Headers{name: s.IP}).Is(t, 403, "ACCESS_DENIED")
-			s.Ask("GET", harness.KeysPath, nil, blackbox.Headers{name: p.IP}).Is(t, 200, "")
+			p.Ask("GET", blackbox.KeysPath, nil, blackbox.Headers{name: s.IP}).Is(t, 403, "ACCESS_DENIED")
+			s.Ask("GET", blackbox.KeysPath, nil, blackbox.Headers{name: p.IP}).Is(t, 200, "")
 		}
 		// Without a trusted proxy, the usual header is ignored.
-		harness.Rule(t, s.Node, s.boss, "peer", "blacklist",
-			map[string]any{"targetEntities": []string{"127.0.0.2"}, "targetResources": []string{"GET " + harness.KeysPath}})
-		if got := s.untrusted(harness.KeysPath, "X-Forwarded-For: "+s.IP); got != "403" {
+		blackbox.Rule(t, s.Node, s.boss, "peer", "blacklist",
+			map[string]any{"targetEntities": []string{"127.0.0.2"}, "targetResources": []string{"GET " + blackbox.KeysPath}})
+		if got := s.untrusted(blackbox.KeysPath, "X-Forwarded-For: "+s.IP); got != "403" {
 			t.Errorf("a peer with a foreign address: %s", got)
 		}
 		if got := s.untrusted("/health/live", "X-Forwarded-For: "+p.IP); got != "200" {
@@ -69,7 +68,7 @@ var replaysOfProxies = []replay{
 		func(t *testing.T, s stage) {
 			p := s.banned()
 			for _, h := range []string{"X_Forwarded_For: " + s.IP, "X_FORWARDED_FOR: " + s.IP, "X-Forwarded_For: " + s.IP} {
-				if got := p.RawStatus(harness.KeysPath, h); got != "403" {
+				if got := p.RawStatus(blackbox.KeysPath, h); got != "403" {
 					t.Errorf("%s: %s", h, got)
 				}
 			}
@@ -89,12 +88,12 @@ var replaysOfProxies = []replay{
 				"X-Original-Uri",
 				"X-Forwarded-Prefix"} {
 				h := blackbox.Headers{name: "/health/live"}
-				p.Ask("GET", harness.KeysPath, nil, h).Is(t, 403, "ACCESS_DENIED")
-				s.Ask("GET", harness.RulesPath, nil, h).Is(t, 401, "UNAUTHENTICATED")
-				p.Ask("GET", "/health/live", nil, blackbox.Headers{name: harness.KeysPath}).Is(t, 200, "")
+				p.Ask("GET", blackbox.KeysPath, nil, h).Is(t, 403, "ACCESS_DENIED")
+				s.Ask("GET", blackbox.RulesPath, nil, h).Is(t, 401, "UNAUTHENTICATED")
+				p.Ask("GET", "/health/live", nil, blackbox.Headers{name: blackbox.KeysPath}).Is(t, 200, "")
 			}
 			for _, name := range []string{"X-HTTP-Method-Override", "X-Method-Override", "X-HTTP-Method", "X-Forwarded-Method"} {
-				p.Ask("GET", harness.KeysPath, nil, blackbox.Headers{name: "HEAD"}).Is(t, 403, "ACCESS_DENIED")
+				p.Ask("GET", blackbox.KeysPath, nil, blackbox.Headers{name: "HEAD"}).Is(t, 403, "ACCESS_DENIED")
 			}
 		}, nil},
 	{"CVE-2024-25124", "Fiber: pages of every origin could be allowed, with credentials", func(t *testing.T, s stage) {
@@ -105,7 +104,7 @@ var replaysOfProxies = []replay{
 		}
 		for _, origin := range []string{"https://evil.example.test", "null", appOrigin + ".evil.test",
 			"http://app.example.test", "*"} {
-			for _, a := range []blackbox.Answer{preflight(origin), s.Ask("GET", harness.KeysPath, nil,
+			for _, a := range []blackbox.Answer{preflight(origin), s.Ask("GET", blackbox.KeysPath, nil,
 				blackbox.Headers{"Origin": origin})} {
 				if got := a.Header.Get("Access-Control-Allow-Origin"); got != "" {
 					t.Errorf("%s is allowed as %s", origin, got)

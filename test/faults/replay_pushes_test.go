@@ -8,7 +8,6 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Approvals on a device.
@@ -50,19 +49,19 @@ var replaysOfPushes = []replay{
 		p := s.phone(a, me)
 		flows := []blackbox.Flow{s.begin(a), s.begin(a), s.begin(a)}
 		for _, f := range flows {
-			if !harness.Offered(f) {
+			if !blackbox.Offered(f) {
 				t.Fatalf("no push is offered: %+v", f.MethodList)
 			}
 		}
 		f := s.begin(a)
-		if harness.Offered(f) || len(p.List(t)) != 3 {
-			t.Errorf("%d approvals wait, and a fourth is offered: %v", len(p.List(t)), harness.Offered(f))
+		if blackbox.Offered(f) || len(p.List(t)) != 3 {
+			t.Errorf("%d approvals wait, and a fourth is offered: %v", len(p.List(t)), blackbox.Offered(f))
 		}
 		for _, f := range flows {
 			p.Answer(t, f, "DENIED").Is(t, 200, "")
 		}
 		f = s.begin(a)
-		if harness.Offered(f) {
+		if blackbox.Offered(f) {
 			t.Error("a push is offered after three denials")
 		}
 		s.answer(a, f, "SMS").Is(t, 200, "") // another method remains
@@ -71,18 +70,18 @@ var replaysOfPushes = []replay{
 		func(t *testing.T, s stage) {
 			a := s.user()
 			f := s.begin(a)
-			p := harness.Pocket{N: s.Node, Aud: s.URL}
+			p := blackbox.Pocket{N: s.Node, Aud: s.URL}
 			p.Key, p.Pub = devicetest.Signer(t, device.ES256)
 			p.ID = p.Pub.Thumbprint()
 			p.Register(t, f.PAuth, "").Is(t, 401, "UNAUTHENTICATED")
 			p.Register(t, "", "").Is(t, 401, "UNAUTHENTICATED")
 			me := s.Session(a)
 			blackbox.FlowOf(t, p.Register(t, me["x-auth"], "")) // and a session alone cannot add a device either
-			if f := s.begin(a); harness.Offered(f) || s.s.Count("device WHERE user_id = $1", a.ID) != 0 {
+			if f := s.begin(a); blackbox.Offered(f) || s.s.Count("device WHERE user_id = $1", a.ID) != 0 {
 				t.Error("a device without its challenge")
 			}
 			s.phone(a, me)
-			if !harness.Offered(s.begin(a)) {
+			if !blackbox.Offered(s.begin(a)) {
 				t.Error("no push for a device that was enrolled")
 			}
 		}, nil},
@@ -98,8 +97,8 @@ var replaysOfPushes = []replay{
 	{"GHSA-wxg7-w2v3-w38g", "ZITADEL: a JWT without an issue time never expired",
 		func(t *testing.T, s stage) {
 			a, me := s.known()
-			p := harness.Enroll(t, s.Node, a, me["x-auth"], device.EdDSA, "")
-			path := harness.OngoingPath + "?deviceId=" + p.ID // a list is bound to its time only
+			p := blackbox.Enroll(t, s.Node, a, me["x-auth"], device.EdDSA, "")
+			path := blackbox.OngoingPath + "?deviceId=" + p.ID // a list is bound to its time only
 			for _, iat := range []string{"", `,"iat":null`, `,"iat":"now"`, `,"iat":0`, `,"iat":1e400`, `,"iat":99999999999`} {
 				h := p.Undated(t, p.Sign(t, "GET", path, nil, device.Claims{}), iat)
 				s.Ask("GET", path, nil, h).Is(t, 401, "DEVICE_SIGNATURE_INVALID")

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Records and lists.
@@ -16,7 +15,7 @@ var replaysOfRecords = []replay{
 		users := s.s.Count("users")
 		for _, odd := range []string{"'", "' OR 1=1 --", "1); DROP TABLE users; --", "id DESC; SELECT pg_sleep(9)",
 			"-1", "0x1",
-			harness.B64.EncodeToString([]byte(`{"id":"' OR 1=1 --"}`)), harness.B64.EncodeToString([]byte("1 UNION SELECT 1")),
+			blackbox.B64.EncodeToString([]byte(`{"id":"' OR 1=1 --"}`)), blackbox.B64.EncodeToString([]byte("1 UNION SELECT 1")),
 			"\x00", "%"} {
 			for _, path := range []string{"/admin/list-users?cursor=", "/admin/audit?cursor=", "/admin/get-active-users?limit=",
 				"/user/notifications?cursor=", "/admin/get-active-users?cursor=", "/admin/audit?action="} {

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Browsers that were remembered.
@@ -13,7 +12,7 @@ var replaysOfRemembered = []replay{
 		func(t *testing.T, s stage) {
 			s.remembers()
 			a := s.user()
-			k := &harness.Keyed{Key: harness.ECKey(t)}
+			k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
 			s.remember(k, a)
 			x := s.loginBy(k, a).Header.Get("x-auth")
 			if x == "" {
@@ -31,7 +30,7 @@ var replaysOfRemembered = []replay{
 		func(t *testing.T, s stage) {
 			s.remembers()
 			attacker, victim := s.user(), s.user()
-			k := &harness.Keyed{Key: harness.ECKey(t)}
+			k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
 			s.remember(k, attacker)
 			if s.loginBy(k, attacker).Header.Get("x-auth") == "" {
 				t.Fatal("not remembered")
@@ -54,14 +53,14 @@ func (st stage) remembers() {
 }
 
 // loginBy starts a login with a proof of a key.
-func (st stage) loginBy(k *harness.Keyed, a blackbox.Account) blackbox.Answer {
+func (st stage) loginBy(k *blackbox.Keyed, a blackbox.Account) blackbox.Answer {
 	st.T.Helper()
 	k.Token = ""
 	return st.Ask("POST", "/auth/login", blackbox.LoginBody(a), k.Proof(st.T, st.Node, "POST", "/auth/login"))
 }
 
 // remember logs in with a key and has the browser remembered.
-func (st stage) remember(k *harness.Keyed, a blackbox.Account) {
+func (st stage) remember(k *blackbox.Keyed, a blackbox.Account) {
 	st.T.Helper()
 	f := blackbox.FlowOf(st.T, st.loginBy(k, a))
 	m := f.Method(st.T, "SMS")

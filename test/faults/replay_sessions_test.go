@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Sessions start and end.
@@ -15,13 +14,13 @@ var replaysOfSessions = []replay{
 		func(t *testing.T, s stage) {
 			attacker, theirs := s.known()
 			a := s.user()
-			sid := harness.ClaimsOf(t, theirs["x-auth"])["sid"].(string)
+			sid := blackbox.ClaimsOf(t, theirs["x-auth"])["sid"].(string)
 			body := map[string]any{"countryCode": a.Country, "phoneNumber": a.Phone, "password": a.Password,
 				"sessionId": sid, "sid": sid, "sessionKey": sid}
 			planted := blackbox.Headers{"Cookie": "x-auth=" + theirs["x-auth"] + "; sid=" + sid, "x-auth": theirs["x-auth"]}
 			f := blackbox.FlowOf(t, s.Ask("POST", "/auth/login", body, planted))
 			done := s.answer(a, f, "SMS").Is(t, 200, "")
-			got := harness.ClaimsOf(t, done.Header.Get("x-auth"))
+			got := blackbox.ClaimsOf(t, done.Header.Get("x-auth"))
 			if got["sid"] == sid || got["sub"] != a.ID {
 				t.Errorf("the session %v of %v", got["sid"], got["sub"])
 			}
@@ -39,8 +38,8 @@ var replaysOfSessions = []replay{
 			f := blackbox.FlowOf(t, s.Ask("POST", "/auth/login", body,
 				blackbox.Headers{"Cookie": "session_id=" + chosen, "X-Request-Id": chosen, "session_id": chosen}))
 			x := s.answer(a, f, "SMS").Is(t, 200, "").Header.Get("x-auth")
-			if f.ChallengeID == chosen || harness.ClaimsOf(t, x)["sid"] == chosen || strings.Contains(x, chosen) {
-				t.Errorf("the id is the client's: %s, %v", f.ChallengeID, harness.ClaimsOf(t, x))
+			if f.ChallengeID == chosen || blackbox.ClaimsOf(t, x)["sid"] == chosen || strings.Contains(x, chosen) {
+				t.Errorf("the id is the client's: %s, %v", f.ChallengeID, blackbox.ClaimsOf(t, x))
 			}
 			s.open(blackbox.Headers{"x-auth": x})
 		}, nil},
@@ -62,14 +61,14 @@ var replaysOfSessions = []replay{
 		a := s.user()
 		me := s.Session(a)
 		once := s.onceFor(a)
-		harness.Tune(t, s.Node, s.boss, "SMS", 1_000, 0)
+		blackbox.Tune(t, s.Node, s.boss, "SMS", 1_000, 0)
 		f := s.begin(a)
 		rows := s.s.Count("challenge WHERE id = $1", f.ChallengeID) + s.s.Count("session WHERE user_id = $1", a.ID)
 		time.Sleep(1100 * time.Millisecond) // the service uses the clock of the machine
 		s.answer(a, f, "SMS").Is(t, 410, "METHOD_EXPIRED")
 		s.answer(a, f, "MAIL").Is(t, 200, "")
 		expired := func(what, want string, ask func() blackbox.Answer) {
-			blackbox.Until(t, harness.Within(20), what, func() bool { return ask().Code() == want })
+			blackbox.Until(t, blackbox.Within(20), what, func() bool { return ask().Code() == want })
 		}
 		expired("the ot-auth is late", "TOKEN_EXPIRED", func() blackbox.Answer { return s.update("short", once) })
 		expired("the x-auth is late", "TOKEN_EXPIRED", func() blackbox.Answer { return s.sessions(me) })
@@ -125,12 +124,12 @@ var replaysOfSessions = []replay{
 		func(t *testing.T, s stage) {
 			a, me := s.known()
 			membership := map[string]string{"userId": a.ID, "roleCode": "admin"}
-			s.Ask("GET", harness.RulesPath, nil, me).Is(t, 403, "FORBIDDEN")
+			s.Ask("GET", blackbox.RulesPath, nil, me).Is(t, 403, "FORBIDDEN")
 			s.Ask("POST", "/admin/user-roles", membership, s.boss).Is(t, 200, "")
-			s.Ask("GET", harness.RulesPath, nil, me).Is(t, 200, "")
+			s.Ask("GET", blackbox.RulesPath, nil, me).Is(t, 200, "")
 			s.Ask("DELETE", "/admin/user-roles", membership, s.boss).Is(t, 200, "")
-			s.Ask("GET", harness.RulesPath, nil, me).Is(t, 403, "FORBIDDEN")
-			s.Ask("GET", harness.RulesPath, nil, s.Session(a)).Is(t, 403, "FORBIDDEN")
+			s.Ask("GET", blackbox.RulesPath, nil, me).Is(t, 403, "FORBIDDEN")
+			s.Ask("GET", blackbox.RulesPath, nil, s.Session(a)).Is(t, 403, "FORBIDDEN")
 			s.open(me)
 		}, nil},
 	{"CVE-2024-47000", "ZITADEL: the keys of a deactivated service account stayed valid",
@@ -146,9 +145,9 @@ var replaysOfSessions = []replay{
 			bad := s.Ask("GET", job, nil, blackbox.Headers{"cron-auth": "replay.x"}).Is(t, 401, "UNAUTHENTICATED")
 			h := blackbox.Headers{"cron-auth": key("add", "replay")}
 			knows := func() bool { return s.Ask("GET", job, nil, h).Status != bad.Status }
-			blackbox.Until(t, harness.Within(5), "the key is accepted", knows)
+			blackbox.Until(t, blackbox.Within(5), "the key is accepted", knows)
 			key("remove", "replay")
-			blackbox.Until(t, harness.Within(5), "the key is refused", func() bool { return !knows() })
+			blackbox.Until(t, blackbox.Within(5), "the key is refused", func() bool { return !knows() })
 		}, nil},
 	{"CVE-2024-45042", "Kratos: a session without a second factor changed settings that require one",
 		func(t *testing.T, s stage) {

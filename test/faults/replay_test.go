@@ -11,7 +11,6 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // replay is a published vulnerability of another product, tried here: its number, its description, and the
@@ -40,7 +39,7 @@ func replays() []replay {
 
 // stage is the place of an attack: a service, an address of its own and an administrator's session.
 type stage struct {
-	harness.Place
+	blackbox.Place
 	s     *blackbox.Site
 	boss  blackbox.Headers
 	model blackbox.Account // other accounts are copies of this one
@@ -53,9 +52,9 @@ const appOrigin = "https://app.example.test"
 
 func newStage(t *testing.T, kind string, settings ...string) stage {
 	t.Helper()
-	s := blackbox.NewSite(t, kind).Set(harness.Unlimited...).Set("LIMITS_RESET_PER_PHONE=5")
+	s := blackbox.NewSite(t, kind).Set(blackbox.Unlimited...).Set("LIMITS_RESET_PER_PHONE=5")
 	n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "HTTP_CORS_ORIGINS="+appOrigin).Set(settings...).Start()
-	return stage{Place: harness.From(t, n, harness.Here), s: s, boss: harness.Admin(t, s, n), model: s.Seeded("user"),
+	return stage{Place: blackbox.From(t, n, blackbox.Here), s: s, boss: blackbox.Admin(t, s, n), model: s.Seeded("user"),
 		shape: s.Columns("users"), last: &atomic.Int64{}}
 }
 
@@ -63,7 +62,7 @@ func newStage(t *testing.T, kind string, settings ...string) stage {
 func (st stage) at(t *testing.T) stage {
 	n := st.last.Add(1)
 	st.s = st.s.For(t)
-	st.Place = harness.From(t, st.Node.For(t), fmt.Sprintf("198.18.%d.%d", n/250, n%250+1))
+	st.Place = blackbox.From(t, st.Node.For(t), fmt.Sprintf("198.18.%d.%d", n/250, n%250+1))
 	return st
 }
 
@@ -106,7 +105,7 @@ func (st stage) begin(a blackbox.Account) blackbox.Flow {
 // start starts an action without an endpoint of its own.
 func (st stage) start(action string, me blackbox.Headers) blackbox.Flow {
 	st.T.Helper()
-	return blackbox.FlowOf(st.T, st.Ask("POST", harness.StartPath, map[string]string{"actionCode": action}, me))
+	return blackbox.FlowOf(st.T, st.Ask("POST", blackbox.StartPath, map[string]string{"actionCode": action}, me))
 }
 
 // reset starts a password reset.
@@ -164,41 +163,41 @@ func (st stage) sessions(me blackbox.Headers) blackbox.Answer {
 }
 
 // phone gives an account a device.
-func (st stage) phone(a blackbox.Account, me blackbox.Headers) harness.Pocket {
+func (st stage) phone(a blackbox.Account, me blackbox.Headers) blackbox.Pocket {
 	st.T.Helper()
-	return harness.Enroll(st.T, st.Node, a, me["x-auth"], device.ES256, "")
+	return blackbox.Enroll(st.T, st.Node, a, me["x-auth"], device.ES256, "")
 }
 
 // app gives an account an authenticator.
-func (st stage) app(a blackbox.Account, me blackbox.Headers) *harness.Authenticator {
+func (st stage) app(a blackbox.Account, me blackbox.Headers) *blackbox.Authenticator {
 	st.T.Helper()
-	return harness.Enrolled(st.T, st.Node, a, me)
+	return blackbox.Enrolled(st.T, st.Node, a, me)
 }
 
 // withApp returns an account that is logged in and has an authenticator.
-func (st stage) withApp() (blackbox.Account, blackbox.Headers, *harness.Authenticator) {
+func (st stage) withApp() (blackbox.Account, blackbox.Headers, *blackbox.Authenticator) {
 	st.T.Helper()
 	a, me := st.known()
 	return a, me, st.app(a, me)
 }
 
 // refusesUsed fails the test unless a challenge refuses a used code, and accepts the next.
-func (st stage) refusesUsed(f blackbox.Flow, app *harness.Authenticator, used string) {
+func (st stage) refusesUsed(f blackbox.Flow, app *blackbox.Authenticator, used string) {
 	st.T.Helper()
 	st.Complete(f, f.Method(st.T, "TOTP"), used).Is(st.T, 422, "OTP_INVALID")
 	st.Complete(f, f.Method(st.T, "TOTP"), app.Next(st.T)).Is(st.T, 200, "")
 }
 
 // alive fails the test unless the service answers as usual.
-func (st stage) alive() { st.T.Helper(); st.Ask("GET", harness.KeysPath, nil, nil).Is(st.T, 200, "") }
+func (st stage) alive() { st.T.Helper(); st.Ask("GET", blackbox.KeysPath, nil, nil).Is(st.T, 200, "") }
 
 // banned blocks one address from one public path, and returns a place there.
-func (st stage) banned() harness.Place {
+func (st stage) banned() blackbox.Place {
 	st.T.Helper()
 	other := st.at(st.T)
-	harness.Rule(st.T, st.Node, st.boss, "replay "+other.IP, "blacklist",
-		map[string]any{"targetEntities": []string{other.IP}, "targetResources": []string{"GET " + harness.KeysPath}})
-	other.Ask("GET", harness.KeysPath, nil, nil).Is(st.T, 403, "ACCESS_DENIED")
+	blackbox.Rule(st.T, st.Node, st.boss, "replay "+other.IP, "blacklist",
+		map[string]any{"targetEntities": []string{other.IP}, "targetResources": []string{"GET " + blackbox.KeysPath}})
+	other.Ask("GET", blackbox.KeysPath, nil, nil).Is(st.T, 403, "ACCESS_DENIED")
 	st.alive() // from an address without a rule
 	return other.Place
 }

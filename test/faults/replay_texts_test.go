@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // packed compresses a text with gzip.
@@ -97,11 +96,11 @@ var replaysOfTexts = []replay{
 			s.Ask("POST", "/document/upload-document", map[string]any{"base64Data": data, "fileName": name, "description": ""},
 				me).Is(t, 400, "INVALID_FIELD")
 		}
-		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": harness.OnePixel,
+		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": blackbox.OnePixel,
 			"imageName": "a.html", "folderType": "logo",
 			"useSuffix": true}, s.boss).Is(t, 400, "INVALID_FIELD")
 		var kept struct{ Data struct{ ImageURL string } }
-		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": harness.OnePixel,
+		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": blackbox.OnePixel,
 			"imageName": "a.png", "folderType": "logo",
 			"useSuffix": true}, s.boss).Is(t, 200, "").Read(t, &kept)
 		u, err := url.Parse(kept.Data.ImageURL)
@@ -133,7 +132,7 @@ var replaysOfBodies = []replay{
 		func(t *testing.T, s stage) {
 			wide := `{"a":"` + strings.Repeat("x", 60<<10) + `"}`
 			p := s.at(t)
-			harness.Rule(t, s.Node, s.boss, "json "+p.IP, "blacklist",
+			blackbox.Rule(t, s.Node, s.boss, "json "+p.IP, "blacklist",
 				map[string]any{"targetEntities": []string{p.IP}, "targetResources": []string{"POST /auth/login"}})
 			for _, body := range []string{wide[:12<<10], strings.Repeat(`{"a":`, 2000), "{", ""} {
 				p.Ask("POST", "/auth/login", body, nil).Is(t, 403, "ACCESS_DENIED")

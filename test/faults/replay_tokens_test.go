@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Values that are no token, or a token of another kind.
@@ -45,7 +44,7 @@ var replaysOfTokens = []replay{
 				"e30.e30.e30",
 				"e30.e30.", strings.Repeat(".", 400), "a=b; x", "\"" + me["x-auth"] + "\"", me["x-auth"] + ".", "Bearer", "-"} {
 				s.sessions(blackbox.Headers{"x-auth": odd}).Is(t, 401, "UNAUTHENTICATED")
-				s.Ask("GET", harness.RulesPath, nil, blackbox.Headers{"x-auth": odd}).Is(t, 401, "UNAUTHENTICATED")
+				s.Ask("GET", blackbox.RulesPath, nil, blackbox.Headers{"x-auth": odd}).Is(t, 401, "UNAUTHENTICATED")
 			}
 			s.open(me)
 		}, nil},
@@ -55,7 +54,7 @@ var replaysOfTokens = []replay{
 			" ", ",", "DPoP x"} {
 			h := blackbox.Headers{"Authorization": odd}
 			s.sessions(h).Is(t, 401, "UNAUTHENTICATED")
-			s.Ask("POST", harness.DevicesPath, "{}", h).Is(t, 401, "UNAUTHENTICATED")
+			s.Ask("POST", blackbox.DevicesPath, "{}", h).Is(t, 401, "UNAUTHENTICATED")
 		}
 		s.Ask("POST", "/auth/login", blackbox.LoginBody(a), blackbox.Headers{"Authorization": "Bearer"}).Is(t, 200, "")
 	}, nil},
@@ -63,8 +62,8 @@ var replaysOfTokens = []replay{
 		func(t *testing.T, s stage) {
 			_, me := s.known()
 			parts := strings.Split(me["x-auth"], ".")
-			claims := harness.ClaimsOf(t, me["x-auth"])
-			text, err := harness.B64.DecodeString(parts[1])
+			claims := blackbox.ClaimsOf(t, me["x-auth"])
+			text, err := blackbox.B64.DecodeString(parts[1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,8 +73,8 @@ var replaysOfTokens = []replay{
 				t.Fatalf("no exp in %s", text)
 			}
 			_, own, _ := ed25519.GenerateKey(rand.Reader)
-			body := parts[0] + "." + harness.B64.EncodeToString([]byte(late))
-			for _, sig := range []string{parts[2], harness.B64.EncodeToString(ed25519.Sign(own, []byte(body))), ""} {
+			body := parts[0] + "." + blackbox.B64.EncodeToString([]byte(late))
+			for _, sig := range []string{parts[2], blackbox.B64.EncodeToString(ed25519.Sign(own, []byte(body))), ""} {
 				s.sessions(blackbox.Headers{"x-auth": body + "." + sig}).Is(t, 401, "UNAUTHENTICATED")
 			}
 			s.open(me)
@@ -88,7 +87,7 @@ var replaysOfTokens = []replay{
 				s.sessions(blackbox.Headers{"x-auth": strings.Repeat(".", 7000)}).Is(t, 401, "UNAUTHENTICATED")
 				s.sessions(blackbox.Headers{"x-auth": me["x-auth"] + strings.Repeat(".a", 3000)}).Is(t, 401, "UNAUTHENTICATED")
 			}
-			if took := time.Since(took); took > harness.Within(5) {
+			if took := time.Since(took); took > blackbox.Within(5) {
 				t.Errorf("forty refusals took %v", took)
 			}
 			s.Ask("GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": strings.Repeat(".", 9<<10)}).
@@ -111,10 +110,10 @@ var replaysOfTokens = []replay{
 	{"CVE-2024-28180", "go-jose: an encrypted token was decompressed to any size", func(t *testing.T, s stage) {
 		_, me := s.known()
 		zeros := packed(t, strings.Repeat("\x00", 4<<20))
-		head := harness.B64.EncodeToString([]byte(`{"alg":"dir","enc":"A256GCM","zip":"DEF","typ":"x-auth+jwt"}`))
-		s.sessions(blackbox.Headers{"x-auth": head + "..AAAA." + harness.B64.EncodeToString(zeros)[:5000] + ".AAAA"}).
+		head := blackbox.B64.EncodeToString([]byte(`{"alg":"dir","enc":"A256GCM","zip":"DEF","typ":"x-auth+jwt"}`))
+		s.sessions(blackbox.Headers{"x-auth": head + "..AAAA." + blackbox.B64.EncodeToString(zeros)[:5000] + ".AAAA"}).
 			Is(t, 401, "UNAUTHENTICATED")
-		signed := harness.B64.EncodeToString([]byte(`{"alg":"EdDSA","zip":"DEF","typ":"x-auth+jwt"}`))
+		signed := blackbox.B64.EncodeToString([]byte(`{"alg":"EdDSA","zip":"DEF","typ":"x-auth+jwt"}`))
 		s.sessions(blackbox.Headers{"x-auth": signed + "." + strings.SplitN(me["x-auth"], ".", 2)[1]}).
 			Is(t, 401, "UNAUTHENTICATED")
 		for _, coding := range []string{"gzip", "gzip, gzip", "deflate", "br", "zstd"} {

@@ -13,7 +13,6 @@ import (
 	"castellan/internal/blackbox"
 	"castellan/internal/pgtest"
 	"castellan/internal/porttest"
-	"castellan/test/harness"
 )
 
 // A full disk is named: writes are 503 with Retry-After, readiness, log and metrics name the disk, and the service
@@ -25,7 +24,7 @@ func TestFullDisk(t *testing.T) {
 	n := s.Start("METRICS_ADDR="+addr, "LIMITS_ENABLED=false")
 	who := s.Seeded("user")
 	n.Login(t, who)
-	if harness.Value(harness.Scrape(t, addr), "castellan_disk_free_bytes", "of=database") < 1 {
+	if blackbox.Value(blackbox.Scrape(t, addr), "castellan_disk_free_bytes", "of=database") < 1 {
 		t.Error("no gauge of the free bytes")
 	}
 	var former unix.Rlimit
@@ -54,8 +53,8 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Do(t, "GET", "/health/live", nil, nil).Is(t, 200, "")
-	if got := harness.Scrape(t, addr); harness.Value(got, "castellan_not_ready", "cause=disk") != 1 ||
-		harness.Value(got, "castellan_ready") != 0 {
+	if got := blackbox.Scrape(t, addr); blackbox.Value(got, "castellan_not_ready", "cause=disk") != 1 ||
+		blackbox.Value(got, "castellan_ready") != 0 {
 		t.Error("the metrics do not name the disk")
 	}
 	if !strings.Contains(n.Log(), "cause=disk") && !strings.Contains(n.Log(), `"cause":"disk"`) {
@@ -109,7 +108,7 @@ func TestProcessesWithoutClusterAreNamed(t *testing.T) {
 	if got := s.Command("", "doctor"); !strings.Contains(got.Out, finding) {
 		t.Errorf("the doctor: %s", got.Out)
 	}
-	boss := harness.Admin(t, s, a)
+	boss := blackbox.Admin(t, s, a)
 	if got := a.Do(t, "GET", "/admin/setup", nil, boss); !strings.Contains(got.String(), finding) {
 		t.Errorf("the setup: %s", got)
 	}
@@ -155,7 +154,7 @@ func TestRefusalsOfTheDatabaseAre503(t *testing.T) {
 	s := blackbox.NewSiteOn(t, strings.NewReplacer("app@", "service@", "/postgres?", "/served?").Replace(server.DSN()))
 	n := s.Set("LIMITS_ENABLED=false").Start()
 	who := s.AddUser("user")
-	session := harness.Admin(t, s, n)
+	session := blackbox.Admin(t, s, n)
 	for _, c := range []struct {
 		begin []string
 		end   string
@@ -190,7 +189,7 @@ func TestRefusalsOfTheDatabaseAre503(t *testing.T) {
 			t.Errorf("%s: nothing was refused", c.begin[0])
 		}
 		boss.Exec(c.end)
-		blackbox.Until(t, harness.Within(5), "served again", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "served again", func() bool {
 			got, err := n.Try("POST", "/auth/login", blackbox.LoginBody(who), nil)
 			return err == nil && got.Status == http.StatusOK
 		})
@@ -203,7 +202,7 @@ func TestNodeWithoutLeaseIsNotReady(t *testing.T) {
 	c := blackbox.NewSite(t, "postgres").Cluster()
 	addr := porttest.Free(t)
 	n, x, y := c.Join("METRICS_ADDR="+addr), c.Join(), c.Join()
-	harness.Whole(t, c)
+	blackbox.Whole(t, c)
 	status := func() int {
 		got, err := n.Try("GET", "/health/ready", nil, nil)
 		if err != nil {
@@ -211,14 +210,14 @@ func TestNodeWithoutLeaseIsNotReady(t *testing.T) {
 		}
 		return got.Status
 	}
-	blackbox.Until(t, harness.Within(5), "ready", func() bool { return status() == http.StatusOK })
+	blackbox.Until(t, blackbox.Within(5), "ready", func() bool { return status() == http.StatusOK })
 	x.Freeze()
 	y.Freeze()
-	blackbox.Until(t, harness.Within(5), "not ready, because of the lease", func() bool {
+	blackbox.Until(t, blackbox.Within(5), "not ready, because of the lease", func() bool {
 		return status() == http.StatusServiceUnavailable &&
-			harness.Value(harness.Scrape(t, addr), "castellan_not_ready", "cause=lease") == 1
+			blackbox.Value(blackbox.Scrape(t, addr), "castellan_not_ready", "cause=lease") == 1
 	})
 	x.Thaw()
 	y.Thaw()
-	blackbox.Until(t, harness.Within(20), "ready again", func() bool { return status() == http.StatusOK })
+	blackbox.Until(t, blackbox.Within(20), "ready again", func() bool { return status() == http.StatusOK })
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // underBy returns by how many a limit was missed: at a refusal, the limit minus the admissions that can lie in
@@ -84,10 +83,10 @@ func TestFaultsLimitsHoldWhileNodesFreeze(t *testing.T) {
 			for range 3 {
 				c.Join()
 			}
-			harness.Whole(t, c)
-			boss := harness.Admin(t, c.Site, c.Nodes[0])
-			harness.Rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(),
-				"limit": exactLimit, "targetResources": []string{"GET " + harness.KeysPath}})
+			blackbox.Whole(t, c)
+			boss := blackbox.Admin(t, c.Site, c.Nodes[0])
+			blackbox.Rule(t, c.Nodes[0], boss, "exact", "rate_limit", map[string]any{"period": exactPeriod.Milliseconds(),
+				"limit": exactLimit, "targetResources": []string{"GET " + blackbox.KeysPath}})
 			time.Sleep(time.Second) // by then every node has it
 			road := &caravan{starved: blackbox.WatchStarved(t)}
 			road.route(c.Nodes...)
@@ -113,7 +112,7 @@ func TestFaultsLimitsHoldWhileNodesFreeze(t *testing.T) {
 // Retry-After. No member is removed for being slow, and within a second after the processors are back every
 // node serves as before.
 func TestFaultsStarvedMachineKeepsMembers(t *testing.T) {
-	c := harness.ThreeNodes(t, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
+	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	var tokens []blackbox.Headers
 	for range 6 {
 		raw, _ := c.Nodes[0].Session(t, c.AddUser("user"))

@@ -19,7 +19,6 @@ import (
 
 	"castellan/domain/kit/picture/picturetest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // uploadKills is how often the service is killed while files are uploaded.
@@ -55,7 +54,7 @@ func TestFaultsUploadsKeepAcknowledgedFiles(t *testing.T) {
 		a := &archive{Site: s, files: filepath.Join(s.Dir, "files"), documents: map[string][]byte{},
 			pictures: map[string][]byte{}}
 		n := s.Start()
-		a.boss = harness.Admin(t, s, n)
+		a.boss = blackbox.Admin(t, s, n)
 		var users [uploadClients]blackbox.Headers
 		for i := range users {
 			raw, _ := n.Session(t, s.AddUser("user"))
@@ -252,7 +251,7 @@ func (a *archive) sweep(t *testing.T) {
 	}
 	a.Exec("DELETE FROM job WHERE kind = 'sweep-files'") // so that the slot of this hour comes again
 	n := a.Start()
-	blackbox.Until(t, harness.Within(30), "swept", func() bool {
+	blackbox.Until(t, blackbox.Within(30), "swept", func() bool {
 		return a.Count("job WHERE kind = 'sweep-files' AND state = 'done'") > 0
 	})
 	n.Stop()

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // addressOutcome is the outcome of an addition that required a challenge.
@@ -30,7 +29,7 @@ type addressOutcome struct {
 func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
 	const btc = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start("MFA_GUARDED=POST "+harness.AddressesPath+"=WITHDRAWAL_ADDRESS_ADD", "ADDRESSBOOK_WAITING_TIME=24h")
+		n := s.Start("MFA_GUARDED=POST "+blackbox.AddressesPath+"=WITHDRAWAL_ADDRESS_ADD", "ADDRESSBOOK_WAITING_TIME=24h")
 		demo := s.Seeded("user")
 		token, _ := n.Session(t, demo)
 		who := blackbox.Headers{"x-auth": token}
@@ -41,13 +40,13 @@ func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
 		}
 		begin := func(body any) (blackbox.Flow, string) {
 			t.Helper()
-			f := blackbox.FlowOf(t, n.Ok(t, "POST", harness.AddressesPath, body, who).Keys(t, "challenge"))
+			f := blackbox.FlowOf(t, n.Ok(t, "POST", blackbox.AddressesPath, body, who).Keys(t, "challenge"))
 			return f, n.Code(t, demo, "SMS")
 		}
 
-		first, code := begin(harness.AddressBody("BTC", "BTC", btc, "Cold"))
-		second, otherCode := begin(harness.AddressBody("BTC", "BTC", btc, "Warm"))
-		if got := string(n.Ok(t, "GET", harness.AddressesPath, nil, who).Body); got != "[]" {
+		first, code := begin(blackbox.AddressBody("BTC", "BTC", btc, "Cold"))
+		second, otherCode := begin(blackbox.AddressBody("BTC", "BTC", btc, "Warm"))
+		if got := string(n.Ok(t, "GET", blackbox.AddressesPath, nil, who).Body); got != "[]" {
 			t.Fatalf("before anything was completed: %s", got)
 		}
 		before := time.Now()
@@ -66,16 +65,16 @@ func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
 		if got := complete(second, otherCode); got.ExecResult.Success || got.ExecResult.Code != "RECORD_ALREADY_EXIST" {
 			t.Errorf("the same address again: %+v", got)
 		}
-		third, code := begin(harness.AddressBody("BTC", "BTC", btc[:len(btc)-1]+"b", "Typo"))
+		third, code := begin(blackbox.AddressBody("BTC", "BTC", btc[:len(btc)-1]+"b", "Typo"))
 		if got := complete(third, code); got.ExecResult.Success || got.ExecResult.Code != "WD_NETWORK_ASSET_MISMATCH" {
 			t.Errorf("a typing error: %+v", got)
 		}
-		n.Do(t, "POST", harness.AddressesPath, map[string]string{"name": "x"}, who).
+		n.Do(t, "POST", blackbox.AddressesPath, map[string]string{"name": "x"}, who).
 			Is(t, 400, "INVALID_FIELD")
 			// an impossible addition starts no challenge
 
 		var list []map[string]any
-		n.Ok(t, "GET", harness.AddressesPath, nil, who).Read(t, &list)
+		n.Ok(t, "GET", blackbox.AddressesPath, nil, who).Read(t, &list)
 		if len(list) != 1 || list[0]["id"] != r.ID || list[0]["usableFrom"] == nil {
 			t.Errorf("the book %v", list)
 		}
@@ -83,7 +82,7 @@ func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
 			"WITHDRAWAL_ADDRESS_ADD"); rows < 1 {
 			t.Errorf("%d audit rows of the addition", rows)
 		}
-		n.Ok(t, "DELETE", harness.AddressesPath, map[string]string{"id": r.ID}, who) // not guarded
+		n.Ok(t, "DELETE", blackbox.AddressesPath, map[string]string{"id": r.ID}, who) // not guarded
 	})
 }
 
@@ -96,13 +95,13 @@ func TestAddressBookFollowsCurrencyChanges(t *testing.T) {
 		token, _ := n.Session(t, s.Seeded("user"))
 		who := blackbox.Headers{"x-auth": token}
 		var added struct{ Data map[string]any }
-		n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "One"), who).Keys(t, "data").Read(t,
+		n.Ok(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("USDT", "TRX", trx, "One"), who).Keys(t, "data").Read(t,
 			&added)
 		if len(added.Data) != 7 {
 			t.Errorf("a record of %v", added.Data)
 		}
-		n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("SOL", "SOL", "Sabcdefghij", "By its own rule"), who)
-		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("SOL", "SOL",
+		n.Ok(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("SOL", "SOL", "Sabcdefghij", "By its own rule"), who)
+		n.Do(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("SOL", "SOL",
 			"kqG1DhAJwqS6TdgLZS4rQ2YVF6Fo4oAdGNKBPdDvdeu", "By the "+
 				"built-in rule"), who).
 			Is(t, 422, "WD_NETWORK_ASSET_MISMATCH")
@@ -111,19 +110,19 @@ func TestAddressBookFollowsCurrencyChanges(t *testing.T) {
 			"UPDATE currency_of_network SET withdraw_enable = false WHERE currency_id = (SELECT id FROM currency WHERE code " +
 				"= 'USDT')",
 		)
-		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "Two"), who).
+		n.Do(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("USDT", "TRX", trx, "Two"), who).
 			Is(t, 409, "RECORD_ALREADY_EXIST")
 			// no node was notified
 		s.Exec("INSERT INTO change (topic, key, at) VALUES ('currency', '', $1)", time.Now().UnixMilli())
-		blackbox.Until(t, harness.Within(5), "refused once the node heard of it", func() bool {
-			a, err := n.Try("POST", harness.AddressesPath, harness.AddressBody("USDT", "TRX", trx, "Two"), who)
+		blackbox.Until(t, blackbox.Within(5), "refused once the node heard of it", func() bool {
+			a, err := n.Try("POST", blackbox.AddressesPath, blackbox.AddressBody("USDT", "TRX", trx, "Two"), who)
 			return err == nil && a.Status == 400 && a.Problem().Field == "networkCode"
 		})
-		n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("TRX", "TRX", next, "Two"), who)
+		n.Ok(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("TRX", "TRX", next, "Two"), who)
 		id := json.RawMessage(fmt.Sprint(added.Data["id"]))
-		n.Ok(t, "PATCH", harness.AddressesPath, map[string]any{"id": id, "name": "Renamed"}, who)
+		n.Ok(t, "PATCH", blackbox.AddressesPath, map[string]any{"id": id, "name": "Renamed"}, who)
 		var list []map[string]any
-		n.Ok(t, "GET", harness.AddressesPath, nil, who).Read(t, &list)
+		n.Ok(t, "GET", blackbox.AddressesPath, nil, who).Read(t, &list)
 		if len(list) != 3 || list[0]["name"] != "Renamed" || list[0]["currencyCode"] != "USDT" ||
 			list[0]["networkCode"] != "TRX" {
 			t.Errorf("the book %v", list)
@@ -132,7 +131,7 @@ func TestAddressBookFollowsCurrencyChanges(t *testing.T) {
 		// The seed runs once: rows that an operator removed do not return.
 		n.Stop()
 		n = s.Start()
-		n.Do(t, "POST", harness.AddressesPath, harness.AddressBody("USDT", "ETH",
+		n.Do(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("USDT", "ETH",
 			"0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359", "Three"),
 			who).
 			Is(t, 400, "INVALID_FIELD")

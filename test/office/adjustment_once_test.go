@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const adjusters = 64
@@ -49,7 +48,7 @@ func (b *bank) adjustOnce(t *testing.T, uniqueID string, same bool) {
 				n += int64(i)
 			}
 			all.Go(func() {
-				answers[i], errs[i] = b.server.Load().Try("POST", harness.AdjustPath, map[string]any{"userId": b.users[0].ID,
+				answers[i], errs[i] = b.server.Load().Try("POST", blackbox.AdjustPath, map[string]any{"userId": b.users[0].ID,
 					"currencyCode": "BTC", "networkCode": "BTC", "amount": coins(n), "type": "C", "uniqueId": uniqueID}, b.boss)
 			})
 		}
@@ -66,7 +65,7 @@ func (b *bank) adjustOnce(t *testing.T, uniqueID string, same bool) {
 	first := answers // the answers that arrived
 	came := 0
 	b.serve(false)
-	blackbox.Until(t, harness.Within(10), "all are answered", func() bool {
+	blackbox.Until(t, blackbox.Within(10), "all are answered", func() bool {
 		send()
 		for i := range adjusters {
 			if errs[i] != nil || answers[i].Status == 503 {

@@ -9,7 +9,6 @@ import (
 	"castellan/domain/kit/picture/picturetest"
 	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // The pictures of a slider are public at the addresses in the list, also after a kill. They are removed with
@@ -17,7 +16,7 @@ import (
 func TestSliderPicturesArePublic(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss := harness.Admin(t, s, n)
+		boss := blackbox.Admin(t, s, n)
 		picture := "data:image/jpeg;base64," +
 			base64.StdEncoding.EncodeToString(picturetest.WithEXIF(picturetest.JPEG(40, 20), 6))
 		n.Ok(t, "POST", "/announcement/add", map[string]any{"title": "Yeni Şube", "message": "m",
@@ -26,7 +25,7 @@ func TestSliderPicturesArePublic(t *testing.T) {
 			"sliderName": "s", "routeContent": map[string]any{"to": "x"}, "type": 1}, boss)
 		n.Kill()
 		n = s.Start()
-		boss = harness.Admin(t, s, n)
+		boss = blackbox.Admin(t, s, n)
 		var list []map[string]any
 		n.Ok(t, "GET", "/announcement/get?slug=yeni-sube&isActive=true", nil, nil).Read(t, &list)
 		var paths []string

@@ -15,7 +15,6 @@ import (
 	"castellan/internal/blackbox"
 	"castellan/persistence"
 	"castellan/persistence/kit"
-	"castellan/test/harness"
 )
 
 // backdate adds audit rows that are sixty days old, as a process of that time did.
@@ -77,7 +76,7 @@ func TestAuditArchiveCommand(t *testing.T) {
 		// The service archives old rows by itself, to the folder of files.
 		backdate(t, s, 5)
 		n = s.Start()
-		blackbox.Until(t, harness.Within(20), "the archive of the night", func() bool {
+		blackbox.Until(t, blackbox.Within(20), "the archive of the night", func() bool {
 			return strings.Contains(n.Log(), `msg="audit archive" counter=2 rows=5`)
 		})
 		n.Stop()

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 type auditEntry struct {
@@ -22,7 +21,7 @@ type auditEntry struct {
 func TestRefusalsAreAudited(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss, me := harness.Admin(t, s, n), s.AddUser("user")
+		boss, me := blackbox.Admin(t, s, n), s.AddUser("user")
 		token, _ := n.Session(t, me)
 		first := n.Do(t, "GET", "/admin/roles", nil, blackbox.Headers{"x-auth": token}).Is(t, 403, "FORBIDDEN")
 		var rows []auditEntry
@@ -34,7 +33,7 @@ func TestRefusalsAreAudited(t *testing.T) {
 			rows[0].Detail != "FORBIDDEN" {
 			t.Fatalf("%+v", rows)
 		}
-		if at, err := time.Parse("2006-01-02T15:04:05.000Z", rows[0].At); err != nil || time.Since(at) > harness.Within(10) {
+		if at, err := time.Parse("2006-01-02T15:04:05.000Z", rows[0].At); err != nil || time.Since(at) > blackbox.Within(10) {
 			t.Errorf("at %s, %v", rows[0].At, err)
 		}
 		n.Do(t, "POST", "/admin/roles", nil, blackbox.Headers{"x-auth": token}).Is(t, 403, "FORBIDDEN")
@@ -51,7 +50,7 @@ func TestAuditListFiltersAndPages(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		began := time.Now().Add(-time.Second)
 		n := s.Start()
-		boss, me := harness.Admin(t, s, n), s.AddUser("user")
+		boss, me := blackbox.Admin(t, s, n), s.AddUser("user")
 		token, _ := n.Session(t, me)
 		const path = "/admin/audit"
 		n.Do(t, "GET", path, nil, nil).Is(t, 401, "UNAUTHENTICATED")

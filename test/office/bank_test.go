@@ -12,12 +12,11 @@ import (
 
 	"castellan/domain/kit/amount"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // coins is an amount of n × 10⁻⁸.
 func coins(n int64) amount.Amount {
-	return amount.Must(fmt.Sprintf("%d.%08d", n/harness.MoneyUnit, n%harness.MoneyUnit))
+	return amount.Must(fmt.Sprintf("%d.%08d", n/blackbox.MoneyUnit, n%blackbox.MoneyUnit))
 }
 
 // deed is one operation of a client. The service executes credit and debit (adjust-balance), and block and
@@ -57,7 +56,7 @@ func newBank(t *testing.T, s *blackbox.Site) *bank {
 	s.Set("LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	n := s.Start()
 	s.Exec(`UPDATE parameter SET json = '{"BTC":{"BTC":"bc1qtreasury"}}' WHERE code = 'TREASURY'`)
-	b.boss = harness.Admin(t, s, n)
+	b.boss = blackbox.Admin(t, s, n)
 	for i := range b.users {
 		b.users[i] = s.AddUser("user")
 		raw, _ := n.Session(t, b.users[i])
@@ -130,12 +129,12 @@ func (b *bank) send(d *deed) (id string, refused bool, err error) {
 	case "block", "unblock":
 		return b.block(d)
 	}
-	d.Asset, d.Amount, d.From, d.To = harness.MoneyAsset, coins(d.n), b.owner(d.from), b.owner(d.to)
+	d.Asset, d.Amount, d.From, d.To = blackbox.MoneyAsset, coins(d.n), b.owner(d.from), b.owner(d.to)
 	a, err := b.mover.Load().Try("POST", "/", d.order, nil)
 	var done moved
 	switch {
 	case err != nil || a.Status == 503:
-		return "", false, harness.ErrLost
+		return "", false, blackbox.ErrLost
 	case a.Status != 200:
 		return "", false, fmt.Errorf("the mover answers %+v with %s", d, a)
 	}
@@ -155,11 +154,11 @@ func (b *bank) adjust(d *deed) (id string, refused bool, err error) {
 	if d.Do == "debit" {
 		user, direction = d.from, "D"
 	}
-	a, err := b.server.Load().Try("POST", harness.AdjustPath, map[string]any{"userId": b.users[user].ID,
+	a, err := b.server.Load().Try("POST", blackbox.AdjustPath, map[string]any{"userId": b.users[user].ID,
 		"currencyCode": "BTC",
 		"networkCode":  "BTC", "amount": coins(d.n), "type": direction, "uniqueId": d.Ref}, b.boss)
 	if err != nil || a.Status == 503 {
-		return "", false, harness.ErrLost
+		return "", false, blackbox.ErrLost
 	}
 	var body struct {
 		Code    *int
@@ -185,7 +184,7 @@ func (b *bank) block(d *deed) (id string, refused bool, err error) {
 	a, err := b.server.Load().Try("POST", path, body, blackbox.Headers{"x-auth": b.boss["x-auth"],
 		"Idempotency-Key": "block " + d.Ref})
 	if err != nil || a.Status == 503 || a.Code() == "IDEMPOTENCY_CONFLICT" {
-		return "", false, harness.ErrLost
+		return "", false, blackbox.ErrLost
 	}
 	var is struct{ Data struct{ ID string } }
 	if a.Status != 200 || json.Unmarshal(a.Body, &is) != nil || is.Data.ID == "" {
@@ -269,7 +268,7 @@ func (c *teller) live() {
 func (c *teller) insist(d *deed) error {
 	for !c.stop.Load() {
 		err := c.ask(d)
-		if errors.Is(err, harness.ErrLost) {
+		if errors.Is(err, blackbox.ErrLost) {
 			if c.rng.IntN(100) == 0 {
 				break
 			}
@@ -279,7 +278,7 @@ func (c *teller) insist(d *deed) error {
 		if err == nil && d.done && c.rng.IntN(16) == 0 {
 			err = c.ask(d)
 		}
-		if err == nil || !errors.Is(err, harness.ErrLost) {
+		if err == nil || !errors.Is(err, blackbox.ErrLost) {
 			return err
 		}
 		return nil
@@ -311,7 +310,8 @@ func (b *bank) look(user int) {
 		}
 		var posted, locked [2]int64
 		err = db.QueryRow("SELECT posted_hi, posted_lo, locked_hi, locked_lo FROM balance WHERE account_id = $1",
-			fmt.Sprintf("user/%d/%s", harness.MoneyAsset, b.users[user].ID)).Scan(&posted[0], &posted[1], &locked[0], &locked[1])
+			fmt.Sprintf("user/%d/%s", blackbox.MoneyAsset,
+				b.users[user].ID)).Scan(&posted[0], &posted[1], &locked[0], &locked[1])
 		if err != nil {
 			b.broke("read the balance: %w", err)
 			return

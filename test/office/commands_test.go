@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Every command prints its help without any settings.
@@ -237,8 +236,8 @@ func TestAddressInUseStopsStart(t *testing.T) {
 func TestAuditVerifyNamesTamperedRow(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		boss := harness.Admin(t, s, n)
-		harness.Tune(t, n, boss, "SMS", 60_000, 1)
+		boss := blackbox.Admin(t, s, n)
+		blackbox.Tune(t, n, boss, "SMS", 60_000, 1)
 		n.Do(t, "POST", "/auth/login", map[string]string{"email": "nobody@example.test", "password": "wrong-password"}, nil).
 			Is(t, 401, "INVALID_CREDENTIALS")
 		n.Ok(t, "POST", "/auth/logout", nil, boss)
@@ -273,7 +272,7 @@ func TestDatabaseIsAwaitedAtStart(t *testing.T) {
 	n := s.Begin()
 	blackbox.Until(
 		t,
-		harness.Within(10),
+		blackbox.Within(10),
 		"a word that the database does not answer",
 		func() bool { return strings.Contains(n.Log(), "waiting for it") },
 	)

@@ -13,7 +13,6 @@ import (
 
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
-	"castellan/test/harness"
 )
 
 var (
@@ -71,8 +70,8 @@ func running(t *testing.T) map[string]*dto.MetricFamily {
 	s := blackbox.NewSite(t, "sqlite")
 	addr := porttest.Free(t)
 	n := s.Start("METRICS_ADDR=" + addr)
-	harness.Admin(t, s, n)
-	return harness.Scrape(t, addr)
+	blackbox.Admin(t, s, n)
+	return blackbox.Scrape(t, addr)
 }
 
 type panel struct {

@@ -7,7 +7,6 @@ import (
 
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
-	"castellan/test/harness"
 )
 
 // In production mode codes are sent by SMTP and by an SMS gateway. No readable code or token remains anywhere
@@ -27,20 +26,20 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 		if sms.Key == "" || !strings.HasSuffix(letter.Key, "@castellan.test>") {
 			t.Errorf("keys %q and %q: a provider cannot know a repeat by them", sms.Key, letter.Key)
 		}
-		harness.AttemptsLeft(t, n.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(smsCode)))
+		blackbox.AttemptsLeft(t, n.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(smsCode)))
 		final := n.Complete(t, f, f.Method(t, "SMS"), smsCode).Is(t, 200, "")
-		token := harness.CheckFinal(t, f, final)
+		token := blackbox.CheckFinal(t, f, final)
 		secrets = append(secrets, boss.Password, smsCode, mailCode, f.PAuth, token)
 
 		who := blackbox.Headers{"x-auth": token}
 		blackbox.Until(
 			t,
-			harness.Within(1),
+			blackbox.Within(1),
 			"an administrator",
-			func() bool { return n.Do(t, "GET", harness.ActionsPath, nil, who).Status == 200 },
+			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 },
 		)
-		harness.TwoMethods(t, n, who)
-		harness.Tune(t, n, who, "SMS", 120_000, 1)
+		blackbox.TwoMethods(t, n, who)
+		blackbox.Tune(t, n, who, "SMS", 120_000, 1)
 		f = n.Login(t, boss)
 		smsCode, mailCode = blackbox.CodeIn(
 			t,
@@ -71,7 +70,7 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 		}
 
 		// No delivery is left to retry.
-		blackbox.Until(t, harness.Within(5), "settled",
+		blackbox.Until(t, blackbox.Within(5), "settled",
 			func() bool { return s.Count("outbox WHERE payload IS NOT NULL") == 0 })
 		numbers := blackbox.NewClient("http://"+metrics).Do(t, "GET", "/metrics", nil, nil)
 		if !strings.Contains(string(numbers.Body), "castellan_outbox_sent_total 5") {
@@ -109,7 +108,7 @@ func TestDeliveryIsRetried(t *testing.T) {
 		relay.Refuse(1)
 		began := time.Now()
 		f := n.Login(t, user)
-		if took := time.Since(began); took > harness.Within(2) {
+		if took := time.Since(began); took > blackbox.Within(2) {
 			t.Errorf("the login waited %v for the gateway", took)
 		}
 		sms := gateway.Wait(t, user.Number(), 1)
@@ -139,7 +138,7 @@ func TestDeliverySurvivesKill(t *testing.T) {
 		user := s.AddUser("user")
 		gateway.Refuse(1 << 20)
 		f := n.Login(t, user)
-		blackbox.Until(t, harness.Within(10), "tried", func() bool { return len(gateway.Deliveries()) > 0 })
+		blackbox.Until(t, blackbox.Within(10), "tried", func() bool { return len(gateway.Deliveries()) > 0 })
 		n.Kill()
 		gateway.Refuse(0)
 		n = s.Start()

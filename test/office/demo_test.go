@@ -14,7 +14,6 @@ import (
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // everyState lists the states that 300 accounts must contain, by table and condition.
@@ -138,9 +137,9 @@ var stayEmpty = map[string]string{
 // log in, and a second run is refused.
 func TestDemoFillsEveryList(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		run := []string{"demo", "--users", "300", "--now", "2026-10-31", "--password", harness.DemoPassword}
+		run := []string{"demo", "--users", "300", "--now", "2026-10-31", "--password", blackbox.DemoPassword}
 		got := s.Command("", run...)
-		if got.Code != 0 || !strings.Contains(got.Out, "administrator") || !strings.Contains(got.Out, harness.DemoPassword) {
+		if got.Code != 0 || !strings.Contains(got.Out, "administrator") || !strings.Contains(got.Out, blackbox.DemoPassword) {
 			t.Fatalf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		for _, state := range everyState {
@@ -166,7 +165,7 @@ func TestDemoFillsEveryList(t *testing.T) {
 			t.Errorf("the second run: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
 		n := s.Start()
-		token, _ := n.Session(t, harness.DemoAccount(1))
+		token, _ := n.Session(t, blackbox.DemoAccount(1))
 		who := blackbox.Headers{"x-auth": token}
 		fill := map[string]string{}
 		for name, query := range map[string]string{
@@ -186,7 +185,7 @@ func TestDemoFillsEveryList(t *testing.T) {
 			}
 		}
 		for i := range 7 {
-			n.Session(t, harness.DemoAccount(i+1))
+			n.Session(t, blackbox.DemoAccount(i+1))
 		}
 		n.Stop()
 	})

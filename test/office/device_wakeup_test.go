@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // enroller answers the prompt for a code like a user.
@@ -91,7 +90,7 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 			var c call
 			select {
 			case c = <-calls:
-			case <-time.After(harness.Within(10)):
+			case <-time.After(blackbox.Within(10)):
 				t.Fatalf("woken by %v alone", seen)
 			}
 			switch c.path {
@@ -130,7 +129,7 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 		// A target that is gone gets one more message, and then none.
 		gone.Store(true)
 		n.Login(t, demo)
-		for deadline := time.Now().Add(harness.Within(10)); s.Count("device WHERE target IS NOT "+
+		for deadline := time.Now().Add(blackbox.Within(10)); s.Count("device WHERE target IS NOT "+
 			"NULL") > 0; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the targets are still there")

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // doctorOutput is the output of castellan doctor --json, and the data of GET /admin/setup.
@@ -98,7 +97,7 @@ func TestSetupEndpointReportsFindings(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
 	n := s.Start()
-	boss := harness.Admin(t, s, n)
+	boss := blackbox.Admin(t, s, n)
 	var judged, checked struct{ Data doctorOutput }
 	n.Ok(t, "GET", "/admin/setup", nil, boss).Read(t, &judged)
 	n.Ok(t, "GET", "/admin/setup?check=true", nil, boss).Read(t, &checked)

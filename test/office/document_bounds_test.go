@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // described is a schema of the published document, with the fields that this test reads.
@@ -117,14 +116,14 @@ func TestDocumentBoundsAreEnforced(t *testing.T) {
 	token, _ := n.Session(t, s.Seeded("admin"))
 	all, tried := doc.Components.Schemas, 0
 	admin := blackbox.Headers{"x-auth": token}
-	n.Ok(t, "POST", harness.RulesPath, map[string]any{"label": "login-ip", "type": "rate_limit", "limit": 10,
+	n.Ok(t, "POST", blackbox.RulesPath, map[string]any{"label": "login-ip", "type": "rate_limit", "limit": 10,
 		"period":   60_000,
 		"expireAt": 0, "targetEntityType": "IP", "targetResources": []string{"POST /auth/login"}}, admin)
 	var added struct{ Data struct{ ID string } }
-	n.Ok(t, "POST", harness.AddressesPath, map[string]any{"currencyCode": "USDT", "networkCode": "TRX",
+	n.Ok(t, "POST", blackbox.AddressesPath, map[string]any{"currencyCode": "USDT", "networkCode": "TRX",
 		"name":    "Cold wallet",
 		"address": "TAzaZg1EuULzZTuJtJdrBdbSjCp5AbZEVP"}, admin).Read(t, &added)
-	existing := map[string]any{harness.AddressesPath: added.Data.ID} // the id that a change of a record needs
+	existing := map[string]any{blackbox.AddressesPath: added.Data.ID} // the id that a change of a record needs
 	for path, item := range doc.Paths {
 		for method, op := range item {
 			if len(op.Security) > 0 && (len(op.Security[0]) > 1 || op.Security[0]["x-auth"] == nil) {

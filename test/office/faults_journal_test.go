@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const (
@@ -79,7 +78,7 @@ func TestFaultsJournalIsCreatedOnce(t *testing.T) {
 	for range 3 {
 		b.Join()
 	}
-	b.boss = harness.Admin(t, s, b.Nodes[0])
+	b.boss = blackbox.Admin(t, s, b.Nodes[0])
 	b.moveMoney()
 
 	today := time.Now().UTC()
@@ -177,7 +176,7 @@ func (b *books) moveMoney() {
 		if i%2 == 1 {
 			direction, n = "D", int64(i)
 		}
-		a := b.Nodes[i%3].Ok(b.t, "POST", harness.AdjustPath, map[string]any{"userId": user.ID, "currencyCode": "BTC",
+		a := b.Nodes[i%3].Ok(b.t, "POST", blackbox.AdjustPath, map[string]any{"userId": user.ID, "currencyCode": "BTC",
 			"networkCode": "BTC", "amount": coins(n), "type": direction, "uniqueId": fmt.Sprint("move ", i)}, b.boss)
 		var out struct {
 			Data struct{ TransactionID string }
@@ -198,7 +197,7 @@ func (b *books) ask(period map[string]string, do func()) (id string) {
 	var all sync.WaitGroup
 	for i := range journalAsks {
 		all.Go(func() {
-			for end := time.Now().Add(harness.Within(30)); time.Now().Before(end); i++ {
+			for end := time.Now().Add(blackbox.Within(30)); time.Now().Before(end); i++ {
 				a, err := nodes[i%len(nodes)].Try("POST", journalPath, period, b.boss)
 				if err != nil || a.Status == 503 {
 					time.Sleep(5 * time.Millisecond)
@@ -228,7 +227,7 @@ func (b *books) ask(period map[string]string, do func()) (id string) {
 // ownerOf returns the node that runs a job.
 func (b *books) ownerOf(id string) (owner *blackbox.Node) {
 	b.t.Helper()
-	blackbox.Until(b.t, harness.Within(15), "the owner of the job", func() bool {
+	blackbox.Until(b.t, blackbox.Within(15), "the owner of the job", func() bool {
 		var began time.Time
 		for _, life := range blackbox.Activations(b.Ever) {
 			if n := b.Ever[life.Node]; life.Kind == "job" && life.ID == id && !n.Ended() && life.From.After(began) {
@@ -243,7 +242,7 @@ func (b *books) ownerOf(id string) (owner *blackbox.Node) {
 // files waits for the end of a job and returns its files. Every repeated delivery must equal the stored file.
 func (b *books) files(id string) (asJSON, asCSV []byte) {
 	b.t.Helper()
-	blackbox.Until(b.t, harness.Within(60), "the journal made", func() bool {
+	blackbox.Until(b.t, blackbox.Within(60), "the journal made", func() bool {
 		return b.Count("job WHERE state = 'done' AND id = $1", id) == 1
 	})
 	file := func(ext string) []byte {

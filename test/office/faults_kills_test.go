@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Thirty-two clients move money of three users and one treasury, by the service and by a second process, which
@@ -102,8 +101,8 @@ func (b *bank) verifies() error {
 func (b *bank) settleDoubts(t *testing.T) {
 	t.Helper()
 	for _, d := range b.deeds {
-		for end := time.Now().Add(harness.Within(10)); d.doubted && time.Now().Before(end); {
-			if err := b.ask(d); err != nil && !errors.Is(err, harness.ErrLost) {
+		for end := time.Now().Add(blackbox.Within(10)); d.doubted && time.Now().Before(end); {
+			if err := b.ask(d); err != nil && !errors.Is(err, blackbox.ErrLost) {
 				t.Fatal(err)
 			}
 		}
@@ -165,7 +164,7 @@ func (b *bank) balances() error {
 			return fmt.Errorf("the transfer %s, %s was not requested", id, ref)
 		}
 		if ref != d.Ref && ref != d.Of || debit != b.account(d.from) || credit != b.account(d.to) ||
-			hi*harness.MoneyUnit+lo/1e10 != d.n {
+			hi*blackbox.MoneyUnit+lo/1e10 != d.n {
 			return fmt.Errorf("%+v became the transfer %s, %s of %d.%018d from %s to %s", d, id, ref, hi, lo, debit, credit)
 		}
 	}
@@ -185,7 +184,7 @@ func (b *bank) balances() error {
 	}
 	for i := range b.users {
 		is := b.Count(fmt.Sprintf("balance WHERE account_id = '%s' AND posted_hi * %d + posted_lo / 10000000000 = %d "+
-			"AND locked_hi * %d + locked_lo / 10000000000 = %d", b.account(i), harness.MoneyUnit, posted[i], harness.MoneyUnit,
+			"AND locked_hi * %d + locked_lo / 10000000000 = %d", b.account(i), blackbox.MoneyUnit, posted[i], blackbox.MoneyUnit,
 			locked[i]))
 		if is != 1 {
 			return fmt.Errorf("user %d has not what was acknowledged: %d, of which %d is locked", i, posted[i], locked[i])
@@ -196,7 +195,7 @@ func (b *bank) balances() error {
 
 func (b *bank) account(user int) string {
 	if user < 0 {
-		return fmt.Sprintf("treasury/%d/", harness.MoneyAsset)
+		return fmt.Sprintf("treasury/%d/", blackbox.MoneyAsset)
 	}
-	return fmt.Sprintf("user/%d/%s", harness.MoneyAsset, b.users[user].ID)
+	return fmt.Sprintf("user/%d/%s", blackbox.MoneyAsset, b.users[user].ID)
 }

@@ -16,7 +16,6 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // realm is a login service elsewhere, which publishes its key and issues tokens.
@@ -139,11 +138,11 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 		}
 		gateway(r.token("kurt")).Is(t, 401, "SUBJECT_UNKNOWN")
 		gateway("of the upstream").Is(t, 401, "UNAUTHENTICATED")
-		harness.Rule(t, d.Node, d.Boss, "barred", "blacklist", map[string]any{"targetEntityType": "USER_ID",
+		blackbox.Rule(t, d.Node, d.Boss, "barred", "blacklist", map[string]any{"targetEntityType": "USER_ID",
 			"targetEntities": []string{d.Customer.ID}, "targetAllResources": true})
 		gateway(r.token("jane")).Is(t, 403, "ACCESS_DENIED")
 		ask("w2", r.token("jane")).Is(t, 403, "ACCESS_DENIED")
-		harness.Status(t, d.Node, "barred", "INACTIVE", d.Boss)
+		blackbox.Status(t, d.Node, "barred", "INACTIVE", d.Boss)
 		r.down.Store(true) // the last keys are kept
 		blackbox.FlowOf(t, ask("w2", r.token("jane")).Is(t, 200, ""))
 

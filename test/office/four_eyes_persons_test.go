@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // An account with one of the requester's devices does not count as another person. An account without the
 // permission for the endpoint cannot decide. A device of the approver's own approves by its signature.
 func TestFourEyesNeedAnotherPerson(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s)
-		own := harness.Enroll(t, d.Node, d.Asker, d.Boss["x-auth"], "ES256", "")
+		d := blackbox.NewCounter(t, s)
+		own := blackbox.Enroll(t, d.Node, d.Asker, d.Boss["x-auth"], "ES256", "")
 		d.Boss = d.Login(t, d.Asker)
 		twin := s.AddUser("admin")
 		token := d.Login(t, twin)["x-auth"]
@@ -25,22 +24,23 @@ func TestFourEyesNeedAnotherPerson(t *testing.T) {
 		d.Complete(t, f, f.Method(t, "SMS"), d.Code(t, twin, "SMS")).Is(t, 200, "")
 		id := d.Adjust(t, d.Boss)
 		again := d.Login(t, twin)
-		d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, again).Is(t, 403, "FORBIDDEN")
+		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/approve", nil, again).Is(t, 403, "FORBIDDEN")
 
 		// This account may approve requests, but may not call this endpoint.
 		clerk := s.AddUser("user")
-		d.Grants(t, clerk, "POST "+harness.ApprovalsPath+"/{id}/approve", "POST "+harness.ApprovalsPath+"/{id}/refuse",
-			"GET "+harness.ApprovalsPath+"/{id}")
+		d.Grants(t, clerk, "POST "+blackbox.ApprovalsPath+"/{id}/approve", "POST "+blackbox.ApprovalsPath+"/{id}/refuse",
+			"GET "+blackbox.ApprovalsPath+"/{id}")
 		who := d.Login(t, clerk)
-		d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, who).Is(t, 403, "FORBIDDEN")
-		d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/refuse", `{"reason":"no"}`, who).Is(t, 403, "FORBIDDEN")
-		d.Do(t, "GET", harness.ApprovalsPath, nil, who).Is(t, 403, "FORBIDDEN")
-		var told harness.ApprovalRecord
-		if d.Ok(t, "GET", harness.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil || told.Changes != nil {
+		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/approve", nil, who).Is(t, 403, "FORBIDDEN")
+		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/refuse", `{"reason":"no"}`, who).Is(t, 403, "FORBIDDEN")
+		d.Do(t, "GET", blackbox.ApprovalsPath, nil, who).Is(t, 403, "FORBIDDEN")
+		var told blackbox.ApprovalRecord
+		if d.Ok(t, "GET", blackbox.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil ||
+			told.Changes != nil {
 			t.Errorf("it shows the request: %+v", told)
 		}
 
-		phone := harness.Enroll(t, d.Node, d.Chief, d.Other["x-auth"], "ES256", "")
+		phone := blackbox.Enroll(t, d.Node, d.Chief, d.Other["x-auth"], "ES256", "")
 		d.Other = d.Login(t, d.Chief)
 		f = d.Approving(t, id, d.Other)
 		var waiting []struct {
@@ -62,9 +62,9 @@ func TestFourEyesNeedAnotherPerson(t *testing.T) {
 // An approval fails if the requester has lost the permission, or if the change is no longer possible.
 func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s)
+		d := blackbox.NewCounter(t, s)
 		clerk := s.AddUser("user")
-		d.Grants(t, clerk, harness.AdjustKey)
+		d.Grants(t, clerk, blackbox.AdjustKey)
 		who := d.Login(t, clerk)
 		fails := func(what, id, code string, booked int) {
 			t.Helper()
@@ -77,14 +77,14 @@ func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 			if s.Count("audit WHERE action = 'FOUR_EYES_FAIL' AND target = $1 AND outcome = 'refused'", id) != 1 {
 				t.Errorf("%s: no row of the audit says so", what)
 			}
-			d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, d.Other).Is(t, 409, "INVALID_STATE")
+			d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/approve", nil, d.Other).Is(t, 409, "INVALID_STATE")
 		}
 		id := d.Adjust(t, who)
 		f := d.Approving(t, id, d.Other) // begun before the change, completed after it
 		code := d.Code(t, d.Chief, "SMS")
 		d.Ok(t, "DELETE", "/admin/user-roles", map[string]any{"userId": clerk.ID, "roleCode": fmt.Sprint("role-", d.N-1)},
-			harness.Admin(t, s, d.Node))
-		got := harness.Outcome(t, d.Complete(t, f, f.Method(t, "SMS"), code))
+			blackbox.Admin(t, s, d.Node))
+		got := blackbox.Outcome(t, d.Complete(t, f, f.Method(t, "SMS"), code))
 		if r := d.Read(t, id); got.Success || got.Code != "FORBIDDEN" || r.Status != "FAILED" || d.Transfers() != 0 {
 			t.Errorf("without the grant: %+v, %+v", got, r)
 		}
@@ -98,8 +98,8 @@ func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 		if got := d.Approve(t, id, d.Chief, d.Other); !got.Success {
 			t.Fatalf("%+v", got)
 		}
-		first := d.Ask(t, "POST", harness.AdjustPath, d.Adjustment("D", "0.2"), d.Boss)
-		second := d.Ask(t, "POST", harness.AdjustPath, d.Adjustment("D", "0.2"), d.Boss)
+		first := d.Ask(t, "POST", blackbox.AdjustPath, d.Adjustment("D", "0.2"), d.Boss)
+		second := d.Ask(t, "POST", blackbox.AdjustPath, d.Adjustment("D", "0.2"), d.Boss)
 		if got := d.Approve(t, first, d.Chief, d.Other); !got.Success {
 			t.Fatalf("%+v", got)
 		}
@@ -114,22 +114,24 @@ func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 // A request that is not approved in time expires, even if an approval was started before.
 func TestFourEyesRequestExpires(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s, "MFA_FOUR_EYES_TTL=8s")
+		d := blackbox.NewCounter(t, s, "MFA_FOUR_EYES_TTL=8s")
 		id := d.Adjust(t, d.Boss)
 		f := d.Approving(t, id, d.Other)
 		code := d.Code(t, d.Chief, "SMS")
-		blackbox.Until(t, harness.Within(20), "the request expired", func() bool { return d.Read(t, id).Status == "EXPIRED" })
+		blackbox.Until(t, blackbox.Within(20), "the request expired",
+			func() bool { return d.Read(t, id).Status == "EXPIRED" })
 		var expired, pending []json.RawMessage
-		d.Ok(t, "GET", harness.ApprovalsPath+"?status=EXPIRED", nil, d.Other).Read(t, &expired)
-		d.Ok(t, "GET", harness.ApprovalsPath+"?status=PENDING", nil, d.Other).Read(t, &pending)
+		d.Ok(t, "GET", blackbox.ApprovalsPath+"?status=EXPIRED", nil, d.Other).Read(t, &expired)
+		d.Ok(t, "GET", blackbox.ApprovalsPath+"?status=PENDING", nil, d.Other).Read(t, &pending)
 		if len(expired) != 1 || len(pending) != 0 {
 			t.Errorf("%d expired, %d pending", len(expired), len(pending))
 		}
-		if got := harness.Outcome(t, d.Complete(t, f, f.Method(t, "SMS"), code)); got.Success || got.Code != "INVALID_STATE" {
+		if got := blackbox.Outcome(t, d.Complete(t, f, f.Method(t, "SMS"), code)); got.Success ||
+			got.Code != "INVALID_STATE" {
 			t.Errorf("%+v", got)
 		}
 		for _, act := range []string{"approve", "refuse"} {
-			d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/"+act, `{"reason":"late"}`, d.Other).Is(t, 409, "INVALID_STATE")
+			d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/"+act, `{"reason":"late"}`, d.Other).Is(t, 409, "INVALID_STATE")
 		}
 		if r := d.Read(t, id); r.Status != "EXPIRED" || r.DecidedBy != nil || d.Transfers() != 0 {
 			t.Errorf("%+v, %d transfers", r, d.Transfers())
@@ -144,7 +146,7 @@ func TestFourEyesGuardPermissionChanges(t *testing.T) {
 		{"POST /admin/roles", `{"code":"clerk","name":"Clerk"}`, "ROLE_ADD clerk: name Clerk"},
 		{"POST /admin/user-roles", `{"userId":"$USER","roleCode":"admin"}`, "of $USER: role admin"},
 		{"POST /admin/role-resource-permission", `{"roleId":$ROLE,"resourceId":1,"permission":"ALLOW"}`, "ALLOW on "},
-		{"POST /admin/system/mfa/policies/common", harness.PolicyOf("LOGIN"), "LOGIN"},
+		{"POST /admin/system/mfa/policies/common", blackbox.PolicyOf("LOGIN"), "LOGIN"},
 		{"PATCH /admin/system/mfa/methods", `{"methodCode":"SMS","expireMs":110000}`, "MFA_METHOD_UPDATE SMS"},
 		{"POST /admin/system/waf/rules", `{"appId":"API","label":"wall","type":"blacklist","expireAt":0,"status":"ACTIVE",` +
 			`"targetEntityType":"IP","targetEntities":["192.0.2.1"],"targetAllResources":true}`, " wall: "},
@@ -156,7 +158,7 @@ func TestFourEyesGuardPermissionChanges(t *testing.T) {
 		named = append(named, b[0])
 	}
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s)
+		d := blackbox.NewCounter(t, s)
 		role := d.Grants(t, d.Customer)
 		d.Stop()
 		d.Node = s.Start("MFA_FOUR_EYES=" + strings.Join(named, ","))
@@ -183,7 +185,7 @@ func TestFourEyesGuardPermissionChanges(t *testing.T) {
 			ExecResult struct{ Data json.RawMessage }
 		}
 		done.Read(t, &own)
-		id := harness.Standing(t, own.ExecResult.Data)
+		id := blackbox.Standing(t, own.ExecResult.Data)
 		if s.Count("role WHERE code = 'clerk'") != 0 {
 			t.Error("the role was added after one challenge")
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const (
@@ -24,7 +23,7 @@ type fetched struct {
 }
 
 // usable reports whether the service accepts the key of a client.
-func usable(t *testing.T, d *harness.Counter, key string) bool {
+func usable(t *testing.T, d *blackbox.Counter, key string) bool {
 	t.Helper()
 	a := d.Do(t, "GET", "/guard/challenges/none", nil, blackbox.Headers{"service-auth": key})
 	return a.Code() != "UNAUTHENTICATED"
@@ -34,14 +33,14 @@ func usable(t *testing.T, d *harness.Counter, key string) bool {
 // ever has it (D-EXT-08).
 func TestFourEyesShowNoSecret(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s, "MFA_FOUR_EYES=POST "+keysPath+",POST "+rotatePath)
-		d.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), d.Boss)
+		d := blackbox.NewCounter(t, s, "MFA_FOUR_EYES=POST "+keysPath+",POST "+rotatePath)
+		d.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), d.Boss)
 		fetch := func(id string, who blackbox.Headers, key string) blackbox.Answer {
 			h := blackbox.Headers{"x-auth": who["x-auth"]}
 			if key != "" {
 				h["idempotency-key"] = key
 			}
-			return d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/fetch", nil, h)
+			return d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/fetch", nil, h)
 		}
 		ask := func(path, body string) string {
 			id := d.Ask(t, "POST", path, body, d.Boss)
@@ -68,7 +67,7 @@ func TestFourEyesShowNoSecret(t *testing.T) {
 		fetch(id, d.Boss, "").Is(t, 409, "INVALID_STATE")
 		for _, who := range []blackbox.Headers{d.Other, d.Boss} {
 			for _, path := range []string{"", "/" + id, "?status=APPROVED"} {
-				list := d.Ok(t, "GET", harness.ApprovalsPath+path, nil, who)
+				list := d.Ok(t, "GET", blackbox.ApprovalsPath+path, nil, who)
 				if !strings.Contains(string(list.Body), `"name":"shop"`) || strings.Contains(string(list.Body), key) {
 					t.Errorf("%s shows %s", path, list)
 				}
@@ -106,7 +105,7 @@ func TestFourEyesShowNoSecret(t *testing.T) {
 		id = ask(keysPath, `{"name":"late","actions":["PAYOUT"]}`)
 		s.Exec("UPDATE users SET cv = cv + 1 WHERE id = $1", d.Asker.ID)
 		fetch(id, d.Boss, "").Is(t, 403, "FORBIDDEN")
-		d.Ok(t, "POST", harness.ApprovalsPath+"/"+id+"/refuse", `{"reason":"no"}`, d.Other)
+		d.Ok(t, "POST", blackbox.ApprovalsPath+"/"+id+"/refuse", `{"reason":"no"}`, d.Other)
 		s.Exec("UPDATE users SET cv = cv - 1 WHERE id = $1", d.Asker.ID)
 		fetch(id, d.Boss, "").Is(t, 409, "INVALID_STATE")
 	})
@@ -115,12 +114,12 @@ func TestFourEyesShowNoSecret(t *testing.T) {
 // Of concurrent fetches one makes the key, and the others get none.
 func TestFourEyesFetchOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s, "MFA_FOUR_EYES=POST "+keysPath)
-		d.Ok(t, "POST", harness.ActionsPath, harness.NewAction("PAYOUT"), d.Boss)
+		d := blackbox.NewCounter(t, s, "MFA_FOUR_EYES=POST "+keysPath)
+		d.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), d.Boss)
 		id := d.Ask(t, "POST", keysPath, `{"name":"shop","actions":["PAYOUT"]}`, d.Boss)
 		d.Approve(t, id, d.Chief, d.Other)
-		answers := harness.Crowd(t, 40, func(int) (blackbox.Answer, error) {
-			return d.Try("POST", harness.ApprovalsPath+"/"+id+"/fetch", nil, d.Boss)
+		answers := blackbox.Crowd(t, 40, func(int) (blackbox.Answer, error) {
+			return d.Try("POST", blackbox.ApprovalsPath+"/"+id+"/fetch", nil, d.Boss)
 		})
 		made := 0
 		for _, a := range answers {

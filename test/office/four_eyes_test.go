@@ -12,25 +12,24 @@ import (
 
 	"castellan/client"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // An adjustment waits for a second person, whose approval executes it once and exactly as requested.
 func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s)
+		d := blackbox.NewCounter(t, s)
 		body := d.Adjustment("C", "0.25")
 		keyed := blackbox.Headers{"x-auth": d.Boss["x-auth"], "idempotency-key": "once"}
-		first := d.Do(t, "POST", harness.AdjustPath, body, keyed).Is(t, 202, "").Keys(t, "data")
-		again := d.Do(t, "POST", harness.AdjustPath, body, keyed).Is(t, 202, "").With(t, "idempotency-replayed", "true")
-		id := harness.Standing(t, first.Body)
+		first := d.Do(t, "POST", blackbox.AdjustPath, body, keyed).Is(t, 202, "").Keys(t, "data")
+		again := d.Do(t, "POST", blackbox.AdjustPath, body, keyed).Is(t, 202, "").With(t, "idempotency-replayed", "true")
+		id := blackbox.Standing(t, first.Body)
 		sdk, err := client.New(d.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sdk.Token = d.Boss["x-auth"]
 		var waits *client.Error
-		err = sdk.Call(t.Context(), "POST", harness.AdjustPath, json.RawMessage(body), nil, client.Once("once"))
+		err = sdk.Call(t.Context(), "POST", blackbox.AdjustPath, json.RawMessage(body), nil, client.Once("once"))
 		if !errors.As(err, &waits) || waits.Status != 202 || waits.ApprovalID != id {
 			t.Errorf("the client says %v of %s", err, id)
 		}
@@ -42,27 +41,27 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 		}
 
 		// A request that would be refused, or would change nothing, is answered at once.
-		d.Do(t, "POST", harness.AdjustPath, d.Adjustment("C", "-1"), d.Boss).Is(t, 400, "")
+		d.Do(t, "POST", blackbox.AdjustPath, d.Adjustment("C", "-1"), d.Boss).Is(t, 400, "")
 		for _, refused := range []string{strings.Replace(d.Adjustment("C", "1"), d.Customer.ID, "nobody", 1),
 			d.Adjustment("D", "1")} {
 			var a struct{ Code *int }
-			if d.Ok(t, "POST", harness.AdjustPath, refused, d.Boss).Read(t, &a); a.Code == nil || *a.Code != 1 {
+			if d.Ok(t, "POST", blackbox.AdjustPath, refused, d.Boss).Read(t, &a); a.Code == nil || *a.Code != 1 {
 				t.Errorf("%s is not refused", refused)
 			}
 		}
-		d.Do(t, "POST", harness.AdjustPath, body, d.Login(t, d.Customer)).Is(t, 403, "FORBIDDEN")
+		d.Do(t, "POST", blackbox.AdjustPath, body, d.Login(t, d.Customer)).Is(t, 403, "FORBIDDEN")
 		if got := s.Count("four_eyes"); got != 1 {
 			t.Errorf("%d requests", got)
 		}
 
 		var list []json.RawMessage
-		d.Ok(t, "GET", harness.ApprovalsPath+"?status=PENDING", nil, d.Other).Read(t, &list)
+		d.Ok(t, "GET", blackbox.ApprovalsPath+"?status=PENDING", nil, d.Other).Read(t, &list)
 		if len(list) != 1 || !slices.Equal(sortedKeys(t, list[0]), []string{"decidedAt", "decidedBy", "expiresAt", "id",
 			"method", "path", "reason", "requestedAt", "requestedBy", "result", "status", "summary"}) {
 			t.Fatalf("the list %s", list)
 		}
 		r := d.Read(t, id)
-		if r.Method+" "+r.Path != harness.AdjustKey || r.RequestedBy != d.Asker.ID || r.Status != "PENDING" ||
+		if r.Method+" "+r.Path != blackbox.AdjustKey || r.RequestedBy != d.Asker.ID || r.Status != "PENDING" ||
 			r.DecidedBy != nil ||
 			r.Summary != "ADJUST_BALANCE of "+d.Customer.ID+": C 0.25 BTC" || string(r.Result) != "null" {
 			t.Errorf("%+v", r)
@@ -75,8 +74,8 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 			fmt.Sprint(r.Changes[1].After) != "map[balance:-0.25]" || r.Request["uniqueId"] != "secret-1" {
 			t.Errorf("it would change %+v of %v", r.Changes, r.Request)
 		}
-		d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, d.Boss).Is(t, 403, "FORBIDDEN")
-		d.Do(t, "POST", harness.ApprovalsPath+"/none/approve", nil, d.Other).Is(t, 404, "RECORD_NOT_FOUND")
+		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/approve", nil, d.Boss).Is(t, 403, "FORBIDDEN")
+		d.Do(t, "POST", blackbox.ApprovalsPath+"/none/approve", nil, d.Other).Is(t, 404, "RECORD_NOT_FOUND")
 		got := d.Approve(t, id, d.Chief, d.Other)
 		r = d.Read(t, id)
 		if !got.Success || got.Data.Status != "APPROVED" || r.Status != "APPROVED" || *r.DecidedBy != d.Chief.ID ||
@@ -89,13 +88,13 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 				t.Errorf("no row of the audit says that %s did %s", actor, action)
 			}
 		}
-		d.Do(t, "POST", harness.ApprovalsPath+"/"+id+"/approve", nil, d.Other).Is(t, 409, "INVALID_STATE")
-		if a := d.Ok(t, "POST", harness.AdjustPath, body, d.Boss); !strings.Contains(string(a.Body), `"code":null`) {
+		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/approve", nil, d.Other).Is(t, 409, "INVALID_STATE")
+		if a := d.Ok(t, "POST", blackbox.AdjustPath, body, d.Boss); !strings.Contains(string(a.Body), `"code":null`) {
 			t.Errorf("what is done was asked for again: %s", a)
 		}
 
 		id = d.Adjust(t, d.Boss)
-		refuse := harness.ApprovalsPath + "/" + id + "/refuse"
+		refuse := blackbox.ApprovalsPath + "/" + id + "/refuse"
 		d.Do(t, "POST", refuse, `{}`, d.Other).Is(t, 400, "INVALID_FIELD")
 		d.Do(t, "POST", refuse, `{"reason":" "}`, d.Other).Is(t, 400, "INVALID_FIELD")
 		open := d.Approving(t, id, d.Other)
@@ -104,7 +103,7 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 		if r.Status != "REFUSED" || *r.Reason != "Who is this?" || *r.DecidedBy != d.Chief.ID {
 			t.Errorf("%+v", r)
 		}
-		late := harness.Outcome(t, d.Complete(t, open, open.Method(t, "SMS"), d.Code(t, d.Chief, "SMS")))
+		late := blackbox.Outcome(t, d.Complete(t, open, open.Method(t, "SMS"), d.Code(t, d.Chief, "SMS")))
 		if late.Success || late.Code != "INVALID_STATE" || d.Read(t, id).Status != "REFUSED" || d.Transfers() != 1 {
 			t.Errorf("an approval after the refusal: %+v, %d transfers", late, d.Transfers())
 		}
@@ -114,7 +113,7 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 
 func sortedKeys(t *testing.T, object []byte) (names []string) {
 	t.Helper()
-	for name := range harness.Keys(t, object) {
+	for name := range blackbox.Keys(t, object) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -126,7 +125,7 @@ func sortedKeys(t *testing.T, object []byte) (names []string) {
 func TestFourEyesExecuteOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		const people = 10
-		d := harness.NewCounter(t, s)
+		d := blackbox.NewCounter(t, s)
 		nodes := []*blackbox.Node{d.Node, d.Node}
 		if !strings.HasPrefix(s.DSN, "sqlite:") {
 			nodes[1] = s.Start()
@@ -140,13 +139,13 @@ func TestFourEyesExecuteOnce(t *testing.T) {
 			flows[i] = d.Approving(t, id, d.Login(t, a))
 			codes[i] = d.Code(t, a, "SMS")
 		}
-		answers := harness.Crowd(t, 200, func(i int) (blackbox.Answer, error) {
+		answers := blackbox.Crowd(t, 200, func(i int) (blackbox.Answer, error) {
 			p := i % people
 			return nodes[p%2].TryComplete(flows[p], flows[p].Method(t, "SMS"), codes[p])
 		})
 		won := map[int]bool{}
 		for i, a := range answers {
-			switch got := harness.Outcome(t, a); {
+			switch got := blackbox.Outcome(t, a); {
 			case got.Success:
 				won[i%people] = true
 			case got.Code != "INVALID_STATE":
@@ -165,7 +164,7 @@ func TestFourEyesExecuteOnce(t *testing.T) {
 // A kill loses no request, and an approval that is repeated afterwards does not execute it twice.
 func TestFourEyesSurviveKills(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		d := harness.NewCounter(t, s)
+		d := blackbox.NewCounter(t, s)
 		for round := 1; round <= 4; round++ {
 			id := d.Adjust(t, d.Boss)
 			f := d.Approving(t, id, d.Other)
@@ -179,7 +178,7 @@ func TestFourEyesSurviveKills(t *testing.T) {
 			d.Kill()
 			<-done
 			d.Node = s.Start()
-			got := harness.Outcome(t, d.Complete(t, f, sms, code))
+			got := blackbox.Outcome(t, d.Complete(t, f, sms, code))
 			if !got.Success || d.Read(t, id).Status != "APPROVED" || d.Transfers() != round {
 				t.Errorf("round %d: %+v, %d transfers", round, got, d.Transfers())
 			}

@@ -13,7 +13,6 @@ import (
 
 	"castellan/client"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A client with a key works on one login for longer than its tokens live, also with several requests at once and where
@@ -28,7 +27,7 @@ func TestGoClientRenewsByItsKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.HTTP, c.Key = &http.Client{Transport: link}, client.NewKey(harness.ECKey(t))
+		c.HTTP, c.Key = &http.Client{Transport: link}, client.NewKey(blackbox.ECKey(t))
 		f, err := c.Login(ctx, client.Credentials{Email: demo.Mail, Password: demo.Password})
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +93,7 @@ func TestGoClientRenewsNoMoreThanNeeded(t *testing.T) {
 	}{
 		"behind": {now.Add(-time.Hour), http.StatusOK}, "failing": {now.Add(-28 * time.Minute), http.StatusBadRequest},
 	} {
-		c := &client.Client{URL: service.URL, Token: boundToken(one.issued), Key: client.NewKey(harness.ECKey(t))}
+		c := &client.Client{URL: service.URL, Token: boundToken(one.issued), Key: client.NewKey(blackbox.ECKey(t))}
 		status, renewals = one.status, 0
 		for range 3 {
 			if err := c.Call(t.Context(), "GET", "/auth/sessions", nil, nil); err != nil {
@@ -123,7 +122,7 @@ func TestGoClientRenewsTokenThatExpiredOnItsWay(t *testing.T) {
 				io.WriteString(w, `{"status":401,"code":"TOKEN_EXPIRED"}`)
 			}
 		}))
-		c := &client.Client{URL: service.URL, Token: old, Key: client.NewKey(harness.ECKey(t))}
+		c := &client.Client{URL: service.URL, Token: old, Key: client.NewKey(blackbox.ECKey(t))}
 		err := c.Call(t.Context(), "POST", "/auth/own", nil, nil)
 		service.Close()
 		want := []string{"/auth/own", "/auth/sessions/renew"}

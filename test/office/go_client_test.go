@@ -12,7 +12,6 @@ import (
 	"castellan/client"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // losing drops the next answers: the service has executed the request, but the client does not learn the
@@ -123,7 +122,7 @@ func TestGoClientLogsInByEveryFactor(t *testing.T) {
 		must(err)
 		must(json.Unmarshal(complete(f, "SMS", n.Code(t, demo, "SMS")).Data, &set))
 		_, f = login(demo)
-		complete(f, "TOTP", harness.NewAuthenticator(t, set.Base32).Next(t))
+		complete(f, "TOTP", blackbox.NewAuthenticator(t, set.Base32).Next(t))
 
 		// One key is one job, however many answers are lost. Without a key the loss is reported.
 		boss, f := login(s.Seeded("admin"))

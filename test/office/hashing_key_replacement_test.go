@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A leaked hashing key is replaced under a running service. The key of Web Push and identity numbers use the
@@ -54,7 +53,7 @@ func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
 			!strings.Contains(got.Out, "0 identity numbers hashed again; 1 accounts have no stored number") {
 			t.Fatalf("exit %d\n%s%s", got.Code, got.Out, got.ErrOut)
 		}
-		blackbox.Until(t, harness.Within(3), "the new key of Web Push", func() bool { return vapid() != before })
+		blackbox.Until(t, blackbox.Within(3), "the new key of Web Push", func() bool { return vapid() != before })
 		now := list()
 		if !strings.Contains(now, "replaced; counts and verifies older values; 1 keys of scheduled clients") ||
 			strings.Count(now, "steady") != 1 {

@@ -6,26 +6,25 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A mailing continues on another node when its owner is killed (15 s) or drains (1 s), and sends no mail
 // twice.
 func TestMailingMovesToAnotherNode(t *testing.T) {
 	t.Parallel()
-	c, m := harness.ClusterMails(t, 250, 40*time.Millisecond)
-	m.Moves(harness.Within(5), "the first mail")
+	c, m := blackbox.ClusterMails(t, 250, 40*time.Millisecond)
+	m.Moves(blackbox.Within(5), "the first mail")
 	victim := m.Found(c.Nodes)
 	victim.Kill()
 	c.Forget(victim)
-	m.Moves(harness.Within(15), "mail after the kill")
+	m.Moves(blackbox.Within(15), "mail after the kill")
 	leaving := m.Found(c.Nodes)
 	leaving.Terminate()
 	time.Sleep(100 * time.Millisecond) // the mails under way have arrived
-	m.Moves(harness.Within(0.9), "mail after the drain")
+	m.Moves(blackbox.Within(0.9), "mail after the drain")
 	c.Forget(leaving)
 	m.Box.Slow(0)
-	m.Ends(c.Nodes[0], harness.Within(20), 1)
+	m.Ends(c.Nodes[0], blackbox.Within(20), 1)
 }
 
 // The job commands, for a job that is cancelled while it sends, and for one that fails because the mail server
@@ -43,11 +42,11 @@ func TestJobCommandsCancelAndRetry(t *testing.T) {
 			return got.Out + got.ErrOut
 		}
 		box.Slow(50 * time.Millisecond)
-		m := harness.StartMailing(t, s, box, n, 150)
-		m.Moves(harness.Within(5), "the first mail")
+		m := blackbox.StartMailing(t, s, box, n, 150)
+		m.Moves(blackbox.Within(5), "the first mail")
 		began := time.Now()
 		run(0, "cancel", m.ID)
-		blackbox.Until(t, harness.Within(2), "cancelled", func() bool {
+		blackbox.Until(t, blackbox.Within(2), "cancelled", func() bool {
 			j, ok := m.At(n)
 			return ok &&
 				j.Status == "cancelled"

@@ -11,13 +11,12 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 func kidOf(t *testing.T, token string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(token, ".")
-	text, err := harness.B64.DecodeString(head)
+	text, err := blackbox.B64.DecodeString(head)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,12 +54,12 @@ func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 		if got.Code != 0 || !strings.Contains(got.Out, old+" verifies until ") {
 			t.Fatalf("keys rotate: exit %d, %s %s", got.Code, got.Out, got.ErrOut)
 		}
-		blackbox.Until(t, harness.Within(1), "published", func() bool { return len(kids(t, n)) == 2 })
+		blackbox.Until(t, blackbox.Within(1), "published", func() bool { return len(kids(t, n)) == 2 })
 		fresh := kids(t, n)[slices.IndexFunc(kids(t, n), func(k string) bool { return k != old })]
 		if !strings.Contains(got.Out, fresh) {
 			t.Errorf("the command names another key than %s: %s", fresh, got.Out)
 		}
-		if soon, _ := n.Session(t, demo); kidOf(t, soon) != old && time.Since(began) < harness.Within(9) {
+		if soon, _ := n.Session(t, demo); kidOf(t, soon) != old && time.Since(began) < blackbox.Within(9) {
 			t.Error("the new key signs before its time")
 		}
 		if again := s.Command("", "keys", "rotate"); again.Code != 1 || !strings.Contains(again.ErrOut, "--force") {
@@ -68,7 +67,7 @@ func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 		}
 		time.Sleep(time.Until(began.Add(11 * time.Second)))
 		var after string
-		blackbox.Until(t, harness.Within(1), "signed by the new key", func() bool {
+		blackbox.Until(t, blackbox.Within(1), "signed by the new key", func() bool {
 			if after, _ = n.Session(t, demo); kidOf(t, after) != fresh {
 				time.Sleep(time.Second) // a burst of logins would close the open one
 			}
@@ -89,7 +88,7 @@ func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 			!strings.Contains(got.Out, old+" and its tokens have expired") {
 			t.Fatalf("keys rotate --force: exit %d, %s %s", got.Code, got.Out, got.ErrOut)
 		}
-		blackbox.Until(t, harness.Within(1), "refused", func() bool {
+		blackbox.Until(t, blackbox.Within(1), "refused", func() bool {
 			return n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": before}).Code() == "UNAUTHENTICATED"
 		})
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": after})
@@ -120,12 +119,12 @@ func TestKeyRotationKeepsOpenChallenges(t *testing.T) {
 		if now, err := os.ReadFile(filepath.Join(s.Dir, "master.key")); err != nil || string(now) == string(master) {
 			t.Errorf("the master file is as it was: %v", err)
 		}
-		harness.AttemptsLeft(t, n.Complete(t, open, open.Method(t, "SMS"), blackbox.WrongFor(code)))
-		harness.SameOutcome(t, final, n.Result(t, done))
+		blackbox.AttemptsLeft(t, n.Complete(t, open, open.Method(t, "SMS"), blackbox.WrongFor(code)))
+		blackbox.SameOutcome(t, final, n.Result(t, done))
 		n.Session(t, demo)
 		n.Kill()
 		n = s.Start()
-		harness.SameOutcome(t, final, n.Result(t, done))
+		blackbox.SameOutcome(t, final, n.Result(t, done))
 		n.Complete(t, open, open.Method(t, "SMS"), code).Is(t, 200, "")
 		if got := s.Command("", "keys", "rotate", "audit"); got.Code != 2 {
 			t.Errorf("rotating what is not rotated: exit %d", got.Code)

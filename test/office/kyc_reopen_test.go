@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A rejected identity returns to the queue after its user uploads another document or an operator reopens it
@@ -33,7 +32,7 @@ func TestReopenKYC(t *testing.T) {
 		if state() != "waitingApproval" {
 			t.Errorf("after an upload: %s", state())
 		}
-		blackbox.Until(t, harness.Within(5), "two audit rows", func() bool {
+		blackbox.Until(t, blackbox.Within(5), "two audit rows", func() bool {
 			return s.Count("audit WHERE action = 'KYC_REOPEN' AND user_id = $1", me.ID) == 2
 		})
 	})

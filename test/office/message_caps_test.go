@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Messages cost money, so they are capped (D-EXT-05). A user who has proved the password or a session gets an
@@ -15,10 +14,10 @@ import (
 func TestMessageCapsSurviveRestart(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("LIMITS_DESTINATION_PER_HOUR=4", "LIMITS_DESTINATION_PER_DAY=4",
-			"MFA_GUARDED="+harness.GuardedKey+"="+harness.GuardedCode)
+			"MFA_GUARDED="+blackbox.GuardedKey+"="+blackbox.GuardedCode)
 		n := s.Start()
 		boss := s.Seeded("admin")
-		who := harness.Admin(t, s, n)
+		who := blackbox.Admin(t, s, n)
 		for range 3 {
 			n.Login(t, boss)
 		}
@@ -30,7 +29,7 @@ func TestMessageCapsSurviveRestart(t *testing.T) {
 		}
 		for round := range 2 {
 			for _, capped := range []blackbox.Answer{n.Do(t, "POST", "/auth/login", blackbox.LoginBody(boss), nil),
-				n.Do(t, "POST", harness.ActionsPath, harness.NewAction("ONE_MORE"), who)} {
+				n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction("ONE_MORE"), who)} {
 				capped.Is(t, 429, "RATE_LIMITED")
 				if wait, _ := strconv.Atoi(capped.Header.Get("Retry-After")); wait < 3000 || wait > 24*3600 {
 					t.Errorf("%s: Retry-After %q", capped, capped.Header.Get("Retry-After"))

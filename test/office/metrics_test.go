@@ -14,7 +14,6 @@ import (
 	"castellan/domain/account/password/argon2id"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
-	"castellan/test/harness"
 )
 
 // All metrics follow the conventions of Prometheus, and count events correctly.
@@ -22,19 +21,19 @@ func TestMetricsFollowConventionsAndCount(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		addr := porttest.Free(t)
 		n := s.Start("METRICS_ADDR="+addr, "MFA_CHALLENGE_ATTEMPTS=3")
-		boss, demo := harness.Admin(t, s, n), s.Seeded("user")
+		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
 		f := n.Login(t, demo)
 		for range 3 {
 			n.Complete(t, f, f.Method(t, "SMS"), blackbox.WrongFor(n.Code(t, demo, "SMS")))
 		}
 		socket := n.Socket(t, n.Login(t, demo))
 		defer socket.Close()
-		harness.Rule(t, n, boss, "nobody", "blacklist", map[string]any{"targetResources": []string{"GET " +
-			harness.KeysPath}})
-		n.Do(t, "GET", harness.KeysPath, nil, nil).Is(t, 403, "ACCESS_DENIED")
+		blackbox.Rule(t, n, boss, "nobody", "blacklist", map[string]any{"targetResources": []string{"GET " +
+			blackbox.KeysPath}})
+		n.Do(t, "GET", blackbox.KeysPath, nil, nil).Is(t, 403, "ACCESS_DENIED")
 		n.Do(t, "GET", "/auth/sessions", nil, nil).Is(t, 401, "UNAUTHENTICATED")
 
-		problems, err := promlint.New(bytes.NewReader(harness.Exported(t, addr))).Lint()
+		problems, err := promlint.New(bytes.NewReader(blackbox.Exported(t, addr))).Lint()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,23 +42,23 @@ func TestMetricsFollowConventionsAndCount(t *testing.T) {
 				t.Errorf("%s: %s", p.Metric, p.Text)
 			}
 		}
-		got := harness.Scrape(t, addr)
+		got := blackbox.Scrape(t, addr)
 		for want, at := range map[string]float64{
-			"completed": harness.Value(got, "castellan_challenges_ended_total", "outcome=completed"),
-			"locked":    harness.Value(got, "castellan_challenges_ended_total", "outcome=locked"),
-			"deny":      harness.Value(got, "castellan_firewall_decisions_total", "outcome=deny"),
-			"sockets":   harness.Value(got, "castellan_sockets_open"),
-			"refused": harness.Value(got, "castellan_http_requests_total", "method=GET", "route=/auth/sessions", "status=4xx",
+			"completed": blackbox.Value(got, "castellan_challenges_ended_total", "outcome=completed"),
+			"locked":    blackbox.Value(got, "castellan_challenges_ended_total", "outcome=locked"),
+			"deny":      blackbox.Value(got, "castellan_firewall_decisions_total", "outcome=deny"),
+			"sockets":   blackbox.Value(got, "castellan_sockets_open"),
+			"refused": blackbox.Value(got, "castellan_http_requests_total", "method=GET", "route=/auth/sessions", "status=4xx",
 				"code=UNAUTHENTICATED"),
 		} {
 			if at != 1 {
 				t.Errorf("%s: %v, want 1", want, at)
 			}
 		}
-		seeds := harness.Value(got, "castellan_commit_functions_total", "write=user.Add") +
-			harness.Value(got, "castellan_commit_functions_total", "write=user.Grant") +
-			harness.Value(got, "castellan_commit_functions_total", "write=password.SetKinds")
-		if all := harness.Value(got, "castellan_commit_functions_total"); all != seeds {
+		seeds := blackbox.Value(got, "castellan_commit_functions_total", "write=user.Add") +
+			blackbox.Value(got, "castellan_commit_functions_total", "write=user.Grant") +
+			blackbox.Value(got, "castellan_commit_functions_total", "write=password.SetKinds")
+		if all := blackbox.Value(got, "castellan_commit_functions_total"); all != seeds {
 			t.Errorf("%v transactions left the executor, of which %v made accounts, grants and the count of hashes", all, seeds)
 		}
 		for name, labels := range map[string][]string{
@@ -77,8 +76,8 @@ func TestMetricsFollowConventionsAndCount(t *testing.T) {
 			"go_goroutines":                           nil,
 			"castellan_build_info":                    nil,
 		} {
-			if harness.Value(got, name, labels...) < 1 {
-				t.Errorf("%s %v is %v", name, labels, harness.Value(got, name, labels...))
+			if blackbox.Value(got, name, labels...) < 1 {
+				t.Errorf("%s %v is %v", name, labels, blackbox.Value(got, name, labels...))
 			}
 		}
 	})
@@ -90,7 +89,7 @@ func TestClientValuesCreateNoMetricSeries(t *testing.T) {
 	s := blackbox.NewSite(t, "sqlite")
 	addr := porttest.Free(t)
 	n := s.Start("METRICS_ADDR=" + addr)
-	boss := harness.Admin(t, s, n)
+	boss := blackbox.Admin(t, s, n)
 	target := strings.TrimPrefix(n.URL, "http://")
 	hostile := func(i int) {
 		n.Do(t, "GET", fmt.Sprintf("/never/%d/served", i), nil, nil)
@@ -118,7 +117,7 @@ func TestClientValuesCreateNoMetricSeries(t *testing.T) {
 	}
 	series := func() map[string]bool {
 		all := map[string]bool{}
-		for name, family := range harness.Scrape(t, addr) {
+		for name, family := range blackbox.Scrape(t, addr) {
 			if strings.HasPrefix(name, "castellan_jobs_") {
 				continue // the service has work of its own meanwhile
 			}
@@ -138,8 +137,9 @@ func TestClientValuesCreateNoMetricSeries(t *testing.T) {
 			t.Errorf("a new series: %s", name)
 		}
 	}
-	if got := harness.Scrape(t, addr); harness.Value(got, "castellan_http_requests_total", "route=*", "method=GET") < 31 ||
-		harness.Value(got, "castellan_http_requests_total", "route=*", "method=UNKNOWN") < 31 {
+	if got := blackbox.Scrape(t, addr); blackbox.Value(got, "castellan_http_requests_total", "route=*",
+		"method=GET") < 31 ||
+		blackbox.Value(got, "castellan_http_requests_total", "route=*", "method=UNKNOWN") < 31 {
 		t.Errorf("requests that no route serves are not counted under one: %v", got["castellan_http_requests_total"])
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // The whole business of a platform on an empty database in production mode, without SQL, demo data or
@@ -70,7 +69,7 @@ type story struct {
 	sms, mail *blackbox.Postbox
 	wallet    *walletProcess
 	boss      actor
-	app       *harness.Authenticator
+	app       *blackbox.Authenticator
 	customer  actor
 	account   blackbox.Account
 }
@@ -128,7 +127,7 @@ func newStory(t *testing.T, site *blackbox.Site, prices string) *story {
 	}
 	boss := site.AddUser("admin")
 	s.boss = s.login(boss)
-	blackbox.Until(t, harness.Within(5), "an administrator on every node", func() bool {
+	blackbox.Until(t, blackbox.Within(5), "an administrator on every node", func() bool {
 		for _, n := range s.nodes {
 			if n.Do(t, "GET", "/admin/roles", nil, s.boss.with).Status != 200 {
 				return false
@@ -137,9 +136,9 @@ func newStory(t *testing.T, site *blackbox.Site, prices string) *story {
 		return true
 	})
 	f := blackbox.FlowOf(t, s.boss.Do(t, "POST", "/auth/totp/setup", nil))
-	var set harness.TOTPOutcome
+	var set blackbox.TOTPOutcome
 	s.complete(f, boss, "SMS").Read(t, &set)
-	s.app = harness.NewAuthenticator(t, set.ExecResult.Data.Base32)
+	s.app = blackbox.NewAuthenticator(t, set.ExecResult.Data.Base32)
 	s.role("wallet", "GET /integration/events", "POST /integration/deposits", "GET /integration/withdrawals/{id}",
 		"PATCH /integration/withdrawals/{id}")
 	s.wallet = newWallet(t, site, s.nodes[len(s.nodes)-1].URL, "wallet")
@@ -181,7 +180,7 @@ func (s *story) service(name, path string) actor {
 		s.Fatalf("service-key add: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 	}
 	a := actor{s, blackbox.Headers{"service-auth": key}}
-	blackbox.Until(s.T, harness.Within(2), "the key and its grant on every node", func() bool {
+	blackbox.Until(s.T, blackbox.Within(2), "the key and its grant on every node", func() bool {
 		for _, n := range s.nodes {
 			if n.Do(s.T, "POST", path, `{}`, a.with).Status != 400 {
 				return false
@@ -203,7 +202,7 @@ func (s *story) code(a blackbox.Account, method string, after int) string {
 		box, to = s.mail, a.Mail
 	}
 	var code string
-	blackbox.Until(s.T, harness.Within(20), "a code by "+method, func() bool {
+	blackbox.Until(s.T, blackbox.Within(20), "a code by "+method, func() bool {
 		for i, d := range box.Deliveries() {
 			if i >= after && d.To == to && sixDigits.MatchString(d.Text) {
 				code = sixDigits.FindString(d.Text)
@@ -218,7 +217,7 @@ func (s *story) code(a blackbox.Account, method string, after int) string {
 func (s *story) complete(f blackbox.Flow, a blackbox.Account, method string) blackbox.Answer {
 	s.Helper()
 	var got blackbox.Answer
-	blackbox.Until(s.T, harness.Within(20), "the code of this challenge", func() bool { // an older one may arrive first
+	blackbox.Until(s.T, blackbox.Within(20), "the code of this challenge", func() bool { // an older one may arrive first
 		got = s.node().Complete(s.T, f, f.Method(s.T, method), s.code(a, method, 0))
 		return got.Code() != "OTP_INVALID"
 	})
@@ -281,7 +280,7 @@ func (s *story) identify() {
 	for kind, name := range []string{1: "passport.png", 4: "bill.png"} {
 		if name != "" {
 			s.customer.Ok(s.T, "POST", "/document/upload-document", map[string]any{"type": kind, "fileName": name,
-				"description": name, "base64Data": harness.OnePixel})
+				"description": name, "base64Data": blackbox.OnePixel})
 		}
 	}
 	of := "?userId=" + s.account.ID
@@ -310,7 +309,7 @@ func (s *story) deposit(amount string) {
 	}
 	status := func(want int) {
 		s.Helper()
-		blackbox.Until(s.T, harness.Within(20), fmt.Sprint("a deposit in status ", want), func() bool {
+		blackbox.Until(s.T, blackbox.Within(20), fmt.Sprint("a deposit in status ", want), func() bool {
 			s.customer.Ok(s.T, "GET", "/user/get-waiting-info-transactions", nil).Read(s.T, &waiting)
 			return len(waiting) == 1 && waiting[0].TxID == tx && waiting[0].Status == want
 		})
@@ -367,7 +366,7 @@ func (s *story) withdraw(addressID, amount string) string {
 func (s *story) becomes(id string, statuses ...string) {
 	s.Helper()
 	var is struct{ Data struct{ Status string } }
-	blackbox.Until(s.T, harness.Within(20), "the withdrawal "+strings.Join(statuses, " or "), func() bool {
+	blackbox.Until(s.T, blackbox.Within(20), "the withdrawal "+strings.Join(statuses, " or "), func() bool {
 		s.boss.Ok(s.T, "GET", "/integration/withdrawals/"+id, nil).Read(s.T, &is)
 		for _, want := range statuses {
 			if is.Data.Status == want {

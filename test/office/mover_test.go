@@ -17,8 +17,8 @@ import (
 	units "castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/money/ledger"
+	"castellan/internal/blackbox"
 	"castellan/persistence/money"
-	"castellan/test/harness"
 )
 
 // moverRole makes the test binary a second process that transfers money beside the service. It serves
@@ -63,7 +63,7 @@ func serveMover() error {
 	}
 	v.DB.EndPatience()
 	l := &ledger.Ledger{Store: money.NewLedger(v.DB), Commit: v.DB, Now: time.Now,
-		Decimals: func(context.Context, int64) (int, error) { return harness.MoneyDecimals, nil }}
+		Decimals: func(context.Context, int64) (int, error) { return blackbox.MoneyDecimals, nil }}
 	at, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

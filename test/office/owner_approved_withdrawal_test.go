@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 const (
@@ -19,13 +18,13 @@ const (
 // vault is a service with a wallet, and a customer with 1 BTC who may withdraw it. Resuming and cancelling a
 // withdrawal require a second person.
 type vault struct {
-	*harness.Counter
+	*blackbox.Counter
 	wallet, owner blackbox.Headers
 }
 
 func newVault(t *testing.T, s *blackbox.Site) *vault {
 	t.Helper()
-	d := &vault{Counter: harness.NewCounter(t, s, "MFA_FOUR_EYES="+resumeKey+","+cancelKey)}
+	d := &vault{Counter: blackbox.NewCounter(t, s, "MFA_FOUR_EYES="+resumeKey+","+cancelKey)}
 	s.Exec(`UPDATE users SET level = 1`)
 	s.Exec(`INSERT INTO exchange_pair (base, quote) VALUES ('BTC', 'TRY')`)
 	s.Exec(`INSERT INTO exchange_rate (pair_id, at, rate, source, created_at) SELECT id, $1, '100', 'test', $1
@@ -35,7 +34,7 @@ func newVault(t *testing.T, s *blackbox.Site) *vault {
 	blackbox.Until(t, 10*time.Second, "the key is known", func() bool {
 		return d.Do(t, "GET", "/integration/events", nil, d.wallet).Status == 200
 	})
-	d.Ok(t, "POST", harness.AdjustPath, d.Adjustment("C", "1"), d.Boss)
+	d.Ok(t, "POST", blackbox.AdjustPath, d.Adjustment("C", "1"), d.Boss)
 	d.owner = d.Login(t, d.Customer)
 	return d
 }
@@ -126,7 +125,7 @@ func TestWithdrawalResumeAndCancelNeedSecondPerson(t *testing.T) {
 		id := d.made(t, "resumed")
 		d.move(t, id, "timeOut")
 		waits := d.Ask(t, "POST", path(id, "resume"), `{"reason":"the node is back"}`, d.Boss)
-		d.Do(t, "POST", harness.ApprovalsPath+"/"+waits+"/approve", nil, d.Boss).Is(t, 403, "FORBIDDEN")
+		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+waits+"/approve", nil, d.Boss).Is(t, 403, "FORBIDDEN")
 		if got := d.status(t, id); got != "timeOut" || events("withdrawal.resumed") != 0 {
 			t.Errorf("before the approval: %s", got)
 		}
@@ -139,11 +138,11 @@ func TestWithdrawalResumeAndCancelNeedSecondPerson(t *testing.T) {
 			t.Errorf("after the approval: %s", got)
 		}
 		d.move(t, id, "timeOut") // a second resume would be possible
-		got := harness.Outcome(t, d.Complete(t, late, late.Method(t, "SMS"), lateCode))
+		got := blackbox.Outcome(t, d.Complete(t, late, late.Method(t, "SMS"), lateCode))
 		if got.Success || got.Code != "INVALID_STATE" || d.status(t, id) != "timeOut" || events("withdrawal.resumed") != 1 {
 			t.Errorf("approved again: %+v", got)
 		}
-		d.Do(t, "POST", harness.ApprovalsPath+"/"+waits+"/approve", nil, d.Other).Is(t, 409, "INVALID_STATE")
+		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+waits+"/approve", nil, d.Other).Is(t, 409, "INVALID_STATE")
 
 		waits = d.Ask(t, "POST", path(id, "cancel"), `{"reason":"asked"}`, d.Boss)
 		if d.status(t, id) != "timeOut" || d.holds() != 1 || events("withdrawal.cancelled") != 0 {
@@ -173,7 +172,7 @@ func TestWithdrawalResumeAndCancelNeedSecondPerson(t *testing.T) {
 		// A rejection changes nothing.
 		id = d.made(t, "refused")
 		waits = d.Ask(t, "POST", path(id, "cancel"), `{}`, d.Boss)
-		d.Ok(t, "POST", harness.ApprovalsPath+"/"+waits+"/refuse", `{"reason":"Who asked?"}`, d.Other)
+		d.Ok(t, "POST", blackbox.ApprovalsPath+"/"+waits+"/refuse", `{"reason":"Who asked?"}`, d.Other)
 		if d.status(t, id) != "queued" || d.holds() != 2 || events("withdrawal.cancelled") != 1 {
 			t.Errorf("after the refusal: %s", d.status(t, id))
 		}

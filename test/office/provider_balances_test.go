@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // Nodes read each slot once, from an exchange that verifies signatures and from a file. A failing account does
@@ -68,7 +67,7 @@ func balancesArrive(t *testing.T, s *blackbox.Site, start func(*blackbox.Site, [
 				`"locked":0.1}}]`,
 			"?provider=vault": `[{"accountname":"cold","assetObject":{"asset":"ETH","free":7,"locked":0}}]`,
 		} {
-			blackbox.Until(t, harness.Within(20), "the balances are there", func() bool {
+			blackbox.Until(t, blackbox.Within(20), "the balances are there", func() bool {
 				return string(n.Do(t, "GET", "/process/get-provider-balances"+query, nil,
 					blackbox.Headers{"x-auth": token}).Body) == want
 			})

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // castellan rates import (D-CUR-07): all or nothing, with the number of an invalid line; the same file can be
@@ -76,7 +75,7 @@ func TestRatesAreFetchedOncePerSlot(t *testing.T) {
 		for query, want := range map[string]string{"": `{"base":"USD","quote":"TRY","rate":41.735200000000000001}`,
 			"?base=EUR": `{"base":"EUR","quote":"TRY","rate":52.169}`} {
 			got := ""
-			blackbox.Until(t, harness.Within(20), "the rates are there", func() bool {
+			blackbox.Until(t, blackbox.Within(20), "the rates are there", func() bool {
 				a := n.Do(t, "GET", "/rates/get-currency-rates"+query, nil, blackbox.Headers{"cron-auth": header})
 				got = string(a.Body)
 				return a.Status == 200

@@ -10,7 +10,6 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A webhook of one user that accepts and never answers does not delay other users' wake-ups (D-EXT-06). It is
@@ -18,7 +17,7 @@ import (
 func TestSlowWebhookDelaysNoOtherUser(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	n := harness.Patient(s).Start("PUSH_WEBHOOK_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+	n := blackbox.Patient(s).Start("PUSH_WEBHOOK_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -48,13 +47,14 @@ func TestSlowWebhookDelaysNoOtherUser(t *testing.T) {
 
 	a, b := s.Seeded("user"), s.AddUser("user")
 	x, _ := n.Session(t, a)
-	harness.Enroll(t, n, a, x, device.ES256, `,"pushTarget":{"type":"webhook","url":"http://`+silent.Addr().String()+`/"}`)
+	blackbox.Enroll(t, n, a, x, device.ES256,
+		`,"pushTarget":{"type":"webhook","url":"http://`+silent.Addr().String()+`/"}`)
 	x, _ = n.Session(t, b)
 	// The same host under another name counts as another host.
-	harness.Enroll(t, n, b, x, device.ES256, `,"pushTarget":{"type":"webhook","url":"`+
+	blackbox.Enroll(t, n, b, x, device.ES256, `,"pushTarget":{"type":"webhook","url":"`+
 		strings.Replace(prompt.URL, "127.0.0.1", "localhost", 1)+`/"}`)
 	for range 40 {
-		if !harness.Offered(n.Login(t, a)) {
+		if !blackbox.Offered(n.Login(t, a)) {
 			t.Fatal("no push is offered")
 		}
 	}
@@ -64,11 +64,11 @@ func TestSlowWebhookDelaysNoOtherUser(t *testing.T) {
 		select {
 		case at := <-woken:
 			t.Logf("woken %v after the start", at.Sub(begun))
-		case <-time.After(harness.Within(1)):
+		case <-time.After(blackbox.Within(1)):
 			t.Fatal("the wake-up waits behind those of another user")
 		}
 	}
-	blackbox.Until(t, harness.Within(20), "the silent host is left alone", func() bool {
+	blackbox.Until(t, blackbox.Within(20), "the silent host is left alone", func() bool {
 		return s.Count("outbox WHERE channel = 'push' AND state = 3") > 30
 	})
 	if len(calls) != 3 {

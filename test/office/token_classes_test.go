@@ -14,7 +14,6 @@ import (
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // impostors are tokens that look genuine, but were not signed by the service in this form.
@@ -22,10 +21,11 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 	t.Helper()
 	parts := strings.Split(genuine, ".")
 	header := func(class, kid string, more string) string {
-		return harness.B64.EncodeToString([]byte(`{"alg":"EdDSA","kid":"` + kid + `","typ":"` + class + `+jwt"` + more + `}`))
+		return blackbox.B64.EncodeToString(
+			[]byte(`{"alg":"EdDSA","kid":"` + kid + `","typ":"` + class + `+jwt"` + more + `}`))
 	}
 	var head struct{ Alg, Kid, Typ string }
-	text, err := harness.B64.DecodeString(parts[0])
+	text, err := blackbox.B64.DecodeString(parts[0])
 	if err == nil {
 		err = json.Unmarshal(text, &head)
 	}
@@ -35,15 +35,15 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 	class := strings.TrimSuffix(head.Typ, "+jwt")
 	_, own, _ := ed25519.GenerateKey(rand.Reader)
 	signed := func(head, body string) string {
-		return head + "." + body + "." + harness.B64.EncodeToString(ed25519.Sign(own, []byte(head+"."+body)))
+		return head + "." + body + "." + blackbox.B64.EncodeToString(ed25519.Sign(own, []byte(head+"."+body)))
 	}
 	public := publicKey(t, n, head.Kid)
-	hs := harness.B64.EncodeToString([]byte(`{"alg":"HS256","kid":"` + head.Kid + `","typ":"` + head.Typ + `"}`))
+	hs := blackbox.B64.EncodeToString([]byte(`{"alg":"HS256","kid":"` + head.Kid + `","typ":"` + head.Typ + `"}`))
 	mac := hmac.New(sha256.New, public)
 	mac.Write([]byte(hs + "." + parts[1]))
 	signature := []byte(parts[2])
 	signature[10] ^= 1
-	claims, _ := harness.B64.DecodeString(parts[1])
+	claims, _ := blackbox.B64.DecodeString(parts[1])
 	longer := strings.Replace(string(claims), `"exp":1`, `"exp":2`, 1)
 	last := parts[2][len(parts[2])-1]
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -53,14 +53,14 @@ func impostors(t *testing.T, n *blackbox.Node, genuine string) map[string]string
 	}
 	return map[string]string{
 		"garbage": "x", "dots": "..", "empty signature": parts[0] + "." + parts[1] + ".",
-		"alg none": harness.B64.EncodeToString([]byte(`{"alg":"none","typ":"`+head.Typ+`"}`)) + "." + parts[1] +
+		"alg none": blackbox.B64.EncodeToString([]byte(`{"alg":"none","typ":"`+head.Typ+`"}`)) + "." + parts[1] +
 			".",
-		"public key as secret": hs + "." + parts[1] + "." + harness.B64.EncodeToString(mac.Sum(nil)),
+		"public key as secret": hs + "." + parts[1] + "." + blackbox.B64.EncodeToString(mac.Sum(nil)),
 		"another key":          signed(parts[0], parts[1]),
 		"another kid":          signed(header(class, "../../dev/null", ""), parts[1]),
 		"key in the header":    signed(header(class, head.Kid, `,"jku":"http://127.0.0.1:1/"`), parts[1]),
 		"bit of the signature": parts[0] + "." + parts[1] + "." + string(signature),
-		"later exp":            parts[0] + "." + harness.B64.EncodeToString([]byte(longer)) + "." + parts[2],
+		"later exp":            parts[0] + "." + blackbox.B64.EncodeToString([]byte(longer)) + "." + parts[2],
 		"trailing bits":        parts[0] + "." + parts[1] + "." + trailing,
 		"padding":              genuine + "==",
 		"cut":                  genuine[:len(genuine)-1],
@@ -77,7 +77,7 @@ func publicKey(t *testing.T, n *blackbox.Node, kid string) ed25519.PublicKey {
 	t.Helper()
 	for _, k := range jwks(t, n) {
 		if k.Kid == kid {
-			x, err := harness.B64.DecodeString(k.X)
+			x, err := blackbox.B64.DecodeString(k.X)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,21 +113,21 @@ func TestEveryEndpointAcceptsOnlyItsTokenClass(t *testing.T) {
 		// Tokens that were once valid: of another tenant and issuer with the same keys, and with a short
 		// lifetime.
 		n := s.Start("TENANT_ID=other")
-		otherTenant := harness.Admin(t, s, n)["x-auth"]
+		otherTenant := blackbox.Admin(t, s, n)["x-auth"]
 		n.Stop()
 		n = s.Start("TOKENS_ISSUER=elsewhere")
-		otherIssuer := harness.Admin(t, s, n)["x-auth"]
+		otherIssuer := blackbox.Admin(t, s, n)["x-auth"]
 		n.Stop()
 		n = s.Start("TOKENS_X_AUTH_TTL=5s", "MFA_P_AUTH_GRACE=0s", "MFA_CHALLENGE_TTL=1s")
-		boss := harness.Admin(t, s, n)
-		harness.Tune(t, n, boss, "SMS", 1_000, 0)
-		harness.Tune(t, n, boss, "MAIL", 1_000, 0)
+		boss := blackbox.Admin(t, s, n)
+		blackbox.Tune(t, n, boss, "SMS", 1_000, 0)
+		blackbox.Tune(t, n, boss, "MAIL", 1_000, 0)
 		expiredX, expiredP := boss["x-auth"], n.Login(t, s.Seeded("user")).PAuth
-		expires := time.Unix(int64(harness.ClaimsOf(t, expiredX)["exp"].(float64)), 0)
+		expires := time.Unix(int64(blackbox.ClaimsOf(t, expiredX)["exp"].(float64)), 0)
 		n.Stop()
 
 		n = s.Start()
-		boss = harness.Admin(t, s, n)
+		boss = blackbox.Admin(t, s, n)
 		user, _ := n.Session(t, s.Seeded("user"))
 		revoked, _ := n.Session(t, s.Seeded("user"))
 		n.Ok(t, "POST", "/auth/logout", nil, blackbox.Headers{"x-auth": revoked})
@@ -239,7 +239,7 @@ func TestSocketIsRefusedBeforeUpgrade(t *testing.T) {
 		s.Set("HTTP_CORS_ORIGINS=https://app.example.test")
 		n := s.Start()
 		f := n.Login(t, s.Seeded("user"))
-		boss := harness.Admin(t, s, n)
+		boss := blackbox.Admin(t, s, n)
 		upgrade := func(more blackbox.Headers) blackbox.Answer {
 			t.Helper()
 			h := blackbox.Headers{
@@ -288,7 +288,7 @@ func TestSocketIsRefusedBeforeUpgrade(t *testing.T) {
 			})
 			return turnedAway > 0
 		}
-		blackbox.Until(t, harness.Within(3), "a socket turned away", look)
+		blackbox.Until(t, blackbox.Within(3), "a socket turned away", look)
 		if look(); turnedAway != 1 || len(sockets) != 5 {
 			t.Errorf("%d of six sockets were turned away, want one", turnedAway)
 		}

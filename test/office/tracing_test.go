@@ -19,7 +19,6 @@ import (
 
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
-	"castellan/test/harness"
 )
 
 // sent is a span as the collector received it, with the node that made it.
@@ -127,7 +126,7 @@ func TestLoginIsOneTrace(t *testing.T) {
 	for range 2 {
 		s.Join()
 	}
-	harness.Whole(t, s)
+	blackbox.Whole(t, s)
 	demo := s.Seeded("user")
 	n := s.Nodes[0]
 	const login, complete = "POST /auth/login", "POST /auth/2fa/challenge/complete"
@@ -158,7 +157,7 @@ func TestLoginIsOneTrace(t *testing.T) {
 			"challenge ChallengeComplete < challenge ChallengeComplete < " + complete:          false,
 			"commit < challenge ChallengeComplete < challenge ChallengeComplete < " + complete: false,
 		}
-		blackbox.Until(t, harness.Within(20), "the spans of a login", func() bool {
+		blackbox.Until(t, blackbox.Within(20), "the spans of a login", func() bool {
 			all := c.trace(id)
 			for _, s := range all {
 				line := lineage(all, s)
@@ -193,13 +192,14 @@ func TestLoginIsOneTrace(t *testing.T) {
 	}
 	header, id := traceparent(1000)
 	n.Do(t, "GET", "/never/served/here", nil, blackbox.Headers{"traceparent": header}).Is(t, 404, "NOT_FOUND")
-	blackbox.Until(t, harness.Within(20), "the span of what no route serves", func() bool { return len(c.trace(id)) == 1 })
+	blackbox.Until(t, blackbox.Within(20), "the span of what no route serves",
+		func() bool { return len(c.trace(id)) == 1 })
 	for _, s := range c.trace(id) {
 		if s.Name != "GET *" {
 			t.Errorf("the span %q", s.Name)
 		}
 	}
-	n.Do(t, "GET", harness.KeysPath, nil, blackbox.Headers{"traceparent": "00-nonsense", "tracestate": strings.Repeat("x",
+	n.Do(t, "GET", blackbox.KeysPath, nil, blackbox.Headers{"traceparent": "00-nonsense", "tracestate": strings.Repeat("x",
 		5000)}).
 		Is(t, 200, "")
 	c.mu.Lock()
@@ -237,17 +237,17 @@ func TestMissingCollectorDelaysNoRequest(t *testing.T) {
 				}
 			}
 			requests()
-			blackbox.Until(t, harness.Within(30), "the log says it", func() bool { return strings.Contains(n.Log(), said) })
+			blackbox.Until(t, blackbox.Within(30), "the log says it", func() bool { return strings.Contains(n.Log(), said) })
 			requests()
 			began := time.Now()
 			n.Stop()
-			if took := time.Since(began); took > harness.Within(12) {
+			if took := time.Since(began); took > blackbox.Within(12) {
 				t.Errorf("the end waited %v for the collector", took)
 			}
 			if got := strings.Count(n.Log(), said); got != 1 {
 				t.Errorf("the log says it %d times", got)
 			}
-			if slowest > harness.Within(3) { // less than the 5 s after which the first sending is given up
+			if slowest > blackbox.Within(3) { // less than the 5 s after which the first sending is given up
 				t.Errorf("a login waited %v", slowest)
 			}
 		})

@@ -14,7 +14,6 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // masterFile is the master key of a site, in its data folder.
@@ -48,21 +47,21 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 	who := blackbox.Headers{"x-auth": made.Token}
 
 	made.Address = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
-	n.Ok(t, "POST", harness.AddressesPath, harness.AddressBody("BTC", "BTC", made.Address, "Cold"), who)
+	n.Ok(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("BTC", "BTC", made.Address, "Cold"), who)
 	made.Rule = "Kept by the upgrade"
-	harness.Rule(t, n, boss, made.Rule, "blacklist", map[string]any{"targetEntities": []string{"203.0.113.7"},
+	blackbox.Rule(t, n, boss, made.Rule, "blacklist", map[string]any{"targetEntities": []string{"203.0.113.7"},
 		"targetAllResources": true})
 	if money {
 		made.Balance = "12.5"
-		n.Ok(t, "POST", harness.AdjustPath, map[string]any{"userId": made.User.ID, "currencyCode": "BTC",
+		n.Ok(t, "POST", blackbox.AdjustPath, map[string]any{"userId": made.User.ID, "currencyCode": "BTC",
 			"networkCode": "BTC",
 			"amount":      made.Balance, "type": "C", "uniqueId": "fixture"}, boss)
 	}
 	token, _ := n.Session(t, made.Other)
-	app := harness.Enrolled(t, n, made.Other, blackbox.Headers{"x-auth": token})
+	app := blackbox.Enrolled(t, n, made.Other, blackbox.Headers{"x-auth": token})
 	made.OtherSecret = base32.StdEncoding.EncodeToString(app.Secret)
 	made.PAuth = n.Login(t, made.User).PAuth
-	made.Device = harness.Enroll(t, n, made.User, made.Token, device.ES256, "").ID // logins may require it from now on
+	made.Device = blackbox.Enroll(t, n, made.User, made.Token, device.ES256, "").ID // logins may require it from now on
 	n.Stop()
 
 	key, err := os.ReadFile(filepath.Join(s.Dir, masterFile))

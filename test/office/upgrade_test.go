@@ -13,8 +13,6 @@ import (
 
 	"castellan/internal/blackbox"
 
-	"castellan/test/harness"
-
 	"github.com/jackc/pgx/v5"
 )
 
@@ -80,7 +78,7 @@ func testUpgrade(t *testing.T, fixture, kind string) {
 		n := s.Start()
 		n.Ok(t, "GET", "/admin/audit", nil, boss)
 		var live []string
-		for _, one := range harness.Sessions(t, n, old.Token) {
+		for _, one := range blackbox.Sessions(t, n, old.Token) {
 			live = append(live, one.SessionID)
 		}
 		slices.Reverse(live)
@@ -94,7 +92,7 @@ func testUpgrade(t *testing.T, fixture, kind string) {
 			t.Errorf("%s: the challenge answers %s", start, got)
 		}
 		for path, want := range map[string]string{
-			harness.DevicesPath: old.Device, harness.AddressesPath: old.Address, "/user/asset": old.Balance,
+			blackbox.DevicesPath: old.Device, blackbox.AddressesPath: old.Address, "/user/asset": old.Balance,
 		} {
 			if got := n.Ok(t, "GET", path, nil, who); !strings.Contains(string(got.Body), want) {
 				t.Errorf("%s: %s answers %s, want %q in it", start, path, got, want)
@@ -110,7 +108,7 @@ func testUpgrade(t *testing.T, fixture, kind string) {
 	n := s.Start()
 	_, key := n.Session(t, old.User) // the password's hash, and the phone number
 	n.Do(t, "DELETE", blackbox.SessionsPath+"?sessionId="+key, nil, who).Is(t, 200, "")
-	app := harness.NewAuthenticator(t, old.OtherSecret)
+	app := blackbox.NewAuthenticator(t, old.OtherSecret)
 	f := n.Login(t, old.Other)
 	n.Complete(t, f, f.Method(t, "TOTP"), app.Next(t)).Is(t, 200, "")
 	n.Ok(t, "POST", "/auth/logout", nil, who)

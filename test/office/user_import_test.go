@@ -16,7 +16,6 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // file writes a file for an import.
@@ -103,7 +102,7 @@ func strongKinds(t *testing.T) (names []string, hashes []string) {
 // at once.
 func TestImportedUsersLogIn(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Set(harness.Unlimited...).Start()
+		n := s.Set(blackbox.Unlimited...).Start()
 		users := kinds
 		names, hashes := strongKinds(t)
 		for i := range names {
@@ -177,7 +176,7 @@ func TestImportSurvivesKills(t *testing.T) {
 		seen, middle := before, 0
 		for range 6 {
 			n := s.Run("user", "import", path)
-			blackbox.Within(harness.Within(20), func() bool { return s.Count("users") > seen || n.Ended() })
+			blackbox.Becomes(blackbox.Within(20), func() bool { return s.Count("users") > seen || n.Ended() })
 			time.Sleep(time.Duration(rand.IntN(40)) * time.Millisecond)
 			n.Kill()
 			now := s.Count("users")
@@ -209,7 +208,7 @@ func TestImportSurvivesKills(t *testing.T) {
 // The exit status and the report, a dry run, an export, and a user without a password who gets one by a reset.
 func TestImportCommand(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Set(harness.Unlimited...).Start()
+		n := s.Set(blackbox.Unlimited...).Start()
 		before := s.Count("users")
 		a := blackbox.NewAccount(900)
 		cognito := file(t, "cognito.csv", "cognito:username,email,email_verified,phone_number\n"+
@@ -282,7 +281,7 @@ func TestImportCommand(t *testing.T) {
 // becomes the previous one only in argon2id. It still may not be reused.
 func TestResetBeforeFirstLogin(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Set(harness.Unlimited...).Start()
+		n := s.Set(blackbox.Unlimited...).Start()
 		a := blackbox.NewAccount(901)
 		_, hashes := strongKinds(t)
 		got := s.Command("", "user", "import", file(t, "one.jsonl", fmt.Sprintf(

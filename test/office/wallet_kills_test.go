@@ -15,7 +15,6 @@ import (
 	"castellan/domain/kit/amount"
 	"castellan/domain/money/transaction"
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // The wallet and random nodes of the service are killed during deposits and withdrawals, in production mode; on
@@ -65,7 +64,7 @@ const (
 // exchange is a platform with a wallet, three users and an administrator.
 type exchange struct {
 	*story
-	front     *harness.Front
+	front     *blackbox.Front
 	caller    blackbox.Client
 	platform  *client.Client // requests withdrawals
 	sidekick  *client.Client // another program with the key of the wallet
@@ -98,7 +97,7 @@ func newExchange(t *testing.T, s *blackbox.Site) *exchange {
 	t.Helper()
 	// The rates are so low that no limit is reached.
 	x := &exchange{story: newStory(t, s, "base,quote,rate,date\nUSD,TRY,40,2026-01-01\nETH,USD,0.01,2026-01-01\n")}
-	x.front = harness.NewFront(t, x.nodes...)
+	x.front = blackbox.NewFront(t, x.nodes...)
 	x.caller, x.wallet.url = blackbox.NewClient(x.front.URL), x.front.URL
 	c, err := client.New(x.front.URL)
 	if err != nil {
@@ -227,7 +226,7 @@ func (x *exchange) settle(t *testing.T) {
 		}
 		return x.site.Count(open) == 0
 	}
-	if !blackbox.Within(90*time.Second, ended) {
+	if !blackbox.Becomes(90*time.Second, ended) {
 		for _, w := range x.accepted {
 			var is struct{ Data struct{ Status string } }
 			got := x.caller.Ok(t, "GET", "/integration/withdrawals/"+w.id, nil, x.boss.with)
@@ -291,7 +290,7 @@ func (x *exchange) compare(t *testing.T) {
 			return len(is) == 0 && has[i] == 0 ||
 				len(is) == 1 && amount.Must(is[0].Balance.String()) == want && is[0].Locked == "0"
 		}
-		if !blackbox.Within(30*time.Second, equal) {
+		if !blackbox.Becomes(30*time.Second, equal) {
 			t.Errorf("user %d has %+v, want %s and nothing on hold", i, is, want)
 		}
 	}

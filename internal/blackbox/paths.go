@@ -1,4 +1,4 @@
-package harness
+package blackbox
 
 const StartPath = "/auth/2fa/challenge/start"
 

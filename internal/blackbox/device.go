@@ -1,4 +1,4 @@
-package harness
+package blackbox
 
 import (
 	"crypto"
@@ -11,7 +11,6 @@ import (
 
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
-	"castellan/internal/blackbox"
 )
 
 const (
@@ -21,7 +20,7 @@ const (
 
 // Pocket is a registered device of an account, as an app on a phone has it.
 type Pocket struct {
-	N   *blackbox.Node
+	N   *Node
 	Aud string // the service's public URL
 	Key crypto.Signer
 	Pub device.Key
@@ -35,7 +34,7 @@ func (p Pocket) Sign(
 	body []byte,
 	c device.Claims,
 	edit ...func(*device.Claims),
-) blackbox.Headers {
+) Headers {
 	t.Helper()
 	c.Issuer, c.Audience, c.Method, c.Target, c.BodyHash = p.ID, p.Aud, method, path, device.HashBody(body)
 	for _, e := range edit {
@@ -45,18 +44,18 @@ func (p Pocket) Sign(
 	if err != nil {
 		t.Fatal(err)
 	}
-	return blackbox.Headers{"device-signature": proof}
+	return Headers{"device-signature": proof}
 }
 
 // Enroll registers a device for the account of an x-auth token.
-func Enroll(t *testing.T, n *blackbox.Node, a blackbox.Account, x, alg, target string) Pocket {
+func Enroll(t *testing.T, n *Node, a Account, x, alg, target string) Pocket {
 	t.Helper()
 	p := Pocket{N: n, Aud: n.URL}
 	p.Key, p.Pub = devicetest.Signer(t, alg)
 	p.ID = p.Pub.Thumbprint()
-	f := blackbox.FlowOf(t, p.Register(t, x, target))
+	f := FlowOf(t, p.Register(t, x, target))
 	got := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, "")
-	final := blackbox.ReadFinal(t, got)
+	final := ReadFinal(t, got)
 	if p.ID = final.ExecResult.Data["deviceId"]; final.Action != "DEVICE_ADD" || !final.ExecResult.Success || p.ID == "" ||
 		len(final.ExecResult.Data) != 1 {
 		t.Fatalf("the enrolment answered %s", got)
@@ -65,7 +64,7 @@ func Enroll(t *testing.T, n *blackbox.Node, a blackbox.Account, x, alg, target s
 }
 
 // Register sends the request of an enrolment, signed with the new key.
-func (p Pocket) Register(t *testing.T, x, target string, edit ...func(*device.Claims)) blackbox.Answer {
+func (p Pocket) Register(t *testing.T, x, target string, edit ...func(*device.Claims)) Answer {
 	t.Helper()
 	body := `{"publicKey":` + p.Pub.JWK() +
 		`,"brand":"Acme","model":"One","description":"","platform":"android"` + target + `}`
@@ -75,18 +74,18 @@ func (p Pocket) Register(t *testing.T, x, target string, edit ...func(*device.Cl
 }
 
 // Answer answers the push of a flow without any token.
-func (p Pocket) Answer(t *testing.T, f blackbox.Flow, value string, edit ...func(*device.Claims)) blackbox.Answer {
+func (p Pocket) Answer(t *testing.T, f Flow, value string, edit ...func(*device.Claims)) Answer {
 	t.Helper()
 	body, h := p.Decision(t, f, value, edit...)
-	return p.N.Do(t, "POST", blackbox.CompletePath, body, h)
+	return p.N.Do(t, "POST", CompletePath, body, h)
 }
 
 func (p Pocket) Decision(
 	t *testing.T,
-	f blackbox.Flow,
+	f Flow,
 	value string,
 	edit ...func(*device.Claims),
-) ([]byte, blackbox.Headers) {
+) ([]byte, Headers) {
 	t.Helper()
 	m := f.Method(t, "PUSH")
 	body, err := json.Marshal(
@@ -98,14 +97,14 @@ func (p Pocket) Decision(
 	return body, p.Sign(
 		t,
 		"POST",
-		blackbox.CompletePath,
+		CompletePath,
 		body,
 		device.Claims{Challenge: f.ChallengeID, MethodID: m.ID, Value: value},
 		edit...)
 }
 
 // Ongoing lists the challenges that wait for the device.
-func (p Pocket) Ongoing(t *testing.T, edit ...func(*device.Claims)) blackbox.Answer {
+func (p Pocket) Ongoing(t *testing.T, edit ...func(*device.Claims)) Answer {
 	t.Helper()
 	path := OngoingPath + "?deviceId=" + p.ID
 	return p.N.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{}, edit...))
@@ -139,7 +138,7 @@ func (p Pocket) List(t *testing.T) (all []waiting) {
 }
 
 // Patient lifts the bounds on pushes and messages, for tests of other features.
-func Patient(s *blackbox.Site) *blackbox.Site {
+func Patient(s *Site) *Site {
 	return s.Set(
 		"LIMITS_PUSH_PENDING=100",
 		"LIMITS_PUSH_PER_DAY=1000",
@@ -151,8 +150,8 @@ func Patient(s *blackbox.Site) *blackbox.Site {
 	)
 }
 
-func Offered(f blackbox.Flow) bool {
-	return slices.ContainsFunc(f.MethodList, func(m blackbox.Method) bool { return m.Name == "PUSH" })
+func Offered(f Flow) bool {
+	return slices.ContainsFunc(f.MethodList, func(m Method) bool { return m.Name == "PUSH" })
 }
 
 // Unlimited lifts the caps on messages and none of the bounds on pushes.
@@ -162,7 +161,7 @@ var Unlimited = []string{"LIMITS_IP_PER_HOUR=100000", "LIMITS_USER_PER_DAY=10000
 var issued = regexp.MustCompile(`,"iat":[0-9]+`)
 
 // Undated returns a proof with another time, correctly signed.
-func (p Pocket) Undated(t *testing.T, h blackbox.Headers, iat string) blackbox.Headers {
+func (p Pocket) Undated(t *testing.T, h Headers, iat string) Headers {
 	t.Helper()
 	parts := strings.Split(h["device-signature"], ".")
 	claims, err := B64.DecodeString(parts[1])
@@ -171,5 +170,5 @@ func (p Pocket) Undated(t *testing.T, h blackbox.Headers, iat string) blackbox.H
 	}
 	signed := parts[0] + "." + B64.EncodeToString(issued.ReplaceAll(claims, []byte(iat)))
 	sig := ed25519.Sign(p.Key.(ed25519.PrivateKey), []byte(signed))
-	return blackbox.Headers{"device-signature": signed + "." + B64.EncodeToString(sig)}
+	return Headers{"device-signature": signed + "." + B64.EncodeToString(sig)}
 }

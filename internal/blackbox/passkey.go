@@ -1,4 +1,4 @@
-package harness
+package blackbox
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"castellan/domain/factor/passkey/passkeytest"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
-	"castellan/internal/blackbox"
 )
 
 // The paths of passkeys.
@@ -20,23 +19,23 @@ const (
 // Passkey is a browser with a passkey of an account.
 type Passkey struct {
 	*passkeytest.Authenticator
-	N  *blackbox.Node
+	N  *Node
 	ID string // of the device
 }
 
 // EnrollPasskey registers a passkey for the account of an x-auth token.
-func EnrollPasskey(t *testing.T, n *blackbox.Node, a blackbox.Account, x string) Passkey {
+func EnrollPasskey(t *testing.T, n *Node, a Account, x string) Passkey {
 	t.Helper()
 	return EnrollPasskeyOf(t, passkeytest.New(t, "localhost", n.URL), n, a, x)
 }
 
 // EnrollPasskeyOf registers the passkey of an authenticator.
-func EnrollPasskeyOf(t *testing.T, of *passkeytest.Authenticator, n *blackbox.Node, a blackbox.Account,
+func EnrollPasskeyOf(t *testing.T, of *passkeytest.Authenticator, n *Node, a Account,
 	x string) Passkey {
 	t.Helper()
 	p := Passkey{Authenticator: of, N: n}
-	f := blackbox.FlowOf(t, p.Register(t, x))
-	final := blackbox.ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, ""))
+	f := FlowOf(t, p.Register(t, x))
+	final := ReadFinal(t, n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, ""))
 	if p.ID = final.ExecResult.Data["deviceId"]; final.Action != "DEVICE_ADD" || !final.ExecResult.Success || p.ID == "" {
 		t.Fatalf("the enrolment answered %+v", final)
 	}
@@ -44,14 +43,14 @@ func EnrollPasskeyOf(t *testing.T, of *passkeytest.Authenticator, n *blackbox.No
 }
 
 // CreationOptions requests the options of a registration.
-func CreationOptions(t *testing.T, n *blackbox.Node, x string) []byte {
+func CreationOptions(t *testing.T, n *Node, x string) []byte {
 	t.Helper()
 	var got struct {
 		Data struct {
 			PublicKey json.RawMessage `json:"publicKey"`
 		} `json:"data"`
 	}
-	n.Do(t, "POST", PasskeyPath, nil, blackbox.Headers{"x-auth": x}).Is(t, 200, "").Read(t, &got)
+	n.Do(t, "POST", PasskeyPath, nil, Headers{"x-auth": x}).Is(t, 200, "").Read(t, &got)
 	return got.Data.PublicKey
 }
 
@@ -62,13 +61,13 @@ func Attest(attestation []byte) string {
 }
 
 // Register sends the request of a registration.
-func (p Passkey) Register(t *testing.T, x string) blackbox.Answer {
+func (p Passkey) Register(t *testing.T, x string) Answer {
 	t.Helper()
-	return p.N.Do(t, "POST", DevicesPath, Attest(p.Create(t, CreationOptions(t, p.N, x))), blackbox.Headers{"x-auth": x})
+	return p.N.Do(t, "POST", DevicesPath, Attest(p.Create(t, CreationOptions(t, p.N, x))), Headers{"x-auth": x})
 }
 
 // RequestOf returns the request options of the push of a started challenge; nil without.
-func RequestOf(t *testing.T, started blackbox.Answer) []byte {
+func RequestOf(t *testing.T, started Answer) []byte {
 	t.Helper()
 	var got struct {
 		Challenge struct {
@@ -88,16 +87,16 @@ func RequestOf(t *testing.T, started blackbox.Answer) []byte {
 }
 
 // Approve approves the push of a started challenge with the token of its starter.
-func (p Passkey) Approve(t *testing.T, started blackbox.Answer) blackbox.Answer {
+func (p Passkey) Approve(t *testing.T, started Answer) Answer {
 	t.Helper()
-	return p.Send(t, blackbox.FlowOf(t, started), "APPROVED", p.Get(t, RequestOf(t, started)))
+	return p.Send(t, FlowOf(t, started), "APPROVED", p.Get(t, RequestOf(t, started)))
 }
 
 // Send sends an assertion as the answer to the push of a flow.
-func (p Passkey) Send(t *testing.T, f blackbox.Flow, value string, assertion []byte) blackbox.Answer {
+func (p Passkey) Send(t *testing.T, f Flow, value string, assertion []byte) Answer {
 	t.Helper()
-	return p.N.Do(t, "POST", blackbox.CompletePath, blackbox.CompleteBody(f.Method(t, "PUSH"), value),
-		blackbox.Headers{"p-auth": f.PAuth, "webauthn-assertion": passkeytest.Encode(assertion)})
+	return p.N.Do(t, "POST", CompletePath, CompleteBody(f.Method(t, "PUSH"), value),
+		Headers{"p-auth": f.PAuth, "webauthn-assertion": passkeytest.Encode(assertion)})
 }
 
 // Add registers a phone for the account of the passkey, which approves it.
@@ -106,7 +105,7 @@ func (p Passkey) Add(t *testing.T, x string) Pocket {
 	phone := Pocket{N: p.N, Aud: p.N.URL}
 	phone.Key, phone.Pub = devicetest.Signer(t, device.ES256)
 	phone.ID = phone.Pub.Thumbprint()
-	phone.ID = blackbox.ReadFinal(t, p.Approve(t, phone.Register(t, x, "")).Is(t, 200, "")).ExecResult.Data["deviceId"]
+	phone.ID = ReadFinal(t, p.Approve(t, phone.Register(t, x, "")).Is(t, 200, "")).ExecResult.Data["deviceId"]
 	return phone
 }
 
@@ -124,14 +123,14 @@ func (p Passkey) Options(t *testing.T) (options []byte, ticket string) {
 }
 
 // LogIn logs in with the passkey in place of identifier and password.
-func (p Passkey) LogIn(t *testing.T) blackbox.Answer {
+func (p Passkey) LogIn(t *testing.T) Answer {
 	t.Helper()
 	options, ticket := p.Options(t)
 	return p.Enter(t, ticket, p.Get(t, options))
 }
 
 // Enter sends the answer to login options.
-func (p Passkey) Enter(t *testing.T, ticket string, assertion []byte) blackbox.Answer {
+func (p Passkey) Enter(t *testing.T, ticket string, assertion []byte) Answer {
 	t.Helper()
 	return p.N.Do(t, "POST", "/auth/login", fmt.Sprintf(`{"ticket":%q,"assertion":%s}`, ticket, assertion), nil)
 }

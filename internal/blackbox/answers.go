@@ -1,4 +1,4 @@
-package harness
+package blackbox
 
 import (
 	"errors"
@@ -6,17 +6,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"castellan/internal/blackbox"
 )
 
 // ErrLost means that no answer arrived.
 var ErrLost = errors.New("the connection was lost")
 
 // Crowd calls send n times concurrently, with the indices 0 to n-1, and returns the answers.
-func Crowd(t *testing.T, n int, send func(i int) (blackbox.Answer, error)) []blackbox.Answer {
+func Crowd(t *testing.T, n int, send func(i int) (Answer, error)) []Answer {
 	t.Helper()
-	answers, errs := make([]blackbox.Answer, n), make([]error, n)
+	answers, errs := make([]Answer, n), make([]error, n)
 	var ready, done sync.WaitGroup
 	gate := make(chan struct{})
 	for i := range n {
@@ -39,7 +37,7 @@ func Crowd(t *testing.T, n int, send func(i int) (blackbox.Answer, error)) []bla
 }
 
 // CountByCode counts answers by status and code.
-func CountByCode(answers []blackbox.Answer) map[string]int {
+func CountByCode(answers []Answer) map[string]int {
 	n := map[string]int{}
 	for _, a := range answers {
 		n[fmt.Sprint(a.Status, a.Code())]++
@@ -47,7 +45,7 @@ func CountByCode(answers []blackbox.Answer) map[string]int {
 	return n
 }
 
-func AttemptsLeft(t *testing.T, a blackbox.Answer) int {
+func AttemptsLeft(t *testing.T, a Answer) int {
 	t.Helper()
 	p := a.Is(t, 422, "OTP_INVALID").Problem()
 	if p.AttemptsLeft == nil || p.Field != "value" {
@@ -63,14 +61,14 @@ type listed struct {
 	Current                              bool
 }
 
-func Sessions(t *testing.T, n *blackbox.Node, token string) (all []listed) {
+func Sessions(t *testing.T, n *Node, token string) (all []listed) {
 	t.Helper()
-	n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Read(t, &all)
+	n.Ok(t, "GET", SessionsPath, nil, Headers{"x-auth": token}).Read(t, &all)
 	return all
 }
 
 // Alike returns an answer without the parts that differ between two equal ones.
-func Alike(a blackbox.Answer) string {
+func Alike(a Answer) string {
 	h := a.Header.Clone()
 	for _, name := range []string{"Date", "X-Request-Id"} {
 		h.Del(name)
@@ -81,6 +79,6 @@ func Alike(a blackbox.Answer) string {
 	return b.String() + strings.ReplaceAll(a.String(), p.RequestID, "")
 }
 
-type ErrorOf blackbox.Answer
+type ErrorOf Answer
 
-func (e ErrorOf) Error() string { return blackbox.Answer(e).String() }
+func (e ErrorOf) Error() string { return Answer(e).String() }

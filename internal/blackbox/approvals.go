@@ -1,16 +1,14 @@
-package harness
+package blackbox
 
 import (
 	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
-
-	"castellan/internal/blackbox"
 )
 
 // Grants gives an account a role of its own with some endpoints, and returns its id.
-func (d *Counter) Grants(t *testing.T, a blackbox.Account, keys ...string) (roleID int64) {
+func (d *Counter) Grants(t *testing.T, a Account, keys ...string) (roleID int64) {
 	t.Helper()
 	who := Admin(t, d.Site, d.Node)
 	var resources []struct {
@@ -54,14 +52,14 @@ type ApprovalRecord struct {
 
 // Counter is a service where adjustments require a second person.
 type Counter struct {
-	*blackbox.Node
-	*blackbox.Site
-	Boss, Other            blackbox.Headers
-	Asker, Chief, Customer blackbox.Account // of boss, of other, and whose balance is adjusted
+	*Node
+	*Site
+	Boss, Other            Headers
+	Asker, Chief, Customer Account // of boss, of other, and whose balance is adjusted
 	N                      int
 }
 
-func NewCounter(t *testing.T, s *blackbox.Site, settings ...string) *Counter {
+func NewCounter(t *testing.T, s *Site, settings ...string) *Counter {
 	t.Helper()
 	s.Set(append([]string{"LIMITS_ENABLED=false", "LOG_LEVEL=info", "MFA_FOUR_EYES=" + AdjustKey}, settings...)...)
 	n := s.Start()
@@ -73,10 +71,10 @@ func NewCounter(t *testing.T, s *blackbox.Site, settings ...string) *Counter {
 	return d
 }
 
-func (d *Counter) Login(t *testing.T, a blackbox.Account) blackbox.Headers {
+func (d *Counter) Login(t *testing.T, a Account) Headers {
 	t.Helper()
 	token, _ := d.Session(t, a)
-	return blackbox.Headers{"x-auth": token}
+	return Headers{"x-auth": token}
 }
 
 // Adjustment is the body of another adjustment.
@@ -87,13 +85,13 @@ func (d *Counter) Adjustment(kind, amount string) string {
 }
 
 // Ask sends a request that has to wait, and returns the id of its approval.
-func (d *Counter) Ask(t *testing.T, method, path, body string, who blackbox.Headers) string {
+func (d *Counter) Ask(t *testing.T, method, path, body string, who Headers) string {
 	t.Helper()
 	return Standing(t, d.Do(t, method, path, body, who).Is(t, 202, "").Body)
 }
 
 // Adjust requests a credit.
-func (d *Counter) Adjust(t *testing.T, who blackbox.Headers) string {
+func (d *Counter) Adjust(t *testing.T, who Headers) string {
 	t.Helper()
 	return d.Ask(t, "POST", AdjustPath, d.Adjustment("C", "0.25"), who)
 }
@@ -114,9 +112,9 @@ func Standing(t *testing.T, body []byte) string {
 }
 
 // Approving starts the challenge of an approval.
-func (d *Counter) Approving(t *testing.T, id string, who blackbox.Headers) blackbox.Flow {
+func (d *Counter) Approving(t *testing.T, id string, who Headers) Flow {
 	t.Helper()
-	return blackbox.FlowOf(t, d.Do(t, "POST", ApprovalsPath+"/"+id+"/approve", nil, who))
+	return FlowOf(t, d.Do(t, "POST", ApprovalsPath+"/"+id+"/approve", nil, who))
 }
 
 // settled is the outcome of an approval.
@@ -126,7 +124,7 @@ type settled struct {
 	Data          ApprovalRecord
 }
 
-func Outcome(t *testing.T, a blackbox.Answer) settled {
+func Outcome(t *testing.T, a Answer) settled {
 	t.Helper()
 	var final struct {
 		Action     string
@@ -139,7 +137,7 @@ func Outcome(t *testing.T, a blackbox.Answer) settled {
 }
 
 // Approve approves a request with an account's SMS.
-func (d *Counter) Approve(t *testing.T, id string, a blackbox.Account, who blackbox.Headers) settled {
+func (d *Counter) Approve(t *testing.T, id string, a Account, who Headers) settled {
 	t.Helper()
 	f := d.Approving(t, id, who)
 	return Outcome(t, d.Complete(t, f, f.Method(t, "SMS"), d.Code(t, a, "SMS")))

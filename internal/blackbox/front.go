@@ -1,4 +1,4 @@
-package harness
+package blackbox
 
 import (
 	"io"
@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"castellan/internal/blackbox"
 )
 
 // Front is one address before the nodes of a site, like a load balancer of connections.
@@ -21,7 +19,7 @@ type Front struct {
 }
 
 // NewFront passes each connection to one of the nodes, chosen at random.
-func NewFront(t *testing.T, nodes ...*blackbox.Node) *Front {
+func NewFront(t *testing.T, nodes ...*Node) *Front {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +41,7 @@ func NewFront(t *testing.T, nodes ...*blackbox.Node) *Front {
 }
 
 // Route replaces the nodes. Open connections stay where they are.
-func (f *Front) Route(nodes ...*blackbox.Node) {
+func (f *Front) Route(nodes ...*Node) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.to = f.to[:0:0]

@@ -1,4 +1,4 @@
-package harness
+package blackbox
 
 import (
 	"cmp"
@@ -10,11 +10,10 @@ import (
 	"testing"
 
 	"castellan/domain/proof/dpop"
-	"castellan/internal/blackbox"
 )
 
-// RenewPath renews a session that is bound to a key.
-const RenewPath = "/auth/sessions/renew"
+// RenewSessionPath renews a session that is bound to a key.
+const RenewSessionPath = "/auth/sessions/renew"
 
 // Keyed is a web client with a key and its last token.
 type Keyed struct {
@@ -44,8 +43,8 @@ func EdKey(t testing.TB) crypto.Signer {
 
 // Proof is the headers of a request with the client's last token and a proof of its key, changed by edit. The claims
 // name the client's address of the service.
-func (k *Keyed) Proof(t testing.TB, n *blackbox.Node, method, path string,
-	edit ...func(*dpop.Claims)) blackbox.Headers {
+func (k *Keyed) Proof(t testing.TB, n *Node, method, path string,
+	edit ...func(*dpop.Claims)) Headers {
 	t.Helper()
 	c := dpop.Claims{Method: method, Target: cmp.Or(k.At, n.URL) + path, TokenHash: dpop.TokenHash(k.Token)}
 	for _, e := range edit {
@@ -55,7 +54,7 @@ func (k *Keyed) Proof(t testing.TB, n *blackbox.Node, method, path string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := blackbox.Headers{"dpop": proof}
+	h := Headers{"dpop": proof}
 	if k.Token != "" {
 		h["x-auth"] = k.Token
 	}
@@ -63,10 +62,10 @@ func (k *Keyed) Proof(t testing.TB, n *blackbox.Node, method, path string,
 }
 
 // Login logs an account in by SMS, with the key.
-func (k *Keyed) Login(t testing.TB, n *blackbox.Node, a blackbox.Account) {
+func (k *Keyed) Login(t testing.TB, n *Node, a Account) {
 	t.Helper()
 	k.Token = ""
-	f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), k.Proof(t, n, "POST", "/auth/login")))
+	f := FlowOf(t, n.Do(t, "POST", "/auth/login", LoginBody(a), k.Proof(t, n, "POST", "/auth/login")))
 	k.Token = n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Header.Get("x-auth")
 	if k.Token == "" {
 		t.Fatal("the login gave no session")
@@ -74,9 +73,9 @@ func (k *Keyed) Login(t testing.TB, n *blackbox.Node, a blackbox.Account) {
 }
 
 // Renew renews with a new proof, and keeps the new token if there is one.
-func (k *Keyed) Renew(t testing.TB, n *blackbox.Node, edit ...func(*dpop.Claims)) blackbox.Answer {
+func (k *Keyed) Renew(t testing.TB, n *Node, edit ...func(*dpop.Claims)) Answer {
 	t.Helper()
-	got := n.Do(t, "POST", RenewPath, nil, k.Proof(t, n, "POST", RenewPath, edit...))
+	got := n.Do(t, "POST", RenewSessionPath, nil, k.Proof(t, n, "POST", RenewSessionPath, edit...))
 	if got.Status == 200 {
 		k.Token = got.Header.Get("x-auth")
 	}

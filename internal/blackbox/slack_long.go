@@ -1,6 +1,6 @@
 //go:build faults
 
-package harness
+package blackbox
 
 // Slack is 1: the service must meet its promised times.
 const Slack = 1

@@ -1,9 +1,7 @@
-package harness
+package blackbox
 
 import (
 	"testing"
-
-	"castellan/internal/blackbox"
 )
 
 const (
@@ -12,7 +10,7 @@ const (
 )
 
 // Rule adds an active rule that never expires.
-func Rule(t *testing.T, n *blackbox.Node, boss blackbox.Headers, label, kind string, more map[string]any) {
+func Rule(t *testing.T, n *Node, boss Headers, label, kind string, more map[string]any) {
 	t.Helper()
 	body := map[string]any{"label": label, "type": kind, "expireAt": 0, "status": "ACTIVE", "targetEntityType": "IP"}
 	for k, v := range more {
@@ -23,7 +21,7 @@ func Rule(t *testing.T, n *blackbox.Node, boss blackbox.Headers, label, kind str
 	}
 }
 
-func Status(t *testing.T, n *blackbox.Node, label, to string, boss blackbox.Headers) {
+func Status(t *testing.T, n *Node, label, to string, boss Headers) {
 	t.Helper()
 	n.Do(t, "PATCH", RulesPath, map[string]any{"label": label, "status": to}, boss).Is(t, 200, "")
 }

@@ -1,4 +1,4 @@
-package harness
+package blackbox
 
 import (
 	"encoding/base64"
@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"castellan/internal/blackbox"
 )
 
 func ClaimsOf(t *testing.T, token string) map[string]any {
@@ -30,9 +28,9 @@ func ClaimsOf(t *testing.T, token string) map[string]any {
 }
 
 // CheckFinal checks the last answer of a login and returns its token.
-func CheckFinal(t *testing.T, f blackbox.Flow, a blackbox.Answer) string {
+func CheckFinal(t *testing.T, f Flow, a Answer) string {
 	t.Helper()
-	got := blackbox.ReadFinal(t, a)
+	got := ReadFinal(t, a)
 	token := a.Header.Get("x-auth")
 	if got.Action != "LOGIN" || got.ChallengeID != f.ChallengeID || !got.ExecResult.Success ||
 		got.ExecResult.Data["sessionKey"] == "" ||
@@ -53,7 +51,7 @@ func CheckFinal(t *testing.T, f blackbox.Flow, a blackbox.Answer) string {
 }
 
 // SameOutcome compares two answers with the outcome, from whichever endpoint.
-func SameOutcome(t *testing.T, want, got blackbox.Answer) {
+func SameOutcome(t *testing.T, want, got Answer) {
 	t.Helper()
 	var a, b map[string]any
 	want.Read(t, &a)
@@ -66,17 +64,17 @@ func SameOutcome(t *testing.T, want, got blackbox.Answer) {
 }
 
 type polled struct {
-	blackbox.Answer
+	Answer
 	Err error
 	At  time.Time
 }
 
 // LongPoll requests the outcome and waits for it (D-2FA-19).
-func LongPoll(n *blackbox.Node, f blackbox.Flow) <-chan polled {
+func LongPoll(n *Node, f Flow) <-chan polled {
 	got := make(chan polled, 1)
 	c := n.Client
 	go func() {
-		a, err := c.Try("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": f.PAuth, "Prefer": "wait=30"})
+		a, err := c.Try("GET", ResultPath, nil, Headers{"p-auth": f.PAuth, "Prefer": "wait=30"})
 		got <- polled{a, err, time.Now()}
 	}()
 	return got

@@ -1,12 +1,10 @@
-package harness
+package blackbox
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"castellan/internal/blackbox"
 )
 
 // AJob is a job as the interface shows it.
@@ -22,16 +20,16 @@ func (j AJob) Over() bool {
 
 // Mailing is a job that mails an agreement to many, and the mail server that receives it.
 type Mailing struct {
-	*blackbox.Site
+	*Site
 	T    testing.TB
-	Box  *blackbox.Postbox
+	Box  *Postbox
 	ID   string
-	Who  blackbox.Headers
+	Who  Headers
 	Many int
 }
 
 // Bulk makes accounts with a mail address each, as copies of a seeded one.
-func Bulk(t *testing.T, s *blackbox.Site, n int) {
+func Bulk(t *testing.T, s *Site, n int) {
 	t.Helper()
 	of := map[string]string{"id": "'BULK' || k", "email": "'bulk' || k || '@example.test'", "phone": "'+90500' || k"}
 	var names, values []string
@@ -49,7 +47,7 @@ func Bulk(t *testing.T, s *blackbox.Site, n int) {
 }
 
 // StartMailing makes a node mail an agreement to n new accounts and the seeded ones.
-func StartMailing(t *testing.T, s *blackbox.Site, box *blackbox.Postbox, n *blackbox.Node, many int) *Mailing {
+func StartMailing(t *testing.T, s *Site, box *Postbox, n *Node, many int) *Mailing {
 	t.Helper()
 	Bulk(t, s, many)
 	m := &Mailing{Site: s, T: t, Box: box, Who: Admin(t, s, n), Many: s.Count("users WHERE email <> ''")}
@@ -66,7 +64,7 @@ func StartMailing(t *testing.T, s *blackbox.Site, box *blackbox.Postbox, n *blac
 }
 
 // At reads the job at a node; ok is false if the node does not answer.
-func (m *Mailing) At(n *blackbox.Node) (j AJob, ok bool) {
+func (m *Mailing) At(n *Node) (j AJob, ok bool) {
 	a, err := n.Try("GET", "/admin/jobs/"+m.ID, nil, m.Who)
 	if err != nil || a.Status != 200 {
 		return j, false
@@ -79,16 +77,16 @@ func (m *Mailing) At(n *blackbox.Node) (j AJob, ok bool) {
 func (m *Mailing) Moves(within time.Duration, what string) {
 	m.T.Helper()
 	before := m.Box.Taken()
-	blackbox.Until(m.T, within, what, func() bool { return m.Box.Taken() > before })
+	Until(m.T, within, what, func() bool { return m.Box.Taken() > before })
 }
 
 // Ends waits for the end of the job and checks its accounts: no account gets two mails, and every account is
 // counted.
-func (m *Mailing) Ends(n *blackbox.Node, within time.Duration, kills int) {
+func (m *Mailing) Ends(n *Node, within time.Duration, kills int) {
 	t := m.T
 	t.Helper()
 	var j AJob
-	blackbox.Until(t, within, "the job over", func() bool {
+	Until(t, within, "the job over", func() bool {
 		var ok bool
 		j, ok = m.At(n)
 		return ok && j.Over()
@@ -115,7 +113,7 @@ func (m *Mailing) Ends(n *blackbox.Node, within time.Duration, kills int) {
 }
 
 // Owner returns the node that runs the job; nil while it is unknown.
-func (m *Mailing) Owner(nodes []*blackbox.Node) *blackbox.Node {
+func (m *Mailing) Owner(nodes []*Node) *Node {
 	for _, n := range nodes {
 		var status struct {
 			Data struct{ Activations map[string]int }
@@ -129,16 +127,16 @@ func (m *Mailing) Owner(nodes []*blackbox.Node) *blackbox.Node {
 	return nil
 }
 
-func (m *Mailing) Found(nodes []*blackbox.Node) (owner *blackbox.Node) {
+func (m *Mailing) Found(nodes []*Node) (owner *Node) {
 	m.T.Helper()
-	blackbox.Until(m.T, Within(5), "the owner of the job", func() bool { owner = m.Owner(nodes); return owner != nil })
+	Until(m.T, Within(5), "the owner of the job", func() bool { owner = m.Owner(nodes); return owner != nil })
 	return owner
 }
 
 // ClusterMails starts a cluster of three whose mailing is under way, with a slow mail server.
-func ClusterMails(t *testing.T, many int, slow time.Duration) (*blackbox.Cluster, *Mailing) {
+func ClusterMails(t *testing.T, many int, slow time.Duration) (*Cluster, *Mailing) {
 	t.Helper()
-	s := blackbox.NewSite(t, "postgres")
+	s := NewSite(t, "postgres")
 	s.Set("FILES_FOLDER=" + t.TempDir()) // all nodes share one folder
 	box := s.Relay()
 	c := s.Cluster()

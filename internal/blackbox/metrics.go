@@ -1,4 +1,4 @@
-package harness
+package blackbox
 
 import (
 	"bytes"
@@ -8,13 +8,11 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	"castellan/internal/blackbox"
 )
 
 func Exported(t *testing.T, addr string) []byte {
 	t.Helper()
-	a, err := blackbox.NewClient("http://"+addr).Try("GET", "/metrics", nil, nil)
+	a, err := NewClient("http://"+addr).Try("GET", "/metrics", nil, nil)
 	if err != nil || a.Status != 200 {
 		t.Fatal(a.Status, err)
 	}

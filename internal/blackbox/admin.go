@@ -1,12 +1,10 @@
-package harness
+package blackbox
 
 import (
 	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
-
-	"castellan/internal/blackbox"
 )
 
 func PolicyOf(action string) string {
@@ -24,20 +22,20 @@ func NewAction(code string) string {
 }
 
 // Admin logs the seeded administrator in and returns the header of its token.
-func Admin(t *testing.T, s *blackbox.Site, n *blackbox.Node) blackbox.Headers {
+func Admin(t *testing.T, s *Site, n *Node) Headers {
 	t.Helper()
 	token, _ := n.Session(t, s.Seeded("admin"))
-	return blackbox.Headers{"x-auth": token}
+	return Headers{"x-auth": token}
 }
 
 // TwoMethods makes LOGIN require both SMS and MAIL. It returns when the other nodes have the policy too, and
 // with it all earlier configuration.
-func TwoMethods(t *testing.T, n *blackbox.Node, who blackbox.Headers, others ...*blackbox.Node) {
+func TwoMethods(t *testing.T, n *Node, who Headers, others ...*Node) {
 	t.Helper()
 	n.Ok(t, "POST", "/admin/system/mfa/policies/common",
 		`{"actionCode":"LOGIN","name":"both","expireAt":0,"required":2,"methods":[["SMS"],["MAIL"]]}`, who).Keys(t, "id")
 	for _, other := range others {
-		blackbox.Until(t, Within(1), "the policy known everywhere", func() bool {
+		Until(t, Within(1), "the policy known everywhere", func() bool {
 			a, err := other.Try("POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, who)
 			var x struct{ Required int }
 			return err == nil && a.Status == 200 && json.Unmarshal(a.Body, &x) == nil && x.Required == 2
@@ -46,7 +44,7 @@ func TwoMethods(t *testing.T, n *blackbox.Node, who blackbox.Headers, others ...
 }
 
 // Tune changes a method's times; later challenges have them.
-func Tune(t *testing.T, n *blackbox.Node, who blackbox.Headers, code string, expireMs, renewStartMs int) {
+func Tune(t *testing.T, n *Node, who Headers, code string, expireMs, renewStartMs int) {
 	t.Helper()
 	n.Ok(
 		t,

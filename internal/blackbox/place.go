@@ -1,11 +1,9 @@
-package harness
+package blackbox
 
 import (
 	"maps"
 	"strings"
 	"testing"
-
-	"castellan/internal/blackbox"
 )
 
 // Addresses of countries, and one that no table contains.
@@ -21,15 +19,15 @@ const CountriesPath = "/user/geofilter/countries"
 
 // Place is a client at an address, behind a proxy that reports the address.
 type Place struct {
-	*blackbox.Node
+	*Node
 	T  *testing.T
 	IP string
 }
 
-func From(t *testing.T, n *blackbox.Node, ip string) Place { return Place{n, t, ip} }
+func From(t *testing.T, n *Node, ip string) Place { return Place{n, t, ip} }
 
-func (p Place) With(headers blackbox.Headers) blackbox.Headers {
-	all := blackbox.Headers{}
+func (p Place) With(headers Headers) Headers {
+	all := Headers{}
 	if p.IP != Here {
 		all["X-Forwarded-For"] = p.IP
 	}
@@ -37,45 +35,45 @@ func (p Place) With(headers blackbox.Headers) blackbox.Headers {
 	return all
 }
 
-func (p Place) Ask(method, path string, body any, headers blackbox.Headers) blackbox.Answer {
+func (p Place) Ask(method, path string, body any, headers Headers) Answer {
 	p.T.Helper()
 	return p.Do(p.T, method, path, body, p.With(headers))
 }
 
-func (p Place) Complete(f blackbox.Flow, m blackbox.Method, value string) blackbox.Answer {
+func (p Place) Complete(f Flow, m Method, value string) Answer {
 	p.T.Helper()
-	return p.Ask("POST", blackbox.CompletePath, blackbox.CompleteBody(m, value), blackbox.Headers{"p-auth": f.PAuth})
+	return p.Ask("POST", CompletePath, CompleteBody(m, value), Headers{"p-auth": f.PAuth})
 }
 
-func (p Place) Result(f blackbox.Flow) blackbox.Answer {
+func (p Place) Result(f Flow) Answer {
 	p.T.Helper()
-	return p.Ask("GET", blackbox.ResultPath, nil, blackbox.Headers{"p-auth": f.PAuth})
+	return p.Ask("GET", ResultPath, nil, Headers{"p-auth": f.PAuth})
 }
 
-func (p Place) Login(a blackbox.Account) blackbox.Answer {
+func (p Place) Login(a Account) Answer {
 	p.T.Helper()
-	return p.Ask("POST", "/auth/login", blackbox.LoginBody(a), nil)
+	return p.Ask("POST", "/auth/login", LoginBody(a), nil)
 }
 
 // Session completes a login.
-func (p Place) Session(a blackbox.Account) blackbox.Headers {
+func (p Place) Session(a Account) Headers {
 	p.T.Helper()
-	f := blackbox.FlowOf(p.T, p.Login(a))
+	f := FlowOf(p.T, p.Login(a))
 	got := p.Complete(f, f.Method(p.T, "SMS"), p.Code(p.T, a, "SMS")).Is(p.T, 200, "")
-	return blackbox.Headers{"x-auth": got.Header.Get("x-auth")}
+	return Headers{"x-auth": got.Header.Get("x-auth")}
 }
 
 // Change starts a change of the filter.
-func (p Place) Change(method, code string, me blackbox.Headers) blackbox.Flow {
+func (p Place) Change(method, code string, me Headers) Flow {
 	p.T.Helper()
-	return blackbox.FlowOf(p.T, p.Ask(method, CountriesPath, map[string]string{"countryCode": code}, me))
+	return FlowOf(p.T, p.Ask(method, CountriesPath, map[string]string{"countryCode": code}, me))
 }
 
 // Changed completes a change of the filter.
-func (p Place) Changed(method, code string, a blackbox.Account, me blackbox.Headers) blackbox.Flow {
+func (p Place) Changed(method, code string, a Account, me Headers) Flow {
 	p.T.Helper()
 	f := p.Change(method, code, me)
-	final := blackbox.ReadFinal(p.T, p.Complete(f, f.Method(p.T, "SMS"), p.Code(p.T, a, "SMS")).Is(p.T, 200, ""))
+	final := ReadFinal(p.T, p.Complete(f, f.Method(p.T, "SMS"), p.Code(p.T, a, "SMS")).Is(p.T, 200, ""))
 	if want := map[string]string{"POST": "GEOFILTER_ADD",
 		"DELETE": "GEOFILTER_REMOVE"}[method]; !final.ExecResult.Success ||
 		final.Action != want ||
@@ -86,13 +84,13 @@ func (p Place) Changed(method, code string, a blackbox.Account, me blackbox.Head
 }
 
 // Handshake sends the socket's handshake as a plain request, to read its refusal.
-func (p Place) Handshake(f blackbox.Flow) blackbox.Answer {
+func (p Place) Handshake(f Flow) Answer {
 	p.T.Helper()
 	return p.Ask(
 		"GET",
 		"/2fa",
 		nil,
-		blackbox.Headers{"p-auth": f.PAuth, "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+		Headers{"p-auth": f.PAuth, "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
 			"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="},
 	)
 }
@@ -106,7 +104,7 @@ type country struct {
 	PNGFlagImage                     string
 }
 
-func (p Place) Countries(me blackbox.Headers) (all []country) {
+func (p Place) Countries(me Headers) (all []country) {
 	p.T.Helper()
 	p.Ask("GET", CountriesPath, nil, me).Is(p.T, 200, "").Read(p.T, &all)
 	return all

@@ -1,4 +1,4 @@
-package harness
+package blackbox
 
 import (
 	"encoding/base32"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"castellan/domain/proof/totp"
-	"castellan/internal/blackbox"
 )
 
 // TOTPOutcome is the last answer of an authenticator's setup.
@@ -43,9 +42,9 @@ func NewAuthenticator(t *testing.T, text string) *Authenticator {
 }
 
 // Enrolled gives an account an authenticator.
-func Enrolled(t *testing.T, n *blackbox.Node, who blackbox.Account, session blackbox.Headers) *Authenticator {
+func Enrolled(t *testing.T, n *Node, who Account, session Headers) *Authenticator {
 	t.Helper()
-	f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, session))
+	f := FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, session))
 	final := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, who, "SMS")).Is(t, 200, "")
 	var set TOTPOutcome
 	if err := json.Unmarshal(final.Body, &set); err != nil || !set.ExecResult.Success {

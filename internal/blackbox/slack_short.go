@@ -1,6 +1,6 @@
 //go:build !faults
 
-package harness
+package blackbox
 
 // Slack is the factor by which promised times are extended here.
 const Slack = 30
