@@ -12,7 +12,6 @@ import (
 var comparisons = []measurement{
 	{"flow", "whole logins under load, first and returning ones, on both databases", compareFlows},
 	{"firewall", "a request without rules of the firewall, and behind them", compareFirewalls},
-	{"begin", "start and idle memory", compareBegins},
 }
 
 // contender is a running program on one database.

@@ -11,7 +11,7 @@
 //
 // With -program it compares versions of the service, round by round in turns (compare.go):
 //
-//	go run ./internal/bench -program old=/path/of/castellan -program new=bin/castellan [-only flow,firewall,begin]
+//	go run ./internal/bench -program old=/path/of/castellan -program new=bin/castellan [-only flow,firewall]
 //
 // On more than two processors start it under "taskset -c 0,1": the promises are made for two. Start reading at
 // measurements.
