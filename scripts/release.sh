@@ -45,7 +45,7 @@ for target; do
 	fi
 done
 
-git archive --format=tar --prefix="castellan-$version/" HEAD | gzip -n >"$out/castellan_${version}_source.tar.gz"
+git archive --format=tar --prefix="castellan-$version/" "$commit" | gzip -n >"$out/castellan_${version}_source.tar.gz"
 node client/js/pack.mjs "$work/js"
 npm pack --silent --pack-destination "$out" "$work/js"
 (cd "$out" && sha256sum -- * >SHA256SUMS && cat SHA256SUMS)
