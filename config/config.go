@@ -265,6 +265,10 @@ type SMS struct {
 	Sender       string        `key:"sender"`
 	Timeout      time.Duration `key:"timeout" range:"1s..2m"`
 	SuccessCodes []int         `key:"success_codes"`
+	// A body means success by a pattern, or by a JSON field with one of the values; by neither, if both are empty.
+	SuccessPattern string   `key:"success_pattern"`
+	SuccessField   string   `key:"success_field"`
+	SuccessValues  []string `key:"success_values"`
 }
 
 // Configured reports whether SMS can be sent; if not, the channel does not

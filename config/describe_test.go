@@ -37,7 +37,7 @@ tenant: {id: acme}
 mfa: {guarded: {POST /b: B2, POST /a: A1}}
 limits: {country_per_day: {90: 5000}, reset_ip_window: 1h30m}
 mail: {host: smtp.example.com, from: no-reply@example.com, from_name: 'Ä "quoted" \ : # & * 🙂', username: mailer}
-sms: {username: gate, sender: CASTELLAN, success_codes: [200, 202]}
+sms: {username: gate, sender: CASTELLAN, success_codes: [200, 202], success_field: a.0.b, success_values: ['0', ok]}
 push: {hosts: [fcm.googleapis.com, '*.push.apple.com']}
 log: {level: warn, format: json}
 `

@@ -295,6 +295,12 @@ func (k *checker) sms() {
 	for _, code := range s.SuccessCodes {
 		k.refuse(code < 200 || code > 399, "sms.success_codes", fmt.Sprintf("%d is outside 200 to 399", code))
 	}
+	_, err := regexp.Compile(s.SuccessPattern)
+	k.refuse(err != nil, "sms.success_pattern", "is not a regular expression")
+	k.refuse(s.SuccessPattern != "" && s.SuccessField != "", "sms.success_pattern",
+		"only one of sms.success_pattern and sms.success_field may be set", "sms.success_field")
+	k.refuse((s.SuccessField == "") != (len(s.SuccessValues) == 0), "sms.success_values",
+		"must be set if and only if "+k.named("sms.success_field")+" is", "sms.success_field")
 	if s.URL != "" {
 		u, err := url.Parse(s.URL.Reveal())
 		switch {

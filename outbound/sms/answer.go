@@ -19,11 +19,22 @@ const (
 	maxRetryAfter = 24 * time.Hour
 )
 
-// judge reads the response and classifies its status. Its text is not shown: gateways quote the text and the recipient.
+// judge reads the response and classifies its status and, if success has a sign, its body. The body's text is not
+// shown: gateways quote the text and the recipient.
 func (s *Sender) judge(r *http.Response) error {
 	defer r.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxAnswerBytes)) // only so that the connection can be reused
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxAnswerBytes)) // also so that the connection can be reused
 	if s.success(r.StatusCode) {
+		if !s.sign.needed() {
+			return nil
+		}
+		if err != nil { // the message may have been accepted
+			return &message.DeliveryError{Err: fmt.Errorf("sms: answer of the gateway broke off: %w", unquoted(err))}
+		}
+		if missing := s.sign.missing(body); missing != "" {
+			return &message.DeliveryError{Permanent: true,
+				Err: fmt.Errorf("sms: gateway answered %d without the sign of success: %s", r.StatusCode, missing)}
+		}
 		return nil
 	}
 	out := &message.DeliveryError{Permanent: true, Err: fmt.Errorf("sms: gateway answered %d", r.StatusCode)}

@@ -49,6 +49,8 @@ type Config struct {
 	From               string            // the sender's number or name
 
 	SuccessCodes []int // empty: every 2xx
+	// Success is what a body must hold besides, for gateways that refuse with a status of success.
+	Success Success
 	// IdempotencyHeader carries the key; "" is Idempotency-Key.
 	IdempotencyHeader string
 	// CAFile holds the only trusted certificates (PEM) for the gateway; "" trusts those of the system.
@@ -142,6 +144,9 @@ func prepare(cfg Config) (*Sender, *x509.CertPool, error) {
 		if code < 200 || code > 299 {
 			fault("success code %d is not between 200 and 299", code)
 		}
+	}
+	if s.sign, err = cfg.Success.compile(); err != nil {
+		faults = append(faults, err)
 	}
 	if cfg.Timeout < 0 {
 		fault("timeout must not be negative")

@@ -28,6 +28,7 @@ type Sender struct {
 	target *url.URL
 	body   body
 	header []headerTemplate
+	sign   sign
 	client *http.Client
 }
 
@@ -61,7 +62,7 @@ func New(cfg Config) (*Sender, error) {
 }
 
 // Send passes m to the gateway with key in the idempotency header. nil means that the gateway answered with a success
-// status. Errors are those of message.Sender.
+// status and, if one is configured, with the sign of success. Errors are those of message.Sender.
 func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error {
 	request, err := s.request(ctx, key, m)
 	if err != nil {

@@ -96,7 +96,8 @@ func SMS(c config.SMS) (*sms.Sender, error) {
 	return sms.New(sms.Config{URL: c.URL.Reveal(), Method: c.Method, Format: c.Format, Preset: c.Preset,
 		Fields: c.Params.Reveal(), Body: c.Body.Reveal(),
 		Headers: c.Headers.Reveal(), Username: c.Username, Password: c.Password.Reveal(), From: c.Sender,
-		SuccessCodes: c.SuccessCodes, Timeout: c.Timeout})
+		SuccessCodes: c.SuccessCodes, Timeout: c.Timeout,
+		Success: sms.Success{Pattern: c.SuccessPattern, Field: c.SuccessField, Values: c.SuccessValues}})
 }
 
 // Balances returns the sources in the settings.
