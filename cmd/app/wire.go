@@ -165,8 +165,9 @@ type Options struct {
 	Out io.Writer
 	// Senders override the configured ones: messages on their channels stay in this process.
 	Senders map[message.Channel]message.Sender
-	// Trace, if set, receives every statement (persistence.Options). It is for tests: the text contains secrets.
-	Trace func(ctx context.Context, statement string)
+	// Trace, if set, receives every statement and may make it fail (persistence.Options). It is for tests: the text
+	// contains secrets.
+	Trace func(ctx context.Context, statement string) (fails bool)
 }
 
 // Serve runs the service until ctx ends and all requests have finished.

@@ -140,12 +140,13 @@ func open(t *testing.T, dsn string) *world {
 	w := &world{t: t, began: time.Now().Truncate(time.Second), codes: map[string]string{}}
 	var err error
 	w.db, err = persistence.Open(t.Context(), dsn, persistence.Options{Now: w.now, Timeout: 20 * time.Second,
-		Trace: func(_ context.Context, statement string) {
+		Trace: func(_ context.Context, statement string) bool {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if w.tracing {
 				w.traced = append(w.traced, statement)
 			}
+			return false
 		}})
 	storetest.Must(t, err)
 	_, err = persistence.Migrate(t.Context(), w.db)

@@ -50,7 +50,10 @@ func newSQLiteTally(file string) *sqliteTally {
 	return s
 }
 
-func (s *sqliteTally) statement(_ context.Context, text string) { s.statements.add(normalised(text)) }
+func (s *sqliteTally) statement(_ context.Context, text string) bool {
+	s.statements.add(normalised(text))
+	return false
+}
 
 func (s *sqliteTally) changes(d sqlite.SQLitePreUpdateData) {
 	s.mu.Lock()

@@ -42,9 +42,9 @@ type Options struct {
 	Serves, Clustered bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Trace, if set, receives every statement with its values in place. It is for tests that compare the cost of two
-	// paths: the text contains secrets.
-	Trace func(ctx context.Context, statement string)
+	// Trace, if set, receives every statement with its values in place, before it runs, and says whether the statement
+	// fails instead. It is for tests: the text contains secrets.
+	Trace func(ctx context.Context, statement string) (fails bool)
 }
 
 // DB is an open database. It is safe for concurrent use.

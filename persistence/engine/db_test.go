@@ -121,7 +121,7 @@ func TestPoolsAndPing(t *testing.T) {
 // The trace has the values of a read in its text.
 func TestTraceOfReads(t *testing.T) {
 	var traced []string
-	trace := func(_ context.Context, text string) { traced = append(traced, text) }
+	trace := func(_ context.Context, text string) bool { traced = append(traced, text); return false }
 	db := openWith(t, sqliteFile(t), Options{Trace: trace})
 	traced = nil
 	var rows []noteRow

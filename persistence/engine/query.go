@@ -41,7 +41,9 @@ func (db *DB) Ask(ctx context.Context, into any, q Query, args ...any) error {
 	ctx, cancel := db.Bound(ctx)
 	defer cancel()
 	p := db.prepare(into, q)
-	db.trace.prepared(ctx, p.text, args)
+	if err := db.trace.prepared(ctx, p.text, args); err != nil {
+		return Translate(err)
+	}
 	if s, ok := ctx.Value(txKey{}).(*slot); ok {
 		return Translate(db.askInTx(ctx, s, into, p, args))
 	}

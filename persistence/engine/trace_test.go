@@ -14,8 +14,9 @@ func TestTraceOfInteractiveTransaction(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
 		t.Run(name, func(t *testing.T) {
 			var traced []string
-			db := openWith(t, dsn, Options{Trace: func(_ context.Context, statement string) {
+			db := openWith(t, dsn, Options{Trace: func(_ context.Context, statement string) bool {
 				traced = append(traced, statement)
+				return false
 			}})
 			storetest.Must(t, db.Commit(t.Context(), addNote{ID: "a", Text: "old"}))
 			traced = nil

@@ -28,10 +28,11 @@ func TestLedgerStore(t *testing.T) {
 func TestLedgerReadsByIndex(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]bool{}
-	trace := func(_ context.Context, text string) {
+	trace := func(_ context.Context, text string) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		asked[text] = true
+		return false
 	}
 	persistencetest.BothWith(t, persistence.Options{Trace: trace}, func(t *testing.T, db *persistence.DB) {
 		b := newBook(t, db)

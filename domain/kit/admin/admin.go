@@ -9,6 +9,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"reflect"
 	"strings"
 	"time"
@@ -46,8 +47,8 @@ const followTimeout = 5 * time.Second
 // other nodes. Then this node's copy is updated. If do fails, nothing is written; if it reports that nothing had to be
 // changed, neither row nor note is written.
 //
-// Errors: those of Lock, do, the commit and Follow, unchanged. After an error of Follow the change is committed: this
-// node learns of it from the note.
+// Errors: those of Lock, do and the commit, unchanged. An error of Follow is logged and is no failure, because the
+// change is committed: this node learns of it from the note.
 func (c Changes) Do(ctx context.Context, by audit.By, action string,
 	do func(context.Context) (Done, error)) error {
 	var done Done
@@ -70,7 +71,10 @@ func (c Changes) Do(ctx context.Context, by audit.By, action string,
 	// may be read; in that case the note delivers the change.
 	fresh, cancel := context.WithTimeout(context.Background(), followTimeout)
 	defer cancel()
-	return c.Follow(fresh, done.key())
+	if err := c.Follow(fresh, done.key()); err != nil {
+		slog.Warn("a committed change is not in this node's copy yet; it follows from the feed", "topic", c.Topic, "err", err)
+	}
+	return nil
 }
 
 func (c Changes) writes(by audit.By, action string, d Done) []commit.Write {

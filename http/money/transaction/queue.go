@@ -140,16 +140,20 @@ func (g Group) queueOwner(ctx context.Context, _ rest.Caller, in decideRequest) 
 func (g Group) decide(
 	ctx context.Context, who rest.Caller, in decideRequest,
 ) (out rest.Data[cryptoWithdrawalQueueEntry], err error) {
-	q, err := g.Service.UpdateQueue(ctx, who.By(), transaction.QueueUpdate{ID: in.WithdrawalID,
-		To: transaction.QueueStatus(in.Status), CurrencyCode: strings.TrimSpace(rest.Or(in.CurrencyCode, "")),
-		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})
-	if err != nil {
-		return out, err
-	}
-	all, err := g.Service.Store.Queue(ctx, transaction.QueueQuery{ID: &q.ID}, page.Query[transaction.Place]{})
-	for _, e := range all.Records {
-		out.Data = g.showQueued(g.contacts(who))(e)
-	}
+	// In one transaction: an answer that cannot be read changes nothing.
+	err = g.Service.Changes.Commit.InTx(ctx, func(ctx context.Context) error {
+		q, err := g.Service.UpdateQueue(ctx, who.By(), transaction.QueueUpdate{ID: in.WithdrawalID,
+			To: transaction.QueueStatus(in.Status), CurrencyCode: strings.TrimSpace(rest.Or(in.CurrencyCode, "")),
+			Reason: strings.TrimSpace(rest.Or(in.Reason, ""))})
+		if err != nil {
+			return err
+		}
+		all, err := g.Service.Store.Queue(ctx, transaction.QueueQuery{ID: &q.ID}, page.Query[transaction.Place]{})
+		for _, e := range all.Records {
+			out.Data = g.showQueued(g.contacts(who))(e)
+		}
+		return err
+	})
 	return out, err
 }
 
