@@ -117,8 +117,8 @@ func (s Errands) Overdue(ctx context.Context, expired time.Time, max int) ([]err
 	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("status = 0").Where("expires_at <= ?", engine.Millis(expired)).
 		Order("expires_at").Limit(int64(max)).Scan(ctx)
 	out := make([]errand.Errand, len(rows))
-	for i, r := range rows {
-		out[i], _ = errands.Record(r)
+	for i := 0; i < len(rows) && err == nil; i++ {
+		out[i], err = errands.Record(rows[i])
 	}
 	return out, engine.Translate(err)
 }

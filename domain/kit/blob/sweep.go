@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -84,14 +85,16 @@ func sweep(ctx context.Context, s Store, o Owner, before time.Time) (removed int
 const replaceTime = 5 * time.Second
 
 // Replaced removes the old files that are not among the new ones, once the transaction that ctx carries is durable; ""
-// means no file. A file that cannot be removed is left to the sweeper.
+// means no file. A file that cannot be removed is logged and left to the sweeper.
 func Replaced(ctx context.Context, s Store, old, now []string) {
 	commit.After(ctx, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replaceTime)
 		defer cancel()
 		for _, key := range old {
 			if key != "" && !slices.Contains(now, key) {
-				_ = s.Delete(ctx, key)
+				if err := s.Delete(ctx, key); err != nil {
+					slog.Warn("a replaced file is left to the sweeper", "key", key, "err", err)
+				}
 			}
 		}
 	})

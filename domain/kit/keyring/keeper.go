@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -129,7 +130,9 @@ func (k *Keeper) fit(want Record) error {
 	next, errNext := ReadMaster(k.file + nextSuffix)
 	if errNext == nil && next.id == want.MasterID {
 		k.master = next
-		_ = promote(k.file, next) // if it fails, the next start finds the prepared file again
+		if err := promote(k.file, next); err != nil {
+			slog.Warn("the prepared file of the master key stays beside the old one; the next start tries again", "err", err)
+		}
 		return nil
 	}
 	m, err := ReadMaster(k.file)

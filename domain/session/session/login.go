@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
@@ -194,7 +195,9 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 	}
 	rehashed := ""
 	if stale { // on failure the old hash remains until the next login
-		rehashed, _ = place.Hash(ctx, r.Password)
+		if rehashed, err = place.Hash(ctx, r.Password); err != nil {
+			slog.Warn("a password keeps its old hash until the next login", "user", seen.User.ID, "err", err)
+		}
 	}
 	place.Leave()
 	for {
