@@ -31,7 +31,10 @@ func (l *live) rows(db *sql.DB, table string) (lines []string) {
 		}
 		storetest.Must(l.t, rows.Scan(cells...))
 		var line strings.Builder
-		for _, c := range cells {
+		for i, c := range cells {
+			if columns[i] == "folded" { // filled by the background
+				continue
+			}
 			switch v := (*c.(*any)).(type) {
 			case []byte:
 				fmt.Fprintf(&line, "%s\t", v)

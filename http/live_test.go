@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,6 +44,7 @@ type live struct {
 	phone, tablet crypto.Signer
 	phoneID       string
 	service       string // key of another service that may start payouts
+	stop          func() // ends the program
 }
 
 // person is an account with what it holds at the moment.
@@ -71,6 +73,21 @@ func postgresDSN(t *testing.T, _ string) string { return pgtest.DSN(t) }
 
 func start(t testing.TB, dir, dsn string, edits ...func(*config.Config)) *live {
 	t.Helper()
+	var log bytes.Buffer
+	l := startWith(t, dir, dsn, app.Options{Log: slog.New(slog.NewTextHandler(&log,
+		&slog.HandlerOptions{Level: slog.LevelError}))}, edits...)
+	t.Cleanup(func() {
+		l.stop()
+		if log.Len() > 0 {
+			t.Errorf("the program logged errors:\n%s", log.String())
+		}
+	})
+	return l
+}
+
+// startWith starts the program with options.
+func startWith(t testing.TB, dir, dsn string, options app.Options, edits ...func(*config.Config)) *live {
+	t.Helper()
 	cfg := config.Default()
 	cfg.Dev, cfg.DataDir, cfg.Database.URL, cfg.HTTP.Addr = true, dir, config.Secret(dsn), porttest.Free(t)
 	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time, cfg.Limits.Enabled = 8, 1, false
@@ -81,18 +98,16 @@ func start(t testing.TB, dir, dsn string, edits ...func(*config.Config)) *live {
 	cfg = cfg.Resolved()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	var log bytes.Buffer
-	go func() {
-		ended <- app.Serve(ctx, cfg, app.Options{Version: "test", Out: io.Discard,
-			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))})
-	}()
-	t.Cleanup(func() {
+	options.Version, options.Out = "test", io.Discard
+	go func() { ended <- app.Serve(ctx, cfg, options) }()
+	end := sync.OnceFunc(func() {
 		stop()
-		if err := <-ended; err != nil || log.Len() > 0 {
-			t.Errorf("the program ended with %v and logged errors:\n%s", err, log.String())
+		if err := <-ended; err != nil {
+			t.Errorf("the program ended with %v", err)
 		}
 	})
-	l := &live{Client: blackbox.NewClient("http://" + cfg.HTTP.Addr), t: t, cfg: cfg, said: map[string]any{}}
+	t.Cleanup(end)
+	l := &live{Client: blackbox.NewClient("http://" + cfg.HTTP.Addr), t: t, cfg: cfg, said: map[string]any{}, stop: end}
 	blackbox.Until(t, 20*time.Second, "the program serves", func() bool {
 		a, err := l.Try("GET", "/health/ready", nil, nil)
 		return err == nil && a.Status == 200

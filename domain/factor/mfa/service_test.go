@@ -2,7 +2,6 @@ package mfa_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -232,38 +231,5 @@ func TestAdminRefuses(t *testing.T) {
 	storetest.Must(t, with(func(p *mfa.Policy) { p.ActionCode = "NONE" }).CheckForm())
 	if acts := persistencetest.Acts(t, o.db); len(acts) != before {
 		t.Errorf("%q", acts[before:])
-	}
-}
-
-// A failure of the database is reported by every write.
-func TestAdminReportsFailures(t *testing.T) {
-	o := newOffice(t)
-	id, err := o.AddCommon(t.Context(), boss, mfa.Policy{ActionCode: "GUARDED", Name: "p",
-		Methods: []mfa.Choice{{Code: "SMS"}}, Required: 1})
-	storetest.Must(t, err)
-	login := mfa.Policy{ActionCode: mfa.Login, Name: "p", Methods: []mfa.Choice{{Code: "SMS"}}, Required: 1}
-	for tables, do := range map[string]func(context.Context) error{
-		"mfa_method audit": func(ctx context.Context) error { return o.AddMethod(ctx, boss, mfa.Method{Code: "NEW"}) },
-		"mfa_action audit": func(ctx context.Context) error {
-			return o.AddAction(ctx, boss, mfa.Action{Code: "NEW", Title: mfa.Text{"en": "x"}})
-		},
-		"audit mfa_method": func(ctx context.Context) error {
-			return o.ChangeMethod(ctx, boss, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(70_000))})
-		},
-		"audit mfa_action": func(ctx context.Context) error {
-			return o.ChangeAction(ctx, boss, mfa.ActionChange{Code: mfa.Login, Title: &mfa.Text{"en": "x"}})
-		},
-		"mfa_method mfa_action mfa_policy": func(ctx context.Context) error {
-			return errors.Join(o.Judge(ctx, login), mfa.NewCache(o.Store).Reload(ctx))
-		},
-		"mfa_method mfa_action mfa_policy audit": func(ctx context.Context) error {
-			_, err := o.AddCommon(ctx, boss, login)
-			return err
-		},
-		"audit mfa_policy": func(ctx context.Context) error {
-			return o.ChangeCommon(ctx, boss, mfa.PolicyChange{ID: id, Name: new("q")})
-		},
-	} {
-		persistencetest.Fails(t, o.db, tables, do)
 	}
 }

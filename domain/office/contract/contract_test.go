@@ -1,7 +1,6 @@
 package contract_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -241,32 +240,6 @@ func TestReorder(t *testing.T) {
 	if d.order() != "3:1 2:2 1:9" {
 		t.Errorf("stored %s", d.order())
 	}
-}
-
-// A failed call changes nothing.
-func TestFailures(t *testing.T) {
-	d := newDesk(t)
-	d.add(1, 2)
-	other := d.contract("B1")
-	for _, do := range []func(context.Context) error{
-		func(ctx context.Context) error {
-			_, err := d.AddDetails(ctx, by, d.id, []contract.Draft{{Title: "x"}})
-			return err
-		},
-		func(ctx context.Context) error {
-			_, err := d.ChangeDetails(ctx, by, []contract.Change{{ID: 1, ContractID: &other}})
-			return err
-		},
-		func(ctx context.Context) error {
-			_, err := d.Reorder(ctx, by, d.id, []contract.Place{{ID: 2, OrderNo: 9}})
-			return err
-		},
-	} {
-		persistencetest.Fails(t, d.db, "contract contract_detail audit", do)
-	}
-	persistencetest.Fails(t, d.db, "contract_detail audit", func(ctx context.Context) error {
-		return d.RemoveDetails(ctx, by, []int64{1})
-	})
 }
 
 // A new installation has the terms of use and the privacy notice.
