@@ -170,7 +170,7 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 		if out := run(1, "--issuer", realmIssuer); !strings.Contains(out, "already") {
 			t.Errorf("linked twice: %s", out)
 		}
-		if out := run(1, "--issuer", "https://evil.example"); !strings.Contains(out, "guard.issuers") {
+		if out := run(1, "--issuer", "https://evil.example"); !strings.Contains(out, "is not in guard.issuers") {
 			t.Errorf("an unknown issuer: %s", out)
 		}
 		run(0, "--issuer", realmIssuer, "--remove")

@@ -174,7 +174,7 @@ func TestPasskey(t *testing.T) {
 	})
 }
 
-// Whatever is wrong with a link, its answer is the same, and the details of an account are not judged.
+// Every invalid link gets the same answer, and the details of an account are not judged.
 func TestInvalidLinks(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		i := install(t, db)

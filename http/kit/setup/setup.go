@@ -52,7 +52,7 @@ type finding struct {
 	State    string `json:"state" example:"empty"`
 	Effect   string `json:"effect" example:"no mail is sent" doc:"empty for ok"`
 	Mend     string `json:"mend" example:"set mail.host and mail.from" doc:"change that resolves it; empty for ok"`
-	Reason   string `json:"reason" example:"" doc:"of doctor.accepted, for accepted; not translated"`
+	Reason   string `json:"reason" example:"a team of one" doc:"of doctor.accepted, for accepted; not translated"`
 }
 
 func (g Group) show(ctx context.Context, who rest.Caller, in request) (rest.Data[report], error) {

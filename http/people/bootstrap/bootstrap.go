@@ -39,7 +39,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 }
 
 type beginRequest struct {
-	Token       string           `json:"token" maxLength:"64" doc:"from the link"`
+	Token       string           `json:"token" maxLength:"64" doc:"from the link" example:"JBSWY3DPEHPK3PXPJBSWY3DPEH"`
 	Email       string           `json:"email" maxLength:"320" example:"admin@example.com"`
 	CountryCode string           `json:"countryCode" maxLength:"16" doc:"dialling code" example:"90"`
 	PhoneNumber string           `json:"phoneNumber" maxLength:"40" doc:"without the dialling code" example:"5321234567"`
@@ -51,7 +51,7 @@ type beginRequest struct {
 
 // begun has the part of the method; the other one is null.
 type begun struct {
-	Ticket        string         `json:"ticket" doc:"for completeSetup; sealed"`
+	Ticket        string         `json:"ticket" doc:"for completeSetup; sealed" example:"c2VhbGVk"`
 	PublicKey     *rest.JSON     `json:"publicKey" schema:"PasskeyCreation" doc:"for navigator.credentials.create"`
 	Authenticator *authenticator `json:"authenticator"`
 }
@@ -87,8 +87,8 @@ func by(who rest.Caller) audit.By {
 }
 
 type completeRequest struct {
-	Token       string     `json:"token" maxLength:"64" doc:"from the link"`
-	Ticket      string     `json:"ticket" maxLength:"16384" doc:"from beginSetup"`
+	Token       string     `json:"token" maxLength:"64" doc:"from the link" example:"JBSWY3DPEHPK3PXPJBSWY3DPEH"`
+	Ticket      string     `json:"ticket" maxLength:"16384" doc:"from beginSetup" example:"c2VhbGVk"`
 	Value       *string    `json:"value" maxLength:"16" doc:"for TOTP: the current code" example:"123456"`
 	Attestation *rest.JSON `json:"attestation" schema:"PasskeyAttestation" doc:"for PASSKEY"`
 	Brand       *string    `json:"brand" maxLength:"128" doc:"of the browser" example:"Chromium"`
