@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -34,17 +33,17 @@ It accepts loopback addresses only, because the messages contain codes.`
 }
 
 func (c sinkCmd) Run(e *env) error {
+	for _, addr := range []string{c.SMS, c.Mail} {
+		if a, err := netip.ParseAddrPort(addr); err != nil || !a.Addr().IsLoopback() {
+			return fmt.Errorf("%q is not a loopback address with a port, such as 127.0.0.1:8025", addr)
+		}
+	}
 	s := sink{out: e.out}
-	ctx, stop := context.WithCancel(e.ctx)
-	defer stop()
 	failed := make(chan error, 2)
 	for _, one := range []struct {
 		addr  string
 		serve func(net.Listener) error
 	}{{c.SMS, s.serveSMS}, {c.Mail, s.serveMail}} {
-		if a, err := netip.ParseAddrPort(one.addr); err != nil || !a.Addr().IsLoopback() {
-			return fmt.Errorf("%q is not a loopback address with a port, such as 127.0.0.1:8025", one.addr)
-		}
 		l, err := net.Listen("tcp", one.addr)
 		if err != nil {
 			return err
@@ -53,7 +52,7 @@ func (c sinkCmd) Run(e *env) error {
 		go func() { failed <- one.serve(l) }()
 	}
 	select {
-	case <-ctx.Done():
+	case <-e.ctx.Done():
 		return nil
 	case err := <-failed:
 		return err
@@ -88,7 +87,8 @@ func (s *sink) serveSMS(l net.Listener) error {
 		}
 		parts := []string{"sms"}
 		query := r.URL.Query()
-		if form, err := url.ParseQuery(string(body)); err == nil && strings.Contains(string(body), "=") {
+		if form, err := url.ParseQuery(string(body)); err == nil &&
+			strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 			for name, values := range form {
 				query[name] = append(query[name], values...)
 			}
