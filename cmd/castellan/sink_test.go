@@ -53,7 +53,8 @@ func TestSinkPrintsMessages(t *testing.T) {
 		storetest.Must(t, err)
 		answer.Body.Close()
 	}
-	letter := "To: a@example.com\r\nSubject: =?utf-8?q?G=C3=BCn?=\r\nContent-Type: multipart/alternative; boundary=b\r\n\r\n" +
+	letter := "To: a@example.com\r\nSubject: =?utf-8?q?G=C3=BCn?=\r\n" +
+		"Content-Type: multipart/alternative; boundary=b\r\n\r\n" +
 		"--b\r\nContent-Type: text/html\r\n\r\n<p>x</p>\r\n--b\r\nContent-Type: text/plain; charset=utf-8\r\n" +
 		"Content-Transfer-Encoding: quoted-printable\r\n\r\nCode=20\r\n123456\r\n--b--\r\n"
 	storetest.Must(t, smtp.SendMail(serve(s.serveMail), nil, "b@example.com", []string{"a@example.com"}, []byte(letter)))
