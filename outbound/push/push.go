@@ -9,6 +9,9 @@
 // Start at Sender.Send and at target.go, which defines the messages of this channel. guard.go decides which addresses
 // may be dialled, and answer.go classifies responses. encrypt.go is RFC 8291, vapid.go RFC 8292, webhook.go the
 // Standard Webhooks signature.
+//
+// The library webpush-go (1.4.0) cannot replace encrypt.go and vapid.go. It ignores the requested life of a token,
+// takes the origin of the target as it is spelled, always names a contact, and sends the request itself.
 package push
 
 import (

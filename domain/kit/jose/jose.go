@@ -3,8 +3,8 @@
 //
 // The one idea: the key alone determines its algorithm, and a signature must name that one, so an attacker cannot
 // choose another. Signatures are the work of golang-jwt. The reading is not: a library takes the last of two members
-// and skips an extension that it does not know, so another reader could understand the same text differently. What a
-// token must contain is decided by its reader.
+// and skips an extension that it does not know, so another reader could understand the same text differently. The
+// reader of a token decides what it must contain.
 //
 // Start reading at Read and ParseKey.
 package jose
