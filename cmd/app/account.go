@@ -58,12 +58,13 @@ func (s *service) hasherMetrics(m *metrics.Registry) {
 
 // placeOf returns the group of clients that share slots in the queue of hashes. Trusted networks, and all clients in a
 // load test, have no limit.
-func placeOf(l config.Limits) func(netip.Addr) string {
-	return func(ip netip.Addr) string {
-		if !l.Enabled || slices.ContainsFunc(l.ExemptCIDRs, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) }) {
+func placeOf(l config.Limits) func(client.Origin) string {
+	return func(from client.Origin) string {
+		ip := from.Addr.Unmap()
+		if !l.Enabled || slices.ContainsFunc(l.ExemptCIDRs, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 			return ""
 		}
-		return client.Site(ip)
+		return from.Site
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
@@ -114,7 +115,7 @@ func TestSitesAreBounded(t *testing.T) {
 	})
 	for from, site := range map[string]string{"192.0.2.7": "", "203.0.113.7": "203.0.113.7/32",
 		"2001:db8:0:1234::1": "2001:db8:0:1200::/56"} {
-		ip := netip.MustParseAddr(from)
+		ip := client.From(netip.MustParseAddr(from))
 		if in, pass := s.logins.Place(ip), s.passwords.Service.Place(ip); in != site || pass != site {
 			t.Errorf("%s shares the places of %q at a login and of %q at a change", from, in, pass)
 		}

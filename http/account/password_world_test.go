@@ -20,6 +20,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/change/changetest"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
 	"castellan/domain/kit/id"
@@ -209,7 +210,7 @@ func (w *world) start() {
 		Policy: password.DefaultPolicy(), Wrong: password.NewGuards(guards, db, replace.WrongRules(), w.now),
 		Phones:   password.NewGuards(guards, db, password.Limit(5, 10*time.Minute), w.now),
 		Networks: password.NewGuards(guards, db, password.Limit(30, 10*time.Minute), w.now),
-		Place:    func(netip.Addr) string { return "" }, // all accounts have one address here
+		Place:    func(client.Origin) string { return "" }, // all accounts have one address here
 		Commit:   commit, Ring: w.ring, TokenTTL: 10 * time.Minute, Now: w.now}
 	actions.Register(w.svc.ResetAction())
 	actions.Register(w.svc.ChangeAction())

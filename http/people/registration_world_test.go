@@ -26,6 +26,7 @@ import (
 	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/change/changetest"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
 	"castellan/domain/kit/id"
@@ -202,7 +203,7 @@ func (w *world) start() {
 	w.signups = &registration.SignUps{Users: w.users, Contracts: w.contracts, Engine: w.starter, First: logins.First,
 		Hasher: w.hasher, Policy: password.DefaultPolicy(), Commit: commit,
 		Starts: &registration.Bounds{Networks: bound(30), Phones: bound(5), Mails: bound(5)},
-		Place:  func(netip.Addr) string { return "" }, Now: w.now}
+		Place:  func(client.Origin) string { return "" }, Now: w.now}
 	actions.Register(w.signups.Action())
 	group := httpregistration.Group{Service: w.signups, Enabled: w.enabled, Contracts: &contract.Service{
 		Store: w.contracts, HTML: richtext.New(""), Changes: admin.Changes{Commit: db, Now: w.now, Lock: w.contracts.Lock}}}

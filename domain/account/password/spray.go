@@ -42,19 +42,19 @@ func NewSpray(windows ratelimit.Limiter, limit int, exempt []netip.Prefix, now f
 }
 
 // wait returns how long the site of an address may not try accounts that do not know it; 0 means it may.
-func (s *Spray) wait(ip netip.Addr) time.Duration {
+func (s *Spray) wait(from client.Origin) time.Duration {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if len(s.closed) == 0 {
 		return 0
 	}
-	return max(0, s.closed[client.Site(ip)].Sub(s.now()))
+	return max(0, s.closed[from.Site].Sub(s.now()))
 }
 
 // Wrong counts a wrong password. It counts nothing while the windows are unavailable.
-func (s *Spray) Wrong(ctx context.Context, ip netip.Addr) {
-	site := client.Site(ip)
-	if site == "" || slices.ContainsFunc(s.exempt, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) }) {
+func (s *Spray) Wrong(ctx context.Context, from client.Origin) {
+	site := from.Site
+	if site == "" || slices.ContainsFunc(s.exempt, func(p netip.Prefix) bool { return p.Contains(from.Addr.Unmap()) }) {
 		return
 	}
 	demand := [1]ratelimit.Demand{{Key: ratelimit.Key{Rule: sprayRule, Name: site}, Limit: s.limit, Period: sprayWindow}}
@@ -83,9 +83,9 @@ func (s *Spray) Wrong(ctx context.Context, ip netip.Addr) {
 //
 // Errors: RATE_LIMITED.
 // Errors: RATE_LIMITED.
-func (s *Spray) Judge(guard Guard, r GuardRules, ip netip.Addr) error {
-	wait := s.wait(ip)
-	if wait == 0 || guard.Knows(s.now(), r, client.Prefix(ip)) {
+func (s *Spray) Judge(guard Guard, r GuardRules, from client.Origin) error {
+	wait := s.wait(from)
+	if wait == 0 || guard.Knows(s.now(), r, from.Prefix) {
 		return nil
 	}
 	return fault.New(fault.RateLimited, "too many wrong passwords; try later").After(wait)

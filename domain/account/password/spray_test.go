@@ -30,7 +30,7 @@ func newSprayed(exempt ...netip.Prefix) *sprayed {
 // waits checks how long a stranger at an address has to wait; 0: not at all.
 func (s *sprayed) waits(t *testing.T, ip string, want time.Duration) {
 	t.Helper()
-	err := s.Judge(Guard{}, DefaultGuardRules(), netip.MustParseAddr(ip))
+	err := s.Judge(Guard{}, DefaultGuardRules(), client.From(netip.MustParseAddr(ip)))
 	var f *fault.Error
 	if errors.As(err, &f) != (want > 0) || f != nil && (f.Code != fault.RateLimited || f.RetryAfter != want) {
 		t.Errorf("%s: %+v, want %v", ip, f, want)
@@ -40,7 +40,7 @@ func (s *sprayed) waits(t *testing.T, ip string, want time.Duration) {
 func (s *sprayed) wrong(t *testing.T, ips ...string) {
 	t.Helper()
 	for _, ip := range ips {
-		s.Wrong(t.Context(), netip.MustParseAddr(ip))
+		s.Wrong(t.Context(), client.From(netip.MustParseAddr(ip)))
 	}
 }
 
@@ -84,10 +84,10 @@ func TestSprayKnowsCallers(t *testing.T) {
 	s.waits(t, "192.0.2.7", 0)
 	for known, want := range map[string]fault.Code{ip: "", "203.0.113.2": fault.RateLimited} {
 		guard := Guard{Good: []Good{{Prefix: client.Prefix(netip.MustParseAddr(known)), At: s.now.UnixMilli()}}}
-		storetest.Wants(t, s.Judge(guard, DefaultGuardRules(), netip.MustParseAddr(ip)), want)
+		storetest.Wants(t, s.Judge(guard, DefaultGuardRules(), client.From(netip.MustParseAddr(ip))), want)
 	}
-	s.Wrong(t.Context(), netip.Addr{})
-	if err := s.Judge(Guard{}, DefaultGuardRules(), netip.Addr{}); err != nil {
+	s.Wrong(t.Context(), client.Origin{})
+	if err := s.Judge(Guard{}, DefaultGuardRules(), client.Origin{}); err != nil {
 		t.Errorf("without an address: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/account/password"
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -103,7 +104,7 @@ func TestUnhashedStartIsNotCounted(t *testing.T) {
 func TestPlaceOfSignUps(t *testing.T) {
 	p := newPlatform(t)
 	var asked []netip.Addr
-	p.Place = func(a netip.Addr) string { asked = append(asked, a); return "here" }
+	p.Place = func(from client.Origin) string { asked = append(asked, from.Addr); return "here" }
 	storetest.Must(t, start(t, p, func(*registration.SignUp) {}))
 	storetest.Same(t, asked, []netip.Addr{netip.MustParseAddr(from.IP)})
 }

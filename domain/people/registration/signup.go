@@ -50,8 +50,8 @@ type SignUps struct {
 	// Starts limits the sign-ups per network, phone number and mail address; nil: unlimited.
 	Starts *Bounds
 	Commit commit.Committer
-	// Place returns the key by which callers share places in the queue of hashes; nil: client.Site.
-	Place func(netip.Addr) string
+	// Place returns the key by which callers share places in the queue of hashes; nil: Origin.Site.
+	Place func(client.Origin) string
 	Now   func() time.Time
 }
 
@@ -172,11 +172,11 @@ const maxFenced = 5
 // caller returns the caller in the queue of hashes for a client without an account.
 func (s *SignUps) caller(ip string) password.Caller {
 	a, _ := netip.ParseAddr(ip)
-	site := client.Site
+	origin := client.From(a)
 	if s.Place != nil {
-		site = s.Place
+		origin.Site = s.Place(origin)
 	}
-	return password.Caller{Site: site(a), Since: time.Now()}
+	return password.Caller{Site: origin.Site, Since: time.Now()}
 }
 
 func (s *SignUps) hash(ctx context.Context, caller password.Caller, secret string) (string, error) {
@@ -212,7 +212,6 @@ func (s *SignUps) admit(ctx context.Context, subjects [2]concealed, ip string) (
 	if s.Starts == nil {
 		return func(err error) error { return err }, nil
 	}
-	a, _ := netip.ParseAddr(ip) // an invalid address has the prefix ""
 	var charged []*password.Attempt
 	settle = func(err error) error {
 		for _, c := range charged {
@@ -229,7 +228,7 @@ func (s *SignUps) admit(ctx context.Context, subjects [2]concealed, ip string) (
 		limit  string // its setting
 		key    string
 		former []string
-	}{{s.Starts.Networks, "limits.reset_per_ip", client.Prefix(a), nil},
+	}{{s.Starts.Networks, "limits.reset_per_ip", client.PrefixOf(ip), nil},
 		{s.Starts.Phones, "limits.reset_per_phone", subjects[0].subject, subjects[0].former},
 		{s.Starts.Mails, "limits.reset_per_phone", subjects[1].subject, subjects[1].former}} {
 		former := make([]string, len(c.former))

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -57,7 +56,7 @@ func (s *Messenger) row(c challenge.Challenge, m challenge.Method, userID, to, i
 	return outbox.Message{
 		ID: fmt.Sprintf("%s.%s.%d", c.ID, m.ID, m.Generation), ChallengeID: c.ID, MethodID: m.ID, Generation: m.Generation,
 		UserID:  userID,
-		Channel: m.Name.Channel(), Destination: s.destination(to), Prefix: prefix(ip), Dial: s.dial(to),
+		Channel: m.Name.Channel(), Destination: s.destination(to), Prefix: client.PrefixOf(ip), Dial: s.dial(to),
 		Uncounted: s.Config.uncapped(), State: outbox.Queued,
 		CreatedAt: made, ExpiresAt: time.UnixMilli(m.ExpiresAt), LeaseUntil: made.Add(s.Config.Lease),
 	}
@@ -131,11 +130,6 @@ func newCode() string {
 			return fmt.Sprintf("%06d", v%n)
 		}
 	}
-}
-
-func prefix(ip string) string {
-	a, _ := netip.ParseAddr(ip) // an invalid address has the prefix ""
-	return client.Prefix(a)
 }
 
 // maxBrief is the longest text of a service or a gateway, in bytes, that an SMS or a mail repeats. A longer one is left

@@ -9,6 +9,7 @@ import (
 	"castellan/domain/delivery/notification"
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
 )
@@ -112,7 +113,7 @@ func (s *Messenger) noticeBy(n challenge.Name, to challenge.Account, template st
 	noticeID := id.New(now)
 	text = s.Book.Render(ch, template, s.language("", to.Language), where, v)
 	row = outbox.Message{ID: noticeID, MethodID: noticeID, UserID: to.UserID, Channel: ch,
-		Destination: s.destination(where), Prefix: prefix(ip),
+		Destination: s.destination(where), Prefix: client.PrefixOf(ip),
 		Proven: true, Uncounted: s.Config.uncapped(), State: outbox.Queued, CreatedAt: now, ExpiresAt: now.Add(noticeLife)}
 	if where == to.Phone {
 		row.Dial = s.dial(where)

@@ -17,7 +17,7 @@ func TestCallerInQueueOfHashes(t *testing.T) {
 	if got := s.caller(from); got != want || want.Site == "" {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	s.Place = func(a netip.Addr) string { return "place of " + a.String() }
+	s.Place = func(from client.Origin) string { return "place of " + from.Addr.String() }
 	want.Site = "place of 203.0.113.9"
 	if got := s.caller(from); got != want {
 		t.Errorf("%+v, want %+v", got, want)

@@ -66,8 +66,8 @@ type Service struct {
 	// Admits reports whether an account may be used from the starter's location (D-GEO-02); nil admits all. It
 	// answers from memory.
 	Admits func(u user.User, from challenge.Starter) bool
-	// Place names the unit that shares places in the queue of hashes; nil: client.Site.
-	Place    func(netip.Addr) string
+	// Place names the unit that shares places in the queue of hashes; nil: Origin.Site.
+	Place    func(client.Origin) string
 	Dev      bool          // accounts seeded for development may be used
 	TokenTTL time.Duration // of ot-auth
 	Now      func() time.Time
@@ -140,16 +140,11 @@ func record(at time.Time, userID, action string, o audit.Outcome, from challenge
 // caller describes a caller with a session or an ot-auth token to the queue of hashes.
 func (s *Service) caller(from challenge.Starter) password.Caller {
 	a, _ := netip.ParseAddr(from.IP)
-	site := client.Site
+	origin := client.From(a)
 	if s.Place != nil {
-		site = s.Place
+		origin.Site = s.Place(origin)
 	}
-	return password.Caller{Site: site(a), Known: true}
-}
-
-func prefix(ip string) string {
-	a, _ := netip.ParseAddr(ip) // an invalid address has the prefix ""
-	return client.Prefix(a)
+	return password.Caller{Site: origin.Site, Known: true}
 }
 
 // maxFenced bounds how often a decision is repeated because the account changed meanwhile.

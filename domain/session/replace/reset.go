@@ -9,6 +9,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
@@ -57,7 +58,7 @@ func (s *Service) StartReset(ctx context.Context, r ResetRequest, from challenge
 	if err != nil {
 		return started, err
 	}
-	if err := s.admit(ctx, subject, prefix(from.IP), former); err != nil {
+	if err := s.admit(ctx, subject, client.PrefixOf(from.IP), former); err != nil {
 		return started, err
 	}
 	err = retryOnConflict(func() (err error) {
@@ -209,7 +210,7 @@ func (s *Service) update(ctx context.Context, r UpdateRequest) error {
 		Redeem{UserID: u.ID, ID: t.ID},
 		// The new password clears the tries and the known prefixes. From now on the account knows only the prefix
 		// that proved phone and mail (D-GEN-14).
-		password.ResetBy(u.ID, prefix(r.From.IP), now),
+		password.ResetBy(u.ID, client.PrefixOf(r.From.IP), now),
 		record(now, u.ID, ActionSet, audit.Success, r.From, "with ot-auth; all sessions ended"))
 	return s.Commit.Commit(ctx, append(writes, s.notice(u, r.From.IP)...)...)
 }

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/challenge/challengetest"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
@@ -266,7 +267,7 @@ func TestTokenOutlivesItsKey(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	w := newWorld(t)
 	var asked []netip.Addr
-	w.Place = func(a netip.Addr) string { asked = append(asked, a); return "" }
+	w.Place = func(from client.Origin) string { asked = append(asked, from.Addr); return "" }
 	storetest.Must(t, w.update(w.token(), second))
 	if len(asked) != 1 || asked[0].String() != "192.0.2.7" {
 		t.Errorf("%v", asked)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"castellan/domain/account/user"
@@ -69,8 +68,7 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 func (s *Service) First(ctx context.Context, u user.User, x challenge.Execution) (challenge.Result, []commit.Write,
 	error) {
 	cmd := command{Roles: u.AllRoles()}
-	ip, _ := netip.ParseAddr(x.Challenge.Starter.IP) // an invalid address has no network
-	if network := client.Region(client.Prefix(ip)); network != "" {
+	if network := client.Region(client.PrefixOf(x.Challenge.Starter.IP)); network != "" {
 		cmd.Network = user.Mark(u.ID, network)
 	}
 	x.Challenge.UserID, x.Challenge.CV, x.Challenge.SV, x.Command = u.ID, u.CV, u.SV, cmd.pack()

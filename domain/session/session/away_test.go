@@ -12,6 +12,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -238,7 +239,7 @@ func TestUnreachableOwner(t *testing.T) {
 	u := b.add(1, nil)
 	b.login(1)
 	r := request(1, secret)
-	r.IP = netip.MustParseAddr("198.51.100.7")
+	r.Origin = client.From(netip.MustParseAddr("198.51.100.7"))
 	started, err := b.svc.Login(t.Context(), r)
 	storetest.Must(t, err)
 	x := challenge.Execution{Challenge: started.Challenge, Command: b.starts[len(b.starts)-1].Command, Now: b.now}
@@ -297,7 +298,7 @@ func TestPlaceNamesTheUnit(t *testing.T) {
 	b := newBench(t)
 	b.add(1, nil)
 	var asked []netip.Addr
-	b.svc.Place = func(ip netip.Addr) string { asked = append(asked, ip); return "one" }
+	b.svc.Place = func(from client.Origin) string { asked = append(asked, from.Addr); return "one" }
 	_, err := b.svc.Login(t.Context(), request(1, secret))
 	if storetest.Must(t, err); !slices.Equal(asked, []netip.Addr{here}) {
 		t.Errorf("asked for %v", asked)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -51,8 +50,8 @@ type Service struct {
 	// Admits reports whether the account may be used from the starter's location (D-GEO-02); nil admits all. It is
 	// called after the password was judged and answers from memory, so a refusal takes as long as any other.
 	Admits func(u user.User, from challenge.Starter) bool
-	// Place names the unit that shares places in the queue of hashes; nil: client.Site.
-	Place    func(netip.Addr) string
+	// Place names the unit that shares places in the queue of hashes; nil: Origin.Site.
+	Place    func(client.Origin) string
 	Dev      bool // accounts seeded for development may log in
 	TokenTTL time.Duration
 	Now      func() time.Time
@@ -84,7 +83,7 @@ type LoginRequest struct {
 	Who      user.Identifier
 	Password string
 	DeviceID string
-	IP       netip.Addr
+	Origin   client.Origin
 	Starter  challenge.Starter
 	// Proof binds the session to a key; a zero one binds it to none.
 	Proof dpop.Request
@@ -105,8 +104,8 @@ type command struct {
 }
 
 // arrive notes the network of a login if the account has never logged in from it.
-func (c *command) arrive(u user.User, ip netip.Addr) {
-	if network := client.Region(client.Prefix(ip)); network != "" {
+func (c *command) arrive(u user.User, from client.Origin) {
+	if network := from.Region; network != "" {
 		if mark := user.Mark(u.ID, network); !u.Networks.Has(mark) {
 			c.Network, c.NotifyOwner = mark, u.Networks != ""
 		}
@@ -157,7 +156,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		return none, err
 	}
 	r.Starter = Clip(r.Starter)
-	from := password.Caller{Site: s.site(r.IP), Since: time.Now()}
+	from := password.Caller{Site: s.site(r.Origin), Since: time.Now()}
 	if err := s.Hasher.Full(from.Site); err != nil {
 		return none, err
 	}
@@ -165,11 +164,11 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 	if err != nil && fault.CodeOf(err) != fault.RecordNotFound {
 		return none, err
 	}
-	if err := s.Spray.Judge(seen.Guard, s.Guards.Rules(), r.IP); err != nil {
+	if err := s.Spray.Judge(seen.Guard, s.Guards.Rules(), r.Origin); err != nil {
 		return none, err
 	}
 	var place *password.Place
-	attempt, err := s.Guards.ChargeSeen(ctx, seen.Guard, client.Prefix(r.IP), from.Since, func(known bool) (err error) {
+	attempt, err := s.Guards.ChargeSeen(ctx, seen.Guard, r.Origin.Prefix, from.Since, func(known bool) (err error) {
 		from.Known = known
 		place, err = s.Hasher.Admit(from)
 		return err
@@ -190,7 +189,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 	if reason != "" {
 		attempt.Wrong() // the refusal below waits for the disk; other tries need not
 		place.Leave()
-		s.Spray.Wrong(ctx, r.IP)
+		s.Spray.Wrong(ctx, r.Origin)
 		return none, s.refuse(ctx, seen, attempt, reason, r)
 	}
 	rehashed := ""
@@ -232,7 +231,7 @@ func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, 
 	}
 	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay,
 		Thumbprint: thumbprint}
-	cmd.arrive(seen.User, r.IP)
+	cmd.arrive(seen.User, r.Origin)
 	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),
 		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with,
 		Key: challenge.ClientKey{Thumbprint: thumbprint, Proven: true}})
@@ -266,11 +265,11 @@ func (s *Service) whyNot(u user.User, from challenge.Starter) Reason {
 	return ""
 }
 
-func (s *Service) site(ip netip.Addr) string {
+func (s *Service) site(from client.Origin) string {
 	if s.Place != nil {
-		return s.Place(ip)
+		return s.Place(from)
 	}
-	return client.Site(ip)
+	return from.Site
 }
 
 // refuse records a refused try and returns the one answer to all of them. For an unknown identifier only a count is
@@ -278,7 +277,7 @@ func (s *Service) site(ip netip.Addr) string {
 func (s *Service) refuse(ctx context.Context, seen user.Entrance, tried *password.Attempt, reason Reason,
 	r LoginRequest) error {
 	now, from, userID := s.Now(), r.Starter, seen.User.ID
-	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
+	writes := []commit.Write{Refused{Site: r.Origin.Site, Minute: now.Truncate(time.Minute), Count: 1}}
 	if userID != "" {
 		line := refusal(userID, now, from)
 		line.Refusal = Refusal{Reason: reason, Standing: tried.Standing()}

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/passkey"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -61,7 +62,7 @@ func newKeys(t *testing.T) *keys {
 }
 
 func passkeyRequest(id string) session.PasskeyRequest {
-	return session.PasskeyRequest{Ticket: "t1", Assertion: []byte(id), DeviceID: "dev-1", IP: here,
+	return session.PasskeyRequest{Ticket: "t1", Assertion: []byte(id), DeviceID: "dev-1", Origin: client.From(here),
 		Starter: challenge.Starter{IP: here.String(), Country: "TR", Brand: "Acme", RequestID: "r1"}}
 }
 

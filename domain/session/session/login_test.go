@@ -167,7 +167,7 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 		t.Errorf("by the other identifier: %v", err)
 	}
 	elsewhere := request(1, secret)
-	elsewhere.IP = netip.MustParseAddr("2001:db8::1")
+	elsewhere.Origin = client.From(netip.MustParseAddr("2001:db8::1"))
 	if _, err := node.Login(t.Context(), elsewhere); err != nil {
 		t.Errorf("from elsewhere: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"castellan/domain/factor/challenge/challengetest"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence/delivery"
 )
@@ -33,7 +34,7 @@ func TestNewNetworks(t *testing.T) {
 		{"::ffff:203.0.113.1", true, false},
 	} {
 		r := request(1, secret)
-		r.IP, r.Starter.IP = netip.MustParseAddr(c.ip), c.ip
+		r.Origin, r.Starter.IP = client.From(netip.MustParseAddr(c.ip)), c.ip
 		started, err := b.svc.Login(t.Context(), r)
 		storetest.Must(t, err)
 		if !c.complete {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/netip"
 	"time"
 
 	"castellan/domain/account/password"
@@ -35,7 +34,7 @@ type PasskeyRequest struct {
 	Ticket    string
 	Assertion []byte
 	DeviceID  string
-	IP        netip.Addr
+	Origin    client.Origin
 	Starter   challenge.Starter
 	Proof     dpop.Request // of the key to which the session will be bound; none without one
 }
@@ -57,7 +56,7 @@ func (s *Service) LoginByPasskey(ctx context.Context, r PasskeyRequest) (challen
 	}
 	r.Starter = Clip(r.Starter)
 	by := audit.By{RequestID: r.Starter.RequestID, IP: r.Starter.IP}
-	if err := s.Spray.Judge(password.Guard{}, s.Guards.Rules(), r.IP); err != nil {
+	if err := s.Spray.Judge(password.Guard{}, s.Guards.Rules(), r.Origin); err != nil {
 		return none, nil, err
 	}
 	u, proof, err := s.Passkeys.Entered(ctx, r.Ticket, r.Assertion, by)
@@ -102,7 +101,7 @@ func (s *Service) LoginByPasskey(ctx context.Context, r PasskeyRequest) (challen
 func (s *Service) startByPasskey(ctx context.Context, r PasskeyRequest, thumbprint string, u user.User,
 	counts bool, with []commit.Write) (challenge.Started, error) {
 	cmd := command{Roles: u.AllRoles(), DeviceID: r.DeviceID, Day: u.LastLoginDay, Thumbprint: thumbprint}
-	cmd.arrive(u, r.IP)
+	cmd.arrive(u, r.Origin)
 	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: u.Account(), Starter: r.Starter,
 		Proven: true, Entry: challenge.Key, Counts: counts, Command: cmd.pack(), With: with})
 }
@@ -111,7 +110,7 @@ func (s *Service) startByPasskey(ctx context.Context, r PasskeyRequest, thumbpri
 // assertion, which names no account for certain.
 func (s *Service) refusePasskey(ctx context.Context, u user.User, reason Reason, r PasskeyRequest) error {
 	now, from := s.Now(), r.Starter
-	writes := []commit.Write{Refused{Site: client.Site(r.IP), Minute: now.Truncate(time.Minute), Count: 1}}
+	writes := []commit.Write{Refused{Site: r.Origin.Site, Minute: now.Truncate(time.Minute), Count: 1}}
 	if reason != "" {
 		line := refusal(u.ID, now, from)
 		line.Refusal = Refusal{Reason: reason}
@@ -120,7 +119,7 @@ func (s *Service) refusePasskey(ctx context.Context, u user.User, reason Reason,
 				RequestID: from.RequestID, Detail: "passkey refused"},
 			RememberRefused{line}}
 	} else {
-		s.Spray.Wrong(ctx, r.IP)
+		s.Spray.Wrong(ctx, r.Origin)
 	}
 	if err := s.Commit.Commit(ctx, writes...); err != nil {
 		return err

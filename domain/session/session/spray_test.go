@@ -11,6 +11,7 @@ import (
 	"castellan/domain/account/password"
 	"castellan/domain/account/user"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
@@ -21,7 +22,7 @@ import (
 )
 
 func at(ip string, r session.LoginRequest) session.LoginRequest {
-	r.IP, r.Starter.IP = netip.MustParseAddr(ip), ip
+	r.Origin, r.Starter.IP = client.From(netip.MustParseAddr(ip)), ip
 	return r
 }
 
@@ -30,7 +31,7 @@ func (b *bench) tries(r session.LoginRequest, want fault.Code) *fault.Error {
 	b.t.Helper()
 	_, err := b.svc.Login(b.t.Context(), r)
 	if fault.CodeOf(err) != want {
-		b.t.Fatalf("from %s: %v, want %q", r.IP, err, want)
+		b.t.Fatalf("from %s: %v, want %q", r.Origin.Addr, err, want)
 	}
 	e, _ := err.(*fault.Error)
 	return e

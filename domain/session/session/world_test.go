@@ -16,6 +16,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/challenge/challengetest"
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
@@ -200,7 +201,7 @@ func mailed(address string) user.Identifier {
 }
 
 func request(n int, pass string) session.LoginRequest {
-	return session.LoginRequest{Who: by("90", fmt.Sprintf("532%07d", n)), Password: pass, IP: here,
+	return session.LoginRequest{Who: by("90", fmt.Sprintf("532%07d", n)), Password: pass, Origin: client.From(here),
 		Starter: challenge.Starter{IP: here.String(), Country: "TR", Brand: "Acme", Model: "X", Description: "phone",
 			RequestID: "r1", Language: "tr"}}
 }

@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/fault"
 	"castellan/domain/proof/dpop"
 	"castellan/domain/session/session"
@@ -143,7 +144,7 @@ type loginAnswer struct {
 
 func (g Group) byPasskey(ctx context.Context, who rest.Caller, in loginRequest) (rest.Reply[loginAnswer], error) {
 	r := session.PasskeyRequest{Ticket: *in.Ticket, Assertion: *in.Assertion, DeviceID: rest.Or(in.DeviceID, ""),
-		IP: who.IP, Starter: auth.From(who), Proof: proof(who, "")}
+		Origin: client.From(who.IP), Starter: auth.From(who), Proof: proof(who, "")}
 	started, result, err := g.Service.LoginByPasskey(ctx, r)
 	if err != nil {
 		return rest.Reply[loginAnswer]{}, err
@@ -166,7 +167,7 @@ func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (res
 	if in.Assertion != nil {
 		return g.byPasskey(ctx, who, in)
 	}
-	r := session.LoginRequest{Who: in.who, Password: *in.Password, IP: who.IP, Starter: auth.From(who),
+	r := session.LoginRequest{Who: in.who, Password: *in.Password, Origin: client.From(who.IP), Starter: auth.From(who),
 		Proof: proof(who, "")}
 	if in.DeviceID != nil {
 		r.DeviceID = *in.DeviceID
