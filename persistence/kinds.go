@@ -25,11 +25,12 @@ func kinds(now func() time.Time) engine.Kinds {
 		Guards: map[commit.GuardedTable]engine.Versioned{
 			commit.UserCredentials: {Table: "users", Column: "cv"},
 			commit.AttemptBudget:   {Table: "attempt_budget", Column: "version"},
+			commit.UserMoney:       {Table: "users", Column: "money_version", Locked: true},
 		},
 		Fences: slices.Concat(
 			factor.ChallengeFences(now),
 			account.PasswordFences(now),
-			account.UserFences,
+			account.UserFences(now),
 			session.SessionFences,
 			proof.TotpFences,
 			session.ResetFences,

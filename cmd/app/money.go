@@ -63,7 +63,7 @@ func (s *service) money() error {
 		Approvals: &transaction.Approvals{Withdrawals: withdrawals, Engine: s.starter,
 			Account: accounts{s.users}.Account}}
 	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
-		actions: []challenge.Action{requests.Action()}})
+		actions: []challenge.Action{requests.Action()}, kinds: []job.Kind{withdrawals.Holding()}})
 	transactions := &transaction.Service{Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
 		Parameters: s.parameters, Now: time.Now, Store: money.NewTransactions(s.DB), Changes: s.changes("", nil),
 		Jobs: s.jobs, Messenger: s.starter.Messenger,

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/money/blockage"
+	"castellan/domain/money/transaction"
 	"castellan/domain/office/contract"
 	"castellan/domain/people/bootstrap"
 	"castellan/domain/people/identity"
@@ -185,6 +186,7 @@ func (s *service) standings() error {
 		Ignored: kit.NewParameters(s.DB), Changes: s.changes(change.Parameters, s.parameters),
 		ClosureType: int64(s.cfg.Blockage.ClosureType)}
 	service.Changes.Lock, service.Claims = store.Lock, s.external
+	service.Hold = transaction.HoldQueued(s.jobs)
 	s.join(part{groups: groups(httpblockage.Group{Service: blockages}, httpstanding.Group{Service: service},
 		httpinbox.Group{Store: people.NewInbox(s.DB), Shows: s.shows},
 		httpintegration.Findings{Service: service})})

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/geo"
 	"castellan/domain/kit/token"
+	"castellan/domain/money/transaction"
 	"castellan/domain/proof/dpop"
 	"castellan/domain/session/replace"
 	"castellan/domain/session/session"
@@ -100,7 +101,7 @@ func (s *service) login() (err error) {
 func (s *service) alarms() *session.Alarms {
 	return &session.Alarms{Users: s.users, Sessions: sessionstore.NewSessions(s.DB),
 		Challenges: factor.NewChallenges(s.DB), Notices: s.starter, Commit: s.commit,
-		Revocations: s.revocations, Now: time.Now}
+		Revocations: s.revocations, Hold: transaction.HoldQueued(s.jobs), Now: time.Now}
 }
 
 // revoking is the committer of writers that cannot update this node's tables themselves after they ended or changed

@@ -19,8 +19,11 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/job"
+	"castellan/domain/money/transaction"
 	"castellan/domain/people/kyc"
 	"castellan/persistence/account"
 )
@@ -172,7 +175,8 @@ type userWithdrawalsCmd struct {
 }
 
 func (userWithdrawalsCmd) Help() string {
-	return `Sets isWithdrawProhibited in the profile of the account (GET /user/user-profile).`
+	return `Sets isWithdrawProhibited in the profile of the account (GET /user/user-profile).
+While it is set, the queued withdrawals of the account are held.`
 }
 
 func (c userWithdrawalsCmd) Run(e *env) error {
@@ -181,8 +185,18 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 		return err
 	}
 	defer v.Close()
+	prohibit := c.Permission == "prohibit"
+	writes := []commit.Write{user.SetWithdrawProhibited{UserID: u.ID, Prohibited: prohibit}}
+	if prohibit {
+		hold, err := transaction.HoldQueued(&job.Service{Changes: v.Changes(change.Users),
+			Seal: v.Ring.Seal})(audit.Operator, u.ID)
+		if err != nil {
+			return err
+		}
+		writes = append(writes, hold)
+	}
 	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_WITHDRAWALS", UserID: u.ID, Target: u.ID,
-		Detail: c.Permission}, user.SetWithdrawProhibited{UserID: u.ID, Prohibited: c.Permission == "prohibit"})
+		Detail: c.Permission}, writes...)
 	if err != nil {
 		return err
 	}

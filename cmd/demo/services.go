@@ -48,6 +48,7 @@ type doors struct {
 	deposits    *transaction.Service
 	withdrawals *transaction.Withdrawals
 	standing    *standing.Service
+	holds       []string // ids of the jobs that hold withdrawals
 	corporate   *corporate.Service
 	documents   *document.Service
 	books       *addressbook.Service
@@ -94,6 +95,15 @@ func (r *run) buildServices(ctx context.Context) error {
 	kind := d.deposits.Kind()
 	d.jobs = &job.Runner{Store: jobs, Commit: r.DB, Kinds: map[string]job.Kind{kind.Name: kind}, Open: r.Ring.Open,
 		Now: now, Name: "demo", Leaving: context.Background()}
+	queueHold, parts := transaction.HoldQueued(d.deposits.Jobs), d.withdrawals.Holding()
+	d.jobs.Kinds[parts.Name] = parts
+	d.standing.Hold = func(by audit.By, userID string) (commit.Write, error) {
+		w, err := queueHold(by, userID)
+		if err == nil {
+			d.holds = append(d.holds, w.(job.Add).ID)
+		}
+		return w, err
+	}
 	r.doors = d
 	return r.loadAgreements(ctx)
 }
@@ -144,6 +154,25 @@ func (r *run) neighbours(ctx context.Context, all []*person) error {
 			Status: p.found, Source: pick(s, []string{"sanctions-list", "transactions", "adverse-media"}),
 			Reference: "CASE-" + s.number(7), Detail: "an example finding"}); err != nil {
 			return err
+		}
+	}
+	for _, id := range r.doors.holds {
+		if err := r.runJob(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runJob runs a job to its end.
+func (r *run) runJob(ctx context.Context, jobID string) error {
+	for over := false; !over; {
+		due, ended, err := r.doors.jobs.Step(ctx, jobID)
+		if err != nil {
+			return err
+		}
+		if over = ended; due.After(r.Clock.Now()) {
+			r.Clock.set(due)
 		}
 	}
 	return nil

@@ -87,13 +87,10 @@ func (r *run) treasury(ctx context.Context) error {
 	r.Clock.set(r.Now.Add(-2 * time.Hour))
 	u, err := r.doors.deposits.UpdateStatus(ctx, by, transaction.Update{IDs: ids, To: transaction.FinalizedDeposit,
 		Reason: "the senders are known"})
-	for over := false; err == nil && !over; {
-		var due time.Time
-		if due, over, err = r.doors.jobs.Step(ctx, u.JobID); due.After(r.Clock.Now()) {
-			r.Clock.set(due)
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	return r.runJob(ctx, u.JobID)
 }
 
 // step is a call about a withdrawal in the queue.

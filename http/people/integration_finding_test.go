@@ -49,7 +49,7 @@ func bothScreening(t *testing.T, test func(s screening)) {
 		storetest.Must(t, live.Reload(t.Context()))
 		service := &standing.Service{Store: store, Users: account.NewUsers(db), Parameters: live, Ignored: parameters,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow, Lock: store.Lock},
-			Claims:  kit.NewIntegration(db)}
+			Claims:  kit.NewIntegration(db), Hold: persistencetest.HoldQueued(time.Now)}
 		test(screening{apitest.Serve(t, edge.Options{}, httpintegration.Findings{Service: service},
 			httpstanding.Group{Service: service}), t, db})
 	})

@@ -79,7 +79,7 @@ func standingBoth(t *testing.T, test func(s standingSite)) {
 		service := &standing.Service{Store: standings, Users: users, Administrators: permit.NewResources(db),
 			Blockages: &blockage.Service{Store: money.NewBlockages(db), Ledger: l, Users: users, Currencies: pairs,
 				Now: time.Now},
-			Parameters: live, Ignored: parameters, ClosureType: 7,
+			Parameters: live, Ignored: parameters, ClosureType: 7, Hold: persistencetest.HoldQueued(time.Now),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow,
 				Lock: standings.Lock}}
 		s := standingSite{apitest.Serve(t, edge.Options{}, httpstanding.Group{Service: service}).Below("/admin/user/"),

@@ -23,6 +23,7 @@ type problem struct {
 	AttemptsLeft *int           `json:"attemptsLeft,omitempty"`
 	ResetAt      *Time          `json:"resetAt,omitempty"`
 	RedeemedAt   *Time          `json:"redeemedAt,omitempty"`
+	Data         any            `json:"data,omitempty"`
 	RequestID    string         `json:"requestId"`
 }
 
@@ -61,7 +62,7 @@ func Problem(f *fault.Error, language, requestID string) (status int, body []byt
 		e = registry[fault.Internal]
 	}
 	p := problem{Type: typeOf(f.Code), Title: e.en, Status: e.status, Code: f.Code, Detail: f.Message, Message: f.Message,
-		Field: f.Field, AttemptsLeft: f.AttemptsLeft, RequestID: requestID}
+		Field: f.Field, AttemptsLeft: f.AttemptsLeft, Data: f.Record, RequestID: requestID}
 	if !f.ResetAt.IsZero() {
 		p.ResetAt = &Time{Time: f.ResetAt}
 	}

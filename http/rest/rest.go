@@ -157,7 +157,7 @@ type Renewing struct {
 }
 
 // ByService begins the name of a service client in the audit: "service:wallet".
-const ByService = "service:"
+const ByService = audit.ByService
 
 // By is the caller as the audit names it.
 func (c Caller) By() audit.By {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -69,6 +70,9 @@ type userRow struct {
 	Networks           string
 	FactorsOff         int64
 	PasskeyHandle      string `bun:",nullzero"`
+	MoneyVersion       int64  `bun:",nullzero"`
+	CredentialsAt      int64  `bun:",nullzero"`
+	AlarmedAt          int64  `bun:",nullzero"`
 }
 
 // RoleRow is a role of an account.
@@ -89,7 +93,8 @@ func (r userRow) user() user.User {
 		CreatedAt: engine.Time(r.CreatedAt), WithdrawProhibited: r.WithdrawProhibited, IdentityHash: r.IdentityHash,
 		TaxNumber: r.TaxNumber, BirthDate: r.BirthDate, MustReset: r.MustReset,
 		AddressConfirmed: r.AddressConfirmed, Networks: user.Networks(r.Networks), LastLoginDay: r.LastLoginDay,
-		FactorsOff: challenge.Factors(r.FactorsOff), PasskeyHandle: r.PasskeyHandle,
+		FactorsOff: challenge.Factors(r.FactorsOff), PasskeyHandle: r.PasskeyHandle, MoneyVersion: r.MoneyVersion,
+		CredentialsAt: engine.Time(r.CredentialsAt), AlarmedAt: engine.Time(r.AlarmedAt),
 		Campaigns: user.Campaigns{SMS: r.CampaignSMS, Mail: r.CampaignMail, Push: r.CampaignPush}}
 	if r.Roles != "" {
 		u.Roles = strings.Split(r.Roles, ",")
@@ -110,6 +115,9 @@ func rowOfUser(w user.Add) userRow {
 		Networks:         string(w.Networks),
 		FactorsOff:       int64(w.FactorsOff),
 		PasskeyHandle:    w.PasskeyHandle,
+		MoneyVersion:     w.MoneyVersion,
+		CredentialsAt:    engine.Millis(w.CredentialsAt),
+		AlarmedAt:        engine.Millis(w.AlarmedAt),
 		CampaignSMS:      w.Campaigns.SMS, CampaignMail: w.Campaigns.Mail, CampaignPush: w.Campaigns.Push}
 }
 
@@ -136,34 +144,43 @@ func userFence[W commit.Fence](column, set string, row func(W) factor.UserStep) 
 		" = v.seen {RETURNING users.id}", row)
 }
 
-// Writes that are fenced by cv come before EndSessions, which raises cv beside sv:
-// a unit may hold both.
-var UserFences = []engine.Kind{
-	userFence("cv",
-		"previous_hash = users.password_hash, password_hash = v.text, must_reset = FALSE, cv = users.cv + 1",
-		func(w user.SetPassword) factor.UserStep {
-			return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: w.Hash}
+// raised raises the money version, and renewed also records a change of credentials at v.n.
+const (
+	raised  = ", money_version = COALESCE(users.money_version, 0) + 1"
+	renewed = raised + ", credentials_at = v.n"
+)
+
+// UserFences are the fenced writes of accounts. Those that are fenced by cv come before EndSessions, which raises cv
+// beside sv: a unit may hold both.
+func UserFences(now func() time.Time) []engine.Kind {
+	instant := func() int64 { return engine.Millis(now()) }
+	return []engine.Kind{
+		userFence("cv", "previous_hash = users.password_hash, password_hash = v.text, must_reset = FALSE, "+
+			"cv = users.cv + 1"+renewed, func(w user.SetPassword) factor.UserStep {
+			return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: w.Hash, N: instant()}
 		}),
-	userFence("cv", "countries = v.text, cv = users.cv + 1", func(w user.SetCountries) factor.UserStep {
-		return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: string(w.Countries)}
-	}),
-	setPhone,
-	userFence("cv", "email = v.text, email_verified = FALSE, cv = users.cv + 1", func(w user.SetMail) factor.UserStep {
-		return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: w.Mail}
-	}),
-	userFence("cv", "status = v.text, cv = users.cv + 1", func(w user.SetStatus) factor.UserStep {
-		return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: string(w.Status)}
-	}),
-	userFence("sv", "sv = users.sv + 1, cv = users.cv + 1, sv_at = v.n", func(w user.EndSessions) factor.UserStep {
-		return factor.UserStep{ID: w.UserID, Seen: w.SV, N: engine.Millis(w.At)}
-	}),
-	userFence("cv", "totp = v.yes, cv = users.cv + 1", func(w user.SetTOTP) factor.UserStep {
-		return factor.UserStep{ID: w.UserID, Seen: w.CV, Yes: w.Defined}
-	}),
-	userFence("cv", "push = v.yes, passkey_handle = NULLIF(v.text, ''), cv = users.cv + 1",
-		func(w user.SetPush) factor.UserStep {
-			return factor.UserStep{ID: w.UserID, Seen: w.CV, Yes: w.Owned, Text: w.Handle}
+		userFence("cv", "countries = v.text, cv = users.cv + 1", func(w user.SetCountries) factor.UserStep {
+			return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: string(w.Countries)}
 		}),
+		setPhone(instant),
+		userFence("cv", "email = v.text, email_verified = FALSE, cv = users.cv + 1"+renewed,
+			func(w user.SetMail) factor.UserStep {
+				return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: w.Mail, N: instant()}
+			}),
+		userFence("cv", "status = v.text, cv = users.cv + 1"+raised, func(w user.SetStatus) factor.UserStep {
+			return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: string(w.Status)}
+		}),
+		userFence("sv", "sv = users.sv + 1, cv = users.cv + 1, sv_at = v.n", func(w user.EndSessions) factor.UserStep {
+			return factor.UserStep{ID: w.UserID, Seen: w.SV, N: engine.Millis(w.At)}
+		}),
+		userFence("cv", "totp = v.yes, cv = users.cv + 1"+renewed, func(w user.SetTOTP) factor.UserStep {
+			return factor.UserStep{ID: w.UserID, Seen: w.CV, Yes: w.Defined, N: instant()}
+		}),
+		userFence("cv", "push = v.yes, passkey_handle = NULLIF(v.text, ''), cv = users.cv + 1"+renewed,
+			func(w user.SetPush) factor.UserStep {
+				return factor.UserStep{ID: w.UserID, Seen: w.CV, Yes: w.Owned, Text: w.Handle, N: instant()}
+			}),
+	}
 }
 
 // networksWith are the networks with one more mark, without the oldest where they are
@@ -194,10 +211,10 @@ var UserWrites = []engine.Kind{
 		"WHERE users.id = v.id AND users.password_hash = v.dial",
 		func(w user.Rehash) factor.UserStep { return factor.UserStep{ID: w.UserID, Text: w.New, Dial: w.Old} }),
 	factor.SetUser("cv = users.cv + 1", func(w user.Touch) factor.UserStep { return factor.UserStep{ID: w.UserID} }),
-	factor.SetUser("aml_status = v.text", func(w user.SetAMLStatus) factor.UserStep {
+	factor.SetUser("aml_status = v.text"+raised, func(w user.SetAMLStatus) factor.UserStep {
 		return factor.UserStep{ID: w.UserID, Text: w.Status}
 	}),
-	factor.SetUser("level = v.n", func(w user.SetLevel) factor.UserStep {
+	factor.SetUser("level = v.n"+raised, func(w user.SetLevel) factor.UserStep {
 		return factor.UserStep{ID: w.UserID, N: int64(w.Level)}
 	}),
 	engine.Update("UPDATE users SET name = v.name, surname = v.surname, full_name = v.full_name {FROM v} "+
@@ -215,7 +232,10 @@ var UserWrites = []engine.Kind{
 	factor.SetUser("email_verified = TRUE", func(w user.VerifyMail) factor.UserStep {
 		return factor.UserStep{ID: w.UserID}
 	}),
-	factor.SetUser("withdraw_prohibited = v.yes", func(w user.SetWithdrawProhibited) factor.UserStep {
+	factor.SetUser("alarmed_at = v.n"+raised, func(w user.Alarm) factor.UserStep {
+		return factor.UserStep{ID: w.UserID, N: engine.Millis(w.At)}
+	}),
+	factor.SetUser("withdraw_prohibited = v.yes"+raised, func(w user.SetWithdrawProhibited) factor.UserStep {
 		return factor.UserStep{ID: w.UserID, Yes: w.Prohibited}
 	}),
 	engine.All(func(ctx context.Context, tx bun.Tx, ws []user.Grant) error {
@@ -245,7 +265,7 @@ var UserWrites = []engine.Kind{
 func repeatRoles(ctx context.Context, tx bun.Tx, ids []string) error {
 	roles := tx.NewSelect().TableExpr("user_role AS r").ColumnExpr("string_agg(r.role, ',')").
 		Where("r.user_id = users.id")
-	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')", roles).Where("id IN (?)", bun.List(ids)).
+	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')"+raised, roles).Where("id IN (?)", bun.List(ids)).
 		Exec(ctx)
 	return err
 }

@@ -55,20 +55,23 @@ type phoneRow struct {
 	Text   string
 	Dial   string
 	Former string
+	N      int64 // the instant of the change
 }
 
 // setPhone stores a number in both forms while nodes of 0.9 may run.
-var setPhone = engine.Fenced("UPDATE users SET country_code = v.dial, cv = users.cv + 1, "+
-	"phone = CASE WHEN v.former <> '' AND "+unrepaired+" THEN v.former ELSE v.text END, "+
-	"number = CASE WHEN v.former <> '' AND "+unrepaired+" THEN v.text END "+
-	"{FROM v} WHERE users.id = v.id AND users.cv = v.seen {RETURNING users.id}",
-	func(w user.SetPhone) phoneRow {
-		r := phoneRow{ID: w.UserID, Seen: w.CV, Text: w.Phone, Dial: w.CountryCode}
-		if former := user.FormerOf(w.Phone); former != w.Phone && !w.Repair {
-			r.Former = former
-		}
-		return r
-	})
+func setPhone(instant func() int64) engine.Kind {
+	return engine.Fenced("UPDATE users SET country_code = v.dial, cv = users.cv + 1"+renewed+", "+
+		"phone = CASE WHEN v.former <> '' AND "+unrepaired+" THEN v.former ELSE v.text END, "+
+		"number = CASE WHEN v.former <> '' AND "+unrepaired+" THEN v.text END "+
+		"{FROM v} WHERE users.id = v.id AND users.cv = v.seen {RETURNING users.id}",
+		func(w user.SetPhone) phoneRow {
+			r := phoneRow{ID: w.UserID, Seen: w.CV, Text: w.Phone, Dial: w.CountryCode, N: instant()}
+			if former := user.FormerOf(w.Phone); former != w.Phone && !w.Repair {
+				r.Former = former
+			}
+			return r
+		})
+}
 
 // storeFormer gives new rows the form of 0.9 while its nodes may run.
 func storeFormer(ctx context.Context, tx bun.Tx, rows []userRow) error {

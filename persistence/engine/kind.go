@@ -23,8 +23,12 @@ type Kinds struct {
 	Deltas []Kind
 }
 
-// Versioned is a table with a column for the version of its rows.
-type Versioned struct{ Table, Column string }
+// Versioned is a table with a column for the version of its rows. A guard locks a row of a Locked table against changes
+// until the end of its transaction; any other is checked in the order of the statements alone.
+type Versioned struct {
+	Table, Column string
+	Locked        bool
+}
 
 // Kind defines how the writes of one type are executed. The functions below create it.
 type Kind struct {
@@ -312,8 +316,13 @@ func guards(tables map[commit.GuardedTable]Versioned) Kind {
 	statementsOf := sync.OnceValue(func() map[commit.GuardedTable]*statement {
 		of := map[commit.GuardedTable]*statement{}
 		for on, t := range tables {
-			of[on] = statementOf[guardedRow](strings.NewReplacer("$column", t.Column, "$table", t.Table).Replace(
-				"SELECT v.n {FROM v} WHERE COALESCE((SELECT $column FROM $table WHERE id = v.id), 0) = v.version"))
+			lock := ""
+			if t.Locked {
+				lock = " {FOR SHARE}" // SQLite has one writer
+			}
+			of[on] = statementOf[guardedRow](strings.NewReplacer("$column", t.Column, "$table", t.Table, "$lock",
+				lock).Replace("SELECT v.n {FROM v} WHERE COALESCE((SELECT $column FROM $table WHERE id = v.id$lock), 0) = " +
+				"v.version"))
 		}
 		return of
 	})

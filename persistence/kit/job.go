@@ -57,6 +57,11 @@ type savedJob struct {
 	Failures   string // JSON; "" for none
 }
 
+func rowOfJob(j job.Job) jobRow {
+	return jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: engine.Millis(j.CreatedAt),
+		savedJob: savedOf(j)}
+}
+
 func savedOf(j job.Job) savedJob {
 	return savedJob{ID: j.ID, Version: j.Version, State: string(j.State), Cancel: j.Cancel, Cursor: j.Cursor,
 		Total: j.Total, Done: j.Done, Failed: j.Failed, Unknown: j.Unknown, Skipped: j.Skipped, Attempts: j.Attempts,
@@ -104,6 +109,7 @@ var JobFences = []engine.Kind{
 }
 
 var JobWrites = []engine.Kind{
+	engine.Insert(func(w job.Add) jobRow { return rowOfJob(w.Job) }),
 	engine.Insert(func(w job.AddItem) jobItemRow {
 		return jobItemRow{JobID: w.JobID, N: w.N, Ref: w.Ref, State: int16(w.State), Error: w.Error}
 	}),
@@ -137,8 +143,7 @@ var (
 )
 
 func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, err error) {
-	row := jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: engine.Millis(j.CreatedAt),
-		savedJob: savedOf(j)}
+	row := rowOfJob(j)
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		// A row that another transaction has added and not committed is waited for.
 		r, err := tx.NewInsert().Model(&row).On("CONFLICT (kind, key) DO NOTHING").Exec(ctx)

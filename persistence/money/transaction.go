@@ -21,6 +21,7 @@ type depositRow struct {
 	At         int64
 
 	ExternalID, FromAddress string
+	Initiator               string
 }
 
 type withdrawalRow struct {
@@ -36,6 +37,7 @@ type withdrawalRow struct {
 	TransferID string // NULL for none
 	HoldID     string // NULL for none
 	At         int64
+	Initiator  string
 }
 
 // setDepositRow is what a change of a deposit writes.
@@ -76,6 +78,9 @@ type queuedRow struct {
 	FeeLo             int64
 	At                int64
 	Version           int64
+	HoldReason        string
+	HeldAt            int64
+	ResumedAt         int64
 }
 
 type processRow struct {
@@ -115,7 +120,7 @@ var TransactionFences = []engine.Kind{
 			return r
 		}),
 	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) },
-		"status", "tx_id", "reason"),
+		"status", "tx_id", "reason", "hold_reason", "held_at", "resumed_at"),
 	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
 		return deskRow{UserID: w.UserID, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
 	}, "changed_at"),
@@ -134,7 +139,8 @@ func queuedRowOf(q transaction.Queued) queuedRow {
 	r := queuedRow{ID: q.ID, UserID: q.UserID, AssetID: q.Asset, Status: int(q.Status), Address: q.Address,
 		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, Reason: q.Reason,
 		At:      engine.Millis(q.At),
-		Version: max(q.Version, 1)}
+		Version: max(q.Version, 1), HoldReason: string(q.Held.Reason), HeldAt: engine.Millis(q.Held.Since),
+		ResumedAt: engine.Millis(q.ResumedAt)}
 	if q.Fee != nil {
 		r.OwnFee = true
 		r.FeeHi, r.FeeLo = q.Fee.Parts()
@@ -149,23 +155,25 @@ var TransactionWrites = []engine.Kind{
 			return coinAddressRow{w.Account.ID(), transaction.Address(w.Account), engine.Millis(w.At)}
 		}),
 	engine.Update("INSERT INTO deposit (id, user_id, asset_id, hi, lo, status, tx_id, to_address, sender_info, "+
-		"transfer_id, at, external_id, from_address, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, "+
-		"v.tx_id, v.to_address, v.sender_info, NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, 1 {FROM v}",
+		"transfer_id, at, external_id, from_address, initiator, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, "+
+		"v.tx_id, v.to_address, v.sender_info, NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, v.initiator, "+
+		"1 {FROM v}",
 		func(w transaction.AddDeposit) depositRow {
 			d := w.Deposit
 			r := depositRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status), TxID: d.TxID,
 				ToAddress: d.ToAddress, SenderInfo: d.SenderInfo, TransferID: d.TransferID, At: engine.Millis(d.At),
-				ExternalID: d.ExternalID, FromAddress: d.FromAddress}
+				ExternalID: d.ExternalID, FromAddress: d.FromAddress, Initiator: string(d.Initiator)}
 			r.Hi, r.Lo = d.Amount.Parts()
 			return r
 		}),
 	engine.Update("INSERT INTO withdrawal (id, user_id, asset_id, hi, lo, fee_hi, fee_lo, status, to_address, "+
-		"transfer_id, hold_id, at, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.fee_hi, v.fee_lo, "+
-		"v.status, v.to_address, NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, 1 {FROM v}",
+		"transfer_id, hold_id, at, initiator, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.fee_hi, v.fee_lo, "+
+		"v.status, v.to_address, NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, v.initiator, 1 {FROM v}",
 		func(w transaction.AddWithdrawal) withdrawalRow {
 			d := w.Withdrawal
 			r := withdrawalRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status),
-				ToAddress: d.ToAddress, TransferID: d.TransferID, HoldID: d.HoldID, At: engine.Millis(d.At)}
+				ToAddress: d.ToAddress, TransferID: d.TransferID, HoldID: d.HoldID, At: engine.Millis(d.At),
+				Initiator: string(d.Initiator)}
 			r.Hi, r.Lo = d.Amount.Parts()
 			r.FeeHi, r.FeeLo = d.Fee.Parts()
 			return r

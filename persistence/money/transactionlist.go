@@ -52,7 +52,7 @@ var deposits = record.Table[depositRead, transaction.Deposit]{
 		return transaction.Deposit{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
 			Status: transaction.Status(r.Status), TxID: r.TxID, ToAddress: r.ToAddress, SenderInfo: r.SenderInfo,
 			TransferID: r.TransferID, At: engine.Time(r.At), ExternalID: r.ExternalID, FromAddress: r.FromAddress,
-			JobID:   r.JobID,
+			Initiator: transaction.Initiator(r.Initiator), JobID: r.JobID,
 			Version: r.Version}, err
 	},
 }
@@ -63,7 +63,7 @@ var withdrawals = record.Table[withdrawalRead, transaction.Withdrawal]{
 		a, err := amount.Of(r.Hi, r.Lo)
 		w := transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
 			Status: transaction.Status(r.Status), ToAddress: r.ToAddress, TransferID: r.TransferID, HoldID: r.HoldID,
-			At: engine.Time(r.At), Version: r.Version}
+			At: engine.Time(r.At), Initiator: transaction.Initiator(r.Initiator), Version: r.Version}
 		if err == nil {
 			w.Fee, err = amount.Of(r.FeeHi, r.FeeLo)
 		}
@@ -76,7 +76,11 @@ var queued = record.Table[queuedRow, transaction.Queued]{
 	Record: func(r queuedRow) (transaction.Queued, error) {
 		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
 			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
-			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version}
+			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version,
+			ResumedAt: engine.Time(r.ResumedAt)}
+		if q.Status == transaction.QueueWaiting { // earlier versions leave the reason of a withdrawal that they resume
+			q.Held = transaction.Held{Reason: transaction.HeldFor(r.HoldReason), Since: engine.Time(r.HeldAt)}
+		}
 		fee, err := amount.Of(r.FeeHi, r.FeeLo)
 		if r.OwnFee {
 			q.Fee = &fee

@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"castellan/domain/account/user"
+	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/money"
 )
@@ -49,6 +53,12 @@ func MoneyIn(t *testing.T, db *persistence.DB, now func() time.Time) *Money {
 		storetest.Must(t, err)
 	})
 	return m
+}
+
+// HoldQueued returns transaction.HoldQueued with a clock, whose jobs have plain parameters.
+func HoldQueued(now func() time.Time) func(audit.By, string) (commit.Write, error) {
+	return transaction.HoldQueued(&job.Service{Changes: admin.Changes{Now: now},
+		Seal: func(plain, _ []byte) []byte { return plain }})
 }
 
 // User adds an account.

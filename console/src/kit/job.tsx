@@ -24,6 +24,7 @@ export const jobTypes = [
   'archive-audit',
   'fetch-balances',
   'fetch-rates',
+  'hold-queued',
   'send-bulk-sms',
   'send-notification',
   'sum-days',

@@ -45,11 +45,22 @@ const columns: Column<Withdrawal>[] = [
   { key: 'code', title: 'money.currency', show: (w) => <Coded of={w.code} />, hidden: true },
   { key: 'network', title: 'money.network', show: (w) => <bdi dir="ltr">{w.network}</bdi> },
   { key: 'address', title: 'money.address', show: (w) => <Id of={w.address} short /> },
+  { key: 'hold', title: 'money.hold', show: (w) => w.hold && <Held of={w.hold} /> },
   { key: 'reason', title: 'money.lastReason', hidden: true },
   { key: 'id', title: 'money.withdrawal', show: (w) => <Id of={w.id} short />, hidden: true },
   { key: 'userId', title: 'money.user', show: (w) => <Person id={w.userId} />, hidden: true },
   { key: 'explorerUrl', title: 'money.explorer', show: (w) => <Explorer url={w.explorerUrl} />, hidden: true },
 ];
+
+/** Why a withdrawal is held back from the wallet, and since when. */
+function Held({ of }: { of: NonNullable<Withdrawal['hold']> }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      {t(`hold.${of.reason}`)} <Ago at={of.since} />
+    </>
+  );
+}
 
 /** The statuses with their filter numbers. The statuses of 6 and 7 can be configured (D-TX-02). */
 const states: Record<string, string> = {

@@ -258,6 +258,17 @@ func (VerifyMail) Table() string { return "users" }
 // Row returns the row that the write changes.
 func (w VerifyMail) Row() string { return w.UserID }
 
+// Alarm records that the owner has reported a challenge that the owner did not start (D-EXT-09).
+type Alarm struct {
+	UserID string
+	At     time.Time
+}
+
+func (Alarm) Table() string { return "users" }
+
+// Row returns the row that the write changes.
+func (w Alarm) Row() string { return w.UserID }
+
 // SetWithdrawProhibited blocks an account from withdrawing, or allows it again.
 type SetWithdrawProhibited struct {
 	UserID     string

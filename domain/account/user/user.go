@@ -88,7 +88,13 @@ type User struct {
 	LastLoginDay       int64             // LoginDay of the last login; 0 before the first
 	FactorsOff         challenge.Factors // second factors that are switched off (D-2FA-13)
 	Demo               bool              // seeded for development; cannot log in elsewhere
-	CreatedAt          time.Time
+	// MoneyVersion rises with every change of what decides whether the account may move money: status, prohibition, AML
+	// status, level, roles, credentials, alarms (D-POL-01). commit.UserMoney guards it.
+	MoneyVersion int64
+	// CredentialsAt is the instant of the last change of password, phone, address or factors, and AlarmedAt that of the
+	// owner's last alarm; zero for none.
+	CredentialsAt, AlarmedAt time.Time
+	CreatedAt                time.Time
 }
 
 // Campaigns are the permitted channels of campaigns; notifications inside the account are always permitted.

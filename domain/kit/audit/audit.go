@@ -39,6 +39,9 @@ type Record struct {
 // By is the actor: an account, with the address and the request it acts from. Unknown parts are empty.
 type By struct{ UserID, IP, RequestID string }
 
+// ByService begins the user id of a service client: "service:wallet".
+const ByService = "service:"
+
 // Operator acts on the command line.
 var Operator = By{UserID: "operator"}
 

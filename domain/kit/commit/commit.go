@@ -51,13 +51,15 @@ const (
 	UserCredentials GuardedTable = iota
 	// AttemptBudget guards the count of wrong values per user and flow (D-2FA-13).
 	AttemptBudget
+	// UserMoney guards the money version of a user (D-POL-01). The row stays unchanged until the unit has committed.
+	UserMoney
 )
 
 func (g Guard) Table() string {
-	if g.On == UserCredentials {
-		return "users"
+	if g.On == AttemptBudget {
+		return "attempt_budget"
 	}
-	return "attempt_budget"
+	return "users"
 }
 
 // Guarding is a Write that fails unless a Guard holds. The same Guard in its unit costs no statement.

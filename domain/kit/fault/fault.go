@@ -118,6 +118,9 @@ type Error struct {
 	ResetAt time.Time
 	// RedeemedAt accompanies GrantUsed: the time of the first redemption; zero elsewhere.
 	RedeemedAt time.Time
+	// Record accompanies InvalidState if the caller needs the record to continue: its shape in the interface, as JSON
+	// would show it; nil elsewhere.
+	Record any
 	// Nonce accompanies DeviceSignatureInvalid and DPoPInvalid if only the age of the signature is wrong: the client
 	// signs again with the nonce.
 	Nonce string

@@ -137,13 +137,16 @@ const (
 	WithdrawalQueued    Type = "withdrawal.queued"    // a withdrawal waits for the wallet
 	WithdrawalResumed   Type = "withdrawal.resumed"   // a stuck withdrawal waits again
 	WithdrawalCancelled Type = "withdrawal.cancelled" // its hold was released; the wallet must not send it
+	WithdrawalHeld      Type = "withdrawal.held"      // it waits for a person; the wallet cannot claim it
+	WithdrawalRecall    Type = "withdrawal.recall"    // the wallet has claimed it and should not sign it
 	DepositDecided      Type = "deposit.decided"      // the treasury decided on a deposit
 	AccountStatus       Type = "account.status"       // an account was closed or opened
 	KYCDecided          Type = "kyc.decided"          // the identity of an account was approved or rejected
 )
 
 // Types are all types of events.
-var Types = []Type{WithdrawalQueued, WithdrawalResumed, WithdrawalCancelled, DepositDecided, AccountStatus, KYCDecided}
+var Types = []Type{WithdrawalQueued, WithdrawalResumed, WithdrawalCancelled, WithdrawalHeld, WithdrawalRecall,
+	DepositDecided, AccountStatus, KYCDecided}
 
 // Event notifies other services. Data holds ids, amounts and states, and no contact data.
 type Event struct {

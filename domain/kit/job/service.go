@@ -42,10 +42,27 @@ type Request struct {
 // those of the first call. It joins the transaction that ctx carries, and the job is never lost once that is committed.
 // The caller writes the audit row.
 func (s *Service) Start(ctx context.Context, by audit.By, r Request) (j Job, started bool, err error) {
+	if j, err = s.made(by, r); err != nil {
+		return j, false, err
+	}
+	if j, started, err = s.Store.Add(ctx, j); err == nil && started {
+		commit.After(ctx, func() { s.wake(j.ID) })
+	}
+	return j, started, err
+}
+
+// Later returns the write that starts a job, for a unit without a transaction of its own. The request has no key.
+func (s *Service) Later(by audit.By, r Request) (commit.Write, error) {
+	j, err := s.made(by, r)
+	return Add{j}, err
+}
+
+// made returns the new job of a request.
+func (s *Service) made(by audit.By, r Request) (j Job, err error) {
 	now := s.Changes.Now()
 	params, err := json.Marshal(r.Params)
 	if err != nil {
-		return j, false, fmt.Errorf("parameters of job %s: %w", r.Kind, err)
+		return j, fmt.Errorf("parameters of job %s: %w", r.Kind, err)
 	}
 	j = Job{ID: id.New(now), Kind: r.Kind, State: Queued, Version: 1, ActorID: by.UserID, CreatedAt: now, BeatAt: now,
 		NextAt: now}
@@ -53,10 +70,7 @@ func (s *Service) Start(ctx context.Context, by audit.By, r Request) (j Job, sta
 		j.NextAt = r.At
 	}
 	j.Params = s.Seal(params, []byte(j.ID))
-	if j, started, err = s.Store.Add(ctx, j); err == nil && started {
-		commit.After(ctx, func() { s.wake(j.ID) })
-	}
-	return j, started, err
+	return j, nil
 }
 
 // MaxAbout is the maximum length of the subject of a job, in characters.

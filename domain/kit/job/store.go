@@ -34,6 +34,11 @@ type Item struct {
 	Error string // the error, without user texts and addresses
 }
 
+// Add inserts a new job (Service.Later).
+type Add struct{ Job }
+
+func (Add) Table() string { return "job" }
+
 // Save is the next version of a job. It is fenced by the version that was read. Kind, key, parameters and actor never
 // change.
 type Save struct{ Job }

@@ -148,7 +148,7 @@ func (s *Approvals) judged(ctx context.Context, r WithdrawalRequest) (o order, p
 	if err != nil {
 		return o, pair, err
 	}
-	to, err := s.judge(ctx, r, pair, fee, has)
+	_, to, err := s.judge(ctx, r, pair, fee, has)
 	return order{Request: r, Fee: fee, To: to}, pair, err
 }
 
@@ -202,7 +202,7 @@ func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoin
 	}
 	starter := x.Challenge.Starter
 	by := audit.By{UserID: x.Challenge.UserID, IP: starter.IP, RequestID: starter.RequestID}
-	return s.enqueue(ctx, by, o.Request, terms{&o.Fee, o.To}, func(recordID string, _ time.Time) commit.Write {
+	return s.enqueue(ctx, by, o.Request, terms{Owner, &o.Fee, o.To}, func(recordID string, _ time.Time) commit.Write {
 		return integration.Rebind{Kind: first.Kind, ExternalID: first.ExternalID, From: from, To: recordID}
 	})
 }

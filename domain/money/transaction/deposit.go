@@ -122,7 +122,7 @@ func (s *Service) report(ctx context.Context, by audit.By, r Report) (d Deposit,
 	if d, err = s.reported(ctx, &r); err != nil {
 		return d, err
 	}
-	r.SenderInfo = d.SenderInfo
+	d.Initiator, r.SenderInfo = initiatorOf(by), d.SenderInfo
 	asked := d
 	claim := integration.Claim{Kind: integration.Deposits, ExternalID: r.ExternalID, RecordID: d.ID, At: d.At,
 		Digest: integration.Digest(fixed{d.UserID, d.Asset, d.Amount.String(), d.TxID, d.ToAddress, d.FromAddress})}

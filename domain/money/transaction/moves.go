@@ -10,6 +10,7 @@ const (
 	Wallet   Mover = "wallet"   // PATCH /integration/withdrawals/{id}
 	Resume   Mover = "resume"   // POST /admin/withdrawals/{id}/resume
 	Cancel   Mover = "cancel"   // POST /admin/withdrawals/{id}/cancel
+	Hold     Mover = "hold"     // the job that holds the entries of a blocked account (D-POL-02)
 	Decision Mover = "decision" // POST /admin/update-wallet-withdrawal-crypto-queue (D-TX-08)
 )
 
@@ -48,6 +49,10 @@ var moves = []Move{
 	{Cancel, QueueWaiting, QueueCancelled},
 	{Cancel, HotWalletIsEmpty, QueueCancelled},
 	{Cancel, TimeOut, QueueCancelled},
+
+	{Hold, QueueReady, QueueWaiting},
+	{Hold, HotWalletIsEmpty, QueueWaiting},
+	{Hold, TimeOut, QueueWaiting},
 
 	{Decision, HotWalletIsEmpty, QueueSuccess},
 	{Decision, HotWalletIsEmpty, QueueWaiting},

@@ -26,6 +26,7 @@ func documentedStatuses() map[string]transaction.QueueStatus {
 var administrators = map[string][]transaction.Move{
 	"resume": {{By: transaction.Resume, To: transaction.QueueReady}},
 	"cancel": {{By: transaction.Cancel, To: transaction.QueueCancelled}},
+	"hold":   {{By: transaction.Hold, To: transaction.QueueWaiting}},
 	"update-wallet-withdrawal-crypto-queue": {{By: transaction.Decision, To: transaction.QueueSuccess},
 		{By: transaction.Decision, To: transaction.QueueWaiting}},
 }

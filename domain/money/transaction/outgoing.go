@@ -30,10 +30,11 @@ var (
 
 // Move executes a move of the wallet, once: repeating the last move of the withdrawal with the same fields returns the
 // record, whatever From is. QueueSuccess books the withdrawal (D-TX-08), QueueFailed releases its hold, both in the
-// unit of the move.
+// unit of the move. A claim (QueueProcessing) reads the account again: if it may not withdraw, the entry becomes
+// QueueWaiting with Held, and the claim is refused (D-POL-02).
 //
-// Errors: RECORD_NOT_FOUND; INVALID_FIELD txId; INVALID_STATE for a move that is not in the table (Moves), for another
-// status than From, and for a fee that cannot be booked.
+// Errors: RECORD_NOT_FOUND; INVALID_FIELD txId; INVALID_STATE, with the record, for a move that is not in the table
+// (Moves), for another status than From, for a held withdrawal, and for a fee that cannot be booked.
 func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outgoing, error) {
 	return s.change(ctx, by, Wallet, m.ID, m.To, func(q *Queued) (repeated bool, err error) {
 		if q.Status == m.To && (m.TxID == "" || address.Same(m.TxID, q.TxID)) && (m.Reason == "" || m.Reason == q.Reason) {
@@ -53,8 +54,8 @@ func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outg
 	})
 }
 
-// Resume returns a stuck withdrawal, or one that waits for approval, to the wallet. Errors: RECORD_NOT_FOUND,
-// INVALID_STATE.
+// Resume returns a stuck withdrawal, or one that waits for approval, to the wallet. Errors: RECORD_NOT_FOUND;
+// INVALID_STATE; ACCOUNT_NOT_ACTIVE, WITHDRAWAL_PROHIBITED and AML_RISKY while the account may not withdraw.
 func (s *Withdrawals) Resume(ctx context.Context, by audit.By, id, reason string) (Outgoing, error) {
 	return s.change(ctx, by, Resume, id, QueueReady, give(reason))
 }
@@ -70,48 +71,97 @@ func give(reason string) func(*Queued) (bool, error) {
 }
 
 // change moves a withdrawal. edit sets the fields of the move, reports that the withdrawal has already made this move,
-// or refuses it.
+// or refuses it. With INVALID_STATE it returns the record.
 func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id string, to QueueStatus,
 	edit func(*Queued) (repeated bool, err error)) (o Outgoing, err error) {
-	if o, err = s.Get(ctx, id); err != nil {
-		return o, err
+	var accounts []ledger.Account // a move that books nothing needs no balance
+	if to.Final() {
+		q, err := s.Store.Queued(ctx, id)
+		if err != nil {
+			return o, err
+		}
+		accounts = []ledger.Account{account(q.UserID, q.Asset)}
 	}
-	_, err = s.Ledger.Decide(ctx, by, []ledger.Account{account(o.Queued.UserID, o.Queued.Asset)},
-		func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement, err error) {
-			if o, err = s.Get(ctx, id); err != nil {
+	var held error
+	_, err = s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
+		err error) {
+		if o, err = s.Get(ctx, id); err != nil {
+			return m, err
+		}
+		held = nil
+		from := o.Queued.Status
+		as, next := mover, o
+		repeated, err := edit(&next.Queued)
+		if err != nil {
+			return m, err
+		}
+		if !repeated && !Allowed(mover, from, to) {
+			return m, errMove
+		}
+		next.Queued.Status = to
+		var watch []commit.Write
+		if mover == Hold || mover == Resume || mover == Wallet && to == QueueProcessing {
+			u, err := s.owner(ctx, o.Queued.UserID)
+			if err != nil {
 				return m, err
 			}
-			from := o.Queued.Status
-			if repeated, err := edit(&o.Queued); repeated || err != nil {
-				return m, err
+			watch = []commit.Write{watched(u)}
+			why := s.cause(u, o.Queued)
+			_, refused := s.barred(u)
+			switch {
+			case mover == Resume && refused != nil:
+				return m, refused
+			case mover == Hold && why == "":
+				return m, nil
+			case mover == Wallet && why != "" && repeated:
+				return m, errHeld
+			case mover != Resume && why != "":
+				as, held = Hold, errHeld
+				next.Queued = o.Queued
+				next.Queued.Status, next.Queued.Held = QueueWaiting, Held{why, s.Now().UTC().Truncate(time.Millisecond)}
 			}
-			if !Allowed(mover, from, to) {
-				return m, errMove
-			}
-			o.Queued.Status = to
-			return s.move(by, mover, from, o)
-		})
+		}
+		if repeated {
+			return m, nil
+		}
+		m, err = s.move(by, as, from, &next)
+		m.With = append(m.With, watch...)
+		if err == nil {
+			o = next
+			o.Queued.Version++
+		}
+		return m, err
+	})
 	if errors.Is(err, commit.ErrFenced) {
 		err = errMove
 	}
-	if err != nil {
+	if err == nil && mover == Wallet {
+		err = held
+	}
+	if err != nil && fault.CodeOf(err) != fault.InvalidState {
 		return Outgoing{}, err
 	}
-	return s.Get(ctx, id)
+	return o, err
 }
 
 // actions are the audit names of the moves.
-var actions = map[Mover]string{Wallet: "WITHDRAWAL_MOVE", Resume: "WITHDRAWAL_RESUME", Cancel: "WITHDRAWAL_CANCEL"}
+var actions = map[Mover]string{Wallet: "WITHDRAWAL_MOVE", Resume: "WITHDRAWAL_RESUME", Cancel: "WITHDRAWAL_CANCEL",
+	Hold: "MONEY_HOLD"}
 
-// move returns the ledger movement of an allowed move.
-func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o Outgoing) (m ledger.Movement, err error) {
-	now, w, q := s.Now().UTC().Truncate(time.Millisecond), o.Withdrawal, o.Queued
+// events are the types of the events of moves that the wallet does not make.
+var events = map[Mover]integration.Type{Resume: integration.WithdrawalResumed,
+	Cancel: integration.WithdrawalCancelled, Hold: integration.WithdrawalHeld}
+
+// move returns the ledger movement of an allowed move, and sets what it changes in o.
+func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o *Outgoing) (m ledger.Movement, err error) {
+	now, w, q := s.Now().UTC().Truncate(time.Millisecond), &o.Withdrawal, &o.Queued
 	switch q.Status {
 	case QueueSuccess:
-		if m, err = s.finalized(&w, q, now); err != nil {
+		if m, err = s.finalized(w, *q, now); err != nil {
 			return m, err
 		}
-		m.With = append(m.With, SetWithdrawal{w}, w.process(q, now))
+		m.With = append(m.With, SetWithdrawal{*w}, w.process(*q, now))
+		w.Version++
 	case QueueFailed, QueueCancelled:
 		if w.TransferID != "" {
 			return m, errBooked
@@ -120,17 +170,25 @@ func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o Outgoin
 			w.Status = Cancelled
 		}
 		m.End = []ledger.End{{Hold: w.HoldID}}
-		m.With = append(m.With, SetWithdrawal{w})
+		m.With = append(m.With, SetWithdrawal{*w})
+		w.Version++
+	}
+	if q.Status != QueueWaiting {
+		q.Held = Held{}
+	}
+	if mover == Resume {
+		q.ResumedAt = now
 	}
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
-	m.With = append(m.With, SetQueued{q}, by.Did(audit.Record{At: now, Action: actions[mover], UserID: q.UserID,
+	said := q.Reason
+	if mover == Hold {
+		said = string(q.Held.Reason)
+	}
+	m.With = append(m.With, SetQueued{*q}, by.Did(audit.Record{At: now, Action: actions[mover], UserID: q.UserID,
 		Target: q.ID, Detail: withReason(fmt.Sprintf("%s to %s: %s %s", from, q.Status, w.Amount, pair.Currency.Code),
-			q.Reason)}))
-	switch mover {
-	case Resume:
-		m.With = append(m.With, s.event(integration.WithdrawalResumed, o, now))
-	case Cancel:
-		m.With = append(m.With, s.event(integration.WithdrawalCancelled, o, now))
+			said)}))
+	if t, is := events[mover]; is {
+		m.With = append(m.With, s.event(t, *o, now))
 	}
 	return m, nil
 }

@@ -65,9 +65,13 @@ type Queued struct {
 	Address, AddressTag, ExternalID, Attempt, TxID string         // "" if absent
 	Fee                                            *amount.Amount // of this withdrawal; nil: the fee of its currency
 	// Reason is the last reason given by the wallet or an administrator; "" for none.
-	Reason  string
-	At      time.Time
-	Version int64 // version of the row; set when it is read
+	Reason string
+	// Held is why the entry is in QueueWaiting, unless an operator has put it there. ResumedAt is when an operator last
+	// returned it to the wallet; zero: never.
+	Held      Held
+	ResumedAt time.Time
+	At        time.Time
+	Version   int64 // version of the row; set when it is read
 }
 
 // AddQueued inserts an entry of the queue.
@@ -75,7 +79,7 @@ type AddQueued struct{ Queued Queued }
 
 func (AddQueued) Table() string { return "withdrawal_queue" }
 
-// SetQueued sets status, transaction and reason of an entry.
+// SetQueued sets status, transaction, reasons and the instant of the resume of an entry.
 type SetQueued struct{ Queued Queued }
 
 func (SetQueued) Table() string { return "withdrawal_queue" }

@@ -113,7 +113,7 @@ func (s *Withdrawals) Request(ctx context.Context, by audit.By, r WithdrawalRequ
 	}
 	c := integration.Claim{Kind: integration.Withdrawals, ExternalID: r.ExternalID, Digest: integration.Digest(r)}
 	o, _, err := integration.Once(ctx, s.Claims, c, s.Get, func(ctx context.Context) (Outgoing, error) {
-		return s.enqueue(ctx, by, r, terms{}, func(recordID string, at time.Time) commit.Write {
+		return s.enqueue(ctx, by, r, terms{By: initiatorOf(by)}, func(recordID string, at time.Time) commit.Write {
 			c.RecordID, c.At = recordID, at
 			return integration.Add{Claim: c}
 		})
@@ -130,13 +130,14 @@ func (s *Withdrawals) pair(ctx context.Context, r WithdrawalRequest) (currency.L
 	case !r.Amount.Fits(pair.Decimals()):
 		return pair, ledger.ErrPrecision
 	}
-	_, err := s.Users.Get(ctx, r.UserID)
+	_, err := s.owner(ctx, r.UserID)
 	return pair, err
 }
 
-// terms are the terms that the owner has approved: the fee, and the destination address. The zero value means that no
-// terms are approved.
+// terms are who asks for a withdrawal, and what the owner has approved: the fee, and the destination address. Both are
+// zero if the owner was not asked.
 type terms struct {
+	By  Initiator
 	Fee *amount.Amount
 	To  string
 }
@@ -149,7 +150,6 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 	if err != nil {
 		return o, err
 	}
-	recordID := ""
 	plan := func(ctx context.Context, has []ledger.Balance) (m ledger.Movement, err error) {
 		desk, err := s.Store.Desk(ctx, r.UserID)
 		if err != nil {
@@ -159,7 +159,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 		if err != nil {
 			return m, err
 		}
-		to, err := s.judge(ctx, r, pair, fee, has[0])
+		u, to, err := s.judge(ctx, r, pair, fee, has[0])
 		if err != nil {
 			return m, err
 		}
@@ -167,57 +167,53 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 			return m, errAddress
 		}
 		now := s.Now().UTC().Truncate(time.Millisecond)
-		recordID = id.New(now)
-		w := Withdrawal{ID: recordID, UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now}
+		w := Withdrawal{ID: id.New(now), UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now,
+			Initiator: approved.By}
 		q := Queued{Status: QueueReady, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Fee: &fee}
 		if m, err = Enqueue(w, q, fee); err != nil {
 			return m, err
 		}
-		q.ID, q.UserID, q.Asset, q.Address = w.ID, w.UserID, w.Asset, to
-		m.With = append(m.With, SetDesk{r.UserID, desk, now}, claim(recordID, now),
+		o = Outgoing{m.With[0].(AddWithdrawal).Withdrawal, m.With[1].(AddQueued).Queued}
+		m.With = append(m.With, watched(u), SetDesk{r.UserID, desk, now}, claim(o.Queued.ID, now),
 			by.Did(audit.Record{At: now, Action: "WITHDRAWAL_REQUEST", UserID: w.UserID, Target: w.ID,
 				Detail: r.detail(pair, fee)}),
-			s.event(integration.WithdrawalQueued, Outgoing{w, q}, now))
+			s.event(integration.WithdrawalQueued, o, now))
+		o.Withdrawal.Version, o.Queued.Version = 1, 1
 		return m, nil
 	}
 	if _, err := s.Ledger.Decide(ctx, by, []ledger.Account{account(r.UserID, pair.ID)}, plan); err != nil {
-		return o, err
+		return Outgoing{}, err
 	}
-	return s.Get(ctx, recordID)
+	return o, nil
 }
 
-// judge checks a request in the documented order, and returns the destination address.
+// judge checks a request in the documented order, and returns the account and the destination address.
 func (s *Withdrawals) judge(ctx context.Context, r WithdrawalRequest, pair currency.Listed, fee amount.Amount,
-	has ledger.Balance) (to string, err error) {
-	u, err := s.Users.Get(ctx, r.UserID)
-	if err != nil {
-		return "", err
+	has ledger.Balance) (u user.User, to string, err error) {
+	if u, err = s.Users.Get(ctx, r.UserID); err != nil {
+		return u, "", err
 	}
-	ignored := parameter.AMLControl.In(s.Parameters.Set()).IgnoredUsers
+	if _, err := s.barred(u); err != nil {
+		return u, "", err
+	}
 	minimum := parameter.Minimum.In(s.Parameters.Set())[pair.Currency.Code]
 	switch {
-	case !u.Active():
-		return "", fault.New(fault.AccountNotActive, "the account is not active")
-	case u.WithdrawProhibited:
-		return "", fault.New(fault.WithdrawalProhibited, "withdrawals are prohibited for the account")
-	case u.AMLStatus != user.NotRisky && !slices.Contains(ignored, u.ID):
-		return "", fault.New(fault.AMLRisky, "the AML status of the account does not permit withdrawals")
 	case !pair.Active || !pair.Withdraw || !pair.Currency.Active || !pair.Currency.Withdraw || !pair.Network.Active:
-		return "", fault.New(fault.PairDisabled, "withdrawals of the currency are disabled on this network")
+		return u, "", fault.New(fault.PairDisabled, "withdrawals of the currency are disabled on this network")
 	case r.Amount.Cmp(minimum) < 0:
-		return "", fault.New(fault.BelowMinimum, "the smallest withdrawal is %s %s", minimum, pair.Currency.Code)
+		return u, "", fault.New(fault.BelowMinimum, "the smallest withdrawal is %s %s", minimum, pair.Currency.Code)
 	}
 	if err := s.Limits.Check(ctx, u, pair.ID, r.Amount); err != nil {
-		return "", err
+		return u, "", err
 	}
 	if to, err = s.address(ctx, r, pair); err != nil {
-		return "", err
+		return u, "", err
 	}
 	total, err := r.Amount.Add(fee)
 	if err != nil || has.Available().Cmp(total) < 0 {
-		return "", fault.New(fault.InsufficientBalance, "the available balance does not cover the amount and the fee")
+		return u, "", fault.New(fault.InsufficientBalance, "the available balance does not cover the amount and the fee")
 	}
-	return to, nil
+	return u, to, nil
 }
 
 var errAddress = fault.New(fault.AddressNotAllowed, "the address is not allowed for this withdrawal")

@@ -140,10 +140,11 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 	with := []commit.Write{AddAddress{Account: p.account, At: t.At}}
 	if a.Direction == Credit {
 		with = append(with, AddDeposit{Deposit{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
-			Status: Finalized, TxID: a.UniqueID, ToAddress: p.to, TransferID: t.ID, At: t.At}})
+			Status: Finalized, TxID: a.UniqueID, ToAddress: p.to, TransferID: t.ID, At: t.At,
+			Initiator: initiatorOf(by)}})
 	} else {
 		with = append(with, AddWithdrawal{Withdrawal{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
-			Status: Finalized, ToAddress: p.to, TransferID: t.ID, At: t.At}})
+			Status: Finalized, ToAddress: p.to, TransferID: t.ID, At: t.At, Initiator: initiatorOf(by)}})
 	}
 	with = append(with, by.Did(audit.Record{At: t.At, Action: "ADJUST_BALANCE", UserID: a.UserID, Target: t.ID,
 		Detail: withReason(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))

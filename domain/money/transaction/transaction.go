@@ -91,6 +91,7 @@ type Deposit struct {
 	At         time.Time
 	// ExternalID and FromAddress are reported by another service; "" for none.
 	ExternalID, FromAddress string
+	Initiator               Initiator // set by AddDeposit
 	// JobID is the job that moves a waiting deposit, or the last one that did. AddDeposit does not write it.
 	JobID   string
 	Version int64 // version of the row; set when it is read
@@ -144,7 +145,8 @@ type Withdrawal struct {
 	TransferID  string // "" while the amount is only held
 	HoldID      string // "" if nothing was held
 	At          time.Time
-	Version     int64 // version of the row; set when it is read
+	Initiator   Initiator // set by AddWithdrawal
+	Version     int64     // version of the row; set when it is read
 }
 
 // AddWithdrawal inserts a withdrawal.

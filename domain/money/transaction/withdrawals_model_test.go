@@ -116,10 +116,8 @@ func (o *owner) used(now time.Time) (day, month int64) {
 	return day, month
 }
 
-// refusal returns the expected error of a request.
-func (m *model) refusal(s *sent) fault.Code {
-	o, now := m.owners[s.user], m.now()
-	day, month := o.used(now)
+// barred returns why the account may not withdraw.
+func (o *owner) barred() fault.Code {
 	switch {
 	case !o.active:
 		return fault.AccountNotActive
@@ -127,6 +125,17 @@ func (m *model) refusal(s *sent) fault.Code {
 		return fault.WithdrawalProhibited
 	case o.risky && !o.ignored:
 		return fault.AMLRisky
+	}
+	return ""
+}
+
+// refusal returns the expected error of a request.
+func (m *model) refusal(s *sent) fault.Code {
+	o, now := m.owners[s.user], m.now()
+	day, month := o.used(now)
+	switch {
+	case o.barred() != "":
+		return o.barred()
 	case m.disabled[s.code]:
 		return fault.PairDisabled
 	case s.n < minima[s.code]:

@@ -186,7 +186,18 @@ func (m *model) step(s *sent, to transaction.QueueStatus, by int, alone bool) {
 		err = m.move(s.id, to)
 	}
 	allowed := transaction.Allowed(mover, s.status, to) || mover == transaction.Wallet && s.status == to
-	if code := fault.CodeOf(err); code != "" && code != fault.InvalidState || alone && allowed != (code == "") {
+	code, want := fault.CodeOf(err), fault.InvalidState
+	if alone && allowed {
+		switch barred := m.owners[s.user].barred(); {
+		case barred == "":
+		case mover == transaction.Resume:
+			allowed, want = false, barred
+		case to == transaction.QueueProcessing: // the claim holds it
+			allowed = false
+		}
+	}
+	if alone && (allowed != (code == "") || !allowed && code != want) ||
+		code != "" && code != want && !slices.Contains(known, code) {
 		m.t.Errorf("%s from %s to %s: %v", mover, s.status, to, err)
 	}
 }

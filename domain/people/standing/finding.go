@@ -99,10 +99,15 @@ func (s *Service) find(ctx context.Context, by audit.By, f Finding, c integratio
 			done.Detail += " -> " + f.Status
 			done.Writes = append(done.Writes, user.SetAMLStatus{UserID: u.ID, Status: f.Status})
 		}
-		if f.Status != user.NotRisky {
-			err = s.heed(ctx, u.ID)
+		if f.Status == user.NotRisky {
+			return done, nil
 		}
-		return done, err
+		hold, err := s.Hold(by, u.ID)
+		if err != nil {
+			return done, err
+		}
+		done.Writes = append(done.Writes, hold)
+		return done, s.heed(ctx, u.ID)
 	})
 }
 

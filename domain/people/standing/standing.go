@@ -85,6 +85,8 @@ type Service struct {
 	Changes        admin.Changes   // with topic change.Parameters, under Store.Lock
 	ClosureType    int64           // type id of the blockages of closed accounts
 	Claims         integration.Store
+	// Hold returns the write that holds the queued withdrawals of an account (transaction.HoldQueued).
+	Hold func(by audit.By, userID string) (commit.Write, error)
 }
 
 // Set sets the status of an account. Active releases the amounts that closing it blocked. Any other status ends its
@@ -154,6 +156,13 @@ func (s *Service) set(ctx context.Context, by audit.By, next Standing) (u user.U
 		}
 		if moved || told != "" {
 			m.With = append(m.With, user.SetStatus{UserID: u.ID, CV: u.CV, Status: next.Status})
+		}
+		if moved && next.Status != user.Active {
+			hold, err := s.Hold(by, u.ID)
+			if err != nil {
+				return m, err
+			}
+			m.With = append(m.With, hold)
 		}
 		if moved {
 			m.With = append(m.With, s.statusNotes(u, next)...)

@@ -25,10 +25,12 @@ type Alarms struct {
 	Notices     challenge.Notices
 	Commit      commit.Committer
 	Revocations *Revocations
-	Now         func() time.Time
+	// Hold returns the write that holds the queued withdrawals of an account (transaction.HoldQueued).
+	Hold func(by audit.By, userID string) (commit.Write, error)
+	Now  func() time.Time
 }
 
-// Raise ends every session of an account and closes its open challenges, because its owner did not start one of them,
+// Raise ends every session of an account, closes its open challenges and holds its queued withdrawals, because its owner did not start one of them,
 // and notifies the owner. It returns how many sessions were active. who is the owner, whose device deviceID signed the
 // report. A repetition is a further alarm.
 //
@@ -41,9 +43,14 @@ func (s *Alarms) Raise(ctx context.Context, who audit.By, deviceID, challengeID 
 	if err != nil {
 		return 0, err
 	}
+	hold, err := s.Hold(who, who.UserID)
+	if err != nil {
+		return 0, err
+	}
 	e := ender{s.Users, s.Sessions, s.Commit, s.Revocations, s.Now}
 	return e.all(ctx, who.UserID, func(u user.User, now time.Time) []commit.Write {
-		return append(s.Notices.Notice(u.Account(), message.AlarmRaised, nil, who.IP),
+		return append(s.Notices.Notice(u.Account(), message.AlarmRaised, nil, who.IP), hold,
+			user.Alarm{UserID: u.ID, At: now.Truncate(time.Millisecond)},
 			who.Did(audit.Record{At: now, UserID: u.ID, Action: ActionAlarm, Target: c.ID,
 				Detail: c.Action + " was not started by the owner, says device " + deviceID}))
 	})

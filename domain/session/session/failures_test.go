@@ -25,7 +25,7 @@ import (
 func (b *bench) alarms() *session.Alarms {
 	return &session.Alarms{Users: b.users, Sessions: sessionstore.NewSessions(b.db),
 		Challenges: factor.NewChallenges(b.db), Notices: notices{b}, Commit: committer{b},
-		Revocations: b.svc.Revocations, Now: b.svc.Now}
+		Revocations: b.svc.Revocations, Hold: persistencetest.HoldQueued(b.svc.Now), Now: b.svc.Now}
 }
 
 // An alarm of a device ends all sessions of its owner, and its audit row names the challenge and the device.

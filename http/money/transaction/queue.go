@@ -10,6 +10,7 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/money/transaction"
 	"castellan/http/rest"
+	"castellan/http/wire"
 )
 
 func (n Numbers) queue(s transaction.QueueStatus) int {
@@ -50,6 +51,7 @@ type cryptoWithdrawalQueueEntry struct {
 	FullName  *string       `json:"fullName" doc:"full name of the user" example:"Ayşe Yılmaz"`
 	Email     *string       `json:"email" doc:"of the user; requires access to accounts" example:"ayse@example.com"`
 	Phone     *string       `json:"phoneNumber" doc:"of the user; requires access to accounts" example:"+905321234567"`
+	Hold      *wire.Hold    `json:"hold" doc:"why the withdrawal is held back from the wallet; else null"`
 }
 
 // explorer is the block explorer URL of a transaction.
@@ -65,7 +67,7 @@ func (g Group) showQueued(contacts bool) func(transaction.Entry) cryptoWithdrawa
 		out := cryptoWithdrawalQueueEntry{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
 			g.explorer(pair.Network.Code, q.TxID), g.Numbers.queue(q.Status), q.Status.String(),
 			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, rest.OrNull(q.Reason),
-			rest.OrNull(e.FullName), nil, nil}
+			rest.OrNull(e.FullName), nil, nil, wire.HoldOf(q.Held)}
 		if contacts {
 			out.Email, out.Phone = rest.OrNull(e.Email), rest.OrNull(e.Phone)
 		}

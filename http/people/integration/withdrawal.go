@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"castellan/domain/factor/challenge"
@@ -60,12 +61,16 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 				"finalized posts the withdrawal. failed requires reason and releases the hold; it is refused after sent. "+
 				"Repeating the last change with the same fields returns the record. Send from with the status that you "+
 				"expect: if the withdrawal has another one, the response is 409 INVALID_STATE and nothing changes. A request "+
-				"that arrives late then has no effect in another status."), g.moved),
+				"that arrives late then has no effect in another status. A claim reads the account again. If the account is "+
+				"blocked, may not withdraw, is at risk, or its owner has raised the alarm, the withdrawal becomes "+
+				"waitingApproval with hold. The response is then 409 INVALID_STATE, with the record in data."), g.moved),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/resume", "Resume a withdrawal", rest.Tenant, g.resume,
-			fault.RecordNotFound, fault.InvalidState).Idempotent().
+			fault.RecordNotFound, fault.InvalidState, fault.AccountNotActive, fault.WithdrawalProhibited,
+			fault.AMLRisky).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
 			Doc("resumeWithdrawal", "Returns a withdrawal to the wallet. It must be waiting for approval, have timed out, "+
-				"or have found the hot wallet underfunded."), g.decided),
+				"or have found the hot wallet underfunded. A held withdrawal can be resumed when the reason of its hold no "+
+				"longer applies to the account. The resume itself ends a hold after an alarm."), g.decided),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/cancel", "Cancel a withdrawal", rest.Tenant, g.cancel,
 			fault.RecordNotFound, fault.InvalidState).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
@@ -85,6 +90,7 @@ type withdrawal struct {
 	TxID       *string       `json:"txId" example:"4a5e1e4b"`
 	Reason     *string       `json:"reason" doc:"reason of the last status change" example:"Refilled"`
 	CreatedAt  rest.Time     `json:"createdAt"`
+	Hold       *wire.Hold    `json:"hold" doc:"why the withdrawal is held back from the wallet; else null"`
 }
 
 func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdrawal], error) {
@@ -95,7 +101,7 @@ func (g Withdrawals) record(o transaction.Outgoing) withdrawal {
 	q := o.Queued
 	w := withdrawal{ID: q.ID, ExternalID: q.ExternalID, Status: q.Status.String(), StatusCode: int(q.Status),
 		Amount: o.Withdrawal.Amount, Fee: o.Fee(), TxID: rest.OrNull(q.TxID), Reason: rest.OrNull(q.Reason),
-		CreatedAt: rest.Time{Time: q.At}}
+		CreatedAt: rest.Time{Time: q.At}, Hold: wire.HoldOf(q.Held)}
 	switch q.Status {
 	case transaction.QueueSuccess:
 		w.Status = finalized
@@ -287,7 +293,18 @@ func (g Withdrawals) move(ctx context.Context, who rest.Caller, in moveRequest) 
 	if in.From != nil {
 		m.From = statuses[*in.From]
 	}
-	return g.show(g.Service.Move(ctx, who.By(), m))
+	return g.show(g.shown(g.Service.Move(ctx, who.By(), m)))
+}
+
+// shown adds the record of a held withdrawal to the refusal of a move.
+func (g Withdrawals) shown(o transaction.Outgoing, err error) (transaction.Outgoing, error) {
+	var refused *fault.Error
+	if o.Queued.Held.Reason == "" || !errors.As(err, &refused) {
+		return o, err
+	}
+	with := *refused
+	with.Record = g.record(o)
+	return o, &with
 }
 
 type decideRequest struct {

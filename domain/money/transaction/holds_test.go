@@ -1,0 +1,218 @@
+package transaction_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/transaction"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/persistencetest"
+)
+
+// status sets the status of an account that nothing else changes meanwhile.
+func (d *desk) status(userID string, s user.Status) commit.Write {
+	d.t.Helper()
+	u, err := account.NewUsers(d.m.DB).Get(d.t.Context(), userID)
+	storetest.Must(d.t, err)
+	return user.SetStatus{UserID: userID, CV: u.CV, Status: s}
+}
+
+func (d *desk) commit(ws ...commit.Write) {
+	d.t.Helper()
+	storetest.Must(d.t, d.m.DB.Commit(d.t.Context(), ws...))
+}
+
+// hold runs the job of a block to its end.
+func (d *desk) hold(userID string) {
+	d.t.Helper()
+	w, err := persistencetest.HoldQueued(d.now)(audit.By{UserID: "op"}, userID)
+	storetest.Must(d.t, err)
+	var writes []commit.Write
+	for j := w.(job.Add).Job; !j.State.Over(); d.commit(writes...) {
+		j, writes, err = d.Holding().Step(d.t.Context(), j)
+		storetest.Must(d.t, err)
+	}
+}
+
+// published counts the events of a type about a withdrawal.
+func (d *desk) published(of integration.Type, id string) (n int) {
+	all, err := d.Claims.Events(d.t.Context(), integration.EventQuery{Types: []integration.Type{of}},
+		page.Query[integration.Place]{Limit: 999})
+	storetest.Must(d.t, err)
+	for _, e := range all.Records {
+		if e.Data["withdrawalId"] == id {
+			n++
+		}
+	}
+	return n
+}
+
+// A claim of an account that was blocked in any way since the request is refused and holds the withdrawal, until the
+// cause is gone and an operator resumes it.
+func TestBlockThenClaim(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u")
+		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
+		for i, c := range []struct {
+			why         transaction.HeldFor
+			refused     fault.Code
+			block, lift func() commit.Write
+		}{
+			{transaction.HeldAccount, fault.AccountNotActive,
+				func() commit.Write { return d.status("u", user.Blocked) },
+				func() commit.Write { return d.status("u", user.Active) }},
+			{transaction.HeldProhibited, fault.WithdrawalProhibited,
+				func() commit.Write { return user.SetWithdrawProhibited{UserID: "u", Prohibited: true} },
+				func() commit.Write { return user.SetWithdrawProhibited{UserID: "u"} }},
+			{transaction.HeldAML, fault.AMLRisky,
+				func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: "highRisk"} },
+				func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: user.NotRisky} }},
+			{transaction.HeldAlarm, "", func() commit.Write { return user.Alarm{UserID: "u", At: d.now()} }, nil},
+		} {
+			var ids []string
+			for n := range 4 {
+				o, err := d.ask("u", "BTC", 1, fmt.Sprint(c.why, n))
+				storetest.Must(t, err)
+				ids = append(ids, o.Queued.ID)
+				read, err := d.Get(t.Context(), o.Queued.ID)
+				storetest.Must(t, err)
+				storetest.Same(t, o, read) // the answer is the record
+			}
+			claimed, asked, late := ids[0], ids[1], ids[2:]
+			storetest.Must(t, d.move(claimed, transaction.QueueProcessing))
+			storetest.Must(t, d.move(late[0], transaction.TimeOut))
+			d.advance(time.Minute)
+			d.commit(c.block())
+			d.advance(time.Minute)
+
+			o, err := d.Move(t.Context(), audit.By{UserID: "service:wallet"},
+				transaction.WalletMove{ID: asked, From: transaction.QueueReady, To: transaction.QueueProcessing})
+			storetest.Wants(t, err, fault.InvalidState)
+			if o.Queued.Status != transaction.QueueWaiting || o.Queued.Held != (transaction.Held{Reason: c.why,
+				Since: d.now()}) || d.published(integration.WithdrawalHeld, asked) != 1 {
+				t.Errorf("%s: %+v", c.why, o.Queued)
+			}
+			storetest.Wants(t, d.move(asked, transaction.QueueProcessing), fault.InvalidState)
+			storetest.Wants(t, d.move(claimed, transaction.QueueProcessing), fault.InvalidState) // a repetition
+			d.hold("u")
+			d.hold("u") // holds what is held no more than once
+			for _, id := range late {
+				o, err := d.Get(t.Context(), id)
+				storetest.Must(t, err)
+				if o.Queued.Held.Reason != c.why || d.published(integration.WithdrawalHeld, id) != 1 {
+					t.Errorf("%s: the job left %+v", c.why, o.Queued)
+				}
+			}
+			if d.published(integration.WithdrawalRecall, claimed) != 2 {
+				t.Errorf("%s: the wallet was not asked to stop", c.why)
+			}
+			storetest.Must(t, d.move(claimed, transaction.QueueSent))
+
+			if c.lift != nil {
+				_, err = d.Resume(t.Context(), audit.By{UserID: "op"}, asked, "")
+				storetest.Wants(t, err, c.refused)
+				d.commit(c.lift())
+			}
+			o, err = d.Resume(t.Context(), audit.By{UserID: "op"}, asked, "")
+			storetest.Must(t, err)
+			if o.Queued.Held != (transaction.Held{}) || o.Queued.ResumedAt != d.now() {
+				t.Errorf("%s: resumed as %+v", c.why, o.Queued)
+			}
+			storetest.Must(t, d.move(asked, transaction.QueueProcessing))
+			n, err := db.Conn(t.Context()).NewSelect().Table("audit").Where("action = 'MONEY_HOLD'").Count(t.Context())
+			if err != nil || n != int64(3*(i+1)) {
+				t.Errorf("%s: %d audit rows, %v", c.why, n, err)
+			}
+		}
+	})
+}
+
+// Each change that decides about money refuses a unit that was decided before it; others do not.
+func TestMoneyVersion(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u")
+		users := account.NewUsers(db)
+		for _, c := range []struct {
+			write              func(u user.User) commit.Write
+			money, credentials bool
+		}{
+			{func(u user.User) commit.Write { return user.SetPassword{UserID: "u", CV: u.CV, Hash: "h"} }, true, true},
+			{func(u user.User) commit.Write { return user.SetPhone{UserID: "u", CV: u.CV, Phone: "+901"} }, true, true},
+			{func(u user.User) commit.Write { return user.SetMail{UserID: "u", CV: u.CV, Mail: "a@b.test"} }, true, true},
+			{func(u user.User) commit.Write { return user.SetTOTP{UserID: "u", CV: u.CV, Defined: true} }, true, true},
+			{func(u user.User) commit.Write { return user.SetPush{UserID: "u", CV: u.CV, Owned: true} }, true, true},
+			{func(u user.User) commit.Write { return user.SetStatus{UserID: "u", CV: u.CV, Status: user.Blocked} }, true,
+				false},
+			{func(user.User) commit.Write { return user.SetLevel{UserID: "u", Level: 2} }, true, false},
+			{func(user.User) commit.Write { return user.SetAMLStatus{UserID: "u", Status: "risky"} }, true, false},
+			{func(user.User) commit.Write { return user.SetWithdrawProhibited{UserID: "u", Prohibited: true} }, true,
+				false},
+			{func(user.User) commit.Write { return user.Alarm{UserID: "u", At: time.Now()} }, true, false},
+			{func(user.User) commit.Write { return user.Grant{UserID: "u", Role: "clerk", At: time.Now()} }, true, false},
+			{func(user.User) commit.Write { return user.Revoke{UserID: "u", Role: "clerk"} }, true, false},
+			{func(user.User) commit.Write { return user.LoggedIn{UserID: "u", At: time.Now(), Network: "n"} }, false,
+				false},
+			{func(user.User) commit.Write { return user.SetName{UserID: "u", Name: "n"} }, false, false},
+		} {
+			before, err := users.Get(t.Context(), "u")
+			storetest.Must(t, err)
+			d.commit(c.write(before))
+			after, err := users.Get(t.Context(), "u")
+			storetest.Must(t, err)
+			w := fmt.Sprintf("%T", c.write(before))
+			err = db.Commit(t.Context(), commit.Guard{On: commit.UserMoney, Key: "u", Version: before.MoneyVersion})
+			if c.money != errors.Is(err, commit.ErrFenced) || c.money != (after.MoneyVersion == before.MoneyVersion+1) {
+				t.Errorf("%s: version %d to %d, %v", w, before.MoneyVersion, after.MoneyVersion, err)
+			}
+			if c.credentials != after.CredentialsAt.After(before.CredentialsAt) {
+				t.Errorf("%s: credentials changed at %v", w, after.CredentialsAt)
+			}
+			if c.credentials { // so that the next instant differs
+				persistencetest.Exec(t, db, "UPDATE users SET credentials_at = 1")
+			}
+		}
+	})
+}
+
+// A block that has changed its row and is not committed yet, on this node or another, orders a concurrent claim behind
+// it.
+func TestClaimBesideBlock(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u")
+		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1"))
+		o, err := d.ask("u", "BTC", 1, "x")
+		storetest.Must(t, err)
+		block, claim := d.status("u", user.Blocked), make(chan error, 1)
+		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+			if err := db.Commit(ctx, block); err != nil {
+				return err
+			}
+			go func() { claim <- d.move(o.Queued.ID, transaction.QueueProcessing) }()
+			for waits := !db.Postgres(); !waits && len(claim) == 0; { // SQLite has one writer
+				n, err := db.Conn(t.Context()).NewSelect().Table("pg_stat_activity").
+					Where("datname = current_database() AND wait_event_type = 'Lock'").Count(t.Context())
+				if err != nil {
+					return err
+				}
+				waits = n > 0
+			}
+			return nil
+		}))
+		storetest.Wants(t, <-claim, fault.InvalidState)
+		if o, err = d.Get(t.Context(), o.Queued.ID); err != nil || o.Queued.Held.Reason != transaction.HeldAccount {
+			t.Errorf("%+v, %v", o.Queued, err)
+		}
+	})
+}

@@ -1,0 +1,23 @@
+package wire
+
+import (
+	"castellan/domain/money/transaction"
+	"castellan/http/rest"
+)
+
+// Hold is why a queued withdrawal is held back from the wallet.
+type Hold struct {
+	Reason string    `json:"reason" enum:"ACCOUNT,PROHIBITED,AML,ALARM" example:"AML"`
+	Since  rest.Time `json:"since"`
+}
+
+// SchemaName returns the name of the schema.
+func (Hold) SchemaName() string { return "WithdrawalHold" }
+
+// HoldOf returns nil for an entry that is not held.
+func HoldOf(h transaction.Held) *Hold {
+	if h.Reason == "" {
+		return nil
+	}
+	return &Hold{string(h.Reason), rest.Time{Time: h.Since}}
+}
