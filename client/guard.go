@@ -104,21 +104,12 @@ func (c *Client) Callback(ctx context.Context, h http.Header, body []byte) (e Gu
 	if age := time.Since(time.Unix(seconds, 0)); err != nil || age.Abs() > callbackAge {
 		return e, errors.New("the callback is too old, or has no time")
 	}
-	var set struct {
-		Keys []struct {
-			ID string `json:"kid"`
-			X  string `json:"x"`
-		} `json:"keys"`
-	}
-	if err := c.Call(ctx, http.MethodGet, "/.well-known/jwks.json", nil, &set); err != nil {
+	keys, err := c.keys(ctx, h.Get("webhook-key-id"))
+	if err != nil {
 		return e, err
 	}
 	signed := append([]byte(h.Get("webhook-id")+"."+stamp+"."), body...)
-	for _, k := range set.Keys {
-		key, err := base64.RawURLEncoding.DecodeString(k.X)
-		if k.ID != h.Get("webhook-key-id") || err != nil || len(key) != ed25519.PublicKeySize {
-			continue
-		}
+	for _, key := range keys {
 		for one := range strings.FieldsSeq(h.Get("webhook-signature")) {
 			text, v1a := strings.CutPrefix(one, "v1a,")
 			if sig, err := base64.StdEncoding.DecodeString(text); v1a && err == nil && ed25519.Verify(key, signed, sig) {

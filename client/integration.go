@@ -64,15 +64,27 @@ type WithdrawalRecord struct {
 	TxID       string      `json:"txId"`
 	Reason     string      `json:"reason"`
 	CreatedAt  time.Time   `json:"createdAt"`
+	Hold       *Hold       `json:"hold"`  // why the wallet cannot claim it; nil: it is not held
+	Order      string      `json:"order"` // of a claim with a token: see VerifyOrder
 }
 
-// WithdrawalMove is a status change by the wallet: sent needs TxID, failed needs Reason. If the withdrawal has another
+// Hold is why and since when a withdrawal is held.
+type Hold struct {
+	Reason string    `json:"reason"` // such as ACCOUNT
+	Since  time.Time `json:"since"`
+}
+
+// WithdrawalMove is a status change by the wallet: sent needs TxID, failed needs Reason. ClaimToken is a random text of
+// the worker that claims a withdrawal with processing; it needs the same text to repeat the claim, and no other worker
+// gets the claim. If the withdrawal has another
 // status than From, the service refuses the change, unless it is a repetition; "" permits any status.
 type WithdrawalMove struct {
 	From   string `json:"from,omitempty"`
 	Status string `json:"status"`
 	TxID   string `json:"txId,omitempty"`
 	Reason string `json:"reason,omitempty"`
+
+	ClaimToken string `json:"claimToken,omitempty"`
 }
 
 // IntegrationEvent is an event for another service.

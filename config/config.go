@@ -220,6 +220,7 @@ type Corporate struct {
 type AddressBook struct {
 	WaitingTime  time.Duration     `key:"waiting_time" range:"0s..720h"`
 	AddressRules map[string]string `key:"address_rules"`
+	TagRules     map[string]string `key:"tag_rules"`
 }
 
 // Rates names the provider of exchange rates (D-CUR-07). The URL is a secret because some providers require their key

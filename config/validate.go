@@ -27,6 +27,7 @@ func (c Config) faults(broken map[string]bool) Faults {
 	k.checkTimeOrder()
 	k.mfa()
 	k.addressBook()
+	k.tags()
 	k.mail()
 	k.sms()
 	k.push()
@@ -242,25 +243,6 @@ func (k *checker) mfa() {
 	for _, endpoint := range k.c.MFA.FourEyes {
 		k.refuse(!guardedPattern.MatchString(endpoint), "mfa.four_eyes",
 			quote(endpoint)+" is not an endpoint such as POST /auth/password")
-	}
-}
-
-// addressRuleNames are the built-in rules that a network may be given.
-var addressRuleNames = []string{"bitcoin", "evm", "solana", "tron", "xrp"}
-
-// addressBook checks the rules of networks: a word that is no built-in rule
-// was meant to be one.
-func (k *checker) addressBook() {
-	for _, network := range slices.Sorted(maps.Keys(k.c.AddressBook.AddressRules)) {
-		rule := k.c.AddressBook.AddressRules[network]
-		if slices.Contains(addressRuleNames, rule) {
-			continue
-		}
-		_, err := regexp.Compile(rule)
-		anchored := len(rule) > 2 && strings.HasPrefix(rule, "^") && strings.HasSuffix(rule, "$")
-		k.refuse(err != nil || !anchored, "addressbook.address_rules",
-			fmt.Sprintf("%s for %s is neither one of %s nor a regular expression between ^ and $", quote(rule), quote(network),
-				strings.Join(addressRuleNames, ", ")))
 	}
 }
 

@@ -158,6 +158,7 @@ func (s *service) accounts() error {
 	}
 	s.join(part{groups: groups(httpaddressbook.Group{Service: &addressbook.Service{
 		Store: money.NewAddressBooks(s.DB), Changes: s.changes("", nil), Currencies: s.currencies, Rules: addresses,
+		Tags:    s.cfg.AddressBook.TagRules,
 		Waiting: s.cfg.AddressBook.WaitingTime}})})
 	return nil
 }

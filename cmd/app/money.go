@@ -57,7 +57,12 @@ func (s *service) money() error {
 	}
 	withdrawals := &transaction.Withdrawals{Ledger: s.ledger, Store: money.NewTransactions(s.DB), Users: s.users,
 		Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
-		Books: money.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external, Now: time.Now}
+		Tags:  s.cfg.AddressBook.TagRules,
+		Books: money.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external, Now: time.Now,
+		Statements: s.tokens, Issuer: s.cfg.Tokens.Issuer, Altered: func(id string) {
+			s.altered.Add(1)
+			s.log.Error("a queued withdrawal was altered in the database", "id", id)
+		}}
 	requests := httpintegration.Withdrawals{Service: withdrawals, Owner: s.owner,
 		HotWallet: s.cfg.Transactions.HotWallet, TimeOut: s.cfg.Transactions.TimeOut,
 		Approvals: &transaction.Approvals{Withdrawals: withdrawals, Engine: s.starter,
@@ -95,6 +100,8 @@ func (s *service) money() error {
 			m.Gauge("castellan_ledger_unexplained", "Assets with money in suspense, plus 1 for a fault or a failure of "+
 				"the last nightly verification of any node and 1 for days that it could not close; alert on any value but 0.",
 				func() float64 { return float64(everywhere.Load()) })
+			m.Counter("castellan_withdrawals_altered_total", "Claims of withdrawals whose rows differ from their orders; "+
+				"each is held with the reason DIGEST. Alert if it grows.", s.altered.Load)
 			m.Counter("castellan_ledger_full_total", "Movements refused because an account of the operator would exceed the "+
 				"largest amount of the ledger; each is repeated by its client. Alert if it grows.", s.full.Load)
 		},

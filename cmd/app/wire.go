@@ -80,6 +80,7 @@ type service struct {
 	log       *slog.Logger
 	publicURL string
 	full      atomic.Int64 // movements refused by a full account of the operator
+	altered   atomic.Int64 // claims of withdrawals whose rows were altered
 
 	// The contents of the joined parts (join).
 	groups    []rest.Group

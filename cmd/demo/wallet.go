@@ -178,7 +178,8 @@ func (u *purse) leaves(ctx context.Context, s source, at time.Time) error {
 		}
 		u.Clock.set(entered)
 		entry, err := u.doors.books.Add(ctx, audit.By{UserID: u.ID}, addressbook.New{Name: "Kendi cüzdanım",
-			CurrencyCode: w.CurrencyCode, NetworkCode: w.NetworkCode, Address: w.Address})
+			CurrencyCode: w.CurrencyCode, NetworkCode: w.NetworkCode, Address: w.Address,
+			AddressTag: w.AddressTag})
 		if err != nil {
 			return err
 		}

@@ -53,8 +53,9 @@ type Withdrawal struct {
 	Address  string        `json:"address"`
 	Tag      string        `json:"tag,omitempty"`
 	Step     Step          `json:"step"`
-	From     string        `json:"from,omitempty"` // status that the claim of a Queued one expects; "": queued
-	Nonce    uint64        `json:"nonce"`          // of a Signed one
+	Claim    string        `json:"claim,omitempty"` // the token of its claim; "" before the first one
+	From     string        `json:"from,omitempty"`  // status that the claim of a Queued one expects; "": queued
+	Nonce    uint64        `json:"nonce"`           // of a Signed one
 	TxID     string        `json:"txId,omitempty"`
 	Outcome  string        `json:"outcome,omitempty"`
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -98,10 +100,19 @@ func (w *Wallet) claim(ctx context.Context, x Withdrawal) (Withdrawal, error) {
 		x.Step, x.Nonce, x.TxID = Signed, m.Nonce, m.ID
 		return x, nil
 	}
+	if x.Claim == "" { // it is on the disk before the claim, so that only this wallet can repeat the claim
+		x.Claim = rand.Text()
+		return x, nil
+	}
 	const claimed = Step("claimed")
-	move := client.WithdrawalMove{From: cmp.Or(x.From, queued), Status: processing}
-	if now, err := w.report(ctx, x, move, claimed); now.Step != claimed {
+	move := client.WithdrawalMove{From: cmp.Or(x.From, queued), Status: processing, ClaimToken: x.Claim}
+	now, r, err := w.move(ctx, x, move, claimed)
+	if now.Step != claimed {
 		return now, err
+	}
+	if err := w.ordered(ctx, x, r.Order); err != nil {
+		slog.Error("a withdrawal is not signed, because its order does not say so", "id", x.ID, "error", err)
+		return x, nil
 	}
 	x.From = ""
 	switch free := w.free(x); {
@@ -164,22 +175,45 @@ func (w *Wallet) send(x Withdrawal) error {
 // report reports a status change, and returns the withdrawal at its next step. The service answers a repeated change
 // with the record. If it refuses the change, the withdrawal has changed without the wallet; then its status decides.
 func (w *Wallet) report(ctx context.Context, x Withdrawal, m client.WithdrawalMove, next Step) (Withdrawal, error) {
+	x, _, err := w.move(ctx, x, m, next)
+	return x, err
+}
+
+// move is report, with the record.
+func (w *Wallet) move(ctx context.Context, x Withdrawal, m client.WithdrawalMove,
+	next Step) (Withdrawal, client.WithdrawalRecord, error) {
 	w.mayCrash()
 	r, err := w.Service.MoveWithdrawal(ctx, x.ID, m)
 	w.mayCrash()
 	switch code := client.CodeOf(err); {
 	case code == "INVALID_STATE":
-		return w.ask(ctx, x)
+		x, err = w.ask(ctx, x)
+		return x, r, err
 	case code != "":
 		slog.Error("a move was refused", "id", x.ID, "status", m.Status, "error", err)
-		return x, nil
+		return x, r, nil
 	case err != nil:
-		return x, err
+		return x, r, err
 	}
 	if x.Step = next; next == Done {
 		x.Outcome = r.Status
 	}
-	return x, nil
+	return x, r, nil
+}
+
+// ordered checks that the service has signed an order for exactly this withdrawal. Events could be forged by a machine
+// in between; the order cannot.
+func (w *Wallet) ordered(ctx context.Context, x Withdrawal, order string) error {
+	o, err := w.Service.VerifyOrder(ctx, x.ID, order)
+	if err != nil {
+		return err
+	}
+	sum, err := amount.Parse(o.Amount.String())
+	if err != nil || sum.Cmp(x.Amount) != 0 || o.Address != x.Address || o.Tag != x.Tag || o.Currency != x.Currency ||
+		o.Network != x.Network {
+		return fmt.Errorf("the order is %+v", o)
+	}
+	return nil
 }
 
 // ask reads the status of a withdrawal and returns it at the step that follows from it.

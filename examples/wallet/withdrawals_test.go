@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +13,9 @@ import (
 	"time"
 
 	"castellan/client"
+	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/token"
 )
 
 // desk simulates the service with one withdrawal. Its status changes are those of docs/neighbours.md, and each must
@@ -20,13 +25,41 @@ type desk struct {
 	moves        []string // that it executed
 	drop         string   // the move whose answer is lost, once
 	resume       bool     // an administrator resumes the withdrawal after the claim
+	forged       bool     // the event names another address than the order
+	ring         *keyring.Ring
+}
+
+// order is the signed order of the withdrawal.
+func (d *desk) order() string {
+	type claims struct {
+		Issuer   string       `json:"iss"`
+		Audience string       `json:"aud"`
+		ID       string       `json:"jti"`
+		Expires  int64        `json:"exp"`
+		Order    client.Order `json:"order"`
+		Digest   string       `json:"digest"`
+	}
+	c := claims{"castellan", "key", "w-1", time.Now().Add(time.Minute).Unix(), client.Order{Address: "0xcold",
+		Amount: "0.5", Currency: "ETH", Fee: "0", Network: "ETH"}, ""}
+	text, _ := json.Marshal(c.Order)
+	sum := sha256.Sum256(text)
+	c.Digest = base64.RawURLEncoding.EncodeToString(sum[:])
+	signed, _ := token.NewIssuer(d.ring, "castellan", "t", time.Now, 1).SignStatement("withdrawal-order+jwt", c)
+	return signed
 }
 
 func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	order := ""
 	switch {
+	case r.URL.Path == "/.well-known/jwks.json":
+		_, _ = w.Write(d.ring.JWKS())
+		return
 	case strings.HasPrefix(r.URL.Path, "/integration/events"):
 		event := `{"id":"1","type":"withdrawal.queued","data":{"withdrawalId":"w-1","currencyCode":"ETH","network":"ETH",` +
 			`"amount":"0.5","address":"0xcold"}}`
+		if d.forged {
+			event = strings.Replace(event, "0xcold", "0xthief", 1)
+		}
 		if r.FormValue("cursor") != "" {
 			event = ""
 		}
@@ -46,6 +79,9 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 			d.status, d.txID, d.moves = m.Status, m.TxID, append(d.moves, m.Status)
 		}
+		if m.Status == "processing" && m.ClaimToken != "" {
+			order = d.order()
+		}
 		if d.resume && m.Status == "processing" {
 			d.status = "queued"
 		}
@@ -54,12 +90,15 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	fmt.Fprintf(w, `{"data":{"id":"w-1","status":%q,"txId":%q}}`, d.status, d.txID)
+	fmt.Fprintf(w, `{"data":{"id":"w-1","status":%q,"txId":%q,"order":%q}}`, d.status, d.txID, order)
 }
 
 // wallet returns a wallet in a folder with a full purse, which calls the service once.
 func wallet(t *testing.T, d *desk, dir string) *Wallet {
 	t.Helper()
+	if d.ring == nil {
+		d.ring = keyringtest.Ring(t, time.Now)
+	}
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	c, err := client.New(server.URL)
@@ -116,6 +155,7 @@ func TestWithdrawalSteps(t *testing.T) {
 		{name: "paid", purse: "1", moves: "processing sent finalized", end: "finalized", paid: 1},
 		{name: "answers lost", desk: desk{drop: "processing"}, purse: "1", moves: "processing sent finalized",
 			end: "finalized", paid: 1},
+		{name: "another address than that of the order", desk: desk{forged: true}, purse: "1", moves: "processing"},
 		{name: "told to fail", purse: "1", with: Options{Fail: 1}, moves: "processing failed", end: "failed"},
 		{name: "cancelled before the claim", desk: desk{status: "cancelled"}, purse: "1", end: "cancelled"},
 		{name: "no money", purse: "0.4", moves: "processing hotWalletInsufficientBalance"},

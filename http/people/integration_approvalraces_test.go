@@ -11,6 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/transaction"
 	"castellan/persistence/account"
 )
@@ -141,6 +142,7 @@ func TestApprovalsOfOneExternalID(t *testing.T) {
 // The owner is shown what is approved.
 func TestApprovalShowsTheOrder(t *testing.T) {
 	approvals(t, func(t *testing.T, o *integrationOffice) {
+		o.service.Tags = address.Tags{"BTC": address.NumberTag}
 		a := o.started(o.owned("w", "addressTag", `"104723"`))
 		sealed, _, err := o.store.Sealed(t.Context(), a.Challenge.ChallengeID)
 		storetest.Must(t, err)

@@ -176,32 +176,8 @@ func (s *integrationSite) made() string {
 
 func record(id, externalID, status string, code int, txID, reason string) string {
 	return fmt.Sprintf(`{"data":{"id":"%s","externalId":"%s","status":"%s","statusCode":%d,"amount":0.1,"fee":0.001,`+
-		`"txId":%s,"reason":%s,"createdAt":"2026-03-10T12:00:00.000Z","hold":null}}`, id, externalID, status, code,
-		txID, reason)
-}
-
-// A claim of an account at risk is refused with the held record, and an operator cannot resume it before the account is
-// harmless again.
-func TestWithdrawalHeld(t *testing.T) {
-	withdrawals(t, func(s *site) {
-		id := s.made()
-		held := strings.Replace(record(id, "made-1", "waitingApproval", 5, "null", "null"), `"hold":null`,
-			`"hold":{"reason":"AML","since":"2026-03-10T12:00:00.000Z"}`, 1)
-		storetest.Must(t, s.db.Commit(t.Context(), user.SetAMLStatus{UserID: "jane", Status: "risky"}))
-		for range 2 {
-			status, answer := s.Call("PATCH /integration/withdrawals/"+id, `{"status":"processing"}`)
-			if data := strings.TrimSuffix(strings.TrimPrefix(held, "{"), "}"); status != 409 ||
-				apitest.Refusal(answer) != "INVALID_STATE" || !strings.Contains(answer, data) {
-				t.Errorf("%d %s, want %s", status, answer, data)
-			}
-		}
-		s.Wants("GET /integration/withdrawals/"+id, "", 200, held)
-		s.Wants("POST /admin/withdrawals/"+id+"/resume", `{}`, 422, "AML_RISKY")
-		storetest.Must(t, s.db.Commit(t.Context(), user.SetAMLStatus{UserID: "jane", Status: user.NotRisky}))
-		s.Wants("POST /admin/withdrawals/"+id+"/resume", `{}`, 200, record(id, "made-1", "queued", 8, "null", "null"))
-		s.Wants("PATCH /integration/withdrawals/"+id, `{"status":"processing"}`, 200,
-			record(id, "made-1", "processing", 9, "null", "null"))
-	})
+		`"txId":%s,"reason":%s,"createdAt":"2026-03-10T12:00:00.000Z","hold":null,"order":null}}`, id, externalID, status,
+		code, txID, reason)
 }
 
 func TestWithdrawalRequest(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 // Hold is why a queued withdrawal is held back from the wallet.
 type Hold struct {
-	Reason string    `json:"reason" enum:"ACCOUNT,PROHIBITED,AML,ALARM" example:"AML"`
+	Reason string    `json:"reason" enum:"ACCOUNT,PROHIBITED,AML,ALARM,DIGEST" example:"AML"`
 	Since  rest.Time `json:"since"`
 }
 

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/uptrace/bun"
 
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/geo"
 	"castellan/persistence/engine"
 	"castellan/persistence/factor"
@@ -137,52 +135,6 @@ type loggedInRow struct {
 	Mark string
 }
 
-// userFence is an UPDATE that takes effect where the column still holds the version
-// that the writer saw.
-func userFence[W commit.Fence](column, set string, row func(W) factor.UserStep) engine.Kind {
-	return engine.Fenced("UPDATE users SET "+set+" {FROM v} WHERE users.id = v.id AND users."+column+
-		" = v.seen {RETURNING users.id}", row)
-}
-
-// raised raises the money version, and renewed also records a change of credentials at v.n.
-const (
-	raised  = ", money_version = COALESCE(users.money_version, 0) + 1"
-	renewed = raised + ", credentials_at = v.n"
-)
-
-// UserFences are the fenced writes of accounts. Those that are fenced by cv come before EndSessions, which raises cv
-// beside sv: a unit may hold both.
-func UserFences(now func() time.Time) []engine.Kind {
-	instant := func() int64 { return engine.Millis(now()) }
-	return []engine.Kind{
-		userFence("cv", "previous_hash = users.password_hash, password_hash = v.text, must_reset = FALSE, "+
-			"cv = users.cv + 1"+renewed, func(w user.SetPassword) factor.UserStep {
-			return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: w.Hash, N: instant()}
-		}),
-		userFence("cv", "countries = v.text, cv = users.cv + 1", func(w user.SetCountries) factor.UserStep {
-			return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: string(w.Countries)}
-		}),
-		setPhone(instant),
-		userFence("cv", "email = v.text, email_verified = FALSE, cv = users.cv + 1"+renewed,
-			func(w user.SetMail) factor.UserStep {
-				return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: w.Mail, N: instant()}
-			}),
-		userFence("cv", "status = v.text, cv = users.cv + 1"+raised, func(w user.SetStatus) factor.UserStep {
-			return factor.UserStep{ID: w.UserID, Seen: w.CV, Text: string(w.Status)}
-		}),
-		userFence("sv", "sv = users.sv + 1, cv = users.cv + 1, sv_at = v.n", func(w user.EndSessions) factor.UserStep {
-			return factor.UserStep{ID: w.UserID, Seen: w.SV, N: engine.Millis(w.At)}
-		}),
-		userFence("cv", "totp = v.yes, cv = users.cv + 1"+renewed, func(w user.SetTOTP) factor.UserStep {
-			return factor.UserStep{ID: w.UserID, Seen: w.CV, Yes: w.Defined, N: instant()}
-		}),
-		userFence("cv", "push = v.yes, passkey_handle = NULLIF(v.text, ''), cv = users.cv + 1"+renewed,
-			func(w user.SetPush) factor.UserStep {
-				return factor.UserStep{ID: w.UserID, Seen: w.CV, Yes: w.Owned, Text: w.Handle, N: instant()}
-			}),
-	}
-}
-
 // networksWith are the networks with one more mark, without the oldest where they are
 // at their bound.
 var networksWith = fmt.Sprintf("CASE WHEN v.mark = '' OR LENGTH(users.networks) < %d THEN users.networks "+
@@ -265,8 +217,8 @@ var UserWrites = []engine.Kind{
 func repeatRoles(ctx context.Context, tx bun.Tx, ids []string) error {
 	roles := tx.NewSelect().TableExpr("user_role AS r").ColumnExpr("string_agg(r.role, ',')").
 		Where("r.user_id = users.id")
-	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')"+raised, roles).Where("id IN (?)", bun.List(ids)).
-		Exec(ctx)
+	_, err := tx.NewUpdate().Table("users").Set("roles = COALESCE((?), '')"+raised, roles).
+		Where("id IN (?)", bun.List(ids)).Exec(ctx)
 	return err
 }
 

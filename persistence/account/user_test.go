@@ -285,8 +285,10 @@ func accountMarks(t *testing.T, s user.Store, c commit.Committer) {
 	}{
 		{user.VerifyMail{UserID: want.ID}, func() { want.EmailVerified = true }},
 		{user.VerifyMail{UserID: want.ID}, func() {}},
-		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: true}, func() { want.WithdrawProhibited, want.MoneyVersion = true, 1 }},
-		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: false}, func() { want.WithdrawProhibited, want.MoneyVersion = false, 2 }},
+		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: true},
+			func() { want.WithdrawProhibited, want.MoneyVersion = true, 1 }},
+		{user.SetWithdrawProhibited{UserID: want.ID, Prohibited: false},
+			func() { want.WithdrawProhibited, want.MoneyVersion = false, 2 }},
 		{user.SetPreferences{UserID: want.ID, Language: "ar", Campaigns: user.Campaigns{Mail: true}},
 			func() { want.Language, want.Campaigns = "ar", user.Campaigns{Mail: true} }},
 		{user.SetPreferences{UserID: want.ID, Campaigns: user.Campaigns{SMS: true, Push: true}},

@@ -8,7 +8,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/money/addressbook"
-	"castellan/domain/money/addressbook/address"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
 )
@@ -34,6 +33,7 @@ type addressRow struct {
 	UserID     string
 	Name       string
 	Address    string
+	AddressTag string
 	Key        string
 	CurrencyID int64
 	NetworkID  int64
@@ -51,11 +51,12 @@ var addresses = record.Table[addressRow, ownedEntry]{
 	Fixed:  []string{"user_id", "currency_id", "network_id", "created_at"},
 	Absent: "there is no such address",
 	Record: func(r addressRow) (ownedEntry, error) {
-		return ownedEntry{addressbook.Entry{ID: r.ID, Name: r.Name, Address: r.Address, CurrencyID: r.CurrencyID,
-			NetworkID: r.NetworkID, CreatedAt: engine.Time(r.CreatedAt), AddressAt: engine.Time(r.AddressAt)}, r.UserID}, nil
+		return ownedEntry{addressbook.Entry{ID: r.ID, Name: r.Name, Address: r.Address, AddressTag: r.AddressTag,
+			CurrencyID: r.CurrencyID, NetworkID: r.NetworkID, CreatedAt: engine.Time(r.CreatedAt),
+			AddressAt: engine.Time(r.AddressAt)}, r.UserID}, nil
 	},
 	Row: func(e ownedEntry) addressRow {
-		return addressRow{UserID: e.userID, Name: e.Name, Address: e.Address, Key: e.Key(),
+		return addressRow{UserID: e.userID, Name: e.Name, Address: e.Address, AddressTag: e.AddressTag, Key: e.Key(),
 			CurrencyID: e.CurrencyID, NetworkID: e.NetworkID, CreatedAt: engine.Millis(e.CreatedAt),
 			AddressAt: engine.Millis(e.AddressAt)}
 	},
@@ -115,7 +116,7 @@ func (s AddressBooks) Respelled(ctx context.Context, most int) (out []string, er
 		}
 		for i, e := range book {
 			for _, o := range book[i+1:] {
-				if address.Same(e.Address, o.Address) && len(out) < most {
+				if e.To(o.Address, o.AddressTag) && len(out) < most {
 					out = append(out, fmt.Sprintf("entries %d and %d of user %s", e.ID, o.ID, userID))
 				}
 			}

@@ -38,6 +38,8 @@ type withdrawalRow struct {
 	HoldID     string // NULL for none
 	At         int64
 	Initiator  string
+
+	OrderDigest, OwnerMethods string
 }
 
 // setDepositRow is what a change of a deposit writes.
@@ -81,6 +83,8 @@ type queuedRow struct {
 	HoldReason        string
 	HeldAt            int64
 	ResumedAt         int64
+	Claim             string
+	ClaimedAt         int64
 }
 
 type processRow struct {
@@ -120,7 +124,8 @@ var TransactionFences = []engine.Kind{
 			return r
 		}),
 	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) },
-		"status", "tx_id", "reason", "hold_reason", "held_at", "resumed_at"),
+		"status", "tx_id", "reason", "hold_reason", "held_at", "resumed_at",
+		"claim", "claimed_at"),
 	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
 		return deskRow{UserID: w.UserID, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
 	}, "changed_at"),
@@ -140,7 +145,7 @@ func queuedRowOf(q transaction.Queued) queuedRow {
 		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, Reason: q.Reason,
 		At:      engine.Millis(q.At),
 		Version: max(q.Version, 1), HoldReason: string(q.Held.Reason), HeldAt: engine.Millis(q.Held.Since),
-		ResumedAt: engine.Millis(q.ResumedAt)}
+		ResumedAt: engine.Millis(q.ResumedAt), Claim: q.Claim, ClaimedAt: engine.Millis(q.ClaimedAt)}
 	if q.Fee != nil {
 		r.OwnFee = true
 		r.FeeHi, r.FeeLo = q.Fee.Parts()
@@ -155,9 +160,9 @@ var TransactionWrites = []engine.Kind{
 			return coinAddressRow{w.Account.ID(), transaction.Address(w.Account), engine.Millis(w.At)}
 		}),
 	engine.Update("INSERT INTO deposit (id, user_id, asset_id, hi, lo, status, tx_id, to_address, sender_info, "+
-		"transfer_id, at, external_id, from_address, initiator, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, "+
-		"v.tx_id, v.to_address, v.sender_info, NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, v.initiator, "+
-		"1 {FROM v}",
+		"transfer_id, at, external_id, from_address, initiator, version) "+
+		"SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, v.tx_id, v.to_address, v.sender_info, "+
+		"NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, v.initiator, 1 {FROM v}",
 		func(w transaction.AddDeposit) depositRow {
 			d := w.Deposit
 			r := depositRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status), TxID: d.TxID,
@@ -167,13 +172,14 @@ var TransactionWrites = []engine.Kind{
 			return r
 		}),
 	engine.Update("INSERT INTO withdrawal (id, user_id, asset_id, hi, lo, fee_hi, fee_lo, status, to_address, "+
-		"transfer_id, hold_id, at, initiator, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.fee_hi, v.fee_lo, "+
-		"v.status, v.to_address, NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, v.initiator, 1 {FROM v}",
+		"transfer_id, hold_id, at, initiator, order_digest, owner_methods, version) "+
+		"SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.fee_hi, v.fee_lo, v.status, v.to_address, "+
+		"NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, v.initiator, v.order_digest, v.owner_methods, 1 {FROM v}",
 		func(w transaction.AddWithdrawal) withdrawalRow {
 			d := w.Withdrawal
 			r := withdrawalRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status),
 				ToAddress: d.ToAddress, TransferID: d.TransferID, HoldID: d.HoldID, At: engine.Millis(d.At),
-				Initiator: string(d.Initiator)}
+				Initiator: string(d.Initiator), OrderDigest: d.OrderDigest, OwnerMethods: d.OwnerMethods}
 			r.Hi, r.Lo = d.Amount.Parts()
 			r.FeeHi, r.FeeLo = d.Fee.Parts()
 			return r

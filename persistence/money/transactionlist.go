@@ -63,7 +63,8 @@ var withdrawals = record.Table[withdrawalRead, transaction.Withdrawal]{
 		a, err := amount.Of(r.Hi, r.Lo)
 		w := transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
 			Status: transaction.Status(r.Status), ToAddress: r.ToAddress, TransferID: r.TransferID, HoldID: r.HoldID,
-			At: engine.Time(r.At), Initiator: transaction.Initiator(r.Initiator), Version: r.Version}
+			At: engine.Time(r.At), Initiator: transaction.Initiator(r.Initiator),
+			OrderDigest: r.OrderDigest, OwnerMethods: r.OwnerMethods, Version: r.Version}
 		if err == nil {
 			w.Fee, err = amount.Of(r.FeeHi, r.FeeLo)
 		}
@@ -77,7 +78,7 @@ var queued = record.Table[queuedRow, transaction.Queued]{
 		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
 			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
 			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version,
-			ResumedAt: engine.Time(r.ResumedAt)}
+			ResumedAt: engine.Time(r.ResumedAt), Claim: r.Claim, ClaimedAt: engine.Time(r.ClaimedAt)}
 		if q.Status == transaction.QueueWaiting { // earlier versions leave the reason of a withdrawal that they resume
 			q.Held = transaction.Held{Reason: transaction.HeldFor(r.HoldReason), Since: engine.Time(r.HeldAt)}
 		}

@@ -15,6 +15,7 @@ const columns: Column<Address>[] = [
   { key: 'currencyCode', title: 'own.currency' },
   { key: 'networkCode', title: 'own.network', show: (a) => <bdi dir="ltr">{a.networkCode}</bdi> },
   { key: 'address', title: 'own.address', show: (a) => <Id of={a.address} /> },
+  { key: 'addressTag', title: 'own.addressTag', show: (a) => <bdi dir="ltr">{a.addressTag}</bdi> },
   { key: 'usableFrom', title: 'own.usableFrom', show: (a) => <Time at={a.usableFrom} /> },
 ];
 
@@ -48,6 +49,7 @@ export default function Addresses() {
               { name: 'currencyCode', title: 'own.currency', kind: codes('currencyCode'), required: true },
               { name: 'networkCode', title: 'own.network', kind: codes('networkCode'), required: true },
               { name: 'address', title: 'own.address', required: true },
+              { name: 'addressTag', title: 'own.addressTag' },
             ]}
           />
         }
@@ -75,10 +77,11 @@ export default function Addresses() {
           opened
           onClose={() => setEdited(undefined)}
           fixed={{ id: edited.id }}
-          initial={{ name: edited.name, address: edited.address }}
+          initial={{ name: edited.name, address: edited.address, addressTag: edited.addressTag }}
           fields={[
             { name: 'name', title: 'own.name' },
             { name: 'address', title: 'own.address' },
+            { name: 'addressTag', title: 'own.addressTag' },
           ]}
         />
       )}

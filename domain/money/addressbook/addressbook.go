@@ -29,21 +29,32 @@ const (
 	MaxEntries   = 20 // per user
 )
 
-// Entry is a saved address. Within a book its Name and the canonical form of its Address are unique, on all networks.
+// Entry is a saved address. Within a book its Name is unique, and so is the canonical form of its Address with its tag,
+// on all networks.
 type Entry struct {
 	ID         int64
 	Name       string // trimmed, in NFC
 	Address    string // trimmed, as the user spelled it
+	AddressTag string // tag or memo, a part of the destination; "" for none
 	CurrencyID int64
 	NetworkID  int64
 	CreatedAt  time.Time
-	// AddressAt is when the entry got this address; the waiting time before the first use counts from it.
+	// AddressAt is when the entry got this address and tag; the waiting time before the first use counts from it.
 	AddressAt time.Time
 }
 
-// Key returns the form of its address that the database keeps unique, which is weaker than address.Canonical: rows of
-// earlier versions may be spellings of one address.
-func (e Entry) Key() string { return address.Key(e.Address) }
+// Key returns the form of its destination that the database keeps unique, which is weaker than address.Canonical: rows
+// of earlier versions may be spellings of one address. Without a tag it is that of earlier versions; an address has no
+// line break.
+func (e Entry) Key() string {
+	if e.AddressTag == "" {
+		return address.Key(e.Address)
+	}
+	return address.Key(e.Address) + "\n" + e.AddressTag
+}
+
+// To reports whether the entry has an address, in any spelling, with this tag.
+func (e Entry) To(addr, tag string) bool { return e.AddressTag == tag && address.Same(e.Address, addr) }
 
 // Book holds the entries of a user, oldest first.
 type Book []Entry
@@ -62,13 +73,13 @@ func (b Book) Find(id int64) (Entry, error) {
 // Free returns RECORD_ALREADY_EXIST if another entry of the book has the name of e, or its address in any spelling. An
 // entry that keeps its address is not refused for it.
 func (b Book) Free(e Entry) error {
-	keeps := slices.ContainsFunc(b, func(o Entry) bool { return o.ID == e.ID && address.Same(o.Address, e.Address) })
+	keeps := slices.ContainsFunc(b, func(o Entry) bool { return o.ID == e.ID && o.To(e.Address, e.AddressTag) })
 	for _, o := range b {
 		switch {
 		case o.ID == e.ID:
 		case o.Name == e.Name:
 			return taken("name", "another address of your book has this name")
-		case !keeps && address.Same(o.Address, e.Address):
+		case !keeps && o.To(e.Address, e.AddressTag):
 			return taken("address", "the address is in your book already")
 		}
 	}

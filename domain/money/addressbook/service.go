@@ -28,6 +28,7 @@ type Service struct {
 	Changes    admin.Changes // without a topic
 	Currencies *currency.Cache
 	Rules      address.Rules
+	Tags       address.Tags
 	// Waiting is how long a new address must wait before its first withdrawal; 0: no wait. The time starts when the
 	// address was entered, so that it also applies to an intruder who changes an entry.
 	Waiting time.Duration
@@ -69,15 +70,19 @@ func (s *Service) List(ctx context.Context, who audit.By) ([]Record, error) {
 }
 
 // New is the input of Service.Add.
-type New struct{ CurrencyCode, NetworkCode, Address, Name string }
+type New struct{ CurrencyCode, NetworkCode, Address, AddressTag, Name string }
 
 // Add adds an address. Errors, in this order (D-WAD-03): INVALID_FIELD with every invalid field,
 // WD_NETWORK_ASSET_MISMATCH, CHAR_LIMIT_EXCEEDED, RECORD_ALREADY_EXIST, RECORD_LIMIT_REACHED.
 func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error) {
-	name, addr := NewName(in.Name), strings.TrimSpace(in.Address)
+	name, addr, tag := NewName(in.Name), strings.TrimSpace(in.Address), strings.TrimSpace(in.AddressTag)
 	cur, net, err := s.Currencies.Catalog().Withdrawal(strings.TrimSpace(in.CurrencyCode),
 		strings.TrimSpace(in.NetworkCode))
-	if err := join(err, form(&addr, &name)); err != nil {
+	wrong := form(&addr, &name)
+	if err == nil {
+		wrong = join(wrong, s.tagged(net.Code, tag))
+	}
+	if err := join(err, wrong); err != nil {
 		return Record{}, err
 	}
 	if err := s.fits(net.Code, addr); err != nil {
@@ -88,7 +93,7 @@ func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error)
 	}
 	// The database stores times in milliseconds.
 	now := s.Changes.Now().Truncate(time.Millisecond)
-	e := Entry{Name: name.String(), Address: addr, CurrencyID: cur.ID, NetworkID: net.ID, CreatedAt: now,
+	e := Entry{Name: name.String(), Address: addr, AddressTag: tag, CurrencyID: cur.ID, NetworkID: net.ID, CreatedAt: now,
 		AddressAt: now}
 	err = s.Changes.Do(ctx, who, ActionAdd, func(ctx context.Context) (admin.Done, error) {
 		book, err := s.Store.Hold(ctx, who.UserID)
@@ -101,7 +106,7 @@ func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error)
 		if err == nil {
 			e.ID, err = s.Store.Insert(ctx, who.UserID, e)
 		}
-		return done(who, e.ID, cur.Code+" on "+net.Code+": "+e.Address), err
+		return done(who, e.ID, cur.Code+" on "+net.Code+": "+e.destination()), err
 	})
 	if err != nil {
 		return Record{}, err
@@ -111,23 +116,26 @@ func (s *Service) Add(ctx context.Context, who audit.By, in New) (Record, error)
 
 // Change is the input of Service.Change; nil: unchanged.
 type Change struct {
-	ID            int64
-	Address, Name *string
+	ID                        int64
+	Address, AddressTag, Name *string
 }
 
 // Change changes the address or name of an entry, on its pair of currency and network. Whether the pair is still
 // enabled is checked at a withdrawal. The current values may be sent again. Errors, in this order (D-WAD-02, 03):
 // INVALID_FIELD, RECORD_NOT_FOUND, WD_NETWORK_ASSET_MISMATCH, CHAR_LIMIT_EXCEEDED, RECORD_ALREADY_EXIST.
 func (s *Service) Change(ctx context.Context, who audit.By, in Change) (Record, error) {
-	var addr *string
+	var addr, tag *string
 	var name *Name
 	if in.Address != nil {
 		addr = new(strings.TrimSpace(*in.Address))
 	}
+	if in.AddressTag != nil {
+		tag = new(strings.TrimSpace(*in.AddressTag))
+	}
 	if in.Name != nil {
 		name = new(NewName(*in.Name))
 	}
-	if addr == nil && name == nil {
+	if addr == nil && tag == nil && name == nil {
 		return Record{}, fault.All([]fault.Problem{{Field: "address", Message: "is required without name"},
 			{Field: "name", Message: "is required without address"}})
 	}
@@ -153,9 +161,16 @@ func (s *Service) Change(ctx context.Context, who audit.By, in Change) (Record, 
 			if err := s.fits(changed.NetworkCode, *addr); err != nil {
 				return admin.Done{}, err
 			}
-			if next.Address = *addr; !address.Same(next.Address, old.Address) {
-				next.AddressAt = now
+			next.Address = *addr
+		}
+		if tag != nil {
+			if err := s.tagged(changed.NetworkCode, *tag); err != nil {
+				return admin.Done{}, err
 			}
+			next.AddressTag = *tag
+		}
+		if !old.To(next.Address, next.AddressTag) {
+			next.AddressAt = now
 		}
 		if name != nil {
 			if err := name.fits(); err != nil {
@@ -188,7 +203,7 @@ func (s *Service) Remove(ctx context.Context, who audit.By, id int64) error {
 		if err != nil {
 			return admin.Done{}, err
 		}
-		return done(who, id, e.Address), s.Store.Remove(ctx, who.UserID, id)
+		return done(who, id, e.destination()), s.Store.Remove(ctx, who.UserID, id)
 	})
 }
 
@@ -199,6 +214,22 @@ func (s *Service) fits(network, addr string) error {
 	return nil
 }
 
+// tagged returns INVALID_FIELD for a tag that the network does not have.
+func (s *Service) tagged(network, tag string) error {
+	if why := s.Tags.Problem(network, tag); why != "" {
+		return fault.Invalid("addressTag", "%s", why)
+	}
+	return nil
+}
+
+// destination is the address with its tag, for the audit.
+func (e Entry) destination() string {
+	if e.AddressTag == "" {
+		return e.Address
+	}
+	return e.Address + " tag " + e.AddressTag
+}
+
 // done records the address for investigations. A name is the user's own text and is left out.
 func done(who audit.By, id int64, detail string) admin.Done {
 	return admin.Done{Target: strconv.FormatInt(id, 10), UserID: who.UserID, Detail: detail}
@@ -206,8 +237,8 @@ func done(who audit.By, id int64, detail string) admin.Done {
 
 func difference(old, next Entry) string {
 	var parts []string
-	if old.Address != next.Address {
-		parts = append(parts, old.Address+" -> "+next.Address)
+	if old.destination() != next.destination() {
+		parts = append(parts, old.destination()+" -> "+next.destination())
 	}
 	if old.Name != next.Name {
 		parts = append(parts, "name changed")

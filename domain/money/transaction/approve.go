@@ -1,6 +1,7 @@
 package transaction
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,7 @@ type order struct {
 	Request WithdrawalRequest `json:"request"`
 	Fee     amount.Amount     `json:"fee"`
 	To      string            `json:"to"`
+	Tag     string            `json:"tag,omitempty"` // of the entry of the address book, or of the request
 }
 
 // pending is the prefix of the record of an external id until the owner has approved; the id of the challenge follows.
@@ -148,8 +150,8 @@ func (s *Approvals) judged(ctx context.Context, r WithdrawalRequest) (o order, p
 	if err != nil {
 		return o, pair, err
 	}
-	_, to, err := s.judge(ctx, r, pair, fee, has)
-	return order{Request: r, Fee: fee, To: to}, pair, err
+	_, to, tag, err := s.judge(ctx, r, pair, fee, has)
+	return order{Request: r, Fee: fee, To: to, Tag: tag}, pair, err
 }
 
 // Describe returns the data of an order that the owner sees before approving it.
@@ -162,7 +164,7 @@ func (s *Approvals) Describe(command []byte) []challenge.Detail {
 	return []challenge.Detail{
 		{Key: mfa.HeaderAmount, Value: r.Amount.String() + " " + r.CurrencyCode + " (" + r.NetworkCode + ")"},
 		{Key: mfa.HeaderFee, Value: o.Fee.String() + " " + r.CurrencyCode},
-		{Key: mfa.HeaderAddress, Value: strings.TrimSpace(o.To + " " + r.AddressTag)},
+		{Key: mfa.HeaderAddress, Value: strings.TrimSpace(o.To + " " + cmp.Or(o.Tag, r.AddressTag))},
 		{Key: mfa.HeaderReference, Value: r.ExternalID}}
 }
 
@@ -202,7 +204,12 @@ func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoin
 	}
 	starter := x.Challenge.Starter
 	by := audit.By{UserID: x.Challenge.UserID, IP: starter.IP, RequestID: starter.RequestID}
-	return s.enqueue(ctx, by, o.Request, terms{Owner, &o.Fee, o.To}, func(recordID string, _ time.Time) commit.Write {
+	var methods []string
+	for _, m := range x.Challenge.CompletedMethods() {
+		methods = append(methods, string(m.Name))
+	}
+	return s.enqueue(ctx, by, o.Request, terms{Owner, &o.Fee, o.To, cmp.Or(o.Tag,
+		o.Request.AddressTag), strings.Join(methods, "+")}, func(recordID string, _ time.Time) commit.Write {
 		return integration.Rebind{Kind: first.Kind, ExternalID: first.ExternalID, From: from, To: recordID}
 	})
 }

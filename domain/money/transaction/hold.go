@@ -25,6 +25,7 @@ const (
 	HeldProhibited HeldFor = "PROHIBITED"
 	HeldAML        HeldFor = "AML"
 	HeldAlarm      HeldFor = "ALARM"
+	HeldDigest     HeldFor = "DIGEST" // its rows were altered since the request; it can only be cancelled
 )
 
 // Held is why and since when an entry in QueueWaiting is held; the zero value is not held.
@@ -52,10 +53,14 @@ func (s *Withdrawals) barred(u user.User) (HeldFor, error) {
 
 // cause returns why an entry must not leave now; "" if it may. An alarm concerns the entries that were requested before
 // it, until an operator resumes them.
-func (s *Withdrawals) cause(u user.User, q Queued) HeldFor {
+func (s *Withdrawals) cause(u user.User, o Outgoing) HeldFor {
+	if s.altered(o) {
+		return HeldDigest
+	}
 	if why, _ := s.barred(u); why != "" {
 		return why
 	}
+	q := o.Queued
 	seen := q.At
 	if q.ResumedAt.After(seen) {
 		seen = q.ResumedAt
@@ -145,7 +150,7 @@ func (s *Withdrawals) holdOne(ctx context.Context, by audit.By, id string) ([]co
 		return nil, err
 	}
 	u, err := s.Users.Get(ctx, o.Queued.UserID)
-	if err != nil || s.cause(u, o.Queued) == "" {
+	if err != nil || s.cause(u, o) == "" {
 		return nil, err
 	}
 	return []commit.Write{s.event(integration.WithdrawalRecall, o, s.Now().UTC().Truncate(time.Millisecond))}, nil

@@ -6,8 +6,8 @@ import (
 	"castellan/domain/kit/audit"
 )
 
-// Initiator is who asked for a movement: Owner, "OPERATOR:" with the id of a user, or "SERVICE:" with the name of a key.
-// It is "" in rows of earlier versions.
+// Initiator is who asked for a movement: Owner, "OPERATOR:" with the id of a user, or "SERVICE:" with the name of a
+// key. It is "" in rows of earlier versions.
 type Initiator string
 
 // Owner is the owner of the account, who has approved the movement by a challenge.

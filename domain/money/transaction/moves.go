@@ -7,11 +7,13 @@ type Mover string
 
 // The movers.
 const (
-	Wallet   Mover = "wallet"   // PATCH /integration/withdrawals/{id}
-	Resume   Mover = "resume"   // POST /admin/withdrawals/{id}/resume
-	Cancel   Mover = "cancel"   // POST /admin/withdrawals/{id}/cancel
-	Hold     Mover = "hold"     // the job that holds the entries of a blocked account (D-POL-02)
-	Decision Mover = "decision" // POST /admin/update-wallet-withdrawal-crypto-queue (D-TX-08)
+	Wallet Mover = "wallet" // PATCH /integration/withdrawals/{id}
+	Resume Mover = "resume" // POST /admin/withdrawals/{id}/resume
+	Cancel Mover = "cancel" // POST /admin/withdrawals/{id}/cancel
+	// OwnerCancel is POST /asset/withdrawals/{id}/cancel, by the owner of the account.
+	OwnerCancel Mover = "owner"
+	Hold        Mover = "hold"     // the job that holds the entries of a blocked account (D-POL-02)
+	Decision    Mover = "decision" // POST /admin/update-wallet-withdrawal-crypto-queue (D-TX-08)
 )
 
 // Move is an allowed move of an entry of the queue.
@@ -49,6 +51,9 @@ var moves = []Move{
 	{Cancel, QueueWaiting, QueueCancelled},
 	{Cancel, HotWalletIsEmpty, QueueCancelled},
 	{Cancel, TimeOut, QueueCancelled},
+
+	{OwnerCancel, QueueReady, QueueCancelled},
+	{OwnerCancel, QueueWaiting, QueueCancelled},
 
 	{Hold, QueueReady, QueueWaiting},
 	{Hold, HotWalletIsEmpty, QueueWaiting},

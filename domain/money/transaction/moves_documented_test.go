@@ -24,9 +24,10 @@ func documentedStatuses() map[string]transaction.QueueStatus {
 
 // administrators are the moves of administrators, by their names in the documents.
 var administrators = map[string][]transaction.Move{
-	"resume": {{By: transaction.Resume, To: transaction.QueueReady}},
-	"cancel": {{By: transaction.Cancel, To: transaction.QueueCancelled}},
-	"hold":   {{By: transaction.Hold, To: transaction.QueueWaiting}},
+	"resume":             {{By: transaction.Resume, To: transaction.QueueReady}},
+	"cancel":             {{By: transaction.Cancel, To: transaction.QueueCancelled}},
+	"the owner's cancel": {{By: transaction.OwnerCancel, To: transaction.QueueCancelled}},
+	"hold":               {{By: transaction.Hold, To: transaction.QueueWaiting}},
 	"update-wallet-withdrawal-crypto-queue": {{By: transaction.Decision, To: transaction.QueueSuccess},
 		{By: transaction.Decision, To: transaction.QueueWaiting}},
 }

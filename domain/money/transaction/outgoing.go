@@ -14,12 +14,14 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// WalletMove is a move of the wallet. TxID is required for QueueSent, and Reason for QueueFailed.
+// WalletMove is a move of the wallet. TxID is required for QueueSent, and Reason for QueueFailed. Claim is the token of
+// the worker that claims an entry; "" for none.
 type WalletMove struct {
 	ID           string
 	From         QueueStatus // the withdrawal must have this status; 0: any
 	To           QueueStatus
 	TxID, Reason string
+	Claim        string
 }
 
 var (
@@ -34,10 +36,14 @@ var (
 // QueueWaiting with Held, and the claim is refused (D-POL-02).
 //
 // Errors: RECORD_NOT_FOUND; INVALID_FIELD txId; INVALID_STATE, with the record, for a move that is not in the table
-// (Moves), for another status than From, for a held withdrawal, and for a fee that cannot be booked.
+// (Moves), for another status than From, for a held withdrawal, for one that another worker has claimed, and for a fee
+// that cannot be booked.
 func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outgoing, error) {
 	return s.change(ctx, by, Wallet, m.ID, m.To, func(q *Queued) (repeated bool, err error) {
 		if q.Status == m.To && (m.TxID == "" || address.Same(m.TxID, q.TxID)) && (m.Reason == "" || m.Reason == q.Reason) {
+			if m.To == QueueProcessing && !q.claimed(m.Claim) {
+				return false, errClaimed
+			}
 			return true, nil
 		}
 		if m.From != 0 && m.From != q.Status {
@@ -49,7 +55,10 @@ func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outg
 		if m.TxID != "" {
 			q.TxID = m.TxID
 		}
-		q.Reason = m.Reason
+		q.Reason, q.Claim, q.ClaimedAt = m.Reason, claimOf(m.Claim), time.Time{}
+		if m.To == QueueProcessing {
+			q.ClaimedAt = s.Now().UTC().Truncate(time.Millisecond)
+		}
 		return false, nil
 	})
 }
@@ -64,6 +73,19 @@ func (s *Withdrawals) Resume(ctx context.Context, by audit.By, id, reason string
 // RECORD_NOT_FOUND, INVALID_STATE.
 func (s *Withdrawals) Cancel(ctx context.Context, by audit.By, id, reason string) (Outgoing, error) {
 	return s.change(ctx, by, Cancel, id, QueueCancelled, give(reason))
+}
+
+// CancelOwn is Cancel by the owner of the account, for a withdrawal that waits for the wallet or for a person. Errors:
+// RECORD_NOT_FOUND, also for a withdrawal of another account; INVALID_STATE.
+func (s *Withdrawals) CancelOwn(ctx context.Context, by audit.By, id string) (Outgoing, error) {
+	q, err := s.Store.Queued(ctx, id)
+	if err == nil && q.UserID != by.UserID {
+		err = fault.New(fault.RecordNotFound, "the account has no such withdrawal")
+	}
+	if err != nil {
+		return Outgoing{}, err
+	}
+	return s.change(ctx, by, OwnerCancel, id, QueueCancelled, give(""))
 }
 
 func give(reason string) func(*Queued) (bool, error) {
@@ -106,9 +128,14 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 				return m, err
 			}
 			watch = []commit.Write{watched(u)}
-			why := s.cause(u, o.Queued)
+			why := s.cause(u, o)
 			_, refused := s.barred(u)
+			if why == HeldDigest && mover != Resume && s.Altered != nil {
+				s.Altered(id)
+			}
 			switch {
+			case mover == Resume && why == HeldDigest:
+				return m, errAltered
 			case mover == Resume && refused != nil:
 				return m, refused
 			case mover == Hold && why == "":
@@ -146,11 +173,12 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 
 // actions are the audit names of the moves.
 var actions = map[Mover]string{Wallet: "WITHDRAWAL_MOVE", Resume: "WITHDRAWAL_RESUME", Cancel: "WITHDRAWAL_CANCEL",
-	Hold: "MONEY_HOLD"}
+	OwnerCancel: "WITHDRAWAL_CANCEL", Hold: "MONEY_HOLD"}
 
 // events are the types of the events of moves that the wallet does not make.
 var events = map[Mover]integration.Type{Resume: integration.WithdrawalResumed,
-	Cancel: integration.WithdrawalCancelled, Hold: integration.WithdrawalHeld}
+	Cancel: integration.WithdrawalCancelled, OwnerCancel: integration.WithdrawalCancelled,
+	Hold: integration.WithdrawalHeld}
 
 // move returns the ledger movement of an allowed move, and sets what it changes in o.
 func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o *Outgoing) (m ledger.Movement, err error) {

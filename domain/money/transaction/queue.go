@@ -70,6 +70,10 @@ type Queued struct {
 	// returned it to the wallet; zero: never.
 	Held      Held
 	ResumedAt time.Time
+	// Claim is the stored form of the token of the worker that has claimed the entry, and ClaimedAt is when; "" for a
+	// claim without a token.
+	Claim     string
+	ClaimedAt time.Time
 	At        time.Time
 	Version   int64 // version of the row; set when it is read
 }

@@ -3,6 +3,7 @@ package transaction
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -33,11 +34,19 @@ type Withdrawals struct {
 	Limits     *limit.Service
 	Books      addressbook.Store
 	Rules      address.Rules
+	Tags       address.Tags
 	// Waiting is how long an address of a book must wait before its first use. If it is set, only addresses of the
 	// user's book are allowed.
 	Waiting time.Duration
 	Claims  integration.Store
 	Now     func() time.Time
+	// Statements signs orders for the wallet, as Issuer (token.Issuer).
+	Statements interface {
+		SignStatement(typ string, claims any) (string, error)
+	}
+	Issuer string
+	// Altered is called for each claim of a withdrawal whose rows differ from its order; nil: not.
+	Altered func(id string)
 }
 
 // Outgoing is a withdrawal with its entry of the queue.
@@ -130,6 +139,9 @@ func (s *Withdrawals) pair(ctx context.Context, r WithdrawalRequest) (currency.L
 	case !r.Amount.Fits(pair.Decimals()):
 		return pair, ledger.ErrPrecision
 	}
+	if why := s.Tags.Problem(pair.Network.Code, r.AddressTag); why != "" {
+		return pair, fault.Invalid("addressTag", "%s", why)
+	}
 	_, err := s.owner(ctx, r.UserID)
 	return pair, err
 }
@@ -137,9 +149,10 @@ func (s *Withdrawals) pair(ctx context.Context, r WithdrawalRequest) (currency.L
 // terms are who asks for a withdrawal, and what the owner has approved: the fee, and the destination address. Both are
 // zero if the owner was not asked.
 type terms struct {
-	By  Initiator
-	Fee *amount.Amount
-	To  string
+	By      Initiator
+	Fee     *amount.Amount
+	To, Tag string
+	Methods string // with which the owner approved
 }
 
 // enqueue checks a request and puts it into the queue. claim returns the write that binds the external id to the new
@@ -159,17 +172,20 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 		if err != nil {
 			return m, err
 		}
-		u, to, err := s.judge(ctx, r, pair, fee, has[0])
+		u, to, tag, err := s.judge(ctx, r, pair, fee, has[0])
+		if changed := err == nil && (to != approved.To || tag != approved.Tag) || errors.Is(err, errTag); changed &&
+			approved.To != "" { // the entry of the address book
+			err = errAddress
+		}
 		if err != nil {
 			return m, err
 		}
-		if approved.To != "" && to != approved.To { // the entry of the address book was changed
-			return m, errAddress
-		}
 		now := s.Now().UTC().Truncate(time.Millisecond)
 		w := Withdrawal{ID: id.New(now), UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now,
-			Initiator: approved.By}
-		q := Queued{Status: QueueReady, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Fee: &fee}
+			Initiator: approved.By, OwnerMethods: approved.Methods}
+		q := Queued{UserID: r.UserID, Asset: pair.ID, Status: QueueReady, Address: to, AddressTag: tag,
+			ExternalID: r.ExternalID, Fee: &fee}
+		w.OrderDigest = s.order(Outgoing{w, q}).Digest()
 		if m, err = Enqueue(w, q, fee); err != nil {
 			return m, err
 		}
@@ -187,59 +203,66 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 	return o, nil
 }
 
-// judge checks a request in the documented order, and returns the account and the destination address.
+// judge checks a request in the documented order, and returns the account and the destination.
 func (s *Withdrawals) judge(ctx context.Context, r WithdrawalRequest, pair currency.Listed, fee amount.Amount,
-	has ledger.Balance) (u user.User, to string, err error) {
+	has ledger.Balance) (u user.User, to, tag string, err error) {
 	if u, err = s.Users.Get(ctx, r.UserID); err != nil {
-		return u, "", err
+		return u, "", "", err
 	}
 	if _, err := s.barred(u); err != nil {
-		return u, "", err
+		return u, "", "", err
 	}
 	minimum := parameter.Minimum.In(s.Parameters.Set())[pair.Currency.Code]
 	switch {
 	case !pair.Active || !pair.Withdraw || !pair.Currency.Active || !pair.Currency.Withdraw || !pair.Network.Active:
-		return u, "", fault.New(fault.PairDisabled, "withdrawals of the currency are disabled on this network")
+		return u, "", "", fault.New(fault.PairDisabled, "withdrawals of the currency are disabled on this network")
 	case r.Amount.Cmp(minimum) < 0:
-		return u, "", fault.New(fault.BelowMinimum, "the smallest withdrawal is %s %s", minimum, pair.Currency.Code)
+		return u, "", "", fault.New(fault.BelowMinimum, "the smallest withdrawal is %s %s", minimum, pair.Currency.Code)
 	}
 	if err := s.Limits.Check(ctx, u, pair.ID, r.Amount); err != nil {
-		return u, "", err
+		return u, "", "", err
 	}
-	if to, err = s.address(ctx, r, pair); err != nil {
-		return u, "", err
+	if to, tag, err = s.address(ctx, r, pair); err != nil {
+		return u, "", "", err
 	}
 	total, err := r.Amount.Add(fee)
 	if err != nil || has.Available().Cmp(total) < 0 {
-		return u, "", fault.New(fault.InsufficientBalance, "the available balance does not cover the amount and the fee")
+		return u, "", "", fault.New(fault.InsufficientBalance, "the available balance does not cover the amount and the fee")
 	}
-	return u, to, nil
+	return u, to, tag, nil
 }
 
 var errAddress = fault.New(fault.AddressNotAllowed, "the address is not allowed for this withdrawal")
 
-// address returns the address of a request. An address of the book must be an entry of the user, on the same currency
-// and network, that has waited long enough; any address must be valid on its network.
-func (s *Withdrawals) address(ctx context.Context, r WithdrawalRequest, pair currency.Listed) (string, error) {
-	to := strings.TrimSpace(r.Address)
+// errTag refuses a tag beside an entry of the address book that has another one.
+var errTag = fault.Invalid("addressTag", "must be the tag of the entry of the address book")
+
+// address returns the address and the tag of a request. An address of the book must be an entry of the user, on the
+// same currency and network, that has waited long enough with its tag; any address must be valid on its network.
+func (s *Withdrawals) address(ctx context.Context, r WithdrawalRequest, pair currency.Listed) (to, tag string,
+	err error) {
+	to, tag = strings.TrimSpace(r.Address), r.AddressTag
 	if r.AddressID != 0 || s.Waiting > 0 {
 		book, err := s.Books.Book(ctx, r.UserID)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		i := slices.IndexFunc(book, func(e addressbook.Entry) bool {
 			fits := e.CurrencyID == pair.CurrencyID && e.NetworkID == pair.NetworkID
-			return fits && (e.ID == r.AddressID || r.AddressID == 0 && address.Same(e.Address, to))
+			return fits && (e.ID == r.AddressID || r.AddressID == 0 && e.To(to, tag))
 		})
-		if i < 0 || book[i].AddressAt.Add(s.Waiting).After(s.Now()) {
-			return "", errAddress
+		switch {
+		case i < 0 || book[i].AddressAt.Add(s.Waiting).After(s.Now()):
+			return "", "", errAddress
+		case tag != "" && tag != book[i].AddressTag:
+			return "", "", errTag
 		}
-		to = book[i].Address
+		to, tag = book[i].Address, book[i].AddressTag
 	}
 	if !address.WellFormed(to) || address.Lost(to) != "" || !s.Rules.Fits(pair.Network.Code, to) {
-		return "", errAddress
+		return "", "", errAddress
 	}
-	return to, nil
+	return to, tag, nil
 }
 
 // event returns the event for the wallet about a withdrawal.

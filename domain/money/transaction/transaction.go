@@ -146,7 +146,10 @@ type Withdrawal struct {
 	HoldID      string // "" if nothing was held
 	At          time.Time
 	Initiator   Initiator // set by AddWithdrawal
-	Version     int64     // version of the row; set when it is read
+	// OrderDigest is the digest of its Order, and OwnerMethods are the methods with which the owner approved it; "" for
+	// none. AddWithdrawal sets both.
+	OrderDigest, OwnerMethods string
+	Version                   int64 // version of the row; set when it is read
 }
 
 // AddWithdrawal inserts a withdrawal.

@@ -37,12 +37,13 @@ func (l levels) List(context.Context, level.Query) ([]level.Level, error) { retu
 
 func (quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
 	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")},
-		{Pair: rate.Pair{Base: "ETH", Quote: "TRY"}, Rate: rate.Must("10")}}, nil
+		{Pair: rate.Pair{Base: "ETH", Quote: "TRY"}, Rate: rate.Must("10")},
+		{Pair: rate.Pair{Base: "XRP", Quote: "TRY"}, Rate: rate.Must("1")}}, nil
 }
 
 // addresses are valid on their networks.
 var addresses = map[string]string{"BTC": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq",
-	"ETH": "0xde0b295669a9fd93d5f28d9ec85e40f4cb697bae"}
+	"ETH": "0xde0b295669a9fd93d5f28d9ec85e40f4cb697bae", "XRP": "rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh"}
 
 // desk accepts withdrawals of users of level 0, who may send 100 TRY a day and 250 a month. The fee is 0.01 BTC and
 // 0.02 ETH.

@@ -62,7 +62,8 @@ func newDesk(t *testing.T) *desk {
 	live := parameter.NewCache(parameters)
 	storetest.Must(t, live.Reload(t.Context()))
 	d.Service = &standing.Service{Store: store, Users: d.users, Parameters: live, Ignored: late{parameters, d},
-		ClosureType: 1, Hold: persistencetest.HoldQueued(clock), Administrators: permit.NewResources(m.DB), Claims: kit.NewIntegration(m.DB),
+		ClosureType: 1, Hold: persistencetest.HoldQueued(clock),
+		Administrators: permit.NewResources(m.DB), Claims: kit.NewIntegration(m.DB),
 		Blockages: &blockage.Service{Store: money.NewBlockages(m.DB), Ledger: m.Ledger, Users: d.users,
 			Currencies: m.Currencies, Now: clock},
 		Changes: admin.Changes{Commit: m.DB, Now: clock, Lock: store.Lock}}

@@ -30,9 +30,9 @@ type Alarms struct {
 	Now  func() time.Time
 }
 
-// Raise ends every session of an account, closes its open challenges and holds its queued withdrawals, because its owner did not start one of them,
-// and notifies the owner. It returns how many sessions were active. who is the owner, whose device deviceID signed the
-// report. A repetition is a further alarm.
+// Raise ends every session of an account, closes its open challenges and holds its queued withdrawals, because its
+// owner did not start one of the challenges, and notifies the owner. It returns how many sessions were active. who is
+// the owner, whose device deviceID signed the report. A repetition is a further alarm.
 //
 // Errors: CHALLENGE_NOT_FOUND for a challenge of another account; UNAVAILABLE.
 func (s *Alarms) Raise(ctx context.Context, who audit.By, deviceID, challengeID string) (ended int, err error) {

@@ -30,14 +30,15 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Body(rest.LargeBody).
 			Doc("addWithdrawalAddress",
 				"The address must be valid on the network, including its checksum if the network defines one. Names, and "+
-					"addresses on a network, are unique within the address book of an account."),
+					"addresses with their tags, are unique within the address book of an account."),
 		rest.Patch(path, "Update a withdrawal address", rest.User, g.change,
 			fault.InvalidField, fault.RecordNotFound, fault.WDNetworkAssetMismatch, fault.CharLimitExceeded,
 			fault.RecordAlreadyExist).
 			Body(rest.LargeBody).
 			Try(`{"id":${addWithdrawalAddress.data.id},"name":"Warm wallet"}`).
 			Doc("updateWithdrawalAddress",
-				"Send address, name or both. A new address is validated as in addWithdrawalAddress."),
+				"Send address, addressTag, name or several of them. A new address or tag is validated as in "+
+					"addWithdrawalAddress, and its waiting time starts again."),
 		rest.Delete(path, "Delete a withdrawal address", rest.User, g.remove, fault.InvalidField, fault.RecordNotFound).
 			Try(`{"id":${addWithdrawalAddress.data.id}}`).
 			Doc("deleteWithdrawalAddress", "The caller can delete only own entries."),
@@ -49,6 +50,7 @@ type withdrawalAddress struct {
 	ID           string `json:"id" doc:"digits" example:"12"`
 	Name         string `json:"name" example:"Cold wallet"`
 	Address      string `json:"address"`
+	AddressTag   string `json:"addressTag,omitempty" doc:"tag or memo; absent without one" example:"104723"`
 	CurrencyID   int64  `json:"currencyId"`
 	NetworkID    int64  `json:"networkId"`
 	CurrencyCode string `json:"currencyCode"`
@@ -58,7 +60,8 @@ type withdrawalAddress struct {
 }
 
 func shown(r addressbook.Record) withdrawalAddress {
-	return withdrawalAddress{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.CurrencyID, r.NetworkID, r.CurrencyCode,
+	return withdrawalAddress{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.AddressTag, r.CurrencyID, r.NetworkID,
+		r.CurrencyCode,
 		r.NetworkCode, rest.At(r.UsableFrom)}
 }
 
@@ -72,26 +75,29 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]withdr
 }
 
 type addRequest struct {
-	CurrencyCode string `json:"currencyCode" example:"USDT"`
-	NetworkCode  string `json:"networkCode" example:"TRX"`
-	Address      string `json:"address" doc:"an address on the network" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
-	Name         string `json:"name" doc.maxLength:"32" example:"Cold wallet"`
+	CurrencyCode string  `json:"currencyCode" example:"USDT"`
+	NetworkCode  string  `json:"networkCode" example:"TRX"`
+	Address      string  `json:"address" doc:"an address on the network" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
+	AddressTag   *string `json:"addressTag" doc:"tag or memo, on networks that have one" maxLength:"128"`
+	Name         string  `json:"name" doc.maxLength:"32" example:"Cold wallet"`
 }
 
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[withdrawalAddress], error) {
 	r, err := g.Service.Add(ctx, who.By(), addressbook.New{CurrencyCode: in.CurrencyCode, NetworkCode: in.NetworkCode,
-		Address: in.Address, Name: in.Name})
+		Address: in.Address, AddressTag: rest.Or(in.AddressTag, ""), Name: in.Name})
 	return rest.Data[withdrawalAddress]{Data: shown(r)}, err
 }
 
 type changeRequest struct {
-	ID      rest.ID `json:"id"`
-	Address *string `json:"address" doc:"send address, name or both" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
-	Name    *string `json:"name" doc:"send name, address or both" doc.maxLength:"32" example:"Cold wallet"`
+	ID         rest.ID `json:"id"`
+	Address    *string `json:"address" doc:"send address, name or both" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
+	AddressTag *string `json:"addressTag" doc:"empty: none; the waiting time starts again" maxLength:"128"`
+	Name       *string `json:"name" doc:"send name, address or both" doc.maxLength:"32" example:"Cold wallet"`
 }
 
 func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (rest.Data[withdrawalAddress], error) {
-	r, err := g.Service.Change(ctx, who.By(), addressbook.Change{ID: int64(in.ID), Address: in.Address, Name: in.Name})
+	r, err := g.Service.Change(ctx, who.By(), addressbook.Change{ID: int64(in.ID), Address: in.Address,
+		AddressTag: in.AddressTag, Name: in.Name})
 	return rest.Data[withdrawalAddress]{Data: shown(r)}, err
 }
 

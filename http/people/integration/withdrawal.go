@@ -37,7 +37,12 @@ var refusals = []fault.Code{fault.InvalidField, fault.InvalidState, fault.Record
 
 func (g Withdrawals) Endpoints() []rest.Endpoint {
 	const path = "/integration/withdrawals"
-	return rest.Section(section,
+	own := rest.Section(section,
+		rest.Post("/asset/withdrawals/{id}/cancel", "Cancel the caller's withdrawal", rest.User, g.cancelOwn,
+			fault.RecordNotFound, fault.InvalidState).Idempotent().
+			Try(`{"id":"unknown"}`, fault.RecordNotFound).
+			Doc("cancelOwnWithdrawal", "Releases the hold. The withdrawal must be queued or waiting for approval.")).Extended()
+	return append(own, rest.Section(section,
 		rest.NamesBy(rest.Post(path, "Request a withdrawal", rest.TenantOrService, g.request, refusals...).
 			Try(`{"externalId":"withdrawal-1","userId":"${user.id}","currencyCode":"BTC","network":"BTC","amount":0.01,`+
 				`"address":"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}`, fault.LimitExceeded).
@@ -63,7 +68,10 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 				"expect: if the withdrawal has another one, the response is 409 INVALID_STATE and nothing changes. A request "+
 				"that arrives late then has no effect in another status. A claim reads the account again. If the account is "+
 				"blocked, may not withdraw, is at risk, or its owner has raised the alarm, the withdrawal becomes "+
-				"waitingApproval with hold. The response is then 409 INVALID_STATE, with the record in data."), g.moved),
+				"waitingApproval with hold. The response is then 409 INVALID_STATE, with the record in data. With claimToken, a "+
+				"repetition of the claim needs the same token, so only one worker has the claim. The response then has order, "+
+				"a JWT of the type withdrawal-order+jwt that is signed by a key of /.well-known/jwks.json and valid for 10 "+
+				"minutes. Sign only what it says."), g.moved),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/resume", "Resume a withdrawal", rest.Tenant, g.resume,
 			fault.RecordNotFound, fault.InvalidState, fault.AccountNotActive, fault.WithdrawalProhibited,
 			fault.AMLRisky).Idempotent().
@@ -76,7 +84,7 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
 			Doc("cancelWithdrawal", "Releases the hold. A withdrawal that the wallet has claimed cannot be cancelled."),
 			g.decided),
-	).For(rest.Admin).Extended()
+	).For(rest.Admin).Extended()...)
 }
 
 // withdrawal is the wire shape of a withdrawal for other services.
@@ -91,6 +99,7 @@ type withdrawal struct {
 	Reason     *string       `json:"reason" doc:"reason of the last status change" example:"Refilled"`
 	CreatedAt  rest.Time     `json:"createdAt"`
 	Hold       *wire.Hold    `json:"hold" doc:"why the withdrawal is held back from the wallet; else null"`
+	Order      *string       `json:"order" doc:"the signed order, for a claim with claimToken; else null"`
 }
 
 func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdrawal], error) {
@@ -250,6 +259,10 @@ func (g Withdrawals) get(ctx context.Context, _ rest.Caller, in withdrawalID) (r
 	return g.show(g.Service.Get(ctx, in.ID))
 }
 
+func (g Withdrawals) cancelOwn(ctx context.Context, who rest.Caller, in withdrawalID) (rest.Data[withdrawal], error) {
+	return g.show(g.Service.CancelOwn(ctx, who.By(), in.ID))
+}
+
 // owner returns the user of a withdrawal.
 func (g Withdrawals) owner(ctx context.Context, id string) (rest.Named, error) {
 	o, err := g.Service.Get(ctx, id)
@@ -268,6 +281,7 @@ type moveRequest struct {
 	Status string  `json:"status" enum:"processing,sent,finalized,failed,timeOut,hotWalletInsufficientBalance"`
 	From   *string `json:"from" enum:"queued,processing,sent,timeOut,hotWalletInsufficientBalance" doc:"expected status"`
 	TxID   *string `json:"txId" maxLength:"256" doc:"required for sent" example:"4a5e1e4b"`
+	Claim  *string `json:"claimToken" maxLength:"128" doc:"with processing: a random text of the worker"`
 	Reason *string `json:"reason" maxLength:"500" doc:"required for failed" example:"The node refused it"`
 }
 
@@ -276,6 +290,9 @@ func (in moveRequest) Validate() error {
 	var ps []fault.Problem
 	if in.Status == "sent" && strings.TrimSpace(rest.Or(in.TxID, "")) == "" {
 		ps = append(ps, fault.Problem{Field: "txId", Message: "is required"})
+	}
+	if in.Claim != nil && in.Status != "processing" {
+		ps = append(ps, fault.Problem{Field: "claimToken", Message: "is only for processing"})
 	}
 	if in.Status == "failed" && strings.TrimSpace(rest.Or(in.Reason, "")) == "" {
 		ps = append(ps, fault.Problem{Field: "reason", Message: "is required"})
@@ -288,12 +305,20 @@ func (g Withdrawals) moved(ctx context.Context, _ rest.Caller, in moveRequest) (
 }
 
 func (g Withdrawals) move(ctx context.Context, who rest.Caller, in moveRequest) (rest.Data[withdrawal], error) {
-	m := transaction.WalletMove{ID: in.ID, To: statuses[in.Status], TxID: strings.TrimSpace(rest.Or(in.TxID, "")),
+	m := transaction.WalletMove{ID: in.ID, To: statuses[in.Status], Claim: rest.Or(in.Claim, ""),
+		TxID:   strings.TrimSpace(rest.Or(in.TxID, "")),
 		Reason: strings.TrimSpace(rest.Or(in.Reason, ""))}
 	if in.From != nil {
 		m.From = statuses[*in.From]
 	}
-	return g.show(g.shown(g.Service.Move(ctx, who.By(), m)))
+	o, err := g.shown(g.Service.Move(ctx, who.By(), m))
+	out, err := g.show(o, err)
+	if err != nil || m.Claim == "" {
+		return out, err
+	}
+	order, err := g.Service.Sign(who.By(), o)
+	out.Data.Order = &order
+	return out, err
 }
 
 // shown adds the record of a held withdrawal to the refusal of a move.

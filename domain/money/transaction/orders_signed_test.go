@@ -1,0 +1,170 @@
+package transaction_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/money/transaction"
+	"castellan/persistence"
+	"castellan/persistence/persistencetest"
+)
+
+// unsigned shows the claims of a statement.
+type unsigned struct{}
+
+func (unsigned) SignStatement(typ string, claims any) (string, error) {
+	text, err := json.Marshal(claims)
+	return typ + " " + string(text), err
+}
+
+var worker = audit.By{UserID: "service:wallet"}
+
+// claim claims a withdrawal with a token, and returns the order.
+func (d *desk) claim(id, token string) (string, error) {
+	o, err := d.Move(d.t.Context(), worker, transaction.WalletMove{ID: id, To: transaction.QueueProcessing, Claim: token})
+	if err != nil {
+		return "", err
+	}
+	return d.Sign(worker, o)
+}
+
+// Of many workers one has the claim. It gets the same order again, until the withdrawal leaves the status.
+func TestClaimToken(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u")
+		d.Statements, d.Issuer = unsigned{}, "castellan"
+		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
+		o, err := d.ask("u", "BTC", 5, "<x>")
+		storetest.Must(t, err)
+		id, won := o.Queued.ID, make(chan string, 8)
+		if n := storetest.Race(t, 8, fault.InvalidState, func(i int) error {
+			_, err := d.claim(id, fmt.Sprint("worker ", i))
+			if err == nil {
+				won <- fmt.Sprint("worker ", i)
+			}
+			return err
+		}); n != 1 {
+			t.Errorf("%d workers have the claim", n)
+		}
+		owner := <-won
+		first, err := d.claim(id, owner)
+		storetest.Must(t, err)
+		digest := transaction.Order{Account: "u", Address: addresses["BTC"], Amount: "0.05", Currency: "BTC",
+			ExternalID: "<x>", Fee: "0.01", Network: "BTC"}.Digest()
+		at := d.now().Unix()
+		want := fmt.Sprintf(`withdrawal-order+jwt {"iss":"castellan","aud":"wallet","jti":"%s","sub":"u","iat":%d,"exp":%d,`+
+			`"order":{"account":"u","address":"%s","amount":"0.05","currency":"BTC","externalId":"\u003cx\u003e",`+
+			`"fee":"0.01","network":"BTC","tag":""},"digest":"%s","own":null}`, id, at, at+600, addresses["BTC"], digest)
+		if first != want {
+			t.Errorf("the order\n%s\nwant\n%s", first, want)
+		}
+		d.advance(5*time.Minute - time.Millisecond)
+		if again, err := d.claim(id, owner); again != first || err != nil {
+			t.Errorf("%s, %v", again, err)
+		}
+		d.advance(time.Millisecond)
+		if later, err := d.claim(id, owner); later == first || err != nil {
+			t.Errorf("it was not renewed: %s, %v", later, err)
+		}
+		for _, other := range []string{"another", ""} {
+			_, err := d.claim(id, other)
+			storetest.Wants(t, err, fault.InvalidState)
+		}
+		storetest.Must(t, d.move(id, transaction.TimeOut))
+		_, err = d.claim(id, "another")
+		storetest.Must(t, err)
+		_, err = d.claim(id, owner)
+		storetest.Wants(t, err, fault.InvalidState)
+
+		// A wallet without tokens repeats its claim as before.
+		o, err = d.ask("u", "BTC", 5, "y")
+		storetest.Must(t, err)
+		for range 2 {
+			storetest.Must(t, d.move(o.Queued.ID, transaction.QueueProcessing))
+		}
+		_, err = d.claim(o.Queued.ID, owner)
+		storetest.Wants(t, err, fault.InvalidState)
+	})
+}
+
+// A withdrawal whose rows were altered in the database is held at its claim, and can only be cancelled.
+func TestAlteredWithdrawal(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u", "v")
+		alarms := map[string]bool{}
+		d.Altered = func(id string) { alarms[id] = true }
+		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
+		for i, change := range []string{"withdrawal_queue SET address = 'bc1q0ht9tyks4vh7p5p904t340cr9nvahy7u3re7zg'",
+			"withdrawal_queue SET address_tag = '1'", "withdrawal_queue SET external_id = 'z'",
+			"withdrawal_queue SET fee_lo = fee_lo + 1", "withdrawal_queue SET user_id = 'v'",
+			"withdrawal SET lo = lo + 1", "withdrawal SET to_address = 'bc1q0ht9tyks4vh7p5p904t340cr9nvahy7u3re7zg'"} {
+			o, err := d.ask("u", "BTC", 5, fmt.Sprint(i))
+			storetest.Must(t, err)
+			id := o.Queued.ID
+			persistencetest.Exec(t, db, "UPDATE "+change+" WHERE id = ?", id)
+			storetest.Wants(t, d.move(id, transaction.QueueProcessing), fault.InvalidState)
+			if o, err = d.Get(t.Context(), id); err != nil || o.Queued.Held.Reason != transaction.HeldDigest || !alarms[id] {
+				t.Errorf("%s: %+v, %v, %v", change, o.Queued.Held, alarms[id], err)
+			}
+			_, err = d.Resume(t.Context(), audit.By{UserID: "op"}, id, "")
+			storetest.Wants(t, err, fault.InvalidState)
+			_, err = d.Cancel(t.Context(), audit.By{UserID: "op"}, id, "")
+			storetest.Must(t, err)
+		}
+	})
+}
+
+// The tag is a part of the destination: a foreign one does not pass the waiting time of the address book.
+func TestTagOfTheBook(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u")
+		d.Waiting = 24 * time.Hour
+		storetest.Must(t, d.m.Pay("u", "XRP/XRP", "90"))
+		pair := d.m.Pair("XRP/XRP")
+		enter := func(tag string) (id int64) {
+			storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) (err error) {
+				if _, err = d.Books.Hold(ctx, "u"); err == nil {
+					id, err = d.Books.Insert(ctx, "u", addressbook.Entry{Name: "tag " + tag, Address: addresses["XRP"],
+						AddressTag: tag, CurrencyID: pair.CurrencyID, NetworkID: pair.NetworkID, CreatedAt: d.now(),
+						AddressAt: d.now()})
+				}
+				return err
+			}))
+			return id
+		}
+		tagged, bare := enter("104723"), enter("")
+		d.advance(25 * time.Hour)
+		enter("6") // waits
+		for i, c := range []struct {
+			entry int64
+			tag   string
+			want  fault.Code
+			is    string
+		}{
+			{0, "104723", "", "104723"}, {0, "", "", ""}, {tagged, "", "", "104723"}, {tagged, "104723", "", "104723"},
+			{bare, "", "", ""},
+			{0, "5", fault.AddressNotAllowed, ""}, {0, "6", fault.AddressNotAllowed, ""},
+			{tagged, "5", fault.InvalidField, ""}, {bare, "5", fault.InvalidField, ""},
+			{0, "abc", fault.InvalidField, ""}, {0, "0104723", fault.InvalidField, ""},
+		} {
+			r := transaction.WithdrawalRequest{ExternalID: fmt.Sprint(i), UserID: "u", CurrencyCode: "XRP", NetworkCode: "XRP",
+				Amount: amount.Must("1"), AddressTag: c.tag, AddressID: c.entry}
+			if c.entry == 0 {
+				r.Address = addresses["XRP"]
+			}
+			o, err := d.Request(t.Context(), worker, r)
+			if fault.CodeOf(err) != c.want || o.Queued.AddressTag != c.is || err == nil && (o.Withdrawal.Initiator !=
+				"SERVICE:wallet" || o.Queued.Address != addresses["XRP"]) {
+				t.Errorf("%+v: %+v, %v", c, o, err)
+			}
+		}
+	})
+}
