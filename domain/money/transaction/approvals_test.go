@@ -225,7 +225,7 @@ func TestApprovalExecutesOnlyTheApprovedOrder(t *testing.T) {
 	pair := a.d.m.Pair("BTC/BTC")
 	var entry int64
 	storetest.Must(t, a.d.m.DB.InTx(t.Context(), func(ctx context.Context) (err error) {
-		entry, err = a.Books.Insert(ctx, "u", addressbook.Entry{Name: "n", Address: addresses["BTC"],
+		entry, err = a.Books.Insert(ctx, "u", addressbook.Entry{Name: "n", Address: addresses["BTC"], AddressTag: "memo",
 			CurrencyID: pair.CurrencyID, NetworkID: pair.NetworkID, CreatedAt: a.d.now(), AddressAt: a.d.now()})
 		return err
 	}))
@@ -242,8 +242,8 @@ func TestApprovalExecutesOnlyTheApprovedOrder(t *testing.T) {
 
 	replace := func(to string) {
 		storetest.Must(t, a.d.m.DB.InTx(t.Context(), func(ctx context.Context) error {
-			return a.Books.Replace(ctx, "u", addressbook.Entry{ID: entry, Name: "n", Address: to, CurrencyID: pair.CurrencyID,
-				NetworkID: pair.NetworkID, AddressAt: a.d.now()})
+			return a.Books.Replace(ctx, "u", addressbook.Entry{ID: entry, Name: "n", Address: to, AddressTag: "memo",
+				CurrencyID: pair.CurrencyID, NetworkID: pair.NetworkID, AddressAt: a.d.now()})
 		}))
 	}
 	replace("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa")

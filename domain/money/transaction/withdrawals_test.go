@@ -79,7 +79,8 @@ func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("250")}
 	store := account.NewUsers(d.m.DB)
 	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: money.NewTransactions(d.m.DB), Users: store,
-		Currencies: d.m.Currencies, Parameters: live, Rules: rules, Books: money.NewAddressBooks(d.m.DB),
+		Currencies: d.m.Currencies, Parameters: live, Rules: rules,
+		Tags: address.Tags{"BTC": address.MemoTag + "7"}, Books: money.NewAddressBooks(d.m.DB),
 		Claims: kit.NewIntegration(d.m.DB), Now: d.now,
 		Limits: &limit.Service{Users: store, Levels: levels{all: []level.Level{{Limits: limits}}},
 			Store: money.NewLimits(d.m.DB),
