@@ -34,6 +34,7 @@ var tables = map[string][]string{
 	"factor/challenge":      {"attempt_budget", "challenge", "outcome", "push", "evidence"},
 	"office/broadcast":      nil, // sends to many
 	"kit/change":            {"change"},
+	"kit/backup":            {"restore", "restore_withdrawal"},
 	"office/contract":       {"contract", "contract_acceptance", "contract_before", "contract_detail"},
 	"people/corporate":      {"corporate_application", "corporate_user", "application_search"},
 	"permit/cronkey":        {"cron_key"},

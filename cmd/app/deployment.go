@@ -53,7 +53,14 @@ func opened(ctx context.Context, cfg config.Config, options persistence.Options,
 	for waits := false; ; waits = true {
 		db, err := persistence.Open(ctx, cfg.Database.URL.Reveal(), options)
 		if err == nil {
-			if err = db.Exclusive(ctx, func(ctx context.Context) error { return setUp(ctx, db) }); err == nil {
+			var unfinished bool
+			if unfinished, err = db.Unfinished(ctx); unfinished {
+				err = persistence.ErrUnfinished
+			}
+			if err == nil {
+				err = db.Exclusive(ctx, func(ctx context.Context) error { return setUp(ctx, db) })
+			}
+			if err == nil {
 				return db, nil
 			}
 			err = errors.Join(err, db.Close())

@@ -70,6 +70,7 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 )
 
 // service is a running node: its shared dependencies and the parts that joined.
@@ -185,6 +186,12 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	doctor.Log(ctx, cfg, d.DB, o.Log)
 	if err := adviseSetup(ctx, cfg, d, o.Log); err != nil {
 		return errors.Join(err, d.Close())
+	}
+	if open, _, err := money.NewTransactions(d.DB).Restored(ctx, ""); err != nil {
+		return errors.Join(err, d.Close())
+	} else if open {
+		o.Log.Warn("no withdrawal can be claimed: the service was restored from a backup",
+			"remedy", "castellan restore reconcile")
 	}
 	cfg.MFA.Guarded = guardedEndpoints(cfg.MFA, httpapi.Endpoints())
 	s := &service{Deployment: d, cfg: cfg, o: o, log: o.Log}

@@ -122,7 +122,7 @@ func (l *commandLine) fields(c *cobra.Command, flags *pflag.FlagSet, v reflect.V
 			c.AddCommand(below)
 			if given.has("default") {
 				l.fields(c, c.Flags(), v.Field(i))
-				c.RunE = below.RunE
+				c.RunE, c.Long = below.RunE, below.Long
 			}
 			continue
 		}

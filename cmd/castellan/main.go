@@ -46,6 +46,8 @@ type cli struct {
 	Cluster    clusterCmd    `cmd:"" help:"Manage the keys of cluster nodes, and show their status."`
 	Audit      auditCmd      `cmd:"" help:"Verify or archive the audit trail."`
 	Ledger     ledgerCmd     `cmd:"" help:"Verify the ledger."`
+	Backup     backupCmd     `cmd:"" help:"Copy database and files, while the service runs."`
+	Restore    restoreCmd    `cmd:"" help:"Restore a backup, and compare withdrawals with the wallet."`
 	Jobs       jobsCmd       `cmd:"" help:"Manage background jobs: list, watch, cancel, resend."`
 	WAF        wafCmd        `cmd:"" name:"waf" help:"Manage firewall rules: list, disable, explain a request."`
 	Password   passwordCmd   `cmd:"" help:"Choose the parameters of password hashes: calibrate."`

@@ -161,7 +161,9 @@ func (s *Store) Delete(_ context.Context, key string) error {
 
 func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, error] {
 	return func(yield func(blob.Info, error) bool) {
-		if !blob.Valid(area) {
+		if area == blob.All {
+			area = "."
+		} else if !blob.Valid(area) {
 			return
 		}
 		err := fs.WalkDir(s.root.FS(), area, func(key string, entry fs.DirEntry, err error) error {
@@ -173,7 +175,7 @@ func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, erro
 				return nil
 			case err != nil:
 				return err
-			case !entry.Type().IsRegular():
+			case !entry.Type().IsRegular(), !blob.Valid(key):
 				return nil
 			}
 			info, err := entry.Info()

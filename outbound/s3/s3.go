@@ -140,11 +140,15 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 
 func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, error] {
 	return func(yield func(blob.Info, error) bool) {
-		if !blob.Valid(area) {
-			return
+		prefix := ""
+		if area != blob.All {
+			if !blob.Valid(area) {
+				return
+			}
+			prefix = area + "/"
 		}
 		for next := ""; ; {
-			page, err := s.page(ctx, area+"/", next)
+			page, err := s.page(ctx, prefix, next)
 			if err != nil {
 				yield(blob.Info{}, blob.Failed("list", err))
 				return
@@ -153,7 +157,7 @@ func (s *Store) List(ctx context.Context, area string) iter.Seq2[blob.Info, erro
 				if page.EncodingType == "url" {
 					o.Key, _ = url.QueryUnescape(o.Key) // "" is not a valid key
 				}
-				if !blob.Valid(o.Key) || !strings.HasPrefix(o.Key, area+"/") {
+				if !blob.Valid(o.Key) || !strings.HasPrefix(o.Key, prefix) {
 					continue // of other writers
 				}
 				if !yield(blob.Info{Key: o.Key, Size: o.Size, Modified: o.LastModified, Version: version(o.ETag)}, nil) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -24,6 +25,9 @@ func (db *DB) openSQLite(path string, o Options) error {
 	file, err := filepath.Abs(path)
 	if err != nil {
 		return err
+	}
+	if unfinished, err := exists(file + stagedSuffix); err != nil || unfinished {
+		return errors.Join(err, ErrUnfinished)
 	}
 	if o.Serves {
 		if db.serving, err = serveAlone(file); err != nil {

@@ -103,12 +103,33 @@ func (s Integration) ClaimOf(ctx context.Context, kind integration.Kind, recordI
 	return claims.Find(ctx, s.db, record.Is("kind", string(kind)), record.Is("record_id", recordID))
 }
 
+// EventsOffset is added to the numbers of PostgreSQL's transactions: after a restore they may begin again.
+const EventsOffset = "(SELECT COALESCE(MAX(events_offset), 0) FROM restore)"
+
+// lost reports whether a restore has lost the event at a place.
+func (s Integration) lost(ctx context.Context, tx int64) (bool, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	n, err := s.db.Conn(ctx).NewSelect().Table("restore").Where("events_after < ?", tx).Where("events_from > ?", tx).
+		Count(ctx)
+	return n > 0, engine.Translate(err)
+}
+
 // Events lists events in the order of their commits.
 func (s Integration) Events(ctx context.Context, q integration.EventQuery,
 	p page.Query[integration.Place]) (page.Of[integration.Event], error) {
 	filters := []record.Filter{record.Among("type", q.Types)}
 	if s.db.Postgres() {
-		filters = append(filters, record.Where("tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
+		filters = append(filters, record.Where("tx < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + "+EventsOffset))
+	}
+	if p.After != nil {
+		lost, err := s.lost(ctx, p.After.Tx)
+		if err == nil && lost {
+			err = integration.ErrLost
+		}
+		if err != nil {
+			return page.Of[integration.Event]{}, err
+		}
 	}
 	return record.ListPage(ctx, s.db, events, p, func(m integration.Place) []any { return []any{m.Tx, m.ID} }, filters)
 }

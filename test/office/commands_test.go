@@ -59,6 +59,10 @@ func TestHelpNeedsNoSettings(t *testing.T) {
 		{"rates import", []string{"<file>", "base,quote,rate,date", "nothing"}},
 		{"audit", []string{"verify"}},
 		{"audit verify", []string{"invalid", "--at-least"}},
+		{"backup", []string{"--to", "master key", "one instant"}},
+		{"restore", []string{"--from", "--verify", "empty place", "reconcile"}},
+		{"restore in-place", []string{"--point", "Stop every node"}},
+		{"restore reconcile", []string{"--wallet", "--finish", "withdrawalId,externalId,state,txId"}},
 		{"ledger verify", []string{"first fault", "audit verify"}},
 	} {
 		got := s.Command("", append(strings.Fields(c.args), "--help")...)

@@ -49,7 +49,7 @@ type Store interface {
 	Stat(ctx context.Context, key string) (Info, error)
 	// Delete removes a file; a missing file is not an error.
 	Delete(ctx context.Context, key string) error
-	// List yields every file of an area, in no order. It stops at the first error.
+	// List yields every file of an area, in no order; those of all areas for All. It stops at the first error.
 	List(ctx context.Context, area string) iter.Seq2[Info, error]
 }
 
@@ -88,6 +88,9 @@ const (
 	// maxNameBytes is the longest segment that file systems accept.
 	maxNameBytes = 200
 )
+
+// All is the area that contains every other.
+const All = "*"
 
 // Public is the area of the files that any client may fetch.
 const Public = "public"

@@ -82,12 +82,18 @@ type Store interface {
 	// ClaimOf reads the claim that is bound to a record. RECORD_NOT_FOUND.
 	ClaimOf(ctx context.Context, kind Kind, recordID string) (Claim, error)
 	// Events lists events in commit order, beginning after a place. An event is listed only when no earlier event can
-	// still appear.
+	// still appear. ErrLost for a place after the point of a restore.
 	Events(ctx context.Context, q EventQuery, p page.Query[Place]) (page.Of[Event], error)
 }
 
 // ErrOtherBody rejects an external id that was used with another body.
 var ErrOtherBody = fault.New(fault.InvalidState, "the externalId was used before with another body")
+
+// ErrLost rejects a place that was given out after the point to which the database was restored later (D-EXT-17).
+var ErrLost = &fault.Error{Code: fault.InvalidState, Field: "cursor",
+	Message: "the events before this cursor were lost: the database was restored from a backup; read again from an older " +
+		"cursor, or from the oldest event",
+	Fields: []fault.Problem{{Field: "cursor", Message: "is of an event that a restore has lost"}}}
 
 // Find returns the claim of the external id of c; an empty claim if the id is free. ErrOtherBody if it was used with
 // another digest.

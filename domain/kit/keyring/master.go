@@ -213,6 +213,20 @@ func (m Master) unwrap(r Record) ([]byte, error) {
 	return secret, nil
 }
 
+// AuditKey returns the audit key among keys that this master key wraps.
+func (m Master) AuditKey(keys []Record) ([]byte, error) {
+	var oldest *Record
+	for i, r := range keys {
+		if r.Purpose == Auditing && (oldest == nil || r.Seq < oldest.Seq) {
+			oldest = &keys[i]
+		}
+	}
+	if oldest == nil {
+		return nil, errors.New("there is no audit key")
+	}
+	return m.unwrap(*oldest)
+}
+
 func wrapData(r Record) []byte {
 	return []byte("castellan key\x00" + r.ID + "\x00" + string(r.Purpose))
 }

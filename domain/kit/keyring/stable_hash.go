@@ -113,6 +113,35 @@ func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (R
 	return done, k.follow(ctx, next, retired)
 }
 
+// Restore replaces the signing key at once after a restore from a backup: every token ends, and the old keys verify
+// evidence only. The tokens of a deployment that serves also end, so no node may run.
+func (k *Keeper) Restore(ctx context.Context) (Rotation, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	records, err := k.load(ctx)
+	if err != nil {
+		return Rotation{}, fmt.Errorf("replace the signing key: %w", err)
+	}
+	now := k.now().Truncate(time.Millisecond)
+	var seq int64
+	var retired []Record
+	done := Rotation{From: now, Until: now}
+	for _, r := range records {
+		if r.Purpose != Signing {
+			continue
+		}
+		seq = max(seq, r.Seq)
+		if r.RetiredAt.IsZero() || r.RetiredAt.After(now) {
+			r.RetiredAt = now
+			retired = append(retired, r)
+			done.Ended = append(done.Ended, r.ID)
+		}
+	}
+	next := newKey(k.master, Signing, seq+1, now, now)
+	done.ID = next.ID
+	return done, k.follow(ctx, next, retired)
+}
+
 // Serves describes what each key does at now, by its id.
 func (r *Ring) Serves(now time.Time) map[string]string {
 	v, out := r.view.Load(), map[string]string{}

@@ -25,8 +25,12 @@ type WalletMove struct {
 }
 
 var (
-	errMove   = fault.New(fault.InvalidState, "the withdrawal cannot change to this status")
-	errFrom   = fault.New(fault.InvalidState, "the status of the withdrawal differs from the field from")
+	errMove     = fault.New(fault.InvalidState, "the withdrawal cannot change to this status")
+	errFrom     = fault.New(fault.InvalidState, "the status of the withdrawal differs from the field from")
+	errRestored = fault.New(fault.InvalidState, "no withdrawal can be claimed: the service was restored from a backup and "+
+		"waits for castellan restore reconcile --finish")
+	errUncompared = fault.New(fault.InvalidState, "the withdrawal was restored from a backup and was not compared with "+
+		"the wallet: castellan restore reconcile")
 	errBooked = fault.New(fault.InvalidState, "the withdrawal is already booked and has no hold")
 )
 
@@ -151,6 +155,11 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 		if repeated {
 			return m, nil
 		}
+		if as == mover {
+			if err := s.compared(ctx, mover, id, to); err != nil {
+				return m, err
+			}
+		}
 		m, err = s.move(by, as, from, &next)
 		m.With = append(m.With, watch...)
 		if err == nil {
@@ -169,6 +178,25 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 		return Outgoing{}, err
 	}
 	return o, err
+}
+
+// compared refuses the moves that could pay a withdrawal twice after a restore from a backup (D-EXT-17): the wallet may
+// have paid it after the point of the backup.
+func (s *Withdrawals) compared(ctx context.Context, mover Mover, id string, to QueueStatus) error {
+	claims := mover == Wallet && to == QueueProcessing
+	if !claims && mover != Resume && mover != Cancel && mover != OwnerCancel {
+		return nil
+	}
+	open, waits, err := s.Store.Restored(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case claims && open:
+		return errRestored
+	case waits:
+		return errUncompared
+	}
+	return nil
 }
 
 // actions are the audit names of the moves.

@@ -26,6 +26,9 @@ type Store interface {
 	Queued(ctx context.Context, id string) (Queued, error)
 	// Desk returns how many withdrawals a user has requested: the version that SetDesk fences.
 	Desk(ctx context.Context, userID string) (version int64, err error)
+	// Restored reports whether a restore waits for its comparison with the wallet, and whether the entry of the queue
+	// does.
+	Restored(ctx context.Context, id string) (open, waits bool, err error)
 	// Queue lists entries of the queue of withdrawals, newest first, in one statement.
 	Queue(ctx context.Context, q QueueQuery, p page.Query[Place]) (page.Of[Entry], error)
 	// Processes lists the processes of a user, newest first.

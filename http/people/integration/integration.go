@@ -29,10 +29,13 @@ type Events struct{ Store integration.Store }
 
 func (g Events) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
-		rest.Get("/integration/events", "List events, oldest first", rest.TenantOrService, g.list, fault.InvalidField).
+		rest.Get("/integration/events", "List events, oldest first", rest.TenantOrService, g.list, fault.InvalidField,
+			fault.InvalidState).
 			Try("limit=10").
 			Doc("listIntegrationEvents", "Send the cursor of the last response to continue. An event appears once, after "+
-				"its cause is stored durably, and never before an already listed event. Events are kept for 90 days."),
+				"its cause is stored durably, and never before an already listed event. Events are kept for 90 days. After the "+
+				"service was restored from a backup, a cursor that was issued after the backup is refused with 409: continue "+
+				"with an older cursor, or without one, and compare the events with your records."),
 	).For(rest.Admin).Extended()
 }
 

@@ -111,6 +111,16 @@ func list(t *testing.T, s blob.Store) {
 	for info, err := range s.List(t.Context(), "nothing") {
 		t.Errorf("%v %v", info, err)
 	}
+	all := 0
+	for info, err := range s.List(t.Context(), blob.All) {
+		storetest.Must(t, err)
+		if all++; info.Key != "documents/other" && info.Key != "other/document/x" && !blob.Generated(info.Key) {
+			t.Errorf("all files include %q", info.Key)
+		}
+	}
+	if all != len(want)+2 {
+		t.Errorf("%d files, want %d", all, len(want)+2)
+	}
 }
 
 // noKeys are rejected everywhere, and reach no file.
