@@ -26,7 +26,8 @@ const eventsGap = 1 << 40
 // entry of the queue of withdrawals that is not final or sent waits for the comparison with the wallet. The cursors of
 // events after eventsAfter are refused from now on. Call it in a transaction, together with the audit row of restoreID;
 // no other process may use the database.
-func Invalidate(ctx context.Context, db *DB, restoreID string, point time.Time, eventsAfter int64) (e Ended, err error) {
+func Invalidate(ctx context.Context, db *DB, restoreID string, point time.Time, eventsAfter int64) (e Ended,
+	err error) {
 	now := engine.Millis(db.Now())
 	tx := db.Conn(ctx)
 	run := func(count *int64, statement string, args ...any) {

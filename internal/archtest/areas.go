@@ -67,6 +67,7 @@ var crowded = map[string]string{
 	"test/faults":        "one test binary, whose files are stories",
 	"test/office":        "one test binary, whose files are stories",
 	"cmd/castellan":      "one file for each command, which a reader looks up by its name",
+	"cmd/app":            "the wiring: a file for each area, and for each function that commands share",
 	"cluster":            "one subject, the node: its parts share unexported state and are read together",
 	"http/edge":          "one subject, the web server: each file is a limit or a filter that every request passes",
 	"http/rest":          "one subject, the kit of endpoints, on which every section is written",

@@ -3,8 +3,8 @@
 //
 // The one idea: the signed manifest is written last and names every byte by its digest. A backup without a manifest is
 // incomplete, and one that was changed, truncated or made by another deployment is refused before anything is restored.
-// The key of the signature is the audit key, which the manifest holds sealed by the master key. The master key itself is
-// never part of a backup.
+// The key of the signature is the audit key, which the manifest holds sealed by the master key. The master key itself
+// is never part of a backup.
 //
 // Start reading at Manifest, then Writer and Open.
 package backup

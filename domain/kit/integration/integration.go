@@ -91,8 +91,8 @@ var ErrOtherBody = fault.New(fault.InvalidState, "the externalId was used before
 
 // ErrLost rejects a place that was given out after the point to which the database was restored later (D-EXT-17).
 var ErrLost = &fault.Error{Code: fault.InvalidState, Field: "cursor",
-	Message: "the events before this cursor were lost: the database was restored from a backup; read again from an older " +
-		"cursor, or from the oldest event",
+	Message: "the events before this cursor were lost: the database was restored from a backup; read again from an " +
+		"older cursor, or from the oldest event",
 	Fields: []fault.Problem{{Field: "cursor", Message: "is of an event that a restore has lost"}}}
 
 // Find returns the claim of the external id of c; an empty claim if the id is free. ErrOtherBody if it was used with

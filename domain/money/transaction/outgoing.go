@@ -27,8 +27,8 @@ type WalletMove struct {
 var (
 	errMove     = fault.New(fault.InvalidState, "the withdrawal cannot change to this status")
 	errFrom     = fault.New(fault.InvalidState, "the status of the withdrawal differs from the field from")
-	errRestored = fault.New(fault.InvalidState, "no withdrawal can be claimed: the service was restored from a backup and "+
-		"waits for castellan restore reconcile --finish")
+	errRestored = fault.New(fault.InvalidState, "no withdrawal can be claimed: the service was restored from a backup "+
+		"and waits for castellan restore reconcile --finish")
 	errUncompared = fault.New(fault.InvalidState, "the withdrawal was restored from a backup and was not compared with "+
 		"the wallet: castellan restore reconcile")
 	errBooked = fault.New(fault.InvalidState, "the withdrawal is already booked and has no hold")

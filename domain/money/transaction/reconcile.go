@@ -57,8 +57,8 @@ const (
 	Agrees       Verdict = "no change" // nothing waits
 )
 
-// Settle applies one line of the wallet's records, in one transaction with its audit row. A withdrawal that was paid and
-// is unknown, because it was requested after the point, keeps its external id: a repeated request is refused.
+// Settle applies one line of the wallet's records, in one transaction with its audit row. A withdrawal that was paid
+// and is unknown, because it was requested after the point, keeps its external id: a repeated request is refused.
 func (r Reconciliation) Settle(ctx context.Context, by audit.By, p Payment) (v Verdict, err error) {
 	if p.Sent && (p.TxID == "" || !address.Plain(p.TxID)) {
 		return "", fault.Invalid("txId", "must have visible ASCII characters only")
