@@ -19,8 +19,6 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
-	"castellan/domain/kit/commit"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/job"
@@ -187,17 +185,18 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 	}
 	defer v.Close()
 	prohibit := c.Permission == "prohibit"
-	writes := []commit.Write{user.SetWithdrawProhibited{UserID: u.ID, Prohibited: prohibit}}
+	var done admin.Done
+	done.Writes = append(done.Writes, user.SetWithdrawProhibited{UserID: u.ID, Prohibited: prohibit})
 	if prohibit {
 		hold, err := transaction.HoldQueued(&job.Service{Changes: v.Changes(change.Users),
 			Seal: v.Ring.Seal})(audit.Operator, u.ID)
 		if err != nil {
 			return err
 		}
-		writes = append(writes, hold)
+		done.Writes = append(done.Writes, hold)
 	}
 	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_WITHDRAWALS", UserID: u.ID, Target: u.ID,
-		Detail: c.Permission}, writes...)
+		Detail: c.Permission}, done.Writes...)
 	if err != nil {
 		return err
 	}

@@ -22,3 +22,6 @@ const (
 	walletPause  = 1200 * time.Millisecond
 	walletWishes = 300
 )
+
+// restores is how often TestRestoredBackups backs the platform up and restores it.
+const restores = 50

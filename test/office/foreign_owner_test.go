@@ -74,7 +74,7 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 		r := newRealm(t)
 		r.down.Store(true)
 		s.Set(r.setting(), "HTTP_TRUSTED_PROXIES=127.0.0.1")
-		d := newVault(t, s)
+		d := newVault(t, s, resumeKey, cancelKey)
 		ask := func(externalID, token string) blackbox.Answer {
 			body := d.request(externalID)
 			body["userToken"] = token

@@ -22,9 +22,9 @@ type vault struct {
 	wallet, owner blackbox.Headers
 }
 
-func newVault(t *testing.T, s *blackbox.Site) *vault {
+func newVault(t *testing.T, s *blackbox.Site, fourEyes ...string) *vault {
 	t.Helper()
-	d := &vault{Counter: blackbox.NewCounter(t, s, "MFA_FOUR_EYES="+resumeKey+","+cancelKey)}
+	d := &vault{Counter: blackbox.NewCounter(t, s, "MFA_FOUR_EYES="+strings.Join(fourEyes, ","))}
 	s.Exec(`UPDATE users SET level = 1`)
 	s.Exec(`INSERT INTO exchange_pair (base, quote) VALUES ('BTC', 'TRY')`)
 	s.Exec(`INSERT INTO exchange_rate (pair_id, at, rate, source, created_at) SELECT id, $1, '100', 'test', $1
@@ -82,7 +82,7 @@ func (d *vault) holds() int { return d.Count("hold WHERE state = 'active'") }
 // An owner approves a withdrawal with the token of the owner's session, also after a kill of the service.
 func TestOwnerApprovesWithdrawal(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := newVault(t, s)
+		d := newVault(t, s, resumeKey, cancelKey)
 		f := blackbox.FlowOf(t, d.Do(t, "POST", withdrawalsPath, d.request("w1"), d.wallet))
 		if s.Count("withdrawal_queue") != 0 || d.holds() != 0 {
 			t.Error("a withdrawal before the owner has approved")
@@ -119,7 +119,7 @@ func TestOwnerApprovesWithdrawal(t *testing.T) {
 // it.
 func TestWithdrawalResumeAndCancelNeedSecondPerson(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := newVault(t, s)
+		d := newVault(t, s, resumeKey, cancelKey)
 		path := func(id, way string) string { return "/admin/withdrawals/" + id + "/" + way }
 		events := func(of string) int { return d.Count("integration_event WHERE type = $1", of) }
 		id := d.made(t, "resumed")

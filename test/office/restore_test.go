@@ -1,0 +1,317 @@
+package money
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/test/harness"
+)
+
+// platform is a vault under load: withdrawals are requested, and a naive wallet pays each one it can claim.
+type platform struct {
+	*vault
+	stop atomic.Bool
+
+	mu    sync.Mutex
+	acked []string          // ids of withdrawals whose request was answered
+	asked int               // external ids that were requested
+	paid  map[string]string // external id → transaction
+	twice []string
+	ids   map[string]string // id → external id
+}
+
+func external(i int) string { return fmt.Sprintf("restored-%d", i) }
+
+// request sends a request of a withdrawal and returns its id; "" if it was refused.
+func (p *platform) request(c blackbox.Client, externalID string, userID string) string {
+	a, err := c.Try("POST", withdrawalsPath, map[string]any{"externalId": externalID, "userId": userID,
+		"currencyCode": "BTC", "network": "BTC", "amount": 0.001, "address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"},
+		p.wallet)
+	var made struct{ Data struct{ ID string } }
+	if err != nil || a.Status != 200 || json.Unmarshal(a.Body, &made) != nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ids[made.Data.ID] = externalID
+	return made.Data.ID
+}
+
+// pay claims a withdrawal and pays it: it knows only what the service answers.
+func (p *platform) pay(c blackbox.Client, id string) (claimed bool) {
+	a, err := c.Try("PATCH", withdrawalsPath+"/"+id, map[string]string{"status": "processing"}, p.wallet)
+	if err != nil || a.Status != 200 {
+		return false
+	}
+	p.mu.Lock()
+	externalID := p.ids[id]
+	if p.paid[externalID] != "" {
+		p.twice = append(p.twice, externalID)
+	}
+	p.paid[externalID] = "tx-" + id
+	p.mu.Unlock()
+	if rand.N(2) == 0 { // else the wallet stops here
+		c.Try("PATCH", withdrawalsPath+"/"+id, map[string]string{"status": "sent", "txId": "tx-" + id}, p.wallet)
+	}
+	return true
+}
+
+// load requests and pays withdrawals until stop.
+func (p *platform) load() {
+	for !p.stop.Load() {
+		p.mu.Lock()
+		i := p.asked
+		p.asked++
+		p.mu.Unlock()
+		if id := p.request(p.Client, external(i), p.Customer.ID); id != "" {
+			p.mu.Lock()
+			p.acked = append(p.acked, id)
+			p.mu.Unlock()
+			if rand.N(3) > 0 {
+				p.pay(p.Client, id)
+			}
+		}
+	}
+}
+
+// taken is a backup, with what was acknowledged before it began.
+type taken struct {
+	dir    string
+	acked  []string
+	events int
+}
+
+// A platform is backed up at random instants under load, and each backup is restored to another place. Nothing that
+// was acknowledged before the backup is missing, no session lives on, cursors that were issued later are refused, and
+// no withdrawal is paid twice: not the restored ones, and not those that are requested again.
+func TestRestoredBackups(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		p := &platform{vault: newVault(t, s), paid: map[string]string{}, ids: map[string]string{}}
+		p.Ok(t, "POST", harness.AdjustPath, p.Adjustment("C", "50"), p.Boss)
+		ended := p.Login(t, p.Customer)
+		p.Ok(t, "POST", "/auth/logout", nil, ended)
+		early := p.cursor(t, p.Client, "")
+		var clients sync.WaitGroup
+		for range 3 {
+			clients.Go(p.load)
+		}
+		var all []taken
+		for i := range restores {
+			time.Sleep(rand.N(300 * time.Millisecond))
+			p.mu.Lock()
+			b := taken{dir: filepath.Join(t.TempDir(), fmt.Sprint(i)), acked: append([]string(nil), p.acked...)}
+			p.mu.Unlock()
+			if got := s.Command("", "backup", "--to", b.dir); got.Code != 0 {
+				t.Fatalf("backup: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+			}
+			all = append(all, b)
+		}
+		for at := p.asked; p.asked < at+20; { // acknowledged after the last point
+			time.Sleep(10 * time.Millisecond)
+		}
+		p.stop.Store(true)
+		clients.Wait()
+		late := p.cursor(t, p.Client, "")
+		p.Stop()
+		for i, b := range all {
+			p.restore(t, b, early, late, i == 0, ended)
+		}
+		if p.asked < 30 || len(p.paid) < 10 {
+			t.Errorf("too little load: %d requests, %d payments", p.asked, len(p.paid))
+		}
+	})
+}
+
+// cursor reads the events after a cursor to their end.
+func (p *platform) cursor(t *testing.T, c blackbox.Client, after string) string {
+	t.Helper()
+	for {
+		var feed struct {
+			Data   []struct{ ID string }
+			Cursor string
+		}
+		c.Ok(t, "GET", "/integration/events?limit=1000&cursor="+after, nil, p.wallet).Read(t, &feed)
+		if after = feed.Cursor; len(feed.Data) < 1000 {
+			return after
+		}
+	}
+}
+
+// restore restores a backup and finishes the work of the platform there.
+func (p *platform) restore(t *testing.T, b taken, early, late string, broken bool, ended blackbox.Headers) {
+	t.Helper()
+	s := blackbox.NewSite(t, p.Site.Kind).Empty().Set("KEYS_MASTER_FILE="+filepath.Join(p.Site.Dir, "master.key"),
+		"LIMITS_ENABLED=false")
+	command := []string{"restore", "--from", b.dir, "--verify"}
+	if broken {
+		p.refused(t, s, b.dir)
+		p.interrupted(t, s, command)
+	}
+	got := s.Command("", command...)
+	if got.Code != 0 && !broken {
+		t.Fatalf("restore: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+	}
+	if again := s.Command("", command...); again.Code != 1 || !strings.Contains(again.ErrOut, "empty place") {
+		t.Errorf("over a database: exit %d: %s", again.Code, again.ErrOut)
+	}
+	n := s.Start()
+	for _, id := range b.acked {
+		n.Ok(t, "GET", withdrawalsPath+"/"+id, nil, p.wallet)
+		if p.pay(n.Client, id) {
+			t.Fatalf("withdrawal %s was claimed before the comparison", id)
+		}
+	}
+	for _, who := range []blackbox.Headers{p.owner, p.Boss, ended} {
+		n.Do(t, "GET", "/auth/sessions", nil, who).Is(t, 401, "UNAUTHENTICATED")
+	}
+	if s.Count("session WHERE ended_at = 0") > 0 || s.Count("challenge WHERE state IN (0, 1)") > 0 {
+		t.Error("a session or a challenge lives on")
+	}
+	n.Do(t, "GET", "/integration/events?cursor="+late, nil, p.wallet).Is(t, 409, "INVALID_STATE")
+	if now := p.cursor(t, n.Client, early); now == early || p.cursor(t, n.Client, now) != now {
+		t.Errorf("the events after an earlier cursor end at %s", now)
+	}
+	held := s.Text("SELECT id FROM restore_withdrawal ORDER BY id LIMIT 1")
+	boss := p.login(t, n)
+	n.Do(t, "POST", "/admin/withdrawals/"+held+"/resume", `{"reason":"restored"}`, boss).Is(t, 409, "INVALID_STATE")
+	p.reconcile(t, s)
+	p.again(t, s, n, boss)
+	n.Stop()
+	for _, what := range []string{"ledger", "audit"} {
+		if got := s.Command("", what, "verify"); got.Code != 0 {
+			t.Errorf("%s verify: exit %d: %s%s", what, got.Code, got.Out, got.ErrOut)
+		}
+	}
+}
+
+func (p *platform) login(t *testing.T, n *blackbox.Node) blackbox.Headers {
+	t.Helper()
+	token, _ := n.Session(t, p.Asker)
+	return blackbox.Headers{"x-auth": token}
+}
+
+// refused tries damaged, incomplete and foreign backups. The place stays empty.
+func (p *platform) refused(t *testing.T, s *blackbox.Site, dir string) {
+	t.Helper()
+	bad := t.TempDir()
+	if err := os.CopyFS(bad, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := filepath.Glob(filepath.Join(bad, "streams", "*", "000000"))
+	if err != nil || len(parts) == 0 {
+		t.Fatal(parts, err)
+	}
+	manifest := filepath.Join(bad, "manifest.json")
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(t.TempDir(), "master.key")
+	s.MakeMaster(foreign)
+	for _, c := range []struct {
+		damage   func() error
+		settings []string
+		want     string
+	}{
+		{func() error {
+			return os.WriteFile(manifest, []byte(strings.Replace(string(text), "dev", "old", 1)), 0o600)
+		}, nil,
+			"changed"},
+		{func() error { return os.WriteFile(manifest, text, 0o600) }, []string{"KEYS_MASTER_FILE=" + foreign}, "master key"},
+		{func() error { return os.Truncate(parts[0], 1) }, nil, "damaged"},
+		{func() error { return os.Remove(parts[0]) }, nil, "missing"},
+		{func() error { return os.Remove(manifest) }, nil, "no complete backup"},
+	} {
+		if err := c.damage(); err != nil {
+			t.Fatal(err)
+		}
+		got := s.CommandWith(c.settings, "", "restore", "--from", bad)
+		if got.Code != 1 || !strings.Contains(got.ErrOut, c.want) {
+			t.Errorf("%s: exit %d: %s", c.want, got.Code, got.ErrOut)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, "castellan.db.restoring")); err == nil {
+		t.Error("a refused backup changed the place")
+	}
+}
+
+// interrupted kills a restore as soon as it has changed the place. Unless it was complete, the service refuses it.
+func (p *platform) interrupted(t *testing.T, s *blackbox.Site, command []string) {
+	t.Helper()
+	restoring := s.Run(command...)
+	blackbox.Until(t, harness.Within(20), "the restore begins", func() bool {
+		if s.Kind == "sqlite" {
+			_, err := os.Stat(filepath.Join(s.Dir, "castellan.db.restoring"))
+			return err == nil || restoring.Ended()
+		}
+		return s.Count("pg_class WHERE relname = 'restore_unfinished'") > 0 || restoring.Ended()
+	})
+	restoring.Kill()
+	whole := s.Kind == "sqlite"
+	if whole {
+		_, err := os.Stat(filepath.Join(s.Dir, "castellan.db"))
+		whole = err == nil
+	} else {
+		whole = s.Count("pg_class WHERE relname = 'restore_unfinished'") == 0
+	}
+	if got := s.Command("", "migrate"); !whole && (got.Code != 1 || !strings.Contains(got.ErrOut, "unfinished")) {
+		t.Errorf("an unfinished restore is opened: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+	}
+}
+
+// reconcile compares the restored queue with the payments.
+func (p *platform) reconcile(t *testing.T, s *blackbox.Site) {
+	t.Helper()
+	if got := s.Command("", "restore", "reconcile", "--finish"); got.Code != 1 {
+		t.Errorf("finished without a comparison: %s", got.Out)
+	}
+	lines := "withdrawalId,externalId,state,txId\n"
+	p.mu.Lock()
+	for id, externalID := range p.ids {
+		if tx := p.paid[externalID]; tx != "" {
+			lines += fmt.Sprintf("%s,%s,sent,%s\n", id, externalID, tx)
+		} else {
+			lines += fmt.Sprintf("%s,%s,unsent,\n", id, externalID)
+		}
+	}
+	p.mu.Unlock()
+	file := filepath.Join(t.TempDir(), "wallet.csv")
+	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a file may be repeated
+		if got := s.Command("", "restore", "reconcile", "--wallet", file, "--finish"); got.Code != 0 {
+			t.Fatalf("reconcile: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
+		}
+	}
+}
+
+// again requests every withdrawal once more, resumes those that wait, and pays what can be claimed.
+func (p *platform) again(t *testing.T, s *blackbox.Site, n *blackbox.Node, boss blackbox.Headers) {
+	t.Helper()
+	mine := &platform{vault: p.vault, paid: map[string]string{}, ids: map[string]string{}}
+	for externalID, tx := range p.paid {
+		mine.paid[externalID] = tx
+	}
+	for i := range p.asked {
+		if id := mine.request(n.Client, external(i), p.Customer.ID); id != "" {
+			n.Do(t, "POST", "/admin/withdrawals/"+id+"/resume", `{"reason":"restored"}`, boss)
+			mine.pay(n.Client, id)
+		}
+	}
+	if len(mine.twice) > 0 {
+		t.Errorf("paid twice: %v", mine.twice)
+	}
+	if len(mine.paid) < p.asked {
+		t.Errorf("%d of %d withdrawals were paid in the end", len(mine.paid), p.asked)
+	}
+}
