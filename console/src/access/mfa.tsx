@@ -1,5 +1,5 @@
 /** MFA methods, actions and policies. */
-import { Button, Group, Tabs } from '@mantine/core';
+import { Button, Tabs } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -9,9 +9,10 @@ import type { Schemas } from '../app/api';
 import { Problem } from '../app/problem';
 import { session, useMay } from '../app/session';
 import { AnchorLink } from '../app/frame/link';
-import { List, type Column, type Row } from '../kit/list';
+import { Administered } from '../kit/administered';
+import type { Column, Row } from '../kit/list';
 import { useRead } from '../kit/read';
-import { Diff, Whole } from '../kit/record';
+import { Diff } from '../kit/record';
 import { useNow } from '../kit/now';
 import { Coded, Status, Time } from '../kit/show';
 import { useSure } from '../kit/sure';
@@ -100,60 +101,43 @@ function Expires({ at }: { at: number }) {
 function Policies() {
   const { t } = useTranslation();
   const may = useMay();
-  const [open, setOpen] = useState<Policy>();
-  const [change, setChange] = useState<Policy>();
   return (
-    <>
-      <List
-        path={policiesPath}
-        title="mfa.title"
-        empty="mfa.noPolicies"
-        columns={policyColumns}
-        size={undefined}
-        id={(p) => String(p.id)}
-        open={setOpen}
-        actions={
-          <>
-            {may('POST /admin/system/mfa/explain') && (
-              <AnchorLink to="/mfa/explain" size="sm">
-                {t('mfaWhy.title')}
-              </AnchorLink>
-            )}
-            {may(`POST ${common}`) && <AddPolicy />}
-          </>
-        }
-      />
-      <Whole
-        of={open}
-        title="mfa.policy"
-        onClose={() => setOpen(undefined)}
-        curl={open && { method: 'POST', path: common, body: draftOf(open) }}
-      >
-        {open && (
-          <Group gap="xs">
-            {may(`PATCH ${common}`) && open.entityType === 'GENERAL' && (
-              <Button
-                size="xs"
-                data-testid="policy-change"
-                onClick={() => {
-                  setChange(open);
-                  setOpen(undefined);
-                }}
-              >
-                {t('mfa.change')}
-              </Button>
-            )}
-            {open.entityType === 'GENERAL' && <Ends policy={open} onDone={() => setOpen(undefined)} />}
-            {may('POST /admin/system/mfa/explain') && (
-              <AnchorLink to="/mfa/explain" size="sm" search={{ actionCode: open.actionCode }}>
-                {t('why.mfa')}
-              </AnchorLink>
-            )}
-          </Group>
-        )}
-      </Whole>
-      {change && <ChangePolicy policy={change} onClose={() => setChange(undefined)} />}
-    </>
+    <Administered
+      path={policiesPath}
+      title="mfa.title"
+      empty="mfa.noPolicies"
+      columns={policyColumns}
+      id={(p) => String(p.id)}
+      actions={
+        <>
+          {may('POST /admin/system/mfa/explain') && (
+            <AnchorLink to="/mfa/explain" size="sm">
+              {t('mfaWhy.title')}
+            </AnchorLink>
+          )}
+          {may(`POST ${common}`) && <AddPolicy />}
+        </>
+      }
+      one="mfa.policy"
+      curl={(p) => ({ method: 'POST', path: common, body: draftOf(p) })}
+      change={{
+        title: 'mfa.change',
+        needs: `PATCH ${common}`,
+        testid: 'policy-change',
+        when: (p) => p.entityType === 'GENERAL',
+      }}
+      form={(p, close) => <ChangePolicy policy={p} onClose={close} />}
+      acts={(p, close) => (
+        <>
+          {p.entityType === 'GENERAL' && <Ends policy={p} onDone={close} />}
+          {may('POST /admin/system/mfa/explain') && (
+            <AnchorLink to="/mfa/explain" size="sm" search={{ actionCode: p.actionCode }}>
+              {t('why.mfa')}
+            </AnchorLink>
+          )}
+        </>
+      )}
+    />
   );
 }
 
@@ -337,71 +321,45 @@ const actionColumns: Column<Action>[] = [
 ];
 
 function Actions() {
-  const { t } = useTranslation();
-  const may = useMay();
-  const [open, setOpen] = useState<Action>();
-  const [change, setChange] = useState<Action>();
   const texts: Input<Omit<Schemas['AddMfaActionRequest'], 'actionCode'>>[] = [
     { name: 'title', title: 'mfa.texts', kind: 'json', required: true, help: 'mfa.textsHelp' },
     { name: 'infoTableHeaders', title: 'mfa.headers', kind: 'json', required: true, help: 'mfa.headersHelp' },
   ];
   return (
-    <>
-      <List
-        path={actionsPath}
-        title="mfa.actions"
-        columns={actionColumns}
-        size={undefined}
-        id={(a) => a.actionCode}
-        open={setOpen}
-        filters={[{ name: 'actionCode', title: 'mfa.action' }]}
-        actions={
-          <Write
-            method="post"
-            path={actionsPath}
-            title="mfa.addAction"
-            button={{ variant: 'filled' }}
-            touches={[actionsPath]}
-            initial={{ title: { en: '', tr: '', ar: '' }, infoTableHeaders: {} }}
-            fields={[{ name: 'actionCode', title: 'mfa.action', required: true }, ...texts]}
-          />
-        }
-      />
-      <Whole
-        of={open}
-        title="mfa.action"
-        onClose={() => setOpen(undefined)}
-        curl={open && { method: 'POST', path: actionsPath, body: open }}
-      >
-        {open && may(`PATCH ${actionsPath}`) && (
-          <Group>
-            <Button
-              size="xs"
-              data-testid="action-change"
-              onClick={() => {
-                setChange(open);
-                setOpen(undefined);
-              }}
-            >
-              {t('mfa.change')}
-            </Button>
-          </Group>
-        )}
-      </Whole>
-      {change && (
+    <Administered
+      path={actionsPath}
+      title="mfa.actions"
+      columns={actionColumns}
+      id={(a) => a.actionCode}
+      filters={[{ name: 'actionCode', title: 'mfa.action' }]}
+      actions={
+        <Write
+          method="post"
+          path={actionsPath}
+          title="mfa.addAction"
+          button={{ variant: 'filled' }}
+          touches={[actionsPath]}
+          initial={{ title: { en: '', tr: '', ar: '' }, infoTableHeaders: {} }}
+          fields={[{ name: 'actionCode', title: 'mfa.action', required: true }, ...texts]}
+        />
+      }
+      one="mfa.action"
+      curl={(body) => ({ method: 'POST', path: actionsPath, body })}
+      change={{ title: 'mfa.change', needs: `PATCH ${actionsPath}`, testid: 'action-change' }}
+      form={(change, close) => (
         <Write
           method="patch"
           path={actionsPath}
           title="mfa.change"
           touches={[actionsPath]}
           opened
-          onClose={() => setChange(undefined)}
+          onClose={close}
           fixed={{ actionCode: change.actionCode }}
           initial={change}
           fields={texts}
         />
       )}
-    </>
+    />
   );
 }
 
@@ -417,70 +375,44 @@ function Seconds({ of, none }: { of: number; none: TextKey }) {
 }
 
 function Methods() {
-  const { t } = useTranslation();
-  const may = useMay();
-  const [open, setOpen] = useState<Method>();
-  const [change, setChange] = useState<Method>();
   const times: Input<Omit<Schemas['AddMfaMethodRequest'], 'methodCode'>>[] = [
     { name: 'expireMs', title: 'mfa.livesMs', kind: 'number', required: true, help: 'mfa.livesHelp' },
     { name: 'renewStartMs', title: 'mfa.renewsMs', kind: 'number', required: true, help: 'mfa.renewsHelp' },
   ];
   return (
-    <>
-      <List
-        path={methodsPath}
-        title="mfa.methods"
-        columns={methodColumns}
-        size={undefined}
-        id={(m) => m.methodCode}
-        open={setOpen}
-        filters={[{ name: 'methodCode', title: 'mfa.method' }]}
-        actions={
-          <Write
-            method="post"
-            path={methodsPath}
-            title="mfa.addMethod"
-            button={{ variant: 'filled' }}
-            touches={[methodsPath]}
-            fields={[{ name: 'methodCode', title: 'mfa.method', required: true }, ...times]}
-          />
-        }
-      />
-      <Whole
-        of={open}
-        title="mfa.method"
-        onClose={() => setOpen(undefined)}
-        curl={open && { method: 'POST', path: methodsPath, body: open }}
-      >
-        {open && may(`PATCH ${methodsPath}`) && (
-          <Group>
-            <Button
-              size="xs"
-              data-testid="method-change"
-              onClick={() => {
-                setChange(open);
-                setOpen(undefined);
-              }}
-            >
-              {t('mfa.change')}
-            </Button>
-          </Group>
-        )}
-      </Whole>
-      {change && (
+    <Administered
+      path={methodsPath}
+      title="mfa.methods"
+      columns={methodColumns}
+      id={(m) => m.methodCode}
+      filters={[{ name: 'methodCode', title: 'mfa.method' }]}
+      actions={
+        <Write
+          method="post"
+          path={methodsPath}
+          title="mfa.addMethod"
+          button={{ variant: 'filled' }}
+          touches={[methodsPath]}
+          fields={[{ name: 'methodCode', title: 'mfa.method', required: true }, ...times]}
+        />
+      }
+      one="mfa.method"
+      curl={(body) => ({ method: 'POST', path: methodsPath, body })}
+      change={{ title: 'mfa.change', needs: `PATCH ${methodsPath}`, testid: 'method-change' }}
+      form={(change, close) => (
         <Write
           method="patch"
           path={methodsPath}
           title="mfa.change"
           touches={[methodsPath]}
           opened
-          onClose={() => setChange(undefined)}
+          onClose={close}
           fixed={{ methodCode: change.methodCode }}
           initial={change}
           fields={times}
           before={(v) => <Diff before={change} after={{ ...change, ...v }} />}
         />
       )}
-    </>
+    />
   );
 }

@@ -1,14 +1,12 @@
 /** The resources of permissions: endpoints, pages and parts of pages; and the resource types. */
 import type { TFunction } from 'i18next';
-import { Button, Group } from '@mantine/core';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
+import { Administered } from '../kit/administered';
 import { Bulk } from '../kit/bulk';
-import { List, type Column, type Row } from '../kit/list';
+import type { Column, Row } from '../kit/list';
 import { useRead } from '../kit/read';
-import { Whole } from '../kit/record';
 import { Status, Time } from '../kit/show';
 import { Write, type Input } from '../kit/write';
 
@@ -73,63 +71,41 @@ function statuses(t: TFunction) {
 const numbered = <V extends { status: string }>(v: V) => ({ ...v, status: v.status === '1' ? 1 : 0 });
 
 export function Resources() {
-  const { t } = useTranslation();
-  const may = useMay();
-  const [open, setOpen] = useState<Resource>();
-  const [change, setChange] = useState<Resource>();
   const fields = useResourceFields();
   return (
-    <>
-      <List
-        path={listed}
-        title="roles.resources"
-        columns={columns}
-        size={undefined}
-        id={(r) => String(r.resourceId)}
-        open={setOpen}
-        fixed={{ stored: true }}
-        filters={[{ name: 'resourceContext', title: 'roles.context', kind: contexts }]}
-        actions={
-          <Write
-            method="post"
-            path={one}
-            title="roles.addResource"
-            touches={[listed]}
-            fields={fields}
-            initial={{ resourceContext: 'UI', status: '1' }}
-            make={(v: Edited) => numbered(v)}
-          />
-        }
-        bulk={(rows, clear) => (
-          <Bulk
-            method="delete"
-            path={one}
-            title="roles.removeResource"
-            rows={rows}
-            touches={[listed]}
-            onDone={clear}
-            name={(r) => <bdi dir="ltr">{r.resourceCode}</bdi>}
-            body={(r) => ({ resourceId: r.resourceId })}
-          />
-        )}
-      />
-      <Whole of={open} title="roles.resource" onClose={() => setOpen(undefined)}>
-        {open && may(`POST ${one}`) && (
-          <Group>
-            <Button
-              size="xs"
-              data-testid="resource-change"
-              onClick={() => {
-                setChange(open);
-                setOpen(undefined);
-              }}
-            >
-              {t('roles.change')}
-            </Button>
-          </Group>
-        )}
-      </Whole>
-      {change && (
+    <Administered
+      path={listed}
+      title="roles.resources"
+      columns={columns}
+      id={(r) => String(r.resourceId)}
+      fixed={{ stored: true }}
+      filters={[{ name: 'resourceContext', title: 'roles.context', kind: contexts }]}
+      actions={
+        <Write
+          method="post"
+          path={one}
+          title="roles.addResource"
+          touches={[listed]}
+          fields={fields}
+          initial={{ resourceContext: 'UI', status: '1' }}
+          make={(v: Edited) => numbered(v)}
+        />
+      }
+      bulk={(rows, clear) => (
+        <Bulk
+          method="delete"
+          path={one}
+          title="roles.removeResource"
+          rows={rows}
+          touches={[listed]}
+          onDone={clear}
+          name={(r) => <bdi dir="ltr">{r.resourceCode}</bdi>}
+          body={(r) => ({ resourceId: r.resourceId })}
+        />
+      )}
+      one="roles.resource"
+      change={{ title: 'roles.change', needs: `POST ${one}`, testid: 'resource-change' }}
+      form={(change, close) => (
         <Write
           method="post"
           path={one}
@@ -137,7 +113,7 @@ export function Resources() {
           touches={[listed]}
           fields={fields}
           opened
-          onClose={() => setChange(undefined)}
+          onClose={close}
           fixed={{ resourceId: change.resourceId }}
           make={(v: Edited) => numbered(v)}
           initial={{
@@ -151,7 +127,7 @@ export function Resources() {
           }}
         />
       )}
-    </>
+    />
   );
 }
 
@@ -165,9 +141,6 @@ const typeColumns: Column<Type>[] = [
 
 export function ResourceTypes() {
   const { t } = useTranslation();
-  const may = useMay();
-  const [open, setOpen] = useState<Type>();
-  const [change, setChange] = useState<Type>();
   const fields: Input<Schemas['SaveResourceTypeRequest']>[] = [
     { name: 'code', title: 'roles.code', required: true },
     { name: 'name', title: 'roles.name', required: true },
@@ -176,54 +149,37 @@ export function ResourceTypes() {
     { name: 'allResourceActions', title: 'roles.actionsOf', kind: 'json' },
   ];
   return (
-    <>
-      <List
-        path={typesPath}
-        title="roles.types"
-        columns={typeColumns}
-        size={undefined}
-        id={(y) => String(y.id)}
-        open={setOpen}
-        actions={
-          <Write
-            method="post"
-            path={typePath}
-            title="roles.addType"
-            touches={[typesPath]}
-            fields={fields}
-            initial={{ resourceContext: 'UI', status: '1' }}
-            make={(v: EditedType) => numbered(v)}
-          />
-        }
-        bulk={(rows, clear) => (
-          <Bulk
-            method="delete"
-            path={typePath}
-            title="roles.removeType"
-            rows={rows}
-            touches={[typesPath]}
-            onDone={clear}
-            name={(y) => <bdi dir="ltr">{y.code}</bdi>}
-            body={(y) => ({ resourceTypeId: y.id })}
-          />
-        )}
-      />
-      <Whole of={open} title="roles.type" onClose={() => setOpen(undefined)}>
-        {open && may(`POST ${typePath}`) && (
-          <Group>
-            <Button
-              size="xs"
-              onClick={() => {
-                setChange(open);
-                setOpen(undefined);
-              }}
-            >
-              {t('roles.change')}
-            </Button>
-          </Group>
-        )}
-      </Whole>
-      {change && (
+    <Administered
+      path={typesPath}
+      title="roles.types"
+      columns={typeColumns}
+      id={(y) => String(y.id)}
+      actions={
+        <Write
+          method="post"
+          path={typePath}
+          title="roles.addType"
+          touches={[typesPath]}
+          fields={fields}
+          initial={{ resourceContext: 'UI', status: '1' }}
+          make={(v: EditedType) => numbered(v)}
+        />
+      }
+      bulk={(rows, clear) => (
+        <Bulk
+          method="delete"
+          path={typePath}
+          title="roles.removeType"
+          rows={rows}
+          touches={[typesPath]}
+          onDone={clear}
+          name={(y) => <bdi dir="ltr">{y.code}</bdi>}
+          body={(y) => ({ resourceTypeId: y.id })}
+        />
+      )}
+      one="roles.type"
+      change={{ title: 'roles.change', needs: `POST ${typePath}` }}
+      form={(change, close) => (
         <Write
           method="post"
           path={typePath}
@@ -231,7 +187,7 @@ export function ResourceTypes() {
           touches={[typesPath]}
           fields={fields}
           opened
-          onClose={() => setChange(undefined)}
+          onClose={close}
           fixed={{ resourceTypeId: change.id }}
           make={(v: EditedType) => numbered(v)}
           initial={{
@@ -243,6 +199,6 @@ export function ResourceTypes() {
           }}
         />
       )}
-    </>
+    />
   );
 }

@@ -8,9 +8,9 @@ import { useAct } from '../app/act';
 import { Problem } from '../app/problem';
 import { useMay } from '../app/session';
 import { useAddress } from '../app/address';
-import { List, type Column, type Row } from '../kit/list';
+import { Administered } from '../kit/administered';
+import type { Column, Row } from '../kit/list';
 import { useNow } from '../kit/now';
-import { Whole } from '../kit/record';
 import { Coded, Nothing, Status, Time } from '../kit/show';
 import { useSure } from '../kit/sure';
 import { Write, type Input } from '../kit/write';
@@ -98,20 +98,16 @@ function InForce({ rule: { status, expireAt } }: { rule: Rule }) {
 export default function Firewall() {
   const { t } = useTranslation();
   const may = useMay();
-  const [open, setOpen] = useState<Rule>();
-  const [change, setChange] = useState<Rule>();
   const [search, setSearch] = useAddress();
   return (
     <>
-      <List
+      <Administered
         path={path}
         title="firewall.title"
         empty="firewall.none"
         next={{ title: 'firewall.add', form: 'firewall.add', needs: `POST ${path}` }}
         columns={columns}
-        size={undefined}
         id={(r) => r.label}
-        open={setOpen}
         filters={[
           { name: 'status', title: 'firewall.status', kind: ['ACTIVE', 'INACTIVE'] },
           { name: 'appId', title: 'firewall.app' },
@@ -126,25 +122,12 @@ export default function Firewall() {
             <Add />
           </>
         }
+        one="firewall.rule"
+        curl={(r) => ({ method: 'POST', path, body: draftOf(r) })}
+        change={{ title: 'firewall.change', needs: `PATCH ${path}`, testid: 'rule-change' }}
+        form={(r, close) => <Change rule={r} onClose={close} />}
+        acts={(r, close) => <Actions rule={r} onDone={close} />}
       />
-      <Whole
-        of={open}
-        title="firewall.rule"
-        onClose={() => setOpen(undefined)}
-        curl={open && { method: 'POST', path, body: draftOf(open) }}
-      >
-        {open && (
-          <Actions
-            rule={open}
-            onChange={() => {
-              setChange(open);
-              setOpen(undefined);
-            }}
-            onDone={() => setOpen(undefined)}
-          />
-        )}
-      </Whole>
-      {change && <Change rule={change} onClose={() => setChange(undefined)} />}
       {search.add === 'rule' && <Add opened onClose={() => setSearch({ add: undefined })} />}
     </>
   );
@@ -166,7 +149,7 @@ function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: Entity 
 }
 
 /** Ends the trial, or enables or disables the rule, without a form. It asks before a rule refuses requests. */
-function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void; onDone: () => void }) {
+function Actions({ rule, onDone }: { rule: Rule; onDone: () => void }) {
   const { t } = useTranslation();
   const may = useMay();
   const act = useAct('patch', path, [path]);
@@ -183,29 +166,24 @@ function Actions({ rule, onChange, onDone }: { rule: Rule; onChange: () => void;
   const status: TextKey = rule.status === 'ACTIVE' ? 'firewall.off' : 'firewall.on';
   return (
     <>
-      <Group gap="xs">
-        <Button size="xs" onClick={onChange} data-testid="rule-change">
-          {t('firewall.change')}
-        </Button>
-        <Button
-          size="xs"
-          variant="default"
-          loading={act.busy || asking}
-          onClick={() => void set(trial, { dryRun: !rule.dryRun })}
-          data-testid="rule-trial"
-        >
-          {t(trial)}
-        </Button>
-        <Button
-          size="xs"
-          variant="default"
-          loading={act.busy || asking}
-          data-testid="rule-status"
-          onClick={() => void set(status, { status: rule.status === 'ACTIVE' ? 'INACTIVE' : 'ACTIVE' })}
-        >
-          {t(status)}
-        </Button>
-      </Group>
+      <Button
+        size="xs"
+        variant="default"
+        loading={act.busy || asking}
+        onClick={() => void set(trial, { dryRun: !rule.dryRun })}
+        data-testid="rule-trial"
+      >
+        {t(trial)}
+      </Button>
+      <Button
+        size="xs"
+        variant="default"
+        loading={act.busy || asking}
+        data-testid="rule-status"
+        onClick={() => void set(status, { status: rule.status === 'ACTIVE' ? 'INACTIVE' : 'ACTIVE' })}
+      >
+        {t(status)}
+      </Button>
       <Problem of={act.problem} />
       {act.view}
       {sure.view}

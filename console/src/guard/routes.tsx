@@ -1,14 +1,13 @@
 /** The routes of gateways: which of their requests need a session or a challenge. */
-import { Anchor, Button, Group, Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../app/api';
 import { useMay } from '../app/session';
+import { Administered } from '../kit/administered';
 import { Bulk } from '../kit/bulk';
-import { List, type Column, type Row } from '../kit/list';
+import type { Column, Row } from '../kit/list';
 import { useRead } from '../kit/read';
-import { Whole } from '../kit/record';
 import { Coded, Nothing, Status, Time } from '../kit/show';
 import { Word } from '../kit/word';
 import { Write, type Input } from '../kit/write';
@@ -45,74 +44,46 @@ const columns: Column<Route>[] = [
 export default function Routes() {
   const { t } = useTranslation();
   const may = useMay();
-  const [open, setOpen] = useState<Route>();
-  const [change, setChange] = useState<Route>();
   return (
-    <>
-      <List
-        path={path}
-        title="gateway.title"
-        empty="gateway.none"
-        next={{ title: 'gateway.add', form: 'gateway.add', needs: `POST ${path}` }}
-        columns={columns}
-        size={undefined}
-        id={(r) => String(r.id)}
-        open={setOpen}
-        actions={
-          <>
-            {may(`POST ${explain}`) && (
-              <Anchor component={Link} to={'/gateways/explain'} size="sm">
-                {t('gatewayWhy.title')}
-              </Anchor>
-            )}
-            <Add />
-          </>
-        }
-      />
-      <Whole
-        of={open}
-        title="gateway.one"
-        onClose={() => setOpen(undefined)}
-        curl={open && { method: 'POST', path, body: draftOf(open) }}
-      >
-        {open && (
-          <>
-            <Text size="sm" c="dimmed">
-              {t('gateway.trialsHelp')}
-            </Text>
-            <Group gap="xs">
-              {may(`PATCH ${path}`) && (
-                <Button
-                  size="xs"
-                  data-testid="route-change"
-                  onClick={() => {
-                    setChange(open);
-                    setOpen(undefined);
-                  }}
-                >
-                  {t('gateway.change')}
-                </Button>
-              )}
-              <Bulk
-                method="delete"
-                path={path}
-                title="gateway.remove"
-                go="gateway.remove"
-                rows={[open]}
-                touches={[path]}
-                onDone={() => setOpen(undefined)}
-                name={(r) => <bdi dir="ltr">{`${r.method} ${r.host}${r.path}`}</bdi>}
-                body={(r) => ({ id: r.id })}
-                button={{ color: 'red', variant: 'light' }}
-              >
-                <Text size="sm">{t('gateway.removeLead')}</Text>
-              </Bulk>
-            </Group>
-          </>
-        )}
-      </Whole>
-      {change && <Change route={change} onClose={() => setChange(undefined)} />}
-    </>
+    <Administered
+      path={path}
+      title="gateway.title"
+      empty="gateway.none"
+      next={{ title: 'gateway.add', form: 'gateway.add', needs: `POST ${path}` }}
+      columns={columns}
+      id={(r) => String(r.id)}
+      actions={
+        <>
+          {may(`POST ${explain}`) && (
+            <Anchor component={Link} to={'/gateways/explain'} size="sm">
+              {t('gatewayWhy.title')}
+            </Anchor>
+          )}
+          <Add />
+        </>
+      }
+      one="gateway.one"
+      curl={(r) => ({ method: 'POST', path, body: draftOf(r) })}
+      lead="gateway.trialsHelp"
+      change={{ title: 'gateway.change', needs: `PATCH ${path}`, testid: 'route-change' }}
+      form={(r, close) => <Change route={r} onClose={close} />}
+      acts={(open, close) => (
+        <Bulk
+          method="delete"
+          path={path}
+          title="gateway.remove"
+          go="gateway.remove"
+          rows={[open]}
+          touches={[path]}
+          onDone={close}
+          name={(r) => <bdi dir="ltr">{`${r.method} ${r.host}${r.path}`}</bdi>}
+          body={(r) => ({ id: r.id })}
+          button={{ color: 'red', variant: 'light' }}
+        >
+          <Text size="sm">{t('gateway.removeLead')}</Text>
+        </Bulk>
+      )}
+    />
   );
 }
 

@@ -1,12 +1,12 @@
 /** Currencies, networks and the links between them; and the public view of a customer's client. */
 import { Alert, Group, Loader, Stack, Title } from '@mantine/core';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useQuery } from '@tanstack/react-query';
 import { read } from '../app/api';
 import { Problem } from '../app/problem';
+import { Administered } from '../kit/administered';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
-import { Fact, Facts, Whole } from '../kit/record';
+import { Fact, Facts } from '../kit/record';
 import { Id, Money, Status } from '../kit/show';
 import { Activate, Change, Setup, type Currency, type Link, type Network } from './assets';
 import { Sheets } from '../kit/sheets';
@@ -122,29 +122,23 @@ function Records({
   columns: Column<Any>[];
   filters: typeof bySymbol;
 }) {
-  const [open, setOpen] = useState<Any>();
   const titles = {
     CURRENCY: 'currency.title',
     CURRENCY_NETWORK: 'currency.networks',
     CURRENCY_OF_NETWORK: 'currency.links',
   } as const;
   return (
-    <>
-      <List
-        path={path}
-        title={titles[type]}
-        columns={columns}
-        filters={filters}
-        fixed={{ type }}
-        size={undefined}
-        id={(c) => String(c.id)}
-        open={setOpen}
-        actions={<Setup />}
-      />
-      <Whole of={open} title="currency.one" onClose={() => setOpen(undefined)}>
-        {open && <Around of={open} onDone={() => setOpen(undefined)} />}
-      </Whole>
-    </>
+    <Administered
+      path={path}
+      title={titles[type]}
+      columns={columns}
+      filters={filters}
+      fixed={{ type }}
+      id={(c) => String(c.id)}
+      actions={<Setup />}
+      one="currency.one"
+      more={(of, close) => <Around of={of} onDone={close} />}
+    />
   );
 }
 

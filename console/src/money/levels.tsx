@@ -1,10 +1,9 @@
 /** The levels of accounts with their limits, which apply to withdrawals as soon as they are saved. */
 import { Text } from '@mantine/core';
-import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Schemas } from '../app/api';
-import { useMay } from '../app/session';
-import { List, type Column, type Row } from '../kit/list';
+import { Administered } from '../kit/administered';
+import type { Column, Row } from '../kit/list';
 import { Diff } from '../kit/record';
 import { Money, Status } from '../kit/show';
 import { Write, type Input } from '../kit/write';
@@ -64,36 +63,31 @@ function LevelName({ of }: { of: string }) {
 }
 
 export default function Levels() {
-  const may = useMay();
-  const [edited, setEdited] = useState<Level>();
   return (
-    <>
-      <List
-        path={path}
-        title="levels.title"
-        empty="levels.none"
-        next={{ title: 'levels.add', form: 'levels.add', needs: `POST ${path}` }}
-        columns={columns}
-        size={undefined}
-        id={(l) => String(l.levelId)}
-        open={may(`PATCH ${path}`) ? setEdited : undefined}
-        above={<Lead of="levels.lead" />}
-        actions={
-          <Write
-            method="post"
-            path={path}
-            title="levels.add"
-            button={{ variant: 'filled' }}
-            touches={[path]}
-            fields={[
-              { name: 'levelId', title: 'levels.number', help: 'levels.numberHelp', kind: 'number', required: true },
-              ...fields,
-            ]}
-            initial={{ isSpecial: false }}
-          />
-        }
-      />
-      {edited && (
+    <Administered
+      path={path}
+      title="levels.title"
+      empty="levels.none"
+      next={{ title: 'levels.add', form: 'levels.add', needs: `POST ${path}` }}
+      columns={columns}
+      id={(l) => String(l.levelId)}
+      above={<Lead of="levels.lead" />}
+      actions={
+        <Write
+          method="post"
+          path={path}
+          title="levels.add"
+          button={{ variant: 'filled' }}
+          touches={[path]}
+          fields={[
+            { name: 'levelId', title: 'levels.number', help: 'levels.numberHelp', kind: 'number', required: true },
+            ...fields,
+          ]}
+          initial={{ isSpecial: false }}
+        />
+      }
+      change={{ title: 'levels.change', needs: `PATCH ${path}` }}
+      form={(edited, close) => (
         <Write
           key={edited.levelId}
           record={edited.levelId}
@@ -102,7 +96,7 @@ export default function Levels() {
           title="levels.change"
           touches={[path, '/admin/levels-info']}
           opened
-          onClose={() => setEdited(undefined)}
+          onClose={close}
           initial={edited}
           fields={fields}
           make={(values) => changes(edited, values)}
@@ -114,7 +108,7 @@ export default function Levels() {
           )}
         />
       )}
-    </>
+    />
   );
 }
 
