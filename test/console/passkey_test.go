@@ -100,7 +100,7 @@ func TestSetupLinkInTheBrowser(t *testing.T) {
 		"passkey": byPasskey, "authenticator": byAuthenticator} {
 		t.Run(name, func(t *testing.T) {
 			blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-				n := harness.Patient(s.Production()).Start()
+				n := blackbox.Patient(s.Production()).Start()
 				made := s.Command("", "setup-link")
 				link, err := url.Parse(strings.TrimSpace(made.Out))
 				if err != nil || made.Code != 0 || link.Path != "/setup" || len(link.Fragment) != 26 {

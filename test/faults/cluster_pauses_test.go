@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // A stopped node is seen while it is silent, and leaves a trace on the others and on itself. The command that shows the
@@ -14,8 +13,8 @@ func TestPausesAreShown(t *testing.T) {
 	t.Parallel()
 	c := blackbox.NewSite(t, "postgres").Set("LIMITS_ENABLED=false", "LOG_LEVEL=info").Cluster()
 	asked, frozen, third := c.Join(), c.Join(), c.Join()
-	harness.Whole(t, c)
-	boss := harness.Admin(t, c.Site, asked)
+	blackbox.Whole(t, c)
+	boss := blackbox.Admin(t, c.Site, asked)
 	type status struct {
 		Data struct {
 			Node    string
@@ -44,7 +43,7 @@ func TestPausesAreShown(t *testing.T) {
 		return false
 	}
 	frozen.Freeze()
-	blackbox.Until(t, harness.Within(20), "both others see the silence", func() bool {
+	blackbox.Until(t, blackbox.Within(20), "both others see the silence", func() bool {
 		return silent(asked) && silent(third)
 	})
 	got := c.CommandWith([]string{"CLUSTER_ACTOR_ADDR=" + asked.Actors}, "", "cluster", "status")
@@ -53,7 +52,7 @@ func TestPausesAreShown(t *testing.T) {
 		t.Errorf("cluster status beside a stopped node:\n%s", got.Out)
 	}
 	for _, n := range c.Nodes {
-		blackbox.Until(t, harness.Within(20), "the pause is shown", func() bool {
+		blackbox.Until(t, blackbox.Within(20), "the pause is shown", func() bool {
 			s := look(n)
 			for _, p := range s.Data.Pauses {
 				if p.Member == id && p.LastedMs > 500 {

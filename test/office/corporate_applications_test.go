@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"castellan/client"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
@@ -52,7 +51,7 @@ func TestCompanyAccountWaitsForOwner(t *testing.T) {
 		id := linked[0].UserID
 		refused := func(who client.Credentials) {
 			t.Helper()
-			if _, err := c.Login(ctx, who); client.CodeOf(err) != fault.InvalidCredentials {
+			if _, err := c.Login(ctx, who); client.CodeOf(err) != "INVALID_CREDENTIALS" {
 				t.Errorf("%+v: %v", who, err)
 			}
 		}

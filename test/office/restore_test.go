@@ -1,4 +1,4 @@
-package money
+package office
 
 import (
 	"encoding/json"
@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"castellan/internal/blackbox"
-	"castellan/test/harness"
 )
 
 // platform is a vault under load: withdrawals are requested, and a naive wallet pays each one it can claim.
@@ -96,7 +95,7 @@ type taken struct {
 func TestRestoredBackups(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		p := &platform{vault: newVault(t, s), paid: map[string]string{}, ids: map[string]string{}}
-		p.Ok(t, "POST", harness.AdjustPath, p.Adjustment("C", "50"), p.Boss)
+		p.Ok(t, "POST", blackbox.AdjustPath, p.Adjustment("C", "50"), p.Boss)
 		ended := p.Login(t, p.Customer)
 		p.Ok(t, "POST", "/auth/logout", nil, ended)
 		early := p.cursor(t, p.Client, "")
@@ -248,7 +247,7 @@ func (p *platform) refused(t *testing.T, s *blackbox.Site, dir string) {
 func (p *platform) interrupted(t *testing.T, s *blackbox.Site, command []string) {
 	t.Helper()
 	restoring := s.Run(command...)
-	blackbox.Until(t, harness.Within(20), "the restore begins", func() bool {
+	blackbox.Until(t, blackbox.Within(20), "the restore begins", func() bool {
 		if s.Kind == "sqlite" {
 			_, err := os.Stat(filepath.Join(s.Dir, "castellan.db.restoring"))
 			return err == nil || restoring.Ended()

@@ -1,4 +1,4 @@
-package addressbook_test
+package money_test
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 
 // On a network with tags the tag is a part of the destination: it is unique with its address, and another one waits
 // again.
-func TestTags(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+func TestAddressTags(t *testing.T) {
+	addressbookBoth(t, func(t *testing.T, s *addressbookService) {
 		s.books.Waiting = 24 * time.Hour
 		tagged := func(network, address, tag, name string) string {
 			return strings.Replace(post(network, network, address, name), "{", `{"addressTag":"`+tag+`",`, 1)

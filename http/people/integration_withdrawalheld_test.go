@@ -1,4 +1,4 @@
-package integration_test
+package people_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 // The owner cancels a withdrawal that the wallet has not claimed, also a held one, and no other account's.
 func TestOwnCancel(t *testing.T) {
-	withdrawals(t, func(s *site) {
+	withdrawals(t, func(s *integrationSite) {
 		s.user("eve", func(*user.User) {})
 		cancel := func(caller, id string, status int, want string) {
 			t.Helper()
@@ -41,7 +41,7 @@ func TestOwnCancel(t *testing.T) {
 // A claim of an account at risk is refused with the held record, and an operator cannot resume it before the account is
 // harmless again.
 func TestWithdrawalHeld(t *testing.T) {
-	withdrawals(t, func(s *site) {
+	withdrawals(t, func(s *integrationSite) {
 		id := s.made()
 		held := strings.Replace(record(id, "made-1", "waitingApproval", 5, "null", "null"), `"hold":null`,
 			`"hold":{"reason":"AML","since":"2026-03-10T12:00:00.000Z"}`, 1)
