@@ -1,61 +1,69 @@
 package client
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
-
-	"castellan/domain/kit/keyring/keyringtest"
-	"castellan/domain/kit/token"
 )
 
 // A signed order is accepted for its withdrawal and its service, unaltered and in time.
 func TestVerifyOrder(t *testing.T) {
-	ring := keyringtest.Ring(t, time.Now)
-	issuer := token.NewIssuer(ring, "castellan", "t", time.Now, 1)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(ring.JWKS()) }))
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(v any) []byte {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	set := text(map[string]any{"keys": []map[string]string{{"kid": "k", "x": encode(public)}}})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(set) }))
 	defer s.Close()
 	c, err := New(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c = c.Service("wallet.secret")
-	type claims struct {
-		Issuer   string `json:"iss"`
-		Audience string `json:"aud"`
-		ID       string `json:"jti"`
-		Expires  int64  `json:"exp"`
-		Order    Order  `json:"order"`
-		Digest   string `json:"digest"`
+	good := Order{Account: "u", Address: "a", Amount: "1", Currency: "XRP", ExternalID: "<x>", Fee: "0", Network: "XRP",
+		Tag: "5"}
+	digest := sha256.Sum256(text(good))
+	sign := func(head map[string]string, edit func(claims map[string]any)) string {
+		claims := map[string]any{"iss": "castellan", "aud": "wallet", "jti": "w1", "exp": time.Now().Add(time.Minute).Unix(),
+			"order": good, "digest": encode(digest[:])}
+		edit(claims)
+		signed := encode(text(head)) + "." + encode(text(claims))
+		return signed + "." + encode(ed25519.Sign(private, []byte(signed)))
 	}
-	good := func() claims {
-		return claims{"castellan", "wallet", "w1", time.Now().Add(time.Minute).Unix(), Order{Account: "u", Address: "a",
-			Amount: "1", Currency: "XRP", ExternalID: "<x>", Fee: "0", Network: "XRP", Tag: "5"},
-			"zA86pJC9vusyhdcNZs2udHW3rJbT3SWlJhVtmwbd8J4"}
+	head := map[string]string{"alg": "EdDSA", "kid": "k", "typ": "withdrawal-order+jwt"}
+	as := func(name, value string) map[string]string {
+		other := map[string]string{"alg": head["alg"], "kid": head["kid"], "typ": head["typ"]}
+		other[name] = value
+		return other
 	}
-	sign := func(typ string, edit func(*claims)) string {
-		t.Helper()
-		one := good()
-		edit(&one)
-		text, err := issuer.SignStatement(typ, one)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
-	const typ = "withdrawal-order+jwt"
-	text := sign(typ, func(*claims) {})
-	if o, err := c.VerifyOrder(t.Context(), "w1", text); err != nil || o != good().Order {
+	same := func(map[string]any) {}
+	order := sign(head, same)
+	if o, err := c.VerifyOrder(t.Context(), "w1", order); err != nil || o != good {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for name, refused := range map[string]string{
-		"another type":       sign("guard-grant+jwt", func(*claims) {}),
-		"another withdrawal": sign(typ, func(c *claims) { c.ID = "w2" }),
-		"another service":    sign(typ, func(c *claims) { c.Audience = "shop" }),
-		"expired":            sign(typ, func(c *claims) { c.Expires = time.Now().Add(-2 * time.Minute).Unix() }),
-		"another digest":     sign(typ, func(c *claims) { c.Order.Tag = "6" }),
-		"another signature":  text[:len(text)-8] + "AAAAAAAA",
+		"another type":       sign(as("typ", "guard-grant+jwt"), same),
+		"another algorithm":  sign(as("alg", "none"), same),
+		"an unknown key":     sign(as("kid", "other"), same),
+		"another withdrawal": sign(head, func(c map[string]any) { c["jti"] = "w2" }),
+		"another service":    sign(head, func(c map[string]any) { c["aud"] = "shop" }),
+		"expired":            sign(head, func(c map[string]any) { c["exp"] = time.Now().Add(-2 * time.Minute).Unix() }),
+		"another order":      sign(head, func(c map[string]any) { c["order"] = Order{Account: "eve"} }),
+		"another signature":  order[:len(order)-8] + "AAAAAAAA",
 		"no order":           "",
 	} {
 		if o, err := c.VerifyOrder(t.Context(), "w1", refused); err == nil {

@@ -281,8 +281,8 @@ func (ms *membership) reactivateRows(back []string) {
 
 const never = -1 << 62
 
-// drop ends every activation without handling its queue. If the node held a lease, that is a lapse, whatever was active.
-// The caller holds leaseMu.
+// drop ends every activation without handling its queue. If the node held a lease, that is a lapse, whatever was
+// active. The caller holds leaseMu.
 func (ms *membership) drop() {
 	ms.drops.Add(1)
 	dropped := false

@@ -185,8 +185,8 @@ func (v *Deployment) invalidate(ctx context.Context, point time.Time, eventsAfte
 	return e, err
 }
 
-// AdoptRestored does what Restore does after the copy, in a database that another program has restored: from an archive
-// of its log, by Litestream, pg_restore or a copy of the disk. No process may serve it.
+// AdoptRestored does what Restore does after the copy, in a database that another program has restored. Such a program
+// is pg_restore, Litestream, or PostgreSQL with an archive of its log. No process may serve the database.
 func AdoptRestored(ctx context.Context, cfg config.Config, point time.Time, verify bool) (r Restored, err error) {
 	v, err := openWith(ctx, cfg, persistence.Options{Serves: true}) // SQLite: no other process serves
 	if err != nil {

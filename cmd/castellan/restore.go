@@ -63,9 +63,9 @@ type restoreInPlaceCmd struct {
 }
 
 func (restoreInPlaceCmd) Help() string {
-	return `Does what "castellan restore" does after its copy, in a database that was restored by
-PostgreSQL from its archive, by Litestream, by pg_restore or from a copy of the disk: ends
-sessions, challenges and codes, replaces the signing key, and holds withdrawals until
+	return `For a database that was restored by PostgreSQL from its archive, by Litestream, by
+pg_restore or from a copy of the disk. Does what "castellan restore" does after its copy:
+ends sessions, challenges and codes, replaces the signing key, and holds withdrawals until
 "castellan restore reconcile --finish". Stop every node, and run it before the first
 start.
 

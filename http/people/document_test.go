@@ -360,7 +360,8 @@ func TestRefusedUploads(t *testing.T) {
 		} {
 			s.Wants(save, text, 400, want)
 		}
-		s.Wants(save, docBody("userId", "nobody", "base64String", png, "documentName", "a", "type", 1), 404, "RECORD_NOT_FOUND")
+		s.Wants(save, docBody("userId", "nobody", "base64String", png, "documentName", "a", "type", 1), 404,
+			"RECORD_NOT_FOUND")
 		if all := s.listed("admin", ""); len(all) != 0 {
 			t.Errorf("kept %v", all)
 		}

@@ -34,8 +34,8 @@ func (g Events) Endpoints() []rest.Endpoint {
 			Try("limit=10").
 			Doc("listIntegrationEvents", "Send the cursor of the last response to continue. An event appears once, after "+
 				"its cause is stored durably, and never before an already listed event. Events are kept for 90 days. After the "+
-				"service was restored from a backup, a cursor that was issued after the backup is refused with 409: continue "+
-				"with an older cursor, or without one, and compare the events with your records."),
+				"service was restored from a backup, a cursor that was issued after the backup is refused with 409. Then "+
+				"continue with an older cursor, or without one, and compare the events with your records."),
 	).For(rest.Admin).Extended()
 }
 
