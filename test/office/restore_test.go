@@ -90,8 +90,8 @@ type taken struct {
 }
 
 // A platform is backed up at random instants under load, and each backup is restored to another place. Nothing that
-// was acknowledged before the backup is missing, no session lives on, and cursors that were issued later are refused. No
-// withdrawal is paid twice, whether it was restored or is requested again.
+// was acknowledged before the backup is missing, no session lives on, and cursors that were issued later are refused.
+// No withdrawal is paid twice, whether it was restored or is requested again.
 func TestRestoredBackups(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		p := &platform{vault: newVault(t, s), paid: map[string]string{}, ids: map[string]string{}}

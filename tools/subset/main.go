@@ -39,7 +39,7 @@ var moduleLine = regexp.MustCompile(`(?m)^module (\S+)$`)
 
 // sources are the packages of domain that the client may have a part of, by name.
 var sources = map[string]string{"device": "domain/proof/device", "dpop": "domain/proof/dpop",
-	"fault": "domain/kit/fault", "intent": "domain/factor/intent"}
+	"fault": "domain/kit/fault", "intent": "domain/factor/intent", "jose": "domain/kit/jose"}
 
 // subset is what was found so far.
 type subset struct {
@@ -225,12 +225,18 @@ func within(file *ast.File, node ast.Node) (names []string) {
 	return names
 }
 
+// majorVersion is the last part of the path of a module such as github.com/golang-jwt/jwt/v5.
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
 // imports returns the paths of a file by name.
 func imports(file *ast.File) map[string]string {
 	found := map[string]string{}
 	for _, i := range file.Imports {
 		path, _ := strconv.Unquote(i.Path.Value)
 		name := filepath.Base(path)
+		if majorVersion.MatchString(name) {
+			name = filepath.Base(filepath.Dir(path))
+		}
 		if i.Name != nil {
 			name = i.Name.Name
 		}
@@ -307,15 +313,21 @@ func (s *subset) text(name string, p *source) string {
 	fmt.Fprintf(&head, "// Code generated from %[1]s by tools/subset. DO NOT EDIT.\n\n"+
 		"// Package %[2]s has what the client needs of %[1]s.\npackage %[2]s\n\n", sources[name], name)
 	head.WriteString("import (\n")
-	for _, ours := range []bool{false, true} { // the standard library first
-		for _, path := range slices.Sorted(maps.Keys(used)) {
-			switch {
-			case ours && strings.HasPrefix(path, module):
-				fmt.Fprintf(&head, "\n%q\n", s.internal+filepath.Base(path))
-			case !ours && !strings.HasPrefix(path, module):
-				fmt.Fprintf(&head, "%q\n", path)
-			}
+	var others []string
+	for _, path := range slices.Sorted(maps.Keys(used)) { // the standard library first
+		first, _, _ := strings.Cut(path, "/")
+		switch {
+		case strings.HasPrefix(path, module):
+			others = append(others, s.internal+filepath.Base(path))
+		case strings.Contains(first, "."):
+			others = append(others, path)
+		default:
+			fmt.Fprintf(&head, "%q\n", path)
 		}
+	}
+	head.WriteString("\n")
+	for _, path := range slices.Sorted(slices.Values(others)) {
+		fmt.Fprintf(&head, "%q\n", path)
 	}
 	head.WriteString(")\n\n")
 	return strings.ReplaceAll(head.String(), "import (\n)\n\n", "") + body.String()

@@ -6,10 +6,10 @@ package dpop
 import (
 	"crypto"
 	"crypto/sha256"
-	"encoding/base64"
 	"time"
 
 	"castellan/client/internal/device"
+	"castellan/client/internal/jose"
 )
 
 // typ is the type of a proof, in its header.
@@ -21,7 +21,7 @@ func TokenHash(token string) string {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(token))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
+	return jose.Encode(sum[:])
 }
 
 // Claims are the statements of a proof (RFC 9449, section 4.2).
@@ -43,11 +43,11 @@ func Sign(k crypto.Signer, c Claims) (string, error) {
 	if c.IssuedAt == 0 {
 		c.IssuedAt = time.Now().Unix()
 	}
-	return device.SignAs(k, func(public device.Key) any {
+	return jose.Sign(k, func(public jose.Key) any {
 		return struct {
-			Alg string     `json:"alg"`
-			Typ string     `json:"typ"`
-			JWK device.Key `json:"jwk"`
+			Alg string   `json:"alg"`
+			Typ string   `json:"typ"`
+			JWK jose.Key `json:"jwk"`
 		}{public.Alg(), typ, public}
 	}, c)
 }

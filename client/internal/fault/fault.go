@@ -3,6 +3,8 @@
 // Package fault has what the client needs of domain/kit/fault.
 package fault
 
+import ()
+
 // Code is a stable error code of the wire.
 type Code string
 
