@@ -51,7 +51,7 @@ var layers = map[string]layer{
 	},
 	"web": {},
 	// A separate module. The errors and the signature of a device are generated into client/internal.
-	"client": {their: []string{"github.com/gobwas/ws"}},
+	"client": {their: []string{"github.com/gobwas/ws", "github.com/golang-jwt/jwt"}},
 	// A neighbour has the packages of a client, and money in its wire format.
 	"examples": {ours: []string{"client", "domain/kit/amount"}},
 	"cmd":      {ours: []string{"*"}, their: []string{"*"}},

@@ -41,7 +41,8 @@ var (
 //
 // Errors: RECORD_NOT_FOUND; INVALID_FIELD txId; INVALID_STATE, with the record. INVALID_STATE means a move that is not
 // in the table (Moves), or another status than From. It also means a held withdrawal, one that another worker has
-// claimed, and a fee that cannot be booked. After a restore no withdrawal can be claimed before it was compared (D-EXT-17).
+// claimed, and a fee that cannot be booked. After a restore no withdrawal can be claimed before it was compared
+// (D-EXT-17).
 func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outgoing, error) {
 	return s.change(ctx, by, Wallet, m.ID, m.To, func(q *Queued) (repeated bool, err error) {
 		if q.Status == m.To && (m.TxID == "" || address.Same(m.TxID, q.TxID)) && (m.Reason == "" || m.Reason == q.Reason) {
