@@ -30,14 +30,14 @@ type Member struct {
 	Version string  `json:"version"`
 	Leaving bool    `json:"leaving"`
 	Share   float64 `json:"share" example:"0.34" doc:"fraction of all challenges and users that the member owns, 0 to 1"`
-	Silent  int64   `json:"silentMs,omitempty" doc:"time since the member's last sign of life; present if it is overdue"`
+	Silent  int64   `json:"silentMs,omitempty" doc:"since its last sign of life; absent if it answers" example:"900"`
 }
 
 // Pause is a time in which a node did not answer.
 type Pause struct {
-	Member string    `json:"member" doc:"its id; that of the answering node if it was stopped itself"`
-	Began  rest.Time `json:"began" doc:"the last sign of life before it"`
-	Lasted int64     `json:"lastedMs" doc:"up to 200 ms more than the node was silent"`
+	Member string    `json:"member" doc:"its id, or that of the answering node" example:"10.0.0.7:7946~1858c2"`
+	Began  rest.Time `json:"began" doc:"the last sign of life before it" example:"2026-11-28T10:00:00.000Z"`
+	Lasted int64     `json:"lastedMs" doc:"up to 200 ms more than the node was silent" example:"2140"`
 	Gone   bool      `json:"gone" doc:"true: the member was given up while it was silent"`
 }
 

@@ -8,7 +8,7 @@ import (
 // Hold is why a queued withdrawal is held back from the wallet.
 type Hold struct {
 	Reason string    `json:"reason" enum:"ACCOUNT,PROHIBITED,AML,ALARM,DIGEST" example:"AML"`
-	Since  rest.Time `json:"since"`
+	Since  rest.Time `json:"since" example:"2026-11-28T10:00:00.000Z"`
 }
 
 // SchemaName returns the name of the schema.

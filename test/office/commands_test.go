@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"castellan/internal/blackbox"
+	"castellan/web"
 )
 
 // Every command prints its help without any settings.
@@ -177,7 +178,7 @@ func TestConfigCommandShowsSourcesAndNoSecrets(t *testing.T) {
 			t.Errorf("nothing said of %q:\n%s", want, got.Out)
 		}
 	}
-	if v := s.Command("", "version"); v.Code != 0 || !strings.HasPrefix(v.Out, "castellan dev (commit ") {
+	if v := s.Command("", "version"); v.Code != 0 || !strings.HasPrefix(v.Out, "castellan "+web.Version+"-dev (commit ") {
 		t.Errorf("version: exit %d, %s", v.Code, v.Out)
 	}
 	if v := s.CommandWith([]string{"LOG_LEVEL=loud"}, "", "version"); v.Code != 0 {

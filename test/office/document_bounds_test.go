@@ -138,7 +138,8 @@ func TestDocumentBoundsAreEnforced(t *testing.T) {
 					tried++
 					sent := map[string]any{}
 					for name, x := range body.Properties {
-						if slices.Contains(body.Required, name) || method == "patch" && !x.Deprecated {
+						tag := name == "addressTag" // the network of the record has none
+						if slices.Contains(body.Required, name) || method == "patch" && !x.Deprecated && !tag {
 							sent[name] = x.value(all)
 						}
 					}

@@ -27,7 +27,7 @@ func TestLicensesCoverEveryLinkedModule(t *testing.T) {
 	}
 	lines := slices.Compact(slices.Sorted(strings.Lines(string(modules))))
 	for _, module := range lines {
-		if module = strings.TrimSpace(module); module == "" {
+		if module = strings.TrimSpace(module); module == "" || strings.HasPrefix(module, "castellan/") {
 			continue
 		}
 		if !strings.Contains(printed.Out, "\n"+module+": ") {

@@ -78,7 +78,7 @@ type addRequest struct {
 	CurrencyCode string  `json:"currencyCode" example:"USDT"`
 	NetworkCode  string  `json:"networkCode" example:"TRX"`
 	Address      string  `json:"address" doc:"an address on the network" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
-	AddressTag   *string `json:"addressTag" doc:"tag or memo, on networks that have one" maxLength:"128"`
+	AddressTag   *string `json:"addressTag" doc:"tag or memo, on networks that have one" maxLength:"128" example:"104723"`
 	Name         string  `json:"name" doc.maxLength:"32" example:"Cold wallet"`
 }
 
@@ -91,7 +91,7 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Da
 type changeRequest struct {
 	ID         rest.ID `json:"id"`
 	Address    *string `json:"address" doc:"send address, name or both" doc.pattern:"^[A-Za-z0-9:_.-]{10,128}$"`
-	AddressTag *string `json:"addressTag" doc:"empty: none; the waiting time starts again" maxLength:"128"`
+	AddressTag *string `json:"addressTag" doc:"empty: none; it restarts the wait" maxLength:"128" example:"104723"`
 	Name       *string `json:"name" doc:"send name, address or both" doc.maxLength:"32" example:"Cold wallet"`
 }
 

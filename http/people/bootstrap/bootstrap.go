@@ -88,7 +88,7 @@ func by(who rest.Caller) audit.By {
 
 type completeRequest struct {
 	Token       string     `json:"token" maxLength:"64" doc:"from the link" example:"JBSWY3DPEHPK3PXPJBSWY3DPEH"`
-	Ticket      string     `json:"ticket" maxLength:"16384" doc:"from beginSetup" example:"c2VhbGVk"`
+	Ticket      string     `json:"ticket" maxLength:"8192" doc:"from beginSetup" example:"c2VhbGVk"`
 	Value       *string    `json:"value" maxLength:"16" doc:"for TOTP: the current code" example:"123456"`
 	Attestation *rest.JSON `json:"attestation" schema:"PasskeyAttestation" doc:"for PASSKEY"`
 	Brand       *string    `json:"brand" maxLength:"128" doc:"of the browser" example:"Chromium"`

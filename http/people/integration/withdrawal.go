@@ -99,7 +99,7 @@ type withdrawal struct {
 	Reason     *string       `json:"reason" doc:"reason of the last status change" example:"Refilled"`
 	CreatedAt  rest.Time     `json:"createdAt"`
 	Hold       *wire.Hold    `json:"hold" doc:"why the withdrawal is held back from the wallet; else null"`
-	Order      *string       `json:"order" doc:"the signed order, for a claim with claimToken; else null"`
+	Order      *string       `json:"order" doc:"a JWT after a claim with claimToken" example:"eyJhbGciOiJFZER…"`
 }
 
 func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdrawal], error) {
@@ -281,7 +281,7 @@ type moveRequest struct {
 	Status string  `json:"status" enum:"processing,sent,finalized,failed,timeOut,hotWalletInsufficientBalance"`
 	From   *string `json:"from" enum:"queued,processing,sent,timeOut,hotWalletInsufficientBalance" doc:"expected status"`
 	TxID   *string `json:"txId" maxLength:"256" doc:"required for sent" example:"4a5e1e4b"`
-	Claim  *string `json:"claimToken" maxLength:"128" doc:"with processing: a random text of the worker"`
+	Claim  *string `json:"claimToken" maxLength:"128" doc:"with processing: random, of the worker" example:"3f1c9a7e"`
 	Reason *string `json:"reason" maxLength:"500" doc:"required for failed" example:"The node refused it"`
 }
 
