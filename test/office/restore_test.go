@@ -98,7 +98,7 @@ func TestRestoredBackups(t *testing.T) {
 		p.Ok(t, "POST", blackbox.AdjustPath, p.Adjustment("C", "50"), p.Boss)
 		ended := p.Login(t, p.Customer)
 		p.Ok(t, "POST", "/auth/logout", nil, ended)
-		early := p.cursor(t, p.Client, "")
+		early, _ := p.cursor(t, p.Client, "", "")
 		var clients sync.WaitGroup
 		for range 3 {
 			clients.Go(p.load)
@@ -119,7 +119,11 @@ func TestRestoredBackups(t *testing.T) {
 		}
 		p.stop.Store(true)
 		clients.Wait()
-		late := p.cursor(t, p.Client, "")
+		late := ""
+		blackbox.Until(t, time.Minute, "the feed has the last withdrawal", func() (seen bool) {
+			late, seen = p.cursor(t, p.Client, early, p.acked[len(p.acked)-1])
+			return seen
+		})
 		p.Stop()
 		for i, b := range all {
 			p.restore(t, b, early, late, i == 0, ended)
@@ -130,17 +134,20 @@ func TestRestoredBackups(t *testing.T) {
 	})
 }
 
-// cursor reads the events after a cursor to their end.
-func (p *platform) cursor(t *testing.T, c blackbox.Client, after string) string {
+// cursor reads the events after a cursor to their end. seen reports whether one is of a withdrawal.
+func (p *platform) cursor(t *testing.T, c blackbox.Client, after, id string) (end string, seen bool) {
 	t.Helper()
 	for {
 		var feed struct {
-			Data   []struct{ ID string }
+			Data   []struct{ Data struct{ WithdrawalID string } }
 			Cursor string
 		}
 		c.Ok(t, "GET", "/integration/events?limit=1000&cursor="+after, nil, p.wallet).Read(t, &feed)
+		for _, event := range feed.Data {
+			seen = seen || event.Data.WithdrawalID == id
+		}
 		if after = feed.Cursor; len(feed.Data) < 1000 {
-			return after
+			return after, seen
 		}
 	}
 }
@@ -176,7 +183,8 @@ func (p *platform) restore(t *testing.T, b taken, early, late string, broken boo
 		t.Error("a session or a challenge lives on")
 	}
 	n.Do(t, "GET", "/integration/events?cursor="+late, nil, p.wallet).Is(t, 409, "INVALID_STATE")
-	if now := p.cursor(t, n.Client, early); now == early || p.cursor(t, n.Client, now) != now {
+	now, _ := p.cursor(t, n.Client, early, "")
+	if again, _ := p.cursor(t, n.Client, now, ""); now == early || again != now {
 		t.Errorf("the events after an earlier cursor end at %s", now)
 	}
 	held := s.Text("SELECT id FROM restore_withdrawal ORDER BY id LIMIT 1")
