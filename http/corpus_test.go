@@ -44,8 +44,7 @@ func (l *live) refusesWrong(some []told) {
 		headers[i] = l.headers(noOTP, who, path, body)
 	}
 	blackbox.Until(l.t, 30*time.Second, "the jobs of the examples end", func() bool {
-		return l.count("job WHERE state IN ('queued', 'running')") == 0 && l.count("users WHERE folded IS NULL") == 0 &&
-			l.count("corporate_application AS a WHERE NOT EXISTS (SELECT 1 FROM application_search AS s WHERE s.id = a.id)") == 0
+		return l.count("job WHERE state IN ('queued', 'running')") == 0 && l.count("users WHERE folded IS NULL") == 0
 	})
 	before, sent := l.dump(), 0
 	for i, x := range some {

@@ -14,7 +14,7 @@ import (
 var moving = []string{
 	"audit", "audit_checkpoint", "attempt_budget", "password_guard", "change", "session", "session_key", "login_history",
 	"outbox", "challenge", "outcome", "job", "job_item", "seed", "device", "device_proof",
-	"provider_account", "provider_snapshot", "provider_balance", "asset_day",
+	"provider_account", "provider_snapshot", "provider_balance", "asset_day", "application_search",
 }
 
 // rows reads the rows of a table as texts, sorted.

@@ -9,7 +9,7 @@ import { AnchorLink } from './frame/link';
 import type { Row } from '../kit/list';
 import { Person } from '../kit/person';
 import { useRead } from '../kit/read';
-import { useSaid } from '../kit/said';
+import { useSaid } from '../text/said';
 import { Coded, Id, Nothing, ulid } from '../kit/show';
 import { Why } from '../kit/why';
 import type { TextKey } from '../text/key';

@@ -11,7 +11,7 @@ import type { Column } from '../kit/list';
 import { Whole } from '../kit/record';
 import { Time } from '../kit/show';
 import { Links, type Entry } from '../app/entry';
-import { useSaid } from '../kit/said';
+import { useSaid } from '../text/said';
 import { take, type Event, type EventKind } from './merge';
 import { kinds, source } from './sources';
 import { looks, repeats } from './events';

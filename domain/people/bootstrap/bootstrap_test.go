@@ -88,7 +88,7 @@ func (i *installation) complete(t *testing.T, p bootstrap.Proof) (string, error)
 
 // The link makes one administrator with an authenticator, whose code is used up. A repetition after a lost answer gets
 // the same answer; every other use of the link is refused.
-func TestAuthenticator(t *testing.T) {
+func TestSetupAuthenticator(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		i := install(t, db)
 		token := i.link(t)
