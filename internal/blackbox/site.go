@@ -128,6 +128,25 @@ func (s *Site) Empty() *Site {
 	return s
 }
 
+// Alone gives the site a server of PostgreSQL of its own. A long transaction delays the feeds of all databases of its
+// server, because it may still commit an earlier event.
+func (s *Site) Alone() *Site {
+	s.t.Helper()
+	if s.Kind == "sqlite" {
+		return s
+	}
+	server, err := pgtest.Start()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(server.Stop)
+	if s.DSN, err = server.Database("alone"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.settings["CASTELLAN_DATABASE_URL"] = s.DSN
+	return s
+}
+
 // For returns the site for a subtest, which receives its failures. It must not start anything.
 func (s *Site) For(t testing.TB) *Site {
 	of := *s

@@ -22,7 +22,7 @@ type till struct {
 // authenticator. It sends a withdrawal, and blocks and unblocks an amount. The audit contains all of it.
 func TestConsoleMoney(t *testing.T) {
 	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
-		if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
+		if got := s.Alone().Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
 			t.Fatalf("demo: exit %d: %s", got.Code, got.ErrOut)
 		}
 		who := blackbox.DemoAccount(1)

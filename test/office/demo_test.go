@@ -138,6 +138,7 @@ var stayEmpty = map[string]string{
 // log in, and a second run is refused.
 func TestDemoFillsEveryList(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		s.Alone()
 		run := []string{"demo", "--users", "300", "--now", "2026-10-31", "--password", blackbox.DemoPassword}
 		got := s.Command("", run...)
 		if got.Code != 0 || !strings.Contains(got.Out, "administrator") || !strings.Contains(got.Out, blackbox.DemoPassword) {
@@ -281,7 +282,8 @@ func digest(t *testing.T, s *blackbox.Site) (of map[string]string) {
 // is refused meanwhile.
 func TestDemoContinuesAfterKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		whole := blackbox.NewSite(t, s.Kind)
+		whole := blackbox.NewSite(t, s.Kind).Alone()
+		s.Alone()
 		if got := whole.Command("", "demo", "--users", "1100", "--now", "2026-10-31"); got.Code != 0 {
 			t.Fatalf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}

@@ -94,7 +94,7 @@ type taken struct {
 // No withdrawal is paid twice, whether it was restored or is requested again.
 func TestRestoredBackups(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		p := &platform{vault: newVault(t, s), paid: map[string]string{}, ids: map[string]string{}}
+		p := &platform{vault: newVault(t, s.Alone()), paid: map[string]string{}, ids: map[string]string{}}
 		p.Ok(t, "POST", blackbox.AdjustPath, p.Adjustment("C", "50"), p.Boss)
 		ended := p.Login(t, p.Customer)
 		p.Ok(t, "POST", "/auth/logout", nil, ended)
