@@ -84,9 +84,8 @@ func (p *platform) load() {
 
 // taken is a backup, with what was acknowledged before it began.
 type taken struct {
-	dir    string
-	acked  []string
-	events int
+	dir   string
+	acked []string
 }
 
 // A platform is backed up at random instants under load, and each backup is restored to another place. Nothing that
