@@ -14,8 +14,8 @@ var update = flag.Bool("update", false, "write the golden files")
 func TestGoldenReference(t *testing.T) {
 	const file = "../docs/operations/settings.md"
 	var b strings.Builder
-	b.WriteString("# Settings\n\nGenerated from config/settings.tsv and the defaults by `make golden`. A key may be in the " +
-		"file of `--config`\nor in its variable, which counts more. `castellan config` prints the values in use.\n")
+	b.WriteString("# Settings\n\nGenerated from config/settings.tsv and the defaults by `make golden`. A key may " +
+		"be in the file of `--config`\nor in its variable, which counts more. `castellan config` prints the values in use.\n")
 	section, escape := "-", strings.NewReplacer("|", `\|`, "<", "&lt;")
 	for _, e := range table {
 		if e.section != section {
