@@ -174,7 +174,7 @@ func written(document []byte, err error) []byte {
 	return document
 }
 
-// Causes of a node that is not ready, beside those of the database (persistence.CauseOf). docs/operations.md lists what
+// Causes of a node that is not ready, beside those of the database (persistence.CauseOf). docs/operations/watch.md lists what
 // each shows.
 const (
 	causeDraining = "draining"
