@@ -27,7 +27,8 @@ func TestGoldenReference(t *testing.T) {
 			fmt.Fprintf(&b, "\n## %s\n\n| key | default | meaning |\n|---|---|---|\n", title)
 		}
 		value, _ := Default().shown(e)
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", e.key, strings.ReplaceAll(value, "|", `\|`), escape.Replace(e.doc+e.bounds()))
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s |\n", e.key, strings.ReplaceAll(value, "|", `\|`),
+			escape.Replace(e.doc+e.bounds()))
 	}
 	if *update {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
