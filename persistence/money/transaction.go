@@ -87,7 +87,7 @@ type queuedRow struct {
 	Version           int64
 }
 
-// heldColumns are of an entry of the queue, and stand in its withdrawal: 0.9 fails at a further column of the queue.
+// heldColumns belong to an entry of the queue, but its withdrawal has them: 0.9 fails at new columns of the queue.
 type heldColumns struct {
 	HoldReason string
 	HeldAt     int64
@@ -99,11 +99,6 @@ type heldColumns struct {
 type heldRow struct {
 	ID string
 	heldColumns
-}
-
-func heldRowOf(q transaction.Queued) heldRow {
-	return heldRow{q.ID, heldColumns{string(q.Held.Reason), engine.Millis(q.Held.Since), engine.Millis(q.ResumedAt),
-		q.Claim, engine.Millis(q.ClaimedAt)}}
 }
 
 // queuedRead is an entry of the queue.
@@ -194,8 +189,7 @@ type deskRow struct {
 func queuedRowOf(q transaction.Queued) queuedRow {
 	r := queuedRow{ID: q.ID, UserID: q.UserID, AssetID: q.Asset, Status: int(q.Status), Address: q.Address,
 		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, Reason: q.Reason,
-		At:      engine.Millis(q.At),
-		Version: max(q.Version, 1)}
+		At: engine.Millis(q.At), Version: max(q.Version, 1)}
 	if q.Fee != nil {
 		r.OwnFee = true
 		r.FeeHi, r.FeeLo = q.Fee.Parts()
@@ -237,7 +231,11 @@ var TransactionWrites = []engine.Kind{
 	engine.Insert(func(w transaction.AddQueued) queuedRow { return queuedRowOf(w.Queued) }),
 	engine.Update("UPDATE withdrawal SET hold_reason = v.hold_reason, held_at = v.held_at, resumed_at = v.resumed_at, "+
 		"claim = v.claim, claimed_at = v.claimed_at {FROM v} WHERE withdrawal.id = v.id",
-		func(w transaction.SetHeld) heldRow { return heldRowOf(w.Queued) }),
+		func(w transaction.SetHeld) heldRow {
+			q := w.Queued
+			return heldRow{q.ID, heldColumns{string(q.Held.Reason), engine.Millis(q.Held.Since), engine.Millis(q.ResumedAt),
+				q.Claim, engine.Millis(q.ClaimedAt)}}
+		}),
 	engine.Insert(func(w transaction.AddProcess) processRow {
 		p := w.Process
 		return processRow{ID: p.ID, TransactionID: p.TransactionID, UserID: p.UserID, AssetID: p.Asset, TxID: p.TxID,
