@@ -60,8 +60,7 @@ const escalationSeed = 20261123
 // the end no account is other than it was (D-AUTH-03).
 func TestGrantsDoNotEscalate(t *testing.T) {
 	const roles = 40
-	for name, dsn := range map[string]func(t *testing.T, dir string) string{"sqlite": sqliteDSN,
-		"postgres": postgresDSN} {
+	for name, dsn := range oneDatabase() {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			l := start(t, dir, dsn(t, dir), func(c *config.Config) { c.MFA.FourEyes = []string{"POST " + levelPath} })

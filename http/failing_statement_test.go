@@ -31,7 +31,7 @@ type fuse struct {
 
 // elsewhere are statements of the background, and begins and ends of transactions.
 var elsewhere = regexp.MustCompile(`^(BEGIN|COMMIT|ROLLBACK|UPDATE "?outbox|SELECT .* FROM "?outbox)|"change"` +
-	`|next_at <|(touched|last_seen|expires)_at <|folded|user_search|job_item|audit_checkpoint` +
+	`|next_at <|(touched|last_seen|expires)_at <|folded|user.search|job_item|audit_checkpoint` +
 	fmt.Sprintf("|LIMIT %d$", engine.PurgeBatch))
 
 // copies are reads of records that a node keeps in memory. Outside a transaction they are those of the node, which run
@@ -79,8 +79,7 @@ func (f *fuse) disarm() (blown string, spare bool) {
 // them run. Without a statement of its work the answer is 500 or 503 and the tables are as before; the last request is
 // answered as the example says.
 func TestFailingStatements(t *testing.T) {
-	for name, dsn := range map[string]func(t *testing.T, dir string) string{"sqlite": sqliteDSN,
-		"postgres": postgresDSN} {
+	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
 			dir, f := t.TempDir(), &fuse{}
 			l := startWith(t, dir, dsn(t, dir), app.Options{Trace: f.trace, Log: slog.New(slog.DiscardHandler)})

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -55,10 +56,24 @@ type person struct {
 	secret               []byte // of the authenticator
 }
 
+// database returns the address of a new database of a kind, for a program with the folder dir.
+type database func(t *testing.T, dir string) string
+
+// databases are both kinds.
+var databases = map[string]database{"sqlite": sqliteDSN, "postgres": postgresDSN}
+
+// oneDatabase is SQLite alone, for what is decided above the stores, which other tests try on both databases. make
+// test-all runs it on both.
+func oneDatabase() map[string]database {
+	if os.Getenv(blackbox.EnvStories) == "both" {
+		return databases
+	}
+	return map[string]database{"sqlite": sqliteDSN}
+}
+
 // onBoth runs a test on a program with each database.
 func onBoth(t *testing.T, test func(t *testing.T, l *live)) {
-	for name, dsn := range map[string]func(t *testing.T, dir string) string{"sqlite": sqliteDSN,
-		"postgres": postgresDSN} {
+	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			test(t, start(t, dir, dsn(t, dir)))

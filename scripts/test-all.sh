@@ -17,8 +17,8 @@ run() {
 	case $1 in
 	verify) CHECK_ALL=1 make --no-print-directory verify ;;
 	deploy) make --no-print-directory deploy-run ;;
-	# Stories on the database that make test does not use for them.
-	databases) CASTELLAN_TEST_STORIES=both testrun ./test/access ./test/... ;;
+	# Stories, rights and fields on the database that make test does not use for them.
+	databases) CASTELLAN_TEST_STORIES=both testrun ./http ./test/access ./test/... ;;
 	browser | bench | clients | kills) testrun -part "$1" ./... ;;
 	faults-*) make --no-print-directory "$1" ;;
 	race-domain) CGO_ENABLED=1 testrun -race ./domain/... ./persistence/... ./actors/... ./cluster/... ./config/... ;;

@@ -51,7 +51,6 @@ func (s *service) cluster() (err error) {
 		return nil
 	}
 	s.pauses = pause.New()
-	s.pauses.Beat()
 	s.DB.Admit(s.pauses.Check)
 	s.node.Admit(s.pauses.Check)
 	w := witness.New(s.DB, s.node)

@@ -207,7 +207,6 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 		return errors.Join(fmt.Errorf("metrics.addr: %w", err), l.Close(), d.Close())
 	}
 	if s.pauses != nil {
-		s.pauses.Beat() // building may have taken long
 		s.background.Go(func() { s.pauses.Run(ctx) })
 	}
 	if err := s.node.Start(); err != nil {

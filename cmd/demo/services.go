@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -94,7 +95,7 @@ func (r *run) buildServices(ctx context.Context) error {
 	}
 	kind := d.deposits.Kind()
 	d.jobs = &job.Runner{Store: jobs, Commit: r.DB, Kinds: map[string]job.Kind{kind.Name: kind}, Open: r.Ring.Open,
-		Now: now, Name: "demo", Leaving: context.Background()}
+		Now: now, Name: "demo", Leaving: context.Background(), Log: slog.New(slog.DiscardHandler)}
 	queueHold, parts := transaction.HoldQueued(d.deposits.Jobs), d.withdrawals.Holding()
 	d.jobs.Kinds[parts.Name] = parts
 	d.standing.Hold = func(by audit.By, userID string) (commit.Write, error) {

@@ -36,9 +36,13 @@ const (
 
 var errPaused = fault.New(fault.Unavailable, "the node was suspended; try again").After(time.Second)
 
-// New returns a detector; until its first Beat the process counts as paused after clientPatience.
+// never is the beat of a process that serves no requests: it cannot have slept through one.
+const never = int64(1) << 62
+
+// New returns a detector. Before its first Beat the process starts, for as long as that takes, and is not paused.
 func New() *Detector {
 	d := &Detector{started: time.Now()}
+	d.last.Store(never)
 	d.base, d.cancel = context.WithCancelCause(context.Background())
 	return d
 }
@@ -69,7 +73,7 @@ func (d *Detector) Run(ctx context.Context) {
 		d.Beat()
 		select {
 		case <-ctx.Done():
-			d.last.Store(int64(1) << 62) // a stopping node is not paused
+			d.last.Store(never)
 			return
 		case <-tick.C:
 		}

@@ -12,6 +12,10 @@ import (
 func TestPauseDetector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
+		time.Sleep(time.Minute)
+		if err := s.Check(t.Context()); err != nil || s.Resumed() {
+			t.Errorf("a slow start: %v", err)
+		}
 		s.Beat()
 		request, cancel := context.WithTimeout(s.Context(), time.Minute)
 		defer cancel()
