@@ -120,10 +120,19 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	for _, f := range unstable {
 		fmt.Fprintf(out, "UNSTABLE %s\n", f)
 	}
-	fmt.Fprintf(out, "%d packages in %s\n", r.packages, time.Since(began).Round(time.Second))
+	fmt.Fprintf(out, "%d packages in %s, %d CPU seconds\n", r.packages, time.Since(began).Round(time.Second), used())
 	// The plain form that CI systems count.
 	fmt.Fprintf(out, "%d passed, %d failed\n", r.passed+len(unstable), len(failed)-len(unstable))
 	return verdict
+}
+
+// used returns the seconds of processors that all processes so far have used, as far as somebody waited for their end.
+func used() int64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u) != nil {
+		return 0
+	}
+	return int64(u.Utime.Sec + u.Stime.Sec)
 }
 
 // judge returns the failed tests that pass when they are run once more, alone. The error names the others. None is run
