@@ -194,7 +194,7 @@ func TestTablesHaveSlices(t *testing.T) {
 		}
 	}
 	create := regexp.MustCompile(`(?i)create table (?:if not exists )?(\w+)`)
-	files, err := filepath.Glob("../persistence/migrations/sqlite/*.sql")
+	files, err := filepath.Glob("../persistence/migrations/[sb]*/*.sql") // of SQLite, and of both
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d migrations, %v", len(files), err)
 	}

@@ -133,16 +133,16 @@ func CanRestore(b *backup.Backup, dsn string) error {
 	if kind := (map[bool]string{true: backup.SQLite, false: backup.PostgreSQL})[engine.IsSQLite(dsn)]; b.Database != kind {
 		return fmt.Errorf("database.url names %s, and the backup is of %s", kind, b.Database)
 	}
+	known, err := engine.MigrationsOf(migrations, b.Database == backup.PostgreSQL)
+	if err != nil {
+		return err
+	}
 	for _, name := range b.Migrations {
-		if _, err := fs.Stat(migrations, path.Join(folderOf(b), name)); err != nil {
+		if !slices.ContainsFunc(known, func(m engine.Migration) bool { return m.Name == name }) {
 			return fmt.Errorf("the backup was made by a newer version, %s (migration %s)", b.Version, name)
 		}
 	}
 	return nil
-}
-
-func folderOf(b *backup.Backup) string {
-	return map[string]string{backup.SQLite: "migrations/sqlite", backup.PostgreSQL: "migrations/postgres"}[b.Database]
 }
 
 // Stage examines the place of a restore and changes nothing. An error if there is a database.

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,24 +15,23 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/transaction"
+	"castellan/persistence/engine"
 	"castellan/persistence/money"
 )
 
 // migrationsBefore are the migrations of SQLite that come before one.
 func migrationsBefore(t *testing.T, first string) fs.FS {
 	t.Helper()
-	files, err := fs.Glob(migrations, "migrations/sqlite/*.sql")
+	all, err := engine.MigrationsOf(migrations, false)
 	storetest.Must(t, err)
 	some := fstest.MapFS{}
-	for _, f := range files {
-		if path.Base(f) < first {
-			text, err := fs.ReadFile(migrations, f)
-			storetest.Must(t, err)
-			some[f] = &fstest.MapFile{Data: text}
+	for _, m := range all {
+		if m.Name < first {
+			some["migrations/sqlite/"+m.Name] = &fstest.MapFile{Data: []byte(m.Text)}
 		}
 	}
-	if len(some) < 50 || len(some) == len(files) {
-		t.Fatalf("%d of %d migrations come before %s", len(some), len(files), first)
+	if len(some) < 50 || len(some) == len(all) {
+		t.Fatalf("%d of %d migrations come before %s", len(some), len(all), first)
 	}
 	return some
 }

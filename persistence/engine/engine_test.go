@@ -60,12 +60,12 @@ var noteKinds = Kinds{
 	Writes: slices.Concat([]Kind{Insert(addNote.row)}, functionKinds),
 }
 
-const noteColumns = "(id TEXT PRIMARY KEY, version BIGINT NOT NULL, text TEXT NOT NULL"
-
-var noteSchema = fstest.MapFS{
-	"migrations/sqlite/0001.sql":   {Data: []byte("CREATE TABLE note " + noteColumns + ", sealed BLOB)")},
-	"migrations/postgres/0001.sql": {Data: []byte("CREATE TABLE note " + noteColumns + ", sealed BYTEA)")},
-}
+// One file for both databases, with each word that differs.
+var noteSchema = fstest.MapFS{"migrations/both/0001.sql": {Data: []byte(`CREATE TABLE note (
+		id TEXT PRIMARY KEY, version INTEGER NOT NULL, text TEXT NOT NULL, sealed BLOB
+	) STRICT;
+	CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER);
+	CREATE TABLE plain (id TEXT PRIMARY KEY) WITHOUT ROWID;`)}}
 
 // both runs a test on a new, migrated and started database of each kind.
 func both(t *testing.T, test func(t *testing.T, db *DB)) {

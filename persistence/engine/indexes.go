@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,13 +62,14 @@ func (db *DB) BuildIndexes(ctx context.Context, migrations fs.FS) (built []strin
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range pending {
-		text, err := fs.ReadFile(migrations, db.migrationsDir()+"/"+name)
-		if err != nil {
-			return built, err
-		}
-		indexes := concurrent.FindAllStringSubmatch(string(text), -1)
-		if indexes == nil {
+	files, err := MigrationsOf(migrations, db.Postgres())
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		name := f.Name
+		indexes := concurrent.FindAllStringSubmatch(f.Text, -1)
+		if indexes == nil || !slices.Contains(pending, name) {
 			continue
 		}
 		for _, index := range indexes {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -43,7 +42,7 @@ func (db *DB) openSQLiteReadOnly(path string, o Options) error {
 
 // Pending names the migrations of this program that the database lacks. It writes nothing.
 func (db *DB) Pending(ctx context.Context, migrations fs.FS) (pending []string, err error) {
-	files, err := fs.Glob(migrations, db.migrationsDir()+"/*.sql")
+	files, err := MigrationsOf(migrations, db.Postgres())
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +61,8 @@ func (db *DB) Pending(ctx context.Context, migrations fs.FS) (pending []string, 
 		return nil, fmt.Errorf("read the migrations: %w", Translate(err))
 	}
 	for _, f := range files {
-		if name := path.Base(f); !slices.Contains(done, name) {
-			pending = append(pending, name)
+		if !slices.Contains(done, f.Name) {
+			pending = append(pending, f.Name)
 		}
 	}
 	return pending, nil

@@ -5,15 +5,17 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
+	"strings"
 )
 
-// Migrate migrates the schema to this program's version. It applies, in order and in one transaction, every file of
-// migrations/sqlite or migrations/postgres that was not applied yet. Call it inside Exclusive. It returns the names of
+// Migrate migrates the schema to this program's version. It applies, in order and in one transaction, every one of
+// MigrationsOf that was not applied yet. Call it inside Exclusive. It returns the names of
 // the applied files. A statement has Patience. On PostgreSQL, indexes of tables with rows are left to BuildIndexes. The
 // schema of a newer program is not changed: the previous release works with it.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
-	files, err := fs.Glob(migrations, db.migrationsDir()+"/*.sql") // sorted by number
+	files, err := MigrationsOf(migrations, db.Postgres())
 	if err != nil {
 		return nil, err
 	}
@@ -45,20 +47,16 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		return nil, fmt.Errorf("migrate: %w", Translate(err))
 	}
 	for _, f := range files {
-		name := path.Base(f)
+		name, text := f.Name, f.Text
 		if slices.Contains(done, name) {
 			continue
 		}
-		text, err := fs.ReadFile(migrations, f)
-		if err != nil {
-			return nil, err
-		}
-		if later, err := deferred(ctx, tx, string(text)); err != nil {
+		if later, err := deferred(ctx, tx, text); err != nil {
 			return nil, fmt.Errorf("migrate %s: %w", name, Translate(err))
 		} else if later {
 			continue
 		}
-		if err := exec(atOnce(string(text))); err != nil {
+		if err := exec(atOnce(text)); err != nil {
 			return nil, fmt.Errorf("migrate %s: %w", name, err)
 		}
 		row := map[string]any{"name": name, "applied_at": Millis(db.now())}
@@ -70,11 +68,53 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 	return applied, Translate(tx.Commit())
 }
 
-func (db *DB) migrationsDir() string {
-	if db.Postgres() {
-		return "migrations/postgres"
+// Migration is a file of statements that changes the schema once.
+type Migration struct{ Name, Text string }
+
+// MigrationsOf returns the migrations of one kind of database, by name. A file of migrations/both serves both kinds: it
+// has the words of SQLite, and forPostgres says which of them differ. Files of migrations/sqlite and
+// migrations/postgres have pairs of the same name.
+func MigrationsOf(migrations fs.FS, postgres bool) (all []Migration, err error) {
+	own := "migrations/sqlite"
+	if postgres {
+		own = "migrations/postgres"
 	}
-	return "migrations/sqlite"
+	for _, folder := range []string{own, "migrations/both"} {
+		files, err := fs.Glob(migrations, folder+"/*.sql")
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			text, err := fs.ReadFile(migrations, f)
+			if err != nil {
+				return nil, err
+			}
+			m := Migration{path.Base(f), string(text)}
+			if postgres && folder != own {
+				m.Text = forPostgres(m.Text)
+			}
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b Migration) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+var words = regexp.MustCompile(`INTEGER PRIMARY KEY AUTOINCREMENT|\bINTEGER\b|\bBLOB\b|\) (?:STRICT|WITHOUT ROWID);`)
+
+// forPostgres replaces the words of SQLite that PostgreSQL lacks.
+func forPostgres(text string) string {
+	return words.ReplaceAllStringFunc(text, func(word string) string {
+		switch word {
+		case "INTEGER PRIMARY KEY AUTOINCREMENT":
+			return "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+		case "INTEGER":
+			return "BIGINT"
+		case "BLOB":
+			return "BYTEA"
+		}
+		return ");"
+	})
 }
 
 // Seeded reports whether Once ran the seed with a name.
