@@ -13,7 +13,8 @@ import (
 // Migrate migrates the schema to this program's version. It applies, in order and in one transaction, every one of
 // MigrationsOf that was not applied yet. Call it inside Exclusive. It returns the names of
 // the applied files. A statement has Patience. On PostgreSQL, indexes of tables with rows are left to BuildIndexes. The
-// schema of a newer program is not changed: the previous release works with it.
+// schema of the next release is not changed: this program works with it. A schema that is two releases ahead is an
+// error: see releasesAhead.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
 	files, err := MigrationsOf(migrations, db.Postgres())
 	if err != nil {
@@ -46,6 +47,10 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 	if err := tx.NewSelect().Table("schema_migrations").Column("name").Scan(ctx, &done); err != nil {
 		return nil, fmt.Errorf("migrate: %w", Translate(err))
 	}
+	if ahead := releasesAhead(done, files); len(ahead) > 1 {
+		return nil, fmt.Errorf("migrate: the database has the schema of release %s, and this program works with that of %s "+
+			"at most: start a program of that release", ahead[len(ahead)-1], ahead[0])
+	}
 	for _, f := range files {
 		name, text := f.Name, f.Text
 		if slices.Contains(done, name) {
@@ -66,6 +71,21 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		applied = append(applied, name)
 	}
 	return applied, Translate(tx.Commit())
+}
+
+var marker = regexp.MustCompile(`^\d+_release_(\d+)_(\d+)\.sql$`)
+
+// releasesAhead returns the releases, oldest first, whose markers are in a database and unknown to this program. The
+// marker of release 0.10 is a migration named like 0131_release_0_10.sql.
+func releasesAhead(done []string, files []Migration) (ahead []string) {
+	slices.Sort(done)
+	for _, name := range done {
+		m := marker.FindStringSubmatch(name)
+		if m != nil && !slices.ContainsFunc(files, func(f Migration) bool { return f.Name == name }) {
+			ahead = append(ahead, m[1]+"."+m[2])
+		}
+	}
+	return ahead
 }
 
 // Migration is a file of statements that changes the schema once.
