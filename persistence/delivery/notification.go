@@ -40,15 +40,9 @@ var NotificationWrites = []engine.Kind{
 	}),
 }
 
-var notifications = record.Table[notificationRow, notification.Notification]{
+var notifications = record.Of(record.Table[notificationRow, notification.Notification]{
 	Order: record.Keyset{Columns: "id", Descending: true},
-	Record: func(r notificationRow) (notification.Notification, error) {
-		return notification.Notification{ID: r.ID, UserID: r.UserID, CreatedAt: engine.Time(r.CreatedAt),
-			ReadAt: engine.Time(r.ReadAt),
-			Message: notification.Message{Topic: r.Topic, Title: r.Title, Body: r.Body, ImageURL: r.ImageURL,
-				ClickAction: r.ClickAction}}, nil
-	},
-}
+}, nil)
 
 func notificationFilters(q notification.Query) []record.Filter {
 	fs := []record.Filter{record.Is("user_id", q.UserID)}

@@ -61,41 +61,15 @@ type mfaPolicyRow struct {
 }
 
 var (
-	mfaMethods = record.Table[mfaMethodRow, mfa.Method]{
+	mfaMethods = record.Of(record.Table[mfaMethodRow, mfa.Method]{
 		Fixed: []string{"code", "created_at"},
-		Record: func(r mfaMethodRow) (mfa.Method, error) {
-			return mfa.Method{Code: r.Code, ExpireMs: r.ExpireMs, RenewStartMs: r.RenewStartMs}, nil
-		},
-		Row: func(m mfa.Method) mfaMethodRow {
-			return mfaMethodRow{Code: m.Code, ExpireMs: m.ExpireMs, RenewStartMs: m.RenewStartMs}
-		},
-	}
-	mfaActions = record.Table[mfaActionRow, mfa.Action]{
+	}, nil)
+	mfaActions = record.Of(record.Table[mfaActionRow, mfa.Action]{
 		Fixed: []string{"code", "created_at"},
-		Record: func(r mfaActionRow) (mfa.Action, error) {
-			return mfa.Action{Code: r.Code, Title: r.Title.V, Headers: r.InfoTableHeaders.V}, nil
-		},
-		Row: func(a mfa.Action) mfaActionRow {
-			return mfaActionRow{Code: a.Code, Title: record.JSONOf(a.Title), InfoTableHeaders: record.JSONOf(a.Headers)}
-		},
-	}
-	mfaPolicies = record.Table[mfaPolicyRow, mfa.Policy]{
+	}, record.Names{"InfoTableHeaders": "Headers"})
+	mfaPolicies = record.Of(record.Table[mfaPolicyRow, mfa.Policy]{
 		Fixed: []string{"action_code", "entity_type", "entity_id", "type", "created_at"},
-		Record: func(r mfaPolicyRow) (mfa.Policy, error) {
-			return mfa.Policy{ID: r.ID, ActionCode: r.ActionCode, Name: r.Name,
-				EntityType: mfa.EntityType(r.EntityType), EntityID: r.EntityID, ExpireAt: r.ExpireAt, Type: r.Type,
-				Required: r.Required, Preferred: r.Preferred, Methods: r.Methods.V, NumberMatching: r.NumberMatching,
-				SignIntent: r.SignIntent, PhishingResistant: r.PhishingResistant, PasskeyAlone: r.PasskeyAlone,
-				RememberDays: r.RememberDays, RememberAnyway: r.RememberAnyway}, nil
-		},
-		Row: func(p mfa.Policy) mfaPolicyRow {
-			return mfaPolicyRow{ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
-				EntityID: p.EntityID, ExpireAt: p.ExpireAt, Type: p.Type, Methods: record.JSONOf(p.Methods),
-				Required: p.Required, Preferred: p.Preferred, NumberMatching: p.NumberMatching,
-				SignIntent: p.SignIntent, PhishingResistant: p.PhishingResistant, PasskeyAlone: p.PasskeyAlone,
-				RememberDays: p.RememberDays, RememberAnyway: p.RememberAnyway}
-		},
-	}
+	}, nil)
 )
 
 func (s MFA) Methods(ctx context.Context, codes ...string) ([]mfa.Method, error) {

@@ -37,21 +37,9 @@ type firewallRow struct {
 	record.Stamps
 }
 
-var firewallRules = record.Table[firewallRow, firewall.Rule]{
+var firewallRules = record.Of(record.Table[firewallRow, firewall.Rule]{
 	Fixed: []string{"app_id", "label", "type", "entity_type", "created_at"},
-	Record: func(r firewallRow) (firewall.Rule, error) {
-		return firewall.Rule{AppID: r.AppID, Label: r.Label, Type: firewall.Type(r.Type), PeriodMs: r.PeriodMs,
-			Limit: r.MaxRequests, ExpireAt: r.ExpireAt, EntityType: firewall.EntityType(r.EntityType),
-			AllEntities: r.AllEntities, AllResources: r.AllResources, Status: firewall.Status(r.Status),
-			DryRun: r.DryRun, Entities: r.Entities.V, Resources: r.Resources.V}, nil
-	},
-	Row: func(f firewall.Rule) firewallRow {
-		return firewallRow{AppID: f.AppID, Label: f.Label, Type: string(f.Type), PeriodMs: f.PeriodMs,
-			MaxRequests: f.Limit, ExpireAt: f.ExpireAt, EntityType: string(f.EntityType),
-			Entities: record.JSONOf(f.Entities), Resources: record.JSONOf(f.Resources), AllEntities: f.AllEntities,
-			AllResources: f.AllResources, Status: string(f.Status), DryRun: f.DryRun}
-	},
-}
+}, record.Names{"MaxRequests": "Limit"})
 
 func (s Firewall) Rules(ctx context.Context, q firewall.Query) ([]firewall.Rule, error) {
 	fs := []record.Filter{record.Sent("app_id", q.AppID), record.Sent("status", q.Status)}

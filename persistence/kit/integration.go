@@ -76,14 +76,10 @@ var IntegrationWrites = []engine.Kind{
 	}),
 }
 
-var claims = record.Table[claimRow, integration.Claim]{
+var claims = record.Of(record.Table[claimRow, integration.Claim]{
 	Order:  record.Keyset{Columns: "kind, external_id"},
 	Absent: "there is no record of this external id",
-	Record: func(r claimRow) (integration.Claim, error) {
-		return integration.Claim{Kind: integration.Kind(r.Kind), ExternalID: r.ExternalID, Digest: r.Digest,
-			RecordID: r.RecordID, At: engine.Time(r.CreatedAt)}, nil
-	},
-}
+}, record.Names{"CreatedAt": "At"})
 
 var events = record.Table[eventRow, integration.Event]{
 	Order: record.Keyset{Columns: "tx, id"},

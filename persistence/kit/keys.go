@@ -36,21 +36,7 @@ type keyRow struct {
 	MasterID  string
 }
 
-func rowOfKey(r keyring.Record) keyRow {
-	return keyRow{ID: r.ID, Purpose: string(r.Purpose), Seq: r.Seq, CreatedAt: engine.Millis(r.CreatedAt),
-		NotBefore: engine.Millis(r.NotBefore), RetiredAt: engine.Millis(r.RetiredAt), Wrapped: r.Wrapped,
-		MasterID: r.MasterID}
-}
-
-// keyRecords reads the keys; change writes them.
-var keyRecords = record.Table[keyRow, keyring.Record]{
-	Order: record.Keyset{Columns: "purpose, seq"},
-	Record: func(r keyRow) (keyring.Record, error) {
-		return keyring.Record{ID: r.ID, Purpose: keyring.Purpose(r.Purpose), Seq: r.Seq, CreatedAt: engine.Time(r.CreatedAt),
-				NotBefore: engine.Time(r.NotBefore), RetiredAt: engine.Time(r.RetiredAt), Wrapped: r.Wrapped, MasterID: r.MasterID},
-			nil
-	},
-}
+var keyRecords = record.Of(record.Table[keyRow, keyring.Record]{Order: record.Keyset{Columns: "purpose, seq"}}, nil)
 
 func (s Keys) Keys(ctx context.Context) ([]keyring.Record, error) {
 	return keyRecords.List(ctx, s.db, record.Part{})
@@ -115,7 +101,7 @@ func (s Keys) Held(ctx context.Context) (recovery, cron map[string]int, err erro
 func addKeys(ctx context.Context, tx bun.IDB, records []keyring.Record) error {
 	rows := make([]keyRow, len(records))
 	for i, r := range records {
-		rows[i] = rowOfKey(r)
+		rows[i] = keyRecords.Row(r)
 	}
 	_, err := tx.NewInsert().Model(&rows).Exec(ctx)
 	return err

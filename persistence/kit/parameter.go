@@ -31,17 +31,9 @@ type parameterRow struct {
 	UpdatedAt int64
 }
 
-var parameters = record.Table[parameterRow, parameter.Parameter]{
+var parameters = record.Of(record.Table[parameterRow, parameter.Parameter]{
 	Fixed: []string{"id", "code", "name", "editable", "created_at"},
-	Record: func(r parameterRow) (parameter.Parameter, error) {
-		return parameter.Parameter{ID: r.ID, Code: r.Code, Name: r.Name, JSON: json.RawMessage(r.JSON),
-			Editable: r.Editable, CreatedAt: engine.Time(r.CreatedAt), UpdatedAt: engine.Time(r.UpdatedAt)}, nil
-	},
-	Row: func(p parameter.Parameter) parameterRow {
-		return parameterRow{Code: p.Code, Name: p.Name, JSON: string(p.JSON), Editable: p.Editable,
-			CreatedAt: engine.Millis(p.CreatedAt), UpdatedAt: engine.Millis(p.UpdatedAt)}
-	},
-}
+}, nil)
 
 func (s Parameters) List(ctx context.Context, q parameter.Query) ([]parameter.Parameter, error) {
 	return parameters.List(ctx, s.db,

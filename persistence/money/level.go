@@ -26,16 +26,10 @@ type levelRow struct {
 	Limits  record.JSON[level.Limits]
 }
 
-var levels = record.Table[levelRow, level.Level]{
+var levels = record.Of(record.Table[levelRow, level.Level]{
 	Fixed:  []string{"id"},
 	Absent: "there is no such level",
-	Record: func(r levelRow) (level.Level, error) {
-		return level.Level{ID: r.ID, Label: r.Label, Special: r.Special, Limits: r.Limits.V}, nil
-	},
-	Row: func(l level.Level) levelRow {
-		return levelRow{ID: l.ID, Label: l.Label, Special: l.Special, Limits: record.JSONOf(l.Limits)}
-	},
-}
+}, nil)
 
 func (s Levels) List(ctx context.Context, q level.Query) ([]level.Level, error) {
 	return levels.List(ctx, s.db, record.Part{Where: []record.Filter{record.Sent("special", q.Special)}})

@@ -2,7 +2,6 @@ package office
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/uptrace/bun"
@@ -47,35 +46,20 @@ type announcementRow struct {
 	record.Stamps
 }
 
-var announcements = record.Table[announcementRow, announcement.Announcement]{
+var announcements = record.Of(record.Table[announcementRow, announcement.Announcement]{
 	Order: record.Keyset{Columns: "COALESCE(pinned, FALSE) DESC, priority DESC, order_no IS NULL, order_no, " +
 		"start_at DESC, id"},
 	Fixed: []string{"slug", "created_by", "created_at"},
-	Record: func(r announcementRow) (announcement.Announcement, error) {
-		a := announcement.Announcement{ID: r.ID, Slug: r.Slug, Title: r.Title, Titles: r.Titles.V, Message: r.Message,
-			Messages: r.Messages.V, HTML: r.HTML, HTMLs: r.HTMLs.V, Routes: r.Routes.V,
-			Policy: r.Policy, Route: json.RawMessage(r.Route), StartAt: engine.Time(r.StartAt), EndAt: engine.Time(r.EndAt),
-			Active: r.Active, Priority: r.Priority, OrderNo: r.OrderNo, Expanded: r.Expanded, Pinned: r.Pinned,
-			Slider: r.Slider, SliderName: r.SliderName, Type: r.Type, ClientType: r.ClientType,
-			CreatedBy: r.CreatedBy, UpdatedBy: r.UpdatedBy}
+	Reads: func(r announcementRow, a *announcement.Announcement) error {
 		a.Pictures[announcement.Android], a.Pictures[announcement.IOS] = r.AndroidPicture, r.IOSPicture
 		a.Pictures[announcement.Web] = r.WebPicture
-		if r.Route == "" {
-			a.Route = nil
-		}
-		return a, nil
+		return nil
 	},
-	Row: func(a announcement.Announcement) announcementRow {
-		return announcementRow{Slug: a.Slug, Title: a.Title, Titles: record.JSONOf(a.Titles), Message: a.Message,
-			Messages: record.JSONOf(a.Messages), HTML: a.HTML, HTMLs: record.JSONOf(a.HTMLs), Policy: a.Policy,
-			Route: string(a.Route), Routes: record.JSONOf(a.Routes), StartAt: engine.Millis(a.StartAt),
-			EndAt: engine.Millis(a.EndAt), Active: a.Active, Priority: a.Priority, OrderNo: a.OrderNo,
-			Expanded: a.Expanded, Pinned: a.Pinned, Slider: a.Slider, SliderName: a.SliderName, Type: a.Type,
-			ClientType: a.ClientType, AndroidPicture: a.Pictures[announcement.Android],
-			IOSPicture: a.Pictures[announcement.IOS], WebPicture: a.Pictures[announcement.Web],
-			CreatedBy: a.CreatedBy, UpdatedBy: a.UpdatedBy}
+	Writes: func(a announcement.Announcement, r *announcementRow) {
+		r.AndroidPicture, r.IOSPicture = a.Pictures[announcement.Android], a.Pictures[announcement.IOS]
+		r.WebPicture = a.Pictures[announcement.Web]
 	},
-}
+}, record.Names{"AndroidPicture": "", "IOSPicture": "", "WebPicture": ""}, "Pictures")
 
 func (s Announcements) Lock(ctx context.Context) error { return s.db.LockTx(ctx, announcementLock) }
 

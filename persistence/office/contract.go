@@ -56,47 +56,27 @@ type acceptanceRow struct {
 }
 
 var ContractWrites = []engine.Kind{
-	engine.Insert(func(w contract.Accept) acceptanceRow {
-		return acceptanceRow{UserID: w.UserID, ContractID: w.ContractID, Version: w.Version, AcceptedAt: engine.Millis(w.At)}
-	}),
+	engine.Insert(func(w contract.Accept) acceptanceRow { return acceptances.Row(w) }),
 }
 
 var (
-	contracts = record.Table[contractRow, contract.Contract]{
+	contracts = record.Of(record.Table[contractRow, contract.Contract]{
 		Fixed:  []string{"id", "code", "created_at"},
 		Absent: "no such contract",
-		Record: func(r contractRow) (contract.Contract, error) {
+		Reads: func(r contractRow, c *contract.Contract) error {
 			if r.Active && r.PublishedAt == 0 { // added as active
-				r.PublishedAt = r.CreatedAt
+				c.PublishedAt = c.CreatedAt
 			}
-			return contract.Contract{ID: r.ID, Code: r.Code, Name: r.Name, Turkish: r.NameTR, Arabic: r.NameAR,
-				Version: r.Version, Active: r.Active, PublishedAt: engine.Time(r.PublishedAt),
-				CreatedAt: engine.Time(r.CreatedAt)}, nil
+			return nil
 		},
-		Row: func(c contract.Contract) contractRow {
-			return contractRow{Code: c.Code, Name: c.Name, NameTR: c.Turkish, NameAR: c.Arabic, Version: c.Version,
-				Active: c.Active, PublishedAt: engine.Millis(c.PublishedAt)}
-		},
-	}
-	acceptances = record.Table[acceptanceRow, contract.Accept]{
+	}, record.Names{"NameTR": "Turkish", "NameAR": "Arabic"})
+	acceptances = record.Of(record.Table[acceptanceRow, contract.Accept]{
 		Order: record.Keyset{Columns: "contract_id"},
-		Record: func(r acceptanceRow) (contract.Accept, error) {
-			return contract.Accept{UserID: r.UserID, ContractID: r.ContractID, Version: r.Version,
-				At: engine.Time(r.AcceptedAt)}, nil
-		},
-	}
-	contractDetails = record.Table[contractDetailRow, contract.Detail]{
+	}, record.Names{"AcceptedAt": "At"})
+	contractDetails = record.Of(record.Table[contractDetailRow, contract.Detail]{
 		Order: record.Keyset{Columns: "order_no, id"},
 		Fixed: []string{"created_at"},
-		Record: func(r contractDetailRow) (contract.Detail, error) {
-			return contract.Detail{ID: r.ID, ContractID: r.ContractID, Title: r.Title, Content: r.Content,
-				Policy: r.Policy, OrderNo: r.OrderNo}, nil
-		},
-		Row: func(d contract.Detail) contractDetailRow {
-			return contractDetailRow{ContractID: d.ContractID, Title: d.Title, Content: d.Content, Policy: d.Policy,
-				OrderNo: d.OrderNo}
-		},
-	}
+	}, nil)
 )
 
 func (s Contracts) Lock(ctx context.Context) error { return s.db.LockTx(ctx, contractLock) }

@@ -38,23 +38,11 @@ type fourEyesRow struct {
 	Result      []byte
 }
 
-var fourEyes = record.Table[fourEyesRow, foureyes.Request]{
+var fourEyes = record.Of(record.Table[fourEyesRow, foureyes.Request]{
 	Order:  record.Keyset{Columns: "id", Descending: true},
 	Fixed:  []string{"id", "method", "path", "summary", "requested_by", "requested_at", "expires_at"},
 	Absent: "no such request",
-	Record: func(r fourEyesRow) (foureyes.Request, error) {
-		return foureyes.Request{ID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, RequestedBy: r.RequestedBy,
-			RequestedAt: engine.Time(r.RequestedAt), ExpiresAt: engine.Time(r.ExpiresAt), Status: foureyes.Status(r.Status),
-			DecidedBy: r.DecidedBy, DecidedAt: engine.Time(r.DecidedAt), Reason: r.Reason, Sealed: r.Sealed,
-			Result: r.Result}, nil
-	},
-	Row: func(q foureyes.Request) fourEyesRow {
-		return fourEyesRow{ID: q.ID, Method: q.Method, Path: q.Path, Summary: q.Summary, RequestedBy: q.RequestedBy,
-			RequestedAt: engine.Millis(q.RequestedAt), ExpiresAt: engine.Millis(q.ExpiresAt), Status: string(q.Status),
-			DecidedBy: q.DecidedBy,
-			DecidedAt: engine.Millis(q.DecidedAt), Reason: q.Reason, Sealed: q.Sealed, Result: q.Result}
-	},
-}
+}, nil)
 
 func (s FourEyes) Add(ctx context.Context, r foureyes.Request) error {
 	row := fourEyes.Row(r)

@@ -40,17 +40,6 @@ type approvalRow struct {
 	UpdatedAt   int64
 }
 
-func (r approvalRow) request() staffrequest.Request {
-	return staffrequest.Request{ID: r.ID, Status: staffrequest.Status(r.Status), Comment: r.Comment, Type: r.Type,
-		RequestorID: r.RequestorID, DeciderID: r.DeciderID, CreatedAt: engine.Time(r.CreatedAt),
-		UpdatedAt: engine.Time(r.UpdatedAt)}
-}
-
-func approvalRowOf(r staffrequest.Request) approvalRow {
-	return approvalRow{Status: string(r.Status), Comment: r.Comment, Type: r.Type, RequestorID: r.RequestorID,
-		DeciderID: r.DeciderID, CreatedAt: engine.Millis(r.CreatedAt), UpdatedAt: engine.Millis(r.UpdatedAt)}
-}
-
 type deployRow struct {
 	bun.BaseModel `bun:"table:deploy_request,alias:d"`
 	approvalRow
@@ -72,29 +61,15 @@ type vpnRow struct {
 
 var approvalFixed = []string{"type", "requestor_id", "created_at"}
 
-var deploys = record.Table[deployRow, staffrequest.Deploy]{
+var deploys = record.Of(record.Table[deployRow, staffrequest.Deploy]{
 	Order: record.Keyset{Columns: "id", Descending: true},
 	Fixed: approvalFixed,
-	Record: func(r deployRow) (staffrequest.Deploy, error) {
-		return staffrequest.Deploy{Request: r.request(), ServiceName: r.ServiceName,
-			OriginalServiceName: r.OriginalServiceName, BuildNumber: r.BuildNumber, Minutes: r.Minutes}, nil
-	},
-	Row: func(d staffrequest.Deploy) deployRow {
-		return deployRow{approvalRow: approvalRowOf(d.Request), ServiceName: d.ServiceName,
-			OriginalServiceName: d.OriginalServiceName, BuildNumber: d.BuildNumber, Minutes: d.Minutes}
-	},
-}
+}, nil)
 
-var vpns = record.Table[vpnRow, staffrequest.VPN]{
+var vpns = record.Of(record.Table[vpnRow, staffrequest.VPN]{
 	Order: record.Keyset{Columns: "id", Descending: true},
 	Fixed: append([]string{"name", "surname"}, approvalFixed...),
-	Record: func(r vpnRow) (staffrequest.VPN, error) {
-		return staffrequest.VPN{Request: r.request(), UserName: r.UserName, Name: r.Name, Surname: r.Surname}, nil
-	},
-	Row: func(v staffrequest.VPN) vpnRow {
-		return vpnRow{approvalRow: approvalRowOf(v.Request), UserName: v.UserName, Name: v.Name, Surname: v.Surname}
-	},
-}
+}, nil)
 
 func deployFilters(q staffrequest.DeployQuery) []record.Filter {
 	return []record.Filter{record.Sent("id", q.ID), record.Sent("status", q.Status), record.Sent("service_name",

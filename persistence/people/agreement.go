@@ -34,18 +34,7 @@ type agreementRow struct {
 	AcceptedAt int64 `bun:",scanonly"`
 }
 
-var agreements = record.Table[agreementRow, agreement.Agreement]{
-	Absent: "no such agreement",
-	Record: func(r agreementRow) (agreement.Agreement, error) {
-		return agreement.Agreement{ID: r.ID, Name: r.Name, Description: r.Description, Version: r.Version,
-			AcceptRequired: r.AcceptRequired, FilePath: r.FilePath, CreatedBy: r.CreatedBy, CreatedAt: engine.Time(r.CreatedAt),
-			AcceptedAt: engine.Time(r.AcceptedAt)}, nil
-	},
-	Row: func(a agreement.Agreement) agreementRow {
-		return agreementRow{Name: a.Name, Description: a.Description, Version: a.Version,
-			AcceptRequired: a.AcceptRequired, FilePath: a.FilePath, CreatedBy: a.CreatedBy}
-	},
-}
+var agreements = record.Of(record.Table[agreementRow, agreement.Agreement]{Absent: "no such agreement"}, nil)
 
 func (s Agreements) Lock(ctx context.Context) error { return s.db.LockTx(ctx, agreementLock) }
 

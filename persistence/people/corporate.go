@@ -32,18 +32,11 @@ type applicationRow struct {
 	record.Created
 }
 
-var applications = record.Table[applicationRow, corporate.Application]{
+var applications = record.Of(record.Table[applicationRow, corporate.Application]{
 	Order:  record.Keyset{Columns: "id", Descending: true},
 	Absent: "there is no such application",
-	Record: func(r applicationRow) (corporate.Application, error) {
-		return corporate.Application{ID: r.ID, ExternalID: r.ExternalID, CompanyName: r.CompanyName, TaxNumber: r.TaxNumber,
-			Status: r.Status, CreatedAt: engine.Time(r.CreatedAt)}, nil
-	},
-	Row: func(a corporate.Application) applicationRow {
-		return applicationRow{ExternalID: a.ExternalID, CompanyName: a.CompanyName, FoldedName: user.FoldName(a.CompanyName),
-			TaxNumber: a.TaxNumber, Status: a.Status}
-	},
-}
+	Writes: func(a corporate.Application, r *applicationRow) { r.FoldedName = user.FoldName(a.CompanyName) },
+}, record.Names{"FoldedName": ""})
 
 type corporateRow struct {
 	bun.BaseModel `bun:"table:corporate_user,alias:c"`
@@ -56,19 +49,11 @@ type corporateRow struct {
 	record.Stamps
 }
 
-var corporateUsers = record.Table[corporateRow, corporate.User]{
-	Order: record.Keyset{Columns: "id", Descending: true},
-	Fixed: []string{"made", "created_at"},
-	Record: func(r corporateRow) (corporate.User, error) {
-		return corporate.User{ID: r.ID, UserID: r.UserID, CorporateUserID: r.CorporateUserID, Role: r.Role,
-			Status: r.Status, CountryCode: r.CountryCode, PhoneNumber: r.PhoneNumber, Email: r.Email, Made: r.Made}, nil
-	},
-	Row: func(u corporate.User) corporateRow {
-		return corporateRow{UserID: u.UserID, CorporateUserID: u.CorporateUserID, Role: u.Role, Status: u.Status,
-			CountryCode: u.CountryCode, PhoneNumber: u.PhoneNumber, Email: u.Email, Made: u.Made}
-	},
+var corporateUsers = record.Of(record.Table[corporateRow, corporate.User]{
+	Order:  record.Keyset{Columns: "id", Descending: true},
+	Fixed:  []string{"made", "created_at"},
 	Absent: "there is no such corporate user",
-}
+}, nil)
 
 func applicationFilters(q corporate.ApplicationQuery) []record.Filter {
 	return []record.Filter{record.Sent("id", q.ID), record.Sent("tax_number", q.TaxNumber), record.Sent("status",

@@ -48,22 +48,11 @@ type quotaRow struct {
 	Bytes  int64
 }
 
-var documents = record.Table[documentRow, document.Document]{
+var documents = record.Of(record.Table[documentRow, document.Document]{
 	Fixed:  []string{"id", "user_id", "mime_type", "path", "size", "created_at", "updated_at"},
 	Absent: "no such document",
-	Record: func(r documentRow) (document.Document, error) {
-		return document.Document{ID: r.ID, UserID: r.UserID, Name: r.Name, MimeType: r.MimeType, Type: r.Type,
-			Description: r.Description, Status: r.Status, Reason: r.Reason, Path: r.Path, Size: r.Size,
-			NameTexts: r.NameTexts.V, DescriptionTexts: r.DescriptionTexts.V, CreatedAt: engine.Time(r.CreatedAt)}, nil
-	},
-	Row: func(d document.Document) documentRow {
-		return documentRow{ID: d.ID, UserID: d.UserID, Name: d.Name, MimeType: d.MimeType, Type: d.Type,
-			Description: d.Description, NameTexts: record.JSONOf(d.NameTexts),
-			DescriptionTexts: record.JSONOf(d.DescriptionTexts),
-			Status:           d.Status, Reason: d.Reason, Path: d.Path, Size: d.Size, CreatedAt: engine.Millis(d.CreatedAt),
-			UpdatedAt: engine.Millis(d.CreatedAt)}
-	},
-}
+	Writes: func(_ document.Document, r *documentRow) { r.UpdatedAt = r.CreatedAt },
+}, record.Names{"UpdatedAt": ""}, "OwnerName", "OwnerKYC")
 
 // documentRead is a document with what a list tells of its owner.
 type documentRead struct {

@@ -32,19 +32,14 @@ type optionRow struct {
 	record.Stamps
 }
 
-var options = record.Table[optionRow, dropdown.Option]{
+var options = record.Of(record.Table[optionRow, dropdown.Option]{
 	Order:  record.Keyset{Columns: "order_no, id"},
 	Fixed:  []string{"id", "group_code", "code", "created_at"},
 	Absent: "there is no such option",
-	Record: func(r optionRow) (dropdown.Option, error) {
-		return dropdown.Option{ID: r.ID, Group: r.GroupCode, Code: r.Code, English: r.NameEN, Turkish: r.NameTR,
-			Arabic: r.NameAR, ExplainMandatory: r.ExplainMandatory, OrderNo: r.OrderNo, Inactive: !r.Active}, nil
-	},
-	Row: func(o dropdown.Option) optionRow {
-		return optionRow{GroupCode: o.Group, Code: o.Code, NameEN: o.English, NameTR: o.Turkish, NameAR: o.Arabic,
-			ExplainMandatory: o.ExplainMandatory, OrderNo: o.OrderNo, Active: !o.Inactive}
-	},
-}
+	Reads:  func(r optionRow, o *dropdown.Option) error { o.Inactive = !r.Active; return nil },
+	Writes: func(o dropdown.Option, r *optionRow) { r.Active = !o.Inactive },
+}, record.Names{"GroupCode": "Group", "NameEN": "English", "NameTR": "Turkish", "NameAR": "Arabic", "Active": ""},
+	"Inactive")
 
 func (s Dropdowns) List(ctx context.Context, q dropdown.Query) ([]dropdown.Option, error) {
 	fs := []record.Filter{record.Sent("group_code", q.Group)}

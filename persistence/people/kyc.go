@@ -31,18 +31,10 @@ type decisionRow struct {
 	CreatedAt  int64
 }
 
-var decisions = record.Table[decisionRow, kyc.Decision]{
+var decisions = record.Of(record.Table[decisionRow, kyc.Decision]{
 	Order:  record.Keyset{Columns: "id", Descending: true},
 	Absent: "there is no such decision",
-	Record: func(r decisionRow) (kyc.Decision, error) {
-		return kyc.Decision{UserID: r.UserID, Kind: kyc.Kind(r.Kind), Value: r.Value, DocumentID: r.DocumentID,
-			Reason: r.Reason, Reasons: r.Reasons.V, DecidedBy: r.DecidedBy, At: engine.Time(r.CreatedAt)}, nil
-	},
-	Row: func(d kyc.Decision) decisionRow {
-		return decisionRow{UserID: d.UserID, Kind: string(d.Kind), Value: d.Value, DocumentID: d.DocumentID,
-			Reason: d.Reason, Reasons: record.JSONOf(d.Reasons), DecidedBy: d.DecidedBy, CreatedAt: engine.Millis(d.At)}
-	},
-}
+}, record.Names{"CreatedAt": "At"})
 
 func (s Decisions) Add(ctx context.Context, d kyc.Decision) error {
 	_, err := decisions.Add(ctx, s.db, d)

@@ -45,13 +45,7 @@ type findingRow struct {
 	At         int64
 }
 
-var findings = record.Table[findingRow, standing.Finding]{
-	Absent: "there is no such finding",
-	Record: func(r findingRow) (standing.Finding, error) {
-		return standing.Finding{ID: r.ID, ExternalID: r.ExternalID, UserID: r.UserID, Status: r.Status, Source: r.Source,
-			Reference: r.Reference, Detail: r.Detail, At: engine.Time(r.At)}, nil
-	},
-}
+var findings = record.Of(record.Table[findingRow, standing.Finding]{Absent: "there is no such finding"}, nil)
 
 var StatusWrites = []engine.Kind{
 	engine.Insert(func(w standing.AddFinding) findingRow {

@@ -31,15 +31,6 @@ type stampColumns struct {
 	UpdatedAt int64
 }
 
-func stampOf(s resource.Stamp) stampColumns {
-	return stampColumns{s.CreatedBy, engine.Millis(s.CreatedAt), s.UpdatedBy, engine.Millis(s.UpdatedAt)}
-}
-
-func (c stampColumns) stamp() resource.Stamp {
-	return resource.Stamp{CreatedBy: c.CreatedBy, CreatedAt: engine.Time(c.CreatedAt), UpdatedBy: c.UpdatedBy,
-		UpdatedAt: engine.Time(c.UpdatedAt)}
-}
-
 type resourceTypeRow struct {
 	bun.BaseModel `bun:"table:resource_type,alias:t"`
 
@@ -101,71 +92,30 @@ type grantLogRow struct {
 }
 
 var (
-	resourceTypes = record.Table[resourceTypeRow, resource.Type]{
+	resourceTypes = record.Of(record.Table[resourceTypeRow, resource.Type]{
 		Fixed: []string{"created_by", "created_at"},
-		Record: func(r resourceTypeRow) (resource.Type, error) {
-			return resource.Type{ID: r.ID, Name: r.Name, Code: r.Code, Context: resource.Context(r.Context),
-				Status: resource.Status(r.Status), Actions: record.AnyJSON(r.AllActions), Stamp: r.stamp()}, nil
-		},
-		Row: func(t resource.Type) resourceTypeRow {
-			return resourceTypeRow{Context: string(t.Context), Code: t.Code, Name: t.Name, Status: int(t.Status),
-				AllActions: string(t.Actions), stampColumns: stampOf(t.Stamp)}
-		},
-	}
-	resources = record.Table[resourceRow, resource.Resource]{
+	}, record.Names{"AllActions": "Actions"})
+	resources = record.Of(record.Table[resourceRow, resource.Resource]{
 		Order: record.Keyset{Columns: "r.id"},
 		Fixed: []string{"created_by", "created_at"},
 		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return q.ColumnExpr("r.*, t.code AS type_code").Join("JOIN resource_type AS t ON t.id = r.type_id")
 		},
-		Record: func(r resourceRow) (resource.Resource, error) {
-			return resource.Resource{ID: r.ID, Code: r.Code, Name: r.Name, Status: resource.Status(r.Status),
-				TypeID: r.TypeID, TypeCode: r.TypeCode, Context: resource.Context(r.Context), ParentID: r.ParentID,
-				Actions: record.AnyJSON(r.AllActions), MenuItem: record.AnyJSON(r.MenuItem), Stamp: r.stamp()}, nil
-		},
-		Row: func(r resource.Resource) resourceRow {
-			return resourceRow{Context: string(r.Context), Code: r.Code, Name: r.Name, Status: int(r.Status),
-				TypeID: r.TypeID, ParentID: r.ParentID, AllActions: string(r.Actions), MenuItem: string(r.MenuItem),
-				stampColumns: stampOf(r.Stamp)}
-		},
-	}
-	roles = record.Table[registeredRoleRow, resource.Role]{
-		Record: func(r registeredRoleRow) (resource.Role, error) {
-			return resource.Role{ID: r.ID, Code: r.Code, Name: r.Name, CreatedAt: engine.Time(r.CreatedAt)}, nil
-		},
-		Row: func(r resource.Role) registeredRoleRow {
-			return registeredRoleRow{Code: r.Code, Name: r.Name, CreatedAt: engine.Millis(r.CreatedAt)}
-		},
-	}
-	grants = record.Table[grantRow, resource.Grant]{
+	}, record.Names{"AllActions": "Actions"})
+	roles  = record.Of(record.Table[registeredRoleRow, resource.Role]{}, nil)
+	grants = record.Of(record.Table[grantRow, resource.Grant]{
 		Order: record.Keyset{Columns: "g.id"},
 		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 			return q.ColumnExpr("g.*, o.code AS role_code, r.code AS resource_code, r.context AS context").
 				Join("JOIN role AS o ON o.id = g.role_id").Join("JOIN resource AS r ON r.id = g.resource_id")
 		},
-		Record: func(r grantRow) (resource.Grant, error) {
-			return resource.Grant{ID: r.ID, RoleID: r.RoleID, RoleCode: r.RoleCode, ResourceID: r.ResourceID,
-				ResourceCode: r.ResourceCode, Context: resource.Context(r.Context),
-				Permission: resource.Permission(r.Permission), CreatedAt: engine.Time(r.CreatedAt)}, nil
-		},
-	}
-	grantLog = record.Table[grantLogRow, resource.LogEntry]{
+	}, nil)
+	grantLog = record.Of(record.Table[grantLogRow, resource.LogEntry]{
 		Order: record.Keyset{Columns: "id", Descending: true},
-		Record: func(r grantLogRow) (resource.LogEntry, error) {
-			return resource.LogEntry{ID: r.ID, RoleID: r.RoleID, ResourceID: r.ResourceID,
-				Permission: resource.Permission(r.Permission), CreatedAt: engine.Time(r.CreatedAt)}, nil
-		},
-		Row: func(e resource.LogEntry) grantLogRow {
-			return grantLogRow{RoleID: e.RoleID, ResourceID: e.ResourceID, Permission: string(e.Permission),
-				CreatedAt: engine.Millis(e.CreatedAt)}
-		},
-	}
-	members = record.Table[account.RoleRow, resource.Member]{
+	}, nil)
+	members = record.Of(record.Table[account.RoleRow, resource.Member]{
 		Order: record.Keyset{Columns: "created_at, user_id, role", Descending: true},
-		Record: func(r account.RoleRow) (resource.Member, error) {
-			return resource.Member{UserID: r.UserID, RoleCode: r.Role, CreatedAt: engine.Time(r.CreatedAt)}, nil
-		},
-	}
+	}, record.Names{"Role": "RoleCode"})
 )
 
 func (s Resources) Lock(ctx context.Context) error { return s.db.LockTx(ctx, resourceLock) }

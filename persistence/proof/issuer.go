@@ -26,17 +26,10 @@ type userLinkRow struct {
 	CreatedAt               int64
 }
 
-var userLinks = record.Table[userLinkRow, issuer.Link]{
+var userLinks = record.Of(record.Table[userLinkRow, issuer.Link]{
 	Order:  record.Keyset{Columns: "issuer, subject"},
 	Absent: "the subject is not linked to the account",
-	Record: func(r userLinkRow) (issuer.Link, error) {
-		return issuer.Link{UserID: r.UserID, Issuer: r.Issuer, Subject: r.Subject,
-			CreatedAt: engine.Time(r.CreatedAt)}, nil
-	},
-	Row: func(l issuer.Link) userLinkRow {
-		return userLinkRow{Issuer: l.Issuer, Subject: l.Subject, UserID: l.UserID, CreatedAt: engine.Millis(l.CreatedAt)}
-	},
-}
+}, nil)
 
 // Add inserts a link.
 func (s UserLinks) Add(ctx context.Context, l issuer.Link) error {

@@ -26,9 +26,12 @@ import (
 // method joins the transaction that ctx carries.
 type Table[R, T any] struct {
 	// Record reads a row; Row writes a record. A table that is only read by this
-	// has no Row.
+	// has no Row. Of derives both.
 	Record func(R) (T, error)
 	Row    func(T) R
+	// Reads and Writes add to a derived record or row what Of cannot derive.
+	Reads  func(R, *T) error
+	Writes func(T, *R)
 	// Order is that of List and Find; by id where it is not set.
 	Order Keyset
 	// Fixed are the columns that no change and no save sets, beside the key.

@@ -6,7 +6,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/geo"
 	"castellan/domain/session/geofilter"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
@@ -49,17 +48,9 @@ var GeofilterWrites = []engine.Kind{
 }
 
 var (
-	filterCountries = record.Table[countryRow, geofilter.Country]{
-		Record: func(r countryRow) (geofilter.Country, error) {
-			return geofilter.Country{ID: r.ID, UserID: r.UserID, Code: r.Code, CreatedAt: engine.Time(r.CreatedAt),
-				UpdatedAt: engine.Time(r.UpdatedAt)}, nil
-		},
-	}
-	filters = record.Table[filterRow, geofilter.Held]{
-		Record: func(r filterRow) (geofilter.Held, error) {
-			return geofilter.Held{UserID: r.ID, CV: r.CV, Filter: geo.Filter(r.Countries)}, nil
-		},
-	}
+	filterCountries = record.Of(record.Table[countryRow, geofilter.Country]{}, nil)
+	filters         = record.Of(record.Table[filterRow, geofilter.Held]{},
+		record.Names{"ID": "UserID", "Countries": "Filter"})
 )
 
 func (s Geofilters) Countries(ctx context.Context, userID string) ([]geofilter.Country, error) {

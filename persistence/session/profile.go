@@ -36,13 +36,9 @@ var ProfileWrites = []engine.Kind{
 	}),
 }
 
-var mailChanges = record.Table[mailChangeRow, profile.MailChange]{
+var mailChanges = record.Of(record.Table[mailChangeRow, profile.MailChange]{
 	Order: record.Keyset{Columns: "created_at, id", Descending: true},
-	Record: func(r mailChangeRow) (profile.MailChange, error) {
-		return profile.MailChange{ID: r.ID, UserID: r.UserID, Old: r.OldEmail, New: r.NewEmail, ChangedBy: r.ChangedBy,
-			At: engine.Time(r.CreatedAt)}, nil
-	},
-}
+}, record.Names{"OldEmail": "Old", "NewEmail": "New", "CreatedAt": "At"})
 
 func mailChangeFilters(q profile.Query) []record.Filter {
 	fs := []record.Filter{record.Is("user_id", q.UserID)}

@@ -1,0 +1,138 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/persistence/engine"
+)
+
+// Names says which field of a record a field of its row keeps, where their names differ. "" is for a field of the row
+// that keeps nothing by itself.
+type Names map[string]string
+
+// Of derives the conversions of a table from the names of the fields: a field is one line in the record and one in the
+// row. Equal names need types that are equal, or of one kind such as string; an instant is kept in milliseconds, and
+// any type as JSON. odd are the fields of the record that Reads and Writes convert, or that the table does not keep.
+//
+// It panics, when the program starts, if a field of the record is not kept, or a field of the row keeps nothing.
+func Of[R, T any](t Table[R, T], names Names, odd ...string) Table[R, T] {
+	row, kept := reflect.TypeFor[R](), reflect.TypeFor[T]()
+	copies := derive(row, kept, names, odd)
+	t.Record = func(r R) (out T, err error) {
+		from, to := reflect.ValueOf(&r).Elem(), reflect.ValueOf(&out).Elem()
+		for _, c := range copies {
+			c.read(from.FieldByIndex(c.row), to.FieldByIndex(c.record))
+		}
+		if t.Reads != nil {
+			err = t.Reads(r, &out)
+		}
+		return out, err
+	}
+	t.Row = func(in T) (r R) {
+		from, to := reflect.ValueOf(&in).Elem(), reflect.ValueOf(&r).Elem()
+		for _, c := range copies {
+			if c.write != nil {
+				c.write(from.FieldByIndex(c.record), to.FieldByIndex(c.row))
+			}
+		}
+		if t.Writes != nil {
+			t.Writes(in, &r)
+		}
+		return r
+	}
+	return t
+}
+
+// pair is a field of a row with the field of the record that it keeps.
+type pair struct {
+	row, record []int
+	read, write func(from, to reflect.Value) // write is nil for a field that the database or the table sets
+}
+
+var stamps = []reflect.Type{reflect.TypeFor[Created](), reflect.TypeFor[Stamps]()}
+
+func derive(row, record reflect.Type, names Names, odd []string) (all []pair) {
+	stamped := map[string]bool{}
+	for i := range row.NumField() {
+		if f := row.Field(i); f.Anonymous && slices.Contains(stamps, f.Type) {
+			for _, s := range reflect.VisibleFields(f.Type) {
+				stamped[s.Name] = true
+			}
+		}
+	}
+	var kept [][]int // a struct that the record embeds may be kept as a whole
+	for _, f := range fieldsOf(row) {
+		name, named := names[f.Name]
+		if !named {
+			name = f.Name
+		}
+		to, has := record.FieldByName(name)
+		made := stamped[f.Name] || f.Name == "ID" && strings.Contains(f.Tag.Get("bun"), "autoincrement")
+		switch {
+		case name == "" || !has && made:
+			continue
+		case !has:
+			panic(fmt.Sprintf("%v: the field %s keeps nothing of a %v", row, f.Name, record))
+		}
+		p := pair{row: f.Index, record: to.Index}
+		if p.read, p.write = conversions(f.Type, to.Type); p.read == nil {
+			panic(fmt.Sprintf("%v: the field %s cannot keep a %v", row, f.Name, to.Type))
+		}
+		if made || strings.Contains(f.Tag.Get("bun"), "scanonly") {
+			p.write = nil
+		}
+		kept = append(kept, to.Index)
+		all = append(all, p)
+	}
+	for _, f := range fieldsOf(record) {
+		within := func(whole []int) bool { return len(whole) <= len(f.Index) && slices.Equal(whole, f.Index[:len(whole)]) }
+		if !slices.ContainsFunc(kept, within) && !slices.Contains(odd, f.Name) {
+			panic(fmt.Sprintf("%v does not keep the field %s of a %v", row, f.Name, record))
+		}
+	}
+	return all
+}
+
+// fieldsOf returns the fields of a struct and of those that it embeds.
+func fieldsOf(t reflect.Type) (all []reflect.StructField) {
+	for _, f := range reflect.VisibleFields(t) {
+		if !f.Anonymous {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+var (
+	instant = reflect.TypeFor[time.Time]()
+	rawJSON = reflect.TypeFor[json.RawMessage]()
+	plain   = []reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint8}
+)
+
+// conversions returns how a field of a row is read into a field of a record, and written from it; nil for types that
+// have nothing in common.
+func conversions(row, record reflect.Type) (read, write func(from, to reflect.Value)) {
+	set := func(from, to reflect.Value) { to.Set(from) }
+	switch {
+	case row == record:
+		return set, set
+	case row.Kind() == reflect.Int64 && record == instant:
+		return func(from, to reflect.Value) { to.Set(reflect.ValueOf(engine.Time(from.Int()))) },
+			func(from, to reflect.Value) { to.SetInt(engine.Millis(from.Interface().(time.Time))) }
+	case row.Kind() == reflect.String && record == rawJSON:
+		return func(from, to reflect.Value) { to.SetBytes(AnyJSON(from.String())) },
+			func(from, to reflect.Value) { to.SetString(string(from.Bytes())) }
+	case row.Kind() == reflect.Struct && row.NumField() == 1 && row.Field(0).Type == record: // JSON
+		return func(from, to reflect.Value) { to.Set(from.Field(0)) },
+			func(from, to reflect.Value) { to.Field(0).Set(from) }
+	case row.Kind() == record.Kind() && slices.Contains(plain, row.Kind()):
+		return func(from, to reflect.Value) { to.Set(from.Convert(record)) },
+			func(from, to reflect.Value) { to.Set(from.Convert(row)) }
+	}
+	return nil, nil
+}
