@@ -226,7 +226,7 @@ var (
 		"outbox", "session", "password_guard", "mfa_method", "mfa_action", "mfa_policy", "resource", "resource_type",
 		"dropdown_option", "sqlite_sequence"}
 	unequalColumns = map[string][]string{"users": {"identity_hash", "password_hash", "cv", "credentials_at"},
-		"job": {"params"},
+		"job":      {"params"},
 		"currency": {"created_at", "updated_at"}, "currency_network": {"created_at", "updated_at"},
 		"currency_of_network": {"created_at", "updated_at"},
 		"withdrawal_address":  {"id"}, "geofilter_country": {"id"}, "account_decision": {"id"}, "email_change": {"id"},
