@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"castellan/internal/pgtest"
 )
 
+var promotions = flag.Int("promotions", 0, "rounds of TestFaultsPromotions; 0 is 1, or 20 in make faults")
+
 // servedWithin is the promise after the promotion of a standby.
 var servedWithin = blackbox.Within(5)
 
@@ -19,9 +22,12 @@ var servedWithin = blackbox.Within(5)
 // The old primary, which comes back writable, is not used again.
 func TestFaultsPromotions(t *testing.T) {
 	t.Parallel()
-	promotions := 1
-	if everyFault {
-		promotions = 20
+	rounds := *promotions
+	if rounds == 0 {
+		rounds = 1
+		if everyFault {
+			rounds = 20
+		}
 	}
 	primary, err := pgtest.Start(pgtest.Settings("synchronous_commit=on"))
 	if err != nil {
@@ -64,8 +70,9 @@ func TestFaultsPromotions(t *testing.T) {
 		}
 		return got.Status
 	}
+	var slowest time.Duration
 	road.start(t)
-	for round := range promotions {
+	for round := range rounds {
 		road.progress(t, 20)
 		primary.Kill()
 		time.Sleep(1500 * time.Millisecond)
@@ -83,6 +90,7 @@ func TestFaultsPromotions(t *testing.T) {
 				got, err := n.Try("POST", "/auth/login", blackbox.LoginBody(who), nil)
 				late := time.Since(promoted) - starved.Since(promoted)
 				if err == nil && got.Status == http.StatusOK {
+					slowest = max(slowest, late)
 					t.Logf("round %d: node %d serves %v after the promotion", round, i, late.Round(time.Millisecond))
 					break
 				}
@@ -107,13 +115,15 @@ func TestFaultsPromotions(t *testing.T) {
 	}
 	road.progress(t, 40)
 	road.check(t, "after the promotions")
-	visits := 0
+	visits, steps := 0, 0
 	for i, v := range road.all {
 		if err := v.finish(road.pick(i)); err != nil {
 			t.Fatalf("traveller %d: %v", i, err)
 		}
-		visits += len(v.past)
+		visits, steps = visits+len(v.past), steps+v.steps
 	}
+	t.Logf("%d promotions, slowest first success %v, %d acknowledged steps, %d logins",
+		rounds, slowest.Round(time.Millisecond), steps, visits)
 	if got := s.Count("session") - before; got != visits {
 		t.Errorf("%d sessions of %d logins", got, visits)
 	}
