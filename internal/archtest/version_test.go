@@ -1,6 +1,8 @@
 package archtest
 
 import (
+	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,6 +32,17 @@ func TestOneVersion(t *testing.T) {
 		}
 		if len(found) == 0 {
 			t.Errorf("%s: %s matches nothing", name, pattern)
+		}
+	}
+}
+
+// Each release marks its schema, so that a program refuses one that is two releases ahead of it.
+func TestReleaseMarksItsSchema(t *testing.T) {
+	release := strings.Split(strings.TrimSpace(texts(t)["VERSION"]), ".")
+	for _, kind := range []string{"sqlite", "postgres"} {
+		pattern := fmt.Sprintf("../../persistence/migrations/%s/*_release_%s_%s.sql", kind, release[0], release[1])
+		if found, _ := filepath.Glob(pattern); len(found) != 1 {
+			t.Errorf("%s: %v", pattern, found)
 		}
 	}
 }

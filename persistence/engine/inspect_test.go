@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -185,6 +186,31 @@ func TestMigrationsRunOnce(t *testing.T) {
 				t.Errorf("%q, at %v", ids, times)
 			}
 		})
+	}
+}
+
+// A program works with the schema of the next release and refuses that of the release after it, before it changes
+// anything.
+func TestSchemaTwoReleasesAheadIsRefused(t *testing.T) {
+	db, err := Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), noteKinds, Options{})
+	storetest.Must(t, err)
+	defer db.Close()
+	files := fstest.MapFS{}
+	migrate := func(name string) error {
+		files["migrations/sqlite/"+name] = &fstest.MapFile{Data: []byte("SELECT 1")}
+		_, err := db.Migrate(t.Context(), files)
+		return err
+	}
+	storetest.Must(t, migrate("01_release_0_10.sql"))
+	own := maps.Clone(files)
+	storetest.Must(t, migrate("02_release_0_11.sql"))
+	_, err = db.Migrate(t.Context(), own)
+	storetest.Must(t, err)
+	storetest.Must(t, migrate("03_release_0_12.sql"))
+	own["migrations/sqlite/0101.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE own (id TEXT)")}
+	const want = "the database has the schema of release 0.12, and this program works with that of 0.11 at most"
+	if _, err := db.Migrate(t.Context(), own); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("two releases ahead: %v", err)
 	}
 }
 

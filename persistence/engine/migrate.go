@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 )
 
 // Migrate migrates the schema to this program's version. It applies, in order and in one transaction, every file of
 // migrations/sqlite or migrations/postgres that was not applied yet. Call it inside Exclusive. It returns the names of
 // the applied files. A statement has Patience. On PostgreSQL, indexes of tables with rows are left to BuildIndexes. The
-// schema of a newer program is not changed: the previous release works with it.
+// schema of the next release is not changed: this program works with it. A schema that is two releases ahead is an
+// error: see releasesAhead.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
 	files, err := fs.Glob(migrations, db.migrationsDir()+"/*.sql") // sorted by number
 	if err != nil {
@@ -44,6 +46,10 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 	if err := tx.NewSelect().Table("schema_migrations").Column("name").Scan(ctx, &done); err != nil {
 		return nil, fmt.Errorf("migrate: %w", Translate(err))
 	}
+	if ahead := releasesAhead(done, files); len(ahead) > 1 {
+		return nil, fmt.Errorf("migrate: the database has the schema of release %s, and this program works with that of %s "+
+			"at most: start a program of that release", ahead[len(ahead)-1], ahead[0])
+	}
 	for _, f := range files {
 		name := path.Base(f)
 		if slices.Contains(done, name) {
@@ -68,6 +74,21 @@ func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, 
 		applied = append(applied, name)
 	}
 	return applied, Translate(tx.Commit())
+}
+
+var marker = regexp.MustCompile(`^\d+_release_(\d+)_(\d+)\.sql$`)
+
+// releasesAhead returns the releases, oldest first, whose markers are in a database and unknown to this program. The
+// marker of release 0.10 is a migration named like 0131_release_0_10.sql.
+func releasesAhead(done, files []string) (ahead []string) {
+	slices.Sort(done)
+	for _, name := range done {
+		m := marker.FindStringSubmatch(name)
+		if m != nil && !slices.ContainsFunc(files, func(f string) bool { return path.Base(f) == name }) {
+			ahead = append(ahead, m[1]+"."+m[2])
+		}
+	}
+	return ahead
 }
 
 func (db *DB) migrationsDir() string {
