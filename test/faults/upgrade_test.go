@@ -17,13 +17,17 @@ import (
 )
 
 var (
-	upgradeFrom   = flag.String("upgrade.from", "9db06a35", "the commit of the earlier version in the tests of upgrades")
-	upgradeRounds = flag.Int("upgrade.rounds", 1, "rounds of TestRollingUpgradeAndRollback; 10 before a release")
+	upgradeFrom    = flag.String("upgrade.from", "9db06a35", "the commit of the earlier version in the tests of upgrades")
+	upgradeProgram = flag.String("upgrade.program", "", "the file of that version's program, if it is built")
+	upgradeRounds  = flag.Int("upgrade.rounds", 1, "rounds of TestRollingUpgradeAndRollback; 10 before a release")
 )
 
 // earlier builds the program of the earlier version from the history of this repository.
 func earlier(t *testing.T) (program string) {
 	t.Helper()
+	if *upgradeProgram != "" {
+		return *upgradeProgram
+	}
 	dir := t.TempDir()
 	program = filepath.Join(dir, "castellan")
 	build := exec.Command("sh", "-c", `mkdir "$1/source" && git -C "$(git rev-parse --show-toplevel)" archive "$2" |
@@ -268,7 +272,7 @@ func (r *rolling) renew(t *testing.T, k *blackbox.Keyed, stop chan struct{}) {
 		case <-time.After(30 * time.Millisecond):
 		}
 		a, again, err := r.ask(i, "POST", blackbox.RenewSessionPath, nil, func() blackbox.Headers {
-			return k.Proof(t, nil, "POST", blackbox.RenewSessionPath)
+			return k.Proof(t, &blackbox.Node{}, "POST", blackbox.RenewSessionPath)
 		})
 		if err == nil && (a.Status != 200 || a.Header.Get("x-auth") == "") {
 			err = fmt.Errorf("renewal %d, repeated %v: %s", i, again, a)
