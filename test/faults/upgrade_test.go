@@ -40,7 +40,7 @@ func earlier(t *testing.T) (program string) {
 }
 
 // wholePolicy is TwoMethods with an authenticator as a third choice.
-const wholePolicy = `{"actionCode":"LOGIN","name":"both","expireAt":0,"required":2,"methods":[["SMS"],["MAIL"],["TOTP"]]}`
+const wholePolicy = `{"actionCode":"LOGIN","name":"p","expireAt":0,"required":2,"methods":[["SMS"],["MAIL"],["TOTP"]]}`
 
 // The limit of the firewall that the test uses up around each restart. The period is so long that nothing is refilled.
 const upgradeLimit, upgradePeriod, upgradeKeys = 20, time.Hour, 6
