@@ -1,5 +1,8 @@
--- The largest deposit of a pair that is credited without the treasury (D-INT-05); NULL: 10^15 units. A program without
--- these columns keeps their values and credits every deposit.
+-- The largest deposit of a pair that is credited without the treasury (D-INT-05); without a row: 10^15 units. It is no
+-- column, because 0.9 fails at new ones of currency_of_network. 0.9 keeps the rows and credits every deposit.
 
-ALTER TABLE currency_of_network ADD COLUMN max_deposit_hi BIGINT CHECK (max_deposit_hi BETWEEN 0 AND 999999999999999999);
-ALTER TABLE currency_of_network ADD COLUMN max_deposit_lo BIGINT CHECK (max_deposit_lo BETWEEN 0 AND 999999999999999999);
+CREATE TABLE pair_max_deposit (
+  pair_id BIGINT PRIMARY KEY REFERENCES currency_of_network (id) ON DELETE CASCADE,
+  hi      BIGINT NOT NULL CHECK (hi BETWEEN 0 AND 999999999999999999),
+  lo      BIGINT NOT NULL CHECK (lo BETWEEN 0 AND 999999999999999999)
+);
