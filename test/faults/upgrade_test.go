@@ -3,44 +3,15 @@ package faults
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"castellan/internal/blackbox"
 )
-
-var (
-	upgradeFrom    = flag.String("upgrade.from", "9db06a35", "the commit of the earlier version in the tests of upgrades")
-	upgradeProgram = flag.String("upgrade.program", "", "the file of that version's program, if it is built")
-	upgradeRounds  = flag.Int("upgrade.rounds", 1, "rounds of TestRollingUpgradeAndRollback; 10 before a release")
-)
-
-// earlier builds the program of the earlier version from the history of this repository.
-func earlier(t *testing.T) (program string) {
-	t.Helper()
-	if *upgradeProgram != "" {
-		return *upgradeProgram
-	}
-	dir := t.TempDir()
-	program = filepath.Join(dir, "castellan")
-	build := exec.Command("sh", "-c", `mkdir "$1/source" && git -C "$(git rev-parse --show-toplevel)" archive "$2" |
-		tar -x -C "$1/source" && cd "$1/source" && GOFLAGS= CGO_ENABLED=0 go build -buildvcs=false -o "$3" ./cmd/castellan`,
-		"sh", dir, *upgradeFrom, program)
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s, which needs the history of git: %v: %s", *upgradeFrom, err, out)
-	}
-	return program
-}
-
-// wholePolicy is TwoMethods with an authenticator as a third choice.
-const wholePolicy = `{"actionCode":"LOGIN","name":"p","expireAt":0,"required":2,"methods":[["SMS"],["MAIL"],["TOTP"]]}`
 
 // The limit of the firewall that the test uses up around each restart. The period is so long that nothing is refilled.
 const upgradeLimit, upgradePeriod, upgradeKeys = 20, time.Hour, 6
@@ -49,9 +20,8 @@ const upgradeLimit, upgradePeriod, upgradeKeys = 20, time.Hour, 6
 type rolling struct {
 	*blackbox.Cluster
 	*caravan
-	boss, wallet blackbox.Headers
-	stories      int
-	limited      int // addresses that have used up the limit
+	*platform
+	limited int // addresses that have used up the limit
 
 	payer     blackbox.Account
 	requested map[string]string // the withdrawals that were acknowledged, by their external id
@@ -67,31 +37,30 @@ type rolling struct {
 func TestRollingUpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 	old := earlier(t)
-	s := blackbox.NewSite(t, "postgres").Empty()
-	s.Program = old
-	s.Set("HTTP_PUBLIC_URL="+publicURL, "HTTP_TRUSTED_PROXIES=127.0.0.1", "REGISTRATION_ENABLED=true",
-		"LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", "MFA_CHALLENGE_ATTEMPTS=30", "MFA_OTP_BUDGET=100",
-		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET_WINDOW=1s", "LOG_LEVEL=info")
-	c := s.Cluster()
-	r := &rolling{Cluster: c, caravan: &caravan{starved: blackbox.WatchStarved(t)}, requested: map[string]string{}}
+	p := newPlatform(t, "postgres", old)
+	p.site.Set("HTTP_PUBLIC_URL="+publicURL, "HTTP_TRUSTED_PROXIES=127.0.0.1", "MFA_MAX_RENEWALS=100",
+		"MFA_CHALLENGE_ATTEMPTS=30", "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s",
+		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong))
+	c := p.site.Cluster()
+	r := &rolling{Cluster: c, caravan: &caravan{starved: blackbox.WatchStarved(t)}, platform: p,
+		requested: map[string]string{}}
 	k := r.prepare(t)
-	before := s.Count("session") // of travellers and stories
-	logins := 0
-	r.story(t, c.Nodes[0], &logins)
+	before := c.Count("session") // of travellers and stories
+	r.story(t, c.Nodes[0])
 	stop := make(chan struct{})
 	r.start(t)
-	r.ends.Go(func() { r.pay(stop) })
-	r.ends.Go(func() { r.renew(t, k, stop) })
+	r.ends.Go(func() { r.repeat(stop, 40*time.Millisecond, r.pay) })
+	r.ends.Go(func() { r.repeat(stop, 30*time.Millisecond, func(i int) error { return r.renew(t, k, i) }) })
 	began := time.Now()
-	turns := []string{"", old, ""}
-	for range *upgradeRounds - 1 {
+	turns := []string{""}
+	for range *upgradeRounds {
 		turns = append(turns, old, "")
 	}
 	for _, program := range turns {
 		for range 3 {
 			r.exactly(t, func() { r.replace(program) })
 			for _, n := range []*blackbox.Node{c.Nodes[0], c.Nodes[2]} { // the oldest and the newest
-				r.story(t, n, &logins)
+				r.story(t, n)
 			}
 		}
 	}
@@ -108,17 +77,18 @@ func TestRollingUpgradeAndRollback(t *testing.T) {
 		}
 		visits += len(v.past)
 	}
-	if got := s.Count("session") - before; got != visits+logins {
-		t.Errorf("%d sessions of %d logins", got, visits+logins)
+	logins := visits + r.logins
+	if got := r.Count("session") - before; got != logins {
+		t.Errorf("%d sessions of %d logins", got, logins)
 	}
 	r.settled(t)
 	moved, _ := r.turned()
 	t.Logf("%d rounds in %v: %d steps, %d logins, %d renewals, %d withdrawals (%d requests repeated), %d stories, "+
-		"%d turns to another node", *upgradeRounds, took.Round(time.Second), r.steps.Load(), visits+logins, r.renewals,
+		"%d turns to another node", *upgradeRounds, took.Round(time.Second), r.steps.Load(), logins, r.renewals,
 		len(r.requested), r.doubts, r.stories, moved)
 }
 
-// prepare starts the nodes and gives the platform a policy, a wallet, an account with money and a session of it.
+// prepare starts the nodes and gives the platform a rule, travellers, and an account with money and a session.
 func (r *rolling) prepare(t *testing.T) *blackbox.Keyed {
 	t.Helper()
 	for range 3 {
@@ -127,27 +97,20 @@ func (r *rolling) prepare(t *testing.T) *blackbox.Keyed {
 	r.route(r.Nodes...)
 	blackbox.Whole(t, r.Cluster)
 	n := r.Nodes[0]
-	r.boss = blackbox.Admin(t, r.Site, n)
+	boss := blackbox.Admin(t, r.Site, n)
 	k := &blackbox.Keyed{Key: blackbox.ECKey(t), At: publicURL}
-	r.payer = r.customer(t)
+	r.payer = r.customer(t, n, boss)
 	k.Login(t, n, r.payer)
-	blackbox.Tune(t, n, r.boss, "SMS", 120_000, 1)
-	blackbox.Tune(t, n, r.boss, "MAIL", 120_000, 1)
-	n.Ok(t, "POST", "/admin/system/mfa/policies/common", wholePolicy, r.boss)
+	r.open(t, n, boss)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for i := range 3 {
 		r.all = append(r.all, &traveller{visitor: &visitor{a: r.AddUser("user"),
 			rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i})
 	}
-	blackbox.Rule(t, n, r.boss, "exact", "rate_limit", map[string]any{"period": upgradePeriod.Milliseconds(),
+	blackbox.Rule(t, n, boss, "exact", "rate_limit", map[string]any{"period": upgradePeriod.Milliseconds(),
 		"limit": upgradeLimit, "targetResources": []string{"GET " + blackbox.KeysPath}})
-	r.Exec(`INSERT INTO exchange_pair (base, quote) VALUES ('BTC', 'TRY')`)
-	r.Exec(`INSERT INTO exchange_rate (pair_id, at, rate, source, created_at) SELECT id, $1, '100', 'test', $1
-		FROM exchange_pair WHERE base = 'BTC' AND quote = 'TRY'`, time.Now().Add(-time.Minute).UnixMilli())
-	got := r.Command("", "service-key", "add", "--name", "wallet", "--role", "admin")
-	r.wallet = blackbox.Headers{"service-auth": strings.TrimPrefix(strings.TrimSpace(got.Out), "key: ")}
-	blackbox.Until(t, blackbox.Within(10), "the key and the rule on every node", func() bool {
+	blackbox.Until(t, blackbox.Within(10), "the key on every node", func() bool {
 		for _, n := range r.Nodes {
 			if n.Do(t, "GET", "/integration/events", nil, r.wallet).Status != http.StatusOK {
 				return false
@@ -156,32 +119,6 @@ func (r *rolling) prepare(t *testing.T) *blackbox.Keyed {
 		return true
 	})
 	return k
-}
-
-// customer adds an account with 1 BTC that may withdraw.
-func (r *rolling) customer(t *testing.T) blackbox.Account {
-	t.Helper()
-	a := r.AddUser("user")
-	r.Exec(`UPDATE users SET level = 1 WHERE id = $1`, a.ID)
-	r.Nodes[0].Ok(t, "POST", blackbox.AdjustPath, map[string]any{"userId": a.ID, "currencyCode": "BTC",
-		"networkCode": "BTC", "amount": 1, "type": "C", "uniqueId": "of " + a.ID}, r.boss)
-	return a
-}
-
-// login logs in with both methods, with the code of an authenticator if there is one.
-func (r *rolling) login(t *testing.T, n *blackbox.Node, a blackbox.Account, app *blackbox.Authenticator) string {
-	t.Helper()
-	f := n.Login(t, a)
-	if app != nil {
-		n.Complete(t, f, f.Method(t, "TOTP"), app.Next(t)).Is(t, 200, "")
-	} else {
-		n.Complete(t, f, f.Method(t, "SMS"), n.CodeOf(t, f, a, "SMS")).Is(t, 200, "")
-	}
-	token := n.Complete(t, f, f.Method(t, "MAIL"), n.CodeOf(t, f, a, "MAIL")).Is(t, 200, "").Header.Get("x-auth")
-	if token == "" {
-		t.Fatal("a login without a token")
-	}
-	return token
 }
 
 // replace stops the oldest node and starts one of a program, the present one if it is "".
@@ -218,79 +155,62 @@ func (r *rolling) ask(at int, method, path string, body any, headers func() blac
 	}
 }
 
-// fail records the first broken promise to a client.
-func (r *rolling) fail(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.wrong == nil {
-		r.wrong = err
-	}
-}
-
-func (r *rolling) service() blackbox.Headers { return r.wallet }
-
-// pay requests withdrawals with the service key of the wallet, which claims each one.
-func (r *rolling) pay(stop chan struct{}) {
+// repeat calls do with a growing number, after each pause, until the end or the first broken promise.
+func (r *rolling) repeat(stop chan struct{}, pause time.Duration, do func(i int) error) {
 	for i := 0; ; i++ {
 		select {
 		case <-stop:
 			return
-		case <-time.After(40 * time.Millisecond):
+		case <-time.After(pause):
 		}
-		external := fmt.Sprint("payment-", i)
-		a, again, err := r.ask(i, "POST", withdrawalsPath, withdrawal(external, r.payer), r.service)
-		var made struct{ Data struct{ ID, Status string } }
-		if err == nil && (a.Status != 200 || json.Unmarshal(a.Body, &made) != nil || made.Data.ID == "") {
-			err = fmt.Errorf("the withdrawal %s, repeated %v: %s", external, again, a)
-		}
-		if err == nil {
-			r.requested[external] = made.Data.ID
-			if again {
-				r.doubts++
-			}
-			a, again, err = r.ask(i+1, "PATCH", withdrawalsPath+"/"+made.Data.ID, `{"status":"processing"}`, r.service)
-			if err == nil && again && a.Status == 409 { // as after a lost answer: read it
-				a, _, err = r.ask(i+2, "GET", withdrawalsPath+"/"+made.Data.ID, nil, r.service)
-			}
-		}
-		if err == nil && (a.Status != 200 || json.Unmarshal(a.Body, &made) != nil || made.Data.Status != "processing") {
-			err = fmt.Errorf("the claim of %s, repeated %v: %s", external, again, a)
-		}
-		if err != nil {
-			r.fail(err)
+		if err := do(i); err != nil {
+			r.mu.Lock()
+			r.wrong = errors.Join(r.wrong, fmt.Errorf("number %d: %w", i, err))
+			r.mu.Unlock()
 			return
 		}
 	}
+}
+
+// pay requests a withdrawal with the service key of the wallet and claims it.
+func (r *rolling) pay(i int) error {
+	external, service := fmt.Sprint("payment-", i), func() blackbox.Headers { return r.wallet }
+	a, again, err := r.ask(i, "POST", withdrawalsPath, withdrawal(external, r.payer), service)
+	var made struct{ Data struct{ ID, Status string } }
+	if err == nil && (a.Status != 200 || json.Unmarshal(a.Body, &made) != nil || made.Data.ID == "") {
+		err = fmt.Errorf("a withdrawal, repeated %v: %s", again, a)
+	}
+	if err != nil {
+		return err
+	}
+	r.requested[external] = made.Data.ID
+	if again {
+		r.doubts++
+	}
+	one := withdrawalsPath + "/" + made.Data.ID
+	a, again, err = r.ask(i+1, "PATCH", one, `{"status":"processing"}`, service)
+	if err == nil && again && a.Status == http.StatusConflict { // as after a lost answer: read it
+		a, _, err = r.ask(i+2, "GET", one, nil, service)
+	}
+	if err == nil && (a.Status != 200 || json.Unmarshal(a.Body, &made) != nil || made.Data.Status != "processing") {
+		err = fmt.Errorf("a claim, repeated %v: %s", again, a)
+	}
+	return err
 }
 
 // renew renews a session that is bound to a key.
-func (r *rolling) renew(t *testing.T, k *blackbox.Keyed, stop chan struct{}) {
-	for i := 0; ; i++ {
-		select {
-		case <-stop:
-			return
-		case <-time.After(30 * time.Millisecond):
-		}
-		a, again, err := r.ask(i, "POST", blackbox.RenewSessionPath, nil, func() blackbox.Headers {
-			return k.Proof(t, &blackbox.Node{}, "POST", blackbox.RenewSessionPath)
-		})
-		if err == nil && (a.Status != 200 || a.Header.Get("x-auth") == "") {
-			err = fmt.Errorf("renewal %d, repeated %v: %s", i, again, a)
-		}
-		if err != nil {
-			r.fail(err)
-			return
-		}
+func (r *rolling) renew(t *testing.T, k *blackbox.Keyed, i int) error {
+	a, again, err := r.ask(i, "POST", blackbox.RenewSessionPath, nil, func() blackbox.Headers {
+		return k.Proof(t, &blackbox.Node{}, "POST", blackbox.RenewSessionPath)
+	})
+	if err == nil && (a.Status != 200 || a.Header.Get("x-auth") == "") {
+		err = fmt.Errorf("a renewal, repeated %v: %s", again, a)
+	}
+	if err == nil {
 		k.Token = a.Header.Get("x-auth")
 		r.renewals++
 	}
-}
-
-const withdrawalsPath = "/integration/withdrawals"
-
-func withdrawal(external string, a blackbox.Account) map[string]any {
-	return map[string]any{"externalId": external, "userId": a.ID, "currencyCode": "BTC", "network": "BTC",
-		"amount": 0.0001, "address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}
+	return err
 }
 
 // exactly uses up a limit for new addresses, the half before do and the rest after it. It admits exactly its number.
@@ -332,65 +252,7 @@ func (r *rolling) exactly(t *testing.T, do func()) {
 	}
 }
 
-// lists are the lists of administrators that a story reads.
-var lists = strings.Fields(`/admin/approvals /admin/audit /admin/cluster /admin/contracts /admin/dropdown-options
-	/admin/get-corporate-application /admin/get-parameters /admin/get-waiting-info-transactions /admin/levels
-	/admin/get-withdrawal-crypto-queue /admin/guard/routes /admin/jobs /admin/list-users /admin/refused-logins
-	/admin/service-keys /admin/system/mfa/policies /admin/system/waf/rules /admin/user-roles /admin/roles`)
-
-// story is what users, a wallet and an administrator do at one node.
-func (r *rolling) story(t *testing.T, n *blackbox.Node, logins *int) {
-	t.Helper()
-	r.stories++
-	name := fmt.Sprint("story-", r.stories)
-	a := r.customer(t)
-	first := blackbox.Headers{"x-auth": r.login(t, n, a, nil)}
-	app := blackbox.Enrolled(t, n, a, first)
-	who := blackbox.Headers{"x-auth": r.login(t, n, a, app)}
-	n.Ok(t, "POST", "/auth/logout", nil, first)
-	n.Do(t, "GET", blackbox.SessionsPath, nil, first).Is(t, 401, "TOKEN_REVOKED")
-	n.Ok(t, "GET", blackbox.SessionsPath, nil, who)
-
-	var contracts struct{ Data []struct{ ID int64 } }
-	n.Ok(t, "GET", "/auth/register/contracts", nil, nil).Read(t, &contracts)
-	accepted := []int64{}
-	for _, c := range contracts.Data {
-		accepted = append(accepted, c.ID)
-	}
-	fresh := blackbox.NewAccount(5000 + r.stories)
-	f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/register", map[string]any{"countryCode": fresh.Country,
-		"phoneNumber": fresh.Phone, "email": fresh.Mail, "name": "Ece", "password": fresh.Password,
-		"passwordVerify": fresh.Password, "contracts": accepted}, nil))
-	n.Complete(t, f, f.Method(t, "SMS"), n.CodeOf(t, f, fresh, "SMS")).Is(t, 200, "")
-	n.Complete(t, f, f.Method(t, "MAIL"), n.CodeOf(t, f, fresh, "MAIL")).Is(t, 200, "")
-	r.login(t, n, fresh, nil)
-	*logins += 4 // a registration is one
-
-	const address = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
-	n.Ok(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("BTC", "BTC", address, name), who)
-	if got := n.Ok(t, "GET", blackbox.AddressesPath, nil, who); !strings.Contains(string(got.Body), address) {
-		t.Errorf("%s: the address book is %s", name, got)
-	}
-	deposit := map[string]any{"externalId": name, "userId": a.ID, "currencyCode": "BTC", "network": "BTC",
-		"amount": "0.25", "txId": fmt.Sprintf("%064x", r.stories), "status": "waiting"}
-	n.Ok(t, "POST", "/integration/deposits", deposit, r.wallet)
-	deposit["senderInfo"] = map[string]string{"name": "Ada Lovelace"}
-	n.Ok(t, "POST", "/integration/deposits", deposit, r.wallet)
-	var made struct{ Data struct{ ID string } }
-	n.Ok(t, "POST", withdrawalsPath, withdrawal(name, a), r.wallet).Read(t, &made)
-	for _, step := range []string{`{"status":"processing"}`, `{"status":"sent","txId":"` + name + `"}`,
-		`{"status":"finalized"}`} {
-		n.Ok(t, "PATCH", withdrawalsPath+"/"+made.Data.ID, step, r.wallet)
-	}
-	if got := n.Ok(t, "GET", "/user/asset", nil, who); !strings.Contains(string(got.Body), "0.9999") {
-		t.Errorf("%s: the balance is %s", name, got)
-	}
-	for _, path := range lists {
-		n.Ok(t, "GET", path, nil, r.boss)
-	}
-}
-
-// settled compares the withdrawals with the acknowledged ones and verifies the ledger and the audit.
+// settled compares the withdrawals with the acknowledged ones, and verifies the ledger and the audit.
 func (r *rolling) settled(t *testing.T) {
 	t.Helper()
 	if got := r.Count("withdrawal_queue"); got != len(r.requested)+r.stories {
@@ -405,9 +267,5 @@ func (r *rolling) settled(t *testing.T) {
 		}
 		ids[id] = true
 	}
-	for _, what := range []string{"audit", "ledger"} {
-		if got := r.Command("", what, "verify"); got.Code != 0 {
-			t.Errorf("%s verify: exit %d: %s%s", what, got.Code, got.Out, got.ErrOut)
-		}
-	}
+	r.verify(t)
 }
