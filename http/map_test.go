@@ -38,7 +38,7 @@ var tables = map[string][]string{
 	"office/contract":       {"contract", "contract_acceptance", "contract_before", "contract_detail"},
 	"people/corporate":      {"corporate_application", "corporate_user", "application_search"},
 	"permit/cronkey":        {"cron_key"},
-	"money/currency":        {"currency", "currency_network", "currency_of_network"},
+	"money/currency":        {"currency", "currency_network", "currency_of_network", "pair_max_deposit"},
 	"proof/device":          {"device", "device_proof", "passkey"},
 	"people/dropdown":       {"dropdown_option"},
 	"guard/firewall":        {"firewall_rule"},

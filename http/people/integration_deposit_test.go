@@ -299,7 +299,8 @@ func TestDepositAboveTheMaximum(t *testing.T) {
 		if j := decide(id); j.Failed != 1 {
 			t.Errorf("%+v", j)
 		}
-		persistencetest.Exec(t, s.db, "UPDATE currency_of_network SET max_deposit_hi = 0, max_deposit_lo = 100")
+		persistencetest.Exec(t, s.db,
+			"INSERT INTO pair_max_deposit (pair_id, hi, lo) SELECT id, 0, 100 FROM currency_of_network")
 		storetest.Must(t, s.service.Currencies.Reload(t.Context()))
 		s.reports(edited(final, "d1", "d5", "0xAb", "0x5"), "waitingSenderInfo", -5)
 	})

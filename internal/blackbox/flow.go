@@ -117,6 +117,19 @@ func LoginBody(a Account) map[string]string {
 	return map[string]string{"countryCode": a.Country, "phoneNumber": a.Phone, "password": a.Password}
 }
 
+// SignUpBody returns the body of a registration that accepts the listed contracts.
+func (c Client) SignUpBody(t testing.TB, a Account) map[string]any {
+	t.Helper()
+	var listed struct{ Data []struct{ ID int64 } }
+	c.Ok(t, "GET", "/auth/register/contracts", nil, nil).Read(t, &listed)
+	contracts := []int64{}
+	for _, one := range listed.Data {
+		contracts = append(contracts, one.ID)
+	}
+	return map[string]any{"countryCode": a.Country, "phoneNumber": a.Phone, "email": a.Mail, "name": "Ece",
+		"password": a.Password, "passwordVerify": a.Password, "contracts": contracts}
+}
+
 // Unexpected is the error of an unexpected answer; connection errors have other types.
 type Unexpected struct{ text string }
 

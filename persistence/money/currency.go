@@ -65,9 +65,22 @@ type pairRow struct {
 	DepositEnable     bool
 	WithdrawEnable    bool
 	Active            bool
-	MaxDepositHi      *int64
-	MaxDepositLo      *int64
 	record.Stamps
+}
+
+// pairRead is a pair with its largest deposit.
+type pairRead struct {
+	bun.BaseModel `bun:"table:currency_of_network,alias:p"`
+
+	pairRow
+	MaxHi, MaxLo *int64
+}
+
+type maxDepositRow struct {
+	bun.BaseModel `bun:"table:pair_max_deposit"`
+
+	PairID int64 `bun:",pk"`
+	Hi, Lo int64
 }
 
 var (
@@ -99,29 +112,33 @@ var (
 	}
 	pairs = record.Table[pairRow, currency.Pair]{
 		Fixed: []string{"created_at", "currency_id", "network_id"},
-		Record: func(r pairRow) (p currency.Pair, err error) {
-			p = currency.Pair{ID: r.ID, CurrencyID: r.CurrencyID, NetworkID: r.NetworkID,
+		Record: func(r pairRow) (currency.Pair, error) {
+			return currency.Pair{ID: r.ID, CurrencyID: r.CurrencyID, NetworkID: r.NetworkID, Active: r.Active,
 				FormatPrecision: r.FormatPrecision, ScreeningSymbol: r.ScreeningSymbol, MintAddress: r.MintAddress,
-				DepositAddress: r.DepositAddress, WalletProviderID: r.WalletProviderID,
-				WalletCurrencyID: r.WalletCurrencyID, ProviderNetworkID: r.ProviderNetworkID,
-				Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable, Active: r.Active}
-			if r.MaxDepositHi != nil && r.MaxDepositLo != nil {
-				p.MaxDeposit = new(amount.Amount)
-				*p.MaxDeposit, err = amount.Of(*r.MaxDepositHi, *r.MaxDepositLo)
-			}
-			return p, err
+				DepositAddress: r.DepositAddress, WalletProviderID: r.WalletProviderID, WalletCurrencyID: r.WalletCurrencyID,
+				ProviderNetworkID: r.ProviderNetworkID, Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable}, nil
 		},
 		Row: func(p currency.Pair) pairRow {
-			r := pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, FormatPrecision: p.FormatPrecision,
+			return pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, FormatPrecision: p.FormatPrecision,
 				ScreeningSymbol: p.ScreeningSymbol, MintAddress: p.MintAddress, DepositAddress: p.DepositAddress,
 				WalletProviderID: p.WalletProviderID, WalletCurrencyID: p.WalletCurrencyID,
 				ProviderNetworkID: p.ProviderNetworkID, DepositEnable: p.Deposit, WithdrawEnable: p.Withdraw,
 				Active: p.Active}
-			if p.MaxDeposit != nil {
-				hi, lo := p.MaxDeposit.Parts()
-				r.MaxDepositHi, r.MaxDepositLo = &hi, &lo
+		},
+	}
+	pairList = record.Table[pairRead, currency.Pair]{
+		Order: record.Keyset{Columns: "p.id"},
+		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
+			return q.ColumnExpr("p.*, m.hi AS max_hi, m.lo AS max_lo").
+				Join("LEFT JOIN pair_max_deposit AS m ON m.pair_id = p.id")
+		},
+		Record: func(r pairRead) (currency.Pair, error) {
+			p, err := pairs.Record(r.pairRow)
+			if r.MaxHi != nil && r.MaxLo != nil {
+				p.MaxDeposit = new(amount.Amount)
+				*p.MaxDeposit, err = amount.Of(*r.MaxHi, *r.MaxLo)
 			}
-			return r
+			return p, err
 		},
 	}
 )
@@ -139,7 +156,7 @@ func (s Currencies) Networks(ctx context.Context, q currency.Query) ([]currency.
 }
 
 func (s Currencies) Pairs(ctx context.Context) ([]currency.Pair, error) {
-	return pairs.List(ctx, s.db, record.Part{})
+	return pairList.List(ctx, s.db, record.Part{})
 }
 
 func (s Currencies) AddCurrency(ctx context.Context, c currency.Currency) (int64, error) {
@@ -150,8 +167,14 @@ func (s Currencies) AddNetwork(ctx context.Context, n currency.Network) (int64, 
 	return networks.Add(ctx, s.db, n)
 }
 
-func (s Currencies) AddPair(ctx context.Context, p currency.Pair) (int64, error) {
-	return pairs.Add(ctx, s.db, p)
+func (s Currencies) AddPair(ctx context.Context, p currency.Pair) (id int64, err error) {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		if id, err = pairs.Add(ctx, s.db, p); err == nil {
+			err = setMaxDeposit(ctx, tx, id, p.MaxDeposit)
+		}
+		return err
+	})
+	return id, err
 }
 
 func (s Currencies) ChangeCurrency(ctx context.Context, id int64,
@@ -164,7 +187,31 @@ func (s Currencies) ChangeNetwork(ctx context.Context, id int64,
 	return networks.Change(ctx, s.db, f, record.Is("id", id))
 }
 
-func (s Currencies) ChangePair(ctx context.Context, id int64,
-	f func(currency.Pair) (currency.Pair, error)) error {
-	return pairs.Change(ctx, s.db, f, record.Is("id", id))
+func (s Currencies) ChangePair(ctx context.Context, id int64, f func(currency.Pair) (currency.Pair, error)) error {
+	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		var next currency.Pair
+		err := pairs.Change(ctx, s.db, func(currency.Pair) (currency.Pair, error) {
+			have, err := pairList.Find(ctx, s.db, record.Is("p.id", id))
+			if err == nil {
+				next, err = f(have)
+			}
+			return next, err
+		}, record.Is("id", id))
+		if err == nil {
+			err = setMaxDeposit(ctx, tx, id, next.MaxDeposit)
+		}
+		return err
+	})
+}
+
+func setMaxDeposit(ctx context.Context, tx bun.IDB, pair int64, max *amount.Amount) (err error) {
+	row := maxDepositRow{PairID: pair}
+	if max == nil {
+		_, err = tx.NewDelete().Model(&row).WherePK().Exec(ctx)
+		return err
+	}
+	row.Hi, row.Lo = max.Parts()
+	_, err = tx.NewInsert().Model(&row).On("CONFLICT (pair_id) DO UPDATE").
+		Set("hi = EXCLUDED.hi").Set("lo = EXCLUDED.lo").Exec(ctx)
+	return err
 }

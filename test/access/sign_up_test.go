@@ -12,15 +12,9 @@ import (
 func TestSignUpLogsInAtOnce(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		var listed struct{ Data []struct{ ID int64 } }
-		n.Ok(t, "GET", "/auth/register/contracts", nil, nil).Read(t, &listed)
-		var accepted []int64
-		for _, c := range listed.Data {
-			accepted = append(accepted, c.ID)
-		}
 		a := blackbox.NewAccount(77)
-		body := map[string]any{"countryCode": a.Country, "phoneNumber": "0" + a.Phone, "email": strings.ToUpper(a.Mail),
-			"name": "Ece", "password": a.Password, "passwordVerify": a.Password, "contracts": accepted}
+		body := n.SignUpBody(t, a)
+		body["phoneNumber"], body["email"] = "0"+a.Phone, strings.ToUpper(a.Mail)
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), nil).Is(t, 401, "INVALID_CREDENTIALS")
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/register", body, nil))
 		socket := n.Socket(t, f)

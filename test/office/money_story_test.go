@@ -234,16 +234,8 @@ func (s *story) login(a blackbox.Account) actor {
 func (s *story) signUp() {
 	s.Helper()
 	s.account = blackbox.NewAccount(501)
-	public := actor{s, nil}
-	var listed struct{ Data []struct{ ID int64 } }
-	public.Ok(s.T, "GET", "/auth/register/contracts", nil).Read(s.T, &listed)
-	contracts := []int64{}
-	for _, c := range listed.Data {
-		contracts = append(contracts, c.ID)
-	}
-	f := blackbox.FlowOf(s.T, public.Do(s.T, "POST", "/auth/register", map[string]any{"countryCode": s.account.Country,
-		"phoneNumber": s.account.Phone, "email": s.account.Mail, "name": "Ece", "password": s.account.Password,
-		"passwordVerify": s.account.Password, "contracts": contracts}))
+	body := s.node().SignUpBody(s.T, s.account)
+	f := blackbox.FlowOf(s.T, actor{s, nil}.Do(s.T, "POST", "/auth/register", body))
 	s.complete(f, s.account, "SMS")
 	final := s.complete(f, s.account, "MAIL")
 	s.account.ID = blackbox.ReadFinal(s.T, final).ExecResult.Data["userId"]
