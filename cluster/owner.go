@@ -126,12 +126,15 @@ func (ms *membership) sendToOwner(op uint64, key identity, msg proto.Message) {
 
 func (ms *membership) sendHere(key identity, msg proto.Message) {
 	slot, err := ms.slot(key)
-	if err != nil {
+	entered := false
+	if err == nil {
+		entered, err = slot.enter()
+	}
+	if entered && err == nil {
+		ms.n.sys.Root.Send(slot.pid, counted{msg})
 		return
 	}
-	if entered, err := slot.enter(); entered && err == nil {
-		ms.n.sys.Root.Send(slot.pid, counted{msg})
-	}
+	ms.log.Debug("cluster: a message without an answer was dropped", "kind", key.kind, "id", key.id, "err", err)
 }
 
 // post sends a message to a receiver of another member.

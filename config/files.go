@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Files configures the storage of uploaded and generated files (docs/operations.md, "Files").
+// Files configures the storage of uploaded and generated files (docs/operations/install.md, "Files").
 type Files struct {
 	Folder      string `key:"folder"`
 	S3URL       string `key:"s3_url"`

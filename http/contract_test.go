@@ -120,7 +120,7 @@ func TestDocumentsNameTheBodyLimits(t *testing.T) {
 	}
 	for _, place := range [][3]string{
 		{"../docs/decisions/gen.md", "## D-GEN-12:", "\n## "},
-		{"../docs/operations.md", "**Memory of requests.**", "\n\n"},
+		{"../docs/operations/size.md", "**Memory of requests.**", "\n\n"},
 	} {
 		file, start, end := place[0], place[1], place[2]
 		text, err := os.ReadFile(file)

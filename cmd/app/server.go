@@ -174,8 +174,8 @@ func written(document []byte, err error) []byte {
 	return document
 }
 
-// Causes of a node that is not ready, beside those of the database (persistence.CauseOf). docs/operations.md lists what
-// each shows.
+// Causes of a node that is not ready, beside those of the database (persistence.CauseOf). docs/operations/watch.md
+// lists what each shows.
 const (
 	causeDraining = "draining"
 	causeLease    = "lease"       // no other node confirms the membership

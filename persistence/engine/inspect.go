@@ -12,7 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 )
 
@@ -37,7 +36,7 @@ func (db *DB) openSQLiteReadOnly(path string, o Options) error {
 	}
 	r.SetMaxOpenConns(o.MaxConns)
 	db.file = file
-	db.read = bun.NewDB(r, sqlitedialect.New())
+	db.read = newBun(r, sqlitedialect.New())
 	db.write, db.executor = db.read, &sqliteExecutor{db: r}
 	return nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
+	"github.com/uptrace/bun/schema"
 )
 
 func (db *DB) openPostgres(ctx context.Context, dsn string, o Options) error {
@@ -40,7 +42,7 @@ func (db *DB) openPostgres(ctx context.Context, dsn string, o Options) error {
 		pool.SetMaxIdleConns(-1)
 		pool.SetMaxIdleConns(o.MaxConns)
 	}
-	db.read = bun.NewDB(pool, pgdialect.New())
+	db.read = newBun(pool, pgdialect.New())
 	db.write = db.read
 	bounded, cancel := db.Bound(ctx)
 	defer cancel()
@@ -101,4 +103,9 @@ func registerTypes(types *pgtype.Map) {
 			types.RegisterDefaultPgType(value, name)
 		}
 	}
+}
+
+// newBun ignores columns that this version does not know: the next one may add them while both run.
+func newBun(pool *sql.DB, d schema.Dialect) *bun.DB {
+	return bun.NewDB(pool, d, bun.WithDiscardUnknownColumns())
 }

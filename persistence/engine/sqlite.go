@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
 )
 
@@ -67,7 +66,7 @@ func (db *DB) openSQLite(path string, o Options) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	db.file = file
-	db.write, db.read = bun.NewDB(w, sqlitedialect.New()), bun.NewDB(r, sqlitedialect.New())
+	db.write, db.read = newBun(w, sqlitedialect.New()), newBun(r, sqlitedialect.New())
 	db.executor = &sqliteExecutor{db: w}
 	return nil
 }

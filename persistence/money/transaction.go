@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/kit/amount"
 	"castellan/domain/money/transaction"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
@@ -84,11 +85,53 @@ type queuedRow struct {
 	FeeLo             int64
 	At                int64
 	Version           int64
-	HoldReason        string
-	HeldAt            int64
-	ResumedAt         int64
-	Claim             string
-	ClaimedAt         int64
+}
+
+// heldColumns belong to an entry of the queue, but its withdrawal has them: 0.9 fails at new columns of the queue.
+type heldColumns struct {
+	HoldReason string
+	HeldAt     int64
+	ResumedAt  int64
+	Claim      string
+	ClaimedAt  int64
+}
+
+type heldRow struct {
+	ID string
+	heldColumns
+}
+
+// queuedRead is an entry of the queue.
+type queuedRead struct {
+	bun.BaseModel `bun:"table:withdrawal_queue,alias:q"`
+
+	queuedRow
+	heldColumns
+}
+
+// heldColumn are the columns of heldColumns.
+const heldColumn = "hold_reason, held_at, resumed_at, claim, claimed_at"
+
+var queued = record.Table[queuedRead, transaction.Queued]{
+	Order: newestFirst,
+	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.ColumnExpr("q.*, " + heldColumn).
+			Join("JOIN (SELECT id AS held_id, " + heldColumn + " FROM withdrawal) AS h ON h.held_id = q.id")
+	},
+	Record: func(r queuedRead) (transaction.Queued, error) {
+		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
+			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
+			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version,
+			ResumedAt: engine.Time(r.ResumedAt), Claim: r.Claim, ClaimedAt: engine.Time(r.ClaimedAt)}
+		if q.Status == transaction.QueueWaiting { // earlier versions leave the reason of a withdrawal that they resume
+			q.Held = transaction.Held{Reason: transaction.HeldFor(r.HoldReason), Since: engine.Time(r.HeldAt)}
+		}
+		fee, err := amount.Of(r.FeeHi, r.FeeLo)
+		if r.OwnFee {
+			q.Fee = &fee
+		}
+		return q, err
+	},
 }
 
 type processRow struct {
@@ -128,8 +171,7 @@ var TransactionFences = []engine.Kind{
 			return r
 		}),
 	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) },
-		"status", "tx_id", "reason", "hold_reason", "held_at", "resumed_at",
-		"claim", "claimed_at"),
+		"status", "tx_id", "reason"),
 	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
 		return deskRow{UserID: w.UserID, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
 	}, "changed_at"),
@@ -147,9 +189,7 @@ type deskRow struct {
 func queuedRowOf(q transaction.Queued) queuedRow {
 	r := queuedRow{ID: q.ID, UserID: q.UserID, AssetID: q.Asset, Status: int(q.Status), Address: q.Address,
 		AddressTag: q.AddressTag, ExternalID: q.ExternalID, AttemptIdentifier: q.Attempt, TxID: q.TxID, Reason: q.Reason,
-		At:      engine.Millis(q.At),
-		Version: max(q.Version, 1), HoldReason: string(q.Held.Reason), HeldAt: engine.Millis(q.Held.Since),
-		ResumedAt: engine.Millis(q.ResumedAt), Claim: q.Claim, ClaimedAt: engine.Millis(q.ClaimedAt)}
+		At: engine.Millis(q.At), Version: max(q.Version, 1)}
 	if q.Fee != nil {
 		r.OwnFee = true
 		r.FeeHi, r.FeeLo = q.Fee.Parts()
@@ -189,6 +229,13 @@ var TransactionWrites = []engine.Kind{
 			return r
 		}),
 	engine.Insert(func(w transaction.AddQueued) queuedRow { return queuedRowOf(w.Queued) }),
+	engine.Update("UPDATE withdrawal SET hold_reason = v.hold_reason, held_at = v.held_at, resumed_at = v.resumed_at, "+
+		"claim = v.claim, claimed_at = v.claimed_at {FROM v} WHERE withdrawal.id = v.id",
+		func(w transaction.SetHeld) heldRow {
+			q := w.Queued
+			return heldRow{q.ID, heldColumns{string(q.Held.Reason), engine.Millis(q.Held.Since), engine.Millis(q.ResumedAt),
+				q.Claim, engine.Millis(q.ClaimedAt)}}
+		}),
 	engine.Insert(func(w transaction.AddProcess) processRow {
 		p := w.Process
 		return processRow{ID: p.ID, TransactionID: p.TransactionID, UserID: p.UserID, AssetID: p.Asset, TxID: p.TxID,

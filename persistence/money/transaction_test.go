@@ -70,7 +70,7 @@ func withdrawalDesk(w *transactionWorld) {
 	// The report of the wallet about an entry is stored.
 	q := w.enqueue("1", transaction.Queued{Status: transaction.QueueReady, ExternalID: "e"})
 	q.Status, q.TxID, q.Reason = transaction.QueueSent, "0x1", "replaced"
-	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetQueued{Queued: q}))
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetQueued{Queued: q}, transaction.SetHeld{Queued: q}))
 	q.Version++
 	got, err := w.Queued(w.Context(), q.ID)
 	storetest.Must(w, err)
@@ -291,11 +291,12 @@ func withdrawalQueue(w *transactionWorld) {
 		q.Status, q.AddressTag, q.Attempt, q.Version = transaction.HotWalletIsEmpty, "t1", "a1", 0
 		q.Held = transaction.Held{} // that of another status is not read
 	}))
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetHeld{Queued: a}))
 	b := w.enqueue("2", transaction.Queued{Status: transaction.TimeOut, AddressTag: "t2", ExternalID: "e2",
 		Attempt: "a2", TxID: "x2", Fee: new(amount.Amount)})
 	c := w.enqueue("0.5", transaction.Queued{Status: transaction.QueueWaiting})
 	c.Status = transaction.QueueSuccess
-	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetQueued{Queued: c}))
+	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetQueued{Queued: c}, transaction.SetHeld{Queued: c}))
 	c.Version = 2
 	for _, want := range []transaction.Queued{a, b, c} {
 		got, err := w.Queued(w.Context(), want.ID)

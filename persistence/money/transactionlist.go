@@ -72,29 +72,12 @@ var withdrawals = record.Table[withdrawalRead, transaction.Withdrawal]{
 	},
 }
 
-var queued = record.Table[queuedRow, transaction.Queued]{
-	Order: newestFirst,
-	Record: func(r queuedRow) (transaction.Queued, error) {
-		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
-			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
-			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version,
-			ResumedAt: engine.Time(r.ResumedAt), Claim: r.Claim, ClaimedAt: engine.Time(r.ClaimedAt)}
-		if q.Status == transaction.QueueWaiting { // earlier versions leave the reason of a withdrawal that they resume
-			q.Held = transaction.Held{Reason: transaction.HeldFor(r.HoldReason), Since: engine.Time(r.HeldAt)}
-		}
-		fee, err := amount.Of(r.FeeHi, r.FeeLo)
-		if r.OwnFee {
-			q.Fee = &fee
-		}
-		return q, err
-	},
-}
-
 // entryRead is an entry of the queue with its withdrawal and its user.
 type entryRead struct {
 	bun.BaseModel `bun:"table:withdrawal_queue,alias:q"`
 
 	queuedRow
+	heldColumns
 	SumHi, SumLo, PaidHi, PaidLo int64
 	PaidBy                       string
 	OwnerName, OwnerSurname      string
@@ -106,16 +89,16 @@ type entryRead struct {
 var entries = record.Table[entryRead, transaction.Entry]{
 	Order: newestFirst,
 	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.ColumnExpr("q.*, w.sum_hi, w.sum_lo, w.paid_hi, w.paid_lo, w.paid_by, " +
+		return q.ColumnExpr("q.*, " + heldColumn + ", w.sum_hi, w.sum_lo, w.paid_hi, w.paid_lo, w.paid_by, " +
 			"COALESCE(o.owner_name, '') AS owner_name, COALESCE(o.owner_surname, '') AS owner_surname, " +
 			"COALESCE(o.owner_mail, '') AS owner_mail, COALESCE(o.owner_phone, '') AS owner_phone").
 			Join("JOIN (SELECT id AS paid_id, hi AS sum_hi, lo AS sum_lo, fee_hi AS paid_hi, fee_lo AS paid_lo, " +
-				"COALESCE(transfer_id, '') AS paid_by FROM withdrawal) AS w ON w.paid_id = q.id").
+				"COALESCE(transfer_id, '') AS paid_by, " + heldColumn + " FROM withdrawal) AS w ON w.paid_id = q.id").
 			Join("LEFT JOIN (SELECT id AS owner_id, name AS owner_name, surname AS owner_surname, " +
 				"email AS owner_mail, COALESCE(number, phone) AS owner_phone FROM users) AS o ON o.owner_id = q.user_id")
 	},
 	Record: func(r entryRead) (e transaction.Entry, err error) {
-		if e.Queued, err = queued.Record(r.queuedRow); err != nil {
+		if e.Queued, err = queued.Record(queuedRead{queuedRow: r.queuedRow, heldColumns: r.heldColumns}); err != nil {
 			return e, err
 		}
 		e.Withdrawal = transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, ToAddress: r.Address,

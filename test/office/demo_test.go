@@ -78,9 +78,9 @@ var cameIn = map[string]string{
 		c.kind = 'withdrawal' AND c.record_id = q.id AND c.external_id = q.external_id)`,
 	"POST /integration/withdrawals, for the row": `withdrawal w WHERE status <> 1 AND NOT EXISTS (SELECT 1 FROM
 		withdrawal_queue q WHERE q.id = w.id)`,
-	"PATCH /integration/withdrawals/{id}": `withdrawal_queue q WHERE status <> 8 AND hold_reason = '' AND NOT
-		EXISTS (SELECT 1 FROM audit a WHERE a.target = q.id AND a.action = 'WITHDRAWAL_MOVE' AND
-		a.actor_id = 'service:demo-wallet')`,
+	"PATCH /integration/withdrawals/{id}": `withdrawal_queue q JOIN withdrawal w ON w.id = q.id WHERE
+		q.status <> 8 AND hold_reason = '' AND NOT EXISTS (SELECT 1 FROM audit a WHERE a.target = q.id AND
+		a.action = 'WITHDRAWAL_MOVE' AND a.actor_id = 'service:demo-wallet')`,
 	"POST /admin/withdrawals/{id}/cancel": `withdrawal_queue q WHERE status = 12 AND NOT EXISTS (SELECT 1 FROM audit a
 		WHERE a.target = q.id AND a.action = 'WITHDRAWAL_CANCEL')`,
 	"POST /integration/aml-findings": `users u WHERE aml_status <> 'notRisky' AND NOT EXISTS (SELECT 1 FROM aml_finding f,

@@ -15,10 +15,10 @@ import (
 	"castellan/domain/delivery/message"
 )
 
-// TestSMSRecipes sends with each recipe of docs/operations.md to a gateway that answers as the documents of that one
-// say.
+// TestSMSRecipes sends with each recipe of docs/operations/install.md to a gateway that answers as the documents of
+// that one say.
 func TestSMSRecipes(t *testing.T) {
-	doc, err := os.ReadFile("../../../docs/operations.md")
+	doc, err := os.ReadFile("../../../docs/operations/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}

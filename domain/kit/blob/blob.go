@@ -1,5 +1,5 @@
-// Package blob stores files: bytes under a key, in a folder or in a bucket (docs/operations.md, "Files"). A row of the
-// owning slice records what a file means.
+// Package blob stores files: bytes under a key, in a folder or in a bucket (docs/operations/install.md, "Files"). A
+// row of the owning slice records what a file means.
 //
 // The one idea: bytes come first and the row commits after them. A process that is killed in between leaves bytes that
 // no row names; the sweeper (Sweep) removes them after an hour. So a row never names bytes that are not there.

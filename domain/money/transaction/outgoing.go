@@ -241,9 +241,9 @@ func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o *Outgoi
 	if mover == Hold {
 		said = string(q.Held.Reason)
 	}
-	m.With = append(m.With, SetQueued{*q}, by.Did(audit.Record{At: now, Action: actions[mover], UserID: q.UserID,
-		Target: q.ID, Detail: withReason(fmt.Sprintf("%s to %s: %s %s", from, q.Status, w.Amount, pair.Currency.Code),
-			said)}))
+	m.With = append(m.With, SetQueued{*q}, SetHeld{*q}, by.Did(audit.Record{At: now, Action: actions[mover],
+		UserID: q.UserID, Target: q.ID, Detail: withReason(fmt.Sprintf("%s to %s: %s %s", from, q.Status, w.Amount,
+			pair.Currency.Code), said)}))
 	if t, is := events[mover]; is {
 		m.With = append(m.With, s.event(t, *o, now))
 	}

@@ -83,12 +83,17 @@ type AddQueued struct{ Queued Queued }
 
 func (AddQueued) Table() string { return "withdrawal_queue" }
 
-// SetQueued sets status, transaction, reasons and the instant of the resume of an entry.
+// SetQueued sets status, transaction and reason of an entry.
 type SetQueued struct{ Queued Queued }
 
 func (SetQueued) Table() string { return "withdrawal_queue" }
 
 func (w SetQueued) Fence() (key string, version int64) { return w.Queued.ID, w.Queued.Version }
+
+// SetHeld sets hold, claim and the instant of the resume of an entry. It commits with a SetQueued, which fences it.
+type SetHeld struct{ Queued Queued }
+
+func (SetHeld) Table() string { return "withdrawal" }
 
 // SetWithdrawal sets status, fee and transfer of a withdrawal.
 type SetWithdrawal struct{ Withdrawal Withdrawal }

@@ -52,7 +52,7 @@ func (s *Service) UpdateQueue(ctx context.Context, by audit.By, u QueueUpdate) (
 		from := q.Status
 		q.Status = u.To
 		// This comes first, so that of two concurrent decisions one waits here for the other.
-		if err := s.Changes.Commit.Commit(ctx, SetQueued{q}); err != nil {
+		if err := s.Changes.Commit.Commit(ctx, SetQueued{q}, SetHeld{q}); err != nil {
 			return done, err
 		}
 		w, err := s.Store.Withdrawal(ctx, q.ID)
