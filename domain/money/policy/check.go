@@ -92,6 +92,9 @@ func (r Rule) Check() error {
 		p.bad("kinds", "must name a kind")
 	}
 	eachOf(&p, "kinds", r.Kinds, Withdrawal, Deposit, Adjustment, Decision, Setting)
+	if slices.ContainsFunc(r.Kinds, func(k Kind) bool { return k == Decision || k == Setting }) {
+		p.bad("kinds", "movements of the kinds DECISION and SETTING are not judged yet")
+	}
 	r.Match.check(&p, r.Kinds)
 	p.texts("except.accounts", r.Except.Accounts)
 	p.texts("except.destinations", r.Except.Destinations)
@@ -118,7 +121,24 @@ func (m Match) check(p *problems, kinds []Kind) {
 		}
 	}
 	for i, x := range m.Sums {
-		x.check(p, fmt.Sprintf("match.sums[%d].", i), m.Assets)
+		field := fmt.Sprintf("match.sums[%d].", i)
+		x.check(p, field, m.Assets)
+		if x.Per == PerInitiator || x.Per == PerAsset || x.Per == PerPlatform {
+			p.bad(field+"per", "sums per %s are not supported yet: use ACCOUNT or DESTINATION", x.Per)
+		}
+	}
+	only := slices.Equal(kinds, []Kind{Withdrawal})
+	if len(m.Sums) > 0 && !only {
+		p.bad("match.sums", "sums are supported for the kind WITHDRAWAL alone")
+	}
+	if m.Destination != (Destination{}) && !only {
+		p.bad("match.destination", "is for the kind WITHDRAWAL alone")
+	}
+	if m.Account.FirstWithdrawal != nil && !only {
+		p.bad("match.account.firstWithdrawal", "is for the kind WITHDRAWAL alone")
+	}
+	if len(m.Device) > 0 {
+		p.bad("match.device", "the device of a request is not known yet")
 	}
 	if len(m.Sums) > MaxSums {
 		p.bad("match.sums", "must be at most %d", MaxSums)
@@ -208,6 +228,9 @@ func (e Effect) check(p *problems, kinds []Kind) {
 			p.bad("effect.required", "must be from 1 to %d", maxRequired)
 		}
 		p.span("effect.expires", e.Expires, Span(time.Hour), maxWait)
+		if e.Required > 1 && !slices.Equal(kinds, []Kind{Withdrawal}) {
+			p.bad("effect.required", "more than 1 is supported for the kind WITHDRAWAL alone")
+		}
 	case Wait:
 		oneOf(p, "effect.after", e.After, true, AfterRequest, AfterCredentials, AfterCredit, AfterDestination)
 		if e.For < Span(time.Minute) || e.For > maxWait {

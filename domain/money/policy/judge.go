@@ -21,8 +21,10 @@ type Set struct {
 	rules []compiled
 	// at finds the rules of a kind by their asset; one with several assets stands at each of them. Rules for any asset
 	// stand at the asset "".
-	at   map[place][]int
-	sums []SumKey
+	at     map[place][]int
+	wants  map[place]Wants
+	counts map[Kind][]Per
+	sums   []SumKey
 }
 
 type place struct {
@@ -32,17 +34,22 @@ type place struct {
 
 type compiled struct {
 	Rule
-	sums     []int // indexes of Set.sums, for each sum
-	from, to int   // minutes of the day
-	zone     *time.Location
+	sums []int // indexes of Set.sums, for each sum
+	// destinations are Except.Destinations as keys.
+	destinations []string
+	from, to     int // minutes of the day
+	zone         *time.Location
 }
 
 // Compile returns the set of valid rules (Rule.Check). Inactive ones stay in it for Explain.
 func Compile(rules []Rule) *Set {
-	s := &Set{at: map[place][]int{}}
+	s := &Set{at: map[place][]int{}, wants: map[place]Wants{}, counts: map[Kind][]Per{}}
 	seen := map[SumKey]int{}
 	for i, r := range rules {
 		c := compiled{Rule: r}
+		for _, key := range r.Except.Destinations {
+			c.destinations = append(c.destinations, canonicalKey(key))
+		}
 		for _, x := range r.Match.Sums {
 			key := r.key(x)
 			n, known := seen[key]
@@ -63,7 +70,13 @@ func Compile(rules []Rule) *Set {
 		}
 		for _, k := range r.Kinds {
 			for _, currency := range r.currencies() {
-				s.at[place{k, currency}] = append(s.at[place{k, currency}], i)
+				at := place{k, currency}
+				s.at[at], s.wants[at] = append(s.at[at], i), s.wants[at].and(r.wants())
+			}
+			for _, x := range r.Match.Sums {
+				if !slices.Contains(s.counts[k], x.Per) {
+					s.counts[k] = append(s.counts[k], x.Per)
+				}
 			}
 		}
 	}
@@ -264,7 +277,7 @@ func (c *compiled) before(f Facts) Reason {
 	case m.Hours != nil && !c.within(f.At):
 		return OtherHour
 	case slices.Contains(c.Except.Accounts, f.Account.ID) && f.Account.ID != "",
-		slices.Contains(c.Except.Destinations, f.Destination.Key) && f.Destination.Key != "",
+		slices.Contains(c.destinations, f.Destination.Key) && f.Destination.Key != "",
 		len(c.Except.Initiators) > 0 && slices.Contains(c.Except.Initiators, f.Initiator.String()):
 		return Excepted
 	}
