@@ -74,7 +74,7 @@ func (s *service) money() error {
 	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
 		actions: []challenge.Action{requests.Action()}, kinds: []job.Kind{withdrawals.Holding()},
 		tasks: []task{{endHolds, "the holds of the money policy could not be ended", withdrawals.EndHolds}}})
-	transactions := &transaction.Service{Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
+	transactions := &transaction.Service{Judge: judge, Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
 		Parameters: s.parameters, Now: time.Now, Store: money.NewTransactions(s.DB), Changes: s.changes("", nil),
 		Jobs: s.jobs, Messenger: s.starter.Messenger,
 		Await: func(ctx context.Context, id string) (job.Job, error) {

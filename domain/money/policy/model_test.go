@@ -167,7 +167,8 @@ func holds(r policy.Rule, f policy.Facts, total func(policy.Sum) policy.Total) b
 }
 
 // expected joins the effects of the rules that hold.
-func expected(rules []policy.Rule, f policy.Facts, total func(policy.Rule, policy.Sum) policy.Total) (v policy.Verdict) {
+func expected(rules []policy.Rule, f policy.Facts,
+	total func(policy.Rule, policy.Sum) policy.Total) (v policy.Verdict) {
 	quorums := map[string]policy.Quorum{}
 	for _, r := range rules {
 		if !holds(r, f, func(x policy.Sum) policy.Total { return total(r, x) }) {

@@ -9,7 +9,9 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/policy"
@@ -333,6 +335,33 @@ func (j *Judge) total(key policy.SumKey, f policy.Facts, before []Counted,
 		t.Number = int64(len(accounts))
 	}
 	return t
+}
+
+// approver returns the roles by which an operator may approve a movement now: none for the owner, the initiator, an
+// account that is not active, and one that shares a device with any of these or with another approver.
+func (j *Judge) approver(ctx context.Context, userID, owner string, by Initiator, others []string) ([]string, error) {
+	if strings.HasPrefix(userID, audit.ByService) {
+		return nil, nil
+	}
+	others = append(slices.Clone(others), owner)
+	if i := by.facts(); i.Type == policy.Operator {
+		others = append(others, i.Name)
+	}
+	u, err := j.Users.Get(ctx, userID)
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !u.Active() || slices.Contains(others, userID):
+		return nil, nil
+	}
+	for _, other := range others {
+		if shared, err := j.Shared(ctx, userID, other); shared || err != nil {
+			return nil, err
+		}
+	}
+	return u.Roles, nil
 }
 
 // factsOf returns the facts of an account that its row has.

@@ -73,8 +73,8 @@ func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outg
 // for approvals, it is the approval of the caller, and the last one that is needed returns the withdrawal.
 //
 // Errors: RECORD_NOT_FOUND; INVALID_STATE, also during a wait that rules ask for; ACCOUNT_NOT_ACTIVE,
-// WITHDRAWAL_PROHIBITED and AML_RISKY while the account may not withdraw; POLICY_DENIED; FORBIDDEN if the caller may not
-// give an approval that is missing.
+// WITHDRAWAL_PROHIBITED and AML_RISKY while the account may not withdraw; POLICY_DENIED; FORBIDDEN if the caller may
+// not give an approval that is missing.
 func (s *Withdrawals) Resume(ctx context.Context, by audit.By, id, reason string) (Outgoing, error) {
 	o, err := s.change(ctx, by, Resume, id, QueueReady, give(reason))
 	if !commit.Inside(ctx) {

@@ -308,7 +308,8 @@ func (s *Withdrawals) missing(ctx context.Context, by audit.By, mover Mover, o O
 	}
 	counts, counted := map[string]int{}, []string{}
 	count := func(userID string) (roles []string, err error) {
-		if roles, err = s.approver(ctx, o, userID, counted); err != nil || len(roles) == 0 {
+		roles, err = s.Judge.approver(ctx, userID, o.Queued.UserID, o.Withdrawal.Initiator, counted)
+		if err != nil || len(roles) == 0 {
 			return nil, err
 		}
 		counted = append(counted, userID)
@@ -333,33 +334,6 @@ func (s *Withdrawals) missing(ctx context.Context, by audit.By, mover Mover, o O
 	}
 	approves = slices.ContainsFunc(left, func(q policy.Quorum) bool { return slices.Contains(roles, q.Group) })
 	return slices.DeleteFunc(left, full), approves, nil
-}
-
-// approver returns the roles by which an operator may approve an entry now: none for the owner, the initiator, an
-// account that is not active, and one that shares a device with any of these or with another approver.
-func (s *Withdrawals) approver(ctx context.Context, o Outgoing, userID string, others []string) ([]string, error) {
-	if strings.HasPrefix(userID, audit.ByService) {
-		return nil, nil
-	}
-	others = append(slices.Clone(others), o.Queued.UserID)
-	if i := o.Withdrawal.Initiator.facts(); i.Type == policy.Operator {
-		others = append(others, i.Name)
-	}
-	u, err := s.Users.Get(ctx, userID)
-	switch {
-	case fault.CodeOf(err) == fault.RecordNotFound:
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case !u.Active() || slices.Contains(others, userID):
-		return nil, nil
-	}
-	for _, other := range others {
-		if shared, err := s.Judge.Shared(ctx, userID, other); shared || err != nil {
-			return nil, err
-		}
-	}
-	return u.Roles, nil
 }
 
 // dueAtOnce is how many holds EndHolds ends in a call.
