@@ -139,8 +139,8 @@ func (j *Judge) concerns(kind policy.Kind, currencyCode string) bool {
 }
 
 // approve refuses a movement that rules hold and that its approver may not let pass: POLICY_DENIED, INVALID_STATE
-// during a wait, FORBIDDEN. Of a group that must approve, the approver must be a member, and another person than owner and
-// initiator.
+// during a wait, FORBIDDEN. Of a group that must approve, the approver must be a member, and another person than owner
+// and initiator.
 func (j *Judge) approve(ctx context.Context, r ruling, approver, owner string, by Initiator) error {
 	switch {
 	case r.Deny:
@@ -180,7 +180,8 @@ func (s *Service) released(ctx context.Context, by audit.By, d Deposit) error {
 }
 
 // errSecond refuses an adjustment that rules permit with an approval alone.
-var errSecond = fault.New(fault.PolicyDenied, "the money policy asks for the approval of a second person (mfa.four_eyes)")
+var errSecond = fault.New(fault.PolicyDenied,
+	"the money policy asks for the approval of a second person (mfa.four_eyes)")
 
 // adjusted judges an adjustment. One that needs an approval passes as a request that a second person has approved, who
 // is a member of the group.
