@@ -9,7 +9,7 @@ import (
 type Hold struct {
 	Reason string     `json:"reason" enum:"ACCOUNT,PROHIBITED,AML,ALARM,DIGEST,POLICY" example:"AML"`
 	Since  rest.Time  `json:"since" example:"2026-11-28T10:00:00.000Z"`
-	Until  *rest.Time `json:"until" doc:"with POLICY: when a wait ends or the approvals expire; else null"`
+	Until  *rest.Time `json:"until" doc:"end of a wait, or of the time for approvals" example:"2026-11-30T10:00:00.000Z"`
 }
 
 // SchemaName returns the name of the schema.
