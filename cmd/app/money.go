@@ -19,6 +19,7 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/limit"
+	"castellan/domain/money/policy"
 	"castellan/domain/money/provider"
 	"castellan/domain/money/rate"
 	"castellan/domain/money/transaction"
@@ -30,6 +31,7 @@ import (
 	httptransaction "castellan/http/money/transaction"
 	httpintegration "castellan/http/people/integration"
 	"castellan/persistence/money"
+	"castellan/persistence/proof"
 )
 
 // verifyLedger is how often days are closed and the ledger is verified.
@@ -55,7 +57,9 @@ func (s *service) money() error {
 	if err != nil {
 		return err
 	}
-	withdrawals := &transaction.Withdrawals{Ledger: s.ledger, Store: money.NewTransactions(s.DB), Users: s.users,
+	judge := s.judge(limits.Rates)
+	withdrawals := &transaction.Withdrawals{Judge: judge, Ledger: s.ledger,
+		Store: money.NewTransactions(s.DB), Users: s.users,
 		Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
 		Tags:  s.cfg.AddressBook.TagRules,
 		Books: money.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external, Now: time.Now,
@@ -68,8 +72,9 @@ func (s *service) money() error {
 		Approvals: &transaction.Approvals{Withdrawals: withdrawals, Engine: s.starter,
 			Account: accounts{s.users}.Account}}
 	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
-		actions: []challenge.Action{requests.Action()}, kinds: []job.Kind{withdrawals.Holding()}})
-	transactions := &transaction.Service{Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
+		actions: []challenge.Action{requests.Action()}, kinds: []job.Kind{withdrawals.Holding()},
+		tasks: []task{{endHolds, "the holds of the money policy could not be ended", withdrawals.EndHolds}}})
+	transactions := &transaction.Service{Judge: judge, Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
 		Parameters: s.parameters, Now: time.Now, Store: money.NewTransactions(s.DB), Changes: s.changes("", nil),
 		Jobs: s.jobs, Messenger: s.starter.Messenger,
 		Await: func(ctx context.Context, id string) (job.Job, error) {
@@ -108,6 +113,24 @@ func (s *service) money() error {
 	})
 	s.balances(books)
 	return nil
+}
+
+// endHolds is how often the holds whose time is over are judged again.
+const endHolds = 30 * time.Second
+
+// judge builds the judge of movements, with the rules in force on this node.
+func (s *service) judge(rates rate.Store) *transaction.Judge {
+	s.rules = policy.NewCache(money.NewRules(s.DB))
+	s.join(part{snapshots: []snapshot{copyOf(s.rules, change.Policy)}})
+	return &transaction.Judge{Rules: s.rules.Current, Past: money.NewTransactions(s.DB), Rates: rates,
+		Books: money.NewAddressBooks(s.DB), Users: s.users, Catalog: s.currencies.Catalog,
+		ServiceRoles: func(name string) []string {
+			if key, known := s.services.Key(name); known && key.Role != "" {
+				return []string{key.Role}
+			}
+			return nil
+		},
+		Shared: proof.NewDevices(s.DB).Shared}
 }
 
 // balances builds the administrators' view of the users' money.

@@ -46,6 +46,7 @@ import (
 	"castellan/domain/kit/token"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/policy"
 	"castellan/domain/people/document"
 	"castellan/domain/people/identity"
 	"castellan/domain/permit/cronkey"
@@ -133,6 +134,7 @@ type service struct {
 	roles          *resource.Cache
 	crons          *cronkey.Cache
 	services       *servicekey.Cache
+	rules          *policy.Cache   // of the money policy
 	foreign        *issuer.Service // users who log in elsewhere
 	gateways       *gateway.Guard
 	mismatches     atomic.Int64    // executions refused because the command or its intent was changed

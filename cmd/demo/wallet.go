@@ -204,7 +204,8 @@ func (u *purse) leaves(ctx context.Context, s source, at time.Time) error {
 func refused(err error) bool {
 	switch fault.CodeOf(err) {
 	case fault.AccountNotActive, fault.WithdrawalProhibited, fault.AMLRisky, fault.PairDisabled, fault.BelowMinimum,
-		fault.LimitExceeded, fault.AddressNotAllowed, fault.InsufficientBalance:
+		fault.LimitExceeded, fault.AddressNotAllowed, fault.InsufficientBalance, fault.PolicyDenied,
+		fault.OwnerRequired:
 		return true
 	}
 	return false

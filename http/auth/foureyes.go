@@ -32,7 +32,7 @@ type standing struct {
 // write nothing at all.
 func (p SecondPerson) Rehearse(ctx context.Context, c edge.Captured,
 	fn func(context.Context) error) (summary string, err error) {
-	writes, err := commit.Rehearse(ctx, p.Commit, fn)
+	writes, err := commit.Rehearse(audit.WithApprover(ctx, audit.Rehearsed), p.Commit, fn)
 	if err != nil {
 		return "", err
 	}

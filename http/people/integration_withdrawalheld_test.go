@@ -44,7 +44,7 @@ func TestWithdrawalHeld(t *testing.T) {
 	withdrawals(t, func(s *integrationSite) {
 		id := s.made()
 		held := strings.Replace(record(id, "made-1", "waitingApproval", 5, "null", "null"), `"hold":null`,
-			`"hold":{"reason":"AML","since":"2026-03-10T12:00:00.000Z"}`, 1)
+			`"hold":{"reason":"AML","since":"2026-03-10T12:00:00.000Z","until":null}`, 1)
 		storetest.Must(t, s.db.Commit(t.Context(), user.SetAMLStatus{UserID: "jane", Status: "risky"}))
 		for range 2 {
 			status, answer := s.Call("PATCH /integration/withdrawals/"+id, `{"status":"processing"}`)

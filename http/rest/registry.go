@@ -144,6 +144,10 @@ var registry = map[fault.Code]entry{
 		tr: "Bu adrese çekime izin verilmiyor", ar: "السحب إلى هذا العنوان غير مسموح"},
 	fault.InsufficientBalance: {status: 422, en: "Insufficient balance",
 		tr: "Bakiye yetersiz", ar: "الرصيد غير كاف"},
+	fault.PolicyDenied: {status: 422, en: "Not permitted by the money policy",
+		tr: "Para politikası bu işleme izin vermiyor", ar: "سياسة الأموال لا تسمح بهذه العملية"},
+	fault.OwnerRequired: {status: 422, en: "Approval by the account owner required",
+		tr: "Hesap sahibinin onayı gerekli", ar: "موافقة صاحب الحساب مطلوبة"},
 
 	fault.MethodLocked: {status: 423, en: "Method locked",
 		tr: "Yöntem kilitlendi", ar: "تم قفل طريقة التحقق"},

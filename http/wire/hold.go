@@ -7,8 +7,9 @@ import (
 
 // Hold is why a queued withdrawal is held back from the wallet.
 type Hold struct {
-	Reason string    `json:"reason" enum:"ACCOUNT,PROHIBITED,AML,ALARM,DIGEST" example:"AML"`
-	Since  rest.Time `json:"since" example:"2026-11-28T10:00:00.000Z"`
+	Reason string     `json:"reason" enum:"ACCOUNT,PROHIBITED,AML,ALARM,DIGEST,POLICY" example:"AML"`
+	Since  rest.Time  `json:"since" example:"2026-11-28T10:00:00.000Z"`
+	Until  *rest.Time `json:"until" doc:"end of a wait, or of the time for approvals" example:"2026-11-30T10:00:00.000Z"`
 }
 
 // SchemaName returns the name of the schema.
@@ -19,5 +20,9 @@ func HoldOf(h transaction.Held) *Hold {
 	if h.Reason == "" {
 		return nil
 	}
-	return &Hold{string(h.Reason), rest.Time{Time: h.Since}}
+	out := &Hold{Reason: string(h.Reason), Since: rest.Time{Time: h.Since}}
+	if !h.Until.IsZero() {
+		out.Until = &rest.Time{Time: h.Until}
+	}
+	return out
 }

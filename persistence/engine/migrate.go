@@ -110,7 +110,10 @@ func MigrationsOf(migrations fs.FS, postgres bool) (all []Migration, err error) 
 				return nil, err
 			}
 			m := Migration{path.Base(f), string(text)}
-			if postgres && folder != own {
+			switch {
+			case !postgres:
+				m.Text = atOnce(m.Text) // SQLite has one writer
+			case folder != own:
 				m.Text = forPostgres(m.Text)
 			}
 			all = append(all, m)

@@ -29,6 +29,12 @@ type depositRow struct {
 	Initiator               string
 }
 
+// addDepositRow is what a new deposit writes.
+type addDepositRow struct {
+	depositRow
+	Facts string
+}
+
 type withdrawalRow struct {
 	ID         string
 	UserID     string
@@ -45,6 +51,14 @@ type withdrawalRow struct {
 	Initiator  string
 
 	OrderDigest, OwnerMethods string
+	OwnerResistant            bool
+	Destination               string
+}
+
+// addWithdrawalRow is what a new withdrawal writes.
+type addWithdrawalRow struct {
+	withdrawalRow
+	Facts string
 }
 
 // setDepositRow is what a change of a deposit writes.
@@ -91,9 +105,12 @@ type queuedRow struct {
 type heldColumns struct {
 	HoldReason string
 	HeldAt     int64
+	HoldUntil  int64
+	HoldRules  string
 	ResumedAt  int64
 	Claim      string
 	ClaimedAt  int64
+	LeftAt     int64
 }
 
 type heldRow struct {
@@ -110,7 +127,7 @@ type queuedRead struct {
 }
 
 // heldColumn are the columns of heldColumns.
-const heldColumn = "hold_reason, held_at, resumed_at, claim, claimed_at"
+const heldColumn = "hold_reason, held_at, hold_until, hold_rules, resumed_at, claim, claimed_at, left_at"
 
 var queued = record.Table[queuedRead, transaction.Queued]{
 	Order: newestFirst,
@@ -122,9 +139,11 @@ var queued = record.Table[queuedRead, transaction.Queued]{
 		q := transaction.Queued{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Status: transaction.QueueStatus(r.Status),
 			Address: r.Address, AddressTag: r.AddressTag, ExternalID: r.ExternalID, Attempt: r.AttemptIdentifier,
 			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version,
-			ResumedAt: engine.Time(r.ResumedAt), Claim: r.Claim, ClaimedAt: engine.Time(r.ClaimedAt)}
+			ResumedAt: engine.Time(r.ResumedAt), Claim: r.Claim, ClaimedAt: engine.Time(r.ClaimedAt),
+			LeftAt: engine.Time(r.LeftAt)}
 		if q.Status == transaction.QueueWaiting { // earlier versions leave the reason of a withdrawal that they resume
-			q.Held = transaction.Held{Reason: transaction.HeldFor(r.HoldReason), Since: engine.Time(r.HeldAt)}
+			q.Held = transaction.Held{Reason: transaction.HeldFor(r.HoldReason), Since: engine.Time(r.HeldAt),
+				Until: engine.Time(r.HoldUntil), Asks: r.HoldRules}
 		}
 		fee, err := amount.Of(r.FeeHi, r.FeeLo)
 		if r.OwnFee {
@@ -175,6 +194,7 @@ var TransactionFences = []engine.Kind{
 	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
 		return deskRow{UserID: w.UserID, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
 	}, "changed_at"),
+	gateFence,
 }
 
 // deskRow counts the withdrawals that a user has requested.
@@ -204,38 +224,43 @@ var TransactionWrites = []engine.Kind{
 			return coinAddressRow{w.Account.ID(), transaction.Address(w.Account), engine.Millis(w.At)}
 		}),
 	engine.Update("INSERT INTO deposit (id, user_id, asset_id, hi, lo, status, tx_id, to_address, sender_info, "+
-		"transfer_id, at, external_id, from_address, initiator, version) "+
+		"transfer_id, at, external_id, from_address, initiator, facts, version) "+
 		"SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.status, v.tx_id, v.to_address, v.sender_info, "+
-		"NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, v.initiator, 1 {FROM v}",
-		func(w transaction.AddDeposit) depositRow {
+		"NULLIF(v.transfer_id, ''), v.at, v.external_id, v.from_address, v.initiator, v.facts, 1 {FROM v}",
+		func(w transaction.AddDeposit) addDepositRow {
 			d := w.Deposit
 			r := depositRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status), TxID: d.TxID,
 				ToAddress: d.ToAddress, SenderInfo: d.SenderInfo, TransferID: d.TransferID, At: engine.Millis(d.At),
 				ExternalID: d.ExternalID, FromAddress: d.FromAddress, Initiator: string(d.Initiator)}
 			r.Hi, r.Lo = d.Amount.Parts()
-			return r
+			return addDepositRow{r, d.Facts}
 		}),
 	engine.Update("INSERT INTO withdrawal (id, user_id, asset_id, hi, lo, fee_hi, fee_lo, status, to_address, "+
-		"transfer_id, hold_id, at, initiator, order_digest, owner_methods, version) "+
+		"transfer_id, hold_id, at, initiator, order_digest, owner_methods, owner_resistant, destination, facts, version) "+
 		"SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.fee_hi, v.fee_lo, v.status, v.to_address, "+
-		"NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, v.initiator, v.order_digest, v.owner_methods, 1 {FROM v}",
-		func(w transaction.AddWithdrawal) withdrawalRow {
+		"NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, v.initiator, v.order_digest, v.owner_methods, "+
+		"v.owner_resistant, v.destination, v.facts, 1 {FROM v}",
+		func(w transaction.AddWithdrawal) addWithdrawalRow {
 			d := w.Withdrawal
 			r := withdrawalRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status),
 				ToAddress: d.ToAddress, TransferID: d.TransferID, HoldID: d.HoldID, At: engine.Millis(d.At),
-				Initiator: string(d.Initiator), OrderDigest: d.OrderDigest, OwnerMethods: d.OwnerMethods}
+				Initiator: string(d.Initiator), OrderDigest: d.OrderDigest, OwnerMethods: d.OwnerMethods,
+				OwnerResistant: d.OwnerResistant, Destination: d.Destination}
 			r.Hi, r.Lo = d.Amount.Parts()
 			r.FeeHi, r.FeeLo = d.Fee.Parts()
-			return r
+			return addWithdrawalRow{r, d.Facts}
 		}),
 	engine.Insert(func(w transaction.AddQueued) queuedRow { return queuedRowOf(w.Queued) }),
-	engine.Update("UPDATE withdrawal SET hold_reason = v.hold_reason, held_at = v.held_at, resumed_at = v.resumed_at, "+
-		"claim = v.claim, claimed_at = v.claimed_at {FROM v} WHERE withdrawal.id = v.id",
+	engine.Update("UPDATE withdrawal SET hold_reason = v.hold_reason, held_at = v.held_at, hold_until = v.hold_until, "+
+		"hold_rules = v.hold_rules, resumed_at = v.resumed_at, claim = v.claim, claimed_at = v.claimed_at, "+
+		"left_at = v.left_at {FROM v} WHERE withdrawal.id = v.id",
 		func(w transaction.SetHeld) heldRow {
 			q := w.Queued
-			return heldRow{q.ID, heldColumns{string(q.Held.Reason), engine.Millis(q.Held.Since), engine.Millis(q.ResumedAt),
-				q.Claim, engine.Millis(q.ClaimedAt)}}
+			return heldRow{q.ID, heldColumns{string(q.Held.Reason), engine.Millis(q.Held.Since),
+				engine.Millis(q.Held.Until), q.Held.Asks, engine.Millis(q.ResumedAt), q.Claim, engine.Millis(q.ClaimedAt),
+				engine.Millis(q.LeftAt)}}
 		}),
+	addApproval,
 	engine.Insert(func(w transaction.AddProcess) processRow {
 		p := w.Process
 		return processRow{ID: p.ID, TransactionID: p.TransactionID, UserID: p.UserID, AssetID: p.Asset, TxID: p.TxID,

@@ -64,7 +64,8 @@ var withdrawals = record.Table[withdrawalRead, transaction.Withdrawal]{
 		w := transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, Amount: a,
 			Status: transaction.Status(r.Status), ToAddress: r.ToAddress, TransferID: r.TransferID, HoldID: r.HoldID,
 			At: engine.Time(r.At), Initiator: transaction.Initiator(r.Initiator),
-			OrderDigest: r.OrderDigest, OwnerMethods: r.OwnerMethods, Version: r.Version}
+			OrderDigest: r.OrderDigest, OwnerMethods: r.OwnerMethods, OwnerResistant: r.OwnerResistant,
+			Destination: r.Destination, Version: r.Version}
 		if err == nil {
 			w.Fee, err = amount.Of(r.FeeHi, r.FeeLo)
 		}

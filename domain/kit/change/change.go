@@ -36,6 +36,7 @@ const (
 	// Hashes: the recipes of imported password hashes changed; no key.
 	Hashes   Topic = "hash"
 	Firewall Topic = "firewall" // rules of the firewall; key: label
+	Policy   Topic = "policy"   // rules of the money policy; key: label
 	// Cluster: nodes that cannot reach each other look for members; key: "who/<question>/<node>" or
 	// "here/<question>/<members>/<least id>".
 	Cluster Topic = "cluster"

@@ -81,6 +81,8 @@ const (
 	LimitExceeded        Code = "LIMIT_EXCEEDED"
 	AddressNotAllowed    Code = "ADDRESS_NOT_ALLOWED"
 	InsufficientBalance  Code = "INSUFFICIENT_BALANCE"
+	PolicyDenied         Code = "POLICY_DENIED"
+	OwnerRequired        Code = "OWNER_REQUIRED"
 
 	MethodLocked Code = "METHOD_LOCKED"
 

@@ -71,7 +71,7 @@ func (s *Approvals) Start(ctx context.Context, by audit.By, r WithdrawalRequest,
 	for range maxFenced {
 		a, err = s.start(ctx, by, r, from)
 		if !errors.Is(err, commit.ErrFenced) && fault.CodeOf(err) != fault.RecordAlreadyExist {
-			return a, err
+			return a, s.Denied(ctx, by, err)
 		}
 	}
 	return a, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
@@ -150,7 +150,11 @@ func (s *Approvals) judged(ctx context.Context, r WithdrawalRequest) (o order, p
 	if err != nil {
 		return o, pair, err
 	}
-	_, to, tag, err := s.judge(ctx, r, pair, fee, has)
+	u, to, tag, err := s.judge(ctx, r, pair, fee, has)
+	if err == nil { // what the owner must do is judged when the challenge is complete
+		now := s.Now().UTC().Truncate(time.Millisecond)
+		_, err = s.asked(ctx, u, r, terms{By: Owner, Begins: true}, pair, to, tag, now)
+	}
 	return order{Request: r, Fee: fee, To: to, Tag: tag}, pair, err
 }
 
@@ -183,7 +187,8 @@ func (s *Approvals) Brief(command []byte) string {
 // Execute executes the order of a challenge that its owner has completed, in the transaction of ctx. It checks the
 // request again, with the fee and the address that the owner approved, and puts it into the queue.
 //
-// Errors: INVALID_STATE if the external id is no longer bound to the challenge; those of Withdrawals.Request.
+// Errors: INVALID_STATE if the external id is no longer bound to the challenge; those of Withdrawals.Request. After
+// POLICY_DENIED the caller rolls back and calls Denied.
 func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoing, error) {
 	var o order
 	if err := json.Unmarshal(x.Command, &o); err != nil {
@@ -205,11 +210,24 @@ func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoin
 	starter := x.Challenge.Starter
 	by := audit.By{UserID: x.Challenge.UserID, IP: starter.IP, RequestID: starter.RequestID}
 	var methods []string
+	resistant := false
 	for _, m := range x.Challenge.CompletedMethods() {
 		methods = append(methods, string(m.Name))
+		resistant = resistant || m.Name == challenge.PUSH && x.Challenge.Resistant
 	}
-	return s.enqueue(ctx, by, o.Request, terms{Owner, &o.Fee, o.To, cmp.Or(o.Tag,
-		o.Request.AddressTag), strings.Join(methods, "+")}, func(recordID string, _ time.Time) commit.Write {
+	approved := terms{By: Owner, Fee: &o.Fee, To: o.To, Tag: cmp.Or(o.Tag, o.Request.AddressTag),
+		Methods: strings.Join(methods, "+"), Resistant: resistant}
+	return s.enqueue(ctx, by, o.Request, approved, func(recordID string, _ time.Time) commit.Write {
 		return integration.Rebind{Kind: first.Kind, ExternalID: first.ExternalID, From: from, To: recordID}
 	})
+}
+
+// Refused writes the audit row of an order that the money policy has refused at the end of its challenge.
+func (s *Approvals) Refused(ctx context.Context, x challenge.Execution, refusal error) error {
+	starter := x.Challenge.Starter
+	by := audit.By{UserID: x.Challenge.UserID, IP: starter.IP, RequestID: starter.RequestID}
+	if err := s.Denied(ctx, by, refusal); fault.CodeOf(err) == fault.Internal {
+		return err
+	}
+	return nil
 }

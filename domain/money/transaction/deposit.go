@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -18,6 +19,7 @@ import (
 	"castellan/domain/kit/integration"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/policy"
 )
 
 // The audit names of reports about deposits.
@@ -103,8 +105,9 @@ func canonical(text string) (string, bool) {
 // Report records a deposit, once for each external id, or updates the deposit reported under it (D-INT-05). A new
 // deposit waits for its sender, waits for the treasury if its sender is known, or is credited. A later report with the
 // same fields supplies the sender or credits the deposit, which happens once. An amount above the maximum of its pair,
-// or above what the account can hold, waits until the treasury credits it. A report that changes nothing returns the
-// deposit. Deposit, transfer, external id, audit row, event and the message to the user commit together.
+// or above what the account can hold, waits until the treasury credits it, and so does one that the money policy holds.
+// A report that changes nothing returns the deposit. Deposit, transfer, external id, audit row, event and the message
+// to the user commit together.
 //
 // Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network, user or address; INVALID_STATE for other fields than
 // before, and for a deposit that the treasury is deciding on or has decided on; RECORD_ALREADY_EXIST if the transfer on
@@ -119,17 +122,23 @@ func (s *Service) Report(ctx context.Context, by audit.By, r Report) (Deposit, e
 }
 
 func (s *Service) report(ctx context.Context, by audit.By, r Report) (d Deposit, err error) {
-	if d, err = s.reported(ctx, &r); err != nil {
+	d, u, err := s.reported(ctx, &r)
+	if err != nil {
 		return d, err
 	}
 	d.Initiator, r.SenderInfo = initiatorOf(by), d.SenderInfo
+	var held []policy.Named
+	if d, held, err = s.judgedCredit(ctx, u, d, &r); err != nil {
+		return d, err
+	}
 	asked := d
 	claim := integration.Claim{Kind: integration.Deposits, ExternalID: r.ExternalID, RecordID: d.ID, At: d.At,
 		Digest: integration.Digest(fixed{d.UserID, d.Asset, d.Amount.String(), d.TxID, d.ToAddress, d.FromAddress})}
 	d, repeated, err := integration.Once(ctx, s.Claims, claim, s.Deposit, func(ctx context.Context) (Deposit, error) {
-		made, err := s.receive(ctx, by, d, claim)
+		made, err := s.receive(ctx, by, d, claim, held)
 		if fault.CodeOf(err) == fault.RecordAlreadyExist && !commit.Inside(ctx) {
-			return s.receive(ctx, by, d, claim) // the claim of paid may be that of another output, which is no conflict
+			// The claim of paid may be that of another output, which is no conflict.
+			return s.receive(ctx, by, d, claim, held)
 		}
 		return made, err
 	})
@@ -148,16 +157,16 @@ func (s *Service) report(ctx context.Context, by audit.By, r Report) (d Deposit,
 
 // reported returns the deposit that a report would make, with SenderInfo in its canonical form. A deposit above the
 // maximum of its pair is not final: the treasury decides on it.
-func (s *Service) reported(ctx context.Context, r *Report) (d Deposit, err error) {
+func (s *Service) reported(ctx context.Context, r *Report) (d Deposit, u user.User, err error) {
 	if err := r.check(); err != nil {
-		return d, err
+		return d, u, err
 	}
 	pair, ok := s.pair(r.CurrencyCode, r.Network)
 	if !ok {
-		return d, fault.Invalid("currencyCode", "is not a currency of this network")
+		return d, u, fault.Invalid("currencyCode", "is not a currency of this network")
 	}
 	if !r.Amount.Fits(pair.Decimals()) {
-		return d, ledger.ErrPrecision
+		return d, u, ledger.ErrPrecision
 	}
 	r.Final = r.Final && !pair.OverMax(r.Amount)
 	now := s.Now().Truncate(time.Millisecond)
@@ -169,8 +178,27 @@ func (s *Service) reported(ctx context.Context, r *Report) (d Deposit, err error
 	case r.SenderInfo != "":
 		d.Status = WaitingTreasury
 	}
-	d.UserID, d.ToAddress, err = s.receiver(ctx, *r, pair.ID)
-	return d, err
+	u, d.ToAddress, err = s.receiver(ctx, *r, pair.ID)
+	d.UserID = u.ID
+	return d, u, err
+}
+
+// judgedCredit judges a report that would credit its deposit. If rules hold it, it is not final: the deposit waits, for
+// its sender or for the treasury, and the rules are returned.
+func (s *Service) judgedCredit(ctx context.Context, u user.User, d Deposit, r *Report) (Deposit, []policy.Named,
+	error) {
+	if !r.Final {
+		return d, nil, nil
+	}
+	a, err := s.credited(ctx, u, d)
+	if d.Facts = stored(a.facts); err != nil || a.Passes() {
+		return d, nil, err
+	}
+	r.Final, d.Status = false, WaitingSender
+	if r.SenderInfo != "" {
+		d.Status = WaitingTreasury
+	}
+	return d, a.Rules, nil
 }
 
 // pair finds a currency on a network, even an inactive one: an incoming deposit is never rejected for that.
@@ -185,30 +213,30 @@ func (s *Service) pair(currencyCode, network string) (currency.Listed, bool) {
 
 // receiver returns the user of a report, and the address. If the report names the user, the address may be unknown to
 // this service; it is never that of another account.
-func (s *Service) receiver(ctx context.Context, r Report, asset int64) (userID, address string, err error) {
+func (s *Service) receiver(ctx context.Context, r Report, asset int64) (u user.User, address string, err error) {
 	var holder ledger.Account
 	if r.ToAddress != "" {
 		holder, err = s.Holder(ctx, r.ToAddress)
 		switch known := err == nil; {
 		case !known && fault.CodeOf(err) != fault.RecordNotFound:
-			return "", "", err
+			return u, "", err
 		case r.UserID == "" && (!known || holder.Asset != asset):
-			return "", "", errNoAddress
+			return u, "", errNoAddress
 		case r.UserID != "" && known && holder != account(r.UserID, asset):
-			return "", "", fault.Invalid("toAddress", "is the address of another account")
+			return u, "", fault.Invalid("toAddress", "is the address of another account")
 		}
 	}
-	userID, address = r.UserID, r.ToAddress
+	userID, address := r.UserID, r.ToAddress
 	if userID == "" {
 		userID = holder.Owner
 	}
 	if address == "" {
 		address = Address(account(userID, asset))
 	}
-	if _, err = s.Users.Get(ctx, userID); fault.CodeOf(err) == fault.RecordNotFound {
+	if u, err = s.Users.Get(ctx, userID); fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.RecordNotFound, "there is no such user")
 	}
-	return userID, address, err
+	return u, address, err
 }
 
 // Holder returns the user's account of an address: an address of this system (Address), or one assigned to an account.
@@ -242,8 +270,9 @@ func (s *Service) Deposit(ctx context.Context, depositID string) (Deposit, error
 	return all[0], nil
 }
 
-// receive records a deposit, with its claims.
-func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integration.Claim) (Deposit, error) {
+// receive records a deposit, with its claims and the rules that hold its credit.
+func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integration.Claim,
+	held []policy.Named) (Deposit, error) {
 	if err := d.readable(); err != nil {
 		return d, err
 	}
@@ -263,6 +292,11 @@ func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integra
 	if d.Status > 0 {
 		m.With = append(m.With, s.decided(d, d.At))
 	}
+	if len(held) > 0 {
+		m.With = append(m.With, by.Did(audit.Record{At: d.At, Action: "MONEY_HOLD", UserID: d.UserID, Target: d.ID,
+			Detail: "POLICY " + named(held)}))
+	}
+	d.Facts = ""                     // they are not read
 	if d.Status != WaitingTreasury { // which needs no action of the user
 		told, err := s.decisionNotices(ctx, d, by)
 		if err != nil {

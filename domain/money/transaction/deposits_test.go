@@ -295,3 +295,50 @@ func TestStepsOfUpdate(t *testing.T) {
 		t.Error("a job without parameters steps")
 	}
 }
+
+// A credit that rules hold waits for the treasury, whoever reports it. The decision of an operator is the approval, if
+// the operator is in the group.
+func TestCreditIsHeld(t *testing.T) {
+	l := newTill(t)
+	l.m.User("clerk", func(u *user.User) { u.Roles = []string{"support"} })
+	l.m.User("chief", func(u *user.User) { u.Roles = []string{"treasury"} })
+	one := `"effect":{"type":"APPROVAL","group":"treasury","required":1}`
+	l.Service.Judge = l.judges(`{"kinds":["DEPOSIT"],"match":{"amount":{"over":"199","unit":"TRY"},` +
+		`"initiator":{"types":["SERVICE"],"roles":["shops"]}},` + one + `}`)
+	final := func(r *transaction.Report) { informed(r); r.Final = true }
+	small := func(r *transaction.Report) { final(r); r.Amount = amount.Must("1.99") }
+	credit := func(by, id string) transaction.Status {
+		d, err := l.Report(t.Context(), wallet, report(id, final))
+		storetest.Must(t, err)
+		_, err = l.UpdateStatus(t.Context(), audit.By{UserID: by}, transaction.Update{IDs: []string{d.ID},
+			To: transaction.FinalizedDeposit})
+		storetest.Must(t, err)
+		d, err = l.Service.Deposit(t.Context(), d.ID)
+		storetest.Must(t, err)
+		return d.Status
+	}
+	for _, c := range []struct {
+		id   string
+		edit func(*transaction.Report)
+		want transaction.Status
+	}{{"small", small, transaction.Finalized}, {"large", final, transaction.WaitingTreasury},
+		{"large", final, transaction.WaitingTreasury}, {"bare", func(r *transaction.Report) { r.Final = true },
+			transaction.WaitingSender}} {
+		d, err := l.Report(t.Context(), wallet, report(c.id, c.edit))
+		if err != nil || d.Status != c.want {
+			t.Errorf("%s: %s, %v, want %s", c.id, d.Status, err, c.want)
+		}
+	}
+	if by := credit("clerk", "large"); by != transaction.WaitingTreasury {
+		t.Error("credited by an operator who is not in the group")
+	}
+	if by := credit("chief", "more"); by != transaction.FinalizedDeposit {
+		t.Errorf("not credited by a member of the group: %s", by)
+	}
+	if has := l.m.Has("u", "BTC/BTC"); has != "3.99 0 3.99" {
+		t.Error(has)
+	}
+	if got := l.details("MONEY_HOLD"); strings.Count(got, "POLICY rule 0 (1)\n") != 3 {
+		t.Error(got)
+	}
+}

@@ -26,12 +26,15 @@ const (
 	HeldAML        HeldFor = "AML"
 	HeldAlarm      HeldFor = "ALARM"
 	HeldDigest     HeldFor = "DIGEST" // its rows were altered since the request; it can only be cancelled
+	HeldPolicy     HeldFor = "POLICY" // rules of the money policy ask for more (policy.go)
 )
 
-// Held is why and since when an entry in QueueWaiting is held; the zero value is not held.
+// Held is why and since when an entry in QueueWaiting is held; the zero value is not held. With HeldPolicy, Until is
+// when a wait ends, or else when the approvals expire; zero: never. Asks is what the rules ask for, as JSON.
 type Held struct {
-	Reason HeldFor
-	Since  time.Time
+	Reason       HeldFor
+	Since, Until time.Time
+	Asks         string
 }
 
 // errHeld refuses the claim of an entry that is held, or of an account that may not withdraw now.

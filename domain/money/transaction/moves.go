@@ -13,6 +13,8 @@ const (
 	// OwnerCancel is POST /asset/withdrawals/{id}/cancel, by the owner of the account.
 	OwnerCancel Mover = "owner"
 	Hold        Mover = "hold"     // the job that holds the entries of a blocked account (D-POL-02)
+	Release     Mover = "release"  // the end of a hold of the money policy (Withdrawals.EndHolds)
+	Approve     Mover = "approve"  // a resume that is an approval and leaves the entry held
 	Decision    Mover = "decision" // POST /admin/update-wallet-withdrawal-crypto-queue (D-TX-08)
 )
 
@@ -58,6 +60,9 @@ var moves = []Move{
 	{Hold, QueueReady, QueueWaiting},
 	{Hold, HotWalletIsEmpty, QueueWaiting},
 	{Hold, TimeOut, QueueWaiting},
+
+	{Release, QueueWaiting, QueueReady},
+	{Release, QueueWaiting, QueueCancelled}, // the approvals have expired
 
 	{Decision, HotWalletIsEmpty, QueueSuccess},
 	{Decision, HotWalletIsEmpty, QueueWaiting},

@@ -63,15 +63,24 @@ func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outg
 		q.Reason, q.Claim, q.ClaimedAt = m.Reason, claimOf(m.Claim), time.Time{}
 		if m.To == QueueProcessing {
 			q.ClaimedAt = s.Now().UTC().Truncate(time.Millisecond)
+			q.LeftAt = q.ClaimedAt
 		}
 		return false, nil
 	})
 }
 
-// Resume returns a stuck withdrawal, or one that waits for approval, to the wallet. Errors: RECORD_NOT_FOUND;
-// INVALID_STATE; ACCOUNT_NOT_ACTIVE, WITHDRAWAL_PROHIBITED and AML_RISKY while the account may not withdraw.
+// Resume returns a stuck withdrawal, or one that waits for approval, to the wallet. If rules of the money policy ask
+// for approvals, it is the approval of the caller, and the last one that is needed returns the withdrawal.
+//
+// Errors: RECORD_NOT_FOUND; INVALID_STATE, also during a wait that rules ask for; ACCOUNT_NOT_ACTIVE,
+// WITHDRAWAL_PROHIBITED and AML_RISKY while the account may not withdraw; POLICY_DENIED; FORBIDDEN if the caller may
+// not give an approval that is missing.
 func (s *Withdrawals) Resume(ctx context.Context, by audit.By, id, reason string) (Outgoing, error) {
-	return s.change(ctx, by, Resume, id, QueueReady, give(reason))
+	o, err := s.change(ctx, by, Resume, id, QueueReady, give(reason))
+	if !commit.Inside(ctx) {
+		err = s.Denied(ctx, by, err)
+	}
+	return o, err
 }
 
 // Cancel releases the hold of a withdrawal that the wallet has not claimed. Errors:
@@ -102,7 +111,7 @@ func give(reason string) func(*Queued) (bool, error) {
 func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id string, to QueueStatus,
 	edit func(*Queued) (repeated bool, err error)) (o Outgoing, err error) {
 	var accounts []ledger.Account // a move that books nothing needs no balance
-	if to.Final() {
+	if to.Final() || mover == Release {
 		q, err := s.Store.Queued(ctx, id)
 		if err != nil {
 			return o, err
@@ -116,53 +125,32 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 			return m, err
 		}
 		held = nil
-		from := o.Queued.Status
-		as, next := mover, o
+		next := o
 		repeated, err := edit(&next.Queued)
 		if err != nil {
 			return m, err
 		}
-		if !repeated && !Allowed(mover, from, to) {
+		if !repeated && !Allowed(mover, o.Queued.Status, to) {
 			return m, errMove
 		}
 		next.Queued.Status = to
-		var watch []commit.Write
-		if mover == Hold || mover == Resume || mover == Wallet && to == QueueProcessing {
-			u, err := s.owner(ctx, o.Queued.UserID)
-			if err != nil {
+		step := step{mover: mover, next: next}
+		if mover == Hold || mover == Resume || mover == Release || mover == Wallet && to == QueueProcessing {
+			if step, err = s.again(ctx, by, step, o, repeated); err != nil || step.mover == "" {
 				return m, err
-			}
-			watch = []commit.Write{watched(u)}
-			why := s.cause(u, o)
-			_, refused := s.barred(u)
-			if why == HeldDigest && mover != Resume && s.Altered != nil {
-				s.Altered(id)
-			}
-			switch {
-			case mover == Resume && why == HeldDigest:
-				return m, errAltered
-			case mover == Resume && refused != nil:
-				return m, refused
-			case mover == Hold && why == "":
-				return m, nil
-			case mover == Wallet && why != "" && repeated:
-				return m, errHeld
-			case mover != Resume && why != "":
-				as, held = Hold, errHeld
-				next.Queued = o.Queued
-				next.Queued.Status, next.Queued.Held = QueueWaiting, Held{why, s.Now().UTC().Truncate(time.Millisecond)}
 			}
 		}
 		if repeated {
 			return m, nil
 		}
-		if as == mover {
-			if err := s.compared(ctx, mover, id, to); err != nil {
+		if held = step.refused; held == nil {
+			if err := s.compared(ctx, mover, id, step.next.Queued.Status); err != nil {
 				return m, err
 			}
 		}
-		m, err = s.move(by, as, from, &next)
-		m.With = append(m.With, watch...)
+		next = step.next
+		m, err = s.move(by, step.mover, o.Queued, &next)
+		m.With = append(m.With, step.with...)
 		if err == nil {
 			o = next
 			o.Queued.Version++
@@ -172,7 +160,7 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 	if errors.Is(err, commit.ErrFenced) {
 		err = errMove
 	}
-	if err == nil && mover == Wallet {
+	if err == nil && mover != Hold && mover != Release {
 		err = held
 	}
 	if err != nil && fault.CodeOf(err) != fault.InvalidState {
@@ -185,7 +173,7 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 // have paid it after the point of the backup.
 func (s *Withdrawals) compared(ctx context.Context, mover Mover, id string, to QueueStatus) error {
 	claims := mover == Wallet && to == QueueProcessing
-	if !claims && mover != Resume && mover != Cancel && mover != OwnerCancel {
+	if !claims && mover != Resume && mover != Cancel && mover != OwnerCancel && mover != Release {
 		return nil
 	}
 	open, waits, err := s.Store.Restored(ctx, id)
@@ -202,7 +190,7 @@ func (s *Withdrawals) compared(ctx context.Context, mover Mover, id string, to Q
 
 // actions are the audit names of the moves.
 var actions = map[Mover]string{Wallet: "WITHDRAWAL_MOVE", Resume: "WITHDRAWAL_RESUME", Cancel: "WITHDRAWAL_CANCEL",
-	OwnerCancel: "WITHDRAWAL_CANCEL", Hold: "MONEY_HOLD"}
+	OwnerCancel: "WITHDRAWAL_CANCEL", Hold: "MONEY_HOLD", Release: "MONEY_RELEASE", Approve: "MONEY_APPROVE"}
 
 // events are the types of the events of moves that the wallet does not make.
 var events = map[Mover]integration.Type{Resume: integration.WithdrawalResumed,
@@ -210,7 +198,7 @@ var events = map[Mover]integration.Type{Resume: integration.WithdrawalResumed,
 	Hold: integration.WithdrawalHeld}
 
 // move returns the ledger movement of an allowed move, and sets what it changes in o.
-func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o *Outgoing) (m ledger.Movement, err error) {
+func (s *Withdrawals) move(by audit.By, mover Mover, was Queued, o *Outgoing) (m ledger.Movement, err error) {
 	now, w, q := s.Now().UTC().Truncate(time.Millisecond), &o.Withdrawal, &o.Queued
 	switch q.Status {
 	case QueueSuccess:
@@ -238,13 +226,29 @@ func (s *Withdrawals) move(by audit.By, mover Mover, from QueueStatus, o *Outgoi
 	}
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
 	said := q.Reason
-	if mover == Hold {
-		said = string(q.Held.Reason)
+	action := actions[mover]
+	switch {
+	case mover == Hold || mover == Approve:
+		said = withReason(q.Held.detail(), said)
+	case was.Held.Reason == HeldPolicy:
+		said = withReason(was.Held.detail(), said)
+		if mover == Resume {
+			action = actions[Release]
+		}
 	}
-	m.With = append(m.With, SetQueued{*q}, SetHeld{*q}, by.Did(audit.Record{At: now, Action: actions[mover],
-		UserID: q.UserID, Target: q.ID, Detail: withReason(fmt.Sprintf("%s to %s: %s %s", from, q.Status, w.Amount,
+	m.With = append(m.With, SetQueued{*q}, SetHeld{*q}, by.Did(audit.Record{At: now, Action: action,
+		UserID: q.UserID, Target: q.ID, Detail: withReason(fmt.Sprintf("%s to %s: %s %s", was.Status, q.Status, w.Amount,
 			pair.Currency.Code), said)}))
-	if t, is := events[mover]; is {
+	t, is := events[mover]
+	if mover == Release {
+		if t, is = integration.WithdrawalResumed, true; q.Status == QueueCancelled {
+			t = integration.WithdrawalCancelled
+		}
+	}
+	if q.Status == QueueReady && was.unannounced() {
+		t = integration.WithdrawalQueued
+	}
+	if is && q.Status != was.Status {
 		m.With = append(m.With, s.event(t, *o, now))
 	}
 	return m, nil

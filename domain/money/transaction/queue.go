@@ -74,6 +74,7 @@ type Queued struct {
 	// claim without a token.
 	Claim     string
 	ClaimedAt time.Time
+	LeftAt    time.Time // of the last claim, also after it has ended; zero: never claimed
 	At        time.Time
 	Version   int64 // version of the row; set when it is read
 }

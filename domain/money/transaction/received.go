@@ -5,12 +5,17 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
+	"castellan/domain/account/user"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
 	"castellan/domain/money/addressbook/address"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/policy"
 )
 
 // received is the kind of the claims that prevent a transfer on a blockchain from being reported under two external
@@ -112,4 +117,94 @@ func (s *Service) respelled(ctx context.Context, r Report, d Deposit) (_ Report,
 	}
 	r.TxID, r.ToAddress, r.FromAddress = was.TxID, was.ToAddress, was.FromAddress
 	return r, true
+}
+
+// credited judges the credit of a deposit by its initiator.
+func (s *Service) credited(ctx context.Context, u user.User, d Deposit) (ruling, error) {
+	pair, _ := s.Currencies.Catalog().Pair(d.Asset)
+	m := s.movementOf(u, pair, policy.Deposit, policy.In)
+	m.facts.Amount, m.facts.Requested, m.facts.Initiator = d.Amount, d.At, d.Initiator.facts()
+	return s.Judge.judge(ctx, m)
+}
+
+func (s *Service) movementOf(u user.User, pair currency.Listed, kind policy.Kind, to policy.Direction) movement {
+	return movement{asset: pair.ID, facts: policy.Facts{Kind: kind, At: s.Now().UTC(), Direction: to,
+		Asset:   policy.Asset{CurrencyCode: pair.Currency.Code, Network: pair.Network.Code},
+		Account: factsOf(u), Device: policy.NoDevice}}
+}
+
+// concerns reports whether a rule is about movements of a kind in a currency.
+func (j *Judge) concerns(kind policy.Kind, currencyCode string) bool {
+	return j != nil && j.Rules().Wants(kind, currencyCode).Any
+}
+
+// approve refuses a movement that rules hold and that its approver may not let pass: POLICY_DENIED, INVALID_STATE
+// during a wait, FORBIDDEN. Of a group that must approve, the approver must be a member, and another person than owner
+// and initiator.
+func (j *Judge) approve(ctx context.Context, r ruling, approver, owner string, by Initiator) error {
+	switch {
+	case r.Deny:
+		return errDenied
+	case !r.Until.IsZero():
+		return errHeld
+	case len(r.Approvals) == 0:
+		return nil
+	}
+	roles, err := j.approver(ctx, approver, owner, by, nil)
+	if err != nil {
+		return err
+	}
+	for _, q := range r.Approvals {
+		if !slices.Contains(roles, q.Group) {
+			return errGroup
+		}
+	}
+	return nil
+}
+
+// released judges the credit of a deposit that an operator has decided. That decision is the approval that rules ask
+// for.
+func (s *Service) released(ctx context.Context, by audit.By, d Deposit) error {
+	if !s.Judge.concerns(policy.Deposit, s.code(d.Asset)) {
+		return nil
+	}
+	u, err := s.Users.Get(ctx, d.UserID)
+	if err != nil {
+		return err
+	}
+	r, err := s.credited(ctx, u, d)
+	if err != nil {
+		return err
+	}
+	return s.Judge.approve(ctx, r, by.UserID, d.UserID, d.Initiator)
+}
+
+// errSecond refuses an adjustment that rules permit with an approval alone.
+var errSecond = fault.New(fault.PolicyDenied,
+	"the money policy asks for the approval of a second person (mfa.four_eyes)")
+
+// adjusted judges an adjustment. One that needs an approval passes as a request that a second person has approved, who
+// is a member of the group.
+func (s *Service) adjusted(ctx context.Context, by audit.By, a Adjustment, p planned) error {
+	to := policy.In
+	if a.Direction == Debit {
+		to = policy.Out
+	}
+	m := s.movementOf(p.owner, p.pair, policy.Adjustment, to)
+	m.facts.Amount, m.facts.Requested, m.facts.Initiator = a.Amount, m.facts.At, initiatorOf(by).facts()
+	r, err := s.Judge.judge(ctx, m)
+	if err != nil || r.Passes() {
+		return err
+	}
+	d := denied{errDenied, a.UserID, a.UniqueID, r.Rules}
+	switch approver := audit.Approver(ctx); {
+	case r.Deny:
+	case approver == audit.Rehearsed:
+		return nil
+	case approver == "":
+		d.refusal = errSecond
+	default:
+		return s.Judge.approve(ctx, r, approver, a.UserID, initiatorOf(by))
+	}
+	return d
 }

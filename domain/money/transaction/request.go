@@ -23,7 +23,7 @@ import (
 	"castellan/domain/money/limit"
 )
 
-// Withdrawals accepts withdrawals and moves them through the queue (D-INT-04). All fields except Waiting are required.
+// Withdrawals accepts withdrawals and moves them through the queue (D-INT-04). Waiting and Judge are optional.
 // It is safe for concurrent use.
 type Withdrawals struct {
 	Ledger     *ledger.Ledger
@@ -45,6 +45,8 @@ type Withdrawals struct {
 		SignStatement(typ string, claims any) (string, error)
 	}
 	Issuer string
+	// Judge judges withdrawals by the rules of the money policy; nil: none is judged.
+	Judge *Judge
 	// Altered is called for each claim of a withdrawal whose rows differ from its order; nil: not.
 	Altered func(id string)
 }
@@ -115,7 +117,8 @@ func (s *Withdrawals) Get(ctx context.Context, id string) (o Outgoing, err error
 //
 // Errors, the first that applies: INVALID_FIELD; INVALID_STATE for an external id of another request; RECORD_NOT_FOUND
 // for the user; ACCOUNT_NOT_ACTIVE, WITHDRAWAL_PROHIBITED, AML_RISKY, PAIR_DISABLED, BELOW_MINIMUM, LIMIT_EXCEEDED,
-// ADDRESS_NOT_ALLOWED, INSUFFICIENT_BALANCE.
+// ADDRESS_NOT_ALLOWED, INSUFFICIENT_BALANCE; then POLICY_DENIED and OWNER_REQUIRED of the money policy. If the policy
+// asks for an approval or a wait, the withdrawal is stored in QueueWaiting, and the wallet learns of it at its release.
 func (s *Withdrawals) Request(ctx context.Context, by audit.By, r WithdrawalRequest) (Outgoing, error) {
 	if r.Amount.Sign() <= 0 {
 		return Outgoing{}, ledger.ErrAmount
@@ -127,6 +130,9 @@ func (s *Withdrawals) Request(ctx context.Context, by audit.By, r WithdrawalRequ
 			return integration.Add{Claim: c}
 		})
 	})
+	if !commit.Inside(ctx) {
+		err = s.Denied(ctx, by, err)
+	}
 	return o, err
 }
 
@@ -153,6 +159,8 @@ type terms struct {
 	Fee     *amount.Amount
 	To, Tag string
 	Methods string // with which the owner approved
+	// Resistant says that one of these methods resists phishing. Begins says that the owner is about to be asked.
+	Resistant, Begins bool
 }
 
 // enqueue checks a request and puts it into the queue. claim returns the write that binds the external id to the new
@@ -181,20 +189,33 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 			return m, err
 		}
 		now := s.Now().UTC().Truncate(time.Millisecond)
+		asks, err := s.asked(ctx, u, r, approved, pair, to, tag, now)
+		if err != nil {
+			return m, err
+		}
 		w := Withdrawal{ID: id.New(now), UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now,
-			Initiator: approved.By, OwnerMethods: approved.Methods}
+			Initiator: approved.By, OwnerMethods: approved.Methods, OwnerResistant: approved.Resistant,
+			Destination: asks.facts.Destination.Key, Facts: stored(asks.facts)}
 		q := Queued{UserID: r.UserID, Asset: pair.ID, Status: QueueReady, Address: to, AddressTag: tag,
 			ExternalID: r.ExternalID, Fee: &fee}
+		if !asks.Passes() {
+			q.Status, q.Held = QueueWaiting, heldBy(asks.Verdict, now, now)
+		}
 		w.OrderDigest = s.order(Outgoing{w, q}).Digest()
 		if m, err = Enqueue(w, q, fee); err != nil {
 			return m, err
 		}
 		o = Outgoing{m.With[0].(AddWithdrawal).Withdrawal, m.With[1].(AddQueued).Queued}
-		m.With = append(m.With, watched(u), SetDesk{r.UserID, desk, now}, claim(o.Queued.ID, now),
+		m.With = append(append(m.With, watched(u), SetDesk{r.UserID, desk, now}, claim(o.Queued.ID, now),
 			by.Did(audit.Record{At: now, Action: "WITHDRAWAL_REQUEST", UserID: w.UserID, Target: w.ID,
-				Detail: r.detail(pair, fee)}),
-			s.event(integration.WithdrawalQueued, o, now))
-		o.Withdrawal.Version, o.Queued.Version = 1, 1
+				Detail: r.detail(pair, fee)})), asks.gates...)
+		if o.Queued.Status == QueueReady {
+			m.With = append(m.With, s.event(integration.WithdrawalQueued, o, now))
+		} else {
+			m.With = append(m.With, SetHeld{o.Queued}, by.Did(audit.Record{At: now, Action: "MONEY_HOLD", UserID: w.UserID,
+				Target: w.ID, Detail: o.Queued.Held.detail()}))
+		}
+		o.Withdrawal.Facts, o.Withdrawal.Version, o.Queued.Version = "", 1, 1
 		return m, nil
 	}
 	if _, err := s.Ledger.Decide(ctx, by, []ledger.Account{account(r.UserID, pair.ID)}, plan); err != nil {

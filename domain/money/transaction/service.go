@@ -21,7 +21,7 @@ import (
 	"castellan/domain/money/ledger"
 )
 
-// Service executes transactions. All fields are required.
+// Service executes transactions. All fields but Judge are required.
 type Service struct {
 	Ledger     *ledger.Ledger
 	Users      user.Store
@@ -38,6 +38,8 @@ type Service struct {
 	// MayMove checks whether a caller may decide on money of a user (D-AUTH-03). Each row of an update is checked when
 	// it moves.
 	MayMove func(caller, userID string) error
+	// Judge judges credits and adjustments by the rules of the money policy; nil: none is judged.
+	Judge *Judge
 	// Claims are the external ids of deposits reported by other services.
 	Claims integration.Store
 }
@@ -84,6 +86,7 @@ func (a Adjustment) check() error {
 
 // planned is the amount and the accounts of an adjustment.
 type planned struct {
+	owner             user.User
 	pair              currency.Listed
 	account, treasury ledger.Account
 	transfer          ledger.Transfer
@@ -102,7 +105,7 @@ func (s *Service) plan(ctx context.Context, a Adjustment) (p planned, err error)
 	if !a.Amount.Fits(pair.Decimals()) {
 		return p, ledger.ErrPrecision
 	}
-	if _, err := s.Users.Get(ctx, a.UserID); err != nil {
+	if p.owner, err = s.Users.Get(ctx, a.UserID); err != nil {
 		if fault.CodeOf(err) == fault.RecordNotFound {
 			err = fault.New(fault.RecordNotFound, "there is no such user")
 		}
@@ -129,11 +132,18 @@ func (s *Service) plan(ctx context.Context, a Adjustment) (p planned, err error)
 // same adjustment returns the first result (D-TX-06).
 //
 // Errors: INVALID_FIELD; RECORD_NOT_FOUND for a currency, network or user; INVALID_STATE if the treasury has no address
-// or the balance is insufficient; RECORD_ALREADY_EXIST if the unique id belongs to another adjustment; ErrFull of the
+// or the balance is insufficient; POLICY_DENIED, and FORBIDDEN for a second person who is not in the group that must
+// approve; RECORD_ALREADY_EXIST if the unique id belongs to another adjustment; ErrFull of the
 // ledger.
 func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjusted, error) {
 	p, err := s.plan(ctx, a)
 	if err != nil {
+		return Adjusted{}, err
+	}
+	if err := s.adjusted(ctx, by, a, p); err != nil {
+		if !commit.Inside(ctx) {
+			err = deniedBy(ctx, s.Ledger.Commit, s.Now(), by, err)
+		}
 		return Adjusted{}, err
 	}
 	t := p.transfer
@@ -172,4 +182,46 @@ func withReason(detail, reason string) string {
 		return detail
 	}
 	return detail + "; " + reason
+}
+
+// Side is an account of an adjustment, before and after it.
+type Side struct{ Before, After ledger.Balance }
+
+// Preview returns both accounts of an adjustment before and after it. It books nothing, and another movement may happen
+// before the adjustment (D-TX-12). The errors are those of Adjust, except that of a unique id.
+func (s *Service) Preview(ctx context.Context, a Adjustment) (user, treasury Side, err error) {
+	p, err := s.plan(ctx, a)
+	if err != nil {
+		return user, treasury, err
+	}
+	user.Before.Account, treasury.Before.Account = p.account, p.treasury
+	found, err := s.Ledger.Store.Balances(ctx, p.account, p.treasury)
+	if err != nil {
+		return user, treasury, err
+	}
+	for _, b := range found {
+		if b.Account == p.account {
+			user.Before = b
+		} else {
+			treasury.Before = b
+		}
+	}
+	user.After, treasury.After = user.Before, treasury.Before
+	gains, pays := &user.After, &treasury.After
+	if a.Direction == Debit {
+		if user.Before.Available().Cmp(a.Amount) < 0 {
+			return user, treasury, ledger.ErrInsufficient
+		}
+		gains, pays = pays, gains
+	}
+	var gained, paid error
+	gains.Posted, gained = gains.Posted.Add(a.Amount)
+	pays.Posted, paid = pays.Posted.Sub(a.Amount)
+	switch {
+	case a.Direction == Credit && gained != nil:
+		err = ledger.ErrTooLarge
+	case gained != nil || paid != nil: // a debit of the user is covered
+		err = a.refused(ledger.ErrFull)
+	}
+	return user, treasury, err
 }

@@ -214,7 +214,7 @@ func (s *Service) step(ctx context.Context, j job.Job) (job.Job, []commit.Write,
 	case err == nil:
 		j.Done++
 	case errors.Is(err, ledger.ErrFull), code == fault.InvalidState, code == fault.InvalidField,
-		code == fault.RecordNotFound, code == fault.Forbidden:
+		code == fault.RecordNotFound, code == fault.Forbidden, code == fault.PolicyDenied:
 		j = j.Fail(p.IDs[at], err)
 	default:
 		return j, nil, err
@@ -248,6 +248,9 @@ func (s *Service) move(ctx context.Context, jobID string, p updating, id string)
 		d.Status = p.To
 		var credit []ledger.Transfer
 		if d.Status == FinalizedDeposit {
+			if err := s.released(ctx, p.By, d); err != nil {
+				return done, err
+			}
 			credit = []ledger.Transfer{d.credit(s.Changes.Now())}
 			d.TransferID = credit[0].ID
 		}

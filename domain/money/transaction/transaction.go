@@ -92,6 +92,8 @@ type Deposit struct {
 	// ExternalID and FromAddress are reported by another service; "" for none.
 	ExternalID, FromAddress string
 	Initiator               Initiator // set by AddDeposit
+	// Facts are those by which the money policy judged it, as JSON. AddDeposit sets them, and nothing reads them here.
+	Facts string
 	// JobID is the job that moves a waiting deposit, or the last one that did. AddDeposit does not write it.
 	JobID   string
 	Version int64 // version of the row; set when it is read
@@ -149,7 +151,11 @@ type Withdrawal struct {
 	// OrderDigest is the digest of its Order, and OwnerMethods are the methods with which the owner approved it; "" for
 	// none. AddWithdrawal sets both.
 	OrderDigest, OwnerMethods string
-	Version                   int64 // version of the row; set when it is read
+	OwnerResistant            bool // whether one of these methods resists phishing
+	// Destination is policy.DestinationKey, "" in rows of earlier versions. Facts are those of its request, as JSON;
+	// AddWithdrawal sets both, and Facts is not read with the withdrawal.
+	Destination, Facts string
+	Version            int64 // version of the row; set when it is read
 }
 
 // AddWithdrawal inserts a withdrawal.

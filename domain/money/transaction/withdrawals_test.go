@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/domain/account/user"
+	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -35,10 +36,11 @@ type (
 
 func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
 
-func (quotes) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
-	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")},
-		{Pair: rate.Pair{Base: "ETH", Quote: "TRY"}, Rate: rate.Must("10")},
-		{Pair: rate.Pair{Base: "XRP", Quote: "TRY"}, Rate: rate.Must("1")}}, nil
+// The rate of XRP is older than the policy accepts.
+func (quotes) Last(_ context.Context, at time.Time, _ ...rate.Pair) ([]rate.Quote, error) {
+	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100"), At: at},
+		{Pair: rate.Pair{Base: "ETH", Quote: "TRY"}, Rate: rate.Must("10"), At: at},
+		{Pair: rate.Pair{Base: "XRP", Quote: "TRY"}, Rate: rate.Must("1"), At: at.Add(-72*time.Hour - 1)}}, nil
 }
 
 // addresses are valid on their networks.
@@ -189,6 +191,52 @@ func (d *desk) resumeAgainstCancel(t *testing.T) {
 		} else if !o.Queued.Status.Final() {
 			_, err := d.Cancel(t.Context(), audit.By{UserID: "op"}, id, "")
 			storetest.Must(t, err)
+		}
+	}
+}
+
+// A changed level applies to the next withdrawal, and the displayed remaining amount is the enforced one. Withdrawals,
+// displayed limits and changes have separate stores, as on three nodes.
+func TestChangedLevelIsEnforcedAsShown(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { changedLevel(t, newDesk(t, db, "u")) })
+}
+
+func changedLevel(t *testing.T, d *desk) {
+	t.Helper()
+	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "10"))
+	node := func() *limit.Service {
+		return &limit.Service{Users: account.NewUsers(d.m.DB), Levels: money.NewLevels(d.m.DB),
+			Store: money.NewLimits(d.m.DB), Rates: quotes{}, Catalog: d.m.Currencies.Catalog, Now: d.now}
+	}
+	keeper := &level.Service{Store: money.NewLevels(d.m.DB),
+		Changes: admin.Changes{Commit: d.m.DB, Now: d.now}}
+	shown := node()
+	d.Limits = node()
+	for _, step := range []struct {
+		daily string // of the level, in TRY
+		ask   int64  // hundredths of a BTC, each worth 1 TRY
+		want  fault.Code
+		left  string // after it
+	}{
+		{"40", 50, fault.LimitExceeded, "40"},
+		{"60", 50, "", "10"},
+		{"50", 1, fault.LimitExceeded, "0"},
+		{"51", 1, "", "0"},
+		{"10", 1, fault.LimitExceeded, "0"},
+		{"100", 50, fault.LimitExceeded, "49"},
+		{"100", 49, "", "0"},
+	} {
+		_, err := keeper.Change(t.Context(), audit.By{UserID: "boss"}, 0, func(l *level.Level) {
+			l.SendCryptoDaily, l.SendCryptoMonthly = amount.Must(step.daily), amount.Must("1000")
+			l.SendTryDaily, l.SendTryMonthly = amount.Must("1000"), amount.Must("1000")
+		})
+		storetest.Must(t, err)
+		if _, err = d.ask("u", "BTC", step.ask, step.daily+"/"+step.left); fault.CodeOf(err) != step.want {
+			t.Errorf("%+v: %v", step, err)
+		}
+		info, err := shown.Of(t.Context(), "u")
+		if storetest.Must(t, err); info.DebitDaily.String() != step.left {
+			t.Errorf("%+v: %s is shown as left", step, info.DebitDaily)
 		}
 	}
 }

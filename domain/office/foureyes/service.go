@@ -148,7 +148,7 @@ func (s *Service) Approve(ctx context.Context, by audit.By, id string, may func(
 	if err := s.judge(ctx, by.UserID, r, may); err != nil {
 		return r, err
 	}
-	result, err := s.carryOut(ctx, r)
+	result, err := s.carryOut(audit.WithApprover(ctx, by.UserID), r)
 	if err != nil {
 		return r, notDone{err}
 	}

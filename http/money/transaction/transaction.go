@@ -45,7 +45,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("updateTransactionStatus", "All records are validated before the first update, then updated one every half "+
 				"second. finalizedDeposit credits a record. For up to 20 records, the response has the updated records; for "+
 				"more, it has the job that continues. A record of a user whose money the caller may not decide on fails "+
-				"alone, with FORBIDDEN. Owners are notified in their account, by mail and by "+
+				"alone, with FORBIDDEN, and so does one that the money policy does not let the caller credit. Owners are "+
+				"notified in their account, by mail and by "+
 				"SMS."), g.check), g.owners).Rows(), g.updating),
 		rest.Previewed(rest.Post("/admin/transaction/adjust-balance", "Adjust the balance of a user", rest.Tenant, g.adjust,
 			fault.InvalidField).Idempotent().RefuseWith(malformed).
@@ -54,7 +55,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Names(rest.Standing, "userId").
 			Doc("adjustBalance", "Idempotent by uniqueId: a repeated request returns the first response. C is a deposit, D "+
 				"a withdrawal to the treasury's address. Business refusals have the status 200 and code 1: an unknown "+
-				"currency, network or user, an insufficient balance, or a uniqueId of another request."),
+				"currency, network or user, an insufficient balance, a uniqueId of another request, or a rule of the money "+
+				"policy. An adjustment that rules permit with an approval passes through mfa.four_eyes alone."),
 			g.adjusting),
 		rest.Get("/admin/transaction/adjust-balance/preview", "Preview a balance adjustment", rest.Tenant, g.preview,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Of(more).Extended().
@@ -142,7 +144,7 @@ func ofBusiness(err error) (message string, is bool) {
 		return "", false
 	}
 	switch f.Code {
-	case fault.RecordNotFound, fault.InvalidState, fault.RecordAlreadyExist:
+	case fault.RecordNotFound, fault.InvalidState, fault.RecordAlreadyExist, fault.PolicyDenied:
 		return f.Message, true
 	}
 	return "", false

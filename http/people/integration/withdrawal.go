@@ -32,8 +32,9 @@ type Withdrawals struct {
 // userToken and its challenge.
 var refusals = []fault.Code{fault.InvalidField, fault.InvalidState, fault.RecordNotFound, fault.AccountNotActive,
 	fault.WithdrawalProhibited, fault.AMLRisky, fault.PairDisabled, fault.BelowMinimum, fault.LimitExceeded,
-	fault.AddressNotAllowed, fault.InsufficientBalance, fault.Unauthenticated, fault.TokenExpired, fault.TokenRevoked,
-	fault.SubjectUnknown, fault.MFANotAvailable, fault.RateLimited, fault.Overloaded}
+	fault.AddressNotAllowed, fault.InsufficientBalance, fault.PolicyDenied, fault.OwnerRequired, fault.Unauthenticated,
+	fault.TokenExpired, fault.TokenRevoked, fault.SubjectUnknown, fault.MFANotAvailable, fault.RateLimited,
+	fault.Overloaded}
 
 func (g Withdrawals) Endpoints() []rest.Endpoint {
 	const path = "/integration/withdrawals"
@@ -55,7 +56,8 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 				"nothing is held. When the owner completes the challenge, the request is validated again and queued, and "+
 				"execResult.data is the record. Until then, the same request returns the open challenge; afterwards, it "+
 				"returns the record. If the challenge ends without a withdrawal, the same request starts another "+
-				"challenge."), g.named),
+				"challenge. If the money policy asks for approvals or a wait, the withdrawal is waitingApproval with hold, and "+
+				"withdrawal.queued follows at its release. OWNER_REQUIRED: send userToken in place of userId."), g.named),
 		rest.Get(path+"/{id}", "Get a withdrawal", rest.TenantOrService, g.get, fault.RecordNotFound).
 			Try("id=unknown", fault.RecordNotFound).
 			Doc("getIntegrationWithdrawal", "Requires the id, not the externalId."),
@@ -71,14 +73,16 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 				"waitingApproval with hold. The response is then 409 INVALID_STATE, with the record in data. With claimToken, a "+
 				"repetition of the claim needs the same token, so only one worker has the claim. The response then has order, "+
 				"a JWT of the type withdrawal-order+jwt that is signed by a key of /.well-known/jwks.json and valid for 10 "+
-				"minutes. Sign only what it says."), g.moved),
+				"minutes. Sign only what it says. A claim is judged by the money policy, too, and may be held for it."), g.moved),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/resume", "Resume a withdrawal", rest.Tenant, g.resume,
 			fault.RecordNotFound, fault.InvalidState, fault.AccountNotActive, fault.WithdrawalProhibited,
-			fault.AMLRisky).Idempotent().
+			fault.AMLRisky, fault.PolicyDenied).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
 			Doc("resumeWithdrawal", "Returns a withdrawal to the wallet. It must be waiting for approval, have timed out, "+
 				"or have found the hot wallet underfunded. A held withdrawal can be resumed when the reason of its hold no "+
-				"longer applies to the account. The resume itself ends a hold after an alarm."), g.decided),
+				"longer applies to the account. The resume itself ends a hold after an alarm. If rules of the money policy ask "+
+				"for approvals, it is the approval of the caller, who must be in the group and neither the owner nor the "+
+				"initiator. The withdrawal returns with the last approval and stays waitingApproval until then."), g.decided),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/cancel", "Cancel a withdrawal", rest.Tenant, g.cancel,
 			fault.RecordNotFound, fault.InvalidState).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
@@ -248,6 +252,9 @@ func (g Withdrawals) Action() challenge.Action {
 				r.Data, err = json.Marshal(g.record(o))
 			}
 			return r, err
+		},
+		Refused: func(ctx context.Context, x challenge.Execution, refusal error) error {
+			return g.Approvals.Refused(ctx, x, refusal)
 		}}
 }
 
@@ -342,7 +349,7 @@ func (g Withdrawals) decided(ctx context.Context, _ rest.Caller, in decideReques
 }
 
 func (g Withdrawals) resume(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[withdrawal], error) {
-	return g.show(g.Service.Resume(ctx, who.By(), in.ID, strings.TrimSpace(rest.Or(in.Reason, ""))))
+	return g.show(g.shown(g.Service.Resume(ctx, who.By(), in.ID, strings.TrimSpace(rest.Or(in.Reason, "")))))
 }
 
 func (g Withdrawals) cancel(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[withdrawal], error) {

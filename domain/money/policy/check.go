@@ -1,0 +1,276 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
+)
+
+// Bounds of a policy.
+const (
+	MaxRules = 10_000
+	MaxSums  = 64 // different ones of all rules that are not inactive
+
+	maxLabel    = 200 // characters
+	maxList     = 1000
+	maxRequired = 5
+	maxWindow   = Span(31 * Day)
+	maxWait     = Span(720 * time.Hour)
+	maxAge      = Span(3660 * Day)
+)
+
+// problems collects what is wrong with a rule.
+type problems struct{ all []fault.Problem }
+
+func (p *problems) bad(field, format string, args ...any) {
+	p.all = append(p.all, fault.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
+}
+
+// span checks a span between two bounds; 0 is absent.
+func (p *problems) span(field string, s, least, most Span) {
+	if s != 0 && (s < least || s > most) {
+		p.bad(field, "must be from %s to %s", text(least), text(most))
+	}
+}
+
+func text(s Span) string {
+	b, _ := s.MarshalText()
+	return string(b)
+}
+
+// oneOf checks a value; required says whether it must be present.
+func oneOf[T ~string](p *problems, field string, v T, required bool, known ...T) {
+	if v == "" && !required || slices.Contains(known, v) {
+		return
+	}
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	p.bad(field, "must be one of %s", strings.Join(names, ", "))
+}
+
+func eachOf[T ~string](p *problems, field string, list []T, known ...T) {
+	p.length(field, len(list))
+	for _, v := range list {
+		oneOf(p, field, v, true, known...)
+	}
+}
+
+// length checks the length of a list.
+func (p *problems) length(field string, n int) {
+	if n > maxList {
+		p.bad(field, "must have at most %d values", maxList)
+	}
+}
+
+func (p *problems) texts(field string, list []string) {
+	p.length(field, len(list))
+	for _, v := range list {
+		if v == "" || utf8.RuneCountInString(v) > maxLabel || !legible.Valid(v) {
+			p.bad(field, "must have texts of 1 to %d characters", maxLabel)
+			return
+		}
+	}
+}
+
+// Check validates a rule by itself: INVALID_FIELD with every faulty field.
+func (r Rule) Check() error {
+	var p problems
+	if strings.TrimSpace(r.Label) != r.Label || r.Label == "" || utf8.RuneCountInString(r.Label) > maxLabel ||
+		!legible.Valid(r.Label) {
+		p.bad("label", "must be 1 to %d characters of printable text", maxLabel)
+	}
+	oneOf(&p, "status", r.Status, true, Active, Trial, Inactive)
+	if len(r.Kinds) == 0 {
+		p.bad("kinds", "must name a kind")
+	}
+	eachOf(&p, "kinds", r.Kinds, Withdrawal, Deposit, Adjustment, Decision, Setting)
+	if slices.ContainsFunc(r.Kinds, func(k Kind) bool { return k == Decision || k == Setting }) {
+		p.bad("kinds", "movements of the kinds DECISION and SETTING are not judged yet")
+	}
+	r.Match.check(&p, r.Kinds)
+	p.texts("except.accounts", r.Except.Accounts)
+	p.texts("except.destinations", r.Except.Destinations)
+	p.texts("except.initiators", r.Except.Initiators)
+	r.Effect.check(&p, r.Kinds)
+	return fault.All(p.all)
+}
+
+func (m Match) check(p *problems, kinds []Kind) {
+	p.length("match.assets", len(m.Assets))
+	for _, a := range m.Assets {
+		if a.CurrencyCode == "" {
+			p.bad("match.assets", "must name a currencyCode")
+		}
+	}
+	oneOf(p, "match.direction", m.Direction, false, Out, In)
+	if m.Amount != nil {
+		oneOf(p, "match.amount.unit", m.Amount.Unit, true, InAsset, InTRY)
+		if m.Amount.Over.Sign() < 0 {
+			p.bad("match.amount.over", "must not be negative")
+		}
+		if m.Amount.Unit == InAsset && len(currenciesOf(m.Assets)) != 1 {
+			p.bad("match.amount.unit", "needs assets of one currency")
+		}
+	}
+	for i, x := range m.Sums {
+		field := fmt.Sprintf("match.sums[%d].", i)
+		x.check(p, field, m.Assets)
+		if x.Per == PerInitiator || x.Per == PerAsset || x.Per == PerPlatform {
+			p.bad(field+"per", "sums per %s are not supported yet: use ACCOUNT or DESTINATION", x.Per)
+		}
+	}
+	only := slices.Equal(kinds, []Kind{Withdrawal})
+	if len(m.Sums) > 0 && !only {
+		p.bad("match.sums", "sums are supported for the kind WITHDRAWAL alone")
+	}
+	if m.Destination != (Destination{}) && !only {
+		p.bad("match.destination", "is for the kind WITHDRAWAL alone")
+	}
+	if m.Account.FirstWithdrawal != nil && !only {
+		p.bad("match.account.firstWithdrawal", "is for the kind WITHDRAWAL alone")
+	}
+	if len(m.Device) > 0 {
+		p.bad("match.device", "the device of a request is not known yet")
+	}
+	if len(m.Sums) > MaxSums {
+		p.bad("match.sums", "must be at most %d", MaxSums)
+	}
+	p.span("match.destination.bookAgeBelow", m.Destination.BookAgeBelow, Span(time.Minute), maxAge)
+	p.span("match.account.ageBelow", m.Account.AgeBelow, Span(time.Minute), maxAge)
+	p.span("match.account.credentialAgeBelow", m.Account.CredentialAgeBelow, Span(time.Minute), maxAge)
+	p.span("match.account.creditAgeBelow", m.Account.CreditAgeBelow, Span(time.Minute), maxAge)
+	p.length("match.account.levels", len(m.Account.Levels))
+	eachOf(p, "match.account.aml", m.Account.AML, "notRisky", "risky", "highRisk")
+	eachOf(p, "match.device", m.Device, NewDevice, KnownDevice, RememberedDevice, NoDevice)
+	eachOf(p, "match.settings", m.Settings, "FEE", "TREASURY", "LEVEL", "RATE")
+	if len(m.Settings) > 0 && !slices.Equal(kinds, []Kind{Setting}) {
+		p.bad("match.settings", "is for the kind SETTING alone")
+	}
+	eachOf(p, "match.initiator.types", m.Initiator.Types, User, Operator, Service)
+	p.texts("match.initiator.names", m.Initiator.Names)
+	p.texts("match.initiator.roles", m.Initiator.Roles)
+	if m.Hours != nil {
+		m.Hours.check(p)
+	}
+}
+
+func (x Sum) check(p *problems, field string, assets []Asset) {
+	oneOf(p, field+"per", x.Per, true, PerAccount, PerDestination, PerInitiator, PerAsset, PerPlatform)
+	oneOf(p, field+"of", x.Of, true, Value, Amount, Count, Accounts)
+	if x.Window < Span(time.Minute) || x.Window > maxWindow {
+		p.bad(field+"window", "must be from 1m to %s", text(maxWindow))
+	}
+	switch {
+	case x.Over.Sign() < 0:
+		p.bad(field+"over", "must not be negative")
+	case x.Of == Amount && len(currenciesOf(assets)) != 1:
+		p.bad(field+"of", "needs assets of one currency")
+	case x.Of == Accounts && x.Per != PerDestination:
+		p.bad(field+"of", "ACCOUNTS is for DESTINATION alone")
+	case (x.Of == Count || x.Of == Accounts) && !x.Over.Fits(0):
+		p.bad(field+"over", "must be a whole number")
+	}
+}
+
+func currenciesOf(assets []Asset) []string {
+	if len(assets) == 0 {
+		return nil
+	}
+	return Rule{Match: Match{Assets: assets}}.currencies()
+}
+
+func (h Hours) check(p *problems) {
+	for field, v := range map[string]string{"from": h.From, "to": h.To} {
+		if _, ok := minuteOf(v); !ok {
+			p.bad("match.hours."+field, `must be a time of day such as "22:00"`)
+		}
+	}
+	if h.From == h.To {
+		p.bad("match.hours.to", "must differ from from")
+	}
+	if _, err := time.LoadLocation(h.Zone); err != nil || h.Zone == "" || h.Zone == "Local" {
+		p.bad("match.hours.zone", `must be a time zone of IANA such as "Europe/Istanbul"`)
+	}
+}
+
+// minuteOf returns the minute of the day of a text such as "22:05".
+func minuteOf(text string) (minute int, ok bool) {
+	at, err := time.Parse("15:04", text)
+	return at.Hour()*60 + at.Minute(), err == nil && len(text) == len("15:04")
+}
+
+func (e Effect) check(p *problems, kinds []Kind) {
+	oneOf(p, "effect.type", e.Type, true, Deny, Approval, Wait, Owner)
+	unused := func(field string, is bool) {
+		if is {
+			p.bad("effect."+field, "is not a field of %s", e.Type)
+		}
+	}
+	unused("group", e.Type != Approval && e.Group != "")
+	unused("expires", e.Type != Approval && e.Expires != 0)
+	unused("required", e.Type != Approval && e.Type != Owner && e.Required != 0)
+	unused("phishingResistant", e.Type != Owner && e.PhishingResistant)
+	unused("for", e.Type != Wait && e.For != 0)
+	unused("after", e.Type != Wait && e.After != "")
+	others := slices.ContainsFunc(kinds, func(k Kind) bool { return k != Withdrawal && k != Deposit })
+	switch e.Type {
+	case Approval:
+		p.texts("effect.group", []string{e.Group})
+		if e.Required < 1 || e.Required > maxRequired {
+			p.bad("effect.required", "must be from 1 to %d", maxRequired)
+		}
+		p.span("effect.expires", e.Expires, Span(time.Hour), maxWait)
+		if e.Required > 1 && !slices.Equal(kinds, []Kind{Withdrawal}) {
+			p.bad("effect.required", "more than 1 is supported for the kind WITHDRAWAL alone")
+		}
+	case Wait:
+		oneOf(p, "effect.after", e.After, true, AfterRequest, AfterCredentials, AfterCredit, AfterDestination)
+		if e.For < Span(time.Minute) || e.For > maxWait {
+			p.bad("effect.for", "must be from 1m to %s", text(maxWait))
+		}
+		if others {
+			p.bad("effect.type", "WAIT is for the kinds WITHDRAWAL and DEPOSIT alone")
+		}
+	case Owner:
+		if e.Required < 0 || e.Required > maxRequired {
+			p.bad("effect.required", "must be from 0 to %d", maxRequired)
+		}
+		if !slices.Equal(kinds, []Kind{Withdrawal}) {
+			p.bad("effect.type", "OWNER is for the kind WITHDRAWAL alone")
+		}
+	}
+}
+
+// Fits reports whether a set of rules keeps MaxRules and MaxSums: INVALID_FIELD.
+func Fits(rules []Rule) error {
+	sums := map[SumKey]bool{}
+	for _, r := range rules {
+		if r.Status == Inactive {
+			continue
+		}
+		for _, x := range r.Match.Sums {
+			sums[r.key(x)] = true
+		}
+	}
+	switch {
+	case len(rules) > MaxRules:
+		return fault.Invalid("label", "there are %d rules already", MaxRules)
+	case len(sums) > MaxSums:
+		return fault.Invalid("match.sums", "all rules together must have at most %d different sums", MaxSums)
+	}
+	return nil
+}
+
+// Number returns a whole number as the bound of a sum of Count or Accounts.
+func Number(n int64) amount.Amount {
+	a, _ := amount.Of(n, 0)
+	return a
+}

@@ -1,0 +1,395 @@
+package transaction
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/addressbook"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/policy"
+	"castellan/domain/money/rate"
+)
+
+// Judge judges movements by the rules in force (D-POL-07). It reads only facts that the rules ask for; a nil Judge, and
+// one without rules, lets everything pass. All fields are required. It is safe for concurrent use.
+type Judge struct {
+	Rules   func() *policy.Set
+	Past    Past
+	Rates   rate.Store
+	Books   addressbook.Store
+	Users   user.Store
+	Catalog func() *currency.Catalog
+	// ServiceRoles returns the roles of the key of a service.
+	ServiceRoles func(name string) []string
+	// Shared reports whether two accounts share a device.
+	Shared func(ctx context.Context, userID, other string) (bool, error)
+}
+
+// Past reads what rules ask about earlier movements. Every method joins the transaction of its context.
+type Past interface {
+	// Used reports whether an account has sent money to a destination, and Withdrew whether it has sent any.
+	Used(ctx context.Context, userID string, d Destination) (bool, error)
+	Withdrew(ctx context.Context, userID string) (bool, error)
+	// Credited returns when one of the assets was last credited to an account; zero: never.
+	Credited(ctx context.Context, userID string, assets ...int64) (time.Time, error)
+	// Counted sums withdrawals by account and asset. Cancelled and failed ones do not count.
+	Counted(ctx context.Context, q CountedQuery) ([]Counted, error)
+	// Gate returns the version of a gate, 0 if it was never passed. With lock it locks the gate until the transaction of
+	// the context ends.
+	Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error)
+	// Approved lists the operators who approved a withdrawal with this digest of its order, in their order.
+	Approved(ctx context.Context, withdrawalID, digest string) (userIDs []string, err error)
+	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them.
+	Due(ctx context.Context, now time.Time, most int) (ids []string, err error)
+}
+
+// Destination is where a withdrawal goes. Rows of earlier versions have no key; they are found by the address, on the
+// assets of its network.
+type Destination struct {
+	Key, Address, Tag string
+	Assets            []int64
+}
+
+// CountedQuery selects the withdrawals of UserID, or else of Destination, but Except. They were requested after After,
+// and no later than Until if that is the id of one; with Left they were claimed after After.
+type CountedQuery struct {
+	UserID, Destination, Except string
+	After                       time.Time
+	Until                       string
+	Left                        bool
+}
+
+// Counted are the withdrawals of an asset of an account.
+type Counted struct {
+	UserID string
+	Asset  int64
+	Number int64
+	Sum    amount.Sum
+}
+
+// PassGate orders movements that count in one sum: each is decided on the version of the gate that it passes.
+type PassGate struct {
+	Key     string
+	Version int64
+	At      time.Time
+}
+
+func (PassGate) Table() string { return "money_gate" }
+
+func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version }
+
+// AddApproval adds the approval of a withdrawal by an operator.
+type AddApproval struct {
+	ID, UserID, OrderDigest string
+	At                      time.Time
+}
+
+func (AddApproval) Table() string { return "withdrawal_approval" }
+
+// maxRateAge is the age of a rate above which it counts as missing.
+const maxRateAge = 72 * time.Hour
+
+// lira is the currency of values, which have two decimals.
+const (
+	lira         = "TRY"
+	liraDecimals = 2
+)
+
+// movement is what a judgement concerns.
+type movement struct {
+	facts policy.Facts
+	to    Destination
+	asset int64
+	// id is that of a withdrawal in the queue, "" of a new one. left says that it is judged at its claim.
+	id   string
+	left bool
+}
+
+// ruling is a verdict with the facts it was made from, and the writes that it depends on.
+type ruling struct {
+	policy.Verdict
+	facts policy.Facts
+	gates []commit.Write
+}
+
+// judge judges a movement. The gates of the ruling belong into its unit.
+func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
+	if r.facts = m.facts; j == nil {
+		return r, nil
+	}
+	set := j.Rules()
+	for _, per := range set.Counts(m.facts.Kind) {
+		gate := PassGate{Key: string(per) + "/" + m.facts.Account.ID, At: m.facts.At}
+		if per == policy.PerDestination {
+			gate.Key = string(per) + "/" + m.facts.Destination.Key
+		}
+		if gate.Version, err = j.Past.Gate(ctx, gate.Key, gate.At, commit.Inside(ctx)); err != nil {
+			return r, err
+		}
+		r.gates = append(r.gates, gate)
+	}
+	r.facts.Read = set.Wants(m.facts.Kind, m.facts.Asset.CurrencyCode)
+	if !r.facts.Read.Any {
+		return r, nil
+	}
+	if r.facts, err = j.read(ctx, m, r.facts); err != nil {
+		return r, err
+	}
+	totals, err := j.totals(ctx, set, m, r.facts)
+	if err == nil {
+		r.Verdict = set.Judge(r.facts, totals)
+	}
+	return r, err
+}
+
+// read reads the facts in f.Read.
+func (j *Judge) read(ctx context.Context, m movement, f policy.Facts) (_ policy.Facts, err error) {
+	w := f.Read
+	if w.Value {
+		price, err := j.prices(ctx, f.At, f.Asset.CurrencyCode)
+		if err != nil {
+			return f, err
+		}
+		f.Value, f.Rated = price(f.Asset.CurrencyCode, f.Amount.Sum())
+	}
+	if w.Booked {
+		if f.Destination.BookedAt, err = j.booked(ctx, m); err != nil {
+			return f, err
+		}
+	}
+	if w.Used && m.to.Key != "" {
+		if f.Destination.Used, err = j.Past.Used(ctx, f.Account.ID, m.to); err != nil {
+			return f, err
+		}
+	}
+	if w.Credited {
+		assets := []int64{}
+		for _, l := range j.Catalog().Pairs(nil) {
+			if l.Currency.Code == f.Asset.CurrencyCode {
+				assets = append(assets, l.ID)
+			}
+		}
+		if f.Account.CreditedAt, err = j.Past.Credited(ctx, f.Account.ID, assets...); err != nil {
+			return f, err
+		}
+	}
+	if w.Withdrew {
+		if f.Account.Withdrew, err = j.Past.Withdrew(ctx, f.Account.ID); err != nil {
+			return f, err
+		}
+	}
+	if w.Roles {
+		f.Initiator.Roles, err = j.roles(ctx, f.Initiator)
+	}
+	return f, err
+}
+
+// roles returns the roles of an initiator; the owner's are of no interest.
+func (j *Judge) roles(ctx context.Context, i policy.Initiator) ([]string, error) {
+	switch i.Type {
+	case policy.Service:
+		return j.ServiceRoles(i.Name), nil
+	case policy.Operator:
+		of, err := j.Users.RolesOf(ctx, []string{i.Name})
+		return of[i.Name], err
+	}
+	return nil, nil
+}
+
+// booked returns since when the destination is in the address book of the account; zero: it is not.
+func (j *Judge) booked(ctx context.Context, m movement) (at time.Time, err error) {
+	pair, _ := j.Catalog().Pair(m.asset)
+	book, err := j.Books.Book(ctx, m.facts.Account.ID)
+	for _, e := range book {
+		if e.NetworkID == pair.NetworkID && e.To(m.to.Address, m.to.Tag) && (at.IsZero() || e.AddressAt.Before(at)) {
+			at = e.AddressAt
+		}
+	}
+	return at, err
+}
+
+// prices returns a function that values amounts of some currencies in lira; false: there is no rate.
+func (j *Judge) prices(ctx context.Context, now time.Time, codes ...string) (
+	func(code string, a amount.Sum) (amount.Amount, bool), error) {
+	var pairs []rate.Pair
+	for _, code := range codes {
+		if c, ok := rate.Code(code); ok && c != lira {
+			pairs = append(pairs, rate.Needed(rate.Pair{Base: c, Quote: lira})...)
+		}
+	}
+	var last []rate.Quote
+	if len(pairs) > 0 {
+		all, err := j.Rates.Last(ctx, now, pairs...)
+		if err != nil {
+			return nil, err
+		}
+		last = slices.DeleteFunc(all, func(q rate.Quote) bool { return now.Sub(q.At) > maxRateAge })
+	}
+	return func(code string, s amount.Sum) (amount.Amount, bool) {
+		a, err := s.Amount()
+		if err != nil {
+			a = amount.Most
+		}
+		if code == lira {
+			return a, true
+		}
+		c, _ := rate.Code(code)
+		price, known := rate.Find(rate.Pair{Base: c, Quote: lira}, last)
+		if !known {
+			return amount.Amount{}, false
+		}
+		value, err := price.Of(a, liraDecimals)
+		if err != nil {
+			value = amount.Most
+		}
+		return value, true
+	}, nil
+}
+
+// totals returns the totals of the sums that the rules of a movement need. Earlier movements have the values of now; a
+// currency without a rate has none.
+func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, f policy.Facts) ([]policy.Total, error) {
+	needed := set.Needs(f)
+	totals := make([]policy.Total, len(set.Sums()))
+	if len(needed) == 0 {
+		return totals, nil
+	}
+	type span struct {
+		per    policy.Per
+		window policy.Span
+	}
+	counted, codes := map[span][]Counted{}, []string{}
+	for _, i := range needed {
+		key := set.Sums()[i]
+		at := span{key.Per, key.Window}
+		if _, known := counted[at]; known {
+			continue
+		}
+		q := CountedQuery{Except: m.id, Left: m.left, After: f.At.Add(-time.Duration(key.Window)), UserID: f.Account.ID}
+		if m.id != "" && !m.left { // as at its request
+			q.After, q.Until = f.Requested.Add(-time.Duration(key.Window)), m.id
+		}
+		if key.Per == policy.PerDestination {
+			q.UserID, q.Destination = "", f.Destination.Key
+		}
+		rows, err := j.Past.Counted(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		counted[at] = rows
+		for _, c := range rows {
+			codes = append(codes, j.code(c.Asset))
+		}
+	}
+	price := func(string, amount.Sum) (amount.Amount, bool) { return amount.Amount{}, false }
+	if f.Read.Value && len(codes) > 0 {
+		slices.Sort(codes)
+		var err error
+		if price, err = j.prices(ctx, f.At, slices.Compact(codes)...); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range needed {
+		key := set.Sums()[i]
+		totals[i] = j.total(key, f, counted[span{key.Per, key.Window}], price)
+	}
+	return totals, nil
+}
+
+func (j *Judge) code(asset int64) string {
+	pair, _ := j.Catalog().Pair(asset)
+	return pair.Currency.Code
+}
+
+// total adds a movement to those before it.
+func (j *Judge) total(key policy.SumKey, f policy.Facts, before []Counted,
+	price func(string, amount.Sum) (amount.Amount, bool)) (t policy.Total) {
+	accounts := map[string]bool{f.Account.ID: true}
+	t.Number = 1
+	switch key.Of {
+	case policy.Value:
+		t.Sum = f.Value.Sum()
+	case policy.Amount:
+		t.Sum = f.Amount.Sum()
+	}
+	for _, c := range before {
+		accounts[c.UserID] = true
+		t.Number += c.Number
+		switch code := j.code(c.Asset); {
+		case key.Of == policy.Value:
+			value, _ := price(code, c.Sum)
+			t.Sum = t.Sum.Add(value.Sum())
+		case key.Of == policy.Amount && code == key.Currency:
+			t.Sum = t.Sum.Add(c.Sum)
+		}
+	}
+	if key.Of == policy.Accounts {
+		t.Number = int64(len(accounts))
+	}
+	return t
+}
+
+// approver returns the roles by which an operator may approve a movement now: none for the owner, the initiator, an
+// account that is not active, and one that shares a device with any of these or with another approver.
+func (j *Judge) approver(ctx context.Context, userID, owner string, by Initiator, others []string) ([]string, error) {
+	if strings.HasPrefix(userID, audit.ByService) {
+		return nil, nil
+	}
+	others = append(slices.Clone(others), owner)
+	if i := by.facts(); i.Type == policy.Operator {
+		others = append(others, i.Name)
+	}
+	u, err := j.Users.Get(ctx, userID)
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !u.Active() || slices.Contains(others, userID):
+		return nil, nil
+	}
+	for _, other := range others {
+		if shared, err := j.Shared(ctx, userID, other); shared || err != nil {
+			return nil, err
+		}
+	}
+	return u.Roles, nil
+}
+
+// factsOf returns the facts of an account that its row has.
+func factsOf(u user.User) policy.AccountFacts {
+	return policy.AccountFacts{ID: u.ID, Level: u.Level, AML: u.AMLStatus, CreatedAt: u.CreatedAt,
+		CredentialsAt: u.CredentialsAt}
+}
+
+// facts returns the initiator as rules know it.
+func (i Initiator) facts() policy.Initiator {
+	kind, name, _ := strings.Cut(string(i), ":")
+	return policy.Initiator{Type: policy.InitiatorType(kind), Name: name}
+}
+
+// maxFacts limits the stored facts, in bytes.
+const maxFacts = 1 << 10
+
+// stored returns the text of the facts that a row keeps; without roles, and then without a destination, if it is too
+// long.
+func stored(f policy.Facts) string {
+	text, _ := json.Marshal(f) // cannot fail
+	if len(text) > maxFacts {
+		f.Initiator.Roles, f.Read.Roles = nil, false
+		text, _ = json.Marshal(f)
+	}
+	if len(text) > maxFacts {
+		f.Destination = policy.DestinationFacts{}
+		text, _ = json.Marshal(f)
+	}
+	return string(text)
+}

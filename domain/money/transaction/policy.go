@@ -1,0 +1,356 @@
+package transaction
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/job"
+	"castellan/domain/money/currency"
+	"castellan/domain/money/policy"
+)
+
+// Refusals by the money policy. They name no rule: the caller may be the one whom the rule is about.
+var (
+	errDenied = fault.New(fault.PolicyDenied, "the money policy does not permit this")
+	errOwner  = fault.New(fault.OwnerRequired, "the owner must approve the withdrawal: send userToken in place of userId")
+	errGroup  = fault.New(fault.Forbidden, "the caller may not give an approval that is missing")
+)
+
+// denied is a refusal by rules, which the audit names.
+type denied struct {
+	refusal        *fault.Error
+	userID, target string
+	rules          []policy.Named
+}
+
+func (d denied) Error() string { return d.refusal.Error() }
+func (d denied) Unwrap() error { return d.refusal }
+
+// Denied writes the audit row of a refusal by the money policy, outside of the transaction that was refused, and
+// returns the refusal. Any other error is returned as it is.
+func (s *Withdrawals) Denied(ctx context.Context, by audit.By, err error) error {
+	return deniedBy(ctx, s.Ledger.Commit, s.Now(), by, err)
+}
+
+func deniedBy(ctx context.Context, c commit.Committer, now time.Time, by audit.By, err error) error {
+	var d denied
+	if !errors.As(err, &d) {
+		return err
+	}
+	row := audit.Record{At: now, Action: "MONEY_DENY", UserID: d.userID, Target: d.target, Outcome: audit.Refused,
+		Detail: string(d.refusal.Code) + ": " + named(d.rules)}
+	if failed := c.Commit(ctx, by.Did(row)); failed != nil {
+		return failed
+	}
+	return d.refusal
+}
+
+// maxNamed is how many rules an audit row and a hold name.
+const maxNamed = 8
+
+func named(rules []policy.Named) string {
+	var all []string
+	for _, r := range rules[:min(len(rules), maxNamed)] {
+		all = append(all, fmt.Sprintf("%s (%d)", r.Label, r.Version))
+	}
+	if more := len(rules) - maxNamed; more > 0 {
+		all = append(all, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Asks are what rules ask for before a held withdrawal may leave.
+type Asks struct {
+	Rules     []policy.Named  `json:"rules"`
+	Approvals []policy.Quorum `json:"approvals,omitempty"`
+}
+
+// Asked returns what the rules of a hold ask for.
+func (h Held) Asked() (a Asks) {
+	_ = json.Unmarshal([]byte(h.Asks), &a) // "" for none
+	return a
+}
+
+func (h Held) detail() string {
+	a := h.Asked()
+	said := strings.TrimSpace(string(h.Reason) + " " + named(a.Rules))
+	for _, q := range a.Approvals {
+		said += fmt.Sprintf("; %d of %s", q.Required, q.Group)
+	}
+	if !h.Until.IsZero() {
+		said += "; until " + h.Until.UTC().Format(time.RFC3339)
+	}
+	return said
+}
+
+// heldBy returns the hold that a verdict asks for. Approvals expire counted from asked.
+func heldBy(v policy.Verdict, since, asked time.Time) Held {
+	text, _ := json.Marshal(Asks{v.Rules[:min(len(v.Rules), maxNamed)], v.Approvals}) // cannot fail
+	h := Held{Reason: HeldPolicy, Since: since, Until: v.Until, Asks: string(text)}
+	if h.Until.IsZero() && !v.Deny {
+		h.Until = expiry(v.Approvals, asked)
+	}
+	return h
+}
+
+// expiry returns when approvals expire that were asked for at an instant; zero without any.
+func expiry(all []policy.Quorum, asked time.Time) (at time.Time) {
+	for _, q := range all {
+		if end := asked.Add(time.Duration(q.Expires)); at.IsZero() || end.Before(at) {
+			at = end
+		}
+	}
+	return at
+}
+
+// withdrawalOf returns the movement of a withdrawal.
+func (s *Withdrawals) withdrawalOf(u user.User, pair currency.Listed, to, tag string, a amount.Amount, requested,
+	now time.Time) movement {
+	d := Destination{Key: policy.DestinationKey(pair.Network.Code, to, tag), Address: to, Tag: tag}
+	for _, l := range s.Currencies.Catalog().Pairs(nil) {
+		if l.NetworkID == pair.NetworkID {
+			d.Assets = append(d.Assets, l.ID)
+		}
+	}
+	return movement{to: d, asset: pair.ID, facts: policy.Facts{Kind: policy.Withdrawal, At: now, Requested: requested,
+		Asset: policy.Asset{CurrencyCode: pair.Currency.Code, Network: pair.Network.Code}, Direction: policy.Out,
+		Amount: a, Destination: policy.DestinationFacts{Key: d.Key}, Account: factsOf(u), Device: policy.NoDevice}}
+}
+
+// gives reports whether the methods of an owner satisfy a plan.
+func gives(by Initiator, methods string, resistant bool, plan policy.OwnerPlan) bool {
+	n := 0
+	if methods != "" {
+		n = strings.Count(methods, "+") + 1
+	}
+	return by == Owner && n >= max(plan.Required, 1) && (resistant || !plan.PhishingResistant)
+}
+
+// asked judges a request. Its verdict asks for approvals and a wait at most.
+func (s *Withdrawals) asked(ctx context.Context, u user.User, r WithdrawalRequest, by terms, pair currency.Listed, to,
+	tag string, now time.Time) (ruling, error) {
+	m := s.withdrawalOf(u, pair, to, tag, r.Amount, now, now)
+	m.facts.Initiator = by.By.facts()
+	a, err := s.Judge.judge(ctx, m)
+	if err != nil {
+		return a, err
+	}
+	d := denied{errDenied, u.ID, r.ExternalID, a.Rules}
+	switch {
+	case a.Deny:
+		return a, d
+	case a.Owner.Asked && !by.Begins && !gives(by.By, by.Methods, by.Resistant, a.Owner):
+		if by.By != Owner {
+			d.refusal = errOwner
+		}
+		return a, d
+	}
+	a.Owner = policy.OwnerPlan{}
+	return a, nil
+}
+
+// step is a move of an entry: the mover, the entry after it, and further writes of its unit. With refused the entry is
+// held instead, and the caller gets this error. Without a mover nothing is to be done.
+type step struct {
+	mover   Mover
+	next    Outgoing
+	with    []commit.Write
+	refused error
+}
+
+// hold makes a step the hold of an entry.
+func (t step) hold(o Outgoing, h Held) step {
+	t.mover, t.next.Queued, t.refused = Hold, o.Queued, errHeld
+	t.next.Queued.Status, t.next.Queued.Held = QueueWaiting, h
+	return t
+}
+
+// since returns since when an entry is held that is held now.
+func (q Queued) since(now time.Time) time.Time {
+	if q.Status == QueueWaiting && !q.Held.Since.IsZero() {
+		return q.Held.Since
+	}
+	return now
+}
+
+// unannounced reports whether the wallet does not know an entry yet: it is held since its request.
+func (q Queued) unannounced() bool { return q.Held.Reason != "" && q.Held.Since.Equal(q.At) }
+
+// again judges an entry again before it leaves: at its claim, at a resume and at the end of its hold. It also holds an
+// entry for the job of a blocked account.
+func (s *Withdrawals) again(ctx context.Context, by audit.By, t step, o Outgoing, repeated bool) (step, error) {
+	mover, now := t.mover, s.Now().UTC().Truncate(time.Millisecond)
+	u, err := s.owner(ctx, o.Queued.UserID)
+	if err != nil {
+		return t, err
+	}
+	t.with = []commit.Write{watched(u)}
+	why := s.cause(u, o)
+	_, barred := s.barred(u)
+	if why == HeldDigest && mover != Resume && s.Altered != nil {
+		s.Altered(o.Queued.ID)
+	}
+	switch held := o.Queued.Held; {
+	case mover == Release && (held.Reason != HeldPolicy || held.Until.IsZero() || held.Until.After(now)):
+		return step{}, nil // another node was faster
+	case mover == Resume && why == HeldDigest:
+		return t, errAltered
+	case mover == Resume && barred != nil:
+		return t, barred
+	case mover == Hold && why == "":
+		return step{}, nil
+	case mover == Wallet && why != "" && repeated:
+		return t, errHeld
+	case mover != Resume && why != "":
+		return t.hold(o, Held{Reason: why, Since: o.Queued.since(now)}), nil
+	case s.Judge == nil:
+		return t, nil
+	}
+	return s.governed(ctx, by, t, o, u, repeated, now)
+}
+
+// governed is again for an entry whose account may withdraw.
+func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgoing, u user.User, repeated bool,
+	now time.Time) (step, error) {
+	q, w := o.Queued, o.Withdrawal
+	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
+	m := s.withdrawalOf(u, pair, q.Address, q.AddressTag, w.Amount, q.At, now)
+	m.facts.Initiator, m.id, m.left = w.Initiator.facts(), q.ID, t.mover == Wallet
+	r, err := s.Judge.judge(ctx, m)
+	if err != nil {
+		return t, err
+	}
+	v, before := r.Verdict, q.Held.Asked()
+	t.with = append(t.with, r.gates...)
+	if v.Owner.Asked && !gives(w.Initiator, w.OwnerMethods, w.OwnerResistant, v.Owner) {
+		v.Approvals = joined(v.Approvals, policy.Quorum{Group: user.RoleAdmin, Required: 1, Expires: ownerExpiry})
+	}
+	if q.Held.Reason == HeldPolicy && slices.ContainsFunc(before.Rules, s.Judge.Rules().InForce) {
+		v.Approvals = joined(v.Approvals, before.Approvals...)
+		if len(v.Rules) == 0 {
+			v.Rules = before.Rules
+		}
+	}
+	approved := false
+	all := v.Approvals
+	if v.Approvals, approved, err = s.missing(ctx, by, t.mover, o, v.Approvals); err != nil {
+		return t, err
+	}
+	if approved {
+		t.with = append(t.with, AddApproval{q.ID, by.UserID, s.order(o).Digest(), now})
+	}
+	passes := !v.Deny && len(v.Approvals) == 0 && v.Until.IsZero()
+	from := now
+	if len(before.Approvals) > 0 {
+		from = q.Held.Since
+	}
+	expires := expiry(v.Approvals, from)
+	v.Approvals = all // the hold says what is asked for; who has approved is known apart
+	held := heldBy(v, q.since(now), from)
+	switch {
+	case passes:
+	case t.mover == Resume && v.Deny:
+		return t, denied{errDenied, u.ID, q.ID, v.Rules}
+	case repeated:
+		return t, errHeld
+	case t.mover == Resume && q.Status == QueueWaiting && approved:
+		t.mover, t.next.Queued = Approve, q
+		t.next.Queued.Held = held
+	case t.mover == Resume && q.Status == QueueWaiting && v.Until.IsZero():
+		return t, errGroup
+	case t.mover == Resume && q.Status == QueueWaiting:
+		return t, errHeld
+	case t.mover == Release && !v.Deny && v.Until.IsZero() && !expires.After(now):
+		t.next.Queued.Status, t.next.Queued.Reason = QueueCancelled, "the approvals have expired"
+	default:
+		t = t.hold(o, held)
+	}
+	return t, nil
+}
+
+// ownerExpiry is how long the approval may take that stands in for the one of the owner.
+const ownerExpiry = policy.Span(72 * time.Hour)
+
+// joined adds quorums: of those of one group the largest, with the shortest expiry.
+func joined(all []policy.Quorum, more ...policy.Quorum) []policy.Quorum {
+	all = slices.Clone(all)
+	for _, q := range more {
+		i := slices.IndexFunc(all, func(o policy.Quorum) bool { return o.Group == q.Group })
+		if i < 0 {
+			all = append(all, q)
+			continue
+		}
+		all[i].Required, all[i].Expires = max(all[i].Required, q.Required), min(all[i].Expires, q.Expires)
+	}
+	return all
+}
+
+// missing returns the quorums that the operators who approved an entry do not fill. With a resume its caller approves,
+// if that fills one.
+func (s *Withdrawals) missing(ctx context.Context, by audit.By, mover Mover, o Outgoing, all []policy.Quorum) (
+	left []policy.Quorum, approves bool, err error) {
+	if len(all) == 0 {
+		return nil, false, nil
+	}
+	ids, err := s.Judge.Past.Approved(ctx, o.Queued.ID, s.order(o).Digest())
+	if err != nil {
+		return nil, false, err
+	}
+	counts, counted := map[string]int{}, []string{}
+	count := func(userID string) (roles []string, err error) {
+		roles, err = s.Judge.approver(ctx, userID, o.Queued.UserID, o.Withdrawal.Initiator, counted)
+		if err != nil || len(roles) == 0 {
+			return nil, err
+		}
+		counted = append(counted, userID)
+		for _, role := range roles {
+			counts[role]++
+		}
+		return roles, nil
+	}
+	for _, userID := range ids {
+		if _, err := count(userID); err != nil {
+			return nil, false, err
+		}
+	}
+	full := func(q policy.Quorum) bool { return counts[q.Group] >= q.Required }
+	left = slices.DeleteFunc(slices.Clone(all), full)
+	if mover != Resume || slices.Contains(ids, by.UserID) || len(left) == 0 {
+		return left, false, nil
+	}
+	roles, err := count(by.UserID)
+	if err != nil {
+		return nil, false, err
+	}
+	approves = slices.ContainsFunc(left, func(q policy.Quorum) bool { return slices.Contains(roles, q.Group) })
+	return slices.DeleteFunc(left, full), approves, nil
+}
+
+// dueAtOnce is how many holds EndHolds ends in a call.
+const dueAtOnce = 100
+
+// EndHolds judges the entries again whose wait has ended or whose approvals have expired. Each is released, held on, or
+// cancelled if its approvals have expired. It may run on several nodes at once.
+func (s *Withdrawals) EndHolds(ctx context.Context) error {
+	ids, err := s.Judge.Past.Due(ctx, s.Now(), dueAtOnce)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		_, err := s.change(ctx, audit.By{UserID: job.ScheduleActor}, Release, id, QueueReady, give(""))
+		if err != nil && fault.CodeOf(err) != fault.InvalidState {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package money
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
+	"castellan/domain/money/policy"
+	"castellan/domain/money/transaction"
+	"castellan/persistence/engine"
+	"castellan/persistence/record"
+)
+
+var _ transaction.Past = Transactions{}
+
+// gateRow is a gate of the sums of the money policy.
+type gateRow struct {
+	bun.BaseModel `bun:"table:money_gate,alias:g"`
+
+	ID        string `bun:",pk"`
+	ChangedAt int64
+	Version   int64
+}
+
+type approvalRow struct {
+	bun.BaseModel `bun:"table:withdrawal_approval,alias:a"`
+
+	WithdrawalID string `bun:",pk"`
+	UserID       string `bun:",pk"`
+	At           int64
+	OrderDigest  string
+}
+
+// gateFence passes a gate once for each version.
+var gateFence = engine.FencedByVersion(true, func(w transaction.PassGate) gateRow {
+	return gateRow{ID: w.Key, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
+}, "changed_at")
+
+var addApproval = engine.Insert(func(w transaction.AddApproval) approvalRow {
+	return approvalRow{WithdrawalID: w.ID, UserID: w.UserID, At: engine.Millis(w.At), OrderDigest: w.OrderDigest}
+})
+
+// Gate reads a gate, and locks it in a transaction.
+func (s Transactions) Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error) {
+	if !lock {
+		ctx, cancel := s.db.Bound(ctx)
+		defer cancel()
+		var all []int64
+		err = s.db.Conn(ctx).NewSelect().Table("money_gate").Column("version").Where("id = ?", key).Scan(ctx, &all)
+		if err != nil || len(all) == 0 {
+			return 0, engine.Translate(err)
+		}
+		return all[0], nil
+	}
+	row := gateRow{ID: key, ChangedAt: engine.Millis(now), Version: 1}
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		return tx.NewInsert().Model(&row).On("CONFLICT (id) DO UPDATE").Set("changed_at = EXCLUDED.changed_at").
+			Returning("version").Scan(ctx, &version)
+	})
+	return version, err
+}
+
+// sentQuery selects the withdrawals of the queue that were sent.
+func (s Transactions) sentQuery(ctx context.Context, userID string) *bun.SelectQuery {
+	return s.db.Conn(ctx).NewSelect().TableExpr("withdrawal AS w").ColumnExpr("1").
+		Join("JOIN withdrawal_queue AS q ON q.id = w.id").Where("w.user_id = ?", userID).
+		Where("q.status IN (?, ?)", int(transaction.QueueSuccess), int(transaction.QueueSent))
+}
+
+// Used finds rows of earlier versions, which have no destination, by the text of the address.
+func (s Transactions) Used(ctx context.Context, userID string, d transaction.Destination) (bool, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	is, err := s.sentQuery(ctx, userID).WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("w.destination = ?", d.Key).WhereOr("w.destination = '' AND q.address = ? AND q.address_tag = ? "+
+			"AND q.asset_id IN (?)", d.Address, d.Tag, bun.List(d.Assets))
+	}).Exists(ctx)
+	return is, engine.Translate(err)
+}
+
+func (s Transactions) Withdrew(ctx context.Context, userID string) (bool, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	is, err := s.sentQuery(ctx, userID).Exists(ctx)
+	return is, engine.Translate(err)
+}
+
+// Credited reads ids of transfers, which begin with their instants.
+func (s Transactions) Credited(ctx context.Context, userID string, assets ...int64) (at time.Time, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var last sql.NullString
+	err = s.db.Conn(ctx).NewSelect().Table("deposit").ColumnExpr("max(transfer_id)").Where("user_id = ?", userID).
+		Where("transfer_id IS NOT NULL").Where("asset_id IN (?)", bun.List(assets)).Scan(ctx, &last)
+	if err != nil || !last.Valid {
+		return at, engine.Translate(err)
+	}
+	return engine.Time(id.Millis(last.String)), nil
+}
+
+type countedRow struct {
+	UserID  string
+	AssetID int64
+	Number  int64
+	record.SumColumns
+}
+
+// countedQuery selects the withdrawals of a sum. Adjustments have no hold.
+func (s Transactions) countedQuery(ctx context.Context, q transaction.CountedQuery) *bun.SelectQuery {
+	rows := s.db.Conn(ctx).NewSelect().Table("withdrawal").Column("user_id", "asset_id").ColumnExpr("count(*) AS number").
+		Where("id <> ?", q.Except).Where("hold_id IS NOT NULL").Where("status NOT IN (?, ?)", int(transaction.Failed),
+		int(transaction.Cancelled)).GroupExpr("1, 2").OrderExpr("1, 2")
+	if q.UserID != "" {
+		rows.Where("user_id = ?", q.UserID)
+	} else {
+		rows.Where("destination = ?", q.Destination)
+	}
+	if q.Left {
+		rows.Where("left_at > 0 AND left_at > ?", engine.Millis(q.After))
+	} else {
+		rows.Where("id >= ?", id.Before(q.After.Add(time.Millisecond)))
+	}
+	return record.WithSums(rows)
+}
+
+func (s Transactions) Counted(ctx context.Context, q transaction.CountedQuery) (all []transaction.Counted, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []countedRow
+	if err := s.countedQuery(ctx, q).Scan(ctx, &rows); err != nil {
+		return nil, engine.Translate(err)
+	}
+	for _, r := range rows {
+		sum, err := r.Sum()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, transaction.Counted{UserID: r.UserID, Asset: r.AssetID, Number: r.Number, Sum: sum})
+	}
+	return all, nil
+}
+
+func (s Transactions) Approved(ctx context.Context, withdrawalID, digest string) (userIDs []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.db.Conn(ctx).NewSelect().Table("withdrawal_approval").Column("user_id").
+		Where("withdrawal_id = ?", withdrawalID).Where("order_digest = ?", digest).Order("at").Scan(ctx, &userIDs)
+	return userIDs, engine.Translate(err)
+}
+
+func (s Transactions) Due(ctx context.Context, now time.Time, most int) (ids []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.db.Conn(ctx).NewSelect().TableExpr("withdrawal AS w").Column("w.id").
+		Join("JOIN withdrawal_queue AS q ON q.id = w.id").Where("w.hold_until > 0").
+		Where("w.hold_until <= ?", engine.Millis(now)).Where("q.status = ?", int(transaction.QueueWaiting)).
+		Where("w.hold_reason = ?", string(transaction.HeldPolicy)).Order("w.hold_until").Limit(int64(most)).Scan(ctx, &ids)
+	return ids, engine.Translate(err)
+}
+
+// Judged returns the facts by which a withdrawal or a deposit was judged when it was requested or reported. It is false
+// for a movement that no rule was asked about.
+func (s Transactions) Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var texts []string
+	of := func(table string) *bun.SelectQuery {
+		return s.db.Conn(ctx).NewSelect().Table(table).Column("facts").Where("id = ?", movementID)
+	}
+	if err := of("withdrawal").UnionAll(of("deposit")).Scan(ctx, &texts); err != nil {
+		return f, false, engine.Translate(err)
+	}
+	switch {
+	case len(texts) == 0:
+		return f, false, fault.New(fault.RecordNotFound, "there is no such movement")
+	case texts[0] == "":
+		return f, false, nil
+	}
+	if err := json.Unmarshal([]byte(texts[0]), &f); err != nil {
+		return f, false, fmt.Errorf("facts of %s: %w", movementID, err)
+	}
+	return f, true, nil
+}

@@ -1,0 +1,163 @@
+package money_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/policy"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
+)
+
+var ruler = audit.By{UserID: "u1"}
+
+// fullRule has a value in every field.
+func fullRule(label string) policy.Rule {
+	yes, hour := true, policy.Span(time.Hour)
+	return policy.Rule{Label: label, Status: policy.Active, Kinds: []policy.Kind{policy.Withdrawal},
+		Match: policy.Match{Assets: []policy.Asset{{CurrencyCode: "USDT", Network: "TRX"}}, Direction: policy.Out,
+			Amount: &policy.Over{Over: amount.Must("0.000000000000000001"), Unit: policy.InTRY},
+			Sums: []policy.Sum{{Per: policy.PerInitiator, Window: hour, Of: policy.Value,
+				Over: amount.Must("5000000")}},
+			Destination: policy.Destination{InBook: &yes, BookAgeBelow: hour, FirstUse: &yes},
+			Account: policy.Account{Levels: []int{1}, AML: []string{"risky"}, AgeBelow: hour, CredentialAgeBelow: hour,
+				CreditAgeBelow: hour, FirstWithdrawal: &yes},
+			Device: []policy.Device{policy.NewDevice}, Settings: []string{"FEE"},
+			Initiator: policy.Initiators{Types: []policy.InitiatorType{policy.Service}, Names: []string{"shop"},
+				Roles: []string{"support"}},
+			Hours: &policy.Hours{From: "22:00", To: "07:00", Zone: "Europe/Istanbul"}},
+		Except: policy.Except{Accounts: []string{"a"}, Destinations: []string{"d"}, Initiators: []string{"i"}},
+		Effect: policy.Effect{Type: policy.Approval, Group: "treasury", Required: 2, Expires: hour, For: hour,
+			After: policy.AfterCredit, PhishingResistant: true},
+		ExpiresAt: time.UnixMilli(1_767_225_600_000).UTC()}
+}
+
+// simpleRule is a valid rule.
+func simpleRule(label string) policy.Rule {
+	return policy.Rule{Label: label, Status: policy.Active, Kinds: []policy.Kind{policy.Withdrawal},
+		Effect: policy.Effect{Type: policy.Approval, Group: "treasury", Required: 2}}
+}
+
+func TestRuleStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) policy.Store { return money.NewRules(db) },
+		storetest.Cases[policy.Store]{"Versions": ruleVersions, "Admin": ruleAdmin, "AtOnce": rulesAtOnce}, "money_rule")
+}
+
+func ruleVersions(t *testing.T, s policy.Store, _ commit.Committer) {
+	put := func(label string, version int64, ends bool) error {
+		r := fullRule(label)
+		r.Version = version
+		return s.Put(t.Context(), r, ends, time.Now())
+	}
+	storetest.Must(t, put("b", 1, false))
+	storetest.Must(t, put("a", 1, false))
+	storetest.Must(t, put("a", 2, false))
+	storetest.Must(t, put("c", 1, false))
+	storetest.Must(t, put("c", 2, true))
+	if err := put("a", 2, false); fault.CodeOf(err) != fault.RecordAlreadyExist {
+		t.Errorf("the second version 2 is %v", err)
+	}
+	all, err := s.Rules(t.Context())
+	storetest.Must(t, err)
+	want := []policy.Rule{fullRule("a"), fullRule("b")}
+	want[0].Version, want[1].Version = 2, 1
+	if !reflect.DeepEqual(all, want) {
+		t.Errorf("\n got %+v\nwant %+v", all, want)
+	}
+	if one, err := s.Rules(t.Context(), "b", "c"); err != nil || !reflect.DeepEqual(one, want[1:]) {
+		t.Errorf("%+v, %v", one, err)
+	}
+	for label, want := range map[string]int64{"a": 2, "c": 2, "none": 0} {
+		if n, err := s.Last(t.Context(), label); n != want || err != nil {
+			t.Errorf("the last version of %s is %d, %v", label, n, err)
+		}
+	}
+}
+
+func administer(s policy.Store, c commit.Committer) *policy.Admin {
+	return &policy.Admin{Store: s, Changes: admin.Changes{Commit: c, Now: time.Now, Topic: change.Policy},
+		Members: func(context.Context, string) (int, error) { return 2, nil }}
+}
+
+func ruleAdmin(t *testing.T, s policy.Store, c commit.Committer) {
+	a := administer(s, c)
+	is := func(want string) {
+		t.Helper()
+		all, err := s.Rules(t.Context())
+		got := ""
+		for _, r := range all {
+			got += fmt.Sprintf("%s %d %s %d; ", r.Label, r.Version, r.Status, r.Effect.Required)
+		}
+		if got != want || err != nil {
+			t.Errorf("%v\n got %s\nwant %s", err, got, want)
+		}
+	}
+	refused := func(err error, code fault.Code) {
+		t.Helper()
+		if fault.CodeOf(err) != code {
+			t.Errorf("%v, want %s", err, code)
+		}
+	}
+	storetest.Must(t, a.Add(t.Context(), ruler, simpleRule("a"), simpleRule("b")))
+	refused(a.Add(t.Context(), ruler, simpleRule("c"), simpleRule("a")), fault.RecordAlreadyExist)
+	greedy := simpleRule("c")
+	greedy.Effect.Required = 3
+	refused(a.Add(t.Context(), ruler, greedy), fault.InvalidField)
+	refused(a.Add(t.Context(), ruler, fullRule("c")), fault.InvalidField) // settings and the wait of another effect
+	is("a 1 ACTIVE 2; b 1 ACTIVE 2; ")
+	set := func(required int) func(policy.Rule) (policy.Rule, error) {
+		return func(r policy.Rule) (policy.Rule, error) { r.Effect.Required = required; return r, nil }
+	}
+	storetest.Must(t, a.Change(t.Context(), ruler, "a", set(1)))
+	storetest.Must(t, a.Change(t.Context(), ruler, "a", set(1)))
+	refused(a.Change(t.Context(), ruler, "a", set(3)), fault.InvalidField)
+	refused(a.Change(t.Context(), ruler, "c", set(1)), fault.RecordNotFound)
+	is("a 2 ACTIVE 1; b 1 ACTIVE 2; ")
+	storetest.Must(t, a.Remove(t.Context(), ruler, "a"))
+	refused(a.Remove(t.Context(), ruler, "a"), fault.RecordNotFound)
+	is("b 1 ACTIVE 2; ")
+	storetest.Must(t, a.Add(t.Context(), ruler, simpleRule("a")))
+	is("a 4 ACTIVE 2; b 1 ACTIVE 2; ")
+}
+
+// Each change that succeeds is a version of its own.
+func rulesAtOnce(t *testing.T, s policy.Store, c commit.Committer) {
+	a := administer(s, c)
+	storetest.Must(t, a.Add(t.Context(), ruler, simpleRule("a")))
+	var wait sync.WaitGroup
+	var done atomic.Int64
+	for i := range 8 {
+		wait.Go(func() {
+			err := a.Change(t.Context(), ruler, "a", func(r policy.Rule) (policy.Rule, error) {
+				r.Match.Account.Levels = append(r.Match.Account.Levels, i)
+				return r, nil
+			})
+			switch fault.CodeOf(err) {
+			case "":
+				done.Add(1)
+			case fault.InvalidState:
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	all, err := s.Rules(t.Context())
+	storetest.Must(t, err)
+	if n := done.Load(); n == 0 || all[0].Version != 1+n || int64(len(all[0].Match.Account.Levels)) != n {
+		t.Errorf("%d changes made %+v", n, all[0])
+	}
+}
