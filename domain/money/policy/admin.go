@@ -26,9 +26,11 @@ type Store interface {
 // Admin changes the rules. All fields are required. It is safe for concurrent use.
 type Admin struct {
 	Store   Store
-	Changes admin.Changes // of topic change.Policy
+	Changes admin.Changes // of topic change.Policy, with the lock of Store
 	// Members returns how many active accounts have a role.
 	Members func(ctx context.Context, role string) (int, error)
+	// Second refuses a change or removal that no second person could approve. nil: none is needed, as on the host.
+	Second func(ctx context.Context, by audit.By) error
 }
 
 // errVersion refuses a change that was decided on an older version.
@@ -56,7 +58,7 @@ func (a *Admin) Add(ctx context.Context, by audit.By, rules ...Rule) error {
 }
 
 // Change replaces the current version of a rule by what change makes of it. RECORD_NOT_FOUND; INVALID_FIELD;
-// INVALID_STATE if another change was faster. A change without effect succeeds and makes no version.
+// INVALID_STATE if another change was faster; errors of Second. A change without effect succeeds and makes no version.
 func (a *Admin) Change(ctx context.Context, by audit.By, label string, change func(Rule) (Rule, error)) error {
 	return a.edit(ctx, by, "MONEY_RULE_UPDATE", label, func(ctx context.Context, all []Rule, i int) (bool, string, error) {
 		before := all[i]
@@ -74,7 +76,7 @@ func (a *Admin) Change(ctx context.Context, by audit.By, label string, change fu
 	})
 }
 
-// Remove ends a rule. RECORD_NOT_FOUND; INVALID_STATE if another change was faster.
+// Remove ends a rule. RECORD_NOT_FOUND; INVALID_STATE if another change was faster; errors of Second.
 func (a *Admin) Remove(ctx context.Context, by audit.By, label string) error {
 	return a.edit(ctx, by, "MONEY_RULE_DELETE", label, func(ctx context.Context, all []Rule, i int) (bool, string, error) {
 		r := all[i]
@@ -98,6 +100,11 @@ func (a *Admin) edit(ctx context.Context, by audit.By, action, label string,
 		did, detail, err := do(ctx, all, i)
 		if err != nil || !did {
 			return done, err
+		}
+		if a.Second != nil {
+			if err := a.Second(ctx, by); err != nil {
+				return done, err
+			}
 		}
 		r.Version++
 		return noted(done, r, detail), nil
