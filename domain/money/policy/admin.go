@@ -23,7 +23,7 @@ type Store interface {
 	Put(ctx context.Context, r Rule, deleted bool, at time.Time) error
 }
 
-// Admin changes the rules. All fields are required. It is safe for concurrent use.
+// Admin changes the rules. All fields but Second are required. It is safe for concurrent use.
 type Admin struct {
 	Store   Store
 	Changes admin.Changes // of topic change.Policy, with the lock of Store
