@@ -48,7 +48,7 @@ func (a *Admin) Add(ctx context.Context, by audit.By, rules ...Rule) error {
 				return done, fault.New(fault.RecordAlreadyExist, "there is a rule with this label")
 			}
 			all = append(all, r)
-			if err := a.put(ctx, r, all); err != nil {
+			if err := a.put(ctx, r, all, true); err != nil {
 				return done, err
 			}
 			done = noted(done, r, "added")
@@ -72,7 +72,9 @@ func (a *Admin) Change(ctx context.Context, by audit.By, label string, change fu
 			return false, "", nil
 		}
 		all[i] = next
-		return true, fields, a.put(ctx, next, all)
+		// A group that shrank must not keep its rule in force.
+		staffed := next.Status == Active || next.Effect != before.Effect
+		return true, fields, a.put(ctx, next, all, staffed)
 	})
 }
 
@@ -111,15 +113,15 @@ func (a *Admin) edit(ctx context.Context, by audit.By, action, label string,
 	})
 }
 
-// put stores the next version of a rule that is valid among all rules.
-func (a *Admin) put(ctx context.Context, r Rule, all []Rule) (err error) {
+// put stores the next version of a rule that is valid among all rules. staffed also requires the members of its group.
+func (a *Admin) put(ctx context.Context, r Rule, all []Rule, staffed bool) (err error) {
 	if err := r.Check(); err != nil {
 		return err
 	}
 	if err := Fits(all); err != nil {
 		return err
 	}
-	if e := r.Effect; e.Type == Approval && r.Status != Inactive {
+	if e := r.Effect; staffed && e.Type == Approval && r.Status != Inactive {
 		n, err := a.Members(ctx, e.Group)
 		if err != nil {
 			return err
