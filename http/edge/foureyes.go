@@ -23,12 +23,10 @@ type SecondPerson interface {
 
 // pair adds the endpoints that always require a second person to FourEyes.
 func (o *Options) pair(endpoints []rest.Endpoint) {
-	all := maps.Clone(o.FourEyes)
+	all := map[string]bool{}
+	maps.Copy(all, o.FourEyes)
 	for _, e := range endpoints {
 		if e.Paired {
-			if all == nil {
-				all = map[string]bool{}
-			}
 			all[e.Key()] = true
 		}
 	}
