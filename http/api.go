@@ -34,6 +34,7 @@ import (
 	"castellan/http/money/currency"
 	"castellan/http/money/level"
 	"castellan/http/money/limit"
+	"castellan/http/money/policy"
 	"castellan/http/money/provider"
 	"castellan/http/money/transaction"
 	"castellan/http/office/announcement"
@@ -123,6 +124,7 @@ var sections = []rest.Group{
 	evidence.Group{},
 	errand.Group{},
 	firewall.Explain{},
+	policy.Group{},
 	foureyes.Group{},
 	audit.Group{},
 	cluster.Group{},

@@ -95,6 +95,8 @@ var tags = slices.Concat(
 			Description: "Balances of users, also by day, and balances held at providers, for administrators."},
 		rest.Tag{Name: "Transactions", Sections: []string{"4.14 Transactions", "Extensions: transactions"},
 			Description: "Deposits, withdrawals and adjustments of balances, for administrators."},
+		rest.Tag{Name: "Money policy", Sections: []string{"Extensions: money policy"},
+			Description: "Rules that deny movements of money, or let them wait for approvals, for administrators."},
 		rest.Tag{Name: "Blockages", Sections: []string{"4.17 Blockage"},
 			Description: "Blocked amounts of users' balances, for administrators."},
 		rest.Tag{Name: "Withdrawal addresses", Sections: []string{"4.18 Withdrawal address book"},

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
+	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
 	"castellan/http/socket"
@@ -35,10 +36,11 @@ func TestEverythingIsBehindTheFirewall(t *testing.T) {
 	}
 	endpoints := httpapi.Endpoints()
 	s, err := edge.New(edge.Options{Guards: guards, Starter: starter{}, Idempotency: idempotency{},
-		Authorize:   func(context.Context, rest.Caller, *rest.Endpoint) error { t.Error("authorized"); return nil },
-		ActsAsAdmin: func(rest.Caller, *rest.Endpoint) bool { return false },
-		MayName:     func(context.Context, rest.Caller, *rest.Endpoint, any) error { t.Error("named"); return nil },
-		Verify:      func(context.Context, rest.Caller, *rest.Endpoint, any) error { t.Error("verified"); return nil },
+		SecondPerson: auth.SecondPerson{},
+		Authorize:    func(context.Context, rest.Caller, *rest.Endpoint) error { t.Error("authorized"); return nil },
+		ActsAsAdmin:  func(rest.Caller, *rest.Endpoint) bool { return false },
+		MayName:      func(context.Context, rest.Caller, *rest.Endpoint, any) error { t.Error("named"); return nil },
+		Verify:       func(context.Context, rest.Caller, *rest.Endpoint, any) error { t.Error("verified"); return nil },
 		Firewall: func(_ context.Context, _ *edge.Request, key string) error {
 			judged = append(judged, key)
 			return fault.New(fault.AccessDenied, "denied")

@@ -77,7 +77,8 @@ func TestEveryTextIsAPhrase(t *testing.T) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.CallExpr:
-				if fn := name(n.Fun); len(n.Args) > 1 && (fn == "fault.Invalid" || fn == "Invalid" || fn == "bad") {
+				if fn := name(n.Fun); len(n.Args) > 1 && slices.Contains(
+					[]string{"fault.Invalid", "Invalid", "bad", "p.bad"}, fn) {
 					check(fset.Position(n.Pos()), n.Args[1])
 				} else if len(n.Args) == 1 && (fn == "b.fail" || fn == "b.refuse") {
 					check(fset.Position(n.Pos()), n.Args[0])

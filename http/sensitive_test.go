@@ -37,6 +37,7 @@ func TestSensitiveWrites(t *testing.T) {
 		"POST /admin/system/mfa/explain":  "tells, and changes nothing",
 		"POST /admin/system/waf/explain":  "tells, and changes nothing",
 		"POST /admin/guard/explain":       "tells, and changes nothing",
+		"POST /admin/money/explain":       "tells, and changes nothing",
 		"POST /admin/system/mfa/rehearse": "tells, and changes nothing",
 		"POST /admin/system/waf/rehearse": "tells, and changes nothing",
 
@@ -45,7 +46,8 @@ func TestSensitiveWrites(t *testing.T) {
 	}
 	sections := []string{"4.4 MFA administration", "4.5 Firewall rules", "4.6 Resource registry",
 		"Extensions: multi-factor administration", "Extensions: firewall", "Extensions: roles and permissions",
-		"Extensions: foreign users", "Extensions: gateways", "Extensions: approvals", "Extensions: users"}
+		"Extensions: foreign users", "Extensions: gateways", "Extensions: approvals", "Extensions: users",
+		"Extensions: money policy"}
 	parts := []string{"/admin/system/", "role", "permission", "parameter", "key", "/admin/levels"}
 	var set, excepted []string
 	for _, e := range httpapi.Endpoints() {
@@ -68,7 +70,7 @@ func TestSensitiveWrites(t *testing.T) {
 	}
 	for _, part := range []string{"/mfa/methods", "/mfa/actions", "/mfa/policies", "/waf/rules", "/resource/resource",
 		"/resource/resource-type", "/admin/roles", "/admin/user-roles", "/role-resource-permission", "/update-parameters",
-		"/admin/levels"} {
+		"/admin/levels", "/admin/money/rules"} {
 		if !slices.ContainsFunc(set, func(key string) bool { return strings.Contains(key, part) }) {
 			t.Errorf("nothing that changes %s is in the set", part)
 		}

@@ -89,7 +89,8 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		AllowsIP: func(string, netip.Addr) bool { return true }}
 	var err error
 	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-		ActsAsAdmin: guards.ActsAsAdmin, MayName: guards.MayName, Starter: auth.Starter{}, Idempotency: &auth.Idempotent{},
+		ActsAsAdmin: guards.ActsAsAdmin, MayName: guards.MayName, Starter: auth.Starter{},
+		SecondPerson: auth.SecondPerson{}, Idempotency: &auth.Idempotent{},
 		Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
 		httpapi.Endpoints(httpresource.Group{Admin: admin}, httpresource.Roles{Admin: admin}))
 	storetest.Must(t, err)

@@ -271,7 +271,7 @@ func (s *service) build(ctx context.Context, addr net.Addr) (err error) {
 	for _, area := range []func() error{
 		s.database, s.cluster, s.work, s.openFileStorage, s.firewall, s.sessions, s.delivery,
 		s.challenges, s.assets, s.accounts, s.login, s.integration, s.backOffice, s.documents, s.kyc,
-		s.operations, s.money, s.standings, s.content, s.setup, s.http} {
+		s.operations, s.money, s.policy, s.standings, s.content, s.setup, s.http} {
 		if err := area(); err != nil {
 			return err
 		}

@@ -52,6 +52,7 @@ type cli struct {
 	WAF        wafCmd        `cmd:"" name:"waf" help:"Manage firewall rules: list, disable, explain a request."`
 	Password   passwordCmd   `cmd:"" help:"Choose the parameters of password hashes: calibrate."`
 	Rates      ratesCmd      `cmd:"" help:"Import exchange rates."`
+	Money      moneyCmd      `cmd:"" help:"Manage rules of the money policy: list, add, status, remove."`
 	Demo       demoCmd       `cmd:"" help:"Fill a new database with demo data."`
 	Sink       sinkCmd       `cmd:"" help:"Print the SMS and mails of a trial, in place of a gateway and a mail server."`
 	Intent     intentCmd     `cmd:"" help:"Verify the evidence of approvals."`

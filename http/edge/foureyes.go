@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"castellan/domain/kit/fault"
 	"castellan/http/rest"
@@ -18,6 +19,18 @@ type SecondPerson interface {
 	// Stand stores command, which is c as JSON, and returns the answer of the call. The command
 	// contains the caller's data and is stored sealed.
 	Stand(ctx context.Context, c Captured, command []byte, summary string) (out any, err error)
+}
+
+// pair adds the endpoints that always require a second person to FourEyes.
+func (o *Options) pair(endpoints []rest.Endpoint) {
+	all := map[string]bool{}
+	maps.Copy(all, o.FourEyes)
+	for _, e := range endpoints {
+		if e.Paired {
+			all[e.Key()] = true
+		}
+	}
+	o.FourEyes = all
 }
 
 // Rehearsal is the outcome of a trial run of a call that is pending a second person.

@@ -120,6 +120,9 @@ func TestFourEyesRefused(t *testing.T) {
 	e := rest.Post("/things", "", rest.Tenant, func(context.Context, rest.Caller, echoRequest) (rest.None, error) {
 		return rest.None{}, nil
 	})
+	if _, err := New(opts, []rest.Endpoint{e.Pair()}); err == nil {
+		t.Error("nothing stores the calls of a paired endpoint")
+	}
 	opts.FourEyes = map[string]bool{"POST /things": true}
 	if _, err := New(opts, []rest.Endpoint{e}); err == nil {
 		t.Error("nobody keeps the calls")

@@ -100,7 +100,7 @@ type Options struct {
 	// callers must complete first (D-2FA-28).
 	Guarded map[string]string
 	// FourEyes has the Keys of endpoints whose calls require a second person, after their
-	// challenge if they have one. SecondPerson stores them (D-EXT-08).
+	// challenge if they have one; Paired endpoints are added. SecondPerson stores them (D-EXT-08).
 	FourEyes     map[string]bool
 	SecondPerson SecondPerson
 	// Trace begins the request's part in a trace, when its route is known or when it

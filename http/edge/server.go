@@ -71,6 +71,7 @@ const (
 func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	opts.fill()
 	opts.clampConnections()
+	opts.pair(endpoints)
 	s := &Server{opts: opts, index: NewIndex(endpoints), limits: bodyLimits{paths: map[string][]bodyLimit{}},
 		bodies: budget{limit: opts.BodyBudget}, forwards: rateLimitedLog{every: time.Hour}}
 	s.pool.New = func() any { return &Request{srv: s} }

@@ -126,6 +126,12 @@ func (b *binder) members(p *plan, v reflect.Value, got, skip *bitset) {
 			b.extra(key)
 		}
 		next, known := p.find(key, i+1)
+		if !known && p.strict {
+			before := len(b.problems)
+			b.refuse("is not a known field")
+			b.within(before, string(key))
+			continue
+		}
 		if !known || skip != nil && skip.has(next) {
 			b.c.raw()
 			continue

@@ -31,6 +31,7 @@ var (
 	typeAny     = reflect.TypeFor[any]()
 	typeStrings = reflect.TypeFor[Strings]()
 	typeBase64  = reflect.TypeFor[Base64]()
+	typeStrict  = reflect.TypeFor[Strict]()
 
 	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()

@@ -101,6 +101,9 @@ func (e Endpoint) MarkSensitive() Endpoint { e.Sensitive = true; return e }
 // Decides marks an endpoint that decides on requests pending a second person (D-EXT-08).
 func (e Endpoint) Decides() Endpoint { e.Deciding = true; return e }
 
+// Pair marks an endpoint of which every call needs a second person (D-POL-11), also without a configuration (D-EXT-08).
+func (e Endpoint) Pair() Endpoint { e.Paired = true; return e }
+
 // Binary marks an endpoint that answers with bytes of one of the media types (Reply.Raw) instead of JSON.
 func (e Endpoint) Binary(mediaTypes ...string) Endpoint { e.Produces = mediaTypes; return e }
 

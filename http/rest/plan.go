@@ -30,7 +30,12 @@ type plan struct {
 	typ    reflect.Type
 	fields []field
 	index  map[string]int // wire names and aliases
+	strict bool           // Strict is embedded
 }
+
+// Strict is embedded in a struct of a request whose unknown fields are refused. It is for conditions: one that is
+// misspelt, or that this version does not know, must not be left out.
+type Strict struct{}
 
 // find returns the index of a field by its name in a request. It tries guess first: most clients send the fields in the
 // order of the API description.
@@ -116,6 +121,10 @@ func (c compiler) fields(p *plan, t reflect.Type, at []int) error {
 		sf := t.Field(i)
 		index := append(at[:len(at):len(at)], i)
 		tag, tagged := sf.Tag.Lookup("json")
+		if sf.Type == typeStrict {
+			p.strict = true
+			continue
+		}
 		if sf.Anonymous && !tagged && sf.Type.Kind() == reflect.Struct {
 			if err := c.fields(p, sf.Type, index); err != nil {
 				return err

@@ -230,6 +230,7 @@ type Endpoint struct {
 	Reserved      bool         // of Admin: for the role admin alone; it cannot be granted (D-AUTH-03)
 	Sensitive     bool         // mfa.guard_administration guards it with a challenge
 	Deciding      bool         // decides on requests pending a second person
+	Paired        bool         // every call needs a second person, whatever the configuration says (D-POL-11)
 	Disabled      bool         // switched off: every request is answered like one without a route
 	Starts        string       // action code of the challenge that it starts, "" for none
 	Command       reflect.Type // of the challenge that it starts

@@ -195,6 +195,9 @@ func (s *schemas) object(t reflect.Type) *huma.Schema {
 			o.Required = append(o.Required, f.name)
 		}
 	}
+	if p.strict {
+		o.AdditionalProperties = false
+	}
 	return o
 }
 

@@ -31,6 +31,12 @@ type ruleRow struct {
 	CreatedAt  int64
 }
 
+// ruleLock is the key under which rules change: each is judged among all others.
+const ruleLock = 0x6d6f6e6579726c // "moneyrl"
+
+// Lock makes the changes of rules wait for each other.
+func (s Rules) Lock(ctx context.Context) error { return s.db.LockTx(ctx, ruleLock) }
+
 // deleted is the status of a version that ends its rule.
 const deleted = "DELETED"
 

@@ -20,7 +20,7 @@ var wholeMenu = append([]string{"/", "/kyc", "/aml", "/documents", "/approvals",
 	"/withdrawals", "/users", "/users/active", "/users/registered", "/users/logins", "/corporate", "/corporate/users",
 	"/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
 	"/rates", "/fees", "/levels", "/contracts", "/options", "/agreements", "/announcements", "/cdn", "/mailings",
-	"/mfa", "/roles", "/service-keys", "/firewall", "/gateways", "/audit", "/jobs", "/cluster", "/setup",
+	"/mfa", "/roles", "/service-keys", "/firewall", "/gateways", "/policy", "/audit", "/jobs", "/cluster", "/setup",
 	"/parameters"}, ownMenu...)
 
 // toWrite are the screens that are no use to who only reads.

@@ -25,6 +25,7 @@ declare module '../app/address' {
     '/fees': Names<'tab'>;
     '/accounting': Names<'job'>;
     '/levels': Names;
+    '/policy': Listed<'/admin/money/rules'>;
     '/me/addresses': Names;
   }
 }
@@ -137,6 +138,14 @@ export const money: Screen[] = [
     group: 'people',
     needs: ['GET /admin/levels'],
     load: () => import('./levels'),
+  },
+  {
+    path: '/policy',
+    title: 'policy.title',
+    under: '/firewall',
+    group: 'security',
+    needs: ['GET /admin/money/rules'],
+    load: () => import('./policy'),
   },
   {
     path: '/me/addresses',

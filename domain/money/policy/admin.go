@@ -23,12 +23,14 @@ type Store interface {
 	Put(ctx context.Context, r Rule, deleted bool, at time.Time) error
 }
 
-// Admin changes the rules. All fields are required. It is safe for concurrent use.
+// Admin changes the rules. All fields but Second are required. It is safe for concurrent use.
 type Admin struct {
 	Store   Store
-	Changes admin.Changes // of topic change.Policy
+	Changes admin.Changes // of topic change.Policy, with the lock of Store
 	// Members returns how many active accounts have a role.
 	Members func(ctx context.Context, role string) (int, error)
+	// Second refuses a change or removal that no second person could approve. nil: none is needed, as on the host.
+	Second func(ctx context.Context, by audit.By) error
 }
 
 // errVersion refuses a change that was decided on an older version.
@@ -46,7 +48,7 @@ func (a *Admin) Add(ctx context.Context, by audit.By, rules ...Rule) error {
 				return done, fault.New(fault.RecordAlreadyExist, "there is a rule with this label")
 			}
 			all = append(all, r)
-			if err := a.put(ctx, r, all); err != nil {
+			if err := a.put(ctx, r, all, true); err != nil {
 				return done, err
 			}
 			done = noted(done, r, "added")
@@ -56,7 +58,7 @@ func (a *Admin) Add(ctx context.Context, by audit.By, rules ...Rule) error {
 }
 
 // Change replaces the current version of a rule by what change makes of it. RECORD_NOT_FOUND; INVALID_FIELD;
-// INVALID_STATE if another change was faster. A change without effect succeeds and makes no version.
+// INVALID_STATE if another change was faster; errors of Second. A change without effect succeeds and makes no version.
 func (a *Admin) Change(ctx context.Context, by audit.By, label string, change func(Rule) (Rule, error)) error {
 	return a.edit(ctx, by, "MONEY_RULE_UPDATE", label, func(ctx context.Context, all []Rule, i int) (bool, string, error) {
 		before := all[i]
@@ -70,11 +72,13 @@ func (a *Admin) Change(ctx context.Context, by audit.By, label string, change fu
 			return false, "", nil
 		}
 		all[i] = next
-		return true, fields, a.put(ctx, next, all)
+		// A group that shrank must not keep its rule in force.
+		staffed := next.Status == Active || next.Effect != before.Effect
+		return true, fields, a.put(ctx, next, all, staffed)
 	})
 }
 
-// Remove ends a rule. RECORD_NOT_FOUND; INVALID_STATE if another change was faster.
+// Remove ends a rule. RECORD_NOT_FOUND; INVALID_STATE if another change was faster; errors of Second.
 func (a *Admin) Remove(ctx context.Context, by audit.By, label string) error {
 	return a.edit(ctx, by, "MONEY_RULE_DELETE", label, func(ctx context.Context, all []Rule, i int) (bool, string, error) {
 		r := all[i]
@@ -99,20 +103,25 @@ func (a *Admin) edit(ctx context.Context, by audit.By, action, label string,
 		if err != nil || !did {
 			return done, err
 		}
+		if a.Second != nil {
+			if err := a.Second(ctx, by); err != nil {
+				return done, err
+			}
+		}
 		r.Version++
 		return noted(done, r, detail), nil
 	})
 }
 
-// put stores the next version of a rule that is valid among all rules.
-func (a *Admin) put(ctx context.Context, r Rule, all []Rule) (err error) {
+// put stores the next version of a rule that is valid among all rules. staffed also requires the members of its group.
+func (a *Admin) put(ctx context.Context, r Rule, all []Rule, staffed bool) (err error) {
 	if err := r.Check(); err != nil {
 		return err
 	}
 	if err := Fits(all); err != nil {
 		return err
 	}
-	if e := r.Effect; e.Type == Approval && r.Status != Inactive {
+	if e := r.Effect; staffed && e.Type == Approval && r.Status != Inactive {
 		n, err := a.Members(ctx, e.Group)
 		if err != nil {
 			return err

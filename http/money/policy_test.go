@@ -1,0 +1,199 @@
+package money_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/change"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/policy"
+	"castellan/domain/office/foureyes"
+	"castellan/http/apitest"
+	"castellan/http/auth"
+	"castellan/http/edge"
+	httppolicy "castellan/http/money/policy"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/office"
+	"castellan/persistence/persistencetest"
+)
+
+// policySite is the section with four eyes. approve carries out a pending call as the other person would.
+type policySite struct {
+	*apitest.Site
+	approve func(answer string) error
+	alone   bool // no other administrator exists
+}
+
+func servePolicy(t *testing.T, db *persistence.DB) *policySite {
+	store, ring := money.NewRules(db), keyringtest.Ring(t, time.Now)
+	live, s := policy.NewCache(store), &policySite{}
+	changes := admin.Changes{Commit: db, Now: time.Now, Topic: change.Policy, Lock: store.Lock, Follow: live.Follow}
+	rules := &policy.Admin{Store: store, Changes: changes,
+		Members: func(_ context.Context, role string) (int, error) { return map[string]int{"treasury": 2}[role], nil },
+		Second: func(context.Context, audit.By) error {
+			if s.alone {
+				return fault.New(fault.InvalidState, "no other administrator exists")
+			}
+			return nil
+		}}
+	people := &foureyes.Service{Store: office.NewFourEyes(db), Changes: admin.Changes{Commit: db, Now: time.Now},
+		Seal: ring.Seal, Open: ring.Open, TTL: time.Minute, Secret: func(string) bool { return false },
+		Account: func(context.Context, string) (challenge.Account, error) { return challenge.Account{}, nil },
+		Live:    func(string, string, int64) bool { return true },
+		Shared:  func(context.Context, string, string) (bool, error) { return false, nil },
+		Run: func(ctx context.Context, request json.RawMessage) (out json.RawMessage, err error) {
+			var c edge.Captured
+			if err := json.Unmarshal(request, &c); err != nil {
+				return nil, err
+			}
+			return s.Server.CarryOut(ctx, c)
+		}}
+	s.Site = apitest.Serve(t, edge.Options{SecondPerson: auth.SecondPerson{Service: people, Commit: db}},
+		httppolicy.Group{Admin: rules, Rules: live.Current, Now: func() time.Time { return time.UnixMilli(1e12) }})
+	s.approve = func(answer string) error {
+		var pending struct{ Data struct{ ApprovalID string } }
+		storetest.Must(t, json.Unmarshal([]byte(answer), &pending))
+		err := db.InTx(t.Context(), func(ctx context.Context) error {
+			_, err := people.Approve(ctx, audit.By{UserID: "other"}, pending.Data.ApprovalID,
+				func(foureyes.Request) error { return nil })
+			return err
+		})
+		storetest.Must(t, live.Reload(t.Context()))
+		return err
+	}
+	return s
+}
+
+const (
+	rulesLine = "/admin/money/rules"
+	largeRule = `{"label":"Large","status":"ACTIVE","kinds":["WITHDRAWAL"],"match":{` +
+		`"assets":[{"currencyCode":"USDT","network":"TRX"}],"direction":"OUT","amount":{"over":"2000000","unit":"TRY"},` +
+		`"sums":[{"per":"INITIATOR","window":"24h","of":"VALUE","over":"5000000.000000000000000001"}],` +
+		`"destination":{"inBook":false,"bookAgeBelow":"48h"},"account":{"levels":[1],"aml":["risky"],"ageBelow":"90m"},` +
+		`"device":["NEW","NONE"],"initiator":{"types":["SERVICE"],"names":["shop"]},` +
+		`"hours":{"from":"22:00","to":"07:00","zone":"Europe/Istanbul"}},"except":{"initiators":["SERVICE:old"]},` +
+		`"effect":{"type":"APPROVAL","group":"treasury","required":2,"expires":"72h"}}`
+)
+
+// versioned is a rule as the list shows it.
+func versioned(rule, version, expires string) string {
+	rule = strings.Replace(rule, `","status"`, `","version":`+version+`,"status"`, 1)
+	return strings.TrimSuffix(rule, "}") + `,"expiresAt":` + expires + `}`
+}
+
+// D-POL-11: a rule is added by one person, all of a list or none; a change and a deletion wait for another one.
+func TestMoneyRules(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s := servePolicy(t, db)
+		s.Wants("GET "+rulesLine, "", 200, `[]`)
+		s.Wants("POST "+rulesLine, largeRule, 200, `{}`)
+		s.Wants("POST "+rulesLine, largeRule, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("GET "+rulesLine, "", 200, "["+versioned(largeRule, "1", "null")+"]")
+		deny := func(label string) string {
+			return `{"label":"` + label + `","status":"TRIAL","kinds":["DEPOSIT"],"match":{},"except":{},` +
+				`"effect":{"type":"DENY"}}`
+		}
+		s.Wants("POST "+rulesLine, `{"rules":[`+deny("A")+","+deny("Large")+`]}`, 409, "RECORD_ALREADY_EXIST")
+		s.Wants("POST "+rulesLine, `{"rules":[`+deny("A")+","+deny("B")+`]}`, 200, `{}`)
+		s.Wants("GET "+rulesLine+"?status=TRIAL", "", 200,
+			"["+versioned(deny("A"), "1", "null")+","+versioned(deny("B"), "1", "null")+"]")
+
+		const change = `{"label":"A","version":1,"match":{"amount":{"over":"1.5","unit":"TRY"}},"expiresAt":"2030-01-01"}`
+		s.alone = true
+		s.Wants("PATCH "+rulesLine, change, 409, "INVALID_STATE")
+		s.Wants("DELETE "+rulesLine, `{"label":"A"}`, 409, "INVALID_STATE")
+		s.alone = false
+		s.Wants("PATCH "+rulesLine, `{"label":"A","status":"TRIAL"}`, 200, `{}`) // nothing to change
+		s.Wants("PATCH "+rulesLine, `{"label":"A","version":2}`, 409, "INVALID_STATE")
+		s.Wants("PATCH "+rulesLine, `{"label":"C","status":"TRIAL"}`, 404, "RECORD_NOT_FOUND")
+		s.Wants("DELETE "+rulesLine, `{"label":"C"}`, 404, "RECORD_NOT_FOUND")
+		var waiting []string
+		for _, line := range []string{"PATCH " + change, "PATCH " + change, `DELETE {"label":"B"}`} {
+			method, body, _ := strings.Cut(line, " ")
+			code, answer := s.Call(method+" "+rulesLine, body)
+			if waiting = append(waiting, answer); code != 202 {
+				t.Errorf("%s: %d %s", line, code, answer)
+			}
+		}
+		s.Wants("GET "+rulesLine+"?status=TRIAL", "", 200,
+			"["+versioned(deny("A"), "1", "null")+","+versioned(deny("B"), "1", "null")+"]")
+		if err := s.approve(waiting[0]); err != nil {
+			t.Error(err)
+		}
+		if err := s.approve(waiting[1]); fault.CodeOf(err) != fault.InvalidState { // it was decided on version 1
+			t.Errorf("the second approval: %v", err)
+		}
+		if err := s.approve(waiting[2]); err != nil {
+			t.Error(err)
+		}
+		changed := strings.Replace(deny("A"), `"match":{}`, `"match":{"amount":{"over":"1.5","unit":"TRY"}}`, 1)
+		s.Wants("GET "+rulesLine+"?status=TRIAL", "", 200, "["+versioned(changed, "2", `"2030-01-01T00:00:00.000Z"`)+"]")
+	})
+}
+
+// Faults name the field; a condition that is not known is not left out. A rule that excepts the caller is refused.
+func TestMoneyRuleFaults(t *testing.T) {
+	s := servePolicy(t, persistencetest.SQLite(t))
+	for change, want := range map[string]string{
+		`"over":"2000000"|"over":"2,5"`:                 "match.amount.over",
+		`"over":"2000000"|"over":"-1"`:                  "match.amount.over",
+		`"unit":"TRY"|"unit":"EUR"`:                     "match.amount.unit",
+		`"window":"24h"|"window":"24"`:                  "match.sums[0].window",
+		`"window":"24h"|"window":"32d"`:                 "match.sums[0].window",
+		`"ageBelow":"90m"|"ageBelow":"x"`:               "match.account.ageBelow",
+		`"levels":[1]|"level":[1]`:                      "match.account.level",
+		`"device"|"proven":true,"device"`:               "match.proven",
+		`"Europe/Istanbul"|"Istanbul"`:                  "match.hours.zone",
+		`"group":"treasury"|"group":"clerks"`:           "effect.group",
+		`"required":2|"required":2,"for":"1h"`:          "effect.for",
+		`"status":"ACTIVE"|"status":"ON"`:               "status",
+		`"kinds":["WITHDRAWAL"]|"kinds":["WITHDRAWLS"]`: "kinds",
+		`"kinds":["WITHDRAWAL"],|`:                      "kinds",
+		`"label":"Large",|`:                             "label",
+		`"initiators":["SERVICE:old"]|"users":["a"]`:    "except.users",
+	} {
+		from, to, _ := strings.Cut(change, "|")
+		body := strings.Replace(largeRule, from, to, 1)
+		s.Wants("POST "+rulesLine, body, 400, "INVALID_FIELD "+want)
+		if want != "effect.group" { // it is judged among all rules
+			s.Wants("POST "+rulesLine, `{"rules":[`+largeRule+`,`+body+`]}`, 400, "INVALID_FIELD rules[1]."+want)
+		}
+	}
+	s.Wants("POST "+rulesLine, `{"rules":[]}`, 400, "INVALID_FIELD rules")
+	s.Wants("POST "+rulesLine, `{"label":"x","rules":[`+largeRule+`]}`, 400, "INVALID_FIELD rules")
+	s.As("clerk").Wants("POST "+rulesLine,
+		strings.Replace(largeRule, `"initiators":["SERVICE:old"]`, `"accounts":["clerk"]`, 1), 403, "FORBIDDEN")
+	s.As("user").Wants("GET "+rulesLine, "", 403, "FORBIDDEN")
+}
+
+// The verdict and the reason of each rule follow the rules in force; a sum counts the movement alone.
+func TestExplainMoneyPolicy(t *testing.T) {
+	s := servePolicy(t, persistencetest.SQLite(t))
+	s.Wants("POST "+rulesLine, `{"rules":[
+		{"label":"a","status":"ACTIVE","kinds":["WITHDRAWAL"],"match":{"amount":{"over":"10","unit":"TRY"}},
+			"effect":{"type":"APPROVAL","group":"treasury","required":2}},
+		{"label":"b","status":"ACTIVE","kinds":["WITHDRAWAL"],
+			"match":{"sums":[{"per":"ACCOUNT","window":"1h","of":"VALUE","over":"20"}]},"effect":{"type":"DENY"}},
+		{"label":"c","status":"TRIAL","kinds":["WITHDRAWAL"],"effect":{"type":"WAIT","for":"1h","after":"REQUEST"}}]}`,
+		200, `{}`)
+	const facts = `{"facts":{"kind":"WITHDRAWAL","asset":{"currencyCode":"BTC"},"amount":"1","value":"11",
+		"initiator":{"type":"USER"}}}`
+	s.Wants("POST /admin/money/explain", facts, 200, `{"data":{"verdict":{"deny":false,"approvals":[{"group":"treasury",`+
+		`"required":2,"expires":"72h"}],"until":null,"owner":null,"rules":[{"label":"a","version":1}],`+
+		`"trial":[{"label":"c","version":1}]},"rules":[`+
+		`{"label":"a","version":1,"matched":true,"reason":"ADDS","used":null,"limit":null},`+
+		`{"label":"b","version":1,"matched":false,"reason":"WITHIN_SUM","used":"11","limit":"20"},`+
+		`{"label":"c","version":1,"matched":true,"reason":"TRIAL","used":null,"limit":null}]}}`)
+	s.Wants("POST /admin/money/explain", strings.Replace(facts, `"11"`, `"x"`, 1), 400, "INVALID_FIELD facts.value")
+	s.Wants("POST /admin/money/explain", strings.Replace(facts, `"amount"`, `"sum"`, 1), 400, "INVALID_FIELD facts.sum")
+	s.Wants("POST /admin/money/explain", `{"movementId":"1"}`, 400, "INVALID_FIELD facts")
+}

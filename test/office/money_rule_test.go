@@ -1,0 +1,51 @@
+package office
+
+import (
+	"strings"
+	"testing"
+
+	"castellan/internal/blackbox"
+)
+
+// A rule of the money policy changes when a second administrator approves it, without mfa.four_eyes. The command on the
+// host needs none; for a lone administrator it is the way out.
+func TestMoneyRuleNeedsSecondAdministrator(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		d := blackbox.NewCounter(t, s, "MFA_FOUR_EYES=")
+		const path, set = "/admin/money/rules", `{"label":"Large","status":"INACTIVE"}`
+		d.Ok(t, "POST", path, `{"label":"Large","status":"ACTIVE","kinds":["WITHDRAWAL"],`+
+			`"effect":{"type":"APPROVAL","group":"admin","required":2}}`, d.Boss)
+		listed := func() string { return string(d.Ok(t, "GET", path, nil, d.Boss).Body) }
+		id := d.Ask(t, "PATCH", path, set, d.Boss)
+		if r := d.Read(t, id); r.Summary != "MONEY_RULE_UPDATE Large: version 2 Status" || r.Request["status"] != "INACTIVE" {
+			t.Errorf("%+v", r)
+		}
+		if got := listed(); !strings.Contains(got, `"version":1,"status":"ACTIVE"`) {
+			t.Errorf("before the approval: %s", got)
+		}
+		if got := d.Approve(t, id, d.Chief, d.Other); !got.Success {
+			t.Errorf("%+v", got)
+		}
+		if got := listed(); !strings.Contains(got, `"version":2,"status":"INACTIVE"`) {
+			t.Errorf("after the approval: %s", got)
+		}
+
+		s.Exec(`UPDATE users SET status = 'blocked' WHERE id <> $1`, d.Asker.ID)
+		for _, line := range []string{"PATCH " + `{"label":"Large","status":"TRIAL"}`, `DELETE {"label":"Large"}`} {
+			method, body, _ := strings.Cut(line, " ")
+			a := d.Do(t, method, path, body, d.Boss).Is(t, 409, "INVALID_STATE")
+			if !strings.Contains(string(a.Body), "castellan money rule") {
+				t.Errorf("the way out is not named: %s", a)
+			}
+		}
+		if got := s.Command("", "money", "rule", "status", "Large", "TRIAL"); got.Code != 0 {
+			t.Errorf("%+v", got)
+		}
+		if got := s.Command("", "money", "rule", "list"); got.Out != "Large  3  TRIAL  WITHDRAWAL  APPROVAL 2 of admin\n" {
+			t.Errorf("%+v", got)
+		}
+		if s.Count("audit WHERE action = 'MONEY_RULE_UPDATE' AND actor_id = 'operator'") != 1 {
+			t.Error("the audit does not name the command")
+		}
+	})
+}
