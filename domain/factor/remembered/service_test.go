@@ -86,10 +86,6 @@ func TestList(t *testing.T) {
 	c.lists(t, second)
 	c.Catalog = func() *mfa.Catalog { return remembering(0) }
 	c.lists(t)
-	persistencetest.Fails(t, c.db, "remembered", func(ctx context.Context) error {
-		_, err := c.List(ctx, c.a.UserID, "")
-		return err
-	})
 }
 
 // bounded is a store that notes how many clients are read.
@@ -126,9 +122,6 @@ func TestEnd(t *testing.T) {
 		one.Detail != "" {
 		t.Errorf("%+v", acts)
 	}
-	persistencetest.Fails(t, c.db, "remembered audit", func(ctx context.Context) error {
-		return c.End(ctx, c.a, second)
-	})
 }
 
 // An account forgets all of its clients at once. A repetition finds none and writes nothing.

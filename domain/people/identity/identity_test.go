@@ -3,7 +3,6 @@ package identity_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -154,38 +153,6 @@ func TestRequestIsValidated(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
-// A confirmed person is stored sealed, and the account gets the name, the date and the hash.
-func TestConfirm(t *testing.T) {
-	d := newDesk(t)
-	c, err := d.confirm("u1", as)
-	storetest.Must(t, err)
-	u := d.user("u1")
-	if u.Name != "Ayşe Nur Su" || u.Surname != "Yılmaz" || u.BirthDate != "1990-05-01" ||
-		u.IdentityHash != "new "+number || c.Token != "token of Ayşe Nur Su Yılmaz in s1" || c.User.ID != "u1" {
-		t.Errorf("%+v, %+v", u, c)
-	}
-	kept, err := d.Store.Kept(t.Context(), "u1")
-	storetest.Must(t, err)
-	if kept.FullName != "Ayşe Nur Su Yılmaz" || kept.BirthDate != "1990-05-01" || kept.Registered ||
-		strings.Contains(string(kept.Sealed), number) {
-		t.Errorf("%+v", kept)
-	}
-	for id, want := range map[string]string{"u1": number, "u2": ""} {
-		if got, err := d.NumberOf(t.Context(), id); got != want || err != nil {
-			t.Errorf("%s: %q, %v", id, got, err)
-		}
-	}
-	storetest.Same(t, persistencetest.Acts(t, d.db), []string{"IDENTITY_CONFIRM|u1|u1|u1|by the check digits"})
-	if shown := fmt.Sprintf("%v %#v %s", request().Person, request().Person, request().Person.Number); strings.Contains(
-		shown, number) {
-		t.Errorf("the number shows itself: %s", shown)
-	}
-	if p := (identity.Person{Name: "A", Surname: "B", BirthDate: "1990-05-01"}); p.FullName() != "A B" ||
-		p.BirthYear() != 1990 {
-		t.Errorf("%s, %d", p.FullName(), p.BirthYear())
-	}
-}
-
 // The AML status, the number of accounts and a confirmed identity are checked before anything is written.
 func TestAccountIsChecked(t *testing.T) {
 	d := newDesk(t)
@@ -314,47 +281,9 @@ func TestConfirmIsOneTransaction(t *testing.T) {
 	_, err = d.confirm("u1", func(r *identity.Request) { r.Register = true })
 	storetest.Wants(t, err, fault.Forbidden)
 	d.Registry = nil
-	persistencetest.Fails(t, d.db, "users user_identity additional_info audit dropdown_option",
-		func(ctx context.Context) error {
-			_, err := d.Confirm(ctx, audit.By{UserID: "u2"}, request())
-			return err
-		})
 }
 
 // meanwhile is a register that runs a function during its call.
 type meanwhile func()
 
 func (m meanwhile) Verify(context.Context, identity.Person) (bool, error) { m(); return true, nil }
-
-// Explanations are required if the option demands them, with a minimum length.
-func TestInform(t *testing.T) {
-	d := newDesk(t)
-	by := audit.By{UserID: "u1"}
-	options, err := d.Options.List(t.Context(), dropdown.Query{})
-	storetest.Must(t, err)
-	c := choices()
-	for _, o := range options {
-		if o.Group == dropdown.SourceOfFunding && o.ExplainMandatory {
-			c[1].OptionID = o.ID
-		}
-	}
-	least := parameter.Explanation.In(d.Values()).MinLength
-	for text, want := range map[string]string{"": "explainSourceOfFunding", "  ": "explainSourceOfFunding",
-		strings.Repeat("ü", least-1): "explainSourceOfFunding", strings.Repeat("ü", least) + " ": ""} {
-		c[1].Explanation = text
-		_, err := d.Inform(t.Context(), by, identity.Info{Choices: c})
-		storetest.WantsFields(t, err, want)
-	}
-	c[1].Explanation = " " + strings.Repeat("ü", least)
-	got, err := d.Inform(t.Context(), by, identity.Info{UserID: "forged", Choices: c})
-	if err != nil || got.UserID != "u1" || got.ID != 1 || got.Choices[1].Explanation != strings.Repeat("ü", least) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if d.acts(1) != "ADDITIONAL_INFO|u1|u1|1|" {
-		t.Error(d.acts(1))
-	}
-	persistencetest.Fails(t, d.db, "additional_info audit dropdown_option", func(ctx context.Context) error {
-		_, err := d.Inform(ctx, by, identity.Info{Choices: choices()})
-		return err
-	})
-}

@@ -1,7 +1,6 @@
 package kyc_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"castellan/domain/kit/picture"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/kyc"
-	"castellan/persistence/persistencetest"
 )
 
 // If no document has the type, the newest waiting picture without a type is shown, and each for one type only.
@@ -81,7 +79,4 @@ func TestAddressProofWithoutType(t *testing.T) {
 		t.Error(got)
 	}
 	d.document("f", "u2", 0, "png")
-	persistencetest.Fails(t, d.db, "users document account_decision audit", func(ctx context.Context) error {
-		return d.Confirm(ctx, by, "u2", user.Rejected, "why")
-	})
 }

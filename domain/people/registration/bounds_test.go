@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -37,32 +36,6 @@ func tries(t *testing.T, p *platform, phone, mail, ip string) error {
 	_, err := p.SignUps.Start(t.Context(), signUp(func(r *registration.SignUp) { r.Phone, r.Email = phone, mail }),
 		challenge.Starter{IP: ip})
 	return err
-}
-
-// The starts of a network, a phone number and a mail address are limited. A refused start is counted for none of them.
-func TestStartsAreLimited(t *testing.T) {
-	p, _ := bounded(t)
-	const one, two, three = "5320000001", "5320000002", "5320000003"
-	for i, c := range []struct {
-		phone, mail, ip string
-		want            fault.Code
-	}{
-		{one, "a@example.com", "203.0.113.1", ""}, {one, "b@example.com", "203.0.113.1", ""},
-		{one, "c@example.com", "203.0.113.1", fault.RateLimited}, // of the phone number
-		{two, "d@example.com", "203.0.113.1", ""},                // the refused one did not count
-		{two, "e@example.com", "203.0.113.1", fault.RateLimited}, // of the network
-		{two, "a@example.com", "203.0.113.2", ""},
-		{three, "a@example.com", "203.0.113.2", fault.RateLimited}, // of the mail address
-		{three, "e@example.com", "203.0.113.2", ""}, {three, "f@example.com", "203.0.113.2", ""},
-		{"5320000004", "g@example.com", "203.0.113.2", fault.RateLimited},
-	} {
-		err := tries(t, p, c.phone, c.mail, c.ip)
-		var f *fault.Error
-		if fault.CodeOf(err) != c.want || errors.As(err, &f) && (f.RetryAfter != time.Hour ||
-			!strings.HasPrefix(f.Message, "the sign-up was started too often")) {
-			t.Errorf("start %d: %+v, want %q", i, f, c.want)
-		}
-	}
 }
 
 // crowd takes all places in the queue of hashes while a sign-up is read.

@@ -19,7 +19,6 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/totp"
 	"castellan/domain/session/profile"
-	"castellan/domain/session/session"
 )
 
 // accounts are u1, as user.Store reads it.
@@ -70,23 +69,6 @@ func newDesk() *desk {
 // changes returns the writes of the change itself.
 func (d *desk) changes() []commit.Write {
 	return slices.DeleteFunc(d.units.Writes, func(w commit.Write) bool { _, is := w.(audit.Record); return is })
-}
-
-func TestSetName(t *testing.T) {
-	d := newDesk()
-	u, err := d.SetName(t.Context(), by, "u1", "Augusta", "King")
-	if err != nil || u.Name != "Augusta" || u.Surname != "King" || len(d.notices.got) != 0 {
-		t.Errorf("%+v, %v, %v", u, d.notices.got, err)
-	}
-	storetest.Same(t, d.units.Audit(), []string{"admin USER_UPDATE_FULLNAME u1 u1 Name Surname"})
-	storetest.Same(t, d.changes(), []commit.Write{user.SetName{UserID: "u1", Name: "Augusta", Surname: "King"}})
-	if _, err = newDesk().SetName(t.Context(), by, "u2", "a", "b"); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Error(err)
-	}
-	d = newDesk()
-	if _, err = d.SetName(t.Context(), by, "u1", "Ada", "Byron"); err != nil || d.units.Writes != nil {
-		t.Errorf("%v, %v", d.units.Writes, err)
-	}
 }
 
 // An administrator removes one kind of factor. The owner is notified, and the passkeys that stay settle again.
@@ -165,39 +147,6 @@ func (a apps) Get(context.Context, string) (totp.Definition, error) {
 
 func (a apps) Codes(context.Context, string, string) ([]totp.RecoveryCode, error) { return nil, nil }
 
-// A new phone number ends all sessions. The address and both numbers are notified.
-func TestSetPhone(t *testing.T) {
-	d := newDesk()
-	u, err := d.SetPhone(t.Context(), by, "u1", "1", "+12025550123")
-	if err != nil || u.Phone != "+12025550123" || u.CountryCode != "1" {
-		t.Errorf("%+v, %v", u, err)
-	}
-	storetest.Same(t, d.changes(), append([]commit.Write{user.SetPhone{UserID: "u1", CV: 3, CountryCode: "1",
-		Phone: "+12025550123"}}, session.EndAll(d.accounts.u, now)...))
-	kind := string(message.PhoneChanged)
-	storetest.Same(t, d.notices.got,
-		[]string{kind + " old@example.com ip", kind + " +905320000001 ip", kind + " +12025550123 ip"})
-}
-
-// A new address ends all sessions and is kept in the history. The old one and the new one are notified.
-func TestSetMail(t *testing.T) {
-	d := newDesk()
-	u, err := d.SetMail(t.Context(), by, "u1", "new@example.com")
-	if err != nil || u.Email != "new@example.com" || u.EmailVerified {
-		t.Errorf("%+v, %v", u, err)
-	}
-	storetest.Same(t, d.changes(), append([]commit.Write{user.SetMail{UserID: "u1", CV: 3, Mail: "new@example.com"},
-		profile.AddMailChange{MailChange: profile.MailChange{UserID: "u1", Old: "old@example.com", New: "new@example.com",
-			ChangedBy: "admin", At: now}}}, session.EndAll(d.accounts.u, now)...))
-	kind := string(message.MailChanged)
-	storetest.Same(t, d.notices.got, []string{kind + " old@example.com+905320000001 ip", kind + " new@example.com ip"})
-	d = newDesk()
-	if u, err := d.SetMail(t.Context(), by, "u1", "old@example.com"); err != nil || !u.EmailVerified ||
-		d.units.Writes != nil {
-		t.Errorf("%+v, %v, %v", u, d.units.Writes, err)
-	}
-}
-
 // A change is decided again while the account changes meanwhile, at most 32 times.
 func TestChangeOfBusyAccount(t *testing.T) {
 	d := newDesk()
@@ -216,26 +165,4 @@ func TestChangeOfBusyAccount(t *testing.T) {
 	if !errors.As(err, &f) || f.Code != fault.RecordAlreadyExist || f.Message != "another account has it" {
 		t.Error(err)
 	}
-}
-
-func TestPreferences(t *testing.T) {
-	d := newDesk()
-	u, err := d.Prefer(t.Context(), audit.By{UserID: "u1"}, func(p *profile.Preferences) {
-		if p.Language != "tr" {
-			t.Errorf("%+v", p)
-		}
-		p.Language = "en"
-	})
-	if err != nil || u.Language != "en" {
-		t.Errorf("%+v, %v", u, err)
-	}
-	storetest.Same(t, d.units.Audit(), []string{"u1 USER_PREFERENCES u1 u1 Language"})
-	storetest.Same(t, d.changes(), []commit.Write{user.SetPreferences{UserID: "u1", Language: "en"}})
-	d = newDesk()
-	if _, err := d.Prefer(t.Context(), audit.By{UserID: "u1"}, func(*profile.Preferences) {}); err != nil ||
-		d.units.Writes != nil {
-		t.Errorf("%v, %v", d.units.Writes, err)
-	}
-	_, err = d.Prefer(t.Context(), audit.By{UserID: "u2"}, func(*profile.Preferences) {})
-	storetest.Wants(t, err, fault.RecordNotFound)
 }
