@@ -204,6 +204,10 @@ func TestSlider(t *testing.T) {
 		s.Wants("POST update", `{"id":1,"showSlider":true}`, 400, "INVALID_FIELD webSliderImageData")
 		s.Wants("POST delete", `{"id":1}`, 200, `{"data":{"id":1}}`)
 		s.has(0)
+		// Without the storage of files nothing is added.
+		storetest.Must(t, s.files.(*folder.Store).Close())
+		s.Wants("POST add", add(`,"sliderImageData":`+image(8)+`,`+rest), 503, "UNAVAILABLE")
+		s.Wants("GET get", "", 200, "[]")
 	})
 }
 

@@ -219,6 +219,7 @@ func TestRefusals(t *testing.T) {
 		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
+		s.publish(t, body("PK\x03\x04word/document.xml", `,"version":"0"`))
 		first := s.publish(t, body("plain text", `,"sendEmail":true`))
 		_, one := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k")
 		if _, two := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k"); one != two || first.Data.ID == nil {

@@ -4,11 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/contract"
-	"castellan/persistence/office"
-	"castellan/persistence/persistencetest"
 )
 
 func TestCheck(t *testing.T) {
@@ -30,15 +27,14 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A new installation has the terms of use and the privacy notice.
-func TestSeed(t *testing.T) {
-	db := persistencetest.SQLite(t)
-	persistencetest.Exec(t, db, "DELETE FROM contract")
-	store := office.NewContracts(db)
-	storetest.Must(t, contract.Seed(t.Context(), store))
-	all, err := store.Contracts(t.Context(), contract.Query{})
-	if err != nil || len(all) != 2 || all[0].Code != "TERMS_OF_USE" || all[1].Code != "PRIVACY" || !all[0].Active {
-		t.Errorf("%+v, %v", all, err)
+func TestTitle(t *testing.T) {
+	c := contract.Contract{Name: "n", Turkish: "t", Arabic: "a"}
+	for language, want := range map[string]string{"tr": "t", "ar": "a", "en": "n", "": "n"} {
+		if got := c.Title(language); got != want {
+			t.Errorf("%q: %q, want %q", language, got, want)
+		}
 	}
-	storetest.Wants(t, contract.Seed(t.Context(), store), fault.RecordAlreadyExist)
+	if got := (contract.Contract{Name: "n"}).Title("ar"); got != "n" {
+		t.Errorf("without an Arabic name: %q", got)
+	}
 }

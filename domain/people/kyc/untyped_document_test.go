@@ -40,6 +40,12 @@ func TestImagesWithoutType(t *testing.T) {
 	shows("D1 true false false") // waiting documents come first
 	d.document("D7", "u1", 1, "png")
 	shows("D7 true true false") // a typed document comes first
+	d.document("D8", "u1", 1, "broken")
+	shows("D8 false true false")
+	d.document("D9", "u1", 1, "lost")
+	if _, err := d.Images(t.Context(), by, "u1"); err == nil {
+		t.Error("no error of bytes that cannot be read")
+	}
 }
 
 // A decision on an address without a proof uses the newest waiting picture, once.

@@ -2,6 +2,7 @@ package standing_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"castellan/domain/account/user"
@@ -46,4 +47,11 @@ func TestChangesOfTheParameterAreRetried(t *testing.T) {
 	if got := d.details(standing.ActionFinding); len(got) != 2 {
 		t.Errorf("audit %q", got)
 	}
+}
+
+// A finding has a known status and an external id of at most 128 bytes.
+func TestFindingIsValidated(t *testing.T) {
+	f := standing.Finding{ExternalID: strings.Repeat("x", 129), Status: "sanctioned"}
+	_, err := (&standing.Service{}).Find(t.Context(), audit.By{}, f)
+	storetest.WantsFields(t, err, "externalId status")
 }
