@@ -130,11 +130,8 @@ func TestEndAll(t *testing.T) {
 	c.remember(t, c.a, "k1", mfa.Login, challenge.SMS)
 	c.remember(t, c.a, "k2", mfa.Login, challenge.SMS)
 	c.remember(t, c.b, "k1", mfa.Login, challenge.SMS)
-	n := 0
-	persistencetest.Fails(t, c.db, "remembered audit", func(ctx context.Context) (err error) {
-		n, err = c.EndAll(ctx, c.a)
-		return err
-	})
+	n, err := c.EndAll(t.Context(), c.a)
+	storetest.Must(t, err)
 	again, err := c.EndAll(t.Context(), c.a)
 	if n != 2 || again != 0 || err != nil {
 		t.Errorf("%d clients, then %d, %v", n, again, err)

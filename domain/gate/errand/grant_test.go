@@ -192,6 +192,9 @@ func TestRedemptionFails(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	g.Service.Commit = g.db
+	if r, err := g.Redeem(t.Context(), by, "shop", grant); err != nil || r.ID != e.ID {
+		t.Errorf("afterwards: %+v, %v", r, err)
+	}
 }
 
 // unopened opens no payload.

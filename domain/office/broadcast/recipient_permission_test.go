@@ -1,20 +1,16 @@
 package broadcast_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"testing"
 
 	"castellan/domain/delivery/message"
-	"castellan/domain/delivery/notification"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
-	"castellan/domain/office/broadcast"
 	"castellan/persistence/persistencetest"
 )
 
@@ -29,16 +25,6 @@ func (w *world) mayTell(caller, userID string) error {
 // read is tried again.
 func TestRecipientsThatCannotBeRead(t *testing.T) {
 	w := newWorld(t)
-	by := audit.By{UserID: "boss"}
-	persistencetest.Fails(t, w.db, "users job audit", func(ctx context.Context) error {
-		_, err := w.Notify(ctx, by, broadcast.Notice{UserIDs: []string{"ada"}, Message: notification.Message{Title: "T",
-			Body: "B", Topic: "news"}})
-		return err
-	})
-	persistencetest.Fails(t, w.db, "users job audit", func(ctx context.Context) error {
-		_, err := w.Text(ctx, by, broadcast.SMS{UserIDs: []string{"ada"}, Text: "hello"})
-		return err
-	})
 	for _, k := range w.Kinds() {
 		broken := job.Job{ID: "j1", Params: []byte("{"), ActorID: "boss"}
 		if ids, err := k.Items.Snapshot(t.Context(), broken, "", 10); err == nil || len(ids) != 0 {

@@ -132,7 +132,7 @@ func TestQuota(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordLimitReached)
 }
 
-// A document that cannot be stored has no row, and invalid fields are reported before a full quota.
+// A document whose bytes cannot be stored has no row.
 func TestAddFails(t *testing.T) {
 	d := newDesk(t)
 	d.Files = full{d.Files}

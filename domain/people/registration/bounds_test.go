@@ -2,7 +2,6 @@ package registration_test
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"castellan/domain/account/password"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/client"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/registration"
@@ -80,23 +78,6 @@ func TestPlaceOfSignUps(t *testing.T) {
 	p.Place = func(from client.Origin) string { asked = append(asked, from.Addr); return "here" }
 	storetest.Must(t, start(t, p, func(*registration.SignUp) {}))
 	storetest.Same(t, asked, []netip.Addr{netip.MustParseAddr(from.IP)})
-}
-
-// Without a database no sign-up starts that is limited.
-func TestStartsCannotBeCounted(t *testing.T) {
-	p, db := bounded(t)
-	persistencetest.Fails(t, db, "password_guard", func(context.Context) error {
-		return tries(t, p, "5320000001", "a@example.com", "203.0.113.1")
-	})
-	if len(p.started) != 1 {
-		t.Errorf("%d started", len(p.started))
-	}
-	p.fail = "Start"
-	p.fenced = 0
-	if err := tries(t, p, "5320000001", "a@example.com", "203.0.113.1"); !errors.Is(err, errDown) ||
-		errors.Is(err, commit.ErrFenced) {
-		t.Error(err)
-	}
 }
 
 // rotated is an engine whose key was replaced.

@@ -84,10 +84,6 @@ func TestChangeFails(t *testing.T) {
 	w := newWorld(t)
 	command, err := w.prepare(first, second)
 	storetest.Must(t, err)
-	persistencetest.Fails(t, w.db, "users password_guard", func(ctx context.Context) error {
-		_, err := w.PrepareChange(ctx, replace.ChangeRequest{UserID: w.user.ID, Old: first, Password: second, Verify: second})
-		return err
-	})
 	persistencetest.Fails(t, w.db, "users session", func(context.Context) error {
 		_, err := w.build(w.ChangeAction(), w.challenge(challenge.Starter{}), command)
 		return err

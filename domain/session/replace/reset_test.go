@@ -100,6 +100,7 @@ func TestUpdateRefuses(t *testing.T) {
 	w.now = w.now.Add(-time.Millisecond)
 	w.set("demo = true")
 	w.Dev = true
+	storetest.Must(t, w.update(id, second))
 }
 
 // Each caller takes a place of its site in the queue of hashes.
