@@ -123,6 +123,10 @@ func TestVersions(t *testing.T) {
 			}
 		}
 		s.Wants(publish, body(pdf, `,"version":"7"`), 409, "RECORD_ALREADY_EXIST")
+		acts := strings.Join(persistencetest.Acts(t, s.db), "\n")
+		if strings.Count(acts, "AGREEMENT_ADD|admin||") != 8 || !strings.Contains(acts, "|version final.1") {
+			t.Errorf("audited\n%s", acts)
+		}
 		_, answer := s.Call("GET /admin/get-agreements?userId=u0001&version=7", "")
 		var all []map[string]any
 		storetest.Must(t, json.Unmarshal([]byte(answer), &all))

@@ -45,7 +45,7 @@ func newDesk(t *testing.T) *desk {
 
 func (d *desk) insert(userID, code, sum string) blockage.Blockage {
 	d.t.Helper()
-	b, err := d.Insert(d.t.Context(), by, blockage.Request{UserID: userID, CurrencyCode: code, TypeID: 3, SourceID: 4,
+	b, err := d.Insert(d.t.Context(), by, blockage.Request{UserID: userID, CurrencyCode: code, TypeID: 12, SourceID: 4,
 		Amount: amount.Must(sum), Description: "d", DescriptionJSON: json.RawMessage(`{"a":1}`)})
 	storetest.Must(d.t, err)
 	return b
@@ -155,4 +155,27 @@ func TestReactivatedClosureStays(t *testing.T) {
 		t.Errorf("opened: %s", told)
 	}
 	d.has("jane", "BTC/BTC", "10 10 0")
+}
+
+// The audit of a blockage has its amount, its type and what changed.
+func TestAuditOfBlockages(t *testing.T) {
+	d := newDesk(t)
+	b := d.insert("jane", "BTC", "4")
+	d.update(b.ID, blockage.Active, new("why"))
+	d.update(b.ID, blockage.Active, new("why")) // the same again, which changes nothing
+	d.update(b.ID, blockage.Released, nil)
+	_, err := d.Delete(t.Context(), by, b.ID)
+	storetest.Must(t, err)
+	var acts []string
+	for _, act := range persistencetest.Acts(t, d.DB) {
+		if strings.HasPrefix(act, "BLOCKAGE") {
+			acts = append(acts, act)
+		}
+	}
+	row := func(action, detail string) string {
+		return fmt.Sprint(action, "|boss|jane|", b.ID, "|4 BTC, type 12", detail)
+	}
+	storetest.Same(t, acts, []string{row("BLOCKAGE_ADD", ""),
+		row("BLOCKAGE_UPDATE", ", active -> active, comment changed"), row("BLOCKAGE_UPDATE", ", active -> released"),
+		row("BLOCKAGE_DELETE", ", released")})
 }

@@ -94,4 +94,11 @@ func TestAuditOfKeys(t *testing.T) {
 			t.Errorf("%+v; want %s", one, name)
 		}
 	}
+	k.add(t, servicekey.New{Name: "w1", Actions: []string{"PAYOUT"}})
+	_, err := k.Change(t.Context(), by, "w1", servicekey.Edit{Actions: &[]string{"REFUND"}})
+	storetest.Must(t, err)
+	if one := persistencetest.Did(t, k.db, "SERVICE_KEY_UPDATE")[0]; one.Target != "w1" ||
+		one.Detail != `actions -["PAYOUT"] +["REFUND"]` {
+		t.Errorf("%+v", one)
+	}
 }
