@@ -19,7 +19,7 @@ type SumKey struct {
 // Set is a set of rules that can be judged. It is immutable.
 type Set struct {
 	rules []compiled
-	// at finds the rules of a kind by their asset; one with several assets stands at each of them. Rules for any asset
+	// at finds the rules of a kind by their asset; one with several assets is at each of them. Rules for any asset
 	// stand at the asset "".
 	at     map[place][]int
 	wants  map[place]Wants
@@ -167,9 +167,9 @@ type Named struct {
 	Version int64  `json:"version"`
 }
 
-// Judge joins the effects of all active rules that match: DENY if any denies, for each group the largest quorum, the
-// latest end of a wait, and the strictest plan for the owner. A wait that is over asks for nothing. totals has a total
-// for each of Sums.
+// Judge joins the effects of all active rules that match. It is DENY if any denies; of each group it has the largest
+// quorum, and otherwise the latest end of a wait and the strictest plan for the owner. A wait that is over asks for
+// nothing. totals has a total for each of Sums.
 func (s *Set) Judge(f Facts, totals []Total) (v Verdict) {
 	s.each(f, func(c *compiled) {
 		why := c.before(f)

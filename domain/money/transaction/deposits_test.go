@@ -296,8 +296,8 @@ func TestStepsOfUpdate(t *testing.T) {
 	}
 }
 
-// A credit that rules hold waits for the treasury, whoever reports it. The decision of an operator is the approval, if
-// the operator is in the group.
+// A credit that rules hold waits for the treasury, also if an operator reports it. The decision of an operator is the
+// approval, if the operator is in the group.
 func TestCreditIsHeld(t *testing.T) {
 	l := newTill(t)
 	l.m.User("clerk", func(u *user.User) { u.Roles = []string{"support"} })

@@ -337,8 +337,8 @@ func (j *Judge) total(key policy.SumKey, f policy.Facts, before []Counted,
 	return t
 }
 
-// approver returns the roles by which an operator may approve a movement now: none for the owner, the initiator, an
-// account that is not active, and one that shares a device with any of these or with another approver.
+// approver returns the roles by which an operator may approve a movement now. There are none for the owner, the
+// initiator and an account that is not active, or that shares a device with any of these or with another approver.
 func (j *Judge) approver(ctx context.Context, userID, owner string, by Initiator, others []string) ([]string, error) {
 	if strings.HasPrefix(userID, audit.ByService) {
 		return nil, nil

@@ -278,7 +278,7 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	return t, nil
 }
 
-// ownerExpiry is how long the approval may take that stands in for the one of the owner.
+// ownerExpiry is the time for the approval that replaces the one of the owner.
 const ownerExpiry = policy.Span(72 * time.Hour)
 
 // joined adds quorums: of those of one group the largest, with the shortest expiry.

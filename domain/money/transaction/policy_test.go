@@ -124,8 +124,8 @@ func (d *desk) first(userID string) (id string) {
 	return id
 }
 
-// Two members of the group release a withdrawal, in one unit. Neither the owner, nor the initiator, nor a stranger, nor
-// an account that shares a device with an approver counts, and nobody counts twice.
+// Two members of the group release a withdrawal, in one unit. The owner, the initiator, a stranger and an account
+// that shares a device with an approver do not count, and no member counts twice.
 func TestWithdrawalNeedsApprovals(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		d := newDesk(t, db)
@@ -207,7 +207,7 @@ func TestHoldsEnd(t *testing.T) {
 	storetest.Must(t, d.move(waits.Queued.ID, transaction.QueueProcessing))
 }
 
-// What is queued is judged again at its claim and at a resume, by the rules of then.
+// A queued withdrawal is judged again at its claim and at a resume, by the rules of that moment.
 func TestRulesAtTheClaim(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		d := newDesk(t, db, "u")

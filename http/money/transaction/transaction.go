@@ -45,9 +45,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("updateTransactionStatus", "All records are validated before the first update, then updated one every half "+
 				"second. finalizedDeposit credits a record. For up to 20 records, the response has the updated records; for "+
 				"more, it has the job that continues. A record of a user whose money the caller may not decide on fails "+
-				"alone, with FORBIDDEN, and so does one that the money policy does not let the caller credit. Owners are "+
-				"notified in their account, by mail and by "+
-				"SMS."), g.check), g.owners).Rows(), g.updating),
+				"alone, with FORBIDDEN. So does one that the money policy does not let the caller credit. Owners are "+
+				"notified in their account, by mail and by SMS."), g.check), g.owners).Rows(), g.updating),
 		rest.Previewed(rest.Post("/admin/transaction/adjust-balance", "Adjust the balance of a user", rest.Tenant, g.adjust,
 			fault.InvalidField).Idempotent().RefuseWith(malformed).
 			Try(`{"userId":"${user.id}","currencyCode":"BTC","networkCode":"BTC","amount":0.25,"type":"C",`+
