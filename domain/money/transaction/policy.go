@@ -340,8 +340,9 @@ func (s *Withdrawals) missing(ctx context.Context, by audit.By, mover Mover, o O
 const dueAtOnce = 100
 
 // EndHolds judges the entries again whose wait has ended or whose approvals have expired. Each is released, held on, or
-// cancelled if its approvals have expired. It may run on several nodes at once.
-func (s *Withdrawals) EndHolds(ctx context.Context) error {
+// cancelled if its approvals have expired. An entry that fails does not keep the others. It may run on several nodes at
+// once.
+func (s *Withdrawals) EndHolds(ctx context.Context) (failed error) {
 	ids, err := s.Judge.Past.Due(ctx, s.Now(), dueAtOnce)
 	if err != nil {
 		return err
@@ -349,8 +350,8 @@ func (s *Withdrawals) EndHolds(ctx context.Context) error {
 	for _, id := range ids {
 		_, err := s.change(ctx, audit.By{UserID: job.ScheduleActor}, Release, id, QueueReady, give(""))
 		if err != nil && fault.CodeOf(err) != fault.InvalidState {
-			return err
+			failed = errors.Join(failed, fmt.Errorf("end the hold of %s: %w", id, err))
 		}
 	}
-	return nil
+	return failed
 }
