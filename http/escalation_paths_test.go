@@ -75,6 +75,8 @@ func escalationPaths() []path {
 	const rule = `{"label":"rule of $OPERATOR $USER","expireAt":0,"targetEntityType":"USER_ID",` +
 		`"targetEntities":["$USER"],` +
 		`"targetAllResources":true,"status":"ACTIVE","type":`
+	const movements = `{"label":"of $OPERATOR $USER","kinds":["WITHDRAWAL"],"effect":{"type":"DENY"},` +
+		`"except":{"accounts":["$USER"]},"status":`
 	const terms = `{"base64String":"JVBERi0xLjQKJSVFT0YK","description":"x","userId":"$USER","name":`
 	const foreign = `{"userId":"$USER","issuer":"https://id.example.com","subject":"of $OPERATOR"}`
 	all := []path{
@@ -127,6 +129,8 @@ func escalationPaths() []path {
 		pair("POST /admin/system/waf/rules", rest.General, rule+`"blacklist"}`, rule+`"rate_limit"}`),
 		pair("PATCH /admin/system/waf/rules", rest.General, `{"label":"$RULE","status":"ACTIVE"}`,
 			`{"label":"$RULE","limit":-1}`),
+		pair("POST /admin/money/rules", rest.Standing, movements+`"INACTIVE"}`, movements+`"ON"}`),
+		same("PATCH /admin/money/rules", rest.Standing, `{"label":"none","except":{"accounts":["$USER"]}}`),
 		same("POST /admin/update-parameters", rest.Standing, `{"id":$AMLCONTROL,"json":{"ignoredUsers":["$USER"]}}`),
 		same("POST /admin/user/link", rest.Contact, foreign),
 		same("DELETE /admin/user/link", rest.Contact, foreign),

@@ -77,9 +77,9 @@ const (
 	rulesLine = "/admin/money/rules"
 	largeRule = `{"label":"Large","status":"ACTIVE","kinds":["WITHDRAWAL"],"match":{` +
 		`"assets":[{"currencyCode":"USDT","network":"TRX"}],"direction":"OUT","amount":{"over":"2000000","unit":"TRY"},` +
-		`"sums":[{"per":"INITIATOR","window":"24h","of":"VALUE","over":"5000000.000000000000000001"}],` +
+		`"sums":[{"per":"ACCOUNT","window":"24h","of":"VALUE","over":"5000000.000000000000000001"}],` +
 		`"destination":{"inBook":false,"bookAgeBelow":"48h"},"account":{"levels":[1],"aml":["risky"],"ageBelow":"90m"},` +
-		`"device":["NEW","NONE"],"initiator":{"types":["SERVICE"],"names":["shop"]},` +
+		`"initiator":{"types":["SERVICE"],"names":["shop"]},` +
 		`"hours":{"from":"22:00","to":"07:00","zone":"Europe/Istanbul"}},"except":{"initiators":["SERVICE:old"]},` +
 		`"effect":{"type":"APPROVAL","group":"treasury","required":2,"expires":"72h"}}`
 )
@@ -151,7 +151,9 @@ func TestMoneyRuleFaults(t *testing.T) {
 		`"window":"24h"|"window":"32d"`:                 "match.sums[0].window",
 		`"ageBelow":"90m"|"ageBelow":"x"`:               "match.account.ageBelow",
 		`"levels":[1]|"level":[1]`:                      "match.account.level",
-		`"device"|"proven":true,"device"`:               "match.proven",
+		`"hours":|"proven":true,"hours":`:               "match.proven",
+		`"hours":|"device":["NEW"],"hours":`:            "match.device",
+		`"per":"ACCOUNT"|"per":"PLATFORM"`:              "match.sums[0].per",
 		`"Europe/Istanbul"|"Istanbul"`:                  "match.hours.zone",
 		`"group":"treasury"|"group":"clerks"`:           "effect.group",
 		`"required":2|"required":2,"for":"1h"`:          "effect.for",
