@@ -3,6 +3,7 @@ package account_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"castellan/outbound/dispatch"
 	"castellan/persistence/account"
 	"castellan/persistence/delivery"
+	"castellan/persistence/persistencetest"
 )
 
 // The forgotten password from end to end (REQ-PWD-01…05, D-AUTH-10, D-AUTH-11).
@@ -76,6 +78,10 @@ func TestResetAndUpdate(t *testing.T) {
 		}
 		if w.live(xauth) || !w.has(u, passwordB) || w.has(u, passwordA) {
 			t.Error("the update did not take effect, or a session lives")
+		}
+		if acts := persistencetest.Acts(t, w.db); !slices.Contains(acts, "PASSWORD_SET||"+u.ID+"|"+u.ID+
+			"|with ot-auth; all sessions ended") {
+			t.Errorf("audited %q", acts)
 		}
 		w.update(raw, passwordC).is(t, 401, "TOKEN_REVOKED")
 		got, err := w.users.Get(t.Context(), u.ID)

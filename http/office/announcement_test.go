@@ -33,6 +33,7 @@ type site struct {
 	t     *testing.T
 	store announcement.Store
 	files blob.Store
+	db    *persistence.DB
 }
 
 func both(t *testing.T, test func(s *site)) {
@@ -45,7 +46,7 @@ func both(t *testing.T, test func(s *site)) {
 		service := &announcement.Service{Store: store, HTML: richtext.New(cdn), Pictures: picture.NewDecoder(), Files: files,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		group := httpannouncement.Group{Service: service, CDN: cdn}
-		test(&site{apitest.Serve(t, edge.Options{}, group).Below("/announcement/"), t, store, files})
+		test(&site{apitest.Serve(t, edge.Options{}, group).Below("/announcement/"), t, store, files, db})
 	})
 }
 
@@ -90,6 +91,11 @@ func TestAnnouncements(t *testing.T) {
 		s.Wants("POST delete", `{"id":"2"}`, 200, `{"data":{"id":2}}`)
 		s.Wants("POST delete", `{"id":2}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("POST delete", `{"id":null}`, 400, "INVALID_FIELD id")
+		if got := audited(t, s.db); got != "ANNOUNCEMENT_ADD 1  yeni-sube\nANNOUNCEMENT_ADD 2  yeni-sube-2\n"+
+			"ANNOUNCEMENT_DELETE 2  yeni-sube-2\nANNOUNCEMENT_UPDATE 1  Active\n"+
+			strings.Repeat("ANNOUNCEMENT_UPDATE 2  EndAt OrderNo Type\n", 2) {
+			t.Errorf("audited\n%s", got)
+		}
 	})
 }
 
@@ -204,6 +210,10 @@ func TestSlider(t *testing.T) {
 		s.Wants("POST update", `{"id":1,"showSlider":true}`, 400, "INVALID_FIELD webSliderImageData")
 		s.Wants("POST delete", `{"id":1}`, 200, `{"data":{"id":1}}`)
 		s.has(0)
+		// Without the storage of files nothing is added.
+		storetest.Must(t, s.files.(*folder.Store).Close())
+		s.Wants("POST add", add(`,"sliderImageData":`+image(8)+`,`+rest), 503, "UNAVAILABLE")
+		s.Wants("GET get", "", 200, "[]")
 	})
 }
 

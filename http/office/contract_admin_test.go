@@ -8,8 +8,6 @@ import (
 
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/contract"
-	"castellan/persistence/kit"
-	"castellan/persistence/persistencetest"
 )
 
 var published = regexp.MustCompile(`"publishedAt":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
@@ -97,8 +95,11 @@ func TestVersions(t *testing.T) {
 			strings.Contains(got, `"isActive":true`) {
 			t.Errorf("the interface lists %s", got)
 		}
-		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 7 {
-			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
+		if got := audited(t, s.db); got != `CONTRACT_ADD SALES  code "SALES", name "Sales", turkish "Satış", version "1"`+
+			"\nCONTRACT_DEACTIVATE 4  SALES 2\nCONTRACT_DETAIL_ADD 1  contract 3\nCONTRACT_PUBLISH 3  SALES 1\n"+
+			"CONTRACT_PUBLISH 4  SALES 2\n"+`CONTRACT_UPDATE 3  SALES 1: name "Sales" -> "Distance sales", `+
+			`turkish "Satış" -> "", arabic "" -> "بيع"`+"\nCONTRACT_VERSION_ADD 4  SALES 2 from 3\n" {
+			t.Errorf("audited\n%s", got)
 		}
 	})
 }

@@ -49,20 +49,6 @@ func (o *foureyesOffice) status(id string) foureyes.Status {
 	return r.Status
 }
 
-// Without the store every endpoint answers with an internal error.
-func TestStoreIsDown(t *testing.T) {
-	o := newOffice(t)
-	id := o.stand()
-	o.group.Service.Store = down{o.group.Service.Store}
-	o.wantsInternal("GET ", "")
-	o.wantsInternal("GET /"+id, "")
-	o.wantsInternal("POST /"+id+"/approve", "")
-	o.wantsInternal("POST /"+id+"/refuse", `{"reason":"no"}`)
-	if len(o.commands) != 0 {
-		t.Errorf("started: %v", o.commands)
-	}
-}
-
 // A request that cannot be opened is neither shown nor decided, because its content decides who may do that.
 func TestUnreadableRequest(t *testing.T) {
 	o := newOffice(t)

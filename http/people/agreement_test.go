@@ -123,6 +123,10 @@ func TestVersions(t *testing.T) {
 			}
 		}
 		s.Wants(publish, body(pdf, `,"version":"7"`), 409, "RECORD_ALREADY_EXIST")
+		acts := strings.Join(persistencetest.Acts(t, s.db), "\n")
+		if strings.Count(acts, "AGREEMENT_ADD|admin||") != 8 || !strings.Contains(acts, "|version final.1") {
+			t.Errorf("audited\n%s", acts)
+		}
 		_, answer := s.Call("GET /admin/get-agreements?userId=u0001&version=7", "")
 		var all []map[string]any
 		storetest.Must(t, json.Unmarshal([]byte(answer), &all))
@@ -219,6 +223,7 @@ func TestRefusals(t *testing.T) {
 		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
+		s.publish(t, body("PK\x03\x04word/document.xml", `,"version":"0"`))
 		first := s.publish(t, body("plain text", `,"sendEmail":true`))
 		_, one := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k")
 		if _, two := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k"); one != two || first.Data.ID == nil {

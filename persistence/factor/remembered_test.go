@@ -1,7 +1,6 @@
 package factor_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,17 +31,6 @@ func TestRememberedStore(t *testing.T) {
 			"Races":       rememberedRaces,
 			"Purge":       rememberedPurge,
 		}, "users", "remembered")
-}
-
-// Without its tables no remembered client is forgotten.
-func TestRememberedWithoutTables(t *testing.T) {
-	db := persistencetest.SQLite(t)
-	u := usertest.Sample(1)
-	storetest.Must(t, db.Commit(t.Context(), u))
-	persistencetest.Fails(t, db, "users remembered", func(ctx context.Context) error {
-		_, err := factor.NewRemembered(db).RemoveAll(ctx, u.ID, usertest.Now)
-		return err
-	})
 }
 
 var start = time.UnixMilli(1_700_000_000_123).UTC()

@@ -3,7 +3,6 @@ package permit_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -228,35 +227,4 @@ func TestResourceAdmin(t *testing.T) {
 			t.Errorf("the last administrator lost the role: %v", err)
 		}
 	})
-}
-
-// A grant changes together with its line in the log, or not at all.
-func TestFailedGrants(t *testing.T) {
-	db, now := persistencetest.SQLite(t), time.UnixMilli(1_700_000_000_000)
-	ctx, store := t.Context(), permit.NewResources(db)
-	storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
-		return resource.Sync(ctx, store, resource.Table{{Method: "GET", Path: "/x", Name: "X"}}, now)
-	}))
-	rs, err := store.Resources(ctx)
-	storetest.Must(t, err)
-	role, err := store.AddRole(ctx, resource.Role{Code: "r", Name: "R"})
-	storetest.Must(t, err)
-	const tables = "role_resource_permission role_resource_permission_log"
-	persistencetest.Fails(t, db, tables, func(ctx context.Context) error {
-		id, err := store.SetGrant(ctx, role, rs[0].ID, resource.Allow, now)
-		if err == nil && id == 0 {
-			t.Error("the grant has no id")
-		}
-		return err
-	})
-	persistencetest.Fails(t, db, tables, func(ctx context.Context) error {
-		return store.RemoveGrant(ctx, role, rs[0].ID, now.Add(time.Second))
-	})
-	log, err := store.Log(ctx, resource.LogQuery{}, page.Query[resource.LogPlace]{})
-	storetest.Must(t, err)
-	var lines []string
-	for _, l := range slices.Backward(log.Records) {
-		lines = append(lines, string(l.Permission)+" "+l.CreatedAt.UTC().Format("15:04:05"))
-	}
-	storetest.Same(t, lines, []string{string(resource.Allow) + " 22:13:20", string(resource.Revoked) + " 22:13:21"})
 }

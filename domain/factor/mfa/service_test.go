@@ -63,55 +63,6 @@ func TestSeed(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordAlreadyExist)
 }
 
-// An administrator adds and changes methods, actions and policies. The audit shows the old and the new values.
-func TestAdminChanges(t *testing.T) {
-	o, ctx := newOffice(t), t.Context()
-	storetest.Must(t, o.AddMethod(ctx, boss, mfa.Method{Code: "VOICE", ExpireMs: 60_000, RenewStartMs: 30_000}))
-	if got := o.last(t); got != "MFA_METHOD_ADD|boss||VOICE|expireMs 60000, renewStartMs 30000" {
-		t.Error(got)
-	}
-	storetest.Must(t, o.ChangeMethod(ctx, boss, mfa.MethodChange{Code: "VOICE", ExpireMs: new(int64(70_000))}))
-	if got := o.last(t); got != "MFA_METHOD_UPDATE|boss||VOICE|expireMs 60000 -> 70000" {
-		t.Error(got)
-	}
-	one, other := mfa.Text{"en": "One"}, mfa.Text{"en": strings.Repeat("ä", 150), "tr": strings.Repeat("ä", 150)}
-	storetest.Must(t, o.AddAction(ctx, boss, mfa.Action{Code: "PAYOUT", Title: one}))
-	if got := o.last(t); !strings.HasPrefix(got, `MFA_ACTION_ADD|boss||PAYOUT|title {"en":"One"}`) {
-		t.Error(got)
-	}
-	storetest.Must(t, o.ChangeAction(ctx, boss, mfa.ActionChange{Code: "PAYOUT", Title: &other}))
-	if got := o.last(t); !strings.HasPrefix(got, `MFA_ACTION_UPDATE|boss||PAYOUT|title {"en":"One"} -> `) ||
-		!strings.Contains(got, `":"`+strings.Repeat("ä", 92)+"… (617 bytes, SHA-256 ") {
-		t.Error(got)
-	}
-	id, err := o.AddCommon(ctx, boss, mfa.Policy{ActionCode: "PAYOUT", Name: "p", EntityType: mfa.UserID, EntityID: "u",
-		Methods: []mfa.Choice{{Code: "VOICE"}, {Code: "SMS"}}, Required: 2})
-	storetest.Must(t, err)
-	policies, err := o.Store.Policies(ctx)
-	if err != nil || len(policies) != 1 || policies[0].ID != id || policies[0].EntityType != mfa.General ||
-		policies[0].EntityID != "" || policies[0].Type != mfa.Common {
-		t.Errorf("%+v, %v", policies, err)
-	}
-	added := o.last(t)
-	if !strings.HasPrefix(added, "MFA_POLICY_ADD|boss||") || !strings.HasSuffix(added, `|actionCode "PAYOUT", name "p", `+
-		`entityType "GENERAL", type "COMMON", methods [["VOICE"],["SMS"]], required 2`) {
-		t.Error(added)
-	}
-	storetest.Must(t, o.ChangeCommon(ctx, boss, mfa.PolicyChange{ID: id, NumberMatching: new(true),
-		PhishingResistant: new(true), RememberDays: new(3), RememberAnyway: new(true), ExpireAt: new(int64(7)),
-		SignIntent: new(true)}))
-	if got := o.last(t); !strings.HasPrefix(got, "MFA_POLICY_UPDATE|boss||") || !strings.HasSuffix(got,
-		"|expireAt 0 -> 7, numberMatching false -> true, signIntent false -> true, rememberDays 0 -> 3, "+
-			"rememberAnyway false -> true, phishingResistant false -> true") {
-		t.Error(got)
-	}
-	login, err := o.AddCommon(ctx, boss, mfa.Policy{ActionCode: mfa.Login, Name: "l",
-		Methods: []mfa.Choice{{Code: "PUSH"}}, Required: 1, PasskeyAlone: true})
-	if got := o.last(t); err != nil || !strings.HasSuffix(got, ", required 1, passkeyAlone true") || login == id {
-		t.Errorf("%s, %v", got, err)
-	}
-}
-
 // A policy must not shut its author out of an action that the author needs, unless it is forced (D-MFA-15).
 func TestAuthorIsNotShutOut(t *testing.T) {
 	o, ctx := newOffice(t), t.Context()

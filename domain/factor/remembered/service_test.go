@@ -86,10 +86,6 @@ func TestList(t *testing.T) {
 	c.lists(t, second)
 	c.Catalog = func() *mfa.Catalog { return remembering(0) }
 	c.lists(t)
-	persistencetest.Fails(t, c.db, "remembered", func(ctx context.Context) error {
-		_, err := c.List(ctx, c.a.UserID, "")
-		return err
-	})
 }
 
 // bounded is a store that notes how many clients are read.
@@ -126,9 +122,6 @@ func TestEnd(t *testing.T) {
 		one.Detail != "" {
 		t.Errorf("%+v", acts)
 	}
-	persistencetest.Fails(t, c.db, "remembered audit", func(ctx context.Context) error {
-		return c.End(ctx, c.a, second)
-	})
 }
 
 // An account forgets all of its clients at once. A repetition finds none and writes nothing.
@@ -137,11 +130,8 @@ func TestEndAll(t *testing.T) {
 	c.remember(t, c.a, "k1", mfa.Login, challenge.SMS)
 	c.remember(t, c.a, "k2", mfa.Login, challenge.SMS)
 	c.remember(t, c.b, "k1", mfa.Login, challenge.SMS)
-	n := 0
-	persistencetest.Fails(t, c.db, "remembered audit", func(ctx context.Context) (err error) {
-		n, err = c.EndAll(ctx, c.a)
-		return err
-	})
+	n, err := c.EndAll(t.Context(), c.a)
+	storetest.Must(t, err)
 	again, err := c.EndAll(t.Context(), c.a)
 	if n != 2 || again != 0 || err != nil {
 		t.Errorf("%d clients, then %d, %v", n, again, err)

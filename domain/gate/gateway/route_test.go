@@ -140,10 +140,6 @@ func TestAdminOfRoutes(t *testing.T) {
 	if acts := persistencetest.Acts(t, db); !slices.Equal(acts, want) {
 		t.Errorf("%q", acts)
 	}
-	persistencetest.Fails(t, db, "guard_route audit", func(ctx context.Context) error {
-		_, err := a.Add(ctx, boss, payment())
-		return err
-	})
 	persistencetest.Fails(t, db, "guard_route", func(ctx context.Context) error { return live.Reload(ctx) })
 }
 

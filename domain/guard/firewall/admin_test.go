@@ -16,8 +16,6 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-var errDown = errors.New("the database is down")
-
 // ruleBook is a store of rules and its committer.
 type ruleBook struct {
 	firewall.Store
@@ -229,21 +227,4 @@ func TestLongValuesAreCut(t *testing.T) {
 			t.Errorf("%d bytes: %v", len(value), err)
 		}
 	}
-}
-
-// An error of the store is returned, and nothing is recorded.
-func TestRulesCannotBeStored(t *testing.T) {
-	for _, force := range []bool{false, true} { // with and without a read of the rules in force
-		a, b, by := desk(block("first", "192.0.2.8"))
-		by.Force, b.fail = force, errDown
-		if err := a.Add(t.Context(), by, block("other", "192.0.2.9")); !errors.Is(err, errDown) {
-			t.Errorf("add: %v", err)
-		}
-		err := a.Change(t.Context(), by, firewall.Change{Label: "first", Entities: &[]string{"192.0.2.9"}})
-		if !errors.Is(err, errDown) || len(b.rows) != 0 {
-			t.Errorf("change: %v, %+v", err, b.rows)
-		}
-	}
-	a, _, by := desk()
-	storetest.Wants(t, a.Change(t.Context(), by, firewall.Change{Label: "none"}), fault.RecordNotFound)
 }

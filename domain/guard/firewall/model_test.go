@@ -15,7 +15,7 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-var ruleSets = flag.Int("rulesets", 20_000, "how many random rule sets are compared with the model; 1000000 in a "+
+var ruleSets = flag.Int("rulesets", 5_000, "how many random rule sets are compared with the model; 1000000 in a "+
 	"long run")
 
 // model implements section 4.5 of the interface literally: it checks every rule, one after another.

@@ -184,42 +184,6 @@ type full struct{ parameter.Store }
 func (full) List(context.Context, parameter.Query) ([]parameter.Parameter, error) { return nil, nil }
 func (full) Add(context.Context, parameter.Parameter) (int64, error)              { return 0, errors.New("full") }
 
-// An object replaces the old one as a whole, if it has the shape of its kind.
-func TestUpdate(t *testing.T) {
-	d := newDesk(t)
-	for object, want := range map[string]string{`{"minLength":"x"}`: "minLength has the wrong type",
-		`[]`: "must be an object", `1`: "must be an object", `null`: "must be an object", `{`: "must be an object",
-		`{"minLength":1001}`: "minLength must be 0 to 1000"} {
-		err := d.update("EXPLANATION", object)
-		var f *fault.Error
-		if storetest.WantsFields(t, err, "json"); errors.As(err, &f) && f.Fields[0].Message != want {
-			t.Errorf("%s: %s, want %s", object, f.Fields[0].Message, want)
-		}
-	}
-	before := d.get("EXPLANATION")
-	p, err := d.Update(t.Context(), by, before.ID, json.RawMessage(`{ "minLength" : 7 }`), &before.UpdatedAt)
-	storetest.Must(t, err)
-	if string(p.JSON) != `{"minLength":7}` || !p.UpdatedAt.After(before.UpdatedAt) ||
-		parameter.Explanation.In(d.Set()).MinLength != 7 {
-		t.Errorf("%+v, %+v", p, parameter.Explanation.In(d.Set()))
-	}
-	storetest.Same(t, d.get("EXPLANATION"), p)
-	_, err = d.Update(t.Context(), by, before.ID, json.RawMessage(`{"minLength":8}`), &before.UpdatedAt)
-	storetest.Wants(t, err, fault.InvalidState)
-	storetest.Must(t, d.update("EXPLANATION", `{"minLength":7}`)) // the same object changes nothing
-	storetest.Same(t, d.get("EXPLANATION"), p)
-	persistencetest.Exec(t, d.db, "UPDATE parameter SET editable = false WHERE code = 'CDN'")
-	storetest.Wants(t, d.update("CDN", `{"folderTypes":["a"]}`), fault.InvalidState)
-	_, err = d.Update(t.Context(), by, 999, json.RawMessage(`{}`), nil)
-	storetest.Wants(t, err, fault.RecordNotFound)
-	storetest.Same(t, persistencetest.Acts(t, d.db),
-		[]string{`PARAMETER_UPDATE|boss||EXPLANATION|{"minLength":[3,7]}`})
-	persistencetest.Fails(t, d.db, "parameter audit", func(context.Context) error {
-		_, err := d.Update(t.Context(), by, before.ID, json.RawMessage(`{"minLength":9}`), nil)
-		return err
-	})
-}
-
 // The audit row shows the old and the new value of each changed member, and no secret.
 func TestDetail(t *testing.T) {
 	d := newDesk(t)

@@ -8,10 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
@@ -243,67 +241,5 @@ func TestReadJournal(t *testing.T) {
 		if c.want == "" && (string(content) != "{}" || mediaType != "application/json") {
 			t.Errorf("%s: %q, %s", c.name, content, mediaType)
 		}
-	}
-}
-
-// begun is a store of jobs that takes each key once.
-type begun struct {
-	job.Store
-	made []job.Job
-}
-
-func (b *begun) Add(_ context.Context, j job.Job) (job.Job, bool, error) {
-	for _, was := range b.made {
-		if was.Kind == j.Kind && was.Key == j.Key {
-			return was, false, nil
-		}
-	}
-	b.made = append(b.made, j)
-	return j, true, nil
-}
-
-// written is a database that keeps the audit rows.
-type written struct{ rows []audit.Record }
-
-func (w *written) Commit(_ context.Context, writes ...commit.Write) error {
-	for _, x := range writes {
-		if r, ok := x.(audit.Record); ok {
-			w.rows = append(w.rows, r)
-		}
-	}
-	return nil
-}
-
-func (w *written) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
-
-// A period of 1 to 366 days has one job. A repetition returns it, and writes nothing.
-func TestBegin(t *testing.T) {
-	jobs, db := &begun{}, &written{}
-	changes := admin.Changes{Commit: db, Now: func() time.Time { return day(9) }}
-	s := &Service{Changes: changes, Jobs: &job.Service{Store: jobs, Changes: changes,
-		Seal: func(plain, _ []byte) []byte { return plain }}}
-	var ids []string
-	for _, p := range []Period{{From: day(1), To: day(2)}, {From: day(1), To: day(1).AddDate(0, 0, 366)},
-		{From: day(1), To: day(2)}} {
-		j, err := s.Begin(t.Context(), audit.By{UserID: "boss"}, p)
-		if err != nil || j.Kind != Kind || j.Key != p.From.Format(time.RFC3339)+"/"+p.To.Format(time.RFC3339) {
-			t.Errorf("%+v: %+v, %v", p, j, err)
-		}
-		ids = append(ids, j.ID)
-	}
-	if ids[2] != ids[0] || ids[1] == ids[0] || len(jobs.made) != 2 {
-		t.Errorf("jobs %v", ids)
-	}
-	rows := 0
-	for _, r := range db.rows {
-		if r.Action == "ACCOUNTING_BEGIN" {
-			if r.Target != ids[rows] || r.Detail != jobs.made[rows].Key || r.ActorID != "boss" {
-				t.Errorf("%+v", r)
-			}
-			rows++
-		}
-	}
-	if rows != 2 {
-		t.Errorf("%+v", db.rows)
 	}
 }

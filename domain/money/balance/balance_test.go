@@ -274,33 +274,6 @@ func TestSumming(t *testing.T) {
 	}
 }
 
-// Every failure of the store is an error, and then nothing is written.
-func TestFailures(t *testing.T) {
-	b := &books{moves: []move{{today - 50, 1, 7}, {today - 40, 3, 7}, {today, 1, 1}}}
-	b.sum(t, now.Add(-20*24*time.Hour))
-	for n := 1; n <= 5; n++ {
-		b.fails = n
-		_, err := b.service().Positions(t.Context(), balance.Range{Last: today}, page.Query[balance.Place]{})
-		if !errors.Is(err, errAway) {
-			t.Errorf("the call %d failed: %v", n, err)
-		}
-	}
-	open := &books{moves: []move{{5, 1, 7}}}
-	kind, _ := balance.Summing(open, func() time.Time { return now })
-	for n := 1; n <= 4; n++ {
-		open.fails = n
-		if _, writes, err := kind.Step(t.Context(), job.Job{}); !errors.Is(err, errAway) || len(writes) > 0 {
-			t.Errorf("the call %d failed: %v, %v", n, err, writes)
-		}
-	}
-	for _, unknown := range []*books{{moves: []move{{5, 9, 1}}}, {days: []balance.Day{{Day: 5, Asset: 9}}}} {
-		_, err := unknown.service().Positions(t.Context(), balance.Range{Last: today}, page.Query[balance.Place]{})
-		if !errors.Is(err, errAway) {
-			t.Errorf("an asset without a code: %v", err)
-		}
-	}
-}
-
 // The sums of a day are exact beyond the largest amount, in a position and in a summed day.
 func TestSumsBeyondAnAmount(t *testing.T) {
 	most := units(999_999_999_999_999_999)

@@ -3,15 +3,21 @@ package currency_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/currency"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // Each limit of a set-up is exact, and the refusal names the field of its section.
 func TestSetupIsValidated(t *testing.T) {
-	a := newAssets(t)
+	db := persistencetest.SQLite(t)
+	s := &currency.Service{Store: money.NewCurrencies(db), Changes: admin.Changes{Commit: db, Now: time.Now}}
 	text := func(n int) string { return strings.Repeat("ü", n) }
 	address := func(n int) string { return "https://a.example/" + strings.Repeat("x", n-len("https://a.example/")) }
 	minus := amount.Must("-0.1")
@@ -52,11 +58,14 @@ func TestSetupIsValidated(t *testing.T) {
 			l.FormatPrecision = strings.Repeat("#", 45) + "." + strings.Repeat("0", 18)
 		}, ""},
 	} {
-		in := a.setup()
-		in.Currency.Record.Code, in.Network.Record.Code = "NEXT", "NEXT"
-		in.Pair.Record.CurrencyCode, in.Pair.Record.NetworkCode = "NEXT", "NEXT"
+		in := currency.Setup{
+			Currency: currency.Section[currency.Currency]{Enabled: true, Record: currency.Currency{Code: "NEXT",
+				Name: "New", Image: "https://cdn.example/new.png"}},
+			Network: currency.Section[currency.Network]{Enabled: true, Record: currency.Network{Code: "NEXT", Name: "Net"}},
+			Pair: currency.Section[currency.Link]{Enabled: true, Record: currency.Link{CurrencyCode: "NEXT",
+				NetworkCode: "NEXT", Pair: currency.Pair{FormatPrecision: "0.00"}}}}
 		c.edit(&in.Currency.Record, &in.Network.Record, &in.Pair.Record)
-		_, err := a.Setup(t.Context(), by, in)
+		_, err := s.Setup(t.Context(), audit.By{UserID: "admin"}, in)
 		storetest.WantsFields(t, err, c.fields)
 	}
 }

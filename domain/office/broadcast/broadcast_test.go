@@ -158,101 +158,6 @@ func (w *world) allow(id string, c user.Campaigns) {
 		c.SMS, c.Mail, c.Push, id)
 }
 
-// An SMS campaign is not sent to an account that does not permit it, even if the permission ends after the start.
-func TestSMSNeedsPermission(t *testing.T) {
-	w := newWorld(t)
-	w.add("eva", func(u *user.User) { u.Campaigns = user.Campaigns{Mail: true, Push: true} })
-	started := w.text(broadcast.SMS{UserIDs: []string{"eva", "ben", "ada"}})
-	if started.Count != 2 {
-		t.Errorf("%d recipients, want ada and ben", started.Count)
-	}
-	w.allow("ada", user.Campaigns{Mail: true, Push: true})
-	if got := w.finish(started.JobID); got != "ada:skipped ben:done" {
-		t.Error(got)
-	}
-	if got := w.took(); got != "+90ben" {
-		t.Errorf("sent to %s", got)
-	}
-}
-
-// An SMS is sent to an account only if it has a Turkish number.
-func TestSMSNeedsATurkishNumber(t *testing.T) {
-	w := newWorld(t)
-	w.add("eva", func(u *user.User) { u.SetPlaceholder(1) })
-	for want, m := range map[string]broadcast.SMS{
-		"ada:done ben:done cem:done": {},
-		"ada:done cem:done":          {UserIDs: []string{"dan", "cem", "ada", "eva", "cem", "none"}},
-		"cem:done":                   {Filter: user.Audience{Statuses: []string{"passive"}}},
-	} {
-		started := w.text(m)
-		if got := w.finish(started.JobID); got != want || started.Count != len(strings.Fields(want)) {
-			t.Errorf("%+v: %s, %+v", m, got, started)
-		}
-		for to, got := range w.sent {
-			if got.Text != "hello" || got.Channel != message.SMS || to == "+90ada" && got.Language != "tr" {
-				t.Errorf("%s: %+v", to, got)
-			}
-		}
-		w.took()
-	}
-	started := w.text(broadcast.SMS{UserIDs: []string{"ada", "ben", "cem"}})
-	storetest.Must(t, w.db.InTx(t.Context(), func(ctx context.Context) error {
-		_, err := w.db.Conn(ctx).ExecContext(ctx, "UPDATE users SET country_code = '49' WHERE id = 'ada'")
-		if err == nil {
-			_, err = w.db.Conn(ctx).ExecContext(ctx, "UPDATE users SET phone = NULL WHERE id = 'ben'")
-		}
-		return err
-	}))
-	if got := w.finish(started.JobID); got != "ada:skipped ben:skipped cem:done" {
-		t.Error(got)
-	}
-	if _, err := w.Text(t.Context(), audit.By{}, broadcast.SMS{Filter: user.Audience{Types: []string{"x"}}}); fault.CodeOf(
-		err) != fault.InvalidField {
-		t.Errorf("an unknown type: %v", err)
-	}
-}
-
-// A notice is sent once to each active recipient over the channels of its topic, and the unknown ids are listed.
-func TestNotice(t *testing.T) {
-	w := newWorld(t)
-	w.device("ben", "ben-phone", func(*device.Device) {})
-	w.device("dan", "dan-phone", func(d *device.Device) { d.Platform = "android" })
-	w.device("dan", "dan-old", func(d *device.Device) { d.Status = "REMOVED" })
-	w.device("dan", "dan-mute", func(d *device.Device) { d.Target = nil })
-	n := broadcast.Notice{Message: notification.Message{Title: "T\n\u00851", Body: "B"}, System: "IOS",
-		UserIDs: []string{"dan", "ben", "ada", "cem", "none", "ada"}}
-	got := w.notify(n)
-	if got.Count != 4 || fmt.Sprint(got.Unknown) != "[none]" {
-		t.Errorf("%+v", got)
-	}
-	if got := w.finish(got.JobID); got != "ada:done ben:done cem:skipped dan:done" {
-		t.Error(got)
-	}
-	if m := w.sent["ada@example.com"]; m.Subject != "T  1" || m.Text != "B" || m.Language != "tr" {
-		t.Errorf("%+v", m)
-	}
-	if m := w.sent["ben-phone"]; m.Channel != message.Push || m.Text !=
-		`{"notice":{"topic":"news","title":"T\n`+"\u0085"+`1","body":"B"}}` {
-		t.Errorf("%+v", m)
-	}
-	if got := w.took(); got != "ada@example.com ben-phone dan@example.com" {
-		t.Errorf("sent to %s", got)
-	}
-	for id, want := range map[string]int{"ada": 1, "ben": 1, "cem": 0, "dan": 1, "none": 0} {
-		if got := w.inApp(id); got != want {
-			t.Errorf("%s has %d notifications, want %d", id, got, want)
-		}
-	}
-	n.System, n.Language, n.UserIDs = "", "ar", []string{"dan"}
-	w.finish(w.notify(n).JobID)
-	if mail, push := w.sent["dan@example.com"], w.sent["dan-phone"]; mail.Language != "ar" || push.Language != "ar" {
-		t.Errorf("%+v, %+v", mail, push)
-	}
-	if got := w.took(); got != "dan-phone dan@example.com" {
-		t.Errorf("to every system: %s", got)
-	}
-}
-
 // A campaign uses mail and push only if the account permits them; the notification in the account is always created.
 func TestCampaignNeedsPermission(t *testing.T) {
 	w := newWorld(t)
@@ -380,21 +285,6 @@ func TestManyRecipients(t *testing.T) {
 	for after, want := range map[string]string{"": "[a b]", "a": "[b c]", "b": "[c d]", "c": "[d]", "d": "[]"} {
 		if got, err := snapshot(t.Context(), j, after, 2); fmt.Sprint(got) != want || err != nil {
 			t.Errorf("after %q: %v, %v", after, got, err)
-		}
-	}
-}
-
-// Each start writes one audit row, without the text.
-func TestBroadcastsAreAudited(t *testing.T) {
-	w := newWorld(t)
-	first := w.notify(broadcast.Notice{Message: notification.Message{Title: "T", Body: "B"}, UserIDs: []string{"ada"}})
-	second := w.text(broadcast.SMS{UserIDs: []string{"ada", "ben"}})
-	for id, want := range map[string]string{first.JobID: "NOTIFICATION_SEND topic news, 1 recipients",
-		second.JobID: "BULK_SMS_SEND 2 recipients"} {
-		rows, err := kit.NewAudit(w.db).List(t.Context(), audit.Query{Target: id}, page.Query[audit.Place]{})
-		storetest.Must(t, err)
-		if r := rows.Records; len(r) != 1 || r[0].Action+" "+r[0].Detail != want || r[0].ActorID != "boss" {
-			t.Errorf("%+v, want %s", r, want)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package identity_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +26,6 @@ import (
 
 const (
 	number = "10000000146"
-	other  = "20000000282"
 )
 
 // desk is the service with the accounts u0 to u4 and a register that knows every person.
@@ -154,143 +152,6 @@ func TestRequestIsValidated(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
-// A confirmed person is stored sealed, and the account gets the name, the date and the hash.
-func TestConfirm(t *testing.T) {
-	d := newDesk(t)
-	c, err := d.confirm("u1", as)
-	storetest.Must(t, err)
-	u := d.user("u1")
-	if u.Name != "Ayşe Nur Su" || u.Surname != "Yılmaz" || u.BirthDate != "1990-05-01" ||
-		u.IdentityHash != "new "+number || c.Token != "token of Ayşe Nur Su Yılmaz in s1" || c.User.ID != "u1" {
-		t.Errorf("%+v, %+v", u, c)
-	}
-	kept, err := d.Store.Kept(t.Context(), "u1")
-	storetest.Must(t, err)
-	if kept.FullName != "Ayşe Nur Su Yılmaz" || kept.BirthDate != "1990-05-01" || kept.Registered ||
-		strings.Contains(string(kept.Sealed), number) {
-		t.Errorf("%+v", kept)
-	}
-	for id, want := range map[string]string{"u1": number, "u2": ""} {
-		if got, err := d.NumberOf(t.Context(), id); got != want || err != nil {
-			t.Errorf("%s: %q, %v", id, got, err)
-		}
-	}
-	storetest.Same(t, persistencetest.Acts(t, d.db), []string{"IDENTITY_CONFIRM|u1|u1|u1|by the check digits"})
-	if shown := fmt.Sprintf("%v %#v %s", request().Person, request().Person, request().Person.Number); strings.Contains(
-		shown, number) {
-		t.Errorf("the number shows itself: %s", shown)
-	}
-	if p := (identity.Person{Name: "A", Surname: "B", BirthDate: "1990-05-01"}); p.FullName() != "A B" ||
-		p.BirthYear() != 1990 {
-		t.Errorf("%s, %d", p.FullName(), p.BirthYear())
-	}
-}
-
-// The AML status, the number of accounts and a confirmed identity are checked before anything is written.
-func TestAccountIsChecked(t *testing.T) {
-	d := newDesk(t)
-	d.change("u0", "aml_status = 'risky'")
-	_, err := d.confirm("u0", as)
-	storetest.Wants(t, err, fault.Forbidden)
-	for _, id := range []string{"u1", "u2"} {
-		_, err := d.confirm(id, as)
-		storetest.Must(t, err)
-	}
-	_, err = d.confirm("u3", as)
-	storetest.Wants(t, err, fault.RecordLimitReached)
-	d.change("u2", "identity_hash = ?", "old "+number)
-	_, err = d.confirm("u3", as)
-	storetest.Wants(t, err, fault.RecordLimitReached)
-	_, err = d.confirm("u1", as) // the user's own account does not count
-	storetest.Must(t, err)
-
-	d.change("u1", "kyc_confirm = ?", user.ManuelApproved)
-	for name, edit := range map[string]func(*identity.Request){
-		"number": func(r *identity.Request) { r.Person.Number = other },
-		"name":   func(r *identity.Request) { r.Person.Surname = "Kaya" },
-		"date":   func(r *identity.Request) { r.Person.BirthDate = "1990-05-02" },
-	} {
-		if _, err := d.confirm("u1", edit); fault.CodeOf(err) != fault.InvalidState {
-			t.Errorf("another %s: %v", name, err)
-		}
-	}
-	if _, err := d.confirm("u1", func(r *identity.Request) { r.Person.Surname = "YILMAZ" }); err != nil {
-		t.Errorf("the same person: %v", err)
-	}
-	d.change("u4", "kyc_confirm = ?", user.ManuelApproved) // without a hash the person cannot be compared
-	if _, err := d.confirm("u4", func(r *identity.Request) { r.Person.Number = other }); err != nil {
-		t.Errorf("approved without a number: %v", err)
-	}
-	d.change("u4", "kyc_confirm = ?", user.WaitingApproval)
-	rename := func(r *identity.Request) { r.Person.Surname, r.Person.Number = "Kaya", other }
-	if _, err := d.confirm("u4", rename); err != nil {
-		t.Errorf("not approved yet: %v", err)
-	}
-}
-
-// An account at risk that the operator ignores is confirmed.
-func TestIgnoredAMLStatus(t *testing.T) {
-	d := newDesk(t)
-	d.change("u0", "aml_status = 'risky'")
-	persistencetest.Exec(t, d.db, `UPDATE parameter SET json = '{"ignoredUsers":["u0"]}' WHERE code = 'AMLCONTROL'`)
-	live := parameter.NewCache(kit.NewParameters(d.db))
-	storetest.Must(t, live.Reload(t.Context()))
-	d.Values = live.Set
-	_, err := d.confirm("u0", as)
-	storetest.Must(t, err)
-}
-
-// The national register decides if the request calls for it, and the failures of each user are limited.
-func TestRegister(t *testing.T) {
-	d := newDesk(t)
-	ask := func(r *identity.Request) { r.Register = true }
-	_, err := d.confirm("u0", ask)
-	if storetest.Wants(t, err, fault.Unavailable); d.user("u0").Name != "" || d.acts(0) != "" {
-		t.Errorf("without a register: %+v, %s", d.user("u0"), d.acts(0))
-	}
-	d.Dev = true
-	if _, err := d.confirm("u0", ask); err != nil || d.acts(0) != "IDENTITY_CONFIRM|u0|u0|u0|by the check digits" {
-		t.Errorf("without a register: %v, %s", err, d.acts(0))
-	}
-	d.Registry, d.Dev = d, false
-	if _, err := d.confirm("u0", as); err != nil || len(d.asked) != 0 {
-		t.Errorf("%v, asked %d times", err, len(d.asked))
-	}
-	if _, err := d.confirm("u0", ask); err != nil || len(d.asked) != 1 || d.asked[0].BirthYear() != 1990 ||
-		d.acts(2) != "IDENTITY_CONFIRM|u0|u0|u0|by the national register" {
-		t.Errorf("%v, asked %d times, %s", err, len(d.asked), d.acts(2))
-	}
-	if kept, err := d.Store.Kept(t.Context(), "u0"); err != nil || !kept.Registered {
-		t.Errorf("%+v, %v", kept, err)
-	}
-	d.denies = true
-	for range 3 {
-		c, err := d.confirm("u1", ask)
-		if err != nil || c.Token != "" || d.user("u1").Name != "" {
-			t.Errorf("denied: %+v, %v", c, err)
-		}
-	}
-	if got := d.acts(3); got != "IDENTITY_CONFIRM|u1|u1|u1|denied by the national register|refused" {
-		t.Errorf("%s", got)
-	}
-	asked := len(d.asked)
-	_, err = d.confirm("u1", ask)
-	if storetest.Wants(t, err, fault.RateLimited); len(d.asked) != asked {
-		t.Error("asked beyond the bound")
-	}
-	d.denies, d.trouble = false, fault.New(fault.Unavailable, "away")
-	for range 5 { // a call without a result does not count
-		_, err := d.confirm("u2", ask)
-		storetest.Wants(t, err, fault.Unavailable)
-	}
-	d.trouble = nil
-	for range 5 {
-		if _, err := d.confirm("u2", ask); err != nil {
-			t.Errorf("a right person: %v", err)
-		}
-	}
-}
-
 func (d *desk) acts(n int) string {
 	d.t.Helper()
 	acts := persistencetest.Acts(d.t, d.db)
@@ -314,47 +175,9 @@ func TestConfirmIsOneTransaction(t *testing.T) {
 	_, err = d.confirm("u1", func(r *identity.Request) { r.Register = true })
 	storetest.Wants(t, err, fault.Forbidden)
 	d.Registry = nil
-	persistencetest.Fails(t, d.db, "users user_identity additional_info audit dropdown_option",
-		func(ctx context.Context) error {
-			_, err := d.Confirm(ctx, audit.By{UserID: "u2"}, request())
-			return err
-		})
 }
 
 // meanwhile is a register that runs a function during its call.
 type meanwhile func()
 
 func (m meanwhile) Verify(context.Context, identity.Person) (bool, error) { m(); return true, nil }
-
-// Explanations are required if the option demands them, with a minimum length.
-func TestInform(t *testing.T) {
-	d := newDesk(t)
-	by := audit.By{UserID: "u1"}
-	options, err := d.Options.List(t.Context(), dropdown.Query{})
-	storetest.Must(t, err)
-	c := choices()
-	for _, o := range options {
-		if o.Group == dropdown.SourceOfFunding && o.ExplainMandatory {
-			c[1].OptionID = o.ID
-		}
-	}
-	least := parameter.Explanation.In(d.Values()).MinLength
-	for text, want := range map[string]string{"": "explainSourceOfFunding", "  ": "explainSourceOfFunding",
-		strings.Repeat("ü", least-1): "explainSourceOfFunding", strings.Repeat("ü", least) + " ": ""} {
-		c[1].Explanation = text
-		_, err := d.Inform(t.Context(), by, identity.Info{Choices: c})
-		storetest.WantsFields(t, err, want)
-	}
-	c[1].Explanation = " " + strings.Repeat("ü", least)
-	got, err := d.Inform(t.Context(), by, identity.Info{UserID: "forged", Choices: c})
-	if err != nil || got.UserID != "u1" || got.ID != 1 || got.Choices[1].Explanation != strings.Repeat("ü", least) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if d.acts(1) != "ADDITIONAL_INFO|u1|u1|1|" {
-		t.Error(d.acts(1))
-	}
-	persistencetest.Fails(t, d.db, "additional_info audit dropdown_option", func(ctx context.Context) error {
-		_, err := d.Inform(ctx, by, identity.Info{Choices: choices()})
-		return err
-	})
-}

@@ -8,11 +8,9 @@ import (
 	"testing"
 
 	"castellan/domain/account/user"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/level"
-	"castellan/domain/people/document"
 	"castellan/domain/people/kyc"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
@@ -122,69 +120,5 @@ func TestDecisionFailsWithItsLevel(t *testing.T) {
 	storetest.Must(t, d.Confirm(t.Context(), by, "u1", user.ManuelApproved, ""))
 	if u := d.user("u1"); u.AddressConfirmed != user.ManuelApproved || u.Level != 1 {
 		t.Errorf("after the repetition: %+v", u)
-	}
-}
-
-// awayDocuments is a store of documents of which one method fails.
-type awayDocuments struct {
-	document.Store
-	method string
-}
-
-var errAway = errors.New("away")
-
-func (a awayDocuments) List(ctx context.Context, q document.Query,
-	p page.Query[document.Place]) (page.Of[document.Document], error) {
-	if a.method == "List" {
-		return page.Of[document.Document]{}, errAway
-	}
-	return a.Store.List(ctx, q, p)
-}
-
-func (a awayDocuments) Decide(ctx context.Context, d document.Decision) ([]string, error) {
-	if a.method == "Decide" {
-		return nil, errAway
-	}
-	return a.Store.Decide(ctx, d)
-}
-
-func (a awayDocuments) Change(ctx context.Context, id string,
-	f func(document.Document) (document.Document, error)) error {
-	if a.method == "Change" {
-		return errAway
-	}
-	return a.Store.Change(ctx, id, f)
-}
-
-// Documents are part of the decision's unit: if they cannot be found or decided, nothing is decided.
-func TestDecisionFailsWithItsDocuments(t *testing.T) {
-	d := newDesk(t)
-	d.raisesTo(parameter.Reached{LevelID: new(int64(1))})
-	paper, proof := d.document("f", "u1", 1, "png"), d.document("p", "u1", 0, "png")
-	stored, levels := d.Documents, d.Levels
-	decide := func() error {
-		return d.Decide(t.Context(), by, kyc.Verdict{UserID: "u1", KYCConfirm: user.ManuelApproved,
-			DocumentIDs: []string{paper}, DocumentID: paper})
-	}
-	confirm := func() error { return d.Confirm(t.Context(), by, "u1", user.ManuelApproved, "") }
-	for method, do := range map[string][]func() error{"List": {confirm}, "Change": {confirm},
-		"Decide": {confirm, decide}} {
-		d.Documents = awayDocuments{stored, method}
-		for i, f := range do {
-			if err := f(); !errors.Is(err, errAway) {
-				t.Errorf("%s %d: %v", method, i, err)
-			}
-		}
-	}
-	d.Documents = stored
-	const waits = "active waitingApproval"
-	if u := d.user("u1"); u.KYCConfirm != user.WaitingApproval || u.AddressConfirmed != user.WaitingApproval ||
-		d.state(paper) != waits || d.state(proof) != waits {
-		t.Errorf("half a decision: %+v, %s, %s", u, d.state(paper), d.state(proof))
-	}
-	storetest.Must(t, confirm())
-	d.Levels = broken{levels} // it is reached with the second decision
-	if err := decide(); err == nil || d.user("u1").KYCConfirm != user.WaitingApproval || d.state(paper) != waits {
-		t.Errorf("decided without the level: %v", err)
 	}
 }

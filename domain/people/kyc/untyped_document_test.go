@@ -1,7 +1,6 @@
 package kyc_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"castellan/domain/kit/picture"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/kyc"
-	"castellan/persistence/persistencetest"
 )
 
 // If no document has the type, the newest waiting picture without a type is shown, and each for one type only.
@@ -42,6 +40,12 @@ func TestImagesWithoutType(t *testing.T) {
 	shows("D1 true false false") // waiting documents come first
 	d.document("D7", "u1", 1, "png")
 	shows("D7 true true false") // a typed document comes first
+	d.document("D8", "u1", 1, "broken")
+	shows("D8 false true false")
+	d.document("D9", "u1", 1, "lost")
+	if _, err := d.Images(t.Context(), by, "u1"); err == nil {
+		t.Error("no error of bytes that cannot be read")
+	}
 }
 
 // A decision on an address without a proof uses the newest waiting picture, once.
@@ -81,7 +85,4 @@ func TestAddressProofWithoutType(t *testing.T) {
 		t.Error(got)
 	}
 	d.document("f", "u2", 0, "png")
-	persistencetest.Fails(t, d.db, "users document account_decision audit", func(ctx context.Context) error {
-		return d.Confirm(ctx, by, "u2", user.Rejected, "why")
-	})
 }

@@ -2,16 +2,13 @@ package registration_test
 
 import (
 	"context"
-	"errors"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/account/password"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/client"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/registration"
@@ -37,32 +34,6 @@ func tries(t *testing.T, p *platform, phone, mail, ip string) error {
 	_, err := p.SignUps.Start(t.Context(), signUp(func(r *registration.SignUp) { r.Phone, r.Email = phone, mail }),
 		challenge.Starter{IP: ip})
 	return err
-}
-
-// The starts of a network, a phone number and a mail address are limited. A refused start is counted for none of them.
-func TestStartsAreLimited(t *testing.T) {
-	p, _ := bounded(t)
-	const one, two, three = "5320000001", "5320000002", "5320000003"
-	for i, c := range []struct {
-		phone, mail, ip string
-		want            fault.Code
-	}{
-		{one, "a@example.com", "203.0.113.1", ""}, {one, "b@example.com", "203.0.113.1", ""},
-		{one, "c@example.com", "203.0.113.1", fault.RateLimited}, // of the phone number
-		{two, "d@example.com", "203.0.113.1", ""},                // the refused one did not count
-		{two, "e@example.com", "203.0.113.1", fault.RateLimited}, // of the network
-		{two, "a@example.com", "203.0.113.2", ""},
-		{three, "a@example.com", "203.0.113.2", fault.RateLimited}, // of the mail address
-		{three, "e@example.com", "203.0.113.2", ""}, {three, "f@example.com", "203.0.113.2", ""},
-		{"5320000004", "g@example.com", "203.0.113.2", fault.RateLimited},
-	} {
-		err := tries(t, p, c.phone, c.mail, c.ip)
-		var f *fault.Error
-		if fault.CodeOf(err) != c.want || errors.As(err, &f) && (f.RetryAfter != time.Hour ||
-			!strings.HasPrefix(f.Message, "the sign-up was started too often")) {
-			t.Errorf("start %d: %+v, want %q", i, f, c.want)
-		}
-	}
 }
 
 // crowd takes all places in the queue of hashes while a sign-up is read.
@@ -107,23 +78,6 @@ func TestPlaceOfSignUps(t *testing.T) {
 	p.Place = func(from client.Origin) string { asked = append(asked, from.Addr); return "here" }
 	storetest.Must(t, start(t, p, func(*registration.SignUp) {}))
 	storetest.Same(t, asked, []netip.Addr{netip.MustParseAddr(from.IP)})
-}
-
-// Without a database no sign-up starts that is limited.
-func TestStartsCannotBeCounted(t *testing.T) {
-	p, db := bounded(t)
-	persistencetest.Fails(t, db, "password_guard", func(context.Context) error {
-		return tries(t, p, "5320000001", "a@example.com", "203.0.113.1")
-	})
-	if len(p.started) != 1 {
-		t.Errorf("%d started", len(p.started))
-	}
-	p.fail = "Start"
-	p.fenced = 0
-	if err := tries(t, p, "5320000001", "a@example.com", "203.0.113.1"); !errors.Is(err, errDown) ||
-		errors.Is(err, commit.ErrFenced) {
-		t.Error(err)
-	}
 }
 
 // rotated is an engine whose key was replaced.

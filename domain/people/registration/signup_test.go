@@ -4,15 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/account/password"
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -119,111 +116,6 @@ func start(t *testing.T, p *platform, change func(*registration.SignUp)) error {
 	t.Helper()
 	_, err := p.SignUps.Start(t.Context(), signUp(change), from)
 	return err
-}
-
-func TestSignUp(t *testing.T) {
-	p := newPlatform(t)
-	storetest.Must(t, start(t, p, func(*registration.SignUp) {}))
-	r := p.started[0]
-	if r.Action != registration.ActionRegister || r.Applicant != "?register/+905320000007" || r.Withheld != nil ||
-		r.Starter.IP != from.IP || r.Proven {
-		t.Errorf("%+v", r)
-	}
-	storetest.Same(t, r.Account, challenge.Account{Phone: "+905320000007", Dial: "90", Mail: "ayse@example.com",
-		Language: "tr"})
-	storetest.Same(t, r.With, []commit.Write{audit.Record{At: p.Now(), UserID: r.Applicant, Action: r.Action,
-		Target: r.Applicant, Outcome: audit.Success, IP: from.IP, RequestID: "q1", Detail: "started"}})
-	storetest.Same(t, p.applied, []string{" ?register/+905320000007 203.0.113.9",
-		" ?register/ayse@example.com 203.0.113.9"})
-
-	// After the proof the account commits with its contracts and its first session.
-	a := p.Action()
-	details := a.Describe(r.Command)
-	var shown []string
-	for _, d := range details {
-		shown = append(shown, d.Value)
-	}
-	storetest.Same(t, shown, []string{"Ayşe Demir", "+905320000007", "ayse@example.com", "1 v1", "3 "})
-	result, err := a.Exec(t.Context(), challenge.Execution{Command: r.Command, Now: p.Now(),
-		Challenge: challenge.Challenge{Body: challenge.Body{Starter: from}}})
-	storetest.Must(t, err)
-	u := p.signed
-	if u.Phone != "+905320000007" || u.Email != "ayse@example.com" || !u.EmailVerified || u.Language != "tr" ||
-		string(result.Data) != `{"userId":"`+u.ID+`","sessionKey":"s1"}` || !result.Success {
-		t.Errorf("%+v, %s", u, result.Data)
-	}
-	added := p.units.Writes[0].(user.Add)
-	place, err := p.Hasher.Admit(password.Caller{})
-	storetest.Must(t, err)
-	defer place.Leave()
-	if right, _, err := place.Verify(t.Context(), "a long secret 7", added.PasswordHash); !right || err != nil {
-		t.Errorf("%t, %v", right, err)
-	}
-	storetest.Same(t, p.units.Audit(), []string{u.ID + " USER_ADD " + u.ID + " " + u.ID + " signed up"})
-	storetest.Same(t, p.units.Writes[2:], []commit.Write{
-		contract.Accept{UserID: u.ID, ContractID: 1, Version: "v1", At: p.Now()},
-		contract.Accept{UserID: u.ID, ContractID: 3, At: p.Now()}, commit.Unflushed{}})
-}
-
-// A destination with an account gets no code, and its owner is notified once.
-func TestSignUpWithKnownDestinations(t *testing.T) {
-	active := func(id string) user.User {
-		u := user.New(id, time.Now())
-		return u
-	}
-	closed := active("u3")
-	closed.Status = "CLOSED"
-	for name, c := range map[string]struct {
-		phone, mail user.User
-		withheld    []challenge.Name
-		told        string
-	}{
-		"neither":        {user.User{}, user.User{}, nil, "|"},
-		"the phone":      {active("u1"), user.User{}, []challenge.Name{challenge.SMS}, "u1|"},
-		"the mail":       {user.User{}, active("u2"), []challenge.Name{challenge.MAIL}, "|u2"},
-		"two accounts":   {active("u1"), active("u2"), []challenge.Name{challenge.SMS, challenge.MAIL}, "u1|u2"},
-		"one account":    {active("u1"), active("u1"), []challenge.Name{challenge.SMS, challenge.MAIL}, "u1|"},
-		"closed account": {closed, user.User{}, []challenge.Name{challenge.SMS}, "|"},
-	} {
-		p := newPlatform(t)
-		p.phone, p.mail = c.phone, c.mail
-		storetest.Must(t, start(t, p, func(*registration.SignUp) {}))
-		var told []string
-		for _, a := range p.applied {
-			told = append(told, strings.Fields(" " + a)[0])
-		}
-		got := strings.NewReplacer("?register/+905320000007", "", "?register/ayse@example.com", "").Replace(
-			strings.Join(told, "|"))
-		if !slices.Equal(p.started[0].Withheld, c.withheld) || got != c.told {
-			t.Errorf("%s: %v, %q", name, p.started[0].Withheld, got)
-		}
-		to, names, err := p.Action().Reach(t.Context(), p.started[0].Command)
-		if err != nil || to.Phone != "+905320000007" || !slices.Equal(names, c.withheld) {
-			t.Errorf("%s: %+v, %v, %v", name, to, names, err)
-		}
-	}
-}
-
-// Every invalid field of a sign-up is named.
-func TestRefusedSignUps(t *testing.T) {
-	for fields, change := range map[string]func(*registration.SignUp){
-		"":                func(*registration.SignUp) {},
-		"email":           func(r *registration.SignUp) { r.Email = "" },
-		"passwordVerify":  func(r *registration.SignUp) { r.Verify += "x" },
-		"password":        func(r *registration.SignUp) { r.Password, r.Verify = "short", "short" },
-		"contracts":       func(r *registration.SignUp) { r.Contracts = []int64{1} },
-		"contracts ":      func(r *registration.SignUp) { r.Contracts = []int64{1, 2, 3} },
-		"phoneNumber":     func(r *registration.SignUp) { r.Phone = "x" },
-		"name email":      func(r *registration.SignUp) { r.Name, r.Email = " ", "" },
-		"password  ":      func(r *registration.SignUp) { r.Password, r.Verify = "ayse@example.com", "ayse@example.com" },
-		"name contracts ": func(r *registration.SignUp) { r.Name, r.Contracts = "", nil },
-	} {
-		p := newPlatform(t)
-		err := start(t, p, change)
-		if storetest.WantsFields(t, err, strings.TrimSpace(fields)); (len(p.started) == 1) != (fields == "") {
-			t.Errorf("%q: %d started", fields, len(p.started))
-		}
-	}
 }
 
 // A failed port ends a sign-up with its error.

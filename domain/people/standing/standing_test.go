@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/integration"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
@@ -89,94 +87,6 @@ func (d *desk) ignored() []string {
 	var i parameter.Ignored
 	storetest.Must(d.T, json.Unmarshal(all[0].JSON, &i))
 	return i.IgnoredUsers
-}
-
-// A status is stored with its remarks and its actor, whatever the caller set.
-func TestSetKeepsTheActor(t *testing.T) {
-	d := newDesk(t)
-	for _, who := range []string{"boss", "clerk"} {
-		d.now = d.now.Add(time.Second)
-		status := map[string]user.Status{"boss": user.Blocked, "clerk": user.Active}[who]
-		u, err := d.Set(t.Context(), audit.By{UserID: who}, standing.Standing{UserID: "ayse", Status: status,
-			Description: "a letter", Reason: "REASON", By: "another"})
-		storetest.Must(t, err)
-		got, err := d.Store.Get(t.Context(), "ayse")
-		storetest.Must(t, err)
-		want := standing.Standing{UserID: "ayse", Status: status, Description: "a letter", Reason: "REASON", By: who,
-			At: d.now}
-		if got.At = got.At.UTC(); got != want || u.Status != status {
-			t.Errorf("%+v, want %+v; %s", got, want, u.Status)
-		}
-	}
-}
-
-// A new status ends the sessions and locks the money; the same one changes only new remarks and new money.
-func TestSetAppliesAStatusAsAWhole(t *testing.T) {
-	d := newDesk(t)
-	storetest.Must(t, d.money.Pay("ayse", "BTC/BTC", "2"))
-	var published []string
-	for _, c := range []struct {
-		next   standing.Standing
-		pay    string
-		sv     int64
-		locked string
-		audit  string // detail; "": no row
-		event  string // previous status; "": none
-	}{
-		{next: standing.Standing{Status: user.Active}, sv: 1, locked: "0"},
-		{next: standing.Standing{Status: user.Closed, Reason: "moves"}, sv: 2, locked: "2",
-			audit: "active -> closed, BTC; moves", event: "active"},
-		{next: standing.Standing{Status: user.Closed, Reason: "moves"}, sv: 2, locked: "2"},
-		{next: standing.Standing{Status: user.Closed}, sv: 2, locked: "2", audit: "closed -> closed"},
-		{next: standing.Standing{Status: user.Closed, Description: "a letter"}, sv: 2, locked: "2",
-			audit: "closed -> closed"},
-		{next: standing.Standing{Status: user.Closed, Description: "a letter"}, pay: "3", sv: 2, locked: "5",
-			audit: "closed -> closed, BTC"},
-		{next: standing.Standing{Status: user.Active, Description: "a letter"}, sv: 2, locked: "0",
-			audit: "closed -> active, BTC", event: "closed"},
-	} {
-		if c.pay != "" {
-			storetest.Must(t, d.money.Pay("ayse", "BTC/BTC", c.pay))
-		}
-		before := len(d.details(standing.ActionStatus))
-		c.next.UserID, d.now = "ayse", d.now.Add(time.Second)
-		u, err := d.Set(t.Context(), audit.By{UserID: "boss"}, c.next)
-		storetest.Must(t, err)
-		stored, err := d.users.Get(t.Context(), "ayse")
-		storetest.Must(t, err)
-		if u.Status != c.next.Status || stored.Status != c.next.Status || stored.SV != c.sv {
-			t.Errorf("%+v: %s, stored %s at session version %d", c.next, u.Status, stored.Status, stored.SV)
-		}
-		b, err := d.money.Balance(t.Context(), "ayse", d.money.Account("ayse", "BTC/BTC").Asset)
-		if storetest.Must(t, err); b.Locked.String() != c.locked {
-			t.Errorf("%+v: locked %s, want %s", c.next, b.Locked, c.locked)
-		}
-		rows := d.details(standing.ActionStatus)[before:]
-		if c.audit == "" && len(rows) > 0 || c.audit != "" && (len(rows) != 1 || !like(rows[0], c.audit)) {
-			t.Errorf("%+v: audit %q, want %q", c.next, rows, c.audit)
-		}
-		if c.event != "" {
-			published = append(published, c.event+" -> "+string(c.next.Status))
-		}
-	}
-	events, err := d.Claims.Events(t.Context(), integration.EventQuery{}, page.Query[integration.Place]{Limit: 10})
-	storetest.Must(t, err)
-	var got []string
-	for _, e := range events.Records {
-		got = append(got, e.Data["previousStatus"]+" -> "+e.Data["status"])
-	}
-	if !slices.Equal(got, published) {
-		t.Errorf("published %q, want %q", got, published)
-	}
-}
-
-// like reports whether a detail has the same beginning and end as a pattern, whose ", BTC" is any blockage.
-func like(detail, pattern string) bool {
-	before, after, money := strings.Cut(pattern, ", BTC")
-	if !money {
-		return detail == pattern
-	}
-	return strings.HasPrefix(detail, before+", ") && strings.HasSuffix(detail, " BTC"+after)
 }
 
 // D-AUTH-03: the last administrator keeps the status active. Accounts that are no active administrators are free.

@@ -13,51 +13,10 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/cronkey"
-	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
 )
 
 var by = audit.By{UserID: "op"}
-
-// A key is accepted from its creation until its removal, and both are audited.
-func TestKey(t *testing.T) {
-	db, now := persistencetest.SQLite(t), time.UnixMilli(1_700_000_000_123).UTC()
-	ring := keyringtest.Ring(t, time.Now)
-	cache := cronkey.NewCache(permit.NewCronKeys(db), ring)
-	issuer := cronkey.Issuer{Ring: ring,
-		Changes: admin.Changes{Commit: db, Now: func() time.Time { return now }, Follow: cache.Follow}}
-	accepts := func(header, want string) {
-		t.Helper()
-		if name, ok := cache.Client(header); name != want || ok != (want != "") {
-			t.Errorf("%q: %q, %v", header, name, ok)
-		}
-	}
-
-	first, err := issuer.Add(t.Context(), by, "nightly")
-	storetest.Must(t, err)
-	second, err := issuer.Add(t.Context(), by, "hourly")
-	storetest.Must(t, err)
-	if !strings.HasPrefix(first, "nightly.") {
-		t.Errorf("the header %q", first)
-	}
-	accepts(first, "nightly")
-	accepts(second, "hourly")
-	for _, wrong := range []string{"", "nightly", "nightly.", "nightly.x", first + "x", first[:len(first)-1],
-		"hourly" + first[len("nightly"):], "other" + first[len("nightly"):]} {
-		accepts(wrong, "")
-	}
-	keys, err := permit.NewCronKeys(db).Keys(t.Context())
-	if err != nil || len(keys) != 2 || !keys[1].CreatedAt.Equal(now) {
-		t.Errorf("%+v, %v", keys, err)
-	}
-
-	storetest.Must(t, issuer.Remove(t.Context(), by, "nightly"))
-	accepts(first, "")
-	accepts(second, "hourly")
-	storetest.Wants(t, issuer.Remove(t.Context(), by, "nightly"), fault.RecordNotFound)
-	storetest.Same(t, persistencetest.Acts(t, db), []string{"CRON_KEY_ADD|op||nightly|", "CRON_KEY_ADD|op||hourly|",
-		"CRON_KEY_REMOVE|op||nightly|"})
-}
 
 // A key needs a name of 1 to 64 letters, digits, _ and -, which is free. A refused key has no header.
 func TestKeyIsRefused(t *testing.T) {

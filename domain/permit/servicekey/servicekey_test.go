@@ -61,39 +61,6 @@ func (k *keys) wants(t *testing.T, header string, from netip.Addr, want fault.Co
 	}
 }
 
-// A key is accepted until it is removed; a replaced one for another hour.
-func TestKey(t *testing.T) {
-	k := newKeys(t)
-	made, first, err := k.Add(t.Context(), by, servicekey.New{Name: "w1", Role: "wallet"})
-	storetest.Must(t, err)
-	if made.Name != "w1" || made.Role != "wallet" || !made.CreatedAt.Equal(k.now) || !strings.HasPrefix(first, "w1.") {
-		t.Errorf("%+v, %s", made, first)
-	}
-	k.wants(t, first, home, "")
-	for _, wrong := range []string{"", "w1", "w1.", "w1.x", first + "x", "w2" + first[2:], strings.Repeat("x", 300)} {
-		k.wants(t, wrong, home, fault.Unauthenticated)
-	}
-	next, second, err := k.Rotate(t.Context(), by, "w1")
-	storetest.Must(t, err)
-	if !next.RotatedAt.Equal(k.now) || !next.OldUntil.Equal(k.now.Add(time.Hour)) || second == first {
-		t.Errorf("%+v", next)
-	}
-	k.now = k.now.Add(time.Hour - time.Millisecond)
-	k.wants(t, first, home, "")
-	k.wants(t, second, home, "")
-	k.now = k.now.Add(time.Millisecond)
-	k.wants(t, first, home, fault.Unauthenticated)
-	k.wants(t, second, home, "")
-	storetest.Must(t, k.Remove(t.Context(), by, "w1"))
-	k.wants(t, second, home, fault.Unauthenticated)
-	storetest.Wants(t, k.Remove(t.Context(), by, "w1"), fault.RecordNotFound)
-	none, header, err := k.Rotate(t.Context(), by, "w1")
-	storetest.Wants(t, err, fault.RecordNotFound)
-	if header != "" || none.Name != "" {
-		t.Errorf("%+v, %q", none, header)
-	}
-}
-
 // A key with networks is accepted from these alone.
 func TestNetworksOfAKey(t *testing.T) {
 	k := newKeys(t)

@@ -1,7 +1,6 @@
 package device_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -140,8 +139,4 @@ func TestPasskeysByNeed(t *testing.T) {
 		t.Errorf("after a recovery: %+v, %v", offers2, err)
 	}
 	got.Counts = false
-	persistencetest.Fails(t, d.db, "passkey", func(ctx context.Context) error {
-		_, err := d.Meets(ctx, got, passkey.Resistant)
-		return err
-	})
 }

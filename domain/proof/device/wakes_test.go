@@ -114,36 +114,6 @@ func TestActionsAreDescribed(t *testing.T) {
 	}
 }
 
-// A device is added and removed whole or not at all.
-func TestActionsWithoutDatabase(t *testing.T) {
-	d := newDesk(t, persistencetest.SQLite(t))
-	me := usertest.Sample(1).ID
-	_, k := devicetest.Signer(t, device.ES256)
-	exec := func(a challenge.Action, command any) func(context.Context) error {
-		text, err := json.Marshal(command)
-		storetest.Must(t, err)
-		u, err := d.Users.Get(t.Context(), me)
-		storetest.Must(t, err)
-		x := challenge.Execution{Command: text, Now: d.Now(),
-			Challenge: challenge.Challenge{UserID: me, Body: challenge.Body{CV: u.CV}}}
-		return func(ctx context.Context) error {
-			return d.db.InTx(ctx, func(ctx context.Context) error { _, err := a.Exec(ctx, x); return err })
-		}
-	}
-	persistencetest.Fails(t, d.db, "device users audit", exec(d.AddAction(), device.Registration{Key: k}))
-	ds, err := d.Store.List(t.Context(), me)
-	storetest.Must(t, err)
-	persistencetest.Fails(t, d.db, "device users audit", exec(d.RemoveAction(), device.Removal{DeviceID: ds[0].ID}))
-	if ds, err = d.Store.List(t.Context(), me); err != nil || len(ds) != 0 {
-		t.Errorf("%+v, %v", ds, err)
-	}
-	acts := persistencetest.Acts(t, d.db)
-	if len(acts) != 2 || !strings.HasPrefix(acts[0], "DEVICE_ADD|"+me+"|"+me+"|") ||
-		!strings.HasPrefix(acts[1], "DEVICE_REMOVE|"+me+"|"+me+"|") {
-		t.Error(acts)
-	}
-}
-
 // Only keys of the two kinds sign proofs, and a proof is checked with the key that signed it.
 func TestKeysOfProofs(t *testing.T) {
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -172,20 +142,6 @@ func TestKeysOfProofs(t *testing.T) {
 	if got := device.HashBody([]byte("a")); got != "ypeBEsobvcr6wjGzmiPcTaeG7_gUfE5yuYB3ha_uSLs" {
 		t.Errorf("the hash of a body: %q", got)
 	}
-}
-
-// Without a database a proof is neither accepted nor refused.
-func TestAnswersWithoutDatabase(t *testing.T) {
-	d := newDesk(t, persistencetest.SQLite(t))
-	p := d.enroll(1, device.ES256)
-	raw := d.sign(p, claimsOf(ongoing))
-	persistencetest.Fails(t, d.db, "device", func(ctx context.Context) error {
-		_, err := d.Present(ctx, of(ongoing, raw))
-		if code := fault.CodeOf(err); err != nil && code != fault.Internal {
-			t.Errorf("%v", err)
-		}
-		return err
-	})
 }
 
 // A request without a proof comes from no device.

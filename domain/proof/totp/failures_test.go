@@ -2,7 +2,6 @@ package totp_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
-	"castellan/domain/proof/totp"
 	"castellan/persistence/persistencetest"
 )
 
@@ -29,44 +27,9 @@ func TestConditionsOfActions(t *testing.T) {
 	}
 }
 
-// A failure of the database is reported by every use of an authenticator, and leaves nothing behind.
-func TestFailuresAreReported(t *testing.T) {
+// An action fails whole without the database, and leaves nothing behind.
+func TestFailedActions(t *testing.T) {
 	d := newDesk(t, persistencetest.SQLite(t))
-	right, wrong := d.code(0), d.wrong()
-	judged := func(ctx context.Context, code string, want challenge.Verdict) error {
-		v, use, err := d.Judge(ctx, d.who.UserID, code)
-		if (use != nil) != (err == nil && want == challenge.Right) || err == nil && v != want {
-			t.Errorf("%v, %+v", v, use)
-		}
-		return err
-	}
-	persistencetest.Fails(t, d.db, "totp", func(ctx context.Context) error { return judged(ctx, right, challenge.Right) })
-	persistencetest.Fails(t, d.db, "totp", func(ctx context.Context) error { return judged(ctx, wrong, challenge.Wrong) })
-	persistencetest.Fails(t, d.db, "totp users attempt_budget audit", func(ctx context.Context) error {
-		err := d.Verify(ctx, d.who, wrong)
-		if fault.CodeOf(err) == fault.OTPInvalid {
-			return nil
-		}
-		return errors.Join(err, errNone(err))
-	})
-	persistencetest.Fails(t, d.db, "totp attempt_budget", func(ctx context.Context) error {
-		return d.Verify(ctx, d.who, right)
-	})
-	recover := func(ctx context.Context) error {
-		_, err := d.Recover(ctx, d.who, d.recovery(0))
-		return err
-	}
-	persistencetest.Fails(t, d.db, "totp recovery_code users attempt_budget audit outbox", recover)
-	persistencetest.Fails(t, d.db, "totp recovery_code users attempt_budget audit", func(ctx context.Context) error {
-		a, err := d.Recover(ctx, d.who, "abcde-fgh27")
-		if a != (totp.Access{}) {
-			t.Error("a wrong code returns the secret")
-		}
-		if fault.CodeOf(err) == fault.RecoveryCodeInvalid {
-			return nil
-		}
-		return errors.Join(err, errNone(err))
-	})
 	persistencetest.Fails(t, d.db, "totp audit outbox", func(context.Context) error {
 		_, err := d.run(d.DeactivateAction(), d.who.UserID)
 		return err
@@ -75,14 +38,6 @@ func TestFailuresAreReported(t *testing.T) {
 		_, err := d.run(d.SetupAction(), d.who.UserID)
 		return err
 	})
-}
-
-// errNone reports a step that should have failed.
-func errNone(err error) error {
-	if err == nil {
-		return errors.New("the wrong code passed")
-	}
-	return nil
 }
 
 // overtaken is a committer whose units come too late some times.

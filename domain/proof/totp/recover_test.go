@@ -2,7 +2,6 @@ package totp_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"castellan/domain/account/user/usertest"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/audit"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/totp"
@@ -77,22 +75,6 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// When the attempts of an account are used up, a right code is neither checked nor used up.
-func TestRecoverLimitHoldsForRightCodes(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		ctx := t.Context()
-		for range 5 {
-			_, err := d.Recover(ctx, d.who, "abcde-fgh27")
-			expect(t, err, fault.RecoveryCodeInvalid)
-		}
-		_, err := d.Recover(ctx, d.who, d.recovery(0))
-		expect(t, err, fault.RateLimited)
-		d.pass(15 * time.Minute)
-		_, err = d.Recover(ctx, d.who, d.recovery(0))
-		storetest.Must(t, err)
-	})
-}
-
 // SEC-08, SEC-18: one code used two hundred times succeeds once, on two nodes too.
 func TestRecoverUnderRace(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *desk) {
@@ -110,35 +92,6 @@ func TestRecoverUnderRace(t *testing.T) {
 		if codes[""] != 1 || codes[fault.RecoveryCodeInvalid] != 5 || codes[fault.RateLimited] != 194 || told != 1 {
 			t.Errorf("%v, %d notices", codes, told)
 		}
-	})
-}
-
-// The code is used only together with its notice and its audit row.
-func TestRecoverIsOneUnit(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		d.Commit = unaudited{d.db}
-		_, err := d.Recover(t.Context(), d.who, d.recovery(0))
-		if told := d.told(message.RecoveryUsed); !errors.Is(err, errDeaf) || len(told) != 0 {
-			t.Errorf("%v, %d notices", err, len(told))
-		}
-		d.Commit = d.db
-		if _, err := d.Recover(t.Context(), d.who, d.recovery(0)); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
-	})
-}
-
-var errDeaf = errors.New("no audit")
-
-// unaudited refuses units with an audit row, like a database that cannot write it.
-type unaudited struct{ commit.Committer }
-
-func (c unaudited) Commit(ctx context.Context, ws ...commit.Write) error {
-	return c.InTx(ctx, func(ctx context.Context) error {
-		if err := c.Committer.Commit(ctx, ws...); err != nil {
-			return err
-		}
-		return errDeaf
 	})
 }
 

@@ -72,23 +72,6 @@ func (d *desk) changes() []commit.Write {
 	return slices.DeleteFunc(d.units.Writes, func(w commit.Write) bool { _, is := w.(audit.Record); return is })
 }
 
-func TestSetName(t *testing.T) {
-	d := newDesk()
-	u, err := d.SetName(t.Context(), by, "u1", "Augusta", "King")
-	if err != nil || u.Name != "Augusta" || u.Surname != "King" || len(d.notices.got) != 0 {
-		t.Errorf("%+v, %v, %v", u, d.notices.got, err)
-	}
-	storetest.Same(t, d.units.Audit(), []string{"admin USER_UPDATE_FULLNAME u1 u1 Name Surname"})
-	storetest.Same(t, d.changes(), []commit.Write{user.SetName{UserID: "u1", Name: "Augusta", Surname: "King"}})
-	if _, err = newDesk().SetName(t.Context(), by, "u2", "a", "b"); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Error(err)
-	}
-	d = newDesk()
-	if _, err = d.SetName(t.Context(), by, "u1", "Ada", "Byron"); err != nil || d.units.Writes != nil {
-		t.Errorf("%v, %v", d.units.Writes, err)
-	}
-}
-
 // An administrator removes one kind of factor. The owner is notified, and the passkeys that stay settle again.
 func TestRemoveFactor(t *testing.T) {
 	restart := passkey.Restart{UserID: "u1", At: now}
@@ -165,20 +148,6 @@ func (a apps) Get(context.Context, string) (totp.Definition, error) {
 
 func (a apps) Codes(context.Context, string, string) ([]totp.RecoveryCode, error) { return nil, nil }
 
-// A new phone number ends all sessions. The address and both numbers are notified.
-func TestSetPhone(t *testing.T) {
-	d := newDesk()
-	u, err := d.SetPhone(t.Context(), by, "u1", "1", "+12025550123")
-	if err != nil || u.Phone != "+12025550123" || u.CountryCode != "1" {
-		t.Errorf("%+v, %v", u, err)
-	}
-	storetest.Same(t, d.changes(), append([]commit.Write{user.SetPhone{UserID: "u1", CV: 3, CountryCode: "1",
-		Phone: "+12025550123"}}, session.EndAll(d.accounts.u, now)...))
-	kind := string(message.PhoneChanged)
-	storetest.Same(t, d.notices.got,
-		[]string{kind + " old@example.com ip", kind + " +905320000001 ip", kind + " +12025550123 ip"})
-}
-
 // A new address ends all sessions and is kept in the history. The old one and the new one are notified.
 func TestSetMail(t *testing.T) {
 	d := newDesk()
@@ -216,26 +185,4 @@ func TestChangeOfBusyAccount(t *testing.T) {
 	if !errors.As(err, &f) || f.Code != fault.RecordAlreadyExist || f.Message != "another account has it" {
 		t.Error(err)
 	}
-}
-
-func TestPreferences(t *testing.T) {
-	d := newDesk()
-	u, err := d.Prefer(t.Context(), audit.By{UserID: "u1"}, func(p *profile.Preferences) {
-		if p.Language != "tr" {
-			t.Errorf("%+v", p)
-		}
-		p.Language = "en"
-	})
-	if err != nil || u.Language != "en" {
-		t.Errorf("%+v, %v", u, err)
-	}
-	storetest.Same(t, d.units.Audit(), []string{"u1 USER_PREFERENCES u1 u1 Language"})
-	storetest.Same(t, d.changes(), []commit.Write{user.SetPreferences{UserID: "u1", Language: "en"}})
-	d = newDesk()
-	if _, err := d.Prefer(t.Context(), audit.By{UserID: "u1"}, func(*profile.Preferences) {}); err != nil ||
-		d.units.Writes != nil {
-		t.Errorf("%v, %v", d.units.Writes, err)
-	}
-	_, err = d.Prefer(t.Context(), audit.By{UserID: "u2"}, func(*profile.Preferences) {})
-	storetest.Wants(t, err, fault.RecordNotFound)
 }

@@ -3,7 +3,6 @@ package replace_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -58,74 +57,6 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// The active password and the one before it are refused; older ones are not.
-func TestHistory(t *testing.T) {
-	w := newWorld(t)
-	s := w.login()
-	_, err := w.prepare(first, first)
-	storetest.Wants(t, err, fault.PasswordReused)
-	w.change(first, second, s)
-	for _, old := range []string{first, second} {
-		_, err := w.prepare(second, old)
-		storetest.Wants(t, err, fault.PasswordReused)
-	}
-	w.change(second, third, s)
-	w.change(third, first, s)
-}
-
-// Each request that must fail fails before its challenge, and a wrong old password counts.
-func TestPrepareChange(t *testing.T) {
-	w := newWorld(t)
-	r := replace.ChangeRequest{UserID: w.user.ID, Old: first, Password: second, Verify: third}
-	_, err := w.PrepareChange(t.Context(), r)
-	storetest.Wants(t, err, fault.InvalidField)
-	r.Password, r.Verify = "short", "short"
-	_, err = w.PrepareChange(t.Context(), r)
-	storetest.Wants(t, err, fault.InvalidField)
-	for _, own := range []string{w.user.Phone, strings.TrimPrefix(w.user.Phone, "+90"), w.user.Email} {
-		r.Password, r.Verify = own, own
-		_, err = w.PrepareChange(t.Context(), r)
-		storetest.Wants(t, err, fault.InvalidField)
-	}
-	r.UserID = "nobody"
-	_, err = w.PrepareChange(t.Context(), r)
-	storetest.Wants(t, err, fault.RecordNotFound)
-	for range 20 { // right ones do not count
-		_, err := w.prepare(first, second)
-		storetest.Must(t, err)
-	}
-	for range 5 {
-		_, err := w.prepare(third, second)
-		storetest.Wants(t, err, fault.PasswordWrong)
-	}
-	_, err = w.prepare(first, second)
-	storetest.Wants(t, err, fault.RateLimited)
-	want := "UPDATE_PASSWORD|" + w.user.ID + "|" + w.user.ID + "|" + w.user.ID + "|old password refused|refused"
-	if acts := persistencetest.Acts(t, w.db); len(acts) != 5 || acts[0] != want {
-		t.Errorf("%v", acts)
-	}
-	w.now = w.now.Add(15 * time.Minute)
-	_, err = w.prepare(first, second)
-	storetest.Must(t, err)
-}
-
-// A command is useless once the password has changed.
-func TestStaleCommand(t *testing.T) {
-	w := newWorld(t)
-	s := w.login()
-	command, err := w.prepare(first, third)
-	storetest.Must(t, err)
-	w.change(first, second, s)
-	_, err = w.build(w.ChangeAction(), w.challenge(challenge.Starter{SessionID: s}), command)
-	storetest.Wants(t, err, fault.InvalidState)
-	if !w.is(second) {
-		t.Error("a stale command changed the password")
-	}
-	if _, _, err := w.ChangeAction().Build(t.Context(), challenge.Execution{Command: []byte("{")}); err == nil {
-		t.Error("a command that is no JSON was read")
-	}
-}
-
 // A session that begins while a change commits fails the change.
 func TestNoSessionIsForgotten(t *testing.T) {
 	w := newWorld(t)
@@ -153,10 +84,6 @@ func TestChangeFails(t *testing.T) {
 	w := newWorld(t)
 	command, err := w.prepare(first, second)
 	storetest.Must(t, err)
-	persistencetest.Fails(t, w.db, "users password_guard", func(ctx context.Context) error {
-		_, err := w.PrepareChange(ctx, replace.ChangeRequest{UserID: w.user.ID, Old: first, Password: second, Verify: second})
-		return err
-	})
 	persistencetest.Fails(t, w.db, "users session", func(context.Context) error {
 		_, err := w.build(w.ChangeAction(), w.challenge(challenge.Starter{}), command)
 		return err

@@ -10,7 +10,6 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -120,36 +119,4 @@ func TestFirstSession(t *testing.T) {
 		}
 		storetest.Must(t, b.db.Commit(t.Context(), ws...))
 	}
-}
-
-// Without the database a login is neither counted nor refused, and a session is neither renewed nor ended.
-func TestSessionsWithoutDatabase(t *testing.T) {
-	b := newBench(t).proving()
-	u := b.add(1, nil)
-	for _, tables := range []string{"users password_guard", "challenge"} {
-		persistencetest.Fails(t, b.db, tables, func(ctx context.Context) error {
-			_, err := b.svc.Login(ctx, request(1, secret))
-			if code := fault.CodeOf(err); err != nil && code != fault.Internal && code != fault.Unavailable {
-				t.Errorf("login: %v", err)
-			}
-			return err
-		})
-	}
-	w := b.browser().login(1)
-	persistencetest.Fails(t, b.db, "users session", func(ctx context.Context) error {
-		_, err := b.svc.RenewBound(ctx, w.request())
-		if code := fault.CodeOf(err); err != nil && code != fault.Internal && code != fault.Unavailable {
-			t.Errorf("renewal with a key: %v", err)
-		}
-		return err
-	})
-	persistencetest.Fails(t, b.db, "session", func(ctx context.Context) error {
-		_, err := b.svc.Refresh(ctx, u, session.Presented{SessionID: w.claims().SessionID})
-		return err
-	})
-	who := session.Caller{By: audit.By{UserID: u.ID}, SessionID: w.claims().SessionID}
-	persistencetest.Fails(t, b.db, "users session audit", func(ctx context.Context) error {
-		_, err := b.svc.EndAll(ctx, who)
-		return err
-	})
 }

@@ -1,9 +1,7 @@
 package mfa_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -11,45 +9,8 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/storetest"
-	httpmfa "castellan/http/factor/mfa"
-	"castellan/http/rest"
 	"castellan/persistence/kit"
 )
-
-// REQ-MFA-06, D-AUTH-02, D-AUTH-03: every endpoint requires an administrator of this tenant,
-// before it looks at the body.
-func TestAccess(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		for _, line := range []string{"GET methods", "POST methods", "PATCH methods", "GET actions", "POST actions",
-			"PATCH actions",
-			"GET policies", "POST policies/common", "PATCH policies/common"} {
-			for _, c := range []struct {
-				headers []string
-				status  int
-				code    string
-			}{
-				{[]string{"x-auth", ""}, 401, "UNAUTHENTICATED"},
-				{[]string{"x-auth", "nonsense"}, 401, "UNAUTHENTICATED"},
-				{[]string{"x-auth", "user"}, 403, "FORBIDDEN"},
-				{[]string{"tenant-id", "t2"}, 403, "TENANT_MISMATCH"},
-				{[]string{"tenant-id", "t1"}, 0, ""},
-			} {
-				status, answer := s.Call(line, "", c.headers...)
-				if c.status == 0 {
-					if status == 401 || status == 403 {
-						t.Errorf("%s: %d %s", line, status, answer)
-					}
-					continue
-				}
-				var p struct{ Code string }
-				storetest.Must(t, json.Unmarshal([]byte(answer), &p))
-				if status != c.status || p.Code != c.code {
-					t.Errorf("%s %v: %d %s, want %d %s", line, c.headers, status, answer, c.status, c.code)
-				}
-			}
-		}
-	})
-}
 
 // REQ-MFA-19, 20, D-2FA-12: a change holds for the next challenge.
 func TestChangesTakeEffect(t *testing.T) {
@@ -113,20 +74,4 @@ func TestRacingWrites(t *testing.T) {
 			t.Errorf("%d audit rows, %v", rows, err) // one per change, none for a refusal
 		}
 	})
-}
-
-// The table is section 4.4 of the interface, no more and no less.
-func TestTable(t *testing.T) {
-	var got []string
-	for _, e := range (httpmfa.Group{}).Endpoints() {
-		if e.Credential != rest.Tenant || e.Audience != rest.Admin || e.Extension {
-			t.Errorf("%s: %s for %s", e.Key(), e.Credential, e.Audience)
-		}
-		got = append(got, e.Key())
-	}
-	want, err := os.ReadFile("testdata/endpoints.txt")
-	storetest.Must(t, err)
-	if strings.Join(got, "\n")+"\n" != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
-	}
 }
