@@ -126,7 +126,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	return verdict
 }
 
-// used returns the seconds of processors that all processes so far have used, as far as somebody waited for their end.
+// used returns the seconds of processors that all ended processes below this one have used.
 func used() int64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u) != nil {

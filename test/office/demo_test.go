@@ -218,9 +218,9 @@ func list(t *testing.T, n *blackbox.Node, who blackbox.Headers, path string, fil
 	}
 }
 
-// The tables and columns that differ between two databases. These are keys and values derived from them, the instant
-// at which the team gets its passwords, the audit with its chain, notes, the seeds of every installation, and the
-// logins of development mode. PostgreSQL skips numbers after an aborted transaction.
+// The tables and columns that differ between two databases. These are keys and values derived from them, the audit with
+// its chain, notes, the seeds of every installation, and the logins of development mode. The team gets its passwords at
+// the instant of the run. PostgreSQL skips numbers after an aborted transaction.
 var (
 	unequalTables = []string{"keys", "audit", "audit_checkpoint", "change", "seed", "schema_migrations", "idempotency",
 		"outbox", "session", "password_guard", "mfa_method", "mfa_action", "mfa_policy", "resource", "resource_type",
