@@ -21,31 +21,43 @@ type Names map[string]string
 //
 // It panics, when the program starts, if a field of the record is not kept, or a field of the row keeps nothing.
 func Of[R, T any](t Table[R, T], names Names, odd ...string) Table[R, T] {
-	row, kept := reflect.TypeFor[R](), reflect.TypeFor[T]()
-	copies := derive(row, kept, names, odd)
+	all := derive(reflect.TypeFor[R](), reflect.TypeFor[T](), names, odd)
+	reads, writes := t.Reads, t.Writes
 	t.Record = func(r R) (out T, err error) {
-		from, to := reflect.ValueOf(&r).Elem(), reflect.ValueOf(&out).Elem()
-		for _, c := range copies {
-			c.read(from.FieldByIndex(c.row), to.FieldByIndex(c.record))
-		}
-		if t.Reads != nil {
-			err = t.Reads(r, &out)
+		all.read(&r, &out)
+		if reads != nil {
+			err = reads(r, &out)
 		}
 		return out, err
 	}
 	t.Row = func(in T) (r R) {
-		from, to := reflect.ValueOf(&in).Elem(), reflect.ValueOf(&r).Elem()
-		for _, c := range copies {
-			if c.write != nil {
-				c.write(from.FieldByIndex(c.record), to.FieldByIndex(c.row))
-			}
-		}
-		if t.Writes != nil {
-			t.Writes(in, &r)
+		all.write(&in, &r)
+		if writes != nil {
+			writes(in, &r)
 		}
 		return r
 	}
 	return t
+}
+
+// pairs are the conversions of a row and its record, which are given as pointers. They are not generic: a program has
+// one copy of them for all tables.
+type pairs []pair
+
+func (all pairs) read(row, record any) {
+	from, to := reflect.ValueOf(row).Elem(), reflect.ValueOf(record).Elem()
+	for _, p := range all {
+		p.read(from.FieldByIndex(p.row), to.FieldByIndex(p.record))
+	}
+}
+
+func (all pairs) write(record, row any) {
+	from, to := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()
+	for _, p := range all {
+		if p.write != nil {
+			p.write(from.FieldByIndex(p.record), to.FieldByIndex(p.row))
+		}
+	}
 }
 
 // pair is a field of a row with the field of the record that it keeps.
@@ -56,7 +68,7 @@ type pair struct {
 
 var stamps = []reflect.Type{reflect.TypeFor[Created](), reflect.TypeFor[Stamps]()}
 
-func derive(row, record reflect.Type, names Names, odd []string) (all []pair) {
+func derive(row, record reflect.Type, names Names, odd []string) (all pairs) {
 	stamped := map[string]bool{}
 	for i := range row.NumField() {
 		if f := row.Field(i); f.Anonymous && slices.Contains(stamps, f.Type) {

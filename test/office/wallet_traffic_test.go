@@ -75,7 +75,11 @@ func (x *exchange) request(name int) {
 				return
 			}
 		}
-		time.Sleep(rand.N(time.Second))
+		pause := time.Second
+		if x.wishes.Load() > walletWishes { // a slow wallet must not fall behind
+			pause *= 5
+		}
+		time.Sleep(rand.N(pause))
 	}
 }
 
