@@ -11,10 +11,10 @@ import (
 )
 
 // Migrate migrates the schema to this program's version. It applies, in order and in one transaction, every one of
-// MigrationsOf that was not applied yet. Call it inside Exclusive. It returns the names of
-// the applied files. A statement has Patience. On PostgreSQL, indexes of tables with rows are left to BuildIndexes. The
-// schema of the next release is not changed: this program works with it. A schema that is two releases ahead is an
-// error: see releasesAhead.
+// MigrationsOf that was not applied yet. Call it inside Exclusive. It returns the names of the applied files. A
+// statement has Patience. On PostgreSQL, indexes of tables with rows are left to BuildIndexes. The schema of the next
+// release is not changed: this program works with it. A schema that is two releases ahead is an error: see
+// releasesAhead.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
 	files, err := MigrationsOf(migrations, db.Postgres())
 	if err != nil {
@@ -110,7 +110,10 @@ func MigrationsOf(migrations fs.FS, postgres bool) (all []Migration, err error) 
 				return nil, err
 			}
 			m := Migration{path.Base(f), string(text)}
-			if postgres && folder != own {
+			switch {
+			case !postgres:
+				m.Text = atOnce(m.Text) // SQLite has one writer
+			case folder != own:
 				m.Text = forPostgres(m.Text)
 			}
 			all = append(all, m)
