@@ -33,11 +33,7 @@ type notificationRow struct {
 }
 
 var NotificationWrites = []engine.Kind{
-	engine.Insert(func(w notification.Add) notificationRow {
-		return notificationRow{ID: w.ID, UserID: w.UserID, Topic: w.Topic, Title: w.Title, Body: w.Body,
-			ImageURL: w.ImageURL, ClickAction: w.ClickAction, CreatedAt: engine.Millis(w.CreatedAt),
-			ReadAt: engine.Millis(w.ReadAt)}
-	}),
+	engine.Insert(func(w notification.Add) notificationRow { return notifications.Row(w.Notification) }),
 }
 
 var notifications = record.Of(record.Table[notificationRow, notification.Notification]{

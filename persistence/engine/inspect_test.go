@@ -214,6 +214,20 @@ func TestSchemaTwoReleasesAheadIsRefused(t *testing.T) {
 	}
 }
 
+// SQLite builds an index of a table with rows with the migrations: it has one writer.
+func TestIndexesOfSQLiteAreBuiltAtOnce(t *testing.T) {
+	db := open(t, sqliteFile(t))
+	storetest.Must(t, db.Commit(t.Context(), addNote{ID: "a", Text: "a"}))
+	files := maps.Clone(noteSchema)
+	files["migrations/both/0002.sql"] = &fstest.MapFile{
+		Data: []byte("CREATE INDEX CONCURRENTLY IF NOT EXISTS note_text ON note (text)")}
+	_, err := db.Migrate(t.Context(), files)
+	storetest.Must(t, err)
+	if pending, err := db.Pending(t.Context(), files); err != nil || len(pending) > 0 {
+		t.Errorf("pending: %v, %v", pending, err)
+	}
+}
+
 // An index of a table with rows is built while writers work, after the migrations, once, and again if it was
 // interrupted. One of an empty table is built with the migrations.
 func TestIndexesAreBuiltBesideWriters(t *testing.T) {

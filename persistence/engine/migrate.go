@@ -11,10 +11,10 @@ import (
 )
 
 // Migrate migrates the schema to this program's version. It applies, in order and in one transaction, every one of
-// MigrationsOf that was not applied yet. Call it inside Exclusive. It returns the names of
-// the applied files. A statement has Patience. On PostgreSQL, indexes of tables with rows are left to BuildIndexes. The
-// schema of the next release is not changed: this program works with it. A schema that is two releases ahead is an
-// error: see releasesAhead.
+// MigrationsOf that was not applied yet. Call it inside Exclusive. It returns the names of the applied files. A
+// statement has Patience. On PostgreSQL, indexes of tables with rows are left to BuildIndexes. The schema of the next
+// release is not changed: this program works with it. A schema that is two releases ahead is an error: see
+// releasesAhead.
 func (db *DB) Migrate(ctx context.Context, migrations fs.FS) (applied []string, err error) {
 	files, err := MigrationsOf(migrations, db.Postgres())
 	if err != nil {

@@ -66,10 +66,7 @@ var IntegrationFences = []engine.Kind{
 }
 
 var IntegrationWrites = []engine.Kind{
-	engine.Insert(func(w integration.Add) claimRow {
-		return claimRow{Kind: string(w.Kind), ExternalID: w.ExternalID, Digest: w.Digest, RecordID: w.RecordID,
-			CreatedAt: engine.Millis(w.At)}
-	}),
+	engine.Insert(func(w integration.Add) claimRow { return claims.Row(w.Claim) }),
 	engine.Insert(func(w integration.Publish) newEventRow {
 		return newEventRow{ID: w.ID, Type: string(w.Type), UserID: w.UserID, Data: engine.WriteJSON(w.Data),
 			At: engine.Millis(w.At)}

@@ -48,10 +48,7 @@ type findingRow struct {
 var findings = record.Of(record.Table[findingRow, standing.Finding]{Absent: "there is no such finding"}, nil)
 
 var StatusWrites = []engine.Kind{
-	engine.Insert(func(w standing.AddFinding) findingRow {
-		return findingRow{ID: w.ID, ExternalID: w.ExternalID, UserID: w.UserID, Status: w.Status, Source: w.Source,
-			Reference: w.Reference, Detail: w.Detail, At: engine.Millis(w.At)}
-	}),
+	engine.Insert(func(w standing.AddFinding) findingRow { return findings.Row(w.Finding) }),
 	engine.Update("INSERT INTO user_standing (user_id, status, description, reason, changed_by, changed_at) "+
 		"SELECT v.user_id, v.status, v.description, v.reason, v.changed_by, v.changed_at {FROM v} WHERE TRUE "+
 		"ON CONFLICT (user_id) DO UPDATE SET status = excluded.status, description = excluded.description, "+

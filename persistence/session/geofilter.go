@@ -38,10 +38,7 @@ type filterRow struct {
 }
 
 var GeofilterWrites = []engine.Kind{
-	engine.Insert(func(w geofilter.Add) countryRow {
-		return countryRow{UserID: w.UserID, Code: w.Code, CreatedAt: engine.Millis(w.CreatedAt),
-			UpdatedAt: engine.Millis(w.UpdatedAt)}
-	}),
+	engine.Insert(func(w geofilter.Add) countryRow { return filterCountries.Row(w.Country) }),
 	engine.Update("DELETE FROM geofilter_country {USING v} "+
 		"WHERE geofilter_country.user_id = v.user_id AND geofilter_country.code = v.code",
 		func(w geofilter.Remove) countryRow { return countryRow{UserID: w.UserID, Code: w.Code} }),

@@ -30,10 +30,7 @@ type mailChangeRow struct {
 }
 
 var ProfileWrites = []engine.Kind{
-	engine.Insert(func(w profile.AddMailChange) mailChangeRow {
-		return mailChangeRow{UserID: w.UserID, OldEmail: w.Old, NewEmail: w.New, ChangedBy: w.ChangedBy,
-			CreatedAt: engine.Millis(w.At)}
-	}),
+	engine.Insert(func(w profile.AddMailChange) mailChangeRow { return mailChanges.Row(w.MailChange) }),
 }
 
 var mailChanges = record.Of(record.Table[mailChangeRow, profile.MailChange]{
