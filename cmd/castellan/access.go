@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/session/allowedip"
 	"castellan/domain/session/geofilter"
 	"castellan/persistence/account"
@@ -89,7 +90,7 @@ func (c userAllowIPCmd) apply(before, networks []netip.Prefix) (after []netip.Pr
 			after = append(after, n)
 		}
 	}
-	slices.SortFunc(after, netip.Prefix.Compare)
+	sorting.Func(after, netip.Prefix.Compare)
 	return after
 }
 

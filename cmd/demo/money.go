@@ -2,11 +2,11 @@ package demo
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
 )
@@ -65,7 +65,7 @@ func (u *purse) history(moves int) error {
 	for i := range at {
 		at[i] = u.between(u.CreatedAt.Add(time.Hour), u.Now.Add(-2*time.Hour))
 	}
-	slices.SortFunc(at, time.Time.Compare)
+	sorting.Func(at, time.Time.Compare)
 	for i, at := range at {
 		if i > 0 && !at.After(atOf(u.last, u.CreatedAt)) {
 			continue

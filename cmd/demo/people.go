@@ -11,6 +11,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/geo"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/people/standing"
 	"castellan/domain/session/session"
 )
@@ -167,7 +168,7 @@ func (r *run) logins(p *person) (writes []commit.Write) {
 	for i := range at {
 		at[i] = p.between(p.CreatedAt, r.Now)
 	}
-	slices.SortFunc(at, time.Time.Compare)
+	sorting.Func(at, time.Time.Compare)
 	ip, device, last := fmt.Sprint(pick(p.source, networks), 1+p.IntN(254)), pick(p.source, devices), time.Time{}
 	tries := 0 // refused since the last login
 	for _, at := range at {

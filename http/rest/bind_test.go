@@ -15,7 +15,8 @@ import (
 
 // endpointOf is an endpoint of one request type that answers nothing.
 func endpointOf[In any](method string) Endpoint {
-	return define(method, "/t", "", NoAuth, func(context.Context, Caller, In) (None, error) { return None{}, nil }, nil)
+	fn := func(context.Context, Caller, In) (None, error) { return None{}, nil }
+	return define(method, "/t", "", NoAuth, handler[In, None](fn), nil)
 }
 
 // bound binds a request and returns what the handler would see.

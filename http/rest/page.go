@@ -118,17 +118,25 @@ func List[F, M any, T page.Marked[M], Out any](ctx context.Context, who Caller, 
 	if err != nil {
 		return Reply[[]Out]{}, err
 	}
-	out := Reply[[]Out]{Body: Each(got.Records, show)}
+	var last any
 	if got.More {
+		last = got.Records[len(got.Records)-1].Mark()
+	}
+	return Reply[[]Out]{Body: Each(got.Records, show), Headers: in.headers(who, last, q.Count, got.Total)}, nil
+}
+
+// headers are those of a page; last is the mark of its last record if the list goes on.
+func (in Paging) headers(who Caller, last any, count bool, total int) (list []Header) {
+	if last != nil {
 		next := maps.Clone(in.query)
-		next.Set("cursor", cursorOf(got.Records[len(got.Records)-1].Mark()))
+		next.Set("cursor", cursorOf(last))
 		next.Set("limit", strconv.Itoa(in.Limit))
-		out.Headers = append(out.Headers, Header{"Link", "<" + who.Path + "?" + next.Encode() + `>; rel="next"`})
+		list = append(list, Header{"Link", "<" + who.Path + "?" + next.Encode() + `>; rel="next"`})
 	}
-	if q.Count {
-		out.Headers = append(out.Headers, Header{"X-Total-Count", strconv.Itoa(got.Total)})
+	if count {
+		list = append(list, Header{"X-Total-Count", strconv.Itoa(total)})
 	}
-	return out, nil
+	return list
 }
 
 // Each returns the wire shapes of records.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"castellan/domain/kit/sorting"
 )
 
 // A phrase is one text of a refusal in the languages of D-GEN-16. In each
@@ -72,7 +74,7 @@ func AddPhrases(table string) error {
 			alike = append(alike, p)
 		}
 	}
-	slices.SortStableFunc(alike, func(a, b phrase) int { return b.fixed() - a.fixed() })
+	sorting.Stable(alike, func(a, b phrase) int { return b.fixed() - a.fixed() })
 	return nil
 }
 

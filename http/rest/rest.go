@@ -266,46 +266,54 @@ type Endpoint struct {
 // panics when In cannot be bound: the table is built at start.
 func Get[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
 	codes ...fault.Code) Endpoint {
-	return define("GET", path, summary, cred, fn, codes)
+	return define("GET", path, summary, cred, handler[In, Out](fn), codes)
 }
 
 // Post is Get for POST.
 func Post[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
 	codes ...fault.Code) Endpoint {
-	return define("POST", path, summary, cred, fn, codes)
+	return define("POST", path, summary, cred, handler[In, Out](fn), codes)
 }
 
 // Put is Get for PUT.
 func Put[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
 	codes ...fault.Code) Endpoint {
-	return define("PUT", path, summary, cred, fn, codes)
+	return define("PUT", path, summary, cred, handler[In, Out](fn), codes)
 }
 
 // Patch is Get for PATCH.
 func Patch[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
 	codes ...fault.Code) Endpoint {
-	return define("PATCH", path, summary, cred, fn, codes)
+	return define("PATCH", path, summary, cred, handler[In, Out](fn), codes)
 }
 
 // Delete is Get for DELETE.
 func Delete[In, Out any](path, summary string, cred Credential, fn func(context.Context, Caller, In) (Out, error),
 	codes ...fault.Code) Endpoint {
-	return define("DELETE", path, summary, cred, fn, codes)
+	return define("DELETE", path, summary, cred, handler[In, Out](fn), codes)
 }
 
-func define[In, Out any](method, path, summary string, cred Credential,
-	fn func(context.Context, Caller, In) (Out, error), codes []fault.Code) Endpoint {
-	e := blank[In](method, path, summary, cred, codes)
-	e.Out = reflect.TypeFor[Out]()
-	e.lists = listingOf(e.Out)
-	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
-		out, err := fn(ctx, who, *in.(*In))
-		if err != nil {
-			return nil, err
-		}
-		return out, nil
+// handler is what one endpoint adds to the program: its methods are compiled for each pair of types.
+type handler[In, Out any] func(context.Context, Caller, In) (Out, error)
+
+func (handler[In, Out]) types() (in, out reflect.Type) {
+	return reflect.TypeFor[In](), reflect.TypeFor[Out]()
+}
+
+func (h handler[In, Out]) call(ctx context.Context, who Caller, in any) (any, error) {
+	out, err := h(ctx, who, *in.(*In))
+	if err != nil {
+		return nil, err
 	}
-	return e
+	return out, nil
+}
+
+func define(method, path, summary string, cred Credential, h interface {
+	types() (in, out reflect.Type)
+	call(context.Context, Caller, any) (any, error)
+}, codes []fault.Code) Endpoint {
+	in, out := h.types()
+	return made(method, path, summary, cred, codes, in, out, h.call)
 }
 
 // Start2FA defines an endpoint that starts a challenge of one action: prepare checks the
@@ -313,15 +321,15 @@ func define[In, Out any](method, path, summary string, cred Credential,
 // the answer.
 func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action string,
 	prepare func(context.Context, Caller, In) (Cmd, error), codes ...fault.Code) Endpoint {
-	e := blank[In](method, path, summary, cred, codes)
+	e := made(method, path, summary, cred, codes, reflect.TypeFor[In](), nil,
+		func(ctx context.Context, who Caller, in any) (any, error) {
+			cmd, err := prepare(ctx, who, *in.(*In))
+			if err != nil {
+				return nil, err
+			}
+			return Prepared{action, cmd}, nil
+		})
 	e.Starts, e.Command, e.Secrets = action, reflect.TypeFor[Cmd](), []string{OutcomeData}
-	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
-		cmd, err := prepare(ctx, who, *in.(*In))
-		if err != nil {
-			return nil, err
-		}
-		return Prepared{action, cmd}, nil
-	}
 	return e
 }
 
@@ -329,16 +337,16 @@ func Start2FA[In, Cmd any](method, path, summary string, cred Credential, action
 // returns its code beside the command.
 func Start2FAOf[In, Cmd any](method, path, summary string, cred Credential, actions []string,
 	prepare func(context.Context, Caller, In) (string, Cmd, error), codes ...fault.Code) Endpoint {
-	e := blank[In](method, path, summary, cred, codes)
+	e := made(method, path, summary, cred, codes, reflect.TypeFor[In](), nil,
+		func(ctx context.Context, who Caller, in any) (any, error) {
+			action, cmd, err := prepare(ctx, who, *in.(*In))
+			if err != nil {
+				return nil, err
+			}
+			return Prepared{action, cmd}, nil
+		})
 	e.Starts, e.Command = strings.Join(actions, " or "), reflect.TypeFor[Cmd]()
 	e.Secrets = []string{OutcomeData}
-	e.call = func(ctx context.Context, who Caller, in any) (any, error) {
-		action, cmd, err := prepare(ctx, who, *in.(*In))
-		if err != nil {
-			return nil, err
-		}
-		return Prepared{action, cmd}, nil
-	}
 	return e
 }
 
@@ -348,11 +356,17 @@ type Prepared struct {
 	Command any
 }
 
-func blank[In any](method, path, summary string, cred Credential, codes []fault.Code) Endpoint {
-	p, err := planOf(reflect.TypeFor[In]())
+// made is what all constructors share. out is nil if the answer is not of the handler.
+func made(method, path, summary string, cred Credential, codes []fault.Code, in, out reflect.Type,
+	call func(context.Context, Caller, any) (any, error)) Endpoint {
+	p, err := planOf(in)
 	if err != nil {
 		panic(fmt.Sprintf("rest: %s %s: %v", method, path, err))
 	}
-	return Endpoint{Method: method, Path: path, Summary: summary, Credential: cred, Audience: strictest[cred],
-		Errors: codes, In: reflect.TypeFor[In](), plan: p}
+	e := Endpoint{Method: method, Path: path, Summary: summary, Credential: cred, Audience: strictest[cred],
+		Errors: codes, In: in, Out: out, plan: p, call: call}
+	if out != nil {
+		e.lists = listingOf(out)
+	}
+	return e
 }

@@ -17,6 +17,7 @@ import (
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/money/ledger"
 	"castellan/persistence/engine"
 )
@@ -358,7 +359,7 @@ func (s Ledger) Statement(ctx context.Context, of ledger.Account, q page.Query[l
 			out.Total += int(n)
 		}
 	}
-	slices.SortFunc(rows, func(a, b transferRow) int { return cmp.Compare(b.ID, a.ID) })
+	sorting.Func(rows, func(a, b transferRow) int { return cmp.Compare(b.ID, a.ID) })
 	if out.More = q.Limit > 0 && len(rows) > q.Limit; out.More {
 		rows = rows[:q.Limit]
 	}

@@ -3,7 +3,6 @@ package money
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/money/accounting"
 	"castellan/domain/money/ledger"
 	"castellan/persistence/engine"
@@ -85,7 +85,7 @@ func (s Ledger) Audited(ctx context.Context, after ledger.Seal) ([]ledger.Seal, 
 		return here, err
 	}
 	all := append(here, gone...)
-	slices.SortFunc(all, func(a, b ledger.Seal) int {
+	sorting.Func(all, func(a, b ledger.Seal) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Digest, b.Digest))
 	})
 	return all[:min(len(all), booksPage)], nil

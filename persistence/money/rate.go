@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/kit/sorting"
 	"castellan/domain/money/rate"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
@@ -98,7 +99,7 @@ func inOrder(quotes []rate.Quote) []rate.Quote {
 	order := func(a, b rate.Quote) int {
 		return cmp.Or(strings.Compare(a.Base, b.Base), strings.Compare(a.Quote, b.Quote), a.At.Compare(b.At))
 	}
-	slices.SortStableFunc(sorted, order)
+	sorting.Stable(sorted, order)
 	slices.Reverse(sorted)
 	sorted = slices.CompactFunc(sorted, func(a, b rate.Quote) bool { return order(a, b) == 0 })
 	slices.Reverse(sorted)

@@ -136,14 +136,18 @@ type Part struct {
 
 // Selected is the query of a part of the table.
 func (t Table[R, T]) Selected(q *bun.SelectQuery, p Part) *bun.SelectQuery {
-	columns := cmp.Or(t.Order.Columns, "id")
+	return selected(q, t.Order, t.Join, p)
+}
+
+func selected(q *bun.SelectQuery, order Keyset, join func(*bun.SelectQuery) *bun.SelectQuery, p Part) *bun.SelectQuery {
+	columns := cmp.Or(order.Columns, "id")
 	compare, by := " > ", columns
-	if t.Order.Descending {
+	if order.Descending {
 		compare, by = " < ", strings.ReplaceAll(columns, ",", " DESC,")+" DESC"
 	}
 	q = Filtered(q, p.Where).OrderExpr(by)
-	if t.Join != nil {
-		q = t.Join(q)
+	if join != nil {
+		q = join(q)
 	}
 	if p.After != nil {
 		values := strings.Repeat(", ?", len(p.After)-1)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/kit/sorting"
 	"castellan/domain/session/allowedip"
 	"castellan/persistence/engine"
 	"castellan/persistence/record"
@@ -77,7 +77,7 @@ func (s AllowedIPs) byUser(ctx context.Context, fs ...record.Filter) (map[string
 		by[l.userID] = append(by[l.userID], l.network)
 	}
 	for _, ns := range by {
-		slices.SortFunc(ns, netip.Prefix.Compare)
+		sorting.Func(ns, netip.Prefix.Compare)
 	}
 	return by, nil
 }

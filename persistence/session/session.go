@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/proof/device"
 	"castellan/domain/session/session"
 	"castellan/persistence/engine"
@@ -221,7 +221,7 @@ func (s Sessions) TakeRefused(ctx context.Context, before time.Time, limit int) 
 		Scan(ctx, &rows); err != nil {
 		return nil, engine.Translate(err)
 	}
-	slices.SortFunc(rows, func(a, b refusedRow) int { return strings.Compare(a.ID, b.ID) })
+	sorting.Func(rows, func(a, b refusedRow) int { return strings.Compare(a.ID, b.ID) })
 	out := make([]session.Refused, len(rows))
 	for i, r := range rows {
 		minute, site, _ := strings.Cut(r.ID, " ")

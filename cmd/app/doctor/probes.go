@@ -19,6 +19,7 @@ import (
 	"castellan/cmd/app/adapters"
 	"castellan/config"
 	"castellan/domain/kit/setup"
+	"castellan/domain/kit/sorting"
 	"castellan/outbound/geoip"
 )
 
@@ -192,7 +193,7 @@ func balanceProbes(c config.Providers) (all []probe) {
 				return fmt.Sprintf("%s is read, %d accounts", name, len(accounts)), nil
 			}})
 	}
-	slices.SortFunc(all, func(a, b probe) int { return strings.Compare(a.effect, b.effect) })
+	sorting.Func(all, func(a, b probe) int { return strings.Compare(a.effect, b.effect) })
 	return all
 }
 

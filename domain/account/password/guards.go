@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/sorting"
 )
 
 // maxFenced bounds how often a decision is repeated because another node wrote the row between reading and writing.
@@ -302,7 +302,7 @@ func (g *Guards) inherit(ctx context.Context, a *account) error {
 		}
 		a.guard.Tries = append(a.guard.Tries, before.Tries...)
 	}
-	slices.SortStableFunc(a.guard.Tries, func(x, y Try) int { return cmp.Compare(x.At, y.At) })
+	sorting.Stable(a.guard.Tries, func(x, y Try) int { return cmp.Compare(x.At, y.At) })
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"castellan/domain/factor/passkey"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
+	"castellan/domain/kit/sorting"
 )
 
 // Name is the wire name of a kind of method; kinds (kinds.go) says what the service knows of it.
@@ -289,7 +290,7 @@ func (c Challenge) CompletedMethods() []Method {
 			done = append(done, m)
 		}
 	}
-	slices.SortFunc(done, func(a, b Method) int { return a.Order - b.Order })
+	sorting.Func(done, func(a, b Method) int { return a.Order - b.Order })
 	return done
 }
 

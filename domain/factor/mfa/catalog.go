@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"castellan/domain/kit/sorting"
 )
 
 // Catalog is an immutable snapshot of the configuration, safe for concurrent use. Callers must not change its values.
@@ -43,7 +45,7 @@ func NewCatalog(methods []Method, actions []Action, policies []Policy) *Catalog 
 		c.byAction[p.ActionCode] = append(c.byAction[p.ActionCode], c.candidate(p))
 	}
 	for _, list := range c.byAction {
-		slices.SortFunc(list, bySpecificity)
+		sorting.Func(list, bySpecificity)
 	}
 	for _, action := range []string{ResetPassword, VerifyEmail, Register} {
 		c.defaults[action] = plan(c.methods, mandatory(action), nil, 0)
@@ -73,7 +75,7 @@ func (c *Catalog) With(p Policy) *Catalog {
 		return o.Type == p.Type && o.EntityType == p.EntityType && o.EntityID == p.EntityID
 	})
 	list = append(list, c.candidate(p))
-	slices.SortFunc(list, bySpecificity)
+	sorting.Func(list, bySpecificity)
 	next.byAction[p.ActionCode] = list
 	return &next
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/sorting"
 )
 
 // ChangesFactors reports whether an action adds or removes a device, a passkey or an authenticator. Of an account with
@@ -70,6 +71,6 @@ func (c *Catalog) Policies() (all []Policy) {
 			all = append(all, p.Policy)
 		}
 	}
-	slices.SortFunc(all, func(a, b Policy) int { return int(a.ID - b.ID) })
+	sorting.Func(all, func(a, b Policy) int { return int(a.ID - b.ID) })
 	return all
 }

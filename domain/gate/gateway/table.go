@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/legible"
+	"castellan/domain/kit/sorting"
 )
 
 // Request is the request that a gateway asks about, as its client sent it.
@@ -105,7 +106,7 @@ func NewTable(routes []Route) *Table {
 			t.hosts[r.Host] = true
 		}
 	}
-	slices.SortStableFunc(t.rules, func(a, b rule) int {
+	sorting.Stable(t.rules, func(a, b rule) int {
 		return cmp.Or(-cmp.Compare(a.Host, b.Host), a.depth()-b.depth(), literals(a.segments, b.segments),
 			-cmp.Compare(a.Method, b.Method))
 	})
@@ -353,7 +354,7 @@ func sorted(query string) string {
 		return strings.ToLower(loose(key, false))
 	}
 	pairs := strings.Split(query, "&")
-	slices.SortStableFunc(pairs, func(a, b string) int { return strings.Compare(keyOf(a), keyOf(b)) })
+	sorting.Stable(pairs, func(a, b string) int { return strings.Compare(keyOf(a), keyOf(b)) })
 	return strings.Join(pairs, "&")
 }
 

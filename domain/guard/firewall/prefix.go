@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"net/netip"
 	"slices"
+
+	"castellan/domain/kit/sorting"
 )
 
 // networks finds the rules for an address. Single addresses are in a hash map, networks in a trie of one byte per
@@ -78,7 +80,7 @@ func newNetworks(said map[netip.Prefix]*hit) *networks {
 		list = append(list, p)
 	}
 	// Wider networks first: each finds the entries of those around it.
-	slices.SortFunc(list, func(a, b netip.Prefix) int {
+	sorting.Func(list, func(a, b netip.Prefix) int {
 		return cmp.Or(cmp.Compare(a.Bits(), b.Bits()), a.Addr().Compare(b.Addr()))
 	})
 	n := &networks{single: map[netip.Addr]*hit{}}

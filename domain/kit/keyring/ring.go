@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"castellan/domain/kit/sorting"
 )
 
 // ErrOpen reports that a sealed value cannot be opened: it was changed, its associated data differ, or no key fits.
@@ -45,7 +47,7 @@ type view struct {
 
 func newView(keys []*key) (*view, error) {
 	v := &view{byID: make(map[string]*key, len(keys))}
-	slices.SortFunc(keys, func(a, b *key) int { return cmp.Compare(b.Seq, a.Seq) })
+	sorting.Func(keys, func(a, b *key) int { return cmp.Compare(b.Seq, a.Seq) })
 	for _, k := range keys {
 		v.byID[k.ID] = k
 		switch k.Purpose {

@@ -11,10 +11,11 @@ package numbering
 import (
 	_ "embed"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"castellan/domain/kit/sorting"
 )
 
 //go:generate go -C ../../../tools/numbering run . -out ../../domain/kit/numbering/plans.tsv
@@ -45,7 +46,7 @@ var plans = sync.OnceValue(func() map[string]*Plan {
 		})}
 		if columns[1] != "" {
 			p.prefixes = strings.Split(columns[1], ",")
-			slices.SortFunc(p.prefixes, func(a, b string) int { return len(b) - len(a) })
+			sorting.Func(p.prefixes, func(a, b string) int { return len(b) - len(a) })
 		}
 		for n := range strings.SplitSeq(columns[2], ",") {
 			length, _ := strconv.Atoi(n)

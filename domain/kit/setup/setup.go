@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"castellan/domain/kit/sorting"
 )
 
 // Severity is the severity of a finding.
@@ -88,7 +90,7 @@ type Report struct {
 func NewReport(production bool, checkedAt time.Time, findings []Finding) Report {
 	order := Severities()
 	rank := func(f Finding) int { return slices.Index(order, f.Severity) }
-	slices.SortStableFunc(findings, func(a, b Finding) int { return rank(a) - rank(b) })
+	sorting.Stable(findings, func(a, b Finding) int { return rank(a) - rank(b) })
 	return Report{production, checkedAt, findings}
 }
 

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/sheet"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/money/ledger"
 )
 
@@ -77,7 +77,7 @@ func newJournal(p Period, totals []Total, codes func(int64) (string, string, err
 	for _, l := range sums {
 		out.Lines = append(out.Lines, l)
 	}
-	slices.SortFunc(out.Lines, func(a, b line) int {
+	sorting.Func(out.Lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.Currency, b.Currency), cmp.Compare(a.Network, b.Network),
 			cmp.Compare(a.Entry, b.Entry), cmp.Compare(a.Account, b.Account))
 	})

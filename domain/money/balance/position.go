@@ -9,6 +9,7 @@ import (
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/sorting"
 )
 
 // Service reports positions. It is safe for concurrent use.
@@ -170,7 +171,7 @@ func (s *Service) window(ctx context.Context, o open, first, end int64) ([]Posit
 		}
 		out = append(out, o.position(day, at)...)
 	}
-	slices.SortFunc(out, func(a, b Position) int { return order(a.Mark(), b.Mark()) })
+	sorting.Func(out, func(a, b Position) int { return order(a.Mark(), b.Mark()) })
 	return out, nil
 }
 

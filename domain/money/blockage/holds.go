@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 )
@@ -57,7 +58,7 @@ func (s *Service) unlock(ctx context.Context, b Blockage) (ends []ledger.End, er
 // to 0. Balances of assets with fewer decimals come first. The last balance has the most decimals and the least id; it
 // takes the digits that the others cannot hold and the excess over all available funds.
 func spread(a amount.Amount, has []ledger.Balance) (parts []amount.Amount, err error) {
-	slices.SortFunc(has, func(x, y ledger.Balance) int {
+	sorting.Func(has, func(x, y ledger.Balance) int {
 		return cmp.Or(cmp.Compare(y.Unit, x.Unit), cmp.Compare(y.Asset, x.Asset))
 	})
 	for i, b := range has {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/sorting"
 )
 
 // Catalog is an immutable snapshot of the reference data.
@@ -40,7 +41,7 @@ func NewCatalog(currencies []Currency, networks []Network, pairs []Pair) *Catalo
 		c.pairs[[2]int64{p.CurrencyID, p.NetworkID}] = p
 		c.listed = append(c.listed, Listed{p, c.currencies[p.CurrencyID], c.networks[p.NetworkID]})
 	}
-	slices.SortFunc(c.listed, func(a, b Listed) int {
+	sorting.Func(c.listed, func(a, b Listed) int {
 		return cmp.Or(cmp.Compare(a.CurrencyID, b.CurrencyID), cmp.Compare(a.ID, b.ID))
 	})
 	return c

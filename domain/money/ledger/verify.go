@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/sorting"
 )
 
 // ErrBroken is the error of Verify; the text names the first fault with its id.
@@ -308,7 +309,7 @@ func (v *accounts) result() (all []Totals, err error) {
 		t.Transfers /= 2
 		all = append(all, *t)
 	}
-	slices.SortFunc(all, func(a, b Totals) int { return int(a.Asset - b.Asset) })
+	sorting.Func(all, func(a, b Totals) int { return int(a.Asset - b.Asset) })
 	return all, nil
 }
 

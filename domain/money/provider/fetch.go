@@ -12,6 +12,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
+	"castellan/domain/kit/sorting"
 )
 
 // FetchKind is the kind of job that reads accounts.
@@ -118,7 +119,7 @@ func arrived(n Name, slot time.Time, accounts []Account) (writes []commit.Write)
 				w.Balances = append(w.Balances, b)
 			}
 		}
-		slices.SortFunc(w.Balances, func(a, b Balance) int { return cmp.Compare(a.Asset, b.Asset) })
+		sorting.Func(w.Balances, func(a, b Balance) int { return cmp.Compare(a.Asset, b.Asset) })
 		writes = append(writes, w)
 	}
 	return writes

@@ -10,13 +10,13 @@ import (
 	"cmp"
 	"context"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/sorting"
 )
 
 // Every is the interval at which providers are read, as defined by the interface (D-PRC-03).
@@ -138,6 +138,6 @@ func Sum(all []Entry) []Total {
 	for _, t := range sums {
 		out = append(out, t)
 	}
-	slices.SortFunc(out, func(a, b Total) int { return cmp.Compare(a.Asset, b.Asset) })
+	sorting.Func(out, func(a, b Total) int { return cmp.Compare(a.Asset, b.Asset) })
 	return out
 }

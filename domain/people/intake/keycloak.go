@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/base32"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
 	"castellan/domain/account/password/legacy"
+	"castellan/domain/kit/sorting"
 )
 
 // keycloakUser is a user of a realm export.
@@ -110,7 +110,7 @@ func (k keycloakUser) require(e *Entry) {
 
 // authenticate takes the password and the authenticator of highest priority, and notes every other credential.
 func (k keycloakUser) authenticate(e *Entry) error {
-	slices.SortStableFunc(k.Credentials, func(a, b keycloakCredential) int { return cmp.Compare(a.Priority, b.Priority) })
+	sorting.Stable(k.Credentials, func(a, b keycloakCredential) int { return cmp.Compare(a.Priority, b.Priority) })
 	password, authenticator := false, false
 	for _, c := range k.Credentials {
 		switch c.Type {

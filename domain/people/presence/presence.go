@@ -12,6 +12,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"castellan/domain/kit/sorting"
 )
 
 // Lifetime is how long a heartbeat counts; Beat is the interval at which a client repeats it.
@@ -56,7 +58,7 @@ func (r *Room) Say(now time.Time, p Person, leaves bool) []Person {
 		r.people = append(r.people, p)
 	}
 	others := slices.DeleteFunc(slices.Clone(r.people), func(o Person) bool { return o.UserID == p.UserID })
-	slices.SortStableFunc(others, func(a, b Person) int { return cmp.Compare(a.Since.UnixMilli(), b.Since.UnixMilli()) })
+	sorting.Stable(others, func(a, b Person) int { return cmp.Compare(a.Since.UnixMilli(), b.Since.UnixMilli()) })
 	return others
 }
 

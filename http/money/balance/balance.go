@@ -13,6 +13,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/money/balance"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
@@ -139,7 +140,7 @@ func (g Group) sum(ctx context.Context, _ rest.Caller, in sumRequest) ([]currenc
 		o := &out[i]
 		o.Balance, o.Available, o.Locked = o.Balance.Add(s.Posted), o.Available.Add(s.Available), o.Locked.Add(s.Locked)
 	}
-	slices.SortStableFunc(out, func(a, b currencySum) int { return strings.Compare(a.CurrencyCode, b.CurrencyCode) })
+	sorting.Stable(out, func(a, b currencySum) int { return strings.Compare(a.CurrencyCode, b.CurrencyCode) })
 	return out, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
 	"castellan/http/rest"
@@ -83,7 +84,7 @@ const maxShown = 50
 func (g Group) updating(ctx context.Context, in updateRequest) (all []rest.Change, err error) {
 	ids := in.TransactionIDs[:min(len(in.TransactionIDs), maxShown)]
 	found, err := g.Service.Store.Deposits(ctx, ids...)
-	slices.SortFunc(found, func(a, b transaction.Deposit) int {
+	sorting.Func(found, func(a, b transaction.Deposit) int {
 		return slices.Index(ids, a.ID) - slices.Index(ids, b.ID)
 	})
 	for _, d := range found {

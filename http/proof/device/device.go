@@ -7,9 +7,9 @@ package device
 
 import (
 	"context"
-	"slices"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/proof/device"
 	"castellan/domain/session/session"
 	"castellan/http/auth"
@@ -165,7 +165,7 @@ func (g Group) withPasskeys(ctx context.Context, userID string, out []record) ([
 		out = append(out, r)
 	}
 	if len(all) > 0 {
-		slices.SortStableFunc(out, func(a, b record) int { return b.CreatedAt.Compare(a.CreatedAt.Time) })
+		sorting.Stable(out, func(a, b record) int { return b.CreatedAt.Compare(a.CreatedAt.Time) })
 	}
 	return out, err
 }
