@@ -104,48 +104,6 @@ func (s Transactions) Credited(ctx context.Context, userID string, assets ...int
 	return engine.Time(id.Millis(last.String)), nil
 }
 
-type countedRow struct {
-	UserID  string
-	AssetID int64
-	Number  int64
-	record.SumColumns
-}
-
-// countedQuery selects the withdrawals of a sum. Adjustments have no hold.
-func (s Transactions) countedQuery(ctx context.Context, q transaction.CountedQuery) *bun.SelectQuery {
-	rows := s.db.Conn(ctx).NewSelect().Table("withdrawal").Column("user_id", "asset_id").ColumnExpr("count(*) AS number").
-		Where("id <> ?", q.Except).Where("hold_id IS NOT NULL").Where("status NOT IN (?, ?)", int(transaction.Failed),
-		int(transaction.Cancelled)).GroupExpr("1, 2").OrderExpr("1, 2")
-	if q.UserID != "" {
-		rows.Where("user_id = ?", q.UserID)
-	} else {
-		rows.Where("destination = ?", q.Destination)
-	}
-	if q.Left {
-		rows.Where("left_at > 0 AND left_at > ?", engine.Millis(q.After))
-	} else {
-		rows.Where("id >= ?", id.Before(q.After.Add(time.Millisecond)))
-	}
-	return record.WithSums(rows)
-}
-
-func (s Transactions) Counted(ctx context.Context, q transaction.CountedQuery) (all []transaction.Counted, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []countedRow
-	if err := s.countedQuery(ctx, q).Scan(ctx, &rows); err != nil {
-		return nil, engine.Translate(err)
-	}
-	for _, r := range rows {
-		sum, err := r.Sum()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, transaction.Counted{UserID: r.UserID, Asset: r.AssetID, Number: r.Number, Sum: sum})
-	}
-	return all, nil
-}
-
 func (s Transactions) Approved(ctx context.Context, withdrawalID, digest string) (userIDs []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

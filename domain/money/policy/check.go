@@ -120,16 +120,13 @@ func (m Match) check(p *problems, kinds []Kind) {
 			p.bad("match.amount.unit", "needs assets of one currency")
 		}
 	}
+	only := slices.Equal(kinds, []Kind{Withdrawal})
 	for i, x := range m.Sums {
 		field := fmt.Sprintf("match.sums[%d].", i)
 		x.check(p, field, m.Assets)
-		if x.Per == PerInitiator || x.Per == PerAsset || x.Per == PerPlatform {
-			p.bad(field+"per", "sums per %s are not supported yet: use ACCOUNT or DESTINATION", x.Per)
+		if x.Per == PerDestination && !only {
+			p.bad(field+"per", "DESTINATION is for the kind WITHDRAWAL alone")
 		}
-	}
-	only := slices.Equal(kinds, []Kind{Withdrawal})
-	if len(m.Sums) > 0 && !only {
-		p.bad("match.sums", "sums are supported for the kind WITHDRAWAL alone")
 	}
 	if m.Destination != (Destination{}) && !only {
 		p.bad("match.destination", "is for the kind WITHDRAWAL alone")
