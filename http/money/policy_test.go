@@ -153,7 +153,7 @@ func TestMoneyRuleFaults(t *testing.T) {
 		`"levels":[1]|"level":[1]`:                      "match.account.level",
 		`"hours":|"proven":true,"hours":`:               "match.proven",
 		`"hours":|"device":["NEW"],"hours":`:            "match.device",
-		`"per":"ACCOUNT"|"per":"PLATFORM"`:              "match.sums[0].per",
+		`"per":"ACCOUNT"|"per":"ALL"`:                   "match.sums[0].per",
 		`"Europe/Istanbul"|"Istanbul"`:                  "match.hours.zone",
 		`"group":"treasury"|"group":"clerks"`:           "effect.group",
 		`"required":2|"required":2,"for":"1h"`:          "effect.for",

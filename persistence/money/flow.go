@@ -147,7 +147,7 @@ func (s Transactions) closed(ctx context.Context, q transaction.CountedQuery, fr
 		all.ColumnExpr("CAST(sum(?) AS BIGINT)", bun.Ident(column))
 	}
 	var rows []flowRow
-	if err := marks.UnionAll(all).OrderExpr("1, 2").Scan(ctx, &rows); err != nil {
+	if err := marks.UnionAll(all).Scan(ctx, &rows); err != nil {
 		return nil, nil, err
 	}
 	for _, r := range rows {
@@ -157,6 +157,7 @@ func (s Transactions) closed(ctx context.Context, q transaction.CountedQuery, fr
 		}
 		sums = append(sums, counted{AssetID: r.AssetID, Number: r.Number, SumColumns: r.SumColumns})
 	}
+	slices.SortFunc(hours, time.Time.Compare)
 	return hours, sums, nil
 }
 

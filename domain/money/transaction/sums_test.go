@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/level"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/money"
@@ -125,7 +126,9 @@ func (m *flowModel) step(rng *rand.Rand) error {
 func TestWideSumsInRandomOrder(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		d := newDesk(t, db, "u0", "u1", "u2")
-		d.Limits.Levels = levels{}
+		plenty := amount.Must("1000000")
+		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
+			SendCryptoMonthly: plenty}}}}
 		for _, u := range []string{"u0", "u1", "u2"} {
 			storetest.Must(t, d.m.Pay(u, "BTC/BTC", "1000"))
 			storetest.Must(t, d.m.Pay(u, "ETH/ETH", "1000"))
@@ -135,7 +138,7 @@ func TestWideSumsInRandomOrder(t *testing.T) {
 			sumRule("WITHDRAWAL", "PLATFORM", "3h", "VALUE", "25"))
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
-		for i := range 400 {
+		for i := range 3000 {
 			if err := m.step(rng); err != nil {
 				t.Fatalf("seed %d, step %d: %v", seed, i, err)
 			}
@@ -151,9 +154,10 @@ func TestWideSumsInRandomOrder(t *testing.T) {
 		if count(); hours == 0 {
 			t.Error("no hour was completed")
 		}
-		_, err := db.Conn(t.Context()).NewRaw("UPDATE money_flow SET number = number + 1 WHERE asset_id <> 0").
-			Exec(t.Context())
-		storetest.Must(t, err)
+		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+			_, err := db.Conn(ctx).NewRaw("UPDATE money_flow SET number = number + 1 WHERE asset_id <> 0").Exec(ctx)
+			return err
+		}))
 		if err := past.VerifyFlow(t.Context()); !errors.Is(err, ledger.ErrBroken) {
 			t.Errorf("a wrong total is %v", err)
 		}
