@@ -68,7 +68,8 @@ func (s Transactions) flowed(ctx context.Context, f transaction.Flow, from, to t
 
 // countedQuery selects the movements of a sum from an instant until before another, by asset; those to a destination
 // also by user.
-func (s Transactions) countedQuery(ctx context.Context, q transaction.CountedQuery, from, to time.Time) *bun.SelectQuery {
+func (s Transactions) countedQuery(ctx context.Context, q transaction.CountedQuery, from,
+	to time.Time) *bun.SelectQuery {
 	rows := s.flowed(ctx, q.Flow, from, to).Column("asset_id").ColumnExpr("count(*) AS number").
 		Where("id <> ?", q.Except).Group("asset_id").Order("asset_id")
 	if q.UserID != "" {

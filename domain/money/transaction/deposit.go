@@ -369,9 +369,9 @@ func (s *Service) advance(ctx context.Context, by audit.By, u user.User, d Depos
 			}
 			with = append(with, s.decided(next, now))
 		}
-		m.With = append(append(with, held.gates...), SetDeposit{next}, by.Did(audit.Record{At: now, Action: action, UserID: next.UserID,
-			Target: next.ID, Detail: fmt.Sprintf("%s to %s: %s %s", was.Status, next.Status, next.Amount,
-				s.code(next.Asset))}))
+		m.With = append(append(with, held.gates...), SetDeposit{next}, by.Did(audit.Record{At: now, Action: action,
+			UserID: next.UserID, Target: next.ID, Detail: fmt.Sprintf("%s to %s: %s %s", was.Status, next.Status,
+				next.Amount, s.code(next.Asset))}))
 		d = next
 		return m, nil
 	})

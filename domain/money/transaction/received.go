@@ -212,7 +212,8 @@ func (s *Service) adjusted(ctx context.Context, by audit.By, a Adjustment, p pla
 	if err != nil || r.Passes() {
 		return r.gates, err
 	}
-	if _, err := s.Ledger.Store.ByRef(ctx, kindAdjustment, a.UniqueID); fault.CodeOf(err) != fault.RecordNotFound {
+	_, err = s.Ledger.Store.ByRef(ctx, kindAdjustment, a.UniqueID)
+	if fault.CodeOf(err) != fault.RecordNotFound {
 		return r.gates, err
 	}
 	d := denied{errDenied, a.UserID, a.UniqueID, r.Rules}
