@@ -58,6 +58,7 @@ func (s *service) money() error {
 		return err
 	}
 	judge := s.judge(limits.Rates)
+	s.judges = judge
 	withdrawals := &transaction.Withdrawals{Judge: judge, Ledger: s.ledger,
 		Store: money.NewTransactions(s.DB), Users: s.users,
 		Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,

@@ -122,8 +122,6 @@ func (s Transactions) Due(ctx context.Context, now time.Time, most int) (ids []s
 	return ids, engine.Translate(err)
 }
 
-// Judged returns the facts by which a withdrawal or a deposit was judged when it was requested or reported. It is false
-// for a movement that no rule was asked about.
 func (s Transactions) Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

@@ -49,17 +49,29 @@ func oneOf[T ~string](p *problems, field string, v T, required bool, known ...T)
 	if v == "" && !required || slices.Contains(known, v) {
 		return
 	}
-	names := make([]string, len(known))
-	for i, k := range known {
-		names[i] = string(k)
+	p.bad(field, "must be one of %s", joined(known))
+}
+
+func joined[T ~string](list []T) string {
+	names := make([]string, len(list))
+	for i, v := range list {
+		names[i] = string(v)
 	}
-	p.bad(field, "must be one of %s", strings.Join(names, ", "))
+	return strings.Join(names, ", ")
 }
 
 func eachOf[T ~string](p *problems, field string, list []T, known ...T) {
 	p.length(field, len(list))
 	for _, v := range list {
 		oneOf(p, field, v, true, known...)
+	}
+}
+
+// only refuses a field that is used by a rule for other kinds of movements than these. Unknown kinds are refused as such.
+func (p *problems) only(field string, used bool, kinds []Kind, these ...Kind) {
+	other := func(k Kind) bool { return slices.Contains(allKinds, k) && !slices.Contains(these, k) }
+	if used && slices.ContainsFunc(kinds, other) {
+		p.bad(field, "is for the kinds %s alone", joined(these))
 	}
 }
 
@@ -91,9 +103,11 @@ func (r Rule) Check() error {
 	if len(r.Kinds) == 0 {
 		p.bad("kinds", "must name a kind")
 	}
-	eachOf(&p, "kinds", r.Kinds, Withdrawal, Deposit, Adjustment, Decision, Setting)
-	if slices.ContainsFunc(r.Kinds, func(k Kind) bool { return k == Decision || k == Setting }) {
-		p.bad("kinds", "movements of the kinds DECISION and SETTING are not judged yet")
+	eachOf(&p, "kinds", r.Kinds, allKinds...)
+	for _, k := range []Kind{Decision, Setting} {
+		if slices.Contains(r.Kinds, k) {
+			p.bad("kinds", "%s is not supported yet", k)
+		}
 	}
 	r.Match.check(&p, r.Kinds)
 	p.texts("except.accounts", r.Except.Accounts)
@@ -120,22 +134,15 @@ func (m Match) check(p *problems, kinds []Kind) {
 			p.bad("match.amount.unit", "needs assets of one currency")
 		}
 	}
-	only := slices.Equal(kinds, []Kind{Withdrawal})
 	for i, x := range m.Sums {
 		field := fmt.Sprintf("match.sums[%d].", i)
 		x.check(p, field, m.Assets)
-		if x.Per == PerDestination && !only {
-			p.bad(field+"per", "DESTINATION is for the kind WITHDRAWAL alone")
-		}
+		p.only(field+"per", x.Per == PerDestination, kinds, Withdrawal)
 	}
-	if m.Destination != (Destination{}) && !only {
-		p.bad("match.destination", "is for the kind WITHDRAWAL alone")
-	}
-	if m.Account.FirstWithdrawal != nil && !only {
-		p.bad("match.account.firstWithdrawal", "is for the kind WITHDRAWAL alone")
-	}
+	p.only("match.destination", m.Destination != (Destination{}), kinds, Withdrawal)
+	p.only("match.account.firstWithdrawal", m.Account.FirstWithdrawal != nil, kinds, Withdrawal)
 	if len(m.Device) > 0 {
-		p.bad("match.device", "the device of a request is not known yet")
+		p.bad("match.device", "%s is not supported yet", "device")
 	}
 	if len(m.Sums) > MaxSums {
 		p.bad("match.sums", "must be at most %d", MaxSums)
@@ -148,9 +155,7 @@ func (m Match) check(p *problems, kinds []Kind) {
 	eachOf(p, "match.account.aml", m.Account.AML, "notRisky", "risky", "highRisk")
 	eachOf(p, "match.device", m.Device, NewDevice, KnownDevice, RememberedDevice, NoDevice)
 	eachOf(p, "match.settings", m.Settings, "FEE", "TREASURY", "LEVEL", "RATE")
-	if len(m.Settings) > 0 && !slices.Equal(kinds, []Kind{Setting}) {
-		p.bad("match.settings", "is for the kind SETTING alone")
-	}
+	p.only("match.settings", len(m.Settings) > 0, kinds, Setting)
 	eachOf(p, "match.initiator.types", m.Initiator.Types, User, Operator, Service)
 	p.texts("match.initiator.names", m.Initiator.Names)
 	p.texts("match.initiator.roles", m.Initiator.Roles)
@@ -217,7 +222,6 @@ func (e Effect) check(p *problems, kinds []Kind) {
 	unused("phishingResistant", e.Type != Owner && e.PhishingResistant)
 	unused("for", e.Type != Wait && e.For != 0)
 	unused("after", e.Type != Wait && e.After != "")
-	others := slices.ContainsFunc(kinds, func(k Kind) bool { return k != Withdrawal && k != Deposit })
 	switch e.Type {
 	case Approval:
 		p.texts("effect.group", []string{e.Group})
@@ -225,24 +229,18 @@ func (e Effect) check(p *problems, kinds []Kind) {
 			p.bad("effect.required", "must be from 1 to %d", maxRequired)
 		}
 		p.span("effect.expires", e.Expires, Span(time.Hour), maxWait)
-		if e.Required > 1 && !slices.Equal(kinds, []Kind{Withdrawal}) {
-			p.bad("effect.required", "more than 1 is supported for the kind WITHDRAWAL alone")
-		}
+		p.only("effect.required", e.Required > 1, kinds, Withdrawal)
 	case Wait:
 		oneOf(p, "effect.after", e.After, true, AfterRequest, AfterCredentials, AfterCredit, AfterDestination)
 		if e.For < Span(time.Minute) || e.For > maxWait {
 			p.bad("effect.for", "must be from 1m to %s", text(maxWait))
 		}
-		if others {
-			p.bad("effect.type", "WAIT is for the kinds WITHDRAWAL and DEPOSIT alone")
-		}
+		p.only("effect.type", true, kinds, Withdrawal, Deposit)
 	case Owner:
 		if e.Required < 0 || e.Required > maxRequired {
 			p.bad("effect.required", "must be from 0 to %d", maxRequired)
 		}
-		if !slices.Equal(kinds, []Kind{Withdrawal}) {
-			p.bad("effect.type", "OWNER is for the kind WITHDRAWAL alone")
-		}
+		p.only("effect.type", true, kinds, Withdrawal)
 	}
 }
 

@@ -26,6 +26,8 @@ const (
 	Setting    Kind = "SETTING"
 )
 
+var allKinds = []Kind{Withdrawal, Deposit, Adjustment, Decision, Setting}
+
 // Status says whether a rule applies.
 type Status string
 

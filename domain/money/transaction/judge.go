@@ -49,6 +49,9 @@ type Past interface {
 	// CloseHours stores what the hours of a flow add up to, from an instant on, so that Counted need not read their
 	// movements. It leaves out hours that a movement can still change.
 	CloseHours(ctx context.Context, f Flow, from, now time.Time) error
+	// Judged returns the facts by which a withdrawal or a deposit was judged when it was requested or reported; false if
+	// they were not stored. RECORD_NOT_FOUND.
+	Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error)
 	// Gate returns the version of a gate, 0 if it was never passed. With lock it locks the gate until the transaction of
 	// the context ends.
 	Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error)

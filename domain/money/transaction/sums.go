@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/money/policy"
 )
 
@@ -146,6 +147,21 @@ func (m movement) query(key policy.SumKey) CountedQuery {
 		}
 	}
 	return q
+}
+
+// Stored returns the facts by which a withdrawal or a deposit was judged at its request or its report, and the totals
+// that the rules of a set need then. Facts that no rule asked for are unknown. RECORD_NOT_FOUND; INVALID_STATE for a
+// movement that no rule was asked about.
+func (j *Judge) Stored(ctx context.Context, set *policy.Set, movementID string) (policy.Facts, []policy.Total, error) {
+	f, known, err := j.Past.Judged(ctx, movementID)
+	if err == nil && !known {
+		err = fault.New(fault.InvalidState, "the facts of the movement were not stored")
+	}
+	if err != nil {
+		return f, nil, err
+	}
+	totals, err := j.totals(ctx, set, movement{facts: f, id: movementID}, f)
+	return f, totals, err
 }
 
 // totals returns the totals of the sums that the rules of a movement need. Earlier movements have the values of now; a
