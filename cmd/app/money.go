@@ -58,6 +58,7 @@ func (s *service) money() error {
 		return err
 	}
 	judge := s.judge(limits.Rates)
+	s.judges = judge
 	withdrawals := &transaction.Withdrawals{Judge: judge, Ledger: s.ledger,
 		Store: money.NewTransactions(s.DB), Users: s.users,
 		Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
@@ -73,7 +74,12 @@ func (s *service) money() error {
 			Account: accounts{s.users}.Account}}
 	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
 		actions: []challenge.Action{requests.Action()}, kinds: []job.Kind{withdrawals.Holding()},
-		tasks: []task{{endHolds, "the holds of the money policy could not be ended", withdrawals.EndHolds}}})
+		tasks: []task{{endHolds, "the holds of the money policy could not be ended", withdrawals.EndHolds},
+			{closeHours, "the hours of the money policy could not be added up",
+				func(ctx context.Context) error { return judge.CloseHours(ctx, time.Now()) }}},
+		purge: func(ctx context.Context, old expiry) error {
+			return money.NewTransactions(s.DB).PurgeFlow(ctx, old.now.Add(-transaction.FlowKept))
+		}})
 	transactions := &transaction.Service{Judge: judge, Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
 		Parameters: s.parameters, Now: time.Now, Store: money.NewTransactions(s.DB), Changes: s.changes("", nil),
 		Jobs: s.jobs, Messenger: s.starter.Messenger,
@@ -91,7 +97,11 @@ func (s *service) money() error {
 			FinalizedDeposit: numbers.FinalizedDeposit, HotWallet: numbers.HotWallet, TimeOut: numbers.TimeOut},
 			Shows: s.shows}),
 		kinds: []job.Kind{transactions.Kind(), s.nightly(&here, func(ctx context.Context) ledger.Night {
-			return ledger.Nightly(ctx, books, books, s.commit, time.Now())
+			n := ledger.Nightly(ctx, books, books, s.commit, time.Now())
+			if n.Verification == nil {
+				n.Verification = money.NewTransactions(s.DB).VerifyFlow(ctx)
+			}
+			return n
 		})},
 		schedules: []job.Schedule{{Kind: nightlyJob, Every: verifyLedger}},
 		tasks: []task{{censusEvery, "the alarms of the ledger could not be read", func(ctx context.Context) error {
@@ -117,6 +127,9 @@ func (s *service) money() error {
 
 // endHolds is how often the holds whose time is over are judged again.
 const endHolds = 30 * time.Second
+
+// closeHours is how often the past hours of movements are added up for the sums of the money policy.
+const closeHours = 5 * time.Minute
 
 // judge builds the judge of movements, with the rules in force on this node.
 func (s *service) judge(rates rate.Store) *transaction.Judge {

@@ -26,7 +26,8 @@ func (s *service) policy() error {
 		}
 		return err
 	}
-	s.join(part{groups: groups(httppolicy.Group{Admin: rules, Rules: s.rules.Current, Now: time.Now})})
+	s.join(part{groups: groups(httppolicy.Group{Admin: rules, Rules: s.rules.Current, Stored: s.judges.Stored,
+		Now: time.Now})})
 	return nil
 }
 

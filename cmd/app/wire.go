@@ -47,6 +47,7 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/policy"
+	"castellan/domain/money/transaction"
 	"castellan/domain/people/document"
 	"castellan/domain/people/identity"
 	"castellan/domain/permit/cronkey"
@@ -134,7 +135,8 @@ type service struct {
 	roles          *resource.Cache
 	crons          *cronkey.Cache
 	services       *servicekey.Cache
-	rules          *policy.Cache   // of the money policy
+	rules          *policy.Cache // of the money policy
+	judges         *transaction.Judge
 	foreign        *issuer.Service // users who log in elsewhere
 	gateways       *gateway.Guard
 	mismatches     atomic.Int64    // executions refused because the command or its intent was changed

@@ -17,8 +17,9 @@ type ledgerVerifyCmd struct{}
 func (ledgerVerifyCmd) Help() string {
 	return `Verifies the whole ledger while the service runs. Every transfer must be unchanged and
 part of the audit trail. Every balance, lock and closed day must match the transfers and
-holds. The balances of each asset must add up to 0. Prints one line per asset. On the
-first fault, it prints the id and exits with status 1.
+holds. The balances of each asset must add up to 0. The totals of the money policy must
+match the movements. Prints one line per asset. On the first fault, it prints the id and
+exits with status 1.
 
 "castellan audit verify" verifies the audit trail itself.`
 }
@@ -30,6 +31,9 @@ func (ledgerVerifyCmd) Run(e *env) error {
 	}
 	defer v.Close()
 	totals, err := ledger.Verify(e.ctx, money.NewLedger(v.DB))
+	if err == nil {
+		err = money.NewTransactions(v.DB).VerifyFlow(e.ctx)
+	}
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/policy"
+	"castellan/domain/money/transaction"
 	"castellan/domain/office/foureyes"
 	"castellan/http/apitest"
 	"castellan/http/auth"
@@ -58,7 +59,8 @@ func servePolicy(t *testing.T, db *persistence.DB) *policySite {
 			return s.Server.CarryOut(ctx, c)
 		}}
 	s.Site = apitest.Serve(t, edge.Options{SecondPerson: auth.SecondPerson{Service: people, Commit: db}},
-		httppolicy.Group{Admin: rules, Rules: live.Current, Now: func() time.Time { return time.UnixMilli(1e12) }})
+		httppolicy.Group{Admin: rules, Rules: live.Current,
+			Stored: (&transaction.Judge{Past: money.NewTransactions(db)}).Stored, Now: func() time.Time { return time.UnixMilli(1e12) }})
 	s.approve = func(answer string) error {
 		var pending struct{ Data struct{ ApprovalID string } }
 		storetest.Must(t, json.Unmarshal([]byte(answer), &pending))
@@ -153,7 +155,7 @@ func TestMoneyRuleFaults(t *testing.T) {
 		`"levels":[1]|"level":[1]`:                      "match.account.level",
 		`"hours":|"proven":true,"hours":`:               "match.proven",
 		`"hours":|"device":["NEW"],"hours":`:            "match.device",
-		`"per":"ACCOUNT"|"per":"PLATFORM"`:              "match.sums[0].per",
+		`"per":"ACCOUNT"|"per":"ALL"`:                   "match.sums[0].per",
 		`"Europe/Istanbul"|"Istanbul"`:                  "match.hours.zone",
 		`"group":"treasury"|"group":"clerks"`:           "effect.group",
 		`"required":2|"required":2,"for":"1h"`:          "effect.for",
@@ -197,5 +199,6 @@ func TestExplainMoneyPolicy(t *testing.T) {
 		`{"label":"c","version":1,"matched":true,"reason":"TRIAL","used":null,"limit":null}]}}`)
 	s.Wants("POST /admin/money/explain", strings.Replace(facts, `"11"`, `"x"`, 1), 400, "INVALID_FIELD facts.value")
 	s.Wants("POST /admin/money/explain", strings.Replace(facts, `"amount"`, `"sum"`, 1), 400, "INVALID_FIELD facts.sum")
-	s.Wants("POST /admin/money/explain", `{"movementId":"1"}`, 400, "INVALID_FIELD facts")
+	s.Wants("POST /admin/money/explain", `{}`, 400, "INVALID_FIELD facts")
+	s.Wants("POST /admin/money/explain", `{"movementId":"1"}`, 404, "RECORD_NOT_FOUND")
 }

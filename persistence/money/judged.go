@@ -104,48 +104,6 @@ func (s Transactions) Credited(ctx context.Context, userID string, assets ...int
 	return engine.Time(id.Millis(last.String)), nil
 }
 
-type countedRow struct {
-	UserID  string
-	AssetID int64
-	Number  int64
-	record.SumColumns
-}
-
-// countedQuery selects the withdrawals of a sum. Adjustments have no hold.
-func (s Transactions) countedQuery(ctx context.Context, q transaction.CountedQuery) *bun.SelectQuery {
-	rows := s.db.Conn(ctx).NewSelect().Table("withdrawal").Column("user_id", "asset_id").ColumnExpr("count(*) AS number").
-		Where("id <> ?", q.Except).Where("hold_id IS NOT NULL").Where("status NOT IN (?, ?)", int(transaction.Failed),
-		int(transaction.Cancelled)).GroupExpr("1, 2").OrderExpr("1, 2")
-	if q.UserID != "" {
-		rows.Where("user_id = ?", q.UserID)
-	} else {
-		rows.Where("destination = ?", q.Destination)
-	}
-	if q.Left {
-		rows.Where("left_at > 0 AND left_at > ?", engine.Millis(q.After))
-	} else {
-		rows.Where("id >= ?", id.Before(q.After.Add(time.Millisecond)))
-	}
-	return record.WithSums(rows)
-}
-
-func (s Transactions) Counted(ctx context.Context, q transaction.CountedQuery) (all []transaction.Counted, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []countedRow
-	if err := s.countedQuery(ctx, q).Scan(ctx, &rows); err != nil {
-		return nil, engine.Translate(err)
-	}
-	for _, r := range rows {
-		sum, err := r.Sum()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, transaction.Counted{UserID: r.UserID, Asset: r.AssetID, Number: r.Number, Sum: sum})
-	}
-	return all, nil
-}
-
 func (s Transactions) Approved(ctx context.Context, withdrawalID, digest string) (userIDs []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -164,8 +122,6 @@ func (s Transactions) Due(ctx context.Context, now time.Time, most int) (ids []s
 	return ids, engine.Translate(err)
 }
 
-// Judged returns the facts by which a withdrawal or a deposit was judged when it was requested or reported. It is false
-// for a movement that no rule was asked about.
 func (s Transactions) Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -186,4 +142,68 @@ func (s Transactions) Judged(ctx context.Context, movementID string) (f policy.F
 		return f, false, fmt.Errorf("facts of %s: %w", movementID, err)
 	}
 	return f, true, nil
+}
+
+// Rules keeps the rules of the money policy.
+type Rules struct{ db *engine.DB }
+
+var _ policy.Store = Rules{}
+
+// NewRules returns the rules kept in db.
+func NewRules(db *engine.DB) Rules { return Rules{db} }
+
+type ruleRow struct {
+	bun.BaseModel `bun:"table:money_rule,alias:r"`
+
+	Label      string `bun:",pk"`
+	Version    int64  `bun:",pk"`
+	Status     string
+	Definition record.JSON[policy.Rule]
+	CreatedAt  int64
+}
+
+// ruleLock is the key under which rules change: each is judged among all others.
+const ruleLock = 0x6d6f6e6579726c // "moneyrl"
+
+// Lock makes the changes of rules wait for each other.
+func (s Rules) Lock(ctx context.Context) error { return s.db.LockTx(ctx, ruleLock) }
+
+// deleted is the status of a version that ends its rule.
+const deleted = "DELETED"
+
+func (s Rules) Rules(ctx context.Context, labels ...string) ([]policy.Rule, error) {
+	var rows []ruleRow
+	q := s.db.Conn(ctx).NewSelect().Model(&rows).Where("status <> ?", deleted).
+		Where("version = (SELECT max(version) FROM money_rule WHERE label = r.label)").Order("label")
+	if len(labels) > 0 {
+		q.Where("label IN (?)", bun.List(labels))
+	}
+	if err := q.Scan(ctx); err != nil {
+		return nil, fmt.Errorf("rules: %w", engine.Translate(err))
+	}
+	all := make([]policy.Rule, len(rows))
+	for i, r := range rows {
+		all[i] = r.Definition.V
+		all[i].Label, all[i].Version = r.Label, r.Version
+	}
+	return all, nil
+}
+
+func (s Rules) Last(ctx context.Context, label string) (version int64, err error) {
+	var last sql.NullInt64
+	err = s.db.Conn(ctx).NewSelect().Table("money_rule").ColumnExpr("max(version)").Where("label = ?", label).
+		Scan(ctx, &last)
+	return last.Int64, engine.Translate(err)
+}
+
+func (s Rules) Put(ctx context.Context, r policy.Rule, ends bool, at time.Time) error {
+	row := ruleRow{Label: r.Label, Version: r.Version, Status: string(r.Status), Definition: record.JSONOf(r),
+		CreatedAt: engine.Millis(at)}
+	if ends {
+		row.Status = deleted
+	}
+	return s.db.InTx(ctx, func(ctx context.Context) error {
+		_, err := s.db.Conn(ctx).NewInsert().Model(&row).Exec(ctx)
+		return engine.Translate(err)
+	})
 }

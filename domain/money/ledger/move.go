@@ -20,6 +20,8 @@ type Movement struct {
 	End       []End
 	// With commits with the movement: the rows of the requesting slice.
 	With []commit.Write
+	// Once makes Decide return the first result of a movement that was made before, as Do does.
+	Once bool
 }
 
 // End ends a hold: a transfer of the same movement settles it, or it is released.

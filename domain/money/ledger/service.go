@@ -58,8 +58,8 @@ func (l *Ledger) Do(ctx context.Context, by audit.By, m Movement) (Result, error
 type Plan func(ctx context.Context, balances []Balance) (Movement, error)
 
 // Decide is Do for a movement that depends on balances, such as a hold on all available funds. The movement is executed
-// on exactly those balances, or planned again; every plan has new references. If the plan is empty, nothing is written.
-// Errors: those of plan and of Do.
+// on exactly those balances, or planned again; every plan has new references, or Movement.Once. If the plan is empty,
+// nothing is written. Errors: those of plan and of Do.
 func (l *Ledger) Decide(ctx context.Context, by audit.By, accounts []Account, plan Plan) (Result, error) {
 	return l.retryOnConflict(ctx, accounts, func() (Result, error) {
 		seen, err := l.balances(ctx, accounts)
@@ -71,7 +71,7 @@ func (l *Ledger) Decide(ctx context.Context, by audit.By, accounts []Account, pl
 			return Result{}, err
 		}
 		r, err := l.attempt(ctx, by, m, seen)
-		if errors.Is(err, ErrEnded) || r.Repeated { // a hold has ended since the plan was made
+		if errors.Is(err, ErrEnded) || r.Repeated && !m.Once { // a hold has ended since the plan was made
 			err = commit.ErrFenced
 		}
 		return r, err

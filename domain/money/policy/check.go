@@ -137,11 +137,8 @@ func (m Match) check(p *problems, kinds []Kind) {
 	for i, x := range m.Sums {
 		field := fmt.Sprintf("match.sums[%d].", i)
 		x.check(p, field, m.Assets)
-		if x.Per == PerInitiator || x.Per == PerAsset || x.Per == PerPlatform {
-			p.bad(field+"per", "%s is not supported yet", x.Per)
-		}
+		p.only(field+"per", x.Per == PerDestination, kinds, Withdrawal)
 	}
-	p.only("match.sums", len(m.Sums) > 0, kinds, Withdrawal)
 	p.only("match.destination", m.Destination != (Destination{}), kinds, Withdrawal)
 	p.only("match.account.firstWithdrawal", m.Account.FirstWithdrawal != nil, kinds, Withdrawal)
 	if len(m.Device) > 0 {

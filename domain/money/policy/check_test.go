@@ -54,7 +54,7 @@ func TestFaultyRulesAreRefusedByField(t *testing.T) {
 		`"2000000"`:                        `"-1"|match.amount.over`,
 		`"unit":"TRY"`:                     `"unit":"USD"|match.amount.unit`,
 		`"currencyCode":"USDT"`:            `"currencyCode":""|match.assets`,
-		`"per":"ACCOUNT"`:                  `"per":"PLATFORM"|match.sums[0].per`,
+		`"per":"ACCOUNT"`:                  `"per":"NOBODY"|match.sums[0].per`,
 		`"window":"24h"`:                   `"window":"745h"|match.sums[0].window`,
 		`"of":"VALUE"`:                     `"of":"ACCOUNTS"|match.sums[0].of`,
 		`"VALUE","over":"5000000"`:         `"COUNT","over":"1.5"|match.sums[0].over`,
@@ -73,7 +73,7 @@ func TestFaultyRulesAreRefusedByField(t *testing.T) {
 		`"expires":"72h"`:                  `"expires":"30m"|effect.expires`,
 		`"APPROVAL","group":"treasury","r`: `"WAIT","for":"48h","after":"EASTER","r|effect.after`,
 		`["WITHDRAWAL"],` + "\n":           `["SETTING"],|kinds`,
-		`"kinds":["WITHDRAWAL"]`:           `"kinds":["DEPOSIT"]|match.sums`,
+		`"kinds":["WITHDRAWAL"]`:           `"kinds":["DEPOSIT"]|match.destination`,
 	} {
 		with, field, _ := strings.Cut(with, "|")
 		text := strings.Replace(large, replaced, with, 1)

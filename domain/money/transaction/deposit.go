@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,24 +128,27 @@ func (s *Service) report(ctx context.Context, by audit.By, r Report) (d Deposit,
 		return d, err
 	}
 	d.Initiator, r.SenderInfo = initiatorOf(by), d.SenderInfo
-	var held []policy.Named
-	if d, held, err = s.judgedCredit(ctx, u, d, &r); err != nil {
-		return d, err
+	if r.Final {
+		leave, err := s.Judge.turn(ctx, policy.Deposit)
+		if err != nil {
+			return d, err
+		}
+		defer leave()
 	}
 	asked := d
 	claim := integration.Claim{Kind: integration.Deposits, ExternalID: r.ExternalID, RecordID: d.ID, At: d.At,
 		Digest: integration.Digest(fixed{d.UserID, d.Asset, d.Amount.String(), d.TxID, d.ToAddress, d.FromAddress})}
 	d, repeated, err := integration.Once(ctx, s.Claims, claim, s.Deposit, func(ctx context.Context) (Deposit, error) {
-		made, err := s.receive(ctx, by, d, claim, held)
+		made, err := s.receive(ctx, by, u, d, claim)
 		if fault.CodeOf(err) == fault.RecordAlreadyExist && !commit.Inside(ctx) {
 			// The claim of paid may be that of another output, which is no conflict.
-			return s.receive(ctx, by, d, claim, held)
+			return s.receive(ctx, by, u, d, claim)
 		}
 		return made, err
 	})
 	switch {
 	case repeated && err == nil:
-		return s.advance(ctx, by, d, r)
+		return s.advance(ctx, by, u, d, r)
 	case errors.Is(err, integration.ErrOtherBody):
 		if same, ok := s.respelled(ctx, r, asked); ok {
 			return s.report(ctx, by, same)
@@ -181,24 +185,6 @@ func (s *Service) reported(ctx context.Context, r *Report) (d Deposit, u user.Us
 	u, d.ToAddress, err = s.receiver(ctx, *r, pair.ID)
 	d.UserID = u.ID
 	return d, u, err
-}
-
-// judgedCredit judges a report that would credit its deposit. If rules hold it, it is not final: the deposit waits, for
-// its sender or for the treasury, and the rules are returned.
-func (s *Service) judgedCredit(ctx context.Context, u user.User, d Deposit, r *Report) (Deposit, []policy.Named,
-	error) {
-	if !r.Final {
-		return d, nil, nil
-	}
-	a, err := s.credited(ctx, u, d)
-	if d.Facts = stored(a.facts); err != nil || a.Passes() {
-		return d, nil, err
-	}
-	r.Final, d.Status = false, WaitingSender
-	if r.SenderInfo != "" {
-		d.Status = WaitingTreasury
-	}
-	return d, a.Rules, nil
 }
 
 // pair finds a currency on a network, even an inactive one: an incoming deposit is never rejected for that.
@@ -270,41 +256,55 @@ func (s *Service) Deposit(ctx context.Context, depositID string) (Deposit, error
 	return all[0], nil
 }
 
-// receive records a deposit, with its claims and the rules that hold its credit.
-func (s *Service) receive(ctx context.Context, by audit.By, d Deposit, c integration.Claim,
-	held []policy.Named) (Deposit, error) {
-	if err := d.readable(); err != nil {
-		return d, err
+// receive records a deposit, with its claims, and credits it unless rules hold it.
+func (s *Service) receive(ctx context.Context, by audit.By, u user.User, asked Deposit, c integration.Claim) (d Deposit,
+	err error) {
+	if err := asked.readable(); err != nil {
+		return asked, err
 	}
-	paid, err := s.paid(ctx, d, c.Digest)
-	if err != nil {
-		return d, err
+	var accounts []ledger.Account
+	if asked.Status > 0 {
+		accounts = []ledger.Account{account(asked.UserID, asked.Asset)}
 	}
-	if err := s.free(ctx, d); err != nil {
-		return d, err
-	}
-	m := Receive(d)
-	d = m.With[0].(AddDeposit).Deposit
-	m.With = append(append(m.With, d.claimed(c.Digest)...), paid...)
-	m.With = append(m.With, integration.Add{Claim: c},
-		by.Did(audit.Record{At: d.At, Action: ActionReceive, UserID: d.UserID, Target: d.ID,
-			Detail: fmt.Sprintf("%s: %s %s", d.Status, d.Amount, s.code(d.Asset))}))
-	if d.Status > 0 {
-		m.With = append(m.With, s.decided(d, d.At))
-	}
-	if len(held) > 0 {
-		m.With = append(m.With, by.Did(audit.Record{At: d.At, Action: "MONEY_HOLD", UserID: d.UserID, Target: d.ID,
-			Detail: "POLICY " + named(held)}))
-	}
-	d.Facts = ""                     // they are not read
-	if d.Status != WaitingTreasury { // which needs no action of the user
-		told, err := s.decisionNotices(ctx, d, by)
+	_, err = s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
+		err error) {
+		d = asked
+		paid, err := s.paid(ctx, d, c.Digest)
 		if err != nil {
-			return d, err
+			return m, err
 		}
-		m.With = append(m.With, told...)
-	}
-	_, err = s.Ledger.Do(ctx, by, m)
+		if err := s.free(ctx, d); err != nil {
+			return m, err
+		}
+		var held ruling
+		if d.Status > 0 {
+			if d, held, err = s.judgedCredit(ctx, u, d, d.At); err != nil {
+				return m, err
+			}
+		}
+		m = Receive(d)
+		d = m.With[0].(AddDeposit).Deposit
+		m.With = append(append(append(m.With, d.claimed(c.Digest)...), paid...), held.gates...)
+		m.With = append(m.With, integration.Add{Claim: c},
+			by.Did(audit.Record{At: d.At, Action: ActionReceive, UserID: d.UserID, Target: d.ID,
+				Detail: fmt.Sprintf("%s: %s %s", d.Status, d.Amount, s.code(d.Asset))}))
+		if d.Status > 0 {
+			m.With = append(m.With, s.decided(d, d.At))
+		}
+		if len(held.Rules) > 0 {
+			m.With = append(m.With, by.Did(audit.Record{At: d.At, Action: "MONEY_HOLD", UserID: d.UserID, Target: d.ID,
+				Detail: "POLICY " + named(held.Rules)}))
+		}
+		d.Facts = ""                     // they are not read
+		if d.Status != WaitingTreasury { // which needs no action of the user
+			told, err := s.decisionNotices(ctx, d, by)
+			if err != nil {
+				return m, err
+			}
+			m.With = append(m.With, told...)
+		}
+		return m, nil
+	})
 	return d, err
 }
 
@@ -330,7 +330,7 @@ func (d Deposit) advanced(r Report) (next Deposit, action string, err error) {
 }
 
 // advance applies a later report to a deposit, and retries after concurrent changes.
-func (s *Service) advance(ctx context.Context, by audit.By, d Deposit, r Report) (Deposit, error) {
+func (s *Service) advance(ctx context.Context, by audit.By, u user.User, d Deposit, r Report) (Deposit, error) {
 	var accounts []ledger.Account
 	if r.Final {
 		accounts = []ledger.Account{account(d.UserID, d.Asset)}
@@ -341,7 +341,17 @@ func (s *Service) advance(ctx context.Context, by audit.By, d Deposit, r Report)
 		if err != nil {
 			return m, err
 		}
-		next, action, err := was.advanced(r)
+		now, final := s.Now().Truncate(time.Millisecond), r
+		var held ruling
+		if r.Final && was.Status < 0 {
+			asked := was
+			asked.Initiator = cmp.Or(was.Initiator, initiatorOf(by))
+			if held, err = s.credited(ctx, u, asked, now); err != nil {
+				return m, err
+			}
+			final.Final = held.Passes()
+		}
+		next, action, err := was.advanced(final)
 		if d = was; err != nil || action == "" {
 			return m, err
 		}
@@ -350,7 +360,6 @@ func (s *Service) advance(ctx context.Context, by audit.By, d Deposit, r Report)
 		} else if err != nil {
 			return m, err
 		}
-		now := s.Now().Truncate(time.Millisecond)
 		var with []commit.Write
 		if next.Status > 0 {
 			m.Transfers = []ledger.Transfer{next.credit(now)}
@@ -360,9 +369,9 @@ func (s *Service) advance(ctx context.Context, by audit.By, d Deposit, r Report)
 			}
 			with = append(with, s.decided(next, now))
 		}
-		m.With = append(with, SetDeposit{next}, by.Did(audit.Record{At: now, Action: action, UserID: next.UserID,
-			Target: next.ID, Detail: fmt.Sprintf("%s to %s: %s %s", was.Status, next.Status, next.Amount,
-				s.code(next.Asset))}))
+		m.With = append(append(with, held.gates...), SetDeposit{next}, by.Did(audit.Record{At: now, Action: action,
+			UserID: next.UserID, Target: next.ID, Detail: fmt.Sprintf("%s to %s: %s %s", was.Status, next.Status,
+				next.Amount, s.code(next.Asset))}))
 		d = next
 		return m, nil
 	})

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/turn"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/policy"
@@ -31,6 +32,8 @@ type Judge struct {
 	ServiceRoles func(name string) []string
 	// Shared reports whether two accounts share a device.
 	Shared func(ctx context.Context, userID, other string) (bool, error)
+
+	turns turn.Turns // of kinds of movements
 }
 
 // Past reads what rules ask about earlier movements. Every method joins the transaction of its context.
@@ -40,8 +43,15 @@ type Past interface {
 	Withdrew(ctx context.Context, userID string) (bool, error)
 	// Credited returns when one of the assets was last credited to an account; zero: never.
 	Credited(ctx context.Context, userID string, assets ...int64) (time.Time, error)
-	// Counted sums withdrawals by account and asset. Cancelled and failed ones do not count.
+	// Counted sums movements by asset, and those to a destination also by account. Cancelled and failed ones do not
+	// count.
 	Counted(ctx context.Context, q CountedQuery) ([]Counted, error)
+	// CloseHours stores what the hours of a flow add up to, from an instant on, so that Counted need not read their
+	// movements. It leaves out hours that a movement can still change.
+	CloseHours(ctx context.Context, f Flow, from, now time.Time) error
+	// Judged returns the facts by which a withdrawal or a deposit was judged when it was requested or reported; false if
+	// they were not stored. RECORD_NOT_FOUND.
+	Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error)
 	// Gate returns the version of a gate, 0 if it was never passed. With lock it locks the gate until the transaction of
 	// the context ends.
 	Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error)
@@ -57,34 +67,6 @@ type Destination struct {
 	Key, Address, Tag string
 	Assets            []int64
 }
-
-// CountedQuery selects the withdrawals of UserID, or else of Destination, but Except. They were requested after After,
-// and no later than Until if that is the id of one; with Left they were claimed after After.
-type CountedQuery struct {
-	UserID, Destination, Except string
-	After                       time.Time
-	Until                       string
-	Left                        bool
-}
-
-// Counted are the withdrawals of an asset of an account.
-type Counted struct {
-	UserID string
-	Asset  int64
-	Number int64
-	Sum    amount.Sum
-}
-
-// PassGate orders movements that count in one sum: each is decided on the version of the gate that it passes.
-type PassGate struct {
-	Key     string
-	Version int64
-	At      time.Time
-}
-
-func (PassGate) Table() string { return "money_gate" }
-
-func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version }
 
 // AddApproval adds the approval of a withdrawal by an operator.
 type AddApproval struct {
@@ -126,15 +108,8 @@ func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
 		return r, nil
 	}
 	set := j.Rules()
-	for _, per := range set.Counts(m.facts.Kind) {
-		gate := PassGate{Key: string(per) + "/" + m.facts.Account.ID, At: m.facts.At}
-		if per == policy.PerDestination {
-			gate.Key = string(per) + "/" + m.facts.Destination.Key
-		}
-		if gate.Version, err = j.Past.Gate(ctx, gate.Key, gate.At, commit.Inside(ctx)); err != nil {
-			return r, err
-		}
-		r.gates = append(r.gates, gate)
+	if r.gates, err = j.gates(ctx, set, m); err != nil {
+		return r, err
 	}
 	r.facts.Read = set.Wants(m.facts.Kind, m.facts.Asset.CurrencyCode)
 	if !r.facts.Read.Any {
@@ -252,89 +227,6 @@ func (j *Judge) prices(ctx context.Context, now time.Time, codes ...string) (
 		}
 		return value, true
 	}, nil
-}
-
-// totals returns the totals of the sums that the rules of a movement need. Earlier movements have the values of now; a
-// currency without a rate has none.
-func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, f policy.Facts) ([]policy.Total, error) {
-	needed := set.Needs(f)
-	totals := make([]policy.Total, len(set.Sums()))
-	if len(needed) == 0 {
-		return totals, nil
-	}
-	type span struct {
-		per    policy.Per
-		window policy.Span
-	}
-	counted, codes := map[span][]Counted{}, []string{}
-	for _, i := range needed {
-		key := set.Sums()[i]
-		at := span{key.Per, key.Window}
-		if _, known := counted[at]; known {
-			continue
-		}
-		q := CountedQuery{Except: m.id, Left: m.left, After: f.At.Add(-time.Duration(key.Window)), UserID: f.Account.ID}
-		if m.id != "" && !m.left { // as at its request
-			q.After, q.Until = f.Requested.Add(-time.Duration(key.Window)), m.id
-		}
-		if key.Per == policy.PerDestination {
-			q.UserID, q.Destination = "", f.Destination.Key
-		}
-		rows, err := j.Past.Counted(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		counted[at] = rows
-		for _, c := range rows {
-			codes = append(codes, j.code(c.Asset))
-		}
-	}
-	price := func(string, amount.Sum) (amount.Amount, bool) { return amount.Amount{}, false }
-	if f.Read.Value && len(codes) > 0 {
-		slices.Sort(codes)
-		var err error
-		if price, err = j.prices(ctx, f.At, slices.Compact(codes)...); err != nil {
-			return nil, err
-		}
-	}
-	for _, i := range needed {
-		key := set.Sums()[i]
-		totals[i] = j.total(key, f, counted[span{key.Per, key.Window}], price)
-	}
-	return totals, nil
-}
-
-func (j *Judge) code(asset int64) string {
-	pair, _ := j.Catalog().Pair(asset)
-	return pair.Currency.Code
-}
-
-// total adds a movement to those before it.
-func (j *Judge) total(key policy.SumKey, f policy.Facts, before []Counted,
-	price func(string, amount.Sum) (amount.Amount, bool)) (t policy.Total) {
-	accounts := map[string]bool{f.Account.ID: true}
-	t.Number = 1
-	switch key.Of {
-	case policy.Value:
-		t.Sum = f.Value.Sum()
-	case policy.Amount:
-		t.Sum = f.Amount.Sum()
-	}
-	for _, c := range before {
-		accounts[c.UserID] = true
-		t.Number += c.Number
-		switch code := j.code(c.Asset); {
-		case key.Of == policy.Value:
-			value, _ := price(code, c.Sum)
-			t.Sum = t.Sum.Add(value.Sum())
-		case key.Of == policy.Amount && code == key.Currency:
-			t.Sum = t.Sum.Add(c.Sum)
-		}
-	}
-	if key.Of == policy.Accounts {
-		t.Number = int64(len(accounts))
-	}
-	return t
 }
 
 // approver returns the roles by which an operator may approve a movement now. There are none for the owner, the

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/kit/integration"
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/policy"
 )
 
 // WalletMove is a move of the wallet. TxID is required for QueueSent, and Reason for QueueFailed. Claim is the token of
@@ -110,6 +111,14 @@ func give(reason string) func(*Queued) (bool, error) {
 // or refuses it. With INVALID_STATE it returns the record.
 func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id string, to QueueStatus,
 	edit func(*Queued) (repeated bool, err error)) (o Outgoing, err error) {
+	leaves := mover == Hold || mover == Resume || mover == Release || mover == Wallet && to == QueueProcessing
+	if leaves {
+		leave, err := s.Judge.turn(ctx, policy.Withdrawal)
+		if err != nil {
+			return o, err
+		}
+		defer leave()
+	}
 	var accounts []ledger.Account // a move that books nothing needs no balance
 	if to.Final() || mover == Release {
 		q, err := s.Store.Queued(ctx, id)
@@ -135,7 +144,7 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 		}
 		next.Queued.Status = to
 		step := step{mover: mover, next: next}
-		if mover == Hold || mover == Resume || mover == Release || mover == Wallet && to == QueueProcessing {
+		if leaves {
 			if step, err = s.again(ctx, by, step, o, repeated); err != nil || step.mover == "" {
 				return m, err
 			}

@@ -226,6 +226,9 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
 	m := s.withdrawalOf(u, pair, q.Address, q.AddressTag, w.Amount, q.At, now)
 	m.facts.Initiator, m.id, m.left = w.Initiator.facts(), q.ID, t.mover == Wallet
+	if m.left && !repeated {
+		m.facts.At = t.next.Queued.LeftAt
+	}
 	r, err := s.Judge.judge(ctx, m)
 	if err != nil {
 		return t, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/audit"
@@ -119,23 +120,38 @@ func (s *Service) respelled(ctx context.Context, r Report, d Deposit) (_ Report,
 	return r, true
 }
 
-// credited judges the credit of a deposit by its initiator.
-func (s *Service) credited(ctx context.Context, u user.User, d Deposit) (ruling, error) {
+// credited judges the credit of a deposit by its initiator, at the instant of the credit.
+func (s *Service) credited(ctx context.Context, u user.User, d Deposit, at time.Time) (ruling, error) {
 	pair, _ := s.Currencies.Catalog().Pair(d.Asset)
-	m := s.movementOf(u, pair, policy.Deposit, policy.In)
+	m := s.movementOf(u, pair, policy.Deposit, policy.In, at)
 	m.facts.Amount, m.facts.Requested, m.facts.Initiator = d.Amount, d.At, d.Initiator.facts()
 	return s.Judge.judge(ctx, m)
 }
 
-func (s *Service) movementOf(u user.User, pair currency.Listed, kind policy.Kind, to policy.Direction) movement {
-	return movement{asset: pair.ID, facts: policy.Facts{Kind: kind, At: s.Now().UTC(), Direction: to,
+// judgedCredit judges a deposit that would be credited at an instant. If rules hold it, it waits, for its sender or for
+// the treasury.
+func (s *Service) judgedCredit(ctx context.Context, u user.User, d Deposit, at time.Time) (Deposit, ruling, error) {
+	a, err := s.credited(ctx, u, d, at)
+	if d.Facts = stored(a.facts); err != nil || a.Passes() {
+		return d, a, err
+	}
+	d.Status = WaitingSender
+	if d.SenderInfo != "" {
+		d.Status = WaitingTreasury
+	}
+	return d, a, nil
+}
+
+func (s *Service) movementOf(u user.User, pair currency.Listed, kind policy.Kind, to policy.Direction,
+	at time.Time) movement {
+	return movement{asset: pair.ID, facts: policy.Facts{Kind: kind, At: at.UTC(), Direction: to,
 		Asset:   policy.Asset{CurrencyCode: pair.Currency.Code, Network: pair.Network.Code},
 		Account: factsOf(u), Device: policy.NoDevice}}
 }
 
-// concerns reports whether a rule is about movements of a kind in a currency.
+// concerns reports whether a rule is about movements of a kind in a currency, or counts them.
 func (j *Judge) concerns(kind policy.Kind, currencyCode string) bool {
-	return j != nil && j.Rules().Wants(kind, currencyCode).Any
+	return j != nil && (j.Rules().Wants(kind, currencyCode).Any || len(j.Rules().Counts(kind)) > 0)
 }
 
 // approve refuses a movement that rules hold and that its approver may not let pass: POLICY_DENIED, INVALID_STATE
@@ -162,49 +178,53 @@ func (j *Judge) approve(ctx context.Context, r ruling, approver, owner string, b
 	return nil
 }
 
-// released judges the credit of a deposit that an operator has decided. That decision is the approval that rules ask
-// for.
-func (s *Service) released(ctx context.Context, by audit.By, d Deposit) error {
+// released judges the credit of a deposit that an operator has decided, and returns the gates for its unit. That
+// decision is the approval that rules ask for.
+func (s *Service) released(ctx context.Context, by audit.By, d Deposit, at time.Time) ([]commit.Write, error) {
 	if !s.Judge.concerns(policy.Deposit, s.code(d.Asset)) {
-		return nil
+		return nil, nil
 	}
 	u, err := s.Users.Get(ctx, d.UserID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r, err := s.credited(ctx, u, d)
+	r, err := s.credited(ctx, u, d, at)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.Judge.approve(ctx, r, by.UserID, d.UserID, d.Initiator)
+	return r.gates, s.Judge.approve(ctx, r, by.UserID, d.UserID, d.Initiator)
 }
 
 // errSecond refuses an adjustment that rules permit with an approval alone.
 var errSecond = fault.New(fault.PolicyDenied,
 	"the money policy asks for the approval of a second person (mfa.four_eyes)")
 
-// adjusted judges an adjustment. One that needs an approval passes as a request that a second person has approved, who
-// is a member of the group.
-func (s *Service) adjusted(ctx context.Context, by audit.By, a Adjustment, p planned) error {
+// adjusted judges an adjustment, and returns the gates for its unit. One that needs an approval passes as a request that
+// a second person has approved, who is a member of the group. So does the repetition of one that was made.
+func (s *Service) adjusted(ctx context.Context, by audit.By, a Adjustment, p planned) ([]commit.Write, error) {
 	to := policy.In
 	if a.Direction == Debit {
 		to = policy.Out
 	}
-	m := s.movementOf(p.owner, p.pair, policy.Adjustment, to)
+	m := s.movementOf(p.owner, p.pair, policy.Adjustment, to, p.transfer.At)
 	m.facts.Amount, m.facts.Requested, m.facts.Initiator = a.Amount, m.facts.At, initiatorOf(by).facts()
 	r, err := s.Judge.judge(ctx, m)
 	if err != nil || r.Passes() {
-		return err
+		return r.gates, err
+	}
+	_, err = s.Ledger.Store.ByRef(ctx, kindAdjustment, a.UniqueID)
+	if fault.CodeOf(err) != fault.RecordNotFound {
+		return r.gates, err
 	}
 	d := denied{errDenied, a.UserID, a.UniqueID, r.Rules}
 	switch approver := audit.Approver(ctx); {
 	case r.Deny:
 	case approver == audit.Rehearsed:
-		return nil
+		return r.gates, nil
 	case approver == "":
 		d.refusal = errSecond
 	default:
-		return s.Judge.approve(ctx, r, approver, a.UserID, initiatorOf(by))
+		return r.gates, s.Judge.approve(ctx, r, approver, a.UserID, initiatorOf(by))
 	}
-	return d
+	return nil, d
 }

@@ -21,6 +21,7 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/limit"
+	"castellan/domain/money/policy"
 )
 
 // Withdrawals accepts withdrawals and moves them through the queue (D-INT-04). Waiting and Judge are optional.
@@ -171,6 +172,11 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 	if err != nil {
 		return o, err
 	}
+	leave, err := s.Judge.turn(ctx, policy.Withdrawal)
+	if err != nil {
+		return o, err
+	}
+	defer leave()
 	plan := func(ctx context.Context, has []ledger.Balance) (m ledger.Movement, err error) {
 		desk, err := s.Store.Desk(ctx, r.UserID)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/policy"
 )
 
 // Service executes transactions. All fields but Judge are required.
@@ -140,26 +141,32 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 	if err != nil {
 		return Adjusted{}, err
 	}
-	if err := s.adjusted(ctx, by, a, p); err != nil {
+	leave, err := s.Judge.turn(ctx, policy.Adjustment)
+	if err != nil {
+		return Adjusted{}, err
+	}
+	defer leave()
+	plan := func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement, err error) {
+		gates, err := s.adjusted(ctx, by, a, p)
+		t := p.transfer
+		with := append(gates, AddAddress{Account: p.account, At: t.At})
+		if a.Direction == Credit {
+			with = append(with, AddDeposit{Deposit{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
+				Status: Finalized, TxID: a.UniqueID, ToAddress: p.to, TransferID: t.ID, At: t.At,
+				Initiator: initiatorOf(by)}})
+		} else {
+			with = append(with, AddWithdrawal{Withdrawal{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
+				Status: Finalized, ToAddress: p.to, TransferID: t.ID, At: t.At, Initiator: initiatorOf(by)}})
+		}
+		with = append(with, by.Did(audit.Record{At: t.At, Action: "ADJUST_BALANCE", UserID: a.UserID, Target: t.ID,
+			Detail: withReason(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))
+		return ledger.Movement{Transfers: []ledger.Transfer{t}, With: with, Once: true}, err
+	}
+	r, err := s.Ledger.Decide(ctx, by, []ledger.Account{p.account, p.treasury}, plan)
+	if err != nil {
 		if !commit.Inside(ctx) {
 			err = deniedBy(ctx, s.Ledger.Commit, s.Now(), by, err)
 		}
-		return Adjusted{}, err
-	}
-	t := p.transfer
-	with := []commit.Write{AddAddress{Account: p.account, At: t.At}}
-	if a.Direction == Credit {
-		with = append(with, AddDeposit{Deposit{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
-			Status: Finalized, TxID: a.UniqueID, ToAddress: p.to, TransferID: t.ID, At: t.At,
-			Initiator: initiatorOf(by)}})
-	} else {
-		with = append(with, AddWithdrawal{Withdrawal{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
-			Status: Finalized, ToAddress: p.to, TransferID: t.ID, At: t.At, Initiator: initiatorOf(by)}})
-	}
-	with = append(with, by.Did(audit.Record{At: t.At, Action: "ADJUST_BALANCE", UserID: a.UserID, Target: t.ID,
-		Detail: withReason(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))
-	r, err := s.Ledger.Do(ctx, by, ledger.Movement{Transfers: []ledger.Transfer{t}, With: with})
-	if err != nil {
 		return Adjusted{}, a.refused(err)
 	}
 	first := r.Transfers[0]

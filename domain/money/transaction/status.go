@@ -248,10 +248,11 @@ func (s *Service) move(ctx context.Context, jobID string, p updating, id string)
 		d.Status = p.To
 		var credit []ledger.Transfer
 		if d.Status == FinalizedDeposit {
-			if err := s.released(ctx, p.By, d); err != nil {
+			now := s.Changes.Now().Truncate(time.Millisecond)
+			if done.Writes, err = s.released(ctx, p.By, d, now); err != nil {
 				return done, err
 			}
-			credit = []ledger.Transfer{d.credit(s.Changes.Now())}
+			credit = []ledger.Transfer{d.credit(now)}
 			d.TransferID = credit[0].ID
 		}
 		told, err := s.decisionNotices(ctx, d, p.By)

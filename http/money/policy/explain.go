@@ -11,7 +11,8 @@ import (
 )
 
 type explainRequest struct {
-	Facts facts `json:"facts"`
+	Facts      *facts `json:"facts" doc:"replaces movementId"`
+	MovementID string `json:"movementId,omitempty" maxLength:"64" doc:"withdrawal or deposit, judged as it was then"`
 }
 
 // facts are those of a movement that need not exist.
@@ -135,13 +136,23 @@ type ruleReason struct {
 	Limit   *string `json:"limit" doc:"of that sum" example:"5000000"`
 }
 
-func (g Group) explain(_ context.Context, _ rest.Caller, in explainRequest) (out rest.Data[explanation], err error) {
-	f, err := in.Facts.read(g)
+func (g Group) explain(ctx context.Context, _ rest.Caller, in explainRequest) (out rest.Data[explanation], err error) {
+	rules := g.Rules()
+	var f policy.Facts
+	var totals []policy.Total
+	switch {
+	case (in.Facts == nil) == (in.MovementID == ""):
+		return out, fault.Invalid("facts", "send either facts or movementId")
+	case in.Facts == nil:
+		f, totals, err = g.Stored(ctx, rules, in.MovementID)
+	default:
+		f, err = in.Facts.read(g)
+		totals = alone(f, rules.Sums())
+	}
 	if err != nil {
 		return out, err
 	}
-	rules := g.Rules()
-	v, considered := rules.Explain(f, alone(f, rules.Sums()))
+	v, considered := rules.Explain(f, totals)
 	out.Data = explanation{Rules: make([]ruleReason, len(considered)), Verdict: verdict{Deny: v.Deny,
 		Approvals: rest.Each(v.Approvals, showQuorum), Until: rest.At(v.Until), Rules: rest.Each(v.Rules, showNamed),
 		Trial: rest.Each(v.Trial, showNamed)}}

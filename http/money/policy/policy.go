@@ -24,7 +24,9 @@ type Group struct {
 	Admin *policy.Admin
 	// Rules returns the rules in force on this node.
 	Rules func() *policy.Set
-	Now   func() time.Time
+	// Stored returns the facts and the totals by which a movement was judged (transaction.Judge).
+	Stored func(ctx context.Context, set *policy.Set, movementID string) (policy.Facts, []policy.Total, error)
+	Now    func() time.Time
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
@@ -54,11 +56,12 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("removeMoneyRule", "Its versions are kept. "+always).
 			NamesNoUser("the label is that of a rule"),
 		rest.Post("/admin/money/explain", "Explain which money policy rules apply to a movement", rest.Tenant, g.explain,
-			fault.InvalidField).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Try(`{"facts":{"kind":"WITHDRAWAL","asset":{"currencyCode":"USDT","network":"TRX"},"amount":"75000",
 				"value":"3000000","account":{"id":"${user.id}","level":1,"aml":"notRisky"},"initiator":{"type":"USER"}}}`).
 			Doc("explainMoneyPolicy", "Judges the facts of a movement by the rules in force on this node. Nothing changes. "+
-				"Each sum counts this movement alone.").
+				"With facts, each sum counts this movement alone. With movementId, the facts and the sums are those of the "+
+				"request or of the report. A fact that no rule asked for then is unknown.").
 			NamesNoUser("it changes nothing"),
 	).For(rest.Admin).Extended()
 }

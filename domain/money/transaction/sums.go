@@ -1,0 +1,240 @@
+package transaction
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/policy"
+)
+
+// Flow are the movements of a kind in a direction. They have the instant at which the money was asked for or credited;
+// with Left, withdrawals have that of their last claim.
+type Flow struct {
+	Kind      policy.Kind
+	Direction policy.Direction
+	Left      bool
+}
+
+// String returns the key of the flow in the database: "WITHDRAWAL/OUT", with Left "WITHDRAWAL/OUT/LEFT".
+func (f Flow) String() string {
+	key := string(f.Kind) + "/" + string(f.Direction)
+	if f.Left {
+		key += "/LEFT"
+	}
+	return key
+}
+
+// Flows returns every flow that is counted.
+func Flows() []Flow {
+	return []Flow{{policy.Withdrawal, policy.Out, false}, {policy.Withdrawal, policy.Out, true},
+		{policy.Deposit, policy.In, false}, {policy.Adjustment, policy.In, false},
+		{policy.Adjustment, policy.Out, false}}
+}
+
+// CountedQuery selects the movements of a flow, but Except, after After and no later than Until; zero: also later ones.
+// UserID, Destination and Initiator select those of an account, to a destination and by an initiator; "": all.
+type CountedQuery struct {
+	Flow
+	UserID, Destination, Initiator string
+	Except                         string
+	After, Until                   time.Time
+}
+
+// Counted are movements of an asset. UserID is set in those to a destination.
+type Counted struct {
+	UserID string
+	Asset  int64
+	Number int64
+	Sum    amount.Sum
+}
+
+// PassGate orders movements that count in one sum: each is decided on the version of the gate that it passes.
+type PassGate struct {
+	Key     string
+	Version int64
+	At      time.Time
+}
+
+func (PassGate) Table() string { return "money_gate" }
+
+func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version }
+
+// gates reads the gates that a movement passes: one for each sum that the rules of its kind have. Inside a transaction
+// it locks them, in one order, so that no two movements wait for each other.
+func (j *Judge) gates(ctx context.Context, set *policy.Set, m movement) (all []commit.Write, err error) {
+	var keys []string
+	for _, per := range set.Counts(m.facts.Kind) {
+		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.common(per))
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		gate := PassGate{Key: key, At: m.facts.At}
+		if gate.Version, err = j.Past.Gate(ctx, gate.Key, gate.At, commit.Inside(ctx)); err != nil {
+			return nil, err
+		}
+		all = append(all, gate)
+	}
+	return all, nil
+}
+
+// common returns what the movements of a sum have in common with a movement. As initiators, owners are one each.
+func (m movement) common(per policy.Per) string {
+	f := m.facts
+	switch {
+	case per == policy.PerDestination:
+		return f.Destination.Key
+	case per == policy.PerInitiator && f.Initiator.Type != policy.User:
+		return f.Initiator.String()
+	case per == policy.PerAsset:
+		return f.Asset.CurrencyCode
+	case per == policy.PerPlatform:
+		return ""
+	}
+	return f.Account.ID
+}
+
+// wide reports whether a sum has movements of many accounts.
+func wide(per policy.Per) bool {
+	return per == policy.PerInitiator || per == policy.PerAsset || per == policy.PerPlatform
+}
+
+// turn waits until this process judges no other movement of a kind, if rules count such movements of many accounts:
+// they would fail at one gate. Inside a transaction it does not wait, because the holder of the turn may wait for that.
+func (j *Judge) turn(ctx context.Context, kind policy.Kind) (leave func(), err error) {
+	if j == nil || commit.Inside(ctx) || !slices.ContainsFunc(j.Rules().Counts(kind), wide) {
+		return func() {}, nil
+	}
+	return j.turns.Take(ctx, string(kind))
+}
+
+// FlowKept is how long totals of hours are kept; a window has at most 31 days.
+const FlowKept = 32 * policy.Day
+
+// CloseHours stores the totals of past hours of the flows that rules count for many accounts (Past.CloseHours). It may
+// run on several nodes at once, or not at all: then a sum takes longer.
+func (j *Judge) CloseHours(ctx context.Context, now time.Time) error {
+	for _, f := range Flows() {
+		if !slices.ContainsFunc(j.Rules().Counts(f.Kind), wide) {
+			continue
+		}
+		if err := j.Past.CloseHours(ctx, f, now.Add(-FlowKept), now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// query returns the query of a sum of a movement. One per asset is that of the platform.
+func (m movement) query(key policy.SumKey) CountedQuery {
+	f := m.facts
+	q := CountedQuery{Flow: Flow{f.Kind, f.Direction, m.left}, Except: m.id,
+		After: f.At.Add(-time.Duration(key.Window))}
+	if m.id != "" && !m.left { // as at its request
+		q.After, q.Until = f.Requested.Add(-time.Duration(key.Window)), f.Requested
+	}
+	switch key.Per {
+	case policy.PerAccount:
+		q.UserID = f.Account.ID
+	case policy.PerDestination:
+		q.Destination = f.Destination.Key
+	case policy.PerInitiator:
+		if q.Initiator = f.Initiator.String(); f.Initiator.Type == policy.User {
+			q.UserID = f.Account.ID
+		}
+	}
+	return q
+}
+
+// Stored returns the facts by which a withdrawal or a deposit was judged at its request or its report, and the totals
+// that the rules of a set need then. Facts that no rule asked for are unknown. RECORD_NOT_FOUND; INVALID_STATE for a
+// movement that no rule was asked about.
+func (j *Judge) Stored(ctx context.Context, set *policy.Set, movementID string) (policy.Facts, []policy.Total, error) {
+	f, known, err := j.Past.Judged(ctx, movementID)
+	if err == nil && !known {
+		err = fault.New(fault.InvalidState, "the facts of the movement were not stored")
+	}
+	if err != nil {
+		return f, nil, err
+	}
+	totals, err := j.totals(ctx, set, movement{facts: f, id: movementID}, f)
+	return f, totals, err
+}
+
+// totals returns the totals of the sums that the rules of a movement need. Earlier movements have the values of now; a
+// currency without a rate has none.
+func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, f policy.Facts) ([]policy.Total, error) {
+	needed := set.Needs(f)
+	totals := make([]policy.Total, len(set.Sums()))
+	if len(needed) == 0 {
+		return totals, nil
+	}
+	counted, codes := map[CountedQuery][]Counted{}, []string{}
+	for _, i := range needed {
+		q := m.query(set.Sums()[i])
+		if _, known := counted[q]; known {
+			continue
+		}
+		rows, err := j.Past.Counted(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		counted[q] = rows
+		for _, c := range rows {
+			codes = append(codes, j.code(c.Asset))
+		}
+	}
+	price := func(string, amount.Sum) (amount.Amount, bool) { return amount.Amount{}, false }
+	if f.Read.Value && len(codes) > 0 {
+		slices.Sort(codes)
+		var err error
+		if price, err = j.prices(ctx, f.At, slices.Compact(codes)...); err != nil {
+			return nil, err
+		}
+	}
+	for _, i := range needed {
+		key := set.Sums()[i]
+		totals[i] = j.total(key, f, counted[m.query(key)], price)
+	}
+	return totals, nil
+}
+
+func (j *Judge) code(asset int64) string {
+	pair, _ := j.Catalog().Pair(asset)
+	return pair.Currency.Code
+}
+
+// total adds a movement to those before it.
+func (j *Judge) total(key policy.SumKey, f policy.Facts, before []Counted,
+	price func(string, amount.Sum) (amount.Amount, bool)) (t policy.Total) {
+	accounts := map[string]bool{f.Account.ID: true}
+	t.Number = 1
+	switch key.Of {
+	case policy.Value:
+		t.Sum = f.Value.Sum()
+	case policy.Amount:
+		t.Sum = f.Amount.Sum()
+	}
+	for _, c := range before {
+		code := j.code(c.Asset)
+		if key.Per == policy.PerAsset && code != f.Asset.CurrencyCode {
+			continue
+		}
+		accounts[c.UserID] = true
+		t.Number += c.Number
+		switch {
+		case key.Of == policy.Value:
+			value, _ := price(code, c.Sum)
+			t.Sum = t.Sum.Add(value.Sum())
+		case key.Of == policy.Amount && code == key.Currency:
+			t.Sum = t.Sum.Add(c.Sum)
+		}
+	}
+	if key.Of == policy.Accounts {
+		t.Number = int64(len(accounts))
+	}
+	return t
+}

@@ -1,0 +1,264 @@
+package transaction_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"castellan/domain/account/user"
+	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/level"
+	"castellan/domain/money/transaction"
+	"castellan/persistence"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
+)
+
+// sumRule is a rule that denies movements above a sum.
+func sumRule(kind, per, window, of, over string) string {
+	return fmt.Sprintf(`{"kinds":["%s"],"match":{"sums":[{"per":"%s","window":"%s","of":"%s","over":"%s"}]},%s}`, kind,
+		per, window, of, over, deny)
+}
+
+// listed is a withdrawal of the model.
+type listed struct {
+	id, by    string
+	code      string
+	n         int64 // hundredths
+	at, left  time.Time
+	gone, out bool // cancelled or failed; sent
+}
+
+// flowModel is a list of withdrawals, whose sums are added up one by one.
+type flowModel struct {
+	*desk
+	all    []*listed
+	limits map[string]int64 // hundredths of lira in an hour; "PLATFORM" in three
+}
+
+// fits reports whether a withdrawal keeps all limits at an instant.
+func (m *flowModel) fits(w *listed, left bool) bool {
+	at := m.now()
+	worth := map[string]int64{"BTC": 100, "ETH": 10}
+	for per, most := range m.limits {
+		window := time.Hour
+		if per == "PLATFORM" {
+			window = 3 * time.Hour
+		}
+		sum := w.n * worth[w.code]
+		for _, o := range m.all {
+			when := o.at
+			if left {
+				when = o.left
+			}
+			same := per == "PLATFORM" || per == "INITIATOR" && o.by == w.by || per == "ASSET" && o.code == w.code
+			if same && o != w && !o.gone && !when.IsZero() && when.After(at.Add(-window)) {
+				sum += o.n * worth[o.code]
+			}
+		}
+		if sum > most {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *flowModel) step(rng *rand.Rand) error {
+	w := &listed{}
+	if len(m.all) > 0 {
+		w = m.all[max(0, len(m.all)-1-rng.IntN(8))]
+	}
+	open := w.id != "" && !w.gone && !w.out
+	switch rng.IntN(9) {
+	case 0, 1, 2:
+		w = &listed{by: fmt.Sprint("shop", rng.IntN(2)), code: []string{"BTC", "ETH"}[rng.IntN(2)], n: 1 + rng.Int64N(9),
+			at: m.now()}
+		o, err := m.Request(m.t.Context(), audit.By{UserID: "service:" + w.by}, transaction.WithdrawalRequest{
+			ExternalID: fmt.Sprint(len(m.all), "-", rng.Uint64()), UserID: fmt.Sprint("u", rng.IntN(3)), CurrencyCode: w.code,
+			NetworkCode: w.code, Amount: amount.Must(hundredths(w.n)), Address: addresses[w.code]})
+		if fits := m.fits(w, false); fits != (err == nil) || err != nil && fault.CodeOf(err) != fault.PolicyDenied {
+			return fmt.Errorf("request %+v: %v, want it to fit: %t", *w, err, fits)
+		}
+		if err == nil {
+			w.id, m.all = o.Queued.ID, append(m.all, w)
+		}
+	case 3, 4:
+		if o, err := m.Get(m.t.Context(), w.id); !open || err != nil || o.Queued.Status != transaction.QueueReady {
+			return nil
+		}
+		err := m.move(w.id, transaction.QueueProcessing)
+		if fits := m.fits(w, true); fits != (err == nil) {
+			return fmt.Errorf("claim %+v: %v, want it to fit: %t", *w, err, fits)
+		}
+		if w.left = m.now(); err != nil {
+			w.left = time.Time{}
+		}
+	case 5:
+		if _, err := m.Cancel(m.t.Context(), audit.By{UserID: "op"}, w.id, ""); open && err == nil {
+			w.gone = true
+		}
+	case 6:
+		if open && !w.left.IsZero() && m.move(w.id, transaction.QueueFailed) == nil {
+			w.gone = true
+		}
+	case 7:
+		if open && !w.left.IsZero() && m.move(w.id, transaction.QueueSent) == nil &&
+			m.move(w.id, transaction.QueueSuccess) == nil {
+			w.out = true
+		}
+	case 8:
+		return m.Judge.CloseHours(m.t.Context(), m.now())
+	}
+	m.advance([]time.Duration{0, time.Millisecond, 59 * time.Minute, time.Hour - time.Millisecond, time.Hour,
+		20 * time.Minute}[rng.IntN(6)])
+	return nil
+}
+
+// In random orders of requests, claims, cancellations and ends, with hours that are completed meanwhile, the sums per
+// initiator, asset and platform admit what a list of all movements admits.
+func TestWideSumsInRandomOrder(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u0", "u1", "u2")
+		plenty := amount.Must("1000000")
+		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
+			SendCryptoMonthly: plenty}}}}
+		for _, u := range []string{"u0", "u1", "u2"} {
+			storetest.Must(t, d.m.Pay(u, "BTC/BTC", "1000"))
+			storetest.Must(t, d.m.Pay(u, "ETH/ETH", "1000"))
+		}
+		m := &flowModel{desk: d, limits: map[string]int64{"INITIATOR": 900, "ASSET": 1200, "PLATFORM": 2500}}
+		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "1h", "VALUE", "9"), sumRule("WITHDRAWAL", "ASSET", "1h", "VALUE", "12"),
+			sumRule("WITHDRAWAL", "PLATFORM", "3h", "VALUE", "25"))
+		seed := rand.Uint64()
+		rng := rand.New(rand.NewPCG(seed, 0))
+		for i := range 250 {
+			if err := m.step(rng); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, i, err)
+			}
+		}
+		storetest.Must(t, d.Judge.CloseHours(t.Context(), d.now().Add(2*time.Hour)))
+		past := money.NewTransactions(db)
+		storetest.Must(t, past.VerifyFlow(t.Context()))
+		var hours int
+		count := func() {
+			storetest.Must(t, db.Conn(t.Context()).NewRaw("SELECT count(*) FROM money_flow WHERE asset_id <> 0").
+				Scan(t.Context(), &hours))
+		}
+		if count(); hours == 0 {
+			t.Error("no hour was completed")
+		}
+		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+			_, err := db.Conn(ctx).NewRaw("UPDATE money_flow SET number = number + 1 WHERE asset_id <> 0").Exec(ctx)
+			return err
+		}))
+		if err := past.VerifyFlow(t.Context()); !errors.Is(err, ledger.ErrBroken) {
+			t.Errorf("a wrong total is %v", err)
+		}
+		storetest.Must(t, past.PurgeFlow(t.Context(), d.now().Add(time.Hour)))
+		if count(); hours != 0 {
+			t.Errorf("%d totals after the purge", hours)
+		}
+	})
+}
+
+// Of parallel requests of many accounts through one key at 99 % of its limit, exactly those are admitted that fit.
+func TestWideSumsInParallel(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db)
+		for i := range 65 {
+			d.m.User(fmt.Sprint("u", i), func(*user.User) {})
+			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "2"))
+		}
+		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "24h", "VALUE", "100"), sumRule("WITHDRAWAL", "PLATFORM", "1h", "COUNT",
+			"1000"))
+		_, err := d.ask("u64", "BTC", 97, "first")
+		storetest.Must(t, err)
+		won := storetest.Race(t, 64, fault.PolicyDenied, func(i int) error {
+			_, err := d.ask(fmt.Sprint("u", i), "BTC", 1, fmt.Sprint("x", i))
+			return err
+		})
+		if won != 3 {
+			t.Errorf("%d requests were admitted, want 3", won)
+		}
+	})
+}
+
+// The stored facts of a withdrawal and the sums of its request explain it by the rules of today.
+func TestStoredFactsExplain(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t), "u")
+	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
+	d.judges(sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "50"))
+	var ids []string
+	for i, n := range []int64{3, 4, 5} {
+		o, err := d.ask("u", "BTC", n, fmt.Sprint(i))
+		storetest.Must(t, err)
+		ids = append(ids, o.Queued.ID)
+		d.advance(time.Minute)
+	}
+	j := d.judges(sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "6"))
+	f, totals, err := j.Stored(t.Context(), j.Rules(), ids[1])
+	storetest.Must(t, err)
+	v, considered := j.Rules().Explain(f, totals)
+	if !v.Deny || considered[0].Used.String() != "7" || considered[0].Limit.String() != "6" {
+		t.Errorf("%+v, %+v", v, considered)
+	}
+	_, _, err = j.Stored(t.Context(), j.Rules(), "none")
+	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+// Credits of deposits and adjustments have their own sums.
+func TestSumsOfCreditsAndAdjustments(t *testing.T) {
+	l := newTill(t)
+	d, s := l.desk, l.Service
+	d.m.User("chief", func(u *user.User) { u.Roles = []string{"treasury"} })
+	s.Judge = d.judges(sumRule("ADJUSTMENT", "INITIATOR", "24h", "VALUE", "100"),
+		sumRule("DEPOSIT", "PLATFORM", "1h", "COUNT", "2"))
+	adjust := func(by, sum, uniqueID string, direction transaction.Direction) error {
+		_, err := s.Adjust(t.Context(), audit.By{UserID: by}, adjustment(direction, sum, uniqueID))
+		return err
+	}
+	storetest.Must(t, adjust("a", "1", "1", transaction.Credit))
+	storetest.Must(t, adjust("a", "1", "1", transaction.Credit)) // a repetition
+	storetest.Must(t, adjust("a", "1", "2", transaction.Debit))
+	storetest.Must(t, adjust("b", "0.5", "3", transaction.Credit))
+	storetest.Wants(t, adjust("a", "0.01", "4", transaction.Credit), fault.PolicyDenied)
+	won := storetest.Race(t, 4, fault.PolicyDenied, func(i int) error {
+		return adjust("b", "0.2", fmt.Sprint("race", i), transaction.Credit)
+	})
+	if won != 2 {
+		t.Errorf("%d adjustments passed", won)
+	}
+	d.advance(24 * time.Hour)
+	storetest.Must(t, adjust("a", "0.01", "4", transaction.Credit))
+
+	credit := func(n int, final bool) (transaction.Status, error) {
+		r, err := s.Report(t.Context(), wallet, transaction.Report{ExternalID: fmt.Sprint("d", n), UserID: "u",
+			CurrencyCode: "BTC", Network: "BTC", Amount: amount.Must("1"), TxID: fmt.Sprint("tx", n), Final: final})
+		return r.Status, err
+	}
+	want := func(n int, final bool, want transaction.Status) {
+		t.Helper()
+		if got, err := credit(n, final); err != nil || got != want {
+			t.Errorf("deposit %d is %s, %v, want %s", n, got, err, want)
+		}
+	}
+	want(1, true, transaction.Finalized)
+	want(2, false, transaction.WaitingSender)
+	want(2, true, transaction.Finalized)
+	want(3, true, transaction.WaitingSender)
+	want(3, true, transaction.WaitingSender)
+	want(1, true, transaction.Finalized)
+	d.advance(time.Hour - time.Millisecond)
+	want(3, true, transaction.WaitingSender)
+	d.advance(time.Millisecond)
+	want(3, true, transaction.Finalized)
+	storetest.Must(t, s.Judge.CloseHours(context.Background(), d.now().Add(3*time.Hour)))
+	storetest.Must(t, money.NewTransactions(d.m.DB).VerifyFlow(t.Context()))
+}
