@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ var litestreamProgram = flag.String("litestream", "", "the file of Litestream's 
 
 // recipePage has the recipes for restores to an instant. exampleInstant is the instant of its examples.
 const (
-	recipePage     = "../../docs/operations/point-in-time.md"
+	recipePage     = "operations/point-in-time#"
 	exampleInstant = "2026-11-29T01:00:00+00:00"
 )
 
@@ -38,25 +37,12 @@ type recipe struct {
 // follow runs the lines of a section's code blocks in order. changes replace texts of the page, as an operator does.
 func (r *recipe) follow(t *testing.T, section string, changes ...string) {
 	t.Helper()
-	text, err := os.ReadFile(recipePage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
-	rest, _, _ = strings.Cut(rest, "\n## ")
-	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(rest, -1)
-	if !found || len(blocks) == 0 {
-		t.Fatalf("no commands in the section %s", section)
-	}
-	for _, block := range blocks {
-		commands := strings.NewReplacer(append(changes, r.paths...)...).Replace(block[1])
-		for line := range strings.Lines(commands) {
-			words := strings.Fields(line)
-			if words[0] != "castellan" {
-				r.run(t, strings.TrimSpace(line))
-			} else if got := r.castellan(words[1:]...); got.Code != 0 {
-				t.Fatalf("%s: exit %d: %s%s", line, got.Code, got.Out, got.ErrOut)
-			}
+	for line := range strings.Lines(strings.Join(commands(t, recipePage+section, append(changes, r.paths...)...), "")) {
+		words := strings.Fields(line)
+		if words[0] != "castellan" {
+			r.run(t, strings.TrimSpace(line))
+		} else if got := r.castellan(words[1:]...); got.Code != 0 {
+			t.Fatalf("%s: exit %d: %s%s", line, got.Code, got.Out, got.ErrOut)
 		}
 	}
 }
