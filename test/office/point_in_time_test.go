@@ -114,7 +114,7 @@ type instant struct {
 
 // instants returns random ones, not in their order. archived returns when the archive has what was acknowledged.
 func (p *platform) instants(archived func()) (all []instant) {
-	for range *restoreRounds {
+	for range *restores {
 		p.more(5 + rand.IntN(20))
 		acked := p.acknowledged()
 		archived()

@@ -17,7 +17,7 @@ import (
 	"castellan/internal/blackbox"
 )
 
-var restoreRounds = flag.Int("restores", restores, "backups that TestRestoredBackups restores on each database")
+var restores = flag.Int("restores", 2, "restores of each test of restores; 50 in make faults-restores")
 
 // platform is a vault under load: withdrawals are requested, and a naive wallet pays each one it can claim.
 type platform struct {
@@ -106,7 +106,7 @@ func TestRestoredBackups(t *testing.T) {
 		p := newPlatform(t, s.Alone())
 		clients := p.start(t)
 		var all []taken
-		for i := range *restoreRounds {
+		for i := range *restores {
 			time.Sleep(rand.N(300 * time.Millisecond))
 			b := taken{dir: filepath.Join(t.TempDir(), fmt.Sprint(i)), acked: p.acknowledged()}
 			if got := s.Command("", "backup", "--to", b.dir); got.Code != 0 {
