@@ -192,7 +192,7 @@ lint-deploy:
 	done
 	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/castellan.yaml) || { echo "$$out"; exit 1; }
 	@scripts/ensure-test-deps.sh systemd
-	@out=$$(systemd-analyze security --offline=true --threshold=15 deploy/systemd/castellan.service) || { echo "$$out"; exit 1; }
+	@out=$$(systemd-analyze security --offline=true --threshold=15 deploy/systemd/*.service) || { echo "$$out"; exit 1; }
 
 # It makes namespaces, so it needs root.
 deploy-run:
