@@ -59,8 +59,8 @@ GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo shop cluster build sbom image release clean quick test test-all test-browser race test-starved test-deps
-.PHONY: fuzz fuzz-long faults faults-cluster faults-times faults-kills faults-models verify lint lint-console lint-api
-.PHONY: lint-tools lint-deploy deploy-run security tidy size unchanged generate golden console js console-dev tour bench
+.PHONY: fuzz fuzz-long faults faults-cluster faults-times faults-kills faults-restores faults-models verify lint
+.PHONY: lint-console lint-api lint-tools lint-deploy deploy-run security tidy size unchanged generate golden console js console-dev tour bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
@@ -120,8 +120,8 @@ race: ## the tests of make test under the race detector (an hour; needs a C comp
 
 # faults-cluster needs root, because a partition is made of network namespaces. faults-times holds every other scenario
 # to the times that the service promises. The others are of the back office: kills while money moves, files come and
-# messages go out, 10⁶ movements beside an oracle, 10⁵ orders of withdrawals, 10⁷ sums.
-faults: faults-cluster faults-times faults-kills faults-models ## failing nodes, networks and databases under load (hours; as root)
+# messages go out, 50 restores of each kind, 10⁶ movements beside an oracle, 10⁵ orders of withdrawals, 10⁷ sums.
+faults: faults-cluster faults-times faults-kills faults-restores faults-models ## failing nodes, networks and databases under load (hours; as root)
 
 faults-cluster:
 	@scripts/ensure-test-deps.sh postgresql iproute2
@@ -133,6 +133,9 @@ faults-times:
 faults-kills:
 	$(WITH_POSTGRES) go test -tags faults -count=1 -timeout 40m -run '$(KILLS)' -p 1 -v ./test/office ./test/faults
 	$(WITH_POSTGRES) go test -count=1 -timeout 20m -run AcceptsAProofOnce -v ./test/faults -stolen 100000
+
+faults-restores:
+	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run Restored -v ./test/office -restores 50
 
 faults-models:
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
@@ -189,7 +192,7 @@ lint-deploy:
 	done
 	@out=$$(go tool -modfile=tools/go.mod kube-score score $(KUBE_SCORE) deploy/kubernetes/castellan.yaml) || { echo "$$out"; exit 1; }
 	@scripts/ensure-test-deps.sh systemd
-	@out=$$(systemd-analyze security --offline=true --threshold=15 deploy/systemd/castellan.service) || { echo "$$out"; exit 1; }
+	@out=$$(systemd-analyze security --offline=true --threshold=15 deploy/systemd/*.service) || { echo "$$out"; exit 1; }
 
 # It makes namespaces, so it needs root.
 deploy-run:

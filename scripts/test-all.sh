@@ -6,8 +6,8 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-parts=(verify deploy databases browser bench clients kills faults-cluster faults-times faults-kills faults-models
-	race-domain race-rest starved planted)
+parts=(verify deploy databases browser bench clients kills faults-cluster faults-times faults-kills faults-restores
+	faults-models race-domain race-rest starved planted)
 [ $# -gt 0 ] && parts=("$@")
 
 testrun() { scripts/temp-in-memory.sh go run ./internal/testrun "$@"; }

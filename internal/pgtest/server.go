@@ -205,17 +205,23 @@ func (s *Server) each(do func(pid int)) {
 	}
 }
 
+// Shutdown ends the server in order, as systemctl stop does. It keeps its folder, so Restart starts it again.
+func (s *Server) Shutdown() {
+	if !s.running() {
+		return
+	}
+	s.cmd.Process.Signal(syscall.SIGINT) // PostgreSQL's fast shutdown: connections are cut
+	for deadline := time.Now().Add(stopTimeout); s.running(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Kill()
+		}
+	}
+	s.cmd.Wait()
+}
+
 // Stop shuts the server down and removes its folder. The server cannot be used afterwards; a second call does nothing.
 func (s *Server) Stop() {
-	if s.running() {
-		s.cmd.Process.Signal(syscall.SIGINT) // PostgreSQL's fast shutdown: connections are cut
-		for deadline := time.Now().Add(stopTimeout); s.running(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				s.Kill()
-			}
-		}
-		s.cmd.Wait()
-	}
+	s.Shutdown()
 	os.RemoveAll(s.dir)
 	s.janitor.close()
 }
@@ -223,6 +229,20 @@ func (s *Server) Stop() {
 // running is false as soon as the server has ended. After it is reaped its number may belong to another process.
 func (s *Server) running() bool {
 	return s.cmd != nil && s.cmd.ProcessState == nil && child.Alive(s.cmd.Process.Pid)
+}
+
+// Folder returns the server's folder. Its data are in data; a test may keep files beside them.
+func (s *Server) Folder() string { return s.dir }
+
+// Run runs a shell command in Folder as the server's user. PostgreSQL's programs are in its path and find the server.
+func (s *Server) Run(line string) error {
+	cmd := s.command("/bin/sh", "-c", line)
+	cmd.Env = append(cmd.Env, "PATH="+s.bin+":"+os.Getenv("PATH"), "PGHOST=127.0.0.1", "PGPORT="+strconv.Itoa(s.port),
+		"PGUSER=app", "PGDATABASE=postgres")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("pgtest: %s: %w: %s", line, err, out)
+	}
+	return nil
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
@@ -241,8 +261,12 @@ func (s *Server) initialise() error {
 	return nil
 }
 
+// command runs one of PostgreSQL's programs, or a file.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(s.bin, name)
+	}
+	cmd := exec.Command(name, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.cred}

@@ -22,6 +22,3 @@ const (
 	walletPause  = 1200 * time.Millisecond
 	walletWishes = 300
 )
-
-// restores is how often TestRestoredBackups backs the platform up and restores it.
-const restores = 50

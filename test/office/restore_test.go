@@ -2,10 +2,12 @@ package office
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,10 +17,15 @@ import (
 	"castellan/internal/blackbox"
 )
 
+var restores = flag.Int("restores", 2, "restores of each test of restores; 50 in make faults-restores")
+
 // platform is a vault under load: withdrawals are requested, and a naive wallet pays each one it can claim.
 type platform struct {
 	*vault
 	stop atomic.Bool
+
+	ended       blackbox.Headers // a session that was revoked before the load
+	early, late string           // cursors of events before the load and after it
 
 	mu    sync.Mutex
 	acked []string          // ids of withdrawals whose request was answered
@@ -71,13 +78,16 @@ func (p *platform) load() {
 		i := p.asked
 		p.asked++
 		p.mu.Unlock()
-		if id := p.request(p.Client, external(i), p.Customer.ID); id != "" {
-			p.mu.Lock()
-			p.acked = append(p.acked, id)
-			p.mu.Unlock()
-			if rand.N(3) > 0 {
-				p.pay(p.Client, id)
-			}
+		id := p.request(p.Client, external(i), p.Customer.ID)
+		if id == "" { // the database restarts
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		p.mu.Lock()
+		p.acked = append(p.acked, id)
+		p.mu.Unlock()
+		if rand.N(3) > 0 {
+			p.pay(p.Client, id)
 		}
 	}
 }
@@ -93,44 +103,73 @@ type taken struct {
 // No withdrawal is paid twice, whether it was restored or is requested again.
 func TestRestoredBackups(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		p := &platform{vault: newVault(t, s.Alone()), paid: map[string]string{}, ids: map[string]string{}}
-		p.Ok(t, "POST", blackbox.AdjustPath, p.Adjustment("C", "50"), p.Boss)
-		ended := p.Login(t, p.Customer)
-		p.Ok(t, "POST", "/auth/logout", nil, ended)
-		early, _ := p.cursor(t, p.Client, "", "")
-		var clients sync.WaitGroup
-		for range 3 {
-			clients.Go(p.load)
-		}
+		p := newPlatform(t, s.Alone())
+		clients := p.start(t)
 		var all []taken
-		for i := range restores {
+		for i := range *restores {
 			time.Sleep(rand.N(300 * time.Millisecond))
-			p.mu.Lock()
-			b := taken{dir: filepath.Join(t.TempDir(), fmt.Sprint(i)), acked: append([]string(nil), p.acked...)}
-			p.mu.Unlock()
+			b := taken{dir: filepath.Join(t.TempDir(), fmt.Sprint(i)), acked: p.acknowledged()}
 			if got := s.Command("", "backup", "--to", b.dir); got.Code != 0 {
 				t.Fatalf("backup: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 			}
 			all = append(all, b)
 		}
-		for at := p.asked; p.asked < at+20; { // acknowledged after the last point
-			time.Sleep(10 * time.Millisecond)
-		}
-		p.stop.Store(true)
-		clients.Wait()
-		late := ""
-		blackbox.Until(t, time.Minute, "the feed has the last withdrawal", func() (seen bool) {
-			late, seen = p.cursor(t, p.Client, early, p.acked[len(p.acked)-1])
-			return seen
-		})
-		p.Stop()
+		p.finish(t, clients)
 		for i, b := range all {
-			p.restore(t, b, early, late, i == 0, ended)
-		}
-		if p.asked < 30 || len(p.paid) < 10 {
-			t.Errorf("too little load: %d requests, %d payments", p.asked, len(p.paid))
+			p.restore(t, b, i == 0)
 		}
 	})
+}
+
+// newPlatform returns a platform without load.
+func newPlatform(t *testing.T, s *blackbox.Site) *platform {
+	t.Helper()
+	p := &platform{vault: newVault(t, s), paid: map[string]string{}, ids: map[string]string{}}
+	p.Ok(t, "POST", blackbox.AdjustPath, p.Adjustment("C", "50"), p.Boss)
+	p.ended = p.Login(t, p.Customer)
+	p.Ok(t, "POST", "/auth/logout", nil, p.ended)
+	p.early, _ = p.cursor(t, p.Client, "", "")
+	return p
+}
+
+// start puts the platform under load until finish.
+func (p *platform) start(t *testing.T) *sync.WaitGroup {
+	t.Helper()
+	clients := new(sync.WaitGroup)
+	for range 3 {
+		clients.Go(p.load)
+	}
+	return clients
+}
+
+// acknowledged returns the withdrawals whose request was answered until now.
+func (p *platform) acknowledged() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.acked)
+}
+
+// more waits until further withdrawals were acknowledged.
+func (p *platform) more(n int) {
+	for at := len(p.acknowledged()); len(p.acknowledged()) < at+n; {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// finish ends the load and the service, after more changes that no restore has.
+func (p *platform) finish(t *testing.T, clients *sync.WaitGroup) {
+	t.Helper()
+	p.more(20)
+	p.stop.Store(true)
+	clients.Wait()
+	blackbox.Until(t, time.Minute, "the feed has the last withdrawal", func() (seen bool) {
+		p.late, seen = p.cursor(t, p.Client, p.early, p.acked[len(p.acked)-1])
+		return seen
+	})
+	p.Stop()
+	if p.asked < 30 || len(p.paid) < 10 {
+		t.Errorf("too little load: %d requests, %d payments", p.asked, len(p.paid))
+	}
 }
 
 // cursor reads the events after a cursor to their end. seen reports whether one is of a withdrawal.
@@ -151,11 +190,15 @@ func (p *platform) cursor(t *testing.T, c blackbox.Client, after, id string) (en
 	}
 }
 
+// elsewhere lets a site have the settings of the platform.
+func (p *platform) elsewhere(s *blackbox.Site) *blackbox.Site {
+	return s.Set("KEYS_MASTER_FILE="+filepath.Join(p.Site.Dir, "master.key"), "LIMITS_ENABLED=false")
+}
+
 // restore restores a backup and finishes the work of the platform there.
-func (p *platform) restore(t *testing.T, b taken, early, late string, broken bool, ended blackbox.Headers) {
+func (p *platform) restore(t *testing.T, b taken, broken bool) {
 	t.Helper()
-	s := blackbox.NewSite(t, p.Site.Kind).Empty().Set("KEYS_MASTER_FILE="+filepath.Join(p.Site.Dir, "master.key"),
-		"LIMITS_ENABLED=false")
+	s := p.elsewhere(blackbox.NewSite(t, p.Site.Kind).Empty())
 	command := []string{"restore", "--from", b.dir, "--verify"}
 	if broken {
 		p.refused(t, s, b.dir)
@@ -168,22 +211,29 @@ func (p *platform) restore(t *testing.T, b taken, early, late string, broken boo
 	if again := s.Command("", command...); again.Code != 1 || !strings.Contains(again.ErrOut, "empty place") {
 		t.Errorf("over a database: exit %d: %s", again.Code, again.ErrOut)
 	}
+	p.restored(t, s, b.acked)
+}
+
+// restored starts a site after a restore and finishes the work of the platform there. acked are the withdrawals that
+// were acknowledged before the point.
+func (p *platform) restored(t *testing.T, s *blackbox.Site, acked []string) {
+	t.Helper()
 	n := s.Start()
-	for _, id := range b.acked {
+	for _, id := range acked {
 		n.Ok(t, "GET", withdrawalsPath+"/"+id, nil, p.wallet)
 		if p.pay(n.Client, id) {
 			t.Fatalf("withdrawal %s was claimed before the comparison", id)
 		}
 	}
-	for _, who := range []blackbox.Headers{p.owner, p.Boss, ended} {
+	for _, who := range []blackbox.Headers{p.owner, p.Boss, p.ended} {
 		n.Do(t, "GET", "/auth/sessions", nil, who).Is(t, 401, "UNAUTHENTICATED")
 	}
 	if s.Count("session WHERE ended_at = 0") > 0 || s.Count("challenge WHERE state IN (0, 1)") > 0 {
 		t.Error("a session or a challenge lives on")
 	}
-	n.Do(t, "GET", "/integration/events?cursor="+late, nil, p.wallet).Is(t, 409, "INVALID_STATE")
-	now, _ := p.cursor(t, n.Client, early, "")
-	if again, _ := p.cursor(t, n.Client, now, ""); now == early || again != now {
+	n.Do(t, "GET", "/integration/events?cursor="+p.late, nil, p.wallet).Is(t, 409, "INVALID_STATE")
+	now, _ := p.cursor(t, n.Client, p.early, "")
+	if again, _ := p.cursor(t, n.Client, now, ""); now == p.early || again != now {
 		t.Errorf("the events after an earlier cursor end at %s", now)
 	}
 	held := s.Text("SELECT id FROM restore_withdrawal ORDER BY id LIMIT 1")

@@ -37,8 +37,8 @@ func (c *crowd) Read(p []byte) (int, error) {
 	return c.buf.Read(p)
 }
 
-// A million users must take at most ten minutes on two cores. The benchmark reports the time of a user, the minutes of
-// a million, and the heap afterwards, which does not grow with the users.
+// A million users must take at most ten minutes on two cores. The benchmark reports the time of a user, the minutes
+// and the disk of a million, and the heap afterwards, which does not grow with the users.
 func BenchmarkImport(b *testing.B) {
 	for _, kind := range []struct {
 		name string
@@ -46,6 +46,10 @@ func BenchmarkImport(b *testing.B) {
 	}{{"sqlite", func() string { return "sqlite:" + b.TempDir() + "/bench.db" }}, {"postgres", func() string {
 		return pgtest.DSN(b)
 	}}} {
+		size := "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+		if kind.name == "postgres" {
+			size = "SELECT pg_database_size(current_database())"
+		}
 		b.Run(kind.name, func(b *testing.B) {
 			for b.Loop() {
 				db := persistencetest.OpenWith(b, kind.dsn(), persistence.Options{Patient: true})
@@ -68,6 +72,11 @@ func BenchmarkImport(b *testing.B) {
 				took := time.Since(began)
 				b.ReportMetric(float64(took.Microseconds())/float64(*benchUsers), "µs/user")
 				b.ReportMetric(took.Minutes()*1e6/float64(*benchUsers), "min/million")
+				var bytes int64
+				if err := db.Conn(b.Context()).NewRaw(size).Scan(b.Context(), &bytes); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(bytes)/1e6/float64(*benchUsers)*1e3, "GB/million")
 				var m runtime.MemStats
 				runtime.GC()
 				runtime.ReadMemStats(&m)

@@ -1,0 +1,196 @@
+package office
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"castellan/internal/blackbox"
+	"castellan/internal/child"
+	"castellan/internal/pgtest"
+)
+
+// litestreamVersion is what the tests use; the recipe is for this minor version.
+const litestreamVersion = "v0.5.18"
+
+var litestreamProgram = flag.String("litestream", "", "the file of Litestream's program, if it is built")
+
+// recipePage has the recipes for restores to an instant. exampleInstant is the instant of its examples.
+const (
+	recipePage     = "operations/point-in-time#"
+	exampleInstant = "2026-11-29T01:00:00+00:00"
+)
+
+// recipe follows the sections of recipePage.
+type recipe struct {
+	paths     []string // of the page, each followed by its path in the test
+	castellan func(args ...string) blackbox.Output
+	run       func(t *testing.T, line string) // every other line
+}
+
+// follow runs the lines of a section's code blocks in order. changes replace texts of the page, as an operator does.
+func (r *recipe) follow(t *testing.T, section string, changes ...string) {
+	t.Helper()
+	for line := range strings.Lines(strings.Join(commands(t, recipePage+section, append(changes, r.paths...)...), "")) {
+		words := strings.Fields(line)
+		if words[0] != "castellan" {
+			r.run(t, strings.TrimSpace(line))
+		} else if got := r.castellan(words[1:]...); got.Code != 0 {
+			t.Fatalf("%s: exit %d: %s%s", line, got.Code, got.Out, got.ErrOut)
+		}
+	}
+}
+
+// The page's recipe for PostgreSQL archives the log under load, and restores the database from one base backup to
+// random instants, not in their order. The rest is as in TestRestoredBackups.
+func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
+	t.Parallel()
+	pgtest.Need(t)
+	server, err := pgtest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	dsn, err := server.Database("castellan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlatform(t, blackbox.NewSiteOn(t, dsn))
+	run := func(t *testing.T, line string) {
+		t.Helper()
+		do := server.Run
+		switch line {
+		case "systemctl stop postgresql":
+			do = func(string) error { server.Shutdown(); return nil }
+		case "systemctl start postgresql":
+			do = func(string) error { return server.Restart() }
+		case "systemctl restart postgresql":
+			do = func(string) error { server.Shutdown(); return server.Restart() }
+		}
+		if err := do(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &recipe{run: run, paths: []string{"/etc/postgresql/15/main", server.Folder() + "/etc",
+		"/var/lib/postgresql/15/main", server.Folder() + "/data", "/var/lib/postgresql/15", server.Folder(),
+		"/archive/", server.Folder() + "/archive/"}}
+	for _, file := range []string{"deploy/postgresql/archive.conf", "deploy/postgresql/restore.conf"} {
+		here := filepath.Join(server.Folder(), file)
+		err := os.MkdirAll(filepath.Dir(here), 0o755)
+		if err == nil {
+			err = os.WriteFile(here, []byte(strings.NewReplacer(r.paths...).Replace(deployed(t, file))), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, "mkdir -p etc/conf.d && echo \"include_dir '../etc/conf.d'\" >>data/postgresql.conf")
+
+	clients := p.start(t)
+	r.follow(t, "Archive PostgreSQL")
+	points := p.instants(func() {})
+	p.finish(t, clients)
+	for i, point := range points {
+		s := p.elsewhere(blackbox.NewSiteOn(t, dsn))
+		r.castellan = func(args ...string) blackbox.Output { return s.Command("", args...) }
+		r.follow(t, "Restore PostgreSQL", exampleInstant, point.at,
+			"/var/lib/postgresql/15/damaged", fmt.Sprint(server.Folder(), "/damaged-", i))
+		p.restored(t, s, point.acked)
+	}
+	r.follow(t, "Continue with a new archive")
+}
+
+// instant is a point under load, with what was acknowledged before it.
+type instant struct {
+	at    string
+	acked []string
+}
+
+// instants returns random ones, not in their order. archived returns when the archive has what was acknowledged.
+func (p *platform) instants(archived func()) (all []instant) {
+	for range *restores {
+		p.more(5 + rand.IntN(20))
+		acked := p.acknowledged()
+		archived()
+		all = append(all, instant{time.Now().UTC().Format("2006-01-02T15:04:05.999999-07:00"), acked})
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// The page's recipe for SQLite does the same by Litestream, which copies after the commit.
+func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
+	t.Parallel()
+	program := *litestreamProgram
+	if program == "" {
+		program = filepath.Join(t.TempDir(), "litestream")
+		install := exec.Command("go", "install", "github.com/benbjohnson/litestream/cmd/litestream@"+litestreamVersion)
+		install.Env = append(os.Environ(), "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOBIN="+filepath.Dir(program))
+		if out, err := install.CombinedOutput(); err != nil {
+			t.Fatalf("build Litestream: %v: %s", err, out)
+		}
+	}
+	p := newPlatform(t, blackbox.NewSite(t, "sqlite"))
+	dir, data := t.TempDir(), filepath.Dir(strings.TrimPrefix(p.Site.DSN, "sqlite:"))
+	settings := filepath.Join(dir, "litestream.yml")
+	install := "install -m 644 deploy/litestream.yml " + settings
+	var service *child.Process
+	r := &recipe{paths: []string{"/var/lib/castellan", data, "/etc/litestream.yml", settings, "/archive/",
+		dir + "/archive/", "litestream restore", program + " restore -config " + settings}}
+	r.run = func(t *testing.T, line string) {
+		t.Helper()
+		var err error
+		switch line {
+		case "systemctl stop castellan litestream":
+			service.Terminate()
+			<-service.Ended()
+		case "systemctl enable --now litestream", "systemctl start litestream":
+			cmd := exec.Command(program, "replicate", "-config", settings)
+			cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+			service, err = child.Start(cmd)
+		case install:
+			text := strings.NewReplacer(r.paths...).Replace(deployed(t, "deploy/litestream.yml"))
+			err = os.WriteFile(settings, []byte(text), 0o644)
+		default:
+			var out []byte
+			if out, err = exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v: %s", line, err, out)
+			}
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+	}
+	r.follow(t, "Archive SQLite")
+	newest := func() (name string) { // the names are ordered
+		all, err := filepath.Glob(dir + "/archive/1/ltx/0/*")
+		if err != nil || len(all) == 0 {
+			return ""
+		}
+		return all[len(all)-1]
+	}
+	blackbox.Until(t, time.Minute, "Litestream copies", func() bool { return newest() != "" })
+	clients := p.start(t)
+	points := p.instants(func() {
+		for range 2 { // the first may have begun before
+			last := newest()
+			blackbox.Until(t, time.Minute, "Litestream copies", func() bool { return newest() != last })
+		}
+	})
+	p.finish(t, clients)
+	for i, point := range points {
+		s := p.elsewhere(blackbox.NewSite(t, "sqlite").Set("DATABASE_URL=" + p.Site.DSN))
+		s.DSN = p.Site.DSN
+		r.castellan = func(args ...string) blackbox.Output { return s.Command("", args...) }
+		r.run(t, install) // the first folder, if a restore is repeated
+		r.follow(t, "Restore SQLite", exampleInstant, point.at, "/archive/2", fmt.Sprint(dir, "/archive/", i+2),
+			"/var/lib/castellan/damaged", fmt.Sprint(data, "/damaged-", i))
+		p.restored(t, s, point.acked)
+	}
+}
