@@ -137,7 +137,7 @@ func (l *Limiter) addOnce(windows *ratelimit.Partition, part *partition, x *upda
 	}
 	instant := w.Add(now, x.ahead, x.count, quotaOf(&x.demand))
 	if x.id != 0 {
-		part.recent.note(named{x.id, hashOf(x.demand.Key), instant, int32(x.count)}, now)
+		part.recent.note(named{x.id, x.demand.Key.Hash(), instant, int32(x.count)}, now)
 	}
 }
 

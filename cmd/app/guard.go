@@ -29,7 +29,7 @@ type limiter interface {
 }
 
 // sweepEvery is how often expired counters are removed.
-const sweepEvery = 10 * time.Second
+const sweepEvery = time.Second
 
 // firewall builds the rules of the firewall, the windows of its rate limits and the lookup of countries.
 func (s *service) firewall() (err error) {
