@@ -77,6 +77,15 @@ func (r *recent) forget(x *named) {
 	x.count = 0
 }
 
+// forgetKey removes the names of a key's admissions at or before an instant.
+func (r *recent) forgetKey(key uint64, instant int64) {
+	for i := r.head; i < len(r.queue); i++ {
+		if x := &r.queue[i]; x.key == key && x.count > 0 && x.instant <= instant {
+			r.forget(x)
+		}
+	}
+}
+
 // trim removes the entries that are too old or too many.
 func (r *recent) trim(now int64) {
 	if r.at != nil && now-r.wanted > recentTime {

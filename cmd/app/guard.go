@@ -35,10 +35,13 @@ const sweepEvery = time.Second
 func (s *service) firewall() (err error) {
 	cfg := s.cfg.Firewall
 	if s.cfg.Cluster.GossipAddr == "" {
-		s.limiter = ratelimit.NewTable(nil)
+		table := ratelimit.NewTable(nil)
+		s.limiter = table
+		s.node.Register(clusterlimit.HostedBy(table, s.node.Address))
 	} else {
 		s.clusterLimiter = clusterlimit.New(s.node, nil, s.log)
 		s.limiter = s.clusterLimiter
+		s.node.Register(s.clusterLimiter.Hosted())
 	}
 	s.limiter.Bound(cfg.KeysPerRule)
 	s.limits = ratelimit.NewBounded(s.limiter, func(name string) string { return s.Ring.StableHash("rate limit", name) },

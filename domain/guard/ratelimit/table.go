@@ -141,12 +141,17 @@ func (t *Table) Decide(demands []Demand, standings []Standing, gate Gate) (admit
 				windows[i].ShareFor(now, demands[i].Period)
 			}
 		}
-		windows[i].Admit(now, demands[i].quota())
-		if standings[i].Used++; standings[i].Used == 1 {
+		instant, cost := now, max(1, demands[i].Cost)
+		if cost == 1 {
+			windows[i].Admit(now, demands[i].quota())
+		} else {
+			instant = windows[i].Add(now, 0, cost, demands[i].quota())
+		}
+		if standings[i].Used += cost; standings[i].Used == cost {
 			standings[i].Reset = int64(demands[i].Period)
 		}
 		if gate != nil {
-			gate.Counted(i, n, now, 1)
+			gate.Counted(i, n, instant, cost)
 		}
 	}
 	return true, true
@@ -228,6 +233,9 @@ func (t *Table) unlock(at []int) {
 func look(w *Window, d *Demand, now int64) (at Standing) {
 	if w != nil {
 		at = w.Look(now, d.quota())
+	}
+	if d.Cost > 1 && at.Used+d.Cost > d.Limit {
+		at.Retry = w.waitFor(d.Cost, now, d.quota())
 	}
 	return at
 }
