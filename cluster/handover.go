@@ -40,6 +40,10 @@ func (ms *membership) holdsLease() bool {
 
 // owner returns the member that owns the identity; nil if there is none.
 func (ms *membership) owner(key identity) *Member {
+	key, ok := ms.n.placed(key)
+	if !ok {
+		return nil
+	}
 	if m, named := (*ms.known.Load())[key.id]; named {
 		return &m
 	}

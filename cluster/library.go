@@ -137,7 +137,7 @@ func (n *Node) newKind(k Kind) *kind {
 		}))
 	made := protoactor.NewKind(k.Name, props)
 	n.library.Config.Kinds[k.Name] = made
-	return &kind{Kind: made, rows: k.Rows}
+	return &kind{Kind: made, rows: k.Rows, host: k.Host, shards: k.Shards}
 }
 
 // nameOf returns the name of a new activation: its identity and a number, "kind/id$number". No other actor has such a

@@ -71,6 +71,12 @@ func member(t *testing.T, c *cast, keys *Keys, others ...*Node) *Node {
 
 func memberAt(t *testing.T, c *cast, o Options, others ...*Node) *Node {
 	t.Helper()
+	return memberWith(t, c, o, func(*Node) {}, others...)
+}
+
+// memberWith is memberAt for a node with more kinds.
+func memberWith(t *testing.T, c *cast, o Options, register func(*Node), others ...*Node) *Node {
+	t.Helper()
 	o.Version, o.Log, o.Join = "test", quietly(), nil
 	for _, n := range others {
 		o.Join = append(o.Join, n.membership.o.GossipAddr)
@@ -80,6 +86,7 @@ func memberAt(t *testing.T, c *cast, o Options, others ...*Node) *Node {
 		t.Fatal(err)
 	}
 	n.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
+	register(n)
 	if err := n.Start(); err != nil {
 		t.Fatal(err)
 	}

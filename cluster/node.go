@@ -38,6 +38,7 @@ var (
 	ErrStopped = errors.New("cluster: the node is stopping")
 	ErrCrashed = errors.New("cluster: the actor failed on this message")
 	ErrKind    = errors.New("cluster: no such kind")
+	ErrID      = errors.New("cluster: the kind has no such id")
 	ErrNotSent = errors.New("cluster: no owner was found; the message was not sent")
 	ErrLost    = errors.New("cluster: no answer; the owner was lost before it came")
 )
@@ -45,7 +46,8 @@ var (
 // NeverSent reports whether a request failed before an actor got its message. After any other error the actor may have
 // acted on it.
 func NeverSent(err error) bool {
-	return errors.Is(err, ErrNotSent) || errors.Is(err, ErrBusy) || errors.Is(err, ErrStopped) || errors.Is(err, ErrKind)
+	return errors.Is(err, ErrNotSent) || errors.Is(err, ErrBusy) || errors.Is(err, ErrStopped) ||
+		errors.Is(err, ErrKind) || errors.Is(err, ErrID)
 }
 
 // These errors never reach callers: the owner is looked up again. After errElsewhere no actor had the message; after
@@ -71,6 +73,9 @@ type Kind struct {
 	// Rows: the state of its actors is in fenced rows. When the two components of a network split meet again, both may
 	// have acted: such actors are activated again, and lose nothing.
 	Rows bool
+	// Host, instead of New, keeps the activations itself. The ring places them by their shards, under the name Shards.
+	Host   Host
+	Shards string
 }
 
 // Node is one process of the cluster.
@@ -100,6 +105,8 @@ type Node struct {
 type kind struct {
 	*protoactor.Kind
 	rows              bool
+	host              Host // nil: its actors have mailboxes
+	shards            string
 	activated, failed atomic.Int64
 }
 
@@ -180,6 +187,12 @@ func (n *Node) call(s settings, key identity, along string, msg proto.Message) (
 	if n.membership != nil {
 		return n.membership.call(s, key, along, msg)
 	}
+	if k := n.hosted(key.kind); k != nil {
+		if _, ok := n.placed(key); !ok {
+			return nil, ErrID
+		}
+		return n.turnHere(s.ctx, s.within, k, key, along, msg)
+	}
 	slot, err := n.entered(key)
 	if err != nil {
 		return nil, err
@@ -209,7 +222,15 @@ func (n *Node) sendTo(key identity, msg proto.Message) {
 		n.membership.sendToOwner(opTell, key, msg)
 		return
 	}
-	if slot, err := n.entered(key); err == nil {
+	n.sendHere(key, msg)
+}
+
+func (n *Node) sendHere(key identity, msg proto.Message) {
+	if k := n.hosted(key.kind); k != nil {
+		if _, ok := n.placed(key); ok {
+			n.runTurn(k, key, "", "", msg, nil)
+		}
+	} else if slot, err := n.entered(key); err == nil {
 		n.sys.Root.Send(slot.pid, counted{msg})
 	}
 }
@@ -320,7 +341,7 @@ func (n *Node) activate(key identity) (*activationSlot, error) {
 		return nil, ErrStopped
 	}
 	k := n.kinds[key.kind]
-	if k == nil {
+	if k == nil || k.host != nil {
 		return nil, ErrKind
 	}
 	s.mu.Lock()

@@ -28,6 +28,9 @@ func (ms *membership) call(s settings, key identity, along string, msg proto.Mes
 	case ms.n.closed.Load():
 		return nil, ErrStopped
 	}
+	if _, ok := ms.n.placed(key); !ok {
+		return nil, ErrID
+	}
 	ms.calls.Add(1)
 	moved := false
 	defer func() {
@@ -89,6 +92,12 @@ func (ms *membership) once(ctx context.Context, within time.Duration, key identi
 		}
 		return l.call(ctx, within, frame{op: opCall, kind: key.kind, id: key.id, trace: along}, msg)
 	}
+	if k := ms.n.hosted(key.kind); k != nil {
+		if !ms.holdsLease() {
+			return nil, errElsewhere
+		}
+		return ms.n.turnHere(ctx, within, k, key, along, msg)
+	}
 	slot, err := ms.slot(key)
 	if err != nil {
 		return nil, err
@@ -125,6 +134,12 @@ func (ms *membership) sendToOwner(op uint64, key identity, msg proto.Message) {
 }
 
 func (ms *membership) sendHere(key identity, msg proto.Message) {
+	if ms.n.hosted(key.kind) != nil {
+		if ms.holdsLease() && ms.owns(key) {
+			ms.n.sendHere(key, msg)
+		}
+		return
+	}
 	slot, err := ms.slot(key)
 	entered := false
 	if err == nil {

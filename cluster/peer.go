@@ -160,6 +160,10 @@ func (p *peer) reach(key identity, do func()) {
 
 // call passes a member's request to the activation here.
 func (p *peer) call(key identity, req uint64, along string, msg proto.Message) {
+	if k := p.membership.n.hosted(key.kind); k != nil {
+		p.turn(k, key, req, along, msg)
+		return
+	}
 	slot, err := p.membership.slot(key)
 	if err == nil {
 		var entered bool
@@ -186,7 +190,12 @@ func (p *peer) SendUserMessage(pid *actor.PID, msg any) {
 	if env, ok := msg.(*actor.MessageEnvelope); ok {
 		msg = env.Message
 	}
-	fr := frame{op: opAnswer, req: uint64(pid.RequestId)}
+	p.send(uint64(pid.RequestId), msg)
+}
+
+// send sends the answer of an actor.
+func (p *peer) send(req uint64, msg any) {
+	fr := frame{op: opAnswer, req: req}
 	switch m := msg.(type) {
 	case *actor.DeadLetterResponse:
 		fr.code = codeElsewhere

@@ -111,6 +111,11 @@ func (p *pendingCalls) await(ctx context.Context, within time.Duration, by *conn
 	if err != nil {
 		return nil, err
 	}
+	return resultOf(v)
+}
+
+// resultOf returns the message or the error of an answer.
+func resultOf(v any) (proto.Message, error) {
 	switch m := v.(type) {
 	case *actor.DeadLetterResponse: // a proto.Message like any other
 		return nil, ErrStopped

@@ -73,7 +73,11 @@ type Load struct {
 func (n *Node) Loads() map[string]Load {
 	loads := make(map[string]Load, len(n.kinds))
 	for name, k := range n.kinds {
-		loads[name] = Load{Activated: k.activated.Load(), Failed: k.failed.Load()}
+		l := Load{Activated: k.activated.Load(), Failed: k.failed.Load()}
+		if k.host != nil {
+			l.Active = k.host.Active()
+		}
+		loads[name] = l
 	}
 	for i := range n.shards {
 		n.shards[i].mu.RLock()

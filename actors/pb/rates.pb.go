@@ -754,6 +754,428 @@ func (x *RateState) GetShared() []uint32 {
 	return nil
 }
 
+// RateDecide counts a request, or refuses it.
+type RateDecide struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limit         int64                  `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	PeriodMs      int64                  `protobuf:"varint,2,opt,name=period_ms,json=periodMs,proto3" json:"period_ms,omitempty"`
+	Cost          int64                  `protobuf:"varint,3,opt,name=cost,proto3" json:"cost,omitempty"`  // admissions that it counts as, all or none; absent: one
+	Name          uint64                 `protobuf:"fixed64,4,opt,name=name,proto3" json:"name,omitempty"` // the same when it is sent again; absent: none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RateDecide) Reset() {
+	*x = RateDecide{}
+	mi := &file_rates_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RateDecide) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RateDecide) ProtoMessage() {}
+
+func (x *RateDecide) ProtoReflect() protoreflect.Message {
+	mi := &file_rates_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RateDecide.ProtoReflect.Descriptor instead.
+func (*RateDecide) Descriptor() ([]byte, []int) {
+	return file_rates_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RateDecide) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *RateDecide) GetPeriodMs() int64 {
+	if x != nil {
+		return x.PeriodMs
+	}
+	return 0
+}
+
+func (x *RateDecide) GetCost() int64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *RateDecide) GetName() uint64 {
+	if x != nil {
+		return x.Name
+	}
+	return 0
+}
+
+// RatePeek reads a key and counts nothing.
+type RatePeek struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limit         int64                  `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`                       // the quota of its rule; absent: unknown
+	PeriodMs      int64                  `protobuf:"varint,2,opt,name=period_ms,json=periodMs,proto3" json:"period_ms,omitempty"` // absent: that of the last admission
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RatePeek) Reset() {
+	*x = RatePeek{}
+	mi := &file_rates_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RatePeek) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RatePeek) ProtoMessage() {}
+
+func (x *RatePeek) ProtoReflect() protoreflect.Message {
+	mi := &file_rates_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RatePeek.ProtoReflect.Descriptor instead.
+func (*RatePeek) Descriptor() ([]byte, []int) {
+	return file_rates_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RatePeek) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *RatePeek) GetPeriodMs() int64 {
+	if x != nil {
+		return x.PeriodMs
+	}
+	return 0
+}
+
+// RateReset removes the admissions of a key. Those that a node has reserved and not yet used stay.
+type RateReset struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RateReset) Reset() {
+	*x = RateReset{}
+	mi := &file_rates_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RateReset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RateReset) ProtoMessage() {}
+
+func (x *RateReset) ProtoReflect() protoreflect.Message {
+	mi := &file_rates_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RateReset.ProtoReflect.Descriptor instead.
+func (*RateReset) Descriptor() ([]byte, []int) {
+	return file_rates_proto_rawDescGZIP(), []int{8}
+}
+
+// RateTurned is the state of a key after a message, or before a reset.
+type RateTurned struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Admitted      bool                   `protobuf:"varint,1,opt,name=admitted,proto3" json:"admitted,omitempty"` // by RateDecide; by RateReset: done
+	Used          int64                  `protobuf:"varint,2,opt,name=used,proto3" json:"used,omitempty"`         // admissions that count
+	Limit         int64                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	ResetMs       int64                  `protobuf:"varint,4,opt,name=reset_ms,json=resetMs,proto3" json:"reset_ms,omitempty"` // until the oldest of them leaves
+	RetryMs       int64                  `protobuf:"varint,5,opt,name=retry_ms,json=retryMs,proto3" json:"retry_ms,omitempty"` // until the next one; 0: now
+	Sharing       uint32                 `protobuf:"varint,6,opt,name=sharing,proto3" json:"sharing,omitempty"`                // how it is to be counted instead (domain/guard/ratelimit.Sharing)
+	Owner         string                 `protobuf:"bytes,7,opt,name=owner,proto3" json:"owner,omitempty"`
+	Replica       string                 `protobuf:"bytes,8,opt,name=replica,proto3" json:"replica,omitempty"`
+	Phase         string                 `protobuf:"bytes,9,opt,name=phase,proto3" json:"phase,omitempty"` // of the key's partition at its owner
+	PeriodMs      int64                  `protobuf:"varint,10,opt,name=period_ms,json=periodMs,proto3" json:"period_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RateTurned) Reset() {
+	*x = RateTurned{}
+	mi := &file_rates_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RateTurned) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RateTurned) ProtoMessage() {}
+
+func (x *RateTurned) ProtoReflect() protoreflect.Message {
+	mi := &file_rates_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RateTurned.ProtoReflect.Descriptor instead.
+func (*RateTurned) Descriptor() ([]byte, []int) {
+	return file_rates_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RateTurned) GetAdmitted() bool {
+	if x != nil {
+		return x.Admitted
+	}
+	return false
+}
+
+func (x *RateTurned) GetUsed() int64 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *RateTurned) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *RateTurned) GetResetMs() int64 {
+	if x != nil {
+		return x.ResetMs
+	}
+	return 0
+}
+
+func (x *RateTurned) GetRetryMs() int64 {
+	if x != nil {
+		return x.RetryMs
+	}
+	return 0
+}
+
+func (x *RateTurned) GetSharing() uint32 {
+	if x != nil {
+		return x.Sharing
+	}
+	return 0
+}
+
+func (x *RateTurned) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *RateTurned) GetReplica() string {
+	if x != nil {
+		return x.Replica
+	}
+	return ""
+}
+
+func (x *RateTurned) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *RateTurned) GetPeriodMs() int64 {
+	if x != nil {
+		return x.PeriodMs
+	}
+	return 0
+}
+
+// RateTop asks a node for the counters that it owns, by rules.
+type RateTop struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Labels        []string               `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty"`
+	Limits        []int64                `protobuf:"varint,2,rep,packed,name=limits,proto3" json:"limits,omitempty"`                             // of each label
+	PeriodsMs     []int64                `protobuf:"varint,3,rep,packed,name=periods_ms,json=periodsMs,proto3" json:"periods_ms,omitempty"`      // of each label
+	Entity        string                 `protobuf:"bytes,4,opt,name=entity,proto3" json:"entity,omitempty"`                                     // absent: any
+	LeastPermille uint32                 `protobuf:"varint,5,opt,name=least_permille,json=leastPermille,proto3" json:"least_permille,omitempty"` // the smallest share of the limit that is used
+	Most          uint32                 `protobuf:"varint,6,opt,name=most,proto3" json:"most,omitempty"`                                        // at most this many, fullest first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RateTop) Reset() {
+	*x = RateTop{}
+	mi := &file_rates_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RateTop) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RateTop) ProtoMessage() {}
+
+func (x *RateTop) ProtoReflect() protoreflect.Message {
+	mi := &file_rates_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RateTop.ProtoReflect.Descriptor instead.
+func (*RateTop) Descriptor() ([]byte, []int) {
+	return file_rates_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RateTop) GetLabels() []string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *RateTop) GetLimits() []int64 {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *RateTop) GetPeriodsMs() []int64 {
+	if x != nil {
+		return x.PeriodsMs
+	}
+	return nil
+}
+
+func (x *RateTop) GetEntity() string {
+	if x != nil {
+		return x.Entity
+	}
+	return ""
+}
+
+func (x *RateTop) GetLeastPermille() uint32 {
+	if x != nil {
+		return x.LeastPermille
+	}
+	return 0
+}
+
+func (x *RateTop) GetMost() uint32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+// RateCounters answers RateTop, in columns.
+type RateCounters struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Of            []uint32               `protobuf:"varint,1,rep,packed,name=of,proto3" json:"of,omitempty"` // which label of the question, from 0
+	Entities      []string               `protobuf:"bytes,2,rep,name=entities,proto3" json:"entities,omitempty"`
+	States        []*RateTurned          `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RateCounters) Reset() {
+	*x = RateCounters{}
+	mi := &file_rates_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RateCounters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RateCounters) ProtoMessage() {}
+
+func (x *RateCounters) ProtoReflect() protoreflect.Message {
+	mi := &file_rates_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RateCounters.ProtoReflect.Descriptor instead.
+func (*RateCounters) Descriptor() ([]byte, []int) {
+	return file_rates_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RateCounters) GetOf() []uint32 {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
+func (x *RateCounters) GetEntities() []string {
+	if x != nil {
+		return x.Entities
+	}
+	return nil
+}
+
+func (x *RateCounters) GetStates() []*RateTurned {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
 var File_rates_proto protoreflect.FileDescriptor
 
 const file_rates_proto_rawDesc = "" +
@@ -832,7 +1254,42 @@ const file_rates_proto_rawDesc = "" +
 	"\x02of\x18\x12 \x03(\rR\x02of\x12\x17\n" +
 	"\aid_ages\x18\x13 \x03(\x04R\x06idAges\x12\x1b\n" +
 	"\tid_counts\x18\x14 \x03(\x04R\bidCounts\x12\x16\n" +
-	"\x06shared\x18\x15 \x03(\rR\x06sharedB\x15Z\x13castellan/actors/pbb\x06proto3"
+	"\x06shared\x18\x15 \x03(\rR\x06shared\"g\n" +
+	"\n" +
+	"RateDecide\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x03R\x05limit\x12\x1b\n" +
+	"\tperiod_ms\x18\x02 \x01(\x03R\bperiodMs\x12\x12\n" +
+	"\x04cost\x18\x03 \x01(\x03R\x04cost\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\x06R\x04name\"=\n" +
+	"\bRatePeek\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\x03R\x05limit\x12\x1b\n" +
+	"\tperiod_ms\x18\x02 \x01(\x03R\bperiodMs\"\v\n" +
+	"\tRateReset\"\x85\x02\n" +
+	"\n" +
+	"RateTurned\x12\x1a\n" +
+	"\badmitted\x18\x01 \x01(\bR\badmitted\x12\x12\n" +
+	"\x04used\x18\x02 \x01(\x03R\x04used\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\x03R\x05limit\x12\x19\n" +
+	"\breset_ms\x18\x04 \x01(\x03R\aresetMs\x12\x19\n" +
+	"\bretry_ms\x18\x05 \x01(\x03R\aretryMs\x12\x18\n" +
+	"\asharing\x18\x06 \x01(\rR\asharing\x12\x14\n" +
+	"\x05owner\x18\a \x01(\tR\x05owner\x12\x18\n" +
+	"\areplica\x18\b \x01(\tR\areplica\x12\x14\n" +
+	"\x05phase\x18\t \x01(\tR\x05phase\x12\x1b\n" +
+	"\tperiod_ms\x18\n" +
+	" \x01(\x03R\bperiodMs\"\xab\x01\n" +
+	"\aRateTop\x12\x16\n" +
+	"\x06labels\x18\x01 \x03(\tR\x06labels\x12\x16\n" +
+	"\x06limits\x18\x02 \x03(\x03R\x06limits\x12\x1d\n" +
+	"\n" +
+	"periods_ms\x18\x03 \x03(\x03R\tperiodsMs\x12\x16\n" +
+	"\x06entity\x18\x04 \x01(\tR\x06entity\x12%\n" +
+	"\x0eleast_permille\x18\x05 \x01(\rR\rleastPermille\x12\x12\n" +
+	"\x04most\x18\x06 \x01(\rR\x04most\"s\n" +
+	"\fRateCounters\x12\x0e\n" +
+	"\x02of\x18\x01 \x03(\rR\x02of\x12\x1a\n" +
+	"\bentities\x18\x02 \x03(\tR\bentities\x127\n" +
+	"\x06states\x18\x03 \x03(\v2\x1f.castellan.actors.v1.RateTurnedR\x06statesB\x15Z\x13castellan/actors/pbb\x06proto3"
 
 var (
 	file_rates_proto_rawDescOnce sync.Once
@@ -846,22 +1303,29 @@ func file_rates_proto_rawDescGZIP() []byte {
 	return file_rates_proto_rawDescData
 }
 
-var file_rates_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_rates_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_rates_proto_goTypes = []any{
-	(*RateAsk)(nil),    // 0: castellan.actors.v1.RateAsk
-	(*RateAnswer)(nil), // 1: castellan.actors.v1.RateAnswer
-	(*RateCopy)(nil),   // 2: castellan.actors.v1.RateCopy
-	(*RateCopied)(nil), // 3: castellan.actors.v1.RateCopied
-	(*RatePull)(nil),   // 4: castellan.actors.v1.RatePull
-	(*RateState)(nil),  // 5: castellan.actors.v1.RateState
+	(*RateAsk)(nil),      // 0: castellan.actors.v1.RateAsk
+	(*RateAnswer)(nil),   // 1: castellan.actors.v1.RateAnswer
+	(*RateCopy)(nil),     // 2: castellan.actors.v1.RateCopy
+	(*RateCopied)(nil),   // 3: castellan.actors.v1.RateCopied
+	(*RatePull)(nil),     // 4: castellan.actors.v1.RatePull
+	(*RateState)(nil),    // 5: castellan.actors.v1.RateState
+	(*RateDecide)(nil),   // 6: castellan.actors.v1.RateDecide
+	(*RatePeek)(nil),     // 7: castellan.actors.v1.RatePeek
+	(*RateReset)(nil),    // 8: castellan.actors.v1.RateReset
+	(*RateTurned)(nil),   // 9: castellan.actors.v1.RateTurned
+	(*RateTop)(nil),      // 10: castellan.actors.v1.RateTop
+	(*RateCounters)(nil), // 11: castellan.actors.v1.RateCounters
 }
 var file_rates_proto_depIdxs = []int32{
 	5, // 0: castellan.actors.v1.RateCopy.states:type_name -> castellan.actors.v1.RateState
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	9, // 1: castellan.actors.v1.RateCounters.states:type_name -> castellan.actors.v1.RateTurned
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_rates_proto_init() }
@@ -875,7 +1339,7 @@ func file_rates_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_rates_proto_rawDesc), len(file_rates_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -72,7 +72,7 @@ func TestKeysAreBounded(t *testing.T) {
 			for id := range nodes {
 				own, local := w.nodes[id], 0
 				for i := range own.localLimiters {
-					local += len(own.localLimiters[i].keys)
+					local += own.localLimiters[i].keys.Len()
 				}
 				// Its own keys and, as a replica, as many of others; two widths share a quarter each.
 				if kept := own.Keys(); kept > 2*(most+most/2+1) || local > most+most/2+1 {
@@ -146,7 +146,7 @@ func TestKeysOfSharesAreBounded(t *testing.T) {
 		}
 		local := 0
 		for i := range w.nodes["a"].localLimiters {
-			local += len(w.nodes["a"].localLimiters[i].keys)
+			local += w.nodes["a"].localLimiters[i].keys.Len()
 		}
 		if local > 10+2*3+1 || admitted < 10 || w.nodes["a"].Stats().Shared == 0 {
 			t.Errorf("%d keys, %d admitted", local, admitted)

@@ -1,7 +1,7 @@
 package ratelimit
 
 import (
-	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,10 +11,10 @@ import (
 // localLimiter holds this node's knowledge about its own requests: refusals until they expire, reservations and
 // admissions. The admissions determine its share of a limit when no other node answers. It is one of localShards.
 type localLimiter struct {
-	mu   sync.Mutex
-	keys map[ratelimit.Key]*localKey
-	kept *ratelimit.Tally
-	_    [40]byte // neighbours do not share a cache line
+	mu       sync.Mutex
+	keys     ratelimit.KeyMap[localKey]
+	reserved []ratelimit.Key // keys that had a reservation at the last sweep, or have got one since
+	kept     *ratelimit.Tally
 }
 
 const localShards = 256
@@ -27,34 +27,35 @@ type localKey struct {
 	refusedAt     int64 // when its owner last said so
 	limit, period int64
 	reservation   reservation
+	listed        bool // among the reserved keys
 }
 
-var localSeed = maphash.MakeSeed()
-
-func hashOf(k ratelimit.Key) uint64 { return maphash.Comparable(localSeed, k) }
+// deadline returns when the entry of a key is visited next; not after now: it is not needed any more.
+func (at *localKey) deadline(now int64) int64 {
+	deadline := max(at.until, at.own.Deadline())
+	if at.reservation.asking || at.listed {
+		deadline = max(deadline, now+1)
+	}
+	return deadline
+}
 
 func (l *Limiter) localOf(k ratelimit.Key) *localLimiter {
-	return &l.localLimiters[hashOf(k)%localShards]
+	return &l.localLimiters[k.Hash()%localShards]
 }
 
 // key returns the entry of a key; the caller holds the lock.
 func (local *localLimiter) key(k ratelimit.Key) *localKey {
-	if at := local.keys[k]; at != nil {
+	if at := local.keys.Get(k); at != nil {
 		return at
 	}
-	if local.keys == nil {
-		local.keys = map[ratelimit.Key]*localKey{}
-	}
-	at := new(localKey)
-	local.keys[k] = at
 	local.kept.Add(k, 1)
-	return at
+	return local.keys.Add(k, 0) // the next sweep learns the deadline
 }
 
 // roomFor reports whether the entry of a key can be stored; the caller holds the lock. Without an entry the owner is
 // asked each time, and a share of the limit ignores the earlier use of the key.
 func (local *localLimiter) roomFor(k ratelimit.Key) bool {
-	return local.keys[k] != nil || !local.kept.Full(k)
+	return local.keys.Get(k) != nil || !local.kept.Full(k)
 }
 
 // refusalTime is how long a refusal is cached. A full window has room before its time only when an admission is taken
@@ -68,7 +69,7 @@ func (l *Limiter) knownRefusal(demands []ratelimit.Demand, standings []ratelimit
 	for i := range demands {
 		d, local := &demands[i], l.localOf(demands[i].Key)
 		local.mu.Lock()
-		at := local.keys[d.Key]
+		at := local.keys.Get(d.Key)
 		if at != nil {
 			if at.refuses(d, now) && now < at.refusedAt+int64(refusalTime) {
 				standings[i] = ratelimit.Standing{Used: d.Limit, Reset: max(at.reset-now, 0), Retry: at.until - now}
@@ -98,7 +99,7 @@ func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Sta
 		}
 		local := l.localOf(d.Key)
 		local.mu.Lock()
-		at := local.keys[d.Key]
+		at := local.keys.Get(d.Key)
 		if at == nil && local.kept.Full(d.Key) {
 			local.mu.Unlock()
 			continue
@@ -135,7 +136,7 @@ func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimi
 		q := quotaOf(d)
 		q.Limit = (q.Limit + shares - 1) / shares
 		local.mu.Lock()
-		if at := local.keys[d.Key]; at == nil {
+		if at := local.keys.Get(d.Key); at == nil {
 			standings[i] = ratelimit.Standing{}
 			if !local.roomFor(d.Key) {
 				standings[i].Sharing = ratelimit.Instead
@@ -162,25 +163,37 @@ func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimi
 	return admits
 }
 
+// sweepSteps is how many entries a sweep visits before it lets others use a localLimiter.
+const sweepSteps = 256
+
 // sweep removes expired entries and returns the ended reservations with unused places.
 func (local *localLimiter) sweep(now int64) (ended map[ratelimit.Key]reservation) {
-	local.mu.Lock()
-	defer local.mu.Unlock()
-	for k, at := range local.keys {
-		if at.reservation.left > 0 && at.reservation.until <= now {
-			if ended == nil {
-				ended = map[ratelimit.Key]reservation{}
-			}
-			ended[k] = at.reservation
-			at.reservation.left = 0
-		}
-		if at.until <= now && at.own.Idle(now) && !at.reservation.asking {
-			delete(local.keys, k)
+	next := func(k ratelimit.Key, at *localKey) int64 {
+		deadline := at.deadline(now)
+		if deadline <= now {
 			local.kept.Add(k, -1)
 		}
+		return deadline
 	}
-	if len(local.keys) == 0 {
-		local.keys = nil // the memory of a large map is not released otherwise
+	for more := true; more; {
+		local.mu.Lock()
+		local.reserved = slices.DeleteFunc(local.reserved, func(k ratelimit.Key) bool {
+			at := local.keys.Get(k)
+			switch r := &at.reservation; {
+			case r.left > 0 && r.until > now:
+				return false
+			case r.left > 0:
+				if ended == nil {
+					ended = map[ratelimit.Key]reservation{}
+				}
+				ended[k] = *r
+				r.left = 0
+			}
+			at.listed = false
+			return true
+		})
+		more = local.keys.Expire(now, sweepSteps, next)
+		local.mu.Unlock()
 	}
 	return ended
 }

@@ -31,6 +31,7 @@ func join(t testing.TB, seeds ...string) (m member, gossip string) {
 		t.Fatal(err)
 	}
 	m = member{ratelimit.New(n, nil, slog.New(slog.DiscardHandler)), n}
+	n.Register(m.Hosted())
 	if err := n.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,11 @@ const (
 	owning
 )
 
+// String returns the name of the phase in README.md.
+func (p phase) String() string {
+	return [...]string{"unknown", "following", "acting", "acted", "stopped", "owning"}[p]
+}
+
 // termShift is the position of the term in a number. Admissions of a partition are numbered. The upper half of a
 // number, its term, grows whenever another node begins to decide; it separates the periods of the deciding nodes.
 const termShift = 32

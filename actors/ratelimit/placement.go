@@ -163,7 +163,7 @@ func (l *Limiter) requestMissing() {
 	}
 }
 
-// Sweep removes expired state.
+// Sweep removes expired state. It visits no key before its deadline.
 func (l *Limiter) Sweep() {
 	l.table.Sweep()
 	now, pl := l.table.Instant(), l.place.Load()

@@ -12,8 +12,8 @@
 // neither answers for long, a node decides alone within its share of the limit. Each admission has a name, so a request
 // that is sent twice counts once (recent.go).
 //
-// Unlike a challenge or a user, a key has no mailbox and no goroutine. The windows of a partition are a table behind a
-// lock, at a tenth of the cost.
+// A key is a virtual actor of the kind "rate" (host.go), but has no mailbox and no goroutine. The windows of a
+// partition are a table behind a lock, and a turn runs on the goroutine of its caller, at a tenth of the cost.
 //
 // Start reading at Limiter.Allow and asking.go, then README.md. Then read partition.go (the phases of a partition),
 // decision.go (which node may decide) and handoff.go (how a partition moves). Last come replicate.go, replica.go and

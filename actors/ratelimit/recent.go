@@ -77,6 +77,15 @@ func (r *recent) forget(x *named) {
 	x.count = 0
 }
 
+// forgetKey removes the names of a key's admissions at or before an instant.
+func (r *recent) forgetKey(key uint64, instant int64) {
+	for i := r.head; i < len(r.queue); i++ {
+		if x := &r.queue[i]; x.key == key && x.count > 0 && x.instant <= instant {
+			r.forget(x)
+		}
+	}
+}
+
 // trim removes the entries that are too old or too many.
 func (r *recent) trim(now int64) {
 	if r.at != nil && now-r.wanted > recentTime {
@@ -137,7 +146,7 @@ func (l *Limiter) addOnce(windows *ratelimit.Partition, part *partition, x *upda
 	}
 	instant := w.Add(now, x.ahead, x.count, quotaOf(&x.demand))
 	if x.id != 0 {
-		part.recent.note(named{x.id, hashOf(x.demand.Key), instant, int32(x.count)}, now)
+		part.recent.note(named{x.id, x.demand.Key.Hash(), instant, int32(x.count)}, now)
 	}
 }
 

@@ -97,6 +97,10 @@ func (l *Limiter) sendUpdate(m *member, q *pb.RateCopy, updates []*update) {
 	for _, x := range updates {
 		switch {
 		case x.decision != nil:
+			if x.state != nil && (slices.Contains(answer.Ahead, uint32(x.part)) ||
+				slices.Contains(answer.Needs, uint32(x.part))) {
+				x.decision.pending.failed.Store(true)
+			}
 			x.decision.finish()
 		case x.state != nil && !x.state.More && !slices.Contains(answer.Ahead, uint32(x.part)) &&
 			!slices.Contains(answer.Needs, uint32(x.part)):

@@ -65,7 +65,7 @@ func (l *Limiter) spendReserved(demands []ratelimit.Demand, standings []ratelimi
 	for i := range demands {
 		d, local := &demands[i], l.localOf(demands[i].Key)
 		local.mu.Lock()
-		at := local.keys[d.Key]
+		at := local.keys.Get(d.Key)
 		ok := at != nil && at.reservation.left > 0 && now < at.reservation.until &&
 			at.limit == d.Limit && at.period == int64(d.Period)
 		if ok {
@@ -94,7 +94,7 @@ func (l *Limiter) returnSpent(d *ratelimit.Demand) {
 	local := l.localOf(d.Key)
 	local.mu.Lock()
 	defer local.mu.Unlock()
-	if at := local.keys[d.Key]; at != nil {
+	if at := local.keys.Get(d.Key); at != nil {
 		at.reservation.left++
 		at.own.ForgetNewest()
 	}
@@ -162,6 +162,9 @@ func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 	if next.left > 0 {
 		next.uses, next.since = old.uses, old.since
 		at.reservation = next
+		if !at.listed {
+			at.listed, local.reserved = true, append(local.reserved, d.Key)
+		}
 	} else { // the owner granted none: the old one stays
 		at.reservation.asking = false
 		old.left = 0

@@ -29,16 +29,19 @@ type limiter interface {
 }
 
 // sweepEvery is how often expired counters are removed.
-const sweepEvery = 10 * time.Second
+const sweepEvery = time.Second
 
 // firewall builds the rules of the firewall, the windows of its rate limits and the lookup of countries.
 func (s *service) firewall() (err error) {
 	cfg := s.cfg.Firewall
 	if s.cfg.Cluster.GossipAddr == "" {
-		s.limiter = ratelimit.NewTable(nil)
+		table := ratelimit.NewTable(nil)
+		s.limiter = table
+		s.node.Register(clusterlimit.HostedBy(table, s.node.Address))
 	} else {
 		s.clusterLimiter = clusterlimit.New(s.node, nil, s.log)
 		s.limiter = s.clusterLimiter
+		s.node.Register(s.clusterLimiter.Hosted())
 	}
 	s.limiter.Bound(cfg.KeysPerRule)
 	s.limits = ratelimit.NewBounded(s.limiter, func(name string) string { return s.Ring.StableHash("rate limit", name) },
@@ -138,11 +141,11 @@ func (s *service) firewallMetrics(m *metrics.Registry) {
 		func(r clusterlimit.Stats) int64 { return r.Here })
 	rate("elsewhere_total", "Decisions about this node's requests that involved other members.",
 		func(r clusterlimit.Stats) int64 { return r.Elsewhere })
-	rate("remembered_total", "Requests refused by a cached refusal.",
+	rate("cached_total", "Requests refused by a cached refusal.",
 		func(r clusterlimit.Stats) int64 { return r.Cached })
-	rate("leased_total", "Requests allowed by a quota that their owners had granted in advance.",
+	rate("reserved_total", "Requests allowed by a quota that their owners had granted in advance.",
 		func(r clusterlimit.Stats) int64 { return r.Reserved })
-	rate("standin_total", "Admissions counted by a replica because the owner was unreachable.",
+	rate("as_replica_total", "Admissions counted by a replica because the owner was unreachable.",
 		func(r clusterlimit.Stats) int64 { return r.AsReplica })
 	rate("shared_total", "Requests decided by this node's share of a limit because no other node answered.",
 		func(r clusterlimit.Stats) int64 { return r.Shared })
@@ -156,7 +159,7 @@ func (s *service) firewallMetrics(m *metrics.Registry) {
 		func(r clusterlimit.Stats) int64 { return r.Copied })
 	rate("taken_over_total", "Partitions of windows taken over from other members.",
 		func(r clusterlimit.Stats) int64 { return r.Pulled })
-	rate("added_up_total",
+	rate("merged_total",
 		"Partitions of windows that two members had counted; some requests may count twice.",
 		func(r clusterlimit.Stats) int64 { return r.Merged })
 }

@@ -3,6 +3,8 @@ package ratelimit
 import (
 	"context"
 	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 )
 
@@ -28,6 +30,36 @@ func (k Key) String() string {
 	return k.IP.String()
 }
 
+// ID returns the identity of the key as a virtual actor: the escaped label and the entity (probe-ip/9.1.0.7).
+func (k Key) ID() string { return url.PathEscape(k.Rule) + "/" + k.String() }
+
+// ParseID parses an ID; false if it is none.
+func ParseID(id string) (Key, bool) {
+	label, entity, ok := strings.Cut(id, "/")
+	label, err := url.PathUnescape(label)
+	if !ok || err != nil || entity == "" {
+		return Key{}, false
+	}
+	return KeyOf(label, entity), true
+}
+
+// KeyOf returns the key of a rule for an entity: an address, the /64 of a subscriber, a user, a country or a wider
+// network.
+func KeyOf(label, entity string) Key {
+	if p, err := netip.ParsePrefix(entity); err == nil && p.Addr().Is6() && p.Bits() == SubscriberBits {
+		return Key{Rule: label, IP: p.Masked().Addr()}
+	}
+	a, err := netip.ParseAddr(entity)
+	if a = a.Unmap().WithZone(""); err != nil {
+		return Key{Rule: label, Name: entity}
+	}
+	if a.Is6() {
+		p, _ := a.Prefix(SubscriberBits) // of an address that is longer
+		a = p.Addr()
+	}
+	return Key{Rule: label, IP: a}
+}
+
 // Demand is a request to count under a key.
 type Demand struct {
 	Key    Key
@@ -35,6 +67,8 @@ type Demand struct {
 	Period time.Duration
 	// Shared means that the wider key is demanded, too (see Sharing).
 	Shared bool
+	// Cost is how many admissions the request counts as, all or none; 0: one. Only a Table knows it.
+	Cost int64
 }
 
 func (d Demand) quota() Quota { return Quota{Limit: d.Limit, Period: int64(d.Period)} }

@@ -26,6 +26,37 @@ func (w *Window) Forget(instant int64) bool {
 	return false
 }
 
+// ForgetUntil removes the admissions at or before an instant.
+func (w *Window) ForgetUntil(instant int64) {
+	if w.coarse != nil {
+		for w.n > 0 && w.bucket(0).last <= instant {
+			w.total -= w.bucket(0).count
+			w.head = (w.head + 1) % len(w.coarse)
+			w.n--
+		}
+		return
+	}
+	if gone := w.countExpired(instant); gone > 0 {
+		w.head, w.n = w.slot(gone), w.n-gone
+	}
+}
+
+// waitFor returns the time in nanoseconds until cost more may be admitted, which are not yet; a period if they never
+// may. Look was called before. A nil window has no admission.
+func (w *Window) waitFor(cost, now int64, r Quota) int64 {
+	switch {
+	case cost > r.Limit || w == nil:
+		return r.Period
+	case w.coarse == nil:
+		return max(1, w.at(w.n-int(r.Limit-cost)-1)+r.Period-now)
+	}
+	i := 0
+	for left := w.total - w.bucket(0).count; left+cost > r.Limit; i++ {
+		left -= w.bucket(i + 1).count
+	}
+	return max(1, w.bucket(i).last+r.Period-now)
+}
+
 // ForgetNewest removes the latest admission.
 func (w *Window) ForgetNewest() bool {
 	switch {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,9 +26,9 @@ const Partitions = 1024
 // Partition holds the windows of one partition.
 type Partition struct {
 	mu      sync.Mutex
-	windows map[Key]*Window
+	windows KeyMap[Window]
 	tally   *Tally
-	_       [40]byte // neighbours share no cache line
+	_       [24]byte // neighbours share no cache line
 }
 
 // Gate decides whether a Table may decide, and receives its counts. Its methods are called with the partition locked.
@@ -66,7 +65,12 @@ func (t *Table) Bound(most int) { t.tally.Bound(most) }
 func (t *Table) Instant() int64 { return t.instant() }
 
 // Partition returns the number of the key's partition.
-func (k Key) Partition() int {
+func (k Key) Partition() int { return partitionOf(k.Hash()) }
+
+func partitionOf(hash uint64) int { return int(hash % Partitions) }
+
+// Hash returns a hash of the key, the same in every process. Different addresses of one rule have different hashes.
+func (k Key) Hash() uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(k.Rule) {
 		h = (h ^ uint64(k.Rule[i])) * 1099511628211
@@ -79,7 +83,7 @@ func (k Key) Partition() int {
 	for i := range len(k.Name) {
 		h = (h ^ uint64(k.Name[i])) * 1099511628211
 	}
-	return int(mix(h) % Partitions)
+	return mix(h)
 }
 
 // mix spreads every bit over all others.
@@ -100,10 +104,12 @@ func (t *Table) Allow(_ context.Context, demands []Demand, standings []Standing)
 // false.
 func (t *Table) Decide(demands []Demand, standings []Standing, gate Gate) (admitted, open bool) {
 	var room [8]int
+	var hashed [8]uint64
 	var found [8]*Window
-	at, windows := room[:0], found[:0]
+	at, hashes, windows := room[:0], hashed[:0], found[:0]
 	for i := range demands {
-		at = append(at, demands[i].Key.Partition())
+		hash := demands[i].Key.Hash()
+		at, hashes = append(at, partitionOf(hash)), append(hashes, hash)
 	}
 	t.lock(at)
 	defer t.unlock(at)
@@ -117,7 +123,7 @@ func (t *Table) Decide(demands []Demand, standings []Standing, gate Gate) (admit
 	now := t.instant()
 	admitted = true
 	for i, n := range at {
-		w := t.partitions[n].windows[demands[i].Key]
+		w := t.partitions[n].windows.get(&demands[i].Key, hashes[i])
 		windows = append(windows, w)
 		standings[i] = look(w, &demands[i], now)
 		if standings[i].Retry == 0 {
@@ -130,17 +136,22 @@ func (t *Table) Decide(demands []Demand, standings []Standing, gate Gate) (admit
 	}
 	for i, n := range at {
 		if windows[i] == nil {
-			windows[i] = t.partitions[n].add(demands[i].Key)
+			windows[i] = t.partitions[n].add(demands[i].Key, hashes[i], now+int64(demands[i].Period))
 			if demands[i].Shared {
 				windows[i].ShareFor(now, demands[i].Period)
 			}
 		}
-		windows[i].Admit(now, demands[i].quota())
-		if standings[i].Used++; standings[i].Used == 1 {
+		instant, cost := now, max(1, demands[i].Cost)
+		if cost == 1 {
+			windows[i].Admit(now, demands[i].quota())
+		} else {
+			instant = windows[i].Add(now, 0, cost, demands[i].quota())
+		}
+		if standings[i].Used += cost; standings[i].Used == cost {
 			standings[i].Reset = int64(demands[i].Period)
 		}
 		if gate != nil {
-			gate.Counted(i, n, now, 1)
+			gate.Counted(i, n, instant, cost)
 		}
 	}
 	return true, true
@@ -150,7 +161,8 @@ func (t *Table) Decide(demands []Demand, standings []Standing, gate Gate) (admit
 // them before it. It counts at most most, and at most the remaining room of the key divided by share. It returns how
 // many.
 func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, gate Gate) (reserved int64, open bool) {
-	n := d.Key.Partition()
+	hash := d.Key.Hash()
+	n := partitionOf(hash)
 	part := &t.partitions[n]
 	part.mu.Lock()
 	defer part.mu.Unlock()
@@ -158,7 +170,7 @@ func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, ga
 		return 0, false
 	}
 	now := t.instant()
-	w := part.windows[d.Key]
+	w := part.windows.get(&d.Key, hash)
 	if *stand = look(w, d, now); t.tally.sharing(w, d, now, true) != Alone {
 		return 0, true
 	}
@@ -166,7 +178,7 @@ func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, ga
 		return 0, true
 	}
 	if w == nil {
-		w = part.add(d.Key)
+		w = part.add(d.Key, hash, now+ahead+int64(d.Period))
 	}
 	gate.Counted(0, n, w.Add(now, ahead, reserved, d.quota()), reserved)
 	stand.Used += reserved
@@ -175,9 +187,10 @@ func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, ga
 
 func (t *Table) Look(_ context.Context, demands []Demand, standings []Standing) error {
 	for i := range demands {
-		p := &t.partitions[demands[i].Key.Partition()]
+		hash := demands[i].Key.Hash()
+		p := &t.partitions[partitionOf(hash)]
 		p.mu.Lock()
-		now, w := t.instant(), p.windows[demands[i].Key]
+		now, w := t.instant(), p.windows.get(&demands[i].Key, hash)
 		standings[i] = look(w, &demands[i], now)
 		if standings[i].Retry == 0 {
 			standings[i].Sharing = t.tally.sharing(w, &demands[i], now, true)
@@ -221,36 +234,37 @@ func look(w *Window, d *Demand, now int64) (at Standing) {
 	if w != nil {
 		at = w.Look(now, d.quota())
 	}
+	if d.Cost > 1 && at.Used+d.Cost > d.Limit {
+		at.Retry = w.waitFor(d.Cost, now, d.quota())
+	}
 	return at
 }
 
 // add creates the window of a key, for its first admission. A look creates none.
-func (p *Partition) add(k Key) *Window {
-	if p.windows == nil {
-		p.windows = map[Key]*Window{}
-	}
-	w := new(Window)
-	p.windows[k] = w
+func (p *Partition) add(k Key, hash uint64, deadline int64) *Window {
 	p.tally.Add(k, 1)
-	return w
+	return p.windows.add(k, hash, deadline)
 }
 
-// Sweep deletes the windows in which no admission counts any more. It locks one partition at a time.
+// sweepSteps is how many windows Sweep visits before it lets others use a partition.
+const sweepSteps = 256
+
+// Sweep deletes the windows in which no admission counts any more. It visits only those whose deadline was reached.
 func (t *Table) Sweep() {
 	for i := range t.partitions {
-		p := &t.partitions[i]
-		p.mu.Lock()
-		now := t.instant()
-		for k, w := range p.windows {
+		p, now := &t.partitions[i], int64(0)
+		next := func(k Key, w *Window) int64 {
 			if w.Idle(now) {
-				delete(p.windows, k)
 				p.tally.Add(k, -1)
 			}
+			return w.Deadline()
 		}
-		if len(p.windows) == 0 {
-			p.windows = nil // a large map never shrinks
+		for more := true; more; {
+			p.mu.Lock()
+			now = t.instant()
+			more = p.windows.Expire(now, sweepSteps, next)
+			p.mu.Unlock()
 		}
-		p.mu.Unlock()
 	}
 }
 
@@ -259,7 +273,7 @@ func (t *Table) Keys() (n int) {
 	for i := range t.partitions {
 		p := &t.partitions[i]
 		p.mu.Lock()
-		n += len(p.windows)
+		n += p.windows.Len()
 		p.mu.Unlock()
 	}
 	return n
@@ -274,26 +288,27 @@ func (t *Table) WithPartition(partition int, do func(p *Partition)) {
 }
 
 // Len returns how many windows the partition has.
-func (p *Partition) Len() int { return len(p.windows) }
+func (p *Partition) Len() int { return p.windows.Len() }
 
 // Get returns the window of a key; nil when it has no admission.
-func (p *Partition) Get(k Key) *Window { return p.windows[k] }
+func (p *Partition) Get(k Key) *Window { return p.windows.Get(k) }
 
 // GetOrCreate returns the window of a key, and creates it if necessary.
 func (p *Partition) GetOrCreate(k Key) *Window {
-	if w := p.windows[k]; w != nil {
+	hash := k.Hash()
+	if w := p.windows.get(&k, hash); w != nil {
 		return w
 	}
-	return p.add(k)
+	return p.add(k, hash, 0) // the next Sweep learns the deadline
 }
 
 // Clear deletes all windows.
 func (p *Partition) Clear() {
-	for k := range p.windows {
+	for k := range p.windows.Keys() {
 		p.tally.Add(k, -1)
 	}
-	p.windows = nil
+	p.windows.Clear()
 }
 
 // Keys returns the keys that have a window.
-func (p *Partition) Keys() iter.Seq[Key] { return maps.Keys(p.windows) }
+func (p *Partition) Keys() iter.Seq[Key] { return p.windows.Keys() }

@@ -11,6 +11,8 @@
 // Look and Admit; then Limiter, the contract, and Table, its implementation in the memory of one node.
 package ratelimit
 
+import "math"
+
 // MaxExact is the largest limit whose admissions are remembered one by one.
 const MaxExact = 4096
 
@@ -103,7 +105,15 @@ func (w *Window) Admit(now int64, r Quota) {
 
 // Idle reports whether no remembered admission counts any more by the rule of the last admission. Such a window can
 // be deleted.
-func (w *Window) Idle(now int64) bool { return !w.some || w.newest+w.period <= now }
+func (w *Window) Idle(now int64) bool { return w.Deadline() <= now }
+
+// Deadline returns the instant from which on the window is idle.
+func (w *Window) Deadline() int64 {
+	if !w.some {
+		return math.MinInt64
+	}
+	return w.newest + w.period
+}
 
 // at returns the i-th instant, oldest first; slot returns its index.
 func (w *Window) at(i int) int64 { return w.ring[w.slot(i)] }
