@@ -69,8 +69,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try(`{"rule":{"label":"Large withdrawals","status":"TRIAL","kinds":["WITHDRAWAL"],
 				"match":{"amount":{"over":"2000000","unit":"TRY"}},
 				"effect":{"type":"APPROVAL","group":"admin","required":1,"expires":"72h"}},"days":30}`).
-			Doc("rehearseMoneyRule", "What the rule would have done in the last days, by the facts that were stored with "+
-				"withdrawals at their request and with deposits at their report. Nothing changes. A value that was not stored "+
+			Doc("rehearseMoneyRule", "Judges the facts of the last days by a rule, and changes nothing. The facts were "+
+				"stored with withdrawals at their request and with deposits at their report. A value that was not stored "+
 				"is that of the rates of its hour.").
 			NamesNoUser("it changes nothing"),
 	).For(rest.Admin).Extended()

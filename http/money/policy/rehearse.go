@@ -16,10 +16,10 @@ type rehearseRequest struct {
 
 type rehearsal struct {
 	Considered  int64    `json:"considered" doc:"movements of its kinds with stored facts" example:"120"`
-	Denied      int64    `json:"denied"`
+	Denied      int64    `json:"denied" example:"1"`
 	Held        int64    `json:"held" example:"3"`
-	OwnerAsked  int64    `json:"ownerAsked"`
-	Unknown     int64    `json:"unknown" doc:"not judged: a fact that the rule asks for was not stored"`
+	OwnerAsked  int64    `json:"ownerAsked" example:"1"`
+	Unknown     int64    `json:"unknown" doc:"not judged: a fact that the rule asks for was not stored" example:"1"`
 	Value       string   `json:"value" doc:"of those that it stops, in TRY" example:"7500000"`
 	Accounts    int      `json:"accounts" doc:"of those that it stops" example:"2"`
 	MedianWait  *string  `json:"medianWait" doc:"null: none waits" example:"24h"`
