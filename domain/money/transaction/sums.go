@@ -152,8 +152,8 @@ func (j *Judge) Stored(ctx context.Context, set *policy.Set, movementID string) 
 const MaxRehearsed = 100_000
 
 // Rehearse judges the stored facts of withdrawals and of credits by a rule, from an instant on; those in its longest
-// window before that count in its sums. A value that was not stored is that of the rates of its hour. truncated says that
-// there are more movements than MaxRehearsed; the last ones are left out.
+// window before that count in its sums. A value that was not stored is that of the rates of its hour. truncated says
+// that there are more movements than MaxRehearsed; the last ones are left out.
 func (j *Judge) Rehearse(ctx context.Context, r policy.Rule, from time.Time) (_ policy.Rehearsal, truncated bool,
 	err error) {
 	h, begin := policy.NewRehearser(r), from
