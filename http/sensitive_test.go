@@ -38,6 +38,7 @@ func TestSensitiveWrites(t *testing.T) {
 		"POST /admin/system/waf/explain":  "tells, and changes nothing",
 		"POST /admin/guard/explain":       "tells, and changes nothing",
 		"POST /admin/money/explain":       "tells, and changes nothing",
+		"POST /admin/money/rehearse":      "tells, and changes nothing",
 		"POST /admin/system/mfa/rehearse": "tells, and changes nothing",
 		"POST /admin/system/waf/rehearse": "tells, and changes nothing",
 

@@ -27,7 +27,7 @@ func (s *service) policy() error {
 		return err
 	}
 	s.join(part{groups: groups(httppolicy.Group{Admin: rules, Rules: s.rules.Current, Stored: s.judges.Stored,
-		Now: time.Now})})
+		Rehearse: s.judges.Rehearse, Now: time.Now})})
 	return nil
 }
 

@@ -46,6 +46,7 @@ func servePolicy(t *testing.T, db *persistence.DB) *policySite {
 			}
 			return nil
 		}}
+	judge := &transaction.Judge{Past: money.NewTransactions(db)}
 	people := &foureyes.Service{Store: office.NewFourEyes(db), Changes: admin.Changes{Commit: db, Now: time.Now},
 		Seal: ring.Seal, Open: ring.Open, TTL: time.Minute, Secret: func(string) bool { return false },
 		Account: func(context.Context, string) (challenge.Account, error) { return challenge.Account{}, nil },
@@ -60,7 +61,7 @@ func servePolicy(t *testing.T, db *persistence.DB) *policySite {
 		}}
 	s.Site = apitest.Serve(t, edge.Options{SecondPerson: auth.SecondPerson{Service: people, Commit: db}},
 		httppolicy.Group{Admin: rules, Rules: live.Current,
-			Stored: (&transaction.Judge{Past: money.NewTransactions(db)}).Stored, Now: func() time.Time { return time.UnixMilli(1e12) }})
+			Stored: judge.Stored, Rehearse: judge.Rehearse, Now: func() time.Time { return time.UnixMilli(1e12) }})
 	s.approve = func(answer string) error {
 		var pending struct{ Data struct{ ApprovalID string } }
 		storetest.Must(t, json.Unmarshal([]byte(answer), &pending))
@@ -201,4 +202,15 @@ func TestExplainMoneyPolicy(t *testing.T) {
 	s.Wants("POST /admin/money/explain", strings.Replace(facts, `"amount"`, `"sum"`, 1), 400, "INVALID_FIELD facts.sum")
 	s.Wants("POST /admin/money/explain", `{}`, 400, "INVALID_FIELD facts")
 	s.Wants("POST /admin/money/explain", `{"movementId":"1"}`, 404, "RECORD_NOT_FOUND")
+}
+
+func TestRehearseMoneyRule(t *testing.T) {
+	s := servePolicy(t, persistencetest.SQLite(t))
+	const rehearse = "POST /admin/money/rehearse"
+	s.Wants(rehearse, `{"rule":`+largeRule+`,"days":31}`, 200, `{"data":{"considered":0,"denied":0,"held":0,`+
+		`"ownerAsked":0,"unknown":0,"value":"0","accounts":0,"medianWait":null,"longestWait":null,"examples":[],`+
+		`"truncated":false}}`)
+	s.Wants(rehearse, strings.Replace(`{"rule":`+largeRule+`}`, `"24h"`, `"32d"`, 1), 400,
+		"INVALID_FIELD rule.match.sums[0].window")
+	s.Wants(rehearse, `{"rule":`+largeRule+`,"days":0}`, 400, "INVALID_FIELD days")
 }

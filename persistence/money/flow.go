@@ -211,7 +211,8 @@ func (s Transactions) hourOf(ctx context.Context, f transaction.Flow, hour time.
 	add := func(scope string, c counted) {
 		i := slices.IndexFunc(rows, func(r flowRow) bool { return r.Scope == scope && r.AssetID == c.AssetID })
 		if i < 0 {
-			i, rows = len(rows), append(rows, flowRow{Flow: rows[0].Flow, Scope: scope, Hour: rows[0].Hour, AssetID: c.AssetID})
+			i, rows = len(rows), append(rows, flowRow{Flow: rows[0].Flow, Scope: scope, Hour: rows[0].Hour,
+				AssetID: c.AssetID})
 		}
 		r := &rows[i]
 		r.Number += c.Number

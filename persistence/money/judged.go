@@ -207,3 +207,37 @@ func (s Rules) Put(ctx context.Context, r policy.Rule, ends bool, at time.Time) 
 		return engine.Translate(err)
 	})
 }
+
+// factsPage is how many facts are read at once.
+const factsPage = 500
+
+func (s Transactions) Facts(ctx context.Context, from time.Time,
+	read func(movementID string, f policy.Facts, counts bool) (more bool, err error)) error {
+	of := func(table, counts, after string, args ...any) *bun.SelectQuery {
+		page := s.db.Conn(ctx).NewSelect().Table(table).Column("id", "facts").ColumnExpr(counts+" AS counts", args...).
+			Where("id > ?", after).Where("facts <> ''").Order("id").Limit(factsPage)
+		return s.db.Conn(ctx).NewSelect().TableExpr("(?) AS p", page)
+	}
+	for after := id.Before(from); ; {
+		var rows []struct {
+			ID, Facts string
+			Counts    bool
+		}
+		all := of("withdrawal", "status NOT IN (?, ?)", after, int(transaction.Failed), int(transaction.Cancelled)).
+			UnionAll(of("deposit", "status > 0", after))
+		err := s.db.Conn(ctx).NewSelect().TableExpr("(?) AS m", all).Order("id").Limit(factsPage).Scan(ctx, &rows)
+		if err != nil || len(rows) == 0 {
+			return engine.Translate(err)
+		}
+		for _, r := range rows {
+			var f policy.Facts
+			if err := json.Unmarshal([]byte(r.Facts), &f); err != nil {
+				return fmt.Errorf("facts of %s: %w", r.ID, err)
+			}
+			if more, err := read(r.ID, f, r.Counts); err != nil || !more {
+				return err
+			}
+			after = r.ID
+		}
+	}
+}

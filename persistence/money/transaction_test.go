@@ -118,6 +118,7 @@ func (w *transactionWorld) deposit(s transaction.Status, sum string) transaction
 	return persistencetest.Whole(w, func(d *transaction.Deposit) {
 		d.ID, d.UserID, d.Asset, d.Amount, d.Status, d.At = id.New(at), w.user, 1, amount.Must(sum), s, at
 		d.ToAddress, d.TransferID, d.JobID, d.Version = "castellan:1:"+w.user, "", "", 0
+		d.Facts = "" // which is not read
 	})
 }
 
@@ -275,6 +276,7 @@ func withdrawalsRoundTrip(w *transactionWorld) {
 	storetest.Must(w, w.c.Commit(w.Context(), transaction.AddWithdrawal{Withdrawal: whole}))
 	got, err = w.Withdrawal(w.Context(), whole.ID)
 	storetest.Must(w, err)
+	whole.Facts = "" // which is not read
 	storetest.Same(w, got, whole)
 	_, err = w.Withdrawal(w.Context(), "nothing")
 	storetest.Wants(w, err, fault.RecordNotFound)

@@ -67,7 +67,8 @@ func eachOf[T ~string](p *problems, field string, list []T, known ...T) {
 	}
 }
 
-// only refuses a field that a rule for other kinds than these uses. Unknown kinds are reported as such alone.
+// only refuses a field that is used by a rule for other kinds of movements than these. Unknown kinds are refused as
+// such.
 func (p *problems) only(field string, used bool, kinds []Kind, these ...Kind) {
 	other := func(k Kind) bool { return slices.Contains(allKinds, k) && !slices.Contains(these, k) }
 	if used && slices.ContainsFunc(kinds, other) {

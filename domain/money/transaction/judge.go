@@ -52,6 +52,10 @@ type Past interface {
 	// Judged returns the facts by which a withdrawal or a deposit was judged when it was requested or reported; false if
 	// they were not stored. RECORD_NOT_FOUND.
 	Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error)
+	// Facts reads the stored facts of movements from an instant on, from the oldest, until read wants no more. counts is
+	// false for those that were cancelled, failed or not credited.
+	Facts(ctx context.Context, from time.Time,
+		read func(movementID string, f policy.Facts, counts bool) (more bool, err error)) error
 	// Gate returns the version of a gate, 0 if it was never passed. With lock it locks the gate until the transaction of
 	// the context ends.
 	Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error)

@@ -15,7 +15,7 @@ import (
 type QueueStatus int
 
 // The statuses of the queue. These numbers are stored; the numbers that clients see for HotWalletIsEmpty and TimeOut
-// are configured (D-TX-02). moves.go lists the moves between them.
+// are configured (D-TX-02). Moves lists the moves between them.
 const (
 	QueueSuccess     QueueStatus = 4 // it has been sent
 	QueueWaiting     QueueStatus = 5 // waitingApproval

@@ -68,7 +68,7 @@ func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version 
 func (j *Judge) gates(ctx context.Context, set *policy.Set, m movement) (all []commit.Write, err error) {
 	var keys []string
 	for _, per := range set.Counts(m.facts.Kind) {
-		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.common(per))
+		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.facts.Common(per))
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
@@ -79,22 +79,6 @@ func (j *Judge) gates(ctx context.Context, set *policy.Set, m movement) (all []c
 		all = append(all, gate)
 	}
 	return all, nil
-}
-
-// common returns what the movements of a sum have in common with a movement. As initiators, owners are one each.
-func (m movement) common(per policy.Per) string {
-	f := m.facts
-	switch {
-	case per == policy.PerDestination:
-		return f.Destination.Key
-	case per == policy.PerInitiator && f.Initiator.Type != policy.User:
-		return f.Initiator.String()
-	case per == policy.PerAsset:
-		return f.Asset.CurrencyCode
-	case per == policy.PerPlatform:
-		return ""
-	}
-	return f.Account.ID
 }
 
 // wide reports whether a sum has movements of many accounts.
@@ -162,6 +146,47 @@ func (j *Judge) Stored(ctx context.Context, set *policy.Set, movementID string) 
 	}
 	totals, err := j.totals(ctx, set, movement{facts: f, id: movementID}, f)
 	return f, totals, err
+}
+
+// MaxRehearsed is how many movements Rehearse judges at most.
+const MaxRehearsed = 100_000
+
+// Rehearse judges the stored facts of withdrawals and of credits by a rule, from an instant on; those in its longest
+// window before that count in its sums. A value that was not stored is that of the rates of its hour. truncated says
+// that there are more movements than MaxRehearsed; the last ones are left out.
+func (j *Judge) Rehearse(ctx context.Context, r policy.Rule, from time.Time) (_ policy.Rehearsal, truncated bool,
+	err error) {
+	h, begin := policy.NewRehearser(r), from
+	for _, x := range r.Match.Sums {
+		if at := from.Add(-time.Duration(x.Window)); at.Before(begin) {
+			begin = at
+		}
+	}
+	type hour struct {
+		code string
+		at   time.Time
+	}
+	known := map[hour]func(string, amount.Sum) (amount.Amount, bool){}
+	n := 0
+	err = j.Past.Facts(ctx, begin, func(movementID string, f policy.Facts, counts bool) (more bool, err error) {
+		if !f.Read.Value {
+			at := hour{f.Asset.CurrencyCode, f.At.Truncate(time.Hour)}
+			if known[at] == nil {
+				if known[at], err = j.prices(ctx, at.at, at.code); err != nil {
+					return false, err
+				}
+			}
+			f.Value, f.Rated = known[at](at.code, f.Amount.Sum())
+			f.Read.Value = true
+		}
+		if n++; n > MaxRehearsed {
+			truncated = true
+			return false, nil
+		}
+		h.Add(movementID, f, !f.At.Before(from), counts)
+		return true, nil
+	})
+	return h.Rehearsal, truncated, err
 }
 
 // totals returns the totals of the sums that the rules of a movement need. Earlier movements have the values of now; a

@@ -2,6 +2,7 @@ package transaction_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/level"
+	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/money"
@@ -211,6 +213,46 @@ func TestStoredFactsExplain(t *testing.T) {
 	}
 	_, _, err = j.Stored(t.Context(), j.Rules(), "none")
 	storetest.Wants(t, err, fault.RecordNotFound)
+}
+
+// A rehearsal judges the stored facts of each withdrawal by one rule, with the sums of its moment.
+func TestRehearsal(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u")
+		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
+		j := d.judges()
+		begin := d.now()
+		var ids []string
+		for i, n := range []int64{3, 9, 4, 5} {
+			o, err := d.ask("u", "BTC", n, fmt.Sprint(i))
+			storetest.Must(t, err)
+			ids = append(ids, o.Queued.ID)
+			d.advance(30 * time.Minute)
+		}
+		_, err := d.Cancel(t.Context(), audit.By{UserID: "op"}, ids[1], "")
+		storetest.Must(t, err)
+		rehearse := func(text string, from time.Time) policy.Rehearsal {
+			t.Helper()
+			var r policy.Rule
+			storetest.Must(t, json.Unmarshal([]byte(text), &r))
+			h, _, err := j.Rehearse(t.Context(), r, from)
+			storetest.Must(t, err)
+			return h
+		}
+		h := rehearse(sumRule("WITHDRAWAL", "PLATFORM", "2h", "VALUE", "8"), begin.Add(time.Millisecond))
+		if h.Considered != 3 || h.Denied != 2 || h.Value.String() != "14" || h.Accounts != 1 ||
+			fmt.Sprint(h.Examples) != fmt.Sprint([]string{ids[1], ids[3]}) {
+			t.Errorf("a sum: %+v", h)
+		}
+		h = rehearse(`{"kinds":["WITHDRAWAL"],`+day+`}`, begin)
+		if h.Held != 4 || len(h.Waits) != 4 || h.Waits[3] != 24*time.Hour {
+			t.Errorf("a wait: %+v", h)
+		}
+		h = rehearse(`{"kinds":["WITHDRAWAL"],"match":{"destination":{"firstUse":true}},`+deny+`}`, begin)
+		if h.Unknown != 4 || h.Denied != 0 {
+			t.Errorf("a fact that was not stored: %+v", h)
+		}
+	})
 }
 
 // Credits of deposits and adjustments have their own sums.

@@ -12,7 +12,7 @@ import (
 
 type explainRequest struct {
 	Facts      *facts `json:"facts" doc:"replaces movementId"`
-	MovementID string `json:"movementId,omitempty" maxLength:"64" doc:"withdrawal or deposit, judged as it was then"`
+	MovementID string `json:"movementId,omitempty" maxLength:"64" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 }
 
 // facts are those of a movement that need not exist.

@@ -26,7 +26,9 @@ type Group struct {
 	Rules func() *policy.Set
 	// Stored returns the facts and the totals by which a movement was judged (transaction.Judge).
 	Stored func(ctx context.Context, set *policy.Set, movementID string) (policy.Facts, []policy.Total, error)
-	Now    func() time.Time
+	// Rehearse judges the stored facts of movements by one rule (transaction.Judge).
+	Rehearse func(ctx context.Context, r policy.Rule, from time.Time) (_ policy.Rehearsal, truncated bool, err error)
+	Now      func() time.Time
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
@@ -62,6 +64,14 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("explainMoneyPolicy", "Judges the facts of a movement by the rules in force on this node. Nothing changes. "+
 				"With facts, each sum counts this movement alone. With movementId, the facts and the sums are those of the "+
 				"request or of the report. A fact that no rule asked for then is unknown.").
+			NamesNoUser("it changes nothing"),
+		rest.Post("/admin/money/rehearse", "Rehearse a money policy rule", rest.Tenant, g.rehearse, fault.InvalidField).
+			Try(`{"rule":{"label":"Large withdrawals","status":"TRIAL","kinds":["WITHDRAWAL"],
+				"match":{"amount":{"over":"2000000","unit":"TRY"}},
+				"effect":{"type":"APPROVAL","group":"admin","required":1,"expires":"72h"}},"days":30}`).
+			Doc("rehearseMoneyRule", "Judges the facts of the last days by a rule, and changes nothing. The facts were "+
+				"stored with withdrawals at their request and with deposits at their report. A value that was not stored "+
+				"is that of the rates of its hour.").
 			NamesNoUser("it changes nothing"),
 	).For(rest.Admin).Extended()
 }
