@@ -123,6 +123,7 @@ var sections = []rest.Group{
 	evidence.Group{},
 	errand.Group{},
 	firewall.Explain{},
+	firewall.Counters{},
 	foureyes.Group{},
 	audit.Group{},
 	cluster.Group{},

@@ -127,6 +127,7 @@ func escalationPaths() []path {
 		pair("POST /admin/system/waf/rules", rest.General, rule+`"blacklist"}`, rule+`"rate_limit"}`),
 		pair("PATCH /admin/system/waf/rules", rest.General, `{"label":"$RULE","status":"ACTIVE"}`,
 			`{"label":"$RULE","limit":-1}`),
+		same("POST /admin/system/waf/counters/reset", rest.General, `{"label":"$RULE","entity":"$USER","reason":"x"}`),
 		same("POST /admin/update-parameters", rest.Standing, `{"id":$AMLCONTROL,"json":{"ignoredUsers":["$USER"]}}`),
 		same("POST /admin/user/link", rest.Contact, foreign),
 		same("DELETE /admin/user/link", rest.Contact, foreign),
