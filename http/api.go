@@ -125,6 +125,7 @@ var sections = []rest.Group{
 	errand.Group{},
 	firewall.Explain{},
 	policy.Group{},
+	firewall.Counters{},
 	foureyes.Group{},
 	audit.Group{},
 	cluster.Group{},

@@ -131,6 +131,7 @@ func escalationPaths() []path {
 			`{"label":"$RULE","limit":-1}`),
 		pair("POST /admin/money/rules", rest.Standing, movements+`"INACTIVE"}`, movements+`"ON"}`),
 		same("PATCH /admin/money/rules", rest.Standing, `{"label":"none","except":{"accounts":["$USER"]}}`),
+		same("POST /admin/system/waf/counters/reset", rest.General, `{"label":"$RULE","entity":"$USER","reason":"x"}`),
 		same("POST /admin/update-parameters", rest.Standing, `{"id":$AMLCONTROL,"json":{"ignoredUsers":["$USER"]}}`),
 		same("POST /admin/user/link", rest.Contact, foreign),
 		same("DELETE /admin/user/link", rest.Contact, foreign),

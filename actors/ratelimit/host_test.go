@@ -92,6 +92,19 @@ func TestKeysAreVirtualActors(t *testing.T) {
 	if r := decide(a, owners[a.node.Address()], 1001, 0); r.Admitted || r.Owner != "" {
 		t.Errorf("a cost over the largest: %v", r)
 	}
+	counters := &ratelimit.Counters{Node: b.node, Kind: b.Hosted()}
+	query := domain.CountersQuery{Least: 0.8, Most: 2, Rules: []domain.CountersRule{
+		{Label: "other", Limit: 1, Period: period}, {Label: "any/thing", Limit: limit, Period: period}}}
+	all, silent := counters.Fullest(t.Context(), query)
+	if len(all) != 2 || len(silent) != 0 {
+		t.Errorf("%+v, %q are silent", all, silent)
+	}
+	for _, x := range all {
+		if k := owners[x.Node]; x.Label != k.Rule || x.Entity != k.Name || x.Used != limit || x.Limit != limit ||
+			x.Retry <= 0 || x.Period != period || x.Replica == "" || x.Phase != "owning" {
+			t.Errorf("%+v", x)
+		}
+	}
 	began := time.Now()
 	for _, k := range owners {
 		if r := turn(t, b.node, k, &pb.RateReset{}); r.Used != limit || !r.Admitted {

@@ -14,6 +14,7 @@ const (
 	queryName  = "rates.ask"
 	updateName = "rates.copy"
 	pullName   = "rates.pull"
+	topName    = "rates.top"
 )
 
 // The modes of a query. The numbers are on the wire.

@@ -130,6 +130,7 @@ func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
 	net.Serve(queryName, l.receiveQueries)
 	net.Serve(updateName, l.receiveUpdates)
 	net.Serve(pullName, l.receivePull)
+	net.Serve(topName, l.receiveTop)
 	net.OnMove(l.moved)
 	l.background.Go(l.settle)
 	l.background.Go(l.beat)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"castellan/actors/ratelimit"
 	"castellan/cluster"
 	"castellan/cmd/app/metrics"
 	"castellan/cmd/app/pause"
@@ -62,9 +61,6 @@ func (s *service) cluster() (err error) {
 // clusterStatus returns the status of the node's cluster for an administrator.
 func (s *service) clusterStatus() httpcluster.Status {
 	at := s.node.Status()
-	if n := s.limiter.Keys(); n > 0 {
-		at.Activations[ratelimit.Kind] = n
-	}
 	out := httpcluster.Status{Node: at.Self, Belongs: at.Belongs, Activations: at.Activations, Moved: at.Moved,
 		HandedOver: at.HandedOver, Lapses: at.Lapses, Pauses: []httpcluster.Pause{}}
 	for _, m := range at.Members {

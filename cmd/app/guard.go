@@ -2,14 +2,18 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	clusterlimit "castellan/actors/ratelimit"
+	"castellan/cluster"
+	"castellan/cmd/app/control"
 	"castellan/cmd/app/metrics"
 	"castellan/config"
 	"castellan/domain/guard/firewall"
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
@@ -33,16 +37,15 @@ const sweepEvery = time.Second
 
 // firewall builds the rules of the firewall, the windows of its rate limits and the lookup of countries.
 func (s *service) firewall() (err error) {
-	cfg := s.cfg.Firewall
+	cfg, keys := s.cfg.Firewall, cluster.Kind{}
 	if s.cfg.Cluster.GossipAddr == "" {
 		table := ratelimit.NewTable(nil)
-		s.limiter = table
-		s.node.Register(clusterlimit.HostedBy(table, s.node.Address))
+		s.limiter, keys = table, clusterlimit.HostedBy(table, s.node.Address)
 	} else {
 		s.clusterLimiter = clusterlimit.New(s.node, nil, s.log)
-		s.limiter = s.clusterLimiter
-		s.node.Register(s.clusterLimiter.Hosted())
+		s.limiter, keys = s.clusterLimiter, s.clusterLimiter.Hosted()
 	}
+	s.node.Register(keys)
 	s.limiter.Bound(cfg.KeysPerRule)
 	s.limits = ratelimit.NewBounded(s.limiter, func(name string) string { return s.Ring.StableHash("rate limit", name) },
 		time.Now, s.log)
@@ -54,14 +57,22 @@ func (s *service) firewall() (err error) {
 	s.evaluator = &firewall.Evaluator{Rules: live.Current, Limiter: s.limits, Bypass: cfg.BypassCIDRs, Now: time.Now}
 	admin := &firewall.Admin{Store: store, Changes: s.changes(change.Firewall, live), App: cfg.AppID,
 		Bypass: cfg.BypassCIDRs, Known: known, InForce: rulesInForce(s.feed, live)}
+	counting := &firewall.Counting{Rules: live.Current, Changes: s.changes("", nil),
+		Counters: &clusterlimit.Counters{Node: s.node, Kind: keys}}
 	s.join(part{
 		groups: groups(httpfirewall.Group{Admin: admin},
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country,
-				Audit: kit.NewAudit(s.DB), App: cfg.AppID}),
+				Audit: kit.NewAudit(s.DB), App: cfg.AppID},
+			httpfirewall.Counters{Counting: counting}),
 		snapshots: []snapshot{copyOf(live, change.Firewall)},
 		tasks: []task{{every: sweepEvery, do: func(context.Context) error {
 			s.limiter.Sweep()
 			return nil
+		}}},
+		loops: []loop{{run: func(ctx context.Context, _ func(error)) {
+			control.Listen(ctx, s.cfg.DataDir, s.log, func(ctx context.Context, q control.Request) control.Answer {
+				return commanded(ctx, counting, q)
+			})
 		}}},
 		metrics: s.firewallMetrics,
 	})
@@ -69,6 +80,23 @@ func (s *service) firewall() (err error) {
 		s.join(part{tasks: []task{{5 * time.Second, "the file of countries could not be reloaded", s.refresh(file)}}})
 	}
 	return nil
+}
+
+// commanded answers a command of the operator.
+func commanded(ctx context.Context, c *firewall.Counting, q control.Request) (a control.Answer) {
+	var err error
+	switch {
+	case q.Counters != nil:
+		a.Counters, a.Silent = c.List(ctx, *q.Counters)
+	case q.Reset != nil:
+		a.UsedBefore, err = c.Reset(ctx, audit.Operator, q.Reset.Label, q.Reset.Entity, q.Reset.Reason)
+	}
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		a.Error = f.Message
+	} else if err != nil {
+		a.Error = "the counter could not be reset"
+	}
+	return a
 }
 
 // rulesInForce returns the rules that this node had received before the call.

@@ -49,7 +49,7 @@ type cli struct {
 	Backup     backupCmd     `cmd:"" help:"Copy database and files, while the service runs."`
 	Restore    restoreCmd    `cmd:"" help:"Restore a backup, and compare withdrawals with the wallet."`
 	Jobs       jobsCmd       `cmd:"" help:"Manage background jobs: list, watch, cancel, resend."`
-	WAF        wafCmd        `cmd:"" name:"waf" help:"Manage firewall rules: list, disable, explain a request."`
+	WAF        wafCmd        `cmd:"" name:"waf" help:"Manage firewall rules and the counters of rate limits."`
 	Password   passwordCmd   `cmd:"" help:"Choose the parameters of password hashes: calibrate."`
 	Rates      ratesCmd      `cmd:"" help:"Import exchange rates."`
 	Money      moneyCmd      `cmd:"" help:"Manage rules of the money policy: list, add, status, remove."`

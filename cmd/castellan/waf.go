@@ -18,9 +18,11 @@ import (
 )
 
 type wafCmd struct {
-	List    wafListCmd    `cmd:"" help:"List the firewall rules."`
-	Disable wafDisableCmd `cmd:"" help:"Set a rule to INACTIVE, on every node within one second."`
-	Explain wafExplainCmd `cmd:"" help:"Explain which rules match a request, and which one decides."`
+	List     wafListCmd     `cmd:"" help:"List the firewall rules."`
+	Disable  wafDisableCmd  `cmd:"" help:"Set a rule to INACTIVE, on every node within one second."`
+	Explain  wafExplainCmd  `cmd:"" help:"Explain which rules match a request, and which one decides."`
+	Counters wafCountersCmd `cmd:"" help:"List the fullest counters of rate limits on all nodes."`
+	Reset    wafResetCmd    `cmd:"" help:"Reset a counter of a rate limit."`
 }
 
 type wafListCmd struct {

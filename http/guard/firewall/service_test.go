@@ -3,6 +3,7 @@ package firewall_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -12,9 +13,12 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	clusterlimit "castellan/actors/ratelimit"
+	"castellan/cluster"
 	"castellan/domain/guard/firewall"
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/change/changetest"
 	"castellan/http/apitest"
@@ -35,6 +39,7 @@ type service struct {
 	t         *testing.T
 	live      *firewall.Cache
 	evaluator *firewall.Evaluator
+	audit     audit.Store
 	now       atomic.Int64 // epoch ms
 }
 
@@ -67,7 +72,12 @@ func serve(t *testing.T, db *persistence.DB) *service {
 	now := func() time.Time { return time.UnixMilli(s.now.Load()) }
 	store := guard.NewFirewall(db)
 	s.live = firewall.NewCache(store, "API", now)
-	s.evaluator = &firewall.Evaluator{Rules: s.live.Current, Limiter: ratelimit.NewTable(now),
+	table, node := ratelimit.NewTable(now), cluster.Solo(slog.New(slog.DiscardHandler))
+	keys := clusterlimit.HostedBy(table, node.Address)
+	node.Register(keys)
+	t.Cleanup(func() { node.Stop(context.Background()) })
+	s.audit = kit.NewAudit(db)
+	s.evaluator = &firewall.Evaluator{Rules: s.live.Current, Limiter: table,
 		Bypass: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, Now: now}
 	alive := func(user, _ string, _ int64) bool { return user != "gone" }
 	guards := apitest.Guards()
@@ -81,12 +91,14 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		InForce: inForce,
 		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Follow: s.live.Follow}}}
 	explain := httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf,
-		Audit: kit.NewAudit(db), App: "API"}
+		Audit: s.audit, App: "API"}
+	counters := httpfirewall.Counters{Counting: &firewall.Counting{Rules: s.live.Current,
+		Counters: &clusterlimit.Counters{Node: node, Kind: keys}, Changes: admin.Changes{Commit: db, Now: now}}}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
 		Firewall: auth.Firewall{Evaluator: s.evaluator, Tokens: apitest.Tokens{}, Live: alive,
 			Feed: &changetest.Feed{}}.Judge},
-		rules, explain, plain{}).As("nobody")
+		rules, explain, counters, plain{}).As("nobody")
 	s.Server.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Server.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	return s
