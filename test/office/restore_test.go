@@ -159,7 +159,7 @@ func (p *platform) more(n int) {
 // finish ends the load and the service, after more changes that no restore has.
 func (p *platform) finish(t *testing.T, clients *sync.WaitGroup) {
 	t.Helper()
-	p.more(20)
+	p.more(40)
 	p.stop.Store(true)
 	clients.Wait()
 	blackbox.Until(t, time.Minute, "the feed has the last withdrawal", func() (seen bool) {
