@@ -6,7 +6,8 @@ import (
 )
 
 // Shell runs commands of a document in a folder, with the settings of the site and castellan in the path. The first
-// failure ends them, and they end their last background process. docker and kubectl do nothing.
+// failure ends them, and with them their last background process. A sleep fails if that one has ended. docker and
+// kubectl do nothing.
 func (s *Site) Shell(folder, commands string) Output {
 	s.t.Helper()
 	s.fill()
@@ -17,6 +18,7 @@ func (s *Site) Shell(folder, commands string) Output {
 	shell := *s
 	shell.Program = "/bin/sh"
 	return shell.Command("", "-euc", `cd "$1" && PATH="$2:$PATH"
+sleep() { kill -0 $! && command sleep "$1"; }
 docker() { :; }
 kubectl() { :; }
 : & trap 'kill $! 2>/dev/null && wait || :' EXIT

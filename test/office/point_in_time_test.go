@@ -94,7 +94,7 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 
 	clients := p.start(t)
 	r.follow(t, "Archive PostgreSQL")
-	points := p.instants(func() {})
+	points := p.instants(t, func() {})
 	p.finish(t, clients)
 	for i, point := range points {
 		s := p.elsewhere(blackbox.NewSiteOn(t, dsn))
@@ -113,9 +113,10 @@ type instant struct {
 }
 
 // instants returns random ones, not in their order. archived returns when the archive has what was acknowledged.
-func (p *platform) instants(archived func()) (all []instant) {
+func (p *platform) instants(t *testing.T, archived func()) (all []instant) {
+	t.Helper()
 	for range *restores {
-		p.more(5 + rand.IntN(20))
+		p.more(t, 5+rand.IntN(20))
 		acked := p.acknowledged()
 		archived()
 		all = append(all, instant{time.Now().UTC().Format("2006-01-02T15:04:05.999999-07:00"), acked})
@@ -177,7 +178,7 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 	}
 	blackbox.Until(t, time.Minute, "Litestream copies", func() bool { return newest() != "" })
 	clients := p.start(t)
-	points := p.instants(func() {
+	points := p.instants(t, func() {
 		for range 2 { // the first may have begun before
 			last := newest()
 			blackbox.Until(t, time.Minute, "Litestream copies", func() bool { return newest() != last })

@@ -150,16 +150,16 @@ func (p *platform) acknowledged() []string {
 }
 
 // more waits until further withdrawals were acknowledged.
-func (p *platform) more(n int) {
-	for at := len(p.acknowledged()); len(p.acknowledged()) < at+n; {
-		time.Sleep(10 * time.Millisecond)
-	}
+func (p *platform) more(t *testing.T, n int) {
+	t.Helper()
+	enough := len(p.acknowledged()) + n
+	blackbox.Until(t, time.Minute, "withdrawals are acknowledged", func() bool { return len(p.acknowledged()) >= enough })
 }
 
 // finish ends the load and the service, after more changes that no restore has.
 func (p *platform) finish(t *testing.T, clients *sync.WaitGroup) {
 	t.Helper()
-	p.more(20)
+	p.more(t, 40)
 	p.stop.Store(true)
 	clients.Wait()
 	blackbox.Until(t, time.Minute, "the feed has the last withdrawal", func() (seen bool) {
