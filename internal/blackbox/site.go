@@ -52,20 +52,24 @@ const EnvStories = "CASTELLAN_TEST_STORIES"
 func Story(t *testing.T, scenario func(t *testing.T, s *Site)) {
 	t.Helper()
 	t.Parallel()
-	kinds := Databases
-	switch {
-	case os.Getenv(pgtest.EnvDatabases) == "sqlite":
-		kinds = []string{"sqlite"}
-	case os.Getenv(EnvStories) != "both":
-		sum := sha256.Sum256([]byte(t.Name()))
-		kinds = []string{Databases[int(sum[0])%len(Databases)]}
-	}
-	for _, kind := range kinds {
+	for _, kind := range StoryKinds(t.Name()) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			scenario(t, NewSite(t, kind))
 		})
 	}
+}
+
+// StoryKinds returns the databases of a story with this name.
+func StoryKinds(name string) []string {
+	switch {
+	case os.Getenv(pgtest.EnvDatabases) == "sqlite":
+		return []string{"sqlite"}
+	case os.Getenv(EnvStories) == "both":
+		return Databases
+	}
+	sum := sha256.Sum256([]byte(name))
+	return []string{Databases[int(sum[0])%len(Databases)]}
 }
 
 // OnOne is OnBoth on one kind of database: for a scenario whose subject is the same on both, such as the browser. Its
@@ -90,6 +94,8 @@ type Site struct {
 	settings map[string]string
 	users    int
 	empty    bool // no tables are created in advance
+
+	usualHeap bool
 }
 
 // NewSite creates a site in development mode with very cheap hashes. Nothing runs yet.
@@ -194,6 +200,16 @@ func (s *Site) Set(settings ...string) *Site {
 	return s
 }
 
+// heapPercent is the GOGC of the processes of a site. Most of them live for seconds, and the start of one would use two
+// thirds more processor time with the default.
+const heapPercent = "400"
+
+// UsualHeap gives the processes the heap of a real installation, for a test that measures memory.
+func (s *Site) UsualHeap() *Site {
+	s.usualHeap = true
+	return s
+}
+
 // environ is the whole environment of a process: of the tests' own environment it contains only search paths.
 func (s *Site) environ(more []string) []string {
 	all := maps.Clone(s.settings)
@@ -202,6 +218,9 @@ func (s *Site) environ(more []string) []string {
 		all["CASTELLAN_"+name] = value
 	}
 	env := []string{childEnv + "=1"}
+	if !s.usualHeap && !itself {
+		env = append(env, "GOGC="+heapPercent)
+	}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
 		if v := os.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
