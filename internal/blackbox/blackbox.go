@@ -77,14 +77,17 @@ func Until(t testing.TB, d time.Duration, what string, holds func() bool) {
 	}
 }
 
-// Becomes reports whether a condition becomes true within d.
+// Becomes reports whether a condition becomes true within d. It waits longer between the checks the longer they take: a
+// check that starts a program would occupy a processor all the time.
 func Becomes(d time.Duration, holds func() bool) bool {
-	for deadline := time.Now().Add(d); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(d); ; {
+		began := time.Now()
 		if holds() {
 			return true
 		}
 		if time.Now().After(deadline) {
 			return false
 		}
+		time.Sleep(min(max(5*time.Millisecond, 2*time.Since(began)), 250*time.Millisecond))
 	}
 }
