@@ -113,7 +113,7 @@ func TestRestoredBackups(t *testing.T) {
 			}
 			all = append(all, b)
 		}
-		for at := p.asked; p.asked < at+20; { // acknowledged after the last point
+		for at := p.asked; p.asked < max(at+20, 60); { // acknowledged after the last point
 			time.Sleep(10 * time.Millisecond)
 		}
 		p.stop.Store(true)
