@@ -140,6 +140,7 @@ faults-restores:
 faults-models:
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
 	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/money/transaction -orders 100000
+	go test -count=1 -timeout 20m -run InAnyOrder -v ./actors/ratelimit -orders 200
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/kit/amount -rapid.checks 10000000
 
 test-starved: test-deps ## the tests on a machine that is short of processors (ten rounds of half an hour; ROUNDS=10)

@@ -59,6 +59,7 @@ const escalationSeed = 20261123
 // lacks. For the own account they are refused if they decide about it. All else is served. At
 // the end no account is other than it was (D-AUTH-03).
 func TestGrantsDoNotEscalate(t *testing.T) {
+	t.Parallel()
 	const roles = 40
 	for name, dsn := range oneDatabase() {
 		t.Run(name, func(t *testing.T) {

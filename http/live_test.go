@@ -71,10 +71,12 @@ func oneDatabase() map[string]database {
 	return map[string]database{"sqlite": sqliteDSN}
 }
 
-// onBoth runs a test on a program with each database.
+// onBoth runs a test on a program with each database, in parallel.
 func onBoth(t *testing.T, test func(t *testing.T, l *live)) {
+	t.Parallel()
 	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			test(t, start(t, dir, dsn(t, dir)))
 		})

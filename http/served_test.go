@@ -52,9 +52,10 @@ type service struct {
 // scheduled is the key of the one scheduled client.
 const scheduled = "rates.secret"
 
-// both runs a test on a fresh installation on each database.
+// both runs a test on a fresh installation on each database, in parallel with other tests.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
+	t.Parallel()
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 

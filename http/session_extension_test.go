@@ -14,6 +14,7 @@ var jwt = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`
 // Only a login and the renewal by a key give an x-auth that ends later than the one that was sent (D-AUTH-15). All
 // endpoints are called, and every token in their answers is read.
 func TestOnlyLoginAndRenewalExtendSessions(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	l := start(t, dir, sqliteDSN(t, dir))
 	refreshes := func(e rest.Endpoint) bool {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-var orders = flag.Int("orders", 24, "how many orders of events TestLimitIsExactInAnyOrder tries")
+var orders = flag.Int("orders", 8, "how many orders of events TestLimitIsExactInAnyOrder tries")
 var order = flag.Uint64("order", 0, "the only order that TestLimitIsExactInAnyOrder tries")
 
 // A limit of 200 admits 200 when any one member at a time fails, and in whatever order the other members learn of it.

@@ -68,7 +68,7 @@ func TestMemoryOfAFreshService(t *testing.T) {
 	const mostLive, mostHeld, mostResident = 6 << 20, 16 << 20, 48 << 20
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Program = os.Args[0]
-		s.Production().Set("LOG_LEVEL=info", "DATABASE_MAX_CONNECTIONS=")
+		s.UsualHeap().Production().Set("LOG_LEVEL=info", "DATABASE_MAX_CONNECTIONS=")
 		got := s.Command("", idleRole)
 		var live, held, resident int
 		if _, err := fmt.Sscan(got.Out, &live, &held, &resident); err != nil || got.Code != 0 {

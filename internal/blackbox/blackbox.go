@@ -12,6 +12,7 @@
 package blackbox
 
 import (
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"castellan/internal/load"
+	"castellan/internal/pgtest"
 )
 
 // childEnv is set in processes that a Site started.
@@ -64,6 +66,59 @@ func begin(m *testing.M, program func()) {
 	program()
 }
 
+// Databases are the two that the service supports.
+var Databases = []string{"sqlite", "postgres"}
+
+// OnBoth runs a scenario on SQLite and on PostgreSQL in parallel, each with a separate site in development mode.
+func OnBoth(t *testing.T, scenario func(t *testing.T, s *Site)) {
+	t.Helper()
+	t.Parallel()
+	for _, kind := range Databases {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, NewSite(t, kind))
+		})
+	}
+}
+
+// EnvStories names the variable by which make test-all runs stories on both databases: with the value both, Story is
+// OnBoth.
+const EnvStories = "CASTELLAN_TEST_STORIES"
+
+// Story is OnBoth for a scenario whose subject is neither a restart, a kill, a race nor a command. The tests of http
+// and persistence try its reads and writes on both databases, so make test runs it on one. The name of the test decides
+// which, so that each database has half of the stories. make quick, which has no PostgreSQL, runs all on SQLite.
+func Story(t *testing.T, scenario func(t *testing.T, s *Site)) {
+	t.Helper()
+	t.Parallel()
+	for _, kind := range StoryKinds(t.Name()) {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			scenario(t, NewSite(t, kind))
+		})
+	}
+}
+
+// StoryKinds returns the databases of a story with this name.
+func StoryKinds(name string) []string {
+	switch {
+	case os.Getenv(pgtest.EnvDatabases) == "sqlite":
+		return []string{"sqlite"}
+	case os.Getenv(EnvStories) == "both":
+		return Databases
+	}
+	sum := sha256.Sum256([]byte(name))
+	return []string{Databases[int(sum[0])%len(Databases)]}
+}
+
+// OnOne is OnBoth on one kind of database: for a scenario whose subject is the same on both, such as the browser. Its
+// reads and writes have tests on both databases elsewhere.
+func OnOne(t *testing.T, kind string, scenario func(t *testing.T, s *Site)) {
+	t.Helper()
+	t.Parallel()
+	scenario(t, NewSite(t, kind))
+}
+
 // patience is how long a test waits for an expected event. It is no promise of the service, but a limit that even a
 // slow machine keeps.
 const patience = 60 * time.Second
@@ -77,14 +132,17 @@ func Until(t testing.TB, d time.Duration, what string, holds func() bool) {
 	}
 }
 
-// Becomes reports whether a condition becomes true within d.
+// Becomes reports whether a condition becomes true within d. It waits longer between the checks the longer they take: a
+// check that starts a program would occupy a processor all the time.
 func Becomes(d time.Duration, holds func() bool) bool {
-	for deadline := time.Now().Add(d); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(d); ; {
+		began := time.Now()
 		if holds() {
 			return true
 		}
 		if time.Now().After(deadline) {
 			return false
 		}
+		time.Sleep(min(max(5*time.Millisecond, 2*time.Since(began)), 250*time.Millisecond))
 	}
 }

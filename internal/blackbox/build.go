@@ -29,7 +29,7 @@ var castellan = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	flags := append([]string{"-buildvcs=false"}, buildFlags()...)
+	flags := append([]string{"-buildvcs=false", "-ldflags=-s -w"}, buildFlags()...)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err

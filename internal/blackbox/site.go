@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
 	"errors"
@@ -27,55 +26,6 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// Databases are the two that the service supports.
-var Databases = []string{"sqlite", "postgres"}
-
-// OnBoth runs a scenario on SQLite and on PostgreSQL in parallel, each with a separate site in development mode.
-func OnBoth(t *testing.T, scenario func(t *testing.T, s *Site)) {
-	t.Helper()
-	t.Parallel()
-	for _, kind := range Databases {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			scenario(t, NewSite(t, kind))
-		})
-	}
-}
-
-// EnvStories names the variable by which make test-all runs stories on both databases: with the value both, Story is
-// OnBoth.
-const EnvStories = "CASTELLAN_TEST_STORIES"
-
-// Story is OnBoth for a scenario whose subject is neither a restart, a kill, a race nor a command. The tests of http
-// and persistence try its reads and writes on both databases, so make test runs it on one. The name of the test decides
-// which, so that each database has half of the stories. make quick, which has no PostgreSQL, runs all on SQLite.
-func Story(t *testing.T, scenario func(t *testing.T, s *Site)) {
-	t.Helper()
-	t.Parallel()
-	kinds := Databases
-	switch {
-	case os.Getenv(pgtest.EnvDatabases) == "sqlite":
-		kinds = []string{"sqlite"}
-	case os.Getenv(EnvStories) != "both":
-		sum := sha256.Sum256([]byte(t.Name()))
-		kinds = []string{Databases[int(sum[0])%len(Databases)]}
-	}
-	for _, kind := range kinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			scenario(t, NewSite(t, kind))
-		})
-	}
-}
-
-// OnOne is OnBoth on one kind of database: for a scenario whose subject is the same on both, such as the browser. Its
-// reads and writes have tests on both databases elsewhere.
-func OnOne(t *testing.T, kind string, scenario func(t *testing.T, s *Site)) {
-	t.Helper()
-	t.Parallel()
-	scenario(t, NewSite(t, kind))
-}
-
 // Site is one deployment: a database, a data folder and the settings of its processes. It belongs to one test and ends
 // with it.
 type Site struct {
@@ -90,6 +40,8 @@ type Site struct {
 	settings map[string]string
 	users    int
 	empty    bool // no tables are created in advance
+
+	usualHeap bool
 }
 
 // NewSite creates a site in development mode with very cheap hashes. Nothing runs yet.
@@ -194,6 +146,16 @@ func (s *Site) Set(settings ...string) *Site {
 	return s
 }
 
+// heapPercent is the GOGC of the processes of a site. Most of them live for seconds, and the start of one would use two
+// thirds more processor time with the default.
+const heapPercent = "400"
+
+// UsualHeap gives the processes the heap of a real installation, for a test that measures memory.
+func (s *Site) UsualHeap() *Site {
+	s.usualHeap = true
+	return s
+}
+
 // environ is the whole environment of a process: of the tests' own environment it contains only search paths.
 func (s *Site) environ(more []string) []string {
 	all := maps.Clone(s.settings)
@@ -202,6 +164,9 @@ func (s *Site) environ(more []string) []string {
 		all["CASTELLAN_"+name] = value
 	}
 	env := []string{childEnv + "=1"}
+	if !s.usualHeap && !itself {
+		env = append(env, "GOGC="+heapPercent)
+	}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
 		if v := os.Getenv(name); v != "" {
 			env = append(env, name+"="+v)

@@ -23,7 +23,7 @@ func TestConcurrentPasswordChangesUseBoundedMemory(t *testing.T) {
 		heap           = 16 << 20 // garbage that is not collected yet
 	)
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set(
+		s.UsualHeap().Set(
 			"PASSWORD_ARGON2_MEMORY_KIB=",
 			"PASSWORD_ARGON2_TIME=",
 			fmt.Sprint("PASSWORD_HASH_SLOTS=", slots),

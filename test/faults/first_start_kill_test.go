@@ -14,7 +14,7 @@ import (
 func TestKillDuringFirstStart(t *testing.T) {
 	t.Parallel()
 	for _, kind := range blackbox.Databases {
-		for round := range 6 {
+		for round := range firstStarts {
 			t.Run(fmt.Sprint(kind, round), func(t *testing.T) {
 				t.Parallel()
 				s := blackbox.NewSite(t, kind)

@@ -24,7 +24,7 @@ func TestFaultsHostileFilesAreRefused(t *testing.T) {
 		most    = 100 << 20
 	)
 	files := picturetest.Hostile()
-	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "LOG_LEVEL=info")
+	s := blackbox.NewSite(t, "sqlite").UsualHeap().Set("LIMITS_ENABLED=false", "LOG_LEVEL=info")
 	n := s.Start()
 	boss, user := blackbox.Admin(t, s, n), s.AddUser("user")
 	raw, _ := n.Session(t, user)

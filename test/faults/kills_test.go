@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	kills      = 15
 	visitors   = 4
 	mayBeWrong = 10 // values per method, so that a visit has room for many
 	// challengeTries is the number of wrong values that close a challenge.

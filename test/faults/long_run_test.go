@@ -14,6 +14,8 @@ import (
 // everyFault makes other tests run all their faults, too.
 const everyFault = true
 
+const kills, firstStarts = 15, 6
+
 // The faults of TestClusterKeepsAcknowledgedSteps on a cluster of five.
 func TestFaultsProcessesOnFiveNodes(t *testing.T) { everything(t, 5, 8) }
 

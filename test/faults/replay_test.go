@@ -202,7 +202,7 @@ func (st stage) banned() blackbox.Place {
 	return other.Place
 }
 
-// Published attacks on other products have no effect here, on both databases.
+// Published attacks on other products have no effect here. Each is a story, on one of the databases (blackbox.Story).
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	stages := map[string]stage{}
@@ -212,7 +212,7 @@ func TestReplay(t *testing.T) {
 	for _, r := range replays() {
 		t.Run(r.id, func(t *testing.T) {
 			t.Parallel()
-			for _, kind := range blackbox.Databases {
+			for _, kind := range blackbox.StoryKinds(t.Name()) {
 				t.Run(kind, func(t *testing.T) {
 					if r.own != nil {
 						r.run(t, newStage(t, kind, r.own...).at(t))

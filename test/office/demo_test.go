@@ -136,9 +136,9 @@ var stayEmpty = map[string]string{
 }
 
 // Every state occurs, the ledger verifies, every list of the back office shows rows, the printed accounts can
-// log in, and a second run is refused.
+// log in, and a second run is refused. (TestConsoleMoney uses a demo on PostgreSQL.)
 func TestDemoFillsEveryList(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Alone()
 		run := []string{"demo", "--users", "300", "--now", "2026-10-31", "--password", blackbox.DemoPassword}
 		got := s.Command("", run...)

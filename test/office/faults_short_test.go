@@ -7,8 +7,8 @@ import "time"
 // How often the processes of TestFaultsMoneyIsNeverLostOrCreated are killed, the least time before each kill, how
 // much is moved, and how often TestFaultsAdjustmentIsBookedOnce kills.
 const (
-	moneyKills   = 4
-	moneyMoves   = 500
+	moneyKills   = 2
+	moneyMoves   = 250
 	adjustRounds = 2
 	moneyPause   = 300 * time.Millisecond
 )
@@ -16,7 +16,9 @@ const (
 // How often TestFaultsWalletAndLedgerAgreeAfterKills kills the service and the wallet each, how long they run at
 // most in between, and the minimum number of withdrawals.
 const (
-	walletKills  = 6
+	walletKills  = 4
 	walletPause  = 1200 * time.Millisecond
 	walletWishes = 8
 )
+
+// restores is how often TestRestoredBackups backs the platform up and restores it.
