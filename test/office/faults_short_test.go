@@ -20,5 +20,3 @@ const (
 	walletPause  = 1200 * time.Millisecond
 	walletWishes = 8
 )
-
-// restores is how often TestRestoredBackups backs the platform up and restores it.

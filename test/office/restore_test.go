@@ -17,7 +17,7 @@ import (
 	"castellan/internal/blackbox"
 )
 
-var restores = flag.Int("restores", 2, "restores of each test of restores; 50 in make faults-restores")
+var restores = flag.Int("restores", 1, "restores of each test of restores; 50 in make faults-restores")
 
 // platform is a vault under load: withdrawals are requested, and a naive wallet pays each one it can claim.
 type platform struct {
