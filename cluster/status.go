@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -9,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -129,7 +129,7 @@ func (n *Node) Status() Status {
 	for _, m := range n.Members() {
 		s.Members = append(s.Members, MemberStatus{m, float64(count[m.ID]) / sample, ms.silentFor(m.ID)})
 	}
-	slices.SortFunc(s.Members, func(a, b MemberStatus) int { return cmp.Compare(a.ID, b.ID) })
+	sort.Slice(s.Members, func(i, j int) bool { return s.Members[i].ID < s.Members[j].ID })
 	return s
 }
 

@@ -1,7 +1,9 @@
 package ratelimit
 
 import (
+	"bytes"
 	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -296,7 +298,7 @@ func (l *Limiter) chunks(p int, windows *ratelimit.Partition, after []byte) (all
 			keys = append(keys, kept{text, k})
 		}
 	}
-	slices.SortFunc(keys, func(a, b kept) int { return slices.Compare(a.text, b.text) })
+	sort.Slice(keys, func(i, j int) bool { return bytes.Compare(keys[i].text, keys[j].text) < 0 })
 	names := l.partitions[p].recent.byKey()
 	age := func(instant int64) uint64 { return uint64(max(0, now+int64(reservationTime)-instant)) / 1000 }
 	s := &pb.RateState{Part: uint32(p), Number: number, Next: len(after) > 0,

@@ -7,7 +7,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
+	"sort"
 )
 
 // Migrate migrates the schema to this program's version. It applies, in order and in one transaction, every one of
@@ -119,7 +119,7 @@ func MigrationsOf(migrations fs.FS, postgres bool) (all []Migration, err error) 
 			all = append(all, m)
 		}
 	}
-	slices.SortFunc(all, func(a, b Migration) int { return strings.Compare(a.Name, b.Name) })
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all, nil
 }
 
