@@ -26,9 +26,10 @@ func TestAdministrationRequiresChallenge(t *testing.T) {
 			`"targetEntityType":"IP","targetEntities":["192.0.2.1"],"targetAllResources":true}`,
 		"PATCH /admin/system/waf/rules":         `{"label":"wall","status":"INACTIVE"}`,
 		"POST /admin/system/waf/counters/reset": `{"label":"wall","entity":"192.0.2.1","reason":"test"}`,
-		"POST /admin/money/rules":               `{"label":"wall","status":"TRIAL","kinds":["WITHDRAWAL"],"effect":{"type":"DENY"}}`,
-		"PATCH /admin/money/rules":              `{"label":"wall","status":"INACTIVE"}`,
-		"DELETE /admin/money/rules":             `{"label":"wall"}`,
+		"POST /admin/money/rules": `{"label":"wall","status":"TRIAL","kinds":["WITHDRAWAL"],` +
+			`"effect":{"type":"DENY"}}`,
+		"PATCH /admin/money/rules":  `{"label":"wall","status":"INACTIVE"}`,
+		"DELETE /admin/money/rules": `{"label":"wall"}`,
 		"POST /resource/resource": `{"code":"W","name":"W","status":1,"resourceTypeId":1,` +
 			`"resourceContext":"UI"}`,
 		"DELETE /resource/resource":              `{"resourceId":1}`,
