@@ -31,7 +31,7 @@ type fuse struct {
 
 // elsewhere are statements of the background, and begins and ends of transactions.
 var elsewhere = regexp.MustCompile(`^(BEGIN|COMMIT|ROLLBACK|UPDATE "?outbox|SELECT .* FROM "?outbox)|"change"` +
-	`|next_at <|(touched|last_seen|expires)_at <|folded|user.search|job_item|audit_checkpoint` +
+	`|next_at <|(touched|last_seen|expires)_at <|hold_until <|folded|user.search|job_item|audit_checkpoint` +
 	fmt.Sprintf(`|DELETE FROM "refused_login"|AS part$|LIMIT %d$`, engine.PurgeBatch))
 
 // copies are reads of records that a node keeps in memory. Outside a transaction they are those of the node, which run
