@@ -76,13 +76,12 @@ func (f *fuse) disarm() (blown string, spare bool) {
 }
 
 // The request of each operation is sent with its first statement failing, then with its second, and so on until all of
-// them run. Without a statement of its work the answer is 500 or 503 and the tables are as before; the last request is
+// them run. No other test runs beside it: statements of the background would take the places of those of requests.
+// Without a statement of its work the answer is 500 or 503 and the tables are as before; the last request is
 // answered as the example says.
 func TestFailingStatements(t *testing.T) {
-	t.Parallel()
 	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir, f := t.TempDir(), &fuse{}
 			l := startWith(t, dir, dsn(t, dir), app.Options{Trace: f.trace, Log: slog.New(slog.DiscardHandler)})
 			w := &watched{live: l, db: l.open()}
