@@ -37,7 +37,7 @@ var elsewhere = regexp.MustCompile(`^(BEGIN|COMMIT|ROLLBACK|UPDATE "?outbox|SELE
 // copies are reads of records that a node keeps in memory. Outside a transaction they are those of the node, which run
 // again soon if they fail; those of jobs are of the actors that run them.
 var copies = regexp.MustCompile(`^SELECT .* FROM "(mfa_\w+|firewall_rule|role_resource_permission|currency\w*|` +
-	`service_key|cron_key|guard_route|parameter)" AS "\w+"( JOIN .*)?( WHERE \(+label IN .*)? ORDER BY|` +
+	`service_key|cron_key|guard_route|parameter)" AS "\w+"( (LEFT )?JOIN .*)?( WHERE \(+label IN .*)? ORDER BY|` +
 	`FROM "(user_role|job|allowed_ip|hash_kind|keys|money_rule)"|"cv", "u"."countries"`)
 
 func (f *fuse) trace(ctx context.Context, statement string) (fails bool) {
