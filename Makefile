@@ -60,7 +60,8 @@ GOLDEN = $(shell grep -rlE --include='*_test.go' 'flag\.Bool(Var)?\([^)]*"update
 .DEFAULT_GOAL := help
 .PHONY: help run demo shop cluster build sbom image release clean quick test test-all test-browser race test-starved test-deps
 .PHONY: fuzz fuzz-long faults faults-cluster faults-times faults-kills faults-restores faults-models verify lint
-.PHONY: lint-console lint-api lint-tools lint-deploy deploy-run security tidy size unchanged generate golden console js console-dev tour bench
+.PHONY: lint-console lint-api lint-tools lint-deploy deploy-run security tidy size unchanged generate golden console
+.PHONY: js console-dev tour bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^##@ / { printf "\n%s\n", substr($$0, 5) } \
@@ -121,7 +122,7 @@ race: ## the tests of make test under the race detector (an hour; needs a C comp
 # faults-cluster needs root, because a partition is made of network namespaces. faults-times holds every other scenario
 # to the times that the service promises. The others are of the back office: kills while money moves, files come and
 # messages go out, 50 restores of each kind, 10⁶ movements beside an oracle, 10⁵ orders of withdrawals, 10⁷ sums.
-faults: faults-cluster faults-times faults-kills faults-restores faults-models ## failing nodes, networks and databases under load (hours; as root)
+faults: $(addprefix faults-,cluster times kills restores models) ## nodes, networks and databases that fail (hours; as root)
 
 faults-cluster:
 	@scripts/ensure-test-deps.sh postgresql iproute2

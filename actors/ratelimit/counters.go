@@ -14,6 +14,7 @@ import (
 	"castellan/cluster"
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/sorting"
 )
 
 // Counters reads and resets the counters of all nodes.
@@ -62,7 +63,7 @@ func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 			cmp.Compare(a.of, b.of), cmp.Compare(a.key.String(), b.key.String()))
 	}
 	cut := func() {
-		slices.SortFunc(all, fuller)
+		sorting.Func(all, fuller)
 		all = all[:min(len(all), most)]
 	}
 	for p := range ratelimit.Partitions {
@@ -136,7 +137,7 @@ func (c *Counters) Fullest(ctx context.Context, q ratelimit.CountersQuery) (all 
 		})
 	}
 	asked.Wait()
-	slices.SortFunc(all, func(a, b ratelimit.Counter) int {
+	sorting.Func(all, func(a, b ratelimit.Counter) int {
 		return cmp.Or(cmp.Compare(b.Used*a.Limit, a.Used*b.Limit), cmp.Compare(a.Label, b.Label),
 			cmp.Compare(a.Entity, b.Entity))
 	})

@@ -3,7 +3,6 @@ package ratelimit
 import (
 	"bytes"
 	"slices"
-	"sort"
 	"strconv"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/sorting"
 )
 
 const (
@@ -294,11 +294,11 @@ func (l *Limiter) chunks(p int, windows *ratelimit.Partition, after []byte) (all
 	}
 	keys := make([]kept, 0, windows.Len())
 	for k := range windows.Keys() {
-		if text := appendKey(nil, k); slices.Compare(text, after) > 0 {
+		if text := appendKey(nil, k); bytes.Compare(text, after) > 0 {
 			keys = append(keys, kept{text, k})
 		}
 	}
-	sort.Slice(keys, func(i, j int) bool { return bytes.Compare(keys[i].text, keys[j].text) < 0 })
+	sorting.Func(keys, func(a, b kept) int { return bytes.Compare(a.text, b.text) })
 	names := l.partitions[p].recent.byKey()
 	age := func(instant int64) uint64 { return uint64(max(0, now+int64(reservationTime)-instant)) / 1000 }
 	s := &pb.RateState{Part: uint32(p), Number: number, Next: len(after) > 0,

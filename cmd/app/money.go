@@ -57,10 +57,11 @@ func (s *service) money() error {
 	if err != nil {
 		return err
 	}
+	movements := money.NewTransactions(s.DB)
 	judge := s.judge(limits.Rates)
 	s.judges = judge
 	withdrawals := &transaction.Withdrawals{Judge: judge, Ledger: s.ledger,
-		Store: money.NewTransactions(s.DB), Users: s.users,
+		Store: movements, Users: s.users,
 		Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
 		Tags:  s.cfg.AddressBook.TagRules,
 		Books: money.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external, Now: time.Now,
@@ -78,10 +79,10 @@ func (s *service) money() error {
 			{closeHours, "the hours of the money policy could not be added up",
 				func(ctx context.Context) error { return judge.CloseHours(ctx, time.Now()) }}},
 		purge: func(ctx context.Context, old expiry) error {
-			return money.NewTransactions(s.DB).PurgeFlow(ctx, old.now.Add(-transaction.FlowKept))
+			return movements.PurgeFlow(ctx, old.now.Add(-transaction.FlowKept))
 		}})
 	transactions := &transaction.Service{Judge: judge, Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
-		Parameters: s.parameters, Now: time.Now, Store: money.NewTransactions(s.DB), Changes: s.changes("", nil),
+		Parameters: s.parameters, Now: time.Now, Store: movements, Changes: s.changes("", nil),
 		Jobs: s.jobs, Messenger: s.starter.Messenger,
 		Await: func(ctx context.Context, id string) (job.Job, error) {
 			return s.jobs.Await(ctx, id, updateWait, func(j job.Job) bool { return j.State.Over() })
@@ -99,7 +100,7 @@ func (s *service) money() error {
 		kinds: []job.Kind{transactions.Kind(), s.nightly(&here, func(ctx context.Context) ledger.Night {
 			n := ledger.Nightly(ctx, books, books, s.commit, time.Now())
 			if n.Verification == nil {
-				n.Verification = money.NewTransactions(s.DB).VerifyFlow(ctx)
+				n.Verification = movements.VerifyFlow(ctx)
 			}
 			return n
 		})},

@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/sorting"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
@@ -158,7 +159,7 @@ func (s Transactions) closed(ctx context.Context, q transaction.CountedQuery, fr
 		}
 		sums = append(sums, counted{AssetID: r.AssetID, Number: r.Number, SumColumns: r.SumColumns})
 	}
-	slices.SortFunc(hours, time.Time.Compare)
+	sorting.Func(hours, time.Time.Compare)
 	return hours, sums, nil
 }
 
@@ -246,8 +247,8 @@ func (s Transactions) VerifyFlow(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			slices.SortFunc(is, flowRow.compare)
-			slices.SortFunc(want, flowRow.compare)
+			sorting.Func(is, flowRow.compare)
+			sorting.Func(want, flowRow.compare)
 			if len(is) > 0 && !slices.Equal(is, want) { // they may be purged meanwhile
 				return fmt.Errorf("%w: the hour %s of %s in money_flow does not match its movements", ledger.ErrBroken,
 					hour.UTC().Format(time.RFC3339), f)
