@@ -104,7 +104,7 @@ func Insert[W commit.Write, R any](row func(W) R) Kind {
 // InsertInOrder is Insert for rows that depend on the rows before them in the same transaction slot, through the slot's
 // state.
 func InsertInOrder[W commit.Write, R any](row func(State, W) R) Kind {
-	insert := sync.OnceValue(func() *statement { return insertOf[R](tableOf[R](), "") })
+	insert := sync.OnceValue(func() *statement { return insertOf[R]("") })
 	return statements[W](func(state State, ws []commit.Write) []boundStatement {
 		rows := rowsOf(ws, func(w W) R { return row(state, w) })
 		return []boundStatement{bindRows(insert(), rows, nil, nil)}
@@ -113,7 +113,7 @@ func InsertInOrder[W commit.Write, R any](row func(State, W) R) Kind {
 
 // InsertMany creates INSERTs of any number of rows for each write.
 func InsertMany[W commit.Write, R any](rows func(W) []R) Kind {
-	return many(func() *statement { return insertOf[R](tableOf[R](), "") }, rows)
+	return many(func() *statement { return insertOf[R]("") }, rows)
 }
 
 // UpdateMany is Update with any number of rows for each write, in the order of the writes' rows.
@@ -193,19 +193,19 @@ func All[W commit.Write](do func(ctx context.Context, tx bun.Tx, ws []W) error) 
 }
 
 // byKey orders writes by their keys: two processes that lock rows in one order cannot deadlock.
-func byKey[W commit.Write](ws []commit.Write, key func(W) string) (order []int, keys []string) {
-	order, keys = make([]int, len(ws)), make([]string, len(ws))
-	for i := range order {
-		order[i] = i
+func byKey(ws []commit.Write, key func(commit.Write) string) (order []int, keys []string) {
+	order, keys, of := make([]int, len(ws)), make([]string, len(ws)), make([]string, len(ws))
+	for i, w := range ws {
+		order[i], of[i] = i, key(w)
 	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(key(ws[a].(W)), key(ws[b].(W))) })
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(of[a], of[b]) })
 	for n, i := range order {
-		keys[n] = key(ws[i].(W))
+		keys[n] = of[i]
 	}
 	return order, keys
 }
 
-func fenceKey[W commit.Fence](w W) string { key, _ := w.Fence(); return key }
+func fenceKey(w commit.Write) string { key, _ := w.(commit.Fence).Fence(); return key }
 
 // Fenced creates a statement with its own condition, from a template that returns the key of the fence. A row that does
 // not meet the condition is refused.
@@ -215,12 +215,12 @@ func Fenced[W commit.Fence, R any](template string, row func(W) R) Kind {
 
 // FencedInsert creates an INSERT that rest (ON CONFLICT … RETURNING) may suppress; then the write is refused.
 func FencedInsert[W commit.Fence, R any](rest string, row func(W) R) Kind {
-	return refusable(sync.OnceValue(func() *statement { return insertOf[R](tableOf[R](), rest) }), row)
+	return refusable(sync.OnceValue(func() *statement { return insertOf[R](rest) }), row)
 }
 
 func refusable[W commit.Fence, R any](s func() *statement, row func(W) R) Kind {
 	return statements[W](func(_ State, ws []commit.Write) []boundStatement {
-		order, keys := byKey(ws, fenceKey[W])
+		order, keys := byKey(ws, fenceKey)
 		rows := make([]R, len(ws))
 		for n, i := range order {
 			rows[n] = row(ws[i].(W))
@@ -234,7 +234,7 @@ func refusable[W commit.Fence, R any](s func() *statement, row func(W) R) Kind {
 func Summed[W commit.Delta[W], R any](template string, row func(W) R) Kind {
 	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
 	return statements[W](func(_ State, ws []commit.Write) (bound []boundStatement) {
-		order, keys := byKey(ws, func(w W) string { return w.Delta() })
+		order, keys := byKey(ws, func(w commit.Write) string { return w.(W).Delta() })
 		var sums [][]W // of each statement, in the order of their keys
 		n := 0         // of the statement for the present key
 		for i, at := range order {
@@ -268,18 +268,9 @@ func Summed[W commit.Delta[W], R any](template string, row func(W) R) Kind {
 // FencedByVersion creates an UPDATE of the listed columns, fenced by version. R has its primary key, version and the
 // listed columns. If insert is true, a write of version 0 inserts its row instead.
 func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns ...string) Kind {
-	statementsOf := sync.OnceValues(func() (update, add *statement) {
-		set := make([]string, len(columns))
-		for i, c := range columns {
-			set[i] = c + " = v." + c
-		}
-		t := strings.NewReplacer("$t", tableOf[R](), "$id", keyOf[R](), "$set", strings.Join(set, ", "))
-		return statementOf[R](t.Replace("UPDATE $t SET $set, version = v.version + 1 {FROM v} " +
-				"WHERE $t.$id = v.$id AND $t.version = v.version {RETURNING $t.$id}")),
-			insertOf[R](tableOf[R](), t.Replace("ON CONFLICT ($id) DO NOTHING {RETURNING $id}"))
-	})
+	statementsOf := sync.OnceValues(func() (update, add *statement) { return byVersion(reflect.TypeFor[R](), columns) })
 	return statements[W](func(_ State, ws []commit.Write) (bound []boundStatement) {
-		order, keys := byKey(ws, fenceKey[W])
+		order, keys := byKey(ws, fenceKey)
 		var of [2]struct {
 			rows   []R
 			writes []int
@@ -301,6 +292,17 @@ func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns 
 		}
 		return bound
 	})
+}
+
+func byVersion(row reflect.Type, columns []string) (update, add *statement) {
+	set := make([]string, len(columns))
+	for i, c := range columns {
+		set[i] = c + " = v." + c
+	}
+	t := strings.NewReplacer("$t", tables.Get(row).Name, "$id", keyOf(row), "$set", strings.Join(set, ", "))
+	return parsed(row, t.Replace("UPDATE $t SET $set, version = v.version + 1 {FROM v} "+
+			"WHERE $t.$id = v.$id AND $t.version = v.version {RETURNING $t.$id}")),
+		insertInto(row, t.Replace("ON CONFLICT ($id) DO NOTHING {RETURNING $id}"))
 }
 
 // guardedRow is the condition that a row still has a version; n distinguishes the conditions of one transaction. A

@@ -47,13 +47,17 @@ var (
 )
 
 // statementOf parses a template over the columns of R.
-func statementOf[R any](template string) *statement {
-	return newStatement(template, template, columnsOf(reflect.TypeFor[R]()))
+func statementOf[R any](template string) *statement { return parsed(reflect.TypeFor[R](), template) }
+
+func parsed(row reflect.Type, template string) *statement {
+	return newStatement(template, template, columnsOf(row))
 }
 
 // insertOf inserts rows of R; rest is the remainder of the statement.
-func insertOf[R any](table, rest string) *statement {
-	cs := columnsOf(reflect.TypeFor[R]())
+func insertOf[R any](rest string) *statement { return insertInto(reflect.TypeFor[R](), rest) }
+
+func insertInto(row reflect.Type, rest string) *statement {
+	table, cs := tables.Get(row).Name, columnsOf(row)
 	names, of := make([]string, len(cs)), make([]string, len(cs))
 	for i, c := range cs {
 		names[i], of[i] = c.name, "v."+c.name
@@ -93,12 +97,9 @@ const refusedCode = "22012"
 // tables reads the row structs; names do not depend on the dialect.
 var tables = pgdialect.New().Tables()
 
-// tableOf returns the table of the row struct R.
-func tableOf[R any]() string { return tables.Get(reflect.TypeFor[R]()).Name }
-
-// keyOf returns the column of the row struct R that is its primary key: id unless the struct names another one.
-func keyOf[R any]() string {
-	for _, key := range tables.Get(reflect.TypeFor[R]()).PKs {
+// keyOf returns the column of a row struct that is its primary key: id unless the struct names another one.
+func keyOf(row reflect.Type) string {
+	for _, key := range tables.Get(row).PKs {
 		return key.Name
 	}
 	return "id"

@@ -12,12 +12,16 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
+
+	"github.com/uptrace/bun"
 )
 
 func TestStatementText(t *testing.T) {
 	const from = "FROM unnest($1::text[], $2::bigint[], $3::smallint[], $4::bytea[], $5::boolean[]) " +
 		"AS v (id, version, state, sealed, keep)"
 	type row struct {
+		bun.BaseModel `bun:"table:t"`
+
 		ID      string
 		Version int64
 		State   int16
@@ -50,7 +54,7 @@ func TestStatementText(t *testing.T) {
 			[]int{0},
 		},
 		"insert": {
-			insertOf[row]("t", "ON CONFLICT (id) DO NOTHING {RETURNING id}"),
+			insertOf[row]("ON CONFLICT (id) DO NOTHING {RETURNING id}"),
 			"INSERT INTO t (id, version, state, sealed, keep) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
 			"INSERT INTO t (id, version, state, sealed, keep) SELECT v.id, v.version, v.state, v.sealed, v.keep " +
 				from +
@@ -71,7 +75,7 @@ func TestStatementText(t *testing.T) {
 	if s.failFast != want {
 		t.Errorf("to fail fast:\n%s\nwant\n%s", s.failFast, want)
 	}
-	if s := insertOf[row]("t", ""); s.failFast != "" {
+	if s := insertOf[row](""); s.failFast != "" {
 		t.Errorf("what nothing refuses fails fast: %s", s.failFast)
 	}
 	defer func() {

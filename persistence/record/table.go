@@ -161,13 +161,24 @@ func selected(q *bun.SelectQuery, order Keyset, join func(*bun.SelectQuery) *bun
 
 // List reads a part of the table in its order.
 func (t Table[R, T]) List(ctx context.Context, db *engine.DB, p Part) ([]T, error) {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
 	var rows []R
-	if err := t.Selected(db.Conn(ctx).NewSelect().Model(&rows), p).Scan(ctx); err != nil {
+	if err := read(ctx, db, &rows, t.Order, t.Join, p, nil); err != nil {
 		return nil, engine.Translate(err)
 	}
 	return t.records(rows)
+}
+
+// read fills model, a pointer to a row or to a list of rows. It and its like have no types of rows, because the methods
+// of a table are compiled for each.
+func read(ctx context.Context, db *engine.DB, model any, order Keyset, join func(*bun.SelectQuery) *bun.SelectQuery,
+	p Part, with func(*bun.SelectQuery) *bun.SelectQuery) error {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	q := selected(db.Conn(ctx).NewSelect().Model(model), order, join, p)
+	if with != nil {
+		q = with(q)
+	}
+	return q.Scan(ctx)
 }
 
 func (t Table[R, T]) records(rows []R) ([]T, error) {
@@ -183,11 +194,16 @@ func (t Table[R, T]) records(rows []R) ([]T, error) {
 
 // Count counts the rows for which all filters hold.
 func (t Table[R, T]) Count(ctx context.Context, db *engine.DB, fs ...Filter) (int, error) {
+	return count(ctx, db, (*R)(nil), t.Join, fs)
+}
+
+func count(ctx context.Context, db *engine.DB, model any, join func(*bun.SelectQuery) *bun.SelectQuery, fs []Filter,
+) (int, error) {
 	ctx, cancel := db.Bound(ctx)
 	defer cancel()
-	q := Filtered(db.Conn(ctx).NewSelect().Model((*R)(nil)), fs)
-	if t.Join != nil {
-		q = t.Join(q)
+	q := Filtered(db.Conn(ctx).NewSelect().Model(model), fs)
+	if join != nil {
+		q = join(q)
 	}
 	n, err := q.Count(ctx)
 	return int(n), engine.Translate(err)
@@ -195,27 +211,24 @@ func (t Table[R, T]) Count(ctx context.Context, db *engine.DB, fs ...Filter) (in
 
 // Find reads the first row, in the order of the table, for which all filters hold; RECORD_NOT_FOUND.
 func (t Table[R, T]) Find(ctx context.Context, db *engine.DB, fs ...Filter) (T, error) {
-	return t.first(ctx, db, fs, func(q *bun.SelectQuery) *bun.SelectQuery { return q })
+	return t.first(ctx, db, fs, nil)
 }
 
 // Lock is Find, and keeps the row from changes of others until the transaction of ctx ends.
 func (t Table[R, T]) Lock(ctx context.Context, db *engine.DB, fs ...Filter) (T, error) {
-	return t.first(ctx, db, fs, func(q *bun.SelectQuery) *bun.SelectQuery {
-		if !db.Postgres() { // SQLite has one writer, and every transaction begins as one
-			return q
-		}
-		return q.For("UPDATE OF ?TableAlias")
-	})
+	if !db.Postgres() { // SQLite has one writer, and every transaction begins as one
+		return t.first(ctx, db, fs, nil)
+	}
+	return t.first(ctx, db, fs, locked)
 }
+
+func locked(q *bun.SelectQuery) *bun.SelectQuery { return q.For("UPDATE OF ?TableAlias") }
 
 func (t Table[R, T]) first(ctx context.Context, db *engine.DB, fs []Filter,
 	with func(*bun.SelectQuery) *bun.SelectQuery) (record T, err error) {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
 	var row R
-	q := t.Selected(db.Conn(ctx).NewSelect().Model(&row), Part{Where: fs, Limit: 1})
-	if err := with(q).Scan(ctx); err != nil {
-		return record, t.Translate(err)
+	if err := read(ctx, db, &row, t.Order, t.Join, Part{Where: fs, Limit: 1}, with); err != nil {
+		return record, translate(err, t.Absent)
 	}
 	return t.Record(row)
 }
@@ -225,7 +238,7 @@ func (t Table[R, T]) first(ctx context.Context, db *engine.DB, fs []Filter,
 func (t Table[R, T]) Prepared(ctx context.Context, db *engine.DB, where string, args ...any) (record T, err error) {
 	var row R
 	if err := db.Find(ctx, &row, where, "", args...); err != nil {
-		return record, t.Translate(err)
+		return record, translate(err, t.Absent)
 	}
 	return t.Record(row)
 }
@@ -243,13 +256,21 @@ func (t Table[R, T]) PreparedList(ctx context.Context, db *engine.DB, where, ord
 // RECORD_ALREADY_EXIST.
 func (t Table[R, T]) Add(ctx context.Context, db *engine.DB, record T) (id int64, err error) {
 	row := t.Row(record)
-	if s, ok := any(&row).(interface{ Stamp(int64) }); ok {
-		s.Stamp(engine.Millis(db.Now()))
-	}
+	return add(ctx, db, &row)
+}
+
+func add(ctx context.Context, db *engine.DB, row any) (id int64, err error) {
+	stamp(db, row)
 	err = Write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
-		return tx.NewInsert().Model(&row).ExcludeColumn("id").Returning("id").Scan(ctx, &id)
+		return tx.NewInsert().Model(row).ExcludeColumn("id").Returning("id").Scan(ctx, &id)
 	})
 	return id, err
+}
+
+func stamp(db *engine.DB, row any) {
+	if s, ok := row.(interface{ Stamp(int64) }); ok {
+		s.Stamp(engine.Millis(db.Now()))
+	}
 }
 
 // Change reads the one row for which all filters hold, gives its record to f and
@@ -257,12 +278,8 @@ func (t Table[R, T]) Add(ctx context.Context, db *engine.DB, record T) (id int64
 // it, in one statement: a second change waits for this one. An error of f is
 // returned and nothing is saved.
 func (t Table[R, T]) Change(ctx context.Context, db *engine.DB, f func(T) (T, error), fs ...Filter) error {
-	return Write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
-		var row R
-		stamp := tx.NewUpdate().Model(&row).Set("updated_at = ?", engine.Millis(db.Now()))
-		if err := Filtered(stamp, fs).Returning("*").Scan(ctx); err != nil {
-			return t.Translate(err)
-		}
+	var row R
+	return change(ctx, db, &row, t.Absent, fs, func(ctx context.Context) error {
 		record, err := t.Record(row)
 		if err != nil {
 			return err
@@ -274,23 +291,40 @@ func (t Table[R, T]) Change(ctx context.Context, db *engine.DB, f func(T) (T, er
 	})
 }
 
+func change(ctx context.Context, db *engine.DB, row any, absent string, fs []Filter,
+	then func(context.Context) error) error {
+	return Write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
+		stamp := tx.NewUpdate().Model(row).Set("updated_at = ?", engine.Millis(db.Now()))
+		if err := Filtered(stamp, fs).Returning("*").Scan(ctx); err != nil {
+			return translate(err, absent)
+		}
+		return then(ctx)
+	})
+}
+
 // Save replaces the columns that are not fixed; RECORD_NOT_FOUND,
 // RECORD_ALREADY_EXIST.
 func (t Table[R, T]) Save(ctx context.Context, db *engine.DB, record T, fs ...Filter) error {
 	row := t.Row(record)
-	if s, ok := any(&row).(interface{ Stamp(int64) }); ok {
-		s.Stamp(engine.Millis(db.Now()))
-	}
+	return save(ctx, db, &row, t.Fixed, t.Absent, fs)
+}
+
+func save(ctx context.Context, db *engine.DB, row any, fixed []string, absent string, fs []Filter) error {
+	stamp(db, row)
 	return Write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
-		return t.Translate(OneRow(Filtered(tx.NewUpdate().Model(&row).ExcludeColumn(t.Fixed...), fs).Exec(ctx)))
+		return translate(OneRow(Filtered(tx.NewUpdate().Model(row).ExcludeColumn(fixed...), fs).Exec(ctx)), absent)
 	})
 }
 
 // Remove deletes the rows for which all filters hold; RECORD_NOT_FOUND when there
 // is none.
 func (t Table[R, T]) Remove(ctx context.Context, db *engine.DB, fs ...Filter) error {
+	return remove(ctx, db, (*R)(nil), t.Absent, fs)
+}
+
+func remove(ctx context.Context, db *engine.DB, model any, absent string, fs []Filter) error {
 	return Write(ctx, db, func(ctx context.Context, tx bun.IDB) error {
-		return t.Translate(OneRow(Filtered(tx.NewDelete().Model((*R)(nil)), fs).Exec(ctx)))
+		return translate(OneRow(Filtered(tx.NewDelete().Model(model), fs).Exec(ctx)), absent)
 	})
 }
 
@@ -302,9 +336,11 @@ func Write(ctx context.Context, db *engine.DB, do func(ctx context.Context, tx b
 }
 
 // Translate is engine.Translate with the text of RECORD_NOT_FOUND of the table.
-func (t Table[R, T]) Translate(err error) error {
-	if err = engine.Translate(err); t.Absent != "" && fault.CodeOf(err) == fault.RecordNotFound {
-		return t.NotFound()
+func (t Table[R, T]) Translate(err error) error { return translate(err, t.Absent) }
+
+func translate(err error, absent string) error {
+	if err = engine.Translate(err); absent != "" && fault.CodeOf(err) == fault.RecordNotFound {
+		return fault.New(fault.RecordNotFound, "%s", absent)
 	}
 	return err
 }
