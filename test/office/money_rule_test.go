@@ -41,11 +41,57 @@ func TestMoneyRuleNeedsSecondAdministrator(t *testing.T) {
 		if got := s.Command("", "money", "rule", "status", "Large", "TRIAL"); got.Code != 0 {
 			t.Errorf("%+v", got)
 		}
-		if got := s.Command("", "money", "rule", "list"); got.Out != "Large  3  TRIAL  WITHDRAWAL  APPROVAL 2 of admin\n" {
+		const line = "Large                           3  TRIAL  WITHDRAWAL  APPROVAL 2 of admin\n"
+		if got := s.Command("", "money", "rule", "list"); !strings.Contains(got.Out, line) {
 			t.Errorf("%+v", got)
 		}
 		if s.Count("audit WHERE action = 'MONEY_RULE_UPDATE' AND actor_id = 'operator'") != 1 {
 			t.Error("the audit does not name the command")
+		}
+	})
+}
+
+// The first start of a new platform puts the default rules in force, once. On a database of an earlier version, and in
+// development mode, they are on trial, and the doctor names them.
+func TestDefaultMoneyRules(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		s.Empty().Production()
+		s.Start().Stop()
+		count := func(status string, want int) {
+			t.Helper()
+			got := s.Command("", "money", "rule", "list", "--status", status)
+			if n := strings.Count(got.Out, "\n"); got.Code != 0 || n != want {
+				t.Errorf("%d rules are %s, want %d: %+v", n, status, want, got)
+			}
+		}
+		named := func() bool {
+			return strings.Contains(s.Command("", "doctor").Out, "money policy: control off (default rules on trial: ")
+		}
+		count("ACTIVE", 10)
+		if named() {
+			t.Error("rules in force are named")
+		}
+		if got := s.Command("", "money", "rule", "remove", "Owner approves"); got.Code != 0 {
+			t.Errorf("%+v", got)
+		}
+		s.Start().Stop()
+		count("", 9)
+		if got := s.Command("", "money", "rule", "template", "turkiye"); got.Code != 0 {
+			t.Errorf("%+v", got)
+		}
+		count("TRIAL", 6)
+		if got := s.Command("", "money", "rule", "template", "turkiye"); got.Code == 0 {
+			t.Errorf("a template was added twice: %+v", got)
+		}
+		if named() {
+			t.Error("the rules of a template are named")
+		}
+		s.Exec(`DELETE FROM money_rule`)
+		s.Exec(`DELETE FROM seed WHERE name IN ('money-policy', 'money-policy-new')`)
+		s.Start().Stop()
+		count("TRIAL", 10)
+		if !named() || s.Count("audit WHERE action = 'MONEY_RULE_ADD' AND actor_id = 'schedule'") != 2 {
+			t.Error("rules on trial are not named, or not in the audit")
 		}
 	})
 }

@@ -73,6 +73,9 @@ func Compile(rules []Rule) *Set {
 				at := place{k, currency}
 				s.at[at], s.wants[at] = append(s.at[at], i), s.wants[at].and(r.wants())
 			}
+			if r.Status == Trial {
+				continue
+			}
 			for _, x := range r.Match.Sums {
 				if !slices.Contains(s.counts[k], x.Per) {
 					s.counts[k] = append(s.counts[k], x.Per)
@@ -109,11 +112,11 @@ func (r Rule) currencies() []string {
 // only some of them: Needs.
 func (s *Set) Sums() []SumKey { return s.sums }
 
-// Needs returns the indexes of the sums that the rules of a movement need, ascending; nil for none. The total of
-// another one may be zero.
-func (s *Set) Needs(f Facts) (needed []int) {
+// Needs returns the indexes of the sums that the active rules of a movement need, ascending; nil for none. The total of
+// another one may be zero: only Verdict.Trial and Explain then differ. With trial it adds those of the rules on trial.
+func (s *Set) Needs(f Facts, trial bool) (needed []int) {
 	s.each(f, func(c *compiled) {
-		if len(c.sums) > 0 && c.before(f) == "" {
+		if len(c.sums) > 0 && (trial || c.Status != Trial) && c.before(f) == "" {
 			needed = append(needed, c.sums...)
 		}
 	})
