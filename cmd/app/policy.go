@@ -17,6 +17,7 @@ import (
 	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	httppolicy "castellan/http/money/policy"
+	"castellan/http/rest"
 	"castellan/persistence/account"
 	"castellan/persistence/money"
 )
@@ -35,6 +36,19 @@ func (s *service) policy() error {
 		Rehearse: s.judges.Rehearse, Now: time.Now}),
 		metrics: func(m *metrics.Registry) { m.MustRegister(holds{money.NewTransactions(s.DB).HeldCounts}) }})
 	return nil
+}
+
+// governs judges a call by the money policy (edge.Options.Governs). Without a rule for such calls it reads nothing.
+func (s *service) governs(ctx context.Context, who rest.Caller,
+	find func(context.Context) (rest.Governed, error)) (second bool, err error) {
+	if !s.rules.Current().Governs() {
+		return false, nil
+	}
+	g, err := find(ctx)
+	if err != nil || g.Kind == "" {
+		return false, err
+	}
+	return s.judges.Governed(ctx, s.commit, who.By(), policy.Kind(g.Kind), g.Setting, time.Now())
 }
 
 // PolicyAdmin returns the administration of the money policy, without its second person.

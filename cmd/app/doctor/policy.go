@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,18 @@ func (j *judge) judgeGroups(ctx context.Context, db *persistence.DB, rules []pol
 			Effect: "held movements cannot be approved, and withdrawals are cancelled when their approvals expire", Mend: mend})
 		j.feature(moneyGroups, n == 1 && required[group] == 1, state,
 			"a movement that this person owns or has asked for cannot be approved", mend)
+	}
+	governs := func(r policy.Rule) bool {
+		return r.Status == policy.Active && r.Effect.Type == policy.Approval &&
+			(slices.Contains(r.Kinds, policy.Setting) || slices.Contains(r.Kinds, policy.Decision))
+	}
+	if slices.ContainsFunc(rules, governs) {
+		n, err := policy.Members(ctx, users, user.RoleAdmin, "")
+		if err != nil {
+			return err
+		}
+		j.feature(moneyPolicy, n == 1, "one administrator", "rules about settings need no approval",
+			"add a second administrator")
 	}
 	store := money.NewTransactions(db)
 	late, err := (&transaction.Judge{Past: store, Users: users, Shared: proof.NewDevices(db).Shared}).

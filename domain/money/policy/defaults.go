@@ -37,6 +37,8 @@ func Defaults(s Status) []Rule {
 			Match: Match{Amount: overTRY(100_000)}},
 		Rule{Label: "Adjustments of one initiator", Kinds: []Kind{Adjustment}, Effect: approval,
 			Match: Match{Sums: sum(PerInitiator, Value, 500_000)}},
+		Rule{Label: "Marked as sent", Kinds: []Kind{Decision}, Effect: approval},
+		Rule{Label: "Fees, treasury, levels", Kinds: []Kind{Setting}, Effect: approval},
 	)
 }
 

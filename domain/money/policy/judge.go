@@ -25,6 +25,8 @@ type Set struct {
 	wants  map[place]Wants
 	counts map[Kind][]Per
 	sums   []SumKey
+	// governs says that an active rule is for decisions or settings.
+	governs bool
 }
 
 type place struct {
@@ -76,6 +78,7 @@ func Compile(rules []Rule) *Set {
 			if r.Status == Trial {
 				continue
 			}
+			s.governs = s.governs || k == Decision || k == Setting
 			for _, x := range r.Match.Sums {
 				if !slices.Contains(s.counts[k], x.Per) {
 					s.counts[k] = append(s.counts[k], x.Per)
@@ -107,6 +110,9 @@ func (r Rule) currencies() []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// Governs reports whether an active rule is for decisions or settings. On trial such a rule is only explained.
+func (s *Set) Governs() bool { return s.governs }
 
 // Sums returns the sums that Judge and Explain need, in the order of their totals. The rules of a movement may need
 // only some of them: Needs.
