@@ -141,7 +141,10 @@ func (v *Deployment) setUp(ctx context.Context, cfg config.Config) error {
 	v.Keeper, v.Ring = keeper, keeper.Ring()
 	persistence.Start(v.DB, v.Ring.Audit(), id.New(time.Now()))
 	store := factor.NewMFA(v.DB)
-	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error { return mfa.Seed(ctx, store) }); err != nil {
+	if _, err := v.DB.Once(ctx, "mfa", func(ctx context.Context) error {
+		_, err := v.DB.Once(ctx, newDatabase, func(ctx context.Context) error { return mfa.Seed(ctx, store) })
+		return err
+	}); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
 	currencies := money.NewCurrencies(v.DB)

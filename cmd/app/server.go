@@ -71,6 +71,7 @@ func (s *service) http() (err error) {
 		Starter: auth.Starter{Starts: s.starter, Accounts: accounts{s.users}, Recovery: s.totps.Redeem,
 			Proofs: s.proofs, Public: s.public()},
 		Guarded: cfg.MFA.Guarded, FourEyes: endpointSet(cfg.MFA.FourEyes), SecondPerson: second,
+		Governs:        s.governs,
 		TrustedProxies: cfg.HTTP.TrustedProxies, CountryHeader: cfg.HTTP.CountryHeader, CountryOf: s.locator.Country,
 		CORSOrigins: cfg.HTTP.CORSOrigins, BasePath: cfg.HTTP.BasePath, PublicURL: s.publicURL,
 		DefaultLanguage: cfg.Language.Default, MaxConnections: cfg.HTTP.MaxConnections,

@@ -171,6 +171,8 @@ type Options struct {
 	Out io.Writer
 	// Senders override the configured ones: messages on their channels stay in this process.
 	Senders map[message.Channel]message.Sender
+	// Defaults adds the default rules of the money policy at the first start.
+	Defaults bool
 	// Trace, if set, receives every statement and may make it fail (persistence.Options). It is for tests: the text
 	// contains secrets.
 	Trace func(ctx context.Context, statement string) (fails bool)
@@ -186,6 +188,11 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 		Clustered: cfg.Cluster.GossipAddr != ""})
 	if err != nil {
 		return err
+	}
+	if o.Defaults {
+		if err := d.seedPolicy(ctx, cfg.Dev, o.Log); err != nil {
+			return errors.Join(fmt.Errorf("rules of the money policy: %w", err), d.Close())
+		}
 	}
 	doctor.Log(ctx, cfg, d.DB, o.Log)
 	if err := adviseSetup(ctx, cfg, d, o.Log); err != nil {

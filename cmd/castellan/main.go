@@ -161,7 +161,8 @@ administrator with "castellan setup-link" or "castellan user add --role admin".`
 }
 
 func (serveCmd) Run(e *env) error {
-	return app.Serve(e.ctx, e.cfg, app.Options{Version: version, Commit: commit, Log: e.log, Out: e.out})
+	return app.Serve(e.ctx, e.cfg, app.Options{Version: version, Commit: commit, Log: e.log, Out: e.out,
+		Defaults: true})
 }
 
 type configCmd struct{}

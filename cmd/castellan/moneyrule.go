@@ -19,14 +19,15 @@ import (
 )
 
 type moneyCmd struct {
-	Rule moneyRuleCmd `cmd:"" help:"Manage rules of the money policy: list, add, status, remove."`
+	Rule moneyRuleCmd `cmd:"" help:"Manage rules of the money policy: list, add, template, status, remove."`
 }
 
 type moneyRuleCmd struct {
-	List   moneyRuleListCmd   `cmd:"" help:"List the rules of the money policy."`
-	Add    moneyRuleAddCmd    `cmd:"" help:"Add the rules of a JSON file, all or none."`
-	Status moneyRuleStatusCmd `cmd:"" help:"Set a rule to ACTIVE, TRIAL or INACTIVE, on every node within one second."`
-	Remove moneyRuleRemoveCmd `cmd:"" help:"Remove a rule, on every node within one second."`
+	List     moneyRuleListCmd     `cmd:"" help:"List the rules of the money policy."`
+	Add      moneyRuleAddCmd      `cmd:"" help:"Add the rules of a JSON file, all or none."`
+	Template moneyRuleTemplateCmd `cmd:"" help:"Add the rules of a template for a law, on trial."`
+	Status   moneyRuleStatusCmd   `cmd:"" help:"Set a rule to ACTIVE, TRIAL or INACTIVE, on every node within one second."`
+	Remove   moneyRuleRemoveCmd   `cmd:"" help:"Remove a rule, on every node within one second."`
 }
 
 type moneyRuleListCmd struct {
@@ -131,16 +132,36 @@ func (c moneyRuleAddCmd) Run(e *env) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing is stored", c.File, everyField(err))
 	}
+	return addMoneyRules(e, c.File, rules)
+}
+
+// addMoneyRules adds rules that come from a file or a template.
+func addMoneyRules(e *env, from string, rules []money.Rule) error {
 	return withMoneyRules(e, func(a *money.Admin) error {
 		err := a.Add(e.ctx, audit.Operator, rules...)
 		if err != nil {
-			return fmt.Errorf("%s: %w; nothing is stored", c.File, everyField(err))
+			return fmt.Errorf("%s: %w; nothing is stored", from, everyField(err))
 		}
 		for _, r := range rules {
 			fmt.Fprintln(e.out, "added", r.Label)
 		}
 		return nil
 	})
+}
+
+type moneyRuleTemplateCmd struct {
+	Name string `arg:"" help:"turkiye: the communiqué 29 of MASAK." enum:"turkiye"`
+}
+
+func (moneyRuleTemplateCmd) Help() string {
+	return `Adds the rules with the status TRIAL, which has no effect. Rehearse each, and set it to ACTIVE
+when your lawyers agree. docs/money-policy.md lists what the rules cannot express.
+
+  castellan money rule template turkiye`
+}
+
+func (c moneyRuleTemplateCmd) Run(e *env) error {
+	return addMoneyRules(e, c.Name, money.Templates[c.Name]())
 }
 
 // everyField returns an error that names all invalid fields.

@@ -81,6 +81,9 @@ func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 		if e.Starts != "" && o.Starter == nil {
 			fail("%s: an endpoint that starts a challenge needs Starter", key)
 		}
+		if e.Governs != nil && (rest.Solo(*e) != "" || o.Governs != nil && o.SecondPerson == nil) {
+			fail("%s: the money policy may ask for a second person, for whom the call cannot wait", key)
+		}
 	}
 	for key, action := range o.Guarded {
 		e := known[key]

@@ -40,13 +40,20 @@ type Rehearsal struct {
 	err     error
 }
 
-// rehearse tries a call that requires a second person, so that a call which would be refused,
-// or would change nothing, is answered at once. It is nil for other calls. It runs outside of
-// any transaction.
-func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in any) *Rehearsal {
-	if !s.opts.FourEyes[e.Key()] {
-		return nil
+// second reports whether a call requires a second person, by the configuration or by a rule of
+// the money policy. POLICY_DENIED.
+func (s *Server) second(ctx context.Context, e *rest.Endpoint, who rest.Caller, in any) (bool, error) {
+	always := s.opts.FourEyes[e.Key()]
+	if e.Governs == nil || s.opts.Governs == nil {
+		return always, nil
 	}
+	asks, err := s.opts.Governs(ctx, who, func(ctx context.Context) (rest.Governed, error) { return e.Governs(ctx, in) })
+	return always || asks, err
+}
+
+// rehearse tries a call that requires a second person, so that a call which would be refused,
+// or would change nothing, is answered at once. It runs outside of any transaction.
+func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in any) *Rehearsal {
 	h := new(Rehearsal)
 	h.summary, h.err = s.opts.SecondPerson.Rehearse(ctx, c, func(ctx context.Context) (err error) {
 		h.out, err = e.Call(ctx, c.Caller, in)
@@ -107,11 +114,15 @@ func (s *Server) PermitCaptured(ctx context.Context, who rest.Caller, c Captured
 // RehearseCaptured is the rehearsal of a captured request that requires a second person;
 // otherwise nil. RunRehearsed takes it.
 func (s *Server) RehearseCaptured(ctx context.Context, c Captured) (*Rehearsal, error) {
-	if !s.opts.FourEyes[c.Method+" "+c.Path] {
+	key := c.Method + " " + c.Path
+	if e := s.index[key]; !s.opts.FourEyes[key] && (e == nil || e.Governs == nil) {
 		return nil, nil
 	}
 	e, in, err := s.bindCaptured(ctx, c)
 	if err != nil {
+		return nil, err
+	}
+	if second, err := s.second(ctx, e, c.Caller, in); err != nil || !second {
 		return nil, err
 	}
 	h := s.rehearse(ctx, e, c, in)
@@ -122,6 +133,9 @@ func (s *Server) RehearseCaptured(ctx context.Context, c Captured) (*Rehearsal, 
 // request becomes pending.
 func (s *Server) RunRehearsed(ctx context.Context, c Captured, h *Rehearsal) (json.RawMessage, error) {
 	if h == nil {
+		if err := s.stillAlone(ctx, c); err != nil {
+			return nil, err
+		}
 		return s.RunCaptured(ctx, c)
 	}
 	out, err := s.stand(ctx, c, h)
@@ -129,6 +143,23 @@ func (s *Server) RunRehearsed(ctx context.Context, c Captured, h *Rehearsal) (js
 		return nil, err
 	}
 	return keepCaptured(s.index[c.Method+" "+c.Path], out)
+}
+
+// stillAlone refuses a governed request if a rule asks for a second person by now.
+func (s *Server) stillAlone(ctx context.Context, c Captured) error {
+	e := s.index[c.Method+" "+c.Path]
+	if e == nil || e.Governs == nil {
+		return nil // RunCaptured judges whether it can run
+	}
+	e, in, err := s.bindCaptured(ctx, c)
+	if err != nil {
+		return err
+	}
+	second, err := s.second(ctx, e, c.Caller, in)
+	if err == nil && second {
+		err = fault.New(fault.InvalidState, "a rule asks for a second person by now; send the request again")
+	}
+	return err
 }
 
 // HoldsSecret reports whether the answer of an endpoint, by its key, holds a secret (rest.Endpoint.Secret).
@@ -152,6 +183,9 @@ func (s *Server) WithoutSecrets(key string, answer json.RawMessage) (json.RawMes
 func (s *Server) CarryOut(ctx context.Context, c Captured) (json.RawMessage, error) {
 	e, in, err := s.bindCaptured(ctx, c)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := s.second(ctx, e, c.Caller, in); err != nil {
 		return nil, err
 	}
 	out, err := e.Call(ctx, c.Caller, in)

@@ -103,6 +103,11 @@ type Options struct {
 	// challenge if they have one; Paired endpoints are added. SecondPerson stores them (D-EXT-08).
 	FourEyes     map[string]bool
 	SecondPerson SecondPerson
+	// Governs judges a call of an endpoint with GovernedBy by the money policy; nil: there is none. second reports whether
+	// the call requires a second person. A call that one has approved (audit.Approver) is refused if a rule asks for
+	// another one. POLICY_DENIED, FORBIDDEN.
+	Governs func(ctx context.Context, who rest.Caller, find func(context.Context) (rest.Governed, error)) (second bool,
+		err error)
 	// Trace begins the request's part in a trace, when its route is known or when it
 	// has none; the context carries it. ended is called with the answer. nil: requests
 	// are not traced, which costs nothing.

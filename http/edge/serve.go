@@ -203,10 +203,14 @@ func (s *Server) ready(ctx context.Context, r *Request, q rest.Query, in any, bo
 	if err := s.verify(ctx, r, in); err != nil {
 		return err
 	}
-	if s.opts.FourEyes[r.key] && s.opts.Guarded[r.key] == "" {
+	if s.opts.Guarded[r.key] != "" {
+		return nil
+	}
+	second, err := s.second(ctx, r.Endpoint, r.Caller, in)
+	if second && err == nil {
 		r.rehearsed = s.rehearse(ctx, r.Endpoint, capture(r.Endpoint, r.Caller, q, body), in)
 	}
-	return nil
+	return err
 }
 
 // verify checks the one-time code if the endpoint requires one.

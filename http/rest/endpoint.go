@@ -104,6 +104,22 @@ func (e Endpoint) Decides() Endpoint { e.Deciding = true; return e }
 // Pair marks an endpoint of which every call needs a second person (D-POL-11), also without a configuration (D-EXT-08).
 func (e Endpoint) Pair() Endpoint { e.Paired = true; return e }
 
+// Governed is what a request decides: a kind of the money policy, DECISION or SETTING, and the setting. The zero value
+// decides nothing.
+type Governed struct{ Kind, Setting string }
+
+// GovernedBy declares what a request decides; in points to the bound request. Rules of the money policy may deny it, or
+// require a second person of their group (D-POL-18).
+func (e Endpoint) GovernedBy(find func(ctx context.Context, in any) (Governed, error)) Endpoint {
+	e.Governs, e.Errors = find, append(slices.Clone(e.Errors), fault.PolicyDenied)
+	return e
+}
+
+// Sets is GovernedBy for a request that always changes one setting.
+func (e Endpoint) Sets(setting string) Endpoint {
+	return e.GovernedBy(func(context.Context, any) (Governed, error) { return Governed{"SETTING", setting}, nil })
+}
+
 // Binary marks an endpoint that answers with bytes of one of the media types (Reply.Raw) instead of JSON.
 func (e Endpoint) Binary(mediaTypes ...string) Endpoint { e.Produces = mediaTypes; return e }
 

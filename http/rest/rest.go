@@ -245,6 +245,8 @@ type Endpoint struct {
 	Recovers  bool // takes the header recovery-code, for the document
 	Tagged    bool // its answer has an ETag; a client with that version gets 304
 	Naming    Naming
+	// Governs returns what a bound request decides, as rules of the money policy know it; nil: nothing (GovernedBy).
+	Governs func(ctx context.Context, in any) (Governed, error)
 	// Renewal accepts a session token whose time is over, if the session is bound to a key. The endpoint must verify a
 	// proof by that key.
 	Renewal bool

@@ -122,6 +122,36 @@ func (s Transactions) Due(ctx context.Context, now time.Time, most int) (ids []s
 	return ids, engine.Translate(err)
 }
 
+// heldQuery selects the entries of the queue that are held.
+func (s Transactions) heldQuery(ctx context.Context) *bun.SelectQuery {
+	return s.db.Conn(ctx).NewSelect().TableExpr("withdrawal AS w").Join("JOIN withdrawal_queue AS q ON q.id = w.id").
+		Where("q.status = ?", int(transaction.QueueWaiting)).Where("w.hold_reason <> ''")
+}
+
+func (s Transactions) HeldCounts(ctx context.Context) (all []transaction.HeldCount, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []struct {
+		HoldReason    string
+		Number, Since int64
+	}
+	err = s.heldQuery(ctx).Column("w.hold_reason").ColumnExpr("count(*) AS number").ColumnExpr("min(w.held_at) AS since").
+		Group("w.hold_reason").Scan(ctx, &rows)
+	for _, r := range rows {
+		all = append(all, transaction.HeldCount{Reason: transaction.HeldFor(r.HoldReason), Number: r.Number,
+			Oldest: engine.Time(r.Since)})
+	}
+	return all, engine.Translate(err)
+}
+
+func (s Transactions) HeldBefore(ctx context.Context, before time.Time, most int) (ids []string, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	err = s.heldQuery(ctx).Column("w.id").Where("w.hold_reason = ?", string(transaction.HeldPolicy)).
+		Where("w.held_at <= ?", engine.Millis(before)).Order("w.held_at", "w.id").Limit(int64(most)).Scan(ctx, &ids)
+	return ids, engine.Translate(err)
+}
+
 func (s Transactions) Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

@@ -132,7 +132,6 @@ var stayEmpty = map[string]string{
 	"/admin/approvals":                       "nothing needs a second person until it is set",
 	"/admin/service-keys":                    "no other service is connected",
 	"/admin/user/link":                       "no account logs in elsewhere",
-	"/admin/money/rules":                     "the operator writes the rules of a platform",
 }
 
 // Every state occurs, the ledger verifies, every list of the back office shows rows, the printed accounts can

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/internal/blackbox"
 )
@@ -53,11 +54,13 @@ func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
 	})
 }
 
-const (
-	coldWallet = "0x52908400098527886e0f7030069857d2e4169ee7"
-	// storyRates are the rates for limits in TRY.
-	storyRates = "base,quote,rate,date\nUSD,TRY,40,2026-01-01T00:00:00Z\nETH,USD,100,2026-01-01T00:00:00Z\n"
-)
+const coldWallet = "0x52908400098527886e0f7030069857d2e4169ee7"
+
+// storyRates are the rates for limits and the money policy in TRY. The latter needs current ones.
+var storyRates = func() string {
+	at := time.Now().UTC().Format(time.RFC3339)
+	return "base,quote,rate,date\nUSD,TRY,40," + at + "\nETH,USD,100," + at + "\n"
+}()
 
 // story is a platform from its first start.
 type story struct {

@@ -24,6 +24,7 @@ import (
 	"castellan/persistence/factor"
 	"castellan/persistence/gate"
 	"castellan/persistence/kit"
+	"castellan/persistence/money"
 	"castellan/persistence/people"
 	"castellan/persistence/permit"
 )
@@ -92,6 +93,7 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 	var routes []gateway.Route
 	var spelled []gateway.Spelled
 	var keys []servicekey.Key
+	rules := firstRules(c)
 	var expiring int64  // imported hashes
 	var identities bool // an account has stated an identity number
 	if db != nil {
@@ -115,6 +117,12 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 			keys, err = permit.NewServiceKeys(db).List(ctx)
 		}
 		if err == nil {
+			rules, err = money.NewRules(db).Rules(ctx)
+		}
+		if err == nil {
+			err = j.judgeGroups(ctx, db, rules)
+		}
+		if err == nil {
 			spelled, err = gateways.Spelled(ctx, time.Now().Add(-24*time.Hour).Truncate(time.Hour))
 		}
 		if err == nil {
@@ -135,6 +143,8 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 		j.judgeProcesses(ctx, db)
 	}
 	j.judgeParameters(live.Set())
+	j.judgeRules(rules)
+	j.judgeServiceKeys(keys)
 	j.judgePolicies(c, methods, actions, policies)
 	j.judgeSpelled(routes, spelled)
 	j.judgeServiceActions(c, actions, keys, routes)

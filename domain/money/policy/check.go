@@ -105,21 +105,31 @@ func (r Rule) Check() error {
 		p.bad("kinds", "must name a kind")
 	}
 	eachOf(&p, "kinds", r.Kinds, allKinds...)
-	for _, k := range []Kind{Decision, Setting} {
-		if slices.Contains(r.Kinds, k) {
-			p.bad("kinds", "%s is not supported yet", k)
-		}
-	}
 	r.Match.check(&p, r.Kinds)
 	p.texts("except.accounts", r.Except.Accounts)
+	p.only("except.accounts", len(r.Except.Accounts) > 0, r.Kinds, money...)
+	p.only("except.destinations", len(r.Except.Destinations) > 0, r.Kinds, Withdrawal)
 	p.texts("except.destinations", r.Except.Destinations)
 	p.texts("except.initiators", r.Except.Initiators)
 	r.Effect.check(&p, r.Kinds)
 	return fault.All(p.all)
 }
 
+// money are the kinds that move money.
+var money = []Kind{Withdrawal, Deposit, Adjustment}
+
+func (a Account) empty() bool {
+	return len(a.Levels) == 0 && len(a.AML) == 0 && a.AgeBelow|a.CredentialAgeBelow|a.CreditAgeBelow == 0 &&
+		a.FirstWithdrawal == nil
+}
+
 func (m Match) check(p *problems, kinds []Kind) {
 	p.length("match.assets", len(m.Assets))
+	p.only("match.assets", len(m.Assets) > 0, kinds, money...)
+	p.only("match.direction", m.Direction != "", kinds, money...)
+	p.only("match.amount", m.Amount != nil, kinds, money...)
+	p.only("match.sums", len(m.Sums) > 0, kinds, money...)
+	p.only("match.account", !m.Account.empty(), kinds, money...)
 	for _, a := range m.Assets {
 		if a.CurrencyCode == "" {
 			p.bad("match.assets", "must name a currencyCode")
@@ -155,7 +165,7 @@ func (m Match) check(p *problems, kinds []Kind) {
 	p.length("match.account.levels", len(m.Account.Levels))
 	eachOf(p, "match.account.aml", m.Account.AML, "notRisky", "risky", "highRisk")
 	eachOf(p, "match.device", m.Device, NewDevice, KnownDevice, RememberedDevice, NoDevice)
-	eachOf(p, "match.settings", m.Settings, "FEE", "TREASURY", "LEVEL", "RATE")
+	eachOf(p, "match.settings", m.Settings, "FEE", "TREASURY", "LEVEL")
 	p.only("match.settings", len(m.Settings) > 0, kinds, Setting)
 	eachOf(p, "match.initiator.types", m.Initiator.Types, User, Operator, Service)
 	p.texts("match.initiator.names", m.Initiator.Names)

@@ -60,6 +60,7 @@ func TestFaultyRulesAreRefusedByField(t *testing.T) {
 		`"VALUE","over":"5000000"`:         `"COUNT","over":"1.5"|match.sums[0].over`,
 		`"aml":["risky"]`:                  `"aml":["bad"]|match.account.aml`,
 		`"direction":"OUT",`:               `"settings":["FEE"],|match.settings`,
+		`"direction":`:                     `"settings":["RATE"],"direction":|match.settings`,
 		`"levels":[1],`:                    `"levels":[1]},"device":["NEW"],"account":{|match.device`,
 		`"types":["SERVICE"]`:              `"types":["ROBOT"]|match.initiator.types`,
 		`"names":["shop"]`:                 `"names":[""]|match.initiator.names`,
@@ -72,7 +73,7 @@ func TestFaultyRulesAreRefusedByField(t *testing.T) {
 		`"required":2`:                     `"required":6|effect.required`,
 		`"expires":"72h"`:                  `"expires":"30m"|effect.expires`,
 		`"APPROVAL","group":"treasury","r`: `"WAIT","for":"48h","after":"EASTER","r|effect.after`,
-		`["WITHDRAWAL"],` + "\n":           `["SETTING"],|kinds`,
+		`["WITHDRAWAL"],` + "\n":           `["SETTING"],|match.assets`,
 		`"kinds":["WITHDRAWAL"]`:           `"kinds":["DEPOSIT"]|match.destination`,
 	} {
 		with, field, _ := strings.Cut(with, "|")

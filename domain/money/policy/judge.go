@@ -25,6 +25,8 @@ type Set struct {
 	wants  map[place]Wants
 	counts map[Kind][]Per
 	sums   []SumKey
+	// governs says that an active rule is for decisions or settings.
+	governs bool
 }
 
 type place struct {
@@ -73,6 +75,10 @@ func Compile(rules []Rule) *Set {
 				at := place{k, currency}
 				s.at[at], s.wants[at] = append(s.at[at], i), s.wants[at].and(r.wants())
 			}
+			if r.Status == Trial {
+				continue
+			}
+			s.governs = s.governs || k == Decision || k == Setting
 			for _, x := range r.Match.Sums {
 				if !slices.Contains(s.counts[k], x.Per) {
 					s.counts[k] = append(s.counts[k], x.Per)
@@ -105,15 +111,18 @@ func (r Rule) currencies() []string {
 	return slices.Compact(all)
 }
 
+// Governs reports whether an active rule is for decisions or settings. On trial such a rule is only explained.
+func (s *Set) Governs() bool { return s.governs }
+
 // Sums returns the sums that Judge and Explain need, in the order of their totals. The rules of a movement may need
 // only some of them: Needs.
 func (s *Set) Sums() []SumKey { return s.sums }
 
-// Needs returns the indexes of the sums that the rules of a movement need, ascending; nil for none. The total of
-// another one may be zero.
-func (s *Set) Needs(f Facts) (needed []int) {
+// Needs returns the indexes of the sums that the active rules of a movement need, ascending; nil for none. The total of
+// another one may be zero: only Verdict.Trial and Explain then differ. With trial it adds those of the rules on trial.
+func (s *Set) Needs(f Facts, trial bool) (needed []int) {
 	s.each(f, func(c *compiled) {
-		if len(c.sums) > 0 && c.before(f) == "" {
+		if len(c.sums) > 0 && (trial || c.Status != Trial) && c.before(f) == "" {
 			needed = append(needed, c.sums...)
 		}
 	})

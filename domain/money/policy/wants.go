@@ -43,8 +43,8 @@ func (s *Set) Wants(kind Kind, currencyCode string) Wants {
 	return s.wants[place{kind, currencyCode}].and(s.wants[place{kind, ""}])
 }
 
-// Counts returns what the sums of a kind of movements have in common. Each movement of the kind counts in them, also
-// one that needs no sum itself.
+// Counts returns what the sums of active rules for a kind of movements have in common. Each movement of the kind counts
+// in them, also one that needs no sum itself.
 func (s *Set) Counts(kind Kind) []Per { return s.counts[kind] }
 
 // DestinationKey returns the key of a destination: network, address and tag, the same for all spellings of an address.

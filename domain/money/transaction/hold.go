@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/parameter"
+	"castellan/domain/money/policy"
 )
 
 // HeldFor is why an entry of the queue is held back from the wallet.
@@ -157,4 +158,89 @@ func (s *Withdrawals) holdOne(ctx context.Context, by audit.By, id string) ([]co
 		return nil, err
 	}
 	return []commit.Write{s.event(integration.WithdrawalRecall, o, s.Now().UTC().Truncate(time.Millisecond))}, nil
+}
+
+// HeldCount is the number of entries that are held for a reason, and since when the oldest of them is held.
+type HeldCount struct {
+	Reason HeldFor
+	Number int64
+	Oldest time.Time
+}
+
+// HeldReasons are the reasons of holds.
+var HeldReasons = []HeldFor{HeldAccount, HeldProhibited, HeldAML, HeldAlarm, HeldDigest, HeldPolicy}
+
+// Overdue lists held withdrawals that will be cancelled unless a person acts. Half of the time of their approvals has
+// passed, or for 24 hours a group had fewer members who may approve than are needed. It reads the oldest ones, at most
+// maxOverdue, and needs Past, Users and Shared only.
+func (j *Judge) Overdue(ctx context.Context, store Store, now time.Time) (ids []string, err error) {
+	held, err := j.Past.HeldBefore(ctx, now.Add(-minExpiry/2), maxOverdue)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range held {
+		q, err := store.Queued(ctx, id)
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		late, err := j.late(ctx, store, q, now)
+		if err != nil {
+			return nil, err
+		}
+		if late {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+const (
+	maxOverdue = 100
+	minExpiry  = time.Hour // the shortest of approvals
+	unfillable = 24 * time.Hour
+)
+
+func (j *Judge) late(ctx context.Context, store Store, q Queued, now time.Time) (bool, error) {
+	asked := q.Held.Asked().Approvals
+	age := now.Sub(q.Held.Since)
+	for _, quorum := range asked {
+		if age >= time.Duration(quorum.Expires)/2 {
+			return true, nil
+		}
+	}
+	if len(asked) == 0 || age < unfillable {
+		return false, nil
+	}
+	w, err := store.Withdrawal(ctx, q.ID)
+	if err != nil {
+		return false, err
+	}
+	for _, quorum := range asked {
+		if fills, err := j.fills(ctx, quorum, w); err != nil || !fills {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// fills reports whether a group has as many members who may approve a withdrawal as a quorum needs.
+func (j *Judge) fills(ctx context.Context, q policy.Quorum, w Withdrawal) (bool, error) {
+	held, err := j.Users.Holders(ctx)
+	if err != nil {
+		return false, err
+	}
+	var counted []string
+	for _, userID := range held[q.Group] {
+		roles, err := j.approver(ctx, userID, w.UserID, w.Initiator, counted)
+		if err != nil {
+			return false, err
+		}
+		if len(roles) > 0 {
+			counted = append(counted, userID)
+		}
+	}
+	return len(counted) >= q.Required, nil
 }

@@ -17,6 +17,7 @@ import (
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/account"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
@@ -208,5 +209,39 @@ func TestClaimBesideBlock(t *testing.T) {
 		if o, err = d.Get(t.Context(), o.Queued.ID); err != nil || o.Queued.Held.Reason != transaction.HeldAccount {
 			t.Errorf("%+v, %v", o.Queued, err)
 		}
+	})
+}
+
+// A hold needs a person after half of the time of its approvals, or after a day if its group cannot approve it.
+func TestOverdueHolds(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u", "v")
+		store := money.NewTransactions(db)
+		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1"))
+		storetest.Must(t, d.m.Pay("v", "BTC/BTC", "1"))
+		d.operators("a", "b")
+		d.judges(`{"match":{"amount":{"over":"50","unit":"TRY"}},`+treasury+`}`,
+			`{"effect":{"type":"APPROVAL","group":"treasury","required":2,"expires":"60h"}}`)
+		begun := d.now()
+		short, err := d.ask("u", "BTC", 51, "short")
+		storetest.Must(t, err)
+		d.advance(time.Millisecond)
+		long, err := d.ask("v", "BTC", 1, "long")
+		storetest.Must(t, err)
+		counts, err := store.HeldCounts(t.Context())
+		storetest.Must(t, err)
+		storetest.Same(t, counts, []transaction.HeldCount{{Reason: transaction.HeldPolicy, Number: 2, Oldest: begun}})
+		late := func(after time.Duration, want ...string) {
+			t.Helper()
+			got, err := d.Judge.Overdue(t.Context(), store, begun.Add(after))
+			storetest.Must(t, err)
+			storetest.Same(t, got, want)
+		}
+		late(90*time.Minute - time.Millisecond)
+		late(90*time.Minute, short.Queued.ID)
+		late(25*time.Hour, short.Queued.ID)
+		d.commit(user.Revoke{UserID: "b", Role: "treasury"})
+		late(24*time.Hour, short.Queued.ID)
+		late(24*time.Hour+time.Millisecond, short.Queued.ID, long.Queued.ID)
 	})
 }

@@ -63,6 +63,9 @@ type Past interface {
 	Approved(ctx context.Context, withdrawalID, digest string) (userIDs []string, err error)
 	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them.
 	Due(ctx context.Context, now time.Time, most int) (ids []string, err error)
+	// HeldBefore lists entries of the queue that are held for HeldPolicy since an instant or longer, at most a number of
+	// them, the oldest first.
+	HeldBefore(ctx context.Context, before time.Time, most int) (ids []string, err error)
 }
 
 // Destination is where a withdrawal goes. Rows of earlier versions have no key; they are found by the address, on the
@@ -122,7 +125,7 @@ func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
 	if r.facts, err = j.read(ctx, m, r.facts); err != nil {
 		return r, err
 	}
-	totals, err := j.totals(ctx, set, m, r.facts)
+	totals, err := j.totals(ctx, set, m, r.facts, false)
 	if err == nil {
 		r.Verdict = set.Judge(r.facts, totals)
 	}

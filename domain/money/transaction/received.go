@@ -228,3 +228,29 @@ func (s *Service) adjusted(ctx context.Context, by audit.By, a Adjustment, p pla
 	}
 	return nil, d
 }
+
+// Governed judges a decision of an operator, or a change of a setting. It reports whether another person must approve
+// it. While no other administrator is active, no approval is asked for. A call that a person has approved
+// (audit.Approver) passes if that person is in the group; otherwise FORBIDDEN. POLICY_DENIED, with an audit row.
+func (j *Judge) Governed(ctx context.Context, c commit.Committer, by audit.By, kind policy.Kind, setting string,
+	now time.Time) (second bool, err error) {
+	if !j.concerns(kind, "") {
+		return false, nil
+	}
+	r, err := j.judge(ctx, movement{facts: policy.Facts{Kind: kind, At: now.UTC(), Requested: now.UTC(), Setting: setting,
+		Initiator: initiatorOf(by).facts()}})
+	approver := audit.Approver(ctx)
+	switch {
+	case err != nil || r.Passes():
+		return false, err
+	case r.Deny && commit.Inside(ctx): // it is rolled back
+		return false, errDenied
+	case r.Deny:
+		target := strings.TrimSpace(string(kind) + " " + setting)
+		return false, deniedBy(ctx, c, now, by, denied{errDenied, "", target, r.Rules})
+	case approver != "":
+		return false, j.approve(ctx, r, approver, "", initiatorOf(by))
+	}
+	others, err := policy.Members(ctx, j.Users, user.RoleAdmin, by.UserID)
+	return others > 0, err
+}

@@ -144,7 +144,7 @@ func (j *Judge) Stored(ctx context.Context, set *policy.Set, movementID string) 
 	if err != nil {
 		return f, nil, err
 	}
-	totals, err := j.totals(ctx, set, movement{facts: f, id: movementID}, f)
+	totals, err := j.totals(ctx, set, movement{facts: f, id: movementID}, f, true)
 	return f, totals, err
 }
 
@@ -189,10 +189,11 @@ func (j *Judge) Rehearse(ctx context.Context, r policy.Rule, from time.Time) (_ 
 	return h.Rehearsal, truncated, err
 }
 
-// totals returns the totals of the sums that the rules of a movement need. Earlier movements have the values of now; a
-// currency without a rate has none.
-func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, f policy.Facts) ([]policy.Total, error) {
-	needed := set.Needs(f)
+// totals returns the totals of the sums that the rules of a movement need, with trial also of those on trial. Earlier
+// movements have the values of now; a currency without a rate has none.
+func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, f policy.Facts, trial bool) ([]policy.Total,
+	error) {
+	needed := set.Needs(f, trial)
 	totals := make([]policy.Total, len(set.Sums()))
 	if len(needed) == 0 {
 		return totals, nil

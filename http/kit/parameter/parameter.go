@@ -26,7 +26,9 @@ func (g Group) Endpoints() []rest.Endpoint {
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Verified().Body(rest.LargeBody).MarkSensitive().
 			Try(`{"id":${listParameters.0.id},"json":${listParameters.0.json}}`).
 			Doc("updateParameter", "The object is replaced as a whole, on every node. If two administrators send the "+
-				"ifUpdatedAt of the same version, the second request is refused."), g.ignored),
+				"ifUpdatedAt of the same version, the second request is refused. Rules of the money policy may deny a change "+
+				"of fees, minimums, treasury addresses and AMLCONTROL, or require a second person (202)."), g.ignored).
+			GovernedBy(g.governed),
 	)
 }
 
@@ -71,6 +73,22 @@ func (g Group) ignored(ctx context.Context, _ rest.Caller, in updateRequest) (re
 		n.Users = parameter.IgnoredDiffer(p.JSON, json.RawMessage(in.JSON))
 	}
 	return n, err
+}
+
+// governed returns the setting of the money policy that a parameter belongs to.
+func (g Group) governed(ctx context.Context, in any) (is rest.Governed, err error) {
+	found, err := g.Service.Store.List(ctx, parameter.Query{ID: (*int64)(&in.(*updateRequest).ID)})
+	for _, p := range found {
+		switch p.Code {
+		case parameter.Fee.Code, parameter.Minimum.Code:
+			is = rest.Governed{Kind: "SETTING", Setting: "FEE"}
+		case parameter.Treasury.Code:
+			is = rest.Governed{Kind: "SETTING", Setting: "TREASURY"}
+		case parameter.AMLControl.Code:
+			is = rest.Governed{Kind: "SETTING", Setting: "LEVEL"}
+		}
+	}
+	return is, err
 }
 
 func (g Group) update(ctx context.Context, who rest.Caller, in updateRequest) (rest.Data[record], error) {

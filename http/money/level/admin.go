@@ -17,12 +17,13 @@ func (g Group) administration() rest.Endpoints {
 			Doc("listAllLevels", "Sorted by level number. Limits are in TRY. A monthly receive limit of null is 30 times "+
 				"the daily limit."),
 		rest.Post(path, "Create a level", rest.Tenant, g.add, fault.InvalidField, fault.RecordAlreadyExist).
+			Sets("LEVEL").
 			Try(`{"levelId":3,"levelLabel":"Premium","sendLimitTRYDaily":750000,"sendLimitCryptoDaily":750000,`+
 				`"sendLimitTRYMonthly":7500000,"sendLimitCryptoMonthly":7500000,"receiveLimitTRYDaily":1500000,`+
 				`"receiveLimitCryptoDaily":1500000}`).
 			Doc("addLevel", "The number and the label must be unique."),
 		rest.Patch(path, "Update a level", rest.Tenant, g.change, fault.InvalidField, fault.RecordNotFound,
-			fault.RecordAlreadyExist).
+			fault.RecordAlreadyExist).Sets("LEVEL").
 			Try(`{"levelId":${addLevel.data.levelId},"receiveLimitTRYMonthly":20000000}`).
 			Doc("changeLevel", "Fields that are not sent stay unchanged. The limits apply immediately to all accounts of "+
 				"the level."),

@@ -22,7 +22,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try("isSpecial=false").
 			Doc("listLevels", "Sorted by level number. Limits are in TRY."),
 		rest.Post("/level/update-level", "Set the level of an account", rest.Tenant, g.give, fault.InvalidField,
-			fault.RecordNotFound).
+			fault.RecordNotFound).Sets("LEVEL").
 			Try(`{"userId":"${user.id}","levelId":1}`).Names(rest.Standing, "userId").
 			Doc("updateLevel", "The limits of the level apply immediately. Setting the current level changes nothing."),
 	), g.administration()...)

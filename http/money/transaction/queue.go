@@ -133,6 +133,14 @@ func (in decideRequest) Validate() error {
 	return fault.All(ps)
 }
 
+// marked returns the decision that a withdrawal was sent.
+func marked(_ context.Context, in any) (is rest.Governed, err error) {
+	if in.(*decideRequest).Status == int(transaction.QueueSuccess) {
+		is.Kind = "DECISION"
+	}
+	return is, nil
+}
+
 // queueOwner returns the user of a queue entry.
 func (g Group) queueOwner(ctx context.Context, _ rest.Caller, in decideRequest) (rest.Named, error) {
 	q, err := g.Service.Store.Queued(ctx, in.WithdrawalID)

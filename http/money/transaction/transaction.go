@@ -68,7 +68,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try(`{"withdrawalId":"${withdrawal.queued}","status":4,"currencyCode":"BTC"}`).
 			Doc("updateWithdrawalQueue", "The withdrawal must be waiting for the hot wallet or have timed out. Status 4 "+
 				"(success) posts the amount and the fee: the fee of the withdrawal, otherwise the fee of its currency. Status "+
-				"5 returns it to approval."), g.queueOwner), g.deciding),
+				"5 returns it to approval. Rules of the money policy may deny status 4, or require a second person (202)."),
+			g.queueOwner), g.deciding).GovernedBy(marked),
 		rest.Get("/process/get-process-admin", "List the transaction processes of a user", rest.Tenant, g.processes,
 			fault.InvalidField).Of(lists).
 			Try("userId=${user.id}&type=bireysel").

@@ -82,7 +82,9 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 				"or have found the hot wallet underfunded. A held withdrawal can be resumed when the reason of its hold no "+
 				"longer applies to the account. The resume itself ends a hold after an alarm. If rules of the money policy ask "+
 				"for approvals, it is the approval of the caller, who must be in the group and neither the owner nor the "+
-				"initiator. The withdrawal returns with the last approval and stays waitingApproval until then."), g.decided),
+				"initiator. The withdrawal returns with the last approval and stays waitingApproval until then. Any other "+
+				"resume is a decision that rules may deny, or for which they require a second person (202)."), g.decided).
+			GovernedBy(g.resumed),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/cancel", "Cancel a withdrawal", rest.Tenant, g.cancel,
 			fault.RecordNotFound, fault.InvalidState).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
@@ -346,6 +348,18 @@ type decideRequest struct {
 
 func (g Withdrawals) decided(ctx context.Context, _ rest.Caller, in decideRequest) (rest.Named, error) {
 	return g.owner(ctx, in.ID)
+}
+
+// resumed returns the decision of a resume. One that approves what the money policy holds is no other decision.
+func (g Withdrawals) resumed(ctx context.Context, in any) (is rest.Governed, err error) {
+	o, err := g.Service.Get(ctx, in.(*decideRequest).ID)
+	switch {
+	case fault.CodeOf(err) == fault.RecordNotFound:
+		return is, nil
+	case err == nil && (o.Queued.Status != transaction.QueueWaiting || o.Queued.Held.Reason != transaction.HeldPolicy):
+		is.Kind = "DECISION"
+	}
+	return is, err
 }
 
 func (g Withdrawals) resume(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[withdrawal], error) {
