@@ -145,7 +145,7 @@ func (h *host) reset(t *cluster.Turn, key ratelimit.Key) {
 			return
 		}
 		part := &l.partitions[p]
-		part.recent.forgetKey(key.Hash(), now)
+		part.recent.forgetKey(key.Fingerprint(), now)
 		part.number++
 		h.confirmReset(t, p, windows, h.turned(key, used, 0, period, true), resetTries)
 	})
