@@ -125,7 +125,68 @@ func TestFaultsLimitsHoldWhileNodesChange(t *testing.T) {
 				n.Kill()
 				road.route(c.Nodes...)
 			})
+			c.Join()
+			blackbox.Whole(t, c)
+			limitOfService(t, c, boss)
 		})
+	}
+}
+
+// limitOfService sends 200 callers of a service to all nodes but one, which is killed meanwhile: they get exactly the
+// limit (D-WAF-21).
+func limitOfService(t *testing.T, c *blackbox.Cluster, boss blackbox.Headers) {
+	t.Helper()
+	const callers, entities = 200, 10
+	var made struct{ Data struct{ Key string } }
+	n := c.Nodes[0]
+	n.Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"admin"}`, boss).Read(t, &made)
+	blackbox.Rule(t, n, boss, "orders", "rate_limit", map[string]any{"period": (10 * time.Minute).Milliseconds(),
+		"limit": exactLimit, "appId": "shop", "targetEntityType": "USER_ID", "targetResources": []string{"LIMIT orders"}})
+	time.Sleep(time.Second) // by then every node has both
+	var admitted, refused [entities]atomic.Int64
+	var killed atomic.Bool
+	var all sync.WaitGroup
+	nodes := slices.Clone(c.Nodes[:len(c.Nodes)-1])
+	deadline := time.Now().Add(blackbox.Within(90))
+	for i := range callers {
+		all.Go(func() {
+			for at, left := i, entities; left > 0 && time.Now().Before(deadline); at++ {
+				body := fmt.Sprintf(`{"rule":"orders","entity":"order %d"}`, at%entities)
+				a, err := nodes[at%len(nodes)].Try("POST", "/limit", body, blackbox.Headers{"service-auth": made.Data.Key})
+				var got struct{ Data struct{ Allowed bool } }
+				switch {
+				case err != nil || a.Status == http.StatusServiceUnavailable:
+					time.Sleep(20 * time.Millisecond)
+				case a.Status != http.StatusOK:
+					t.Errorf("order %d: %s", at%entities, a)
+					return
+				default:
+					a.Read(t, &got)
+					if got.Data.Allowed {
+						admitted[at%entities].Add(1)
+					} else if refused[at%entities].Add(1); killed.Load() {
+						left--
+					}
+				}
+			}
+		})
+	}
+	blackbox.Until(t, blackbox.Within(60), "a third of the limit used up", func() bool {
+		sum := int64(0)
+		for i := range admitted {
+			sum += admitted[i].Load()
+		}
+		return sum > entities*exactLimit/3
+	})
+	last := c.Nodes[len(c.Nodes)-1]
+	c.Forget(last)
+	last.Kill()
+	killed.Store(true)
+	all.Wait()
+	for i := range admitted {
+		if n := admitted[i].Load(); n != exactLimit || refused[i].Load() == 0 {
+			t.Errorf("order %d: %d admitted, %d refused; the limit is %d", i, n, refused[i].Load(), exactLimit)
+		}
 	}
 }
 
