@@ -21,9 +21,9 @@ type LimitState struct {
 	Reset, Retry     time.Duration // until the oldest request expires; until this one can be allowed, at the earliest
 }
 
-// CountUnderLimit counts a request under a limit of the service, whose key the client has (Service). It is not repeated,
-// because a repeated request counts again. Errors: *Error, such as INVALID_FIELD for an unknown limit, and UNAVAILABLE
-// if no node could decide.
+// CountUnderLimit counts a request under a limit of the service, whose key the client has (Service). It is not
+// repeated, because a repeated request counts again. Errors: *Error, such as INVALID_FIELD for an unknown limit, and
+// UNAVAILABLE if no node could decide.
 func (c *Client) CountUnderLimit(ctx context.Context, r LimitRequest) (LimitState, error) {
 	var got record[struct {
 		Allowed                            bool
