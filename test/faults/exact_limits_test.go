@@ -133,8 +133,8 @@ func TestFaultsLimitsHoldWhileNodesChange(t *testing.T) {
 // orders are the entities that a service counts.
 const orders = 10
 
-// callers sends 200 callers of a service to nodes. do runs when a third of the limit is used up, and after it each order
-// is refused to each of them. It returns how many were admitted by order, and by node.
+// callers sends 200 callers of a service to nodes. do runs when a third of the limit is used up, and after it each
+// order is refused to each of them. It returns how many were admitted by order, and by node.
 func callers(t *testing.T, nodes []*blackbox.Node, key string,
 	do func()) (admitted [orders]int, by map[*blackbox.Node]int) {
 	t.Helper()
