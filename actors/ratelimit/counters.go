@@ -48,8 +48,8 @@ func (l *Limiter) receiveTop(_ string, question proto.Message, answer func(proto
 // top returns the fullest counters that this node owns. One partition is locked at a time.
 func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 	type counter struct {
+		ratelimit.Counter
 		of    uint32
-		key   ratelimit.Key
 		state *pb.RateTurned
 	}
 	var all []counter
@@ -58,12 +58,8 @@ func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 	for i, label := range q.Labels {
 		rules[label] = uint32(i)
 	}
-	fuller := func(a, b counter) int {
-		return cmp.Or(cmp.Compare(b.state.Used*a.state.Limit, a.state.Used*b.state.Limit),
-			cmp.Compare(a.of, b.of), cmp.Compare(a.key.String(), b.key.String()))
-	}
 	cut := func() {
-		sorting.Func(all, fuller)
+		sorting.Func(all, func(a, b counter) int { return fuller(&a.Counter, &b.Counter) })
 		all = all[:min(len(all), most)]
 	}
 	for p := range ratelimit.Partitions {
@@ -84,7 +80,7 @@ func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 					if l := h.limiter; l != nil {
 						turned.Phase = l.partitions[p].phase.String()
 					}
-					all = append(all, counter{of, k, turned})
+					all = append(all, counter{counterOf(k.Rule, k.String(), "", turned), of, turned})
 				}
 			}
 		})
@@ -95,7 +91,7 @@ func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 	cut()
 	back := &pb.RateCounters{}
 	for _, c := range all {
-		back.Of, back.Entities = append(back.Of, c.of), append(back.Entities, c.key.String())
+		back.Of, back.Entities = append(back.Of, c.of), append(back.Entities, c.Entity)
 		back.States = append(back.States, c.state)
 	}
 	return back
@@ -137,10 +133,7 @@ func (c *Counters) Fullest(ctx context.Context, q ratelimit.CountersQuery) (all 
 		})
 	}
 	asked.Wait()
-	sorting.Func(all, func(a, b ratelimit.Counter) int {
-		return cmp.Or(cmp.Compare(b.Used*a.Limit, a.Used*b.Limit), cmp.Compare(a.Label, b.Label),
-			cmp.Compare(a.Entity, b.Entity))
-	})
+	sorting.Func(all, func(a, b ratelimit.Counter) int { return fuller(&a, &b) })
 	slices.Sort(silent)
 	return all[:min(len(all), q.Most)], silent
 }
@@ -151,6 +144,12 @@ func (c *Counters) Used(ctx context.Context, k ratelimit.Key) (int64, error) {
 
 func (c *Counters) Reset(ctx context.Context, k ratelimit.Key) (usedBefore int64, err error) {
 	return c.turn(ctx, k, &pb.RateReset{})
+}
+
+// fuller orders counters by the used share of their limit, the fullest first.
+func fuller(a, b *ratelimit.Counter) int {
+	return cmp.Or(cmp.Compare(b.Used*a.Limit, a.Used*b.Limit), cmp.Compare(a.Label, b.Label),
+		cmp.Compare(a.Entity, b.Entity))
 }
 
 // turn sends a message to a key and returns the used admissions of the answer.

@@ -103,6 +103,9 @@ func (m *KeyMap[V]) Keys() iter.Seq[Key] {
 	}
 }
 
+// SweepSteps is how many values a sweep visits before it lets others use the map.
+const SweepSteps = 256
+
 // Expire visits values whose deadline was reached, at most most of them. next returns the next deadline of a value; if
 // that is not after now, the key is removed. more: call Expire again.
 func (m *KeyMap[V]) Expire(now int64, most int, next func(k Key, v *V) int64) (more bool) {

@@ -260,9 +260,6 @@ func (p *Partition) add(k Key, hash uint64, deadline int64) *Window {
 	return p.windows.add(k, hash, deadline)
 }
 
-// sweepSteps is how many windows Sweep visits before it lets others use a partition.
-const sweepSteps = 256
-
 // Sweep deletes the windows in which no admission counts any more. It visits only those whose deadline was reached.
 func (t *Table) Sweep() {
 	for i := range t.partitions {
@@ -276,7 +273,7 @@ func (t *Table) Sweep() {
 		for more := true; more; {
 			p.mu.Lock()
 			now = t.instant()
-			more = p.windows.Expire(now, sweepSteps, next)
+			more = p.windows.Expire(now, SweepSteps, next)
 			p.mu.Unlock()
 		}
 	}
