@@ -126,6 +126,7 @@ var sections = []rest.Group{
 	firewall.Explain{},
 	policy.Group{},
 	firewall.Counters{},
+	firewall.Limits{},
 	foureyes.Group{},
 	audit.Group{},
 	cluster.Group{},

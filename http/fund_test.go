@@ -12,6 +12,7 @@ import (
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
+	"castellan/internal/blackbox"
 	"castellan/persistence/money"
 )
 
@@ -54,4 +55,26 @@ func (l *live) fund() {
 	}
 	l.said["deposit"] = map[string]any{"waiting": waiting.ID}
 	l.said["withdrawal"] = map[string]any{"queued": out.ID}
+}
+
+// limit adds a limit of the service shop, and the role that may count under it.
+func (l *live) limit() {
+	l.t.Helper()
+	who := blackbox.Headers{"x-auth": l.admin.xAuth}
+	var resources []struct {
+		ResourceID   int64
+		ResourceCode string
+	}
+	l.Ok(l.t, "GET", "/resource/resources?resourceContext=API", nil, who).Read(l.t, &resources)
+	var role struct{ Data struct{ ID int64 } }
+	l.Ok(l.t, "POST", "/admin/roles", `{"code":"shop","name":"Shop"}`, who).Read(l.t, &role)
+	for _, r := range resources {
+		if r.ResourceCode == "POST /limit" {
+			l.Ok(l.t, "POST", "/admin/role-resource-permission",
+				map[string]any{"roleId": role.Data.ID, "resourceId": r.ResourceID, "permission": "ALLOW"}, who)
+		}
+	}
+	l.Ok(l.t, "POST", "/admin/system/waf/rules", `{"appId":"shop","label":"shop-orders","type":"rate_limit",
+		"period":60000,"limit":100000,"expireAt":0,"targetEntityType":"IP","targetResources":["LIMIT orders"],
+		"status":"ACTIVE"}`, who)
 }

@@ -141,7 +141,8 @@ func startWith(t testing.TB, dir, dsn string, options app.Options, edits ...func
 	var made struct{ Data struct{ Key string } }
 	l.Ok(t, "POST", "/admin/system/mfa/actions", `{"actionCode":"PAYOUT","title":{"en":"Payout"},"infoTableHeaders":{}}`,
 		blackbox.Headers{"x-auth": l.admin.xAuth})
-	l.Ok(t, "POST", "/admin/service-keys", `{"name":"shop","actions":["PAYOUT"]}`,
+	l.limit()
+	l.Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"shop","actions":["PAYOUT"]}`,
 		blackbox.Headers{"x-auth": l.admin.xAuth}).Read(t, &made)
 	l.service = made.Data.Key
 	return l

@@ -759,8 +759,9 @@ type RateDecide struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Limit         int64                  `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	PeriodMs      int64                  `protobuf:"varint,2,opt,name=period_ms,json=periodMs,proto3" json:"period_ms,omitempty"`
-	Cost          int64                  `protobuf:"varint,3,opt,name=cost,proto3" json:"cost,omitempty"`  // admissions that it counts as, all or none; absent: one
-	Name          uint64                 `protobuf:"fixed64,4,opt,name=name,proto3" json:"name,omitempty"` // the same when it is sent again; absent: none
+	Cost          int64                  `protobuf:"varint,3,opt,name=cost,proto3" json:"cost,omitempty"`     // admissions that it counts as, all or none; absent: one
+	Name          uint64                 `protobuf:"fixed64,4,opt,name=name,proto3" json:"name,omitempty"`    // the same when it is sent again; absent: none
+	Shared        bool                   `protobuf:"varint,5,opt,name=shared,proto3" json:"shared,omitempty"` // the wider key is asked for, too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -821,6 +822,13 @@ func (x *RateDecide) GetName() uint64 {
 		return x.Name
 	}
 	return 0
+}
+
+func (x *RateDecide) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
 }
 
 // RatePeek reads a key and counts nothing.
@@ -1254,13 +1262,14 @@ const file_rates_proto_rawDesc = "" +
 	"\x02of\x18\x12 \x03(\rR\x02of\x12\x17\n" +
 	"\aid_ages\x18\x13 \x03(\x04R\x06idAges\x12\x1b\n" +
 	"\tid_counts\x18\x14 \x03(\x04R\bidCounts\x12\x16\n" +
-	"\x06shared\x18\x15 \x03(\rR\x06shared\"g\n" +
+	"\x06shared\x18\x15 \x03(\rR\x06shared\"\x7f\n" +
 	"\n" +
 	"RateDecide\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x03R\x05limit\x12\x1b\n" +
 	"\tperiod_ms\x18\x02 \x01(\x03R\bperiodMs\x12\x12\n" +
 	"\x04cost\x18\x03 \x01(\x03R\x04cost\x12\x12\n" +
-	"\x04name\x18\x04 \x01(\x06R\x04name\"=\n" +
+	"\x04name\x18\x04 \x01(\x06R\x04name\x12\x16\n" +
+	"\x06shared\x18\x05 \x01(\bR\x06shared\"=\n" +
 	"\bRatePeek\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\x03R\x05limit\x12\x1b\n" +
 	"\tperiod_ms\x18\x02 \x01(\x03R\bperiodMs\"\v\n" +

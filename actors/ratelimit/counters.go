@@ -48,8 +48,8 @@ func (l *Limiter) receiveTop(_ string, question proto.Message, answer func(proto
 // top returns the fullest counters that this node owns. One partition is locked at a time.
 func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 	type counter struct {
+		ratelimit.Counter
 		of    uint32
-		key   ratelimit.Key
 		state *pb.RateTurned
 	}
 	var all []counter
@@ -58,12 +58,8 @@ func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 	for i, label := range q.Labels {
 		rules[label] = uint32(i)
 	}
-	fuller := func(a, b counter) int {
-		return cmp.Or(cmp.Compare(b.state.Used*a.state.Limit, a.state.Used*b.state.Limit),
-			cmp.Compare(a.of, b.of), cmp.Compare(a.key.String(), b.key.String()))
-	}
 	cut := func() {
-		sorting.Func(all, fuller)
+		sorting.Func(all, func(a, b counter) int { return fuller(&a.Counter, &b.Counter) })
 		all = all[:min(len(all), most)]
 	}
 	for p := range ratelimit.Partitions {
@@ -84,7 +80,7 @@ func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 					if l := h.limiter; l != nil {
 						turned.Phase = l.partitions[p].phase.String()
 					}
-					all = append(all, counter{of, k, turned})
+					all = append(all, counter{counterOf(k.Rule, k.String(), "", turned), of, turned})
 				}
 			}
 		})
@@ -95,7 +91,7 @@ func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 	cut()
 	back := &pb.RateCounters{}
 	for _, c := range all {
-		back.Of, back.Entities = append(back.Of, c.of), append(back.Entities, c.key.String())
+		back.Of, back.Entities = append(back.Of, c.of), append(back.Entities, c.Entity)
 		back.States = append(back.States, c.state)
 	}
 	return back
@@ -137,10 +133,7 @@ func (c *Counters) Fullest(ctx context.Context, q ratelimit.CountersQuery) (all 
 		})
 	}
 	asked.Wait()
-	sorting.Func(all, func(a, b ratelimit.Counter) int {
-		return cmp.Or(cmp.Compare(b.Used*a.Limit, a.Used*b.Limit), cmp.Compare(a.Label, b.Label),
-			cmp.Compare(a.Entity, b.Entity))
-	})
+	sorting.Func(all, func(a, b ratelimit.Counter) int { return fuller(&a, &b) })
 	slices.Sort(silent)
 	return all[:min(len(all), q.Most)], silent
 }
@@ -151,6 +144,12 @@ func (c *Counters) Used(ctx context.Context, k ratelimit.Key) (int64, error) {
 
 func (c *Counters) Reset(ctx context.Context, k ratelimit.Key) (usedBefore int64, err error) {
 	return c.turn(ctx, k, &pb.RateReset{})
+}
+
+// fuller orders counters by the used share of their limit, the fullest first.
+func fuller(a, b *ratelimit.Counter) int {
+	return cmp.Or(cmp.Compare(b.Used*a.Limit, a.Used*b.Limit), cmp.Compare(a.Label, b.Label),
+		cmp.Compare(a.Entity, b.Entity))
 }
 
 // turn sends a message to a key and returns the used admissions of the answer.
@@ -166,4 +165,63 @@ func counterOf(label, entity, node string, s *pb.RateTurned) ratelimit.Counter {
 	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 	return ratelimit.Counter{Label: label, Entity: entity, Used: s.Used, Limit: s.Limit, Period: ms(s.PeriodMs),
 		Reset: ms(s.ResetMs), Retry: ms(s.RetryMs), Node: node, Replica: s.Replica, Phase: s.Phase}
+}
+
+// Costed is the Limiter of a cluster that knows Demand.Cost. The batches between nodes do not, so such a request is a
+// turn of each of its keys (host.go).
+type Costed struct {
+	*Limiter
+	Node *cluster.Node
+}
+
+var _ ratelimit.Limiter = Costed{}
+
+// Allow is Limiter.Allow. A request that costs more waits for the owners alone: while an owner is silent, it fails.
+func (c Costed) Allow(ctx context.Context, demands []ratelimit.Demand, standings []ratelimit.Standing) (bool, error) {
+	costs := false
+	for i := range demands {
+		costs = costs || demands[i].Cost > 1
+	}
+	if !costs {
+		return c.Limiter.Allow(ctx, demands, standings)
+	}
+	clear(standings)
+	names := make([]uint64, 0, len(demands))
+	for i := range demands {
+		d := &demands[i]
+		names = append(names, max(1, c.names.Add(1)))
+		got, err := c.Node.Cluster().Request(d.Key.ID(), KeyKind, &pb.RateDecide{Limit: d.Limit,
+			PeriodMs: d.Period.Milliseconds(), Cost: d.Cost, Name: names[i], Shared: d.Shared}, cluster.Within(ctx),
+			protoactor.WithTimeout(askTime))
+		turned, ok := got.(*pb.RateTurned)
+		switch ok = ok && err == nil && turned.Owner != ""; {
+		case !ok: // it may have been counted
+			c.takeBackCost(demands, names)
+			return false, errUndecided
+		case !turned.Admitted:
+			standings[i] = standingOf(turned)
+			c.takeBackCost(demands, names[:i])
+			return false, c.Look(ctx, demands[i+1:], standings[i+1:])
+		}
+		standings[i] = standingOf(turned)
+	}
+	return true, nil
+}
+
+// takeBackCost takes a request back under the keys that have a name, from their owners and replicas.
+func (c Costed) takeBackCost(demands []ratelimit.Demand, names []uint64) {
+	pl := c.place.Load()
+	for i, name := range names {
+		p := demands[i].Key.Partition()
+		for _, id := range [...]string{pl.owner[p], pl.replica[p]} {
+			if id != "" {
+				c.takeBack(id, demands[i].Cost, []uint64{name}, demands[i])
+			}
+		}
+	}
+}
+
+func standingOf(m *pb.RateTurned) ratelimit.Standing {
+	return ratelimit.Standing{Used: m.Used, Reset: m.ResetMs * 1e6, Retry: m.RetryMs * 1e6,
+		Sharing: ratelimit.Sharing(min(m.Sharing, uint32(ratelimit.Instead)))}
 }

@@ -107,7 +107,7 @@ func (d *decision) Counted(n, p int, instant, count int64) {
 	part.number++
 	d.instants[i], d.count = instant, count
 	if d.ids[i] != 0 {
-		part.recent.note(named{d.ids[i], d.demands[i].Key.Hash(), instant, int32(count)}, instant)
+		part.recent.note(named{d.ids[i], d.demands[i].Key.Fingerprint(), instant, int32(count)}, instant)
 	}
 	if d.placement.owner[p] != l.self { // a replica that decides has no replica
 		l.asReplica.Add(1)

@@ -320,7 +320,7 @@ func (l *Limiter) chunks(p int, windows *ratelimit.Partition, after []byte) (all
 			s.Ages = append(s.Ages, age(instant))
 			s.Counts = append(s.Counts, uint64(count))
 		})
-		for _, x := range names[k.key.Hash()] {
+		for _, x := range names[k.key.Fingerprint()] {
 			s.Ids = append(s.Ids, x.id)
 			s.Of = append(s.Of, uint32(len(s.Keys)))
 			s.IdAges = append(s.IdAges, age(x.instant))

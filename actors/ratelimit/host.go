@@ -66,7 +66,7 @@ func (h *host) Turn(t *cluster.Turn) {
 // decide counts a request, and answers when the replica has confirmed it.
 func (h *host) decide(t *cluster.Turn, key ratelimit.Key, m *pb.RateDecide) {
 	demands := []ratelimit.Demand{{Key: key, Limit: m.Limit, Period: time.Duration(m.PeriodMs) * time.Millisecond,
-		Cost: max(1, m.Cost)}}
+		Cost: max(1, m.Cost), Shared: m.Shared}}
 	demand, standings := &demands[0], make([]ratelimit.Standing, 1)
 	if m.Limit < 1 || m.PeriodMs < 1 || demand.Period/time.Millisecond != time.Duration(m.PeriodMs) || m.Cost > maxCost {
 		t.Reply(&pb.RateTurned{})
@@ -145,7 +145,7 @@ func (h *host) reset(t *cluster.Turn, key ratelimit.Key) {
 			return
 		}
 		part := &l.partitions[p]
-		part.recent.forgetKey(key.Hash(), now)
+		part.recent.forgetKey(key.Fingerprint(), now)
 		part.number++
 		h.confirmReset(t, p, windows, h.turned(key, used, 0, period, true), resetTries)
 	})

@@ -105,6 +105,29 @@ func TestKeysAreVirtualActors(t *testing.T) {
 			t.Errorf("%+v", x)
 		}
 	}
+	// Several keys are one decision, also of a request that costs more.
+	costed := ratelimit.Costed{Limiter: a.Limiter, Node: a.node}
+	wide, narrow := domain.Key{Rule: "cost", Name: "wide"}, domain.Key{Rule: "cost", Name: "narrow"}
+	for _, x := range []struct {
+		cost int64
+		want bool
+	}{{4, false}, {3, true}, {2, false}} {
+		before, stands := turn(t, b.node, wide, &pb.RatePeek{}).Used, make([]domain.Standing, 2)
+		ok, err := costed.Allow(t.Context(), []domain.Demand{{Key: wide, Limit: 100, Period: period, Cost: x.cost},
+			{Key: narrow, Limit: 3, Period: period, Cost: x.cost}}, stands)
+		if ok != x.want || err != nil || (stands[1].Retry > 0) == x.want {
+			t.Errorf("cost %d: %t, %v, %+v", x.cost, ok, err, stands)
+		}
+		want := before
+		if x.want {
+			want += x.cost
+		}
+		for end := time.Now().Add(10 * time.Second); turn(t, b.node, wide, &pb.RatePeek{}).Used != want; {
+			if time.Sleep(10 * time.Millisecond); time.Now().After(end) {
+				t.Fatalf("cost %d: %v, want %d used", x.cost, turn(t, b.node, wide, &pb.RatePeek{}), want)
+			}
+		}
+	}
 	began := time.Now()
 	for _, k := range owners {
 		if r := turn(t, b.node, k, &pb.RateReset{}); r.Used != limit || !r.Admitted {
@@ -117,7 +140,15 @@ func TestKeysAreVirtualActors(t *testing.T) {
 	c.node.Stop(context.Background()) // it owned one, and was the replica of others
 	c.Close()
 	admitted := map[string]int{}
-	for time.Since(began) < 1500*time.Millisecond {
+	whole := func() bool {
+		for owner := range owners {
+			if admitted[owner] < limit {
+				return false
+			}
+		}
+		return true
+	}
+	for time.Since(began) < 1500*time.Millisecond || !whole() && time.Since(began) < 30*time.Second { // a slow machine
 		for owner, k := range owners {
 			for _, m := range nodes[:2] {
 				if allow(m, k) {
@@ -156,10 +187,7 @@ func TestResetKeepsReservedPlaces(t *testing.T) {
 		}
 		before := turn(t, a.node, k, &pb.RateReset{}).Used
 		after := turn(t, b.node, k, &pb.RatePeek{}).Used
-		if after > before {
-			t.Fatalf("%d of %d are left", after, before)
-		}
-		if after == 0 {
+		if after == 0 || after > before { // more places were reserved in between
 			continue
 		}
 		for end := time.Now().Add(10 * time.Second); turn(t, b.node, k, &pb.RatePeek{}).Used > 0; {

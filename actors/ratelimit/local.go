@@ -163,9 +163,6 @@ func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimi
 	return admits
 }
 
-// sweepSteps is how many entries a sweep visits before it lets others use a localLimiter.
-const sweepSteps = 256
-
 // sweep removes expired entries and returns the ended reservations with unused places.
 func (local *localLimiter) sweep(now int64) (ended map[ratelimit.Key]reservation) {
 	next := func(k ratelimit.Key, at *localKey) int64 {
@@ -192,7 +189,7 @@ func (local *localLimiter) sweep(now int64) (ended map[ratelimit.Key]reservation
 			at.listed = false
 			return true
 		})
-		more = local.keys.Expire(now, sweepSteps, next)
+		more = local.keys.Expire(now, ratelimit.SweepSteps, next)
 		local.mu.Unlock()
 	}
 	return ended

@@ -241,7 +241,7 @@ func (l *Limiter) warnShared(waited time.Duration) {
 	}
 }
 
-// Look counts a key as unused if no node answers for it.
+// Look fails when no member that may decide answers in time.
 func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, standings []ratelimit.Standing) error {
 	clear(standings)
 	pl := l.place.Load()
@@ -253,10 +253,13 @@ func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, standings 
 			}
 		} else if t.member != "" {
 			q := l.query(t, modeLook, 0, nil, d...)
-			if <-q.done {
-				copy(s, q.standings)
+			answered := <-q.done && q.verdict == refused // it counts nothing
+			copy(s, q.standings)
+			if l.queries.Put(q); !answered {
+				return errUndecided
 			}
-			l.queries.Put(q)
+		} else {
+			return errUndecided
 		}
 	}
 	return nil

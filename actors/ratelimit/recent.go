@@ -10,7 +10,7 @@ import "castellan/domain/guard/ratelimit"
 // named is an admission, or a reservation of some, that has a name.
 type named struct {
 	id      uint64
-	key     uint64 // the hash of its key
+	key     uint64 // the fingerprint of its key
 	instant int64
 	count   int32 // 0: taken back
 }
@@ -120,7 +120,7 @@ func (r *recent) clear() {
 	}
 }
 
-// byKey returns the named admissions of each key, by its hash.
+// byKey returns the named admissions of each key, by its fingerprint.
 func (r *recent) byKey() map[uint64][]named {
 	all := map[uint64][]named{}
 	for _, x := range r.queue[r.head:] {
@@ -146,7 +146,7 @@ func (l *Limiter) addOnce(windows *ratelimit.Partition, part *partition, x *upda
 	}
 	instant := w.Add(now, x.ahead, x.count, quotaOf(&x.demand))
 	if x.id != 0 {
-		part.recent.note(named{x.id, x.demand.Key.Hash(), instant, int32(x.count)}, now)
+		part.recent.note(named{x.id, x.demand.Key.Fingerprint(), instant, int32(x.count)}, now)
 	}
 }
 

@@ -122,7 +122,7 @@ func (l *Limiter) addAll(windows *ratelimit.Partition, part *partition, states [
 					some = append(some, run{instant(s.Ages[n]), int64(min(s.Counts[n], math.MaxInt32))})
 				}
 				for ; name < len(s.Of) && int(s.Of[name]) <= i; name++ {
-					x := named{id: s.Ids[name], key: key.Hash(), instant: instant(s.IdAges[name]),
+					x := named{id: s.Ids[name], key: key.Fingerprint(), instant: instant(s.IdAges[name]),
 						count: int32(min(s.IdCounts[name], math.MaxInt32))}
 					if int(s.Of[name]) == i {
 						addName(at.names, some, x)

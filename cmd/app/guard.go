@@ -37,17 +37,18 @@ const sweepEvery = time.Second
 
 // firewall builds the rules of the firewall, the windows of its rate limits and the lookup of countries.
 func (s *service) firewall() (err error) {
-	cfg, keys := s.cfg.Firewall, cluster.Kind{}
+	cfg, keys, below := s.cfg.Firewall, cluster.Kind{}, ratelimit.Limiter(nil)
 	if s.cfg.Cluster.GossipAddr == "" {
 		table := ratelimit.NewTable(nil)
-		s.limiter, keys = table, clusterlimit.HostedBy(table, s.node.Address)
+		s.limiter, keys, below = table, clusterlimit.HostedBy(table, s.node.Address), table
 	} else {
 		s.clusterLimiter = clusterlimit.New(s.node, nil, s.log)
 		s.limiter, keys = s.clusterLimiter, s.clusterLimiter.Hosted()
+		below = clusterlimit.Costed{Limiter: s.clusterLimiter, Node: s.node}
 	}
 	s.node.Register(keys)
 	s.limiter.Bound(cfg.KeysPerRule)
-	s.limits = ratelimit.NewBounded(s.limiter, func(name string) string { return s.Ring.StableHash("rate limit", name) },
+	s.limits = ratelimit.NewBounded(below, func(name string) string { return s.Ring.StableHash("rate limit", name) },
 		time.Now, s.log)
 	if s.locator, err = Locator(s.cfg); err != nil {
 		return err
@@ -63,7 +64,7 @@ func (s *service) firewall() (err error) {
 		groups: groups(httpfirewall.Group{Admin: admin},
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country,
 				Audit: kit.NewAudit(s.DB), App: cfg.AppID},
-			httpfirewall.Counters{Counting: counting}),
+			httpfirewall.Counters{Counting: counting}, httpfirewall.Limits{Evaluator: s.evaluator}),
 		snapshots: []snapshot{copyOf(live, change.Firewall)},
 		tasks: []task{{every: sweepEvery, do: func(context.Context) error {
 			s.limiter.Sweep()

@@ -375,6 +375,13 @@ func TestCallersWithoutASession(t *testing.T) {
 			t.Errorf("%+v at an endpoint of service clients: %v", who, err)
 		}
 	}
+	for who, want := range map[*rest.Caller]bool{&client: true, {UserID: "u1", SessionID: "s1"}: false,
+		{Service: "shop"}: false} {
+		e := rest.Endpoint{Method: "GET", Path: "/x", Audience: rest.ServiceRole, Credential: rest.Service}
+		if permitted, _ := g.Permits(*who, &e); permitted != want {
+			t.Errorf("%+v at an endpoint of service clients with a grant: %t", who, permitted)
+		}
+	}
 	e := rest.Endpoint{Method: "GET", Path: "/x", Audience: rest.Admin}
 	if permitted, asAdmin := g.Permits(rest.Caller{UserID: "u1"}, &e); !permitted || !asAdmin {
 		t.Errorf("an administrator: permitted %t, as administrator %t", permitted, asAdmin)

@@ -315,6 +315,8 @@ func (g Guards) permits(who *rest.Caller, e *rest.Endpoint) bool {
 		return true
 	case rest.ServiceClient:
 		return who.Service != ""
+	case rest.ServiceRole:
+		return who.Service != "" && g.verdict(*who, e).MayAdminister()
 	case rest.SelfUser, rest.SelfOrAdmin:
 		if who.UserID == "" {
 			if who.ChallengeID != "" || who.TokenID != "" || e.Credential == rest.PAuthOrDevice || who.Cron != "" &&
@@ -338,7 +340,7 @@ func (g Guards) verdict(who rest.Caller, e *rest.Endpoint) resource.Verdict {
 	switch {
 	case who.UserID != "":
 		return g.Judge(who.UserID, e.Method, e.Path)
-	case who.ServiceRole != "" && e.Credential == rest.TenantOrService:
+	case who.ServiceRole != "" && (e.Credential == rest.TenantOrService || e.Audience == rest.ServiceRole):
 		return g.JudgeRole(who.ServiceRole, e.Method, e.Path)
 	}
 	return resource.Verdict{}

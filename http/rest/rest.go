@@ -57,8 +57,10 @@ const (
 	DeviceOwner Audience = "device"
 	// ServiceClient permits every service client; the endpoint checks the actions of its key.
 	ServiceClient Audience = "service"
-	SelfOrAdmin   Audience = "self-or-admin"
-	Admin         Audience = "admin"
+	// ServiceRole permits a service client whose role has a grant for the endpoint.
+	ServiceRole Audience = "service-role"
+	SelfOrAdmin Audience = "self-or-admin"
+	Admin       Audience = "admin"
 )
 
 // Known reports whether c is one of the credentials above.
@@ -76,7 +78,7 @@ func (c Credential) takesTenant() bool {
 var strictest = map[Credential]Audience{
 	NoAuth: Public, User: SelfUser, Tenant: Admin, PAuth: SelfUser, PAuthOrDevice: SelfUser,
 	OTAuth: SelfUser, Device: DeviceOwner, TenantOrCron: Admin, TenantOrService: Admin,
-	Service: ServiceClient,
+	Service: ServiceRole,
 }
 
 // Caller is everything that a handler may know about the caller and the request. Every string

@@ -92,7 +92,7 @@ func TestGuardForServices(t *testing.T) {
 	})
 }
 
-// The Go client starts, waits, redeems and verifies the callback.
+// The Go client starts, waits, redeems and verifies the callback. It counts requests under a limit of the service.
 func TestGoClientGuardsAnOperation(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		d := newShop(t, s, blackbox.Patient(s).Start())
@@ -134,6 +134,27 @@ func TestGoClientGuardsAnOperation(t *testing.T) {
 		}
 		if e, err := c.Callback(ctx, got.header, append(got.body, ' ')); err == nil {
 			t.Errorf("a changed callback is accepted: %+v", e)
+		}
+		boss := blackbox.Admin(t, s, d.Node)
+		var made struct{ Data struct{ Key string } }
+		d.Ok(t, "POST", "/admin/service-keys", `{"name":"counter","role":"admin"}`, boss).Read(t, &made)
+		blackbox.Rule(t, d.Node, boss, "counter", "rate_limit", map[string]any{"period": 60000, "limit": 3,
+			"appId": "counter", "targetEntityType": "USER_ID", "targetResources": []string{"LIMIT orders"}})
+		c = c.Service(made.Data.Key)
+		for i, allowed := range []bool{true, false} {
+			got, err := c.CountUnderLimit(ctx, client.LimitRequest{Rule: "orders", Entity: "a", Cost: 2})
+			if err != nil || got.Allowed != allowed || got.Limit != 3 || got.Remaining != 1 || got.Reset <= 0 ||
+				(got.Retry > 0) == allowed {
+				t.Errorf("request %d: %+v, %v", i, got, err)
+			}
+		}
+		if got, err := c.CountUnderLimit(ctx, client.LimitRequest{Rule: "orders", Entity: "a", Peek: true}); err != nil ||
+			!got.Allowed || got.Remaining != 1 {
+			t.Errorf("peek: %+v, %v", got, err)
+		}
+		_, err = c.CountUnderLimit(ctx, client.LimitRequest{Rule: "none", Entity: "a"})
+		if e, is := errors.AsType[*client.Error](err); !is || e.Code != "INVALID_FIELD" {
+			t.Errorf("an unknown limit: %v", err)
 		}
 	})
 }

@@ -125,8 +125,112 @@ func TestFaultsLimitsHoldWhileNodesChange(t *testing.T) {
 				n.Kill()
 				road.route(c.Nodes...)
 			})
+			limitsOfService(t, c, boss)
 		})
 	}
+}
+
+// orders are the entities that a service counts.
+const orders = 10
+
+// callers sends 200 callers of a service to nodes. do runs when a third of the limit is used up, and after it each
+// order is refused to each of them. It returns how many were admitted by order, and by node.
+func callers(t *testing.T, nodes []*blackbox.Node, key string,
+	do func()) (admitted [orders]int, by map[*blackbox.Node]int) {
+	t.Helper()
+	var mu sync.Mutex
+	var done atomic.Bool
+	var all sync.WaitGroup
+	by = map[*blackbox.Node]int{}
+	sum := 0
+	deadline := time.Now().Add(blackbox.Within(90))
+	for i := range 200 {
+		all.Go(func() {
+			for at, left := i, orders; left > 0 && time.Now().Before(deadline); at++ {
+				order, n := at%orders, nodes[(at+i/orders)%len(nodes)]
+				body := fmt.Sprintf(`{"rule":"orders","entity":"order %d"}`, order)
+				a, err := n.Try("POST", "/limit", body, blackbox.Headers{"service-auth": key})
+				var got struct{ Data struct{ Allowed bool } }
+				switch {
+				case err != nil || a.Status == http.StatusServiceUnavailable:
+					time.Sleep(20 * time.Millisecond)
+					continue
+				case a.Status != http.StatusOK:
+					t.Errorf("order %d: %s", order, a)
+					return
+				}
+				a.Read(t, &got)
+				if !got.Data.Allowed && done.Load() {
+					left--
+				}
+				if got.Data.Allowed {
+					mu.Lock()
+					admitted[order]++
+					by[n]++
+					sum++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	blackbox.Until(t, blackbox.Within(60), "a third of the limit used up", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return sum > orders*exactLimit/3
+	})
+	do()
+	done.Store(true)
+	all.Wait()
+	return admitted, by
+}
+
+// A service gets exactly its limit while a node is killed (D-WAF-21). After a reset it gets exactly its limit again, on
+// every node, also if a node that keeps counters is killed 10 ms after the answer (D-WAF-20).
+func limitsOfService(t *testing.T, c *blackbox.Cluster, boss blackbox.Headers) {
+	t.Helper()
+	var made struct{ Data struct{ Key string } }
+	n := c.Nodes[0]
+	n.Ok(t, "POST", "/admin/service-keys", `{"name":"shop","role":"admin"}`, boss).Read(t, &made)
+	blackbox.Rule(t, n, boss, "orders", "rate_limit", map[string]any{"period": (10 * time.Minute).Milliseconds(),
+		"limit": exactLimit, "appId": "shop", "targetEntityType": "USER_ID", "targetResources": []string{"LIMIT orders"}})
+	kill := func() {
+		last := c.Nodes[len(c.Nodes)-1]
+		c.Forget(last)
+		last.Kill()
+	}
+	whole := func() []*blackbox.Node {
+		c.Join()
+		blackbox.Whole(t, c)
+		time.Sleep(time.Second) // by then every node has the rule and the key, and partitions have their replicas
+		return slices.Clone(c.Nodes[:len(c.Nodes)-1])
+	}
+	check := func(when string, admitted [orders]int, by map[*blackbox.Node]int, nodes int) {
+		t.Helper()
+		for i, n := range admitted {
+			if n != exactLimit {
+				t.Errorf("%s, order %d: %d admitted; the limit is %d", when, i, n, exactLimit)
+			}
+		}
+		if len(by) != nodes {
+			t.Errorf("%s: %d of %d nodes admitted", when, len(by), nodes)
+		}
+	}
+	nodes := whole()
+	admitted, by := callers(t, nodes, made.Data.Key, kill)
+	check("a kill", admitted, by, len(nodes))
+	nodes = whole()
+	var all sync.WaitGroup
+	for i := range orders {
+		all.Go(func() {
+			body := fmt.Sprintf(`{"label":"orders","entity":"order %d","reason":"a test"}`, i)
+			n.Ok(t, "POST", "/admin/system/waf/counters/reset", body, boss)
+		})
+	}
+	all.Wait()
+	time.Sleep(10 * time.Millisecond)
+	kill()
+	admitted, by = callers(t, nodes, made.Data.Key, func() {})
+	check("a reset and a kill", admitted, by, len(nodes))
 }
 
 // exactly sends requests with fresh keys to all nodes while do runs, and until every key was refused often

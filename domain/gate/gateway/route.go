@@ -185,15 +185,26 @@ func (a *Admin) changed(ctx context.Context, r, next Route) error {
 	return a.action(ctx, next, r.ActionCode)
 }
 
-// Add adds a route. INVALID_FIELD, RECORD_ALREADY_EXIST, RECORD_LIMIT_REACHED.
-func (a *Admin) Add(ctx context.Context, by audit.By, r Route) (_ Route, err error) {
+// stored reads a route in the transaction of its change: after the commit, a failed read would deny the change.
+func (a *Admin) stored(ctx context.Context, id int64) (r Route, err error) {
+	all, err := a.Store.Routes(ctx)
+	for _, one := range all {
+		if one.ID == id {
+			r = one
+		}
+	}
+	return r, err
+}
+
+// Add adds a route and returns it as it is stored. INVALID_FIELD, RECORD_ALREADY_EXIST, RECORD_LIMIT_REACHED.
+func (a *Admin) Add(ctx context.Context, by audit.By, r Route) (added Route, err error) {
 	if err = r.Check(); err == nil {
 		err = a.action(ctx, r, "")
 	}
 	if err != nil {
 		return r, err
 	}
-	return r, a.Changes.Do(ctx, by, "GUARD_ROUTE_ADD", func(ctx context.Context) (admin.Done, error) {
+	err = a.Changes.Do(ctx, by, "GUARD_ROUTE_ADD", func(ctx context.Context) (admin.Done, error) {
 		all, err := a.Store.Routes(ctx)
 		if err == nil && len(all) >= maxRoutes {
 			err = fault.New(fault.RecordLimitReached, "there are %d routes already", maxRoutes)
@@ -201,11 +212,15 @@ func (a *Admin) Add(ctx context.Context, by audit.By, r Route) (_ Route, err err
 		if err == nil {
 			r.ID, err = a.Store.Add(ctx, r)
 		}
+		if err == nil {
+			added, err = a.stored(ctx, r.ID)
+		}
 		return r.done(admin.Values(r)), err
 	})
+	return added, err
 }
 
-// Change changes a route. INVALID_FIELD, RECORD_NOT_FOUND, RECORD_ALREADY_EXIST.
+// Change changes a route and returns it as it is stored. INVALID_FIELD, RECORD_NOT_FOUND, RECORD_ALREADY_EXIST.
 func (a *Admin) Change(ctx context.Context, by audit.By, id int64, edit func(*Route)) (next Route, err error) {
 	err = a.Changes.Do(ctx, by, "GUARD_ROUTE_UPDATE", func(ctx context.Context) (done admin.Done, err error) {
 		err = a.Store.Change(ctx, id, func(r Route) (Route, error) {
@@ -215,6 +230,9 @@ func (a *Admin) Change(ctx context.Context, by audit.By, id int64, edit func(*Ro
 			done = next.done(admin.Difference(r, next))
 			return next, a.changed(ctx, r, next)
 		})
+		if err == nil {
+			next, err = a.stored(ctx, id)
+		}
 		return done, err
 	})
 	return next, err

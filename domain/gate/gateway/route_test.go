@@ -12,6 +12,7 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	gatestore "castellan/persistence/gate"
@@ -81,12 +82,23 @@ func rows(n int) (all []gateway.Row) {
 	return all
 }
 
-// An administrator adds, changes and removes routes. The cache follows, and the audit shows their effects.
+// inside is a store that is not readable after a commit.
+type inside struct{ gateway.Store }
+
+func (s inside) Routes(ctx context.Context) ([]gateway.Route, error) {
+	if !commit.Inside(ctx) {
+		return nil, fault.New(fault.Unavailable, "silent")
+	}
+	return s.Store.Routes(ctx)
+}
+
+// An administrator adds, changes and removes routes. The cache follows, and the audit shows their effects. A committed
+// change is a success, also if the database is silent afterwards.
 func TestAdminOfRoutes(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	store := gatestore.NewGateways(db)
 	live, ctx, boss := gateway.NewCache(store), t.Context(), audit.By{UserID: "boss"}
-	a := &gateway.Admin{Store: store, BuiltIn: func(code string) bool { return code == "LOGIN" },
+	a := &gateway.Admin{Store: inside{store}, BuiltIn: func(code string) bool { return code == "LOGIN" },
 		Action: func(_ context.Context, code string) (bool, error) { return code == "PAYOUT", nil },
 		Changes: admin.Changes{Commit: db, Topic: change.Gateways, Follow: live.Follow,
 			Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }}}
@@ -111,7 +123,8 @@ func TestAdminOfRoutes(t *testing.T) {
 	_, err = a.Add(ctx, boss, r)
 	storetest.WantsFields(t, err, "path")
 	next, err := a.Change(ctx, boss, added.ID, func(r *gateway.Route) { r.Host = "shop.example" })
-	if err != nil || next.Host != "shop.example" || next.ID != added.ID {
+	if err != nil || next.Host != "shop.example" || next.ID != added.ID || next.UpdatedAt.IsZero() ||
+		added.UpdatedAt.IsZero() {
 		t.Errorf("%+v, %v", next, err)
 	}
 	if m := live.Current().Match(request); m.Route == nil || m.Route.Host != "shop.example" {

@@ -50,6 +50,7 @@ func (s *Snapshot) With(changed []Rule, nowMs int64) *Snapshot {
 func (s *Snapshot) compile(before *Snapshot, moved map[int]bool, nowMs int64) *Snapshot {
 	made := map[string]*group{}
 	before.keep(made, moved)
+	s.buildLimits(made, nowMs)
 	if trial := s.build(made, nowMs, false); trial {
 		s.trial = &Snapshot{app: s.app, rules: s.rules, rates: s.rates}
 		if before != nil {
@@ -74,6 +75,9 @@ func (s *Snapshot) keep(made map[string]*group, moved map[int]bool) {
 	add(s.always)
 	for _, g := range s.resources {
 		add(g)
+	}
+	for _, l := range s.limits {
+		add(l.group)
 	}
 }
 
@@ -110,21 +114,23 @@ func (s *Snapshot) build(made map[string]*group, nowMs int64, dry bool) (tried b
 			by[resource] = append(by[resource], i)
 		}
 	}
-	shared := func(of []int) *group {
-		key := groupKey(of)
-		if made[key] == nil {
-			made[key] = s.group(of)
-		}
-		return made[key]
-	}
 	if len(always) > 0 {
-		s.always = shared(always)
+		s.always = s.shared(made, always)
 	}
 	s.resources = make(map[string]*group, len(by))
 	for resource, of := range by {
-		s.resources[resource] = shared(slices.Compact(of))
+		s.resources[resource] = s.shared(made, slices.Compact(of))
 	}
 	return tried
+}
+
+// shared returns the group of some rules, of which there is one.
+func (s *Snapshot) shared(made map[string]*group, of []int) *group {
+	key := groupKey(of)
+	if made[key] == nil {
+		made[key] = s.group(of)
+	}
+	return made[key]
 }
 
 func (s *Snapshot) group(of []int) *group {
@@ -210,7 +216,7 @@ func newRate(r *Rule) *Rate {
 	period := time.Duration(*r.PeriodMs) * time.Millisecond
 	policy := name + ";q=" + strconv.FormatInt(*r.Limit, 10) + ";w=" + strconv.FormatInt(seconds(period), 10)
 	return &Rate{Label: r.Label, Limit: *r.Limit, Period: period, DryRun: r.DryRun, until: end(r), kind: r.EntityType,
-		policy: policy, item: name + ";r="}
+		any: slices.ContainsFunc(r.Resources, isLimit), policy: policy, item: name + ";r="}
 }
 
 // quoted returns a label as a string of a structured field (RFC 9651), which is ASCII. Any other label is replaced by

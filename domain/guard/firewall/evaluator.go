@@ -80,15 +80,16 @@ func (e *Evaluator) Check(ctx context.Context, resource string, c Client, k *Rul
 		k.Verdict = Deny
 		e.Denied.Add(1)
 	case Count:
-		return e.count(ctx, k, c)
+		if _, err = e.count(ctx, k, c, LimitQuery{}); k.Verdict == Count {
+			e.Limited.Add(1)
+		}
 	}
-	return nil
+	return err
 }
 
-// count queries the counters. Rules on trial are counted after the others, each by itself, so that they change
-// nothing.
-func (e *Evaluator) count(ctx context.Context, k *Ruling, c Client) error {
-	live := 0
+// count queries the counters. The first live ones of its rates refuse; those on trial are counted after them, each by
+// itself, so that they change nothing.
+func (e *Evaluator) count(ctx context.Context, k *Ruling, c Client, q LimitQuery) (live int, err error) {
 	for i, r := range k.rates {
 		if !r.DryRun {
 			k.rates[i], k.rates[live] = k.rates[live], r
@@ -97,31 +98,46 @@ func (e *Evaluator) count(ctx context.Context, k *Ruling, c Client) error {
 	}
 	k.demands, k.stands = k.demands[:0], k.stands[:0]
 	for _, r := range k.rates {
-		k.demands = append(k.demands, ratelimit.Demand{Key: r.Key(c), Limit: r.Limit, Period: r.Period})
+		k.demands = append(k.demands, ratelimit.Demand{Key: r.Key(c), Limit: r.Limit, Period: r.Period, Cost: q.Cost})
 		k.stands = append(k.stands, ratelimit.Standing{})
 	}
 	if live > 0 {
-		admitted, err := e.Limiter.Allow(ctx, k.demands[:live], k.stands[:live])
+		admitted, err := e.allow(ctx, k.demands[:live], k.stands[:live], q.Peek)
 		if err != nil {
-			return err
+			return live, err
 		}
 		k.headers(live)
 		if !admitted {
-			e.Limited.Add(1)
 			k.Verdict = Count
 			for _, s := range k.stands[:live] {
 				k.RetryAfter = max(k.RetryAfter, time.Duration(s.Retry))
 			}
-			return nil
+			return live, nil
 		}
 	}
 	for i := live; i < len(k.rates); i++ {
-		admitted, err := e.Limiter.Allow(ctx, k.demands[i:i+1], k.stands[i:i+1])
-		if err == nil && !admitted {
+		admitted, err := e.allow(ctx, k.demands[i:i+1], k.stands[i:i+1], q.Peek)
+		if err == nil && !admitted && !q.Peek {
 			e.Tried.Add(1)
 		}
 	}
-	return nil
+	return live, nil
+}
+
+// allow counts a request, or only reports whether it would be admitted.
+func (e *Evaluator) allow(ctx context.Context, demands []ratelimit.Demand, stands []ratelimit.Standing,
+	peek bool) (admitted bool, err error) {
+	if !peek {
+		return e.Limiter.Allow(ctx, demands, stands)
+	}
+	err, admitted = e.Limiter.Look(ctx, demands, stands), true
+	for i, s := range stands {
+		if s.Retry == 0 && s.Used+max(1, demands[i].Cost) > demands[i].Limit { // the owner knows no cost
+			stands[i].Retry = s.Reset
+		}
+		admitted = admitted && stands[i].Retry == 0
+	}
+	return admitted, err
 }
 
 // headers describes the rates of a request to the client: what they allow, what remains, and the seconds until more

@@ -65,7 +65,7 @@ func (r *Rule) concerns(app, resource string, nowMs int64) (Reason, bool) {
 		return IsInactive, false
 	case r.Expired(nowMs):
 		return IsExpired, false
-	case !r.AllResources && !slices.Contains(r.Resources, resource):
+	case (!r.AllResources || isLimit(resource)) && !slices.Contains(r.Resources, resource):
 		return OtherResource, false
 	}
 	return "", true
@@ -120,12 +120,17 @@ func blocksClient(rules []Rule, app, resource string, c Client, nowMs int64) boo
 	return !targeted && (force || blocked)
 }
 
-// Explain returns the outcome of a request and its reasons, rule by rule; it counts nothing. Without a counter, as on
+// Explain returns the outcome of a request and its reasons, rule by rule; it counts nothing. For a limit of a service
+// (LIMIT <name>), c is the client that LimitQuery.client returns. Without a counter, as on
 // the command line, limits are assumed to admit.
 func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x Explanation, err error) {
 	s, nowMs := e.Rules(), e.Now().UnixMilli()
 	verdict, rates := s.Judge(resource, c, nowMs, nil)
-	bypassed := e.Bypassed(c.IP)
+	app, bypassed := s.app, e.Bypassed(c.IP)
+	if isLimit(resource) {
+		app, bypassed = c.Service, false
+		verdict, rates = s.judgeLimit(limitKey{app, resource}, c, nowMs, nil)
+	}
 	x.Decision = Allowed
 	if verdict == Deny && !bypassed {
 		x.Decision = Refused
@@ -135,7 +140,7 @@ func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x E
 	for i := range s.rules {
 		k := &x.Rules[i]
 		k.Rule = s.rules[i]
-		why, ok := k.Rule.concerns(s.app, resource, nowMs)
+		why, ok := k.Rule.concerns(app, resource, nowMs)
 		plays := ok
 		if ok {
 			why, ok = k.Rule.targets(c)

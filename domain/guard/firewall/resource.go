@@ -8,7 +8,7 @@ import (
 
 // Resources converts "<METHOD> <path>" entries of rules to the form in which requests are matched: the template of
 // their route (D-WAF-08). It contains the routes of this program. Other applications have their own resources, so an
-// unknown path is no error. The zero value is empty.
+// unknown path is no error. An entry "LIMIT <name>" is a limit of another service. The zero value is empty.
 type Resources struct {
 	base  string
 	known map[string]string // by the entry in lower case
@@ -27,6 +27,7 @@ var (
 	errForm   = errors.New("must be of the form '<METHOD> <path>'")
 	errMethod = errors.New("does not begin with a method of HTTP")
 	errPath   = errors.New("does not name a path")
+	errLimit  = errors.New("does not name a limit with 1 to 128 visible characters of ASCII")
 )
 
 // methodNames are the HTTP methods; HEAD is GET.
@@ -41,6 +42,12 @@ func (k Resources) Canonical(entry string) (string, error) {
 	f := strings.Fields(entry)
 	if len(f) != 2 {
 		return "", errForm
+	}
+	if strings.EqualFold(f[0]+" ", limitPrefix) {
+		if !limitName(f[1]) {
+			return "", errLimit
+		}
+		return limitPrefix + f[1], nil
 	}
 	method, ok := methodNames[strings.ToUpper(f[0])]
 	if !ok {

@@ -40,6 +40,7 @@ type Rate struct {
 
 	until int64 // ms
 	kind  EntityType
+	any   bool // it is a limit of a service, whose entities are texts of any kind
 	// policy and item are the start of its header values (D-WAF-10).
 	policy, item string
 }
@@ -48,6 +49,9 @@ type Rate struct {
 func (r *Rate) Key(c Client) ratelimit.Key {
 	switch r.kind {
 	case UserID:
+		if r.any {
+			return ratelimit.KeyOf(r.Label, c.UserID)
+		}
 		return ratelimit.Key{Rule: r.Label, Name: c.UserID}
 	case CountryCode:
 		return ratelimit.Key{Rule: r.Label, Name: c.Country}
@@ -126,6 +130,7 @@ type Snapshot struct {
 	app       string
 	always    *group
 	resources map[string]*group
+	limits    map[limitKey]*limit // of other services
 	// trial also includes the blocking rules on trial; nil without any.
 	trial *Snapshot
 }
@@ -204,6 +209,11 @@ func (s *Snapshot) Judge(resource string, c Client, nowMs int64, rates []*Rate) 
 	case targeted[listed]:
 		return Allow, rates
 	}
+	return m.rates(nowMs, rates)
+}
+
+// rates appends the rates that count the request.
+func (m *hits) rates(nowMs int64, rates []*Rate) (Verdict, []*Rate) {
 	before := len(rates)
 	for _, h := range m.list[:m.n] {
 		for _, r := range h.rates {

@@ -102,6 +102,17 @@ func (r Rule) Check() error {
 			bad("targetResources", "%q %s", shorten(e), err)
 			break
 		}
+		if !isLimit(e) {
+			continue
+		}
+		if r.Type != RateLimit {
+			bad("targetResources", "%q is only for a rate_limit", shorten(e))
+			break
+		}
+		if clientkey.CheckName(r.AppID) != nil {
+			bad("appId", "must be the name of a service client for a limit")
+			break
+		}
 	}
 	if r.Status != Active && r.Status != Inactive {
 		bad("status", "must be ACTIVE or INACTIVE")

@@ -89,7 +89,7 @@ func (b *Bounded) share(ctx context.Context, ask func(context.Context, []Demand,
 		}
 		next, nextOf := make([]Demand, 0, len(all)+1), make([]int, 0, len(all)+1)
 		for i, d := range all {
-			wide := Demand{Key: d.Key.wider(b.hash), Limit: d.Limit, Period: d.Period}
+			wide := Demand{Key: d.Key.wider(b.hash), Limit: d.Limit, Period: d.Period, Cost: d.Cost}
 			switch told[i].Sharing {
 			case Alone:
 				next, nextOf = append(next, d), append(nextOf, of[i])

@@ -83,3 +83,17 @@ func TestCostAndForgetUntil(t *testing.T) {
 		}
 	}
 }
+
+// A client without its own key pays the whole cost under the wider one.
+func TestCostUnderASharedKey(t *testing.T) {
+	l, _, _ := bounded(1)
+	ask(t, l, ipKey("192.0.2.1"), 5, time.Minute)
+	for i, want := range []bool{true, false} {
+		s := make([]ratelimit.Standing, 1)
+		d := ratelimit.Demand{Key: ipKey("192.0.2.2"), Limit: 5, Period: time.Minute, Cost: 3}
+		ok, err := l.Allow(t.Context(), []ratelimit.Demand{d}, s)
+		if ok != want || err != nil || s[0].Used != 3 {
+			t.Errorf("request %d: %t, %v, %+v", i, ok, err, s)
+		}
+	}
+}

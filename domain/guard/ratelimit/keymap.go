@@ -11,15 +11,17 @@ import (
 // A deadline is not moved when its value is used. Expire asks for the next one when the old one is reached, so a busy
 // key costs nothing between two of them.
 type KeyMap[V any] struct {
-	values map[uint64]*entry[V] // by the hash of the key; entries with the same hash form a list
-	n      int
+	values map[uint64]*entry[V] // by the hash of the key
+	// others holds the keys whose hash another key had first, by the whole key. Clients that choose names can compute
+	// such keys: they cost a second lookup and no list.
+	others map[Key]*entry[V]
 	wheel  *wheel[V]
 }
 
 type entry[V any] struct {
-	sameHash, sameSlot *entry[V]
-	key                Key
-	value              V
+	sameSlot *entry[V]
+	key      Key
+	value    V
 }
 
 // The wheel has levels of 16 slots. A slot of the lowest level holds the deadlines of one tick of 1.07 s, a slot of
@@ -39,11 +41,11 @@ type wheel[V any] struct {
 }
 
 // Len returns the number of keys.
-func (m *KeyMap[V]) Len() int { return m.n }
+func (m *KeyMap[V]) Len() int { return len(m.values) + len(m.others) }
 
 // Get returns the value of a key; nil if there is none.
 func (m *KeyMap[V]) Get(k Key) *V {
-	if m.n == 0 {
+	if m.Len() == 0 {
 		return nil
 	}
 	return m.get(&k, k.Hash())
@@ -51,8 +53,11 @@ func (m *KeyMap[V]) Get(k Key) *V {
 
 // get is Get with the hash of the key.
 func (m *KeyMap[V]) get(k *Key, hash uint64) *V {
-	for e := m.values[hash]; e != nil; e = e.sameHash {
-		if e.key == *k {
+	if e := m.values[hash]; e != nil && e.key == *k {
+		return &e.value
+	}
+	if len(m.others) > 0 {
+		if e := m.others[*k]; e != nil {
 			return &e.value
 		}
 	}
@@ -66,9 +71,15 @@ func (m *KeyMap[V]) add(k Key, hash uint64, deadline int64) *V {
 	if m.values == nil {
 		m.values, m.wheel = map[uint64]*entry[V]{}, &wheel[V]{}
 	}
-	e := &entry[V]{key: k, sameHash: m.values[hash]}
-	m.values[hash] = e
-	m.n++
+	e := &entry[V]{key: k}
+	if m.values[hash] == nil {
+		m.values[hash] = e
+	} else {
+		if m.others == nil {
+			m.others = map[Key]*entry[V]{}
+		}
+		m.others[k] = e
+	}
 	m.wheel.put(e, deadline)
 	return &e.value
 }
@@ -80,14 +91,20 @@ func (m *KeyMap[V]) Clear() { *m = KeyMap[V]{} }
 func (m *KeyMap[V]) Keys() iter.Seq[Key] {
 	return func(yield func(Key) bool) {
 		for _, e := range m.values {
-			for ; e != nil; e = e.sameHash {
-				if !yield(e.key) {
-					return
-				}
+			if !yield(e.key) {
+				return
+			}
+		}
+		for k := range m.others {
+			if !yield(k) {
+				return
 			}
 		}
 	}
 }
+
+// SweepSteps is how many values a sweep visits before it lets others use the map.
+const SweepSteps = 256
 
 // Expire visits values whose deadline was reached, at most most of them. next returns the next deadline of a value; if
 // that is not after now, the key is removed. more: call Expire again.
@@ -106,7 +123,7 @@ func (m *KeyMap[V]) Expire(now int64, most int, next func(k Key, v *V) int64) (m
 			w.put(e, deadline)
 			continue
 		}
-		if m.remove(e); m.n == 0 {
+		if m.remove(e); m.Len() == 0 {
 			m.Clear() // a large map never shrinks
 			return false
 		}
@@ -115,19 +132,10 @@ func (m *KeyMap[V]) Expire(now int64, most int, next func(k Key, v *V) int64) (m
 }
 
 func (m *KeyMap[V]) remove(e *entry[V]) {
-	hash := e.key.Hash()
-	m.n--
-	first := m.values[hash]
-	switch {
-	case first != e:
-		for first.sameHash != e {
-			first = first.sameHash
-		}
-		first.sameHash = e.sameHash
-	case e.sameHash == nil:
+	if hash := e.key.Hash(); m.values[hash] == e {
 		delete(m.values, hash)
-	default:
-		m.values[hash] = e.sameHash
+	} else if delete(m.others, e.key); len(m.others) == 0 {
+		m.others = nil // a large map never shrinks
 	}
 }
 

@@ -62,3 +62,40 @@ func TestKeysExpireByDeadline(t *testing.T) {
 		}
 	}
 }
+
+// Keys with the same hash are separate, in any order of additions and removals, and cost no more than others: a list
+// of so many keys would take minutes.
+func TestKeysWithTheSameHash(t *testing.T) {
+	const keys = 1 << 18
+	var m ratelimit.KeyMap[uint64]
+	prints := map[uint64]bool{}
+	for n := range uint64(keys) {
+		k := ratelimit.Colliding(n)
+		if m.Get(k) != nil || k.Hash() != ratelimit.Colliding(0).Hash() {
+			t.Fatalf("key %d: %v, hash %x", n, m.Get(k), k.Hash())
+		}
+		*m.Add(k, int64(n%3)<<40) = n
+		prints[k.Fingerprint()] = true
+	}
+	seen := 0
+	for range m.Keys() {
+		seen++
+	}
+	if m.Len() != keys || seen != keys || len(prints) != keys {
+		t.Errorf("%d keys, %d listed, %d fingerprints", m.Len(), seen, len(prints))
+	}
+	for round := range int64(3) {
+		next := func(_ ratelimit.Key, n *uint64) int64 { return int64(*n%3) << 40 }
+		for m.Expire(round<<40, 1000, next) {
+		}
+		for n := range uint64(keys) {
+			if v := m.Get(ratelimit.Colliding(n)); (v != nil) != (int64(n%3) > round) || v != nil && *v != n {
+				t.Fatalf("round %d: key %d is %v", round, n, v)
+			}
+		}
+	}
+	*m.Add(ratelimit.Colliding(1), 0) = 1
+	if v := m.Get(ratelimit.Colliding(1)); v == nil || *v != 1 || m.Len() != 1 {
+		t.Errorf("%v, %d keys", v, m.Len())
+	}
+}

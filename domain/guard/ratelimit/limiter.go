@@ -67,7 +67,8 @@ type Demand struct {
 	Period time.Duration
 	// Shared means that the wider key is demanded, too (see Sharing).
 	Shared bool
-	// Cost is how many admissions the request counts as, all or none; 0: one. Only a Table knows it.
+	// Cost is how many admissions the request counts as, all or none; 0: one. In a cluster only actors/ratelimit.Costed
+	// knows it.
 	Cost int64
 }
 

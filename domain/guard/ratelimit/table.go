@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"context"
 	"encoding/binary"
+	"hash/maphash"
 	"iter"
 	"slices"
 	"sync"
@@ -69,7 +70,8 @@ func (k Key) Partition() int { return partitionOf(k.Hash()) }
 
 func partitionOf(hash uint64) int { return int(hash % Partitions) }
 
-// Hash returns a hash of the key, the same in every process. Different addresses of one rule have different hashes.
+// Hash returns a hash of the key, the same in every process, which places the key. Different addresses of one rule have
+// different hashes. A client can compute names with the same one, so it identifies no key: see Fingerprint.
 func (k Key) Hash() uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(k.Rule) {
@@ -84,6 +86,18 @@ func (k Key) Hash() uint64 {
 		h = (h ^ uint64(k.Name[i])) * 1099511628211
 	}
 	return mix(h)
+}
+
+var seed = maphash.MakeSeed()
+
+// Fingerprint returns a hash that differs between processes, so a client cannot find two keys with the same one.
+func (k Key) Fingerprint() uint64 {
+	h := mix(maphash.String(seed, k.Rule))
+	if k.IP.IsValid() {
+		a := k.IP.As16()
+		return h ^ maphash.Bytes(seed, a[:])
+	}
+	return mix(h ^ maphash.String(seed, k.Name))
 }
 
 // mix spreads every bit over all others.
@@ -246,9 +260,6 @@ func (p *Partition) add(k Key, hash uint64, deadline int64) *Window {
 	return p.windows.add(k, hash, deadline)
 }
 
-// sweepSteps is how many windows Sweep visits before it lets others use a partition.
-const sweepSteps = 256
-
 // Sweep deletes the windows in which no admission counts any more. It visits only those whose deadline was reached.
 func (t *Table) Sweep() {
 	for i := range t.partitions {
@@ -262,7 +273,7 @@ func (t *Table) Sweep() {
 		for more := true; more; {
 			p.mu.Lock()
 			now = t.instant()
-			more = p.windows.Expire(now, sweepSteps, next)
+			more = p.windows.Expire(now, SweepSteps, next)
 			p.mu.Unlock()
 		}
 	}

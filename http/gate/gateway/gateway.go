@@ -112,7 +112,7 @@ type addRequest struct {
 func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (rest.Data[guardRoute], error) {
 	r, err := g.Admin.Add(ctx, who.By(), gateway.Route{Host: in.Host, Method: in.Method, Path: in.Path,
 		Mode: gateway.Mode(in.Mode), ActionCode: in.ActionCode, Rows: rowsOf(in.Rows), Status: gateway.Status(in.Status)})
-	return g.stored(ctx, r, err)
+	return rest.Data[guardRoute]{Data: g.show(r)}, err
 }
 
 type changeRequest struct {
@@ -138,20 +138,6 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (r
 			r.Rows = rowsOf(*in.Rows)
 		}
 	})
-	return g.stored(ctx, r, err)
-}
-
-// stored reads a route again, which has the time of its change.
-func (g Group) stored(ctx context.Context, r gateway.Route, err error) (out rest.Data[guardRoute], _ error) {
-	if err != nil {
-		return out, err
-	}
-	all, err := g.Admin.Store.Routes(ctx)
-	for _, one := range all {
-		if one.ID == r.ID {
-			r = one
-		}
-	}
 	return rest.Data[guardRoute]{Data: g.show(r)}, err
 }
 

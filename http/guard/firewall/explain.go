@@ -52,7 +52,7 @@ type explainRequest struct {
 	Service     *string `json:"service" maxLength:"64" doc:"service client with a valid key" example:"wallet"`
 	IP          *string `json:"ip" doc:"address of the client"`
 	CountryCode *string `json:"countryCode" doc:"country of the client; default: the country of the address"`
-	Resource    string  `json:"resource" doc:"'<METHOD> <path>'; '<METHOD> *': no route" example:"POST /auth/login"`
+	Resource    string  `json:"resource" doc:"as in a rule; '<METHOD> *': no route" example:"POST /auth/login"`
 }
 
 type explanation struct {

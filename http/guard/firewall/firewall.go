@@ -52,7 +52,7 @@ type firewallRule struct {
 	ExpireAt           int64    `json:"expireAt" doc:"epoch ms; 0: never"`
 	TargetEntityType   string   `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE,APP_ID"`
 	TargetEntities     []string `json:"targetEntities" doc:"user ids, addresses and networks, or country codes"`
-	TargetResources    []string `json:"targetResources" doc:"entries of the form '<METHOD> <path>'"`
+	TargetResources    []string `json:"targetResources" doc:"'<METHOD> <path>', or 'LIMIT <name>' for a service"`
 	TargetAllEntities  bool     `json:"targetAllEntities"`
 	TargetAllResources bool     `json:"targetAllResources"`
 	Status             string   `json:"status" enum:"ACTIVE,INACTIVE"`

@@ -25,7 +25,7 @@ type addRequest struct {
 	ExpireAt           rest.Time `json:"expireAt" doc:"epoch ms; 0: never"`
 	TargetEntityType   string    `json:"targetEntityType" enum:"USER_ID,IP,COUNTRY_CODE,APP_ID"`
 	TargetEntities     *[]string `json:"targetEntities" doc:"user ids; addresses, networks; or country codes"`
-	TargetResources    *[]string `json:"targetResources" doc:"'<METHOD> <path template>'" example:"[\"POST /auth/login\"]"`
+	TargetResources    *[]string `json:"targetResources" doc:"'<METHOD> <path>'" example:"[\"POST /auth/login\"]"`
 	TargetAllEntities  *bool     `json:"targetAllEntities" doc:"default: true without targetEntities, otherwise false"`
 	TargetAllResources *bool     `json:"targetAllResources" doc:"default false"`
 	Status             *string   `json:"status" enum:"ACTIVE,INACTIVE" doc:"default INACTIVE"`

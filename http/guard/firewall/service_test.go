@@ -21,6 +21,8 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/change/changetest"
+	"castellan/domain/permit/resource"
+	"castellan/domain/permit/servicekey"
 	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
@@ -94,11 +96,17 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		Audit: s.audit, App: "API"}
 	counters := httpfirewall.Counters{Counting: &firewall.Counting{Rules: s.live.Current,
 		Counters: &clusterlimit.Counters{Node: node, Kind: keys}, Changes: admin.Changes{Commit: db, Now: now}}}
+	guards.Service = func(header string, _ netip.Addr) (servicekey.Client, error) {
+		return servicekey.Client{Name: header, Role: header}, nil
+	}
+	guards.JudgeRole = func(role, _, _ string) resource.Verdict {
+		return resource.Verdict{Permission: map[string]resource.Permission{"shop": resource.Allow}[role]}
+	}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
 		Firewall: auth.Firewall{Evaluator: s.evaluator, Tokens: apitest.Tokens{}, Live: alive,
 			Feed: &changetest.Feed{}}.Judge},
-		rules, explain, counters, plain{}).As("nobody")
+		rules, explain, counters, httpfirewall.Limits{Evaluator: s.evaluator}, plain{}).As("nobody")
 	s.Server.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Server.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	return s
