@@ -65,7 +65,7 @@ func (s *service) money() error {
 		Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
 		Tags:  s.cfg.AddressBook.TagRules,
 		Books: money.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external, Now: time.Now,
-		Statements: s.tokens, Issuer: s.cfg.Tokens.Issuer, Altered: func(id string) {
+		Statements: s.tokens, Issuer: s.cfg.Tokens.Issuer, Notices: s.starter.Messenger, Altered: func(id string) {
 			s.altered.Add(1)
 			s.log.Error("a queued withdrawal was altered in the database", "id", id)
 		}}

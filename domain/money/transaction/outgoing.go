@@ -161,6 +161,7 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 		m, err = s.move(by, step.mover, o.Queued, &next)
 		m.With = append(m.With, step.with...)
 		if err == nil {
+			m.With = append(m.With, s.told(by, step.owner, o.Queued, next)...)
 			o = next
 			o.Queued.Version++
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/account/user"
+	"castellan/domain/delivery/message"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -160,10 +161,11 @@ func (s *Withdrawals) asked(ctx context.Context, u user.User, r WithdrawalReques
 }
 
 // step is a move of an entry: the mover, the entry after it, and further writes of its unit. With refused the entry is
-// held instead, and the caller gets this error. Without a mover nothing is to be done.
+// held instead, and the caller gets this error. Without a mover nothing is to be done. owner is set in moves that judge.
 type step struct {
 	mover   Mover
 	next    Outgoing
+	owner   user.User
 	with    []commit.Write
 	refused error
 }
@@ -194,7 +196,7 @@ func (s *Withdrawals) again(ctx context.Context, by audit.By, t step, o Outgoing
 	if err != nil {
 		return t, err
 	}
-	t.with = []commit.Write{watched(u)}
+	t.owner, t.with = u, []commit.Write{watched(u)}
 	why := s.cause(u, o)
 	_, barred := s.barred(u)
 	if why == HeldDigest && mover != Resume && s.Altered != nil {
@@ -279,6 +281,28 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 		t = t.hold(o, held)
 	}
 	return t, nil
+}
+
+// told returns the notice to the owner about a hold by rules that begins, gets another end, is over, or was not approved
+// in time (D-POL-19). Other holds are not reported: their reason may be a finding about the owner.
+func (s *Withdrawals) told(by audit.By, u user.User, was Queued, o Outgoing) []commit.Write {
+	timed := func(h Held) bool { return h.Reason == HeldPolicy && !h.Until.IsZero() }
+	v, kind := message.Values{}, message.Kind("")
+	switch q := o.Queued; {
+	case timed(q.Held) && !(timed(was.Held) && q.Held.Until.Equal(was.Held.Until)):
+		kind, v["expire"] = message.WithdrawalHeld, q.Held.Until.UTC().Format("2006-01-02 15:04 UTC")
+	case !timed(was.Held) || u.ID == "":
+		return nil
+	case q.Status == QueueReady:
+		kind = message.WithdrawalReleased
+	case q.Status == QueueCancelled:
+		kind = message.WithdrawalExpired
+	default:
+		return nil
+	}
+	pair, _ := s.Currencies.Catalog().Pair(o.Queued.Asset)
+	v["amount"] = o.Withdrawal.Amount.String() + " " + pair.Currency.Code
+	return s.Notices.Notice(u.Account(), kind, v, by.IP)
 }
 
 // ownerExpiry is the time for the approval that replaces the one of the owner.

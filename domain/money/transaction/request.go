@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -48,6 +49,8 @@ type Withdrawals struct {
 	Issuer string
 	// Judge judges withdrawals by the rules of the money policy; nil: none is judged.
 	Judge *Judge
+	// Notices tells owners of holds by rules. It is required with a Judge.
+	Notices challenge.Notices
 	// Altered is called for each claim of a withdrawal whose rows differ from its order; nil: not.
 	Altered func(id string)
 }
@@ -220,6 +223,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 		} else {
 			m.With = append(m.With, SetHeld{o.Queued}, by.Did(audit.Record{At: now, Action: "MONEY_HOLD", UserID: w.UserID,
 				Target: w.ID, Detail: o.Queued.Held.detail()}))
+			m.With = append(m.With, s.told(by, u, Queued{}, o)...)
 		}
 		o.Withdrawal.Facts, o.Withdrawal.Version, o.Queued.Version = "", 1, 1
 		return m, nil
