@@ -81,6 +81,9 @@ func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 		if e.Starts != "" && o.Starter == nil {
 			fail("%s: an endpoint that starts a challenge needs Starter", key)
 		}
+		if e.PairedIf != nil && (o.SecondPerson == nil || rest.Solo(*e) != "") {
+			fail("%s: an endpoint of which calls need a second person needs SecondPerson; %s", key, rest.Solo(*e))
+		}
 	}
 	for key, action := range o.Guarded {
 		e := known[key]

@@ -43,9 +43,13 @@ type Rehearsal struct {
 // rehearse tries a call that requires a second person, so that a call which would be refused,
 // or would change nothing, is answered at once. It is nil for other calls. It runs outside of
 // any transaction.
-func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in any) *Rehearsal {
-	if !s.opts.FourEyes[e.Key()] {
-		return nil
+func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in any) (*Rehearsal, error) {
+	paired, err := s.opts.FourEyes[e.Key()], error(nil)
+	if !paired && e.PairedIf != nil {
+		paired, err = e.PairedIf(ctx, c.Caller, in)
+	}
+	if err != nil || !paired {
+		return nil, err
 	}
 	h := new(Rehearsal)
 	h.summary, h.err = s.opts.SecondPerson.Rehearse(ctx, c, func(ctx context.Context) (err error) {
@@ -55,7 +59,12 @@ func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in 
 	if _, undone := undone(h.out); undone {
 		h.summary = ""
 	}
-	return h
+	return h, nil
+}
+
+// mayPair reports whether calls of an endpoint may require a second person.
+func (s *Server) mayPair(e *rest.Endpoint) bool {
+	return e != nil && (e.PairedIf != nil || s.opts.FourEyes[e.Key()])
 }
 
 // stand answers a rehearsed call: its change is now pending a second person.
@@ -107,15 +116,18 @@ func (s *Server) PermitCaptured(ctx context.Context, who rest.Caller, c Captured
 // RehearseCaptured is the rehearsal of a captured request that requires a second person;
 // otherwise nil. RunRehearsed takes it.
 func (s *Server) RehearseCaptured(ctx context.Context, c Captured) (*Rehearsal, error) {
-	if !s.opts.FourEyes[c.Method+" "+c.Path] {
+	if !s.mayPair(s.index[c.Method+" "+c.Path]) {
 		return nil, nil
 	}
 	e, in, err := s.bindCaptured(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	h := s.rehearse(ctx, e, c, in)
-	return h, h.err
+	h, err := s.rehearse(ctx, e, c, in)
+	if h != nil {
+		err = h.err
+	}
+	return h, err
 }
 
 // RunRehearsed is RunCaptured for a captured request with its rehearsal: with a rehearsal, the

@@ -203,10 +203,12 @@ func (s *Server) ready(ctx context.Context, r *Request, q rest.Query, in any, bo
 	if err := s.verify(ctx, r, in); err != nil {
 		return err
 	}
-	if s.opts.FourEyes[r.key] && s.opts.Guarded[r.key] == "" {
-		r.rehearsed = s.rehearse(ctx, r.Endpoint, capture(r.Endpoint, r.Caller, q, body), in)
+	if !s.mayPair(r.Endpoint) || s.opts.Guarded[r.key] != "" {
+		return nil
 	}
-	return nil
+	var err error
+	r.rehearsed, err = s.rehearse(ctx, r.Endpoint, capture(r.Endpoint, r.Caller, q, body), in)
+	return err
 }
 
 // verify checks the one-time code if the endpoint requires one.

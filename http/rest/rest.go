@@ -245,6 +245,8 @@ type Endpoint struct {
 	Recovers  bool // takes the header recovery-code, for the document
 	Tagged    bool // its answer has an ETag; a client with that version gets 304
 	Naming    Naming
+	// PairedIf reports whether a call needs a second person (PairIf); nil for most endpoints.
+	PairedIf func(ctx context.Context, who Caller, in any) (bool, error)
 	// Renewal accepts a session token whose time is over, if the session is bound to a key. The endpoint must verify a
 	// proof by that key.
 	Renewal bool

@@ -235,9 +235,9 @@ func TestRehearsal(t *testing.T) {
 			t.Helper()
 			var r policy.Rule
 			storetest.Must(t, json.Unmarshal([]byte(text), &r))
-			h, _, err := j.Rehearse(t.Context(), r, from)
+			found, _, err := j.Rehearse(t.Context(), from, r)
 			storetest.Must(t, err)
-			return h
+			return found[0]
 		}
 		h := rehearse(sumRule("WITHDRAWAL", "PLATFORM", "2h", "VALUE", "8"), begin.Add(time.Millisecond))
 		if h.Considered != 3 || h.Denied != 2 || h.Value.String() != "14" || h.Accounts != 1 ||
