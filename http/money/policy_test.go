@@ -32,7 +32,7 @@ import (
 type policySite struct {
 	*apitest.Site
 	approve func(answer string) error
-	alone   bool // no other administrator exists
+	alone   bool              // no other administrator exists
 	found   *policy.Rehearsal // of any rule
 }
 

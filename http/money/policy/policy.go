@@ -42,11 +42,10 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"effect":{"type":"APPROVAL","group":"admin","required":1,"expires":"72h"}}`).
 			Doc("addMoneyRules", "Adds a rule, or all rules of the list or none. Every rule that matches a movement counts, "+
 				"and none permits anything, so a new rule never loosens the policy. It is in force on every node within one "+
-				"second. An active rule that denies or holds, and would have concerned more than 1 % of the movements of the "+
-				"last 24 hours, needs a second person: the answer is 202, and the rules wait under approvals for another "+
-				"administrator. 409 INVALID_STATE if no other administrator exists. Of fewer than 100 movements of its kinds, "+
-				"or on trial, one person is enough. A movement without a stored fact that the rule asks for counts as "+
-				"concerned."), g.excepted), g.paired),
+				"second. An active rule that denies or holds needs a second person if it would have stopped more than 1 % of at "+
+				"least 100 movements of its kinds in the last 24 hours. Then the answer is 202, and the rules wait under "+
+				"approvals for another administrator. 409 INVALID_STATE if no other administrator exists. A movement without "+
+				"a stored fact that the rule asks for counts as stopped."), g.excepted), g.paired),
 		rest.NamesBy(rest.Patch(RulesPath, "Change a money policy rule after an approval", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Body(rest.LargeBody).Pair().MarkSensitive().
