@@ -53,7 +53,7 @@ func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in 
 	}
 	h := new(Rehearsal)
 	h.summary, h.err = s.opts.SecondPerson.Rehearse(ctx, c, func(ctx context.Context) (err error) {
-		h.out, err = e.Call(ctx, c.Caller, in)
+		h.out, err = c.call(ctx, e, in)
 		return err
 	})
 	if _, undone := undone(h.out); undone {
@@ -166,7 +166,7 @@ func (s *Server) CarryOut(ctx context.Context, c Captured) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	out, err := e.Call(ctx, c.Caller, in)
+	out, err := c.call(ctx, e, in)
 	if err != nil {
 		return nil, err
 	}

@@ -255,10 +255,15 @@ func (s *Server) run(ctx context.Context, r *Request, q rest.Query, in any, body
 	e := r.Endpoint
 	var action string
 	var command any
-	if action = s.opts.Guarded[r.key]; action != "" {
-		command = capture(e, r.Caller, q, body)
-	} else if r.rehearsed != nil {
-		return s.stand(ctx, capture(e, r.Caller, q, body), r.rehearsed)
+	if action = s.opts.Guarded[r.key]; action != "" || r.rehearsed != nil {
+		c, err := captureShown(ctx, e, r.Caller, q, body, in)
+		switch {
+		case err != nil:
+			return nil, err
+		case action == "":
+			return s.stand(ctx, c, r.rehearsed)
+		}
+		command = c
 	} else {
 		out, err := e.Call(ctx, r.Caller, in)
 		if err != nil || e.Starts == "" {

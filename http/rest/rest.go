@@ -247,6 +247,8 @@ type Endpoint struct {
 	Naming    Naming
 	// PairedIf reports whether a call needs a second person (PairIf); nil for most endpoints.
 	PairedIf func(ctx context.Context, who Caller, in any) (bool, error)
+	// Show returns what the intent of a call has beside its fields (Shows); nil for most endpoints.
+	Show func(ctx context.Context, in any) (Shown, error)
 	// Renewal accepts a session token whose time is over, if the session is bound to a key. The endpoint must verify a
 	// proof by that key.
 	Renewal bool

@@ -141,6 +141,7 @@ var queued = record.Table[queuedRead, transaction.Queued]{
 			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version,
 			ResumedAt: engine.Time(r.ResumedAt), Claim: r.Claim, ClaimedAt: engine.Time(r.ClaimedAt),
 			LeftAt: engine.Time(r.LeftAt)}
+		q.Held.Asks = r.HoldRules
 		if q.Status == transaction.QueueWaiting { // earlier versions leave the reason of a withdrawal that they resume
 			q.Held = transaction.Held{Reason: transaction.HeldFor(r.HoldReason), Since: engine.Time(r.HeldAt),
 				Until: engine.Time(r.HoldUntil), Asks: r.HoldRules}

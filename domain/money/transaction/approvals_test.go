@@ -19,6 +19,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/money/transaction"
+	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -109,7 +110,7 @@ func TestApproval(t *testing.T) {
 	}
 	details := a.Describe(r.Command)
 	want := []challenge.Detail{{Key: "amount", Value: "0.5 BTC (BTC)"}, {Key: "fee", Value: "0.01 BTC"},
-		{Key: "address", Value: addresses["BTC"] + " memo"}, {Key: details[3].Key, Value: "x"}}
+		{Key: "address", Value: addresses["BTC"] + " memo"}, {Key: "tag", Value: "memo"}, {Key: "reference", Value: "x"}}
 	if !slices.Equal(details, want) || a.Brief(r.Command) != "0.5 BTC …wf5mdq" {
 		t.Errorf("%+v, brief %q", details, a.Brief(r.Command))
 	}
@@ -269,4 +270,54 @@ func TestApprovalExecutesOnlyTheApprovedOrder(t *testing.T) {
 	if _, err := kit.NewIntegration(a.d.m.DB).Claim(t.Context(), integration.Withdrawals, "x"); err != nil {
 		t.Error(err)
 	}
+}
+
+// D-POL-21: an operator approves the order that was shown. The claim compares it with the rows, also if the stored
+// digest of the order was altered too.
+func TestApproverSignsOrder(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u")
+		d.Statements = unsigned{}
+		d.operators("a", "b")
+		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
+		d.judges(`{` + treasury + `}`)
+		ask := func(externalID string) string {
+			o, err := d.ask("u", "BTC", 5, externalID)
+			storetest.Must(t, err)
+			return o.Queued.ID
+		}
+		sign := func(by, id, order string) error {
+			_, err := d.ResumeSigned(t.Context(), audit.By{UserID: by}, id, "", transaction.Signed{Order: order,
+				ChallengeID: "challenge of " + by, IntentDigest: "intent of " + by})
+			return err
+		}
+		id, other := ask("x"), ask("y")
+		rows, order, err := d.Shown(t.Context(), id)
+		storetest.Must(t, err)
+		storetest.Same(t, rows, []challenge.Detail{{Key: "account", Value: "u"}, {Key: "amount", Value: "0.05 BTC (BTC)"},
+			{Key: "fee", Value: "0.01 BTC"}, {Key: "address", Value: addresses["BTC"]}, {Key: "tag", Value: "none"},
+			{Key: "reference", Value: "x"}, {Key: "rules", Value: "rule 0 (1)"},
+			{Key: "initiator", Value: "service wallet, no owner"}})
+		storetest.Wants(t, sign("a", other, order), fault.InvalidState)
+		storetest.Must(t, sign("a", id, order))
+		storetest.Must(t, sign("b", id, order))
+		var kept []string
+		storetest.Must(t, db.Conn(t.Context()).NewRaw("SELECT challenge_id || ', ' || intent_digest FROM "+
+			"withdrawal_approval ORDER BY at, user_id").Scan(t.Context(), &kept))
+		storetest.Same(t, kept, []string{"challenge of a, intent of a", "challenge of b, intent of b"})
+		if text, err := d.claim(id, "token"); err != nil || !strings.Contains(text, `"own":null,"apr":2`) {
+			t.Errorf("%s, %v", text, err)
+		}
+
+		storetest.Must(t, d.resume("a", other))
+		storetest.Must(t, d.resume("b", other))
+		foreign := transaction.Order{Account: "u", Address: addresses["BTC"], Amount: "0.05", Currency: "BTC",
+			ExternalID: "z", Fee: "0.01", Network: "BTC"}.Digest()
+		persistencetest.Exec(t, db, "UPDATE withdrawal_queue SET external_id = 'z' WHERE id = ?", other)
+		persistencetest.Exec(t, db, "UPDATE withdrawal SET order_digest = ? WHERE id = ?", foreign, other)
+		d.judges() // the rule is gone
+		storetest.Wants(t, d.move(other, transaction.QueueProcessing), fault.InvalidState)
+		d.read(other, transaction.QueueWaiting, transaction.HeldDigest)
+		storetest.Wants(t, d.resume("a", other), fault.InvalidState)
+	})
 }

@@ -164,12 +164,9 @@ func (s *Approvals) Describe(command []byte) []challenge.Detail {
 	if json.Unmarshal(command, &o) != nil {
 		return nil
 	}
-	r := o.Request
-	return []challenge.Detail{
-		{Key: mfa.HeaderAmount, Value: r.Amount.String() + " " + r.CurrencyCode + " (" + r.NetworkCode + ")"},
-		{Key: mfa.HeaderFee, Value: o.Fee.String() + " " + r.CurrencyCode},
-		{Key: mfa.HeaderAddress, Value: strings.TrimSpace(o.To + " " + cmp.Or(o.Tag, r.AddressTag))},
-		{Key: mfa.HeaderReference, Value: r.ExternalID}}
+	r, tag := o.Request, cmp.Or(o.Tag, o.Request.AddressTag)
+	return Order{Amount: r.Amount.String(), Currency: r.CurrencyCode, ExternalID: r.ExternalID, Fee: o.Fee.String(),
+		Network: r.NetworkCode, Tag: tag}.details(strings.TrimSpace(o.To + " " + tag))
 }
 
 // briefTail is how many of the last characters of a destination an SMS shows.

@@ -59,8 +59,8 @@ type Past interface {
 	// Gate returns the version of a gate, 0 if it was never passed. With lock it locks the gate until the transaction of
 	// the context ends.
 	Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error)
-	// Approved lists the operators who approved a withdrawal with this digest of its order, in their order.
-	Approved(ctx context.Context, withdrawalID, digest string) (userIDs []string, err error)
+	// Approved lists the approvals of a withdrawal, in their order.
+	Approved(ctx context.Context, withdrawalID string) ([]AddApproval, error)
 	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them.
 	Due(ctx context.Context, now time.Time, most int) (ids []string, err error)
 }
@@ -72,10 +72,11 @@ type Destination struct {
 	Assets            []int64
 }
 
-// AddApproval adds the approval of a withdrawal by an operator.
+// AddApproval adds the approval of a withdrawal by an operator. Past.Approved does not read Signed.
 type AddApproval struct {
 	ID, UserID, OrderDigest string
 	At                      time.Time
+	Signed                  Signed
 }
 
 func (AddApproval) Table() string { return "withdrawal_approval" }

@@ -1,6 +1,7 @@
 package transaction
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,10 +71,12 @@ func named(rules []policy.Named) string {
 	return strings.Join(all, ", ")
 }
 
-// Asks are what rules ask for before a held withdrawal may leave.
+// Asks are what rules ask for before a held withdrawal may leave. Approved is the number of approvals of one that has
+// left its hold.
 type Asks struct {
-	Rules     []policy.Named  `json:"rules"`
+	Rules     []policy.Named  `json:"rules,omitempty"`
 	Approvals []policy.Quorum `json:"approvals,omitempty"`
+	Approved  int             `json:"approved,omitempty"`
 }
 
 // Asked returns what the rules of a hold ask for.
@@ -96,7 +99,7 @@ func (h Held) detail() string {
 
 // heldBy returns the hold that a verdict asks for. Approvals expire counted from asked.
 func heldBy(v policy.Verdict, since, asked time.Time) Held {
-	text, _ := json.Marshal(Asks{v.Rules[:min(len(v.Rules), maxNamed)], v.Approvals}) // cannot fail
+	text, _ := json.Marshal(Asks{Rules: v.Rules[:min(len(v.Rules), maxNamed)], Approvals: v.Approvals}) // cannot fail
 	h := Held{Reason: HeldPolicy, Since: since, Until: v.Until, Asks: string(text)}
 	if h.Until.IsZero() && !v.Deny {
 		h.Until = expiry(v.Approvals, asked)
@@ -164,6 +167,7 @@ func (s *Withdrawals) asked(ctx context.Context, u user.User, r WithdrawalReques
 // held instead, and the caller gets this error. Without a mover nothing is to be done. owner is set in moves that judge.
 type step struct {
 	mover   Mover
+	signed  Signed // by the operator who resumes the entry
 	next    Outgoing
 	owner   user.User
 	with    []commit.Write
@@ -207,6 +211,8 @@ func (s *Withdrawals) again(ctx context.Context, by audit.By, t step, o Outgoing
 		return step{}, nil // another node was faster
 	case mover == Resume && why == HeldDigest:
 		return t, errAltered
+	case mover == Resume && t.signed.Order != "" && t.signed.Order != s.order(o).Digest():
+		return t, errShown
 	case mover == Resume && barred != nil:
 		return t, barred
 	case mover == Hold && why == "":
@@ -246,14 +252,24 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 			v.Rules = before.Rules
 		}
 	}
-	approved := false
 	all := v.Approvals
-	if v.Approvals, approved, err = s.missing(ctx, by, t.mover, o, v.Approvals); err != nil {
+	given, err := s.given(ctx, by, t.mover, o, v.Approvals)
+	switch {
+	case err != nil:
 		return t, err
+	case given.altered && t.mover == Resume:
+		return t, errAltered
+	case given.altered && repeated:
+		return t, errHeld
+	case given.altered && s.Altered != nil:
+		s.Altered(q.ID)
+		fallthrough
+	case given.altered:
+		return t.hold(o, Held{Reason: HeldDigest, Since: q.since(now)}), nil
+	case given.now:
+		t.with = append(t.with, AddApproval{q.ID, by.UserID, s.order(o).Digest(), now, t.signed})
 	}
-	if approved {
-		t.with = append(t.with, AddApproval{q.ID, by.UserID, s.order(o).Digest(), now})
-	}
+	v.Approvals = given.missing
 	passes := !v.Deny && len(v.Approvals) == 0 && v.Until.IsZero()
 	from := now
 	if len(before.Approvals) > 0 {
@@ -264,11 +280,12 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	held := heldBy(v, q.since(now), from)
 	switch {
 	case passes:
+		t.next.Queued.Held = approved(cmp.Or(given.count, before.Approved))
 	case t.mover == Resume && v.Deny:
 		return t, denied{errDenied, u.ID, q.ID, v.Rules}
 	case repeated:
 		return t, errHeld
-	case t.mover == Resume && q.Status == QueueWaiting && approved:
+	case t.mover == Resume && q.Status == QueueWaiting && given.now:
 		t.mover, t.next.Queued = Approve, q
 		t.next.Queued.Held = held
 	case t.mover == Resume && q.Status == QueueWaiting && v.Until.IsZero():
@@ -305,64 +322,6 @@ func (s *Withdrawals) told(by audit.By, u user.User, was Queued, o Outgoing) []c
 	return s.Notices.Notice(u.Account(), kind, v, by.IP)
 }
 
-// ownerExpiry is the time for the approval that replaces the one of the owner.
-const ownerExpiry = policy.Span(72 * time.Hour)
-
-// joined adds quorums: of those of one group the largest, with the shortest expiry.
-func joined(all []policy.Quorum, more ...policy.Quorum) []policy.Quorum {
-	all = slices.Clone(all)
-	for _, q := range more {
-		i := slices.IndexFunc(all, func(o policy.Quorum) bool { return o.Group == q.Group })
-		if i < 0 {
-			all = append(all, q)
-			continue
-		}
-		all[i].Required, all[i].Expires = max(all[i].Required, q.Required), min(all[i].Expires, q.Expires)
-	}
-	return all
-}
-
-// missing returns the quorums that the operators who approved an entry do not fill. With a resume its caller approves,
-// if that fills one.
-func (s *Withdrawals) missing(ctx context.Context, by audit.By, mover Mover, o Outgoing, all []policy.Quorum) (
-	left []policy.Quorum, approves bool, err error) {
-	if len(all) == 0 {
-		return nil, false, nil
-	}
-	ids, err := s.Judge.Past.Approved(ctx, o.Queued.ID, s.order(o).Digest())
-	if err != nil {
-		return nil, false, err
-	}
-	counts, counted := map[string]int{}, []string{}
-	count := func(userID string) (roles []string, err error) {
-		roles, err = s.Judge.approver(ctx, userID, o.Queued.UserID, o.Withdrawal.Initiator, counted)
-		if err != nil || len(roles) == 0 {
-			return nil, err
-		}
-		counted = append(counted, userID)
-		for _, role := range roles {
-			counts[role]++
-		}
-		return roles, nil
-	}
-	for _, userID := range ids {
-		if _, err := count(userID); err != nil {
-			return nil, false, err
-		}
-	}
-	full := func(q policy.Quorum) bool { return counts[q.Group] >= q.Required }
-	left = slices.DeleteFunc(slices.Clone(all), full)
-	if mover != Resume || slices.Contains(ids, by.UserID) || len(left) == 0 {
-		return left, false, nil
-	}
-	roles, err := count(by.UserID)
-	if err != nil {
-		return nil, false, err
-	}
-	approves = slices.ContainsFunc(left, func(q policy.Quorum) bool { return slices.Contains(roles, q.Group) })
-	return slices.DeleteFunc(left, full), approves, nil
-}
-
 // dueAtOnce is how many holds EndHolds ends in a call.
 const dueAtOnce = 100
 
@@ -375,7 +334,7 @@ func (s *Withdrawals) EndHolds(ctx context.Context) (failed error) {
 		return err
 	}
 	for _, id := range ids {
-		_, err := s.change(ctx, audit.By{UserID: job.ScheduleActor}, Release, id, QueueReady, give(""))
+		_, err := s.change(ctx, audit.By{UserID: job.ScheduleActor}, step{mover: Release}, id, QueueReady, give(""))
 		if err != nil && fault.CodeOf(err) != fault.InvalidState {
 			failed = errors.Join(failed, fmt.Errorf("end the hold of %s: %w", id, err))
 		}
