@@ -303,4 +303,19 @@ func TestSumsOfCreditsAndAdjustments(t *testing.T) {
 	want(3, true, transaction.Finalized)
 	storetest.Must(t, s.Judge.CloseHours(context.Background(), d.now().Add(3*time.Hour)))
 	storetest.Must(t, money.NewTransactions(d.m.DB).VerifyFlow(t.Context()))
+
+	// The facts of adjustments are stored, too: rehearsals and explanations have them.
+	var r policy.Rule
+	storetest.Must(t, json.Unmarshal([]byte(sumRule("ADJUSTMENT", "INITIATOR", "24h", "VALUE", "90")), &r))
+	found, _, err := s.Judge.Rehearse(t.Context(), d.now().Add(-48*time.Hour), r)
+	storetest.Must(t, err)
+	if h := found[0]; h.Considered != 6 || h.Denied != 2 || h.Unknown != 0 || len(h.Examples) != 2 {
+		t.Fatalf("%+v", h)
+	}
+	f, totals, err := s.Judge.Stored(t.Context(), s.Judge.Rules(), found[0].Examples[1])
+	storetest.Must(t, err)
+	if v, all := s.Judge.Rules().Explain(f, totals); v.Deny || f.Kind != policy.Adjustment ||
+		f.Initiator.String() != "OPERATOR:a" || all[0].Used.String() != "100" {
+		t.Errorf("%+v, %+v, %+v", f, v, all)
+	}
 }

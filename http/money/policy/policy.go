@@ -42,8 +42,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"effect":{"type":"APPROVAL","group":"admin","required":1,"expires":"72h"}}`).
 			Doc("addMoneyRules", "Adds a rule, or all rules of the list or none. Every rule that matches a movement counts, "+
 				"and none permits anything, so a new rule never loosens the policy. It is in force on every node within one "+
-				"second. An active rule that denies or holds needs a second person if it would have stopped more than 1 % of at "+
-				"least 100 movements of its kinds in the last 24 hours. Then the answer is 202, and the rules wait under "+
+				"second. An active rule that denies or holds needs a second person if it had stopped more than 1 % of at "+
+				"least 100 movements of its kinds in a day. Then the answer is 202, and the rules wait under "+
 				"approvals for another administrator. 409 INVALID_STATE if no other administrator exists. A movement without "+
 				"a stored fact that the rule asks for counts as stopped."), g.excepted), g.paired),
 		rest.NamesBy(rest.Patch(RulesPath, "Change a money policy rule after an approval", rest.Tenant, g.change,
@@ -71,7 +71,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"match":{"amount":{"over":"2000000","unit":"TRY"}},
 				"effect":{"type":"APPROVAL","group":"admin","required":1,"expires":"72h"}},"days":30}`).
 			Doc("rehearseMoneyRule", "Judges the facts of the last days by a rule, and changes nothing. The facts were "+
-				"stored with withdrawals at their request and with deposits at their report. A value that was not stored "+
+				"stored with withdrawals, adjustments and reports of deposits. A value that was not stored "+
 				"is that of the rates of its hour.").
 			NamesNoUser("it changes nothing"),
 	).For(rest.Admin).Extended()
