@@ -72,7 +72,7 @@ func (s *service) money() error {
 	requests := httpintegration.Withdrawals{Service: withdrawals, Owner: s.owner,
 		HotWallet: s.cfg.Transactions.HotWallet, TimeOut: s.cfg.Transactions.TimeOut,
 		Approvals: &transaction.Approvals{Withdrawals: withdrawals, Engine: s.starter,
-			Account: accounts{s.users}.Account}}
+			Account: accounts{s.users}.Account, Known: s.knownClient}}
 	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
 		actions: []challenge.Action{requests.Action()}, kinds: []job.Kind{withdrawals.Holding()},
 		tasks: []task{{endHolds, "the holds of the money policy could not be ended", withdrawals.EndHolds},

@@ -206,7 +206,7 @@ func TestMoneyRuleFaults(t *testing.T) {
 		`"ageBelow":"90m"|"ageBelow":"x"`:               "match.account.ageBelow",
 		`"levels":[1]|"level":[1]`:                      "match.account.level",
 		`"hours":|"proven":true,"hours":`:               "match.proven",
-		`"hours":|"device":["NEW"],"hours":`:            "match.device",
+		`"hours":|"device":["OLD"],"hours":`:            "match.device",
 		`"per":"ACCOUNT"|"per":"ALL"`:                   "match.sums[0].per",
 		`"Europe/Istanbul"|"Istanbul"`:                  "match.hours.zone",
 		`"group":"treasury"|"group":"clerks"`:           "effect.group",

@@ -73,6 +73,9 @@ func (h *Rehearser) Add(movementID string, f Facts, rehearsed, counts bool) {
 		return
 	}
 	h.Considered++
+	if f.Initiator.Type != User {
+		f.Device, f.Read.Device = NoDevice, true
+	}
 	if f.Read.and(h.wants) != f.Read.and(Wants{Any: true}) {
 		h.Unknown++
 		return

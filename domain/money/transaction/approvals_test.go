@@ -41,6 +41,9 @@ func newAsker(t *testing.T) *asker {
 	a.Approvals = &transaction.Approvals{Withdrawals: a.d.Withdrawals, Engine: engine{a},
 		Account: func(_ context.Context, userID string) (challenge.Account, error) {
 			return challenge.Account{UserID: userID, Phone: "+905320000001"}, a.fail
+		},
+		Known: func(_ context.Context, c challenge.Challenge, before time.Time) (bool, error) {
+			return c.Starter.SessionID == "old" && before.Equal(a.d.now().Add(-24*time.Hour)), a.fail
 		}}
 	return a
 }
@@ -166,6 +169,43 @@ func TestApprovalStartsAgain(t *testing.T) {
 			storetest.Must(t, err)
 		})
 	}
+}
+
+// D-POL-23: a rule about devices is judged when the challenge is complete, and at the claim by the device of then. That
+// of a service is NONE; an owner's that no rule asked for counts as new.
+func TestDeviceOfOwner(t *testing.T) {
+	a := newAsker(t)
+	device := func(is string) string { return `{"match":{"device":["` + is + `"]},` + deny + `}` }
+	n := 0
+	ends := func(session, remembered string) (transaction.Outgoing, error) {
+		n++
+		id, r := fmt.Sprint("c", n), wants(fmt.Sprint(n))
+		r.Amount = amount.Must("0.01")
+		a.begin(r, id, false)
+		c := a.rows[id]
+		c.Starter.SessionID = session
+		c.Methods = []challenge.Method{{Name: challenge.PUSH, Order: 1, Remembered: remembered}}
+		a.rows[id] = c
+		return a.execute(id)
+	}
+	for is, from := range map[string][2]string{"NEW": {"", ""}, "KNOWN": {"old", ""}, "REMEMBERED": {"", "r1"}} {
+		a.d.judges(device(is), device("NONE"))
+		_, err := ends(from[0], from[1])
+		storetest.Wants(t, err, fault.PolicyDenied)
+		a.d.judges(device("NONE"), `{"match":{"device":["KNOWN"],"account":{"levels":[7]}},`+deny+`}`)
+		o, err := ends(from[0], from[1])
+		storetest.Must(t, err)
+		a.d.judges(device(is))
+		storetest.Wants(t, a.d.move(o.Queued.ID, transaction.QueueProcessing), fault.InvalidState)
+	}
+	a.d.judges()
+	o, err := ends("old", "")
+	storetest.Must(t, err)
+	a.d.judges(device("NEW"))
+	storetest.Wants(t, a.d.move(o.Queued.ID, transaction.QueueProcessing), fault.InvalidState)
+	a.d.judges(device("NONE"))
+	_, err = a.d.ask("u", "BTC", 1, "service")
+	storetest.Wants(t, err, fault.PolicyDenied)
 }
 
 // A rejected request starts no challenge and leaves its external id free.

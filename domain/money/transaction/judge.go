@@ -98,6 +98,8 @@ type movement struct {
 	// id is that of a withdrawal in the queue, "" of a new one. left says that it is judged at its claim.
 	id   string
 	left bool
+	// device reads the device of an owner; nil if it is in the facts, or is not known yet.
+	device func(context.Context) (policy.Device, error)
 }
 
 // ruling is a verdict with the facts it was made from, and the writes that it depends on.
@@ -163,6 +165,11 @@ func (j *Judge) read(ctx context.Context, m movement, f policy.Facts) (_ policy.
 	}
 	if w.Withdrew {
 		if f.Account.Withdrew, err = j.Past.Withdrew(ctx, f.Account.ID); err != nil {
+			return f, err
+		}
+	}
+	if w.Device && m.device != nil {
+		if f.Device, err = m.device(ctx); err != nil {
 			return f, err
 		}
 	}

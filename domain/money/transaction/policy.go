@@ -128,7 +128,7 @@ func (s *Withdrawals) withdrawalOf(u user.User, pair currency.Listed, to, tag st
 	}
 	return movement{to: d, asset: pair.ID, facts: policy.Facts{Kind: policy.Withdrawal, At: now, Requested: requested,
 		Asset: policy.Asset{CurrencyCode: pair.Currency.Code, Network: pair.Network.Code}, Direction: policy.Out,
-		Amount: a, Destination: policy.DestinationFacts{Key: d.Key}, Account: factsOf(u), Device: policy.NoDevice}}
+		Amount: a, Destination: policy.DestinationFacts{Key: d.Key}, Account: factsOf(u)}}
 }
 
 // gives reports whether the methods of an owner satisfy a plan.
@@ -144,7 +144,10 @@ func gives(by Initiator, methods string, resistant bool, plan policy.OwnerPlan) 
 func (s *Withdrawals) asked(ctx context.Context, u user.User, r WithdrawalRequest, by terms, pair currency.Listed, to,
 	tag string, now time.Time) (ruling, error) {
 	m := s.withdrawalOf(u, pair, to, tag, r.Amount, now, now)
-	m.facts.Initiator = by.By.facts()
+	m.facts.Initiator, m.device = by.By.facts(), by.Device
+	if by.By != Owner {
+		m.facts.Device = policy.NoDevice
+	}
 	a, err := s.Judge.judge(ctx, m)
 	if err != nil {
 		return a, err
@@ -164,7 +167,7 @@ func (s *Withdrawals) asked(ctx context.Context, u user.User, r WithdrawalReques
 }
 
 // step is a move of an entry: the mover, the entry after it, and further writes of its unit. With refused the entry is
-// held instead, and the caller gets this error. Without a mover nothing is to be done. owner is set in moves that judge.
+// held instead, and the caller gets this error. Without a mover nothing is to be done. Moves that judge set owner.
 type step struct {
 	mover   Mover
 	signed  Signed // by the operator who resumes the entry
@@ -233,7 +236,7 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	q, w := o.Queued, o.Withdrawal
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
 	m := s.withdrawalOf(u, pair, q.Address, q.AddressTag, w.Amount, q.At, now)
-	m.facts.Initiator, m.id, m.left = w.Initiator.facts(), q.ID, t.mover == Wallet
+	m.facts.Initiator, m.facts.Device, m.id, m.left = w.Initiator.facts(), w.device(), q.ID, t.mover == Wallet
 	if m.left && !repeated {
 		m.facts.At = t.next.Queued.LeftAt
 	}
@@ -300,8 +303,8 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	return t, nil
 }
 
-// told returns the notice to the owner about a hold by rules that begins, gets another end, is over, or was not approved
-// in time (D-POL-19). Other holds are not reported: their reason may be a finding about the owner.
+// told returns the notice to the owner about a hold by rules that begins, gets another end, is over, or expired
+// (D-POL-19). Other holds are not reported: their reason may be a finding about the owner.
 func (s *Withdrawals) told(by audit.By, u user.User, was Queued, o Outgoing) []commit.Write {
 	timed := func(h Held) bool { return h.Reason == HeldPolicy && !h.Until.IsZero() }
 	v, kind := message.Values{}, message.Kind("")

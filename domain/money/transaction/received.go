@@ -199,8 +199,9 @@ func (s *Service) released(ctx context.Context, by audit.By, d Deposit, at time.
 var errSecond = fault.New(fault.PolicyDenied,
 	"the money policy asks for the approval of a second person (mfa.four_eyes)")
 
-// adjusted judges an adjustment, and returns its facts and the gates for its unit. One that needs an approval passes as a request
-// that a second person has approved, who is a member of the group. So does the repetition of one that was made.
+// adjusted judges an adjustment, and returns its facts and the gates for its unit. One that needs an approval passes as
+// a request that a second person has approved, who is a member of the group. So does the repetition of one that was
+// made.
 func (s *Service) adjusted(ctx context.Context, by audit.By, a Adjustment, p planned) (r ruling, err error) {
 	to := policy.In
 	if a.Direction == Debit {

@@ -165,6 +165,7 @@ type terms struct {
 	Methods string // with which the owner approved
 	// Resistant says that one of these methods resists phishing. Begins says that the owner is about to be asked.
 	Resistant, Begins bool
+	Device            func(context.Context) (policy.Device, error) // of the owner; nil: not known
 }
 
 // enqueue checks a request and puts it into the queue. claim returns the write that binds the external id to the new
@@ -204,7 +205,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 		}
 		w := Withdrawal{ID: id.New(now), UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now,
 			Initiator: approved.By, OwnerMethods: approved.Methods, OwnerResistant: approved.Resistant,
-			Destination: asks.facts.Destination.Key, Facts: stored(asks.facts)}
+			Destination: asks.facts.Destination.Key, Device: asks.facts.Device, Facts: stored(asks.facts)}
 		q := Queued{UserID: r.UserID, Asset: pair.ID, Status: QueueReady, Address: to, AddressTag: tag,
 			ExternalID: r.ExternalID, Fee: &fee}
 		if !asks.Passes() {
