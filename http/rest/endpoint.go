@@ -104,8 +104,8 @@ func (e Endpoint) Decides() Endpoint { e.Deciding = true; return e }
 // Pair marks an endpoint of which every call needs a second person (D-POL-11), also without a configuration (D-EXT-08).
 func (e Endpoint) Pair() Endpoint { e.Paired = true; return e }
 
-// PairIf marks an endpoint of which some calls need a second person, also without a configuration. needs decides about a
-// bound request, outside of any transaction; its error refuses the call.
+// PairIf marks an endpoint of which some calls need a second person, also without a configuration. needs decides about
+// a bound request, outside of any transaction; its error refuses the call.
 func PairIf[In any](e Endpoint, needs func(ctx context.Context, who Caller, in In) (bool, error)) Endpoint {
 	e.PairedIf = func(ctx context.Context, who Caller, in any) (bool, error) { return needs(ctx, who, *in.(*In)) }
 	return e

@@ -238,7 +238,8 @@ var TransactionWrites = []engine.Kind{
 		}),
 	engine.Update("INSERT INTO withdrawal (id, user_id, asset_id, hi, lo, fee_hi, fee_lo, status, to_address, "+
 		"transfer_id, hold_id, at, initiator, order_digest, owner_methods, owner_resistant, destination, "+
-		"device, facts, version) SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.fee_hi, v.fee_lo, v.status, v.to_address, "+
+		"device, facts, version) "+
+		"SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.fee_hi, v.fee_lo, v.status, v.to_address, "+
 		"NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, v.initiator, v.order_digest, v.owner_methods, "+
 		"v.owner_resistant, v.destination, v.device, v.facts, 1 {FROM v}",
 		func(w transaction.AddWithdrawal) addWithdrawalRow {
