@@ -121,7 +121,8 @@ race: ## the tests of make test under the race detector (an hour; needs a C comp
 
 # faults-cluster needs root, because a partition is made of network namespaces. faults-times holds every other scenario
 # to the times that the service promises. The others are of the back office: kills while money moves, files come and
-# messages go out, 50 restores of each kind, 10⁶ movements beside an oracle, 10⁵ orders of withdrawals, 10⁷ sums.
+# messages go out, 50 restores of each kind, 10⁶ movements beside an oracle, 10⁵ orders of withdrawals, 10⁷ sums, 10⁶
+# sets of rules, 10⁵ steps of sums of the money policy and 1,000 rounds of 64 claims beside a block.
 faults: $(addprefix faults-,cluster times kills restores models) ## nodes, networks and databases that fail (hours; as root)
 
 faults-cluster:
@@ -141,6 +142,9 @@ faults-restores:
 faults-models:
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
 	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/money/transaction -orders 100000
+	go test -count=1 -timeout 60m -run JudgeIsTheJoin -v ./domain/money/policy -policies 1000000
+	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run 'WideSumsInRandom|ClaimsBeside' -v ./domain/money/transaction \
+		-sums.steps 100000 -claims.rounds 1000
 	go test -count=1 -timeout 20m -run InAnyOrder -v ./actors/ratelimit -orders 200
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/kit/amount -rapid.checks 10000000
 

@@ -65,14 +65,14 @@ func (s *service) money() error {
 		Currencies: s.currencies, Parameters: s.parameters, Limits: limits, Rules: addresses,
 		Tags:  s.cfg.AddressBook.TagRules,
 		Books: money.NewAddressBooks(s.DB), Waiting: s.cfg.AddressBook.WaitingTime, Claims: s.external, Now: time.Now,
-		Statements: s.tokens, Issuer: s.cfg.Tokens.Issuer, Altered: func(id string) {
+		Statements: s.tokens, Issuer: s.cfg.Tokens.Issuer, Notices: s.starter.Messenger, Altered: func(id string) {
 			s.altered.Add(1)
 			s.log.Error("a queued withdrawal was altered in the database", "id", id)
 		}}
 	requests := httpintegration.Withdrawals{Service: withdrawals, Owner: s.owner,
 		HotWallet: s.cfg.Transactions.HotWallet, TimeOut: s.cfg.Transactions.TimeOut,
 		Approvals: &transaction.Approvals{Withdrawals: withdrawals, Engine: s.starter,
-			Account: accounts{s.users}.Account}}
+			Account: accounts{s.users}.Account, Known: s.knownClient}}
 	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
 		actions: []challenge.Action{requests.Action()}, kinds: []job.Kind{withdrawals.Holding()},
 		tasks: []task{{endHolds, "the holds of the money policy could not be ended", withdrawals.EndHolds},

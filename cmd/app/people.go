@@ -38,6 +38,7 @@ import (
 	"castellan/persistence/money"
 	"castellan/persistence/people"
 	"castellan/persistence/permit"
+	"castellan/persistence/proof"
 	"castellan/persistence/session"
 )
 
@@ -129,6 +130,31 @@ func adviseSetup(ctx context.Context, cfg config.Config, d *Deployment, log *slo
 			"command", "castellan setup-link")
 	}
 	return err
+}
+
+// knownClient reports whether an account used the client of a completed challenge before an instant: its session, or a
+// registered device that signed the approval.
+func (s *service) knownClient(ctx context.Context, c challenge.Challenge, before time.Time) (bool, error) {
+	seen := func(userID string, at time.Time, err error) (bool, error) {
+		if fault.CodeOf(err) == fault.RecordNotFound {
+			return false, nil
+		}
+		return err == nil && userID == c.UserID && at.Before(before), err
+	}
+	of, err := session.NewSessions(s.DB).Get(ctx, c.UserID, c.Starter.SessionID, time.Now())
+	if known, err := seen(of.UserID, of.CreatedAt, err); known || err != nil {
+		return known, err
+	}
+	for _, m := range c.CompletedMethods() {
+		if m.Proof == nil {
+			continue
+		}
+		d, err := proof.NewDevices(s.DB).Get(ctx, m.Proof.DeviceID)
+		if known, err := seen(d.UserID, d.CreatedAt, err); known || err != nil {
+			return known, err
+		}
+	}
+	return false, nil
 }
 
 // owner returns the user of an x-auth token or of a token of guard.issuers, and the starter of a challenge that another

@@ -32,8 +32,9 @@ func (s *service) policy() error {
 		}
 		return err
 	}
+	rules.Rehearse = s.judges.Rehearse
 	s.join(part{groups: groups(httppolicy.Group{Admin: rules, Rules: s.rules.Current, Stored: s.judges.Stored,
-		Rehearse: s.judges.Rehearse, Now: time.Now}),
+		Now: time.Now}),
 		metrics: func(m *metrics.Registry) { m.MustRegister(holds{money.NewTransactions(s.DB).HeldCounts}) }})
 	return nil
 }

@@ -153,6 +153,9 @@ func Captured(code string, run Runner) challenge.Action {
 			if c.Method == "" {
 				return challenge.Result{Success: true}, nil
 			}
+			if c.Shown != nil {
+				c.Shown.ChallengeID, c.Shown.IntentDigest = x.Challenge.ID, x.Challenge.IntentDigest
+			}
 			rehearsed, _ := x.Prepared.(*edge.Rehearsal)
 			data, err := run.RunRehearsed(ctx, c, rehearsed)
 			if err != nil {

@@ -133,16 +133,18 @@ func TestCaptured(t *testing.T) {
 	if a.Code != "PAY" || a.Flow != challenge.FlowSession {
 		t.Errorf("%+v", a)
 	}
-	want := edge.Captured{Method: "POST", Path: "/x", Caller: rest.Caller{UserID: "u1"}}
+	want := edge.Captured{Method: "POST", Path: "/x", Caller: rest.Caller{UserID: "u1"}, Shown: &rest.Shown{Digest: "d"}}
 	command, err := json.Marshal(want)
 	storetest.Must(t, err)
 	x := challenge.Execution{Command: command}
+	x.Challenge.ID, x.Challenge.IntentDigest = "c1", "i1"
 	x.Prepared, err = a.Prepare(t.Context(), x)
 	storetest.Must(t, err)
 	got, err := a.Exec(t.Context(), x)
 	storetest.Must(t, err)
 	if !got.Success || string(got.Data) != `{"id":7}` || len(r.rehearsed) != 1 || len(r.ran) != 1 ||
-		r.ran[0].Path != "/x" || r.rehearsed[0].Caller.UserID != "u1" || r.with == nil || x.Prepared != any(r.with) {
+		r.ran[0].Path != "/x" || r.rehearsed[0].Caller.UserID != "u1" || r.with == nil || x.Prepared != any(r.with) ||
+		!reflect.DeepEqual(*r.ran[0].Shown, rest.Shown{Digest: "d", ChallengeID: "c1", IntentDigest: "i1"}) {
 		t.Errorf("%+v, %+v", got, r)
 	}
 	empty, err := a.Exec(t.Context(), challenge.Execution{Command: []byte("{}")})

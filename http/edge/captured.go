@@ -21,10 +21,31 @@ type Captured struct {
 	Query  string            `json:"query,omitempty"`
 	Body   json.RawMessage   `json:"body,omitempty"`
 	Caller rest.Caller       `json:"caller"`
+	Shown  *rest.Shown       `json:"shown,omitempty"`
 }
 
 func capture(e *rest.Endpoint, who rest.Caller, q rest.Query, body []byte) Captured {
 	return Captured{Method: e.Method, Path: e.Path, Params: q.Params, Query: q.Raw, Body: body, Caller: who}
+}
+
+// captureShown is capture with what the intent of the call has beside its fields.
+func captureShown(ctx context.Context, e *rest.Endpoint, who rest.Caller, q rest.Query, body []byte,
+	in any) (Captured, error) {
+	c := capture(e, who, q, body)
+	if e.Show == nil {
+		return c, nil
+	}
+	shown, err := e.Show(ctx, in)
+	c.Shown = &shown
+	return c, err
+}
+
+// call runs the handler of a captured request.
+func (c Captured) call(ctx context.Context, e *rest.Endpoint, in any) (any, error) {
+	if c.Shown != nil {
+		ctx = rest.WithShown(ctx, *c.Shown)
+	}
+	return e.Call(ctx, c.Caller, in)
 }
 
 // commandOf is a command as it is kept. PAYLOAD_TOO_LARGE.
@@ -66,7 +87,7 @@ func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(conte
 }
 
 func callCaptured(ctx context.Context, e *rest.Endpoint, c Captured, in any) (json.RawMessage, error) {
-	out, err := e.Call(ctx, c.Caller, in)
+	out, err := c.call(ctx, e, in)
 	if err != nil {
 		return nil, err
 	}

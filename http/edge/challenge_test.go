@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/http/rest"
 )
@@ -106,12 +107,17 @@ func TestGuarded(t *testing.T) {
 		return nil
 	}
 	s := serve(t, opts,
-		rest.Delete("/things/{id}", "", rest.User,
-			func(_ context.Context, who rest.Caller, in in) (rest.Data[string], error) {
+		rest.Shows(rest.Delete("/things/{id}", "", rest.User,
+			func(ctx context.Context, who rest.Caller, in in) (rest.Data[string], error) {
 				ran++
 				return rest.Data[string]{Data: fmt.Sprint(who.UserID, " ", in.ID, " ", in.Text, " ", *in.Q, " ", who.RequestID,
-					" ", who.IP)}, nil
-			}),
+					" ", who.IP, " ", rest.ShownIn(ctx).Digest)}, nil
+			}), func(_ context.Context, in in) (rest.Shown, error) {
+			if in.ID == 8 {
+				return rest.Shown{}, fault.New(fault.Forbidden, "not shown")
+			}
+			return rest.Shown{Rows: []rest.ShownRow{{Key: "thing", Value: fmt.Sprint(in.ID)}}, Digest: "d7"}, nil
+		}),
 		rest.Post("/big", "", rest.User, echo).Body(2<<20),
 		rest.Get("/raw", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.Reply[rest.None], error) {
 			return rest.Reply[rest.None]{Raw: []byte("hi"), ContentType: "text/x"}, nil
@@ -126,6 +132,9 @@ func TestGuarded(t *testing.T) {
 	if a := do(t, s, "DELETE", "/things/7", `{"text":""}`, "x-auth: u1"); a.status != 400 {
 		t.Errorf("a faulty request starts a challenge: %d", a.status)
 	}
+	if a := do(t, s, "DELETE", "/things/8?q=3", `{"text":"x"}`, "x-auth: u1"); a.code() != "FORBIDDEN" {
+		t.Errorf("what cannot be shown: %d", a.status)
+	}
 	var c Captured
 	var kept json.RawMessage
 	if err := json.Unmarshal([]byte(a.body), &kept); err != nil {
@@ -134,9 +143,12 @@ func TestGuarded(t *testing.T) {
 	if err := json.Unmarshal(st.command, &c); err != nil {
 		t.Fatal(err)
 	}
+	if details, err := c.Details(); err != nil || details[len(details)-1] != (challenge.Detail{Key: "thing", Value: "7"}) {
+		t.Errorf("the intent: %+v, %v", details, err)
+	}
 	out, err := s.RunCaptured(t.Context(), c)
 	name := a.header.Get("X-Request-Id")
-	if want := `{"data":"u1 7 x 3 ` + name + ` 0.0.0.0"}`; err != nil || string(out) != want || ran != 1 {
+	if want := `{"data":"u1 7 x 3 ` + name + ` 0.0.0.0 d7"}`; err != nil || string(out) != want || ran != 1 {
 		t.Errorf("%s, %v; want %s", out, err, want)
 	}
 	if out2, err := RunCaptured(t.Context(), NewIndex([]rest.Endpoint{*s.Index()["DELETE /things/{id}"]}),

@@ -84,6 +84,9 @@ func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 		if e.Governs != nil && (rest.Solo(*e) != "" || o.Governs != nil && o.SecondPerson == nil) {
 			fail("%s: the money policy may ask for a second person, for whom the call cannot wait", key)
 		}
+		if e.PairedIf != nil && (o.SecondPerson == nil || rest.Solo(*e) != "") {
+			fail("%s: an endpoint of which calls need a second person needs SecondPerson; %s", key, rest.Solo(*e))
+		}
 	}
 	for key, action := range o.Guarded {
 		e := known[key]

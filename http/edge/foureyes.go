@@ -40,29 +40,45 @@ type Rehearsal struct {
 	err     error
 }
 
-// second reports whether a call requires a second person, by the configuration or by a rule of
-// the money policy. POLICY_DENIED.
+// second reports whether a call requires a second person: by the configuration, by its endpoint or by a rule of the
+// money policy. POLICY_DENIED. It runs outside of any transaction.
 func (s *Server) second(ctx context.Context, e *rest.Endpoint, who rest.Caller, in any) (bool, error) {
-	always := s.opts.FourEyes[e.Key()]
-	if e.Governs == nil || s.opts.Governs == nil {
-		return always, nil
+	needs, err := s.governed(ctx, e, who, in)
+	if err == nil && !needs && e.PairedIf != nil {
+		return e.PairedIf(ctx, who, in)
 	}
-	asks, err := s.opts.Governs(ctx, who, func(ctx context.Context) (rest.Governed, error) { return e.Governs(ctx, in) })
-	return always || asks, err
+	return needs || s.opts.FourEyes[e.Key()], err
+}
+
+// governed reports whether a rule of the money policy requires a second person for a call. POLICY_DENIED.
+func (s *Server) governed(ctx context.Context, e *rest.Endpoint, who rest.Caller, in any) (bool, error) {
+	if e.Governs == nil || s.opts.Governs == nil {
+		return false, nil
+	}
+	return s.opts.Governs(ctx, who, func(ctx context.Context) (rest.Governed, error) { return e.Governs(ctx, in) })
 }
 
 // rehearse tries a call that requires a second person, so that a call which would be refused,
-// or would change nothing, is answered at once. It runs outside of any transaction.
-func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in any) *Rehearsal {
+// or would change nothing, is answered at once. It is nil for other calls. It runs outside of
+// any transaction.
+func (s *Server) rehearse(ctx context.Context, e *rest.Endpoint, c Captured, in any) (*Rehearsal, error) {
+	if second, err := s.second(ctx, e, c.Caller, in); err != nil || !second {
+		return nil, err
+	}
 	h := new(Rehearsal)
 	h.summary, h.err = s.opts.SecondPerson.Rehearse(ctx, c, func(ctx context.Context) (err error) {
-		h.out, err = e.Call(ctx, c.Caller, in)
+		h.out, err = c.call(ctx, e, in)
 		return err
 	})
 	if _, undone := undone(h.out); undone {
 		h.summary = ""
 	}
-	return h
+	return h, nil
+}
+
+// mayPair reports whether calls of an endpoint may require a second person.
+func (s *Server) mayPair(e *rest.Endpoint) bool {
+	return e != nil && (e.PairedIf != nil || e.Governs != nil || s.opts.FourEyes[e.Key()])
 }
 
 // stand answers a rehearsed call: its change is now pending a second person.
@@ -114,19 +130,18 @@ func (s *Server) PermitCaptured(ctx context.Context, who rest.Caller, c Captured
 // RehearseCaptured is the rehearsal of a captured request that requires a second person;
 // otherwise nil. RunRehearsed takes it.
 func (s *Server) RehearseCaptured(ctx context.Context, c Captured) (*Rehearsal, error) {
-	key := c.Method + " " + c.Path
-	if e := s.index[key]; !s.opts.FourEyes[key] && (e == nil || e.Governs == nil) {
+	if !s.mayPair(s.index[c.Method+" "+c.Path]) {
 		return nil, nil
 	}
 	e, in, err := s.bindCaptured(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if second, err := s.second(ctx, e, c.Caller, in); err != nil || !second {
-		return nil, err
+	h, err := s.rehearse(ctx, e, c, in)
+	if h != nil {
+		err = h.err
 	}
-	h := s.rehearse(ctx, e, c, in)
-	return h, h.err
+	return h, err
 }
 
 // RunRehearsed is RunCaptured for a captured request with its rehearsal: with a rehearsal, the
@@ -185,10 +200,10 @@ func (s *Server) CarryOut(ctx context.Context, c Captured) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.second(ctx, e, c.Caller, in); err != nil {
+	if _, err := s.governed(ctx, e, c.Caller, in); err != nil {
 		return nil, err
 	}
-	out, err := e.Call(ctx, c.Caller, in)
+	out, err := c.call(ctx, e, in)
 	if err != nil {
 		return nil, err
 	}

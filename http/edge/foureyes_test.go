@@ -123,6 +123,10 @@ func TestFourEyesRefused(t *testing.T) {
 	if _, err := New(opts, []rest.Endpoint{e.Pair()}); err == nil {
 		t.Error("nothing stores the calls of a paired endpoint")
 	}
+	some := rest.PairIf(e, func(context.Context, rest.Caller, echoRequest) (bool, error) { return false, nil })
+	if _, err := New(opts, []rest.Endpoint{some}); err == nil {
+		t.Error("nothing stores the calls of an endpoint of which some are paired")
+	}
 	opts.FourEyes = map[string]bool{"POST /things": true}
 	if _, err := New(opts, []rest.Endpoint{e}); err == nil {
 		t.Error("nobody keeps the calls")

@@ -70,6 +70,11 @@ func (c Captured) Details() ([]challenge.Detail, error) {
 		}
 		out = append(out, challenge.Detail{Key: name, Value: value})
 	}
+	if c.Shown != nil {
+		for _, row := range c.Shown.Rows {
+			out = append(out, challenge.Detail{Key: row.Key, Value: row.Value})
+		}
+	}
 	return out, nil
 }
 

@@ -203,13 +203,11 @@ func (s *Server) ready(ctx context.Context, r *Request, q rest.Query, in any, bo
 	if err := s.verify(ctx, r, in); err != nil {
 		return err
 	}
-	if s.opts.Guarded[r.key] != "" {
+	if !s.mayPair(r.Endpoint) || s.opts.Guarded[r.key] != "" {
 		return nil
 	}
-	second, err := s.second(ctx, r.Endpoint, r.Caller, in)
-	if second && err == nil {
-		r.rehearsed = s.rehearse(ctx, r.Endpoint, capture(r.Endpoint, r.Caller, q, body), in)
-	}
+	var err error
+	r.rehearsed, err = s.rehearse(ctx, r.Endpoint, capture(r.Endpoint, r.Caller, q, body), in)
 	return err
 }
 
@@ -257,10 +255,15 @@ func (s *Server) run(ctx context.Context, r *Request, q rest.Query, in any, body
 	e := r.Endpoint
 	var action string
 	var command any
-	if action = s.opts.Guarded[r.key]; action != "" {
-		command = capture(e, r.Caller, q, body)
-	} else if r.rehearsed != nil {
-		return s.stand(ctx, capture(e, r.Caller, q, body), r.rehearsed)
+	if action = s.opts.Guarded[r.key]; action != "" || r.rehearsed != nil {
+		c, err := captureShown(ctx, e, r.Caller, q, body, in)
+		switch {
+		case err != nil:
+			return nil, err
+		case action == "":
+			return s.stand(ctx, c, r.rehearsed)
+		}
+		command = c
 	} else {
 		out, err := e.Call(ctx, r.Caller, in)
 		if err != nil || e.Starts == "" {

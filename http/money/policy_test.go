@@ -3,6 +3,7 @@ package money_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,8 @@ import (
 type policySite struct {
 	*apitest.Site
 	approve func(answer string) error
-	alone   bool // no other administrator exists
+	alone   bool              // no other administrator exists
+	found   *policy.Rehearsal // of any rule
 }
 
 func servePolicy(t *testing.T, db *persistence.DB) *policySite {
@@ -47,6 +49,12 @@ func servePolicy(t *testing.T, db *persistence.DB) *policySite {
 			return nil
 		}}
 	judge := &transaction.Judge{Past: money.NewTransactions(db)}
+	rules.Rehearse = func(ctx context.Context, from time.Time, all ...policy.Rule) ([]policy.Rehearsal, bool, error) {
+		if s.found != nil {
+			return []policy.Rehearsal{{}, *s.found}[2-len(all):], false, nil
+		}
+		return judge.Rehearse(ctx, from, all...)
+	}
 	people := &foureyes.Service{Store: office.NewFourEyes(db), Changes: admin.Changes{Commit: db, Now: time.Now},
 		Seal: ring.Seal, Open: ring.Open, TTL: time.Minute, Secret: func(string) bool { return false },
 		Account: func(context.Context, string) (challenge.Account, error) { return challenge.Account{}, nil },
@@ -61,7 +69,7 @@ func servePolicy(t *testing.T, db *persistence.DB) *policySite {
 		}}
 	s.Site = apitest.Serve(t, edge.Options{SecondPerson: auth.SecondPerson{Service: people, Commit: db}},
 		httppolicy.Group{Admin: rules, Rules: live.Current,
-			Stored: judge.Stored, Rehearse: judge.Rehearse, Now: func() time.Time { return time.UnixMilli(1e12) }})
+			Stored: judge.Stored, Now: func() time.Time { return time.UnixMilli(1e12) }})
 	s.approve = func(answer string) error {
 		var pending struct{ Data struct{ ApprovalID string } }
 		storetest.Must(t, json.Unmarshal([]byte(answer), &pending))
@@ -143,6 +151,49 @@ func TestMoneyRules(t *testing.T) {
 	})
 }
 
+// D-POL-20: a rule that would have stopped more than 1 % of the movements of the last day waits for another person.
+func TestWideMoneyRuleNeedsSecondPerson(t *testing.T) {
+	s := servePolicy(t, persistencetest.SQLite(t))
+	n := 0
+	add := func(effect string) (int, string) {
+		n++
+		return s.Call("POST "+rulesLine, fmt.Sprintf(`{"label":"%d","status":"ACTIVE","kinds":["DEPOSIT"],"effect":%s}`, n,
+			effect))
+	}
+	const deny = `{"type":"DENY"}`
+	for _, c := range []struct {
+		found policy.Rehearsal
+		want  int
+	}{{policy.Rehearsal{Considered: 99, Denied: 99}, 200}, {policy.Rehearsal{Considered: 100, Denied: 1}, 200},
+		{policy.Rehearsal{Considered: 100, Denied: 1, Held: 1}, 202}, {policy.Rehearsal{Considered: 199, Held: 2}, 202},
+		{policy.Rehearsal{Considered: 200, Held: 2}, 200}, {policy.Rehearsal{Considered: 100, Unknown: 2}, 202}} {
+		s.found = &c.found
+		if code, answer := add(deny); code != c.want {
+			t.Errorf("%+v: %d %s", c.found, code, answer)
+		}
+	}
+	s.found = &policy.Rehearsal{Considered: 100, Denied: 100}
+	trial := `{"label":"t","status":"TRIAL","kinds":["DEPOSIT"],"effect":` + deny + `}`
+	s.Wants("POST "+rulesLine, trial, 200, `{}`)
+	_, before := s.Call("GET "+rulesLine, "")
+	s.alone = true
+	if code, answer := add(deny); code != 409 {
+		t.Errorf("no other administrator: %d %s", code, answer)
+	}
+	s.alone = false
+	wide := strings.Replace(strings.Replace(trial, "TRIAL", "ACTIVE", 1), `"t"`, `"w"`, 1)
+	code, answer := s.Call("POST "+rulesLine, `{"rules":[`+strings.Replace(wide, `"w"`, `"v"`, 1)+","+wide+`]}`)
+	if s.Wants("GET "+rulesLine, "", 200, before); code != 202 {
+		t.Errorf("a list with a wide rule: %d %s", code, answer)
+	}
+	storetest.Must(t, s.approve(answer))
+	if _, after := s.Call("GET "+rulesLine, ""); len(after) <= len(before) {
+		t.Errorf("the rules of an approved request: %s", after)
+	}
+	s.Wants("POST "+rulesLine, `{"label":"","status":"ACTIVE","kinds":["DEPOSIT"],"effect":`+deny+`}`, 400,
+		"INVALID_FIELD label")
+}
+
 // Faults name the field; a condition that is not known is not left out. A rule that excepts the caller is refused.
 func TestMoneyRuleFaults(t *testing.T) {
 	s := servePolicy(t, persistencetest.SQLite(t))
@@ -155,7 +206,7 @@ func TestMoneyRuleFaults(t *testing.T) {
 		`"ageBelow":"90m"|"ageBelow":"x"`:               "match.account.ageBelow",
 		`"levels":[1]|"level":[1]`:                      "match.account.level",
 		`"hours":|"proven":true,"hours":`:               "match.proven",
-		`"hours":|"device":["NEW"],"hours":`:            "match.device",
+		`"hours":|"device":["OLD"],"hours":`:            "match.device",
 		`"per":"ACCOUNT"|"per":"ALL"`:                   "match.sums[0].per",
 		`"Europe/Istanbul"|"Istanbul"`:                  "match.hours.zone",
 		`"group":"treasury"|"group":"clerks"`:           "effect.group",

@@ -120,6 +120,48 @@ func (e Endpoint) Sets(setting string) Endpoint {
 	return e.GovernedBy(func(context.Context, any) (Governed, error) { return Governed{"SETTING", setting}, nil })
 }
 
+// PairIf marks an endpoint of which some calls need a second person, also without a configuration. needs decides about
+// a bound request, outside of any transaction; its error refuses the call.
+func PairIf[In any](e Endpoint, needs func(ctx context.Context, who Caller, in In) (bool, error)) Endpoint {
+	e.PairedIf = func(ctx context.Context, who Caller, in any) (bool, error) { return needs(ctx, who, *in.(*In)) }
+	return e
+}
+
+// Shown is what the intent of a call has beside its fields, and the digest of what the call concerns.
+type Shown struct {
+	Rows   []ShownRow `json:"rows"`
+	Digest string     `json:"digest"`
+	// ChallengeID and IntentDigest are those of the challenge that the caller has completed; "" before.
+	ChallengeID  string `json:"challengeId,omitempty"`
+	IntentDigest string `json:"intentDigest,omitempty"`
+}
+
+// ShownRow is a row of an intent.
+type ShownRow struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Shows adds what show returns to the intent of each call that is kept for a challenge or for a second person. ShownIn
+// returns it when the call runs. Its error refuses the call.
+func Shows[In any](e Endpoint, show func(ctx context.Context, in In) (Shown, error)) Endpoint {
+	e.Show = func(ctx context.Context, in any) (Shown, error) { return show(ctx, *in.(*In)) }
+	return e
+}
+
+type shownKey struct{}
+
+// WithShown returns the context in which a kept call runs.
+func WithShown(ctx context.Context, s Shown) context.Context {
+	return context.WithValue(ctx, shownKey{}, s)
+}
+
+// ShownIn returns what the intent of the running call has; the zero value for a call that was not kept.
+func ShownIn(ctx context.Context) (s Shown) {
+	s, _ = ctx.Value(shownKey{}).(Shown)
+	return s
+}
+
 // Binary marks an endpoint that answers with bytes of one of the media types (Reply.Raw) instead of JSON.
 func (e Endpoint) Binary(mediaTypes ...string) Endpoint { e.Produces = mediaTypes; return e }
 

@@ -249,6 +249,10 @@ type Endpoint struct {
 	Naming    Naming
 	// Governs returns what a bound request decides, as rules of the money policy know it; nil: nothing (GovernedBy).
 	Governs func(ctx context.Context, in any) (Governed, error)
+	// PairedIf reports whether a call needs a second person (PairIf); nil for most endpoints.
+	PairedIf func(ctx context.Context, who Caller, in any) (bool, error)
+	// Show returns what the intent of a call has beside its fields (Shows); nil for most endpoints.
+	Show func(ctx context.Context, in any) (Shown, error)
 	// Renewal accepts a session token whose time is over, if the session is bound to a key. The endpoint must verify a
 	// proof by that key.
 	Renewal bool

@@ -35,6 +35,8 @@ type approvalRow struct {
 	UserID       string `bun:",pk"`
 	At           int64
 	OrderDigest  string
+
+	ChallengeID, IntentDigest string
 }
 
 // gateFence passes a gate once for each version.
@@ -43,7 +45,8 @@ var gateFence = engine.FencedByVersion(true, func(w transaction.PassGate) gateRo
 }, "changed_at")
 
 var addApproval = engine.Insert(func(w transaction.AddApproval) approvalRow {
-	return approvalRow{WithdrawalID: w.ID, UserID: w.UserID, At: engine.Millis(w.At), OrderDigest: w.OrderDigest}
+	return approvalRow{WithdrawalID: w.ID, UserID: w.UserID, At: engine.Millis(w.At), OrderDigest: w.OrderDigest,
+		ChallengeID: w.Signed.ChallengeID, IntentDigest: w.Signed.IntentDigest}
 })
 
 // Gate reads a gate, and locks it in a transaction.
@@ -104,12 +107,16 @@ func (s Transactions) Credited(ctx context.Context, userID string, assets ...int
 	return engine.Time(id.Millis(last.String)), nil
 }
 
-func (s Transactions) Approved(ctx context.Context, withdrawalID, digest string) (userIDs []string, err error) {
+func (s Transactions) Approved(ctx context.Context, withdrawalID string) (all []transaction.AddApproval, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("withdrawal_approval").Column("user_id").
-		Where("withdrawal_id = ?", withdrawalID).Where("order_digest = ?", digest).Order("at").Scan(ctx, &userIDs)
-	return userIDs, engine.Translate(err)
+	var rows []approvalRow
+	err = s.db.Conn(ctx).NewSelect().Model(&rows).Where("withdrawal_id = ?", withdrawalID).Order("at").Scan(ctx)
+	for _, r := range rows {
+		all = append(all, transaction.AddApproval{ID: r.WithdrawalID, UserID: r.UserID, OrderDigest: r.OrderDigest,
+			At: engine.Time(r.At)})
+	}
+	return all, engine.Translate(err)
 }
 
 func (s Transactions) Due(ctx context.Context, now time.Time, most int) (ids []string, err error) {

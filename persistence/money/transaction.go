@@ -52,7 +52,7 @@ type withdrawalRow struct {
 
 	OrderDigest, OwnerMethods string
 	OwnerResistant            bool
-	Destination               string
+	Destination, Device       string
 }
 
 // addWithdrawalRow is what a new withdrawal writes.
@@ -141,6 +141,7 @@ var queued = record.Table[queuedRead, transaction.Queued]{
 			TxID: r.TxID, Reason: r.Reason, At: engine.Time(r.At), Version: r.Version,
 			ResumedAt: engine.Time(r.ResumedAt), Claim: r.Claim, ClaimedAt: engine.Time(r.ClaimedAt),
 			LeftAt: engine.Time(r.LeftAt)}
+		q.Held.Asks = r.HoldRules
 		if q.Status == transaction.QueueWaiting { // earlier versions leave the reason of a withdrawal that they resume
 			q.Held = transaction.Held{Reason: transaction.HeldFor(r.HoldReason), Since: engine.Time(r.HeldAt),
 				Until: engine.Time(r.HoldUntil), Asks: r.HoldRules}
@@ -236,16 +237,17 @@ var TransactionWrites = []engine.Kind{
 			return addDepositRow{r, d.Facts}
 		}),
 	engine.Update("INSERT INTO withdrawal (id, user_id, asset_id, hi, lo, fee_hi, fee_lo, status, to_address, "+
-		"transfer_id, hold_id, at, initiator, order_digest, owner_methods, owner_resistant, destination, facts, version) "+
+		"transfer_id, hold_id, at, initiator, order_digest, owner_methods, owner_resistant, destination, "+
+		"device, facts, version) "+
 		"SELECT v.id, v.user_id, v.asset_id, v.hi, v.lo, v.fee_hi, v.fee_lo, v.status, v.to_address, "+
 		"NULLIF(v.transfer_id, ''), NULLIF(v.hold_id, ''), v.at, v.initiator, v.order_digest, v.owner_methods, "+
-		"v.owner_resistant, v.destination, v.facts, 1 {FROM v}",
+		"v.owner_resistant, v.destination, v.device, v.facts, 1 {FROM v}",
 		func(w transaction.AddWithdrawal) addWithdrawalRow {
 			d := w.Withdrawal
 			r := withdrawalRow{ID: d.ID, UserID: d.UserID, AssetID: d.Asset, Status: int(d.Status),
 				ToAddress: d.ToAddress, TransferID: d.TransferID, HoldID: d.HoldID, At: engine.Millis(d.At),
 				Initiator: string(d.Initiator), OrderDigest: d.OrderDigest, OwnerMethods: d.OwnerMethods,
-				OwnerResistant: d.OwnerResistant, Destination: d.Destination}
+				OwnerResistant: d.OwnerResistant, Destination: d.Destination, Device: string(d.Device)}
 			r.Hi, r.Lo = d.Amount.Parts()
 			r.FeeHi, r.FeeLo = d.Fee.Parts()
 			return addWithdrawalRow{r, d.Facts}

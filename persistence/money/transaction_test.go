@@ -291,7 +291,7 @@ func withdrawalsRoundTrip(w *transactionWorld) {
 func withdrawalQueue(w *transactionWorld) {
 	a := w.enqueue("1", persistencetest.Whole(w, func(q *transaction.Queued) {
 		q.Status, q.AddressTag, q.Attempt, q.Version = transaction.HotWalletIsEmpty, "t1", "a1", 0
-		q.Held = transaction.Held{} // that of another status is not read
+		q.Held = transaction.Held{Asks: q.Held.Asks} // the rest of another status is not read
 	}))
 	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetHeld{Queued: a}))
 	b := w.enqueue("2", transaction.Queued{Status: transaction.TimeOut, AddressTag: "t2", ExternalID: "e2",

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/kit/page"
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	"castellan/persistence/account"
 	"castellan/persistence/engine"
@@ -65,7 +66,7 @@ var withdrawals = record.Table[withdrawalRead, transaction.Withdrawal]{
 			Status: transaction.Status(r.Status), ToAddress: r.ToAddress, TransferID: r.TransferID, HoldID: r.HoldID,
 			At: engine.Time(r.At), Initiator: transaction.Initiator(r.Initiator),
 			OrderDigest: r.OrderDigest, OwnerMethods: r.OwnerMethods, OwnerResistant: r.OwnerResistant,
-			Destination: r.Destination, Version: r.Version}
+			Device: policy.Device(r.Device), Destination: r.Destination, Version: r.Version}
 		if err == nil {
 			w.Fee, err = amount.Of(r.FeeHi, r.FeeLo)
 		}

@@ -43,6 +43,11 @@ const (
 	AlarmRaised Kind = "alarm-raised"
 	// AppliedAgain: the phone number or the mail address was used to sign up (D-INT-07).
 	AppliedAgain Kind = "applied-again"
+	// A withdrawal is held by the money policy until expire, left its hold, or was cancelled because its approvals have
+	// expired (D-POL-19). Values: amount, and of the first one expire.
+	WithdrawalHeld     Kind = "withdrawal-held"
+	WithdrawalReleased Kind = "withdrawal-released"
+	WithdrawalExpired  Kind = "withdrawal-expired"
 )
 
 // kinds maps each kind to the period in which it is sent at most once; 0: each time.
@@ -51,6 +56,7 @@ var kinds = map[Kind]time.Duration{
 	MailChanged: 0, LoginLinked: 0, LoginUnlinked: 0, FilterChanged: time.Hour, NewNetwork: time.Hour,
 	FactorGuessed: time.Hour, FactorOff: time.Hour, PushBound: 24 * time.Hour,
 	UnderAttack: 24 * time.Hour, AppliedAgain: time.Hour, AlarmRaised: time.Hour,
+	WithdrawalHeld: 0, WithdrawalReleased: 0, WithdrawalExpired: 0,
 }
 
 // Once returns the period in which a notice of the kind is sent at most once; 0: it is sent each time.

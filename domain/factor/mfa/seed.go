@@ -66,6 +66,11 @@ const (
 	HeaderPlatform    = "platform"    // the operating system of a device
 	HeaderTarget      = "target"      // the address of a device's push messages
 	HeaderReference   = "reference"   // the id of the operation in the service that requested it
+	HeaderAccount     = "account"     // the account of a withdrawal
+	HeaderTag         = "tag"         // the tag of its destination, or none
+	HeaderRules       = "rules"       // the rules of the money policy that hold it
+	HeaderApproved    = "approved"    // how and when its owner approved it
+	HeaderInitiator   = "initiator"   // who requested it without its owner
 	HeaderContract    = "contract"    // id and version of an accepted contract
 	HeaderName        = "name"        // the name of a person
 	HeaderDescription = "description" // the description of a device
@@ -128,6 +133,11 @@ var labels = func() map[string]Text {
 		HeaderPlatform:    {"tr": "Platform", "en": "Platform", "ar": "المنصة"},
 		HeaderTarget:      {"tr": "Bildirim adresi", "en": "Push address", "ar": "عنوان الإشعارات"},
 		HeaderReference:   {"tr": "Referans", "en": "Reference", "ar": "المرجع"},
+		HeaderAccount:     {"tr": "Hesap", "en": "Account", "ar": "الحساب"},
+		HeaderTag:         {"tr": "Etiket", "en": "Tag", "ar": "الوسم"},
+		HeaderRules:       {"tr": "Kurallar", "en": "Rules", "ar": "القواعد"},
+		HeaderApproved:    {"tr": "Hesap sahibinin onayı", "en": "Approved by the owner", "ar": "موافقة صاحب الحساب"},
+		HeaderInitiator:   {"tr": "İsteyen", "en": "Requested by", "ar": "طلبه"},
 		HeaderContract:    {"tr": "Sözleşme", "en": "Contract", "ar": "العقد"},
 		HeaderName:        {"tr": "Ad soyad", "en": "Name", "ar": "الاسم"},
 		HeaderDescription: {"tr": "Açıklama", "en": "Description", "ar": "الوصف"},

@@ -23,7 +23,7 @@ type Store interface {
 	Put(ctx context.Context, r Rule, deleted bool, at time.Time) error
 }
 
-// Admin changes the rules. All fields but Second are required. It is safe for concurrent use.
+// Admin changes the rules. All fields but Second and Rehearse are required. It is safe for concurrent use.
 type Admin struct {
 	Store   Store
 	Changes admin.Changes // of topic change.Policy, with the lock of Store
@@ -31,6 +31,35 @@ type Admin struct {
 	Members func(ctx context.Context, role string) (int, error)
 	// Second refuses a change or removal that no second person could approve. nil: none is needed, as on the host.
 	Second func(ctx context.Context, by audit.By) error
+	// Rehearse judges the movements since an instant by each of some rules alone (transaction.Judge). It is required with
+	// Second.
+	Rehearse func(ctx context.Context, from time.Time, rules ...Rule) (_ []Rehearsal, truncated bool, err error)
+}
+
+// Paired reports whether two persons must add rules: an active one that denies or holds would have concerned more than
+// 1 % of the movements of the last day (D-POL-20). Faulty rules need one person, since Add refuses them. Errors of
+// Second, if two are needed.
+func (a *Admin) Paired(ctx context.Context, by audit.By, rules ...Rule) (bool, error) {
+	var stop []Rule
+	for _, r := range rules {
+		if r.Check() != nil {
+			return false, nil
+		}
+		if r.Status == Active && r.Effect.Type != Owner {
+			stop = append(stop, r)
+		}
+	}
+	if a.Second == nil || len(stop) == 0 {
+		return false, nil
+	}
+	found, wide, err := a.Rehearse(ctx, a.Changes.Now().Add(-Day), stop...)
+	if err != nil {
+		return false, err
+	}
+	if wide = wide || slices.ContainsFunc(found, Rehearsal.wide); wide {
+		err = a.Second(ctx, by)
+	}
+	return wide, err
 }
 
 // errVersion refuses a change that was decided on an older version.

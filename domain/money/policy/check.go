@@ -152,9 +152,7 @@ func (m Match) check(p *problems, kinds []Kind) {
 	}
 	p.only("match.destination", m.Destination != (Destination{}), kinds, Withdrawal)
 	p.only("match.account.firstWithdrawal", m.Account.FirstWithdrawal != nil, kinds, Withdrawal)
-	if len(m.Device) > 0 {
-		p.bad("match.device", "%s is not supported yet", "device")
-	}
+	p.only("match.device", len(m.Device) > 0, kinds, Withdrawal)
 	if len(m.Sums) > MaxSums {
 		p.bad("match.sums", "must be at most %d", MaxSums)
 	}

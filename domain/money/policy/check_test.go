@@ -61,7 +61,7 @@ func TestFaultyRulesAreRefusedByField(t *testing.T) {
 		`"aml":["risky"]`:                  `"aml":["bad"]|match.account.aml`,
 		`"direction":"OUT",`:               `"settings":["FEE"],|match.settings`,
 		`"direction":`:                     `"settings":["RATE"],"direction":|match.settings`,
-		`"levels":[1],`:                    `"levels":[1]},"device":["NEW"],"account":{|match.device`,
+		`"levels":[1],`:                    `"levels":[1]},"device":["OLD"],"account":{|match.device`,
 		`"types":["SERVICE"]`:              `"types":["ROBOT"]|match.initiator.types`,
 		`"names":["shop"]`:                 `"names":[""]|match.initiator.names`,
 		`"from":"22:00"`:                   `"from":"24:00"|match.hours.from`,

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"flag"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -233,15 +234,17 @@ func totalOf(s *policy.Set, totals []policy.Total) func(policy.Rule, policy.Sum)
 	}
 }
 
+var policies = flag.Int("policies", 40_000, "random sets of rules that are compared with the model")
+
 // The verdict is that of a plain reading of the rules, in every order of them, and a further rule never loosens it.
 func TestJudgeIsTheJoinOfAllRules(t *testing.T) {
 	t.Parallel()
 	c := chance{rand.New(rand.NewPCG(45, 1))}
 	met := map[bool]int{}
-	for range 40_000 {
+	for range *policies {
 		rules, f := c.rules(c.IntN(7)), c.facts()
 		for _, r := range rules {
-			if err := r.Check(); err != nil && !strings.Contains(err.Error(), " yet") { // what the service does not support
+			if err := r.Check(); err != nil {
 				t.Fatalf("%+v: %v", r, err)
 			}
 		}

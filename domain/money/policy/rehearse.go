@@ -20,6 +20,17 @@ type Rehearsal struct {
 
 const maxExamples = 5
 
+// A rule is wide if it stops more than one of wideOf movements; of fewer than wideLeast, none is.
+const (
+	wideOf    = 100
+	wideLeast = 100
+)
+
+// wide counts a movement of which a fact is unknown as stopped: the rule is not known to be narrow.
+func (h Rehearsal) wide() bool {
+	return h.Considered >= wideLeast && (h.Denied+h.Held+h.Unknown)*wideOf > h.Considered
+}
+
 // Rehearser judges stored facts by one rule, as if it were active. Its sums are of the facts that it is given.
 type Rehearser struct {
 	Rehearsal
@@ -62,6 +73,9 @@ func (h *Rehearser) Add(movementID string, f Facts, rehearsed, counts bool) {
 		return
 	}
 	h.Considered++
+	if f.Initiator.Type != User {
+		f.Device, f.Read.Device = NoDevice, true
+	}
 	if f.Read.and(h.wants) != f.Read.and(Wants{Any: true}) {
 		h.Unknown++
 		return

@@ -148,9 +148,11 @@ type Account struct {
 	FirstWithdrawal    *bool    `json:"firstWithdrawal,omitempty"`
 }
 
-// Device is what is known about the device of the request.
+// Device is what is known about the client with which an owner approved a withdrawal (D-POL-23).
 type Device string
 
+// A client is known if its session, or a registered device that signed the approval, is a day old; it is remembered if
+// its key completed a method of the challenge (package remembered). A movement without its owner has no device.
 const (
 	NewDevice        Device = "NEW"
 	KnownDevice      Device = "KNOWN"

@@ -17,11 +17,12 @@ type Wants struct {
 	Credited bool `json:"credited,omitempty"` // AccountFacts.CreditedAt
 	Withdrew bool `json:"withdrew,omitempty"` // AccountFacts.Withdrew
 	Roles    bool `json:"roles,omitempty"`    // Initiator.Roles
+	Device   bool `json:"device,omitempty"`   // Facts.Device of an owner
 }
 
 func (w Wants) and(o Wants) Wants {
 	return Wants{w.Any || o.Any, w.Value || o.Value, w.Booked || o.Booked, w.Used || o.Used, w.Credited || o.Credited,
-		w.Withdrew || o.Withdrew, w.Roles || o.Roles}
+		w.Withdrew || o.Withdrew, w.Roles || o.Roles, w.Device || o.Device}
 }
 
 // wants returns what a rule asks for.
@@ -31,7 +32,8 @@ func (r Rule) wants() Wants {
 		Booked:   m.Destination.InBook != nil || m.Destination.BookAgeBelow != 0 || e.After == AfterDestination,
 		Used:     m.Destination.FirstUse != nil,
 		Credited: m.Account.CreditAgeBelow != 0 || e.After == AfterCredit,
-		Withdrew: m.Account.FirstWithdrawal != nil, Roles: len(m.Initiator.Roles) > 0}
+		Withdrew: m.Account.FirstWithdrawal != nil, Roles: len(m.Initiator.Roles) > 0,
+		Device: len(m.Device) > 0}
 	for _, x := range m.Sums {
 		w.Value = w.Value || x.Of == Value
 	}

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/money/transaction"
+	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -40,6 +41,9 @@ func newAsker(t *testing.T) *asker {
 	a.Approvals = &transaction.Approvals{Withdrawals: a.d.Withdrawals, Engine: engine{a},
 		Account: func(_ context.Context, userID string) (challenge.Account, error) {
 			return challenge.Account{UserID: userID, Phone: "+905320000001"}, a.fail
+		},
+		Known: func(_ context.Context, c challenge.Challenge, before time.Time) (bool, error) {
+			return c.Starter.SessionID == "old" && before.Equal(a.d.now().Add(-24*time.Hour)), a.fail
 		}}
 	return a
 }
@@ -109,7 +113,7 @@ func TestApproval(t *testing.T) {
 	}
 	details := a.Describe(r.Command)
 	want := []challenge.Detail{{Key: "amount", Value: "0.5 BTC (BTC)"}, {Key: "fee", Value: "0.01 BTC"},
-		{Key: "address", Value: addresses["BTC"] + " memo"}, {Key: details[3].Key, Value: "x"}}
+		{Key: "address", Value: addresses["BTC"] + " memo"}, {Key: "tag", Value: "memo"}, {Key: "reference", Value: "x"}}
 	if !slices.Equal(details, want) || a.Brief(r.Command) != "0.5 BTC …wf5mdq" {
 		t.Errorf("%+v, brief %q", details, a.Brief(r.Command))
 	}
@@ -165,6 +169,43 @@ func TestApprovalStartsAgain(t *testing.T) {
 			storetest.Must(t, err)
 		})
 	}
+}
+
+// D-POL-23: a rule about devices is judged when the challenge is complete, and at the claim by the device of then. That
+// of a service is NONE; an owner's that no rule asked for counts as new.
+func TestDeviceOfOwner(t *testing.T) {
+	a := newAsker(t)
+	device := func(is string) string { return `{"match":{"device":["` + is + `"]},` + deny + `}` }
+	n := 0
+	ends := func(session, remembered string) (transaction.Outgoing, error) {
+		n++
+		id, r := fmt.Sprint("c", n), wants(fmt.Sprint(n))
+		r.Amount = amount.Must("0.01")
+		a.begin(r, id, false)
+		c := a.rows[id]
+		c.Starter.SessionID = session
+		c.Methods = []challenge.Method{{Name: challenge.PUSH, Order: 1, Remembered: remembered}}
+		a.rows[id] = c
+		return a.execute(id)
+	}
+	for is, from := range map[string][2]string{"NEW": {"", ""}, "KNOWN": {"old", ""}, "REMEMBERED": {"", "r1"}} {
+		a.d.judges(device(is), device("NONE"))
+		_, err := ends(from[0], from[1])
+		storetest.Wants(t, err, fault.PolicyDenied)
+		a.d.judges(device("NONE"), `{"match":{"device":["KNOWN"],"account":{"levels":[7]}},`+deny+`}`)
+		o, err := ends(from[0], from[1])
+		storetest.Must(t, err)
+		a.d.judges(device(is))
+		storetest.Wants(t, a.d.move(o.Queued.ID, transaction.QueueProcessing), fault.InvalidState)
+	}
+	a.d.judges()
+	o, err := ends("old", "")
+	storetest.Must(t, err)
+	a.d.judges(device("NEW"))
+	storetest.Wants(t, a.d.move(o.Queued.ID, transaction.QueueProcessing), fault.InvalidState)
+	a.d.judges(device("NONE"))
+	_, err = a.d.ask("u", "BTC", 1, "service")
+	storetest.Wants(t, err, fault.PolicyDenied)
 }
 
 // A rejected request starts no challenge and leaves its external id free.
@@ -269,4 +310,54 @@ func TestApprovalExecutesOnlyTheApprovedOrder(t *testing.T) {
 	if _, err := kit.NewIntegration(a.d.m.DB).Claim(t.Context(), integration.Withdrawals, "x"); err != nil {
 		t.Error(err)
 	}
+}
+
+// D-POL-21: an operator approves the order that was shown. The claim compares it with the rows, also if the stored
+// digest of the order was altered too.
+func TestApproverSignsOrder(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u")
+		d.Statements = unsigned{}
+		d.operators("a", "b")
+		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
+		d.judges(`{` + treasury + `}`)
+		ask := func(externalID string) string {
+			o, err := d.ask("u", "BTC", 5, externalID)
+			storetest.Must(t, err)
+			return o.Queued.ID
+		}
+		sign := func(by, id, order string) error {
+			_, err := d.ResumeSigned(t.Context(), audit.By{UserID: by}, id, "", transaction.Signed{Order: order,
+				ChallengeID: "challenge of " + by, IntentDigest: "intent of " + by})
+			return err
+		}
+		id, other := ask("x"), ask("y")
+		rows, order, err := d.Shown(t.Context(), id)
+		storetest.Must(t, err)
+		storetest.Same(t, rows, []challenge.Detail{{Key: "account", Value: "u"}, {Key: "amount", Value: "0.05 BTC (BTC)"},
+			{Key: "fee", Value: "0.01 BTC"}, {Key: "address", Value: addresses["BTC"]}, {Key: "tag", Value: "none"},
+			{Key: "reference", Value: "x"}, {Key: "rules", Value: "rule 0 (1)"},
+			{Key: "initiator", Value: "service wallet, no owner"}})
+		storetest.Wants(t, sign("a", other, order), fault.InvalidState)
+		storetest.Must(t, sign("a", id, order))
+		storetest.Must(t, sign("b", id, order))
+		var kept []string
+		storetest.Must(t, db.Conn(t.Context()).NewRaw("SELECT challenge_id || ', ' || intent_digest FROM "+
+			"withdrawal_approval ORDER BY at, user_id").Scan(t.Context(), &kept))
+		storetest.Same(t, kept, []string{"challenge of a, intent of a", "challenge of b, intent of b"})
+		if text, err := d.claim(id, "token"); err != nil || !strings.Contains(text, `"own":null,"apr":2`) {
+			t.Errorf("%s, %v", text, err)
+		}
+
+		storetest.Must(t, d.resume("a", other))
+		storetest.Must(t, d.resume("b", other))
+		foreign := transaction.Order{Account: "u", Address: addresses["BTC"], Amount: "0.05", Currency: "BTC",
+			ExternalID: "z", Fee: "0.01", Network: "BTC"}.Digest()
+		persistencetest.Exec(t, db, "UPDATE withdrawal_queue SET external_id = 'z' WHERE id = ?", other)
+		persistencetest.Exec(t, db, "UPDATE withdrawal SET order_digest = ? WHERE id = ?", foreign, other)
+		d.judges() // the rule is gone
+		storetest.Wants(t, d.move(other, transaction.QueueProcessing), fault.InvalidState)
+		d.read(other, transaction.QueueWaiting, transaction.HeldDigest)
+		storetest.Wants(t, d.resume("a", other), fault.InvalidState)
+	})
 }

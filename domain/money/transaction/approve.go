@@ -18,6 +18,7 @@ import (
 	"castellan/domain/kit/integration"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/policy"
 )
 
 // ActionWithdraw is the action of the challenge with which an owner approves a withdrawal.
@@ -34,6 +35,9 @@ type Approvals struct {
 	}
 	// Account reads an account that may be used. RECORD_NOT_FOUND.
 	Account func(ctx context.Context, userID string) (challenge.Account, error)
+	// Known reports whether an account used the client of a completed challenge before an instant: its session, or a
+	// registered device that signed the approval. It is called if rules ask for the device.
+	Known func(ctx context.Context, c challenge.Challenge, before time.Time) (bool, error)
 }
 
 // Approval is the state of a request that its owner must approve.
@@ -164,12 +168,9 @@ func (s *Approvals) Describe(command []byte) []challenge.Detail {
 	if json.Unmarshal(command, &o) != nil {
 		return nil
 	}
-	r := o.Request
-	return []challenge.Detail{
-		{Key: mfa.HeaderAmount, Value: r.Amount.String() + " " + r.CurrencyCode + " (" + r.NetworkCode + ")"},
-		{Key: mfa.HeaderFee, Value: o.Fee.String() + " " + r.CurrencyCode},
-		{Key: mfa.HeaderAddress, Value: strings.TrimSpace(o.To + " " + cmp.Or(o.Tag, r.AddressTag))},
-		{Key: mfa.HeaderReference, Value: r.ExternalID}}
+	r, tag := o.Request, cmp.Or(o.Tag, o.Request.AddressTag)
+	return Order{Amount: r.Amount.String(), Currency: r.CurrencyCode, ExternalID: r.ExternalID, Fee: o.Fee.String(),
+		Network: r.NetworkCode, Tag: tag}.details(strings.TrimSpace(o.To + " " + tag))
 }
 
 // briefTail is how many of the last characters of a destination an SMS shows.
@@ -216,10 +217,26 @@ func (s *Approvals) Execute(ctx context.Context, x challenge.Execution) (Outgoin
 		resistant = resistant || m.Name == challenge.PUSH && x.Challenge.Resistant
 	}
 	approved := terms{By: Owner, Fee: &o.Fee, To: o.To, Tag: cmp.Or(o.Tag, o.Request.AddressTag),
-		Methods: strings.Join(methods, "+"), Resistant: resistant}
+		Methods: strings.Join(methods, "+"), Resistant: resistant,
+		Device: func(ctx context.Context) (policy.Device, error) { return s.device(ctx, x.Challenge) }}
 	return s.enqueue(ctx, by, o.Request, approved, func(recordID string, _ time.Time) commit.Write {
 		return integration.Rebind{Kind: first.Kind, ExternalID: first.ExternalID, From: from, To: recordID}
 	})
+}
+
+// knownAfter is the age of a session or of a registered device from which its client is known.
+const knownAfter = 24 * time.Hour
+
+// device returns what is known of the client of a completed challenge.
+func (s *Approvals) device(ctx context.Context, c challenge.Challenge) (policy.Device, error) {
+	if c.Remembered() {
+		return policy.RememberedDevice, nil
+	}
+	known, err := s.Known(ctx, c, s.Now().Add(-knownAfter))
+	if err != nil || !known {
+		return policy.NewDevice, err
+	}
+	return policy.KnownDevice, nil
 }
 
 // Refused writes the audit row of an order that the money policy has refused at the end of its challenge.

@@ -2,6 +2,7 @@ package transaction
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -30,7 +31,7 @@ const (
 	HeldPolicy     HeldFor = "POLICY" // rules of the money policy ask for more (policy.go)
 )
 
-// Held is why and since when an entry in QueueWaiting is held; the zero value is not held. With HeldPolicy, Until is
+// Held is why and since when an entry in QueueWaiting is held; without a Reason it is not. With HeldPolicy, Until is
 // when a wait ends, or else when the approvals expire; zero: never. Asks is what the rules ask for, as JSON.
 type Held struct {
 	Reason       HeldFor
@@ -145,7 +146,7 @@ func (s *Withdrawals) holdPart(ctx context.Context, j job.Job) (job.Job, []commi
 // holdOne holds an entry if its account gives a reason. For an entry that the wallet has claimed it returns the event
 // that asks the wallet to stop.
 func (s *Withdrawals) holdOne(ctx context.Context, by audit.By, id string) ([]commit.Write, error) {
-	_, err := s.change(ctx, by, Hold, id, QueueWaiting, give(""))
+	_, err := s.change(ctx, by, step{mover: Hold}, id, QueueWaiting, give(""))
 	if !errors.Is(err, errMove) {
 		return nil, err
 	}
@@ -243,4 +244,86 @@ func (j *Judge) fills(ctx context.Context, q policy.Quorum, w Withdrawal) (bool,
 		}
 	}
 	return len(counted) >= q.Required, nil
+}
+
+// ownerExpiry is the time for the approval that replaces the one of the owner.
+const ownerExpiry = policy.Span(72 * time.Hour)
+
+// joined adds quorums: of those of one group the largest, with the shortest expiry.
+func joined(all []policy.Quorum, more ...policy.Quorum) []policy.Quorum {
+	all = slices.Clone(all)
+	for _, q := range more {
+		i := slices.IndexFunc(all, func(o policy.Quorum) bool { return o.Group == q.Group })
+		if i < 0 {
+			all = append(all, q)
+			continue
+		}
+		all[i].Required, all[i].Expires = max(all[i].Required, q.Required), min(all[i].Expires, q.Expires)
+	}
+	return all
+}
+
+// given are the approvals of a held withdrawal. missing are the quorums that they do not fill, and count is how many of
+// them count. now says that the caller gives one; altered that one of them was given for another order.
+type given struct {
+	missing      []policy.Quorum
+	count        int
+	now, altered bool
+}
+
+// given returns the approvals of an entry for these quorums. With a resume its caller approves, if that fills one.
+func (s *Withdrawals) given(ctx context.Context, by audit.By, mover Mover, o Outgoing, all []policy.Quorum) (g given,
+	err error) {
+	if h := o.Queued.Held; len(all) == 0 && h.Reason != HeldDigest && h.Asked().Approved == 0 {
+		return g, nil
+	}
+	rows, err := s.Judge.Past.Approved(ctx, o.Queued.ID)
+	if err != nil {
+		return g, err
+	}
+	counts, counted := map[string]int{}, []string{}
+	add := func(userID string) (roles []string, err error) {
+		roles, err = s.Judge.approver(ctx, userID, o.Queued.UserID, o.Withdrawal.Initiator, counted)
+		if err != nil || len(roles) == 0 {
+			return nil, err
+		}
+		counted = append(counted, userID)
+		for _, role := range roles {
+			counts[role]++
+		}
+		return roles, nil
+	}
+	digest, before := s.order(o).Digest(), false
+	for _, a := range rows {
+		if g.altered = a.OrderDigest != digest; g.altered {
+			return g, nil
+		}
+		before = before || a.UserID == by.UserID
+		if _, err := add(a.UserID); err != nil {
+			return g, err
+		}
+	}
+	full := func(q policy.Quorum) bool { return counts[q.Group] >= q.Required }
+	g.missing, g.count = slices.DeleteFunc(slices.Clone(all), full), len(counted)
+	if mover != Resume || before || len(g.missing) == 0 {
+		return g, nil
+	}
+	roles, err := add(by.UserID)
+	if err != nil {
+		return g, err
+	}
+	g.now = slices.ContainsFunc(g.missing, func(q policy.Quorum) bool { return slices.Contains(roles, q.Group) })
+	if g.missing = slices.DeleteFunc(g.missing, full); g.now {
+		g.count++
+	}
+	return g, nil
+}
+
+// approved returns what the row of a withdrawal that is not held keeps of its approvals.
+func approved(number int) (h Held) {
+	if number > 0 {
+		text, _ := json.Marshal(Asks{Approved: number}) // cannot fail
+		h.Asks = string(text)
+	}
+	return h
 }

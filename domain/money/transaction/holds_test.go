@@ -3,6 +3,7 @@ package transaction_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -243,5 +244,74 @@ func TestOverdueHolds(t *testing.T) {
 		d.commit(user.Revoke{UserID: "b", Role: "treasury"})
 		late(24*time.Hour, short.Queued.ID)
 		late(24*time.Hour+time.Millisecond, short.Queued.ID, long.Queued.ID)
+	})
+}
+
+var claimRounds = flag.Int("claims.rounds", 4, "rounds of TestClaimsBesideBlocks, on each database")
+
+// After the answer to a block, a finding, a prohibition or an alarm, none of 64 parallel claims succeeds. Half of them
+// begin before it.
+func TestClaimsBesideBlocks(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d := newDesk(t, db, "u")
+		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
+		d.judges()
+		var ids [64]string
+		for i := range ids {
+			o, err := d.ask("u", "BTC", 1, fmt.Sprint(i))
+			storetest.Must(t, err)
+			ids[i] = o.Queued.ID
+		}
+		changes := [4][2]func() commit.Write{
+			{func() commit.Write { return d.status("u", user.Blocked) },
+				func() commit.Write { return d.status("u", user.Active) }},
+			{func() commit.Write { return user.SetWithdrawProhibited{UserID: "u", Prohibited: true} },
+				func() commit.Write { return user.SetWithdrawProhibited{UserID: "u"} }},
+			{func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: "highRisk"} },
+				func() commit.Write { return user.SetAMLStatus{UserID: "u", Status: user.NotRisky} }},
+			{func() commit.Write { return user.Alarm{UserID: "u", At: d.now()} }}}
+		before := 0
+		for round := range *claimRounds {
+			d.advance(time.Minute)
+			change := changes[round%len(changes)]
+			block, answered, failed := change[0](), make(chan struct{}), make(chan error, 1)
+			claimed := make(chan struct{}, len(ids))
+			go func() {
+				for range round % 8 { // so many claims are over when the block begins
+					<-claimed
+				}
+				failed <- db.Commit(t.Context(), block)
+				close(answered)
+			}()
+			before += storetest.Race(t, len(ids), fault.InvalidState, func(i int) error {
+				late := i%2 == 1
+				if late {
+					<-answered
+				}
+				err := d.move(ids[i], transaction.QueueProcessing)
+				claimed <- struct{}{}
+				if late && err == nil {
+					t.Errorf("round %d: a claim after the answer", round)
+				}
+				return err
+			})
+			storetest.Must(t, <-failed)
+			d.advance(time.Minute)
+			if change[1] != nil {
+				d.commit(change[1]())
+			}
+			for _, id := range ids {
+				o, err := d.Get(t.Context(), id)
+				storetest.Must(t, err)
+				if o.Queued.Status == transaction.QueueReady {
+					continue
+				}
+				if o.Queued.Status == transaction.QueueProcessing {
+					storetest.Must(t, d.move(id, transaction.TimeOut))
+				}
+				storetest.Must(t, d.resume("op", id))
+			}
+		}
+		t.Logf("%d claims before the answer", before)
 	})
 }

@@ -59,8 +59,8 @@ type Past interface {
 	// Gate returns the version of a gate, 0 if it was never passed. With lock it locks the gate until the transaction of
 	// the context ends.
 	Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error)
-	// Approved lists the operators who approved a withdrawal with this digest of its order, in their order.
-	Approved(ctx context.Context, withdrawalID, digest string) (userIDs []string, err error)
+	// Approved lists the approvals of a withdrawal, in their order.
+	Approved(ctx context.Context, withdrawalID string) ([]AddApproval, error)
 	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them.
 	Due(ctx context.Context, now time.Time, most int) (ids []string, err error)
 	// HeldBefore lists entries of the queue that are held for HeldPolicy since an instant or longer, at most a number of
@@ -75,10 +75,11 @@ type Destination struct {
 	Assets            []int64
 }
 
-// AddApproval adds the approval of a withdrawal by an operator.
+// AddApproval adds the approval of a withdrawal by an operator. Past.Approved does not read Signed.
 type AddApproval struct {
 	ID, UserID, OrderDigest string
 	At                      time.Time
+	Signed                  Signed
 }
 
 func (AddApproval) Table() string { return "withdrawal_approval" }
@@ -100,6 +101,8 @@ type movement struct {
 	// id is that of a withdrawal in the queue, "" of a new one. left says that it is judged at its claim.
 	id   string
 	left bool
+	// device reads the device of an owner; nil if it is in the facts, or is not known yet.
+	device func(context.Context) (policy.Device, error)
 }
 
 // ruling is a verdict with the facts it was made from, and the writes that it depends on.
@@ -165,6 +168,11 @@ func (j *Judge) read(ctx context.Context, m movement, f policy.Facts) (_ policy.
 	}
 	if w.Withdrew {
 		if f.Account.Withdrew, err = j.Past.Withdrew(ctx, f.Account.ID); err != nil {
+			return f, err
+		}
+	}
+	if w.Device && m.device != nil {
+		if f.Device, err = m.device(ctx); err != nil {
 			return f, err
 		}
 	}

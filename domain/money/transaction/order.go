@@ -1,6 +1,8 @@
 package transaction
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
@@ -9,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 )
@@ -88,6 +92,7 @@ type orderClaims struct {
 	Order     Order   `json:"order"`
 	Digest    string  `json:"digest"`
 	Owner     *string `json:"own"` // the methods with which the owner approved it
+	Approvals int     `json:"apr"` // by operators
 }
 
 // Sign returns the signed order of a withdrawal that a worker has claimed with a token.
@@ -97,7 +102,7 @@ func (s *Withdrawals) Sign(by audit.By, o Outgoing) (string, error) {
 	at := o.Queued.ClaimedAt.Add(max(steps, 0) * orderStep)
 	c := orderClaims{Issuer: s.Issuer, Audience: strings.TrimPrefix(by.UserID, audit.ByService), ID: o.Queued.ID,
 		Subject: order.Account, IssuedAt: at.Unix(), ExpiresAt: at.Add(orderLife).Unix(), Order: order,
-		Digest: order.Digest()}
+		Digest: order.Digest(), Approvals: o.Queued.Held.Asked().Approved}
 	if o.Withdrawal.OwnerMethods != "" {
 		c.Owner = &o.Withdrawal.OwnerMethods
 	}
@@ -121,4 +126,41 @@ func initiatorOf(by audit.By) Initiator {
 		return Initiator("SERVICE:" + key)
 	}
 	return Initiator("OPERATOR:" + by.UserID)
+}
+
+// Signed is what an operator has signed before the resume of a withdrawal: the digest of the order that was shown, the
+// challenge, and the digest of its intent. All are "" without a challenge.
+type Signed struct{ Order, ChallengeID, IntentDigest string }
+
+// errShown refuses a decision about a withdrawal that has changed since its order was shown.
+var errShown = fault.New(fault.InvalidState, "the withdrawal differs from the one that was shown")
+
+// Shown returns what the intent of an operator who decides about a withdrawal has: the order, the rules that hold it,
+// and how it was requested. digest is that of the order. RECORD_NOT_FOUND.
+func (s *Withdrawals) Shown(ctx context.Context, id string) (rows []challenge.Detail, digest string, err error) {
+	o, err := s.Get(ctx, id)
+	if err != nil {
+		return nil, "", err
+	}
+	order, w := s.order(o), o.Withdrawal
+	rows = append([]challenge.Detail{{Key: mfa.HeaderAccount, Value: order.Account}}, order.details(order.Address)...)
+	rows = append(rows, challenge.Detail{Key: mfa.HeaderRules, Value: named(o.Queued.Held.Asked().Rules)})
+	if w.Initiator == Owner {
+		rows = append(rows, challenge.Detail{Key: mfa.HeaderApproved,
+			Value: w.OwnerMethods + " " + w.At.UTC().Format(time.RFC3339)})
+	} else {
+		kind, name, _ := strings.Cut(string(w.Initiator), ":")
+		rows = append(rows, challenge.Detail{Key: mfa.HeaderInitiator,
+			Value: cmp.Or(strings.TrimSpace(strings.ToLower(kind)+" "+name), "unknown") + ", no owner"})
+	}
+	return rows, order.Digest(), nil
+}
+
+// details returns the rows of an order in an intent. The tag has one of its own, also if there is none.
+func (o Order) details(to string) []challenge.Detail {
+	return []challenge.Detail{
+		{Key: mfa.HeaderAmount, Value: o.Amount + " " + o.Currency + " (" + o.Network + ")"},
+		{Key: mfa.HeaderFee, Value: o.Fee + " " + o.Currency},
+		{Key: mfa.HeaderAddress, Value: to}, {Key: mfa.HeaderTag, Value: cmp.Or(o.Tag, "none")},
+		{Key: mfa.HeaderReference, Value: o.ExternalID}}
 }

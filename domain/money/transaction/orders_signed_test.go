@@ -62,7 +62,7 @@ func TestClaimToken(t *testing.T) {
 		at := d.now().Unix()
 		want := fmt.Sprintf(`withdrawal-order+jwt {"iss":"castellan","aud":"wallet","jti":"%s","sub":"u","iat":%d,"exp":%d,`+
 			`"order":{"account":"u","address":"%s","amount":"0.05","currency":"BTC","externalId":"\u003cx\u003e",`+
-			`"fee":"0.01","network":"BTC","tag":""},"digest":"%s","own":null}`, id, at, at+600, addresses["BTC"], digest)
+			`"fee":"0.01","network":"BTC","tag":""},"digest":"%s","own":null,"apr":0}`, id, at, at+600, addresses["BTC"], digest)
 		if first != want {
 			t.Errorf("the order\n%s\nwant\n%s", first, want)
 		}

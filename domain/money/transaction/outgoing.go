@@ -45,7 +45,7 @@ var (
 // claimed, and a fee that cannot be booked. After a restore no withdrawal can be claimed before it was compared
 // (D-EXT-17).
 func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outgoing, error) {
-	return s.change(ctx, by, Wallet, m.ID, m.To, func(q *Queued) (repeated bool, err error) {
+	return s.change(ctx, by, step{mover: Wallet}, m.ID, m.To, func(q *Queued) (repeated bool, err error) {
 		if q.Status == m.To && (m.TxID == "" || address.Same(m.TxID, q.TxID)) && (m.Reason == "" || m.Reason == q.Reason) {
 			if m.To == QueueProcessing && !q.claimed(m.Claim) {
 				return false, errClaimed
@@ -77,7 +77,14 @@ func (s *Withdrawals) Move(ctx context.Context, by audit.By, m WalletMove) (Outg
 // WITHDRAWAL_PROHIBITED and AML_RISKY while the account may not withdraw; POLICY_DENIED; FORBIDDEN if the caller may
 // not give an approval that is missing.
 func (s *Withdrawals) Resume(ctx context.Context, by audit.By, id, reason string) (Outgoing, error) {
-	o, err := s.change(ctx, by, Resume, id, QueueReady, give(reason))
+	return s.ResumeSigned(ctx, by, id, reason, Signed{})
+}
+
+// ResumeSigned is Resume by an operator who has completed a challenge that shows the order (Shown). It is stored with
+// the approval. INVALID_STATE, too, if the withdrawal has another order now.
+func (s *Withdrawals) ResumeSigned(ctx context.Context, by audit.By, id, reason string, signed Signed) (Outgoing,
+	error) {
+	o, err := s.change(ctx, by, step{mover: Resume, signed: signed}, id, QueueReady, give(reason))
 	if !commit.Inside(ctx) {
 		err = s.Denied(ctx, by, err)
 	}
@@ -87,7 +94,7 @@ func (s *Withdrawals) Resume(ctx context.Context, by audit.By, id, reason string
 // Cancel releases the hold of a withdrawal that the wallet has not claimed. Errors:
 // RECORD_NOT_FOUND, INVALID_STATE.
 func (s *Withdrawals) Cancel(ctx context.Context, by audit.By, id, reason string) (Outgoing, error) {
-	return s.change(ctx, by, Cancel, id, QueueCancelled, give(reason))
+	return s.change(ctx, by, step{mover: Cancel}, id, QueueCancelled, give(reason))
 }
 
 // CancelOwn is Cancel by the owner of the account, for a withdrawal that waits for the wallet or for a person. Errors:
@@ -100,7 +107,7 @@ func (s *Withdrawals) CancelOwn(ctx context.Context, by audit.By, id string) (Ou
 	if err != nil {
 		return Outgoing{}, err
 	}
-	return s.change(ctx, by, OwnerCancel, id, QueueCancelled, give(""))
+	return s.change(ctx, by, step{mover: OwnerCancel}, id, QueueCancelled, give(""))
 }
 
 func give(reason string) func(*Queued) (bool, error) {
@@ -109,8 +116,9 @@ func give(reason string) func(*Queued) (bool, error) {
 
 // change moves a withdrawal. edit sets the fields of the move, reports that the withdrawal has already made this move,
 // or refuses it. With INVALID_STATE it returns the record.
-func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id string, to QueueStatus,
+func (s *Withdrawals) change(ctx context.Context, by audit.By, begin step, id string, to QueueStatus,
 	edit func(*Queued) (repeated bool, err error)) (o Outgoing, err error) {
+	mover := begin.mover
 	leaves := mover == Hold || mover == Resume || mover == Release || mover == Wallet && to == QueueProcessing
 	if leaves {
 		leave, err := s.Judge.turn(ctx, policy.Withdrawal)
@@ -143,7 +151,8 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 			return m, errMove
 		}
 		next.Queued.Status = to
-		step := step{mover: mover, next: next}
+		step := begin
+		step.next = next
 		if leaves {
 			if step, err = s.again(ctx, by, step, o, repeated); err != nil || step.mover == "" {
 				return m, err
@@ -161,6 +170,7 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, mover Mover, id s
 		m, err = s.move(by, step.mover, o.Queued, &next)
 		m.With = append(m.With, step.with...)
 		if err == nil {
+			m.With = append(m.With, s.told(by, step.owner, o.Queued, next)...)
 			o = next
 			o.Queued.Version++
 		}
@@ -228,7 +238,7 @@ func (s *Withdrawals) move(by audit.By, mover Mover, was Queued, o *Outgoing) (m
 		w.Version++
 	}
 	if q.Status != QueueWaiting {
-		q.Held = Held{}
+		q.Held = approved(q.Held.Asked().Approved)
 	}
 	if mover == Resume {
 		q.ResumedAt = now

@@ -1,6 +1,7 @@
 package transaction
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"castellan/domain/account/user"
+	"castellan/domain/delivery/message"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -69,10 +71,12 @@ func named(rules []policy.Named) string {
 	return strings.Join(all, ", ")
 }
 
-// Asks are what rules ask for before a held withdrawal may leave.
+// Asks are what rules ask for before a held withdrawal may leave. Approved is the number of approvals of one that has
+// left its hold.
 type Asks struct {
-	Rules     []policy.Named  `json:"rules"`
+	Rules     []policy.Named  `json:"rules,omitempty"`
 	Approvals []policy.Quorum `json:"approvals,omitempty"`
+	Approved  int             `json:"approved,omitempty"`
 }
 
 // Asked returns what the rules of a hold ask for.
@@ -95,7 +99,7 @@ func (h Held) detail() string {
 
 // heldBy returns the hold that a verdict asks for. Approvals expire counted from asked.
 func heldBy(v policy.Verdict, since, asked time.Time) Held {
-	text, _ := json.Marshal(Asks{v.Rules[:min(len(v.Rules), maxNamed)], v.Approvals}) // cannot fail
+	text, _ := json.Marshal(Asks{Rules: v.Rules[:min(len(v.Rules), maxNamed)], Approvals: v.Approvals}) // cannot fail
 	h := Held{Reason: HeldPolicy, Since: since, Until: v.Until, Asks: string(text)}
 	if h.Until.IsZero() && !v.Deny {
 		h.Until = expiry(v.Approvals, asked)
@@ -124,7 +128,7 @@ func (s *Withdrawals) withdrawalOf(u user.User, pair currency.Listed, to, tag st
 	}
 	return movement{to: d, asset: pair.ID, facts: policy.Facts{Kind: policy.Withdrawal, At: now, Requested: requested,
 		Asset: policy.Asset{CurrencyCode: pair.Currency.Code, Network: pair.Network.Code}, Direction: policy.Out,
-		Amount: a, Destination: policy.DestinationFacts{Key: d.Key}, Account: factsOf(u), Device: policy.NoDevice}}
+		Amount: a, Destination: policy.DestinationFacts{Key: d.Key}, Account: factsOf(u)}}
 }
 
 // gives reports whether the methods of an owner satisfy a plan.
@@ -140,7 +144,10 @@ func gives(by Initiator, methods string, resistant bool, plan policy.OwnerPlan) 
 func (s *Withdrawals) asked(ctx context.Context, u user.User, r WithdrawalRequest, by terms, pair currency.Listed, to,
 	tag string, now time.Time) (ruling, error) {
 	m := s.withdrawalOf(u, pair, to, tag, r.Amount, now, now)
-	m.facts.Initiator = by.By.facts()
+	m.facts.Initiator, m.device = by.By.facts(), by.Device
+	if by.By != Owner {
+		m.facts.Device = policy.NoDevice
+	}
 	a, err := s.Judge.judge(ctx, m)
 	if err != nil {
 		return a, err
@@ -160,10 +167,12 @@ func (s *Withdrawals) asked(ctx context.Context, u user.User, r WithdrawalReques
 }
 
 // step is a move of an entry: the mover, the entry after it, and further writes of its unit. With refused the entry is
-// held instead, and the caller gets this error. Without a mover nothing is to be done.
+// held instead, and the caller gets this error. Without a mover nothing is to be done. Moves that judge set owner.
 type step struct {
 	mover   Mover
+	signed  Signed // by the operator who resumes the entry
 	next    Outgoing
+	owner   user.User
 	with    []commit.Write
 	refused error
 }
@@ -194,7 +203,7 @@ func (s *Withdrawals) again(ctx context.Context, by audit.By, t step, o Outgoing
 	if err != nil {
 		return t, err
 	}
-	t.with = []commit.Write{watched(u)}
+	t.owner, t.with = u, []commit.Write{watched(u)}
 	why := s.cause(u, o)
 	_, barred := s.barred(u)
 	if why == HeldDigest && mover != Resume && s.Altered != nil {
@@ -205,6 +214,8 @@ func (s *Withdrawals) again(ctx context.Context, by audit.By, t step, o Outgoing
 		return step{}, nil // another node was faster
 	case mover == Resume && why == HeldDigest:
 		return t, errAltered
+	case mover == Resume && t.signed.Order != "" && t.signed.Order != s.order(o).Digest():
+		return t, errShown
 	case mover == Resume && barred != nil:
 		return t, barred
 	case mover == Hold && why == "":
@@ -225,7 +236,7 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	q, w := o.Queued, o.Withdrawal
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
 	m := s.withdrawalOf(u, pair, q.Address, q.AddressTag, w.Amount, q.At, now)
-	m.facts.Initiator, m.id, m.left = w.Initiator.facts(), q.ID, t.mover == Wallet
+	m.facts.Initiator, m.facts.Device, m.id, m.left = w.Initiator.facts(), w.device(), q.ID, t.mover == Wallet
 	if m.left && !repeated {
 		m.facts.At = t.next.Queued.LeftAt
 	}
@@ -244,14 +255,24 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 			v.Rules = before.Rules
 		}
 	}
-	approved := false
 	all := v.Approvals
-	if v.Approvals, approved, err = s.missing(ctx, by, t.mover, o, v.Approvals); err != nil {
+	given, err := s.given(ctx, by, t.mover, o, v.Approvals)
+	switch {
+	case err != nil:
 		return t, err
+	case given.altered && t.mover == Resume:
+		return t, errAltered
+	case given.altered && repeated:
+		return t, errHeld
+	case given.altered && s.Altered != nil:
+		s.Altered(q.ID)
+		fallthrough
+	case given.altered:
+		return t.hold(o, Held{Reason: HeldDigest, Since: q.since(now)}), nil
+	case given.now:
+		t.with = append(t.with, AddApproval{q.ID, by.UserID, s.order(o).Digest(), now, t.signed})
 	}
-	if approved {
-		t.with = append(t.with, AddApproval{q.ID, by.UserID, s.order(o).Digest(), now})
-	}
+	v.Approvals = given.missing
 	passes := !v.Deny && len(v.Approvals) == 0 && v.Until.IsZero()
 	from := now
 	if len(before.Approvals) > 0 {
@@ -262,11 +283,12 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	held := heldBy(v, q.since(now), from)
 	switch {
 	case passes:
+		t.next.Queued.Held = approved(cmp.Or(given.count, before.Approved))
 	case t.mover == Resume && v.Deny:
 		return t, denied{errDenied, u.ID, q.ID, v.Rules}
 	case repeated:
 		return t, errHeld
-	case t.mover == Resume && q.Status == QueueWaiting && approved:
+	case t.mover == Resume && q.Status == QueueWaiting && given.now:
 		t.mover, t.next.Queued = Approve, q
 		t.next.Queued.Held = held
 	case t.mover == Resume && q.Status == QueueWaiting && v.Until.IsZero():
@@ -281,62 +303,26 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	return t, nil
 }
 
-// ownerExpiry is the time for the approval that replaces the one of the owner.
-const ownerExpiry = policy.Span(72 * time.Hour)
-
-// joined adds quorums: of those of one group the largest, with the shortest expiry.
-func joined(all []policy.Quorum, more ...policy.Quorum) []policy.Quorum {
-	all = slices.Clone(all)
-	for _, q := range more {
-		i := slices.IndexFunc(all, func(o policy.Quorum) bool { return o.Group == q.Group })
-		if i < 0 {
-			all = append(all, q)
-			continue
-		}
-		all[i].Required, all[i].Expires = max(all[i].Required, q.Required), min(all[i].Expires, q.Expires)
+// told returns the notice to the owner about a hold by rules that begins, gets another end, is over, or expired
+// (D-POL-19). Other holds are not reported: their reason may be a finding about the owner.
+func (s *Withdrawals) told(by audit.By, u user.User, was Queued, o Outgoing) []commit.Write {
+	timed := func(h Held) bool { return h.Reason == HeldPolicy && !h.Until.IsZero() }
+	v, kind := message.Values{}, message.Kind("")
+	switch q := o.Queued; {
+	case timed(q.Held) && !(timed(was.Held) && q.Held.Until.Equal(was.Held.Until)):
+		kind, v["expire"] = message.WithdrawalHeld, q.Held.Until.UTC().Format("2006-01-02 15:04 UTC")
+	case !timed(was.Held) || u.ID == "":
+		return nil
+	case q.Status == QueueReady:
+		kind = message.WithdrawalReleased
+	case q.Status == QueueCancelled:
+		kind = message.WithdrawalExpired
+	default:
+		return nil
 	}
-	return all
-}
-
-// missing returns the quorums that the operators who approved an entry do not fill. With a resume its caller approves,
-// if that fills one.
-func (s *Withdrawals) missing(ctx context.Context, by audit.By, mover Mover, o Outgoing, all []policy.Quorum) (
-	left []policy.Quorum, approves bool, err error) {
-	if len(all) == 0 {
-		return nil, false, nil
-	}
-	ids, err := s.Judge.Past.Approved(ctx, o.Queued.ID, s.order(o).Digest())
-	if err != nil {
-		return nil, false, err
-	}
-	counts, counted := map[string]int{}, []string{}
-	count := func(userID string) (roles []string, err error) {
-		roles, err = s.Judge.approver(ctx, userID, o.Queued.UserID, o.Withdrawal.Initiator, counted)
-		if err != nil || len(roles) == 0 {
-			return nil, err
-		}
-		counted = append(counted, userID)
-		for _, role := range roles {
-			counts[role]++
-		}
-		return roles, nil
-	}
-	for _, userID := range ids {
-		if _, err := count(userID); err != nil {
-			return nil, false, err
-		}
-	}
-	full := func(q policy.Quorum) bool { return counts[q.Group] >= q.Required }
-	left = slices.DeleteFunc(slices.Clone(all), full)
-	if mover != Resume || slices.Contains(ids, by.UserID) || len(left) == 0 {
-		return left, false, nil
-	}
-	roles, err := count(by.UserID)
-	if err != nil {
-		return nil, false, err
-	}
-	approves = slices.ContainsFunc(left, func(q policy.Quorum) bool { return slices.Contains(roles, q.Group) })
-	return slices.DeleteFunc(left, full), approves, nil
+	pair, _ := s.Currencies.Catalog().Pair(o.Queued.Asset)
+	v["amount"] = o.Withdrawal.Amount.String() + " " + pair.Currency.Code
+	return s.Notices.Notice(u.Account(), kind, v, by.IP)
 }
 
 // dueAtOnce is how many holds EndHolds ends in a call.
@@ -351,7 +337,7 @@ func (s *Withdrawals) EndHolds(ctx context.Context) (failed error) {
 		return err
 	}
 	for _, id := range ids {
-		_, err := s.change(ctx, audit.By{UserID: job.ScheduleActor}, Release, id, QueueReady, give(""))
+		_, err := s.change(ctx, audit.By{UserID: job.ScheduleActor}, step{mover: Release}, id, QueueReady, give(""))
 		if err != nil && fault.CodeOf(err) != fault.InvalidState {
 			failed = errors.Join(failed, fmt.Errorf("end the hold of %s: %w", id, err))
 		}

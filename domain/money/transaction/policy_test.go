@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/challenge/challengetest"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
@@ -18,6 +19,7 @@ import (
 	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
+	"castellan/persistence/delivery"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
@@ -34,6 +36,7 @@ func (d *desk) judges(rules ...string) *transaction.Judge {
 		all = append(all, r)
 	}
 	set := policy.Compile(all)
+	d.Notices = challengetest.Notices{Now: d.now}
 	d.Judge = &transaction.Judge{Rules: func() *policy.Set { return set }, Past: money.NewTransactions(d.m.DB),
 		Rates: quotes{}, Books: d.Books, Users: d.Users, Catalog: d.m.Currencies.Catalog,
 		ServiceRoles: func(string) []string { return []string{"shops"} },
@@ -170,7 +173,7 @@ func TestWithdrawalNeedsApprovals(t *testing.T) {
 	})
 }
 
-// A wait ends by itself; approvals that expire cancel the withdrawal.
+// A wait ends by itself; approvals that expire cancel the withdrawal. Its owner gets one notice of each.
 func TestHoldsEnd(t *testing.T) {
 	d := newDesk(t, persistencetest.SQLite(t), "u", "v")
 	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1"))
@@ -205,6 +208,10 @@ func TestHoldsEnd(t *testing.T) {
 		t.Error(has)
 	}
 	storetest.Must(t, d.move(waits.Queued.ID, transaction.QueueProcessing))
+	ends()
+	held := " withdrawal-held " // the block of v is not reported
+	storetest.Same(t, challengetest.Committed(t, delivery.NewOutbox(d.m.DB)), []string{" withdrawal-expired ",
+		held, held, held, " withdrawal-released "})
 }
 
 // A queued withdrawal is judged again at its claim and at a resume, by the rules of that moment.

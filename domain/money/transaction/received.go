@@ -199,34 +199,35 @@ func (s *Service) released(ctx context.Context, by audit.By, d Deposit, at time.
 var errSecond = fault.New(fault.PolicyDenied,
 	"the money policy asks for the approval of a second person (mfa.four_eyes)")
 
-// adjusted judges an adjustment, and returns the gates for its unit. One that needs an approval passes as a request
-// that a second person has approved, who is a member of the group. So does the repetition of one that was made.
-func (s *Service) adjusted(ctx context.Context, by audit.By, a Adjustment, p planned) ([]commit.Write, error) {
+// adjusted judges an adjustment, and returns its facts and the gates for its unit. One that needs an approval passes as
+// a request that a second person has approved, who is a member of the group. So does the repetition of one that was
+// made.
+func (s *Service) adjusted(ctx context.Context, by audit.By, a Adjustment, p planned) (r ruling, err error) {
 	to := policy.In
 	if a.Direction == Debit {
 		to = policy.Out
 	}
 	m := s.movementOf(p.owner, p.pair, policy.Adjustment, to, p.transfer.At)
 	m.facts.Amount, m.facts.Requested, m.facts.Initiator = a.Amount, m.facts.At, initiatorOf(by).facts()
-	r, err := s.Judge.judge(ctx, m)
+	r, err = s.Judge.judge(ctx, m)
 	if err != nil || r.Passes() {
-		return r.gates, err
+		return r, err
 	}
 	_, err = s.Ledger.Store.ByRef(ctx, kindAdjustment, a.UniqueID)
 	if fault.CodeOf(err) != fault.RecordNotFound {
-		return r.gates, err
+		return r, err
 	}
 	d := denied{errDenied, a.UserID, a.UniqueID, r.Rules}
 	switch approver := audit.Approver(ctx); {
 	case r.Deny:
 	case approver == audit.Rehearsed:
-		return r.gates, nil
+		return r, nil
 	case approver == "":
 		d.refusal = errSecond
 	default:
-		return r.gates, s.Judge.approve(ctx, r, approver, a.UserID, initiatorOf(by))
+		return r, s.Judge.approve(ctx, r, approver, a.UserID, initiatorOf(by))
 	}
-	return nil, d
+	return r, d
 }
 
 // Governed judges a decision of an operator, or a change of a setting. It reports whether another person must approve

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
@@ -48,6 +49,8 @@ type Withdrawals struct {
 	Issuer string
 	// Judge judges withdrawals by the rules of the money policy; nil: none is judged.
 	Judge *Judge
+	// Notices tells owners of holds by rules. It is required with a Judge.
+	Notices challenge.Notices
 	// Altered is called for each claim of a withdrawal whose rows differ from its order; nil: not.
 	Altered func(id string)
 }
@@ -162,6 +165,7 @@ type terms struct {
 	Methods string // with which the owner approved
 	// Resistant says that one of these methods resists phishing. Begins says that the owner is about to be asked.
 	Resistant, Begins bool
+	Device            func(context.Context) (policy.Device, error) // of the owner; nil: not known
 }
 
 // enqueue checks a request and puts it into the queue. claim returns the write that binds the external id to the new
@@ -201,7 +205,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 		}
 		w := Withdrawal{ID: id.New(now), UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now,
 			Initiator: approved.By, OwnerMethods: approved.Methods, OwnerResistant: approved.Resistant,
-			Destination: asks.facts.Destination.Key, Facts: stored(asks.facts)}
+			Destination: asks.facts.Destination.Key, Device: asks.facts.Device, Facts: stored(asks.facts)}
 		q := Queued{UserID: r.UserID, Asset: pair.ID, Status: QueueReady, Address: to, AddressTag: tag,
 			ExternalID: r.ExternalID, Fee: &fee}
 		if !asks.Passes() {
@@ -220,6 +224,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 		} else {
 			m.With = append(m.With, SetHeld{o.Queued}, by.Did(audit.Record{At: now, Action: "MONEY_HOLD", UserID: w.UserID,
 				Target: w.ID, Detail: o.Queued.Held.detail()}))
+			m.With = append(m.With, s.told(by, u, Queued{}, o)...)
 		}
 		o.Withdrawal.Facts, o.Withdrawal.Version, o.Queued.Version = "", 1, 1
 		return m, nil

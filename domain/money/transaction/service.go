@@ -147,16 +147,17 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 	}
 	defer leave()
 	plan := func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement, err error) {
-		gates, err := s.adjusted(ctx, by, a, p)
-		t := p.transfer
-		with := append(gates, AddAddress{Account: p.account, At: t.At})
+		r, err := s.adjusted(ctx, by, a, p)
+		t, facts := p.transfer, stored(r.facts)
+		with := append(r.gates, AddAddress{Account: p.account, At: t.At})
 		if a.Direction == Credit {
 			with = append(with, AddDeposit{Deposit{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
 				Status: Finalized, TxID: a.UniqueID, ToAddress: p.to, TransferID: t.ID, At: t.At,
-				Initiator: initiatorOf(by)}})
+				Initiator: initiatorOf(by), Facts: facts}})
 		} else {
 			with = append(with, AddWithdrawal{Withdrawal{ID: t.ID, UserID: a.UserID, Asset: p.pair.ID, Amount: a.Amount,
-				Status: Finalized, ToAddress: p.to, TransferID: t.ID, At: t.At, Initiator: initiatorOf(by)}})
+				Status: Finalized, ToAddress: p.to, TransferID: t.ID, At: t.At, Initiator: initiatorOf(by),
+				Facts: facts}})
 		}
 		with = append(with, by.Did(audit.Record{At: t.At, Action: "ADJUST_BALANCE", UserID: a.UserID, Target: t.ID,
 			Detail: withReason(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))

@@ -151,15 +151,18 @@ func (j *Judge) Stored(ctx context.Context, set *policy.Set, movementID string) 
 // MaxRehearsed is how many movements Rehearse judges at most.
 const MaxRehearsed = 100_000
 
-// Rehearse judges the stored facts of withdrawals and of credits by a rule, from an instant on; those in its longest
-// window before that count in its sums. A value that was not stored is that of the rates of its hour. truncated says
-// that there are more movements than MaxRehearsed; the last ones are left out.
-func (j *Judge) Rehearse(ctx context.Context, r policy.Rule, from time.Time) (_ policy.Rehearsal, truncated bool,
-	err error) {
-	h, begin := policy.NewRehearser(r), from
-	for _, x := range r.Match.Sums {
-		if at := from.Add(-time.Duration(x.Window)); at.Before(begin) {
-			begin = at
+// Rehearse judges the stored facts of movements from an instant on by each of some rules alone; those in the longest
+// window before that count in sums. A value that was not stored is that of the rates of its hour. truncated says that
+// there are more movements than MaxRehearsed; the last ones are left out.
+func (j *Judge) Rehearse(ctx context.Context, from time.Time, rules ...policy.Rule) (found []policy.Rehearsal,
+	truncated bool, err error) {
+	begin, all := from, []*policy.Rehearser{}
+	for _, r := range rules {
+		all = append(all, policy.NewRehearser(r))
+		for _, x := range r.Match.Sums {
+			if at := from.Add(-time.Duration(x.Window)); at.Before(begin) {
+				begin = at
+			}
 		}
 	}
 	type hour struct {
@@ -183,10 +186,15 @@ func (j *Judge) Rehearse(ctx context.Context, r policy.Rule, from time.Time) (_ 
 			truncated = true
 			return false, nil
 		}
-		h.Add(movementID, f, !f.At.Before(from), counts)
+		for _, h := range all {
+			h.Add(movementID, f, !f.At.Before(from), counts)
+		}
 		return true, nil
 	})
-	return h.Rehearsal, truncated, err
+	for _, h := range all {
+		found = append(found, h.Rehearsal)
+	}
+	return found, truncated, err
 }
 
 // totals returns the totals of the sums that the rules of a movement need, with trial also of those on trial. Earlier

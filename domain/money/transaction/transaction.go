@@ -16,6 +16,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/policy"
 )
 
 // Status is the status of a transaction (section 3.4 of the interface). The queue of withdrawals has its own statuses
@@ -155,7 +156,19 @@ type Withdrawal struct {
 	// Destination is policy.DestinationKey, "" in rows of earlier versions. Facts are those of its request, as JSON;
 	// AddWithdrawal sets both, and Facts is not read with the withdrawal.
 	Destination, Facts string
-	Version            int64 // version of the row; set when it is read
+	Device             policy.Device // "" if no rule asked for it; set by AddWithdrawal
+	Version            int64         // version of the row; set when it is read
+}
+
+// device is Device as rules know it. An owner's device that was not read counts as new.
+func (w Withdrawal) device() policy.Device {
+	switch {
+	case w.Initiator != Owner:
+		return policy.NoDevice
+	case w.Device == "":
+		return policy.NewDevice
+	}
+	return w.Device
 }
 
 // AddWithdrawal inserts a withdrawal.

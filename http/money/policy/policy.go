@@ -26,9 +26,7 @@ type Group struct {
 	Rules func() *policy.Set
 	// Stored returns the facts and the totals by which a movement was judged (transaction.Judge).
 	Stored func(ctx context.Context, set *policy.Set, movementID string) (policy.Facts, []policy.Total, error)
-	// Rehearse judges the stored facts of movements by one rule (transaction.Judge).
-	Rehearse func(ctx context.Context, r policy.Rule, from time.Time) (_ policy.Rehearsal, truncated bool, err error)
-	Now      func() time.Time
+	Now    func() time.Time
 }
 
 func (g Group) Endpoints() []rest.Endpoint {
@@ -36,15 +34,18 @@ func (g Group) Endpoints() []rest.Endpoint {
 		rest.Get(RulesPath, "List money policy rules", rest.Tenant, g.list, fault.InvalidField).
 			Try("status=ACTIVE").
 			Doc("listMoneyRules", "The current versions of the stored rules, by label."),
-		rest.NamesBy(rest.Post(RulesPath, "Create money policy rules", rest.Tenant, g.add, fault.InvalidField,
-			fault.RecordAlreadyExist).
+		rest.PairIf(rest.NamesBy(rest.Post(RulesPath, "Create money policy rules", rest.Tenant, g.add, fault.InvalidField,
+			fault.RecordAlreadyExist, fault.InvalidState).
 			Body(rest.LargeBody).MarkSensitive().
 			Try(`{"label":"Large withdrawals","status":"ACTIVE","kinds":["WITHDRAWAL"],
 				"match":{"amount":{"over":"2000000","unit":"TRY"}},
 				"effect":{"type":"APPROVAL","group":"admin","required":1,"expires":"72h"}}`).
 			Doc("addMoneyRules", "Adds a rule, or all rules of the list or none. Every rule that matches a movement counts, "+
 				"and none permits anything, so a new rule never loosens the policy. It is in force on every node within one "+
-				"second."), g.excepted),
+				"second. An active rule that denies or holds needs a second person if it had stopped more than 1 % of at "+
+				"least 100 movements of its kinds in a day. Then the answer is 202, and the rules wait under "+
+				"approvals for another administrator. 409 INVALID_STATE if no other administrator exists. A movement without "+
+				"a stored fact that the rule asks for counts as stopped."), g.excepted), g.paired),
 		rest.NamesBy(rest.Patch(RulesPath, "Change a money policy rule after an approval", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
 			Body(rest.LargeBody).Pair().MarkSensitive().
@@ -70,7 +71,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 				"match":{"amount":{"over":"2000000","unit":"TRY"}},
 				"effect":{"type":"APPROVAL","group":"admin","required":1,"expires":"72h"}},"days":30}`).
 			Doc("rehearseMoneyRule", "Judges the facts of the last days by a rule, and changes nothing. The facts were "+
-				"stored with withdrawals at their request and with deposits at their report. A value that was not stored "+
+				"stored with withdrawals, adjustments and reports of deposits. A value that was not stored "+
 				"is that of the rates of its hour.").
 			NamesNoUser("it changes nothing"),
 	).For(rest.Admin).Extended()
@@ -134,6 +135,15 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (none re
 		return none, err
 	}
 	return none, g.Admin.Add(ctx, who.By(), rules...)
+}
+
+// paired reports whether new rules need a second person.
+func (g Group) paired(ctx context.Context, who rest.Caller, in addRequest) (bool, error) {
+	rules, err := in.rules()
+	if err != nil { // add reports it
+		return false, nil
+	}
+	return g.Admin.Paired(ctx, who.By(), rules...)
 }
 
 // excepted returns the users that new rules except.

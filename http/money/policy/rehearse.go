@@ -42,14 +42,18 @@ func (g Group) rehearse(ctx context.Context, _ rest.Caller, in rehearseRequest) 
 	if err := fault.All(problems); err != nil {
 		return out, err
 	}
-	h, truncated, err := g.Rehearse(ctx, r, g.Now().Add(-time.Duration(in.Days)*policy.Day))
+	found, truncated, err := g.Admin.Rehearse(ctx, g.Now().Add(-time.Duration(in.Days)*policy.Day), r)
+	if err != nil {
+		return out, err
+	}
+	h := found[0]
 	out.Data = rehearsal{Considered: h.Considered, Denied: h.Denied, Held: h.Held, OwnerAsked: h.Owner,
 		Unknown: h.Unknown, Value: h.Value.String(), Accounts: h.Accounts, Examples: append([]string{}, h.Examples...),
 		Truncated: truncated}
 	if n := len(h.Waits); n > 0 {
 		out.Data.MedianWait, out.Data.LongestWait = new(minutes(h.Waits[n/2])), new(minutes(h.Waits[n-1]))
 	}
-	return out, err
+	return out, nil
 }
 
 // minutes returns a wait in whole minutes, rounded up, as rules have spans.

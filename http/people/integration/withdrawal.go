@@ -74,7 +74,7 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 				"repetition of the claim needs the same token, so only one worker has the claim. The response then has order, "+
 				"a JWT of the type withdrawal-order+jwt that is signed by a key of /.well-known/jwks.json and valid for 10 "+
 				"minutes. Sign only what it says. A claim is judged by the money policy, too, and may be held for it."), g.moved),
-		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/resume", "Resume a withdrawal", rest.Tenant, g.resume,
+		rest.Shows(rest.NamesBy(rest.Post("/admin/withdrawals/{id}/resume", "Resume a withdrawal", rest.Tenant, g.resume,
 			fault.RecordNotFound, fault.InvalidState, fault.AccountNotActive, fault.WithdrawalProhibited,
 			fault.AMLRisky, fault.PolicyDenied).Idempotent().
 			Try(`{"id":"unknown"}`, fault.RecordNotFound).
@@ -82,8 +82,10 @@ func (g Withdrawals) Endpoints() []rest.Endpoint {
 				"or have found the hot wallet underfunded. A held withdrawal can be resumed when the reason of its hold no "+
 				"longer applies to the account. The resume itself ends a hold after an alarm. If rules of the money policy ask "+
 				"for approvals, it is the approval of the caller, who must be in the group and neither the owner nor the "+
-				"initiator. The withdrawal returns with the last approval and stays waitingApproval until then. Any other "+
-				"resume is a decision that rules may deny, or for which they require a second person (202)."), g.decided).
+				"initiator. The withdrawal returns with the last approval and stays waitingApproval until then. With "+
+				"mfa.guarded, the intent of the caller's challenge shows the order. It is 409 INVALID_STATE if the order has "+
+				"changed meanwhile. Any other resume is a decision that rules may deny, or for which they require a second "+
+				"person (202)."), g.decided), g.ordered).
 			GovernedBy(g.resumed),
 		rest.NamesBy(rest.Post("/admin/withdrawals/{id}/cancel", "Cancel a withdrawal", rest.Tenant, g.cancel,
 			fault.RecordNotFound, fault.InvalidState).Idempotent().
@@ -350,6 +352,18 @@ func (g Withdrawals) decided(ctx context.Context, _ rest.Caller, in decideReques
 	return g.owner(ctx, in.ID)
 }
 
+// ordered returns the order of a withdrawal for the intent of an operator.
+func (g Withdrawals) ordered(ctx context.Context, in decideRequest) (out rest.Shown, err error) {
+	rows, digest, err := g.Service.Shown(ctx, in.ID)
+	for _, r := range rows {
+		if r.Value != "" {
+			out.Rows = append(out.Rows, rest.ShownRow{Key: r.Key, Value: r.Value})
+		}
+	}
+	out.Digest = digest
+	return out, err
+}
+
 // resumed returns the decision of a resume. One that approves what the money policy holds is no other decision.
 func (g Withdrawals) resumed(ctx context.Context, in any) (is rest.Governed, err error) {
 	o, err := g.Service.Get(ctx, in.(*decideRequest).ID)
@@ -363,7 +377,9 @@ func (g Withdrawals) resumed(ctx context.Context, in any) (is rest.Governed, err
 }
 
 func (g Withdrawals) resume(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[withdrawal], error) {
-	return g.show(g.shown(g.Service.Resume(ctx, who.By(), in.ID, strings.TrimSpace(rest.Or(in.Reason, "")))))
+	s := rest.ShownIn(ctx)
+	return g.show(g.shown(g.Service.ResumeSigned(ctx, who.By(), in.ID, strings.TrimSpace(rest.Or(in.Reason, "")),
+		transaction.Signed{Order: s.Digest, ChallengeID: s.ChallengeID, IntentDigest: s.IntentDigest})))
 }
 
 func (g Withdrawals) cancel(ctx context.Context, who rest.Caller, in decideRequest) (rest.Data[withdrawal], error) {
