@@ -112,6 +112,19 @@ func (s Transactions) Approved(ctx context.Context, withdrawalID, digest string)
 	return userIDs, engine.Translate(err)
 }
 
+func (s Transactions) Approvals(ctx context.Context, ids ...string) (all []transaction.AddApproval, err error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	var rows []approvalRow
+	err = s.db.Conn(ctx).NewSelect().Model(&rows).Where("withdrawal_id IN (?)", bun.List(ids)).Order("at", "user_id").
+		Scan(ctx)
+	for _, r := range rows {
+		all = append(all, transaction.AddApproval{ID: r.WithdrawalID, UserID: r.UserID, OrderDigest: r.OrderDigest,
+			At: engine.Time(r.At)})
+	}
+	return all, engine.Translate(err)
+}
+
 func (s Transactions) Due(ctx context.Context, now time.Time, most int) (ids []string, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()

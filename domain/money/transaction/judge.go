@@ -61,6 +61,8 @@ type Past interface {
 	Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error)
 	// Approved lists the operators who approved a withdrawal with this digest of its order, in their order.
 	Approved(ctx context.Context, withdrawalID, digest string) (userIDs []string, err error)
+	// Approvals lists the approvals of withdrawals, in their order.
+	Approvals(ctx context.Context, withdrawalIDs ...string) ([]AddApproval, error)
 	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them.
 	Due(ctx context.Context, now time.Time, most int) (ids []string, err error)
 }
