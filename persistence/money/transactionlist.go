@@ -260,6 +260,12 @@ func WithdrawalBacklog(ctx context.Context, db *engine.DB, most int) *bun.Select
 	return queued.Backlog(ctx, db, most, "at", queueFilters(transaction.QueueQuery{Active: new(true)})...)
 }
 
+// HeldBacklog is the query of the backlog of the withdrawals that wait for approval, by the beginning of their holds.
+func HeldBacklog(ctx context.Context, db *engine.DB, most int) *bun.SelectQuery {
+	return queued.Backlog(ctx, db, most, "CASE WHEN held_at > 0 THEN held_at ELSE at END",
+		queueFilters(transaction.QueueQuery{Status: new(transaction.QueueWaiting)})...)
+}
+
 // trimmed is a column without blanks around it, as in migration 0106_received.
 func (s Transactions) trimmed(column string) string {
 	if s.db.Postgres() {
