@@ -13,7 +13,8 @@ import (
 )
 
 // The treasury sees whose withdrawals wait, the amount and since when. It resumes one, cancels another, which
-// releases its hold, and sees that a third is decided. Then the administrator adds, rotates and removes the
+// releases its hold, and sees that a third is decided. A rule of the money policy holds a withdrawal, which is approved,
+// and a counter is reset. Then the administrator adds, rotates and removes the
 // key of a service, changes the limits of a level, and sets the fee of a currency.
 func TestConsoleWithdrawalQueue(t *testing.T) {
 	t.Parallel()
@@ -31,6 +32,8 @@ func TestConsoleWithdrawalQueue(t *testing.T) {
 	m.resume(auth)
 	m.cancel(auth)
 	m.decided()
+	m.holds(auth)
+	m.counts(auth)
 	m.serviceKey()
 	m.level()
 	m.fee(app)

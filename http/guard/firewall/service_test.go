@@ -92,7 +92,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Follow: s.live.Follow}}}
 	explain := httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf,
 		Audit: s.audit, App: "API"}
-	counters := httpfirewall.Counters{Counting: &firewall.Counting{Rules: s.live.Current,
+	counters := httpfirewall.Counters{Country: located, Counting: &firewall.Counting{Rules: s.live.Current,
 		Counters: &clusterlimit.Counters{Node: node, Kind: keys}, Changes: admin.Changes{Commit: db, Now: now}}}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize, CountryOf: countryOf,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
@@ -135,4 +135,12 @@ func (s *service) from(ip, line string, status int, headers ...string) *http.Res
 		s.t.Errorf("%s from %s: %d %s, want %d", line, ip, res.StatusCode, body, status)
 	}
 	return res
+}
+
+// located places one network in a country.
+func located(a netip.Addr) string {
+	if netip.MustParsePrefix("2001:db8::/32").Contains(a) {
+		return "DE"
+	}
+	return ""
 }
