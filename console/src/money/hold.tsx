@@ -20,7 +20,7 @@ export function Because({ of: { hold } }: Of) {
   return <span data-code>{hold.rules.map((r) => r.label).join(', ')}</span>;
 }
 
-/** What the withdrawal waits for: approvals, the end of a wait, or an operator. */
+/** The missing part: approvals, the end of a wait, or an operator. */
 export function Missing({ of: { hold } }: Of) {
   const { t } = useTranslation();
   if (hold?.approvals.length) return hold.approvals.map((a) => <div key={a.group}>{t('hold.given', { ...a })}</div>);
@@ -31,7 +31,7 @@ export function Missing({ of: { hold } }: Of) {
 export const releasable = ({ hold }: Withdrawal) =>
   hold?.reason !== 'DIGEST' && (hold?.reason !== 'POLICY' || hold.approvals.length > 0);
 
-/** What is at stake in several withdrawals: the sum of each currency, and the number of destinations. */
+/** The total of several withdrawals: the sum of each currency, and the number of destinations. */
 export function AtStake({ of }: { of: Withdrawal[] }) {
   const { t, i18n } = useTranslation();
   const codes = [...new Set(of.map((w) => w.code))];
@@ -107,14 +107,14 @@ function Approvers({ group, of }: Of & { group: string }) {
       {may && may.length > most && <Text size="sm">+{may.length - most}</Text>}
       {may?.length === 0 && (
         <Text size="sm" fw={600}>
-          {t('hold.nobody')}
+          {t('hold.empty')}
         </Text>
       )}
     </Group>
   );
 }
 
-/** Who requested the withdrawal, and by which methods its owner approved it. */
+/** The requester of the withdrawal, and the methods by which its owner approved it. */
 function Requested({ of }: Of) {
   const { t, i18n } = useTranslation();
   const [kind, name] = of.initiator.split(':');

@@ -1,4 +1,4 @@
-/** What a rule of the money policy would have done in the last days, while the user types it. */
+/** The effect that a rule of the money policy would have had in the last days, while the user types it. */
 import { Alert, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
