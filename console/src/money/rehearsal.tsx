@@ -7,7 +7,7 @@ import { sentence } from '../app/sentence';
 import { useMay } from '../app/session';
 import { useAnswer } from '../guard/answer';
 import { useSettled } from '../guard/rehearsal';
-import { Id, Money, Time } from '../kit/show';
+import { Money, shortOf, Time } from '../kit/show';
 import { madeAt } from './parts';
 import { Explained } from './verdict';
 
@@ -37,7 +37,6 @@ export function Rehearsal({ rule }: { rule?: Rule }) {
         title={t('policy.rehearsed', { count: days })}
         aria-live="polite"
         data-testid="rehearsal"
-        data-considered={x?.considered}
       >
         {!x && <Text size="sm">{t('rehearse.waits')}</Text>}
         {x && (
@@ -51,9 +50,14 @@ export function Rehearsal({ rule }: { rule?: Rule }) {
             )}
             {x.unknown > 0 && <Text size="xs">{t('policy.unknown', { count: x.unknown })}</Text>}
             {x.truncated && <Text size="xs">{t('policy.truncated')}</Text>}
-            {x.examples.map((id) => (
-              <Example key={id} id={id} />
-            ))}
+            {x.examples.length > 0 && (
+              <details>
+                <summary>{t('rehearse.examples')}</summary>
+                {x.examples.map((id) => (
+                  <Example key={id} id={id} />
+                ))}
+              </details>
+            )}
           </Stack>
         )}
       </Alert>
@@ -67,7 +71,7 @@ function Example({ id }: { id: string }) {
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <Time at={madeAt(id)} /> <Id of={id} short />
+        <Time at={madeAt(id)} /> <bdi dir="ltr">{shortOf(id)}</bdi>
       </summary>
       {open && <Explained id={id} />}
     </details>

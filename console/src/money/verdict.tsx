@@ -13,7 +13,7 @@ export type Explanation = Schemas['MoneyExplanation'];
 
 export function Answer({ of: { rules }, lead }: { of: Explanation; lead: TextKey }) {
   const { t } = useTranslation();
-  const sorted = [...rules].sort((a, b) => Number(b.matched) - Number(a.matched));
+  const sorted = [...rules].sort((a, b) => (a.matched ? 0 : 1) - (b.matched ? 0 : 1));
   return (
     <div data-testid="policy-answer">
       <Text size="sm" mt="md">
