@@ -66,8 +66,8 @@ func (m *till) withdraws(key blackbox.Headers) string {
 func (m *till) counts(auth blackbox.Headers) {
 	m.t.Helper()
 	m.n.Ok(m.t, "POST", "/admin/system/waf/rules", `{"label":"all-ips","type":"rate_limit","limit":100000,`+
-		`"period":3600000,"targetEntityType":"IP","targetAllEntities":true,"targetAllResources":true,"status":"ACTIVE"}`,
-		auth)
+		`"period":3600000,"targetEntityType":"IP","targetAllEntities":true,"targetAllResources":true,"status":"ACTIVE",`+
+		`"expireAt":0}`, auth)
 	m.open("/firewall")
 	webtest.Value[bool](m.tab, `(document.querySelectorAll('[data-testid="row"]')[0].click(), true)`)
 	m.tab.See(`[data-testid="counter"]`)
