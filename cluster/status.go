@@ -110,7 +110,8 @@ const sample = 1 << 12
 
 // Status returns the node's view of the cluster. A node without a cluster is its only member.
 func (n *Node) Status() Status {
-	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{}, Figures: map[string]map[string]int64{},
+	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{},
+		Figures:    map[string]map[string]int64{},
 		HandedOver: n.HandedOver(), Moved: n.Moved(), Lapses: n.Lapses(), Pauses: n.Pauses()}
 	for kind, l := range n.Loads() {
 		if l.Active > 0 {

@@ -41,8 +41,8 @@ func (h *host) Shard(id string) (n int, ok bool) {
 
 func (h *host) Active() int { return h.table.Keys() }
 
-// Figures returns the roles of this node for the partitions, "owned", "replica" and "unsettled", and the admissions that
-// it decided "as_replica" of a silent owner.
+// Figures returns the roles of this node for the partitions, "owned", "replica" and "unsettled", and the admissions
+// that it decided "as_replica" of a silent owner.
 func (h *host) Figures() map[string]int64 {
 	l := h.limiter
 	if l == nil {

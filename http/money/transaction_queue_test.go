@@ -36,7 +36,8 @@ func (s transactionSite) entry(id string, status int, description, sum, cost str
 	return fmt.Sprintf(`{"id":"%s","userId":"jane","code":"BTC","address":"bc1away","network":"BTC",`+
 		`"explorerUrl":"https://explorer.example/tx/x%%2F1","transactionStatus":%d,"transactionDescription":"%s",`+
 		`"amount":%s,"fee":%s,"createdAt":"%s","reason":null,"fullName":"Jane Işık","email":"jane@example.com",`+
-		`"phoneNumber":null,"hold":null,"initiator":"","ownerMethods":[]}`, id, status, description, sum, cost, q.At.UTC().Format("2006-01-02T15:04:05.000Z"))
+		`"phoneNumber":null,"hold":null,"initiator":"","ownerMethods":[]}`, id, status, description, sum, cost,
+		q.At.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
 func fee(sum string) func(*transaction.Queued) {

@@ -96,7 +96,8 @@ var entries = record.Table[entryRead, transaction.Entry]{
 			"COALESCE(o.owner_name, '') AS owner_name, COALESCE(o.owner_surname, '') AS owner_surname, " +
 			"COALESCE(o.owner_mail, '') AS owner_mail, COALESCE(o.owner_phone, '') AS owner_phone").
 			Join("JOIN (SELECT id AS paid_id, hi AS sum_hi, lo AS sum_lo, fee_hi AS paid_hi, fee_lo AS paid_lo, " +
-				"COALESCE(transfer_id, '') AS paid_by, initiator, owner_methods, " + heldColumn + " FROM withdrawal) AS w ON w.paid_id = q.id").
+				"COALESCE(transfer_id, '') AS paid_by, initiator, owner_methods, " + heldColumn +
+				" FROM withdrawal) AS w ON w.paid_id = q.id").
 			Join("LEFT JOIN (SELECT id AS owner_id, name AS owner_name, surname AS owner_surname, " +
 				"email AS owner_mail, COALESCE(number, phone) AS owner_phone FROM users) AS o ON o.owner_id = q.user_id")
 	},

@@ -17,7 +17,8 @@ var ownMenu = []string{"/me", "/me/account", "/me/countries", "/me/addresses", "
 
 // wholeMenu is the menu of an administrator.
 var wholeMenu = append([]string{"/", "/kyc", "/aml", "/documents", "/approvals", "/requests", "/transactions",
-	"/withdrawals", "/held", "/users", "/users/active", "/users/registered", "/users/logins", "/corporate", "/corporate/users",
+	"/withdrawals", "/held", "/users", "/users/active", "/users/registered", "/users/logins", "/corporate",
+	"/corporate/users",
 	"/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
 	"/rates", "/fees", "/levels", "/contracts", "/options", "/agreements", "/announcements", "/cdn", "/mailings",
 	"/mfa", "/roles", "/service-keys", "/firewall", "/gateways", "/policy", "/audit", "/jobs", "/cluster", "/setup",
