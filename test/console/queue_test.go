@@ -169,7 +169,9 @@ func (m *till) counts(auth blackbox.Headers) {
 		`"period":3600000,"targetEntityType":"IP","targetAllEntities":true,"targetAllResources":true,"status":"ACTIVE",`+
 		`"expireAt":0}`, auth)
 	m.open("/firewall")
-	webtest.Value[bool](m.tab, `(document.querySelectorAll('[data-testid="row"]')[0].click(), true)`)
+	const row = `[...document.querySelectorAll('[data-testid="row"]')].find((r) => r.innerText.includes('all-ips'))`
+	m.tab.Until(row + ` !== undefined`)
+	webtest.Value[bool](m.tab, `(`+row+`.click(), true)`)
 	m.tab.See(`[data-testid="counter"]`)
 	m.seen("counters")
 	m.tab.Click(`[data-testid="counter"] [data-testid="write-/admin/system/waf/counters/reset"]`)
