@@ -53,8 +53,8 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 		{"identity checks", blackbox.DemoAccount(2),
 			append([]string{"/", "/kyc", "/aml", "/documents", "/users", "/blockages"}, ownMenu...)},
 		{"treasury", blackbox.DemoAccount(3), append([]string{"/", "/approvals", "/transactions", "/withdrawals", "/held",
-			"/users", "/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
-			"/rates", "/audit", "/jobs"}, ownMenu...)},
+			"/users", "/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting",
+			"/currencies", "/rates", "/audit", "/jobs"}, ownMenu...)},
 		{"support", blackbox.DemoAccount(4), append([]string{"/", "/users", "/users/logins", "/mailings"}, ownMenu...)},
 		{"reader", reader, slices.DeleteFunc(slices.Clone(wholeMenu), func(path string) bool {
 			return slices.Contains(append(toWrite, "/roles", "/service-keys"), path) // the last two are for administrators
