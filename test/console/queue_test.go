@@ -32,8 +32,8 @@ func TestConsoleWithdrawalQueue(t *testing.T) {
 	m.resume(auth)
 	m.cancel(auth)
 	m.decided()
-	m.holds(auth)
 	m.counts(auth)
+	m.holds(auth)
 	m.serviceKey()
 	m.level()
 	m.fee(app)
@@ -181,6 +181,8 @@ func (m *till) counts(auth blackbox.Headers) {
 	if got := m.s.Count("audit WHERE action = 'FIREWALL_COUNTER_RESET'"); got != 1 {
 		m.t.Errorf("%d resets of counters, want one", got)
 	}
+	m.tab.Press("\x1b")
+	m.tab.Until(noDialog)
 }
 
 func (m *till) serviceKey() {
