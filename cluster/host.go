@@ -25,6 +25,8 @@ type Host interface {
 	Turn(t *Turn)
 	// Active returns the number of activations on this node.
 	Active() int
+	// Figures returns further numbers for operators, by name (Status.Figures).
+	Figures() map[string]int64
 }
 
 // Turn is one message for an activation of a Host.

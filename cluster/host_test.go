@@ -32,6 +32,8 @@ func (h *tallies) Shard(id string) (n int, ok bool) {
 
 func (h *tallies) Active() int { h.mu.Lock(); defer h.mu.Unlock(); return len(h.names) }
 
+func (h *tallies) Figures() map[string]int64 { return nil }
+
 func (h *tallies) Turn(t *Turn) {
 	h.turns.Add(1)
 	h.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sort"
+	"sync"
 	"time"
 )
 
@@ -18,11 +19,12 @@ type Status struct {
 	// Belongs is false while the node's membership is not confirmed; it serves no actors then.
 	Belongs     bool
 	Members     []MemberStatus
-	Activations map[string]int // of this node, by kind
-	HandedOver  int64          // activations that went to other members
-	Moved       int64          // activations created here after others released them
-	Lapses      int64          // times at which everything was dropped
-	Pauses      []Pause        // the last pauses of this node and of the members, newest first
+	Activations map[string]int              // of this node, by kind
+	Figures     map[string]map[string]int64 // of this node's hosts, by kind
+	HandedOver  int64                       // activations that went to other members
+	Moved       int64                       // activations created here after others released them
+	Lapses      int64                       // times at which everything was dropped
+	Pauses      []Pause                     // the last pauses of this node and of the members, newest first
 }
 
 // MemberStatus is a member with its share of the identities.
@@ -109,10 +111,16 @@ const sample = 1 << 12
 // Status returns the node's view of the cluster. A node without a cluster is its only member.
 func (n *Node) Status() Status {
 	s := Status{Self: n.Address(), Belongs: n.Belongs(), Activations: map[string]int{},
+		Figures:    map[string]map[string]int64{},
 		HandedOver: n.HandedOver(), Moved: n.Moved(), Lapses: n.Lapses(), Pauses: n.Pauses()}
 	for kind, l := range n.Loads() {
 		if l.Active > 0 {
 			s.Activations[kind] = l.Active
+		}
+	}
+	for kind, k := range n.kinds {
+		if k.host != nil {
+			s.Figures[kind] = k.host.Figures()
 		}
 	}
 	ms := n.membership
@@ -135,6 +143,32 @@ func (n *Node) Status() Status {
 
 // askTimeout bounds AskStatus: a frozen node accepts a connection and answers nothing.
 const askTimeout = 2 * time.Second
+
+// AskMembers requests the status of the other members, each for at most a time. Members that do not answer are missing.
+func (n *Node) AskMembers(ctx context.Context, within time.Duration) map[string]Status {
+	if n.membership == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	all := map[string]Status{}
+	for _, m := range n.Members() {
+		if m.ID == n.Address() {
+			continue
+		}
+		asked.Go(func() {
+			if s, err := AskStatus(ctx, m.Address, n.membership.o.Keys); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				all[m.ID] = s
+			}
+		})
+	}
+	asked.Wait()
+	return all
+}
 
 // AskStatus requests the status of a running node at its actor address, with a node's keys. It takes at most 2 s.
 func AskStatus(ctx context.Context, address string, keys *Keys) (s Status, err error) {

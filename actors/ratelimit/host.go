@@ -41,6 +41,33 @@ func (h *host) Shard(id string) (n int, ok bool) {
 
 func (h *host) Active() int { return h.table.Keys() }
 
+// Figures returns the roles of this node for the partitions, "owned", "replica" and "unsettled", and the admissions
+// that it decided "as_replica" of a silent owner.
+func (h *host) Figures() map[string]int64 {
+	l := h.limiter
+	if l == nil {
+		return map[string]int64{"owned": ratelimit.Partitions}
+	}
+	f, pl := map[string]int64{"as_replica": l.asReplica.Load()}, l.place.Load()
+	for p := range ratelimit.Partitions {
+		role := "unsettled"
+		h.table.WithPartition(p, func(*ratelimit.Partition) {
+			switch phase := l.partitions[p].phase; {
+			case phase == owning || pl.alone:
+				role = "owned"
+			case phase == following:
+				role = "replica"
+			case phase == unknown && pl.owner[p] != l.self && pl.replica[p] != l.self:
+				role = ""
+			}
+		})
+		if role != "" {
+			f[role]++
+		}
+	}
+	return f
+}
+
 func (h *host) Turn(t *cluster.Turn) {
 	key, _ := ratelimit.ParseID(t.ID)
 	l := h.limiter

@@ -1,12 +1,14 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"math"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	clusterlimit "castellan/actors/ratelimit"
 	"castellan/cluster"
 	"castellan/cmd/app/metrics"
 	"castellan/cmd/app/pause"
@@ -58,14 +60,25 @@ func (s *service) cluster() (err error) {
 	return nil
 }
 
+// askMembers bounds the wait for the figures of the other members.
+const askMembers = 500 * time.Millisecond
+
 // clusterStatus returns the status of the node's cluster for an administrator.
-func (s *service) clusterStatus() httpcluster.Status {
-	at := s.node.Status()
+func (s *service) clusterStatus(ctx context.Context) httpcluster.Status {
+	at, others := s.node.Status(), s.node.AskMembers(ctx, askMembers)
 	out := httpcluster.Status{Node: at.Self, Belongs: at.Belongs, Activations: at.Activations, Moved: at.Moved,
 		HandedOver: at.HandedOver, Lapses: at.Lapses, Pauses: []httpcluster.Pause{}}
 	for _, m := range at.Members {
-		out.Members = append(out.Members, httpcluster.Member{ID: m.ID, Address: m.Address, Version: m.Version,
-			Leaving: m.Leaving, Share: m.Share, Silent: m.Silent.Milliseconds()})
+		of, its := at, httpcluster.Member{ID: m.ID, Address: m.Address, Version: m.Version,
+			Leaving: m.Leaving, Share: m.Share, Silent: m.Silent.Milliseconds()}
+		if m.ID != at.Self {
+			of = others[m.ID]
+		}
+		if f := of.Figures[clusterlimit.KeyKind]; f != nil { // earlier versions have none
+			its.Limits = &httpcluster.Limits{Keys: of.Activations[clusterlimit.KeyKind], Owned: f["owned"],
+				Replica: f["replica"], Unsettled: f["unsettled"], AsReplica: f["as_replica"]}
+		}
+		out.Members = append(out.Members, its)
 	}
 	for _, p := range at.Pauses {
 		out.Pauses = append(out.Pauses, httpcluster.Pause{Member: p.Member, Began: rest.Time{Time: p.Began},

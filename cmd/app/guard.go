@@ -64,7 +64,7 @@ func (s *service) firewall() (err error) {
 		groups: groups(httpfirewall.Group{Admin: admin},
 			httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: s.locator.Country,
 				Audit: kit.NewAudit(s.DB), App: cfg.AppID},
-			httpfirewall.Counters{Counting: counting}, httpfirewall.Limits{Evaluator: s.evaluator}),
+			httpfirewall.Counters{Counting: counting, Country: s.locator.Country}, httpfirewall.Limits{Evaluator: s.evaluator}),
 		snapshots: []snapshot{copyOf(live, change.Firewall)},
 		tasks: []task{{every: sweepEvery, do: func(context.Context) error {
 			s.limiter.Sweep()

@@ -30,8 +30,20 @@ type Member struct {
 	Version string  `json:"version"`
 	Leaving bool    `json:"leaving"`
 	Share   float64 `json:"share" example:"0.34" doc:"fraction of all challenges and users that the member owns, 0 to 1"`
+	Limits  *Limits `json:"limits" doc:"its part of the rate limits; null if it did not answer"`
 	Silent  int64   `json:"silentMs,omitempty" doc:"since its last sign of life; absent if it answers" example:"900"`
 }
+
+// Limits is the part of a member in the rate limits.
+type Limits struct {
+	Keys      int   `json:"keys" doc:"counters that it keeps" example:"8000"`
+	Owned     int64 `json:"owned" doc:"of the 1024 shards of counters: decided by it" example:"341"`
+	Replica   int64 `json:"replica" doc:"shards that it keeps a copy of" example:"342"`
+	Unsettled int64 `json:"unsettled" doc:"shards that it is about to take over or give away; soon 0" example:"0"`
+	AsReplica int64 `json:"asReplica" doc:"requests that it decided for a silent member, since its start" example:"12"`
+}
+
+func (Limits) SchemaName() string { return "ClusterLimits" }
 
 // Pause is a time in which a node did not answer.
 type Pause struct {
@@ -42,16 +54,19 @@ type Pause struct {
 }
 
 // Group serves the endpoint.
-type Group struct{ Status func() Status }
+type Group struct {
+	Status func(context.Context) Status
+}
 
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get("/admin/cluster", "Get the cluster members and the active actors of this node", rest.Tenant, g.show).
 			Doc("getCluster",
-				"The cluster as the answering node sees it. To compare views, send the request to each node."),
+				"The cluster as the answering node sees it. To compare views, send the request to each node. Of the other "+
+					"members it asks for their rate limits, for at most 500 ms."),
 	).For(rest.Admin).Extended()
 }
 
-func (g Group) show(context.Context, rest.Caller, rest.None) (rest.Data[Status], error) {
-	return rest.Data[Status]{Data: g.Status()}, nil
+func (g Group) show(ctx context.Context, _ rest.Caller, _ rest.None) (rest.Data[Status], error) {
+	return rest.Data[Status]{Data: g.Status(ctx)}, nil
 }

@@ -1,17 +1,22 @@
 package money_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
+	"castellan/persistence/account"
+	"castellan/persistence/money"
 )
 
 const (
@@ -31,7 +36,8 @@ func (s transactionSite) entry(id string, status int, description, sum, cost str
 	return fmt.Sprintf(`{"id":"%s","userId":"jane","code":"BTC","address":"bc1away","network":"BTC",`+
 		`"explorerUrl":"https://explorer.example/tx/x%%2F1","transactionStatus":%d,"transactionDescription":"%s",`+
 		`"amount":%s,"fee":%s,"createdAt":"%s","reason":null,"fullName":"Jane Işık","email":"jane@example.com",`+
-		`"phoneNumber":null,"hold":null}`, id, status, description, sum, cost, q.At.UTC().Format("2006-01-02T15:04:05.000Z"))
+		`"phoneNumber":null,"hold":null,"initiator":"","ownerMethods":[]}`, id, status, description, sum, cost,
+		q.At.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
 func fee(sum string) func(*transaction.Queued) {
@@ -89,6 +95,41 @@ func TestQueueDecisions(t *testing.T) {
 		const detail = "timeOut to waitingApproval: 1 BTC"
 		if n := s.count("audit", "action = 'WITHDRAWAL_QUEUE_STATUS' AND detail = '"+detail+"'"); n != 1 {
 			t.Errorf("%d audit rows say %q", n, detail)
+		}
+	})
+}
+
+// The queue says what a held withdrawal waits for: rules, approvals that count, and who asked for it.
+func TestQueueHeld(t *testing.T) {
+	transactionBoth(t, func(s transactionSite) {
+		s.deposit(transaction.Finalized, "10")
+		users := account.NewUsers(s.db)
+		s.service.Judge = &transaction.Judge{Past: money.NewTransactions(s.db), Users: users,
+			Shared: func(context.Context, string, string) (bool, error) { return false, nil }}
+		for _, name := range []string{"ann", "bob"} {
+			u := user.New(name, s.now())
+			u.Roles = []string{"treasury"}
+			storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: u}))
+		}
+		asked := transaction.Withdrawal{Initiator: "SERVICE:shop", OwnerMethods: "PUSH+MAIL"}
+		id := s.enqueueAs(asked, transaction.QueueWaiting, "1", func(q *transaction.Queued) {
+			q.Held = transaction.Held{Reason: transaction.HeldPolicy, Since: time.UnixMilli(1e12),
+				Until: time.UnixMilli(2e12), Asks: `{"rules":[{"label":"Large","version":3}],"approvals":[{"group":"treasury",` +
+					`"required":2,"expires":"72h"},{"group":"admin","required":1,"expires":"72h"}]}`}
+		})
+		all, err := s.service.Store.Queue(t.Context(), transaction.QueueQuery{ID: &id}, page.Query[transaction.Place]{})
+		storetest.Must(t, err)
+		digest := s.service.Order(all.Records[0].Outgoing).Digest()
+		for i, userID := range []string{"ann", "jane", "bob"} { // jane is the owner; bob approved another order
+			storetest.Must(t, s.db.Commit(t.Context(), transaction.AddApproval{ID: id, UserID: userID,
+				OrderDigest: digest[:len(digest)-i/2], At: s.now()}))
+		}
+		const hold = `"hold":{"reason":"POLICY","since":"2001-09-09T01:46:40.000Z","until":"2033-05-18T03:33:20.000Z",` +
+			`"rules":[{"label":"Large","version":3}],"approvals":[{"group":"treasury","required":2,"given":1},` +
+			`{"group":"admin","required":1,"given":0}],"approvedBy":["ann"]},"initiator":"SERVICE:shop",` +
+			`"ownerMethods":["PUSH","MAIL"]`
+		if _, got := s.Call(queueList+"?statusCode=5", ""); !strings.Contains(got, hold) {
+			t.Errorf("%s, want %s", got, hold)
 		}
 	})
 }

@@ -194,6 +194,13 @@ func (s transactionSite) deposit(status transaction.Status, sum string, edit ...
 // enqueue puts a withdrawal of jane into the queue.
 func (s transactionSite) enqueue(status transaction.QueueStatus, sum string, edit ...func(*transaction.Queued)) string {
 	s.Helper()
+	return s.enqueueAs(transaction.Withdrawal{}, status, sum, edit...)
+}
+
+// enqueueAs is enqueue with fields of the withdrawal.
+func (s transactionSite) enqueueAs(w transaction.Withdrawal, status transaction.QueueStatus, sum string,
+	edit ...func(*transaction.Queued)) string {
+	s.Helper()
 	q := transaction.Queued{Status: status, TxID: "x/1"}
 	for _, f := range edit {
 		f(&q)
@@ -203,9 +210,13 @@ func (s transactionSite) enqueue(status transaction.QueueStatus, sum string, edi
 		fee = *q.Fee
 	}
 	at := s.now()
-	w := transaction.Withdrawal{ID: id.New(at), UserID: "jane", Asset: s.asset(), Amount: amount.Must(sum),
-		ToAddress: "bc1away", At: at}
-	s.do(transaction.Enqueue(w, q, fee))
+	w.ID, w.UserID, w.Asset, w.Amount = id.New(at), "jane", s.asset(), amount.Must(sum)
+	w.ToAddress, w.At = "bc1away", at
+	m, err := transaction.Enqueue(w, q, fee)
+	if err == nil && q.Held.Reason != "" {
+		m.With = append(m.With, transaction.SetHeld{Queued: m.With[1].(transaction.AddQueued).Queued})
+	}
+	s.do(m, err)
 	return w.ID
 }
 

@@ -33,6 +33,7 @@ func TestInboxHasReadableQueuesOnly(t *testing.T) {
 	const read = "GET /inbox"
 	s.Wants(read, "", 200, `{"data":[`+
 		`{"queue":"withdrawals","count":1000,"more":true,"oldestAt":"2023-11-14T22:13:20.000Z"},`+
+		`{"queue":"held","count":0,"more":false,"oldestAt":null},`+
 		`{"queue":"approvals","count":0,"more":false,"oldestAt":null}]}`)
 	s.As("u1").Wants(read, "", 200, `{"data":[]}`)
 }

@@ -107,11 +107,12 @@ func (s Transactions) Credited(ctx context.Context, userID string, assets ...int
 	return engine.Time(id.Millis(last.String)), nil
 }
 
-func (s Transactions) Approved(ctx context.Context, withdrawalID string) (all []transaction.AddApproval, err error) {
+func (s Transactions) Approved(ctx context.Context, ids ...string) (all []transaction.AddApproval, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
 	var rows []approvalRow
-	err = s.db.Conn(ctx).NewSelect().Model(&rows).Where("withdrawal_id = ?", withdrawalID).Order("at").Scan(ctx)
+	err = s.db.Conn(ctx).NewSelect().Model(&rows).Where("withdrawal_id IN (?)", bun.List(ids)).Order("at", "user_id").
+		Scan(ctx)
 	for _, r := range rows {
 		all = append(all, transaction.AddApproval{ID: r.WithdrawalID, UserID: r.UserID, OrderDigest: r.OrderDigest,
 			At: engine.Time(r.At)})

@@ -82,6 +82,7 @@ type entryRead struct {
 	heldColumns
 	SumHi, SumLo, PaidHi, PaidLo int64
 	PaidBy                       string
+	Initiator, OwnerMethods      string
 	OwnerName, OwnerSurname      string
 	OwnerMail, OwnerPhone        string
 }
@@ -92,10 +93,12 @@ var entries = record.Table[entryRead, transaction.Entry]{
 	Order: newestFirst,
 	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.ColumnExpr("q.*, " + heldColumn + ", w.sum_hi, w.sum_lo, w.paid_hi, w.paid_lo, w.paid_by, " +
+			"w.initiator, w.owner_methods, " +
 			"COALESCE(o.owner_name, '') AS owner_name, COALESCE(o.owner_surname, '') AS owner_surname, " +
 			"COALESCE(o.owner_mail, '') AS owner_mail, COALESCE(o.owner_phone, '') AS owner_phone").
 			Join("JOIN (SELECT id AS paid_id, hi AS sum_hi, lo AS sum_lo, fee_hi AS paid_hi, fee_lo AS paid_lo, " +
-				"COALESCE(transfer_id, '') AS paid_by, " + heldColumn + " FROM withdrawal) AS w ON w.paid_id = q.id").
+				"COALESCE(transfer_id, '') AS paid_by, initiator, owner_methods, " + heldColumn +
+				" FROM withdrawal) AS w ON w.paid_id = q.id").
 			Join("LEFT JOIN (SELECT id AS owner_id, name AS owner_name, surname AS owner_surname, " +
 				"email AS owner_mail, COALESCE(number, phone) AS owner_phone FROM users) AS o ON o.owner_id = q.user_id")
 	},
@@ -104,7 +107,7 @@ var entries = record.Table[entryRead, transaction.Entry]{
 			return e, err
 		}
 		e.Withdrawal = transaction.Withdrawal{ID: r.ID, UserID: r.UserID, Asset: r.AssetID, ToAddress: r.Address,
-			TransferID: r.PaidBy}
+			TransferID: r.PaidBy, Initiator: transaction.Initiator(r.Initiator), OwnerMethods: r.OwnerMethods}
 		if e.Withdrawal.Amount, err = amount.Of(r.SumHi, r.SumLo); err == nil {
 			e.Withdrawal.Fee, err = amount.Of(r.PaidHi, r.PaidLo)
 		}
@@ -257,6 +260,12 @@ func DepositBacklog(ctx context.Context, db *engine.DB, most int) *bun.SelectQue
 // WithdrawalBacklog is the query of the backlog of the active withdrawals of the queue; see record.Table.Backlog.
 func WithdrawalBacklog(ctx context.Context, db *engine.DB, most int) *bun.SelectQuery {
 	return queued.Backlog(ctx, db, most, "at", queueFilters(transaction.QueueQuery{Active: new(true)})...)
+}
+
+// HeldBacklog is the query of the backlog of the withdrawals that wait for approval, by the beginning of their holds.
+func HeldBacklog(ctx context.Context, db *engine.DB, most int) *bun.SelectQuery {
+	return queued.Backlog(ctx, db, most, "CASE WHEN held_at > 0 THEN held_at ELSE at END",
+		queueFilters(transaction.QueueQuery{Status: new(transaction.QueueWaiting)})...)
 }
 
 // trimmed is a column without blanks around it, as in migration 0106_received.

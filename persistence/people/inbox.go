@@ -39,6 +39,7 @@ var backlogs = map[inbox.Queue]func(context.Context, *engine.DB, int) *bun.Selec
 	},
 	inbox.Deposits:    money.DepositBacklog,
 	inbox.Withdrawals: money.WithdrawalBacklog,
+	inbox.Held:        money.HeldBacklog,
 	inbox.Approvals:   office.ApprovalBacklog,
 	inbox.Deploys:     office.DeployBacklog,
 	inbox.VPN:         office.VPNBacklog,

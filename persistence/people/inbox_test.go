@@ -20,8 +20,8 @@ func TestBacklogsAreFoundByIndex(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		indexes := map[inbox.Queue]string{inbox.Documents: "document_reason", inbox.AML: "users_aml",
 			inbox.Deposits: "deposit_status", inbox.Withdrawals: "withdrawal_queue_active",
-			inbox.Approvals: "four_eyes_status", inbox.Deploys: "deploy_request_status", inbox.VPN: "vpn_request_status",
-			inbox.Applications: "corporate_application_status"}
+			inbox.Held: "withdrawal_queue_status", inbox.Approvals: "four_eyes_status", inbox.Deploys: "deploy_request_status",
+			inbox.VPN: "vpn_request_status", inbox.Applications: "corporate_application_status"}
 		for _, q := range inbox.Queues {
 			query := people.Backlogs[q.Queue](t.Context(), db, inbox.Most)
 			persistencetest.WantsIndex(t, db, string(q.Queue), query, indexes[q.Queue])

@@ -13,8 +13,9 @@ import (
 )
 
 // The treasury sees whose withdrawals wait, the amount and since when. It resumes one, cancels another, which
-// releases its hold, and sees that a third is decided. Then the administrator adds, rotates and removes the
-// key of a service, changes the limits of a level, and sets the fee of a currency.
+// releases its hold, and sees that a third is decided. A rule of the money policy holds a withdrawal, which is
+// approved, and a counter is reset. Then the administrator adds, rotates and removes the key of a service, changes the
+// limits of a level, and sets the fee of a currency.
 func TestConsoleWithdrawalQueue(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
@@ -31,6 +32,8 @@ func TestConsoleWithdrawalQueue(t *testing.T) {
 	m.resume(auth)
 	m.cancel(auth)
 	m.decided()
+	m.counts(auth)
+	m.holds(auth)
 	m.serviceKey()
 	m.level()
 	m.fee(app)
@@ -101,6 +104,85 @@ func (m *till) decided() {
 	m.tab.Click(aChoice)
 	m.tab.See(`[data-testid="undecidable"]`)
 	m.tab.Until(`!document.querySelector('[data-testid^="bulk-/admin/withdrawals"]')`)
+}
+
+// holds adds a rule of the money policy after a rehearsal. From home it finds a withdrawal that the rule holds, reads
+// the reason and approves it.
+func (m *till) holds(auth blackbox.Headers) {
+	m.t.Helper()
+	var made struct{ Data struct{ Key string } }
+	m.n.Ok(m.t, "POST", "/admin/service-keys", `{"name":"till","role":"admin"}`, auth).Read(m.t, &made)
+	key := blackbox.Headers{"service-auth": made.Data.Key}
+	m.open("/policy")
+	m.tab.Click(`[data-testid="write-/admin/money/rules"]`)
+	m.field("label", "Every withdrawal")
+	m.field("group", "admin")
+	m.tab.Until(`/held ([1-9]\d*) of \1 movements/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
+	m.seen("policy-rehearsed")
+	m.tab.Click(`[role="dialog"] [data-testid="field-status"]`)
+	list := webtest.Value[string](m.tab, `document.querySelector('[role="dialog"] [data-testid="field-status"]')
+		.getAttribute('aria-controls')`)
+	m.tab.Click(fmt.Sprintf(`[id=%q] [role="option"][value="ACTIVE"]`, list))
+	m.tab.Click(theSend)
+	m.tab.Until(noDialog)
+	m.tab.See(aRow + ` [data-state="ACTIVE"]`)
+	id := m.withdraws(key)
+	clickTo(m.tab, "/")
+	m.tab.Click(`[data-testid="waits-home.held"]`) // the first click
+	m.tab.See(aRow)
+	m.seen("held")
+	webtest.Value[bool](m.tab, fmt.Sprintf(`(() => { const row = [...document.querySelectorAll(%q)]
+		.find((r) => r.innerText.includes('Every withdrawal')); row.click(); return true; })()`, aRow))
+	m.tab.Until(`document.querySelector('[data-testid="missing"]')?.innerText.includes('0 of 1')`)
+	m.tab.Until(`document.querySelector('[data-testid="verdict"]')?.innerText.includes('Every withdrawal')`)
+	m.seen("held-case")
+	m.tab.Click(`[role="dialog"] [data-testid="bulk-/admin/withdrawals/{id}/resume"]`)
+	m.tab.Click(`[data-testid="bulk-send"]`)
+	m.tab.Until(noDialog)
+	if got := m.s.Count("withdrawal_queue WHERE status = 8 AND id = '" + id + "'"); got != 1 {
+		m.t.Error("the approved withdrawal is not queued")
+	}
+}
+
+// withdraws requests a small withdrawal for any customer who may withdraw.
+func (m *till) withdraws(key blackbox.Headers) string {
+	m.t.Helper()
+	users := m.s.Text("SELECT group_concat(owner) FROM (SELECT DISTINCT owner FROM account WHERE kind = 'user' LIMIT 60)")
+	for i, user := range strings.Split(users, ",") {
+		a := m.n.Do(m.t, "POST", "/integration/withdrawals", map[string]any{"externalId": fmt.Sprint("held-", i),
+			"userId": user, "currencyCode": "BTC", "network": "BTC", "amount": 0.0002,
+			"address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"}, key)
+		if a.Status == 200 {
+			var of struct{ Data struct{ ID string } }
+			a.Read(m.t, &of)
+			return of.Data.ID
+		}
+	}
+	m.t.Fatal("no customer may withdraw")
+	return ""
+}
+
+// counts gives a caller the whole limit again, at the rule of the rate limit.
+func (m *till) counts(auth blackbox.Headers) {
+	m.t.Helper()
+	m.n.Ok(m.t, "POST", "/admin/system/waf/rules", `{"label":"all-ips","type":"rate_limit","limit":100000,`+
+		`"period":3600000,"targetEntityType":"IP","targetAllEntities":true,"targetAllResources":true,"status":"ACTIVE",`+
+		`"expireAt":0}`, auth)
+	m.open("/firewall")
+	const row = `[...document.querySelectorAll('[data-testid="row"]')].find((r) => r.innerText.includes('all-ips'))`
+	m.tab.Until(row + ` !== undefined`)
+	webtest.Value[bool](m.tab, `(`+row+`.click(), true)`)
+	m.tab.See(`[data-testid="counter"]`)
+	m.seen("counters")
+	m.tab.Click(`[data-testid="counter"] [data-testid="write-/admin/system/waf/counters/reset"]`)
+	m.field("reason", "A test by the office")
+	m.tab.Click(theSend)
+	m.tab.Until(`document.querySelectorAll('[role="dialog"]').length === 1`)
+	if got := m.s.Count("audit WHERE action = 'FIREWALL_COUNTER_RESET'"); got != 1 {
+		m.t.Errorf("%d resets of counters, want one", got)
+	}
+	m.tab.Press("\x1b")
+	m.tab.Until(noDialog)
 }
 
 func (m *till) serviceKey() {

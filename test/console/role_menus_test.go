@@ -17,7 +17,8 @@ var ownMenu = []string{"/me", "/me/account", "/me/countries", "/me/addresses", "
 
 // wholeMenu is the menu of an administrator.
 var wholeMenu = append([]string{"/", "/kyc", "/aml", "/documents", "/approvals", "/requests", "/transactions",
-	"/withdrawals", "/users", "/users/active", "/users/registered", "/users/logins", "/corporate", "/corporate/users",
+	"/withdrawals", "/held", "/users", "/users/active", "/users/registered", "/users/logins", "/corporate",
+	"/corporate/users",
 	"/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
 	"/rates", "/fees", "/levels", "/contracts", "/options", "/agreements", "/announcements", "/cdn", "/mailings",
 	"/mfa", "/roles", "/service-keys", "/firewall", "/gateways", "/policy", "/audit", "/jobs", "/cluster", "/setup",
@@ -51,9 +52,9 @@ func rolesOf(t *testing.T, n *blackbox.Node, reader blackbox.Account) {
 	}{
 		{"identity checks", blackbox.DemoAccount(2),
 			append([]string{"/", "/kyc", "/aml", "/documents", "/users", "/blockages"}, ownMenu...)},
-		{"treasury", blackbox.DemoAccount(3), append([]string{"/", "/approvals", "/transactions", "/withdrawals", "/users",
-			"/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting", "/currencies",
-			"/rates", "/audit", "/jobs"}, ownMenu...)},
+		{"treasury", blackbox.DemoAccount(3), append([]string{"/", "/approvals", "/transactions", "/withdrawals", "/held",
+			"/users", "/balances", "/statement", "/positions", "/adjust", "/blockages", "/providers", "/accounting",
+			"/currencies", "/rates", "/audit", "/jobs"}, ownMenu...)},
 		{"support", blackbox.DemoAccount(4), append([]string{"/", "/users", "/users/logins", "/mailings"}, ownMenu...)},
 		{"reader", reader, slices.DeleteFunc(slices.Clone(wholeMenu), func(path string) bool {
 			return slices.Contains(append(toWrite, "/roles", "/service-keys"), path) // the last two are for administrators

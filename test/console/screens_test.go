@@ -212,7 +212,7 @@ var missing = `[...document.querySelector('#console').innerText.matchAll(/(?<![\
 // areas are the first words of the keys.
 const areas = `home|users|user|audit|jobs|cluster|setup|own|list|login|palette|problem|group|challenge|kyc|aml|` +
 	`document|mfa|firewall|roles|balances|adjust|withdrawal|blockage|provider|approval|contract|` +
-	`announcement|currency|parameter|corporate|levels|serviceKeys|fees|state|money|act|gateway|gatewayWhy|evidence`
+	`announcement|currency|parameter|corporate|levels|hold|policy|counters|serviceKeys|fees|state|money|act|gateway|gatewayWhy|evidence`
 
 // elsewhere are the requests that did not go to the console's own service.
 const elsewhere = `performance.getEntriesByType('resource').map((r) => r.name)

@@ -17,9 +17,12 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 	boss, demo := blackbox.Admin(t, c.Site, first), c.Seeded("user")
 	type status struct {
 		Data struct {
-			Node        string
-			Belongs     bool
-			Members     []struct{ Version, Address string }
+			Node    string
+			Belongs bool
+			Members []struct {
+				Version, Address string
+				Limits           *struct{ Owned, Replica, Unsettled int }
+			}
 			Activations map[string]int
 			Moved       *int
 			HandedOver  *int
@@ -59,6 +62,16 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 	if a.Data.Moved == nil || b.Data.Moved == nil || *b.Data.Moved == 0 || a.Data.HandedOver == nil {
 		t.Errorf("after a join: %+v and %+v", a, b)
 	}
+	blackbox.Until(t, blackbox.Within(20), "the shards of rate limits are settled", func() bool {
+		owned, replicas, unsettled := 0, 0, 0
+		for _, m := range look(second).Data.Members {
+			if m.Limits == nil {
+				return false
+			}
+			owned, replicas, unsettled = owned+m.Limits.Owned, replicas+m.Limits.Replica, unsettled+m.Limits.Unsettled
+		}
+		return owned == 1024 && replicas == 1024 && unsettled == 0
+	})
 	got := c.CommandWith([]string{"CLUSTER_ACTOR_ADDR=" + first.Actors}, "", "cluster", "status")
 	if lines := strings.Split(strings.TrimSpace(got.Out), "\n"); got.Code != 0 || len(lines) != 3 ||
 		!regexp.MustCompile(`^MEMBER +VERSION +STATE +SHARE +CHALLENGE +(\S+ +)*USER +(\S+ +)*MOVED +HANDED OVER +LAPSES$`).

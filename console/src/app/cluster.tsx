@@ -1,6 +1,7 @@
 /** The nodes of the cluster: members, the share that each owns, and moved actors. */
 import { Alert, Badge, Card, Progress, Stack, Table, Text, Title } from '@mantine/core';
 import { useTranslation } from 'react-i18next';
+import type { Schemas } from './api';
 import { Problem } from './problem';
 import { useRead } from '../kit/read';
 import { Fact, Facts } from '../kit/record';
@@ -48,6 +49,7 @@ export default function Cluster() {
                     <Table.Th>{t('cluster.version')}</Table.Th>
                     <Table.Th>{t('cluster.state')}</Table.Th>
                     <Table.Th>{t('cluster.share')}</Table.Th>
+                    <Table.Th>{t('cluster.limits')}</Table.Th>
                   </Table.Tr>
                 </Table.Thead>
                 <Table.Tbody>
@@ -76,6 +78,9 @@ export default function Cluster() {
                       </Table.Td>
                       <Table.Td data-label={t('cluster.share')}>
                         <Share of={m.share} name={m.id} />
+                      </Table.Td>
+                      <Table.Td data-label={t('cluster.limits')} data-testid="limits">
+                        {m.limits ? <Limits of={m.limits} /> : plain(null)}
                       </Table.Td>
                     </Table.Tr>
                   ))}
@@ -147,6 +152,24 @@ const alone = 'nonhost';
 function NodeId({ of, short }: { of: string; short?: boolean }) {
   const { t } = useTranslation();
   return of === alone ? t('cluster.local') : <Id of={of} short={short} />;
+}
+
+/** The part of a node in the rate limits: counters, shards, and what it decided for a silent member. */
+function Limits({ of }: { of: Schemas['ClusterLimits'] }) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <Text size="sm">{t('cluster.keys', { ...of })}</Text>
+      <Text size="xs" c={of.unsettled ? 'yellow.8' : 'dimmed'}>
+        {t('cluster.shards', { ...of })}
+      </Text>
+      {of.asReplica > 0 && (
+        <Text size="xs" c="dimmed">
+          {t('cluster.asReplica', { ...of })}
+        </Text>
+      )}
+    </>
+  );
 }
 
 /** The share of a node in percent. A fraction comes as text (app/api.ts), and this value is only displayed. */

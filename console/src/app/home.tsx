@@ -13,6 +13,7 @@ import { Customers } from './search/customers';
 import { useMay } from './session';
 import { JobBar } from '../kit/job';
 import { AnchorLink, CardLink } from './frame/link';
+import { useNow } from '../kit/now';
 import { useRead } from '../kit/read';
 import { Ago, Money } from '../kit/show';
 import { Totals } from './totals';
@@ -84,6 +85,8 @@ function Pending({ of: w }: { of: Waiting }) {
         signal,
       ),
   });
+  const now = useNow(60_000);
+  const late = !!w.lateMs && !!w.oldestAt && now - Date.parse(w.oldestAt) >= w.lateMs;
   const rows = data?.rows.filter((row, n, all) => !w.one || all.findIndex((r) => r[w.one!] === row[w.one!]) === n);
   const inside = (
     <>
@@ -94,7 +97,7 @@ function Pending({ of: w }: { of: Waiting }) {
         </Text>
       </Group>
       {w.oldestAt && (
-        <Text size="sm" c="dimmed" data-testid="oldest">
+        <Text size="sm" c={late ? 'red' : 'dimmed'} fw={late ? 600 : undefined} data-testid="oldest">
           {t('home.oldest')} <Ago at={w.oldestAt} />
         </Text>
       )}
@@ -116,7 +119,12 @@ function Pending({ of: w }: { of: Waiting }) {
       </Stack>
     </>
   );
-  const looks = { withBorder: true, 'data-testid': `waits-${w.title}` };
+  const looks = {
+    withBorder: true,
+    'data-testid': `waits-${w.title}`,
+    'data-late': late || undefined,
+    style: late ? { borderColor: 'var(--mantine-color-red-filled)' } : undefined,
+  };
   if (!opens) return <Card {...looks}>{inside}</Card>;
   return (
     <CardLink {...looks} to={w.to} search={w.search ?? w.query} className="opens">

@@ -23,6 +23,10 @@ interface Pending {
   query: Record<string, string>;
   /** The member by which several rows are one entry. */
   one?: string;
+  /** Another queue counts its entries, too. */
+  part?: boolean;
+  /** The age of the oldest entry from which the card is red, in milliseconds. */
+  lateMs?: number;
   line: (row: Record<string, string | null | undefined>) => Line;
 }
 
@@ -65,6 +69,17 @@ export const queues: Queue[] = [
     query: { isActive: 'true' },
     to: '/withdrawals',
     line: (w) => ({ name: w.fullName, amount: w.amount, unit: w.code, at: w.createdAt }),
+  },
+  {
+    queue: 'held',
+    title: 'home.held',
+    path: '/admin/get-withdrawal-crypto-queue',
+    query: { statusCode: '5' },
+    to: '/held',
+    search: {},
+    part: true,
+    lateMs: 86_400_000,
+    line: (w) => ({ name: w.fullName, amount: w.amount, unit: w.code, at: heldAt(w.hold) ?? w.createdAt }),
   },
   {
     queue: 'approvals',
@@ -117,6 +132,9 @@ export type Waiting = Queue & {
 
 /** The sender of a deposit has a name and a country; it may be unknown. */
 const sender = (of: unknown) => (of as { name?: string } | null | undefined)?.name;
+
+/** The beginning of a hold, which an entry may have. */
+const heldAt = (of: unknown) => (of as { since?: string } | null | undefined)?.since;
 
 /** The address of the inbox. Every write reads it again. */
 export const inbox = '/inbox';

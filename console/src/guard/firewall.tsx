@@ -14,6 +14,7 @@ import { useNow } from '../kit/now';
 import { Coded, Nothing, Status, Time } from '../kit/show';
 import { useSure } from '../kit/sure';
 import { Write, type Input } from '../kit/write';
+import { Counters } from './counters';
 import { RuleRehearsal } from './rehearsal';
 import { ruleAsks } from './toll';
 import { Word } from '../kit/word';
@@ -127,6 +128,7 @@ export default function Firewall() {
         change={{ title: 'firewall.change', needs: `PATCH ${path}`, testid: 'rule-change' }}
         form={(r, close) => <Change rule={r} onClose={close} />}
         acts={(r, close) => <Actions rule={r} onDone={close} />}
+        more={(r) => r.type === 'rate_limit' && <Counters label={r.label} />}
       />
       {search.add === 'rule' && <Add opened onClose={() => setSearch({ add: undefined })} />}
     </>

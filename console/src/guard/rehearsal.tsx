@@ -47,7 +47,7 @@ export function PolicyRehearsal({ policy }: { policy?: Schemas['RehearseMfaPolic
 }
 
 /** Sends the draft after a pause in typing. */
-function useSettled<T>(value: T): T {
+export function useSettled<T>(value: T): T {
   const [text] = useDebouncedValue(JSON.stringify(value), 500);
   return text === undefined ? (undefined as T) : (JSON.parse(text) as T);
 }

@@ -118,3 +118,12 @@ export function grouped(value: string, language: string): [whole: string, decima
   const mark = language === 'tr' ? ',' : '.';
   return [whole.replaceAll(/\B(?=(\d{3})+$)/g, '\u00a0'), fraction ? mark + fraction : ''];
 }
+
+/** The exact sum of amounts in plain notation. */
+export function total(amounts: (string | number)[]): string {
+  const split = amounts.map((amount) => String(amount).split('.'));
+  const scale = Math.max(0, ...split.map(([, decimals = '']) => decimals.length));
+  const sum = split.reduce((all, [whole, decimals = '']) => all + BigInt(whole + decimals.padEnd(scale, '0')), 0n);
+  const digits = String(sum).padStart(scale + 1, '0');
+  return short([digits.slice(0, digits.length - scale), digits.slice(digits.length - scale)]);
+}

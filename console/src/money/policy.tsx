@@ -10,10 +10,11 @@ import { useMay } from '../app/session';
 import { Administered } from '../kit/administered';
 import { Bulk } from '../kit/bulk';
 import type { Column, Row } from '../kit/list';
-import { Nothing, Status, Time } from '../kit/show';
+import { Status, Time } from '../kit/show';
 import { Word } from '../kit/word';
 import { Write, type Input } from '../kit/write';
-import { Verdicts } from '../guard/explained';
+import { Rehearsal } from './rehearsal';
+import { Answer, type Explanation } from './verdict';
 
 const path = '/admin/money/rules';
 const explain = '/admin/money/explain';
@@ -22,7 +23,6 @@ type Draft = Schemas['AddMoneyRulesRequest'];
 type Effect = NonNullable<Draft['effect']>;
 /** The fields of the form: those of a rule, with those of its effect beside them. */
 type Form = Omit<Draft, 'rules' | 'effect'> & Omit<Effect, 'type'> & { type?: string };
-type Explanation = Schemas['MoneyExplanation'];
 
 const statuses = ['ACTIVE', 'TRIAL', 'INACTIVE'] as const;
 const kinds = ['WITHDRAWAL', 'DEPOSIT', 'ADJUSTMENT', 'DECISION', 'SETTING'] as const;
@@ -132,7 +132,7 @@ export default function Policy() {
           </>
         )}
       />
-      {answer && <Answer of={answer} />}
+      {answer && <Answer of={answer} lead="policy.explained" />}
     </>
   );
 }
@@ -190,6 +190,13 @@ function bodyOf(values: Form): Draft {
   return { match: {}, except: {}, ...rule, effect };
 }
 
+/** The input as a rule to rehearse; undefined while it is incomplete. */
+function ruleOf(values: Partial<Form>): Draft | undefined {
+  const { label, status, kinds, type, group, for: wait, after } = values;
+  const effect = type === 'APPROVAL' ? group : type === 'WAIT' ? wait && after : type;
+  return label && status && kinds?.length && effect ? bodyOf(values as Form) : undefined;
+}
+
 function Add() {
   return (
     <Write
@@ -201,6 +208,7 @@ function Add() {
       fields={useFields()}
       initial={{ status: 'TRIAL', kinds: ['WITHDRAWAL'], type: 'APPROVAL', required: 1 }}
       make={(values: Form) => bodyOf(values)}
+      before={(values) => <Rehearsal rule={ruleOf(values)} />}
     />
   );
 }
@@ -226,10 +234,13 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
         version,
         expiresAt: values.expiresAt === day ? expiresAt : (values.expiresAt ?? null),
       })}
-      before={() => (
-        <Text size="xs" c="dimmed">
-          {t('policy.second')}
-        </Text>
+      before={(values) => (
+        <>
+          <Text size="xs" c="dimmed">
+            {t('policy.second')}
+          </Text>
+          <Rehearsal rule={ruleOf({ ...values, label })} />
+        </>
       )}
     />
   );
@@ -289,28 +300,5 @@ function Explain({ onDone }: { onDone: (answer: Explanation) => void }) {
       })}
       onDone={(answer) => onDone((answer as { data: Explanation }).data)}
     />
-  );
-}
-
-function Answer({ of: { rules } }: { of: Explanation }) {
-  const { t } = useTranslation();
-  return (
-    <div data-testid="policy-answer">
-      <Text size="sm" mt="md">
-        {t('policy.explained')}
-      </Text>
-      <Verdicts
-        heads={['firewall.label', 'firewallWhy.matched', 'firewallWhy.reason', 'firewallWhy.used']}
-        rows={rules.map((r) => ({
-          key: r.label,
-          cells: [
-            <bdi>{r.label}</bdi>,
-            <Status of={r.matched} />,
-            t(`policy.why.${r.reason}`),
-            r.used === null ? <Nothing /> : <bdi dir="ltr">{`${r.used} / ${r.limit}`}</bdi>,
-          ],
-        }))}
-      />
-    </div>
   );
 }

@@ -14,6 +14,7 @@ declare module '../app/address' {
   interface Searches {
     '/transactions': Listed<'/admin/get-waiting-info-transactions'>;
     '/withdrawals': Listed<'/admin/get-withdrawal-crypto-queue'>;
+    '/held': Listed<'/admin/get-withdrawal-crypto-queue'>;
     '/balances': Listed<'/admin/get-member-asset-balances-sum'>;
     '/statement': Listed<'/process/get-process-admin'>;
     '/adjust': Names<'userId'>;
@@ -46,6 +47,14 @@ export const money: Screen[] = [
     group: 'work',
     needs: ['GET /admin/get-withdrawal-crypto-queue'],
     load: () => import('./withdrawals'),
+  },
+  {
+    path: '/held',
+    title: 'hold.title',
+    under: '/withdrawals',
+    group: 'work',
+    needs: ['GET /admin/get-withdrawal-crypto-queue'],
+    load: () => import('./held'),
   },
   {
     path: '/balances',

@@ -4,21 +4,23 @@ import { Group, Stack, Text, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { Bulk } from '../kit/bulk';
-import { List, type Column, type FilterOf, type Row } from '../kit/list';
+import { List, type Column, type FilterOf } from '../kit/list';
 import { Named, Person } from '../kit/person';
 import { Whole } from '../kit/record';
 import { Ago, Coded, Id, Money, Status } from '../kit/show';
+import { AtStake, Because, HeldCase, releasable, type Withdrawal } from './hold';
 import { Owner, Standing, sums } from './parts';
 import { Explorer } from './statement';
+import { Explained } from './verdict';
 import type { TextKey } from '../text/key';
 
-const path = '/admin/get-withdrawal-crypto-queue';
+export const queuePath = '/admin/get-withdrawal-crypto-queue';
+const path = queuePath;
 const decide = '/admin/update-wallet-withdrawal-crypto-queue';
 const resume = '/admin/withdrawals/{id}/resume';
 const cancel = '/admin/withdrawals/{id}/cancel';
-type Withdrawal = Row<typeof path>;
 
-const columns: Column<Withdrawal>[] = [
+export const columns: Column<Withdrawal>[] = [
   {
     key: 'fullName',
     title: 'money.customer',
@@ -45,7 +47,7 @@ const columns: Column<Withdrawal>[] = [
   { key: 'code', title: 'money.currency', show: (w) => <Coded of={w.code} />, hidden: true },
   { key: 'network', title: 'money.network', show: (w) => <bdi dir="ltr">{w.network}</bdi> },
   { key: 'address', title: 'money.address', show: (w) => <Id of={w.address} short /> },
-  { key: 'hold', title: 'money.hold', show: (w) => w.hold && <Held of={w.hold} /> },
+  { key: 'hold', title: 'money.hold', show: (w) => w.hold && <Held of={w} />, text: (w) => w.hold?.reason },
   { key: 'reason', title: 'money.lastReason', hidden: true },
   { key: 'id', title: 'money.withdrawal', show: (w) => <Id of={w.id} short />, hidden: true },
   { key: 'userId', title: 'money.user', show: (w) => <Person id={w.userId} />, hidden: true },
@@ -53,14 +55,11 @@ const columns: Column<Withdrawal>[] = [
 ];
 
 /** Why a withdrawal is held back from the wallet, and since when. */
-function Held({ of }: { of: NonNullable<Withdrawal['hold']> }) {
-  const { t } = useTranslation();
-  return (
-    <>
-      {t(`hold.${of.reason}`)} <Ago at={of.since} />
-    </>
-  );
-}
+const Held = ({ of }: { of: Withdrawal }) => (
+  <>
+    <Because of={of} /> <Ago at={of.hold?.since} />
+  </>
+);
 
 /** The statuses with their filter numbers. The statuses of 6 and 7 can be configured (D-TX-02). */
 const states: Record<string, string> = {
@@ -97,8 +96,9 @@ const filters = (t: TFunction): FilterOf<typeof path>[] => [
 ];
 
 /** The statuses from which an operator may move a withdrawal (docs/neighbours.md). */
+const waiting = 'waitingApproval';
 const undecided = ['hotWalletInsufficientBalance', 'timeOut'];
-const resumable = [...undecided, 'waitingApproval'];
+const resumable = [...undecided, waiting];
 const cancellable = [...resumable, 'queued'];
 
 export default function Withdrawals() {
@@ -117,27 +117,36 @@ export default function Withdrawals() {
         bulk={(rows, clear) => <Decisions rows={rows} onDone={clear} />}
       />
       <Whole of={open} title="money.withdrawal" onClose={() => setOpen(undefined)}>
-        {open && (
-          <>
-            <Line of={open} />
-            <Group gap="xs" className="decide">
-              <Decisions rows={[open]} onDone={() => setOpen(undefined)} />
-            </Group>
-            <Owner userId={open.userId} />
-            <Standing of={[{ userId: open.userId, code: open.code }]} title="money.now" />
-          </>
-        )}
+        {open && <Case of={open} onDone={() => setOpen(undefined)} />}
       </Whole>
     </Stack>
   );
 }
 
+/** A withdrawal in a drawer: the hold, the decisions, the rules that decided, and the account. */
+export function Case({ of, onDone }: { of: Withdrawal; onDone: () => void }) {
+  return (
+    <>
+      <Line of={of} />
+      {of.transactionDescription === waiting && <HeldCase of={of} />}
+      <Group gap="xs" className="decide">
+        <Decisions rows={[of]} onDone={onDone} />
+      </Group>
+      {of.hold?.reason === 'POLICY' && <Explained id={of.id} />}
+      <Owner userId={of.userId} />
+      <Standing of={[{ userId: of.userId, code: of.code }]} title="money.now" />
+    </>
+  );
+}
+
 /** Each decision applies to the rows that allow it; the others are left out. */
-function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void }) {
+export function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void }) {
   const { t } = useTranslation();
   const [reason, setReason] = useState('');
   const from = (states: string[]) => rows.filter((w) => states.includes(w.transactionDescription));
-  const common = (lead: TextKey, needed: boolean) => ({
+  const resumed = from(resumable).filter(releasable);
+  const approves = resumed.length > 0 && resumed.every((w) => w.hold?.approvals.length);
+  const common = (lead: TextKey, needed: boolean, of: Withdrawal[]) => ({
     method: 'post' as const,
     touches: [path, sums],
     onDone,
@@ -146,6 +155,7 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
     children: (
       <>
         <Text size="sm">{t(lead)}</Text>
+        {rows.length > 1 && <AtStake of={of} />}
         <Textarea
           label={t('money.reason')}
           required={needed}
@@ -168,19 +178,19 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
     );
   return (
     <>
-      {from(resumable).length > 0 && (
+      {resumed.length > 0 && (
         <Bulk
-          {...common('money.resumeLead', false)}
+          {...common(approves ? 'hold.approveLead' : 'money.resumeLead', false, resumed)}
           path={resume}
-          title="money.resume"
-          go="money.resumeGo"
-          rows={from(resumable)}
+          title={approves ? 'hold.approve' : 'money.resume'}
+          go={approves ? 'hold.approveGo' : 'money.resumeGo'}
+          rows={resumed}
           places={(w) => ({ id: w.id })}
           body={() => said}
         />
       )}
       <Bulk
-        {...common('money.cancelLead', true)}
+        {...common('money.cancelLead', true, from(cancellable))}
         path={cancel}
         title="money.cancelIt"
         go="money.cancelGo"
@@ -192,7 +202,7 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
       {from(undecided).length > 0 && (
         <>
           <Bulk
-            {...common('money.sentLead', true)}
+            {...common('money.sentLead', true, from(undecided))}
             path={decide}
             title="money.sent"
             go="money.sentGo"
@@ -200,7 +210,7 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
             body={(w) => ({ withdrawalId: w.id, status: 4, currencyCode: w.code, reason })}
           />
           <Bulk
-            {...common('money.toApprovalLead', true)}
+            {...common('money.toApprovalLead', true, from(undecided))}
             path={decide}
             title="money.toApproval"
             go="money.toApprovalGo"
@@ -213,7 +223,7 @@ function Decisions({ rows, onDone }: { rows: Withdrawal[]; onDone: () => void })
   );
 }
 
-function Line({ of }: { of: Withdrawal }) {
+export function Line({ of }: { of: Withdrawal }) {
   const { t } = useTranslation();
   return (
     <Group gap="md" data-testid="line">

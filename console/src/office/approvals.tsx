@@ -8,6 +8,8 @@ import { useAct } from '../app/act';
 import { actName } from '../app/actname';
 import { Problem } from '../app/problem';
 import { useMay, useSession } from '../app/session';
+import { useWaiting } from '../app/waiting';
+import { AnchorLink } from '../app/frame/link';
 import { titleOf, Value } from '../kit/fields';
 import { List, type Column, type FilterOf, type Row } from '../kit/list';
 import { Person } from '../kit/person';
@@ -71,10 +73,23 @@ export default function Approvals() {
         id={(a) => a.id}
         open={setOpen}
         empty="approvals.none"
+        above={<Held />}
         next={{ title: 'approvals.next', to: '/requests', needs: 'GET /admin/deploy-request' }}
       />
       {open && <Case first={open} onClose={() => setOpen(undefined)} />}
     </>
+  );
+}
+
+/** Held withdrawals, which have their own screen. */
+function Held() {
+  const { t } = useTranslation();
+  const held = useWaiting().waiting.find((w) => w.queue === 'held');
+  if (!held?.count) return null;
+  return (
+    <AnchorLink to="/held" size="sm" data-testid="to-held">
+      {t('approvals.held', { count: held.count })}
+    </AnchorLink>
   );
 }
 

@@ -14,7 +14,9 @@ import { Word } from '../kit/word';
 import { Write } from '../kit/write';
 import { Act, Brief, Detail, Links, Target } from '../app/entry';
 import { File } from './file';
+import type { Withdrawal } from '../money/hold';
 import { statementColumns } from '../money/statement';
+import { Case, columns as queued, queuePath } from '../money/withdrawals';
 import { loginColumns, Refused, type Login } from './logins';
 import { Address } from './parts';
 
@@ -77,6 +79,29 @@ export function Statement({ id }: Of) {
     />
   );
 }
+
+/** The withdrawals of the queue. A held one shows what it waits for. */
+export function Withdrawals({ id }: Of) {
+  const [open, setOpen] = useState<Withdrawal>();
+  return (
+    <>
+      <List
+        path={queuePath}
+        title="money.withdrawals"
+        columns={queueColumns}
+        fixed={{ userId: id }}
+        inside
+        id={(w) => w.id}
+        open={setOpen}
+      />
+      <Whole of={open} title="money.withdrawal" onClose={() => setOpen(undefined)}>
+        {open && <Case of={open} onDone={() => setOpen(undefined)} />}
+      </Whole>
+    </>
+  );
+}
+
+const queueColumns = queued.filter((c) => c.key !== 'fullName');
 
 const blockages: Column<Row<'/blockage/get-blockage-history'>>[] = [
   { key: 'createdAt', title: 'money.at', show: (b) => <Time at={b.createdAt} /> },

@@ -18,7 +18,21 @@ import { Actions } from './actions';
 import { SecondFactors, security } from './factors';
 import { Links } from './links';
 import { Cause } from './logins';
-import { Acts, Audit, Balances, Blockages, Documents, Limits, Logins, Mails, Roles, Statement, sums } from './tabs';
+import { queuePath } from '../money/withdrawals';
+import {
+  Acts,
+  Audit,
+  Balances,
+  Blockages,
+  Documents,
+  Limits,
+  Logins,
+  Mails,
+  Roles,
+  Statement,
+  sums,
+  Withdrawals,
+} from './tabs';
 import { Standing } from './parts';
 import { Story } from './story';
 import { numberedLevel } from '../kit/word';
@@ -39,6 +53,7 @@ const tabs = [
   { name: 'logins', needs: ['GET /admin/login-history'], show: (id) => <Logins id={id} /> },
   { name: 'balances', needs: [`GET ${sums}`], show: (id) => <Balances id={id} /> },
   { name: 'statement', needs: ['GET /process/get-process-admin'], show: (id) => <Statement id={id} /> },
+  { name: 'withdrawals', needs: [`GET ${queuePath}`], show: (id) => <Withdrawals id={id} /> },
   { name: 'blockages', needs: ['GET /blockage/get-blockage-history'], show: (id) => <Blockages id={id} /> },
   { name: 'documents', needs: ['GET /user/get-documents'], show: (id) => <Documents id={id} /> },
   { name: 'mails', needs: ['GET /admin/get-email-change-history'], show: (id) => <Mails id={id} /> },

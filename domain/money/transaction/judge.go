@@ -59,8 +59,8 @@ type Past interface {
 	// Gate returns the version of a gate, 0 if it was never passed. With lock it locks the gate until the transaction of
 	// the context ends.
 	Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error)
-	// Approved lists the approvals of a withdrawal, in their order.
-	Approved(ctx context.Context, withdrawalID string) ([]AddApproval, error)
+	// Approved lists the approvals of withdrawals, in their order.
+	Approved(ctx context.Context, withdrawalIDs ...string) ([]AddApproval, error)
 	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them.
 	Due(ctx context.Context, now time.Time, most int) (ids []string, err error)
 	// HeldBefore lists entries of the queue that are held for HeldPolicy since an instant or longer, at most a number of

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/money/currency"
 )
 
 // OrderType is the JOSE type of a signed order.
@@ -47,8 +48,10 @@ func (o Order) Digest() string {
 }
 
 // order builds the order of a withdrawal from its rows.
-func (s *Withdrawals) order(o Outgoing) Order {
-	pair, _ := s.Currencies.Catalog().Pair(o.Queued.Asset)
+func (s *Withdrawals) order(o Outgoing) Order { return orderOf(s.Currencies.Catalog(), o) }
+
+func orderOf(c *currency.Catalog, o Outgoing) Order {
+	pair, _ := c.Pair(o.Queued.Asset)
 	return Order{Account: o.Queued.UserID, Address: o.Queued.Address, Amount: o.Withdrawal.Amount.String(),
 		Currency: pair.Currency.Code, ExternalID: o.Queued.ExternalID, Fee: o.Fee().String(),
 		Network: pair.Network.Code, Tag: o.Queued.AddressTag}

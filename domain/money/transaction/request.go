@@ -70,10 +70,12 @@ func (o Outgoing) Fee() amount.Amount {
 }
 
 // Entry is an entry of the queue in a list, with its withdrawal and its user. The user's fields are "" if the account
-// does not exist or lacks them.
+// does not exist or lacks them. Service.Queue sets Progress, and Approvers, the operators whose approvals count.
 type Entry struct {
 	Outgoing
 	FullName, Email, Phone string
+	Progress               []Progress
+	Approvers              []string
 }
 
 func (e Entry) Mark() Place { return e.Queued.Mark() }

@@ -21,6 +21,7 @@ const (
 	AML          Queue = "aml"
 	Deposits     Queue = "deposits"
 	Withdrawals  Queue = "withdrawals"
+	Held         Queue = "held" // withdrawals that wait for approval, also counted by Withdrawals
 	Approvals    Queue = "approvals"
 	Deploys      Queue = "deploys"
 	VPN          Queue = "vpn"
@@ -36,6 +37,7 @@ var Queues = []struct {
 	{AML, "GET /admin/user/get-users-without-aml-confirmed"},
 	{Deposits, "GET /admin/get-waiting-info-transactions"},
 	{Withdrawals, "GET /admin/get-withdrawal-crypto-queue"},
+	{Held, "GET /admin/get-withdrawal-crypto-queue"},
 	{Approvals, "GET /admin/approvals"},
 	{Deploys, "GET /admin/deploy-request"},
 	{VPN, "GET /admin/vpn-request"},

@@ -2,7 +2,9 @@ package firewall
 
 import (
 	"context"
+	"net/netip"
 	"strconv"
+	"strings"
 
 	"castellan/domain/guard/firewall"
 	"castellan/domain/guard/ratelimit"
@@ -10,8 +12,12 @@ import (
 	"castellan/http/rest"
 )
 
-// Counters serves the counters of rate limits to operators.
-type Counters struct{ Counting *firewall.Counting }
+// Counters serves the counters of rate limits to operators. Country returns the country of an address, "" if it is
+// unknown.
+type Counters struct {
+	Counting *firewall.Counting
+	Country  func(netip.Addr) string
+}
 
 func (g Counters) Endpoints() []rest.Endpoint {
 	return rest.Section(extension,
@@ -46,6 +52,7 @@ type counters struct {
 type counter struct {
 	Label    string  `json:"label" example:"login-ip"`
 	Entity   string  `json:"entity" doc:"address, network, user, country or service" example:"192.0.2.1"`
+	Country  *string `json:"country" doc:"of an address or network; else null" example:"TR"`
 	Used     int64   `json:"used" doc:"requests that count" example:"9"`
 	Limit    int64   `json:"limit" example:"10"`
 	PeriodMs int64   `json:"periodMs" example:"60000"`
@@ -64,15 +71,19 @@ func (g Counters) list(ctx context.Context, _ rest.Caller, in countersRequest) (
 		return out, fault.Invalid("least", "must be a number from 0 to 1")
 	}
 	all, silent := g.Counting.List(ctx, q)
-	return counters{rest.Each(all, showCounter), append([]string{}, silent...)}, nil
+	return counters{rest.Each(all, g.show), append([]string{}, silent...)}, nil
 }
 
-func showCounter(c ratelimit.Counter) counter {
+func (g Counters) show(c ratelimit.Counter) counter {
 	out := counter{Label: c.Label, Entity: c.Entity, Used: c.Used, Limit: c.Limit, PeriodMs: c.Period.Milliseconds(),
 		ResetMs: c.Reset.Milliseconds(), RetryMs: c.Retry.Milliseconds(), Refused: c.Retry > 0, Node: c.Node,
 		Phase: c.Phase}
 	if c.Replica != "" {
 		out.Replica = &c.Replica
+	}
+	network, _, _ := strings.Cut(c.Entity, "/")
+	if a, err := netip.ParseAddr(network); err == nil {
+		out.Country = rest.OrNull(g.Country(a))
 	}
 	return out
 }

@@ -25,7 +25,7 @@ func TestCounters(t *testing.T) {
 					Label, Entity, Phase, Node              string
 					Used, Limit, PeriodMs, ResetMs, RetryMs int64
 					Refused                                 bool
-					Replica                                 *string
+					Replica, Country                        *string
 				}
 				Silent []string
 			}
@@ -35,7 +35,7 @@ func TestCounters(t *testing.T) {
 			storetest.Must(t, json.Unmarshal([]byte(answer), &got))
 			var all []string
 			for _, c := range got.Items {
-				if c.Phase != "owning" || c.Node == "" || c.Replica != nil {
+				if (c.Country != nil) != (c.Entity == "2001:db8::/64") || c.Phase != "owning" || c.Node == "" || c.Replica != nil {
 					t.Errorf("%+v", c)
 				}
 				all = append(all, fmt.Sprintf("%s/%s %d of %d in %d, %d %d %t", c.Label, c.Entity, c.Used, c.Limit, c.PeriodMs,

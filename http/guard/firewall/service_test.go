@@ -94,7 +94,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		Changes: admin.Changes{Commit: db, Now: now, Topic: change.Firewall, Follow: s.live.Follow}}}
 	explain := httpfirewall.Explain{Evaluator: s.evaluator, Known: known, CountryOf: countryOf,
 		Audit: s.audit, App: "API"}
-	counters := httpfirewall.Counters{Counting: &firewall.Counting{Rules: s.live.Current,
+	counters := httpfirewall.Counters{Country: located, Counting: &firewall.Counting{Rules: s.live.Current,
 		Counters: &clusterlimit.Counters{Node: node, Kind: keys}, Changes: admin.Changes{Commit: db, Now: now}}}
 	guards.Service = func(header string, _ netip.Addr) (servicekey.Client, error) {
 		return servicekey.Client{Name: header, Role: header}, nil
@@ -143,4 +143,12 @@ func (s *service) from(ip, line string, status int, headers ...string) *http.Res
 		s.t.Errorf("%s from %s: %d %s, want %d", line, ip, res.StatusCode, body, status)
 	}
 	return res
+}
+
+// located places one network in a country.
+func located(a netip.Addr) string {
+	if netip.MustParsePrefix("2001:db8::/32").Contains(a) {
+		return "DE"
+	}
+	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/parameter"
+	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	"castellan/http/rest"
 	"castellan/http/wire"
@@ -51,7 +52,41 @@ type cryptoWithdrawalQueueEntry struct {
 	FullName  *string       `json:"fullName" doc:"full name of the user" example:"Ayşe Yılmaz"`
 	Email     *string       `json:"email" doc:"of the user; requires access to accounts" example:"ayse@example.com"`
 	Phone     *string       `json:"phoneNumber" doc:"of the user; requires access to accounts" example:"+905321234567"`
-	Hold      *wire.Hold    `json:"hold" doc:"why the withdrawal is held back from the wallet; else null"`
+	Hold      *queueHold    `json:"hold" doc:"why the withdrawal is held back from the wallet; else null"`
+	Initiator string        `json:"initiator" doc:"USER, OPERATOR:userId, SERVICE:key; \"\": unknown" example:"USER"`
+	Methods   []string      `json:"ownerMethods" doc:"methods by which the owner approved it" example:"[\"PUSH\"]"`
+}
+
+// queueHold is a hold with what its rules ask for.
+type queueHold struct {
+	wire.Hold
+	Rules     []heldRule   `json:"rules" doc:"rules of the money policy that hold it"`
+	Approvals []heldQuorum `json:"approvals" doc:"each is needed"`
+	Approvers []string     `json:"approvedBy" doc:"operators whose approvals count"`
+}
+
+func (queueHold) SchemaName() string { return "QueuedWithdrawalHold" }
+
+type heldRule struct {
+	Label   string `json:"label" example:"Large withdrawals"`
+	Version int64  `json:"version" example:"1"`
+}
+
+type heldQuorum struct {
+	Group    string `json:"group" doc:"role of the approvers" example:"treasury"`
+	Required int    `json:"required" example:"2"`
+	Given    int    `json:"given" example:"1"`
+}
+
+func holdOf(e transaction.Entry) *queueHold {
+	h := wire.HoldOf(e.Queued.Held)
+	if h == nil {
+		return nil
+	}
+	return &queueHold{*h,
+		rest.Each(e.Queued.Held.Asked().Rules, func(r policy.Named) heldRule { return heldRule(r) }),
+		rest.Each(e.Progress, func(p transaction.Progress) heldQuorum { return heldQuorum(p) }),
+		append([]string{}, e.Approvers...)}
 }
 
 // explorer is the block explorer URL of a transaction.
@@ -67,7 +102,10 @@ func (g Group) showQueued(contacts bool) func(transaction.Entry) cryptoWithdrawa
 		out := cryptoWithdrawalQueueEntry{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
 			g.explorer(pair.Network.Code, q.TxID), g.Numbers.queue(q.Status), q.Status.String(),
 			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, rest.OrNull(q.Reason),
-			rest.OrNull(e.FullName), nil, nil, wire.HoldOf(q.Held)}
+			rest.OrNull(e.FullName), nil, nil, holdOf(e), string(e.Withdrawal.Initiator), []string{}}
+		if m := e.Withdrawal.OwnerMethods; m != "" {
+			out.Methods = strings.Split(m, "+")
+		}
 		if contacts {
 			out.Email, out.Phone = rest.OrNull(e.Email), rest.OrNull(e.Phone)
 		}
@@ -110,7 +148,7 @@ func (g Group) queue(
 	if q.From, q.To, err = rest.Span("startDate", in.StartDate, in.EndDate); err != nil {
 		return out, err
 	}
-	return rest.List(ctx, who, in.Paging, q, g.Service.Store.Queue, g.showQueued(g.contacts(who)))
+	return rest.List(ctx, who, in.Paging, q, g.Service.Queue, g.showQueued(g.contacts(who)))
 }
 
 type decideRequest struct {
@@ -158,7 +196,7 @@ func (g Group) decide(
 		if err != nil {
 			return err
 		}
-		all, err := g.Service.Store.Queue(ctx, transaction.QueueQuery{ID: &q.ID}, page.Query[transaction.Place]{})
+		all, err := g.Service.Queue(ctx, transaction.QueueQuery{ID: &q.ID}, page.Query[transaction.Place]{})
 		for _, e := range all.Records {
 			out.Data = g.showQueued(g.contacts(who))(e)
 		}

@@ -24,11 +24,11 @@ func (g Group) Endpoints() []rest.Endpoint {
 }
 
 type entry struct {
-	Queue string `json:"queue" enum:"documents,aml,deposits,withdrawals,approvals,deploys,vpn,applications"`
+	Queue string `json:"queue" enum:"documents,aml,deposits,withdrawals,held,approvals,deploys,vpn,applications"`
 	Count int    `json:"count" doc:"pending entries, at most 1000" example:"79"`
 	More  bool   `json:"more" doc:"there are more than count"`
 	// OldestAt is null for an empty queue.
-	OldestAt *rest.Time `json:"oldestAt" doc:"creation of the oldest pending entry; null: the queue is empty"`
+	OldestAt *rest.Time `json:"oldestAt" doc:"creation of the oldest entry, of held: its hold; null: none"`
 }
 
 func (entry) SchemaName() string { return "InboxQueue" }

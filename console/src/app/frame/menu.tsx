@@ -123,7 +123,7 @@ function Entry({ of: { name, members }, screen, waiting }: { of: Family; screen?
       activeOptions={exactly}
       label={t(members.length > 1 ? (name.family ?? name.title) : head.title)}
       leftSection={Icon && <Icon size={17} stroke={1.6} />}
-      rightSection={<Waits of={waiting.filter((w) => members.some((s) => s.path === w.to))} />}
+      rightSection={<Waits of={waiting.filter((w) => !w.part && members.some((s) => s.path === w.to))} />}
       active={active}
       aria-current={active ? (screen === head ? 'page' : 'true') : undefined}
       data-testid={`nav-${head.path}`}
