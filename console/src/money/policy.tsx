@@ -194,7 +194,7 @@ function bodyOf(values: Form): Draft {
 function ruleOf(values: Partial<Form>): Draft | undefined {
   const { label, status, kinds, type, group, for: wait, after } = values;
   const effect = type === 'APPROVAL' ? group : type === 'WAIT' ? wait && after : type;
-  return label && status && kinds?.length && effect ? bodyOf(values as Form) : undefined;
+  return label && status && kinds?.length && effect ? bodyOf(values) : undefined;
 }
 
 function Add() {
