@@ -29,8 +29,8 @@ var openFields = map[string]string{
 	"ExecResult.code": "of an error", "TransactionAdjusted.code": "of an error",
 	"CurrencyRecord.code": "of a currency", "ResourceType.code": "of a type", "Role.code": "of a role",
 	"Contract.code": "of a contract", "ContractVersion.code": "of a contract",
-	"RegistrationContract.code": "of a contract",
-	"DropdownOption.code":       "of a choice", "FullDropdownOption.code": "of a choice",
+	"RegistrationContract.code": "of a contract", "ClusterLimits.keys": "a number",
+	"DropdownOption.code": "of a choice", "FullDropdownOption.code": "of a choice",
 	"Parameter.code":                  "of a parameter",
 	"CryptoWithdrawalQueueEntry.code": "of a currency",
 

@@ -44,10 +44,10 @@ type Rehearsal struct {
 // money policy. POLICY_DENIED. It runs outside of any transaction.
 func (s *Server) second(ctx context.Context, e *rest.Endpoint, who rest.Caller, in any) (bool, error) {
 	needs, err := s.governed(ctx, e, who, in)
-	if err == nil && !needs && e.PairedIf != nil {
-		return e.PairedIf(ctx, who, in)
+	if needs = needs || s.opts.FourEyes[e.Key()]; err != nil || needs || e.PairedIf == nil {
+		return needs, err
 	}
-	return needs || s.opts.FourEyes[e.Key()], err
+	return e.PairedIf(ctx, who, in)
 }
 
 // governed reports whether a rule of the money policy requires a second person for a call. POLICY_DENIED.

@@ -150,7 +150,7 @@ func TestApprovalShowsTheOrder(t *testing.T) {
 		storetest.Must(t, err)
 		got := (&transaction.Approvals{}).Describe(command)
 		want := []challenge.Detail{{Key: "amount", Value: "0.1 BTC (BTC)"}, {Key: "fee", Value: "0.001 BTC"},
-			{Key: "address", Value: address1 + " 104723"}, {Key: "reference", Value: "w"}}
+			{Key: "address", Value: address1 + " 104723"}, {Key: "tag", Value: "104723"}, {Key: "reference", Value: "w"}}
 		storetest.Same(t, got, want)
 		claim, err := o.service.Claims.Claim(t.Context(), integration.Withdrawals, "w")
 		storetest.Must(t, err)

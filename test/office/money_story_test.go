@@ -17,7 +17,7 @@ import (
 // development pages. On PostgreSQL three nodes serve, and requests alternate between them.
 func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, site *blackbox.Site) {
-		s := newStory(t, site, storyRates)
+		s := newStory(t, site, storyRates, "")
 		if err := s.wallet.start("--poll", "50ms", "--mine", "100ms"); err != nil {
 			t.Fatal(err)
 		}
@@ -106,12 +106,23 @@ func (s *story) node() *blackbox.Node {
 }
 
 // newStory starts the service, imports rates, makes the first administrator, and gives the wallet its key.
-func newStory(t *testing.T, site *blackbox.Site, prices string) *story {
+//
+// With rule it begins with that rule of the money policy, and otherwise with those of a new platform.
+func newStory(t *testing.T, site *blackbox.Site, prices, rule string) *story {
 	t.Helper()
 	s := &story{T: t, site: site}
 	site.Empty().Production().Set("PASSWORD_ARGON2_MEMORY_KIB=", "PASSWORD_ARGON2_TIME=", "LOG_LEVEL=info",
 		"FILES_FOLDER="+filepath.Join(t.TempDir(), "files"))
 	s.sms, s.mail = site.Gateway(), site.Relay()
+	if rule != "" {
+		file := filepath.Join(t.TempDir(), "rules.json")
+		err := os.WriteFile(file, []byte(rule), 0o600)
+		for _, args := range [][]string{{"migrate"}, {"money", "rule", "add", file}} {
+			if got := site.Command("", args...); err != nil || got.Code != 0 {
+				t.Fatalf("%v: %s%s, %v", args, got.Out, got.ErrOut, err)
+			}
+		}
+	}
 	if site.Kind == "postgres" {
 		s.cluster = site.Set("REGISTRATION_ENABLED=true").Cluster()
 		for range 3 {

@@ -96,7 +96,8 @@ type wish struct {
 func newExchange(t *testing.T, s *blackbox.Site) *exchange {
 	t.Helper()
 	// The rates are so low that no limit is reached.
-	x := &exchange{story: newStory(t, s, "base,quote,rate,date\nUSD,TRY,40,2026-01-01\nETH,USD,0.01,2026-01-01\n")}
+	x := &exchange{story: newStory(t, s, "base,quote,rate,date\nUSD,TRY,40,2026-01-01\nETH,USD,0.01,2026-01-01\n",
+		`{"label":"none","status":"INACTIVE","kinds":["WITHDRAWAL"],"effect":{"type":"DENY"}}`)}
 	x.front = blackbox.NewFront(t, x.nodes...)
 	x.caller, x.wallet.url = blackbox.NewClient(x.front.URL), x.front.URL
 	c, err := client.New(x.front.URL)
