@@ -142,6 +142,7 @@ func (m *till) holds(auth blackbox.Headers) {
 	if got := m.s.Count("withdrawal_queue WHERE status = 8 AND id = '" + id + "'"); got != 1 {
 		m.t.Error("the approved withdrawal is not queued")
 	}
+	m.n.Ok(m.t, "DELETE", "/admin/service-keys", `{"name":"till"}`, auth)
 }
 
 // withdraws requests a small withdrawal for any customer who may withdraw.
