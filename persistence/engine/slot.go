@@ -114,6 +114,7 @@ func (s *slot) join(ctx context.Context, trace tracer, writes []commit.Write) er
 // during that whole transaction is refused at once, so that callers do not wait for one time limit after another.
 type outage struct {
 	began    atomic.Int64 // Unix nanoseconds
+	reason   atomic.Pointer[fault.Error]
 	failures failures
 }
 
@@ -121,13 +122,20 @@ type outage struct {
 func (o *outage) note(began time.Time, err error, wrote bool) {
 	o.failures.note(err, wrote)
 	if err != nil && down(err) {
+		var reason *fault.Error
+		errors.As(Translate(err), &reason)
+		o.reason.Store(reason)
 		o.began.Store(began.UnixNano())
 	}
 }
 
-// since returns UNAVAILABLE for a caller that has waited since an instant.
+// since returns UNAVAILABLE for a caller that has waited since an instant, with the reason of the transaction, such as a
+// full disk.
 func (o *outage) since(from time.Time) error {
 	if began := o.began.Load(); began != 0 && from.UnixNano() < began {
+		if reason := o.reason.Load(); reason != nil && reason.Code == fault.Unavailable {
+			return reason
+		}
 		return unavailable(errors.New("the previous transaction got no answer"))
 	}
 	return nil

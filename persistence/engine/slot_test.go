@@ -129,6 +129,11 @@ func TestOutages(t *testing.T) {
 		}
 		storetest.Must(t, o.since(began))
 	}
+	full := fault.New(fault.Unavailable, "the disk is full")
+	o.note(began, fmt.Errorf("%w: %w", commit.ErrUnknown, full), true)
+	if err := o.since(began.Add(-1)); err != error(full) {
+		t.Errorf("without its reason: %v", err)
+	}
 }
 
 // A caller who leaves before its turn, or during its transaction, is no sign of an outage.
