@@ -163,7 +163,7 @@ func (m Match) check(p *problems, kinds []Kind) {
 	p.length("match.account.levels", len(m.Account.Levels))
 	eachOf(p, "match.account.aml", m.Account.AML, "notRisky", "risky", "highRisk")
 	eachOf(p, "match.device", m.Device, NewDevice, KnownDevice, RememberedDevice, NoDevice)
-	eachOf(p, "match.settings", m.Settings, "FEE", "TREASURY", "LEVEL")
+	eachOf(p, "match.settings", m.Settings, "FEE", "TREASURY", "LEVEL", "RATE")
 	p.only("match.settings", len(m.Settings) > 0, kinds, Setting)
 	eachOf(p, "match.initiator.types", m.Initiator.Types, User, Operator, Service)
 	p.texts("match.initiator.names", m.Initiator.Names)

@@ -60,7 +60,7 @@ func TestFaultyRulesAreRefusedByField(t *testing.T) {
 		`"VALUE","over":"5000000"`:         `"COUNT","over":"1.5"|match.sums[0].over`,
 		`"aml":["risky"]`:                  `"aml":["bad"]|match.account.aml`,
 		`"direction":"OUT",`:               `"settings":["FEE"],|match.settings`,
-		`"direction":`:                     `"settings":["RATE"],"direction":|match.settings`,
+		`"direction":`:                     `"settings":["PRICE"],"direction":|match.settings`,
 		`"levels":[1],`:                    `"levels":[1]},"device":["OLD"],"account":{|match.device`,
 		`"types":["SERVICE"]`:              `"types":["ROBOT"]|match.initiator.types`,
 		`"names":["shop"]`:                 `"names":[""]|match.initiator.names`,

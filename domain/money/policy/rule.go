@@ -60,7 +60,7 @@ type Match struct {
 	Destination Destination `json:"destination,omitzero"`
 	Account     Account     `json:"account,omitzero"`
 	Device      []Device    `json:"device,omitempty"`
-	Settings    []string    `json:"settings,omitempty"` // FEE, TREASURY, LEVEL
+	Settings    []string    `json:"settings,omitempty"` // FEE, TREASURY, LEVEL, RATE
 	Initiator   Initiators  `json:"initiator,omitzero"`
 	Hours       *Hours      `json:"hours,omitempty"`
 }

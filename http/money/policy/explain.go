@@ -28,7 +28,7 @@ type facts struct {
 	Destination destinationFacts `json:"destination,omitzero"`
 	Account     accountFacts     `json:"account,omitzero"`
 	Device      string           `json:"device" default:"NONE" enum:"NEW,KNOWN,REMEMBERED,NONE"`
-	Setting     string           `json:"setting,omitempty" enum:"FEE,TREASURY,LEVEL"`
+	Setting     string           `json:"setting,omitempty" enum:"FEE,TREASURY,LEVEL,RATE"`
 	Initiator   initiatorFacts   `json:"initiator"`
 }
 

@@ -44,7 +44,7 @@ type match struct {
 	Destination destination `json:"destination,omitzero"`
 	Account     account     `json:"account,omitzero"`
 	Device      []string    `json:"device,omitempty" doc.enum:"NEW,KNOWN,REMEMBERED,NONE"`
-	Settings    []string    `json:"settings,omitempty" doc:"of the kind SETTING" doc.enum:"FEE,TREASURY,LEVEL"`
+	Settings    []string    `json:"settings,omitempty" doc:"of the kind SETTING" doc.enum:"FEE,TREASURY,LEVEL,RATE"`
 	Initiator   initiators  `json:"initiator,omitzero"`
 	Hours       *hours      `json:"hours,omitempty"`
 }
