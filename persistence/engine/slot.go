@@ -129,8 +129,8 @@ func (o *outage) note(began time.Time, err error, wrote bool) {
 	}
 }
 
-// since returns UNAVAILABLE for a caller that has waited since an instant, with the reason of the transaction, such as a
-// full disk.
+// since returns UNAVAILABLE for a caller that has waited since an instant, with the reason of that transaction, such as
+// a full disk.
 func (o *outage) since(from time.Time) error {
 	if began := o.began.Load(); began != 0 && from.UnixNano() < began {
 		if reason := o.reason.Load(); reason != nil && reason.Code == fault.Unavailable {
