@@ -22,7 +22,7 @@ has_postgresql() {
 }
 
 has_chromium() {
-	for browser in chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable headless-shell; do
+	for browser in chromium chromium-browser google-chrome google-chrome-stable headless-shell; do
 		command -v "$browser" >/dev/null && return 0
 	done
 	return 1
@@ -91,16 +91,10 @@ apt() {
 }
 
 echo "installing ${need% } from Debian (once)"
-# Chromium without windows is smaller and quicker; older distributions lack it. $need is a list of words.
-# shellcheck disable=SC2046
-install() {
-	shell=chromium
-	apt-cache show chromium-headless-shell >/dev/null 2>&1 && shell=chromium-headless-shell
-	apt install -y --no-install-recommends $(echo "$need" | sed "s/chromium/$shell/")
-}
-
-# Package lists are fetched only if those here do not serve.
-install 2>/dev/null || { apt update && install; } ||
+# $need is a list of words. Package lists are fetched only if those here do not serve.
+# shellcheck disable=SC2086
+apt install -y --no-install-recommends $need 2>/dev/null ||
+	{ apt update && apt install -y --no-install-recommends $need; } ||
 	give_up "Installing with apt-get failed"
 
 need=$(missing "$@")

@@ -76,13 +76,9 @@ func sizes() (all, first int) {
 
 // browse starts Chromium without a window.
 func browse() (ctx context.Context, stop func(), err error) {
-	path, err := exec.LookPath("chromium-headless-shell")
+	path, err := exec.LookPath("chromium")
 	if err != nil {
-		path, err = exec.LookPath("chromium")
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("the console is measured in Chromium (Debian: apt-get install "+
-			"chromium-headless-shell): %w", err)
+		return nil, nil, fmt.Errorf("the console is measured in Chromium (Debian: apt-get install chromium): %w", err)
 	}
 	dir, err := os.MkdirTemp("", "bench-browser-")
 	if err != nil {

@@ -34,10 +34,8 @@ import (
 // longer than the patience of package blackbox.
 const stepTimeout = 3 * time.Minute
 
-// browserNames in the order of preference: the shell without windows, which needs a fifth less processor time, then
-// other forms of the same browser.
-var browserNames = []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome",
-	"google-chrome-stable", "headless-shell"}
+// browserNames in the order of preference: Debian's, then other spellings of the same browser.
+var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"}
 
 // Tab is one tab of a browser that belongs to one test. Its methods fail the test instead of returning errors, and are
 // for the test's own goroutine.
@@ -124,7 +122,7 @@ func find(t *testing.T) string {
 			return path
 		}
 	}
-	t.Fatal("chromium is not installed: the pages cannot be tested (Debian: apt-get install chromium-headless-shell)")
+	t.Fatal("chromium is not installed: the pages cannot be tested (Debian: apt-get install chromium)")
 	return ""
 }
 
