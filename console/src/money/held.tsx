@@ -2,27 +2,13 @@
 import { Stack } from '@mantine/core';
 import { useState } from 'react';
 import { List, type Column } from '../kit/list';
-import { Named } from '../kit/person';
 import { Whole } from '../kit/record';
-import { Ago, Id, Money, Nothing } from '../kit/show';
+import { Ago, Id, Nothing } from '../kit/show';
 import { Because, Missing, type Withdrawal } from './hold';
-import { Case, Decisions, queuePath } from './withdrawals';
+import { Case, columns as queued, Decisions, queuePath } from './withdrawals';
 
 const columns: Column<Withdrawal>[] = [
-  {
-    key: 'fullName',
-    title: 'money.customer',
-    person: true,
-    show: (w) => <Named name={w.fullName} contact={w.email ?? w.phoneNumber} />,
-    text: (w) => w.fullName ?? w.email ?? w.phoneNumber ?? w.userId,
-  },
-  {
-    key: 'amount',
-    title: 'money.amount',
-    card: 'top',
-    end: true,
-    show: (w) => <Money amount={w.amount} unit={w.code} />,
-  },
+  ...queued.filter(({ key }) => key === 'fullName' || key === 'amount'),
   { key: 'createdAt', title: 'money.age', card: 'end', show: (w) => <Ago at={w.hold?.since ?? w.createdAt} /> },
   { key: 'hold', title: 'money.hold', card: 'start', show: (w) => <Because of={w} />, text: (w) => w.hold?.reason },
   { key: 'status' as 'hold', title: 'hold.missing', show: (w) => <Missing of={w} />, text: () => '' },

@@ -233,17 +233,13 @@ func (j *Judge) fills(ctx context.Context, q policy.Quorum, w Withdrawal) (bool,
 	if err != nil {
 		return false, err
 	}
-	var counted []string
+	t := tally{judge: j, owner: w.UserID, by: w.Initiator}
 	for _, userID := range held[q.Group] {
-		roles, err := j.approver(ctx, userID, w.UserID, w.Initiator, counted)
-		if err != nil {
+		if _, err := t.add(ctx, userID); err != nil {
 			return false, err
 		}
-		if len(roles) > 0 {
-			counted = append(counted, userID)
-		}
 	}
-	return len(counted) >= q.Required, nil
+	return len(t.users) >= q.Required, nil
 }
 
 // ownerExpiry is the time for the approval that replaces the one of the owner.
@@ -281,34 +277,23 @@ func (s *Withdrawals) given(ctx context.Context, by audit.By, mover Mover, o Out
 	if err != nil {
 		return g, err
 	}
-	counts, counted := map[string]int{}, []string{}
-	add := func(userID string) (roles []string, err error) {
-		roles, err = s.Judge.approver(ctx, userID, o.Queued.UserID, o.Withdrawal.Initiator, counted)
-		if err != nil || len(roles) == 0 {
-			return nil, err
-		}
-		counted = append(counted, userID)
-		for _, role := range roles {
-			counts[role]++
-		}
-		return roles, nil
-	}
+	t := tally{judge: s.Judge, owner: o.Queued.UserID, by: o.Withdrawal.Initiator}
 	digest, before := s.order(o).Digest(), false
 	for _, a := range rows {
 		if g.altered = a.OrderDigest != digest; g.altered {
 			return g, nil
 		}
 		before = before || a.UserID == by.UserID
-		if _, err := add(a.UserID); err != nil {
+		if _, err := t.add(ctx, a.UserID); err != nil {
 			return g, err
 		}
 	}
-	full := func(q policy.Quorum) bool { return counts[q.Group] >= q.Required }
-	g.missing, g.count = slices.DeleteFunc(slices.Clone(all), full), len(counted)
+	full := func(q policy.Quorum) bool { return t.of(q.Group) >= q.Required }
+	g.missing, g.count = slices.DeleteFunc(slices.Clone(all), full), len(t.users)
 	if mover != Resume || before || len(g.missing) == 0 {
 		return g, nil
 	}
-	roles, err := add(by.UserID)
+	roles, err := t.add(ctx, by.UserID)
 	if err != nil {
 		return g, err
 	}
@@ -317,6 +302,34 @@ func (s *Withdrawals) given(ctx context.Context, by audit.By, mover Mover, o Out
 		g.count++
 	}
 	return g, nil
+}
+
+// tally counts the operators whose approvals of a withdrawal count: no two of them share a device.
+type tally struct {
+	judge *Judge
+	owner string
+	by    Initiator
+	users []string
+	roles []string // of all users
+}
+
+// add counts an operator and returns the roles; none if the operator may not approve.
+func (t *tally) add(ctx context.Context, userID string) ([]string, error) {
+	roles, err := t.judge.approver(ctx, userID, t.owner, t.by, t.users)
+	if len(roles) > 0 {
+		t.users, t.roles = append(t.users, userID), append(t.roles, roles...)
+	}
+	return roles, err
+}
+
+// of returns how many of the counted operators are in a group.
+func (t *tally) of(group string) (n int) {
+	for _, role := range t.roles {
+		if role == group {
+			n++
+		}
+	}
+	return n
 }
 
 // approved returns what the row of a withdrawal that is not held keeps of its approvals.
@@ -362,24 +375,18 @@ func (s *Service) Order(o Outgoing) Order { return orderOf(s.Currencies.Catalog(
 
 // progress sets the progress of an entry.
 func (j *Judge) progress(ctx context.Context, e *Entry, digest string, given []AddApproval) error {
-	counts := map[string]int{}
+	t := tally{judge: j, owner: e.Queued.UserID, by: e.Withdrawal.Initiator}
 	for _, a := range given {
 		if a.ID != e.Queued.ID || a.OrderDigest != digest {
 			continue
 		}
-		roles, err := j.approver(ctx, a.UserID, e.Queued.UserID, e.Withdrawal.Initiator, e.Approvers)
-		if err != nil {
+		if _, err := t.add(ctx, a.UserID); err != nil {
 			return err
 		}
-		if len(roles) > 0 {
-			e.Approvers = append(e.Approvers, a.UserID)
-		}
-		for _, role := range roles {
-			counts[role]++
-		}
 	}
+	e.Approvers = t.users
 	for _, q := range e.Queued.Held.Asked().Approvals {
-		e.Progress = append(e.Progress, Progress{q.Group, q.Required, min(counts[q.Group], q.Required)})
+		e.Progress = append(e.Progress, Progress{q.Group, q.Required, min(t.of(q.Group), q.Required)})
 	}
 	return nil
 }
