@@ -3,7 +3,6 @@ package resource_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -238,23 +237,5 @@ func TestLiveNeverGoesBack(t *testing.T) {
 	close(goOn)
 	if err := errors.Join(<-errs, <-errs); err != nil {
 		t.Error(err)
-	}
-}
-
-func BenchmarkReload(b *testing.B) {
-	n := &node{held: map[string][]string{}}
-	for i := range 200 {
-		n.grants = append(n.grants, grant(fmt.Sprint("r", i%10), fmt.Sprint("GET /", i), resource.Allow))
-	}
-	for i := range 10_000 {
-		role := fmt.Sprint("r", i%10)
-		n.held[role] = append(n.held[role], fmt.Sprintf("%026d", i))
-	}
-	live := resource.NewCache(n, n, nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := live.Reload(b.Context()); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -122,21 +122,6 @@ func TestKeyIsRefused(t *testing.T) {
 	}
 }
 
-// unread is a store that cannot be read.
-type unread struct{ servicekey.Store }
-
-func (unread) List(context.Context) ([]servicekey.Key, error) { return nil, errDown }
-
-// A snapshot that cannot be read is an error, and knows no key.
-func TestKeysCannotBeRead(t *testing.T) {
-	l := servicekey.NewCache(unread{}, keyringtest.Ring(t, time.Now), time.Now)
-	if err := l.Reload(t.Context()); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
-	_, err := l.Client("w1.x", home)
-	storetest.Wants(t, err, fault.Unauthenticated)
-}
-
 // A key with actions needs no role. A callback needs an action, and is https unless development permits loopback.
 func TestScopeOfAKey(t *testing.T) {
 	k := newKeys(t)

@@ -2,7 +2,6 @@ package geofilter_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -86,24 +85,4 @@ func TestActionsOfFilters(t *testing.T) {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-}
-
-var errDown = errors.New("down")
-
-// away is a store that cannot be read.
-type away struct{ geofilter.Store }
-
-func (away) All(context.Context) ([]geofilter.Held, error)       { return nil, errDown }
-func (away) Get(context.Context, string) (geofilter.Held, error) { return geofilter.Held{}, errDown }
-
-// A copy that cannot be loaded reports it.
-func TestCacheWithoutStore(t *testing.T) {
-	l := geofilter.NewCache(away{})
-	if err := l.Reload(t.Context()); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
-	if err := l.Follow(t.Context(), "u1"); !errors.Is(err, errDown) || l.Filter("u1") != "" {
-		t.Error(err)
-	}
-	storetest.Must(t, l.Follow(t.Context()))
 }
