@@ -7,7 +7,7 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// Precedence, resources, from outside (REQ-WAF-09…11, 16, D-WAF-08, 12).
+// Precedence and resources, from outside (REQ-WAF-09…11, 16, D-WAF-08, 12).
 func TestFirewallRulePrecedence(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false").Start()
