@@ -2,6 +2,7 @@ package geofilter_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -48,6 +49,12 @@ func TestClearWhileAccountChanges(t *testing.T) {
 		codes, err := s.Clear(t.Context(), u.ID, audit.Operator)
 		if fault.CodeOf(err) != want || units.units != min(left+1, 5) || slices.Equal(codes, []string{"TR"}) != (want == "") {
 			t.Errorf("%d: %v, %v after %d units", left, codes, err, units.units)
+		}
+		if s.Commit = persistencetest.Unaudited(db); want != "" {
+			_, err := s.Clear(t.Context(), u.ID, audit.Operator)
+			if !errors.Is(err, persistencetest.ErrNoAudit) {
+				t.Errorf("a change without its audit: %v", err)
+			}
 		}
 		is, err := s.Users.Get(t.Context(), u.ID)
 		if err != nil || (is.Countries == "") != (want == "") {

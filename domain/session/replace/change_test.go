@@ -19,18 +19,6 @@ func (w *world) prepare(old, next string) (replace.Command, error) {
 		From: challenge.Starter{SessionID: "s1", IP: "192.0.2.7", RequestID: "r1"}})
 }
 
-// change changes the password from a session, and reloads the user.
-func (w *world) change(old, next, sessionID string) {
-	w.t.Helper()
-	command, err := w.prepare(old, next)
-	storetest.Must(w.t, err)
-	r, err := w.build(w.ChangeAction(), w.challenge(challenge.Starter{SessionID: sessionID, IP: "192.0.2.7"}), command)
-	if storetest.Must(w.t, err); !r.Success {
-		w.t.Errorf("%+v", r)
-	}
-	w.reload()
-}
-
 // A session that begins while a change commits fails the change.
 func TestNoSessionIsForgotten(t *testing.T) {
 	w := newWorld(t)
