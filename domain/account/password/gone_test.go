@@ -155,3 +155,20 @@ func TestChargeOfABusyRow(t *testing.T) {
 	}
 	a.Wrong()
 }
+
+// A settled try is not settled again.
+func TestSettledOnce(t *testing.T) {
+	g, r := keeper()
+	a, err := g.Charge(t.Context(), "u", "p")
+	storetest.Must(t, err)
+	a.Wrong()
+	if _, err := a.Refund(t.Context()); !errors.Is(err, errSettled) {
+		t.Errorf("refunded: %v", err)
+	}
+	if err := a.Return(t.Context()); !errors.Is(err, errSettled) {
+		t.Errorf("returned: %v", err)
+	}
+	if a.Wrong(); len(r.guards["u"].Tries) != 1 || r.writes != 1 {
+		t.Errorf("%+v", r.guards["u"])
+	}
+}

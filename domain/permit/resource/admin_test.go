@@ -91,6 +91,14 @@ func draft(code string, typeID, parent int64) resource.Draft {
 		Context: resource.UI, Parent: &parent}
 }
 
+// A start that cannot read or write the records of the endpoints fails.
+func TestSyncFails(t *testing.T) {
+	r := newRegistry(t)
+	persistencetest.Exec(t, r.db, "DELETE FROM role")
+	r.Table[1].Method = "PATCH"
+	persistencetest.Fails(t, r.db, "role resource_type resource", func(context.Context) error { return r.sync(t) })
+}
+
 // Codes and names have at most 500 characters.
 func TestLengthOfCodes(t *testing.T) {
 	r := newRegistry(t)

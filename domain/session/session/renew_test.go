@@ -169,9 +169,6 @@ func TestNoKeyNoRenewal(t *testing.T) {
 // Every end of a session ends its renewals.
 func TestEndedSessionsAreNotRenewed(t *testing.T) {
 	for name, end := range map[string]func(b *bench, w *browser, u user.User) error{
-		"logout": func(b *bench, w *browser, u user.User) error {
-			return b.svc.Logout(b.t.Context(), w.caller())
-		},
 		"all": func(b *bench, w *browser, u user.User) error {
 			_, err := b.svc.EndAll(b.t.Context(), w.caller())
 			return err
