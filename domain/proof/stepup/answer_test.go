@@ -134,6 +134,13 @@ func TestCompleteByDevice(t *testing.T) {
 			t.Errorf("%s: %v, %d answers", name, err, len(p.answers))
 		}
 	}
+	for _, fail := range []string{"Answered", "User", "Load", "Complete"} {
+		p, a := right()
+		p.fail, a.Value = fail, "APPROVED:42"
+		if _, err := p.Complete(t.Context(), a); !errors.Is(err, errDown) || (len(p.answers) != 0) != (fail == "Complete") {
+			t.Errorf("%s: %v", fail, err)
+		}
+	}
 	p, a := right() // the proof of a code is not required, but it must be valid
 	a.Method, a.DeviceID, a.Value, p.fail = challenge.SMS, "d1", "123456", "Answered"
 	if _, err := p.Complete(t.Context(), a); !errors.Is(err, errDown) || len(p.answers) != 0 {
@@ -175,6 +182,13 @@ func TestCompleteByPasskey(t *testing.T) {
 		change(p, &a)
 		if _, err := p.Complete(t.Context(), a); fault.CodeOf(err) != fault.DeviceSignatureInvalid || len(p.answers) != 0 {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, fail := range []string{"Assert", "User", "Counted"} {
+		p, a := right()
+		p.fail = fail
+		if _, err := p.Complete(t.Context(), a); !errors.Is(err, errDown) || len(p.answers) != 0 {
+			t.Errorf("%s: %v", fail, err)
 		}
 	}
 	// A login by a passkey needs no further method: the use of its ticket counts once.
@@ -260,6 +274,14 @@ func TestRenew(t *testing.T) {
 		storetest.Wants(t, err, fault.Unavailable)
 		if !errors.As(err, new(*fault.Error)) || len(p.post.rows) != 1 {
 			t.Errorf("%v, %d sent", err, len(p.post.rows))
+		}
+	}
+	for _, fail := range []string{"CheckRenew", "Account", "Spent", "Usage", "Send", "Renew"} {
+		p := right(false)
+		p.fail = fail
+		if _, err := p.Renew(t.Context(), "c1", "m1", challenge.SMS, byAlice); !errors.Is(err, errDown) ||
+			len(p.post.rows) != 0 {
+			t.Errorf("%s: %v", fail, err)
 		}
 	}
 	p := right(true)

@@ -1,6 +1,7 @@
 package stepup
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/mfa"
+	"castellan/domain/factor/remembered"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/geo"
@@ -187,4 +189,58 @@ func TestLifetimes(t *testing.T) {
 	if c := got.Challenge; c.Methods[0].LifetimeMs != 1_200_000 {
 		t.Errorf("%+v", c)
 	}
+}
+
+// A port that fails ends a start with its error. Nothing is committed and nothing is sent.
+func TestStartFailsWithItsPorts(t *testing.T) {
+	for _, c := range []struct {
+		fail    string
+		prepare func(*ports, *challenge.StartRequest)
+	}{
+		{"Reserve", nil}, {"Spent", nil}, {"Commit", nil}, {"Wakes", nil},
+		{"Usage", func(_ *ports, r *challenge.StartRequest) { r.Proven = false }},
+		{"Allowed", func(_ *ports, r *challenge.StartRequest) { r.Account.Passkeys = true }},
+		{"Send", func(p *ports, _ *challenge.StartRequest) { p.grant = &Grant{Send: []bool{true, false}} }},
+		{"Sendings", func(p *ports, r *challenge.StartRequest) {
+			p.grant = &Grant{Send: []bool{true, false}}
+			r.Account.TOTP, r.Account.Push = false, false
+		}},
+		{"DummyCall", func(_ *ports, r *challenge.StartRequest) { r.Decoy = "?x" }},
+		{"Open", func(_ *ports, r *challenge.StartRequest) { r.Decoy = "?x" }},
+		{"Sendings", func(_ *ports, r *challenge.StartRequest) { r.Decoy = "?x" }},
+		{"States", func(p *ports, r *challenge.StartRequest) { r.Decoy, p.open = "?x", make([]challenge.Ref, 3) }},
+		{"Find", func(p *ports, r *challenge.StartRequest) {
+			r.Key = challenge.ClientKey{Thumbprint: "k", Proven: true}
+		}},
+		{"Build", func(p *ports, r *challenge.StartRequest) {
+			r.Key = challenge.ClientKey{Thumbprint: "k", Proven: true}
+			p.client = &remembered.Client{ID: "c", Method: challenge.SMS, CV: 3, ExpiresAt: p.now.Add(time.Hour),
+				CreatedAt: p.now}
+		}},
+	} {
+		p := portsOf(t, mfa.Policy{ActionCode: "LOGIN", EntityType: mfa.General, Type: mfa.Common, Required: 1,
+			RememberDays: 1, Methods: []mfa.Choice{{Code: "SMS"}, {Code: "MAIL"}, {Code: "TOTP"}, {Code: "PUSH"}}})
+		p.Remembered = clients{ports: p}
+		r := login(alice())
+		if c.prepare != nil {
+			c.prepare(p, &r)
+		}
+		p.fail = c.fail
+		if _, err := p.Start(t.Context(), r); !errors.Is(err, errDown) || len(p.commits) != 0 || len(p.post.rows) != 0 {
+			t.Errorf("%s: %v, %d commits", c.fail, err, len(p.commits))
+		}
+		refreshed := slices.ContainsFunc(p.calls, func(s string) bool { return strings.HasPrefix(s, "Refresh") })
+		if refreshed != (c.fail == "Commit") {
+			t.Errorf("%s: %v", c.fail, p.calls)
+		}
+	}
+	p := newPorts(t, 1, "SMS")
+	p.fail = "PAuth"
+	if _, err := p.Start(t.Context(), login(alice())); !errors.Is(err, errDown) {
+		t.Error(err)
+	}
+	r := login(alice())
+	r.Action = "UNKNOWN"
+	_, err := p.Start(t.Context(), r)
+	storetest.Wants(t, err, fault.InvalidState)
 }

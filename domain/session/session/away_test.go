@@ -21,6 +21,27 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
+// awayUsers is a store of accounts that answers a call with an error.
+type awayUsers struct {
+	user.Store
+	login, get error
+	logins     int // that are answered first
+}
+
+func (u *awayUsers) Login(ctx context.Context, who user.Identifier, guard string) (user.Entrance, error) {
+	if u.logins--; u.logins < 0 && u.login != nil {
+		return user.Entrance{}, u.login
+	}
+	return u.Store.Login(ctx, who, guard)
+}
+
+func (u *awayUsers) Get(ctx context.Context, id string) (user.User, error) {
+	if u.get != nil {
+		return user.User{}, u.get
+	}
+	return u.Store.Get(ctx, id)
+}
+
 // awaySessions is a store of sessions that answers a call with an error.
 type awaySessions struct {
 	session.Store
@@ -214,5 +235,29 @@ func TestLoginToABusyAccount(t *testing.T) {
 	var busy *fault.Error
 	if !errors.As(err, &busy) || busy.Code != fault.Unavailable || busy.RetryAfter != time.Second || len(b.starts) != 20 {
 		t.Errorf("%v after %d starts", err, len(b.starts))
+	}
+}
+
+// A login whose account changed meanwhile fails as its second look at the account does. An account that is gone is
+// refused like a wrong password.
+func TestSecondLookFails(t *testing.T) {
+	for want, fails := range map[fault.Code]error{fault.InvalidCredentials: fault.New(fault.RecordNotFound, "gone"),
+		fault.Internal: errDown} {
+		b := newBench(t)
+		b.add(1, nil)
+		b.refuse = commit.ErrFenced
+		b.svc.Users = &awayUsers{Store: b.svc.Users, login: fails, logins: 1}
+		_, err := b.svc.Login(t.Context(), request(1, secret))
+		if fault.CodeOf(err) != want || len(b.starts) != 1 || want == fault.Internal && !errors.Is(err, errDown) {
+			t.Errorf("%v: %v after %d starts", fails, err, len(b.starts))
+		}
+	}
+	k := newKeys(t)
+	u := k.add(1, nil)
+	k.refuse = commit.ErrFenced
+	k.svc.Users = &awayUsers{Store: k.svc.Users, get: errDown}
+	if _, _, err := k.svc.LoginByPasskey(t.Context(), passkeyRequest(u.ID)); !errors.Is(err, errDown) ||
+		len(k.starts) != 1 {
+		t.Errorf("with a passkey: %v after %d starts", err, len(k.starts))
 	}
 }
