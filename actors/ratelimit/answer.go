@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
@@ -51,26 +52,27 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 	begin := 0
 	for i, size := range q.Sizes {
 		end, d := begin+int(size), &decisions[i]
+		d.Standings = standings[begin:end]
 		d.init(l, from, q.Modes[i] == modeAsReplica)
-		d.demands, d.ids = demands[begin:end], ids[begin:end]
-		_, d.again = slices.BinarySearch(q.Again, uint32(i))
+		d.Demands, d.IDs = demands[begin:end], ids[begin:end]
+		_, d.Again = slices.BinarySearch(q.Again, uint32(i))
 		switch mode := q.Modes[i]; mode {
 		case modeLook:
 			back.Verdicts[i] = uint32(refused)
-			l.table.Look(l.ctx, d.demands, standings[begin:end])
+			l.table.Look(l.ctx, d.Demands, d.Standings)
 		case modeTakeBack:
 			back.Verdicts[i] = uint32(refused)
-			for k := range d.demands {
-				l.forget(&d.demands[k], ids[begin+k], q.Instants[begin+k], countOf(q, begin+k))
+			for k := range d.Demands {
+				l.forget(&d.Demands[k], ids[begin+k], q.Instants[begin+k], countOf(q, begin+k))
 			}
 		case modeCount, modeAsReplica, modeReserve:
 			left.Add(1)
-			d.then, d.instants, d.numbers = finish, back.Instants[begin:end:end], back.Numbers[begin:end:end]
+			d.then, d.Instants, d.Numbers = finish, back.Instants[begin:end:end], back.Numbers[begin:end:end]
 			if mode != modeReserve {
-				back.Verdicts[i] = uint32(d.decide(standings[begin:end]))
+				back.Verdicts[i] = uint32(d.decide())
 			} else if size == 1 {
-				d.requester = "" // this node notifies the replica, not the answer
-				back.Counts[begin] = l.grant(d, countOf(q, begin), &standings[begin])
+				d.Requester = "" // this node notifies the replica, not the answer
+				back.Counts[begin] = l.grant(d, countOf(q, begin))
 				if back.Counts[begin] > 0 {
 					back.Verdicts[i] = uint32(admitted)
 				}
@@ -98,7 +100,7 @@ func demandsOf(q *pb.RateAsk) ([]ratelimit.Demand, bool) {
 	}
 	demands := make([]ratelimit.Demand, len(q.Keys))
 	for i := range demands {
-		key, ok := parseKey(q.Keys[i])
+		key, ok := shard.ParseKey(q.Keys[i])
 		if !ok || q.Limits[i] < 1 || q.Periods[i] < 1 {
 			return nil, false
 		}

@@ -1,30 +1,72 @@
 package ratelimit
 
 import (
-	"slices"
 	"sync/atomic"
 
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
-// decision is one replicated decision of this node. It is made only if this node may decide, and the replicas receive
-// it before the client does.
+// slot is a shard of this node, and its effects until they are performed.
+type slot struct {
+	shard.Shard
+	out shard.Effects
+}
+
+// step runs a message in a shard.
+func (l *Limiter) step(p int, m shard.Message) {
+	l.table.WithPartition(p, func(*ratelimit.Partition) { l.stepLocked(p, m) })
+}
+
+// stepLocked is step for callers that have the partition locked.
+func (l *Limiter) stepLocked(p int, m shard.Message) {
+	s := &l.partitions[p]
+	s.Step(m, l.table.Instant(), &s.out)
+	l.perform(&s.out)
+}
+
+// withShard reads a shard.
+func (l *Limiter) withShard(p int, do func(s *shard.Shard)) {
+	l.table.WithPartition(p, func(*ratelimit.Partition) { do(&l.partitions[p].Shard) })
+}
+
+// perform does what shards have asked for. Their partitions are locked, so that the updates of each arrive in order.
+func (l *Limiter) perform(out *shard.Effects) {
+	for i, x := range out.Sends {
+		if d, waits := x.Waits.(*decision); waits {
+			d.pending.left.Add(1)
+		}
+		l.member(x.To).updates.put(x)
+		out.Sends[i] = nil
+	}
+	for i, x := range out.Failed {
+		x.Waits.(*decision).pending.failed.Store(true)
+		out.Failed[i] = nil
+	}
+	if out.AsReplica > 0 {
+		l.asReplica.Add(out.AsReplica)
+	}
+	if out.Merged > 0 {
+		l.merged.Add(out.Merged)
+	}
+	out.Sends, out.Failed, out.AsReplica, out.Merged = out.Sends[:0], out.Failed[:0], 0, 0
+}
+
+// placeOf describes the members of a partition to its shard.
+func (l *Limiter) placeOf(pl *placement, p int) shard.Place {
+	at := shard.Place{Self: l.self, Owner: pl.owner[p], Replica: pl.replica[p], Confirmed: l.net.Belongs()}
+	if at.Replica != "" && at.Replica != l.self {
+		at.ReplicaSilent = l.member(at.Replica).replicaUnreachable.Load()
+	}
+	return at
+}
+
+// decision is one replicated decision of this node, and its unconfirmed copies.
 type decision struct {
+	shard.Decide
 	limiter   *Limiter
 	placement *placement
-	requester string // the member that sent the request
-	asReplica bool   // the owner is unreachable
-	demands   []ratelimit.Demand
-	ids       []uint64 // the name of each demand's admission; 0: none
-	again     bool     // this may be a retry
-	order     []int    // if only some demands are decided: their indexes
-	looked    int      // demands for which MayDecide was called
-	known     []int    // demands whose admissions this node already has
-	instants  []int64  // when each demand was counted, by this node's clock
-	numbers   []uint64 // the number of each admission that the requester learns as the replica; else 0
-	count     int64    // admissions for each demand
-	ahead     int64    // nanoseconds from now to their instant
-	notOwned  []int    // partitions that must first be taken over
+	out       shard.Effects
 	pending   pending
 	then      func() // called when the decision is confirmed or has failed
 }
@@ -35,158 +77,54 @@ type pending struct {
 	failed atomic.Bool // a replica has decided for itself: the decision fails
 }
 
-var _ ratelimit.Gate = (*decision)(nil)
-
 func (d *decision) init(l *Limiter, requester string, asReplica bool) {
-	d.limiter, d.placement, d.requester, d.asReplica = l, l.place.Load(), requester, asReplica
-	d.notOwned, d.count, d.ahead = d.notOwned[:0], 0, 0
-	d.order, d.looked, d.known, d.again = nil, 0, d.known[:0], false
+	d.Reset()
+	d.limiter, d.placement, d.Requester, d.AsReplica, d.Waits = l, l.place.Load(), requester, asReplica, d
 	d.pending.left.Store(1)
 	d.pending.failed.Store(false)
 }
 
-// MayDecide is called for each demand in turn. A demand whose admission this node already has is not counted again: the
-// result is false after the last one.
-func (d *decision) MayDecide(p int) bool {
-	l, pl := d.limiter, d.placement
-	part := &l.partitions[p]
-	i := d.demandAt(d.looked)
-	d.looked++
-	owns := pl.owner[p] == l.self
-	switch {
-	case pl != l.place.Load() || !l.net.Belongs():
-		return false
-	case owns && part.phase != owning:
-		d.notOwned = append(d.notOwned, p)
-		return false
-	case !owns && (!d.asReplica || pl.replica[p] != l.self || !part.mayAct() || !l.caughtUp(pl.owner[p])):
-		return false
-	}
-	if now := l.table.Instant(); d.ids[i] != 0 && (d.again || now < part.recent.mergedUntil) {
-		if x := part.recent.find(d.ids[i], now); x != nil {
-			d.known = append(d.known, i)
-			d.repeat(i, p, x)
-		}
-	}
-	if len(d.known) > 0 {
-		return !d.isLast()
-	}
-	return owns || part.act()
-}
-
-// demandAt returns the n-th demand to be decided.
-func (d *decision) demandAt(n int) int {
-	if d.order != nil {
-		return d.order[n]
-	}
-	return n
-}
-
-// isLast reports whether MayDecide was called for the last demand.
-func (d *decision) isLast() bool {
-	if d.order != nil {
-		return d.looked == len(d.order)
-	}
-	return d.looked == len(d.demands)
-}
-
-// repeat sends an existing admission to the replica again. The requester may have no answer because the replica did not
-// confirm it.
-func (d *decision) repeat(i, p int, x *named) {
-	part := &d.limiter.partitions[p]
-	d.instants[i] = x.instant
-	if d.placement.owner[p] == d.limiter.self {
-		part.number++
-		d.copy(i, p, part.number, int64(x.count), true)
-	}
-}
-
-func (d *decision) Counted(n, p int, instant, count int64) {
-	l, i := d.limiter, d.demandAt(n)
-	part := &l.partitions[p]
-	part.number++
-	d.instants[i], d.count = instant, count
-	if d.ids[i] != 0 {
-		part.recent.note(named{d.ids[i], d.demands[i].Key.Hash(), instant, int32(count)}, instant)
-	}
-	if d.placement.owner[p] != l.self { // a replica that decides has no replica
-		l.asReplica.Add(1)
-		return
-	}
-	d.copy(i, p, part.number, count, d.again)
-}
-
-// copy sends an admission to the replica.
-func (d *decision) copy(i, p int, number uint64, count int64, again bool) {
+// locate finds the shards of the demands, which are locked.
+func (d *decision) locate(at []int) {
 	l := d.limiter
-	switch replica := d.placement.replica[p]; replica {
-	case "":
-	case d.requester: // the answer carries it
-		d.numbers[i] = number
-	default:
-		x := &update{part: p, number: number, id: d.ids[i], again: again, demand: d.demands[i], count: count,
-			ahead: d.ahead}
-		if l.member(replica).replicaUnreachable.Load() {
-			l.partitions[p].noteUnreplicated(x)
-		} else {
-			d.pending.left.Add(1)
-			x.decision = d
-		}
-		l.replicate(replica, x)
+	latest := d.placement == l.place.Load()
+	d.At = d.At[:0]
+	for _, p := range at {
+		place := l.placeOf(d.placement, p)
+		place.Confirmed = place.Confirmed && latest
+		place.CaughtUp = place.Owner != l.self && d.AsReplica && l.caughtUp(place.Owner)
+		d.At = append(d.At, shard.At{Shard: &l.partitions[p].Shard, Place: place})
 	}
 }
 
 // decide counts or refuses. The counted admissions are valid once finish has ended without a failure.
-func (d *decision) decide(standings []ratelimit.Standing) verdict {
-	admits, open := d.limiter.table.Decide(d.demands, standings, d)
-	switch {
-	case len(d.known) > 0:
-		return d.decideRest(standings)
-	case !open:
-		return d.wait()
-	case !admits:
-		return refused
+func (d *decision) decide() verdict {
+	var room [maxDemands]int
+	at := room[:0]
+	d.Hashes = d.Hashes[:0]
+	for i := range d.Demands {
+		hash := d.Demands[i].Key.Hash()
+		at, d.Hashes = append(at, ratelimit.PartitionOf(hash)), append(d.Hashes, hash)
 	}
-	return admitted
+	d.decideIn(at)
+	d.takeOverSoon()
+	return d.Verdict
 }
 
-// wait is the verdict until this node may decide.
-func (d *decision) wait() verdict {
-	for _, p := range d.notOwned {
+func (d *decision) decideIn(at []int) {
+	l := d.limiter
+	l.table.Lock(at)
+	defer l.table.Unlock(at)
+	d.locate(at)
+	d.Together(l.table.Instant(), &d.out)
+	l.perform(&d.out)
+}
+
+// takeOverSoon takes over the partitions that this node may not yet decide about.
+func (d *decision) takeOverSoon() {
+	for _, p := range d.NotOwned {
 		d.limiter.takeOverSoon(p)
 	}
-	return retry
-}
-
-// decideRest decides about the demands that this node has not yet admitted.
-func (d *decision) decideRest(standings []ratelimit.Standing) verdict {
-	known := slices.Clone(d.known)
-	d.known, d.looked, d.order = d.known[:0], 0, []int{}
-	var rest []ratelimit.Demand
-	for i := range d.demands {
-		if !slices.Contains(known, i) {
-			d.order, rest = append(d.order, i), append(rest, d.demands[i])
-		}
-	}
-	d.limiter.table.Look(d.limiter.ctx, d.demands, standings)
-	for i := range standings {
-		standings[i].Retry, standings[i].Sharing = 0, ratelimit.Alone // it is admitted
-	}
-	if len(rest) == 0 {
-		return admitted
-	}
-	some := make([]ratelimit.Standing, len(rest))
-	admits, open := d.limiter.table.Decide(rest, some, d)
-	for n, i := range d.order {
-		standings[i] = some[n]
-	}
-	switch {
-	case !open:
-		return d.wait()
-	case !admits:
-		return refused
-	}
-	return admitted
 }
 
 // finish records one confirmation; the last one ends the decision.
@@ -206,8 +144,8 @@ func (d *decision) failed() bool { return d.pending.failed.Load() }
 func (l *Limiter) decide(demands []ratelimit.Demand, ids []uint64, standings []ratelimit.Standing,
 	asReplica, again bool) verdict {
 	own := l.beginOwn(demands, ids, asReplica)
-	own.decision.again = again
-	v := own.decision.decide(standings)
+	own.decision.Again, own.decision.Standings = again, standings
+	v := own.decision.decide()
 	if !l.finishOwn(own) {
 		v = retry
 	}
@@ -233,46 +171,29 @@ func (l *Limiter) beginOwn(demands []ratelimit.Demand, ids []uint64, asReplica b
 	own := l.decisions.Get().(*ownDecision)
 	d := &own.decision
 	d.init(l, l.self, asReplica)
-	d.demands, d.ids = demands, append(own.ids[:0], ids...)
-	d.instants = append(own.instants[:0], make([]int64, len(demands))...)
-	d.numbers = append(own.numbers[:0], make([]uint64, len(demands))...)
+	d.Demands, d.IDs = demands, append(own.ids[:0], ids...)
+	d.Instants = append(own.instants[:0], make([]int64, len(demands))...)
+	d.Numbers = append(own.numbers[:0], make([]uint64, len(demands))...)
 	return own
 }
 
 // finishOwn waits until the decision is confirmed or has failed, and reports which.
 func (l *Limiter) finishOwn(own *ownDecision) (holds bool) {
-	own.decision.finish()
+	d := &own.decision
+	d.finish()
 	<-own.done
-	holds = !own.decision.failed()
-	own.decision.demands, own.decision.ids, own.decision.placement = nil, nil, nil
+	holds = !d.failed()
+	d.Demands, d.IDs, d.Standings, d.placement = nil, nil, nil, nil
+	clear(d.At)
 	l.decisions.Put(own)
 	return holds
 }
 
-// forget takes back admissions that were counted here, also on the replica. Unnamed admissions are identified by their
-// instant.
+// forget takes back admissions that were counted here, also on the replica.
 func (l *Limiter) forget(demand *ratelimit.Demand, id uint64, instant, count int64) {
 	p := demand.Key.Partition()
-	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
-		part, forgotten := &l.partitions[p], int64(0)
-		if !part.hasDecided() {
-			return // the node that decided notifies this one
-		}
-		if id != 0 {
-			forgotten = l.forgetNamed(windows, part, demand.Key, id, count)
-		} else if w := windows.Get(demand.Key); w != nil {
-			for forgotten < count && w.Forget(instant) {
-				forgotten++
-			}
-		}
-		if forgotten == 0 {
-			return
-		}
-		pl := l.place.Load()
-		part.number++
-		if replica := pl.replica[p]; pl.owner[p] == l.self && replica != "" {
-			l.replicate(replica, &update{part: p, number: part.number, id: id, demand: *demand, takenBack: true,
-				count: forgotten})
-		}
+	l.table.WithPartition(p, func(*ratelimit.Partition) {
+		l.stepLocked(p, &shard.Forget{Place: l.placeOf(l.place.Load(), p), Demand: *demand, ID: id, Instant: instant,
+			Count: count})
 	})
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 )
 
 // member is another node, as seen by this one. Instants are by the clock of the windows.
 type member struct {
 	id      string
 	queries batcher[*query]
-	updates batcher[*update]
+	updates batcher[*shard.Update]
 	// asking and copying are the latencies of queries and of updates.
 	asking, copying latency
 	// silentSince is when the member stopped answering queries; 0: it answers.
@@ -48,7 +49,7 @@ func (l *Limiter) member(id string) *member {
 	m.settledAt.Store(l.table.Instant()) // nothing can have been missed before now
 	m.confirmedAt.Store(l.table.Instant())
 	m.queries = batcher[*query]{send: func(batch []*query) { l.sendQueries(m, batch) }, maxBatch: maxQueryBatch}
-	m.updates = batcher[*update]{send: func(batch []*update) { l.sendUpdates(m, batch) }, maxBatch: maxUpdateBatch}
+	m.updates = batcher[*shard.Update]{send: func(batch []*shard.Update) { l.sendUpdates(m, batch) }, maxBatch: maxUpdateBatch}
 	first, _ := l.members.LoadOrStore(id, m)
 	return first.(*member)
 }
@@ -185,11 +186,7 @@ func (l *Limiter) missed(owner string) {
 	pl := l.place.Load()
 	for p := range l.partitions {
 		if pl.owner[p] == owner && pl.replica[p] == l.self {
-			l.withPartition(p, func(part *partition) {
-				if part.phase == following {
-					part.incomplete()
-				}
-			})
+			l.step(p, shard.Missed{})
 		}
 	}
 	l.requestMissing()

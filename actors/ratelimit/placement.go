@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
@@ -31,10 +32,6 @@ func (l *Limiter) readPlacement() *placement {
 	return pl
 }
 
-// retention is how long a node keeps a partition of which it is neither owner nor replica: until its new members have
-// requested it.
-const retention = 10 * time.Second
-
 // moved installs a new placement. A node that is no longer the owner stops deciding at once. The new owner requests the
 // state from it.
 func (l *Limiter) moved(func(kind, id string) bool) {
@@ -49,31 +46,9 @@ func (l *Limiter) moved(func(kind, id string) bool) {
 	lapsed := drops != l.drops // this node may have missed messages
 	l.drops = drops
 	for p := range l.partitions {
-		mine := now.owner[p] == l.self || now.replica[p] == l.self
-		l.table.WithPartition(p, func(windows *ratelimit.Partition) {
-			part := &l.partitions[p]
-			part.notBefore = 0
-			if joined && windows.Len() > 0 {
-				part.unlisted, part.unreplicated = true, nil // no other node has it
-			}
-			switch {
-			case lapsed:
-				part.lapse()
-			case part.phase == owning && (now.owner[p] != l.self || joined ||
-				part.replica != "" && part.replica != now.replica[p] || l.decidedBefore(p, added)):
-				part.stop()
-			case part.phase == owning:
-				part.replica = now.replica[p]
-			case part.source != now.owner[p]:
-				part.incomplete() // the new owner will send its state, or has sent it
-			}
-			if mine {
-				part.dropAt = 0
-			} else if part.dropAt == 0 {
-				part.dropAt = l.table.Instant() + int64(retention)
-			}
-			part.stateSent = part.stateSent && before.replica[p] == now.replica[p] &&
-				!(now.replica[p] != "" && l.member(now.replica[p]).replicaUnreachable.Load())
+		l.table.WithPartition(p, func(*ratelimit.Partition) {
+			l.stepLocked(p, &shard.Placed{Place: l.placeOf(now, p), Joined: joined, Lapsed: lapsed,
+				Decided: l.partitions[p].Owns() && l.decidedBefore(p, added), Same: before.replica[p] == now.replica[p]})
 		})
 	}
 	l.wake()
@@ -144,16 +119,10 @@ func (l *Limiter) requestMissing() {
 	missing := map[string][]uint32{}
 	for p := range l.partitions {
 		if pl.replica[p] == l.self && pl.owner[p] != "" {
-			l.withPartition(p, func(part *partition) {
-				switch part.phase {
-				case unknown:
-					part.awaitState()
-				case acting:
-				default:
-					return
-				}
+			m := &shard.Lacks{}
+			if l.step(p, m); m.State {
 				missing[pl.owner[p]] = append(missing[pl.owner[p]], uint32(p))
-			})
+			}
 		}
 	}
 	for owner, parts := range missing {
@@ -179,11 +148,6 @@ func (l *Limiter) Sweep() {
 		}
 	}
 	for p := range l.partitions {
-		l.table.WithPartition(p, func(windows *ratelimit.Partition) {
-			if part := &l.partitions[p]; part.dropAt != 0 && now > part.dropAt && part.phase != owning {
-				windows.Clear()
-				*part = partition{dropAt: part.dropAt, handoffs: part.handoffs, takingOver: part.takingOver}
-			}
-		})
+		l.step(p, shard.Tick{})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
@@ -137,7 +138,7 @@ func encodeQueries(batch []*query) *pb.RateAsk {
 		for i := range q.demands {
 			d := &q.demands[i]
 			start := len(text)
-			text = appendKey(text, d.Key)
+			text = shard.AppendKey(text, d.Key)
 			question.Keys = append(question.Keys, text[start:len(text):len(text)])
 			question.Limits = append(question.Limits, d.Limit)
 			question.Periods = append(question.Periods, int64(d.Period))

@@ -15,9 +15,9 @@
 // A key is a virtual actor of the kind "rate" (host.go), but has no mailbox and no goroutine. The windows of a
 // partition are a table behind a lock, and a turn runs on the goroutine of its caller, at a tenth of the cost.
 //
-// Start reading at Limiter.Allow and asking.go, then README.md. Then read partition.go (the phases of a partition),
-// decision.go (which node may decide) and handoff.go (how a partition moves). Last come replicate.go, replica.go and
-// patience.go (how long a node waits for another). The reasons and figures are in
+// Start reading at Limiter.Allow and asking.go, then shard/README.md. Then read package shard (the state machine of a partition), decision.go
+// (which node may decide) and handoff.go (how a partition moves). Last come replicate.go, replica.go and patience.go
+// (how long a node waits for another). The reasons and figures are in
 // docs/decisions/0004-replication-of-the-limiter.md.
 package ratelimit
 
@@ -32,6 +32,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"castellan/actors/ratelimit/shard"
 	"castellan/cluster"
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/fault"
@@ -92,7 +93,7 @@ type Limiter struct {
 	names atomic.Uint64 // the last name of an admission; it begins at random
 
 	place         atomic.Pointer[placement]
-	partitions    []partition // guarded by the table's locks
+	partitions    []slot // guarded by the table's locks
 	localLimiters [localShards]localLimiter
 	localKeys     ratelimit.Tally // of localLimiters
 
@@ -117,7 +118,10 @@ var _ ratelimit.Limiter = (*Limiter)(nil)
 // machine.
 func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
 	l := &Limiter{net: net, table: ratelimit.NewTable(now), log: log, self: net.Address(),
-		partitions: make([]partition, ratelimit.Partitions), changes: make(chan struct{}, 1)}
+		partitions: make([]slot, ratelimit.Partitions), changes: make(chan struct{}, 1)}
+	for p := range l.partitions {
+		l.partitions[p].Init(p, l.table.At(p))
+	}
 	for i := range l.localLimiters {
 		l.localLimiters[i].kept = &l.localKeys
 	}
@@ -175,13 +179,13 @@ func (l *Limiter) Bound(most int) {
 func (l *Limiter) Keys() int { return l.table.Keys() }
 
 // verdict is the result of a request under some keys.
-type verdict uint32
+type verdict = shard.Verdict
 
 const (
-	retry       verdict = iota // not decided: look up the owner again
-	admitted                   // and counted
-	refused                    // and not counted
-	unreachable                // the node that was asked did not answer
+	retry       = shard.Retry
+	admitted    = shard.Admitted
+	refused     = shard.Refused
+	unreachable = refused + 1 // the node that was asked did not answer
 )
 
 // Allow fails when no member that may decide answers in time, or when the client has gone; then nothing is counted.

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"time"
 
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
@@ -13,9 +14,8 @@ import (
 // are reserved from, and unused places are given back. docs/decisions/0004-replication-of-the-limiter.md has the gain.
 
 const (
-	// reservationTime is how long a reservation lasts. A period must have
-	// reservationsInPeriod of them.
-	reservationTime      = 100 * time.Millisecond
+	// reservationTime is how long a reservation lasts. A period must have reservationsInPeriod of them.
+	reservationTime      = shard.ReservationTime
 	reservationsInPeriod = 50
 	// minReservableLimit is the smallest limit with reservations, in requests.
 	minReservableLimit = 1000
@@ -140,7 +140,9 @@ func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 	case t.member == "" || t.replica: // a replica reserves nothing
 	case t.member == l.self:
 		own := l.beginOwn(demands, ids, false)
-		given := l.grant(&own.decision, want, &next.standing)
+		own.decision.Standings = []ratelimit.Standing{{}}
+		given := l.grant(&own.decision, want)
+		next.standing = own.decision.Standings[0]
 		if l.finishOwn(own) {
 			next.left, next.from = given, l.self
 		} else {
@@ -174,19 +176,21 @@ func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 }
 
 // grant counts requests in advance, as the owner. It returns how many.
-func (l *Limiter) grant(d *decision, want int64, standing *ratelimit.Standing) int64 {
-	demand := &d.demands[0]
+func (l *Limiter) grant(d *decision, want int64) int64 {
+	demand := &d.Demands[0]
 	if !reservable(demand) {
 		return 0
 	}
-	d.ahead = int64(reservationTime)
-	n, open := l.table.Reserve(demand, want, reservableShare*d.placement.shares(), d.ahead, standing, d)
-	if !open {
-		for _, p := range d.notOwned {
-			l.takeOverSoon(p)
-		}
-	}
-	return n
+	d.Ahead = int64(reservationTime)
+	d.Hashes = append(d.Hashes[:0], demand.Key.Hash())
+	at := [...]int{ratelimit.PartitionOf(d.Hashes[0])}
+	m := &shard.Reserve{Decide: &d.Decide, Most: want, Share: reservableShare * d.placement.shares()}
+	l.table.WithPartition(at[0], func(*ratelimit.Partition) {
+		d.locate(at[:])
+		l.stepLocked(at[0], m)
+	})
+	d.takeOverSoon()
+	return m.Given
 }
 
 // giveBack returns the unused places of a reservation to the owner.
