@@ -88,7 +88,7 @@ func (h *host) decide(t *cluster.Turn, key ratelimit.Key, m *pb.RateDecide) {
 	v := retry
 	d := &decision{Decide: shard.Decide{Demands: demands, Standings: standings, IDs: []uint64{m.Name},
 		Instants: make([]int64, 1), Numbers: make([]uint64, 1)}}
-	d.init(l, "", false)
+	d.init(l.decider, "", false)
 	d.Again = true // a named request may have come before
 	if m.Name == 0 {
 		d.IDs[0] = max(1, l.names.Add(1))
@@ -156,7 +156,7 @@ func (h *host) reset(t *cluster.Turn, key ratelimit.Key) {
 func (h *host) confirmReset(t *cluster.Turn, p int, turned *pb.RateTurned, tries int) {
 	l := h.limiter
 	d := &decision{}
-	d.init(l, "", false)
+	d.init(l.decider, "", false)
 	d.then = func() {
 		if !d.failed() {
 			t.Reply(turned)

@@ -15,8 +15,8 @@ import (
 // and reports that to the owner.
 
 // receiveUpdates receives the updates of an owner.
-func (l *Limiter) receiveUpdates(from string, question proto.Message, answer func(proto.Message)) {
-	l.recordQueryFrom(from)
+func (f *follower) receiveUpdates(from string, question proto.Message, answer func(proto.Message)) {
+	f.peers.recordQueryFrom(from)
 	q, ok := question.(*pb.RateCopy)
 	n := 0
 	if ok {
@@ -26,9 +26,9 @@ func (l *Limiter) receiveUpdates(from string, question proto.Message, answer fun
 	switch {
 	case !ok:
 	case q.Without != "":
-		back.Replaced = l.replacedAgo(from)
+		back.Replaced = f.replacedAgo(from)
 	case q.Stood:
-		back.Gone, back.Ahead = l.member(from).recordCatchUp(l.table.Instant()), l.decidedFor(from)
+		back.Gone, back.Ahead = f.peers.member(from).recordCatchUp(f.table.Instant()), f.decidedFor(from)
 	}
 	if !ok || q.Without != "" || q.Stood {
 		answer(back)
@@ -42,10 +42,11 @@ func (l *Limiter) receiveUpdates(from string, question proto.Message, answer fun
 			back.Needs = append(back.Needs, p)
 		}
 	}
+	var copied shard.Copy
 	states := q.States
 	for i := range n + 1 {
 		for len(states) > 0 && (int(states[0].Behind) <= i || i == n) {
-			say(states[0].Part, l.applyState(from, states[0]))
+			say(states[0].Part, f.applyState(from, states[0]))
 			states = states[1:]
 		}
 		if i == n {
@@ -65,33 +66,32 @@ func (l *Limiter) receiveUpdates(from string, question proto.Message, answer fun
 		}
 		_, x.Again = slices.BinarySearch(q.Again, uint32(i))
 		_, x.Demand.Shared = slices.BinarySearch(q.Shared, uint32(i))
-		say(q.Parts[i], l.applyUpdate(x, false))
+		copied = shard.Copy{Update: x}
+		say(q.Parts[i], f.applyUpdate(&copied))
 	}
 	answer(back)
 }
 
-// applyUpdate counts an admission of the owner. The node receives it by an update or, asRequester, by the answer to its
-// own request.
-func (l *Limiter) applyUpdate(x *shard.Update, asRequester bool) shard.Reply {
-	m := &shard.Copy{Update: x, AsRequester: asRequester}
-	l.step(x.Part, m)
+// applyUpdate counts an admission of the owner.
+func (f *follower) applyUpdate(m *shard.Copy) shard.Reply {
+	f.step(m.Part, m)
 	return m.Reply
 }
 
 // replacedAgo returns how long ago, in microseconds, this node last had an owner's replica decide; 0: never.
-func (l *Limiter) replacedAgo(owner string) uint64 {
-	if at := l.member(owner).replacedAt.Load(); at != 0 {
-		return uint64(max(1, (l.table.Instant()-at)/1000))
+func (f *follower) replacedAgo(owner string) uint64 {
+	if at := f.peers.member(owner).replacedAt.Load(); at != 0 {
+		return uint64(max(1, (f.table.Instant()-at)/1000))
 	}
 	return 0
 }
 
 // decidedFor returns the partitions of an owner in which this node has decided.
-func (l *Limiter) decidedFor(owner string) (all []uint32) {
-	pl := l.place.Load()
-	for p := range l.partitions {
+func (f *follower) decidedFor(owner string) (all []uint32) {
+	pl := f.place.Load()
+	for p := range f.partitions {
 		if pl.owner[p] == owner {
-			l.withShard(p, func(s *shard.Shard) {
+			f.withShard(p, func(s *shard.Shard) {
 				if s.HasActed() {
 					all = append(all, uint32(p))
 				}
@@ -103,17 +103,24 @@ func (l *Limiter) decidedFor(owner string) (all []uint32) {
 
 // applyOwn is applyUpdate for an admission of this node's own request, if the owner considers this node its replica.
 // False: the admission is void.
-func (l *Limiter) applyOwn(d *ratelimit.Demand, id, number uint64, again bool) bool {
-	x := &shard.Update{Part: d.Key.Partition(), Number: number, ID: id, Again: again, Demand: *d, Count: 1}
-	return number == 0 || l.applyUpdate(x, true) != shard.Superseding
+func (f *follower) applyOwn(d *ratelimit.Demand, id, number uint64, again bool) bool {
+	if number == 0 {
+		return true
+	}
+	x := &struct {
+		shard.Update
+		shard.Copy
+	}{Update: shard.Update{Part: d.Key.Partition(), Number: number, ID: id, Again: again, Demand: *d, Count: 1}}
+	x.Copy.Update, x.AsRequester = &x.Update, true
+	return f.applyUpdate(&x.Copy) != shard.Superseding
 }
 
 // applyState adopts the state of a partition, or a chunk of it.
-func (l *Limiter) applyState(from string, s *pb.RateState) shard.Reply {
-	if int(s.Part) >= len(l.partitions) {
+func (f *follower) applyState(from string, s *pb.RateState) shard.Reply {
+	if int(s.Part) >= len(f.partitions) {
 		return shard.Accepted
 	}
 	m := &shard.State{From: from, State: s}
-	l.step(int(s.Part), m)
+	f.step(int(s.Part), m)
 	return m.Reply
 }

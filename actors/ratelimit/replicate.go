@@ -16,13 +16,13 @@ import (
 const maxStateBatch = 1 << 17
 
 // sendUpdates sends one batch to a replica.
-func (l *Limiter) sendUpdates(m *member, batch []*shard.Update) {
+func (r *replicator) sendUpdates(m *member, batch []*shard.Update) {
 	q, text := &pb.RateCopy{}, []byte(nil)
 	begin, weight := 0, 0
 	for i, x := range batch {
 		if x.State != nil {
 			if weight += len(x.State.Keys) + len(x.State.Ages); weight > maxStateBatch && i > begin {
-				l.sendUpdate(m, q, batch[begin:i])
+				r.sendUpdate(m, q, batch[begin:i])
 				q, begin, weight = &pb.RateCopy{}, i, 0
 			}
 			x.State.Behind = uint32(len(q.Parts))
@@ -47,28 +47,28 @@ func (l *Limiter) sendUpdates(m *member, batch []*shard.Update) {
 		q.Aheads = append(q.Aheads, x.Ahead)
 		q.Ids = append(q.Ids, x.ID)
 	}
-	l.sendUpdate(m, q, batch[begin:])
+	r.sendUpdate(m, q, batch[begin:])
 }
 
 // sendUpdate sends one message and acts on its answer.
-func (l *Limiter) sendUpdate(m *member, q *pb.RateCopy, updates []*shard.Update) {
-	l.copies.Add(1)
-	l.copied.Add(int64(len(q.Parts)))
-	began := l.table.Instant()
-	got, err := l.net.Ask(l.ctx, m.copying.patience(), m.id, updateName, q)
+func (r *replicator) sendUpdate(m *member, q *pb.RateCopy, updates []*shard.Update) {
+	r.copies.Add(1)
+	r.copied.Add(int64(len(q.Parts)))
+	began := r.table.Instant()
+	got, err := r.net.Ask(r.ctx, m.copying.patience(), m.id, updateName, q)
 	answer, ok := got.(*pb.RateCopied)
 	if ok = ok && err == nil; !ok {
-		l.updatesFailed(m, updates, began)
+		r.updatesFailed(m, updates, began)
 		return
 	}
-	now := l.table.Instant()
+	now := r.table.Instant()
 	m.copying.observe(time.Duration(now-began), now)
 	storeMax(&m.confirmedAt, began)
 	if m.replicaUnreachable.Swap(false) {
-		l.resendStates(m.id)
+		r.resendStates(m.id)
 	}
 	for _, p := range answer.Ahead {
-		l.superseded(int(p), m.id, updates)
+		r.superseded(int(p), m.id, updates)
 	}
 	lacks := func(x *shard.Update) bool {
 		return slices.Contains(answer.Ahead, uint32(x.Part)) || slices.Contains(answer.Needs, uint32(x.Part))
@@ -80,61 +80,61 @@ func (l *Limiter) sendUpdate(m *member, q *pb.RateCopy, updates []*shard.Update)
 			}
 			d.finish()
 		} else if x.State != nil && !x.State.More && !lacks(x) {
-			l.table.WithPartition(x.Part, func(*ratelimit.Partition) {
-				l.stepLocked(x.Part, shard.Copied{Place: shard.Place{ReplicaSilent: m.replicaUnreachable.Load()}})
+			r.table.WithPartition(x.Part, func(*ratelimit.Partition) {
+				r.stepLocked(x.Part, shard.Copied{Place: shard.Place{ReplicaSilent: m.replicaUnreachable.Load()}})
 			})
 		}
 	}
 	for _, p := range answer.Needs {
-		l.markUnsent(int(p))
-		l.sendState(int(p))
+		r.markUnsent(int(p))
+		r.sendState(int(p))
 	}
 }
 
 // updatesFailed handles updates that a replica did not confirm, and those that wait behind them. If the replica is
 // gone, the owner goes on without one until it answers again. If this node was frozen or cut off, the replica may have
 // decided in the meantime: then the waiting decisions fail.
-func (l *Limiter) updatesFailed(m *member, updates []*shard.Update, began int64) {
+func (r *replicator) updatesFailed(m *member, updates []*shard.Update, began int64) {
 	holds := m.replicaUnreachable.Load()
 	if !holds {
-		if holds = l.mayGoOnWithout(m, began) && m.goOn(began); holds {
+		if holds = r.mayGoOnWithout(m, began) && m.goOn(began); holds {
 			updates = slices.Concat(updates, m.updates.waiting()) // decisions behind these wait no longer
-			l.noteUnreplicated(updates)
+			r.noteUnreplicated(updates)
 		}
 	}
 	for _, x := range updates {
-		l.markUnsent(x.Part) // the replica may have received a part of it
+		r.markUnsent(x.Part) // the replica may have received a part of it
 		if d, waits := x.Waits.(*decision); waits {
 			x.Waits = nil
-			if !holds || !l.net.Belongs() || !l.stillCounts(x) {
+			if !holds || !r.net.Belongs() || !r.stillCounts(x) {
 				d.pending.failed.Store(true)
 			}
 			d.finish()
 		}
 	}
 	if !holds {
-		l.wake()
+		r.mover.wake()
 	}
 }
 
 // stillCounts reports whether the admission of an update still counts here.
-func (l *Limiter) stillCounts(x *shard.Update) (counts bool) {
-	l.withShard(x.Part, func(s *shard.Shard) { counts = s.StillCounts(x) })
+func (r *replicator) stillCounts(x *shard.Update) (counts bool) {
+	r.withShard(x.Part, func(s *shard.Shard) { counts = s.StillCounts(x) })
 	return counts
 }
 
 // markUnsent makes the next sendState send the whole state of a partition.
-func (l *Limiter) markUnsent(p int) {
-	if p >= 0 && p < len(l.partitions) {
-		l.step(p, shard.Unsent{})
+func (r *replicator) markUnsent(p int) {
+	if p >= 0 && p < len(r.partitions) {
+		r.step(p, shard.Unsent{})
 	}
 }
 
 // noteUnreplicated records confirmed admissions that only this node has.
-func (l *Limiter) noteUnreplicated(updates []*shard.Update) {
+func (r *replicator) noteUnreplicated(updates []*shard.Update) {
 	for _, x := range updates {
 		if x.State == nil {
-			l.step(x.Part, shard.Unreplicated{Update: x})
+			r.step(x.Part, shard.Unreplicated{Update: x})
 		}
 	}
 }
@@ -146,17 +146,17 @@ const actTime = 100 * time.Millisecond
 // the replica is gone. It also may if another member answers, the replica still does not, and the replica cannot have
 // decided. The replica can have decided in two cases. Either this node stalled after the replica's last confirmation,
 // or another member had the replica decide and this node has not settled with it since.
-func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
-	if l.net.Lost(m.id) {
+func (r *replicator) mayGoOnWithout(m *member, began int64) bool {
+	if r.net.Lost(m.id) {
 		return true
 	}
-	l.recordSilence(m, began)
-	pl := l.place.Load()
+	r.peers.recordSilence(m, began)
+	pl := r.place.Load()
 	asked, answers := 0, make(chan *pb.RateCopied, len(pl.members)+1)
 	ask := func(id string, q *pb.RateCopy) {
 		asked++
-		if !l.inBackground(func() {
-			got, _ := l.net.Ask(l.ctx, m.copying.patience(), id, updateName, q)
+		if !r.inBackground(func() {
+			got, _ := r.net.Ask(r.ctx, m.copying.patience(), id, updateName, q)
 			answer, _ := got.(*pb.RateCopied)
 			answers <- answer
 		}) {
@@ -164,7 +164,7 @@ func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
 		}
 	}
 	for _, id := range pl.members {
-		if id != m.id && id != l.self {
+		if id != m.id && id != r.self {
 			ask(id, &pb.RateCopy{Without: m.id})
 		}
 	}
@@ -173,47 +173,47 @@ func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
 		if answer := <-answers; answer != nil {
 			others = true
 			if answer.Replaced != 0 {
-				replaced = max(replaced, l.table.Instant()-int64(min(answer.Replaced, math.MaxInt64/2000))*1000)
+				replaced = max(replaced, r.table.Instant()-int64(min(answer.Replaced, math.MaxInt64/2000))*1000)
 			}
 		}
 	}
 	ask(m.id, &pb.RateCopy{}) // it comes last: slow members have answered by now
 	return <-answers == nil && others && replaced+int64(actTime) < m.settledAt.Load() &&
-		!l.still.since(m.confirmedAt.Load(), l.table.Instant())
+		!r.peers.still.since(m.confirmedAt.Load(), r.table.Instant())
 }
 
 // superseded handles a replica's answer that it has decided about a partition itself, or has another owner.
-func (l *Limiter) superseded(p int, by string, updates []*shard.Update) {
-	if p < 0 || p >= len(l.partitions) {
+func (r *replicator) superseded(p int, by string, updates []*shard.Update) {
+	if p < 0 || p >= len(r.partitions) {
 		return
 	}
-	l.step(p, &shard.Superseded{By: by, Updates: updates})
-	l.takeOverSoon(p)
+	r.step(p, &shard.Superseded{By: by, Updates: updates})
+	r.mover.takeOverSoon(p)
 }
 
 // replaced takes over the decisions that this node's replica has made in its place.
-func (l *Limiter) replaced(p int, by string) {
-	if p < 0 || p >= len(l.partitions) || l.place.Load().replica[p] != by {
+func (r *replicator) replaced(p int, by string) {
+	if p < 0 || p >= len(r.partitions) || r.place.Load().replica[p] != by {
 		return
 	}
-	l.step(p, shard.Replaced{By: by})
-	l.takeOverSoon(p)
+	r.step(p, shard.Replaced{By: by})
+	r.mover.takeOverSoon(p)
 }
 
 // resendStates sends a replica all its states again: it was unreachable for a while, and may have missed some.
-func (l *Limiter) resendStates(replica string) {
-	pl := l.place.Load()
-	for p := range l.partitions {
-		if pl.owner[p] == l.self && pl.replica[p] == replica {
-			l.markUnsent(p)
+func (r *replicator) resendStates(replica string) {
+	pl := r.place.Load()
+	for p := range r.partitions {
+		if pl.owner[p] == r.self && pl.replica[p] == replica {
+			r.markUnsent(p)
 		}
 	}
-	l.wake()
+	r.mover.wake()
 }
 
 // sendState sends the replica of a partition the whole state, unless it was already sent.
-func (l *Limiter) sendState(p int) {
-	l.table.WithPartition(p, func(*ratelimit.Partition) {
-		l.stepLocked(p, &shard.Resend{Place: l.placeOf(l.place.Load(), p)})
+func (r *replicator) sendState(p int) {
+	r.table.WithPartition(p, func(*ratelimit.Partition) {
+		r.stepLocked(p, &shard.Resend{Place: r.placeOf(r.place.Load(), p)})
 	})
 }

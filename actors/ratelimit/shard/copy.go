@@ -146,7 +146,7 @@ func (m *Resend) step(s *Shard, now int64, out *Effects) {
 	}
 	s.stateSent = s.stateSent || !m.Always
 	for _, x := range s.chunks(nil, now) {
-		out.Sends = append(out.Sends, &Update{To: m.Replica, Part: s.n, State: x, Waits: m.Waits})
+		out.Sends = append(out.Sends, Send{m.Replica, &Update{Part: s.n, State: x, Waits: m.Waits}})
 	}
 }
 

@@ -84,11 +84,15 @@ func (d *Decide) Together(now int64, out *Effects) {
 // among decides about all demands or, after an order, about some.
 func (d *Decide) among(demands []ratelimit.Demand, standings []ratelimit.Standing) (admits, open bool) {
 	var room [8]*ratelimit.Partition
-	var hashed [8]uint64
-	parts, hashes := room[:0], hashed[:0]
+	parts, hashes := room[:0], d.Hashes
+	if d.order != nil {
+		hashes = nil
+	}
 	for n := range demands {
 		i := d.demandAt(n)
-		parts, hashes = append(parts, d.At[i].windows), append(hashes, d.Hashes[i])
+		if parts = append(parts, d.At[i].windows); d.order != nil {
+			hashes = append(hashes, d.Hashes[i])
+		}
 	}
 	return ratelimit.Decide(parts, hashes, demands, standings, d.now, d)
 }
@@ -195,14 +199,14 @@ func (d *Decide) copy(i int, count int64, again bool) {
 	case d.Requester: // the answer carries it
 		d.Numbers[i] = at.number
 	default:
-		x := &Update{To: at.Replica, Part: at.n, Number: at.number, ID: d.IDs[i], Again: again, Demand: d.Demands[i], Count: count,
+		x := &Update{Part: at.n, Number: at.number, ID: d.IDs[i], Again: again, Demand: d.Demands[i], Count: count,
 			Ahead: d.Ahead}
 		if at.ReplicaSilent {
 			at.noteUnreplicated(x)
 		} else {
 			x.Waits = d.Waits
 		}
-		d.out.Sends = append(d.out.Sends, x)
+		d.out.Sends = append(d.out.Sends, Send{at.Replica, x})
 	}
 }
 
@@ -244,8 +248,8 @@ func (f *Forget) step(s *Shard, now int64, out *Effects) {
 		return
 	}
 	if s.number++; f.Owner == f.Self && f.Replica != "" {
-		out.Sends = append(out.Sends, &Update{To: f.Replica, Part: s.n, Number: s.number, ID: f.ID,
-			Demand: f.Demand, TakenBack: true, Count: forgotten})
+		out.Sends = append(out.Sends, Send{f.Replica, &Update{Part: s.n, Number: s.number, ID: f.ID, Demand: f.Demand,
+			TakenBack: true, Count: forgotten}})
 	}
 }
 

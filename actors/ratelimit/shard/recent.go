@@ -16,8 +16,8 @@ type named struct {
 }
 
 const (
-	// recentTime is how long a name is remembered, in nanoseconds. No requester uses one for longer, including a process that stalled
-	// for some seconds.
+	// recentTime is how long a name is remembered, in nanoseconds. No requester uses one for longer, including a process
+	// that stalled for some seconds.
 	recentTime = 5e9
 	// maxRecent bounds the names of a partition. An admission whose name is forgotten too early may count twice.
 	maxRecent = 1 << 15

@@ -2,6 +2,8 @@ package shard
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -74,6 +76,37 @@ func TestPhases(t *testing.T) {
 	}
 	if tried != 41 {
 		t.Errorf("%d transitions in README.md", tried)
+	}
+}
+
+// TestMessages compares the table of messages in README.md with the code.
+func TestMessages(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	documented := map[string]bool{}
+	for line := range strings.Lines(table) {
+		documented[strings.TrimSpace(strings.Split(line, "|")[1])] = true
+	}
+	files, _ := filepath.Glob("*.go")
+	step := regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?(\w+)\) step\(`)
+	n := 0
+	for _, name := range files {
+		code, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range step.FindAllSubmatch(code, -1) {
+			if n++; !documented[string(m[1])] {
+				t.Errorf("README.md does not describe %s", m[1])
+			}
+		}
+	}
+	if n != len(documented) {
+		t.Errorf("README.md describes %d messages, there are %d", len(documented), n)
 	}
 }
 

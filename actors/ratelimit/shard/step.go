@@ -26,10 +26,16 @@ func (s *Shard) Step(m Message, now int64, out *Effects) { m.step(s, now, out) }
 
 // Effects are what a node must do after a message. Their order depends on nothing but the messages.
 type Effects struct {
-	Sends     []*Update // to the replica, in this order
+	Sends     []Send    // in this order
 	Failed    []*Update // whose decisions fail
 	AsReplica int64     // decisions in the place of an owner
 	Merged    int64     // takeovers in which two members had counted
+}
+
+// Send is an update for a replica.
+type Send struct {
+	To string
+	*Update
 }
 
 // Place is what the node knows about the members of a shard when a message arrives.
@@ -42,13 +48,12 @@ type Place struct {
 
 // Update is a message to a replica: an admission, or the state of a shard.
 type Update struct {
-	To        string // the replica
 	Part      int
 	Number    uint64
 	ID        uint64 // the admission's name; 0: none
 	Again     bool   // it may have been sent, or requested, before
+	TakenBack bool   // the admission was taken back
 	Demand    ratelimit.Demand
-	TakenBack bool // the admission was taken back
 	Count     int64
 	Ahead     int64         // nanoseconds from now to its instant
 	Waits     any           // Decide.Waits: it waits for the replica; nil: its client already has the answer

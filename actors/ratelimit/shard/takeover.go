@@ -80,8 +80,8 @@ func (m *TakenOver) step(s *Shard, now int64, out *Effects) {
 	}
 	s.own(m.Replica)
 	if same != nil && m.Replica == same.By && !s.hasUnreplicated() {
-		out.Sends = append(out.Sends, &Update{To: m.Replica, Part: s.n,
-			State: &pb.RateState{Part: uint32(s.n), Number: s.number, Was: same.States[0].Number}})
+		out.Sends = append(out.Sends, Send{m.Replica, &Update{Part: s.n,
+			State: &pb.RateState{Part: uint32(s.n), Number: s.number, Was: same.States[0].Number}}})
 		s.stateSent = true
 	}
 	s.unlisted, s.unreplicated = m.Alone, nil
