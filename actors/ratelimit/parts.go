@@ -104,8 +104,8 @@ type peers struct {
 	sendUpdates func(m *member, batch []*shard.Update)
 }
 
-// decider finds the owners of a request's keys, asks them under one name until it is decided, all or nothing, and
-// decides about the requests of others (asking.go, decision.go, query.go, answer.go).
+// decider finds the owners of a request's keys, and asks them under one name until it is decided, all or nothing. It
+// also decides about the requests of others (asking.go, decision.go, query.go, answer.go).
 type decider struct {
 	*shards
 	follower  *follower

@@ -8,6 +8,18 @@ import (
 // A fault hits one node. The next one follows when the cluster has settled, because the limiter promises its limits
 // for one lost or frozen node at a time.
 
+// crowd stalls nodes for a short time now and then, as on a machine that is short of processors.
+func (w *world) crowd() {
+	if w.over {
+		return
+	}
+	all := w.living()
+	if n := w.nodes[all[w.rng.IntN(len(all))]]; n.frozenUntil < w.now {
+		w.freeze(n.id, w.between(10*time.Millisecond, 130*time.Millisecond))
+	}
+	w.after(-1, w.between(50*time.Millisecond, 400*time.Millisecond), w.crowd)
+}
+
 // fault runs some faults, one after the other.
 func (w *world) fault(left int) {
 	if left == 0 {
@@ -23,7 +35,7 @@ func (w *world) fault(left int) {
 		took = w.join(all)
 	case kind == 1 && len(all) > 2:
 		took = w.leave(id, rest)
-	case kind == 2 && len(all) > 2:
+	case kind == 2 && len(all) > 2 && !w.crowded: // one node at a time may be lost
 		w.say("kill", id)
 		w.nodes[id].dead = true
 		took = w.hear(rest, rest, w.between(0, 300*time.Millisecond), 40*time.Millisecond)
@@ -79,7 +91,7 @@ func (w *world) leave(id int, rest []int) int64 {
 // freeze stops a node for a time. When it goes on, it knows that it stalled.
 func (w *world) freeze(id int, took int64) {
 	n := w.nodes[id]
-	n.frozenAt, n.frozenUntil = w.now, w.now+took
+	n.frozenAt, n.frozenUntil = w.now, max(w.now+took, n.frozenUntil)
 	w.after(id, took, func() {
 		if took > leastStall {
 			n.resumed = n.clock()
@@ -98,6 +110,8 @@ func (w *world) freezeLong(id int, all, rest []int) int64 {
 	n.lapsed = w.Off&Lease == 0
 	w.freeze(id, took)
 	end := w.hear(all, rest, took, 50*time.Millisecond)
-	w.after(id, took+w.rng.Int64N(end-took+50e6), n.lapse)
+	if lapse := took + w.rng.Int64N(end-took+50e6); w.Off&Lease == 0 {
+		w.after(id, lapse, n.lapse)
+	}
 	return w.hear(all, all, end+50e6, 50*time.Millisecond)
 }

