@@ -54,7 +54,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			out, err := exec.Command("go", "test", "-count=1", "-overlay", overlay, ".", "-run", "TestLimitIsExactInSimulation",
-				"-seeds", "200").CombinedOutput()
+				"-seeds", "50").CombinedOutput()
 			if found := regexp.MustCompile(`seed \d+: .*unsettled`).Find(out); err == nil || found == nil {
 				t.Errorf("not found: %.500s", out)
 			} else {

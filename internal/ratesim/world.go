@@ -29,6 +29,7 @@ type Config struct {
 	Nodes, Keys int
 	Limit       int64
 	Faults      int     // joins, leaves, kills, freezes and stalls, one after the other
+	Crowd       bool    // besides, nodes stall for up to 130 ms at any time, also two at once
 	Loss        float64 // the share of messages that are lost, from 0 to 1
 	Off         Part    // parts of the protocol that are switched off
 }
@@ -62,19 +63,18 @@ type Result struct {
 type world struct {
 	Config
 	Result
-	rng     *rand.Rand
-	now     int64
-	events  events
-	seq     uint64
-	nodes   []*node
-	names   []string
-	byName  map[string]int
-	parts   []int // partitions that have keys
-	keys    []key
-	hash    hash.Hash
-	pause   int64 // between two requests of a client
-	over    bool  // no more requests
-	crowded bool  // nodes stall for a short time now and then
+	rng    *rand.Rand
+	now    int64
+	events events
+	seq    uint64
+	nodes  []*node
+	names  []string
+	byName map[string]int
+	parts  []int // partitions that have keys
+	keys   []key
+	hash   hash.Hash
+	pause  int64 // between two requests of a client
+	over   bool  // no more requests
 }
 
 type key struct {
@@ -135,7 +135,7 @@ func Run(c Config) Result {
 	for i := range clients {
 		w.after(-1, int64(i)*1e5, w.client)
 	}
-	if w.crowded = c.Seed%2 == 0; w.crowded {
+	if c.Crowd {
 		w.after(-1, 1e9, w.crowd)
 	}
 	w.after(-1, 2e9, func() { w.fault(c.Faults) })
