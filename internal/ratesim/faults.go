@@ -83,7 +83,8 @@ func (w *world) leave(id int, rest []int) int64 {
 	w.say("leave", id)
 	n := w.nodes[id]
 	n.closed = true
-	took := w.hear(rest, append(slices.Clone(rest), id), 0, 30*time.Millisecond) + w.between(100*time.Millisecond, 200*time.Millisecond)
+	took := w.hear(rest, append(slices.Clone(rest), id), 0, 30*time.Millisecond) +
+		w.between(100*time.Millisecond, 200*time.Millisecond)
 	w.after(-1, took, func() { n.dead = true })
 	return took
 }

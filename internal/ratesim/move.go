@@ -91,7 +91,8 @@ func (n *node) moved(joined, lapsed bool, added []int) {
 		before, known := n.replica[p]
 		n.owner[p], n.replica[p] = rank(n.view, p)
 		n.step(p, &shard.Placed{Place: n.place(p), Joined: joined, Lapsed: lapsed, Same: known && before == n.replica[p],
-			Decided: len(added) > 0 && slices.ContainsFunc(n.former(p), func(id int) bool { return slices.Contains(added, id) })})
+			Decided: len(added) > 0 && slices.ContainsFunc(n.former(p),
+				func(id int) bool { return slices.Contains(added, id) })})
 	}
 	n.wake()
 }

@@ -19,8 +19,8 @@ var (
 )
 
 // A limit of N admits N while one node at a time is lost, frozen or moved, in whatever order the others learn of it. It
-// admits fewer only if clients gave up, or if two members had counted (Merged). Every shard has one owner afterwards. With -off the test prints what goes wrong
-// without a part of the protocol.
+// admits fewer only if clients gave up, or if two members had counted (Merged). Every shard has one owner afterwards.
+// With -off the test prints what goes wrong without a part of the protocol.
 func TestLimitIsExactInSimulation(t *testing.T) {
 	sum := Result{}
 	for i := range *seeds {

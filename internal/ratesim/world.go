@@ -2,9 +2,9 @@
 // nodes, under one seeded scheduler. A seed determines everything, so a fault that was found once can be repeated.
 //
 // The one idea: the machine has no clock and no network, so time is a number and a message is an event in a heap. The
-// drivers of package actors/ratelimit are repeated here as callbacks (node.go, move.go), without goroutines; their own
-// tests are in that package. The oracle knows every admission that a client received. A limit of N must admit N: not
-// one more, and not one fewer except for requests that their clients gave up.
+// drivers of package actors/ratelimit are repeated here as callbacks, without goroutines (node.go, copies.go, move.go);
+// their own tests are in that package. The oracle knows every admission that a client received. A limit of N must admit
+// N: not one more, and not one fewer except for requests that their clients gave up.
 //
 // Start reading at Run.
 package ratesim
