@@ -7,6 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
@@ -230,6 +234,57 @@ func TestLostReservationIsTakenBack(t *testing.T) {
 			if n := used(t, w.nodes[id], d); n != 100 { // the first one stays
 				t.Errorf("%d count at %s", n, id)
 			}
+		}
+	})
+}
+
+// An owner adopts the state of its replica, which has decided in its place, while the update of an admission waits
+// behind others. The admission is then lost. So its client is not admitted by the replica's later confirmation.
+func TestConfirmationAfterTakeoverIsVoid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		d, b, c := demand("r", keyOf("b", "c"), 10), w.nodes["b"], w.nodes["c"]
+		p, admitted := d.Key.Partition(), int64(0)
+		ask := func() {
+			if ok, err := w.ask(w.nodes["a"], d); !ok || err != nil {
+				t.Error(ok, err)
+			}
+			admitted++
+		}
+		ask()
+		held, copied := make(chan struct{}), c.serve[updateName]
+		c.serve[updateName] = func(from string, question proto.Message, answer func(proto.Message)) {
+			if q := question.(*pb.RateCopy); len(q.Parts)+len(q.States) == 0 {
+				copied(from, question, answer)
+				return
+			}
+			go func() {
+				<-held
+				copied(from, question, answer)
+			}()
+		}
+		replace := func() {
+			admitted++
+			if v := c.decide([]ratelimit.Demand{d}, nil, []uint64{uint64(admitted)}, make([]ratelimit.Standing, 1), true,
+				false); v != shard.Admitted {
+				t.Error(v)
+			}
+			b.replaced(p, "c")
+			time.Sleep(5 * time.Millisecond)
+		}
+		replace()
+		done := make(chan struct{})
+		go func() {
+			ask()
+			close(done)
+		}()
+		time.Sleep(5 * time.Millisecond)
+		replace()
+		close(held)
+		<-done
+		if n := used(t, b, d); n != admitted {
+			t.Errorf("%d were admitted, %d count", admitted, n)
 		}
 	})
 }

@@ -27,7 +27,7 @@ type shards struct {
 	ctx        context.Context
 	stop       context.CancelFunc
 
-	asReplica, merged atomic.Int64
+	asReplica, merged, given atomic.Int64
 }
 
 // inBackground runs do in the background; false: the limiter is closed.
@@ -83,7 +83,10 @@ func (sh *shards) perform(out *shard.Effects) {
 	if out.Merged > 0 {
 		sh.merged.Add(out.Merged)
 	}
-	out.Sends, out.Failed, out.AsReplica, out.Merged = out.Sends[:0], out.Failed[:0], 0, 0
+	if out.Given > 0 {
+		sh.given.Add(out.Given)
+	}
+	out.Sends, out.Failed, out.AsReplica, out.Merged, out.Given = out.Sends[:0], out.Failed[:0], 0, 0, 0
 }
 
 // placeOf describes the members of a partition to its shard.

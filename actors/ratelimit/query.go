@@ -39,6 +39,7 @@ type query struct {
 	instants  []int64 // when each demand was counted, by the other's clock
 	// count is the number requested and then granted (modeReserve), or the number taken back; 0 means one.
 	count   int64
+	given   int64 // shards.given when it was sent
 	verdict verdict
 	done    chan bool // receives one value: whether there is an answer
 	noReply bool      // the sender does not wait for done
@@ -57,7 +58,7 @@ func (dr *decider) query(t target, mode uint32, count int64, ids []uint64, deman
 func (dr *decider) prepare(t target, mode uint32, count int64, ids []uint64, demands []ratelimit.Demand) *query {
 	q := dr.queries.Get().(*query)
 	q.target, q.mode, q.verdict, q.noReply, q.count = t, mode, unreachable, false, count
-	q.again = false
+	q.again, q.given = false, dr.given.Load()
 	q.demands, q.ids, q.instants = append(q.demands[:0], demands...), append(q.ids[:0], ids...), q.instants[:0]
 	q.standings = append(q.standings[:0], make([]ratelimit.Standing, len(demands))...)
 	return q
@@ -178,7 +179,8 @@ func (dr *decider) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
 		switch q.mode {
 		case modeCount, modeAsReplica:
 			q.instants = append(q.instants, answer.Instants[n])
-			if q.verdict == admitted && !dr.follower.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n], q.again) {
+			if q.verdict == admitted && answer.Numbers[n] != 0 &&
+				!dr.follower.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n], q.again, q.given) {
 				q.verdict = retry
 			}
 		case modeReserve:

@@ -75,7 +75,7 @@ func (r *replicator) sendUpdate(m *member, q *pb.RateCopy, updates []*shard.Upda
 	}
 	for _, x := range updates {
 		if d, waits := x.Waits.(*decision); waits {
-			if x.State != nil && lacks(x) {
+			if x.State != nil && lacks(x) || !r.stillCounts(x) {
 				d.pending.failed.Store(true)
 			}
 			d.finish()
@@ -117,7 +117,8 @@ func (r *replicator) updatesFailed(m *member, updates []*shard.Update, began int
 	}
 }
 
-// stillCounts reports whether the admission of an update still counts here.
+// stillCounts reports whether the admission of an update still counts here. If this node has adopted its replica's state
+// since, the admission is lost, although the replica may confirm it later: the update waited behind others.
 func (r *replicator) stillCounts(x *shard.Update) (counts bool) {
 	r.withShard(x.Part, func(s *shard.Shard) { counts = s.StillCounts(x) })
 	return counts

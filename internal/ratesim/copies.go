@@ -83,7 +83,7 @@ func (n *node) confirmed(to int, batch []*shard.Update, began int64, got copied)
 	}
 	for _, x := range batch {
 		if d, is := x.Waits.(*waits); is {
-			d.failed = d.failed || x.State != nil && lacks(x)
+			d.failed = d.failed || x.State != nil && lacks(x) || !n.shards[x.Part].StillCounts(x)
 			d.finish()
 		} else if x.State != nil && !x.State.More && !lacks(x) {
 			n.step(x.Part, shard.Copied{Place: shard.Place{ReplicaSilent: pr.silentReplica}})

@@ -40,6 +40,7 @@ type node struct {
 	owner, replica map[int]int // by partition; -1: none
 	shards         []shard.Shard
 	out            shard.Effects
+	given          int64 // states handed over
 	peers          []*peer
 }
 
@@ -129,9 +130,17 @@ func (n *node) place(p int) shard.Place {
 
 // step runs a message in a shard, and sends what it asks for.
 func (n *node) step(p int, m shard.Message) {
+	before := ""
+	if n.watched == p {
+		before = n.shards[p].String()
+	}
 	n.shards[p].Step(m, n.clock(), &n.out)
+	if n.watched == p {
+		n.watch("%s %s: %s -> %s", n.name, tell(m), before, n.shards[p].String())
+	}
 	sends, failed := n.out.Sends, n.out.Failed
 	n.Merged += n.out.Merged
+	n.given += n.out.Given
 	n.out = shard.Effects{}
 	for _, x := range failed {
 		x.Waits.(*waits).failed = true
@@ -188,6 +197,7 @@ type request struct {
 	again  bool
 	may    []int // nodes that may have counted it
 	pause  int64
+	short  int64 // admissions of clients that the last decision did not know
 }
 
 func (r *request) begin() {
@@ -242,20 +252,26 @@ type verdict struct {
 }
 
 func (n *node) query(r *request, to int, asReplica, again bool) {
-	began, k := n.clock(), &n.keys[r.key]
+	began, given, k := n.clock(), n.given, &n.keys[r.key]
 	r.counted(to)
 	n.ask(to, patience, func(m *node, reply func(any)) {
 		if len(m.view) == 1 {
 			reply(verdict{})
 			return
 		}
-		m.decide(r, n.name, asReplica, again, func(v shard.Verdict, number uint64) { reply(verdict{v, number}) })
+		m.decide(r, n.name, asReplica, again, func(v shard.Verdict, number uint64) {
+			if m.rng.IntN(8) > 0 {
+				reply(verdict{v, number})
+				return
+			}
+			m.after(m.id, m.between(0, 20*time.Millisecond), func() { reply(verdict{v, number}) }) // others of its batch wait
+		})
 	}, func(x any) {
 		if got, ok := x.(verdict); ok {
 			if got.of == shard.Admitted && got.number != 0 {
 				c := &shard.Copy{AsRequester: true, Update: &shard.Update{Part: k.part, Number: got.number, ID: r.id(),
 					Again: again, Demand: k.demand, Count: 1}}
-				if n.step(k.part, c); c.Reply == shard.Superseding {
+				if n.step(k.part, c); c.Reply == shard.Superseding || n.given != given {
 					got.of = shard.Retry
 				}
 			}
@@ -292,6 +308,11 @@ func (n *node) decide(r *request, requester string, asReplica, again bool, then 
 		then(d.Verdict, d.Numbers[0])
 	}
 	n.step(k.part, d)
+	if r.short = 0; d.Verdict == shard.Admitted {
+		if r.short = max(0, k.admitted+1-d.Standings[0].Used); r.short > 0 && n.watched == k.part {
+			n.watch("SHORT by %d", r.short)
+		}
+	}
 	for _, p := range d.NotOwned {
 		n.takeOver(p, func() {})
 	}

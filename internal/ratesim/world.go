@@ -32,6 +32,7 @@ type Config struct {
 	Crowd       bool    // besides, nodes stall for up to 130 ms at any time, also two at once
 	Loss        float64 // the share of messages that are lost, from 0 to 1
 	Off         Part    // parts of the protocol that are switched off
+	Watch       string  // a key whose events are recorded; "": none
 }
 
 // Part is a part of the protocol.
@@ -51,12 +52,14 @@ const (
 // Result is what a simulation has found.
 type Result struct {
 	Requests, Admitted, Undecided int
-	Over, Under                   int64    // admissions more and fewer than possible
+	Over, Under, Short            int64    // admissions more and fewer than possible
 	Merged                        int64    // takeovers after which some admissions count twice
 	Story                         []string // the events that the scheduler chose
 	Unsettled                     int      // shards without exactly one owner at the end
 	Events                        int
 	Trace                         [32]byte // over all events
+	Wrong                         []string // keys with Over or Under
+	Watched                       []string // the last events of the key Watch
 }
 
 // world is the state of a simulation. Times are in nanoseconds.
@@ -75,6 +78,8 @@ type world struct {
 	hash   hash.Hash
 	pause  int64 // between two requests of a client
 	over   bool  // no more requests
+
+	watched int // the partition of Watch; -1: none
 }
 
 type key struct {
@@ -83,6 +88,7 @@ type key struct {
 	part     int
 	asked    int64
 	admitted int64
+	short    int64
 	lost     int64 // requests without a decision: they may count although no client was admitted
 }
 
@@ -112,12 +118,16 @@ func (h *events) Pop() any {
 
 // Run simulates until the last fault is 10 s old.
 func Run(c Config) Result {
-	w := &world{Config: c, rng: rand.New(rand.NewPCG(c.Seed, 1)), byName: map[string]int{}, hash: sha256.New()}
+	w := &world{Config: c, rng: rand.New(rand.NewPCG(c.Seed, 1)), byName: map[string]int{}, hash: sha256.New(),
+		watched: -1}
 	used := map[int]bool{}
 	for i := range c.Keys {
 		k := ratelimit.Key{Rule: "r", Name: "k" + strconv.Itoa(i)}
 		w.keys = append(w.keys, key{hash: k.Hash(), part: k.Partition(),
 			demand: ratelimit.Demand{Key: k, Limit: c.Limit, Period: time.Hour}})
+		if k.Name == c.Watch {
+			w.watched = k.Partition()
+		}
 		if p := k.Partition(); !used[p] {
 			used[p] = true
 			w.parts = append(w.parts, p)
@@ -192,7 +202,45 @@ func (w *world) note(kind byte, values ...int64) {
 	w.hash.Write(text)
 }
 
+// watched events are kept up to this number.
+const mostWatched = 20000
+
+// watch records an event of the watched key.
+func (w *world) watch(format string, of ...any) {
+	if len(w.Watched) == 2*mostWatched {
+		w.Watched = append(w.Watched[:0], w.Watched[mostWatched:]...)
+	}
+	w.Watched = append(w.Watched, fmt.Sprintf("%.6f "+format, append([]any{float64(w.now) / 1e9}, of...)...))
+}
+
+// tell describes a message to a shard.
+func tell(m shard.Message) string {
+	switch m := m.(type) {
+	case *shard.Decide:
+		return fmt.Sprintf("decide %x for %s, as replica %t, again %t: %d, used %d", m.IDs[0], m.Requester, m.AsReplica,
+			m.Again, m.Verdict, m.Standings[0].Used)
+	case *shard.Copy:
+		return fmt.Sprintf("copy %x, number %x, as requester %t: %d", m.ID, m.Number, m.AsRequester, m.Reply)
+	case *shard.State:
+		return fmt.Sprintf("state of %s, number %x: %d", m.From, m.State.Number, m.Reply)
+	case *shard.Pull:
+		return fmt.Sprintf("pull by %s, back %t", m.To, m.Pull.Back)
+	case *shard.TakenOver:
+		text := fmt.Sprintf("taken over, ready %t, done %t:", m.Ready, m.Done)
+		for _, x := range m.Found {
+			text += fmt.Sprintf(" %s number %x partial %t", x.By, x.States[0].Number, x.States[0].Partial)
+		}
+		return text
+	case *shard.Placed:
+		return fmt.Sprintf("placed, owner %s, replica %s, lapsed %t", m.Owner, m.Replica, m.Lapsed)
+	}
+	return fmt.Sprintf("%T %+v", m, m)
+}
+
 func (w *world) say(what string, of ...any) {
+	if w.watched >= 0 {
+		w.watch("%s %v", what, of)
+	}
 	w.Story = append(w.Story, fmt.Sprintf("%.3f %s %v", float64(w.now)/1e9, what, of))
 }
 
@@ -234,8 +282,15 @@ const clientTime = 1e9
 func (w *world) answer(r *request, v shard.Verdict) {
 	w.note('a', int64(r.node.id), int64(r.key), int64(v))
 	k := &w.keys[r.key]
+	if w.watched == k.part {
+		w.watch("client of %s: %x is %d, %d were admitted", r.node.name, r.id(), v, k.admitted)
+	}
 	switch v {
 	case shard.Admitted:
+		if r.short > 0 && k.short == 0 {
+			k.short = r.short
+			w.say("short", r.node.name, k.demand.Key.Name, r.short)
+		}
 		w.Admitted++
 		k.admitted++
 		k.lost--
@@ -250,8 +305,13 @@ func (w *world) judge() {
 	for i := range w.keys {
 		k := &w.keys[i]
 		possible := min(k.asked, k.demand.Limit)
-		w.Over += max(0, k.admitted-k.demand.Limit)
-		w.Under += max(0, possible-k.admitted-k.lost)
+		over, under := max(0, k.admitted-k.demand.Limit), max(0, possible-k.admitted-k.lost)
+		if over+under+k.short > 0 {
+			w.Wrong = append(w.Wrong, k.demand.Key.Name)
+		}
+		w.Over += over
+		w.Under += under
+		w.Short += k.short
 	}
 	for _, p := range w.parts {
 		owners := 0
