@@ -10,7 +10,7 @@ import (
 
 // crowd stalls nodes for a short time now and then, as on a machine that is short of processors.
 func (w *world) crowd() {
-	if w.over {
+	if w.calm {
 		return
 	}
 	all := w.living()
@@ -23,6 +23,7 @@ func (w *world) crowd() {
 // fault runs some faults, one after the other.
 func (w *world) fault(left int) {
 	if left == 0 {
+		w.after(-1, 5e9, func() { w.calm = true })
 		w.after(-1, 10e9, func() { w.over = true })
 		return
 	}

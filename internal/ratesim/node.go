@@ -38,6 +38,7 @@ type node struct {
 	seen           map[int]bool
 	past           []past
 	owner, replica map[int]int // by partition; -1: none
+	table          *ratelimit.Table
 	shards         []shard.Shard
 	out            shard.Effects
 	given          int64 // states handed over
@@ -82,9 +83,9 @@ func (w *world) start() *node {
 	w.names = append(w.names, n.name)
 	w.byName[n.name] = n.id
 	w.nodes = append(w.nodes, n)
-	table := ratelimit.NewTable(nil)
+	n.table = ratelimit.NewTable(nil)
 	for _, p := range w.parts {
-		n.shards[p].Init(p, table.At(p))
+		n.shards[p].Init(p, n.table.At(p))
 	}
 	n.see([]int{n.id})
 	w.timer(n.id, settleInterval, n.settle)
@@ -139,7 +140,10 @@ func (n *node) step(p int, m shard.Message) {
 		n.watch("%s %s: %s -> %s", n.name, tell(m), before, n.shards[p].String())
 	}
 	sends, failed := n.out.Sends, n.out.Failed
-	n.Merged += n.out.Merged
+	if n.out.Merged > 0 {
+		n.Merged += n.out.Merged
+		n.merged[p] = true
+	}
 	n.given += n.out.Given
 	n.out = shard.Effects{}
 	for _, x := range failed {

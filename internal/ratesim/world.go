@@ -52,14 +52,17 @@ const (
 // Result is what a simulation has found.
 type Result struct {
 	Requests, Admitted, Undecided int
-	Over, Under, Short            int64    // admissions more and fewer than possible
-	Merged                        int64    // takeovers after which some admissions count twice
-	Story                         []string // the events that the scheduler chose
-	Unsettled                     int      // shards without exactly one owner at the end
-	Events                        int
-	Trace                         [32]byte // over all events
-	Wrong                         []string // keys with Over or Under
-	Watched                       []string // the last events of the key Watch
+	// Over are admissions above the limit, or without knowledge of earlier ones; Under are places that nobody received.
+	Over, Under int64
+	Differ      int      // keys whose replica has another count at the end
+	Late        int      // requests without a decision some seconds after the last fault
+	Merged      int64    // takeovers after which some admissions count twice
+	Story       []string // the events that the scheduler chose
+	Unsettled   int      // shards without exactly one owner at the end
+	Events      int
+	Trace       [32]byte // over all events
+	Wrong       []string // keys with Over or Under
+	Watched     []string // the last events of the key Watch
 }
 
 // world is the state of a simulation. Times are in nanoseconds.
@@ -76,8 +79,10 @@ type world struct {
 	parts  []int // partitions that have keys
 	keys   []key
 	hash   hash.Hash
-	pause  int64 // between two requests of a client
-	over   bool  // no more requests
+	pause  int64        // between two requests of a client
+	calm   bool         // the last fault is over for some seconds
+	over   bool         // no more requests
+	merged map[int]bool // partitions in which two members had counted
 
 	watched int // the partition of Watch; -1: none
 }
@@ -118,7 +123,7 @@ func (h *events) Pop() any {
 
 // Run simulates until the last fault is 10 s old.
 func Run(c Config) Result {
-	w := &world{Config: c, rng: rand.New(rand.NewPCG(c.Seed, 1)), byName: map[string]int{}, hash: sha256.New(),
+	w := &world{Config: c, rng: rand.New(rand.NewPCG(c.Seed, 1)), byName: map[string]int{}, merged: map[int]bool{}, hash: sha256.New(),
 		watched: -1}
 	used := map[int]bool{}
 	for i := range c.Keys {
@@ -297,31 +302,53 @@ func (w *world) answer(r *request, v shard.Verdict) {
 	case shard.Refused:
 		k.lost--
 	case shard.Retry:
-		w.Undecided++
+		if w.Undecided++; w.calm {
+			w.Late++
+		}
 	}
 }
 
+// judge compares what the clients received with what the nodes have counted.
 func (w *world) judge() {
-	for i := range w.keys {
-		k := &w.keys[i]
-		possible := min(k.asked, k.demand.Limit)
-		over, under := max(0, k.admitted-k.demand.Limit), max(0, possible-k.admitted-k.lost)
-		if over+under+k.short > 0 {
-			w.Wrong = append(w.Wrong, k.demand.Key.Name)
-		}
-		w.Over += over
-		w.Under += under
-		w.Short += k.short
-	}
+	owner := map[int]*node{}
 	for _, p := range w.parts {
 		owners := 0
 		for _, n := range w.nodes {
 			if !n.dead && n.shards[p].Owns() {
 				owners++
+				owner[p] = n
 			}
 		}
-		if owners != 1 {
+		if owners != 1 || !w.nodes[max(0, owner[p].replica[p])].shards[p].Follows() {
 			w.Unsettled++
+			delete(owner, p)
 		}
 	}
+	for i := range w.keys {
+		k := &w.keys[i]
+		over := max(0, k.admitted-k.demand.Limit)
+		under := max(0, min(k.asked, k.demand.Limit)-k.admitted-k.lost)
+		var differ int64
+		if n := owner[k.part]; n != nil {
+			counted := n.counted(k)
+			over = max(over, k.admitted-counted)
+			under = max(under, counted-k.admitted-k.lost)
+			if differ = counted - w.nodes[n.replica[k.part]].counted(k); differ != 0 {
+				w.Differ++
+			}
+		}
+		if over = max(over, k.short); w.merged[k.part] {
+			under = 0 // old admissions may count twice
+		}
+		if over+under > 0 || differ != 0 {
+			w.Wrong = append(w.Wrong, k.demand.Key.Name)
+		}
+		w.Over += over
+		w.Under += under
+	}
+}
+
+// counted returns how many admissions of a key count at this node.
+func (n *node) counted(k *key) int64 {
+	return n.table.At(k.part).Look(&k.demand, k.hash, n.clock()).Used
 }
