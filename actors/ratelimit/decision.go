@@ -35,7 +35,7 @@ func (d *decision) locate(at []int) {
 	latest := d.placement == l.place.Load()
 	d.At = d.At[:0]
 	for _, p := range at {
-		place := l.placeOf(d.placement, p)
+		place := l.placeOf(d.placement, p, d.Requester)
 		place.Confirmed = place.Confirmed && latest
 		place.CaughtUp = place.Owner != l.self && d.AsReplica && l.follower.caughtUp(place.Owner)
 		d.At = append(d.At, shard.At{Shard: &l.partitions[p].Shard, Place: place})
@@ -142,7 +142,7 @@ func (dr *decider) finishOwn(own *ownDecision) (holds bool) {
 func (dr *decider) forget(demand *ratelimit.Demand, id uint64, instant, count int64) {
 	p := demand.Key.Partition()
 	dr.table.WithPartition(p, func(*ratelimit.Partition) {
-		dr.stepLocked(p, &shard.Forget{Place: dr.placeOf(dr.place.Load(), p), Demand: *demand, ID: id, Instant: instant,
+		dr.stepLocked(p, &shard.Forget{Place: dr.placeOf(dr.place.Load(), p, ""), Demand: *demand, ID: id, Instant: instant,
 			Count: count})
 	})
 }

@@ -28,7 +28,7 @@ func (mv *mover) takeOverSoon(p int) { mv.inBackground(func() { mv.takeOver(p) }
 func (mv *mover) takeOver(p int) {
 	var begun *shard.Takeover
 	mv.table.WithPartition(p, func(*ratelimit.Partition) {
-		m := &shard.TakeOver{Place: mv.placeOf(mv.place.Load(), p)}
+		m := &shard.TakeOver{Place: mv.placeOf(mv.place.Load(), p, "")}
 		mv.stepLocked(p, m)
 		begun = m.Begun
 	})
@@ -41,7 +41,7 @@ func (mv *mover) takeOver(p int) {
 	}
 	mv.table.WithPartition(p, func(*ratelimit.Partition) {
 		pl := mv.place.Load()
-		m := &shard.TakenOver{Place: mv.placeOf(pl, p), Takeover: begun, Found: found, Ready: ready, Alone: pl.alone}
+		m := &shard.TakenOver{Place: mv.placeOf(pl, p, ""), Takeover: begun, Found: found, Ready: ready, Alone: pl.alone}
 		if mv.stepLocked(p, m); m.Done {
 			mv.pulled.Add(int64(len(found)))
 		}

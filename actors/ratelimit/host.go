@@ -195,7 +195,7 @@ func (h *host) confirmReset(t *cluster.Turn, p int, turned *pb.RateTurned, tries
 			t.Elsewhere()
 		}
 	}
-	l.stepLocked(p, &shard.Resend{Place: l.placeOf(d.placement, p), Always: true, Waits: d})
+	l.stepLocked(p, &shard.Resend{Place: l.placeOf(d.placement, p, ""), Always: true, Waits: d})
 	d.finish()
 }
 

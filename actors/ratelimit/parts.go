@@ -27,7 +27,7 @@ type shards struct {
 	ctx        context.Context
 	stop       context.CancelFunc
 
-	asReplica, merged, given atomic.Int64
+	asReplica, merged atomic.Int64
 }
 
 // inBackground runs do in the background; false: the limiter is closed.
@@ -83,16 +83,13 @@ func (sh *shards) perform(out *shard.Effects) {
 	if out.Merged > 0 {
 		sh.merged.Add(out.Merged)
 	}
-	if out.Given > 0 {
-		sh.given.Add(out.Given)
-	}
-	out.Sends, out.Failed, out.AsReplica, out.Merged, out.Given = out.Sends[:0], out.Failed[:0], 0, 0, 0
+	out.Sends, out.Failed, out.AsReplica, out.Merged = out.Sends[:0], out.Failed[:0], 0, 0
 }
 
-// placeOf describes the members of a partition to its shard.
-func (sh *shards) placeOf(pl *placement, p int) shard.Place {
+// placeOf describes the members of a partition to its shard. Whether the requester is silent is not asked.
+func (sh *shards) placeOf(pl *placement, p int, requester string) shard.Place {
 	at := shard.Place{Self: sh.self, Owner: pl.owner[p], Replica: pl.replica[p], Confirmed: sh.net.Belongs()}
-	if at.Replica != "" && at.Replica != sh.self {
+	if at.Replica != "" && at.Replica != sh.self && at.Replica != requester {
 		at.ReplicaSilent = sh.peers.member(at.Replica).replicaUnreachable.Load()
 	}
 	return at

@@ -47,7 +47,7 @@ func (mv *mover) moved(func(kind, id string) bool) {
 	mv.drops = drops
 	for p := range mv.partitions {
 		mv.table.WithPartition(p, func(*ratelimit.Partition) {
-			mv.stepLocked(p, &shard.Placed{Place: mv.placeOf(now, p), Joined: joined, Lapsed: lapsed,
+			mv.stepLocked(p, &shard.Placed{Place: mv.placeOf(now, p, ""), Joined: joined, Lapsed: lapsed,
 				Decided: mv.partitions[p].Owns() && mv.decidedBefore(p, added), Same: before.replica[p] == now.replica[p]})
 		})
 	}

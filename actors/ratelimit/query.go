@@ -39,7 +39,6 @@ type query struct {
 	instants  []int64 // when each demand was counted, by the other's clock
 	// count is the number requested and then granted (modeReserve), or the number taken back; 0 means one.
 	count   int64
-	given   int64 // shards.given when it was sent
 	verdict verdict
 	done    chan bool // receives one value: whether there is an answer
 	noReply bool      // the sender does not wait for done
@@ -58,7 +57,7 @@ func (dr *decider) query(t target, mode uint32, count int64, ids []uint64, deman
 func (dr *decider) prepare(t target, mode uint32, count int64, ids []uint64, demands []ratelimit.Demand) *query {
 	q := dr.queries.Get().(*query)
 	q.target, q.mode, q.verdict, q.noReply, q.count = t, mode, unreachable, false, count
-	q.again, q.given = false, dr.given.Load()
+	q.again = false
 	q.demands, q.ids, q.instants = append(q.demands[:0], demands...), append(q.ids[:0], ids...), q.instants[:0]
 	q.standings = append(q.standings[:0], make([]ratelimit.Standing, len(demands))...)
 	return q
@@ -100,7 +99,7 @@ func (dr *decider) sendQueries(to *member, batch []*query) {
 		dr.peers.recordAnswer(to)
 		at := 0
 		for i, q := range batch {
-			dr.readAnswer(q, answer, i, at)
+			dr.readAnswer(q, answer, i, at, began)
 			at += len(q.demands)
 			q.end(true, &dr.queries)
 		}
@@ -165,8 +164,8 @@ func encodeQueries(batch []*query) *pb.RateAsk {
 	return question
 }
 
-// readAnswer decodes the answer to query i, whose demands begin at at.
-func (dr *decider) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
+// readAnswer decodes the answer to query i of a batch, whose demands begin at at.
+func (dr *decider) readAnswer(q *query, answer *pb.RateAnswer, i, at int, sent int64) {
 	if q.verdict = verdict(answer.Verdicts[i]); q.verdict > refused {
 		q.verdict = retry
 	}
@@ -180,7 +179,7 @@ func (dr *decider) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
 		case modeCount, modeAsReplica:
 			q.instants = append(q.instants, answer.Instants[n])
 			if q.verdict == admitted && answer.Numbers[n] != 0 &&
-				!dr.follower.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n], q.again, q.given) {
+				!dr.follower.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n], q.again, sent) {
 				q.verdict = retry
 			}
 		case modeReserve:

@@ -102,15 +102,14 @@ func (f *follower) decidedFor(owner string) (all []uint32) {
 }
 
 // applyOwn is applyUpdate for an admission of this node's own request, if the owner considers this node its replica.
-// False: the admission may be void, because this node has decided itself. If it has handed a state to the owner since
-// the request was sent, the owner may have counted the admission before it adopted that state.
-func (f *follower) applyOwn(d *ratelimit.Demand, id, number uint64, again bool, given int64) bool {
+// False: the admission may be void.
+func (f *follower) applyOwn(d *ratelimit.Demand, id, number uint64, again bool, sent int64) bool {
 	x := &struct {
 		shard.Update
 		shard.Copy
 	}{Update: shard.Update{Part: d.Key.Partition(), Number: number, ID: id, Again: again, Demand: *d, Count: 1}}
-	x.Copy.Update, x.AsRequester = &x.Update, true
-	return f.applyUpdate(&x.Copy) != shard.Superseding && f.given.Load() == given
+	x.Copy.Update, x.AsRequester, x.Since = &x.Update, true, sent
+	return f.applyUpdate(&x.Copy) != shard.Superseding
 }
 
 // applyState adopts the state of a partition, or a chunk of it.

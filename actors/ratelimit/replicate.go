@@ -215,6 +215,6 @@ func (r *replicator) resendStates(replica string) {
 // sendState sends the replica of a partition the whole state, unless it was already sent.
 func (r *replicator) sendState(p int) {
 	r.table.WithPartition(p, func(*ratelimit.Partition) {
-		r.stepLocked(p, &shard.Resend{Place: r.placeOf(r.place.Load(), p)})
+		r.stepLocked(p, &shard.Resend{Place: r.placeOf(r.place.Load(), p, "")})
 	})
 }

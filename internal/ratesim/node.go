@@ -41,7 +41,6 @@ type node struct {
 	table          *ratelimit.Table
 	shards         []shard.Shard
 	out            shard.Effects
-	given          int64 // states handed over
 	peers          []*peer
 }
 
@@ -144,7 +143,6 @@ func (n *node) step(p int, m shard.Message) {
 		n.Merged += n.out.Merged
 		n.merged[p] = true
 	}
-	n.given += n.out.Given
 	n.out = shard.Effects{}
 	for _, x := range failed {
 		x.Waits.(*waits).failed = true
@@ -201,7 +199,6 @@ type request struct {
 	again  bool
 	may    []int // nodes that may have counted it
 	pause  int64
-	short  int64 // admissions of clients that the last decision did not know
 }
 
 func (r *request) begin() {
@@ -240,10 +237,10 @@ func (r *request) try() {
 	r.again = true
 	switch {
 	case to < 0:
-		r.decided(shard.Retry)
+		r.decided(verdict{})
 	case to == n.id:
 		r.counted(to)
-		n.decide(r, n.name, asReplica, again, func(v shard.Verdict, _ uint64) { r.decided(v) })
+		n.decide(r, n.name, asReplica, again, r.decided)
 	default:
 		n.query(r, to, asReplica, again)
 	}
@@ -253,40 +250,41 @@ func (r *request) try() {
 type verdict struct {
 	of     shard.Verdict
 	number uint64
+	short  int64 // admissions of clients that the decision did not know
 }
 
 func (n *node) query(r *request, to int, asReplica, again bool) {
-	began, given, k := n.clock(), n.given, &n.keys[r.key]
+	began, k := n.clock(), &n.keys[r.key]
 	r.counted(to)
 	n.ask(to, patience, func(m *node, reply func(any)) {
 		if len(m.view) == 1 {
 			reply(verdict{})
 			return
 		}
-		m.decide(r, n.name, asReplica, again, func(v shard.Verdict, number uint64) {
+		m.decide(r, n.name, asReplica, again, func(v verdict) {
 			if m.rng.IntN(8) > 0 {
-				reply(verdict{v, number})
+				reply(v)
 				return
 			}
-			m.after(m.id, m.between(0, 20*time.Millisecond), func() { reply(verdict{v, number}) }) // others of its batch wait
+			m.after(m.id, m.between(0, 20*time.Millisecond), func() { reply(v) }) // others of its batch wait
 		})
 	}, func(x any) {
 		if got, ok := x.(verdict); ok {
 			if got.of == shard.Admitted && got.number != 0 {
-				c := &shard.Copy{AsRequester: true, Update: &shard.Update{Part: k.part, Number: got.number, ID: r.id(),
+				c := &shard.Copy{AsRequester: true, Since: began, Update: &shard.Update{Part: k.part, Number: got.number, ID: r.id(),
 					Again: again, Demand: k.demand, Count: 1}}
-				if n.step(k.part, c); c.Reply == shard.Superseding || n.given != given {
+				if n.step(k.part, c); c.Reply == shard.Superseding {
 					got.of = shard.Retry
 				}
 			}
-			r.decided(got.of)
+			r.decided(got)
 			return
 		}
 		n.ping(to, func(alive bool) {
 			if !alive && !n.since(began) {
 				n.recordSilence(to, began)
 			}
-			r.decided(shard.Retry)
+			r.decided(verdict{})
 		})
 	})
 }
@@ -298,24 +296,23 @@ func (r *request) id() uint64 {
 	return max(1, r.name)
 }
 
-func (n *node) decide(r *request, requester string, asReplica, again bool, then func(shard.Verdict, uint64)) {
+func (n *node) decide(r *request, requester string, asReplica, again bool, then func(verdict)) {
 	k := &n.keys[r.key]
 	x := &waits{left: 1}
 	d := &shard.Decide{At: []shard.At{{Place: n.place(k.part)}}, Hashes: []uint64{k.hash},
 		Demands: []ratelimit.Demand{k.demand}, IDs: []uint64{r.id()}, Requester: requester, AsReplica: asReplica,
 		Again: again, Waits: x, Standings: make([]ratelimit.Standing, 1), Instants: make([]int64, 1),
 		Numbers: make([]uint64, 1)}
+	var short int64
 	x.then = func() {
 		if x.failed {
 			d.Verdict = shard.Retry
 		}
-		then(d.Verdict, d.Numbers[0])
+		then(verdict{d.Verdict, d.Numbers[0], short})
 	}
 	n.step(k.part, d)
-	if r.short = 0; d.Verdict == shard.Admitted {
-		if r.short = max(0, k.admitted+1-d.Standings[0].Used); r.short > 0 && n.watched == k.part {
-			n.watch("SHORT by %d", r.short)
-		}
+	if d.Verdict == shard.Admitted {
+		short = max(0, k.admitted+1-d.Standings[0].Used)
 	}
 	for _, p := range d.NotOwned {
 		n.takeOver(p, func() {})
@@ -324,11 +321,15 @@ func (n *node) decide(r *request, requester string, asReplica, again bool, then 
 }
 
 // decided ends a request, or repeats it after a pause.
-func (r *request) decided(v shard.Verdict) {
-	n := r.node
+func (r *request) decided(got verdict) {
+	n, v := r.node, got.of
 	gone := n.now-r.issued > clientTime
 	switch {
 	case v == shard.Admitted && !gone:
+		if k := &n.keys[r.key]; got.short > k.short {
+			k.short = got.short
+			n.say("short", n.name, k.demand.Key.Name, got.short)
+		}
 		n.answer(r, v)
 	case v == shard.Refused:
 		r.takeBack()

@@ -292,10 +292,6 @@ func (w *world) answer(r *request, v shard.Verdict) {
 	}
 	switch v {
 	case shard.Admitted:
-		if r.short > 0 && k.short == 0 {
-			k.short = r.short
-			w.say("short", r.node.name, k.demand.Key.Name, r.short)
-		}
 		w.Admitted++
 		k.admitted++
 		k.lost--

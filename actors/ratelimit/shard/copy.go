@@ -23,17 +23,19 @@ const (
 const maxRemembered = 1 << 12
 
 // Copy counts an admission of the owner. The node receives it by an update or, AsRequester, by the answer to its own
-// request.
+// request, which it sent at Since. If it has handed a state to the owner since, the owner may have counted the admission
+// before it adopted that state. The admission may be lost then, and the request is repeated under its name.
 type Copy struct {
 	*Update
 	AsRequester bool
+	Since       int64
 	Reply       Reply // the answer
 }
 
 func (c *Copy) step(s *Shard, now int64, _ *Effects) {
 	x := c.Update
 	switch {
-	case s.refusesOwner() || termOf(x.Number) < termOf(s.number):
+	case s.refusesOwner() || termOf(x.Number) < termOf(s.number) || c.AsRequester && s.givenAt >= c.Since:
 		c.Reply = Superseding
 		return
 	case x.Number <= s.stateNumber:

@@ -35,6 +35,7 @@ type Shard struct {
 	// For a node that gave the partition away.
 	handoffs      uint32 // how often
 	handoffNumber uint64 // the number at the last time
+	givenAt       int64  // when
 	// dropAt is when the node forgets a partition that it does not own; 0: never.
 	dropAt int64
 }

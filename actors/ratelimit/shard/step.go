@@ -30,7 +30,6 @@ type Effects struct {
 	Failed    []*Update // whose decisions fail
 	AsReplica int64     // decisions in the place of an owner
 	Merged    int64     // takeovers in which two members had counted
-	Given     int64     // states that were handed over
 }
 
 // Send is an update for a replica.

@@ -163,7 +163,7 @@ type Pull struct {
 	State *pb.RateState // the answer
 }
 
-func (m *Pull) step(s *Shard, now int64, out *Effects) {
+func (m *Pull) step(s *Shard, now int64, _ *Effects) {
 	q := m.Pull
 	switch {
 	case len(q.After) > 0:
@@ -178,7 +178,7 @@ func (m *Pull) step(s *Shard, now int64, out *Effects) {
 		m.State = s.chunks(nil, now)[0]
 		m.State.Partial, m.State.Held = !s.knowsAll(), s.hasDecided()
 	}
-	out.Given++
+	s.givenAt = now
 	s.give(m.To, !q.Close && s.knowsAll() && s.number >= q.Number)
 	if !q.Back {
 		s.notBefore = now + handedOverTime
