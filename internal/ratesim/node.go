@@ -130,13 +130,10 @@ func (n *node) place(p int) shard.Place {
 
 // step runs a message in a shard, and sends what it asks for.
 func (n *node) step(p int, m shard.Message) {
-	before := ""
-	if n.watched == p {
-		before = n.shards[p].String()
-	}
-	n.shards[p].Step(m, n.clock(), &n.out)
-	if n.watched == p {
-		n.watch("%s %s: %s -> %s", n.name, tell(m), before, n.shards[p].String())
+	s := &n.shards[p]
+	phase, number := s.Phase(), s.Number()
+	if s.Step(m, n.clock(), &n.out); n.watched == p && (phase != s.Phase() || number != s.Number() || describe(m) != "") {
+		n.watch("%s is %s %x, now %s %x: %T %s", n.name, phase, number, s.Phase(), s.Number(), m, describe(m))
 	}
 	sends, failed := n.out.Sends, n.out.Failed
 	if n.out.Merged > 0 {
@@ -271,8 +268,8 @@ func (n *node) query(r *request, to int, asReplica, again bool) {
 	}, func(x any) {
 		if got, ok := x.(verdict); ok {
 			if got.of == shard.Admitted && got.number != 0 {
-				c := &shard.Copy{AsRequester: true, Since: began, Update: &shard.Update{Part: k.part, Number: got.number, ID: r.id(),
-					Again: again, Demand: k.demand, Count: 1}}
+				c := &shard.Copy{AsRequester: true, Since: began, Update: &shard.Update{Part: k.part, Number: got.number,
+					ID: r.id(), Again: again, Demand: k.demand, Count: 1}}
 				if n.step(k.part, c); c.Reply == shard.Superseding {
 					got.of = shard.Retry
 				}

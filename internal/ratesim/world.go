@@ -3,8 +3,8 @@
 //
 // The one idea: the machine has no clock and no network, so time is a number and a message is an event in a heap. The
 // drivers of package actors/ratelimit are repeated here as callbacks, without goroutines (node.go, copies.go, move.go);
-// their own tests are in that package. The oracle knows every admission that a client received. A limit of N must admit
-// N: not one more, and not one fewer except for requests that their clients gave up.
+// their own tests are in that package. The oracle (judge.go) knows every admission that a client received. A limit of N
+// must admit N: not one more, and not one fewer except for requests that their clients gave up.
 //
 // Start reading at Run.
 package ratesim
@@ -123,8 +123,8 @@ func (h *events) Pop() any {
 
 // Run simulates until the last fault is 10 s old.
 func Run(c Config) Result {
-	w := &world{Config: c, rng: rand.New(rand.NewPCG(c.Seed, 1)), byName: map[string]int{}, merged: map[int]bool{}, hash: sha256.New(),
-		watched: -1}
+	w := &world{Config: c, rng: rand.New(rand.NewPCG(c.Seed, 1)), byName: map[string]int{}, merged: map[int]bool{},
+		hash: sha256.New(), watched: -1}
 	used := map[int]bool{}
 	for i := range c.Keys {
 		k := ratelimit.Key{Rule: "r", Name: "k" + strconv.Itoa(i)}
@@ -207,45 +207,8 @@ func (w *world) note(kind byte, values ...int64) {
 	w.hash.Write(text)
 }
 
-// watched events are kept up to this number.
-const mostWatched = 20000
-
-// watch records an event of the watched key.
-func (w *world) watch(format string, of ...any) {
-	if len(w.Watched) == 2*mostWatched {
-		w.Watched = append(w.Watched[:0], w.Watched[mostWatched:]...)
-	}
-	w.Watched = append(w.Watched, fmt.Sprintf("%.6f "+format, append([]any{float64(w.now) / 1e9}, of...)...))
-}
-
-// tell describes a message to a shard.
-func tell(m shard.Message) string {
-	switch m := m.(type) {
-	case *shard.Decide:
-		return fmt.Sprintf("decide %x for %s, as replica %t, again %t: %d, used %d", m.IDs[0], m.Requester, m.AsReplica,
-			m.Again, m.Verdict, m.Standings[0].Used)
-	case *shard.Copy:
-		return fmt.Sprintf("copy %x, number %x, as requester %t: %d", m.ID, m.Number, m.AsRequester, m.Reply)
-	case *shard.State:
-		return fmt.Sprintf("state of %s, number %x: %d", m.From, m.State.Number, m.Reply)
-	case *shard.Pull:
-		return fmt.Sprintf("pull by %s, back %t", m.To, m.Pull.Back)
-	case *shard.TakenOver:
-		text := fmt.Sprintf("taken over, ready %t, done %t:", m.Ready, m.Done)
-		for _, x := range m.Found {
-			text += fmt.Sprintf(" %s number %x partial %t", x.By, x.States[0].Number, x.States[0].Partial)
-		}
-		return text
-	case *shard.Placed:
-		return fmt.Sprintf("placed, owner %s, replica %s, lapsed %t", m.Owner, m.Replica, m.Lapsed)
-	}
-	return fmt.Sprintf("%T %+v", m, m)
-}
-
 func (w *world) say(what string, of ...any) {
-	if w.watched >= 0 {
-		w.watch("%s %v", what, of)
-	}
+	w.watch("%s %v", what, of)
 	w.Story = append(w.Story, fmt.Sprintf("%.3f %s %v", float64(w.now)/1e9, what, of))
 }
 
@@ -288,7 +251,7 @@ func (w *world) answer(r *request, v shard.Verdict) {
 	w.note('a', int64(r.node.id), int64(r.key), int64(v))
 	k := &w.keys[r.key]
 	if w.watched == k.part {
-		w.watch("client of %s: %x is %d, %d were admitted", r.node.name, r.id(), v, k.admitted)
+		w.watch("a client of %s gets %d for %x; %d were admitted before", r.node.name, v, r.id(), k.admitted)
 	}
 	switch v {
 	case shard.Admitted:
@@ -302,49 +265,4 @@ func (w *world) answer(r *request, v shard.Verdict) {
 			w.Late++
 		}
 	}
-}
-
-// judge compares what the clients received with what the nodes have counted.
-func (w *world) judge() {
-	owner := map[int]*node{}
-	for _, p := range w.parts {
-		owners := 0
-		for _, n := range w.nodes {
-			if !n.dead && n.shards[p].Owns() {
-				owners++
-				owner[p] = n
-			}
-		}
-		if owners != 1 || !w.nodes[max(0, owner[p].replica[p])].shards[p].Follows() {
-			w.Unsettled++
-			delete(owner, p)
-		}
-	}
-	for i := range w.keys {
-		k := &w.keys[i]
-		over := max(0, k.admitted-k.demand.Limit)
-		under := max(0, min(k.asked, k.demand.Limit)-k.admitted-k.lost)
-		var differ int64
-		if n := owner[k.part]; n != nil {
-			counted := n.counted(k)
-			over = max(over, k.admitted-counted)
-			under = max(under, counted-k.admitted-k.lost)
-			if differ = counted - w.nodes[n.replica[k.part]].counted(k); differ != 0 {
-				w.Differ++
-			}
-		}
-		if over = max(over, k.short); w.merged[k.part] {
-			under = 0 // old admissions may count twice
-		}
-		if over+under > 0 || differ != 0 {
-			w.Wrong = append(w.Wrong, k.demand.Key.Name)
-		}
-		w.Over += over
-		w.Under += under
-	}
-}
-
-// counted returns how many admissions of a key count at this node.
-func (n *node) counted(k *key) int64 {
-	return n.table.At(k.part).Look(&k.demand, k.hash, n.clock()).Used
 }

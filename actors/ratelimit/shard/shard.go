@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"fmt"
 	"math"
 
 	"castellan/domain/guard/ratelimit"
@@ -85,10 +84,8 @@ func (s *Shard) Phase() string { return s.phase.String() }
 // Owns reports whether the node decides as the owner.
 func (s *Shard) Owns() bool { return s.phase == owning }
 
-// String describes the shard for a trace: its phase, its number and the member that it must pull from.
-func (s *Shard) String() string {
-	return fmt.Sprintf("%v %x %d windows %d unreplicated %s", s.phase, s.number, s.windows.Len(), len(s.unreplicated), s.pullFrom)
-}
+// Number returns the number of the last admission; its upper half is the term.
+func (s *Shard) Number() uint64 { return s.number }
 
 // Follows reports whether the node has the whole state as the replica; KnowsNothing, whether it may lack admissions.
 func (s *Shard) Follows() bool      { return s.phase == following }
