@@ -158,3 +158,19 @@ func TestRecentNamesAreBounded(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 }
+
+// A requester that is the replica learns an admission by the owner's answer. The admission is void if the requester has
+// handed its state to the owner since it asked: the owner may have counted before it adopted that state.
+func TestAnswerThatCrossesAHandOverIsVoid(t *testing.T) {
+	d, asked := demand("a", 10), int64(time.Hour)
+	s, out := partitionOf(d.Key), Effects{}
+	s.endState("owner", 2<<termShift)
+	s.Step(&Pull{To: "owner", Pull: &pb.RatePull{Part: uint32(s.n), Back: true}}, asked+1, &out)
+	for since, want := range map[int64]Reply{asked: Superseding, asked + 2: Accepted} {
+		m := &Copy{AsRequester: true, Since: since, Update: &Update{Part: s.n, Number: 2<<termShift + 1, ID: 1, Demand: d,
+			Count: 1}}
+		if s.Step(m, asked+3, &out); m.Reply != want {
+			t.Errorf("asked at %d: %d, want %d", since-asked, m.Reply, want)
+		}
+	}
+}
