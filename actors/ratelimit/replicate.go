@@ -117,8 +117,8 @@ func (r *replicator) updatesFailed(m *member, updates []*shard.Update, began int
 	}
 }
 
-// stillCounts reports whether the admission of an update still counts here. If this node has adopted its replica's state
-// since, the admission is lost, although the replica may confirm it later: the update waited behind others.
+// stillCounts reports whether the admission of an update still counts here. If this node has adopted its replica's
+// state since, the admission is lost, although the replica may confirm it later: the update waited behind others.
 func (r *replicator) stillCounts(x *shard.Update) (counts bool) {
 	r.withShard(x.Part, func(s *shard.Shard) { counts = s.StillCounts(x) })
 	return counts

@@ -22,9 +22,9 @@ var (
 
 // A limit of N admits N while one node at a time is lost, frozen or moved, in whatever order the others learn of it. It
 // also does while others stall for a short time besides. A node that admits knows every earlier admission that a client
-// received. At the end the owner of each key counts what its clients received, and its replica counts the same. It may count more
-// only for requests without an answer, or if two members had counted (Merged). Every shard has one owner and one
-// replica. With -off the test prints what goes wrong without a part of the protocol.
+// received. At the end the owner of each key counts what its clients received, and its replica counts the same. It may
+// count more only for requests without an answer, or if two members had counted (Merged). Every shard has one owner and
+// one replica. With -off the test prints what goes wrong without a part of the protocol.
 func TestLimitIsExactInSimulation(t *testing.T) {
 	for _, crowded := range []bool{false, true} {
 		if crowded || !*crowd {
