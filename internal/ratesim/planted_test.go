@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Each planted fault, applied to a copy, is found. The seed that finds it is printed. testdata/open has changes that the
-// simulation does not find (README.md there).
+// Each planted fault, applied to a copy, is found. The seed that finds it is printed. testdata/open/README.md lists the
+// changes that the simulation does not find.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	patches, err := filepath.Glob("testdata/planted/*.patch")
 	if err != nil || len(patches) == 0 {

@@ -23,8 +23,8 @@ const (
 const maxRemembered = 1 << 12
 
 // Copy counts an admission of the owner. The node receives it by an update or, AsRequester, by the answer to its own
-// request, which it sent at Since. If it has handed a state to the owner since, the owner may have counted the admission
-// before it adopted that state. The admission may be lost then, and the request is repeated under its name.
+// request, which it sent at Since. If it has handed a state to the owner since, the owner may have counted before it
+// adopted that state. The admission may be lost then, and the request is repeated under its name.
 type Copy struct {
 	*Update
 	AsRequester bool
