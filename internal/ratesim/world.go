@@ -52,7 +52,7 @@ const (
 // Result is what a simulation has found.
 type Result struct {
 	Requests, Admitted, Undecided int
-	// Over are admissions above the limit, or without knowledge of earlier ones; Under are places that nobody received.
+	// Over counts admissions above the limit, or without knowledge of earlier ones; Under, places that no client received.
 	Over, Under int64
 	Differ      int      // keys whose replica has another count at the end
 	Late        int      // requests without a decision some seconds after the last fault
