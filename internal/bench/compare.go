@@ -145,7 +145,7 @@ func (b *bench) contendFlows(c *contender, round int, warm, span time.Duration, 
 			return err
 		}
 	}
-	again, err := flows(c.s, c.at.process, b.clients, round, b.people(), warm, span)
+	again, err := flows([]*server{c.s}, c.at.process, b.clients, round, b.people(), warm, span)
 	if err = errors.Join(err, stop()); err != nil {
 		return err
 	}

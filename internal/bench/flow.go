@@ -61,7 +61,7 @@ func flow(b *bench) error {
 			first, err := firsts(servers[i], p.process, b.clients, round, b.people())
 			var w window
 			if err == nil {
-				w, err = flows(servers[i], p.process, b.clients, round, b.people(), warm, span)
+				w, err = flows(servers[i:i+1], p.process, b.clients, round, b.people(), warm, span)
 			}
 			if err == nil && b.hash == "real" {
 				err = b.atHalf(servers[i], w.rate(), round, of[i])
@@ -137,7 +137,7 @@ func measureFloor(floor *server, clients int, span time.Duration, s series) erro
 		clients,
 		span/4,
 		span,
-		meter{server: floor.PID()},
+		meter{servers: []*server{floor}},
 		func() (func(context.Context, int) error, func(), error) {
 			c, err := dial(floor.addr)
 			if err != nil {

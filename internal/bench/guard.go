@@ -127,7 +127,7 @@ func addGuardRoute(s *server) error {
 // asks is load of questions about one path, without a session.
 func (b *bench) asks(s *server, uri string, want int) (window, error) {
 	header := question(uri, "")
-	return load(b.clients, b.long(time.Second), b.long(4*time.Second), meter{server: s.PID()},
+	return load(b.clients, b.long(time.Second), b.long(4*time.Second), meter{servers: []*server{s}},
 		func() (func(context.Context, int) error, func(), error) {
 			c, err := dial(s.addr)
 			if err != nil {
@@ -146,7 +146,7 @@ func (b *bench) asks(s *server, uri string, want int) (window, error) {
 // pays is load of whole guarded requests, each client with its own account.
 func (b *bench) pays(s *server) (window, error) {
 	var turn atomic.Int64
-	return load(b.clients, b.long(time.Second), b.long(4*time.Second), meter{server: s.PID()},
+	return load(b.clients, b.long(time.Second), b.long(4*time.Second), meter{servers: []*server{s}},
 		func() (func(context.Context, int) error, func(), error) {
 			v, err := newVisitor(s)
 			if err != nil {

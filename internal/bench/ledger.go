@@ -218,14 +218,10 @@ func (b *bench) adjusting(p *place, servers []*server, clients int, boss string,
 	if err != nil {
 		return err
 	}
-	m := meter{server: servers[0].PID(), base: p.process}
-	for _, s := range servers[1:] {
-		m.more = append(m.more, s.PID())
-	}
 	var mu sync.Mutex
 	var took []float64
 	turn := 0
-	w, err := load(clients, b.long(time.Second), b.long(4*time.Second), m,
+	w, err := load(clients, b.long(time.Second), b.long(4*time.Second), meter{servers: servers, base: p.process},
 		func() (func(context.Context, int) error, func(), error) {
 			turn++
 			c, err := dial(servers[turn%len(servers)].addr)

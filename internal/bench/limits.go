@@ -165,12 +165,8 @@ func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
 
 // limited is load of counted requests, each client at one of the servers.
 func (b *bench) limited(servers []*server, addresses int, warm, span time.Duration) (window, error) {
-	m := meter{server: servers[0].PID()}
-	for _, s := range servers[1:] {
-		m.more = append(m.more, s.PID())
-	}
 	var turn atomic.Int64
-	return load(b.clients, warm, span, m, func() (func(context.Context, int) error, func(), error) {
+	return load(b.clients, warm, span, meter{servers: servers}, func() (func(context.Context, int) error, func(), error) {
 		c, err := dial(servers[int(turn.Add(1))%len(servers)].addr)
 		if err != nil {
 			return nil, nil, err

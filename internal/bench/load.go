@@ -131,9 +131,9 @@ func (w window) each(d time.Duration) float64 { return d.Seconds() * 1e3 / float
 
 // meter reads the processor time of all processes involved.
 type meter struct {
-	server, base int   // process ids; 0: there is none
-	more         []int // of further servers, counted with the first
-	count        *atomic.Int64
+	servers []*server
+	base    int // the database's first process; 0: there is none
+	count   *atomic.Int64
 }
 
 type reading struct {
@@ -143,13 +143,8 @@ type reading struct {
 }
 
 func (m meter) read() (r reading, err error) {
-	if m.server != 0 {
-		if r.server, err = cpu(m.server, false); err != nil {
-			return r, err
-		}
-	}
-	for _, pid := range m.more {
-		used, err := cpu(pid, false)
+	for _, s := range m.servers {
+		used, err := cpu(s.PID(), false)
 		if err != nil {
 			return r, err
 		}
@@ -250,15 +245,15 @@ func load(
 
 // flows is load of whole logins by the first n accounts of a round. Each client has its own network and accounts, so
 // that an account that has logged in before returns.
-func flows(s *server, base, clients, round, n int, warm, span time.Duration) (window, error) {
+func flows(servers []*server, base, clients, round, n int, warm, span time.Duration) (window, error) {
 	client := 0
 	return load(
 		clients,
 		warm,
 		span,
-		meter{server: s.PID(), base: base},
+		meter{servers: servers, base: base},
 		func() (func(context.Context, int) error, func(), error) {
-			v, err := visitorFrom(s, home(client))
+			v, err := visitorFrom(servers[client%len(servers)], home(client))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -289,7 +284,7 @@ func firsts(s *server, base, clients, round, n int) (window, error) {
 		visitors[k] = v
 	}
 	var count atomic.Int64
-	return meter{server: s.PID(), base: base, count: &count}.during(func() error {
+	return meter{servers: []*server{s}, base: base, count: &count}.during(func() error {
 		failed := make([]error, clients)
 		var running sync.WaitGroup
 		for k, v := range visitors {

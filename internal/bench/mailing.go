@@ -48,7 +48,7 @@ func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
 					return err
 				}
 			}
-			w, err := flows(s, p.process, b.clients, 0, people, warm, span)
+			w, err := flows([]*server{s}, p.process, b.clients, 0, people, warm, span)
 			if err != nil {
 				return err
 			}

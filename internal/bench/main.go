@@ -37,6 +37,7 @@ type measurement struct {
 // measurements in the order in which they run.
 var measurements = []measurement{
 	{"flow", "whole logins under load, on both databases", flow},
+	{"nodes", "whole logins on one node and on three of a cluster, on PostgreSQL", nodes},
 	{"renewal", "renewals of sessions by their keys, on both databases", renewals},
 	{"alone", "latency of the two steps without load", alone},
 	{"password", "logins with the real hash: its neighbours, a crowd, a flood", passwords},

@@ -65,7 +65,7 @@ func (b *bench) besideTheHash(p *place) error {
 	of := series{}
 	for range b.rounds {
 		b.await()
-		w, err := load(b.clients, b.long(time.Second), b.long(3*time.Second), meter{server: s.PID()}, logins(s))
+		w, err := load(b.clients, b.long(time.Second), b.long(3*time.Second), meter{servers: []*server{s}}, logins(s))
 		if err != nil {
 			return err
 		}
@@ -144,9 +144,7 @@ func (b *bench) crowd(p *place) error {
 		return err
 	}
 	token := v.xAuth
-	s.codes.mu.Lock()
-	s.codes.drop = true
-	s.codes.mu.Unlock()
+	s.codes.forget()
 	of := series{}
 	for range b.rounds {
 		b.await()
@@ -212,7 +210,7 @@ func (b *bench) crowd(p *place) error {
 	r.line("… p99", "ms", of["p99"], atMost(15))
 
 	// The peak, and ten times that.
-	peak, err := load(2*slots+2, b.long(time.Second), b.long(8*time.Second), meter{server: s.PID()}, logins(s))
+	peak, err := load(2*slots+2, b.long(time.Second), b.long(8*time.Second), meter{servers: []*server{s}}, logins(s))
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (b *bench) renewalsOn(p *place, floor *server) error {
 			return err
 		}
 		client := 0
-		w, err := load(b.clients, warm, span, meter{server: s.PID(), base: p.process},
+		w, err := load(b.clients, warm, span, meter{servers: []*server{s}, base: p.process},
 			func() (func(context.Context, int) error, func(), error) {
 				k, err := newKeyed(s, client)
 				client++

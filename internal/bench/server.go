@@ -100,6 +100,7 @@ type codes struct {
 	came   map[string]string
 	wanted map[string]chan string
 	drop   bool
+	to     *codes // of all nodes of a cluster
 }
 
 func newCodes() *codes { return &codes{came: map[string]string{}, wanted: map[string]chan string{}} }
@@ -109,6 +110,13 @@ func (c *codes) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop = true
+}
+
+// passTo passes the codes from now on to others: any node of a cluster sends the message of a login.
+func (c *codes) passTo(to *codes) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.to = to
 }
 
 // read reads lines "challenge.method.generation code".
@@ -126,7 +134,9 @@ func (c *codes) deliver(key, code string) {
 	method, _, _ := strings.Cut(rest, ".")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if to := c.wanted[method]; to != nil {
+	if c.to != nil {
+		c.to.deliver(key, code)
+	} else if to := c.wanted[method]; to != nil {
 		delete(c.wanted, method)
 		to <- code
 	} else if !c.drop {
