@@ -52,7 +52,8 @@ const (
 // Result is what a simulation has found.
 type Result struct {
 	Requests, Admitted, Undecided int
-	// Over counts admissions above the limit, or without knowledge of earlier ones; Under, places that no client received.
+	// Over counts admissions above the limit, or without knowledge of earlier ones. Under counts places that no client
+	// received.
 	Over, Under int64
 	Differ      int      // keys whose replica has another count at the end
 	Late        int      // requests without a decision some seconds after the last fault
