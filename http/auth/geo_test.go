@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/change/changetest"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/geo"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/token"
@@ -246,57 +244,5 @@ func TestAllowedAddresses(t *testing.T) {
 	e := rest.Endpoint{Method: "GET", Path: "/x", Audience: rest.SelfUser, Credential: rest.User, IPFilter: true}
 	if err := forgotten.Authorize(t.Context(), rest.Caller{UserID: "u3"}, &e); fault.CodeOf(err) != fault.IPNotAllowed {
 		t.Errorf("without lists: %v", err)
-	}
-}
-
-// BenchmarkPermissionAndPlace measures BenchmarkPermission together with the country of the
-// address and the filter of the account. The node has a filter of five countries for each of
-// its ten thousand holders of roles.
-func BenchmarkPermissionAndPlace(b *testing.B) {
-	n := node{held: map[string][]string{}}
-	endpoints := make([]rest.Endpoint, 200)
-	for i := range endpoints {
-		endpoints[i] = rest.Endpoint{Method: "GET", Path: fmt.Sprintf("/admin/some/endpoint/number-%d", i),
-			Audience: rest.Admin, Credential: rest.Tenant}
-		n.grants = append(n.grants, resource.Grant{RoleCode: "clerk", ResourceCode: endpoints[i].Key(), Context: resource.API,
-			Permission: resource.Allow})
-	}
-	p := places{}
-	callers := make([]rest.Caller, 10_000)
-	for i := range callers {
-		who := &callers[i]
-		who.UserID = fmt.Sprintf("01JD%022d", i)
-		who.IP = netip.AddrFrom4([4]byte{78, byte(160 + i%16), byte(i >> 8), byte(i)})
-		p.filters = append(p.filters, geofilter.Held{UserID: who.UserID, CV: 1, Filter: "DE,FR,NL,TR,US"})
-		n.held["clerk"] = append(n.held["clerk"], who.UserID)
-	}
-	filters := geofilter.NewCache(p)
-	if err := filters.Reload(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	var locator geo.Locator = geoip.Embedded{}
-	policy, g := geo.Policy{}, auth.Guards{Judge: n.live(b).Judge}
-	for name, audience := range map[string]rest.Audience{"admin": rest.Admin, "user": rest.SelfUser} {
-		b.Run(name, func(b *testing.B) {
-			es := make([]rest.Endpoint, len(endpoints))
-			for i, e := range endpoints {
-				es[i] = e.For(audience)
-			}
-			ctx := b.Context()
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				who, e := &callers[i*7919%len(callers)], &es[i*31%len(es)]
-				who.Country = locator.Country(who.IP)
-				if f := filters.Filter(who.UserID); !policy.Admits(f, who.Country, who.IP) {
-					b.Fatalf("%v in %q is kept out", who.IP, who.Country)
-				}
-				if err := g.Authorize(ctx, *who, e); err != nil {
-					b.Fatal(err)
-				}
-				if g.Audited(*who, e) {
-					b.Fatal("audited")
-				}
-			}
-		})
 	}
 }

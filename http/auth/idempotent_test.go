@@ -132,29 +132,6 @@ func TestUnreadableAnswer(t *testing.T) {
 	}
 }
 
-// A key whose operation is still running is refused for a second.
-func TestKeyIsBusy(t *testing.T) {
-	db := persistencetest.SQLite(t)
-	i := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: keyringtest.Ring(t, time.Now), Now: time.Now}
-	run := func(fn func(context.Context) (int, []byte, []rest.Header, error)) (int, bool, error) {
-		status, _, _, replayed, err := i.Run(t.Context(), rest.Caller{UserID: "u1"}, "k", "POST", "/x", [32]byte{},
-			func(context.Context) error { return nil }, fn)
-		return status, replayed, err
-	}
-	status, replayed, err := run(func(context.Context) (int, []byte, []rest.Header, error) {
-		status, replayed, err := run(nil)
-		var f *fault.Error
-		if storetest.Wants(t, err, fault.IdempotencyConflict); status != 0 || replayed || !errors.As(err, &f) ||
-			f.RetryAfter != time.Second {
-			t.Errorf("%d, replayed %t, %+v", status, replayed, f)
-		}
-		return 200, nil, nil, nil
-	})
-	if status != 200 || replayed || err != nil {
-		t.Errorf("%d, replayed %t, %v", status, replayed, err)
-	}
-}
-
 // A key belongs to its caller and to the operation. The same key of another user, of a scheduled client or at
 // another endpoint is another key; its answer is never shown.
 func TestIdempotencyKeysAreNotShared(t *testing.T) {

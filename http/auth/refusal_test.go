@@ -101,7 +101,10 @@ func TestRunningKey(t *testing.T) {
 	no := errors.New("trouble")
 	_, _, _, err := r.run(t.Context(), "k", nil, func(ctx context.Context) (int, error) {
 		_, _, _, err := r.run(ctx, "k", nil, r.effect(200))
-		storetest.Wants(t, err, fault.IdempotencyConflict)
+		var f *fault.Error
+		if storetest.Wants(t, err, fault.IdempotencyConflict); errors.As(err, &f) && f.RetryAfter != time.Second {
+			t.Errorf("retry after %v", f.RetryAfter)
+		}
 		return 0, no
 	})
 	if !errors.Is(err, no) {

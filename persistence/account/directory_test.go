@@ -22,7 +22,6 @@ func TestUserDirectory(t *testing.T) {
 			"Find":       findAccounts,
 			"ByIDs":      accountsByID,
 			"Registered": registeredAccounts,
-			"Counts":     accountCounts,
 			"Active":     activeAccounts,
 		}, persistencetest.AccountTables...)
 }
@@ -165,24 +164,6 @@ func registeredAccounts(t *testing.T, s user.Directory, c commit.Committer) {
 			t.Errorf("%v to %v: %s, want %s", f.from, f.to, ids, f.want)
 		}
 	}
-}
-
-func accountCounts(t *testing.T, s user.Directory, c commit.Committer) {
-	if got, err := s.CountByStatus(t.Context()); err != nil || len(got) != 0 {
-		t.Errorf("no account: %v, %v", got, err)
-	}
-	addPeople(t, c)
-	got, err := s.CountByStatus(t.Context())
-	storetest.Must(t, err)
-	storetest.Same(t, got, map[user.Status]int64{user.Active: 3, user.Blocked: 2})
-	levels, err := s.CountByLevel(t.Context())
-	storetest.Must(t, err)
-	storetest.Same(t, levels, map[int]int64{0: 2, 2: 3})
-	first := user.Day(usertest.Now) // Now is at 22:13, so the first account belongs to the next day
-	days, err := s.CountByDay(t.Context(), user.Span{From: usertest.Now, To: usertest.Now.AddDate(0, 0, 2)})
-	storetest.Must(t, err)
-	storetest.Same(t, days, []user.DayCount{{Day: first.AddDate(0, 0, 1), Count: 2},
-		{Day: first.AddDate(0, 0, 2), Count: 2}})
 }
 
 // The day of the last login counts, even if an earlier one is recorded after it.

@@ -1,10 +1,7 @@
 package factor_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"testing"
 
@@ -22,15 +19,12 @@ func TestMFAStore(t *testing.T) {
 		storetest.Cases[mfa.Store]{
 			"Empty":               mfaEmpty,
 			"RoundTrip":           mfaRoundTrip,
-			"OrderOfHeaders":      mfaOrderOfHeaders,
 			"CodesAreUnique":      mfaCodesAreUnique,
 			"OnePolicyPerEntity":  mfaOnePolicyPerEntity,
 			"Change":              mfaChange,
 			"ChangeCommon":        mfaChangeCommon,
 			"RemoveCommon":        mfaRemoveCommon,
 			"ChangesDoNotOverlap": mfaChangesDoNotOverlap,
-			"JoinsTransactions":   mfaJoinsTransactions,
-			"Seed":                mfaSeed,
 		}, "mfa_method", "mfa_action", "mfa_policy")
 }
 
@@ -102,19 +96,6 @@ func mfaRoundTrip(t *testing.T, s mfa.Store, _ commit.Committer) {
 		if !reflect.DeepEqual(c.got, c.want) {
 			t.Errorf("got  %+v\nwant %+v", c.got, c.want)
 		}
-	}
-}
-
-// The keys of infoTableHeaders are the rows of a table and keep their order.
-func mfaOrderOfHeaders(t *testing.T, s mfa.Store, _ commit.Committer) {
-	const text = `{"zebra":{"en":"z"},"b":{"en":"b"},"aa":{"en":"a"},"10":{"en":"ten"},"9":{"en":"nine"}}`
-	a := mfa.Action{Code: "AA", Title: mfa.Text{"en": "x"}}
-	storetest.Must(t, json.Unmarshal([]byte(text), &a.Headers))
-	storetest.Must(t, s.AddAction(t.Context(), a))
-	got, err := s.Actions(t.Context())
-	storetest.Must(t, err)
-	if b, _ := json.Marshal(got[0].Headers); string(b) != text {
-		t.Errorf("read back %s", b)
 	}
 }
 
@@ -285,46 +266,5 @@ func mfaChangesDoNotOverlap(t *testing.T, s mfa.Store, _ commit.Committer) {
 	}
 	if ms, err := s.Methods(ctx); err != nil || ms[0].ExpireMs != racers {
 		t.Errorf("%+v after %d changes, %v", ms, racers, err)
-	}
-}
-
-func mfaJoinsTransactions(t *testing.T, s mfa.Store, tx commit.Committer) {
-	refusal := errors.New("no")
-	err := tx.InTx(t.Context(), func(ctx context.Context) error {
-		storetest.Must(t, s.AddMethod(ctx, mfa.Method{Code: "AA"}))
-		storetest.Must(t, s.AddAction(ctx, mfa.Action{Code: "AA", Title: mfa.Text{"en": "x"}}))
-		_, err := s.AddPolicy(ctx, commonPolicy("AA"))
-		storetest.Must(t, err)
-		storetest.Must(t, s.ChangeMethod(ctx, "AA",
-			func(m mfa.Method) (mfa.Method, error) { m.ExpireMs = 5; return m, nil }))
-		c, err := mfa.Load(ctx, s)
-		storetest.Must(t, err)
-		if m, ok := c.Method("AA"); !ok || m.ExpireMs != 5 {
-			t.Errorf("a transaction does not see its own change: %+v", m)
-		}
-		return refusal
-	})
-	if !errors.Is(err, refusal) {
-		t.Fatalf("got %v", err)
-	}
-	mfaEmpty(t, s, tx)
-}
-
-func mfaSeed(t *testing.T, s mfa.Store, tx commit.Committer) {
-	storetest.Must(t, tx.InTx(t.Context(), func(ctx context.Context) error { return mfa.Seed(ctx, s) }))
-	ms, err := s.Methods(t.Context())
-	storetest.Must(t, err)
-	as, err := s.Actions(t.Context())
-	storetest.Must(t, err)
-	if got := fmt.Sprint(ms); got != "[{SMS 120000 60000} {MAIL 120000 60000} {PUSH 120000 0} {TOTP 0 0}]" {
-		t.Errorf("methods %s", got)
-	}
-	for i, want := range mfa.SeedActions() {
-		if len(as) != 9 || !as[i].Equal(want) {
-			t.Fatalf("actions %+v", as)
-		}
-	}
-	if ps, err := s.Policies(t.Context()); err != nil || len(ps) != 0 {
-		t.Errorf("%d policies, %v", len(ps), err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/factor"
@@ -83,57 +82,6 @@ func TestMFAAdmin(t *testing.T) {
 		if len(notes) != 6 || rows != 6 {
 			t.Errorf("%d notes and %d audit rows for 6 changes", len(notes), rows)
 		}
-
-		// Refusals leave no trace.
-		for _, err := range []error{
-			config.AddMethod(ctx, by, mfa.Method{Code: "SMS"}),
-			config.ChangeMethod(ctx, by, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(90_000))}),
-			config.ChangeMethod(ctx, by, mfa.MethodChange{Code: "NONE", ExpireMs: new(int64(1))}),
-			config.ChangeCommon(ctx, by, mfa.PolicyChange{ID: id, Required: new(3)}),
-		} {
-			if fault.CodeOf(err) == "" || fault.CodeOf(err) == fault.Internal {
-				t.Errorf("got %v", err)
-			}
-		}
-		// Without its audit row there is no change.
-		refusing := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: persistencetest.Unaudited(db), Now: time.Now,
-			Topic: change.MFA, Follow: live.Follow}}
-		if err := refusing.AddMethod(ctx, by, mfa.Method{Code: "UNAUDITED"}); !errors.Is(err, persistencetest.ErrNoAudit) {
-			t.Errorf("got %v", err)
-		}
-		if again, _ := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); again != rows {
-			t.Errorf("%d audit rows after refusals, %d before", again, rows)
-		}
-		storetest.Must(t, live.Reload(ctx))
-		if _, ok := live.Catalog().Method("UNAUDITED"); ok {
-			t.Error("a change without audit was kept")
-		}
-	})
-}
-
-// A change that cannot be read back is a success: it is durable, and this node learns of it from the feed.
-func TestMFAChangeThatCannotBeReadBack(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx := t.Context()
-		store := factor.NewMFA(db)
-		unread := errors.New("unread")
-		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
-			Follow: mfa.NewCache(blind{store, unread}).Follow}}
-		if err := config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}); err != nil {
-			t.Errorf("got %v", err)
-		}
-		if ms, err := store.Methods(ctx); err != nil || len(ms) != 1 {
-			t.Errorf("%v, %v", ms, err)
-		}
-		// A caller who has gone away does not keep the node from reading back.
-		live := mfa.NewCache(store)
-		config.Changes.Follow = live.Follow
-		gone, cancel := context.WithCancel(ctx)
-		config.Changes.Commit = persistencetest.Afterwards(db, cancel)
-		storetest.Must(t, config.AddMethod(gone, audit.By{}, mfa.Method{Code: "MAIL"}))
-		if _, ok := live.Catalog().Method("MAIL"); !ok {
-			t.Error("the change was not read back")
-		}
 	})
 }
 
@@ -154,10 +102,3 @@ func TestMFAChangeInsideATransaction(t *testing.T) {
 		}
 	})
 }
-
-type blind struct {
-	mfa.Store
-	err error
-}
-
-func (b blind) Methods(context.Context, ...string) ([]mfa.Method, error) { return nil, b.err }

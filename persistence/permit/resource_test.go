@@ -22,20 +22,19 @@ import (
 func TestResourceStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) resource.Store { return permit.NewResources(db) },
 		storetest.Cases[resource.Store]{
-			"Empty":             emptyRegistry,
-			"RoundTrip":         resourceRoundTrip,
-			"Save":              resourceSave,
-			"Remove":            resourceRemove,
-			"UniqueUnderRace":   resourceUniqueUnderRace,
-			"Grants":            grants,
-			"GrantsUnderRace":   grantsUnderRace,
-			"LogPages":          grantLogPages,
-			"Members":           roleMembers,
-			"HeldByAnother":     roleHeldByAnother,
-			"LockUnderRace":     resourceLockUnderRace,
-			"LockWaits":         resourceLockWaits,
-			"JoinsTransactions": resourceJoinsTransactions,
-			"Sync":              resourceSync,
+			"Empty":           emptyRegistry,
+			"RoundTrip":       resourceRoundTrip,
+			"Save":            resourceSave,
+			"Remove":          resourceRemove,
+			"UniqueUnderRace": resourceUniqueUnderRace,
+			"Grants":          grants,
+			"GrantsUnderRace": grantsUnderRace,
+			"LogPages":        grantLogPages,
+			"Members":         roleMembers,
+			"HeldByAnother":   roleHeldByAnother,
+			"LockUnderRace":   resourceLockUnderRace,
+			"LockWaits":       resourceLockWaits,
+			"Sync":            resourceSync,
 		}, append(persistencetest.AccountTables, "role", "resource_type", "resource", "role_resource_permission",
 			"role_resource_permission_log")...)
 }
@@ -256,30 +255,6 @@ func resourceLockWaits(t *testing.T, s resource.Store, c commit.Committer) {
 		return err
 	})
 	storetest.Must(t, errors.Join(<-errs, <-errs))
-}
-
-func resourceJoinsTransactions(t *testing.T, s resource.Store, c commit.Committer) {
-	refusal := errors.New("no")
-	err := c.InTx(t.Context(), func(ctx context.Context) error {
-		storetest.Must(t, s.Lock(ctx))
-		a, err := s.AddType(ctx, resource.Type{Code: "A"})
-		storetest.Must(t, err)
-		x, err := s.AddResource(ctx, resource.Resource{Code: "X", TypeID: a})
-		storetest.Must(t, err)
-		r, err := s.AddRole(ctx, resource.Role{Code: "r"})
-		storetest.Must(t, err)
-		_, err = s.SetGrant(ctx, r, x, resource.Allow, now)
-		storetest.Must(t, err)
-		storetest.Must(t, s.SaveType(ctx, resource.Type{ID: a, Code: "B"}))
-		if gs, err := s.Grants(ctx, resource.GrantQuery{}); err != nil || len(gs) != 1 {
-			t.Errorf("a transaction does not see its own grant: %v, %v", gs, err)
-		}
-		return refusal
-	})
-	if !errors.Is(err, refusal) {
-		t.Fatalf("got %v", err)
-	}
-	emptyRegistry(t, s, nil)
 }
 
 func resourceSync(t *testing.T, s resource.Store, c commit.Committer) {

@@ -140,22 +140,6 @@ func filterRefusals(t *testing.T, b *filterBench, c commit.Committer) {
 	storetest.Must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2), usertest.Sample(3)))
 	ctx := t.Context()
 	b.change(t, b.svc.AddAction(), 0, "TR")
-	for _, c := range []struct {
-		do   func(context.Context, string, string) (geofilter.Command, error)
-		code string
-		want fault.Code
-		cmd  string
-	}{
-		{b.svc.PrepareAdd, "TR", fault.RecordAlreadyExist, "TR"}, {b.svc.PrepareAdd, "tr", fault.RecordAlreadyExist, "TR"},
-		{b.svc.PrepareAdd, "de", "", "DE"},
-		{b.svc.PrepareAdd, "XX", fault.InvalidField, ""}, {b.svc.PrepareAdd, "", fault.InvalidField, ""},
-		{b.svc.PrepareRemove, "tr", "", "TR"}, {b.svc.PrepareRemove, "DE", fault.RecordNotFound, "DE"},
-		{b.svc.PrepareRemove, "TUR", fault.InvalidField, ""},
-	} {
-		if cmd, err := c.do(ctx, b.ids[0], c.code); fault.CodeOf(err) != c.want || cmd.Code != c.cmd {
-			t.Errorf("%q: %+v, %v, want %q", c.code, cmd, err, c.want)
-		}
-	}
 	u := b.user(t, 0)
 	if err := b.run(ctx, b.svc.AddAction(), u.ID, "TR", u.CV); fault.CodeOf(err) != fault.RecordAlreadyExist {
 		t.Errorf("added twice: %v", err)

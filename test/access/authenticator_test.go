@@ -207,19 +207,3 @@ func TestPasskeyStrength(t *testing.T) {
 		blackbox.EnrollPasskey(t, n, demo, x)
 	})
 }
-
-// Until a passkey has settled, its account removes it by its policy: a passkey of a thief does not prevent that.
-func TestUnsettledPasskeyIsRemoved(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n, demo := blackbox.Patient(s).Start(), s.Seeded("user")
-		x, _ := n.Session(t, demo)
-		s.Exec("UPDATE users SET created_at = created_at - 86400000")
-		p := blackbox.EnrollPasskey(t, n, demo, x)
-		f := blackbox.FlowOf(t, n.Do(t, "DELETE", blackbox.DevicesPath, map[string]string{"deviceId": p.ID},
-			blackbox.Headers{"x-auth": x}))
-		done := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
-		if final := blackbox.ReadFinal(t, done); !final.ExecResult.Success || s.Count("passkey") != 0 {
-			t.Errorf("%s", done)
-		}
-	})
-}

@@ -8,76 +8,11 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// A renewal is refused in the order of its checks (D-2FA-21, D-2FA-24).
-func TestRenewalRefusalOrder(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("MFA_MAX_RENEWALS=2")
-		n := s.Start()
-		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
-		renew := func(f blackbox.Flow, methodID, method string) blackbox.Answer {
-			t.Helper()
-			return n.Do(
-				t,
-				"POST",
-				blackbox.RenewPath,
-				map[string]string{"methodId": methodID, "method": method},
-				blackbox.Headers{"p-auth": f.PAuth},
-			)
-		}
-
-		f := n.Login(t, demo)
-		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
-		early := renew(f, sms.ID, "SMS").Is(t, 429, "RENEW_TOO_EARLY")
-		if wait, _ := strconv.Atoi(early.Header.Get("Retry-After")); wait < 30 || wait > 60 {
-			t.Errorf("Retry-After %q, want what is left of a minute", early.Header.Get("Retry-After"))
-		}
-		renew(f, "01JD0000000000000000000000", "SMS").Is(t, 404, "METHOD_NOT_FOUND")
-		for _, disagrees := range []string{"MAIL", "TOTP", "PUSH"} {
-			if p := renew(f, sms.ID, disagrees).Is(t, 400, "INVALID_FIELD").Problem(); p.Field != "method" {
-				t.Errorf("%s for an SMS method: field %q, want method", disagrees, p.Field)
-			}
-		}
-		if p := renew(f, sms.ID, "PIGEON").Is(t, 400, "INVALID_FIELD").Problem(); p.Field != "method" {
-			t.Errorf("field %q, want method", p.Field)
-		}
-		missing := n.Do(t, "POST", blackbox.RenewPath, "{}", blackbox.Headers{"p-auth": f.PAuth}).
-			Is(t, 400, "INVALID_FIELD").
-			Problem()
-		if len(missing.Errors) != 2 || missing.Field != missing.Errors[0].Field {
-			t.Errorf("two fields are missing: %+v", missing)
-		}
-		n.Do(t, "POST", blackbox.RenewPath, map[string]string{"methodId": sms.ID, "method": "SMS"}, nil).
-			Is(t, 401, "UNAUTHENTICATED")
-
-		blackbox.Tune(t, n, boss, "SMS", 120_000, 1)
-		blackbox.Tune(t, n, boss, "MAIL", 120_000, 0)
-		renew(f, sms.ID, "SMS").Is(t, 429, "RENEW_TOO_EARLY") // its own times are fixed
-		f = n.Login(t, demo)
-		sms, mail = f.Method(t, "SMS"), f.Method(t, "MAIL")
-		renew(f, mail.ID, "MAIL").Is(t, 409, "RENEW_NOT_SUPPORTED")
-		for range 2 {
-			renew(f, sms.ID, "SMS").Is(t, 200, "")
-		}
-		renew(f, sms.ID, "SMS").Is(t, 409, "RENEW_CLOSED") // more than mfa.max_renewals
-
-		// A challenge of two minutes has 120 s left only at its creation. The cut-off is reported, and before
-		// the gate.
-		n.Stop()
-		n = s.Start("MFA_CHALLENGE_TTL=1s")
-		blackbox.Tune(t, n, boss, "SMS", 120_000, 60_000)
-		f = n.Login(t, demo)
-		if f.Expire != 120 {
-			t.Errorf("the challenge lives %d s, want as long as its longest method", f.Expire)
-		}
-		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 409, "RENEW_CLOSED")
-	})
-}
-
 // A renewal makes a new code and extends methods that would expire before it. The answer has the shape of a
 // start (D-2FA-22, D-2FA-23).
 func TestRenewalMakesNewCode(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
+		n := s.Start("MFA_MAX_RENEWALS=1")
 		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
 		blackbox.Tune(t, n, boss, "SMS", 90_000, 1)
 		blackbox.Tune(t, n, boss, "MAIL", 2_000, 1)
@@ -90,6 +25,7 @@ func TestRenewalMakesNewCode(t *testing.T) {
 		}
 		oldSMS, oldMAIL := n.Code(t, demo, "SMS"), n.Code(t, demo, "MAIL")
 		got := n.Renew(t, f, sms).Is(t, 200, "").Keys(t, "challenge")
+		n.Renew(t, f, sms).Is(t, 409, "RENEW_CLOSED")
 		var body struct{ Challenge blackbox.Challenge }
 		got.Read(t, &body)
 		r := body.Challenge
@@ -124,23 +60,6 @@ func TestRenewalMakesNewCode(t *testing.T) {
 			blackbox.AttemptsLeft(t, n.Complete(t, f, mail, oldMAIL))
 			n.Complete(t, f, mail, fresh).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
 		}
-	})
-}
-
-// An extended method accepts the code that it had.
-func TestExtendedMethodKeepsItsCode(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
-		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
-		blackbox.Tune(t, n, boss, "SMS", 60_000, 1)
-		blackbox.Tune(t, n, boss, "MAIL", 1_000, 0)
-		f := n.Login(t, demo)
-		sms, mail := f.Method(t, "SMS"), f.Method(t, "MAIL")
-		code := n.Code(t, demo, "MAIL")
-		time.Sleep(time.Until(time.UnixMilli(f.TS + 1_020)))
-		n.Complete(t, f, mail, code).Is(t, 410, "METHOD_EXPIRED")
-		n.Renew(t, f, sms).Is(t, 200, "")
-		n.Complete(t, f, mail, code).Is(t, 200, "") // extended, and correct (D-2FA-22)
 	})
 }
 

@@ -60,17 +60,6 @@ func TestAnswersCarrySecurityHeaders(t *testing.T) {
 	})
 }
 
-// Headers and addresses are bounded.
-func TestHeadersAreLimited(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
-		n.Do(t, "GET", "/health/live", nil, blackbox.Headers{"X-Long": strings.Repeat("x", 9<<10)}).
-			Is(t, 431, "HEADERS_TOO_LARGE")
-		n.Do(t, "GET", "/nothing?"+strings.Repeat("x", 3<<10), nil, nil).Is(t, 431, "HEADERS_TOO_LARGE")
-		n.Do(t, "GET", "/health/live", nil, blackbox.Headers{"X-Long": strings.Repeat("x", 6<<10)}).Is(t, 200, "")
-	})
-}
-
 // The pages of development mode answer only this machine, and no page of another origin can read them through
 // its browser.
 func TestDevelopmentPagesAnswerOnlyThisMachine(t *testing.T) {

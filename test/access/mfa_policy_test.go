@@ -1,7 +1,6 @@
 package access
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -113,59 +112,6 @@ func TestPolicyOfTwoMethods(t *testing.T) {
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", blackbox.PolicyOf("LOGIN"), boss)
 		if one := n.Login(t, demo); len(one.MethodList) != 1 {
 			t.Errorf("methods %+v of the policy after a deleted one", one.MethodList)
-		}
-	})
-}
-
-// Challenges follow the methods that the administration configures (REQ-MFA).
-func TestConfiguredMethodsApplyToChallenges(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
-		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
-		var methods []struct {
-			MethodCode             string
-			ExpireMs, RenewStartMs int64
-		}
-		n.Ok(t, "GET", "/admin/system/mfa/methods", nil, boss).Read(t, &methods)
-		var codes []string
-		for _, m := range methods {
-			codes = append(codes, m.MethodCode)
-		}
-		if slices.Sort(codes); !slices.Equal(codes, []string{"MAIL", "PUSH", "SMS", "TOTP"}) {
-			t.Errorf("methods %v", codes)
-		}
-		var actions []any
-		n.Ok(t, "GET", "/admin/system/mfa/actions", nil, boss).Read(t, &actions)
-		if len(actions) != 9 {
-			t.Errorf("%d actions, want the nine of the interface", len(actions))
-		}
-		n.Do(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"SMS","expireMs":600001}`, boss).
-			Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"SMS"}`, boss).Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"FAX","expireMs":1000}`, boss).
-			Is(t, 404, "RECORD_NOT_FOUND")
-
-		f := n.Login(t, demo)
-		if got := n.Ok(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"SMS","expireMs":45500,"renewStartMs":10001}`,
-			boss); string(
-			got.Body,
-		) != "{}" {
-			t.Errorf("a change was answered with %s", got)
-		}
-		if m := n.Login(t, demo).Method(t, "SMS"); m.Expire != 45 || m.RenewStart != 11 {
-			t.Errorf("%+v, want 45 s down and 11 s up (D-2FA-02)", m)
-		}
-		n.Kill()
-		n = s.Start()
-		if m := n.Login(t, demo).Method(t, "SMS"); m.Expire != 45 || m.RenewStart != 11 {
-			t.Errorf("%+v after a restart", m)
-		}
-		n.Ok(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"SMS","expireMs":0}`, boss)
-		if m := n.Login(t, demo).Method(t, "SMS"); m.Expire != 600 {
-			t.Errorf("%+v, want the life of the challenge (D-2FA-03)", m)
-		}
-		if f.Method(t, "SMS").Expire != 120 {
-			t.Errorf("%+v before the change", f.MethodList)
 		}
 	})
 }

@@ -78,36 +78,3 @@ func TestPasswordReset(t *testing.T) {
 		n.Login(t, demo)
 	})
 }
-
-// The start of a reset gets the same answer for an unknown phone, and its messages settle like those that were
-// sent.
-func TestPasswordResetOfUnknownPhone(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Set("LIMITS_RESET_PER_PHONE=5").Start()
-		nobody := blackbox.NewAccount(7)
-		body := map[string]string{"countryCode": nobody.Country, "phoneNumber": nobody.Phone}
-		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/password/reset", body, nil))
-		if len(f.MethodList) != 2 || f.Method(t, "SMS").Hint != "+90********"+nobody.Phone[8:] ||
-			f.Method(t, "MAIL").Hint != "" || f.Expire != 600 {
-			t.Errorf("challenge %+v", f.Challenge)
-		}
-		n.Complete(t, f, f.Method(t, "SMS"), "123456").Is(t, 422, "OTP_INVALID")
-		n.Result(t, f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
-		blackbox.Until(
-			t,
-			blackbox.Within(10),
-			"settled",
-			func() bool { return s.Count("outbox WHERE state = 2 AND attempts = 1 AND payload IS NULL") == 2 },
-		)
-		for range 4 {
-			n.Do(t, "POST", "/auth/password/reset", body, nil).Is(t, 200, "")
-		}
-		n.Do(t, "POST", "/auth/password/reset", body, nil).Is(t, 429, "RATE_LIMITED")
-		n.Stop()
-		n = s.Start()
-		n.Do(t, "POST", "/auth/password/reset", body, nil).Is(t, 429, "RATE_LIMITED")
-		n.Stop()
-		n = s.Start("LIMITS_ENABLED=false")
-		n.Do(t, "POST", "/auth/password/reset", body, nil).Is(t, 200, "")
-	})
-}

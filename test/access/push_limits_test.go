@@ -189,15 +189,6 @@ func TestNumberMatchingIsRequiredByPolicy(t *testing.T) {
 		blackbox.SameOutcome(t, done, p.Answer(t, f, right))
 		p.Answer(t, f, wrong).Is(t, 409, "METHOD_ALREADY_COMPLETED")
 
-		// Approving by guessed numbers is locked; denying is not.
-		f = n.Login(t, demo)
-		wrong = "APPROVED:" + blackbox.WrongFor(f.Method(t, "PUSH").MatchNumber)
-		for range 5 {
-			p.Answer(t, f, wrong).Is(t, 422, "OTP_INVALID")
-		}
-		p.Answer(t, f, "APPROVED:"+f.Method(t, "PUSH").MatchNumber).Is(t, 423, "METHOD_LOCKED")
-		p.Answer(t, f, "DENIED").Is(t, 200, "")
-
 		// PUSH_OTP is a synonym of PUSH in requests.
 		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"id":%d,"numberMatching":false}`, made.ID), who)
 		if text := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body); strings.Contains(

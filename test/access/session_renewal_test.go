@@ -1,10 +1,7 @@
 package access
 
 import (
-	"net/http"
-	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -56,131 +53,6 @@ func TestSessionIsRenewedByItsKey(t *testing.T) {
 		plain, _ := n.Session(t, demo)
 		n.Ok(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, blackbox.Headers{"x-auth": plain})
 		k.Renew(t, n).Is(t, 401, "TOKEN_REVOKED")
-	})
-}
-
-// The token of confirm-user-identity has the end and the key of the one that was sent, also after a change of the
-// password. So a copied token is not extended without the key (D-AUTH-15).
-func TestIdentityDoesNotExtendSession(t *testing.T) {
-	const person = `{"userIdentityNumber":"10000000146","name":"Ada","surname":"Lovelace","birthDate":"1990-05-01",` +
-		`"additionalInfo":{"purposeOfTransactionId":"1","sourceOfFundingId":"7","monthlyIncomeAmountId":"14",` +
-		`"estimatedMonthlyDWAmountId":"19","estimatedMonthlyDWCountId":"23"}}`
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=60s")
-		demo := s.Seeded("user")
-		k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
-		k.Login(t, n, demo)
-		first := blackbox.ClaimsOf(t, k.Token)
-		confirm := func(when string) {
-			t.Helper()
-			a := n.Do(t, "POST", "/user/confirm-user-identity", person, blackbox.Headers{"x-auth": k.Token}).Is(t, 200, "")
-			next := a.Header.Get("x-auth")
-			got := blackbox.ClaimsOf(t, next)
-			if got["exp"] != first["exp"] || got["jti"] == first["jti"] || !reflect.DeepEqual(got["cnf"], first["cnf"]) ||
-				got["cnf"] == nil {
-				t.Errorf("%s: %v, then %v", when, first, got)
-			}
-			k.Token = next
-		}
-		confirm("at once")
-		blackbox.Until(t, blackbox.Within(3), "a new token would end later", func() bool {
-			return time.Now().Unix() > int64(first["iat"].(float64))+1
-		})
-		confirm("later")
-		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/password", map[string]string{"oldPassword": demo.Password,
-			"password": "a-third-lantern", "passwordVerify": "a-third-lantern"}, blackbox.Headers{"x-auth": k.Token}))
-		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "")
-		confirm("after a change of the password")
-		confirm("once more")
-		k.Renew(t, n).Is(t, 401, "TOKEN_REVOKED")
-	})
-}
-
-// A stolen token is not renewed without its key, nor with a proof of anything else. One proof renews once.
-func TestRenewalRefusals(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start("LIMITS_ENABLED=false")
-		demo := s.Seeded("user")
-		k, other := &blackbox.Keyed{Key: blackbox.ECKey(t)}, &blackbox.Keyed{Key: blackbox.EdKey(t)}
-		k.Login(t, n, demo)
-		other.Login(t, n, demo)
-		plain, _ := n.Session(t, demo)
-		thief := &blackbox.Keyed{Key: other.Key, Token: k.Token}
-		none := &blackbox.Keyed{Key: k.Key, Token: plain}
-		ask := func(h blackbox.Headers) blackbox.Answer { return n.Do(t, "POST", blackbox.RenewSessionPath, nil, h) }
-		edited := func(edit func(*dpop.Claims)) blackbox.Headers {
-			return k.Proof(t, n, "POST", blackbox.RenewSessionPath, edit)
-		}
-		twice := k.Proof(t, n, "POST", blackbox.RenewSessionPath)
-		ask(twice).Is(t, 200, "")
-		for name, h := range map[string]blackbox.Headers{
-			"without a proof":         {"x-auth": k.Token},
-			"replayed":                twice,
-			"another key":             thief.Proof(t, n, "POST", blackbox.RenewSessionPath),
-			"a session without a key": none.Proof(t, n, "POST", blackbox.RenewSessionPath),
-			"another method":          edited(func(c *dpop.Claims) { c.Method = "PUT" }),
-			"another path":            edited(func(c *dpop.Claims) { c.Target = n.URL + "/auth/login" }),
-			"another host": edited(func(c *dpop.Claims) {
-				c.Target = "https://evil.example" + blackbox.RenewSessionPath
-			}),
-			"token of another session": edited(func(c *dpop.Claims) { c.TokenHash = dpop.TokenHash(other.Token) }),
-			"no token hash":            edited(func(c *dpop.Claims) { c.TokenHash = "" }),
-			"a header that is none":    {"x-auth": k.Token, "dpop": "x"},
-		} {
-			if got := ask(h).Is(t, 401, "DPOP_INVALID"); got.Header.Get("dpop-nonce") != "" {
-				t.Errorf("%s: a nonce", name)
-			}
-		}
-		ask(blackbox.Headers{"dpop": twice["dpop"]}).Is(t, 401, "UNAUTHENTICATED")
-		ask(blackbox.Headers{"dpop": twice["dpop"], "x-auth": k.Token + "x"}).Is(t, 401, "UNAUTHENTICATED")
-
-		// A client whose clock is wrong signs again with the nonce.
-		wrong := func(c *dpop.Claims) { c.IssuedAt = time.Now().Add(-time.Hour).Unix() }
-		nonce := k.Renew(t, n, wrong).Is(t, 401, "DPOP_INVALID").Header.Get("dpop-nonce")
-		again := func(c *dpop.Claims) { wrong(c); c.Nonce = nonce }
-		k.Renew(t, n, again).Is(t, 200, "")
-		if next := k.Renew(t, n, again).Is(t, 401, "DPOP_INVALID").Header.Get("dpop-nonce"); nonce == "" || next == "" ||
-			next == nonce {
-			t.Errorf("nonces %q, %q", nonce, next)
-		}
-
-		// Bad proofs of a login say nothing about the account.
-		login := func(a blackbox.Account, h blackbox.Headers) blackbox.Answer {
-			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), h)
-		}
-		fresh := &blackbox.Keyed{Key: k.Key}
-		bad := fresh.Proof(t, n, "POST", blackbox.RenewSessionPath)
-		known, unknown := login(demo, bad).Is(t, 401, "DPOP_INVALID"), login(blackbox.NewAccount(77), bad)
-		if blackbox.Alike(known) != blackbox.Alike(unknown) {
-			t.Errorf("%s and %s", known, unknown)
-		}
-		proof := fresh.Proof(t, n, "POST", "/auth/login")
-		login(demo, proof).Is(t, 200, "")
-		login(demo, proof).Is(t, 401, "DPOP_INVALID")
-
-		// Of renewals with one proof at the same time one succeeds.
-		h := k.Proof(t, n, "POST", blackbox.RenewSessionPath)
-		var wg sync.WaitGroup
-		codes := make([]int, 16)
-		for i := range codes {
-			wg.Go(func() {
-				if got, err := n.Try("POST", blackbox.RenewSessionPath, nil, h); err == nil {
-					codes[i] = got.Status
-				}
-			})
-		}
-		wg.Wait()
-		won := 0
-		for _, code := range codes {
-			if code == http.StatusOK {
-				won++
-			} else if code != http.StatusUnauthorized {
-				t.Errorf("status %d", code)
-			}
-		}
-		if won != 1 {
-			t.Errorf("%d renewals with one proof", won)
-		}
 	})
 }
 

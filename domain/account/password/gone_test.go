@@ -172,22 +172,3 @@ func TestSettledOnce(t *testing.T) {
 		t.Errorf("%+v", r.guards["u"])
 	}
 }
-
-// The guard that a login has read with its account inherits too. If that fails, no try is admitted.
-func TestSeenGuardInherits(t *testing.T) {
-	g, r := keeper()
-	r.guards["former"] = Guard{Key: "former", Version: 1, Tries: []Try{{At: time.Now().UnixMilli(), Prefix: "p"}}}
-	g.store = without{r, "former"}
-	charge := func() (*Attempt, error) {
-		return g.ChargeSeen(t.Context(), Guard{Key: "u"}, "p", time.Time{}, func(bool) error { return nil }, "former")
-	}
-	if a, err := charge(); !errors.Is(err, errDown) || a != nil || len(g.accounts) != 0 {
-		t.Errorf("%v, %v, %d accounts are remembered", a, err, len(g.accounts))
-	}
-	g.store = r
-	a, err := charge()
-	if err != nil || len(r.guards["u"].Tries) != 2 {
-		t.Fatalf("%v, %+v", err, r.guards["u"])
-	}
-	a.Wrong()
-}

@@ -31,47 +31,6 @@ func (h *Hasher) hash(ctx context.Context, who Caller) error {
 	return nil
 }
 
-// One host with 150 connections sends requests all the time. Any other caller waits for one hash of that host at
-// most, whether the account knows the caller or not (D-PWD-05).
-func TestOneHostDoesNotDelayOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := small(t, HasherOptions{Slots: 1, Queue: 128, Wait: 10 * time.Second})
-		ctx, stop := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		refused := 0
-		var mu sync.Mutex
-		for range 150 {
-			wg.Go(func() {
-				for ctx.Err() == nil {
-					if err := h.hash(ctx, Caller{Site: "attacker"}); fault.CodeOf(err) == fault.Overloaded {
-						mu.Lock()
-						refused++
-						mu.Unlock()
-						time.Sleep(10 * time.Millisecond)
-					}
-				}
-			})
-		}
-		time.Sleep(time.Second + turnTime/3)
-		for i := range 20 {
-			began := time.Now()
-			if err := h.hash(t.Context(), Caller{Site: fmt.Sprint("owner", i), Known: i%2 == 0}); err != nil {
-				t.Errorf("owner %d: %v", i, err)
-			}
-			if took := time.Since(began); took > 3*turnTime {
-				t.Errorf("owner %d waited %v, which is more than three turns", i, took)
-			}
-			time.Sleep(turnTime / 2)
-		}
-		stop()
-		wg.Wait()
-		if refused == 0 {
-			t.Error("150 callers had one of 129 places")
-		}
-		time.Sleep(h.idle + time.Second)
-	})
-}
-
 // admitAll takes places for a site until one is refused, and returns how many it got.
 func admitAll(h *Hasher, c Caller) (n int) {
 	for n < 1000 {
@@ -99,25 +58,6 @@ func TestFreePlaces(t *testing.T) {
 	if n := admitAll(h, own); n != 144 {
 		t.Errorf("the service's own work had %d places", n)
 	}
-}
-
-// 128 clients behind one address log in at once, and all succeed.
-func TestOneAddressOfManyClients(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := small(t, HasherOptions{Slots: 1, Queue: 128, Wait: 20 * time.Second})
-		var wg sync.WaitGroup
-		for i := range 128 {
-			wg.Go(func() {
-				for range 2 {
-					if err := h.hash(t.Context(), Caller{Site: "office"}); err != nil {
-						t.Errorf("client %d: %v", i, err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		time.Sleep(h.idle + time.Second)
-	})
 }
 
 // The displaced caller gets its error at once.
@@ -148,31 +88,6 @@ func TestDisplacedCaller(t *testing.T) {
 		}
 		time.Sleep(h.idle + time.Second)
 	})
-}
-
-// Known callers of one address fill the queue. A stranger elsewhere gets a place, unless only the reserved places are
-// left.
-func TestKnownCallersKeepOnlyTheirPlaces(t *testing.T) {
-	p := newPlaces(16)
-	for range 18 {
-		place := &Place{who: knownAt("office")}
-		if _, ok := p.admit(place.who); !ok {
-			t.Fatal("a known caller was refused a free place")
-		}
-		p.wait(place)
-	}
-	admitted := 0
-	for i := range 20 {
-		place := &Place{who: from(i)}
-		if _, ok := p.admit(place.who); !ok {
-			continue
-		}
-		admitted++
-		p.wait(place)
-	}
-	if admitted != 16 || p.held["office"] != 2 {
-		t.Errorf("%d strangers were admitted, %d known callers are left", admitted, p.held["office"])
-	}
 }
 
 // One host keeps the queue full. The other callers are never refused, and the host is served at most once before

@@ -137,30 +137,6 @@ func TestBudgetAcrossChallenges(t *testing.T) {
 	}
 }
 
-// SMS and MAIL share a budget, TOTP has its own, PUSH has none. Right values and refusals do not count.
-func TestSpending(t *testing.T) {
-	for _, c := range []struct {
-		move      string
-		otp, totp []int64
-	}{
-		{"sms wrong", []int64{t0, t0 + 7}, []int64{t0}},
-		{"mail wrong", []int64{t0, t0 + 7}, []int64{t0}},
-		{"totp wrong", []int64{t0}, []int64{t0, t0 + 7}},
-		{"push wrong", []int64{t0}, []int64{t0}},
-		{"push deny", []int64{t0}, []int64{t0}},
-		{"sms right", []int64{t0}, []int64{t0}},
-		{"totp right", []int64{t0}, []int64{t0}},
-		{"sms renew", []int64{t0}, []int64{t0}},
-	} {
-		g := newGame(t, start(1, "sms", "mail", "totp", "push"))
-		g.b.OTP, g.b.TOTP = []int64{t0}, []int64{t0}
-		g.do(7, c.move)
-		if !slices.Equal(g.b.OTP, c.otp) || !slices.Equal(g.b.TOTP, c.totp) {
-			t.Errorf("%s: OTP %v, TOTP %v", c.move, g.b.OTP, g.b.TOTP)
-		}
-	}
-}
-
 // Instants that have left the window are dropped, so a budget stays small. Spending does not modify the given budget.
 func TestBudgetForgets(t *testing.T) {
 	memory := append(spread(3, -hour-2), t0-hour+5, t0+99, t0+99)

@@ -120,34 +120,6 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func TestAbort(t *testing.T) {
-	pending := newGame(t, start(1, "sms"))
-	executing := newGame(t, start(1, "sms"))
-	executing.do(0, "sms right")
-	for _, g := range []*game{pending, executing} {
-		if got := g.do(1, "abort"); got != "closed" || g.c.Reason != challenge.CredentialsChanged {
-			t.Errorf("%s, reason %d", got, g.c.Reason)
-		}
-		if got := g.do(1, "finish"); got != "closed" {
-			t.Errorf("finished after that: %s", got)
-		}
-	}
-	if pending.c.Completed() || !executing.c.Completed() {
-		t.Errorf("wire status: %v and %v, want PENDING and COMPLETED", pending.c.Completed(), executing.c.Completed())
-	}
-}
-
-func TestFinish(t *testing.T) {
-	g := newGame(t, start(1, "sms"))
-	if got := g.do(0, "finish"); got != "pending" {
-		t.Errorf("an unanswered challenge: %s", got)
-	}
-	g.do(0, "sms right")
-	if got := g.do(0, "finish"); got != "done" || !g.c.Completed() {
-		t.Errorf("an executing one: %s", got)
-	}
-}
-
 // Deadline is the one instant at which time changes a state.
 func TestDeadline(t *testing.T) {
 	states := map[challenge.State]struct{ expires, ended, completed bool }{

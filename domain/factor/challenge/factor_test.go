@@ -48,24 +48,3 @@ func TestConsecutiveWrongValues(t *testing.T) {
 		t.Errorf("a right value after no wrong one costs a write: %+v", s.Budget)
 	}
 }
-
-// Each factor of each flow has its own bit; SMS and MAIL share one.
-func TestFactors(t *testing.T) {
-	seen := map[challenge.Factors]bool{}
-	for _, f := range []challenge.Flow{challenge.FlowLogin, challenge.FlowReset, challenge.FlowSession,
-		challenge.FlowRecovery} {
-		for _, n := range []challenge.Name{challenge.SMS, challenge.TOTP} {
-			one := challenge.FactorOf(f, n)
-			if one == 0 || seen[one] || !one.Has(f, n) || one.Has(f, challenge.PUSH) {
-				t.Errorf("%s %s: %b", f, n, one)
-			}
-			seen[one] = true
-		}
-		if challenge.FactorOf(f, challenge.SMS) != challenge.FactorOf(f, challenge.MAIL) {
-			t.Errorf("%s: SMS and MAIL are two", f)
-		}
-	}
-	if challenge.FactorOf("OTHER", challenge.SMS) != 0 {
-		t.Error("a flow without bits has one")
-	}
-}

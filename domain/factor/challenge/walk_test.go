@@ -193,7 +193,7 @@ func (w *walk) both(f int, m challenge.Method, verb byte, at int64) (machine, mo
 		if machine = w.complete(w.now, answer(m, "right")); machine == model {
 			machine = w.renew(w.now, m, challenge.Digest{})
 		}
-	default: // the three without an answer; Abort is for pending ones here, the others are TestAbort's
+	default: // the three without an answer; Abort is for pending ones here
 		kind := map[byte]string{'.': "close", ';': "abort", 'f': "finish"}[verb]
 		state := w.m.state(at)
 		if kind == "abort" && state != "pending" {

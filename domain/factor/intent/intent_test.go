@@ -88,14 +88,6 @@ func TestLaterVersion(t *testing.T) {
 	}
 }
 
-func BenchmarkCanonical(b *testing.B) {
-	d := sample()
-	b.ReportAllocs()
-	for b.Loop() {
-		intent.Digest(d.Canonical())
-	}
-}
-
 // Covers compares the action, the challenge and the command of a canonical document.
 func TestCovers(t *testing.T) {
 	d := sample()

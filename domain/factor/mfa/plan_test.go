@@ -198,12 +198,3 @@ func TestOffer(t *testing.T) {
 		})
 	}
 }
-
-func BenchmarkPlan(b *testing.B) {
-	c := catalog(policy(1, mfa.Login, 1, "SMS", "MAIL", "TOTP"))
-	for b.Loop() {
-		if _, err := c.Plan(now, mfa.Login, "u1", "192.0.2.1").Offer(challenge.Name.Sent); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

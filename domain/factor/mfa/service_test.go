@@ -46,23 +46,6 @@ func (o office) last(t *testing.T) string {
 
 var boss = audit.By{UserID: "boss"}
 
-// A new installation has the built-in methods and actions.
-func TestSeed(t *testing.T) {
-	o := newOffice(t)
-	methods, err := o.Store.Methods(t.Context())
-	storetest.Must(t, err)
-	actions, err := o.Store.Actions(t.Context())
-	storetest.Must(t, err)
-	if !slices.Equal(methods, mfa.SeedMethods()) || !slices.EqualFunc(actions, mfa.SeedActions(), mfa.Action.Equal) {
-		t.Errorf("%+v, %+v", methods, actions)
-	}
-	err = o.db.InTx(t.Context(), func(ctx context.Context) error { return mfa.Seed(ctx, o.Store) })
-	storetest.Wants(t, err, fault.RecordAlreadyExist)
-	persistencetest.Empty(t, o.db, "mfa_method")
-	err = o.db.InTx(t.Context(), func(ctx context.Context) error { return mfa.Seed(ctx, o.Store) })
-	storetest.Wants(t, err, fault.RecordAlreadyExist)
-}
-
 // A policy must not shut its author out of an action that the author needs, unless it is forced (D-MFA-15).
 func TestAuthorIsNotShutOut(t *testing.T) {
 	o, ctx := newOffice(t), t.Context()
@@ -101,86 +84,4 @@ func TestAuthorIsNotShutOut(t *testing.T) {
 		t.Error(got)
 	}
 	storetest.Wants(t, o.RemoveCommon(ctx, boss, id), fault.RecordNotFound)
-}
-
-// A rejected write changes nothing and leaves no audit row.
-func TestAdminRefuses(t *testing.T) {
-	o, ctx := newOffice(t), t.Context()
-	id, err := o.AddCommon(ctx, boss, mfa.Policy{ActionCode: "GUARDED", Name: "p",
-		Methods: []mfa.Choice{{Code: "SMS"}}, Required: 1})
-	storetest.Must(t, err)
-	policy := mfa.Policy{ActionCode: mfa.Login, Name: "p", Methods: []mfa.Choice{{Code: "SMS"}}, Required: 1}
-	storetest.Must(t, o.Judge(ctx, policy))
-	before := len(persistencetest.Acts(t, o.db))
-	with := func(edit func(*mfa.Policy)) mfa.Policy {
-		p := policy
-		p.Methods = slices.Clone(p.Methods)
-		edit(&p)
-		return p
-	}
-	add := func(p mfa.Policy) func() error {
-		return func() error { _, err := o.AddCommon(ctx, boss, p); return err }
-	}
-	for name, c := range map[string]struct {
-		do   func() error
-		want fault.Code
-	}{
-		"a method's code": {func() error { return o.AddMethod(ctx, boss, mfa.Method{}) }, fault.InvalidField},
-		"a method twice": {func() error {
-			return o.AddMethod(ctx, boss, mfa.SeedMethods()[0])
-		}, fault.RecordAlreadyExist},
-		"an empty change": {func() error {
-			return o.ChangeMethod(ctx, boss, mfa.MethodChange{Code: "SMS"})
-		}, fault.InvalidField},
-		"an equal change": {func() error {
-			return o.ChangeMethod(ctx, boss, mfa.MethodChange{Code: "SMS", ExpireMs: new(int64(120_000))})
-		}, fault.InvalidField},
-		"no method": {func() error {
-			return o.ChangeMethod(ctx, boss, mfa.MethodChange{Code: "NONE", ExpireMs: new(int64(0))})
-		}, fault.RecordNotFound},
-		"an action's code": {func() error { return o.AddAction(ctx, boss, mfa.Action{}) }, fault.InvalidField},
-		"an action twice": {func() error {
-			return o.AddAction(ctx, boss, mfa.SeedActions()[0])
-		}, fault.RecordAlreadyExist},
-		"no change": {func() error {
-			return o.ChangeAction(ctx, boss, mfa.ActionChange{Code: mfa.Login})
-		}, fault.InvalidField},
-		"no action": {func() error {
-			return o.ChangeAction(ctx, boss, mfa.ActionChange{Code: "NONE", Title: &mfa.Text{"en": "x"}})
-		}, fault.RecordNotFound},
-		"a policy's action": {add(with(func(p *mfa.Policy) { p.ActionCode = "NONE" })), fault.InvalidField},
-		"a policy's method": {add(with(func(p *mfa.Policy) { p.Methods[0].Code = "NONE" })), fault.InvalidField},
-		"a grave action": {add(with(func(p *mfa.Policy) { p.ActionCode, p.RememberDays = "GUARDED", 1 })),
-			fault.InvalidField},
-		"a passkey alone": {add(with(func(p *mfa.Policy) { p.ActionCode, p.PasskeyAlone = "GUARDED", true })),
-			fault.InvalidField},
-		"a passkey alone with an intent": {add(with(func(p *mfa.Policy) { p.PasskeyAlone, p.SignIntent = true, true })),
-			fault.InvalidField},
-		"a recovery by a passkey": {add(with(func(p *mfa.Policy) {
-			p.ActionCode, p.PhishingResistant = mfa.ResetPassword, true
-		})), fault.InvalidField},
-		"a policy twice": {add(with(func(p *mfa.Policy) { p.ActionCode = "GUARDED" })), fault.RecordAlreadyExist},
-		"an empty edit": {func() error {
-			return o.ChangeCommon(ctx, boss, mfa.PolicyChange{ID: id})
-		}, fault.InvalidField},
-		"an equal edit": {func() error {
-			return o.ChangeCommon(ctx, boss, mfa.PolicyChange{ID: id, Name: new("p")})
-		}, fault.InvalidField},
-		"no policy": {func() error {
-			return o.ChangeCommon(ctx, boss, mfa.PolicyChange{ID: id + 1, Name: new("q")})
-		}, fault.RecordNotFound},
-		"a judged form": {func() error {
-			return with(func(p *mfa.Policy) { p.Name = "" }).CheckForm()
-		}, fault.InvalidField},
-		"a judged action": {func() error { return o.Judge(ctx, with(func(p *mfa.Policy) { p.ActionCode = "NONE" })) },
-			fault.InvalidField},
-	} {
-		if err := c.do(); fault.CodeOf(err) != c.want {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
-		}
-	}
-	storetest.Must(t, with(func(p *mfa.Policy) { p.ActionCode = "NONE" }).CheckForm())
-	if acts := persistencetest.Acts(t, o.db); len(acts) != before {
-		t.Errorf("%q", acts[before:])
-	}
 }

@@ -95,6 +95,13 @@ func TestPolicyCheck(t *testing.T) {
 		{"long template", policy(0, mfa.Login, 1, "SMS:"+strings.Repeat("t", 65)), "methods"},
 		{"unknown action", policy(0, "UNKNOWN", 1, "SMS"), "actionCode"},
 		{"malformed action", policy(0, "login", 1, "SMS"), "actionCode"},
+		{"a passkey alone for a device", change(func(p *mfa.Policy) { p.ActionCode, p.PasskeyAlone = mfa.DeviceAdd, true }),
+			"passkeyAlone"},
+		{"a passkey alone with an intent", change(func(p *mfa.Policy) { p.PasskeyAlone, p.SignIntent = true, true }),
+			"passkeyAlone"},
+		{"a recovery by a passkey", change(func(p *mfa.Policy) {
+			p.ActionCode, p.PhishingResistant = mfa.ResetPassword, true
+		}), "phishingResistant"},
 	} {
 		t.Run(c.name, func(t *testing.T) { refused(t, c.policy.Check(catalog()), c.field) })
 	}

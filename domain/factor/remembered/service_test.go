@@ -1,7 +1,6 @@
 package remembered_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"castellan/domain/factor/mfa"
 	"castellan/domain/factor/remembered"
 	"castellan/domain/kit/audit"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/factor"
@@ -86,42 +84,6 @@ func TestList(t *testing.T) {
 	c.lists(t, second)
 	c.Catalog = func() *mfa.Catalog { return remembering(0) }
 	c.lists(t)
-}
-
-// bounded is a store that notes how many clients are read.
-type bounded struct {
-	remembered.Store
-	limit int
-}
-
-func (b *bounded) List(_ context.Context, _ string, _ time.Time, limit int) ([]remembered.Client, error) {
-	b.limit = limit
-	return nil, nil
-}
-
-// The list reads at most 1000 clients.
-func TestListIsBounded(t *testing.T) {
-	c, store := newClients(t), &bounded{}
-	c.Store = store
-	if c.lists(t); store.limit != 1000 {
-		t.Errorf("reads %d", store.limit)
-	}
-}
-
-// An account forgets its own clients only, and each end is audited.
-func TestEnd(t *testing.T) {
-	c := newClients(t)
-	first, second := c.remember(t, c.a, "k1", mfa.Login, challenge.SMS), c.remember(t, c.a, "k2", mfa.Login, challenge.SMS)
-	storetest.Wants(t, c.End(t.Context(), c.b, first), fault.RecordNotFound)
-	storetest.Wants(t, c.End(t.Context(), c.a, "unknown"), fault.RecordNotFound)
-	storetest.Must(t, c.End(t.Context(), c.a, first))
-	storetest.Wants(t, c.End(t.Context(), c.a, first), fault.RecordNotFound)
-	c.lists(t, second)
-	acts := persistencetest.Did(t, c.db, "REMEMBER_END")
-	if one := acts[0]; len(acts) != 1 || one.ActorID != c.a.UserID || one.UserID != c.a.UserID || one.Target != first ||
-		one.Detail != "" {
-		t.Errorf("%+v", acts)
-	}
 }
 
 // An account forgets all of its clients at once. A repetition finds none and writes nothing.

@@ -153,48 +153,6 @@ func TestStart(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
-// Reads give one grant for 30 s, each valid for 60 s after its iat, and one redemption succeeds.
-func TestGrant(t *testing.T) {
-	g := newGuard(t)
-	c := g.start(t, "a")
-	g.wants(t, c.ID, errand.Pending)
-	if g.grant(t, c.ID) != "" {
-		t.Error("a grant before the approval")
-	}
-	g.complete(t, c)
-	first := g.grant(t, c.ID)
-	g.now = g.now.Add(29 * time.Second)
-	if g.grant(t, c.ID) != first {
-		t.Error("another grant within 30 s")
-	}
-	g.now = g.now.Add(30 * time.Second)
-	second := g.grant(t, c.ID)
-	g.now = g.now.Add(600 * time.Millisecond) // 60 s after the completion, in whole seconds
-	redeem := func(service, grant string, want fault.Code) errand.Redeemed {
-		t.Helper()
-		r, err := g.Redeem(t.Context(), by, service, grant)
-		storetest.Wants(t, err, want)
-		return r
-	}
-	redeem("shop", first, fault.TokenExpired)
-	redeem("shop", "x", fault.Unauthenticated)
-	redeem("other", second, fault.RecordNotFound)
-	if r := redeem("shop", second, ""); string(r.Content) != `{"order":7}` || !r.RedeemedAt.Equal(g.now) {
-		t.Errorf("%+v", r)
-	}
-	at := g.now
-	g.now = g.now.Add(time.Hour)
-	for _, grant := range []string{first, second} { // also after its end: the first redemption is the reason
-		_, err := g.Redeem(t.Context(), by, "shop", grant)
-		if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Code != fault.GrantUsed || !f.RedeemedAt.Equal(at) {
-			t.Errorf("again: %v", err)
-		}
-	}
-	if e, err := g.Store.Get(t.Context(), c.ID); err != nil || e.Payload != nil || g.grant(t, c.ID) != "" {
-		t.Errorf("after the redemption: %+v, %v", e, err)
-	}
-}
-
 // unknown is a committer whose outcomes are unknown; does says whether the unit was committed.
 type unknown struct {
 	commit.Committer
@@ -223,61 +181,5 @@ func TestRedemptionOfUnknownOutcome(t *testing.T) {
 	r, err := g.Redeem(t.Context(), by, "shop", g.grant(t, c.ID))
 	if err != nil || string(r.Content) != `{"order":7}` {
 		t.Errorf("committed: %+v, %v", r, err)
-	}
-}
-
-// A challenge that ends by time or for a newer one is settled once, by whichever node sweeps first.
-func TestSweep(t *testing.T) {
-	g := newGuard(t)
-	open, closed, done := g.start(t, "open"), g.start(t, "closed"), g.start(t, "done")
-	g.complete(t, done)
-	storetest.Must(t, g.db.Commit(t.Context(), challenge.Supersede{ID: closed.ID}))
-	g.wants(t, closed.ID, errand.Failed)
-	g.now = g.now.Add(3 * time.Minute)
-	g.wants(t, open.ID, errand.Expired)
-	storetest.Must(t, g.Sweep(t.Context()))
-	if n := g.callbacks(t); n != 1 {
-		t.Errorf("%d callbacks at the deadline; want that of the completion", n)
-	}
-	g.now = g.now.Add(5 * time.Second)
-	for range 2 {
-		storetest.Must(t, g.Sweep(t.Context()))
-	}
-	if n := g.callbacks(t); n != 3 {
-		t.Errorf("%d callbacks, want 3", n)
-	}
-	for id, want := range map[string]errand.Status{open.ID: errand.Expired, closed.ID: errand.Failed,
-		done.ID: errand.Completed} {
-		if e, err := g.Store.Get(t.Context(), id); err != nil || e.Status != want {
-			t.Errorf("%+v, %v; want %s", e, err, want)
-		}
-	}
-}
-
-// The approver sees the rows of the service, and an SMS its title.
-func TestActionDescribesTheCommand(t *testing.T) {
-	g := newGuard(t)
-	c := g.start(t, "a")
-	command, _, err := g.Challenges.Sealed(t.Context(), c.ID)
-	storetest.Must(t, err)
-	a := g.Action()
-	if d := a.Describe(command); len(d) != 1 || d[0] != (challenge.Detail{Key: "amount", Label: "Amount",
-		Value: "1 EUR"}) || a.Brief(command) != "Pay out" {
-		t.Errorf("%+v, %q", d, a.Brief(command))
-	}
-	if a.Describe([]byte("x")) != nil {
-		t.Error("no command is described")
-	}
-}
-
-// The limits of a request are those of the interface.
-func TestLimitsOfRequest(t *testing.T) {
-	for name, c := range map[string][2]int{"bytes of a reference": {errand.MaxReference, 128},
-		"characters of a title": {errand.MaxTitle, 200}, "rows": {errand.MaxRows, 20},
-		"characters of a key": {errand.MaxKey, 64}, "characters of a label": {errand.MaxLabel, 100},
-		"characters of a value": {errand.MaxValue, 1000}, "bytes of a payload": {errand.MaxPayloadBytes, 16_384}} {
-		if c[0] != c[1] {
-			t.Errorf("%d %s, want %d", c[0], name, c[1])
-		}
 	}
 }

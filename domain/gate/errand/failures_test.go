@@ -115,19 +115,6 @@ func TestEqualStartsAtOnce(t *testing.T) {
 	}
 }
 
-// A start is refused without an account.
-func TestStartWithoutAccount(t *testing.T) {
-	g := newGuard(t)
-	g.Account = func(context.Context, string) (challenge.Account, error) {
-		return challenge.Account{}, fault.New(fault.RecordNotFound, "no such account")
-	}
-	_, repeated, err := g.Service.Start(t.Context(), by, request("a"), challenge.Starter{})
-	storetest.Wants(t, err, fault.RecordNotFound)
-	if g.starts != 0 || repeated {
-		t.Errorf("a challenge without an account, repeated %v", repeated)
-	}
-}
-
 // A repetition after the challenge was deleted says so; any other failure is passed on.
 func TestRepetitionFails(t *testing.T) {
 	g := newGuard(t)

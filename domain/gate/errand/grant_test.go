@@ -233,19 +233,3 @@ func TestRedemptionsAtOnce(t *testing.T) {
 		t.Errorf("the second: %+v, %v", r, err)
 	}
 }
-
-// A redemption whose outcome cannot be read is an error.
-func TestUnreadRedemption(t *testing.T) {
-	g := newGuard(t)
-	e := g.completed(t, "a")
-	grant, store := g.grant(t, e.ID), g.Store
-	g.Service.Commit = racing{&refusing{err: commit.ErrUnknown}, func() { g.Store = unread{store} }}
-	if _, err := g.Redeem(t.Context(), by, "shop", grant); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
-}
-
-// unread is a store that cannot be read.
-type unread struct{ errand.Store }
-
-func (unread) Get(context.Context, string) (errand.Errand, error) { return errand.Errand{}, errDown }

@@ -262,25 +262,3 @@ func TestSweepFails(t *testing.T) {
 		})
 	}
 }
-
-// A sweep without overdue errands reads no challenge.
-func TestSweepOfNothing(t *testing.T) {
-	g := newGuard(t)
-	g.Store, g.Challenges = &overdue{}, states{err: errDown}
-	storetest.Must(t, g.Sweep(t.Context()))
-}
-
-// The rows that the approver sees keep the order of the request.
-func TestRowsKeepTheirOrder(t *testing.T) {
-	g := newGuard(t)
-	r := request("a")
-	r.Rows = []errand.Row{{Key: "b", Label: "B", Value: "1"}, {Key: "a", Label: "A", Value: "2"}}
-	s, _, err := g.Service.Start(t.Context(), by, r, challenge.Starter{})
-	storetest.Must(t, err)
-	command, _, err := g.Challenges.Sealed(t.Context(), s.Challenge.ID)
-	storetest.Must(t, err)
-	if got, want := g.Action().Describe(command), []challenge.Detail{{Key: "b", Label: "B", Value: "1"},
-		{Key: "a", Label: "A", Value: "2"}}; !slices.Equal(got, want) {
-		t.Errorf("%+v", got)
-	}
-}

@@ -192,11 +192,9 @@ func TestGrantOfAnotherRequest(t *testing.T) {
 	g := newGate(t, payment(), route(2, "", "GET", "/me", gateway.Active))
 	grant := g.grant("c1", paid(asSent))
 	for name, q := range map[string]gateway.Request{
-		"another host":  paid(func(q *gateway.Request) { q.Host = "x.example" }),
-		"another path":  paid(func(q *gateway.Request) { q.Path = "/pay/8" }),
-		"another query": paid(func(q *gateway.Request) { q.Query += "&c=3" }),
-		"another body":  paid(func(q *gateway.Request) { q.Digest = "sha-256=:y:" }),
-		"no digest":     paid(func(q *gateway.Request) { q.Digest = "" }),
+		"another host": paid(func(q *gateway.Request) { q.Host = "x.example" }),
+		"another path": paid(func(q *gateway.Request) { q.Path = "/pay/8" }),
+		"no digest":    paid(func(q *gateway.Request) { q.Digest = "" }),
 	} {
 		if _, err := g.check(q, grant); fault.CodeOf(err) != fault.GrantMismatch {
 			t.Errorf("%s: %v", name, err)

@@ -79,20 +79,6 @@ func block(label, ip string) firewall.Rule {
 		Entities: []string{ip}, AllResources: true, Status: firewall.Active}
 }
 
-// A rule is added with an audit row that names its effect.
-func TestAddRule(t *testing.T) {
-	a, b, by := desk()
-	storetest.Must(t, a.Add(t.Context(), by, block("other", "192.0.2.8")))
-	if len(b.rules) != 1 || len(b.rows) != 1 || b.rows[0].Target != "other" || b.rows[0].Action != "FIREWALL_RULE_ADD" ||
-		!strings.Contains(b.rows[0].Detail, `type "blacklist", entityType "IP", entities ["192.0.2.8"], allResources true`) {
-		t.Errorf("%+v, %+v", b.rules, b.rows)
-	}
-	storetest.Wants(t, a.Add(t.Context(), by, firewall.Rule{}), fault.InvalidField)
-	if len(b.rules) != 1 {
-		t.Errorf("an invalid rule was added: %+v", b.rules)
-	}
-}
-
 // A change must not lock its author out, unless the author forces it or comes from a network without rules.
 func TestAuthorIsNotLockedOut(t *testing.T) {
 	a, b, by := desk(block("first", "192.0.2.8"))
@@ -108,6 +94,7 @@ func TestAuthorIsNotLockedOut(t *testing.T) {
 	a.Bypass = a.Bypass[:1]
 	// The author is locked out already, so that another rule takes nothing away.
 	storetest.Must(t, a.Add(t.Context(), by, block("again", "192.0.2.7")))
+	storetest.Must(t, a.Change(t.Context(), by, firewall.Change{Label: "own", Status: new(firewall.Inactive)}))
 
 	a, b, by = desk(block("first", "192.0.2.8"))
 	by.Force = true
@@ -145,6 +132,19 @@ func TestRulesThatLockOut(t *testing.T) {
 		"of the codes": {nil, func(r *firewall.Rule) {
 			r.AllResources, r.Resources = false, []string{"POST /auth/2fa/challenge/complete"}
 		}, true},
+		"of the reading of rules": {nil, func(r *firewall.Rule) {
+			r.AllResources, r.Resources = false, []string{"GET " + firewall.RulesPath}
+		}, true},
+		"of the changing of rules": {nil, func(r *firewall.Rule) {
+			r.AllResources, r.Resources = false, []string{"patch " + firewall.RulesPath + "/"}
+		}, true},
+		"of the author's account": {nil, func(r *firewall.Rule) {
+			r.EntityType, r.Entities = firewall.UserID, []string{"op"}
+		}, true},
+		"expired": {nil, func(r *firewall.Rule) { r.ExpireAt = 1 }, false},
+		"a very small limit": {nil, func(r *firewall.Rule) {
+			r.Type, r.PeriodMs, r.Limit = firewall.RateLimit, new(int64(1)), new(int64(1))
+		}, false},
 		"of another endpoint": {nil, func(r *firewall.Rule) {
 			r.AllResources, r.Resources = false, []string{"GET /admin/audit"}
 		}, false},
@@ -159,7 +159,7 @@ func TestRulesThatLockOut(t *testing.T) {
 		}, true},
 	} {
 		a, b, by := desk(c.present...)
-		by.Client.Country = "TR"
+		by.Client.Country, by.Client.UserID = "TR", "op"
 		r := block("new", "192.0.2.7")
 		c.edit(&r)
 		if err := a.Add(t.Context(), by, r); (err != nil) != c.locks || c.locks && fault.CodeOf(err) != fault.InvalidField ||

@@ -76,13 +76,6 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-func BenchmarkCompile(b *testing.B) {
-	rules := many(10_000, 10)
-	for b.Loop() {
-		firewall.Compile(rules, "API", 1)
-	}
-}
-
 // hundred returns active rules of all types that a request passes, and limits by address, user and country that count
 // it.
 func hundred() []firewall.Rule {

@@ -37,6 +37,7 @@ func TestCheck(t *testing.T) {
 		{func(r *firewall.Rule) { r.Label = "a\nb" }, "label"},
 		{func(r *firewall.Rule) { r.Label = "a\x00" }, "label"},
 		{func(r *firewall.Rule) { r.Label, r.AppID = "", "" }, "appId label"},
+		{func(r *firewall.Rule) { r.AppID = strings.Repeat("a", 64) }, ""},
 		{func(r *firewall.Rule) { r.Type, r.Status, r.EntityType = "x", "x", "x" }, "type targetEntityType status"},
 		{func(r *firewall.Rule) { r.Entities = []string{"::1", "0.0.0.0/0", "::/0", "1.2.3.4"} }, ""},
 		{func(r *firewall.Rule) { r.Entities = []string{"1.2.3"} }, "targetEntities"},

@@ -2,7 +2,6 @@ package resource_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +21,7 @@ import (
 type registry struct {
 	resource.Admin
 	db                      *persistence.DB
-	store                   *failing
+	store                   resource.Store
 	served                  resource.Resource
 	pages, get              resource.Type
 	administrators, members resource.Role
@@ -33,7 +32,7 @@ var by = audit.By{UserID: "boss"}
 func newRegistry(t *testing.T) *registry {
 	t.Helper()
 	db, at := persistencetest.SQLite(t), time.UnixMilli(1_700_000_000_000).UTC()
-	r := &registry{db: db, store: &failing{Store: permit.NewResources(db)}}
+	r := &registry{db: db, store: permit.NewResources(db)}
 	r.Admin = resource.Admin{Store: r.store, Accounts: account.NewUsers(db),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return at }},
 		Table: resource.Table{{Method: "GET", Path: "/things", Name: "List things"},
@@ -54,7 +53,7 @@ func (r *registry) sync(t *testing.T) error {
 // read finds the records of the registry by their codes.
 func (r *registry) read(t *testing.T) {
 	t.Helper()
-	all, err := r.store.Store.Resources(t.Context())
+	all, err := r.store.Resources(t.Context())
 	storetest.Must(t, err)
 	for _, x := range all {
 		for code, to := range map[string]*resource.Resource{"GET /things": &r.served} {
@@ -63,7 +62,7 @@ func (r *registry) read(t *testing.T) {
 			}
 		}
 	}
-	types, err := r.store.Store.Types(t.Context())
+	types, err := r.store.Types(t.Context())
 	storetest.Must(t, err)
 	for _, x := range types {
 		for code, to := range map[string]*resource.Type{"page": &r.pages, "GET": &r.get} {
@@ -72,7 +71,7 @@ func (r *registry) read(t *testing.T) {
 			}
 		}
 	}
-	roles, err := r.store.Store.Roles(t.Context())
+	roles, err := r.store.Roles(t.Context())
 	storetest.Must(t, err)
 	for _, x := range roles {
 		for code, to := range map[string]*resource.Role{user.RoleAdmin: &r.administrators, user.RoleUser: &r.members} {
@@ -92,46 +91,12 @@ func draft(code string, typeID, parent int64) resource.Draft {
 		Context: resource.UI, Parent: &parent}
 }
 
-// A start writes the rows of the endpoint table once, and repairs those that another version changed.
-func TestSync(t *testing.T) {
+// A start that cannot read or write the records of the endpoints fails.
+func TestSyncFails(t *testing.T) {
 	r := newRegistry(t)
-	if r.served.Name != "List things" || r.served.TypeID != r.get.ID || r.served.Status != resource.Active ||
-		r.served.CreatedBy != resource.System || r.get.Status != resource.Active ||
-		r.administrators.ID == 0 || r.members.ID == 0 {
-		t.Fatalf("%+v, %+v", r.served, r.get)
-	}
-	served, get := r.served, r.get
-	served.Status, served.TypeID, served.Name = resource.Passive, r.pages.ID, "Another name"
-	get.Status = resource.Passive
-	storetest.Must(t, r.store.SaveResource(t.Context(), served))
-	storetest.Must(t, r.store.SaveType(t.Context(), get))
-	for _, method := range []string{"Lock", "Roles", "Types", "Resources", "SaveType", "SaveResource"} {
-		r.store.method = method
-		if err := r.sync(t); !errors.Is(err, errDown) {
-			t.Errorf("%s: %v", method, err)
-		}
-	}
-	r.store.method = ""
-	before, err := r.store.Resources(t.Context())
-	storetest.Must(t, err)
-	storetest.Must(t, r.sync(t))
-	after, err := r.store.Resources(t.Context())
-	storetest.Must(t, err)
-	r.read(t)
-	if len(after) != len(before) || r.served.Name != "Another name" || r.served.TypeID != r.get.ID ||
-		r.served.Status != resource.Active || r.get.Status != resource.Active {
-		t.Errorf("%d and %d resources, %+v, %+v", len(before), len(after), r.served, r.get)
-	}
-	for _, method := range []string{"AddRole", "AddType", "AddResource"} {
-		empty := persistencetest.SQLite(t)
-		persistencetest.Empty(t, empty, "resource", "resource_type", "role")
-		s := &failing{Store: permit.NewResources(empty), method: method}
-		if err := empty.InTx(t.Context(), func(ctx context.Context) error {
-			return resource.Sync(ctx, s, r.Table, r.Changes.Now())
-		}); !errors.Is(err, errDown) {
-			t.Errorf("%s: %v", method, err)
-		}
-	}
+	persistencetest.Exec(t, r.db, "DELETE FROM role")
+	r.Table[1].Method = "PATCH"
+	persistencetest.Fails(t, r.db, "role resource_type resource", func(context.Context) error { return r.sync(t) })
 }
 
 // Codes and names have at most 500 characters.

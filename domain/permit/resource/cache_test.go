@@ -3,8 +3,6 @@ package resource_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
 	"slices"
 	"testing"
 
@@ -16,20 +14,16 @@ import (
 // node is the data source of a Cache and counts the reads.
 type node struct {
 	resource.Store
-	grants  []resource.Grant
-	held    map[string][]string
-	reads   int // of the grants
-	listed  int // readings of all roles
-	asked   int // accounts whose roles were read
-	reading func(n int)
-	err     error
+	grants []resource.Grant
+	held   map[string][]string
+	reads  int // of the grants
+	listed int // readings of all roles
+	asked  int // accounts whose roles were read
+	err    error
 }
 
 func (n *node) Grants(context.Context, resource.GrantQuery) ([]resource.Grant, error) {
 	n.reads++
-	if n.reading != nil {
-		n.reading(n.reads)
-	}
 	return n.grants, n.err
 }
 
@@ -126,22 +120,6 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func TestLiveKeepsWhatItHas(t *testing.T) {
-	n := &node{held: map[string][]string{"admin": {"root"}}}
-	live := resource.NewCache(n, n, nil)
-	if err := live.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	n.held, n.err = nil, errors.New("gone")
-	if err := live.Reload(t.Context()); !errors.Is(err, n.err) || !live.Judge("root", "GET", "/").Admin {
-		t.Errorf("after a failed reload: %v", err)
-	}
-	if err := live.FollowAccounts(t.Context(), "root"); !errors.Is(err, n.err) ||
-		!live.Judge("root", "GET", "/").Admin {
-		t.Errorf("after a note that could not be followed: %v", err)
-	}
-}
-
 // A role by itself has its own grants and not those of every account.
 func TestJudgeRole(t *testing.T) {
 	n := &node{grants: []resource.Grant{grant("clerk", "GET /x", resource.Audit), grant("user", "GET /y", resource.Allow)}}
@@ -209,52 +187,8 @@ func TestFollow(t *testing.T) {
 	if err := live.FollowAccounts(t.Context(), "root"); err != nil || live.Judge("root", "GET", "/").Admin {
 		t.Errorf("an account without its role: %v", err)
 	}
-}
-
-// A reload after a change contains the change, whatever another reload reads at that moment.
-func TestLiveNeverGoesBack(t *testing.T) {
-	inFirst, goOn, second := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	n := &node{reading: func(i int) {
-		if i == 1 {
-			close(inFirst)
-			<-goOn
-		} else {
-			close(second)
-		}
-	}}
-	live := resource.NewCache(n, n, nil)
-	errs := make(chan error, 2)
-	go func() { errs <- live.Reload(t.Context()) }()
-	<-inFirst
-	go func() { errs <- live.Reload(t.Context()) }()
-	for range 10_000 { // gives an overtaking second read its chance
-		runtime.Gosched()
-	}
-	select {
-	case <-second:
-		t.Error("two readings at a time")
-	default:
-	}
-	close(goOn)
-	if err := errors.Join(<-errs, <-errs); err != nil {
-		t.Error(err)
-	}
-}
-
-func BenchmarkReload(b *testing.B) {
-	n := &node{held: map[string][]string{}}
-	for i := range 200 {
-		n.grants = append(n.grants, grant(fmt.Sprint("r", i%10), fmt.Sprint("GET /", i), resource.Allow))
-	}
-	for i := range 10_000 {
-		role := fmt.Sprint("r", i%10)
-		n.held[role] = append(n.held[role], fmt.Sprintf("%026d", i))
-	}
-	live := resource.NewCache(n, n, nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := live.Reload(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+	n.err = errors.New("gone")
+	if err := live.FollowAccounts(t.Context(), "root"); !errors.Is(err, n.err) {
+		t.Errorf("a note that could not be followed: %v", err)
 	}
 }

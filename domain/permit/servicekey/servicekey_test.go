@@ -122,28 +122,9 @@ func TestKeyIsRefused(t *testing.T) {
 	}
 }
 
-// unread is a store that cannot be read.
-type unread struct{ servicekey.Store }
-
-func (unread) List(context.Context) ([]servicekey.Key, error) { return nil, errDown }
-
-// A snapshot that cannot be read is an error, and knows no key.
-func TestKeysCannotBeRead(t *testing.T) {
-	l := servicekey.NewCache(unread{}, keyringtest.Ring(t, time.Now), time.Now)
-	if err := l.Reload(t.Context()); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
-	_, err := l.Client("w1.x", home)
-	storetest.Wants(t, err, fault.Unauthenticated)
-}
-
 // A key with actions needs no role. A callback needs an action, and is https unless development permits loopback.
 func TestScopeOfAKey(t *testing.T) {
 	k := newKeys(t)
-	many := make([]string, 65)
-	for i := range many {
-		many[i] = "AB" + strings.Repeat("B", i)
-	}
 	const url = "https://shop.example/in"
 	n := 0
 	for _, c := range []struct {
@@ -157,15 +138,12 @@ func TestScopeOfAKey(t *testing.T) {
 		{"", "", nil, false, "role"}, {"nothing", "", []string{"PAYOUT"}, false, "role"},
 		{user.RoleUser, "", []string{"PAYOUT"}, false, "role"},
 		{"", "", []string{"a b"}, false, "actions"}, {"", "", []string{""}, false, "actions"},
-		{"", "", many, false, "actions"},
-		{"", "", []string{"PAYOUT", "PAYOUT"}, false, "actions"},
 		{"wallet", url, nil, false, "callback"}, {"", "http://127.0.0.1/", []string{"PAYOUT"}, false, "callback"},
 		{"", "http://192.0.2.1/", []string{"PAYOUT"}, true, "callback"},
 		{"", "ftp://x/", []string{"PAYOUT"}, true, "callback"},
 		{"", "https://u:p@shop.example/", []string{"PAYOUT"}, false, "callback"},
 		{"", "https:///in", []string{"PAYOUT"}, false, "callback"},
-		{"", url + "#x", []string{"PAYOUT"}, false, "callback"}, {"", "https://x/ y", []string{"PAYOUT"}, false, "callback"},
-		{"", "https://x/" + strings.Repeat("x", 512), []string{"PAYOUT"}, false, "callback"},
+		{"", url + "#x", []string{"PAYOUT"}, false, "callback"},
 	} {
 		n++
 		k.AllowPlain = c.plain

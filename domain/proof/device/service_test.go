@@ -140,114 +140,111 @@ func claimsOf(r device.Request) device.Claims {
 
 // D-AUTH-06, SEC-17: a proof is checked to the last claim, and every fault except age gives the same refusal.
 func TestPresent(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		for _, alg := range []string{device.ES256, device.EdDSA} {
-			p, other := d.enroll(1, alg), d.enroll(2, alg)
-			c := claimsOf(ongoing)
-			got, err := d.Present(t.Context(), of(ongoing, d.sign(p, c)))
-			if err != nil || got.ID != p.id || got.UserID != usertest.Sample(1).ID {
-				t.Fatalf("%s: %+v, %v", alg, got, err)
-			}
-			if stored, err := d.Store.Get(t.Context(), p.id); err != nil || !stored.LastUsedAt.Equal(d.Now()) {
-				t.Errorf("last used: %v, %v", stored.LastUsedAt, err)
-			}
-			foreign := p
-			foreign.Signer = other.Signer
-			for name, proof := range map[string]string{
-				"another audience": d.sign(p, c, func(c *device.Claims) { c.Audience += "/" }),
-				"another method":   d.sign(p, c, func(c *device.Claims) { c.Method = "POST" }),
-				"another path": d.sign(p, c, func(c *device.Claims) {
-					c.Target = strings.Replace(c.Target, "ongoing",
-						"result", 1)
-				}),
-				"another query":        d.sign(p, c, func(c *device.Claims) { c.Target += "&x=1" }),
-				"a body":               d.sign(p, c, func(c *device.Claims) { c.BodyHash = device.HashBody([]byte("{}")) }),
-				"another's key":        d.sign(foreign, c),
-				"an unknown device":    d.sign(p, c, func(c *device.Claims) { c.Issuer = "01UNKNOWN" }),
-				"nonsense":             "nonsense",
-				"stale, wrong path":    d.sign(p, c, func(c *device.Claims) { c.Target, c.IssuedAt = "/x", 1 }),
-				"stale, another's key": d.sign(foreign, c, func(c *device.Claims) { c.IssuedAt = 1 }),
-				"stale and unknown":    d.sign(p, c, func(c *device.Claims) { c.Issuer, c.IssuedAt = "01UNKNOWN", 1 }),
-			} {
-				_, err := d.Present(t.Context(), of(ongoing, proof))
-				expect(t, alg+" "+name, err, fault.DeviceSignatureInvalid, false)
-			}
-			expect(t, "none", func() error { _, err := d.Present(t.Context(), ongoing); return err }(),
-				fault.DeviceSignatureRequired, false)
-			// Without a body, no hash is right.
-			_, err = d.Present(t.Context(), of(ongoing, d.sign(p, c,
-				func(c *device.Claims) { c.BodyHash = base64.RawURLEncoding.EncodeToString(ongoing.BodyHash[:]) })))
-			expect(t, "hash of nothing", err, "", false)
+	d := newDesk(t, persistencetest.SQLite(t))
+	for _, alg := range []string{device.ES256, device.EdDSA} {
+		p, other := d.enroll(1, alg), d.enroll(2, alg)
+		c := claimsOf(ongoing)
+		got, err := d.Present(t.Context(), of(ongoing, d.sign(p, c)))
+		if err != nil || got.ID != p.id || got.UserID != usertest.Sample(1).ID {
+			t.Fatalf("%s: %+v, %v", alg, got, err)
 		}
-	})
+		if stored, err := d.Store.Get(t.Context(), p.id); err != nil || !stored.LastUsedAt.Equal(d.Now()) {
+			t.Errorf("last used: %v, %v", stored.LastUsedAt, err)
+		}
+		foreign := p
+		foreign.Signer = other.Signer
+		for name, proof := range map[string]string{
+			"another audience": d.sign(p, c, func(c *device.Claims) { c.Audience += "/" }),
+			"another method":   d.sign(p, c, func(c *device.Claims) { c.Method = "POST" }),
+			"another path": d.sign(p, c, func(c *device.Claims) {
+				c.Target = strings.Replace(c.Target, "ongoing",
+					"result", 1)
+			}),
+			"another query":        d.sign(p, c, func(c *device.Claims) { c.Target += "&x=1" }),
+			"a body":               d.sign(p, c, func(c *device.Claims) { c.BodyHash = device.HashBody([]byte("{}")) }),
+			"another's key":        d.sign(foreign, c),
+			"an unknown device":    d.sign(p, c, func(c *device.Claims) { c.Issuer = "01UNKNOWN" }),
+			"nonsense":             "nonsense",
+			"stale, wrong path":    d.sign(p, c, func(c *device.Claims) { c.Target, c.IssuedAt = "/x", 1 }),
+			"stale, another's key": d.sign(foreign, c, func(c *device.Claims) { c.IssuedAt = 1 }),
+			"stale and unknown":    d.sign(p, c, func(c *device.Claims) { c.Issuer, c.IssuedAt = "01UNKNOWN", 1 }),
+		} {
+			_, err := d.Present(t.Context(), of(ongoing, proof))
+			expect(t, alg+" "+name, err, fault.DeviceSignatureInvalid, false)
+		}
+		expect(t, "none", func() error { _, err := d.Present(t.Context(), ongoing); return err }(),
+			fault.DeviceSignatureRequired, false)
+		// Without a body, no hash is right.
+		_, err = d.Present(t.Context(), of(ongoing, d.sign(p, c,
+			func(c *device.Claims) { c.BodyHash = base64.RawURLEncoding.EncodeToString(ongoing.BodyHash[:]) })))
+		expect(t, "hash of nothing", err, "", false)
+	}
 }
 
 // The key determines the algorithm, whatever the header says; a signature is not valid in another encoding.
 func TestAlgorithmConfusion(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		ec, ed := d.enroll(1, device.ES256), d.enroll(1, device.EdDSA)
-		for _, p := range []phone{ec, ed} {
-			for _, alg := range []string{"none", "HS256", "ES384", "RS256", "es256", device.ES256, device.EdDSA, ""} {
-				if alg == p.key.Alg() {
-					continue
-				}
-				parts := strings.Split(d.sign(p, claimsOf(ongoing)), ".")
-				head, err := json.Marshal(map[string]string{"alg": alg, "typ": "device-signature+jwt", "kid": p.id})
-				storetest.Must(t, err)
-				parts[0] = base64.RawURLEncoding.EncodeToString(head)
-				for _, sig := range []string{parts[2], "", base64.RawURLEncoding.EncodeToString(make([]byte, 64))} {
-					_, err = d.Present(t.Context(), of(ongoing, parts[0]+"."+parts[1]+"."+sig))
-					expect(t, p.key.Alg()+" as "+alg, err, fault.DeviceSignatureInvalid, false)
-				}
+	d := newDesk(t, persistencetest.SQLite(t))
+	ec, ed := d.enroll(1, device.ES256), d.enroll(1, device.EdDSA)
+	for _, p := range []phone{ec, ed} {
+		for _, alg := range []string{"none", "HS256", "ES384", "RS256", "es256", device.ES256, device.EdDSA, ""} {
+			if alg == p.key.Alg() {
+				continue
+			}
+			parts := strings.Split(d.sign(p, claimsOf(ongoing)), ".")
+			head, err := json.Marshal(map[string]string{"alg": alg, "typ": "device-signature+jwt", "kid": p.id})
+			storetest.Must(t, err)
+			parts[0] = base64.RawURLEncoding.EncodeToString(head)
+			for _, sig := range []string{parts[2], "", base64.RawURLEncoding.EncodeToString(make([]byte, 64))} {
+				_, err = d.Present(t.Context(), of(ongoing, parts[0]+"."+parts[1]+"."+sig))
+				expect(t, p.key.Alg()+" as "+alg, err, fault.DeviceSignatureInvalid, false)
 			}
 		}
-	})
+	}
 }
 
 // Freshness has exact bounds: 300 s either way, 600 s for a jti, and a nonce instead of a clock, once.
 func TestFreshness(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		p, other := d.enroll(1, device.ES256), d.enroll(2, device.ES256)
-		c := claimsOf(ongoing)
-		present := func(p phone, edit ...func(*device.Claims)) error {
-			_, err := d.Present(t.Context(), of(ongoing, d.sign(p, c, edit...)))
-			return err
-		}
-		at := func(skew int64) func(*device.Claims) {
-			return func(c *device.Claims) { c.IssuedAt = d.now.Load()/1000 + skew }
-		}
-		for _, skew := range []int64{-301, 301, -100_000} {
-			expect(t, "stale", present(p, at(skew)), fault.DeviceSignatureInvalid, true)
-		}
-		for _, skew := range []int64{-300, 300, 0} {
-			expect(t, "fresh", present(p, at(skew)), "", false)
-		}
+	d := newDesk(t, persistencetest.SQLite(t))
+	p, other := d.enroll(1, device.ES256), d.enroll(2, device.ES256)
+	c := claimsOf(ongoing)
+	present := func(p phone, edit ...func(*device.Claims)) error {
+		_, err := d.Present(t.Context(), of(ongoing, d.sign(p, c, edit...)))
+		return err
+	}
+	at := func(skew int64) func(*device.Claims) {
+		return func(c *device.Claims) { c.IssuedAt = d.now.Load()/1000 + skew }
+	}
+	for _, skew := range []int64{-301, 301, -100_000} {
+		expect(t, "stale", present(p, at(skew)), fault.DeviceSignatureInvalid, true)
+	}
+	for _, skew := range []int64{-300, 300, 0} {
+		expect(t, "fresh", present(p, at(skew)), "", false)
+	}
 
-		same := func(c *device.Claims) { c.ID = "the-same" }
-		expect(t, "first", present(p, same), "", false)
-		expect(t, "replay", present(p, same), fault.DeviceSignatureInvalid, false)
-		expect(t, "another device's", present(other, same), "", false)
-		d.now.Add(599_999)
-		expect(t, "replay, 1 ms before", present(p, same), fault.DeviceSignatureInvalid, false)
-		d.now.Add(1)
-		expect(t, "after 600 s", present(p, same), "", false)
+	same := func(c *device.Claims) { c.ID = "the-same" }
+	expect(t, "first", present(p, same), "", false)
+	expect(t, "replay", present(p, same), fault.DeviceSignatureInvalid, false)
+	expect(t, "another device's", present(other, same), "", false)
+	d.now.Add(599_999)
+	expect(t, "replay, 1 ms before", present(p, same), fault.DeviceSignatureInvalid, false)
+	d.now.Add(1)
+	expect(t, "after 600 s", present(p, same), "", false)
 
-		nonce := expect(t, "stale", present(p, at(-9999)), fault.DeviceSignatureInvalid, true)
-		with := func(n string) func(*device.Claims) {
-			return func(c *device.Claims) { c.Nonce, c.IssuedAt = n, 1 }
-		}
-		expect(t, "another's nonce", present(other, with(nonce)), fault.DeviceSignatureInvalid, true)
-		expect(t, "a nonce cut short", present(p, with(nonce[:len(nonce)-1])), fault.DeviceSignatureInvalid, true)
-		expect(t, "an invented nonce", present(p, with(strings.Repeat("A", len(nonce)))), fault.DeviceSignatureInvalid, true)
-		expect(t, "the nonce", present(p, with(nonce)), "", false)
-		expect(t, "the nonce again", present(p, with(nonce)), fault.DeviceSignatureInvalid, true)
-		nonce = expect(t, "stale", present(p, at(400)), fault.DeviceSignatureInvalid, true)
-		late := expect(t, "stale", present(p, at(400)), fault.DeviceSignatureInvalid, true)
-		d.now.Add(299_999)
-		expect(t, "1 ms before its end", present(p, with(nonce)), "", false)
-		d.now.Add(1)
-		expect(t, "at its end", present(p, with(late)), fault.DeviceSignatureInvalid, true)
-	})
+	nonce := expect(t, "stale", present(p, at(-9999)), fault.DeviceSignatureInvalid, true)
+	with := func(n string) func(*device.Claims) {
+		return func(c *device.Claims) { c.Nonce, c.IssuedAt = n, 1 }
+	}
+	expect(t, "another's nonce", present(other, with(nonce)), fault.DeviceSignatureInvalid, true)
+	expect(t, "a nonce cut short", present(p, with(nonce[:len(nonce)-1])), fault.DeviceSignatureInvalid, true)
+	expect(t, "an invented nonce", present(p, with(strings.Repeat("A", len(nonce)))), fault.DeviceSignatureInvalid, true)
+	expect(t, "the nonce", present(p, with(nonce)), "", false)
+	expect(t, "the nonce again", present(p, with(nonce)), fault.DeviceSignatureInvalid, true)
+	nonce = expect(t, "stale", present(p, at(400)), fault.DeviceSignatureInvalid, true)
+	late := expect(t, "stale", present(p, at(400)), fault.DeviceSignatureInvalid, true)
+	d.now.Add(299_999)
+	expect(t, "1 ms before its end", present(p, with(nonce)), "", false)
+	d.now.Add(1)
+	expect(t, "at its end", present(p, with(late)), fault.DeviceSignatureInvalid, true)
 }
 
 // When one proof is presented concurrently, one call succeeds (SEC-15).
@@ -276,53 +273,52 @@ func TestReplayUnderRace(t *testing.T) {
 // An answer binds device, challenge, method and decision. Its clock does not matter, and the signature of a removed
 // device is refused.
 func TestAnswered(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		p, q := d.enroll(1, device.ES256), d.enroll(1, device.EdDSA)
-		body := []byte(`{"value":"APPROVED"}`)
-		r := device.Request{Method: "POST", Target: "/auth/2fa/challenge/complete", HasBody: true,
-			BodyHash: sha256.Sum256(body)}
-		a := device.Answer{DeviceID: p.id, ChallengeID: "c1", MethodID: "m1", Value: "APPROVED", Decides: true}
-		c := device.Claims{Method: r.Method, Target: r.Target, BodyHash: device.HashBody(body), Challenge: "c1",
-			MethodID: "m1", Value: "APPROVED"}
-		answered := func(edit func(*device.Answer, *device.Claims, *device.Request)) error {
-			a, c, r := a, c, r
-			if edit != nil {
-				edit(&a, &c, &r)
-			}
-			proof := d.sign(p, c, func(out *device.Claims) { out.IssuedAt = 7 })
-			_, _, err := d.Answered(t.Context(), of(r, proof), a)
-			return err
+	d := newDesk(t, persistencetest.SQLite(t))
+	p, q := d.enroll(1, device.ES256), d.enroll(1, device.EdDSA)
+	body := []byte(`{"value":"APPROVED"}`)
+	r := device.Request{Method: "POST", Target: "/auth/2fa/challenge/complete", HasBody: true,
+		BodyHash: sha256.Sum256(body)}
+	a := device.Answer{DeviceID: p.id, ChallengeID: "c1", MethodID: "m1", Value: "APPROVED", Decides: true}
+	c := device.Claims{Method: r.Method, Target: r.Target, BodyHash: device.HashBody(body), Challenge: "c1",
+		MethodID: "m1", Value: "APPROVED"}
+	answered := func(edit func(*device.Answer, *device.Claims, *device.Request)) error {
+		a, c, r := a, c, r
+		if edit != nil {
+			edit(&a, &c, &r)
 		}
-		for range 2 { // nothing is used up
-			expect(t, "right", answered(nil), "", false)
-		}
-		for name, edit := range map[string]func(*device.Answer, *device.Claims, *device.Request){
-			"a flipped decision":    func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.Value = "DENIED" },
-			"no decision":           func(_ *device.Answer, c *device.Claims, _ *device.Request) { c.Value = "" },
-			"another challenge":     func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.ChallengeID = "c2" },
-			"another method":        func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.MethodID = "m2" },
-			"another device's name": func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.DeviceID = q.id },
-			"no device's name":      func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.DeviceID = "" },
-			"no challenge":          func(_ *device.Answer, c *device.Claims, _ *device.Request) { c.Challenge = "" },
-			"another body":          func(_ *device.Answer, _ *device.Claims, r *device.Request) { r.BodyHash[0]++ },
-			"no hash of the body":   func(_ *device.Answer, c *device.Claims, _ *device.Request) { c.BodyHash = "" },
-			"another path":          func(_ *device.Answer, _ *device.Claims, r *device.Request) { r.Target += "/" },
-		} {
-			expect(t, name, answered(edit), fault.DeviceSignatureInvalid, false)
-		}
-		code := func(value string) error {
-			return answered(func(a *device.Answer, c *device.Claims, _ *device.Request) {
-				a.Decides, a.Value, c.Value = false, "123456", value
-			})
-		}
-		expect(t, "a code, not repeated", code(""), "", false)
-		expect(t, "a code, repeated", code("123456"), "", false)
-		expect(t, "another code", code("123457"), fault.DeviceSignatureInvalid, false)
+		proof := d.sign(p, c, func(out *device.Claims) { out.IssuedAt = 7 })
+		_, _, err := d.Answered(t.Context(), of(r, proof), a)
+		return err
+	}
+	for range 2 { // nothing is used up
+		expect(t, "right", answered(nil), "", false)
+	}
+	for name, edit := range map[string]func(*device.Answer, *device.Claims, *device.Request){
+		"a flipped decision":    func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.Value = "DENIED" },
+		"no decision":           func(_ *device.Answer, c *device.Claims, _ *device.Request) { c.Value = "" },
+		"another challenge":     func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.ChallengeID = "c2" },
+		"another method":        func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.MethodID = "m2" },
+		"another device's name": func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.DeviceID = q.id },
+		"no device's name":      func(a *device.Answer, _ *device.Claims, _ *device.Request) { a.DeviceID = "" },
+		"no challenge":          func(_ *device.Answer, c *device.Claims, _ *device.Request) { c.Challenge = "" },
+		"another body":          func(_ *device.Answer, _ *device.Claims, r *device.Request) { r.BodyHash[0]++ },
+		"no hash of the body":   func(_ *device.Answer, c *device.Claims, _ *device.Request) { c.BodyHash = "" },
+		"another path":          func(_ *device.Answer, _ *device.Claims, r *device.Request) { r.Target += "/" },
+	} {
+		expect(t, name, answered(edit), fault.DeviceSignatureInvalid, false)
+	}
+	code := func(value string) error {
+		return answered(func(a *device.Answer, c *device.Claims, _ *device.Request) {
+			a.Decides, a.Value, c.Value = false, "123456", value
+		})
+	}
+	expect(t, "a code, not repeated", code(""), "", false)
+	expect(t, "a code, repeated", code("123456"), "", false)
+	expect(t, "another code", code("123457"), fault.DeviceSignatureInvalid, false)
 
-		removal, err := d.Removable(t.Context(), usertest.Sample(1).ID, p.id)
-		storetest.Must(t, err)
-		_, err = d.run(d.RemoveAction(), 1, removal)
-		storetest.Must(t, err)
-		expect(t, "a removed device", answered(nil), fault.DeviceSignatureInvalid, false)
-	})
+	removal, err := d.Removable(t.Context(), usertest.Sample(1).ID, p.id)
+	storetest.Must(t, err)
+	_, err = d.run(d.RemoveAction(), 1, removal)
+	storetest.Must(t, err)
+	expect(t, "a removed device", answered(nil), fault.DeviceSignatureInvalid, false)
 }

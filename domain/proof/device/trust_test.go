@@ -31,45 +31,45 @@ func (d *desk) trusts(what string, n int, want map[string]passkey.Trust) {
 // An account with a passkey adds and removes devices and passkeys only with one, or with a recovery code, which lets
 // all passkeys settle again.
 func TestChangesOfAnAccountWithPasskey(t *testing.T) {
-	withPasskeys(t, func(t *testing.T, d *desk) {
-		d.now.Store(usertest.Sample(1).CreatedAt.Add(48 * time.Hour).UnixMilli())
-		start := d.Now()
-		_, one := d.addPasskey(1, asIs)
-		old := d.enroll(2, device.ES256) // an account without a passkey is free
-		_, err := d.run(d.RemoveAction(), 2, device.Removal{DeviceID: old.id})
-		storetest.Must(t, err)
-		first := passkey.Trust{Since: start}
-		d.trusts("first", 1, map[string]passkey.Trust{one: first})
+	d := newDesk(t, persistencetest.SQLite(t))
+	d.usePasskeys()
+	d.now.Store(usertest.Sample(1).CreatedAt.Add(48 * time.Hour).UnixMilli())
+	start := d.Now()
+	_, one := d.addPasskey(1, asIs)
+	old := d.enroll(2, device.ES256) // an account without a passkey is free
+	_, err := d.run(d.RemoveAction(), 2, device.Removal{DeviceID: old.id})
+	storetest.Must(t, err)
+	first := passkey.Trust{Since: start}
+	d.trusts("first", 1, map[string]passkey.Trust{one: first})
 
-		d.without = true
-		_, err = d.run(d.AddAction(), 1, device.Registration{Brand: "by SMS"})
-		storetest.Wants(t, err, fault.MFANotAvailable)
-		_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: one})
-		storetest.Wants(t, err, fault.MFANotAvailable)
-		d.without, d.settling = true, true
-		_, none := d.addPasskey(1, asIs)
-		_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: none})
-		storetest.Must(t, err)
-		d.without, d.settling = false, false
+	d.without = true
+	_, err = d.run(d.AddAction(), 1, device.Registration{Brand: "by SMS"})
+	storetest.Wants(t, err, fault.MFANotAvailable)
+	_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: one})
+	storetest.Wants(t, err, fault.MFANotAvailable)
+	d.without, d.settling = true, true
+	_, none := d.addPasskey(1, asIs)
+	_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: none})
+	storetest.Must(t, err)
+	d.without, d.settling = false, false
 
-		d.now.Add(int64(time.Hour / time.Millisecond))
-		d.by = one
-		_, two := d.addPasskey(1, asIs)
-		d.trusts("by another", 1, map[string]passkey.Trust{one: first, two: first})
+	d.now.Add(int64(time.Hour / time.Millisecond))
+	d.by = one
+	_, two := d.addPasskey(1, asIs)
+	d.trusts("by another", 1, map[string]passkey.Trust{one: first, two: first})
 
-		d.now.Add(int64(time.Hour / time.Millisecond))
-		at := d.Now()
-		d.without, d.recovered = true, true
-		_, three := d.addPasskey(1, asIs)
-		first.Restarted = at
-		d.trusts("recovered", 1, map[string]passkey.Trust{one: first, two: first, three: {Since: at, Restarted: at}})
-		d.now.Add(1)
-		_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: two})
-		storetest.Must(t, err)
-		first.Restarted = d.Now()
-		d.trusts("a recovered removal", 1, map[string]passkey.Trust{one: first,
-			three: {Since: at, Restarted: d.Now()}})
-	})
+	d.now.Add(int64(time.Hour / time.Millisecond))
+	at := d.Now()
+	d.without, d.recovered = true, true
+	_, three := d.addPasskey(1, asIs)
+	first.Restarted = at
+	d.trusts("recovered", 1, map[string]passkey.Trust{one: first, two: first, three: {Since: at, Restarted: at}})
+	d.now.Add(1)
+	_, err = d.run(d.RemoveAction(), 1, device.Removal{DeviceID: two})
+	storetest.Must(t, err)
+	first.Restarted = d.Now()
+	d.trusts("a recovered removal", 1, map[string]passkey.Trust{one: first,
+		three: {Since: at, Restarted: d.Now()}})
 }
 
 // The first passkey of an account is settled at once within an hour, unless the account has a stronger factor than

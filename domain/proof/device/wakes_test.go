@@ -11,7 +11,6 @@ import (
 	"castellan/domain/account/user/usertest"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/mfa"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
@@ -61,24 +60,6 @@ func TestGoneTarget(t *testing.T) {
 	}
 	if one, err := d.Store.Get(t.Context(), foreign.id); err != nil || one.Target == nil {
 		t.Errorf("of another account: %+v, %v", one, err)
-	}
-}
-
-// A target that cannot be opened is an error, and no device is muted.
-func TestUnreadableTarget(t *testing.T) {
-	d := newDesk(t, persistencetest.SQLite(t))
-	me := usertest.Sample(1).ID
-	p := d.enroll(1, device.ES256)
-	persistencetest.Exec(t, d.db, "UPDATE device SET target = x'00'")
-	if all, err := d.Wakes(t.Context(), me); err == nil || !strings.Contains(err.Error(), p.id) {
-		t.Errorf("%+v, %v", all, err)
-	}
-	if err := d.Gone(t.Context(), me, webhook); err == nil {
-		t.Error("a target that cannot be opened is gone")
-	}
-	persistencetest.Exec(t, d.db, "UPDATE device SET status = 'pending'")
-	if all, err := d.Wakes(t.Context(), me); err != nil || all != nil {
-		t.Errorf("of a device that is not active: %+v, %v", all, err)
 	}
 }
 
@@ -141,18 +122,5 @@ func TestKeysOfProofs(t *testing.T) {
 	}
 	if got := device.HashBody([]byte("a")); got != "ypeBEsobvcr6wjGzmiPcTaeG7_gUfE5yuYB3ha_uSLs" {
 		t.Errorf("the hash of a body: %q", got)
-	}
-}
-
-// A request without a proof comes from no device.
-func TestRequestWithoutProof(t *testing.T) {
-	d := newDesk(t, persistencetest.SQLite(t))
-	r := device.Request{Method: "POST", Target: "/x"}
-	if got, err := d.Present(t.Context(), r); fault.CodeOf(err) != fault.DeviceSignatureRequired || got.ID != "" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	got, claims, err := d.Answered(t.Context(), r, device.Answer{})
-	if fault.CodeOf(err) != fault.DeviceSignatureRequired || got.ID != "" || claims != (device.Claims{}) {
-		t.Errorf("%+v, %+v, %v", got, claims, err)
 	}
 }

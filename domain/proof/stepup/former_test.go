@@ -11,8 +11,6 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 )
 
-var errDown = errors.New("the database is down")
-
 // decoys is a store of the decoys of one subject.
 type decoys struct {
 	challenge.Store

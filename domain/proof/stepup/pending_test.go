@@ -89,13 +89,6 @@ func TestOngoing(t *testing.T) {
 	if got, err := p.Ongoing(t.Context(), "unknown", "en", nil); err != nil || got == nil || len(got) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, fail := range []string{"Account", "Pending"} {
-		p.fail = fail
-		if _, err := p.Ongoing(t.Context(), "u1", "en", nil); !errors.Is(err, errDown) {
-			t.Errorf("%s: %v", fail, err)
-		}
-	}
-	p.fail = ""
 	for _, damage := range []func(*challenge.Insert){func(i *challenge.Insert) { i.Command = []byte("damaged") },
 		func(i *challenge.Insert) { i.Intent = []byte("damaged") }} {
 		p.pending = []challenge.Insert{p.waiting(func(*challenge.Challenge) {})}
@@ -255,10 +248,9 @@ func TestActionOfRememberedClient(t *testing.T) {
 			return challenge.Result{}, nil, err
 		}
 	}
-	ended := error(nil)
 	p, r := right(challenge.Action{Flow: challenge.FlowLogin, Build: build(fault.New(fault.InvalidState, "not now")),
 		Ended: func(context.Context, challenge.Challenge, time.Time) ([]commit.Write, error) {
-			return []commit.Write{commit.Unflushed{}}, ended
+			return []commit.Write{commit.Unflushed{}}, nil
 		}})
 	got, err := p.Start(t.Context(), r)
 	storetest.Must(t, err)
@@ -266,10 +258,6 @@ func TestActionOfRememberedClient(t *testing.T) {
 	if got.Result != nil && got.Result.Success || len(rows) != 1 || rows[0].Outcome != audit.Refused ||
 		rows[0].Detail != string(fault.InvalidState) || len(each[commit.Unflushed](p.commits[0])) != 1 {
 		t.Errorf("%+v, %+v", got, rows)
-	}
-	ended = errDown
-	if _, err := p.Start(t.Context(), r); !errors.Is(err, errDown) {
-		t.Error(err)
 	}
 	for _, code := range []fault.Code{fault.Unavailable, fault.Overloaded} {
 		p, r := right(challenge.Action{Flow: challenge.FlowLogin, Build: build(fault.New(code, "later"))})

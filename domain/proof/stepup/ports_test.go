@@ -3,6 +3,7 @@ package stepup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -65,6 +66,8 @@ type ports struct {
 	lacks                passkey.Need          // the lowest need that no passkey meets; 0: they meet all
 	client               *remembered.Client
 }
+
+var errDown = errors.New("the database is down")
 
 const (
 	phoneA = "+905320000001"

@@ -2,7 +2,6 @@ package stepup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"castellan/domain/factor/remembered"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/keyring/keyringtest"
 )
 
 // clientsOf are remembered clients in memory, by account, key and action.
@@ -79,51 +77,6 @@ func end(s *Starter, c challenge.Challenge) (sent int) {
 		}
 	}
 	return sent
-}
-
-// Only a proven key is recalled. A proof is used up only if it spares a method, and its refusal refuses the start.
-func TestRecallNeedsTheKey(t *testing.T) {
-	clock := time.UnixMilli(1_700_000_000_000)
-	s := remembering(&clock, 30, 1, "SMS", "MAIL")
-	a := challenge.Account{UserID: "u", Phone: "+905320000001", Mail: "a@example.com", CV: 1}
-	proofs := 0
-	prove := func(err error) func(context.Context) error {
-		return func(context.Context) error { proofs++; return err }
-	}
-	bad := errors.New("no")
-	if c, err := begin(t, s, a, challenge.ClientKey{Thumbprint: "k", Prove: prove(bad)}); err != nil || c.Remembered() ||
-		proofs > 0 || c.Key != "k" || c.RememberDays != 30 {
-		t.Errorf("%+v, %v, %d proofs", c, err, proofs)
-	} else {
-		end(s, c)
-	}
-	for name, k := range map[string]challenge.ClientKey{"no key": {}, "not proven": {Thumbprint: "k"},
-		"another": {Thumbprint: "l", Proven: true}} {
-		if c, err := begin(t, s, a, k); err != nil || c.Remembered() || c.State != challenge.Pending {
-			t.Errorf("%s: %+v, %v", name, c, err)
-		}
-	}
-	if _, err := begin(t, s, a, challenge.ClientKey{Thumbprint: "k", Prove: prove(bad)}); err != bad || proofs != 1 {
-		t.Errorf("%v, %d proofs", err, proofs)
-	}
-	c, err := begin(t, s, a, challenge.ClientKey{Thumbprint: "k", Prove: prove(nil)})
-	if err != nil || !c.Completed() || c.State != challenge.Executing || proofs != 2 || c.Last != c.Methods[0].ID {
-		t.Errorf("%+v, %v", c, err)
-	}
-	s.Ring = keyringtest.Ring(t, time.Now)
-	if ls := s.letters(c, challenge.StartRequest{Account: a}); len(ls) != 0 {
-		t.Errorf("a challenge that its start completed sends %d messages", len(ls))
-	}
-	c.State, c.Required = challenge.Pending, 2
-	if ls := s.letters(c, challenge.StartRequest{Account: a}); len(ls) != 1 ||
-		c.Methods[ls[0].method].Name != challenge.MAIL {
-		t.Errorf("%d letters", len(ls))
-	}
-	other := a
-	other.CV = 2
-	if c, _ := begin(t, s, other, challenge.ClientKey{Thumbprint: "k", Proven: true}); c.Remembered() {
-		t.Error("remembered after a change of the credentials")
-	}
 }
 
 // In a month of 10⁴ users the second factors fall by four fifths at least. No login has fewer methods than the policy

@@ -1,7 +1,6 @@
 package stepup
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -101,60 +100,6 @@ func TestStartCommitsChallengeWithItsCodes(t *testing.T) {
 	}
 }
 
-// A port that fails ends a start with its error. Nothing is committed and nothing is sent.
-func TestStartFailsWithItsPorts(t *testing.T) {
-	for _, c := range []struct {
-		fail    string
-		prepare func(*ports, *challenge.StartRequest)
-	}{
-		{"Reserve", nil}, {"Spent", nil}, {"Commit", nil}, {"Wakes", nil},
-		{"Usage", func(_ *ports, r *challenge.StartRequest) { r.Proven = false }},
-		{"Allowed", func(_ *ports, r *challenge.StartRequest) { r.Account.Passkeys = true }},
-		{"Send", func(p *ports, _ *challenge.StartRequest) { p.grant = &Grant{Send: []bool{true, false}} }},
-		{"Sendings", func(p *ports, r *challenge.StartRequest) {
-			p.grant = &Grant{Send: []bool{true, false}}
-			r.Account.TOTP, r.Account.Push = false, false
-		}},
-		{"DummyCall", func(_ *ports, r *challenge.StartRequest) { r.Decoy = "?x" }},
-		{"Open", func(_ *ports, r *challenge.StartRequest) { r.Decoy = "?x" }},
-		{"Sendings", func(_ *ports, r *challenge.StartRequest) { r.Decoy = "?x" }},
-		{"States", func(p *ports, r *challenge.StartRequest) { r.Decoy, p.open = "?x", make([]challenge.Ref, 3) }},
-		{"Find", func(p *ports, r *challenge.StartRequest) {
-			r.Key = challenge.ClientKey{Thumbprint: "k", Proven: true}
-		}},
-		{"Build", func(p *ports, r *challenge.StartRequest) {
-			r.Key = challenge.ClientKey{Thumbprint: "k", Proven: true}
-			p.client = &remembered.Client{ID: "c", Method: challenge.SMS, CV: 3, ExpiresAt: p.now.Add(time.Hour),
-				CreatedAt: p.now}
-		}},
-	} {
-		p := portsOf(t, mfa.Policy{ActionCode: "LOGIN", EntityType: mfa.General, Type: mfa.Common, Required: 1,
-			RememberDays: 1, Methods: []mfa.Choice{{Code: "SMS"}, {Code: "MAIL"}, {Code: "TOTP"}, {Code: "PUSH"}}})
-		p.Remembered = clients{ports: p}
-		r := login(alice())
-		if c.prepare != nil {
-			c.prepare(p, &r)
-		}
-		p.fail = c.fail
-		if _, err := p.Start(t.Context(), r); !errors.Is(err, errDown) || len(p.commits) != 0 || len(p.post.rows) != 0 {
-			t.Errorf("%s: %v, %d commits", c.fail, err, len(p.commits))
-		}
-		refreshed := slices.ContainsFunc(p.calls, func(s string) bool { return strings.HasPrefix(s, "Refresh") })
-		if refreshed != (c.fail == "Commit") {
-			t.Errorf("%s: %v", c.fail, p.calls)
-		}
-	}
-	p := newPorts(t, 1, "SMS")
-	p.fail = "PAuth"
-	if _, err := p.Start(t.Context(), login(alice())); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
-	r := login(alice())
-	r.Action = "UNKNOWN"
-	_, err := p.Start(t.Context(), r)
-	storetest.Wants(t, err, fault.InvalidState)
-}
-
 // A start without a proof reveals no mail address, uses no rule of one user and sends no code that is held back.
 func TestStartWithoutProof(t *testing.T) {
 	p := portsOf(t, mfa.Policy{ActionCode: "LOGIN", EntityType: mfa.General, Type: mfa.Common, Required: 1,
@@ -189,39 +134,6 @@ func TestStartWithoutProof(t *testing.T) {
 		if got := []outbox.State{letters[0].State, letters[1].State}; !slices.Equal(got, want) {
 			t.Errorf("%d: %v", usage, got)
 		}
-	}
-}
-
-// A decoy is a challenge without a user whose messages are never sent.
-func TestStartOfDecoyAndApplicant(t *testing.T) {
-	p := newPorts(t, 1, "SMS", "MAIL")
-	r := login(challenge.Account{Phone: phoneA, Dial: "90"})
-	r.Decoy = "?decoy"
-	got, err := p.Start(t.Context(), r)
-	storetest.Must(t, err)
-	c := got.Challenge
-	if c.UserID != "" || c.Subject != "?decoy" || c.Kind != challenge.Decoy || c.Proven || len(c.Methods) != 2 ||
-		c.Methods[0].Hint != "+90********01" || c.Methods[1].Hint != "" {
-		t.Errorf("%+v", c)
-	}
-	for _, l := range each[outbox.Add](p.commits[0]) {
-		if l.State != outbox.Discarded || l.UserID != "?decoy" {
-			t.Errorf("%+v", l)
-		}
-	}
-	if slices.Contains(p.calls, "Reserve") || !slices.Contains(p.calls, "DummyCall") {
-		t.Error(p.calls)
-	}
-	p.commits = nil
-	r = login(challenge.Account{Phone: phoneA, Dial: "90", Mail: mailA})
-	r.Applicant, r.Withheld = "?person", []challenge.Name{challenge.MAIL}
-	got, err = p.Start(t.Context(), r)
-	storetest.Must(t, err)
-	c = got.Challenge
-	letters := each[outbox.Add](p.commits[0])
-	if c.UserID != "" || c.Subject != "?person" || c.Kind != challenge.Applicant || c.Proven ||
-		c.Methods[1].Hint != "a***@example.com" || letters[0].State != outbox.Queued || letters[1].State != outbox.Discarded {
-		t.Errorf("%+v, %+v", c, letters)
 	}
 }
 
@@ -279,14 +191,56 @@ func TestLifetimes(t *testing.T) {
 	}
 }
 
-// The caller of a lost answer gets another token for the same challenge.
-func TestAgain(t *testing.T) {
-	p := newPorts(t, 1, "SMS")
-	p.rows["c1"] = challenge.Challenge{ID: "c1", ExpiresAt: p.now.UnixMilli()}
-	got, err := p.Again(t.Context(), "c1")
-	if err != nil || got.Challenge.ID != "c1" || !got.ExpiresAt.Equal(p.now.Add(2*time.Minute)) || got.PAuth == "" {
-		t.Errorf("%+v, %v", got, err)
+// A port that fails ends a start with its error. Nothing is committed and nothing is sent.
+func TestStartFailsWithItsPorts(t *testing.T) {
+	for _, c := range []struct {
+		fail    string
+		prepare func(*ports, *challenge.StartRequest)
+	}{
+		{"Reserve", nil}, {"Spent", nil}, {"Commit", nil}, {"Wakes", nil},
+		{"Usage", func(_ *ports, r *challenge.StartRequest) { r.Proven = false }},
+		{"Allowed", func(_ *ports, r *challenge.StartRequest) { r.Account.Passkeys = true }},
+		{"Send", func(p *ports, _ *challenge.StartRequest) { p.grant = &Grant{Send: []bool{true, false}} }},
+		{"Sendings", func(p *ports, r *challenge.StartRequest) {
+			p.grant = &Grant{Send: []bool{true, false}}
+			r.Account.TOTP, r.Account.Push = false, false
+		}},
+		{"DummyCall", func(_ *ports, r *challenge.StartRequest) { r.Decoy = "?x" }},
+		{"Open", func(_ *ports, r *challenge.StartRequest) { r.Decoy = "?x" }},
+		{"Sendings", func(_ *ports, r *challenge.StartRequest) { r.Decoy = "?x" }},
+		{"States", func(p *ports, r *challenge.StartRequest) { r.Decoy, p.open = "?x", make([]challenge.Ref, 3) }},
+		{"Find", func(p *ports, r *challenge.StartRequest) {
+			r.Key = challenge.ClientKey{Thumbprint: "k", Proven: true}
+		}},
+		{"Build", func(p *ports, r *challenge.StartRequest) {
+			r.Key = challenge.ClientKey{Thumbprint: "k", Proven: true}
+			p.client = &remembered.Client{ID: "c", Method: challenge.SMS, CV: 3, ExpiresAt: p.now.Add(time.Hour),
+				CreatedAt: p.now}
+		}},
+	} {
+		p := portsOf(t, mfa.Policy{ActionCode: "LOGIN", EntityType: mfa.General, Type: mfa.Common, Required: 1,
+			RememberDays: 1, Methods: []mfa.Choice{{Code: "SMS"}, {Code: "MAIL"}, {Code: "TOTP"}, {Code: "PUSH"}}})
+		p.Remembered = clients{ports: p}
+		r := login(alice())
+		if c.prepare != nil {
+			c.prepare(p, &r)
+		}
+		p.fail = c.fail
+		if _, err := p.Start(t.Context(), r); !errors.Is(err, errDown) || len(p.commits) != 0 || len(p.post.rows) != 0 {
+			t.Errorf("%s: %v, %d commits", c.fail, err, len(p.commits))
+		}
+		refreshed := slices.ContainsFunc(p.calls, func(s string) bool { return strings.HasPrefix(s, "Refresh") })
+		if refreshed != (c.fail == "Commit") {
+			t.Errorf("%s: %v", c.fail, p.calls)
+		}
 	}
-	_, err = p.Again(context.Background(), "c2")
-	storetest.Wants(t, err, fault.ChallengeNotFound)
+	p := newPorts(t, 1, "SMS")
+	p.fail = "PAuth"
+	if _, err := p.Start(t.Context(), login(alice())); !errors.Is(err, errDown) {
+		t.Error(err)
+	}
+	r := login(alice())
+	r.Action = "UNKNOWN"
+	_, err := p.Start(t.Context(), r)
+	storetest.Wants(t, err, fault.InvalidState)
 }

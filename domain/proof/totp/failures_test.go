@@ -14,19 +14,6 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// The conditions of a setup and of a deactivation follow the account.
-func TestConditionsOfActions(t *testing.T) {
-	d := newDesk(t, persistencetest.SQLite(t))
-	with, without := d.who.UserID, usertest.Sample(2).ID
-	storetest.Wants(t, d.Definable(t.Context(), with), fault.TOTPAlreadyDefined)
-	storetest.Must(t, d.Definable(t.Context(), without))
-	storetest.Must(t, d.Removable(t.Context(), with))
-	storetest.Wants(t, d.Removable(t.Context(), without), fault.TOTPNotDefined)
-	for _, condition := range []func(context.Context, string) error{d.Definable, d.Removable} {
-		storetest.Wants(t, condition(t.Context(), "unknown"), fault.RecordNotFound)
-	}
-}
-
 // An action fails whole without the database, and leaves nothing behind.
 func TestFailedActions(t *testing.T) {
 	d := newDesk(t, persistencetest.SQLite(t))
@@ -69,16 +56,6 @@ func TestDecisionsAreRepeated(t *testing.T) {
 		if err := do(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// A setup of an account that is gone reports it, and makes no secret.
-func TestSetupOfUnknownAccount(t *testing.T) {
-	d := newDesk(t, persistencetest.SQLite(t))
-	x := challenge.Execution{Challenge: challenge.Challenge{UserID: "unknown"}, Now: d.Now()}
-	made, err := d.SetupAction().Prepare(t.Context(), x)
-	if storetest.Wants(t, err, fault.RecordNotFound); made != nil {
-		t.Errorf("prepared %v", made)
 	}
 }
 

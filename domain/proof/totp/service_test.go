@@ -145,125 +145,122 @@ func expect(t *testing.T, err error, code fault.Code) *fault.Error {
 }
 
 func TestActions(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		_, err := d.run(d.SetupAction(), d.who.UserID)
-		expect(t, err, fault.TOTPAlreadyDefined)
-		if _, err := d.SetupAction().Exec(t.Context(), challenge.Execution{}); err == nil {
-			t.Error("a setup without preparation passed")
-		}
-		_, err = d.run(d.DeactivateAction(), usertest.Sample(2).ID)
-		expect(t, err, fault.TOTPNotDefined)
-		// The account changed between challenge and execution.
-		x := challenge.Execution{Challenge: challenge.Challenge{UserID: d.who.UserID, Body: challenge.Body{CV: 1}},
-			Now: d.Now()}
-		err = d.db.InTx(t.Context(), func(ctx context.Context) error {
-			_,
-				err := d.DeactivateAction().Exec(ctx, x)
-			return err
-		})
-		if !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("an old credential version: %v", err)
-		}
-		r, err := d.run(d.DeactivateAction(), d.who.UserID)
-		if err != nil || !r.Success || r.Data != nil {
-			t.Errorf("%+v, %v", r, err)
-		}
-		u, err := d.Users.Get(t.Context(), d.who.UserID)
-		if err != nil || u.TOTP || u.CV != 3 {
-			t.Errorf("%+v, %v", u, err)
-		}
-		if on, off := d.told(message.TOTPOn), d.told(message.TOTPOff); len(on) != 1 || len(off) != 1 {
-			t.Errorf("notified %q, %q", on, off)
-		}
+	d := newDesk(t, persistencetest.SQLite(t))
+	_, err := d.run(d.SetupAction(), d.who.UserID)
+	expect(t, err, fault.TOTPAlreadyDefined)
+	if _, err := d.SetupAction().Exec(t.Context(), challenge.Execution{}); err == nil {
+		t.Error("a setup without preparation passed")
+	}
+	_, err = d.run(d.DeactivateAction(), usertest.Sample(2).ID)
+	expect(t, err, fault.TOTPNotDefined)
+	// The account changed between challenge and execution.
+	x := challenge.Execution{Challenge: challenge.Challenge{UserID: d.who.UserID, Body: challenge.Body{CV: 1}},
+		Now: d.Now()}
+	err = d.db.InTx(t.Context(), func(ctx context.Context) error {
+		_,
+			err := d.DeactivateAction().Exec(ctx, x)
+		return err
 	})
+	if !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("an old credential version: %v", err)
+	}
+	r, err := d.run(d.DeactivateAction(), d.who.UserID)
+	if err != nil || !r.Success || r.Data != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	u, err := d.Users.Get(t.Context(), d.who.UserID)
+	if err != nil || u.TOTP || u.CV != 3 {
+		t.Errorf("%+v, %v", u, err)
+	}
+	if on, off := d.told(message.TOTPOn), d.told(message.TOTPOff); len(on) != 1 || len(off) != 1 {
+		t.Errorf("notified %q, %q", on, off)
+	}
 }
 
 func TestJudge(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		ctx := t.Context()
-		judge := func(code string) (challenge.Verdict, *challenge.Use) {
-			t.Helper()
-			v, use, err := d.Judge(ctx, d.who.UserID, code)
-			storetest.Must(t, err)
-			if (v == challenge.Right) != (use != nil) {
-				t.Errorf("verdict %v with use %v", v, use)
-			}
-			return v, use
+	d := newDesk(t, persistencetest.SQLite(t))
+	ctx := t.Context()
+	judge := func(code string) (challenge.Verdict, *challenge.Use) {
+		t.Helper()
+		v, use, err := d.Judge(ctx, d.who.UserID, code)
+		storetest.Must(t, err)
+		if (v == challenge.Right) != (use != nil) {
+			t.Errorf("verdict %v with use %v", v, use)
 		}
-		for steps, want := range map[int64]challenge.Verdict{-2: challenge.Wrong, -1: challenge.Right, 0: challenge.Right,
-			1: challenge.Right, 2: challenge.Wrong} {
-			if v, _ := judge(d.code(steps)); v != want {
-				t.Errorf("%+d steps: %v", steps, v)
-			}
+		return v, use
+	}
+	for steps, want := range map[int64]challenge.Verdict{-2: challenge.Wrong, -1: challenge.Right, 0: challenge.Right,
+		1: challenge.Right, 2: challenge.Wrong} {
+		if v, _ := judge(d.code(steps)); v != want {
+			t.Errorf("%+d steps: %v", steps, v)
 		}
-		old := d.code(0)
-		v, use := judge(old) // judging does not use it up
-		if v != challenge.Right {
-			t.Fatalf("verdict %v", v)
+	}
+	old := d.code(0)
+	v, use := judge(old) // judging does not use it up
+	if v != challenge.Right {
+		t.Fatalf("verdict %v", v)
+	}
+	c := challenge.Challenge{UserID: d.who.UserID}
+	storetest.Must(t, d.db.Commit(ctx, totp.Use(c, *use)...))
+	if err := d.db.Commit(ctx, totp.Use(c, *use)...); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("the use again: %v", err)
+	}
+	c.UserID = usertest.Sample(2).ID
+	if err := d.db.Commit(ctx, totp.Use(c, challenge.Use{Key: use.Key, Value: use.Value +
+		1})...); !errors.Is(err, commit.ErrFenced) {
+		t.Errorf("another user's use: %v", err)
+	}
+	for steps, want := range map[int64]challenge.Verdict{-1: challenge.Wrong, 0: challenge.Wrong, 1: challenge.Right} {
+		if v, _ := judge(d.code(steps)); v != want {
+			t.Errorf("after the use, %+d steps: %v", steps, v)
 		}
-		c := challenge.Challenge{UserID: d.who.UserID}
-		storetest.Must(t, d.db.Commit(ctx, totp.Use(c, *use)...))
-		if err := d.db.Commit(ctx, totp.Use(c, *use)...); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("the use again: %v", err)
-		}
-		c.UserID = usertest.Sample(2).ID
-		if err := d.db.Commit(ctx, totp.Use(c, challenge.Use{Key: use.Key, Value: use.Value +
-			1})...); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("another user's use: %v", err)
-		}
-		for steps, want := range map[int64]challenge.Verdict{-1: challenge.Wrong, 0: challenge.Wrong, 1: challenge.Right} {
-			if v, _ := judge(d.code(steps)); v != want {
-				t.Errorf("after the use, %+d steps: %v", steps, v)
-			}
-		}
-		d.pass(30 * time.Second)
-		if v, _ := judge(old); v != challenge.Wrong {
-			t.Error("a used code is right in the next step")
-		}
-		d.pass(-5 * time.Minute) // a clock that jumps back makes no code valid again
-		if v, _ := judge(d.code(0)); v != challenge.Wrong {
-			t.Error("an older step is right when the clock is set back")
-		}
-	})
+	}
+	d.pass(30 * time.Second)
+	if v, _ := judge(old); v != challenge.Wrong {
+		t.Error("a used code is right in the next step")
+	}
+	d.pass(-5 * time.Minute) // a clock that jumps back makes no code valid again
+	if v, _ := judge(d.code(0)); v != challenge.Wrong {
+		t.Error("an older step is right when the clock is set back")
+	}
 }
 
 // D-AUTH-08: a code is required, counted if wrong, and used up.
 func TestVerify(t *testing.T) {
-	onBoth(t, func(t *testing.T, d *desk) {
-		ctx := t.Context()
-		expect(t, d.Verify(ctx, audit.By{}, "123456"), fault.OTPRequired)
-		expect(t, d.Verify(ctx, d.who, ""), fault.OTPRequired)
-		expect(t, d.Verify(ctx, audit.By{UserID: usertest.Sample(2).ID}, "123456"), fault.OTPRequired)
-		code := d.code(0)
-		storetest.Must(t, d.Verify(ctx, d.who, code))
-		for left := 9; left >= 0; left-- {
-			f := expect(t, d.Verify(ctx, d.who, code), fault.OTPInvalid) // a replay is a wrong value
-			if f.AttemptsLeft == nil || *f.AttemptsLeft != left {
-				t.Errorf("%v, want %d attempts left", f, left)
-			}
-			d.pass(time.Second)
+	d := newDesk(t, persistencetest.SQLite(t))
+	ctx := t.Context()
+	expect(t, d.Verify(ctx, audit.By{}, "123456"), fault.OTPRequired)
+	expect(t, d.Verify(ctx, d.who, ""), fault.OTPRequired)
+	expect(t, d.Verify(ctx, audit.By{UserID: usertest.Sample(2).ID}, "123456"), fault.OTPRequired)
+	code := d.code(0)
+	storetest.Must(t, d.Verify(ctx, d.who, code))
+	for left := 9; left >= 0; left-- {
+		f := expect(t, d.Verify(ctx, d.who, code), fault.OTPInvalid) // a replay is a wrong value
+		if f.AttemptsLeft == nil || *f.AttemptsLeft != left {
+			t.Errorf("%v, want %d attempts left", f, left)
 		}
-		f := expect(t, d.Verify(ctx, d.who, d.code(1)), fault.RateLimited)
-		if f.RetryAfter != 15*time.Minute-10*time.Second {
-			t.Errorf("retry after %v", f.RetryAfter)
-		}
-		// The count is that of the challenges started in a session.
-		b, err := d.Budgets.Budget(ctx, d.who.UserID, challenge.FlowSession)
-		if err != nil || len(b.TOTP) != 10 || b.Wait(d.Now(), d.Rules, challenge.TOTP) == 0 {
-			t.Errorf("%+v, %v", b, err)
-		}
-		d.pass(f.RetryAfter - time.Millisecond)
-		expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
-		d.pass(time.Millisecond) // the window rolls: one attempt is free again
-		expect(t, d.Verify(ctx, d.who, d.wrong()), fault.OTPInvalid)
-		expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
-		d.pass(15 * time.Minute)
-		storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
-		rows, err := kit.NewAudit(d.db).Verify(ctx, []byte("audit key of the test"))
-		if err != nil || rows != 1+11 { // the setup and the refusals
-			t.Errorf("%d audit rows, %v", rows, err)
-		}
-	})
+		d.pass(time.Second)
+	}
+	f := expect(t, d.Verify(ctx, d.who, d.code(1)), fault.RateLimited)
+	if f.RetryAfter != 15*time.Minute-10*time.Second {
+		t.Errorf("retry after %v", f.RetryAfter)
+	}
+	// The count is that of the challenges started in a session.
+	b, err := d.Budgets.Budget(ctx, d.who.UserID, challenge.FlowSession)
+	if err != nil || len(b.TOTP) != 10 || b.Wait(d.Now(), d.Rules, challenge.TOTP) == 0 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	d.pass(f.RetryAfter - time.Millisecond)
+	expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
+	d.pass(time.Millisecond) // the window rolls: one attempt is free again
+	expect(t, d.Verify(ctx, d.who, d.wrong()), fault.OTPInvalid)
+	expect(t, d.Verify(ctx, d.who, d.code(0)), fault.RateLimited)
+	d.pass(15 * time.Minute)
+	storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
+	rows, err := kit.NewAudit(d.db).Verify(ctx, []byte("audit key of the test"))
+	if err != nil || rows != 1+11 { // the setup and the refusals
+		t.Errorf("%d audit rows, %v", rows, err)
+	}
 }
 
 // Under concurrency one code is accepted once, and exactly as many wrong values are evaluated as the rules allow.

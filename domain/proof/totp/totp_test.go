@@ -267,14 +267,6 @@ func mustURL(t *testing.T, secret []byte) string {
 	return a.QRDataURL
 }
 
-func BenchmarkAccess(b *testing.B) {
-	for b.Loop() {
-		if _, err := access("Castellan", user.User{ID: "u1", Email: "someone@example.com"}, rfc); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func ExampleCodeAt() {
 	fmt.Println(CodeAt(rfc, 1))
 	// Output: 287082

@@ -50,6 +50,12 @@ func TestClearWhileAccountChanges(t *testing.T) {
 		if fault.CodeOf(err) != want || units.units != min(left+1, 5) || slices.Equal(codes, []string{"TR"}) != (want == "") {
 			t.Errorf("%d: %v, %v after %d units", left, codes, err, units.units)
 		}
+		if s.Commit = persistencetest.Unaudited(db); want != "" {
+			_, err := s.Clear(t.Context(), u.ID, audit.Operator)
+			if !errors.Is(err, persistencetest.ErrNoAudit) {
+				t.Errorf("a change without its audit: %v", err)
+			}
+		}
 		is, err := s.Users.Get(t.Context(), u.ID)
 		if err != nil || (is.Countries == "") != (want == "") {
 			t.Errorf("%d: %q, %v", left, is.Countries, err)
@@ -86,24 +92,4 @@ func TestActionsOfFilters(t *testing.T) {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-}
-
-var errDown = errors.New("down")
-
-// away is a store that cannot be read.
-type away struct{ geofilter.Store }
-
-func (away) All(context.Context) ([]geofilter.Held, error)       { return nil, errDown }
-func (away) Get(context.Context, string) (geofilter.Held, error) { return geofilter.Held{}, errDown }
-
-// A copy that cannot be loaded reports it.
-func TestCacheWithoutStore(t *testing.T) {
-	l := geofilter.NewCache(away{})
-	if err := l.Reload(t.Context()); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
-	if err := l.Follow(t.Context(), "u1"); !errors.Is(err, errDown) || l.Filter("u1") != "" {
-		t.Error(err)
-	}
-	storetest.Must(t, l.Follow(t.Context()))
 }

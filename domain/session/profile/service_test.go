@@ -19,7 +19,6 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/totp"
 	"castellan/domain/session/profile"
-	"castellan/domain/session/session"
 )
 
 // accounts are u1, as user.Store reads it.
@@ -147,25 +146,6 @@ func (a apps) Get(context.Context, string) (totp.Definition, error) {
 }
 
 func (a apps) Codes(context.Context, string, string) ([]totp.RecoveryCode, error) { return nil, nil }
-
-// A new address ends all sessions and is kept in the history. The old one and the new one are notified.
-func TestSetMail(t *testing.T) {
-	d := newDesk()
-	u, err := d.SetMail(t.Context(), by, "u1", "new@example.com")
-	if err != nil || u.Email != "new@example.com" || u.EmailVerified {
-		t.Errorf("%+v, %v", u, err)
-	}
-	storetest.Same(t, d.changes(), append([]commit.Write{user.SetMail{UserID: "u1", CV: 3, Mail: "new@example.com"},
-		profile.AddMailChange{MailChange: profile.MailChange{UserID: "u1", Old: "old@example.com", New: "new@example.com",
-			ChangedBy: "admin", At: now}}}, session.EndAll(d.accounts.u, now)...))
-	kind := string(message.MailChanged)
-	storetest.Same(t, d.notices.got, []string{kind + " old@example.com+905320000001 ip", kind + " new@example.com ip"})
-	d = newDesk()
-	if u, err := d.SetMail(t.Context(), by, "u1", "old@example.com"); err != nil || !u.EmailVerified ||
-		d.units.Writes != nil {
-		t.Errorf("%+v, %v, %v", u, d.units.Writes, err)
-	}
-}
 
 // A change is decided again while the account changes meanwhile, at most 32 times.
 func TestChangeOfBusyAccount(t *testing.T) {

@@ -1,78 +1,17 @@
 package replace_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"castellan/domain/account/password"
 	"castellan/domain/account/password/legacy"
-	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/keyring"
-	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence/persistencetest"
 )
-
-var errAway = errors.New("away")
-
-// awayUsers is a store of accounts of which one method fails.
-type awayUsers struct {
-	user.Store
-	method string
-}
-
-func (a awayUsers) Get(ctx context.Context, id string) (user.User, error) {
-	if a.method == "Get" {
-		return user.User{}, errAway
-	}
-	return a.Store.Get(ctx, id)
-}
-
-func (a awayUsers) Secret(ctx context.Context, id string) (user.Secret, error) {
-	if a.method == "Secret" {
-		return user.Secret{}, errAway
-	}
-	return a.Store.Secret(ctx, id)
-}
-
-func (a awayUsers) ByPhone(ctx context.Context, phone, former string) (user.User, error) {
-	if a.method == "ByPhone" {
-		return user.User{}, errAway
-	}
-	return a.Store.ByPhone(ctx, phone, former)
-}
-
-// A change and a reset report that they could not read the account or its hashes, and change nothing.
-func TestAccountCannotBeRead(t *testing.T) {
-	w := newWorld(t)
-	command, err := w.prepare(first, second)
-	storetest.Must(t, err)
-	id, stored := w.token(), w.Users
-	for _, method := range []string{"Get", "Secret"} {
-		w.Users = awayUsers{stored, method}
-		if got, err := w.prepare(first, second); !errors.Is(err, errAway) || got.Hash != "" {
-			t.Errorf("%s: prepared %+v, %v", method, got, err)
-		}
-		if _, err := w.build(w.ChangeAction(), w.challenge(challenge.Starter{}), command); !errors.Is(err, errAway) {
-			t.Errorf("%s: changed, %v", method, err)
-		}
-		if err := w.update(id, second); !errors.Is(err, errAway) {
-			t.Errorf("%s: updated, %v", method, err)
-		}
-	}
-	w.Users = awayUsers{stored, "ByPhone"}
-	if _, err := w.reset(strings.TrimPrefix(w.user.Phone, "+90")); !errors.Is(err, errAway) {
-		t.Errorf("a reset started: %v", err)
-	}
-	if w.Users = stored; !w.is(first) {
-		t.Error("the password changed")
-	}
-	storetest.Must(t, w.update(id, second))
-}
 
 // A hash of another service is stored in wrapped form before the password changes. It is then the previous hash, so
 // the old password cannot be set again.
@@ -139,16 +78,4 @@ func TestHashesThatCannotBeUsed(t *testing.T) {
 	if now, err := w.Users.Secret(t.Context(), w.user.ID); err != nil || now.Hash != foreign {
 		t.Errorf("%+v, %v", now, err)
 	}
-}
-
-// A token under the present key is found while an earlier key is still known.
-func TestTokenOfThePresentKey(t *testing.T) {
-	w := newWorld(t)
-	keyringtest.Replace(t, w.keys)
-	w.now = w.now.Add(keyring.Notice)
-	w.Ring = w.keys.Ring()
-	if former := w.Ring.Former("ot-auth", "x"); len(former) == 0 {
-		t.Fatal("no earlier key is known")
-	}
-	storetest.Must(t, w.update(w.token(), second))
 }

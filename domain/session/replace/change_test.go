@@ -7,54 +7,16 @@ import (
 	"time"
 
 	"castellan/domain/factor/challenge"
-	"castellan/domain/factor/challenge/challengetest"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/session/replace"
 	"castellan/domain/session/session"
-	"castellan/persistence/delivery"
 	"castellan/persistence/persistencetest"
 )
 
 func (w *world) prepare(old, next string) (replace.Command, error) {
 	return w.PrepareChange(w.t.Context(), replace.ChangeRequest{UserID: w.user.ID, Old: old, Password: next, Verify: next,
 		From: challenge.Starter{SessionID: "s1", IP: "192.0.2.7", RequestID: "r1"}})
-}
-
-// change changes the password from a session, and reloads the user.
-func (w *world) change(old, next, sessionID string) {
-	w.t.Helper()
-	command, err := w.prepare(old, next)
-	storetest.Must(w.t, err)
-	r, err := w.build(w.ChangeAction(), w.challenge(challenge.Starter{SessionID: sessionID, IP: "192.0.2.7"}), command)
-	if storetest.Must(w.t, err); !r.Success {
-		w.t.Errorf("%+v", r)
-	}
-	w.reload()
-}
-
-// A change replaces the password, ends every other session and notifies the user.
-func TestChange(t *testing.T) {
-	w := newWorld(t)
-	mine := w.login()
-	w.now = w.now.Add(time.Millisecond)
-	w.login()
-	storetest.Must(t, w.db.Commit(t.Context(), session.Bind{SessionID: mine, Thumbprint: "key"}))
-	w.change(first, second, mine)
-	if w.is(first) || !w.is(second) || w.lives() != 1 {
-		t.Errorf("first %t, second %t, %d sessions", w.is(first), w.is(second), w.lives())
-	}
-	if _, err := w.Sessions.Get(t.Context(), w.user.ID, mine, w.now); err != nil {
-		t.Errorf("the session that asked: %v", err)
-	}
-	if s, err := w.Sessions.Bound(t.Context(), w.user.ID, mine, w.now); err != nil || s.Thumbprint != "" {
-		t.Errorf("the session can be renewed after the change: %+v, %v", s, err)
-	}
-	storetest.Same(t, challengetest.Committed(t, delivery.NewOutbox(w.db)),
-		[]string{w.user.Email + " password-changed 192.0.2.7"})
-	if a := w.ChangeAction(); a.Code != "UPDATE_PASSWORD" || a.Flow != challenge.FlowSession {
-		t.Errorf("%+v", a)
-	}
 }
 
 // A session that begins while a change commits fails the change.

@@ -1,19 +1,16 @@
 package replace_test
 
 import (
-	"errors"
 	"net/netip"
 	"testing"
 	"time"
 
 	"castellan/domain/account/password"
-	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
-	"castellan/domain/kit/token"
 	"castellan/domain/session/replace"
 	"castellan/persistence/persistencetest"
 )
@@ -54,37 +51,11 @@ func TestStartResetRefuses(t *testing.T) {
 	storetest.Wants(t, err, fault.Overloaded)
 }
 
-// A completed reset signs an ot-auth token that is valid for ten minutes.
-func TestResetAction(t *testing.T) {
-	w := newWorld(t)
-	r, err := w.build(w.ResetAction(), w.challenge(from), nil)
-	storetest.Must(t, err)
-	c := w.signed[0]
-	if !r.Success || r.Headers["ot-auth"] != "signed "+c.ID || c.Class != token.OTAuth || c.Subject != "" ||
-		!c.IssuedAt.Equal(w.now) || !c.ExpiresAt.Equal(w.now.Add(10*time.Minute)) {
-		t.Errorf("%+v, %+v", r, c)
-	}
-	if a := w.ResetAction(); a.Code != "RESET_PASSWORD" || a.Flow != challenge.FlowReset {
-		t.Errorf("%+v", a)
-	}
-	w.no = errors.New("no key")
-	if _, err := w.build(w.ResetAction(), w.challenge(from), nil); !errors.Is(err, w.no) {
-		t.Error(err)
-	}
-}
-
 // A refused request leaves the token unchanged.
 func TestUpdateRefuses(t *testing.T) {
 	w := newWorld(t)
 	id := w.token()
 	storetest.Wants(t, w.update("unknown", second), fault.TokenRevoked)
-	storetest.Wants(t, w.Update(t.Context(), replace.UpdateRequest{TokenID: id, Password: second, Verify: third}),
-		fault.InvalidField)
-	storetest.Wants(t, w.update(id, "short"), fault.InvalidField)
-	storetest.Wants(t, w.update(id, first), fault.PasswordReused)
-	w.Admits = func(user.User, challenge.Starter) bool { return false }
-	storetest.Wants(t, w.update(id, second), fault.GeoBlocked)
-	w.Admits = nil
 	for columns, back := range map[string]string{"cv = cv + 1": "cv = cv - 1", "status = 'passive'": "status = 'active'",
 		"demo = true": "demo = false", "id = 'x'": ""} {
 		w.set(columns)

@@ -108,14 +108,6 @@ func (w *world) login() string {
 	return s.ID
 }
 
-// lives returns how many sessions of the user are active.
-func (w *world) lives() int {
-	w.t.Helper()
-	all, err := w.Sessions.List(w.t.Context(), w.user.ID, w.now, 100)
-	storetest.Must(w.t, err)
-	return len(all)
-}
-
 // is reports whether a text is the password of the user.
 func (w *world) is(text string) bool {
 	w.t.Helper()

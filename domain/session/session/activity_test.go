@@ -99,15 +99,6 @@ func TestActivityIsBoundedAndForgets(t *testing.T) {
 	})
 }
 
-func BenchmarkTouch(b *testing.B) {
-	a := NewActivity(&units{}, time.Now)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			a.Touch("01ARZ3NDEKTSV4RRFFQ69G5FAV")
-		}
-	})
-}
-
 // While Run works, every failed flush is reported, the last one too.
 func TestActivityReportsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

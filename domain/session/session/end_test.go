@@ -13,7 +13,6 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
-	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
@@ -118,55 +117,6 @@ func TestAMR(t *testing.T) {
 		if fmt.Sprint(c.AMR) != want {
 			t.Errorf("%v gives %v, want %s", names, c.AMR, want)
 		}
-	}
-}
-
-func TestLogoutAndEnd(t *testing.T) {
-	b := newBench(t)
-	b.add(1, nil)
-	b.add(2, nil)
-	ctx, mine, other, third, foreign := t.Context(), b.login(1), b.login(1), b.login(1), b.login(2)
-	storetest.Must(t, b.svc.Logout(ctx, mine))
-	storetest.Must(t, b.svc.Logout(ctx, mine))
-	storetest.Must(t, b.svc.End(ctx, other, third.SessionID))
-	for name, sid := range map[string]string{"unknown": "01NOBODY", "foreign": foreign.SessionID, "ended": mine.SessionID,
-		"empty": ""} {
-		if err := b.svc.End(ctx, other, sid); fault.CodeOf(err) != fault.RecordNotFound {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for _, c := range []struct {
-		who  session.Caller
-		live bool
-	}{{mine, false}, {third, false}, {other, true}, {foreign, true}} {
-		if b.svc.Revocations.Live(c.who.UserID, c.who.SessionID, 1) != c.live {
-			t.Errorf("%+v: live is not %v", c.who, c.live)
-		}
-	}
-	list, err := b.svc.List(ctx, other)
-	storetest.Must(t, err)
-	if len(list) != 1 || list[0].ID != other.SessionID {
-		t.Errorf("left %+v", list)
-	}
-	want := []string{"sid/" + mine.SessionID, "sid/" + mine.SessionID, "sid/" + third.SessionID}
-	node := session.NewRevocations(30*time.Minute, func() time.Time { return b.now })
-	for i, n := range b.notes() {
-		key, _ := strings.CutPrefix(n, string(change.Sessions)+" ")
-		if i >= len(want) || key != want[i]+"/"+mine.UserID || node.Apply(ctx, key) != nil {
-			t.Errorf("note %d is %q", i, n)
-		}
-	}
-	if node.Live(mine.UserID, mine.SessionID, 1) || !node.Live(other.UserID, other.SessionID, 1) {
-		t.Error("another node learned something else")
-	}
-	late := session.NewRevocations(30*time.Minute, func() time.Time { return b.now })
-	storetest.Must(t, late.Load(ctx, b.svc.Sessions))
-	if late.Live(third.UserID, third.SessionID, 1) || late.Len() != 2 {
-		t.Errorf("a node that starts later knows %d", late.Len())
-	}
-	b.now = b.now.Add(30 * time.Minute)
-	if err := b.svc.End(ctx, other, other.SessionID); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("an expired session: %v", err)
 	}
 }
 

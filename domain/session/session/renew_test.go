@@ -169,9 +169,6 @@ func TestNoKeyNoRenewal(t *testing.T) {
 // Every end of a session ends its renewals.
 func TestEndedSessionsAreNotRenewed(t *testing.T) {
 	for name, end := range map[string]func(b *bench, w *browser, u user.User) error{
-		"logout": func(b *bench, w *browser, u user.User) error {
-			return b.svc.Logout(b.t.Context(), w.caller())
-		},
 		"all": func(b *bench, w *browser, u user.User) error {
 			_, err := b.svc.EndAll(b.t.Context(), w.caller())
 			return err
@@ -262,7 +259,7 @@ func (b *bench) twin() *session.Service {
 	return twin
 }
 
-// Of concurrent renewals with one proof one succeeds, and a login proof is good for one login.
+// Of concurrent renewals with one proof one succeeds.
 func TestOneProofOnce(t *testing.T) {
 	b := newBench(t).proving()
 	b.add(1, nil)
@@ -291,20 +288,6 @@ func TestOneProofOnce(t *testing.T) {
 	if won != 1 {
 		t.Errorf("%d renewals with one proof", won)
 	}
-
-	login := request(1, secret)
-	w.raw = ""
-	login.Proof = w.proof("/auth/login")
-	_, err := b.svc.Login(t.Context(), login)
-	storetest.Must(t, err)
-	_, err = b.svc.Login(t.Context(), login)
-	storetest.Wants(t, err, fault.DPoPInvalid)
-	if g := b.guard(w.b.starts[0].Account.UserID); len(g.Tries) != 0 {
-		t.Errorf("a used proof counts as a wrong password: %+v", g)
-	}
-	login.Password = "wrong"
-	_, err = b.svc.Login(t.Context(), login)
-	storetest.Wants(t, err, fault.InvalidCredentials)
 }
 
 // refreshed returns a token with current claims, as confirm-user-identity does.

@@ -130,21 +130,6 @@ func TestRevocationsUnderRace(t *testing.T) {
 	}
 }
 
-func BenchmarkRevoked(b *testing.B) {
-	r, _ := table()
-	for i := range 10_000 {
-		r.End(fmt.Sprint("s", i))
-		r.Raise(fmt.Sprint("u", i), 2)
-	}
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			if r.Revoked("01ARZ3NDEKTSV4RRFFQ69G5FAV", "01BX5ZZKBKACTAV9WEVGEMMVRZ", 3) {
-				b.Error("revoked")
-			}
-		}
-	})
-}
-
 // A node does not begin with a part of the revocations.
 func TestLoadFails(t *testing.T) {
 	r, _ := table()
