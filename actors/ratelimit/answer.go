@@ -8,12 +8,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
 // receiveQueries decides about the requests of another node. It answers when every decision is confirmed or has failed.
-func (l *Limiter) receiveQueries(from string, question proto.Message, answer func(proto.Message)) {
-	l.recordQueryFrom(from)
+func (dr *decider) receiveQueries(from string, question proto.Message, answer func(proto.Message)) {
+	dr.peers.recordQueryFrom(from)
 	q, ok := question.(*pb.RateAsk)
 	var demands []ratelimit.Demand
 	if ok {
@@ -26,7 +27,7 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 	n := len(demands)
 	back := &pb.RateAnswer{Verdicts: make([]uint32, len(q.Sizes)), Used: make([]int64, n), Reset_: make([]int64, n),
 		Retry: make([]int64, n), Instants: make([]int64, n), Numbers: make([]uint64, n), Counts: make([]int64, n)}
-	if l.place.Load().alone { // the sender has a view with more members than this node
+	if dr.place.Load().alone { // the sender has a view with more members than this node
 		answer(back)
 		return
 	}
@@ -35,6 +36,8 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 		ids = make([]uint64, n)
 	}
 	decisions, standings := make([]decision, len(q.Sizes)), make([]ratelimit.Standing, n)
+	var places []shard.At // in use while a decision is made
+	var hashes []uint64
 	var left atomic.Int32
 	left.Store(1)
 	finish := func() {
@@ -51,26 +54,28 @@ func (l *Limiter) receiveQueries(from string, question proto.Message, answer fun
 	begin := 0
 	for i, size := range q.Sizes {
 		end, d := begin+int(size), &decisions[i]
-		d.init(l, from, q.Modes[i] == modeAsReplica)
-		d.demands, d.ids = demands[begin:end], ids[begin:end]
-		_, d.again = slices.BinarySearch(q.Again, uint32(i))
+		d.Standings, d.At, d.Hashes = standings[begin:end], places[:0], hashes[:0]
+		d.init(dr, from, q.Modes[i] == modeAsReplica)
+		d.Demands, d.IDs = demands[begin:end], ids[begin:end]
+		_, d.Again = slices.BinarySearch(q.Again, uint32(i))
 		switch mode := q.Modes[i]; mode {
 		case modeLook:
 			back.Verdicts[i] = uint32(refused)
-			l.table.Look(l.ctx, d.demands, standings[begin:end])
+			dr.table.Look(dr.ctx, d.Demands, d.Standings)
 		case modeTakeBack:
 			back.Verdicts[i] = uint32(refused)
-			for k := range d.demands {
-				l.forget(&d.demands[k], ids[begin+k], q.Instants[begin+k], countOf(q, begin+k))
+			for k := range d.Demands {
+				dr.forget(&d.Demands[k], ids[begin+k], q.Instants[begin+k], countOf(q, begin+k))
 			}
 		case modeCount, modeAsReplica, modeReserve:
 			left.Add(1)
-			d.then, d.instants, d.numbers = finish, back.Instants[begin:end:end], back.Numbers[begin:end:end]
+			d.then, d.Instants, d.Numbers = finish, back.Instants[begin:end:end], back.Numbers[begin:end:end]
 			if mode != modeReserve {
-				back.Verdicts[i] = uint32(d.decide(standings[begin:end]))
+				back.Verdicts[i] = uint32(d.decide())
+				places, hashes = d.At, d.Hashes
 			} else if size == 1 {
-				d.requester = "" // this node notifies the replica, not the answer
-				back.Counts[begin] = l.grant(d, countOf(q, begin), &standings[begin])
+				d.Requester = "" // this node notifies the replica, not the answer
+				back.Counts[begin] = dr.grant(d, countOf(q, begin))
 				if back.Counts[begin] > 0 {
 					back.Verdicts[i] = uint32(admitted)
 				}
@@ -98,7 +103,7 @@ func demandsOf(q *pb.RateAsk) ([]ratelimit.Demand, bool) {
 	}
 	demands := make([]ratelimit.Demand, len(q.Keys))
 	for i := range demands {
-		key, ok := parseKey(q.Keys[i])
+		key, ok := shard.ParseKey(q.Keys[i])
 		if !ok || q.Limits[i] < 1 || q.Periods[i] < 1 {
 			return nil, false
 		}

@@ -17,10 +17,10 @@ type asking struct {
 }
 
 // name returns names for the admissions of a request. A node without other members needs none.
-func (l *Limiter) name(ids []uint64, n int) []uint64 {
+func (dr *decider) name(ids []uint64, n int) []uint64 {
 	last := uint64(0)
-	if !l.place.Load().alone {
-		last = l.names.Add(uint64(n))
+	if !dr.place.Load().alone {
+		last = dr.names.Add(uint64(n))
 	}
 	for i := range uint64(n) {
 		id := uint64(0)
@@ -42,11 +42,11 @@ func (a *asking) counted(member string) {
 
 // takeBackAll takes the request back from every member that may have counted it, and from those that may have taken
 // over its partitions.
-func (l *Limiter) takeBackAll(a *asking, demands []ratelimit.Demand) {
+func (dr *decider) takeBackAll(a *asking, demands []ratelimit.Demand) {
 	if a.n == 0 || a.ids[0] == 0 {
 		return
 	}
-	pl := l.place.Load()
+	pl := dr.place.Load()
 	for i := range demands {
 		p := demands[i].Key.Partition()
 		for _, id := range [...]string{pl.owner[p], pl.replica[p]} {
@@ -56,36 +56,36 @@ func (l *Limiter) takeBackAll(a *asking, demands []ratelimit.Demand) {
 		}
 	}
 	for _, id := range a.may[:a.n] {
-		l.takeBack(id, 1, a.ids, demands...)
+		dr.takeBack(id, 1, a.ids, demands...)
 	}
 }
 
 // allSilent reports whether, for some demand, every member that may decide is silent.
-func (l *Limiter) allSilent(demands []ratelimit.Demand, waited time.Duration) bool {
-	pl := l.place.Load()
+func (dr *decider) allSilent(demands []ratelimit.Demand, waited time.Duration) bool {
+	pl := dr.place.Load()
 	for i := range demands {
 		p := demands[i].Key.Partition()
 		owner, replica := pl.owner[p], pl.replica[p]
-		if waited < leastPatience && (l.isLost(owner) || l.isLost(replica)) {
+		if waited < leastPatience && (dr.peers.isLost(owner) || dr.peers.isLost(replica)) {
 			continue // other members may answer soon
 		}
 		switch {
-		case owner == l.self: // it goes on without its replica if another node is available
-			if others := without(pl.members, owner); len(others) > 0 && !slices.ContainsFunc(others, l.responds) {
+		case owner == dr.self: // it goes on without its replica if another node is available
+			if others := without(pl.members, owner); len(others) > 0 && !slices.ContainsFunc(others, dr.peers.responds) {
 				return true
 			}
-		case l.silent(owner) && (replica == l.self || l.silent(replica)):
+		case dr.peers.silent(owner) && (replica == dr.self || dr.peers.silent(replica)):
 			return true
 		}
 	}
 	return false
 }
 
-func (l *Limiter) responds(id string) bool { return !l.silent(id) }
+func (ps *peers) responds(id string) bool { return !ps.silent(id) }
 
 // without returns the members except one.
 func without(members []string, id string) []string {
 	return slices.DeleteFunc(slices.Clone(members), func(m string) bool { return m == id })
 }
 
-func (l *Limiter) isLost(id string) bool { return id == "" || id != l.self && l.net.Lost(id) }
+func (ps *peers) isLost(id string) bool { return id == "" || id != ps.self && ps.net.Lost(id) }

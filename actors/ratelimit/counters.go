@@ -64,7 +64,7 @@ func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 	}
 	for p := range ratelimit.Partitions {
 		h.table.WithPartition(p, func(windows *ratelimit.Partition) {
-			if l := h.limiter; l != nil && l.partitions[p].phase != owning && l.partitions[p].phase != acting {
+			if l := h.limiter; l != nil && !l.partitions[p].Decides() {
 				return
 			}
 			now := h.table.Instant()
@@ -78,7 +78,7 @@ func (h *host) top(q *pb.RateTop) *pb.RateCounters {
 				if s.Used > 0 && m.Limit > 0 && s.Used*1000 >= m.Limit*int64(q.LeastPermille) {
 					turned := h.turned(k, s, m.Limit, time.Duration(m.PeriodMs)*time.Millisecond, false)
 					if l := h.limiter; l != nil {
-						turned.Phase = l.partitions[p].phase.String()
+						turned.Phase = l.partitions[p].Phase()
 					}
 					all = append(all, counter{counterOf(k.Rule, k.String(), "", turned), of, turned})
 				}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/cluster"
 	"castellan/domain/guard/ratelimit"
 )
@@ -51,13 +52,13 @@ func (h *host) Figures() map[string]int64 {
 	f, pl := map[string]int64{"as_replica": l.asReplica.Load()}, l.place.Load()
 	for p := range ratelimit.Partitions {
 		role := "unsettled"
-		h.table.WithPartition(p, func(*ratelimit.Partition) {
-			switch phase := l.partitions[p].phase; {
-			case phase == owning || pl.alone:
+		l.withShard(p, func(s *shard.Shard) {
+			switch {
+			case s.Owns() || pl.alone:
 				role = "owned"
-			case phase == following:
+			case s.Follows():
 				role = "replica"
-			case phase == unknown && pl.owner[p] != l.self && pl.replica[p] != l.self:
+			case s.KnowsNothing() && pl.owner[p] != l.self && pl.replica[p] != l.self:
 				role = ""
 			}
 		})
@@ -112,11 +113,12 @@ func (h *host) decide(t *cluster.Turn, key ratelimit.Key, m *pb.RateDecide) {
 		return
 	}
 	v := retry
-	d := &decision{demands: demands, ids: []uint64{m.Name}, instants: make([]int64, 1), numbers: make([]uint64, 1)}
-	d.init(l, "", false)
-	d.again = true // a named request may have come before
+	d := &decision{Decide: shard.Decide{Demands: demands, Standings: standings, IDs: []uint64{m.Name},
+		Instants: make([]int64, 1), Numbers: make([]uint64, 1)}}
+	d.init(l.decider, "", false)
+	d.Again = true // a named request may have come before
 	if m.Name == 0 {
-		d.ids[0] = max(1, l.names.Add(1))
+		d.IDs[0] = max(1, l.names.Add(1))
 	}
 	d.then = func() {
 		if v != retry && !d.failed() {
@@ -124,11 +126,11 @@ func (h *host) decide(t *cluster.Turn, key ratelimit.Key, m *pb.RateDecide) {
 			return
 		}
 		if m.Name == 0 && v == admitted { // the caller cannot repeat it under its name
-			l.forget(demand, d.ids[0], 0, demand.Cost)
+			l.forget(demand, d.IDs[0], 0, demand.Cost)
 		}
 		t.Elsewhere()
 	}
-	v = d.decide(standings)
+	v = d.decide()
 	d.finish()
 }
 
@@ -137,7 +139,7 @@ func (h *host) whenOwning(t *cluster.Turn, p int, do func(windows *ratelimit.Par
 	l, may := h.limiter, true
 	h.table.WithPartition(p, func(windows *ratelimit.Partition) {
 		if l != nil {
-			may = l.partitions[p].phase == owning && l.place.Load().owner[p] == l.self && l.net.Belongs()
+			may = l.partitions[p].Owns() && l.place.Load().owner[p] == l.self && l.net.Belongs()
 		}
 		if may {
 			do(windows)
@@ -165,47 +167,35 @@ func (h *host) reset(t *cluster.Turn, key ratelimit.Key) {
 			t.Reply(h.turned(key, used, 0, period, true))
 			return
 		}
-		w.ForgetUntil(now)
 		l := h.limiter
 		if l == nil {
+			w.ForgetUntil(now)
 			t.Reply(h.turned(key, used, 0, period, true))
 			return
 		}
-		part := &l.partitions[p]
-		part.recent.forgetKey(key.Fingerprint(), now)
-		part.number++
-		h.confirmReset(t, p, windows, h.turned(key, used, 0, period, true), resetTries)
+		l.stepLocked(p, &shard.Clear{Key: key})
+		h.confirmReset(t, p, h.turned(key, used, 0, period, true), resetTries)
 	})
 }
 
 // confirmReset sends the replica the state of a partition and answers when it has confirmed it. The caller holds the
 // partition's lock.
-func (h *host) confirmReset(t *cluster.Turn, p int, windows *ratelimit.Partition, turned *pb.RateTurned, tries int) {
+func (h *host) confirmReset(t *cluster.Turn, p int, turned *pb.RateTurned, tries int) {
 	l := h.limiter
 	d := &decision{}
-	d.init(l, "", false)
+	d.init(l.decider, "", false)
 	d.then = func() {
 		if !d.failed() {
 			t.Reply(turned)
 			return
 		}
 		if tries == 0 || !l.inBackground(func() {
-			h.whenOwning(t, p, func(windows *ratelimit.Partition) { h.confirmReset(t, p, windows, turned, tries-1) })
+			h.whenOwning(t, p, func(*ratelimit.Partition) { h.confirmReset(t, p, turned, tries-1) })
 		}) {
 			t.Elsewhere()
 		}
 	}
-	part := &l.partitions[p]
-	if replica := d.placement.replica[p]; replica != "" {
-		if m := l.member(replica); m.replicaUnreachable.Load() {
-			part.stateSent = false // it gets the state when it answers again
-		} else {
-			for _, s := range l.chunks(p, windows, nil) {
-				d.pending.left.Add(1)
-				l.replicate(replica, &update{part: p, state: s, decision: d})
-			}
-		}
-	}
+	l.stepLocked(p, &shard.Resend{Place: l.placeOf(d.placement, p, ""), Always: true, Waits: d})
 	d.finish()
 }
 
@@ -242,7 +232,7 @@ func (h *host) turned(key ratelimit.Key, s ratelimit.Standing, limit int64, peri
 	admitted bool) *pb.RateTurned {
 	ms := func(ns int64) int64 { return (ns + 1e6 - 1) / 1e6 }
 	r := &pb.RateTurned{Admitted: admitted, Used: s.Used, Limit: limit, ResetMs: ms(s.Reset), RetryMs: ms(s.Retry),
-		PeriodMs: period.Milliseconds(), Sharing: uint32(s.Sharing), Owner: h.self(), Phase: owning.String()}
+		PeriodMs: period.Milliseconds(), Sharing: uint32(s.Sharing), Owner: h.self(), Phase: "owning"}
 	if l := h.limiter; l != nil {
 		r.Replica = l.place.Load().replica[key.Partition()]
 	}

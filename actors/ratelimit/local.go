@@ -39,8 +39,8 @@ func (at *localKey) deadline(now int64) int64 {
 	return deadline
 }
 
-func (l *Limiter) localOf(k ratelimit.Key) *localLimiter {
-	return &l.localLimiters[k.Hash()%localShards]
+func (rs *reservations) localOf(k ratelimit.Key) *localLimiter {
+	return &rs.localLimiters[k.Hash()%localShards]
 }
 
 // key returns the entry of a key; the caller holds the lock.
@@ -64,12 +64,13 @@ const refusalTime = time.Second
 
 // knownRefusal reports whether a cached refusal applies to a request. After a change of the quota the owner is asked
 // again.
-func (l *Limiter) knownRefusal(demands []ratelimit.Demand, standings []ratelimit.Standing) (refuses bool) {
-	now := l.table.Instant()
+func (rs *reservations) knownRefusal(demands []ratelimit.Demand, standings []ratelimit.Standing,
+	now int64) (refuses bool) {
 	for i := range demands {
-		d, local := &demands[i], l.localOf(demands[i].Key)
+		d, hash := &demands[i], demands[i].Key.Hash()
+		local := &rs.localLimiters[hash%localShards]
 		local.mu.Lock()
-		at := local.keys.Get(d.Key)
+		at := local.keys.Find(&d.Key, hash)
 		if at != nil {
 			if at.refuses(d, now) && now < at.refusedAt+int64(refusalTime) {
 				standings[i] = ratelimit.Standing{Used: d.Limit, Reset: max(at.reset-now, 0), Retry: at.until - now}
@@ -90,16 +91,17 @@ func (at *localKey) refuses(d *ratelimit.Demand, now int64) bool {
 }
 
 // remember stores the decision about a request.
-func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Standing, v verdict) {
-	now, all := l.table.Instant(), allReservable(demands)
+func (rs *reservations) remember(demands []ratelimit.Demand, standings []ratelimit.Standing, v verdict, now int64) {
+	all := allReservable(demands)
 	for i := range demands {
 		d, s := &demands[i], standings[i]
 		if v == refused && s.Retry <= 0 {
 			continue
 		}
-		local := l.localOf(d.Key)
+		hash := d.Key.Hash()
+		local := &rs.localLimiters[hash%localShards]
 		local.mu.Lock()
-		at := local.keys.Get(d.Key)
+		at := local.keys.Find(&d.Key, hash)
 		if at == nil && local.kept.Full(d.Key) {
 			local.mu.Unlock()
 			continue
@@ -114,7 +116,7 @@ func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Sta
 			}
 			if all {
 				at.reservation.uses++
-				l.renewAhead(d, at, now)
+				rs.renewAhead(d, at, now)
 			}
 		} else {
 			at.until, at.reset, at.limit, at.period = now+s.Retry, now+s.Reset, d.Limit, int64(d.Period)
@@ -127,12 +129,12 @@ func (l *Limiter) remember(demands []ratelimit.Demand, standings []ratelimit.Sta
 // decideByShare decides without any other node. It admits at most the limit divided by the number of nodes, less this
 // node's own admissions. It refuses what an owner has refused, until the refusal expires (D-WAF-13). A key for which
 // there is no room shares a wider one.
-func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
-	shares := l.place.Load().shares()
-	now := l.table.Instant()
+func (rs *reservations) decideByShare(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
+	shares := rs.place.Load().shares()
+	now := rs.table.Instant()
 	admits := true
 	for i := range demands {
-		d, local := &demands[i], l.localOf(demands[i].Key)
+		d, local := &demands[i], rs.localOf(demands[i].Key)
 		q := quotaOf(d)
 		q.Limit = (q.Limit + shares - 1) / shares
 		local.mu.Lock()
@@ -151,7 +153,7 @@ func (l *Limiter) decideByShare(demands []ratelimit.Demand, standings []ratelimi
 		admits = admits && standings[i].Retry == 0 && standings[i].Sharing == ratelimit.Alone
 	}
 	for i := range demands {
-		if d, local := &demands[i], l.localOf(demands[i].Key); admits {
+		if d, local := &demands[i], rs.localOf(demands[i].Key); admits {
 			local.mu.Lock()
 			local.key(d.Key).own.Admit(now, quotaOf(d))
 			local.mu.Unlock()

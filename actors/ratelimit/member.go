@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 )
 
 // member is another node, as seen by this one. Instants are by the clock of the windows.
 type member struct {
 	id      string
 	queries batcher[*query]
-	updates batcher[*update]
+	updates batcher[*shard.Update]
 	// asking and copying are the latencies of queries and of updates.
 	asking, copying latency
 	// silentSince is when the member stopped answering queries; 0: it answers.
@@ -40,16 +41,17 @@ type member struct {
 const maxQueryBatch, maxUpdateBatch = 256, 512
 
 // member returns the state of another member.
-func (l *Limiter) member(id string) *member {
-	if m, ok := l.members.Load(id); ok {
+func (ps *peers) member(id string) *member {
+	if m, ok := ps.members.Load(id); ok {
 		return m.(*member)
 	}
 	m := &member{id: id}
-	m.settledAt.Store(l.table.Instant()) // nothing can have been missed before now
-	m.confirmedAt.Store(l.table.Instant())
-	m.queries = batcher[*query]{send: func(batch []*query) { l.sendQueries(m, batch) }, maxBatch: maxQueryBatch}
-	m.updates = batcher[*update]{send: func(batch []*update) { l.sendUpdates(m, batch) }, maxBatch: maxUpdateBatch}
-	first, _ := l.members.LoadOrStore(id, m)
+	m.settledAt.Store(ps.table.Instant()) // nothing can have been missed before now
+	m.confirmedAt.Store(ps.table.Instant())
+	m.queries = batcher[*query]{send: func(batch []*query) { ps.sendQueries(m, batch) }, maxBatch: maxQueryBatch}
+	m.updates = batcher[*shard.Update]{send: func(batch []*shard.Update) { ps.sendUpdates(m, batch) },
+		maxBatch: maxUpdateBatch}
+	first, _ := ps.members.LoadOrStore(id, m)
 	return first.(*member)
 }
 
@@ -57,39 +59,39 @@ func (l *Limiter) member(id string) *member {
 func (m *member) unreachable() bool { return m.silentSince.Load() != 0 }
 
 // recordAnswer records that the member answered.
-func (l *Limiter) recordAnswer(m *member) {
+func (ps *peers) recordAnswer(m *member) {
 	if m.silentSince.Load() == 0 {
 		return
 	}
 	if since := m.silentSince.Swap(0); since != 0 {
-		now := l.table.Instant()
+		now := ps.table.Instant()
 		m.asking.observe(min(time.Duration(now-since), mostPatience), now)
 	}
 }
 
 // recordQueryFrom is recordAnswer for a member that sent a query to this node.
-func (l *Limiter) recordQueryFrom(id string) {
-	if m, ok := l.members.Load(id); ok {
-		l.recordAnswer(m.(*member))
+func (ps *peers) recordQueryFrom(id string) {
+	if m, ok := ps.members.Load(id); ok {
+		ps.recordAnswer(m.(*member))
 	}
 }
 
 // recordSilence records that the member has been silent since an instant, and probes it until it answers. Until then no
 // request waits for it.
-func (l *Limiter) recordSilence(m *member, since int64) {
+func (ps *peers) recordSilence(m *member, since int64) {
 	m.silentSince.CompareAndSwap(0, max(since, 1))
 	if m.probing.Swap(true) {
 		return
 	}
-	if !l.inBackground(func() {
-		for !l.answers(m) {
-			if !l.keepsPartitions(m.id) {
+	if !ps.inBackground(func() {
+		for !ps.answers(m) {
+			if !ps.keepsPartitions(m.id) {
 				m.silentSince.Store(0) // it is assessed again when it comes back
 				break
 			}
 			select {
 			case <-time.After(probeInterval):
-			case <-l.ctx.Done():
+			case <-ps.ctx.Done():
 				return
 			}
 		}
@@ -100,25 +102,25 @@ func (l *Limiter) recordSilence(m *member, since int64) {
 }
 
 // answers reports whether a member answers at all, whatever its decisions wait for.
-func (l *Limiter) answers(m *member) bool {
-	_, err := l.net.Ask(l.ctx, m.asking.patience(), m.id, queryName, &pb.RateAsk{})
+func (ps *peers) answers(m *member) bool {
+	_, err := ps.net.Ask(ps.ctx, m.asking.patience(), m.id, queryName, &pb.RateAsk{})
 	if err == nil {
-		l.recordAnswer(m)
+		ps.recordAnswer(m)
 	}
 	return err == nil
 }
 
 // keepsPartitions reports whether a member keeps partitions.
-func (l *Limiter) keepsPartitions(id string) bool { return slices.Contains(l.place.Load().members, id) }
+func (ps *peers) keepsPartitions(id string) bool { return slices.Contains(ps.place.Load().members, id) }
 
 // silent reports whether a member has been silent for longer than a short stall can explain. Time in which this node
 // itself stalled does not count.
-func (l *Limiter) silent(id string) bool {
-	if l.isLost(id) {
+func (ps *peers) silent(id string) bool {
+	if ps.isLost(id) {
 		return true
 	}
-	since := l.member(id).silentSince.Load()
-	return since != 0 && l.table.Instant()-max(since, l.still.until.Load()) > int64(silenceTime)
+	since := ps.member(id).silentSince.Load()
+	return since != 0 && ps.table.Instant()-max(since, ps.still.until.Load()) > int64(silenceTime)
 }
 
 // settleInterval is how often a node asks what it missed even without a stall of its own: another node may have
@@ -126,73 +128,69 @@ func (l *Limiter) silent(id string) bool {
 const settleInterval = 500 * time.Millisecond
 
 // beat detects a stall of this node, and then asks for the missed updates.
-func (l *Limiter) beat() {
+func (f *follower) beat() {
 	tick := time.NewTicker(beatInterval)
 	defer tick.Stop()
 	for n := 1; ; n++ {
 		select {
 		case <-tick.C:
-		case <-l.ctx.Done():
+		case <-f.ctx.Done():
 			return
 		}
-		if l.still.beat(l.table.Instant()) || n%int(settleInterval/beatInterval) == 0 {
-			l.settleAll()
+		if f.peers.still.beat(f.table.Instant()) || n%int(settleInterval/beatInterval) == 0 {
+			f.settleAll()
 		}
 	}
 }
 
 // settleAll asks every other member what this node has missed: whether, as an owner, it has gone on without this node,
 // and what it has decided in this node's place.
-func (l *Limiter) settleAll() {
-	for _, id := range l.place.Load().members {
-		if m := l.member(id); id != l.self && !m.settling.Swap(true) && !l.inBackground(func() { l.settleWith(m) }) {
+func (f *follower) settleAll() {
+	for _, id := range f.place.Load().members {
+		if m := f.peers.member(id); id != f.self && !m.settling.Swap(true) && !f.inBackground(func() { f.settleWith(m) }) {
 			m.settling.Store(false)
 		}
 	}
 }
 
-func (l *Limiter) settleWith(m *member) {
+func (f *follower) settleWith(m *member) {
 	defer m.settling.Store(false)
-	for l.ctx.Err() == nil && l.keepsPartitions(m.id) && !l.net.Lost(m.id) {
-		began := l.table.Instant()
-		got, err := l.net.Ask(l.ctx, m.copying.patience(), m.id, updateName, &pb.RateCopy{Stood: true})
+	for f.ctx.Err() == nil && f.peers.keepsPartitions(m.id) && !f.net.Lost(m.id) {
+		began := f.table.Instant()
+		got, err := f.net.Ask(f.ctx, m.copying.patience(), m.id, updateName, &pb.RateCopy{Stood: true})
 		answer, ok := got.(*pb.RateCopied)
 		if err != nil || !ok {
 			time.Sleep(probeInterval)
 			continue
 		}
 		if m.goneThere.Swap(answer.Gone) != answer.Gone {
-			l.missed(m.id)
+			f.missed(m.id)
 		}
 		for _, p := range answer.Ahead {
-			l.replaced(int(p), m.id)
+			f.replicator.replaced(int(p), m.id)
 		}
 		m.settledAt.Store(began)
 		storeMax(&m.confirmedAt, began)
-		if !l.still.since(began, l.table.Instant()) {
+		if !f.peers.still.since(began, f.table.Instant()) {
 			return
 		}
 	}
 }
 
 // caughtUp reports whether no stall has made this node miss an update of an owner.
-func (l *Limiter) caughtUp(owner string) bool {
-	return !l.still.since(l.member(owner).settledAt.Load(), l.table.Instant())
+func (f *follower) caughtUp(owner string) bool {
+	return !f.peers.still.since(f.peers.member(owner).settledAt.Load(), f.table.Instant())
 }
 
 // missed records that an owner has gone on without this node as its replica. The states are then requested.
-func (l *Limiter) missed(owner string) {
-	pl := l.place.Load()
-	for p := range l.partitions {
-		if pl.owner[p] == owner && pl.replica[p] == l.self {
-			l.withPartition(p, func(part *partition) {
-				if part.phase == following {
-					part.incomplete()
-				}
-			})
+func (f *follower) missed(owner string) {
+	pl := f.place.Load()
+	for p := range f.partitions {
+		if pl.owner[p] == owner && pl.replica[p] == f.self {
+			f.step(p, shard.Missed{})
 		}
 	}
-	l.requestMissing()
+	f.mover.requestMissing()
 }
 
 // goOn makes this node go on without the member as its replica, unless the member is back: it has asked, since an

@@ -7,7 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
@@ -64,7 +67,7 @@ func TestRetryAtLateOwnerCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := together(t)
 		defer w.close()
-		time.Sleep(2 * recentTime) // every name is looked up until the initial merges have expired
+		time.Sleep(2 * 5 * time.Second) // every name is looked up until the initial merges have expired
 		d := demand("r", keyOf("a", "b"), 10)
 		w.nodes["a"].member("b").copying.wait.Store(int64(300 * time.Millisecond))
 		w.freeze("b")
@@ -118,33 +121,6 @@ func TestUndecidedRequestIsTakenBack(t *testing.T) {
 	})
 }
 
-// A copy that may be a repetition is looked up by its name, and so is every copy in the time after a merge.
-func TestCopiedTwiceCountsOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := together(t)
-		defer w.close()
-		time.Sleep(2 * recentTime)
-		n, d := w.nodes["a"], demand("r", keyOf("b", "a"), 10)
-		p := d.Key.Partition()
-		n.table.WithPartition(p, func(windows *ratelimit.Partition) {
-			part := &n.partitions[p]
-			copied := func(id uint64, again bool, want int64) {
-				t.Helper()
-				n.addOnce(windows, part, &update{part: p, id: id, again: again, demand: d, count: 1})
-				if got := windows.Get(d.Key).Look(n.table.Instant(), quotaOf(&d)).Used; got != want {
-					t.Errorf("%d count after copy %d, want %d", got, id, want)
-				}
-			}
-			copied(1, false, 1)
-			copied(1, true, 1)
-			copied(2, true, 2)
-			part.recent.mergedUntil = n.table.Instant() + recentTime
-			copied(2, false, 2)
-			copied(3, false, 3)
-		})
-	})
-}
-
 // An admission of a client that has gone is taken back, wherever it was counted.
 func TestAbandonedRequestIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -166,71 +142,6 @@ func TestAbandonedRequestIsTakenBack(t *testing.T) {
 			}
 		}
 	})
-}
-
-// When two states are merged, an admission that both have under its name counts once. An admission that only one of
-// them has counts, too.
-func TestMergeDropsDuplicates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := together(t)
-		defer w.close()
-		for _, limit := range []int64{100, ratelimit.MaxExact + 100} {
-			d := demand("r", fmt.Sprint("k", limit), limit)
-			p := d.Key.Partition()
-			count := func(n *node, ids ...uint64) *pb.RateState {
-				var s *pb.RateState
-				n.table.WithPartition(p, func(windows *ratelimit.Partition) {
-					part := &n.partitions[p]
-					part.forgetAll(windows)
-					for _, id := range ids {
-						n.addOnce(windows, part, &update{part: p, id: id, demand: d, count: 1})
-						time.Sleep(time.Millisecond)
-					}
-					s = n.chunks(p, windows, nil)[0]
-				})
-				return s
-			}
-			one, two := count(w.nodes["a"], 1, 2, 3), count(w.nodes["b"], 2, 3, 4, 5)
-			c := w.nodes["c"]
-			c.table.WithPartition(p, func(windows *ratelimit.Partition) {
-				part := &c.partitions[p]
-				part.forgetAll(windows)
-				c.addAll(windows, part, []*pb.RateState{one, two})
-				if n := windows.Get(d.Key).Look(c.table.Instant(), quotaOf(&d)).Used; n != 5 {
-					t.Errorf("limit %d: 5 admissions count as %d", limit, n)
-				}
-				for id := range uint64(5) { // each has a name
-					if n := c.forgetNamed(windows, part, d.Key, id+1, 1); n != 1 {
-						t.Errorf("limit %d: name %d: %d taken back", limit, id+1, n)
-					}
-				}
-				if n := windows.Get(d.Key).Look(c.table.Instant(), quotaOf(&d)).Used; n != 0 {
-					t.Errorf("limit %d: %d are left", limit, n)
-				}
-			})
-		}
-	})
-}
-
-// Names are forgotten in the order of their admissions, and their number is bounded.
-func TestRecentNamesAreBounded(t *testing.T) {
-	var r recent
-	for i := range int64(3 * maxRecent) {
-		r.note(named{id: uint64(i + 1), instant: i, count: 1}, i)
-	}
-	const now = 3 * maxRecent
-	if r.at != nil || r.find(2*maxRecent-64, now) != nil || r.find(2*maxRecent+64, now) == nil ||
-		r.find(now, now).instant != now-1 || r.at == nil {
-		t.Errorf("%d names", len(r.queue)-r.head)
-	}
-	r.trim(now + recentTime)
-	if len(r.queue) != 0 || r.find(now, now) != nil {
-		t.Errorf("%d names after their time", len(r.at))
-	}
-	r.note(named{id: 7, instant: 0, count: 1}, 0)
-	if x := r.find(7, 0); x == nil || x.id != 7 {
-		t.Errorf("%+v", x)
-	}
 }
 
 // Patience follows the measurements. A member that stalls for a part of each second is waited for that long, however
@@ -323,6 +234,57 @@ func TestLostReservationIsTakenBack(t *testing.T) {
 			if n := used(t, w.nodes[id], d); n != 100 { // the first one stays
 				t.Errorf("%d count at %s", n, id)
 			}
+		}
+	})
+}
+
+// An owner adopts the state of its replica, which has decided in its place, while the update of an admission waits
+// behind others. The admission is then lost. So its client is not admitted by the replica's later confirmation.
+func TestConfirmationAfterTakeoverIsVoid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		d, b, c := demand("r", keyOf("b", "c"), 10), w.nodes["b"], w.nodes["c"]
+		p, admitted := d.Key.Partition(), int64(0)
+		ask := func() {
+			if ok, err := w.ask(w.nodes["a"], d); !ok || err != nil {
+				t.Error(ok, err)
+			}
+			admitted++
+		}
+		ask()
+		held, copied := make(chan struct{}), c.serve[updateName]
+		c.serve[updateName] = func(from string, question proto.Message, answer func(proto.Message)) {
+			if q := question.(*pb.RateCopy); len(q.Parts)+len(q.States) == 0 {
+				copied(from, question, answer)
+				return
+			}
+			go func() {
+				<-held
+				copied(from, question, answer)
+			}()
+		}
+		replace := func() {
+			admitted++
+			if v := c.decide([]ratelimit.Demand{d}, nil, []uint64{uint64(admitted)}, make([]ratelimit.Standing, 1), true,
+				false); v != shard.Admitted {
+				t.Error(v)
+			}
+			b.replaced(p, "c")
+			time.Sleep(5 * time.Millisecond)
+		}
+		replace()
+		done := make(chan struct{})
+		go func() {
+			ask()
+			close(done)
+		}()
+		time.Sleep(5 * time.Millisecond)
+		replace()
+		close(held)
+		<-done
+		if n := used(t, b, d); n != admitted {
+			t.Errorf("%d were admitted, %d count", admitted, n)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
@@ -19,77 +20,51 @@ type placement struct {
 // shares returns the number of nodes that share a limit when none answers.
 func (pl *placement) shares() int64 { return int64(max(1, len(pl.members))) }
 
-func (l *Limiter) readPlacement() *placement {
+func (sh *shards) readPlacement() *placement {
 	pl := &placement{}
 	for p := range pl.owner {
-		pl.owner[p], pl.replica[p] = l.net.Place(Kind, strconv.Itoa(p))
+		pl.owner[p], pl.replica[p] = sh.net.Place(Kind, strconv.Itoa(p))
 		if id := pl.owner[p]; id != "" && !slices.Contains(pl.members, id) {
 			pl.members = append(pl.members, id)
 		}
 	}
-	pl.alone = len(pl.members) == 1 && pl.members[0] == l.self
+	pl.alone = len(pl.members) == 1 && pl.members[0] == sh.self
 	return pl
 }
 
-// retention is how long a node keeps a partition of which it is neither owner nor replica: until its new members have
-// requested it.
-const retention = 10 * time.Second
-
 // moved installs a new placement. A node that is no longer the owner stops deciding at once. The new owner requests the
 // state from it.
-func (l *Limiter) moved(func(kind, id string) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before, now := l.place.Load(), l.readPlacement()
-	l.place.Store(now)
+func (mv *mover) moved(func(kind, id string) bool) {
+	mv.mu.Lock()
+	defer mv.mu.Unlock()
+	before, now := mv.place.Load(), mv.readPlacement()
+	mv.place.Store(now)
 	joined := before.alone && !now.alone
 	added := slices.DeleteFunc(slices.Clone(now.members),
 		func(id string) bool { return slices.Contains(before.members, id) })
-	drops := l.net.Drops()
-	lapsed := drops != l.drops // this node may have missed messages
-	l.drops = drops
-	for p := range l.partitions {
-		mine := now.owner[p] == l.self || now.replica[p] == l.self
-		l.table.WithPartition(p, func(windows *ratelimit.Partition) {
-			part := &l.partitions[p]
-			part.notBefore = 0
-			if joined && windows.Len() > 0 {
-				part.unlisted, part.unreplicated = true, nil // no other node has it
-			}
-			switch {
-			case lapsed:
-				part.lapse()
-			case part.phase == owning && (now.owner[p] != l.self || joined ||
-				part.replica != "" && part.replica != now.replica[p] || l.decidedBefore(p, added)):
-				part.stop()
-			case part.phase == owning:
-				part.replica = now.replica[p]
-			case part.source != now.owner[p]:
-				part.incomplete() // the new owner will send its state, or has sent it
-			}
-			if mine {
-				part.dropAt = 0
-			} else if part.dropAt == 0 {
-				part.dropAt = l.table.Instant() + int64(retention)
-			}
-			part.stateSent = part.stateSent && before.replica[p] == now.replica[p] &&
-				!(now.replica[p] != "" && l.member(now.replica[p]).replicaUnreachable.Load())
+	drops := mv.net.Drops()
+	lapsed := drops != mv.drops // this node may have missed messages
+	mv.drops = drops
+	for p := range mv.partitions {
+		mv.table.WithPartition(p, func(*ratelimit.Partition) {
+			mv.stepLocked(p, &shard.Placed{Place: mv.placeOf(now, p, ""), Joined: joined, Lapsed: lapsed,
+				Decided: mv.partitions[p].Owns() && mv.decidedBefore(p, added), Same: before.replica[p] == now.replica[p]})
 		})
 	}
-	l.wake()
+	mv.wake()
 }
 
 // decidedBefore reports whether one of these members may still decide about a partition: it did so before this node
 // received the update.
-func (l *Limiter) decidedBefore(p int, ids []string) bool {
-	return len(ids) > 0 && slices.ContainsFunc(l.net.Former(Kind, strconv.Itoa(p)),
+func (mv *mover) decidedBefore(p int, ids []string) bool {
+	return len(ids) > 0 && slices.ContainsFunc(mv.net.Former(Kind, strconv.Itoa(p)),
 		func(id string) bool { return slices.Contains(ids, id) })
 }
 
 // wake makes settle check every partition.
-func (l *Limiter) wake() {
+func (mv *mover) wake() {
 	select {
-	case l.changes <- struct{}{}:
+	case mv.changes <- struct{}{}:
 	default:
 	}
 }
@@ -102,30 +77,30 @@ const missingInterval = 150 * time.Millisecond
 
 // settle takes over, after each change, the partitions that this node owns now, before a request needs them. It also
 // sends new replicas their states.
-func (l *Limiter) settle() {
+func (mv *mover) settle() {
 	tick := time.NewTicker(missingInterval)
 	defer tick.Stop()
 	for {
 		select {
-		case <-l.changes:
+		case <-mv.changes:
 		case <-tick.C:
-			l.requestMissing()
+			mv.requestMissing()
 			continue
-		case <-l.ctx.Done():
+		case <-mv.ctx.Done():
 			return
 		}
 		parts := make(chan int)
 		for range takeOverWorkers {
-			l.background.Go(func() {
+			mv.background.Go(func() {
 				for p := range parts {
-					l.takeOver(p)
-					l.sendState(p)
+					mv.takeOver(p)
+					mv.replicator.sendState(p)
 				}
 			})
 		}
-		pl := l.place.Load()
-		for p := range l.partitions {
-			if pl.owner[p] == l.self && l.ctx.Err() == nil && !pl.alone {
+		pl := mv.place.Load()
+		for p := range mv.partitions {
+			if pl.owner[p] == mv.self && mv.ctx.Err() == nil && !pl.alone {
 				parts <- p
 			}
 		}
@@ -136,29 +111,23 @@ func (l *Limiter) settle() {
 // requestMissing requests from owners the states that this node lacks as their replica. The node may have received a
 // change after the state, or have been away. An owner in whose place this node has decided learns that, too: its state
 // is refused.
-func (l *Limiter) requestMissing() {
-	pl := l.place.Load()
-	if pl.alone || !l.net.Belongs() {
+func (mv *mover) requestMissing() {
+	pl := mv.place.Load()
+	if pl.alone || !mv.net.Belongs() {
 		return
 	}
 	missing := map[string][]uint32{}
-	for p := range l.partitions {
-		if pl.replica[p] == l.self && pl.owner[p] != "" {
-			l.withPartition(p, func(part *partition) {
-				switch part.phase {
-				case unknown:
-					part.awaitState()
-				case acting:
-				default:
-					return
-				}
+	for p := range mv.partitions {
+		if pl.replica[p] == mv.self && pl.owner[p] != "" {
+			m := &shard.Lacks{}
+			if mv.step(p, m); m.State {
 				missing[pl.owner[p]] = append(missing[pl.owner[p]], uint32(p))
-			})
+			}
 		}
 	}
 	for owner, parts := range missing {
-		l.background.Go(func() {
-			l.net.Ask(l.ctx, l.member(owner).asking.patience(), owner, pullName, &pb.RatePull{Tell: parts})
+		mv.background.Go(func() {
+			mv.net.Ask(mv.ctx, mv.peers.member(owner).asking.patience(), owner, pullName, &pb.RatePull{Tell: parts})
 		})
 	}
 }
@@ -179,11 +148,6 @@ func (l *Limiter) Sweep() {
 		}
 	}
 	for p := range l.partitions {
-		l.table.WithPartition(p, func(windows *ratelimit.Partition) {
-			if part := &l.partitions[p]; part.dropAt != 0 && now > part.dropAt && part.phase != owning {
-				windows.Clear()
-				*part = partition{dropAt: part.dropAt, handoffs: part.handoffs, takingOver: part.takingOver}
-			}
-		})
+		l.step(p, shard.Tick{})
 	}
 }

@@ -3,9 +3,11 @@ package ratelimit
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
@@ -46,14 +48,14 @@ func newQuery() any { return &query{done: make(chan bool, 1)} }
 
 // query sends a request to the member that decides about it. The caller waits for done and returns the query to the
 // pool.
-func (l *Limiter) query(t target, mode uint32, count int64, ids []uint64, demands ...ratelimit.Demand) *query {
-	q := l.prepare(t, mode, count, ids, demands)
-	l.member(t.member).queries.put(q)
+func (dr *decider) query(t target, mode uint32, count int64, ids []uint64, demands ...ratelimit.Demand) *query {
+	q := dr.prepare(t, mode, count, ids, demands)
+	dr.peers.member(t.member).queries.put(q)
 	return q
 }
 
-func (l *Limiter) prepare(t target, mode uint32, count int64, ids []uint64, demands []ratelimit.Demand) *query {
-	q := l.queries.Get().(*query)
+func (dr *decider) prepare(t target, mode uint32, count int64, ids []uint64, demands []ratelimit.Demand) *query {
+	q := dr.queries.Get().(*query)
 	q.target, q.mode, q.verdict, q.noReply, q.count = t, mode, unreachable, false, count
 	q.again = false
 	q.demands, q.ids, q.instants = append(q.demands[:0], demands...), append(q.ids[:0], ids...), q.instants[:0]
@@ -62,64 +64,65 @@ func (l *Limiter) prepare(t target, mode uint32, count int64, ids []uint64, dema
 }
 
 // takeBack makes a member remove at most count admissions of each demand, by their names.
-func (l *Limiter) takeBack(from string, count int64, ids []uint64, demands ...ratelimit.Demand) {
-	if from == l.self {
+func (dr *decider) takeBack(from string, count int64, ids []uint64, demands ...ratelimit.Demand) {
+	if from == dr.self {
 		for i := range demands {
-			l.forget(&demands[i], ids[i], 0, count)
+			dr.forget(&demands[i], ids[i], 0, count)
 		}
 		return
 	}
-	q := l.prepare(target{member: from}, modeTakeBack, count, ids, demands)
+	q := dr.prepare(target{member: from}, modeTakeBack, count, ids, demands)
 	q.noReply = true
-	l.member(from).queries.put(q)
+	dr.peers.member(from).queries.put(q)
 }
 
-func (l *Limiter) end(q *query, answered bool) {
+// end passes the query back to its sender, or to the pool.
+func (q *query) end(answered bool, pool *sync.Pool) {
 	if !q.noReply {
 		q.done <- answered
 		return
 	}
-	l.queries.Put(q)
+	pool.Put(q)
 }
 
 // sendQueries sends one batch to a member and passes its answers to the callers. The member is unreachable if it does
 // not even answer a query that waits for nothing, while this node itself did not stall.
-func (l *Limiter) sendQueries(to *member, batch []*query) {
-	l.batches.Add(1)
-	l.asked.Add(int64(len(batch)))
+func (dr *decider) sendQueries(to *member, batch []*query) {
+	dr.batches.Add(1)
+	dr.asked.Add(int64(len(batch)))
 	question := encodeQueries(batch)
-	began := l.table.Instant()
-	got, err := l.net.Ask(l.ctx, to.asking.patience(), to.id, queryName, question)
+	began := dr.table.Instant()
+	got, err := dr.net.Ask(dr.ctx, to.asking.patience(), to.id, queryName, question)
 	if answer, ok := got.(*pb.RateAnswer); err == nil && ok && answerFits(answer, question) {
-		now := l.table.Instant()
+		now := dr.table.Instant()
 		to.asking.observe(time.Duration(now-began), now)
-		l.recordAnswer(to)
+		dr.peers.recordAnswer(to)
 		at := 0
 		for i, q := range batch {
-			l.readAnswer(q, answer, i, at)
+			dr.readAnswer(q, answer, i, at, began)
 			at += len(q.demands)
-			l.end(q, true)
+			q.end(true, &dr.queries)
 		}
 		return
 	}
 	late := errors.Is(err, context.DeadlineExceeded)
-	if alive := err == nil || late && l.answers(to) || late && l.still.since(began, l.table.Instant()); alive {
-		now := l.table.Instant()
+	if err == nil || late && dr.peers.answers(to) || late && dr.peers.still.since(began, dr.table.Instant()) {
+		now := dr.table.Instant()
 		to.asking.observe(time.Duration(now-began), now)
 		for _, q := range batch {
 			q.verdict = retry
-			l.end(q, true)
+			q.end(true, &dr.queries)
 		}
 		return
 	}
-	l.recordSilence(to, began)
+	dr.peers.recordSilence(to, began)
 	for _, q := range append(batch, to.queries.take()...) { // the queries behind do not wait for it either
 		if q.noReply && q.verdict != retry { // it is sent once more: the member may come back
 			q.verdict = retry
 			to.queries.put(q)
 			continue
 		}
-		l.end(q, false)
+		q.end(false, &dr.queries)
 	}
 }
 
@@ -137,7 +140,7 @@ func encodeQueries(batch []*query) *pb.RateAsk {
 		for i := range q.demands {
 			d := &q.demands[i]
 			start := len(text)
-			text = appendKey(text, d.Key)
+			text = shard.AppendKey(text, d.Key)
 			question.Keys = append(question.Keys, text[start:len(text):len(text)])
 			question.Limits = append(question.Limits, d.Limit)
 			question.Periods = append(question.Periods, int64(d.Period))
@@ -161,8 +164,8 @@ func encodeQueries(batch []*query) *pb.RateAsk {
 	return question
 }
 
-// readAnswer decodes the answer to query i, whose demands begin at at.
-func (l *Limiter) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
+// readAnswer decodes the answer to query i of a batch, whose demands begin at at.
+func (dr *decider) readAnswer(q *query, answer *pb.RateAnswer, i, at int, sent int64) {
 	if q.verdict = verdict(answer.Verdicts[i]); q.verdict > refused {
 		q.verdict = retry
 	}
@@ -175,7 +178,8 @@ func (l *Limiter) readAnswer(q *query, answer *pb.RateAnswer, i, at int) {
 		switch q.mode {
 		case modeCount, modeAsReplica:
 			q.instants = append(q.instants, answer.Instants[n])
-			if q.verdict == admitted && !l.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n], q.again) {
+			if q.verdict == admitted && answer.Numbers[n] != 0 &&
+				!dr.follower.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n], q.again, sent) {
 				q.verdict = retry
 			}
 		case modeReserve:

@@ -10,15 +10,15 @@
 // The owner learns this from the replica, because the replica must confirm its admissions, and then takes over the
 // replica's state. So one node at a time may be lost or frozen, and no window holds one admission too many. When
 // neither answers for long, a node decides alone within its share of the limit. Each admission has a name, so a request
-// that is sent twice counts once (recent.go).
+// that is sent twice counts once (shard/recent.go).
 //
 // A key is a virtual actor of the kind "rate" (host.go), but has no mailbox and no goroutine. The windows of a
 // partition are a table behind a lock, and a turn runs on the goroutine of its caller, at a tenth of the cost.
 //
-// Start reading at Limiter.Allow and asking.go, then README.md. Then read partition.go (the phases of a partition),
-// decision.go (which node may decide) and handoff.go (how a partition moves). Last come replicate.go, replica.go and
-// patience.go (how long a node waits for another). The reasons and figures are in
-// docs/decisions/0004-replication-of-the-limiter.md.
+// Start reading at Limiter.Allow and parts.go (the parts of a Limiter), then shard/README.md. Then read package shard
+// (the state machine of a partition) and its drivers: decision.go (decider), replicate.go (replicator), replica.go
+// (follower) and handoff.go (mover). Last come reservation.go and patience.go (how long a node waits for another).
+// The reasons and figures are in docs/decisions/0004-replication-of-the-limiter.md.
 package ratelimit
 
 import (
@@ -26,12 +26,11 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"castellan/actors/ratelimit/shard"
 	"castellan/cluster"
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/fault"
@@ -82,33 +81,15 @@ type Stats struct {
 	Merged          int64 // takeovers in which two members had counted, so that some admissions may count twice
 }
 
-// Limiter is the ratelimit.Limiter of a cluster node.
+// Limiter is the ratelimit.Limiter of a cluster node. Its parts are described in parts.go.
 type Limiter struct {
-	net   Cluster
-	table *ratelimit.Table
-	log   *slog.Logger
-	self  string
-	still standstill
-	names atomic.Uint64 // the last name of an admission; it begins at random
-
-	place         atomic.Pointer[placement]
-	partitions    []partition // guarded by the table's locks
-	localLimiters [localShards]localLimiter
-	localKeys     ratelimit.Tally // of localLimiters
-
-	mu                 sync.Mutex // serializes changes of the placement
-	drops              int64
-	members            sync.Map // of *member, by id
-	changes            chan struct{}
-	queries, decisions sync.Pool // of *query and *ownDecision
-	background         sync.WaitGroup
-	closing            sync.RWMutex // guards additions to background
-	ctx                context.Context
-	stop               context.CancelFunc
-
-	here, elsewhere, cached, reserved, asReplica, shared atomic.Int64
-	batches, asked, copies, copied, pulled, merged       atomic.Int64
-	warned                                               atomic.Int64 // when warnShared last logged
+	*shards
+	*peers
+	*decider
+	*reservations
+	*replicator
+	*follower
+	*mover
 }
 
 var _ ratelimit.Limiter = (*Limiter)(nil)
@@ -116,24 +97,36 @@ var _ ratelimit.Limiter = (*Limiter)(nil)
 // New returns an empty Limiter. It must be created before the node starts. A nil now means the monotonic clock of the
 // machine.
 func New(net Cluster, now func() time.Time, log *slog.Logger) *Limiter {
-	l := &Limiter{net: net, table: ratelimit.NewTable(now), log: log, self: net.Address(),
-		partitions: make([]partition, ratelimit.Partitions), changes: make(chan struct{}, 1)}
-	for i := range l.localLimiters {
-		l.localLimiters[i].kept = &l.localKeys
+	s := &shards{net: net, table: ratelimit.NewTable(now), log: log, self: net.Address(),
+		partitions: make([]slot, ratelimit.Partitions)}
+	ps := &peers{shards: s}
+	mv := &mover{shards: s, changes: make(chan struct{}, 1)}
+	f := &follower{shards: s, mover: mv}
+	r := &replicator{shards: s, follower: f, mover: mv}
+	dr := &decider{shards: s, follower: f, mover: mv}
+	rs := &reservations{shards: s, decider: dr}
+	s.peers, f.replicator, mv.replicator = ps, r, r
+	ps.sendQueries, ps.sendUpdates, dr.grant = dr.sendQueries, r.sendUpdates, rs.grant
+	for p := range s.partitions {
+		s.partitions[p].Init(p, s.table.At(p))
 	}
-	l.queries.New, l.decisions.New = newQuery, newOwnDecision
-	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.place.Store(l.readPlacement())
+	for i := range rs.localLimiters {
+		rs.localLimiters[i].kept = &rs.localKeys
+	}
+	dr.queries.New, dr.decisions.New = newQuery, newOwnDecision
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.place.Store(s.readPlacement())
 	// #nosec G404: names of admissions must differ between starts; they are not secret.
-	l.names.Store(rand.Uint64())
-	l.still.last.Store(l.table.Instant())
-	net.Serve(queryName, l.receiveQueries)
-	net.Serve(updateName, l.receiveUpdates)
-	net.Serve(pullName, l.receivePull)
+	dr.names.Store(rand.Uint64())
+	ps.still.last.Store(s.table.Instant())
+	l := &Limiter{s, ps, dr, rs, r, f, mv}
+	net.Serve(queryName, dr.receiveQueries)
+	net.Serve(updateName, f.receiveUpdates)
+	net.Serve(pullName, mv.receivePull)
 	net.Serve(topName, l.receiveTop)
-	net.OnMove(l.moved)
-	l.background.Go(l.settle)
-	l.background.Go(l.beat)
+	net.OnMove(mv.moved)
+	s.background.Go(mv.settle)
+	s.background.Go(f.beat)
 	return l
 }
 
@@ -143,17 +136,6 @@ func (l *Limiter) Close() {
 	l.stop()
 	l.closing.Unlock()
 	l.background.Wait()
-}
-
-// inBackground runs do in the background; false: the limiter is closed.
-func (l *Limiter) inBackground(do func()) bool {
-	l.closing.RLock()
-	defer l.closing.RUnlock()
-	if l.ctx.Err() != nil {
-		return false
-	}
-	l.background.Go(do)
-	return true
 }
 
 // Stats returns the counts since the start.
@@ -175,18 +157,19 @@ func (l *Limiter) Bound(most int) {
 func (l *Limiter) Keys() int { return l.table.Keys() }
 
 // verdict is the result of a request under some keys.
-type verdict uint32
+type verdict = shard.Verdict
 
 const (
-	retry       verdict = iota // not decided: look up the owner again
-	admitted                   // and counted
-	refused                    // and not counted
-	unreachable                // the node that was asked did not answer
+	retry       = shard.Retry
+	admitted    = shard.Admitted
+	refused     = shard.Refused
+	unreachable = refused + 1 // the node that was asked did not answer
 )
 
 // Allow fails when no member that may decide answers in time, or when the client has gone; then nothing is counted.
 func (l *Limiter) Allow(ctx context.Context, demands []ratelimit.Demand, standings []ratelimit.Standing) (bool, error) {
-	if l.knownRefusal(demands, standings) {
+	began := l.table.Instant()
+	if l.knownRefusal(demands, standings, began) {
 		l.cached.Add(1)
 		return false, nil
 	}
@@ -195,17 +178,17 @@ func (l *Limiter) Allow(ctx context.Context, demands []ratelimit.Demand, standin
 	}
 	var room [maxDemands]uint64
 	a := asking{ids: l.name(room[:0], len(demands))}
-	began := l.table.Instant()
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		v := l.decideOnce(&a, demands, standings)
 		a.again = true
-		waited := time.Duration(l.table.Instant() - began)
+		now := l.table.Instant()
+		waited := time.Duration(now - began)
 		switch {
 		case v == admitted && (waited < leastPatience || ratelimit.Waits(ctx)), v == refused:
 			if v == refused {
 				l.takeBackAll(&a, demands)
 			}
-			l.remember(demands, standings, v)
+			l.remember(demands, standings, v, now)
 			return v == admitted, nil
 		case v == admitted || !ratelimit.Waits(ctx):
 			l.takeBackAll(&a, demands)
@@ -271,12 +254,12 @@ type target struct {
 	replica bool
 }
 
-func (l *Limiter) target(pl *placement, part int) target {
+func (dr *decider) target(pl *placement, part int) target {
 	owner, replica := pl.owner[part], pl.replica[part]
 	switch {
 	case owner == "" || replica == "":
-	case owner == l.self && !l.net.Belongs(), owner != l.self && l.member(owner).unreachable():
-		if replica != l.self && l.member(replica).unreachable() {
+	case owner == dr.self && !dr.net.Belongs(), owner != dr.self && dr.peers.member(owner).unreachable():
+		if replica != dr.self && dr.peers.member(replica).unreachable() {
 			return target{} // neither is asked until one of them answers again
 		}
 		return target{replica, true}
@@ -289,20 +272,24 @@ const maxDemands = 8
 
 // decideOnce calls every owner, the other nodes in parallel. It is all or nothing: when one refuses, the admissions of
 // the others are taken back. This node's own keys come last, so that their refusal is the cheapest one.
-func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []ratelimit.Standing) verdict {
-	pl := l.place.Load()
+func (dr *decider) decideOnce(a *asking, demands []ratelimit.Demand, standings []ratelimit.Standing) verdict {
+	pl := dr.place.Load()
 	var room [maxDemands]target
 	targets := room[:0]
 	here, asReplica := 0, false
+	var hashed [maxDemands]uint64
+	hashes := hashed[:0]
 	for i := range demands {
-		t := l.target(pl, demands[i].Key.Partition())
+		hashes = append(hashes, demands[i].Key.Hash())
+		p := ratelimit.PartitionOf(hashes[i])
+		t := dr.target(pl, p)
 		if t.member == "" {
 			return unreachable
 		}
-		if owner := pl.owner[demands[i].Key.Partition()]; t.replica && owner != l.self {
-			l.member(owner).replacedAt.Store(l.table.Instant())
+		if owner := pl.owner[p]; t.replica && owner != dr.self {
+			dr.peers.member(owner).replacedAt.Store(dr.table.Instant())
 		}
-		if t.member == l.self {
+		if t.member == dr.self {
 			here++
 			asReplica = asReplica || t.replica
 			t.replica = false
@@ -310,18 +297,18 @@ func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []
 		targets = append(targets, t)
 	}
 	if here == len(demands) {
-		l.here.Add(1)
-		v := l.decide(demands, a.ids, standings, asReplica, a.again)
+		dr.here.Add(1)
+		v := dr.decide(demands, hashes, a.ids, standings, asReplica, a.again)
 		if v != refused {
-			a.counted(l.self)
+			a.counted(dr.self)
 		}
 		return v
 	}
-	l.elsewhere.Add(1)
+	dr.elsewhere.Add(1)
 	var sent [maxDemands]*query
 	queries := sent[:0]
 	for i, t := range targets {
-		if t.member == l.self || slices.Contains(targets[:i], t) {
+		if t.member == dr.self || slices.Contains(targets[:i], t) {
 			continue
 		}
 		mode := uint32(modeCount)
@@ -329,9 +316,9 @@ func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []
 			mode = modeAsReplica
 		}
 		if some := pick(demands, targets, t); len(some) > 0 {
-			q := l.prepare(t, mode, 0, pick(a.ids, targets, t), some)
+			q := dr.prepare(t, mode, 0, pick(a.ids, targets, t), some)
 			q.again = a.again
-			l.member(t.member).queries.put(q)
+			dr.peers.member(t.member).queries.put(q)
 			queries = append(queries, q)
 		}
 	}
@@ -342,13 +329,14 @@ func (l *Limiter) decideOnce(a *asking, demands []ratelimit.Demand, standings []
 		if v = worse(v, q.verdict); q.verdict != refused {
 			a.counted(q.member)
 		}
-		l.queries.Put(q)
+		dr.queries.Put(q)
 	}
 	if here > 0 && v == admitted {
-		own := target{member: l.self}
+		own := target{member: dr.self}
 		some := make([]ratelimit.Standing, here)
-		if v = l.decide(pick(demands, targets, own), pick(a.ids, targets, own), some, asReplica, a.again); v != refused {
-			a.counted(l.self)
+		if v = dr.decide(pick(demands, targets, own), pick(hashes, targets, own), pick(a.ids, targets, own), some, asReplica,
+			a.again); v != refused {
+			a.counted(dr.self)
 		}
 		put(standings, targets, own, some)
 	}

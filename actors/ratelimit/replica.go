@@ -7,24 +7,16 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
 // This file is the replica's side of replication. A replica counts the admissions of the owner until it decides itself,
 // and reports that to the owner.
 
-// reply is a replica's answer to an update.
-type reply int
-
-const (
-	accepted    reply = iota
-	superseding       // it has decided itself, or has another owner
-	stateNeeded       // it lacks the earlier updates
-)
-
 // receiveUpdates receives the updates of an owner.
-func (l *Limiter) receiveUpdates(from string, question proto.Message, answer func(proto.Message)) {
-	l.recordQueryFrom(from)
+func (f *follower) receiveUpdates(from string, question proto.Message, answer func(proto.Message)) {
+	f.peers.recordQueryFrom(from)
 	q, ok := question.(*pb.RateCopy)
 	n := 0
 	if ok {
@@ -34,101 +26,73 @@ func (l *Limiter) receiveUpdates(from string, question proto.Message, answer fun
 	switch {
 	case !ok:
 	case q.Without != "":
-		back.Replaced = l.replacedAgo(from)
+		back.Replaced = f.replacedAgo(from)
 	case q.Stood:
-		back.Gone, back.Ahead = l.member(from).recordCatchUp(l.table.Instant()), l.decidedFor(from)
+		back.Gone, back.Ahead = f.peers.member(from).recordCatchUp(f.table.Instant()), f.decidedFor(from)
 	}
 	if !ok || q.Without != "" || q.Stood {
 		answer(back)
 		return
 	}
-	say := func(p uint32, what reply) {
+	say := func(p uint32, what shard.Reply) {
 		switch what {
-		case superseding:
+		case shard.Superseding:
 			back.Ahead = append(back.Ahead, p)
-		case stateNeeded:
+		case shard.StateNeeded:
 			back.Needs = append(back.Needs, p)
 		}
 	}
+	var copied shard.Copy
 	states := q.States
 	for i := range n + 1 {
 		for len(states) > 0 && (int(states[0].Behind) <= i || i == n) {
-			say(states[0].Part, l.applyState(from, states[0]))
+			say(states[0].Part, f.applyState(from, states[0]))
 			states = states[1:]
 		}
 		if i == n {
 			break
 		}
-		key, valid := parseKey(q.Keys[i])
+		key, valid := shard.ParseKey(q.Keys[i])
 		if !valid || int(q.Parts[i]) != key.Partition() || q.Limits[i] < 1 || q.Periods[i] < 1 {
 			continue
 		}
-		x := &update{part: int(q.Parts[i]), number: q.Numbers[i], takenBack: q.Taken[i], count: 1,
-			demand: ratelimit.Demand{Key: key, Limit: q.Limits[i], Period: time.Duration(q.Periods[i])}}
+		x := &shard.Update{Part: int(q.Parts[i]), Number: q.Numbers[i], TakenBack: q.Taken[i], Count: 1,
+			Demand: ratelimit.Demand{Key: key, Limit: q.Limits[i], Period: time.Duration(q.Periods[i])}}
 		if len(q.Ids) > 0 {
-			x.id = q.Ids[i]
+			x.ID = q.Ids[i]
 		}
 		if len(q.Counts) > 0 {
-			x.count, x.ahead = min(q.Counts[i], ratelimit.MaxExact), min(max(q.Aheads[i], 0), maxLead*1000)
+			x.Count, x.Ahead = min(q.Counts[i], ratelimit.MaxExact), min(max(q.Aheads[i], 0), shard.MaxLead*1000)
 		}
-		_, x.again = slices.BinarySearch(q.Again, uint32(i))
-		_, x.demand.Shared = slices.BinarySearch(q.Shared, uint32(i))
-		say(q.Parts[i], l.applyUpdate(x, false))
+		_, x.Again = slices.BinarySearch(q.Again, uint32(i))
+		_, x.Demand.Shared = slices.BinarySearch(q.Shared, uint32(i))
+		copied = shard.Copy{Update: x}
+		say(q.Parts[i], f.applyUpdate(&copied))
 	}
 	answer(back)
 }
 
-// maxRemembered is how many single admissions a partition remembers that another node or a state may lack.
-const maxRemembered = 1 << 12
-
-// applyUpdate counts an admission of the owner. The node receives it by an update or, asRequester, by the answer to its
-// own request.
-func (l *Limiter) applyUpdate(x *update, asRequester bool) (what reply) {
-	l.table.WithPartition(x.part, func(windows *ratelimit.Partition) {
-		part := &l.partitions[x.part]
-		switch {
-		case part.refusesOwner() || termOf(x.number) < termOf(part.number):
-			what = superseding
-			return
-		case x.number <= part.stateNumber:
-			return // it was part of the state
-		case termOf(x.number) > termOf(part.number):
-			part.beginTerm()
-			what = stateNeeded
-		}
-		part.number = max(part.number, x.number)
-		if asRequester {
-			part.hear(x)
-		}
-		switch w := windows.Get(x.demand.Key); {
-		case !x.takenBack:
-			l.addOnce(windows, part, x)
-		case x.id != 0:
-			l.forgetNamed(windows, part, x.demand.Key, x.id, x.count)
-		case w != nil:
-			for range x.count {
-				w.ForgetNewest()
-			}
-		}
-	})
-	return what
+// applyUpdate counts an admission of the owner.
+func (f *follower) applyUpdate(m *shard.Copy) shard.Reply {
+	f.step(m.Part, m)
+	return m.Reply
 }
 
 // replacedAgo returns how long ago, in microseconds, this node last had an owner's replica decide; 0: never.
-func (l *Limiter) replacedAgo(owner string) uint64 {
-	if at := l.member(owner).replacedAt.Load(); at != 0 {
-		return uint64(max(1, (l.table.Instant()-at)/1000))
+func (f *follower) replacedAgo(owner string) uint64 {
+	if at := f.peers.member(owner).replacedAt.Load(); at != 0 {
+		return uint64(max(1, (f.table.Instant()-at)/1000))
 	}
 	return 0
 }
 
 // decidedFor returns the partitions of an owner in which this node has decided.
-func (l *Limiter) decidedFor(owner string) (all []uint32) {
-	pl := l.place.Load()
-	for p := range l.partitions {
+func (f *follower) decidedFor(owner string) (all []uint32) {
+	pl := f.place.Load()
+	for p := range f.partitions {
 		if pl.owner[p] == owner {
-			l.withPartition(p, func(part *partition) {
-				if part.phase == acting || part.phase == acted {
+			f.withShard(p, func(s *shard.Shard) {
+				if s.HasActed() {
 					all = append(all, uint32(p))
 				}
 			})
@@ -138,59 +102,22 @@ func (l *Limiter) decidedFor(owner string) (all []uint32) {
 }
 
 // applyOwn is applyUpdate for an admission of this node's own request, if the owner considers this node its replica.
-// False: the admission is void.
-func (l *Limiter) applyOwn(d *ratelimit.Demand, id, number uint64, again bool) bool {
-	x := &update{part: d.Key.Partition(), number: number, id: id, again: again, demand: *d, count: 1}
-	return number == 0 || l.applyUpdate(x, true) != superseding
+// False: the admission may be void.
+func (f *follower) applyOwn(d *ratelimit.Demand, id, number uint64, again bool, sent int64) bool {
+	x := &struct {
+		shard.Update
+		shard.Copy
+	}{Update: shard.Update{Part: d.Key.Partition(), Number: number, ID: id, Again: again, Demand: *d, Count: 1}}
+	x.Copy.Update, x.AsRequester, x.Since = &x.Update, true, sent
+	return f.applyUpdate(&x.Copy) != shard.Superseding
 }
 
 // applyState adopts the state of a partition, or a chunk of it.
-func (l *Limiter) applyState(from string, s *pb.RateState) (what reply) {
-	if int(s.Part) >= len(l.partitions) {
-		return accepted
+func (f *follower) applyState(from string, s *pb.RateState) shard.Reply {
+	if int(s.Part) >= len(f.partitions) {
+		return shard.Accepted
 	}
-	l.table.WithPartition(int(s.Part), func(windows *ratelimit.Partition) {
-		part := &l.partitions[s.Part]
-		switch {
-		case part.refusesOwner() || termOf(s.Number) < termOf(part.number):
-			what = superseding
-			return
-		case s.Was != 0 && part.number != s.Was:
-			part.incomplete()
-			part.awaitState()
-			what = stateNeeded
-			return
-		case s.Was != 0: // this node has all of it
-			part.endState(from, s.Number)
-			part.replicated()
-			return
-		case s.Next && part.skipChunks:
-			return
-		case !s.Next:
-			part.skipChunks = part.awaited != nil && part.awaited.since > s.Number ||
-				part.awaited == nil && part.number > s.Number
-			if part.skipChunks {
-				part.awaitState()
-				what = stateNeeded
-				return
-			}
-			part.forgetAll(windows)
-			part.beginState()
-		}
-		l.add(windows, part, s)
-		if !s.More {
-			l.addMissing(windows, part, part.heard(), s.Number)
-			part.endState(from, s.Number)
-		}
-	})
-	return what
-}
-
-// addMissing counts the admissions that are missing from a state which goes up to a number.
-func (l *Limiter) addMissing(windows *ratelimit.Partition, part *partition, all []*update, above uint64) {
-	for _, x := range all {
-		if x.number > above && !x.takenBack {
-			l.addOnce(windows, part, x)
-		}
-	}
+	m := &shard.State{From: from, State: s}
+	f.step(int(s.Part), m)
+	return m.Reply
 }

@@ -6,167 +6,136 @@ import (
 	"time"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
 // This file is the owner's side of replication; replica.go is the other side.
 
-// update is a message to a replica: an admission, or the state of a partition.
-type update struct {
-	part      int
-	number    uint64
-	id        uint64 // the admission's name; 0: none
-	again     bool   // it may have been sent, or requested, before
-	demand    ratelimit.Demand
-	takenBack bool // the admission was taken back
-	count     int64
-	ahead     int64         // nanoseconds from now to its instant
-	decision  *decision     // waits for the replica; nil: its client already has the answer
-	state     *pb.RateState // instead of a demand
-}
-
-func (x *update) term() uint64 {
-	if x.state != nil {
-		return termOf(x.state.Number)
-	}
-	return termOf(x.number)
-}
-
-// replicate sends an update to a replica. The caller holds the partition's lock, so that updates of a partition arrive
-// in order.
-func (l *Limiter) replicate(to string, x *update) { l.member(to).updates.put(x) }
-
 // maxStateBatch bounds the states in one message, in keys and admissions.
 const maxStateBatch = 1 << 17
 
 // sendUpdates sends one batch to a replica.
-func (l *Limiter) sendUpdates(m *member, batch []*update) {
+func (r *replicator) sendUpdates(m *member, batch []*shard.Update) {
 	q, text := &pb.RateCopy{}, []byte(nil)
 	begin, weight := 0, 0
 	for i, x := range batch {
-		if x.state != nil {
-			if weight += len(x.state.Keys) + len(x.state.Ages); weight > maxStateBatch && i > begin {
-				l.sendUpdate(m, q, batch[begin:i])
+		if x.State != nil {
+			if weight += len(x.State.Keys) + len(x.State.Ages); weight > maxStateBatch && i > begin {
+				r.sendUpdate(m, q, batch[begin:i])
 				q, begin, weight = &pb.RateCopy{}, i, 0
 			}
-			x.state.Behind = uint32(len(q.Parts))
-			q.States = append(q.States, x.state)
+			x.State.Behind = uint32(len(q.Parts))
+			q.States = append(q.States, x.State)
 			continue
 		}
-		if x.again {
+		if x.Again {
 			q.Again = append(q.Again, uint32(len(q.Parts)))
 		}
-		if x.demand.Shared {
+		if x.Demand.Shared {
 			q.Shared = append(q.Shared, uint32(len(q.Parts)))
 		}
-		q.Parts = append(q.Parts, uint32(x.part))
-		q.Numbers = append(q.Numbers, x.number)
+		q.Parts = append(q.Parts, uint32(x.Part))
+		q.Numbers = append(q.Numbers, x.Number)
 		start := len(text)
-		text = appendKey(text, x.demand.Key)
+		text = shard.AppendKey(text, x.Demand.Key)
 		q.Keys = append(q.Keys, text[start:len(text):len(text)])
-		q.Limits = append(q.Limits, x.demand.Limit)
-		q.Periods = append(q.Periods, int64(x.demand.Period))
-		q.Taken = append(q.Taken, x.takenBack)
-		q.Counts = append(q.Counts, x.count)
-		q.Aheads = append(q.Aheads, x.ahead)
-		q.Ids = append(q.Ids, x.id)
+		q.Limits = append(q.Limits, x.Demand.Limit)
+		q.Periods = append(q.Periods, int64(x.Demand.Period))
+		q.Taken = append(q.Taken, x.TakenBack)
+		q.Counts = append(q.Counts, x.Count)
+		q.Aheads = append(q.Aheads, x.Ahead)
+		q.Ids = append(q.Ids, x.ID)
 	}
-	l.sendUpdate(m, q, batch[begin:])
+	r.sendUpdate(m, q, batch[begin:])
 }
 
 // sendUpdate sends one message and acts on its answer.
-func (l *Limiter) sendUpdate(m *member, q *pb.RateCopy, updates []*update) {
-	l.copies.Add(1)
-	l.copied.Add(int64(len(q.Parts)))
-	began := l.table.Instant()
-	got, err := l.net.Ask(l.ctx, m.copying.patience(), m.id, updateName, q)
+func (r *replicator) sendUpdate(m *member, q *pb.RateCopy, updates []*shard.Update) {
+	r.copies.Add(1)
+	r.copied.Add(int64(len(q.Parts)))
+	began := r.table.Instant()
+	got, err := r.net.Ask(r.ctx, m.copying.patience(), m.id, updateName, q)
 	answer, ok := got.(*pb.RateCopied)
 	if ok = ok && err == nil; !ok {
-		l.updatesFailed(m, updates, began)
+		r.updatesFailed(m, updates, began)
 		return
 	}
-	now := l.table.Instant()
+	now := r.table.Instant()
 	m.copying.observe(time.Duration(now-began), now)
 	storeMax(&m.confirmedAt, began)
 	if m.replicaUnreachable.Swap(false) {
-		l.resendStates(m.id)
+		r.resendStates(m.id)
 	}
 	for _, p := range answer.Ahead {
-		l.superseded(int(p), m.id, updates)
+		r.superseded(int(p), m.id, updates)
+	}
+	lacks := func(x *shard.Update) bool {
+		return slices.Contains(answer.Ahead, uint32(x.Part)) || slices.Contains(answer.Needs, uint32(x.Part))
 	}
 	for _, x := range updates {
-		switch {
-		case x.decision != nil:
-			if x.state != nil && (slices.Contains(answer.Ahead, uint32(x.part)) ||
-				slices.Contains(answer.Needs, uint32(x.part))) {
-				x.decision.pending.failed.Store(true)
+		if d, waits := x.Waits.(*decision); waits {
+			if x.State != nil && lacks(x) || !r.stillCounts(x) {
+				d.pending.failed.Store(true)
 			}
-			x.decision.finish()
-		case x.state != nil && !x.state.More && !slices.Contains(answer.Ahead, uint32(x.part)) &&
-			!slices.Contains(answer.Needs, uint32(x.part)):
-			l.table.WithPartition(x.part, func(*ratelimit.Partition) {
-				if !m.replicaUnreachable.Load() {
-					l.partitions[x.part].replicated()
-				}
+			d.finish()
+		} else if x.State != nil && !x.State.More && !lacks(x) {
+			r.table.WithPartition(x.Part, func(*ratelimit.Partition) {
+				r.stepLocked(x.Part, shard.Copied{Place: shard.Place{ReplicaSilent: m.replicaUnreachable.Load()}})
 			})
 		}
 	}
 	for _, p := range answer.Needs {
-		l.markUnsent(int(p))
-		l.sendState(int(p))
+		r.markUnsent(int(p))
+		r.sendState(int(p))
 	}
 }
 
 // updatesFailed handles updates that a replica did not confirm, and those that wait behind them. If the replica is
 // gone, the owner goes on without one until it answers again. If this node was frozen or cut off, the replica may have
 // decided in the meantime: then the waiting decisions fail.
-func (l *Limiter) updatesFailed(m *member, updates []*update, began int64) {
+func (r *replicator) updatesFailed(m *member, updates []*shard.Update, began int64) {
 	holds := m.replicaUnreachable.Load()
 	if !holds {
-		if holds = l.mayGoOnWithout(m, began) && m.goOn(began); holds {
+		if holds = r.mayGoOnWithout(m, began) && m.goOn(began); holds {
 			updates = slices.Concat(updates, m.updates.waiting()) // decisions behind these wait no longer
-			l.noteUnreplicated(updates)
+			r.noteUnreplicated(updates)
 		}
 	}
 	for _, x := range updates {
-		l.markUnsent(x.part) // the replica may have received a part of it
-		if d := x.decision; d != nil {
-			x.decision = nil
-			if !holds || !l.net.Belongs() || !l.stillCounts(x) {
+		r.markUnsent(x.Part) // the replica may have received a part of it
+		if d, waits := x.Waits.(*decision); waits {
+			x.Waits = nil
+			if !holds || !r.net.Belongs() || !r.stillCounts(x) {
 				d.pending.failed.Store(true)
 			}
 			d.finish()
 		}
 	}
 	if !holds {
-		l.wake()
+		r.mover.wake()
 	}
 }
 
-// stillCounts reports whether the admission of an update still counts here. The partition may have been taken over from
-// the replica since.
-func (l *Limiter) stillCounts(x *update) (counts bool) {
-	l.withPartition(x.part, func(part *partition) { counts = part.phase == owning && x.term() == termOf(part.number) })
+// stillCounts reports whether the admission of an update still counts here. If this node has adopted its replica's
+// state since, the admission is lost, although the replica may confirm it later: the update waited behind others.
+func (r *replicator) stillCounts(x *shard.Update) (counts bool) {
+	r.withShard(x.Part, func(s *shard.Shard) { counts = s.StillCounts(x) })
 	return counts
 }
 
-// withPartition is Table.WithPartition for callers that need no windows.
-func (l *Limiter) withPartition(p int, do func(part *partition)) {
-	l.table.WithPartition(p, func(*ratelimit.Partition) { do(&l.partitions[p]) })
-}
-
 // markUnsent makes the next sendState send the whole state of a partition.
-func (l *Limiter) markUnsent(p int) {
-	if p >= 0 && p < len(l.partitions) {
-		l.withPartition(p, func(part *partition) { part.stateSent = false })
+func (r *replicator) markUnsent(p int) {
+	if p >= 0 && p < len(r.partitions) {
+		r.step(p, shard.Unsent{})
 	}
 }
 
 // noteUnreplicated records confirmed admissions that only this node has.
-func (l *Limiter) noteUnreplicated(updates []*update) {
+func (r *replicator) noteUnreplicated(updates []*shard.Update) {
 	for _, x := range updates {
-		if x.state == nil {
-			l.withPartition(x.part, func(part *partition) { part.noteUnreplicated(x) })
+		if x.State == nil {
+			r.step(x.Part, shard.Unreplicated{Update: x})
 		}
 	}
 }
@@ -178,17 +147,17 @@ const actTime = 100 * time.Millisecond
 // the replica is gone. It also may if another member answers, the replica still does not, and the replica cannot have
 // decided. The replica can have decided in two cases. Either this node stalled after the replica's last confirmation,
 // or another member had the replica decide and this node has not settled with it since.
-func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
-	if l.net.Lost(m.id) {
+func (r *replicator) mayGoOnWithout(m *member, began int64) bool {
+	if r.net.Lost(m.id) {
 		return true
 	}
-	l.recordSilence(m, began)
-	pl := l.place.Load()
+	r.peers.recordSilence(m, began)
+	pl := r.place.Load()
 	asked, answers := 0, make(chan *pb.RateCopied, len(pl.members)+1)
 	ask := func(id string, q *pb.RateCopy) {
 		asked++
-		if !l.inBackground(func() {
-			got, _ := l.net.Ask(l.ctx, m.copying.patience(), id, updateName, q)
+		if !r.inBackground(func() {
+			got, _ := r.net.Ask(r.ctx, m.copying.patience(), id, updateName, q)
 			answer, _ := got.(*pb.RateCopied)
 			answers <- answer
 		}) {
@@ -196,7 +165,7 @@ func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
 		}
 	}
 	for _, id := range pl.members {
-		if id != m.id && id != l.self {
+		if id != m.id && id != r.self {
 			ask(id, &pb.RateCopy{Without: m.id})
 		}
 	}
@@ -205,80 +174,47 @@ func (l *Limiter) mayGoOnWithout(m *member, began int64) bool {
 		if answer := <-answers; answer != nil {
 			others = true
 			if answer.Replaced != 0 {
-				replaced = max(replaced, l.table.Instant()-int64(min(answer.Replaced, math.MaxInt64/2000))*1000)
+				replaced = max(replaced, r.table.Instant()-int64(min(answer.Replaced, math.MaxInt64/2000))*1000)
 			}
 		}
 	}
 	ask(m.id, &pb.RateCopy{}) // it comes last: slow members have answered by now
 	return <-answers == nil && others && replaced+int64(actTime) < m.settledAt.Load() &&
-		!l.still.since(m.confirmedAt.Load(), l.table.Instant())
+		!r.peers.still.since(m.confirmedAt.Load(), r.table.Instant())
 }
 
-// superseded handles a replica's answer that it has decided about a partition itself, or has another owner. Waiting
-// decisions are repeated once this node has the replica's state. Admissions whose clients have their answers count
-// then. Admissions of a partition that has moved count at its new owner.
-func (l *Limiter) superseded(p int, by string, updates []*update) {
-	if p < 0 || p >= len(l.partitions) {
+// superseded handles a replica's answer that it has decided about a partition itself, or has another owner.
+func (r *replicator) superseded(p int, by string, updates []*shard.Update) {
+	if p < 0 || p >= len(r.partitions) {
 		return
 	}
-	l.table.WithPartition(p, func(*ratelimit.Partition) {
-		part := &l.partitions[p]
-		// An answer to updates of an earlier term says nothing about the replica's present state: this node has taken
-		// that over since.
-		now := termOf(part.number)
-		ofNow := func(x *update) bool { return x.part == p && x.term() == now }
-		if part.phase == owning && slices.ContainsFunc(updates, ofNow) {
-			part.stop()
-			part.pullFrom = by
-		}
-		for _, x := range updates {
-			switch {
-			case x.part != p || x.state != nil || x.number <= part.handoffNumber:
-			case x.decision != nil:
-				x.decision.pending.failed.Store(true)
-			case !x.takenBack && x.term() == now && !slices.Contains(part.unreplicated, x):
-				part.noteUnreplicated(x)
-			}
-		}
-	})
-	l.takeOverSoon(p)
+	r.step(p, &shard.Superseded{By: by, Updates: updates})
+	r.mover.takeOverSoon(p)
 }
 
 // replaced takes over the decisions that this node's replica has made in its place.
-func (l *Limiter) replaced(p int, by string) {
-	if p < 0 || p >= len(l.partitions) || l.place.Load().replica[p] != by {
+func (r *replicator) replaced(p int, by string) {
+	if p < 0 || p >= len(r.partitions) || r.place.Load().replica[p] != by {
 		return
 	}
-	l.withPartition(p, func(part *partition) {
-		if part.phase == owning {
-			part.stop()
-			part.pullFrom = by
-		}
-	})
-	l.takeOverSoon(p)
+	r.step(p, shard.Replaced{By: by})
+	r.mover.takeOverSoon(p)
 }
 
 // resendStates sends a replica all its states again: it was unreachable for a while, and may have missed some.
-func (l *Limiter) resendStates(replica string) {
-	pl := l.place.Load()
-	for p := range l.partitions {
-		if pl.owner[p] == l.self && pl.replica[p] == replica {
-			l.markUnsent(p)
+func (r *replicator) resendStates(replica string) {
+	pl := r.place.Load()
+	for p := range r.partitions {
+		if pl.owner[p] == r.self && pl.replica[p] == replica {
+			r.markUnsent(p)
 		}
 	}
-	l.wake()
+	r.mover.wake()
 }
 
 // sendState sends the replica of a partition the whole state, unless it was already sent.
-func (l *Limiter) sendState(p int) {
-	l.table.WithPartition(p, func(windows *ratelimit.Partition) {
-		part, replica := &l.partitions[p], l.place.Load().replica[p]
-		if part.phase != owning || part.stateSent || replica == "" {
-			return
-		}
-		part.stateSent = true
-		for _, s := range l.chunks(p, windows, nil) {
-			l.replicate(replica, &update{part: p, state: s})
-		}
+func (r *replicator) sendState(p int) {
+	r.table.WithPartition(p, func(*ratelimit.Partition) {
+		r.stepLocked(p, &shard.Resend{Place: r.placeOf(r.place.Load(), p, "")})
 	})
 }

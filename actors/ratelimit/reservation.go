@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"time"
 
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
 
@@ -13,9 +14,8 @@ import (
 // are reserved from, and unused places are given back. docs/decisions/0004-replication-of-the-limiter.md has the gain.
 
 const (
-	// reservationTime is how long a reservation lasts. A period must have
-	// reservationsInPeriod of them.
-	reservationTime      = 100 * time.Millisecond
+	// reservationTime is how long a reservation lasts. A period must have reservationsInPeriod of them.
+	reservationTime      = shard.ReservationTime
 	reservationsInPeriod = 50
 	// minReservableLimit is the smallest limit with reservations, in requests.
 	minReservableLimit = 1000
@@ -57,13 +57,13 @@ func allReservable(demands []ratelimit.Demand) bool {
 }
 
 // spendReserved admits a request if all its keys have a reservation.
-func (l *Limiter) spendReserved(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
+func (rs *reservations) spendReserved(demands []ratelimit.Demand, standings []ratelimit.Standing) bool {
 	if !allReservable(demands) {
 		return false
 	}
-	now := l.table.Instant()
+	now := rs.table.Instant()
 	for i := range demands {
-		d, local := &demands[i], l.localOf(demands[i].Key)
+		d, local := &demands[i], rs.localOf(demands[i].Key)
 		local.mu.Lock()
 		at := local.keys.Get(d.Key)
 		ok := at != nil && at.reservation.left > 0 && now < at.reservation.until &&
@@ -75,23 +75,23 @@ func (l *Limiter) spendReserved(demands []ratelimit.Demand, standings []ratelimi
 			standings[i] = r.standing
 			standings[i].Used -= r.left
 			at.own.Admit(now, quotaOf(d))
-			l.renewAhead(d, at, now)
+			rs.renewAhead(d, at, now)
 		}
 		local.mu.Unlock()
 		if !ok {
 			for k := range i { // the owners decide instead
-				l.returnSpent(&demands[k])
+				rs.returnSpent(&demands[k])
 			}
 			return false
 		}
 	}
-	l.reserved.Add(1)
+	rs.reserved.Add(1)
 	return true
 }
 
 // returnSpent undoes one use of a reservation.
-func (l *Limiter) returnSpent(d *ratelimit.Demand) {
-	local := l.localOf(d.Key)
+func (rs *reservations) returnSpent(d *ratelimit.Demand) {
+	local := rs.localOf(d.Key)
 	local.mu.Lock()
 	defer local.mu.Unlock()
 	if at := local.keys.Get(d.Key); at != nil {
@@ -102,14 +102,14 @@ func (l *Limiter) returnSpent(d *ratelimit.Demand) {
 
 // renewAhead requests the next reservation from the owner when the demand will use up the present one. The caller holds
 // the lock of the key.
-func (l *Limiter) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
+func (rs *reservations) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
 	r := &at.reservation
 	if at.limit != d.Limit || at.period != int64(d.Period) { // the rule has changed
-		l.giveBack(ratelimit.Demand{Key: d.Key, Limit: at.limit, Period: time.Duration(at.period)}, *r)
+		rs.giveBack(ratelimit.Demand{Key: d.Key, Limit: at.limit, Period: time.Duration(at.period)}, *r)
 		r.left, at.until, at.limit, at.period = 0, 0, d.Limit, int64(d.Period)
 	}
 	if r.left > 0 && now >= r.until && !r.asking {
-		l.giveBack(*d, *r)
+		rs.giveBack(*d, *r)
 		r.left = 0
 	}
 	if r.since == 0 || now-r.since > 2*int64(reservationTime) {
@@ -117,7 +117,7 @@ func (l *Limiter) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
 		return
 	}
 	span := now - r.since
-	if span < int64(reservationTime)/4 || r.asking || l.ctx.Err() != nil {
+	if span < int64(reservationTime)/4 || r.asking || rs.ctx.Err() != nil {
 		return
 	}
 	rate := r.uses * int64(reservationTime) / span // in a reservationTime
@@ -126,36 +126,38 @@ func (l *Limiter) renewAhead(d *ratelimit.Demand, at *localKey, now int64) {
 	}
 	r.uses, r.since, r.asking = 1, now, true
 	demand, want := *d, min(rate+rate/4, maxReservation)
-	l.inBackground(func() { l.reserve(demand, want) })
+	rs.inBackground(func() { rs.reserve(demand, want) })
 }
 
 // reserve requests a reservation and replaces the present one with it.
-func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
-	begin := l.table.Instant()
+func (rs *reservations) reserve(d ratelimit.Demand, want int64) {
+	begin := rs.table.Instant()
 	next := reservation{until: begin + int64(reservationTime)}
-	t := l.target(l.place.Load(), d.Key.Partition())
-	demands, ids := []ratelimit.Demand{d}, []uint64{max(1, l.names.Add(1))}
+	t := rs.decider.target(rs.place.Load(), d.Key.Partition())
+	demands, ids := []ratelimit.Demand{d}, []uint64{max(1, rs.decider.names.Add(1))}
 	next.id = ids[0]
 	switch {
 	case t.member == "" || t.replica: // a replica reserves nothing
-	case t.member == l.self:
-		own := l.beginOwn(demands, ids, false)
-		given := l.grant(&own.decision, want, &next.standing)
-		if l.finishOwn(own) {
-			next.left, next.from = given, l.self
+	case t.member == rs.self:
+		own := rs.decider.beginOwn(demands, ids, false)
+		own.decision.Standings = []ratelimit.Standing{{}}
+		given := rs.grant(&own.decision, want)
+		next.standing = own.decision.Standings[0]
+		if rs.decider.finishOwn(own) {
+			next.left, next.from = given, rs.self
 		} else {
-			l.takeBack(l.self, maxReservation, ids, d)
+			rs.decider.takeBack(rs.self, maxReservation, ids, d)
 		}
 	default:
-		q := l.query(t, modeReserve, want, ids, d)
+		q := rs.decider.query(t, modeReserve, want, ids, d)
 		if <-q.done && q.verdict == admitted && q.count > 0 {
 			next.left, next.from, next.standing = q.count, t.member, q.standings[0]
 		} else if q.verdict != refused { // it may have counted them
-			l.takeBack(t.member, maxReservation, ids, d)
+			rs.decider.takeBack(t.member, maxReservation, ids, d)
 		}
-		l.queries.Put(q)
+		rs.decider.queries.Put(q)
 	}
-	local := l.localOf(d.Key)
+	local := rs.localOf(d.Key)
 	local.mu.Lock()
 	at := local.key(d.Key)
 	old := at.reservation
@@ -170,28 +172,30 @@ func (l *Limiter) reserve(d ratelimit.Demand, want int64) {
 		old.left = 0
 	}
 	local.mu.Unlock()
-	l.giveBack(d, old)
+	rs.giveBack(d, old)
 }
 
 // grant counts requests in advance, as the owner. It returns how many.
-func (l *Limiter) grant(d *decision, want int64, standing *ratelimit.Standing) int64 {
-	demand := &d.demands[0]
+func (rs *reservations) grant(d *decision, want int64) int64 {
+	demand := &d.Demands[0]
 	if !reservable(demand) {
 		return 0
 	}
-	d.ahead = int64(reservationTime)
-	n, open := l.table.Reserve(demand, want, reservableShare*d.placement.shares(), d.ahead, standing, d)
-	if !open {
-		for _, p := range d.notOwned {
-			l.takeOverSoon(p)
-		}
-	}
-	return n
+	d.Ahead = int64(reservationTime)
+	d.Hashes = append(d.Hashes[:0], demand.Key.Hash())
+	at := [...]int{ratelimit.PartitionOf(d.Hashes[0])}
+	m := &shard.Reserve{Decide: &d.Decide, Most: want, Share: reservableShare * d.placement.shares()}
+	rs.table.WithPartition(at[0], func(*ratelimit.Partition) {
+		d.locate(at[:])
+		rs.stepLocked(at[0], m)
+	})
+	d.takeOverSoon()
+	return m.Given
 }
 
 // giveBack returns the unused places of a reservation to the owner.
-func (l *Limiter) giveBack(d ratelimit.Demand, r reservation) {
+func (rs *reservations) giveBack(d ratelimit.Demand, r reservation) {
 	if r.left > 0 {
-		l.takeBack(r.from, r.left, []uint64{r.id}, d)
+		rs.decider.takeBack(r.from, r.left, []uint64{r.id}, d)
 	}
 }

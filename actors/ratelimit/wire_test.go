@@ -1,40 +1,20 @@
 package ratelimit
 
 import (
-	"bytes"
-	"net/netip"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
+	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
 )
-
-func FuzzKey(f *testing.F) {
-	for _, k := range []ratelimit.Key{{Rule: "login-ip", IP: netip.MustParseAddr("192.0.2.1")},
-		{Rule: "r", IP: netip.MustParseAddr("2001:db8::")}, {Rule: "u", Name: "9f1c"}, {Name: "TR"}} {
-		f.Add(appendKey(nil, k))
-	}
-	f.Add([]byte{})
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		k, ok := parseKey(b)
-		if !ok {
-			return
-		}
-		again, ok := parseKey(appendKey(nil, k))
-		if !ok || again != k || again.Partition() != k.Partition() {
-			t.Errorf("%+v became %+v", k, again)
-		}
-	})
-}
 
 // Every message of a member is answered, and no message makes a window admit more.
 func FuzzPeer(f *testing.F) {
 	key := ratelimit.Key{Rule: "r", Name: "kept"}
-	text := appendKey(nil, key)
+	text := shard.AppendKey(nil, key)
 	part := uint32(key.Partition())
 	seed := func(kind byte, m proto.Message) {
 		b, err := proto.Marshal(m)
@@ -92,58 +72,5 @@ func FuzzPeer(f *testing.F) {
 				}
 			}
 		})
-	})
-}
-
-// The state of a partition is transferred in chunks and arrives unchanged.
-func TestPartitionIsTransferredInPieces(t *testing.T) {
-	w := newWorld(t)
-	w.start("a", "b")
-	a, b := w.nodes["a"], w.nodes["b"]
-	defer a.Close()
-	defer b.Close()
-	var keys []ratelimit.Key
-	for i := 0; len(keys) < 900; i++ {
-		if k := (ratelimit.Key{Rule: "r", Name: string(rune('a'+i%26)) + time.Duration(i).String()}); k.Partition() == 7 {
-			keys = append(keys, k)
-		}
-	}
-	now := a.table.Instant()
-	a.table.WithPartition(7, func(p *ratelimit.Partition) {
-		for _, k := range keys {
-			for range 100 {
-				p.GetOrCreate(k).Admit(now, ratelimit.Quota{Limit: 200, Period: int64(time.Hour)})
-			}
-			if k == keys[5] || k == keys[800] {
-				p.Get(k).ShareFor(now, time.Hour)
-			}
-		}
-	})
-	var after []byte
-	pieces := 0
-	for {
-		var s *pb.RateState
-		a.table.WithPartition(7, func(p *ratelimit.Partition) { s = a.chunks(7, p, after)[0] })
-		if !stateFits(s) || bytes.Compare(s.Keys[0], after) <= 0 {
-			t.Fatal("a piece that does not fit")
-		}
-		pieces++
-		b.table.WithPartition(7, func(p *ratelimit.Partition) { b.add(p, &b.partitions[7], s) })
-		if after = s.Keys[len(s.Keys)-1]; !s.More {
-			break
-		}
-	}
-	if pieces < 3 {
-		t.Errorf("%d pieces", pieces)
-	}
-	b.table.WithPartition(7, func(p *ratelimit.Partition) {
-		for _, k := range keys {
-			quota := ratelimit.Quota{Limit: 200, Period: int64(time.Hour)}
-			if w := p.Get(k); w == nil || w.Look(b.table.Instant(), quota).Used != 100 {
-				t.Fatalf("%v did not arrive", k)
-			} else if w.SharedAt(b.table.Instant()) != (k == keys[5] || k == keys[800]) {
-				t.Errorf("%v: it is not said which keys are shared", k)
-			}
-		}
 	})
 }

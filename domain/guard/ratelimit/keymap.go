@@ -51,7 +51,14 @@ func (m *KeyMap[V]) Get(k Key) *V {
 	return m.get(&k, k.Hash())
 }
 
-// get is Get with the hash of the key.
+// Find is Get with the hash of the key.
+func (m *KeyMap[V]) Find(k *Key, hash uint64) *V {
+	if m.Len() == 0 {
+		return nil
+	}
+	return m.get(k, hash)
+}
+
 func (m *KeyMap[V]) get(k *Key, hash uint64) *V {
 	if e := m.values[hash]; e != nil && e.key == *k {
 		return &e.value

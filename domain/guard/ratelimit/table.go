@@ -32,12 +32,12 @@ type Partition struct {
 	_       [24]byte // neighbours share no cache line
 }
 
-// Gate decides whether a Table may decide, and receives its counts. Its methods are called with the partition locked.
+// Gate decides whether locked partitions may decide, and receives their counts.
 type Gate interface {
-	// MayDecide reports whether the windows of a partition may be used.
-	MayDecide(partition int) bool
-	// Counted records that demand i was counted, count times, at an instant.
-	Counted(i, partition int, instant, count int64)
+	// MayDecide reports whether the windows of a demand's partition may be used. It is called for each demand in turn.
+	MayDecide(demand int) bool
+	// Counted records that a demand was counted, count times, at an instant.
+	Counted(demand int, instant, count int64)
 }
 
 var _ Limiter = (*Table)(nil)
@@ -66,9 +66,10 @@ func (t *Table) Bound(most int) { t.tally.Bound(most) }
 func (t *Table) Instant() int64 { return t.instant() }
 
 // Partition returns the number of the key's partition.
-func (k Key) Partition() int { return partitionOf(k.Hash()) }
+func (k Key) Partition() int { return PartitionOf(k.Hash()) }
 
-func partitionOf(hash uint64) int { return int(hash % Partitions) }
+// PartitionOf returns the number of the partition of a key with that hash.
+func PartitionOf(hash uint64) int { return int(hash % Partitions) }
 
 // Hash returns a hash of the key, the same in every process, which places the key. Different addresses of one rule have
 // different hashes. A client can compute names with the same one, so it identifies no key: see Fingerprint.
@@ -109,48 +110,54 @@ func mix(h uint64) uint64 {
 	return h ^ h>>31
 }
 
+// maxDemands is how many keys of one request are decided without an allocation.
+const maxDemands = 8
+
 func (t *Table) Allow(_ context.Context, demands []Demand, standings []Standing) (admitted bool, err error) {
-	admitted, _ = t.Decide(demands, standings, nil)
+	var room [maxDemands]int
+	var hashed [maxDemands]uint64
+	var locked [maxDemands]*Partition
+	at, hashes, parts := room[:0], hashed[:0], locked[:0]
+	for i := range demands {
+		hash := demands[i].Key.Hash()
+		n := PartitionOf(hash)
+		at, hashes, parts = append(at, n), append(hashes, hash), append(parts, &t.partitions[n])
+	}
+	t.Lock(at)
+	defer t.Unlock(at)
+	admitted, _ = Decide(parts, hashes, demands, standings, t.instant(), nil)
 	return admitted, nil
 }
 
-// Decide is Allow through a gate, which may be nil. When the gate forbids a partition, nothing is counted and open is
-// false.
-func (t *Table) Decide(demands []Demand, standings []Standing, gate Gate) (admitted, open bool) {
-	var room [8]int
-	var hashed [8]uint64
-	var found [8]*Window
-	at, hashes, windows := room[:0], hashed[:0], found[:0]
-	for i := range demands {
-		hash := demands[i].Key.Hash()
-		at, hashes = append(at, partitionOf(hash)), append(hashes, hash)
-	}
-	t.lock(at)
-	defer t.unlock(at)
+// Decide is Limiter.Allow at an instant, through a gate, which may be nil. parts and hashes are those of the demands;
+// the partitions are locked. When the gate forbids one, nothing is counted and open is false.
+func Decide(parts []*Partition, hashes []uint64, demands []Demand, standings []Standing, now int64,
+	gate Gate) (admitted, open bool) {
 	if gate != nil {
-		for _, n := range at {
-			if !gate.MayDecide(n) {
+		for i := range demands {
+			if !gate.MayDecide(i) {
 				return false, false
 			}
 		}
 	}
-	now := t.instant()
+	var found [maxDemands]*Window
+	windows := found[:0]
 	admitted = true
-	for i, n := range at {
-		w := t.partitions[n].windows.get(&demands[i].Key, hashes[i])
+	for i, p := range parts {
+		w := p.windows.get(&demands[i].Key, hashes[i])
 		windows = append(windows, w)
 		standings[i] = look(w, &demands[i], now)
 		if standings[i].Retry == 0 {
-			standings[i].Sharing = t.tally.sharing(w, &demands[i], now, false)
+			standings[i].Sharing = p.tally.sharing(w, &demands[i], now, false)
 		}
 		admitted = admitted && standings[i].Retry == 0 && standings[i].Sharing == Alone
 	}
 	if !admitted {
 		return false, true
 	}
-	for i, n := range at {
+	for i, p := range parts {
 		if windows[i] == nil {
-			windows[i] = t.partitions[n].add(demands[i].Key, hashes[i], now+int64(demands[i].Period))
+			windows[i] = p.add(demands[i].Key, hashes[i], now+int64(demands[i].Period))
 			if demands[i].Shared {
 				windows[i].ShareFor(now, demands[i].Period)
 			}
@@ -165,7 +172,7 @@ func (t *Table) Decide(demands []Demand, standings []Standing, gate Gate) (admit
 			standings[i].Reset = int64(demands[i].Period)
 		}
 		if gate != nil {
-			gate.Counted(i, n, instant, cost)
+			gate.Counted(i, instant, cost)
 		}
 	}
 	return true, true
@@ -173,28 +180,24 @@ func (t *Table) Decide(demands []Demand, standings []Standing, gate Gate) (admit
 
 // Reserve counts admissions under a key in advance, at an instant that many nanoseconds ahead: the receiver must use
 // them before it. It counts at most most, and at most the remaining room of the key divided by share. It returns how
-// many.
-func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, gate Gate) (reserved int64, open bool) {
+// many. The partition is locked.
+func (p *Partition) Reserve(d *Demand, most, share, ahead int64, stand *Standing, now int64,
+	gate Gate) (reserved int64, open bool) {
 	hash := d.Key.Hash()
-	n := partitionOf(hash)
-	part := &t.partitions[n]
-	part.mu.Lock()
-	defer part.mu.Unlock()
-	if !gate.MayDecide(n) {
+	if !gate.MayDecide(0) {
 		return 0, false
 	}
-	now := t.instant()
-	w := part.windows.get(&d.Key, hash)
-	if *stand = look(w, d, now); t.tally.sharing(w, d, now, true) != Alone {
+	w := p.windows.get(&d.Key, hash)
+	if *stand = look(w, d, now); p.tally.sharing(w, d, now, true) != Alone {
 		return 0, true
 	}
 	if reserved = min(most, (d.Limit-stand.Used)/share); reserved <= 0 {
 		return 0, true
 	}
 	if w == nil {
-		w = part.add(d.Key, hash, now+ahead+int64(d.Period))
+		w = p.add(d.Key, hash, now+ahead+int64(d.Period))
 	}
-	gate.Counted(0, n, w.Add(now, ahead, reserved, d.quota()), reserved)
+	gate.Counted(0, w.Add(now, ahead, reserved, d.quota()), reserved)
 	stand.Used += reserved
 	return reserved, true
 }
@@ -202,20 +205,25 @@ func (t *Table) Reserve(d *Demand, most, share, ahead int64, stand *Standing, ga
 func (t *Table) Look(_ context.Context, demands []Demand, standings []Standing) error {
 	for i := range demands {
 		hash := demands[i].Key.Hash()
-		p := &t.partitions[partitionOf(hash)]
+		p := &t.partitions[PartitionOf(hash)]
 		p.mu.Lock()
-		now, w := t.instant(), p.windows.get(&demands[i].Key, hash)
-		standings[i] = look(w, &demands[i], now)
-		if standings[i].Retry == 0 {
-			standings[i].Sharing = t.tally.sharing(w, &demands[i], now, true)
-		}
+		standings[i] = p.Look(&demands[i], hash, t.instant())
 		p.mu.Unlock()
 	}
 	return nil
 }
 
-// lock locks some partitions, each once. All callers use the same order, so they never deadlock.
-func (t *Table) lock(at []int) {
+// Look returns the state of a demand whose key has that hash. The partition is locked.
+func (p *Partition) Look(d *Demand, hash uint64, now int64) (at Standing) {
+	w := p.windows.get(&d.Key, hash)
+	if at = look(w, d, now); at.Retry == 0 {
+		at.Sharing = p.tally.sharing(w, d, now, true)
+	}
+	return at
+}
+
+// Lock locks some partitions, each once. All callers use the same order, so they never deadlock.
+func (t *Table) Lock(at []int) {
 	if len(at) == 1 { // the common case
 		t.partitions[at[0]].mu.Lock()
 		return
@@ -235,7 +243,8 @@ func (t *Table) lock(at []int) {
 	}
 }
 
-func (t *Table) unlock(at []int) {
+// Unlock unlocks partitions that Lock has locked.
+func (t *Table) Unlock(at []int) {
 	for i, n := range at {
 		if !slices.Contains(at[:i], n) {
 			t.partitions[n].mu.Unlock()
@@ -297,6 +306,9 @@ func (t *Table) WithPartition(partition int, do func(p *Partition)) {
 	defer p.mu.Unlock()
 	do(p)
 }
+
+// At returns a partition, which is used only while it is locked.
+func (t *Table) At(partition int) *Partition { return &t.partitions[partition] }
 
 // Len returns how many windows the partition has.
 func (p *Partition) Len() int { return p.windows.Len() }

@@ -1,4 +1,4 @@
-package ratelimit
+package shard
 
 import "castellan/domain/guard/ratelimit"
 
@@ -16,8 +16,8 @@ type named struct {
 }
 
 const (
-	// recentTime is how long a name is remembered. No requester uses one for longer, including a process that stalled
-	// for some seconds.
+	// recentTime is how long a name is remembered, in nanoseconds. No requester uses one for longer, including a process
+	// that stalled for some seconds.
 	recentTime = 5e9
 	// maxRecent bounds the names of a partition. An admission whose name is forgotten too early may count twice.
 	maxRecent = 1 << 15
@@ -132,38 +132,40 @@ func (r *recent) byKey() map[uint64][]named {
 }
 
 // addOnce counts an admission, unless this node has its name. If nothing marks the admission as a possible repetition,
-// the name is not looked up. The caller has the partition locked.
-func (l *Limiter) addOnce(windows *ratelimit.Partition, part *partition, x *update) {
-	now := l.table.Instant()
-	if x.id != 0 && (x.again || now < part.recent.mergedUntil) && part.recent.find(x.id, now) != nil {
+// the name is not looked up.
+func (s *Shard) addOnce(x *Update, now int64) {
+	if x.ID != 0 && (x.Again || now < s.recent.mergedUntil) && s.recent.find(x.ID, now) != nil {
 		return
 	}
-	w := windows.Get(x.demand.Key)
+	w := s.windows.Get(x.Demand.Key)
 	if w == nil {
-		if w = windows.GetOrCreate(x.demand.Key); x.demand.Shared {
-			w.ShareFor(now, x.demand.Period)
+		if w = s.windows.GetOrCreate(x.Demand.Key); x.Demand.Shared {
+			w.ShareFor(now, x.Demand.Period)
 		}
 	}
-	instant := w.Add(now, x.ahead, x.count, quotaOf(&x.demand))
-	if x.id != 0 {
-		part.recent.note(named{x.id, x.demand.Key.Fingerprint(), instant, int32(x.count)}, now)
+	instant := w.Add(now, x.Ahead, x.Count, quotaOf(&x.Demand))
+	if x.ID != 0 {
+		s.recent.note(named{x.ID, x.Demand.Key.Fingerprint(), instant, int32(x.Count)}, now)
 	}
 }
 
 // forgetNamed takes back at most count admissions of a name, and returns how many.
-func (l *Limiter) forgetNamed(windows *ratelimit.Partition, part *partition, k ratelimit.Key, id uint64,
-	count int64) (n int64) {
-	x := part.recent.find(id, l.table.Instant())
+func (s *Shard) forgetNamed(k ratelimit.Key, id uint64, count, now int64) (n int64) {
+	x := s.recent.find(id, now)
 	if x == nil {
 		return 0
 	}
-	if w := windows.Get(k); w != nil {
+	if w := s.windows.Get(k); w != nil {
 		for n < min(count, int64(x.count)) && w.Forget(x.instant) {
 			n++
 		}
 	}
 	if x.count -= int32(n); x.count == 0 || n == 0 {
-		part.recent.forget(x)
+		s.recent.forget(x)
 	}
 	return n
+}
+
+func quotaOf(d *ratelimit.Demand) ratelimit.Quota {
+	return ratelimit.Quota{Limit: d.Limit, Period: int64(d.Period)}
 }

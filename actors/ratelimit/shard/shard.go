@@ -1,4 +1,4 @@
-package ratelimit
+package shard
 
 import (
 	"math"
@@ -6,14 +6,16 @@ import (
 	"castellan/domain/guard/ratelimit"
 )
 
-// partition is the role of this node for one partition of the keys: a state machine without I/O and without a clock.
-// Its windows are in the table, whose lock of the partition guards both. README.md has the table of its phases.
-type partition struct {
-	phase  phase
-	number uint64 // of the last admission; see termShift
-	recent recent // the admissions of the last seconds, by name
+// Shard is the role of one node for one partition of the keys, and its windows: a state machine without I/O and
+// without a clock. The lock of the partition guards both. README.md has the table of its phases.
+type Shard struct {
+	windows *ratelimit.Partition
+	n       int // the number of the partition
+	phase   phase
+	number  uint64 // of the last admission; see termShift
+	recent  recent // the admissions of the last seconds, by name
 	// unreplicated are admissions that no other node may have. unlisted: the list is full, and there are more of them.
-	unreplicated []*update
+	unreplicated []*Update
 	unlisted     bool
 
 	// For an owner, or a node that becomes one.
@@ -32,9 +34,13 @@ type partition struct {
 	// For a node that gave the partition away.
 	handoffs      uint32 // how often
 	handoffNumber uint64 // the number at the last time
+	givenAt       int64  // when
 	// dropAt is when the node forgets a partition that it does not own; 0: never.
 	dropAt int64
 }
+
+// Init makes an unused Shard that of a partition of a table.
+func (s *Shard) Init(n int, windows *ratelimit.Partition) { s.n, s.windows = n, windows }
 
 // phase says what a node may do for a partition, and how complete its state is.
 type phase uint8
@@ -69,29 +75,52 @@ func termOf(number uint64) uint64 { return number >> termShift }
 // before the state and not be part of it.
 type awaitedState struct {
 	since uint64 // the state must have at least this number
-	heard []*update
+	heard []*Update
 }
 
+// Phase returns the name of the phase in README.md.
+func (s *Shard) Phase() string { return s.phase.String() }
+
+// Owns reports whether the node decides as the owner.
+func (s *Shard) Owns() bool { return s.phase == owning }
+
+// Number returns the number of the last admission; its upper half is the term.
+func (s *Shard) Number() uint64 { return s.number }
+
+// Follows reports whether the node has the whole state as the replica; KnowsNothing, whether it may lack admissions.
+func (s *Shard) Follows() bool      { return s.phase == following }
+func (s *Shard) KnowsNothing() bool { return s.phase == unknown }
+
+// Decides reports whether the node decides, as the owner or in its place.
+func (s *Shard) Decides() bool { return s.phase == owning || s.phase == acting }
+
+// HasActed reports whether the node has decided in the place of an owner that does not know it yet.
+func (s *Shard) HasActed() bool { return s.phase == acting || s.phase == acted }
+
+// StillCounts reports whether an admission of this owner counts. The shard may have been taken over from the replica
+// since.
+func (s *Shard) StillCounts(x *Update) bool { return s.phase == owning && x.term() == termOf(s.number) }
+
 // knowsAll reports whether the node has every admission, or had when it last had contact to the partition's owner.
-func (p *partition) knowsAll() bool { return p.phase != unknown }
+func (s *Shard) knowsAll() bool { return s.phase != unknown }
 
 // hasDecided reports whether the node may have counted admissions that no owner sent to it.
-func (p *partition) hasDecided() bool { return p.phase >= acting }
+func (s *Shard) hasDecided() bool { return s.phase >= acting }
 
 // refusesOwner reports whether the node must not follow an owner: it decides, or has decided in the place of one.
-func (p *partition) refusesOwner() bool {
-	return p.phase == owning || p.phase == acting || p.phase == acted
+func (s *Shard) refusesOwner() bool {
+	return s.phase == owning || s.phase == acting || s.phase == acted
 }
 
 // mayAct reports whether the node may decide in the owner's place.
-func (p *partition) mayAct() bool { return p.phase == following || p.phase == acting }
+func (s *Shard) mayAct() bool { return s.phase == following || s.phase == acting }
 
 // act begins to decide in the owner's place, in its own term. False: the node must not, because it may lack admissions.
-func (p *partition) act() bool {
-	switch p.phase {
+func (s *Shard) act() bool {
+	switch s.phase {
 	case following:
-		p.phase = acting
-		p.number = (termOf(p.number) + 1) << termShift
+		s.phase = acting
+		s.number = (termOf(s.number) + 1) << termShift
 		return true
 	case acting:
 		return true
@@ -100,129 +129,129 @@ func (p *partition) act() bool {
 }
 
 // stop makes an owner stop deciding. Its replica may have decided in the meantime.
-func (p *partition) stop() {
-	if p.phase == owning {
-		p.phase, p.pullFrom, p.replica = stopped, p.replica, ""
+func (s *Shard) stop() {
+	if s.phase == owning {
+		s.phase, s.pullFrom, s.replica = stopped, s.replica, ""
 	}
 }
 
 // own makes the node decide as the owner, two terms above every term it has seen: one is left for its replica.
-func (p *partition) own(replica string) {
-	p.phase, p.pullFrom, p.replica, p.stateSent = owning, "", replica, false
-	p.stateArrived()
-	p.number = (termOf(p.number) + 2) << termShift
+func (s *Shard) own(replica string) {
+	s.phase, s.pullFrom, s.replica, s.stateSent = owning, "", replica, false
+	s.stateArrived()
+	s.number = (termOf(s.number) + 2) << termShift
 }
 
 // give ends the node's role for the partition: the state goes to another member. isReplica: the node stays a replica of
 // the receiver.
-func (p *partition) give(to string, isReplica bool) {
-	p.phase = unknown
+func (s *Shard) give(to string, isReplica bool) {
+	s.phase = unknown
 	if isReplica {
-		p.phase = following
+		s.phase = following
 	}
-	p.source, p.pullFrom = to, ""
-	p.replicated()
-	p.stateArrived()
-	p.handoffs++
-	p.handoffNumber = p.number
+	s.source, s.pullFrom = to, ""
+	s.replicated()
+	s.stateArrived()
+	s.handoffs++
+	s.handoffNumber = s.number
 }
 
 // lapse handles a time in which the node could not confirm its membership: others may have decided.
-func (p *partition) lapse() {
-	p.incomplete()
-	if p.phase == stopped || p.phase == owning {
-		p.phase = unknown
+func (s *Shard) lapse() {
+	s.incomplete()
+	if s.phase == stopped || s.phase == owning {
+		s.phase = unknown
 	}
-	p.pullFrom, p.replica = "", ""
+	s.pullFrom, s.replica = "", ""
 }
 
 // incomplete records that the owner may have counted admissions that this node lacks.
-func (p *partition) incomplete() {
-	switch p.phase {
+func (s *Shard) incomplete() {
+	switch s.phase {
 	case following:
-		p.phase = unknown
+		s.phase = unknown
 	case acting:
-		p.phase = acted
+		s.phase = acted
 	}
 }
 
 // beginState follows an owner whose state is about to arrive.
-func (p *partition) beginState() {
-	p.phase, p.pullFrom = unknown, ""
-	p.replicated()
+func (s *Shard) beginState() {
+	s.phase, s.pullFrom = unknown, ""
+	s.replicated()
 }
 
 // endState completes the state of the owner.
-func (p *partition) endState(owner string, number uint64) {
-	if p.phase == unknown {
-		p.phase = following
+func (s *Shard) endState(owner string, number uint64) {
+	if s.phase == unknown {
+		s.phase = following
 	}
-	p.number, p.stateNumber, p.source = max(p.number, number), number, owner
-	p.stateArrived()
+	s.number, s.stateNumber, s.source = max(s.number, number), number, owner
+	s.stateArrived()
 }
 
 // beginTerm follows an owner of a later term, whose state this node does not have.
-func (p *partition) beginTerm() {
-	p.phase = unknown
-	p.awaitState()
+func (s *Shard) beginTerm() {
+	s.phase = unknown
+	s.awaitState()
 }
 
 // awaitState begins to wait for a state, and stateArrived ends the wait.
-func (p *partition) awaitState() {
-	if p.awaited == nil {
-		p.awaited = &awaitedState{since: p.number}
+func (s *Shard) awaitState() {
+	if s.awaited == nil {
+		s.awaited = &awaitedState{since: s.number}
 	}
 }
 
-func (p *partition) stateArrived() { p.awaited = nil }
+func (s *Shard) stateArrived() { s.awaited = nil }
 
 // hear remembers an admission that the awaited state may lack. When there are too many, a later state is awaited
 // instead.
-func (p *partition) hear(x *update) {
-	if p.awaited == nil {
+func (s *Shard) hear(x *Update) {
+	if s.awaited == nil {
 		return
 	}
-	if p.awaited.heard = append(p.awaited.heard, x); len(p.awaited.heard) > maxRemembered {
-		p.awaited = nil
-		p.awaitState()
+	if s.awaited.heard = append(s.awaited.heard, x); len(s.awaited.heard) > maxRemembered {
+		s.awaited = nil
+		s.awaitState()
 	}
 }
 
 // heard returns the admissions that the awaited state may lack.
-func (p *partition) heard() []*update {
-	if p.awaited == nil {
+func (s *Shard) heard() []*Update {
+	if s.awaited == nil {
 		return nil
 	}
-	return p.awaited.heard
+	return s.awaited.heard
 }
 
 // forgetAll empties the windows of the partition before another state replaces them.
-func (p *partition) forgetAll(windows *ratelimit.Partition) {
-	windows.Clear()
-	p.recent.clear()
+func (s *Shard) forgetAll() {
+	s.windows.Clear()
+	s.recent.clear()
 }
 
 // noteUnreplicated records an admission that no other node may have.
-func (p *partition) noteUnreplicated(x *update) {
-	if p.unlisted = p.unlisted || len(p.unreplicated) >= maxRemembered; p.unlisted {
-		p.unreplicated = nil
+func (s *Shard) noteUnreplicated(x *Update) {
+	if s.unlisted = s.unlisted || len(s.unreplicated) >= maxRemembered; s.unlisted {
+		s.unreplicated = nil
 	} else {
-		p.unreplicated = append(p.unreplicated, x)
+		s.unreplicated = append(s.unreplicated, x)
 	}
 }
 
 // hasUnreplicated reports whether there are such admissions; replicated records that another node has all of them.
-func (p *partition) hasUnreplicated() bool { return p.unlisted || len(p.unreplicated) > 0 }
-func (p *partition) replicated()           { p.unlisted, p.unreplicated = false, nil }
+func (s *Shard) hasUnreplicated() bool { return s.unlisted || len(s.unreplicated) > 0 }
+func (s *Shard) replicated()           { s.unlisted, s.unreplicated = false, nil }
 
 // known returns the number up to which a replica has nothing new for this node, unless the replica has decided itself.
 // 0: the replica must send everything.
-func (p *partition) known() uint64 {
+func (s *Shard) known() uint64 {
 	switch {
-	case !p.knowsAll():
+	case !s.knowsAll():
 		return 0
-	case p.hasUnreplicated():
+	case s.hasUnreplicated():
 		return math.MaxUint64
 	}
-	return p.number
+	return s.number
 }

@@ -1,7 +1,9 @@
-package ratelimit
+package shard
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -10,15 +12,15 @@ var phaseNames = []string{"unknown", "following", "acting", "acted", "stopped", 
 
 // TestPhases compares the table of transitions in README.md with the code.
 func TestPhases(t *testing.T) {
-	events := map[string]func(p *partition){
-		"act":        func(p *partition) { p.act() },
-		"stop":       (*partition).stop,
-		"own":        func(p *partition) { p.own("b") },
-		"give":       func(p *partition) { p.give("b", false) },
-		"incomplete": (*partition).incomplete,
-		"lapse":      (*partition).lapse,
-		"beginTerm":  (*partition).beginTerm,
-		"endState":   func(p *partition) { p.endState("b", 7) },
+	events := map[string]func(p *Shard){
+		"act":        func(p *Shard) { p.act() },
+		"stop":       (*Shard).stop,
+		"own":        func(p *Shard) { p.own("b") },
+		"give":       func(p *Shard) { p.give("b", false) },
+		"incomplete": (*Shard).incomplete,
+		"lapse":      (*Shard).lapse,
+		"beginTerm":  (*Shard).beginTerm,
+		"endState":   func(p *Shard) { p.endState("b", 7) },
 	}
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -53,7 +55,7 @@ func TestPhases(t *testing.T) {
 			if event == nil {
 				t.Fatalf("no event %q", columns[i+1])
 			}
-			p := partition{phase: phase(from), number: 3 << termShift}
+			p := Shard{phase: phase(from), number: 3 << termShift}
 			if columns[i+1] == "beginTerm" || columns[i+1] == "endState" {
 				if (want == "") != p.refusesOwner() {
 					t.Errorf("%s refuses an owner: %v", cells[0], p.refusesOwner())
@@ -77,20 +79,51 @@ func TestPhases(t *testing.T) {
 	}
 }
 
+// TestMessages compares the table of messages in README.md with the code.
+func TestMessages(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	documented := map[string]bool{}
+	for line := range strings.Lines(table) {
+		documented[strings.TrimSpace(strings.Split(line, "|")[1])] = true
+	}
+	files, _ := filepath.Glob("*.go")
+	step := regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?(\w+)\) step\(`)
+	n := 0
+	for _, name := range files {
+		code, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range step.FindAllSubmatch(code, -1) {
+			if n++; !documented[string(m[1])] {
+				t.Errorf("README.md does not describe %s", m[1])
+			}
+		}
+	}
+	if n != len(documented) {
+		t.Errorf("README.md describes %d messages, there are %d", len(documented), n)
+	}
+}
+
 // TestTerms: each node that begins to decide has its own term.
 func TestTerms(t *testing.T) {
-	owner := partition{number: 5<<termShift + 17}
+	owner := Shard{number: 5<<termShift + 17}
 	owner.own("b")
-	follower := partition{phase: following, number: owner.number + 4}
+	follower := Shard{phase: following, number: owner.number + 4}
 	if !follower.act() || termOf(follower.number) <= termOf(owner.number) {
 		t.Errorf("a replica acts in term %d of an owner in term %d", termOf(follower.number), termOf(owner.number))
 	}
-	next := partition{number: max(owner.number, follower.number)}
+	next := Shard{number: max(owner.number, follower.number)}
 	if next.own(""); termOf(next.number) <= termOf(follower.number) {
 		t.Errorf("an owner begins term %d behind a replica's %d", termOf(next.number), termOf(follower.number))
 	}
 	for _, p := range []phase{unknown, acted, stopped, owning} {
-		if x := (partition{phase: p}); x.act() {
+		if x := (Shard{phase: p}); x.act() {
 			t.Errorf("%s acts", phaseNames[p])
 		}
 	}
@@ -98,14 +131,14 @@ func TestTerms(t *testing.T) {
 
 // TestUnreplicated: a full list reports that there are more admissions.
 func TestUnreplicated(t *testing.T) {
-	p := partition{phase: owning}
+	p := Shard{phase: owning}
 	for range maxRemembered {
-		p.noteUnreplicated(&update{})
+		p.noteUnreplicated(&Update{})
 	}
 	if p.unlisted || len(p.unreplicated) != maxRemembered {
 		t.Fatalf("%d listed, more: %v", len(p.unreplicated), p.unlisted)
 	}
-	if p.noteUnreplicated(&update{}); !p.unlisted || p.unreplicated != nil || p.known() == p.number {
+	if p.noteUnreplicated(&Update{}); !p.unlisted || p.unreplicated != nil || p.known() == p.number {
 		t.Errorf("%d listed, more: %v, known %d", len(p.unreplicated), p.unlisted, p.known())
 	}
 	if p.replicated(); p.hasUnreplicated() {
