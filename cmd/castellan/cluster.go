@@ -129,11 +129,12 @@ type clusterStatusCmd struct{}
 func (clusterStatusCmd) Help() string {
 	return `Run it with the settings of a node (CASTELLAN_CLUSTER_ACTOR_ADDR, and
 CASTELLAN_CLUSTER_TLS_DIR if there are keys). It queries that node for the members, and
-each member for its actors, for at most 2 s. RATE counts the counters of rate limits. SHARDS
-are the parts of the 1024 that the member decides, COPIES those that it keeps as a replica,
-UNSETTLED those that it is about to take over or give away, and FOR SILENT the requests that
-it decided for a silent member. It also prints the last pauses: times in which the queried
-node or a member did not answer.`
+each member for its actors, for at most 2 s. It also prints the last pauses: times in which
+the queried node or a member did not answer.
+
+RATE counts the counters of rate limits. They are in 1024 shards. A member decides about its
+SHARDS and keeps COPIES of others. It is about to take over or give away the UNSETTLED ones.
+FOR SILENT counts the requests that it decided for a silent member.`
 }
 
 func (clusterStatusCmd) Run(e *env) error {
