@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzMessage reads arbitrary bytes as a RateLimitRequest. Each entry of an accepted message is text, and the message is
+// FuzzMessage reads arbitrary bytes as a RateLimitRequest. Each entry of an accepted message is text. The message is
 // read in the same way when it is written again.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{
