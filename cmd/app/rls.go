@@ -3,6 +3,7 @@ package app
 import (
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 
@@ -17,6 +18,7 @@ func (s *service) rateLimitService() error {
 	}
 	h := rls.Handler{Serve: s.server.App.Server().Handler, Path: s.cfg.HTTP.BasePath + "/limit"}
 	s.rls = h.Server()
+	s.rls.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
 	serve := s.rls.Serve
 	if of.RLSCertFile != "" {
 		load := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {

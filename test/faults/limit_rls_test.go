@@ -74,7 +74,7 @@ func text(b []byte, n protowire.Number, v []byte) []byte {
 // askAsEnvoy counts an entity under the limit orders of the service shop, as Envoy does.
 func (l *limiting) askAsEnvoy(n *blackbox.Node, key, entity string) (allowed bool, err error) {
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(context.Background(), "service-auth", key),
-		10*time.Second)
+		time.Minute)
 	defer cancel()
 	descriptor := text(nil, 1, text(text(nil, 1, []byte("orders")), 2, []byte(entity)))
 	var answer []byte
