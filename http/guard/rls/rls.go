@@ -73,6 +73,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		head := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(answer)))
 		_, _ = w.Write(append(head, answer...))
 	}
+	_ = http.NewResponseController(w).Flush() // measured: it costs less CPU than an answer with a length
 	w.Header().Set(http.TrailerPrefix+"Grpc-Status", strconv.Itoa(int(st)))
 	if text != "" {
 		w.Header().Set(http.TrailerPrefix+"Grpc-Message", text)
