@@ -185,6 +185,10 @@ type Limits struct {
 	PushDenialWindow    time.Duration  `key:"push_denial_window" range:"1s..1h"`
 	PushPause           time.Duration  `key:"push_pause" range:"1s..1h"`
 	CountryPerDay       map[string]int `key:"country_per_day"`
+	// Envoy's rate limit service (D-WAF-22) is off without an address.
+	RLSAddr     string `key:"rls_addr"`
+	RLSCertFile string `key:"rls_cert_file"`
+	RLSKeyFile  string `key:"rls_key_file"`
 }
 
 // Notices configures the mails to owners of accounts (D-EXT-07).

@@ -100,8 +100,9 @@ func (k *checker) number(e entry, n int64) {
 // reach it. In a container the listener has to be open; there http/edge refuses requests to other names than loopback.
 func (k *checker) listeners() {
 	c := k.c
-	for _, l := range []struct{ key, addr string }{{"http.addr", c.HTTP.Addr}, {"metrics.addr", c.Metrics.Addr}} {
-		if l.key == "metrics.addr" && l.addr == "" {
+	for _, l := range []struct{ key, addr string }{{"http.addr", c.HTTP.Addr}, {"metrics.addr", c.Metrics.Addr},
+		{"limits.rls_addr", c.Limits.RLSAddr}} {
+		if l.key != "http.addr" && l.addr == "" {
 			continue
 		}
 		host, err := splitAddr(l.addr, true)
@@ -113,6 +114,11 @@ func (k *checker) listeners() {
 		k.refuse(c.Dev && !loopback(host) && !published, l.key,
 			fmt.Sprintf("%s is not a loopback address, and %s allows nothing else", quote(l.addr), k.named("dev")), "dev")
 	}
+	host, _ := splitAddr(c.Limits.RLSAddr, true)
+	k.refuse(c.Limits.RLSAddr != "" && c.Limits.RLSCertFile == "" && !loopback(host), "limits.rls_addr",
+		"outside loopback, service keys require TLS: set limits.rls_cert_file")
+	k.refuse((c.Limits.RLSCertFile == "") != (c.Limits.RLSKeyFile == ""), "limits.rls_cert_file",
+		"must be set with "+k.named("limits.rls_key_file"))
 	same := c.Metrics.Addr != "" && c.Metrics.Addr == c.HTTP.Addr && !strings.HasSuffix(c.HTTP.Addr, ":0")
 	k.refuse(same, "metrics.addr", "must differ from "+k.named("http.addr"), "http.addr")
 	k.refuse(c.DevContainer && !c.Dev, "dev_container", "true is accepted only with dev: true", "dev")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The requirements of a cluster and of its protection against strangers.
+// The requirements of a cluster and of Envoy's rate limit service, and of their protection against strangers.
 func TestClusterSettingsAreRequired(t *testing.T) {
 	const keys = "CASTELLAN_CLUSTER_TLS_DIR=/tls"
 	for _, tc := range []struct {
@@ -38,6 +38,10 @@ func TestClusterSettingsAreRequired(t *testing.T) {
 		{name: "cluster join", env: []string{pg, keys, "CASTELLAN_CLUSTER_GOSSIP_ADDR=127.0.0.1:1",
 			"CASTELLAN_CLUSTER_ACTOR_ADDR=127.0.0.1:2", "CASTELLAN_CLUSTER_JOIN=node-2"},
 			want: "cluster.join (CASTELLAN_CLUSTER_JOIN)"},
+		{name: "rls in the clear", env: []string{"CASTELLAN_LIMITS_RLS_ADDR=10.0.0.1:9000"},
+			want: "limits.rls_addr (CASTELLAN_LIMITS_RLS_ADDR): outside loopback, service keys require TLS"},
+		{name: "rls without a key", env: []string{"CASTELLAN_LIMITS_RLS_CERT_FILE=c.pem"},
+			want: "limits.rls_cert_file (CASTELLAN_LIMITS_RLS_CERT_FILE): must be set with limits.rls_key_file"},
 	} {
 		_, err := Load(write(t, ""), tc.env)
 		var faults Faults

@@ -153,6 +153,7 @@ type service struct {
 	cdnURL         string // prefix of the paths of public files
 	calls          *trail.Calls
 	server         *edge.Server
+	rls            *http.Server // nil if it is off
 
 	draining   atomic.Bool
 	readiness  readiness
@@ -230,6 +231,9 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 	}
 	d.DB.EndPatience() // requests begin
 	s.start()
+	if err := s.rateLimitService(); err != nil {
+		return errors.Join(fmt.Errorf("limits.rls_addr: %w", err), l.Close(), s.drain(metricsServer))
+	}
 	if cfg.Dev {
 		url := "http://" + browsable(l.Addr().String()) + cfg.HTTP.BasePath
 		banner(o.Out, d, o.Version, cfg.DataDir, url, browsable(cfg.Metrics.Addr))
@@ -248,7 +252,8 @@ func Serve(ctx context.Context, cfg config.Config, o Options) error {
 // canListen reports an address that is in use, by its setting, before the start creates or migrates anything. It does
 // not keep the listeners: until the service is ready, connections must be refused.
 func canListen(cfg config.Config) error {
-	for key, addr := range map[string]string{"http.addr": cfg.HTTP.Addr, "metrics.addr": cfg.Metrics.Addr} {
+	for key, addr := range map[string]string{"http.addr": cfg.HTTP.Addr, "metrics.addr": cfg.Metrics.Addr,
+		"limits.rls_addr": cfg.Limits.RLSAddr} {
 		if addr == "" {
 			continue
 		}
@@ -312,6 +317,9 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.runner.Wait(patience)
 	s.hub.Close(patience)
 	s.quiet(patience)
+	if s.rls != nil {
+		_ = s.rls.Shutdown(patience)
+	}
 	err := s.server.App.ShutdownWithContext(patience)
 	if err != nil {
 		err = fmt.Errorf("requests were aborted after http.shutdown_grace: %w", err)

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	clusterlimit "castellan/actors/ratelimit"
 	"castellan/cluster"
 )
 
@@ -129,7 +130,11 @@ func (clusterStatusCmd) Help() string {
 	return `Run it with the settings of a node (CASTELLAN_CLUSTER_ACTOR_ADDR, and
 CASTELLAN_CLUSTER_TLS_DIR if there are keys). It queries that node for the members, and
 each member for its actors, for at most 2 s. It also prints the last pauses: times in which
-the queried node or a member did not answer.`
+the queried node or a member did not answer.
+
+RATE counts the counters of rate limits. They are in 1024 shards. A member decides about its
+SHARDS and keeps COPIES of others. It is about to take over or give away the UNSETTLED ones.
+FOR SILENT counts the requests that it decided for a silent member.`
 }
 
 func (clusterStatusCmd) Run(e *env) error {
@@ -170,7 +175,7 @@ func (clusterStatusCmd) Run(e *env) error {
 	for _, kind := range columns {
 		fmt.Fprintf(w, "%s\t", strings.ToUpper(kind))
 	}
-	fmt.Fprintln(w, "MOVED\tHANDED OVER\tLAPSES")
+	fmt.Fprintln(w, "SHARDS\tCOPIES\tUNSETTLED\tFOR SILENT\tMOVED\tHANDED OVER\tLAPSES")
 	for i, m := range asked.Members {
 		s, state := told[i], "serving"
 		switch {
@@ -183,13 +188,15 @@ func (clusterStatusCmd) Run(e *env) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f %%\t", m.Address, m.Version, state, 100*m.Share)
 		if s.Self == "" {
-			fmt.Fprintln(w, strings.Repeat("\t", len(columns)+2))
+			fmt.Fprintln(w, strings.Repeat("\t", len(columns)+6))
 			continue
 		}
 		for _, kind := range columns {
 			fmt.Fprintf(w, "%d\t", s.Activations[kind])
 		}
-		fmt.Fprintf(w, "%d\t%d\t%d\n", s.Moved, s.HandedOver, s.Lapses)
+		f := s.Figures[clusterlimit.KeyKind]
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%d\n", f["owned"], f["replica"], f["unsettled"], f["as_replica"], s.Moved,
+			s.HandedOver, s.Lapses)
 	}
 	if err := w.Flush(); err != nil || len(asked.Pauses) == 0 {
 		return err

@@ -52,6 +52,7 @@ func TestConsoleSecurity(t *testing.T) {
 		c := &officer{tab, t, n, boss}
 		consoleLogin(t, tab, n, boss, "/firewall")
 		c.makesRule()
+		c.limitsService(admin)
 		c.explainsRefusal()
 		c.pastes()
 		c.jumps()
@@ -115,6 +116,44 @@ func (c *officer) makesRule() {
 	blackbox.Until(c.t, blackbox.Within(10), "the code", func() bool { return len(c.n.Letters(c.t, c.boss.Mail)) > had })
 	c.Type(mark("code-MAIL")+" input", c.n.Code(c.t, c.boss, "MAIL"))
 	c.See(`[data-state="INACTIVE"]`)
+}
+
+// limitsService adds the limit of another service (D-WAF-21), opens its form again, and explains it.
+func (c *officer) limitsService(admin blackbox.Headers) {
+	c.t.Helper()
+	c.goes("/firewall")
+	c.Click(mark("write-/admin/system/waf/rules"))
+	c.Click(mark("field-type"))
+	c.Click(`[role="option"][value="service_limit"]`)
+	c.Type(mark("field-appId"), "shop")
+	c.Click(mark("field-targetEntityType"))
+	c.Click(`[role="option"][value="USER_ID"]`)
+	c.Click(mark("field-targetAllEntities"))
+	for field, text := range map[string]string{"label": "shop-orders", "limit": "100", "period": "1",
+		"targetResources": "orders"} {
+		c.Type(mark("field-"+field), text)
+	}
+	c.shot("firewall-service-limit")
+	c.Click(mark("send"))
+	c.shows("shop: orders")
+	got := c.n.Ok(c.t, "GET", "/admin/system/waf/rules?appId=shop", nil, admin)
+	for _, want := range []string{`"type":"rate_limit"`, `"limit":100`, `"period":60000`, `"targetEntityType":"USER_ID"`,
+		`"targetResources":["LIMIT orders"]`} {
+		if !strings.Contains(string(got.Body), want) {
+			c.t.Errorf("the limit of a service: %s; want %s", got.Body, want)
+		}
+	}
+	c.Click(mark("row") + ":last-child td")
+	c.Click(mark("rule-change"))
+	c.Until(`document.querySelector('[data-testid="field-targetResources"]')?.closest('.mantine-TagsInput-root')
+		?.innerText.includes('orders')`)
+	c.goes("/firewall/explain")
+	for field, text := range map[string]string{"resource": "LIMIT orders", "service": "shop", "userId": "order 7"} {
+		c.Type(mark("ask-"+field), text)
+	}
+	c.Click(mark("ask"))
+	c.shows("The rule is on trial")
+	c.shot("firewall-service-explain")
 }
 
 // rows waits until so many rows with the text are listed at an address.

@@ -73,9 +73,11 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 		return owned == 1024 && replicas == 1024 && unsettled == 0
 	})
 	got := c.CommandWith([]string{"CLUSTER_ACTOR_ADDR=" + first.Actors}, "", "cluster", "status")
+	shards := regexp.MustCompile(`(?m) (\d+) +(\d+) +0 +0 +\d+ +\d+ +\d+$`).FindAllStringSubmatch(got.Out, -1)
 	if lines := strings.Split(strings.TrimSpace(got.Out), "\n"); got.Code != 0 || len(lines) != 3 ||
-		!regexp.MustCompile(`^MEMBER +VERSION +STATE +SHARE +CHALLENGE +(\S+ +)*USER +(\S+ +)*MOVED +HANDED OVER +LAPSES$`).
-			MatchString(lines[0]) ||
+		!regexp.MustCompile(`^MEMBER +VERSION +STATE +SHARE +CHALLENGE +(\S+ +)*USER +`+
+			`SHARDS +COPIES +UNSETTLED +FOR SILENT +MOVED +HANDED OVER +LAPSES$`).MatchString(lines[0]) ||
+		len(shards) != 2 || shards[0][1] != shards[1][2] || shards[1][1] != shards[0][2] ||
 		strings.Count(got.Out, " serving ") != 2 || strings.Count(got.Out, " %") != 2 {
 		t.Errorf("cluster status:\n%s", got.Out)
 	}

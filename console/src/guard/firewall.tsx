@@ -1,5 +1,5 @@
 /** The rules of the firewall. A new rule starts on trial and shows what it would have blocked. */
-import { Anchor, Badge, Button, Group, Text } from '@mantine/core';
+import { Anchor, Autocomplete, Badge, Button, Group, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -11,9 +11,10 @@ import { useAddress } from '../app/address';
 import { Administered } from '../kit/administered';
 import type { Column, Row } from '../kit/list';
 import { useNow } from '../kit/now';
-import { Coded, Nothing, Status, Time } from '../kit/show';
+import { useRead } from '../kit/read';
+import { Coded, Nothing, Status, textOf, Time } from '../kit/show';
 import { useSure } from '../kit/sure';
-import { Write, type Input } from '../kit/write';
+import { Write, type Custom, type Input } from '../kit/write';
 import { Counters } from './counters';
 import { RuleRehearsal } from './rehearsal';
 import { ruleAsks } from './toll';
@@ -23,13 +24,26 @@ import type { TextKey } from '../text/key';
 const path = '/admin/system/waf/rules';
 type Rule = Row<typeof path>;
 type Draft = Schemas['AddFirewallRuleRequest'];
+/** The limit of another service (POST /limit) is a type of its own here: a rate limit of resources LIMIT <name>. */
+const serviceLimit = 'service_limit';
+const limitPrefix = 'LIMIT ';
+const isLimit = (resource: string) => resource.startsWith(limitPrefix);
 /** The period in the form: a number and its unit. On the wire it is in milliseconds. */
-type Form = Draft & { unit: string };
+type Form = Omit<Draft, 'type'> & { type: Draft['type'] | typeof serviceLimit; unit: string };
 
 const unitsMs = [86_400_000, 3_600_000, 60_000, 1000, 1] as const;
 type Unit = (typeof unitsMs)[number];
 
-const types = ['rate_limit', 'whitelist', 'blacklist', 'whitelist_force'] as const;
+const types = ['rate_limit', 'whitelist', 'blacklist', 'whitelist_force', serviceLimit] as const;
+
+/** The type of a rule in the form and in the list. */
+const typeOf = ({ type, targetResources }: Pick<Draft, 'type' | 'targetResources'>) =>
+  targetResources?.length && targetResources.every(isLimit) ? serviceLimit : type;
+
+/** The names of the limits of a service. */
+const namesOf = (rule: Pick<Draft, 'targetResources'>) =>
+  (rule.targetResources ?? []).map((resource) => resource.slice(limitPrefix.length));
+
 const entities = ['USER_ID', 'IP', 'COUNTRY_CODE', 'APP_ID'] as const;
 type Entity = (typeof entities)[number];
 
@@ -41,7 +55,7 @@ const columns: Column<Rule>[] = [
     card: 'start',
     show: (r) => (
       <span className="whole">
-        <Word of={`firewall.type.${r.type}`} />
+        <Word of={`firewall.type.${typeOf(r)}`} />
       </span>
     ),
   },
@@ -63,12 +77,23 @@ const columns: Column<Rule>[] = [
   {
     key: 'targetEntities',
     title: 'firewall.entities',
-    show: (r) => <Targets all={r.targetAllEntities} of={r.targetEntities} kind={r.targetEntityType} />,
+    show: (r) => (
+      <Targets
+        all={r.targetAllEntities}
+        of={r.targetEntities}
+        kind={entityKey(r.targetEntityType, typeOf(r) === serviceLimit)}
+      />
+    ),
   },
   {
     key: 'targetResources',
     title: 'firewall.resources',
-    show: (r) => <Targets all={r.targetAllResources} of={r.targetResources} />,
+    show: (r) => (
+      <Targets
+        all={r.targetAllResources}
+        of={typeOf(r) === serviceLimit ? namesOf(r).map((name) => `${r.appId}: ${name}`) : r.targetResources}
+      />
+    ),
   },
   {
     key: 'limit',
@@ -135,14 +160,18 @@ export default function Firewall() {
   );
 }
 
-function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: Entity }) {
+/** A limit of another service counts any text by USER_ID. */
+const entityKey = (of: Entity, ofService: boolean): TextKey =>
+  ofService && of === 'USER_ID' ? 'firewall.anyText' : `firewall.entity.${of}`;
+
+function Targets({ all, of, kind }: { all: boolean; of: string[]; kind?: TextKey }) {
   const { t } = useTranslation();
   const shown = all ? t('firewall.all') : of.slice(0, 3).join(', ') + (of.length > 3 ? ` +${of.length - 3}` : '');
   return (
     <Group gap={4} wrap="nowrap">
       {kind && (
         <Badge variant="default" tt="none" miw="max-content">
-          {t(`firewall.entity.${kind}`)}
+          {t(kind)}
         </Badge>
       )}{' '}
       <bdi dir={all ? undefined : 'ltr'}>{shown}</bdi>
@@ -193,10 +222,28 @@ function Actions({ rule, onDone }: { rule: Rule; onDone: () => void }) {
   );
 }
 
+/** The name of a service key, from the list if the user may read it. */
+function Service({ value, onChange, ...common }: Custom) {
+  const may = useMay()('GET /admin/service-keys');
+  const keys = useRead('/admin/service-keys', undefined, { enabled: may });
+  return (
+    <Autocomplete
+      {...common}
+      data-testid="field-appId"
+      required
+      dir="ltr"
+      data={keys.data?.map((k) => k.name)}
+      value={textOf(value)}
+      onChange={onChange}
+    />
+  );
+}
+
 /** units are the units of the period that the form offers, in milliseconds. */
 function useFields(units: Unit[]): Input<Form>[] {
   const { t } = useTranslation();
-  const limited = (v: Record<string, unknown>) => v.type === 'rate_limit';
+  const ofService = (v: Record<string, unknown>) => v.type === serviceLimit;
+  const limited = (v: Record<string, unknown>) => v.type === 'rate_limit' || ofService(v);
   return [
     { name: 'label', title: 'firewall.label', required: true },
     {
@@ -204,6 +251,14 @@ function useFields(units: Unit[]): Input<Form>[] {
       title: 'firewall.type',
       kind: types.map((value) => ({ value, label: t(`firewall.type.${value}`) })),
       required: true,
+    },
+    {
+      name: 'appId',
+      title: 'firewall.entity.APP_ID',
+      kind: { of: Service },
+      required: true,
+      help: 'firewall.serviceHelp',
+      when: ofService,
     },
     { name: 'limit', title: 'firewall.limitOf', kind: 'number', required: true, when: limited },
     {
@@ -225,6 +280,14 @@ function useFields(units: Unit[]): Input<Form>[] {
       title: 'firewall.entityType',
       required: true,
       kind: entities.map((value) => ({ value, label: t(`firewall.entity.${value}`) })),
+      when: (v) => !ofService(v),
+    },
+    {
+      name: 'targetEntityType',
+      title: 'firewall.countBy',
+      required: true,
+      kind: entities.map((value) => ({ value, label: t(entityKey(value, true)) })),
+      when: ofService,
     },
     { name: 'targetAllEntities', title: 'firewall.allEntities', kind: 'flag' },
     {
@@ -234,14 +297,15 @@ function useFields(units: Unit[]): Input<Form>[] {
       help: 'firewall.listHelp',
       when: (v) => v.targetAllEntities !== true,
     },
-    { name: 'targetAllResources', title: 'firewall.allResources', kind: 'flag' },
+    { name: 'targetAllResources', title: 'firewall.allResources', kind: 'flag', when: (v) => !ofService(v) },
     {
       name: 'targetResources',
       title: 'firewall.resources',
       kind: 'list',
       help: 'firewall.resourcesHelp',
-      when: (v) => v.targetAllResources !== true,
+      when: (v) => v.targetAllResources !== true && !ofService(v),
     },
+    { name: 'targetResources', title: 'firewall.limits', kind: 'list', help: 'firewall.limitsHelp', when: ofService },
     { name: 'expireAt', title: 'firewall.expireAt', kind: 'date', help: 'firewall.expireHelp' },
     { name: 'status', title: 'firewall.status', kind: ['ACTIVE', 'INACTIVE'], required: true },
     { name: 'dryRun', title: 'firewall.trial', kind: 'flag', help: 'firewall.trialHelp' },
@@ -250,10 +314,13 @@ function useFields(units: Unit[]): Input<Form>[] {
 }
 
 /** The input as a request. */
-function bodyOf({ unit, ...values }: Partial<Form>): Draft {
+function bodyOf({ unit, type, ...values }: Partial<Form>): Draft {
   const ms = unitsMs.find((one) => String(one) === unit) ?? 1;
   const period = values.period === undefined ? {} : { period: values.period * ms };
-  return { ...values, ...period, expireAt: values.expireAt || 0 } as Draft;
+  const all = { ...values, ...period, expireAt: values.expireAt || 0 };
+  if (type !== serviceLimit) return { ...all, ...(type ? { type } : {}) } as Draft;
+  const targetResources = (values.targetResources ?? []).map((name) => limitPrefix + name);
+  return { ...all, type: 'rate_limit', targetResources } as Draft;
 }
 
 /** The input as a request; undefined while it is incomplete. */
@@ -295,6 +362,7 @@ function Add({ opened, onClose }: { opened?: boolean; onClose?: () => void }) {
 function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
   const { t } = useTranslation();
   const before = draftOf(rule);
+  const type = typeOf(rule);
   const day = rule.expireAt ? new Date(rule.expireAt).toISOString().slice(0, 10) : undefined;
   const { period } = before;
   const unit = (period && unitsMs.find((ms) => period % ms === 0)) || 60_000;
@@ -308,10 +376,17 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
       opened
       onClose={onClose}
       fixed={{ label: rule.label }}
-      fields={useFields(units).filter(({ name }) => !['label', 'type', 'targetEntityType'].includes(name))}
-      initial={{ ...before, expireAt: day, period: period ? period / unit : undefined, unit: String(unit) }}
+      fields={useFields(units).filter(({ name }) => !['label', 'type', 'targetEntityType', 'appId'].includes(name))}
+      initial={{
+        ...before,
+        type,
+        ...(type === serviceLimit ? { targetResources: namesOf(rule) } : {}),
+        expireAt: day,
+        period: period ? period / unit : undefined,
+        unit: String(unit),
+      }}
       make={(values: Partial<Form>) => {
-        const body = bodyOf(values);
+        const { type: fixed, ...body } = bodyOf({ ...values, type });
         return { ...body, expireAt: values.expireAt === day ? rule.expireAt : body.expireAt };
       }}
       asks={(changes) => ruleAsks(t, 'firewall.change', { ...before, ...changes } as Draft)}
@@ -323,19 +398,17 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
 /** The effect that the rule would have had. It stays in view below the fields, however long the form is. */
 function Tried({ values }: { values: Partial<Form> }) {
   const may = useMay();
-  const { t } = useTranslation();
+  if (values.type === serviceLimit) return <Hint of="firewall.serviceTrial" />;
   if (!may('POST /admin/system/waf/rehearse')) return null;
   const rule = draft(values);
+  return <div className="rehearsed">{rule ? <RuleRehearsal rule={rule} /> : <Hint of="rehearse.fill" />}</div>;
+}
+
+function Hint({ of }: { of: TextKey }) {
   return (
-    <div className="rehearsed">
-      {rule ? (
-        <RuleRehearsal rule={rule} />
-      ) : (
-        <Text size="xs" c="dimmed">
-          {t('rehearse.fill')}
-        </Text>
-      )}
-    </div>
+    <Text size="xs" c="dimmed">
+      <Word of={of} />
+    </Text>
   );
 }
 

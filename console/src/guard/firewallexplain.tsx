@@ -10,8 +10,11 @@ import { Explained, Verdicts } from './explained';
 
 export default function FirewallExplain() {
   const { t } = useTranslation();
-  const { resource, userId, ip, countryCode, code } = useTexts();
-  const answer = useAnswer('/admin/system/waf/explain', resource ? { resource, userId, ip, countryCode } : undefined);
+  const { resource, service, userId, ip, countryCode, code } = useTexts();
+  const answer = useAnswer(
+    '/admin/system/waf/explain',
+    resource ? { resource, service, userId, ip, countryCode } : undefined,
+  );
   const x = answer.data;
   const rules = [...(x?.rules ?? [])].sort((a, b) => rank(a.matched, a.reason) - rank(b.matched, b.reason));
   return (
@@ -22,6 +25,7 @@ export default function FirewallExplain() {
       error={answer.error}
       fields={[
         { name: 'resource', title: 'explain.resource', hint: 'POST /auth/login', required: true },
+        { name: 'service', title: 'firewall.entity.APP_ID' },
         { name: 'userId', title: 'explain.user' },
         { name: 'ip', title: 'explain.ip' },
         { name: 'countryCode', title: 'explain.country', hint: 'TR' },

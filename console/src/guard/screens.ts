@@ -6,7 +6,7 @@ import type { Screen } from '../app/screen';
 declare module '../app/address' {
   interface Searches {
     '/firewall': Listed<'/admin/system/waf/rules', 'add'>;
-    '/firewall/explain': Names<'resource' | 'userId' | 'ip' | 'countryCode' | 'code'>;
+    '/firewall/explain': Names<'resource' | 'service' | 'userId' | 'ip' | 'countryCode' | 'code'>;
     '/gateways': Listed<'/admin/guard/routes'>;
     '/gateways/explain': Names<'host' | 'method' | 'path'>;
   }
