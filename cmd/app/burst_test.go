@@ -16,6 +16,7 @@ import (
 	"castellan/domain/guard/firewall"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/guard"
@@ -53,9 +54,7 @@ func newRulesNode(t testing.TB, db *persistence.DB) *rulesNode {
 	n.feed.On(change.Firewall, n.live.Follow)
 	n.admin = &firewall.Admin{Store: n.store, App: "API", InForce: rulesInForce(n.feed, n.live),
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Firewall, Follow: n.live.Follow}}
-	if err := errors.Join(n.live.Reload(t.Context()), n.feed.Poll(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, errors.Join(n.live.Reload(t.Context()), n.feed.Poll(t.Context())))
 	return n
 }
 
@@ -73,9 +72,7 @@ func stored(t testing.TB, url config.Secret, n int) *Deployment {
 	cfg.DataDir, cfg.Database.URL, cfg.Dev = t.TempDir(), url, true
 	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
 	d, err := Open(t.Context(), cfg.Resolved())
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(func() { d.Close() })
 	store := guard.NewFirewall(d.DB)
 	err = d.DB.InTx(t.Context(), func(ctx context.Context) error {
@@ -86,9 +83,7 @@ func stored(t testing.TB, url config.Secret, n int) *Deployment {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return d
 }
 
@@ -120,9 +115,7 @@ func TestBurstOfRules(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if err := there.feed.Poll(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, there.feed.Poll(t.Context()))
 			for i := range writers * writes {
 				if r := blacklist(rules + i); !denies(there, r) {
 					t.Errorf("%s does not hold on another node", r.Label)

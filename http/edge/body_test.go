@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -28,13 +29,9 @@ func announce(path string, length int, headers ...string) string {
 func answered(t testing.TB, c net.Conn) answer {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 

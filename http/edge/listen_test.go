@@ -13,15 +13,14 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
 func dial(t testing.TB, addr string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	return c
@@ -194,16 +193,12 @@ func TestTooManyOfOnePeer(t *testing.T) {
 	from := func(ip string) (net.Conn, answer) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
 		c, err := d.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		t.Cleanup(func() { c.Close() })
 		c.SetDeadline(time.Now().Add(10 * time.Second))
 		io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		body, _ := io.ReadAll(resp.Body)
 		return c, answer{resp.StatusCode, resp.Header, string(body)}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/callback"
 )
 
@@ -19,9 +20,7 @@ import (
 // redirect is followed.
 func TestCallback(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	status, calls, aud := 200, 0, "shop"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls++

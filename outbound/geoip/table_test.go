@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"os"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 func TestEmbedded(t *testing.T) {
@@ -40,9 +42,7 @@ func TestEmbedded(t *testing.T) {
 // of its answers.
 func TestEveryBorder(t *testing.T) {
 	want, err := os.ReadFile("testdata/answers.sha256")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if got := answers(&table4) + "  ipv4.table\n" + answers(&table6) + "  ipv6.table\n"; got != string(want) {
 		t.Errorf("answers\n%swant\n%s", got, want)
 	}

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/dispatch"
 )
 
@@ -52,9 +53,7 @@ func (p *place) InTx(ctx context.Context, fn func(context.Context) error) error 
 func row(t *testing.T, ring *keyring.Ring, id, target string) outbox.Message {
 	t.Helper()
 	plain, err := to(target).AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return outbox.Message{
 		ID:          id,
 		ChallengeID: "01JD0000000000000000000000",

@@ -17,6 +17,7 @@ import (
 
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 // A push service that learns nothing wakes a device for its challenge. Only the device's key opens the message, and the
@@ -27,9 +28,7 @@ func TestWebPush(t *testing.T) {
 	sender := s.sender(t, func(c *Config) { key = c.VAPID()[0] })
 	d := newDevice(t, s.URL+"/send/"+capability)
 	for range 2 {
-		if err := send(t, sender, to(d.target)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, send(t, sender, to(d.target)))
 	}
 	calls := s.received()
 	if len(calls) != 2 {
@@ -76,9 +75,7 @@ func TestWebPush(t *testing.T) {
 		jwt.WithExpirationRequired(),
 		jwt.WithTimeFunc(func() time.Time { return clock }),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if until, _ := claims.GetExpirationTime(); until.Sub(clock) > 24*time.Hour ||
 		claims["sub"] != "mailto:ops@example.com" ||
 		len(claims) != 3 {
@@ -92,9 +89,7 @@ func TestWebPush(t *testing.T) {
 func TestWithoutContactThereIsNoSubject(t *testing.T) {
 	s := newService(t, true)
 	sender := s.sender(t, func(c *Config) { c.Contact = "" })
-	if err := send(t, sender, to(newDevice(t, s.URL).target)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, send(t, sender, to(newDevice(t, s.URL).target)))
 	token := strings.TrimPrefix(s.received()[0].header.Get("Authorization"), "vapid t=")
 	body, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
 	if err != nil || strings.Contains(string(body), "sub") {
@@ -109,13 +104,9 @@ func TestOnlyPermittedFieldsAreSent(t *testing.T) {
 	m := to(d.target)
 	m.Text = `{"challengeId":"c","action":"a","expire":99999999,"code":"123456"}`
 	m.Code, m.Subject, m.HTML = "123456", "123456", "123456"
-	if err := send(t, sender, m); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, send(t, sender, m))
 	m.To = hook(s.URL)
-	if err := send(t, sender, m); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, send(t, sender, m))
 	const want = `{"challengeId":"c","action":"a","expire":3600}`
 	calls := s.received()
 	if text := opened(t, d.private, d.auth, calls[0].body); text != want {
@@ -320,9 +311,7 @@ func TestMalformedMessages(t *testing.T) {
 
 func TestNewReportsEveryFault(t *testing.T) {
 	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	good := Config{VAPID: keyringtest.Ring(t, nil).VAPIDs}
 	for part, change := range map[string]func(*Config){
 		"VAPID key is missing": func(c *Config) { c.VAPID = nil },

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 )
 
 // place collects the spans that a tracer sends.
@@ -60,9 +61,7 @@ func start(t *testing.T, ratio float64, status int) (*Tracer, *place, *strings.B
 			Log:      slog.New(slog.NewTextHandler(log, nil)),
 		},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return tr, p, log
 }
 

@@ -86,9 +86,7 @@ func TestAuditArchiveCommand(t *testing.T) {
 		}
 		contains(run(0, "verify", "--archive", own[0], "--archive", files[0]), "30 rows in 2 files")
 		file := filepath.Join(folder, "000003-00.jsonl.gz")
-		if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, []byte("x"), 0o600))
 		contains(run(1, "verify", "--archive", file), "not an archive")
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web"
 )
@@ -86,9 +87,7 @@ func TestHelpNeedsNoSettings(t *testing.T) {
 func TestInvalidSettingsAreAllListed(t *testing.T) {
 	t.Parallel()
 	yaml := filepath.Join(t.TempDir(), "castellan.yaml")
-	if err := os.WriteFile(yaml, []byte("http:\n  adr: 127.0.0.1:1\nmfa:\n  max_open: many\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(yaml, []byte("http:\n  adr: 127.0.0.1:1\nmfa:\n  max_open: many\n"), 0o600))
 	for _, c := range []struct {
 		name     string
 		settings []string
@@ -220,9 +219,7 @@ func TestAddressInUseStopsStart(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Empty()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer l.Close()
 	for _, key := range []string{"http.addr", "metrics.addr"} {
 		n := s.Begin(strings.ToUpper(strings.ReplaceAll(key, ".", "_")) + "=" + l.Addr().String())
@@ -287,9 +284,7 @@ func TestDatabaseIsAwaitedAtStart(t *testing.T) {
 	n.Stop()
 
 	u, err := url.Parse(s.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	u.Path = "/of_nobody"
 	got := s.CommandWith([]string{"DATABASE_URL=" + u.String()}, "", "migrate")
 	if got.Code != 1 || !strings.Contains(got.ErrOut, `"of_nobody" does not exist`) ||

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -53,9 +54,7 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 		smsCode = blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 3).Text)
 		n.Complete(t, f, f.Method(t, "SMS"), smsCode).Is(t, 200, "").Keys(t, "action")
 		socket, err := n.TrySocket(f, blackbox.InQuery) // the only case with a token in an address
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		defer socket.Close()
 		token = n.Complete(t, f, f.Method(t, "MAIL"), mailCode).Is(t, 200, "").Header.Get("x-auth")
 		secrets = append(secrets, smsCode, mailCode, f.PAuth, token)

@@ -5,14 +5,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 func deployed(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return string(text)
 }
 

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"castellan/config"
+	"castellan/domain/kit/storetest"
 )
 
 // The settings in the files for operators exist, and are valid together.
@@ -109,9 +110,7 @@ func TestManifestReferencesResolve(t *testing.T) {
 func documents(t *testing.T, file string) (docs []map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var doc map[string]any
 		if err := d.Decode(&doc); errors.Is(err, io.EOF) {

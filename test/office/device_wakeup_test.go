@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -105,9 +106,7 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 					ChallengeID, Action string
 					Expire              int
 				}
-				if err := json.Unmarshal(c.body, &told); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, json.Unmarshal(c.body, &told))
 				if told.ChallengeID != f.ChallengeID { // of the enrolment before
 					continue
 				}

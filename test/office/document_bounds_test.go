@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -96,9 +97,7 @@ const noRecord = "01JD3X4Q7V0S8D4T2M6B9N1ZKA"
 func TestDocumentBoundsAreEnforced(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "openapi.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	var doc struct {
 		Components struct{ Schemas map[string]described }
 		Paths      map[string]map[string]struct {
@@ -108,9 +107,7 @@ func TestDocumentBoundsAreEnforced(t *testing.T) {
 			} `json:"requestBody"`
 		}
 	}
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal(text, &doc))
 	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false")
 	n := s.Start()
 	token, _ := n.Session(t, s.Seeded("admin"))

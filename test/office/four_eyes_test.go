@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"castellan/client"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -24,9 +25,7 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 		again := d.Do(t, "POST", blackbox.AdjustPath, body, keyed).Is(t, 202, "").With(t, "idempotency-replayed", "true")
 		id := blackbox.Standing(t, first.Body)
 		sdk, err := client.New(d.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		sdk.Token = d.Boss["x-auth"]
 		var waits *client.Error
 		err = sdk.Call(t.Context(), "POST", blackbox.AdjustPath, json.RawMessage(body), nil, client.Once("once"))

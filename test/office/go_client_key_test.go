@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"castellan/client"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -24,14 +25,10 @@ func TestGoClientRenewsByItsKey(t *testing.T) {
 		demo := s.Seeded("user")
 		link := &losing{}
 		c, err := client.New(n.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		c.HTTP, c.Key = &http.Client{Transport: link}, client.NewKey(blackbox.ECKey(t))
 		f, err := c.Login(ctx, client.Credentials{Email: demo.Mail, Password: demo.Password})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		m, _ := f.Method("SMS")
 		if o, err := f.Complete(ctx, m, n.Code(t, demo, "SMS")); err != nil || !o.Success {
 			t.Fatalf("%+v, %v", o, err)

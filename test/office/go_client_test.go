@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"castellan/client"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 )
@@ -36,9 +37,7 @@ func TestGoClientLogsInByEveryFactor(t *testing.T) {
 		demo := s.Seeded("user")
 		must := func(err error) {
 			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 		}
 		login := func(who blackbox.Account) (*client.Client, *client.Flow) {
 			t.Helper()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -17,13 +18,9 @@ func kidOf(t *testing.T, token string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(token, ".")
 	text, err := blackbox.B64.DecodeString(head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	var h struct{ Kid string }
-	if err := json.Unmarshal(text, &h); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal(text, &h))
 	return h.Kid
 }
 
@@ -108,9 +105,7 @@ func TestKeyRotationKeepsOpenChallenges(t *testing.T) {
 		open := n.Login(t, demo)
 		code := n.Code(t, demo, "SMS")
 		master, err := os.ReadFile(filepath.Join(s.Dir, "master.key"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		for _, purpose := range []string{"sealing", "hashing", "master"} {
 			if got := s.Command("", "keys", "rotate", purpose); got.Code != 0 {
 				t.Fatalf("keys rotate %s: exit %d, %s", purpose, got.Code, got.ErrOut)
@@ -138,9 +133,7 @@ func TestMissingMasterFileStopsStart(t *testing.T) {
 		s.Start().Stop()
 		file := filepath.Join(s.Dir, "master.key")
 		right, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		refused := func(want string) {
 			t.Helper()
 			n := s.Begin()
@@ -151,22 +144,16 @@ func TestMissingMasterFileStopsStart(t *testing.T) {
 				t.Errorf("it said hello first: %s", n.Out())
 			}
 		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.Remove(file))
 		refused(`key \S+ \(\S+\) is wrapped by master key \S+, and the file \S+master.key is missing`)
 		if _, err := os.Stat(file); err == nil {
 			t.Fatal("a new master key was made beside existing keys")
 		}
 		s.MakeMaster(file)
 		refused(`key \S+ \(\S+\) is wrapped by master key \S+, but \S+master.key holds master key \S+`)
-		if err := os.WriteFile(file, []byte("not a key\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, []byte("not a key\n"), 0o600))
 		refused(`key \S+ \(\S+\) is wrapped by master key \S+`)
-		if err := os.WriteFile(file, right, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, right, 0o600))
 		s.Start().Session(t, s.Seeded("user"))
 	})
 

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -54,9 +55,7 @@ func balancesArrive(t *testing.T, s *blackbox.Site, start func(*blackbox.Site, [
 	}))
 	t.Cleanup(exchange.Close)
 	file := filepath.Join(t.TempDir(), "vault.json")
-	if err := os.WriteFile(file, []byte(`{"cold":[{"asset":"ETH","free":7,"locked":0}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(file, []byte(`{"cold":[{"asset":"ETH","free":7,"locked":0}]}`), 0o600))
 	settings := []string{"PROVIDERS_EXCHANGES=spot=" + exchange.URL, "PROVIDERS_FILES=vault=" + file,
 		"PROVIDERS_ACCOUNTS=spot/main=swordfish:hunter2,spot/bad=swordfish:hunter3"}
 	nodes := start(s, settings)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -20,9 +21,7 @@ func TestRatesImportIsAllOrNothing(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "rates.csv")
 		run := func(code int, text string, want ...string) {
 			t.Helper()
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, os.WriteFile(file, []byte(text), 0o600))
 			got := s.Command("", "rates", "import", file)
 			if got.Code != code {
 				t.Fatalf("exit %d, want %d: %s%s", got.Code, code, got.Out, got.ErrOut)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 )
@@ -65,38 +66,22 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 	n.Stop()
 
 	key, err := os.ReadFile(filepath.Join(s.Dir, masterFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	made.MasterKey = string(key)
 	text, err := json.MarshalIndent(made, "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	file := filepath.Join(upgradeDir, *upgradeVersion, kind)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file+".json", append(text, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	storetest.Must(t, os.WriteFile(file+".json", append(text, '\n'), 0o644))
 	packed, err := os.Create(file + ".gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	pack, err := gzip.NewWriterLevel(packed, gzip.BestCompression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if _, err := pack.Write(content(t, s)); err != nil {
 		t.Fatal(err)
 	}
-	if err := pack.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := packed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, pack.Close())
+	storetest.Must(t, packed.Close())
 }
 
 // forPsql are lines of a dump that only psql reads, or only the PostgreSQL that wrote it.
@@ -108,9 +93,7 @@ func content(t *testing.T, s *blackbox.Site) []byte {
 	if path, ok := strings.CutPrefix(s.DSN, "sqlite:"); ok {
 		s.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 		file, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		return file
 	}
 	dump := exec.Command("pg_dump", "--no-owner", "--no-privileges", "--inserts", "--rows-per-insert=200", s.DSN)

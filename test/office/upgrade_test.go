@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 
 	"github.com/jackc/pgx/v5"
@@ -49,9 +50,7 @@ func TestUpgrade(t *testing.T) {
 		}
 	}
 	folders, err := os.ReadDir(upgradeDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	versions := 0
 	for _, folder := range folders {
 		if !folder.IsDir() {
@@ -139,32 +138,20 @@ func restore(t *testing.T, s *blackbox.Site, fixture string) (old left) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.Dir, masterFile), []byte(old.MasterKey), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	packed, err := os.Open(fixture + ".gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer packed.Close()
 	unpack, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	content, err := io.ReadAll(unpack)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if path, ok := strings.CutPrefix(s.DSN, "sqlite:"); ok {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(path, content, 0o600))
 		return old
 	}
 	conn, err := pgx.Connect(t.Context(), s.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer conn.Close(t.Context())
 	if _, err := conn.PgConn().Exec(t.Context(), string(content)).ReadAll(); err != nil {
 		t.Fatal(err)

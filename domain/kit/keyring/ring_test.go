@@ -15,6 +15,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 func TestMemory(t *testing.T) {
@@ -226,9 +227,7 @@ func TestHashesUnderEveryKey(t *testing.T) {
 	r := k.Ring()
 	old := r.Hash("d", "v")
 	done, err := k.Rotate(t.Context(), keyring.Hashing, 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	reload(t, k)
 	c.add(keyring.Notice - time.Millisecond)
 	if r.Hash("d", "v").Key != old.Key {

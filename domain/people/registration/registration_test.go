@@ -10,6 +10,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/people/registration"
 )
 
@@ -23,9 +24,7 @@ func TestImport(t *testing.T) {
 	n := registration.Newcomer{ExternalID: "old-7", CountryCode: "+90", Phone: "5320000007", Email: " Ayse@Example.com ",
 		Name: " Ayşe ", Surname: "Demir", Language: "tr"}
 	made, writes, err := n.Import(by, known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	want := known
 	want.CountryCode, want.Phone, want.Email = "90", "+905320000007", "ayse@example.com"
 	want.Name, want.Surname, want.Language, want.Type = "Ayşe", "Demir", "tr", user.Individual
@@ -33,9 +32,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("%+v, want %+v", made, want)
 	}
 	canonical, err := n.Canonical()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	wrote := []commit.Write{
 		integration.Add{Claim: integration.Claim{Kind: integration.Users, ExternalID: "old-7", RecordID: known.ID, At: at,
 			Digest: integration.Digest(canonical)}},
