@@ -151,38 +151,45 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// REQ-ADM-06: 1601 users with an address are mailed in groups of 800, 800 and 1,
-// each once, with the file.
+// REQ-ADM-06: 1601 users with an address are mailed in groups of 800, 800 and 1, each once, with the file. Those who
+// closed the account or lost the address meanwhile are left out.
 func TestMailing(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		s.add(t, 4, 1597)
 		passive, silent := user.New("passive", s.now), user.New("silent", s.now)
 		passive.Status, passive.Email, silent.Phone = user.Passive, "passive@example.com", "+905551"
 		storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: passive}, user.Add{User: silent}))
-		p := s.publish(t, body(pdf, `,"sendEmail":true`))
+		p := s.publish(t, body(pdf, `,"sendEmail":true,"version":"2/ä b-1.C"`))
 		if p.Data.ID == nil || p.Data.Count != 1601 {
 			t.Fatalf("%+v", p.Data)
 		}
 		var groups []int
 		j, items := s.jobs.Finish(t, *p.Data.ID, func(until time.Time) {
 			if until.After(s.now) { // the pause after a group
+				persistencetest.Exec(t, s.db, "UPDATE users SET status = 'closed' WHERE id = 'u1599'")
+				persistencetest.Exec(t, s.db, "UPDATE users SET email = NULL WHERE id = 'u1600'")
 				groups = append(groups, len(s.sent))
 				s.now = until
 			}
 		})
-		if fmt.Sprint(groups) != "[800 1600]" || j.Counts != (job.Counts{Done: 1601}) || len(items) != 1601 {
+		if fmt.Sprint(groups) != "[800 1599]" || j.Counts != (job.Counts{Done: 1599, Skipped: 2}) || len(items) != 1601 {
 			t.Errorf("pauses after %v, %+v, %d items", groups, j.Counts, len(items))
 		}
 		for to, mails := range s.sent {
 			m := mails[0]
 			if len(mails) != 1 || m.Attachment == nil || string(m.Attachment.Content) != pdf ||
-				m.Attachment.Name != "agreement-1.pdf" || m.Attachment.Type != "application/pdf" || m.Subject != "Terms" ||
+				m.Attachment.Name != "agreement-2___b-1.C.pdf" || m.Attachment.Type != "application/pdf" || m.Subject != "Terms" ||
 				!strings.Contains(m.Text, "Fees") {
 				t.Errorf("%s got %d mails, %+v", to, len(mails), m)
 			}
 		}
-		for who, want := range map[string]string{"u0000": "version 1", "u0001": "sürüm 1", "u0002": "الإصدار 1",
-			"u0003": "version 1"} {
+		for params, want := range map[string]string{`{"name":"Terms","version":"2"}`: "Terms 2", `{`: ""} {
+			if about := s.jobs.Kinds[agreement.MailingKind].About(job.Job{Params: []byte(params)}); about != want {
+				t.Errorf("the subject of %s is %q", params, about)
+			}
+		}
+		for who, want := range map[string]string{"u0000": "version 2/ä", "u0001": "sürüm 2/ä", "u0002": "الإصدار 2/ä",
+			"u0003": "version 2/ä"} {
 			if m := s.sent[who+"@example.com"][0]; !strings.Contains(m.Text, want) {
 				t.Errorf("%s reads %q", who, m.Text)
 			}

@@ -1,18 +1,12 @@
 package people_test
 
 import (
-	"context"
 	"testing"
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/identity"
 )
-
-// permissiveRegister is a register that confirms every person.
-type permissiveRegister struct{}
-
-func (permissiveRegister) Verify(context.Context, identity.Person) (bool, error) { return true, nil }
 
 // D-KYC-11: the confirmed data is compared with the current account, and unknown results are reported as unknown.
 func TestChecks(t *testing.T) {
@@ -47,7 +41,7 @@ func TestChecks(t *testing.T) {
 		same("u1", identity.Checks{Number: yes, Name: no, BirthDate: no, Same: 1})
 
 		// The register was asked.
-		s.service.Registry = permissiveRegister{}
+		s.service.Registry = meanwhile(func() {})
 		s.confirms("u2", idBody(person, "userIdentityNumber", other, "useTCKNService", true),
 			is("u2", "Ayşe Yılmaz", "waitingApproval"))
 		same("u2", identity.Checks{Number: yes, Register: yes, Name: yes, BirthDate: yes})

@@ -2,6 +2,7 @@ package people_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -95,7 +96,12 @@ func identityLock(t *testing.T, s identity.Store, c commit.Committer) {
 // plainKeys open sealed values and hash them in a form readable by a test.
 type plainKeys string
 
-func (plainKeys) Open(sealed, _ []byte) ([]byte, error) { return sealed, nil }
+func (k plainKeys) Open(sealed, _ []byte) ([]byte, error) {
+	if k == "" {
+		return nil, errors.New("no key")
+	}
+	return sealed, nil
+}
 
 func (k plainKeys) StableHash(domain string, parts ...string) string {
 	return fmt.Sprint(k, domain, parts[0])
@@ -114,6 +120,9 @@ func identityRehash(t *testing.T, s identity.Store, c commit.Committer) {
 		if i%300 != 5 {
 			storetest.Must(t, s.Keep(t.Context(), u.ID, identity.Person{}, []byte("n")))
 		}
+	}
+	if _, _, err := identity.Rehash(t.Context(), s, plainKeys(""), func(int) {}); err == nil {
+		t.Error("no error of a number that cannot be opened")
 	}
 	for _, want := range []int{accounts - 3 - 4, 0} {
 		seen := 0

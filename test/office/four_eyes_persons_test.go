@@ -111,34 +111,6 @@ func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 	})
 }
 
-// A request that is not approved in time expires, even if an approval was started before.
-func TestFourEyesRequestExpires(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := blackbox.NewCounter(t, s, "MFA_FOUR_EYES_TTL=8s")
-		id := d.Adjust(t, d.Boss)
-		f := d.Approving(t, id, d.Other)
-		code := d.Code(t, d.Chief, "SMS")
-		blackbox.Until(t, blackbox.Within(20), "the request expired",
-			func() bool { return d.Read(t, id).Status == "EXPIRED" })
-		var expired, pending []json.RawMessage
-		d.Ok(t, "GET", blackbox.ApprovalsPath+"?status=EXPIRED", nil, d.Other).Read(t, &expired)
-		d.Ok(t, "GET", blackbox.ApprovalsPath+"?status=PENDING", nil, d.Other).Read(t, &pending)
-		if len(expired) != 1 || len(pending) != 0 {
-			t.Errorf("%d expired, %d pending", len(expired), len(pending))
-		}
-		if got := blackbox.Outcome(t, d.Complete(t, f, f.Method(t, "SMS"), code)); got.Success ||
-			got.Code != "INVALID_STATE" {
-			t.Errorf("%+v", got)
-		}
-		for _, act := range []string{"approve", "refuse"} {
-			d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/"+act, `{"reason":"late"}`, d.Other).Is(t, 409, "INVALID_STATE")
-		}
-		if r := d.Read(t, id); r.Status != "EXPIRED" || r.DecidedBy != nil || d.Transfers() != 0 {
-			t.Errorf("%+v, %d transfers", r, d.Transfers())
-		}
-	})
-}
-
 // Every change of permissions can require a second person, in addition to its own challenge. The request
 // describes the change in words.
 func TestFourEyesGuardPermissionChanges(t *testing.T) {

@@ -76,7 +76,7 @@ func TestPlaceOfSignUps(t *testing.T) {
 	p := newPlatform(t)
 	var asked []netip.Addr
 	p.Place = func(from client.Origin) string { asked = append(asked, from.Addr); return "here" }
-	storetest.Must(t, start(t, p, func(*registration.SignUp) {}))
+	storetest.Must(t, start(t, p))
 	storetest.Same(t, asked, []netip.Addr{netip.MustParseAddr(from.IP)})
 }
 
