@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"sync"
@@ -138,39 +137,4 @@ func denies(n *rulesNode, r firewall.Rule) bool {
 	c := firewall.Client{IP: netip.MustParseAddr(r.Entities[0])}
 	v, _ := n.live.Current().Judge("GET /a", c, time.Now().UnixMilli(), nil)
 	return v == firewall.Deny
-}
-
-// BenchmarkRuleWrites measures how many rules eight administrators write in a second, among few and among many, while
-// the feed is read.
-func BenchmarkRuleWrites(b *testing.B) {
-	slog.SetDefault(slog.New(slog.DiscardHandler))
-	for _, rules := range []int{10, 4000} {
-		b.Run(fmt.Sprint(rules), func(b *testing.B) {
-			d := stored(b, config.Secret("sqlite:"+filepath.Join(b.TempDir(), "bench.db")), rules)
-			n := newRulesNode(b, d.DB)
-			ctx, stop := context.WithCancel(b.Context())
-			defer stop()
-			go n.feed.Run(ctx, func(err error) { b.Log(err) })
-			by := firewall.Author{Client: firewall.Client{UserID: "u1", IP: netip.MustParseAddr("192.0.2.1")}}
-			var next atomic.Int64
-			var all sync.WaitGroup
-			b.ResetTimer()
-			for range 8 {
-				all.Go(func() {
-					for {
-						i := int(next.Add(1))
-						if i > b.N {
-							return
-						}
-						if err := n.admin.Add(ctx, by, blacklist(rules+i)); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-			}
-			all.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
-		})
-	}
 }
