@@ -49,8 +49,7 @@ func parsed(t testing.TB, text string) answer {
 	}
 	a := answer{resp.StatusCode, resp.Header, string(body)}
 	if !resp.Close || a.header.Get("Content-Type") != rest.TypeProblem || a.header.Get("Cache-Control") != "no-store" ||
-		a.header.Get("Api-Version") != "1" ||
-		a.header.Get("Server") != "" || a.header.Get("X-Request-Id") == "" ||
+		a.header.Get("Api-Version") != "1" || a.header.Get("Server") != "" || a.header.Get("X-Request-Id") == "" ||
 		!strings.HasSuffix(a.body, `"requestId":"`+a.header.Get("X-Request-Id")+`"}`) {
 		t.Errorf("shape, closed %v: %s", resp.Close, text)
 	}

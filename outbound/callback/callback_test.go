@@ -28,8 +28,7 @@ func TestCallback(t *testing.T) {
 		signature, found := strings.CutPrefix(r.Header.Get("webhook-signature"), "v1a,")
 		raw, err := base64.StdEncoding.DecodeString(signature)
 		if !found || err != nil || r.Method != "POST" || r.Header.Get("webhook-key-id") != "kid" ||
-			r.Header.Get("webhook-aud") != aud ||
-			r.Header.Get("content-type") != "application/json" ||
+			r.Header.Get("webhook-aud") != aud || r.Header.Get("content-type") != "application/json" ||
 			!ed25519.Verify(public, []byte("m1.1700000000."+string(body)), raw) {
 			t.Errorf("%s %v %s", r.Method, r.Header, body)
 		}

@@ -137,14 +137,12 @@ func mmdb(records map[byte]any) []byte {
 	encode(
 		&out,
 		map[string]any{
-			"node_count":    uint32(nodes),
-			"record_size":   uint16(24),
-			"ip_version":    uint16(4),
-			"database_type": "Test",
-			"languages":     []string{},
-			"binary_format_major_version": uint16(
-				2,
-			),
+			"node_count":                  uint32(nodes),
+			"record_size":                 uint16(24),
+			"ip_version":                  uint16(4),
+			"database_type":               "Test",
+			"languages":                   []string{},
+			"binary_format_major_version": uint16(2),
 			"binary_format_minor_version": uint16(0),
 			"build_epoch":                 uint64(1_700_000_000),
 		},

@@ -43,13 +43,8 @@ func rendered(lang string) message.Rendered {
 	if err != nil {
 		panic(err)
 	}
-	return b.Render(
-		message.MAIL,
-		message.OTP,
-		lang,
-		"user@example.org",
-		message.Values{"otp": "012345", "action": "Giriş & çıkış", "expire": "120"},
-	)
+	return b.Render(message.MAIL, message.OTP, lang, "user@example.org",
+		message.Values{"otp": "012345", "action": "Giriş & çıkış", "expire": "120"})
 }
 
 func secured(t *testing.T) (*relay, *authority) {
@@ -141,10 +136,7 @@ func checkParts(t *testing.T, parsed *netmail.Message, m message.Rendered) {
 		}
 		body, err := io.ReadAll(quotedprintable.NewReader(p))
 		storetest.Must(t, err)
-		if got := strings.ReplaceAll(string(body), "\r\n", "\n"); strings.TrimRight(
-			got,
-			"\n",
-		) != strings.TrimRight(
+		if got := strings.ReplaceAll(string(body), "\r\n", "\n"); strings.TrimRight(got, "\n") != strings.TrimRight(
 			want.content,
 			"\n",
 		) {
@@ -254,8 +246,7 @@ func TestInjection(t *testing.T) {
 		parsed, err := netmail.ReadMessage(strings.NewReader(inbox[i].data))
 		storetest.Must(t, err)
 		if got := parsed.Header.Get("Message-Id"); !strings.HasSuffix(got, id) || len(got) > 250 ||
-			parsed.Header.Get("Bcc") != "" ||
-			parsed.Header.Get("Content-Language") != "" {
+			parsed.Header.Get("Bcc") != "" || parsed.Header.Get("Content-Language") != "" {
 			t.Errorf("headers %v", parsed.Header)
 		}
 	}

@@ -66,19 +66,12 @@ func TestWebPush(t *testing.T) {
 		t.Fatalf("the key is not that of the service: %v", err)
 	}
 	claims := jwt.MapClaims{}
-	_, err = jwt.ParseWithClaims(
-		token,
-		claims,
-		func(*jwt.Token) (any, error) { return verifier, nil },
-		jwt.WithValidMethods([]string{"ES256"}),
-		jwt.WithAudience(s.URL),
-		jwt.WithExpirationRequired(),
-		jwt.WithTimeFunc(func() time.Time { return clock }),
-	)
+	_, err = jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return verifier, nil },
+		jwt.WithValidMethods([]string{"ES256"}), jwt.WithAudience(s.URL), jwt.WithExpirationRequired(),
+		jwt.WithTimeFunc(func() time.Time { return clock }))
 	storetest.Must(t, err)
 	if until, _ := claims.GetExpirationTime(); until.Sub(clock) > 24*time.Hour ||
-		claims["sub"] != "mailto:ops@example.com" ||
-		len(claims) != 3 {
+		claims["sub"] != "mailto:ops@example.com" || len(claims) != 3 {
 		t.Errorf("claims %v", claims)
 	}
 	if shown, err := PublicKey(key); err != nil || shown != public {
@@ -229,12 +222,8 @@ func TestAnswersAreBounded(t *testing.T) {
 
 func TestUnreachableTargets(t *testing.T) {
 	s := newService(t, true)
-	failure(
-		t,
-		send(t, s.sender(t, func(c *Config) { c.CAFile = "" }), to(hook(s.URL))),
-		false,
-		"certificate is not trusted",
-	)
+	failure(t, send(t, s.sender(t, func(c *Config) { c.CAFile = "" }), to(hook(s.URL))), false,
+		"certificate is not trusted")
 	if got := reason(fmt.Errorf("call: %w", &net.DNSError{Name: capability, IsNotFound: true})); got != "its name "+
 		"cannot be resolved" {
 		t.Errorf("an unknown name: %s", got)

@@ -143,8 +143,7 @@ func TestSpansAreLinked(t *testing.T) {
 	}
 	request, handler, tx, last := p.spans["POST /x"], p.spans["user UserSend"], p.spans["transaction"], p.spans["commit"]
 	if len(p.spans) != 4 || string(last.ParentSpanId) != string(tx.SpanId) ||
-		string(last.TraceId) != string(request.TraceId) ||
-		string(handler.TraceId) != string(request.TraceId) {
+		string(last.TraceId) != string(request.TraceId) || string(handler.TraceId) != string(request.TraceId) {
 		t.Errorf("not linked: %v", all)
 	}
 	for _, s := range p.spans {

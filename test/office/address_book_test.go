@@ -53,9 +53,7 @@ func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
 		got := complete(first, code)
 		r := got.ExecResult.Data.Data
 		if got.Action != "WITHDRAWAL_ADDRESS_ADD" || !got.ExecResult.Success || r.ID == "" || r.Name != "Cold" ||
-			r.Address != btc ||
-			r.CurrencyCode != "BTC" ||
-			r.NetworkCode != "BTC" {
+			r.Address != btc || r.CurrencyCode != "BTC" || r.NetworkCode != "BTC" {
 			t.Fatalf("the outcome %+v", got)
 		}
 		if r.UsableFrom == nil || r.UsableFrom.Before(before.Add(24*time.Hour-time.Second)) ||

@@ -101,12 +101,8 @@ func TestDatabaseIsAwaitedAtStart(t *testing.T) {
 	proxy := s.Behind()
 	proxy.Become(blackbox.Resets)
 	n := s.Begin()
-	blackbox.Until(
-		t,
-		blackbox.Within(10),
-		"a word that the database does not answer",
-		func() bool { return strings.Contains(n.Log(), "waiting for it") },
-	)
+	blackbox.Until(t, blackbox.Within(10), "a word that the database does not answer",
+		func() bool { return strings.Contains(n.Log(), "waiting for it") })
 	proxy.Become(blackbox.Good)
 	n.Ready()
 	n.Session(t, s.Seeded("user"))

@@ -28,8 +28,7 @@ var (
 func known(t *testing.T, where, expr string, families map[string]*dto.MetricFamily) {
 	t.Helper()
 	if bare := quoted.ReplaceAllString(expr, ""); strings.Count(bare, "(") != strings.Count(bare, ")") ||
-		strings.Count(bare, "{") != strings.Count(bare, "}") ||
-		strings.TrimSpace(bare) == "" {
+		strings.Count(bare, "{") != strings.Count(bare, "}") || strings.TrimSpace(bare) == "" {
 		t.Errorf("%s: not an expression: %s", where, expr)
 	}
 	family := func(name string) *dto.MetricFamily {

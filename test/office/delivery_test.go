@@ -33,22 +33,13 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 		secrets = append(secrets, boss.Password, smsCode, mailCode, f.PAuth, token)
 
 		who := blackbox.Headers{"x-auth": token}
-		blackbox.Until(
-			t,
-			blackbox.Within(1),
-			"an administrator",
-			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 },
-		)
+		blackbox.Until(t, blackbox.Within(1), "an administrator",
+			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 })
 		blackbox.TwoMethods(t, n, who)
 		blackbox.Tune(t, n, who, "SMS", 120_000, 1)
 		f = n.Login(t, boss)
-		smsCode, mailCode = blackbox.CodeIn(
-			t,
-			gateway.Wait(t, boss.Number(), 2).Text,
-		), blackbox.CodeIn(
-			t,
-			relay.Wait(t, boss.Mail, 2).Text,
-		)
+		smsCode, mailCode = blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 2).Text), blackbox.CodeIn(t,
+			relay.Wait(t, boss.Mail, 2).Text)
 		secrets = append(secrets, smsCode, mailCode)
 		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 200, "")
 		smsCode = blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 3).Text)

@@ -118,8 +118,7 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 				n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).Read(t, &shown)
 				h := c.header
 				if h.Get("TTL") == "" || h.Get("Urgency") != "high" || h.Get("Content-Encoding") != "aes128gcm" ||
-					!strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) ||
-					len(c.body) < 100 {
+					!strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) || len(c.body) < 100 {
 					t.Errorf("%v, %d bytes", h, len(c.body))
 				}
 			}
