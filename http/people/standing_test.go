@@ -263,7 +263,37 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		if won != 1 {
 			t.Errorf("%d were closed", won)
 		}
-		_, err := s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "root", Status: user.Active})
+		// Accounts that are no active administrators are free; a demonstration account is one in development mode only.
+		for name, edit := range map[string]func(*user.User){"gone": func(u *user.User) { u.Status = user.Closed },
+			"demo": func(u *user.User) { u.Demo = true }} {
+			u := user.New(name, time.Now())
+			u.Email, u.Roles = name+"@example.com", []string{user.RoleAdmin}
+			edit(&u)
+			storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: u}))
+		}
+		blocks := func(name string, want fault.Code) {
+			t.Helper()
+			for _, status := range []user.Status{user.Blocked, user.Active} {
+				_, err := s.service.Set(t.Context(), audit.By{UserID: "chief"}, standing.Standing{UserID: name, Status: status})
+				storetest.Wants(t, err, want)
+				want = "" // an administrator stays active
+			}
+		}
+		last := "root"
+		if u, err := s.users.Get(t.Context(), "root"); err != nil || u.Status != user.Active {
+			last = "chief"
+		}
+		blocks(last, fault.InvalidState)
+		blocks("demo", "")
+		_, err := s.service.Set(t.Context(), audit.By{}, standing.Standing{UserID: "gone", Status: user.Blocked})
+		storetest.Must(t, err)
+		s.service.Dev = true
+		blocks(last, "")
+		_, err = s.service.Set(t.Context(), audit.By{}, standing.Standing{UserID: last, Status: user.Blocked})
+		storetest.Must(t, err)
+		blocks("demo", fault.InvalidState)
+		s.service.Dev = false
+		_, err = s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "root", Status: user.Active})
 		storetest.Must(t, err)
 		_, err = s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "chief", Status: user.Active})
 		storetest.Must(t, err)

@@ -118,11 +118,11 @@ func sortedKeys(t *testing.T, object []byte) (names []string) {
 	return names
 }
 
-// Two hundred approvals arrive at once, from ten people and on two nodes if the database supports two. One
+// Two hundred approvals arrive at once, from four people and on two nodes if the database supports two. One
 // executes the request, and only its approver gets the success.
 func TestFourEyesExecuteOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		const people = 10
+		const people = 4
 		d := blackbox.NewCounter(t, s)
 		nodes := []*blackbox.Node{d.Node, d.Node}
 		if !strings.HasPrefix(s.DSN, "sqlite:") {
