@@ -133,8 +133,8 @@ func TestInvalidSettingsAreAllListed(t *testing.T) {
 // apply in order.
 func TestConfigCommandShowsSourcesAndNoSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "castellan.yaml")
-	storetest.Must(t, os.WriteFile(file, []byte("mfa:\n  max_open: 7\n  exec_wait: 3s\nmail:\n  host: mail.example.test\n  "+
-		"from: a@example.test\n  username: u\n  password: hunter2\n"), 0o600))
+	storetest.Must(t, os.WriteFile(file, []byte("mfa:\n  max_open: 7\n  exec_wait: 3s\nmail:\n  host: mail.example.test\n"+
+		"  from: a@example.test\n  username: u\n  password: hunter2\n"), 0o600))
 	code, out, errOut := command(t, []string{"DEV=true", "MFA_EXEC_WAIT=4s",
 		"DATABASE_URL=postgres://me:hunter2@db.example.test/castellan", "SMS_URL=https://sms.example.test/send?key=hunter2",
 		"SMS_PARAMS=to={{to}},text={{text}},key=hunter2", "SMS_HEADERS=Authorization=hunter2"}, "--config "+file+" config")

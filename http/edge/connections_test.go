@@ -111,6 +111,13 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
+// isLast says whether the connection of a client is the one that became idle last.
+func (i *idleList) isLast(client string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.last != nil && i.last.RemoteAddr().String() == client
+}
+
 // TestLongestIdleMakesRoom: when all places are taken the connection that has waited
 // longest for a request is closed for the new one, and none that is served
 // (D-GEN-22).

@@ -47,6 +47,8 @@ func TestCampaignNeedsPermission(t *testing.T) {
 func TestDevicesOfRecipients(t *testing.T) {
 	broadcastBoth(t, func(t *testing.T, s *service) {
 		s.device("ben", "phone", "iOS")
+		s.device("ben", "lost", "iOS")
+		persistencetest.Exec(t, s.db, "UPDATE device SET status = 'LOST' WHERE id = 'phone of lost'")
 		cut := &message.DeliveryError{Err: errors.New("cut off")}
 		away := &message.DeliveryError{Unsent: true, Err: errors.New("away")}
 		send := func(want string) {

@@ -135,3 +135,22 @@ func TestIndescribableRequest(t *testing.T) {
 		t.Errorf("started: %v, opened %d times", o.commands, opened)
 	}
 }
+
+// An approval whose record cannot be read back fails, and nothing is decided.
+func TestApprovalCannotBeShown(t *testing.T) {
+	o := newOffice(t)
+	id := o.stand()
+	open := o.group.Service.Open
+	o.group.Service.Open = func(sealed, data []byte) ([]byte, error) {
+		if string(data) == string(foureyes.ResultData(id)) {
+			return nil, errDown
+		}
+		return open(sealed, data)
+	}
+	if got, err := o.execute(id, "boss"); !errors.Is(err, errDown) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := o.status(id); got != foureyes.Pending {
+		t.Error(got)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/admin"
+	"castellan/domain/kit/blob"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
@@ -32,12 +33,24 @@ import (
 
 type service struct {
 	*apitest.Site
-	db   *persistence.DB
-	jobs *apitest.Jobs
-	now  time.Time
+	db    *persistence.DB
+	jobs  *apitest.Jobs
+	now   time.Time
+	files counted
 
 	mu   sync.Mutex
 	sent map[string][]message.Rendered // by recipient
+}
+
+// counted counts the reads of files.
+type counted struct {
+	blob.Store
+	reads int
+}
+
+func (c *counted) Get(ctx context.Context, key string) (blob.File, error) {
+	c.reads++
+	return c.Store.Get(ctx, key)
 }
 
 func (s *service) Send(_ context.Context, _ string, m message.Rendered) error {
@@ -53,11 +66,11 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		files, err := folder.Open(t.TempDir())
 		storetest.Must(t, err)
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })
-		s := &service{db: db, now: time.Now(), sent: map[string][]message.Rendered{}}
+		s := &service{db: db, now: time.Now(), files: counted{Store: files}, sent: map[string][]message.Rendered{}}
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
-		terms := &agreement.Service{Store: people.NewAgreements(db), Files: files, Users: account.NewUsers(db),
+		terms := &agreement.Service{Store: people.NewAgreements(db), Files: &s.files, Users: account.NewUsers(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock}}
 		s.jobs.Kinds[agreement.MailingKind] = terms.Mailing(broadcast.Post{
 			Senders: map[message.Channel]message.Sender{message.MAIL: s}})
@@ -174,6 +187,9 @@ func TestMailing(t *testing.T) {
 		})
 		if fmt.Sprint(groups) != "[800 1599]" || j.Counts != (job.Counts{Done: 1599, Skipped: 2}) || len(items) != 1601 {
 			t.Errorf("pauses after %v, %+v, %d items", groups, j.Counts, len(items))
+		}
+		if s.files.reads != 1 {
+			t.Errorf("the file was read %d times", s.files.reads)
 		}
 		for to, mails := range s.sent {
 			m := mails[0]

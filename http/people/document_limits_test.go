@@ -21,7 +21,7 @@ import (
 
 // Every file that is made to harm is refused, under whatever name.
 func TestHostile(t *testing.T) {
-	docBoth(t, hostile)
+	hostile(t, serve(t, persistencetest.SQLite(t)))
 }
 
 func hostile(t *testing.T, s *documentService) {

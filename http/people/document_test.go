@@ -352,8 +352,9 @@ func TestRefusedUploads(t *testing.T) {
 			sent("a", "type", -1):          "INVALID_FIELD type",
 			sent("a", "descriptionJson", map[string]string{"tr": long}):                       "INVALID_FIELD descriptionJson",
 			docBody("base64Data", coded([]byte("%PDF")), "fileName", "a", "description", "d"): "INVALID_FIELD base64Data",
-			sent("a", "fileNameJson", []int{}, "descriptionJson", "x"):                        "INVALID_FIELD descriptionJson fileNameJson",
-			sent("a", "fileNameJson", map[string]string{"xx": ""}):                            "INVALID_FIELD fileNameJson",
+			sent("a", "fileNameJson", []int{}, "descriptionJson", "x"): "INVALID_FIELD descriptionJson " +
+				"fileNameJson",
+			sent("a", "fileNameJson", map[string]string{"xx": ""}): "INVALID_FIELD fileNameJson",
 		} {
 			s.As("u1").Wants(upload, text, 400, want)
 		}

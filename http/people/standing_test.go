@@ -172,6 +172,12 @@ func standingAnswer(of, status, description, reason string) string {
 // the same again.
 func TestStatus(t *testing.T) {
 	standingBoth(t, func(s standingSite) {
+		var held []string // accounts whose queued withdrawals were held
+		hold := s.service.Hold
+		s.service.Hold = func(by audit.By, userID string) (commit.Write, error) {
+			held = append(held, userID)
+			return hold(by, userID)
+		}
 		const free = "0/10, 0/5, 0/3"
 		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, standingAnswer("jane", "active", "null", "null"))
 		s.wantsStanding("active sv1, " + free + "; ")
@@ -223,6 +229,7 @@ func TestStatus(t *testing.T) {
 		s.Wants(set, `{"userId":"jane","status":"blocked","description":"x"}`,
 			200, standingAnswer("jane", "blocked", `"x"`, "null"))
 		s.audits(standing.ActionStatus, 6)
+		storetest.Same(t, held, []string{"jane", "jane", "jane", "jane"})
 		s.publishes(`{"previousStatus":"active","status":"closed"}`, `{"previousStatus":"closed","status":"blocked"}`,
 			`{"previousStatus":"blocked","status":"passive"}`, `{"previousStatus":"passive","status":"active"}`,
 			`{"previousStatus":"active","status":"blocked"}`)

@@ -11,7 +11,6 @@ import (
 
 	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
-	"castellan/web"
 )
 
 // Migrations are applied once, by the first process.
