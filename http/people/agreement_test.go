@@ -227,7 +227,8 @@ func TestRefusals(t *testing.T) {
 			{body("PK\x03\x04nothing", ""), "INVALID_FIELD base64String"},
 			{body("MZ\x90\x00\x03", ""), "INVALID_FIELD base64String"},
 			{body(pdf, `,"version":"`+strings.Repeat("1", 33)+`"`), "INVALID_FIELD version"},
-			{body(pdf, `,"version":" "`), "INVALID_FIELD version"},
+			{body(pdf, `,"version":" \t "`), "INVALID_FIELD version"},
+			{body(pdf, `,"version":"2\n1"`), "INVALID_FIELD version"},
 			{strings.Replace(body(pdf, ""), "Terms", strings.Repeat("t", 201), 1), "INVALID_FIELD name"},
 			{strings.Replace(body(pdf, ""), "Fees", strings.Repeat("t", 4001), 1), "INVALID_FIELD description"},
 			{strings.Replace(body(pdf, ""), "Fees", `a\u0000`, 1), "INVALID_FIELD description"},
@@ -246,7 +247,9 @@ func TestRefusals(t *testing.T) {
 		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
-		s.publish(t, body("PK\x03\x04word/document.xml", `,"version":"0"`))
+		s.publish(t, body("PK\x03\x04word/document.xml", `,"version":"0 b"`))
+		s.publish(t, strings.NewReplacer("Terms", strings.Repeat("ü", 200), "Fees", strings.Repeat("ü", 4000)).
+			Replace(body(pdf, `,"version":"`+strings.Repeat("1", 32)+`"`))) // the longest texts
 		first := s.publish(t, body("plain text", `,"sendEmail":true`))
 		_, one := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k")
 		if _, two := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k"); one != two || first.Data.ID == nil {
