@@ -99,8 +99,8 @@ func TestAddUser(t *testing.T) {
 		if secret.Hash != "" {
 			t.Error("the account has a password")
 		}
-		longest := strings.Repeat("x", 128)
-		small := s.read(s.add(`{"externalId":"` + longest + `","countryCode":"90","phoneNumber":"5321234568","name":"Can"}`).ID)
+		small := s.read(s.add(`{"externalId":"` + strings.Repeat("x", 128) +
+			`","countryCode":"90","phoneNumber":"5321234568","name":"Can"}`).ID)
 		if small.Email != "" || small.Surname != "" || small.Language != "" || small.Type != user.Individual {
 			t.Errorf("kept %+v", small)
 		}
@@ -139,16 +139,16 @@ func TestAddUserRefuses(t *testing.T) {
 			`{}`:                         "INVALID_FIELD externalId countryCode phoneNumber name",
 			change("externalId", " "):    "INVALID_FIELD externalId",
 			change("externalId", "a\tb"): "INVALID_FIELD externalId",
-			change("externalId", strings.Repeat("ş", 65)):  "INVALID_FIELD externalId", // 130 bytes
-			change("externalId", strings.Repeat("x", 129)): "INVALID_FIELD externalId",
-			change("countryCode", "TR"):                    "INVALID_FIELD countryCode",
-			change("phoneNumber", "x"):                     "INVALID_FIELD phoneNumber",
-			change("phoneNumber", "00000000012"):           "INVALID_FIELD phoneNumber", // a placeholder
-			change("email", "x"):                           "INVALID_FIELD email",
-			change("name", "a\u202eb"):                     "INVALID_FIELD name",
-			change("surname", "a\u0000b"):                  "INVALID_FIELD surname",
-			change("language", "de"):                       "INVALID_FIELD language",
-			change("type", "x"):                            "INVALID_FIELD type",
+			change("externalId", strings.Repeat("ş", 64)+"x"): "INVALID_FIELD externalId", // 129 bytes
+			change("countryCode", "TR"):                       "INVALID_FIELD countryCode",
+			change("phoneNumber", "x"):                        "INVALID_FIELD phoneNumber",
+			change("phoneNumber", "0000000007"):               "INVALID_FIELD phoneNumber", // a placeholder
+			change("email", "x"):                              "INVALID_FIELD email",
+			change("name", "a\u202eb"):                        "INVALID_FIELD name",
+			change("surname", "a\u0000b"):                     "INVALID_FIELD surname",
+			change("surname", "a\u202eb"):                     "INVALID_FIELD surname",
+			change("language", "de"):                          "INVALID_FIELD language",
+			change("type", "x"):                               "INVALID_FIELD type",
 		} {
 			s.Wants("POST ", body, 400, want)
 		}
