@@ -278,5 +278,5 @@ bench: ## measure on both databases with full durability, medians of several rou
 	@scripts/ensure-test-deps.sh postgresql
 	go run ./internal/bench $(BENCH)
 	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/sockload
-	go test -run '^$$' -bench 'Permission|Endpoint|Fiber|Verify|Sign|Derive|Decide' -benchmem ./http/auth ./http/rest ./domain/kit/token ./domain/account/password
+	go test -run '^$$' -bench 'Permission|Endpoint|Verify|Sign|Derive|Decide' -benchmem ./http/auth ./http/edge ./domain/kit/token ./domain/account/password
 	go test -run '^$$' -bench . -benchmem ./domain/guard/firewall ./actors/ratelimit

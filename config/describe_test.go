@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"castellan/domain/kit/storetest"
 )
 
 const canary = "hunter2"
@@ -47,9 +49,7 @@ func TestExampleIsTheDefault(t *testing.T) {
 		t.Fatal("Example differs from the default")
 	}
 	c, err := Load(write(t, Example()), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	same(t, c, Default().Resolved())
 }
 
@@ -155,13 +155,9 @@ func TestSecretsNeverShow(t *testing.T) {
 		slog.New(h).Info("config", "config", c, "password", c.Mail.Password, "params", c.SMS.Params, "pointer", &c)
 	}
 	asJSON, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	asYAML, err := yaml.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	shown := []string{log.String(), string(asJSON), string(asYAML), c.Describe(), c.Database.Redacted(), fmt.Sprint(c),
 		fmt.Sprintln(&c), c.Hide(canary), c.Hide("a " + canary + " b")}
 	for _, key := range AllKeys() {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -31,14 +33,10 @@ func TestGoldenReference(t *testing.T) {
 			escape.Replace(e.doc+e.bounds()))
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
 	have, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if string(have) != b.String() {
 		t.Errorf("%s is out of date: run make golden", file)
 	}

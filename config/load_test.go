@@ -9,32 +9,28 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // write writes text to a file in a new folder.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "castellan.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 func load(t *testing.T, text string, env ...string) Config {
 	t.Helper()
 	c, err := Load(write(t, text), env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return c
 }
 
 func TestNothingSetGivesTheDefaults(t *testing.T) {
 	c, err := Load("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if c.HTTP.Addr != "127.0.0.1:8080" || c.HTTP.PublicURL != "http://127.0.0.1:8080" || c.Dev {
 		t.Errorf("http = %+v, dev = %v", c.HTTP, c.Dev)
 	}
@@ -82,9 +78,7 @@ func TestVariableNames(t *testing.T) {
 		"CASTELLAN_CLUSTER_TLS_DIR=/tmp/tls",
 		"CASTELLAN_MFA_GUARDED=POST /a=ACTION,PUT  /b=OTHER", "CASTELLAN_LIMITS_COUNTRY_PER_DAY=90=5000,1=20",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	var proxies []netip.Prefix
 	for _, p := range []string{"10.0.0.0/8", "192.0.2.7/32", "::1/128", "198.51.100.0/24", "2001:db8::/32"} {
 		proxies = append(proxies, netip.MustParsePrefix(p))
@@ -223,9 +217,7 @@ func TestForeignVariablesAreNoFault(t *testing.T) {
 		"CASTELLAN_PORT_80_TCP=tcp://10.0.0.1:80", "CASTELLAN_PORT_80_TCP_PROTO=tcp", "CASTELLAN_BACKUP_HOUR=3",
 		"CASTELLAN_IMAGE=x", "CASTELLANX=1", "castellan_http_addr=x", "broken",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 }
 
 func TestDerivedDefaults(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 const pg = "CASTELLAN_DATABASE_URL=postgres://u@db/c"
@@ -388,9 +390,7 @@ func TestValuesInsideRulesAreAccepted(t *testing.T) {
 
 func TestDefaultsAreInBounds(t *testing.T) {
 	c := Default().Resolved()
-	if err := c.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, c.Validate())
 	c.MFA.MaxOpen, c.HTTP.PublicURL, c.Outbox.Lease = -1, "x", time.Hour
 	var faults Faults
 	if err := c.Validate(); !errors.As(err, &faults) || len(faults) != 3 {

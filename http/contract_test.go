@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 )
@@ -30,15 +31,11 @@ type line struct{ section, credential string }
 func table(t *testing.T) map[string]line {
 	t.Helper()
 	b, err := os.ReadFile("testdata/endpoints.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	r := csv.NewReader(bytes.NewReader(b))
 	r.Comma, r.LazyQuotes = '\t', true
 	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	out := map[string]line{}
 	for _, row := range rows {
 		out[row[0]+" "+row[1]] = line{row[2], row[3]}
@@ -76,9 +73,7 @@ func TestTableEqualsTheInterface(t *testing.T) {
 // The map of endpoints lists each endpoint once, under the section that it has in the interface or as an extension.
 func TestMapListsEndpointsUnderTheirSection(t *testing.T) {
 	text, err := os.ReadFile("../docs/endpoints.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	want := map[string]string{}
 	for key, l := range table(t) {
 		want[key] = l.section
@@ -124,9 +119,7 @@ func TestDocumentsNameTheBodyLimits(t *testing.T) {
 	} {
 		file, start, end := place[0], place[1], place[2]
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		_, part, _ := strings.Cut(string(text), start)
 		part, _, _ = strings.Cut(part, end)
 		for _, limit := range limits {

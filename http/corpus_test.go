@@ -261,6 +261,12 @@ func badValues(f rest.Field) []string {
 		if n, err := strconv.Atoi(first(said(f, "maxLength"))); err == nil && n < 8000 {
 			bad = append(bad, `"`+strings.Repeat("x", n+1)+`"`)
 		}
+		if n, err := strconv.Atoi(first(said(f, "minLength"))); err == nil && n > 0 {
+			bad = append(bad, `"`+strings.Repeat("x", n-1)+`"`)
+		}
+		if p, ok := said(f, "pattern"); ok && p != `\S` {
+			bad = append(bad, `"!"`)
+		}
 	case k == reflect.Bool:
 		bad = append(bad, `"yes"`, `2`)
 	case k >= reflect.Int && k <= reflect.Int64:

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -150,9 +151,7 @@ func TestGoldenMap(t *testing.T) {
 
 	const golden = "../docs/endpoints.md"
 	if flag.Lookup("update").Value.String() == "true" {
-		if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(golden, out.Bytes(), 0o644))
 		return
 	}
 	if have, err := os.ReadFile(golden); err != nil || !bytes.Equal(have, out.Bytes()) {
@@ -202,9 +201,7 @@ func TestTablesHaveSlices(t *testing.T) {
 	made := map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		for _, found := range create.FindAllStringSubmatch(string(text), -1) {
 			made[found[1]] = true
 			if _, known := owner[found[1]]; !known {
@@ -266,18 +263,14 @@ func domainOf(t *testing.T, folder string) []string {
 func parse(t *testing.T, folder string) map[string]*ast.File {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	files := map[string]*ast.File{}
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		files[filepath.Base(name)] = file
 	}
 	return files

@@ -108,9 +108,7 @@ func TestEveryTextIsAPhrase(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 	}
 	if found < 60 {
 		t.Errorf("%d texts were found", found)

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/permit/cronkey"
 	"castellan/domain/proof/dpop"
@@ -32,30 +33,22 @@ func TestNodesFollowCronKeys(t *testing.T) {
 			cfg, err := config.Load("", []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=" +
 				dsn(t),
 				"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			open := func() *Deployment {
 				t.Helper()
 				v, err := Open(ctx, cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, err)
 				t.Cleanup(func() { v.Close() })
 				return v
 			}
 			v := open()
 			s := &service{Deployment: v, cfg: cfg, metrics: metrics.New("", ""), proofs: &dpop.Verifier{}}
-			if err := errors.Join(s.database(), s.backOffice()); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, errors.Join(s.database(), s.backOffice()))
 			command := open() // another process, with its own key cache
 			issuer := cronkey.Issuer{Changes: command.Changes(change.CronKeys), Ring: command.Ring}
 			knows := func(header string) bool {
 				t.Helper()
-				if err := s.feed.Poll(ctx); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, s.feed.Poll(ctx))
 				name, ok := s.crons.Client(header)
 				return ok && name == "rates"
 			}
@@ -75,16 +68,12 @@ func TestNodesFollowCronKeys(t *testing.T) {
 func TestRoleWorksAtOnce(t *testing.T) {
 	s := assembled(t)
 	command, err := Open(t.Context(), s.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer command.Close()
 	u := user.New(id.New(time.Now()), time.Now())
 	u.Phone, u.Email, u.Roles = "+905320000099", "root@example.com", []string{user.RoleAdmin}
 	record := audit.Record{Action: "USER_ADD", Target: u.ID, UserID: u.ID}
-	if err := command.Operate(t.Context(), change.Users, record, user.Add{User: u}); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, command.Operate(t.Context(), change.Users, record, user.Add{User: u}))
 	guards := s.guards()
 	admins := rest.Endpoint{Method: "GET", Path: "/admin/audit", Audience: rest.Admin}
 	own := rest.Endpoint{Method: "GET", Path: "/user/user-profile", Audience: rest.SelfOrAdmin}
@@ -117,9 +106,7 @@ func TestRoleWorksAtOnce(t *testing.T) {
 func TestAddressRuleNames(t *testing.T) {
 	for _, family := range address.Families() {
 		c, err := config.Load("", []string{"CASTELLAN_ADDRESSBOOK_ADDRESS_RULES=NEW=" + family})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		rules, err := address.NewRules(c.AddressBook.AddressRules)
 		if err != nil || rules.Fits("NEW", "neither-of-them") {
 			t.Errorf("%s: %v", family, err)

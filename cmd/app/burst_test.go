@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"castellan/domain/guard/firewall"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/guard"
@@ -53,9 +53,7 @@ func newRulesNode(t testing.TB, db *persistence.DB) *rulesNode {
 	n.feed.On(change.Firewall, n.live.Follow)
 	n.admin = &firewall.Admin{Store: n.store, App: "API", InForce: rulesInForce(n.feed, n.live),
 		Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Firewall, Follow: n.live.Follow}}
-	if err := errors.Join(n.live.Reload(t.Context()), n.feed.Poll(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, errors.Join(n.live.Reload(t.Context()), n.feed.Poll(t.Context())))
 	return n
 }
 
@@ -73,9 +71,7 @@ func stored(t testing.TB, url config.Secret, n int) *Deployment {
 	cfg.DataDir, cfg.Database.URL, cfg.Dev = t.TempDir(), url, true
 	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
 	d, err := Open(t.Context(), cfg.Resolved())
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(func() { d.Close() })
 	store := guard.NewFirewall(d.DB)
 	err = d.DB.InTx(t.Context(), func(ctx context.Context) error {
@@ -86,9 +82,7 @@ func stored(t testing.TB, url config.Secret, n int) *Deployment {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return d
 }
 
@@ -120,9 +114,7 @@ func TestBurstOfRules(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if err := there.feed.Poll(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, there.feed.Poll(t.Context()))
 			for i := range writers * writes {
 				if r := blacklist(rules + i); !denies(there, r) {
 					t.Errorf("%s does not hold on another node", r.Label)
@@ -145,39 +137,4 @@ func denies(n *rulesNode, r firewall.Rule) bool {
 	c := firewall.Client{IP: netip.MustParseAddr(r.Entities[0])}
 	v, _ := n.live.Current().Judge("GET /a", c, time.Now().UnixMilli(), nil)
 	return v == firewall.Deny
-}
-
-// BenchmarkRuleWrites measures how many rules eight administrators write in a second, among few and among many, while
-// the feed is read.
-func BenchmarkRuleWrites(b *testing.B) {
-	slog.SetDefault(slog.New(slog.DiscardHandler))
-	for _, rules := range []int{10, 4000} {
-		b.Run(fmt.Sprint(rules), func(b *testing.B) {
-			d := stored(b, config.Secret("sqlite:"+filepath.Join(b.TempDir(), "bench.db")), rules)
-			n := newRulesNode(b, d.DB)
-			ctx, stop := context.WithCancel(b.Context())
-			defer stop()
-			go n.feed.Run(ctx, func(err error) { b.Log(err) })
-			by := firewall.Author{Client: firewall.Client{UserID: "u1", IP: netip.MustParseAddr("192.0.2.1")}}
-			var next atomic.Int64
-			var all sync.WaitGroup
-			b.ResetTimer()
-			for range 8 {
-				all.Go(func() {
-					for {
-						i := int(next.Add(1))
-						if i > b.N {
-							return
-						}
-						if err := n.admin.Add(ctx, by, blacklist(rules+i)); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-			}
-			all.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
-		})
-	}
 }

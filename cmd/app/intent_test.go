@@ -10,6 +10,7 @@ import (
 
 	"castellan/config"
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/transaction"
 	"castellan/domain/people/registration"
 	"castellan/domain/proof/device"
@@ -96,9 +97,7 @@ func TestIntentsShowWholeCommands(t *testing.T) {
 			}
 		}
 		var tree any
-		if err := json.Unmarshal([]byte(d.sample), &tree); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, json.Unmarshal([]byte(d.sample), &tree))
 		leaves(tree, "", func(path, value string) {
 			shown := slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, value) })
 			if _, exempt := d.exempt[path]; !shown && !exempt {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/config"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/logtest"
 	"castellan/internal/pgtest"
 )
@@ -29,9 +30,7 @@ func slow(t *testing.T, d *Deployment) (release func()) {
 			return err
 		})
 	}()
-	if err := <-held; err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, <-held)
 	return func() {
 		close(over)
 		if err := <-ended; err != nil {
@@ -53,9 +52,7 @@ func TestStartIsPatient(t *testing.T) {
 			cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
 			cfg = cfg.Resolved()
 			first, err := Open(t.Context(), cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			defer first.Close()
 			first.DB.EndPatience() // it serves, and only the second one waits
 			said := &logtest.Text{}

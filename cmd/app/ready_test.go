@@ -16,6 +16,7 @@ import (
 	"castellan/config"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 )
 
@@ -30,17 +31,11 @@ func assembled(t *testing.T, edit ...func(*config.Config)) *service {
 	}
 	cfg = cfg.Resolved()
 	v, err := Open(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	s := &service{cfg: cfg, o: Options{Log: slog.New(slog.DiscardHandler)}, log: slog.New(slog.DiscardHandler),
 		Deployment: v}
-	if err := s.build(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.node.Start(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, s.build(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
+	storetest.Must(t, s.node.Start())
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -123,9 +118,7 @@ func TestReadinessNamesTheCause(t *testing.T) {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 }
 
 // within is the context of one check.

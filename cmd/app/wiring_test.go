@@ -161,14 +161,10 @@ func TestPeriodicTasks(t *testing.T) {
 // The tasks of a node remove the expired rows.
 func TestJobsPurge(t *testing.T) {
 	s := assembled(t)
-	if err := s.commit.Commit(t.Context(), change.Note{Topic: change.MFA}); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, s.commit.Commit(t.Context(), change.Note{Topic: change.MFA}))
 	notes := func() int {
 		n, err := s.DB.Conn(t.Context()).NewSelect().Table("change").Count(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		return int(n)
 	}
 	err := s.DB.InTx(t.Context(), func(ctx context.Context) error {

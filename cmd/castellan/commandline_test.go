@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"castellan/domain/kit/storetest"
 )
 
 type trialLine struct {
@@ -62,9 +64,7 @@ func TestCommandLine(t *testing.T) {
 	eight := uint8(8)
 	walk := trialWalk{trialShared: trialShared{"north"}, Need: "n", Other: "o", Grace: 25 * time.Hour, Token: "none"}
 	dir, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for args, of := range map[string]func(*trialWalk){
 		"north":                       func(*trialWalk) {},
 		"--force north y,z +9":        func(w *trialWalk) { w.Force, w.More = true, []string{"y,z", "+9"} },

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // behindDoors are the stores and writes of records that other services, users or the treasury create through an
@@ -77,9 +79,7 @@ var ownWays = map[string]string{
 func TestRecordsAreMadeByTheirServices(t *testing.T) {
 	used := map[string]string{} // by name: location
 	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	write := regexp.MustCompile(`^(Add|Set|Put|Save|Grant|Revoke|Remember|LoggedIn|Publish|Arrived|Touch|Verify)`)
 	store := regexp.MustCompile(`^New[A-Z]`)
 	fset := token.NewFileSet()
@@ -88,9 +88,7 @@ func TestRecordsAreMadeByTheirServices(t *testing.T) {
 			continue
 		}
 		parsed, err := parser.ParseFile(fset, f.Name(), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		stores := storePackages(parsed)
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			s, name := (*ast.SelectorExpr)(nil), write

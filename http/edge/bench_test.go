@@ -10,7 +10,6 @@ import (
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
-	"github.com/valyala/fasthttp"
 )
 
 // loop feeds one request over and over to a server, as one keep-alive
@@ -92,30 +91,4 @@ func BenchmarkEndpoint(b *testing.B) {
 	if served != b.N {
 		b.Fatalf("served %d of %d", served, b.N)
 	}
-}
-
-// BenchmarkBareFiber is what the same work costs without the kit: encoding/json
-// into the same struct and out again.
-func BenchmarkBareFiber(b *testing.B) {
-	served := 0
-	app := fiber.New(fiber.Config{DisableStartupMessage: true})
-	app.Post("/asset/withdrawal-addresses", func(c *fiber.Ctx) error {
-		served++
-		var in benchIn
-		if err := c.BodyParser(&in); err != nil {
-			return err
-		}
-		return c.JSON(rest.Data[benchOut]{Data: benchOut{"7", in}})
-	})
-	bench(b, app)
-	if served != b.N {
-		b.Fatalf("served %d of %d", served, b.N)
-	}
-}
-
-// BenchmarkEmptyFiber is the floor: the server and the router alone.
-func BenchmarkEmptyFiber(b *testing.B) {
-	app := fiber.New(fiber.Config{DisableStartupMessage: true})
-	app.Post("/asset/withdrawal-addresses", func(c *fiber.Ctx) error { return c.SendStatus(fasthttp.StatusOK) })
-	bench(b, app)
 }

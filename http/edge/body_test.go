@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -28,13 +29,9 @@ func announce(path string, length int, headers ...string) string {
 func answered(t testing.TB, c net.Conn) answer {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
@@ -68,8 +65,7 @@ func TestAnnouncedBodiesCostNothing(t *testing.T) {
 		io.WriteString(dial(t, addr), announce("/large", length, "x-auth: u1")+"{")
 	}
 	until(t, "every byte read", func() bool {
-		return judged.Load() == clients &&
-			s.bodies.used.Load() == clients*firstBuffer
+		return judged.Load() == clients && s.bodies.used.Load() == clients*firstBuffer
 	})
 	runtime.ReadMemStats(&after)
 	if took := (after.TotalAlloc - before.TotalAlloc) >> 10; took > clients*40 {
@@ -217,8 +213,7 @@ func TestLargeBodyAfterItsCredential(t *testing.T) {
 		t.Errorf("%+v, closed %v, ran %d", answers, closed, ran.Load())
 	}
 	if answers, _ := wire(t, addr, announce("/large", 20<<10, "x-auth: u1")+"{}"+strings.Repeat(" ", 20<<10-2)+victim,
-		2); len(answers) != 2 ||
-		answers[0].status != 200 || answers[1].status != 200 || ran.Load() != 2 {
+		2); len(answers) != 2 || answers[0].status != 200 || answers[1].status != 200 || ran.Load() != 2 {
 		t.Errorf("%+v, ran %d", answers, ran.Load())
 	}
 }

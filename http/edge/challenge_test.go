@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -137,12 +138,8 @@ func TestGuarded(t *testing.T) {
 	}
 	var c Captured
 	var kept json.RawMessage
-	if err := json.Unmarshal([]byte(a.body), &kept); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(st.command, &c); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal([]byte(a.body), &kept))
+	storetest.Must(t, json.Unmarshal(st.command, &c))
 	if details, err := c.Details(); err != nil || details[len(details)-1] != (challenge.Detail{Key: "thing", Value: "7"}) {
 		t.Errorf("the intent: %+v, %v", details, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 var (
@@ -92,9 +94,7 @@ func TestUnreadableAddressIsTold(t *testing.T) {
 	var log bytes.Buffer
 	s, err := New(Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
 		Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if got := s.Unreadable(); got != "" {
 		t.Errorf("before: %q", got)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 
 	"github.com/gofiber/fiber/v2"
@@ -125,9 +126,7 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 	opts.MaxConnections = 3
 	release, waits := hold(t)
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	s := serve(t, opts, waits, rest.Get("/x", "", rest.NoAuth, nothing))
 	l, addr := newListener(tcp, s), tcp.Addr().String()
 	go s.App.Listener(l)
@@ -209,9 +208,7 @@ func (l *ill) Accept() (net.Conn, error) {
 // listener, and none keeps a processor busy.
 func TestAcceptGoesOn(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	l := &ill{Listener: ln, errs: make(chan error, 10)}
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOBUFS, syscall.EPERM,
 		errors.New("odd")} {
@@ -248,14 +245,10 @@ func TestNoDescriptors(t *testing.T) {
 	s := serve(t, allow(), rest.Get("/x", "", rest.NoAuth, nothing))
 	addr := listen(t, s)
 	var old syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))
 	low := old
 	low.Cur = 200
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &low))
 	var clients []net.Conn
 	for {
 		c, err := net.DialTimeout("tcp", addr, 5*time.Second)
@@ -265,9 +258,7 @@ func TestNoDescriptors(t *testing.T) {
 		clients = append(clients, c)
 	}
 	time.Sleep(100 * time.Millisecond)
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
 	for _, c := range clients {
 		c.Close()
 	}
@@ -329,9 +320,7 @@ func TestSlowReaders(t *testing.T) {
 	c = dial(t, addr).(*net.TCPConn)
 	io.WriteString(c, "GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if n, err := io.Copy(io.Discard, resp.Body); n != size || err != nil {
 		t.Errorf("read %d bytes, %v", n, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"castellan/domain/guard/firewall"
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -25,9 +26,7 @@ func BenchmarkEndpointBehindFirewall(b *testing.B) {
 			Resources: []string{"POST /asset/withdrawal-addresses"}, Status: firewall.Active,
 			PeriodMs: new(int64(100)), Limit: new(int64(1_000_000_000))}
 		r.Canonical(firewall.Resources{})
-		if err := r.Check(); err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, r.Check())
 		rules = append(rules, r)
 	}
 	for i := range 32 {

@@ -110,8 +110,7 @@ func TestLogAndObserve(t *testing.T) {
 		}
 	}
 	if len(seen) != 4 || seen[0].Status != 200 || seen[0].Key != "GET /things/{id}" || seen[0].Endpoint == nil ||
-		seen[0].Caller.UserID != "u1" ||
-		seen[2].Code != fault.Internal || seen[3].Code != fault.Unauthenticated {
+		seen[0].Caller.UserID != "u1" || seen[2].Code != fault.Internal || seen[3].Code != fault.Unauthenticated {
 		t.Errorf("observed %+v", seen)
 	}
 	log.Reset()

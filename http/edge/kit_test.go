@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -33,9 +34,7 @@ func allow() Options {
 func serve(t testing.TB, opts Options, endpoints ...rest.Endpoint) *Server {
 	t.Helper()
 	s, err := New(opts, endpoints)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return s
 }
 
@@ -75,9 +74,7 @@ func do(t testing.TB, s *Server, method, target, body string, headers ...string)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return answer{resp.StatusCode, resp.Header, string(text)}
 }
 

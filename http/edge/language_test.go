@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -42,9 +43,7 @@ func TestMessagesAreLocalized(t *testing.T) {
 			Detail, Message string
 			Errors          []struct{ Field, Message string }
 		}
-		if err := json.Unmarshal([]byte(a.body), &p); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, json.Unmarshal([]byte(a.body), &p))
 		var all []string
 		for _, e := range p.Errors {
 			all = append(all, e.Field+": "+e.Message)

@@ -13,15 +13,14 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
 func dial(t testing.TB, addr string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	return c
@@ -50,8 +49,7 @@ func parsed(t testing.TB, text string) answer {
 	}
 	a := answer{resp.StatusCode, resp.Header, string(body)}
 	if !resp.Close || a.header.Get("Content-Type") != rest.TypeProblem || a.header.Get("Cache-Control") != "no-store" ||
-		a.header.Get("Api-Version") != "1" ||
-		a.header.Get("Server") != "" || a.header.Get("X-Request-Id") == "" ||
+		a.header.Get("Api-Version") != "1" || a.header.Get("Server") != "" || a.header.Get("X-Request-Id") == "" ||
 		!strings.HasSuffix(a.body, `"requestId":"`+a.header.Get("X-Request-Id")+`"}`) {
 		t.Errorf("shape, closed %v: %s", resp.Close, text)
 	}
@@ -194,16 +192,12 @@ func TestTooManyOfOnePeer(t *testing.T) {
 	from := func(ip string) (net.Conn, answer) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
 		c, err := d.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		t.Cleanup(func() { c.Close() })
 		c.SetDeadline(time.Now().Add(10 * time.Second))
 		io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		body, _ := io.ReadAll(resp.Body)
 		return c, answer{resp.StatusCode, resp.Header, string(body)}
 	}

@@ -41,9 +41,8 @@ func TestTrace(t *testing.T) {
 	do(t, s, "GET", "/things/secret?q=secret", "", "traceparent: 00-a-b-01", "tracestate: x=1")
 	do(t, s, "GET", "/nowhere/secret", "")
 	if len(got) != 2 || got[0].Key != "GET /things/{id}" || got[0].Parent != "00-a-b-01" || got[0].State != "x=1" ||
-		got[0].Trusted || got[0].Start.IsZero() ||
-		got[0].status != http.StatusNotFound || got[0].code != fault.RecordNotFound || got[1].Key != "GET *" ||
-		got[1].code != fault.NotFound {
+		got[0].Trusted || got[0].Start.IsZero() || got[0].status != http.StatusNotFound ||
+		got[0].code != fault.RecordNotFound || got[1].Key != "GET *" || got[1].code != fault.NotFound {
 		t.Errorf("%+v", got)
 	}
 }

@@ -50,6 +50,8 @@ type service struct {
 	sent map[string]message.Rendered // by recipient
 	keys map[string]bool
 	says map[string][]error // what a sender answers to a recipient, in turn
+	many *broadcast.Service
+	seal func(plain, ad []byte) []byte
 }
 
 // Send implements message.Sender for every channel.
@@ -74,12 +76,14 @@ func broadcastBoth(t *testing.T, test func(t *testing.T, s *service)) {
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
+		s.seal = ring.Seal
 		many := &broadcast.Service{Users: account.NewUsers(db), Devices: proof.NewDevices(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock},
 			Parameters: parameter.NewCache(kit.NewParameters(db)), Open: ring.Open,
 			Post: broadcast.Post{Senders: map[message.Channel]message.Sender{
 				message.MAIL: s, message.SMS: s, message.Push: s}},
 			MaySend: func(caller, userID string) error { return apitest.MayWrite(caller, userID, resource.General) }}
+		s.many = many
 		for _, k := range many.Kinds() {
 			s.jobs.Kinds[k.Name] = k
 		}
@@ -92,8 +96,8 @@ func broadcastBoth(t *testing.T, test func(t *testing.T, s *service)) {
 		s.add("ben", func(u *user.User) { u.Email = "" })
 		s.add("cem", func(u *user.User) { u.Status = user.Passive })
 		s.add("dan", func(u *user.User) { u.CountryCode, u.Phone, u.Level = "49", "+49dan", 2 })
-		s.device(ring.Seal, "ben", "iOS")
-		s.device(ring.Seal, "dan", "android")
+		s.device("ben", "ben", "iOS")
+		s.device("dan", "dan", "android")
 		test(t, s)
 	})
 }
@@ -114,12 +118,13 @@ func (s *service) add(id string, edit func(*user.User)) {
 	storetest.Must(s.t, s.db.Commit(s.t.Context(), user.Add{User: u}))
 }
 
-func (s *service) device(seal func(plain, ad []byte) []byte, userID, platform string) {
+// device registers a device of a user, whose push target is "push:" and a name.
+func (s *service) device(userID, name, platform string) {
 	s.t.Helper()
 	_, key := devicetest.Signer(s.t, device.ES256)
-	d := device.Device{ID: "phone of " + userID, UserID: userID, Key: key, Platform: platform, Status: device.Active,
+	d := device.Device{ID: "phone of " + name, UserID: userID, Key: key, Platform: platform, Status: device.Active,
 		CreatedAt: s.now}
-	d.Target = seal([]byte("push:"+userID), device.TargetData(userID, d.ID))
+	d.Target = s.seal([]byte("push:"+name), device.TargetData(userID, d.ID))
 	storetest.Must(s.t, s.db.Commit(s.t.Context(), device.Add{Device: d}))
 }
 

@@ -7,30 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/foureyes"
-	httpfoureyes "castellan/http/office/foureyes"
-	"castellan/http/rest"
 )
 
 var errDown = errors.New("the database is down")
-
-// down is a store that cannot be read.
-type down struct{ foureyes.Store }
-
-func (down) Get(context.Context, string) (foureyes.Request, error) {
-	return foureyes.Request{}, errDown
-}
-func (down) Hold(context.Context, string) (foureyes.Request, error) {
-	return foureyes.Request{}, errDown
-}
-func (down) List(context.Context, foureyes.Query, page.Query[foureyes.Place]) (page.Of[foureyes.Request], error) {
-	return page.Of[foureyes.Request]{}, errDown
-}
 
 // wantsInternal checks that a request is answered with an internal error, without its cause.
 func (o *foureyesOffice) wantsInternal(line, body string) {
@@ -67,29 +49,6 @@ func TestUnreadableRequest(t *testing.T) {
 	if status, answer := o.As("boss").Call("POST /"+id+"/refuse", `{"reason":"no"}`); status != 200 {
 		t.Errorf("%d %s", status, answer)
 	}
-}
-
-// The answer to a refused request needs its result, like every answer.
-func TestRefusalShowsTheWholeRecord(t *testing.T) {
-	o := newOffice(t)
-	id := o.stand()
-	o.group.Service.Store = withResult{o.group.Service.Store}
-	o.group.Service.Open = func(sealed, data []byte) ([]byte, error) {
-		if string(data) == string(foureyes.ResultData(id)) {
-			return nil, errDown
-		}
-		return []byte(`{"request":{"n":1}}`), nil
-	}
-	o.wantsInternal("POST /"+id+"/refuse", `{"reason":"no"}`)
-}
-
-// withResult is a store whose requests have a result.
-type withResult struct{ foureyes.Store }
-
-func (s withResult) Hold(ctx context.Context, id string) (foureyes.Request, error) {
-	r, err := s.Store.Hold(ctx, id)
-	r.Result = []byte("sealed")
-	return r, err
 }
 
 // If the changes of a request cannot be computed or written, the answer is an error and no part of the record.
@@ -157,57 +116,6 @@ func TestResultThatIsNoJSON(t *testing.T) {
 	}
 }
 
-// An approval whose record cannot be read back fails, and nothing is decided.
-func TestApprovalCannotBeShown(t *testing.T) {
-	o := newOffice(t)
-	id := o.stand()
-	open := o.group.Service.Open
-	o.group.Service.Open = func(sealed, data []byte) ([]byte, error) {
-		if string(data) == string(foureyes.ResultData(id)) {
-			return nil, errDown
-		}
-		return open(sealed, data)
-	}
-	if got, err := o.execute(id, "boss"); !errors.Is(err, errDown) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if got := o.status(id); got != foureyes.Pending {
-		t.Error(got)
-	}
-}
-
-// A failure of the database during an approval is no refusal of the request.
-func TestApprovalWithoutStore(t *testing.T) {
-	o := newOffice(t)
-	id, store := o.stand(), o.group.Service.Store
-	o.group.Service.Store = down{store}
-	if got, err := o.execute(id, "boss"); !errors.Is(err, errDown) || got.Success {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if err := o.group.Service.Fail(t.Context(), audit.By{UserID: "boss"}, id, errDown); err != nil {
-		t.Errorf("recorded: %v", err)
-	}
-	o.group.Service.Store = store
-	if got := o.status(id); got != foureyes.Pending {
-		t.Error(got)
-	}
-	if _, err := o.group.Action().Prepare(t.Context(), challenge.Execution{}); err != nil {
-		t.Error(err)
-	}
-}
-
-// An approval whose command is damaged decides nothing.
-func TestDamagedCommandOfApproval(t *testing.T) {
-	a := httpfoureyes.Group{}.Action()
-	x := challenge.Execution{Command: []byte("{")}
-	if r, err := a.Exec(t.Context(), x); err == nil || r.Success {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if err := a.Refused(t.Context(), x, errors.New("no")); err == nil {
-		t.Error("the refusal of an unknown request is recorded")
-	}
-}
-
 // No challenge starts for a request whose content cannot be described to its approver.
 func TestIndescribableRequest(t *testing.T) {
 	o := newOffice(t)
@@ -228,21 +136,21 @@ func TestIndescribableRequest(t *testing.T) {
 	}
 }
 
-// The failure of an approved request that cannot be recorded is an error.
-func TestUnrecordedFailure(t *testing.T) {
+// An approval whose record cannot be read back fails, and nothing is decided.
+func TestApprovalCannotBeShown(t *testing.T) {
 	o := newOffice(t)
 	id := o.stand()
-	o.refusal = fault.New(fault.InvalidState, "the balance is too small")
-	command, err := json.Marshal(map[string]any{"id": id, "approver": rest.Caller{UserID: "boss", SessionID: "s2"}})
-	storetest.Must(t, err)
-	x, action, store := challenge.Execution{Command: command}, o.group.Action(), o.group.Service.Store
-	storetest.Must(t, o.group.Service.Changes.Commit.InTx(t.Context(), func(ctx context.Context) error {
-		_, refusal := action.Exec(ctx, x)
-		storetest.Wants(t, refusal, fault.InvalidState)
-		o.group.Service.Store = down{store}
-		if err := action.Refused(ctx, x, refusal); !errors.Is(err, errDown) {
-			t.Error(err)
+	open := o.group.Service.Open
+	o.group.Service.Open = func(sealed, data []byte) ([]byte, error) {
+		if string(data) == string(foureyes.ResultData(id)) {
+			return nil, errDown
 		}
-		return nil
-	}))
+		return open(sealed, data)
+	}
+	if got, err := o.execute(id, "boss"); !errors.Is(err, errDown) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := o.status(id); got != foureyes.Pending {
+		t.Error(got)
+	}
 }

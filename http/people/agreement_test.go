@@ -13,6 +13,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/admin"
+	"castellan/domain/kit/blob"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
@@ -32,12 +33,24 @@ import (
 
 type service struct {
 	*apitest.Site
-	db   *persistence.DB
-	jobs *apitest.Jobs
-	now  time.Time
+	db    *persistence.DB
+	jobs  *apitest.Jobs
+	now   time.Time
+	files counted
 
 	mu   sync.Mutex
 	sent map[string][]message.Rendered // by recipient
+}
+
+// counted counts the reads of files.
+type counted struct {
+	blob.Store
+	reads int
+}
+
+func (c *counted) Get(ctx context.Context, key string) (blob.File, error) {
+	c.reads++
+	return c.Store.Get(ctx, key)
 }
 
 func (s *service) Send(_ context.Context, _ string, m message.Rendered) error {
@@ -53,11 +66,11 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		files, err := folder.Open(t.TempDir())
 		storetest.Must(t, err)
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })
-		s := &service{db: db, now: time.Now(), sent: map[string][]message.Rendered{}}
+		s := &service{db: db, now: time.Now(), files: counted{Store: files}, sent: map[string][]message.Rendered{}}
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
-		terms := &agreement.Service{Store: people.NewAgreements(db), Files: files, Users: account.NewUsers(db),
+		terms := &agreement.Service{Store: people.NewAgreements(db), Files: &s.files, Users: account.NewUsers(db),
 			Jobs: s.jobs.Service, Changes: admin.Changes{Commit: db, Now: clock}}
 		s.jobs.Kinds[agreement.MailingKind] = terms.Mailing(broadcast.Post{
 			Senders: map[message.Channel]message.Sender{message.MAIL: s}})
@@ -151,38 +164,48 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// REQ-ADM-06: 1601 users with an address are mailed in groups of 800, 800 and 1,
-// each once, with the file.
+// REQ-ADM-06: 1601 users with an address are mailed in groups of 800, 800 and 1, each once, with the file. Those who
+// closed the account or lost the address meanwhile are left out.
 func TestMailing(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		s.add(t, 4, 1597)
 		passive, silent := user.New("passive", s.now), user.New("silent", s.now)
 		passive.Status, passive.Email, silent.Phone = user.Passive, "passive@example.com", "+905551"
 		storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: passive}, user.Add{User: silent}))
-		p := s.publish(t, body(pdf, `,"sendEmail":true`))
+		p := s.publish(t, body(pdf, `,"sendEmail":true,"version":"2/ä b-1.C"`))
 		if p.Data.ID == nil || p.Data.Count != 1601 {
 			t.Fatalf("%+v", p.Data)
 		}
 		var groups []int
 		j, items := s.jobs.Finish(t, *p.Data.ID, func(until time.Time) {
 			if until.After(s.now) { // the pause after a group
+				persistencetest.Exec(t, s.db, "UPDATE users SET status = 'closed' WHERE id = 'u1599'")
+				persistencetest.Exec(t, s.db, "UPDATE users SET email = NULL WHERE id = 'u1600'")
 				groups = append(groups, len(s.sent))
 				s.now = until
 			}
 		})
-		if fmt.Sprint(groups) != "[800 1600]" || j.Counts != (job.Counts{Done: 1601}) || len(items) != 1601 {
+		if fmt.Sprint(groups) != "[800 1599]" || j.Counts != (job.Counts{Done: 1599, Skipped: 2}) || len(items) != 1601 {
 			t.Errorf("pauses after %v, %+v, %d items", groups, j.Counts, len(items))
+		}
+		if s.files.reads != 1 {
+			t.Errorf("the file was read %d times", s.files.reads)
 		}
 		for to, mails := range s.sent {
 			m := mails[0]
 			if len(mails) != 1 || m.Attachment == nil || string(m.Attachment.Content) != pdf ||
-				m.Attachment.Name != "agreement-1.pdf" || m.Attachment.Type != "application/pdf" || m.Subject != "Terms" ||
+				m.Attachment.Name != "agreement-2___b-1.C.pdf" || m.Attachment.Type != "application/pdf" || m.Subject != "Terms" ||
 				!strings.Contains(m.Text, "Fees") {
 				t.Errorf("%s got %d mails, %+v", to, len(mails), m)
 			}
 		}
-		for who, want := range map[string]string{"u0000": "version 1", "u0001": "sürüm 1", "u0002": "الإصدار 1",
-			"u0003": "version 1"} {
+		for params, want := range map[string]string{`{"name":"Terms","version":"2"}`: "Terms 2", `{`: ""} {
+			if about := s.jobs.Kinds[agreement.MailingKind].About(job.Job{Params: []byte(params)}); about != want {
+				t.Errorf("the subject of %s is %q", params, about)
+			}
+		}
+		for who, want := range map[string]string{"u0000": "version 2/ä", "u0001": "sürüm 2/ä", "u0002": "الإصدار 2/ä",
+			"u0003": "version 2/ä"} {
 			if m := s.sent[who+"@example.com"][0]; !strings.Contains(m.Text, want) {
 				t.Errorf("%s reads %q", who, m.Text)
 			}
@@ -204,7 +227,8 @@ func TestRefusals(t *testing.T) {
 			{body("PK\x03\x04nothing", ""), "INVALID_FIELD base64String"},
 			{body("MZ\x90\x00\x03", ""), "INVALID_FIELD base64String"},
 			{body(pdf, `,"version":"`+strings.Repeat("1", 33)+`"`), "INVALID_FIELD version"},
-			{body(pdf, `,"version":" "`), "INVALID_FIELD version"},
+			{body(pdf, `,"version":" \t "`), "INVALID_FIELD version"},
+			{body(pdf, `,"version":"2\n1"`), "INVALID_FIELD version"},
 			{strings.Replace(body(pdf, ""), "Terms", strings.Repeat("t", 201), 1), "INVALID_FIELD name"},
 			{strings.Replace(body(pdf, ""), "Fees", strings.Repeat("t", 4001), 1), "INVALID_FIELD description"},
 			{strings.Replace(body(pdf, ""), "Fees", `a\u0000`, 1), "INVALID_FIELD description"},
@@ -223,7 +247,9 @@ func TestRefusals(t *testing.T) {
 		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
 		}
-		s.publish(t, body("PK\x03\x04word/document.xml", `,"version":"0"`))
+		s.publish(t, body("PK\x03\x04word/document.xml", `,"version":"0 b"`))
+		s.publish(t, strings.NewReplacer("Terms", strings.Repeat("ü", 200), "Fees", strings.Repeat("ü", 4000)).
+			Replace(body(pdf, `,"version":"`+strings.Repeat("1", 32)+`"`))) // the longest texts
 		first := s.publish(t, body("plain text", `,"sendEmail":true`))
 		_, one := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k")
 		if _, two := s.Call(publish, body(pdf, ""), "Idempotency-Key", "k"); one != two || first.Data.ID == nil {

@@ -2,11 +2,13 @@ package people_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/blob"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/picture/picturetest"
 	"castellan/domain/kit/storetest"
@@ -19,7 +21,7 @@ import (
 
 // Every file that is made to harm is refused, under whatever name.
 func TestHostile(t *testing.T) {
-	docBoth(t, hostile)
+	hostile(t, serve(t, persistencetest.SQLite(t)))
 }
 
 func hostile(t *testing.T, s *documentService) {
@@ -90,6 +92,25 @@ func TestQuota(t *testing.T) {
 			t.Errorf("%d small documents fit into 1 MiB", n)
 		}
 	})
+}
+
+// A document whose bytes cannot be stored has no row.
+func TestBytesComeFirst(t *testing.T) {
+	docBoth(t, func(t *testing.T, s *documentService) {
+		s.documents.Files = full{s.documents.Files}
+		s.As("u1").Wants(upload, docBody("base64Data", coded(docPDF), "fileName", "a.pdf", "description", "d"), 503,
+			"UNAVAILABLE")
+		if acts := persistencetest.Acts(t, s.db); len(s.listed("u1", "")) != 0 || len(acts) != 0 {
+			t.Errorf("a row without its bytes: %v", acts)
+		}
+	})
+}
+
+// full is a storage that rejects every file.
+type full struct{ blob.Store }
+
+func (full) Put(context.Context, string, []byte) error {
+	return blob.Failed("write", errors.New("full"))
 }
 
 // D-EXT-03: each upload, change and download is in the audit, and no text of a user.

@@ -139,6 +139,7 @@ func TestUploadAndSave(t *testing.T) {
 			path); answer != want {
 			t.Errorf("\n got %s\nwant %s", answer, want)
 		}
+		s.upload("u2", strings.Repeat("ü", 196)+".pdf", docPDF) // the longest name
 		for _, kind := range []any{2, "2"} {
 			status, answer = s.Call(save, docBody("userId", "u2", "base64String", coded(docPDF), "documentName", "contract.pdf",
 				"type", kind, "nameJson", map[string]string{"tr": "sözleşme"}))
@@ -347,8 +348,13 @@ func TestRefusedUploads(t *testing.T) {
 			sent("gnp.\u202eexe"):          "INVALID_FIELD fileName",
 			sent(long[:201]):               "INVALID_FIELD fileName",
 			sent("a", "description", long): "INVALID_FIELD description",
-			sent("a", "fileNameJson", []int{}, "descriptionJson", "x"): "INVALID_FIELD descriptionJson fileNameJson",
-			sent("a", "fileNameJson", map[string]string{"xx": ""}):     "INVALID_FIELD fileNameJson",
+			sent("a\a.png"):                "INVALID_FIELD fileName",
+			sent("a", "type", -1):          "INVALID_FIELD type",
+			sent("a", "descriptionJson", map[string]string{"tr": long}):                       "INVALID_FIELD descriptionJson",
+			docBody("base64Data", coded([]byte("%PDF")), "fileName", "a", "description", "d"): "INVALID_FIELD base64Data",
+			sent("a", "fileNameJson", []int{}, "descriptionJson", "x"): "INVALID_FIELD descriptionJson " +
+				"fileNameJson",
+			sent("a", "fileNameJson", map[string]string{"xx": ""}): "INVALID_FIELD fileNameJson",
 		} {
 			s.As("u1").Wants(upload, text, 400, want)
 		}

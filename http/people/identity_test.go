@@ -296,6 +296,7 @@ func TestIdentityRefusals(t *testing.T) {
 		s.confirms("u1", idBody(person), is("u1", "Ayşe Yılmaz", "waitingApproval"))
 		s.ignore("u3")
 		s.set("aml_status", "risky", "u2", "u3")
+		day := func(n int) string { return s.now.UTC().AddDate(0, 0, n).Format(time.DateOnly) }
 		before := s.dump()
 		for _, c := range []struct {
 			who     string
@@ -314,6 +315,12 @@ func TestIdentityRefusals(t *testing.T) {
 			{"u4", []any{"userIdentityNumber", "01000000146"}, 400, "INVALID_FIELD userIdentityNumber"},
 			{"u4", []any{"userIdentityNumber", "10000000147"}, 400, "INVALID_FIELD userIdentityNumber"},
 			{"u4", []any{"userIdentityNumber", "10000000156"}, 400, "INVALID_FIELD userIdentityNumber"},
+			{"u4", []any{"userIdentityNumber", "12000000146"}, 400, "INVALID_FIELD userIdentityNumber"},
+			{"u4", []any{"birthDate", day(1)}, 400, "INVALID_FIELD birthDate"},
+			{"u4", []any{"userIdentityNumber", "1000000014a", "name", "a\u202eb", "surname", "a\u202eb"}, 400,
+				"INVALID_FIELD userIdentityNumber name surname"},
+			{"u4", []any{"userIdentityNumber", "100000001466", "secondName", "\u200b", "birthDate", "1899-12-31"}, 400,
+				"INVALID_FIELD userIdentityNumber secondName birthDate"},
 			{"u4", []any{"additionalInfo", with(plain, "sourceOfFundingId", 13, "monthlyIncomeAmountId", 1)}, 400,
 				"INVALID_FIELD additionalInfo.explainSourceOfFunding additionalInfo.monthlyIncomeAmountId"},
 			{"u4", []any{"additionalInfo", map[string]any{}, "name", ""}, 400, "INVALID_FIELD " +
@@ -346,9 +353,20 @@ func TestIdentityRefusals(t *testing.T) {
 		if s.user("u5").IdentityHash != "" || s.user("u6").Name != "" {
 			t.Error("saved without a session")
 		}
-		s.confirms("u4", idBody(person, "userIdentityNumber", other), is("u4", "Ayşe Yılmaz", "waitingApproval"))
+		// Nor does an account that becomes risky while the register is asked.
+		s.service.Registry = meanwhile(func() { s.set("aml_status", "risky", "u7") })
+		s.As("u7").Wants(confirm, idBody(person, "userIdentityNumber", other, "useTCKNService", true), 403, "FORBIDDEN")
+		for _, born := range []string{"1900-01-01", day(0)} {
+			s.confirms("u4", idBody(person, "userIdentityNumber", other, "birthDate", born),
+				is("u4", "Ayşe Yılmaz", "waitingApproval"))
+		}
 	})
 }
+
+// meanwhile is a register that runs a function during its call, and confirms every person.
+type meanwhile func()
+
+func (m meanwhile) Verify(context.Context, identity.Person) (bool, error) { m(); return true, nil }
 
 // Of accounts that confirm one number at the same time as many get it as may.
 func TestRace(t *testing.T) {

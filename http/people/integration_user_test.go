@@ -1,6 +1,7 @@
 package people_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
@@ -32,6 +35,7 @@ type userSite struct {
 	db    *persistence.DB
 	users account.Users
 	jobs  *apitest.Jobs
+	made  *registration.Service
 }
 
 func users(t *testing.T, test func(s *userSite)) {
@@ -42,7 +46,7 @@ func users(t *testing.T, test func(s *userSite)) {
 			Jobs: jobs.Service, Changes: admin.Changes{Commit: db, Now: time.Now}}
 		jobs.Kinds[registration.BulkKind] = service.Kind()
 		site := apitest.Serve(t, edge.Options{}, httpintegration.Users{Service: service}).Below("/integration/users")
-		test(&userSite{site, t, db, account.NewUsers(db), jobs})
+		test(&userSite{site, t, db, account.NewUsers(db), jobs, service})
 	})
 }
 
@@ -95,7 +99,8 @@ func TestAddUser(t *testing.T) {
 		if secret.Hash != "" {
 			t.Error("the account has a password")
 		}
-		small := s.read(s.add(`{"externalId":"crm-2","countryCode":"90","phoneNumber":"5321234568","name":"Can"}`).ID)
+		small := s.read(s.add(`{"externalId":"` + strings.Repeat("x", 128) +
+			`","countryCode":"90","phoneNumber":"5321234568","name":"Can"}`).ID)
 		if small.Email != "" || small.Surname != "" || small.Language != "" || small.Type != user.Individual {
 			t.Errorf("kept %+v", small)
 		}
@@ -134,15 +139,16 @@ func TestAddUserRefuses(t *testing.T) {
 			`{}`:                         "INVALID_FIELD externalId countryCode phoneNumber name",
 			change("externalId", " "):    "INVALID_FIELD externalId",
 			change("externalId", "a\tb"): "INVALID_FIELD externalId",
-			change("externalId", strings.Repeat("ş", 65)): "INVALID_FIELD externalId", // 130 bytes
-			change("countryCode", "TR"):                   "INVALID_FIELD countryCode",
-			change("phoneNumber", "x"):                    "INVALID_FIELD phoneNumber",
-			change("phoneNumber", "00000000012"):          "INVALID_FIELD phoneNumber", // a placeholder
-			change("email", "x"):                          "INVALID_FIELD email",
-			change("name", "a\u202eb"):                    "INVALID_FIELD name",
-			change("surname", "a\u0000b"):                 "INVALID_FIELD surname",
-			change("language", "de"):                      "INVALID_FIELD language",
-			change("type", "x"):                           "INVALID_FIELD type",
+			change("externalId", strings.Repeat("ş", 64)+"x"): "INVALID_FIELD externalId", // 129 bytes
+			change("countryCode", "TR"):                       "INVALID_FIELD countryCode",
+			change("phoneNumber", "x"):                        "INVALID_FIELD phoneNumber",
+			change("phoneNumber", "0000000007"):               "INVALID_FIELD phoneNumber", // a placeholder
+			change("email", "x"):                              "INVALID_FIELD email",
+			change("name", "a\u202eb"):                        "INVALID_FIELD name",
+			change("surname", "a\u0000b"):                     "INVALID_FIELD surname",
+			change("surname", "a\u202eb"):                     "INVALID_FIELD surname",
+			change("language", "de"):                          "INVALID_FIELD language",
+			change("type", "x"):                               "INVALID_FIELD type",
 		} {
 			s.Wants("POST ", body, 400, want)
 		}
@@ -256,8 +262,35 @@ func TestAddUsers(t *testing.T) {
 		if again := s.bulk(rows...); again.Done != 61 || again.Failed != 5 || s.count() != 62 || again.ID == j.ID {
 			t.Errorf("the repetition: %d done, %d failed, %d accounts", again.Done, again.Failed, s.count())
 		}
+		// While the service is busy, an item waits. A job that cannot be read makes nothing.
+		items, one := s.jobs.Kinds[registration.BulkKind].Items, job.Job{Params: []byte(`{"users":[` +
+			row("new", "5361111111", "X") + `]}`)}
+		for _, code := range []fault.Code{fault.Unavailable, fault.Overloaded} {
+			s.made.Changes.Commit = refusing{s.db, fault.New(code, "later")}
+			if _, err := items.Send(t.Context(), one, "new"); !job.IsLater(err) {
+				t.Errorf("%s: %v", code, err)
+			}
+		}
+		_, err := items.Send(t.Context(), one, "other")
+		storetest.Wants(t, err, fault.RecordNotFound)
+		for _, send := range []func(job.Job) error{
+			func(j job.Job) error { _, err := items.Send(t.Context(), j, "new"); return err },
+			func(j job.Job) error { _, err := items.Snapshot(t.Context(), j, "", 2); return err },
+		} {
+			if err := send(job.Job{Params: []byte("{")}); err == nil || job.IsLater(err) {
+				t.Errorf("a job without parameters: %v", err)
+			}
+		}
 	})
 }
+
+// refusing is a committer without transactions.
+type refusing struct {
+	commit.Committer
+	err error
+}
+
+func (r refusing) InTx(context.Context, func(context.Context) error) error { return r.err }
 
 func TestAddUsersRefuses(t *testing.T) {
 	users(t, func(s *userSite) {

@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"castellan/domain/account/user"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/standing"
+	"castellan/persistence/kit"
 )
 
 // REQ-KYC-12 to REQ-KYC-14, D-KYC-06.
@@ -84,5 +87,53 @@ func TestAMLControl(t *testing.T) {
 			s.As("jane").Wants(line, `{"userId":"jane"}`, 403, "FORBIDDEN")
 			s.As("nobody").Wants(line, `{"userId":"jane"}`, 401, "UNAUTHENTICATED")
 		}
+	})
+}
+
+// late is a store of parameters whose next changes come too late.
+type late struct {
+	parameter.Store
+	left int
+}
+
+func (l *late) Save(ctx context.Context, p parameter.Parameter, object json.RawMessage) (parameter.Parameter, error) {
+	if l.left--; l.left >= 0 {
+		return p, fault.New(fault.InvalidState, "changed meanwhile")
+	}
+	return l.Store.Save(ctx, p, object)
+}
+
+// A finding and a confirmation survive four concurrent changes of the parameter, and fail at the fifth.
+func TestChangesOfTheParameterAreRetried(t *testing.T) {
+	standingBoth(t, func(s standingSite) {
+		store := &late{Store: s.service.Ignored}
+		s.service.Ignored, s.service.Claims = store, kit.NewIntegration(s.db)
+		confirm := func() error {
+			_, err := s.service.ConfirmAML(t.Context(), audit.By{UserID: "root"}, "jane")
+			return err
+		}
+		find := func(externalID string) error {
+			_, err := s.service.Find(t.Context(), audit.By{UserID: "service"}, standing.Finding{ExternalID: externalID,
+				UserID: "jane", Status: standing.Risky})
+			return err
+		}
+		storetest.Must(t, find("f1"))
+		tries := func(do func() error, before, after string) {
+			t.Helper()
+			for _, c := range []struct {
+				late   int
+				want   fault.Code
+				status string
+			}{{5, fault.InvalidState, before}, {4, "", after}} {
+				store.left = c.late
+				storetest.Wants(t, do(), c.want)
+				if u, err := s.users.Get(t.Context(), "jane"); err != nil || u.AMLStatus != c.status {
+					t.Errorf("after %d changes: %s, %v", c.late, u.AMLStatus, err)
+				}
+			}
+		}
+		tries(confirm, standing.Risky, user.NotRisky)
+		tries(func() error { return find("f2") }, user.NotRisky, standing.Risky)
+		s.audits(standing.ActionFinding, 2)
 	})
 }

@@ -172,6 +172,12 @@ func standingAnswer(of, status, description, reason string) string {
 // the same again.
 func TestStatus(t *testing.T) {
 	standingBoth(t, func(s standingSite) {
+		var held []string // accounts whose queued withdrawals were held
+		hold := s.service.Hold
+		s.service.Hold = func(by audit.By, userID string) (commit.Write, error) {
+			held = append(held, userID)
+			return hold(by, userID)
+		}
 		const free = "0/10, 0/5, 0/3"
 		s.Wants(set, `{"userId":"jane","status":"active"}`, 200, standingAnswer("jane", "active", "null", "null"))
 		s.wantsStanding("active sv1, " + free + "; ")
@@ -223,6 +229,7 @@ func TestStatus(t *testing.T) {
 		s.Wants(set, `{"userId":"jane","status":"blocked","description":"x"}`,
 			200, standingAnswer("jane", "blocked", `"x"`, "null"))
 		s.audits(standing.ActionStatus, 6)
+		storetest.Same(t, held, []string{"jane", "jane", "jane", "jane"})
 		s.publishes(`{"previousStatus":"active","status":"closed"}`, `{"previousStatus":"closed","status":"blocked"}`,
 			`{"previousStatus":"blocked","status":"passive"}`, `{"previousStatus":"passive","status":"active"}`,
 			`{"previousStatus":"active","status":"blocked"}`)
@@ -263,7 +270,37 @@ func TestTheLastAdministratorStays(t *testing.T) {
 		if won != 1 {
 			t.Errorf("%d were closed", won)
 		}
-		_, err := s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "root", Status: user.Active})
+		// Accounts that are no active administrators are free; a demonstration account is one in development mode only.
+		for name, edit := range map[string]func(*user.User){"gone": func(u *user.User) { u.Status = user.Closed },
+			"demo": func(u *user.User) { u.Demo = true }} {
+			u := user.New(name, time.Now())
+			u.Email, u.Roles = name+"@example.com", []string{user.RoleAdmin}
+			edit(&u)
+			storetest.Must(t, s.db.Commit(t.Context(), user.Add{User: u}))
+		}
+		blocks := func(name string, want fault.Code) {
+			t.Helper()
+			for _, status := range []user.Status{user.Blocked, user.Active} {
+				_, err := s.service.Set(t.Context(), audit.By{UserID: "chief"}, standing.Standing{UserID: name, Status: status})
+				storetest.Wants(t, err, want)
+				want = "" // an administrator stays active
+			}
+		}
+		last := "root"
+		if u, err := s.users.Get(t.Context(), "root"); err != nil || u.Status != user.Active {
+			last = "chief"
+		}
+		blocks(last, fault.InvalidState)
+		blocks("demo", "")
+		_, err := s.service.Set(t.Context(), audit.By{}, standing.Standing{UserID: "gone", Status: user.Blocked})
+		storetest.Must(t, err)
+		s.service.Dev = true
+		blocks(last, "")
+		_, err = s.service.Set(t.Context(), audit.By{}, standing.Standing{UserID: last, Status: user.Blocked})
+		storetest.Must(t, err)
+		blocks("demo", fault.InvalidState)
+		s.service.Dev = false
+		_, err = s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "root", Status: user.Active})
 		storetest.Must(t, err)
 		_, err = s.service.Set(t.Context(), audit.By{UserID: "root"}, standing.Standing{UserID: "chief", Status: user.Active})
 		storetest.Must(t, err)

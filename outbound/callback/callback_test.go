@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/callback"
 )
 
@@ -19,9 +20,7 @@ import (
 // redirect is followed.
 func TestCallback(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	status, calls, aud := 200, 0, "shop"
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls++
@@ -29,8 +28,7 @@ func TestCallback(t *testing.T) {
 		signature, found := strings.CutPrefix(r.Header.Get("webhook-signature"), "v1a,")
 		raw, err := base64.StdEncoding.DecodeString(signature)
 		if !found || err != nil || r.Method != "POST" || r.Header.Get("webhook-key-id") != "kid" ||
-			r.Header.Get("webhook-aud") != aud ||
-			r.Header.Get("content-type") != "application/json" ||
+			r.Header.Get("webhook-aud") != aud || r.Header.Get("content-type") != "application/json" ||
 			!ed25519.Verify(public, []byte("m1.1700000000."+string(body)), raw) {
 			t.Errorf("%s %v %s", r.Method, r.Header, body)
 		}

@@ -157,9 +157,7 @@ func TestRetriesWithBackOffAndTheSameKey(t *testing.T) {
 			t.Fatalf("sent %v", got)
 		}
 		if first, second := w.out.at[1].Sub(w.out.at[0]), w.out.at[2].Sub(w.out.at[1]); first < time.Second ||
-			first > 3*time.Second ||
-			second < 8*time.Second ||
-			second > 10*time.Second {
+			first > 3*time.Second || second < 8*time.Second || second > 10*time.Second {
 			t.Errorf("pauses of %v and %v, want 1 s of back-off and the 8 s asked for", first, second)
 		}
 		if d.Sent.Load() != 1 || d.Retried.Load() != 2 || w.payloads() != 0 {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
@@ -21,13 +23,9 @@ func TestFile(t *testing.T) {
 	}
 	put := func(content []byte, at int) {
 		t.Helper()
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(path, content, 0o600))
 		when := time.Unix(1_700_000_000+int64(at), 0)
-		if err := os.Chtimes(path, when, when); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.Chtimes(path, when, when))
 	}
 	put([]byte("no database"), 0)
 	if _, err := Open(path); err == nil {
@@ -46,9 +44,7 @@ func TestFile(t *testing.T) {
 		1,
 	)
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	want := func(answers map[string]string) {
 		t.Helper()
 		for range 2 { // decoded, then cached
@@ -81,9 +77,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("the same broken file again: %v, %v", changed, err)
 	}
 	want(first)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.Remove(path))
 	if _, err := f.Refresh(); err == nil {
 		t.Error("nobody says that the file is gone")
 	}
@@ -143,14 +137,12 @@ func mmdb(records map[byte]any) []byte {
 	encode(
 		&out,
 		map[string]any{
-			"node_count":    uint32(nodes),
-			"record_size":   uint16(24),
-			"ip_version":    uint16(4),
-			"database_type": "Test",
-			"languages":     []string{},
-			"binary_format_major_version": uint16(
-				2,
-			),
+			"node_count":                  uint32(nodes),
+			"record_size":                 uint16(24),
+			"ip_version":                  uint16(4),
+			"database_type":               "Test",
+			"languages":                   []string{},
+			"binary_format_major_version": uint16(2),
 			"binary_format_minor_version": uint16(0),
 			"build_epoch":                 uint64(1_700_000_000),
 		},

@@ -4,10 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"os"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 func TestEmbedded(t *testing.T) {
@@ -40,9 +41,7 @@ func TestEmbedded(t *testing.T) {
 // of its answers.
 func TestEveryBorder(t *testing.T) {
 	want, err := os.ReadFile("testdata/answers.sha256")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if got := answers(&table4) + "  ipv4.table\n" + answers(&table6) + "  ipv6.table\n"; got != string(want) {
 		t.Errorf("answers\n%swant\n%s", got, want)
 	}
@@ -59,24 +58,5 @@ func answers(t *table) string {
 		if first = last + 1; first == 0 {
 			return fmt.Sprintf("%x", sum.Sum(nil))
 		}
-	}
-}
-
-func BenchmarkEmbedded(b *testing.B) {
-	random := rand.New(rand.NewPCG(1, 2))
-	sets := map[string][]netip.Addr{"one/IPv4": {addr("78.160.0.1")}, "one/IPv6": {addr("2001:4860:4860::8888")}}
-	for range 1 << 12 {
-		v4 := netip.AddrFrom4([4]byte{byte(1 + random.IntN(223)), byte(random.Uint32()), byte(random.Uint32())})
-		v6 := [16]byte{0x2a, byte(random.IntN(20)), byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32())}
-		sets["any/IPv4"] = append(sets["any/IPv4"], v4)
-		sets["any/IPv6"] = append(sets["any/IPv6"], netip.AddrFrom16(v6))
-	}
-	for name, set := range sets {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				Embedded{}.Country(set[i%len(set)])
-			}
-		})
 	}
 }

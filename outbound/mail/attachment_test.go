@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 )
 
 // A file is attached unchanged to the mail, with its name and type.
@@ -19,29 +20,21 @@ func TestAttachment(t *testing.T) {
 	file := bytes.Repeat([]byte("%PDF-1.4 \x00\xff\r\n.\r\n"), 20_000)
 	m := message.Rendered{Channel: message.MAIL, To: "user@example.org", Subject: "Koşullar", Text: "Açıklama\n",
 		Attachment: &message.Attachment{Name: "agreement-2.1.pdf", Type: "application/pdf", Content: file}}
-	if err := newSender(t, r, ca, nil).Send(t.Context(), "m1", m); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, newSender(t, r, ca, nil).Send(t.Context(), "m1", m))
 	got, err := netmail.ReadMessage(strings.NewReader(r.messages()[0].data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	kind, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/mixed" {
 		t.Fatalf("%s, %v", kind, err)
 	}
 	parts := multipart.NewReader(got.Body, params["boundary"])
 	text, err := parts.NextPart() // decodes quoted-printable
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if body, err := io.ReadAll(text); err != nil || strings.TrimSpace(string(body)) != "Açıklama" {
 		t.Errorf("the text is %q, %v", body, err)
 	}
 	attached, err := parts.NextPart()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	body, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, attached))
 	if err != nil || !bytes.Equal(body, file) || attached.FileName() != "agreement-2.1.pdf" ||
 		!strings.HasPrefix(attached.Header.Get("Content-Type"), "application/pdf") {

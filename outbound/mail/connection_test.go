@@ -13,6 +13,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/mail"
 )
 
@@ -50,9 +51,7 @@ func TestConnectionIsReusedAndClosed(t *testing.T) {
 	r, ca := secured(t)
 	s := newSender(t, r, ca, nil)
 	for i := range 5 {
-		if err := s.Send(t.Context(), fmt.Sprint(i), rendered("en")); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, s.Send(t.Context(), fmt.Sprint(i), rendered("en")))
 	}
 	if connections, _ := r.counts(); connections != 1 {
 		t.Errorf("%d connections for messages in a row", connections)
@@ -102,9 +101,7 @@ func TestStaleConnection(t *testing.T) {
 			r.onMail = onMail
 			s := newSender(t, r, ca, nil)
 			for i := range 3 {
-				if err := s.Send(t.Context(), fmt.Sprint(i), rendered("en")); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, s.Send(t.Context(), fmt.Sprint(i), rendered("en")))
 			}
 			if connections, _ := r.counts(); connections != 3 || len(r.messages()) != 3 {
 				t.Errorf("%d connections, %d messages", connections, len(r.messages()))
@@ -127,9 +124,7 @@ func TestConnectionLostAfterContent(t *testing.T) {
 		t.Errorf("refused after its content: %v", err)
 	}
 	r.onData = nil
-	if err := s.Send(t.Context(), "same", rendered("en")); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, s.Send(t.Context(), "same", rendered("en")))
 	// The server may have kept the first: the repetition has the same id.
 	inbox := r.messages()
 	if len(inbox) != 2 || !strings.Contains(inbox[0].data, "<same@id.example.com>") ||
@@ -172,9 +167,7 @@ func TestCancelledCall(t *testing.T) {
 
 func TestSilentServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer listener.Close()
 	r := &relay{port: listener.Addr().(*net.TCPAddr).Port}
 	for _, tls := range []string{mail.None, mail.STARTTLS, mail.TLS} {

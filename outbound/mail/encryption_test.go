@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/mail"
 )
 
@@ -39,9 +40,7 @@ func TestUnencryptedOnLoopback(t *testing.T) {
 	r := newRelay(t, nil, false)
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		s := newSender(t, r, nil, func(c *mail.Config) { c.TLS, c.Host = mail.None, host })
-		if err := s.Send(t.Context(), "1", rendered("en")); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, s.Send(t.Context(), "1", rendered("en")))
 	}
 	if n := len(r.messages()); n != 2 {
 		t.Errorf("%d messages", n)

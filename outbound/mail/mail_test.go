@@ -15,6 +15,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/mail"
 )
 
@@ -32,9 +33,7 @@ func newSender(t *testing.T, r *relay, ca *authority, change func(*mail.Config))
 		change(&cfg)
 	}
 	s, err := mail.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -44,13 +43,8 @@ func rendered(lang string) message.Rendered {
 	if err != nil {
 		panic(err)
 	}
-	return b.Render(
-		message.MAIL,
-		message.OTP,
-		lang,
-		"user@example.org",
-		message.Values{"otp": "012345", "action": "Giriş & çıkış", "expire": "120"},
-	)
+	return b.Render(message.MAIL, message.OTP, lang, "user@example.org",
+		message.Values{"otp": "012345", "action": "Giriş & çıkış", "expire": "120"})
 }
 
 func secured(t *testing.T) (*relay, *authority) {
@@ -88,9 +82,7 @@ func TestContent(t *testing.T) {
 		})
 		m := rendered("ar")
 		m.Text += ".\n.hidden\n" + strings.Repeat("long ", 300)
-		if err := s.Send(t.Context(), "01J9.MAIL:1", m); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, s.Send(t.Context(), "01J9.MAIL:1", m))
 		inbox := r.messages()
 		if len(inbox) != 1 {
 			t.Fatalf("%d messages", len(inbox))
@@ -101,9 +93,7 @@ func TestContent(t *testing.T) {
 			t.Errorf("envelope %q %q user %q secure %v utf8 %v", got.from, got.to, got.user, got.secure, got.utf8)
 		}
 		parsed, err := netmail.ReadMessage(strings.NewReader(got.data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		h := parsed.Header
 		for name, want := range map[string]string{
 			"Message-Id": "<01J9.MAIL=3A1@id.example.com>", "To": "<user@example.org>", "Mime-Version": "1.0",
@@ -139,21 +129,14 @@ func checkParts(t *testing.T, parsed *netmail.Message, m message.Rendered) {
 	parts := multipart.NewReader(parsed.Body, params["boundary"])
 	for _, want := range []struct{ kind, content string }{{"text/plain", m.Text}, {"text/html", m.HTML}} {
 		p, err := parts.NextRawPart()
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		kind, params, _ := mime.ParseMediaType(p.Header.Get("Content-Type"))
 		if kind != want.kind || !strings.EqualFold(params["charset"], "utf-8") {
 			t.Errorf("part %q %v", kind, params)
 		}
 		body, err := io.ReadAll(quotedprintable.NewReader(p))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.ReplaceAll(string(body), "\r\n", "\n"); strings.TrimRight(
-			got,
-			"\n",
-		) != strings.TrimRight(
+		storetest.Must(t, err)
+		if got := strings.ReplaceAll(string(body), "\r\n", "\n"); strings.TrimRight(got, "\n") != strings.TrimRight(
 			want.content,
 			"\n",
 		) {
@@ -169,9 +152,7 @@ func TestTextOnly(t *testing.T) {
 	r, ca := secured(t)
 	m := rendered("en")
 	m.HTML = ""
-	if err := newSender(t, r, ca, nil).Send(t.Context(), "1", m); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, newSender(t, r, ca, nil).Send(t.Context(), "1", m))
 	if data := r.messages()[0].data; !strings.Contains(data, "Content-Type: text/plain") ||
 		strings.Contains(data, "multipart") {
 		t.Errorf("%s", data)
@@ -255,24 +236,17 @@ func TestInjection(t *testing.T) {
 	m := rendered("en")
 	m.Language = "en\r\nBcc: evil@example.net"
 	m.Text = "body\r\n.\r\nMAIL FROM:<evil@example.net>\r\n"
-	if err := s.Send(t.Context(), "x\r\nBcc: <evil@example.net>", m); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Send(t.Context(), strings.Repeat("..x", 200), m); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, s.Send(t.Context(), "x\r\nBcc: <evil@example.net>", m))
+	storetest.Must(t, s.Send(t.Context(), strings.Repeat("..x", 200), m))
 	inbox := r.messages()
 	if len(inbox) != 2 {
 		t.Fatalf("%d messages", len(inbox))
 	}
 	for i, id := range []string{"<x=0D=0ABcc=3A=20=3Cevil=40example.net=3E@id.example.com>", "@id.example.com>"} {
 		parsed, err := netmail.ReadMessage(strings.NewReader(inbox[i].data))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if got := parsed.Header.Get("Message-Id"); !strings.HasSuffix(got, id) || len(got) > 250 ||
-			parsed.Header.Get("Bcc") != "" ||
-			parsed.Header.Get("Content-Language") != "" {
+			parsed.Header.Get("Bcc") != "" || parsed.Header.Get("Content-Language") != "" {
 			t.Errorf("headers %v", parsed.Header)
 		}
 	}
@@ -287,12 +261,8 @@ func TestAddressesBeyondASCII(t *testing.T) {
 
 	able := newRelay(t, ca.issue(t, "127.0.0.1"), false, func(s *smtp.Server) { s.EnableSMTPUTF8 = true })
 	s := newSender(t, able, ca, nil)
-	if err := s.Send(t.Context(), "1", m); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Send(t.Context(), "2", rendered("tr")); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, s.Send(t.Context(), "1", m))
+	storetest.Must(t, s.Send(t.Context(), "2", rendered("tr")))
 	inbox := able.messages()
 	if len(inbox) != 2 || inbox[0].to != m.To || !inbox[0].utf8 || inbox[1].utf8 {
 		t.Errorf("%+v", inbox)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/wneessen/go-mail/smtp"
+
+	"castellan/domain/kit/storetest"
 )
 
 // An unused connection is closed after keepIdle; a connection that was used in the meantime stays.
@@ -31,9 +33,7 @@ func TestIdleConnectionEnds(t *testing.T) {
 			}
 		}()
 		conversation, err := smtp.NewClient(client, "relay.test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		p := newPool(1, keepIdle, nil)
 		c := &session{smtp: conversation, raw: client, timeout: time.Second}
 		p.give(c, nil)

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/dispatch"
 )
 
@@ -52,9 +53,7 @@ func (p *place) InTx(ctx context.Context, fn func(context.Context) error) error 
 func row(t *testing.T, ring *keyring.Ring, id, target string) outbox.Message {
 	t.Helper()
 	plain, err := to(target).AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return outbox.Message{
 		ID:          id,
 		ChallengeID: "01JD0000000000000000000000",
@@ -62,10 +61,8 @@ func row(t *testing.T, ring *keyring.Ring, id, target string) outbox.Message {
 		UserID:      "u-" + id,
 		Channel:     message.Push,
 		State:       outbox.Queued,
-		ExpiresAt: time.Now().Add(
-			time.Minute,
-		),
-		Payload: ring.Seal(plain, challenge.PayloadData("01JD0000000000000000000000", id, 0)),
+		ExpiresAt:   time.Now().Add(time.Minute),
+		Payload:     ring.Seal(plain, challenge.PayloadData("01JD0000000000000000000000", id, 0)),
 	}
 }
 
@@ -132,13 +129,8 @@ func TestRowsOfTheOutbox(t *testing.T) {
 	}
 	out.Stop()
 	if out.Sent.Load() != 1 || out.Failed.Load() != 3 || out.Retried.Load() != 1 || out.Gone.Load() != 1 {
-		t.Errorf(
-			"%d sent, %d failed, %d retried, %d gone",
-			out.Sent.Load(),
-			out.Failed.Load(),
-			out.Retried.Load(),
-			out.Gone.Load(),
-		)
+		t.Errorf("%d sent, %d failed, %d retried, %d gone", out.Sent.Load(), out.Failed.Load(), out.Retried.Load(),
+			out.Gone.Load())
 	}
 	if len(told) != 2 || told[0] != "u-gone" || told[1] != gone {
 		t.Errorf("told of %q", told)

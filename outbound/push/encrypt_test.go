@@ -11,23 +11,21 @@ import (
 	"encoding/binary"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 func raw(t *testing.T, s string) []byte {
 	t.Helper()
 	b, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return b
 }
 
 func private(t *testing.T, s string) *ecdh.PrivateKey {
 	t.Helper()
 	k, err := ecdh.P256().NewPrivateKey(raw(t, s))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return k
 }
 
@@ -46,9 +44,7 @@ const (
 
 func TestVectorOfTheRFC(t *testing.T) {
 	device, err := Keys{P256dh: rfcPublic, Auth: rfcAuth}.receiver()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	got, err := device.seal([]byte(rfcText), 0, private(t, rfcSender), raw(t, rfcSalt))
 	if err != nil || !bytes.Equal(got, raw(t, rfcBody)) {
 		t.Errorf("%v\n got %s\nwant %s", err, base64.RawURLEncoding.EncodeToString(got), rfcBody)
@@ -66,29 +62,19 @@ func opened(t *testing.T, own *ecdh.PrivateKey, auth, body []byte) string {
 	}
 	salt, sender, sealed := body[:16], body[21:86], body[86:]
 	public, err := ecdh.P256().NewPublicKey(sender)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	shared, err := own.ECDH(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	derive := func(secret, salt []byte, info string, n int) []byte {
 		k, err := hkdf.Key(sha256.New, secret, salt, info, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		return k
 	}
 	secret := derive(shared, auth, "WebPush: info\x00"+string(own.PublicKey().Bytes())+string(sender), 32)
 	block, err := aes.NewCipher(derive(secret, salt, "Content-Encoding: aes128gcm\x00", 16))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	record, err := aead.Open(nil, derive(secret, salt, "Content-Encoding: nonce\x00", 12), sealed, nil)
 	if err != nil {
 		t.Fatalf("the device cannot open the message: %v", err)
@@ -103,15 +89,11 @@ func opened(t *testing.T, own *ecdh.PrivateKey, auth, body []byte) string {
 // Every message has its own key and salt, and all have one length.
 func TestMessagesAreUnlinkable(t *testing.T) {
 	device, err := Keys{P256dh: rfcPublic + "=", Auth: rfcAuth + "=="}.receiver() // padding is tolerated
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	var bodies [][]byte
 	for _, text := range []string{"", "x", strings.Repeat("x", paddedBytes-1)} {
 		b, err := device.encrypt([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if got := opened(t, private(t, rfcReceiver), raw(t, rfcAuth), b); got != text {
 			t.Errorf("%q came as %q", text, got)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 // A push service that learns nothing wakes a device for its challenge. Only the device's key opens the message, and the
@@ -27,9 +28,7 @@ func TestWebPush(t *testing.T) {
 	sender := s.sender(t, func(c *Config) { key = c.VAPID()[0] })
 	d := newDevice(t, s.URL+"/send/"+capability)
 	for range 2 {
-		if err := send(t, sender, to(d.target)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, send(t, sender, to(d.target)))
 	}
 	calls := s.received()
 	if len(calls) != 2 {
@@ -67,21 +66,12 @@ func TestWebPush(t *testing.T) {
 		t.Fatalf("the key is not that of the service: %v", err)
 	}
 	claims := jwt.MapClaims{}
-	_, err = jwt.ParseWithClaims(
-		token,
-		claims,
-		func(*jwt.Token) (any, error) { return verifier, nil },
-		jwt.WithValidMethods([]string{"ES256"}),
-		jwt.WithAudience(s.URL),
-		jwt.WithExpirationRequired(),
-		jwt.WithTimeFunc(func() time.Time { return clock }),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, err = jwt.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return verifier, nil },
+		jwt.WithValidMethods([]string{"ES256"}), jwt.WithAudience(s.URL), jwt.WithExpirationRequired(),
+		jwt.WithTimeFunc(func() time.Time { return clock }))
+	storetest.Must(t, err)
 	if until, _ := claims.GetExpirationTime(); until.Sub(clock) > 24*time.Hour ||
-		claims["sub"] != "mailto:ops@example.com" ||
-		len(claims) != 3 {
+		claims["sub"] != "mailto:ops@example.com" || len(claims) != 3 {
 		t.Errorf("claims %v", claims)
 	}
 	if shown, err := PublicKey(key); err != nil || shown != public {
@@ -92,9 +82,7 @@ func TestWebPush(t *testing.T) {
 func TestWithoutContactThereIsNoSubject(t *testing.T) {
 	s := newService(t, true)
 	sender := s.sender(t, func(c *Config) { c.Contact = "" })
-	if err := send(t, sender, to(newDevice(t, s.URL).target)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, send(t, sender, to(newDevice(t, s.URL).target)))
 	token := strings.TrimPrefix(s.received()[0].header.Get("Authorization"), "vapid t=")
 	body, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
 	if err != nil || strings.Contains(string(body), "sub") {
@@ -109,13 +97,9 @@ func TestOnlyPermittedFieldsAreSent(t *testing.T) {
 	m := to(d.target)
 	m.Text = `{"challengeId":"c","action":"a","expire":99999999,"code":"123456"}`
 	m.Code, m.Subject, m.HTML = "123456", "123456", "123456"
-	if err := send(t, sender, m); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, send(t, sender, m))
 	m.To = hook(s.URL)
-	if err := send(t, sender, m); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, send(t, sender, m))
 	const want = `{"challengeId":"c","action":"a","expire":3600}`
 	calls := s.received()
 	if text := opened(t, d.private, d.auth, calls[0].body); text != want {
@@ -238,12 +222,8 @@ func TestAnswersAreBounded(t *testing.T) {
 
 func TestUnreachableTargets(t *testing.T) {
 	s := newService(t, true)
-	failure(
-		t,
-		send(t, s.sender(t, func(c *Config) { c.CAFile = "" }), to(hook(s.URL))),
-		false,
-		"certificate is not trusted",
-	)
+	failure(t, send(t, s.sender(t, func(c *Config) { c.CAFile = "" }), to(hook(s.URL))), false,
+		"certificate is not trusted")
 	if got := reason(fmt.Errorf("call: %w", &net.DNSError{Name: capability, IsNotFound: true})); got != "its name "+
 		"cannot be resolved" {
 		t.Errorf("an unknown name: %s", got)
@@ -320,9 +300,7 @@ func TestMalformedMessages(t *testing.T) {
 
 func TestNewReportsEveryFault(t *testing.T) {
 	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	good := Config{VAPID: keyringtest.Ring(t, nil).VAPIDs}
 	for part, change := range map[string]func(*Config){
 		"VAPID key is missing": func(c *Config) { c.VAPID = nil },

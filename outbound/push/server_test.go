@@ -22,6 +22,7 @@ import (
 
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 var clock = time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
@@ -80,9 +81,7 @@ func newService(t *testing.T, secure bool) *service {
 		s.StartTLS()
 		s.caFile = filepath.Join(t.TempDir(), "ca.pem")
 		block := &pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}
-		if err := os.WriteFile(s.caFile, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(s.caFile, pem.EncodeToMemory(block), 0o600))
 	}
 	t.Cleanup(s.Server.Close)
 	return s
@@ -121,9 +120,7 @@ func (s *service) sender(t *testing.T, change func(*Config)) *Sender {
 		change(&cfg)
 	}
 	sender, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(func() { sender.Close() })
 	return sender
 }
@@ -138,17 +135,13 @@ type device struct {
 func newDevice(t *testing.T, endpoint string) device {
 	t.Helper()
 	private, err := ecdh.P256().GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	d := device{private: private, auth: make([]byte, 16)}
 	rand.Read(d.auth)
 	code := base64.RawURLEncoding.EncodeToString
 	target, err := json.Marshal(map[string]any{"type": "webpush", "endpoint": endpoint, "expirationTime": nil,
 		"keys": map[string]string{"p256dh": code(private.PublicKey().Bytes()), "auth": code(d.auth)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	d.target = string(target)
 	return d
 }

@@ -10,15 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/webhook"
 )
 
 // The example of Standard Webhooks' own libraries.
 func TestVectorOfStandardWebhooks(t *testing.T) {
 	secrets, err := webhook.ParseSecrets(hookSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	h := http.Header{}
 	secrets.Sign(h, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	got := h.Get("webhook-signature")
@@ -37,9 +36,7 @@ func TestWebhook(t *testing.T) {
 		c.WebhookSecret, c.Now = hookSecret+" "+secondSecret, func() time.Time { return now }
 	})
 	for range 2 {
-		if err := send(t, sender, to(hook(s.URL+"/hook?x=1"))); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, send(t, sender, to(hook(s.URL+"/hook?x=1"))))
 		now = now.Add(time.Minute)
 	}
 	calls := s.received()
@@ -61,9 +58,7 @@ func TestWebhook(t *testing.T) {
 		}
 		for j, secret := range []string{hookSecret, secondSecret} {
 			key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			mac := hmac.New(sha256.New, key)
 			mac.Write([]byte(messageID + "." + at + "." + wakeup))
 			if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); signatures[j] != want {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 )
 
 func TestNetworkFailures(t *testing.T) {
@@ -73,9 +74,7 @@ func TestAnswerIsBounded(t *testing.T) {
 		}
 		blocked <- err
 	})
-	if err := newSender(t, form(g.URL)).Send(t.Context(), key, text("x")); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, newSender(t, form(g.URL)).Send(t.Context(), key, text("x")))
 	select {
 	case err := <-blocked:
 		if err == nil {
@@ -91,9 +90,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	g.answers(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, strings.Repeat("x", 10_000)) })
 	s := newSender(t, form(g.URL))
 	for range 5 {
-		if err := s.Send(t.Context(), key, text("x")); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, s.Send(t.Context(), key, text("x")))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/sms"
 )
 
@@ -85,9 +86,7 @@ func (g *gateway) caFile(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	block := &pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw}
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600))
 	return file
 }
 
@@ -95,9 +94,7 @@ func newSender(t *testing.T, cfg sms.Config) *sms.Sender {
 	t.Helper()
 	cfg.Now = func() time.Time { return clock }
 	s, err := sms.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -207,9 +204,7 @@ func TestExactRequests(t *testing.T) {
 				if secure {
 					cfg.CAFile = g.caFile(t)
 				}
-				if err := newSender(t, cfg).Send(t.Context(), key, text(awkward)); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, newSender(t, cfg).Send(t.Context(), key, text(awkward)))
 				calls := g.received()
 				if len(calls) != 1 {
 					t.Fatalf("%d calls", len(calls))

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 )
 
 // place collects the spans that a tracer sends.
@@ -60,9 +61,7 @@ func start(t *testing.T, ratio float64, status int) (*Tracer, *place, *strings.B
 			Log:      slog.New(slog.NewTextHandler(log, nil)),
 		},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return tr, p, log
 }
 
@@ -144,8 +143,7 @@ func TestSpansAreLinked(t *testing.T) {
 	}
 	request, handler, tx, last := p.spans["POST /x"], p.spans["user UserSend"], p.spans["transaction"], p.spans["commit"]
 	if len(p.spans) != 4 || string(last.ParentSpanId) != string(tx.SpanId) ||
-		string(last.TraceId) != string(request.TraceId) ||
-		string(handler.TraceId) != string(request.TraceId) {
+		string(last.TraceId) != string(request.TraceId) || string(handler.TraceId) != string(request.TraceId) {
 		t.Errorf("not linked: %v", all)
 	}
 	for _, s := range p.spans {

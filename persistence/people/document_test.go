@@ -20,7 +20,7 @@ func TestDocumentStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) document.Store { return people.NewDocuments(db) },
 		storetest.Cases[document.Store]{
 			"RoundTrip": documentRoundTrip, "Change": documentChange, "List": listDocuments,
-			"Quota": documentQuota, "QuotaRace": documentQuotaRace, "Named": documentNamed,
+			"Named":  documentNamed,
 			"Decide": documentDecide,
 		}, "document", "document_quota")
 }
@@ -103,37 +103,6 @@ func listDocuments(t *testing.T, s document.Store, _ commit.Committer) {
 		{document.Query{Reason: new("blurred"), UserID: new("u1")}, nil},
 	} {
 		pagetest.CheckBoth(t, s.List, c.q, c.want)
-	}
-}
-
-func documentQuota(t *testing.T, s document.Store, _ commit.Committer) {
-	ctx := t.Context()
-	used := func(user string, want int64) {
-		t.Helper()
-		if n, err := s.Used(ctx, user); n != want || err != nil {
-			t.Errorf("%s: %d, %v; want %d", user, n, err, want)
-		}
-	}
-	used("u1", 0)
-	storetest.Wants(t, s.Add(ctx, sampleDocument(1, "u1"), quotaBytes+1, quotaBytes), fault.RecordLimitReached)
-	used("u1", 0)
-	storetest.Must(t, s.Add(ctx, sampleDocument(1, "u1"), 400, quotaBytes))
-	storetest.Must(t, s.Add(ctx, sampleDocument(2, "u1"), 600, quotaBytes))
-	storetest.Wants(t, s.Add(ctx, sampleDocument(3, "u1"), 1, quotaBytes), fault.RecordLimitReached)
-	used("u1", quotaBytes)
-	storetest.Must(t, s.Add(ctx, sampleDocument(3, "u1"), 1, quotaBytes+1)) // the quota was raised
-	storetest.Must(t, s.Add(ctx, sampleDocument(4, "u2"), quotaBytes, quotaBytes))
-	used("u2", quotaBytes)
-	_, err := s.Get(ctx, "D03")
-	storetest.Must(t, err)
-}
-
-func documentQuotaRace(t *testing.T, s document.Store, _ commit.Committer) {
-	won := storetest.Race(t, 8, fault.RecordLimitReached, func(i int) error {
-		return s.Add(t.Context(), sampleDocument(i, "u1"), 300, quotaBytes)
-	})
-	if n, err := s.Used(t.Context(), "u1"); won != 3 || n != 900 || err != nil {
-		t.Errorf("%d of 8 fit, %d bytes, %v", won, n, err)
 	}
 }
 

@@ -1,8 +1,6 @@
 package office
 
 import (
-	"encoding/json"
-	"fmt"
 	"testing"
 	"time"
 
@@ -53,9 +51,7 @@ func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
 		got := complete(first, code)
 		r := got.ExecResult.Data.Data
 		if got.Action != "WITHDRAWAL_ADDRESS_ADD" || !got.ExecResult.Success || r.ID == "" || r.Name != "Cold" ||
-			r.Address != btc ||
-			r.CurrencyCode != "BTC" ||
-			r.NetworkCode != "BTC" {
+			r.Address != btc || r.CurrencyCode != "BTC" || r.NetworkCode != "BTC" {
 			t.Fatalf("the outcome %+v", got)
 		}
 		if r.UsableFrom == nil || r.UsableFrom.Before(before.Add(24*time.Hour-time.Second)) ||
@@ -83,60 +79,5 @@ func TestAddressBookAdditionRequiresChallenge(t *testing.T) {
 			t.Errorf("%d audit rows of the addition", rows)
 		}
 		n.Ok(t, "DELETE", blackbox.AddressesPath, map[string]string{"id": r.ID}, who) // not guarded
-	})
-}
-
-// A snapshot that follows the change feed decides which currencies may be withdrawn. An address that was saved
-// before stays listed, and may be renamed.
-func TestAddressBookFollowsCurrencyChanges(t *testing.T) {
-	const trx, next = "TAzaZg1EuULzZTuJtJdrBdbSjCp5AbZEVP", "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7"
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start("ADDRESSBOOK_ADDRESS_RULES=SOL=^S[a-z]+$")
-		token, _ := n.Session(t, s.Seeded("user"))
-		who := blackbox.Headers{"x-auth": token}
-		var added struct{ Data map[string]any }
-		n.Ok(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("USDT", "TRX", trx, "One"), who).Keys(t, "data").Read(t,
-			&added)
-		if len(added.Data) != 7 {
-			t.Errorf("a record of %v", added.Data)
-		}
-		n.Ok(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("SOL", "SOL", "Sabcdefghij", "By its own rule"), who)
-		n.Do(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("SOL", "SOL",
-			"kqG1DhAJwqS6TdgLZS4rQ2YVF6Fo4oAdGNKBPdDvdeu", "By the "+
-				"built-in rule"), who).
-			Is(t, 422, "WD_NETWORK_ASSET_MISMATCH")
-
-		s.Exec(
-			"UPDATE currency_of_network SET withdraw_enable = false WHERE currency_id = (SELECT id FROM currency WHERE code " +
-				"= 'USDT')",
-		)
-		n.Do(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("USDT", "TRX", trx, "Two"), who).
-			Is(t, 409, "RECORD_ALREADY_EXIST")
-			// no node was notified
-		s.Exec("INSERT INTO change (topic, key, at) VALUES ('currency', '', $1)", time.Now().UnixMilli())
-		blackbox.Until(t, blackbox.Within(5), "refused once the node heard of it", func() bool {
-			a, err := n.Try("POST", blackbox.AddressesPath, blackbox.AddressBody("USDT", "TRX", trx, "Two"), who)
-			return err == nil && a.Status == 400 && a.Problem().Field == "networkCode"
-		})
-		n.Ok(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("TRX", "TRX", next, "Two"), who)
-		id := json.RawMessage(fmt.Sprint(added.Data["id"]))
-		n.Ok(t, "PATCH", blackbox.AddressesPath, map[string]any{"id": id, "name": "Renamed"}, who)
-		var list []map[string]any
-		n.Ok(t, "GET", blackbox.AddressesPath, nil, who).Read(t, &list)
-		if len(list) != 3 || list[0]["name"] != "Renamed" || list[0]["currencyCode"] != "USDT" ||
-			list[0]["networkCode"] != "TRX" {
-			t.Errorf("the book %v", list)
-		}
-
-		// The seed runs once: rows that an operator removed do not return.
-		n.Stop()
-		n = s.Start()
-		n.Do(t, "POST", blackbox.AddressesPath, blackbox.AddressBody("USDT", "ETH",
-			"0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359", "Three"),
-			who).
-			Is(t, 400, "INVALID_FIELD")
-		if got := s.Count("currency_of_network"); got != 8 {
-			t.Errorf("%d pairs", got)
-		}
 	})
 }

@@ -27,9 +27,7 @@ func TestRefusalsAreAudited(t *testing.T) {
 		var rows []auditEntry
 		n.Ok(t, "GET", "/admin/audit?action=DENIED&actorId="+me.ID, nil, boss).Read(t, &rows)
 		if len(rows) != 1 || rows[0].IP != "127.0.0.1" || rows[0].RequestID != first.Header.Get("X-Request-Id") ||
-			rows[0].UserID != me.ID ||
-			rows[0].Target != "GET /admin/roles" ||
-			rows[0].Outcome != "refused" ||
+			rows[0].UserID != me.ID || rows[0].Target != "GET /admin/roles" || rows[0].Outcome != "refused" ||
 			rows[0].Detail != "FORBIDDEN" {
 			t.Fatalf("%+v", rows)
 		}
@@ -79,17 +77,13 @@ func TestAuditListFiltersAndPages(t *testing.T) {
 		rows, a := ask("?action=ROLE_ADD")
 		want := requests(rows) // several may have the same millisecond
 		if !slices.Equal(slices.Sorted(slices.Values(want)), made) || !slices.IsSortedFunc(rows, newestFirst) ||
-			a.Header.Get("Link") != "" ||
-			a.Header.Get("X-Total-Count") != "" {
+			a.Header.Get("Link") != "" || a.Header.Get("X-Total-Count") != "" {
 			t.Fatalf("got %v, %v; want %v, the newest first", want, a.Header, made)
 		}
 		r := rows[0]
 		at, err := time.Parse("2006-01-02T15:04:05.000Z", r.At)
 		if err != nil || at.Before(began) || at.After(time.Now().Add(time.Second)) || r.ActorID == "" ||
-			r.Action != "ROLE_ADD" ||
-			r.Target == "" ||
-			r.Outcome != "success" ||
-			r.IP != "127.0.0.1" {
+			r.Action != "ROLE_ADD" || r.Target == "" || r.Outcome != "success" || r.IP != "127.0.0.1" {
 			t.Errorf("the row is %+v, %v", r, err)
 		}
 		if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(r.Hash) ||

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -15,9 +16,7 @@ func TestDocumentsLinkEndpointsBelowBasePath(t *testing.T) {
 		s.Set("HTTP_BASE_PATH=" + base)
 		n := s.Start()
 		from, err := url.Parse(n.URL + base + "/openapi.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		healthy := func(settings ...string) blackbox.Output {
 			return s.CommandWith(append(settings, "HTTP_ADDR="+from.Host), "", "health")
 		}
@@ -33,9 +32,7 @@ func TestDocumentsLinkEndpointsBelowBasePath(t *testing.T) {
 			t.Fatalf("servers: %v", api.Servers)
 		}
 		server, err := from.Parse(api.Servers[0].URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		f := blackbox.NewClient(server.String()).Login(t, s.Seeded("user"))
 
 		var events struct {

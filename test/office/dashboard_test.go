@@ -11,6 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"go.yaml.in/yaml/v3"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -27,8 +28,7 @@ var (
 func known(t *testing.T, where, expr string, families map[string]*dto.MetricFamily) {
 	t.Helper()
 	if bare := quoted.ReplaceAllString(expr, ""); strings.Count(bare, "(") != strings.Count(bare, ")") ||
-		strings.Count(bare, "{") != strings.Count(bare, "}") ||
-		strings.TrimSpace(bare) == "" {
+		strings.Count(bare, "{") != strings.Count(bare, "}") || strings.TrimSpace(bare) == "" {
 		t.Errorf("%s: not an expression: %s", where, expr)
 	}
 	family := func(name string) *dto.MetricFamily {
@@ -93,9 +93,7 @@ type panel struct {
 func TestDashboardUsesExportedMetrics(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../deploy/grafana/castellan.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	var board struct {
 		Title, UID    string
 		ID            *int // a board with an id overwrites another one
@@ -105,9 +103,7 @@ func TestDashboardUsesExportedMetrics(t *testing.T) {
 		}
 		Panels []panel
 	}
-	if err := json.Unmarshal(text, &board); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal(text, &board))
 	if board.Title == "" || board.UID == "" || board.ID != nil || board.SchemaVersion < 36 {
 		t.Errorf("title %q, uid %q, id %v, schema %d", board.Title, board.UID, board.ID, board.SchemaVersion)
 	}
@@ -168,9 +164,7 @@ func TestDashboardUsesExportedMetrics(t *testing.T) {
 func TestAlertsUseExportedMetrics(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../deploy/prometheus/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer file.Close()
 	var rules struct {
 		Groups []struct {
@@ -184,9 +178,7 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 	}
 	d := yaml.NewDecoder(file)
 	d.KnownFields(true) // as strict as Prometheus
-	if err := d.Decode(&rules); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, d.Decode(&rules))
 	families := running(t)
 	names := map[string]bool{}
 	for _, g := range rules.Groups {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -37,9 +38,7 @@ func TestServiceRunsWithMinimalDatabaseRights(t *testing.T) {
 	s.Exec("CREATE ROLE " + role + " LOGIN PASSWORD 'of-the-test'")
 	s.Exec(strings.ReplaceAll(string(block[1]), "castellan_service", role))
 	dsn, err := url.Parse(s.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	dsn.User = url.UserPassword(role, "of-the-test")
 	s.DSN = dsn.String()
 	b := newBank(t, s.Set("DATABASE_URL="+s.DSN))

@@ -3,8 +3,8 @@ package office
 import (
 	"strings"
 	"testing"
-	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -32,30 +32,19 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 		secrets = append(secrets, boss.Password, smsCode, mailCode, f.PAuth, token)
 
 		who := blackbox.Headers{"x-auth": token}
-		blackbox.Until(
-			t,
-			blackbox.Within(1),
-			"an administrator",
-			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 },
-		)
+		blackbox.Until(t, blackbox.Within(1), "an administrator",
+			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 })
 		blackbox.TwoMethods(t, n, who)
 		blackbox.Tune(t, n, who, "SMS", 120_000, 1)
 		f = n.Login(t, boss)
-		smsCode, mailCode = blackbox.CodeIn(
-			t,
-			gateway.Wait(t, boss.Number(), 2).Text,
-		), blackbox.CodeIn(
-			t,
-			relay.Wait(t, boss.Mail, 2).Text,
-		)
+		smsCode, mailCode = blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 2).Text), blackbox.CodeIn(t,
+			relay.Wait(t, boss.Mail, 2).Text)
 		secrets = append(secrets, smsCode, mailCode)
 		n.Renew(t, f, f.Method(t, "SMS")).Is(t, 200, "")
 		smsCode = blackbox.CodeIn(t, gateway.Wait(t, boss.Number(), 3).Text)
 		n.Complete(t, f, f.Method(t, "SMS"), smsCode).Is(t, 200, "").Keys(t, "action")
 		socket, err := n.TrySocket(f, blackbox.InQuery) // the only case with a token in an address
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		defer socket.Close()
 		token = n.Complete(t, f, f.Method(t, "MAIL"), mailCode).Is(t, 200, "").Header.Get("x-auth")
 		secrets = append(secrets, smsCode, mailCode, f.PAuth, token)
@@ -94,37 +83,6 @@ func TestDeliveryLeavesNoReadableCode(t *testing.T) {
 				t.Errorf("%.8s… shows in %s", secret, hit)
 			}
 		}
-	})
-}
-
-// A message whose receiver is down is sent again, under the same key, until it is delivered.
-func TestDeliveryIsRetried(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		s.Production().Set("OUTBOX_RETRY_MIN=100ms", "OUTBOX_RETRY_MAX=200ms")
-		gateway, relay := s.Gateway(), s.Relay()
-		n := s.Start()
-		user := s.AddUser("user")
-		gateway.Refuse(2)
-		relay.Refuse(1)
-		began := time.Now()
-		f := n.Login(t, user)
-		if took := time.Since(began); took > blackbox.Within(2) {
-			t.Errorf("the login waited %v for the gateway", took)
-		}
-		sms := gateway.Wait(t, user.Number(), 1)
-		relay.Wait(t, user.Mail, 1)
-		for box, want := range map[*blackbox.Postbox]int{gateway: 3, relay: 2} {
-			tried := box.Deliveries()
-			if len(tried) != want {
-				t.Errorf("%d deliveries, want %d", len(tried), want)
-			}
-			for _, d := range tried {
-				if d.Key == "" || d.Key != tried[0].Key || blackbox.CodeIn(t, d.Text) != blackbox.CodeIn(t, tried[0].Text) {
-					t.Errorf("a repeat under key %q, the first had %q", d.Key, tried[0].Key)
-				}
-			}
-		}
-		n.Complete(t, f, f.Method(t, "SMS"), blackbox.CodeIn(t, sms.Text)).Is(t, 200, "")
 	})
 }
 

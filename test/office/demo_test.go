@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
@@ -265,14 +266,10 @@ func digest(t *testing.T, s *blackbox.Site) (of map[string]string) {
 		}
 		n := 0
 		for ; rows.Next(); n++ {
-			if err := rows.Scan(into...); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, rows.Scan(into...))
 			fmt.Fprintln(sum, values...)
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, rows.Err())
 		of[table] = fmt.Sprint(n, " rows ", hex.EncodeToString(sum.Sum(nil)[:8]))
 	}
 	return of

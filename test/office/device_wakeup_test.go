@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -105,9 +106,7 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 					ChallengeID, Action string
 					Expire              int
 				}
-				if err := json.Unmarshal(c.body, &told); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, json.Unmarshal(c.body, &told))
 				if told.ChallengeID != f.ChallengeID { // of the enrolment before
 					continue
 				}
@@ -119,8 +118,7 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 				n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).Read(t, &shown)
 				h := c.header
 				if h.Get("TTL") == "" || h.Get("Urgency") != "high" || h.Get("Content-Encoding") != "aes128gcm" ||
-					!strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) ||
-					len(c.body) < 100 {
+					!strings.HasSuffix(h.Get("Authorization"), ", k="+shown.PublicKey) || len(c.body) < 100 {
 					t.Errorf("%v, %d bytes", h, len(c.body))
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/child"
 )
@@ -29,9 +30,7 @@ func newWallet(t *testing.T, s *blackbox.Site, url, role string) *walletProcess 
 	t.Helper()
 	dir := t.TempDir()
 	w := &walletProcess{program: filepath.Join(dir, "wallet"), dir: filepath.Join(dir, "data"), url: url}
-	if err := child.Build(w.program, "castellan/examples/wallet"); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, child.Build(w.program, "castellan/examples/wallet"))
 	got := s.Command("", "service-key", "add", "--name", "wallet", "--role", role)
 	var found bool
 	if w.key, found = strings.CutPrefix(strings.TrimSpace(got.Out), "key: "); got.Code != 0 || !found {
@@ -88,9 +87,7 @@ func (w *walletProcess) run(args ...string) (string, error) {
 func (w *walletProcess) must(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := w.run(args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return out
 }
 
@@ -105,9 +102,7 @@ type chainTx struct {
 func (w *walletProcess) chain(t *testing.T) (all []chainTx) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(w.dir, "chain.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
@@ -119,8 +114,6 @@ func (w *walletProcess) chain(t *testing.T) (all []chainTx) {
 			all = append(all, *line.Tx)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, lines.Err())
 	return all
 }

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -155,9 +156,7 @@ func TestFaultsJournalIsCreatedOnce(t *testing.T) {
 func sides(t *testing.T, table []byte) (sum int) {
 	t.Helper()
 	rows, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for _, row := range rows[1:] {
 		n, err := strconv.Atoi(row[7])
 		if err != nil {

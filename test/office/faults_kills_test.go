@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -49,9 +50,7 @@ func TestFaultsMoneyIsNeverLostOrCreated(t *testing.T) {
 		b.stop.Store(true)
 		all.Wait()
 		b.settleDoubts(t)
-		if err := errors.Join(b.fault(), b.verifies(), b.balances()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, errors.Join(b.fault(), b.verifies(), b.balances()))
 		if got := s.Command("", "audit", "verify"); got.Code != 0 {
 			t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
 		}

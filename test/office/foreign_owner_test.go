@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 )
@@ -34,9 +35,7 @@ const (
 func newRealm(t *testing.T) *realm {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	public, _ := device.PublicKey(key)
 	r := &realm{key: key}
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

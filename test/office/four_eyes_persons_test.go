@@ -111,34 +111,6 @@ func TestFourEyesFailAfterPermissionLoss(t *testing.T) {
 	})
 }
 
-// A request that is not approved in time expires, even if an approval was started before.
-func TestFourEyesRequestExpires(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		d := blackbox.NewCounter(t, s, "MFA_FOUR_EYES_TTL=8s")
-		id := d.Adjust(t, d.Boss)
-		f := d.Approving(t, id, d.Other)
-		code := d.Code(t, d.Chief, "SMS")
-		blackbox.Until(t, blackbox.Within(20), "the request expired",
-			func() bool { return d.Read(t, id).Status == "EXPIRED" })
-		var expired, pending []json.RawMessage
-		d.Ok(t, "GET", blackbox.ApprovalsPath+"?status=EXPIRED", nil, d.Other).Read(t, &expired)
-		d.Ok(t, "GET", blackbox.ApprovalsPath+"?status=PENDING", nil, d.Other).Read(t, &pending)
-		if len(expired) != 1 || len(pending) != 0 {
-			t.Errorf("%d expired, %d pending", len(expired), len(pending))
-		}
-		if got := blackbox.Outcome(t, d.Complete(t, f, f.Method(t, "SMS"), code)); got.Success ||
-			got.Code != "INVALID_STATE" {
-			t.Errorf("%+v", got)
-		}
-		for _, act := range []string{"approve", "refuse"} {
-			d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/"+act, `{"reason":"late"}`, d.Other).Is(t, 409, "INVALID_STATE")
-		}
-		if r := d.Read(t, id); r.Status != "EXPIRED" || r.DecidedBy != nil || d.Transfers() != 0 {
-			t.Errorf("%+v, %d transfers", r, d.Transfers())
-		}
-	})
-}
-
 // Every change of permissions can require a second person, in addition to its own challenge. The request
 // describes the change in words.
 func TestFourEyesGuardPermissionChanges(t *testing.T) {
@@ -197,5 +169,61 @@ func TestFourEyesGuardPermissionChanges(t *testing.T) {
 		if refused.ExecResult.Success || refused.ExecResult.Code != "RECORD_ALREADY_EXIST" {
 			t.Errorf("the same role again: %+v", refused)
 		}
+	})
+}
+
+// The user that a pending request names is checked for the approver as for the requester, and for both with
+// the current permissions (D-AUTH-03, D-EXT-08).
+func TestFourEyesCheckTheNamedUser(t *testing.T) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
+		const rolesPath = "/admin/user-roles"
+		d := blackbox.NewCounter(t, s)
+		clerk, third := s.AddUser("user"), s.AddUser("admin")
+		d.Grants(t, clerk, blackbox.AdjustKey, "POST "+blackbox.ApprovalsPath+"/{id}/approve",
+			"POST "+blackbox.ApprovalsPath+"/{id}/refuse",
+			"GET "+blackbox.ApprovalsPath+"/{id}")
+		who := d.Login(t, clerk)
+		forbidden := func(id string, who blackbox.Headers) {
+			t.Helper()
+			d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/approve", nil, who).Is(t, 403, "FORBIDDEN")
+			d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/refuse", `{"reason":"no"}`, who).Is(t, 403, "FORBIDDEN")
+			var told blackbox.ApprovalRecord
+			if d.Ok(t, "GET", blackbox.ApprovalsPath+"/"+id, nil, who).Read(t, &told); told.Request != nil ||
+				told.Changes != nil {
+				t.Errorf("it shows the request: %+v", told)
+			}
+		}
+
+		// The user whose money it is may not decide, and neither may a clerk decide on an administrator's
+		// money.
+		ofChief := strings.Replace(d.Adjustment("C", "0.25"), d.Customer.ID, d.Chief.ID, 1)
+		id := d.Ask(t, "POST", blackbox.AdjustPath, ofChief, d.Boss)
+		forbidden(id, d.Other)
+		forbidden(id, who)
+		if got := d.Approve(t, id, third, d.Login(t, third)); !got.Success || d.Transfers() != 1 {
+			t.Errorf("%+v, %d transfers", got, d.Transfers())
+		}
+		d.Do(t, "POST", blackbox.AdjustPath, ofChief, d.Other).Is(t, 403, "FORBIDDEN")
+
+		// The requester has fewer permissions than the user by the time of the approval.
+		id = d.Adjust(t, who)
+		d.Ok(t, "POST", rolesPath, map[string]string{"userId": d.Customer.ID, "roleCode": "admin"}, d.Boss)
+		got := d.Approve(t, id, d.Chief, d.Other)
+		if r := d.Read(t, id); got.Success || got.Code != "FORBIDDEN" || r.Status != "FAILED" || d.Transfers() != 1 {
+			t.Errorf("%+v, %+v, %d transfers", got, r, d.Transfers())
+		}
+
+		// Making a request does not grant the permission to approve it.
+		d.Stop()
+		d.Node = s.Start("MFA_FOUR_EYES=POST " + rolesPath)
+		id = d.Ask(t, "POST", rolesPath, `{"userId":"`+clerk.ID+`","roleCode":"admin"}`, d.Boss)
+		forbidden(id, who)
+		if got := d.Approve(t, id, d.Chief, d.Other); !got.Success {
+			t.Errorf("%+v", got)
+		}
+		blackbox.Until(t, blackbox.Within(1), "the role is known", func() bool {
+			return d.Do(t, "GET", rolesPath, nil, who).Status == 200
+		})
+		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/approve", nil, who).Is(t, 409, "INVALID_STATE")
 	})
 }

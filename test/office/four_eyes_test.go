@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"castellan/client"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -24,9 +25,7 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 		again := d.Do(t, "POST", blackbox.AdjustPath, body, keyed).Is(t, 202, "").With(t, "idempotency-replayed", "true")
 		id := blackbox.Standing(t, first.Body)
 		sdk, err := client.New(d.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		sdk.Token = d.Boss["x-auth"]
 		var waits *client.Error
 		err = sdk.Call(t.Context(), "POST", blackbox.AdjustPath, json.RawMessage(body), nil, client.Once("once"))
@@ -62,8 +61,7 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 		}
 		r := d.Read(t, id)
 		if r.Method+" "+r.Path != blackbox.AdjustKey || r.RequestedBy != d.Asker.ID || r.Status != "PENDING" ||
-			r.DecidedBy != nil ||
-			r.Summary != "ADJUST_BALANCE of "+d.Customer.ID+": C 0.25 BTC" || string(r.Result) != "null" {
+			r.DecidedBy != nil || r.Summary != "ADJUST_BALANCE of "+d.Customer.ID+": C 0.25 BTC" || string(r.Result) != "null" {
 			t.Errorf("%+v", r)
 		}
 
@@ -120,11 +118,11 @@ func sortedKeys(t *testing.T, object []byte) (names []string) {
 	return names
 }
 
-// Two hundred approvals arrive at once, from ten people and on two nodes if the database supports two. One
+// Two hundred approvals arrive at once, from four people and on two nodes if the database supports two. One
 // executes the request, and only its approver gets the success.
 func TestFourEyesExecuteOnce(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
-		const people = 10
+		const people = 4
 		d := blackbox.NewCounter(t, s)
 		nodes := []*blackbox.Node{d.Node, d.Node}
 		if !strings.HasPrefix(s.DSN, "sqlite:") {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web"
 )
@@ -29,9 +30,7 @@ func TestGeneratedClients(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			tools, err := filepath.Abs(filepath.Join("..", "..", "tools"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			program := c.build(t, thirdParty{t: t, tools: tools, dir: t.TempDir()})
 			who := s.Seeded(c.as)
 			cmd := exec.CommandContext(t.Context(), program[0], program[1:]...)
@@ -80,13 +79,9 @@ func goClient(t *testing.T, c thirdParty) []string {
 	c.atMost(made, 40_000)
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(c.tools, "goclient", "api.gen.go"): made}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	file := filepath.Join(c.dir, "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(file, overlay, 0o600))
 	c.run(c.tools, "go", "build", "-tags", "generated", "-overlay", file, "-o", program, "./goclient")
 	return []string{program}
 }
@@ -94,13 +89,9 @@ func goClient(t *testing.T, c thirdParty) []string {
 func typeScriptClient(t *testing.T, c thirdParty) []string {
 	source := filepath.Join(c.tools, "openapi")
 	modules := c.modules()
-	if err := os.Symlink(modules, filepath.Join(c.dir, "node_modules")); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.Symlink(modules, filepath.Join(c.dir, "node_modules")))
 	for _, name := range []string{"package.json", "tsconfig.json", "client.ts"} {
-		if err := copied(filepath.Join(source, name), filepath.Join(c.dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, copied(filepath.Join(source, name), filepath.Join(c.dir, name)))
 	}
 	bin, node, types := filepath.Join(modules, ".bin"), c.node(), filepath.Join(c.dir, "api.d.ts")
 	c.run(source, node, "types.mjs", "../../docs/openapi.json", types)
@@ -147,9 +138,7 @@ func browserPackage(t *testing.T, c thirdParty) []string {
 	for _, name := range []string{"index.html", "main.ts", "login.ts", "package.json", "tsconfig.json"} {
 		err = errors.Join(err, copied(filepath.Join(root, "examples", "vite", name), filepath.Join(example, name)))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	c.run(installed, "tar", "-xzf", packed, "--strip-components=1")
 	served, err := fs.Glob(web.FS(), "castellan-*.js")
 	if err != nil || len(served) < 5 {
@@ -164,9 +153,7 @@ func browserPackage(t *testing.T, c thirdParty) []string {
 	c.run(example, node, filepath.Join(modules, "typescript", "bin", "tsc"), "-p", ".", "--outDir", ".")
 	c.run(example, node, filepath.Join(modules, "vite", "bin", "vite.js"), "build")
 	program := filepath.Join(example, "package.mjs")
-	if err := copied(filepath.Join(c.tools, "openapi", "package.mjs"), program); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, copied(filepath.Join(c.tools, "openapi", "package.mjs"), program))
 	return []string{node, program}
 }
 

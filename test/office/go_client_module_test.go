@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // The client under the path of another repository: "go get" finds its tag there, and brings no module of the service.
@@ -14,9 +16,7 @@ func TestGoClientModule(t *testing.T) {
 	t.Parallel()
 	const address = "git.example/us/castellan.git"
 	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	repository, program := t.TempDir(), t.TempDir()
 	cache := strings.TrimSpace(ran(t, root, nil, "go", "env", "GOMODCACHE"))
 	env := append(os.Environ(), "GOPROXY=file://"+filepath.Join(cache, "cache", "download")+",direct", "GONOSUMDB=*",
@@ -24,12 +24,8 @@ func TestGoClientModule(t *testing.T) {
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url.file://"+repository+".insteadOf",
 		"GIT_CONFIG_VALUE_0=https://"+strings.TrimSuffix(address, ".git"))
-	if err := os.CopyFS(filepath.Join(repository, "client"), os.DirFS(filepath.Join(root, "client"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(repository, "VERSION"), []byte("0.10.0\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.CopyFS(filepath.Join(repository, "client"), os.DirFS(filepath.Join(root, "client"))))
+	storetest.Must(t, os.WriteFile(filepath.Join(repository, "VERSION"), []byte("0.10.0\n"), 0o600))
 	ran(t, repository, env, "git", "init", "--quiet")
 	ran(t, repository, env, "git", "add", ".")
 	ran(t, repository, env, filepath.Join(root, "scripts", "client-path.sh"), address+"/client")
@@ -47,9 +43,7 @@ func main() {
 	println(c.URL, err == nil && client.CodeOf(err) == "")
 }
 `
-	if err := os.WriteFile(filepath.Join(program, "main.go"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(filepath.Join(program, "main.go"), []byte(text), 0o600))
 	if out := ran(t, program, env, "go", "run", "."); out != "https://id.example.com true\n" {
 		t.Errorf("the program printed %q", out)
 	}

@@ -48,8 +48,7 @@ func TestJobCommandsCancelAndRetry(t *testing.T) {
 		run(0, "cancel", m.ID)
 		blackbox.Until(t, blackbox.Within(2), "cancelled", func() bool {
 			j, ok := m.At(n)
-			return ok &&
-				j.Status == "cancelled"
+			return ok && j.Status == "cancelled"
 		})
 		t.Logf("cancelled after %v", time.Since(began))
 		j, _ := m.At(n)

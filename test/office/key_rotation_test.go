@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -17,13 +18,9 @@ func kidOf(t *testing.T, token string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(token, ".")
 	text, err := blackbox.B64.DecodeString(head)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	var h struct{ Kid string }
-	if err := json.Unmarshal(text, &h); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal(text, &h))
 	return h.Kid
 }
 
@@ -108,9 +105,7 @@ func TestKeyRotationKeepsOpenChallenges(t *testing.T) {
 		open := n.Login(t, demo)
 		code := n.Code(t, demo, "SMS")
 		master, err := os.ReadFile(filepath.Join(s.Dir, "master.key"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		for _, purpose := range []string{"sealing", "hashing", "master"} {
 			if got := s.Command("", "keys", "rotate", purpose); got.Code != 0 {
 				t.Fatalf("keys rotate %s: exit %d, %s", purpose, got.Code, got.ErrOut)
@@ -138,9 +133,7 @@ func TestMissingMasterFileStopsStart(t *testing.T) {
 		s.Start().Stop()
 		file := filepath.Join(s.Dir, "master.key")
 		right, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		refused := func(want string) {
 			t.Helper()
 			n := s.Begin()
@@ -151,22 +144,16 @@ func TestMissingMasterFileStopsStart(t *testing.T) {
 				t.Errorf("it said hello first: %s", n.Out())
 			}
 		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.Remove(file))
 		refused(`key \S+ \(\S+\) is wrapped by master key \S+, and the file \S+master.key is missing`)
 		if _, err := os.Stat(file); err == nil {
 			t.Fatal("a new master key was made beside existing keys")
 		}
 		s.MakeMaster(file)
 		refused(`key \S+ \(\S+\) is wrapped by master key \S+, but \S+master.key holds master key \S+`)
-		if err := os.WriteFile(file, []byte("not a key\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, []byte("not a key\n"), 0o600))
 		refused(`key \S+ \(\S+\) is wrapped by master key \S+`)
-		if err := os.WriteFile(file, right, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, right, 0o600))
 		s.Start().Session(t, s.Seeded("user"))
 	})
 
@@ -178,6 +165,70 @@ func TestMissingMasterFileStopsStart(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join(s.Dir, "master.key")); err == nil {
 			t.Error("a master key was made in production: other nodes would not have it")
+		}
+	})
+}
+
+// A leaked hashing key is replaced under a running service. The key of Web Push and identity numbers use the
+// new one. Codes and client keys that were made before stay valid, and the command prints until when
+// (D-EXT-04).
+func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
+	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+		n := s.Start()
+		demo := s.Seeded("user")
+		vapid := func() string {
+			var key struct{ PublicKey string }
+			n.Do(t, "GET", "/.well-known/vapid.json", nil, nil).Is(t, 200, "").Read(t, &key)
+			return key.PublicKey
+		}
+		list := func() string {
+			t.Helper()
+			got := s.Command("", "keys", "list")
+			if got.Code != 0 {
+				t.Fatalf("keys list: exit %d, %s", got.Code, got.ErrOut)
+			}
+			return got.Out
+		}
+		if got := s.Command("", "cron-key", "add", "robot"); got.Code != 0 {
+			t.Fatal(got.ErrOut)
+		}
+		line := regexp.MustCompile(`(?m)^hashing +(\S+) +from \S+ +no expiry +` +
+			`hashes codes; steady; 1 keys of scheduled clients$`)
+		found := line.FindStringSubmatch(list())
+		if found == nil {
+			t.Fatalf("keys list:\n%s", list())
+		}
+		before, open := vapid(), n.Login(t, demo)
+		code := n.Code(t, demo, "SMS")
+		for _, bad := range [][]string{{"sealing", "--compromised"}, {"master", "--compromised"},
+			{"hashing", "--compromised", "--grace", "24h"}} {
+			if got := s.Command("", append([]string{"keys", "rotate"}, bad...)...); got.Code != 1 {
+				t.Errorf("%v: exit %d, %s", bad, got.Code, got.Out)
+			}
+		}
+		s.Exec("UPDATE users SET identity_hash = 'of the known key' WHERE id IN (SELECT MIN(id) FROM users)")
+		got := s.Command("", "keys", "rotate", "hashing", "--compromised")
+		if got.Code != 0 || !strings.Contains(got.Out, found[1]+" expires at ") ||
+			!strings.Contains(got.Out, "recovery codes of 0 accounts and 1 keys of scheduled clients") ||
+			!strings.Contains(got.Out, "0 identity numbers hashed again; 1 accounts have no stored number") {
+			t.Fatalf("exit %d\n%s%s", got.Code, got.Out, got.ErrOut)
+		}
+		blackbox.Until(t, blackbox.Within(3), "the new key of Web Push", func() bool { return vapid() != before })
+		now := list()
+		if !strings.Contains(now, "replaced; counts and verifies older values; 1 keys of scheduled clients") ||
+			strings.Count(now, "steady") != 1 {
+			t.Errorf("keys list:\n%s", now)
+		}
+		n.Complete(t, open, open.Method(t, "SMS"), code).Is(t, 200, "") // a code from before
+		s.Exec("UPDATE keys SET retired_at = $1 WHERE id = $2", time.Now().Add(-time.Second).UnixMilli(), found[1])
+		n.Kill()
+		n = s.Start()
+		n.Session(t, demo)
+		if vapid() == before || !strings.Contains(list(), "expired; 1 keys of scheduled clients") {
+			t.Errorf("keys list:\n%s", list())
+		}
+		if got := s.Command("", "keys", "rehash"); got.Code != 0 || !strings.HasPrefix(got.Out, "0 identity numbers") {
+			t.Errorf("keys rehash: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
 		}
 	})
 }

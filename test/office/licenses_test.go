@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -40,9 +41,7 @@ func TestLicensesCoverEveryLinkedModule(t *testing.T) {
 		}
 	}
 	file, err := os.ReadFile("../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	const copied = "COPY --from=build /src/LICENSE /src/cmd/castellan/THIRD_PARTY_NOTICES /licenses/"
 	if !strings.Contains(string(file), copied) {
 		t.Errorf("the image has no notices: the Dockerfile lacks %q", copied)

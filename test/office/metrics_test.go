@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"castellan/domain/account/password/argon2id"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -34,9 +35,7 @@ func TestMetricsFollowConventionsAndCount(t *testing.T) {
 		n.Do(t, "GET", "/auth/sessions", nil, nil).Is(t, 401, "UNAUTHENTICATED")
 
 		problems, err := promlint.New(bytes.NewReader(blackbox.Exported(t, addr))).Lint()
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		for _, p := range problems {
 			if strings.HasPrefix(p.Metric, "castellan_") { // the others belong to the runtime and the pools
 				t.Errorf("%s: %s", p.Metric, p.Text)
@@ -97,19 +96,12 @@ func TestClientValuesCreateNoMetricSeries(t *testing.T) {
 		n.Do(t, "GET", fmt.Sprintf("/auth/sessions?q=%d", i), nil, nil)
 		n.Do(t, "GET", fmt.Sprintf("/admin/jobs/%d", i), nil, boss)
 		n.Do(t, "GET", fmt.Sprintf("/flags/%d.svg", i), nil, nil)
-		n.Do(
-			t,
-			"GET",
-			fmt.Sprintf("/static/%d", i),
-			nil,
-			blackbox.Headers{"x-auth": fmt.Sprint(i), "tenant-id": fmt.Sprint(i), "accept-language": fmt.Sprint(i)},
-		)
+		n.Do(t, "GET", fmt.Sprintf("/static/%d", i), nil,
+			blackbox.Headers{"x-auth": fmt.Sprint(i), "tenant-id": fmt.Sprint(i), "accept-language": fmt.Sprint(i)})
 		for _, line := range []string{fmt.Sprintf("BREW%d /auth/login", i), fmt.Sprintf("GET /%%6%d//../;x=%d", i%10, i),
 			fmt.Sprintf("TRACE /x%d", i), fmt.Sprintf("PUT http://evil%d/x", i)} {
 			c, err := net.Dial("tcp", target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: h%d\r\nConnection: close\r\n\r\n", line, i)
 			c.Read(make([]byte, 1))
 			c.Close()
@@ -138,8 +130,7 @@ func TestClientValuesCreateNoMetricSeries(t *testing.T) {
 		}
 	}
 	if got := blackbox.Scrape(t, addr); blackbox.Value(got, "castellan_http_requests_total", "route=*",
-		"method=GET") < 31 ||
-		blackbox.Value(got, "castellan_http_requests_total", "route=*", "method=UNKNOWN") < 31 {
+		"method=GET") < 31 || blackbox.Value(got, "castellan_http_requests_total", "route=*", "method=UNKNOWN") < 31 {
 		t.Errorf("requests that no route serves are not counted under one: %v", got["castellan_http_requests_total"])
 	}
 }

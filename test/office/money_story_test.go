@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -18,9 +19,7 @@ import (
 func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, site *blackbox.Site) {
 		s := newStory(t, site, storyRates, "")
-		if err := s.wallet.start("--poll", "50ms", "--mine", "100ms"); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, s.wallet.start("--poll", "50ms", "--mine", "100ms"))
 		if site.Kind == "postgres" {
 			s.signUp()
 		} else { // registration is off
@@ -133,9 +132,7 @@ func newStory(t *testing.T, site *blackbox.Site, prices, rule string) *story {
 		s.nodes = []*blackbox.Node{site.Start()}
 	}
 	rates := filepath.Join(t.TempDir(), "rates.csv")
-	if err := os.WriteFile(rates, []byte(prices), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(rates, []byte(prices), 0o600))
 	if got := site.Command("", "rates", "import", rates); got.Code != 0 {
 		t.Fatalf("rates import: %s%s", got.Out, got.ErrOut)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -53,9 +54,7 @@ func TestCommandsOfOperatorsPages(t *testing.T) {
 	blocks := commands(t, "backup", "/backup/", folder+"/")
 	succeeds(t, s, folder, blocks[0])
 	wallet := []byte("withdrawalId,externalId,state,txId\n")
-	if err := os.WriteFile(filepath.Join(folder, "wallet.csv"), wallet, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(filepath.Join(folder, "wallet.csv"), wallet, 0o600))
 	place := blackbox.NewSite(t, "sqlite").Empty().Set("KEYS_MASTER_FILE=" + filepath.Join(s.Dir, masterFile))
 	succeeds(t, place, folder, blocks[1:]...)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/child"
 	"castellan/internal/pgtest"
@@ -53,14 +54,10 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 	t.Parallel()
 	pgtest.Need(t)
 	server, err := pgtest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(server.Stop)
 	dsn, err := server.Database("castellan")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	p := newPlatform(t, blackbox.NewSiteOn(t, dsn))
 	run := func(t *testing.T, line string) {
 		t.Helper()
@@ -73,9 +70,7 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 		case "systemctl restart postgresql":
 			do = func(string) error { server.Shutdown(); return server.Restart() }
 		}
-		if err := do(line); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, do(line))
 	}
 	r := &recipe{run: run, paths: []string{"/etc/postgresql/15/main", server.Folder() + "/etc",
 		"/var/lib/postgresql/15/main", server.Folder() + "/data", "/var/lib/postgresql/15", server.Folder(),
@@ -86,9 +81,7 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(here, []byte(strings.NewReplacer(r.paths...).Replace(deployed(t, file))), 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 	}
 	run(t, "mkdir -p etc/conf.d && echo \"include_dir '../etc/conf.d'\" >>data/postgresql.conf")
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -259,18 +260,14 @@ func (p *platform) login(t *testing.T, n *blackbox.Node) blackbox.Headers {
 func (p *platform) refused(t *testing.T, s *blackbox.Site, dir string) {
 	t.Helper()
 	bad := t.TempDir()
-	if err := os.CopyFS(bad, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.CopyFS(bad, os.DirFS(dir)))
 	parts, err := filepath.Glob(filepath.Join(bad, "streams", "*", "000000"))
 	if err != nil || len(parts) == 0 {
 		t.Fatal(parts, err)
 	}
 	manifest := filepath.Join(bad, "manifest.json")
 	text, err := os.ReadFile(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	foreign := filepath.Join(t.TempDir(), "master.key")
 	s.MakeMaster(foreign)
 	for _, c := range []struct {
@@ -287,9 +284,7 @@ func (p *platform) refused(t *testing.T, s *blackbox.Site, dir string) {
 		{func() error { return os.Remove(parts[0]) }, nil, "missing"},
 		{func() error { return os.Remove(manifest) }, nil, "no complete backup"},
 	} {
-		if err := c.damage(); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, c.damage())
 		got := s.CommandWith(c.settings, "", "restore", "--from", bad)
 		if got.Code != 1 || !strings.Contains(got.ErrOut, c.want) {
 			t.Errorf("%s: exit %d: %s", c.want, got.Code, got.ErrOut)
@@ -341,9 +336,7 @@ func (p *platform) reconcile(t *testing.T, s *blackbox.Site) {
 	}
 	p.mu.Unlock()
 	file := filepath.Join(t.TempDir(), "wallet.csv")
-	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(file, []byte(lines), 0o600))
 	for range 2 { // a file may be repeated
 		if got := s.Command("", "restore", "reconcile", "--wallet", file, "--finish"); got.Code != 0 {
 			t.Fatalf("reconcile: exit %d: %s%s", got.Code, got.Out, got.ErrOut)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 )
@@ -19,9 +20,7 @@ func TestSlowWebhookDelaysNoOtherUser(t *testing.T) {
 	s := blackbox.NewSite(t, "sqlite")
 	n := blackbox.Patient(s).Start("PUSH_WEBHOOK_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer silent.Close()
 	calls := make(chan time.Time, 64)
 	go func() {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
@@ -78,9 +79,7 @@ func publicKey(t *testing.T, n *blackbox.Node, kid string) ed25519.PublicKey {
 	for _, k := range jwks(t, n) {
 		if k.Kid == kid {
 			x, err := blackbox.B64.DecodeString(k.X)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			return x
 		}
 	}

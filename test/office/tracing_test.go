@@ -136,13 +136,8 @@ func TestLoginIsOneTrace(t *testing.T) {
 		header, id := traceparent(i)
 		f := blackbox.FlowOf(
 			t,
-			n.Do(
-				t,
-				"POST",
-				"/auth/login?secret=in-the-query",
-				blackbox.LoginBody(demo),
-				blackbox.Headers{"traceparent": header},
-			),
+			n.Do(t, "POST", "/auth/login?secret=in-the-query", blackbox.LoginBody(demo),
+				blackbox.Headers{"traceparent": header}),
 		)
 		code := n.Code(t, demo, "SMS")
 		got := n.Do(t, "POST", "/auth/2fa/challenge/complete",

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -22,9 +23,7 @@ import (
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -84,14 +83,10 @@ var kinds = []struct{ name, password, hash, tag string }{
 func strongKinds(t *testing.T) (names []string, hashes []string) {
 	t.Helper()
 	text, err := bcrypt.GenerateFromPassword([]byte("correct horse 42"), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	salt := []byte("0123456789abcdef")
 	tag, err := pbkdf2.Key(sha512.New, "correct horse 42", salt, 210_000, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	b64 := base64.RawStdEncoding.EncodeToString
 	return []string{"bcrypt, strong", "PBKDF2-SHA512, strong"}, []string{`"` + string(text) + `"`,
 		`{"alg":"pbkdf2-sha512","iterations":210000,"salt":"` + b64(salt) + `","hash":"` + b64(tag) + `"}`}

@@ -13,6 +13,7 @@ import (
 
 	"castellan/client"
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/transaction"
 	"castellan/internal/blackbox"
 )
@@ -101,9 +102,7 @@ func newExchange(t *testing.T, s *blackbox.Site) *exchange {
 	x.front = blackbox.NewFront(t, x.nodes...)
 	x.caller, x.wallet.url = blackbox.NewClient(x.front.URL), x.front.URL
 	c, err := client.New(x.front.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	x.platform = c.Service(x.service("platform", "/integration/withdrawals").with["service-auth"])
 	x.sidekick = c.Service(x.wallet.key)
 	for i := range traders {
@@ -115,9 +114,7 @@ func newExchange(t *testing.T, s *blackbox.Site) *exchange {
 		x.payments, x.paid[i] = x.payments+1, 2000
 	}
 	x.wallet.must(t, "pay", "--to", x.wallet.must(t, "address"), "--amount", "1000")
-	if err := x.wallet.start(x.flags(true)...); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, x.wallet.start(x.flags(true)...))
 	return x
 }
 
@@ -170,13 +167,9 @@ func (x *exchange) moved(t *testing.T) (moves map[transaction.Move]int, byHand m
 	for _, m := range transaction.Moves() {
 		rows, err := db.Query("SELECT target FROM audit WHERE action = $1 AND detail LIKE $2", auditActions[m.By],
 			fmt.Sprintf("%s to %s:%%", m.From, m.To))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		targets, err := column(rows)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if moves[m] = len(targets); m.By == transaction.Decision && m.To == transaction.QueueSuccess {
 			for _, id := range targets {
 				byHand[id] = true
@@ -219,14 +212,10 @@ func (x *exchange) settle(t *testing.T) {
 		t.Fatal(x.wrong)
 	}
 	x.wallet.kill()
-	if err := x.wallet.start(x.flags(false)...); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, x.wallet.start(x.flags(false)...))
 	const open = "withdrawal_queue WHERE status NOT IN (4, 11, 12)"
 	ended := func() bool {
-		if err := x.decide(resumed); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, x.decide(resumed))
 		return x.site.Count(open) == 0
 	}
 	// A slow machine ends some withdrawals in this time, and a stuck one ends none.

@@ -13,15 +13,14 @@ import (
 	"castellan/cmd/app/adapters"
 	"castellan/config"
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 )
 
 // TestSMSRecipes sends with each recipe of docs/operations/install.md to a gateway that answers as the documents of
 // that one say.
 func TestSMSRecipes(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/operations/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	recipes := regexp.MustCompile("(?s)```yaml\n(# [^\n]*\nsms:.*?)```").FindAllStringSubmatch(string(doc), -1)
 	cases := []struct{ request, yes, no, reason string }{
 		{"GET /?dil=TR&gsmno=905321234567&message=Kod+012345&msgheader=YOURHEADER&password=%E2%80%A6&usercode=850%E2%80%A6 ",
@@ -45,17 +44,11 @@ func TestSMSRecipes(t *testing.T) {
 		}))
 		t.Cleanup(gateway.Close)
 		file := filepath.Join(t.TempDir(), "castellan.yaml")
-		if err := os.WriteFile(file, []byte(recipes[i][1]), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, []byte(recipes[i][1]), 0o600))
 		loaded, err := config.Load(file, []string{"CASTELLAN_SMS_URL=" + gateway.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		s, err := adapters.SMS(loaded.SMS)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		t.Cleanup(func() { s.Close() })
 		m := message.Rendered{Channel: message.SMS, To: "+905321234567", Text: "Kod 012345"}
 		if err := s.Send(t.Context(), "key", m); err != nil {

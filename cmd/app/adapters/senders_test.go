@@ -10,6 +10,7 @@ import (
 	"castellan/domain/delivery/message"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/dispatch"
 	"castellan/outbound/push"
 	"castellan/web"
@@ -22,9 +23,7 @@ func TestWakeUpsAreSent(t *testing.T) {
 	wake := func(c config.Config, given map[message.Channel]message.Sender) (offered bool, err error) {
 		t.Helper()
 		all, err := adapters.Senders(c.Resolved(), given, vapid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		d := dispatch.New(dispatch.Options{Senders: all})
 		if s := all[message.Push]; s != nil {
 			err = s.Send(context.Background(), "id", message.Rendered{Channel: message.Push, Text: `{"challengeId":"c"}`,

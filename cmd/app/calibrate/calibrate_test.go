@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/account/password"
+	"castellan/domain/kit/storetest"
 )
 
 // The strongest set that serves the logins is chosen, whatever the order, and a published set wins a tie.
@@ -34,9 +35,7 @@ func TestCalibrateChoosesTheStrongestThatServes(t *testing.T) {
 // The sets that fit into memory are measured.
 func TestCalibrateMeasures(t *testing.T) {
 	all, err := measureAll(t.Context(), 1e9, 1, 2, 2*8<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for _, m := range all {
 		if fits := m.MemoryBytes() <= 8<<20; (m.hash > 0) != fits || fits && m.served <= 0 {
 			t.Errorf("%+v", m)

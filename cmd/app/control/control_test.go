@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/domain/guard/firewall"
+	"castellan/domain/kit/storetest"
 )
 
 // A command reaches the service of its data folder by a socket that is only for the user of the service. A socket that
@@ -19,9 +20,7 @@ func TestCommandsReachTheService(t *testing.T) {
 		t.Errorf("without a service: %v", err)
 	}
 	left, err := listen(Path(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if _, err := listen(Path(dir)); err == nil || !strings.Contains(err.Error(), "another service") {
 		t.Errorf("a second service: %v", err)
 	}

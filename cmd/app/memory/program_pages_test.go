@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Only pages that can be read again from the program's file may be unmapped.
@@ -43,13 +45,9 @@ func TestCleanMappings(t *testing.T) {
 // The pages of the program leave the resident memory, and the program keeps running.
 func TestReleaseProgramPages(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	smaps, err := os.ReadFile("/proc/self/smaps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	ranges := cleanMappings(bytes.NewReader(smaps), exe)
 	if len(ranges) == 0 {
 		t.Fatalf("no mapping of %s:\n%s", exe, smaps)
@@ -75,8 +73,6 @@ func residentFile(t *testing.T) (kib int) {
 	if err == nil {
 		_, err = fmt.Sscanf(rest, "%d kB", &kib)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return kib
 }

@@ -12,6 +12,7 @@ import (
 	"castellan/cluster"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 )
 
 // board is a change feed with several readers.
@@ -47,9 +48,7 @@ func TestWitnessLetsOneNodeServe(t *testing.T) {
 		node := func(port string) *Witness {
 			n, err := cluster.New(cluster.Options{GossipAddr: "127.0.0.1:1" + port, ActorAddr: "127.0.0.1:2" + port,
 				Log: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			time.Sleep(time.Millisecond)
 			return New(b, n)
 		}

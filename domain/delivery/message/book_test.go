@@ -9,6 +9,7 @@ import (
 	"unicode/utf16"
 
 	"castellan/domain/delivery/message"
+	"castellan/domain/kit/storetest"
 )
 
 var languages = []string{"tr", "en", "ar"}
@@ -16,9 +17,7 @@ var languages = []string{"tr", "en", "ar"}
 func book(t testing.TB, custom ...message.Template) *message.Book {
 	t.Helper()
 	b, err := message.NewBook("Castellan", custom)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return b
 }
 
@@ -212,9 +211,7 @@ func TestValuesAreNotInterpreted(t *testing.T) {
 	wellFormed(t, m.HTML)
 
 	b, err := message.NewBook(`A&B <"{{otp}}">`, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	m = b.Render(message.MAIL, message.OTP, "en", "", code("x"))
 	if m.Subject != `Your A&B <"{{otp}}"> verification code` ||
 		!strings.Contains(m.HTML, `A&amp;B &lt;&#34;{{otp}}&#34;&gt;</p>`) {

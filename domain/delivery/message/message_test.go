@@ -128,28 +128,3 @@ func TestRenderIsCheap(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkRender(b *testing.B) {
-	bk := book(b)
-	for _, ch := range []message.Channel{message.SMS, message.MAIL} {
-		for _, lang := range languages {
-			b.Run(string(ch)+"/"+lang, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					bk.Render(ch, message.OTP, lang, "+905321234567", message.Values{"otp": "012345", "action": "Giriş",
-						"expire": "120"})
-				}
-			})
-		}
-	}
-}
-
-func BenchmarkStoredForm(b *testing.B) {
-	m := book(b).Render(message.MAIL, message.OTP, "tr", "a@example.com", code("Giriş"))
-	var buf []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		buf, _ = m.AppendBinary(buf[:0])
-	}
-	b.ReportMetric(float64(len(buf)), "bytes")
-}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/storetest"
 )
 
 // feed is a Store in memory. A read takes as long as the test sets, even if its caller has stopped waiting.
@@ -392,7 +393,5 @@ func TestCallerGoesAway(t *testing.T) {
 
 func ok(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 }

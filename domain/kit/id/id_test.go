@@ -1,6 +1,7 @@
 package id_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,45 @@ func TestRepeat(t *testing.T) {
 	for range 100 {
 		if a, b := id.New(now), id.New(now); a == b || a[:10] != first[0][:10] {
 			t.Fatalf("%s and %s after the end", a, b)
+		}
+	}
+}
+
+// An identifier of texts is always the same, differs for other texts and other instants, and sorts by its instant.
+func TestIdentifierOfTexts(t *testing.T) {
+	at := time.UnixMilli(1_700_000_000_123)
+	one := id.Of(at, "a", "b")
+	if one != id.Of(at, "a", "b") || len(one) != id.Len || id.Millis(one) != at.UnixMilli() {
+		t.Errorf("%s of %d", one, id.Millis(one))
+	}
+	seen := map[string]string{one: "a, b"}
+	for name, other := range map[string]string{"the other order": id.Of(at, "b", "a"), "joined": id.Of(at, "ab"),
+		"split elsewhere": id.Of(at, "a1:b"), "one": id.Of(at, "a"), "none": id.Of(at),
+		"an empty text more": id.Of(at, "a", "b", ""), "a millisecond later": id.Of(at.Add(time.Millisecond), "a", "b")} {
+		if was, twice := seen[other]; twice {
+			t.Errorf("%s is %s too", name, was)
+		}
+		seen[other] = name
+	}
+	if first, next := id.Before(at), id.Before(at.Add(time.Millisecond)); one < first || one >= next {
+		t.Errorf("%s is not between %s and %s", one, first, next)
+	}
+}
+
+// The instant of an identifier is read back to the millisecond, and no other text has one.
+func TestMillis(t *testing.T) {
+	for _, ms := range []int64{0, 1, 31, 32, 1023, 1024, 1_700_000_000_123, 1<<48 - 1} {
+		if got := id.Millis(id.Before(time.UnixMilli(ms))); got != ms {
+			t.Errorf("%d: %d", ms, got)
+		}
+		if got := id.Millis(id.New(time.UnixMilli(ms))); got != ms {
+			t.Errorf("a new one of %d: %d", ms, got)
+		}
+	}
+	whole := id.New(time.UnixMilli(1_700_000_000_123))
+	for _, text := range []string{"", "x", whole[1:], whole + "0", strings.Repeat("!", id.Len)} {
+		if got := id.Millis(text); got != 0 {
+			t.Errorf("%q: %d", text, got)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/job"
+	"castellan/domain/kit/storetest"
 )
 
 // The kind of job in docs/jobs.md.
@@ -48,9 +49,7 @@ func TestSlots(t *testing.T) {
 		"2026-01-01T00:00:01Z":     {"2025-12-31T23:55:00Z", "2026-01-01T00:00:00Z"},
 	} {
 		now, err := time.Parse(time.RFC3339, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		for _, now := range []time.Time{now, now.In(east)} {
 			if got := s.Slots(now); len(got) != 2 || [2]string(got) != want {
 				t.Errorf("%s: %v, want %v", now, got, want)

@@ -6,29 +6,23 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // A signature is verified only under the algorithm of its key, and only in its full length.
 func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 	const signed = "a proof"
 	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	ed, _ := PublicKey(private)
 	p256, _ := PublicKey(ec)
 	sigEd, err := ed.method.Sign(signed, private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	sigEC, err := p256.method.Sign(signed, ec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for _, c := range []struct {
 		key  Key
 		alg  string

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 // guarded is a store whose operations may fail: reads after some, and additions.
@@ -101,9 +102,7 @@ func TestRotationsWithoutStore(t *testing.T) {
 		t.Errorf("%+v", after)
 	}
 	// A prepared file that cannot be read stops a rotation of the master key.
-	if err := os.WriteFile(file+".new", []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(file+".new", []byte("x"), 0o600))
 	if id, err := k.RotateMaster(t.Context()); err == nil || id != "" || !strings.HasPrefix(err.Error(),
 		"rotate master key: ") {
 		t.Errorf("%s, %v", id, err)
@@ -128,9 +127,7 @@ func TestMasterStaysPrepared(t *testing.T) {
 	}
 	// A start finds the prepared file, and later the one that was moved by hand.
 	c.open(t, s, file)
-	if err := os.Rename(file+".new", file); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.Rename(file+".new", file))
 	c.open(t, s, file)
 }
 
@@ -140,9 +137,7 @@ func TestUnreadableMaster(t *testing.T) {
 	file := filepath.Join(dir, "master.key")
 	c.open(t, s, file)
 	first := records(t, s)[0]
-	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(file, []byte("x"), 0o600))
 	_, err := keyring.Open(t.Context(), s, file, true, c.Now)
 	needs := "key " + first.ID + " (" + string(first.Purpose) + ") is wrapped by master key " + first.MasterID + ": "
 	if err == nil || !strings.Contains(err.Error(), needs) || !strings.Contains(err.Error(), "not a master key") {
@@ -202,9 +197,7 @@ func TestServesOfRotatedKeys(t *testing.T) {
 	hasher := k.Ring().Hash("d").Key
 	for _, p := range []keyring.Purpose{keyring.Signing, keyring.Sealing, keyring.Hashing, keyring.Hashing} {
 		done, err := k.Rotate(t.Context(), p, life, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		rotated[p] = append(rotated[p], done.ID)
 	}
 	reload(t, k)

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 // clock is a time that only the test moves.
@@ -39,45 +40,35 @@ func (c *clock) add(d time.Duration) {
 func (c *clock) open(t *testing.T, s keyring.Store, file string) *keyring.Keeper {
 	t.Helper()
 	k, err := keyring.Open(t.Context(), s, file, true, c.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return k
 }
 
 func reload(t *testing.T, ks ...*keyring.Keeper) {
 	t.Helper()
 	for _, k := range ks {
-		if err := k.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, k.Reload(t.Context()))
 	}
 }
 
 func rawURL(t *testing.T, s string) []byte {
 	t.Helper()
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return b
 }
 
 func records(t *testing.T, s keyring.Store) []keyring.Record {
 	t.Helper()
 	rs, err := s.Keys(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return rs
 }
 
 func mode(t *testing.T, file string) fs.FileMode {
 	t.Helper()
 	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return info.Mode().Perm()
 }
 
@@ -92,9 +83,7 @@ func TestFirstStart(t *testing.T) {
 		t.Fatalf("a refused start made keys: %v", rs)
 	}
 	a, err := keyring.Open(t.Context(), s, file, true, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if got := mode(t, file); got != 0o600 {
 		t.Errorf("mode %#o", got)
 	}
@@ -106,9 +95,7 @@ func TestFirstStart(t *testing.T) {
 		t.Fatalf("%d keys", len(rs))
 	}
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	words := strings.Fields(string(text))
 	if len(words) != 3 || words[0] != "castellan-master-key" || words[1] != rs[0].MasterID ||
 		strings.Count(string(text), "\n") != 1 {
@@ -116,9 +103,7 @@ func TestFirstStart(t *testing.T) {
 	}
 	// A second time, with nothing to make.
 	b, err := keyring.Open(t.Context(), s, file, false, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if string(a.Ring().Audit()) != string(b.Ring().Audit()) || len(records(t, s)) != 4 {
 		t.Error("a second start made other keys")
 	}
@@ -127,9 +112,7 @@ func TestFirstStart(t *testing.T) {
 // In production an operator provides the file before the first start.
 func TestMasterMadeByHand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "master.key")
-	if err := os.WriteFile(file, []byte("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(file, []byte("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n"), 0o600))
 	s := &keyringtest.Memory{}
 	if _, err := keyring.Open(t.Context(), s, file, false, time.Now); err != nil {
 		t.Fatal(err)
@@ -171,13 +154,9 @@ func TestMasterFile(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good.key")
 	m, err := keyring.CreateMaster(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	text, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	secret := strings.Fields(string(text))[2]
 	if _, err := keyring.CreateMaster(good); err == nil {
 		t.Error("a master key was made over another")
@@ -196,9 +175,7 @@ func TestMasterFile(t *testing.T) {
 		"swapped":     strings.Replace(string(text), secret, "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", 1),
 	} {
 		file := filepath.Join(dir, "bad.key")
-		if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, []byte(bad), 0o600))
 		_, err := keyring.ReadMaster(file)
 		if err == nil {
 			t.Errorf("%s: accepted", name)
@@ -207,16 +184,12 @@ func TestMasterFile(t *testing.T) {
 		}
 	}
 	for _, open := range []fs.FileMode{0o640, 0o604, 0o660, 0o601} {
-		if err := os.Chmod(good, open); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.Chmod(good, open))
 		if _, err := keyring.ReadMaster(good); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 			t.Errorf("mode %#o: %v", open, err)
 		}
 	}
-	if err := os.Chmod(good, 0o400); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.Chmod(good, 0o400))
 	if _, err := keyring.ReadMaster(good); err != nil {
 		t.Error(err)
 	}

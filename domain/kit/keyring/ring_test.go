@@ -15,6 +15,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 func TestMemory(t *testing.T) {
@@ -226,9 +227,7 @@ func TestHashesUnderEveryKey(t *testing.T) {
 	r := k.Ring()
 	old := r.Hash("d", "v")
 	done, err := k.Rotate(t.Context(), keyring.Hashing, 0, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	reload(t, k)
 	c.add(keyring.Notice - time.Millisecond)
 	if r.Hash("d", "v").Key != old.Key {
@@ -248,43 +247,5 @@ func TestHashesUnderEveryKey(t *testing.T) {
 	c.add(10 * 365 * 24 * time.Hour)
 	if !r.Matches(old, "d", "v") {
 		t.Error("an old hash no longer matches")
-	}
-}
-
-func BenchmarkSeal1KiB(b *testing.B) {
-	r, plain, ad := keyringtest.Ring(b, nil), make([]byte, 1024), []byte("outcome/01ARZ3NDEKTSV4RRFFQ69G5FAV")
-	b.ReportAllocs()
-	for b.Loop() {
-		r.Seal(plain, ad)
-	}
-}
-
-func BenchmarkOpen1KiB(b *testing.B) {
-	r, ad := keyringtest.Ring(b, nil), []byte("outcome/01ARZ3NDEKTSV4RRFFQ69G5FAV")
-	sealed := r.Seal(make([]byte, 1024), ad)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Open(sealed, ad); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkHash(b *testing.B) {
-	r := keyringtest.Ring(b, nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		r.Hash("otp", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "123456")
-	}
-}
-
-func BenchmarkVerifier(b *testing.B) {
-	r := keyringtest.Ring(b, nil)
-	kid, _ := r.Signer(time.Now())
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, ok := r.Verifier(kid); !ok {
-			b.Fatal("no key")
-		}
 	}
 }

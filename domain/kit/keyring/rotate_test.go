@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 const life = 30 * time.Minute
@@ -55,9 +56,7 @@ func (s *fixedStore) Rewrap(ctx context.Context, from string, rs []keyring.Recor
 func published(t *testing.T, r *keyring.Ring) (kids []string) {
 	t.Helper()
 	var set struct{ Keys []struct{ Kid string } }
-	if err := json.Unmarshal(r.JWKS(), &set); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal(r.JWKS(), &set))
 	for _, k := range set.Keys {
 		kids = append(kids, k.Kid)
 	}
@@ -88,9 +87,7 @@ func TestRotateSigning(t *testing.T) {
 	first, _ := k.Ring().Signer(c.Now())
 	start := c.Now()
 	done, err := k.Rotate(t.Context(), keyring.Signing, life, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	second := done.ID
 	if done.Retiring != first || !done.From.Equal(start.Add(keyring.Notice)) || !done.Until.Equal(done.From.Add(life)) ||
 		done.Ended != nil {
@@ -132,9 +129,7 @@ func TestRotateSigningByForce(t *testing.T) {
 	rotate := func() keyring.Rotation {
 		t.Helper()
 		done, err := k.Rotate(t.Context(), keyring.Signing, life, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		reload(t, k)
 		return done
 	}
@@ -174,9 +169,7 @@ func TestRotateSealing(t *testing.T) {
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
 	for range 3 { // nothing blocks the next rotation
 		done, err := k.Rotate(t.Context(), keyring.Sealing, life, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if !done.From.Equal(c.Now()) || done.Retiring != "" || !done.Until.IsZero() {
 			t.Errorf("rotation %+v", done)
 		}
@@ -202,9 +195,7 @@ func TestRotateMaster(t *testing.T) {
 	sealed, sum := k.Ring().Seal([]byte("x"), nil), k.Ring().Hash("d", "v")
 	before := records(t, s)
 	id, err := k.RotateMaster(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	after := records(t, s)
 	for i, r := range after {
 		if r.MasterID != id || r.ID != before[i].ID || string(r.Wrapped) == string(before[i].Wrapped) {
@@ -258,15 +249,11 @@ func TestNodeWithoutTheNewMaster(t *testing.T) {
 		t.Error(err)
 	}
 	copyFile(t, file, remote+".new")
-	if err := os.Chmod(remote+".new", 0o644); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.Chmod(remote+".new", 0o644))
 	if err := node.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("with an open prepared file: %v", err)
 	}
-	if err := os.Chmod(remote+".new", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.Chmod(remote+".new", 0o600))
 	reload(t, node)
 	if m, err := keyring.ReadMaster(remote); err != nil || m.ID() != records(t, s)[0].MasterID {
 		t.Errorf("the prepared file did not take its place: %v, %v", m, err)
@@ -331,9 +318,7 @@ func TestRotateMasterCutShort(t *testing.T) {
 				t.Fatal(err)
 			}
 			prepared, err := keyring.ReadMaster(file + ".new")
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			again := c.open(t, s, file)
 			if _, err := again.Ring().Open(sealed, nil); err != nil {
 				t.Error(err)
@@ -347,9 +332,7 @@ func TestRotateMasterCutShort(t *testing.T) {
 			}
 			s.before, s.after = nil, nil
 			id, err := again.RotateMaster(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			if !test.rotated && id != prepared.ID() {
 				t.Error("the prepared key was not taken")
 			}
@@ -361,13 +344,7 @@ func TestRotateMasterCutShort(t *testing.T) {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
+	storetest.Must(t, os.MkdirAll(filepath.Dir(to), 0o700))
+	storetest.Must(t, os.WriteFile(to, text, 0o600))
 }

@@ -11,14 +11,13 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 func replace(t *testing.T, k *keyring.Keeper, p keyring.Purpose) keyring.Rotation {
 	t.Helper()
 	done, err := k.Replace(t.Context(), p, keyring.HashGrace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	reload(t, k)
 	return done
 }
@@ -120,9 +119,7 @@ func TestReplaceSigning(t *testing.T) {
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
 	first, _ := k.Ring().Signer(c.Now())
 	one, err := k.Rotate(t.Context(), keyring.Signing, life, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	reload(t, k)
 	c.add(keyring.Notice)
 	done := replace(t, k, keyring.Signing)

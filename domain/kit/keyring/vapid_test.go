@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 // Subscriptions are bound to the key: every node has the same key, before and after other nodes rotate, and no other
@@ -15,9 +16,7 @@ func TestVAPIDOutlivesRotation(t *testing.T) {
 	store, file := &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	open := func() *keyring.Keeper {
 		k, err := keyring.Open(t.Context(), store, file, true, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		return k
 	}
 	k := open()
@@ -27,9 +26,7 @@ func TestVAPIDOutlivesRotation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := k.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, k.Reload(t.Context()))
 	if !k.Ring().VAPIDs()[0].Equal(first) || !open().Ring().VAPIDs()[0].Equal(first) {
 		t.Error("the key changed with a rotation")
 	}

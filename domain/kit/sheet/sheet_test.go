@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // A formula begins neither in a cell nor after a separator or a blank within it. All other texts are unchanged.
@@ -32,9 +34,7 @@ func TestNoCellBeginsAFormula(t *testing.T) {
 // The console has the same signs.
 func TestConsoleHasTheSameSigns(t *testing.T) {
 	text, err := os.ReadFile("../../../console/src/kit/csv.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for name, signs := range map[string]string{"FORMULAS": formulas, "SEPARATORS": separators} {
 		if want := "const " + name + " = `" + signs + "`;"; !strings.Contains(string(text), want) {
 			t.Errorf("csv.ts has not the line %s", want)

@@ -8,6 +8,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 )
 
@@ -21,9 +22,7 @@ func session(now time.Time) token.Claims {
 func benchIssuer(b *testing.B, capacity int) (*token.Issuer, string) {
 	i := token.NewIssuer(keyringtest.Ring(b, nil), "https://accounts.example.com", "default", time.Now, capacity)
 	raw, err := i.Sign(session(time.Now()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	storetest.Must(b, err)
 	b.ReportAllocs()
 	return i, raw
 }
@@ -64,9 +63,7 @@ func BenchmarkVerifyMiss(b *testing.B) {
 func BenchmarkVerifyLibrary(b *testing.B) {
 	ring := keyringtest.Ring(b, nil)
 	raw, err := token.NewIssuer(ring, "https://accounts.example.com", "default", time.Now, 0).Sign(session(time.Now()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	storetest.Must(b, err)
 	b.ReportAllocs()
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithAudience(string(token.XAuth)),
 		jwt.WithExpirationRequired(), jwt.WithStrictDecoding())
@@ -76,8 +73,6 @@ func BenchmarkVerifyLibrary(b *testing.B) {
 	}
 	for b.Loop() {
 		_, err := parser.ParseWithClaims(raw, &jwt.MapClaims{}, key)
-		if err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, err)
 	}
 }

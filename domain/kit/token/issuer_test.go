@@ -16,6 +16,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 )
 
@@ -54,9 +55,7 @@ func (b *bench) claims(class token.Class) token.Claims {
 func (b *bench) sign(t *testing.T, i *token.Issuer, c token.Claims) string {
 	t.Helper()
 	raw, err := i.Sign(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return raw
 }
 
@@ -225,16 +224,12 @@ func TestAlgorithms(t *testing.T) {
 	kid, key := b.ring.Signer(b.now)
 	_, payload := parts(t, b.sign(t, b.cold, b.claims(token.XAuth)))
 	var claims jwt.MapClaims
-	if err := json.Unmarshal([]byte(payload), &claims); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal([]byte(payload), &claims))
 	make := func(m jwt.SigningMethod, key any) string {
 		tok := jwt.NewWithClaims(m, claims)
 		tok.Header["kid"], tok.Header["typ"] = kid, "x-auth+jwt"
 		raw, err := tok.SignedString(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		return raw
 	}
 	public := key.Public().(ed25519.PublicKey)

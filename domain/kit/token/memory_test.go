@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -109,9 +110,7 @@ func TestMemoryStoresNeitherFailuresNorExpiredTokens(t *testing.T) {
 	signer := NewIssuer(ring, "iss", "tid", func() time.Time { return now }, 0)
 	i := NewIssuer(ring, "iss", "tid", func() time.Time { return now }, 100)
 	raw, err := signer.Sign(Claims{Class: OTAuth, ID: "1", IssuedAt: now, ExpiresAt: now.Add(time.Minute)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for _, bad := range []string{"", "x", raw[:len(raw)-1], raw + "A", raw[1:]} {
 		if _, err := i.Verify(OTAuth, bad); fault.CodeOf(err) != fault.Unauthenticated {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 )
 
@@ -18,9 +19,7 @@ func TestStatement(t *testing.T) {
 	}
 	i := token.NewIssuer(keyringtest.Ring(t, time.Now), "castellan", "default", time.Now, 0)
 	raw, err := i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	again, _ := i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"})
 	var got grant
 	if err := i.ReadStatement("guard-grant+jwt", raw, &got); err != nil || got.Subject != "u1" || again != raw {

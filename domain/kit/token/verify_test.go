@@ -13,6 +13,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 )
 
@@ -140,9 +141,7 @@ func TestRetiredKey(t *testing.T) {
 		if _, err := b.keeper.Rotate(t.Context(), keyring.Signing, life, force); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.keeper.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, b.keeper.Reload(t.Context()))
 	}
 	good := func(what, raw string) {
 		t.Helper()
@@ -179,9 +178,7 @@ func TestKeyOfAnotherNode(t *testing.T) {
 	s, file := &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	open := func() (*keyring.Keeper, *token.Issuer) {
 		k, err := keyring.Open(t.Context(), s, file, true, clock)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		return k, token.NewIssuer(k.Ring(), issuerURL, "default", clock, 10)
 	}
 	k, a := open()
@@ -189,14 +186,10 @@ func TestKeyOfAnotherNode(t *testing.T) {
 	if _, err := k.Rotate(t.Context(), keyring.Signing, time.Hour, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, k.Reload(t.Context()))
 	now = now.Add(keyring.Notice)
 	raw, err := a.Sign(session(now))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if _, err := b.Verify(token.XAuth, raw); err != nil {
 		t.Error(err)
 	}

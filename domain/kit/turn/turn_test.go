@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+
+	"castellan/domain/kit/storetest"
 )
 
 // A key has one holder at a time; another key is free.
@@ -12,13 +14,9 @@ func TestTurnsOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns Turns
 		leave, err := turns.Take(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		other, err := turns.Take(t.Context(), "b")
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		other()
 		held := false
 		go func() {
@@ -47,9 +45,7 @@ func TestCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns Turns
 		leave, err := turns.Take(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if next, err := turns.Take(ctx, "a"); !errors.Is(err, context.Canceled) || next != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/webhook"
 )
 
@@ -38,9 +39,7 @@ func TestParseSecrets(t *testing.T) {
 // The example of Standard Webhooks.
 func TestSign(t *testing.T) {
 	secrets, err := webhook.ParseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw " + secretOf(24))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	h := http.Header{}
 	secrets.Sign(h, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	first, second, _ := strings.Cut(h.Get("webhook-signature"), " ")
@@ -54,9 +53,7 @@ func TestSign(t *testing.T) {
 // A public signature covers id, time and body, and verifies with the public key alone.
 func TestSignPublic(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	h := http.Header{}
 	webhook.SignPublic(h, "k1", private, "m1", time.Unix(1614265330, 0), []byte(`{"a":1}`))
 	signature, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(h.Get("webhook-signature"), "v1a,"))

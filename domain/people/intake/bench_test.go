@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/account/password"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/people/intake"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
@@ -54,16 +55,12 @@ func BenchmarkImport(b *testing.B) {
 			for b.Loop() {
 				db := persistencetest.OpenWith(b, kind.dsn(), persistence.Options{Patient: true})
 				hasher, err := password.NewHasher(password.HasherOptions{})
-				if err != nil {
-					b.Fatal(err)
-				}
+				storetest.Must(b, err)
 				s := &intake.Service{Store: people.NewIntake(db), Commit: db, Hasher: hasher, Ring: keyringtest.Ring(b, time.Now),
 					Users: account.NewUsers(db), TOTP: proof.NewTOTP(db), Now: time.Now, Statuses: []string{"active"},
 					MaxCost: 300_000}
 				source, err := intake.Open(intake.Castellan, io.Reader(&crowd{n: *benchUsers}), firebase)
-				if err != nil {
-					b.Fatal(err)
-				}
+				storetest.Must(b, err)
 				began := time.Now()
 				state, err := s.Run(b.Context(), "bench", source, false)
 				if err != nil || state.Imported != int64(*benchUsers) {
@@ -73,9 +70,7 @@ func BenchmarkImport(b *testing.B) {
 				b.ReportMetric(float64(took.Microseconds())/float64(*benchUsers), "µs/user")
 				b.ReportMetric(took.Minutes()*1e6/float64(*benchUsers), "min/million")
 				var bytes int64
-				if err := db.Conn(b.Context()).NewRaw(size).Scan(b.Context(), &bytes); err != nil {
-					b.Fatal(err)
-				}
+				storetest.Must(b, db.Conn(b.Context()).NewRaw(size).Scan(b.Context(), &bytes))
 				b.ReportMetric(float64(bytes)/1e6/float64(*benchUsers)*1e3, "GB/million")
 				var m runtime.MemStats
 				runtime.GC()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"castellan/domain/account/password/legacy"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/people/intake"
 )
 
@@ -243,9 +244,7 @@ func TestReadersHoldOneUser(t *testing.T) {
 	} {
 		s, err := intake.Open(f, io.MultiReader(strings.NewReader(frame[0]), io.LimitReader(zeros{}, size),
 			strings.NewReader(frame[1])), firebase)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		if r, err := s.Next(); err != nil || r.Refused != "is longer than 1 MiB" {

@@ -1,16 +1,28 @@
 package registration_test
 
 import (
+	"context"
+	"errors"
+	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
+	"castellan/domain/account/password"
 	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
+	"castellan/domain/kit/storetest"
+	"castellan/domain/office/contract"
 	"castellan/domain/people/registration"
+	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/persistencetest"
 )
 
 // An imported account has the newcomer's fields in canonical form in addition to its known data, and commits with its
@@ -23,9 +35,7 @@ func TestImport(t *testing.T) {
 	n := registration.Newcomer{ExternalID: "old-7", CountryCode: "+90", Phone: "5320000007", Email: " Ayse@Example.com ",
 		Name: " Ayşe ", Surname: "Demir", Language: "tr"}
 	made, writes, err := n.Import(by, known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	want := known
 	want.CountryCode, want.Phone, want.Email = "90", "+905320000007", "ayse@example.com"
 	want.Name, want.Surname, want.Language, want.Type = "Ayşe", "Demir", "tr", user.Individual
@@ -33,9 +43,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("%+v, want %+v", made, want)
 	}
 	canonical, err := n.Canonical()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	wrote := []commit.Write{
 		integration.Add{Claim: integration.Claim{Kind: integration.Users, ExternalID: "old-7", RecordID: known.ID, At: at,
 			Digest: integration.Digest(canonical)}},
@@ -53,4 +61,191 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, writes, err)
 		}
 	}
+}
+
+// The checks of an external id and of names name the first fault of each; names may be blank.
+func TestChecks(t *testing.T) {
+	for text, want := range map[string]string{"a": "", "": "must not be blank", strings.Repeat("x", 129): "is too long",
+		"a\n": "must not contain control characters"} {
+		got := registration.CheckExternalID(text)
+		if (got == nil) != (want == "") || got != nil && (got.Message != want || got.Field != "externalId") {
+			t.Errorf("%q: %+v", text, got)
+		}
+	}
+	for _, c := range []struct{ name, surname, want, wantSurname, fields string }{
+		{" Ayşe \t Nur ", " Demir", "Ayşe Nur", "Demir", ""}, {"", " ", "", "", ""}, {"a\x00", "", "a\x00", "", "name"},
+		{"", "\u200b", "", "\u200b", "surname"}, {"\u202e", "\x01", "\u202e", "\x01", "name surname"}} {
+		var fields []string
+		name, surname := c.name, c.surname
+		for _, p := range registration.CheckNames(&name, &surname) {
+			if fields = append(fields, p.Field); p.Message != "must not contain control characters" {
+				t.Errorf("%+v", p)
+			}
+		}
+		if strings.Join(fields, " ") != c.fields || name != c.want || surname != c.wantSurname {
+			t.Errorf("%+v: %q, %q, %v", c, name, surname, fields)
+		}
+	}
+}
+
+// platform is a SignUps over fakes, whose first starts are fenced. No account has the details of a sign-up.
+type platform struct {
+	*registration.SignUps
+	user.Store
+	started []challenge.StartRequest
+	fenced  int
+}
+
+func (p *platform) ByPhone(context.Context, string, string) (user.User, error) {
+	return user.User{}, fault.New(fault.RecordNotFound, "none")
+}
+
+func (p *platform) ByEmail(context.Context, string) (user.User, error) {
+	return user.User{}, fault.New(fault.RecordNotFound, "none")
+}
+
+func (p *platform) Subject(_ context.Context, text string) (string, []string, error) {
+	return "?" + text, nil, nil
+}
+
+func (p *platform) Applied(challenge.Account, string, string) []commit.Write { return nil }
+
+func (p *platform) Start(_ context.Context, r challenge.StartRequest) (challenge.Started, error) {
+	p.started = append(p.started, r)
+	if p.fenced--; p.fenced >= 0 {
+		return challenge.Started{}, commit.ErrFenced
+	}
+	return challenge.Started{PAuth: "token"}, nil
+}
+
+type terms struct{ contract.Store }
+
+func (terms) Contracts(context.Context, contract.Query) ([]contract.Contract, error) {
+	return []contract.Contract{{ID: 1, Version: "v1", Active: true}, {ID: 2, Version: "v2"}, {ID: 3, Active: true}}, nil
+}
+
+func newPlatform(t *testing.T) *platform {
+	t.Helper()
+	hasher, err := password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1}})
+	storetest.Must(t, err)
+	p := &platform{}
+	p.SignUps = &registration.SignUps{Users: p, Contracts: terms{}, Engine: p, Hasher: hasher,
+		Policy: password.DefaultPolicy(), Commit: &storetest.Units{},
+		Now: func() time.Time { return time.UnixMilli(1_700_000_000_000) }}
+	return p
+}
+
+func signUp(change func(*registration.SignUp)) registration.SignUp {
+	r := registration.SignUp{Newcomer: registration.Newcomer{CountryCode: "90", Phone: "5320000007",
+		Email: "Ayse@Example.com", Name: "Ayşe", Surname: "Demir"}, Password: "a long secret 7", Verify: "a long secret 7",
+		Contracts: []int64{3, 1}}
+	change(&r)
+	return r
+}
+
+var from = challenge.Starter{IP: "203.0.113.9", Language: "tr", RequestID: "q1"}
+
+func start(t *testing.T, p *platform) error {
+	t.Helper()
+	_, err := p.SignUps.Start(t.Context(), signUp(func(*registration.SignUp) {}), from)
+	return err
+}
+
+// A start is tried five times.
+func TestFencedStart(t *testing.T) {
+	p := newPlatform(t)
+	p.fenced = 4
+	storetest.Must(t, start(t, p))
+	p.fenced = 5
+	var f *fault.Error
+	if err := start(t, p); !errors.As(err, &f) || f.Code != fault.Unavailable || f.RetryAfter != time.Second ||
+		len(p.started) != 10 {
+		t.Error(err)
+	}
+	if _, err := p.Action().Exec(t.Context(), challenge.Execution{Command: []byte("{")}); err == nil {
+		t.Error("a damaged command makes an account")
+	}
+	if _, _, err := p.Action().Reach(t.Context(), []byte("{")); err == nil || p.Action().Describe([]byte("{")) != nil {
+		t.Error("a damaged command has destinations")
+	}
+}
+
+// bounded is a platform whose networks may start three sign-ups an hour, and phone numbers and mail addresses two.
+func bounded(t *testing.T) (*platform, *persistence.DB) {
+	t.Helper()
+	p, db := newPlatform(t), persistencetest.SQLite(t)
+	guards := func(n int) *password.Guards {
+		return password.NewGuards(account.NewPasswordGuards(db), db, password.Limit(n, time.Hour), p.Now)
+	}
+	p.Starts = &registration.Bounds{Networks: guards(3), Phones: guards(2), Mails: guards(2)}
+	return p, db
+}
+
+// tries starts a sign-up of a phone number and a mail address from an address.
+func tries(t *testing.T, p *platform, phone, mail, ip string) error {
+	t.Helper()
+	_, err := p.SignUps.Start(t.Context(), signUp(func(r *registration.SignUp) { r.Phone, r.Email = phone, mail }),
+		challenge.Starter{IP: ip})
+	return err
+}
+
+// crowd takes all places in the queue of hashes while a sign-up is read.
+type crowd struct {
+	*platform
+	places []*password.Place
+}
+
+func (c *crowd) Subject(ctx context.Context, text string) (string, []string, error) {
+	for {
+		place, err := c.Hasher.Admit(password.Caller{Site: text})
+		if err != nil {
+			return c.platform.Subject(ctx, text)
+		}
+		c.places = append(c.places, place)
+	}
+}
+
+// A start whose password was not hashed is counted for nothing.
+func TestUnhashedStartIsNotCounted(t *testing.T) {
+	p, _ := bounded(t)
+	c := &crowd{platform: p}
+	p.Engine = c
+	for range 4 {
+		storetest.Wants(t, tries(t, p, "5320000001", "a@example.com", "203.0.113.1"), fault.Overloaded)
+		for _, place := range c.places {
+			place.Leave()
+		}
+		c.places = nil
+	}
+	p.Engine = p
+	storetest.Must(t, tries(t, p, "5320000001", "a@example.com", "203.0.113.1"))
+	if len(p.started) != 1 {
+		t.Errorf("%d started", len(p.started))
+	}
+}
+
+// The key by which callers share places in the queue is that of their network, or as configured.
+func TestPlaceOfSignUps(t *testing.T) {
+	p := newPlatform(t)
+	var asked []netip.Addr
+	p.Place = func(from client.Origin) string { asked = append(asked, from.Addr); return "here" }
+	storetest.Must(t, start(t, p))
+	storetest.Same(t, asked, []netip.Addr{netip.MustParseAddr(from.IP)})
+}
+
+// rotated is an engine whose key was replaced.
+type rotated struct{ *platform }
+
+func (rotated) Subject(_ context.Context, text string) (string, []string, error) {
+	return "?new/" + text, []string{"?" + text}, nil
+}
+
+// The starts under a replaced key still count.
+func TestStartsOutliveAReplacedKey(t *testing.T) {
+	p, _ := bounded(t)
+	storetest.Must(t, tries(t, p, "5320000001", "a@example.com", "203.0.113.1"))
+	storetest.Must(t, tries(t, p, "5320000001", "b@example.com", "203.0.113.2"))
+	p.Engine = rotated{p}
+	storetest.Wants(t, tries(t, p, "5320000001", "c@example.com", "203.0.113.3"), fault.RateLimited)
+	storetest.Must(t, tries(t, p, "5320000002", "a@example.com", "203.0.113.3"))
 }

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"castellan/domain/kit/storetest"
+)
+
+// command runs castellan in this process, with settings without their prefix.
+func command(t *testing.T, settings []string, args string) (code int, out, errOut string) {
+	t.Helper()
+	environ := make([]string, len(settings))
+	for i, s := range settings {
+		environ[i] = "CASTELLAN_" + s
+	}
+	var o, e strings.Builder
+	code = run(t.Context(), strings.Fields(args), environ, strings.NewReader(""), &o, &e)
+	return code, o.String(), e.String()
+}
+
+// Every command prints its help without any settings.
+func TestHelpNeedsNoSettings(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		wants []string
+	}{
+		{"", []string{"serve", "migrate", "config", "doctor", "version", "user add", "user unlock", "user withdrawals",
+			"user allow-ip", "user reopen-kyc",
+			"user clear-geofilter", "keys rotate", "cron-key add", "cron-key list", "cron-key remove",
+			"audit verify", "device enroll", "device approve", "--config", "CASTELLAN_"}},
+		{"serve", []string{"SIGTERM", "1012", "CASTELLAN_DATABASE_URL"}},
+		{"migrate", []string{"migrations"}},
+		{"config", []string{"settings"}},
+		{"doctor", []string{"--json", "KEY: state, effect, remedy", "control off", "read-only", "exit status"}},
+		{"health", []string{"--live", "/health/ready", "HEALTHCHECK"}},
+		{"version", []string{"--licenses"}},
+		{"user", []string{"add", "unlock", "allow-ip", "clear-geofilter"}},
+		{"user add", []string{"--email", "--country-code", "--phone", "--password-stdin", "--role", "--name", "--surname",
+			"admin"}},
+		{"user unlock", []string{"<user>"}},
+		{"user withdrawals", []string{"<user>", "prohibit", "allow", "isWithdrawProhibited"}},
+		{"user reopen-kyc", []string{"<user>", "waitingApproval"}},
+		{"user allow-ip", []string{"<user>", "<cidr>", "--remove", "--clear", "192.0.2.0/24", "all addresses"}},
+		{"user clear-geofilter", []string{"<user>", "session"}},
+		{"user import", []string{"<file>", "--format", "keycloak", "--dry-run", "line N: reason", "move-in.md", "continues"}},
+		{"user export", []string{"--output", "--with-secrets", "terminal"}},
+		{"keys", []string{"rotate"}},
+		{"keys rotate", []string{"--force", "signing", "sealing", "master"}},
+		{"cron-key", []string{"add", "list", "remove"}},
+		{"cron-key add", []string{"<name>", "cron-auth"}},
+		{"cron-key list", []string{"name"}},
+		{"cron-key remove", []string{"<name>", "second"}},
+		{"device", []string{"enroll", "ongoing", "approve", "deny", "alarm"}},
+		{"device enroll", []string{"--server", "--token-file", "CASTELLAN_DEVICE_TOKEN", "--alg", "--method", "--code",
+			"--key", "0600"}},
+		{"device ongoing", []string{"--json", "--key"}},
+		{"device approve", []string{"--number", "<challenge>"}},
+		{"device deny", []string{"<challenge>"}},
+		{"device alarm", []string{"<challenge>", "sessions"}},
+		{"jobs", []string{"list", "watch", "items", "cancel", "resend"}},
+		{"jobs resend", []string{"<job>", "unknown", "twice"}},
+		{"rates", []string{"import"}},
+		{"rates import", []string{"<file>", "base,quote,rate,date", "nothing"}},
+		{"audit", []string{"verify"}},
+		{"audit verify", []string{"invalid", "--at-least"}},
+		{"backup", []string{"--to", "master key", "one instant"}},
+		{"restore", []string{"--from", "--verify", "empty place", "reconcile"}},
+		{"restore in-place", []string{"--point", "Stop every node"}},
+		{"restore reconcile", []string{"--wallet", "--finish", "withdrawalId,externalId,state,txId"}},
+		{"ledger verify", []string{"first fault", "audit verify"}},
+	} {
+		code, out, errOut := command(t, nil, c.args+" --help")
+		if code != 0 || errOut != "" || !strings.Contains(out, "Usage: castellan") {
+			t.Errorf("%s --help: exit %d, %s%s", c.args, code, out, errOut)
+		}
+		for _, want := range c.wants {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s --help says nothing of %q:\n%s", c.args, want, out)
+			}
+		}
+	}
+}
+
+// An invalid command line or invalid settings exit with 2. All errors are listed at once, before anything
+// opens.
+func TestInvalidSettingsAreAllListed(t *testing.T) {
+	yaml := filepath.Join(t.TempDir(), "castellan.yaml")
+	storetest.Must(t, os.WriteFile(yaml, []byte("http:\n  adr: 127.0.0.1:1\nmfa:\n  max_open: many\n"), 0o600))
+	for _, c := range []struct {
+		name     string
+		settings []string
+		args     string
+		wants    []string
+	}{
+		{"unknown variables", []string{"HTTP_ADRESS=x", "MFA_GARDED=y", "LOG_LEVEL=loud", "TOKENS_X_AUTH_TTL=1s"}, "serve",
+			[]string{"4 faults", "CASTELLAN_HTTP_ADRESS", "CASTELLAN_MFA_GARDED", "CASTELLAN_MFA_GUARDED", "log.level",
+				"tokens.x_auth_ttl"}},
+		{"file", nil, "--config " + yaml + " serve", []string{"2 faults", "http.adr", "castellan.yaml:2", "did you mean " +
+			"addr", "mfa.max_open", "castellan.yaml:4"}},
+		{"a secret that is wrong",
+			[]string{"DATABASE_URL=mysql://u:hunter2@h/x",
+				"SMS_URL=http://gateway.example.test/?key=hunter2", "RATES_URL=http://rates.example.test/?key=hunter2"}, "serve",
+			[]string{"database.url", "sms.url", "rates", "loopback"}},
+		{"no command", nil, "sing", []string{"sing", "castellan --help"}},
+		{"no flag", nil, "serve --loud", []string{"--loud"}},
+		{"no role", nil, "user add --email a@example.test --country-code 90 --phone 5321234567 --password-stdin --role king",
+			[]string{"--role", "admin"}},
+		{"no file", nil, "--config /no/such/file serve", []string{"/no/such/file"}},
+	} {
+		dir := filepath.Join(t.TempDir(), "data")
+		code, out, errOut := command(t, append([]string{"DEV=true", "DATA_DIR=" + dir}, c.settings...), c.args)
+		if code != 2 {
+			t.Errorf("%s: exit %d, want 2: %s", c.name, code, errOut)
+		}
+		for _, want := range c.wants {
+			if !strings.Contains(errOut, want) {
+				t.Errorf("%s: nothing said of %q:\n%s", c.name, want, errOut)
+			}
+		}
+		if strings.Contains(out+errOut, "hunter2") {
+			t.Errorf("%s: a secret is shown:\n%s", c.name, errOut)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: something was opened first", c.name)
+		}
+	}
+}
+
+// The effective settings are listed completely, with explanation and source, and without a secret. The layers
+// apply in order.
+func TestConfigCommandShowsSourcesAndNoSecrets(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "castellan.yaml")
+	storetest.Must(t, os.WriteFile(file, []byte("mfa:\n  max_open: 7\n  exec_wait: 3s\nmail:\n  host: mail.example.test\n"+
+		"  from: a@example.test\n  username: u\n  password: hunter2\n"), 0o600))
+	code, out, errOut := command(t, []string{"DEV=true", "MFA_EXEC_WAIT=4s",
+		"DATABASE_URL=postgres://me:hunter2@db.example.test/castellan", "SMS_URL=https://sms.example.test/send?key=hunter2",
+		"SMS_PARAMS=to={{to}},text={{text}},key=hunter2", "SMS_HEADERS=Authorization=hunter2"}, "--config "+file+" config")
+	if code != 0 || errOut != "" {
+		t.Fatalf("exit %d, %s", code, errOut)
+	}
+	if strings.Contains(out, "hunter2") {
+		t.Errorf("a secret is shown:\n%s", out)
+	}
+	for _, want := range []string{
+		"max_open: 7 # CASTELLAN_MFA_MAX_OPEN (file)", "exec_wait: 4s # CASTELLAN_MFA_EXEC_WAIT (env)", "max_renewals: 5 " +
+			"# CASTELLAN_MFA_MAX_RENEWALS (default)",
+		"CASTELLAN_KEYS_MASTER_FILE", "CASTELLAN_HTTP_TRUSTED_PROXIES", "CASTELLAN_HTTP_PUBLIC_URL", "CASTELLAN_DATA_DIR",
+		"db.example.test", "Development mode",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing said of %q:\n%s", want, out)
+		}
+	}
+	for _, setting := range []string{"DEV=true", "LOG_LEVEL=loud"} {
+		if code, out, errOut := command(t, []string{setting}, "version"); code != 0 || !strings.HasPrefix(out, "castellan ") {
+			t.Errorf("version with %s: exit %d, %s%s", setting, code, out, errOut)
+		}
+	}
+}
