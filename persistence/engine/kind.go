@@ -85,7 +85,7 @@ func (ks Kinds) set() (kindSet, error) {
 }
 
 // conversion makes rows of writes. What is compiled for each pair of types is set alone: a program has one copy of
-// everything else.
+// everything else, as long as no generic function inlines it.
 type conversion struct {
 	write, rows reflect.Type // the writes, and a slice of row structs
 	row         any          // the function of a slice, which set calls
@@ -127,6 +127,7 @@ func InsertInOrder[W commit.Write, R any](row func(State, W) R) Kind {
 	return inserts(conversion{reflect.TypeFor[W](), reflect.TypeFor[[]R](), row, setInOrder[W, R]})
 }
 
+//go:noinline
 func inserts(c conversion) Kind {
 	insert := c.statement(insertInto, "")
 	return statements(c.write, func(state State, ws []commit.Write) []boundStatement {
@@ -169,6 +170,7 @@ func Update[W commit.Write, R any](template string, row func(W) R) Kind {
 	return updates(template, converted(row))
 }
 
+//go:noinline
 func updates(template string, c conversion) Kind {
 	update := c.statement(parsed, template)
 	return statements(c.write, func(state State, ws []commit.Write) []boundStatement {
@@ -259,6 +261,7 @@ func FencedInsert[W commit.Fence, R any](rest string, row func(W) R) Kind {
 	return refusable(c, c.statement(insertInto, rest))
 }
 
+//go:noinline
 func refusable(c conversion, s func() *statement) Kind {
 	return statements(c.write, func(state State, ws []commit.Write) []boundStatement {
 		sorted, order, keys := byKey(ws, fenceKey)
@@ -304,6 +307,7 @@ func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns 
 	return versioned(insert, converted(row), columns)
 }
 
+//go:noinline
 func versioned(insert bool, c conversion, columns []string) Kind {
 	statementsOf := sync.OnceValues(func() (update, add *statement) { return byVersion(c.rows.Elem(), columns) })
 	return statements(c.write, func(state State, ws []commit.Write) (bound []boundStatement) {
