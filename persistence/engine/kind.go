@@ -119,7 +119,9 @@ func (c *conversion) statement(of func(row reflect.Type, text string) *statement
 }
 
 // Insert creates INSERTs of the rows that row returns.
-func Insert[W commit.Write, R any](row func(W) R) Kind { return inserts(converted(row)) }
+func Insert[W commit.Write, R any](row func(W) R) Kind {
+	return inserts(converted(row))
+}
 
 // InsertInOrder is Insert for rows that depend on the rows before them in the same transaction slot, through the slot's
 // state.
@@ -234,6 +236,9 @@ func All[W commit.Write](do func(ctx context.Context, tx bun.Tx, ws []W) error) 
 
 // byKey orders writes by their keys: two processes that lock rows in one order cannot deadlock.
 func byKey(ws []commit.Write, key func(commit.Write) string) (sorted []commit.Write, order []int, keys []string) {
+	if len(ws) == 1 {
+		return ws, []int{0}, []string{key(ws[0])}
+	}
 	sorted, order = make([]commit.Write, len(ws)), make([]int, len(ws))
 	keys, of := make([]string, len(ws)), make([]string, len(ws))
 	for i, w := range ws {
