@@ -84,8 +84,8 @@ func (ks Kinds) set() (kindSet, error) {
 	return set, nil
 }
 
-// conversion makes rows of writes. What is compiled for each pair of types is set alone: a program has one copy of
-// everything else, as long as no generic function inlines it.
+// conversion makes rows of writes. The program has a copy of set for each pair of types, and one copy of everything
+// else, as long as no generic function inlines that.
 type conversion struct {
 	write, rows reflect.Type // the writes, and a slice of row structs
 	row         any          // the function of a slice, which set calls
