@@ -20,7 +20,8 @@ import (
 // one peer; others are answered 503 OVERLOADED (D-GEN-22). Sockets count until they
 // are closed.
 func (s *Server) Serve(l net.Listener) error {
-	return s.App.Listener(newListener(l, s))
+	s.App.Handler() // completes the routes. App.Listener would do so too, but it links a banner and a table of routes.
+	return s.App.Server().Serve(newListener(l, s))
 }
 
 // listener counts connections and wraps each so that it can end without losing an answer.

@@ -78,7 +78,10 @@ func NamesBy[In any](e Endpoint, find func(ctx context.Context, who Caller, in I
 	if e.In != reflect.TypeFor[In]() {
 		panic(fmt.Sprintf("rest: %s: the request is a %v", e.Key(), e.In))
 	}
-	e.Naming.find = func(ctx context.Context, who Caller, in any) (Named, error) { return find(ctx, who, *in.(*In)) }
+	found := any(find) // as a value, so that the closure has no type of its own
+	e.Naming.find = func(ctx context.Context, who Caller, in any) (Named, error) {
+		return found.(func(context.Context, Caller, In) (Named, error))(ctx, who, *in.(*In))
+	}
 	return e
 }
 

@@ -17,10 +17,6 @@ type boundStatement struct {
 	keys []string
 }
 
-func bindRows[R any](s *statement, rows []R, writes []int, keys []string) boundStatement {
-	return boundStatement{s, reflect.ValueOf(rows), writes, keys}
-}
-
 // value returns one column of one row, in a type that drivers accept.
 func (b *boundStatement) value(row, column int) any {
 	f := b.rows.Index(row).FieldByIndex(b.columns[column].index)

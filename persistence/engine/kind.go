@@ -84,51 +84,84 @@ func (ks Kinds) set() (kindSet, error) {
 	return set, nil
 }
 
-func statements[W commit.Write](bind func(state State, ws []commit.Write) []boundStatement) Kind {
-	return Kind{reflect.TypeFor[W](), kind{bind: bind}}
+// conversion makes rows of writes. The program has a copy of set for each pair of types, and one copy of everything
+// else, as long as no generic function inlines that.
+type conversion struct {
+	write, rows reflect.Type // the writes, and a slice of row structs
+	row         any          // the function of a slice, which set calls
+	set         func(row any, state State, w commit.Write, to any)
 }
 
-func rowsOf[W commit.Write, R any](ws []commit.Write, row func(W) R) []R {
-	rows := make([]R, len(ws))
+func converted[W commit.Write, R any](row func(W) R) conversion {
+	return conversion{reflect.TypeFor[W](), reflect.TypeFor[[]R](), row, set[W, R]}
+}
+
+func set[W commit.Write, R any](row any, _ State, w commit.Write, to any) {
+	*to.(*R) = row.(func(W) R)(w.(W))
+}
+
+func setInOrder[W commit.Write, R any](row any, state State, w commit.Write, to any) {
+	*to.(*R) = row.(func(State, W) R)(state, w.(W))
+}
+
+// of returns the rows of writes, in their order.
+func (c *conversion) of(state State, ws []commit.Write) reflect.Value {
+	rows := reflect.MakeSlice(c.rows, len(ws), len(ws))
 	for i, w := range ws {
-		rows[i] = row(w.(W))
+		c.set(c.row, state, w, rows.Index(i).Addr().Interface())
 	}
 	return rows
 }
 
+// statement makes one for the rows at its first use: of is parsed or insertInto.
+func (c *conversion) statement(of func(row reflect.Type, text string) *statement, text string) func() *statement {
+	return sync.OnceValue(func() *statement { return of(c.rows.Elem(), text) })
+}
+
 // Insert creates INSERTs of the rows that row returns.
 func Insert[W commit.Write, R any](row func(W) R) Kind {
-	return InsertInOrder(func(_ State, w W) R { return row(w) })
+	return inserts(converted(row))
 }
 
 // InsertInOrder is Insert for rows that depend on the rows before them in the same transaction slot, through the slot's
 // state.
 func InsertInOrder[W commit.Write, R any](row func(State, W) R) Kind {
-	insert := sync.OnceValue(func() *statement { return insertOf[R]("") })
-	return statements[W](func(state State, ws []commit.Write) []boundStatement {
-		rows := rowsOf(ws, func(w W) R { return row(state, w) })
-		return []boundStatement{bindRows(insert(), rows, nil, nil)}
+	return inserts(conversion{reflect.TypeFor[W](), reflect.TypeFor[[]R](), row, setInOrder[W, R]})
+}
+
+//go:noinline
+func inserts(c conversion) Kind {
+	insert := c.statement(insertInto, "")
+	return statements(c.write, func(state State, ws []commit.Write) []boundStatement {
+		return []boundStatement{{insert(), c.of(state, ws), nil, nil}}
 	})
+}
+
+func statements(write reflect.Type, bind func(state State, ws []commit.Write) []boundStatement) Kind {
+	return Kind{write, kind{bind: bind}}
 }
 
 // InsertMany creates INSERTs of any number of rows for each write.
 func InsertMany[W commit.Write, R any](rows func(W) []R) Kind {
-	return many(func() *statement { return insertOf[R]("") }, rows)
+	return many(func() *statement { return insertInto(reflect.TypeFor[R](), "") }, rows)
 }
 
 // UpdateMany is Update with any number of rows for each write, in the order of the writes' rows.
 func UpdateMany[W commit.Write, R any](template string, rows func(W) []R) Kind {
-	return many(func() *statement { return statementOf[R](template) }, rows)
+	return many(func() *statement { return parsed(reflect.TypeFor[R](), template) }, rows)
 }
 
 func many[W commit.Write, R any](of func() *statement, rows func(W) []R) Kind {
 	s := sync.OnceValue(of)
-	return statements[W](func(_ State, ws []commit.Write) []boundStatement {
-		all := slices.Concat(rowsOf(inRowOrder(ws), rows)...)
+	return statements(reflect.TypeFor[W](), func(_ State, ws []commit.Write) []boundStatement {
+		var all []R
+		for _, w := range inRowOrder(ws) {
+			all = append(all, rows(w.(W))...)
+		}
 		if len(all) == 0 {
 			return nil
 		}
-		return []boundStatement{bindRows(s(), all, nil, nil)}
+		return []boundStatement{{s(), reflect.ValueOf(all), nil, nil}}
 	})
 }
 
@@ -136,9 +169,14 @@ func many[W commit.Write, R any](of func() *statement, rows func(W) []R) Kind {
 // name theirs (changesRow) are changed in the order of their keys: two processes that lock rows in one order cannot
 // deadlock.
 func Update[W commit.Write, R any](template string, row func(W) R) Kind {
-	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
-	return statements[W](func(_ State, ws []commit.Write) []boundStatement {
-		return []boundStatement{bindRows(update(), rowsOf(inRowOrder(ws), row), nil, nil)}
+	return updates(template, converted(row))
+}
+
+//go:noinline
+func updates(template string, c conversion) Kind {
+	update := c.statement(parsed, template)
+	return statements(c.write, func(state State, ws []commit.Write) []boundStatement {
+		return []boundStatement{{update(), c.of(state, inRowOrder(ws)), nil, nil}}
 	})
 }
 
@@ -188,21 +226,29 @@ func Each[W commit.Write](do func(ctx context.Context, tx bun.Tx, w W) error) Ki
 // All runs do once for all writes of a transaction, for writes that are rare (Each).
 func All[W commit.Write](do func(ctx context.Context, tx bun.Tx, ws []W) error) Kind {
 	return Kind{reflect.TypeFor[W](), kind{run: func(ctx context.Context, tx bun.Tx, ws []commit.Write) error {
-		return do(ctx, tx, rowsOf(ws, func(w W) W { return w }))
+		typed := make([]W, len(ws))
+		for i, w := range ws {
+			typed[i] = w.(W)
+		}
+		return do(ctx, tx, typed)
 	}}}
 }
 
 // byKey orders writes by their keys: two processes that lock rows in one order cannot deadlock.
-func byKey(ws []commit.Write, key func(commit.Write) string) (order []int, keys []string) {
-	order, keys, of := make([]int, len(ws)), make([]string, len(ws)), make([]string, len(ws))
+func byKey(ws []commit.Write, key func(commit.Write) string) (sorted []commit.Write, order []int, keys []string) {
+	if len(ws) == 1 {
+		return ws, []int{0}, []string{key(ws[0])}
+	}
+	sorted, order = make([]commit.Write, len(ws)), make([]int, len(ws))
+	keys, of := make([]string, len(ws)), make([]string, len(ws))
 	for i, w := range ws {
 		order[i], of[i] = i, key(w)
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(of[a], of[b]) })
 	for n, i := range order {
-		keys[n] = of[i]
+		sorted[n], keys[n] = ws[i], of[i]
 	}
-	return order, keys
+	return sorted, order, keys
 }
 
 func fenceKey(w commit.Write) string { key, _ := w.(commit.Fence).Fence(); return key }
@@ -210,38 +256,37 @@ func fenceKey(w commit.Write) string { key, _ := w.(commit.Fence).Fence(); retur
 // Fenced creates a statement with its own condition, from a template that returns the key of the fence. A row that does
 // not meet the condition is refused.
 func Fenced[W commit.Fence, R any](template string, row func(W) R) Kind {
-	return refusable(sync.OnceValue(func() *statement { return statementOf[R](template) }), row)
+	c := converted(row)
+	return refusable(c, c.statement(parsed, template))
 }
 
 // FencedInsert creates an INSERT that rest (ON CONFLICT … RETURNING) may suppress; then the write is refused.
 func FencedInsert[W commit.Fence, R any](rest string, row func(W) R) Kind {
-	return refusable(sync.OnceValue(func() *statement { return insertOf[R](rest) }), row)
+	c := converted(row)
+	return refusable(c, c.statement(insertInto, rest))
 }
 
-func refusable[W commit.Fence, R any](s func() *statement, row func(W) R) Kind {
-	return statements[W](func(_ State, ws []commit.Write) []boundStatement {
-		order, keys := byKey(ws, fenceKey)
-		rows := make([]R, len(ws))
-		for n, i := range order {
-			rows[n] = row(ws[i].(W))
-		}
-		return []boundStatement{bindRows(s(), rows, order, keys)}
+//go:noinline
+func refusable(c conversion, s func() *statement) Kind {
+	return statements(c.write, func(state State, ws []commit.Write) []boundStatement {
+		sorted, order, keys := byKey(ws, fenceKey)
+		return []boundStatement{{s(), c.of(state, sorted), order, keys}}
 	})
 }
 
 // Summed creates an UPDATE of one row per key, from a statement's template: all additions to a row are summed before. A
 // sum that is out of range is left to the next statement, in which the database refuses it.
 func Summed[W commit.Delta[W], R any](template string, row func(W) R) Kind {
-	update := sync.OnceValue(func() *statement { return statementOf[R](template) })
-	return statements[W](func(_ State, ws []commit.Write) (bound []boundStatement) {
-		order, keys := byKey(ws, func(w commit.Write) string { return w.(W).Delta() })
-		var sums [][]W // of each statement, in the order of their keys
-		n := 0         // of the statement for the present key
-		for i, at := range order {
-			w := ws[at].(W)
+	c := converted(row)
+	update := c.statement(parsed, template)
+	return statements(c.write, func(state State, ws []commit.Write) (bound []boundStatement) {
+		sorted, _, keys := byKey(ws, func(w commit.Write) string { return w.(W).Delta() })
+		var sums [][]commit.Write // of each statement, in the order of their keys
+		n := 0                    // of the statement for the present key
+		for i, w := range sorted {
 			if i > 0 && keys[i] == keys[i-1] {
 				last := &sums[n][len(sums[n])-1]
-				if sum, ok := (*last).Plus(w); ok {
+				if sum, ok := (*last).(W).Plus(w.(W)); ok {
 					*last = sum
 					continue
 				}
@@ -255,11 +300,7 @@ func Summed[W commit.Delta[W], R any](template string, row func(W) R) Kind {
 			sums[n] = append(sums[n], w)
 		}
 		for _, s := range sums {
-			rows := make([]R, len(s))
-			for i := range s {
-				rows[i] = row(s[i])
-			}
-			bound = append(bound, bindRows(update(), rows, nil, nil))
+			bound = append(bound, boundStatement{update(), c.of(state, s), nil, nil})
 		}
 		return bound
 	})
@@ -268,26 +309,30 @@ func Summed[W commit.Delta[W], R any](template string, row func(W) R) Kind {
 // FencedByVersion creates an UPDATE of the listed columns, fenced by version. R has its primary key, version and the
 // listed columns. If insert is true, a write of version 0 inserts its row instead.
 func FencedByVersion[W commit.Fence, R any](insert bool, row func(W) R, columns ...string) Kind {
-	statementsOf := sync.OnceValues(func() (update, add *statement) { return byVersion(reflect.TypeFor[R](), columns) })
-	return statements[W](func(_ State, ws []commit.Write) (bound []boundStatement) {
-		order, keys := byKey(ws, fenceKey)
+	return versioned(insert, converted(row), columns)
+}
+
+//go:noinline
+func versioned(insert bool, c conversion, columns []string) Kind {
+	statementsOf := sync.OnceValues(func() (update, add *statement) { return byVersion(c.rows.Elem(), columns) })
+	return statements(c.write, func(state State, ws []commit.Write) (bound []boundStatement) {
+		sorted, order, keys := byKey(ws, fenceKey)
 		var of [2]struct {
-			rows   []R
+			sorted []commit.Write
 			writes []int
 			keys   []string
 		}
-		for n, i := range order {
+		for n, w := range sorted {
 			to := &of[0]
-			if _, version := ws[i].(W).Fence(); version == 0 && insert {
+			if _, version := w.(commit.Fence).Fence(); version == 0 && insert {
 				to = &of[1]
 			}
-			to.rows, to.writes, to.keys = append(to.rows, row(ws[i].(W))), append(to.writes, i),
-				append(to.keys, keys[n])
+			to.sorted, to.writes, to.keys = append(to.sorted, w), append(to.writes, order[n]), append(to.keys, keys[n])
 		}
 		update, add := statementsOf()
 		for i, s := range []*statement{update, add} {
-			if len(of[i].rows) > 0 {
-				bound = append(bound, bindRows(s, of[i].rows, of[i].writes, of[i].keys))
+			if len(of[i].sorted) > 0 {
+				bound = append(bound, boundStatement{s, c.of(state, of[i].sorted), of[i].writes, of[i].keys})
 			}
 		}
 		return bound
@@ -322,13 +367,13 @@ func guards(tables map[commit.GuardedTable]Versioned) Kind {
 			if t.Locked {
 				lock = " {FOR SHARE}" // SQLite has one writer
 			}
-			of[on] = statementOf[guardedRow](strings.NewReplacer("$column", t.Column, "$table", t.Table, "$lock",
-				lock).Replace("SELECT v.n {FROM v} WHERE COALESCE((SELECT $column FROM $table WHERE id = v.id$lock), 0) = " +
-				"v.version"))
+			of[on] = parsed(reflect.TypeFor[guardedRow](), strings.NewReplacer("$column", t.Column, "$table", t.Table,
+				"$lock", lock).Replace("SELECT v.n {FROM v} "+
+				"WHERE COALESCE((SELECT $column FROM $table WHERE id = v.id$lock), 0) = v.version"))
 		}
 		return of
 	})
-	return statements[commit.Guard](func(_ State, ws []commit.Write) (bound []boundStatement) {
+	return statements(reflect.TypeFor[commit.Guard](), func(_ State, ws []commit.Write) (bound []boundStatement) {
 		for on, s := range statementsOf() {
 			var rows []guardedRow
 			var writes []int
@@ -341,7 +386,7 @@ func guards(tables map[commit.GuardedTable]Versioned) Kind {
 				}
 			}
 			if len(rows) > 0 {
-				bound = append(bound, bindRows(s, rows, writes, keys))
+				bound = append(bound, boundStatement{s, reflect.ValueOf(rows), writes, keys})
 			}
 		}
 		return bound

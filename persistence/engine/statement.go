@@ -46,16 +46,12 @@ var (
 	braces    = regexp.MustCompile(` ?\{([^}]*)\}`)
 )
 
-// statementOf parses a template over the columns of R.
-func statementOf[R any](template string) *statement { return parsed(reflect.TypeFor[R](), template) }
-
+// parsed parses a template over the columns of a row struct.
 func parsed(row reflect.Type, template string) *statement {
 	return newStatement(template, template, columnsOf(row))
 }
 
-// insertOf inserts rows of R; rest is the remainder of the statement.
-func insertOf[R any](rest string) *statement { return insertInto(reflect.TypeFor[R](), rest) }
-
+// insertInto inserts rows; rest is the remainder of the statement.
 func insertInto(row reflect.Type, rest string) *statement {
 	table, cs := tables.Get(row).Name, columnsOf(row)
 	names, of := make([]string, len(cs)), make([]string, len(cs))

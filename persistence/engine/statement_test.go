@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -28,13 +29,14 @@ func TestStatementText(t *testing.T) {
 		Sealed  []byte
 		Keep    bool
 	}
+	of := reflect.TypeFor[row]()
 	for name, c := range map[string]struct {
 		made             *statement
 		sqlite, postgres string
 		params           []int
 	}{
 		"update": {
-			statementOf[row]("UPDATE t SET state = v.state, version = v.version + 1 {FROM v} " +
+			parsed(of, "UPDATE t SET state = v.state, version = v.version + 1 {FROM v} "+
 				"WHERE t.id = v.id AND v.keep {RETURNING t.id}"),
 			"UPDATE t SET state = ?, version = ? + 1 WHERE t.id = ? AND ?",
 			"UPDATE t SET state = v.state, version = v.version + 1 " + from +
@@ -42,19 +44,19 @@ func TestStatementText(t *testing.T) {
 			[]int{2, 1, 0, 4},
 		},
 		"a value twice": {
-			statementOf[row]("UPDATE t SET state = v.state {FROM v} WHERE t.id = v.id AND t.state <> v.state"),
+			parsed(of, "UPDATE t SET state = v.state {FROM v} WHERE t.id = v.id AND t.state <> v.state"),
 			"UPDATE t SET state = ? WHERE t.id = ? AND t.state <> ?",
 			"UPDATE t SET state = v.state " + from + " WHERE t.id = v.id AND t.state <> v.state",
 			[]int{2, 0, 2},
 		},
 		"delete": {
-			statementOf[row]("DELETE FROM t {USING v} WHERE t.id = v.id"),
+			parsed(of, "DELETE FROM t {USING v} WHERE t.id = v.id"),
 			"DELETE FROM t WHERE t.id = ?",
 			"DELETE FROM t " + strings.Replace(from, "FROM", "USING", 1) + " WHERE t.id = v.id",
 			[]int{0},
 		},
 		"insert": {
-			insertOf[row]("ON CONFLICT (id) DO NOTHING {RETURNING id}"),
+			insertInto(of, "ON CONFLICT (id) DO NOTHING {RETURNING id}"),
 			"INSERT INTO t (id, version, state, sealed, keep) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
 			"INSERT INTO t (id, version, state, sealed, keep) SELECT v.id, v.version, v.state, v.sealed, v.keep " +
 				from +
@@ -70,12 +72,12 @@ func TestStatementText(t *testing.T) {
 			t.Errorf("%s for PostgreSQL:\n%s\nwant\n%s", name, c.made.postgres, c.postgres)
 		}
 	}
-	s := statementOf[row]("UPDATE t SET state = v.state {FROM v} WHERE t.id = v.id {RETURNING t.id}")
+	s := parsed(of, "UPDATE t SET state = v.state {FROM v} WHERE t.id = v.id {RETURNING t.id}")
 	want := "WITH stand AS (" + s.postgres + ") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"
 	if s.failFast != want {
 		t.Errorf("to fail fast:\n%s\nwant\n%s", s.failFast, want)
 	}
-	if s := insertOf[row](""); s.failFast != "" {
+	if s := insertInto(of, ""); s.failFast != "" {
 		t.Errorf("what nothing refuses fails fast: %s", s.failFast)
 	}
 	defer func() {
@@ -83,7 +85,7 @@ func TestStatementText(t *testing.T) {
 			t.Error("a column that the rows do not have was accepted")
 		}
 	}()
-	statementOf[row]("UPDATE t SET state = v.status")
+	parsed(of, "UPDATE t SET state = v.status")
 }
 
 // In a batch of many units, the refused ones are those whose guard or fence failed. Each row holds its values: values

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -54,13 +55,13 @@ func TestUnflushed(t *testing.T) {
 // SQLite's connection waits for the disk, except in a transaction that need not be there.
 func TestUnflushedOnSQLite(t *testing.T) {
 	db := open(t, sqliteFile(t))
-	level := statementOf[guardedRow]("SELECT v.n {FROM v} WHERE (SELECT synchronous FROM pragma_synchronous) = " +
-		"v.version")
+	level := parsed(reflect.TypeFor[guardedRow](), "SELECT v.n {FROM v} "+
+		"WHERE (SELECT synchronous FROM pragma_synchronous) = v.version")
 	for _, c := range []struct {
 		flush bool
 		level int64 // 1: NORMAL, 2: FULL
 	}{{true, 2}, {false, 1}, {true, 2}} {
-		row := bindRows(level, []guardedRow{{N: "0", Version: c.level}}, []int{0}, []string{"0"})
+		row := boundStatement{level, reflect.ValueOf([]guardedRow{{N: "0", Version: c.level}}), []int{0}, []string{"0"}}
 		asks := step{kind: &kind{}, writes: []commit.Write{commit.Guard{}}, units: []int{0},
 			statements: []boundStatement{row}}
 		if failed, err := db.executor.transact(t.Context(), []step{asks}, c.flush); err != nil || len(failed) > 0 {

@@ -17,6 +17,11 @@ type wireRow struct {
 	Keep   bool
 }
 
+func boundWire(rows []wireRow) boundStatement {
+	s := parsed(reflect.TypeFor[wireRow](), "UPDATE t SET n = v.n {FROM v} WHERE t.id = v.id")
+	return boundStatement{s, reflect.ValueOf(rows), nil, nil}
+}
+
 // Arrays are encoded to the same bytes as by pgx.
 func TestPipelineArrays(t *testing.T) {
 	rows := []wireRow{
@@ -26,7 +31,7 @@ func TestPipelineArrays(t *testing.T) {
 	}
 	types := pgtype.NewMap()
 	for _, rows := range [][]wireRow{rows, rows[:1], {}, {{Sealed: nil}, {Sealed: []byte{}}, {Sealed: nil}}} {
-		b := bindRows(statementOf[wireRow]("UPDATE t SET n = v.n {FROM v} WHERE t.id = v.id"), rows, nil, nil)
+		b := boundWire(rows)
 		values := b.arrays()
 		for i, c := range b.columns {
 			oid := map[string]uint32{"text": pgtype.TextArrayOID, "bigint": pgtype.Int8ArrayOID,
@@ -57,7 +62,7 @@ func TestPipelineArrays(t *testing.T) {
 // The buffer of a pipeline is reused, and dropped after a huge batch.
 func TestPipelineKeepsItsBuffer(t *testing.T) {
 	rows := make([]wireRow, 64)
-	b := bindRows(statementOf[wireRow]("UPDATE t SET n = v.n {FROM v} WHERE t.id = v.id"), rows, nil, nil)
+	b := boundWire(rows)
 	var p pipeline
 	fill := func() {
 		p.reset()

@@ -21,21 +21,26 @@ type Names map[string]string
 //
 // It panics, when the program starts, if a field of the record is not kept, or a field of the row keeps nothing.
 func Of[R, T any](t Table[R, T], names Names, odd ...string) Table[R, T] {
-	all := derive(reflect.TypeFor[R](), reflect.TypeFor[T](), names, odd)
-	reads, writes := t.Reads, t.Writes
-	t.Record = func(r R) (out T, err error) {
-		all.read(&r, &out)
-		if reads != nil {
-			err = reads(r, &out)
+	row, record := reflect.TypeFor[R](), reflect.TypeFor[T]()
+	all := derive(row, record, names, odd)
+	reads, writes := any(t.Reads), any(t.Writes) // as values, so that the closures have no types of their own
+	t.Record = func(r R) (_ T, err error) {
+		from, to := reflect.New(row).Interface().(*R), reflect.New(record).Interface().(*T)
+		*from = r
+		all.read(from, to)
+		if f := reads.(func(R, *T) error); f != nil {
+			err = f(r, to)
 		}
-		return out, err
+		return *to, err
 	}
-	t.Row = func(in T) (r R) {
-		all.write(&in, &r)
-		if writes != nil {
-			writes(in, &r)
+	t.Row = func(in T) R {
+		from, to := reflect.New(record).Interface().(*T), reflect.New(row).Interface().(*R)
+		*from = in
+		all.write(from, to)
+		if f := writes.(func(T, *R)); f != nil {
+			f(in, to)
 		}
-		return r
+		return *to
 	}
 	return t
 }
