@@ -249,13 +249,14 @@ func TestOverdueHolds(t *testing.T) {
 
 var claimRounds = flag.Int("claims.rounds", 4, "rounds of TestClaimsBesideBlocks, on each database")
 
-// After the answer to a block, a finding, a prohibition or an alarm, none of 64 parallel claims succeeds. Half of them
-// begin before it.
+// After the answer to a block, a finding, a prohibition or an alarm, none of 64 parallel claims on two nodes succeeds.
+// Half of them begin before it.
 func TestClaimsBesideBlocks(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		d := newDesk(t, db, "u")
+	onNodes(t, 2, func(t *testing.T, dbs []*persistence.DB) {
+		d := newDesk(t, dbs[0], "u")
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
 		d.judges()
+		nodes := d.nodes(dbs)
 		var ids [64]string
 		for i := range ids {
 			o, err := d.ask("u", "BTC", 1, fmt.Sprint(i))
@@ -280,7 +281,7 @@ func TestClaimsBesideBlocks(t *testing.T) {
 				for range round % 8 { // so many claims are over when the block begins
 					<-claimed
 				}
-				failed <- db.Commit(t.Context(), block)
+				failed <- dbs[0].Commit(t.Context(), block)
 				close(answered)
 			}()
 			before += storetest.Race(t, len(ids), fault.InvalidState, func(i int) error {
@@ -288,7 +289,7 @@ func TestClaimsBesideBlocks(t *testing.T) {
 				if late {
 					<-answered
 				}
-				err := d.move(ids[i], transaction.QueueProcessing)
+				err := nodes[i/2%len(nodes)].move(ids[i], transaction.QueueProcessing)
 				claimed <- struct{}{}
 				if late && err == nil {
 					t.Errorf("round %d: a claim after the answer", round)

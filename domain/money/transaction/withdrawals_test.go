@@ -51,19 +51,23 @@ var addresses = map[string]string{"BTC": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf
 // 0.02 ETH.
 type desk struct {
 	*transaction.Withdrawals
-	m  *persistencetest.Money
-	t  *testing.T
+	m *persistencetest.Money
+	t *testing.T
+	*clock
+}
+
+type clock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-func (d *desk) now() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.at }
+func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at }
 
-func (d *desk) advance(by time.Duration) { d.mu.Lock(); defer d.mu.Unlock(); d.at = d.at.Add(by) }
+func (c *clock) advance(by time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.at = c.at.Add(by) }
 
 func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	t.Helper()
-	d := &desk{t: t, at: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}
+	d := &desk{t: t, clock: &clock{at: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}}
 	d.m = persistencetest.MoneyIn(t, db, d.now)
 	parameters := kit.NewParameters(d.m.DB)
 	storetest.Must(t, d.m.DB.InTx(t.Context(), func(ctx context.Context) error {
