@@ -180,8 +180,8 @@ func TestMoneyRuleHits(t *testing.T) {
 		add(24*time.Hour, 1, 1000)
 		add(0, 2, 10_000)
 		reads.Store(0)
-		s.Wants("GET "+rulesLine, "", 200, "["+strings.Replace(versioned(largeRule, "1", "null"), `"hits":0`, `"hits":111`, 1)+
-			","+versioned(trial, "1", "null")+"]")
+		want := strings.Replace(versioned(largeRule, "1", "null"), `"hits":0`, `"hits":111`, 1)
+		s.Wants("GET "+rulesLine, "", 200, "["+want+","+versioned(trial, "1", "null")+"]")
 		if n := reads.Load(); n != 2 {
 			t.Errorf("%d statements", n)
 		}

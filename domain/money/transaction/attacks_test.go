@@ -139,8 +139,8 @@ func (r *raid) request() error {
 		"bc1q0ht9tyks4vh7p5p904t340cr9nvahy7u3re7zg"), oneOf(r, "", "", "7")
 	w.to = strings.ToLower(to) + " " + tag
 	r.n++
-	o, err := r.Request(r.t.Context(), audit.By{UserID: by}, transaction.WithdrawalRequest{ExternalID: fmt.Sprint("w", r.n),
-		UserID: w.owner, CurrencyCode: "BTC", NetworkCode: "BTC", Amount: amount.Must(hundredths(w.n)), Address: to,
+	o, err := r.Request(r.t.Context(), audit.By{UserID: by}, transaction.WithdrawalRequest{
+		ExternalID: fmt.Sprint("w", r.n), UserID: w.owner, CurrencyCode: "BTC", NetworkCode: "BTC", Amount: amount.Must(hundredths(w.n)), Address: to,
 		AddressTag: tag})
 	switch code := fault.CodeOf(err); {
 	case code == fault.PolicyDenied && w.n == 6000:
@@ -282,10 +282,10 @@ func (r *raid) step() error {
 	return nil
 }
 
-// In random scripts of an attacker who has keys, an operator without the group, two members of it, twins with one
-// device and access to the database, nothing leaves below its quorum. The scripts split amounts, cycle deposits and
-// withdrawals, spell addresses differently, alter rows, lose roles, let approvals expire and approve as owners. Each
-// refusal is in the audit.
+// In random scripts of an attacker nothing leaves below its quorum. The attacker has keys, an operator without the
+// group, two members of it, twins with one device, and access to the database. The scripts split amounts, cycle
+// deposits and withdrawals, spell addresses differently, alter rows, lose roles, let approvals expire and approve as
+// owners. Each refusal is in the audit.
 func TestScriptedAttacks(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		l := newTillIn(t, db)

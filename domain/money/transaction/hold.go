@@ -380,23 +380,21 @@ func (s *Service) Order(o Outgoing) Order { return orderOf(s.Currencies.Catalog(
 
 // progress sets the progress of an entry with these approvals.
 func (s *Service) progress(ctx context.Context, e *Entry, given []AddApproval) error {
-	t := tally{judge: s.Judge, owner: e.Queued.UserID, by: e.Withdrawal.Initiator}
-	if len(given) > 0 {
-		digest := s.Order(e.Outgoing).Digest()
-		for _, a := range given {
-			if a.OrderDigest != digest {
-				continue
-			}
+	t, digest := tally{judge: s.Judge, owner: e.Queued.UserID, by: e.Withdrawal.Initiator}, ""
+	for _, a := range given {
+		if digest == "" {
+			digest = s.Order(e.Outgoing).Digest()
+		}
+		if a.OrderDigest == digest {
 			if _, err := t.add(ctx, a.UserID); err != nil {
 				return err
 			}
 		}
 	}
 	e.Approvers = t.users
-	h := e.Queued.Held
-	for _, q := range h.Asked().Approvals {
+	for _, q := range e.Queued.Held.Asked().Approvals {
 		e.Progress = append(e.Progress, Progress{q.Group, q.Required, min(t.of(q.Group), q.Required),
-			h.Since.Add(time.Duration(q.Expires))})
+			e.Queued.Held.Since.Add(time.Duration(q.Expires))})
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ test('a rule is one sentence', async () => {
   assert.match((await one('row')).textContent, /from a new device.*7/);
   assert.match(
     (await one('row')).textContent,
-    /withdrawals over 2000000 TRY, from a new device, to a new destination, and beyond 5000000 \(value in TRY per requester\) in 24h need/,
+    /withdrawals over 2000000 TRY, from a new device, to a new destination, and beyond 5000000 \(value in TRY per requ/,
   );
 });
 
