@@ -140,8 +140,8 @@ func (r *raid) request() error {
 	w.to = strings.ToLower(to) + " " + tag
 	r.n++
 	o, err := r.Request(r.t.Context(), audit.By{UserID: by}, transaction.WithdrawalRequest{
-		ExternalID: fmt.Sprint("w", r.n), UserID: w.owner, CurrencyCode: "BTC", NetworkCode: "BTC", Amount: amount.Must(hundredths(w.n)), Address: to,
-		AddressTag: tag})
+		ExternalID: fmt.Sprint("w", r.n), UserID: w.owner, CurrencyCode: "BTC", NetworkCode: "BTC",
+		Amount: amount.Must(hundredths(w.n)), Address: to, AddressTag: tag})
 	switch code := fault.CodeOf(err); {
 	case code == fault.PolicyDenied && w.n == 6000:
 		r.denied++
