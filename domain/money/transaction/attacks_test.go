@@ -22,7 +22,7 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-var attackCount = flag.Int("attacks", 40, "attacks of TestScriptedAttacks, on each database")
+var attackCount = flag.Int("attacks", 12, "attacks of TestScriptedAttacks, on each database")
 
 // stolen is a withdrawal that an attacker has asked for.
 type stolen struct {
