@@ -151,8 +151,10 @@ faults-models:
 	go test -count=1 -timeout 20m -run 'LedgerAgainstItsModel/memory' -v ./persistence -ledger.steps 10000
 	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run WithdrawalModel -v ./domain/money/transaction -orders 100000
 	go test -count=1 -timeout 60m -run JudgeIsTheJoin -v ./domain/money/policy -policies 1000000
-	$(WITH_POSTGRES) go test -count=1 -timeout 120m -run 'WideSumsInRandom|ClaimsBeside' -v ./domain/money/transaction \
-		-sums.steps 100000 -claims.rounds 1000
+	$(WITH_POSTGRES) go test -count=1 -timeout 240m -run 'WideSumsInRandom|ClaimsBeside|ScriptedAttacks|HotGate|Bulk' -v \
+		./domain/money/transaction -sums.steps 100000 -claims.rounds 1000 -attacks 10000 -gate.requests 6400 -bulk 1000
+	go test -count=1 -run XXX -fuzz FuzzTag -fuzztime 100000x ./domain/money/addressbook/address
+	go test -count=1 -run XXX -fuzz FuzzCanonical -fuzztime 100000x ./domain/money/addressbook/address
 	go test -count=1 -timeout 20m -run InAnyOrder -v ./actors/ratelimit -orders 200
 	go test -tags faults -count=1 -timeout 40m -run Planted -v ./internal/ratesim
 	go test -count=1 -timeout 20m -run AgainstDecimal -v ./domain/kit/amount -rapid.checks 10000000

@@ -144,7 +144,7 @@ func (s *service) judge(rates rate.Store) *transaction.Judge {
 			}
 			return nil
 		},
-		Shared: proof.NewDevices(s.DB).Shared}
+		Shared: proof.NewDevices(s.DB).Shared, Hits: new(policy.Hits)}
 }
 
 // balances builds the administrators' view of the users' money.

@@ -33,11 +33,19 @@ func (s *service) policy() error {
 		return err
 	}
 	rules.Rehearse = s.judges.Rehearse
+	hits := money.NewRules(s.DB)
 	s.join(part{groups: groups(httppolicy.Group{Admin: rules, Rules: s.rules.Current, Stored: s.judges.Stored,
-		Now: time.Now}),
+		Hits: hits, Now: time.Now}),
+		tasks: []task{{flushHits, "the hits of the money policy could not be stored", func(ctx context.Context) error {
+			return s.judges.Hits.Flush(ctx, hits, time.Now())
+		}}},
+		purge:   func(ctx context.Context, old expiry) error { return hits.PurgeHits(ctx, old.now.Add(-2*policy.Day)) },
 		metrics: func(m *metrics.Registry) { m.MustRegister(holds{money.NewTransactions(s.DB).HeldCounts}) }})
 	return nil
 }
+
+// flushHits is how often the hits of rules are stored.
+const flushHits = 10 * time.Second
 
 // governs judges a call by the money policy (edge.Options.Governs). Without a rule for such calls it reads nothing.
 func (s *service) governs(ctx context.Context, who rest.Caller,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,7 +70,7 @@ func servePolicy(t *testing.T, db *persistence.DB) *policySite {
 		}}
 	s.Site = apitest.Serve(t, edge.Options{SecondPerson: auth.SecondPerson{Service: people, Commit: db}},
 		httppolicy.Group{Admin: rules, Rules: live.Current,
-			Stored: judge.Stored, Now: func() time.Time { return time.UnixMilli(1e12) }})
+			Stored: judge.Stored, Hits: store, Now: func() time.Time { return time.UnixMilli(1e12) }})
 	s.approve = func(answer string) error {
 		var pending struct{ Data struct{ ApprovalID string } }
 		storetest.Must(t, json.Unmarshal([]byte(answer), &pending))
@@ -98,7 +99,11 @@ const (
 // versioned is a rule as the list shows it.
 func versioned(rule, version, expires string) string {
 	rule = strings.Replace(rule, `","status"`, `","version":`+version+`,"status"`, 1)
-	return strings.TrimSuffix(rule, "}") + `,"expiresAt":` + expires + `}`
+	hits := "0"
+	if strings.Contains(rule, `"sums"`) && strings.Contains(rule, `"TRIAL"`) {
+		hits = "null"
+	}
+	return strings.TrimSuffix(rule, "}") + `,"expiresAt":` + expires + `,"hits":` + hits + `}`
 }
 
 // D-POL-11: a rule is added by one person, all of a list or none; a change and a deletion wait for another one.
@@ -148,6 +153,43 @@ func TestMoneyRules(t *testing.T) {
 		}
 		changed := strings.Replace(deny("A"), `"match":{}`, `"match":{"amount":{"over":"1.5","unit":"TRY"}}`, 1)
 		s.Wants("GET "+rulesLine+"?status=TRIAL", "", 200, "["+versioned(changed, "2", `"2030-01-01T00:00:00.000Z"`)+"]")
+	})
+}
+
+// The list shows how often the current version of a rule asked for something in the last hours, by two statements for
+// any number of rules and of hits. Of a rule on trial with a sum it is not known.
+func TestMoneyRuleHits(t *testing.T) {
+	var reads atomic.Int64
+	trace := func(_ context.Context, statement string) bool {
+		if strings.Contains(statement, "money_") {
+			reads.Add(1)
+		}
+		return false
+	}
+	persistencetest.BothWith(t, persistence.Options{Trace: trace}, func(t *testing.T, db *persistence.DB) {
+		s, store := servePolicy(t, db), money.NewRules(db)
+		trial := strings.Replace(strings.Replace(largeRule, "Large", "Trial", 1), "ACTIVE", "TRIAL", 1)
+		s.Wants("POST "+rulesLine, `{"rules":[`+largeRule+","+trial+`]}`, 200, `{}`)
+		add := func(ago time.Duration, version, n int64) {
+			storetest.Must(t, store.AddHits(t.Context(), time.UnixMilli(1e12).Add(-ago), map[policy.Named]int64{
+				{Label: "Large", Version: version}: n, {Label: "Trial", Version: 1}: 9}))
+		}
+		add(0, 1, 1)
+		add(0, 1, 10)
+		add(23*time.Hour, 1, 100)
+		add(24*time.Hour, 1, 1000)
+		add(0, 2, 10_000)
+		reads.Store(0)
+		want := strings.Replace(versioned(largeRule, "1", "null"), `"hits":0`, `"hits":111`, 1)
+		s.Wants("GET "+rulesLine, "", 200, "["+want+","+versioned(trial, "1", "null")+"]")
+		if n := reads.Load(); n != 2 {
+			t.Errorf("%d statements", n)
+		}
+		storetest.Must(t, store.PurgeHits(t.Context(), time.UnixMilli(1e12).Add(-time.Hour)))
+		left, err := store.Hits(t.Context(), time.Time{})
+		storetest.Must(t, err)
+		storetest.Same(t, left, map[policy.Named]int64{{Label: "Large", Version: 1}: 11, {Label: "Trial", Version: 1}: 27,
+			{Label: "Large", Version: 2}: 10_000})
 	})
 }
 

@@ -115,7 +115,7 @@ func TestQueueHeld(t *testing.T) {
 		id := s.enqueueAs(asked, transaction.QueueWaiting, "1", func(q *transaction.Queued) {
 			q.Held = transaction.Held{Reason: transaction.HeldPolicy, Since: time.UnixMilli(1e12),
 				Until: time.UnixMilli(2e12), Asks: `{"rules":[{"label":"Large","version":3}],"approvals":[{"group":"treasury",` +
-					`"required":2,"expires":"72h"},{"group":"admin","required":1,"expires":"72h"}]}`}
+					`"required":2,"expires":"72h"},{"group":"admin","required":1,"expires":"1h"}]}`}
 		})
 		all, err := s.service.Store.Queue(t.Context(), transaction.QueueQuery{ID: &id}, page.Query[transaction.Place]{})
 		storetest.Must(t, err)
@@ -125,8 +125,9 @@ func TestQueueHeld(t *testing.T) {
 				OrderDigest: digest[:len(digest)-i/2], At: s.now()}))
 		}
 		const hold = `"hold":{"reason":"POLICY","since":"2001-09-09T01:46:40.000Z","until":"2033-05-18T03:33:20.000Z",` +
-			`"rules":[{"label":"Large","version":3}],"approvals":[{"group":"treasury","required":2,"given":1},` +
-			`{"group":"admin","required":1,"given":0}],"approvedBy":["ann"]},"initiator":"SERVICE:shop",` +
+			`"rules":[{"label":"Large","version":3}],"approvals":[{"group":"treasury","required":2,"given":1,` +
+			`"expiresAt":"2001-09-12T01:46:40.000Z"},{"group":"admin","required":1,"given":0,` +
+			`"expiresAt":"2001-09-09T02:46:40.000Z"}],"approvedBy":["ann"]},"initiator":"SERVICE:shop",` +
 			`"ownerMethods":["PUSH","MAIL"]`
 		if _, got := s.Call(queueList+"?statusCode=5", ""); !strings.Contains(got, hold) {
 			t.Errorf("%s, want %s", got, hold)

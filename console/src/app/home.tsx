@@ -86,7 +86,9 @@ function Pending({ of: w }: { of: Waiting }) {
       ),
   });
   const now = useNow(60_000);
-  const late = !!w.lateMs && !!w.oldestAt && now - Date.parse(w.oldestAt) >= w.lateMs;
+  const late =
+    (!!w.lateMs && !!w.oldestAt && now - Date.parse(w.oldestAt) >= w.lateMs) ||
+    !!data?.rows.some((row) => w.late?.(row, now));
   const rows = data?.rows.filter((row, n, all) => !w.one || all.findIndex((r) => r[w.one!] === row[w.one!]) === n);
   const inside = (
     <>

@@ -27,6 +27,8 @@ interface Pending {
   part?: boolean;
   /** The age of the oldest entry from which the card is red, in milliseconds. */
   lateMs?: number;
+  /** Whether an entry makes the card red, too. */
+  late?: (row: Record<string, unknown>, now: number) => boolean;
   line: (row: Record<string, string | null | undefined>) => Line;
 }
 
@@ -79,6 +81,7 @@ export const queues: Queue[] = [
     search: {},
     part: true,
     lateMs: 86_400_000,
+    late: (w, now) => expiring(w['hold'], now),
     line: (w) => ({ name: w.fullName, amount: w.amount, unit: w.code, at: heldAt(w.hold) ?? w.createdAt }),
   },
   {
@@ -135,6 +138,14 @@ const sender = (of: unknown) => (of as { name?: string } | null | undefined)?.na
 
 /** The beginning of a hold, which an entry may have. */
 const heldAt = (of: unknown) => (of as { since?: string } | null | undefined)?.since;
+
+/** Whether half of the time of approvals that are missing has passed, as for the doctor. */
+export function expiring(of: unknown, now: number): boolean {
+  const hold = of as Schemas['QueuedWithdrawalHold'] | null | undefined;
+  return !!hold?.approvals.some(
+    (a) => a.given < a.required && 2 * now >= Date.parse(hold.since) + Date.parse(a.expiresAt),
+  );
+}
 
 /** The address of the inbox. Every write reads it again. */
 export const inbox = '/inbox';

@@ -10,7 +10,7 @@ import { useMay } from '../app/session';
 import { Administered } from '../kit/administered';
 import { Bulk } from '../kit/bulk';
 import type { Column, Row } from '../kit/list';
-import { Status, Time } from '../kit/show';
+import { Nothing, Status, Time } from '../kit/show';
 import { Word } from '../kit/word';
 import { Write, type Input } from '../kit/write';
 import { Rehearsal } from './rehearsal';
@@ -21,11 +21,12 @@ const explain = '/admin/money/explain';
 type Rule = Row<typeof path>;
 type Draft = Schemas['AddMoneyRulesRequest'];
 type Effect = NonNullable<Draft['effect']>;
-/** The fields of the form: those of a rule, with those of its effect beside them. */
-type Form = Omit<Draft, 'rules' | 'effect'> & Omit<Effect, 'type'> & { type?: string };
+/** The fields of the form: those of a rule, with its devices and those of its effect beside them. */
+type Form = Omit<Draft, 'rules' | 'effect'> & Omit<Effect, 'type'> & { type?: string; device?: string[] };
 
 const statuses = ['ACTIVE', 'TRIAL', 'INACTIVE'] as const;
 const kinds = ['WITHDRAWAL', 'DEPOSIT', 'ADJUSTMENT', 'DECISION', 'SETTING'] as const;
+const devices = ['NEW', 'KNOWN', 'REMEMBERED', 'NONE'] as const;
 const effects = ['APPROVAL', 'WAIT', 'DENY', 'OWNER'] as const;
 const starts = ['REQUEST', 'CREDENTIALS', 'CREDIT', 'DESTINATION'] as const;
 
@@ -84,6 +85,13 @@ const columns: Column<Rule>[] = [
     key: 'expiresAt',
     title: 'firewall.expireAt',
     show: (r) => (r.expiresAt ? <Time at={r.expiresAt} /> : <Word of="firewall.never" />),
+  },
+  {
+    key: 'hits',
+    title: 'policy.hits',
+    card: 'end',
+    show: (r) => (r.hits === null ? <Nothing /> : <bdi dir="ltr">{r.hits}</bdi>),
+    text: (r) => String(r.hits ?? ''),
   },
   { key: 'version', title: 'policy.version', hidden: true },
 ];
@@ -160,7 +168,7 @@ function Switch({ rule, onDone }: { rule: Rule; onDone: () => void }) {
 
 function useFields(): Input<Form>[] {
   const { t } = useTranslation();
-  const named = <N extends string>(area: 'kind' | 'type' | 'after', all: readonly N[]) =>
+  const named = <N extends string>(area: 'kind' | 'type' | 'after' | 'word', all: readonly N[]) =>
     all.map((value) => ({ value, label: t(`policy.${area}.${value}` as 'policy.kind.DEPOSIT') }));
   const is =
     (...types: string[]) =>
@@ -170,6 +178,12 @@ function useFields(): Input<Form>[] {
     { name: 'label', title: 'firewall.label', required: true },
     { name: 'status', title: 'firewall.status', required: true, kind: statuses },
     { name: 'kinds', title: 'policy.kinds', required: true, kind: { many: named('kind', kinds) } },
+    {
+      name: 'device',
+      title: 'policy.device',
+      kind: { many: named('word', devices) },
+      when: ({ kinds: all }) => Array.isArray(all) && all.length === 1 && all[0] === 'WITHDRAWAL',
+    },
     { name: 'match', title: 'policy.match', kind: 'json', help: 'policy.matchHelp' },
     { name: 'except', title: 'policy.except', kind: 'json', help: 'policy.exceptHelp' },
     { name: 'type', title: 'policy.effect', required: true, kind: named('type', effects) },
@@ -185,9 +199,9 @@ function useFields(): Input<Form>[] {
 
 /** The input as a request. */
 function bodyOf(values: Form): Draft {
-  const { type, group, required, expires, for: wait, after, phishingResistant, ...rule } = values;
+  const { type, group, required, expires, for: wait, after, phishingResistant, device, match, ...rule } = values;
   const effect = { type, group, required, expires, for: wait, after, phishingResistant } as Effect;
-  return { match: {}, except: {}, ...rule, effect };
+  return { except: {}, ...rule, match: device?.length ? { ...match, device } : { ...match }, effect } as Draft;
 }
 
 /** The input as a rule to rehearse; undefined while it is incomplete. */
@@ -215,7 +229,8 @@ function Add() {
 
 function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
   const { t } = useTranslation();
-  const { label, version, effect, expiresAt, ...before } = rule;
+  const { label, version, effect, expiresAt, match, status, kinds, except } = rule;
+  const { device, ...conditions } = match;
   const day = expiresAt?.slice(0, 10);
   return (
     <Write
@@ -227,7 +242,7 @@ function Change({ rule, onClose }: { rule: Rule; onClose: () => void }) {
       onClose={onClose}
       record={label}
       fields={useFields().filter(({ name }) => name !== 'label')}
-      initial={{ ...before, ...effect, expiresAt: day }}
+      initial={{ status, kinds, except, match: conditions, device, ...effect, expiresAt: day }}
       make={(values: Form) => ({
         ...bodyOf(values),
         label,

@@ -8,7 +8,7 @@ import (
 )
 
 // Rehearsal is what a rule alone would have done. Value is in TRY, and like Accounts of the movements that it stops:
-// denied, held and those of which the owner is asked. Waits are from the judgement to their end, the shortest first.
+// denied, held and those of which the owner is asked. Waits are from the judgement to their end; Found sorts them.
 // Unknown are movements without a stored fact that the rule asks for; they are not judged.
 type Rehearsal struct {
 	Considered, Denied, Held, Owner, Unknown int64
@@ -92,15 +92,19 @@ func (h *Rehearser) Add(movementID string, f Facts, rehearsed, counts bool) {
 		h.Held++
 	}
 	if !v.Until.IsZero() {
-		wait := v.Until.Sub(f.At)
-		i, _ := slices.BinarySearch(h.Waits, wait)
-		h.Waits = slices.Insert(h.Waits, i, wait)
+		h.Waits = append(h.Waits, v.Until.Sub(f.At))
 	}
 	h.Value = h.Value.Add(f.Value.Sum())
 	h.accounts[f.Account.ID] = true
 	if h.Accounts = len(h.accounts); len(h.Examples) < maxExamples {
 		h.Examples = append(h.Examples, movementID)
 	}
+}
+
+// Found returns what the rule would have done with all movements, with the shortest wait first.
+func (h *Rehearser) Found() Rehearsal {
+	slices.Sort(h.Waits)
+	return h.Rehearsal
 }
 
 // roll returns the total of a sum with a movement, which joins the window if it counts.

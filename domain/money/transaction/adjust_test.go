@@ -16,6 +16,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
+	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
@@ -47,7 +48,12 @@ func (blind) Balances(context.Context, ...ledger.Account) ([]ledger.Balance, err
 // bitcoin.
 func newCounter(t *testing.T) (*desk, *transaction.Service) {
 	t.Helper()
-	d := newDesk(t, persistencetest.SQLite(t), "u")
+	return newCounterIn(t, persistencetest.SQLite(t))
+}
+
+func newCounterIn(t *testing.T, db *persistence.DB) (*desk, *transaction.Service) {
+	t.Helper()
+	d := newDesk(t, db, "u")
 	parameters := kit.NewParameters(d.m.DB)
 	storetest.Must(t, d.m.DB.InTx(t.Context(), func(ctx context.Context) error {
 		return parameter.Treasury.Change(ctx, parameters, func(parameter.Addresses) (parameter.Addresses, error) {

@@ -266,6 +266,7 @@ func (s *Service) receive(ctx context.Context, by audit.By, u user.User, asked D
 	if asked.Status > 0 {
 		accounts = []ledger.Account{account(asked.UserID, asked.Asset)}
 	}
+	var held ruling
 	_, err = s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
 		err error) {
 		d = asked
@@ -276,7 +277,6 @@ func (s *Service) receive(ctx context.Context, by audit.By, u user.User, asked D
 		if err := s.free(ctx, d); err != nil {
 			return m, err
 		}
-		var held ruling
 		if d.Status > 0 {
 			if d, held, err = s.judgedCredit(ctx, u, d, d.At); err != nil {
 				return m, err
@@ -305,6 +305,9 @@ func (s *Service) receive(ctx context.Context, by audit.By, u user.User, asked D
 		}
 		return m, nil
 	})
+	if err == nil {
+		s.Judge.hit(held.Verdict)
+	}
 	return d, err
 }
 
@@ -335,6 +338,7 @@ func (s *Service) advance(ctx context.Context, by audit.By, u user.User, d Depos
 	if r.Final {
 		accounts = []ledger.Account{account(d.UserID, d.Asset)}
 	}
+	var hit policy.Verdict
 	_, err := s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
 		err error) {
 		was, err := s.Deposit(ctx, d.ID)
@@ -372,9 +376,12 @@ func (s *Service) advance(ctx context.Context, by audit.By, u user.User, d Depos
 		m.With = append(append(with, held.gates...), SetDeposit{next}, by.Did(audit.Record{At: now, Action: action,
 			UserID: next.UserID, Target: next.ID, Detail: fmt.Sprintf("%s to %s: %s %s", was.Status, next.Status,
 				next.Amount, s.code(next.Asset))}))
-		d = next
+		d, hit = next, held.Verdict
 		return m, nil
 	})
+	if err == nil { // a report that changes nothing may be repeated often
+		s.Judge.hit(hit)
+	}
 	return d, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/transaction"
+	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -38,7 +39,12 @@ var (
 
 func newTill(t *testing.T) *till {
 	t.Helper()
-	d, s := newCounter(t)
+	return newTillIn(t, persistencetest.SQLite(t))
+}
+
+func newTillIn(t *testing.T, db *persistence.DB) *till {
+	t.Helper()
+	d, s := newCounterIn(t, db)
 	d.m.User("v", func(*user.User) {})
 	l := &till{Service: s, desk: d, jobs: kit.NewJobs(d.m.DB), run: true}
 	s.Claims, s.Messenger = kit.NewIntegration(d.m.DB), l

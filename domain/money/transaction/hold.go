@@ -341,10 +341,11 @@ func approved(number int) (h Held) {
 	return h
 }
 
-// Progress is how far a quorum of a held entry is filled.
+// Progress is how far a quorum of a held entry is filled, and when its approvals expire.
 type Progress struct {
 	Group           string
 	Required, Given int
+	Expires         time.Time
 }
 
 // Queue lists entries as Store.Queue does, with the progress of those that wait for approvals. An approval counts only
@@ -363,9 +364,13 @@ func (s *Service) Queue(ctx context.Context, q QueueQuery, p page.Query[Place]) 
 	if len(ids) == 0 {
 		return all, nil
 	}
-	given, err := s.Judge.Past.Approved(ctx, ids...)
+	rows, err := s.Judge.Past.Approved(ctx, ids...)
+	given := map[string][]AddApproval{}
+	for _, a := range rows {
+		given[a.ID] = append(given[a.ID], a)
+	}
 	for i := 0; i < len(all.Records) && err == nil; i++ {
-		err = s.Judge.progress(ctx, &all.Records[i], s.Order(all.Records[i].Outgoing).Digest(), given)
+		err = s.progress(ctx, &all.Records[i], given[all.Records[i].Queued.ID])
 	}
 	return all, err
 }
@@ -373,20 +378,23 @@ func (s *Service) Queue(ctx context.Context, q QueueQuery, p page.Query[Place]) 
 // Order builds the order of a withdrawal from its rows.
 func (s *Service) Order(o Outgoing) Order { return orderOf(s.Currencies.Catalog(), o) }
 
-// progress sets the progress of an entry.
-func (j *Judge) progress(ctx context.Context, e *Entry, digest string, given []AddApproval) error {
-	t := tally{judge: j, owner: e.Queued.UserID, by: e.Withdrawal.Initiator}
+// progress sets the progress of an entry with these approvals.
+func (s *Service) progress(ctx context.Context, e *Entry, given []AddApproval) error {
+	t, digest := tally{judge: s.Judge, owner: e.Queued.UserID, by: e.Withdrawal.Initiator}, ""
 	for _, a := range given {
-		if a.ID != e.Queued.ID || a.OrderDigest != digest {
-			continue
+		if digest == "" {
+			digest = s.Order(e.Outgoing).Digest()
 		}
-		if _, err := t.add(ctx, a.UserID); err != nil {
-			return err
+		if a.OrderDigest == digest {
+			if _, err := t.add(ctx, a.UserID); err != nil {
+				return err
+			}
 		}
 	}
 	e.Approvers = t.users
 	for _, q := range e.Queued.Held.Asked().Approvals {
-		e.Progress = append(e.Progress, Progress{q.Group, q.Required, min(t.of(q.Group), q.Required)})
+		e.Progress = append(e.Progress, Progress{q.Group, q.Required, min(t.of(q.Group), q.Required),
+			e.Queued.Held.Since.Add(time.Duration(q.Expires))})
 	}
 	return nil
 }

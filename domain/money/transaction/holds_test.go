@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"castellan/domain/account/user"
+	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/account"
@@ -249,13 +251,14 @@ func TestOverdueHolds(t *testing.T) {
 
 var claimRounds = flag.Int("claims.rounds", 4, "rounds of TestClaimsBesideBlocks, on each database")
 
-// After the answer to a block, a finding, a prohibition or an alarm, none of 64 parallel claims succeeds. Half of them
-// begin before it.
+// After the answer to a block, a finding, a prohibition or an alarm, none of 64 parallel claims on two nodes succeeds.
+// Half of them begin before it.
 func TestClaimsBesideBlocks(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		d := newDesk(t, db, "u")
+	onNodes(t, 2, func(t *testing.T, dbs []*persistence.DB) {
+		d := newDesk(t, dbs[0], "u")
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
 		d.judges()
+		nodes := d.nodes(dbs)
 		var ids [64]string
 		for i := range ids {
 			o, err := d.ask("u", "BTC", 1, fmt.Sprint(i))
@@ -280,7 +283,7 @@ func TestClaimsBesideBlocks(t *testing.T) {
 				for range round % 8 { // so many claims are over when the block begins
 					<-claimed
 				}
-				failed <- db.Commit(t.Context(), block)
+				failed <- dbs[0].Commit(t.Context(), block)
 				close(answered)
 			}()
 			before += storetest.Race(t, len(ids), fault.InvalidState, func(i int) error {
@@ -288,7 +291,7 @@ func TestClaimsBesideBlocks(t *testing.T) {
 				if late {
 					<-answered
 				}
-				err := d.move(ids[i], transaction.QueueProcessing)
+				err := nodes[i/2%len(nodes)].move(ids[i], transaction.QueueProcessing)
 				claimed <- struct{}{}
 				if late && err == nil {
 					t.Errorf("round %d: a claim after the answer", round)
@@ -314,4 +317,65 @@ func TestClaimsBesideBlocks(t *testing.T) {
 		}
 		t.Logf("%d claims before the answer", before)
 	})
+}
+
+// lostHits fails to store.
+type lostHits struct{ policy.HitStore }
+
+func (lostHits) AddHits(context.Context, time.Time, map[policy.Named]int64) error {
+	return errors.New("down")
+}
+
+// A movement counts once for each rule that asks for something, or would on trial: when it is refused, held or
+// credited, and when a newer rule holds its claim. Repetitions and judgements at the end of a hold do not count.
+func TestHitsOfRules(t *testing.T) {
+	l := newTill(t)
+	d, s := l.desk, l.Service
+	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "100"))
+	j := d.judges(`{"match":{"amount":{"over":"0.08","unit":"ASSET"},"assets":[{"currencyCode":"BTC"}]},`+deny+`}`,
+		`{"match":{"amount":{"over":"0.04","unit":"ASSET"},"assets":[{"currencyCode":"BTC"}]},`+day+`}`,
+		`{"status":"TRIAL",`+deny+`}`, `{"kinds":["DEPOSIT"],"match":{"amount":{"over":"4","unit":"ASSET"},`+
+			`"assets":[{"currencyCode":"BTC"}]},"effect":{"type":"APPROVAL","group":"treasury","required":1}}`)
+	s.Judge = j
+	hits, store := new(policy.Hits), money.NewRules(d.m.DB)
+	j.Hits = hits
+	want := func(counts ...int64) {
+		t.Helper()
+		if hits.Flush(t.Context(), lostHits{}, d.now()) == nil {
+			t.Error("a failure is not reported")
+		}
+		storetest.Must(t, hits.Flush(t.Context(), store, d.now()))
+		got, err := store.Hits(t.Context(), d.now().Add(-policy.Day))
+		storetest.Must(t, err)
+		all := map[policy.Named]int64{}
+		for i, n := range counts {
+			if n > 0 {
+				all[policy.Named{Label: fmt.Sprint("rule ", i), Version: 1}] = n
+			}
+		}
+		storetest.Same(t, got, all)
+	}
+	_, err := d.ask("u", "BTC", 9, "denied")
+	storetest.Wants(t, err, fault.PolicyDenied)
+	want(1, 1, 1)
+	held, err := d.ask("u", "BTC", 5, "held")
+	storetest.Must(t, err)
+	_, err = d.ask("u", "BTC", 5, "held") // a repetition
+	storetest.Must(t, err)
+	small, err := d.ask("u", "BTC", 1, "small")
+	storetest.Must(t, err)
+	want(1, 2, 3)
+	d.advance(24 * time.Hour)
+	storetest.Must(t, d.EndHolds(t.Context()))
+	d.read(held.Queued.ID, transaction.QueueReady, "")
+	storetest.Must(t, d.move(held.Queued.ID, transaction.QueueProcessing))
+	for range 2 { // the second report changes nothing
+		_, err = s.Report(t.Context(), wallet, transaction.Report{ExternalID: "d", UserID: "u", CurrencyCode: "BTC",
+			Network: "BTC", Amount: amount.Must("5"), TxID: "tx", Final: true})
+		storetest.Must(t, err)
+	}
+	want(1, 2, 3, 1)
+	d.judges(`{` + deny + `}`).Hits = hits // a newer rule
+	storetest.Wants(t, d.move(small.Queued.ID, transaction.QueueProcessing), fault.InvalidState)
+	want(2, 2, 3, 1)
 }

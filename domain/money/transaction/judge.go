@@ -20,7 +20,7 @@ import (
 )
 
 // Judge judges movements by the rules in force (D-POL-07). It reads only facts that the rules ask for; a nil Judge, and
-// one without rules, lets everything pass. All fields are required. It is safe for concurrent use.
+// one without rules, lets everything pass. All fields but Hits are required. It is safe for concurrent use.
 type Judge struct {
 	Rules   func() *policy.Set
 	Past    Past
@@ -32,6 +32,8 @@ type Judge struct {
 	ServiceRoles func(name string) []string
 	// Shared reports whether two accounts share a device.
 	Shared func(ctx context.Context, userID, other string) (bool, error)
+	// Hits counts the rules of new movements, of claims that they hold and of calls (D-POL-24); nil: not counted.
+	Hits *policy.Hits
 
 	turns turn.Turns // of kinds of movements
 }
@@ -133,6 +135,13 @@ func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
 		r.Verdict = set.Judge(r.facts, totals)
 	}
 	return r, err
+}
+
+// hit counts the rules of a verdict.
+func (j *Judge) hit(v policy.Verdict) {
+	if j != nil {
+		j.Hits.Add(v)
+	}
 }
 
 // read reads the facts in f.Read.

@@ -136,6 +136,7 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, begin step, id st
 		accounts = []ledger.Account{account(q.UserID, q.Asset)}
 	}
 	var held error
+	var hit policy.Verdict
 	_, err = s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
 		err error) {
 		if o, err = s.Get(ctx, id); err != nil {
@@ -161,6 +162,7 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, begin step, id st
 		if repeated {
 			return m, nil
 		}
+		hit = step.hit
 		if held = step.refused; held == nil {
 			if err := s.compared(ctx, mover, id, step.next.Queued.Status); err != nil {
 				return m, err
@@ -178,6 +180,9 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, begin step, id st
 	})
 	if errors.Is(err, commit.ErrFenced) {
 		err = errMove
+	}
+	if err == nil {
+		s.Judge.hit(hit)
 	}
 	if err == nil && mover != Hold && mover != Release {
 		err = held

@@ -155,11 +155,13 @@ func (s *Withdrawals) asked(ctx context.Context, u user.User, r WithdrawalReques
 	d := denied{errDenied, u.ID, r.ExternalID, a.Rules}
 	switch {
 	case a.Deny:
+		s.Judge.hit(a.Verdict)
 		return a, d
 	case a.Owner.Asked && !by.Begins && !gives(by.By, by.Methods, by.Resistant, a.Owner):
 		if by.By != Owner {
 			d.refusal = errOwner
 		}
+		s.Judge.hit(a.Verdict)
 		return a, d
 	}
 	a.Owner = policy.OwnerPlan{}
@@ -175,6 +177,7 @@ type step struct {
 	owner   user.User
 	with    []commit.Write
 	refused error
+	hit     policy.Verdict // that holds a claim
 }
 
 // hold makes a step the hold of an entry.
@@ -298,6 +301,9 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	case t.mover == Release && !v.Deny && v.Until.IsZero() && !expires.After(now):
 		t.next.Queued.Status, t.next.Queued.Reason = QueueCancelled, "the approvals have expired"
 	default:
+		if m.left {
+			t.hit = r.Verdict
+		}
 		t = t.hold(o, held)
 	}
 	return t, nil

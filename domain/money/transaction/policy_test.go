@@ -37,6 +37,10 @@ func (d *desk) judges(rules ...string) *transaction.Judge {
 	}
 	set := policy.Compile(all)
 	d.Notices = challengetest.Notices{Now: d.now}
+	return d.judgesBy(set)
+}
+
+func (d *desk) judgesBy(set *policy.Set) *transaction.Judge {
 	d.Judge = &transaction.Judge{Rules: func() *policy.Set { return set }, Past: money.NewTransactions(d.m.DB),
 		Rates: quotes{}, Books: d.Books, Users: d.Users, Catalog: d.m.Currencies.Catalog,
 		ServiceRoles: func(string) []string { return []string{"shops"} },

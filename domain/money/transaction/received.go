@@ -227,6 +227,7 @@ func (s *Service) adjusted(ctx context.Context, by audit.By, a Adjustment, p pla
 	default:
 		return r, s.Judge.approve(ctx, r, approver, a.UserID, initiatorOf(by))
 	}
+	s.Judge.hit(r.Verdict)
 	return r, d
 }
 
@@ -247,11 +248,15 @@ func (j *Judge) Governed(ctx context.Context, c commit.Committer, by audit.By, k
 	case r.Deny && commit.Inside(ctx): // it is rolled back
 		return false, errDenied
 	case r.Deny:
+		j.hit(r.Verdict)
 		target := strings.TrimSpace(string(kind) + " " + setting)
 		return false, deniedBy(ctx, c, now, by, denied{errDenied, "", target, r.Rules})
 	case approver != "":
 		return false, j.approve(ctx, r, approver, "", initiatorOf(by))
 	}
 	others, err := policy.Members(ctx, j.Users, user.RoleAdmin, by.UserID)
+	if err == nil && others > 0 {
+		j.hit(r.Verdict)
+	}
 	return others > 0, err
 }

@@ -183,6 +183,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 		return o, err
 	}
 	defer leave()
+	var asks ruling
 	plan := func(ctx context.Context, has []ledger.Balance) (m ledger.Movement, err error) {
 		desk, err := s.Store.Desk(ctx, r.UserID)
 		if err != nil {
@@ -201,8 +202,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 			return m, err
 		}
 		now := s.Now().UTC().Truncate(time.Millisecond)
-		asks, err := s.asked(ctx, u, r, approved, pair, to, tag, now)
-		if err != nil {
+		if asks, err = s.asked(ctx, u, r, approved, pair, to, tag, now); err != nil {
 			return m, err
 		}
 		w := Withdrawal{ID: id.New(now), UserID: r.UserID, Asset: pair.ID, Amount: r.Amount, ToAddress: to, At: now,
@@ -234,6 +234,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 	if _, err := s.Ledger.Decide(ctx, by, []ledger.Account{account(r.UserID, pair.ID)}, plan); err != nil {
 		return Outgoing{}, err
 	}
+	s.Judge.hit(asks.Verdict)
 	return o, nil
 }
 

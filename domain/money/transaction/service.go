@@ -146,8 +146,10 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 		return Adjusted{}, err
 	}
 	defer leave()
+	var ruled ruling
 	plan := func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement, err error) {
 		r, err := s.adjusted(ctx, by, a, p)
+		ruled = r
 		t, facts := p.transfer, stored(r.facts)
 		with := append(r.gates, AddAddress{Account: p.account, At: t.At})
 		if a.Direction == Credit {
@@ -171,6 +173,9 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 		return Adjusted{}, a.refused(err)
 	}
 	first := r.Transfers[0]
+	if first.ID == p.transfer.ID && audit.Approver(ctx) != audit.Rehearsed { // and no repetition
+		s.Judge.hit(ruled.Verdict)
+	}
 	a.CurrencyCode, a.NetworkCode, a.At = p.pair.Currency.Code, p.pair.Network.Code, first.EffectiveAt
 	return Adjusted{Adjustment: a, TransactionID: first.ID, Address: Address(p.account), ToAddress: p.to,
 		Status: Finalized, CreatedAt: first.At}, nil

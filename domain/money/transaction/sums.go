@@ -192,7 +192,7 @@ func (j *Judge) Rehearse(ctx context.Context, from time.Time, rules ...policy.Ru
 		return true, nil
 	})
 	for _, h := range all {
-		found = append(found, h.Rehearsal)
+		found = append(found, h.Found())
 	}
 	return found, truncated, err
 }

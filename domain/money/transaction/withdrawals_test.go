@@ -15,10 +15,12 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook/address"
+	"castellan/domain/money/ledger"
 	"castellan/domain/money/level"
 	"castellan/domain/money/limit"
 	"castellan/domain/money/rate"
 	"castellan/domain/money/transaction"
+	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
@@ -51,19 +53,23 @@ var addresses = map[string]string{"BTC": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf
 // 0.02 ETH.
 type desk struct {
 	*transaction.Withdrawals
-	m  *persistencetest.Money
-	t  *testing.T
+	m *persistencetest.Money
+	t *testing.T
+	*clock
+}
+
+type clock struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-func (d *desk) now() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.at }
+func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at }
 
-func (d *desk) advance(by time.Duration) { d.mu.Lock(); defer d.mu.Unlock(); d.at = d.at.Add(by) }
+func (c *clock) advance(by time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.at = c.at.Add(by) }
 
 func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	t.Helper()
-	d := &desk{t: t, at: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}
+	d := &desk{t: t, clock: &clock{at: time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)}}
 	d.m = persistencetest.MoneyIn(t, db, d.now)
 	parameters := kit.NewParameters(d.m.DB)
 	storetest.Must(t, d.m.DB.InTx(t.Context(), func(ctx context.Context) error {
@@ -237,6 +243,50 @@ func changedLevel(t *testing.T, d *desk) {
 		info, err := shown.Of(t.Context(), "u")
 		if storetest.Must(t, err); info.DebitDaily.String() != step.left {
 			t.Errorf("%+v: %s is shown as left", step, info.DebitDaily)
+		}
+	}
+}
+
+// onNodes runs a test on a fresh database of each kind. On PostgreSQL as many nodes as asked for have it open, each as
+// a process has; on SQLite there is one.
+func onNodes(t *testing.T, n int, test func(t *testing.T, dbs []*persistence.DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		test(t, []*persistence.DB{persistencetest.OpenWith(t, persistencetest.File(t), persistence.Options{})})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		dsn := pgtest.DSN(t)
+		dbs := make([]*persistence.DB, n)
+		for i := range dbs {
+			dbs[i] = persistencetest.OpenWith(t, dsn, persistence.Options{})
+		}
+		test(t, dbs)
+	})
+}
+
+// nodes returns the desk and those of the other nodes, which have its rules, users and clock.
+func (d *desk) nodes(dbs []*persistence.DB) []*desk {
+	all := []*desk{d}
+	for _, db := range dbs[1:] {
+		m, w, limits, users := *d.m, *d.Withdrawals, *d.Limits, account.NewUsers(db)
+		m.DB, m.Ledger = db, &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: d.now,
+			Decimals: d.m.Decimals}
+		limits.Users, limits.Store = users, money.NewLimits(db)
+		w.Ledger, w.Store, w.Users, w.Limits = m.Ledger, money.NewTransactions(db), users, &limits
+		w.Books, w.Claims = money.NewAddressBooks(db), kit.NewIntegration(db)
+		n := &desk{Withdrawals: &w, m: &m, t: d.t, clock: d.clock}
+		n.judgesBy(d.Judge.Rules())
+		all = append(all, n)
+	}
+	return all
+}
+
+// patient repeats a request while the service is overloaded, as its clients must.
+func patient(do func() error) error {
+	for {
+		err := do()
+		if code := fault.CodeOf(err); code != fault.Overloaded && code != fault.Unavailable {
+			return err
 		}
 	}
 }

@@ -26,6 +26,7 @@ type Group struct {
 	Rules func() *policy.Set
 	// Stored returns the facts and the totals by which a movement was judged (transaction.Judge).
 	Stored func(ctx context.Context, set *policy.Set, movementID string) (policy.Facts, []policy.Total, error)
+	Hits   policy.HitStore
 	Now    func() time.Time
 }
 
@@ -33,7 +34,8 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Get(RulesPath, "List money policy rules", rest.Tenant, g.list, fault.InvalidField).
 			Try("status=ACTIVE").
-			Doc("listMoneyRules", "The current versions of the stored rules, by label."),
+			Doc("listMoneyRules", "The current versions of the stored rules, by label. Hits are shown some "+
+				"seconds later."),
 		rest.PairIf(rest.NamesBy(rest.Post(RulesPath, "Create money policy rules", rest.Tenant, g.add, fault.InvalidField,
 			fault.RecordAlreadyExist, fault.InvalidState).
 			Body(rest.LargeBody).MarkSensitive().
@@ -88,10 +90,18 @@ type filter struct {
 
 func (g Group) list(ctx context.Context, _ rest.Caller, in filter) ([]moneyRule, error) {
 	all, err := g.Admin.Store.Rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hits, err := g.Hits.Hits(ctx, g.Now().Add(time.Hour-policy.Day))
 	out := []moneyRule{}
 	for _, r := range all {
 		if in.Status == nil || *in.Status == string(r.Status) {
-			out = append(out, show(r))
+			shown, n := show(r), hits[policy.Named{Label: r.Label, Version: r.Version}]
+			if r.Counted() {
+				shown.Hits = &n
+			}
+			out = append(out, shown)
 		}
 	}
 	return out, err

@@ -20,6 +20,7 @@ type moneyRule struct {
 	Except    except     `json:"except" doc:"movements that the rule does not concern"`
 	Effect    effect     `json:"effect"`
 	ExpiresAt *rest.Time `json:"expiresAt" doc:"null: never" example:"2027-01-31T10:00:00.000Z"`
+	Hits      *int64     `json:"hits" doc:"of this version in this hour and the 23 before; null: not counted" example:"3"`
 }
 
 // ruleFields are the fields of a new rule. The domain requires them, because a list of rules replaces them.

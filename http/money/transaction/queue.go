@@ -76,6 +76,8 @@ type heldQuorum struct {
 	Group    string `json:"group" doc:"role of the approvers" example:"treasury"`
 	Required int    `json:"required" example:"2"`
 	Given    int    `json:"given" example:"1"`
+	// ExpiresAt is the end of the hold unless a wait is longer.
+	ExpiresAt rest.Time `json:"expiresAt" doc:"when the approvals expire"`
 }
 
 func holdOf(e transaction.Entry) *queueHold {
@@ -85,7 +87,9 @@ func holdOf(e transaction.Entry) *queueHold {
 	}
 	return &queueHold{*h,
 		rest.Each(e.Queued.Held.Asked().Rules, func(r policy.Named) heldRule { return heldRule(r) }),
-		rest.Each(e.Progress, func(p transaction.Progress) heldQuorum { return heldQuorum(p) }),
+		rest.Each(e.Progress, func(p transaction.Progress) heldQuorum {
+			return heldQuorum{p.Group, p.Required, p.Given, rest.Time{Time: p.Expires}}
+		}),
 		append([]string{}, e.Approvers...)}
 }
 

@@ -68,3 +68,24 @@ func FuzzTag(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCanonical: the canonical form of an address or a hash is its own, and the spellings of a hexadecimal number are
+// one hash.
+func FuzzCanonical(f *testing.F) {
+	for _, text := range []string{"", "0x4A5e1E4b", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "0x0xab", "bitcoincash:q"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c := address.Canonical(text)
+		if again := address.Canonical(c); again != c {
+			t.Errorf("%q becomes %q and then %q", text, c, again)
+		}
+		if len(c)%2 == 0 && c != "" && strings.Trim(c, "0123456789abcdef") == "" {
+			for _, spelt := range []string{"0x" + c, strings.ToUpper(c), " 0X" + c + "\n"} {
+				if !address.Same(spelt, c) {
+					t.Errorf("%q is not %q", spelt, c)
+				}
+			}
+		}
+	})
+}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
 import { all, close, one, show, until, type Asked } from '../page';
 import { Customers } from 'castellan-console/app/search/customers';
+import { expiring } from 'castellan-console/app/waiting';
 
 after(close);
 
@@ -57,4 +58,16 @@ test('without the permission no logins are read', async () => {
   const asked = await home('GET /admin/audit');
   assert.equal(all('home.refusals').length, 0);
   assert.ok(asked.every(({ path }) => path !== '/admin/refused-logins' && path !== '/admin/audit'));
+});
+
+test('a hold is late from half of the time of a missing approval on', () => {
+  const since = '2026-01-31T10:00:00.000Z';
+  const quorum = (given: number, hours: number) => ({
+    group: 'treasury', required: 2, given, expiresAt: new Date(Date.parse(since) + hours * 3_600_000).toISOString(),
+  });
+  const late = (minutes: number, ...approvals: ReturnType<typeof quorum>[]) =>
+    expiring({ since, approvals }, Date.parse(since) + minutes * 60_000);
+  assert.deepEqual([late(59, quorum(0, 2)), late(60, quorum(0, 2)), late(60, quorum(2, 2), quorum(1, 3))],
+    [false, true, false]);
+  assert.equal(expiring(null, 0), false);
 });

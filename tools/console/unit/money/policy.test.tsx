@@ -15,10 +15,12 @@ const rule = {
     amount: { over: '2000000', unit: 'TRY' },
     sums: [{ per: 'INITIATOR', window: '24h', of: 'VALUE', over: '5000000' }],
     destination: { firstUse: true },
+    device: ['NEW'],
   },
   except: {},
   effect: { type: 'APPROVAL', group: 'treasury', required: 2, expires: '72h' },
   expiresAt: null,
+  hits: 7,
 };
 const sent: Asked[] = [];
 
@@ -36,9 +38,10 @@ async function opens() {
 
 test('a rule is one sentence', async () => {
   await opens();
+  assert.match((await one('row')).textContent, /from a new device.*7/);
   assert.match(
     (await one('row')).textContent,
-    /withdrawals over 2000000 TRY, to a new destination, and beyond 5000000 \(value in TRY per requester\) in 24h need/,
+    /withdrawals over 2000000 TRY, from a new device, to a new destination, and beyond 5000000 \(value in TRY per requ/,
   );
 });
 
