@@ -65,7 +65,7 @@ var tables = map[string][]string{
 	"kit/parameter":         {"parameter"},
 	"account/password":      {"password_guard", "hash_kind", "hash_census", "imported_hash"},
 	"session/replace":       {"reset_token"},
-	"money/policy":          {"money_rule"},
+	"money/policy":          {"money_rule", "money_rule_hit"},
 	"money/provider":        {"provider_account", "provider_balance", "provider_snapshot"},
 	"session/profile":       {"email_change"},
 	"money/balance":         {"asset_day"},
