@@ -61,7 +61,12 @@ func (dr *decider) receiveQueries(from string, question proto.Message, answer fu
 		switch mode := q.Modes[i]; mode {
 		case modeLook:
 			back.Verdicts[i] = uint32(refused)
-			dr.table.Look(dr.ctx, d.Demands, d.Standings)
+			for k := range d.Demands {
+				var known bool
+				if d.Standings[k], known = dr.look(&d.Demands[k]); !known {
+					back.Verdicts[i] = uint32(retry)
+				}
+			}
 		case modeTakeBack:
 			back.Verdicts[i] = uint32(refused)
 			for k := range d.Demands {

@@ -33,6 +33,31 @@ func used(t *testing.T, n *node, d ratelimit.Demand) int64 {
 	return stands[0].Used
 }
 
+// An owner that reads the state of its partition does not say what it has counted.
+func TestLookDuringTakeoverIsUndecided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		d, stands := demand("r", keyOf("b", "c"), 10), make([]ratelimit.Standing, 1)
+		if ok, err := w.ask(w.nodes["a"], d); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		w.delay.Store(int64(10 * time.Millisecond))
+		w.lapse("b")
+		for _, id := range []string{"b", "a"} {
+			if err := w.nodes[id].Look(t.Context(), []ratelimit.Demand{d}, stands); err == nil {
+				t.Errorf("%s: %+v", id, stands)
+			}
+		}
+		time.Sleep(time.Second)
+		for _, id := range three {
+			if n := used(t, w.nodes[id], d); n != 1 {
+				t.Errorf("%d count at %s", n, id)
+			}
+		}
+	})
+}
+
 // A request counts once if its requester gave up on the owner and asked another member.
 func TestRetryAtAnotherNodeCountsOnce(t *testing.T) {
 	for asker, when := range map[string]time.Duration{"c": 25 * time.Millisecond, "b": 15 * time.Millisecond} {

@@ -231,8 +231,9 @@ func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, standings 
 	for i := range demands {
 		d, s := demands[i:i+1], standings[i:i+1]
 		if t := l.target(pl, demands[i].Key.Partition()); t.member == l.self {
-			if err := l.table.Look(context.Background(), d, s); err != nil {
-				return err
+			var known bool
+			if s[0], known = l.look(&d[0]); !known {
+				return errUndecided
 			}
 		} else if t.member != "" {
 			q := l.query(t, modeLook, 0, nil, d...)
@@ -246,6 +247,17 @@ func (l *Limiter) Look(_ context.Context, demands []ratelimit.Demand, standings 
 		}
 	}
 	return nil
+}
+
+// look returns the state of a key; not known: this node does not decide about its partition yet, or any more.
+func (dr *decider) look(d *ratelimit.Demand) (s ratelimit.Standing, known bool) {
+	part := d.Key.Partition()
+	dr.table.WithPartition(part, func(p *ratelimit.Partition) {
+		if known = dr.partitions[part].Decides() || dr.place.Load().alone; known {
+			s = p.Look(d, d.Key.Hash(), dr.table.Instant())
+		}
+	})
+	return s, known
 }
 
 // target is the member that decides about a partition: its owner or, if that is unreachable, its replica.
