@@ -71,6 +71,9 @@ func running(t *testing.T) map[string]*dto.MetricFamily {
 	addr := porttest.Free(t)
 	n := s.Start("METRICS_ADDR=" + addr)
 	blackbox.Admin(t, s, n)
+	blackbox.Until(t, blackbox.Within(20), "a job has ended", func() bool {
+		return blackbox.Scrape(t, addr)["castellan_jobs_ended_total"] != nil
+	})
 	return blackbox.Scrape(t, addr)
 }
 

@@ -90,6 +90,7 @@ const columns: Column<Rule>[] = [
     key: 'hits',
     title: 'policy.hits',
     card: 'end',
+    end: true,
     show: (r) => (r.hits === null ? <Nothing /> : <bdi dir="ltr">{r.hits}</bdi>),
     text: (r) => String(r.hits ?? ''),
   },

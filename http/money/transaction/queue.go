@@ -77,7 +77,7 @@ type heldQuorum struct {
 	Required int    `json:"required" example:"2"`
 	Given    int    `json:"given" example:"1"`
 	// ExpiresAt is the end of the hold unless a wait is longer.
-	ExpiresAt rest.Time `json:"expiresAt" doc:"when the approvals expire"`
+	ExpiresAt rest.Time `json:"expiresAt" doc:"when the approvals expire" example:"2026-08-03T16:00:00.000Z"`
 }
 
 func holdOf(e transaction.Entry) *queueHold {
