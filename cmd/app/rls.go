@@ -7,8 +7,13 @@ import (
 	"net"
 	"net/http"
 
+	"golang.org/x/net/netutil"
+
 	"castellan/http/guard/rls"
 )
+
+// rlsConnections is how many connections the listener of the rate limit service has at a time; others wait.
+const rlsConnections = 256
 
 // rateLimitService serves Envoy's rate limit service (D-WAF-22), if it has an address.
 func (s *service) rateLimitService() error {
@@ -16,6 +21,7 @@ func (s *service) rateLimitService() error {
 	if of.RLSAddr == "" {
 		return nil
 	}
+	s.server.App.Handler() // completes the routes, which the server would do only later
 	h := rls.Handler{Serve: s.server.App.Server().Handler, Path: s.cfg.HTTP.BasePath + "/limit"}
 	s.rls = h.Server()
 	s.rls.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
@@ -35,6 +41,7 @@ func (s *service) rateLimitService() error {
 	if err != nil {
 		return err
 	}
+	l = netutil.LimitListener(l, rlsConnections)
 	go func() {
 		if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("the listener of limits.rls_addr failed", "err", err)

@@ -318,7 +318,11 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.hub.Close(patience)
 	s.quiet(patience)
 	if s.rls != nil {
-		_ = s.rls.Shutdown(patience)
+		last, cancel := context.WithTimeout(patience, closingTime) // streams that do not end leave time to the requests
+		err := s.rls.Shutdown(last)
+		if cancel(); err != nil {
+			_ = s.rls.Close()
+		}
 	}
 	err := s.server.App.ShutdownWithContext(patience)
 	if err != nil {
@@ -336,6 +340,9 @@ func (s *service) drain(metricsServer *http.Server) error {
 	}
 	if cerr := errors.Join(s.denials.Flush(ctx, true), s.calls.Flush(ctx), s.anchors.next(ctx, true)); cerr != nil {
 		s.log.Warn("the audit could not be closed", "err", cerr)
+	}
+	if err := s.judges.Hits.Flush(ctx, money.NewRules(s.DB), time.Now()); err != nil {
+		s.log.Warn("the hits of the money policy could not be stored", "err", err)
 	}
 	if s.tracer != nil {
 		last, cancel := context.WithTimeout(ctx, 2*time.Second) // an unreachable collector delays nothing

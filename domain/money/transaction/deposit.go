@@ -341,6 +341,7 @@ func (s *Service) advance(ctx context.Context, by audit.By, u user.User, d Depos
 	var hit policy.Verdict
 	_, err := s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
 		err error) {
+		hit = policy.Verdict{}
 		was, err := s.Deposit(ctx, d.ID)
 		if err != nil {
 			return m, err

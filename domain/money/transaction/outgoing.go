@@ -142,7 +142,7 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, begin step, id st
 		if o, err = s.Get(ctx, id); err != nil {
 			return m, err
 		}
-		held = nil
+		held, hit = nil, policy.Verdict{}
 		next := o
 		repeated, err := edit(&next.Queued)
 		if err != nil {

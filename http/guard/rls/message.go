@@ -99,7 +99,7 @@ func readDescriptor(b []byte) (d descriptor, owns, ok bool) {
 				return true
 			})
 			d.entries = append(d.entries, e)
-			return ok && e.key != "" && utf8.ValidString(e.key) && utf8.ValidString(e.value)
+			return ok && e.key != "" && utf8.ValidString(e.key)
 		case 3:
 			d.hits, owns = 0, true
 			return fields(text, func(number, v uint64, _ []byte) bool {

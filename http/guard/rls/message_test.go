@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzMessage reads arbitrary bytes as a RateLimitRequest. Each entry of an accepted message is text. The message is
+// FuzzMessage reads arbitrary bytes as a RateLimitRequest. Each key of an accepted message is text. The message is
 // read in the same way when it is written again.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{
@@ -25,7 +25,7 @@ func FuzzMessage(f *testing.F) {
 		for _, d := range q.descriptors {
 			var one []byte
 			for _, e := range d.entries {
-				if e.key == "" || !utf8.ValidString(e.key+e.value) {
+				if e.key == "" || !utf8.ValidString(e.key) {
 					t.Fatalf("entry %q", e)
 				}
 				one = appendText(one, 1, appendText(appendText(nil, 1, []byte(e.key)), 2, []byte(e.value)))

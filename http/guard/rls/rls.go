@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 )
@@ -29,6 +30,8 @@ const (
 	method         = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 	maxMessage     = 64 << 10 // bytes
 	maxDescriptors = 32
+	maxEntity      = 128 // bytes; a longer one is counted by its hash
+	maxKey         = 1 << 10
 )
 
 // status is a status of gRPC.
@@ -54,8 +57,8 @@ type Handler struct {
 
 // Server returns the server of a listener. It serves HTTP/2 alone, without TLS if there is no configuration of TLS.
 func (h *Handler) Server() *http.Server {
-	s := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, IdleTimeout: 10 * time.Minute, MaxHeaderBytes: 16 << 10,
-		Protocols: new(http.Protocols)}
+	s := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+		IdleTimeout: 10 * time.Minute, MaxHeaderBytes: 16 << 10, Protocols: new(http.Protocols)}
 	s.Protocols.SetHTTP2(true)
 	s.Protocols.SetUnencryptedHTTP2(true)
 	return s
@@ -63,7 +66,7 @@ func (h *Handler) Server() *http.Server {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		http.Error(w, "only gRPC is served here", http.StatusUnsupportedMediaType)
+		w.WriteHeader(http.StatusUnsupportedMediaType) // without a body, which a closed window would hold
 		return
 	}
 	w.Header().Set("Content-Type", "application/grpc")
@@ -71,7 +74,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, st, text := h.answer(r)
 	if st == statusOK {
 		head := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(answer)))
-		_, _ = w.Write(append(head, answer...))
+		_, _ = w.Write(append(head, answer...)) // #nosec G705: numbers in a message of gRPC, which no browser shows
 	}
 	_ = http.NewResponseController(w).Flush() // measured: it costs less CPU than an answer with a length
 	w.Header().Set(http.TrailerPrefix+"Grpc-Status", strconv.Itoa(int(st)))
@@ -85,6 +88,10 @@ func (h *Handler) answer(r *http.Request) ([]byte, status, string) {
 	if r.URL.Path != method {
 		return nil, statusUnimplemented, "only " + method + " is served here"
 	}
+	keys := r.Header.Values("service-auth")
+	if len(keys) != 1 || len(keys[0]) > maxKey {
+		return nil, statusUnauthenticated, "service-auth is needed"
+	}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, 5+maxMessage+1))
 	if err != nil || len(raw) < 5 || uint64(binary.BigEndian.Uint32(raw[1:])) != uint64(len(raw)-5) {
 		return nil, statusInvalidArgument, "not one message of at most 64 KiB"
@@ -95,10 +102,6 @@ func (h *Handler) answer(r *http.Request) ([]byte, status, string) {
 	q, ok := readRequest(raw[5:])
 	if !ok || len(q.descriptors) == 0 || len(q.descriptors) > maxDescriptors {
 		return nil, statusInvalidArgument, "not a RateLimitRequest with 1 to 32 descriptors and positive hits"
-	}
-	keys := r.Header.Values("service-auth")
-	if len(keys) != 1 {
-		return nil, statusUnauthenticated, "service-auth is needed"
 	}
 	if name, _, _ := strings.Cut(keys[0], "."); name != q.domain {
 		return nil, statusPermissionDenied, "domain must be the name of the service client"
@@ -139,10 +142,16 @@ func (c caller) decide(d descriptor) (state, status) {
 	}
 	q := question{Rule: strings.Join(names, "|"), Entity: strings.Join(values, "|"), Cost: max(1, d.hits),
 		Peek: d.hits == 0}
-	s, st, field := c.ask(q)
-	if field == "entity" { // too long, or not printable
+	hash := func() {
 		sum := sha256.Sum256([]byte(q.Entity))
 		q.Entity = "sha256:" + hex.EncodeToString(sum[:])
+	}
+	if len(q.Entity) > maxEntity || !utf8.ValidString(q.Entity) {
+		hash()
+	}
+	s, st, field := c.ask(q)
+	if field == "entity" { // not printable
+		hash()
 		s, st, field = c.ask(q)
 	}
 	switch field {
