@@ -65,16 +65,17 @@ func known(t *testing.T, where, expr string, families map[string]*dto.MetricFami
 }
 
 // running returns the metrics of a node that has served requests.
-func running(t *testing.T) map[string]*dto.MetricFamily {
+func running(t *testing.T) (families map[string]*dto.MetricFamily) {
 	t.Helper()
 	s := blackbox.NewSite(t, "sqlite")
 	addr := porttest.Free(t)
 	n := s.Start("METRICS_ADDR=" + addr)
 	blackbox.Admin(t, s, n)
 	blackbox.Until(t, blackbox.Within(20), "a job has ended", func() bool {
-		return blackbox.Scrape(t, addr)["castellan_jobs_ended_total"] != nil
+		families = blackbox.Scrape(t, addr)
+		return families["castellan_jobs_ended_total"] != nil
 	})
-	return blackbox.Scrape(t, addr)
+	return families
 }
 
 type panel struct {
