@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -29,17 +30,23 @@ func (h *Hits) Add(v Verdict) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.counts == nil {
-		h.counts = map[Named]int64{}
-	}
 	for _, all := range [][]Named{v.Rules, v.Trial} {
 		for _, n := range all {
-			h.counts[n]++
+			h.add(n, 1)
 		}
 	}
 }
 
-// Flush stores the counts since the last call, in the hour of now. After an error they are kept for the next call.
+// add counts a rule. The caller holds the lock.
+func (h *Hits) add(n Named, count int64) {
+	if h.counts == nil {
+		h.counts = map[Named]int64{}
+	}
+	h.counts[n] += count
+}
+
+// Flush stores the counts since the last call, in the hour of now. After an error they are kept for the next call. They
+// count twice if the store had committed them.
 func (h *Hits) Flush(ctx context.Context, store HitStore, now time.Time) error {
 	h.mu.Lock()
 	counts := h.counts
@@ -54,11 +61,8 @@ func (h *Hits) Flush(ctx context.Context, store HitStore, now time.Time) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.counts == nil {
-		h.counts = map[Named]int64{}
-	}
 	for n, c := range counts {
-		h.counts[n] += c
+		h.add(n, c)
 	}
 	return err
 }
@@ -66,13 +70,6 @@ func (h *Hits) Flush(ctx context.Context, store HitStore, now time.Time) error {
 // Counted reports whether the hits of a rule are counted. On trial, rules with sums are not, because no sum is read for
 // them, and neither are those for decisions and settings.
 func (r Rule) Counted() bool {
-	if r.Status != Trial {
-		return true
-	}
-	for _, k := range r.Kinds {
-		if k == Decision || k == Setting {
-			return false
-		}
-	}
-	return len(r.Match.Sums) == 0
+	return r.Status != Trial ||
+		len(r.Match.Sums) == 0 && !slices.Contains(r.Kinds, Decision) && !slices.Contains(r.Kinds, Setting)
 }
