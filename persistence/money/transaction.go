@@ -68,6 +68,7 @@ type setDepositRow struct {
 	SenderInfo string
 	TransferID string
 	JobID      string
+	Facts      string
 	Version    int64
 }
 
@@ -175,11 +176,12 @@ type coinAddressRow struct {
 
 var TransactionFences = []engine.Kind{
 	engine.Fenced("UPDATE deposit SET status = v.status, sender_info = v.sender_info, "+
-		"transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, version = v.version + 1 {FROM v} "+
+		"transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, "+
+		"facts = CASE WHEN deposit.facts = '' THEN v.facts ELSE deposit.facts END, version = v.version + 1 {FROM v} "+
 		"WHERE deposit.id = v.id AND deposit.version = v.version {RETURNING deposit.id}",
 		func(w transaction.SetDeposit) setDepositRow {
 			d := w.Deposit
-			return setDepositRow{d.ID, int(d.Status), d.SenderInfo, d.TransferID, d.JobID, d.Version}
+			return setDepositRow{d.ID, int(d.Status), d.SenderInfo, d.TransferID, d.JobID, d.Facts, d.Version}
 		}),
 	engine.Fenced("UPDATE withdrawal SET status = v.status, fee_hi = v.fee_hi, fee_lo = v.fee_lo, "+
 		"transfer_id = NULLIF(v.transfer_id, ''), version = v.version + 1 {FROM v} "+

@@ -291,10 +291,7 @@ func (s *Service) receive(ctx context.Context, by audit.By, u user.User, asked D
 		if d.Status > 0 {
 			m.With = append(m.With, s.decided(d, d.At))
 		}
-		if len(held.Rules) > 0 {
-			m.With = append(m.With, by.Did(audit.Record{At: d.At, Action: "MONEY_HOLD", UserID: d.UserID, Target: d.ID,
-				Detail: "POLICY " + named(held.Rules)}))
-		}
+		m.With = append(m.With, held.row(by, d, d.At)...)
 		d.Facts = ""                     // they are not read
 		if d.Status != WaitingTreasury { // which needs no action of the user
 			told, err := s.decisionNotices(ctx, d, by)
@@ -357,7 +354,11 @@ func (s *Service) advance(ctx context.Context, by audit.By, u user.User, d Depos
 			final.Final = held.Passes()
 		}
 		next, action, err := was.advanced(final)
-		if d = was; err != nil || action == "" {
+		if d = was; err != nil {
+			return m, err
+		}
+		with, err := s.firstHeld(ctx, by, was, held, now)
+		if err != nil || action == "" && len(with) == 0 {
 			return m, err
 		}
 		if err := s.unclaimed(ctx, []Deposit{was}); err == errNotWaiting {
@@ -365,7 +366,6 @@ func (s *Service) advance(ctx context.Context, by audit.By, u user.User, d Depos
 		} else if err != nil {
 			return m, err
 		}
-		var with []commit.Write
 		if next.Status > 0 {
 			m.Transfers = []ledger.Transfer{next.credit(now)}
 			next.TransferID = m.Transfers[0].ID
@@ -374,26 +374,18 @@ func (s *Service) advance(ctx context.Context, by audit.By, u user.User, d Depos
 			}
 			with = append(with, s.decided(next, now))
 		}
-		m.With = append(append(with, held.gates...), SetDeposit{next}, by.Did(audit.Record{At: now, Action: action,
-			UserID: next.UserID, Target: next.ID, Detail: fmt.Sprintf("%s to %s: %s %s", was.Status, next.Status,
-				next.Amount, s.code(next.Asset))}))
-		d, hit = next, held.Verdict
+		if d, hit = next, held.Verdict; r.Final {
+			next.Facts = stored(held.facts)
+		}
+		m.With = append(append(with, held.gates...), SetDeposit{next})
+		if action != "" {
+			m.With = append(m.With, by.Did(audit.Record{At: now, Action: action, UserID: next.UserID, Target: next.ID,
+				Detail: fmt.Sprintf("%s to %s: %s %s", was.Status, next.Status, next.Amount, s.code(next.Asset))}))
+		}
 		return m, nil
 	})
 	if err == nil { // a report that changes nothing may be repeated often
 		s.Judge.hit(hit)
 	}
 	return d, err
-}
-
-// decided is the event of a deposit that was credited, or returned to wait for its sender.
-func (s *Service) decided(d Deposit, now time.Time) integration.Publish {
-	pair, _ := s.Currencies.Catalog().Pair(d.Asset)
-	data := map[string]string{"depositId": d.ID, "status": d.Status.String(), "amount": d.Amount.String(),
-		"currencyCode": pair.Currency.Code, "network": pair.Network.Code}
-	if d.ExternalID != "" {
-		data["externalId"] = d.ExternalID
-	}
-	return integration.Publish{Event: integration.Event{ID: id.New(now), Type: integration.DepositDecided,
-		UserID: d.UserID, Data: data, At: now}}
 }

@@ -324,15 +324,22 @@ func TestCreditIsHeld(t *testing.T) {
 		return d.Status
 	}
 	for _, c := range []struct {
-		id   string
-		edit func(*transaction.Report)
-		want transaction.Status
-	}{{"small", small, transaction.Finalized}, {"large", final, transaction.WaitingTreasury},
-		{"large", final, transaction.WaitingTreasury}, {"bare", func(r *transaction.Report) { r.Final = true },
-			transaction.WaitingSender}} {
+		id     string
+		edit   func(*transaction.Report)
+		want   transaction.Status
+		judged bool
+	}{{"small", small, transaction.Finalized, true}, {"large", final, transaction.WaitingTreasury, true},
+		{"large", final, transaction.WaitingTreasury, true}, {"bare", func(r *transaction.Report) { r.Final = true },
+			transaction.WaitingSender, true}, {"later", informed, transaction.WaitingTreasury, false},
+		{"later", final, transaction.WaitingTreasury, true}, {"later", final, transaction.WaitingTreasury, true},
+		{"little", func(r *transaction.Report) { small(r); r.Final = false }, transaction.WaitingTreasury, false},
+		{"little", small, transaction.Finalized, true}} {
 		d, err := l.Report(t.Context(), wallet, report(c.id, c.edit))
 		if err != nil || d.Status != c.want {
 			t.Errorf("%s: %s, %v, want %s", c.id, d.Status, err, c.want)
+		}
+		if _, judged, _ := l.Service.Judge.Past.Judged(t.Context(), d.ID); judged != c.judged {
+			t.Errorf("%s: facts are stored: %t", c.id, judged)
 		}
 	}
 	if by := credit("clerk", "large"); by != transaction.WaitingTreasury {
@@ -341,10 +348,10 @@ func TestCreditIsHeld(t *testing.T) {
 	if by := credit("chief", "more"); by != transaction.FinalizedDeposit {
 		t.Errorf("not credited by a member of the group: %s", by)
 	}
-	if has := l.m.Has("u", "BTC/BTC"); has != "3.99 0 3.99" {
+	if has := l.m.Has("u", "BTC/BTC"); has != "5.98 0 5.98" {
 		t.Error(has)
 	}
-	if got := l.details("MONEY_HOLD"); strings.Count(got, "POLICY rule 0 (1)\n") != 3 {
+	if got := l.details("MONEY_HOLD"); strings.Count(got, "POLICY rule 0 (1)\n") != 4 {
 		t.Error(got)
 	}
 }

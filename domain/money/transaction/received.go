@@ -13,6 +13,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/domain/kit/integration"
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/currency"
@@ -140,6 +141,41 @@ func (s *Service) judgedCredit(ctx context.Context, u user.User, d Deposit, at t
 		d.Status = WaitingTreasury
 	}
 	return d, a, nil
+}
+
+// row returns the audit row of a deposit that rules hold.
+func (r ruling) row(by audit.By, d Deposit, at time.Time) []commit.Write {
+	if len(r.Rules) == 0 {
+		return nil
+	}
+	return []commit.Write{by.Did(audit.Record{At: at, Action: "MONEY_HOLD", UserID: d.UserID, Target: d.ID,
+		Detail: "POLICY " + named(r.Rules)})}
+}
+
+// firstHeld is row for a later report; nothing if an earlier one was judged, which may be repeated often.
+func (s *Service) firstHeld(ctx context.Context, by audit.By, d Deposit, r ruling, at time.Time) ([]commit.Write,
+	error) {
+	rows := r.row(by, d, at)
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	_, known, err := s.Judge.Past.Judged(ctx, d.ID)
+	if err != nil || known {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// decided is the event of a deposit that was credited, or returned to wait for its sender.
+func (s *Service) decided(d Deposit, now time.Time) integration.Publish {
+	pair, _ := s.Currencies.Catalog().Pair(d.Asset)
+	data := map[string]string{"depositId": d.ID, "status": d.Status.String(), "amount": d.Amount.String(),
+		"currencyCode": pair.Currency.Code, "network": pair.Network.Code}
+	if d.ExternalID != "" {
+		data["externalId"] = d.ExternalID
+	}
+	return integration.Publish{Event: integration.Event{ID: id.New(now), Type: integration.DepositDecided,
+		UserID: d.UserID, Data: data, At: now}}
 }
 
 func (s *Service) movementOf(u user.User, pair currency.Listed, kind policy.Kind, to policy.Direction,

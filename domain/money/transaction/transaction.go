@@ -93,7 +93,8 @@ type Deposit struct {
 	// ExternalID and FromAddress are reported by another service; "" for none.
 	ExternalID, FromAddress string
 	Initiator               Initiator // set by AddDeposit
-	// Facts are those by which the money policy judged it, as JSON. AddDeposit sets them, and nothing reads them here.
+	// Facts are those by which the money policy judged its first report that would credit it, as JSON. AddDeposit sets
+	// them, SetDeposit sets those that are missing, and nothing reads them here.
 	Facts string
 	// JobID is the job that moves a waiting deposit, or the last one that did. AddDeposit does not write it.
 	JobID   string
@@ -126,7 +127,7 @@ func (d Deposit) credit(now time.Time) ledger.Transfer {
 		account(d.UserID, d.Asset), d.Amount)
 }
 
-// SetDeposit sets status, sender, transfer and job of a deposit.
+// SetDeposit sets status, sender, transfer and job of a deposit, and its facts if it has none.
 type SetDeposit struct{ Deposit Deposit }
 
 func (SetDeposit) Table() string { return "deposit" }
