@@ -48,9 +48,9 @@ type Past interface {
 	// Counted sums movements by asset, and those to a destination also by account. Cancelled and failed ones do not
 	// count.
 	Counted(ctx context.Context, q CountedQuery) ([]Counted, error)
-	// CloseHours stores what the hours of a flow add up to, from an instant on, so that Counted need not read their
-	// movements. It leaves out hours that a movement can still change.
-	CloseHours(ctx context.Context, f Flow, from, now time.Time) error
+	// KeepTotals keeps what some flows add up to, from an instant on, so that Counted need not read their movements. It
+	// ends the totals of other flows. UNAVAILABLE if the movements are written too busily: it continues in the next call.
+	KeepTotals(ctx context.Context, flows []Flow, from, now time.Time) error
 	// Judged returns the facts by which a withdrawal or a deposit was judged when it was requested or reported; false if
 	// they were not stored. RECORD_NOT_FOUND.
 	Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error)

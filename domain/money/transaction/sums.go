@@ -95,21 +95,14 @@ func (j *Judge) turn(ctx context.Context, kind policy.Kind) (leave func(), err e
 	return j.turns.Take(ctx, string(kind))
 }
 
-// FlowKept is how long totals of hours are kept; a window has at most 31 days.
+// FlowKept is how long totals are kept; a window has at most 31 days.
 const FlowKept = 32 * policy.Day
 
-// CloseHours stores the totals of past hours of the flows that rules count for many accounts (Past.CloseHours). It may
-// run on several nodes at once, or not at all: then a sum takes longer.
-func (j *Judge) CloseHours(ctx context.Context, now time.Time) error {
-	for _, f := range Flows() {
-		if !slices.ContainsFunc(j.Rules().Counts(f.Kind), wide) {
-			continue
-		}
-		if err := j.Past.CloseHours(ctx, f, now.Add(-FlowKept), now); err != nil {
-			return err
-		}
-	}
-	return nil
+// KeepTotals keeps the totals of the flows that rules count for many accounts (Past.KeepTotals). It may run on several
+// nodes at once, or not at all: then a sum takes longer.
+func (j *Judge) KeepTotals(ctx context.Context, now time.Time) error {
+	flows := slices.DeleteFunc(Flows(), func(f Flow) bool { return !slices.ContainsFunc(j.Rules().Counts(f.Kind), wide) })
+	return j.Past.KeepTotals(ctx, flows, now.Add(-FlowKept), now)
 }
 
 // query returns the query of a sum of a movement. One per asset is that of the platform.
