@@ -18,7 +18,7 @@ import (
 	"castellan/persistence/record"
 )
 
-// A slot is the instant of a movement in milliseconds without its last bits. Instants here are slots of the grain fine.
+// A slot is the instant of a movement in milliseconds without its last bits; without a grain, of the grain fine.
 const (
 	fine   = 15 // 33 seconds; the first seven digits of an identifier
 	medium = 20 // 17 minutes
@@ -29,28 +29,10 @@ const (
 	noEnd     = 1 << (48 - fine) // identifiers have 48 bits of time
 )
 
-var grains = []int64{fine, medium, coarse}
-
-// flowKeptRow says that the totals of a flow are complete since a slot.
-type flowKeptRow struct {
-	bun.BaseModel `bun:"table:money_flow_kept,alias:k"`
-
-	Flow  string
-	Since int64
-}
-
-// flowRow is what the movements of a slot by an initiator add up to. Triggers keep these rows (D-POL-13).
+// flowRow is what movements of an asset add up to: of a slot by an initiator (scope), or of a user.
 type flowRow struct {
 	Grain, Slot, AssetID, Number int64
-	Scope                        string
-	record.SumColumns
-}
-
-// counted is a sum of movements of one asset.
-type counted struct {
-	UserID  string
-	AssetID int64
-	Number  int64
+	Scope, UserID                string
 	record.SumColumns
 }
 
@@ -150,7 +132,7 @@ const (
 
 // totals adds up the slots that lie wholly between two instants, and the movements before and after them, in one
 // statement. whole is false if there are no totals for these instants.
-func (s Transactions) totals(ctx context.Context, q transaction.CountedQuery, from, to time.Time) (all []counted,
+func (s Transactions) totals(ctx context.Context, q transaction.CountedQuery, from, to time.Time) (all []flowRow,
 	whole bool, err error) {
 	first, last := slotOf(from.Add(1<<fine*time.Millisecond-time.Millisecond)), int64(noEnd)
 	if !to.IsZero() {
@@ -185,76 +167,66 @@ func (s Transactions) totals(ctx context.Context, q transaction.CountedQuery, fr
 	if err != nil || len(all) == 0 || all[0].AssetID >= 0 || all[0].Number > first {
 		return nil, false, err
 	}
-	return slices.DeleteFunc(all, func(c counted) bool { return c.AssetID < 0 || c.Number == 0 }), true, nil
+	return slices.DeleteFunc(all, func(r flowRow) bool { return r.AssetID < 0 || r.Number == 0 }), true, nil
 }
 
-// covered divides the slots between two instants into at most five ranges of a grain, each with its ends.
+// covered divides the slots between two instants into at most five ranges, each of a grain and its ends.
 func covered(first, last int64) (all [][3]int64) {
-	up := func(slot int64) int64 { return (slot + 31) >> 5 }
-	all = append(all, [3]int64{fine, first, min(up(first)<<5, last)}, [3]int64{fine, max(up(first)<<5, last>>5<<5), last})
-	first, last = up(first), last>>5
-	all = append(all, [3]int64{medium, first, min(up(first)<<5, last)},
-		[3]int64{medium, max(up(first)<<5, last>>5<<5), last})
-	return append(all, [3]int64{coarse, up(first), last >> 5})
+	for _, grain := range []int64{fine, medium} {
+		up, down := (first+31)>>5, last>>5
+		all = append(all, [3]int64{grain, first, min(up<<5, last)}, [3]int64{grain, max(up, down) << 5, last})
+		first, last = up, down
+	}
+	return append(all, [3]int64{coarse, first, last})
 }
 
 // KeepTotals keeps the totals of flows, from now on and then of earlier movements, nine hours at a time, and ends those
 // of others. It fails if writers keep a table busy, and continues in the next call.
 func (s Transactions) KeepTotals(ctx context.Context, flows []transaction.Flow, from, now time.Time) error {
 	known, err := s.kept(ctx)
-	if err != nil {
-		return err
-	}
-	lowest := slotOf(from) / oneCoarse * oneCoarse
 	for _, f := range transaction.Flows() {
 		since, is := known[f.String()]
-		switch {
-		case !slices.Contains(flows, f):
-			if is {
-				err = s.endTotals(ctx, f.String())
+		if !slices.Contains(flows, f) {
+			if is && err == nil {
+				err = s.dropTotals(ctx, f.String(), noEnd)
 			}
-		default:
-			for !is || since > lowest {
-				if since, err = s.extend(ctx, f, slotOf(now)); err != nil {
-					break
-				}
-				is = true
-			}
+			continue
 		}
-		if err != nil {
-			return err
+		for err == nil && (!is || since > slotOf(from)) {
+			since, err = s.extend(ctx, f, slotOf(now))
+			is = true
 		}
 	}
-	return nil
+	return err
 }
 
 // kept returns since when there are totals, by flow.
 func (s Transactions) kept(ctx context.Context) (map[string]int64, error) {
-	var rows []flowKeptRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Scan(ctx)
+	var flows []string
+	var since []int64
+	err := s.db.Conn(ctx).NewSelect().Table("money_flow_kept").Column("flow", "since").Scan(ctx, &flows, &since)
 	all := map[string]int64{}
-	for _, r := range rows {
-		all[r.Flow] = r.Since
+	for i, f := range flows {
+		all[f] = since[i]
 	}
 	return all, engine.Translate(err)
 }
 
-func (s Transactions) endTotals(ctx context.Context, flow string) error {
-	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		if _, err := tx.NewDelete().Table("money_flow_kept").Where("flow = ?", flow).Exec(ctx); err != nil {
-			return err
-		}
-		_, err := tx.NewDelete().Table("money_flow").Where("flow = ?", flow).Exec(ctx)
-		return err
-	})
+// keptSince stores since when there are totals of a flow.
+const keptSince = "INSERT INTO money_flow_kept (flow, since) VALUES (?, ?) ON CONFLICT (flow) " +
+	"DO UPDATE SET since = EXCLUDED.since"
+
+// inside is the condition of the totals of a flow between two slots.
+func inside(flow string, from, to int64) schema.QueryWithArgs {
+	return schema.SafeQuery("flow = ? AND (grain = 15 AND slot >= ? AND slot < ? OR grain = 20 AND slot >= ? AND "+
+		"slot < ? OR grain = 25 AND slot >= ? AND slot < ?)", []any{flow, from, to, from >> 5, to >> 5, from >> 10, to >> 10})
 }
 
 // extend adds the totals of the nine hours before those of a flow, or those from now on if it has none. No movement
 // changes meanwhile: on PostgreSQL, writers of the table wait. Their triggers read money_flow_kept after that.
 func (s Transactions) extend(ctx context.Context, f transaction.Flow, now int64) (since int64, err error) {
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		table, _, _ := flowOf(f)
-		if s.db.Postgres() {
+		if table, _, _ := flowOf(f); s.db.Postgres() {
 			// A transaction that waits for this lock has no other one, so writers cannot wait for it in a circle.
 			_, err := tx.NewRaw("SET LOCAL lock_timeout = 300; LOCK TABLE ? IN SHARE ROW EXCLUSIVE MODE",
 				bun.Ident(table)).Exec(ctx)
@@ -262,22 +234,17 @@ func (s Transactions) extend(ctx context.Context, f transaction.Flow, now int64)
 				return err
 			}
 		}
-		var known []int64
-		err := tx.NewSelect().Table("money_flow_kept").Column("since").Where("flow = ?", f.String()).Scan(ctx, &known)
+		known, err := s.kept(ctx)
 		if err != nil {
 			return err
 		}
-		since = now / oneCoarse * oneCoarse
-		to := int64(noEnd)
-		if len(known) > 0 {
-			since, to = known[0]-oneCoarse, known[0]
+		to, is := known[f.String()]
+		if since = to - oneCoarse; !is {
+			since, to = now/oneCoarse*oneCoarse, noEnd
 		}
-		for _, grain := range grains { // what a trigger wrote beside a purge
-			_, err := tx.NewDelete().Table("money_flow").Where("flow = ?", f.String()).Where("grain = ?", grain).
-				Where("slot >= ?", since>>(grain-fine)).Where("slot < ?", to>>(grain-fine)).Exec(ctx)
-			if err != nil {
-				return err
-			}
+		all := inside(f.String(), since, to)
+		if _, err := tx.NewRaw("DELETE FROM money_flow WHERE ?", all).Exec(ctx); err != nil { // what was left by dropTotals
+			return err
 		}
 		_, err = tx.NewRaw("INSERT INTO money_flow (flow, part, grain, slot, scope, asset_id, number, hi_high, hi_low, "+
 			"lo_high, lo_low) SELECT ?, 0, grain, slot, scope, "+summed+" FROM (?) AS m GROUP BY grain, slot, scope, asset_id",
@@ -285,8 +252,7 @@ func (s Transactions) extend(ctx context.Context, f transaction.Flow, now int64)
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewRaw("INSERT INTO money_flow_kept (flow, since) VALUES (?, ?) ON CONFLICT (flow) "+
-			"DO UPDATE SET since = EXCLUDED.since", f.String(), since).Exec(ctx)
+		_, err = tx.NewRaw(keptSince, f.String(), since).Exec(ctx)
 		return err
 	})
 	return since, err
@@ -302,11 +268,12 @@ func (s Transactions) moved(f transaction.Flow, from, to int64) schema.QueryWith
 	case !s.db.Postgres():
 		slot = "0"
 		for n := range digits {
-			slot = fmt.Sprintf("(%s) * 32 + instr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(%s, %d, 1)) - 1", slot, column, n+1)
+			slot = fmt.Sprintf("(%s) * 32 + instr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(%s, %d, 1)) - 1", slot, column,
+				n+1)
 		}
 	}
-	return schema.SafeQuery("SELECT grain, slot >> (grain - 15) AS slot, scope, asset_id, number, hi_high, hi_low, lo_high, "+
-		"lo_low FROM (SELECT "+slot+" AS slot, initiator AS scope, asset_id, count(*) AS number, "+
+	return schema.SafeQuery("SELECT grain, slot >> (grain - 15) AS slot, scope, asset_id, number, hi_high, hi_low, "+
+		"lo_high, lo_low FROM (SELECT "+slot+" AS slot, initiator AS scope, asset_id, count(*) AS number, "+
 		record.Summed("", "", "", "")+" FROM "+table+" WHERE "+where+" AND "+column+" >= ? AND "+column+
 		" < ? GROUP BY 1, 2, 3) AS s CROSS JOIN (SELECT 15 AS grain UNION ALL SELECT 20 UNION ALL SELECT 25) AS g",
 		[]any{boundOf(f, timeOf(from)), boundOf(f, timeOf(to))})
@@ -318,30 +285,31 @@ func (s Transactions) VerifyTotals(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	now := slotOf(s.db.Now()) / oneCoarse * oneCoarse
 	for _, f := range transaction.Flows() {
 		since, is := known[f.String()]
-		for now := slotOf(s.db.Now()) / oneCoarse * oneCoarse; is && since <= now; since += oneCoarse {
+		for is && since < noEnd {
 			to := since + oneCoarse
-			if since == now {
+			if since >= now {
 				to = noEnd
 			}
 			var differ []flowRow
-			// One statement, because both change.
+			// One statement, because both change, and totals may be dropped meanwhile.
 			err := s.db.Conn(ctx).NewRaw("SELECT grain, slot, scope, "+summed+" FROM (SELECT grain, slot, scope, asset_id, "+
-				"number, hi_high, hi_low, lo_high, lo_low FROM money_flow WHERE flow = ? AND (grain = 15 AND slot >= ? AND "+
-				"slot < ? OR grain = 20 AND slot >= ? AND slot < ? OR grain = 25 AND slot >= ? AND slot < ?) "+
-				"UNION ALL SELECT grain, slot, scope, asset_id, -number, -hi_high, -hi_low, -lo_high, -lo_low FROM (?) AS m) AS d "+
+				"number, hi_high, hi_low, lo_high, lo_low FROM money_flow WHERE ? UNION ALL SELECT grain, slot, scope, "+
+				"asset_id, -number, -hi_high, -hi_low, -lo_high, -lo_low FROM (?) AS m) AS d "+
 				"WHERE EXISTS (SELECT 1 FROM money_flow_kept WHERE flow = ? AND since <= ?) "+
 				"GROUP BY grain, slot, scope, asset_id HAVING sum(number) <> 0 OR sum(hi_high) <> 0 OR sum(hi_low) <> 0 "+
-				"OR sum(lo_high) <> 0 OR sum(lo_low) <> 0 LIMIT 1", f.String(), since, to, since>>5, to>>5, since>>10, to>>10,
-				s.moved(f, since, to), f.String(), since).Scan(ctx, &differ)
+				"OR sum(lo_high) <> 0 OR sum(lo_low) <> 0 LIMIT 1", inside(f.String(), since, to), s.moved(f, since, to),
+				f.String(), since).Scan(ctx, &differ)
 			if err != nil {
 				return engine.Translate(err)
 			}
-			for _, d := range differ {
+			if len(differ) > 0 {
 				return fmt.Errorf("%w: the total of %s by %q at %s in money_flow does not match its movements",
-					ledger.ErrBroken, f, d.Scope, time.UnixMilli(d.Slot<<d.Grain).UTC().Format(time.RFC3339))
+					ledger.ErrBroken, f, differ[0].Scope, timeOf(differ[0].Slot<<(differ[0].Grain-fine)).UTC())
 			}
+			since = to
 		}
 	}
 	return nil
@@ -349,14 +317,24 @@ func (s Transactions) VerifyTotals(ctx context.Context) error {
 
 // PurgeTotals removes the totals before an instant.
 func (s Transactions) PurgeTotals(ctx context.Context, before time.Time) error {
-	since := slotOf(before) / oneCoarse * oneCoarse
+	known, err := s.kept(ctx)
+	for flow, since := range known {
+		if to := slotOf(before) / oneCoarse * oneCoarse; since < to && err == nil {
+			err = s.dropTotals(ctx, flow, to)
+		}
+	}
+	return err
+}
+
+// dropTotals removes the totals of a flow before a slot; noEnd: all. A statement that began before may still add some.
+func (s Transactions) dropTotals(ctx context.Context, flow string, before int64) error {
 	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		_, err := tx.NewUpdate().Table("money_flow_kept").Set("since = ?", since).Where("since < ?", since).Exec(ctx)
-		for _, grain := range grains {
-			if err == nil {
-				_, err = tx.NewDelete().Table("money_flow").Where("grain = ?", grain).
-					Where("slot < ?", since>>(grain-fine)).Exec(ctx)
-			}
+		_, err := tx.NewRaw(keptSince, flow, before).Exec(ctx)
+		if err == nil && before == noEnd {
+			_, err = tx.NewRaw("DELETE FROM money_flow_kept WHERE flow = ?", flow).Exec(ctx)
+		}
+		if err == nil {
+			_, err = tx.NewRaw("DELETE FROM money_flow WHERE ?", inside(flow, 0, before)).Exec(ctx)
 		}
 		return err
 	})
