@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/schema"
 
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/policy"
@@ -181,7 +182,7 @@ func covered(first, last int64) (all [][3]int64) {
 }
 
 // KeepTotals keeps the totals of flows, from now on and then of earlier movements, nine hours at a time, and ends those
-// of others. It fails if writers keep a table busy, and continues in the next call.
+// of others. On PostgreSQL it is UNAVAILABLE if writers keep a table busy for 0.3 s, and continues in the next call.
 func (s Transactions) KeepTotals(ctx context.Context, flows []transaction.Flow, from, now time.Time) error {
 	known, err := s.kept(ctx)
 	for _, f := range transaction.Flows() {
@@ -222,6 +223,8 @@ func inside(flow string, from, to int64) schema.QueryWithArgs {
 		"slot < ? OR grain = 25 AND slot >= ? AND slot < ?)", []any{flow, from, to, from >> 5, to >> 5, from >> 10, to >> 10})
 }
 
+var errBusy = fault.New(fault.Unavailable, "a table of movements is busy").After(time.Second)
+
 // extend adds the totals of the nine hours before those of a flow, or those from now on if it has none. No movement
 // changes meanwhile: on PostgreSQL, writers of the table wait. Their triggers read money_flow_kept after that.
 func (s Transactions) extend(ctx context.Context, f transaction.Flow, now int64) (since int64, err error) {
@@ -231,7 +234,7 @@ func (s Transactions) extend(ctx context.Context, f transaction.Flow, now int64)
 			_, err := tx.NewRaw("SET LOCAL lock_timeout = 300; LOCK TABLE ? IN SHARE ROW EXCLUSIVE MODE",
 				bun.Ident(table)).Exec(ctx)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w: %w", errBusy, err)
 			}
 		}
 		known, err := s.kept(ctx)

@@ -209,6 +209,57 @@ func TestWideSumsInParallel(t *testing.T) {
 	})
 }
 
+// Totals that begin and end beside requests and cancellations on three nodes match the movements, also after a
+// withdrawal of an earlier day is cancelled.
+func TestTotalsBesideWriters(t *testing.T) {
+	onNodes(t, 3, func(t *testing.T, dbs []*persistence.DB) {
+		const writers = 64
+		d := newDesk(t, dbs[0])
+		for i := range writers {
+			d.m.User(fmt.Sprint("u", i), func(*user.User) {})
+			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "2"))
+		}
+		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "72h", "COUNT", "100"))
+		nodes := d.nodes(dbs)
+		old, err := d.ask("u0", "BTC", 1, "old")
+		storetest.Must(t, err)
+		d.advance(40 * time.Hour)
+		storetest.Race(t, writers+1, "", func(i int) error {
+			n := nodes[i%len(nodes)]
+			if i >= writers {
+				for range 3 {
+					storetest.Must(t, patient(func() error { return n.Judge.Past.KeepTotals(t.Context(), nil, n.now(), n.now()) }))
+					storetest.Must(t, patient(func() error { return n.Judge.KeepTotals(t.Context(), n.now()) }))
+				}
+				return nil
+			}
+			var o transaction.Outgoing
+			err := patient(func() (err error) {
+				o, err = n.ask(fmt.Sprint("u", i), "BTC", 1, fmt.Sprint("x", i))
+				return err
+			})
+			if err != nil || i%2 == 0 {
+				return err
+			}
+			return patient(func() error {
+				_, err := n.Cancel(t.Context(), audit.By{UserID: "op"}, o.Queued.ID, "")
+				return err
+			})
+		})
+		past := money.NewTransactions(dbs[0])
+		storetest.Must(t, patient(func() error { return d.Judge.KeepTotals(t.Context(), d.now()) }))
+		storetest.Must(t, past.VerifyTotals(t.Context()))
+		_, err = d.Cancel(t.Context(), audit.By{UserID: "op"}, old.Queued.ID, "")
+		storetest.Must(t, err)
+		storetest.Must(t, past.VerifyTotals(t.Context()))
+		sums, err := past.Counted(t.Context(), transaction.CountedQuery{Initiator: "SERVICE:wallet",
+			Flow: transaction.Flow{Kind: policy.Withdrawal, Direction: policy.Out}, After: d.now().Add(-72 * time.Hour)})
+		if err != nil || len(sums) != 1 || sums[0].Number != writers/2 {
+			t.Errorf("%+v, %v", sums, err)
+		}
+	})
+}
+
 // The stored facts of a withdrawal and the sums of its request explain it by the rules of today.
 func TestStoredFactsExplain(t *testing.T) {
 	d := newDesk(t, persistencetest.SQLite(t), "u")
