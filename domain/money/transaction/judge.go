@@ -35,7 +35,7 @@ type Judge struct {
 	// Hits counts the rules of new movements, of claims that they hold and of calls (D-POL-24); nil: not counted.
 	Hits *policy.Hits
 
-	turns turn.Turns // of kinds of movements
+	turns turn.Turns // at gates
 }
 
 // Past reads what rules ask about earlier movements. Every method joins the transaction of its context.
@@ -120,14 +120,13 @@ func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
 		return r, nil
 	}
 	set := j.Rules()
-	if r.gates, err = j.gates(ctx, set, m); err != nil {
-		return r, err
-	}
 	r.facts.Read = set.Wants(m.facts.Kind, m.facts.Asset.CurrencyCode)
-	if !r.facts.Read.Any {
-		return r, nil
+	if r.facts.Read.Any {
+		if r.facts, err = j.read(ctx, m, r.facts); err != nil {
+			return r, err
+		}
 	}
-	if r.facts, err = j.read(ctx, m, r.facts); err != nil {
+	if r.gates, err = j.gates(ctx, set, m); err != nil || !r.facts.Read.Any {
 		return r, err
 	}
 	totals, err := j.totals(ctx, set, m, r.facts, false)
