@@ -129,8 +129,8 @@ func (m *flowModel) step(rng *rand.Rand) error {
 
 var sumSteps = flag.Int("sums.steps", 250, "steps of TestWideSumsInRandomOrder, at most 20,000 on PostgreSQL")
 
-// In random orders of requests, claims, cancellations and ends, with totals that begin and end meanwhile, the sums per
-// initiator, asset and platform admit what a list of all movements admits. Each step is made on any of three nodes.
+// In random orders of requests, claims, cancellations and ends, the sums per initiator, asset and platform admit what a
+// list of all movements admits. Totals begin and end meanwhile. Each step is made on any of three nodes.
 func TestWideSumsInRandomOrder(t *testing.T) {
 	onNodes(t, 3, func(t *testing.T, dbs []*persistence.DB) {
 		db := dbs[0]
