@@ -81,7 +81,8 @@ var tables = map[string][]string{
 	"session/session":       {"login_history", "refused_login", "session", "session_key"},
 	"proof/totp":            {"recovery_code", "totp"},
 	"money/transaction": {"coin_address", "deposit", "process", "withdrawal", "withdrawal_queue",
-		"withdrawal_queue_next", "withdrawal_desk", "withdrawal_approval", "money_gate", "money_flow"},
+		"withdrawal_queue_next", "withdrawal_desk", "withdrawal_approval", "money_gate", "money_flow",
+		"money_flow_kept"},
 	"account/user": {"user_role", "users", "user_search"},
 	"":             {"seed"}, // which parts of the first content were written
 	"proof/stepup": nil,      // starts and answers challenges

@@ -76,10 +76,10 @@ func (s *service) money() error {
 	s.join(part{groups: groups(httplimit.Group{Service: limits}, requests),
 		actions: []challenge.Action{requests.Action()}, kinds: []job.Kind{withdrawals.Holding()},
 		tasks: []task{{endHolds, "the holds of the money policy could not be ended", withdrawals.EndHolds},
-			{closeHours, "the hours of the money policy could not be added up",
-				func(ctx context.Context) error { return judge.CloseHours(ctx, time.Now()) }}},
+			{keepTotals, "the totals of the money policy could not be kept",
+				func(ctx context.Context) error { return judge.KeepTotals(ctx, time.Now()) }}},
 		purge: func(ctx context.Context, old expiry) error {
-			return movements.PurgeFlow(ctx, old.now.Add(-transaction.FlowKept))
+			return movements.PurgeTotals(ctx, old.now.Add(-transaction.FlowKept))
 		}})
 	transactions := &transaction.Service{Judge: judge, Ledger: s.ledger, Users: s.users, Currencies: s.currencies,
 		Parameters: s.parameters, Now: time.Now, Store: movements, Changes: s.changes("", nil),
@@ -100,7 +100,7 @@ func (s *service) money() error {
 		kinds: []job.Kind{transactions.Kind(), s.nightly(&here, func(ctx context.Context) ledger.Night {
 			n := ledger.Nightly(ctx, books, books, s.commit, time.Now())
 			if n.Verification == nil {
-				n.Verification = movements.VerifyFlow(ctx)
+				n.Verification = movements.VerifyTotals(ctx)
 			}
 			return n
 		})},
@@ -129,8 +129,8 @@ func (s *service) money() error {
 // endHolds is how often the holds whose time is over are judged again.
 const endHolds = 30 * time.Second
 
-// closeHours is how often the past hours of movements are added up for the sums of the money policy.
-const closeHours = 5 * time.Minute
+// keepTotals is how often a node looks for movements whose totals the sums of the money policy lack.
+const keepTotals = 30 * time.Second
 
 // judge builds the judge of movements, with the rules in force on this node.
 func (s *service) judge(rates rate.Store) *transaction.Judge {

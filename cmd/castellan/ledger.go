@@ -32,7 +32,7 @@ func (ledgerVerifyCmd) Run(e *env) error {
 	defer v.Close()
 	totals, err := ledger.Verify(e.ctx, money.NewLedger(v.DB))
 	if err == nil {
-		err = money.NewTransactions(v.DB).VerifyFlow(e.ctx)
+		err = money.NewTransactions(v.DB).VerifyTotals(e.ctx)
 	}
 	if err != nil {
 		return err

@@ -1,16 +1,17 @@
 package money
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/schema"
 
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
-	"castellan/domain/kit/sorting"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
@@ -18,74 +19,73 @@ import (
 	"castellan/persistence/record"
 )
 
-// flowRow is what the movements of an hour add up to that nothing can change any more. The row of asset 0 and scope ""
-// says that the hour is complete.
-type flowRow struct {
-	bun.BaseModel `bun:"table:money_flow,alias:f"`
+// A slot is the instant of a movement in milliseconds without its last bits; without a grain, of the grain fine.
+const (
+	fine   = 15 // 33 seconds; the first seven digits of an identifier
+	medium = 20 // 17 minutes
+	coarse = 25 // 9 hours
+	digits = 7
 
-	Flow    string
-	Scope   string // an initiator; "" for all
-	Hour    int64  // its begin
-	AssetID int64
-	Number  int64
+	oneCoarse = 1 << (coarse - fine)
+	noEnd     = 1 << (48 - fine) // identifiers have 48 bits of time
+)
+
+// flowRow is what movements of an asset add up to: of a slot by an initiator (scope), or of a user.
+type flowRow struct {
+	Grain, Slot, AssetID, Number int64
+	Scope, UserID                string
 	record.SumColumns
 }
 
-// counted is a sum of movements of one asset.
-type counted struct {
-	UserID, Initiator string
-	AssetID           int64
-	Number            int64
-	record.SumColumns
+func slotOf(at time.Time) int64 { return engine.Millis(at) >> fine }
+
+func timeOf(slot int64) time.Time {
+	if slot >= noEnd {
+		return time.Time{}
+	}
+	return time.UnixMilli(slot << fine)
+}
+
+// flowOf returns the table of a flow, the column that has the instant of its movements, and the condition of those that
+// count.
+func flowOf(f transaction.Flow) (table, column, where string) {
+	switch {
+	case f.Kind == policy.Adjustment && f.Direction == policy.In:
+		return "deposit", "transfer_id", "id = transfer_id"
+	case f.Kind == policy.Adjustment:
+		return "withdrawal", "transfer_id", "id = transfer_id"
+	case f.Kind == policy.Deposit:
+		return "deposit", "transfer_id", "id <> transfer_id"
+	}
+	where = fmt.Sprintf("hold_id IS NOT NULL AND status NOT IN (%d, %d)", transaction.Failed, transaction.Cancelled)
+	if f.Left {
+		return "withdrawal", "left_at", where + " AND left_at > 0" // as the index has it
+	}
+	return "withdrawal", "id", where
+}
+
+// boundOf returns the value of the column of a flow at an instant; zero: a value above all.
+func boundOf(f transaction.Flow, at time.Time) any {
+	switch {
+	case f.Left && at.IsZero():
+		return int64(noEnd) << fine
+	case f.Left:
+		return engine.Millis(at)
+	case at.IsZero():
+		return "~"
+	}
+	return id.Before(at)
 }
 
 // flowed selects the movements of a flow from an instant until before another; a zero one is open.
 func (s Transactions) flowed(ctx context.Context, f transaction.Flow, from, to time.Time) *bun.SelectQuery {
-	table, column, bound := "withdrawal", "id", func(at time.Time) any { return id.Before(at) }
-	if f.Direction == policy.In {
-		table = "deposit"
-	}
-	switch {
-	case f.Left:
-		column, bound = "left_at", func(at time.Time) any { return engine.Millis(at) }
-	case f.Kind != policy.Withdrawal:
-		column = "transfer_id"
-	}
-	rows := s.db.Conn(ctx).NewSelect().Table(table).Where("? >= ?", bun.Ident(column), bound(from))
-	if !to.IsZero() {
-		rows.Where("? < ?", bun.Ident(column), bound(to))
-	}
-	switch {
-	case f.Kind == policy.Adjustment:
-		return rows.Where("id = transfer_id")
-	case f.Kind == policy.Deposit:
-		return rows.Where("id <> transfer_id")
-	case f.Left:
-		rows.Where("left_at > 0") // as the index has it
-	}
-	return rows.Where("hold_id IS NOT NULL").Where("status NOT IN (?, ?)", int(transaction.Failed),
-		int(transaction.Cancelled))
+	table, column, where := flowOf(f)
+	return s.db.Conn(ctx).NewSelect().Table(table).Where(where).Where("? >= ?", bun.Ident(column), boundOf(f, from)).
+		Where("? < ?", bun.Ident(column), boundOf(f, to))
 }
 
-// countedQuery selects the movements of a sum from an instant until before another, by asset; those to a destination
-// also by user.
-func (s Transactions) countedQuery(ctx context.Context, q transaction.CountedQuery, from,
-	to time.Time) *bun.SelectQuery {
-	rows := s.flowed(ctx, q.Flow, from, to).Column("asset_id").ColumnExpr("count(*) AS number").
-		Where("id <> ?", q.Except).Group("asset_id").Order("asset_id")
-	if q.UserID != "" {
-		rows.Where("user_id = ?", q.UserID)
-	}
-	if q.Initiator != "" {
-		rows.Where("initiator = ?", q.Initiator)
-	}
-	if q.Destination != "" {
-		rows.Column("user_id").Where("destination = ?", q.Destination).Group("user_id").Order("user_id")
-	}
-	return record.WithSums(rows)
-}
-
-// Counted reads the hours that are complete from money_flow, and the others from the movements.
+// Counted reads totals, and the movements at both ends of the window. Without totals, and for an account or a
+// destination, it reads all movements.
 func (s Transactions) Counted(ctx context.Context, q transaction.CountedQuery) (all []transaction.Counted, err error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -93,28 +93,22 @@ func (s Transactions) Counted(ctx context.Context, q transaction.CountedQuery) (
 	if !q.Until.IsZero() {
 		to = q.Until.Add(time.Millisecond)
 	}
-	var rows []counted
-	read := func(from, to time.Time) error {
-		var some []counted
-		err := s.countedQuery(ctx, q, from, to).Scan(ctx, &some)
-		rows = append(rows, some...)
-		return err
-	}
-	if q.UserID == "" && q.Destination == "" {
-		var hours []time.Time
-		if hours, rows, err = s.closed(ctx, q, from, to); err != nil {
-			return nil, engine.Translate(err)
+	rows, whole, err := s.totals(ctx, q, from, to)
+	if err == nil && !whole {
+		read := s.flowed(ctx, q.Flow, from, to).Column("asset_id").ColumnExpr("count(*) AS number").
+			Where("id <> ?", q.Except).Group("asset_id").Order("asset_id")
+		if q.UserID != "" {
+			read.Where("user_id = ?", q.UserID)
 		}
-		for _, hour := range hours {
-			if hour.After(from) {
-				if err := read(from, hour); err != nil {
-					return nil, engine.Translate(err)
-				}
-			}
-			from = hour.Add(time.Hour)
+		if q.Initiator != "" {
+			read.Where("initiator = ?", q.Initiator)
 		}
+		if q.Destination != "" {
+			read.Column("user_id").Where("destination = ?", q.Destination).Group("user_id").Order("user_id")
+		}
+		err = record.WithSums(read).Scan(ctx, &rows)
 	}
-	if err := read(from, to); err != nil {
+	if err != nil {
 		return nil, engine.Translate(err)
 	}
 	for _, r := range rows {
@@ -122,150 +116,229 @@ func (s Transactions) Counted(ctx context.Context, q transaction.CountedQuery) (
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(all, func(c transaction.Counted) bool { return c.UserID == r.UserID && c.Asset == r.AssetID })
-		if i < 0 {
-			i, all = len(all), append(all, transaction.Counted{UserID: r.UserID, Asset: r.AssetID})
-		}
-		all[i].Number, all[i].Sum = all[i].Number+r.Number, all[i].Sum.Add(sum)
+		all = append(all, transaction.Counted{UserID: r.UserID, Asset: r.AssetID, Number: r.Number, Sum: sum})
 	}
 	return all, nil
 }
 
-// closed returns the complete hours between two instants, ascending, and what they add up to. It is one statement, so
-// that no hour is completed between the two.
-func (s Transactions) closed(ctx context.Context, q transaction.CountedQuery, from, to time.Time) (hours []time.Time,
-	sums []counted, err error) {
-	of := func(scope string) *bun.SelectQuery {
-		rows := s.db.Conn(ctx).NewSelect().Table("money_flow").Where("flow = ?", q.Flow.String()).
-			Where("scope = ?", scope).Where("hour >= ?", engine.Millis(from))
-		if !to.IsZero() {
-			rows.Where("hour <= ?", engine.Millis(to.Add(-time.Hour)))
-		}
-		return rows
+const (
+	// Columns of a movement, as money_flow has them.
+	plusOne = "asset_id, 1, hi / 1000000000, hi % 1000000000, lo / 1000000000, lo % 1000000000"
+	lessOne = "asset_id, -1, -(hi / 1000000000), -(hi % 1000000000), -(lo / 1000000000), -(lo % 1000000000)"
+
+	summed = "asset_id, CAST(sum(number) AS BIGINT) AS number, CAST(sum(hi_high) AS BIGINT) AS hi_high, " +
+		"CAST(sum(hi_low) AS BIGINT) AS hi_low, CAST(sum(lo_high) AS BIGINT) AS lo_high, " +
+		"CAST(sum(lo_low) AS BIGINT) AS lo_low"
+)
+
+// totals adds up the slots that lie wholly between two instants, and the movements before and after them, in one
+// statement. whole is false if there are no totals for these instants.
+func (s Transactions) totals(ctx context.Context, q transaction.CountedQuery, from, to time.Time) (all []flowRow,
+	whole bool, err error) {
+	first, last := slotOf(from.Add(1<<fine*time.Millisecond-time.Millisecond)), int64(noEnd)
+	if !to.IsZero() {
+		last = slotOf(to)
 	}
-	marks := of("").Where("asset_id = 0").Column("hour", "asset_id", "number", "hi_high", "hi_low", "lo_high", "lo_low")
-	all := of(q.Initiator).Where("asset_id <> 0").ColumnExpr("-1").Column("asset_id").Group("asset_id")
-	for _, column := range []string{"number", "hi_high", "hi_low", "lo_high", "lo_low"} {
-		all.ColumnExpr("CAST(sum(?) AS BIGINT)", bun.Ident(column))
+	if q.UserID != "" || q.Destination != "" || first >= last {
+		return nil, false, nil
 	}
-	var rows []flowRow
-	if err := marks.UnionAll(all).Scan(ctx, &rows); err != nil {
-		return nil, nil, err
+	table, column, where := flowOf(q.Flow)
+	scope, initiator := "", ""
+	args := []any{q.Flow.String(), boundOf(q.Flow, from), boundOf(q.Flow, timeOf(first)), boundOf(q.Flow, timeOf(last)),
+		boundOf(q.Flow, to), q.Except}
+	if q.Initiator != "" {
+		args = append(args, q.Initiator)
+		scope, initiator = " AND scope = $7", " AND initiator = $7"
 	}
-	for _, r := range rows {
-		if r.AssetID == 0 {
-			hours = append(hours, engine.Time(r.Hour))
-			continue
-		}
-		sums = append(sums, counted{AssetID: r.AssetID, Number: r.Number, SumColumns: r.SumColumns})
+	var text strings.Builder
+	fmt.Fprint(&text, "(SELECT -1 AS asset_id, since AS number, 0 AS hi_high, 0 AS hi_low, 0 AS lo_high, 0 AS lo_low "+
+		"FROM money_flow_kept WHERE flow = $1")
+	for _, ends := range covered(first, last) {
+		fmt.Fprintf(&text, " UNION ALL SELECT asset_id, number, hi_high, hi_low, lo_high, lo_low FROM money_flow "+
+			"WHERE flow = $1 AND grain = %d AND slot >= $%d AND slot < $%d%s", ends[0], len(args)+1, len(args)+2, scope)
+		args = append(args, ends[1], ends[2])
 	}
-	sorting.Func(hours, time.Time.Compare)
-	return hours, sums, nil
+	between := " UNION ALL SELECT %s FROM " + table + " WHERE " + where + " AND " + column + " >= $%d AND " + column +
+		" < $%d AND id %s $6" + initiator
+	fmt.Fprintf(&text, between, plusOne, 2, 3, "<>")
+	fmt.Fprintf(&text, between, plusOne, 4, 5, "<>")
+	fmt.Fprintf(&text, between, lessOne, 3, 4, "=")
+	err = s.db.Ask(ctx, &all, engine.Query{From: text.String() + ") AS m GROUP BY asset_id", Columns: summed,
+		Order: "asset_id"}, args...)
+	if err != nil || len(all) == 0 || all[0].AssetID >= 0 || all[0].Number > first {
+		return nil, false, err
+	}
+	return slices.DeleteFunc(all, func(r flowRow) bool { return r.AssetID < 0 || r.Number == 0 }), true, nil
 }
 
-// flowLate is how long after its end an hour may still get movements: the time of a transaction, and the difference of
-// two clocks.
-const flowLate = time.Hour
-
-// CloseHours stores the hours from an instant on that are complete and whose withdrawals are all decided.
-func (s Transactions) CloseHours(ctx context.Context, f transaction.Flow, from, now time.Time) error {
-	from = from.Truncate(time.Hour)
-	done, _, err := s.closed(ctx, transaction.CountedQuery{Flow: f}, from, now)
-	if err != nil {
-		return engine.Translate(err)
+// covered divides the slots between two instants into at most five ranges, each of a grain and its ends.
+func covered(first, last int64) (all [][3]int64) {
+	for _, grain := range []int64{fine, medium} {
+		up, down := (first+31)>>5, last>>5
+		all = append(all, [3]int64{grain, first, min(up<<5, last)}, [3]int64{grain, max(up, down) << 5, last})
+		first, last = up, down
 	}
-	for hour := from; !hour.Add(time.Hour + flowLate).After(now); hour = hour.Add(time.Hour) {
-		if slices.ContainsFunc(done, hour.Equal) {
+	return append(all, [3]int64{coarse, first, last})
+}
+
+// KeepTotals keeps the totals of flows, from now on and then of earlier movements, nine hours at a time, and ends those
+// of others. On PostgreSQL it is UNAVAILABLE if writers keep a table busy for 0.3 s, and continues in the next call.
+func (s Transactions) KeepTotals(ctx context.Context, flows []transaction.Flow, from, now time.Time) error {
+	known, err := s.kept(ctx)
+	for _, f := range transaction.Flows() {
+		since, is := known[f.String()]
+		if !slices.Contains(flows, f) {
+			if is && err == nil {
+				err = s.dropTotals(ctx, f.String(), noEnd)
+			}
 			continue
 		}
-		if f.Kind == policy.Withdrawal {
-			open, err := s.flowed(ctx, f, hour, hour.Add(time.Hour)).ColumnExpr("1").
-				Where("status = ?", int(transaction.WaitingQueue)).Exists(ctx)
-			if err != nil || open {
-				if err != nil {
-					return engine.Translate(err)
-				}
-				continue
+		for err == nil && (!is || since > slotOf(from)) {
+			since, err = s.extend(ctx, f, slotOf(now))
+			is = true
+		}
+	}
+	return err
+}
+
+// kept returns since when there are totals, by flow.
+func (s Transactions) kept(ctx context.Context) (map[string]int64, error) {
+	var flows []string
+	var since []int64
+	err := s.db.Conn(ctx).NewSelect().Table("money_flow_kept").Column("flow", "since").Scan(ctx, &flows, &since)
+	all := map[string]int64{}
+	for i, f := range flows {
+		all[f] = since[i]
+	}
+	return all, engine.Translate(err)
+}
+
+// keptSince stores since when there are totals of a flow.
+const keptSince = "INSERT INTO money_flow_kept (flow, since) VALUES (?, ?) ON CONFLICT (flow) " +
+	"DO UPDATE SET since = EXCLUDED.since"
+
+// inside is the condition of the totals of a flow between two slots.
+func inside(flow string, from, to int64) schema.QueryWithArgs {
+	return schema.SafeQuery("flow = ? AND (grain = 15 AND slot >= ? AND slot < ? OR grain = 20 AND slot >= ? AND "+
+		"slot < ? OR grain = 25 AND slot >= ? AND slot < ?)", []any{flow, from, to, from >> 5, to >> 5, from >> 10, to >> 10})
+}
+
+var errBusy = fault.New(fault.Unavailable, "a table of movements is busy").After(time.Second)
+
+// extend adds the totals of the nine hours before those of a flow, or those from now on if it has none. No movement
+// changes meanwhile: on PostgreSQL, writers of the table wait. Their triggers read money_flow_kept after that.
+func (s Transactions) extend(ctx context.Context, f transaction.Flow, now int64) (since int64, err error) {
+	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		if table, _, _ := flowOf(f); s.db.Postgres() {
+			// A transaction that waits for this lock has no other one, so writers cannot wait for it in a circle.
+			_, err := tx.NewRaw("SET LOCAL lock_timeout = 300; LOCK TABLE ? IN SHARE ROW EXCLUSIVE MODE",
+				bun.Ident(table)).Exec(ctx)
+			if err != nil {
+				return fmt.Errorf("%w: %w", errBusy, err)
 			}
 		}
-		rows, err := s.hourOf(ctx, f, hour)
+		known, err := s.kept(ctx)
 		if err != nil {
 			return err
 		}
-		err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-			_, err := tx.NewInsert().Model(&rows).On("CONFLICT DO NOTHING").Exec(ctx)
+		to, is := known[f.String()]
+		if since = to - oneCoarse; !is {
+			since, to = now/oneCoarse*oneCoarse, noEnd
+		}
+		all := inside(f.String(), since, to)
+		if _, err := tx.NewRaw("DELETE FROM money_flow WHERE ?", all).Exec(ctx); err != nil { // what was left by dropTotals
 			return err
-		})
+		}
+		_, err = tx.NewRaw("INSERT INTO money_flow (flow, part, grain, slot, scope, asset_id, number, hi_high, hi_low, "+
+			"lo_high, lo_low) SELECT ?, 0, grain, slot, scope, "+summed+" FROM (?) AS m GROUP BY grain, slot, scope, asset_id",
+			f.String(), s.moved(f, since, to)).Exec(ctx)
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		_, err = tx.NewRaw(keptSince, f.String(), since).Exec(ctx)
+		return err
+	})
+	return since, err
 }
 
-// hourOf adds up the movements of an hour. Owners are no scope: their sums are of one account.
-func (s Transactions) hourOf(ctx context.Context, f transaction.Flow, hour time.Time) ([]flowRow, error) {
-	var found []counted
-	err := record.WithSums(s.flowed(ctx, f, hour, hour.Add(time.Hour)).Column("initiator", "asset_id").
-		ColumnExpr("count(*) AS number").Group("initiator", "asset_id")).Scan(ctx, &found)
-	rows := []flowRow{{Flow: f.String(), Hour: engine.Millis(hour)}}
-	add := func(scope string, c counted) {
-		i := slices.IndexFunc(rows, func(r flowRow) bool { return r.Scope == scope && r.AssetID == c.AssetID })
-		if i < 0 {
-			i, rows = len(rows), append(rows, flowRow{Flow: rows[0].Flow, Scope: scope, Hour: rows[0].Hour,
-				AssetID: c.AssetID})
-		}
-		r := &rows[i]
-		r.Number += c.Number
-		r.HiHigh, r.HiLow = r.HiHigh+c.HiHigh, r.HiLow+c.HiLow
-		r.LoHigh, r.LoLow = r.LoHigh+c.LoHigh, r.LoLow+c.LoLow
-	}
-	for _, c := range found {
-		add("", c)
-		if c.Initiator != "" && c.Initiator != string(policy.User) {
-			add(c.Initiator, c)
+// moved selects what the movements of a flow between two slots add up to, by the slots of all grains.
+func (s Transactions) moved(f transaction.Flow, from, to int64) schema.QueryWithArgs {
+	table, column, where := flowOf(f)
+	slot := "money_slot(" + column + ")"
+	switch {
+	case f.Left:
+		slot = column + " >> 15"
+	case !s.db.Postgres():
+		slot = "0"
+		for n := range digits {
+			slot = fmt.Sprintf("(%s) * 32 + instr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(%s, %d, 1)) - 1", slot, column,
+				n+1)
 		}
 	}
-	return rows, engine.Translate(err)
+	return schema.SafeQuery("SELECT grain, slot >> (grain - 15) AS slot, scope, asset_id, number, hi_high, hi_low, "+
+		"lo_high, lo_low FROM (SELECT "+slot+" AS slot, initiator AS scope, asset_id, count(*) AS number, "+
+		record.Summed("", "", "", "")+" FROM "+table+" WHERE "+where+" AND "+column+" >= ? AND "+column+
+		" < ? GROUP BY 1, 2, 3) AS s CROSS JOIN (SELECT 15 AS grain UNION ALL SELECT 20 UNION ALL SELECT 25) AS g",
+		[]any{boundOf(f, timeOf(from)), boundOf(f, timeOf(to))})
 }
 
-// VerifyFlow compares the complete hours with the movements. Its error wraps ledger.ErrBroken for one that differs.
-func (s Transactions) VerifyFlow(ctx context.Context) error {
+// VerifyTotals compares the totals with the movements. Its error wraps ledger.ErrBroken for one that differs.
+func (s Transactions) VerifyTotals(ctx context.Context) error {
+	known, err := s.kept(ctx)
+	if err != nil {
+		return err
+	}
+	now := slotOf(s.db.Now()) / oneCoarse * oneCoarse
 	for _, f := range transaction.Flows() {
-		hours, _, err := s.closed(ctx, transaction.CountedQuery{Flow: f}, time.UnixMilli(0), time.Time{})
-		if err != nil {
-			return engine.Translate(err)
-		}
-		for _, hour := range hours {
-			var is []flowRow
-			err := s.db.Conn(ctx).NewSelect().Model(&is).Where("flow = ?", f.String()).Where("hour = ?",
-				engine.Millis(hour)).Scan(ctx)
+		since, is := known[f.String()]
+		for is && since < noEnd {
+			to := since + oneCoarse
+			if since >= now {
+				to = noEnd
+			}
+			var differ []flowRow
+			// One statement, because both change, and totals may be dropped meanwhile.
+			err := s.db.Conn(ctx).NewRaw("SELECT grain, slot, scope, "+summed+" FROM (SELECT grain, slot, scope, asset_id, "+
+				"number, hi_high, hi_low, lo_high, lo_low FROM money_flow WHERE ? UNION ALL SELECT grain, slot, scope, "+
+				"asset_id, -number, -hi_high, -hi_low, -lo_high, -lo_low FROM (?) AS m) AS d "+
+				"WHERE EXISTS (SELECT 1 FROM money_flow_kept WHERE flow = ? AND since <= ?) "+
+				"GROUP BY grain, slot, scope, asset_id HAVING sum(number) <> 0 OR sum(hi_high) <> 0 OR sum(hi_low) <> 0 "+
+				"OR sum(lo_high) <> 0 OR sum(lo_low) <> 0 LIMIT 1", inside(f.String(), since, to), s.moved(f, since, to),
+				f.String(), since).Scan(ctx, &differ)
 			if err != nil {
 				return engine.Translate(err)
 			}
-			want, err := s.hourOf(ctx, f, hour)
-			if err != nil {
-				return err
+			if len(differ) > 0 {
+				return fmt.Errorf("%w: the total of %s by %q at %s in money_flow does not match its movements",
+					ledger.ErrBroken, f, differ[0].Scope, timeOf(differ[0].Slot<<(differ[0].Grain-fine)).UTC())
 			}
-			sorting.Func(is, flowRow.compare)
-			sorting.Func(want, flowRow.compare)
-			if len(is) > 0 && !slices.Equal(is, want) { // they may be purged meanwhile
-				return fmt.Errorf("%w: the hour %s of %s in money_flow does not match its movements", ledger.ErrBroken,
-					hour.UTC().Format(time.RFC3339), f)
-			}
+			since = to
 		}
 	}
 	return nil
 }
 
-func (r flowRow) compare(o flowRow) int {
-	return cmp.Or(cmp.Compare(r.Scope, o.Scope), cmp.Compare(r.AssetID, o.AssetID))
+// PurgeTotals removes the totals before an instant.
+func (s Transactions) PurgeTotals(ctx context.Context, before time.Time) error {
+	known, err := s.kept(ctx)
+	for flow, since := range known {
+		if to := slotOf(before) / oneCoarse * oneCoarse; since < to && err == nil {
+			err = s.dropTotals(ctx, flow, to)
+		}
+	}
+	return err
 }
 
-// PurgeFlow removes the hours before an instant.
-func (s Transactions) PurgeFlow(ctx context.Context, before time.Time) error {
+// dropTotals removes the totals of a flow before a slot; noEnd: all. A statement that began before may still add some.
+func (s Transactions) dropTotals(ctx context.Context, flow string, before int64) error {
 	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		_, err := tx.NewDelete().Table("money_flow").Where("hour < ?", engine.Millis(before)).Exec(ctx)
+		_, err := tx.NewRaw(keptSince, flow, before).Exec(ctx)
+		if err == nil && before == noEnd {
+			_, err = tx.NewRaw("DELETE FROM money_flow_kept WHERE flow = ?", flow).Exec(ctx)
+		}
+		if err == nil {
+			_, err = tx.NewRaw("DELETE FROM money_flow WHERE ?", inside(flow, 0, before)).Exec(ctx)
+		}
 		return err
 	})
 }

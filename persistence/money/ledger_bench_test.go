@@ -314,7 +314,7 @@ func BenchmarkFlow(b *testing.B) {
 		persistence.Start(db, []byte("audit key of the benchmark"), "bench")
 		end := load()
 		past, flow := money.NewTransactions(db), transaction.Flow{Kind: policy.Withdrawal, Direction: policy.Out}
-		if err := past.CloseHours(b.Context(), flow, end.Add(-transaction.FlowKept), end); err != nil {
+		if err := past.KeepTotals(b.Context(), []transaction.Flow{flow}, end.Add(-transaction.FlowKept), end); err != nil {
 			b.Fatal(err)
 		}
 		b.Run("sum", func(b *testing.B) {

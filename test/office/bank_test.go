@@ -63,6 +63,14 @@ func newBank(t *testing.T, s *blackbox.Site) *bank {
 		b.tokens[i] = blackbox.Headers{"x-auth": raw}
 	}
 	n.Kill()
+	rule := `{"label":"Adjustments","status":"ACTIVE","kinds":["ADJUSTMENT"],"effect":{"type":"DENY"},
+		"match":{"sums":[{"per":"PLATFORM","window":"24h","of":"COUNT","over":"1000000"}]}}`
+	if got := s.Command(rule, "money", "rule", "add", "-"); got.Code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	// The task would begin the totals after half a minute.
+	s.Exec(fmt.Sprintf("INSERT INTO money_flow_kept (flow, since) VALUES ('ADJUSTMENT/IN', %d), ('ADJUSTMENT/OUT', %[1]d)",
+		time.Now().UnixMilli()>>25<<10))
 	b.serve(true)
 	for i := range b.users { // opens their accounts
 		d := &deed{order: order{Do: "credit", Ref: fmt.Sprint("first ", i)}, n: 1000, from: -1, to: i}

@@ -128,13 +128,6 @@ func (s *Service) report(ctx context.Context, by audit.By, r Report) (d Deposit,
 		return d, err
 	}
 	d.Initiator, r.SenderInfo = initiatorOf(by), d.SenderInfo
-	if r.Final {
-		leave, err := s.Judge.turn(ctx, policy.Deposit)
-		if err != nil {
-			return d, err
-		}
-		defer leave()
-	}
 	asked := d
 	claim := integration.Claim{Kind: integration.Deposits, ExternalID: r.ExternalID, RecordID: d.ID, At: d.At,
 		Digest: integration.Digest(fixed{d.UserID, d.Asset, d.Amount.String(), d.TxID, d.ToAddress, d.FromAddress})}
@@ -267,8 +260,8 @@ func (s *Service) receive(ctx context.Context, by audit.By, u user.User, asked D
 		accounts = []ledger.Account{account(asked.UserID, asked.Asset)}
 	}
 	var held ruling
-	_, err = s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
-		err error) {
+	_, err = s.Judge.decide(ctx, s.Ledger, by, accounts, func(ctx context.Context,
+		_ []ledger.Balance) (m ledger.Movement, err error) {
 		d = asked
 		paid, err := s.paid(ctx, d, c.Digest)
 		if err != nil {
@@ -336,8 +329,8 @@ func (s *Service) advance(ctx context.Context, by audit.By, u user.User, d Depos
 		accounts = []ledger.Account{account(d.UserID, d.Asset)}
 	}
 	var hit policy.Verdict
-	_, err := s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
-		err error) {
+	_, err := s.Judge.decide(ctx, s.Ledger, by, accounts, func(ctx context.Context,
+		_ []ledger.Balance) (m ledger.Movement, err error) {
 		hit = policy.Verdict{}
 		was, err := s.Deposit(ctx, d.ID)
 		if err != nil {

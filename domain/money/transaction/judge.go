@@ -35,7 +35,7 @@ type Judge struct {
 	// Hits counts the rules of new movements, of claims that they hold and of calls (D-POL-24); nil: not counted.
 	Hits *policy.Hits
 
-	turns turn.Turns // of kinds of movements
+	turns turn.Turns // at gates
 }
 
 // Past reads what rules ask about earlier movements. Every method joins the transaction of its context.
@@ -48,9 +48,9 @@ type Past interface {
 	// Counted sums movements by asset, and those to a destination also by account. Cancelled and failed ones do not
 	// count.
 	Counted(ctx context.Context, q CountedQuery) ([]Counted, error)
-	// CloseHours stores what the hours of a flow add up to, from an instant on, so that Counted need not read their
-	// movements. It leaves out hours that a movement can still change.
-	CloseHours(ctx context.Context, f Flow, from, now time.Time) error
+	// KeepTotals keeps what some flows add up to, from an instant on, so that Counted need not read their movements. It
+	// ends the totals of other flows. UNAVAILABLE if the movements are written too busily: it continues in the next call.
+	KeepTotals(ctx context.Context, flows []Flow, from, now time.Time) error
 	// Judged returns the facts by which a withdrawal or a deposit was judged when it was requested or reported; false if
 	// they were not stored. RECORD_NOT_FOUND.
 	Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error)
@@ -120,14 +120,13 @@ func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
 		return r, nil
 	}
 	set := j.Rules()
-	if r.gates, err = j.gates(ctx, set, m); err != nil {
-		return r, err
-	}
 	r.facts.Read = set.Wants(m.facts.Kind, m.facts.Asset.CurrencyCode)
-	if !r.facts.Read.Any {
-		return r, nil
+	if r.facts.Read.Any {
+		if r.facts, err = j.read(ctx, m, r.facts); err != nil {
+			return r, err
+		}
 	}
-	if r.facts, err = j.read(ctx, m, r.facts); err != nil {
+	if r.gates, err = j.gates(ctx, set, m); err != nil || !r.facts.Read.Any {
 		return r, err
 	}
 	totals, err := j.totals(ctx, set, m, r.facts, false)

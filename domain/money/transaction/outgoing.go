@@ -120,13 +120,6 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, begin step, id st
 	edit func(*Queued) (repeated bool, err error)) (o Outgoing, err error) {
 	mover := begin.mover
 	leaves := mover == Hold || mover == Resume || mover == Release || mover == Wallet && to == QueueProcessing
-	if leaves {
-		leave, err := s.Judge.turn(ctx, policy.Withdrawal)
-		if err != nil {
-			return o, err
-		}
-		defer leave()
-	}
 	var accounts []ledger.Account // a move that books nothing needs no balance
 	if to.Final() || mover == Release {
 		q, err := s.Store.Queued(ctx, id)
@@ -137,8 +130,8 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, begin step, id st
 	}
 	var held error
 	var hit policy.Verdict
-	_, err = s.Ledger.Decide(ctx, by, accounts, func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement,
-		err error) {
+	_, err = s.Judge.decide(ctx, s.Ledger, by, accounts, func(ctx context.Context,
+		_ []ledger.Balance) (m ledger.Movement, err error) {
 		if o, err = s.Get(ctx, id); err != nil {
 			return m, err
 		}

@@ -178,11 +178,6 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 	if err != nil {
 		return o, err
 	}
-	leave, err := s.Judge.turn(ctx, policy.Withdrawal)
-	if err != nil {
-		return o, err
-	}
-	defer leave()
 	var asks ruling
 	plan := func(ctx context.Context, has []ledger.Balance) (m ledger.Movement, err error) {
 		desk, err := s.Store.Desk(ctx, r.UserID)
@@ -231,7 +226,7 @@ func (s *Withdrawals) enqueue(ctx context.Context, by audit.By, r WithdrawalRequ
 		o.Withdrawal.Facts, o.Withdrawal.Version, o.Queued.Version = "", 1, 1
 		return m, nil
 	}
-	if _, err := s.Ledger.Decide(ctx, by, []ledger.Account{account(r.UserID, pair.ID)}, plan); err != nil {
+	if _, err := s.Judge.decide(ctx, s.Ledger, by, []ledger.Account{account(r.UserID, pair.ID)}, plan); err != nil {
 		return Outgoing{}, err
 	}
 	s.Judge.hit(asks.Verdict)

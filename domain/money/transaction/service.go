@@ -19,7 +19,6 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
-	"castellan/domain/money/policy"
 )
 
 // Service executes transactions. All fields but Judge are required.
@@ -141,11 +140,6 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 	if err != nil {
 		return Adjusted{}, err
 	}
-	leave, err := s.Judge.turn(ctx, policy.Adjustment)
-	if err != nil {
-		return Adjusted{}, err
-	}
-	defer leave()
 	var ruled ruling
 	plan := func(ctx context.Context, _ []ledger.Balance) (m ledger.Movement, err error) {
 		r, err := s.adjusted(ctx, by, a, p)
@@ -165,7 +159,7 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 			Detail: withReason(string(a.Direction)+" "+a.Amount.String()+" "+p.pair.Currency.Code, a.Reason)}))
 		return ledger.Movement{Transfers: []ledger.Transfer{t}, With: with, Once: true}, err
 	}
-	r, err := s.Ledger.Decide(ctx, by, []ledger.Account{p.account, p.treasury}, plan)
+	r, err := s.Judge.decide(ctx, s.Ledger, by, []ledger.Account{p.account, p.treasury}, plan)
 	if err != nil {
 		if !commit.Inside(ctx) {
 			err = deniedBy(ctx, s.Ledger.Commit, s.Now(), by, err)

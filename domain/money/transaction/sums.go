@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/money/ledger"
 	"castellan/domain/money/policy"
 )
 
@@ -64,14 +66,22 @@ func (PassGate) Table() string { return "money_gate" }
 func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version }
 
 // gates reads the gates that a movement passes: one for each sum that the rules of its kind have. Inside a transaction
-// it locks them, in one order, so that no two movements wait for each other.
+// it locks them, in one order, so that no two movements wait for each other. Otherwise it waits until no other movement
+// of this process is between a gate and its unit (decide): they would fail at one gate.
 func (j *Judge) gates(ctx context.Context, set *policy.Set, m movement) (all []commit.Write, err error) {
 	var keys []string
 	for _, per := range set.Counts(m.facts.Kind) {
 		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.facts.Common(per))
 	}
 	slices.Sort(keys)
+	taken, _ := ctx.Value(turnsKey{}).(map[string]func())
 	for _, key := range keys {
+		if taken != nil && taken[key] == nil && !commit.Inside(ctx) {
+			if taken[key], err = j.turns.Take(ctx, key); err != nil {
+				delete(taken, key)
+				return nil, err
+			}
+		}
 		gate := PassGate{Key: key, At: m.facts.At}
 		if gate.Version, err = j.Past.Gate(ctx, gate.Key, gate.At, commit.Inside(ctx)); err != nil {
 			return nil, err
@@ -81,35 +91,33 @@ func (j *Judge) gates(ctx context.Context, set *policy.Set, m movement) (all []c
 	return all, nil
 }
 
+type turnsKey struct{}
+
+// decide is ledger.Ledger.Decide for a plan that judges. The turns at the gates of its movement end with it.
+func (j *Judge) decide(ctx context.Context, l *ledger.Ledger, by audit.By, accounts []ledger.Account,
+	plan ledger.Plan) (ledger.Result, error) {
+	taken := map[string]func(){}
+	defer func() {
+		for _, leave := range taken {
+			leave()
+		}
+	}()
+	return l.Decide(context.WithValue(ctx, turnsKey{}, taken), by, accounts, plan)
+}
+
 // wide reports whether a sum has movements of many accounts.
 func wide(per policy.Per) bool {
 	return per == policy.PerInitiator || per == policy.PerAsset || per == policy.PerPlatform
 }
 
-// turn waits until this process judges no other movement of a kind, if rules count such movements of many accounts:
-// they would fail at one gate. Inside a transaction it does not wait, because the holder of the turn may wait for that.
-func (j *Judge) turn(ctx context.Context, kind policy.Kind) (leave func(), err error) {
-	if j == nil || commit.Inside(ctx) || !slices.ContainsFunc(j.Rules().Counts(kind), wide) {
-		return func() {}, nil
-	}
-	return j.turns.Take(ctx, string(kind))
-}
-
-// FlowKept is how long totals of hours are kept; a window has at most 31 days.
+// FlowKept is how long totals are kept; a window has at most 31 days.
 const FlowKept = 32 * policy.Day
 
-// CloseHours stores the totals of past hours of the flows that rules count for many accounts (Past.CloseHours). It may
-// run on several nodes at once, or not at all: then a sum takes longer.
-func (j *Judge) CloseHours(ctx context.Context, now time.Time) error {
-	for _, f := range Flows() {
-		if !slices.ContainsFunc(j.Rules().Counts(f.Kind), wide) {
-			continue
-		}
-		if err := j.Past.CloseHours(ctx, f, now.Add(-FlowKept), now); err != nil {
-			return err
-		}
-	}
-	return nil
+// KeepTotals keeps the totals of the flows that rules count for many accounts (Past.KeepTotals). It may run on several
+// nodes at once, or not at all: then a sum takes longer.
+func (j *Judge) KeepTotals(ctx context.Context, now time.Time) error {
+	flows := slices.DeleteFunc(Flows(), func(f Flow) bool { return !slices.ContainsFunc(j.Rules().Counts(f.Kind), wide) })
+	return j.Past.KeepTotals(ctx, flows, now.Add(-FlowKept), now)
 }
 
 // query returns the query of a sum of a movement. One per asset is that of the platform.

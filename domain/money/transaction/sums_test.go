@@ -117,7 +117,10 @@ func (m *flowModel) step(rng *rand.Rand) error {
 			w.out = true
 		}
 	case 8:
-		return m.Judge.CloseHours(m.t.Context(), m.now())
+		if rng.IntN(4) > 0 {
+			return m.Judge.KeepTotals(m.t.Context(), m.now())
+		}
+		return m.Judge.Past.KeepTotals(m.t.Context(), nil, m.now(), m.now())
 	}
 	m.advance([]time.Duration{0, time.Millisecond, 59 * time.Minute, time.Hour - time.Millisecond, time.Hour,
 		20 * time.Minute}[rng.IntN(6)])
@@ -126,8 +129,8 @@ func (m *flowModel) step(rng *rand.Rand) error {
 
 var sumSteps = flag.Int("sums.steps", 250, "steps of TestWideSumsInRandomOrder, at most 20,000 on PostgreSQL")
 
-// In random orders of requests, claims, cancellations and ends, with hours that are completed meanwhile, the sums per
-// initiator, asset and platform admit what a list of all movements admits. Each step is made on any of three nodes.
+// In random orders of requests, claims, cancellations and ends, the sums per initiator, asset and platform admit what a
+// list of all movements admits. Totals begin and end meanwhile. Each step is made on any of three nodes.
 func TestWideSumsInRandomOrder(t *testing.T) {
 	onNodes(t, 3, func(t *testing.T, dbs []*persistence.DB) {
 		db := dbs[0]
@@ -155,27 +158,26 @@ func TestWideSumsInRandomOrder(t *testing.T) {
 				t.Fatalf("seed %d, step %d: %v", seed, i, err)
 			}
 		}
-		storetest.Must(t, d.Judge.CloseHours(t.Context(), d.now().Add(2*time.Hour)))
 		past := money.NewTransactions(db)
-		storetest.Must(t, past.VerifyFlow(t.Context()))
-		var hours int
+		storetest.Must(t, past.VerifyTotals(t.Context()))
+		var totals int
 		count := func() {
-			storetest.Must(t, db.Conn(t.Context()).NewRaw("SELECT count(*) FROM money_flow WHERE asset_id <> 0").
-				Scan(t.Context(), &hours))
+			storetest.Must(t, db.Conn(t.Context()).NewRaw("SELECT count(*) FROM money_flow WHERE number <> 0").
+				Scan(t.Context(), &totals))
 		}
-		if count(); hours == 0 {
-			t.Error("no hour was completed")
+		if count(); totals == 0 {
+			t.Error("no totals were kept")
 		}
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
-			_, err := db.Conn(ctx).NewRaw("UPDATE money_flow SET number = number + 1 WHERE asset_id <> 0").Exec(ctx)
+			_, err := db.Conn(ctx).NewRaw("UPDATE money_flow SET lo_low = lo_low + 1 WHERE grain = 20").Exec(ctx)
 			return err
 		}))
-		if err := past.VerifyFlow(t.Context()); !errors.Is(err, ledger.ErrBroken) {
+		if err := past.VerifyTotals(t.Context()); !errors.Is(err, ledger.ErrBroken) {
 			t.Errorf("a wrong total is %v", err)
 		}
-		storetest.Must(t, past.PurgeFlow(t.Context(), d.now().Add(time.Hour)))
-		if count(); hours != 0 {
-			t.Errorf("%d totals after the purge", hours)
+		storetest.Must(t, past.PurgeTotals(t.Context(), d.now().Add(10*time.Hour)))
+		if count(); totals != 0 {
+			t.Errorf("%d totals after the purge", totals)
 		}
 	})
 }
@@ -203,7 +205,62 @@ func TestWideSumsInParallel(t *testing.T) {
 		if won != 1 {
 			t.Errorf("%d requests were admitted, want 1", won)
 		}
-		storetest.Must(t, money.NewTransactions(dbs[0]).VerifyFlow(t.Context()))
+		storetest.Must(t, money.NewTransactions(dbs[0]).VerifyTotals(t.Context()))
+	})
+}
+
+// Totals that begin and end beside requests and cancellations on three nodes match the movements, also after a
+// withdrawal of an earlier day is cancelled.
+func TestTotalsBesideWriters(t *testing.T) {
+	onNodes(t, 3, func(t *testing.T, dbs []*persistence.DB) {
+		const writers = 32
+		flow := transaction.Flow{Kind: policy.Withdrawal, Direction: policy.Out}
+		d := newDesk(t, dbs[0])
+		for i := range writers {
+			d.m.User(fmt.Sprint("u", i), func(*user.User) {})
+			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "2"))
+		}
+		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "72h", "COUNT", "100"))
+		nodes := d.nodes(dbs)
+		old, err := d.ask("u0", "BTC", 1, "old")
+		storetest.Must(t, err)
+		d.advance(40 * time.Hour)
+		storetest.Race(t, writers+1, "", func(i int) error {
+			n := nodes[i%len(nodes)]
+			if i >= writers {
+				for k := range 20 {
+					flows := []transaction.Flow{flow}[:k%2]
+					err := patient(func() error { return n.Judge.Past.KeepTotals(t.Context(), flows, n.now(), n.now()) })
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			var o transaction.Outgoing
+			err := patient(func() (err error) {
+				o, err = n.ask(fmt.Sprint("u", i), "BTC", 1, fmt.Sprint("x", i))
+				return err
+			})
+			if err != nil || i%2 == 0 {
+				return err
+			}
+			return patient(func() error {
+				_, err := n.Cancel(t.Context(), audit.By{UserID: "op"}, o.Queued.ID, "")
+				return err
+			})
+		})
+		past := money.NewTransactions(dbs[0])
+		storetest.Must(t, patient(func() error { return d.Judge.KeepTotals(t.Context(), d.now()) }))
+		storetest.Must(t, past.VerifyTotals(t.Context()))
+		_, err = d.Cancel(t.Context(), audit.By{UserID: "op"}, old.Queued.ID, "")
+		storetest.Must(t, err)
+		storetest.Must(t, past.VerifyTotals(t.Context()))
+		sums, err := past.Counted(t.Context(), transaction.CountedQuery{Flow: flow, Initiator: "SERVICE:wallet",
+			After: d.now().Add(-72 * time.Hour)})
+		if err != nil || len(sums) != 1 || sums[0].Number != writers/2 {
+			t.Errorf("%+v, %v", sums, err)
+		}
 	})
 }
 
@@ -316,8 +373,8 @@ func TestSumsOfCreditsAndAdjustments(t *testing.T) {
 	want(3, true, transaction.WaitingSender)
 	d.advance(time.Millisecond)
 	want(3, true, transaction.Finalized)
-	storetest.Must(t, s.Judge.CloseHours(context.Background(), d.now().Add(3*time.Hour)))
-	storetest.Must(t, money.NewTransactions(d.m.DB).VerifyFlow(t.Context()))
+	storetest.Must(t, s.Judge.KeepTotals(t.Context(), d.now()))
+	storetest.Must(t, money.NewTransactions(d.m.DB).VerifyTotals(t.Context()))
 
 	// The facts of adjustments are stored, too: rehearsals and explanations have them.
 	var r policy.Rule

@@ -291,6 +291,7 @@ func TestHotGate(t *testing.T) {
 			SendCryptoMonthly: plenty}}}}
 		each := *gateRequests / clients
 		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "24h", "COUNT", fmt.Sprint(each*clients)))
+		storetest.Must(t, d.Judge.KeepTotals(t.Context(), d.now()))
 		nodes := d.nodes(dbs)
 		took := make([][]time.Duration, clients)
 		began := time.Now()
