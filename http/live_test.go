@@ -25,9 +25,9 @@ import (
 	"castellan/domain/proof/device/devicetest"
 	"castellan/domain/proof/dpop"
 	"castellan/domain/proof/totp"
+	"castellan/http/apitest"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/internal/pgtest"
 	"castellan/internal/porttest"
 )
 
@@ -85,7 +85,9 @@ func onBoth(t *testing.T, test func(t *testing.T, l *live)) {
 func sqliteDSN(_ *testing.T, dir string) string {
 	return "sqlite:" + filepath.Join(dir, "castellan.db")
 }
-func postgresDSN(t *testing.T, _ string) string { return pgtest.DSN(t) }
+func postgresDSN(t *testing.T, _ string) string { return apitest.DSN(t) }
+
+func TestMain(m *testing.M) { apitest.Main(m) }
 
 func start(t testing.TB, dir, dsn string, edits ...func(*config.Config)) *live {
 	t.Helper()

@@ -18,7 +18,6 @@ import (
 	"castellan/persistence"
 	accountstore "castellan/persistence/account"
 	"castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 	"castellan/persistence/session"
 )
 
@@ -39,7 +38,7 @@ func person(n, daysAgo int) user.Add {
 
 func userBoth(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		one, two, three := person(1, 60), person(2, 29), person(3, 0)
 		one.IdentityHash, one.TaxNumber, one.BirthDate, one.Type = hash("10000000146"), "77", "1990-05-01", user.Corporate
 		three.Level = 77 // a level that no longer exists

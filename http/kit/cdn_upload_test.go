@@ -45,7 +45,7 @@ type uploads struct {
 
 func both(t *testing.T, test func(t *testing.T, s *uploads)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		files, err := folder.Open(t.TempDir())
 		storetest.Must(t, err)
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })

@@ -33,7 +33,7 @@ type service struct {
 
 func parameterBoth(t *testing.T, test func(t *testing.T, s service)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := kit.NewParameters(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, store) }))
 		_, err := store.Add(t.Context(), parameter.Parameter{Code: "FIXED", Name: "n", JSON: json.RawMessage(`{}`)})

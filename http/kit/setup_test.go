@@ -12,13 +12,12 @@ import (
 	"castellan/http/edge"
 	httpsetup "castellan/http/kit/setup"
 	"castellan/persistence"
-	"castellan/persistence/persistencetest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, "setup") }
 
 func TestSetup(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, _ *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, _ *persistence.DB) {
 		report := func(at time.Time) setup.Report {
 			return setup.NewReport(true, at, []setup.Finding{
 				{Key: "clock", Severity: setup.OK, State: "plausible"},

@@ -21,7 +21,6 @@ import (
 	"castellan/persistence"
 	accountstore "castellan/persistence/account"
 	"castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
 
 // now is shortly after noon of the last day.
@@ -38,7 +37,7 @@ type site struct {
 // balanceBoth serves the endpoints over the catalogue of a new installation: 3 and 4 are USDT on ETH and TRX.
 func balanceBoth(t *testing.T, test func(s *site)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		currencies := money.NewCurrencies(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
 		live := currency.NewCache(currencies)

@@ -21,7 +21,7 @@ import (
 
 // REQ-KYC-07, D-KYC-08: the shape to the last key, by whether a level is special.
 func TestLevels(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := apitest.Serve(t, edge.Options{},
 			httplevel.Group{Service: &level.Service{Store: money.NewLevels(db)}}).Below("/admin/")
 		const special = `{"levelId":10,"levelLabel":"Corporate","isSpecial":true,"sendLimitTRYDaily":5000000,` +
@@ -37,7 +37,7 @@ func TestLevels(t *testing.T) {
 
 // REQ-KYC-06, D-KYC-08.
 func TestUpdateLevel(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		jane := user.New("jane", time.Now())
 		jane.Phone = "+905321234567"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))
@@ -79,7 +79,7 @@ func TestUpdateLevel(t *testing.T) {
 
 // D-KYC-08: the administration of levels.
 func TestAdministration(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := apitest.Serve(t, edge.Options{}, httplevel.Group{Service: &level.Service{Store: money.NewLevels(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now}}}).Below("/admin/")
 		const (

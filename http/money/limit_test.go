@@ -24,13 +24,12 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
 
 // REQ-USR-01, REQ-USR-06, D-USR-03, D-USR-09: the shape to the last key, before and
 // after deposits and a withdrawal.
 func TestLimitInfo(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, rates := t.Context(), moneystore.NewCurrencies(db), moneystore.NewRates(db)
 		for i, id := range []string{"jane", "admin"} {
 			u := user.New(id, now)

@@ -108,7 +108,7 @@ func versioned(rule, version, expires string) string {
 
 // D-POL-11: a rule is added by one person, all of a list or none; a change and a deletion wait for another one.
 func TestMoneyRules(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := servePolicy(t, db)
 		s.Wants("GET "+rulesLine, "", 200, `[]`)
 		s.Wants("POST "+rulesLine, largeRule, 200, `{}`)

@@ -13,7 +13,6 @@ import (
 	httpprovider "castellan/http/money/provider"
 	"castellan/persistence"
 	"castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
 
 // slot is the beginning of five minutes.
@@ -22,7 +21,7 @@ var slot = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // providerBoth serves the endpoints over four slots of the account main, and one of cold.
 func providerBoth(t *testing.T, test func(s *apitest.Site)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := func(account string, slots int, all ...[3]string) {
 			w := provider.Arrived{Provider: "spot", Account: account, At: slot.Add(time.Duration(slots) * provider.Every)}
 			for _, one := range all {

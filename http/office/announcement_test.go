@@ -23,7 +23,6 @@ import (
 	"castellan/outbound/folder"
 	"castellan/persistence"
 	"castellan/persistence/office"
-	"castellan/persistence/persistencetest"
 )
 
 const cdn = "https://cdn.example.com"
@@ -38,7 +37,7 @@ type site struct {
 
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		files, err := folder.Open(t.TempDir())
 		storetest.Must(t, err)
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })

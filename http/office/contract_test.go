@@ -21,7 +21,6 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/office"
-	"castellan/persistence/persistencetest"
 )
 
 type contractSite struct {
@@ -35,7 +34,7 @@ type contractSite struct {
 // 2 of the seed.
 func contractBoth(t *testing.T, test func(s *contractSite)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := office.NewContracts(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, store) }))
 		service := &contract.Service{Store: store, HTML: richtext.New("https://cdn.example.com"),

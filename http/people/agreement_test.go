@@ -62,7 +62,7 @@ func (s *service) Send(_ context.Context, _ string, m message.Rendered) error {
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		files, err := folder.Open(t.TempDir())
 		storetest.Must(t, err)
 		t.Cleanup(func() { storetest.Must(t, files.Close()) })

@@ -24,7 +24,6 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
-	"castellan/persistence/persistencetest"
 )
 
 type site struct {
@@ -38,7 +37,7 @@ type site struct {
 
 func corporateBoth(t *testing.T, test func(s *site)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := &site{t: t, db: db, users: account.NewUsers(db)}
 		var err error
 		s.hasher, err = password.NewHasher(password.HasherOptions{Slots: 2, Queue: 50,

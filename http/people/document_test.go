@@ -28,7 +28,6 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
-	"castellan/persistence/persistencetest"
 )
 
 // documentService is the section over a real database, a folder, and a clock that goes on with each look.
@@ -42,7 +41,7 @@ type documentService struct {
 
 func docBoth(t *testing.T, test func(t *testing.T, s *documentService)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
 func serve(t *testing.T, db *persistence.DB) *documentService {

@@ -30,7 +30,6 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
-	"castellan/persistence/persistencetest"
 	sessionstore "castellan/persistence/session"
 )
 
@@ -57,7 +56,7 @@ type idSite struct {
 
 func identityBoth(t *testing.T, test func(s *idSite)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(identityServe(t, db)) })
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(identityServe(t, db)) })
 }
 
 func identityServe(t *testing.T, db *persistence.DB) *idSite {

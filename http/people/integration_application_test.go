@@ -16,12 +16,11 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	peoplestore "castellan/persistence/people"
-	"castellan/persistence/persistencetest"
 )
 
 // D-INT-06: an application is added once for its external id, and its status is set.
 func TestIntegrationApplications(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := peoplestore.NewCorporate(db)
 		service := &corporate.Service{Store: store, Users: account.NewUsers(db), Claims: kit.NewIntegration(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}

@@ -41,7 +41,7 @@ type screening struct {
 
 func bothScreening(t *testing.T, test func(s screening)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		integrationPeople(t, db, "jane", "kurt", "admin")
 		parameters, store := kit.NewParameters(db), peoplestore.NewStandings(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return parameter.Seed(ctx, parameters) }))

@@ -40,7 +40,7 @@ type userSite struct {
 
 func users(t *testing.T, test func(s *userSite)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		jobs := apitest.NewJobs(t, db, keyringtest.Ring(t, time.Now), time.Now)
 		service := &registration.Service{Users: account.NewUsers(db), External: kit.NewIntegration(db),
 			Jobs: jobs.Service, Changes: admin.Changes{Commit: db, Now: time.Now}}

@@ -33,7 +33,6 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
 
 type (
@@ -70,7 +69,7 @@ type integrationSite struct {
 
 func withdrawals(t *testing.T, test func(s *integrationSite)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
 		now := func() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC) }
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {

@@ -40,7 +40,6 @@ import (
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
 	"castellan/persistence/people"
-	"castellan/persistence/persistencetest"
 )
 
 const (
@@ -60,7 +59,7 @@ type kycSite struct {
 }
 
 func kycBoth(t *testing.T, test func(s *kycSite)) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(kycServe(t, db)) })
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(kycServe(t, db)) })
 }
 
 // everywhere offers every channel.

@@ -52,7 +52,7 @@ type standingSite struct {
 
 func standingBoth(t *testing.T, test func(s standingSite)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, currencies, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
 		for i, name := range []string{"jane", "root", "chief"} {
 			u := user.New(name, time.UnixMilli(1_700_000_000_000+int64(i)))

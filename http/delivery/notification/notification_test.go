@@ -12,12 +12,11 @@ import (
 	"castellan/http/edge"
 	"castellan/persistence"
 	"castellan/persistence/delivery"
-	"castellan/persistence/persistencetest"
 )
 
 func both(t *testing.T, test func(t *testing.T, s *apitest.Site, ids []string)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		var ids []string
 		for i, user := range []string{"u1", "u1", "u1", "u2"} {
 			n := notification.New(time.UnixMilli(1_700_000_000_000+int64(i)), user,
