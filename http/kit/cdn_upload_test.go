@@ -129,8 +129,6 @@ func TestRefusedUploads(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			s.Wants(line, upload(files[name], "logo", "logo"), 400, "INVALID_FIELD imageData")
 		}
-		s.As("u1").Wants(line, upload(png, "logo.png", "logo"), 403, "FORBIDDEN")
-		s.As("nobody").Wants(line, upload(png, "logo.png", "logo"), 401, "UNAUTHENTICATED")
 		for info, err := range s.service.Files.List(t.Context(), blob.Public) {
 			t.Errorf("kept %v %v", info, err)
 		}

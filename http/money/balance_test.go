@@ -250,14 +250,3 @@ func TestDailyPosition(t *testing.T) {
 		s.Wants(line+"cursor=x", "", 400, "INVALID_FIELD cursor")
 	})
 }
-
-func TestBalanceAccess(t *testing.T) {
-	balanceBoth(t, func(s *site) {
-		for _, line := range []string{"GET admin/get-member-asset-balances?userId=jane",
-			"GET admin/get-member-asset-balances-sum", "GET balance/get-daily-position"} {
-			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")
-			s.As("cron:x").Wants(line, "", 401, "UNAUTHENTICATED")
-			s.As("jane").Wants(line, "", 403, "FORBIDDEN")
-		}
-	})
-}

@@ -30,8 +30,6 @@ func TestLevels(t *testing.T) {
 		s.Wants("GET levels-info?isSpecial=true", "", 200, "["+special+"]")
 		s.Wants("GET levels-info", `{"isSpecial":true}`, 200, "["+special+"]")
 		s.Wants("GET levels-info?isSpecial=yes", "", 400, "INVALID_FIELD isSpecial")
-		s.As("user").Wants("GET levels-info", "", 403, "FORBIDDEN")
-		s.As("nobody").Wants("GET levels-info", "", 401, "UNAUTHENTICATED")
 	})
 }
 
@@ -72,8 +70,6 @@ func TestUpdateLevel(t *testing.T) {
 			`{"data":{"userId":"jane","levelId":0,"levelLabel":"Unconfirmed"}}`)
 		has(0, 2)
 		s.WantsBound(line, `{"userId":"admin","levelId":2}`, true)
-		s.As("jane").Wants(line, `{"userId":"jane","levelId":2}`, 403, "FORBIDDEN")
-		s.As("nobody").Wants(line, `{"userId":"jane","levelId":2}`, 401, "UNAUTHENTICATED")
 	})
 }
 
@@ -129,11 +125,6 @@ func TestAdministration(t *testing.T) {
 		s.Wants("PATCH"+path, `{"levelId":5,"levelLabel":"Platinum"}`, 200, `{"data":`+
 			strings.NewReplacer(":9", ":null", "Golden", "Platinum").Replace(changed)+`}`)
 
-		for _, line := range []string{"GET", "POST", "PATCH"} {
-			body := map[string]string{"POST": gold, "PATCH": `{"levelId":5}`}[line]
-			s.As("user").Wants(line+path, body, 403, "FORBIDDEN")
-			s.As("nobody").Wants(line+path, body, 401, "UNAUTHENTICATED")
-		}
 		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 4 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}

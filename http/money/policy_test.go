@@ -270,7 +270,6 @@ func TestMoneyRuleFaults(t *testing.T) {
 	s.Wants("POST "+rulesLine, `{"label":"x","rules":[`+largeRule+`]}`, 400, "INVALID_FIELD rules")
 	s.As("clerk").Wants("POST "+rulesLine,
 		strings.Replace(largeRule, `"initiators":["SERVICE:old"]`, `"accounts":["clerk"]`, 1), 403, "FORBIDDEN")
-	s.As("user").Wants("GET "+rulesLine, "", 403, "FORBIDDEN")
 }
 
 // The verdict and the reason of each rule follow the rules in force; a sum counts the movement alone.

@@ -136,15 +136,3 @@ func TestTotal(t *testing.T) {
 		s.Wants(line+"now", "", 400, "INVALID_FIELD datetime5min")
 	})
 }
-
-func TestProviderAccess(t *testing.T) {
-	providerBoth(t, func(s *apitest.Site) {
-		for _, line := range []string{"GET get-provider-balances-of-asset?provider=p&account=a&asset=x",
-			"GET get-provider-balances?provider=p", "GET get-provider-balances-total?provider=p&datetime5min=1"} {
-			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")
-			s.As("cron:x").Wants(line, "", 401, "UNAUTHENTICATED")
-			s.As("jane").Wants(line, "", 403, "FORBIDDEN")
-			s.Wants(line, "", 200, "[]")
-		}
-	})
-}

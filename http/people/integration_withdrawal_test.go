@@ -213,7 +213,6 @@ func TestWithdrawalRequest(t *testing.T) {
 			t.Errorf("%d %s", status, got)
 		}
 		s.Wants(requests, withBody("x", "userId", `"ghost"`), 404, "RECORD_NOT_FOUND")
-		s.As("jane").Wants(requests, withBody("x"), 403, "FORBIDDEN")
 		s.As("clerk").Wants(requests, withBody("x", "userId", `"admin"`), 403, "FORBIDDEN")
 	})
 }
@@ -330,7 +329,6 @@ func TestWithdrawalMoves(t *testing.T) {
 		}
 		id = s.made()
 		move(id, `{"status":"hotWalletInsufficientBalance"}`, 200, shown("hotWalletInsufficientBalance", 6, "null", "null"))
-		s.As("jane").Wants("POST /admin/withdrawals/"+id+"/resume", `{}`, 403, "FORBIDDEN")
 		s.Wants("POST /admin/withdrawals/"+id+"/resume", `{"reason":"refilled"}`, 200,
 			shown("queued", 8, "null", `"refilled"`))
 		s.Wants("POST /admin/withdrawals/"+id+"/resume", `{}`, 409, "INVALID_STATE")

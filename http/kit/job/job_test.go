@@ -111,12 +111,9 @@ func TestListAndShow(t *testing.T) {
 			`"text":"zorunludur"`) {
 			t.Errorf("in Turkish: %s", body)
 		}
-		s.As("u").Wants("GET /admin/jobs", "", 403, "FORBIDDEN")
-		s.As("u").Wants("POST /admin/jobs/"+fresh+"/cancel", "", 403, "FORBIDDEN")
 		theirs, _, err := s.service.Start(s.t.Context(), audit.By{UserID: "admin"}, job.Request{Kind: "k"})
 		storetest.Must(s.t, err)
 		s.As("clerk").Wants("POST /admin/jobs/"+theirs.ID+"/cancel", "", 403, "FORBIDDEN")
-		s.As("nobody").Wants("GET /admin/jobs/"+old, "", 401, "UNAUTHENTICATED")
 	})
 }
 
