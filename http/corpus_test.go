@@ -313,11 +313,12 @@ func (l *live) takesTexts(all []told) {
 	sent, kept := 0, 0
 	for _, x := range all {
 		for _, w := range places(x) {
-			f, who := w.field, l.before(x.Endpoint)
+			f := w.field
 			if _, enum := f.Tag.Lookup("enum"); enum || f.Type.Kind() != reflect.String ||
 				f.Type == reflect.TypeFor[rest.Decimal]() {
 				continue
 			}
+			who := l.before(x.Endpoint)
 			for _, text := range texts {
 				value, _ := json.Marshal(text)
 				w.value = string(value)

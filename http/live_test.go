@@ -5,14 +5,13 @@ import (
 	"context"
 	"crypto"
 	"encoding/base32"
-	"encoding/base64"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,9 +25,9 @@ import (
 	"castellan/domain/proof/device/devicetest"
 	"castellan/domain/proof/dpop"
 	"castellan/domain/proof/totp"
+	"castellan/http/apitest"
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
-	"castellan/internal/pgtest"
 	"castellan/internal/porttest"
 )
 
@@ -86,7 +85,9 @@ func onBoth(t *testing.T, test func(t *testing.T, l *live)) {
 func sqliteDSN(_ *testing.T, dir string) string {
 	return "sqlite:" + filepath.Join(dir, "castellan.db")
 }
-func postgresDSN(t *testing.T, _ string) string { return pgtest.DSN(t) }
+func postgresDSN(t *testing.T, _ string) string { return apitest.DSN(t) }
+
+func TestMain(m *testing.M) { apitest.Main(m) }
 
 func start(t testing.TB, dir, dsn string, edits ...func(*config.Config)) *live {
 	t.Helper()
@@ -368,6 +369,24 @@ func (l *live) finish(p *person, f blackbox.Flow) (a blackbox.Answer) {
 	return a
 }
 
+// CodeOf is that of the client, from the newest letters alone: the outbox of a user grows with each login.
+func (l *live) CodeOf(t testing.TB, f blackbox.Flow, a blackbox.Account, method string) string {
+	t.Helper()
+	to := a.Number()
+	if method == "MAIL" {
+		to = a.Mail
+	}
+	var letters []blackbox.Letter
+	l.Ok(t, "GET", "/dev/outbox?limit=9&to="+url.QueryEscape(to), nil, nil).Read(t, &letters)
+	for _, letter := range letters {
+		if letter.ChallengeID == f.ChallengeID && len(letter.Code) == 6 {
+			return letter.Code
+		}
+	}
+	t.Fatalf("no code for %s in %d letters", to, len(letters))
+	return ""
+}
+
 // keep notes an answer for the examples behind it.
 func (l *live) keep(name string, a blackbox.Answer) {
 	d := json.NewDecoder(bytes.NewReader(a.Body))
@@ -376,17 +395,4 @@ func (l *live) keep(name string, a blackbox.Answer) {
 	if d.Decode(&v) == nil {
 		l.said[name] = v
 	}
-}
-
-// claims are those of a token.
-func claims(t testing.TB, raw string) (c map[string]any) {
-	t.Helper()
-	parts := strings.Split(raw, ".")
-	if len(parts) != 3 {
-		t.Fatalf("not a token: %q", raw)
-	}
-	b, err := base64.RawURLEncoding.DecodeString(parts[1])
-	storetest.Must(t, err)
-	storetest.Must(t, json.Unmarshal(b, &c))
-	return c
 }

@@ -33,7 +33,6 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/permit"
-	"castellan/persistence/persistencetest"
 	"castellan/persistence/proof"
 )
 
@@ -56,7 +55,7 @@ const scheduled = "rates.secret"
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
 	t.Parallel()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
 func serve(t *testing.T, db *persistence.DB) *service {

@@ -1,11 +1,15 @@
 package httpapi_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
 )
 
@@ -55,4 +59,17 @@ func TestOnlyLoginAndRenewalExtendSessions(t *testing.T) {
 			t.Errorf("%s gave no token", want)
 		}
 	}
+}
+
+// claims are those of a token.
+func claims(t testing.TB, raw string) (c map[string]any) {
+	t.Helper()
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		t.Fatalf("not a token: %q", raw)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(parts[1])
+	storetest.Must(t, err)
+	storetest.Must(t, json.Unmarshal(b, &c))
+	return c
 }

@@ -34,15 +34,14 @@ import (
 	"castellan/domain/session/replace"
 	"castellan/domain/session/session"
 	httppassword "castellan/http/account/password"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	httpchallenge "castellan/http/factor/challenge"
-	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/delivery"
 	"castellan/persistence/factor"
-	"castellan/persistence/persistencetest"
 	"castellan/persistence/proof"
 	sessionstore "castellan/persistence/session"
 )
@@ -128,10 +127,7 @@ func (a accounts) Account(ctx context.Context, id string) (challenge.Account, er
 
 func both(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	for name, dsn := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { return persistencetest.File(t) },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
+	for name, dsn := range apitest.Databases {
 		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
 	}
 }

@@ -27,7 +27,8 @@ import (
 	"castellan/internal/apidoc"
 )
 
-// Main is the TestMain of an area. It adds the phrases of slices, as package http does in the service.
+// Main is the TestMain of an area. It adds the phrases of slices, as package http does in the service, and lets the
+// tests share databases (DSN).
 func Main(m *testing.M, slices ...string) {
 	for _, slice := range slices {
 		phrases, err := os.ReadFile(slice + "/phrases.tsv")
@@ -38,7 +39,12 @@ func Main(m *testing.M, slices ...string) {
 			panic(err)
 		}
 	}
-	os.Exit(m.Run())
+	databases.shared = true
+	code := m.Run()
+	for _, d := range databases.free {
+		d.drop()
+	}
+	os.Exit(code)
 }
 
 // Site serves endpoints to one caller, whose requests it checks.

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/kit/token"
 	"castellan/domain/permit/cronkey"
 	"castellan/domain/permit/resource"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
@@ -31,7 +32,7 @@ import (
 // The credential of the exchange-rate endpoint at a test endpoint (D-AUTH-07, REQ-AUTH-09):
 // which keys are accepted, as which caller, and that they permit nothing else.
 func TestCronAuth(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx := t.Context()
 		ring := keyringtest.Ring(t, time.Now)
 		live := cronkey.NewCache(permit.NewCronKeys(db), ring)

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/rest"
 	"castellan/persistence"
@@ -22,8 +23,10 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
+func TestMain(m *testing.M) { apitest.Main(m) }
+
 func TestIdempotencyOnADatabase(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ring := keyringtest.Ring(t, time.Now)
 		keeper := func() *auth.Idempotent {
 			return &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
@@ -135,7 +138,7 @@ func TestUnreadableAnswer(t *testing.T) {
 // A key belongs to its caller and to the operation. The same key of another user, of a scheduled client or at
 // another endpoint is another key; its answer is never shown.
 func TestIdempotencyKeysAreNotShared(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		i := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: keyringtest.Ring(t, time.Now),
 			Now: time.Now}
 		for _, c := range []struct {
@@ -166,7 +169,7 @@ func TestIdempotencyKeysAreNotShared(t *testing.T) {
 // An answer is found again after the hashing key was replaced, and one that is kept
 // afterwards when the old key has ended.
 func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		var ahead atomic.Int64
 		start := time.Now()
 		now := func() time.Time { return start.Add(time.Duration(ahead.Load())) }
@@ -200,7 +203,7 @@ func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
 // An answer with a secret is replayed for ten minutes and can be purged then. A later repeat gets the refusal of that
 // moment.
 func TestSecretIsReplayedForTenMinutes(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store, now := kit.NewIdempotency(db), time.UnixMilli(1_700_000_000_000).UTC()
 		ring, began := keyringtest.Ring(t, time.Now), now
 		i := &auth.Idempotent{Store: store, Commit: db, Ring: ring, Now: func() time.Time { return now },

@@ -34,7 +34,7 @@ type addressbookService struct {
 // addressbookBoth runs a test on a fresh installation on each database.
 func addressbookBoth(t *testing.T, test func(t *testing.T, s *addressbookService)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
 func serve(t *testing.T, db *persistence.DB) *addressbookService {

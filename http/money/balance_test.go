@@ -21,7 +21,6 @@ import (
 	"castellan/persistence"
 	accountstore "castellan/persistence/account"
 	"castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
 
 // now is shortly after noon of the last day.
@@ -38,7 +37,7 @@ type site struct {
 // balanceBoth serves the endpoints over the catalogue of a new installation: 3 and 4 are USDT on ETH and TRX.
 func balanceBoth(t *testing.T, test func(s *site)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		currencies := money.NewCurrencies(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
 		live := currency.NewCache(currencies)
@@ -249,16 +248,5 @@ func TestDailyPosition(t *testing.T) {
 		s.Wants(line+"startDate=2026-03-02&endDate=2026-03-01", "", 400, "INVALID_FIELD startDate")
 		s.Wants(line+"startDate=x&endDate=1e9&limit=1001&cursor=", "", 400, "INVALID_FIELD startDate endDate limit")
 		s.Wants(line+"cursor=x", "", 400, "INVALID_FIELD cursor")
-	})
-}
-
-func TestBalanceAccess(t *testing.T) {
-	balanceBoth(t, func(s *site) {
-		for _, line := range []string{"GET admin/get-member-asset-balances?userId=jane",
-			"GET admin/get-member-asset-balances-sum", "GET balance/get-daily-position"} {
-			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")
-			s.As("cron:x").Wants(line, "", 401, "UNAUTHENTICATED")
-			s.As("jane").Wants(line, "", 403, "FORBIDDEN")
-		}
 	})
 }

@@ -23,7 +23,6 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
 
 var currencyNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -37,7 +36,7 @@ type currencyService struct {
 // currencyBoth serves the section over what a new installation has.
 func currencyBoth(t *testing.T, test func(t *testing.T, s *currencyService)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store, rates := money.NewCurrencies(db), money.NewRates(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) }))
 		live := currency.NewCache(store)

@@ -13,7 +13,6 @@ import (
 	httpprovider "castellan/http/money/provider"
 	"castellan/persistence"
 	"castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
 
 // slot is the beginning of five minutes.
@@ -22,7 +21,7 @@ var slot = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // providerBoth serves the endpoints over four slots of the account main, and one of cold.
 func providerBoth(t *testing.T, test func(s *apitest.Site)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := func(account string, slots int, all ...[3]string) {
 			w := provider.Arrived{Provider: "spot", Account: account, At: slot.Add(time.Duration(slots) * provider.Every)}
 			for _, one := range all {
@@ -135,17 +134,5 @@ func TestTotal(t *testing.T) {
 		s.Wants("GET get-provider-balances-total?provider=x&datetime5min=1767225900000", "", 200, "[]")
 		s.Wants("GET get-provider-balances-total", "", 400, "INVALID_FIELD provider datetime5min")
 		s.Wants(line+"now", "", 400, "INVALID_FIELD datetime5min")
-	})
-}
-
-func TestProviderAccess(t *testing.T) {
-	providerBoth(t, func(s *apitest.Site) {
-		for _, line := range []string{"GET get-provider-balances-of-asset?provider=p&account=a&asset=x",
-			"GET get-provider-balances?provider=p", "GET get-provider-balances-total?provider=p&datetime5min=1"} {
-			s.As("nobody").Wants(line, "", 401, "UNAUTHENTICATED")
-			s.As("cron:x").Wants(line, "", 401, "UNAUTHENTICATED")
-			s.As("jane").Wants(line, "", 403, "FORBIDDEN")
-			s.Wants(line, "", 200, "[]")
-		}
 	})
 }

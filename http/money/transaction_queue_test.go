@@ -166,7 +166,6 @@ func TestQueueDecisionsRefused(t *testing.T) {
 				t.Errorf("%s: %d %s, want %s", body, status, got, want)
 			}
 		}
-		s.As("jane").Wants(decide, decision(waits, "5", "null"), 403, "FORBIDDEN")
 		s.has("4", "1.501")
 		if s.count("process") != 0 || s.count("transfer") != 2 || s.count("withdrawal_queue", "status <> 7") != 0 {
 			t.Error("something was written")
@@ -270,7 +269,6 @@ func TestQueueList(t *testing.T) {
 		hidden := s.entry(a, 6, "hotWalletInsufficientBalance", "1", "0.001")
 		hidden = strings.Replace(hidden, `"jane@example.com"`, "null", 1)
 		s.Wants(queueList+"?id="+a, "", 200, "["+hidden+"]")
-		s.As("jane").Wants(queueList, "", 403, "FORBIDDEN")
 	})
 }
 
@@ -302,6 +300,5 @@ func TestProcessList(t *testing.T) {
 		s.Wants("GET /process/get-process-admin", "", 400, "INVALID_FIELD userId")
 		s.Wants("GET /process/get-process-admin?userId=%20", "", 400, "INVALID_FIELD userId")
 		s.Wants(processes+"&startDate=2&endDate=1", "", 400, "INVALID_FIELD startDate")
-		s.As("jane").Wants(processes, "", 403, "FORBIDDEN")
 	})
 }

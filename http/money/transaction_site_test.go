@@ -32,8 +32,9 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
+
+func TestMain(m *testing.M) { apitest.Main(m) }
 
 // transactionSite is the section with a user "jane", who has no phone, and a user "kurt", who has
 // one; with a treasury's address for BTC alone, a fee of 0.001 BTC, and an explorer of
@@ -86,7 +87,7 @@ func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 
 func transactionBoth(t *testing.T, test func(s transactionSite)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := transactionSite{T: t, db: db, clock: &clock{lists: true, at: time.Now().UTC().Truncate(time.Millisecond)}}
 		ctx, store, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
 		s.people()

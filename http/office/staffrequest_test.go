@@ -21,12 +21,11 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/office"
-	"castellan/persistence/persistencetest"
 )
 
 func staffrequestBoth(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		jane := user.New("jane", time.Now())
 		jane.Name, jane.Surname, jane.Phone = "Jane", "Doe", "+905321234567"
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}))

@@ -31,7 +31,6 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, "integration", "standing") }
@@ -54,7 +53,7 @@ func (post) Deliver(outbox.Message, message.Rendered) {}
 
 func bothMoney(t *testing.T, test func(s integrationMoney)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
 		integrationPeople(t, db, "jane", "kurt")
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {

@@ -40,7 +40,7 @@ type userSite struct {
 
 func users(t *testing.T, test func(s *userSite)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		jobs := apitest.NewJobs(t, db, keyringtest.Ring(t, time.Now), time.Now)
 		service := &registration.Service{Users: account.NewUsers(db), External: kit.NewIntegration(db),
 			Jobs: jobs.Service, Changes: admin.Changes{Commit: db, Now: time.Now}}
@@ -152,8 +152,6 @@ func TestAddUserRefuses(t *testing.T) {
 		} {
 			s.Wants("POST ", body, 400, want)
 		}
-		s.As("nobody").Wants("POST ", newcomer, 401, "UNAUTHENTICATED")
-		s.As("user").Wants("POST ", newcomer, 403, "FORBIDDEN")
 		if n := s.count(); n != 0 {
 			t.Errorf("%d accounts were made", n)
 		}
@@ -171,7 +169,6 @@ func TestGetUser(t *testing.T) {
 		s.Wants("GET /"+u.ID, "", 200, `{"data":{"id":"01JD3X4Q7V0S8D4T2M6B9N1ZKA","externalId":null,"status":"blocked",`+
 			`"createdAt":"2023-11-14T22:13:20.123Z"}}`)
 		s.Wants("GET /x", "", 404, "RECORD_NOT_FOUND")
-		s.As("user").Wants("GET /"+u.ID, "", 403, "FORBIDDEN")
 	})
 }
 
@@ -308,6 +305,5 @@ func TestAddUsersRefuses(t *testing.T) {
 		} {
 			s.Wants("POST /bulk", body, 400, want)
 		}
-		s.As("user").Wants("POST /bulk", `{"users":[]}`, 403, "FORBIDDEN")
 	})
 }

@@ -33,7 +33,6 @@ func TestCase(t *testing.T) {
 		}
 		s.Wants(path+"nobody", "", 404, "RECORD_NOT_FOUND")
 		s.Wants("GET /admin/kyc-case", "", 400, "INVALID_FIELD userId")
-		s.As("u1").Wants(path+"u1", "", 403, "FORBIDDEN")
 	})
 }
 

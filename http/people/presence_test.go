@@ -16,7 +16,6 @@ import (
 	"castellan/http/rest"
 	"castellan/persistence"
 	"castellan/persistence/account"
-	"castellan/persistence/persistencetest"
 )
 
 // rooms are the rooms of one node with a fixed clock.
@@ -31,7 +30,7 @@ func (r rooms) Say(_ context.Context, subject string, p presence.Person, leaves 
 
 // D-KYC-10: each learns of the others in the same room, and of no room whose records the caller may not see.
 func TestPresence(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		users := account.NewUsers(db)
 		for i, id := range []string{"admin", "second"} {
 			u := user.New(id, time.UnixMilli(1_700_000_000_000))

@@ -41,18 +41,17 @@ import (
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/stepup"
 	"castellan/domain/session/session"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	httpchallenge "castellan/http/factor/challenge"
 	httpregistration "castellan/http/people/registration"
 	"castellan/internal/apidoc"
-	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/delivery"
 	"castellan/persistence/factor"
 	"castellan/persistence/office"
-	"castellan/persistence/persistencetest"
 	"castellan/persistence/proof"
 	sessionstore "castellan/persistence/session"
 )
@@ -122,10 +121,7 @@ func (a accounts) Account(ctx context.Context, id string) (challenge.Account, er
 
 func registrationBoth(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	for name, dsn := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { return persistencetest.File(t) },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
+	for name, dsn := range apitest.Databases {
 		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
 	}
 }

@@ -12,12 +12,11 @@ import (
 	"castellan/http/edge"
 	"castellan/persistence"
 	"castellan/persistence/delivery"
-	"castellan/persistence/persistencetest"
 )
 
 func both(t *testing.T, test func(t *testing.T, s *apitest.Site, ids []string)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		var ids []string
 		for i, user := range []string{"u1", "u1", "u1", "u2"} {
 			n := notification.New(time.UnixMilli(1_700_000_000_000+int64(i)), user,
@@ -66,7 +65,5 @@ func TestRefusals(t *testing.T) {
 		} {
 			s.As("u1").Wants(c.line, c.body, 400, c.want)
 		}
-		s.As("nobody").Wants("GET notifications", "", 401, "UNAUTHENTICATED")
-		s.As("nobody").Wants("POST notifications/read", `{"all":true}`, 401, "UNAUTHENTICATED")
 	})
 }

@@ -16,7 +16,6 @@ import (
 	httpmfa "castellan/http/factor/mfa"
 	"castellan/persistence"
 	"castellan/persistence/factor"
-	"castellan/persistence/persistencetest"
 )
 
 // service is the section over a real database.
@@ -30,7 +29,7 @@ type service struct {
 // both runs a test on a fresh installation on each database.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		store := factor.NewMFA(db)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
 		live := mfa.NewCache(store)

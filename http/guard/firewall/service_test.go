@@ -31,7 +31,6 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/guard"
 	"castellan/persistence/kit"
-	"castellan/persistence/persistencetest"
 )
 
 // service is the section over a real database behind the firewall itself, with
@@ -48,7 +47,7 @@ type service struct {
 // both runs a test on a fresh installation on each database.
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, serve(t, db)) })
 }
 
 // The countries of this test's addresses.

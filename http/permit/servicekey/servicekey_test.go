@@ -23,7 +23,7 @@ import (
 )
 
 func TestServiceKeys(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		roles := permit.NewResources(db)
 		_, err := roles.AddRole(t.Context(), resource.Role{Code: "wallet", Name: "Wallet"})
 		storetest.Must(t, err)

@@ -22,6 +22,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/resource"
 	"castellan/domain/proof/totp"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	httptotp "castellan/http/proof/totp"
@@ -31,7 +32,6 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/factor"
 	"castellan/persistence/kit"
-	"castellan/persistence/persistencetest"
 	"castellan/persistence/proof"
 )
 
@@ -69,7 +69,7 @@ func (s *service) Notice(challenge.Account, message.Kind, message.Values, string
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
 }
 
 type noted struct {

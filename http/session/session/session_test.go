@@ -24,6 +24,7 @@ import (
 	"castellan/domain/kit/token"
 	"castellan/domain/permit/resource"
 	"castellan/domain/session/session"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
@@ -31,7 +32,6 @@ import (
 	"castellan/internal/apidoc"
 	"castellan/persistence"
 	"castellan/persistence/account"
-	"castellan/persistence/persistencetest"
 	sessionstore "castellan/persistence/session"
 )
 
@@ -64,7 +64,7 @@ func (s *service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
 }
 
 func newService(t *testing.T, db *persistence.DB) *service {
