@@ -132,17 +132,18 @@ func Until(t testing.TB, d time.Duration, what string, holds func() bool) {
 	}
 }
 
-// Becomes reports whether a condition becomes true within d. It waits longer between the checks the longer they take: a
-// check that starts a program would occupy a processor all the time.
+// Becomes reports whether a condition becomes true within d. It waits longer between the checks the longer one takes,
+// because a check that starts a program would occupy a processor all the time, and the longer it has waited.
 func Becomes(d time.Duration, holds func() bool) bool {
-	for deadline := time.Now().Add(d); ; {
+	for start := time.Now(); ; {
 		began := time.Now()
 		if holds() {
 			return true
 		}
-		if time.Now().After(deadline) {
+		waited := time.Since(start)
+		if waited > d {
 			return false
 		}
-		time.Sleep(min(max(5*time.Millisecond, 2*time.Since(began)), 250*time.Millisecond))
+		time.Sleep(min(max(5*time.Millisecond, 2*time.Since(began), waited/10), 250*time.Millisecond))
 	}
 }

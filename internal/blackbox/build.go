@@ -57,22 +57,33 @@ var castellan = sync.OnceValues(func() (string, error) {
 
 // migrated is an SQLite database with the tables of the program under test and without rows of its own.
 var migrated = sync.OnceValues(func() ([]byte, error) {
-	program, err := castellan()
+	dir, err := prepared("migrated", "migrate")
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(built, "migrated")
 	file := filepath.Join(dir, "castellan.db")
-	cmd := exec.Command(program, "migrate")
-	cmd.Env = []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=sqlite:" + file}
-	if out, err := child.CombinedOutput(cmd); err != nil {
-		return nil, fmt.Errorf("migrate a database to copy: %w: %s", err, out)
-	}
 	if more, _ := filepath.Glob(file + "-*"); len(more) > 0 {
 		return nil, fmt.Errorf("migrate a database to copy: it is not closed: %v", more)
 	}
 	return os.ReadFile(file)
 })
+
+// prepared returns a new data folder in which a command has run, for copies.
+func prepared(name string, command ...string) (dir string, err error) {
+	program, err := castellan()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(built, name)
+	cmd := exec.Command(program, command...)
+	cmd.Env = []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "GOGC=" + heapPercent,
+		"CASTELLAN_DATABASE_URL=sqlite:" + filepath.Join(dir, "castellan.db"),
+		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1"}
+	if out, err := child.CombinedOutput(cmd); err != nil {
+		return "", fmt.Errorf("prepare a folder to copy: %s: %w: %s", name, err, out)
+	}
+	return dir, nil
+}
 
 // removeProgram removes the files that castellan created for this process alone.
 func removeProgram() {

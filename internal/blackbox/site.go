@@ -271,20 +271,8 @@ func (s *Site) AddUser(role string) Account {
 	s.fill()
 	s.users++
 	a := NewAccount(s.users)
-	got := s.Command(
-		a.Password+"\n",
-		"user",
-		"add",
-		"--email",
-		a.Mail,
-		"--country-code",
-		a.Country,
-		"--phone",
-		a.Phone,
-		"--password-stdin",
-		"--role",
-		role,
-	)
+	got := s.Command(a.Password+"\n", "user", "add", "--email", a.Mail, "--country-code", a.Country,
+		"--phone", a.Phone, "--password-stdin", "--role", role)
 	if got.Code != 0 {
 		s.t.Fatalf("user add: exit %d: %s", got.Code, got.ErrOut)
 	}

@@ -67,10 +67,11 @@ func main() {
 	// -count=1: the cache of tests knows no databases, browsers and other processes, and would repeat an old answer.
 	// -vet=off: lint and quick vet every package, with more checks than go test has.
 	o.flags = []string{"-vet=off", "-count=1", "-timeout", timeout.String(), "-p", strconv.Itoa(parallel)}
-	// A test lives for seconds, and a larger heap saves a sixth of its processor time. Compilers keep theirs, and so do
-	// benchmarks.
+	// Compilers, linkers and tests live for seconds, and a larger heap saves a sixth of their processor time. A large
+	// process keeps to the limit. Benchmarks have the usual heap.
 	if os.Getenv("GOGC") == "" && o.part == "" && !race {
-		o.flags = append(o.flags, "-exec", "env GOGC=400")
+		os.Setenv("GOGC", "400")
+		os.Setenv("GOMEMLIMIT", "1GiB")
 	}
 	if race {
 		o.flags = append(o.flags, "-race")

@@ -13,16 +13,12 @@ import (
 // numbers with the console before. Values that a person has to type, such as an address, count by their characters.
 func TestConsoleEffort(t *testing.T) {
 	t.Parallel()
-	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+blackbox.AdjustKey)
-	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
-		t.Fatal(got.ErrOut)
-	}
+	s := blackbox.NewDemoSite(t).Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+blackbox.AdjustKey)
 	s.Exec("UPDATE users SET aml_status = 'notRisky'") // withdrawals of risky accounts stay held
 	s.Exec("UPDATE withdrawal_queue SET status = 6 WHERE id IN (SELECT id FROM withdrawal_queue LIMIT 20)")
 	chief := s.AddUser("admin")
 	e := &worker{Tab: webtest.Browser(t), t: t, s: s, n: s.Start()}
-	who := blackbox.DemoAccount(1)
-	who.Mail = "admin@demo.example"
+	who := blackbox.DemoAdmin()
 	e.n.Do(t, "POST", "/auth/login", map[string]any{"email": "omar@demo.example", "password": "not the password"}, nil).
 		Is(t, 401, "INVALID_CREDENTIALS")
 	consoleLogin(t, e.Tab, e.n, who, "")

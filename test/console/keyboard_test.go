@@ -22,13 +22,9 @@ type hands struct {
 // each key a visible element has the focus, even if the row, dialog or challenge that had it has disappeared.
 func TestConsoleByKeyboard(t *testing.T) {
 	t.Parallel()
-	s := blackbox.NewSite(t, "sqlite").Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+blackbox.AdjustKey)
-	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
-		t.Fatal(got.ErrOut)
-	}
+	s := blackbox.NewDemoSite(t).Set("LIMITS_ENABLED=false", "MFA_FOUR_EYES="+blackbox.AdjustKey)
 	n := s.Start()
-	who := blackbox.DemoAccount(1)
-	who.Mail = "admin@demo.example"
+	who := blackbox.DemoAdmin()
 	chief := s.AddUser("admin")
 	session, _ := n.Session(t, who)
 	tab := webtest.Browser(t)

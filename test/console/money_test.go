@@ -21,29 +21,24 @@ type till struct {
 // The treasury views balances, adjusts one with a reason, and credits a pending deposit with the code of its
 // authenticator. It sends a withdrawal, and blocks and unblocks an amount. The audit contains all of it.
 func TestConsoleMoney(t *testing.T) {
-	blackbox.OnOne(t, "postgres", func(t *testing.T, s *blackbox.Site) {
-		if got := s.Alone().Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
-			t.Fatalf("demo: exit %d: %s", got.Code, got.ErrOut)
-		}
-		who := blackbox.DemoAccount(1)
-		who.Mail = "admin@demo.example"
-		m := &till{t, s, s.Start(), webtest.Browser(t)}
-		consoleLogin(t, m.tab, m.n, who, "/balances")
-		session, _ := m.n.Session(t, who)
-		app := blackbox.Enrolled(t, m.n, who, blackbox.Headers{"x-auth": session})
-		m.look()
-		m.adjust()
-		m.credit(app)
-		m.send()
-		m.block()
-		m.open("/audit")
-		for _, action := range []string{
-			"ADJUST_BALANCE", "TRANSACTION_STATUS_START", "WITHDRAWAL_QUEUE_STATUS", "BLOCKAGE_ADD", "BLOCKAGE_UPDATE",
-		} {
-			m.filter("action", action)
-			m.tab.See(acted(action))
-		}
-	})
+	t.Parallel()
+	s, who := blackbox.NewDemoSite(t), blackbox.DemoAdmin()
+	m := &till{t, s, s.Start(), webtest.Browser(t)}
+	consoleLogin(t, m.tab, m.n, who, "/balances")
+	session, _ := m.n.Session(t, who)
+	app := blackbox.Enrolled(t, m.n, who, blackbox.Headers{"x-auth": session})
+	m.look()
+	m.adjust()
+	m.credit(app)
+	m.send()
+	m.block()
+	m.open("/audit")
+	for _, action := range []string{
+		"ADJUST_BALANCE", "TRANSACTION_STATUS_START", "WITHDRAWAL_QUEUE_STATUS", "BLOCKAGE_ADD", "BLOCKAGE_UPDATE",
+	} {
+		m.filter("action", action)
+		m.tab.See(acted(action))
+	}
 }
 
 func (m *till) open(path string) {

@@ -18,12 +18,8 @@ import (
 // limits of a level, and sets the fee of a currency.
 func TestConsoleWithdrawalQueue(t *testing.T) {
 	t.Parallel()
-	s := blackbox.NewSite(t, "sqlite")
-	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
-		t.Fatal(got.ErrOut)
-	}
-	who := blackbox.DemoAccount(1)
-	who.Mail = "admin@demo.example"
+	s := blackbox.NewDemoSite(t)
+	who := blackbox.DemoAdmin()
 	m := &till{t, s, s.Start(), webtest.Browser(t)}
 	consoleLogin(t, m.tab, m.n, who, "/withdrawals?statusCode=6")
 	session, _ := m.n.Session(t, who)

@@ -15,10 +15,7 @@ import (
 // Every screen of the menu opens on the data of the demonstration, in each look and for each role.
 func TestConsoleScreens(t *testing.T) {
 	t.Parallel()
-	s := blackbox.NewSite(t, "sqlite").Set("LOG_LEVEL=info")
-	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
-		t.Fatal(got.ErrOut)
-	}
+	s := blackbox.NewDemoSite(t).Set("LOG_LEVEL=info")
 	n, reader := s.Start(), s.AddUser("user")
 	boss := blackbox.Admin(t, s, n)
 	reads(t, n, reader, boss)

@@ -18,10 +18,7 @@ import (
 // openShop starts the service with the demo data, and examples/shop beside it as make shop does.
 func openShop(t *testing.T, settings ...string) (s *blackbox.Site, n *blackbox.Node, page string) {
 	t.Helper()
-	s = blackbox.NewSite(t, "sqlite")
-	if got := s.Command("", "demo", "--users", "100", "--password", blackbox.DemoPassword); got.Code != 0 {
-		t.Fatal(got.ErrOut)
-	}
+	s = blackbox.NewDemoSite(t)
 	listen, program := porttest.Free(t), filepath.Join(t.TempDir(), "shop")
 	n = blackbox.Patient(s).Start(append(settings, "HTTP_TRUSTED_PROXIES=127.0.0.1",
 		"HTTP_CORS_ORIGINS=http://"+listen)...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/client"
+	"castellan/domain/money/transaction"
 )
 
 // killWallet kills the wallet, and starts it again whenever it has ended.
@@ -87,10 +88,36 @@ func (x *exchange) request(name int) {
 func (x *exchange) administer() {
 	for !x.stop.Load() {
 		time.Sleep(100 * time.Millisecond)
-		if err := x.decide(anyDecision); err != nil {
+		if err := x.decide(x.decision); err != nil {
 			x.broke("%w", err)
 		}
 	}
+}
+
+// decision returns a decision about a withdrawal in a status that leads to a move which has not happened yet, if there
+// is one. Otherwise it returns any decision. "" leaves the withdrawal to the wallet.
+func (x *exchange) decision(status string) string {
+	missing := x.missing.Load()
+	if missing == nil {
+		return anyDecision(status)
+	}
+	var all []string
+	for _, m := range *missing {
+		word := fmt.Sprint(m.To)
+		switch {
+		case fmt.Sprint(m.From) != status:
+			continue
+		case m.By == transaction.Resume || m.By == transaction.Cancel:
+			word = string(m.By)
+		case m.To == transaction.QueueProcessing:
+			word = ""
+		}
+		all = append(all, word)
+	}
+	if len(all) == 0 {
+		return anyDecision(status)
+	}
+	return all[rand.IntN(len(all))]
 }
 
 // anyDecision returns one of the decisions about a withdrawal in a status, "" for none.
