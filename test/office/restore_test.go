@@ -220,8 +220,10 @@ func (p *platform) restore(t *testing.T, b taken, broken bool) {
 func (p *platform) restored(t *testing.T, s *blackbox.Site, acked []string) {
 	t.Helper()
 	n := s.Start()
-	for _, id := range acked {
-		n.Ok(t, "GET", withdrawalsPath+"/"+id, nil, p.wallet)
+	for i, id := range acked {
+		if a := n.Do(t, "GET", withdrawalsPath+"/"+id, nil, p.wallet); a.Status != 200 {
+			t.Fatalf("withdrawal %d of the %d that were acknowledged: %d %s", i+1, len(acked), a.Status, a.Body)
+		}
 		if p.pay(n.Client, id) {
 			t.Fatalf("withdrawal %s was claimed before the comparison", id)
 		}
