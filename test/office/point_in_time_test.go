@@ -116,7 +116,10 @@ func (p *platform) instants(t *testing.T, archived func(until time.Time)) (all [
 	for range *restores {
 		p.more(t, 5+rand.IntN(20))
 		point := instant{acked: p.acknowledged(), until: time.Now()}
+		p.calm.Store(true)
 		archived(point.until)
+		p.calm.Store(false)
+		p.more(t, rand.IntN(10))
 		point.at = time.Now().UTC().Format("2006-01-02T15:04:05.999999-07:00")
 		all = append(all, point)
 	}
