@@ -166,6 +166,9 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 			if out, err = exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v: %s", line, err, out)
 			}
+			if said := strings.TrimSpace(string(out)); said != "" {
+				t.Logf("%s: %s", line, said[strings.LastIndexByte(said, '\n')+1:]) // the last file of a restore
+			}
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
