@@ -67,7 +67,10 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 		do := server.Run
 		switch line {
 		case "systemctl stop postgresql":
-			do = func(string) error { server.Shutdown(); return nil }
+			do = func(string) error {
+				server.Shutdown()
+				return os.RemoveAll(server.Folder() + "/archive/2") // if a restore is repeated
+			}
 		case "systemctl start postgresql":
 			do = func(string) error { return server.Restart() }
 		case "systemctl restart postgresql":
@@ -100,6 +103,9 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 		p.restored(t, s, point.acked)
 	}
 	r.follow(t, "Continue with a new archive")
+	blackbox.Until(t, time.Minute, "the second archive gets the log", func() bool {
+		return p.Site.Count("pg_stat_archiver WHERE last_archived_time > COALESCE(last_failed_time, 'epoch')") > 0
+	})
 }
 
 // instant is a point under load, with what was acknowledged until an earlier one.
