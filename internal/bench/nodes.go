@@ -7,7 +7,8 @@ import (
 	"castellan/internal/child"
 )
 
-// nodes measures whole logins on one node and on three of a cluster, on one PostgreSQL server, for the table of sizes.
+// nodes measures whole logins and renewals on one node and on three of a cluster, on one PostgreSQL server, for the
+// table of sizes.
 // The nodes share this machine's processors, so the ratio is the price of a cluster.
 func nodes(b *bench) error {
 	p, err := b.postgresql(b.cost())
@@ -57,6 +58,11 @@ func nodes(b *bench) error {
 				}
 				k.of.add("memory", float64(rss)/(1<<20))
 			}
+			if w, err = b.renewing(k.servers, p.process, accounts, warm, span); err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
+			}
+			k.of.add("renewals", w.rate())
+			k.of.add("renewal", w.each(w.server)*1e3)
 		}
 	}
 	r := &b.report
@@ -65,6 +71,8 @@ func nodes(b *bench) error {
 		r.line(k.name+": returning logins", "/s", k.of["rate"], bar{})
 		r.line(k.name+": CPU of all nodes per login", "ms", k.of["cpu"], bar{})
 		r.line(k.name+": memory of a node under this load", "MiB", k.of["memory"], bar{})
+		r.line(k.name+": renewals of sessions", "/s", k.of["renewals"], bar{})
+		r.line(k.name+": CPU of all nodes per renewal", "µs", k.of["renewal"], bar{})
 	}
 	return nil
 }

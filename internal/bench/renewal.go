@@ -36,16 +36,7 @@ func (b *bench) renewalsOn(p *place, floor *server) error {
 		if err != nil {
 			return err
 		}
-		client := 0
-		w, err := load(b.clients, warm, span, meter{servers: []*server{s}, base: p.process},
-			func() (func(context.Context, int) error, func(), error) {
-				k, err := newKeyed(s, client)
-				client++
-				if err != nil {
-					return nil, nil, err
-				}
-				return k.renew, func() { k.Close() }, nil
-			})
+		w, err := b.renewing([]*server{s}, p.process, 0, warm, span)
 		if err := errors.Join(err, stop()); err != nil {
 			return err
 		}
@@ -59,6 +50,20 @@ func (b *bench) renewalsOn(p *place, floor *server) error {
 	r.line(p.name+": CPU of the service per renewal", "µs", of["server"], bar{})
 	r.line(p.name+": … in bare requests", "×", of["requests"], atMost(8))
 	return nil
+}
+
+// renewing lets clients renew sessions of accounts of a round. The servers have equally many clients.
+func (b *bench) renewing(servers []*server, base, round int, warm, span time.Duration) (window, error) {
+	client := 0
+	return load(b.clients, warm, span, meter{servers: servers, base: base},
+		func() (func(context.Context, int) error, func(), error) {
+			k, err := newKeyed(servers[client%len(servers)], account(round, client))
+			client++
+			if err != nil {
+				return nil, nil, err
+			}
+			return k.renew, func() { k.Close() }, nil
+		})
 }
 
 // keyed is a client whose session is bound to a key.

@@ -1,8 +1,11 @@
 package office
 
 import (
+	"encoding/binary"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -64,7 +67,10 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 		do := server.Run
 		switch line {
 		case "systemctl stop postgresql":
-			do = func(string) error { server.Shutdown(); return nil }
+			do = func(string) error {
+				server.Shutdown()
+				return os.RemoveAll(server.Folder() + "/archive/2") // if a restore is repeated
+			}
 		case "systemctl start postgresql":
 			do = func(string) error { return server.Restart() }
 		case "systemctl restart postgresql":
@@ -87,7 +93,7 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 
 	clients := p.start(t)
 	r.follow(t, "Archive PostgreSQL")
-	points := p.instants(t, func() {})
+	points := p.instants(t, func(time.Time) {})
 	p.finish(t, clients)
 	for i, point := range points {
 		s := p.elsewhere(blackbox.NewSiteOn(t, dsn))
@@ -97,22 +103,31 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 		p.restored(t, s, point.acked)
 	}
 	r.follow(t, "Continue with a new archive")
+	blackbox.Until(t, time.Minute, "the second archive gets the log", func() bool {
+		return p.Site.Count("pg_stat_archiver WHERE last_archived_time > COALESCE(last_failed_time, 'epoch')") > 0
+	})
 }
 
-// instant is a point under load, with what was acknowledged before it.
+// instant is a point under load, with what was acknowledged until an earlier one.
 type instant struct {
 	at    string
 	acked []string
+	until time.Time
 }
 
-// instants returns random ones, not in their order. archived returns when the archive has what was acknowledged.
-func (p *platform) instants(t *testing.T, archived func()) (all []instant) {
+// instants returns random ones, not in their order. archived returns when the archive has what was acknowledged until
+// an instant.
+func (p *platform) instants(t *testing.T, archived func(until time.Time)) (all []instant) {
 	t.Helper()
 	for range *restores {
 		p.more(t, 5+rand.IntN(20))
-		acked := p.acknowledged()
-		archived()
-		all = append(all, instant{time.Now().UTC().Format("2006-01-02T15:04:05.999999-07:00"), acked})
+		point := instant{acked: p.acknowledged(), until: time.Now()}
+		p.calm.Store(true)
+		archived(point.until)
+		p.calm.Store(false)
+		p.more(t, rand.IntN(10))
+		point.at = time.Now().UTC().Format("2006-01-02T15:04:05.999999-07:00")
+		all = append(all, point)
 	}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
@@ -141,7 +156,8 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 		t.Helper()
 		var err error
 		switch line {
-		case "systemctl stop castellan litestream":
+		case "systemctl stop castellan": // it has ended
+		case "systemctl stop litestream":
 			service.Terminate()
 			<-service.Ended()
 		case "systemctl enable --now litestream", "systemctl start litestream":
@@ -156,35 +172,52 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 			if out, err = exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v: %s", line, err, out)
 			}
+			if said := strings.TrimSpace(string(out)); said != "" {
+				t.Logf("%s: %s", line, said[strings.LastIndexByte(said, '\n')+1:]) // the last file of a restore
+			}
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 	}
 	r.follow(t, "Archive SQLite")
-	newest := func() (name string) { // the names are ordered
-		all, err := filepath.Glob(dir + "/archive/1/ltx/0/*")
-		if err != nil || len(all) == 0 {
-			return ""
-		}
-		return all[len(all)-1]
-	}
-	blackbox.Until(t, time.Minute, "Litestream copies", func() bool { return newest() != "" })
+	changes := dir + "/archive/1/ltx/0/*.ltx"
+	blackbox.Until(t, time.Minute, "Litestream copies", func() bool { return len(stamps(t, changes)) > 0 })
 	clients := p.start(t)
-	points := p.instants(t, func() {
-		for range 2 { // the first may have begun before
-			last := newest()
-			blackbox.Until(t, time.Minute, "Litestream copies", func() bool { return newest() != last })
-		}
+	points := p.instants(t, func(until time.Time) {
+		// Litestream reads the log and then stamps what it has read. So the first file with a later stamp may have been
+		// read before, and the second one was read after.
+		blackbox.Until(t, time.Minute, "Litestream copies", func() bool {
+			all := stamps(t, changes)
+			return len(all) > 1 && all[len(all)-2].After(until)
+		})
 	})
 	p.finish(t, clients)
 	for i, point := range points {
 		s := p.elsewhere(blackbox.NewSite(t, "sqlite").Set("DATABASE_URL=" + p.Site.DSN))
 		s.DSN = p.Site.DSN
+		t.Logf("to %s, acknowledged until %s", point.at, point.until.UTC().Format(time.RFC3339Nano))
 		r.castellan = func(args ...string) blackbox.Output { return s.Command("", args...) }
 		r.run(t, install) // the first folder, if a restore is repeated
 		r.follow(t, "Restore SQLite", exampleInstant, point.at, "/archive/2", fmt.Sprint(dir, "/archive/", i+2),
 			"/var/lib/castellan/damaged", fmt.Sprint(data, "/damaged-", i))
 		p.restored(t, s, point.acked)
 	}
+}
+
+// stamps returns until when the newest files of Litestream have the changes, in order. A file is complete when it gets
+// its name.
+func stamps(t *testing.T, pattern string) (all []time.Time) {
+	t.Helper()
+	names, err := filepath.Glob(pattern) // ordered
+	storetest.Must(t, err)
+	for _, name := range names[max(0, len(names)-2):] {
+		file, err := os.Open(name)
+		storetest.Must(t, err)
+		var head [40]byte // of the format LTX: the milliseconds begin at 32
+		_, err = io.ReadFull(file, head[:])
+		storetest.Must(t, errors.Join(err, file.Close()))
+		all = append(all, time.UnixMilli(int64(binary.BigEndian.Uint64(head[32:]))))
+	}
+	return all
 }
