@@ -2,6 +2,8 @@ package money
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -184,21 +186,26 @@ func covered(first, last int64) (all [][3]int64) {
 // KeepTotals keeps the totals of flows, from now on and then of earlier movements, nine hours at a time, and ends those
 // of others. On PostgreSQL it is UNAVAILABLE if writers keep a table busy for 0.3 s, and continues in the next call.
 func (s Transactions) KeepTotals(ctx context.Context, flows []transaction.Flow, from, now time.Time) error {
-	known, err := s.kept(ctx)
+	known, failed := s.kept(ctx)
+	if failed != nil {
+		return failed
+	}
 	for _, f := range transaction.Flows() {
 		since, is := known[f.String()]
-		if !slices.Contains(flows, f) {
-			if is && err == nil {
-				err = s.dropTotals(ctx, f.String(), noEnd)
+		var err error
+		switch slices.Contains(flows, f) {
+		case false:
+			if is {
+				err = s.dropTotals(ctx, f.String(), "DELETE FROM money_flow_kept WHERE since < ? AND flow = ?", noEnd)
 			}
-			continue
+		case true:
+			for ; err == nil && (!is || since > slotOf(from)); is = true {
+				since, err = s.extend(ctx, f, slotOf(now))
+			}
 		}
-		for err == nil && (!is || since > slotOf(from)) {
-			since, err = s.extend(ctx, f, slotOf(now))
-			is = true
-		}
+		failed = errors.Join(failed, err)
 	}
-	return err
+	return failed
 }
 
 // kept returns since when there are totals, by flow.
@@ -213,10 +220,6 @@ func (s Transactions) kept(ctx context.Context) (map[string]int64, error) {
 	return all, engine.Translate(err)
 }
 
-// keptSince stores since when there are totals of a flow.
-const keptSince = "INSERT INTO money_flow_kept (flow, since) VALUES (?, ?) ON CONFLICT (flow) " +
-	"DO UPDATE SET since = EXCLUDED.since"
-
 // inside is the condition of the totals of a flow between two slots.
 func inside(flow string, from, to int64) schema.QueryWithArgs {
 	return schema.SafeQuery("flow = ? AND (grain = 15 AND slot >= ? AND slot < ? OR grain = 20 AND slot >= ? AND "+
@@ -226,7 +229,8 @@ func inside(flow string, from, to int64) schema.QueryWithArgs {
 var errBusy = fault.New(fault.Unavailable, "a table of movements is busy").After(time.Second)
 
 // extend adds the totals of the nine hours before those of a flow, or those from now on if it has none. No movement
-// changes meanwhile: on PostgreSQL, writers of the table wait. Their triggers read money_flow_kept after that.
+// changes meanwhile: on PostgreSQL, writers of the table wait. Their triggers read money_flow_kept after that. A node
+// that ends the totals meanwhile (dropTotals) makes it fail, because since must not outlive the totals after it.
 func (s Transactions) extend(ctx context.Context, f transaction.Flow, now int64) (since int64, err error) {
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		if table, _, _ := flowOf(f); s.db.Postgres() {
@@ -255,30 +259,47 @@ func (s Transactions) extend(ctx context.Context, f transaction.Flow, now int64)
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewRaw(keptSince, f.String(), since).Exec(ctx)
-		return err
+		keep := tx.NewRaw("INSERT INTO money_flow_kept (since, flow) VALUES (?, ?)", since, f.String())
+		if is {
+			keep = tx.NewRaw("UPDATE money_flow_kept SET since = ? WHERE flow = ? AND since = ?", since, f.String(), to)
+		}
+		if wrote, err := wrote(keep.Exec(ctx)); err != nil || wrote {
+			return err
+		}
+		return errBusy
 	})
 	return since, err
+}
+
+// wrote reports whether a statement wrote a row.
+func wrote(done sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n > 0, err
 }
 
 // moved selects what the movements of a flow between two slots add up to, by the slots of all grains.
 func (s Transactions) moved(f transaction.Flow, from, to int64) schema.QueryWithArgs {
 	table, column, where := flowOf(f)
-	slot := "money_slot(" + column + ")"
+	// The first digits of an identifier are a slot of the grain 15; each is decoded once.
+	key, slot := "substr("+column+", 1, 7)", "money_slot(min("+column+"))"
 	switch {
 	case f.Left:
-		slot = column + " >> 15"
+		key = column + " >> 15"
+		slot = key
 	case !s.db.Postgres():
 		slot = "0"
 		for n := range digits {
-			slot = fmt.Sprintf("(%s) * 32 + instr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(%s, %d, 1)) - 1", slot, column,
+			slot = fmt.Sprintf("(%s) * 32 + instr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(min(%s), %d, 1)) - 1", slot, column,
 				n+1)
 		}
 	}
 	return schema.SafeQuery("SELECT grain, slot >> (grain - 15) AS slot, scope, asset_id, number, hi_high, hi_low, "+
 		"lo_high, lo_low FROM (SELECT "+slot+" AS slot, initiator AS scope, asset_id, count(*) AS number, "+
 		record.Summed("", "", "", "")+" FROM "+table+" WHERE "+where+" AND "+column+" >= ? AND "+column+
-		" < ? GROUP BY 1, 2, 3) AS s CROSS JOIN (SELECT 15 AS grain UNION ALL SELECT 20 UNION ALL SELECT 25) AS g",
+		" < ? GROUP BY "+key+", initiator, asset_id) AS s CROSS JOIN (SELECT 15 AS grain UNION ALL SELECT 20 UNION ALL SELECT 25) AS g",
 		[]any{boundOf(f, timeOf(from)), boundOf(f, timeOf(to))})
 }
 
@@ -323,20 +344,18 @@ func (s Transactions) PurgeTotals(ctx context.Context, before time.Time) error {
 	known, err := s.kept(ctx)
 	for flow, since := range known {
 		if to := slotOf(before) / oneCoarse * oneCoarse; since < to && err == nil {
-			err = s.dropTotals(ctx, flow, to)
+			err = s.dropTotals(ctx, flow, "UPDATE money_flow_kept SET since = ?0 WHERE flow = ?1 AND since < ?0", to)
 		}
 	}
 	return err
 }
 
-// dropTotals removes the totals of a flow before a slot; noEnd: all. A statement that began before may still add some.
-func (s Transactions) dropTotals(ctx context.Context, flow string, before int64) error {
+// dropTotals removes the totals of a flow before a slot, after the statement that says so: it locks the row that extend
+// changes. A statement of a writer that began before may still add some, which are not read.
+func (s Transactions) dropTotals(ctx context.Context, flow, say string, before int64) error {
 	return record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		_, err := tx.NewRaw(keptSince, flow, before).Exec(ctx)
-		if err == nil && before == noEnd {
-			_, err = tx.NewRaw("DELETE FROM money_flow_kept WHERE flow = ?", flow).Exec(ctx)
-		}
-		if err == nil {
+		said, err := wrote(tx.NewRaw(say, before, flow).Exec(ctx))
+		if said {
 			_, err = tx.NewRaw("DELETE FROM money_flow WHERE ?", inside(flow, 0, before)).Exec(ctx)
 		}
 		return err

@@ -174,7 +174,9 @@ type coinAddressRow struct {
 	CreatedAt int64
 }
 
+// TransactionFences has gates before the movements whose triggers lock totals, as transactions lock them.
 var TransactionFences = []engine.Kind{
+	gateFence,
 	engine.Fenced("UPDATE deposit SET status = v.status, sender_info = v.sender_info, "+
 		"transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, "+
 		"facts = CASE WHEN deposit.facts = '' THEN v.facts ELSE deposit.facts END, version = v.version + 1 {FROM v} "+
@@ -197,7 +199,6 @@ var TransactionFences = []engine.Kind{
 	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
 		return deskRow{UserID: w.UserID, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
 	}, "changed_at"),
-	gateFence,
 }
 
 // deskRow counts the withdrawals that a user has requested.

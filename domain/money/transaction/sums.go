@@ -74,13 +74,17 @@ func (j *Judge) gates(ctx context.Context, set *policy.Set, m movement) (all []c
 		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.facts.Common(per))
 	}
 	slices.Sort(keys)
-	taken, _ := ctx.Value(turnsKey{}).(map[string]func())
+	taken, _ := ctx.Value(turnsKey{}).(taken)
+	if slices.ContainsFunc(keys, func(key string) bool { return taken[key] == nil }) {
+		taken.leave() // those of an earlier try by other rules: turns are taken in one order
+	}
 	for _, key := range keys {
 		if taken != nil && taken[key] == nil && !commit.Inside(ctx) {
-			if taken[key], err = j.turns.Take(ctx, key); err != nil {
-				delete(taken, key)
+			leave, err := j.turns.Take(ctx, key)
+			if err != nil {
 				return nil, err
 			}
+			taken[key] = leave
 		}
 		gate := PassGate{Key: key, At: m.facts.At}
 		if gate.Version, err = j.Past.Gate(ctx, gate.Key, gate.At, commit.Inside(ctx)); err != nil {
@@ -93,16 +97,22 @@ func (j *Judge) gates(ctx context.Context, set *policy.Set, m movement) (all []c
 
 type turnsKey struct{}
 
+// taken are the turns that a movement has at gates.
+type taken map[string]func()
+
+func (t taken) leave() {
+	for key, leave := range t {
+		leave()
+		delete(t, key)
+	}
+}
+
 // decide is ledger.Ledger.Decide for a plan that judges. The turns at the gates of its movement end with it.
 func (j *Judge) decide(ctx context.Context, l *ledger.Ledger, by audit.By, accounts []ledger.Account,
 	plan ledger.Plan) (ledger.Result, error) {
-	taken := map[string]func(){}
-	defer func() {
-		for _, leave := range taken {
-			leave()
-		}
-	}()
-	return l.Decide(context.WithValue(ctx, turnsKey{}, taken), by, accounts, plan)
+	turns := taken{}
+	defer turns.leave()
+	return l.Decide(context.WithValue(ctx, turnsKey{}, turns), by, accounts, plan)
 }
 
 // wide reports whether a sum has movements of many accounts.

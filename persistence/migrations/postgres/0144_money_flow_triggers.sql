@@ -1,6 +1,7 @@
 -- Triggers that keep the totals of money_flow: -1 for what a movement counted before, 1 for what it counts now. They
 -- run once for each statement and lock the totals in the order of their key, so that no two transactions wait for each
--- other. The parts are 0 for new movements, 2 for claims, and 1 for other changes.
+-- other. The parts are 0 for new movements, 2 for claims, and 1 for other changes. They run with the rights of their
+-- owner: nodes of the former version write movements before the new tables are granted to their role.
 
 CREATE FUNCTION money_slot(id TEXT) RETURNS BIGINT LANGUAGE sql IMMUTABLE AS $$
   SELECT ((strpos('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(id, 1, 1)) - 1)::bigint << 30)
@@ -33,7 +34,7 @@ CREATE FUNCTION money_flow_add(changes money_flow[]) RETURNS void LANGUAGE sql A
     lo_high = t.lo_high + EXCLUDED.lo_high, lo_low = t.lo_low + EXCLUDED.lo_low
 $$;
 
-CREATE FUNCTION withdrawal_flow() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION withdrawal_flow() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   IF NOT EXISTS (SELECT 1 FROM money_flow_kept) THEN
     RETURN NULL;
@@ -61,7 +62,7 @@ CREATE TRIGGER withdrawal_flow_added AFTER INSERT ON withdrawal REFERENCING NEW 
 CREATE TRIGGER withdrawal_flow_changed AFTER UPDATE ON withdrawal
   REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION withdrawal_flow();
 
-CREATE FUNCTION deposit_flow() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION deposit_flow() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   IF NOT EXISTS (SELECT 1 FROM money_flow_kept) THEN
     RETURN NULL;
