@@ -87,19 +87,19 @@ func (l *live) open() *sql.DB {
 }
 
 // dump is the content of the tables that stand still.
-func (l *live) dump() map[string]string {
+func (l *live) dump() map[string]string { return l.contents(moves) }
+
+func (l *live) contents(skip func(table string) bool) map[string]string {
 	l.t.Helper()
 	db := l.open()
 	defer db.Close()
-	return l.reader(db, moves)()
+	return l.reader(db, skip)()
 }
 
 // forgets checks that a text is in no table.
 func (l *live) forgets(text string) {
 	l.t.Helper()
-	db := l.open()
-	defer db.Close()
-	for table, rows := range l.reader(db, func(string) bool { return false })() {
+	for table, rows := range l.contents(func(string) bool { return false }) {
 		if at := strings.Index(rows, text); at >= 0 {
 			l.t.Errorf("the table %s holds what the server owns, as a client sent it: %.300s", table, rows[max(0, at-200):])
 		}

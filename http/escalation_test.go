@@ -64,7 +64,7 @@ func TestGrantsDoNotEscalate(t *testing.T) {
 	for name, dsn := range oneDatabase() {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			l := start(t, dir, dsn(t, dir), func(c *config.Config) { c.MFA.FourEyes = []string{"POST " + levelPath} })
+			l := start(t, dir, dsn(t), func(c *config.Config) { c.MFA.FourEyes = []string{"POST " + levelPath} })
 			t.Logf("seed %d, %d roles", escalationSeed, roles)
 			x := newEscalation(t, l, roles)
 			before := x.states()

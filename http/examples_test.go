@@ -24,7 +24,7 @@ func TestGoldenExamples(t *testing.T) {
 		writeDocument(t)
 	}
 	dir := t.TempDir()
-	l := start(t, dir, sqliteDSN(t, dir))
+	l := start(t, dir, databases["sqlite"](t))
 	lines := map[string]string{}
 	for _, x := range l.tell(nil) {
 		line, err := json.Marshal(l.sample(x))

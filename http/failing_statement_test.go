@@ -85,7 +85,7 @@ func TestFailingStatements(t *testing.T) {
 	for name, dsn := range databases {
 		t.Run(name, func(t *testing.T) {
 			dir, f := t.TempDir(), &fuse{}
-			l := startWith(t, dir, dsn(t, dir), app.Options{Trace: f.trace, Log: slog.New(slog.DiscardHandler)})
+			l := startWith(t, dir, dsn(t), app.Options{Trace: f.trace, Log: slog.New(slog.DiscardHandler)})
 			w := watch(l)
 			defer w.db.Close()
 			sent := 0

@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -45,7 +44,7 @@ func TestHostileRequests(t *testing.T) {
 	for ; sent < *hostileRequests && !t.Failed(); round++ {
 		t.Run(fmt.Sprintf("round %d", round), func(t *testing.T) {
 			dir := t.TempDir()
-			l := start(t, dir, "sqlite:"+filepath.Join(dir, "castellan.db"))
+			l := start(t, dir, databases["sqlite"](t))
 			h := &hostile{live: l, t: t, all: l.tell(nil), statuses: statuses}
 			sent += h.round(min(hostileRound, *hostileRequests-sent), *hostileSeed+round)
 		})

@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -29,6 +28,7 @@ import (
 	"castellan/http/rest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
+	"castellan/persistence/persistencetest"
 )
 
 // live is the whole program in development mode, with an administrator and a user
@@ -55,19 +55,16 @@ type person struct {
 	secret               []byte // of the authenticator
 }
 
-// database returns the address of a new database of a kind, for a program with the folder dir.
-type database func(t *testing.T, dir string) string
-
 // databases are both kinds.
-var databases = map[string]database{"sqlite": sqliteDSN, "postgres": postgresDSN}
+var databases = apitest.Databases
 
 // oneDatabase is SQLite alone, for what is decided above the stores, which other tests try on both databases. make
 // test-all runs it on both.
-func oneDatabase() map[string]database {
+func oneDatabase() map[string]func(t testing.TB) string {
 	if os.Getenv(blackbox.EnvStories) == "both" {
 		return databases
 	}
-	return map[string]database{"sqlite": sqliteDSN}
+	return map[string]func(t testing.TB) string{"sqlite": persistencetest.File}
 }
 
 // onBoth runs a test on a program with each database, in parallel.
@@ -77,15 +74,10 @@ func onBoth(t *testing.T, test func(t *testing.T, l *live)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			test(t, start(t, dir, dsn(t, dir)))
+			test(t, start(t, dir, dsn(t)))
 		})
 	}
 }
-
-func sqliteDSN(_ *testing.T, dir string) string {
-	return "sqlite:" + filepath.Join(dir, "castellan.db")
-}
-func postgresDSN(t *testing.T, _ string) string { return apitest.DSN(t) }
 
 func TestMain(m *testing.M) { apitest.Main(m) }
 

@@ -20,7 +20,7 @@ var jwt = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`
 func TestOnlyLoginAndRenewalExtendSessions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	l := start(t, dir, sqliteDSN(t, dir))
+	l := start(t, dir, databases["sqlite"](t))
 	refreshes := func(e rest.Endpoint) bool {
 		return e.Credential.TakesSession() && !e.Renewal && slices.Contains(e.Tokens, "x-auth")
 	}
