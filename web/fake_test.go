@@ -106,14 +106,10 @@ func newServiceWith(t *testing.T, more func(*http.ServeMux), around func(http.Ha
 	mux.HandleFunc("POST /auth/2fa/challenge/renew", s.renew)
 	mux.HandleFunc("GET /auth/2fa/challenge/result", s.result)
 	mux.HandleFunc("GET /2fa", s.socket)
-	mux.HandleFunc(
-		"GET /openapi.json",
-		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, openAPI()) },
-	)
-	mux.HandleFunc(
-		"GET /asyncapi.json",
-		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, asyncAPI()) },
-	)
+	mux.HandleFunc("GET /openapi.json",
+		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, openAPI()) })
+	mux.HandleFunc("GET /asyncapi.json",
+		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, asyncAPI()) })
 	more(mux)
 	s.Server = httptest.NewServer(around(mux))
 	t.Cleanup(func() {
@@ -161,10 +157,8 @@ func (s *service) wake() {
 }
 
 func (s *service) publish(event string, item map[string]any) {
-	s.events = append(
-		s.events,
-		map[string]any{"challengeId": "ch-1", "action": "LOGIN", "event": event, "data": []any{item}},
-	)
+	s.events = append(s.events,
+		map[string]any{"challengeId": "ch-1", "action": "LOGIN", "event": event, "data": []any{item}})
 	s.wake()
 }
 
@@ -191,13 +185,8 @@ func (s *service) login(w http.ResponseWriter, r *http.Request) {
 			map[string]any{"field": "password", "message": "password is required"},
 			map[string]any{"field": "phoneNumber", "message": "phoneNumber or email is required"},
 		}
-		refuse(
-			w,
-			http.StatusBadRequest,
-			"INVALID_FIELD",
-			"password is required",
-			map[string]any{"field": "password", "errors": fields},
-		)
+		refuse(w, http.StatusBadRequest, "INVALID_FIELD", "password is required",
+			map[string]any{"field": "password", "errors": fields})
 		return
 	}
 	if in["password"] == "too often" {
@@ -281,13 +270,8 @@ func (s *service) complete(w http.ResponseWriter, r *http.Request) {
 	case in["value"] != m.code:
 		m.wrong++
 		m.locked = m.wrong == 5
-		refuse(
-			w,
-			http.StatusUnprocessableEntity,
-			"OTP_INVALID",
-			"The code is wrong.",
-			map[string]any{"field": "value", "attemptsLeft": 5 - m.wrong},
-		)
+		refuse(w, http.StatusUnprocessableEntity, "OTP_INVALID", "The code is wrong.",
+			map[string]any{"field": "value", "attemptsLeft": 5 - m.wrong})
 		return
 	}
 	done := 1

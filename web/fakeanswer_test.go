@@ -41,9 +41,7 @@ func refuse(w http.ResponseWriter, status int, code, message string, more map[st
 func token(claims map[string]any) string {
 	body, _ := json.Marshal(claims)
 	head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"EdDSA","kid":"test"}`))
-	return head + "." + base64.RawURLEncoding.EncodeToString(
-		body,
-	) + "." + base64.RawURLEncoding.EncodeToString(
+	return head + "." + base64.RawURLEncoding.EncodeToString(body) + "." + base64.RawURLEncoding.EncodeToString(
 		[]byte("signature"),
 	)
 }

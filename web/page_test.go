@@ -14,10 +14,8 @@ import (
 // later moves the service's clock and the page's together.
 func later(tab *webtest.Tab, s *service, d time.Duration) {
 	s.advance(d)
-	webtest.Value[bool](
-		tab,
-		fmt.Sprintf("((real) => { Date.now = () => real() + %d; return true; })(Date.now)", d.Milliseconds()),
-	)
+	webtest.Value[bool](tab,
+		fmt.Sprintf("((real) => { Date.now = () => real() + %d; return true; })(Date.now)", d.Milliseconds()))
 }
 
 func openChallenge(t *testing.T, tab *webtest.Tab, s *service) {

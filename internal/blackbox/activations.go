@@ -54,16 +54,8 @@ func TwoAtOnce(all []Activation) (found []string) {
 				if a.Node != b.Node && a.From.Before(b.Acted) && b.From.Before(a.Acted) {
 					found = append(
 						found,
-						fmt.Sprintf(
-							"%s: node %d %s–%s, node %d %s–%s",
-							key,
-							a.Node,
-							clock(a.From),
-							clock(a.Acted),
-							b.Node,
-							clock(b.From),
-							clock(b.Acted),
-						),
+						fmt.Sprintf("%s: node %d %s–%s, node %d %s–%s", key, a.Node, clock(a.From), clock(a.Acted),
+							b.Node, clock(b.From), clock(b.Acted)),
 					)
 				}
 			}

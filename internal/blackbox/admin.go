@@ -46,13 +46,8 @@ func TwoMethods(t *testing.T, n *Node, who Headers, others ...*Node) {
 // Tune changes a method's times; later challenges have them.
 func Tune(t *testing.T, n *Node, who Headers, code string, expireMs, renewStartMs int) {
 	t.Helper()
-	n.Ok(
-		t,
-		"PATCH",
-		"/admin/system/mfa/methods",
-		map[string]any{"methodCode": code, "expireMs": expireMs, "renewStartMs": renewStartMs},
-		who,
-	)
+	n.Ok(t, "PATCH", "/admin/system/mfa/methods",
+		map[string]any{"methodCode": code, "expireMs": expireMs, "renewStartMs": renewStartMs}, who)
 }
 
 // Keys returns the fields of a JSON object by name.

@@ -80,12 +80,7 @@ func (p Pocket) Answer(t *testing.T, f Flow, value string, edit ...func(*device.
 	return p.N.Do(t, "POST", CompletePath, body, h)
 }
 
-func (p Pocket) Decision(
-	t *testing.T,
-	f Flow,
-	value string,
-	edit ...func(*device.Claims),
-) ([]byte, Headers) {
+func (p Pocket) Decision(t *testing.T, f Flow, value string, edit ...func(*device.Claims)) ([]byte, Headers) {
 	t.Helper()
 	m := f.Method(t, "PUSH")
 	body, err := json.Marshal(
@@ -139,15 +134,9 @@ func (p Pocket) List(t *testing.T) (all []waiting) {
 
 // Patient lifts the bounds on pushes and messages, for tests of other features.
 func Patient(s *Site) *Site {
-	return s.Set(
-		"LIMITS_PUSH_PENDING=100",
-		"LIMITS_PUSH_PER_DAY=1000",
-		"LIMITS_PUSH_DENIALS=100",
-		"LIMITS_IP_PER_HOUR=100000",
-		"LIMITS_USER_PER_DAY=100000",
-		"LIMITS_DESTINATION_PER_HOUR=50000",
-		"LIMITS_DESTINATION_PER_DAY=50000",
-	)
+	return s.Set("LIMITS_PUSH_PENDING=100", "LIMITS_PUSH_PER_DAY=1000", "LIMITS_PUSH_DENIALS=100",
+		"LIMITS_IP_PER_HOUR=100000", "LIMITS_USER_PER_DAY=100000", "LIMITS_DESTINATION_PER_HOUR=50000",
+		"LIMITS_DESTINATION_PER_DAY=50000")
 }
 
 func Offered(f Flow) bool {

@@ -34,10 +34,8 @@ func Scrape(t *testing.T, addr string) map[string]*dto.MetricFamily {
 func Value(families map[string]*dto.MetricFamily, name string, labels ...string) (sum float64) {
 	for _, m := range families[name].GetMetric() {
 		has := func(label string) bool {
-			return slices.ContainsFunc(
-				m.GetLabel(),
-				func(l *dto.LabelPair) bool { return l.GetName()+"="+l.GetValue() == label },
-			)
+			return slices.ContainsFunc(m.GetLabel(),
+				func(l *dto.LabelPair) bool { return l.GetName()+"="+l.GetValue() == label })
 		}
 		if !slices.ContainsFunc(labels, func(label string) bool { return !has(label) }) {
 			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())

@@ -44,12 +44,8 @@ func (n *Net) Addr() string { return n.prefix + "1" }
 func (n *Net) ip(args ...string) {
 	n.t.Helper()
 	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		n.t.Fatalf(
-			"ip %s: %v: %s (a network of its own needs root and the Debian package iproute2)",
-			strings.Join(args, " "),
-			err,
-			out,
-		)
+		n.t.Fatalf("ip %s: %v: %s (a network of its own needs root and the Debian package iproute2)",
+			strings.Join(args, " "), err, out)
 	}
 }
 

@@ -136,12 +136,8 @@ func (s *Site) Gateway() *Postbox {
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	s.t.Cleanup(server.Close)
-	s.Set(
-		"SMS_URL="+server.URL+"/send",
-		"SMS_PARAMS=to={{to}},text={{text}}",
-		"SMS_USERNAME=castellan",
-		"SMS_PASSWORD="+GatewaySecret,
-	)
+	s.Set("SMS_URL="+server.URL+"/send", "SMS_PARAMS=to={{to}},text={{text}}", "SMS_USERNAME=castellan",
+		"SMS_PASSWORD="+GatewaySecret)
 	return p
 }
 
@@ -168,15 +164,9 @@ func (s *Site) Relay() *Postbox {
 	done := make(chan struct{})
 	go func() { defer close(done); server.Serve(l) }()
 	s.t.Cleanup(func() { server.Close(); <-done })
-	s.Set(
-		"MAIL_HOST=127.0.0.1",
-		"MAIL_PORT="+strconv.Itoa(l.Addr().(*net.TCPAddr).Port),
-		"MAIL_TLS=starttls",
-		"MAIL_CA_FILE="+caFile,
-		"MAIL_FROM=no-reply@castellan.test",
-		"MAIL_USERNAME=castellan",
-		"MAIL_PASSWORD="+RelaySecret,
-	)
+	s.Set("MAIL_HOST=127.0.0.1", "MAIL_PORT="+strconv.Itoa(l.Addr().(*net.TCPAddr).Port), "MAIL_TLS=starttls",
+		"MAIL_CA_FILE="+caFile, "MAIL_FROM=no-reply@castellan.test", "MAIL_USERNAME=castellan",
+		"MAIL_PASSWORD="+RelaySecret)
 	return p
 }
 

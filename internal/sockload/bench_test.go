@@ -78,10 +78,8 @@ func BenchmarkEvent(b *testing.B) {
 // approval of a device and a bare durable commit.
 func (s *service) latency(b *testing.B) {
 	const rounds = 300
-	db, err := sql.Open(
-		"sqlite",
-		filepath.Join(b.TempDir(), "bare.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)",
-	)
+	db, err := sql.Open("sqlite",
+		filepath.Join(b.TempDir(), "bare.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
 		b.Fatal(err)
 	}

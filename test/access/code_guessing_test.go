@@ -30,11 +30,8 @@ func TestParallelRightCodesExecuteOnce(t *testing.T) {
 		n, demo := all[0], s.Seeded("user")
 		f := n.Login(t, demo)
 		sms, code := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		answers := blackbox.Crowd(
-			t,
-			parallel,
-			func(i int) (blackbox.Answer, error) { return all[i%len(all)].TryComplete(f, sms, code) },
-		)
+		answers := blackbox.Crowd(t, parallel,
+			func(i int) (blackbox.Answer, error) { return all[i%len(all)].TryComplete(f, sms, code) })
 		token := blackbox.CheckFinal(t, f, answers[0])
 		for _, a := range answers {
 			blackbox.SameOutcome(t, answers[0], a)

@@ -130,22 +130,8 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 		for i, alg := range []string{"ES256", "EdDSA"} {
 			var got blackbox.Output
 			if i == 0 {
-				got = s.CommandWith(
-					[]string{"DEVICE_TOKEN=" + x},
-					"",
-					"device",
-					"enroll",
-					"--key",
-					file,
-					"--server",
-					n.URL+"/",
-					"--alg",
-					alg,
-					"--method",
-					"TOTP",
-					"--code",
-					app.Next(t),
-				)
+				got = s.CommandWith([]string{"DEVICE_TOKEN=" + x}, "", "device", "enroll", "--key", file, "--server",
+					n.URL+"/", "--alg", alg, "--method", "TOTP", "--code", app.Next(t))
 			} else {
 				got = s.Command(x+"\n"+app.Next(t)+"\n", "device", "enroll", "--key", file, "--server", n.URL, "--alg", alg)
 			}

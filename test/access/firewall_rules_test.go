@@ -30,14 +30,8 @@ func TestFirewallRulePrecedence(t *testing.T) {
 		blackbox.Rule(t, n, boss, "white", "whitelist", with(map[string]any{"targetEntities": []string{blackbox.Turkey}}))
 		ask(turk, 403, nil)
 		ask(dutchman, 200, nil)
-		blackbox.Rule(
-			t,
-			n,
-			boss,
-			"land",
-			"whitelist_force",
-			with(map[string]any{"targetEntityType": "COUNTRY_CODE", "targetEntities": []string{"TR"}}),
-		)
+		blackbox.Rule(t, n, boss, "land", "whitelist_force",
+			with(map[string]any{"targetEntityType": "COUNTRY_CODE", "targetEntities": []string{"TR"}}))
 		ask(turk, 200, nil)
 		ask(dutchman, 403, nil)
 		ask(blackbox.From(t, n, blackbox.Nowhere), 403, nil)
@@ -46,14 +40,8 @@ func TestFirewallRulePrecedence(t *testing.T) {
 		plain := s.AddUser("user")
 		token, _ := n.Session(t, plain)
 		me := blackbox.Headers{"x-auth": token}
-		blackbox.Rule(
-			t,
-			n,
-			boss,
-			"people",
-			"whitelist_force",
-			with(map[string]any{"targetEntityType": "USER_ID", "targetEntities": []string{plain.ID}}),
-		)
+		blackbox.Rule(t, n, boss, "people", "whitelist_force",
+			with(map[string]any{"targetEntityType": "USER_ID", "targetEntities": []string{plain.ID}}))
 		ask(dutchman, 200, me)
 		ask(dutchman, 403, boss)
 		n.Do(t, "POST", "/auth/logout", nil, me).Is(t, 200, "")
@@ -137,12 +125,8 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		if got := s.Command("", "waf", "disable", "my self"); got.Code != 0 || got.Out != "disabled my self\n" {
 			t.Errorf("waf disable: %+v", got)
 		}
-		blackbox.Until(
-			t,
-			blackbox.Within(3),
-			"every node to follow",
-			func() bool { return allows(there) && allows(blackbox.From(t, n, blackbox.Turkey)) },
-		)
+		blackbox.Until(t, blackbox.Within(3), "every node to follow",
+			func() bool { return allows(there) && allows(blackbox.From(t, n, blackbox.Turkey)) })
 		n.Do(t, "GET", blackbox.RulesPath, nil, boss).Is(t, 200, "")
 		if got := s.Count("audit WHERE action = 'FIREWALL_RULE_UPDATE' AND actor_id = 'operator' AND target = 'my " +
 			"self'"); got != 1 {
@@ -150,14 +134,8 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		}
 
 		// The endpoint returns the same as the command, and the values of this node's counters.
-		blackbox.Rule(
-			t,
-			n,
-			boss,
-			"limit",
-			"rate_limit",
-			map[string]any{"period": 60_000, "limit": 5, "targetResources": []string{"GET " + blackbox.KeysPath}},
-		)
+		blackbox.Rule(t, n, boss, "limit", "rate_limit",
+			map[string]any{"period": 60_000, "limit": 5, "targetResources": []string{"GET " + blackbox.KeysPath}})
 		at := blackbox.From(t, n, blackbox.Dutch)
 		at.Ask("GET", blackbox.KeysPath, nil, nil).Is(t, 200, "")
 		var x struct {

@@ -237,12 +237,8 @@ func TestGeofilterIsEnforced(t *testing.T) {
 		if cleared.Code != 0 || cleared.Out != "cleared NL\n" {
 			t.Fatalf("exit %d: %s%s", cleared.Code, cleared.Out, cleared.ErrOut)
 		}
-		blackbox.Until(
-			t,
-			blackbox.Within(5),
-			"revoked",
-			func() bool { return nl.Ask("GET", blackbox.CountriesPath, nil, me).Code() == "TOKEN_REVOKED" },
-		)
+		blackbox.Until(t, blackbox.Within(5), "revoked",
+			func() bool { return nl.Ask("GET", blackbox.CountriesPath, nil, me).Code() == "TOKEN_REVOKED" })
 		blackbox.Until(t, blackbox.Within(5), "let in", func() bool {
 			f := blackbox.FlowOf(t, us.Login(demo))
 			return us.Complete(f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Status == 200

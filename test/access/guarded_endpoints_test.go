@@ -38,12 +38,8 @@ func TestConfigurationGuardsEndpoint(t *testing.T) {
 		user, _ := n.Session(t, s.Seeded("user"))
 		n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction("REFUSED"), blackbox.Headers{"x-auth": user}).Is(t, 403,
 			"FORBIDDEN")
-		big := strings.Replace(
-			blackbox.NewAction("A_B"),
-			"One more",
-			strings.Repeat("x", 1<<20-len(blackbox.NewAction("A_B"))),
-			1,
-		) // at most as large as a body may be
+		big := strings.Replace(blackbox.NewAction("A_B"), "One more",
+			strings.Repeat("x", 1<<20-len(blackbox.NewAction("A_B"))), 1) // at most as large as a body may be
 		n.Do(t, "POST", blackbox.ActionsPath, big, who).Is(t, 413, "PAYLOAD_TOO_LARGE")
 
 		got := n.Do(t, "POST", blackbox.ActionsPath, blackbox.NewAction("ONE_MORE"), who).Is(t, 200, "").Keys(t, "challenge")

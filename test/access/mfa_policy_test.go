@@ -50,13 +50,8 @@ func TestPolicyOfTwoMethods(t *testing.T) {
 		late.Expect(f, "LOGIN", "METHOD_COMPLETE")
 
 		// The policy changes meanwhile; a started challenge keeps its own.
-		n.Ok(
-			t,
-			"PATCH",
-			"/admin/system/mfa/policies/common",
-			map[string]any{"id": made.ID, "required": 1, "methods": [][]string{{"SMS"}}},
-			boss,
-		)
+		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common",
+			map[string]any{"id": made.ID, "required": 1, "methods": [][]string{{"SMS"}}}, boss)
 		final := n.Complete(t, f, mail, n.Code(t, demo, "MAIL")).Is(t, 200, "").Keys(t, "action", "execResult", "challengeId")
 		blackbox.CheckFinal(t, f, final)
 		for _, listens := range []*blackbox.Socket{socket, late} {
@@ -96,13 +91,8 @@ func TestPolicyOfTwoMethods(t *testing.T) {
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(demo), nil).
 			Is(t, 409, "MFA_NOT_AVAILABLE")
 			// never fewer than required (D-2FA-11)
-		n.Ok(
-			t,
-			"PATCH",
-			"/admin/system/mfa/policies/common",
-			map[string]any{"id": made.ID, "expireAt": time.Now().UnixMilli() - 1},
-			boss,
-		)
+		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common",
+			map[string]any{"id": made.ID, "expireAt": time.Now().UnixMilli() - 1}, boss)
 		if old := n.Login(t, demo); len(old.MethodList) != 2 || old.MethodList[0].Name != "SMS" {
 			t.Errorf("methods %+v with an expired policy, want the built-in ones", old.MethodList)
 		}

@@ -35,13 +35,8 @@ func TestPasswordReset(t *testing.T) {
 		n = s.Start()
 		update := func(secret string) blackbox.Answer {
 			t.Helper()
-			return n.Do(
-				t,
-				"POST",
-				"/auth/password/update",
-				map[string]string{"password": secret, "passwordVerify": secret},
-				blackbox.Headers{"ot-auth": once},
-			)
+			return n.Do(t, "POST", "/auth/password/update",
+				map[string]string{"password": secret, "passwordVerify": secret}, blackbox.Headers{"ot-auth": once})
 		}
 		update(demo.Password).Is(t, 422, "PASSWORD_REUSED")
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": xauth})

@@ -86,12 +86,8 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 		if sub := blackbox.ClaimsOf(t, who["x-auth"])["sub"]; sub != strings.TrimSpace(got.Out) {
 			t.Errorf("sub %v, want %s", sub, got.Out)
 		}
-		blackbox.Until(
-			t,
-			blackbox.Within(1),
-			"an administrator",
-			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 },
-		)
+		blackbox.Until(t, blackbox.Within(1), "an administrator",
+			func() bool { return n.Do(t, "GET", blackbox.ActionsPath, nil, who).Status == 200 })
 
 		// A correct password of an account that was inserted by hand takes as long as a wrong one: one hash.
 		began := time.Now()
@@ -122,12 +118,8 @@ func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 		}
 		n.Stop()
 		n = s.Start()
-		blackbox.Until(
-			t,
-			blackbox.Within(2),
-			"a later start names the file",
-			func() bool { return strings.Contains(n.Out(), "dev-login.txt") },
-		)
+		blackbox.Until(t, blackbox.Within(2), "a later start names the file",
+			func() bool { return strings.Contains(n.Out(), "dev-login.txt") })
 		if strings.Contains(n.Out(), demo.Password) {
 			t.Errorf("a later start shows a password:\n%s", n.Out())
 		}
@@ -189,13 +181,9 @@ func TestWrongPasswordsLockAccountByPlace(t *testing.T) {
 		}
 		limited(user, "203.0.113.7")
 		limited(wrong, "203.0.113.7")
-		byMail := n.Do(
-			t,
-			"POST",
-			"/auth/login",
+		byMail := n.Do(t, "POST", "/auth/login",
 			map[string]string{"email": strings.ToUpper(user.Mail), "password": user.Password},
-			blackbox.Headers{"X-Forwarded-For": "203.0.113.7"},
-		)
+			blackbox.Headers{"X-Forwarded-For": "203.0.113.7"})
 		byMail.Is(t, 429, "RATE_LIMITED") // all names of one account share the count
 		from(user, "203.0.113.8").Is(t, 200, "")
 		from(user, "203.0.113.7, 203.0.113.8").Is(t, 200, "")

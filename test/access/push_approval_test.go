@@ -219,13 +219,8 @@ func TestInvalidPushAnswersAreRefused(t *testing.T) {
 				blackbox.WrongFor(n.Code(t, demo, "SMS")),
 				deviceID,
 			)
-			h := signer.Sign(
-				t,
-				"POST",
-				blackbox.CompletePath,
-				[]byte(body),
-				device.Claims{Challenge: f.ChallengeID, MethodID: sms.ID},
-			)
+			h := signer.Sign(t, "POST", blackbox.CompletePath, []byte(body),
+				device.Claims{Challenge: f.ChallengeID, MethodID: sms.ID})
 			h["p-auth"] = f.PAuth
 			return n.Do(t, "POST", blackbox.CompletePath, body, h)
 		}
@@ -258,10 +253,8 @@ func TestInvalidPushAnswersAreRefused(t *testing.T) {
 
 		// A user who is locked after the start cannot approve (SEC-04).
 		f = n.Login(t, boss)
-		s.Exec(
-			"UPDATE users SET status = 'blocked', cv = cv + 1 WHERE id = (SELECT user_id FROM device WHERE id = $1)",
-			foreign.ID,
-		)
+		s.Exec("UPDATE users SET status = 'blocked', cv = cv + 1 WHERE id = (SELECT user_id FROM device WHERE id = $1)",
+			foreign.ID)
 		foreign.Answer(t, f, "APPROVED").Is(t, 409, "CHALLENGE_CLOSED")
 		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
 		if all := foreign.List(t); len(all) != 0 {

@@ -204,13 +204,8 @@ func TestNumberMatchingIsRequiredByPolicy(t *testing.T) {
 			`"method":"PUSH_OTP"`,
 			1,
 		)
-		h := p.Sign(
-			t,
-			"POST",
-			blackbox.CompletePath,
-			[]byte(body),
-			device.Claims{Challenge: f.ChallengeID, MethodID: f.Method(t, "PUSH").ID, Value: "APPROVED"},
-		)
+		h := p.Sign(t, "POST", blackbox.CompletePath, []byte(body),
+			device.Claims{Challenge: f.ChallengeID, MethodID: f.Method(t, "PUSH").ID, Value: "APPROVED"})
 		n.Do(t, "POST", blackbox.CompletePath, body, h).Is(t, 200, "")
 	})
 }

@@ -44,13 +44,8 @@ func TestRolesAndGrants(t *testing.T) {
 		n.Do(t, "GET", methods, nil, as(user)).Is(t, 403, "FORBIDDEN")
 		grant := func(p string) {
 			t.Helper()
-			n.Ok(
-				t,
-				"POST",
-				"/admin/role-resource-permission",
-				map[string]any{"roleId": role.Data.ID, "resourceId": ids["GET "+methods], "permission": p},
-				as(admin),
-			)
+			n.Ok(t, "POST", "/admin/role-resource-permission",
+				map[string]any{"roleId": role.Data.ID, "resourceId": ids["GET "+methods], "permission": p}, as(admin))
 		}
 		grant("ALLOW")
 		n.Ok(t, "GET", methods, nil, as(user))

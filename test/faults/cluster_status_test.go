@@ -45,12 +45,8 @@ func TestClusterStatusShowsMembersAndMoves(t *testing.T) {
 		t.Errorf("a cluster of one: %+v", s)
 	}
 	second := c.Join()
-	blackbox.Until(
-		t,
-		blackbox.Within(20),
-		"both see each other",
-		func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 },
-	)
+	blackbox.Until(t, blackbox.Within(20), "both see each other",
+		func() bool { return len(look(first).Data.Members) == 2 && len(look(second).Data.Members) == 2 })
 	for _, f := range open { // by now half of them live on the second node
 		second.Complete(t, f, f.Method(t, "SMS"), "000000")
 	}

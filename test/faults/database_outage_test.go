@@ -74,15 +74,9 @@ func TestDatabaseServerStopRefusesAndRecovers(t *testing.T) {
 }
 
 func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
-	s.Set(
-		"LIMITS_ENABLED=false",
-		"MFA_MAX_RENEWALS=100",
-		"MFA_CHALLENGE_ATTEMPTS=30",
-		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong),
-		"MFA_OTP_BUDGET=100",
-		"MFA_OTP_BUDGET_WINDOW=1s",
-		"LOG_LEVEL=info",
-	)
+	s.Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", "MFA_CHALLENGE_ATTEMPTS=30",
+		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s",
+		"LOG_LEVEL=info")
 	var nodes []*blackbox.Node
 	if count == 1 {
 		nodes = append(nodes, s.Start())
@@ -105,10 +99,8 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for i := range 4 {
-		road.all = append(
-			road.all,
-			&traveller{visitor: &visitor{a: s.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i},
-		)
+		road.all = append(road.all,
+			&traveller{visitor: &visitor{a: s.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i})
 	}
 	before := s.Count("session")
 
@@ -163,13 +155,8 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 						}
 						worst[q.name] = max(worst[q.name], took)
 						if took > refusedWithin {
-							t.Errorf(
-								"%s at node %d, asked %v into the outage: %v",
-								q.name,
-								n,
-								at.Sub(began).Round(time.Millisecond),
-								took.Round(time.Millisecond),
-							)
+							t.Errorf("%s at node %d, asked %v into the outage: %v", q.name, n,
+								at.Sub(began).Round(time.Millisecond), took.Round(time.Millisecond))
 						}
 						mu.Unlock()
 						time.Sleep(20 * time.Millisecond)
@@ -205,13 +192,8 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 			}
 		}
 	}
-	t.Logf(
-		"back after %v; starved for %v; refused %v; slowest %v",
-		time.Since(back).Round(time.Millisecond),
-		starved.Since(began).Round(time.Millisecond),
-		refused,
-		worst,
-	)
+	t.Logf("back after %v; starved for %v; refused %v; slowest %v", time.Since(back).Round(time.Millisecond),
+		starved.Since(began).Round(time.Millisecond), refused, worst)
 	road.progress(t, 40)
 	road.check(t, "after the outage")
 	visits := 0

@@ -29,15 +29,9 @@ func TestKillLosesNoAcknowledgedStep(t *testing.T) {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
 		t.Logf("seed %d", seed)
-		s.Set(
-			"LIMITS_ENABLED=false",
-			"MFA_MAX_RENEWALS=100",
-			fmt.Sprint("MFA_CHALLENGE_ATTEMPTS=", challengeTries),
-			fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong),
-			"MFA_OTP_BUDGET=100",
-			"MFA_OTP_BUDGET_WINDOW=1s",
-			"LOG_LEVEL=info",
-		)
+		s.Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", fmt.Sprint("MFA_CHALLENGE_ATTEMPTS=", challengeTries),
+			fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s",
+			"LOG_LEVEL=info")
 		n := s.Start()
 		boss := blackbox.Admin(t, s, n)
 		blackbox.TwoMethods(t, n, boss)
@@ -270,12 +264,8 @@ func (v *visitor) mistype(c blackbox.Client, w *visit, m blackbox.Method, code s
 
 // renew requests a new code; the old one is wrong from then on.
 func (v *visitor) renew(c blackbox.Client, w *visit, m blackbox.Method, old string) error {
-	got, err := c.Try(
-		"POST",
-		blackbox.RenewPath,
-		map[string]string{"methodId": m.ID, "method": m.Name},
-		blackbox.Headers{"p-auth": w.f.PAuth},
-	)
+	got, err := c.Try("POST", blackbox.RenewPath, map[string]string{"methodId": m.ID, "method": m.Name},
+		blackbox.Headers{"p-auth": w.f.PAuth})
 	if err != nil {
 		w.wrong[m.Name], v.lost = span{0, w.wrong[m.Name].hi}, time.Now()
 		return blackbox.ErrLost

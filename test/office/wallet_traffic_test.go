@@ -33,9 +33,17 @@ func (x *exchange) killWallet() {
 
 func thousandths(n int64) string { return fmt.Sprintf("%d.%03d", n/1000, n%1000) }
 
+// more waits while the wallet is behind, and reports whether traffic goes on.
+func (x *exchange) more() bool {
+	for x.behind.Load() && !x.stop.Load() {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return !x.stop.Load()
+}
+
 // pay sends deposits to users and identifies their sender in the wallet.
 func (x *exchange) pay() {
-	for !x.stop.Load() {
+	for x.more() {
 		user, n := rand.IntN(traders), 1+rand.Int64N(200)
 		tx, err := x.wallet.run("pay", "--to", x.addresses[user], "--amount", thousandths(n))
 		if err != nil {
@@ -53,7 +61,7 @@ func (x *exchange) pay() {
 
 // request requests withdrawals, each until it is answered.
 func (x *exchange) request(name int) {
-	for n := 0; !x.stop.Load(); n++ {
+	for n := 0; x.more(); n++ {
 		w := wish{user: rand.IntN(traders), thousands: 1 + rand.Int64N(50)}
 		r := client.WithdrawalRequest{ExternalID: fmt.Sprintf("wish-%d-%d", name, n), UserID: x.users[w.user],
 			CurrencyCode: "ETH", Network: "ETH", Amount: json.Number(thousandths(w.thousands)), Address: coldWallet}

@@ -143,9 +143,7 @@ func (tab *Tab) WalkDocs(baseURL, shotsDir string, view View) {
 	tab.Until(fmt.Sprintf("document.querySelectorAll('.op:not([hidden])').length < %d", all))
 	tab.See("#login")
 	tab.Click("#login > summary")
-	tab.Until(
-		"[...document.querySelectorAll('#login .fields th code')].some((e) => e.textContent === 'password')",
-	)
+	tab.Until("[...document.querySelectorAll('#login .fields th code')].some((e) => e.textContent === 'password')")
 	shot("2-endpoint")
 
 	tab.Type(`#login [data-testid="try-body"]`, "{}")
