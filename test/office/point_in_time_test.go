@@ -151,12 +151,13 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 	install := "install -m 644 deploy/litestream.yml " + settings
 	var service *child.Process
 	r := &recipe{paths: []string{"/var/lib/castellan", data, "/etc/litestream.yml", settings, "/archive/",
-		dir + "/archive/", "litestream restore", program + " restore -config " + settings}}
+		dir + "/archive/", "litestream restore", program + " restore -config " + settings,
+		"/etc/systemd", dir, "deploy/systemd", "../../deploy/systemd"}}
 	r.run = func(t *testing.T, line string) {
 		t.Helper()
 		var err error
 		switch line {
-		case "systemctl stop castellan": // it has ended
+		case "systemctl stop castellan", "systemctl daemon-reload": // no systemd runs here
 		case "systemctl stop litestream":
 			service.Terminate()
 			<-service.Ended()

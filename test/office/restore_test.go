@@ -220,19 +220,22 @@ func (p *platform) restore(t *testing.T, b taken, broken bool) {
 	p.restored(t, s, b.acked)
 }
 
+// near is how many withdrawals before a point, and after it, are requested again. With all of them, the work of many
+// restores would grow with their square.
+const near = 40
+
 // restored starts a site after a restore and finishes the work of the platform there. acked are the withdrawals that
-// were acknowledged before the point. Only the last hundred of them and the next hundred are requested again, so that
-// the work of many restores does not grow with their square.
+// were acknowledged before the point.
 func (p *platform) restored(t *testing.T, s *blackbox.Site, acked []string) {
 	t.Helper()
 	n := s.Start()
-	near := acked[max(0, len(acked)-100):]
-	if s.Count("withdrawal_queue WHERE id IN ('"+strings.Join(acked, "', '")+"')") < len(acked) {
-		near = acked
+	last := acked
+	if s.Count("withdrawal_queue WHERE id IN ('"+strings.Join(acked, "', '")+"')") == len(acked) {
+		last = acked[max(0, len(acked)-near):]
 	}
-	for i, id := range near {
+	for i, id := range last {
 		if a := n.Do(t, "GET", withdrawalsPath+"/"+id, nil, p.wallet); a.Status != 200 {
-			t.Fatalf("number %d of the last %d acknowledged withdrawals: %d %s", i+1, len(near), a.Status, a.Body)
+			t.Fatalf("number %d of the last %d acknowledged withdrawals: %d %s", i+1, len(last), a.Status, a.Body)
 		}
 		if p.pay(n.Client, id) {
 			t.Fatalf("withdrawal %s was claimed before the comparison", id)
@@ -365,7 +368,7 @@ func (p *platform) again(t *testing.T, n *blackbox.Node, boss blackbox.Headers, 
 		storetest.Must(t, err)
 	}
 	mine := &platform{vault: p.vault, paid: maps.Clone(p.paid), ids: map[string]string{}}
-	for i := max(0, last-100); i < min(last+100, p.asked); i++ {
+	for i := max(0, last-near); i < min(last+near, p.asked); i++ {
 		if id := mine.request(n.Client, external(i), p.Customer.ID); id != "" {
 			n.Do(t, "POST", "/admin/withdrawals/"+id+"/resume", `{"reason":"restored"}`, boss)
 			mine.pay(n.Client, id)
