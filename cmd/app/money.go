@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/page"
 	"castellan/domain/money/addressbook/address"
@@ -172,10 +174,10 @@ func (s *service) nightly(alarms *atomic.Int64, run func(context.Context) ledger
 		}
 		alarms.Store(night.Alarms())
 		if err := night.Closing; err != nil {
-			s.log.Error("the days of the ledger cannot be closed", "err", err)
+			s.log.Log(ctx, nightLevel(err), "the days of the ledger cannot be closed", "err", err)
 		}
 		if err := night.Verification; err != nil {
-			s.log.Error("the ledger is broken or cannot be verified", "fault", err)
+			s.log.Log(ctx, nightLevel(err), "the ledger is broken or cannot be verified", "fault", err)
 		}
 		found, err := night.Result()
 		if n := night.Alarms(); n > 0 {
@@ -183,6 +185,14 @@ func (s *service) nightly(alarms *atomic.Int64, run func(context.Context) ledger
 		}
 		return j.Finish(found), nil, err
 	}}
+}
+
+// nightLevel is the level of a failure of that job. A database that cannot be reached is no fault of the ledger.
+func nightLevel(err error) slog.Level {
+	if fault.CodeOf(err) == fault.Unavailable {
+		return slog.LevelWarn
+	}
+	return slog.LevelError
 }
 
 type nightLister interface {

@@ -2,7 +2,9 @@ package transaction_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/level"
 	"castellan/domain/money/limit"
+	"castellan/domain/money/policy"
 	"castellan/domain/money/rate"
 	"castellan/domain/money/transaction"
 	"castellan/internal/pgtest"
@@ -289,4 +292,75 @@ func patient(do func() error) error {
 			return err
 		}
 	}
+}
+
+// A node whose rules count nothing ends the totals of a flow, while another node extends or purges them. The sums are
+// those of all movements afterwards.
+func TestTotalsEndBesideAnotherNode(t *testing.T) {
+	for _, what := range []string{"extend", "purge"} {
+		t.Run(what, func(t *testing.T) {
+			db := persistencetest.OpenWith(t, pgtest.DSN(t), persistence.Options{})
+			flows := []transaction.Flow{{Kind: policy.Withdrawal, Direction: policy.Out}}
+			d := newDesk(t, db)
+			for i := range 3 {
+				u := fmt.Sprint("u", i)
+				d.m.User(u, func(*user.User) {})
+				storetest.Must(t, d.m.Pay(u, "BTC/BTC", "2"))
+				_, err := d.ask(u, "BTC", 1, u)
+				storetest.Must(t, err)
+			}
+			past, now := money.NewTransactions(db), d.now()
+			storetest.Must(t, past.KeepTotals(t.Context(), flows, now.Add(-20*time.Hour), now))
+			ended := make(chan error, 1)
+			storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+				for _, table := range []string{"money_flow_kept", "money_flow"} {
+					if _, err := db.Conn(ctx).NewDelete().Table(table).Where("flow = ?", flows[0].String()).Exec(ctx); err != nil {
+						return err
+					}
+				}
+				go func() {
+					if what == "purge" {
+						ended <- past.PurgeTotals(context.Background(), now.Add(-10*time.Hour))
+						return
+					}
+					ended <- past.KeepTotals(context.Background(), flows, now.Add(-transaction.FlowKept), now)
+				}()
+				waiting := func() (is bool) {
+					storetest.Must(t, db.Conn(ctx).NewRaw("SELECT count(*) > 0 FROM pg_locks WHERE NOT granted").Scan(ctx, &is))
+					return is
+				}
+				for !waiting() && len(ended) == 0 {
+					time.Sleep(time.Millisecond)
+				}
+				return nil
+			}))
+			t.Log(<-ended) // either may fail, and is repeated
+			sums, err := past.Counted(t.Context(), transaction.CountedQuery{Flow: flows[0], After: now.Add(-9 * time.Hour)})
+			if err != nil || len(sums) != 1 || sums[0].Number != 3 {
+				t.Errorf("the sum of 3 withdrawals is %+v, %v", sums, err)
+			}
+			storetest.Must(t, past.VerifyTotals(t.Context()))
+		})
+	}
+}
+
+// The rights of a role to the tables of totals are granted after the migration, and nodes of the former version write
+// movements meanwhile.
+func TestMovementsNeedNoRightToTotals(t *testing.T) {
+	db := persistencetest.OpenWith(t, pgtest.DSN(t), persistence.Options{})
+	role := "service_" + strings.ToLower(rand.Text())
+	do := func(ctx context.Context, texts ...string) error {
+		return db.InTx(ctx, func(ctx context.Context) error {
+			for _, text := range texts {
+				if _, err := db.Conn(ctx).NewRaw(text).Exec(ctx); err != nil {
+					return fmt.Errorf("%s: %w", text, err)
+				}
+			}
+			return nil
+		})
+	}
+	storetest.Must(t, do(t.Context(), "CREATE ROLE "+role, "GRANT SELECT, UPDATE ON withdrawal, deposit TO "+role))
+	t.Cleanup(func() { storetest.Must(t, do(context.Background(), "DROP OWNED BY "+role, "DROP ROLE "+role)) })
+	storetest.Must(t, do(t.Context(), "SET LOCAL ROLE "+role, "UPDATE withdrawal SET version = version + 1",
+		"UPDATE deposit SET version = version + 1"))
 }
