@@ -292,8 +292,8 @@ func (s Transactions) moved(f transaction.Flow, from, to int64) schema.QueryWith
 	case !s.db.Postgres():
 		slot = "0"
 		for n := range digits {
-			slot = fmt.Sprintf("(%s) * 32 + instr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(min(%s), %d, 1)) - 1", slot, column,
-				n+1)
+			slot = fmt.Sprintf("(%s) * 32 + instr('0123456789ABCDEFGHJKMNPQRSTVWXYZ', substr(min(%s), %d, 1)) - 1", slot,
+				column, n+1)
 		}
 	}
 	return schema.SafeQuery("SELECT grain, slot >> (grain - 15) AS slot, scope, asset_id, number, hi_high, hi_low, "+

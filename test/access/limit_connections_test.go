@@ -11,8 +11,8 @@ import (
 	"castellan/internal/porttest"
 )
 
-// The listener of Envoy's rate limit service has at most 256 connections at a time (D-WAF-22). The service ends although
-// clients keep theirs.
+// The listener of Envoy's rate limit service has at most 256 connections at a time (D-WAF-22). The service ends
+// although clients keep theirs.
 func TestConnectionsOfRateLimitServiceAreLimited(t *testing.T) {
 	t.Parallel()
 	addr := porttest.Free(t)
