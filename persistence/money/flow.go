@@ -299,7 +299,8 @@ func (s Transactions) moved(f transaction.Flow, from, to int64) schema.QueryWith
 	return schema.SafeQuery("SELECT grain, slot >> (grain - 15) AS slot, scope, asset_id, number, hi_high, hi_low, "+
 		"lo_high, lo_low FROM (SELECT "+slot+" AS slot, initiator AS scope, asset_id, count(*) AS number, "+
 		record.Summed("", "", "", "")+" FROM "+table+" WHERE "+where+" AND "+column+" >= ? AND "+column+
-		" < ? GROUP BY "+key+", initiator, asset_id) AS s CROSS JOIN (SELECT 15 AS grain UNION ALL SELECT 20 UNION ALL SELECT 25) AS g",
+		" < ? GROUP BY "+key+", initiator, asset_id) AS s CROSS JOIN (SELECT 15 AS grain UNION ALL SELECT 20 UNION ALL "+
+		"SELECT 25) AS g",
 		[]any{boundOf(f, timeOf(from)), boundOf(f, timeOf(to))})
 }
 
