@@ -146,8 +146,14 @@ func (s *service) start() {
 	}
 }
 
+type taskKey struct{}
+
+// InTask reports whether a statement of Options.Trace belongs to a task that the service repeats, and to no request.
+func InTask(ctx context.Context) bool { return ctx.Value(taskKey{}) != nil }
+
 // repeat runs a task every period until ctx ends.
 func (s *service) repeat(ctx context.Context, t task) {
+	ctx = context.WithValue(ctx, taskKey{}, true)
 	tick := time.NewTicker(t.every)
 	defer tick.Stop()
 	for {
