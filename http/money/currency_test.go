@@ -329,6 +329,9 @@ func TestLists(t *testing.T) {
 		s.Wants("GET get-all-currency-network?currencyOfNetworkIsActive=x", "", 400,
 			"INVALID_FIELD currencyOfNetworkIsActive")
 		count("GET get-all-currency-network", 8)
+		if status, _ := s.As("jane").Call("GET get-all-currency-network", ""); status != 200 {
+			t.Errorf("a user: %d", status)
+		}
 		count("GET get-all-currency-network?currencyOfNetworkIsActive=1", 8)
 		count("GET get-all-currency-network?currencyOfNetworkIsActive=false", 0)
 		count("GET admin/currency/get-all?type=CURRENCY", 7)
