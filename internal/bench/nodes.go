@@ -8,8 +8,7 @@ import (
 )
 
 // nodes measures whole logins and renewals on one node and on three of a cluster, on one PostgreSQL server, for the
-// table of sizes.
-// The nodes share this machine's processors, so the ratio is the price of a cluster.
+// table of sizes. The nodes share this machine's processors, so the ratio is the price of a cluster.
 func nodes(b *bench) error {
 	p, err := b.postgresql(b.cost())
 	if err != nil {

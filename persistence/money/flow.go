@@ -192,16 +192,13 @@ func (s Transactions) KeepTotals(ctx context.Context, flows []transaction.Flow, 
 	}
 	for _, f := range transaction.Flows() {
 		since, is := known[f.String()]
+		wanted := slices.Contains(flows, f)
 		var err error
-		switch slices.Contains(flows, f) {
-		case false:
-			if is {
-				err = s.dropTotals(ctx, f.String(), "DELETE FROM money_flow_kept WHERE since < ? AND flow = ?", noEnd)
-			}
-		case true:
-			for ; err == nil && (!is || since > slotOf(from)); is = true {
-				since, err = s.extend(ctx, f, slotOf(now))
-			}
+		if is && !wanted {
+			err = s.dropTotals(ctx, f.String(), "DELETE FROM money_flow_kept WHERE since < ? AND flow = ?", noEnd)
+		}
+		for ; wanted && err == nil && (!is || since > slotOf(from)); is = true {
+			since, err = s.extend(ctx, f, slotOf(now))
 		}
 		failed = errors.Join(failed, err)
 	}
