@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -22,6 +23,8 @@ type Movement struct {
 	With []commit.Write
 	// Once makes Decide return the first result of a movement that was made before, as Do does.
 	Once bool
+	// Commit commits the writes of the movement in place of Ledger.Commit; nil: that.
+	Commit func(ctx context.Context, writes ...commit.Write) error
 }
 
 // End ends a hold: a transfer of the same movement settles it, or it is released.

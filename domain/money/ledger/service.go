@@ -198,7 +198,11 @@ func (l *Ledger) attempt(ctx context.Context, by audit.By, m Movement, seen []Ba
 	if err != nil {
 		return Result{}, err
 	}
-	if err := l.Commit.Commit(ctx, writes...); err != nil {
+	to := l.Commit.Commit
+	if m.Commit != nil {
+		to = m.Commit
+	}
+	if err := to(ctx, writes...); err != nil {
 		return Result{}, err
 	}
 	return made(writes), nil

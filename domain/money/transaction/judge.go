@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"castellan/domain/account/user"
@@ -35,7 +36,9 @@ type Judge struct {
 	// Hits counts the rules of new movements, of claims that they hold and of calls (D-POL-24); nil: not counted.
 	Hits *policy.Hits
 
-	turns turn.Turns // at gates
+	turns  turn.Turns // at gates
+	mu     sync.Mutex
+	passes map[string][]*pass // that wait for turns, by their gates
 }
 
 // Past reads what rules ask about earlier movements. Every method joins the transaction of its context.
@@ -103,6 +106,8 @@ type movement struct {
 	// id is that of a withdrawal in the queue, "" of a new one. left says that it is judged at its claim.
 	id   string
 	left bool
+	// commits says that its unit is committed if it passes.
+	commits bool
 	// device reads the device of an owner; nil if it is in the facts, or is not known yet.
 	device func(context.Context) (policy.Device, error)
 }
@@ -120,18 +125,24 @@ func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
 		return r, nil
 	}
 	set := j.Rules()
-	r.facts.Read = set.Wants(m.facts.Kind, m.facts.Asset.CurrencyCode)
-	if r.facts.Read.Any {
-		if r.facts, err = j.read(ctx, m, r.facts); err != nil {
-			return r, err
-		}
+	m.facts.Read = set.Wants(m.facts.Kind, m.facts.Asset.CurrencyCode)
+	if m.facts.Read.Any {
+		m.facts, err = j.read(ctx, m, m.facts)
 	}
-	if r.gates, err = j.gates(ctx, set, m); err != nil || !r.facts.Read.Any {
+	if r.facts = m.facts; err != nil {
 		return r, err
 	}
-	totals, err := j.totals(ctx, set, m, r.facts, false)
+	keys, is := gatesOf(set, m), false
+	if r.Verdict, is = j.least(ctx, set, m, keys); is {
+		return r, nil
+	}
+	r.Verdict = policy.Verdict{}
+	if r.gates, err = j.gates(ctx, keys, m.facts.At); err != nil || !m.facts.Read.Any {
+		return r, err
+	}
+	totals, err := j.totals(ctx, set, m, false, j.past())
 	if err == nil {
-		r.Verdict = set.Judge(r.facts, totals)
+		r.Verdict = set.Judge(m.facts, totals)
 	}
 	return r, err
 }
@@ -214,9 +225,11 @@ func (j *Judge) booked(ctx context.Context, m movement) (at time.Time, err error
 	return at, err
 }
 
-// prices returns a function that values amounts of some currencies in lira; false: there is no rate.
-func (j *Judge) prices(ctx context.Context, now time.Time, codes ...string) (
-	func(code string, a amount.Sum) (amount.Amount, bool), error) {
+// prices values amounts of some currencies in lira; false: there is no rate.
+type prices func(code string, a amount.Sum) (amount.Amount, bool)
+
+// prices returns the prices of some currencies.
+func (j *Judge) prices(ctx context.Context, now time.Time, codes ...string) (prices, error) {
 	var pairs []rate.Pair
 	for _, code := range codes {
 		if c, ok := rate.Code(code); ok && c != lira {

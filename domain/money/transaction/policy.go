@@ -144,7 +144,7 @@ func gives(by Initiator, methods string, resistant bool, plan policy.OwnerPlan) 
 func (s *Withdrawals) asked(ctx context.Context, u user.User, r WithdrawalRequest, by terms, pair currency.Listed, to,
 	tag string, now time.Time) (ruling, error) {
 	m := s.withdrawalOf(u, pair, to, tag, r.Amount, now, now)
-	m.facts.Initiator, m.device = by.By.facts(), by.Device
+	m.facts.Initiator, m.device, m.commits = by.By.facts(), by.Device, true
 	if by.By != Owner {
 		m.facts.Device = policy.NoDevice
 	}
@@ -240,7 +240,7 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	pair, _ := s.Currencies.Catalog().Pair(q.Asset)
 	m := s.withdrawalOf(u, pair, q.Address, q.AddressTag, w.Amount, q.At, now)
 	m.facts.Initiator, m.facts.Device, m.id, m.left = w.Initiator.facts(), w.device(), q.ID, t.mover == Wallet
-	if m.left && !repeated {
+	if m.commits = m.left && !repeated; m.commits {
 		m.facts.At = t.next.Queued.LeftAt
 	}
 	r, err := s.Judge.judge(ctx, m)

@@ -180,7 +180,7 @@ func (s *Service) decided(d Deposit, now time.Time) integration.Publish {
 
 func (s *Service) movementOf(u user.User, pair currency.Listed, kind policy.Kind, to policy.Direction,
 	at time.Time) movement {
-	return movement{asset: pair.ID, facts: policy.Facts{Kind: kind, At: at.UTC(), Direction: to,
+	return movement{asset: pair.ID, commits: true, facts: policy.Facts{Kind: kind, At: at.UTC(), Direction: to,
 		Asset:   policy.Asset{CurrencyCode: pair.Currency.Code, Network: pair.Network.Code},
 		Account: factsOf(u), Device: policy.NoDevice}}
 }

@@ -6,10 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/audit"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/money/ledger"
 	"castellan/domain/money/policy"
 )
 
@@ -52,67 +49,6 @@ type Counted struct {
 	Asset  int64
 	Number int64
 	Sum    amount.Sum
-}
-
-// PassGate orders movements that count in one sum: each is decided on the version of the gate that it passes.
-type PassGate struct {
-	Key     string
-	Version int64
-	At      time.Time
-}
-
-func (PassGate) Table() string { return "money_gate" }
-
-func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version }
-
-// gates reads the gates that a movement passes: one for each sum that the rules of its kind have. Inside a transaction
-// it locks them, in one order, so that no two movements wait for each other. Otherwise it waits until no other movement
-// of this process is between a gate and its unit (decide): they would fail at one gate.
-func (j *Judge) gates(ctx context.Context, set *policy.Set, m movement) (all []commit.Write, err error) {
-	var keys []string
-	for _, per := range set.Counts(m.facts.Kind) {
-		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.facts.Common(per))
-	}
-	slices.Sort(keys)
-	taken, _ := ctx.Value(turnsKey{}).(taken)
-	if slices.ContainsFunc(keys, func(key string) bool { return taken[key] == nil }) {
-		taken.leave() // those of an earlier try by other rules: turns are taken in one order
-	}
-	for _, key := range keys {
-		if taken != nil && taken[key] == nil && !commit.Inside(ctx) {
-			leave, err := j.turns.Take(ctx, key)
-			if err != nil {
-				return nil, err
-			}
-			taken[key] = leave
-		}
-		gate := PassGate{Key: key, At: m.facts.At}
-		if gate.Version, err = j.Past.Gate(ctx, gate.Key, gate.At, commit.Inside(ctx)); err != nil {
-			return nil, err
-		}
-		all = append(all, gate)
-	}
-	return all, nil
-}
-
-type turnsKey struct{}
-
-// taken are the turns that a movement has at gates.
-type taken map[string]func()
-
-func (t taken) leave() {
-	for key, leave := range t {
-		leave()
-		delete(t, key)
-	}
-}
-
-// decide is ledger.Ledger.Decide for a plan that judges. The turns at the gates of its movement end with it.
-func (j *Judge) decide(ctx context.Context, l *ledger.Ledger, by audit.By, accounts []ledger.Account,
-	plan ledger.Plan) (ledger.Result, error) {
-	turns := taken{}
-	defer turns.leave()
-	return l.Decide(context.WithValue(ctx, turnsKey{}, turns), by, accounts, plan)
 }
 
 // wide reports whether a sum has movements of many accounts.
@@ -162,7 +98,7 @@ func (j *Judge) Stored(ctx context.Context, set *policy.Set, movementID string) 
 	if err != nil {
 		return f, nil, err
 	}
-	totals, err := j.totals(ctx, set, movement{facts: f, id: movementID}, f, true)
+	totals, err := j.totals(ctx, set, movement{facts: f, id: movementID}, true, j.past())
 	return f, totals, err
 }
 
@@ -187,7 +123,7 @@ func (j *Judge) Rehearse(ctx context.Context, from time.Time, rules ...policy.Ru
 		code string
 		at   time.Time
 	}
-	known := map[hour]func(string, amount.Sum) (amount.Amount, bool){}
+	known := map[hour]prices{}
 	n := 0
 	err = j.Past.Facts(ctx, begin, func(movementID string, f policy.Facts, counts bool) (more bool, err error) {
 		if !f.Read.Value {
@@ -215,10 +151,19 @@ func (j *Judge) Rehearse(ctx context.Context, from time.Time, rules ...policy.Ru
 	return found, truncated, err
 }
 
+// past reads what totals need: earlier movements and the rates of their values.
+type past struct {
+	count  func(context.Context, CountedQuery) ([]Counted, error)
+	prices func(ctx context.Context, now time.Time, codes ...string) (prices, error)
+}
+
+// past reads from the database.
+func (j *Judge) past() past { return past{j.Past.Counted, j.prices} }
+
 // totals returns the totals of the sums that the rules of a movement need, with trial also of those on trial. Earlier
 // movements have the values of now; a currency without a rate has none.
-func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, f policy.Facts, trial bool) ([]policy.Total,
-	error) {
+func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, trial bool, from past) ([]policy.Total, error) {
+	f := m.facts
 	needed := set.Needs(f, trial)
 	totals := make([]policy.Total, len(set.Sums()))
 	if len(needed) == 0 {
@@ -230,7 +175,7 @@ func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, f polic
 		if _, known := counted[q]; known {
 			continue
 		}
-		rows, err := j.Past.Counted(ctx, q)
+		rows, err := from.count(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -239,11 +184,11 @@ func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, f polic
 			codes = append(codes, j.code(c.Asset))
 		}
 	}
-	price := func(string, amount.Sum) (amount.Amount, bool) { return amount.Amount{}, false }
+	price := prices(func(string, amount.Sum) (amount.Amount, bool) { return amount.Amount{}, false })
 	if f.Read.Value && len(codes) > 0 {
 		slices.Sort(codes)
 		var err error
-		if price, err = j.prices(ctx, f.At, slices.Compact(codes)...); err != nil {
+		if price, err = from.prices(ctx, f.At, slices.Compact(codes)...); err != nil {
 			return nil, err
 		}
 	}
@@ -260,8 +205,7 @@ func (j *Judge) code(asset int64) string {
 }
 
 // total adds a movement to those before it.
-func (j *Judge) total(key policy.SumKey, f policy.Facts, before []Counted,
-	price func(string, amount.Sum) (amount.Amount, bool)) (t policy.Total) {
+func (j *Judge) total(key policy.SumKey, f policy.Facts, before []Counted, price prices) (t policy.Total) {
 	accounts := map[string]bool{f.Account.ID: true}
 	t.Number = 1
 	switch key.Of {

@@ -1,0 +1,311 @@
+package transaction
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/money/ledger"
+	"castellan/domain/money/policy"
+)
+
+// PassGate orders movements that count in one sum: each is decided on the version of the gate that it passes.
+type PassGate struct {
+	Key     string
+	Version int64
+	At      time.Time
+}
+
+func (PassGate) Table() string { return "money_gate" }
+
+func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version }
+
+// gatesOf returns the keys of the gates that a movement passes: one for each sum that the rules of its kind have. They
+// are sorted, so that no two movements wait for each other.
+func gatesOf(set *policy.Set, m movement) (keys []string) {
+	for _, per := range set.Counts(m.facts.Kind) {
+		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.facts.Common(per))
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// gates reads gates. Inside a transaction it locks them. Otherwise it waits until no other movement of this process is
+// between one of them and its unit: they would fail at one gate.
+func (j *Judge) gates(ctx context.Context, keys []string, at time.Time) (all []commit.Write, err error) {
+	inside := commit.Inside(ctx)
+	if e := entryOf(ctx); e != nil && !inside {
+		if err := j.take(ctx, e.turns, keys); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range keys {
+		gate := PassGate{Key: key, At: at}
+		if gate.Version, err = j.Past.Gate(ctx, key, at, inside); err != nil {
+			return nil, err
+		}
+		all = append(all, gate)
+	}
+	return all, nil
+}
+
+// taken are the turns that a movement has at gates.
+type taken map[string]func()
+
+func (t taken) leave() {
+	for key, leave := range t {
+		leave()
+		delete(t, key)
+	}
+}
+
+// take waits for the turns at gates that t has not.
+func (j *Judge) take(ctx context.Context, t taken, keys []string) error {
+	if slices.ContainsFunc(keys, func(key string) bool { return t[key] == nil }) {
+		t.leave() // those of an earlier try by other rules: turns are taken in one order
+	}
+	for _, key := range keys {
+		if t[key] != nil {
+			continue
+		}
+		leave, err := j.turns.Take(ctx, key)
+		if err != nil {
+			return err
+		}
+		t[key] = leave
+	}
+	return nil
+}
+
+// entry is a movement from its first plan to its commit. alone says that it is judged by its sums, in its turn. Any
+// other passes its gates together with those that wait for them, too (pass).
+type entry struct {
+	turns taken
+	alone bool
+	pass  *pass
+}
+
+type entryKey struct{}
+
+// entryOf returns nil outside of decide.
+func entryOf(ctx context.Context) *entry {
+	e, _ := ctx.Value(entryKey{}).(*entry)
+	return e
+}
+
+// decide is ledger.Ledger.Decide for a plan that judges. The turns at the gates of its movement end with it.
+func (j *Judge) decide(ctx context.Context, l *ledger.Ledger, by audit.By, accounts []ledger.Account,
+	plan ledger.Plan) (ledger.Result, error) {
+	e := &entry{turns: taken{}}
+	defer e.turns.leave()
+	return l.Decide(context.WithValue(ctx, entryKey{}, e), by, accounts, func(ctx context.Context,
+		has []ledger.Balance) (ledger.Movement, error) {
+		e.pass = nil
+		m, err := plan(ctx, has)
+		if p := e.pass; p != nil && err == nil {
+			m.Commit = func(ctx context.Context, writes ...commit.Write) error {
+				p.writes, p.commit = writes, l.Commit
+				return j.together(ctx, p)
+			}
+		}
+		return m, err
+	})
+}
+
+// pass is a movement that passes with the least sums, those without earlier movements, and its writes. Movements with
+// the same gates pass them in one unit, each judged with the most that its sums can be: those before it in the unit
+// count. A pass is committed only if both verdicts are the same, because it then depends on no other movement.
+type pass struct {
+	movement
+	*entry
+	set     *policy.Set
+	verdict policy.Verdict
+	keys    []string
+
+	writes []commit.Write
+	commit commit.Committer
+	done   chan error
+	served context.CancelFunc // ends its wait for the turns
+}
+
+// least judges a movement with the least sums. It returns false if its sums are needed now.
+func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, keys []string) (v policy.Verdict, is bool) {
+	e := entryOf(ctx)
+	if e == nil || e.alone || e.pass != nil || !m.commits || len(keys) == 0 || commit.Inside(ctx) {
+		return v, false
+	}
+	none := func(context.Context, CountedQuery) ([]Counted, error) { return nil, nil }
+	totals, err := j.totals(ctx, set, m, false, past{count: none})
+	if err != nil {
+		return v, false
+	}
+	v = set.Judge(m.facts, totals)
+	if v.Passes() {
+		e.pass = &pass{movement: m, entry: e, set: set, verdict: v, keys: keys}
+	}
+	return v, v.Passes()
+}
+
+// maxTogether limits the movements of a unit.
+const maxTogether = 64
+
+// together commits a pass. Who has the turns at its gates commits all that wait for them.
+func (j *Judge) together(ctx context.Context, p *pass) error {
+	line := strings.Join(p.keys, "\n")
+	waits, served := context.WithCancel(ctx)
+	defer served()
+	p.served, p.done = served, make(chan error, 1)
+	j.mu.Lock()
+	if j.passes == nil {
+		j.passes = map[string][]*pass{}
+	}
+	j.passes[line] = append(j.passes[line], p)
+	j.mu.Unlock()
+	defer p.turns.leave()
+	err := j.take(waits, p.turns, p.keys)
+	for {
+		all, waiting := j.next(line, p, err == nil)
+		switch {
+		case !waiting: // it is served by another one, or was served here
+			return <-p.done
+		case err != nil:
+			return err
+		}
+		j.serve(context.WithoutCancel(ctx), all)
+	}
+}
+
+// next takes the passes to be served now from a line, or p alone if it does not serve; false if p is not in the line.
+func (j *Judge) next(line string, p *pass, serves bool) (all []*pass, waiting bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	all = j.passes[line]
+	i := slices.Index(all, p)
+	if i < 0 {
+		return nil, false
+	}
+	from, to := 0, min(len(all), maxTogether)
+	if !serves {
+		from, to = i, i+1
+	}
+	j.passes[line] = slices.Concat(all[:from], all[to:])
+	if len(j.passes[line]) == 0 {
+		delete(j.passes, line)
+	}
+	for _, next := range all[from:to] {
+		next.served()
+	}
+	return all[from:to], true
+}
+
+// maxLost limits how often a unit is decided again because another node has passed one of its gates.
+const maxLost = 10
+
+// serve commits passes in one unit, in the turns at their gates. If a row of a pass refuses it, each is committed by
+// itself, so that only the faulty one fails.
+func (j *Judge) serve(ctx context.Context, all []*pass) {
+	var was []commit.Write
+	err, same, at := commit.ErrFenced, false, all[0].facts.At
+	for n := 0; n < maxLost && !same && errors.Is(err, commit.ErrFenced); n++ {
+		var gates []commit.Write
+		if gates, err = j.gates(ctx, all[0].keys, at); err != nil {
+			break
+		}
+		if same = reflect.DeepEqual(gates, was); same {
+			err = commit.ErrFenced
+			break
+		}
+		if all, err = j.stand(ctx, all); err != nil || len(all) == 0 {
+			break
+		}
+		writes := slices.Clone(gates)
+		for _, p := range all {
+			writes = append(writes, p.writes...)
+		}
+		was, err = gates, all[0].commit.Commit(ctx, writes...)
+	}
+	if len(all) > 1 && err != nil && (same || !errors.Is(err, commit.ErrFenced) && !general(err)) {
+		for _, p := range all {
+			j.serve(ctx, []*pass{p})
+		}
+		return
+	}
+	for _, p := range all {
+		p.done <- err
+	}
+}
+
+// general reports whether an error is that of any unit.
+func general(err error) bool {
+	code := fault.CodeOf(err)
+	return errors.Is(err, commit.ErrUnknown) || code == fault.Unavailable || code == fault.Overloaded ||
+		code == fault.Draining
+}
+
+// stand returns the passes that the most sums do not change, without two that change one row. The others are judged
+// again, in their turn.
+func (j *Judge) stand(ctx context.Context, all []*pass) (kept []*pass, err error) {
+	first := slices.MinFunc(all, func(a, b *pass) int { return a.facts.At.Compare(b.facts.At) }).facts.At
+	counted, priced, rows := map[CountedQuery][]Counted{}, map[string]prices{}, map[string]bool{}
+	var before []Counted // in the unit
+	from := past{
+		count: func(ctx context.Context, q CountedQuery) (_ []Counted, err error) {
+			rows, known := counted[q]
+			if !known {
+				if rows, err = j.Past.Counted(ctx, q); err != nil {
+					return nil, err
+				}
+				counted[q] = rows
+			}
+			return slices.Concat(rows, before), nil
+		},
+		prices: func(ctx context.Context, now time.Time, codes ...string) (_ prices, err error) {
+			key := strings.Join(codes, " ")
+			if priced[key] == nil {
+				priced[key], err = j.prices(ctx, now, codes...)
+			}
+			return priced[key], err
+		}}
+	for i, p := range all {
+		m := p.movement
+		if len(all) > 1 { // sums that all share: since the first, of all movements
+			m.id, m.facts.At = "", first
+		}
+		totals, err := j.totals(ctx, p.set, m, false, from)
+		if err != nil {
+			return append(kept, all[i:]...), err
+		}
+		p.alone = !reflect.DeepEqual(p.set.Judge(p.facts, totals), p.verdict)
+		own := rowsOf(p.writes)
+		if p.alone || slices.ContainsFunc(own, func(row string) bool { return rows[row] }) {
+			p.done <- commit.ErrFenced
+			continue
+		}
+		for _, row := range own {
+			rows[row] = true
+		}
+		before = append(before, Counted{p.facts.Account.ID, p.asset, 1, p.facts.Amount.Sum()})
+		kept = append(kept, p)
+	}
+	return kept, nil
+}
+
+// rowsOf returns the rows that writes change.
+func rowsOf(writes []commit.Write) (all []string) {
+	for _, w := range writes {
+		switch w := w.(type) {
+		case commit.Fence:
+			key, _ := w.Fence()
+			all = append(all, w.Table()+" "+key)
+		case interface{ Row() string }:
+			all = append(all, w.(commit.Write).Table()+" "+w.Row())
+		}
+	}
+	return all
+}
