@@ -204,20 +204,21 @@ func (j *Judge) next(line string, p *pass, serves bool) (all []*pass, waiting bo
 	return all[from:to], true
 }
 
-// maxLost limits how often a unit is decided again because another node has passed one of its gates.
+// maxLost limits how often a unit is decided again because another node was first at a gate.
 const maxLost = 10
 
-// serve commits passes in one unit, in the turns at their gates. If a row of a pass refuses it, each is committed by
+// serve commits passes in one unit, in the turns at their gates. If it is refused at another row, each is committed by
 // itself, so that only the faulty one fails.
 func (j *Judge) serve(ctx context.Context, all []*pass) {
+	at, to := all[0].facts.At, all[0].commit
 	var was []commit.Write
-	err, same, at := commit.ErrFenced, false, all[0].facts.At
-	for n := 0; n < maxLost && !same && errors.Is(err, commit.ErrFenced); n++ {
+	err, own := commit.ErrFenced, false
+	for n := 0; n < maxLost && errors.Is(err, commit.ErrFenced); n++ {
 		var gates []commit.Write
 		if gates, err = j.gates(ctx, all[0].keys, at); err != nil {
 			break
 		}
-		if same = reflect.DeepEqual(gates, was); same {
+		if own = reflect.DeepEqual(gates, was); own {
 			err = commit.ErrFenced
 			break
 		}
@@ -228,9 +229,9 @@ func (j *Judge) serve(ctx context.Context, all []*pass) {
 		for _, p := range all {
 			writes = append(writes, p.writes...)
 		}
-		was, err = gates, all[0].commit.Commit(ctx, writes...)
+		was, err = gates, to.Commit(ctx, writes...)
 	}
-	if len(all) > 1 && err != nil && (same || !errors.Is(err, commit.ErrFenced) && !general(err)) {
+	if len(all) > 1 && err != nil && (own || !errors.Is(err, commit.ErrFenced)) && !general(err) {
 		for _, p := range all {
 			j.serve(ctx, []*pass{p})
 		}
