@@ -2,10 +2,13 @@ package transaction_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
@@ -15,6 +18,7 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
+	"castellan/domain/money/policy"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/kit"
@@ -226,5 +230,70 @@ func TestAssets(t *testing.T) {
 	}
 	if got := s.Assets(&btc, &btc); !slices.Equal(got, []int64{pair}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// Credits of deposits and adjustments have their own sums.
+func TestSumsOfCreditsAndAdjustments(t *testing.T) {
+	l := newTill(t)
+	d, s := l.desk, l.Service
+	d.m.User("chief", func(u *user.User) { u.Roles = []string{"treasury"} })
+	s.Judge = d.judges(sumRule("ADJUSTMENT", "INITIATOR", "24h", "VALUE", "100"),
+		sumRule("DEPOSIT", "PLATFORM", "1h", "COUNT", "2"))
+	adjust := func(by, sum, uniqueID string, direction transaction.Direction) error {
+		_, err := s.Adjust(t.Context(), audit.By{UserID: by}, adjustment(direction, sum, uniqueID))
+		return err
+	}
+	storetest.Must(t, adjust("a", "1", "1", transaction.Credit))
+	storetest.Must(t, adjust("a", "1", "1", transaction.Credit)) // a repetition
+	storetest.Must(t, adjust("a", "1", "2", transaction.Debit))
+	storetest.Must(t, adjust("b", "0.5", "3", transaction.Credit))
+	storetest.Wants(t, adjust("a", "0.01", "4", transaction.Credit), fault.PolicyDenied)
+	won := storetest.Race(t, 4, fault.PolicyDenied, func(i int) error {
+		return adjust("b", "0.2", fmt.Sprint("race", i), transaction.Credit)
+	})
+	if won != 2 {
+		t.Errorf("%d adjustments passed", won)
+	}
+	d.advance(24 * time.Hour)
+	storetest.Must(t, adjust("a", "0.01", "4", transaction.Credit))
+
+	credit := func(n int, final bool) (transaction.Status, error) {
+		r, err := s.Report(t.Context(), wallet, transaction.Report{ExternalID: fmt.Sprint("d", n), UserID: "u",
+			CurrencyCode: "BTC", Network: "BTC", Amount: amount.Must("1"), TxID: fmt.Sprint("tx", n), Final: final})
+		return r.Status, err
+	}
+	want := func(n int, final bool, want transaction.Status) {
+		t.Helper()
+		if got, err := credit(n, final); err != nil || got != want {
+			t.Errorf("deposit %d is %s, %v, want %s", n, got, err, want)
+		}
+	}
+	want(1, true, transaction.Finalized)
+	want(2, false, transaction.WaitingSender)
+	want(2, true, transaction.Finalized)
+	want(3, true, transaction.WaitingSender)
+	want(3, true, transaction.WaitingSender)
+	want(1, true, transaction.Finalized)
+	d.advance(time.Hour - time.Millisecond)
+	want(3, true, transaction.WaitingSender)
+	d.advance(time.Millisecond)
+	want(3, true, transaction.Finalized)
+	storetest.Must(t, s.Judge.KeepTotals(t.Context(), d.now()))
+	storetest.Must(t, money.NewTransactions(d.m.DB).VerifyTotals(t.Context()))
+
+	// The facts of adjustments are stored, too: rehearsals and explanations have them.
+	var r policy.Rule
+	storetest.Must(t, json.Unmarshal([]byte(sumRule("ADJUSTMENT", "INITIATOR", "24h", "VALUE", "90")), &r))
+	found, _, err := s.Judge.Rehearse(t.Context(), d.now().Add(-48*time.Hour), r)
+	storetest.Must(t, err)
+	if h := found[0]; h.Considered != 6 || h.Denied != 2 || h.Unknown != 0 || len(h.Examples) != 2 {
+		t.Fatalf("%+v", h)
+	}
+	f, totals, err := s.Judge.Stored(t.Context(), s.Judge.Rules(), found[0].Examples[1])
+	storetest.Must(t, err)
+	if v, all := s.Judge.Rules().Explain(f, totals); v.Deny || f.Kind != policy.Adjustment ||
+		f.Initiator.String() != "OPERATOR:a" || all[0].Used.String() != "100" {
+		t.Errorf("%+v, %+v, %+v", f, v, all)
 	}
 }

@@ -368,3 +368,26 @@ func TestAdjustmentNeedsSecondPerson(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The stored facts of a withdrawal and the sums of its request explain it by the rules of today.
+func TestStoredFactsExplain(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t), "u")
+	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
+	d.judges(sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "50"))
+	var ids []string
+	for i, n := range []int64{3, 4, 5} {
+		o, err := d.ask("u", "BTC", n, fmt.Sprint(i))
+		storetest.Must(t, err)
+		ids = append(ids, o.Queued.ID)
+		d.advance(time.Minute)
+	}
+	j := d.judges(sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "6"))
+	f, totals, err := j.Stored(t.Context(), j.Rules(), ids[1])
+	storetest.Must(t, err)
+	v, considered := j.Rules().Explain(f, totals)
+	if !v.Deny || considered[0].Used.String() != "7" || considered[0].Limit.String() != "6" {
+		t.Errorf("%+v, %+v", v, considered)
+	}
+	_, _, err = j.Stored(t.Context(), j.Rules(), "none")
+	storetest.Wants(t, err, fault.RecordNotFound)
+}

@@ -7,12 +7,16 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
@@ -265,29 +269,6 @@ func TestTotalsBesideWriters(t *testing.T) {
 	})
 }
 
-// The stored facts of a withdrawal and the sums of its request explain it by the rules of today.
-func TestStoredFactsExplain(t *testing.T) {
-	d := newDesk(t, persistencetest.SQLite(t), "u")
-	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
-	d.judges(sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "50"))
-	var ids []string
-	for i, n := range []int64{3, 4, 5} {
-		o, err := d.ask("u", "BTC", n, fmt.Sprint(i))
-		storetest.Must(t, err)
-		ids = append(ids, o.Queued.ID)
-		d.advance(time.Minute)
-	}
-	j := d.judges(sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "6"))
-	f, totals, err := j.Stored(t.Context(), j.Rules(), ids[1])
-	storetest.Must(t, err)
-	v, considered := j.Rules().Explain(f, totals)
-	if !v.Deny || considered[0].Used.String() != "7" || considered[0].Limit.String() != "6" {
-		t.Errorf("%+v, %+v", v, considered)
-	}
-	_, _, err = j.Stored(t.Context(), j.Rules(), "none")
-	storetest.Wants(t, err, fault.RecordNotFound)
-}
-
 // A rehearsal judges the stored facts of each withdrawal by one rule, with the sums of its moment.
 func TestRehearsal(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
@@ -328,67 +309,80 @@ func TestRehearsal(t *testing.T) {
 	})
 }
 
-// Credits of deposits and adjustments have their own sums.
-func TestSumsOfCreditsAndAdjustments(t *testing.T) {
-	l := newTill(t)
-	d, s := l.desk, l.Service
-	d.m.User("chief", func(u *user.User) { u.Roles = []string{"treasury"} })
-	s.Judge = d.judges(sumRule("ADJUSTMENT", "INITIATOR", "24h", "VALUE", "100"),
-		sumRule("DEPOSIT", "PLATFORM", "1h", "COUNT", "2"))
-	adjust := func(by, sum, uniqueID string, direction transaction.Direction) error {
-		_, err := s.Adjust(t.Context(), audit.By{UserID: by}, adjustment(direction, sum, uniqueID))
-		return err
-	}
-	storetest.Must(t, adjust("a", "1", "1", transaction.Credit))
-	storetest.Must(t, adjust("a", "1", "1", transaction.Credit)) // a repetition
-	storetest.Must(t, adjust("a", "1", "2", transaction.Debit))
-	storetest.Must(t, adjust("b", "0.5", "3", transaction.Credit))
-	storetest.Wants(t, adjust("a", "0.01", "4", transaction.Credit), fault.PolicyDenied)
-	won := storetest.Race(t, 4, fault.PolicyDenied, func(i int) error {
-		return adjust("b", "0.2", fmt.Sprint("race", i), transaction.Credit)
-	})
-	if won != 2 {
-		t.Errorf("%d adjustments passed", won)
-	}
-	d.advance(24 * time.Hour)
-	storetest.Must(t, adjust("a", "0.01", "4", transaction.Credit))
+// atGate is the committer of a node. It keeps a first unit back until all requests have read the ledger, and meddles
+// with the first unit of several withdrawals.
+type atGate struct {
+	*persistence.DB
+	ledger.Store
+	unread atomic.Int64 // requests
+	first  sync.Once
+	shared atomic.Bool
+	meddle func(one transaction.Withdrawal, commit func() error) error
+}
 
-	credit := func(n int, final bool) (transaction.Status, error) {
-		r, err := s.Report(t.Context(), wallet, transaction.Report{ExternalID: fmt.Sprint("d", n), UserID: "u",
-			CurrencyCode: "BTC", Network: "BTC", Amount: amount.Must("1"), TxID: fmt.Sprint("tx", n), Final: final})
-		return r.Status, err
-	}
-	want := func(n int, final bool, want transaction.Status) {
-		t.Helper()
-		if got, err := credit(n, final); err != nil || got != want {
-			t.Errorf("deposit %d is %s, %v, want %s", n, got, err, want)
+func (g *atGate) HoldByRef(ctx context.Context, source, ref string) (ledger.Hold, error) {
+	defer g.unread.Add(-1)
+	return g.Store.HoldByRef(ctx, source, ref)
+}
+
+func (g *atGate) Commit(ctx context.Context, writes ...commit.Write) error {
+	var made []transaction.Withdrawal
+	for _, w := range writes {
+		if w, is := w.(transaction.AddWithdrawal); is {
+			made = append(made, w.Withdrawal)
 		}
 	}
-	want(1, true, transaction.Finalized)
-	want(2, false, transaction.WaitingSender)
-	want(2, true, transaction.Finalized)
-	want(3, true, transaction.WaitingSender)
-	want(3, true, transaction.WaitingSender)
-	want(1, true, transaction.Finalized)
-	d.advance(time.Hour - time.Millisecond)
-	want(3, true, transaction.WaitingSender)
-	d.advance(time.Millisecond)
-	want(3, true, transaction.Finalized)
-	storetest.Must(t, s.Judge.KeepTotals(t.Context(), d.now()))
-	storetest.Must(t, money.NewTransactions(d.m.DB).VerifyTotals(t.Context()))
+	g.first.Do(func() {
+		for g.unread.Load() > 0 {
+			runtime.Gosched()
+		}
+	})
+	do := func() error { return g.DB.Commit(ctx, writes...) }
+	if len(made) > 1 && g.shared.CompareAndSwap(false, true) {
+		return g.meddle(made[1], do)
+	}
+	return do()
+}
 
-	// The facts of adjustments are stored, too: rehearsals and explanations have them.
-	var r policy.Rule
-	storetest.Must(t, json.Unmarshal([]byte(sumRule("ADJUSTMENT", "INITIATOR", "24h", "VALUE", "90")), &r))
-	found, _, err := s.Judge.Rehearse(t.Context(), d.now().Add(-48*time.Hour), r)
-	storetest.Must(t, err)
-	if h := found[0]; h.Considered != 6 || h.Denied != 2 || h.Unknown != 0 || len(h.Examples) != 2 {
-		t.Fatalf("%+v", h)
-	}
-	f, totals, err := s.Judge.Stored(t.Context(), s.Judge.Rules(), found[0].Examples[1])
-	storetest.Must(t, err)
-	if v, all := s.Judge.Rules().Explain(f, totals); v.Deny || f.Kind != policy.Adjustment ||
-		f.Initiator.String() != "OPERATOR:a" || all[0].Used.String() != "100" {
-		t.Errorf("%+v, %+v, %+v", f, v, all)
-	}
+// Requests that pass a gate in one unit are admitted up to the limit and no further, and each once. Neither one that is
+// refused at another row nor the lost answer to the unit changes that.
+func TestUnitsOfAGate(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		const clients, most = 12, 9
+		d := newDesk(t, db)
+		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "1h", "COUNT", fmt.Sprint(most)))
+		store := d.m.Ledger.Store
+		for what, meddle := range map[string]func(transaction.Withdrawal, func() error) error{
+			"lost": func(_ transaction.Withdrawal, do func() error) error { return errors.Join(do(), commit.ErrUnknown) },
+			"refused": func(one transaction.Withdrawal, do func() error) error {
+				persistencetest.Exec(t, db, "UPDATE users SET money_version = money_version + 1 WHERE id = ?", one.UserID)
+				return do()
+			}} {
+			g := &atGate{}
+			for round := 0; !g.shared.Load(); round++ {
+				name := func(i int) string { return fmt.Sprint(what, round, "-", i) }
+				for i := range clients {
+					d.m.User(name(i), func(*user.User) {})
+					storetest.Must(t, d.m.Pay(name(i), "BTC/BTC", "2"))
+				}
+				g = &atGate{DB: db, Store: store, meddle: meddle}
+				g.unread.Store(clients)
+				d.m.Ledger.Commit, d.m.Ledger.Store = g, g
+				won := storetest.Race(t, clients, fault.PolicyDenied, func(i int) error {
+					_, err := d.ask(name(i), "BTC", 1, name(i))
+					for errors.Is(err, commit.ErrUnknown) {
+						_, err = d.ask(name(i), "BTC", 1, name(i))
+					}
+					return err
+				})
+				d.m.Ledger.Commit, d.m.Ledger.Store = db, store
+				sums, err := d.Judge.Past.Counted(t.Context(), transaction.CountedQuery{After: d.now().Add(-time.Hour),
+					Flow: transaction.Flow{Kind: policy.Withdrawal, Direction: policy.Out}})
+				if err != nil || won != most || len(sums) != 1 || sums[0].Number != most {
+					t.Errorf("%s: %d admitted, want %d; stored %+v, %v", what, won, most, sums, err)
+				}
+				d.advance(time.Hour)
+			}
+		}
+	})
 }
