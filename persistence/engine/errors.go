@@ -21,7 +21,8 @@ import (
 
 // Translate converts errors of both drivers to domain errors. No row is RECORD_NOT_FOUND, a duplicate unique key is
 // RECORD_ALREADY_EXIST, a refusal by a check is
-// commit.ErrCheck, a database that does not answer is UNAVAILABLE. An error with a code is not changed.
+// commit.ErrCheck, a wait for rows that the server has ended is OVERLOADED, a database that does not answer is
+// UNAVAILABLE. An error with a code is not changed.
 func Translate(err error) error {
 	var pg *pgconn.PgError
 	var lite *sqlite.Error
@@ -54,6 +55,8 @@ func errRecordExists() error { return fault.New(fault.RecordAlreadyExist, "the r
 // Codes of PostgreSQL.
 const (
 	idleInTransaction   = "25P03" // a process was stopped in a transaction
+	deadlock            = "40P01"
+	lockTimeout         = "55P03"
 	readOnlyTransaction = "25006"
 )
 
@@ -104,6 +107,9 @@ func translatePostgres(err error, pg *pgconn.PgError) error {
 		return errRecordExists()
 	case code == "23514":
 		return fmt.Errorf("%w: %w", commit.ErrCheck, err)
+	case code == deadlock, code == lockTimeout: // nothing was written, and the database works
+		busy := fault.New(fault.Overloaded, "other writes hold the rows; try again").After(time.Second)
+		return fmt.Errorf("%w: %w", busy, err)
 	case code == idleInTransaction, dead(pg), strings.HasPrefix(code, "57P"),
 		strings.HasPrefix(code, "53"): // shutdown, out of resources
 		return unavailable(err)

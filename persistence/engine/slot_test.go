@@ -250,13 +250,13 @@ func TestTranslatedErrors(t *testing.T) {
 		{nil, ""}, {known, fault.Forbidden}, {fmt.Errorf("x: %w", sql.ErrNoRows), fault.RecordNotFound},
 		{&pgconn.PgError{Code: "23505"}, fault.RecordAlreadyExist}, {&pgconn.PgError{Code: "23503"}, fault.Internal},
 		{&pgconn.PgError{Code: "25P03"}, fault.Unavailable}, {&pgconn.PgError{Code: "25P02"}, fault.Internal},
+		{&pgconn.PgError{Code: "40P01"}, fault.Overloaded}, {&pgconn.PgError{Code: "55P03"}, fault.Overloaded},
 		{&pgconn.PgError{Code: "57P01"}, fault.Unavailable}, {&pgconn.PgError{Code: "57014"}, fault.Internal},
 		{&pgconn.PgError{Code: "53300"}, fault.Unavailable}, {&pgconn.PgError{Code: "08006"}, fault.Unavailable},
 		{context.DeadlineExceeded, fault.Unavailable}, {context.Canceled, fault.Unavailable},
 		{driver.ErrBadConn, fault.Unavailable}, {io.EOF, fault.Unavailable}, {io.ErrUnexpectedEOF, fault.Unavailable},
 		{net.ErrClosed, fault.Unavailable}, {sql.ErrConnDone, fault.Unavailable}, {sql.ErrTxDone, fault.Unavailable},
-		{&net.DNSError{}, fault.Unavailable}, {&pgconn.ConnectError{}, fault.Unavailable},
-		{errors.New("other"), fault.Internal},
+		{&net.DNSError{}, fault.Unavailable}, {&pgconn.ConnectError{}, fault.Unavailable}, {errors.New("x"), fault.Internal},
 	} {
 		got := Translate(c.err)
 		if fault.CodeOf(got) != c.want {

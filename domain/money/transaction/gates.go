@@ -134,6 +134,14 @@ type pass struct {
 	served context.CancelFunc // ends its wait for the turns
 }
 
+// answer tells a pass how its unit ended, once.
+func (p *pass) answer(err error) {
+	select {
+	case p.done <- err:
+	default:
+	}
+}
+
 // least judges a movement with the least sums. It returns false if its sums are needed now.
 func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, keys []string) (v policy.Verdict, is bool) {
 	e := entryOf(ctx)
@@ -213,6 +221,11 @@ func (j *Judge) serve(ctx context.Context, all []*pass) {
 	at, to := all[0].facts.At, all[0].commit
 	var was []commit.Write
 	err, own := commit.ErrFenced, false
+	defer func() { // also after a panic
+		for _, p := range all {
+			p.answer(err)
+		}
+	}()
 	for n := 0; n < maxLost && errors.Is(err, commit.ErrFenced); n++ {
 		var gates []commit.Write
 		if gates, err = j.gates(ctx, all[0].keys, at); err != nil {
@@ -235,10 +248,6 @@ func (j *Judge) serve(ctx context.Context, all []*pass) {
 		for _, p := range all {
 			j.serve(ctx, []*pass{p})
 		}
-		return
-	}
-	for _, p := range all {
-		p.done <- err
 	}
 }
 
@@ -285,7 +294,7 @@ func (j *Judge) stand(ctx context.Context, all []*pass) (kept []*pass, err error
 		p.alone = !reflect.DeepEqual(p.set.Judge(p.facts, totals), p.verdict)
 		own := rowsOf(p.writes)
 		if p.alone || slices.ContainsFunc(own, func(row string) bool { return rows[row] }) {
-			p.done <- commit.ErrFenced
+			p.answer(commit.ErrFenced)
 			continue
 		}
 		for _, row := range own {

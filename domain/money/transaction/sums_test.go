@@ -355,7 +355,7 @@ func TestUnitsOfAGate(t *testing.T) {
 		for what, meddle := range map[string]func(transaction.Withdrawal, func() error) error{
 			"lost": func(_ transaction.Withdrawal, do func() error) error { return errors.Join(do(), commit.ErrUnknown) },
 			"refused": func(one transaction.Withdrawal, do func() error) error {
-				persistencetest.Exec(t, db, "UPDATE users SET money_version = money_version + 1 WHERE id = ?", one.UserID)
+				persistencetest.Exec(t, db, "UPDATE users SET money_version = 7 WHERE id = ?", one.UserID)
 				return do()
 			}} {
 			g := &atGate{}
