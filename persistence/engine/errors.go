@@ -20,9 +20,8 @@ import (
 )
 
 // Translate converts errors of both drivers to domain errors. No row is RECORD_NOT_FOUND, a duplicate unique key is
-// RECORD_ALREADY_EXIST, a refusal by a check is
-// commit.ErrCheck, a wait for rows that the server has ended is OVERLOADED, a database that does not answer is
-// UNAVAILABLE. An error with a code is not changed.
+// RECORD_ALREADY_EXIST, a refusal by a check is commit.ErrCheck. A wait for rows that the server has ended is
+// OVERLOADED, a database that does not answer is UNAVAILABLE. An error with a code is not changed.
 func Translate(err error) error {
 	var pg *pgconn.PgError
 	var lite *sqlite.Error

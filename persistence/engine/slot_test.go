@@ -256,7 +256,7 @@ func TestTranslatedErrors(t *testing.T) {
 		{context.DeadlineExceeded, fault.Unavailable}, {context.Canceled, fault.Unavailable},
 		{driver.ErrBadConn, fault.Unavailable}, {io.EOF, fault.Unavailable}, {io.ErrUnexpectedEOF, fault.Unavailable},
 		{net.ErrClosed, fault.Unavailable}, {sql.ErrConnDone, fault.Unavailable}, {sql.ErrTxDone, fault.Unavailable},
-		{&net.DNSError{}, fault.Unavailable}, {&pgconn.ConnectError{}, fault.Unavailable}, {errors.New("x"), fault.Internal},
+		{&net.DNSError{}, fault.Unavailable}, {&pgconn.ConnectError{}, fault.Unavailable}, {errRefused, fault.Internal},
 	} {
 		got := Translate(c.err)
 		if fault.CodeOf(got) != c.want {

@@ -163,7 +163,7 @@ func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, keys []s
 // maxTogether limits the movements of a unit.
 const maxTogether = 64
 
-// together commits a pass. Who has the turns at its gates commits all that wait for them.
+// together commits a pass. The pass that has the turns at its gates commits all that wait for them.
 func (j *Judge) together(ctx context.Context, p *pass) error {
 	line := strings.Join(p.keys, "\n")
 	waits, served := context.WithCancel(ctx)

@@ -162,7 +162,8 @@ func (j *Judge) past() past { return past{j.Past.Counted, j.prices} }
 
 // totals returns the totals of the sums that the rules of a movement need, with trial also of those on trial. Earlier
 // movements have the values of now; a currency without a rate has none.
-func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, trial bool, from past) ([]policy.Total, error) {
+func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, trial bool, from past) ([]policy.Total,
+	error) {
 	f := m.facts
 	needed := set.Needs(f, trial)
 	totals := make([]policy.Total, len(set.Sums()))
