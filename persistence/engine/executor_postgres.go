@@ -78,8 +78,7 @@ func (e *postgresExecutor) close() {
 const unflushed = "SELECT set_config('synchronous_commit', 'off', true)"
 
 // transact sends the steps together with their end, as one implicit transaction that fails if a row is refused, because
-// most transactions have no refusals. Only after a failure does a second transaction find out which units were refused,
-// unless there is one.
+// most transactions have no refusals. Only after a failure does a second transaction find out which rows were refused.
 func (e *postgresExecutor) transact(ctx context.Context, steps []step, flush bool) (failed map[int]bool, err error) {
 	conn, err := e.ready(ctx)
 	if err != nil {
@@ -87,9 +86,6 @@ func (e *postgresExecutor) transact(ctx context.Context, steps []step, flush boo
 	}
 	if err = e.failFast(ctx, conn, steps, flush); !errors.Is(err, errRefused) {
 		return nil, err
-	}
-	if failed = only(steps); failed != nil {
-		return failed, nil
 	}
 	failed, err = send(ctx, conn, steps, flush)
 	if err != nil || len(failed) > 0 {

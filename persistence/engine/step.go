@@ -98,19 +98,6 @@ func functions(steps []step) (types []string, units map[int]bool) {
 	return types, units
 }
 
-// only returns the unit of steps, nil if there are several.
-func only(steps []step) map[int]bool {
-	units := map[int]bool{}
-	for _, s := range steps {
-		for _, u := range s.units {
-			if units[u] = true; len(units) > 1 {
-				return nil
-			}
-		}
-	}
-	return units
-}
-
 // apply runs steps one after the other in the slot's transaction. It ends after the fences if one of them failed:
 // nothing is kept then, and a row of the winner would look like a duplicate.
 func (s *slot) apply(ctx context.Context, steps []step) (failed map[int]bool, err error) {

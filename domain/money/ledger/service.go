@@ -198,11 +198,12 @@ func (l *Ledger) attempt(ctx context.Context, by audit.By, m Movement, seen []Ba
 	if err != nil {
 		return Result{}, err
 	}
-	to := l.Commit.Commit
 	if m.Commit != nil {
-		to = m.Commit
+		err = m.Commit(ctx, writes...)
+	} else {
+		err = l.Commit.Commit(ctx, writes...)
 	}
-	if err := to(ctx, writes...); err != nil {
+	if err != nil {
 		return Result{}, err
 	}
 	return made(writes), nil
