@@ -36,6 +36,7 @@ type End struct {
 // accounts returns the accounts of the movement, without duplicates.
 func (m Movement) accounts(holds []Hold) (all []Account) {
 	seen := map[Account]bool{}
+	all = make([]Account, 0, 2*len(m.Transfers)+len(m.Take)+len(holds))
 	add := func(a Account) {
 		if !seen[a] {
 			seen[a] = true
