@@ -122,8 +122,8 @@ type instant struct {
 func (p *platform) instants(t *testing.T, fail func(), archived func(until time.Time)) (all []instant) {
 	t.Helper()
 	for range *restores {
-		fail()
 		p.more(t, 5+rand.IntN(20))
+		fail()
 		point := instant{acked: p.acknowledged(), until: time.Now()}
 		p.calm.Store(true)
 		archived(point.until)
@@ -156,6 +156,16 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 	unit := deployed(t, "deploy/systemd/litestream.conf")
 	started := regexp.MustCompile(`(?m)^ExecStartPre=(.*)$`).FindAllStringSubmatch(unit, -1)
 	var service *child.Process
+	killed := false
+	kill := func() { p.Node.Kill(); killed = true }
+	up := func() { // Restart=on-failure
+		if killed {
+			p.Node, killed = p.Site.Begin(), false
+		}
+		if p.Node.URL == "" {
+			p.Node.Ready()
+		}
+	}
 	r := &recipe{paths: []string{"/var/lib/castellan", data, "/etc/litestream.yml", settings, "/archive/",
 		dir + "/archive/", "litestream restore", program + " restore -config " + settings,
 		"/etc/systemd", dir, "deploy/systemd", "../../deploy/systemd"}}
@@ -169,19 +179,19 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 				p.Node.Stop()
 				p.Node = p.Site.Begin()
 			}
+		case "sleep 10":
+			up()
 		case "systemctl stop litestream":
 			service.Terminate()
 			<-service.Ended()
 		case "systemctl enable --now litestream", "systemctl start litestream":
-			before := p.Node
 			for _, start := range started {
 				r.run(t, start[1])
 			}
 			cmd := exec.Command(program, "replicate", "-config", settings)
 			cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-			if service, err = child.Start(cmd); p.Node != before {
-				p.Node.Ready()
-			}
+			service, err = child.Start(cmd)
+			up()
 		case install:
 			text := strings.NewReplacer(r.paths...).Replace(deployed(t, "deploy/litestream.yml"))
 			err = os.WriteFile(settings, []byte(text), 0o644)
@@ -202,19 +212,19 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 	changes := dir + "/archive/1/ltx/0/*.ltx"
 	blackbox.Until(t, time.Minute, "Litestream copies", func() bool { return len(stamps(t, changes)) > 0 })
 	clients := p.start(t)
-	crash := func() {
-		if rand.N(2) == 0 {
-			p.Node.Kill()
-			p.Node = p.Site.Start()
-		}
-	}
 	points := p.instants(t, func() {
-		crash()
+		if rand.N(2) == 0 {
+			kill()
+			up()
+		}
 		service.Kill()
-		p.more(t, rand.IntN(10))
+		p.more(t, 20+rand.IntN(20))
+		p.calm.Store(true)                            // so that not all of the log is overwritten
 		p.Site.Exec("PRAGMA wal_checkpoint(RESTART)") // as the service does when its log has 16 MiB
-		p.more(t, rand.IntN(10))
-		crash()
+		p.more(t, 1)
+		if rand.N(2) == 0 {
+			kill()
+		}
 		r.run(t, "systemctl start litestream")
 	}, func(until time.Time) {
 		// Litestream reads the log and then stamps what it has read. So the first file with a later stamp may have been
