@@ -38,8 +38,7 @@ func TestAuthenticator(t *testing.T) {
 	answer()
 	tab.See("#home-step")
 
-	n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"signed","expireAt":0,`+
-		`"required":1,"numberMatching":true,"intent":"required","methods":[["PUSH"],["SMS"],["MAIL"]]}`, boss)
+	blackbox.Policy(t, n, boss, "LOGIN", 1, `[["PUSH"],["SMS"],["MAIL"]]`, `,"numberMatching":true,"intent":"required"`)
 	open := func() {
 		t.Helper()
 		tab.Click(mark("request"))

@@ -52,14 +52,7 @@ func TestDemoDevice(t *testing.T) {
 	tab.Visit(at)
 	tab.Enter(who)
 	tab.WalkDevice(at, who, func() {
-		n.Ok(
-			t,
-			"POST",
-			"/admin/system/mfa/policies/common",
-			`{"actionCode":"LOGIN","name":"number","expireAt":0,"required":1,`+
-				`"numberMatching":true,"methods":[["PUSH"],["SMS"],["MAIL"]]}`,
-			boss,
-		)
+		blackbox.Policy(t, n, boss, "LOGIN", 1, `[["PUSH"],["SMS"],["MAIL"]]`, `,"numberMatching":true`)
 	}, func() {
 		const devices = "/auth/devices"
 		o := &owner{Tab: tab.Another().Front(), t: t, n: n, who: demo}

@@ -25,9 +25,7 @@ func TestConsoleLogin(t *testing.T) {
 		auth, _ := n.Session(t, boss)
 		head := blackbox.Headers{"x-auth": auth}
 		n.Ok(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"MAIL","renewStartMs":1000}`, head)
-		var policy struct{ ID int64 }
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"any","expireAt":0,`+
-			`"required":1,"numberMatching":true,"methods":[["PUSH"],["TOTP"],["SMS"],["MAIL"]]}`, head).Read(t, &policy)
+		policy := blackbox.Policy(t, n, head, "LOGIN", 1, `[["PUSH"],["TOTP"],["SMS"],["MAIL"]]`, `,"numberMatching":true`)
 		theirs, _ := n.Session(t, chief)
 		between := blackbox.NewProxy(t, addr)
 		d := &doorway{Tab: webtest.Browser(t), t: t, n: n, at: "http://" + between.Addr(),
@@ -39,7 +37,7 @@ func TestConsoleLogin(t *testing.T) {
 		d.throughCuts(between)
 		d.n.Kill()
 		d.restarts(s)
-		d.expires(s, head, policy.ID)
+		d.expires(s, head, policy)
 	})
 }
 
@@ -206,8 +204,7 @@ func (d *doorway) restarts(s *blackbox.Site) {
 // expires lets the challenge expire.
 func (d *doorway) expires(s *blackbox.Site, head blackbox.Headers, policy int64) {
 	d.t.Helper()
-	d.n.Ok(d.t, "PATCH", "/admin/system/mfa/policies/common",
-		map[string]any{"id": policy, "methods": [][]string{{"TOTP"}}}, head)
+	blackbox.ChangePolicy(d.t, d.n, head, policy, `,"methods":[["TOTP"]]`)
 	d.n.Stop()
 	d.n = s.Start("MFA_CHALLENGE_TTL=2s")
 	d.begins(d.boss)

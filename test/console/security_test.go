@@ -22,8 +22,7 @@ func TestConsoleSecurity(t *testing.T) {
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", map[string]any{"actionCode": "LOGIN", "name": "One of two",
 			"expireAt": 0, "required": 1, "methods": [][]string{{"SMS"}, {"MAIL"}}}, admin)
 		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("RULE_CHANGE"), admin)
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RULE_CHANGE","name":"Mail","expireAt":0,`+
-			`"required":1,"methods":[["MAIL"]]}`, admin)
+		blackbox.Policy(t, n, admin, "RULE_CHANGE", 1, `[["MAIL"]]`, "")
 		n.Ok(t, "POST", "/admin/roles", map[string]any{"code": "auditor", "name": "Auditor"}, admin)
 		var page struct{ ID int64 }
 		n.Ok(t, "POST", "/resource/resource-type",

@@ -30,9 +30,8 @@ func TestConsoleUserFile(t *testing.T) {
 		boss, agent, who := s.Seeded("admin"), s.AddUser("user"), s.AddUser("user")
 		head := blackbox.Admin(t, s, n)
 		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("RENAME"), head)
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RENAME","name":"mail","expireAt":0,`+
-			`"required":1,"methods":[["MAIL"]]}`, head)
-		giveRole(t, n, head, agent, "support", supportCalls)
+		blackbox.Policy(t, n, head, "RENAME", 1, `[["MAIL"]]`, "")
+		blackbox.Role(t, n, head, agent, "support", supportCalls...)
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/admin/user/update-fullname",
 			`{"userId":"`+who.ID+`","name":"Işıl","surname":"Yilmaz"}`, head))
 		n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, boss, "MAIL")).Is(t, 200, "")
@@ -70,27 +69,6 @@ func TestConsoleUserFile(t *testing.T) {
 			"closedUserReason": reason}, head)
 		d.looksInArabic(who, reason)
 	})
-}
-
-// giveRole makes a role that may call the endpoints, and gives it to an account.
-func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox.Account, code string, calls []string) {
-	t.Helper()
-	var role struct{ Data struct{ ID int64 } }
-	n.Ok(t, "POST", "/admin/roles", map[string]any{"code": code, "name": code}, head).Read(t, &role)
-	var all []struct {
-		ResourceID   int64
-		ResourceCode string
-	}
-	n.Ok(t, "GET", "/resource/resources?resourceContext=API", nil, head).Read(t, &all)
-	ids := map[string]int64{}
-	for _, r := range all {
-		ids[r.ResourceCode] = r.ResourceID
-	}
-	for _, call := range calls {
-		n.Ok(t, "POST", "/admin/role-resource-permission",
-			map[string]any{"roleId": role.Data.ID, "resourceId": ids[call], "permission": "ALLOW"}, head)
-	}
-	n.Ok(t, "POST", "/admin/user-roles", map[string]any{"userId": to.ID, "roleCode": code}, head)
 }
 
 // desk is a browser at the console.

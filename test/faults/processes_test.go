@@ -209,9 +209,7 @@ func (s *storm) finish(t *testing.T) {
 	if visits < 10 {
 		t.Errorf("only %d logins: too few to mean anything", visits)
 	}
-	if got := s.Command("", "audit", "verify"); got.Code != 0 {
-		t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
-	}
+	s.Succeeds("", "audit", "verify")
 	lives := blackbox.Activations(s.Ever)
 	if len(lives) < visits {
 		t.Errorf("%d activations were seen of %d logins: too few to mean anything", len(lives), visits)
@@ -282,9 +280,7 @@ func TestClusterFrozenNodeRefusesEndedSession(t *testing.T) {
 		{"a session", "TOKEN_REVOKED", func(token blackbox.Headers) { other.Ok(t, "POST", "/auth/logout", nil, token) }},
 		{"a key", "UNAUTHENTICATED", func(blackbox.Headers) {
 			for range 2 {
-				if got := c.Command("", "keys", "rotate", "--force"); got.Code != 0 {
-					t.Fatalf("keys rotate: exit %d: %s", got.Code, got.ErrOut)
-				}
+				c.Succeeds("", "keys", "rotate", "--force")
 			}
 		}},
 	} {

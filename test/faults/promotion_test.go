@@ -127,7 +127,5 @@ func TestFaultsPromotions(t *testing.T) {
 	if got := s.Count("session") - before; got != visits {
 		t.Errorf("%d sessions of %d logins", got, visits)
 	}
-	if got := s.Command("", "audit", "verify"); got.Code != 0 {
-		t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
-	}
+	s.Succeeds("", "audit", "verify")
 }
