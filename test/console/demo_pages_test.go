@@ -55,7 +55,7 @@ func TestDemoDevice(t *testing.T) {
 		blackbox.Policy(t, n, boss, "LOGIN", 1, `[["PUSH"],["SMS"],["MAIL"]]`, `,"numberMatching":true`)
 	}, func() {
 		const devices = "/auth/devices"
-		o := &owner{Tab: tab.Another().Front(), t: t, n: n, who: demo}
+		o := &owner{viewer{tab.Another().Front(), t}, n, demo}
 		consoleLogin(t, o.Tab, n, demo, "/me")
 		o.rows(devices, 1)
 		o.Click(row(devices) + ` input[type="checkbox"]`)
