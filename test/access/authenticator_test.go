@@ -80,7 +80,7 @@ func TestAuthenticatorSetupLoginAndRemoval(t *testing.T) {
 // A passkey that an SMS has registered is not phishing-resistant for a day (D-AUTH-20). Only a passkey, a recovery code
 // or an administrator changes the factors of its account.
 func TestPasskeyStrength(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		who := blackbox.Admin(t, s, n)

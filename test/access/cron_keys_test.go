@@ -10,7 +10,7 @@ import (
 // Keys of scheduled clients are managed by the command line (D-AUTH-07). A key is shown once, stored as a hash
 // and audited, and running nodes receive it.
 func TestCronKeyCommand(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		run := func(code int, args ...string) blackbox.Output {
 			t.Helper()
 			got := s.Command("", append([]string{"cron-key"}, args...)...)

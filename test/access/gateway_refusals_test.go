@@ -11,7 +11,7 @@ import (
 // Other spellings of a guarded path are refused and listed by the doctor, and a path is closed by /**. An unknown host
 // is refused where the settings say so. A limit of the firewall is 403.
 func TestGatewayRefusals(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("GUARD_UNKNOWN_HOST=refuse")
 		g := newGate(t, s)
 		g.route(t, payRoute)
