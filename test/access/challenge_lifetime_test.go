@@ -8,26 +8,42 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// A renewal makes a new code, which alone completes the method. The answer has the shape of a start (D-2FA-22,
-// D-2FA-23).
+// A renewal makes a new code, which alone completes the method, and extends methods that would expire before it. The
+// answer has the shape of a start, with the open methods (D-2FA-22, D-2FA-23).
 func TestRenewalMakesNewCode(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("MFA_MAX_RENEWALS=1")
-		demo := s.Seeded("user")
-		blackbox.Tune(t, n, blackbox.Admin(t, s, n), "SMS", 90_000, 1)
+		boss, demo := blackbox.Admin(t, s, n), s.Seeded("user")
+		blackbox.Tune(t, n, boss, "SMS", 90_000, 1)
+		blackbox.Tune(t, n, boss, "MAIL", 60_000, 1)
+		blackbox.TwoMethods(t, n, boss)
 		f := n.Login(t, demo)
-		sms, old := f.Method(t, "SMS"), n.Code(t, demo, "SMS")
-		var body struct{ Challenge blackbox.Challenge }
-		n.Renew(t, f, sms).Is(t, 200, "").Keys(t, "challenge").Read(t, &body)
-		r := body.Challenge
-		if r.ChallengeID != f.ChallengeID || r.TS != f.TS || r.Expire != f.Expire || len(r.MethodList) != 2 ||
-			r.MethodList[0].ID != sms.ID || r.MethodList[0].Expire != 90 || sms.Expire != 90 || sms.RenewStart != 1 {
+		sms, mail, old := f.Method(t, "SMS"), f.Method(t, "MAIL"), n.Code(t, demo, "SMS")
+		if sms.Expire != 90 || sms.RenewStart != 1 || mail.Expire != 60 {
+			t.Fatalf("methods %+v, want the times that were set a moment ago", f.MethodList)
+		}
+		renew := func(m blackbox.Method) (c blackbox.Challenge) {
+			t.Helper()
+			var body struct{ Challenge blackbox.Challenge }
+			n.Renew(t, f, m).Is(t, 200, "").Keys(t, "challenge").Read(t, &body)
+			return body.Challenge
+		}
+		r := renew(sms)
+		if r.ChallengeID != f.ChallengeID || r.TS != f.TS || r.Status != f.Status || r.Expire != f.Expire ||
+			len(r.MethodList) != 2 || r.MethodList[0].ID != sms.ID || r.MethodList[0].Expire != 90 {
 			t.Errorf("renewed %+v, want the challenge unchanged: %+v", r, f.Challenge)
 		}
+		if m := r.MethodList[1]; m.ID != mail.ID || m.Hint != mail.Hint || m.Expire < 70 || m.Expire > 90 {
+			t.Errorf("%+v, want about 90 s left", m)
+		}
 		n.Renew(t, f, sms).Is(t, 409, "RENEW_CLOSED")
-		if fresh := n.Code(t, demo, "SMS"); fresh != old {
+		fresh := n.Code(t, demo, "SMS")
+		if fresh != old {
 			blackbox.AttemptsLeft(t, n.Complete(t, f, sms, old))
-			n.Complete(t, f, sms, fresh).Is(t, 200, "")
+		}
+		n.Complete(t, f, sms, fresh).Is(t, 200, "")
+		if r := renew(mail); len(r.MethodList) != 1 || r.MethodList[0].ID != mail.ID {
+			t.Errorf("methods %+v, want the one that is not completed", r.MethodList)
 		}
 	})
 }

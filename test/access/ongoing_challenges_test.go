@@ -84,6 +84,11 @@ func TestDeviceListsPendingChallenges(t *testing.T) {
 				t.Errorf("table %+v, want %v", table, rows)
 			}
 		}
+		path := blackbox.OngoingPath + "?deviceId=" + p.ID + "&_requesterLanguage=tr"
+		tr := string(n.Ok(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{})).Body)
+		if !strings.Contains(tr, "Onaylıyor musunuz: Giriş") || !strings.Contains(tr, `["Cihaz","Acme Browser"]`) {
+			t.Errorf("in Turkish: %s", tr)
+		}
 		if others := foreign.List(t); len(others) != 0 {
 			t.Errorf("another user's device sees %+v", others)
 		}

@@ -144,6 +144,12 @@ func TestInvalidPushAnswersAreRefused(t *testing.T) {
 		n.Do(t, "POST", blackbox.CompletePath, code,
 			p.Sign(t, "POST", blackbox.CompletePath, []byte(code), device.Claims{Challenge: f.ChallengeID})).
 			Is(t, 401, "UNAUTHENTICATED")
+		for _, without := range []string{"challengeId", "deviceId"} {
+			var fields map[string]string
+			json.Unmarshal(body, &fields)
+			delete(fields, without)
+			n.Do(t, "POST", blackbox.CompletePath, fields, h).Is(t, 400, "INVALID_FIELD")
+		}
 		// An invalid decision is refused before any proof is checked.
 		for _, value := range []string{"approved", "APPROVED:42"} {
 			wrong, _ := p.Decision(t, f, value)
@@ -186,6 +192,19 @@ func TestInvalidPushAnswersAreRefused(t *testing.T) {
 		none.ChallengeID = "01JD0000000000000000000000"
 		impostor.Answer(t, none, "APPROVED").Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		p.Answer(t, none, "APPROVED").Is(t, 404, "CHALLENGE_NOT_FOUND")
+
+		// A signature beside a code is optional, but must be valid.
+		sms := f.Method(t, "SMS")
+		beside := func(signer blackbox.Pocket, deviceID string) blackbox.Answer {
+			body := fmt.Sprintf(`{"methodId":%q,"method":"SMS","value":%q%s}`, sms.ID,
+				blackbox.WrongFor(n.Code(t, demo, "SMS")), deviceID)
+			h := signer.Sign(t, "POST", blackbox.CompletePath, []byte(body),
+				device.Claims{Challenge: f.ChallengeID, MethodID: sms.ID})
+			h["p-auth"] = f.PAuth
+			return n.Do(t, "POST", blackbox.CompletePath, body, h)
+		}
+		beside(foreign, `,"deviceId":"`+foreign.ID+`"`).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
+		beside(p, `,"deviceId":"`+p.ID+`"`).Is(t, 422, "OTP_INVALID")
 
 		// The challenge is unchanged after all this. It accepts an approval from a clock that is years off.
 		p.Answer(t, f, "APPROVED", func(c *device.Claims) { c.IssuedAt = 1 }).Is(t, 200, "")
