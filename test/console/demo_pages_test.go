@@ -34,8 +34,8 @@ func TestDemonstrationPages(t *testing.T) {
 	})
 }
 
-// An account holder makes the browser a device at the authenticator, below a base path. It approves and denies logins of
-// the demonstration page with its own key, also where the device must sign the intent. The console removes it.
+// An account holder makes the browser a device at the authenticator, below a base path. It approves and denies logins
+// of the demonstration page with its own key, also where the device must sign the intent. The console removes it.
 func TestDemoDevice(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
