@@ -2,7 +2,6 @@ package account_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,33 +26,33 @@ func TestStartsAreBounded(t *testing.T) {
 		for _, n := range []int{1, 2} { // known, unknown
 			for i, cc := range []string{"90", "+90", "0090", "090", "90"} {
 				if i == 3 {
-					w.start()
+					w.Start()
 				}
-				w.post("/auth/password/reset", map[string]string{"countryCode": cc,
-					"phoneNumber": fmt.Sprintf("0 (532) %07d", n)}).is(t, 200, "")
+				w.Post("/auth/password/reset", map[string]string{"countryCode": cc,
+					"phoneNumber": fmt.Sprintf("0 (532) %07d", n)}).Is(t, 200, "")
 			}
-			a := w.post("/auth/password/reset", phone(n)).is(t, 429, "RATE_LIMITED")
-			if a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "later (limits.reset_per_phone)") {
-				t.Errorf("Retry-After %q: %s", a.header.Get("Retry-After"), a.body)
+			a := w.ask(n).Is(t, 429, "RATE_LIMITED")
+			if a.Header.Get("Retry-After") == "" || !strings.Contains(a.Body, "later (limits.reset_per_phone)") {
+				t.Errorf("Retry-After %q: %s", a.Header.Get("Retry-After"), a.Body)
 			}
 		}
 		for n := range 20 { // 10 have started, those refused count for nothing
-			w.post("/auth/password/reset", phone(100+n)).is(t, 200, "")
+			w.ask(100+n).Is(t, 200, "")
 		}
-		if a := w.post("/auth/password/reset", phone(500)).is(t, 429, "RATE_LIMITED"); !strings.Contains(a.body,
+		if a := w.ask(500).Is(t, 429, "RATE_LIMITED"); !strings.Contains(a.Body,
 			"(limits.reset_per_ip)") {
-			t.Errorf("by the network: %s", a.body)
+			t.Errorf("by the network: %s", a.Body)
 		}
-		w.skip(10*time.Minute + time.Second)
-		w.post("/auth/password/reset", phone(500)).is(t, 200, "")
-		w.post("/auth/password/reset", phone(1)).is(t, 200, "")
+		w.Skip(10*time.Minute + time.Second)
+		w.ask(500).Is(t, 200, "")
+		w.ask(1).Is(t, 200, "")
 		w.svc.Phones, w.svc.Networks = nil, nil
 		for range 40 {
-			w.post("/auth/password/reset", phone(7)).is(t, 200, "")
+			w.ask(7).Is(t, 200, "")
 		}
-		w.post("/auth/password/reset", map[string]string{"countryCode": "TR",
-			"phoneNumber": "5320000001"}).is(t, 400, "INVALID_FIELD")
-		w.post("/auth/password/reset", map[string]string{"countryCode": "90"}).is(t, 400, "INVALID_FIELD")
+		w.Post("/auth/password/reset", map[string]string{"countryCode": "TR",
+			"phoneNumber": "5320000001"}).Is(t, 400, "INVALID_FIELD")
+		w.Post("/auth/password/reset", map[string]string{"countryCode": "90"}).Is(t, 400, "INVALID_FIELD")
 	})
 }
 
@@ -65,10 +64,10 @@ func TestStartsAreBoundedUnderRace(t *testing.T) {
 		status := map[int]int{}
 		for range 25 {
 			wg.Go(func() {
-				a := w.post("/auth/password/reset", phone(1))
+				a := w.ask(1)
 				mu.Lock()
 				defer mu.Unlock()
-				status[a.status]++
+				status[a.Status]++
 			})
 		}
 		wg.Wait()
@@ -86,7 +85,7 @@ func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
 		u := w.add(1, nil)
 		sent := 0
 		for range 15 {
-			if f := w.reset(1); w.code(f, "SMS") != "" {
+			if f := w.reset(1); w.Code(f, "SMS") != "" {
 				sent++
 			}
 		}
@@ -97,7 +96,7 @@ func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
 		for range 4 {
 			f := w.reset(1)
 			for _, name := range []string{"SMS", "SMS", "SMS", "SMS", "SMS", "MAIL", "MAIL", "MAIL", "MAIL", "MAIL"} {
-				if w.wrong(f, name).field("code") == string(fault.OTPInvalid) {
+				if w.Wrong(f, name).Field("code") == string(fault.OTPInvalid) {
 					budget++
 				}
 			}
@@ -120,7 +119,7 @@ func TestDecoys(t *testing.T) {
 		w.add(4, func(a *user.Add) { a.Demo = true })
 		far := w.add(5, nil)
 		w.svc.Admits = func(u user.User, _ challenge.Starter) bool { return u.ID != far.ID }
-		store := factor.NewChallenges(w.db)
+		store := factor.NewChallenges(w.DB)
 		for n := 1; n <= 6; n++ {
 			f := w.reset(n)
 			c, err := store.Load(t.Context(), f.ChallengeID)
@@ -131,27 +130,25 @@ func TestDecoys(t *testing.T) {
 			if n == 1 {
 				continue
 			}
-			if f.methods["SMS"].Hint != fmt.Sprintf("+90********%02d", n) || f.methods["MAIL"].Hint != "" {
-				t.Errorf("hints %+v", f.methods)
+			if f.Methods["SMS"].Hint != fmt.Sprintf("+90********%02d", n) || f.Methods["MAIL"].Hint != "" {
+				t.Errorf("hints %+v", f.Methods)
 			}
 			w.reset(n)
 		}
-		w.mu.Lock()
-		discarded := slices.Clone(w.settled)
-		w.mu.Unlock()
+		discarded := w.Discarded()
 		if len(discarded) != 20 {
 			t.Fatalf("%d discarded messages, want 20", len(discarded))
 		}
 		// The text sealed in place of a code is of no use either.
 		m := discarded[0]
-		r, err := dispatch.Unseal(w.ring.Open, m)
+		r, err := dispatch.Unseal(w.Ring.Open, m)
 		storetest.Must(t, err)
-		_, err = w.answers.Complete(t.Context(), stepup.Answer{ChallengeID: m.ChallengeID, MethodID: m.MethodID,
+		_, err = w.Answers.Complete(t.Context(), stepup.Answer{ChallengeID: m.ChallengeID, MethodID: m.MethodID,
 			Method: challenge.Name(m.Channel), Value: r.Code})
 		if fault.CodeOf(err) != fault.OTPInvalid {
 			t.Errorf("the code of a discarded message: %v", err)
 		}
-		recent, err := delivery.NewOutbox(w.db).Recent(t.Context(), nil, 100)
+		recent, err := delivery.NewOutbox(w.DB).Recent(t.Context(), nil, 100)
 		storetest.Must(t, err)
 		for _, m := range recent {
 			if strings.HasPrefix(m.UserID, "?") {

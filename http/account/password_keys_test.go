@@ -10,9 +10,9 @@ import (
 
 // replaceKey has a new hashing key take over from one that became known.
 func (w *world) replaceKey() {
-	w.t.Helper()
-	keyringtest.Replace(w.t, w.keys)
-	w.skip(keyring.Notice)
+	w.T.Helper()
+	keyringtest.Replace(w.T, w.Keys)
+	w.Skip(keyring.Notice)
 }
 
 // A hashing key that became known is replaced in the middle of everything. It grants no new
@@ -22,26 +22,26 @@ func TestStartsOutliveAReplacedKey(t *testing.T) {
 		w.add(1, nil)
 		for _, n := range []int{1, 2} { // known, unknown
 			for range 4 {
-				w.post("/auth/password/reset", phone(n)).is(t, 200, "")
+				w.ask(n).Is(t, 200, "")
 			}
 		}
-		w.skip(keyring.HashGrace) // far from these, so that the windows below are their own
+		w.Skip(keyring.HashGrace) // far from these, so that the windows below are their own
 		for _, n := range []int{1, 2} {
 			for range 4 {
-				w.post("/auth/password/reset", phone(n)).is(t, 200, "")
+				w.ask(n).Is(t, 200, "")
 			}
 		}
 		w.replaceKey()
-		w.start()
+		w.Start()
 		for _, n := range []int{1, 2} {
-			w.post("/auth/password/reset", phone(n)).is(t, 200, "")
-			w.post("/auth/password/reset", phone(n)).is(t, 429, "RATE_LIMITED")
+			w.ask(n).Is(t, 200, "")
+			w.ask(n).Is(t, 429, "RATE_LIMITED")
 		}
-		w.skip(keyring.HashGrace) // the old key ends
-		if w.ring.Former("d") != nil {
+		w.Skip(keyring.HashGrace) // the old key ends
+		if w.Ring.Former("d") != nil {
 			t.Fatal("the old key lives on")
 		}
-		w.post("/auth/password/reset", phone(2)).is(t, 200, "")
+		w.ask(2).Is(t, 200, "")
 	})
 }
 
@@ -52,34 +52,34 @@ func TestDecoysOutliveAReplacedKey(t *testing.T) {
 		w.add(1, nil)
 		w.svc.Phones, w.svc.Networks = nil, nil
 		w.replaceKey() // a second replacement below finds two keys that are leaving
-		before := w.starter.Conceal("+905320000002")
+		before := w.Starter.Conceal("+905320000002")
 		spend := func(n int) {
 			for range 4 { // 20 wrong values, five for a method
 				f := w.reset(n)
 				for range 5 {
-					w.wrong(f, "SMS")
+					w.Wrong(f, "SMS")
 				}
 			}
 		}
 		spend(1)
 		spend(2)
-		w.skip(11 * time.Minute) // nothing is open
+		w.Skip(11 * time.Minute) // nothing is open
 		for range 2 {
 			for _, n := range []int{1, 2} {
-				w.wrong(w.reset(n), "SMS").is(t, 429, "RATE_LIMITED")
+				w.Wrong(w.reset(n), "SMS").Is(t, 429, "RATE_LIMITED")
 			}
 			w.replaceKey()
 		}
-		if w.starter.Conceal("+905320000002") == before {
+		if w.Starter.Conceal("+905320000002") == before {
 			t.Error("new decoys come from the old key")
 		}
-		subject, former, err := w.starter.Subject(t.Context(), "+905320000009")
-		if err != nil || subject != w.starter.Conceal("+905320000009") || len(former) < 2 {
+		subject, former, err := w.Starter.Subject(t.Context(), "+905320000009")
+		if err != nil || subject != w.Starter.Conceal("+905320000009") || len(former) < 2 {
 			t.Errorf("a phone nobody asked for has subject %q, %d former, %v", subject, len(former), err)
 		}
-		w.skip(keyring.HashGrace)
-		subject, former, err = w.starter.Subject(t.Context(), "+905320000002")
-		if err != nil || subject != w.starter.Conceal("+905320000002") || len(former) != 0 {
+		w.Skip(keyring.HashGrace)
+		subject, former, err = w.Starter.Subject(t.Context(), "+905320000002")
+		if err != nil || subject != w.Starter.Conceal("+905320000002") || len(former) != 0 {
 			t.Errorf("subject %q, %d former, %v", subject, len(former), err)
 		}
 	})
@@ -93,7 +93,7 @@ func TestCapsOutliveAReplacedKey(t *testing.T) {
 		w.svc.Phones, w.svc.Networks = nil, nil
 		sent := func() bool {
 			f := w.reset(1)
-			return w.code(f, "SMS") != ""
+			return w.Code(f, "SMS") != ""
 		}
 		n := 0
 		for sent() {
@@ -105,14 +105,14 @@ func TestCapsOutliveAReplacedKey(t *testing.T) {
 		w.replaceKey()
 		for _, restart := range []bool{false, true} {
 			if restart {
-				w.start()
+				w.Start()
 				w.svc.Phones, w.svc.Networks = nil, nil
 			}
 			if sent() {
 				t.Errorf("a new key of hashes gave a new budget (restart %v)", restart)
 			}
 		}
-		w.skip(time.Hour)
+		w.Skip(time.Hour)
 		for n = 0; sent(); n++ {
 		}
 		if n != 5 { // the user's 30 a day: ten starts of two, and five
@@ -127,10 +127,10 @@ func TestOneTimeTokenOutlivesAReplacedKey(t *testing.T) {
 		u := w.add(1, nil)
 		early := w.otauth(1)
 		w.replaceKey()
-		w.update(early, passwordB).is(t, 200, "")
-		w.update(early, passwordC).is(t, 401, "TOKEN_REVOKED")
+		w.update(early, passwordB).Is(t, 200, "")
+		w.update(early, passwordC).Is(t, 401, "TOKEN_REVOKED")
 		late := w.otauth(1)
-		w.update(late, passwordC).is(t, 200, "")
+		w.update(late, passwordC).Is(t, 200, "")
 		if !w.has(u, passwordC) {
 			t.Error("the password is another one")
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/domain/account/user"
+	"castellan/http/apitest/flowtest"
 )
 
 // Many known phones and many unknown ones, in any order. The bytes of an answer, its headers
@@ -35,41 +36,41 @@ func TestManyDecoysLookLikeManyAccounts(t *testing.T) {
 			var answers, rows string // of the first one
 			for _, n := range rand.Perm(2 * each) {
 				var a answer
-				statements := w.trace(func() { a = do(n) })
+				statements := w.Trace(func() { a = do(n) })
 				if writes != (len(statements) > 0) {
 					t.Fatalf("%s: %d statements were traced", what, len(statements))
 				}
-				now := seen(a, nil)
+				now := flowtest.Seen(a, nil)
 				if answers = cmp.Or(answers, now); answers != now {
 					t.Fatalf("%s: %d (known below %d)\n%s\n%s", what, n, each, answers, now)
 				}
 				if !sameLength(n) {
 					continue
 				}
-				now = seen(a, statements)
+				now = flowtest.Seen(a, statements)
 				if rows = cmp.Or(rows, now); rows != now {
 					t.Fatalf("%s: %d (known below %d)\n%s\n%s", what, n, each, rows, now)
 				}
 			}
 		}
 		step("reset", true, func(n int) answer {
-			a := w.post("/auth/password/reset", phone(n), "X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", 100+n/100, 100+n%100))
-			flows[n] = w.flow(a)
-			if sms, mail := flows[n].methods["SMS"].Hint, flows[n].methods["MAIL"].Hint; mail != "" ||
+			a := w.ask(n, "X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", 100+n/100, 100+n%100))
+			flows[n] = w.Flow(a)
+			if sms, mail := flows[n].Methods["SMS"].Hint, flows[n].Methods["MAIL"].Hint; mail != "" ||
 				sms != fmt.Sprintf("+90********%02d", n%100) {
 				t.Fatalf("%d: hints %q and %q", n, sms, mail)
 			}
 			return a
 		})
-		step("result", false, func(n int) answer { return w.result(flows[n]).is(t, 409, "CHALLENGE_NOT_COMPLETED") })
-		step("wrong value", true, func(n int) answer { return w.wrong(flows[n], "SMS").is(t, 422, "OTP_INVALID") })
+		step("result", false, func(n int) answer { return w.Result(flows[n]).Is(t, 409, "CHALLENGE_NOT_COMPLETED") })
+		step("wrong value", true, func(n int) answer { return w.Wrong(flows[n], "SMS").Is(t, 422, "OTP_INVALID") })
 		step("renewal too early", false, func(n int) answer {
-			return w.renew(flows[n], "MAIL").is(t, 429, "RENEW_TOO_EARLY")
+			return w.Renew(flows[n], "MAIL").Is(t, 429, "RENEW_TOO_EARLY")
 		})
-		w.skip(60 * time.Second)
-		step("renewal", true, func(n int) answer { return w.renew(flows[n], "MAIL").is(t, 200, "") })
+		w.Skip(60 * time.Second)
+		step("renewal", true, func(n int) answer { return w.Renew(flows[n], "MAIL").Is(t, 200, "") })
 		step("wrong value of a renewed method", true, func(n int) answer {
-			return w.wrong(flows[n], "MAIL").is(t, 422, "OTP_INVALID")
+			return w.Wrong(flows[n], "MAIL").Is(t, 422, "OTP_INVALID")
 		})
 	})
 }

@@ -27,13 +27,13 @@ func TestApproval(t *testing.T) {
 			t.Errorf("the challenge %s", a.answer)
 		}
 		o.has("kim", "2", "0")
-		o.skip(10 * time.Second)
+		o.e.Skip(10 * time.Second)
 		again := o.started(o.owned("w1", "userToken", `"`+o.token("kim", "s2")+`"`)) // another token of the owner
 		if again.Challenge.ChallengeID != a.Challenge.ChallengeID || again.Challenge.MethodList[0].Expire != 110 {
 			t.Errorf("the repetition %s", again.answer)
 		}
-		if n := count(t, o.db, "challenge"); n != 1 || len(o.codes) != 2 {
-			t.Errorf("%d challenges, %d codes", n, len(o.codes))
+		if n := count(t, o.db, "challenge"); n != 1 || o.e.SentAll() != 2 {
+			t.Errorf("%d challenges, %d codes", n, o.e.SentAll())
 		}
 		for _, other := range []string{o.owned("w1", "amount", "0.2"), withBody("w1", "userId", `"kim"`),
 			o.owned("w1", "userToken", `"`+o.token("jane", "s1")+`"`)} {
@@ -58,7 +58,7 @@ func TestApproval(t *testing.T) {
 			record(made.Data.ID, "w1", "cancelled", 12, "null", "null"), "12:00:00", "12:00:10", 1))
 		o.has("kim", "2", "0")
 		o.ends(a, "")
-		o.skip(24 * time.Hour)
+		o.e.Skip(24 * time.Hour)
 		if got := o.ask(o.owned("w1")); got.Data == nil || got.Data.ID != made.Data.ID || got.Data.Status != "cancelled" {
 			t.Errorf("after the cancellation: %s", got.answer)
 		}
@@ -80,15 +80,15 @@ func TestApprovalCredentials(t *testing.T) {
 	approvals(t, func(t *testing.T, o *integrationOffice) {
 		quoted := func(raw string) string { return `"` + raw + `"` }
 		expired := o.token("kim", "s1", func(c *token.Claims) { c.ExpiresAt = c.IssuedAt.Add(time.Second) })
-		o.skip(2 * time.Second)
+		o.e.Skip(2 * time.Second)
 		ended := o.token("kim", "ended")
-		o.revoked.End("ended")
-		other := token.NewIssuer(o.ring, "castellan", "another tenant", o.service.Now, 0)
+		o.e.Revoked.End("ended")
+		other := token.NewIssuer(o.e.Ring, "castellan", "another tenant", o.service.Now, 0)
 		now := o.service.Now()
 		foreign, err := other.Sign(token.Claims{Class: token.XAuth, ID: "1", Subject: "kim", SessionID: "s1",
 			Roles: []string{"user"}, AMR: []string{"pwd"}, AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
 		storetest.Must(t, err)
-		proof, err := o.PAuth("some challenge", now.Add(time.Hour))
+		proof, err := o.e.PAuth("some challenge", now.Add(time.Hour))
 		storetest.Must(t, err)
 		for name, c := range map[string]struct {
 			userToken string
@@ -121,7 +121,7 @@ func TestApprovalCredentials(t *testing.T) {
 		}
 		// The challenge ends with the session that started it.
 		a := o.started(o.owned("x"))
-		o.revoked.End("s1")
+		o.e.Revoked.End("s1")
 		if status, _, answer := o.complete(a); status != 409 {
 			t.Errorf("after the end of the session: %d %s", status, answer)
 		}
@@ -203,7 +203,7 @@ func TestApprovalIsJudgedTwice(t *testing.T) {
 func TestApprovalStartsAgain(t *testing.T) {
 	approvals(t, func(t *testing.T, o *integrationOffice) {
 		a := o.started(o.owned("w"))
-		o.skip(11 * time.Minute)
+		o.e.Skip(11 * time.Minute)
 		b := o.started(o.owned("w"))
 		if status, _, answer := o.complete(a); status != 410 || b.Challenge.ChallengeID == a.Challenge.ChallengeID {
 			t.Errorf("the expired challenge: %d %s", status, answer)
@@ -232,7 +232,7 @@ func TestApprovalStartsAgain(t *testing.T) {
 
 		// Its rows are gone, as after a purge.
 		d := o.started(o.owned("purged"))
-		o.skip(11 * time.Minute)
+		o.e.Skip(11 * time.Minute)
 		storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
 			_, err := o.db.Conn(ctx).NewDelete().Table("challenge").Where("id = ?", d.Challenge.ChallengeID).Exec(ctx)
 			return err

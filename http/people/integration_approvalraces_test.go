@@ -13,7 +13,6 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/transaction"
-	"castellan/persistence/account"
 )
 
 // Of equal requests at the same time one starts a challenge; of completions at the same time
@@ -33,8 +32,8 @@ func TestApprovalRaces(t *testing.T) {
 			last = a
 			return nil
 		})
-		if len(ids) != 1 || len(o.codes) != 2 {
-			t.Fatalf("challenges %v, %d codes", ids, len(o.codes))
+		if len(ids) != 1 || o.e.SentAll() != 2 {
+			t.Fatalf("challenges %v, %d codes", ids, o.e.SentAll())
 		}
 		outcomes := map[string]int{}
 		storetest.Race(t, 8, fault.InvalidState, func(int) error {
@@ -78,14 +77,14 @@ func TestApprovalRaces(t *testing.T) {
 // That also holds when the other is carried out at the same time, or while the id is bound.
 func TestApprovalsOfOneExternalID(t *testing.T) {
 	approvals(t, func(t *testing.T, o *integrationOffice) {
-		service := &transaction.Approvals{Withdrawals: o.service, Engine: o.starter,
-			Account: owners{account.NewUsers(o.db)}.Account}
+		service := &transaction.Approvals{Withdrawals: o.service, Engine: o.e.Starter,
+			Account: o.e.Account}
 		execute := func(a approval) error {
-			c, err := o.store.Load(t.Context(), a.Challenge.ChallengeID)
+			c, err := o.e.Challenges.Load(t.Context(), a.Challenge.ChallengeID)
 			storetest.Must(t, err)
-			sealed, _, err := o.store.Sealed(t.Context(), c.ID)
+			sealed, _, err := o.e.Challenges.Sealed(t.Context(), c.ID)
 			storetest.Must(t, err)
-			command, err := o.ring.Open(sealed, challenge.CommandData(c.ID))
+			command, err := o.e.Ring.Open(sealed, challenge.CommandData(c.ID))
 			storetest.Must(t, err)
 			for { // an engine tries again what is busy
 				err := o.db.InTx(t.Context(), func(ctx context.Context) error {
@@ -98,7 +97,7 @@ func TestApprovalsOfOneExternalID(t *testing.T) {
 			}
 		}
 		old := o.started(o.owned("w", "amount", "0.02"))
-		o.skip(11 * time.Minute)
+		o.e.Skip(11 * time.Minute)
 		bound := o.started(o.owned("w", "amount", "0.02"))
 		if won := storetest.Race(t, 8, fault.InvalidState, func(i int) error {
 			return execute([]approval{old, bound}[i%2])
@@ -113,7 +112,7 @@ func TestApprovalsOfOneExternalID(t *testing.T) {
 			name := fmt.Sprint("late", n)
 			request := o.owned(name, "amount", "0.02")
 			old := o.started(request)
-			o.skip(11 * time.Minute)
+			o.e.Skip(11 * time.Minute)
 			request = o.owned(name, "amount", "0.02")
 			var answers [2]approval
 			var refusal error
@@ -144,9 +143,9 @@ func TestApprovalShowsTheOrder(t *testing.T) {
 	approvals(t, func(t *testing.T, o *integrationOffice) {
 		o.service.Tags = address.Tags{"BTC": address.NumberTag}
 		a := o.started(o.owned("w", "addressTag", `"104723"`))
-		sealed, _, err := o.store.Sealed(t.Context(), a.Challenge.ChallengeID)
+		sealed, _, err := o.e.Challenges.Sealed(t.Context(), a.Challenge.ChallengeID)
 		storetest.Must(t, err)
-		command, err := o.ring.Open(sealed, challenge.CommandData(a.Challenge.ChallengeID))
+		command, err := o.e.Ring.Open(sealed, challenge.CommandData(a.Challenge.ChallengeID))
 		storetest.Must(t, err)
 		got := (&transaction.Approvals{}).Describe(command)
 		want := []challenge.Detail{{Key: "amount", Value: "0.1 BTC (BTC)"}, {Key: "fee", Value: "0.001 BTC"},
