@@ -59,7 +59,6 @@ func TestResetAndUpdate(t *testing.T) {
 				t.Errorf("field %v, want %s", a.Field("field"), field)
 			}
 		}
-		refuse(map[string]string{"password": passwordB}, 400, "INVALID_FIELD", "passwordVerify")
 		refuse(map[string]string{"password": passwordB, "passwordVerify": passwordC}, 400, "INVALID_FIELD", "passwordVerify")
 		for _, weak := range []string{"", "short", "password123", "05320000001", u.Email} {
 			refuse(map[string]string{"password": weak, "passwordVerify": weak}, 400, "INVALID_FIELD", "password")
@@ -227,8 +226,6 @@ func TestChange(t *testing.T) {
 		u := w.add(1, nil)
 		mine, _ := w.login(u)
 		other, otherID := w.login(u)
-		w.Post("/auth/password", map[string]string{"password": passwordB, "passwordVerify": passwordB}, "x-auth", mine).Is(t,
-			400, "INVALID_FIELD")
 		w.Post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
 			"passwordVerify": passwordC}, "x-auth", mine).Is(t, 400, "INVALID_FIELD")
 		w.change(mine, passwordA, "password123").Is(t, 400, "INVALID_FIELD")

@@ -23,9 +23,6 @@ func TestActiveUsers(t *testing.T) {
 		const line = "GET /admin/get-active-users"
 		wantsUsers(t, s, line, "2")
 		wantsUsers(t, s, line+"?pastMonths=3", "2 1")
-		for _, months := range []string{"0", "121", "1.5", "x"} {
-			s.Wants(line+"?pastMonths="+months, "", 400, "INVALID_FIELD pastMonths")
-		}
 	})
 }
 
@@ -91,9 +88,6 @@ func TestLoginHistory(t *testing.T) {
 				`"createdAt":"2026-03-31T23:00:05.000Z",`+noRefusal+`}]`)
 		}
 		s.Wants(from+"?ipaddress=192.0.2.2", "", 200, "[]")
-		s.Wants("GET /admin/login-history", `{"limit":0}`, 400, "INVALID_FIELD limit userId")
-		s.Wants("GET /admin/login-history", `{"userId":7,"limit":1001}`, 400, "INVALID_FIELD userId limit")
-		s.Wants(from, "", 400, "INVALID_FIELD ipaddress")
 		s.Wants(from+"?ipaddress=192.0.2.1/24", "", 400, "INVALID_FIELD ipaddress")
 	})
 }

@@ -107,9 +107,6 @@ func TestSetName(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 		s.Wants(setName, of(9, `"name":"a","surname":"b"`), 404, "RECORD_NOT_FOUND")
-		s.Wants(setName, `{}`, 400, "INVALID_FIELD userId name surname")
-		s.Wants(setName, of(1, `"name":" ","surname":5`), 400, "INVALID_FIELD surname name")
-		s.Wants(setName, of(1, `"name":"a","surname":"`+strings.Repeat("ş", 101)+`"`), 400, "INVALID_FIELD surname")
 	})
 }
 
@@ -138,7 +135,6 @@ func TestSetPhone(t *testing.T) {
 		}
 		s.Wants(setPhone, of(1, `"phoneNum":"5321000002","countryCode":"90"`), 409, "RECORD_ALREADY_EXIST")
 		s.Wants(setPhone, of(9, `"phoneNum":"5321000002","countryCode":"90"`), 404, "RECORD_NOT_FOUND")
-		s.Wants(setPhone, `{}`, 400, "INVALID_FIELD userId phoneNum countryCode")
 		s.Wants(setPhone, of(9, `"phoneNum":"x","countryCode":"TR"`), 400, "INVALID_FIELD countryCode phoneNum")
 		for _, bad := range []string{"123", "0049 532 100 00 05", "+495321000005", "1234567890123456"} {
 			s.Wants(setPhone, of(1, `"countryCode":"90","phoneNum":"`+bad+`"`), 400, "INVALID_FIELD phoneNum")
@@ -181,13 +177,11 @@ func TestSetMail(t *testing.T) {
 			t.Errorf("%v", res.Header)
 		}
 		s.Wants("GET /admin/get-email-change-history?userId=nobody", "", 200, "[]")
-		s.Wants("GET /admin/get-email-change-history", `{"startDate":"x","endDate":"2026-13-01"}`, 400,
-			"INVALID_FIELD startDate endDate userId")
 		s.Wants(changes+"&startDate=2026-03-02&endDate=2026-03-01", "", 400, "INVALID_FIELD startDate")
 
 		s.Wants(setMail, of(1, `"mailAddress":"U2@example.com"`), 409, "RECORD_ALREADY_EXIST")
 		s.Wants(setMail, of(9, `"mailAddress":"u2@example.com"`), 404, "RECORD_NOT_FOUND")
-		for _, bad := range []string{`"nobody"`, `""`, `"a@b..c"`, `"ａ@b.co"`, `7`, `null`, `"a@b.co\nbcc:x@y.z"`} {
+		for _, bad := range []string{`"nobody"`, `"a@b..c"`, `"ａ@b.co"`, `"a@b.co\nbcc:x@y.z"`} {
 			s.Wants(setMail, of(1, `"mailAddress":`+bad), 400, "INVALID_FIELD mailAddress")
 		}
 		if count(t, db, "email_change") != 2 || count(t, db, "audit WHERE action = 'USER_UPDATE_EMAIL'") != 2 ||

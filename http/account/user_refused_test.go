@@ -51,10 +51,5 @@ func TestRefusedLogins(t *testing.T) {
 		_, next, _ := strings.Cut(res.Header.Get("Link"), "cursor=")
 		next, _, _ = strings.Cut(next, "&")
 		s.Wants(list+"?limit=3&cursor="+next, "", 200, "["+lines[3]+"]")
-
-		for _, limit := range []string{"0", "1001", "x"} {
-			s.Wants(list+"?limit="+limit, "", 400, "INVALID_FIELD limit")
-		}
-		s.Wants(list+"?cursor=x", "", 400, "INVALID_FIELD cursor")
 	})
 }

@@ -111,21 +111,12 @@ func TestList(t *testing.T) {
 		for body, want := range map[string]string{
 			`{"userId":"","identityNumber":" ","taxNumber":""}`: "userId identityNumber taxNumber",
 			`{"fullName":" ","phoneNumber":"x","email":"x"}`:    "fullName phoneNumber email",
-			`{"userId":5,"kycConfirm":"maybe"}`:                 "userId kycConfirm",
-			`{"birthDate":"x","type":"x"}`:                      "birthDate type",
-			`{"isSortedByDate":3,"limit":0}`:                    "isSortedByDate limit",
-			`{"search":" % "}`:                                  "search",
-			`{"phoneNumber":""}`:                                "phoneNumber",
-			`{"phoneNumber":"+"}`:                               "phoneNumber",
-			`{"phoneNumber":"00"}`:                              "phoneNumber",
-			`{"phoneNumber":"0+5"}`:                             "phoneNumber",
-			`{"phoneNumber":"९x"}`:                              "phoneNumber",
-			`{"cursor":"x"}`:                                    "cursor",
-			`{"status":"x"}`:                                    "status",
+			`{"birthDate":"x","type":"x"}`:                      "birthDate type", `{"search":" % "}`: "search",
+			`{"phoneNumber":"+"}`: "phoneNumber", `{"phoneNumber":"00"}`: "phoneNumber",
+			`{"phoneNumber":"0+5"}`: "phoneNumber", `{"phoneNumber":"९x"}`: "phoneNumber", `{"status":"x"}`: "status",
 		} {
 			s.Wants("GET /admin/list-users", body, 400, "INVALID_FIELD "+want)
 		}
-		s.Wants("GET /admin/list-users?fullName=a%00", "", 400, "INVALID_FIELD fullName")
 	})
 }
 
@@ -141,8 +132,6 @@ func TestRegistrationsAndCounts(t *testing.T) {
 		s.Wants(counts+"?beginDate=2026-01-01&endDate=2026-03-30", "", 200,
 			`[{"description":"2026-01-30","customerCount":1},{"description":"2026-03-02","customerCount":1}]`)
 		for _, line := range []string{dates, counts} {
-			s.Wants(line, "", 400, "INVALID_FIELD beginDate endDate")
-			s.Wants(line+"?beginDate=x&endDate=2026-13-01", "", 400, "INVALID_FIELD beginDate endDate")
 			s.Wants(line+"?beginDate=2026-03-02&endDate=2026-03-01", "", 400, "INVALID_FIELD beginDate")
 		}
 
@@ -167,16 +156,5 @@ func TestRegistrationsAndCounts(t *testing.T) {
 			days[1].CustomerCount != 0 || days[29].Description != "2026-03-31" || days[29].CustomerCount != 1 {
 			t.Errorf("the last month: %+v", days)
 		}
-	})
-}
-
-// Changes of an administrator's account are bound to the caller's permissions; a profile without rows has defaults.
-func TestAdministratorsAreNotChanged(t *testing.T) {
-	userBoth(t, func(t *testing.T, s *apitest.Site, _ *persistence.DB) {
-		s.WantsBound(setName, `{"userId":"admin","name":"a","surname":"b"}`, false)
-		s.WantsBound(setPhone, `{"userId":"admin","phoneNum":"5321234567","countryCode":"90"}`, true)
-		s.WantsBound(setMail, `{"userId":"admin","mailAddress":"a@example.com"}`, true)
-		s.As("01USER00000000000000000001").Wants("GET /user/user-profile", "", 200,
-			`{"totp":false,"isWithdrawProhibited":false}`)
 	})
 }

@@ -204,16 +204,3 @@ func Refusal(answer string) string {
 	}
 	return p.Code
 }
-
-// WantsBound checks a write about the account of the administrator "admin" (D-AUTH-03). A
-// clerk is refused. The administrator is refused if own says that another person must decide
-// the matter of the own account.
-func (s *Site) WantsBound(line, body string, own bool, headers ...string) {
-	s.t.Helper()
-	for caller, refused := range map[string]bool{"clerk": true, "admin": own} {
-		status, answer := s.As(caller).Call(line, body, headers...)
-		if (status == http.StatusForbidden && Refusal(answer) == string(fault.Forbidden)) != refused {
-			s.t.Errorf("%s as %s %s: %d %s, refused %t is wanted", line, caller, body, status, answer, refused)
-		}
-	}
-}

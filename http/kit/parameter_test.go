@@ -160,7 +160,8 @@ func TestRefusals(t *testing.T) {
 		}
 		for _, object := range []string{`{"ignoredUsers":["admin"]}`, `{"ignoredUsers":["admin"],"IgnoredUsers":[]}`,
 			`{"IGNOREDUSERS":["admin"]}`} {
-			s.WantsBound("POST update-parameters", fmt.Sprintf(`{"id":%d,"json":%s}`, s.id(t, "AMLCONTROL"), object), true)
+			s.Wants("POST update-parameters", fmt.Sprintf(`{"id":%d,"json":%s}`, s.id(t, "AMLCONTROL"), object), 403,
+				"FORBIDDEN")
 			s.As("clerk").Wants("POST update-parameters", fmt.Sprintf(`{"id":%d,"json":%s}`, free, object), 403,
 				"OTP_REQUIRED")
 		}

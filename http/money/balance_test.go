@@ -120,9 +120,6 @@ func TestMember(t *testing.T) {
 			t.Error(got)
 		}
 		s.Wants(line, `{"userId":"jane"}`, 200, jane)
-		s.Wants(line, "", 400, "INVALID_FIELD userId")
-		s.Wants(line+"?userId=+", "", 400, "INVALID_FIELD userId")
-		s.Wants(line+"?userId="+strings.Repeat("x", 65), "", 400, "INVALID_FIELD userId")
 	})
 }
 
@@ -152,7 +149,6 @@ func TestSum(t *testing.T) {
 			s.Wants(line+"?"+query, "", 200, "["+want+"]")
 		}
 		s.Wants(line, fmt.Sprintf(`{"currencyId":%d,"code":null}`, usdt), 200, "["+tether+"]")
-		s.Wants(line+"?currencyId=x", "", 400, "INVALID_FIELD currencyId")
 		s.move(now, "", "jane", 9999, "7")
 		const gone = `{"currencyCode":"9999","currencyId":0,"balance":7,"available":7,"locked":0}`
 		s.Wants(line, "", 200, "["+gone+","+bitcoin+","+tether+"]")
@@ -246,7 +242,5 @@ func TestDailyPosition(t *testing.T) {
 			t.Errorf("summed %v, want %v", spans, want)
 		}
 		s.Wants(line+"startDate=2026-03-02&endDate=2026-03-01", "", 400, "INVALID_FIELD startDate")
-		s.Wants(line+"startDate=x&endDate=1e9&limit=1001&cursor=", "", 400, "INVALID_FIELD startDate endDate limit")
-		s.Wants(line+"cursor=x", "", 400, "INVALID_FIELD cursor")
 	})
 }

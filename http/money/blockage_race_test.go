@@ -60,15 +60,3 @@ func TestBlockagesInARace(t *testing.T) {
 		s.has("mark", "BTC/BTC", "0 12 0")
 	})
 }
-
-// D-EXT-02: under a key an amount is blocked once.
-func TestBlockedOnceUnderAKey(t *testing.T) {
-	blockageBoth(t, func(s blockageSite) {
-		const body = `{"userId":"jane","currencyCode":"BTC","blockTypeId":1,"amount":1}`
-		_, first := s.Call(insert, body, "Idempotency-Key", "k1")
-		if _, again := s.Call(insert, body, "Idempotency-Key", "k1"); again != first {
-			t.Errorf("%s, first %s", again, first)
-		}
-		s.has("jane", "BTC/BTC", "10 1 9")
-	})
-}

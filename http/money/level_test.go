@@ -29,7 +29,6 @@ func TestLevels(t *testing.T) {
 			`"receiveLimitTRYDaily":10000000,"receiveLimitCryptoDaily":10000000}`
 		s.Wants("GET levels-info?isSpecial=true", "", 200, "["+special+"]")
 		s.Wants("GET levels-info", `{"isSpecial":true}`, 200, "["+special+"]")
-		s.Wants("GET levels-info?isSpecial=yes", "", 400, "INVALID_FIELD isSpecial")
 	})
 }
 
@@ -45,8 +44,6 @@ func TestUpdateLevel(t *testing.T) {
 		const line = "POST /level/update-level"
 		for body, want := range map[string]string{
 			`{"userId":"nobody","levelId":1}`: "404 RECORD_NOT_FOUND", `{"userId":"jane","levelId":3}`: "404 RECORD_NOT_FOUND",
-			`{"userId":"jane","levelId":-1}`: "400 INVALID_FIELD levelId", `{"userId":"jane"}`: "400 INVALID_FIELD levelId",
-			`{"userId":"","levelId":"x"}`: "400 INVALID_FIELD levelId userId", `{"levelId":1}`: "400 INVALID_FIELD userId",
 			`{"userId":"jane","levelId":9007199254740991}`: "404 RECORD_NOT_FOUND",
 		} {
 			code, refusal, _ := strings.Cut(want, " ")
@@ -69,7 +66,6 @@ func TestUpdateLevel(t *testing.T) {
 		s.Wants(line, `{"userId":"jane","levelId":0}`, 200,
 			`{"data":{"userId":"jane","levelId":0,"levelLabel":"Unconfirmed"}}`)
 		has(0, 2)
-		s.WantsBound(line, `{"userId":"admin","levelId":2}`, true)
 	})
 }
 
@@ -85,12 +81,6 @@ func TestAdministration(t *testing.T) {
 			gold = `{"levelId":5,"levelLabel":"Gold",` + limits + `}`
 		)
 		for body, want := range map[string]string{
-			`{"levelLabel":"Gold",` + limits + `}`:                   "400 INVALID_FIELD levelId",
-			`{"levelId":5,` + limits + `}`:                           "400 INVALID_FIELD levelLabel",
-			`{"levelId":-1,"levelLabel":"Gold",` + limits + `}`:      "400 INVALID_FIELD levelId",
-			`{"levelId":1000001,"levelLabel":"Gold",` + limits + `}`: "400 INVALID_FIELD levelId",
-			`{"levelId":5,"levelLabel":"Gold"}`: "400 INVALID_FIELD sendLimitTRYDaily sendLimitCryptoDaily " +
-				"sendLimitTRYMonthly sendLimitCryptoMonthly receiveLimitTRYDaily receiveLimitCryptoDaily",
 			strings.Replace(gold, ":1.5", ":3.5", 1):                      "400 INVALID_FIELD sendLimitTRYMonthly",
 			strings.Replace(gold, ":1.5", ":-1", 1):                       "400 INVALID_FIELD sendLimitTRYDaily",
 			strings.Replace(gold, "Monthly\":4", "Monthly\":-4", 1):       "400 INVALID_FIELD sendLimitCryptoMonthly",
@@ -111,7 +101,6 @@ func TestAdministration(t *testing.T) {
 
 		s.Wants("PATCH"+path, `{"levelId":6,"isSpecial":true}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("PATCH"+path, `{"levelId":5,"levelLabel":"Confirmed"}`, 409, "RECORD_ALREADY_EXIST")
-		s.Wants("PATCH"+path, `{"isSpecial":true}`, 400, "INVALID_FIELD levelId")
 		// The limit of a day is judged beside the stored one of a month.
 		s.Wants("PATCH"+path, `{"levelId":5,"sendLimitTRYDaily":3.5}`, 400, "INVALID_FIELD sendLimitTRYMonthly")
 		s.Wants("PATCH"+path, `{"levelId":5}`, 200, `{"data":`+shown+`}`)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"castellan/domain/kit/amount"
-	"castellan/domain/kit/id"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
@@ -77,23 +75,6 @@ func TestUpdateStatusJudgesWhenARowMoves(t *testing.T) {
 		code, got := as.sends("2", []string{first, second})
 		if code != 200 || s.status(second) != transaction.WaitingTreasury {
 			t.Errorf("%d %s, status %d", code, got, s.status(second))
-		}
-	})
-}
-
-// The user of an adjustment and of an entry of the queue is judged.
-func TestMoneyOfAdministrators(t *testing.T) {
-	transactionBoth(t, func(s transactionSite) {
-		s.deposit(transaction.Finalized, "1", admins)
-		at := s.now()
-		w := transaction.Withdrawal{ID: id.New(at), UserID: "admin", Asset: s.asset(), Amount: amount.Must("0.5"),
-			ToAddress: "bc1away", At: at}
-		s.do(transaction.Enqueue(w, transaction.Queued{Status: transaction.TimeOut}, amount.Amount{}))
-		for _, caller := range []string{"clerk", "admin"} {
-			s.As(caller).Wants("POST /admin/transaction/adjust-balance", `{"userId":"admin","currencyCode":"BTC",`+
-				`"networkCode":"BTC","amount":1,"type":"C","uniqueId":"x"}`, 403, "FORBIDDEN")
-			s.As(caller).Wants("POST /admin/update-wallet-withdrawal-crypto-queue",
-				`{"withdrawalId":"`+w.ID+`","status":5}`, 403, "FORBIDDEN")
 		}
 	})
 }

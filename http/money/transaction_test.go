@@ -62,24 +62,10 @@ func TestAdjustBalanceRefuses(t *testing.T) {
 			s.Wants(adjust, in, 200, refused(want))
 		}
 		for in, field := range map[string]string{
-			body("$user", "7"):                                  "userId",
-			body("$user", `""`):                                 "userId",
-			body("$user", `"`+strings.Repeat("x", 65)+`"`):      "userId",
-			body("$user", `"a\u0000"`):                          "",
-			body("$currency", "null"):                           "currencyCode",
-			body("$network", "[]"):                              "networkCode",
-			body("$amount", "null"):                             "amount",
 			body("$amount", "0"):                                "amount",
 			body("$amount", "-1"):                               "amount",
-			body("$amount", `"NaN"`):                            "amount",
-			body("$amount", "1e400"):                            "amount",
 			body("$amount", "0.123456789"):                      "amount",
 			body("$id", `"z"`, "$amount", "999999999999999999"): "amount",
-			body("$type", `"X"`):                                "type",
-			body("$id", `""`):                                   "uniqueId",
-			body("$id", `"`+strings.Repeat("x", 129)+`"`):       "uniqueId",
-			body("$id", "{}"):                                   "uniqueId",
-			body("$id", `"z"`, "$more", `,"timestamp":"soon"`):  "timestamp",
 			body("$id", `"z"`, "$more", `,"timestamp":0`):       "timestamp",
 			body("$id", `"z"`, "$more", `,"timestamp":9e18`):    "timestamp",
 			`{"currencyCode":"BTC"}`:                            "userId",
@@ -95,21 +81,6 @@ func TestAdjustBalanceRefuses(t *testing.T) {
 		if s.count("deposit") != 1 || s.count("withdrawal") != 0 || s.count("transfer") != 1 {
 			t.Error("something was written")
 		}
-	})
-}
-
-// D-EXT-02: a repeated Idempotency-Key is answered from the first answer.
-func TestAdjustBalanceUnderAKey(t *testing.T) {
-	transactionBoth(t, func(s transactionSite) {
-		_, first := s.Call(adjust, body(), "Idempotency-Key", "k1")
-		res, again := s.Send(adjust, body(), "Idempotency-Key", "k1")
-		if again != first || res.Header.Get("Idempotency-Replayed") != "true" {
-			t.Errorf("%v %s, want %s", res.Header, again, first)
-		}
-		if status, got := s.Call(adjust, body("$id", `"u2"`), "Idempotency-Key", "k1"); status != 422 {
-			t.Errorf("%d %s", status, got)
-		}
-		s.has("0.25")
 	})
 }
 

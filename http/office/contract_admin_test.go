@@ -39,16 +39,7 @@ func TestVersions(t *testing.T) {
 	contractBoth(t, func(s *contractSite) {
 		const post, patch, version = "POST contracts", "PATCH contracts", "POST contracts/versions"
 		const publish, deactivate = "POST contracts/publish", "POST contracts/deactivate"
-		long := strings.Repeat("ü", 201)
-		for body, want := range map[string]string{
-			`{}`:                       "code name",
-			`{"code":"a","name":"n"}`:  "code",
-			`{"code":"AB","name":" "}`: "name",
-		} {
-			s.Wants(post, body, 400, "INVALID_FIELD "+want)
-		}
-		s.Wants(post, `{"code":"AB","name":"n","nameTr":"`+long+`","nameAr":"`+long+`","version":"`+long+`"}`, 400,
-			"INVALID_FIELD nameTr nameAr version")
+		s.Wants(post, `{"code":"a","name":"n"}`, 400, "INVALID_FIELD code")
 		draft := record(3, "SALES", "Sales", "1", "Satış", "", "draft", "null")
 		s.answers(post, `{"code":"SALES","name":"Sales","nameTr":"Satış","version":"1","isActive":true}`,
 			`{"data":`+draft+`}`)
@@ -57,13 +48,11 @@ func TestVersions(t *testing.T) {
 			`{"data":`+record(3, "SALES", "Distance sales", "1", "", "بيع", "draft", "null")+`}`)
 		s.Wants(patch, `{"id":9,"name":"x"}`, 404, "RECORD_NOT_FOUND")
 		s.Wants(patch, `{"id":3,"name":""}`, 400, "INVALID_FIELD name")
-		s.Wants(patch, `{"name":"x"}`, 400, "INVALID_FIELD id")
 		s.answers(publish, `{"id":3}`, `{"data":`+record(3, "SALES", "Distance sales", "1", "", "بيع", "active", "T")+`}`)
 		s.Wants(patch, `{"id":3,"version":"1.1"}`, 409, "INVALID_STATE")
 		s.Wants("POST create-contract-detail", `{"contractId":3,"title":"Scope","content":"<p>a</p>"}`, 200,
 			`{"data":{"id":1,"contractId":3,"title":"Scope","content":"<p>a</p>","orderNo":1}}`)
 
-		s.Wants(version, `{"id":3}`, 400, "INVALID_FIELD version")
 		s.Wants(version, `{"id":9,"version":"2"}`, 404, "RECORD_NOT_FOUND")
 		s.answers(version, `{"id":"3","version":"2"}`,
 			`{"data":`+record(4, "SALES", "Distance sales", "2", "", "بيع", "draft", "null")+`}`)

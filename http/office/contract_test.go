@@ -69,8 +69,6 @@ func TestContracts(t *testing.T) {
 				t.Errorf("%s: %d %s", query, status, got)
 			}
 		}
-		s.Wants("GET get-contracts?id=x", "", 400, "INVALID_FIELD id")
-		s.Wants("GET get-contract-details", "", 400, "INVALID_FIELD contractId")
 		s.Wants("GET get-contract-details?contractId=9", "", 200, "[]")
 		if _, err := s.store.Add(t.Context(), contract.Contract{Code: "V", Name: "v", Version: "3"}); err != nil {
 			t.Error(err)
@@ -92,19 +90,6 @@ func TestDetail(t *testing.T) {
 		s.Wants(post, `{"contractId":1,"title":null,"orderNo":null}`, 200,
 			`{"data":{"id":3,"contractId":1,"title":"","content":"","orderNo":8}}`)
 		s.Wants(post, `{"contractId":3}`, 404, "RECORD_NOT_FOUND")
-		for fields, faulty := range map[string]string{
-			`{}`: "contractId",
-			`{"contractId":1,"title":1,"content":{},"orderNo":"x"}`:       "title content orderNo",
-			`{"contractId":null,"orderNo":-1}`:                            "orderNo contractId",
-			`{"contractId":1.5,"orderNo":1000000001}`:                     "contractId orderNo",
-			`{"contractId":[],"orderNo":1.5}`:                             "contractId orderNo",
-			`{"contractId":1,"title":"` + strings.Repeat("x", 501) + `"}`: "title",
-		} {
-			s.Wants(post, fields, 400, "INVALID_FIELD "+faulty)
-		}
-		s.Wants(post, `{"contractId":1,"title":"a\u0000b"}`, 400, "INVALID_FIELD title")
-		s.Wants(post, "{\"contractId\":1,\"title\":\"a\xffb\"}", 400, "INVALID_FIELD")
-		s.Wants(post, `{"contractId":1,"content":"`+strings.Repeat("x", 1<<20)+`"}`, 413, "PAYLOAD_TOO_LARGE")
 		s.has(1, "1 <b> <p>a</p> 1", "2   7", "3   8")
 
 		const update = "POST update-contract-detail"
@@ -115,14 +100,10 @@ func TestDetail(t *testing.T) {
 			`{"data":{"id":2,"contractId":2,"title":"t","content":"<i>c</i>","orderNo":0}}`)
 		s.Wants(update, `{"id":2,"contractId":3}`, 404, "RECORD_NOT_FOUND")
 		s.Wants(update, `{"id":9,"title":"x"}`, 404, "RECORD_NOT_FOUND")
-		s.Wants(update, `{"title":"x"}`, 400, "INVALID_FIELD id")
-		s.Wants(update, `{"id":"x","contractId":{},"title":[],"content":1,"orderNo":true}`, 400,
-			"INVALID_FIELD id contractId title content orderNo")
 		s.has(2, "2 t <i>c</i> 0")
 
 		s.Wants("POST delete-contract-detail", `{"id":"1"}`, 200, `{"data":{"id":1}}`)
 		s.Wants("POST delete-contract-detail", `{"id":1}`, 404, "RECORD_NOT_FOUND")
-		s.Wants("POST delete-contract-detail", `{"id":{}}`, 400, "INVALID_FIELD id")
 		s.has(1, "3   8")
 	})
 }
@@ -147,18 +128,13 @@ func TestMany(t *testing.T) {
 			want       string
 		}{
 			{create, `{"contractId":3,"details":[` + one + `]}`, 404, "RECORD_NOT_FOUND"},
-			{create, `{}`, 400, "INVALID_FIELD contractId details"},
 			{create, `{"contractId":1,"details":[]}`, 400, "INVALID_FIELD details"},
-			{create, `{"contractId":1,"details":{}}`, 400, "INVALID_FIELD details"},
 			{create, `{"contractId":1,"details":[` + one + `,{"title":"y"},{"content":" ","title":1},null,7]}`, 400,
 				"INVALID_FIELD details[1].content details[2].title details[2].content details[3] details[4]"},
 			{create, `{"contractId":1,"details":[` + strings.Repeat(one+",", 500) + one + `]}`, 400, "INVALID_FIELD details"},
 			{update, `{"details":[]}`, 400, "INVALID_FIELD details"},
 			{update, `{"details":[{"id":1,"title":"x"},{"id":9,"title":"x"}]}`, 404, "RECORD_NOT_FOUND"},
 			{update, `{"details":[{"id":1,"title":"x"},{"id":2},{"id":"1"}]}`, 400, "INVALID_FIELD details[2].id"},
-			{update, `{"details":[{"title":"x"},{"id":{},"orderNo":"a","title":{},"content":[]}]}`, 400,
-				"INVALID_FIELD details[0].id details[1].id details[1].orderNo details[1].title details[1].content"},
-			{update, `{"details":"x"}`, 400, "INVALID_FIELD details"},
 			{reorder, `{"contractId":1,"details":[{"id":1,"orderNo":5},{"id":4,"orderNo":6}]}`, 400,
 				"INVALID_FIELD details[1].id"},
 			{reorder, `{"contractId":1,"details":[{"id":1,"orderNo":5},{"id":9,"orderNo":6}]}`, 404, "RECORD_NOT_FOUND"},
@@ -168,13 +144,9 @@ func TestMany(t *testing.T) {
 			{reorder, `{"contractId":1,"details":[]}`, 400, "INVALID_FIELD details"},
 			{reorder, `{"contractId":1,"details":[{"id":1},{"orderNo":-1}]}`, 400,
 				"INVALID_FIELD details[0].orderNo details[1].orderNo details[1].id"},
-			{reorder, `{}`, 400, "INVALID_FIELD contractId details"},
 			{remove, `{"ids":[1,9]}`, 404, "RECORD_NOT_FOUND"},
 			{remove, `{"ids":[]}`, 400, "INVALID_FIELD ids"},
-			{remove, `{"ids":1}`, 400, "INVALID_FIELD ids"},
-			{remove, `{"ids":null}`, 400, "INVALID_FIELD ids"},
 			{remove, `{"ids":[1,"1"]}`, 400, "INVALID_FIELD ids[1]"},
-			{remove, `{"ids":[1,"x",null]}`, 400, "INVALID_FIELD ids[1] ids[2]"},
 			{remove, `{"ids":[` + strings.Repeat("1,", 500) + `2]}`, 400, "INVALID_FIELD ids[1]"},
 		} {
 			s.Wants(c.line, c.body, c.status, c.want)

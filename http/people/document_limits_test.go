@@ -21,10 +21,7 @@ import (
 
 // Every file that is made to harm is refused, under whatever name.
 func TestHostile(t *testing.T) {
-	hostile(t, serve(t, persistencetest.SQLite(t)))
-}
-
-func hostile(t *testing.T, s *documentService) {
+	s := serve(t, persistencetest.SQLite(t))
 	files := picturetest.Hostile()
 	delete(files, "pdf")          // which is one
 	delete(files, "pdf and jpeg") // which is kept as a PDF, and never shown

@@ -126,15 +126,11 @@ func TestFindingsRefuse(t *testing.T) {
 	bothScreening(t, func(s screening) {
 		s.Call(find, found)
 		for body, want := range map[string]string{
-			swap(found, "jane", "kurt"):                        "409 INVALID_STATE",
-			swap(found, "risky", "highRisk"):                   "409 INVALID_STATE",
-			swap(found, "Eve", "Mallory"):                      "409 INVALID_STATE",
-			swap(found, "f1", "f2", "jane", "nobody"):          "404 RECORD_NOT_FOUND",
-			swap(found, "f1", "f2", "risky", "bad"):            "400 INVALID_FIELD status",
-			swap(found, "f1", "f2", "screening", " "):          "400 INVALID_FIELD source",
-			swap(found, "f1", strings.Repeat("ş", 65)):         "400 INVALID_FIELD externalId",
-			swap(found, "Eve", strings.Repeat("x", 4001)):      "400 INVALID_FIELD detail",
-			`{"externalId":"f2","userId":"jane","source":"x"}`: "400 INVALID_FIELD status",
+			swap(found, "jane", "kurt"):                "409 INVALID_STATE",
+			swap(found, "risky", "highRisk"):           "409 INVALID_STATE",
+			swap(found, "Eve", "Mallory"):              "409 INVALID_STATE",
+			swap(found, "f1", "f2", "jane", "nobody"):  "404 RECORD_NOT_FOUND",
+			swap(found, "f1", strings.Repeat("ş", 65)): "400 INVALID_FIELD externalId",
 		} {
 			status, answer := s.Call(find, body)
 			if got := fmt.Sprint(status, " ", apitest.Refusal(answer)); got != want {
@@ -146,7 +142,6 @@ func TestFindingsRefuse(t *testing.T) {
 			t.Errorf("%d findings", n)
 		}
 		s.is("kurt", user.NotRisky, false)
-		s.WantsBound(find, swap(found, "f1", "f3", "jane", "admin"), true)
 	})
 }
 

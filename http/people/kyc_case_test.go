@@ -32,17 +32,5 @@ func TestCase(t *testing.T) {
 			}
 		}
 		s.Wants(path+"nobody", "", 404, "RECORD_NOT_FOUND")
-		s.Wants("GET /admin/kyc-case", "", 400, "INVALID_FIELD userId")
-	})
-}
-
-// KYC of an administrator is decided by another administrator (D-AUTH-03).
-func TestDecisionsOnAdministrators(t *testing.T) {
-	kycBoth(t, func(s *kycSite) {
-		s.WantsBound(decide, docBody("userId", "admin", "kycConfirm", "manuelApproved", "userDocumentId", []string{"x"},
-			"documentId", "x"), true)
-		s.WantsBound(kycConfirm, docBody("userId", "admin", "addressConfirmed", "approved"), true)
-		s.As("clerk").Wants(kycConfirm, docBody("userId", "nobody", "addressConfirmed", "approved"),
-			404, "RECORD_NOT_FOUND")
 	})
 }

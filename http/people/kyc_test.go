@@ -211,16 +211,11 @@ func TestRejection(t *testing.T) {
 			status  int
 			want    string
 		}{
-			{"{}", 400, "INVALID_FIELD userId kycConfirm userDocumentId documentId"},
 			{good("kycConfirm", "waitingApproval"), 400, "INVALID_FIELD kycConfirm"},
-			{good("kycConfirm", "approved"), 400, "INVALID_FIELD kycConfirm"},
 			{good("rejectedResult", nil), 400, "INVALID_FIELD rejectedResult"},
 			{good("rejectedResult", " \t"), 400, "INVALID_FIELD rejectedResult"},
-			{good("rejectedResult", strings.Repeat("ü", 2001)), 400, "INVALID_FIELD rejectedResult"},
 			{good("rejectedResultJson", map[string]any{"tr": strings.Repeat("ü", 2001)}), 400,
 				"INVALID_FIELD rejectedResultJson"},
-			{good("rejectedResultJson", []string{"x"}), 400, "INVALID_FIELD rejectedResultJson"},
-			{good("userDocumentId", []string{}), 400, "INVALID_FIELD userDocumentId"},
 			{good("userDocumentId", []string{front, theirs}), 400, "INVALID_FIELD userDocumentId"},
 			{good("userDocumentId", []string{"' OR 1=1 --"}, "documentId", theirs), 400,
 				"INVALID_FIELD userDocumentId documentId"},
@@ -318,10 +313,6 @@ func TestAddress(t *testing.T) {
 			strings.Contains(sent[1], "Too old") {
 			t.Errorf("sent %q", sent[:2])
 		}
-		s.Wants(kycConfirm, `{}`, 400, "INVALID_FIELD userId addressConfirmed")
-		s.Wants(kycConfirm, docBody("userId", "u1", "addressConfirmed", "x"), 400, "INVALID_FIELD addressConfirmed")
-		s.Wants(kycConfirm, docBody("userId", "u1", "addressConfirmed", "rejected", "addressDescription",
-			strings.Repeat("x", 2001)), 400, "INVALID_FIELD addressDescription")
 		s.Wants(kycConfirm, docBody("userId", "u9", "addressConfirmed", "rejected"), 404, "RECORD_NOT_FOUND")
 		if len(s.audited()) != 6 {
 			t.Errorf("%q", s.audited())
