@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +77,12 @@ func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 	storetest.Must(t, err)
 	return &Site{Server: server, caller: "admin", t: t}
 }
+
+// Endpoints is a group of endpoints that a test makes.
+type Endpoints []rest.Endpoint
+
+// Endpoints implements rest.Group.
+func (e Endpoints) Endpoints() []rest.Endpoint { return e }
 
 // Guards are the guards of the program for callers that are names.
 func Guards() auth.Guards {
@@ -188,6 +195,28 @@ func (s *Site) Wants(line, body string, status int, want string) {
 	if got != status || shown != want {
 		s.t.Errorf("%s as %s %s:\n got %d %s\nwant %d %s", line, s.caller, body, got, answer, status, want)
 	}
+}
+
+// Gets is Wants for a table: want is the status, and for a refusal its code and its fields, "400 INVALID_FIELD name".
+func (s *Site) Gets(line, body, want string) {
+	s.t.Helper()
+	status, answer := s.Call(line, body)
+	got := strconv.Itoa(status)
+	if status != 200 {
+		got += " " + Refusal(answer)
+	}
+	if got != want {
+		s.t.Errorf("%s as %s %s: %d %s, want %s", line, s.caller, body, status, answer, want)
+	}
+}
+
+// Try makes a request for storetest.Race: its error has the code of the refusal.
+func (s *Site) Try(line, body string) error {
+	status, answer := s.Call(line, body)
+	if status == 200 {
+		return nil
+	}
+	return fault.New(fault.Code(Refusal(answer)), "%s", answer)
 }
 
 // Refusal is the code of a problem and its fields.

@@ -21,6 +21,7 @@ import (
 	"castellan/persistence"
 	accountstore "castellan/persistence/account"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // now is shortly after noon of the last day.
@@ -38,14 +39,10 @@ type site struct {
 func balanceBoth(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		currencies := money.NewCurrencies(db)
-		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
-		live := currency.NewCache(currencies)
-		storetest.Must(t, live.Reload(t.Context()))
-		jane, firm := user.New("jane", now), user.New("firm", now)
-		jane.Phone, firm.Phone, firm.Type = "+905321234567", "+905321234568", user.Corporate
-		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}, user.Add{User: firm}))
-		store := money.NewBalances(db)
+		house, store := persistencetest.MoneyIn(t, db, time.Now), money.NewBalances(db)
+		live := house.Currencies
+		house.User("jane", func(u *user.User) { u.Phone = "+905321234567" })
+		house.User("firm", func(u *user.User) { u.Phone, u.Type = "+905321234568", user.Corporate })
 		group := httpbalance.Group{Live: live, Ledger: money.NewLedger(db), User: accountstore.NewUsers(db).Get,
 			Service: &balance.Service{Store: store, Now: func() time.Time { return now },
 				Code: func(asset int64) (string, error) { p, err := live.Asset(asset); return p.Currency.Code, err }}}
@@ -119,7 +116,6 @@ func TestMember(t *testing.T) {
 		if _, got := s.Call(line+"?userId=firm&type=kurumsal", ""); !strings.HasPrefix(got, `[{"userId":"firm",`) {
 			t.Error(got)
 		}
-		s.Wants(line, `{"userId":"jane"}`, 200, jane)
 	})
 }
 
@@ -148,7 +144,6 @@ func TestSum(t *testing.T) {
 			"currencyId=999999": "", "code=&userId=": bitcoin + "," + tether, "userId=firm&code=BTC": ""} {
 			s.Wants(line+"?"+query, "", 200, "["+want+"]")
 		}
-		s.Wants(line, fmt.Sprintf(`{"currencyId":%d,"code":null}`, usdt), 200, "["+tether+"]")
 		s.move(now, "", "jane", 9999, "7")
 		const gone = `{"currencyCode":"9999","currencyId":0,"balance":7,"available":7,"locked":0}`
 		s.Wants(line, "", 200, "["+gone+","+bitcoin+","+tether+"]")

@@ -43,7 +43,6 @@ func TestRate(t *testing.T) {
 		}
 		s.Wants(line+"?quote=BTC", "", 404, "RECORD_NOT_FOUND")
 		s.Wants(line+"?base=A%20B&quote=", "", 400, "INVALID_FIELD base quote")
-		s.Wants(line, `{"base":null,"quote":null}`, 200, `{"base":"USD","quote":"TRY","rate":41.7352}`)
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 	"castellan/outbound/folder"
 	"castellan/persistence"
 	"castellan/persistence/office"
+	"castellan/persistence/persistencetest"
 )
 
 const cdn = "https://cdn.example.com"
@@ -38,10 +39,7 @@ type site struct {
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		files, err := folder.Open(t.TempDir())
-		storetest.Must(t, err)
-		t.Cleanup(func() { storetest.Must(t, files.Close()) })
-		store := office.NewAnnouncements(db)
+		files, store := persistencetest.Files(t), office.NewAnnouncements(db)
 		service := &announcement.Service{Store: store, HTML: richtext.New(cdn), Pictures: picture.NewDecoder(), Files: files,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		group := httpannouncement.Group{Service: service, CDN: cdn}

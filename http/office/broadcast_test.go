@@ -87,11 +87,8 @@ func broadcastBoth(t *testing.T, test func(t *testing.T, s *service)) {
 		for _, k := range many.Kinds() {
 			s.jobs.Kinds[k.Name] = k
 		}
-		guards := apitest.Guards()
-		s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-			ActsAsAdmin: guards.ActsAsAdmin, Verify: verify, Idempotency: &auth.Idempotent{
-				Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}},
-			httpbroadcast.Group{Service: many})
+		s.Site = apitest.Serve(t, edge.Options{Verify: verify, Idempotency: &auth.Idempotent{
+			Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}}, httpbroadcast.Group{Service: many})
 		s.add("ada", func(u *user.User) { u.Language = "tr" })
 		s.add("ben", func(u *user.User) { u.Email = "" })
 		s.add("cem", func(u *user.User) { u.Status = user.Passive })

@@ -23,7 +23,6 @@ import (
 	"castellan/http/auth"
 	"castellan/http/edge"
 	httpagreement "castellan/http/people/agreement"
-	"castellan/outbound/folder"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
@@ -63,10 +62,7 @@ func (s *service) Send(_ context.Context, _ string, m message.Rendered) error {
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		files, err := folder.Open(t.TempDir())
-		storetest.Must(t, err)
-		t.Cleanup(func() { storetest.Must(t, files.Close()) })
-		s := &service{db: db, now: time.Now(), files: counted{Store: files}, sent: map[string][]message.Rendered{}}
+		s := &service{db: db, now: time.Now(), files: counted{Store: persistencetest.Files(t)}, sent: map[string][]message.Rendered{}}
 		clock := func() time.Time { return s.now }
 		s.jobs = apitest.NewJobs(t, db, keyringtest.Ring(t, time.Now), clock)
 		terms := &agreement.Service{Store: people.NewAgreements(db), Files: &s.files, Users: account.NewUsers(db),

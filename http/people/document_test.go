@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,7 +13,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/blob"
-	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/picture"
 	"castellan/domain/kit/picture/picturetest"
@@ -23,11 +22,11 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpdocument "castellan/http/people/document"
-	"castellan/outbound/folder"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 // documentService is the section over a real database, a folder, and a clock that goes on with each look.
@@ -35,7 +34,7 @@ type documentService struct {
 	*apitest.Site
 	t         *testing.T
 	db        *persistence.DB
-	files     *folder.Store
+	files     blob.Store
 	documents *document.Service
 }
 
@@ -46,13 +45,9 @@ func docBoth(t *testing.T, test func(t *testing.T, s *documentService)) {
 
 func serve(t *testing.T, db *persistence.DB) *documentService {
 	t.Helper()
-	files, err := folder.Open(t.TempDir())
-	storetest.Must(t, err)
-	t.Cleanup(func() { storetest.Must(t, files.Close()) })
+	files := persistencetest.Files(t)
 	var ticks atomic.Int64
 	now := func() time.Time { return time.UnixMilli(1_800_000_000_123 + ticks.Add(1)) }
-	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
-	storetest.Must(t, err)
 	users := account.NewUsers(db)
 	for _, id := range []string{"u1", "u2", "admin"} {
 		u := user.New(id, now())
@@ -61,7 +56,7 @@ func serve(t *testing.T, db *persistence.DB) *documentService {
 	}
 	s := &documentService{t: t, db: db, files: files}
 	s.documents = &document.Service{Store: people.NewDocuments(db), Users: users, Files: files,
-		Pictures: picture.NewDecoder(), Ring: keeper.Ring(), Changes: admin.Changes{Commit: db, Now: now},
+		Pictures: picture.NewDecoder(), Ring: keyringtest.Ring(t, now), Changes: admin.Changes{Commit: db, Now: now},
 		Values: parameter.NewCache(kit.NewParameters(db)).Set, Quota: 1 << 20}
 	s.Site = apitest.Serve(t, edge.Options{}, httpdocument.Group{Service: s.documents})
 	return s
@@ -331,8 +326,8 @@ func TestRefusedUploads(t *testing.T) {
 		if all := s.listed("admin", ""); len(all) != 0 {
 			t.Errorf("kept %v", all)
 		}
-		for info := range s.files.List(t.Context(), document.Area) {
-			t.Errorf("kept %v", info)
+		if kept := persistencetest.Kept(t, s.files, document.Area); len(kept) != 0 {
+			t.Errorf("kept %v", kept)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
@@ -30,6 +30,7 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 	sessionstore "castellan/persistence/session"
 )
 
@@ -63,9 +64,7 @@ func identityServe(t *testing.T, db *persistence.DB) *idSite {
 	t.Helper()
 	s := &idSite{t: t, db: db, users: account.NewUsers(db), now: time.Now().Truncate(time.Second)}
 	now := func() time.Time { return s.now }
-	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
-	storetest.Must(t, err)
-	s.ring = keeper.Ring()
+	s.ring = keyringtest.Ring(t, now)
 	for n := range 9 {
 		id := fmt.Sprint("u", n)
 		u := user.New(id, s.now)
@@ -265,10 +264,7 @@ func TestConfirm(t *testing.T) {
 func (s *idSite) set(column, value string, ids ...string) {
 	s.t.Helper()
 	for _, id := range ids {
-		storetest.Must(s.t, s.db.InTx(s.t.Context(), func(ctx context.Context) error {
-			_, err := s.db.Conn(ctx).ExecContext(ctx, "UPDATE users SET "+column+" = ? WHERE id = ?", value, id)
-			return err
-		}))
+		persistencetest.Exec(s.t, s.db, "UPDATE users SET "+column+" = ? WHERE id = ?", value, id)
 	}
 }
 
@@ -361,11 +357,7 @@ func TestRace(t *testing.T) {
 	identityBoth(t, func(s *idSite) {
 		s.service.Accounts = 2
 		won := storetest.Race(t, 8, fault.RecordLimitReached, func(i int) error {
-			status, answer := s.As(fmt.Sprint("u", i)).Call(confirm, idBody(person))
-			if status == 200 {
-				return nil
-			}
-			return &fault.Error{Code: fault.Code(apitest.Refusal(answer))}
+			return s.As(fmt.Sprint("u", i)).Try(confirm, idBody(person))
 		})
 		n, err := s.service.Store.Others(t.Context(), "", s.service.Hashes(number)[0])
 		if won != 2 || n != 2 || err != nil {

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/domain/money/transaction"
@@ -29,6 +30,7 @@ import (
 	httpintegration "castellan/http/people/integration"
 	"castellan/http/rest"
 	"castellan/persistence/kit"
+	moneystore "castellan/persistence/money"
 )
 
 // integrationOffice is the site with the engine of challenges: owners approve withdrawals. The clock of the engine is
@@ -45,15 +47,6 @@ func (o *integrationOffice) Verify(class token.Class, raw string) (token.Claims,
 		return o.e.Issuer.Verify(class, raw)
 	}
 	return c, err
-}
-
-// completion is the endpoint that completes challenges.
-type completion []rest.Endpoint
-
-func (all completion) Endpoints() []rest.Endpoint {
-	return slices.DeleteFunc(slices.Clone(all), func(e rest.Endpoint) bool {
-		return e.Path != "/auth/2fa/challenge/complete"
-	})
 }
 
 // approvals runs a test with owners who approve: kim has 2 BTC, a phone and a mail address.
@@ -86,10 +79,12 @@ func approvals(t *testing.T, test func(t *testing.T, o *integrationOffice)) {
 				return c.Subject, from, err
 			}}
 		e.Actions.Register(group.Action())
+		complete := apitest.Endpoints(slices.DeleteFunc(httpchallenge.Group{Answers: e.Answers, Now: e.Now}.Endpoints(),
+			func(e rest.Endpoint) bool { return e.Path != "/auth/2fa/challenge/complete" }))
 		repeats := &auth.Idempotent{Store: kit.NewIdempotency(s.db), Commit: s.db, Now: e.Now, Ring: e.Ring}
 		s.Site = apitest.Serve(s.t, edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: e.Now,
 			Logger: slog.New(slog.DiscardHandler), Idempotency: repeats, Timeout: time.Minute}, group,
-			completion(httpchallenge.Group{Answers: e.Answers, Now: e.Now}.Endpoints())).As("nobody")
+			complete).As("nobody")
 		test(s.t, o)
 	})
 }
@@ -192,4 +187,33 @@ func (o *integrationOffice) ends(a approval, code string) outcome {
 		o.t.Fatalf("%d %s, want %q", status, answer, code)
 	}
 	return got
+}
+
+// readdress changes the address of an entry.
+func (o *integrationOffice) readdress(t *testing.T, userID string, entry int64, to string) {
+	t.Helper()
+	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
+		books := moneystore.NewAddressBooks(o.db)
+		book, err := books.Hold(ctx, userID)
+		if err != nil {
+			return err
+		}
+		for _, e := range book {
+			if e.ID == entry {
+				e.Address = to
+				return books.Replace(ctx, userID, e)
+			}
+		}
+		return fmt.Errorf("no entry %d", entry)
+	}))
+}
+
+// fee sets what a withdrawal of BTC costs.
+func (o *integrationOffice) fee(t *testing.T, fee string) {
+	t.Helper()
+	store := kit.NewParameters(o.db)
+	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
+		return parameter.Fee.Change(ctx, store, fees(fee))
+	}))
+	storetest.Must(t, o.service.Parameters.Reload(t.Context()))
 }

@@ -13,7 +13,6 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
-	"castellan/http/apitest"
 	"castellan/persistence/persistencetest"
 )
 
@@ -165,10 +164,7 @@ func TestDepositRefuses(t *testing.T) {
 			edited(informed, "d1", "d2", `{"name":"Ada","city":"London"}`, `["x"]`):                 invalid + " senderInfo",
 			edited(informed, "Ada", strings.Repeat("x", 8<<10)):                                     invalid + " senderInfo",
 		} {
-			status, answer := s.Call(report, body)
-			if got := fmt.Sprint(status, " ", apitest.Refusal(answer)); got != want {
-				t.Errorf("%s: %d %s, want %s", body, status, answer, want)
-			}
+			s.Gets(report, body, want)
 		}
 		s.Wants("GET deposits/nothing", "", 404, "RECORD_NOT_FOUND")
 		s.As("clerk").Wants(report, edited(waiting, `"userId":"jane",`, "", "bc1jane",
