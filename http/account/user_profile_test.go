@@ -109,7 +109,8 @@ func TestSetPhone(t *testing.T) {
 			`"phoneNumber":"+4915112345678","kycConfirm":false,"status":"active"}}`
 		s.Wants(setPhone, of(1, `"phoneNum":"(0532) 100 00 01","countryCode":"+90"`), 200,
 			strings.ReplaceAll(want, "+4915112345678", "+905321000001"))
-		if u := userAccount(t, db, 1); u.SV != 1 || u.CV != 1 || len(told(t, db)) != 0 || persistencetest.Count(t, db, "audit") != 0 {
+		if u := userAccount(t, db, 1); u.SV != 1 || u.CV != 1 || len(told(t, db)) != 0 ||
+			persistencetest.Count(t, db, "audit") != 0 {
 			t.Errorf("the same number: %+v, %v", u, told(t, db))
 		}
 		for range 2 { // the second time it is the same
@@ -145,7 +146,8 @@ func TestSetMail(t *testing.T) {
 		s.Wants(setMail, of(1, `"mailAddress":" U1@Example.com "`), 200, `{"data":{"userId":"01USER00000000000000000001",`+
 			`"fullName":"Ayşe 1 Yılmaz","email":"u1@example.com","phoneNumber":"+905321000001","kycConfirm":false,`+
 			`"status":"active"}}`)
-		if u := userAccount(t, db, 1); u.SV != 1 || u.CV != 1 || !u.EmailVerified || persistencetest.Count(t, db, "email_change") != 0 {
+		if u := userAccount(t, db, 1); u.SV != 1 || u.CV != 1 || !u.EmailVerified ||
+			persistencetest.Count(t, db, "email_change") != 0 {
 			t.Errorf("the same address: %+v", u)
 		}
 		_, answer := s.Call(setMail, of(1, `"mailAddress":"New+1@Example.COM"`))
@@ -176,7 +178,8 @@ func TestSetMail(t *testing.T) {
 		for _, bad := range []string{`"nobody"`, `"a@b..c"`, `"ａ@b.co"`, `"a@b.co\nbcc:x@y.z"`} {
 			s.Wants(setMail, of(1, `"mailAddress":`+bad), 400, "INVALID_FIELD mailAddress")
 		}
-		if persistencetest.Count(t, db, "email_change") != 2 || persistencetest.Count(t, db, "audit", "action = 'USER_UPDATE_EMAIL'") != 2 ||
+		if persistencetest.Count(t, db, "email_change") != 2 ||
+			persistencetest.Count(t, db, "audit", "action = 'USER_UPDATE_EMAIL'") != 2 ||
 			persistencetest.Count(t, db, "audit", "detail LIKE '%example%'") != 0 {
 			t.Error("the rows")
 		}

@@ -81,7 +81,6 @@ func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 // Endpoints is a group of endpoints that a test makes.
 type Endpoints []rest.Endpoint
 
-// Endpoints implements rest.Group.
 func (e Endpoints) Endpoints() []rest.Endpoint { return e }
 
 // Guards are the guards of the program for callers that are names.

@@ -243,7 +243,8 @@ func TestSessionsAreJudged(t *testing.T) {
 		t.Error(got)
 	}
 	for header, want := range map[string]string{"x": "TOKEN_REVOKED", "key of rates": ""} {
-		if got := d.ask("/cron", "x-auth", "x-auth:u1", "cron-auth", header); got != want || (d.who.Cron != "") != (want == "") {
+		got := d.ask("/cron", "x-auth", "x-auth:u1", "cron-auth", header)
+		if got != want || (d.who.Cron != "") != (want == "") {
 			t.Errorf("an ended session and the key %q: %q as %+v", header, got, d.who)
 		}
 	}

@@ -112,7 +112,8 @@ func TestRolesOfServiceClients(t *testing.T) {
 	roles := node{held: map[string][]string{"wallet": {"u1"}}, grants: grants}.live(t)
 	g := auth.Guards{Judge: roles.Judge, JudgeRole: roles.JudgeRole}
 	for of, want := range map[[2]string]bool{{"wallet", "/moves"}: true, {"audited", "/moves"}: true,
-		{"denied", "/moves"}: false, {"wallet", "/open"}: false, {"wallet", "/reserved"}: false, {"admin", "/reserved"}: true} {
+		{"denied", "/moves"}: false, {"wallet", "/open"}: false, {"wallet", "/reserved"}: false,
+		{"admin", "/reserved"}: true} {
 		e := rest.Endpoint{Method: "POST", Path: of[1], Audience: rest.Admin, Credential: rest.TenantOrService,
 			Reserved: of[1] == "/reserved"}
 		if got, _ := g.Permits(rest.Caller{Service: "shop", ServiceRole: of[0]}, &e); got != want {

@@ -46,7 +46,9 @@ func jobBoth(t *testing.T, test func(s jobSite)) {
 		guards.Service = func(header string, _ netip.Addr) (servicekey.Client, error) {
 			return servicekey.Client{Name: header, Role: header}, nil
 		}
-		guards.JudgeRole = func(string, string, string) resource.Verdict { return resource.Verdict{Permission: resource.Allow} }
+		guards.JudgeRole = func(string, string, string) resource.Verdict {
+			return resource.Verdict{Permission: resource.Allow}
+		}
 		s := apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize},
 			httpjob.Group{Service: service})
 		test(jobSite{s, t, db, service})

@@ -62,7 +62,8 @@ func (s *service) Send(_ context.Context, _ string, m message.Rendered) error {
 func both(t *testing.T, test func(t *testing.T, s *service)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		s := &service{db: db, now: time.Now(), files: counted{Store: persistencetest.Files(t)}, sent: map[string][]message.Rendered{}}
+		s := &service{db: db, now: time.Now(), files: counted{Store: persistencetest.Files(t)},
+			sent: map[string][]message.Rendered{}}
 		clock := func() time.Time { return s.now }
 		s.jobs = apitest.NewJobs(t, db, keyringtest.Ring(t, time.Now), clock)
 		terms := &agreement.Service{Store: people.NewAgreements(db), Files: &s.files, Users: account.NewUsers(db),

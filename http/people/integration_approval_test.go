@@ -69,7 +69,8 @@ func TestApproval(t *testing.T) {
 			t.Errorf("%d challenges", n)
 		}
 		for act, actor := range map[string]string{"WITHDRAWAL_START": "service:wallet", "WITHDRAWAL_REQUEST": "kim"} {
-			if n := persistencetest.Count(t, o.db, "audit", "action = '"+act+"'", "actor_id = '"+actor+"'", "user_id = 'kim'"); n != 1 {
+			n := persistencetest.Count(t, o.db, "audit", "action = '"+act+"'", "actor_id = '"+actor+"'", "user_id = 'kim'")
+			if n != 1 {
 				t.Errorf("%d rows of %s by %s", n, act, actor)
 			}
 		}

@@ -85,7 +85,7 @@ func bothMoney(t *testing.T, test func(s integrationMoney)) {
 }
 
 // seeded are the parameters of a new installation, changed as asked.
-func seeded(t *testing.T, db *persistence.DB, edits ...func(ctx context.Context, store parameter.Store) error) *parameter.Cache {
+func seeded(t *testing.T, db *persistence.DB, edits ...func(context.Context, parameter.Store) error) *parameter.Cache {
 	t.Helper()
 	store := kit.NewParameters(db)
 	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
@@ -293,7 +293,8 @@ func TestIntegrationApplications(t *testing.T) {
 		}
 		for action, detail := range map[string]string{corporate.ActionAdd: "PENDING",
 			corporate.ActionStatus: "PENDING -> APPROVED"} {
-			if n := persistencetest.Count(t, db, "audit", "action = '"+action+"'", "target = '"+id+"'", "detail = '"+detail+"'"); n != 1 {
+			n := persistencetest.Count(t, db, "audit", "action = '"+action+"'", "target = '"+id+"'", "detail = '"+detail+"'")
+			if n != 1 {
 				t.Errorf("%d audit rows %s", n, action)
 			}
 		}

@@ -145,7 +145,9 @@ func compare(t *testing.T, w *world, forms [2]map[string]any) {
 		return w.Wrong(last(i), "SMS").Is(t, 422, "OTP_INVALID")
 	})
 	w.Start() // another process: everything is read from rows
-	w.Same("a wrong value after a restart", func(i int) answer { return w.Wrong(last(i), "MAIL").Is(t, 422, "OTP_INVALID") })
+	w.Same("a wrong value after a restart", func(i int) answer {
+		return w.Wrong(last(i), "MAIL").Is(t, 422, "OTP_INVALID")
+	})
 	start("start after wrong values")
 	start("the fourth start")
 	start("the fifth start")

@@ -156,8 +156,8 @@ var (
 	request = regexp.MustCompile(`"requestId":"[^"]*"`)
 )
 
-// Seen is everything that an outsider, or an observer of the database's load, sees of a request: status, headers with
-// their lengths, the order of keys, and the statements with their lengths.
+// Seen is everything that an outsider, or an observer of the database's load, sees of a request. That is the status,
+// the headers and the statements with their lengths, and the order of keys.
 func Seen(a Answer, statements []string) string {
 	body := anID.ReplaceAllString(a.Body, "ID")
 	body = aHint.ReplaceAllStringFunc(body, func(h string) string { return fmt.Sprintf("hint of %d", len(h)) })

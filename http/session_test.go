@@ -1,9 +1,12 @@
-package session_test
+package httpapi_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,11 +33,11 @@ import (
 	sessionstore "castellan/persistence/session"
 )
 
-const secret = "kedi7şeker"
+const loginSecret = "kedi7şeker"
 
-// service is the section over a real database, with the guards and the tokens
+// loginSite is the section over a real database, with the guards and the tokens
 // of the program, and an engine whose challenges are complete when asked.
-type service struct {
+type loginSite struct {
 	*apitest.Site
 	t       *testing.T
 	db      *persistence.DB
@@ -43,7 +46,7 @@ type service struct {
 	started []challenge.StartRequest
 }
 
-func (s *service) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
+func (s *loginSite) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	if r.Account.Phone == "" {
 		return challenge.Started{}, fault.New(fault.MFANotAvailable, "not enough methods")
 	}
@@ -57,15 +60,16 @@ func (s *service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	return challenge.Started{Challenge: c, PAuth: "the p-auth"}, s.db.Commit(ctx, r.With...)
 }
 
-func both(t *testing.T, test func(t *testing.T, s *service)) {
+func loginBoth(t *testing.T, test func(t *testing.T, s *loginSite)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
+	t.Parallel()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newLoginSite(t, db)) })
 }
 
-func newService(t *testing.T, db *persistence.DB) *service {
+func newLoginSite(t *testing.T, db *persistence.DB) *loginSite {
 	t.Helper()
 	ctx := t.Context()
-	s := &service{t: t, db: db}
+	s := &loginSite{t: t, db: db}
 	var err error
 	s.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
 		Slots: 1, Queue: 10})
@@ -82,7 +86,7 @@ func newService(t *testing.T, db *persistence.DB) *service {
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize}, httpsession.Group{
 		Service:     s.logins,
 		CountryName: func(code, language string) string { return code + " in " + language }}).As("nobody")
-	hash, err := s.hasher.Hash(ctx, secret)
+	hash, err := s.hasher.Hash(ctx, loginSecret)
 	storetest.Must(t, err)
 	for i := range 3 {
 		u := user.New(id.New(time.Now()), time.Now())
@@ -96,10 +100,10 @@ func newService(t *testing.T, db *persistence.DB) *service {
 }
 
 // login logs the n-th account in and returns its token and session.
-func (s *service) login(n int, headers ...string) (xauth, sid string) {
+func (s *loginSite) login(n int, headers ...string) (xauth, sid string) {
 	s.t.Helper()
-	res, answer := s.Send("POST /auth/login", fmt.Sprintf(`{"email":"user%d@example.com","password":"%s"}`, n, secret),
-		headers...)
+	res, answer := s.Send("POST /auth/login",
+		fmt.Sprintf(`{"email":"user%d@example.com","password":"%s"}`, n, loginSecret), headers...)
 	if res.StatusCode != 200 {
 		s.t.Fatal(answer)
 	}
@@ -114,14 +118,14 @@ func (s *service) login(n int, headers ...string) (xauth, sid string) {
 }
 
 func TestLogin(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	loginBoth(t, func(t *testing.T, s *loginSite) {
 		ok := regexp.MustCompile(`^{"challenge":{"challengeId":"[0-9A-Z]{26}","ts":\d{13},"status":"PENDING",` +
 			`"expire":600,"methodList":` +
 			`\[{"id":"m1","name":"SMS","expire":120,"renewStart":60,"hint":"\+90 \*\*\* \*\* 01"}\]}}$`)
 		for _, body := range []string{
-			`{"countryCode":"90","phoneNumber":"5320000001","password":"` + secret + `"}`,
-			`{"countryCode":"+90","phoneNumber":"0532 000 00 01","password":"` + secret + `","deviceId":"dev-1","other":1}`,
-			`{"email":"USER1@example.com","password":"` + secret + `"}`,
+			`{"countryCode":"90","phoneNumber":"5320000001","password":"` + loginSecret + `"}`,
+			`{"countryCode":"+90","phoneNumber":"0532 000 00 01","password":"` + loginSecret + `","deviceId":"dev-1","other":1}`,
+			`{"email":"USER1@example.com","password":"` + loginSecret + `"}`,
 		} {
 			res, answer := s.Send("POST /auth/login", body, "device-brand", "Acme", "accept-language", "tr")
 			if res.StatusCode != 200 || !ok.MatchString(answer) || res.Header.Get("p-auth") != "the p-auth" ||
@@ -161,11 +165,11 @@ func TestLogin(t *testing.T) {
 			!strings.Contains(a, "INVALID_CREDENTIALS") {
 			t.Errorf("refusals differ:\n%s\n%s", a, b)
 		}
-		s.Wants("POST /auth/login", `{"email":"user2@example.com","password":"`+secret+`"}`, 409, "MFA_NOT_AVAILABLE")
+		s.Wants("POST /auth/login", `{"email":"user2@example.com","password":"`+loginSecret+`"}`, 409, "MFA_NOT_AVAILABLE")
 		for range 9 {
 			s.Wants("POST /auth/login", `{"email":"user1@example.com","password":"wrong"}`, 401, "INVALID_CREDENTIALS")
 		}
-		res, answer := s.Send("POST /auth/login", `{"email":"user1@example.com","password":"`+secret+`"}`)
+		res, answer := s.Send("POST /auth/login", `{"email":"user1@example.com","password":"`+loginSecret+`"}`)
 		if after := res.Header.Get("Retry-After"); apitest.Refusal(answer) != "RATE_LIMITED" || len(after) != 3 ||
 			after > "900" {
 			t.Errorf("%s, Retry-After %q", answer, after)
@@ -175,7 +179,7 @@ func TestLogin(t *testing.T) {
 		for p, err := s.hasher.Admit(full); err == nil; p, err = s.hasher.Admit(full) {
 			places = append(places, p)
 		}
-		res, answer = s.Send("POST /auth/login", `{"email":"user0@example.com","password":"`+secret+`"}`)
+		res, answer = s.Send("POST /auth/login", `{"email":"user0@example.com","password":"`+loginSecret+`"}`)
 		if apitest.Refusal(answer) != "OVERLOADED" || res.Header.Get("Retry-After") == "" {
 			t.Errorf("%s, Retry-After %q", answer, res.Header.Get("Retry-After"))
 		}
@@ -186,7 +190,7 @@ func TestLogin(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	loginBoth(t, func(t *testing.T, s *loginSite) {
 		first, sid1 := s.login(1, "device-brand", "Acme", "device-model", "X", "device-desc", "my phone")
 		second, sid2 := s.login(1)
 		foreign, sid3 := s.login(0)
@@ -227,7 +231,7 @@ func TestSessions(t *testing.T) {
 }
 
 func TestCountryNames(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	loginBoth(t, func(t *testing.T, s *loginSite) {
 		x, _ := s.login(1)
 		now := time.Now()
 		storetest.Must(t, s.db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: "other",
@@ -242,4 +246,65 @@ func TestCountryNames(t *testing.T) {
 			t.Errorf("%d endpoints", len(r))
 		}
 	})
+}
+
+var jwt = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
+
+// Only a login and the renewal by a key give an x-auth that ends later than the one that was sent (D-AUTH-15). All
+// endpoints are called, and every token in their answers is read.
+func TestOnlyLoginAndRenewalExtendSessions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := start(t, dir, databases["sqlite"](t))
+	refreshes := func(e rest.Endpoint) bool {
+		return e.Credential.TakesSession() && !e.Renewal && slices.Contains(e.Tokens, "x-auth")
+	}
+	all := l.tell(func(e rest.Endpoint, request string) string {
+		if refreshes(e) { // a new token would end a second later
+			time.Sleep(1100 * time.Millisecond)
+		}
+		return request
+	})
+	gave := map[string]bool{}
+	for _, x := range all {
+		texts := []string{string(x.answer.Body)}
+		for _, values := range x.answer.Header {
+			texts = append(texts, values...)
+		}
+		for _, text := range texts {
+			for _, raw := range jwt.FindAllString(text, -1) {
+				got := claims(t, raw)
+				if got["aud"] != "x-auth" {
+					continue
+				}
+				if gave[x.Key()] = true; x.Renewal || !x.Credential.TakesSession() {
+					continue // the completed challenge was a login
+				}
+				sent := claims(t, x.headers["x-auth"])
+				if !slices.Contains(x.Tokens, "x-auth") || got["exp"].(float64) > sent["exp"].(float64) ||
+					got["sid"] != sent["sid"] || got["auth_time"] != sent["auth_time"] {
+					t.Errorf("%s gave %v for %v", x.Key(), got, sent)
+				}
+			}
+		}
+	}
+	for _, want := range []string{"POST /auth/2fa/challenge/complete", "GET /auth/2fa/challenge/result",
+		"POST /auth/sessions/renew", "POST /user/confirm-user-identity"} {
+		if !gave[want] {
+			t.Errorf("%s gave no token", want)
+		}
+	}
+}
+
+// claims are those of a token.
+func claims(t testing.TB, raw string) (c map[string]any) {
+	t.Helper()
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		t.Fatalf("not a token: %q", raw)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(parts[1])
+	storetest.Must(t, err)
+	storetest.Must(t, json.Unmarshal(b, &c))
+	return c
 }

@@ -1,4 +1,4 @@
-package totp_test
+package httpapi_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"castellan/domain/account/user/usertest"
-	"castellan/domain/delivery/message"
+	delivered "castellan/domain/delivery/message"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/keyring/keyringtest"
@@ -29,9 +29,9 @@ import (
 	"castellan/persistence/proof"
 )
 
-// service is the section over a real database, beside two test endpoints that
+// totpSite is the section over a real database, beside two test endpoints that
 // ask for the current code.
-type service struct {
+type totpSite struct {
 	*apitest.Site
 	t       *testing.T
 	totps   *totp.Service
@@ -45,42 +45,43 @@ type service struct {
 	codes   []string
 }
 
-func (s *service) Start(_ context.Context, r challenge.StartRequest) (challenge.Started, error) {
+func (s *totpSite) Start(_ context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	s.started = append(s.started, r)
 	return challenge.Started{Challenge: challenge.Challenge{ID: "c1", CreatedAt: 1, ExpiresAt: 600_001},
 		PAuth: "the p-auth"}, nil
 }
 
-func (s *service) Account(ctx context.Context, userID string) (challenge.Account, error) {
+func (s *totpSite) Account(ctx context.Context, userID string) (challenge.Account, error) {
 	u, err := account.NewUsers(s.db).Get(ctx, userID)
 	return u.Account(), err
 }
 
 // Notice fails: no account can be reached.
-func (s *service) Notice(challenge.Account, message.Kind, message.Values, string) []commit.Write {
+func (s *totpSite) Notice(challenge.Account, delivered.Kind, delivered.Values, string) []commit.Write {
 	return nil
 }
 
-func both(t *testing.T, test func(t *testing.T, s *service)) {
+func totpBoth(t *testing.T, test func(t *testing.T, s *totpSite)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
+	t.Parallel()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newTOTPSite(t, db)) })
 }
 
-type noted struct {
+type totpNote struct {
 	Note *string `json:"note"`
 }
 
-func newService(t *testing.T, db *persistence.DB) *service {
+func newTOTPSite(t *testing.T, db *persistence.DB) *totpSite {
 	t.Helper()
 	storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
-	s := &service{t: t, db: db, id: usertest.Sample(1).ID}
+	s := &totpSite{t: t, db: db, id: usertest.Sample(1).ID}
 	s.now.Store(1_700_000_010_000)
 	ring := keyringtest.Ring(t, time.Now)
 	s.totps = &totp.Service{Store: proof.NewTOTP(db), Users: account.NewUsers(db),
 		Budgets: factor.NewChallenges(db), Commit: db, Ring: ring, Notices: s,
 		Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
 		Now: func() time.Time { return time.UnixMilli(s.now.Load()) }}
-	run := func(context.Context, rest.Caller, noted) (rest.Data[string], error) {
+	run := func(context.Context, rest.Caller, totpNote) (rest.Data[string], error) {
 		s.ran++
 		if s.broken {
 			return rest.Data[string]{}, errors.New("broken")
@@ -95,7 +96,7 @@ func newService(t *testing.T, db *persistence.DB) *service {
 }
 
 // define gives the account an authenticator, as a completed challenge does.
-func (s *service) define() {
+func (s *totpSite) define() {
 	s.t.Helper()
 	ctx, a := s.t.Context(), s.totps.SetupAction()
 	u, err := s.totps.Users.Get(ctx, s.id)
@@ -116,7 +117,7 @@ func (s *service) define() {
 	}))
 }
 
-func (s *service) code(steps int64) string {
+func (s *totpSite) code(steps int64) string {
 	s.t.Helper()
 	d, err := s.totps.Store.Get(s.t.Context(), s.id)
 	storetest.Must(s.t, err)
@@ -126,7 +127,7 @@ func (s *service) code(steps int64) string {
 }
 
 // wants makes a request and checks its status and the code of a refusal.
-func (s *service) wants(path, body string, status int, code string, headers ...string) string {
+func (s *totpSite) wants(path, body string, status int, code string, headers ...string) string {
 	s.t.Helper()
 	got, text := s.Call("POST "+path, body, headers...)
 	refused, _, _ := strings.Cut(apitest.Refusal(text), " ")
@@ -137,7 +138,7 @@ func (s *service) wants(path, body string, status int, code string, headers ...s
 }
 
 func TestSetupAndDeactivate(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	totpBoth(t, func(t *testing.T, s *totpSite) {
 		s.wants("/auth/totp/deactivate", "", 409, "TOTP_NOT_DEFINED")
 		if len(s.started) != 0 {
 			t.Error("a refused start began a challenge")
@@ -161,7 +162,7 @@ func TestSetupAndDeactivate(t *testing.T) {
 }
 
 func TestRecover(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	totpBoth(t, func(t *testing.T, s *totpSite) {
 		s.wants("/auth/totp/recover", `{"recoveryCode":"abcde-fghij"}`, 409, "TOTP_NOT_DEFINED")
 		s.define()
 		for _, body := range []string{``, `{}`, `{"recoveryCode":""}`, `{"recoveryCode":"  "}`,
@@ -193,7 +194,7 @@ func TestRecover(t *testing.T) {
 
 // D-AUTH-08, on an endpoint made for it.
 func TestVerifiedEndpoint(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	totpBoth(t, func(t *testing.T, s *totpSite) {
 		const path = "/test/verified"
 		if text := s.wants(path, `{}`, 403, "OTP_REQUIRED", "otp", "123456"); !strings.Contains(text, "set one up") {
 			t.Errorf("the detail does not say what to do: %s", text)
@@ -226,7 +227,7 @@ func TestVerifiedEndpoint(t *testing.T) {
 // Under an idempotency key the code is consumed outside of the transaction. A wrong code stays
 // counted, a right code stays used even if the request fails, and a replay needs no code.
 func TestVerifiedUnderAnIdempotencyKey(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	totpBoth(t, func(t *testing.T, s *totpSite) {
 		const path = "/test/once"
 		s.define()
 		key := func(k string, more ...string) []string { return append(more, "idempotency-key", k) }

@@ -1,4 +1,4 @@
-package mfa_test
+package httpapi_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ const seededMethods = `{"methodCode":"SMS","expireMs":120000,"renewStartMs":6000
 	`{"methodCode":"PUSH","expireMs":120000,"renewStartMs":0},{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}`
 
 func TestMethods(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	mfaBoth(t, func(t *testing.T, s *mfaSite) {
 		// REQ-MFA-07, D-MFA-10, D-MFA-11
 		s.Wants("GET methods", "", 200, "["+seededMethods+"]")
 		s.Wants("GET methods?methodCode=TOTP", "", 200, `[{"methodCode":"TOTP","expireMs":0,"renewStartMs":0}]`)
@@ -65,7 +65,7 @@ func TestMethods(t *testing.T) {
 }
 
 func TestActions(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	mfaBoth(t, func(t *testing.T, s *mfaSite) {
 		// REQ-MFA-10, D-MFA-10, D-MFA-11
 		status, answer := s.Call("GET actions", "")
 		var list []struct {
@@ -140,7 +140,7 @@ func TestActions(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	mfaBoth(t, func(t *testing.T, s *mfaSite) {
 		s.Wants("GET policies", "", 200, `[]`) // no policy is seeded, so the first one can be added
 
 		// REQ-MFA-14, 17, 18: the interface's own example omits preffered
@@ -222,7 +222,7 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestChangePolicies(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	mfaBoth(t, func(t *testing.T, s *mfaSite) {
 		id := s.add(`{"actionCode":"LOGIN","name":"n","expireAt":5,"required":1,"methods":[["SMS","t"],["TOTP"]]}`)
 		stated := s.add(`{"actionCode":"TOTP_SETUP","name":"n","expireAt":5,"required":2,"preffered":2,` +
 			`"methods":[["SMS"],["MAIL"]]}`)
