@@ -30,8 +30,6 @@ func TestMethods(t *testing.T) {
 		s.Wants("POST methods", `{"methodCode":"SMS","expireMs":120000,"renewStartMs":60000}`, 409,
 			"RECORD_ALREADY_EXIST")
 		s.Wants("POST methods", `{"methodCode":"FAX","expireMs":"10000","renewStartMs":"0"}`, 200, `{"methodCode":"FAX"}`)
-		s.Wants("POST methods", `{"methodCode":"a","expireMs":-1,"renewStartMs":-1}`, 400,
-			"INVALID_FIELD methodCode expireMs renewStartMs")
 		s.Wants("POST methods", `{"methodCode":"A1","expireMs":120,"renewStartMs":60}`, 400, // D-MFA-13
 			"INVALID_FIELD expireMs")
 		s.Wants("POST methods", `{"methodCode":"A1","expireMs":20000,"renewStartMs":20001}`, 400,
@@ -190,15 +188,10 @@ func TestPolicies(t *testing.T) {
 		}
 
 		for _, c := range []struct{ body, want string }{
-			{`{"actionCode":"M0","name":" ","expireAt":0,"required":1,"methods":[["SMS"]]}`, "name"},
 			{`{"actionCode":"UNKNOWN","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, "actionCode"},
-			{`{"actionCode":"login","name":"x","expireAt":0,"required":1,"methods":[["SMS"]]}`, "actionCode"},
 			{`{"actionCode":"LOGIN","name":"x","expireAt":-1,"required":1,"methods":[["SMS"]]}`, "expireAt"},
-			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":0,"methods":[["SMS"]]}`, "required"},
 			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":2,"methods":[["SMS"]]}`, "required"},
 			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":2,"methods":[["SMS"]]}`,
-				"preffered"},
-			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":-1,"methods":[["SMS"]]}`,
 				"preffered"},
 			{`{"actionCode":"LOGIN","name":"x","expireAt":0,"required":1,"preffered":1,"preferred":0,` +
 				`"methods":[["SMS"]]}`, "preffered"},

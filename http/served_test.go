@@ -5,10 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
-	"net/http/httptest"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -32,7 +30,6 @@ import (
 	"castellan/http/edge"
 	httpresource "castellan/http/permit/resource"
 	"castellan/http/rest"
-	"castellan/internal/apidoc"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/permit"
@@ -43,8 +40,8 @@ import (
 // tokens of the program. The sections of the registry and of roles work; no
 // test here calls the handlers of others.
 type service struct {
+	*apitest.Site
 	t      *testing.T
-	srv    *edge.Server
 	db     *persistence.DB
 	admin  *resource.Admin
 	tokens *token.Issuer
@@ -90,13 +87,12 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		Cron:     func(header string) (string, bool) { return "rates", header == scheduled },
 		Feed:     &changetest.Feed{}, Live: func(string, string, int64) bool { return true },
 		AllowsIP: func(string, netip.Addr) bool { return true }}
-	var err error
-	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
+	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
 		ActsAsAdmin: guards.ActsAsAdmin, MayName: guards.MayName, Starter: auth.Starter{},
 		SecondPerson: auth.SecondPerson{}, Idempotency: &auth.Idempotent{},
 		Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
-		httpapi.Endpoints(httpresource.Group{Admin: admin}, httpresource.Roles{Admin: admin}))
-	storetest.Must(t, err)
+		apitest.Endpoints(httpapi.Endpoints(httpresource.Group{Admin: admin}, httpresource.Roles{Admin: admin}))).
+		As("nobody")
 	return s
 }
 
@@ -117,22 +113,14 @@ func (s *service) token(name string) string {
 // send makes a request; headers are pairs.
 func (s *service) send(line, body string, headers ...string) (status int, answer string, link string) {
 	s.t.Helper()
-	method, path, _ := strings.Cut(line, " ")
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
+	var sent []string
 	for i := 0; i < len(headers); i += 2 {
 		if headers[i+1] != "" {
-			r.Header.Set(headers[i], headers[i+1])
+			sent = append(sent, headers[i:i+2]...)
 		}
 	}
-	res, err := apidoc.Test(s.srv.App, r)
-	storetest.Must(s.t, err)
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	storetest.Must(s.t, err)
-	return res.StatusCode, string(b), res.Header.Get("Link") + res.Header.Get("X-Total-Count")
+	res, answer := s.Send(line, body, sent...)
+	return res.StatusCode, answer, res.Header.Get("Link") + res.Header.Get("X-Total-Count")
 }
 
 // wants makes a request as the administrator and checks the answer: a body for
