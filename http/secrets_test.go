@@ -40,7 +40,7 @@ var openFields = map[string]string{
 // Every field of an answer whose name is that of a secret is declared in the table, or known to hold none. Every
 // declared field exists. So a secret of a new endpoint cannot be part of an approval by oversight (D-EXT-08).
 func TestSecretsAreDeclared(t *testing.T) {
-	doc := published(t, "")
+	doc := published(t)
 	used := map[string]bool{}
 	for _, e := range httpapi.Endpoints() {
 		found := map[string]bool{} // the declared fields

@@ -308,24 +308,3 @@ func TestUpdateStatusInARace(t *testing.T) {
 		}
 	})
 }
-
-// D-EXT-02: the first answer is replayed, and shows the records as they are then.
-func TestUpdateStatusUnderAKey(t *testing.T) {
-	transactionBoth(t, func(s transactionSite) {
-		id := s.deposit(transaction.WaitingTreasury, "1")
-		code, first := s.sends("2", []string{id}, "Idempotency-Key", "k1")
-		if code != 200 || !strings.Contains(first, `"status":2`) || s.status(id) != 2 {
-			t.Fatalf("%d %s", code, first)
-		}
-		if code, again := s.sends("2", []string{id}, "Idempotency-Key", "k1"); code != 200 || again != first {
-			t.Errorf("%d %s", code, again)
-		}
-		if code, got := s.sends("-5", []string{id}, "Idempotency-Key", "k1"); code != 422 {
-			t.Errorf("%d %s", code, got)
-		}
-		s.has("1")
-		if s.count("transfer") != 1 || s.count("notification") != 1 {
-			t.Error("done twice")
-		}
-	})
-}
