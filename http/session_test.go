@@ -1,13 +1,12 @@
-package session_test
+package httpapi_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,26 +28,25 @@ import (
 	"castellan/http/edge"
 	"castellan/http/rest"
 	httpsession "castellan/http/session/session"
-	"castellan/internal/apidoc"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	sessionstore "castellan/persistence/session"
 )
 
-const secret = "kedi7şeker"
+const loginSecret = "kedi7şeker"
 
-// service is the section over a real database, with the guards and the tokens
+// loginSite is the section over a real database, with the guards and the tokens
 // of the program, and an engine whose challenges are complete when asked.
-type service struct {
+type loginSite struct {
+	*apitest.Site
 	t       *testing.T
-	srv     *edge.Server
 	db      *persistence.DB
 	logins  *session.Service
 	hasher  *password.Hasher
 	started []challenge.StartRequest
 }
 
-func (s *service) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
+func (s *loginSite) Start(ctx context.Context, r challenge.StartRequest) (challenge.Started, error) {
 	if r.Account.Phone == "" {
 		return challenge.Started{}, fault.New(fault.MFANotAvailable, "not enough methods")
 	}
@@ -62,15 +60,16 @@ func (s *service) Start(ctx context.Context, r challenge.StartRequest) (challeng
 	return challenge.Started{Challenge: c, PAuth: "the p-auth"}, s.db.Commit(ctx, r.With...)
 }
 
-func both(t *testing.T, test func(t *testing.T, s *service)) {
+func loginBoth(t *testing.T, test func(t *testing.T, s *loginSite)) {
 	t.Helper()
-	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newService(t, db)) })
+	t.Parallel()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) { test(t, newLoginSite(t, db)) })
 }
 
-func newService(t *testing.T, db *persistence.DB) *service {
+func newLoginSite(t *testing.T, db *persistence.DB) *loginSite {
 	t.Helper()
 	ctx := t.Context()
-	s := &service{t: t, db: db}
+	s := &loginSite{t: t, db: db}
 	var err error
 	s.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
 		Slots: 1, Queue: 10})
@@ -84,13 +83,10 @@ func newService(t *testing.T, db *persistence.DB) *service {
 		Now: time.Now}
 	guards := auth.Guards{Tokens: issuer, Tenant: "default", Feed: &changetest.Feed{}, Live: s.logins.Revocations.Live,
 		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
-	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize},
-		httpsession.Group{Service: s.logins, CountryName: func(code,
-			language string) string {
-			return code + " in " + language
-		}}.Endpoints())
-	storetest.Must(t, err)
-	hash, err := s.hasher.Hash(ctx, secret)
+	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize}, httpsession.Group{
+		Service:     s.logins,
+		CountryName: func(code, language string) string { return code + " in " + language }}).As("nobody")
+	hash, err := s.hasher.Hash(ctx, loginSecret)
 	storetest.Must(t, err)
 	for i := range 3 {
 		u := user.New(id.New(time.Now()), time.Now())
@@ -103,52 +99,11 @@ func newService(t *testing.T, db *persistence.DB) *service {
 	return s
 }
 
-// call makes a request; headers are pairs.
-func (s *service) call(line, body string, headers ...string) (*http.Response, string) {
-	s.t.Helper()
-	method, path, _ := strings.Cut(line, " ")
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := apidoc.Test(s.srv.App, r)
-	storetest.Must(s.t, err)
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	storetest.Must(s.t, err)
-	return res, string(b)
-}
-
-// wants makes a request and checks the answer: a body for 200, else
-// "CODE field field".
-func (s *service) wants(line, body string, status int, want string, headers ...string) *http.Response {
-	s.t.Helper()
-	res, answer := s.call(line, body, headers...)
-	if res.StatusCode != 200 {
-		var p struct {
-			Code   string
-			Errors []struct{ Field string }
-		}
-		storetest.Must(s.t, json.Unmarshal([]byte(answer), &p))
-		answer = p.Code
-		for _, e := range p.Errors {
-			answer += " " + e.Field
-		}
-	}
-	if res.StatusCode != status || answer != want {
-		s.t.Errorf("%s %s:\n got %d %s\nwant %d %s", line, body, res.StatusCode, answer, status, want)
-	}
-	return res
-}
-
 // login logs the n-th account in and returns its token and session.
-func (s *service) login(n int, headers ...string) (xauth, sid string) {
+func (s *loginSite) login(n int, headers ...string) (xauth, sid string) {
 	s.t.Helper()
-	res, answer := s.call("POST /auth/login", fmt.Sprintf(`{"email":"user%d@example.com","password":"%s"}`, n, secret),
-		headers...)
+	res, answer := s.Send("POST /auth/login",
+		fmt.Sprintf(`{"email":"user%d@example.com","password":"%s"}`, n, loginSecret), headers...)
 	if res.StatusCode != 200 {
 		s.t.Fatal(answer)
 	}
@@ -163,16 +118,16 @@ func (s *service) login(n int, headers ...string) (xauth, sid string) {
 }
 
 func TestLogin(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	loginBoth(t, func(t *testing.T, s *loginSite) {
 		ok := regexp.MustCompile(`^{"challenge":{"challengeId":"[0-9A-Z]{26}","ts":\d{13},"status":"PENDING",` +
 			`"expire":600,"methodList":` +
 			`\[{"id":"m1","name":"SMS","expire":120,"renewStart":60,"hint":"\+90 \*\*\* \*\* 01"}\]}}$`)
 		for _, body := range []string{
-			`{"countryCode":"90","phoneNumber":"5320000001","password":"` + secret + `"}`,
-			`{"countryCode":"+90","phoneNumber":"0532 000 00 01","password":"` + secret + `","deviceId":"dev-1","other":1}`,
-			`{"email":"USER1@example.com","password":"` + secret + `"}`,
+			`{"countryCode":"90","phoneNumber":"5320000001","password":"` + loginSecret + `"}`,
+			`{"countryCode":"+90","phoneNumber":"0532 000 00 01","password":"` + loginSecret + `","deviceId":"dev-1","other":1}`,
+			`{"email":"USER1@example.com","password":"` + loginSecret + `"}`,
 		} {
-			res, answer := s.call("POST /auth/login", body, "device-brand", "Acme", "accept-language", "tr")
+			res, answer := s.Send("POST /auth/login", body, "device-brand", "Acme", "accept-language", "tr")
 			if res.StatusCode != 200 || !ok.MatchString(answer) || res.Header.Get("p-auth") != "the p-auth" ||
 				res.Header.Get("x-auth") != "" {
 				t.Errorf("%s: %d %s, p-auth %q", body, res.StatusCode, answer, res.Header.Get("p-auth"))
@@ -198,37 +153,35 @@ func TestLogin(t *testing.T) {
 			// and every wrong one
 			`{"countryCode":"TR","phoneNumber":"call me","password":""}`: "INVALID_FIELD countryCode phoneNumber " +
 				"password",
-			`{"email":"nobody","password":""}`:                                             "INVALID_FIELD email password",
-			`{"email":"user1@example.com","password":"x","password":"y"}`:                  "INVALID_FIELD",
-			`{"email":"user1@example.com","password":5}`:                                   "INVALID_FIELD password",
-			`{"email":"user1@example.com","password":"` + strings.Repeat("x", 1025) + `"}`: "INVALID_FIELD password",
+			`{"email":"nobody","password":""}`: "INVALID_FIELD email password",
 		} {
-			s.wants("POST /auth/login", body, 400, want)
+			s.Wants("POST /auth/login", body, 400, want)
 		}
-		_, wrong := s.call("POST /auth/login", `{"email":"user1@example.com","password":"wrong"}`, "x-request-id", "same")
-		_, unknown := s.call("POST /auth/login", `{"countryCode":"90","phoneNumber":"5329999999","password":"wrong"}`,
+		_, wrong := s.Send("POST /auth/login", `{"email":"user1@example.com","password":"wrong"}`, "x-request-id", "same")
+		_, unknown := s.Send("POST /auth/login", `{"countryCode":"90","phoneNumber":"5329999999","password":"wrong"}`,
 			"x-request-id", "same")
 		id := regexp.MustCompile(`"requestId":"[^"]*"`)
 		if a, b := id.ReplaceAllString(wrong, ""), id.ReplaceAllString(unknown, ""); a != b ||
 			!strings.Contains(a, "INVALID_CREDENTIALS") {
 			t.Errorf("refusals differ:\n%s\n%s", a, b)
 		}
-		s.wants("POST /auth/login", `{"email":"user2@example.com","password":"`+secret+`"}`, 409, "MFA_NOT_AVAILABLE")
+		s.Wants("POST /auth/login", `{"email":"user2@example.com","password":"`+loginSecret+`"}`, 409, "MFA_NOT_AVAILABLE")
 		for range 9 {
-			s.wants("POST /auth/login", `{"email":"user1@example.com","password":"wrong"}`, 401, "INVALID_CREDENTIALS")
+			s.Wants("POST /auth/login", `{"email":"user1@example.com","password":"wrong"}`, 401, "INVALID_CREDENTIALS")
 		}
-		res := s.wants("POST /auth/login", `{"email":"user1@example.com","password":"`+secret+`"}`, 429, "RATE_LIMITED")
-		if after := res.Header.Get("Retry-After"); len(after) != 3 || after > "900" {
-			t.Errorf("Retry-After %q", after)
+		res, answer := s.Send("POST /auth/login", `{"email":"user1@example.com","password":"`+loginSecret+`"}`)
+		if after := res.Header.Get("Retry-After"); apitest.Refusal(answer) != "RATE_LIMITED" || len(after) != 3 ||
+			after > "900" {
+			t.Errorf("%s, Retry-After %q", answer, after)
 		}
 		var places []*password.Place
 		full := password.Caller{Known: true}
 		for p, err := s.hasher.Admit(full); err == nil; p, err = s.hasher.Admit(full) {
 			places = append(places, p)
 		}
-		res = s.wants("POST /auth/login", `{"email":"user0@example.com","password":"`+secret+`"}`, 503, "OVERLOADED")
-		if res.Header.Get("Retry-After") == "" {
-			t.Error("503 without Retry-After")
+		res, answer = s.Send("POST /auth/login", `{"email":"user0@example.com","password":"`+loginSecret+`"}`)
+		if apitest.Refusal(answer) != "OVERLOADED" || res.Header.Get("Retry-After") == "" {
+			t.Errorf("%s, Retry-After %q", answer, res.Header.Get("Retry-After"))
 		}
 		for _, p := range places {
 			p.Leave()
@@ -237,15 +190,12 @@ func TestLogin(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
-		for _, line := range []string{"POST /auth/logout", "GET /auth/sessions", "DELETE /auth/sessions?all=true"} {
-			s.wants(line, "", 401, "UNAUTHENTICATED")
-		}
+	loginBoth(t, func(t *testing.T, s *loginSite) {
 		first, sid1 := s.login(1, "device-brand", "Acme", "device-model", "X", "device-desc", "my phone")
 		second, sid2 := s.login(1)
 		foreign, sid3 := s.login(0)
 
-		res, answer := s.call("GET /auth/sessions", "", "x-auth", second, "accept-language", "tr")
+		res, answer := s.Send("GET /auth/sessions", "", "x-auth", second, "accept-language", "tr")
 		date := `"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`
 		want := regexp.MustCompile(`^\[{"sessionId":"` + sid2 + `","createdAt":` + date + `,"lastSeenAt":` + date +
 			`,"ip":"0\.0\.0\.0","countryName":null,` +
@@ -256,24 +206,24 @@ func TestSessions(t *testing.T) {
 		}
 
 		for _, body := range []string{`{}`, `{"all":false}`, `{"all":true,"sessionId":"` + sid1 + `"}`} {
-			s.wants("DELETE /auth/sessions", body, 400, "INVALID_FIELD sessionId", "x-auth", second)
+			s.As(second).Wants("DELETE /auth/sessions", body, 400, "INVALID_FIELD sessionId")
 		}
-		s.wants("DELETE /auth/sessions", `{"sessionId":"`+sid3+`"}`, 404, "RECORD_NOT_FOUND", "x-auth", second)
-		s.wants("DELETE /auth/sessions", `{"sessionId":"01NONE"}`, 404, "RECORD_NOT_FOUND", "x-auth", second)
-		s.wants("DELETE /auth/sessions", `{"sessionId":"`+sid1+`"}`, 200, `{"data":{"ended":1}}`, "x-auth", second)
-		s.wants("DELETE /auth/sessions?sessionId="+sid1, "", 404, "RECORD_NOT_FOUND", "x-auth", second)
-		s.wants("GET /auth/sessions", "", 401, "TOKEN_REVOKED", "x-auth", first)
+		s.As(second).Wants("DELETE /auth/sessions", `{"sessionId":"`+sid3+`"}`, 404, "RECORD_NOT_FOUND")
+		s.As(second).Wants("DELETE /auth/sessions", `{"sessionId":"01NONE"}`, 404, "RECORD_NOT_FOUND")
+		s.As(second).Wants("DELETE /auth/sessions", `{"sessionId":"`+sid1+`"}`, 200, `{"data":{"ended":1}}`)
+		s.As(second).Wants("DELETE /auth/sessions?sessionId="+sid1, "", 404, "RECORD_NOT_FOUND")
+		s.As(first).Wants("GET /auth/sessions", "", 401, "TOKEN_REVOKED")
 
 		third, _ := s.login(1)
-		s.wants("DELETE /auth/sessions?all=true", "", 200, `{"data":{"ended":2}}`, "x-auth", third)
+		s.As(third).Wants("DELETE /auth/sessions?all=true", "", 200, `{"data":{"ended":2}}`)
 		for _, x := range []string{second, third} {
-			s.wants("GET /auth/sessions", "", 401, "TOKEN_REVOKED", "x-auth", x)
+			s.As(x).Wants("GET /auth/sessions", "", 401, "TOKEN_REVOKED")
 		}
-		s.wants("POST /auth/logout", "", 200, `{}`, "x-auth", foreign)
-		s.wants("POST /auth/logout", "", 401, "TOKEN_REVOKED", "x-auth", foreign)
+		s.As(foreign).Wants("POST /auth/logout", "", 200, `{}`)
+		s.As(foreign).Wants("POST /auth/logout", "", 401, "TOKEN_REVOKED")
 
 		fourth, _ := s.login(1)
-		if res, answer := s.call("GET /auth/sessions", "", "x-auth", fourth); res.StatusCode != 200 ||
+		if res, answer := s.Send("GET /auth/sessions", "", "x-auth", fourth); res.StatusCode != 200 ||
 			strings.Count(answer, "sessionId") != 1 {
 			t.Errorf("after the next login: %d %s", res.StatusCode, answer)
 		}
@@ -281,13 +231,13 @@ func TestSessions(t *testing.T) {
 }
 
 func TestCountryNames(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	loginBoth(t, func(t *testing.T, s *loginSite) {
 		x, _ := s.login(1)
 		now := time.Now()
 		storetest.Must(t, s.db.Commit(t.Context(), session.Add{CV: 1, Session: session.Session{ID: "other",
 			UserID: s.started[0].Account.UserID, Country: "TR", CreatedAt: now,
 			LastSeenAt: now, ExpiresAt: now.Add(time.Minute), SV: 1}}))
-		if _, answer := s.call("GET /auth/sessions", "", "x-auth", x, "accept-language", "ar"); !strings.Contains(answer,
+		if _, answer := s.Send("GET /auth/sessions", "", "x-auth", x, "accept-language", "ar"); !strings.Contains(answer,
 			`"countryName":"TR in ar"`) {
 			t.Error(answer)
 		}
@@ -296,4 +246,65 @@ func TestCountryNames(t *testing.T) {
 			t.Errorf("%d endpoints", len(r))
 		}
 	})
+}
+
+var jwt = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
+
+// Only a login and the renewal by a key give an x-auth that ends later than the one that was sent (D-AUTH-15). All
+// endpoints are called, and every token in their answers is read.
+func TestOnlyLoginAndRenewalExtendSessions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := start(t, dir, databases["sqlite"](t))
+	refreshes := func(e rest.Endpoint) bool {
+		return e.Credential.TakesSession() && !e.Renewal && slices.Contains(e.Tokens, "x-auth")
+	}
+	all := l.tell(func(e rest.Endpoint, request string) string {
+		if refreshes(e) { // a new token would end a second later
+			time.Sleep(1100 * time.Millisecond)
+		}
+		return request
+	})
+	gave := map[string]bool{}
+	for _, x := range all {
+		texts := []string{string(x.answer.Body)}
+		for _, values := range x.answer.Header {
+			texts = append(texts, values...)
+		}
+		for _, text := range texts {
+			for _, raw := range jwt.FindAllString(text, -1) {
+				got := claims(t, raw)
+				if got["aud"] != "x-auth" {
+					continue
+				}
+				if gave[x.Key()] = true; x.Renewal || !x.Credential.TakesSession() {
+					continue // the completed challenge was a login
+				}
+				sent := claims(t, x.headers["x-auth"])
+				if !slices.Contains(x.Tokens, "x-auth") || got["exp"].(float64) > sent["exp"].(float64) ||
+					got["sid"] != sent["sid"] || got["auth_time"] != sent["auth_time"] {
+					t.Errorf("%s gave %v for %v", x.Key(), got, sent)
+				}
+			}
+		}
+	}
+	for _, want := range []string{"POST /auth/2fa/challenge/complete", "GET /auth/2fa/challenge/result",
+		"POST /auth/sessions/renew", "POST /user/confirm-user-identity"} {
+		if !gave[want] {
+			t.Errorf("%s gave no token", want)
+		}
+	}
+}
+
+// claims are those of a token.
+func claims(t testing.TB, raw string) (c map[string]any) {
+	t.Helper()
+	parts := strings.Split(raw, ".")
+	if len(parts) != 3 {
+		t.Fatalf("not a token: %q", raw)
+	}
+	b, err := base64.RawURLEncoding.DecodeString(parts[1])
+	storetest.Must(t, err)
+	storetest.Must(t, json.Unmarshal(b, &c))
+	return c
 }

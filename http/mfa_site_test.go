@@ -1,6 +1,8 @@
-package mfa_test
+package httpapi_test
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -8,13 +10,78 @@ import (
 	"time"
 
 	"castellan/domain/factor/challenge"
+	"castellan/domain/factor/mfa"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/change"
 	"castellan/domain/kit/storetest"
+	"castellan/http/apitest"
+	"castellan/http/edge"
+	httpmfa "castellan/http/factor/mfa"
+	"castellan/persistence"
+	"castellan/persistence/factor"
 	"castellan/persistence/kit"
 )
 
+// mfaSite is the section over a real database.
+type mfaSite struct {
+	*apitest.Site
+	t    *testing.T
+	live *mfa.Cache
+	db   *persistence.DB
+}
+
+// mfaBoth runs a test on a fresh installation on each database.
+func mfaBoth(t *testing.T, test func(t *testing.T, s *mfaSite)) {
+	t.Helper()
+	t.Parallel()
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		store := factor.NewMFA(db)
+		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return mfa.Seed(ctx, store) }))
+		live := mfa.NewCache(store)
+		storetest.Must(t, live.Reload(t.Context()))
+		changes := admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA, Follow: live.Follow}
+		site := apitest.Serve(t, edge.Options{}, httpmfa.Group{Admin: &mfa.Admin{Store: store, Changes: changes},
+			Service: func(code string) bool { return code == "A2" }})
+		test(t, &mfaSite{site.Below("/admin/system/mfa/"), t, live, db})
+	})
+}
+
+// add adds a policy and returns its id.
+func (s *mfaSite) add(body string) (id int64) {
+	s.t.Helper()
+	status, answer := s.Call("POST policies/common", body)
+	if _, err := fmt.Sscanf(answer, `{"id":%d}`, &id); err != nil || status != 200 || id < 1 {
+		s.t.Fatalf("%s: %d %s", body, status, answer)
+	}
+	return id
+}
+
+// policy is the listed form of a policy: name, end, methods, numbers.
+func (s *mfaSite) policy(id int64) string {
+	s.t.Helper()
+	var list []struct {
+		ID       int64
+		Name     string
+		ExpireAt int64
+		Detail   struct {
+			Methods             json.RawMessage
+			Required, Preffered int
+		}
+	}
+	_, answer := s.Call("GET policies", "")
+	storetest.Must(s.t, json.Unmarshal([]byte(answer), &list))
+	for _, p := range list {
+		if p.ID == id {
+			return fmt.Sprintf("%s %d %s %d %d", p.Name, p.ExpireAt, p.Detail.Methods, p.Detail.Required,
+				p.Detail.Preffered)
+		}
+	}
+	return "not listed"
+}
+
 // REQ-MFA-19, 20, D-2FA-12: a change holds for the next challenge.
 func TestChangesTakeEffect(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	mfaBoth(t, func(t *testing.T, s *mfaSite) {
 		plan := func() string {
 			p := s.live.Catalog().Plan(time.Now(), "LOGIN", "u1", "192.0.2.1")
 			offer, err := p.Offer(func(n challenge.Name) bool { return n != challenge.PUSH })
@@ -47,7 +114,7 @@ func TestChangesTakeEffect(t *testing.T) {
 
 // Two administrators at once: one record, one winner.
 func TestRacingWrites(t *testing.T) {
-	both(t, func(t *testing.T, s *service) {
+	mfaBoth(t, func(t *testing.T, s *mfaSite) {
 		for line, body := range map[string]string{
 			"POST methods":         `{"methodCode":"PUSH_OTP","expireMs":90000,"renewStartMs":0}`,
 			"POST actions":         `{"actionCode":"A1","title":{"en":"x"},"infoTableHeaders":{}}`,
