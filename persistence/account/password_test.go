@@ -3,7 +3,6 @@ package account_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -27,7 +26,6 @@ func TestPasswordGuardStore(t *testing.T) {
 			"FirstRowUnderRace": guardFirstRowUnderRace,
 			"LimitUnderRace":    guardLimitUnderRace,
 			"Clear":             guardClear,
-			"Purge":             guardPurge,
 		}, "password_guard")
 }
 
@@ -193,20 +191,5 @@ func guardClear(t *testing.T, s password.GuardStore, c commit.Committer) {
 	storetest.Must(t, s.Purge(ctx, now.Add(30*24*time.Hour+time.Second)))
 	if g := loadGuard(t, s, "fresh"); g.Version != 0 {
 		t.Errorf("after 30 days there is still %+v", g)
-	}
-}
-
-func guardPurge(t *testing.T, s password.GuardStore, c commit.Committer) {
-	ctx := t.Context()
-	for i := range 5 {
-		g := password.Guard{Key: fmt.Sprint("u", i),
-			Tries: []password.Try{{At: now.Add(time.Duration(i) * time.Hour).UnixMilli(), Prefix: "p"}}}
-		storetest.Must(t, c.Commit(ctx, saveGuard(g)))
-	}
-	storetest.Must(t, s.Purge(ctx, now.Add(26*time.Hour)))
-	for i := range 5 {
-		if g := loadGuard(t, s, fmt.Sprint("u", i)); (g.Version == 0) != (i < 2) {
-			t.Errorf("the row of %d hours: %+v", i, g)
-		}
 	}
 }

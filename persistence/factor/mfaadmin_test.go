@@ -2,7 +2,6 @@ package factor_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -81,24 +80,6 @@ func TestMFAAdmin(t *testing.T) {
 		storetest.Must(t, err)
 		if len(notes) != 6 || rows != 6 {
 			t.Errorf("%d notes and %d audit rows for 6 changes", len(notes), rows)
-		}
-	})
-}
-
-// Inside a wider transaction the node does not work with a change that may be undone.
-func TestMFAChangeInsideATransaction(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store := factor.NewMFA(db)
-		live := mfa.NewCache(store)
-		config := &mfa.Admin{Store: store, Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.MFA,
-			Follow: live.Follow}}
-		undone := errors.New("undone")
-		err := db.InTx(t.Context(), func(ctx context.Context) error {
-			storetest.Must(t, config.AddMethod(ctx, audit.By{}, mfa.Method{Code: "SMS"}))
-			return undone
-		})
-		if _, ok := live.Catalog().Method("SMS"); ok || !errors.Is(err, undone) {
-			t.Errorf("works with a method that was never committed; %v", err)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"castellan/domain/account/user/usertest"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/people/standing"
 	"castellan/persistence"
@@ -17,7 +16,7 @@ import (
 
 func TestStandingStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) standing.Store { return people.NewStandings(db) },
-		storetest.Cases[standing.Store]{"RoundTrip": standingRoundTrip, "Risky": riskyAccounts, "Findings": standingFindings},
+		storetest.Cases[standing.Store]{"RoundTrip": standingRoundTrip, "Findings": standingFindings},
 		"user_standing", "aml_finding", "users")
 }
 
@@ -45,31 +44,4 @@ func standingFindings(t *testing.T, s standing.Store, c commit.Committer) {
 	storetest.Must(t, err)
 	storetest.Same(t, got, f)
 	storetest.Wants(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}), fault.RecordAlreadyExist)
-}
-
-func riskyAccounts(t *testing.T, s standing.Store, c commit.Committer) {
-	for n := range 4 {
-		u := usertest.Sample(n + 1)
-		if n > 0 {
-			u.AMLStatus = "risky"
-		}
-		storetest.Must(t, c.Commit(t.Context(), u))
-	}
-	p := page.Query[user.Place]{Limit: 2, Count: true}
-	got, err := s.Risky(t.Context(), struct{}{}, p)
-	storetest.Must(t, err)
-	if len(got.Records) != 2 || got.Records[0].ID != usertest.Sample(4).ID || !got.More || got.Total != 3 {
-		t.Fatalf("%+v", got)
-	}
-	p.After = new(got.Records[1].Mark())
-	got, err = s.Risky(t.Context(), struct{}{}, p)
-	storetest.Must(t, err)
-	if len(got.Records) != 1 || got.Records[0].ID != usertest.Sample(2).ID || got.More {
-		t.Errorf("%+v", got)
-	}
-	got, err = s.Risky(t.Context(), struct{}{}, page.Query[user.Place]{Limit: 2, Oldest: true})
-	storetest.Must(t, err)
-	if len(got.Records) != 2 || got.Records[0].ID != usertest.Sample(2).ID || got.Records[1].ID != usertest.Sample(3).ID {
-		t.Errorf("oldest first: %+v", got)
-	}
 }

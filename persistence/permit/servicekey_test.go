@@ -19,7 +19,7 @@ import (
 func TestServiceKeyStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) servicekey.Store { return permit.NewServiceKeys(db) },
 		storetest.Cases[servicekey.Store]{"RoundTrip": serviceKeyRoundTrip, "UniqueName": serviceKeyUniqueName,
-			"Change": serviceKeyChange, "Remove": serviceKeyRemove}, "service_key")
+			"Remove": serviceKeyRemove}, "service_key")
 }
 
 var start = time.UnixMilli(1_700_000_000_123).UTC()
@@ -59,28 +59,6 @@ func serviceKeyUniqueName(t *testing.T, s servicekey.Store, _ commit.Committer) 
 		t.Errorf("%d of 8 were added", won)
 	}
 	listedKeys(t, s, serviceKey("a"))
-}
-
-func serviceKeyChange(t *testing.T, s servicekey.Store, _ commit.Committer) {
-	storetest.Must(t, s.Add(t.Context(), serviceKey("a")))
-	storetest.Must(t, s.Add(t.Context(), serviceKey("b")))
-	next := wholeServiceKey(t, "a")
-	storetest.Must(t, s.Change(t.Context(), "a", func(k servicekey.Key) (servicekey.Key, error) {
-		if !reflect.DeepEqual(k, serviceKey("a")) {
-			t.Errorf("given %+v", k)
-		}
-		return next, nil
-	}))
-	next.CreatedAt = start // it never changes
-	listedKeys(t, s, next, serviceKey("b"))
-	refuse := func(k servicekey.Key) (servicekey.Key, error) { return k, fault.New(fault.InvalidState, "no") }
-	if err := s.Change(t.Context(), "a", refuse); fault.CodeOf(err) != fault.InvalidState {
-		t.Errorf("an error of the function: %v", err)
-	}
-	if err := s.Change(t.Context(), "c", refuse); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("a key that does not exist: %v", err)
-	}
-	listedKeys(t, s, next, serviceKey("b"))
 }
 
 func serviceKeyRemove(t *testing.T, s servicekey.Store, _ commit.Committer) {

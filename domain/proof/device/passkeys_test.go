@@ -305,25 +305,6 @@ func TestCounterOfPasskey(t *testing.T) {
 	wants(8, 4, row+"8 after 8", row+"3 after 8|refused", row+"8 after 8|refused", row+"8 after 8")
 }
 
-// An action fails whole without the database, and leaves nothing behind.
-func TestFailedActions(t *testing.T) {
-	d := newDesk(t, persistencetest.SQLite(t))
-	d.usePasskeys()
-	_, id := d.addPasskey(1, asIs)
-	me := usertest.Sample(1).ID
-	r, err := d.RegisterPasskey(t.Context(), me, device.Registration{},
-		d.create(1, passkeytest.New(t, "id.example.com", audience)))
-	storetest.Must(t, err)
-	persistencetest.Fails(t, d.db, "device passkey audit outbox", func(context.Context) error {
-		_, err := d.run(d.AddAction(), 1, r)
-		return err
-	})
-	persistencetest.Fails(t, d.db, "device passkey audit outbox", func(context.Context) error {
-		_, err := d.run(d.RemoveAction(), 1, device.Removal{DeviceID: id})
-		return err
-	})
-}
-
 // A passkey is named after the mail of its account, or after the phone without one. That of an account that is gone
 // enters nothing, and a fall of its counter is refused only after it was recorded.
 func TestPasskeysOfChangedAccounts(t *testing.T) {

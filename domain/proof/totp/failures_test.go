@@ -14,19 +14,6 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// An action fails whole without the database, and leaves nothing behind.
-func TestFailedActions(t *testing.T) {
-	d := newDesk(t, persistencetest.SQLite(t))
-	persistencetest.Fails(t, d.db, "totp audit outbox", func(context.Context) error {
-		_, err := d.run(d.DeactivateAction(), d.who.UserID)
-		return err
-	})
-	persistencetest.Fails(t, d.db, "totp recovery_code audit outbox", func(context.Context) error {
-		_, err := d.run(d.SetupAction(), d.who.UserID)
-		return err
-	})
-}
-
 // overtaken is a committer whose units come too late some times.
 type overtaken struct {
 	commit.Committer

@@ -172,7 +172,7 @@ func TestRefreshOfEndedSession(t *testing.T) {
 
 // The token of a login says how the user was authenticated. A passkey takes the place of the password, and the key of a
 // remembered client that of a method.
-func TestAMROfKeys(t *testing.T) {
+func TestAMR(t *testing.T) {
 	b := newBench(t)
 	b.add(1, nil)
 	started, err := b.svc.Login(t.Context(), request(1, secret))
@@ -182,6 +182,11 @@ func TestAMROfKeys(t *testing.T) {
 		methods []challenge.Method
 		want    []string
 	}{
+		{challenge.Password, []challenge.Method{{Name: challenge.PUSH}, {Name: challenge.SMS}}, []string{"pwd"}}, // offered
+		{challenge.Password, []challenge.Method{{Name: challenge.MAIL, Order: 1}, {Name: challenge.TOTP, Order: 2}},
+			[]string{"pwd", "otp", "mfa"}},
+		{challenge.Password, []challenge.Method{{Name: challenge.PUSH, Order: 2}, {Name: challenge.SMS, Order: 1},
+			{Name: challenge.TOTP, Order: 3}}, []string{"pwd", "sms", "otp", "hwk", "mfa"}},
 		{challenge.Password, []challenge.Method{{Name: challenge.SMS, Order: 1, Remembered: "c1"}},
 			[]string{"pwd", "swk", "mfa"}},
 		{challenge.Key, []challenge.Method{}, []string{"hwk", "mfa"}},

@@ -75,15 +75,6 @@ func TestSpray(t *testing.T) {
 	}
 }
 
-func TestExemptNetworks(t *testing.T) {
-	b := newBench(t)
-	b.exempt = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
-	b.svc = b.service()
-	for i := range 130 {
-		b.tries(at("203.0.113.9", request(1000+i, "kedi7şekeR")), fault.InvalidCredentials)
-	}
-}
-
 // Three hundred people of an office log in within ten minutes, each for the first time and every fourth with a
 // mistyped password first. None is refused.
 func TestOfficeBehindOneAddress(t *testing.T) {
