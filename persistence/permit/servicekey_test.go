@@ -1,6 +1,7 @@
 package permit_test
 
 import (
+	"errors"
 	"net/netip"
 	"reflect"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/cronkey"
 	"castellan/domain/permit/servicekey"
 	"castellan/persistence"
 	"castellan/persistence/permit"
@@ -70,4 +72,42 @@ func serviceKeyRemove(t *testing.T, s servicekey.Store, _ commit.Committer) {
 	}
 	listedKeys(t, s, serviceKey("b"))
 	storetest.Must(t, s.Add(t.Context(), serviceKey("a")))
+}
+
+func TestCronKeyStore(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s, ctx := permit.NewCronKeys(db), t.Context()
+		key := func(name string) cronkey.Key {
+			return persistencetest.Whole(t, func(k *cronkey.Key) { k.Name = name })
+		}
+		listed := func(want ...cronkey.Key) {
+			t.Helper()
+			got, err := s.Keys(ctx)
+			storetest.Must(t, err)
+			storetest.Same(t, got, append([]cronkey.Key{}, want...))
+		}
+		listed()
+		for _, name := range []string{"b", "a"} {
+			storetest.Must(t, db.Commit(ctx, cronkey.Add{Key: key(name)}))
+		}
+		listed(key("a"), key("b"))
+		storetest.Wants(t, db.Commit(ctx, cronkey.Add{Key: key("a")}), fault.RecordAlreadyExist)
+		err := db.Commit(ctx, cronkey.Remove{Name: "a"}, cronkey.Remove{Name: "nobody"})
+		if !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("removing one that is not there: %v", err)
+		}
+		listed(key("a"), key("b"))
+		removed := storetest.Race(t, 8, fault.RecordNotFound, func(int) error {
+			err := db.Commit(ctx, cronkey.Remove{Name: "a"})
+			if errors.Is(err, commit.ErrFenced) {
+				return fault.New(fault.RecordNotFound, "it is gone")
+			}
+			return err
+		})
+		if removed != 1 {
+			t.Errorf("removed %d times", removed)
+		}
+		listed(key("b"))
+		storetest.Must(t, db.Commit(ctx, cronkey.Add{Key: key("a")}))
+	})
 }

@@ -329,7 +329,13 @@ func TestPasskeysOfChangedAccounts(t *testing.T) {
 	a.Count = 3
 	fell, err := d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil)))
 	storetest.Must(t, err)
-	persistencetest.Fails(t, d.db, "audit", func(ctx context.Context) error { return d.Counted(ctx, fell, browser) })
+	db := d.Commit
+	d.Commit = persistencetest.Unaudited(d.db)
+	if err := d.Counted(t.Context(), fell, browser); err == nil {
+		t.Error("a fall was not recorded")
+	}
+	d.Commit = db
+	storetest.Must(t, d.Counted(t.Context(), fell, browser))
 	if got := d.Passkeys.Falls.Load(); got != 1 {
 		t.Errorf("%d falls were counted, want the recorded one", got)
 	}
