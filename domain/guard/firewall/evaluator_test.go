@@ -40,61 +40,6 @@ func check(t *testing.T, w *firewall.Evaluator, c firewall.Client) firewall.Ruli
 	return r
 }
 
-// D-WAF-06 and 10, to the nanosecond: refused requests count for no rule.
-func TestAllOrNothing(t *testing.T) {
-	c := new(clock)
-	w := evaluator(c, rate("ip", firewall.IP, 2, 1000), rate("user", firewall.UserID, 3, 10_000),
-		rate("land", firewall.CountryCode, 100, 1000))
-	if r := check(t, w, client); r.Verdict != firewall.Allow ||
-		string(r.Policy) != `"ip";q=2;w=1, "user";q=3;w=10, "land";q=100;w=1` ||
-		string(r.State) != `"ip";r=1;t=1, "user";r=2;t=10, "land";r=99;t=1` {
-		t.Errorf("%+v", r)
-	}
-	c.ns.Store(1)
-	check(t, w, client)
-	for range 4 {
-		if r := check(t, w, client); r.Verdict != firewall.Count || r.RetryAfter != time.Second-1 {
-			t.Errorf("%+v", r)
-		}
-	}
-	c.ns.Store(int64(time.Second) - 1)
-	if r := check(t, w, client); r.Verdict != firewall.Count || r.RetryAfter != 1 {
-		t.Errorf("%+v", r)
-	}
-	c.ns.Store(int64(time.Second))
-	if r := check(t, w, client); r.Verdict != firewall.Allow {
-		t.Errorf("%+v", r)
-	}
-	// The user has spent three: both rules refuse, and the longer wait is returned.
-	if r := check(t, w, client); r.Verdict != firewall.Count || r.RetryAfter != 9*time.Second {
-		t.Errorf("%+v", r)
-	}
-	other := client
-	other.IP = netip.MustParseAddr("192.0.2.2")
-	if r := check(t, w, other); r.Verdict != firewall.Count || r.RetryAfter != 9*time.Second {
-		t.Errorf("%+v", r)
-	}
-	other.UserID = ""
-	for i, want := range []firewall.Verdict{firewall.Allow, firewall.Allow, firewall.Count} {
-		if r := check(t, w, other); r.Verdict != want { // the refused requests above were not counted here
-			t.Errorf("request %d: %+v", i, r)
-		}
-	}
-}
-
-// One rule has one counter over single addresses of a /64 and networks (SEC-32).
-func TestKeys(t *testing.T) {
-	r := firewall.Compile([]firewall.Rule{rate("r", firewall.IP, 1, 1)}, "API", 1)
-	for ip, want := range map[string]string{"192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::/64",
-		"2001:db8::ffff:0:0:1": "2001:db8::/64", "2001:db8:0:1::1": "2001:db8:0:1::/64"} {
-		c := firewall.Client{IP: netip.MustParseAddr(ip)}
-		_, rates := r.Judge("GET /a", c, 1, nil)
-		if len(rates) != 1 || rates[0].Key(c).String() != want {
-			t.Errorf("%s: %v", ip, rates)
-		}
-	}
-}
-
 type broken struct{ ratelimit.Limiter }
 
 var errBroken = errors.New("broken")
@@ -144,73 +89,6 @@ func reasons(t *testing.T, e *firewall.Evaluator, c firewall.Client) (string, fi
 	return strings.Join(all, ", "), x
 }
 
-// A rule that is of another application, inactive, expired or of another resource does not match, and the reason says
-// so. An expired rule has no effect from its very millisecond.
-func TestReasonsOfRulesWithoutEffect(t *testing.T) {
-	c := new(clock)
-	c.ns.Store(int64(time.Second))
-	rules := []firewall.Rule{block("app", "192.0.2.1"), block("off", "192.0.2.1"), block("ended", "192.0.2.1"),
-		block("path", "192.0.2.1"), block("other", "192.0.2.9"), block("until", "192.0.2.9")}
-	for i := range rules {
-		rules[i].AppID = "API"
-	}
-	rules[0].AppID, rules[1].Status, rules[2].ExpireAt, rules[5].ExpireAt = "X", "INACTIVE", 1000, 1001
-	rules[3].AllResources, rules[3].Resources = false, []string{"GET /b"}
-	got, x := reasons(t, evaluator(c, rules...), client)
-	if want := "app OTHER_APPLICATION, off INACTIVE, ended EXPIRED, path OTHER_RESOURCE, other OTHER_ENTITY, " +
-		"until OTHER_ENTITY"; got != want || x.Decision != firewall.Allowed || x.DecidedBy != "" {
-		t.Errorf("%s, %+v", got, x)
-	}
-}
-
-// A client of a bypassed network is never refused or counted, whatever the rules are.
-func TestBypassedClients(t *testing.T) {
-	c := new(clock)
-	deny := block("deny", "192.0.2.1")
-	deny.AppID = "API"
-	e := evaluator(c, deny, rate("one", firewall.IP, 1, 1000))
-	e.Bypass = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/31")}
-	for range 3 {
-		if r := check(t, e, client); r.Verdict != firewall.Allow || len(r.Policy)+len(r.State) != 0 {
-			t.Errorf("%+v", r)
-		}
-	}
-	got, x := reasons(t, e, client)
-	if got != "deny BYPASSED matched, one BYPASSED matched" || x.Decision != firewall.Allowed || x.DecidedBy != "" {
-		t.Errorf("%s, %+v", got, x)
-	}
-	e.Bypass = nil
-	if r := check(t, e, client); r.Verdict != firewall.Deny || e.Denied.Load() != 1 {
-		t.Errorf("%+v", r)
-	}
-	if got, x = reasons(t, e, client); got != "deny DECIDES matched, one OUTRANKED matched" ||
-		x.Decision != firewall.Refused || x.DecidedBy != "deny" {
-		t.Errorf("%s, %+v", got, x)
-	}
-}
-
-// A rule on trial refuses nothing. The number of requests that only it would have refused is counted.
-func TestRulesOnTrial(t *testing.T) {
-	c := new(clock)
-	deny, limit := block("deny", "192.0.2.9"), rate("one", firewall.IP, 1, 1000)
-	deny.AppID, deny.DryRun, limit.DryRun = "API", true, true
-	e := evaluator(c, deny, limit)
-	for i, want := range []int64{0, 1, 2} { // from the second request on the limit would refuse
-		if r := check(t, e, client); r.Verdict != firewall.Allow || e.Tried.Load() != want {
-			t.Errorf("%d: %+v, tried %d", i, r, e.Tried.Load())
-		}
-	}
-	blocked := client
-	blocked.IP = netip.MustParseAddr("192.0.2.9")
-	if r := check(t, e, blocked); r.Verdict != firewall.Allow || e.Tried.Load() != 3 {
-		t.Errorf("%+v, tried %d", r, e.Tried.Load())
-	}
-	if got, x := reasons(t, e, blocked); got != "deny DRY_RUN matched, one DRY_RUN matched" ||
-		x.Decision != firewall.Allowed {
-		t.Errorf("%s, %+v", got, x)
-	}
-}
-
 // The explanation of a full limit names it and the rest of its time, and counts nothing itself.
 func TestExplainedLimits(t *testing.T) {
 	c := new(clock)
@@ -254,29 +132,6 @@ func TestDecidingRule(t *testing.T) {
 		if x.DecidedBy != want || (x.Decision == firewall.Refused) != (want == "b1" || want == "k1") {
 			t.Errorf("of %d rules: %s by %s, want %s", n, x.Decision, x.DecidedBy, want)
 		}
-	}
-}
-
-// A health check is blocked by a blacklist alone, unless a whitelist_force targets its client, and counted then.
-func TestBlacklistedClients(t *testing.T) {
-	rule := func(label string, kind firewall.Type, ips ...string) firewall.Rule {
-		return firewall.Rule{Label: label, AppID: "API", Status: firewall.Active, Type: kind, EntityType: firewall.IP,
-			Entities: ips, AllResources: true}
-	}
-	w := evaluator(&clock{}, rule("black", firewall.Blacklist, "192.0.2.1", "192.0.2.2"),
-		rule("force", firewall.WhitelistForce, "192.0.2.2", "192.0.2.4"), rule("white", firewall.Whitelist, "192.0.2.3"))
-	denied := int64(0)
-	for ip, want := range map[string]bool{"192.0.2.1": true, "192.0.2.2": false, "192.0.2.3": false, "192.0.2.4": false,
-		"192.0.2.5": false} {
-		if want {
-			denied++
-		}
-		if got := w.Blacklisted("GET /health", firewall.Client{IP: netip.MustParseAddr(ip)}); got != want {
-			t.Errorf("%s: %t", ip, got)
-		}
-	}
-	if got := int64(w.Denied.Load()); got != denied {
-		t.Errorf("%d denied, want %d", got, denied)
 	}
 }
 
