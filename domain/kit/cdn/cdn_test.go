@@ -14,11 +14,9 @@ import (
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/cdn"
 	"castellan/domain/kit/commit"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/picture"
 	"castellan/domain/kit/picture/picturetest"
-	"castellan/domain/kit/storetest"
 )
 
 var errFull = errors.New("the disk is full")
