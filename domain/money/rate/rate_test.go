@@ -115,68 +115,6 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-func TestPercentage(t *testing.T) {
-	for _, c := range []struct {
-		percent, amount string
-		decimals        int
-		part, rest      string
-	}{
-		{"0.2", "1000", 2, "2", "998"}, {"0", "5", 2, "0", "5"}, {"100", "0.01", 2, "0.01", "0"},
-		{"0.25", "0.5", 8, "0.00125", "0.49875"}, {"2.5", "1", 2, "0.02", "0.98"}, {"3.5", "1", 2, "0.04", "0.96"},
-	} {
-		p, err := rate.ParsePercentage(c.percent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, rest, err := p.Of(amount.Must(c.amount), c.decimals)
-		if err != nil || part.String() != c.part || rest.String() != c.rest {
-			t.Errorf("%s %% of %s: %v and %v, %v; want %s and %s", c.percent, c.amount, part, rest, err, c.part, c.rest)
-		}
-	}
-	for _, wrong := range []string{"", "-1", "100.000000000000000001", "1e1", "NaN", "5%"} {
-		if p, err := rate.ParsePercentage(wrong); err == nil {
-			t.Errorf("%q is read as %v", wrong, p)
-		}
-	}
-}
-
-// A part and its rest always add up to the amount, both with its decimals; the part is the nearest amount to the
-// percentage, the even one of two.
-func TestPartAndRestAddUp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		decimals := rapid.IntRange(0, amount.Decimals).Draw(t, "decimals")
-		unit := int64(amount.Unit(decimals))
-		lo := rapid.Int64Range(0, int64(1e18)/unit-1).Draw(t, "lo") * unit
-		a, err := amount.Of(rapid.OneOf(rapid.Int64Range(0, 1e18-1), rapid.Int64Range(0, 9)).Draw(t, "hi"), lo)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := rapid.StringMatching(`(100|[0-9]{1,2}(\.[0-9]{1,18})?)`).Draw(t, "percent")
-		p, err := rate.ParsePercentage(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, rest, err := p.Of(a, decimals)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sum, err := part.Add(rest); err != nil || sum != a || part.Sign() < 0 || rest.Sign() < 0 ||
-			!part.Fits(decimals) || !rest.Fits(decimals) {
-			t.Fatalf("%s %% of %s with %d decimals: %s and %s", text, a, decimals, part, rest)
-		}
-		number := func(s string) *big.Rat { r, _ := new(big.Rat).SetString(s); return r }
-		least := new(big.Rat).SetFrac64(unit, int64(1e18))
-		exact := new(big.Rat).Mul(number(a.String()), number(text))
-		exact.Quo(exact, big.NewRat(100, 1)).Quo(exact, least) // in smallest amounts
-		got := new(big.Rat).Quo(number(part.String()), least)
-		off := new(big.Rat).Sub(got, exact)
-		half := off.Abs(off).Cmp(big.NewRat(1, 2))
-		if half > 0 || half == 0 && got.Num().Bit(0) == 1 {
-			t.Fatalf("%s %% of %s with %d decimals is %s", text, a, decimals, part)
-		}
-	})
-}
-
 func TestCode(t *testing.T) {
 	for in, want := range map[string]string{"usd": "USD", " try ": "TRY", "1INCH": "1INCH", "": "", "A B": "", "ü": "",
 		"X'": "", "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456": ""} {
