@@ -87,6 +87,16 @@ func contractRoundTrip(t *testing.T, s contract.Store, _ commit.Committer) {
 		got[i].CreatedAt, got[i].PublishedAt = time.Time{}, time.Time{}
 	}
 	storetest.Same(t, got, want)
+
+	// A change keeps the code and the time.
+	made, err := s.Contracts(t.Context(), contract.Query{ID: &want[1].ID})
+	storetest.Must(t, err)
+	next := persistencetest.Whole(t, func(c *contract.Contract) { c.ID, c.Code = want[1].ID, "OTHER" })
+	storetest.Must(t, s.Save(t.Context(), next))
+	next.Code, next.CreatedAt = "B", made[0].CreatedAt
+	made, err = s.Contracts(t.Context(), contract.Query{ID: &want[1].ID})
+	storetest.Must(t, err)
+	storetest.Same(t, made, []contract.Contract{next})
 }
 
 func contractUniqueVersion(t *testing.T, s contract.Store, _ commit.Committer) {

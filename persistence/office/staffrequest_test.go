@@ -41,7 +41,10 @@ func wholeStaffRequests(t *testing.T, s staffStores, _ commit.Committer) {
 	v.ID, err = s.VPNs.Add(ctx, v)
 	storetest.Must(t, err)
 	pagetest.Check(t, s.Deploys.List, staffrequest.DeployQuery{}, []staffrequest.Deploy{d})
-	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{}, []staffrequest.VPN{v})
+	later := v
+	later.ID, err = s.VPNs.Add(ctx, later)
+	storetest.Must(t, err)
+	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{}, []staffrequest.VPN{later, v})
 	next := persistencetest.Whole(t, func(next *staffrequest.Deploy) {
 		next.ID, next.Type, next.RequestorID, next.CreatedAt = d.ID, d.Type, d.RequestorID, d.CreatedAt
 	})
