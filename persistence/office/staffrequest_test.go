@@ -45,13 +45,21 @@ func wholeStaffRequests(t *testing.T, s staffStores, _ commit.Committer) {
 	later.ID, err = s.VPNs.Add(ctx, later)
 	storetest.Must(t, err)
 	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{}, []staffrequest.VPN{later, v})
-	next := persistencetest.Whole(t, func(next *staffrequest.Deploy) {
-		next.ID, next.Type, next.RequestorID, next.CreatedAt = d.ID, d.Type, d.RequestorID, d.CreatedAt
-	})
-	storetest.Must(t, s.Deploys.Change(ctx, d.ID, func(staffrequest.Deploy) (staffrequest.Deploy, error) {
-		return next, nil
+	// A change keeps who asked for what.
+	storetest.Must(t, s.Deploys.Change(ctx, d.ID, func(sent staffrequest.Deploy) (staffrequest.Deploy, error) {
+		sent.ServiceName, sent.Type, sent.RequestorID, sent.CreatedAt = "next", "other", "other", d.UpdatedAt
+		sent.UpdatedAt = d.UpdatedAt
+		return sent, nil
 	}))
-	pagetest.Check(t, s.Deploys.List, staffrequest.DeployQuery{ID: &d.ID}, []staffrequest.Deploy{next})
+	d.ServiceName = "next"
+	pagetest.Check(t, s.Deploys.List, staffrequest.DeployQuery{ID: &d.ID}, []staffrequest.Deploy{d})
+	storetest.Must(t, s.VPNs.Change(ctx, v.ID, func(sent staffrequest.VPN) (staffrequest.VPN, error) {
+		sent.UserName, sent.Name, sent.Surname, sent.Type, sent.RequestorID = "next", "other", "other", "other", "other"
+		sent.UpdatedAt = v.UpdatedAt
+		return sent, nil
+	}))
+	v.UserName = "next"
+	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{ID: &v.ID}, []staffrequest.VPN{v})
 }
 
 // No concurrent change is lost.
