@@ -53,6 +53,10 @@ func serviceKeyRoundTrip(t *testing.T, s servicekey.Store, _ commit.Committer) {
 		storetest.Must(t, s.Add(t.Context(), k))
 	}
 	listedKeys(t, s, a, b)
+	next := wholeServiceKey(t, "b")
+	storetest.Must(t, s.Change(t.Context(), "b", func(servicekey.Key) (servicekey.Key, error) { return next, nil }))
+	next.CreatedAt = start // it never changes
+	listedKeys(t, s, a, next)
 }
 
 func serviceKeyUniqueName(t *testing.T, s servicekey.Store, _ commit.Committer) {
