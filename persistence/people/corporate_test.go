@@ -79,6 +79,18 @@ func corporateUsers(t *testing.T, s corporate.Store, _ commit.Committer) {
 	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u1")}, all[2:3])
 	pagetest.Check(t, s.Users, corporate.UserQuery{CorporateUserID: new("other"), Status: new("passive")}, all[1:2])
 	pagetest.Check(t, s.Users, corporate.UserQuery{Status: new("PASSIVE")}, []corporate.User{})
+
+	// A change keeps whether the account was made, and takes no other account.
+	next := all[2]
+	storetest.Must(t, s.ChangeUser(t.Context(), next.ID, func(u corporate.User) (corporate.User, error) {
+		u.Role, u.Made = "next", true
+		return u, nil
+	}))
+	next.Role = "next"
+	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u1")}, []corporate.User{next})
+	storetest.Wants(t, s.ChangeUser(t.Context(), next.ID, func(corporate.User) (corporate.User, error) {
+		return corporateUser(3), nil
+	}), fault.RecordAlreadyExist)
 }
 
 // Concurrent callers compete for an account, and for a mail address of new accounts.
