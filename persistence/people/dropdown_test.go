@@ -18,6 +18,7 @@ func TestDropdownStore(t *testing.T) {
 		storetest.Cases[dropdown.Store]{
 			"UniqueCode": dropdownUniqueCode,
 			"Seed":       dropdownSeed,
+			"Change":     dropdownChange,
 		}, "dropdown_option")
 }
 
@@ -47,5 +48,26 @@ func dropdownSeed(t *testing.T, s dropdown.Store, _ commit.Committer) {
 				t.Errorf("the names of %+v", o)
 			}
 		}
+	}
+}
+
+// A change keeps the group and the code; an inactive option is listed on demand, in the order of the numbers.
+func dropdownChange(t *testing.T, s dropdown.Store, _ commit.Committer) {
+	last := dropdown.Option{Group: "G", Code: "B", OrderNo: 7}
+	next := persistencetest.Whole(t, func(o *dropdown.Option) { o.Group, o.Code, o.OrderNo = "G", "A", 8 })
+	var err error
+	next.ID, err = s.Add(t.Context(), dropdown.Option{Group: "G", Code: "A", OrderNo: 6})
+	storetest.Must(t, err)
+	last.ID, err = s.Add(t.Context(), last)
+	storetest.Must(t, err)
+	storetest.Must(t, s.Change(t.Context(), next.ID, func(dropdown.Option) (dropdown.Option, error) {
+		sent := next
+		sent.Group, sent.Code = "H", "C"
+		return sent, nil
+	}))
+	for inactive, want := range map[bool][]dropdown.Option{false: {last}, true: {last, next}} {
+		got, err := s.List(t.Context(), dropdown.Query{Inactive: inactive})
+		storetest.Must(t, err)
+		storetest.Same(t, got, want)
 	}
 }
