@@ -10,6 +10,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/page/pagetest"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/resource"
 )
@@ -113,5 +114,28 @@ func roleHeldByAnother(t *testing.T, s resource.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, d))
 	if !held(a.ID, true) || held(a.ID, false) {
 		t.Error("a demonstration account counts, or does not, where it should not, or should")
+	}
+}
+
+// The members of roles are listed newest first, also of one instant.
+func roleMembers(t *testing.T, s resource.Store, c commit.Committer) {
+	ctx := t.Context()
+	give := func(id string, role string, sec int) resource.Member {
+		at := now.Add(time.Duration(sec) * time.Second)
+		storetest.Must(t, c.Commit(ctx, user.Grant{UserID: id, Role: role, At: at}))
+		return resource.Member{UserID: id, RoleCode: role, CreatedAt: at}
+	}
+	a, b, d, e := give("u1", "r", 0), give("u2", "r", 5), give("u1", "q", 5), give("u3", "q", 9)
+	for _, f := range []struct {
+		q    resource.MemberQuery
+		want []resource.Member
+	}{
+		{resource.MemberQuery{}, []resource.Member{e, b, d, a}},
+		{resource.MemberQuery{UserID: "u1"}, []resource.Member{d, a}},
+		{resource.MemberQuery{RoleCode: "r"}, []resource.Member{b, a}},
+		{resource.MemberQuery{UserID: "u1", RoleCode: "r"}, []resource.Member{a}},
+		{resource.MemberQuery{UserID: "nobody"}, nil},
+	} {
+		pagetest.Check(t, s.Members, f.q, f.want)
 	}
 }

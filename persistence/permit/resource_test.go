@@ -30,6 +30,7 @@ func TestResourceStore(t *testing.T) {
 			"LockUnderRace":   resourceLockUnderRace,
 			"LockWaits":       resourceLockWaits,
 			"Sync":            resourceSync,
+			"Members":         roleMembers,
 		}, append(persistencetest.AccountTables, "role", "resource_type", "resource", "role_resource_permission",
 			"role_resource_permission_log")...)
 }
