@@ -83,8 +83,9 @@ func readReach(ctx context.Context, o options, temp string, w io.Writer) (*reach
 // add runs the tests of one package.
 func (r *reach) add(ctx context.Context, dir string) error {
 	binary := filepath.Join(r.temp, "covered")
-	compile := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-cover", "-coverpkg=./"+strings.Join(testedAreas, "/...,./")+"/...",
-		"-o", binary, "./"+dir)
+	covered := "./" + strings.Join(testedAreas, "/...,./") + "/..."
+	compile := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-cover", "-coverpkg="+covered, "-o", binary,
+		"./"+dir)
 	compile.Dir = r.root
 	if out, err := compile.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", dir, err, out)
