@@ -92,3 +92,16 @@ func (idempotency) Run(context.Context, rest.Caller, string, string, string, [32
 	func(context.Context) (int, []byte, []rest.Header, error)) (int, []byte, []rest.Header, bool, error) {
 	return 0, nil, nil, false, nil
 }
+
+// The endpoints by which a rehearsal says that acts of the audit come are served.
+func TestPlacedActs(t *testing.T) {
+	served := map[string]bool{}
+	for _, e := range httpapi.Endpoints() {
+		served[e.Key()] = true
+	}
+	for action, resource := range firewall.Placed() {
+		if !served[resource] {
+			t.Errorf("%s comes by %q, which nobody serves", action, resource)
+		}
+	}
+}

@@ -31,7 +31,6 @@ func TestRoles(t *testing.T) {
 		for _, c := range []string{"a,b", "a b", "-a", "ü", strings.Repeat("a", 65)} {
 			s.wants("POST /admin/roles", `{"code":"`+c+`","name":"x"}`, 400, "INVALID_FIELD code")
 		}
-		s.wants("POST /admin/roles", `{"code":" ","name":" "}`, 400, "INVALID_FIELD code name")
 
 		// A role in use stays.
 		s.wants("POST /admin/user-roles", `{"userId":"`+s.users["plain"]+`","roleCode":"audit.or-1"}`, 200,
@@ -65,7 +64,6 @@ func TestUserRoles(t *testing.T) {
 		s.wants("POST /admin/user-roles", body(plain, "user"), 409, "RECORD_ALREADY_EXIST")
 		s.wants("POST /admin/user-roles", body(plain, "unknown"), 404, "RECORD_NOT_FOUND")
 		s.wants("POST /admin/user-roles", body("nobody", "r"), 404, "RECORD_NOT_FOUND")
-		s.wants("POST /admin/user-roles", `{}`, 400, "INVALID_FIELD userId roleCode")
 		s.wants("DELETE /admin/user-roles", body(plain, "admin"), 404, "RECORD_NOT_FOUND")
 		s.wants("DELETE /admin/user-roles", body(plain, "user"), 409, "INVALID_STATE")
 		if u, err := s.admin.Accounts.Get(t.Context(), plain); err != nil || fmt.Sprint(u.AllRoles()) != "[user r]" {
@@ -99,7 +97,6 @@ func TestUserRoles(t *testing.T) {
 			s.wants("GET /admin/user-roles?cursor="+base64.RawURLEncoding.EncodeToString([]byte(text)), "", 400,
 				"INVALID_FIELD cursor")
 		}
-		s.wants("GET /admin/user-roles?limit=1001", "", 400, "INVALID_FIELD limit")
 	})
 }
 
@@ -203,8 +200,6 @@ func TestPermissions(t *testing.T) {
 		s.wants("POST "+path, body(role, reserved, "DENY"), 400, "INVALID_FIELD resourceId")
 		s.wants("POST "+path, body(role+99, methods, "ALLOW"), 404, "RECORD_NOT_FOUND")
 		s.wants("POST "+path, body(role, 999999, "ALLOW"), 404, "RECORD_NOT_FOUND")
-		s.wants("POST "+path, body(role, methods, "allow"), 400, "INVALID_FIELD permission")
-		s.wants("POST "+path, `{}`, 400, "INVALID_FIELD roleId resourceId permission")
 
 		// DENY of one role overrides ALLOW of another, and every user has the role user; the role
 		// admin minds none of it.
@@ -251,7 +246,6 @@ func TestPermissions(t *testing.T) {
 				t.Errorf("%s finds %v", none, got)
 			}
 		}
-		s.wants("GET /admin/role-resource-permission-log?roleId=x", "", 400, "INVALID_FIELD roleId")
 		for _, cursor := range []string{"!", "KzE", "MDE", "MA"} { // no text, "+1", "01", "0"
 			s.wants("GET /admin/role-resource-permission-log?cursor="+cursor, "", 400, "INVALID_FIELD cursor")
 		}

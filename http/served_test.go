@@ -2,13 +2,14 @@ package httpapi_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http/httptest"
+	"maps"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,6 @@ import (
 	"castellan/http/edge"
 	httpresource "castellan/http/permit/resource"
 	"castellan/http/rest"
-	"castellan/internal/apidoc"
 	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/permit"
@@ -40,8 +40,8 @@ import (
 // tokens of the program. The sections of the registry and of roles work; no
 // test here calls the handlers of others.
 type service struct {
+	*apitest.Site
 	t      *testing.T
-	srv    *edge.Server
 	db     *persistence.DB
 	admin  *resource.Admin
 	tokens *token.Issuer
@@ -87,13 +87,12 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		Cron:     func(header string) (string, bool) { return "rates", header == scheduled },
 		Feed:     &changetest.Feed{}, Live: func(string, string, int64) bool { return true },
 		AllowsIP: func(string, netip.Addr) bool { return true }}
-	var err error
-	s.srv, err = edge.New(edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
+	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
 		ActsAsAdmin: guards.ActsAsAdmin, MayName: guards.MayName, Starter: auth.Starter{},
 		SecondPerson: auth.SecondPerson{}, Idempotency: &auth.Idempotent{},
 		Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
-		httpapi.Endpoints(httpresource.Group{Admin: admin}, httpresource.Roles{Admin: admin}))
-	storetest.Must(t, err)
+		apitest.Endpoints(httpapi.Endpoints(httpresource.Group{Admin: admin}, httpresource.Roles{Admin: admin}))).
+		As("nobody")
 	return s
 }
 
@@ -114,22 +113,14 @@ func (s *service) token(name string) string {
 // send makes a request; headers are pairs.
 func (s *service) send(line, body string, headers ...string) (status int, answer string, link string) {
 	s.t.Helper()
-	method, path, _ := strings.Cut(line, " ")
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
+	var sent []string
 	for i := 0; i < len(headers); i += 2 {
 		if headers[i+1] != "" {
-			r.Header.Set(headers[i], headers[i+1])
+			sent = append(sent, headers[i:i+2]...)
 		}
 	}
-	res, err := apidoc.Test(s.srv.App, r)
-	storetest.Must(s.t, err)
-	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	storetest.Must(s.t, err)
-	return res.StatusCode, string(b), res.Header.Get("Link") + res.Header.Get("X-Total-Count")
+	res, answer := s.Send(line, body, sent...)
+	return res.StatusCode, answer, res.Header.Get("Link") + res.Header.Get("X-Total-Count")
 }
 
 // wants makes a request as the administrator and checks the answer: a body for
@@ -192,4 +183,108 @@ func (s *service) registered(code string) int64 {
 	}
 	s.t.Fatalf("%s is not registered", code)
 	return 0
+}
+
+// moving are the tables that change although a request is refused: what counts and
+// records refusals, and what the background does.
+var moving = []string{
+	"audit", "audit_checkpoint", "attempt_budget", "password_guard", "change", "session", "session_key", "login_history",
+	"outbox", "challenge", "outcome", "job", "job_item", "seed", "device", "device_proof",
+	"provider_account", "provider_snapshot", "provider_balance", "asset_day", "application_search",
+}
+
+// moves reports whether a table is one of moving.
+func moves(table string) bool { return slices.Contains(moving, table) }
+
+// reader returns a function that reads the rows of all tables that are not skipped, sorted, by table. It sends one
+// statement: one for each of a hundred tables takes ten times as long. more are further queries of a name and a text.
+func (l *live) reader(db *sql.DB, skip func(table string) bool, more ...string) (read func() map[string]string) {
+	l.t.Helper()
+	columns := `SELECT m.name, 'CAST("' || c.name || '" AS TEXT)' FROM sqlite_master m, pragma_table_info(m.name) c
+		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND c.name <> 'folded'`
+	if l.postgres() {
+		columns = `SELECT relname, format(CASE atttypid WHEN 'bytea'::regtype THEN 'encode(%I, ''escape'')'
+			ELSE 'CAST(%I AS TEXT)' END, attname) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+			WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND attnum > 0
+			AND NOT attisdropped AND attname <> 'folded'`
+	}
+	prepare := func(text string) func() map[string][]string {
+		statement, err := db.Prepare(text)
+		storetest.Must(l.t, err)
+		return func() map[string][]string {
+			rows, err := statement.Query()
+			storetest.Must(l.t, err)
+			defer rows.Close()
+			found := map[string][]string{}
+			for rows.Next() {
+				var name, value string
+				storetest.Must(l.t, rows.Scan(&name, &value))
+				found[name] = append(found[name], value)
+			}
+			storetest.Must(l.t, rows.Err())
+			return found
+		}
+	}
+	empty := map[string]string{}
+	for table, cells := range prepare(columns)() { // without "folded", which the background fills
+		if !skip(table) {
+			empty[table] = ""
+			more = append(more, fmt.Sprintf(`SELECT '%s', coalesce(%s, 'NULL') FROM "%s"`, table,
+				strings.Join(cells, ", 'NULL') || ' ' || coalesce("), table))
+		}
+	}
+	if len(empty) < 20 {
+		l.t.Errorf("%d tables: the dump is broken", len(empty))
+	}
+	query := prepare(strings.Join(more, " UNION ALL "))
+	return func() map[string]string {
+		all := maps.Clone(empty)
+		for table, rows := range query() {
+			slices.Sort(rows)
+			all[table] = strings.Join(rows, "\n")
+		}
+		return all
+	}
+}
+
+func (l *live) postgres() bool { return !strings.HasPrefix(l.cfg.Database.URL.Reveal(), "sqlite:") }
+
+// open is a connection beside the program's.
+func (l *live) open() *sql.DB {
+	l.t.Helper()
+	driver, dsn := "pgx", l.cfg.Database.URL.Reveal()
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		driver, dsn = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
+	}
+	db, err := sql.Open(driver, dsn)
+	storetest.Must(l.t, err)
+	return db
+}
+
+// dump is the content of the tables that stand still.
+func (l *live) dump() map[string]string { return l.contents(moves) }
+
+func (l *live) contents(skip func(table string) bool) map[string]string {
+	l.t.Helper()
+	db := l.open()
+	defer db.Close()
+	return l.reader(db, skip)()
+}
+
+// forgets checks that a text is in no table.
+func (l *live) forgets(text string) {
+	l.t.Helper()
+	for table, rows := range l.contents(func(string) bool { return false }) {
+		if at := strings.Index(rows, text); at >= 0 {
+			l.t.Errorf("the table %s holds what the server owns, as a client sent it: %.300s", table, rows[max(0, at-200):])
+		}
+	}
+}
+
+func (l *live) count(table string) (n int) {
+	l.t.Helper()
+	db := l.open()
+	defer db.Close()
+	storetest.Must(l.t, db.QueryRow("SELECT count(*) FROM "+table).Scan(&n))
+	return n
 }

@@ -11,7 +11,6 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
-	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -20,43 +19,6 @@ import (
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
-
-func TestCommitRoundTrip(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), factor.NewChallenges(db)
-		c := persistencetest.Challenge("c1")
-		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c, Command: []byte("sealed\x00'")},
-			audit.Record{At: time.Now(), Action: "LOGIN", Outcome: audit.Success},
-			change.Note{Topic: change.Users, Key: "u1"}))
-		got, err := store.Load(ctx, "c1")
-		storetest.Must(t, err)
-		if got.Version != 1 || got.Methods[0].Digest.Key != "k" || got.Required != 1 {
-			t.Fatalf("read back %+v", got)
-		}
-		command, _, err := store.Sealed(ctx, "c1")
-		storetest.Must(t, err)
-		if string(command) != "sealed\x00'" {
-			t.Fatalf("command %q", command)
-		}
-		got.Wrong = 3
-		storetest.Must(t, db.Commit(ctx, challenge.Update{Challenge: got}))
-		if err := db.Commit(ctx, challenge.Update{Challenge: got}); !errors.Is(err, commit.ErrFenced) {
-			t.Fatalf("a stale update: %v", err)
-		}
-		if again, _ := store.Load(ctx, "c1"); again.Version != 2 || again.Wrong != 3 {
-			t.Fatalf("after the update %+v", again)
-		}
-		if err := db.Commit(ctx, challenge.Insert{Challenge: c}); fault.CodeOf(err) != fault.RecordAlreadyExist {
-			t.Fatalf("a second insert: %v", err)
-		}
-		if _, err := store.Load(ctx, "nobody"); fault.CodeOf(err) != fault.ChallengeNotFound {
-			t.Fatalf("an unknown id: %v", err)
-		}
-		if n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
-			t.Fatalf("audit: %d rows, %v", n, err)
-		}
-	})
-}
 
 // OnCommit is told of every transaction once, with its units and statements.
 func TestCommitsAreObserved(t *testing.T) {
@@ -234,20 +196,21 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 	})
 }
 
-func TestSupersedeClosesOnlyPending(t *testing.T) {
+// The loser of a race learns that it was fenced, although its inserts would also be
+// duplicates of the winner's rows.
+func TestFenceComesBeforeDuplicate(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), factor.NewChallenges(db)
-		done := persistencetest.Challenge("done")
-		done.State = challenge.Done
-		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("open")},
-			challenge.Insert{Challenge: done}))
-		storetest.Must(t, db.Commit(ctx, challenge.Supersede{ID: "open"}, challenge.Supersede{ID: "done"},
-			challenge.Supersede{ID: "nobody"}))
-		a, _ := store.Load(ctx, "open")
-		b, _ := store.Load(ctx, "done")
-		if a.State != challenge.Closed || a.Reason != challenge.Superseded || a.Version != 2 ||
-			b.State != challenge.Done || b.Version != 1 {
-			t.Errorf("open: %v %v, done: %v", a.State, a.Reason, b.State)
+		ctx := t.Context()
+		c := persistencetest.Challenge("c1")
+		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c}))
+		c.Version, c.State = 1, challenge.Done
+		step := func() error {
+			return db.Commit(ctx, challenge.Update{Challenge: c},
+				challenge.Record{Outcome: challenge.Outcome{ChallengeID: "c1", Sealed: []byte("x")}})
+		}
+		storetest.Must(t, step())
+		if err := step(); !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("the loser of the race got %v, want ErrFenced", err)
 		}
 	})
 }

@@ -9,9 +9,18 @@ import (
 	"testing"
 
 	"castellan/domain/kit/storetest"
+	"castellan/domain/money/ledger"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
+	"castellan/persistence/account"
+	"castellan/persistence/factor"
+	"castellan/persistence/gate"
+	"castellan/persistence/guard"
+	"castellan/persistence/kit"
+	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
+	"castellan/persistence/proof"
+	"castellan/persistence/session"
 )
 
 // Both databases have the same indexes: unique or not, of the same columns, with the same conditions. The tables of
@@ -71,4 +80,23 @@ func indexesOf(t *testing.T, db *persistence.DB, query string) map[string]string
 		}
 	}
 	return all
+}
+
+// The kit comes before money and repeats the name of an action: a row of another name would leave the archive
+// without what the proof of the ledger reads.
+func TestTheArchiveKeepsTransfers(t *testing.T) {
+	if kit.KeptAction != ledger.ActionTransfer {
+		t.Errorf("the archive keeps %s, the ledger writes %s", kit.KeptAction, ledger.ActionTransfer)
+	}
+}
+
+// A store whose caller has left answers with an error, and with nothing else.
+func TestCallerHasLeft(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	persistencetest.Down(t, nil, account.NewHashKinds(db), account.NewPasswordGuards(db), account.NewUsers(db),
+		factor.NewChallenges(db), factor.NewMFA(db), factor.NewPasskeys(db), factor.NewRemembered(db),
+		gate.NewErrands(db), gate.NewGateways(db), guard.NewFirewall(db), permit.NewCronKeys(db), permit.NewResources(db),
+		permit.NewServiceKeys(db), proof.NewDevices(db), proof.NewTOTP(db), proof.NewUserLinks(db),
+		session.NewAllowedIPs(db), session.NewGeofilters(db), session.NewProfiles(db), session.NewResetTokens(db),
+		session.NewSessions(db))
 }

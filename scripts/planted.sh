@@ -1,5 +1,5 @@
 #!/bin/sh
-# Plants 160 faults with a new seed and reports how many the tests of their packages catch (tools/mutate).
+# Plants 160 faults with a new seed and reports how many the tests catch that reach their lines (tools/mutate).
 #
 #   scripts/planted.sh [seed]
 set -eu
@@ -10,7 +10,7 @@ trap 'rm -rf "$programs"' EXIT
 go build -o "$programs/pgserve" ./internal/pgtest/cmd/pgserve
 go -C tools build -o "$programs/mutate" ./mutate
 plant() {
-	"$programs/pgserve" "$programs/mutate" -root . -n "$1" -seed "$seed" "$2"
+	"$programs/pgserve" "$programs/mutate" -root . -reach "$programs/reach.json" -n "$1" -seed "$seed" "$2"
 }
 echo "seed $seed"
 plant 64 domain

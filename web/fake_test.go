@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"castellan/web"
-
 	"github.com/fasthttp/websocket"
+
+	"castellan/web"
 )
 
 // policy is the strictest policy under which the pages must work.
@@ -109,7 +109,7 @@ func newServiceWith(t *testing.T, more func(*http.ServeMux), around func(http.Ha
 	mux.HandleFunc("GET /openapi.json",
 		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, openAPI()) })
 	mux.HandleFunc("GET /asyncapi.json",
-		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, asyncAPI()) })
+		func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, document("asyncapi.json")) })
 	more(mux)
 	s.Server = httptest.NewServer(around(mux))
 	t.Cleanup(func() {

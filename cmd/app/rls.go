@@ -1,13 +1,13 @@
 package app
 
 import (
+	"context"
 	"crypto/tls"
-	"errors"
-	"log/slog"
 	"net"
-	"net/http"
 
 	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"castellan/http/guard/rls"
 )
@@ -23,29 +23,35 @@ func (s *service) rateLimitService() error {
 	}
 	s.server.App.Handler() // completes the routes, which the server would do only later
 	h := rls.Handler{Serve: s.server.App.Server().Handler, Path: s.cfg.HTTP.BasePath + "/limit"}
-	s.rls = h.Server()
-	s.rls.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
-	serve := s.rls.Serve
+	var options []grpc.ServerOption
 	if of.RLSCertFile != "" {
 		load := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(of.RLSCertFile, of.RLSKeyFile)
+			if err != nil {
+				s.log.Warn("the certificate of limits.rls_addr cannot be read", "err", err)
+			}
 			return &pair, err
 		}
 		if _, err := load(nil); err != nil {
 			return err
 		}
-		s.rls.TLSConfig = &tls.Config{GetCertificate: load, MinVersion: tls.VersionTLS12}
-		serve = func(l net.Listener) error { return s.rls.ServeTLS(l, "", "") }
+		options = append(options, grpc.Creds(credentials.NewTLS(&tls.Config{GetCertificate: load,
+			MinVersion: tls.VersionTLS12})))
 	}
+	server := h.Server(options...)
 	l, err := net.Listen("tcp", of.RLSAddr)
 	if err != nil {
 		return err
 	}
 	l = netutil.LimitListener(l, rlsConnections)
 	go func() {
-		if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(l); err != nil {
 			s.log.Error("the listener of limits.rls_addr failed", "err", err)
 		}
 	}()
+	s.stopRLS = func(ctx context.Context) { // calls end until ctx is done
+		defer context.AfterFunc(ctx, server.Stop)()
+		server.GracefulStop()
+	}
 	return nil
 }

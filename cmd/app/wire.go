@@ -153,7 +153,7 @@ type service struct {
 	cdnURL         string // prefix of the paths of public files
 	calls          *trail.Calls
 	server         *edge.Server
-	rls            *http.Server // nil if it is off
+	stopRLS        func(context.Context) // nil if it is off
 
 	draining   atomic.Bool
 	readiness  readiness
@@ -317,12 +317,10 @@ func (s *service) drain(metricsServer *http.Server) error {
 	s.runner.Wait(patience)
 	s.hub.Close(patience)
 	s.quiet(patience)
-	if s.rls != nil {
-		last, cancel := context.WithTimeout(patience, closingTime) // streams that do not end leave time to the requests
-		err := s.rls.Shutdown(last)
-		if cancel(); err != nil {
-			_ = s.rls.Close()
-		}
+	if s.stopRLS != nil {
+		last, end := context.WithTimeout(patience, closingTime) // streams that do not end leave time to the requests
+		s.stopRLS(last)
+		end()
 	}
 	err := s.server.App.ShutdownWithContext(patience)
 	if err != nil {

@@ -28,38 +28,37 @@ func TestResetAndUpdate(t *testing.T) {
 		u := w.add(1, nil)
 		xauth, _ := w.login(u)
 		f := w.reset(1)
-		if len(f.methods) != 2 || f.methods["SMS"].Hint != "+90********01" || f.methods["MAIL"].Hint != "" {
-			t.Fatalf("methods %+v", f.methods)
+		if len(f.Methods) != 2 || f.Methods["SMS"].Hint != "+90********01" || f.Methods["MAIL"].Hint != "" {
+			t.Fatalf("methods %+v", f.Methods)
 		}
-		first := w.complete(f, "MAIL", w.code(f, "MAIL")).is(t, 200, "")
-		if first.header.Get("ot-auth") != "" || first.field("execResult") != nil {
-			t.Fatalf("one method is enough: %s", first.body)
+		first := w.Answer(f, "MAIL")
+		if first.Header.Get("ot-auth") != "" || first.Field("execResult") != nil {
+			t.Fatalf("one method is enough: %s", first.Body)
 		}
-		w.result(f).is(t, 409, "CHALLENGE_NOT_COMPLETED")
-		final := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
-		raw := final.header.Get("ot-auth")
+		w.Result(f).Is(t, 409, "CHALLENGE_NOT_COMPLETED")
+		final := w.Answer(f, "SMS")
+		raw := final.Header.Get("ot-auth")
 		if want := fmt.Sprintf(`{"action":"RESET_PASSWORD","execResult":{"success":true},"challengeId":%q}`,
-			f.ChallengeID); raw == "" || final.body != want {
-			t.Fatalf("the last answer %s with ot-auth %q", final.body, raw)
+			f.ChallengeID); raw == "" || final.Body != want {
+			t.Fatalf("the last answer %s with ot-auth %q", final.Body, raw)
 		}
-		if got := w.result(f).is(t, 200, "").header.Get("ot-auth"); got != raw {
+		if got := w.Result(f).Is(t, 200, "").Header.Get("ot-auth"); got != raw {
 			t.Error("the result tells another token")
 		}
-		_, news, err := w.client.Subscribe(t.Context(), f.ChallengeID, 1, 0)
+		_, news, err := w.Client.Subscribe(t.Context(), f.ChallengeID, 1, 0)
 		storetest.Must(t, err)
-		outcome, err := w.answers.Open(f.ChallengeID, news.Events[len(news.Events)-1].Outcome)
+		outcome, err := w.Answers.Open(f.ChallengeID, news.Events[len(news.Events)-1].Outcome)
 		if storetest.Must(t, err); outcome.Headers["ot-auth"] != raw {
 			t.Error("the socket tells another token")
 		}
 
 		refuse := func(body map[string]string, status int, code, field string) {
 			t.Helper()
-			if a := w.post("/auth/password/update", body, "ot-auth", raw).is(t, status, code); field != "" &&
-				a.field("field") != field {
-				t.Errorf("field %v, want %s", a.field("field"), field)
+			if a := w.Post("/auth/password/update", body, "ot-auth", raw).Is(t, status, code); field != "" &&
+				a.Field("field") != field {
+				t.Errorf("field %v, want %s", a.Field("field"), field)
 			}
 		}
-		refuse(map[string]string{"password": passwordB}, 400, "INVALID_FIELD", "passwordVerify")
 		refuse(map[string]string{"password": passwordB, "passwordVerify": passwordC}, 400, "INVALID_FIELD", "passwordVerify")
 		for _, weak := range []string{"", "short", "password123", "05320000001", u.Email} {
 			refuse(map[string]string{"password": weak, "passwordVerify": weak}, 400, "INVALID_FIELD", "password")
@@ -69,29 +68,29 @@ func TestResetAndUpdate(t *testing.T) {
 			t.Fatal("a refused update had an effect")
 		}
 
-		tried, err := password.NewGuards(account.NewPasswordGuards(w.db), w.db, password.DefaultGuardRules(), w.now).
+		tried, err := password.NewGuards(account.NewPasswordGuards(w.DB), w.DB, password.DefaultGuardRules(), w.Now).
 			Charge(t.Context(), u.ID, "203.0.113.9/32")
 		storetest.Must(t, err)
 		tried.Wrong()
-		if a := w.update(raw, passwordB).is(t, 200, ""); a.body != `{"success":true}` {
-			t.Errorf("%s", a.body)
+		if a := w.update(raw, passwordB).Is(t, 200, ""); a.Body != `{"success":true}` {
+			t.Errorf("%s", a.Body)
 		}
 		if w.live(xauth) || !w.has(u, passwordB) || w.has(u, passwordA) {
 			t.Error("the update did not take effect, or a session lives")
 		}
-		if acts := persistencetest.Acts(t, w.db); !slices.Contains(acts, "PASSWORD_SET||"+u.ID+"|"+u.ID+
+		if acts := persistencetest.Acts(t, w.DB); !slices.Contains(acts, "PASSWORD_SET||"+u.ID+"|"+u.ID+
 			"|with ot-auth; all sessions ended") {
 			t.Errorf("audited %q", acts)
 		}
-		w.update(raw, passwordC).is(t, 401, "TOKEN_REVOKED")
-		got, err := w.users.Get(t.Context(), u.ID)
+		w.update(raw, passwordC).Is(t, 401, "TOKEN_REVOKED")
+		got, err := w.Users.Get(t.Context(), u.ID)
 		if storetest.Must(t, err); got.SV != 2 || got.CV <= u.CV {
 			t.Errorf("sv %d, cv %d", got.SV, got.CV)
 		}
 		w.expectNotice(u, 1)
 		// The owner's door to an account that is closed to new networks (D-GEN-14).
 		const here = "0.0.0.0/32" // no connection brought the request
-		guard, err := account.NewPasswordGuards(w.db).Guard(t.Context(), u.ID)
+		guard, err := account.NewPasswordGuards(w.DB).Guard(t.Context(), u.ID)
 		if storetest.Must(t, err); len(guard.Tries) != 0 || len(guard.Good) != 1 || guard.Good[0].Prefix != here {
 			t.Errorf("the account knows %+v after wrong tries %+v", guard.Good, guard.Tries)
 		}
@@ -100,20 +99,20 @@ func TestResetAndUpdate(t *testing.T) {
 
 // expectNotice looks for the mails that say that the password was changed.
 func (w *world) expectNotice(u user.User, n int) {
-	w.t.Helper()
-	all, err := delivery.NewOutbox(w.db).Claim(w.t.Context(), w.now(), time.Minute, 100)
-	storetest.Must(w.t, err)
+	w.T.Helper()
+	all, err := delivery.NewOutbox(w.DB).Claim(w.T.Context(), w.Now(), time.Minute, 100)
+	storetest.Must(w.T, err)
 	found := 0
 	for _, m := range all {
-		r, err := dispatch.Unseal(w.ring.Open, m)
-		storetest.Must(w.t, err)
+		r, err := dispatch.Unseal(w.Ring.Open, m)
+		storetest.Must(w.T, err)
 		if m.ChallengeID == "" && m.Channel == message.MAIL && r.To == u.Email &&
 			r.Subject == "Your Castellan password was changed" {
 			found++
 		}
 	}
 	if found != n {
-		w.t.Errorf("%d notices of %d due messages, want %d", found, len(all), n)
+		w.T.Errorf("%d notices of %d due messages, want %d", found, len(all), n)
 	}
 }
 
@@ -123,22 +122,22 @@ func TestHistory(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		w.svc.Phones, w.svc.Networks = nil, nil
 		u := w.add(1, nil)
-		w.update(w.otauth(1), passwordB).is(t, 200, "") // A → B
+		w.update(w.otauth(1), passwordB).Is(t, 200, "") // A → B
 		xauth, _ := w.login(u)
-		w.change(xauth, passwordB, passwordA).is(t, 422, "PASSWORD_REUSED")
-		w.change(xauth, passwordB, passwordB).is(t, 422, "PASSWORD_REUSED")
+		w.change(xauth, passwordB, passwordA).Is(t, 422, "PASSWORD_REUSED")
+		w.change(xauth, passwordB, passwordB).Is(t, 422, "PASSWORD_REUSED")
 		raw := w.otauth(1)
-		w.update(raw, passwordA).is(t, 422, "PASSWORD_REUSED")
-		w.update(raw, passwordB).is(t, 422, "PASSWORD_REUSED")
-		w.update(raw, passwordC).is(t, 200, "") // B → C
+		w.update(raw, passwordA).Is(t, 422, "PASSWORD_REUSED")
+		w.update(raw, passwordB).Is(t, 422, "PASSWORD_REUSED")
+		w.update(raw, passwordC).Is(t, 200, "") // B → C
 		xauth, _ = w.login(u)
-		w.change(xauth, passwordC, passwordB).is(t, 422, "PASSWORD_REUSED")
+		w.change(xauth, passwordC, passwordB).Is(t, 422, "PASSWORD_REUSED")
 		w.finish(w.change(xauth, passwordC, passwordA)) // C → A
 		if !w.has(u, passwordA) {
 			t.Error("the last but two is refused")
 		}
 		// NFC: the same letters are the same password, however they are typed.
-		w.change(xauth, passwordA, strings.ReplaceAll(passwordA, "ş", "s\u0327")).is(t, 422, "PASSWORD_REUSED")
+		w.change(xauth, passwordA, strings.ReplaceAll(passwordA, "ş", "s\u0327")).Is(t, 422, "PASSWORD_REUSED")
 		long := strings.Repeat("ab c", 20)
 		w.finish(w.change(xauth, passwordA, long+"1"+strings.Repeat("z", 19)))
 		// they differ in letter 81
@@ -156,38 +155,38 @@ func TestOnlyALivingTokenSetsThePassword(t *testing.T) {
 		xauth, _ := w.login(u)
 		f := w.reset(1)
 		for name, bad := range map[string]string{"none": "", "truncated": raw[:len(raw)-1], "longer": raw + "A",
-			"x-auth": xauth, "p-auth": f.pauth} {
-			if a := w.update(bad, passwordB); a.status != 401 {
-				t.Errorf("%s: %d %s", name, a.status, a.body)
+			"x-auth": xauth, "p-auth": f.PAuth} {
+			if a := w.update(bad, passwordB); a.Status != 401 {
+				t.Errorf("%s: %d %s", name, a.Status, a.Body)
 			}
 		}
-		forged, err := w.issuer.Sign(token.Claims{Class: token.OTAuth, ID: id.New(w.now()), IssuedAt: w.now(),
-			ExpiresAt: w.now().Add(time.Minute)})
+		forged, err := w.Issuer.Sign(token.Claims{Class: token.OTAuth, ID: id.New(w.Now()), IssuedAt: w.Now(),
+			ExpiresAt: w.Now().Add(time.Minute)})
 		storetest.Must(t, err)
-		w.update(forged, passwordB).is(t, 401, "TOKEN_REVOKED") // signed here, and not of a reset
-		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
-			"passwordVerify": passwordB}, "x-auth", raw).is(t, 401, "UNAUTHENTICATED")
+		w.update(forged, passwordB).Is(t, 401, "TOKEN_REVOKED") // signed here, and not of a reset
+		w.Post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
+			"passwordVerify": passwordB}, "x-auth", raw).Is(t, 401, "UNAUTHENTICATED")
 
 		later := w.otauth(1)
-		w.update(raw, passwordB).is(t, 401, "TOKEN_REVOKED")
+		w.update(raw, passwordB).Is(t, 401, "TOKEN_REVOKED")
 		of2 := w.otauth(2)
-		storetest.Must(t, w.db.Commit(t.Context(), user.Touch{UserID: u.ID})) // a factor changed
-		w.update(later, passwordB).is(t, 401, "TOKEN_REVOKED")
-		w.skip(10*time.Minute - 2*time.Second)
+		storetest.Must(t, w.DB.Commit(t.Context(), user.Touch{UserID: u.ID})) // a factor changed
+		w.update(later, passwordB).Is(t, 401, "TOKEN_REVOKED")
+		w.Skip(10*time.Minute - 2*time.Second)
 		// a living one
-		w.post("/auth/password/update", map[string]string{"password": "x", "passwordVerify": "x"}, "ot-auth",
-			of2).is(t, 400, "INVALID_FIELD")
-		w.skip(3 * time.Second)
-		w.update(of2, passwordB).is(t, 401, "TOKEN_EXPIRED")
+		w.Post("/auth/password/update", map[string]string{"password": "x", "passwordVerify": "x"}, "ot-auth",
+			of2).Is(t, 400, "INVALID_FIELD")
+		w.Skip(3 * time.Second)
+		w.update(of2, passwordB).Is(t, 401, "TOKEN_EXPIRED")
 		if !w.has(u, passwordA) || !w.has(other, passwordA) {
 			t.Error("a password was set")
 		}
 		blocked := w.otauth(2)
-		storetest.Must(t, w.db.Commit(t.Context(), user.SetStatus{UserID: other.ID, CV: other.CV, Status: user.Blocked}))
-		w.update(blocked, passwordB).is(t, 401, "TOKEN_REVOKED")
+		storetest.Must(t, w.DB.Commit(t.Context(), user.SetStatus{UserID: other.ID, CV: other.CV, Status: user.Blocked}))
+		w.update(blocked, passwordB).Is(t, 401, "TOKEN_REVOKED")
 		raw = w.otauth(1)
 		w.svc.Admits = func(user.User, challenge.Starter) bool { return false }
-		w.update(raw, passwordB).is(t, 403, "GEO_BLOCKED")
+		w.update(raw, passwordB).Is(t, 403, "GEO_BLOCKED")
 	})
 }
 
@@ -205,7 +204,7 @@ func TestTokenIsUsedOnce(t *testing.T) {
 				a := w.update(raw, secret)
 				mu.Lock()
 				defer mu.Unlock()
-				if status[a.status]++; a.status == 200 {
+				if status[a.Status]++; a.Status == 200 {
 					set = secret
 				}
 			})
@@ -214,7 +213,7 @@ func TestTokenIsUsedOnce(t *testing.T) {
 		if status[200] != 1 || status[401] != 199 || !w.has(u, set) {
 			t.Errorf("%v", status)
 		}
-		got, err := w.users.Get(t.Context(), u.ID)
+		got, err := w.Users.Get(t.Context(), u.ID)
 		if storetest.Must(t, err); got.SV != 2 {
 			t.Errorf("sessions were ended %d times", got.SV-1)
 		}
@@ -227,21 +226,19 @@ func TestChange(t *testing.T) {
 		u := w.add(1, nil)
 		mine, _ := w.login(u)
 		other, otherID := w.login(u)
-		w.post("/auth/password", map[string]string{"password": passwordB, "passwordVerify": passwordB}, "x-auth", mine).is(t,
-			400, "INVALID_FIELD")
-		w.post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
-			"passwordVerify": passwordC}, "x-auth", mine).is(t, 400, "INVALID_FIELD")
-		w.change(mine, passwordA, "password123").is(t, 400, "INVALID_FIELD")
+		w.Post("/auth/password", map[string]string{"oldPassword": passwordA, "password": passwordB,
+			"passwordVerify": passwordC}, "x-auth", mine).Is(t, 400, "INVALID_FIELD")
+		w.change(mine, passwordA, "password123").Is(t, 400, "INVALID_FIELD")
 
-		pending := w.flow(w.change(other, passwordA, passwordC))
-		f := w.flow(w.change(mine, passwordA, passwordB))
+		pending := w.Flow(w.change(other, passwordA, passwordC))
+		f := w.Flow(w.change(mine, passwordA, passwordB))
 		if !w.has(u, passwordA) || w.has(u, passwordB) {
 			t.Fatal("the password changed before the second factor")
 		}
-		final := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		final := w.Answer(f, "SMS")
 		if want := fmt.Sprintf(`{"action":"UPDATE_PASSWORD","execResult":{"success":true},"challengeId":%q}`,
-			f.ChallengeID); final.body != want {
-			t.Errorf("%s", final.body)
+			f.ChallengeID); final.Body != want {
+			t.Errorf("%s", final.Body)
 		}
 		if !w.has(u, passwordB) || w.has(u, passwordA) {
 			t.Error("the password did not change")
@@ -249,18 +246,18 @@ func TestChange(t *testing.T) {
 		if w.live(other) || !w.live(mine) {
 			t.Error("the wrong sessions ended")
 		}
-		if !w.revoked.Revoked(otherID, u.ID, 1) {
+		if !w.Revoked.Revoked(otherID, u.ID, 1) {
 			t.Error("the node does not know of the end")
 		}
-		w.result(f).is(t, 200, "") // the challenge that made the change is excepted
-		w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
-		w.complete(pending, "SMS", w.code(pending, "SMS")).is(t, 409, "CHALLENGE_CLOSED")
-		got, err := w.users.Get(t.Context(), u.ID)
+		w.Result(f).Is(t, 200, "") // the challenge that made the change is excepted
+		w.Answer(f, "SMS")
+		w.Complete(pending, "SMS", w.Code(pending, "SMS")).Is(t, 409, "CHALLENGE_CLOSED")
+		got, err := w.Users.Get(t.Context(), u.ID)
 		if storetest.Must(t, err); got.SV != u.SV || got.CV != u.CV+1 {
 			t.Errorf("sv %d → %d, cv %d → %d", u.SV, got.SV, u.CV, got.CV)
 		}
 		w.expectNotice(u, 1)
-		w.start() // another process knows it, too
+		w.Start() // another process knows it, too
 		if w.live(other) || !w.live(mine) {
 			t.Error("a restart forgot which sessions ended")
 		}
@@ -273,22 +270,22 @@ func TestStoredHashesMoveBeforeTheChange(t *testing.T) {
 	both(t, func(t *testing.T, w *world) {
 		u := w.add(1, nil)
 		xauth, _ := w.login(u)
-		f := w.flow(w.change(xauth, passwordA, passwordB))
-		stored, err := w.users.Secret(t.Context(), u.ID)
+		f := w.Flow(w.change(xauth, passwordA, passwordB))
+		stored, err := w.Users.Secret(t.Context(), u.ID)
 		storetest.Must(t, err)
-		again, err := w.hasher.Hash(t.Context(), passwordA)
+		again, err := w.Hasher.Hash(t.Context(), passwordA)
 		storetest.Must(t, err)
-		storetest.Must(t, w.db.Commit(t.Context(), user.Rehash{UserID: u.ID, Old: stored.Hash, New: again}))
-		a := w.complete(f, "SMS", w.code(f, "SMS")).is(t, 200, "")
+		storetest.Must(t, w.DB.Commit(t.Context(), user.Rehash{UserID: u.ID, Old: stored.Hash, New: again}))
+		a := w.Answer(f, "SMS")
 		var final struct {
 			ExecResult struct {
 				Success bool
 				Code    string
 			}
 		}
-		storetest.Must(t, json.Unmarshal([]byte(a.body), &final))
+		storetest.Must(t, json.Unmarshal([]byte(a.Body), &final))
 		if final.ExecResult.Success || final.ExecResult.Code != "INVALID_STATE" || !w.has(u, passwordA) {
-			t.Errorf("%s", a.body)
+			t.Errorf("%s", a.Body)
 		}
 	})
 }
@@ -299,21 +296,21 @@ func TestWrongOldPasswords(t *testing.T) {
 		u := w.add(1, nil)
 		xauth, _ := w.login(u)
 		for range 3 { // right ones count nothing
-			w.change(xauth, passwordA, passwordB).is(t, 200, "")
+			w.change(xauth, passwordA, passwordB).Is(t, 200, "")
 		}
 		for i := range 5 {
 			if i == 3 {
-				w.start()
+				w.Start()
 			}
-			w.change(xauth, "not it at all", passwordB).is(t, 422, "PASSWORD_WRONG")
+			w.change(xauth, "not it at all", passwordB).Is(t, 422, "PASSWORD_WRONG")
 		}
-		a := w.change(xauth, passwordA, passwordB).is(t, 429, "RATE_LIMITED")
-		if a.header.Get("Retry-After") == "" {
+		a := w.change(xauth, passwordA, passwordB).Is(t, 429, "RATE_LIMITED")
+		if a.Header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
-		w.skip(14 * time.Minute)
-		w.change(xauth, passwordA, passwordB).is(t, 429, "RATE_LIMITED")
-		w.skip(61 * time.Second)
-		w.change(xauth, passwordA, passwordB).is(t, 200, "")
+		w.Skip(14 * time.Minute)
+		w.change(xauth, passwordA, passwordB).Is(t, 429, "RATE_LIMITED")
+		w.Skip(61 * time.Second)
+		w.change(xauth, passwordA, passwordB).Is(t, 200, "")
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +77,11 @@ func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 	storetest.Must(t, err)
 	return &Site{Server: server, caller: "admin", t: t}
 }
+
+// Endpoints is a group of endpoints that a test makes.
+type Endpoints []rest.Endpoint
+
+func (e Endpoints) Endpoints() []rest.Endpoint { return e }
 
 // Guards are the guards of the program for callers that are names.
 func Guards() auth.Guards {
@@ -190,6 +196,28 @@ func (s *Site) Wants(line, body string, status int, want string) {
 	}
 }
 
+// Gets is Wants for a table: want is the status, and for a refusal its code and its fields, "400 INVALID_FIELD name".
+func (s *Site) Gets(line, body, want string) {
+	s.t.Helper()
+	status, answer := s.Call(line, body)
+	got := strconv.Itoa(status)
+	if status != 200 {
+		got += " " + Refusal(answer)
+	}
+	if got != want {
+		s.t.Errorf("%s as %s %s: %d %s, want %s", line, s.caller, body, status, answer, want)
+	}
+}
+
+// Try makes a request for storetest.Race: its error has the code of the refusal.
+func (s *Site) Try(line, body string) error {
+	status, answer := s.Call(line, body)
+	if status == 200 {
+		return nil
+	}
+	return fault.New(fault.Code(Refusal(answer)), "%s", answer)
+}
+
 // Refusal is the code of a problem and its fields.
 func Refusal(answer string) string {
 	var p struct {
@@ -203,17 +231,4 @@ func Refusal(answer string) string {
 		p.Code += " " + e.Field
 	}
 	return p.Code
-}
-
-// WantsBound checks a write about the account of the administrator "admin" (D-AUTH-03). A
-// clerk is refused. The administrator is refused if own says that another person must decide
-// the matter of the own account.
-func (s *Site) WantsBound(line, body string, own bool, headers ...string) {
-	s.t.Helper()
-	for caller, refused := range map[string]bool{"clerk": true, "admin": own} {
-		status, answer := s.As(caller).Call(line, body, headers...)
-		if (status == http.StatusForbidden && Refusal(answer) == string(fault.Forbidden)) != refused {
-			s.t.Errorf("%s as %s %s: %d %s, refused %t is wanted", line, caller, body, status, answer, refused)
-		}
-	}
 }

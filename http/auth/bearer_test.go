@@ -2,7 +2,6 @@ package auth_test
 
 import (
 	"context"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/domain/session/geofilter"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
@@ -47,16 +47,12 @@ func TestEveryCredentialMeetsEveryJudge(t *testing.T) {
 	f := auth.Firewall{Evaluator: wall, Tokens: tokens, Live: g.Live, Feed: g.Feed, Foreign: elsewhere,
 		Bears: func(key string) bool { return key == "GET /check" }}
 	var got error
-	srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, Firewall: f.Judge,
+	site := apitest.Serve(t, edge.Options{Guards: g.Table(), Authorize: g.Authorize, Firewall: f.Judge,
 		CountryHeader: "x-country", TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")},
 		Observe: func(_ context.Context, a edge.Answered) { got = fault.New(a.Code, "") }},
-		[]rest.Endpoint{rest.Get("/user", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
-			return rest.None{}, nil
-		}), rest.Get("/pauth", "", rest.PAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
-			return rest.None{}, nil
-		})})
-	storetest.Must(t, err)
-	srv.Raw("GET", "/check", func(c *fiber.Ctx) error {
+		apitest.Endpoints{rest.Get("/user", "", rest.User, nothing[rest.None]),
+			rest.Get("/pauth", "", rest.PAuth, nothing[rest.None])}).As("nobody")
+	site.Server.Raw("GET", "/check", func(c *fiber.Ctx) error {
 		r := edge.RequestOf(c)
 		_, err := g.Bearer(c.Context(), r, auth.Signing{})
 		return err
@@ -72,14 +68,8 @@ func TestEveryCredentialMeetsEveryJudge(t *testing.T) {
 		return text
 	}
 	send := func(path, name, value string) fault.Code {
-		r := httptest.NewRequest("GET", path, nil)
-		r.Header.Set("X-Forwarded-For", "192.0.2.7")
-		r.Header.Set("x-country", "DE")
-		r.Header.Set(name, value)
 		got = nil
-		res, err := srv.App.Test(r, -1)
-		storetest.Must(t, err)
-		res.Body.Close()
+		site.Send("GET "+path, "", "X-Forwarded-For", "192.0.2.7", "x-country", "DE", name, value)
 		return fault.CodeOf(got)
 	}
 	service := func(user string, from *auth.Origin) fault.Code {

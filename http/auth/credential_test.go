@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"castellan/domain/permit/resource"
 	"castellan/domain/permit/servicekey"
 	"castellan/domain/proof/device"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
@@ -52,33 +52,35 @@ func (p *phones) Present(_ context.Context, r device.Request) (device.Device, er
 
 // door serves one endpoint of each credential, which answers with its caller.
 type door struct {
-	t      *testing.T
-	srv    *edge.Server
-	feed   *changetest.Feed
-	phones *phones
-	sv     int64  // of live sessions
-	text   string // of the refusal
-	who    rest.Caller
+	*apitest.Site
+	feed    *changetest.Feed
+	phones  *phones
+	cron    func(header string) (string, bool)
+	service func(header string, from netip.Addr) (servicekey.Client, error)
+	sv      int64 // of live sessions
+	who     rest.Caller
+	seen    edge.Answered
 }
 
 func newDoor(t *testing.T) *door {
-	d := &door{t: t, feed: &changetest.Feed{}, phones: &phones{}, sv: 3}
+	d := &door{feed: &changetest.Feed{}, phones: &phones{}, sv: 3}
+	d.cron = func(header string) (string, bool) { return strings.CutPrefix(header, "key of ") }
+	d.service = func(header string, _ netip.Addr) (servicekey.Client, error) {
+		name, ok := d.cron(header)
+		if !ok {
+			return servicekey.Client{Name: "wrong", Role: "wrong"}, fault.New(fault.Unauthenticated, "not a key")
+		}
+		return servicekey.Client{Name: name, Role: "wallet"}, nil
+	}
 	g := auth.Guards{Tokens: issuer{}, Feed: d.feed, Tenant: "t1", Devices: d.phones,
-		Live: func(userID, sessionID string, sv int64) bool { return sv == d.sv && sessionID == "session of "+userID },
-		Cron: func(header string) (string, bool) { return strings.CutPrefix(header, "key of ") },
-		Service: func(header string, _ netip.Addr) (servicekey.Client, error) {
-			name, ok := strings.CutPrefix(header, "key of ")
-			if !ok {
-				return servicekey.Client{Name: "wrong", Role: "wrong"}, fault.New(fault.Unauthenticated, "not a key")
-			}
-			return servicekey.Client{Name: name, Role: "wallet"}, nil
-		}}
-	all := func(context.Context, rest.Caller, *rest.Endpoint) error { return nil }
+		Live:    func(userID, sessionID string, sv int64) bool { return sv == d.sv && sessionID == "session of "+userID },
+		Cron:    func(header string) (string, bool) { return d.cron(header) },
+		Service: func(header string, from netip.Addr) (servicekey.Client, error) { return d.service(header, from) }}
 	run := func(_ context.Context, who rest.Caller, _ rest.None) (rest.None, error) {
 		d.who = who
 		return rest.None{}, nil
 	}
-	var endpoints []rest.Endpoint
+	var endpoints apitest.Endpoints
 	for path, c := range map[string]rest.Credential{"/user": rest.User, "/tenant": rest.Tenant, "/pauth": rest.PAuth,
 		"/either": rest.PAuthOrDevice, "/otauth": rest.OTAuth, "/cron": rest.TenantOrCron, "/device": rest.Device,
 		"/service": rest.Service, "/moves": rest.TenantOrService} {
@@ -88,27 +90,23 @@ func newDoor(t *testing.T) *door {
 		}
 		endpoints = append(endpoints, e)
 	}
-	var err error
-	d.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: all,
-		ActsAsAdmin: func(rest.Caller, *rest.Endpoint) bool { return false }}, endpoints)
-	storetest.Must(t, err)
+	d.Site = apitest.Serve(t, edge.Options{Guards: g.Table(), Authorize: anybody,
+		ActsAsAdmin: func(rest.Caller, *rest.Endpoint) bool { return false },
+		Observe:     func(_ context.Context, a edge.Answered) { d.seen = a }}, endpoints).As("nobody")
 	return d
 }
 
 // ask sends headers, as pairs, and returns the code of the refusal; "" for none.
 func (d *door) ask(path string, headers ...string) string {
-	d.t.Helper()
 	d.who = rest.Caller{}
-	r := httptest.NewRequest("GET", path, nil)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := d.srv.App.Test(r, -1)
-	storetest.Must(d.t, err)
-	defer res.Body.Close()
-	var p struct{ Code, Message string }
-	storetest.Must(d.t, json.NewDecoder(res.Body).Decode(&p))
-	d.text = p.Message
+	_, answer := d.Call("GET "+path, "", headers...)
+	return refusal(answer)
+}
+
+// refusal is the code of an answer; "" for none.
+func refusal(answer string) string {
+	var p struct{ Code string }
+	json.Unmarshal([]byte(answer), &p)
 	return p.Code
 }
 
@@ -125,6 +123,9 @@ func TestCredentials(t *testing.T) {
 	}{
 		{"/user", nil, "UNAUTHENTICATED", rest.Caller{}},
 		{"/user", []string{"x-auth", "p-auth:c1"}, "UNAUTHENTICATED", rest.Caller{}},
+		{"/user", []string{"cron-auth", "key of rates"}, "UNAUTHENTICATED", rest.Caller{}},
+		{"/tenant", []string{"cron-auth", "key of rates"}, "UNAUTHENTICATED", rest.Caller{}},
+		{"/tenant", []string{"service-auth", "key of shop"}, "UNAUTHENTICATED", rest.Caller{}},
 		{"/user", []string{"x-auth", "x-auth:u1"}, "", session},
 		{"/user", []string{"x-auth", "x-auth:u1", "tenant-id", "t2"}, "", session},
 		{"/tenant", nil, "UNAUTHENTICATED", rest.Caller{}},
@@ -171,8 +172,9 @@ func TestNeededHeader(t *testing.T) {
 	for path, want := range map[string]string{"/user": "x-auth is needed", "/tenant": "x-auth is needed",
 		"/cron": "x-auth is needed", "/moves": "x-auth is needed", "/service": "service-auth is needed",
 		"/pauth": "p-auth is needed", "/either": "p-auth is needed", "/otauth": "ot-auth is needed"} {
-		if code := d.ask(path); code != "UNAUTHENTICATED" || !strings.HasPrefix(d.text, want) {
-			t.Errorf("%s: %s %q, want %q", path, code, d.text, want)
+		if _, answer := d.Call("GET "+path, ""); refusal(answer) != "UNAUTHENTICATED" ||
+			!strings.Contains(answer, `"message":"`+want) {
+			t.Errorf("%s: %s, want %q", path, answer, want)
 		}
 	}
 }
@@ -239,6 +241,12 @@ func TestSessionsAreJudged(t *testing.T) {
 	d.sv = 4
 	if got := d.ask("/user", "x-auth", "x-auth:u1"); got != "TOKEN_REVOKED" {
 		t.Error(got)
+	}
+	for header, want := range map[string]string{"x": "TOKEN_REVOKED", "key of rates": ""} {
+		got := d.ask("/cron", "x-auth", "x-auth:u1", "cron-auth", header)
+		if got != want || (d.who.Cron != "") != (want == "") {
+			t.Errorf("an ended session and the key %q: %q as %+v", header, got, d.who)
+		}
 	}
 	d.sv, d.feed.Stale = 3, true
 	for path, headers := range map[string][]string{"/user": {"x-auth", "x-auth:u1"}, "/tenant": {"x-auth", "x-auth:u1"},

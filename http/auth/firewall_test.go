@@ -1,10 +1,10 @@
 package auth_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -16,7 +16,6 @@ import (
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/change/changetest"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/servicekey"
 	"castellan/http/apitest"
 	"castellan/http/auth"
@@ -47,8 +46,8 @@ func (m *meter) Look(context.Context, []ratelimit.Demand, []ratelimit.Standing) 
 type wall struct {
 	*firewall.Evaluator
 	*meter
+	*apitest.Site
 	t     *testing.T
-	srv   *edge.Server
 	feed  *countedFeed
 	ended bool
 	seen  edge.Answered
@@ -80,30 +79,19 @@ func newWall(t *testing.T, rules ...firewall.Rule) *wall {
 		Now: time.Now}
 	f := auth.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}, Feed: w.feed,
 		Live: func(string, string, int64) bool { return !w.ended }, Service: w.client}
-	var err error
-	w.srv, err = edge.New(edge.Options{Firewall: f.Judge,
+	w.Site = apitest.Serve(t, edge.Options{Firewall: f.Judge,
 		Observe: func(_ context.Context, a edge.Answered) { w.seen = a }, CountryHeader: "x-country",
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}},
-		[]rest.Endpoint{rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
-			return rest.None{}, nil
-		}).For(rest.Public)})
-	storetest.Must(t, err)
-	w.srv.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
+		apitest.Endpoints{rest.Get("/x", "", rest.NoAuth, nothing[rest.None]).For(rest.Public)}).As("nobody")
+	w.Server.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	return w
 }
 
 // ask sends a request of a user from an address and checks the status.
 func (w *wall) ask(path, user, ip string, want int) http.Header {
 	w.t.Helper()
-	r := httptest.NewRequest("GET", path, nil)
-	r.Header.Set("X-Forwarded-For", ip)
-	r.Header.Set("x-country", "TR")
-	if user != "" {
-		r.Header.Set("x-auth", user)
-	}
-	res, err := w.srv.App.Test(r, -1)
-	storetest.Must(w.t, err)
-	if res.Body.Close(); res.StatusCode != want {
+	res, _ := w.As(cmp.Or(user, "nobody")).Send("GET "+path, "", "X-Forwarded-For", ip, "x-country", "TR")
+	if res.StatusCode != want {
 		w.t.Errorf("%s of %q from %s: %d, want %d", path, user, ip, res.StatusCode, want)
 	}
 	return res.Header
@@ -136,15 +124,12 @@ func TestFirewallKnowsTheServiceClient(t *testing.T) {
 		Entities: []string{"shop"}})
 	ask := func(key, from string, want int) {
 		t.Helper()
-		r := httptest.NewRequest("GET", "/x", nil)
-		r.Header.Set("X-Forwarded-For", from)
+		headers := []string{"X-Forwarded-For", from}
 		if key != "" {
-			r.Header.Set("service-auth", key)
+			headers = append(headers, "service-auth", key)
 		}
-		res, err := w.srv.App.Test(r, -1)
-		storetest.Must(t, err)
-		if res.Body.Close(); res.StatusCode != want {
-			t.Errorf("%q from %s: %d, want %d", key, from, res.StatusCode, want)
+		if status, _ := w.Call("GET /x", "", headers...); status != want {
+			t.Errorf("%q from %s: %d, want %d", key, from, status, want)
 		}
 	}
 	ask("key of shop", "192.0.2.7", 403)
@@ -158,10 +143,8 @@ func TestFirewallKnowsTheServiceClient(t *testing.T) {
 	ask("key of shop", "192.0.2.7", 200)
 	w.feed.Stale = false
 	f := auth.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}, Feed: w.feed}
-	var err error
-	w.srv, err = edge.New(edge.Options{Firewall: f.Judge,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}}, nil)
-	storetest.Must(t, err)
+	w.Site = apitest.Serve(t, edge.Options{Firewall: f.Judge,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}}).As("nobody")
 	ask("key of shop", "192.0.2.7", 404) // a firewall without service clients
 }
 
@@ -230,10 +213,8 @@ func TestFirewallCatchesUp(t *testing.T) {
 	}
 	w.ask("/x", "u1", "192.0.2.7", 200) // whose session it is cannot be judged
 	f := auth.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}}
-	srv, err := edge.New(edge.Options{Firewall: f.Judge}, nil)
-	storetest.Must(t, err)
-	res, err := srv.App.Test(httptest.NewRequest("GET", "/none", nil), -1)
-	if err != nil || res.StatusCode != 404 {
-		t.Errorf("without a feed: %v, %v", res, err)
+	bare := apitest.Serve(t, edge.Options{Firewall: f.Judge}).As("nobody")
+	if status, answer := bare.Call("GET /none", ""); status != 404 {
+		t.Errorf("without a feed: %d %s", status, answer)
 	}
 }

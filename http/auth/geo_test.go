@@ -2,11 +2,8 @@ package auth_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http/httptest"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,10 +16,10 @@ import (
 	"castellan/domain/permit/resource"
 	"castellan/domain/session/allowedip"
 	"castellan/domain/session/geofilter"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
-	"castellan/internal/apidoc"
 	"castellan/outbound/geoip"
 )
 
@@ -68,8 +65,8 @@ func (p places) guards(t testing.TB, n node) auth.Guards {
 
 // world serves one endpoint of each kind behind the guards, at any address.
 type world struct {
+	*apitest.Site
 	t      *testing.T
-	srv    *edge.Server
 	tokens *token.Issuer
 	seen   *edge.Answered
 }
@@ -84,21 +81,17 @@ func serve(t *testing.T, p places, n node) *world {
 		time.Now, 100)}
 	g := p.guards(t, n)
 	g.Tokens = w.tokens
-	run := func(context.Context, rest.Caller, noted) (rest.None, error) { return rest.None{}, nil }
-	var err error
-	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin,
+	w.Site = apitest.Serve(t, edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin,
 		CountryOf: geoip.Embedded{}.Country, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")},
 		Observe: func(_ context.Context, a edge.Answered) { *w.seen = a }},
-		[]rest.Endpoint{
-			rest.Post("/user", "", rest.User, run), rest.Post("/tenant", "", rest.Tenant, run),
-			rest.Post("/pauth", "", rest.PAuth, run),
-			rest.Post("/device", "", rest.PAuthOrDevice, run), rest.Post("/public", "", rest.NoAuth, run),
-			rest.Post("/filtered", "", rest.User, run).IPFiltered(),
-			rest.Post("/clerk", "", rest.User, run).For(rest.Admin).IPFiltered(),
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+		apitest.Endpoints{
+			rest.Post("/user", "", rest.User, nothing[noted]), rest.Post("/tenant", "", rest.Tenant, nothing[noted]),
+			rest.Post("/pauth", "", rest.PAuth, nothing[noted]),
+			rest.Post("/device", "", rest.PAuthOrDevice, nothing[noted]),
+			rest.Post("/public", "", rest.NoAuth, nothing[noted]),
+			rest.Post("/filtered", "", rest.User, nothing[noted]).IPFiltered(),
+			rest.Post("/clerk", "", rest.User, nothing[noted]).For(rest.Admin).IPFiltered(),
+		}).As("nobody")
 	return w
 }
 
@@ -128,22 +121,8 @@ func (w *world) pauth(challenge string) []string {
 // none. The tests' connection is that of the proxy 0.0.0.0.
 func (w *world) ask(path, body, ip string, headers ...string) string {
 	w.t.Helper()
-	r := httptest.NewRequest("POST", path, strings.NewReader(body))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-Forwarded-For", ip)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := apidoc.Test(w.srv.App, r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	var p struct{ Code string }
-	if err := json.NewDecoder(res.Body).Decode(&p); err != nil {
-		w.t.Fatal(err)
-	}
-	return p.Code
+	_, answer := w.Call("POST "+path, body, append(headers, "X-Forwarded-For", ip)...)
+	return refusal(answer)
 }
 
 const (

@@ -2,9 +2,6 @@ package auth_test
 
 import (
 	"context"
-	"encoding/json"
-	"io"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -14,16 +11,17 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
-	"castellan/domain/kit/change/changetest"
-	"castellan/domain/kit/id"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
-	"castellan/domain/kit/token"
+	"castellan/domain/permit/cronkey"
 	"castellan/domain/permit/resource"
 	"castellan/domain/permit/servicekey"
+	"castellan/http/apitest"
 	"castellan/http/auth"
-	"castellan/http/edge"
 	"castellan/http/rest"
+	"castellan/persistence"
+	"castellan/persistence/kit"
 	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
 )
@@ -60,109 +58,74 @@ func (k keys) add(t *testing.T, name, role string, networks ...string) (header s
 	return header
 }
 
-// The header service-auth (D-INT-01): which keys are accepted, from where, and what the role
-// of a key permits.
+// The header service-auth (D-INT-01): which keys are accepted, and from where.
 func TestServiceAuth(t *testing.T) {
-	k := newKeys(t, "wallet", "audited", "denied", "admin")
-	grants := []resource.Grant{
-		{RoleCode: "wallet", ResourceCode: "POST /moves", Context: resource.API, Permission: resource.Allow},
-		{RoleCode: "audited", ResourceCode: "POST /moves", Context: resource.API, Permission: resource.Audit},
-		{RoleCode: "denied", ResourceCode: "POST /moves", Context: resource.API, Permission: resource.Deny},
-		{RoleCode: "user", ResourceCode: "POST /open", Context: resource.API, Permission: resource.Allow},
-		{RoleCode: "wallet", ResourceCode: "POST /reserved", Context: resource.API, Permission: resource.Allow},
-		{RoleCode: "wallet", ResourceCode: "POST /people", Context: resource.API, Permission: resource.Allow},
-	}
-	n := node{held: map[string][]string{"wallet": {"u1"}}, grants: grants}
-	roles := n.live(t)
-	tokens := token.NewIssuer(keyringtest.Ring(t, time.Now), "castellan", "default", time.Now, 100)
-	feed := &changetest.Feed{}
-	g := auth.Guards{Tokens: tokens, Tenant: "default", Judge: roles.Judge, JudgeRole: roles.JudgeRole,
-		Service: k.live.Client, Feed: feed, Live: func(string, string, int64) bool { return true }}
-	type seen struct {
-		By string `json:"by"`
-	}
-	show := func(_ context.Context, who rest.Caller, _ rest.None) (seen, error) { return seen{who.By().UserID}, nil }
-	var answered edge.Answered
-	srv, err := edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin,
-		Observe: func(_ context.Context, a edge.Answered) { answered = a }},
-		[]rest.Endpoint{
-			rest.Post("/moves", "", rest.TenantOrService, show),
-			rest.Post("/open", "", rest.TenantOrService, show),
-			rest.Post("/reserved", "", rest.TenantOrService, show).Reserve(),
-			rest.Post("/people", "", rest.Tenant, show),
-		})
-	storetest.Must(t, err)
-	wants := func(want, path string, headers ...string) {
+	k, d := newKeys(t, "wallet", "audited"), newDoor(t)
+	d.service = k.live.Client
+	wants := func(want, header string) {
 		t.Helper()
-		r := httptest.NewRequest("POST", path, nil)
-		for i := 0; i < len(headers); i += 2 {
-			r.Header.Add(headers[i], headers[i+1])
+		code := d.ask("/moves", "service-auth", header)
+		if got := d.who.By().UserID + code; got != want {
+			t.Errorf("%.90q: %q, want %q", header, got, want)
 		}
-		res, err := srv.App.Test(r, -1)
-		storetest.Must(t, err)
-		defer res.Body.Close()
-		body, _ := io.ReadAll(res.Body)
-		var a struct{ By, Code string }
-		storetest.Must(t, json.Unmarshal(body, &a))
-		if got := a.By + a.Code; got != want {
-			t.Errorf("%s %.90q: %q, want %q", path, headers, got, want)
-		}
-	}
-	session := func(user string) string {
-		now := time.Now()
-		raw, err := tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: user, SessionID: "s", SV: 1,
-			AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
-		storetest.Must(t, err)
-		return raw
 	}
 	const none = "UNAUTHENTICATED"
 	for _, header := range []string{".", "wallet.", ".x", "wallet.x", strings.Repeat("x", 5000), "wallet"} {
-		wants(none, "/moves", "service-auth", header)
+		wants(none, header)
 	}
 	wallet := k.add(t, "wallet", "wallet")
 	other := k.add(t, "other", "audited")
-	wants("service:wallet", "/moves", "service-auth", wallet)
-	wants("service:other", "/moves", "service-auth", other)
+	wants("service:wallet", wallet)
+	wants("service:other", other)
 	_, foreign, _ := strings.Cut(other, ".")
 	_, secret, _ := strings.Cut(wallet, ".")
 	for _, wrong := range []string{"wallet." + foreign, "Wallet." + secret, "wallet" + secret, wallet + ".",
 		"Bearer " + wallet,
 		wallet[:len(wallet)-1], secret, "." + secret, "nobody." + secret} {
-		wants(none, "/moves", "service-auth", wrong)
+		wants(none, wrong)
 	}
-	wants("INVALID_FIELD", "/moves", "service-auth", wallet, "service-auth", wallet)
-
-	// The role decides, and nothing that a role or every user has elsewhere.
-	wants("FORBIDDEN", "/open", "service-auth", wallet)
-	wants("FORBIDDEN", "/reserved", "service-auth", wallet)
-	wants("FORBIDDEN", "/moves", "service-auth", k.add(t, "denied", "denied"))
-	wants("service:root", "/reserved", "service-auth", k.add(t, "root", "admin"))
-	for _, header := range []string{"x-auth", "cron-auth"} {
-		wants(none, "/moves", header, wallet)
-	}
-	wants(none, "/people", "service-auth", wallet)
-	wants("u1", "/moves", "x-auth", session("u1"))
-	wants("FORBIDDEN", "/moves", "x-auth", session("u2"))
-	wants(none, "/moves", "x-auth", session("u1"), "service-auth", wallet)
-	wants("TENANT_MISMATCH", "/moves", "service-auth", wallet, "tenant-id", "another")
-
 	// The address of httptest is 0.0.0.0.
-	wants("service:near", "/moves", "service-auth", k.add(t, "near", "wallet", "192.0.2.1", "0.0.0.0/8"))
-	wants("IP_NOT_ALLOWED", "/moves", "service-auth", k.add(t, "far", "wallet", "192.0.2.0/24"))
-	if got := answered.Caller.By().UserID; got != "service:far" { // for the audit of the refusal
+	wants("service:near", k.add(t, "near", "wallet", "192.0.2.1", "0.0.0.0/8"))
+	wants("IP_NOT_ALLOWED", k.add(t, "far", "wallet", "192.0.2.0/24"))
+	if got := d.seen.Caller.By().UserID; got != "service:far" { // for the audit of the refusal
 		t.Errorf("the refused key is that of %q", got)
 	}
-	wants(none, "/moves", "service-auth", "far.x")
-	if got := answered.Caller.By().UserID; got != "" {
+	wants(none, "far.x")
+	if got := d.seen.Caller.By().UserID; got != "" {
 		t.Errorf("a wrong key is that of %q", got)
 	}
-
-	// A node that may have missed a removal accepts no key.
-	feed.Stale = true
-	wants("UNAVAILABLE", "/moves", "service-auth", wallet)
-	feed.Stale = false
 	storetest.Must(t, k.Remove(t.Context(), audit.Operator, "wallet"))
-	wants(none, "/moves", "service-auth", wallet)
+	wants(none, wallet)
+}
+
+// The role of a service client decides, and nothing that a role or every user has elsewhere.
+func TestRolesOfServiceClients(t *testing.T) {
+	var grants []resource.Grant
+	for _, g := range [][2]string{{"wallet", "POST /moves"}, {"user", "POST /open"}, {"wallet", "POST /reserved"}} {
+		grants = append(grants, resource.Grant{RoleCode: g[0], ResourceCode: g[1], Context: resource.API,
+			Permission: resource.Allow})
+	}
+	for role, p := range map[string]resource.Permission{"audited": resource.Audit, "denied": resource.Deny} {
+		grants = append(grants, resource.Grant{RoleCode: role, ResourceCode: "POST /moves", Context: resource.API,
+			Permission: p})
+	}
+	roles := node{held: map[string][]string{"wallet": {"u1"}}, grants: grants}.live(t)
+	g := auth.Guards{Judge: roles.Judge, JudgeRole: roles.JudgeRole}
+	for of, want := range map[[2]string]bool{{"wallet", "/moves"}: true, {"audited", "/moves"}: true,
+		{"denied", "/moves"}: false, {"wallet", "/open"}: false, {"wallet", "/reserved"}: false,
+		{"admin", "/reserved"}: true} {
+		e := rest.Endpoint{Method: "POST", Path: of[1], Audience: rest.Admin, Credential: rest.TenantOrService,
+			Reserved: of[1] == "/reserved"}
+		if got, _ := g.Permits(rest.Caller{Service: "shop", ServiceRole: of[0]}, &e); got != want {
+			t.Errorf("%v: %t", of, got)
+		}
+	}
+	moves := rest.Endpoint{Method: "POST", Path: "/moves", Audience: rest.Admin, Credential: rest.TenantOrService}
+	for user, want := range map[string]bool{"u1": true, "u2": false} {
+		if got, _ := g.Permits(rest.Caller{UserID: user}, &moves); got != want {
+			t.Errorf("%s: %t", user, got)
+		}
+	}
 }
 
 // After a rotation both keys are valid for an hour, and never three.
@@ -194,5 +157,76 @@ func TestServiceKeyRotation(t *testing.T) {
 		valid(second, false)
 		valid(third, true)
 		valid(fourth, true)
+	})
+}
+
+// The credential of the exchange-rate endpoint (D-AUTH-07, REQ-AUTH-09): which keys are accepted, and as which caller.
+func TestCronAuth(t *testing.T) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		ctx := t.Context()
+		ring := keyringtest.Ring(t, time.Now)
+		live := cronkey.NewCache(permit.NewCronKeys(db), ring)
+		issuer := cronkey.Issuer{Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.CronKeys}, Ring: ring}
+		d := newDoor(t)
+		d.cron = live.Client
+		wants := func(want, header string) {
+			t.Helper()
+			if code := d.ask("/cron", "cron-auth", header); d.who.Cron+code != want {
+				t.Errorf("%.90q: %s %s, want %s", header, d.who.Cron, code, want)
+			}
+		}
+		const none = "UNAUTHENTICATED"
+
+		// No key: the credential does not exist.
+		for _, header := range []string{".", "rates.", ".x", "rates.x", strings.Repeat("x", 5000), "rates"} {
+			wants(none, header)
+		}
+		key, err := issuer.Add(ctx, audit.Operator, "rates")
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, secret, _ := strings.Cut(key, ".")
+		if name != "rates" || len(secret) != 43 || strings.Contains(secret, ".") {
+			t.Fatalf("the header %q is not <client>.<secret of 32 bytes>", key)
+		}
+		wants(none, key) // before the node has heard of it
+		other, err := issuer.Add(ctx, audit.Operator, "other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := live.Reload(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wants("rates", key)
+		wants("other", other)
+		_, foreign, _ := strings.Cut(other, ".")
+		for _, wrong := range []string{"rates." + foreign, "Rates." + secret, "rates" + secret, "rates." + secret + ".",
+			"rates." + secret[:42], "rates.." + secret,
+			secret, "." + secret, "nobody." + secret, " ." + secret, "rates. " + secret, strings.ToLower(key), "Bearer " + key} {
+			wants(none, wrong)
+		}
+		// Names, and what is written of a key.
+		for _, bad := range []string{"", "a.b", "a b", "ä", "-a", strings.Repeat("a", 65)} {
+			if _, err := issuer.Add(ctx, audit.Operator, bad); fault.CodeOf(err) != fault.InvalidField {
+				t.Errorf("the name %q: %v", bad, err)
+			}
+		}
+		if _, err := issuer.Add(ctx, audit.Operator, "rates"); fault.CodeOf(err) != fault.RecordAlreadyExist {
+			t.Errorf("the name again: %v", err)
+		}
+		if err := issuer.Remove(ctx, audit.Operator, "rates"); err != nil {
+			t.Fatal(err)
+		}
+		if err := issuer.Remove(ctx, audit.Operator, "rates"); fault.CodeOf(err) != fault.RecordNotFound {
+			t.Errorf("removed twice: %v", err)
+		}
+		if err := live.Reload(ctx); err != nil {
+			t.Fatal(err)
+		}
+		wants(none, key)
+		wants("other", other)
+		if rows, err := kit.NewAudit(db).Verify(ctx, []byte(persistencetest.AuditKey)); err != nil || rows != 3 {
+			t.Errorf("%d audit rows, %v; want one for each of two keys and a removal", rows, err)
+		}
 	})
 }

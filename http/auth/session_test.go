@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/ed25519"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
+	"castellan/domain/kit/change"
 	"castellan/domain/kit/change/changetest"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
@@ -15,6 +17,7 @@ import (
 	"castellan/domain/kit/token"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/dpop"
+	"castellan/http/apitest"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
@@ -70,13 +73,11 @@ func TestProofsOfRequests(t *testing.T) {
 		Proofs: &dpop.Verifier{Ring: keyringtest.Keeper(t, time.Now).Ring(), Commit: used, PublicURL: "https://id.example",
 			Now: time.Now}}
 	var who rest.Caller
-	s, err := edge.New(edge.Options{Guards: g.Table(), Now: now,
-		Authorize: func(context.Context, rest.Caller, *rest.Endpoint) error { return nil }}, []rest.Endpoint{
+	s := apitest.Serve(t, edge.Options{Guards: g.Table(), Now: now, Authorize: anybody}, apitest.Endpoints{
 		rest.Get("/x", "", rest.User, func(_ context.Context, c rest.Caller, _ rest.None) (rest.None, error) {
 			who, late = c, true
 			return rest.None{}, nil
 		})})
-	storetest.Must(t, err)
 	ask := func(xAuth, proof string) int {
 		t.Helper()
 		late = false
@@ -86,7 +87,7 @@ func TestProofsOfRequests(t *testing.T) {
 		if proof != "" {
 			r.Header.Set("dpop", proof)
 		}
-		a, err := s.App.Test(r)
+		a, err := s.Server.App.Test(r)
 		storetest.Must(t, err)
 		return a.StatusCode
 	}
@@ -129,3 +130,196 @@ func TestProofsOfRequests(t *testing.T) {
 	_, err = g.Session(t.Context(), mine)
 	storetest.Must(t, err)
 }
+
+// overdue is an issuer of tokens for "late": their time is over. Those for "key" are of a session with a key, and those
+// for "ended" of one that has ended.
+type overdue struct{}
+
+func (overdue) Verify(class token.Class, raw string) (token.Claims, error) {
+	c, err := issuer{}.Verify(class, raw)
+	if err == nil && strings.Contains(c.Subject, "late") {
+		return token.Claims{}, fault.New(fault.TokenExpired, "over")
+	}
+	return c, err
+}
+
+func (overdue) ended(class token.Class, raw string) (token.Claims, error) {
+	c, err := issuer{}.Verify(class, raw)
+	if strings.Contains(c.Subject, "key") {
+		c.Thumbprint = "t"
+	}
+	if strings.Contains(c.Subject, "forged") {
+		return token.Claims{}, fault.New(fault.Unauthenticated, "forged")
+	}
+	return c, err
+}
+
+// A token without a request is never accepted after its time.
+func TestSessionIsNoRenewal(t *testing.T) {
+	g := auth.Guards{Tokens: overdue{}, Ended: overdue{}.ended, Feed: &changetest.Feed{},
+		Live: func(string, string, int64) bool { return true }}
+	_, err := g.Session(t.Context(), "x-auth:late-key")
+	storetest.Wants(t, err, fault.TokenExpired)
+	c, err := g.Session(t.Context(), "x-auth:u1")
+	if err != nil || c.Subject != "u1" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// A token whose time is over is accepted for a renewal only, and only if its session has a key and has not ended.
+func TestRenewalAcceptsOverdueTokens(t *testing.T) {
+	g := auth.Guards{Tokens: overdue{}, Ended: overdue{}.ended, Feed: &changetest.Feed{}, Tenant: "t1",
+		Live: func(userID, _ string, _ int64) bool { return !strings.Contains(userID, "ended") }}
+	var who rest.Caller
+	run := func(_ context.Context, c rest.Caller, _ rest.None) (rest.None, error) {
+		who = c
+		return rest.None{}, nil
+	}
+	s := apitest.Serve(t, edge.Options{Guards: g.Table(), Authorize: anybody}, apitest.Endpoints{
+		rest.Get("/x", "", rest.User, run), rest.Get("/renew", "", rest.User, run).Renews()})
+	for request, want := range map[string]string{
+		"/x plain": "", "/x late-key": "TOKEN_EXPIRED", "/x late": "TOKEN_EXPIRED", "/x ended": "TOKEN_REVOKED",
+		"/renew plain": "", "/renew late-key": "", "/renew late": "TOKEN_EXPIRED",
+		"/renew late-key-ended": "TOKEN_REVOKED", "/renew ended": "TOKEN_REVOKED",
+		"/renew late-key-forged": "UNAUTHENTICATED",
+	} {
+		path, name, _ := strings.Cut(request, " ")
+		who = rest.Caller{}
+		if _, answer := s.As("x-auth:"+name).Call("GET "+path, "", "dpop", "a proof"); refusal(answer) != want {
+			t.Errorf("%s: %s, want %q", request, answer, want)
+			continue
+		}
+		if renewing := who.Renewing != nil; renewing != (want == "" && path == "/renew") {
+			t.Errorf("%s: renewing %t", request, renewing)
+		}
+		if want == "" && (who.UserID != name || who.Renewing != nil && (who.Renewing.XAuth != "x-auth:"+name ||
+			who.Renewing.Claims.Subject != name)) {
+			t.Errorf("%s: %+v", request, who)
+		}
+		if want == "" && (who.KeyToken != "") != (path == "/x") {
+			t.Errorf("%s: the token of the proof is %q", request, who.KeyToken)
+		}
+	}
+}
+
+// notes is a feed of one note.
+type notes struct {
+	at     time.Time
+	broken bool
+}
+
+func (n *notes) Since(ctx context.Context, from time.Time) ([]change.Entry, error) {
+	switch {
+	case n.broken:
+		return nil, context.DeadlineExceeded
+	case n.at.IsZero() || n.at.Before(from):
+		return nil, nil
+	}
+	return []change.Entry{{ID: 1, Note: change.Note{Topic: change.Sessions, Key: "x"}, At: n.at}}, nil
+}
+func (n *notes) Purge(context.Context, time.Time) error { return nil }
+
+// stopped verifies tokens as a process does that is stopped somewhere.
+type stopped struct{ before, after func() }
+
+func (s stopped) Verify(token.Class, string) (token.Claims, error) {
+	s.before()
+	defer s.after()
+	return token.Claims{Subject: "u", SessionID: "s", SV: 1, ExpiresAt: time.Now().Add(time.Hour)}, nil
+}
+
+// A session that ended elsewhere while this process was stopped is refused,
+// wherever in a request it was stopped, also when the feed is read before the
+// request goes on; a session that lives is served.
+func TestStoppedProcess(t *testing.T) {
+	const start, tokens, live, handler = "start", "tokens", "live", "handler"
+	for _, at := range []string{start, tokens, live, handler} {
+		for _, first := range []bool{false, true} { // the poller goes on before the request does
+			for _, ended := range []bool{false, true} {
+				for _, stop := range []time.Duration{1100 * time.Millisecond, 6 * time.Second, 15 * time.Second} {
+					now := time.Now()
+					feed := &notes{}
+					known := false
+					r := change.NewReader(feed, func() time.Time { return now })
+					r.On(change.Sessions, func(context.Context, ...string) error { known = true; return nil })
+					if err := r.Poll(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					halts := map[string]func(){}
+					halt := func(place string) func() {
+						return func() {
+							if do := halts[place]; do != nil {
+								delete(halts, place)
+								do()
+							}
+						}
+					}
+					halts[at] = func() {
+						if ended {
+							feed.at = now.Add(10 * time.Millisecond)
+						}
+						now = now.Add(stop)
+						if first {
+							if err := r.Poll(t.Context()); err != nil {
+								t.Fatal(err)
+							}
+						}
+					}
+					g := auth.Guards{Tokens: stopped{halt(start), halt(tokens)}, Tenant: "default", Feed: r,
+						Live: func(string, string, int64) bool {
+							was := !known
+							halt(live)()
+							return was
+						}}
+					s := apitest.Serve(t, edge.Options{Now: func() time.Time { return now }, Guards: g.Table(), Authorize: anybody},
+						apitest.Endpoints{
+							rest.Get("/me", "", rest.User, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+								halt(handler)()
+								return rest.None{}, nil
+							})}).As("token")
+					status, _ := s.Call("GET /me", "")
+					want := 200
+					if ended {
+						want = 401
+					}
+					if status != want {
+						t.Errorf("stopped for %v at %s, poller first %v, ended %v: %d", stop, at, first, ended, status)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A node that cannot catch up reports it and names no session.
+func TestCannotCatchUp(t *testing.T) {
+	now, feed := time.Now(), &notes{}
+	r := change.NewReader(feed, func() time.Time { return now })
+	if err := r.Poll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	idle := func() {}
+	g := auth.Guards{Tokens: stopped{idle, idle}, Tenant: "default", Feed: r,
+		Live: func(string, string, int64) bool { return true }}
+	s := apitest.Serve(t, edge.Options{Guards: g.Table(), Authorize: anybody},
+		apitest.Endpoints{rest.Get("/me", "", rest.User, nothing[rest.None])}).As("token")
+	feed.broken = true
+	for _, c := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 200}, {999 * time.Millisecond, 200}, {time.Millisecond, 503}, {time.Hour, 503}} {
+		now = now.Add(c.after)
+		res, _ := s.Send("GET /me", "")
+		if res.StatusCode != c.want || c.want == 503 && res.Header.Get("Retry-After") != "1" {
+			t.Errorf("%v later: %d, Retry-After %q", c.after, res.StatusCode, res.Header.Get("Retry-After"))
+		}
+	}
+	feed.broken, now = false, now.Add(time.Minute)
+	if status, answer := s.Call("GET /me", ""); status != 200 {
+		t.Errorf("once it can be read again: %d %s", status, answer)
+	}
+}
+
+func anybody(context.Context, rest.Caller, *rest.Endpoint) error { return nil }
+
+func nothing[In any](context.Context, rest.Caller, In) (rest.None, error) { return rest.None{}, nil }

@@ -2,6 +2,9 @@ package auth_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/netip"
@@ -12,9 +15,13 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/mfa"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/proof/device"
+	"castellan/domain/proof/dpop"
 	"castellan/http/auth"
 	"castellan/http/edge"
 	"castellan/http/rest"
@@ -180,5 +187,141 @@ func TestCapturedIsDescribed(t *testing.T) {
 		if got := describe([]byte(command)); !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, want %+v", command, got, want)
 		}
+	}
+}
+
+// spender counts the proofs that were used up.
+type spender struct {
+	commit.Committer
+	spent int
+	err   error
+}
+
+func (s *spender) Commit(_ context.Context, writes ...commit.Write) error {
+	if s.err == nil {
+		s.spent += len(writes)
+	}
+	return s.err
+}
+
+// The proof of a caller's key is used up at the first question only, and only if it is that of the session's key.
+func TestProofOfStarterKey(t *testing.T) {
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	storetest.Must(t, err)
+	public, _ := device.PublicKey(k)
+	proof, err := dpop.Sign(k, dpop.Claims{Method: "POST", Target: "https://api.example.com/v1/pay",
+		TokenHash: dpop.TokenHash("token")})
+	storetest.Must(t, err)
+	e, db := &engine{}, &spender{}
+	s := auth.Starter{Starts: e, Accounts: e, Proofs: &dpop.Verifier{Ring: keyringtest.Ring(t, time.Now), Commit: db,
+		PublicURL: "https://api.example.com/v1", BasePath: "/v1", Now: time.Now}}
+	key := func(change func(*rest.Caller)) challenge.ClientKey {
+		t.Helper()
+		who := caller
+		who.KeyThumbprint, who.KeyProof, who.KeyToken = public.Thumbprint(), proof, "token"
+		who.Method, who.Host, who.Path = "POST", "api.example.com", "/v1/pay"
+		change(&who)
+		_, _, err := s.Start(t.Context(), who, "PAY", nil)
+		storetest.Must(t, err)
+		return e.asked[len(e.asked)-1].Key
+	}
+	right := key(func(*rest.Caller) {})
+	if right.Thumbprint != public.Thumbprint() || right.Proven || db.spent != 0 {
+		t.Errorf("%+v, %d spent", right, db.spent)
+	}
+	db.err = errors.New("the database is down")
+	if err := right.Prove(t.Context()); err == nil {
+		t.Error("a proof that was not used up counts")
+	}
+	db.err = nil
+	storetest.Must(t, right.Prove(t.Context()))
+	spent := db.spent
+	if storetest.Must(t, right.Prove(t.Context())); spent == 0 || db.spent != spent {
+		t.Errorf("%d, then %d spent", spent, db.spent)
+	}
+	for name, change := range map[string]func(*rest.Caller){
+		"another key":   func(c *rest.Caller) { c.KeyThumbprint = "another" },
+		"another path":  func(c *rest.Caller) { c.Path = "/v1/other" },
+		"another token": func(c *rest.Caller) { c.KeyToken = "other" },
+	} {
+		if err := key(change).Prove(t.Context()); fault.CodeOf(err) != fault.DPoPInvalid || db.spent != spent {
+			t.Errorf("%s: %v, %d spent", name, err, db.spent)
+		}
+	}
+	for name, change := range map[string]func(*rest.Caller){
+		"no key":         func(c *rest.Caller) { c.KeyThumbprint = "" },
+		"no proof":       func(c *rest.Caller) { c.KeyProof = "" },
+		"already proven": func(c *rest.Caller) { c.KeyProved = true },
+	} {
+		if k := key(change); k.Prove != nil || k.Proven != (name == "already proven") {
+			t.Errorf("%s: %+v", name, k)
+		}
+	}
+	s.Proofs = nil
+	if k := key(func(*rest.Caller) {}); k.Prove != nil {
+		t.Errorf("without a verifier: %+v", k)
+	}
+}
+
+// passkeyed is an account with a passkey.
+type passkeyed struct{ passkeys bool }
+
+func (p passkeyed) Account(_ context.Context, userID string) (challenge.Account, error) {
+	return challenge.Account{UserID: userID, Passkeys: p.passkeys}, nil
+}
+
+// A recovery code is used only where it replaces a passkey: for a change of factors of an account with one.
+func TestStartWithRecoveryCode(t *testing.T) {
+	used := []commit.Write{commit.Unflushed{}}
+	for name, c := range map[string]struct {
+		action   string
+		passkeys bool
+		code     string
+		refusal  error
+		redeemed bool
+		with     int
+		want     fault.Code
+	}{
+		"a change":          {mfa.DeviceAdd, true, "code", nil, true, 1, ""},
+		"of another action": {mfa.Withdraw, true, "code", nil, false, 0, ""},
+		"without a passkey": {mfa.DeviceAdd, false, "code", nil, false, 0, ""},
+		"without a code":    {mfa.DeviceAdd, true, "", nil, false, 0, ""},
+		"a wrong code": {mfa.DeviceAdd, true, "x", fault.New(fault.RecoveryCodeInvalid, "no"), true, 0,
+			fault.RecoveryCodeInvalid},
+	} {
+		e, redeemed := &engine{}, false
+		s := auth.Starter{Starts: e, Accounts: passkeyed{c.passkeys},
+			Recovery: func(_ context.Context, who audit.By, code string) ([]commit.Write, error) {
+				redeemed = true
+				if who.UserID != "u1" || code != c.code {
+					t.Errorf("%s: %+v, %s", name, who, code)
+				}
+				return used, c.refusal
+			}}
+		who := caller
+		who.RecoveryCode = c.code
+		_, _, err := s.Start(t.Context(), who, c.action, nil)
+		if fault.CodeOf(err) != c.want || redeemed != c.redeemed {
+			t.Errorf("%s: redeemed %t, %v", name, redeemed, err)
+		}
+		if c.want != "" {
+			if len(e.asked) != 0 {
+				t.Errorf("%s: a start was made", name)
+			}
+			continue
+		}
+		if got := e.asked[0]; got.Recovered != (c.with > 0) || len(got.With) != c.with {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	e := &engine{refuse: []error{commit.ErrFenced}}
+	n := 0
+	s := auth.Starter{Starts: e, Accounts: passkeyed{true},
+		Recovery: func(context.Context, audit.By, string) ([]commit.Write, error) { n++; return used, nil }}
+	who := caller
+	who.RecoveryCode = "code"
+	_, _, err := s.Start(t.Context(), who, mfa.TOTPDeactivate, nil)
+	if storetest.Must(t, err); n != 2 || !e.asked[1].Recovered {
+		t.Errorf("%d codes were checked for a repeated start", n)
 	}
 }

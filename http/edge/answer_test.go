@@ -6,15 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/gofiber/fiber/v2"
+
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 	"castellan/http/rest"
-
-	"github.com/gofiber/fiber/v2"
 )
 
 func TestAnswers(t *testing.T) {
@@ -239,5 +241,73 @@ func TestProblemDetails(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Details of a problem and of every field are in the client's language; detail stays English
+// (D-GEN-09, D-GEN-16).
+func TestMessagesAreLocalized(t *testing.T) {
+	type request struct {
+		Code  string  `json:"code" maxLength:"3"`
+		Count int     `json:"count" minimum:"1"`
+		Kind  *string `json:"kind" enum:"a,b"`
+	}
+	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth,
+		func(context.Context, rest.Caller, request) (rest.None, error) {
+			return rest.None{}, nil
+		}), rest.Post("/fails", "", rest.NoAuth, fails(fault.New(fault.InvalidField,
+		"nothing to change"))),
+		rest.Post("/other", "", rest.NoAuth, fails(fault.Invalid("a", "is odd"))))
+	for _, c := range []struct{ path, body, language, message, errors string }{
+		{"/x", `{}`, "tr", "code: zorunludur", "code: zorunludur; count: zorunludur"},
+		{"/x", `{}`, "ar", "code: مطلوب", "code: مطلوب; count: مطلوب"},
+		{"/x", `{}`, "en", "code: is required", "code: is required; count: is required"},
+		{"/x", `{"code":"long","count":0,"kind":"c"}`, "tr", "code: en fazla 3 karakter olabilir",
+			"code: en fazla 3 karakter olabilir; count: en az 1 olmalıdır; kind: şunlardan biri olmalıdır: a, b"},
+		{"/x", `{"code":1,"count":"x"}`, "ar", "code: يجب أن يكون نصا",
+			"code: يجب أن يكون نصا; count: يجب أن يكون عددا صحيحا"},
+		{"/x", `{"code":`, "tr", "8. baytta hatalı JSON: beklenmeyen son", ""},
+		{"/fails", `{}`, "tr", "değiştirilecek bir şey yok", ""},
+		{"/other", `{}`, "tr", "Geçersiz istek", "a: is odd"},
+	} {
+		a := do(t, s, "POST", c.path, c.body, "accept-language: "+c.language)
+		var p struct {
+			Detail, Message string
+			Errors          []struct{ Field, Message string }
+		}
+		storetest.Must(t, json.Unmarshal([]byte(a.body), &p))
+		var all []string
+		for _, e := range p.Errors {
+			all = append(all, e.Field+": "+e.Message)
+		}
+		if got := strings.Join(all, "; "); p.Message != c.message || got != c.errors {
+			t.Errorf("%s %s in %s: %q, %q", c.path, c.body, c.language, p.Message, got)
+		}
+		if english := do(t, s, "POST", c.path, c.body); !strings.Contains(english.body, `"detail":`+strconv.Quote(p.Detail)) {
+			t.Errorf("%s: the detail is %q in %s", c.path, p.Detail, c.language)
+		}
+	}
+}
+
+// TestRawErrors: what a raw handler may return, Fiber's own errors included.
+func TestRawErrors(t *testing.T) {
+	s := serve(t, allow())
+	for status, c := range map[int]struct {
+		status int
+		code   fault.Code
+	}{
+		400: {400, fault.InvalidField}, 401: {401, fault.Unauthenticated}, 403: {403, fault.Forbidden}, 404: {404,
+			fault.NotFound},
+		405: {405, fault.MethodNotAllowed}, 408: {408, fault.RequestTimeout}, 413: {413, fault.PayloadTooLarge}, 418: {400,
+			fault.InvalidField},
+		426: {400, fault.InvalidField}, 431: {431, fault.HeadersTooLarge}, 500: {500, fault.Internal}, 503: {503,
+			fault.Unavailable},
+	} {
+		path := "/e" + strings.Repeat("x", status-399)
+		s.Raw("GET", path, func(*fiber.Ctx) error { return fiber.NewError(status, "secret text") })
+		a := do(t, s, "GET", path, "")
+		if a.status != c.status || a.code() != string(c.code) || strings.Contains(a.body, "secret") {
+			t.Errorf("%d became %d %s", status, a.status, a.body)
+		}
 	}
 }

@@ -3,15 +3,21 @@ package edge
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"math"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
 
 	"castellan/domain/kit/fault"
 	"castellan/http/rest"
-
-	"github.com/gofiber/fiber/v2"
 )
 
 func TestRefuseWith(t *testing.T) {
@@ -160,5 +166,144 @@ func TestDevelopmentModeLogsRefusedRequests(t *testing.T) {
 				t.Errorf("dev %t, field %q: %s", dev, field, text)
 			}
 		}
+	}
+}
+
+// Each request is followed once, from when it came, under the template that
+// served it, and ends with its answer; health checks are not followed.
+func TestTrace(t *testing.T) {
+	type followed struct {
+		Traceable
+		status int
+		code   fault.Code
+	}
+	var got []followed
+	type key struct{}
+	opts := allow()
+	opts.Firewall = func(context.Context, *Request, string) error { return nil }
+	opts.Trace = func(ctx context.Context, q Traceable) (context.Context, func(int, fault.Code)) {
+		got = append(got, followed{Traceable: q})
+		i := len(got) - 1
+		return context.WithValue(ctx, key{}, i), func(status int, code fault.Code) {
+			got[i].status, got[i].code = status, code
+		}
+	}
+	s := serve(t, opts, rest.Get("/things/{id}", "x", rest.NoAuth, func(ctx context.Context, _ rest.Caller,
+		_ rest.None) (rest.None, error) {
+		if ctx.Value(key{}) == nil {
+			t.Error("a handler works outside of the trace")
+		}
+		return rest.None{}, fault.New(fault.RecordNotFound, "no such thing")
+	}))
+	do(t, s, "GET", "/things/secret?q=secret", "", "traceparent: 00-a-b-01", "tracestate: x=1")
+	do(t, s, "GET", "/nowhere/secret", "")
+	if len(got) != 2 || got[0].Key != "GET /things/{id}" || got[0].Parent != "00-a-b-01" || got[0].State != "x=1" ||
+		got[0].Trusted || got[0].Start.IsZero() || got[0].status != http.StatusNotFound ||
+		got[0].code != fault.RecordNotFound || got[1].Key != "GET *" || got[1].code != fault.NotFound {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A server that follows nothing makes nothing for it: a request allocates what
+// it did before there were traces.
+func TestUntracedRequestsCostNothing(t *testing.T) {
+	const before = 11 + instrumented
+	opts := allow()
+	s := serve(t, opts, rest.Get("/x", "x", rest.NoAuth,
+		func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+			return rest.None{}, nil
+		}))
+	s.App.Handler() // builds the router's tree
+	web := s.App.Server().Handler
+	var c fasthttp.RequestCtx
+	c.Init(&fasthttp.Request{}, loopAddr, nil)
+	c.Request.SetRequestURI("/x")
+	c.Request.Header.SetHost("id.example.com")
+	least := math.Inf(1) // of many: a pool may give nothing, as it does by chance under the race detector
+	for range 300 {
+		least = min(least, testing.AllocsPerRun(1, func() {
+			c.Response.Reset()
+			web(&c)
+		}))
+	}
+	if c.Response.StatusCode() != 200 {
+		t.Fatalf("%s", c.Response.Body())
+	}
+	if least > before {
+		t.Errorf("%v allocations, want at most %d", least, before)
+	}
+}
+
+// After a stop of the process a request is served only for a client that is still
+// there.
+func TestResumed(t *testing.T) {
+	var served atomic.Int64
+	gate := make(chan struct{})
+	opts := allow()
+	opts.Resumed = func() bool {
+		select {
+		case <-gate:
+		case <-t.Context().Done():
+		}
+		return true
+	}
+	ended := make(chan int, 4)
+	opts.Observe = func(_ context.Context, a Answered) { ended <- a.Status }
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth, func(context.Context, rest.Caller, rest.None) (rest.None, error) {
+		served.Add(1)
+		return rest.None{}, nil
+	}))
+	addr := listen(t, s)
+	const whole = "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+	stays, goes, resets := dial(t, addr), dial(t, addr), dial(t, addr)
+	for _, c := range []io.Writer{stays, goes, resets} {
+		if _, err := io.WriteString(c, whole); err != nil {
+			t.Fatal(err)
+		}
+	}
+	goes.Close()
+	resets.(interface{ SetLinger(int) error }).SetLinger(0)
+	resets.Close()
+	close(gate)
+	if text := receive(t, stays); !strings.HasPrefix(text, "HTTP/1.1 200 ") {
+		t.Errorf("who stayed got %q", text)
+	}
+	dropped := 0
+	for range 3 {
+		select {
+		case status := <-ended:
+			if status == 503 {
+				dropped++
+			}
+		case <-time.After(5 * time.Second):
+			dropped++ // its connection broke before it was read
+		}
+	}
+	if served.Load() != 1 || dropped != 2 {
+		t.Errorf("%d served, %d dropped", served.Load(), dropped)
+	}
+}
+
+// The end of all requests gives the reason to their clients and not to the log.
+func TestBase(t *testing.T) {
+	base, cancel := context.WithCancelCause(t.Context())
+	opts := allow()
+	opts.Base = func() context.Context { return base }
+	entered := make(chan struct{})
+	s := serve(t, opts, rest.Get("/x", "", rest.NoAuth,
+		func(ctx context.Context, _ rest.Caller, _ rest.None) (rest.None, error) {
+			close(entered)
+			<-ctx.Done()
+			return rest.None{}, ctx.Err()
+		}))
+	c := dial(t, listen(t, s))
+	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	cancel(fault.New(fault.Unavailable, "the node was stopped").After(2 * time.Second))
+	a := parsed(t, receive(t, c))
+	if a.status != 503 || a.header.Get("Retry-After") != "2" || !strings.Contains(a.body, "the node was stopped") {
+		t.Errorf("%+v", a)
 	}
 }

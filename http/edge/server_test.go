@@ -377,8 +377,8 @@ func TestLocalNames(t *testing.T) {
 
 func TestRepeatedHeaders(t *testing.T) {
 	s := serve(t, allow(), rest.Get("/x", "", rest.User, nothing))
-	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "cron-auth", "tenant-id", "device-signature",
-		"device_signature", "otp", "x-otp", "idempotency-key"} {
+	for _, name := range []string{"x-auth", "p-auth", "ot-auth", "cron-auth", "service-auth", "tenant-id",
+		"device-signature", "device_signature", "otp", "x-otp", "idempotency-key"} {
 		if a := do(t, s, "GET", "/x", "", name+": a", name+": b"); a.status != 400 || a.code() != "INVALID_FIELD" {
 			t.Errorf("%s twice: %d", name, a.status)
 		}

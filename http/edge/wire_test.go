@@ -189,28 +189,6 @@ func TestFraming(t *testing.T) {
 	}
 }
 
-// TestSlowClient: a client that sends too slowly is cut off with the reason.
-func TestSlowClient(t *testing.T) {
-	s := serve(t, allow(), rest.Post("/x", "", rest.NoAuth, nothing))
-	s.App.Server().ReadTimeout = 200 * time.Millisecond
-	addr := listen(t, s)
-	answers, closed := wire(t, addr, "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: "+
-		"10\r\n\r\n{", 2)
-	if len(answers) != 1 || !closed || answers[0].status != 408 || answers[0].code() != "REQUEST_TIMEOUT" {
-		t.Errorf("%+v, closed %v", answers, closed)
-	}
-}
-
-func TestDrainingCloses(t *testing.T) {
-	opts := allow()
-	opts.Draining = func() bool { return true }
-	addr := listen(t, serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing)))
-	answers, closed := wire(t, addr, strings.Repeat("GET /x HTTP/1.1\r\nHost: a\r\n\r\n", 2), 2)
-	if len(answers) != 1 || !closed || answers[0].status != 503 {
-		t.Errorf("%+v, closed %v", answers, closed)
-	}
-}
-
 // TestNoBleed: strings kept from one request are never changed by the next one
 // on the same connection: one user's id must not become another's (REL-18).
 func TestNoBleed(t *testing.T) {

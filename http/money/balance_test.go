@@ -21,6 +21,7 @@ import (
 	"castellan/persistence"
 	accountstore "castellan/persistence/account"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // now is shortly after noon of the last day.
@@ -38,14 +39,10 @@ type site struct {
 func balanceBoth(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		currencies := money.NewCurrencies(db)
-		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, currencies) }))
-		live := currency.NewCache(currencies)
-		storetest.Must(t, live.Reload(t.Context()))
-		jane, firm := user.New("jane", now), user.New("firm", now)
-		jane.Phone, firm.Phone, firm.Type = "+905321234567", "+905321234568", user.Corporate
-		storetest.Must(t, db.Commit(t.Context(), user.Add{User: jane}, user.Add{User: firm}))
-		store := money.NewBalances(db)
+		house, store := persistencetest.MoneyIn(t, db, time.Now), money.NewBalances(db)
+		live := house.Currencies
+		house.User("jane", func(u *user.User) { u.Phone = "+905321234567" })
+		house.User("firm", func(u *user.User) { u.Phone, u.Type = "+905321234568", user.Corporate })
 		group := httpbalance.Group{Live: live, Ledger: money.NewLedger(db), User: accountstore.NewUsers(db).Get,
 			Service: &balance.Service{Store: store, Now: func() time.Time { return now },
 				Code: func(asset int64) (string, error) { p, err := live.Asset(asset); return p.Currency.Code, err }}}
@@ -119,10 +116,6 @@ func TestMember(t *testing.T) {
 		if _, got := s.Call(line+"?userId=firm&type=kurumsal", ""); !strings.HasPrefix(got, `[{"userId":"firm",`) {
 			t.Error(got)
 		}
-		s.Wants(line, `{"userId":"jane"}`, 200, jane)
-		s.Wants(line, "", 400, "INVALID_FIELD userId")
-		s.Wants(line+"?userId=+", "", 400, "INVALID_FIELD userId")
-		s.Wants(line+"?userId="+strings.Repeat("x", 65), "", 400, "INVALID_FIELD userId")
 	})
 }
 
@@ -151,8 +144,6 @@ func TestSum(t *testing.T) {
 			"currencyId=999999": "", "code=&userId=": bitcoin + "," + tether, "userId=firm&code=BTC": ""} {
 			s.Wants(line+"?"+query, "", 200, "["+want+"]")
 		}
-		s.Wants(line, fmt.Sprintf(`{"currencyId":%d,"code":null}`, usdt), 200, "["+tether+"]")
-		s.Wants(line+"?currencyId=x", "", 400, "INVALID_FIELD currencyId")
 		s.move(now, "", "jane", 9999, "7")
 		const gone = `{"currencyCode":"9999","currencyId":0,"balance":7,"available":7,"locked":0}`
 		s.Wants(line, "", 200, "["+gone+","+bitcoin+","+tether+"]")
@@ -246,7 +237,5 @@ func TestDailyPosition(t *testing.T) {
 			t.Errorf("summed %v, want %v", spans, want)
 		}
 		s.Wants(line+"startDate=2026-03-02&endDate=2026-03-01", "", 400, "INVALID_FIELD startDate")
-		s.Wants(line+"startDate=x&endDate=1e9&limit=1001&cursor=", "", 400, "INVALID_FIELD startDate endDate limit")
-		s.Wants(line+"cursor=x", "", 400, "INVALID_FIELD cursor")
 	})
 }

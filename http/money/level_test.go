@@ -28,8 +28,6 @@ func TestLevels(t *testing.T) {
 			`"sendLimitCryptoDaily":5000000,"sendLimitTRYMonthly":50000000,"sendLimitCryptoMonthly":50000000,` +
 			`"receiveLimitTRYDaily":10000000,"receiveLimitCryptoDaily":10000000}`
 		s.Wants("GET levels-info?isSpecial=true", "", 200, "["+special+"]")
-		s.Wants("GET levels-info", `{"isSpecial":true}`, 200, "["+special+"]")
-		s.Wants("GET levels-info?isSpecial=yes", "", 400, "INVALID_FIELD isSpecial")
 	})
 }
 
@@ -45,19 +43,15 @@ func TestUpdateLevel(t *testing.T) {
 		const line = "POST /level/update-level"
 		for body, want := range map[string]string{
 			`{"userId":"nobody","levelId":1}`: "404 RECORD_NOT_FOUND", `{"userId":"jane","levelId":3}`: "404 RECORD_NOT_FOUND",
-			`{"userId":"jane","levelId":-1}`: "400 INVALID_FIELD levelId", `{"userId":"jane"}`: "400 INVALID_FIELD levelId",
-			`{"userId":"","levelId":"x"}`: "400 INVALID_FIELD levelId userId", `{"levelId":1}`: "400 INVALID_FIELD userId",
 			`{"userId":"jane","levelId":9007199254740991}`: "404 RECORD_NOT_FOUND",
 		} {
-			code, refusal, _ := strings.Cut(want, " ")
-			s.Wants(line, body, map[string]int{"404": 404, "400": 400}[code], refusal)
+			s.Gets(line, body, want)
 		}
 		has := func(want, audits int) {
 			t.Helper()
 			u, err := users.Get(t.Context(), "jane")
 			storetest.Must(t, err)
-			n, err := db.Conn(t.Context()).NewSelect().Table("audit").Where("action = 'USER_LEVEL'").Count(t.Context())
-			if storetest.Must(t, err); u.Level != want || int(n) != audits {
+			if n := persistencetest.Count(t, db, "audit", "action = 'USER_LEVEL'"); u.Level != want || n != audits {
 				t.Errorf("level %d after %d changes", u.Level, n)
 			}
 		}
@@ -69,7 +63,6 @@ func TestUpdateLevel(t *testing.T) {
 		s.Wants(line, `{"userId":"jane","levelId":0}`, 200,
 			`{"data":{"userId":"jane","levelId":0,"levelLabel":"Unconfirmed"}}`)
 		has(0, 2)
-		s.WantsBound(line, `{"userId":"admin","levelId":2}`, true)
 	})
 }
 
@@ -85,12 +78,6 @@ func TestAdministration(t *testing.T) {
 			gold = `{"levelId":5,"levelLabel":"Gold",` + limits + `}`
 		)
 		for body, want := range map[string]string{
-			`{"levelLabel":"Gold",` + limits + `}`:                   "400 INVALID_FIELD levelId",
-			`{"levelId":5,` + limits + `}`:                           "400 INVALID_FIELD levelLabel",
-			`{"levelId":-1,"levelLabel":"Gold",` + limits + `}`:      "400 INVALID_FIELD levelId",
-			`{"levelId":1000001,"levelLabel":"Gold",` + limits + `}`: "400 INVALID_FIELD levelId",
-			`{"levelId":5,"levelLabel":"Gold"}`: "400 INVALID_FIELD sendLimitTRYDaily sendLimitCryptoDaily " +
-				"sendLimitTRYMonthly sendLimitCryptoMonthly receiveLimitTRYDaily receiveLimitCryptoDaily",
 			strings.Replace(gold, ":1.5", ":3.5", 1):                      "400 INVALID_FIELD sendLimitTRYMonthly",
 			strings.Replace(gold, ":1.5", ":-1", 1):                       "400 INVALID_FIELD sendLimitTRYDaily",
 			strings.Replace(gold, "Monthly\":4", "Monthly\":-4", 1):       "400 INVALID_FIELD sendLimitCryptoMonthly",
@@ -98,8 +85,7 @@ func TestAdministration(t *testing.T) {
 			strings.Replace(gold, ":5,", ":1,", 1):                        "409 RECORD_ALREADY_EXIST",
 			strings.Replace(gold, "Gold", "Confirmed", 1):                 "409 RECORD_ALREADY_EXIST",
 		} {
-			code, refusal, _ := strings.Cut(want, " ")
-			s.Wants("POST"+path, body, map[string]int{"400": 400, "409": 409}[code], refusal)
+			s.Gets("POST"+path, body, want)
 		}
 		const shown = `{"levelId":5,"levelLabel":"Gold","isSpecial":false,` + limits +
 			`,"receiveLimitTRYMonthly":null,"receiveLimitCryptoMonthly":null}`
@@ -111,7 +97,6 @@ func TestAdministration(t *testing.T) {
 
 		s.Wants("PATCH"+path, `{"levelId":6,"isSpecial":true}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("PATCH"+path, `{"levelId":5,"levelLabel":"Confirmed"}`, 409, "RECORD_ALREADY_EXIST")
-		s.Wants("PATCH"+path, `{"isSpecial":true}`, 400, "INVALID_FIELD levelId")
 		// The limit of a day is judged beside the stored one of a month.
 		s.Wants("PATCH"+path, `{"levelId":5,"sendLimitTRYDaily":3.5}`, 400, "INVALID_FIELD sendLimitTRYMonthly")
 		s.Wants("PATCH"+path, `{"levelId":5}`, 200, `{"data":`+shown+`}`)

@@ -18,7 +18,6 @@ import (
 	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
-	"castellan/domain/money/currency"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
 	"castellan/domain/permit/resource"
@@ -32,6 +31,7 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m) }
@@ -89,24 +89,17 @@ func transactionBoth(t *testing.T, test func(s transactionSite)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := transactionSite{T: t, db: db, clock: &clock{lists: true, at: time.Now().UTC().Truncate(time.Millisecond)}}
-		ctx, store, parameters := t.Context(), money.NewCurrencies(db), kit.NewParameters(db)
+		ctx, house, parameters := t.Context(), persistencetest.MoneyIn(t, db, time.Now), kit.NewParameters(db)
 		s.people()
-		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
-			if err := currency.Seed(ctx, store); err != nil {
-				return err
-			}
-			return s.parameters(ctx, parameters)
-		}))
-		currencies, live := currency.NewCache(store), parameter.NewCache(parameters)
-		storetest.Must(t, currencies.Reload(ctx))
+		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error { return s.parameters(ctx, parameters) }))
+		live := parameter.NewCache(parameters)
 		storetest.Must(t, live.Reload(ctx))
-		s.l = &ledger.Ledger{Store: money.NewLedger(db), Commit: db, Now: time.Now,
-			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
+		s.l = house.Ledger
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, s.now)
 		book, err := message.NewBook("Castellan", nil)
 		storetest.Must(t, err)
-		s.service = &transaction.Service{Ledger: s.l, Users: account.NewUsers(db), Currencies: currencies,
+		s.service = &transaction.Service{Ledger: s.l, Users: account.NewUsers(db), Currencies: house.Currencies,
 			Parameters: live, Now: time.Now, Store: money.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: s.now}, Jobs: s.jobs.Service,
 			Await: func(_ context.Context, id string) (job.Job, error) {
@@ -127,8 +120,6 @@ func transactionBoth(t *testing.T, test func(s transactionSite)) {
 			Service: s.service, Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7},
 			Shows: func(_ rest.Caller, endpoint string) bool { return endpoint == "GET /admin/list-users" && s.lists }})
 		test(s)
-		_, err = ledger.Verify(ctx, money.NewLedger(db))
-		storetest.Must(t, err)
 	})
 }
 
@@ -246,11 +237,5 @@ func (s transactionSite) holds(kind ledger.Kind, want string) {
 }
 
 func (s transactionSite) count(table string, where ...string) int {
-	q := s.db.Conn(s.Context()).NewSelect().Table(table)
-	for _, w := range where {
-		q = q.Where(w)
-	}
-	n, err := q.Count(s.Context())
-	storetest.Must(s, err)
-	return int(n)
+	return persistencetest.Count(s, s.db, table, where...)
 }

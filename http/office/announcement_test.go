@@ -23,6 +23,7 @@ import (
 	"castellan/outbound/folder"
 	"castellan/persistence"
 	"castellan/persistence/office"
+	"castellan/persistence/persistencetest"
 )
 
 const cdn = "https://cdn.example.com"
@@ -38,10 +39,7 @@ type site struct {
 func both(t *testing.T, test func(s *site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		files, err := folder.Open(t.TempDir())
-		storetest.Must(t, err)
-		t.Cleanup(func() { storetest.Must(t, files.Close()) })
-		store := office.NewAnnouncements(db)
+		files, store := persistencetest.Files(t), office.NewAnnouncements(db)
 		service := &announcement.Service{Store: store, HTML: richtext.New(cdn), Pictures: picture.NewDecoder(), Files: files,
 			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
 		group := httpannouncement.Group{Service: service, CDN: cdn}
@@ -77,7 +75,6 @@ func TestAnnouncements(t *testing.T) {
 			"?slug=yeni-sube-2": second, "?slug=Yeni-sube-2": "", "?id=9": "", "?id=2&isActive=false": ""} {
 			s.As("nobody").Wants("GET get"+query, "", 200, "["+want+"]")
 		}
-		s.As("nobody").Wants("GET get?id=x&isActive=yes", "", 400, "INVALID_FIELD id isActive")
 		a, err := s.store.List(t.Context(), announcement.Query{})
 		storetest.Must(t, err)
 		if len(a) != 2 || a[0].CreatedBy != "admin" || a[0].UpdatedBy != "admin" {
@@ -85,7 +82,6 @@ func TestAnnouncements(t *testing.T) {
 		}
 		s.Wants("POST delete", `{"id":"2"}`, 200, `{"data":{"id":2}}`)
 		s.Wants("POST delete", `{"id":2}`, 404, "RECORD_NOT_FOUND")
-		s.Wants("POST delete", `{"id":null}`, 400, "INVALID_FIELD id")
 		if got := audited(t, s.db); got != "ANNOUNCEMENT_ADD 1  yeni-sube\nANNOUNCEMENT_ADD 2  yeni-sube-2\n"+
 			"ANNOUNCEMENT_DELETE 2  yeni-sube-2\nANNOUNCEMENT_UPDATE 1  Active\n"+
 			strings.Repeat("ANNOUNCEMENT_UPDATE 2  EndAt OrderNo Type\n", 2) {
@@ -98,21 +94,15 @@ func TestAnnouncements(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	both(t, func(s *site) {
 		s.Wants("POST add", `{"title":"t",`+fields+`}`, 200, `{"data":{"id":1,"slug":"t","title":"t",`+shown+`}`)
-		s.Wants("POST add", `{}`, 400, "INVALID_FIELD title message startDate endDate isActive priority")
-		s.Wants("POST add", `{"title":" ",`+fields+`}`, 400, "INVALID_FIELD title")
-		long := strings.Repeat("x", 4001)
+		long := strings.Repeat("x", 20001)
 		wrong := map[string][]string{
-			"title": {`1`, `" "`, `"` + long + `"`}, "message": {`{}`, `""`, `"` + long + `"`},
-			"startDate": {`"x"`, `0`, `1e300`}, "endDate": {`[]`, `"10000-01-01"`, `1`, `8640000000000000`},
-			"isActive": {`"yes"`},
-			"priority": {`1.5`, `1000000001`}, "orderNo": {`"x"`, `-1`}, "isExpanded": {`1`}, "isPinned": {`"x"`},
-			"showSlider": {`{}`}, "htmlContent": {`1`, `"` + strings.Repeat("x", 200001) + `"`,
-				`"` + strings.Repeat("&", 100000) + `"`},
-			"sliderClientType": {`1`, `""`}, "sliderName": {`[]`, `" "`}, "type": {`"x"`, `-1`},
-			"titleJson": {`"x"`, `{"de":"x"}`, `{"tr":"` + long + `"}`}, "messageJson": {`[]`, `{"TR":"x"}`},
-			"htmlContentJson": {`1`, `{"":""}`}, "routeContent": {`"x"`, `[]`, `1`, `{"a":"` + strings.Repeat(long, 5) + `"}`},
-			"routeContentJson": {`1`, `{"tr":[]}`, `{"de":{}}`}, "sliderImageData": {`1`, `"!"`, `""`, `"AAAA"`},
-			"iosSliderImageData": {`{}`, `"PHN2Zy8+"`}, "webSliderImageData": {`[]`, `"data:image/png;base64,AAAA"`},
+			"startDate": {`0`}, "endDate": {`"10000-01-01"`, `1`, `8640000000000000`},
+			"htmlContent":      {`"` + strings.Repeat("&", 100000) + `"`},
+			"sliderClientType": {`""`}, "sliderName": {`" "`},
+			"titleJson": {`{"de":"x"}`, `{"tr":"` + long + `"}`}, "messageJson": {`[]`, `{"TR":"x"}`},
+			"htmlContentJson": {`{"":""}`}, "routeContent": {`[]`, `{"a":"` + long + `"}`},
+			"routeContentJson": {`{"tr":[]}`, `{"de":{}}`}, "sliderImageData": {`""`, `"AAAA"`},
+			"iosSliderImageData": {`"PHN2Zy8+"`}, "webSliderImageData": {`"data:image/png;base64,AAAA"`},
 		}
 		for field, values := range wrong {
 			for _, value := range values {
@@ -122,9 +112,6 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		}
-		s.Wants("POST update", `{"id":1,"title":"a\u0000b"}`, 400, "INVALID_FIELD title")
-		s.Wants("POST update", `{"id":1,"title":"`+"a\xffb"+`"}`, 400, "INVALID_FIELD")
-		s.Wants("POST update", `{"id":1,"title":"`+strings.Repeat("x", 20<<20)+`"}`, 413, "PAYLOAD_TOO_LARGE")
 		s.Wants("POST update", `{"id":1}`, 200, `{"data":{"id":1,"slug":"t","title":"t",`+shown+`}`)
 	})
 }

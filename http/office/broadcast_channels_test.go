@@ -1,7 +1,6 @@
 package office_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -197,10 +196,7 @@ func TestText(t *testing.T) {
 		}
 		// A user who lost the number meanwhile gets nothing.
 		late := s.starts(sms, `{"userIds":["ada","ben"],"messageBody":"hello"}`)
-		storetest.Must(t, s.db.InTx(t.Context(), func(ctx context.Context) error {
-			_, err := s.db.Conn(ctx).ExecContext(ctx, "UPDATE users SET phone = NULL WHERE id = 'ada'")
-			return err
-		}))
+		persistencetest.Exec(t, s.db, "UPDATE users SET phone = NULL WHERE id = 'ada'")
 		if _, items := s.finish(late.ID); items != "ada:skipped ben:done" {
 			t.Error(items)
 		}

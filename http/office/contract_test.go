@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/kit/admin"
-	"castellan/domain/kit/audit"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/richtext"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/contract"
@@ -19,7 +16,6 @@ import (
 	"castellan/http/edge"
 	httpcontract "castellan/http/office/contract"
 	"castellan/persistence"
-	"castellan/persistence/kit"
 	"castellan/persistence/office"
 )
 
@@ -69,8 +65,6 @@ func TestContracts(t *testing.T) {
 				t.Errorf("%s: %d %s", query, status, got)
 			}
 		}
-		s.Wants("GET get-contracts?id=x", "", 400, "INVALID_FIELD id")
-		s.Wants("GET get-contract-details", "", 400, "INVALID_FIELD contractId")
 		s.Wants("GET get-contract-details?contractId=9", "", 200, "[]")
 		if _, err := s.store.Add(t.Context(), contract.Contract{Code: "V", Name: "v", Version: "3"}); err != nil {
 			t.Error(err)
@@ -92,19 +86,6 @@ func TestDetail(t *testing.T) {
 		s.Wants(post, `{"contractId":1,"title":null,"orderNo":null}`, 200,
 			`{"data":{"id":3,"contractId":1,"title":"","content":"","orderNo":8}}`)
 		s.Wants(post, `{"contractId":3}`, 404, "RECORD_NOT_FOUND")
-		for fields, faulty := range map[string]string{
-			`{}`: "contractId",
-			`{"contractId":1,"title":1,"content":{},"orderNo":"x"}`:       "title content orderNo",
-			`{"contractId":null,"orderNo":-1}`:                            "orderNo contractId",
-			`{"contractId":1.5,"orderNo":1000000001}`:                     "contractId orderNo",
-			`{"contractId":[],"orderNo":1.5}`:                             "contractId orderNo",
-			`{"contractId":1,"title":"` + strings.Repeat("x", 501) + `"}`: "title",
-		} {
-			s.Wants(post, fields, 400, "INVALID_FIELD "+faulty)
-		}
-		s.Wants(post, `{"contractId":1,"title":"a\u0000b"}`, 400, "INVALID_FIELD title")
-		s.Wants(post, "{\"contractId\":1,\"title\":\"a\xffb\"}", 400, "INVALID_FIELD")
-		s.Wants(post, `{"contractId":1,"content":"`+strings.Repeat("x", 1<<20)+`"}`, 413, "PAYLOAD_TOO_LARGE")
 		s.has(1, "1 <b> <p>a</p> 1", "2   7", "3   8")
 
 		const update = "POST update-contract-detail"
@@ -115,14 +96,10 @@ func TestDetail(t *testing.T) {
 			`{"data":{"id":2,"contractId":2,"title":"t","content":"<i>c</i>","orderNo":0}}`)
 		s.Wants(update, `{"id":2,"contractId":3}`, 404, "RECORD_NOT_FOUND")
 		s.Wants(update, `{"id":9,"title":"x"}`, 404, "RECORD_NOT_FOUND")
-		s.Wants(update, `{"title":"x"}`, 400, "INVALID_FIELD id")
-		s.Wants(update, `{"id":"x","contractId":{},"title":[],"content":1,"orderNo":true}`, 400,
-			"INVALID_FIELD id contractId title content orderNo")
 		s.has(2, "2 t <i>c</i> 0")
 
 		s.Wants("POST delete-contract-detail", `{"id":"1"}`, 200, `{"data":{"id":1}}`)
 		s.Wants("POST delete-contract-detail", `{"id":1}`, 404, "RECORD_NOT_FOUND")
-		s.Wants("POST delete-contract-detail", `{"id":{}}`, 400, "INVALID_FIELD id")
 		s.has(1, "3   8")
 	})
 }
@@ -147,18 +124,13 @@ func TestMany(t *testing.T) {
 			want       string
 		}{
 			{create, `{"contractId":3,"details":[` + one + `]}`, 404, "RECORD_NOT_FOUND"},
-			{create, `{}`, 400, "INVALID_FIELD contractId details"},
 			{create, `{"contractId":1,"details":[]}`, 400, "INVALID_FIELD details"},
-			{create, `{"contractId":1,"details":{}}`, 400, "INVALID_FIELD details"},
 			{create, `{"contractId":1,"details":[` + one + `,{"title":"y"},{"content":" ","title":1},null,7]}`, 400,
 				"INVALID_FIELD details[1].content details[2].title details[2].content details[3] details[4]"},
 			{create, `{"contractId":1,"details":[` + strings.Repeat(one+",", 500) + one + `]}`, 400, "INVALID_FIELD details"},
 			{update, `{"details":[]}`, 400, "INVALID_FIELD details"},
 			{update, `{"details":[{"id":1,"title":"x"},{"id":9,"title":"x"}]}`, 404, "RECORD_NOT_FOUND"},
 			{update, `{"details":[{"id":1,"title":"x"},{"id":2},{"id":"1"}]}`, 400, "INVALID_FIELD details[2].id"},
-			{update, `{"details":[{"title":"x"},{"id":{},"orderNo":"a","title":{},"content":[]}]}`, 400,
-				"INVALID_FIELD details[0].id details[1].id details[1].orderNo details[1].title details[1].content"},
-			{update, `{"details":"x"}`, 400, "INVALID_FIELD details"},
 			{reorder, `{"contractId":1,"details":[{"id":1,"orderNo":5},{"id":4,"orderNo":6}]}`, 400,
 				"INVALID_FIELD details[1].id"},
 			{reorder, `{"contractId":1,"details":[{"id":1,"orderNo":5},{"id":9,"orderNo":6}]}`, 404, "RECORD_NOT_FOUND"},
@@ -168,13 +140,9 @@ func TestMany(t *testing.T) {
 			{reorder, `{"contractId":1,"details":[]}`, 400, "INVALID_FIELD details"},
 			{reorder, `{"contractId":1,"details":[{"id":1},{"orderNo":-1}]}`, 400,
 				"INVALID_FIELD details[0].orderNo details[1].orderNo details[1].id"},
-			{reorder, `{}`, 400, "INVALID_FIELD contractId details"},
 			{remove, `{"ids":[1,9]}`, 404, "RECORD_NOT_FOUND"},
 			{remove, `{"ids":[]}`, 400, "INVALID_FIELD ids"},
-			{remove, `{"ids":1}`, 400, "INVALID_FIELD ids"},
-			{remove, `{"ids":null}`, 400, "INVALID_FIELD ids"},
 			{remove, `{"ids":[1,"1"]}`, 400, "INVALID_FIELD ids[1]"},
-			{remove, `{"ids":[1,"x",null]}`, 400, "INVALID_FIELD ids[1] ids[2]"},
 			{remove, `{"ids":[` + strings.Repeat("1,", 500) + `2]}`, 400, "INVALID_FIELD ids[1]"},
 		} {
 			s.Wants(c.line, c.body, c.status, c.want)
@@ -219,19 +187,10 @@ func TestContractAudit(t *testing.T) {
 		}
 		s.Wants("POST delete-multiple-contract-details", lines["POST delete-multiple-contract-details"], 404,
 			"RECORD_NOT_FOUND")
-		rows, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{ActorID: "admin"}, page.Query[audit.Place]{
-			Limit: 100})
-		storetest.Must(t, err)
-		var got []string
-		for _, r := range rows.Records {
-			got = append(got, fmt.Sprintf("%s %s [%s]", r.Action, r.Target, r.Detail))
-		}
-		slices.Sort(got) // acts of one millisecond have no order
-		if want := []string{"CONTRACT_DETAIL_ADD 1 [contract 1]", "CONTRACT_DETAIL_ADD 2 [contract 1]",
-			"CONTRACT_DETAIL_DELETE 1 []", "CONTRACT_DETAIL_REORDER 1 [1 orderNo 3 -> 4]",
-			"CONTRACT_DETAIL_UPDATE 1 [1 orderNo 1 -> 3]",
-			"CONTRACT_DETAIL_UPDATE 1 [1 unchanged]"}; !slices.Equal(got, want) {
-			t.Errorf("got\n%q\nwant\n%q", got, want)
+		if got := audited(t, s.db); got != "CONTRACT_DETAIL_ADD 1  contract 1\nCONTRACT_DETAIL_ADD 2  contract 1\n"+
+			"CONTRACT_DETAIL_DELETE 1  \nCONTRACT_DETAIL_REORDER 1  1 orderNo 3 -> 4\n"+
+			"CONTRACT_DETAIL_UPDATE 1  1 orderNo 1 -> 3\nCONTRACT_DETAIL_UPDATE 1  1 unchanged\n" {
+			t.Errorf("audited\n%s", got)
 		}
 	})
 }
@@ -248,5 +207,118 @@ func TestOlderPolicy(t *testing.T) {
 		s.has(1, `1  <i onclick="x()">a</i> 0`)
 		s.Wants("POST update-contract-detail", `{"id":1,"content":"<i>b</i>"}`, 200,
 			`{"data":{"id":1,"contractId":1,"title":"","content":"<i>b</i>","orderNo":0}}`)
+	})
+}
+
+var published = regexp.MustCompile(`"publishedAt":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
+
+// answers checks an answer without its instants.
+func (s *contractSite) answers(line, body, want string) {
+	s.t.Helper()
+	status, got := s.Call(line, body)
+	got = published.ReplaceAllString(instant.ReplaceAllString(got, `"createdAt":T`), `"publishedAt":T`)
+	if status != 200 || got != want {
+		s.t.Errorf("%s %s: %d\n%s, want\n%s", line, body, status, got, want)
+	}
+}
+
+func record(id int64, code, name, version, tr, ar, status, published string) string {
+	quote := func(text string) string {
+		if text == "" {
+			return "null"
+		}
+		return fmt.Sprintf("%q", text)
+	}
+	return fmt.Sprintf(`{"id":%d,"code":%q,"name":%q,"version":%s,"isActive":%t,"createdAt":T,"nameTr":%s,"nameAr":%s,`+
+		`"status":%q,"publishedAt":%s}`, id, code, name, quote(version), status == "active", quote(tr), quote(ar), status,
+		published)
+}
+
+// D-INT-14: a contract from its draft to its replacement.
+func TestVersions(t *testing.T) {
+	contractBoth(t, func(s *contractSite) {
+		const post, patch, version = "POST contracts", "PATCH contracts", "POST contracts/versions"
+		const publish, deactivate = "POST contracts/publish", "POST contracts/deactivate"
+		s.Wants(post, `{"code":"a","name":"n"}`, 400, "INVALID_FIELD code")
+		draft := record(3, "SALES", "Sales", "1", "Satış", "", "draft", "null")
+		s.answers(post, `{"code":"SALES","name":"Sales","nameTr":"Satış","version":"1","isActive":true}`,
+			`{"data":`+draft+`}`)
+		s.Wants(post, `{"code":"SALES","name":"Sales","version":"2"}`, 409, "RECORD_ALREADY_EXIST")
+		s.answers(patch, `{"id":3,"name":"Distance sales","nameTr":null,"nameAr":"بيع"}`,
+			`{"data":`+record(3, "SALES", "Distance sales", "1", "", "بيع", "draft", "null")+`}`)
+		s.Wants(patch, `{"id":9,"name":"x"}`, 404, "RECORD_NOT_FOUND")
+		s.Wants(patch, `{"id":3,"name":""}`, 400, "INVALID_FIELD name")
+		s.answers(publish, `{"id":3}`, `{"data":`+record(3, "SALES", "Distance sales", "1", "", "بيع", "active", "T")+`}`)
+		s.Wants(patch, `{"id":3,"version":"1.1"}`, 409, "INVALID_STATE")
+		s.Wants("POST create-contract-detail", `{"contractId":3,"title":"Scope","content":"<p>a</p>"}`, 200,
+			`{"data":{"id":1,"contractId":3,"title":"Scope","content":"<p>a</p>","orderNo":1}}`)
+
+		s.Wants(version, `{"id":9,"version":"2"}`, 404, "RECORD_NOT_FOUND")
+		s.answers(version, `{"id":"3","version":"2"}`,
+			`{"data":`+record(4, "SALES", "Distance sales", "2", "", "بيع", "draft", "null")+`}`)
+		for _, taken := range []string{"1", "2"} {
+			s.Wants(version, `{"id":3,"version":"`+taken+`"}`, 409, "RECORD_ALREADY_EXIST")
+		}
+		s.has(4, "2 Scope <p>a</p> 1")
+		for range 2 {
+			s.answers(publish, `{"id":4}`, `{"data":`+record(4, "SALES", "Distance sales", "2", "", "بيع", "active", "T")+`}`)
+		}
+		s.Wants(publish, `{"id":3}`, 409, "INVALID_STATE")
+		s.Wants(publish, `{"id":9}`, 404, "RECORD_NOT_FOUND")
+		s.Wants(patch, `{"id":3,"name":"x"}`, 409, "INVALID_STATE")
+		s.Wants("POST create-contract-detail", `{"contractId":3}`, 409, "INVALID_STATE")
+		s.Wants("POST update-contract-detail", `{"id":1,"title":"x"}`, 409, "INVALID_STATE")
+		s.Wants("POST delete-contract-detail", `{"id":1}`, 409, "INVALID_STATE")
+		s.has(3, "1 Scope <p>a</p> 1")
+		for range 2 {
+			s.answers(deactivate, `{"id":4}`,
+				`{"data":`+record(4, "SALES", "Distance sales", "2", "", "بيع", "inactive", "T")+`}`)
+		}
+		s.Wants(deactivate, `{"id":9}`, 404, "RECORD_NOT_FOUND")
+		s.answers("GET contracts", "", "["+strings.Join([]string{
+			record(1, "TERMS_OF_USE", "Terms of use", "", "Kullanım koşulları", "شروط الاستخدام", "active", "T"),
+			record(2, "PRIVACY", "Privacy notice", "", "Aydınlatma metni", "إشعار الخصوصية", "active", "T"),
+			record(3, "SALES", "Distance sales", "1", "", "بيع", "replaced", "T"),
+			record(4, "SALES", "Distance sales", "2", "", "بيع", "inactive", "T")}, ",")+"]")
+		if _, got := s.Call("GET get-contracts?code=SALES", ""); strings.Count(got, `"code":"SALES"`) != 2 ||
+			strings.Contains(got, `"isActive":true`) {
+			t.Errorf("the interface lists %s", got)
+		}
+		if got := audited(t, s.db); got != `CONTRACT_ADD SALES  code "SALES", name "Sales", turkish "Satış", version "1"`+
+			"\nCONTRACT_DEACTIVATE 4  SALES 2\nCONTRACT_DETAIL_ADD 1  contract 3\nCONTRACT_PUBLISH 3  SALES 1\n"+
+			"CONTRACT_PUBLISH 4  SALES 2\n"+`CONTRACT_UPDATE 3  SALES 1: name "Sales" -> "Distance sales", `+
+			`turkish "Satış" -> "", arabic "" -> "بيع"`+"\nCONTRACT_VERSION_ADD 4  SALES 2 from 3\n" {
+			t.Errorf("audited\n%s", got)
+		}
+	})
+}
+
+// Concurrent publications leave one active version of a code.
+func TestPublishRace(t *testing.T) {
+	contractBoth(t, func(s *contractSite) {
+		for i := range 4 {
+			if status, answer := s.Call("POST contracts/versions", fmt.Sprintf(`{"id":1,"version":"%d"}`, i)); status != 200 {
+				t.Fatal(answer)
+			}
+		}
+		won := make(chan int, 4)
+		for i := range 4 {
+			go func() {
+				status, _ := s.Call("POST contracts/publish", fmt.Sprintf(`{"id":%d}`, i+3))
+				won <- status
+			}()
+		}
+		for range 4 {
+			if status := <-won; status != 200 && status != 409 {
+				t.Errorf("a publication answered %d", status)
+			}
+		}
+		all, err := s.store.Contracts(t.Context(), contract.Query{Code: new("TERMS_OF_USE")})
+		storetest.Must(t, err)
+		for _, c := range all {
+			if c.Active != (c.ID == 6) {
+				t.Errorf("version %q is active: %t", c.Version, c.Active)
+			}
+		}
 	})
 }

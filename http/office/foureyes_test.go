@@ -173,7 +173,6 @@ func TestList(t *testing.T) {
 			t.Errorf("%q: %d %s, want %s", query, status, got, want)
 		}
 	}
-	o.Wants("GET ?status=pending", "", 400, "INVALID_FIELD status")
 }
 
 // The requester takes a request back; every other caller needs the permission of its endpoint.
@@ -183,7 +182,6 @@ func TestRefuse(t *testing.T) {
 	refused := strings.NewReplacer(`"PENDING","decidedBy":null,"decidedAt":null,"reason":null`,
 		`"REFUSED","decidedBy":"boss","decidedAt":"2023-11-14T22:13:21.000Z","reason":"no"`).Replace(pending(id))
 	o.As("other").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 403, "FORBIDDEN")
-	o.As("boss").Wants("POST /"+id+"/refuse", `{"reason":"`+strings.Repeat("x", 501)+`"}`, 400, "INVALID_FIELD reason")
 	o.As("boss").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 200, `{"data":{`+refused+`}}`)
 	o.As("boss").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 409, "INVALID_STATE")
 	if status, answer := o.As("clerk").Call("POST /"+o.stand()+"/refuse", `{"reason":"my mistake"}`); status != 200 {

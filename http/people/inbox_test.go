@@ -24,12 +24,10 @@ func TestInboxHasReadableQueuesOnly(t *testing.T) {
 	oldest := time.UnixMilli(1_700_000_000_000)
 	store := backlogs{inbox.Withdrawals: {Count: 1000, More: true, Oldest: oldest},
 		inbox.Documents: {Count: 7, Oldest: oldest}}
-	guards := apitest.Guards()
 	shows := func(who rest.Caller, endpoint string) bool {
 		return who.UserID == "admin" && (strings.Contains(endpoint, "withdrawal") || strings.HasSuffix(endpoint, "approvals"))
 	}
-	s := apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize,
-		ActsAsAdmin: guards.ActsAsAdmin}, httpinbox.Group{Store: store, Shows: shows})
+	s := apitest.Serve(t, edge.Options{}, httpinbox.Group{Store: store, Shows: shows})
 	const read = "GET /inbox"
 	s.Wants(read, "", 200, `{"data":[`+
 		`{"queue":"withdrawals","count":1000,"more":true,"oldestAt":"2023-11-14T22:13:20.000Z"},`+

@@ -4,18 +4,20 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"castellan/domain/account/user"
-	"castellan/domain/kit/amount"
-	"castellan/domain/kit/parameter"
+	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/integration"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
-	"castellan/domain/money/addressbook"
+	"castellan/domain/money/addressbook/address"
+	"castellan/domain/money/transaction"
 	"castellan/persistence/account"
-	"castellan/persistence/kit"
-	moneystore "castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 // A request with the token of the owner is one challenge, then one withdrawal, however often
@@ -27,13 +29,13 @@ func TestApproval(t *testing.T) {
 			t.Errorf("the challenge %s", a.answer)
 		}
 		o.has("kim", "2", "0")
-		o.skip(10 * time.Second)
+		o.e.Skip(10 * time.Second)
 		again := o.started(o.owned("w1", "userToken", `"`+o.token("kim", "s2")+`"`)) // another token of the owner
 		if again.Challenge.ChallengeID != a.Challenge.ChallengeID || again.Challenge.MethodList[0].Expire != 110 {
 			t.Errorf("the repetition %s", again.answer)
 		}
-		if n := count(t, o.db, "challenge"); n != 1 || len(o.codes) != 2 {
-			t.Errorf("%d challenges, %d codes", n, len(o.codes))
+		if n := persistencetest.Count(t, o.db, "challenge"); n != 1 || o.e.SentAll() != 2 {
+			t.Errorf("%d challenges, %d codes", n, o.e.SentAll())
 		}
 		for _, other := range []string{o.owned("w1", "amount", "0.2"), withBody("w1", "userId", `"kim"`),
 			o.owned("w1", "userToken", `"`+o.token("jane", "s1")+`"`)} {
@@ -58,16 +60,17 @@ func TestApproval(t *testing.T) {
 			record(made.Data.ID, "w1", "cancelled", 12, "null", "null"), "12:00:00", "12:00:10", 1))
 		o.has("kim", "2", "0")
 		o.ends(a, "")
-		o.skip(24 * time.Hour)
+		o.e.Skip(24 * time.Hour)
 		if got := o.ask(o.owned("w1")); got.Data == nil || got.Data.ID != made.Data.ID || got.Data.Status != "cancelled" {
 			t.Errorf("after the cancellation: %s", got.answer)
 		}
 		o.has("kim", "2", "0")
-		if n := count(t, o.db, "challenge"); n != 1 {
+		if n := persistencetest.Count(t, o.db, "challenge"); n != 1 {
 			t.Errorf("%d challenges", n)
 		}
 		for act, actor := range map[string]string{"WITHDRAWAL_START": "service:wallet", "WITHDRAWAL_REQUEST": "kim"} {
-			if n := count(t, o.db, "audit", "action = '"+act+"'", "actor_id = '"+actor+"'", "user_id = 'kim'"); n != 1 {
+			n := persistencetest.Count(t, o.db, "audit", "action = '"+act+"'", "actor_id = '"+actor+"'", "user_id = 'kim'")
+			if n != 1 {
 				t.Errorf("%d rows of %s by %s", n, act, actor)
 			}
 		}
@@ -80,15 +83,15 @@ func TestApprovalCredentials(t *testing.T) {
 	approvals(t, func(t *testing.T, o *integrationOffice) {
 		quoted := func(raw string) string { return `"` + raw + `"` }
 		expired := o.token("kim", "s1", func(c *token.Claims) { c.ExpiresAt = c.IssuedAt.Add(time.Second) })
-		o.skip(2 * time.Second)
+		o.e.Skip(2 * time.Second)
 		ended := o.token("kim", "ended")
-		o.revoked.End("ended")
-		other := token.NewIssuer(o.ring, "castellan", "another tenant", o.service.Now, 0)
+		o.e.Revoked.End("ended")
+		other := token.NewIssuer(o.e.Ring, "castellan", "another tenant", o.service.Now, 0)
 		now := o.service.Now()
 		foreign, err := other.Sign(token.Claims{Class: token.XAuth, ID: "1", Subject: "kim", SessionID: "s1",
 			Roles: []string{"user"}, AMR: []string{"pwd"}, AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
 		storetest.Must(t, err)
-		proof, err := o.PAuth("some challenge", now.Add(time.Hour))
+		proof, err := o.e.PAuth("some challenge", now.Add(time.Hour))
 		storetest.Must(t, err)
 		for name, c := range map[string]struct {
 			userToken string
@@ -116,12 +119,12 @@ func TestApprovalCredentials(t *testing.T) {
 		if status, answer := o.As("clerk").Call(requests, o.owned("x", "userToken", `"admin"`)); status != 403 {
 			t.Errorf("about an administrator: %d %s", status, answer)
 		}
-		if n := count(t, o.db, "integration_claim") + count(t, o.db, "challenge"); n != 0 {
+		if n := persistencetest.Count(t, o.db, "integration_claim") + persistencetest.Count(t, o.db, "challenge"); n != 0 {
 			t.Errorf("%d rows of refused requests", n)
 		}
 		// The challenge ends with the session that started it.
 		a := o.started(o.owned("x"))
-		o.revoked.End("s1")
+		o.e.Revoked.End("s1")
 		if status, _, answer := o.complete(a); status != 409 {
 			t.Errorf("after the end of the session: %d %s", status, answer)
 		}
@@ -144,7 +147,7 @@ func TestApprovalIsJudgedTwice(t *testing.T) {
 		if bare.status != 409 || bare.code != "MFA_NOT_AVAILABLE" {
 			t.Errorf("an owner without a factor: %s", bare.answer)
 		}
-		if n := count(t, o.db, "integration_claim"); n != 0 {
+		if n := persistencetest.Count(t, o.db, "integration_claim"); n != 0 {
 			t.Errorf("%d claims of refused requests", n)
 		}
 
@@ -156,7 +159,7 @@ func TestApprovalIsJudgedTwice(t *testing.T) {
 				storetest.Must(t, o.db.Commit(t.Context(), user.SetAMLStatus{UserID: "kim", Status: u.AMLStatus}))
 			}
 		}
-		entry := o.entry(t, "kim", address1)
+		entry := o.entry("kim", address1)
 		for name, c := range map[string]struct {
 			with    []string
 			between func()
@@ -203,7 +206,7 @@ func TestApprovalIsJudgedTwice(t *testing.T) {
 func TestApprovalStartsAgain(t *testing.T) {
 	approvals(t, func(t *testing.T, o *integrationOffice) {
 		a := o.started(o.owned("w"))
-		o.skip(11 * time.Minute)
+		o.e.Skip(11 * time.Minute)
 		b := o.started(o.owned("w"))
 		if status, _, answer := o.complete(a); status != 410 || b.Challenge.ChallengeID == a.Challenge.ChallengeID {
 			t.Errorf("the expired challenge: %d %s", status, answer)
@@ -232,7 +235,7 @@ func TestApprovalStartsAgain(t *testing.T) {
 
 		// Its rows are gone, as after a purge.
 		d := o.started(o.owned("purged"))
-		o.skip(11 * time.Minute)
+		o.e.Skip(11 * time.Minute)
 		storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
 			_, err := o.db.Conn(ctx).NewDelete().Table("challenge").Where("id = ?", d.Challenge.ChallengeID).Exec(ctx)
 			return err
@@ -241,48 +244,146 @@ func TestApprovalStartsAgain(t *testing.T) {
 	})
 }
 
-// entry adds an address to the book of a user.
-func (o *integrationOffice) entry(t *testing.T, userID, to string) (entry int64) {
-	t.Helper()
-	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) (err error) {
-		p, now := o.pair(), o.service.Now()
-		books := moneystore.NewAddressBooks(o.db)
-		if _, err = books.Hold(ctx, userID); err == nil {
-			entry, err = books.Insert(ctx, userID, addressbook.Entry{Name: "n", Address: to, CurrencyID: p.CurrencyID,
-				NetworkID: p.NetworkID, CreatedAt: now, AddressAt: now})
+// Of equal requests at the same time one starts a challenge; of completions at the same time
+// one makes the withdrawal; the limit holds over challenges that are completed together.
+func TestApprovalRaces(t *testing.T) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
+		var mu sync.Mutex
+		ids, last := map[string]int{}, approval{}
+		storetest.Race(t, 8, fault.InvalidState, func(int) error {
+			a := o.ask(o.owned("one"))
+			mu.Lock()
+			defer mu.Unlock()
+			if a.Challenge == nil {
+				return fmt.Errorf("%d %s", a.status, a.answer)
+			}
+			ids[a.Challenge.ChallengeID]++
+			last = a
+			return nil
+		})
+		if len(ids) != 1 || o.e.SentAll() != 2 {
+			t.Fatalf("challenges %v, %d codes", ids, o.e.SentAll())
 		}
-		return err
-	}))
-	return entry
+		outcomes := map[string]int{}
+		storetest.Race(t, 8, fault.InvalidState, func(int) error {
+			status, got, answer := o.complete(last)
+			mu.Lock()
+			defer mu.Unlock()
+			if status != 200 {
+				return fmt.Errorf("%d %s", status, answer)
+			}
+			outcomes[string(got.ExecResult.Data)]++
+			return nil
+		})
+		if n := persistencetest.Count(t, o.db, "withdrawal_queue"); n != 1 || len(outcomes) != 1 {
+			t.Errorf("%d withdrawals, outcomes %v", n, outcomes)
+		}
+		o.has("kim", "2", "0.101")
+
+		all := make([]approval, 5) // 0.1 of 1 BTC a day is used
+		for i := range all {
+			all[i] = o.started(o.owned(fmt.Sprint("many", i), "amount", "0.3"))
+		}
+		codes := map[string]int{}
+		storetest.Race(t, len(all), fault.InvalidState, func(i int) error {
+			status, got, answer := o.complete(all[i])
+			mu.Lock()
+			defer mu.Unlock()
+			if status != 200 {
+				return fmt.Errorf("%d %s", status, answer)
+			}
+			codes[got.ExecResult.Code]++
+			return nil
+		})
+		if codes[""] != 3 || codes["LIMIT_EXCEEDED"] != 2 {
+			t.Errorf("outcomes %v", codes)
+		}
+		o.has("kim", "2", "1.004")
+	})
 }
 
-// readdress changes the address of an entry.
-func (o *integrationOffice) readdress(t *testing.T, userID string, entry int64, to string) {
-	t.Helper()
-	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
-		books := moneystore.NewAddressBooks(o.db)
-		book, err := books.Hold(ctx, userID)
-		if err != nil {
-			return err
-		}
-		for _, e := range book {
-			if e.ID == entry {
-				e.Address = to
-				return books.Replace(ctx, userID, e)
+// Of two challenges of one external id, the one that the id is bound to makes the withdrawal.
+// That also holds when the other is carried out at the same time, or while the id is bound.
+func TestApprovalsOfOneExternalID(t *testing.T) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
+		service := &transaction.Approvals{Withdrawals: o.service, Engine: o.e.Starter,
+			Account: o.e.Account}
+		execute := func(a approval) error {
+			c, err := o.e.Challenges.Load(t.Context(), a.Challenge.ChallengeID)
+			storetest.Must(t, err)
+			sealed, _, err := o.e.Challenges.Sealed(t.Context(), c.ID)
+			storetest.Must(t, err)
+			command, err := o.e.Ring.Open(sealed, challenge.CommandData(c.ID))
+			storetest.Must(t, err)
+			for { // an engine tries again what is busy
+				err := o.db.InTx(t.Context(), func(ctx context.Context) error {
+					_, err := service.Execute(ctx, challenge.Execution{Challenge: c, Command: command, Now: o.service.Now()})
+					return err
+				})
+				if fault.CodeOf(err) != fault.Unavailable {
+					return err
+				}
 			}
 		}
-		return fmt.Errorf("no entry %d", entry)
-	}))
+		old := o.started(o.owned("w", "amount", "0.02"))
+		o.e.Skip(11 * time.Minute)
+		bound := o.started(o.owned("w", "amount", "0.02"))
+		if won := storetest.Race(t, 8, fault.InvalidState, func(i int) error {
+			return execute([]approval{old, bound}[i%2])
+		}); won != 1 {
+			t.Errorf("%d withdrawals", won)
+		}
+		o.has("kim", "2", "0.021")
+		if err := execute(old); fault.CodeOf(err) != fault.InvalidState {
+			t.Errorf("the old challenge: %v", err)
+		}
+		for n := range 6 { // the old challenge was completed in time, but is carried out late
+			name := fmt.Sprint("late", n)
+			request := o.owned(name, "amount", "0.02")
+			old := o.started(request)
+			o.e.Skip(11 * time.Minute)
+			request = o.owned(name, "amount", "0.02")
+			var answers [2]approval
+			var refusal error
+			var wait sync.WaitGroup
+			wait.Go(func() { refusal = execute(old) })
+			for i := range answers {
+				wait.Go(func() { answers[i] = o.ask(request) })
+			}
+			wait.Wait()
+			for _, a := range answers {
+				if a.status != 200 || refusal != nil && a.Data != nil {
+					t.Errorf("%s: %s, after %v", name, a.answer, refusal)
+				}
+			}
+			made := persistencetest.Count(t, o.db, "withdrawal_queue", "external_id = '"+name+"'")
+			if code := fault.CodeOf(refusal); code != "" && code != fault.InvalidState || (made == 1) != (code == "") {
+				t.Errorf("%s: %d withdrawals, %v", name, made, refusal)
+			}
+			if got := o.ask(request); (got.Data != nil) != (refusal == nil) {
+				t.Errorf("%s: afterwards %s", name, got.answer)
+			}
+		}
+	})
 }
 
-// fee sets what a withdrawal of BTC costs.
-func (o *integrationOffice) fee(t *testing.T, fee string) {
-	t.Helper()
-	store := kit.NewParameters(o.db)
-	storetest.Must(t, o.db.InTx(t.Context(), func(ctx context.Context) error {
-		return parameter.Fee.Change(ctx, store, func(parameter.Fees) (parameter.Fees, error) {
-			return parameter.Fees{"BTC": amount.Must(fee)}, nil
-		})
-	}))
-	storetest.Must(t, o.service.Parameters.Reload(t.Context()))
+// The owner is shown what is approved.
+func TestApprovalShowsTheOrder(t *testing.T) {
+	approvals(t, func(t *testing.T, o *integrationOffice) {
+		o.service.Tags = address.Tags{"BTC": address.NumberTag}
+		a := o.started(o.owned("w", "addressTag", `"104723"`))
+		sealed, _, err := o.e.Challenges.Sealed(t.Context(), a.Challenge.ChallengeID)
+		storetest.Must(t, err)
+		command, err := o.e.Ring.Open(sealed, challenge.CommandData(a.Challenge.ChallengeID))
+		storetest.Must(t, err)
+		got := (&transaction.Approvals{}).Describe(command)
+		want := []challenge.Detail{{Key: "amount", Value: "0.1 BTC (BTC)"}, {Key: "fee", Value: "0.001 BTC"},
+			{Key: "address", Value: address1 + " 104723"}, {Key: "tag", Value: "104723"}, {Key: "reference", Value: "w"}}
+		storetest.Same(t, got, want)
+		claim, err := o.service.Claims.Claim(t.Context(), integration.Withdrawals, "w")
+		storetest.Must(t, err)
+		if claim.RecordID != "challenge/"+a.Challenge.ChallengeID {
+			t.Errorf("bound to %s", claim.RecordID)
+		}
+	})
 }

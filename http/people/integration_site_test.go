@@ -3,6 +3,8 @@ package people_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,8 @@ import (
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
 	"castellan/domain/kit/job"
@@ -19,9 +23,10 @@ import (
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
-	"castellan/domain/money/currency"
+	"castellan/domain/money/accounting"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/transaction"
+	"castellan/domain/people/corporate"
 	"castellan/domain/permit/resource"
 	"castellan/domain/proof/stepup"
 	"castellan/http/apitest"
@@ -31,6 +36,8 @@ import (
 	"castellan/persistence/account"
 	"castellan/persistence/kit"
 	moneystore "castellan/persistence/money"
+	peoplestore "castellan/persistence/people"
+	"castellan/persistence/persistencetest"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, "integration", "standing") }
@@ -54,24 +61,15 @@ func (post) Deliver(outbox.Message, message.Rendered) {}
 func bothMoney(t *testing.T, test func(s integrationMoney)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store, parameters := t.Context(), moneystore.NewCurrencies(db), kit.NewParameters(db)
+		house := persistencetest.MoneyIn(t, db, time.Now)
 		integrationPeople(t, db, "jane", "kurt")
-		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
-			if err := currency.Seed(ctx, store); err != nil {
-				return err
-			}
-			return parameter.Seed(ctx, parameters)
-		}))
-		currencies, live := currency.NewCache(store), parameter.NewCache(parameters)
-		storetest.Must(t, currencies.Reload(ctx))
-		storetest.Must(t, live.Reload(ctx))
+		live := seeded(t, db)
 		ring := keyringtest.Ring(t, time.Now)
 		book, err := message.NewBook("Castellan", nil)
 		storetest.Must(t, err)
 		s := integrationMoney{T: t, db: db, jobs: apitest.NewJobs(t, db, ring, time.Now)}
-		s.l = &ledger.Ledger{Store: moneystore.NewLedger(db), Commit: db, Now: time.Now,
-			Decimals: func(_ context.Context, asset int64) (int, error) { return currencies.Catalog().Decimals(asset) }}
-		s.service = &transaction.Service{Ledger: s.l, Users: account.NewUsers(db), Currencies: currencies,
+		s.l = house.Ledger
+		s.service = &transaction.Service{Ledger: s.l, Users: account.NewUsers(db), Currencies: house.Currencies,
 			Parameters: live, Now: time.Now, Store: moneystore.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: time.Now}, Jobs: s.jobs.Service,
 			Await: func(context.Context, string) (job.Job, error) { return job.Job{State: job.Running}, nil },
@@ -83,9 +81,23 @@ func bothMoney(t *testing.T, test func(s integrationMoney)) {
 		s.Site = apitest.Serve(t, edge.Options{}, httpintegration.Deposits{Service: s.service, FinalizedDeposit: 2}).
 			Below("/integration/")
 		test(s)
-		_, err = ledger.Verify(ctx, moneystore.NewLedger(db))
-		storetest.Must(t, err)
 	})
+}
+
+// seeded are the parameters of a new installation, changed as asked.
+func seeded(t *testing.T, db *persistence.DB, edits ...func(context.Context, parameter.Store) error) *parameter.Cache {
+	t.Helper()
+	store := kit.NewParameters(db)
+	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+		err := parameter.Seed(ctx, store)
+		for _, edit := range edits {
+			err = errors.Join(err, edit(ctx, store))
+		}
+		return err
+	}))
+	live := parameter.NewCache(store)
+	storetest.Must(t, live.Reload(t.Context()))
+	return live
 }
 
 func integrationPeople(t *testing.T, db *persistence.DB, names ...string) {
@@ -120,18 +132,7 @@ func (s integrationMoney) has(userID, want string) {
 }
 
 func (s integrationMoney) count(table string, where ...string) int {
-	return count(s.T, s.db, table, where...)
-}
-
-func count(t *testing.T, db *persistence.DB, table string, where ...string) int {
-	t.Helper()
-	q := db.Conn(t.Context()).NewSelect().Table(table)
-	for _, w := range where {
-		q = q.Where(w)
-	}
-	n, err := q.Count(t.Context())
-	storetest.Must(t, err)
-	return int(n)
+	return persistencetest.Count(s.T, s.db, table, where...)
 }
 
 // settle waits until the feed lists every event: on PostgreSQL it holds them back while an
@@ -142,7 +143,7 @@ func settle(t *testing.T, db *persistence.DB) {
 		got, err := kit.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
 			page.Query[integration.Place]{Limit: 1000})
 		storetest.Must(t, err)
-		if want := count(t, db, "integration_event"); len(got.Records) == want || time.Now().After(deadline) {
+		if want := persistencetest.Count(t, db, "integration_event"); len(got.Records) == want || time.Now().After(deadline) {
 			return
 		}
 	}
@@ -193,4 +194,112 @@ func edited(body string, pairs ...string) string { return strings.NewReplacer(pa
 
 func ledgerAccount(userID string, asset int64) ledger.Account {
 	return ledger.Account{Kind: ledger.User, Owner: userID, Asset: asset}
+}
+
+// D-INT-06: the journal of a job is downloaded as it was made, also where its delivery fails.
+func TestJournals(t *testing.T) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		files := persistencetest.Files(t)
+		now := time.Now()
+		jobs := apitest.NewJobs(t, db, keyringtest.Ring(t, time.Now), func() time.Time { return now })
+		pause := func(until time.Time) { now = until }
+		journals := &accounting.Service{Store: moneystore.NewAccounting(db), Files: files, Jobs: jobs.Service,
+			Changes: admin.Changes{Commit: db, Now: time.Now},
+			Codes:   func(int64) (string, string, error) { return "BTC", "BTC", nil }}
+		jobs.Kinds[accounting.Kind] = journals.Integration()
+		jobs.Kinds["other"] = job.Kind{Name: "other", Step: func(_ context.Context, j job.Job) (job.Job, []commit.Write,
+			error) {
+			return j.Finish("accounting/x.json"), nil, nil
+		}}
+		s := apitest.Serve(t, edge.Options{}, httpintegration.Accounting{Service: journals}).
+			Below("/integration/accounting/")
+		begin := func(day int) string {
+			t.Helper()
+			from := time.Date(2026, 10, day, 0, 0, 0, 0, time.UTC)
+			j, err := journals.Begin(t.Context(), audit.Operator, accounting.Period{From: from, To: from.AddDate(0, 0, 1),
+				Invoice: from})
+			storetest.Must(t, err)
+			return j.ID
+		}
+		id := begin(1)
+		s.Wants("GET "+id, "", 409, "INVALID_STATE")
+		jobs.Finish(t, id, pause)
+		for query, want := range map[string][2]string{"": {"application/json", `"startDate": "2026-10-01T00:00:00Z"`},
+			"?format=json": {"application/json", `"lines": []`},
+			"?format=csv":  {"text/csv; charset=utf-8", `"date","currency","network",`}} {
+			res, got := s.Send("GET "+id+query, "")
+			if res.StatusCode != 200 || res.Header.Get("Content-Type") != want[0] || !strings.Contains(got, want[1]) {
+				t.Errorf("%s: %d %s %s", query, res.StatusCode, res.Header.Get("Content-Type"), got)
+			}
+		}
+		s.Wants("GET "+id+"?format=pdf", "", 400, "INVALID_FIELD format")
+		storetest.Must(t, files.Delete(t.Context(), "accounting/"+id+".csv"))
+		s.Wants("GET "+id+"?format=csv", "", 404, "RECORD_NOT_FOUND")
+		s.Wants("GET nothing", "", 404, "RECORD_NOT_FOUND")
+		other, _, err := jobs.Start(t.Context(), audit.Operator, job.Request{Kind: "other"})
+		storetest.Must(t, err)
+		jobs.Finish(t, other.ID, pause)
+		s.Wants("GET "+other.ID, "", 404, "RECORD_NOT_FOUND")
+
+		journals.Deliver = func(context.Context, string, string, []byte) error {
+			return fault.New(fault.Unavailable, "away")
+		}
+		undelivered := begin(2)
+		if j, _ := jobs.Finish(t, undelivered, pause); j.State != job.Failed {
+			t.Fatalf("the job is %s", j.State)
+		}
+		if status, got := s.Call("GET "+undelivered, ""); status != 200 || !strings.Contains(got, "2026-10-02T") {
+			t.Errorf("%d %s", status, got)
+		}
+	})
+}
+
+// D-INT-06: an application is added once for its external id, and its status is set.
+func TestIntegrationApplications(t *testing.T) {
+	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
+		store := peoplestore.NewCorporate(db)
+		service := &corporate.Service{Store: store, Users: account.NewUsers(db), Claims: kit.NewIntegration(db),
+			Changes: admin.Changes{Commit: db, Now: time.Now, Lock: store.Lock}}
+		s := apitest.Serve(t, edge.Options{}, httpintegration.Applications{Service: service}).Below("/integration/")
+		const add, acme = "POST corporate-applications", `{"externalId":"a1","companyName":"Acme A.Ş.","taxNumber":"77"}`
+		same := at(s, add, slices.Repeat([]string{acme}, 8)...)
+		if slices.Sort(same[200]); len(same) != 1 || len(slices.Compact(same[200])) != 1 {
+			t.Fatalf("answers %v", same)
+		}
+		first := same[200][0]
+		id := field(t, first, "id")
+		want := `{"data":{"id":"` + id + `","externalId":"a1","companyName":"Acme A.Ş.","taxNumber":"77",` +
+			`"status":"PENDING",` +
+			`"createdAt":"`
+		if !strings.HasPrefix(first, want) {
+			t.Errorf("%s, want %s", first, want)
+		}
+		approved := strings.Replace(first, "PENDING", "APPROVED", 1)
+		for range 2 {
+			s.Wants("PATCH corporate-applications/"+id, `{"status":"APPROVED"}`, 200, approved)
+		}
+		s.Wants(add, acme, 200, approved)
+		for body, want := range map[string]string{
+			strings.Replace(acme, "77", "78", 1):                    "409 INVALID_STATE",
+			strings.Replace(acme, "}", `,"status":"APPROVED"}`, 1):  "409 INVALID_STATE",
+			strings.Replace(acme, "a1", strings.Repeat("ş", 65), 1): "400 INVALID_FIELD externalId",
+		} {
+			s.Gets(add, body, want)
+		}
+		s.Wants("PATCH corporate-applications/x", `{"status":"A"}`, 400, "INVALID_FIELD id")
+		s.Wants("PATCH corporate-applications/99", `{"status":"A"}`, 404, "RECORD_NOT_FOUND")
+		if n := persistencetest.Count(t, db, "corporate_application"); n != 1 {
+			t.Errorf("%d applications", n)
+		}
+		for action, detail := range map[string]string{corporate.ActionAdd: "PENDING",
+			corporate.ActionStatus: "PENDING -> APPROVED"} {
+			n := persistencetest.Count(t, db, "audit", "action = '"+action+"'", "target = '"+id+"'", "detail = '"+detail+"'")
+			if n != 1 {
+				t.Errorf("%d audit rows %s", n, action)
+			}
+		}
+		if n := persistencetest.Count(t, db, "audit"); n != 2 {
+			t.Errorf("%d audit rows", n)
+		}
+	})
 }

@@ -136,19 +136,14 @@ func TestAddUserRefuses(t *testing.T) {
 			return string(text)
 		}
 		for body, want := range map[string]string{
-			`{}`:                         "INVALID_FIELD externalId countryCode phoneNumber name",
-			change("externalId", " "):    "INVALID_FIELD externalId",
-			change("externalId", "a\tb"): "INVALID_FIELD externalId",
+			change("externalId", "a\tb"):                      "INVALID_FIELD externalId",
 			change("externalId", strings.Repeat("ş", 64)+"x"): "INVALID_FIELD externalId", // 129 bytes
 			change("countryCode", "TR"):                       "INVALID_FIELD countryCode",
 			change("phoneNumber", "x"):                        "INVALID_FIELD phoneNumber",
 			change("phoneNumber", "0000000007"):               "INVALID_FIELD phoneNumber", // a placeholder
 			change("email", "x"):                              "INVALID_FIELD email",
 			change("name", "a\u202eb"):                        "INVALID_FIELD name",
-			change("surname", "a\u0000b"):                     "INVALID_FIELD surname",
 			change("surname", "a\u202eb"):                     "INVALID_FIELD surname",
-			change("language", "de"):                          "INVALID_FIELD language",
-			change("type", "x"):                               "INVALID_FIELD type",
 		} {
 			s.Wants("POST ", body, 400, want)
 		}
@@ -297,9 +292,7 @@ func TestAddUsersRefuses(t *testing.T) {
 		}
 		for body, want := range map[string]string{
 			`{"users":[]}`: "INVALID_FIELD users",
-			`{"users":[` + strings.Join(many, ",") + `]}`: "INVALID_FIELD users",
-			`{"users":[{"externalId":"a"}]}`: "INVALID_FIELD users[0].countryCode " +
-				"users[0].phoneNumber users[0].name",
+			`{"users":[` + strings.Join(many, ",") + `]}`:                       "INVALID_FIELD users",
 			`{"users":[` + row("a", "1", "X") + `,` + row("a", "2", "X") + `]}`: "INVALID_FIELD users[1].externalId",
 			`{"users":[` + row("a", "1", "X") + `,` + row(" ", "2", "X") + `]}`: "INVALID_FIELD users[1].externalId",
 		} {

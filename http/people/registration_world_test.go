@@ -2,275 +2,73 @@ package people_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"net/netip"
-	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"castellan/actors"
-	"castellan/cluster"
 	"castellan/domain/account/password"
 	"castellan/domain/account/user"
-	"castellan/domain/delivery/message"
-	"castellan/domain/delivery/outbox"
-	"castellan/domain/factor/challenge"
-	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/admin"
-	"castellan/domain/kit/change/changetest"
 	"castellan/domain/kit/client"
-	"castellan/domain/kit/fault"
-	"castellan/domain/kit/geo"
-	"castellan/domain/kit/id"
-	"castellan/domain/kit/keyring"
-	"castellan/domain/kit/keyring/keyringtest"
 	"castellan/domain/kit/richtext"
 	"castellan/domain/kit/storetest"
-	"castellan/domain/kit/token"
 	"castellan/domain/office/contract"
 	"castellan/domain/people/registration"
-	"castellan/domain/permit/resource"
-	"castellan/domain/proof/device"
-	"castellan/domain/proof/stepup"
 	"castellan/domain/session/session"
-	"castellan/http/apitest"
-	"castellan/http/auth"
-	"castellan/http/edge"
-	httpchallenge "castellan/http/factor/challenge"
+	"castellan/http/apitest/flowtest"
 	httpregistration "castellan/http/people/registration"
-	"castellan/internal/apidoc"
-	"castellan/persistence"
-	"castellan/persistence/account"
-	"castellan/persistence/delivery"
-	"castellan/persistence/factor"
+	"castellan/http/rest"
 	"castellan/persistence/office"
-	"castellan/persistence/proof"
 	sessionstore "castellan/persistence/session"
 )
 
 const secret = "kedi7şeker"
 
-// world is the section over a real database, with the engine, its actors and the tokens of the
-// program. A mailbox replaces the delivery, and a test can advance the clock.
+type (
+	answer = flowtest.Answer
+	flow   = flowtest.Flow
+)
+
+// world is the section behind the engine of challenges.
 type world struct {
-	t         *testing.T
-	db        *persistence.DB
-	ring      *keyring.Ring
-	users     account.Users
+	*flowtest.Engine
 	contracts office.Contracts
-	began     time.Time
-	ahead     atomic.Int64
-
-	node    *cluster.Node
-	client  actors.Client
-	starter *stepup.Starter
-	issuer  *token.Issuer
-	signups *registration.SignUps
-	hasher  *password.Hasher
-	srv     *edge.Server
-	enabled bool
-
-	mu        sync.Mutex
-	codes     map[string]string // method id → last code
-	discarded []outbox.Message
-	traced    []string
-	tracing   bool
-}
-
-func (w *world) now() time.Time { return w.began.Add(time.Duration(w.ahead.Load())) }
-
-func (w *world) skip(d time.Duration) { w.ahead.Add(int64(d)) }
-
-// Deliver takes the messages of the engine.
-func (w *world) Deliver(m outbox.Message, r message.Rendered) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if m.State == outbox.Discarded {
-		w.discarded = append(w.discarded, m)
-		return
-	}
-	w.codes[m.MethodID] = r.Code
-}
-
-// Offers says that every channel has a sender.
-func (w *world) Offers(message.Channel) bool { return true }
-
-// PAuth signs the token of a challenge.
-func (w *world) PAuth(challengeID string, until time.Time) (string, error) {
-	return w.issuer.Sign(token.Claims{Class: token.PAuth, ID: id.New(w.now()), ChallengeID: challengeID, IssuedAt: w.now(),
-		ExpiresAt: until})
-}
-
-type accounts struct{ account.Users }
-
-func (a accounts) Account(ctx context.Context, id string) (challenge.Account, error) {
-	u, err := a.Get(ctx, id)
-	if err == nil && !u.Active() {
-		return challenge.Account{}, fault.New(fault.RecordNotFound, "not active")
-	}
-	return u.Account(), err
+	signups   *registration.SignUps
+	enabled   bool
 }
 
 func registrationBoth(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
-	for name, dsn := range apitest.Databases {
-		t.Run(name, func(t *testing.T) { test(t, open(t, dsn(t))) })
-	}
-}
-
-func open(t *testing.T, dsn string) *world {
-	t.Helper()
-	w := &world{t: t, began: time.Now().Truncate(time.Hour), codes: map[string]string{}, enabled: true}
-	var err error
-	w.db, err = persistence.Open(t.Context(), dsn, persistence.Options{Now: w.now, Timeout: 20 * time.Second,
-		Trace: func(_ context.Context, statement string) bool {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if w.tracing {
-				w.traced = append(w.traced, statement)
-			}
-			return false
-		}})
-	storetest.Must(t, err)
-	_, err = persistence.Migrate(t.Context(), w.db)
-	storetest.Must(t, err)
-	persistence.Start(w.db, []byte("audit key of the test"), "test")
-	w.users, w.contracts = account.NewUsers(w.db), office.NewContracts(w.db)
-	storetest.Must(t, w.db.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, w.contracts) }))
-	w.ring = keyringtest.Keeper(t, w.now).Ring()
-	w.hasher, err = password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 64, Passes: 1, Lanes: 1},
-		Slots: 2, Queue: 500, Wait: time.Minute})
-	storetest.Must(t, err)
-	w.start()
-	t.Cleanup(func() {
-		w.node.Stop(context.Background())
-		storetest.Must(t, w.db.Close())
+	flowtest.Both(t, func(t *testing.T, e *flowtest.Engine) {
+		w := &world{Engine: e, contracts: office.NewContracts(e.DB), enabled: true}
+		storetest.Must(t, w.DB.InTx(t.Context(), func(ctx context.Context) error { return contract.Seed(ctx, w.contracts) }))
+		e.Section = w.section
+		e.Start()
+		test(t, w)
 	})
-	return w
 }
 
-// start brings up a node; calling it again is a restart of the process.
-func (w *world) start() {
-	if w.node != nil {
-		w.node.Stop(context.Background())
-	}
-	db, log := w.db, slog.New(slog.DiscardHandler)
-	challenges, guards := factor.NewChallenges(db), account.NewPasswordGuards(db)
-	sessions := sessionstore.NewSessions(db)
-	revoked := session.NewRevocations(30*time.Minute, w.now)
-	w.issuer = token.NewIssuer(w.ring, "castellan", "default", w.now, 1000)
-	actions, commit := challenge.Actions{}, session.Revoking{Committer: db, Revocations: revoked}
-	w.node = cluster.Solo(log)
-	book, err := message.NewBook("Castellan", nil)
-	storetest.Must(w.t, err)
-	catalog := mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), nil)
-	messenger := &stepup.Messenger{
-		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
-			Lease: 30 * time.Second, Language: "en",
-			Caps: stepup.Caps{DestinationHour: 20, DestinationDay: 50, UserDay: 60}, PrefixHour: 200,
-			DialDay: map[string]int{"90": 1000}},
-		Catalog: func() *mfa.Catalog { return catalog }, Book: book, Ring: w.ring, Store: challenges,
-		Outbox: delivery.NewOutbox(db), Dispatch: w, Now: w.now,
-	}
-	rules, warm := challenge.DefaultRules(), new(actors.WarmCache)
-	w.node.Register(actors.Kinds(actors.Deps{WarmCache: warm, Store: challenges, Outbox: delivery.NewOutbox(db),
-		Commit: commit, Actions: actions, Rules: rules, Guessed: messenger.Guessed(rules),
-		Accounts: accounts{w.users}, Sessions: revoked, Seal: w.ring.Seal, Open: w.ring.Open, Grace: 120 * time.Second,
-		Now: w.now, Log: log})...)
-	w.client = actors.Client{Node: w.node, WarmCache: warm, Now: w.now}
-	messenger.UserGate = w.client
-	w.starter = &stepup.Starter{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Tokens: w,
-		Challenges: w.client, Commit: db}
-	answers := &stepup.Answerer{Messenger: messenger, Actions: actions, Accounts: accounts{w.users}, Sessions: revoked,
-		Challenges: w.client}
-	logins := &session.Service{Users: w.users, Sessions: sessions, Commit: db, Tokens: w.issuer, Notices: w.starter,
-		TokenTTL: 30 * time.Minute, Now: w.now}
-	bound := func(n int) *password.Guards {
-		return password.NewGuards(guards, db, password.Limit(n, 10*time.Minute), w.now)
-	}
-	w.signups = &registration.SignUps{Users: w.users, Contracts: w.contracts, Engine: w.starter, First: logins.First,
-		Hasher: w.hasher, Policy: password.DefaultPolicy(), Commit: commit,
-		Starts: &registration.Bounds{Networks: bound(30), Phones: bound(5), Mails: bound(5)},
-		Place:  func(client.Origin) string { return "" }, Now: w.now}
-	actions.Register(w.signups.Action())
+func (w *world) section() (rest.Group, flowtest.Public) {
+	logins := &session.Service{Users: w.Users, Sessions: sessionstore.NewSessions(w.DB), Commit: w.DB, Tokens: w.Issuer,
+		Notices: w.Starter, TokenTTL: 30 * time.Minute, Now: w.Now}
+	w.signups = &registration.SignUps{Users: w.Users, Contracts: w.contracts, Engine: w.Starter, First: logins.First,
+		Hasher: w.Hasher, Policy: password.DefaultPolicy(), Commit: w.Commit,
+		Starts: &registration.Bounds{Networks: w.Bound(30), Phones: w.Bound(5), Mails: w.Bound(5)},
+		Place:  func(client.Origin) string { return "" }, Now: w.Now}
+	w.Actions.Register(w.signups.Action())
 	group := httpregistration.Group{Service: w.signups, Enabled: w.enabled, Contracts: &contract.Service{
-		Store: w.contracts, HTML: richtext.New(""), Changes: admin.Changes{Commit: db, Now: w.now, Lock: w.contracts.Lock}}}
-	devices := &device.Service{Store: proof.NewDevices(db), Users: w.users, Commit: db, Ring: w.ring,
-		Audience: "https://id.example.com", Now: w.now, Log: log}
-	g := auth.Guards{Tokens: w.issuer, Devices: devices, Geo: &auth.Geo{Filter: func(string) geo.Filter { return "" },
-		Holder: w.client.Holder}, Tenant: "default", Feed: &changetest.Feed{}, Live: revoked.Live,
-		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
-	w.srv, err = edge.New(edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: w.now, Logger: log,
-		Dev: true, Timeout: time.Minute, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
-		Starter: auth.Starter{Starts: w.starter, Accounts: accounts{w.users}, Public: group.Public()}},
-		slices.Concat(group.Endpoints(), httpchallenge.Group{Answers: answers, Now: w.now}.Endpoints()))
-	storetest.Must(w.t, err)
+		Store: w.contracts, HTML: richtext.New(""), Changes: admin.Changes{Commit: w.DB, Now: w.Now, Lock: w.contracts.Lock}}}
+	return group, group.Public()
 }
 
 // add makes an account, changed as asked.
-func (w *world) add(n int, change func(*user.User)) user.User {
-	w.t.Helper()
-	u := user.New(id.New(w.now()), w.now())
-	u.CountryCode, u.Phone, u.Email = "90", fmt.Sprintf("+90532%07d", n), mail(n)
-	if change != nil {
-		change(&u)
-	}
-	storetest.Must(w.t, w.db.Commit(w.t.Context(), user.Add{User: u}))
-	return u
+func (w *world) add(n int, change func(*user.Add)) user.User {
+	w.T.Helper()
+	return w.Add(n, mail(n), change)
 }
 
 // mail is as long as the address that is sealed in the place of an owner's.
 func mail(n int) string { return fmt.Sprintf("user%05d@example.invalid", n) }
-
-// answer is what a request came to.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
-
-// is checks status and error code; "" is a success.
-func (a answer) is(t *testing.T, status int, code string) answer {
-	t.Helper()
-	var m struct{ Code string }
-	json.Unmarshal([]byte(a.body), &m)
-	if a.status != status || m.Code != code {
-		t.Fatalf("%d %s, want %d %q", a.status, a.body, status, code)
-	}
-	return a
-}
-
-// call makes a request; headers are pairs.
-func (w *world) call(method, path string, body any, headers ...string) answer {
-	w.skip(time.Millisecond)
-	var text []byte
-	if body != nil {
-		text, _ = json.Marshal(body)
-	}
-	r := httptest.NewRequest(method, path, strings.NewReader(string(text)))
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	res, err := apidoc.Test(w.srv.App, r)
-	if err != nil {
-		w.t.Error(err)
-		return answer{}
-	}
-	defer res.Body.Close()
-	b, _ := io.ReadAll(res.Body)
-	return answer{res.StatusCode, res.Header, string(b)}
-}
 
 // form is a sign-up with the phone number p and the mail address m.
 func form(p, m int) map[string]any {
@@ -279,78 +77,91 @@ func form(p, m int) map[string]any {
 }
 
 func (w *world) register(body any, headers ...string) answer {
-	return w.call("POST", "/auth/register", body, headers...)
+	return w.Post("/auth/register", body, headers...)
 }
 
-// flow is a challenge as the client knows it.
-type flow struct {
-	ChallengeID string
-	pauth       string
-	methods     map[string]method
-}
-
-type method struct{ ID, Name, Hint string }
-
-func (w *world) flow(a answer) flow {
-	w.t.Helper()
-	a.is(w.t, 200, "")
-	var in struct {
-		Challenge struct {
-			ChallengeID string
-			MethodList  []method
-		}
+// Free and taken details give equal results: status, headers and their lengths, the order of
+// keys, refusals, locks, renewals and expiry. The statements of each path are equal to the
+// byte (D-INT-07).
+func TestTakenDetailsDoNotShow(t *testing.T) {
+	for name, taken := range map[string]func(w *world) (phone, mail int){
+		"phone and mail": func(w *world) (int, int) { w.add(11, nil); return 11, 11 },
+		"phone":          func(w *world) (int, int) { w.add(11, nil); return 11, 12 },
+		"mail":           func(w *world) (int, int) { w.add(11, nil); return 12, 11 },
+		"of two accounts": func(w *world) (int, int) {
+			w.add(11, nil)
+			w.add(12, nil)
+			return 11, 12
+		},
+		"of a closed account": func(w *world) (int, int) {
+			w.add(11, func(a *user.Add) { a.Status = user.Closed })
+			return 11, 11
+		},
+		"of an account without mail": func(w *world) (int, int) {
+			w.add(11, func(a *user.Add) { a.Email = "" })
+			return 11, 12
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registrationBoth(t, func(t *testing.T, w *world) {
+				phone, mail := taken(w)
+				compare(t, w, [2]map[string]any{form(phone, mail), form(21, 21)})
+			})
+		})
 	}
-	storetest.Must(w.t, json.Unmarshal([]byte(a.body), &in))
-	f := flow{in.Challenge.ChallengeID, a.header.Get("p-auth"), map[string]method{}}
-	for _, m := range in.Challenge.MethodList {
-		f.methods[m.Name] = m
+}
+
+func compare(t *testing.T, w *world, forms [2]map[string]any) {
+	var flows [2][]flow
+	last := func(i int) flow { return flows[i][len(flows[i])-1] }
+	start := func(what string) {
+		t.Helper()
+		w.Same(what, func(i int) answer {
+			a := w.register(forms[i], "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", 10+i))
+			if a.Status == 200 {
+				flows[i] = append(flows[i], w.Flow(a))
+			}
+			if n := len(flows[i]); n > 5 { // the owner of the one that made room has seen by then that it did
+				w.Result(flows[i][n-6]).Is(t, 409, "CHALLENGE_CLOSED")
+			}
+			return a
+		})
 	}
-	return f
-}
-
-func (w *world) code(f flow, name string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.codes[f.methods[name].ID]
-}
-
-func (w *world) complete(f flow, name, value string) answer {
-	return w.call("POST", "/auth/2fa/challenge/complete", map[string]string{"methodId": f.methods[name].ID, "method": name,
-		"value": value}, "p-auth", f.pauth)
-}
-
-func (w *world) renew(f flow, name string) answer {
-	return w.call("POST", "/auth/2fa/challenge/renew", map[string]string{"methodId": f.methods[name].ID, "method": name},
-		"p-auth", f.pauth)
-}
-
-func (w *world) result(f flow) answer {
-	return w.call("GET", "/auth/2fa/challenge/result", nil, "p-auth", f.pauth)
-}
-
-func (w *world) wrong(f flow, name string) answer {
-	value := "000000"
-	if w.code(f, name) == value {
-		value = "000001"
+	start("the first start")
+	if n := len(w.Trace(func() { w.register(form(31, 31)) })); n < 10 {
+		t.Errorf("%d statements were traced", n)
 	}
-	return w.complete(f, name, value)
-}
-
-// tracedSoFar is the number of statements of the running trace; actors of earlier steps may add to it.
-func (w *world) tracedSoFar() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.traced)
-}
-
-// trace is every statement made by do.
-func (w *world) trace(do func()) []string {
-	w.mu.Lock()
-	w.tracing, w.traced = true, nil
-	w.mu.Unlock()
-	do()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tracing = false
-	return w.traced
+	start("a further start")
+	w.Same("result before the end", func(i int) answer { return w.Result(last(i)).Is(t, 409, "CHALLENGE_NOT_COMPLETED") })
+	w.Same("renewal too early", func(i int) answer { return w.Renew(last(i), "SMS").Is(t, 429, "RENEW_TOO_EARLY") })
+	for n := range 5 {
+		w.Same(fmt.Sprint("wrong value ", n), func(i int) answer { return w.Wrong(last(i), "SMS").Is(t, 422, "OTP_INVALID") })
+	}
+	w.Same("a locked method", func(i int) answer { return w.Wrong(last(i), "SMS").Is(t, 423, "METHOD_LOCKED") })
+	w.Skip(61 * time.Second)
+	w.Same("renewal", func(i int) answer { return w.Renew(last(i), "SMS").Is(t, 200, "") })
+	w.Same("renewal of the mail", func(i int) answer { return w.Renew(last(i), "MAIL").Is(t, 200, "") })
+	w.Same("a wrong value of a renewed method", func(i int) answer {
+		return w.Wrong(last(i), "SMS").Is(t, 422, "OTP_INVALID")
+	})
+	w.Start() // another process: everything is read from rows
+	w.Same("a wrong value after a restart", func(i int) answer {
+		return w.Wrong(last(i), "MAIL").Is(t, 422, "OTP_INVALID")
+	})
+	start("start after wrong values")
+	start("the fourth start")
+	start("the fifth start")
+	w.Same("the sixth start", func(i int) answer {
+		return w.register(forms[i], "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", 10+i)).Is(t, 429, "RATE_LIMITED")
+	})
+	w.signups.Starts = nil
+	for range 12 { // beyond the open challenges and beyond the caps of messages
+		start("start without bounds")
+	}
+	w.Same("renewal beyond the caps", func(i int) answer { return w.Renew(last(i), "MAIL") })
+	w.Skip(61 * time.Second)
+	w.Same("renewal beyond the caps, in time", func(i int) answer { return w.Renew(last(i), "MAIL").Is(t, 200, "") })
+	w.Skip(9 * time.Minute)
+	w.Same("expiry", func(i int) answer { return w.Wrong(last(i), "MAIL").Is(t, 410, "CHALLENGE_EXPIRED") })
+	w.Same("result after expiry", func(i int) answer { return w.Result(last(i)).Is(t, 410, "CHALLENGE_EXPIRED") })
 }

@@ -43,7 +43,7 @@ func TestAMLControl(t *testing.T) {
 		for i := range 9 {
 			u := user.New(fmt.Sprintf("risky%d", i), time.UnixMilli(1_700_000_000_000))
 			u.Phone, u.AMLStatus = fmt.Sprintf("+9053210000%02d", i), "highRisk"
-			storetest.Must(t, s.db.Commit(ctx, user.Add{User: u}))
+			storetest.Must(t, s.DB.Commit(ctx, user.Add{User: u}))
 			names = append(names, u.ID)
 		}
 		shape := func(name, status string) string {
@@ -52,7 +52,7 @@ func TestAMLControl(t *testing.T) {
 		}
 		s.Wants(standingRisky+"?limit=1", "", 200, "["+shape("risky8", "highRisk")+"]")
 		// An account in the parameter is confirmed.
-		storetest.Must(t, s.db.InTx(ctx, func(ctx context.Context) error {
+		storetest.Must(t, s.DB.InTx(ctx, func(ctx context.Context) error {
 			return parameter.AMLControl.Change(ctx, parameters, func(i parameter.Ignored) (parameter.Ignored, error) {
 				i.IgnoredUsers = append(i.IgnoredUsers, "risky8", "jane")
 				return i, nil
@@ -80,9 +80,6 @@ func TestAMLControl(t *testing.T) {
 		s.audits(standing.ActionAML, 9)
 
 		s.Wants(standingConfirm, `{"userId":"nobody"}`, 404, "RECORD_NOT_FOUND")
-		s.Wants(standingConfirm, `{"userId":""}`, 400, "INVALID_FIELD userId")
-		s.Wants(standingConfirm, `{}`, 400, "INVALID_FIELD userId")
-		s.Wants(standingRisky+"?limit=0", "", 400, "INVALID_FIELD limit")
 	})
 }
 
@@ -103,7 +100,7 @@ func (l *late) Save(ctx context.Context, p parameter.Parameter, object json.RawM
 func TestChangesOfTheParameterAreRetried(t *testing.T) {
 	standingBoth(t, func(s standingSite) {
 		store := &late{Store: s.service.Ignored}
-		s.service.Ignored, s.service.Claims = store, kit.NewIntegration(s.db)
+		s.service.Ignored, s.service.Claims = store, kit.NewIntegration(s.DB)
 		confirm := func() error {
 			_, err := s.service.ConfirmAML(t.Context(), audit.By{UserID: "root"}, "jane")
 			return err

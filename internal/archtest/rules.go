@@ -67,7 +67,7 @@ var fewerOurs = map[string][]string{
 }
 
 // exceptions lets one package use a library that implements its rule: a password hash is argon2id over normalised text.
-// No other package of the domain may, and the package hides these libraries.
+// No other package of its layer may, and the package hides these libraries.
 var exceptions = map[string][]string{
 	"domain/account/password":          {"golang.org/x/text"},
 	"domain/account/password/argon2id": {"golang.org/x/crypto/blake2b", "golang.org/x/sys/cpu"},
@@ -96,6 +96,8 @@ var exceptions = map[string][]string{
 	"domain/kit/jose": {"github.com/golang-jwt/jwt/v5", "filippo.io/edwards25519"},
 	// An authenticator writes CBOR; a passkey is what it contains.
 	"domain/factor/passkey": {"github.com/fxamacker/cbor"},
+	// Envoy's rate limit service is gRPC.
+	"http/guard/rls": {"google.golang.org/grpc"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The kit converts values to bytes and

@@ -44,6 +44,7 @@ var measurements = []measurement{
 	{"storm", "right logins from known addresses beside a storm of wrong passwords", storm},
 	{"begin", "size, start and idle memory of the program", begin},
 	{"limits", "requests under a rate limit, on one node and on three that count together", limits},
+	{"services", "limits of other services, by HTTP and by Envoy's gRPC, on both databases", serviceLimits},
 	{"guard", "questions of gateways: without a route, without a session, and whole guarded requests", guarded},
 	{"mailing", "logins with and without a mailing to all accounts", mailing},
 	{"ledger", "movements of money: the committer, over HTTP, and two nodes on one PostgreSQL", movements},

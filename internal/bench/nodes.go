@@ -62,6 +62,20 @@ func nodes(b *bench) error {
 			}
 			k.of.add("renewals", w.rate())
 			k.of.add("renewal", w.each(w.server)*1e3)
+			for _, s := range k.servers {
+				if err := s.order(orderCollect); err != nil {
+					return err
+				}
+			}
+			before, err := resident(k.servers...)
+			if err != nil {
+				return err
+			}
+			most, err := atOnce(b.clients, account(accounts, 1), k.servers...)
+			if err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
+			}
+			k.of.add("grown", (float64(most)-float64(before))/(1<<20))
 		}
 	}
 	r := &b.report
@@ -70,6 +84,7 @@ func nodes(b *bench) error {
 		r.line(k.name+": returning logins", "/s", k.of["rate"], bar{})
 		r.line(k.name+": CPU of all nodes per login", "ms", k.of["cpu"], bar{})
 		r.line(k.name+": memory of a node under this load", "MiB", k.of["memory"], bar{})
+		r.line(k.name+": memory of all nodes grown by a login of each client at once", "MiB", k.of["grown"], bar{})
 		r.line(k.name+": renewals of sessions", "/s", k.of["renewals"], bar{})
 		r.line(k.name+": CPU of all nodes per renewal", "µs", k.of["renewal"], bar{})
 	}

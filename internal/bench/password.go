@@ -151,7 +151,7 @@ func (b *bench) crowd(p *place) error {
 		if err := s.order(orderCollect); err != nil {
 			return err
 		}
-		before, err := child.Resident(s.PID())
+		before, err := resident(s)
 		if err != nil {
 			return err
 		}
@@ -159,40 +159,15 @@ func (b *bench) crowd(p *place) error {
 		if err != nil {
 			return err
 		}
-		most := before
-		full, err := during(s, token, func() error {
-			var all sync.WaitGroup
-			errs := make(chan error, together)
-			for i := range together {
-				all.Go(func() {
-					v, err := newVisitor(s)
-					if err == nil {
-						defer v.Close()
-						_, err = v.login(1 + i)
-					}
-					if err != nil {
-						errs <- err
-					}
-				})
-			}
-			ended := make(chan struct{})
-			go func() { all.Wait(); close(ended) }()
-			for look := time.NewTicker(5 * time.Millisecond); ; {
-				select {
-				case <-ended:
-					close(errs)
-					return <-errs
-				case <-look.C:
-					if now, err := child.Resident(s.PID()); err == nil {
-						most = max(most, now)
-					}
-				}
-			}
+		var most uint64
+		full, err := during(s, token, func() (err error) {
+			most, err = atOnce(together, 1, s)
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		of.add("grown", float64(most-before)/(1<<20))
+		of.add("grown", (float64(most)-float64(before))/(1<<20))
 		of.add("calm", median(calm))
 		of.add("times", median(full)/median(calm))
 		of.add("p99", quantile(full, 0.99))
@@ -225,6 +200,52 @@ func (b *bench) crowd(p *place) error {
 	r.line("refused with 503 and Retry-After", "/s", []float64{flood.refused}, bar{})
 	r.line("memory at the end above that at half time", "MiB", []float64{flood.grown}, atMost(8))
 	return nil
+}
+
+// resident returns the memory of all servers, in bytes.
+func resident(servers ...*server) (sum uint64, err error) {
+	for _, s := range servers {
+		one, err := child.Resident(s.PID())
+		if err != nil {
+			return 0, err
+		}
+		sum += one
+	}
+	return sum, nil
+}
+
+// atOnce begins the logins of n accounts at once, each at one of the servers, and returns their most memory meanwhile.
+func atOnce(n, first int, servers ...*server) (most uint64, err error) {
+	if most, err = resident(servers...); err != nil {
+		return 0, err
+	}
+	var all sync.WaitGroup
+	errs := make(chan error, n)
+	for i := range n {
+		all.Go(func() {
+			v, err := newVisitor(servers[i%len(servers)])
+			if err == nil {
+				defer v.Close()
+				_, err = v.login(first + i)
+			}
+			if err != nil {
+				errs <- err
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { all.Wait(); close(ended) }()
+	for look := time.NewTicker(5 * time.Millisecond); ; {
+		select {
+		case <-ended:
+			close(errs)
+			return most, <-errs
+		case <-look.C:
+			if now, err := resident(servers...); err == nil {
+				most = max(most, now)
+			}
+		}
+	}
 }
 
 // flooded is the result of a flood: numbers a second, and MiB.

@@ -10,26 +10,8 @@ import (
 // Grants gives an account a role of its own with some endpoints, and returns its id.
 func (d *Counter) Grants(t *testing.T, a Account, keys ...string) (roleID int64) {
 	t.Helper()
-	who := Admin(t, d.Site, d.Node)
-	var resources []struct {
-		ResourceID   int64
-		ResourceCode string
-	}
-	d.Ok(t, "GET", "/resource/resources?resourceContext=API", nil, who).Read(t, &resources)
 	d.N++
-	code := fmt.Sprint("role-", d.N)
-	var role struct{ Data struct{ ID int64 } }
-	d.Ok(t, "POST", "/admin/roles", map[string]any{"code": code, "name": code}, who).Read(t, &role)
-	d.Ok(t, "POST", "/admin/user-roles", map[string]any{"userId": a.ID, "roleCode": code}, who)
-	for _, key := range keys {
-		for _, r := range resources {
-			if r.ResourceCode == key {
-				d.Ok(t, "POST", "/admin/role-resource-permission",
-					map[string]any{"roleId": role.Data.ID, "resourceId": r.ResourceID, "permission": "ALLOW"}, who)
-			}
-		}
-	}
-	return role.Data.ID
+	return Role(t, d.Node, Admin(t, d.Site, d.Node), a, fmt.Sprint("role-", d.N), keys...)
 }
 
 const (

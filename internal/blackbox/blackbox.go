@@ -85,7 +85,7 @@ func OnBoth(t *testing.T, scenario func(t *testing.T, s *Site)) {
 // OnBoth.
 const EnvStories = "CASTELLAN_TEST_STORIES"
 
-// Story is OnBoth for a scenario whose subject is neither a restart, a kill, a race nor a command. The tests of http
+// Story is OnBoth for a scenario whose subject is no restart, kill, race or command beside the service. Tests of http
 // and persistence try its reads and writes on both databases, so make test runs it on one. The name of the test decides
 // which, so that each database has half of the stories. make quick, which has no PostgreSQL, runs all on SQLite.
 func Story(t *testing.T, scenario func(t *testing.T, s *Site)) {

@@ -112,11 +112,11 @@ type Headers map[string]string
 
 // Try sends one request. The body is sent as JSON; a string or bytes are sent unchanged, nil is no body.
 func (c Client) Try(method, path string, body any, headers Headers) (Answer, error) {
-	return c.TryContext(context.Background(), method, path, body, headers)
+	return c.tryContext(context.Background(), method, path, body, headers)
 }
 
-// TryContext is Try until ctx ends.
-func (c Client) TryContext(ctx context.Context, method, path string, body any, headers Headers) (Answer, error) {
+// tryContext is Try until ctx ends.
+func (c Client) tryContext(ctx context.Context, method, path string, body any, headers Headers) (Answer, error) {
 	var r io.Reader
 	switch b := body.(type) {
 	case nil:

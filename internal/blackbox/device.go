@@ -27,14 +27,18 @@ type Pocket struct {
 	ID  string
 }
 
+// NewPocket returns a device that is not registered; its id is that of its key.
+func NewPocket(t *testing.T, n *Node, alg string) Pocket {
+	t.Helper()
+	p := Pocket{N: n, Aud: n.URL}
+	p.Key, p.Pub = devicetest.Signer(t, alg)
+	p.ID = p.Pub.Thumbprint()
+	return p
+}
+
 // Sign makes the headers of a signed request; edit may change the claims first.
-func (p Pocket) Sign(
-	t *testing.T,
-	method, path string,
-	body []byte,
-	c device.Claims,
-	edit ...func(*device.Claims),
-) Headers {
+func (p Pocket) Sign(t *testing.T, method, path string, body []byte, c device.Claims,
+	edit ...func(*device.Claims)) Headers {
 	t.Helper()
 	c.Issuer, c.Audience, c.Method, c.Target, c.BodyHash = p.ID, p.Aud, method, path, device.HashBody(body)
 	for _, e := range edit {
@@ -50,9 +54,7 @@ func (p Pocket) Sign(
 // Enroll registers a device for the account of an x-auth token.
 func Enroll(t *testing.T, n *Node, a Account, x, alg, target string) Pocket {
 	t.Helper()
-	p := Pocket{N: n, Aud: n.URL}
-	p.Key, p.Pub = devicetest.Signer(t, alg)
-	p.ID = p.Pub.Thumbprint()
+	p := NewPocket(t, n, alg)
 	f := FlowOf(t, p.Register(t, x, target))
 	got := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, a, "SMS")).Is(t, 200, "")
 	final := ReadFinal(t, got)
@@ -89,13 +91,8 @@ func (p Pocket) Decision(t *testing.T, f Flow, value string, edit ...func(*devic
 	if err != nil {
 		t.Fatal(err)
 	}
-	return body, p.Sign(
-		t,
-		"POST",
-		CompletePath,
-		body,
-		device.Claims{Challenge: f.ChallengeID, MethodID: m.ID, Value: value},
-		edit...)
+	return body, p.Sign(t, "POST", CompletePath, body,
+		device.Claims{Challenge: f.ChallengeID, MethodID: m.ID, Value: value}, edit...)
 }
 
 // Ongoing lists the challenges that wait for the device.

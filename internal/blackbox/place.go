@@ -86,13 +86,8 @@ func (p Place) Changed(method, code string, a Account, me Headers) Flow {
 // Handshake sends the socket's handshake as a plain request, to read its refusal.
 func (p Place) Handshake(f Flow) Answer {
 	p.T.Helper()
-	return p.Ask(
-		"GET",
-		"/2fa",
-		nil,
-		Headers{"p-auth": f.PAuth, "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
-			"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="},
-	)
+	return p.Ask("GET", "/2fa", nil, Headers{"p-auth": f.PAuth, "Connection": "Upgrade", "Upgrade": "websocket",
+		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="})
 }
 
 type country struct {

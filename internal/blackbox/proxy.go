@@ -53,7 +53,7 @@ func (s *Site) BehindOn(n *Net) *Proxy {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return s.behind(NewProxyAt(s.t, n.Addr()+":0", u.Host), u)
+	return s.behind(newProxyAt(s.t, n.Addr()+":0", u.Host), u)
 }
 
 func (s *Site) behind(p *Proxy, u *url.URL) *Proxy {
@@ -63,10 +63,10 @@ func (s *Site) behind(p *Proxy, u *url.URL) *Proxy {
 }
 
 // NewProxy returns a good one in front of an address.
-func NewProxy(t testing.TB, to string) *Proxy { return NewProxyAt(t, "127.0.0.1:0", to) }
+func NewProxy(t testing.TB, to string) *Proxy { return newProxyAt(t, "127.0.0.1:0", to) }
 
-// NewProxyAt is NewProxy at an address.
-func NewProxyAt(t testing.TB, at, to string) *Proxy {
+// newProxyAt is NewProxy at an address.
+func newProxyAt(t testing.TB, at, to string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", at)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
-	_ "modernc.org/sqlite"             // the driver "sqlite"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
 
 	"castellan/internal/child"
 	"castellan/internal/load"
@@ -193,6 +193,23 @@ func (s *Site) Command(stdin string, args ...string) Output {
 	return s.CommandWith(nil, stdin, args...)
 }
 
+// Succeeds is Command for one that must end with exit code 0.
+func (s *Site) Succeeds(stdin string, args ...string) Output {
+	s.t.Helper()
+	got := s.Command(stdin, args...)
+	if got.Code != 0 {
+		s.t.Fatalf("castellan %s: exit %d: %s%s", strings.Join(args, " "), got.Code, got.Out, got.ErrOut)
+	}
+	return got
+}
+
+// ServiceKey makes the key of a service client and returns its header.
+func (s *Site) ServiceKey(name string, options ...string) Headers {
+	s.t.Helper()
+	got := s.Succeeds("", append([]string{"service-key", "add", "--name", name}, options...)...)
+	return Headers{"service-auth": strings.TrimPrefix(strings.TrimSpace(got.Out), "key: ")}
+}
+
 // CommandWith is Command with further settings, as in Start.
 func (s *Site) CommandWith(settings []string, stdin string, args ...string) Output {
 	s.t.Helper()
@@ -271,11 +288,8 @@ func (s *Site) AddUser(role string) Account {
 	s.fill()
 	s.users++
 	a := NewAccount(s.users)
-	got := s.Command(a.Password+"\n", "user", "add", "--email", a.Mail, "--country-code", a.Country,
+	got := s.Succeeds(a.Password+"\n", "user", "add", "--email", a.Mail, "--country-code", a.Country,
 		"--phone", a.Phone, "--password-stdin", "--role", role)
-	if got.Code != 0 {
-		s.t.Fatalf("user add: exit %d: %s", got.Code, got.ErrOut)
-	}
 	a.ID = strings.TrimSpace(got.Out)
 	return a
 }

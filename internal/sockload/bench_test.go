@@ -13,32 +13,46 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"castellan/internal/pgtest"
 	"castellan/internal/sockload"
 )
 
 const (
-	users = 2000
-	each  = 5   // challenges of a user, one socket each
+	users = 5000
+	each  = 2   // challenges of a user, one socket each: fewer than may be open, because a login may be repeated
 	extra = 100 // users for warming up and for the measured logins
 )
 
-// BenchmarkIdleSockets opens 10 000 challenges of 2 000 users and a socket for each. It reports the memory of one in
-// the service, including subscription and expiry: in the process as it is, and after a collection. Then it measures the
-// latency of an event with those sockets open. It runs once:
+// BenchmarkIdleSockets opens 10 000 challenges of 5 000 users and a socket for each, on SQLite, on PostgreSQL and on
+// three nodes. It reports the memory of one in the service, including subscription and expiry: in the processes as they
+// are, and after a collection. Then it measures the latency of an event on SQLite with those sockets open. It runs
+// once:
 //
 //	go test -run '^$' -bench IdleSockets -benchtime 1x ./internal/sockload
 //
 // SOCKLOAD_PROFILES names a folder for profiles; they cost memory themselves.
 func BenchmarkIdleSockets(b *testing.B) {
-	s := start(b, users+extra)
+	b.Run("sqlite", func(b *testing.B) {
+		s := start(b, users+extra)
+		stop := s.idle(b)
+		s.latency(b)
+		ended(b, stop)
+	})
+	b.Run("postgres", func(b *testing.B) { ended(b, startOn(b, pgtest.DSN(b), 1, users+extra).idle(b)) })
+	b.Run("three-nodes", func(b *testing.B) { ended(b, startOn(b, pgtest.DSN(b), 3, users+extra).idle(b)) })
+}
+
+func ended(b *testing.B, stop func() error) {
+	b.Helper()
+	if err := stop(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// idle opens the sockets and reports their memory. They are open until stop.
+func (s *service) idle(b *testing.B) (stop func() error) {
 	// One-time costs: pools, prepared statements, grown tables.
-	warm, err := sockload.Open(s.addr, s.challenges(users, users+extra, 2))
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := warm(); err != nil {
-		b.Fatal(err)
-	}
+	ended(b, s.open(s.challenges(users, users+extra, 2)))
 	time.Sleep(2 * time.Second)
 	before := s.measure("gc")
 	b.Log("before        ", before)
@@ -47,10 +61,7 @@ func BenchmarkIdleSockets(b *testing.B) {
 	b.Log("challenges    ", s.measure("now"))
 	challenges := s.measure("gc")
 	b.Log("collected     ", challenges)
-	stop, err := sockload.Open(s.addr, tokens)
-	if err != nil {
-		b.Fatal(err)
-	}
+	stop = s.open(tokens)
 	b.Log("with sockets  ", s.measure("now"))
 	time.Sleep(25 * time.Second) // each was pinged, and its challenge requested, once
 	idle := s.measure("now")
@@ -62,10 +73,7 @@ func BenchmarkIdleSockets(b *testing.B) {
 	b.ReportMetric(cost(idle, before), "B/socket-as-is")
 	b.ReportMetric(cost(after, before), "B/socket")
 	b.ReportMetric(cost(after, challenges), "B/socket-without-challenge")
-	s.latency(b)
-	if err := stop(); err != nil {
-		b.Fatal(err)
-	}
+	return stop
 }
 
 // BenchmarkEvent measures the latency of an event with nothing else open.
@@ -139,12 +147,12 @@ func (s *service) latency(b *testing.B) {
 	b.ReportMetric(ms(pushed, 99), "approval-p99-ms")
 }
 
-// BenchmarkOpenChallenges opens 100 000 challenges of 20 000 users and reports the memory of one in the service: when
+// BenchmarkOpenChallenges opens 100 000 challenges of 50 000 users and reports the memory of one in the service: when
 // the last is open, and at rest. It runs once:
 //
 //	go test -run '^$' -bench OpenChallenges -benchtime 1x ./internal/sockload
 func BenchmarkOpenChallenges(b *testing.B) {
-	const many = 20_000
+	const many = 50_000
 	s := start(b, many+extra)
 	s.challenges(many, many+extra, 2)
 	time.Sleep(2 * time.Second)

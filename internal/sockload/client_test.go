@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"castellan/domain/proof/device"
+	"castellan/internal/sockload"
 )
 
 var web = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 30 * time.Second}
@@ -27,23 +28,31 @@ type started struct {
 	}
 }
 
-// login starts a challenge of a user.
-func (s *service) login(n int) (c started, err error) {
-	body := fmt.Sprintf(`{"email":"u%d@example.com","password":%q}`, n, secret)
-	r, err := web.Post("http://"+s.addr+"/auth/login", "application/json", strings.NewReader(body))
-	if err != nil {
-		return c, err
+// login starts a challenge of a user at the first node.
+func (s *service) login(n int) (c started, err error) { return s.node.login(n) }
+
+// login repeats a refusal of a busy service.
+func (n node) login(user int) (c started, err error) {
+	body := fmt.Sprintf(`{"email":"u%d@example.com","password":%q}`, user, secret)
+	for {
+		r, err := web.Post("http://"+n.addr+"/auth/login", "application/json", strings.NewReader(body))
+		if err != nil {
+			return c, err
+		}
+		text, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		switch {
+		case err != nil:
+			return c, err
+		case r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") != "":
+			time.Sleep(time.Second)
+		case r.StatusCode != http.StatusOK:
+			return c, fmt.Errorf("login: %d %s", r.StatusCode, text)
+		default:
+			c.user, c.token = user, r.Header.Get("p-auth")
+			return c, json.Unmarshal(text, &c)
+		}
 	}
-	defer r.Body.Close()
-	text, err := io.ReadAll(r.Body)
-	if err == nil && r.StatusCode != http.StatusOK {
-		err = fmt.Errorf("login: %d %s", r.StatusCode, text)
-	}
-	if err != nil {
-		return c, err
-	}
-	c.user, c.token = n, r.Header.Get("p-auth")
-	return c, json.Unmarshal(text, &c)
 }
 
 // challenges starts challenges of every user from first to last, and returns the tokens.
@@ -54,7 +63,7 @@ func (s *service) challenges(first, last, each int) []string {
 	for part := range 16 {
 		wg.Go(func() {
 			for i := part; i < len(tokens); i += 16 {
-				c, err := s.login(first + i/each)
+				c, err := s.at(i).login(first + i/each)
 				if err != nil {
 					s.tb.Error(err)
 					return
@@ -69,6 +78,31 @@ func (s *service) challenges(first, last, each int) []string {
 		s.tb.FailNow()
 	}
 	return tokens
+}
+
+// open opens a socket for each token, in turn at each node. The node of a socket is not always that of its challenge.
+func (s *service) open(tokens []string) (stop func() error) {
+	s.tb.Helper()
+	var stops []func() error
+	for i, n := range s.all {
+		var own []string
+		for j, token := range tokens {
+			if j/each%len(s.all) == i {
+				own = append(own, token)
+			}
+		}
+		stop, err := sockload.Open(n.addr, own)
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+		stops = append(stops, stop)
+	}
+	return func() (err error) {
+		for _, stop := range stops {
+			err = errors.Join(err, stop())
+		}
+		return err
+	}
 }
 
 // mail returns the right answer to the challenge's method MAIL, with the newest code in the development outbox.

@@ -14,11 +14,13 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"castellan/cluster"
 	"castellan/cmd/app"
 	"castellan/config"
 	"castellan/domain/account/password"
@@ -31,18 +33,19 @@ import (
 	"castellan/internal/sockload"
 )
 
-// dir names the variable that makes a started copy of this program the service; its value is the data folder.
-const dir = "SOCKLOAD_SERVE"
+// serving names the variable that makes a started copy of this program the service; its value are the settings, one a
+// line.
+const serving = "SOCKLOAD_SERVE"
 
 const secret = "correct horse battery staple"
 
 func TestMain(m *testing.M) {
 	sockload.Child()
-	if d := os.Getenv(dir); d != "" {
+	if settings := os.Getenv(serving); settings != "" {
 		if os.Getenv("SOCKLOAD_PROFILES") != "" {
 			runtime.MemProfileRate = 64
 		}
-		if err := serve(d); err != nil {
+		if err := serve(strings.Split(settings, "\n")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -51,32 +54,26 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// settings of the service: development mode on SQLite, no start guards, the cheapest password hash.
-func settings(d, addr string) (config.Config, error) {
-	return config.Load(
-		"",
-		[]string{
-			"CASTELLAN_DEV=true",
-			"CASTELLAN_DATA_DIR=" + d,
-			"CASTELLAN_HTTP_ADDR=" + addr,
-			"CASTELLAN_LIMITS_ENABLED=false",
-			"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8",
-			"CASTELLAN_PASSWORD_ARGON2_TIME=1",
-			"CASTELLAN_HTTP_MAX_CONNECTIONS=40000",
-			"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0",
-			"CASTELLAN_LOG_LEVEL=error",
-		},
-	)
+// settings of the service: development mode, no start guards, the cheapest password hash. Without a dsn it uses SQLite.
+func settings(d, dsn string) []string {
+	return []string{
+		"CASTELLAN_DEV=true",
+		"CASTELLAN_DATA_DIR=" + d,
+		"CASTELLAN_DATABASE_URL=" + dsn,
+		"CASTELLAN_KEYS_MASTER_FILE=" + filepath.Join(d, "master.key"),
+		"CASTELLAN_LIMITS_ENABLED=false",
+		"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8",
+		"CASTELLAN_PASSWORD_ARGON2_TIME=1",
+		"CASTELLAN_HTTP_MAX_CONNECTIONS=40000",
+		"CASTELLAN_HTTP_MAX_CONNECTIONS_PER_IP=0",
+		"CASTELLAN_LOG_LEVEL=error",
+	}
 }
 
 // serve runs the service in a separate process, whose memory is then only its own. Each line on standard input is a
 // query that is answered by a line.
-func serve(d string) error {
-	addr, err := porttest.Find()
-	if err != nil {
-		return err
-	}
-	cfg, err := settings(d, addr)
+func serve(settings []string) error {
+	cfg, err := config.Load("", settings)
 	if err != nil {
 		return err
 	}
@@ -89,10 +86,10 @@ func serve(d string) error {
 				Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})), Out: io.Discard})
 		stop()
 	}()
-	if err := child.AwaitListener(ctx, addr); err != nil {
+	if err := child.AwaitListener(ctx, cfg.HTTP.Addr); err != nil {
 		return errors.Join(err, <-done)
 	}
-	fmt.Println(addr)
+	fmt.Println("ready")
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		what, file, _ := strings.Cut(in.Text(), " ")
 		switch what {
@@ -143,38 +140,67 @@ func (m memory) String() string {
 type service struct {
 	tb   testing.TB
 	keys []crypto.Signer // of the device of each account
+	node                 // the first one
+	all  []node          // of its cluster
+}
+
+type node struct {
 	addr string
 	*child.Process
 }
 
 // start creates users accounts u0@example.com … and starts the service over them.
-func start(tb testing.TB, users int) *service {
+func start(tb testing.TB, users int) *service { return startOn(tb, "", 1, users) }
+
+// startOn is start on a database and, if nodes is more than 1, as a cluster.
+func startOn(tb testing.TB, dsn string, nodes, users int) *service {
 	tb.Helper()
 	d := tb.TempDir()
-	keys := populate(tb, d, users)
-	cmd, err := child.Self(dir + "=" + d)
-	if err != nil {
+	common := settings(d, dsn)
+	s := &service{tb: tb, keys: populate(tb, common, users)}
+	tls := filepath.Join(d, "cluster")
+	if err := cluster.InitKeys(tls, ""); err != nil {
 		tb.Fatal(err)
 	}
-	s := &service{tb: tb, keys: keys}
-	if s.Process, err = child.Interact(cmd); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() {
-		if err := s.End(time.Minute); err != nil {
-			tb.Errorf("the service ended: %v", err)
+	var join []string
+	for i := range nodes {
+		n := node{addr: porttest.Free(tb)}
+		own := append(slices.Clone(common), "CASTELLAN_HTTP_ADDR="+n.addr)
+		if nodes > 1 {
+			gossip := porttest.Free(tb)
+			own = append(own, fmt.Sprint("CASTELLAN_DATA_DIR=", d, "/", i), "CASTELLAN_CLUSTER_GOSSIP_ADDR="+gossip,
+				"CASTELLAN_CLUSTER_ACTOR_ADDR="+porttest.Free(tb), "CASTELLAN_CLUSTER_JOIN="+strings.Join(join, ","),
+				"CASTELLAN_CLUSTER_TLS_DIR="+tls)
+			join = append(join, gossip)
 		}
-	})
-	if s.addr, err = s.ReadLine(); err != nil {
-		tb.Fatal("the service did not start")
+		cmd, err := child.Self(serving + "=" + strings.Join(own, "\n"))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if n.Process, err = child.Interact(cmd); err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() {
+			if err := n.End(time.Minute); err != nil {
+				tb.Errorf("the service ended: %v", err)
+			}
+		})
+		if _, err = n.ReadLine(); err != nil {
+			tb.Fatal("the service did not start")
+		}
+		s.all = append(s.all, n)
 	}
+	s.node = s.all[0]
 	return s
 }
 
+// at returns the node for one of many requests, in turn.
+func (s *service) at(i int) node { return s.all[i%len(s.all)] }
+
 // populate creates accounts, each with a device, and returns the devices' keys.
-func populate(tb testing.TB, d string, users int) []crypto.Signer {
+func populate(tb testing.TB, settings []string, users int) []crypto.Signer {
 	tb.Helper()
-	cfg, err := settings(d, "127.0.0.1:0")
+	cfg, err := config.Load("", settings)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -219,17 +245,22 @@ func populate(tb testing.TB, d string, users int) []crypto.Signer {
 
 func deviceID(n int) string { return fmt.Sprintf("device-%d", n) }
 
-// measure sends one query to the service's process.
-func (s *service) measure(what string) (m memory) {
+// measure sends one query to each process of the service and returns the sum.
+func (s *service) measure(what string) (sum memory) {
 	s.tb.Helper()
-	line, err := s.Ask(what)
-	if err == nil {
-		err = json.Unmarshal([]byte(line), &m)
+	for _, n := range s.all {
+		var m memory
+		line, err := n.Ask(what)
+		if err == nil {
+			err = json.Unmarshal([]byte(line), &m)
+		}
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+		sum = memory{sum.RSS + m.RSS, sum.Heap + m.Heap, sum.HeapInUse + m.HeapInUse, sum.HeapKept + m.HeapKept,
+			sum.Stack + m.Stack, sum.Other + m.Other, sum.Goroutines + m.Goroutines}
 	}
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	return m
+	return sum
 }
 
 // profile writes a profile into the folder SOCKLOAD_PROFILES, if that is set.

@@ -106,11 +106,13 @@ func drive(addr string, in io.Reader, out io.Writer) error {
 		}
 	}
 	var lost atomic.Int64
+	var reason atomic.Value // of one of them
 	for _, c := range conns {
 		go func() {
 			for {
 				if _, err := Next(c); err != nil {
 					lost.Add(1)
+					reason.Store(err.Error())
 					return
 				}
 			}
@@ -122,7 +124,7 @@ func drive(addr string, in io.Reader, out io.Writer) error {
 	for lines.Scan() {
 	}
 	if n := lost.Load(); n > 0 {
-		return fmt.Errorf("%d of %d sockets had ended", n, len(conns))
+		return fmt.Errorf("%d of %d sockets had ended, one with: %v", n, len(conns), reason.Load())
 	}
 	return nil
 }

@@ -13,20 +13,6 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// accountNames changes a name, which does not affect credentials.
-func accountNames(t *testing.T, s user.Store, c commit.Committer) {
-	storetest.Must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
-	want, other := getUser(t, s, usertest.Sample(1).ID), getUser(t, s, usertest.Sample(2).ID)
-	storetest.Must(t, c.Commit(t.Context(), user.SetName{UserID: want.ID, Name: "İpek", Surname: "O'Neil %"}))
-	want.Name, want.Surname = "İpek", "O'Neil %"
-	if got := getUser(t, s, want.ID); !sameUser(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got := getUser(t, s, other.ID); !sameUser(got, other) {
-		t.Errorf("another account changed: %+v", got)
-	}
-}
-
 // contacts changes the destinations of codes: the credential version rises, and sessions end in the same unit.
 func contacts(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()

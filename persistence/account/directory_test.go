@@ -19,10 +19,7 @@ import (
 func TestUserDirectory(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) user.Directory { return account.NewUsers(db) },
 		storetest.Cases[user.Directory]{
-			"Find":       findAccounts,
-			"ByIDs":      accountsByID,
-			"Registered": registeredAccounts,
-			"Active":     activeAccounts,
+			"Find": findAccounts,
 		}, persistencetest.AccountTables...)
 }
 
@@ -117,76 +114,6 @@ func findAccounts(t *testing.T, s user.Directory, c commit.Committer) {
 		}
 		if ids := numbersOf(paged, idOf); ids != f.want {
 			t.Errorf("%+v: pages give %s", f.query, ids)
-		}
-	}
-}
-
-func accountsByID(t *testing.T, s user.Directory, c commit.Committer) {
-	addPeople(t, c)
-	for _, f := range []struct {
-		ids  []string
-		want string
-	}{
-		{[]string{usertest.Sample(4).ID, "unknown", usertest.Sample(1).ID, usertest.Sample(4).ID}, "1 4"},
-		{[]string{"unknown"}, ""},
-		{nil, ""},
-	} {
-		got, err := s.ByIDs(t.Context(), f.ids)
-		storetest.Must(t, err)
-		if ids := numbersOf(got, idOf); ids != f.want {
-			t.Errorf("%q: %s, want %s", f.ids, ids, f.want)
-		}
-	}
-}
-
-func registeredAccounts(t *testing.T, s user.Directory, c commit.Committer) {
-	addPeople(t, c)
-	at := func(i int) time.Time { return usertest.Now.Add(time.Duration(i) * 12 * time.Hour) }
-	for _, f := range []struct {
-		from, to time.Time
-		want     string
-	}{
-		{at(0), at(9), "5 4 3 2 1"},
-		{at(2), at(4), "4 3 2"},
-		{at(2).Add(time.Millisecond), at(4).Add(-time.Millisecond), "3"},
-		{at(6), at(9), ""},
-	} {
-		var paged []user.Registered
-		for q := (page.Query[user.RegisteredPlace]{Limit: 2}); ; {
-			got, err := s.Registered(t.Context(), user.Span{From: f.from, To: f.to}, q)
-			storetest.Must(t, err)
-			if paged = append(paged, got.Records...); !got.More {
-				break
-			}
-			q.After = new(paged[len(paged)-1].Mark())
-		}
-		if ids := numbersOf(paged, func(r user.Registered) string { return r.ID }); ids != f.want {
-			t.Errorf("%v to %v: %s, want %s", f.from, f.to, ids, f.want)
-		}
-	}
-}
-
-// The day of the last login counts, even if an earlier one is recorded after it.
-func activeAccounts(t *testing.T, s user.Directory, c commit.Committer) {
-	addPeople(t, c)
-	for i, days := range map[int][]int{1: {0, 3, 1}, 2: {2}, 3: {3}} {
-		for _, d := range days {
-			storetest.Must(t, c.Commit(t.Context(),
-				user.LoggedIn{UserID: usertest.Sample(i).ID, At: usertest.Now.AddDate(0, 0, d)}))
-		}
-	}
-	for days, want := range map[int]string{0: "3 1 2", 2: "3 1 2", 3: "3 1", 4: ""} {
-		var paged []user.Visitor
-		for q := (page.Query[user.VisitorPlace]{Limit: 1}); ; {
-			got, err := s.Active(t.Context(), usertest.Now.AddDate(0, 0, days), q)
-			storetest.Must(t, err)
-			if paged = append(paged, got.Records...); !got.More {
-				break
-			}
-			q.After = new(paged[len(paged)-1].Mark())
-		}
-		if ids := numbersOf(paged, func(v user.Visitor) string { return v.ID }); ids != want {
-			t.Errorf("since day %d: %s, want %s", days, ids, want)
 		}
 	}
 }

@@ -26,21 +26,16 @@ func TestUserStore(t *testing.T) {
 		storetest.Cases[user.Store]{
 			"Networks":             accountNetworks,
 			"AddAndRead":           addAndReadUser,
-			"Unknown":              unknownUsers,
 			"GuardOfALogin":        guardOfLogin,
-			"Unique":               uniqueUsers,
 			"UniqueUnderRace":      uniqueUsersUnderRace,
 			"NoPhoneOrNoMail":      noPhoneOrNoMail,
 			"Passwords":            accountPasswords,
 			"EndSessionsUnderRace": endSessionsUnderRace,
 			"VersionsAndStatus":    versionsAndStatus,
 			"Marks":                accountMarks,
-			"Names":                accountNames,
 			"Contacts":             contacts,
 			"ContactsUnderRace":    contactsUnderRace,
-			"ListPages":            listPages,
 			"Roles":                accountRoles,
-			"Demo":                 demoAccounts,
 			"HoldUnderRace":        holdUnderRace,
 		}, persistencetest.AccountTables...)
 }
@@ -106,39 +101,6 @@ func guardOfLogin(t *testing.T, s user.Store, c commit.Committer) {
 	}
 	read(phone, password.Guard{Key: one.ID, Version: 1, Tries: []password.Try{{At: 5, Prefix: "p" + one.ID}}})
 	read(stranger, password.Guard{Key: "?them", Version: 1, Tries: []password.Try{{At: 5, Prefix: "p?them"}}})
-}
-
-func unknownUsers(t *testing.T, s user.Store, c commit.Committer) {
-	ctx := t.Context()
-	storetest.Must(t, c.Commit(ctx, usertest.Sample(1)))
-	_, byID := s.Get(ctx, "nobody")
-	_, byPhone := s.ByPhone(ctx, "+905320000000", "")
-	_, byMail := s.ByEmail(ctx, "USER1@example.com") // not canonical: a different address
-	_, login := s.Login(ctx, user.Identifier{Phone: "user1@example.com"}, "?unknown")
-	_, empty := s.Login(ctx, user.Identifier{}, "?unknown")
-	_, secret := s.Secret(ctx, "nobody")
-	for name, err := range map[string]error{"Get": byID, "ByPhone": byPhone, "ByEmail": byMail, "Login": login,
-		"empty": empty, "Secret": secret} {
-		if fault.CodeOf(err) != fault.RecordNotFound {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func uniqueUsers(t *testing.T, s user.Store, c commit.Committer) {
-	ctx := t.Context()
-	storetest.Must(t, c.Commit(ctx, usertest.Sample(1)))
-	id, phone, mail := usertest.Sample(2), usertest.Sample(3), usertest.Sample(4)
-	id.ID, phone.Phone, mail.Email = usertest.Sample(1).ID, usertest.Sample(1).Phone, usertest.Sample(1).Email
-	phone.Roles = []string{"admin"}
-	for name, add := range map[string]user.Add{"id": id, "phone": phone, "mail": mail} {
-		if err := c.Commit(ctx, add); fault.CodeOf(err) != fault.RecordAlreadyExist {
-			t.Errorf("a second %s: %v", name, err)
-		}
-	}
-	if held, err := s.Holders(ctx); err != nil || len(held) != 0 {
-		t.Errorf("a refused account left roles behind: %v, %v", held, err)
-	}
 }
 
 func uniqueUsersUnderRace(t *testing.T, s user.Store, c commit.Committer) {
@@ -265,15 +227,6 @@ func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
 	}
 }
 
-func demoAccounts(t *testing.T, s user.Store, c commit.Committer) {
-	seeded := usertest.Sample(2)
-	seeded.Demo = true
-	storetest.Must(t, c.Commit(t.Context(), usertest.Sample(1), seeded))
-	if got, err := s.Demo(t.Context()); err != nil || len(got) != 1 || got[0].ID != seeded.ID {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
 // accountMarks tests writes that change an account but not its credentials.
 func accountMarks(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
@@ -310,35 +263,6 @@ func accountMarks(t *testing.T, s user.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, third))
 	if !getUser(t, s, third.ID).WithdrawProhibited {
 		t.Error("data of an added account is lost")
-	}
-}
-
-func listPages(t *testing.T, s user.Store, c commit.Committer) {
-	ctx := t.Context()
-	if all, err := s.List(ctx, "", 10); err != nil || len(all) != 0 {
-		t.Fatalf("an empty store lists %v, %v", all, err)
-	}
-	for i := range 7 {
-		storetest.Must(t, c.Commit(ctx, usertest.Sample(i)))
-	}
-	var ids []string
-	for after := ""; ; {
-		page, err := s.List(ctx, after, 3)
-		storetest.Must(t, err)
-		if len(page) == 0 {
-			break
-		}
-		for _, u := range page {
-			ids = append(ids, u.ID)
-		}
-		after = page[len(page)-1].ID
-	}
-	var want []string
-	for i := range 7 {
-		want = append(want, usertest.Sample(6-i).ID)
-	}
-	if !slices.Equal(ids, want) {
-		t.Errorf("pages give %v", ids)
 	}
 }
 

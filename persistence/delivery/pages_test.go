@@ -35,3 +35,10 @@ func TestPagesOfDeliveryAreFoundByIndex(t *testing.T) {
 		}
 	})
 }
+
+// A store whose caller has left answers with an error, and with nothing else.
+func TestCallerHasLeft(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	persistencetest.Down(t, nil,
+		delivery.NewNotifications(db), delivery.NewOutbox(db))
+}

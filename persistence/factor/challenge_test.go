@@ -8,7 +8,6 @@ import (
 
 	"castellan/domain/account/user/usertest"
 	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/storetest"
@@ -60,27 +59,6 @@ func TestChallengeStore(t *testing.T) {
 		}
 		_, _, err = store.Sealed(t.Context(), "unknown")
 		storetest.Wants(t, err, fault.RecordNotFound)
-	})
-}
-
-// Of several changes of one version one is saved, and it raises the version by one.
-func TestChallengeIsFenced(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store, c := factor.NewChallenges(db), sampled(0, "u1")
-		keeps(t, db, []byte("command"), nil, c)
-		won := storetest.Race(t, 8, fault.InvalidState, func(i int) error {
-			next := c
-			next.State, next.Wrong = challenge.Executing, i+1
-			err := db.Commit(t.Context(), challenge.Update{Challenge: next})
-			if err == commit.ErrFenced {
-				err = fault.New(fault.InvalidState, "another change was saved")
-			}
-			return err
-		})
-		got, err := store.Load(t.Context(), c.ID)
-		if err != nil || won != 1 || got.Version != 2 || got.State != challenge.Executing || got.Wrong == 0 {
-			t.Errorf("%d changes won, %+v, %v", won, got, err)
-		}
 	})
 }
 
@@ -152,33 +130,6 @@ func TestStatesOfChallenges(t *testing.T) {
 		got, err = store.States(t.Context(), nil)
 		if err != nil || len(got) != 0 {
 			t.Errorf("%+v, %v", got, err)
-		}
-	})
-}
-
-// The wrong values of a subject are counted in each flow, and saved once for each version.
-func TestBudgetStore(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		store := factor.NewChallenges(db)
-		none, err := store.Budget(t.Context(), "u1", challenge.FlowLogin)
-		storetest.Must(t, err)
-		storetest.Same(t, none, challenge.Budget{Subject: "u1", Flow: challenge.FlowLogin})
-		none.OTP, none.TOTP, none.OTPRow, none.TOTPRow = []int64{1, 2}, []int64{3}, 2, 1
-		storetest.Must(t, db.Commit(t.Context(), challenge.Spend{Budget: none}))
-		for _, version := range []int64{1, 2} {
-			got, err := store.Budget(t.Context(), "u1", challenge.FlowLogin)
-			storetest.Must(t, err)
-			want := none
-			want.Version = version
-			storetest.Same(t, got, want)
-			storetest.Must(t, db.Commit(t.Context(), challenge.Spend{Budget: got}))
-			if err := db.Commit(t.Context(), challenge.Spend{Budget: got}); err != commit.ErrFenced {
-				t.Errorf("version %d twice: %v", version, err)
-			}
-		}
-		other, err := store.Budget(t.Context(), "u1", challenge.FlowReset)
-		if err != nil || other.Version != 0 || other.OTP != nil {
-			t.Errorf("another flow: %+v, %v", other, err)
 		}
 	})
 }

@@ -24,7 +24,6 @@ func TestRememberedStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) remembered.Store { return factor.NewRemembered(db) },
 		storetest.Cases[remembered.Store]{
 			"RoundTrip":   rememberedRoundTrip,
-			"Replace":     rememberedReplace,
 			"Use":         rememberedUse,
 			"Credentials": rememberedCredentials,
 			"Remove":      rememberedRemove,
@@ -82,19 +81,6 @@ func rememberedRoundTrip(t *testing.T, s remembered.Store, c commit.Committer) {
 	}
 	if got, err := s.List(t.Context(), one, start, 1); err != nil || !slices.Equal(got, []remembered.Client{b}) {
 		t.Errorf("%+v, %v", got, err)
-	}
-}
-
-func rememberedReplace(t *testing.T, s remembered.Store, c commit.Committer) {
-	one, _ := twoAccounts(t, c)
-	first, second := rememberedClient(1, one, "k1", "LOGIN"), rememberedClient(2, one, "k1", "LOGIN")
-	second.Method, second.Description = challenge.TOTP, "Chrome"
-	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: first}))
-	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: second}))
-	listedClients(t, s, one, start, second)
-	used := remembered.Used{ID: first.ID, UserID: one, Thumbprint: "k1", At: start.Add(time.Hour)}
-	if err := c.Commit(t.Context(), used); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("a replaced client is used: %v", err)
 	}
 }
 

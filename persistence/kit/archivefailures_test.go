@@ -36,14 +36,6 @@ func TestAuditArchiveWithoutFiles(t *testing.T) {
 		}
 	}
 	l.verifies(20, marks[0])
-	persistencetest.Fails(t, db, "audit audit_archive audit_checkpoint", func(ctx context.Context) error {
-		a, err := kit.NewAudit(db).Archive(ctx, auditKey, l.now, start.Add(2*time.Hour), newShelf(), nil)
-		if (a.Counter != 0) != (err == nil) {
-			t.Errorf("%+v, %v", a, err)
-		}
-		return err
-	})
-	l.verifies(10, marks[3])
 }
 
 // Older counts the rows that an archive would take.
@@ -51,12 +43,10 @@ func TestOlderAuditRows(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	l, _ := aged(t, db)
 	start := time.Unix(1_700_000_000, 0)
-	older := func(after time.Duration) (n int64) {
+	older := func(after time.Duration) int64 {
 		t.Helper()
-		persistencetest.Fails(t, db, "audit audit_archive", func(ctx context.Context) (err error) {
-			n, err = kit.NewAudit(db).Older(ctx, start.Add(after))
-			return err
-		})
+		n, err := kit.NewAudit(db).Older(t.Context(), start.Add(after))
+		storetest.Must(t, err)
 		return n
 	}
 	for after, want := range map[time.Duration]int64{-time.Hour: 0, 0: 0, time.Millisecond: 5, time.Hour: 5,

@@ -1,7 +1,6 @@
 package kit_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -211,13 +210,9 @@ func TestCheckpointFailures(t *testing.T) {
 		t.Errorf("a refused insert: %v, %v", a, err)
 	}
 	persistencetest.Exec(t, db, "DROP TRIGGER refused")
-	persistencetest.Fails(t, db, "audit audit_archive audit_checkpoint", func(ctx context.Context) error {
-		a, err := store.Checkpoint(ctx, l.now, auditKey, one, false)
-		if (a.Counter == 2) != (err == nil) {
-			t.Errorf("%v, %v", a, err)
-		}
-		return err
-	})
+	if a, err := store.Checkpoint(t.Context(), l.now, auditKey, one, false); a.Counter != 2 || err != nil {
+		t.Errorf("%v, %v", a, err)
+	}
 	// An unreadable checkpoint before, and one whose heads are damaged.
 	persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET at = 1.5 WHERE counter = 2")
 	if a, err := l.marks(one); err == nil || errors.Is(err, kit.ErrTampered) || a.Counter != 0 {

@@ -19,7 +19,6 @@ func TestParameterStore(t *testing.T) {
 			"List":       listParameters,
 			"UniqueCode": parameterUniqueCode,
 			"OneWins":    parameterOneWins,
-			"Seed":       parameterSeed,
 		}, "parameter")
 }
 
@@ -88,37 +87,4 @@ func parameterOneWins(t *testing.T, s parameter.Store, _ commit.Committer) {
 	saved, err := s.Save(t.Context(), p, json.RawMessage(`{}`))
 	storetest.Must(t, err)
 	storetest.Same(t, onlyParameter(t, s, parameter.Query{}), saved)
-}
-
-// A start adds the missing parameters and leaves those that an administrator changed.
-func parameterSeed(t *testing.T, s parameter.Store, _ commit.Committer) {
-	storetest.Must(t, parameter.Seed(t.Context(), s))
-	first, err := s.List(t.Context(), parameter.Query{})
-	storetest.Must(t, err)
-	changed, err := s.Save(t.Context(), onlyParameter(t, s, parameter.Query{Code: &parameter.CDN.Code}),
-		json.RawMessage(`{"folderTypes":["x"]}`))
-	storetest.Must(t, err)
-	storetest.Must(t, parameter.Seed(t.Context(), s))
-	again, err := s.List(t.Context(), parameter.Query{})
-	storetest.Must(t, err)
-	if len(first) < 9 || len(again) != len(first) {
-		t.Errorf("%d parameters, then %d", len(first), len(again))
-	}
-	storetest.Same(t, onlyParameter(t, s, parameter.Query{Code: &parameter.CDN.Code}), changed)
-
-	live := parameter.NewCache(s)
-	if got := parameter.CDN.In(live.Set()); len(got.FolderTypes) < 2 {
-		t.Errorf("before the first reading: %v", got)
-	}
-	storetest.Must(t, live.Reload(t.Context()))
-	storetest.Same(t, parameter.CDN.In(live.Set()).FolderTypes, []string{"x"})
-	storetest.Must(t, parameter.AMLControl.Change(t.Context(), s, func(v parameter.Ignored) (parameter.Ignored, error) {
-		v.IgnoredUsers = append(v.IgnoredUsers, "u1")
-		return v, nil
-	}))
-	storetest.Must(t, live.Reload(t.Context()))
-	storetest.Same(t, parameter.AMLControl.In(live.Set()).IgnoredUsers, []string{"u1"})
-	if l := parameter.UserStatus.In(live.Set()); !l.Allows("active") || l.Allows("Active") {
-		t.Errorf("%v", l)
-	}
 }

@@ -56,11 +56,6 @@ func decidedRequest(r foureyes.Request, to foureyes.Status) foureyes.Request {
 func fourEyesRoundTrip(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	ctx := t.Context()
 	r := persistencetest.Whole(t, func(r *foureyes.Request) { r.ID, r.Status = "1", foureyes.Pending })
-	_, err := s.Get(ctx, r.ID)
-	storetest.Wants(t, err, fault.RecordNotFound)
-	_, err = s.Hold(ctx, r.ID)
-	storetest.Wants(t, err, fault.RecordNotFound)
-	storetest.Wants(t, s.Decide(ctx, decidedRequest(r, foureyes.Approved)), fault.RecordNotFound)
 	storetest.Must(t, s.Add(ctx, r))
 	storetest.Wants(t, s.Add(ctx, r), fault.RecordAlreadyExist)
 	for range 2 {

@@ -17,7 +17,6 @@ import (
 func TestAgreementStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) agreement.Store { return people.NewAgreements(db) },
 		storetest.Cases[agreement.Store]{
-			"List":          listAgreements,
 			"Accept":        acceptAgreement,
 			"UniqueVersion": agreementUniqueVersion,
 		}, "agreement_acceptance",
@@ -35,43 +34,6 @@ func sampleAgreement(t *testing.T, name, version, path string) agreement.Agreeme
 	return persistencetest.Whole(t, func(a *agreement.Agreement) {
 		a.Name, a.Version, a.FilePath, a.AcceptedAt = name, version, path, time.Time{}
 	})
-}
-
-func listAgreements(t *testing.T, s agreement.Store, _ commit.Committer) {
-	ctx := t.Context()
-	first, second := addAgreement(t, s, "terms", "1"), addAgreement(t, s, "terms", "2")
-	other := addAgreement(t, s, "fees", "1")
-	for version, want := range map[string][]int64{"": {first, second, other}, "1": {first, other}, "2": {second},
-		"3": {}} {
-		q := agreement.Query{UserID: "u1"}
-		if version != "" {
-			q.Version = &version
-		}
-		all, err := s.List(ctx, q)
-		storetest.Must(t, err)
-		ids := []int64{}
-		for _, a := range all {
-			ids = append(ids, a.ID)
-		}
-		storetest.Same(t, ids, want)
-	}
-	last, err := s.Last(ctx, "terms")
-	storetest.Must(t, err)
-	got, err := s.Get(ctx, second)
-	storetest.Must(t, err)
-	storetest.Same(t, last, got)
-	want := sampleAgreement(t, "terms", "2", "agreement/terms2")
-	want.ID, want.CreatedAt = second, got.CreatedAt // of the database
-	if storetest.Same(t, got, want); got.CreatedAt.IsZero() {
-		t.Error("no time of creation")
-	}
-	_, err = s.Last(ctx, "nothing")
-	storetest.Wants(t, err, fault.RecordNotFound)
-	_, err = s.Get(ctx, 999)
-	storetest.Wants(t, err, fault.RecordNotFound)
-	named, err := s.ReferencedKeys(ctx, []string{"agreement/terms1", "agreement/x"})
-	storetest.Must(t, err)
-	storetest.Same(t, named, []string{"agreement/terms1"})
 }
 
 func acceptAgreement(t *testing.T, s agreement.Store, _ commit.Committer) {

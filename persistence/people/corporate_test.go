@@ -19,43 +19,11 @@ import (
 func TestCorporateStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) corporate.Store { return people.NewCorporate(db) },
 		storetest.Cases[corporate.Store]{
-			"Applications": corporateApplications,
-			"Status":       corporateStatus,
-			"Users":        corporateUsers,
-			"Once":         corporateOnce,
-			"Change":       corporateChange,
+			"Status": corporateStatus,
+			"Users":  corporateUsers,
+			"Once":   corporateOnce,
 		}, "corporate_application",
 		"corporate_user")
-}
-
-func corporateApplications(t *testing.T, s corporate.Store, _ commit.Committer) {
-	for n, name := range []string{"Işık Ticaret A.Ş.", "100%_Acme", "Acme"} {
-		id, err := s.AddApplication(t.Context(), corporate.Application{CompanyName: name,
-			TaxNumber: fmt.Sprint("tax", n), Status: []string{"PENDING", "APPROVED"}[n%2]})
-		storetest.Must(t, err)
-		storetest.Same(t, id, int64(n+1))
-	}
-	got, err := s.Applications(t.Context(), corporate.ApplicationQuery{}, page.Query[corporate.Place]{})
-	storetest.Must(t, err)
-	all := got.Records
-	if a := all[2]; a.CreatedAt.IsZero() || a.CompanyName != "Işık Ticaret A.Ş." || a.TaxNumber != "tax0" {
-		t.Errorf("the first one is %+v", a)
-	}
-	for _, c := range []struct {
-		q    corporate.ApplicationQuery
-		want []corporate.Application
-	}{
-		{corporate.ApplicationQuery{}, all},
-		{corporate.ApplicationQuery{ID: new(int64(2))}, all[1:2]},
-		{corporate.ApplicationQuery{CompanyName: new("IŞIK TİC")}, all[2:]},
-		{corporate.ApplicationQuery{CompanyName: new("acme")}, all[:2]},
-		{corporate.ApplicationQuery{CompanyName: new("0%_A")}, all[1:2]},
-		{corporate.ApplicationQuery{CompanyName: new("A%e")}, []corporate.Application{}},
-		{corporate.ApplicationQuery{TaxNumber: new("tax2"), Status: new("PENDING")}, all[:1]},
-		{corporate.ApplicationQuery{TaxNumber: new("tax")}, []corporate.Application{}},
-	} {
-		pagetest.CheckBoth(t, s.Applications, c.q, c.want)
-	}
 }
 
 // A change of the status returns the previous application, even to concurrent callers.
@@ -111,6 +79,18 @@ func corporateUsers(t *testing.T, s corporate.Store, _ commit.Committer) {
 	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u1")}, all[2:3])
 	pagetest.Check(t, s.Users, corporate.UserQuery{CorporateUserID: new("other"), Status: new("passive")}, all[1:2])
 	pagetest.Check(t, s.Users, corporate.UserQuery{Status: new("PASSIVE")}, []corporate.User{})
+
+	// A change keeps whether the account was made, and takes no other account.
+	next := all[2]
+	storetest.Must(t, s.ChangeUser(t.Context(), next.ID, func(u corporate.User) (corporate.User, error) {
+		u.Role, u.Made = "next", true
+		return u, nil
+	}))
+	next.Role = "next"
+	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u1")}, []corporate.User{next})
+	storetest.Wants(t, s.ChangeUser(t.Context(), next.ID, func(corporate.User) (corporate.User, error) {
+		return corporateUser(3), nil
+	}), fault.RecordAlreadyExist)
 }
 
 // Concurrent callers compete for an account, and for a mail address of new accounts.
@@ -144,23 +124,4 @@ func corporateOnce(t *testing.T, s corporate.Store, _ commit.Committer) {
 	like.CorporateUserID = "other"
 	_, err = s.FindLink(t.Context(), like)
 	storetest.Wants(t, err, fault.RecordNotFound)
-}
-
-func corporateChange(t *testing.T, s corporate.Store, _ commit.Committer) {
-	first, err := s.AddUser(t.Context(), corporateUser(1))
-	storetest.Must(t, err)
-	_, err = s.AddUser(t.Context(), corporateUser(2))
-	storetest.Must(t, err)
-	next := persistencetest.Whole(t, func(u *corporate.User) { u.ID, u.UserID, u.Email, u.Made = first, "u3", nil, false })
-	storetest.Must(t, s.ChangeUser(t.Context(), first, func(u corporate.User) (corporate.User, error) {
-		storetest.Same(t, u.UserID, "u1")
-		made := next
-		made.Made = true // unchanged
-		return made, nil
-	}))
-	pagetest.Check(t, s.Users, corporate.UserQuery{UserID: new("u3")}, []corporate.User{next})
-	storetest.Wants(t, s.ChangeUser(t.Context(), first, func(u corporate.User) (corporate.User, error) {
-		return corporateUser(2), nil
-	}), fault.RecordAlreadyExist)
-	storetest.Wants(t, s.ChangeUser(t.Context(), 1<<40, nil), fault.RecordNotFound)
 }

@@ -2,7 +2,6 @@ package people_test
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -23,8 +22,6 @@ func TestIntakeStore(t *testing.T) {
 		storetest.Cases[intake.Store]{
 			"Progress": intakeProgress,
 			"Race":     intakeRace,
-			"Refusals": intakeRefusals,
-			"Notes":    intakeNotes,
 			"Taken":    intakeTaken,
 		}, "user_import", "user_import_refusal", "user_import_note", "users",
 		"integration_claim")
@@ -80,47 +77,6 @@ func intakeRace(t *testing.T, s intake.Store, c commit.Committer) {
 		if won != 1 || len(list) != 1 || err != nil {
 			t.Errorf("version %d: %d of 8 saved, %d refusals, %v", version, won, len(list), err)
 		}
-	}
-}
-
-// Refused lines are listed in the order of the file, page by page, for their import only.
-func intakeRefusals(t *testing.T, s intake.Store, c commit.Committer) {
-	for _, line := range []int64{9, 2, 11, 10} {
-		storetest.Must(t, c.Commit(t.Context(), intake.Refuse{ImportID: "a", Refusal: intake.Refusal{Line: line,
-			Reason: fmt.Sprint("r", line)}}))
-	}
-	storetest.Must(t, c.Commit(t.Context(), intake.Refuse{ImportID: "b", Refusal: intake.Refusal{Line: 3,
-		Reason: "other"}}))
-	for _, page := range []struct {
-		after int64
-		limit int
-		want  []int64
-	}{{0, 10, []int64{2, 9, 10, 11}}, {0, 2, []int64{2, 9}}, {9, 2, []int64{10, 11}}, {11, 2, nil}} {
-		list, err := s.Refusals(t.Context(), "a", page.after, page.limit)
-		storetest.Must(t, err)
-		var lines []int64
-		for _, r := range list {
-			if lines = append(lines, r.Line); r.Reason != fmt.Sprint("r", r.Line) {
-				t.Errorf("%+v", r)
-			}
-		}
-		storetest.Same(t, lines, page.want)
-	}
-}
-
-// Notes are listed like refusals, and apart from them.
-func intakeNotes(t *testing.T, s intake.Store, c commit.Committer) {
-	for _, line := range []int64{9, 2, 11} {
-		storetest.Must(t, c.Commit(t.Context(), intake.Remark{ImportID: "a", Note: intake.Note{Line: line, Text: "n"}}))
-	}
-	storetest.Must(t, c.Commit(t.Context(), intake.Refuse{ImportID: "a", Refusal: intake.Refusal{Line: 9, Reason: "r"}},
-		intake.Remark{ImportID: "b", Note: intake.Note{Line: 10, Text: "other"}}))
-	list, err := s.Notes(t.Context(), "a", 2, 1)
-	storetest.Must(t, err)
-	storetest.Same(t, list, []intake.Note{{Line: 9, Text: "n"}})
-	list, err = s.Notes(t.Context(), "a", 0, 9)
-	if storetest.Must(t, err); len(list) != 3 || list[2].Line != 11 {
-		t.Errorf("%+v", list)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"castellan/domain/account/user/usertest"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/people/kyc"
 	"castellan/domain/people/standing"
 	"castellan/persistence"
 	"castellan/persistence/people"
@@ -17,7 +17,7 @@ import (
 
 func TestStandingStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) standing.Store { return people.NewStandings(db) },
-		storetest.Cases[standing.Store]{"RoundTrip": standingRoundTrip, "Risky": riskyAccounts, "Findings": standingFindings},
+		storetest.Cases[standing.Store]{"RoundTrip": standingRoundTrip, "Findings": standingFindings},
 		"user_standing", "aml_finding", "users")
 }
 
@@ -47,29 +47,30 @@ func standingFindings(t *testing.T, s standing.Store, c commit.Committer) {
 	storetest.Wants(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}), fault.RecordAlreadyExist)
 }
 
-func riskyAccounts(t *testing.T, s standing.Store, c commit.Committer) {
-	for n := range 4 {
-		u := usertest.Sample(n + 1)
-		if n > 0 {
-			u.AMLStatus = "risky"
-		}
-		storetest.Must(t, c.Commit(t.Context(), u))
+func TestDecisionStore(t *testing.T) {
+	persistencetest.RunCases(t, func(db *persistence.DB) kyc.Store { return people.NewDecisions(db) },
+		storetest.Cases[kyc.Store]{"Last": lastDecision},
+		"account_decision")
+}
+
+func lastDecision(t *testing.T, s kyc.Store, _ commit.Committer) {
+	_, err := s.Last(t.Context(), "u1", kyc.Identity)
+	storetest.Wants(t, err, fault.RecordNotFound)
+	d := persistencetest.Whole(t, func(d *kyc.Decision) {
+		d.UserID, d.Kind = "u1", kyc.Identity
+		d.Reasons = map[string]any{"tr": "bulanık", "fields": []any{"front"}}
+	})
+	storetest.Must(t, s.Add(t.Context(), d))
+	next, other, address := d, d, d
+	next.Value, next.Reasons, next.DocumentID = "manuelApproved", nil, ""
+	other.UserID, other.Value = "u2", "ocrOrNfcApproved"
+	address.Kind, address.Value = kyc.Address, "rejected"
+	for _, a := range []kyc.Decision{next, other, address} {
+		storetest.Must(t, s.Add(t.Context(), a))
 	}
-	p := page.Query[user.Place]{Limit: 2, Count: true}
-	got, err := s.Risky(t.Context(), struct{}{}, p)
-	storetest.Must(t, err)
-	if len(got.Records) != 2 || got.Records[0].ID != usertest.Sample(4).ID || !got.More || got.Total != 3 {
-		t.Fatalf("%+v", got)
-	}
-	p.After = new(got.Records[1].Mark())
-	got, err = s.Risky(t.Context(), struct{}{}, p)
-	storetest.Must(t, err)
-	if len(got.Records) != 1 || got.Records[0].ID != usertest.Sample(2).ID || got.More {
-		t.Errorf("%+v", got)
-	}
-	got, err = s.Risky(t.Context(), struct{}{}, page.Query[user.Place]{Limit: 2, Oldest: true})
-	storetest.Must(t, err)
-	if len(got.Records) != 2 || got.Records[0].ID != usertest.Sample(2).ID || got.Records[1].ID != usertest.Sample(3).ID {
-		t.Errorf("oldest first: %+v", got)
+	for _, want := range []kyc.Decision{next, other, address} {
+		got, err := s.Last(t.Context(), want.UserID, want.Kind)
+		storetest.Must(t, err)
+		storetest.Same(t, got, want)
 	}
 }

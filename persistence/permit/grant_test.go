@@ -85,69 +85,11 @@ func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	}
 }
 
-func grantLogPages(t *testing.T, s resource.Store, _ commit.Committer) {
-	ctx := t.Context()
-	a := addType(t, s, resource.API, "GET")
-	x, y, r, q := addResource(t, s, a, "GET /x"), addResource(t, s, a, "GET /y"), addRole(t, s, "r"), addRole(t, s, "q")
-	for i := range 7 {
-		_, err := s.SetGrant(ctx, []int64{r, q}[i%2], []int64{x, y}[i%3%2], resource.Allow, now)
-		storetest.Must(t, err)
-	}
-	all := grantLog(t, s)
-	for i := 1; i < len(all); i++ {
-		if all[i].ID >= all[i-1].ID {
-			t.Error("the newest is not first")
-		}
-	}
-	none := int64(0)
-	for _, f := range []struct {
-		q     resource.LogQuery
-		lines int
-	}{{resource.LogQuery{}, 7}, {resource.LogQuery{RoleID: &r}, 4}, {resource.LogQuery{ResourceID: &y}, 2},
-		{resource.LogQuery{ID: &all[2].ID}, 1}, {resource.LogQuery{RoleID: &r, ResourceID: &y}, 1},
-		{resource.LogQuery{RoleID: &none}, 0}} {
-		var want []resource.LogEntry
-		for _, e := range all {
-			if is(f.q.ID, e.ID) && is(f.q.RoleID, e.RoleID) && is(f.q.ResourceID, e.ResourceID) {
-				want = append(want, e)
-			}
-		}
-		if len(want) != f.lines {
-			t.Errorf("%d lines, want %d", len(want), f.lines)
-		}
-		pagetest.Check(t, s.Log, f.q, want)
-	}
-}
-
-func is(wanted *int64, id int64) bool { return wanted == nil || *wanted == id }
-
 func grantLog(t *testing.T, s resource.Store) []resource.LogEntry {
 	t.Helper()
 	all, err := s.Log(t.Context(), resource.LogQuery{}, page.Query[resource.LogPlace]{})
 	storetest.Must(t, err)
 	return all.Records
-}
-
-func roleMembers(t *testing.T, s resource.Store, c commit.Committer) {
-	ctx := t.Context()
-	give := func(id string, role string, sec int) resource.Member {
-		at := now.Add(time.Duration(sec) * time.Second)
-		storetest.Must(t, c.Commit(ctx, user.Grant{UserID: id, Role: role, At: at}))
-		return resource.Member{UserID: id, RoleCode: role, CreatedAt: at}
-	}
-	a, b, d, e := give("u1", "r", 0), give("u2", "r", 5), give("u1", "q", 5), give("u3", "q", 9)
-	for _, f := range []struct {
-		q    resource.MemberQuery
-		want []resource.Member
-	}{
-		{resource.MemberQuery{}, []resource.Member{e, b, d, a}},
-		{resource.MemberQuery{UserID: "u1"}, []resource.Member{d, a}},
-		{resource.MemberQuery{RoleCode: "r"}, []resource.Member{b, a}},
-		{resource.MemberQuery{UserID: "u1", RoleCode: "r"}, []resource.Member{a}},
-		{resource.MemberQuery{UserID: "nobody"}, nil},
-	} {
-		pagetest.Check(t, s.Members, f.q, f.want)
-	}
 }
 
 func roleHeldByAnother(t *testing.T, s resource.Store, c commit.Committer) {
@@ -172,5 +114,28 @@ func roleHeldByAnother(t *testing.T, s resource.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, d))
 	if !held(a.ID, true) || held(a.ID, false) {
 		t.Error("a demonstration account counts, or does not, where it should not, or should")
+	}
+}
+
+// The members of roles are listed newest first, also of one instant.
+func roleMembers(t *testing.T, s resource.Store, c commit.Committer) {
+	ctx := t.Context()
+	give := func(id string, role string, sec int) resource.Member {
+		at := now.Add(time.Duration(sec) * time.Second)
+		storetest.Must(t, c.Commit(ctx, user.Grant{UserID: id, Role: role, At: at}))
+		return resource.Member{UserID: id, RoleCode: role, CreatedAt: at}
+	}
+	a, b, d, e := give("u1", "r", 0), give("u2", "r", 5), give("u1", "q", 5), give("u3", "q", 9)
+	for _, f := range []struct {
+		q    resource.MemberQuery
+		want []resource.Member
+	}{
+		{resource.MemberQuery{}, []resource.Member{e, b, d, a}},
+		{resource.MemberQuery{UserID: "u1"}, []resource.Member{d, a}},
+		{resource.MemberQuery{RoleCode: "r"}, []resource.Member{b, a}},
+		{resource.MemberQuery{UserID: "u1", RoleCode: "r"}, []resource.Member{a}},
+		{resource.MemberQuery{UserID: "nobody"}, nil},
+	} {
+		pagetest.Check(t, s.Members, f.q, f.want)
 	}
 }

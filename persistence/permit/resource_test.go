@@ -11,7 +11,6 @@ import (
 	"castellan/domain/account/user/usertest"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/resource"
 	"castellan/persistence"
@@ -22,19 +21,16 @@ import (
 func TestResourceStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) resource.Store { return permit.NewResources(db) },
 		storetest.Cases[resource.Store]{
-			"Empty":           emptyRegistry,
 			"RoundTrip":       resourceRoundTrip,
 			"Save":            resourceSave,
-			"Remove":          resourceRemove,
 			"UniqueUnderRace": resourceUniqueUnderRace,
 			"Grants":          grants,
 			"GrantsUnderRace": grantsUnderRace,
-			"LogPages":        grantLogPages,
-			"Members":         roleMembers,
 			"HeldByAnother":   roleHeldByAnother,
 			"LockUnderRace":   resourceLockUnderRace,
 			"LockWaits":       resourceLockWaits,
 			"Sync":            resourceSync,
+			"Members":         roleMembers,
 		}, append(persistencetest.AccountTables, "role", "resource_type", "resource", "role_resource_permission",
 			"role_resource_permission_log")...)
 }
@@ -68,19 +64,6 @@ func addRole(t *testing.T, s resource.Store, code string) int64 {
 	id, err := s.AddRole(t.Context(), resource.Role{Code: code, Name: code, CreatedAt: now})
 	storetest.Must(t, err)
 	return id
-}
-
-func emptyRegistry(t *testing.T, s resource.Store, _ commit.Committer) {
-	ctx := t.Context()
-	types, e1 := s.Types(ctx)
-	resources, e2 := s.Resources(ctx)
-	roles, e3 := s.Roles(ctx)
-	gs, e4 := s.Grants(ctx, resource.GrantQuery{})
-	ms, e5 := s.Members(ctx, resource.MemberQuery{}, page.Query[resource.Member]{})
-	storetest.Must(t, errors.Join(e1, e2, e3, e4, e5))
-	if len(types)+len(resources)+len(roles)+len(gs)+len(grantLog(t, s))+len(ms.Records) != 0 {
-		t.Error("an empty store holds something")
-	}
 }
 
 func resourceRoundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
@@ -156,23 +139,6 @@ func resourceSave(t *testing.T, s resource.Store, _ commit.Committer) {
 		fault.RecordAlreadyExist)
 	storetest.Wants(t, s.SaveType(ctx, resource.Type{ID: b + 100, Code: "D"}), fault.RecordNotFound)
 	storetest.Wants(t, s.SaveResource(ctx, resource.Resource{ID: y + 100, Code: "D", TypeID: b}), fault.RecordNotFound)
-}
-
-func resourceRemove(t *testing.T, s resource.Store, _ commit.Committer) {
-	ctx := t.Context()
-	a := addType(t, s, resource.API, "A")
-	x, r := addResource(t, s, a, "X"), addRole(t, s, "r")
-	storetest.Must(t, s.RemoveResource(ctx, x))
-	storetest.Must(t, s.RemoveType(ctx, a))
-	storetest.Must(t, s.RemoveRole(ctx, r))
-	emptyRegistry(t, s, nil)
-	for _, err := range []error{s.RemoveResource(ctx, x), s.RemoveType(ctx, a), s.RemoveRole(ctx, r),
-		s.RemoveGrant(ctx, r, x, now)} {
-		storetest.Wants(t, err, fault.RecordNotFound)
-	}
-	if again := addType(t, s, resource.API, "A"); again <= a {
-		t.Errorf("the id %d was given again", again)
-	}
 }
 
 // racers is the number of concurrent callers in the race tests.

@@ -1,6 +1,7 @@
 package permit_test
 
 import (
+	"errors"
 	"net/netip"
 	"reflect"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/permit/cronkey"
 	"castellan/domain/permit/servicekey"
 	"castellan/persistence"
 	"castellan/persistence/permit"
@@ -19,7 +21,7 @@ import (
 func TestServiceKeyStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) servicekey.Store { return permit.NewServiceKeys(db) },
 		storetest.Cases[servicekey.Store]{"RoundTrip": serviceKeyRoundTrip, "UniqueName": serviceKeyUniqueName,
-			"Change": serviceKeyChange, "Remove": serviceKeyRemove}, "service_key")
+			"Remove": serviceKeyRemove}, "service_key")
 }
 
 var start = time.UnixMilli(1_700_000_000_123).UTC()
@@ -51,6 +53,10 @@ func serviceKeyRoundTrip(t *testing.T, s servicekey.Store, _ commit.Committer) {
 		storetest.Must(t, s.Add(t.Context(), k))
 	}
 	listedKeys(t, s, a, b)
+	next := wholeServiceKey(t, "b")
+	storetest.Must(t, s.Change(t.Context(), "b", func(servicekey.Key) (servicekey.Key, error) { return next, nil }))
+	next.CreatedAt = start // it never changes
+	listedKeys(t, s, a, next)
 }
 
 func serviceKeyUniqueName(t *testing.T, s servicekey.Store, _ commit.Committer) {
@@ -59,28 +65,6 @@ func serviceKeyUniqueName(t *testing.T, s servicekey.Store, _ commit.Committer) 
 		t.Errorf("%d of 8 were added", won)
 	}
 	listedKeys(t, s, serviceKey("a"))
-}
-
-func serviceKeyChange(t *testing.T, s servicekey.Store, _ commit.Committer) {
-	storetest.Must(t, s.Add(t.Context(), serviceKey("a")))
-	storetest.Must(t, s.Add(t.Context(), serviceKey("b")))
-	next := wholeServiceKey(t, "a")
-	storetest.Must(t, s.Change(t.Context(), "a", func(k servicekey.Key) (servicekey.Key, error) {
-		if !reflect.DeepEqual(k, serviceKey("a")) {
-			t.Errorf("given %+v", k)
-		}
-		return next, nil
-	}))
-	next.CreatedAt = start // it never changes
-	listedKeys(t, s, next, serviceKey("b"))
-	refuse := func(k servicekey.Key) (servicekey.Key, error) { return k, fault.New(fault.InvalidState, "no") }
-	if err := s.Change(t.Context(), "a", refuse); fault.CodeOf(err) != fault.InvalidState {
-		t.Errorf("an error of the function: %v", err)
-	}
-	if err := s.Change(t.Context(), "c", refuse); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("a key that does not exist: %v", err)
-	}
-	listedKeys(t, s, next, serviceKey("b"))
 }
 
 func serviceKeyRemove(t *testing.T, s servicekey.Store, _ commit.Committer) {
@@ -92,4 +76,42 @@ func serviceKeyRemove(t *testing.T, s servicekey.Store, _ commit.Committer) {
 	}
 	listedKeys(t, s, serviceKey("b"))
 	storetest.Must(t, s.Add(t.Context(), serviceKey("a")))
+}
+
+func TestCronKeyStore(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		s, ctx := permit.NewCronKeys(db), t.Context()
+		key := func(name string) cronkey.Key {
+			return persistencetest.Whole(t, func(k *cronkey.Key) { k.Name = name })
+		}
+		listed := func(want ...cronkey.Key) {
+			t.Helper()
+			got, err := s.Keys(ctx)
+			storetest.Must(t, err)
+			storetest.Same(t, got, append([]cronkey.Key{}, want...))
+		}
+		listed()
+		for _, name := range []string{"b", "a"} {
+			storetest.Must(t, db.Commit(ctx, cronkey.Add{Key: key(name)}))
+		}
+		listed(key("a"), key("b"))
+		storetest.Wants(t, db.Commit(ctx, cronkey.Add{Key: key("a")}), fault.RecordAlreadyExist)
+		err := db.Commit(ctx, cronkey.Remove{Name: "a"}, cronkey.Remove{Name: "nobody"})
+		if !errors.Is(err, commit.ErrFenced) {
+			t.Errorf("removing one that is not there: %v", err)
+		}
+		listed(key("a"), key("b"))
+		removed := storetest.Race(t, 8, fault.RecordNotFound, func(int) error {
+			err := db.Commit(ctx, cronkey.Remove{Name: "a"})
+			if errors.Is(err, commit.ErrFenced) {
+				return fault.New(fault.RecordNotFound, "it is gone")
+			}
+			return err
+		})
+		if removed != 1 {
+			t.Errorf("removed %d times", removed)
+		}
+		listed(key("b"))
+		storetest.Must(t, db.Commit(ctx, cronkey.Add{Key: key("a")}))
+	})
 }

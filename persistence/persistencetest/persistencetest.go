@@ -73,6 +73,18 @@ func Exec(t testing.TB, db *persistence.DB, statement string, args ...any) {
 	}))
 }
 
+// Count returns the number of rows of a table that fulfil all conditions.
+func Count(t testing.TB, db *persistence.DB, table string, where ...string) int {
+	t.Helper()
+	q := db.Conn(t.Context()).NewSelect().Table(table)
+	for _, w := range where {
+		q = q.Where(w)
+	}
+	n, err := q.Count(t.Context())
+	storetest.Must(t, err)
+	return int(n)
+}
+
 // Acts returns the rows of the audit, oldest first, as action, actor, account, target and detail.
 func Acts(t testing.TB, db *persistence.DB) (acts []string) {
 	t.Helper()

@@ -23,13 +23,11 @@ import (
 func TestDeviceStore(t *testing.T) {
 	persistencetest.RunBoth(t, func(t *testing.T, open storetest.Open[deviceStores]) {
 		storetest.Run(t, usertest.WithTwo(open), storetest.Cases[deviceStores]{
-			"AddAndRead":    deviceAddAndRead,
-			"MuteOneTarget": deviceMute,
-			"OneKeyOnce":    deviceOneKeyOnce,
-			"AddUnderRace":  deviceAddUnderRace,
-			"UseIsFenced":   deviceUseIsFenced,
-			"SeenOnce":      proofSeenOnce,
-			"SeenUnderRace": proofSeenUnderRace,
+			"AddAndRead":   deviceAddAndRead,
+			"OneKeyOnce":   deviceOneKeyOnce,
+			"AddUnderRace": deviceAddUnderRace,
+			"UseIsFenced":  deviceUseIsFenced,
+			"SeenOnce":     proofSeenOnce,
 		})
 	}, func(db *persistence.DB) deviceStores {
 		return deviceStores{proof.NewDevices(db), account.NewUsers(db), db}
@@ -91,26 +89,6 @@ func deviceAddAndRead(t *testing.T, s deviceStores, _ commit.Committer) {
 	storetest.Must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d2"}))
 	if got, err := s.List(ctx, userID(1)); err != nil || len(got) != 1 || got[0].ID != "d1" {
 		t.Errorf("after the removals: %+v, %v", got, err)
-	}
-}
-
-func deviceMute(t *testing.T, s deviceStores, _ commit.Committer) {
-	ctx := t.Context()
-	a, b := sampleDevice(t, 1, "d1", device.ES256), sampleDevice(t, 1, "d2", device.EdDSA)
-	storetest.Must(t, s.Commit(ctx, device.Add{Device: a}, device.Add{Device: b}))
-	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: append([]byte("another"), a.Target...)},
-		device.Mute{ID: "nobody", Target: a.Target}))
-	if got, err := s.Get(ctx, "d1"); err != nil || !reflect.DeepEqual(got, a) {
-		t.Errorf("muted at another target: %+v, %v", got, err)
-	}
-	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
-	storetest.Must(t, s.Commit(ctx, device.Mute{ID: "d1", Target: a.Target}))
-	quiet := a
-	quiet.Target = nil
-	for id, want := range map[string]device.Device{"d1": quiet, "d2": b} {
-		if got, err := s.Get(ctx, id); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, %v", id, got, err)
-		}
 	}
 }
 
@@ -180,14 +158,4 @@ func proofSeenOnce(t *testing.T, s deviceStores, _ commit.Committer) {
 		t.Errorf("a was purged: %v", err)
 	}
 	storetest.Must(t, see("b", now))
-}
-
-func proofSeenUnderRace(t *testing.T, s deviceStores, _ commit.Committer) {
-	for _, id := range []string{"a", "b"} {
-		if made, _ := race(t, s, func(int) []commit.Write {
-			return []commit.Write{device.See{ID: id, At: usertest.Now, Until: usertest.Now.Add(time.Minute)}}
-		}); made != 1 {
-			t.Errorf("%s was seen for the first time %d times", id, made)
-		}
-	}
 }

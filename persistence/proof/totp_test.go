@@ -27,10 +27,8 @@ func TestTOTPStore(t *testing.T) {
 	persistencetest.RunBoth(t, func(t *testing.T, open storetest.Open[totpStores]) {
 		storetest.Run(t, usertest.WithTwo(open), storetest.Cases[totpStores]{
 			"DefineAndRead":      totpDefineAndRead,
-			"OneDefinition":      totpOneDefinition,
 			"DefineUnderRace":    totpDefineUnderRace,
 			"StepsOnlyRise":      totpStepsOnlyRise,
-			"StepUnderRace":      totpStepUnderRace,
 			"StepInATransaction": totpStepInATransaction,
 			"CodeUnderRace":      totpCodeUnderRace,
 			"RemoveEndsAll":      totpRemove,
@@ -90,20 +88,6 @@ func totpDefineAndRead(t *testing.T, s totpStores, _ commit.Committer) {
 	}
 	if u, err := s.Users.Get(ctx, userID(2)); err != nil || u.TOTP || u.CV != 1 {
 		t.Errorf("another account: %+v, %v", u, err)
-	}
-}
-
-func totpOneDefinition(t *testing.T, s totpStores, _ commit.Committer) {
-	ctx := t.Context()
-	storetest.Must(t, s.Commit(ctx, defined(1, "d1")))
-	if err := s.Commit(ctx, defined(1, "d2")); fault.CodeOf(err) != fault.RecordAlreadyExist {
-		t.Errorf("a second definition: %v", err)
-	}
-	if err := s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 7, Defined: true}); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("an account that moved on: %v", err)
-	}
-	if codes, err := s.Codes(ctx, userID(1), "d2"); err != nil || len(codes) != 0 {
-		t.Errorf("codes of the refused one: %+v, %v", codes, err)
 	}
 }
 
@@ -175,16 +159,6 @@ func totpStepsOnlyRise(t *testing.T, s totpStores, _ commit.Committer) {
 		if d, err := s.Get(ctx, userID(n)); err != nil || d.LastStep != want {
 			t.Errorf("user %d: last step %d, %v", n, d.LastStep, err)
 		}
-	}
-}
-
-func totpStepUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
-	storetest.Must(t, s.Commit(t.Context(), defined(1, "d1")))
-	if made, fenced := race(t, s, func(int) []commit.Write {
-		return []commit.Write{totp.UseStep{UserID: userID(1),
-			ID: "d1", Step: 7}}
-	}); made != 1 || fenced != 19 {
-		t.Errorf("one step was used %d times, %d fenced", made, fenced)
 	}
 }
 

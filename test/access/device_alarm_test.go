@@ -3,7 +3,6 @@ package access
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"castellan/domain/proof/device"
@@ -81,13 +80,8 @@ func TestDeviceAlarmsRace(t *testing.T) {
 		x, _ := n.Session(t, demo)
 		p := blackbox.Enroll(t, n, demo, x, device.ES256, "")
 		f := n.Login(t, demo)
-		var all sync.WaitGroup
-		answers := make([]blackbox.Answer, 4)
-		for i := range answers {
-			all.Go(func() { answers[i] = raise(t, p, f.ChallengeID) })
-		}
-		all.Wait()
-		for _, a := range answers {
+		alarm := func(int) (blackbox.Answer, error) { return raise(t, p, f.ChallengeID), nil }
+		for _, a := range blackbox.Crowd(t, 4, alarm) {
 			a.Is(t, 200, "")
 		}
 		if a := n.Do(t, "GET", "/auth/sessions", nil, blackbox.Headers{"x-auth": x}); a.Status != 401 {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"castellan/domain/proof/device"
-	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/blackbox"
 )
 
@@ -26,21 +25,13 @@ func TestDeviceRegistrationListAndRemoval(t *testing.T) {
 		}
 		n.Do(t, "GET", blackbox.DevicesPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
 
-		raw := blackbox.Pocket{N: n, Aud: n.URL}
-		raw.Key, raw.Pub = devicetest.Signer(t, device.ES256)
-		raw.ID = raw.Pub.Thumbprint()
+		raw := blackbox.NewPocket(t, n, device.ES256)
 		raw.Register(t, "", "").Is(t, 401, "UNAUTHENTICATED")
 		raw.Register(t, x, "", func(c *device.Claims) { c.Issuer = "x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
-		raw.Register(t, x, "", func(c *device.Claims) { c.Target = "/x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		raw.Register(t, x, `,"pushTarget":{"type":"smoke"}`).Is(t, 400, "INVALID_FIELD")
 		n.Do(t, "POST", blackbox.DevicesPath,
 			`{"publicKey":`+raw.Pub.JWK()+`,"brand":"b","model":"m","description":"","platform":"p"}`, me).
 			Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
-		n.Do(t, "POST", blackbox.DevicesPath,
-			`{"publicKey":{"kty":"RSA"},"brand":"b","model":"m","description":"","platform":"p"}`,
-			me).
-			Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "POST", blackbox.DevicesPath, `{}`, me).Is(t, 400, "INVALID_FIELD")
 		late := raw.Register(t, x, "", func(c *device.Claims) { c.IssuedAt = 1 }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		raw.Register(t, x, "", func(c *device.Claims) { c.IssuedAt, c.Nonce = 1, late.Header.Get("device-signature-nonce") }).
 			Is(t, 200, "").
@@ -100,11 +91,7 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 		n := blackbox.Patient(s).Start()
 		demo := s.Seeded("user")
 		x, _ := n.Session(t, demo)
-		f := blackbox.FlowOf(t, n.Do(t, "POST", "/auth/totp/setup", nil, blackbox.Headers{"x-auth": x}))
-		var set blackbox.TOTPOutcome
-		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "").Read(t, &set)
-		app := blackbox.NewAuthenticator(t, set.ExecResult.Data.Base32)
-
+		app := blackbox.Enrolled(t, n, demo, blackbox.Headers{"x-auth": x})
 		file := filepath.Join(t.TempDir(), "device.json")
 		run := func(code int, stdin string, args ...string) blackbox.Output {
 			t.Helper()

@@ -11,7 +11,8 @@ import (
 )
 
 // Of 200 uses of a grant on three nodes, of which one is killed meanwhile, at most one succeeds, and no other use
-// later. A route is in effect on every node within a second (D-EXT-11).
+// later. A route is in effect on every node within a second, and a repetition has the same challenge on each
+// (D-EXT-11).
 func TestGatewayGrantIsUsedOnceInCluster(t *testing.T) {
 	t.Parallel()
 	c := blackbox.ThreeNodes(t, "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
@@ -32,6 +33,15 @@ func TestGatewayGrantIsUsedOnceInCluster(t *testing.T) {
 		})
 	}
 	t.Logf("in effect on three nodes after %v", time.Since(made))
+	ids := map[string]bool{}
+	for _, n := range c.Nodes {
+		var again struct{ Challenge blackbox.Challenge }
+		on(n).ask(t, "POST", "/orders/7/pay").Is(t, 401, "CHALLENGE_REQUIRED").Read(t, &again)
+		ids[again.Challenge.ChallengeID] = true
+	}
+	if len(ids) != 1 {
+		t.Errorf("three nodes gave %d challenges", len(ids))
+	}
 	for round, kill := range []bool{false, true} {
 		grant := g.approve(t, g.ask(t, "POST", "/orders/7/pay"))
 		var mu sync.Mutex

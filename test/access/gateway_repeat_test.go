@@ -1,7 +1,6 @@
 package access
 
 import (
-	"fmt"
 	"testing"
 
 	"castellan/internal/blackbox"
@@ -48,49 +47,8 @@ func TestGatewayRepeatsOpenChallenge(t *testing.T) {
 		// The token of a repetition completes the challenge, and the grant is that of the request.
 		again := ask(pay)
 		code := g.Code(t, g.owner, "SMS")
-		a := g.Complete(t, again, again.Method(t, "SMS"), wrongCode(code))
+		a := g.Complete(t, again, again.Method(t, "SMS"), blackbox.WrongFor(code))
 		a.Is(t, 422, "OTP_INVALID")
 		other("a request after a wrong value", pay)
 	})
-}
-
-// The repetition is the same on every node, and its grant passes once.
-func TestGatewayRepeatsOnEveryNode(t *testing.T) {
-	c := blackbox.ThreeNodes(t, "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
-	g := &gate{Node: c.Nodes[0], s: c.Site, owner: c.Site.Seeded("user")}
-	g.boss = blackbox.Admin(t, c.Site, g.Node)
-	g.xAuth, _ = g.Session(t, g.owner)
-	g.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), g.boss)
-	g.route(t, `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT"}`)
-	ids := map[string]int{}
-	var last blackbox.Answer
-	for _, n := range c.Nodes {
-		on := *g
-		on.Node = n
-		blackbox.Until(t, blackbox.Within(5), "the route is known", func() bool {
-			last = on.ask(t, "POST", "/pay")
-			return last.Status == 401
-		})
-		ids[blackbox.FlowOf(t, blackbox.Answer{Status: 200, Header: last.Header, Body: last.Body}).ChallengeID]++
-	}
-	if len(ids) != 1 {
-		t.Errorf("three nodes gave %d challenges", len(ids))
-	}
-	grant := g.approve(t, last)
-	passed := 0
-	for _, n := range c.Nodes {
-		on := *g
-		on.Node = n
-		if on.ask(t, "POST", "/pay", granted(grant)).Status == 204 {
-			passed++
-		}
-	}
-	if passed != 1 {
-		t.Errorf("%d of three uses passed", passed)
-	}
-}
-
-// wrongCode returns another code of the same length.
-func wrongCode(code string) string {
-	return fmt.Sprint((int(code[0]-'0')+1)%10) + code[1:]
 }

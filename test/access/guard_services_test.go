@@ -200,35 +200,17 @@ func TestGuardedOperationIsNotApproved(t *testing.T) {
 func TestGuardRefusesRequests(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := newShop(t, s, blackbox.Patient(s).Start())
-		row := func(key, label, value string) map[string]string {
-			return map[string]string{"key": key, "label": label, "value": value}
-		}
-		many := make([]map[string]string, 21)
-		for i := range many {
-			many[i] = row(fmt.Sprint("k", i), "l", "v")
-		}
-		for field, values := range map[string][]any{
-			"title": {"", " ", "a\u202eb", "two\nlines", "a\u00adb", "\u3164", strings.Repeat("x", 201), nil},
-			"rows": {[]any{}, many, []any{row("a", "b", "")}, []any{row("a", "b", "c"), row("a", "b", "d")}, nil,
-				[]any{row("time", "b", "c")}, []any{row("IP", "b", "c")}, []any{row("a", "b", "c\U000e0041")}},
-			"reference": {"", "a\u061c", strings.Repeat("x", 129), strings.Repeat("ş", 65), nil},
-			"payload":   {strings.Repeat("x", 16<<10)},
-			"userId":    {"u"}, // besides userToken
-		} {
-			for _, v := range values {
-				body := d.request("refused")
-				if body[field] = v; v == nil {
-					delete(body, field)
-				}
-				d.Do(t, "POST", guardPath, body, d.key).Is(t, 400, "INVALID_FIELD")
-			}
+		for field, v := range map[string]any{"title": "two\nlines", "rows": []any{}, "reference": "a\u061c",
+			"payload": strings.Repeat("x", 16<<10), "userId": "u"} { // besides userToken
+			body := d.request("refused")
+			body[field] = v
+			d.Do(t, "POST", guardPath, body, d.key).Is(t, 400, "INVALID_FIELD")
 		}
 		ended := d.request("refused")
 		ended["userToken"] = d.x + "x"
 		d.Do(t, "POST", guardPath, ended, d.key).Is(t, 401, "UNAUTHENTICATED")
 		largest := d.request("largest")
 		largest["payload"] = strings.Repeat("x", 16<<10-2)
-		largest["rows"] = many[:20]
 		blackbox.FlowOf(t, d.Do(t, "POST", guardPath, largest, d.key))
 
 		// A firewall rule limits each key by its name.
@@ -243,16 +225,12 @@ func TestGuardRefusesRequests(t *testing.T) {
 		d.Do(t, "POST", guardPath, d.request("limited"), d.key).Is(t, 429, "RATE_LIMITED")
 		d.Ok(t, "POST", guardPath, d.request("limited"), other)
 
-		for _, args := range [][]string{{"--actions", "a b"}, {}, {"--callback", "https://x.example/"},
-			{"--actions", "PAYOUT", "--callback", "http://x.example/"},
-			{"--actions", "PAYOUT", "--callback", "https://u:p@x.example/"}} {
+		for _, args := range [][]string{{}, {"--actions", "PAYOUT", "--callback", "http://x.example/"}} {
 			if got := s.Command("", append([]string{"service-key", "add", "--name", "bad"}, args...)...); got.Code != 1 {
 				t.Errorf("service-key add %v: exit %d: %s", args, got.Code, got.Out)
 			}
 		}
-		if got := s.Command("", "service-key", "remove", "shop"); got.Code != 0 {
-			t.Fatalf("remove: %s", got.ErrOut)
-		}
+		s.Succeeds("", "service-key", "remove", "shop")
 		blackbox.Until(t, blackbox.Within(5), "the key is refused", func() bool {
 			return d.Do(t, "GET", guardPath+"/none", nil, d.key).Status == 401
 		})

@@ -86,8 +86,7 @@ func newShop(t *testing.T, s *blackbox.Site, n *blackbox.Node) *shop {
 	who := blackbox.Admin(t, s, n)
 	n.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), who)
 	n.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("REFUND"), who)
-	n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"PAYOUT","name":"payouts","expireAt":0,`+
-		`"required":1,"methods":[["PUSH"],["SMS"]]}`, who)
+	blackbox.Policy(t, n, who, "PAYOUT", 1, `[["PUSH"],["SMS"]]`, "")
 	d.key = d.add(t, "shop", "--actions", "PAYOUT,REFUND", "--callback", d.calls.URL)
 	d.x, _ = n.Session(t, d.customer)
 	d.id = s.Text("SELECT id FROM users WHERE phone = '" + d.customer.Number() + "'")
@@ -97,12 +96,7 @@ func newShop(t *testing.T, s *blackbox.Site, n *blackbox.Node) *shop {
 // add creates a key and waits until the node knows it.
 func (d *shop) add(t *testing.T, name string, args ...string) blackbox.Headers {
 	t.Helper()
-	got := d.site.Command("", append([]string{"service-key", "add", "--name", name}, args...)...)
-	value, found := strings.CutPrefix(strings.TrimSpace(got.Out), "key: ")
-	if got.Code != 0 || !found {
-		t.Fatalf("service-key add: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
-	}
-	key := blackbox.Headers{"service-auth": value}
+	key := d.site.ServiceKey(name, args...)
 	blackbox.Until(t, blackbox.Within(5), "the key is known", func() bool {
 		return d.Do(t, "GET", guardPath+"/none", nil, key).Status == 404
 	})

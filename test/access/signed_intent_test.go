@@ -2,7 +2,6 @@ package access
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,9 +29,7 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 		x, _ := n.Session(t, demo)
 		p := blackbox.Enroll(t, n, demo, x, device.ES256, "")
 		who := blackbox.Admin(t, s, n)
-		var made struct{ ID int64 }
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"signed","expireAt":0,`+
-			`"required":1,"intent":"required","methods":[["PUSH"],["SMS"]]}`, who).Read(t, &made)
+		policy := blackbox.Policy(t, n, who, "LOGIN", 1, `[["PUSH"],["SMS"]]`, `,"intent":"required"`)
 		policies := string(n.Ok(t, "GET", "/admin/system/mfa/policies", nil, who).Body)
 		if !strings.Contains(policies, `"intent":"required"`) {
 			t.Errorf("the policies do not show the option: %s", policies)
@@ -58,7 +55,7 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 		p.Answer(t, f, "APPROVED", claim(item.IntentDigest)).Is(t, 200, "")
 
 		// Where the option is not required, a proof without the claim is accepted and a wrong one is not.
-		n.Ok(t, "PATCH", "/admin/system/mfa/policies/common", fmt.Sprintf(`{"id":%d,"intent":"optional"}`, made.ID), who)
+		blackbox.ChangePolicy(t, n, who, policy, `,"intent":"optional"`)
 		second := n.Login(t, demo)
 		p.Answer(t, second, "APPROVED", claim("x")).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
 		p.Answer(t, second, "APPROVED").Is(t, 200, "")
@@ -89,9 +86,7 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 
 		for range 2 {
 			for _, purpose := range []string{"signing", "sealing", "hashing", "master"} {
-				if got := s.Command("", "keys", "rotate", purpose, "--force"); got.Code != 0 {
-					t.Fatalf("rotate %s: %s%s", purpose, got.Out, got.ErrOut)
-				}
+				s.Succeeds("", "keys", "rotate", purpose, "--force")
 			}
 		}
 		n.Stop()

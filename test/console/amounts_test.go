@@ -13,8 +13,7 @@ import (
 
 // clerk adjusts balances in a browser.
 type clerk struct {
-	*webtest.Tab
-	t *testing.T
+	viewer
 	s *blackbox.Site
 }
 
@@ -38,7 +37,7 @@ func TestConsoleAmountField(t *testing.T) {
 	s.Exec(`UPDATE parameter SET json = '{"BTC":{"BTC":"bc1qtreasury"}}' WHERE code = 'TREASURY'`)
 	n := s.Start()
 	boss, customer := s.Seeded("admin"), s.AddUser("user")
-	c := clerk{webtest.Browser(t), t, s}
+	c := clerk{viewer{webtest.Browser(t), t}, s}
 	consoleLogin(t, c.Tab, n, boss, "/adjust?userId="+customer.ID)
 	webtest.Value[bool](c.Tab, `(() => {
 		const real = window.fetch;
@@ -54,23 +53,14 @@ func TestConsoleAmountField(t *testing.T) {
 		entries  []entry
 	}{
 		{"en", []entry{
-			{text: "1,5", sent: "1.5"},
-			{text: "1,000.50", pasted: true, sent: "1000.5"},
 			{text: "1,000", means: []string{"1000", "1"}, sent: "1000"},
-			{text: "2.345", pasted: true, means: []string{"2345", "2.345"}, sent: "2.345"},
-			{text: "0.123456789"}, {text: "1,000,5"}, {text: "-5"}, {text: "12e3", pasted: true},
+			{text: "0.123456789"},
 		}},
 		{"tr", []entry{
-			{text: "1.000,25", sent: "1000.25"},
 			{text: " 3\u202f456,75 BTC ", pasted: true, sent: "3456.75"},
-			{text: "7.000", pasted: true, means: []string{"7000", "7"}, sent: "7"},
-			{text: "1.000.5"},
 		}},
 		{"ar", []entry{
 			{text: "١٬٢٣٤٫٥", sent: "1234.5"},
-			{text: "\u200f٠٫٢٥\u200f", pasted: true, sent: "0.25"},
-			{text: "۱۲۳۴", pasted: true, sent: "1234"},
-			{text: "٨،٠٠٠", means: []string{"8000", "8"}, sent: "8000"},
 		}},
 	} {
 		if by.language != "en" {
@@ -106,7 +96,6 @@ func (c clerk) enters(e entry, reason string) {
 	}
 	if len(e.means) > 0 {
 		c.unsent(reason)
-		c.Screenshot(t, filepath.Join(t.ArtifactDir(), "amount", reason+" asks.png"))
 		c.Click(fmt.Sprintf(`[data-testid="field-amount-means"][data-value=%q]`, e.sent))
 	}
 	if e.sent == "" {
@@ -118,7 +107,6 @@ func (c clerk) enters(e entry, reason string) {
 	if shown := webtest.Value[string](c.Tab, sends); shown != e.sent {
 		t.Errorf("%s: the field shows %s, want %s", reason, shown, e.sent)
 	}
-	c.Screenshot(t, filepath.Join(t.ArtifactDir(), "amount", reason+".png"))
 	c.Click(theSend)
 	c.See(mark("made"))
 	body := webtest.Value[string](c.Tab, `bodies.at(-1)`)

@@ -14,41 +14,41 @@ func TestConsoleApprovals(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := blackbox.NewCounter(t, s)
 		d.Adjust(t, d.Boss)
-		m := &till{t, s, d.Node, webtest.Browser(t)}
-		consoleLogin(t, m.tab, d.Node, d.Chief, "/approvals")
-		m.tab.Click(aRow)
-		m.tab.See(`[data-testid="summary"]`)
-		m.tab.Until(`document.querySelectorAll('[data-testid="change"] ins').length === 3`) // of both accounts
-		m.tab.Until(`document.querySelector('[data-testid="asked"]').innerText.includes('secret-1')`)
-		m.seen("approval")
-		m.tab.Click(`[data-testid="approve"]`)
-		m.tab.See(`[data-testid="method-MAIL"]`)
-		m.tab.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.Chief, "MAIL"))
-		m.tab.Until(`!document.querySelector('[data-testid="challenge"]')`)
-		m.tab.See(`[role="dialog"] [data-state="APPROVED"]`)
+		m := &till{viewer{webtest.Browser(t), t}, s, d.Node}
+		consoleLogin(t, m.Tab, d.Node, d.Chief, "/approvals")
+		m.Click(aRow)
+		m.See(`[data-testid="summary"]`)
+		m.Until(`document.querySelectorAll('[data-testid="change"] ins').length === 3`) // of both accounts
+		m.Until(`document.querySelector('[data-testid="asked"]').innerText.includes('secret-1')`)
+		m.look("approval")
+		m.Click(`[data-testid="approve"]`)
+		m.See(`[data-testid="method-MAIL"]`)
+		m.Type(`[data-testid="code-MAIL"] input`, d.Code(t, d.Chief, "MAIL"))
+		m.Until(`!document.querySelector('[data-testid="challenge"]')`)
+		m.See(`[role="dialog"] [data-state="APPROVED"]`)
 		// The time beside the status is that of the decision, not the future expiry.
-		m.tab.Until(`Date.parse(document.querySelector('[role="dialog"] time').dateTime) < Date.now()`)
+		m.Until(`Date.parse(document.querySelector('[role="dialog"] time').dateTime) < Date.now()`)
 		if got := s.Count("transfer"); got != 1 {
 			t.Errorf("%d transfers, want that of the request", got)
 		}
-		m.tab.Click(`[role="dialog"] header button`)
-		m.tab.Until(noDialog)
-		m.open("/adjust")
+		m.Click(`[role="dialog"] header button`)
+		m.Until(noDialog)
+		m.to("/adjust")
 		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
 			"amount": "0.5", "reason": "Booked short"} {
 			m.field(name, value)
 		}
-		m.tab.Click(theSend)
-		m.tab.Until(`/before .*20\d\d/.test(document.querySelector('form [data-testid="waits"]')?.innerText)`)
-		m.tab.Click(`[data-testid="see-approvals"]`)
-		m.tab.See(`[data-state="PENDING"]`)
-		m.tab.Click(aRow)
-		m.tab.See(`[data-testid="own"]`)
-		m.tab.Click(`[data-testid="write-/admin/approvals/{id}/refuse"]`)
+		m.Click(theSend)
+		m.Until(`/before .*20\d\d/.test(document.querySelector('form [data-testid="waits"]')?.innerText)`)
+		m.Click(`[data-testid="see-approvals"]`)
+		m.See(`[data-state="PENDING"]`)
+		m.Click(aRow)
+		m.See(`[data-testid="own"]`)
+		m.Click(`[data-testid="write-/admin/approvals/{id}/refuse"]`)
 		m.field("reason", "The amount is wrong")
-		m.tab.Click(theSend)
-		m.tab.See(`[data-state="REFUSED"]`)
-		m.seen("taken back")
+		m.Click(theSend)
+		m.See(`[data-state="REFUSED"]`)
+		m.look("taken back")
 	})
 }
 
@@ -57,15 +57,15 @@ func TestConsoleApprovals(t *testing.T) {
 func TestConsoleFollowsApprovals(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		d := blackbox.NewCounter(t, s)
-		asker := &till{t, s, d.Node, webtest.Browser(t)}
-		consoleLogin(t, asker.tab, d.Node, d.Asker, "/adjust")
+		asker := &till{viewer{webtest.Browser(t), t}, s, d.Node}
+		consoleLogin(t, asker.Tab, d.Node, d.Asker, "/adjust")
 		for name, value := range map[string]string{"userId": d.Customer.ID, "currencyCode": "BTC", "networkCode": "BTC",
 			"amount": "0.5", "reason": "Booked short"} {
 			asker.field(name, value)
 		}
-		asker.tab.Click(theSend)
-		asker.tab.See(`form [data-decision="PENDING"]`)
-		asker.tab.See(`nav [data-testid="pending"]`) // without waiting for the next minute
+		asker.Click(theSend)
+		asker.See(`form [data-decision="PENDING"]`)
+		asker.See(`nav [data-testid="pending"]`) // without waiting for the next minute
 
 		chief := webtest.Browser(t)
 		consoleLogin(t, chief, d.Node, d.Chief, "")
@@ -82,10 +82,10 @@ func TestConsoleFollowsApprovals(t *testing.T) {
 		chief.Until(`document.querySelector('[role="dialog"]').innerText.includes('Decided by')`)
 		chief.Until(`!document.querySelector('nav [data-testid="pending"]')`)
 
-		asker.tab.See(`form [data-decision="APPROVED"]`)
-		asker.tab.Until(`document.querySelector('form [data-decision] time') !== null`)
-		asker.tab.Until(`[...document.querySelectorAll('[role="alert"]')].some((e) => e.innerText.includes('was executed'))`)
-		asker.tab.Until(`!document.querySelector('nav [data-testid="pending"]')`)
-		asker.seen("decided")
+		asker.See(`form [data-decision="APPROVED"]`)
+		asker.Until(`document.querySelector('form [data-decision] time') !== null`)
+		asker.Until(`[...document.querySelectorAll('[role="alert"]')].some((e) => e.innerText.includes('was executed'))`)
+		asker.Until(`!document.querySelector('nav [data-testid="pending"]')`)
+		asker.look("decided")
 	})
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/base64"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,8 +13,7 @@ import (
 
 // editor is a user who maintains the platform's contents and settings in the console.
 type editor struct {
-	*webtest.Tab
-	t    *testing.T
+	viewer
 	auth *blackbox.Authenticator
 }
 
@@ -40,7 +38,7 @@ func TestConsoleContent(t *testing.T) {
 			"type": "new"}, who)
 		tab := webtest.Browser(t)
 		consoleLogin(t, tab, n, boss, "/contracts")
-		e := editor{Tab: tab, t: t, auth: blackbox.Enrolled(t, n, boss, who)}
+		e := editor{viewer{tab, t}, blackbox.Enrolled(t, n, boss, who)}
 		e.contract()
 		e.version()
 		e.option()
@@ -58,36 +56,6 @@ func TestConsoleContent(t *testing.T) {
 			"NOTIFICATION_SEND", "CDN_UPLOAD", "ASSETS_SETUP", "ACCOUNTING_BEGIN", "AGREEMENT_ADD", "DEPLOY_REQUEST_UPDATE",
 			"VPN_REQUEST_UPDATE")
 	})
-}
-
-func marked(name string) string { return fmt.Sprintf("[data-testid=%q]", name) }
-
-// to opens a screen by its place in the menu.
-func (e editor) to(path string) {
-	e.t.Helper()
-	before := e.Text("h1")
-	goTo(e.Tab, path)
-	e.Until(fmt.Sprintf("location.pathname === '/console%s' && document.querySelector('h1') && "+
-		"document.querySelector('h1').textContent.trim() !== %q", path, before)) // the previous screen stays for a while
-}
-
-// look takes a picture of the screen, which must have no accessibility barrier.
-func (e editor) look(name string) {
-	e.t.Helper()
-	e.Screenshot(e.t, filepath.Join(e.t.ArtifactDir(), "console", name+".png"))
-	barriers(e.t, e.Tab, name)
-}
-
-// says waits until a text can be read.
-func (e editor) says(text string) {
-	e.t.Helper()
-	e.Until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
-}
-
-// gone waits until an element has disappeared.
-func (e editor) gone(selector string) {
-	e.t.Helper()
-	e.Until(fmt.Sprintf("!document.querySelector(%q)", selector))
 }
 
 // put fills a field whose keys depend on the language of the browser.
@@ -115,65 +83,58 @@ func (e editor) file(field, name, kind string, content []byte) {
 	})()`, base64.StdEncoding.EncodeToString(content), name, kind, field))
 }
 
-// choose selects an option of a field.
-func (e editor) choose(field, option string) {
-	e.t.Helper()
-	e.Click(field)
-	e.Click(fmt.Sprintf(`[role="option"][value=%q]`, option))
-}
-
 // send presses the button of a form and waits until the form is closed.
 func (e editor) send() {
 	e.t.Helper()
-	e.Click(marked("send"))
-	e.gone(marked("send"))
+	e.Click(mark("send"))
+	e.gone(mark("send"))
 }
 
 // confirmed sends a form that requires the code of an authenticator.
 func (e editor) confirmed() {
 	e.t.Helper()
-	e.Click(marked("send"))
-	e.Type(marked("otp-code")+" input", e.auth.Next(e.t))
-	e.gone(marked("send"))
+	e.Click(mark("send"))
+	e.Type(mark("otp-code")+" input", e.auth.Next(e.t))
+	e.gone(mark("send"))
 }
 
 func (e editor) contract() {
 	e.t.Helper()
-	e.Click(marked("row"))
+	e.Click(mark("row"))
 	e.Until(`document.querySelectorAll('[data-testid="section"]').length === 2`)
-	e.Click(marked("section-add"))
-	e.Type(marked("field-title"), "Scope")
-	e.Type(marked("field-content"), `<p>What <b>this</b> is <script>alert(1)</script>about.</p>`)
+	e.Click(mark("section-add"))
+	e.Type(mark("field-title"), "Scope")
+	e.Type(mark("field-content"), `<p>What <b>this</b> is <script>alert(1)</script>about.</p>`)
 	e.Until(`document.querySelector('[role="dialog"] [data-testid="richtext"] b')?.textContent === 'this'`)
 	e.look("contract-editor")
-	e.Click(marked("section-save"))
+	e.Click(mark("section-save"))
 	e.Until(`document.querySelectorAll('[data-testid="section"]').length === 3`)
 	e.gone(`[role="dialog"]`)
 	e.PressOn(`[data-testid="section"]:last-child [data-testid="handle"]`, webtest.ArrowUp)
-	e.See(marked("order-changed"))
+	e.See(mark("order-changed"))
 	const focused = `document.activeElement.closest('[data-testid="section"]')?.querySelector('h2')?.textContent`
 	e.Until(focused + ` === 'Scope'`)
 	e.look("contract")
-	e.Click(marked("order-save"))
-	e.gone(marked("order-changed"))
+	e.Click(mark("order-save"))
+	e.gone(mark("order-changed"))
 	const titles = `[...document.querySelectorAll('[data-testid="section"] h2')].map((h) => h.textContent).join()`
 	e.Until(titles + ` === 'Fees,Scope,End'`)
 	webtest.Value[bool](e.Tab, dragLastToFirst)
 	e.Until(titles + ` === 'End,Fees,Scope'`)
-	e.Click(marked("order-save"))
-	e.gone(marked("order-changed"))
-	e.Click(marked("write-/admin/bulk-create-contract-details"))
-	e.Type(marked("field-text"), "# Law\rThat of Ankara.\r# Rest\rNone.")
+	e.Click(mark("order-save"))
+	e.gone(mark("order-changed"))
+	e.Click(mark("write-/admin/bulk-create-contract-details"))
+	e.Type(mark("field-text"), "# Law\rThat of Ankara.\r# Rest\rNone.")
 	e.send()
 	e.Until(titles + ` === 'End,Fees,Scope,Law,Rest'`)
-	e.Click(marked("write-/admin/bulk-update-contract-details"))
-	e.Type(marked("field-find"), "Ankara")
-	e.Type(marked("field-put"), "İzmir")
+	e.Click(mark("write-/admin/bulk-update-contract-details"))
+	e.Type(mark("field-find"), "Ankara")
+	e.Type(mark("field-put"), "İzmir")
 	e.Until(`document.querySelectorAll('[data-testid="diff"] ins').length === 1`)
 	e.send()
 	e.says("That of İzmir.")
 	e.Click(`[data-testid="section"]:last-child input[type="checkbox"]`)
-	e.Click(marked("write-/admin/delete-multiple-contract-details"))
+	e.Click(mark("write-/admin/delete-multiple-contract-details"))
 	e.send()
 	e.Until(titles + ` === 'End,Fees,Scope,Law'`)
 }
@@ -190,20 +151,20 @@ const dragLastToFirst = `(() => {
 func (e editor) announcement() {
 	e.t.Helper()
 	e.to("/announcements")
-	e.Click(marked("announcement-add"))
-	e.See(marked("title-en")) // the language of the operator
-	e.Click(marked("texts-tr"))
-	e.Type(marked("title-tr"), "Yeni Şube")
-	e.Type(marked("message-tr"), "Pazartesi açıyoruz.")
-	e.Click(marked("texts-ar"))
-	e.Type(marked("title-ar"), "فرع جديد")
-	e.put(marked("field-startDate"), "2026-12-01")
-	e.put(marked("field-endDate"), "2026-12-31")
+	e.Click(mark("announcement-add"))
+	e.See(mark("title-en")) // the language of the operator
+	e.Click(mark("texts-tr"))
+	e.Type(mark("title-tr"), "Yeni Şube")
+	e.Type(mark("message-tr"), "Pazartesi açıyoruz.")
+	e.Click(mark("texts-ar"))
+	e.Type(mark("title-ar"), "فرع جديد")
+	e.put(mark("field-startDate"), "2026-12-01")
+	e.put(mark("field-endDate"), "2026-12-31")
 	e.look("announcement-form")
-	e.Click(marked("announcement-save"))
-	e.gone(marked("announcement-save"))
-	e.Click(marked("row"))
-	e.See(marked("look"))
+	e.Click(mark("announcement-save"))
+	e.gone(mark("announcement-save"))
+	e.Click(mark("row"))
+	e.See(mark("look"))
 	e.says("Pazartesi açıyoruz.")
 	e.look("announcement")
 	e.PressOn(`[role="dialog"]`, "\x1b")
@@ -215,9 +176,9 @@ func (e editor) parameter() {
 	e.to("/parameters")
 	filterBy(e.Tab, "code", "CDN\r")
 	e.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
-	e.Click(marked("row"))
-	e.Type(marked("field-folderTypes"), "badge")
-	e.PressOn(marked("send"), "\t") // leaving the field writes its last value
+	e.Click(mark("row"))
+	e.Type(mark("field-folderTypes"), "badge")
+	e.PressOn(mark("send"), "\t") // leaving the field writes its last value
 	e.Until(`document.querySelector('[data-testid="diff"] ins')?.textContent.includes('badge')`)
 	e.look("parameter")
 	e.confirmed()
@@ -227,36 +188,36 @@ func (e editor) mailing(recipient string) {
 	e.t.Helper()
 	e.to("/users")
 	e.Click(`tbody input[type="checkbox"]`)
-	e.Click(marked("bulk-notify")) // opens the form with the selected account
+	e.Click(mark("bulk-notify")) // opens the form with the selected account
 	e.says("Recipients: at most 1")
-	e.Click(marked("restored-discard"))
-	e.Type(marked("field-memberId"), recipient+" nobody")
-	e.Type(marked("field-topic"), "campaign")
-	e.Type(marked("field-title"), "New currency")
-	e.Type(marked("field-body"), "SOL can be traded.")
-	e.See(marked("channels"))
+	e.Click(mark("restored-discard"))
+	e.Type(mark("field-memberId"), recipient+" nobody")
+	e.Type(mark("field-topic"), "campaign")
+	e.Type(mark("field-title"), "New currency")
+	e.Type(mark("field-body"), "SOL can be traded.")
+	e.See(mark("channels"))
 	e.look("mailing-form")
 	e.confirmed()
 	e.Until(`document.querySelector('[data-testid="job"]')?.innerText.includes('1 of 1 done')`)
 	e.says("No account has these ids: nobody")
 	e.look("mailing")
-	e.Click(marked("write-/send-bulk-sms"))
-	e.choose(marked("field-to"), "all")
-	e.Type(marked("field-messageBody"), strings.Repeat("ş", 71))
+	e.Click(mark("write-/send-bulk-sms"))
+	e.choose(mark("field-to"), "all")
+	e.Type(mark("field-messageBody"), strings.Repeat("ş", 71))
 	e.says("71 characters, 2 parts")
 	e.look("sms-form")
 	e.PressOn(`[role="dialog"]`, "\x1b")
-	e.Click(marked("draft-discard"))
+	e.Click(mark("draft-discard"))
 	e.gone(`[role="dialog"]`)
 }
 
 func (e editor) picture() {
 	e.t.Helper()
 	e.to("/cdn")
-	e.Click(marked("write-/admin/cdn/upload"))
-	e.file(marked("field-imageName"), "logo.jpg", "image/jpeg", picturetest.JPEG(40, 20))
-	e.Type(marked("field-imageName"), "logo.jpg")
-	e.choose(marked("field-folderType"), "badge")
+	e.Click(mark("write-/admin/cdn/upload"))
+	e.file(mark("field-imageName"), "logo.jpg", "image/jpeg", picturetest.JPEG(40, 20))
+	e.Type(mark("field-imageName"), "logo.jpg")
+	e.choose(mark("field-folderType"), "badge")
 	e.send()
 	e.Until(`document.querySelector('[data-testid="uploaded"] img')?.naturalWidth === 40`)
 	e.look("cdn")
@@ -265,9 +226,9 @@ func (e editor) picture() {
 func (e editor) currency() {
 	e.t.Helper()
 	e.to("/currencies")
-	e.See(marked("row"))
+	e.See(mark("row"))
 	e.look("currencies")
-	e.Click(marked("write-/admin/assets/setup"))
+	e.Click(mark("write-/admin/assets/setup"))
 	for name, value := range map[string]string{
 		"currency.code": "AVAX", "currency.name": "Avalanche", "currency.network": "AVAXC",
 		"currency.image": "https://cdn.example.com/avax.svg", "currency.pngimage": "/coins/avax.png",
@@ -278,43 +239,43 @@ func (e editor) currency() {
 		"currencyOfNetwork.screeningSymbol": "AVAX", "currencyOfNetwork.formatPrecision": "18",
 		"currencyOfNetwork.walletProviderId": "3", "currencyOfNetwork.walletCurrencyId": "44",
 		"currencyOfNetwork.networkId": "43114"} {
-		e.put(marked("field-"+name), value)
+		e.put(mark("field-"+name), value)
 	}
 	e.look("currency-form")
 	e.send()
 	e.says("AVAX")
 	filterBy(e.Tab, "symbol", "AVAX\r")
 	e.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
-	e.Click(marked("row"))
-	e.Click(marked("write-/admin/currency-activate"))
-	e.Click(marked("field-currencyOfNetwork"))
-	e.See(marked("diff"))
+	e.Click(mark("row"))
+	e.Click(mark("write-/admin/currency-activate"))
+	e.Click(mark("field-currencyOfNetwork"))
+	e.See(mark("diff"))
 	e.send()
-	e.Click(marked("row"))
-	e.Click(marked("write-/admin/assets/setup-update"))
-	e.put(marked("field-currency.name"), "Avalanche C")
+	e.Click(mark("row"))
+	e.Click(mark("write-/admin/assets/setup-update"))
+	e.put(mark("field-currency.name"), "Avalanche C")
 	e.Until(`document.querySelectorAll('[data-testid="diff"] ins').length === 1`)
 	e.send()
 	e.says("Avalanche C")
-	e.Click(marked("tab-published"))
+	e.Click(mark("tab-published"))
 	e.says("Avalanche")
 	e.look("currencies-published")
 	e.to("/rates")
-	e.Click(marked("rate-ask"))
-	e.See(marked("problem")) // this pair has no rate
+	e.Click(mark("rate-ask"))
+	e.See(mark("problem")) // this pair has no rate
 	e.look("rates")
 }
 
 func (e editor) period() {
 	e.t.Helper()
 	e.to("/accounting")
-	e.Click(marked("write-/integration/begin-accounting-integration"))
-	e.put(marked("field-startDate"), "2026-10-01")
-	e.put(marked("field-endDate"), "2026-10-31")
-	e.put(marked("field-invoiceDate"), "2026-11-01")
+	e.Click(mark("write-/integration/begin-accounting-integration"))
+	e.put(mark("field-startDate"), "2026-10-01")
+	e.put(mark("field-endDate"), "2026-10-31")
+	e.put(mark("field-invoiceDate"), "2026-11-01")
 	e.look("accounting-form")
 	e.send()
-	e.See(marked("job"))
+	e.See(mark("job"))
 	e.says("accounting/")
 	e.look("accounting")
 }
@@ -322,10 +283,10 @@ func (e editor) period() {
 func (e editor) agreement() {
 	e.t.Helper()
 	e.to("/agreements")
-	e.Click(marked("write-/admin/terms-of-service"))
-	e.Type(marked("field-name"), "Terms of service")
-	e.Type(marked("field-description"), "Fees changed")
-	e.file(marked("field-name"), "terms.pdf", "application/pdf", []byte("%PDF-1.4\n%%EOF\n"))
+	e.Click(mark("write-/admin/terms-of-service"))
+	e.Type(mark("field-name"), "Terms of service")
+	e.Type(mark("field-description"), "Fees changed")
+	e.file(mark("field-name"), "terms.pdf", "application/pdf", []byte("%PDF-1.4\n%%EOF\n"))
 	e.look("agreement-form")
 	e.send()
 	e.says("Fees changed")
@@ -335,28 +296,28 @@ func (e editor) agreement() {
 func (e editor) deployment() {
 	e.t.Helper()
 	e.to("/requests")
-	e.Click(marked("row"))
+	e.Click(mark("row"))
 	e.look("request")
-	e.Click(marked("bulk-/admin/update-deploy-request"))
-	e.Type(marked("decision-comment"), "Looked at together")
-	e.Click(marked("bulk-send"))
-	e.gone(marked("row"))
+	e.Click(mark("bulk-/admin/update-deploy-request"))
+	e.Type(mark("decision-comment"), "Looked at together")
+	e.Click(mark("bulk-send"))
+	e.gone(mark("row"))
 	e.gone(`[role="dialog"]`)
-	e.Click(marked("filters"))
-	e.choose(marked("filter-status"), "APPROVED")
+	e.Click(mark("filters"))
+	e.choose(mark("filter-status"), "APPROVED")
 	e.says("Looked at together")
 	e.look("requests")
-	e.Click(marked("tab-vpn"))
-	e.Click(marked("row") + " td:nth-child(3)")
-	e.Click(marked("write-/admin/update-vpn-request"))
-	e.Type(marked("field-comment"), "Until June")
+	e.Click(mark("tab-vpn"))
+	e.Click(mark("row") + " td:nth-child(3)")
+	e.Click(mark("write-/admin/update-vpn-request"))
+	e.Type(mark("field-comment"), "Until June")
 	e.send()
 	e.says("Until June")
 	e.gone(`[role="dialog"]`)
-	e.Click(marked("row") + " td:nth-child(3)")
-	e.Click(`[role="dialog"] ` + marked("bulk-/admin/update-vpn-request"))
-	e.Click(marked("bulk-send"))
-	e.gone(marked("row"))
+	e.Click(mark("row") + " td:nth-child(3)")
+	e.Click(`[role="dialog"] ` + mark("bulk-/admin/update-vpn-request"))
+	e.Click(mark("bulk-send"))
+	e.gone(mark("row"))
 	e.gone(`[role="dialog"]`)
 }
 
@@ -364,7 +325,7 @@ func (e editor) deployment() {
 func (e editor) audited(actions ...string) {
 	e.t.Helper()
 	e.to("/audit")
-	e.See(marked("row"))
+	e.See(mark("row"))
 	for _, action := range actions {
 		e.See(acted(action))
 	}

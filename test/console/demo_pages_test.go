@@ -34,12 +34,13 @@ func TestDemonstrationPages(t *testing.T) {
 	})
 }
 
-// An account holder makes the browser a device at the authenticator, which approves and denies logins of the
-// demonstration page with its own key. The console removes it from the account.
+// An account holder makes the browser a device at the authenticator, below a base path. It approves and denies logins
+// of the demonstration page with its own key, also where the device must sign the intent. The console removes it.
 func TestDemoDevice(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite")
-	n := blackbox.Patient(s).Start()
+	n := blackbox.Patient(s).Start("HTTP_BASE_PATH=/gate")
+	n.URL += "/gate"
 	demo, boss := s.Seeded("user"), blackbox.Admin(t, s, n)
 	who := webtest.Person{
 		Country:  demo.Country,
@@ -52,17 +53,10 @@ func TestDemoDevice(t *testing.T) {
 	tab.Visit(at)
 	tab.Enter(who)
 	tab.WalkDevice(at, who, func() {
-		n.Ok(
-			t,
-			"POST",
-			"/admin/system/mfa/policies/common",
-			`{"actionCode":"LOGIN","name":"number","expireAt":0,"required":1,`+
-				`"numberMatching":true,"methods":[["PUSH"],["SMS"],["MAIL"]]}`,
-			boss,
-		)
+		blackbox.Policy(t, n, boss, "LOGIN", 1, `[["PUSH"],["SMS"],["MAIL"]]`, `,"numberMatching":true,"intent":"required"`)
 	}, func() {
 		const devices = "/auth/devices"
-		o := &owner{Tab: tab.Another().Front(), t: t, n: n, who: demo}
+		o := &owner{viewer{tab.Another().Front(), t}, n, demo}
 		consoleLogin(t, o.Tab, n, demo, "/me")
 		o.rows(devices, 1)
 		o.Click(row(devices) + ` input[type="checkbox"]`)

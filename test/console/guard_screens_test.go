@@ -24,7 +24,7 @@ func TestConsoleGuard(t *testing.T) {
 	n.Ok(t, "POST", blackbox.ActionsPath, blackbox.NewAction("PAYOUT"), blackbox.Headers{"x-auth": auth})
 	x, _ := n.Session(t, demo)
 	tab := webtest.Browser(t)
-	c := &guarding{officer{tab, t, n, boss}, auth, payPath}
+	c := &guarding{officer{viewer{tab, t}, n, boss}, auth, payPath}
 	c.visit("/gateways")
 	c.guards(x)
 	c.readsEvidence(s, blackbox.Enroll(t, n, demo, x, device.ES256, ""), x)
@@ -64,13 +64,7 @@ func (c *guarding) ask(x string, more ...string) blackbox.Answer {
 	return a
 }
 
-func (c *guarding) picks(field, value string) {
-	c.t.Helper()
-	c.Click(mark("field-" + field))
-	c.Click(fmt.Sprintf(`[role="option"][value=%q]`, value))
-}
-
-// picksOf is picks for a choice whose options other choices have too.
+// picksOf is choose for a choice whose options other choices have too.
 func (c *guarding) picksOf(choice, value string) {
 	c.t.Helper()
 	c.Click(mark(choice))
@@ -84,13 +78,13 @@ func (c *guarding) guards(x string) {
 	const routes = "/admin/guard/routes"
 	c.Click(mark("write-" + routes))
 	c.Type(mark("field-path"), "/orders/*/pay")
-	c.picks("actionCode", "PAYOUT")
+	c.choose(mark("field-actionCode"), "PAYOUT")
 	c.Click(mark("row-add"))
 	c.Type(mark("row-label-1"), "Order")
 	c.Type(mark("row-key-1"), "order")
 	c.picksOf("row-from-1", "path")
 	c.picksOf("row-index-1", "1")
-	c.shot("gateway-add")
+	c.look("gateway-add")
 	c.Click(mark("send"))
 	c.See(`[data-state="TRIAL"]`)
 	c.ask(x).Is(c.t, 204, "")
@@ -104,16 +98,16 @@ func (c *guarding) guards(x string) {
 	}
 	c.visit("/gateways/explain?method=POST&path=" + strings.ReplaceAll(payPath, "?", "%3F"))
 	c.See(`[data-testid="decision"] [data-state="ALLOW"]`)
-	c.shows("would decide")
+	c.says("would decide")
 	for _, value := range []string{"Total", "12", "Order", "7"} {
-		c.shows(value)
+		c.says(value)
 	}
-	c.shot("gateway-explain")
+	c.look("gateway-explain")
 	c.visit("/gateways")
 	c.Click(mark("row") + " td")
 	c.Click(mark("route-change"))
-	c.picks("status", "ACTIVE")
-	c.shot("gateway-change")
+	c.choose(mark("field-status"), "ACTIVE")
+	c.look("gateway-change")
 	c.Click(mark("send"))
 	c.See(`[data-state="ACTIVE"]`)
 	c.ask(x).Is(c.t, 401, "CHALLENGE_REQUIRED")
@@ -140,7 +134,7 @@ func (c *guarding) readsEvidence(s *blackbox.Site, p blackbox.Pocket, x string) 
 	if row := c.Text(mark("evidence-row")); !strings.Contains(row, "Total") || !strings.Contains(row, "12") {
 		c.t.Errorf("the evidence shows %q", row)
 	}
-	c.shot("evidence")
+	c.look("evidence")
 	webtest.Value[bool](c.Tab, `((make) => { URL.createObjectURL = (blob) => {
 		blob.text().then((text) => { window.saved = text; });
 		return make.call(URL, blob); }; return true; })(URL.createObjectURL)`)
@@ -166,8 +160,8 @@ func (c *guarding) links(userID string) {
 	c.Type(mark("field-subject"), "f:1:jane")
 	c.Click(mark("send"))
 	c.See(mark("row"))
-	c.shows("f:1:jane")
-	c.shot("user-links")
+	c.says("f:1:jane")
+	c.look("user-links")
 	c.Click(mark("row") + " td")
 	c.Click(mark("bulk-" + link))
 	c.Click(mark("bulk-send"))
@@ -180,16 +174,16 @@ func (c *guarding) letsServiceStart() {
 	c.visit("/service-keys")
 	c.Click(mark("write-" + keys))
 	c.Type(mark("field-name"), "shop")
-	c.picks("actions", "PAYOUT")
+	c.choose(mark("field-actions"), "PAYOUT")
 	c.Type(mark("field-callback"), "https://shop.example/in")
-	c.shot("service-key-actions")
+	c.look("service-key-actions")
 	c.Click(mark("send"))
 	c.See(mark("key"))
 	key := blackbox.Headers{"service-auth": c.Text(mark("key"))}
 	c.Click(mark("stored"))
 	c.n.Do(c.t, "GET", "/guard/challenges/none", nil, key).Is(c.t, 404, "RECORD_NOT_FOUND")
 	c.See(mark("row"))
-	c.shows("PAYOUT")
+	c.says("PAYOUT")
 	c.Click(mark("row") + " td")
 	c.Click(`[role="dialog"] ` + mark("write-"+keys))
 	c.Clear(mark("field-callback"))

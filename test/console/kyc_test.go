@@ -41,22 +41,7 @@ func newCases(t *testing.T, s *blackbox.Site, n int, kinds ...int) *cases {
 	boss := s.Seeded("admin")
 	token, _ := node.Session(t, boss)
 	c := &cases{Node: node, t: t, site: s, admin: blackbox.Headers{"x-auth": token}, reviewer: s.AddUser("user")}
-	var role struct{ Data struct{ ID int64 } }
-	c.Ok(t, "POST", "/admin/roles", map[string]any{"code": "reviewer", "name": "Reviewer"}, c.admin).Read(t, &role)
-	c.Ok(t, "POST", "/admin/user-roles", map[string]any{"userId": c.reviewer.ID, "roleCode": "reviewer"}, c.admin)
-	var resources []struct {
-		ResourceID   int64
-		ResourceCode string
-	}
-	c.Ok(t, "GET", "/resource/resources?resourceContext=API", nil, c.admin).Read(t, &resources)
-	for _, r := range resources {
-		for _, may := range reviewerMay {
-			if r.ResourceCode == may {
-				c.Ok(t, "POST", "/admin/role-resource-permission",
-					map[string]any{"roleId": role.Data.ID, "resourceId": r.ResourceID, "permission": "ALLOW"}, c.admin)
-			}
-		}
-	}
+	blackbox.Role(t, node, c.admin, c.reviewer, "reviewer", reviewerMay...)
 	for i := range n {
 		c.ids = append(c.ids, c.person(i))
 		for _, kind := range kinds {

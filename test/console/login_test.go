@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,12 +24,10 @@ func TestConsoleLogin(t *testing.T) {
 		auth, _ := n.Session(t, boss)
 		head := blackbox.Headers{"x-auth": auth}
 		n.Ok(t, "PATCH", "/admin/system/mfa/methods", `{"methodCode":"MAIL","renewStartMs":1000}`, head)
-		var policy struct{ ID int64 }
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"any","expireAt":0,`+
-			`"required":1,"numberMatching":true,"methods":[["PUSH"],["TOTP"],["SMS"],["MAIL"]]}`, head).Read(t, &policy)
+		policy := blackbox.Policy(t, n, head, "LOGIN", 1, `[["PUSH"],["TOTP"],["SMS"],["MAIL"]]`, `,"numberMatching":true`)
 		theirs, _ := n.Session(t, chief)
 		between := blackbox.NewProxy(t, addr)
-		d := &doorway{Tab: webtest.Browser(t), t: t, n: n, at: "http://" + between.Addr(),
+		d := &doorway{viewer: viewer{webtest.Browser(t), t}, n: n, at: "http://" + between.Addr(),
 			boss: boss, chief: chief,
 			app: blackbox.Enrolled(t, n, boss, head), phone: blackbox.Enroll(t, n, chief, theirs, device.ES256, "")}
 		d.speaks()
@@ -39,25 +36,18 @@ func TestConsoleLogin(t *testing.T) {
 		d.throughCuts(between)
 		d.n.Kill()
 		d.restarts(s)
-		d.expires(s, head, policy.ID)
+		d.expires(s, head, policy)
 	})
 }
 
 // doorway is a browser before the login.
 type doorway struct {
-	*webtest.Tab
-	t           *testing.T
+	viewer
 	n           *blackbox.Node
 	at          string // the proxy between the browser and the service
 	boss, chief blackbox.Account
 	app         *blackbox.Authenticator // of boss
 	phone       blackbox.Pocket         // of chief
-}
-
-func (d *doorway) shot(name string) {
-	d.t.Helper()
-	barriers(d.t, d.Tab, name)
-	d.Screenshot(d.t, filepath.Join(d.t.ArtifactDir(), "console-login", name+".png"))
 }
 
 // speaks chooses a language before the login. Typed text stays while the reading direction changes.
@@ -70,7 +60,7 @@ func (d *doorway) speaks() {
 	d.Until(fmt.Sprintf(`document.querySelector('[data-testid="email"]').value === %q`, d.boss.Mail))
 	d.Click(mark("login-language-ar"))
 	d.Until(`document.documentElement.dir === 'rtl' && document.documentElement.lang === 'ar'`)
-	d.shot("arabic")
+	d.look("arabic")
 	d.Click(mark("login-language-en"))
 	d.Until(`document.documentElement.dir === 'ltr'`)
 }
@@ -135,12 +125,12 @@ func (d *doorway) byDevice() {
 	d.Open(d.at + "/console/users")
 	d.begins(d.chief)
 	number := d.Text(mark("match-number"))
-	d.shot("push")
+	d.look("push")
 	f := d.asked()
 	d.phone.Answer(t, f, "APPROVED:"+blackbox.WrongFor(number)).Is(t, 422, "OTP_INVALID")
 	d.phone.Answer(t, f, "DENIED").Is(t, 200, "")
 	d.refused(d.chief, "Rejected on the device")
-	d.shot("push-refused")
+	d.look("push-refused")
 	d.Type(mark("password"), d.chief.Password) // the address is still there
 	d.Click(mark("login"))
 	d.See(mark("match-number"))
@@ -161,10 +151,10 @@ func (d *doorway) byCode() {
 			?.innerText.includes('Attempts left: %d')`, left))
 		d.Until(fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, digits))
 	}
-	d.shot("totp-wrong")
+	d.look("totp-wrong")
 	d.Type(digits, good)
 	d.Until(`document.querySelector('[data-testid="method-TOTP"]').innerText.includes('METHOD_LOCKED')`)
-	d.shot("totp-locked")
+	d.look("totp-locked")
 	first := d.n.Code(t, d.boss, "MAIL")
 	d.Click(mark("method-MAIL") + " " + mark("renew"))
 	blackbox.Until(t, blackbox.Within(10), "another code sent",
@@ -195,7 +185,7 @@ func (d *doorway) throughCuts(between *blackbox.Proxy) {
 func (d *doorway) restarts(s *blackbox.Site) {
 	d.t.Helper()
 	d.See(mark("away"))
-	d.shot("away")
+	d.look("away")
 	d.n = s.Start()
 	d.phone.N = d.n
 	d.approves()
@@ -206,11 +196,10 @@ func (d *doorway) restarts(s *blackbox.Site) {
 // expires lets the challenge expire.
 func (d *doorway) expires(s *blackbox.Site, head blackbox.Headers, policy int64) {
 	d.t.Helper()
-	d.n.Ok(d.t, "PATCH", "/admin/system/mfa/policies/common",
-		map[string]any{"id": policy, "methods": [][]string{{"TOTP"}}}, head)
+	blackbox.ChangePolicy(d.t, d.n, head, policy, `,"methods":[["TOTP"]]`)
 	d.n.Stop()
 	d.n = s.Start("MFA_CHALLENGE_TTL=2s")
 	d.begins(d.boss)
 	d.refused(d.boss, "CHALLENGE_EXPIRED")
-	d.shot("expired")
+	d.look("expired")
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,7 +27,7 @@ func TestConsoleOwnAccount(t *testing.T) {
 		n.Ok(t, "POST", "/admin/send-notification", map[string]any{"memberId": []string{customer.ID}, "topic": "news",
 			"title": "A new currency", "body": "<b>SOL</b> can be traded from today."},
 			blackbox.Headers{"x-auth": auth, "otp": blackbox.Enrolled(t, n, boss, head).Next(t)})
-		o := &owner{Tab: webtest.Browser(t), t: t, n: n, who: customer}
+		o := &owner{viewer{webtest.Browser(t), t}, n, customer}
 		o.resetsPassword()
 		before, _ := n.Session(t, o.who)
 		consoleLogin(t, o.Tab, n, o.who, "")
@@ -50,16 +49,9 @@ func TestConsoleOwnAccount(t *testing.T) {
 
 // owner is a user at the pages of the own account.
 type owner struct {
-	*webtest.Tab
-	t   *testing.T
+	viewer
 	n   *blackbox.Node
 	who blackbox.Account
-}
-
-func (o *owner) shot(name string) {
-	o.t.Helper()
-	barriers(o.t, o.Tab, name)
-	o.Screenshot(o.t, filepath.Join(o.t.ArtifactDir(), "console-own", name+".png"))
 }
 
 // confirms answers the challenge above the page by a mail.
@@ -98,7 +90,7 @@ func (o *owner) seesOnlyOwn() {
 			.map((link) => link.dataset.testid)`); !slices.Equal(here, []string{"nav-/me", "go-" + screen}) {
 			t.Errorf("the menu marks %v at %s", here, screen)
 		}
-		o.shot("customer" + strings.ReplaceAll(screen, "/", "-"))
+		o.look("customer" + strings.ReplaceAll(screen, "/", "-"))
 	}
 	others := webtest.Value[[]string](o.Tab, `performance.getEntriesByType('resource').map((e) => new URL(e.name).pathname)
 		.filter((path) => path.startsWith('/admin/'))`)
@@ -143,7 +135,7 @@ func (o *owner) readsNotifications() {
 	if after := unread(); after != 0 {
 		t.Errorf("%d notifications are unread after all were read", after)
 	}
-	o.shot("notifications")
+	o.look("notifications")
 }
 
 func (o *owner) keepsAddress() {
@@ -170,7 +162,7 @@ func (o *owner) keepsAddress() {
 	if text := o.Text(row(blackbox.AddressesPath)); !strings.Contains(text, "Colder wallet") {
 		t.Errorf("the address book shows %q", text)
 	}
-	o.shot("addresses")
+	o.look("addresses")
 }
 
 // choosesCountry changes the countries, which ends every session, this one too.
@@ -197,7 +189,7 @@ func (o *owner) choosesCountry() {
 	o.Until("!" + oneDialog)
 	o.rows(countries, 1)
 	o.Until(`document.querySelector('` + row(countries) + ` img').naturalWidth > 0`)
-	o.shot("countries")
+	o.look("countries")
 	o.Click(row(countries) + ` input[type="checkbox"]`)
 	o.Click(mark("bulk-" + countries))
 	o.Click(mark("bulk-send"))
@@ -216,7 +208,7 @@ func (o *owner) seesTheSystem() {
 	o.Until(`[...document.querySelectorAll('[data-testid="row"]')].some((r) =>
 		/^accounting export\s[^]*\sdone\s/i.test(r.innerText.trim())) ||
 		document.querySelector('main [aria-label="Refresh"]:not([disabled])')?.click()`)
-	o.shot("jobs")
+	o.look("jobs")
 	goTo(o.Tab, "/cluster")
 	var cluster struct {
 		Data struct {
@@ -231,12 +223,12 @@ func (o *owner) seesTheSystem() {
 	}
 	o.Until(fmt.Sprintf(`document.querySelectorAll('[data-testid="members"] tbody tr').length === %d &&
 		document.querySelector('main').innerText.includes(%q)`, len(cluster.Data.Members), node))
-	o.shot("cluster")
+	o.look("cluster")
 	goTo(o.Tab, "/setup")
 	o.See(`[data-testid="setup-control"]`)
 	o.Click(`[data-testid="setup-check"]`)
 	o.See(`[data-testid="setup-ok"]`)
-	o.shot("setup")
+	o.look("setup")
 	goTo(o.Tab, "/audit")
 	for _, action := range []string{"UPDATE_PASSWORD", "TOTP_SETUP", "TOTP_RECOVER", "TOTP_DEACTIVATE", "SESSION_END",
 		"WITHDRAWAL_ADDRESS_ADD", "GEOFILTER_ADD", "GEOFILTER_REMOVE"} {

@@ -14,7 +14,7 @@ func (o *owner) resetsPassword() {
 	t.Helper()
 	o.Open(o.n.URL + "/console")
 	o.Click(mark("forgot"))
-	o.shot("reset")
+	o.look("reset")
 	o.Type(mark("country-code"), o.who.Country)
 	o.Type(mark("phone"), o.who.Phone)
 	o.Click(mark("reset-send"))
@@ -31,13 +31,13 @@ func (o *owner) resetsPassword() {
 	set("short")
 	o.Until(`document.querySelector('[data-testid="new-password"]').closest('.mantine-InputWrapper-root').innerText
 		.includes('must have at least 8 characters')`)
-	o.shot("reset-refused")
+	o.look("reset-refused")
 	set(o.who.Password)
 	o.Until(`document.querySelector('[data-testid="problem"]')?.innerText.includes('PASSWORD_REUSED')`)
 	o.who.Password = "a-first-lantern-orchard"
 	set(o.who.Password)
 	o.See(mark("login"))
-	o.shot("reset-done")
+	o.look("reset-done")
 }
 
 func (o *owner) changesPassword(before string) {
@@ -61,10 +61,10 @@ func (o *owner) changesPassword(before string) {
 	fill("short")
 	o.Until(`document.querySelector('[data-testid="field-password"]').closest('.mantine-InputWrapper-root').innerText
 		.includes('must have at least 8 characters')`)
-	o.shot("password-refused")
+	o.look("password-refused")
 	fill(fresh)
 	o.See(mark("challenge"))
-	o.shot("password-challenge")
+	o.look("password-challenge")
 	o.confirms()
 	o.Until("!" + oneDialog)
 	o.rows(blackbox.SessionsPath, 1)
@@ -85,7 +85,7 @@ func (o *owner) hasAuthenticator() {
 	if len(codes) != 5 {
 		t.Errorf("recovery codes %q", codes)
 	}
-	o.shot("authenticator")
+	o.look("authenticator")
 	o.printsCodes()
 	app := blackbox.NewAuthenticator(t, text)
 	const shut = `main [role="alert"] button[aria-label="Close"]`
@@ -154,7 +154,7 @@ func (o *owner) endsSessions() {
 		heard.asked[n] === 'DELETE /auth/sessions')).size`); keys != 2 {
 		t.Errorf("two writes had %d keys", keys)
 	}
-	o.shot("security")
+	o.look("security")
 	var more []string
 	for range 2 {
 		x, _ := o.n.Session(t, o.who)

@@ -48,8 +48,7 @@ func TestPasskeyInTheBrowser(t *testing.T) {
 		tab.Until(`document.body.dataset.step === 'session'`)
 
 		// Alone, in the autofill: the authenticator chooses as soon as the login is shown.
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"alone","expireAt":0,`+
-			`"required":1,"passkeyAlone":true,"methods":[["PUSH"],["SMS"]]}`, boss)
+		blackbox.Policy(t, n, boss, "LOGIN", 1, `[["PUSH"],["SMS"]]`, `,"passkeyAlone":true`)
 		tab.Click("#logout")
 		tab.Until(`document.body.dataset.step === 'session' &&
 			document.querySelector('#claims').innerText.includes('["hwk","mfa"]')`)
@@ -67,8 +66,7 @@ func TestPasskeyInTheBrowser(t *testing.T) {
 		tab.Until(`document.querySelector('main').innerText.includes('Passkey')`)
 
 		// An action of the session, with the intent that it signs.
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"TOTP_SETUP","name":"signed","expireAt":0,`+
-			`"required":1,"intent":"required","methods":[["PUSH"],["SMS"]]}`, boss)
+		blackbox.Policy(t, n, boss, "TOTP_SETUP", 1, `[["PUSH"],["SMS"]]`, `,"intent":"required"`)
 		tab.Click(mark("totp-setup"))
 		tab.Click(mark("passkey-approve"))
 		tab.Until(`document.querySelector('main [role="alert"] .id code')?.innerText`)

@@ -20,8 +20,8 @@ func TestConsoleWithdrawalQueue(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewDemoSite(t)
 	who := blackbox.DemoAdmin()
-	m := &till{t, s, s.Start(), webtest.Browser(t)}
-	consoleLogin(t, m.tab, m.n, who, "/withdrawals?statusCode=6")
+	m := &till{viewer{webtest.Browser(t), t}, s, s.Start()}
+	consoleLogin(t, m.Tab, m.n, who, "/withdrawals?statusCode=6")
 	session, _ := m.n.Session(t, who)
 	auth := blackbox.Headers{"x-auth": session}
 	app := blackbox.Enrolled(t, m.n, who, auth)
@@ -50,21 +50,21 @@ func (m *till) customer(auth blackbox.Headers, status int) (id, name, amount str
 // names waits until an element shows a customer and an amount.
 func (m *till) names(element, name, amount string) {
 	m.t.Helper()
-	m.tab.Until(fmt.Sprintf(`(() => { const text = document.querySelector(%q)?.innerText ?? '';
+	m.Until(fmt.Sprintf(`(() => { const text = document.querySelector(%q)?.innerText ?? '';
 		return text.includes(%q) && text.includes(%q); })()`, element, name, amount))
 }
 
 func (m *till) resume(auth blackbox.Headers) {
 	id, name, amount := m.customer(auth, 6)
 	m.names(aRow, name, amount)
-	m.tab.See(aRow + ` time[title*="UTC"]`)
-	m.seen("queue")
-	m.tab.Click(aChoice)
-	m.tab.Click(`[data-testid="bulk-/admin/withdrawals/{id}/resume"]`)
+	m.See(aRow + ` time[title*="UTC"]`)
+	m.look("queue")
+	m.Click(aChoice)
+	m.Click(`[data-testid="bulk-/admin/withdrawals/{id}/resume"]`)
 	m.names(theOpen, name, amount)
-	m.seen("queue-resume")
-	m.tab.Click(`[data-testid="bulk-send"]`)
-	m.tab.Until(noDialog)
+	m.look("queue-resume")
+	m.Click(`[data-testid="bulk-send"]`)
+	m.Until(noDialog)
 	if got := m.s.Count("withdrawal_queue WHERE status = 8 AND id = '" + id + "'"); got != 1 {
 		m.t.Error("the withdrawal is not queued again")
 	}
@@ -73,18 +73,18 @@ func (m *till) resume(auth blackbox.Headers) {
 func (m *till) cancel(auth blackbox.Headers) {
 	id, name, amount := m.customer(auth, 7)
 	m.filter("id", id)
-	webtest.Value[bool](m.tab, `(document.querySelector('[data-testid="clear"]').click(), true)`)
-	m.tab.Until(`!location.search.includes('id=')`)
+	webtest.Value[bool](m.Tab, `(document.querySelector('[data-testid="clear"]').click(), true)`)
+	m.Until(`!location.search.includes('id=')`)
 	m.filter("id", id)
 	m.names(aRow, name, amount)
-	m.tab.Click(aRow)
-	m.tab.Click(`[role="dialog"] [data-testid="bulk-/admin/withdrawals/{id}/cancel"]`)
-	m.tab.See(`[data-testid="bulk-send"][data-disabled]`) // the reason is required
+	m.Click(aRow)
+	m.Click(`[role="dialog"] [data-testid="bulk-/admin/withdrawals/{id}/cancel"]`)
+	m.See(`[data-testid="bulk-send"][data-disabled]`) // the reason is required
 	m.field("reason", "The customer asked for it")
-	m.seen("queue-cancel")
-	m.tab.Click(`[data-testid="bulk-send"]`)
-	m.tab.See(aRow + ` [data-state="cancelled"]`)
-	m.tab.Until(noDialog)
+	m.look("queue-cancel")
+	m.Click(`[data-testid="bulk-send"]`)
+	m.See(aRow + ` [data-state="cancelled"]`)
+	m.Until(noDialog)
 	if got := m.s.Count("withdrawal_queue WHERE status = 12 AND reason = 'The customer asked for it' AND id = '" + id +
 		"'"); got != 1 {
 		m.t.Error("the withdrawal is not cancelled")
@@ -97,9 +97,9 @@ func (m *till) cancel(auth blackbox.Headers) {
 
 // decided checks that a cancelled withdrawal has no action left, and that the screen says so.
 func (m *till) decided() {
-	m.tab.Click(aChoice)
-	m.tab.See(`[data-testid="undecidable"]`)
-	m.tab.Until(`!document.querySelector('[data-testid^="bulk-/admin/withdrawals"]')`)
+	m.Click(aChoice)
+	m.See(`[data-testid="undecidable"]`)
+	m.Until(`!document.querySelector('[data-testid^="bulk-/admin/withdrawals"]')`)
 }
 
 // holds adds a rule of the money policy after a rehearsal. From home it finds a withdrawal that the rule holds, reads
@@ -109,32 +109,32 @@ func (m *till) holds(auth blackbox.Headers) {
 	var made struct{ Data struct{ Key string } }
 	m.n.Ok(m.t, "POST", "/admin/service-keys", `{"name":"till","role":"admin"}`, auth).Read(m.t, &made)
 	key := blackbox.Headers{"service-auth": made.Data.Key}
-	m.open("/policy")
-	m.tab.Click(`[data-testid="write-/admin/money/rules"]`)
+	m.to("/policy")
+	m.Click(`[data-testid="write-/admin/money/rules"]`)
 	m.field("label", "Every withdrawal")
 	m.field("group", "admin")
-	m.tab.Until(`/held ([1-9]\d*) of \1 movements/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
-	m.seen("policy-rehearsed")
-	m.tab.Click(`[role="dialog"] [data-testid="field-status"]`)
-	list := webtest.Value[string](m.tab, `document.querySelector('[role="dialog"] [data-testid="field-status"]')
+	m.Until(`/held ([1-9]\d*) of \1 movements/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
+	m.look("policy-rehearsed")
+	m.Click(`[role="dialog"] [data-testid="field-status"]`)
+	list := webtest.Value[string](m.Tab, `document.querySelector('[role="dialog"] [data-testid="field-status"]')
 		.getAttribute('aria-controls')`)
-	m.tab.Click(fmt.Sprintf(`[id=%q] [role="option"][value="ACTIVE"]`, list))
-	m.tab.Click(theSend)
-	m.tab.Until(noDialog)
-	m.tab.See(aRow + ` [data-state="ACTIVE"]`)
+	m.Click(fmt.Sprintf(`[id=%q] [role="option"][value="ACTIVE"]`, list))
+	m.Click(theSend)
+	m.Until(noDialog)
+	m.See(aRow + ` [data-state="ACTIVE"]`)
 	id := m.withdraws(key)
-	clickTo(m.tab, "/")
-	m.tab.Click(`[data-testid="waits-home.held"]`) // the first click
-	m.tab.See(aRow)
-	m.seen("held")
-	webtest.Value[bool](m.tab, fmt.Sprintf(`(() => { const row = [...document.querySelectorAll(%q)]
+	clickTo(m.Tab, "/")
+	m.Click(`[data-testid="waits-home.held"]`) // the first click
+	m.See(aRow)
+	m.look("held")
+	webtest.Value[bool](m.Tab, fmt.Sprintf(`(() => { const row = [...document.querySelectorAll(%q)]
 		.find((r) => r.innerText.includes('Every withdrawal')); row.click(); return true; })()`, aRow))
-	m.tab.Until(`document.querySelector('[data-testid="missing"]')?.innerText.includes('0 of 1')`)
-	m.tab.Until(`document.querySelector('[data-testid="verdict"]')?.innerText.includes('Every withdrawal')`)
-	m.seen("held-case")
-	m.tab.Click(`[role="dialog"] [data-testid="bulk-/admin/withdrawals/{id}/resume"]`)
-	m.tab.Click(`[data-testid="bulk-send"]`)
-	m.tab.Until(noDialog)
+	m.Until(`document.querySelector('[data-testid="missing"]')?.innerText.includes('0 of 1')`)
+	m.Until(`document.querySelector('[data-testid="verdict"]')?.innerText.includes('Every withdrawal')`)
+	m.look("held-case")
+	m.Click(`[role="dialog"] [data-testid="bulk-/admin/withdrawals/{id}/resume"]`)
+	m.Click(`[data-testid="bulk-send"]`)
+	m.Until(noDialog)
 	if got := m.s.Count("withdrawal_queue WHERE status = 8 AND id = '" + id + "'"); got != 1 {
 		m.t.Error("the approved withdrawal is not queued")
 	}
@@ -165,73 +165,73 @@ func (m *till) counts(auth blackbox.Headers) {
 	m.n.Ok(m.t, "POST", "/admin/system/waf/rules", `{"label":"all-ips","type":"rate_limit","limit":100000,`+
 		`"period":3600000,"targetEntityType":"IP","targetAllEntities":true,"targetAllResources":true,"status":"ACTIVE",`+
 		`"expireAt":0}`, auth)
-	m.open("/firewall")
+	m.to("/firewall")
 	const row = `[...document.querySelectorAll('[data-testid="row"]')].find((r) => r.innerText.includes('all-ips'))`
-	m.tab.Until(row + ` !== undefined`)
-	webtest.Value[bool](m.tab, `(`+row+`.click(), true)`)
-	m.tab.See(`[data-testid="counter"]`)
-	m.seen("counters")
-	m.tab.Click(`[data-testid="counter"] [data-testid="write-/admin/system/waf/counters/reset"]`)
+	m.Until(row + ` !== undefined`)
+	webtest.Value[bool](m.Tab, `(`+row+`.click(), true)`)
+	m.See(`[data-testid="counter"]`)
+	m.look("counters")
+	m.Click(`[data-testid="counter"] [data-testid="write-/admin/system/waf/counters/reset"]`)
 	m.field("reason", "A test by the office")
-	m.tab.Click(theSend)
-	m.tab.Until(`document.querySelectorAll('[role="dialog"]').length === 1`)
+	m.Click(theSend)
+	m.Until(`document.querySelectorAll('[role="dialog"]').length === 1`)
 	if got := m.s.Count("audit WHERE action = 'FIREWALL_COUNTER_RESET'"); got != 1 {
 		m.t.Errorf("%d resets of counters, want one", got)
 	}
-	m.tab.Press("\x1b")
-	m.tab.Until(noDialog)
+	m.Press("\x1b")
+	m.Until(noDialog)
 }
 
 func (m *till) serviceKey() {
-	m.open("/service-keys")
-	m.tab.Click(`[data-testid="write-/admin/service-keys"]`)
+	m.to("/service-keys")
+	m.Click(`[data-testid="write-/admin/service-keys"]`)
 	m.field("name", "wallet")
-	m.tab.Click(`[data-testid="field-role"]`)
-	m.tab.Click(`[role="option"][value="admin"]`)
-	m.seen("service-key-add")
-	m.tab.Click(theSend)
+	m.Click(`[data-testid="field-role"]`)
+	m.Click(`[role="option"][value="admin"]`)
+	m.look("service-key-add")
+	m.Click(theSend)
 	first := m.key()
 	m.n.Do(m.t, "GET", "/integration/events", nil, blackbox.Headers{"service-auth": first}).Is(m.t, 200, "")
-	m.tab.See(aRow)
-	m.tab.Click(aRow)
-	m.tab.Click(`[data-testid="write-/admin/service-keys/rotate"]`)
-	m.tab.Click(theSend)
+	m.See(aRow)
+	m.Click(aRow)
+	m.Click(`[data-testid="write-/admin/service-keys/rotate"]`)
+	m.Click(theSend)
 	if second := m.key(); second == first || !strings.HasPrefix(second, "wallet.") {
 		m.t.Error("the key was not rotated")
 	}
-	m.tab.Until(noDialog)
-	m.tab.Click(aRow)
-	m.tab.Click(`[data-testid="bulk-/admin/service-keys"]`)
-	m.tab.Click(`[data-testid="bulk-send"]`)
-	m.tab.Until(noDialog)
-	m.tab.Until(`!document.querySelector('[data-testid="row"]')`)
+	m.Until(noDialog)
+	m.Click(aRow)
+	m.Click(`[data-testid="bulk-/admin/service-keys"]`)
+	m.Click(`[data-testid="bulk-send"]`)
+	m.Until(noDialog)
+	m.Until(`!document.querySelector('[data-testid="row"]')`)
 	m.n.Do(m.t, "GET", "/integration/events", nil, blackbox.Headers{"service-auth": first}).Is(m.t, 401, "UNAUTHENTICATED")
 }
 
 // key reads the value that is shown once, and closes it.
 func (m *till) key() string {
 	m.t.Helper()
-	m.tab.See(`[data-testid="once"]`)
-	value := m.tab.Text(`[data-testid="key"]`)
-	m.seen("service-key")
-	m.tab.Click(`[data-testid="stored"]`)
-	m.tab.Until(`!document.querySelector('[data-testid="once"]')`)
+	m.See(`[data-testid="once"]`)
+	value := m.Text(`[data-testid="key"]`)
+	m.look("service-key")
+	m.Click(`[data-testid="stored"]`)
+	m.Until(`!document.querySelector('[data-testid="once"]')`)
 	return value
 }
 
 func (m *till) level() {
-	m.open("/levels")
-	m.tab.Click(aRow)
-	m.tab.See(`[data-testid="field-sendLimitTRYDaily"]`)
+	m.to("/levels")
+	m.Click(aRow)
+	m.See(`[data-testid="field-sendLimitTRYDaily"]`)
 	const empty = `(document.querySelector('[data-testid="field-receiveLimitTRYMonthly"]').value === '')`
-	if !webtest.Value[bool](m.tab, empty) {
+	if !webtest.Value[bool](m.Tab, empty) {
 		m.t.Log("the month of the first level has a limit of its own")
 	}
 	m.field("receiveLimitTRYMonthly", "7000000,5")
-	m.tab.See(theDiff)
-	m.seen("level")
-	m.tab.Click(theSend)
-	m.tab.Until(noDialog)
+	m.See(theDiff)
+	m.look("level")
+	m.Click(theSend)
+	m.Until(noDialog)
 	if got := m.s.Count("audit WHERE action = 'LEVEL_UPDATE'"); got != 1 {
 		m.t.Errorf("%d changes of levels, want one", got)
 	}
@@ -240,21 +240,21 @@ func (m *till) level() {
 func (m *till) fee(app *blackbox.Authenticator) {
 	want := m.minimums()
 	want["BTC"] = "0.00000001"
-	m.open("/fees")
-	m.tab.See(`[data-testid="write-/admin/update-parameters"]`)
-	m.tab.Click(`[data-testid="tab-minimums"]`)
-	m.tab.Click(`[data-testid="write-/admin/update-parameters"]`)
-	m.tab.Click(`[data-testid="field-currency"]`)
-	m.tab.Click(`[role="option"][value="BTC"]`)
+	m.to("/fees")
+	m.See(`[data-testid="write-/admin/update-parameters"]`)
+	m.Click(`[data-testid="tab-minimums"]`)
+	m.Click(`[data-testid="write-/admin/update-parameters"]`)
+	m.Click(`[data-testid="field-currency"]`)
+	m.Click(`[role="option"][value="BTC"]`)
 	m.field("value", "0,00000001")
-	m.tab.See(theDiff)
-	m.seen("fee")
-	m.tab.Click(theSend)
-	m.tab.See(`[data-testid="otp"]`)
-	m.tab.Type(`[data-testid="otp-code"] input`, app.Next(m.t))
-	m.tab.Until(noDialog)
+	m.See(theDiff)
+	m.look("fee")
+	m.Click(theSend)
+	m.See(`[data-testid="otp"]`)
+	m.Type(`[data-testid="otp-code"] input`, app.Next(m.t))
+	m.Until(noDialog)
 	m.names(aRow+":last-child", "BTC", "0.00000001")
-	m.seen("fees")
+	m.look("fees")
 	if got := m.minimums(); !maps.Equal(got, want) {
 		m.t.Errorf("the minimums are %v, want %v", got, want)
 	}

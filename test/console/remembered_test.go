@@ -15,8 +15,7 @@ func TestRememberedBrowserOnThePages(t *testing.T) {
 	s := blackbox.NewSite(t, "sqlite")
 	n := blackbox.Patient(s).Start()
 	demo := s.Seeded("user")
-	n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,`+
-		`"methods":[["SMS"],["MAIL"]],"remember":30}`, blackbox.Admin(t, s, n))
+	blackbox.Policy(t, n, blackbox.Admin(t, s, n), "LOGIN", 1, `[["SMS"],["MAIL"]]`, `,"remember":30`)
 
 	tab := webtest.Browser(t)
 	tab.Open(n.URL + "/")

@@ -164,22 +164,11 @@ func permissions(t *testing.T, n *blackbox.Node, token string) (given []string) 
 // reads gives an account a role that may read everything and write nothing.
 func reads(t *testing.T, n *blackbox.Node, who blackbox.Account, admin blackbox.Headers) {
 	t.Helper()
-	var role struct{ Data struct{ ID int64 } }
-	n.Ok(t, "POST", "/admin/roles", map[string]any{"code": "reader", "name": "Reader"}, admin).Read(t, &role)
-	n.Ok(t, "POST", "/admin/user-roles", map[string]any{"userId": who.ID, "roleCode": "reader"}, admin)
-	var resources []struct {
-		ResourceID   int64
-		ResourceCode string
-	}
-	n.Ok(t, "GET", "/resource/resources?resourceContext=API", nil, admin).Read(t, &resources)
-	ids := map[string]int64{}
-	for _, r := range resources {
-		ids[r.ResourceCode] = r.ResourceID
-	}
+	var keys []string
 	for _, e := range httpapi.Endpoints() {
 		if e.Method == "GET" && !e.Reserved && (e.Audience == rest.Admin || e.Audience == rest.SelfOrAdmin) {
-			n.Ok(t, "POST", "/admin/role-resource-permission", map[string]any{"roleId": role.Data.ID,
-				"resourceId": ids["GET "+e.Path], "permission": "ALLOW"}, admin)
+			keys = append(keys, "GET "+e.Path)
 		}
 	}
+	blackbox.Role(t, n, admin, who, "reader", keys...)
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,8 +21,7 @@ func TestConsoleSecurity(t *testing.T) {
 		n.Ok(t, "POST", "/admin/system/mfa/policies/common", map[string]any{"actionCode": "LOGIN", "name": "One of two",
 			"expireAt": 0, "required": 1, "methods": [][]string{{"SMS"}, {"MAIL"}}}, admin)
 		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("RULE_CHANGE"), admin)
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RULE_CHANGE","name":"Mail","expireAt":0,`+
-			`"required":1,"methods":[["MAIL"]]}`, admin)
+		blackbox.Policy(t, n, admin, "RULE_CHANGE", 1, `[["MAIL"]]`, "")
 		n.Ok(t, "POST", "/admin/roles", map[string]any{"code": "auditor", "name": "Auditor"}, admin)
 		var page struct{ ID int64 }
 		n.Ok(t, "POST", "/resource/resource-type",
@@ -49,7 +47,7 @@ func TestConsoleSecurity(t *testing.T) {
 		n.Do(t, "POST", "/admin/system/mfa/rehearse", policy, blackbox.Headers{"x-auth": mine}).Is(t, 403, "FORBIDDEN")
 
 		tab := webtest.Browser(t)
-		c := &officer{tab, t, n, boss}
+		c := &officer{viewer{tab, t}, n, boss}
 		consoleLogin(t, tab, n, boss, "/firewall")
 		c.makesRule()
 		c.limitsService(admin)
@@ -66,23 +64,9 @@ func TestConsoleSecurity(t *testing.T) {
 
 // officer works with the screens of the area security.
 type officer struct {
-	*webtest.Tab
-	t    *testing.T
+	viewer
 	n    *blackbox.Node
 	boss blackbox.Account
-}
-
-func (c *officer) shot(name string) {
-	c.t.Helper()
-	c.Screenshot(c.t, filepath.Join(c.t.ArtifactDir(), "console", name+".png"))
-	barriers(c.t, c.Tab, name)
-}
-
-func mark(name string) string { return fmt.Sprintf("[data-testid=%q]", name) }
-
-func (c *officer) shows(text string) {
-	c.t.Helper()
-	c.Until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
 func (c *officer) makesRule() {
@@ -94,16 +78,16 @@ func (c *officer) makesRule() {
 	c.Type(mark("field-label"), "trial-login")
 	// The wrong password, and the logins of both.
 	c.Until(`parseInt(document.querySelector('[data-stopped]')?.dataset.stopped ?? '0', 10) >= 3`)
-	c.shot("firewall-rehearsed")
+	c.look("firewall-rehearsed")
 	c.Click(mark("send"))
 	c.See(mark("row"))
-	c.shows("Trial")
-	c.shot("firewall")
+	c.says("Trial")
+	c.look("firewall")
 	c.Click(mark("row") + " td")
 	c.See(mark("rule-trial"))
 	c.Click(mark("raw") + " summary")
-	c.shows("curl")
-	c.shot("firewall-rule")
+	c.says("curl")
+	c.look("firewall-rule")
 	// The change requires a challenge, which shows its reason, beside this page.
 	had := len(c.n.Letters(c.t, c.boss.Mail))
 	c.Click(mark("rule-status"))
@@ -112,7 +96,7 @@ func (c *officer) makesRule() {
 		const asked = new URL(why?.href ?? location.href).searchParams;
 		return asked.get('actionCode') === 'RULE_CHANGE' && asked.get('ip') === '127.0.0.1' &&
 			asked.get('userId').length === 26 && why.target === '_blank'; })()`)
-	c.shot("firewall-challenge")
+	c.look("firewall-challenge")
 	blackbox.Until(c.t, blackbox.Within(10), "the code", func() bool { return len(c.n.Letters(c.t, c.boss.Mail)) > had })
 	c.Type(mark("code-MAIL")+" input", c.n.Code(c.t, c.boss, "MAIL"))
 	c.See(`[data-state="INACTIVE"]`)
@@ -133,9 +117,9 @@ func (c *officer) limitsService(admin blackbox.Headers) {
 		"targetResources": "orders"} {
 		c.Type(mark("field-"+field), text)
 	}
-	c.shot("firewall-service-limit")
+	c.look("firewall-service-limit")
 	c.Click(mark("send"))
-	c.shows("shop: orders")
+	c.says("shop: orders")
 	got := c.n.Ok(c.t, "GET", "/admin/system/waf/rules?appId=shop", nil, admin)
 	for _, want := range []string{`"type":"rate_limit"`, `"limit":100`, `"period":60000`, `"targetEntityType":"USER_ID"`,
 		`"targetResources":["LIMIT orders"]`} {
@@ -152,8 +136,8 @@ func (c *officer) limitsService(admin blackbox.Headers) {
 		c.Type(mark("ask-"+field), text)
 	}
 	c.Click(mark("ask"))
-	c.shows("The rule is on trial")
-	c.shot("firewall-service-explain")
+	c.says("The rule is on trial")
+	c.look("firewall-service-explain")
 }
 
 // rows waits until so many rows with the text are listed at an address.
@@ -168,11 +152,11 @@ func (c *officer) explains(by, name string) {
 	c.t.Helper()
 	c.Click(mark("row") + " td")
 	c.See(mark("why-" + by))
-	c.shot(name + "-entry")
+	c.look(name + "-entry")
 	c.Click(mark("why-" + by))
 	c.See(mark("decision"))
 	c.See(mark("verdict"))
-	c.shot(name + "-explain")
+	c.look(name + "-explain")
 }
 
 func (c *officer) explainsRefusal() {
@@ -205,7 +189,7 @@ func (c *officer) pastes() {
 		c.Until(fmt.Sprintf(`location.href.includes(%q) && !document.querySelector('main [aria-busy="true"]') &&
 			!document.querySelector('[role="dialog"]')`, pasted.at))
 		if pasted.choice == "ip" {
-			c.shot("audit-ip")
+			c.look("audit-ip")
 		}
 	}
 }
@@ -218,7 +202,7 @@ func (c *officer) jumps() {
 	c.Type(`input[aria-label="Search"]`, "Boss <"+c.boss.Mail+">")
 	c.See(person)
 	c.See(mark("act-palette.act.adjustOf"))
-	c.shot("palette")
+	c.look("palette")
 	c.Click(person)
 	c.Until(`/users\/[0-9A-Z]{26}$/.test(location.pathname) && !document.querySelector("[role=dialog]")`)
 	c.Until(`document.querySelector(".customer h1")?.innerText.includes("Demo Admin")`)
@@ -230,7 +214,7 @@ func (c *officer) jumps() {
 	c.Until(`!document.querySelector('[role="dialog"]')`)
 	c.Press("?")
 	c.See(mark("keys"))
-	c.shot("keys")
+	c.look("keys")
 	c.Press("\x1b")
 	c.Until(`!document.querySelector('[role="dialog"]')`)
 }
@@ -244,18 +228,18 @@ func (c *officer) grants() {
 	c.See(cell)
 	c.Choose(cell, "ALLOW")
 	c.See(mark("diff"))
-	c.shot("roles-change")
+	c.look("roles-change")
 	c.Click(mark("matrix-send"))
 	c.Until(fmt.Sprintf("document.querySelector('%s')?.value === 'ALLOW'", cell))
-	c.shot("roles")
+	c.look("roles")
 	c.Click(mark("tab-log"))
 	c.See(mark("row"))
 	c.Until(`/auditor[^]*GET .admin.audit[^]*ALLOW/i.test(document.querySelector('[data-testid="row"]').innerText)`)
-	c.shot("roles-log")
+	c.look("roles-log")
 	for _, tab := range []string{"members", "resources", "types"} {
 		c.Click(mark("tab-" + tab))
 		c.See(mark("row"))
-		c.shot("roles-" + tab)
+		c.look("roles-" + tab)
 	}
 }
 
@@ -263,19 +247,19 @@ func (c *officer) raisesPolicy() {
 	c.t.Helper()
 	goTo(c.Tab, "/mfa")
 	c.See(mark("row"))
-	c.shot("mfa")
+	c.look("mfa")
 	c.Click(mark("row") + " td")
 	c.Click(mark("policy-change"))
 	c.Type(mark("field-required"), "2")
 	c.See(mark("diff"))
 	c.Until(`/[1-9]\d* of [1-9]\d* challenges/.test(document.querySelector('[data-testid="rehearsal"]')?.innerText)`)
-	c.shot("mfa-rehearsed")
+	c.look("mfa-rehearsed")
 	c.Click(mark("send"))
 	c.Until(`document.querySelector('[data-testid="row"]')?.innerText.includes('2 of ')`)
 	for _, tab := range []string{"actions", "methods"} {
 		c.Click(mark("tab-" + tab))
 		c.See(mark("row"))
-		c.shot("mfa-" + tab)
+		c.look("mfa-" + tab)
 	}
 }
 
@@ -286,7 +270,7 @@ func (c *officer) findsAll() {
 		c.See(acted(action))
 	}
 	c.Until(`document.querySelector('[data-testid="chain"]')?.dataset.holds === 'true'`)
-	c.shot("audit")
+	c.look("audit")
 	// A failed login links to the policies.
 	filterBy(c.Tab, "action", "LOGIN\r")
 	c.Until(`[...document.querySelectorAll('[data-testid="row"]')].every((r) => r.querySelector('[data-action="LOGIN"]'))`)
@@ -303,7 +287,7 @@ func (c *officer) keepsPassive(admin blackbox.Headers) {
 	c.Click(mark("resource-change"))
 	c.Type(mark("field-name"), "Front desk")
 	c.Click(mark("send"))
-	c.shows("Front desk")
+	c.says("Front desk")
 	got := c.n.Ok(c.t, "GET", "/resource/resources?resourceContext=UI&stored=true", nil, admin)
 	if !strings.Contains(string(got.Body), `"resourceName":"Front desk"`) ||
 		!strings.Contains(string(got.Body), `"status":0,"resourceContext":"UI"`) {
@@ -334,6 +318,6 @@ func (c *officer) looksAround() {
 		c.goes(screen.path)
 		c.See(screen.see)
 		c.Until(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`)
-		c.shot("phone-" + screen.name)
+		c.look("phone-" + screen.name)
 	}
 }

@@ -20,7 +20,7 @@ func TestConsoleTabsShareSession(t *testing.T) {
 	auth, _ := n.Session(t, boss)
 	head := blackbox.Headers{"x-auth": auth}
 	agent := s.AddUser("user")
-	giveRole(t, n, head, agent, "support", supportCalls)
+	blackbox.Role(t, n, head, agent, "support", supportCalls...)
 
 	one := webtest.Browser(t)
 	one.Open(n.URL + "/console/roles")

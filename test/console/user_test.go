@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,9 +29,8 @@ func TestConsoleUserFile(t *testing.T) {
 		boss, agent, who := s.Seeded("admin"), s.AddUser("user"), s.AddUser("user")
 		head := blackbox.Admin(t, s, n)
 		n.Ok(t, "POST", "/admin/system/mfa/actions", blackbox.NewAction("RENAME"), head)
-		n.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"RENAME","name":"mail","expireAt":0,`+
-			`"required":1,"methods":[["MAIL"]]}`, head)
-		giveRole(t, n, head, agent, "support", supportCalls)
+		blackbox.Policy(t, n, head, "RENAME", 1, `[["MAIL"]]`, "")
+		blackbox.Role(t, n, head, agent, "support", supportCalls...)
 		f := blackbox.FlowOf(t, n.Do(t, "POST", "/admin/user/update-fullname",
 			`{"userId":"`+who.ID+`","name":"Işıl","surname":"Yilmaz"}`, head))
 		n.Complete(t, f, f.Method(t, "MAIL"), n.Code(t, boss, "MAIL")).Is(t, 200, "")
@@ -47,9 +45,7 @@ func TestConsoleUserFile(t *testing.T) {
 			}
 		}
 		tab := webtest.Browser(t)
-		d := desk{t, n, tab, func(name string) {
-			tab.Screenshot(t, filepath.Join(t.ArtifactDir(), "console-user", name+".png"))
-		}}
+		d := desk{viewer{tab, t}, n}
 		blackbox.Rule(t, n, head, "wall", "blacklist", map[string]any{"targetEntities": []string{"127.0.0.1"},
 			"targetResources": []string{"GET /admin/login-history"}})
 		blackbox.Status(t, n, "wall", "INACTIVE", head)
@@ -72,61 +68,31 @@ func TestConsoleUserFile(t *testing.T) {
 	})
 }
 
-// giveRole makes a role that may call the endpoints, and gives it to an account.
-func giveRole(t *testing.T, n *blackbox.Node, head blackbox.Headers, to blackbox.Account, code string, calls []string) {
-	t.Helper()
-	var role struct{ Data struct{ ID int64 } }
-	n.Ok(t, "POST", "/admin/roles", map[string]any{"code": code, "name": code}, head).Read(t, &role)
-	var all []struct {
-		ResourceID   int64
-		ResourceCode string
-	}
-	n.Ok(t, "GET", "/resource/resources?resourceContext=API", nil, head).Read(t, &all)
-	ids := map[string]int64{}
-	for _, r := range all {
-		ids[r.ResourceCode] = r.ResourceID
-	}
-	for _, call := range calls {
-		n.Ok(t, "POST", "/admin/role-resource-permission",
-			map[string]any{"roleId": role.Data.ID, "resourceId": ids[call], "permission": "ALLOW"}, head)
-	}
-	n.Ok(t, "POST", "/admin/user-roles", map[string]any{"userId": to.ID, "roleCode": code}, head)
-}
-
 // desk is a browser at the console.
 type desk struct {
-	t    *testing.T
-	n    *blackbox.Node
-	tab  *webtest.Tab
-	shot func(name string)
+	viewer
+	n *blackbox.Node
 }
 
 // rows waits until so many rows, or more, are listed, and one of them has the text.
 func (d desk) rows(least int, text string) {
 	d.t.Helper()
-	d.tab.Until(fmt.Sprintf(`(() => { const rows = [...document.querySelectorAll('[data-testid="row"]')];
+	d.Tab.Until(fmt.Sprintf(`(() => { const rows = [...document.querySelectorAll('[data-testid="row"]')];
 		return rows.length >= %d && rows.some((row) => row.innerText.includes(%q)); })()`, least, text))
-}
-
-// looked checks a screen for accessibility barriers and takes a picture.
-func (d desk) looked(name string) {
-	d.t.Helper()
-	barriers(d.t, d.tab, name)
-	d.shot(name)
 }
 
 // corrects is the work of the support. The timeline has so many entries of the audit, a login and a refused
 // one. The wall blocks the list of logins while it is ACTIVE.
 func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(status string)) {
-	t, tab := d.t, d.tab
+	t, tab := d.t, d.Tab
 	t.Helper()
 	consoleLogin(t, tab, d.n, agent, "/users?fullName="+url.QueryEscape("IŞIL yılmaz"))
 	d.rows(1, who.Mail)
 	tab.Until(`document.querySelectorAll('[data-testid="row"]').length === 1`)
-	d.looked("users")
+	d.look("users")
 	tab.Click(`[data-testid="row"]`)
 	tab.See(`[data-testid="event"]`)
-	d.looked("story")
+	d.look("story")
 	tab.Click(`[data-testid="older"]`)
 	tab.Until(fmt.Sprintf(`(() => { const all = [...document.querySelectorAll('[data-testid="event"]')];
 		const at = all.map((one) => one.querySelector('time').dateTime);
@@ -136,7 +102,7 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(statu
 	tab.Click(`[data-testid="event"][data-kind="login"] button`)
 	tab.See(`[data-testid="refused"]`)
 	tab.Until(`document.querySelector('[data-testid="refused"]').innerText.includes('Wrong password, attempt 1 of')`)
-	d.looked("refused")
+	d.look("refused")
 	tab.Press("\x1b")
 	tab.Until(`!document.querySelector('[role="dialog"]')`)
 	const dead = `['write-/admin/user/update-email', 'tab-documents', 'tab-roles', 'nav-/corporate', 'factors', 'sessions',
@@ -146,7 +112,7 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(statu
 	}
 	tab.Click(`[data-testid="write-/admin/user/update-fullname"]`)
 	tab.Type(`[data-testid="field-surname"]`, "Yılmaz")
-	d.looked("correct")
+	d.look("correct")
 	wall("ACTIVE")
 	had := d.n.Letters(t, agent.Mail)
 	tab.Click(`[data-testid="send"]`)
@@ -157,23 +123,23 @@ func (d desk) corrects(agent, who blackbox.Account, entries int, wall func(statu
 	tab.Until(`[...document.querySelectorAll('[data-testid="event"]')]
 		.filter((one) => one.innerText.includes('Name changed')).length === 2`)
 	tab.See(`[data-testid="gap"][data-kind="login"] [data-testid="problem"]`)
-	d.looked("gap")
+	d.look("gap")
 	wall("INACTIVE")
 	tab.Click(`[data-testid="again"]`)
 	tab.Until(`!document.querySelector('[data-testid="gap"]')`)
 	tab.See(`[data-testid="event"][data-kind="login"]`)
 	tab.Click(`[data-testid="tab-audit"]`)
 	d.rows(1, "Name changed")
-	d.looked("audit")
+	d.look("audit")
 }
 
 func (d desk) walks(boss blackbox.Account) {
-	t, tab := d.t, d.tab
+	t, tab := d.t, d.Tab
 	t.Helper()
 	consoleLogin(t, tab, d.n, boss, "")
 	tab.Until(`document.querySelector('[data-testid="waits-home.corporate"]')?.innerText.includes('1')`)
 	tab.See(`[data-testid="chart"]`)
-	d.looked("home")
+	d.look("home")
 	goTo(tab, "/users")
 	d.rows(4, boss.Mail)
 	tab.Click(`thead input`)
@@ -181,7 +147,7 @@ func (d desk) walks(boss blackbox.Account) {
 	tab.Click(`[data-testid="bulk-/admin/user/close-user-authentication"]`)
 	tab.See(`[data-testid="bulk-status"]`)
 	tab.Until(`document.querySelector('[data-testid="bulk-send"]').disabled`) // until a value is chosen
-	d.looked("bulk")
+	d.look("bulk")
 	tab.Press("\x1b")
 	tab.Until(`!document.querySelector('[role="dialog"]')`)
 	tab.Click(`thead input`)
@@ -208,16 +174,16 @@ func (d desk) walks(boss blackbox.Account) {
 	tab.PressOn(`[data-testid="go-/users/registered"]`, "\r") // Enter is a key of the list, and of the link
 	tab.See(`[data-testid="chart"]`)
 	d.rows(4, "Işıl Yılmaz")
-	d.looked("registered")
+	d.look("registered")
 	tab.Click(`[data-testid="go-/users/active"]`)
 	d.rows(3, "Işıl Yılmaz")
 	tab.Click(`[data-testid="go-/users/logins"]`)
 	filterBy(tab, "ipaddress", "127.0.0.1\r")
 	d.rows(3, "127.0.0.1")
-	d.looked("logins")
+	d.look("logins")
 	goTo(tab, "/corporate")
 	d.rows(1, "Işık Ticaret A.Ş.")
-	d.looked("applications")
+	d.look("applications")
 	tab.Click(`[data-testid="go-/corporate/users"]`)
 	tab.Click(`[data-testid="write-/admin/insert-corporate-user"]`)
 	for _, field := range [][2]string{{"corporateUserId", "acme"}, {"role", "owner"}, {"phoneNumber", "5321234567"},
@@ -225,7 +191,7 @@ func (d desk) walks(boss blackbox.Account) {
 		tab.Type(`[data-testid="field-`+field[0]+`"]`, field[1])
 	}
 	tab.Click(`[role="option"][value="90"]`)
-	d.looked("insert")
+	d.look("insert")
 	tab.Click(`[data-testid="send"]`)
 	d.rows(1, "ann@acme.test")
 	tab.Click(`[data-testid="row"]`)
@@ -233,14 +199,14 @@ func (d desk) walks(boss blackbox.Account) {
 	tab.Type(`[data-testid="field-status"]`, "passive")
 	tab.Click(`[data-testid="send"]`)
 	d.rows(1, "Passive")
-	d.looked("companies")
+	d.look("companies")
 	goTo(tab, "/audit")
 	d.rows(1, "Corporate user added")
 }
 
 // looksAtFactors shows an account with codes by SMS and mail only, and then with an authenticator and a device.
 func (d desk) looksAtFactors(who blackbox.Account) {
-	t, tab := d.t, d.tab
+	t, tab := d.t, d.Tab
 	t.Helper()
 	goTo(tab, "/users")
 	filterBy(tab, "email", who.Mail+"\r")
@@ -251,24 +217,24 @@ func (d desk) looksAtFactors(who blackbox.Account) {
 		tab.Until(fmt.Sprintf(`document.querySelector('[data-testid="factors"]')?.innerText === %q`, factors))
 	}
 	shows("No authenticator, device or passkey")
-	d.looked("head-no-factor")
+	d.look("head-no-factor")
 	session, _ := d.n.Session(t, who)
 	blackbox.Enroll(t, d.n, who, session, device.ES256, "")
 	blackbox.Enrolled(t, d.n, who, blackbox.Headers{"x-auth": session})
 	tab.Reload()
 	shows("Authenticator app, not used yet · 1 device")
 	tab.Until(`document.querySelector('[data-testid="sessions"]').innerText === '2 active sessions'`)
-	d.looked("head")
+	d.look("head")
 	tab.View(webtest.Phone)
 	tab.Until(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`)
-	d.looked("head-phone")
+	d.look("head-phone")
 	tab.View(webtest.Desktop)
 }
 
 // looksInArabic shows a user's file on a phone, in the dark, from right to left. The timeline shows the reason
 // for closing the account, one long word.
 func (d desk) looksInArabic(who blackbox.Account, reason string) {
-	tab := d.tab
+	tab := d.Tab
 	d.t.Helper()
 	fromChip(tab, "language-ar")
 	tab.Until(`document.documentElement.dir === 'rtl'`)
@@ -281,5 +247,5 @@ func (d desk) looksInArabic(who blackbox.Account, reason string) {
 	fromChip(tab, "theme")
 	tab.View(webtest.Phone)
 	tab.Until(`document.documentElement.scrollWidth <= document.documentElement.clientWidth`)
-	d.looked("story-arabic")
+	d.look("story-arabic")
 }

@@ -23,8 +23,7 @@ func TestClusterAcceptsAnAssertionOnce(t *testing.T) {
 	x, _ := a.Session(t, demo)
 	browser := passkeytest.New(t, strings.TrimPrefix(publicURL, "https://"), publicURL)
 	p := blackbox.EnrollPasskeyOf(t, browser, a, demo, x)
-	a.Ok(t, "POST", "/admin/system/mfa/policies/common", `{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,`+
-		`"passkeyAlone":true,"methods":[["PUSH"],["SMS"]]}`, blackbox.Admin(t, c.Site, a))
+	blackbox.Policy(t, a, blackbox.Admin(t, c.Site, a), "LOGIN", 1, `[["PUSH"],["SMS"]]`, `,"passkeyAlone":true`)
 
 	type login struct {
 		body json.RawMessage

@@ -13,9 +13,7 @@ func TestClusterRemembersABrowser(t *testing.T) {
 	c := blackbox.ThreeNodes(t, "LIMITS_ENABLED=false", "HTTP_PUBLIC_URL="+publicURL)
 	demo := c.Seeded("user")
 	a, b, d := c.Nodes[0], c.Nodes[1], c.Nodes[2]
-	a.Ok(t, "POST", "/admin/system/mfa/policies/common",
-		`{"actionCode":"LOGIN","name":"n","expireAt":0,"required":1,"methods":[["SMS"]],"remember":7}`,
-		blackbox.Admin(t, c.Site, a))
+	blackbox.Policy(t, a, blackbox.Admin(t, c.Site, a), "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
 	k := &blackbox.Keyed{Key: blackbox.ECKey(t)}
 	login := func(n *blackbox.Node) blackbox.Answer {
 		k.Token = ""

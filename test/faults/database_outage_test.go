@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"testing"
@@ -74,9 +73,7 @@ func TestDatabaseServerStopRefusesAndRecovers(t *testing.T) {
 }
 
 func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
-	s.Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", "MFA_CHALLENGE_ATTEMPTS=30",
-		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s",
-		"LOG_LEVEL=info")
+	s.Set(forVisitors...)
 	var nodes []*blackbox.Node
 	if count == 1 {
 		nodes = append(nodes, s.Start())
@@ -87,23 +84,11 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 		}
 		blackbox.Whole(t, c)
 	}
-	starved := blackbox.WatchStarved(t)
-	boss := blackbox.Admin(t, s, nodes[0])
-	blackbox.Tune(t, nodes[0], boss, "SMS", 120_000, 1)
-	blackbox.Tune(t, nodes[0], boss, "MAIL", 120_000, 1)
-	blackbox.TwoMethods(t, nodes[0], boss, nodes[1:]...)
+	boss := asksTwo(t, s, nodes...)
 	who := s.AddUser("user")
 	f := nodes[0].Login(t, who)
-	road := &caravan{starved: starved}
-	road.route(nodes...)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	for i := range 4 {
-		road.all = append(road.all,
-			&traveller{visitor: &visitor{a: s.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i})
-	}
-	before := s.Count("session")
-
+	road := newCaravan(t, s, 4, nodes...)
+	starved := road.starved
 	sms := f.Method(t, "SMS")
 	questions := []struct {
 		name, method, path string
@@ -196,17 +181,5 @@ func survive(t *testing.T, s *blackbox.Site, count int, o outage) {
 		starved.Since(began).Round(time.Millisecond), refused, worst)
 	road.progress(t, 40)
 	road.check(t, "after the outage")
-	visits := 0
-	for i, v := range road.all {
-		if err := v.finish(road.pick(i)); err != nil {
-			t.Fatalf("traveller %d: %v", i, err)
-		}
-		visits += len(v.past)
-	}
-	if got := s.Count("session") - before; got != visits {
-		t.Errorf("%d sessions of %d logins", got, visits)
-	}
-	if got := s.Command("", "audit", "verify"); got.Code != 0 {
-		t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
-	}
+	road.arrive(t)
 }

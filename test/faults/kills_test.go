@@ -29,14 +29,9 @@ func TestKillLosesNoAcknowledgedStep(t *testing.T) {
 		seed := rand.Uint64()
 		rng := rand.New(rand.NewPCG(seed, 0))
 		t.Logf("seed %d", seed)
-		s.Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", fmt.Sprint("MFA_CHALLENGE_ATTEMPTS=", challengeTries),
-			fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s",
-			"LOG_LEVEL=info")
+		s.Set(forVisitors...)
 		n := s.Start()
-		boss := blackbox.Admin(t, s, n)
-		blackbox.TwoMethods(t, n, boss)
-		blackbox.Tune(t, n, boss, "SMS", 120_000, 1)
-		blackbox.Tune(t, n, boss, "MAIL", 120_000, 1)
+		asksTwo(t, s, n)
 		crowd := make([]*visitor, visitors)
 		for i := range crowd {
 			crowd[i] = &visitor{a: s.AddUser("user"), rng: rand.New(rand.NewPCG(seed, uint64(i+1)))}
@@ -72,24 +67,22 @@ func TestKillLosesNoAcknowledgedStep(t *testing.T) {
 			}
 		}
 
-		visits, steps := 0, 0
+		logins, steps := 0, 0
 		for i, v := range crowd {
 			if err := errors.Join(v.finish(n.Client), v.check(n.Client, len(v.past))); err != nil {
 				t.Fatalf("visitor %d: %v\n%s", i, err, strings.Join(v.trail, "\n"))
 			}
-			visits, steps = visits+len(v.past), steps+v.steps
+			logins, steps = logins+len(v.past), steps+v.steps
 		}
-		if got := s.Count("session") - before; got != visits {
-			t.Errorf("%d sessions of %d logins", got, visits)
+		if got := s.Count("session") - before; got != logins {
+			t.Errorf("%d sessions of %d logins", got, logins)
 		}
-		if visits < kills {
-			t.Errorf("%d logins between %d kills: too few to mean anything", visits, kills)
+		if logins < kills {
+			t.Errorf("%d logins between %d kills: too few to mean anything", logins, kills)
 		}
-		t.Logf("%d kills, %d acknowledged steps, %d logins", kills, steps, visits)
+		t.Logf("%d kills, %d acknowledged steps, %d logins", kills, steps, logins)
 		n.Stop()
-		if got := s.Command("", "audit", "verify"); got.Code != 0 {
-			t.Errorf("the audit after the kills: exit %d: %s", got.Code, got.ErrOut)
-		}
+		s.Succeeds("", "audit", "verify")
 	})
 }
 

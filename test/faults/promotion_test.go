@@ -2,8 +2,6 @@ package faults
 
 import (
 	"flag"
-	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"testing"
 	"time"
@@ -43,26 +41,13 @@ func TestFaultsPromotions(t *testing.T) {
 		standby.Stop()
 	})
 	s := blackbox.NewSiteOn(t, pgtest.Both(primary, standby))
-	s.Set("LIMITS_ENABLED=false", "MFA_MAX_RENEWALS=100", "MFA_CHALLENGE_ATTEMPTS=30",
-		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong), "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s", "LOG_LEVEL=info")
+	s.Set(forVisitors...)
 	c := s.Cluster()
 	nodes := []*blackbox.Node{c.Join(), c.Join(), c.Join()}
 	blackbox.Whole(t, c)
-	starved := blackbox.WatchStarved(t)
-	boss := blackbox.Admin(t, s, nodes[0])
-	blackbox.Tune(t, nodes[0], boss, "SMS", 120_000, 1)
-	blackbox.Tune(t, nodes[0], boss, "MAIL", 120_000, 1)
-	blackbox.TwoMethods(t, nodes[0], boss, nodes[1:]...)
-	road := &caravan{starved: starved}
-	road.route(nodes...)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	for i := range 4 {
-		road.all = append(road.all, &traveller{visitor: &visitor{a: s.AddUser("user"),
-			rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i})
-	}
+	asksTwo(t, s, nodes...)
+	road := newCaravan(t, s, 4, nodes...)
 	who := s.AddUser("user")
-	before := s.Count("session")
 	ready := func(n *blackbox.Node) int {
 		got, err := n.Try("GET", "/health/ready", nil, nil)
 		if err != nil {
@@ -88,7 +73,7 @@ func TestFaultsPromotions(t *testing.T) {
 		for i, n := range nodes {
 			for {
 				got, err := n.Try("POST", "/auth/login", blackbox.LoginBody(who), nil)
-				late := time.Since(promoted) - starved.Since(promoted)
+				late := time.Since(promoted) - road.starved.Since(promoted)
 				if err == nil && got.Status == http.StatusOK {
 					slowest = max(slowest, late)
 					t.Logf("round %d: node %d serves %v after the promotion", round, i, late.Round(time.Millisecond))
@@ -115,19 +100,6 @@ func TestFaultsPromotions(t *testing.T) {
 	}
 	road.progress(t, 40)
 	road.check(t, "after the promotions")
-	visits, steps := 0, 0
-	for i, v := range road.all {
-		if err := v.finish(road.pick(i)); err != nil {
-			t.Fatalf("traveller %d: %v", i, err)
-		}
-		visits, steps = visits+len(v.past), steps+v.steps
-	}
 	t.Logf("%d promotions, slowest first success %v, %d acknowledged steps, %d logins",
-		rounds, slowest.Round(time.Millisecond), steps, visits)
-	if got := s.Count("session") - before; got != visits {
-		t.Errorf("%d sessions of %d logins", got, visits)
-	}
-	if got := s.Command("", "audit", "verify"); got.Code != 0 {
-		t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
-	}
+		rounds, slowest.Round(time.Millisecond), road.steps.Load(), road.arrive(t))
 }

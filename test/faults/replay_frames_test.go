@@ -1,9 +1,10 @@
 package faults
 
 import (
-	"castellan/internal/blackbox"
 	"encoding/binary"
 	"testing"
+
+	"castellan/internal/blackbox"
 )
 
 // Frames of the socket.

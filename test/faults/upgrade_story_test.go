@@ -61,8 +61,7 @@ func (p *platform) open(t *testing.T, n *blackbox.Node, boss blackbox.Headers) {
 	p.site.Exec(`INSERT INTO exchange_pair (base, quote) VALUES ('BTC', 'TRY')`)
 	p.site.Exec(`INSERT INTO exchange_rate (pair_id, at, rate, source, created_at) SELECT id, $1, '100', 'test', $1
 		FROM exchange_pair WHERE base = 'BTC' AND quote = 'TRY'`, time.Now().Add(-time.Minute).UnixMilli())
-	got := p.site.Command("", "service-key", "add", "--name", "wallet", "--role", "admin")
-	p.wallet = blackbox.Headers{"service-auth": strings.TrimPrefix(strings.TrimSpace(got.Out), "key: ")}
+	p.wallet = p.site.ServiceKey("wallet", "--role", "admin")
 }
 
 // customer adds an account with 1 BTC that may withdraw.
@@ -156,9 +155,7 @@ func (p *platform) story(t *testing.T, n *blackbox.Node) {
 func (p *platform) verify(t *testing.T) {
 	t.Helper()
 	for _, what := range []string{"audit", "ledger"} {
-		if got := p.site.Command("", what, "verify"); got.Code != 0 {
-			t.Errorf("%s verify: exit %d: %s%s", what, got.Code, got.Out, got.ErrOut)
-		}
+		p.site.Succeeds("", what, "verify")
 	}
 }
 

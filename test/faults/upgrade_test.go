@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -38,14 +37,10 @@ func TestRollingUpgradeAndRollback(t *testing.T) {
 	t.Parallel()
 	old := earlier(t)
 	p := newPlatform(t, "postgres", old)
-	p.site.Set("HTTP_PUBLIC_URL="+publicURL, "HTTP_TRUSTED_PROXIES=127.0.0.1", "MFA_MAX_RENEWALS=100",
-		"MFA_CHALLENGE_ATTEMPTS=30", "MFA_OTP_BUDGET=100", "MFA_OTP_BUDGET_WINDOW=1s",
-		fmt.Sprint("MFA_METHOD_ATTEMPTS=", mayBeWrong))
+	p.site.Set(forVisitors...).Set("HTTP_PUBLIC_URL="+publicURL, "HTTP_TRUSTED_PROXIES=127.0.0.1")
 	c := p.site.Cluster()
-	r := &rolling{Cluster: c, caravan: &caravan{starved: blackbox.WatchStarved(t)}, platform: p,
-		requested: map[string]string{}}
+	r := &rolling{Cluster: c, platform: p, requested: map[string]string{}}
 	k := r.prepare(t)
-	before := c.Count("session") // of travellers and stories
 	r.story(t, c.Nodes[0])
 	stop := make(chan struct{})
 	r.start(t)
@@ -78,7 +73,7 @@ func TestRollingUpgradeAndRollback(t *testing.T) {
 		visits += len(v.past)
 	}
 	logins := visits + r.logins
-	if got := r.Count("session") - before; got != logins {
+	if got := r.Count("session") - r.before; got != logins {
 		t.Errorf("%d sessions of %d logins", got, logins)
 	}
 	r.settled(t)
@@ -94,7 +89,6 @@ func (r *rolling) prepare(t *testing.T) *blackbox.Keyed {
 	for range 3 {
 		r.join()
 	}
-	r.route(r.Nodes...)
 	blackbox.Whole(t, r.Cluster)
 	n := r.Nodes[0]
 	boss := blackbox.Admin(t, r.Site, n)
@@ -102,12 +96,7 @@ func (r *rolling) prepare(t *testing.T) *blackbox.Keyed {
 	r.payer = r.customer(t, n, boss)
 	k.Login(t, n, r.payer)
 	r.open(t, n, boss)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	for i := range 3 {
-		r.all = append(r.all, &traveller{visitor: &visitor{a: r.AddUser("user"),
-			rng: rand.New(rand.NewPCG(seed, uint64(i)))}, at: i})
-	}
+	r.caravan = newCaravan(t, r.Site, 3, r.Nodes...)
 	blackbox.Rule(t, n, boss, "exact", "rate_limit", map[string]any{"period": upgradePeriod.Milliseconds(),
 		"limit": upgradeLimit, "targetResources": []string{"GET " + blackbox.KeysPath}})
 	blackbox.Until(t, blackbox.Within(10), "the key on every node", func() bool {

@@ -99,9 +99,7 @@ func TestFaultsUploadsKeepAcknowledgedFiles(t *testing.T) {
 			"and %d on their way", uploadKills[s.Kind], len(a.documents), len(a.pictures), rows, a.kept("public"),
 			kept-rows, left)
 		n.Stop()
-		if got := s.Command("", "audit", "verify"); got.Code != 0 {
-			t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
-		}
+		s.Succeeds("", "audit", "verify")
 	})
 }
 

@@ -65,9 +65,7 @@ func newBank(t *testing.T, s *blackbox.Site) *bank {
 	n.Kill()
 	rule := `{"label":"Adjustments","status":"ACTIVE","kinds":["ADJUSTMENT"],"effect":{"type":"DENY"},
 		"match":{"sums":[{"per":"PLATFORM","window":"24h","of":"COUNT","over":"1000000"}]}}`
-	if got := s.Command(rule, "money", "rule", "add", "-"); got.Code != 0 {
-		t.Fatalf("%+v", got)
-	}
+	s.Succeeds(rule, "money", "rule", "add", "-")
 	// The task would begin the totals after half a minute.
 	s.Exec(fmt.Sprintf("INSERT INTO money_flow_kept (flow, since) VALUES ('ADJUSTMENT/IN', %d), ('ADJUSTMENT/OUT', %[1]d)",
 		time.Now().UnixMilli()>>25<<10))

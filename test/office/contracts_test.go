@@ -8,7 +8,7 @@ import (
 
 // A new installation has two contracts. The command line adds others, once each and audited (D-CON-01).
 func TestContractCommand(t *testing.T) {
-	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
+	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		for _, c := range []struct {
 			args []string
 			code int

@@ -158,12 +158,8 @@ func TestDemoFillsEveryList(t *testing.T) {
 		if n := s.Count("outbox"); n > 0 {
 			t.Errorf("%d messages to people wait to be sent", n)
 		}
-		if got := s.Command("", "ledger", "verify"); got.Code != 0 {
-			t.Errorf("ledger verify: %s%s", got.Out, got.ErrOut)
-		}
-		if got := s.Command("", "audit", "verify"); got.Code != 0 {
-			t.Errorf("audit verify: %s%s", got.Out, got.ErrOut)
-		}
+		s.Succeeds("", "ledger", "verify")
+		s.Succeeds("", "audit", "verify")
 		if got := s.Command("", run...); got.Code != 1 || !strings.Contains(got.ErrOut, "already") {
 			t.Errorf("the second run: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
 		}
@@ -282,9 +278,7 @@ func TestDemoContinuesAfterKill(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		whole := blackbox.NewSite(t, s.Kind).Alone()
 		s.Alone()
-		if got := whole.Command("", "demo", "--users", "1100", "--now", "2026-10-31"); got.Code != 0 {
-			t.Fatalf("exit %d: %s%s", got.Code, got.Out, got.ErrOut)
-		}
+		whole.Succeeds("", "demo", "--users", "1100", "--now", "2026-10-31")
 		n := s.Run("demo", "--users", "1100", "--now", "2026-10-31")
 		blackbox.Until(t, 4*time.Minute, "the first accounts", func() bool {
 			return strings.Contains(n.Log(), "accounts: 500 of 1100") || n.Ended()

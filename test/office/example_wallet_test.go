@@ -31,11 +31,7 @@ func newWallet(t *testing.T, s *blackbox.Site, url, role string) *walletProcess 
 	dir := t.TempDir()
 	w := &walletProcess{program: filepath.Join(dir, "wallet"), dir: filepath.Join(dir, "data"), url: url}
 	storetest.Must(t, child.Build(w.program, "castellan/examples/wallet"))
-	got := s.Command("", "service-key", "add", "--name", "wallet", "--role", role)
-	var found bool
-	if w.key, found = strings.CutPrefix(strings.TrimSpace(got.Out), "key: "); got.Code != 0 || !found {
-		t.Fatalf("service-key add: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
-	}
+	w.key = s.ServiceKey("wallet", "--role", role)["service-auth"]
 	var err error
 	if w.log, err = os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
 		t.Fatal(err)

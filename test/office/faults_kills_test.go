@@ -51,9 +51,7 @@ func TestFaultsMoneyIsNeverLostOrCreated(t *testing.T) {
 		all.Wait()
 		b.settleDoubts(t)
 		storetest.Must(t, errors.Join(b.fault(), b.verifies(), b.balances()))
-		if got := s.Command("", "audit", "verify"); got.Code != 0 {
-			t.Errorf("the audit: exit %d: %s", got.Code, got.ErrOut)
-		}
+		s.Succeeds("", "audit", "verify")
 		done := map[string]int{}
 		for _, d := range b.deeds {
 			if d.refused {

@@ -2,9 +2,7 @@
 
 package office
 
-import (
-	"time"
-)
+import "time"
 
 // How often the processes of TestFaultsMoneyIsNeverLostOrCreated are killed, the least time before each kill, how
 // much is moved, and how often TestFaultsAdjustmentIsBookedOnce kills.

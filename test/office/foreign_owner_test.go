@@ -93,26 +93,8 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 		}
 		d.Ok(t, "POST", linkPath, link("jane", realmIssuer, d.Customer.ID), d.Boss)
 		d.Do(t, "POST", linkPath, link("jane", realmIssuer, d.Customer.ID), d.Boss).Is(t, 409, "RECORD_ALREADY_EXIST")
-		d.Do(t, "POST", linkPath, link("jane", realmIssuer+"/", d.Customer.ID), d.Boss).Is(t, 400, "INVALID_FIELD")
-		d.Do(t, "POST", linkPath, link("a\tb", realmIssuer, d.Customer.ID), d.Boss).Is(t, 400, "INVALID_FIELD")
-		d.Do(t, "POST", linkPath, link("kurt", realmIssuer, "unknown"), d.Boss).Is(t, 404, "RECORD_NOT_FOUND")
-		d.Do(t, "POST", linkPath, link("kurt", realmIssuer, d.Customer.ID), d.owner).Is(t, 403, "FORBIDDEN")
-		d.Do(t, "DELETE", linkPath, link("kurt", realmIssuer, d.Customer.ID), d.Boss).Is(t, 404, "RECORD_NOT_FOUND")
-
-		for name, token := range map[string]string{
-			"of another audience": r.token("jane", map[string]any{"aud": "account"}),
-			"of another issuer":   r.token("jane", map[string]any{"iss": "https://id.example.test/realms/other"}),
-			"by another key":      newRealm(t).token("jane"),
-			"without exp":         r.token("jane", map[string]any{"exp": nil}),
-			"not yet valid":       r.token("jane", map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}),
-			"changed":             strings.Replace(r.token("jane"), ".", ".e", 1),
-		} {
-			if a := ask("w1", token); a.Status != 401 || a.Code() != "UNAUTHENTICATED" {
-				t.Errorf("a token %s: %s", name, a)
-			}
-		}
+		ask("w1", newRealm(t).token("jane")).Is(t, 401, "UNAUTHENTICATED") // by another key
 		ask("w1", r.token("jane", map[string]any{"exp": time.Now().Unix() - 1})).Is(t, 401, "TOKEN_EXPIRED")
-		ask("w1", r.token("Jane")).Is(t, 401, "SUBJECT_UNKNOWN")
 
 		f := blackbox.FlowOf(t, ask("w1", r.token("jane")).Is(t, 200, ""))
 		again := blackbox.FlowOf(t, ask("w1", r.token("jane", map[string]any{"sid": "s2"})).Is(t, 200, ""))
@@ -135,8 +117,6 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 		if a := gateway(r.token("jane")); a.Status != 204 || a.Header.Get("castellan-user") != d.Customer.ID {
 			t.Errorf("at the guard: %s %v", a, a.Header)
 		}
-		gateway(r.token("kurt")).Is(t, 401, "SUBJECT_UNKNOWN")
-		gateway("of the upstream").Is(t, 401, "UNAUTHENTICATED")
 		blackbox.Rule(t, d.Node, d.Boss, "barred", "blacklist", map[string]any{"targetEntityType": "USER_ID",
 			"targetEntities": []string{d.Customer.ID}, "targetAllResources": true})
 		gateway(r.token("jane")).Is(t, 403, "ACCESS_DENIED")
@@ -145,12 +125,6 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 		r.down.Store(true) // the last keys are kept
 		blackbox.FlowOf(t, ask("w2", r.token("jane")).Is(t, 200, ""))
 
-		// An account that is blocked is not usable by a foreign token either.
-		d.Ok(t, "POST", "/admin/user/close-user-authentication",
-			map[string]string{"userId": d.Customer.ID, "status": "blocked"}, d.Boss)
-		ask("w3", r.token("jane")).Is(t, 401, "TOKEN_REVOKED")
-		d.Ok(t, "POST", "/admin/user/close-user-authentication",
-			map[string]string{"userId": d.Customer.ID, "status": "active"}, d.Boss)
 		d.Ok(t, "DELETE", linkPath, link("jane", realmIssuer, d.Customer.ID), d.Boss)
 		ask("w3", r.token("jane")).Is(t, 401, "SUBJECT_UNKNOWN")
 

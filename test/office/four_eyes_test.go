@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,8 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// An adjustment waits for a second person, whose approval executes it once and exactly as requested.
+// An adjustment waits for a second person, whose approval executes it once and exactly as requested. The
+// waiting request is sealed.
 func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		d := blackbox.NewCounter(t, s)
@@ -39,45 +39,22 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 			t.Errorf("what was asked for lies open in %v", hits)
 		}
 
-		// A request that would be refused, or would change nothing, is answered at once.
-		d.Do(t, "POST", blackbox.AdjustPath, d.Adjustment("C", "-1"), d.Boss).Is(t, 400, "")
-		for _, refused := range []string{strings.Replace(d.Adjustment("C", "1"), d.Customer.ID, "nobody", 1),
-			d.Adjustment("D", "1")} {
-			var a struct{ Code *int }
-			if d.Ok(t, "POST", blackbox.AdjustPath, refused, d.Boss).Read(t, &a); a.Code == nil || *a.Code != 1 {
-				t.Errorf("%s is not refused", refused)
-			}
-		}
-		d.Do(t, "POST", blackbox.AdjustPath, body, d.Login(t, d.Customer)).Is(t, 403, "FORBIDDEN")
-		if got := s.Count("four_eyes"); got != 1 {
-			t.Errorf("%d requests", got)
-		}
-
-		var list []json.RawMessage
-		d.Ok(t, "GET", blackbox.ApprovalsPath+"?status=PENDING", nil, d.Other).Read(t, &list)
-		if len(list) != 1 || !slices.Equal(sortedKeys(t, list[0]), []string{"decidedAt", "decidedBy", "expiresAt", "id",
-			"method", "path", "reason", "requestedAt", "requestedBy", "result", "status", "summary"}) {
-			t.Fatalf("the list %s", list)
+		// A request that would be refused is answered at once. A pending one shows both accounts before and after.
+		var refused struct{ Code *int }
+		d.Ok(t, "POST", blackbox.AdjustPath, d.Adjustment("D", "1"), d.Boss).Read(t, &refused)
+		if refused.Code == nil || *refused.Code != 1 || s.Count("four_eyes") != 1 {
+			t.Error("a debit without a balance is not refused")
 		}
 		r := d.Read(t, id)
-		if r.Method+" "+r.Path != blackbox.AdjustKey || r.RequestedBy != d.Asker.ID || r.Status != "PENDING" ||
-			r.DecidedBy != nil || r.Summary != "ADJUST_BALANCE of "+d.Customer.ID+": C 0.25 BTC" || string(r.Result) != "null" {
+		if r.Summary != "ADJUST_BALANCE of "+d.Customer.ID+": C 0.25 BTC" || len(r.Changes) != 2 || r.Refusal != nil ||
+			fmt.Sprint(r.Changes[0].Before, r.Changes[0].After) != "map[available:0 balance:0 locked:0] "+
+				"map[available:0.25 balance:0.25 locked:0]" || fmt.Sprint(r.Changes[1].After) != "map[balance:-0.25]" {
 			t.Errorf("%+v", r)
 		}
-
-		// A pending request shows its body, and both accounts before and after.
-		if len(r.Changes) != 2 || r.Changes[0].Of != "user" || r.Changes[0].ID != d.Customer.ID || r.Refusal != nil ||
-			fmt.Sprint(r.Changes[0].Before, r.Changes[0].After) != "map[available:0 balance:0 locked:0] "+
-				"map[available:0.25 balance:0.25 locked:0]" || r.Changes[1].Of != "treasury" ||
-			fmt.Sprint(r.Changes[1].After) != "map[balance:-0.25]" || r.Request["uniqueId"] != "secret-1" {
-			t.Errorf("it would change %+v of %v", r.Changes, r.Request)
-		}
 		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/approve", nil, d.Boss).Is(t, 403, "FORBIDDEN")
-		d.Do(t, "POST", blackbox.ApprovalsPath+"/none/approve", nil, d.Other).Is(t, 404, "RECORD_NOT_FOUND")
 		got := d.Approve(t, id, d.Chief, d.Other)
 		r = d.Read(t, id)
-		if !got.Success || got.Data.Status != "APPROVED" || r.Status != "APPROVED" || *r.DecidedBy != d.Chief.ID ||
-			r.DecidedAt == nil || r.Request != nil || r.Changes != nil ||
+		if !got.Success || got.Data.Status != "APPROVED" || *r.DecidedBy != d.Chief.ID || r.Request != nil ||
 			!strings.Contains(string(r.Result), `"amount":0.25`) || d.Transfers() != 1 {
 			t.Fatalf("%+v, then %+v, %d transfers", got, r, d.Transfers())
 		}
@@ -86,36 +63,16 @@ func TestFourEyesExecuteAdjustmentAsRequested(t *testing.T) {
 				t.Errorf("no row of the audit says that %s did %s", actor, action)
 			}
 		}
-		d.Do(t, "POST", blackbox.ApprovalsPath+"/"+id+"/approve", nil, d.Other).Is(t, 409, "INVALID_STATE")
-		if a := d.Ok(t, "POST", blackbox.AdjustPath, body, d.Boss); !strings.Contains(string(a.Body), `"code":null`) {
-			t.Errorf("what is done was asked for again: %s", a)
-		}
 
+		// A refusal ends an approval whose challenge is open.
 		id = d.Adjust(t, d.Boss)
-		refuse := blackbox.ApprovalsPath + "/" + id + "/refuse"
-		d.Do(t, "POST", refuse, `{}`, d.Other).Is(t, 400, "INVALID_FIELD")
-		d.Do(t, "POST", refuse, `{"reason":" "}`, d.Other).Is(t, 400, "INVALID_FIELD")
 		open := d.Approving(t, id, d.Other)
-		d.Ok(t, "POST", refuse, `{"reason":"Who is this?"}`, d.Other)
-		r = d.Read(t, id)
-		if r.Status != "REFUSED" || *r.Reason != "Who is this?" || *r.DecidedBy != d.Chief.ID {
-			t.Errorf("%+v", r)
-		}
+		d.Ok(t, "POST", blackbox.ApprovalsPath+"/"+id+"/refuse", `{"reason":"Who is this?"}`, d.Other)
 		late := blackbox.Outcome(t, d.Complete(t, open, open.Method(t, "SMS"), d.Code(t, d.Chief, "SMS")))
 		if late.Success || late.Code != "INVALID_STATE" || d.Read(t, id).Status != "REFUSED" || d.Transfers() != 1 {
 			t.Errorf("an approval after the refusal: %+v, %d transfers", late, d.Transfers())
 		}
-		d.Do(t, "POST", refuse, `{"reason":"again"}`, d.Other).Is(t, 409, "INVALID_STATE")
 	})
-}
-
-func sortedKeys(t *testing.T, object []byte) (names []string) {
-	t.Helper()
-	for name := range blackbox.Keys(t, object) {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Two hundred approvals arrive at once, from four people and on two nodes if the database supports two. One
@@ -153,9 +110,7 @@ func TestFourEyesExecuteOnce(t *testing.T) {
 		if len(won) != 1 || d.Transfers() != 1 || s.Count("four_eyes WHERE status = 'APPROVED'") != 1 {
 			t.Errorf("%d carried it out, %d transfers", len(won), d.Transfers())
 		}
-		if got := s.Command("", "ledger", "verify"); got.Code != 0 {
-			t.Errorf("ledger verify: %s", got.ErrOut)
-		}
+		s.Succeeds("", "ledger", "verify")
 	})
 }
 

@@ -1,7 +1,6 @@
 package office
 
 import (
-	"fmt"
 	"strconv"
 	"testing"
 
@@ -45,48 +44,6 @@ func TestMessageCapsSurviveRestart(t *testing.T) {
 		}
 		if got := len(n.Letters(t, boss.Number())); got != 4 {
 			t.Errorf("%d letters to the capped phone, want 4", got)
-		}
-	})
-}
-
-// A hundred logins of one account do not use up the codes of other accounts behind the same address. Starts
-// without any proof have a cap of their own.
-func TestLoginsOfOneAccountLeaveOthersTheirCodes(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("LIMITS_IP_PER_HOUR=6", "HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_DESTINATION_PER_HOUR=300",
-			"LIMITS_DESTINATION_PER_DAY=300", "LIMITS_USER_PER_DAY=300")
-		n := s.Start()
-		ask := func(path string, body any, from string) blackbox.Answer {
-			t.Helper()
-			return n.Do(t, "POST", path, body, blackbox.Headers{"X-Forwarded-For": from})
-		}
-		loud, quiet := s.AddUser("user"), s.AddUser("user")
-		for i := range 101 {
-			ask("/auth/login", blackbox.LoginBody(loud), fmt.Sprintf("2001:db8:1:1::%x", i+1)).Is(t, 200, "")
-		}
-		const neighbour = "2001:db8:1:1::ffff"
-		f := blackbox.FlowOf(t, ask("/auth/login", blackbox.LoginBody(quiet), neighbour))
-		n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, quiet, "SMS")).Is(t, 200, "")
-
-		reset := func(a blackbox.Account, from string) int {
-			t.Helper()
-			before := len(n.Letters(t, a.Number()))
-			ask("/auth/password/reset", map[string]string{"countryCode": a.Country, "phoneNumber": a.Phone}, from).
-				Is(t, 200, "")
-			return len(n.Letters(t, a.Number())) - before
-		}
-		for i := range 4 {
-			if got := reset(s.AddUser("user"), neighbour); (got == 1) != (i < 3) {
-				t.Errorf("reset %d sent %d letters", i+1, got)
-			}
-		}
-		if got := reset(s.AddUser("user"), "2001:db8:1:2::1"); got != 1 {
-			t.Errorf("a reset from another network sent %d letters", got)
-		}
-		before := len(n.Letters(t, quiet.Number()))
-		ask("/auth/login", blackbox.LoginBody(quiet), neighbour).Is(t, 200, "")
-		if got := len(n.Letters(t, quiet.Number())) - before; got != 1 {
-			t.Errorf("a login after the resets sent %d letters", got)
 		}
 	})
 }

@@ -16,21 +16,13 @@ func TestMoneyRuleNeedsSecondAdministrator(t *testing.T) {
 		const path, set = "/admin/money/rules", `{"label":"Large","status":"INACTIVE"}`
 		d.Ok(t, "POST", path, `{"label":"Large","status":"ACTIVE","kinds":["WITHDRAWAL"],`+
 			`"effect":{"type":"APPROVAL","group":"admin","required":2}}`, d.Boss)
-		listed := func() string { return string(d.Ok(t, "GET", path, nil, d.Boss).Body) }
 		id := d.Ask(t, "PATCH", path, set, d.Boss)
 		if r := d.Read(t, id); r.Summary != "MONEY_RULE_UPDATE Large: version 2 Status" || r.Request["status"] != "INACTIVE" {
 			t.Errorf("%+v", r)
 		}
-		if got := listed(); !strings.Contains(got, `"version":1,"status":"ACTIVE"`) {
-			t.Errorf("before the approval: %s", got)
-		}
 		if got := d.Approve(t, id, d.Chief, d.Other); !got.Success {
 			t.Errorf("%+v", got)
 		}
-		if got := listed(); !strings.Contains(got, `"version":2,"status":"INACTIVE"`) {
-			t.Errorf("after the approval: %s", got)
-		}
-
 		s.Exec(`UPDATE users SET status = 'blocked' WHERE id <> $1`, d.Asker.ID)
 		for _, line := range []string{"PATCH " + `{"label":"Large","status":"TRIAL"}`, `DELETE {"label":"Large"}`} {
 			method, body, _ := strings.Cut(line, " ")
@@ -39,9 +31,7 @@ func TestMoneyRuleNeedsSecondAdministrator(t *testing.T) {
 				t.Errorf("the way out is not named: %s", a)
 			}
 		}
-		if got := s.Command("", "money", "rule", "status", "Large", "TRIAL"); got.Code != 0 {
-			t.Errorf("%+v", got)
-		}
+		s.Succeeds("", "money", "rule", "status", "Large", "TRIAL")
 		const line = "Large                           3  TRIAL  WITHDRAWAL  APPROVAL 2 of admin\n"
 		if got := s.Command("", "money", "rule", "list"); !strings.Contains(got.Out, line) {
 			t.Errorf("%+v", got)
@@ -72,14 +62,10 @@ func TestDefaultMoneyRules(t *testing.T) {
 		if named() {
 			t.Error("rules in force are named")
 		}
-		if got := s.Command("", "money", "rule", "remove", "Owner approves"); got.Code != 0 {
-			t.Errorf("%+v", got)
-		}
+		s.Succeeds("", "money", "rule", "remove", "Owner approves")
 		s.Start().Stop()
 		count("", 11)
-		if got := s.Command("", "money", "rule", "template", "turkiye"); got.Code != 0 {
-			t.Errorf("%+v", got)
-		}
+		s.Succeeds("", "money", "rule", "template", "turkiye")
 		count("TRIAL", 6)
 		if got := s.Command("", "money", "rule", "template", "turkiye"); got.Code == 0 {
 			t.Errorf("a template was added twice: %+v", got)

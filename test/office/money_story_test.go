@@ -46,9 +46,7 @@ func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
 			t.Errorf("the withdrawal is on the chain %d times", sent)
 		}
 		for _, command := range []string{"ledger", "audit"} {
-			if got := site.Command("", command, "verify"); got.Code != 0 {
-				t.Errorf("%s verify: exit %d: %s%s", command, got.Code, got.Out, got.ErrOut)
-			}
+			site.Succeeds("", command, "verify")
 		}
 	})
 }
@@ -133,9 +131,7 @@ func newStory(t *testing.T, site *blackbox.Site, prices, rule string) *story {
 	}
 	rates := filepath.Join(t.TempDir(), "rates.csv")
 	storetest.Must(t, os.WriteFile(rates, []byte(prices), 0o600))
-	if got := site.Command("", "rates", "import", rates); got.Code != 0 {
-		t.Fatalf("rates import: %s%s", got.Out, got.ErrOut)
-	}
+	site.Succeeds("", "rates", "import", rates)
 	boss := site.AddUser("admin")
 	s.boss = s.login(boss)
 	blackbox.Until(t, blackbox.Within(5), "an administrator on every node", func() bool {
@@ -150,47 +146,17 @@ func newStory(t *testing.T, site *blackbox.Site, prices, rule string) *story {
 	var set blackbox.TOTPOutcome
 	s.complete(f, boss, "SMS").Read(t, &set)
 	s.app = blackbox.NewAuthenticator(t, set.ExecResult.Data.Base32)
-	s.role("wallet", "GET /integration/events", "POST /integration/deposits", "GET /integration/withdrawals/{id}",
-		"PATCH /integration/withdrawals/{id}")
+	blackbox.Role(t, s.nodes[0], s.boss.with, blackbox.Account{}, "wallet", "GET /integration/events",
+		"POST /integration/deposits", "GET /integration/withdrawals/{id}", "PATCH /integration/withdrawals/{id}")
 	s.wallet = newWallet(t, site, s.nodes[len(s.nodes)-1].URL, "wallet")
 	return s
-}
-
-// role makes a role that may call the given endpoints.
-func (s *story) role(code string, endpoints ...string) {
-	s.Helper()
-	var made struct{ Data struct{ ID int64 } }
-	s.boss.Ok(s.T, "POST", "/admin/roles", map[string]string{"code": code, "name": code}).Read(s.T, &made)
-	var resources []struct {
-		ResourceID   int64
-		ResourceCode string
-	}
-	s.boss.Ok(s.T, "GET", "/resource/resources", nil).Read(s.T, &resources)
-	granted := 0
-	for _, r := range resources {
-		for _, e := range endpoints {
-			if r.ResourceCode == e {
-				s.boss.Ok(s.T, "POST", "/admin/role-resource-permission", map[string]any{"roleId": made.Data.ID,
-					"resourceId": r.ResourceID, "permission": "ALLOW"})
-				granted++
-			}
-		}
-	}
-	if granted != len(endpoints) {
-		s.Fatalf("%d of %d endpoints are resources", granted, len(endpoints))
-	}
 }
 
 // service makes a service client that may call POST on a path, and returns when every node accepts it.
 func (s *story) service(name, path string) actor {
 	s.Helper()
-	s.role(name, "POST "+path)
-	got := s.site.Command("", "service-key", "add", "--name", name, "--role", name)
-	key, found := strings.CutPrefix(strings.TrimSpace(got.Out), "key: ")
-	if got.Code != 0 || !found {
-		s.Fatalf("service-key add: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
-	}
-	a := actor{s, blackbox.Headers{"service-auth": key}}
+	blackbox.Role(s.T, s.nodes[0], s.boss.with, blackbox.Account{}, name, "POST "+path)
+	a := actor{s, s.site.ServiceKey(name, "--role", name)}
 	blackbox.Until(s.T, blackbox.Within(2), "the key and its grant on every node", func() bool {
 		for _, n := range s.nodes {
 			if n.Do(s.T, "POST", path, `{}`, a.with).Status != 400 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"castellan/internal/blackbox"
 	"castellan/internal/child"
 	"castellan/internal/pgtest"
+	"castellan/internal/porttest"
 )
 
 // litestreamVersion is what the tests use; the recipe is for this minor version.
@@ -93,7 +95,7 @@ func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 
 	clients := p.start(t)
 	r.follow(t, "Archive PostgreSQL")
-	points := p.instants(t, func(time.Time) {})
+	points := p.instants(t, func() {}, func(time.Time) {})
 	p.finish(t, clients)
 	for i, point := range points {
 		s := p.elsewhere(blackbox.NewSiteOn(t, dsn))
@@ -115,12 +117,13 @@ type instant struct {
 	until time.Time
 }
 
-// instants returns random ones, not in their order. archived returns when the archive has what was acknowledged until
-// an instant.
-func (p *platform) instants(t *testing.T, archived func(until time.Time)) (all []instant) {
+// instants returns random ones, not in their order. fail is called before each one. archived returns when the archive
+// has what was acknowledged until an instant.
+func (p *platform) instants(t *testing.T, fail func(), archived func(until time.Time)) (all []instant) {
 	t.Helper()
 	for range *restores {
 		p.more(t, 5+rand.IntN(20))
+		fail()
 		point := instant{acked: p.acknowledged(), until: time.Now()}
 		p.calm.Store(true)
 		archived(point.until)
@@ -133,7 +136,8 @@ func (p *platform) instants(t *testing.T, archived func(until time.Time)) (all [
 	return all
 }
 
-// The page's recipe for SQLite does the same by Litestream, which copies after the commit.
+// The page's recipe for SQLite does the same by Litestream, which copies after the commit. Before each instant
+// Litestream and often the service are killed, in any order. While Litestream is down, SQLite overwrites its log.
 func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 	t.Parallel()
 	program := *litestreamProgram
@@ -145,11 +149,23 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 			t.Fatalf("build Litestream: %v: %s", err, out)
 		}
 	}
-	p := newPlatform(t, blackbox.NewSite(t, "sqlite"))
+	p := newPlatform(t, blackbox.NewSite(t, "sqlite").Set("HTTP_ADDR="+porttest.Free(t)))
 	dir, data := t.TempDir(), filepath.Dir(strings.TrimPrefix(p.Site.DSN, "sqlite:"))
 	settings := filepath.Join(dir, "litestream.yml")
 	install := "install -m 644 deploy/litestream.yml " + settings
+	unit := deployed(t, "deploy/systemd/litestream.conf")
+	started := regexp.MustCompile(`(?m)^ExecStartPre=(.*)$`).FindAllStringSubmatch(unit, -1)
 	var service *child.Process
+	killed := false
+	kill := func() { p.Node.Kill(); killed = true }
+	up := func() { // Restart=on-failure
+		if killed {
+			p.Node, killed = p.Site.Begin(), false
+		}
+		if p.Node.URL == "" {
+			p.Node.Ready()
+		}
+	}
 	r := &recipe{paths: []string{"/var/lib/castellan", data, "/etc/litestream.yml", settings, "/archive/",
 		dir + "/archive/", "litestream restore", program + " restore -config " + settings,
 		"/etc/systemd", dir, "deploy/systemd", "../../deploy/systemd"}}
@@ -158,13 +174,24 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 		var err error
 		switch line {
 		case "systemctl stop castellan", "systemctl daemon-reload": // no systemd runs here
+		case "systemctl try-restart castellan":
+			if !p.Node.Ended() {
+				p.Node.Stop()
+				p.Node = p.Site.Begin()
+			}
+		case "sleep 10":
+			up()
 		case "systemctl stop litestream":
 			service.Terminate()
 			<-service.Ended()
 		case "systemctl enable --now litestream", "systemctl start litestream":
+			for _, start := range started {
+				r.run(t, start[1])
+			}
 			cmd := exec.Command(program, "replicate", "-config", settings)
 			cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 			service, err = child.Start(cmd)
+			up()
 		case install:
 			text := strings.NewReplacer(r.paths...).Replace(deployed(t, "deploy/litestream.yml"))
 			err = os.WriteFile(settings, []byte(text), 0o644)
@@ -185,7 +212,21 @@ func TestSQLiteIsRestoredToAnInstant(t *testing.T) {
 	changes := dir + "/archive/1/ltx/0/*.ltx"
 	blackbox.Until(t, time.Minute, "Litestream copies", func() bool { return len(stamps(t, changes)) > 0 })
 	clients := p.start(t)
-	points := p.instants(t, func(until time.Time) {
+	points := p.instants(t, func() {
+		if rand.N(2) == 0 {
+			kill()
+			up()
+		}
+		service.Kill()
+		p.more(t, 20+rand.IntN(20))
+		p.calm.Store(true)                            // so that not all of the log is overwritten
+		p.Site.Exec("PRAGMA wal_checkpoint(RESTART)") // as the service does when its log has 16 MiB
+		p.more(t, 1)
+		if rand.N(2) == 0 {
+			kill()
+		}
+		r.run(t, "systemctl start litestream")
+	}, func(until time.Time) {
 		// Litestream reads the log and then stamps what it has read. So the first file with a later stamp may have been
 		// read before, and the second one was read after.
 		blackbox.Until(t, time.Minute, "Litestream copies", func() bool {

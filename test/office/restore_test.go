@@ -75,7 +75,7 @@ func (p *platform) pay(c blackbox.Client, id string) (claimed bool) {
 }
 
 // load requests and pays withdrawals until stop.
-func (p *platform) load() {
+func (p *platform) load(c blackbox.Client) {
 	for !p.stop.Load() {
 		if p.calm.Load() {
 			time.Sleep(rand.N(500 * time.Millisecond))
@@ -84,16 +84,15 @@ func (p *platform) load() {
 		i := p.asked
 		p.asked++
 		p.mu.Unlock()
-		id := p.request(p.Client, external(i), p.Customer.ID)
-		if id == "" { // the database restarts
+		id := p.request(c, external(i), p.Customer.ID)
+		for ; id == ""; id = p.request(c, external(i), p.Customer.ID) { // the database or the service restarts
 			time.Sleep(100 * time.Millisecond)
-			continue
 		}
 		p.mu.Lock()
 		p.acked = append(p.acked, id)
 		p.mu.Unlock()
 		if rand.N(3) > 0 {
-			p.pay(p.Client, id)
+			p.pay(c, id)
 		}
 	}
 }
@@ -142,8 +141,9 @@ func newPlatform(t *testing.T, s *blackbox.Site) *platform {
 func (p *platform) start(t *testing.T) *sync.WaitGroup {
 	t.Helper()
 	clients := new(sync.WaitGroup)
+	c := p.Client // that of the first process: a later one has the same address
 	for range 3 {
-		clients.Go(p.load)
+		clients.Go(func() { p.load(c) })
 	}
 	return clients
 }

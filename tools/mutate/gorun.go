@@ -17,7 +17,8 @@ import (
 type goRunner struct {
 	root, dir, temp string
 	tested          bool
-	databases       bool // whether the tests run on both databases
+	databases       bool   // whether the tests run on both databases
+	only            string // the tests, as an expression; empty: all
 }
 
 func (g *goRunner) try(ctx context.Context, file string, source []byte, bound time.Duration) (outcome, string, error) {
@@ -49,7 +50,7 @@ func (g *goRunner) try(ctx context.Context, file string, source []byte, bound ti
 	defer os.Remove(binary)
 	run := func(env ...string) (outcome, string, error) {
 		return runTests(ctx, filepath.Join(g.root, g.dir), bound, env, binary, "-test.count=1", "-test.failfast",
-			"-test.timeout="+bound.String())
+			"-test.timeout="+bound.String(), "-test.run="+g.only)
 	}
 	if g.databases && file != "" { // the half on SQLite takes less time and catches most
 		got, out, err := twice(func() (outcome, string, error) { return run(onlySQLite) })

@@ -1,11 +1,12 @@
-// Command mutate plants single faults in product code and counts how many of them the tests of the same package catch.
+// Command mutate plants single faults in product code and counts how many of them the tests catch.
 //
-//	go -C tools run ./mutate -n 40 -seed 1 domain http/auth console
+//	go -C tools run ./mutate -n 40 -seed 1 -reach /tmp/reach.json domain http/auth console
 //
 // Each path is a folder below the root. -n faults are chosen at random in each path; one seed always chooses the same
 // faults in the same sources. The tree is never modified: the compiler reads the changed file from an overlay.
 //
-// A fault is caught when the tests of its package fail twice in a row, or exceed their time. A fault that does not
+// A fault is caught when the tests of its package fail twice in a row, or exceed their time. With -reach the tests of
+// other packages that run the line of the fault are tried too (reach.go). A fault that does not
 // compile is replaced by another one and not counted. The path console means the modules of the console that have unit
 // tests.
 //
@@ -82,6 +83,8 @@ func main() {
 	floor := flag.Duration("timeout", time.Minute, "least time that a test run may take; it gets ten times its usual time")
 	at := flag.String("at", "", "try only faults whose FILE:LINE matches this expression, such as those that survived")
 	list := flag.Bool("list", false, "list the faults without running tests")
+	reach := flag.String("reach", "", "also judge by tests of other packages that reach a line; this file keeps which\n"+
+		"tests reach it, and is made in a quarter of an hour if it does not exist")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -89,7 +92,7 @@ func main() {
 	chosen, wrong := regexp.Compile(*at)
 	if err = errors.Join(err, wrong); err == nil {
 		err = measure(ctx, options{root: abs, paths: flag.Args(), n: *n, seed: *seed, floor: *floor, list: *list,
-			at: chosen}, os.Stdout)
+			at: chosen, reach: *reach}, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -105,6 +108,7 @@ type options struct {
 	floor time.Duration
 	list  bool
 	at    *regexp.Regexp // of FILE:LINE; nil: all
+	reach string         // the file of -reach
 }
 
 // row is one line of the table.
@@ -129,13 +133,19 @@ func measure(ctx context.Context, o options, w io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(temp)
+	var others *reach
+	if o.reach != "" && !o.list {
+		if others, err = readReach(ctx, o, temp, w); err != nil {
+			return err
+		}
+	}
 	var rows []row
 	for _, path := range o.paths {
 		all, err := find(o.root, path, temp)
 		if err != nil {
 			return err
 		}
-		r, err := plant(ctx, o, path, all, w)
+		r, err := plant(ctx, o, path, all, others, w)
 		if err != nil {
 			return err
 		}
@@ -156,7 +166,7 @@ func find(root, path, temp string) ([]mutant, error) {
 }
 
 // plant tries n of the faults in a random order, which depends only on the seed and the path.
-func plant(ctx context.Context, o options, path string, all []mutant, w io.Writer) (row, error) {
+func plant(ctx context.Context, o options, path string, all []mutant, others *reach, w io.Writer) (row, error) {
 	r := row{path: path, places: len(all)}
 	h := fnv.New64a()
 	io.WriteString(h, path)
@@ -173,7 +183,7 @@ func plant(ctx context.Context, o options, path string, all []mutant, w io.Write
 			fmt.Fprintf(w, "%s:%d %s: %s → %s\n", m.file, m.line, m.rule, m.from, oneLine(m.text))
 			continue
 		}
-		got, took, err := try(ctx, o, m)
+		got, took, err := try(ctx, o, m, others)
 		if err != nil {
 			return r, err
 		}
@@ -191,7 +201,7 @@ func plant(ctx context.Context, o options, path string, all []mutant, w io.Write
 }
 
 // try runs the tests of a fault's unit. The first fault of a unit also runs its baseline.
-func try(ctx context.Context, o options, m mutant) (outcome, time.Duration, error) {
+func try(ctx context.Context, o options, m mutant, others *reach) (outcome, time.Duration, error) {
 	if err := baseline(ctx, o, m.unit); err != nil {
 		return 0, 0, err
 	}
@@ -201,6 +211,9 @@ func try(ctx context.Context, o options, m mutant) (outcome, time.Duration, erro
 	}
 	start := time.Now()
 	got, _, err := m.unit.run.try(ctx, m.file, m.applied(source), m.unit.bound)
+	if err == nil && got == survived && others != nil {
+		got, err = others.try(ctx, m, m.applied(source), o.floor)
+	}
 	return got, time.Since(start), errors.Join(err, ctx.Err())
 }
 

@@ -80,15 +80,51 @@ func TestFaultsInScript(t *testing.T) {
 
 // A separate module is measured: a fault survives, is caught, does not compile or exceeds its time.
 func TestMeasure(t *testing.T) {
-	root := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module example\n\ngo 1.26\n",
+	out := measured(t, options{paths: []string{"p"}, n: 100}, map[string]string{
 		"p/p.go": "package p\n\nimport \"time\"\n\n// F counts.\nfunc F(n int) int {\n\tfor n < 5 {\n\t\tn++\n\t}\n" +
 			"\ttime.Sleep(0)\n\treturn n\n}\n",
 		"p/p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestF(t *testing.T) {\n" +
 			"\tif F(0) != 5 {\n\t\tt.Error(F(0))\n\t}\n}\n",
+	})
+	for _, want := range []string{
+		"caught", "timeout", // n++ removed: the loop does not end
+		"not compiled",  // Sleep removed: the import is unused
+		"| p | 7 | 6 |", // places, counted faults
+		"| p/p.go:10 | constant + 1 | `0` | `1` |",
+		"1 faults did not compile",
 	} {
-		path := filepath.Join(root, name)
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+}
+
+// The tests of another package find a fault in a line that they reach; the second run reads which ones these are.
+func TestTestsOfOtherPackagesFindFaults(t *testing.T) {
+	o := options{paths: []string{"domain/p"}, n: 100, reach: filepath.Join(t.TempDir(), "reach.json")}
+	for range 2 {
+		out := measured(t, o, map[string]string{
+			"domain/p/p.go": "package p\n\nfunc F(n int) int {\n\treturn n + 1\n}\n\nfunc G() bool {\n\treturn true\n}\n",
+			"http/q/q_test.go": "package q\n\nimport (\n\t\"testing\"\n\n\t\"example/domain/p\"\n)\n\n" +
+				"func TestF(t *testing.T) {\n\tif p.F(1) != 2 {\n\t\tt.Fatal()\n\t}\n}\n\nfunc TestNothing(*testing.T) {}\n",
+		})
+		for _, want := range []string{
+			"caught", "| domain/p | 4 | 4 | 3 |", "| domain/p/p.go:8 | flip boolean | `true` | `false` |",
+		} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q is missing in\n%s", want, out)
+			}
+		}
+	}
+}
+
+// measured returns what measure prints for a module with these files.
+func measured(t *testing.T, o options, files map[string]string) string {
+	t.Helper()
+	o.root, o.seed, o.floor = t.TempDir(), 1, 2*time.Second
+	files["go.mod"] = "module example\n\ngo 1.26\n"
+	for name, text := range files {
+		path := filepath.Join(o.root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -97,19 +133,8 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	err := measure(t.Context(), options{root: root, paths: []string{"p"}, n: 100, seed: 1, floor: 2 * time.Second}, &out)
-	if err != nil {
+	if err := measure(t.Context(), o, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		"caught", "timeout", // n++ removed: the loop does not end
-		"not compiled",  // Sleep removed: the import is unused
-		"| p | 7 | 6 |", // places, counted faults
-		"| p/p.go:10 | constant + 1 | `0` | `1` |",
-		"1 faults did not compile",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing in\n%s", want, out.String())
-		}
-	}
+	return out.String()
 }

@@ -27,8 +27,8 @@ func (tab *Tab) WalkDevice(baseURL string, who Person, ask, remove func()) {
 	phone.Click("#register")
 	phone.answerBySMS()
 	phone.See("#home-step")
-	key := Value[string](phone, `import('/static/castellan-device.js').then(async ({ loadDevice }) => {
-		const { keys: { privateKey } } = await loadDevice();
+	key := Value[string](phone, `import(new URL('static/castellan-device.js', document.baseURI)).then(async (page) => {
+		const { keys: { privateKey } } = await page.loadDevice();
 		const exported = await crypto.subtle.exportKey('jwk', privateKey).then(() => 'exported', (e) => e.name);
 		return privateKey.extractable + ' ' + exported; })`)
 	if key != "false InvalidAccessError" {

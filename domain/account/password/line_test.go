@@ -1,14 +1,18 @@
 package password
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // logIn is a right login as session.Service performs it. It takes a place when nothing else prevents the charge.
@@ -152,4 +156,163 @@ func TestLineOfAnAccount(t *testing.T) {
 		}
 		time.Sleep(h.idle + time.Second)
 	})
+}
+
+// A caller that has left is neither hashed for nor judged, and gets the reason.
+func TestHasherServesNoCallerThatLeft(t *testing.T) {
+	h := small(t, HasherOptions{})
+	native, err := h.Hash(t.Context(), typed)
+	storetest.Must(t, err)
+	weak := foreign(t, "{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0")
+	wrapped, err := h.Adopt(t.Context(), weak)
+	storetest.Must(t, err)
+	plain, err := h.Adopt(t.Context(), strong(t, "scrypt$ln=14,r=8,p=1"))
+	storetest.Must(t, err)
+	busy := small(t, HasherOptions{Slots: 1})
+	place, err := busy.Admit(Caller{})
+	storetest.Must(t, err)
+	defer place.Leave()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		h    *Hasher
+		ctx  context.Context
+		is   func(error) bool
+		name string
+	}{
+		{h, gone, func(err error) bool { return errors.Is(err, context.Canceled) }, "left"},
+		{busy, t.Context(), func(err error) bool { return fault.CodeOf(err) == fault.Overloaded }, "no place"},
+	} {
+		if text, err := c.h.Hash(c.ctx, typed); !c.is(err) || text != "" {
+			t.Errorf("%s: hashed %q, %v", c.name, text, err)
+		}
+		if text, err := c.h.Adopt(c.ctx, weak); !c.is(err) || text != "" {
+			t.Errorf("%s: adopted %q, %v", c.name, text, err)
+		}
+		for _, phc := range []string{native, wrapped, plain, ""} {
+			if right, stale, err := c.h.Verify(c.ctx, typed, phc); !c.is(err) || right || stale {
+				t.Errorf("%s: %q is right %t, stale %t, %v", c.name, phc, right, stale, err)
+			}
+		}
+	}
+	if text, err := ownPlace(h).Wrap(gone, plain); !errors.Is(err, context.Canceled) || text != "" {
+		t.Errorf("wrapped %q, %v", text, err)
+	}
+}
+
+// Without options a Hasher has the parameters that OWASP recommends, and a slot at least.
+func TestDefaultHasher(t *testing.T) {
+	h, err := NewHasher(HasherOptions{})
+	storetest.Must(t, err)
+	text, err := h.Hash(t.Context(), typed)
+	if !strings.HasPrefix(text, "$argon2id$v=19$m=19456,t=2,p=1$") || err != nil || h.Slots() < 1 {
+		t.Errorf("%s, %v, %d slots", text, err, h.Slots())
+	}
+	h.Trim()
+	if got := small(t, HasherOptions{Slots: 3}).Slots(); got != 3 {
+		t.Errorf("%d slots instead of 3", got)
+	}
+}
+
+// The spellings of a Turkish word are one word, and other characters stay.
+func TestSpellings(t *testing.T) {
+	for text, want := range map[string]string{"ıİîÎ": "iiii", "şŞğĞçÇ": "ssggcc", "üÜûÛ": "uuuu",
+		"öÖâÂ": "ooaa", "AZaz": "azaz", "@[`{09é": "@[`{09é"} {
+		if got := fold(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A try in the line of its prefix, or in that of its account, gives up with its caller, or after the longest wait. It
+// is not charged then.
+func TestGivesUpInLine(t *testing.T) {
+	for _, prefix := range []string{"p", "q"} { // the line of the prefix, and the turn of the account
+		synctest.Test(t, func(t *testing.T) {
+			g, r := keeper()
+			g.rules.Wait, r.lag = 4*time.Second, 10*time.Second
+			var slow sync.WaitGroup
+			slow.Go(func() {
+				a, err := g.Charge(t.Context(), "u", "p")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				a.Wrong()
+			})
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if a, err := g.Charge(ctx, "u", prefix); !errors.Is(err, context.DeadlineExceeded) || a != nil {
+				t.Errorf("%s: %v, %v", prefix, a, err)
+			}
+			began := time.Now()
+			_, err := g.Charge(t.Context(), "u", prefix)
+			var f *fault.Error
+			if !errors.As(err, &f) || f.Code != fault.Overloaded || f.RetryAfter != 4*time.Second ||
+				time.Since(began) != 4*time.Second {
+				t.Errorf("%s: %v after %v", prefix, err, time.Since(began))
+			}
+			slow.Wait()
+			if len(r.guards["u"].Tries) != 1 || len(g.accounts) != 0 {
+				t.Errorf("%s: %+v, %d accounts are remembered", prefix, r.guards["u"], len(g.accounts))
+			}
+		})
+	}
+}
+
+// A try that waits for the outcome of others waits no longer than it may.
+func TestWaitForOutcomesEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, _ := keeper()
+		g.rules.Wait = 4 * time.Second
+		for range 10 {
+			a, err := g.Charge(t.Context(), "u", "p")
+			storetest.Must(t, err)
+			defer a.Wrong()
+		}
+		began := time.Now()
+		if _, err := g.Charge(t.Context(), "u", "p"); fault.CodeOf(err) != fault.Overloaded ||
+			time.Since(began) != 4*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
+
+// A row that other nodes always change admits no try after twenty decisions.
+func TestChargeOfABusyRow(t *testing.T) {
+	g, r := keeper()
+	fenced := make([]error, 20)
+	for i := range fenced {
+		fenced[i] = commit.ErrFenced
+	}
+	g.commit = &failing{r, fenced}
+	_, err := g.Charge(t.Context(), "u", "p")
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != fault.Unavailable || f.RetryAfter != time.Second || len(r.guards) != 0 {
+		t.Errorf("%v, %+v", err, r.guards)
+	}
+	g.commit = &failing{r, fenced[:19]}
+	a, err := g.Charge(t.Context(), "u", "p")
+	if err != nil || len(r.guards["u"].Tries) != 1 {
+		t.Fatalf("%v, %+v", err, r.guards)
+	}
+	a.Wrong()
+}
+
+// A settled try is not settled again.
+func TestSettledOnce(t *testing.T) {
+	g, r := keeper()
+	a, err := g.Charge(t.Context(), "u", "p")
+	storetest.Must(t, err)
+	a.Wrong()
+	if _, err := a.Refund(t.Context()); !errors.Is(err, errSettled) {
+		t.Errorf("refunded: %v", err)
+	}
+	if err := a.Return(t.Context()); !errors.Is(err, errSettled) {
+		t.Errorf("returned: %v", err)
+	}
+	if a.Wrong(); len(r.guards["u"].Tries) != 1 || r.writes != 1 {
+		t.Errorf("%+v", r.guards["u"])
+	}
 }

@@ -1,6 +1,7 @@
 package user_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -59,5 +60,70 @@ func TestNewAccount(t *testing.T) {
 	}
 	if u.Status = user.Passive; u.Active() {
 		t.Error("a passive account is active")
+	}
+}
+
+// The last digit of a tax number is a check digit: of ten numbers that differ only in it, one is valid.
+func TestValidTaxNumber(t *testing.T) {
+	for _, known := range []string{"1234567890", "4540536920", "0010000104"} {
+		if !user.ValidTaxNumber(known) {
+			t.Errorf("%s is refused", known)
+		}
+		valid := 0
+		for last := range 10 {
+			if user.ValidTaxNumber(known[:9] + string(rune('0'+last))) {
+				valid++
+			}
+		}
+		if valid != 1 {
+			t.Errorf("%d last digits fit %s", valid, known[:9])
+		}
+	}
+	for _, wrong := range []string{"", "123456789", "12345678901", "1234567891", "123456789x", " 234567890", "-234567890",
+		"\u0661234567890", strings.Repeat("9", 100)} {
+		if user.ValidTaxNumber(wrong) {
+			t.Errorf("%q is accepted", wrong)
+		}
+	}
+}
+
+// Two decisions confirm an identity; no other state does.
+func TestKYCApproved(t *testing.T) {
+	for state, want := range map[string]bool{user.ManuelApproved: true, user.OCROrNFCApproved: true,
+		user.WaitingApproval: false, user.Rejected: false, "": false, "approved": false} {
+		if got := (user.User{KYCConfirm: state}).KYCApproved(); got != want {
+			t.Errorf("%q is approved: %v", state, got)
+		}
+	}
+}
+
+// Names compare without case, and the four Turkish letters i are one.
+func TestFoldName(t *testing.T) {
+	for _, same := range [][2]string{{"IŞIK", "ışık"}, {"İrem", "irem"}, {"ÇAĞRI", "çağri"}, {"e\u0301", "É"}} {
+		if a, b := user.FoldName(same[0]), user.FoldName(same[1]); a != b {
+			t.Errorf("%q is %q and %q is %q", same[0], a, same[1], b)
+		}
+	}
+	if user.FoldName("Şahin") == user.FoldName("Sahin") {
+		t.Error("ş and s are one letter")
+	}
+}
+
+// A number in international form is divided as the numbering plan divides it, and is the canonical number.
+func TestInternational(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"+905321234567":     {"90", "+905321234567"},
+		" +90 532 123 4567": {"90", "+905321234567"},
+		"+1 (212) 555-0123": {"1", "+12125550123"},
+		"+77011234567":      {"7", "+77011234567"},
+		"+355671234567":     {"355", "+355671234567"},
+		"+447700900123":     {"44", "+447700900123"},
+		"05321234567":       {}, "+": {}, "": {}, "+0905321234567": {}, "+9x": {}, "+90": {}, "+90abc": {}, "+90123": {},
+		"+901234567890123456": {},
+	} {
+		dial, e164, err := user.International(text)
+		if dial != want[0] || e164 != want[1] || (err == nil) != (e164 != "") {
+			t.Errorf("%q: %q, %q, %v", text, dial, e164, err)
+		}
 	}
 }

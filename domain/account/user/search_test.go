@@ -44,3 +44,42 @@ func TestSearch(t *testing.T) {
 		t.Errorf("%d words", len(s.Words))
 	}
 }
+
+// A placeholder can be stored and never receives messages (D-COR-02).
+func TestPlaceholder(t *testing.T) {
+	for n, want := range map[int64]string{1: "+900000000001", 999_999_999: "+900999999999"} {
+		u := User{ID: "u", Email: "u@example.com"}
+		u.SetPlaceholder(n)
+		if u.CountryCode != "90" || u.Phone != want || u.Reachable() != "" || u.Account().Phone != "" {
+			t.Errorf("%d: %+v, reachable as %q", n, u, u.Reachable())
+		}
+		if err := (Add{User: u}).Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, phone := range []string{"+905320000000", "+9", "+449000000000"} {
+		if got := (User{Phone: phone}).Reachable(); got != phone {
+			t.Errorf("%s is reachable as %q", phone, got)
+		}
+	}
+}
+
+// FuzzMail: an accepted address is in its one spelling, in ASCII only.
+func FuzzMail(f *testing.F) {
+	for _, seed := range []string{"A@b.co", " a@b", "a@b@c", "K@b.co", "a@b..c", "<a@b.co>", "a@b.co\r\nBcc: x@y.z"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := CanonicalMail(s)
+		if err != nil {
+			return
+		}
+		if again, err := CanonicalMail(got); err != nil || again != got {
+			t.Fatalf("%q: %q and %q, %v", s, got, again, err)
+		}
+		odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || r >= 'A' && r <= 'Z' }
+		if len(got) > maxMailBytes || strings.Count(got, "@") != 1 || strings.ContainsFunc(got, odd) {
+			t.Fatalf("%q is taken as %q", s, got)
+		}
+	})
+}

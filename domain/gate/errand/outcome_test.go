@@ -15,7 +15,6 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/servicekey"
-	"castellan/persistence/persistencetest"
 )
 
 var errDown = errors.New("the database is down")
@@ -131,11 +130,6 @@ func TestEndWithoutSuccess(t *testing.T) {
 		len(writes) != 0 {
 		t.Errorf("a challenge without an errand: %v, %v", writes, err)
 	}
-	c := g.start(t, "read")
-	persistencetest.Fails(t, g.db, "errand", func(ctx context.Context) error {
-		_, err := g.Action().Ended(ctx, c, g.now)
-		return err
-	})
 }
 
 // The words for an SMS are the title; the messages filter them.

@@ -153,7 +153,6 @@ func TestAdminOfRoutes(t *testing.T) {
 	if acts := persistencetest.Acts(t, db); !slices.Equal(acts, want) {
 		t.Errorf("%q", acts)
 	}
-	persistencetest.Fails(t, db, "guard_route", func(ctx context.Context) error { return live.Reload(ctx) })
 }
 
 // A route of an earlier version that breaks a newer rule can be switched off and changed elsewhere, and keeps no value

@@ -2,8 +2,10 @@ package ratelimit_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -99,6 +101,187 @@ func TestPartitionsStayTheSame(t *testing.T) {
 	for p := range ratelimit.Partitions {
 		if n := used[p]; n < 24 || n > 128 {
 			t.Errorf("partition %d has %d of the keys, and 64 are its share", p, n)
+		}
+	}
+}
+
+// A key is removed by the first Expire at or after its deadline, also one that was moved, after any pause. It is
+// visited a few times in its life, and not in every round.
+func TestKeysExpireByDeadline(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var m ratelimit.KeyMap[int64]
+		now, next, added, visits, rounds := int64(0), 0, 0, 0, 0
+		deadlines := map[ratelimit.Key]int64{}
+		after := func() int64 { return now + r.Int64N(int64(1)<<(20+r.IntN(30))) } // up to 13 days
+		for range 2000 {
+			for range r.IntN(4) {
+				k, at := ratelimit.Key{Rule: "r", Name: strconv.Itoa(next)}, after()
+				next, added = next+1, added+1
+				deadlines[k] = at
+				*m.Add(k, at) = at
+			}
+			if r.IntN(3) == 0 {
+				for k := range deadlines { // it is used again: the wheel learns that later
+					deadlines[k] = max(deadlines[k], after())
+					*m.Get(k) = deadlines[k]
+					break
+				}
+			}
+			now += r.Int64N(int64(1) << (25 + r.IntN(18))) // up to 2.4 hours
+			rounds += m.Len()
+			for more := true; more; {
+				n := 0
+				more = m.Expire(now, 3, func(k ratelimit.Key, v *int64) int64 {
+					n++
+					return *v
+				})
+				if visits += n; n > 3 {
+					t.Fatalf("%d visits in one step", n)
+				}
+			}
+			for k, at := range deadlines {
+				if (m.Get(k) != nil) != (at > now) {
+					t.Fatalf("seed %d at %v: %s with deadline %v is kept: %t", seed, time.Duration(now), k.Name,
+						time.Duration(at), m.Get(k) != nil)
+				}
+				if at <= now {
+					delete(deadlines, k)
+				}
+			}
+			if m.Len() != len(deadlines) {
+				t.Fatalf("%d keys, want %d", m.Len(), len(deadlines))
+			}
+		}
+		if added == 0 || visits > 8*added || visits > rounds/4 {
+			t.Errorf("seed %d: %d visits of %d keys; all keys in all rounds: %d", seed, visits, added, rounds)
+		}
+	}
+}
+
+// Keys with the same hash are separate, in any order of additions and removals, and cost no more than others: a list
+// of so many keys would take minutes.
+func TestKeysWithTheSameHash(t *testing.T) {
+	const keys = 1 << 18
+	var m ratelimit.KeyMap[uint64]
+	prints := map[uint64]bool{}
+	for n := range uint64(keys) {
+		k := ratelimit.Colliding(n)
+		if m.Get(k) != nil || k.Hash() != ratelimit.Colliding(0).Hash() {
+			t.Fatalf("key %d: %v, hash %x", n, m.Get(k), k.Hash())
+		}
+		*m.Add(k, int64(n%3)<<40) = n
+		prints[k.Fingerprint()] = true
+	}
+	seen := 0
+	for range m.Keys() {
+		seen++
+	}
+	if m.Len() != keys || seen != keys || len(prints) != keys {
+		t.Errorf("%d keys, %d listed, %d fingerprints", m.Len(), seen, len(prints))
+	}
+	for round := range int64(3) {
+		next := func(_ ratelimit.Key, n *uint64) int64 { return int64(*n%3) << 40 }
+		for m.Expire(round<<40, 1000, next) {
+		}
+		for n := range uint64(keys) {
+			if v := m.Get(ratelimit.Colliding(n)); (v != nil) != (int64(n%3) > round) || v != nil && *v != n {
+				t.Fatalf("round %d: key %d is %v", round, n, v)
+			}
+		}
+	}
+	*m.Add(ratelimit.Colliding(1), 0) = 1
+	if v := m.Get(ratelimit.Colliding(1)); v == nil || *v != 1 || m.Len() != 1 {
+		t.Errorf("%v, %d keys", v, m.Len())
+	}
+}
+
+// The identity of a key names its label and entity, and gives the same key again.
+func TestIdentityOfKey(t *testing.T) {
+	for id, k := range map[string]ratelimit.Key{
+		"probe-ip/9.1.0.7":           {Rule: "probe-ip", IP: netip.MustParseAddr("9.1.0.7")},
+		"a%2Fb%20c/2001:db8::/64":    {Rule: "a/b c", IP: netip.MustParseAddr("2001:db8::")},
+		"geo/TR":                     {Rule: "geo", Name: "TR"},
+		"r/10.0.0.0/24":              {Rule: "r", Name: "10.0.0.0/24"},
+		"r/2001:db8::/48":            {Rule: "r", Name: "2001:db8::/48"},
+		"login/01JD8Y3M6T0000000000": {Rule: "login", Name: "01JD8Y3M6T0000000000"},
+	} {
+		if got, ok := ratelimit.ParseID(id); !ok || got != k || k.ID() != id {
+			t.Errorf("%s: %+v %t; %+v has %s", id, got, ok, k, k.ID())
+		}
+	}
+	for _, id := range []string{"", "r", "r/", "%zz/a"} {
+		if k, ok := ratelimit.ParseID(id); ok {
+			t.Errorf("%q: %+v", id, k)
+		}
+	}
+	subscriber := ratelimit.Key{Rule: "r", IP: netip.MustParseAddr("2001:db8::")}
+	for _, entity := range []string{"2001:db8::", "2001:db8::7", "2001:db8::9%eth0", "2001:db8::7/64"} {
+		if got := ratelimit.KeyOf("r", entity); got != subscriber {
+			t.Errorf("%s: %+v", entity, got)
+		}
+	}
+	if got := ratelimit.KeyOf("r", "::ffff:9.1.0.7"); got.IP != netip.MustParseAddr("9.1.0.7") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A request counts as many admissions at once or none. Its wait ends at the instant at which it is admitted. Removed
+// admissions make room again. All this holds for exact and for coarse windows.
+func TestCostAndForgetUntil(t *testing.T) {
+	for _, limit := range []int64{10, 10 * ratelimit.MaxExact} {
+		c := new(clock)
+		table, s, unit := ratelimit.NewTable(c.now), make([]ratelimit.Standing, 1), limit/10
+		key := ratelimit.Key{Rule: "r", Name: "a"}
+		ask := func(cost int64) bool {
+			ok, err := table.Allow(t.Context(), []ratelimit.Demand{{Key: key, Limit: limit, Period: time.Minute, Cost: cost}}, s)
+			return ok && err == nil
+		}
+		if ask(limit+1) || s[0].Retry != int64(time.Minute) {
+			t.Errorf("more than the limit: %+v", s[0])
+		}
+		for i := range int64(4) { // at 0, 10, 20 and 30 s
+			if !ask(2*unit) || s[0].Used != 2*unit*(i+1) {
+				t.Errorf("%d: %+v", i, s[0])
+			}
+			c.ns.Add(int64(10 * time.Second))
+		}
+		for cost, wait := range map[int64]time.Duration{3: 20, 4: 20, 5: 30, 6: 30, 8: 40, 10: 50} {
+			if ask(cost*unit) || s[0].Retry != int64(wait*time.Second) || s[0].Used != 8*unit {
+				t.Errorf("cost %d: %+v, not admitted in %d s", cost, s[0], wait)
+			}
+		}
+		c.ns.Add(int64(20*time.Second - 1))
+		if ask(4 * unit) {
+			t.Error("admitted early")
+		}
+		if c.ns.Add(1); !ask(4 * unit) {
+			t.Errorf("not admitted in time: %+v", s[0])
+		}
+		table.WithPartition(key.Partition(), func(p *ratelimit.Partition) {
+			w, now := p.Get(key), table.Instant()
+			w.Add(now, int64(time.Second), unit, ratelimit.Quota{Limit: limit, Period: int64(time.Minute)})
+			w.ForgetUntil(now)
+			if s := w.Look(now, ratelimit.Quota{Limit: limit, Period: int64(time.Minute)}); s.Used != unit {
+				t.Errorf("%+v is left", s)
+			}
+		})
+		if !ask(9*unit) || ask(1) {
+			t.Errorf("after a reset: %+v", s[0])
+		}
+	}
+}
+
+// A client without its own key pays the whole cost under the wider one.
+func TestCostUnderASharedKey(t *testing.T) {
+	l, _, _ := bounded(1)
+	ask(t, l, ipKey("192.0.2.1"), 5, time.Minute)
+	for i, want := range []bool{true, false} {
+		s := make([]ratelimit.Standing, 1)
+		d := ratelimit.Demand{Key: ipKey("192.0.2.2"), Limit: 5, Period: time.Minute, Cost: 3}
+		ok, err := l.Allow(t.Context(), []ratelimit.Demand{d}, s)
+		if ok != want || err != nil || s[0].Used != 3 {
+			t.Errorf("request %d: %t, %v, %+v", i, ok, err, s)
 		}
 	}
 }

@@ -14,11 +14,9 @@ import (
 	"castellan/domain/kit/blob"
 	"castellan/domain/kit/cdn"
 	"castellan/domain/kit/commit"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/picture"
 	"castellan/domain/kit/picture/picturetest"
-	"castellan/domain/kit/storetest"
 )
 
 var errFull = errors.New("the disk is full")
@@ -95,43 +93,5 @@ func TestUpload(t *testing.T) {
 	stored, err := png.DecodeConfig(bytes.NewReader(f.content[blob.PublicKey("upload/"+folder+"/logo.png")]))
 	if err != nil || stored.Width != 20 || stored.Height != 10 {
 		t.Errorf("%+v, %v", stored, err)
-	}
-}
-
-// Every faulty field of an upload is named, and nothing is stored.
-func TestRefusedUpload(t *testing.T) {
-	s, f := newService()
-	folder := parameter.CDN.In(s.Values()).FolderTypes[0]
-	shape := picturetest.PNG(20, 10)
-	for name, c := range map[string]struct {
-		in     cdn.Upload
-		fields string
-	}{
-		"no name":            {cdn.Upload{Content: shape, FolderOf: folder}, "imageName"},
-		"no harmless letter": {cdn.Upload{Content: shape, Name: "é .png", FolderOf: folder}, "imageName"},
-		"long name":          {cdn.Upload{Content: shape, Name: strings.Repeat("a", 101), FolderOf: folder}, "imageName"},
-		"name of a device":   {cdn.Upload{Content: shape, Name: "NUL.png", FolderOf: folder}, "imageName"},
-		"unknown folder":     {cdn.Upload{Content: shape, Name: "a", FolderOf: "x/" + folder}, "folderType"},
-		"another type":       {cdn.Upload{Content: shape, Name: "a.gif", FolderOf: folder}, "imageName"},
-		"all of them":        {cdn.Upload{Content: shape, Name: ".jpg", FolderOf: "none"}, "imageName folderType imageName"},
-	} {
-		_, err := s.Upload(t.Context(), by, c.in)
-		if storetest.WantsFields(t, err, c.fields); t.Failed() {
-			t.Fatal(name)
-		}
-	}
-	_, err := s.Upload(t.Context(), by, cdn.Upload{Content: []byte("text"), Name: "a.png", FolderOf: folder})
-	storetest.Wants(t, err, fault.InvalidField)
-	f.full = true
-	in := cdn.Upload{Content: shape, Name: "a.png", FolderOf: folder}
-	if address, err := s.Upload(t.Context(), by, in); !errors.Is(err, errFull) || address != "" {
-		t.Errorf("%q, %v", address, err)
-	}
-	if len(f.content) != 0 || len(f.audit) != 0 {
-		t.Errorf("%d files, %d rows", len(f.content), len(f.audit))
-	}
-	f.full, f.refused = false, true
-	if _, err := s.Upload(t.Context(), by, in); !errors.Is(err, errFull) {
-		t.Error(err)
 	}
 }

@@ -39,27 +39,6 @@ func (c *claims) once(ctx context.Context, body string, made func() error) (stri
 		func(context.Context) (string, error) { return "made", made() })
 }
 
-// The first request makes the record, a repetition reads it, and another body is refused.
-func TestOnce(t *testing.T) {
-	c := &claims{all: map[string]integration.Claim{}}
-	made := func() error { c.all["deposit/e"] = claim("body"); return nil }
-	again := func() error { t.Error("made again"); return nil }
-	if got, repeated, err := c.once(t.Context(), "body", made); got != "made" || repeated || err != nil {
-		t.Errorf("%s, %t, %v", got, repeated, err)
-	}
-	if got, repeated, err := c.once(t.Context(), "body", again); got != "read r" || !repeated || err != nil {
-		t.Errorf("%s, %t, %v", got, repeated, err)
-	}
-	_, _, err := c.once(t.Context(), "another body", again)
-	if !errors.Is(err, integration.ErrOtherBody) {
-		t.Errorf("another body: %v", err)
-	}
-	c.err = errDown
-	if _, _, err := c.once(t.Context(), "body", again); !errors.Is(err, errDown) {
-		t.Errorf("without claims: %v", err)
-	}
-}
-
 // The loser of a race reads the record of the winner. Inside a transaction it cannot: the transaction must end.
 func TestOnceInARace(t *testing.T) {
 	taken := fault.New(fault.RecordAlreadyExist, "taken")

@@ -3,6 +3,7 @@ package picture_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -11,6 +12,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -242,4 +244,99 @@ func FuzzClean(f *testing.F) {
 	}
 	d := picture.NewDecoder()
 	f.Fuzz(func(t *testing.T, data []byte) { judge(t, d, data) })
+}
+
+// A picture is accepted with everything that cameras, telephones, scanners and galleries write after or around it. The
+// picture for display is made of its pixels: no trailer, archive, film or page is left in it.
+func TestHabits(t *testing.T) {
+	d := picture.NewDecoder()
+	for name, data := range picturetest.Habits() {
+		format, err := d.Check(t.Context(), "f", data)
+		if err != nil || format != picture.Sniff(data) {
+			t.Errorf("%s: %s, %v", name, format, err)
+			continue
+		}
+		p, err := d.Clean(t.Context(), "f", data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		m, _, err := image.Decode(bytes.NewReader(p.Bytes))
+		if err != nil || m.Bounds().Dx() != p.Width || p.Width < 16 {
+			t.Errorf("%s: %d×%d, %v", name, p.Width, p.Height, err)
+		}
+		for _, gone := range []string{picturetest.Trailer, "PK\x03\x04", "ftyp", "SEFT", "adobe", "Exif", "<"} {
+			if len(gone) > 1 && bytes.Contains(p.Bytes, []byte(gone)) {
+				t.Errorf("%s: %q is left", name, gone)
+			}
+		}
+		if _, err := d.Preview(t.Context(), "f", data); err != nil {
+			t.Errorf("%s: preview: %v", name, err)
+		}
+	}
+}
+
+// The first frame of an animation is decoded as it is.
+func TestFirstFrameOfWebP(t *testing.T) {
+	for _, name := range []string{"animated.webp", "animated-alpha.webp", "animated-lossless.webp"} {
+		p := clean(t, picturetest.Habits()[name])
+		m, _, err := image.Decode(bytes.NewReader(p.Bytes))
+		if err != nil || p.Width != 24 || p.Height != 16 {
+			t.Fatalf("%s: %d×%d, %v", name, p.Width, p.Height, err)
+		}
+		left, _, _, _ := m.At(1, 8).RGBA()
+		right, _, _, a := m.At(22, 8).RGBA()
+		if opaque := name == "animated.webp"; right < left+0x2000 || (a == 0xffff) != opaque {
+			t.Errorf("%s: red %x to %x, opacity %x", name, left, right, a)
+		}
+	}
+}
+
+// A picture of a telephone that is not read is refused with the way to a JPEG.
+func TestUnsupportedPictures(t *testing.T) {
+	avif := bytes.Replace(picturetest.HEIC(), []byte("heic"), []byte("avif"), 1)
+	film := bytes.Replace(picturetest.HEIC(), []byte("heic"), []byte("mp42"), 1)
+	for want, data := range map[string][]byte{"Most Compatible": picturetest.HEIC(), "is an AVIF picture": avif,
+		"must be a PNG": film, "f: must be": picturetest.HEIC()[:11]} {
+		_, err := picture.NewDecoder().Check(t.Context(), "f", data)
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%q: %v, want %q", data, err, want)
+		}
+	}
+}
+
+// A preview is small, upright, without metadata and never the uploaded bytes.
+func TestPreview(t *testing.T) {
+	d := picture.NewDecoder()
+	for name, c := range map[string]struct {
+		data          []byte
+		width, height int
+	}{
+		"png": {picturetest.PNG(20, 10), 20, 10}, "webp": {picturetest.WebP(8, 8), 8, 8},
+		"gif":    {picturetest.GIF(5, 7), 5, 7},
+		"turned": {picturetest.WithEXIF(picturetest.JPEG(2500, 100), 6), 34, 834},
+	} {
+		p, err := d.Preview(t.Context(), "f", c.data)
+		storetest.Must(t, err)
+		got, err := jpeg.DecodeConfig(bytes.NewReader(p.Bytes))
+		if err != nil || got.Width != c.width || got.Height != c.height || p.Width != c.width || p.Format != picture.JPEG ||
+			bytes.Contains(p.Bytes, []byte("Exif")) {
+			t.Errorf("%s: %dx%d, %v", name, got.Width, got.Height, err)
+		}
+	}
+	glass := image.NewNRGBA(image.Rect(0, 0, 1300, 2)) // transparent: white
+	for x := range 1300 {
+		glass.SetNRGBA(x, 0, color.NRGBA{A: 255}) // and every other row black
+	}
+	var b bytes.Buffer
+	storetest.Must(t, png.Encode(&b, glass))
+	p, err := d.Preview(t.Context(), "f", b.Bytes())
+	storetest.Must(t, err)
+	m, err := jpeg.Decode(bytes.NewReader(p.Bytes))
+	storetest.Must(t, err)
+	if r, _, _, _ := m.At(3, 0).RGBA(); m.Bounds().Dx() != 650 || m.Bounds().Dy() != 1 || r>>8 < 120 || r>>8 > 135 {
+		t.Errorf("%v, %d is not half of white", m.Bounds(), r>>8)
+	}
+	_, err = d.Preview(t.Context(), "f", []byte("%PDF-1.7"))
+	storetest.Wants(t, err, fault.InvalidField)
 }

@@ -2,10 +2,13 @@ package sheet
 
 import (
 	"encoding/csv"
+	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"castellan/domain/kit/storetest"
 )
@@ -38,6 +41,69 @@ func TestConsoleHasTheSameSigns(t *testing.T) {
 	for name, signs := range map[string]string{"FORMULAS": formulas, "SEPARATORS": separators} {
 		if want := "const " + name + " = `" + signs + "`;"; !strings.Contains(string(text), want) {
 			t.Errorf("csv.ts has not the line %s", want)
+		}
+	}
+}
+
+// A mark of UTF-8 is dropped, and a file in UTF-16 is refused by name, with or without a mark.
+func TestEncodingOfFiles(t *testing.T) {
+	const text = "email,name\nayse@example.test,Ayşe\n"
+	big, little := "", ""
+	for _, unit := range utf16.Encode([]rune(text)) {
+		big += string([]byte{byte(unit >> 8), byte(unit)})
+		little += string([]byte{byte(unit), byte(unit >> 8)})
+	}
+	for file, want := range map[string]string{text: text, "\ufeff" + text: text, "": "", "a": "a", "\ufeff": "",
+		"\xff\xfe" + little: "!", "\xfe\xff" + big: "!", little: "!", big: "!", "a\x00b": "a\x00b"} {
+		in, err := Text(strings.NewReader(file))
+		if err != nil {
+			if want != "!" || !strings.Contains(err.Error(), "UTF-16") {
+				t.Errorf("%.20q: %v", file, err)
+			}
+			continue
+		}
+		if got, _ := io.ReadAll(in); string(got) != want {
+			t.Errorf("%.20q: %q", file, got)
+		}
+	}
+}
+
+// Each message names what was not understood: the encoding, the separator, the column or the position. A text that may
+// be a person's is not shown.
+func TestMessages(t *testing.T) {
+	known := []string{"email", "phoneNumber", "name"}
+	_, quote := csv.NewReader(strings.NewReader("a\"b,c\n")).Read()
+	for want, err := range map[string]error{
+		"<nil>": Encoding("Ayşe"),
+		"is not UTF-8 but probably Windows-1254 (Turkish); save the file as UTF-8": Encoding("Ay\xfee \xdda"),
+		"is not UTF-8 but probably Windows-1252; save the file as UTF-8":           Encoding("Caf\xe9"),
+		"is not UTF-8 but probably UTF-16; save the file as UTF-8":                 Encoding("A\x00\xfe\xff"),
+		"column name is not UTF-8 but probably Windows-1254 (Turkish); save the file " +
+			"as UTF-8": InColumn(known, []string{"a", "b", "\xde"}),
+		"the columns are separated by semicolons; they must be separated by commas": Separator([]string{"email;name"}),
+		"the columns are separated by tabs; they must be separated by commas":       Separator([]string{"email\tname"}),
+		`column 1 is "E-Mail"; did you mean email?`:                                 Unknown(0, "E-Mail", known),
+		`column 2 is "phone_number"; did you mean phoneNumber?`:                     Unknown(1, "phone_number", known),
+		`column 3 "isAdmin" is unknown; known are email, phoneNumber, name`:         Unknown(2, "isAdmin", known),
+		`column 3 is unknown; known are email, phoneNumber, name`:                   Unknown(2, "ada@example.test", known),
+		"a column email is missing; the file has id, user name": Missing("email",
+			[]string{"id", "user name"}),
+		"a column email is missing, or the first line does not name the columns": Missing("email",
+			[]string{"id", "Ayşe"}),
+		"has 3 fields, and the first line has 5":                       Fault(csv.ErrFieldCount, 3, 5),
+		"has a quotation mark in the wrong place, at byte 2 of line 1": Fault(quote, 0, 2),
+		"the file is empty": Fault(io.EOF, 0, 0),
+	} {
+		if got := fmt.Sprint(err); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if err := InColumn(known, []string{"a", "b", "ş"}); err != nil {
+		t.Error(err)
+	}
+	for _, columns := range [][]string{{"email"}, {"a;b", "c"}, nil} {
+		if err := Separator(columns); err != nil {
+			t.Errorf("%q: %v", columns, err)
 		}
 	}
 }

@@ -239,3 +239,121 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	done.Wait()
 }
+
+const thumbprint = "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+
+// A token of a session with a key names the key in cnf.jkt; any other spelling of it is refused.
+func TestTokenNamesItsKey(t *testing.T) {
+	b := newBench(t)
+	c := b.claims(token.XAuth)
+	c.Thumbprint = thumbprint
+	raw := b.sign(t, b.warm, c)
+	header, payload := parts(t, raw)
+	if !strings.HasSuffix(payload, `,"cnf":{"jkt":"`+thumbprint+`"}}`) {
+		t.Fatal(payload)
+	}
+	for _, i := range []*token.Issuer{b.warm, b.cold} {
+		if got, err := i.Verify(token.XAuth, raw); err != nil || got.Thumbprint != thumbprint {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	for name, cnf := range map[string]string{"null": `null`, "empty": `{}`, "empty key": `{"jkt":""}`,
+		"a text": `"` + thumbprint + `"`, "two": `{"jkt":"` + thumbprint + `","jkt":"x"}`,
+		"more": `{"jkt":"` + thumbprint + `","jwk":{}}`} {
+		b.refused(t, "cnf "+name, token.XAuth, b.forge(header, strings.Replace(payload,
+			`{"jkt":"`+thumbprint+`"}`, cnf, 1)))
+	}
+	plain := b.sign(t, b.cold, b.claims(token.XAuth))
+	if _, payload := parts(t, plain); strings.Contains(payload, "cnf") {
+		t.Error(payload)
+	}
+}
+
+// VerifyEnded reads a token whose time is over, and refuses all else that Verify refuses.
+func TestVerifyEnded(t *testing.T) {
+	b := newBench(t)
+	c := b.claims(token.XAuth)
+	c.Thumbprint = thumbprint
+	raw := b.sign(t, b.warm, c)
+	for _, after := range []time.Duration{0, 31 * time.Minute, time.Hour} {
+		b.now = c.IssuedAt.Add(after)
+		for _, i := range []*token.Issuer{b.warm, b.cold} {
+			if got, err := i.VerifyEnded(token.XAuth, raw); err != nil || got.Thumbprint != thumbprint ||
+				got.SessionID != c.SessionID {
+				t.Errorf("after %v: %+v, %v", after, got, err)
+			}
+			for _, bad := range []string{"", raw[:len(raw)-2], "x" + raw,
+				b.sign(t, b.cold, b.claims(token.OTAuth))} {
+				_, err := i.VerifyEnded(token.XAuth, bad)
+				storetest.Wants(t, err, fault.Unauthenticated)
+			}
+		}
+	}
+}
+
+// A statement is read back exactly as it was signed; another type, class, byte or key is refused.
+func TestStatement(t *testing.T) {
+	type grant struct {
+		Issuer  string `json:"iss"`
+		Subject string `json:"sub"`
+	}
+	i := token.NewIssuer(keyringtest.Ring(t, time.Now), "castellan", "default", time.Now, 0)
+	raw, err := i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"})
+	storetest.Must(t, err)
+	again, _ := i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"})
+	var got grant
+	if err := i.ReadStatement("guard-grant+jwt", raw, &got); err != nil || got.Subject != "u1" || again != raw {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	if err := i.ReadStatement("guard-assertion+jwt", raw, &got); fault.CodeOf(err) != fault.Unauthenticated {
+		t.Errorf("another type: %v", err)
+	}
+	if _, err := i.Verify(token.XAuth, raw); fault.CodeOf(err) != fault.Unauthenticated {
+		t.Errorf("as a session: %v", err)
+	}
+	other := token.NewIssuer(keyringtest.Ring(t, time.Now), "castellan", "default", time.Now, 0)
+	if err := other.ReadStatement("guard-grant+jwt", raw, &got); fault.CodeOf(err) != fault.Unauthenticated {
+		t.Errorf("another key: %v", err)
+	}
+	for at := range raw {
+		for _, c := range "Ab." {
+			changed := raw[:at] + string(c) + raw[at+1:]
+			if err := i.ReadStatement("guard-grant+jwt", changed, &got); err == nil && changed != raw {
+				t.Fatalf("byte %d as %q is accepted", at, c)
+			}
+		}
+	}
+	if err := i.ReadStatement("guard-grant+jwt", strings.Repeat("a", 9000), &got); err == nil {
+		t.Error("too long")
+	}
+}
+
+// FuzzVerify: of all texts only the signed one is a token, and only of its class (SEC-19, SEC-20).
+func FuzzVerify(f *testing.F) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	ring := keyringtest.Ring(f, clock)
+	warm := token.NewIssuer(ring, issuerURL, "default", clock, 100)
+	cold := token.NewIssuer(ring, issuerURL, "default", clock, 0)
+	good, err := warm.Sign(session(now))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(good + "=")
+	f.Add("e30.e30.AA")
+	f.Add("eyJhbGciOiJub25lIn0.e30.")
+	f.Fuzz(func(t *testing.T, raw string) {
+		for _, i := range []*token.Issuer{warm, cold} {
+			for _, class := range classes {
+				_, err := i.Verify(class, raw)
+				if (err == nil) != (raw == good && class == token.XAuth) {
+					t.Fatalf("%s %q: %v", class, raw, err)
+				}
+				if code := fault.CodeOf(err); err != nil && code != fault.Unauthenticated {
+					t.Fatalf("%s %q: %v", class, raw, err)
+				}
+			}
+		}
+	})
+}

@@ -95,50 +95,6 @@ func (d *desk) reopen() string {
 	})
 }
 
-// Closing an account locks all available funds, once for each currency; reopening releases only these.
-func TestCloseAndReopen(t *testing.T) {
-	d := newDesk(t)
-	d.insert("jane", "BTC", "4")
-	told := d.close()
-	for pair, want := range map[string]string{"BTC/BTC": "10 10 0", "USDT/ETH": "5 5 0", "USDT/TRX": "3 3 0"} {
-		d.has("jane", pair, want)
-	}
-	closures, err := d.Service.Store.Closures(t.Context(), "jane")
-	storetest.Must(t, err)
-	for _, b := range closures {
-		if want := fmt.Sprintf(", %d %s %s", b.ID, b.Amount, b.CurrencyCode); !strings.Contains(told, want) {
-			t.Errorf("told %q, want %q", told, want)
-		}
-		if !b.Closure || b.TypeID != 7 || b.Status != blockage.Active || b.UserID != "jane" || b.Version != 1 {
-			t.Errorf("%+v", b)
-		}
-	}
-	if len(closures) != 2 || !strings.Contains(told, " 6 BTC") || !strings.Contains(told, " 8 USDT") {
-		t.Errorf("told %q of %+v", told, closures)
-	}
-	if told := d.close(); told != "" { // nothing is available
-		t.Errorf("closed again: %s", told)
-	}
-	storetest.Must(t, d.Pay("jane", "BTC/BTC", "2"))
-	if told := d.close(); !strings.HasSuffix(told, " 8 BTC") || strings.Count(told, ",") != 1 {
-		t.Errorf("after more came in: %s", told)
-	}
-	d.has("jane", "BTC/BTC", "12 12 0")
-	if told := d.reopen(); strings.Count(told, ",") != 2 || !strings.Contains(told, " 8 BTC") {
-		t.Errorf("opened: %s", told)
-	}
-	for pair, want := range map[string]string{"BTC/BTC": "12 4 8", "USDT/ETH": "5 0 5", "USDT/TRX": "3 0 3"} {
-		d.has("jane", pair, want)
-	}
-	if told := d.reopen(); told != "" {
-		t.Errorf("opened again: %s", told)
-	}
-	all, err := d.Service.Store.Get(t.Context(), closures[0].ID)
-	if err != nil || all.Status != blockage.Released || all.UpdatedAt.IsZero() {
-		t.Errorf("%+v, %v", all, err)
-	}
-}
-
 // A closure that an administrator activated again stays when the account is reopened.
 func TestReactivatedClosureStays(t *testing.T) {
 	d := newDesk(t)

@@ -3,58 +3,18 @@ package currency_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/currency"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
-
-// D-WAD-05: unknown, inactive, not linked and not enabled codes are INVALID_FIELD of the respective field.
-func TestWithdrawal(t *testing.T) {
-	c := currency.NewCatalog(
-		[]currency.Currency{{ID: 1, Code: "AAA", Active: true, Withdraw: true}, {ID: 2, Code: "OFF", Withdraw: true},
-			{ID: 3, Code: "KEPT", Active: true}},
-		[]currency.Network{{ID: 1, Code: "ON", Active: true}, {ID: 2, Code: "OFF"}, {ID: 3, Code: "FAR", Active: true},
-			{ID: 4, Code: "SHUT", Active: true}, {ID: 5, Code: "DEAD", Active: true}},
-		[]currency.Pair{
-			{ID: 1, CurrencyID: 1, NetworkID: 1, Active: true, Withdraw: true},
-			{ID: 2, CurrencyID: 2, NetworkID: 1, Active: true, Withdraw: true},
-			{ID: 3, CurrencyID: 1, NetworkID: 2, Active: true, Withdraw: true},
-			{ID: 4, CurrencyID: 1, NetworkID: 4, Active: true},
-			{ID: 5, CurrencyID: 1, NetworkID: 5, Withdraw: true},
-		})
-	for _, tc := range []struct{ currency, network, field string }{
-		{"AAA", "ON", ""},
-		{"aaa", "ON", "currencyCode"},
-		{"BBB", "ON", "currencyCode"},
-		{"", "ON", "currencyCode"},
-		{"OFF", "ON", "currencyCode"},
-		{"KEPT", "ON", "currencyCode"},
-		{"AAA", "on", "networkCode"},
-		{"AAA", "", "networkCode"},
-		{"AAA", "OFF", "networkCode"},
-		{"AAA", "FAR", "networkCode"},
-		{"AAA", "SHUT", "networkCode"},
-		{"AAA", "DEAD", "networkCode"},
-		{"BBB", "OFF", "currencyCode networkCode"},
-	} {
-		cur, net, err := c.Withdrawal(tc.currency, tc.network)
-		var f *fault.Error
-		got := ""
-		if errors.As(err, &f) {
-			for i, p := range f.Fields {
-				if i > 0 {
-					got += " "
-				}
-				got += p.Field
-			}
-		}
-		if got != tc.field || (err == nil) != (tc.field == "") || err == nil && (cur.ID != 1 || net.ID != 1) ||
-			err != nil && fault.CodeOf(err) != fault.InvalidField {
-			t.Errorf("%s on %s: %+v %+v %v", tc.currency, tc.network, cur, net, err)
-		}
-	}
-}
 
 // source is a store that is only read.
 type source struct {
@@ -185,5 +145,108 @@ func TestInfo(t *testing.T) {
 	active := true
 	if all, some := c.Pairs(nil), c.Pairs(&active); len(all) != 4 || len(some) != 3 || all[0].ID != 4 {
 		t.Errorf("%+v\n%+v", all, some)
+	}
+}
+
+// Each limit of a set-up is exact, and the refusal names the field of its section.
+func TestSetupIsValidated(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	s := &currency.Service{Store: money.NewCurrencies(db), Changes: admin.Changes{Commit: db, Now: time.Now}}
+	text := func(n int) string { return strings.Repeat("ü", n) }
+	address := func(n int) string { return "https://a.example/" + strings.Repeat("x", n-len("https://a.example/")) }
+	for _, c := range []struct {
+		edit   func(*currency.Currency, *currency.Network, *currency.Link)
+		fields string
+	}{
+		{func(c *currency.Currency, n *currency.Network, l *currency.Link) {
+			c.Code, n.Code = strings.Repeat("C", 33), ""
+		}, "currency.code currencyNetwork.networkCode"},
+		{func(c *currency.Currency, n *currency.Network, l *currency.Link) {
+			c.Network, c.Name, c.MarketDataID, c.MarketListingSlug = text(201), "a\nb", text(201), text(201)
+			n.Name, n.KYTName, l.ScreeningSymbol, l.MintAddress = text(201), "\x00", text(201), text(201)
+		}, "currency.network currency.name currency.marketdataid currency.marketlistingslug currencyNetwork.networkName " +
+			"currencyNetwork.kytNetworkName currencyOfNetwork.screeningSymbol currencyOfNetwork.mintAddress"},
+		{func(c *currency.Currency, n *currency.Network, l *currency.Link) {
+			c.Image, c.PNGImage = address(2049), "ftp://a.example/x"
+		}, "currency.image currency.pngimage"},
+		{func(c *currency.Currency, n *currency.Network, l *currency.Link) {
+			l.FormatPrecision = strings.Repeat("#", 65)
+		}, "currencyOfNetwork.formatPrecision"},
+		{func(c *currency.Currency, n *currency.Network, l *currency.Link) {
+			l.FormatPrecision = "0." + strings.Repeat("0", 19)
+		}, "currencyOfNetwork.formatPrecision"},
+		{func(c *currency.Currency, n *currency.Network, l *currency.Link) {
+			*c = currency.Currency{Code: strings.Repeat("C", 32), Network: text(200), Name: text(200), MarketDataID: text(200),
+				MarketListingSlug: text(200), Image: address(2048), PNGImage: "/own/path.png"}
+			*n = currency.Network{Code: strings.Repeat("N", 32), Name: text(200), KYTName: text(200)}
+			l.CurrencyCode, l.NetworkCode, l.ScreeningSymbol, l.MintAddress = c.Code, n.Code, text(200), text(200)
+			l.FormatPrecision = strings.Repeat("#", 45) + "." + strings.Repeat("0", 18)
+		}, ""},
+	} {
+		in := currency.Setup{
+			Currency: currency.Section[currency.Currency]{Enabled: true, Record: currency.Currency{Code: "NEXT",
+				Name: "New", Image: "https://cdn.example/new.png"}},
+			Network: currency.Section[currency.Network]{Enabled: true, Record: currency.Network{Code: "NEXT", Name: "Net"}},
+			Pair: currency.Section[currency.Link]{Enabled: true, Record: currency.Link{CurrencyCode: "NEXT",
+				NetworkCode: "NEXT", Pair: currency.Pair{FormatPrecision: "0.00"}}}}
+		c.edit(&in.Currency.Record, &in.Network.Record, &in.Pair.Record)
+		_, err := s.Setup(t.Context(), audit.By{UserID: "admin"}, in)
+		storetest.WantsFields(t, err, c.fields)
+	}
+}
+
+// failing is a store of which one method fails.
+type failing struct {
+	currency.Store
+	method string
+}
+
+func (f *failing) AddCurrency(ctx context.Context, c currency.Currency) (int64, error) {
+	return f.add("AddCurrency", func() (int64, error) { return f.Store.AddCurrency(ctx, c) })
+}
+
+func (f *failing) AddNetwork(ctx context.Context, n currency.Network) (int64, error) {
+	return f.add("AddNetwork", func() (int64, error) { return f.Store.AddNetwork(ctx, n) })
+}
+
+func (f *failing) AddPair(ctx context.Context, p currency.Pair) (int64, error) {
+	return f.add("AddPair", func() (int64, error) { return f.Store.AddPair(ctx, p) })
+}
+
+func (f *failing) add(method string, do func() (int64, error)) (int64, error) {
+	if f.method == method {
+		return 0, errDown
+	}
+	return do()
+}
+
+var errDown = errors.New("the database is down")
+
+// The first currencies are active, with their networks and pairs. A failure ends the seed.
+func TestSeed(t *testing.T) {
+	db := persistencetest.SQLite(t)
+	store := &failing{Store: money.NewCurrencies(db)}
+	seed := func() error {
+		persistencetest.Empty(t, db, "currency_of_network", "currency_network", "currency")
+		return db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) })
+	}
+	storetest.Must(t, seed())
+	catalog, err := currency.Load(t.Context(), store)
+	storetest.Must(t, err)
+	pairs := catalog.Pairs(nil)
+	if len(pairs) == 0 {
+		t.Fatal("no pairs")
+	}
+	for _, p := range pairs {
+		if !p.Active || !p.Deposit || !p.Withdraw || !p.DepositAddress || !p.Currency.Active || !p.Currency.Deposit ||
+			!p.Currency.Withdraw || !p.Network.Active || p.Currency.Name == "" || p.Network.Name == "" {
+			t.Errorf("%+v", p)
+		}
+	}
+	for _, method := range []string{"AddCurrency", "AddNetwork", "AddPair"} {
+		store.method = method
+		if err := seed(); !errors.Is(err, errDown) {
+			t.Errorf("%s: %v", method, err)
+		}
 	}
 }

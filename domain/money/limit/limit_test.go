@@ -2,11 +2,14 @@ package limit_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/level"
@@ -134,6 +137,147 @@ func TestRemaining(t *testing.T) {
 		april := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 		if !m.month.Equal(april) || !m.day.Equal(april) {
 			t.Errorf("asked since %v and %v", m.month, m.day)
+		}
+	}
+}
+
+// Lira are counted under the limits for TRY, and every other currency, at its value, under those for crypto.
+func TestExceeded(t *testing.T) {
+	must := amount.Must
+	s := limit.Service{Users: users{}, Store: &moves{}, Catalog: catalog, Now: func() time.Time { return now },
+		Levels: levels{all: []level.Level{{ID: 1, Limits: level.Limits{SendTryDaily: must("100"),
+			SendCryptoDaily: must("200"), SendTryMonthly: must("1000"), SendCryptoMonthly: must("900")}}}},
+		Rates: rates{all: []rate.Quote{{Pair: rate.Pair{Base: "USD", Quote: "TRY"}, Rate: rate.Must("40")}}}}
+	for _, c := range []struct {
+		asset    int64
+		sum      string
+		exceeded bool
+	}{{lira, "100", false}, {lira, "100.01", true}, {lira, "1001", true}, {dollar, "5", false}, {dollar, "5.01", true},
+		{dollar, "23", true}} {
+		err := s.Check(t.Context(), user.User{ID: "u", Level: 1}, c.asset, must(c.sum))
+		var refusal *fault.Error
+		if errors.As(err, &refusal) != c.exceeded || c.exceeded && !refusal.ResetAt.After(now) {
+			t.Errorf("%s of asset %d: %v", c.sum, c.asset, err)
+		}
+	}
+}
+
+// sender is a service for an account of level 1, which may send 100 TRY and cryptos for 200 TRY a day, and 1000 and 900
+// TRY a month.
+func sender(moved ...limit.Moved) *limit.Service {
+	must := amount.Must
+	return &limit.Service{Users: users{}, Store: &moves{all: moved}, Catalog: catalog,
+		Now: func() time.Time { return now }, Levels: levels{all: []level.Level{{ID: 0}, {ID: 1,
+			Limits: level.Limits{SendTryDaily: must("100"), SendCryptoDaily: must("200"), SendTryMonthly: must("1000"),
+				SendCryptoMonthly: must("900"), ReceiveTryDaily: must("50"), ReceiveCryptoDaily: must("60")}}}},
+		Rates: rates{all: []rate.Quote{{Pair: rate.Pair{Base: "USD", Quote: "TRY"}, Rate: rate.Must("40")},
+			{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("1000000")}}}}
+}
+
+// An amount counts with what was sent before, in its own and in other assets. The refusal says when the limit resets:
+// that of the month if both are exceeded.
+func TestSentBefore(t *testing.T) {
+	tomorrow, may := time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	never, huge := time.Time{}, "999999999999999999" // and a fraction: the largest amount
+	over := out(lira, "0", "0")
+	over.Over = true
+	overDollar := over
+	overDollar.Asset = dollar
+	for name, c := range map[string]struct {
+		moved []limit.Moved
+		asset int64
+		sum   string
+		reset time.Time
+		names string // of the refusal; "": none
+	}{
+		"exactly the day":          {[]limit.Moved{out(lira, "60", "60")}, lira, "40", never, ""},
+		"more than the day":        {[]limit.Moved{out(lira, "60", "60")}, lira, "40.01", tomorrow, "limit"},
+		"exactly the month":        {[]limit.Moved{out(lira, "0", "960")}, lira, "40", never, ""},
+		"more than the month":      {[]limit.Moved{out(lira, "0", "960")}, lira, "40.01", may, "limit"},
+		"more than both":           {[]limit.Moved{out(lira, "60", "960")}, lira, "40.01", may, "limit"},
+		"received before":          {[]limit.Moved{in(lira, "99", "999")}, lira, "100", never, ""},
+		"received and sent":        {[]limit.Moved{in(lira, "9", "9"), out(lira, "60", "60")}, lira, "41", tomorrow, "limit"},
+		"cryptos are not TRY":      {[]limit.Moved{out(dollar, "5", "20")}, lira, "100", never, ""},
+		"TRY is no crypto":         {[]limit.Moved{out(lira, "100", "1000")}, dollar, "5", never, ""},
+		"cryptos together":         {[]limit.Moved{out(bitcoin, "0.0001", "0.0001")}, dollar, "2.5", never, ""},
+		"cryptos exceed the day":   {[]limit.Moved{out(bitcoin, "0.0001", "0.0001")}, dollar, "2.51", tomorrow, "limit"},
+		"cryptos exceed the month": {[]limit.Moved{out(bitcoin, "0", "0.0008")}, dollar, "2.51", may, "limit"},
+		"after two others": {[]limit.Moved{out(bitcoin, "0", "0"), out(dollar, "3", "3"), out(lira, "9", "9")}, dollar,
+			"2.01", tomorrow, "limit"},
+		"a sum that is too large":   {[]limit.Moved{over}, lira, "0.01", may, "limit"},
+		"another that is too large": {[]limit.Moved{overDollar}, lira, "0.01", never, ""},
+		"a missing rate":            {nil, unknown, "0.01", never, "no rate for XYZ/TRY"},
+		"a missing rate before":     {[]limit.Moved{out(unknown, "0", "1")}, dollar, "1", never, "no rate for XYZ/TRY"},
+		"received without a rate":   {[]limit.Moved{in(unknown, "1", "1")}, dollar, "5", never, ""},
+		"TRY beside a missing rate": {[]limit.Moved{out(unknown, "1", "1")}, lira, "100", never, ""},
+		"nothing of a missing rate": {[]limit.Moved{out(unknown, "0", "0")}, dollar, "5", never, ""},
+		"beyond every amount":       {[]limit.Moved{out(lira, huge, huge)}, lira, huge, may, "limit"},
+		"other assets on a day":     {[]limit.Moved{out(bitcoin, "0.0002", "0.0002")}, dollar, "0.01", tomorrow, "limit"},
+	} {
+		err := sender(c.moved...).Check(t.Context(), user.User{ID: "u", Level: 1}, c.asset, amount.Must(c.sum))
+		var refusal *fault.Error
+		if errors.As(err, &refusal) != (c.names != "") || refusal != nil && (refusal.Code != fault.LimitExceeded ||
+			!refusal.ResetAt.Equal(c.reset) || !strings.Contains(refusal.Message, c.names)) {
+			t.Errorf("%s: %+v", name, refusal)
+		}
+	}
+}
+
+var errDown = errors.New("the database is down")
+
+// The stores of a database that is down.
+type (
+	noUsers  struct{ user.Store }
+	noLevels struct{ limit.Levels }
+	noMoves  struct{}
+	noRates  struct{ rate.Store }
+)
+
+func (noUsers) Get(context.Context, string) (user.User, error) { return user.User{}, errDown }
+
+func (noLevels) List(context.Context, level.Query) ([]level.Level, error) { return nil, errDown }
+
+func (noMoves) Moved(context.Context, string, time.Time, time.Time) ([]limit.Moved, error) {
+	return nil, errDown
+}
+
+func (noRates) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
+	return nil, errDown
+}
+
+// Without a store no limit is reported and no amount is permitted.
+func TestLimitsCannotBeRead(t *testing.T) {
+	for name, fail := range map[string]func(*limit.Service){
+		"users": func(s *limit.Service) { s.Users = noUsers{} }, "levels": func(s *limit.Service) { s.Levels = noLevels{} },
+		"moves": func(s *limit.Service) { s.Store = noMoves{} }, "rates": func(s *limit.Service) { s.Rates = noRates{} },
+	} {
+		s := sender(out(dollar, "1", "1"))
+		fail(s)
+		if _, err := s.Of(t.Context(), "u1"); !errors.Is(err, errDown) {
+			t.Errorf("%s: %v", name, err)
+		}
+		err := s.Check(t.Context(), user.User{ID: "u", Level: 1}, lira, amount.Must("1"))
+		if name != "users" && !errors.Is(err, errDown) { // the caller has read the account
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s := sender(out(lira, "1", "1"))
+	s.Rates = noRates{} // TRY needs no rate
+	if _, err := s.Of(t.Context(), "u1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A level that sets no monthly limit has thirty times the daily one, or the largest amount.
+func TestMonthOfLargeDays(t *testing.T) {
+	for daily, want := range map[string]string{"1": "30", "0": "0", "0.5": "15",
+		"400000000000000000": "800000000000000000"} {
+		s := sender()
+		s.Levels = levels{all: []level.Level{{ID: 1, Limits: level.Limits{ReceiveTryDaily: amount.Must(daily),
+			ReceiveCryptoDaily: amount.Must(daily)}}}}
+		info, err := s.Of(t.Context(), "u1")
+		if err != nil || info.CreditMonthly.String() != want {
+			t.Errorf("%s a day: %s, %v", daily, info.CreditMonthly, err)
 		}
 	}
 }

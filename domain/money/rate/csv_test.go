@@ -1,11 +1,15 @@
 package rate_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"castellan/domain/kit/job"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/rate"
 )
 
@@ -71,5 +75,64 @@ func TestLargeFile(t *testing.T) {
 	_, err = rate.ReadCSV(strings.NewReader(text.String()), today, func(int) {})
 	if err == nil || !strings.Contains(err.Error(), "line 100002: a file has at most 100000 rates") {
 		t.Error(err)
+	}
+}
+
+// FuzzReadCSV: an accepted file holds rates above zero between two currencies, none later than now.
+func FuzzReadCSV(f *testing.F) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	f.Add("base,quote,rate,date\nBTC,USD,1.5,2026-01-31\n")
+	f.Add("\ufeffdate,rate,quote,base,x\n2026-01-31T10:00:00Z,0.1,TRY,USD,\"a\nb\"\n")
+	f.Add("base,quote,rate,date\nBTC,BTC,-1,2999-01-01\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		quotes, err := rate.ReadCSV(strings.NewReader(text), now, func(int) {})
+		if err != nil {
+			return
+		}
+		for _, q := range quotes {
+			_, base := rate.Code(q.Base)
+			_, quote := rate.Code(q.Quote)
+			if !base || !quote || q.Base == q.Quote || q.At.After(now) {
+				t.Fatalf("%q gives %+v", text, q)
+			}
+			if again, err := rate.Parse(q.Rate.String()); err != nil || again.String() != q.Rate.String() {
+				t.Fatalf("%q gives the rate %s: %v", text, q.Rate, err)
+			}
+		}
+	})
+}
+
+type provider struct{ err error }
+
+func (p provider) Fetch(context.Context) ([]rate.Quote, int, error) {
+	return []rate.Quote{{Pair: rate.Pair{Base: "USD", Quote: "TRY"}, Rate: rate.Must("41.5")}}, 2, p.err
+}
+
+// The rates of a slot have the time of its beginning, however late they are fetched; a failed provider fails the
+// attempt.
+func TestFetching(t *testing.T) {
+	kind, schedule := rate.Fetching(provider{}, "rates.test", 5*time.Minute)
+	if schedule.Kind != kind.Name || schedule.Every != 5*time.Minute {
+		t.Errorf("scheduled as %+v", schedule)
+	}
+	slot := time.Date(2026, 1, 31, 10, 5, 0, 0, time.UTC)
+	j := job.Job{Kind: kind.Name, Key: schedule.Slots(slot.Add(4 * time.Minute))[0], State: job.Running}
+	next, writes, err := kind.Step(t.Context(), j)
+	storetest.Must(t, err)
+	if next.State != job.Done || next.Total != 3 || next.Done != 1 || next.Skipped != 2 || len(writes) != 1 {
+		t.Errorf("%+v, %d writes", next, len(writes))
+	}
+	arrived := writes[0].(rate.Arrived)
+	if q := arrived.Quotes[0]; arrived.Source != "rates.test" || !q.At.Equal(slot) || q.Rate.String() != "41.5" {
+		t.Errorf("%+v", arrived)
+	}
+	away := errors.New("away")
+	kind, _ = rate.Fetching(provider{away}, "rates.test", time.Minute)
+	if _, writes, err := kind.Step(t.Context(), j); !errors.Is(err, away) || writes != nil {
+		t.Errorf("%v, %v", writes, err)
+	}
+	j.Key = "no slot"
+	if _, _, err := kind.Step(t.Context(), j); err == nil || errors.Is(err, away) {
+		t.Errorf("a job of no slot: %v", err)
 	}
 }

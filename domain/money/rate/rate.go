@@ -1,12 +1,11 @@
 // Package rate manages exchange rates (section 4.7 of the interface; decisions D-CUR-07, D-CUR-08). It is the only
-// place that multiplies money: by a rate or a percentage, rounded half-even.
+// place that multiplies money, rounded half-even.
 //
 // The one idea: a rate is an exact decimal, and rounding happens in one step at the end. The decimal library is used
 // only in this package. Start reading at Rate, then Find.
 package rate
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 
@@ -69,29 +68,6 @@ func (r Rate) MarshalJSON() ([]byte, error) { return []byte(r.String()), nil }
 // is too large for an amount.
 func (r Rate) Of(a amount.Amount, decimals int) (amount.Amount, error) {
 	return rounded(number(a).Mul(r.d), decimals)
-}
-
-// Percentage is a part of an amount, such as a fee: 0 to 100 percent.
-type Percentage struct{ d decimal.Decimal }
-
-var errPercentage = errors.New("must be a percentage from 0 to 100")
-
-// ParsePercentage reads the number before the percent sign, in plain notation.
-func ParsePercentage(s string) (Percentage, error) {
-	a, err := amount.Parse(s)
-	if err != nil || a.Sign() < 0 || a.Cmp(amount.Must("100")) > 0 {
-		return Percentage{}, errPercentage
-	}
-	return Percentage{number(a).Shift(-2)}, nil
-}
-
-// Of returns the part of the amount, rounded half-even to the decimals, 0 to amount.Decimals, and the rest; together
-// they equal the amount.
-func (p Percentage) Of(a amount.Amount, decimals int) (part, rest amount.Amount, err error) {
-	if part, err = rounded(number(a).Mul(p.d), decimals); err == nil {
-		rest, err = a.Sub(part)
-	}
-	return part, rest, err
 }
 
 func number(a amount.Amount) decimal.Decimal {

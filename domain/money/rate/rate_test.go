@@ -1,13 +1,23 @@
 package rate_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"math/big"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/rate"
+	"castellan/persistence/money"
+	"castellan/persistence/persistencetest"
 )
 
 func TestParse(t *testing.T) {
@@ -105,68 +115,6 @@ func TestRounding(t *testing.T) {
 	}
 }
 
-func TestPercentage(t *testing.T) {
-	for _, c := range []struct {
-		percent, amount string
-		decimals        int
-		part, rest      string
-	}{
-		{"0.2", "1000", 2, "2", "998"}, {"0", "5", 2, "0", "5"}, {"100", "0.01", 2, "0.01", "0"},
-		{"0.25", "0.5", 8, "0.00125", "0.49875"}, {"2.5", "1", 2, "0.02", "0.98"}, {"3.5", "1", 2, "0.04", "0.96"},
-	} {
-		p, err := rate.ParsePercentage(c.percent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, rest, err := p.Of(amount.Must(c.amount), c.decimals)
-		if err != nil || part.String() != c.part || rest.String() != c.rest {
-			t.Errorf("%s %% of %s: %v and %v, %v; want %s and %s", c.percent, c.amount, part, rest, err, c.part, c.rest)
-		}
-	}
-	for _, wrong := range []string{"", "-1", "100.000000000000000001", "1e1", "NaN", "5%"} {
-		if p, err := rate.ParsePercentage(wrong); err == nil {
-			t.Errorf("%q is read as %v", wrong, p)
-		}
-	}
-}
-
-// A part and its rest always add up to the amount, both with its decimals; the part is the nearest amount to the
-// percentage, the even one of two.
-func TestPartAndRestAddUp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		decimals := rapid.IntRange(0, amount.Decimals).Draw(t, "decimals")
-		unit := int64(amount.Unit(decimals))
-		lo := rapid.Int64Range(0, int64(1e18)/unit-1).Draw(t, "lo") * unit
-		a, err := amount.Of(rapid.OneOf(rapid.Int64Range(0, 1e18-1), rapid.Int64Range(0, 9)).Draw(t, "hi"), lo)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := rapid.StringMatching(`(100|[0-9]{1,2}(\.[0-9]{1,18})?)`).Draw(t, "percent")
-		p, err := rate.ParsePercentage(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		part, rest, err := p.Of(a, decimals)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sum, err := part.Add(rest); err != nil || sum != a || part.Sign() < 0 || rest.Sign() < 0 ||
-			!part.Fits(decimals) || !rest.Fits(decimals) {
-			t.Fatalf("%s %% of %s with %d decimals: %s and %s", text, a, decimals, part, rest)
-		}
-		number := func(s string) *big.Rat { r, _ := new(big.Rat).SetString(s); return r }
-		least := new(big.Rat).SetFrac64(unit, int64(1e18))
-		exact := new(big.Rat).Mul(number(a.String()), number(text))
-		exact.Quo(exact, big.NewRat(100, 1)).Quo(exact, least) // in smallest amounts
-		got := new(big.Rat).Quo(number(part.String()), least)
-		off := new(big.Rat).Sub(got, exact)
-		half := off.Abs(off).Cmp(big.NewRat(1, 2))
-		if half > 0 || half == 0 && got.Num().Bit(0) == 1 {
-			t.Fatalf("%s %% of %s with %d decimals is %s", text, a, decimals, part)
-		}
-	})
-}
-
 func TestCode(t *testing.T) {
 	for in, want := range map[string]string{"usd": "USD", " try ": "TRY", "1INCH": "1INCH", "": "", "A B": "", "ü": "",
 		"X'": "", "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456": ""} {
@@ -175,3 +123,119 @@ func TestCode(t *testing.T) {
 		}
 	}
 }
+
+// A rate needs its pair in both directions, and the legs over the dollar unless it is one of the two.
+func TestNeededPairs(t *testing.T) {
+	pairs := func(texts ...string) (all []rate.Pair) {
+		for _, text := range texts {
+			all = append(all, rate.Pair{Base: text[:3], Quote: text[3:]})
+		}
+		return all
+	}
+	for text, want := range map[string][]rate.Pair{
+		"EURTRY": pairs("EURTRY", "TRYEUR", "EURUSD", "USDEUR", "USDTRY", "TRYUSD"),
+		"USDTRY": pairs("USDTRY", "TRYUSD"), "TRYUSD": pairs("TRYUSD", "USDTRY"),
+	} {
+		storetest.Same(t, rate.Needed(pairs(text)[0]), want)
+	}
+}
+
+// lastRates is a store of the last rates.
+type lastRates struct {
+	rate.Store
+	all []rate.Quote
+	err error
+}
+
+func (l lastRates) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
+	return l.all, l.err
+}
+
+// A currency is worth itself, without a stored rate. Any other pair needs one.
+func TestCurrentRate(t *testing.T) {
+	now, down := time.UnixMilli(1_700_000_000_000), errors.New("the database is down")
+	s := rate.Service{Store: lastRates{err: down}, Now: func() time.Time { return now }}
+	if q, err := s.Rate(t.Context(), "btc", "BTC"); err != nil || q.Rate.String() != "1" || q.Base != "BTC" ||
+		!q.At.Equal(now) {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if _, err := s.Rate(t.Context(), "BTC", "TRY"); !errors.Is(err, down) {
+		t.Errorf("without the store: %v", err)
+	}
+	s.Store = lastRates{}
+	_, err := s.Rate(t.Context(), "BTC", "TRY")
+	storetest.Wants(t, err, fault.RecordNotFound)
+	_, err = s.Rate(t.Context(), "", "a b")
+	storetest.WantsFields(t, err, "base quote")
+	s.Store = lastRates{all: []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")}}}
+	if q, err := s.Rate(t.Context(), "btc", "try"); err != nil || q.Rate.String() != "100" {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
+// asked is a store that notes the date of a read and how many rates it was given.
+type asked struct {
+	rate.Store
+	at time.Time
+}
+
+func (a *asked) Last(_ context.Context, at time.Time, _ ...rate.Pair) ([]rate.Quote, error) {
+	a.at = at
+	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}}}, nil
+}
+
+// D-CUR-08: the rates of a date are those of two hours before, in whole milliseconds.
+func TestRatesOfADate(t *testing.T) {
+	store := &asked{}
+	s := rate.Service{Store: store}
+	got, err := s.LastBy(t.Context(), time.Date(2026, 3, 1, 1, 0, 0, 1_999_999, time.UTC))
+	want := time.Date(2026, 2, 28, 23, 0, 0, 1_000_000, time.UTC)
+	if err != nil || len(got) != 1 || !store.at.Equal(want) {
+		t.Errorf("%v, %v at %v, want %v", got, err, store.at, want)
+	}
+}
+
+// A rate is written as a number, and equals the same number in another notation.
+func TestRateIsANumber(t *testing.T) {
+	for text, want := range map[string]string{"1.50": "1.5", "40": "40", "0.00000001": "0.00000001"} {
+		got, err := json.Marshal(rate.Must(text))
+		if err != nil || string(got) != want || !rate.Must(text).Equal(rate.Must(want)) {
+			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
+		}
+	}
+	if rate.Must("1").Equal(rate.Must("1.00000001")) {
+		t.Error("different rates are equal")
+	}
+}
+
+// An import stores all rates or none, and is audited if one of them is new or changed.
+func TestImport(t *testing.T) {
+	db, at := persistencetest.SQLite(t), time.UnixMilli(1_700_000_000_000).UTC()
+	store, changes := money.NewRates(db), admin.Changes{Commit: db, Now: func() time.Time { return at }}
+	quotes := []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("4000000"), At: at},
+		{Pair: rate.Pair{Base: "USD", Quote: "TRY"}, Rate: rate.Must("40"), At: at}}
+	by := audit.By{UserID: "op"}
+	if changed, err := rate.Import(t.Context(), store, changes, by, quotes); changed != 2 || err != nil {
+		t.Errorf("%d of 2 are new, %v", changed, err)
+	}
+	quotes[1].Rate = rate.Must("41")
+	for _, want := range []int{1, 0} {
+		if n, err := rate.Import(t.Context(), store, changes, by, quotes); err != nil || n != want {
+			t.Errorf("%d changed, %v, want %d", n, err, want)
+		}
+	}
+	storetest.Same(t, persistencetest.Acts(t, db), []string{"RATES_IMPORT|op||rates|rates=2 changed=2",
+		"RATES_IMPORT|op||rates|rates=2 changed=1"})
+	down := errors.New("down")
+	if n, err := rate.Import(t.Context(), refusing{err: down}, changes, by, quotes); !errors.Is(err, down) || n != 0 {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// refusing is a store that takes no rates.
+type refusing struct {
+	rate.Store
+	err error
+}
+
+func (r refusing) Add(context.Context, string, []rate.Quote) (int, error) { return 0, r.err }

@@ -2,16 +2,17 @@ package resource_test
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/resource"
-	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
@@ -20,11 +21,7 @@ import (
 // registry is the administration of a new installation that serves three endpoints. It has the UI type 'page'.
 type registry struct {
 	resource.Admin
-	db                      *persistence.DB
-	store                   resource.Store
-	served                  resource.Resource
-	pages, get              resource.Type
-	administrators, members resource.Role
+	page int64
 }
 
 var by = audit.By{UserID: "boss"}
@@ -32,54 +29,17 @@ var by = audit.By{UserID: "boss"}
 func newRegistry(t *testing.T) *registry {
 	t.Helper()
 	db, at := persistencetest.SQLite(t), time.UnixMilli(1_700_000_000_000).UTC()
-	r := &registry{db: db, store: permit.NewResources(db)}
-	r.Admin = resource.Admin{Store: r.store, Accounts: account.NewUsers(db),
+	r := &registry{Admin: resource.Admin{Store: permit.NewResources(db), Accounts: account.NewUsers(db),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return at }},
 		Table: resource.Table{{Method: "GET", Path: "/things", Name: "List things"},
-			{Method: "POST", Path: "/keys", Reserved: true}, {Method: "PUT", Path: "/things"}}}
-	storetest.Must(t, r.sync(t))
-	_, err := r.AddType(t.Context(), by, typeDraft("page"))
+			{Method: "POST", Path: "/keys", Reserved: true}, {Method: "PUT", Path: "/things"}}}}
+	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+		return resource.Sync(ctx, r.Store, r.Table, at)
+	}))
+	var err error
+	r.page, err = r.AddType(t.Context(), by, typeDraft("page"))
 	storetest.Must(t, err)
-	r.read(t)
 	return r
-}
-
-func (r *registry) sync(t *testing.T) error {
-	return r.db.InTx(t.Context(), func(ctx context.Context) error {
-		return resource.Sync(ctx, r.store, r.Table, r.Changes.Now())
-	})
-}
-
-// read finds the records of the registry by their codes.
-func (r *registry) read(t *testing.T) {
-	t.Helper()
-	all, err := r.store.Resources(t.Context())
-	storetest.Must(t, err)
-	for _, x := range all {
-		for code, to := range map[string]*resource.Resource{"GET /things": &r.served} {
-			if x.Code == code {
-				*to = x
-			}
-		}
-	}
-	types, err := r.store.Types(t.Context())
-	storetest.Must(t, err)
-	for _, x := range types {
-		for code, to := range map[string]*resource.Type{"page": &r.pages, "GET": &r.get} {
-			if x.Code == code {
-				*to = x
-			}
-		}
-	}
-	roles, err := r.store.Roles(t.Context())
-	storetest.Must(t, err)
-	for _, x := range roles {
-		for code, to := range map[string]*resource.Role{user.RoleAdmin: &r.administrators, user.RoleUser: &r.members} {
-			if x.Code == code {
-				*to = x
-			}
-		}
-	}
 }
 
 func typeDraft(code string) resource.TypeDraft {
@@ -91,19 +51,11 @@ func draft(code string, typeID, parent int64) resource.Draft {
 		Context: resource.UI, Parent: &parent}
 }
 
-// A start that cannot read or write the records of the endpoints fails.
-func TestSyncFails(t *testing.T) {
-	r := newRegistry(t)
-	persistencetest.Exec(t, r.db, "DELETE FROM role")
-	r.Table[1].Method = "PATCH"
-	persistencetest.Fails(t, r.db, "role resource_type resource", func(context.Context) error { return r.sync(t) })
-}
-
 // Codes and names have at most 500 characters.
 func TestLengthOfCodes(t *testing.T) {
 	r := newRegistry(t)
 	for n, fields := range map[int]string{500: "", 501: "code name"} {
-		d := draft(strings.Repeat("ü", n), r.pages.ID, 0)
+		d := draft(strings.Repeat("ü", n), r.page, 0)
 		d.Name = d.Code
 		_, err := r.AddResource(t.Context(), by, d)
 		if fields == "" {
@@ -117,11 +69,121 @@ func TestLengthOfCodes(t *testing.T) {
 // A resource of a page may have the code of an endpoint. It does not belong to the endpoint table.
 func TestPageWithTheCodeOfAnEndpoint(t *testing.T) {
 	r := newRegistry(t)
-	id, err := r.AddResource(t.Context(), by, draft("/things", r.pages.ID, 0))
+	id, err := r.AddResource(t.Context(), by, draft("/things", r.page, 0))
 	storetest.Must(t, err)
 	for _, code := range []string{"PUT /things", "GET /things"} {
-		storetest.Must(t, r.ChangeResource(t.Context(), by, id, draft(code, r.pages.ID, 0)))
+		storetest.Must(t, r.ChangeResource(t.Context(), by, id, draft(code, r.page, 0)))
 	}
-	storetest.Must(t, r.ChangeResource(t.Context(), by, id, draft("/other", r.pages.ID, 0)))
+	storetest.Must(t, r.ChangeResource(t.Context(), by, id, draft("/other", r.page, 0)))
 	storetest.Must(t, r.RemoveResource(t.Context(), by, id))
+}
+
+// The rule agrees with a plain model of permissions for accounts with random roles. It refuses a write about a user in
+// exactly two cases. Either the user has a permission that the caller lacks, or the caller may not decide this matter
+// of its own account.
+func TestMayWriteFollowsPermissions(t *testing.T) {
+	const seed = 22
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	table := resource.Table{{Method: "POST", Path: "/a"}, {Method: "POST", Path: "/b"}, {Method: "GET", Path: "/b"},
+		{Method: "GET", Path: "/open", Open: true}, {Method: "POST", Path: "/open", Open: true},
+		{Method: "POST", Path: "/both", Open: true, ForOthers: true}}
+	refused, allowed := 0, 0
+	for range 300 {
+		n := &node{held: map[string][]string{"admin": {"root"}}}
+		given := map[string]map[string]resource.Permission{}
+		for _, role := range []string{"r1", "r2", "r3", "user"} {
+			given[role] = map[string]resource.Permission{}
+			for _, e := range table {
+				some := []resource.Permission{resource.None, resource.Allow, resource.Audit, resource.Deny}
+				p := some[random.IntN(len(some))]
+				if p == resource.None || role == "user" && random.IntN(3) > 0 {
+					continue
+				}
+				given[role][e.Code()] = p
+				n.grants = append(n.grants, grant(role, e.Code(), p))
+			}
+		}
+		rolesOf := map[string][]string{"root": {"admin"}}
+		accounts := []string{"root", "plain", "u1", "u2", "u3", "u4"}
+		for _, account := range accounts[2:] {
+			for _, role := range []string{"r1", "r2", "r3"} {
+				if random.IntN(2) == 0 {
+					n.held[role] = append(n.held[role], account)
+					rolesOf[account] = append(rolesOf[account], role)
+				}
+			}
+		}
+		live := resource.NewCache(n, n, table)
+		if err := live.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, caller := range accounts {
+			mine := permissions(table, given, rolesOf[caller])
+			for _, userID := range accounts {
+				lacks := slices.ContainsFunc(permissions(table, given, rolesOf[userID]),
+					func(p string) bool { return !slices.Contains(mine, p) })
+				for _, m := range []resource.Matter{resource.General, resource.Contact, resource.Standing} {
+					want := lacks
+					if caller == userID {
+						want = m != resource.General
+					}
+					err := live.MayWrite(caller, userID, m)
+					if want != (fault.CodeOf(err) == fault.Forbidden) || !want && err != nil {
+						t.Errorf("%s, who has %v, writes about %s, who has %v (%s): %v", caller, rolesOf[caller], userID,
+							rolesOf[userID], m, err)
+					}
+					if want {
+						refused++
+					} else {
+						allowed++
+					}
+				}
+				if err := live.MayWrite(audit.Operator.UserID, userID, resource.Standing); err != nil {
+					t.Errorf("a command on the server writes about %s: %v", userID, err)
+				}
+			}
+		}
+	}
+	if refused < 5000 || allowed < 5000 {
+		t.Errorf("%d refused and %d allowed prove too little", refused, allowed)
+	}
+}
+
+// permissions lists the permissions of an account with some roles, directly from D-AUTH-03.
+func permissions(table resource.Table, given map[string]map[string]resource.Permission,
+	roles []string) (all []string) {
+	for _, e := range table {
+		var said []resource.Permission
+		for _, role := range append([]string{"user"}, roles...) {
+			said = append(said, given[role][e.Code()])
+		}
+		admin, denied := slices.Contains(roles, "admin"), slices.Contains(said, resource.Deny)
+		granted := slices.Contains(said, resource.Allow) || slices.Contains(said, resource.Audit)
+		if e.Open && (admin || !denied) {
+			all = append(all, "use "+e.Code())
+		}
+		if (!e.Open || e.ForOthers) && (admin || granted && !denied) {
+			all = append(all, "act at "+e.Code())
+		}
+	}
+	if slices.Contains(roles, "admin") {
+		all = append(all, "use what is reserved")
+	}
+	return all
+}
+
+// The rule reads only the snapshot.
+func TestMayWriteAllocatesNothing(t *testing.T) {
+	n := &node{held: map[string][]string{"admin": {"root"}, "r": {"clerk"}},
+		grants: []resource.Grant{grant("r", "POST /a", resource.Allow), grant("r", "POST /b", resource.Deny)}}
+	live := resource.NewCache(n, n, nil)
+	if err := live.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, userID := range []string{"root", "plain", "clerk"} {
+		if n := testing.AllocsPerRun(100, func() { _ = live.MayWrite("clerk", userID, resource.Contact) }); n != 0 {
+			t.Errorf("a judgement about %s allocates %v times", userID, n)
+		}
+	}
 }

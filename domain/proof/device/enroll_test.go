@@ -1,19 +1,24 @@
 package device_test
 
 import (
-	"castellan/persistence/persistencetest"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/sha256"
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"castellan/domain/account/user"
 	"castellan/domain/account/user/usertest"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/challenge/challengetest"
+	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/persistence/delivery"
+	"castellan/persistence/persistencetest"
 )
 
 // Adding and removing a device changes the account, or is refused.
@@ -99,4 +104,111 @@ func TestEnrolling(t *testing.T) {
 	expect(t, "a control character", err, fault.InvalidField, false)
 	_, err = d.Register(t.Context(), me, r, device.Registration{Key: k, Model: strings.Repeat("ş", 129)})
 	expect(t, "a long text", err, fault.InvalidField, false)
+}
+
+const webhook = `{"type":"webhook","url":"https://a.example/secret"}`
+
+// wakes returns the ids of the devices of the first account that are woken.
+func (d *desk) wakes() (ids []string) {
+	d.t.Helper()
+	all, err := d.Wakes(d.t.Context(), usertest.Sample(1).ID)
+	storetest.Must(d.t, err)
+	for _, w := range all {
+		ids = append(ids, w.DeviceID)
+	}
+	return ids
+}
+
+// Devices whose target is gone are not woken any more; those with another target, and other accounts, still are.
+func TestGoneTarget(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	me := usertest.Sample(1).ID
+	first, second, foreign := d.enroll(1, device.ES256), d.enroll(1, device.EdDSA), d.enroll(2, device.ES256)
+	_, k := devicetest.Signer(t, device.EdDSA)
+	r, err := d.run(d.AddAction(), 1, device.Registration{Key: k, Target: strings.Replace(webhook, "secret", "other", 1)})
+	storetest.Must(t, err)
+	var other struct{ DeviceID string }
+	storetest.Must(t, json.Unmarshal(r.Data, &other))
+	_, bare := devicetest.Signer(t, device.EdDSA)
+	_, err = d.run(d.AddAction(), 1, device.Registration{Key: bare})
+	storetest.Must(t, err)
+	if got := d.wakes(); len(got) != 3 {
+		t.Fatalf("%v", got)
+	}
+	storetest.Must(t, d.Gone(t.Context(), me, "unknown"))
+	if got := d.wakes(); len(got) != 3 {
+		t.Errorf("after another target was gone: %v", got)
+	}
+	storetest.Must(t, d.Gone(t.Context(), me, webhook))
+	storetest.Same(t, d.wakes(), []string{other.DeviceID})
+	for _, id := range []string{first.id, second.id} {
+		if one, err := d.Store.Get(t.Context(), id); err != nil || one.Target != nil || one.Status != device.Active {
+			t.Errorf("%+v, %v", one, err)
+		}
+	}
+	if one, err := d.Store.Get(t.Context(), foreign.id); err != nil || one.Target == nil {
+		t.Errorf("of another account: %+v, %v", one, err)
+	}
+}
+
+// The user sees which device and which key a challenge adds, and which device it removes.
+func TestActionsAreDescribed(t *testing.T) {
+	d := &device.Service{}
+	_, k := devicetest.Signer(t, device.ES256)
+	describe := func(a challenge.Action, command any) []challenge.Detail {
+		text, err := json.Marshal(command)
+		storetest.Must(t, err)
+		return a.Describe(text)
+	}
+	storetest.Same(t, describe(d.AddAction(), device.Registration{Key: k, Brand: "Acme", Model: "One",
+		Description: "mine", Platform: "ios", Target: webhook}), []challenge.Detail{
+		{Key: mfa.HeaderSubject, Value: "Acme One"}, {Key: mfa.HeaderDescription, Value: "mine"},
+		{Key: mfa.HeaderKey, Value: k.Thumbprint()}, {Key: mfa.HeaderPlatform, Value: "ios"},
+		{Key: mfa.HeaderTarget, Value: webhook}})
+	storetest.Same(t, describe(d.RemoveAction(), device.Removal{DeviceID: "d1", Name: "mine"}), []challenge.Detail{
+		{Key: mfa.HeaderSubject, Value: "mine"}, {Key: mfa.HeaderDeviceID, Value: "d1"}})
+	for _, a := range []challenge.Action{d.AddAction(), d.RemoveAction()} {
+		if got := a.Describe([]byte("{")); got != nil {
+			t.Errorf("%s: a damaged command is described: %+v", a.Code, got)
+		}
+		if r, err := a.Exec(t.Context(), challenge.Execution{Command: []byte("{")}); err == nil || r.Success {
+			t.Errorf("%s: a damaged command is executed: %+v", a.Code, r)
+		}
+	}
+	if a := d.AddAction(); a.Code != "DEVICE_ADD" || a.Flow != challenge.FlowSession {
+		t.Errorf("%s, %s", a.Code, a.Flow)
+	}
+	if a := d.RemoveAction(); a.Code != "DEVICE_REMOVE" || a.Flow != challenge.FlowSession {
+		t.Errorf("%s, %s", a.Code, a.Flow)
+	}
+}
+
+// Only keys of the two kinds sign proofs, and a proof is checked with the key that signed it.
+func TestKeysOfProofs(t *testing.T) {
+	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	storetest.Must(t, err)
+	if raw, err := device.Sign(other, device.Claims{}); err == nil || raw != "" {
+		t.Errorf("signed by RSA: %s", raw)
+	}
+	s, k := devicetest.Signer(t, device.ES256)
+	_, stranger := devicetest.Signer(t, device.ES256)
+	raw, err := device.Sign(s, device.Claims{Issuer: "d1", Method: "GET", Target: "/x", Value: "7"})
+	storetest.Must(t, err)
+	if c, ok := k.Check(raw); !ok || c.Method != "GET" || c.Value != "7" || c.ID == "" || c.IssuedAt == 0 {
+		t.Errorf("%+v, %v", c, ok)
+	}
+	for name, bad := range map[string]string{"no proof": "x", "another signature": raw[:len(raw)-4] + "AAAA"} {
+		if _, ok := k.Check(bad); ok {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if _, ok := stranger.Check(raw); ok {
+		t.Error("accepted with another key")
+	}
+	if got := device.HashBody(nil); got != "" {
+		t.Errorf("the hash of no body: %q", got)
+	}
+	if got := device.HashBody([]byte("a")); got != "ypeBEsobvcr6wjGzmiPcTaeG7_gUfE5yuYB3ha_uSLs" {
+		t.Errorf("the hash of a body: %q", got)
+	}
 }

@@ -1,12 +1,14 @@
 package device_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/account/user/usertest"
 	"castellan/domain/factor/passkey"
+	"castellan/domain/factor/passkey/passkeytest"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
@@ -139,4 +141,81 @@ func TestPasskeysByNeed(t *testing.T) {
 		t.Errorf("after a recovery: %+v, %v", offers2, err)
 	}
 	got.Counts = false
+}
+
+// A passkey whose manager begins to synchronise it logs in. The change is a row of the audit, it settles again, and the
+// settings may refuse it (webauthn.backup).
+func TestBackupOfPasskey(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	d.usePasskeys()
+	a, id := d.addPasskey(1, func(a *passkeytest.Authenticator) {
+		a.Flags &^= passkeytest.Eligible | passkeytest.BackedUp
+	})
+	me := usertest.Sample(1).ID
+	enter := func(flags byte) (passkey.Credential, string, error) {
+		d.now.Add(1)
+		a.Flags |= flags
+		options, ticket := d.LoginOptions()
+		_, _, err := d.Entered(t.Context(), ticket, a.Get(t, options), browser)
+		c, errRead := d.Passkeys.Store.ByCredential(t.Context(), a.ID)
+		storetest.Must(t, errRead)
+		acts := persistencetest.Acts(t, d.db)
+		return c, acts[len(acts)-1], err
+	}
+	before, _, err := enter(0)
+	storetest.Must(t, err)
+
+	d.Passkeys.Backup = device.BackupRefused
+	c, act, err := enter(passkeytest.Eligible)
+	expect(t, "a change", err, fault.DeviceSignatureInvalid, false)
+	row := strings.Join([]string{device.ActionBackup, me, me, id, "of one device → synchronisable"}, "|")
+	if c.Eligible || c.Count != before.Count || !c.Since.Equal(before.Since) || act != row+"|refused" {
+		t.Errorf("refused: %+v, %s", c, act)
+	}
+
+	d.Passkeys.Backup = device.BackupReported
+	c, act, err = enter(0)
+	if err != nil || !c.Eligible || c.BackedUp || !c.Since.Equal(d.Now()) || act != row {
+		t.Errorf("reported: %+v, %s, %v", c, act, err)
+	}
+	settles := c.Since
+	if c, act, err = enter(0); err != nil || !c.Since.Equal(settles) || act != row {
+		t.Errorf("unchanged: %+v, %s, %v", c, act, err)
+	}
+
+	d.Passkeys.Backup = device.BackupAllowed
+	if c, act, err = enter(passkeytest.BackedUp); err != nil || !c.BackedUp || !c.Since.Equal(settles) || act != row {
+		t.Errorf("allowed: %+v, %s, %v", c, act, err)
+	}
+}
+
+// A handle is judged alike at a login and at an approval: that of another account is refused. Only an approval, which
+// named the account before, accepts an assertion without one.
+func TestHandleOfAssertion(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t))
+	d.usePasskeys()
+	a, _ := d.addPasskey(1, asIs)
+	b, _ := d.addPasskey(2, asIs)
+	for _, c := range []struct {
+		name, handle string
+		login, push  fault.Code
+	}{
+		{"its own", a.Handle, "", ""},
+		{"of another account", b.Handle, fault.DeviceSignatureInvalid, fault.DeviceSignatureInvalid},
+		{"of no account", passkeytest.Encode([]byte("x")), fault.DeviceSignatureInvalid, fault.DeviceSignatureInvalid},
+		{"none", "", fault.DeviceSignatureInvalid, ""},
+	} {
+		by := *a
+		if by.Handle = c.handle; c.handle == "" {
+			by.Wire = func(m map[string]any) { delete(m["response"].(map[string]any), "userHandle") }
+		}
+		got, err := d.Assert(t.Context(), by.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil)))
+		if fault.CodeOf(err) != c.push || err == nil && got.Account.ID != usertest.Sample(1).ID {
+			t.Errorf("%s: approval: %v", c.name, err)
+		}
+		options, ticket := d.LoginOptions()
+		if _, _, err := d.Entered(t.Context(), ticket, by.Get(t, options), browser); fault.CodeOf(err) != c.login {
+			t.Errorf("%s: login: %v", c.name, err)
+		}
+	}
 }

@@ -2,11 +2,8 @@ package session_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,27 +96,6 @@ func TestLoginMakesASession(t *testing.T) {
 	}
 }
 
-func TestAMR(t *testing.T) {
-	b := newBench(t)
-	b.add(1, nil)
-	started, err := b.svc.Login(t.Context(), request(1, secret))
-	storetest.Must(t, err)
-	for want, names := range map[string][]challenge.Name{
-		"[pwd]": {}, "[pwd otp mfa]": {challenge.MAIL, challenge.TOTP}, "[pwd hwk mfa]": {challenge.PUSH},
-		"[pwd sms otp hwk mfa]": {challenge.SMS, challenge.PUSH, challenge.TOTP},
-	} {
-		methods := []challenge.Method{{Name: challenge.PUSH}, {Name: challenge.SMS}} // offered, not completed
-		for i, n := range names {
-			methods = append(methods, challenge.Method{Name: n, Order: i + 1})
-		}
-		var c token.Claims
-		storetest.Must(t, json.Unmarshal([]byte(b.complete(started, b.starts[0].Command, methods...).Headers["x-auth"]), &c))
-		if fmt.Sprint(c.AMR) != want {
-			t.Errorf("%v gives %v, want %s", names, c.AMR, want)
-		}
-	}
-}
-
 func TestEndAll(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
@@ -152,52 +128,5 @@ func TestEndAll(t *testing.T) {
 	if _, err := b.svc.EndAll(ctx,
 		session.Caller{By: audit.By{UserID: "nobody"}}); fault.CodeOf(err) != fault.RecordNotFound {
 		t.Errorf("an account that does not exist: %v", err)
-	}
-}
-
-// When EndAll reports success, all sessions have ended, whatever ran concurrently.
-func TestEndAllUnderRace(t *testing.T) {
-	b := newBench(t)
-	u := b.add(1, nil)
-	one := b.login(1)
-	var wg sync.WaitGroup
-	var ended, failed atomic.Int32
-	for range 12 {
-		wg.Go(func() {
-			n, err := b.svc.EndAll(t.Context(), one)
-			ended.Add(int32(n))
-			if err != nil {
-				failed.Add(1)
-				if fault.CodeOf(err) != fault.Unavailable {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	fresh, err := b.users.Get(t.Context(), u.ID)
-	storetest.Must(t, err)
-	if fresh.SV != int64(1+12-failed.Load()) || b.svc.Revocations.Live(u.ID, "x", fresh.SV-1) ||
-		!b.svc.Revocations.Live(u.ID, "x", fresh.SV) {
-		t.Errorf("version %d after %d ends", fresh.SV, 12-failed.Load())
-	}
-	if ended.Load() < 1 {
-		t.Error("the session was never ended")
-	}
-}
-
-func TestFailuresRevokeNothing(t *testing.T) {
-	b := newBench(t)
-	b.add(1, nil)
-	one := b.login(1)
-	storetest.Must(t, b.db.Close())
-	if err := b.svc.Logout(t.Context(), one); err == nil {
-		t.Error("a logout that was not written was acknowledged")
-	}
-	if _, err := b.svc.EndAll(t.Context(), one); err == nil {
-		t.Error("an end that was not written was acknowledged")
-	}
-	if !b.svc.Revocations.Live(one.UserID, one.SessionID, 1) {
-		t.Error("what was not written is revoked")
 	}
 }

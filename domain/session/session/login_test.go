@@ -6,8 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,50 +180,6 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 			false: fault.RateLimited}[i < 10]; fault.CodeOf(err) != want {
 			t.Errorf("try %d for an unknown number: %v", i+1, err)
 		}
-	}
-}
-
-// Two hundred concurrent guesses count as ten guesses.
-func TestGuessesUnderRace(t *testing.T) {
-	b := newBench(t)
-	u := b.add(1, nil)
-	nodes := []*session.Service{b.svc, b.service()}
-	var wrong, limited atomic.Int32
-	var wg sync.WaitGroup
-	for i := range 200 {
-		wg.Go(func() {
-			_, err := nodes[i%2].Login(t.Context(), request(1, "wrong password"))
-			switch fault.CodeOf(err) {
-			case fault.InvalidCredentials:
-				wrong.Add(1)
-			case fault.RateLimited:
-				limited.Add(1)
-			default:
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if wrong.Load() != 10 || limited.Load() != 190 || len(b.history(u)) != 10 {
-		t.Errorf("%d judged, %d refused, %d in the history", wrong.Load(), limited.Load(), len(b.history(u)))
-	}
-}
-
-// Many users of one office log in at once: right passwords do not count.
-func TestLoginsUnderRace(t *testing.T) {
-	b := newBench(t)
-	u := b.add(1, nil)
-	var wg sync.WaitGroup
-	for range 40 {
-		wg.Go(func() {
-			if _, err := b.svc.Login(t.Context(), request(1, secret)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if g := b.guard(u.ID); len(g.Tries) != 0 || len(b.starts) != 40 {
-		t.Errorf("%d tries are left, %d challenges", len(g.Tries), len(b.starts))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -257,37 +256,6 @@ func (b *bench) twin() *session.Service {
 	twin := b.service()
 	twin.Proofs, twin.SessionTTL, twin.Idle = b.svc.Proofs, b.svc.SessionTTL, b.svc.Idle
 	return twin
-}
-
-// Of concurrent renewals with one proof one succeeds.
-func TestOneProofOnce(t *testing.T) {
-	b := newBench(t).proving()
-	b.add(1, nil)
-	w := b.browser().login(1)
-	r := w.request()
-	var wg sync.WaitGroup
-	errs := make([]error, 12)
-	for i := range errs {
-		wg.Go(func() {
-			node := b.svc
-			if i%2 == 0 {
-				node = b.twin()
-			}
-			_, errs[i] = node.RenewBound(t.Context(), r)
-		})
-	}
-	wg.Wait()
-	won := 0
-	for _, err := range errs {
-		if err == nil {
-			won++
-		} else if fault.CodeOf(err) != fault.DPoPInvalid {
-			t.Error(err)
-		}
-	}
-	if won != 1 {
-		t.Errorf("%d renewals with one proof", won)
-	}
 }
 
 // refreshed returns a token with current claims, as confirm-user-identity does.

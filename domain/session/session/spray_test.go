@@ -10,6 +10,7 @@ import (
 
 	"castellan/domain/account/password"
 	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge/challengetest"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/client"
 	"castellan/domain/kit/fault"
@@ -17,6 +18,7 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/session/session"
 	"castellan/persistence/account"
+	"castellan/persistence/delivery"
 	"castellan/persistence/kit"
 	sessionstore "castellan/persistence/session"
 )
@@ -72,15 +74,6 @@ func TestSpray(t *testing.T) {
 			b.now = began.Add(10 * time.Minute)
 			b.tries(at(c.attacker, request(2, secret)), "")
 		})
-	}
-}
-
-func TestExemptNetworks(t *testing.T) {
-	b := newBench(t)
-	b.exempt = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
-	b.svc = b.service()
-	for i := range 130 {
-		b.tries(at("203.0.113.9", request(1000+i, "kedi7şekeR")), fault.InvalidCredentials)
 	}
 }
 
@@ -196,5 +189,46 @@ func TestUnknownIdentifierRefusalsAreFolded(t *testing.T) {
 	storetest.Must(t, guards.Purge(t.Context(), b.now.Add(24*time.Hour+time.Second)))
 	if g := b.guard(key); g.Version != 0 {
 		t.Errorf("a day later there is still %+v", g)
+	}
+}
+
+// The owner is notified of a login from a network that is new to the account. The first login causes no notice, and a
+// right password alone makes no network known (D-EXT-07).
+func TestNewNetworks(t *testing.T) {
+	b := newBench(t)
+	b.add(1, nil)
+	var want []string
+	for i, c := range []struct {
+		ip       string
+		complete bool
+		told     bool
+	}{
+		{"203.0.113.9", true, false},
+		{"203.0.113.200", true, false}, // the same /24
+		{"198.51.100.1", true, true},
+		{"198.51.100.77", true, false},
+		{"192.0.2.1", false, false},
+		{"192.0.2.1", true, true},
+		{"2001:db8:1:1::1", true, true},
+		{"2001:db8:1:ffff::2", true, false}, // the same /48
+		{"2001:db8:2::1", true, true},
+		{"::ffff:203.0.113.1", true, false},
+	} {
+		r := request(1, secret)
+		r.Origin, r.Starter.IP = client.From(netip.MustParseAddr(c.ip)), c.ip
+		started, err := b.svc.Login(t.Context(), r)
+		storetest.Must(t, err)
+		if !c.complete {
+			continue
+		}
+		started.Challenge.Starter.IP = c.ip
+		b.complete(started, b.starts[i].Command)
+		if c.told {
+			want = append(want, "user1@example.com new-network "+c.ip)
+			slices.Sort(want)
+		}
+		if got := challengetest.Committed(t, delivery.NewOutbox(b.db)); !slices.Equal(got, want) {
+			t.Fatalf("after %s: told %q, want %q", c.ip, got, want)
+		}
 	}
 }

@@ -75,7 +75,7 @@ func TestEnvoysRateLimitService(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- server.Serve(l) }()
-		defer func() { server.Close(); <-ended }()
+		defer func() { server.Stop(); <-ended }()
 		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)

@@ -53,18 +53,14 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 // The countries of this test's addresses.
 var countries = map[string]string{"192.0.2.1": "TR", "192.0.2.2": "DE"}
 
-// plain is a group of endpoints that do nothing.
-type plain struct{}
+// plain are endpoints that do nothing.
+var plain = apitest.Endpoints{rest.Get("/a", "", rest.NoAuth, nothing[rest.None]),
+	rest.Post("/a", "", rest.User, nothing[rest.None]),
+	rest.Get("/p/{id}", "", rest.NoAuth, nothing[struct {
+		ID string `json:"id"`
+	}])}
 
-func (plain) Endpoints() []rest.Endpoint {
-	answer := func(context.Context, rest.Caller, rest.None) (rest.None, error) { return rest.None{}, nil }
-	return []rest.Endpoint{rest.Get("/a", "", rest.NoAuth, answer), rest.Post("/a", "", rest.User, answer),
-		rest.Get("/p/{id}", "", rest.NoAuth, func(context.Context, rest.Caller, struct {
-			ID string `json:"id"`
-		}) (rest.None, error) {
-			return rest.None{}, nil
-		})}
-}
+func nothing[In any](context.Context, rest.Caller, In) (rest.None, error) { return rest.None{}, nil }
 
 func serve(t *testing.T, db *persistence.DB) *service {
 	t.Helper()
@@ -105,7 +101,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
 		Firewall: auth.Firewall{Evaluator: s.evaluator, Tokens: apitest.Tokens{}, Live: alive,
 			Feed: &changetest.Feed{}}.Judge},
-		rules, explain, counters, httpfirewall.Limits{Evaluator: s.evaluator}, plain{}).As("nobody")
+		rules, explain, counters, httpfirewall.Limits{Evaluator: s.evaluator}, plain).As("nobody")
 	s.Server.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Server.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	return s

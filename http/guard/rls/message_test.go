@@ -1,9 +1,33 @@
 package rls
 
 import (
+	"context"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
+
+// Every call ends after ten seconds, or at the earlier deadline of its client.
+func TestCallsAreBounded(t *testing.T) {
+	begin := t.Context()
+	within := func(d time.Duration) context.Context {
+		ctx, cancel := context.WithTimeout(begin, d)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	for _, c := range []struct {
+		of    context.Context
+		bound time.Duration
+	}{{begin, 10 * time.Second}, {within(time.Hour), 10 * time.Second}, {within(time.Second), time.Second}} {
+		ctx, err := hurried(c.of, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end, bounded := ctx.Deadline(); !bounded || time.Until(end) > c.bound {
+			t.Errorf("the call ends at %v (%v); it must end within %v", end, bounded, c.bound)
+		}
+	}
+}
 
 // FuzzMessage reads arbitrary bytes as a RateLimitRequest. Each key of an accepted message is text. The message is
 // read in the same way when it is written again.

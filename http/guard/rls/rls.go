@@ -2,7 +2,7 @@
 //
 // The one idea: a descriptor is a request POST /limit, served inside the process with the key and the address of the
 // caller. So credentials, permissions, rules and counters are those of the endpoint. The messages are few and small, so
-// message.go reads and writes them by hand, and net/http carries gRPC. Start reading at ServeHTTP.
+// message.go reads and writes them by hand. Start reading at decide.
 package rls
 
 import (
@@ -10,115 +10,106 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 )
 
 const (
-	method         = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 	maxMessage     = 64 << 10 // bytes
 	maxDescriptors = 32
 	maxEntity      = 128 // bytes; a longer one is counted by its hash
 	maxKey         = 1 << 10
+	maxStreams     = 100              // of a connection at a time
+	patience       = 10 * time.Second // for a connection to be set up, and for a call
+	workers        = 32               // goroutines that serve one call after another, because a new one grows its stack
 )
 
-// status is a status of gRPC.
-type status int
-
-const (
-	statusOK                status = 0
-	statusInvalidArgument   status = 3
-	statusPermissionDenied  status = 7
-	statusResourceExhausted status = 8
-	statusUnimplemented     status = 12
-	statusInternal          status = 13
-	statusUnavailable       status = 14
-	statusUnauthenticated   status = 16
-)
-
-// Handler serves the method ShouldRateLimit over HTTP/2.
+// Handler answers the method ShouldRateLimit.
 type Handler struct {
 	// Serve serves a request of the interface, and Path is the path of POST /limit there.
 	Serve fasthttp.RequestHandler
 	Path  string
 }
 
-// Server returns the server of a listener. It serves HTTP/2 alone, without TLS if there is no configuration of TLS.
-func (h *Handler) Server() *http.Server {
-	s := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
-		IdleTimeout: 10 * time.Minute, MaxHeaderBytes: 16 << 10, Protocols: new(http.Protocols)}
-	s.Protocols.SetHTTP2(true)
-	s.Protocols.SetUnencryptedHTTP2(true)
+// Server returns the server of a listener. Without credentials of TLS among the options it has no TLS.
+func (h *Handler) Server(options ...grpc.ServerOption) *grpc.Server {
+	s := grpc.NewServer(append(options, grpc.ForceServerCodec(written{}), grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(16<<10), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(patience),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 10 * time.Minute}),
+		grpc.NumStreamWorkers(workers), grpc.InTapHandle(hurried))...)
+	s.RegisterService(&grpc.ServiceDesc{ServiceName: "envoy.service.ratelimit.v3.RateLimitService",
+		HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{MethodName: "ShouldRateLimit", Handler: called}}}, h)
 	return s
 }
 
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		w.WriteHeader(http.StatusUnsupportedMediaType) // without a body, which a closed window would hold
-		return
+// hurried bounds a call whose client does not. A call whose message never comes would otherwise stay.
+func hurried(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	if end, bounded := ctx.Deadline(); bounded && time.Until(end) <= patience {
+		return ctx, nil
 	}
-	w.Header().Set("Content-Type", "application/grpc")
-	w.WriteHeader(http.StatusOK)
-	answer, st, text := h.answer(r)
-	if st == statusOK {
-		head := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(answer)))
-		_, _ = w.Write(append(head, answer...)) // #nosec G705: numbers in a message of gRPC, which no browser shows
-	}
-	_ = http.NewResponseController(w).Flush() // measured: it costs less CPU than an answer with a length
-	w.Header().Set(http.TrailerPrefix+"Grpc-Status", strconv.Itoa(int(st)))
-	if text != "" {
-		w.Header().Set(http.TrailerPrefix+"Grpc-Message", text)
-	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	context.AfterFunc(ctx, cancel)
+	return ctx, nil
 }
 
-// answer returns the response message, or a status with a text.
-func (h *Handler) answer(r *http.Request) ([]byte, status, string) {
-	if r.URL.Path != method {
-		return nil, statusUnimplemented, "only " + method + " is served here"
+// called implements the handler of a grpc.MethodDesc.
+func called(h any, ctx context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+	var message []byte
+	if err := read(&message); err != nil {
+		return nil, err
 	}
-	keys := r.Header.Values("service-auth")
+	return h.(*Handler).answer(ctx, message)
+}
+
+// written is a codec for messages that are written already.
+type written struct{}
+
+func (written) Marshal(v any) ([]byte, error)   { return v.([]byte), nil }
+func (written) Unmarshal(b []byte, v any) error { *v.(*[]byte) = b; return nil }
+func (written) Name() string                    { return "proto" }
+
+// answer returns the response message, or an error with a status.
+func (h *Handler) answer(ctx context.Context, message []byte) ([]byte, error) {
+	keys := metadata.ValueFromIncomingContext(ctx, "service-auth")
 	if len(keys) != 1 || len(keys[0]) > maxKey {
-		return nil, statusUnauthenticated, "service-auth is needed"
+		return nil, status.Error(codes.Unauthenticated, "service-auth is needed")
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, 5+maxMessage+1))
-	if err != nil || len(raw) < 5 || uint64(binary.BigEndian.Uint32(raw[1:])) != uint64(len(raw)-5) {
-		return nil, statusInvalidArgument, "not one message of at most 64 KiB"
-	}
-	if raw[0] != 0 {
-		return nil, statusUnimplemented, "messages must not be compressed"
-	}
-	q, ok := readRequest(raw[5:])
+	q, ok := readRequest(message)
 	if !ok || len(q.descriptors) == 0 || len(q.descriptors) > maxDescriptors {
-		return nil, statusInvalidArgument, "not a RateLimitRequest with 1 to 32 descriptors and positive hits"
+		return nil, status.Error(codes.InvalidArgument,
+			"not a RateLimitRequest with 1 to 32 descriptors and positive hits")
 	}
 	if name, _, _ := strings.Cut(keys[0], "."); name != q.domain {
-		return nil, statusPermissionDenied, "domain must be the name of the service client"
+		return nil, status.Error(codes.PermissionDenied, "domain must be the name of the service client")
 	}
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return nil, statusInternal, "the address of the client is unknown"
+	from, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil, status.Error(codes.Internal, "the address of the client is unknown")
 	}
-	c := caller{h, net.TCPAddrFromAddrPort(from), keys[0], r.Context()}
+	c := caller{h, from.Addr, keys[0], ctx}
 	states := make([]state, len(q.descriptors))
 	for i, d := range q.descriptors {
-		var st status
-		if states[i], st = c.decide(d); st != statusOK {
-			return nil, st, "not decided; the requests of other descriptors can have been counted"
+		var code codes.Code
+		if states[i], code = c.decide(d); code != codes.OK {
+			return nil, status.Error(code, "not decided; the requests of other descriptors can have been counted")
 		}
 	}
-	return appendResponse(nil, states), statusOK, ""
+	return appendResponse(nil, states), nil
 }
 
 // caller asks with one key from one address.
@@ -132,7 +123,7 @@ type caller struct {
 // decide counts a descriptor. The limit is named by the keys of its entries, and the entity is their values. A
 // descriptor without a limit is allowed, and an entity that the limit cannot count is over it: otherwise a client that
 // chooses its value would avoid the limit.
-func (c caller) decide(d descriptor) (state, status) {
+func (c caller) decide(d descriptor) (state, codes.Code) {
 	names, values := make([]string, len(d.entries)), make([]string, len(d.entries))
 	for i, e := range d.entries {
 		names[i], values[i] = e.key, e.value
@@ -149,18 +140,18 @@ func (c caller) decide(d descriptor) (state, status) {
 	if len(q.Entity) > maxEntity || !utf8.ValidString(q.Entity) {
 		hash()
 	}
-	s, st, field := c.ask(q)
+	s, code, field := c.ask(q)
 	if field == "entity" { // not printable
 		hash()
-		s, st, field = c.ask(q)
+		s, code, field = c.ask(q)
 	}
 	switch field {
 	case "rule":
-		return state{Allowed: true}, statusOK
+		return state{Allowed: true}, codes.OK
 	case "entity":
-		return state{}, statusOK
+		return state{}, codes.OK
 	}
-	return s, st
+	return s, code
 }
 
 // question is the body of POST /limit, and state is its answer.
@@ -179,21 +170,21 @@ type state struct {
 }
 
 // ask sends a request to the endpoint. field is the field of an INVALID_FIELD.
-func (c caller) ask(q question) (s state, st status, field string) {
+func (c caller) ask(q question) (s state, code codes.Code, field string) {
 	if c.ctx.Err() != nil {
-		return s, statusUnavailable, ""
+		return s, codes.Unavailable, ""
 	}
 	body, err := json.Marshal(q)
 	if err != nil {
-		return s, statusInternal, ""
+		return s, codes.Internal, ""
 	}
 	// The server checks the header as it was sent. The values of HTTP/2 contain no line breaks.
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
 		"service-auth: %s\r\n\r\n", c.Path, len(body), c.key)
 	var fctx fasthttp.RequestCtx
 	fctx.Init(&fasthttp.Request{}, c.from, nil)
-	if err := fctx.Request.Header.Read(bufio.NewReader(strings.NewReader(head))); err != nil {
-		return s, statusInternal, ""
+	if err := fctx.Request.Header.Read(bufio.NewReaderSize(strings.NewReader(head), len(head))); err != nil {
+		return s, codes.Internal, ""
 	}
 	fctx.Request.SetBodyStream(bytes.NewReader(body), len(body))
 	c.Serve(&fctx)
@@ -202,25 +193,25 @@ func (c caller) ask(q question) (s state, st status, field string) {
 		Errors []struct{ Field string }
 	}
 	if err := json.NewDecoder(bytes.NewReader(fctx.Response.Body())).Decode(&got); err != nil {
-		return s, statusInternal, ""
+		return s, codes.Internal, ""
 	}
-	switch code := fctx.Response.StatusCode(); code {
+	switch fctx.Response.StatusCode() {
 	case http.StatusOK:
-		return got.Data, statusOK, ""
+		return got.Data, codes.OK, ""
 	case http.StatusBadRequest:
 		if len(got.Errors) == 1 {
 			field = got.Errors[0].Field
 		}
-		return s, statusInvalidArgument, field
+		return s, codes.InvalidArgument, field
 	case http.StatusUnauthorized:
-		return s, statusUnauthenticated, ""
+		return s, codes.Unauthenticated, ""
 	case http.StatusForbidden:
-		return s, statusPermissionDenied, ""
+		return s, codes.PermissionDenied, ""
 	case http.StatusTooManyRequests: // of a rule for this endpoint
-		return s, statusResourceExhausted, ""
+		return s, codes.ResourceExhausted, ""
 	case http.StatusServiceUnavailable:
-		return s, statusUnavailable, ""
+		return s, codes.Unavailable, ""
 	default:
-		return s, statusInternal, ""
+		return s, codes.Internal, ""
 	}
 }

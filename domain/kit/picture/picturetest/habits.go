@@ -40,7 +40,7 @@ func Habits() map[string][]byte {
 		"several pictures, padded":      slices.Concat(jpg, make([]byte, 512), thumbnail),
 		"gain map (Ultra HDR)":          slices.Concat(segment(segment(jpg, 0xe2, index), 0xe1, xmp), thumbnail),
 		"film behind it (Motion Photo)": slices.Concat(segment(jpg, 0xe1, xmp), film),
-		"archive behind it":             append(slices.Clone(jpg), Docx()...),
+		"archive behind it":             append(slices.Clone(jpg), docx()...),
 		"thumbnail in EXIF":             segment(jpg, 0xe1, exif),
 		"orientation in EXIF":           WithEXIF(jpg, 6),
 		"profile in several segments":   segment(segment(jpg, 0xe2, icc(2)), 0xe2, icc(1)),

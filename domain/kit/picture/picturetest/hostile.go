@@ -24,7 +24,7 @@ func Hostile() map[string][]byte {
 		"bmp":                         append([]byte("BM"), make([]byte, 100)...),
 		"tiff":                        append([]byte("II*\x00\x08\x00\x00\x00"), make([]byte, 100)...),
 		"ico":                         append([]byte("\x00\x00\x01\x00\x01\x00"), make([]byte, 100)...),
-		"zip bomb as docx":            Docx(),
+		"zip bomb as docx":            docx(),
 		"png of 65535 pixels a side":  pngOf(65535, 65535, 8, 6, 0, zeros(1000)),
 		"png of 2^31-1 pixels a side": pngOf(1<<31-1, 1<<31-1, 8, 6, 0, zeros(1000)),
 		"png of no width":             pngOf(0, 100, 8, 6, 0, zeros(1000)),
@@ -62,13 +62,13 @@ func Hostile() map[string][]byte {
 		if name != "jpeg" { // all its pixels are there
 			all[name+" without its last byte"] = g[:len(g)-1]
 		}
-		all["archive and "+name] = append(Docx(), g...)
+		all["archive and "+name] = append(docx(), g...)
 	}
 	return all
 }
 
-// Docx is an archive that claims to be a document and inflates to 64 MiB.
-func Docx() []byte {
+// docx is an archive that claims to be a document and inflates to 64 MiB.
+func docx() []byte {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, name := range []string{"[Content_Types].xml", "word/document.xml"} {

@@ -26,12 +26,6 @@ var builtInTags = map[string]string{"BTC": NoTag, "SOL": NoTag, "TRX": NoTag, "T
 // of up to 128 bytes. The zero value has the built-in rules.
 type Tags map[string]string
 
-// ValidTagRule reports whether a text is a rule.
-func ValidTagRule(rule string) bool {
-	_, memo := memoBytes(rule)
-	return rule == NoTag || rule == NumberTag || memo
-}
-
 func memoBytes(rule string) (most int, ok bool) {
 	text, is := strings.CutPrefix(rule, MemoTag)
 	most, err := strconv.Atoi(text)
