@@ -3,6 +3,7 @@ package transaction
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -220,8 +221,11 @@ const maxLost = 10
 func (j *Judge) serve(ctx context.Context, all []*pass) {
 	at, to := all[0].facts.At, all[0].commit
 	var was []commit.Write
-	err, own := commit.ErrFenced, false
-	defer func() { // also after a panic
+	err, own, ended := commit.ErrFenced, false, false
+	defer func() {
+		if !ended { // a panic: the unit may have been committed
+			err = commit.ErrUnknown
+		}
 		for _, p := range all {
 			p.answer(err)
 		}
@@ -249,6 +253,7 @@ func (j *Judge) serve(ctx context.Context, all []*pass) {
 			j.serve(ctx, []*pass{p})
 		}
 	}
+	ended = true
 }
 
 // general reports whether an error is that of any unit.
@@ -273,10 +278,10 @@ func (j *Judge) stand(ctx context.Context, all []*pass) (kept []*pass, err error
 				}
 				counted[q] = rows
 			}
-			return slices.Concat(rows, before), nil
+			return with(rows, before, q.Destination != ""), nil
 		},
 		prices: func(ctx context.Context, now time.Time, codes ...string) (_ prices, err error) {
-			key := strings.Join(codes, " ")
+			key := fmt.Sprint(now.UnixMilli(), codes)
 			if priced[key] == nil {
 				priced[key], err = j.prices(ctx, now, codes...)
 			}
@@ -285,7 +290,7 @@ func (j *Judge) stand(ctx context.Context, all []*pass) (kept []*pass, err error
 	for i, p := range all {
 		m := p.movement
 		if len(all) > 1 { // sums that all share: since the first, of all movements
-			m.id, m.facts.At = "", first
+			m.id, m.since = "", first
 		}
 		totals, err := j.totals(ctx, p.set, m, false, from)
 		if err != nil {
@@ -304,6 +309,24 @@ func (j *Judge) stand(ctx context.Context, all []*pass) (kept []*pass, err error
 		kept = append(kept, p)
 	}
 	return kept, nil
+}
+
+// with adds movements to rows as the database does: one row for each asset, and for a destination also each account. So
+// a value is rounded once.
+func with(rows, more []Counted, byUser bool) []Counted {
+	rows = slices.Clone(rows)
+	for _, c := range more {
+		if !byUser {
+			c.UserID = ""
+		}
+		i := slices.IndexFunc(rows, func(r Counted) bool { return r.UserID == c.UserID && r.Asset == c.Asset })
+		if i < 0 {
+			rows = append(rows, c)
+			continue
+		}
+		rows[i].Number, rows[i].Sum = rows[i].Number+c.Number, rows[i].Sum.Add(c.Sum)
+	}
+	return rows
 }
 
 // rowsOf returns the rows that writes change.

@@ -108,6 +108,8 @@ type movement struct {
 	left bool
 	// commits says that its unit is committed if it passes.
 	commits bool
+	// since is the instant from which its sums go back, if a unit has several movements; zero: that of its facts.
+	since time.Time
 	// device reads the device of an owner; nil if it is in the facts, or is not known yet.
 	device func(context.Context) (policy.Device, error)
 }

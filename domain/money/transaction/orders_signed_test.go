@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
+	"castellan/domain/account/user"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook"
+	"castellan/domain/money/rate"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/persistencetest"
@@ -167,4 +170,117 @@ func TestTagOfTheBook(t *testing.T) {
 			}
 		}
 	})
+}
+
+// stopped is a Past whose first Gate waits, so that a line forms behind it.
+type stopped struct {
+	transaction.Past
+	once    sync.Once
+	at, run chan struct{}
+	broken  bool // Counted panics
+}
+
+func (s *stopped) Gate(ctx context.Context, key string, now time.Time, lock bool) (int64, error) {
+	s.once.Do(func() { close(s.at); <-s.run })
+	return s.Past.Gate(ctx, key, now, lock)
+}
+
+func (s *stopped) Counted(ctx context.Context, q transaction.CountedQuery) ([]transaction.Counted, error) {
+	if s.broken {
+		panic("broken")
+	}
+	return s.Past.Counted(ctx, q)
+}
+
+// moving is a rate that rises at an instant.
+type moving struct {
+	rate.Store
+	low, high string
+	rises     time.Time
+}
+
+func (m moving) Last(_ context.Context, at time.Time, _ ...rate.Pair) ([]rate.Quote, error) {
+	text := m.low
+	if !at.Before(m.rises) {
+		text = m.high
+	}
+	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must(text), At: at}}, nil
+}
+
+// unit requests withdrawals of that many hundredths of a bitcoin, the last one a second later. All but the first wait
+// at a gate behind it. unit returns the number of admitted ones and the error of the last. A broken unit panics.
+func unit(t *testing.T, rule string, rates rate.Store, broken bool, hundreds ...int64) (admitted int, last error) {
+	t.Helper()
+	d := newDesk(t, persistencetest.SQLite(t))
+	for i := range hundreds {
+		d.m.User(fmt.Sprint("u", i), func(*user.User) {})
+		storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "2"))
+	}
+	j := d.judges(rule)
+	if rates != nil {
+		j.Rates = rates
+	}
+	d.advance(59 * time.Second)
+	s := &stopped{Past: j.Past, at: make(chan struct{}), run: make(chan struct{}), broken: broken}
+	j.Past = s
+	errs := make([]error, len(hundreds))
+	var ended sync.WaitGroup
+	for i, n := range hundreds {
+		if i == len(hundreds)-1 {
+			d.advance(time.Second)
+		}
+		ended.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			_, errs[i] = d.ask(fmt.Sprint("u", i), "BTC", n, fmt.Sprint("x", i))
+		})
+		if i == 0 {
+			<-s.at
+			continue
+		}
+		for j.Waiting() < i { // the first has been taken from the line
+			time.Sleep(time.Millisecond)
+		}
+	}
+	close(s.run)
+	ended.Wait()
+	for _, err := range errs {
+		if err == nil {
+			admitted++
+		}
+	}
+	return admitted, errs[len(errs)-1]
+}
+
+// A unit of a gate admits what its requests would be admitted one after another (D-POL-09).
+func TestUnitsJudgeAsTheirMovementsAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule     string
+		rates    rate.Store
+		hundreds []int64
+		admitted int
+	}{
+		"a rule that begins while they wait": {`{"match":{"hours":{"from":"12:01","to":"13:00","zone":"UTC"},"sums":[` +
+			`{"per":"PLATFORM","window":"1h","of":"COUNT","over":"2"}]},` + deny + `}`, nil, []int64{1, 1, 1}, 2},
+		"a rate that rises while they wait": {sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "100"),
+			moving{low: "100", high: "1000", rises: time.Date(2026, 3, 10, 12, 1, 0, 0, time.UTC)}, []int64{50, 1, 1}, 2},
+		"values below a cent": {sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "0.01"),
+			moving{low: "0.4", high: "0.4"}, []int64{1, 1, 1, 1, 1, 1, 1, 1}, 4},
+	} {
+		admitted, last := unit(t, c.rule, c.rates, false, c.hundreds...)
+		if admitted != c.admitted || fault.CodeOf(last) != fault.PolicyDenied {
+			t.Errorf("%s: %d admitted, want %d; the last: %v", name, admitted, c.admitted, last)
+		}
+	}
+}
+
+// A unit that panics answers every request of it.
+func TestBrokenUnitAnswersAll(t *testing.T) {
+	admitted, last := unit(t, sumRule("WITHDRAWAL", "PLATFORM", "1h", "COUNT", "9"), nil, true, 1, 1, 1)
+	if admitted != 0 || last == nil {
+		t.Errorf("%d admitted; the last: %v", admitted, last)
+	}
 }

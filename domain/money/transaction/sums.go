@@ -68,9 +68,11 @@ func (j *Judge) KeepTotals(ctx context.Context, now time.Time) error {
 
 // query returns the query of a sum of a movement. One per asset is that of the platform.
 func (m movement) query(key policy.SumKey) CountedQuery {
-	f := m.facts
-	q := CountedQuery{Flow: Flow{f.Kind, f.Direction, m.left}, Except: m.id,
-		After: f.At.Add(-time.Duration(key.Window))}
+	f, at := m.facts, m.facts.At
+	if !m.since.IsZero() {
+		at = m.since
+	}
+	q := CountedQuery{Flow: Flow{f.Kind, f.Direction, m.left}, Except: m.id, After: at.Add(-time.Duration(key.Window))}
 	if m.id != "" && !m.left { // as at its request
 		q.After, q.Until = f.Requested.Add(-time.Duration(key.Window)), f.Requested
 	}
