@@ -74,11 +74,6 @@ func setup(change ...string) string {
 	return `{"currency":{` + parts[0] + `},"currencyNetwork":{` + parts[1] + `},"currencyOfNetwork":{` + parts[2] + `}}`
 }
 
-// without is a setup that lacks a field.
-func without(section, name string) string {
-	return strings.Replace(setup(section+`."`+name+`":"gone"`), `"`+name+`":"gone"`, `"x":1`, 1)
-}
-
 const done = `{"currency":true,"currencyId":%d,"currencyNetwork":true,"currencyNetworkId":%d,` +
 	`"currencyOfNetwork":true,"currencyOfNetworkId":%d}`
 

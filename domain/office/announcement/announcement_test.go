@@ -13,9 +13,8 @@ import (
 )
 
 type (
-	ann    = announcement.Announcement
-	texts  = announcement.Texts
-	routes = announcement.Routes
+	ann   = announcement.Announcement
+	texts = announcement.Texts
 )
 
 var start = time.UnixMilli(1_700_000_000_000).UTC()

@@ -2,7 +2,6 @@ package servicekey_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -22,9 +21,8 @@ import (
 )
 
 var (
-	errDown = errors.New("the database is down")
-	by      = audit.By{UserID: "op"}
-	home    = netip.MustParseAddr("192.0.2.7")
+	by   = audit.By{UserID: "op"}
+	home = netip.MustParseAddr("192.0.2.7")
 )
 
 // keys is the service with its snapshot, and the clock of both.
