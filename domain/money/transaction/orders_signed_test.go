@@ -172,6 +172,31 @@ func TestTagOfTheBook(t *testing.T) {
 	})
 }
 
+// A rule knows whether a destination is in the address book of the account, and since when.
+func TestRulesOfTheBook(t *testing.T) {
+	d := newDesk(t, persistencetest.SQLite(t), "u")
+	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "2"))
+	d.judges(`{"match":{"destination":{"inBook":false}},`+deny+`}`,
+		`{"match":{"destination":{"bookAgeBelow":"48h"}},`+deny+`}`)
+	denied := func() {
+		t.Helper()
+		_, err := d.ask("u", "BTC", 1, "x")
+		storetest.Wants(t, err, fault.PolicyDenied)
+	}
+	denied()
+	pair := d.m.Pair("BTC/BTC")
+	storetest.Must(t, d.m.DB.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := d.Books.Insert(ctx, "u", addressbook.Entry{Name: "n", Address: addresses["BTC"],
+			CurrencyID: pair.CurrencyID, NetworkID: pair.NetworkID, CreatedAt: d.now(), AddressAt: d.now()})
+		return err
+	}))
+	d.advance(48*time.Hour - time.Millisecond)
+	denied()
+	d.advance(time.Millisecond)
+	_, err := d.ask("u", "BTC", 1, "x")
+	storetest.Must(t, err)
+}
+
 // stopped is a Past whose first Gate waits, so that a line forms behind it.
 type stopped struct {
 	transaction.Past
