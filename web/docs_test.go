@@ -26,6 +26,7 @@ func docsErrors(t *testing.T, tab *webtest.Tab) {
 			t.Errorf("%s shows the errors %s, want %s", id, got, want)
 		}
 	}
+	tab.Text("#login h4 + pre") // waits for the first
 	examples := webtest.Value[string](tab, "[...document.querySelectorAll('#login h4 + pre')].map((one) => "+
 		"JSON.stringify(JSON.parse(one.textContent))).join(' ')")
 	for _, want := range []string{`"password":"correct horse battery"`, `{"challenge":{"challengeId":`} {

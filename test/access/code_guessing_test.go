@@ -44,7 +44,7 @@ func TestParallelCodesExecuteOnce(t *testing.T) {
 		}
 
 		// All receive the one outcome of the last correct value.
-		who, f, sms, code := start()
+		_, f, sms, code := start()
 		answers := crowd(t, all, f, sms, func(int) string { return code })
 		token := blackbox.CheckFinal(t, f, answers[0])
 		for _, a := range answers {
@@ -56,7 +56,7 @@ func TestParallelCodesExecuteOnce(t *testing.T) {
 		frames(t, last.Socket(t, f), f, token, sms)
 
 		// Of the wrong ones five are checked, and the correct one is too late.
-		_, f, sms, code = start()
+		who, f, sms, code := start()
 		wrong, _ := strconv.Atoi(code)
 		answers = crowd(t, all, f, sms, func(i int) string { return fmt.Sprintf("%06d", (wrong+1+i)%1_000_000) })
 		got := blackbox.CountByCode(answers)
