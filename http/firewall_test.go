@@ -101,7 +101,7 @@ func TestPlacedActs(t *testing.T) {
 	}
 	for action, resource := range firewall.Placed() {
 		if !served[resource] {
-			t.Errorf("%s comes by %q, which nobody serves", action, resource)
+			t.Errorf("%s comes by %q, which has no endpoint", action, resource)
 		}
 	}
 }

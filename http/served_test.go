@@ -92,7 +92,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		SecondPerson: auth.SecondPerson{}, Idempotency: &auth.Idempotent{},
 		Verify: func(context.Context, rest.Caller, *rest.Endpoint, any) error { return nil }},
 		apitest.Endpoints(httpapi.Endpoints(httpresource.Group{Admin: admin}, httpresource.Roles{Admin: admin}))).
-		As("nobody")
+		As("anonymous")
 	return s
 }
 

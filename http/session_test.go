@@ -85,7 +85,7 @@ func newLoginSite(t *testing.T, db *persistence.DB) *loginSite {
 		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize}, httpsession.Group{
 		Service:     s.logins,
-		CountryName: func(code, language string) string { return code + " in " + language }}).As("nobody")
+		CountryName: func(code, language string) string { return code + " in " + language }}).As("anonymous")
 	hash, err := s.hasher.Hash(ctx, loginSecret)
 	storetest.Must(t, err)
 	for i := range 3 {

@@ -226,7 +226,7 @@ func TestDecoysOutliveAReplacedKey(t *testing.T) {
 		}
 		subject, former, err := w.Starter.Subject(t.Context(), "+905320000009")
 		if err != nil || subject != w.Starter.Conceal("+905320000009") || len(former) < 2 {
-			t.Errorf("a phone nobody asked for has subject %q, %d former, %v", subject, len(former), err)
+			t.Errorf("a phone that was not asked for has subject %q, %d former, %v", subject, len(former), err)
 		}
 		w.Skip(keyring.HashGrace)
 		subject, former, err = w.Starter.Subject(t.Context(), "+905320000002")

@@ -58,7 +58,7 @@ type Site struct {
 
 // Serve serves groups. Options without guards get those of the program. A caller is a name:
 // "admin" is an administrator, and "clerk" is granted every endpoint that is not reserved.
-// `nobody` sends no token, "nonsense" an invalid one, and "cron:rates" is the scheduled client
+// "anonymous" sends no token, "nonsense" an invalid one, and "cron:rates" is the scheduled client
 // rates. Every other name is a user of that id.
 func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 	t.Helper()
@@ -161,7 +161,7 @@ func (s *Site) Send(line, body string, headers ...string) (*http.Response, strin
 	switch name, cron := strings.CutPrefix(s.caller, "cron:"); {
 	case cron:
 		r.Header.Set("cron-auth", name)
-	case s.caller != "nobody":
+	case s.caller != "anonymous":
 		r.Header.Set("x-auth", s.caller)
 	}
 	for i := 0; i < len(headers); i += 2 {

@@ -51,7 +51,7 @@ func TestEveryCredentialMeetsEveryJudge(t *testing.T) {
 		CountryHeader: "x-country", TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")},
 		Observe: func(_ context.Context, a edge.Answered) { got = fault.New(a.Code, "") }},
 		apitest.Endpoints{rest.Get("/user", "", rest.User, nothing[rest.None]),
-			rest.Get("/pauth", "", rest.PAuth, nothing[rest.None])}).As("nobody")
+			rest.Get("/pauth", "", rest.PAuth, nothing[rest.None])}).As("anonymous")
 	site.Server.Raw("GET", "/check", func(c *fiber.Ctx) error {
 		r := edge.RequestOf(c)
 		_, err := g.Bearer(c.Context(), r, auth.Signing{})

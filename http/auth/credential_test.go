@@ -92,7 +92,7 @@ func newDoor(t *testing.T) *door {
 	}
 	d.Site = apitest.Serve(t, edge.Options{Guards: g.Table(), Authorize: anybody,
 		ActsAsAdmin: func(rest.Caller, *rest.Endpoint) bool { return false },
-		Observe:     func(_ context.Context, a edge.Answered) { d.seen = a }}, endpoints).As("nobody")
+		Observe:     func(_ context.Context, a edge.Answered) { d.seen = a }}, endpoints).As("anonymous")
 	return d
 }
 

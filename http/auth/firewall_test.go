@@ -82,7 +82,7 @@ func newWall(t *testing.T, rules ...firewall.Rule) *wall {
 	w.Site = apitest.Serve(t, edge.Options{Firewall: f.Judge,
 		Observe: func(_ context.Context, a edge.Answered) { w.seen = a }, CountryHeader: "x-country",
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}},
-		apitest.Endpoints{rest.Get("/x", "", rest.NoAuth, nothing[rest.None]).For(rest.Public)}).As("nobody")
+		apitest.Endpoints{rest.Get("/x", "", rest.NoAuth, nothing[rest.None]).For(rest.Public)}).As("anonymous")
 	w.Server.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	return w
 }
@@ -90,7 +90,7 @@ func newWall(t *testing.T, rules ...firewall.Rule) *wall {
 // ask sends a request of a user from an address and checks the status.
 func (w *wall) ask(path, user, ip string, want int) http.Header {
 	w.t.Helper()
-	res, _ := w.As(cmp.Or(user, "nobody")).Send("GET "+path, "", "X-Forwarded-For", ip, "x-country", "TR")
+	res, _ := w.As(cmp.Or(user, "anonymous")).Send("GET "+path, "", "X-Forwarded-For", ip, "x-country", "TR")
 	if res.StatusCode != want {
 		w.t.Errorf("%s of %q from %s: %d, want %d", path, user, ip, res.StatusCode, want)
 	}
@@ -144,7 +144,7 @@ func TestFirewallKnowsTheServiceClient(t *testing.T) {
 	w.feed.Stale = false
 	f := auth.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}, Feed: w.feed}
 	w.Site = apitest.Serve(t, edge.Options{Firewall: f.Judge,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}}).As("nobody")
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}}).As("anonymous")
 	ask("key of shop", "192.0.2.7", 404) // a firewall without service clients
 }
 
@@ -213,7 +213,7 @@ func TestFirewallCatchesUp(t *testing.T) {
 	}
 	w.ask("/x", "u1", "192.0.2.7", 200) // whose session it is cannot be judged
 	f := auth.Firewall{Evaluator: w.Evaluator, Tokens: apitest.Tokens{}}
-	bare := apitest.Serve(t, edge.Options{Firewall: f.Judge}).As("nobody")
+	bare := apitest.Serve(t, edge.Options{Firewall: f.Judge}).As("anonymous")
 	if status, answer := bare.Call("GET /none", ""); status != 404 {
 		t.Errorf("without a feed: %d %s", status, answer)
 	}

@@ -91,7 +91,7 @@ func serve(t *testing.T, p places, n node) *world {
 			rest.Post("/public", "", rest.NoAuth, nothing[noted]),
 			rest.Post("/filtered", "", rest.User, nothing[noted]).IPFiltered(),
 			rest.Post("/clerk", "", rest.User, nothing[noted]).For(rest.Admin).IPFiltered(),
-		}).As("nobody")
+		}).As("anonymous")
 	return w
 }
 

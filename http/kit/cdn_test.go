@@ -35,7 +35,7 @@ func serve(t *testing.T) (blob.Store, *apitest.Site) {
 	files := persistencetest.Files(t)
 	site := apitest.Serve(t, edge.Options{})
 	cdn.Mount(site.Server, files)
-	return files, site.As("nobody")
+	return files, site.As("anonymous")
 }
 
 func TestHeaders(t *testing.T) {
@@ -200,7 +200,7 @@ func TestUpload(t *testing.T) {
 			{upload(picturetest.GIF(8, 8), "a.gif", "logo"), "logo/a_1700000000000.gif", "image/png"},
 		} {
 			s.Wants(line, c.body, 200, `{"data":{"imageUrl":"https://cdn.example.com/upload/`+c.path+`"}}`)
-			res, got := s.As("nobody").Send("GET /cdn/upload/"+c.path, "")
+			res, got := s.As("anonymous").Send("GET /cdn/upload/"+c.path, "")
 			if _, _, err := image.Decode(bytes.NewReader([]byte(got))); res.StatusCode != 200 || err != nil ||
 				res.Header.Get("Content-Type") != c.kind || strings.Contains(got, "Exif") {
 				t.Errorf("%s: %d %v, %v", c.path, res.StatusCode, res.Header, err)

@@ -105,7 +105,7 @@ func TestListAndShow(t *testing.T) {
 		s.Wants("GET /admin/jobs?type=", "", 400, "INVALID_FIELD type")
 		s.Wants("GET /admin/jobs/"+old, "", 200, a)
 		// A service client sees neither the subject nor the starter (D-EXT-16).
-		if _, got := s.As("nobody").Call("GET /admin/jobs/"+old, "", "service-auth", "wallet"); got != strings.NewReplacer(
+		if _, got := s.As("anonymous").Call("GET /admin/jobs/"+old, "", "service-auth", "wallet"); got != strings.NewReplacer(
 			`"a title"`, `""`, `"actorId":"u"`, `"actorId":""`).Replace(a) {
 			t.Errorf("a service client gets %s", got)
 		}

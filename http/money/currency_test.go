@@ -271,14 +271,14 @@ func TestActivate(t *testing.T) {
 // REQ-CUR-01 to 03, D-CUR-01, D-CUR-06
 func TestLists(t *testing.T) {
 	currencyBoth(t, func(t *testing.T, s *currencyService) {
-		s.As("nobody").Wants("GET currency/get-currency-info?symbol=Usdt&network=trx", "", 200,
+		s.As("anonymous").Wants("GET currency/get-currency-info?symbol=Usdt&network=trx", "", 200,
 			`{"symbol":"USDT","name":"Tether USD","network":"TRX","decimals":6}`)
-		s.As("nobody").Wants("GET currency/get-currency-info", `{"network":"SOL"}`, 200,
+		s.As("anonymous").Wants("GET currency/get-currency-info", `{"network":"SOL"}`, 200,
 			`{"symbol":"SOL","name":"Solana","network":"SOL","decimals":9}`)
 		for _, none := range []string{"symbol=NONE", "symbol=BTC&network=TRX", "symbol=", "symbol=%27%20OR%201=1--"} {
-			s.As("nobody").Wants("GET currency/get-currency-info?"+none, "", 404, "RECORD_NOT_FOUND")
+			s.As("anonymous").Wants("GET currency/get-currency-info?"+none, "", 404, "RECORD_NOT_FOUND")
 		}
-		s.As("nobody").Wants("GET currency/get-currency-info?symbol=%00&network=%ff", "", 400,
+		s.As("anonymous").Wants("GET currency/get-currency-info?symbol=%00&network=%ff", "", 400,
 			"INVALID_FIELD symbol network")
 
 		count := func(line string, want int) {

@@ -73,7 +73,7 @@ func TestAnnouncements(t *testing.T) {
 		s.Wants("POST update", `{"id":2,"endDate":1700000000001,"orderNo":null,"type":null}`, 200, `{"data":`+second+`}`)
 		for query, want := range map[string]string{"?isActive=true": second, "?isActive=1&id=2": second,
 			"?slug=yeni-sube-2": second, "?slug=Yeni-sube-2": "", "?id=9": "", "?id=2&isActive=false": ""} {
-			s.As("nobody").Wants("GET get"+query, "", 200, "["+want+"]")
+			s.As("anonymous").Wants("GET get"+query, "", 200, "["+want+"]")
 		}
 		a, err := s.store.List(t.Context(), announcement.Query{})
 		storetest.Must(t, err)
@@ -126,7 +126,7 @@ func TestLanguages(t *testing.T) {
 		}
 		titles := func(language, title, html, route string) {
 			t.Helper()
-			_, answer := s.As("nobody").Send("GET get", "", "Accept-Language", language)
+			_, answer := s.As("anonymous").Send("GET get", "", "Accept-Language", language)
 			for _, part := range []string{`"title":"` + title + `"`, `"message":"m"`, `"htmlContent":` + html + `,`,
 				`"routeContent":` + route + `,`} {
 				if !strings.Contains(answer, part) {

@@ -34,7 +34,7 @@ func TestOptions(t *testing.T) {
 			_, err := store.Add(t.Context(), o)
 			storetest.Must(t, err)
 		}
-		s := apitest.Serve(t, edge.Options{}, group(db)).As("nobody").Below("/dropdown/")
+		s := apitest.Serve(t, edge.Options{}, group(db)).As("anonymous").Below("/dropdown/")
 		const (
 			apple  = `{"id":1,"code":"FRUIT","name":"Apple","isExplainMandatory":false}`
 			other  = `{"id":2,"code":"FRUIT","name":"Other","isExplainMandatory":true}`

@@ -84,7 +84,7 @@ func approvals(t *testing.T, test func(t *testing.T, o *integrationOffice)) {
 		repeats := &auth.Idempotent{Store: kit.NewIdempotency(s.db), Commit: s.db, Now: e.Now, Ring: e.Ring}
 		s.Site = apitest.Serve(s.t, edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: e.Now,
 			Logger: slog.New(slog.DiscardHandler), Idempotency: repeats, Timeout: time.Minute}, group,
-			complete).As("nobody")
+			complete).As("anonymous")
 		test(s.t, o)
 	})
 }

@@ -101,7 +101,7 @@ func serve(t *testing.T, db *persistence.DB) *service {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/32")}, // what a test's connection comes from
 		Firewall: auth.Firewall{Evaluator: s.evaluator, Tokens: apitest.Tokens{}, Live: alive,
 			Feed: &changetest.Feed{}}.Judge},
-		rules, explain, counters, httpfirewall.Limits{Evaluator: s.evaluator}, plain).As("nobody")
+		rules, explain, counters, httpfirewall.Limits{Evaluator: s.evaluator}, plain).As("anonymous")
 	s.Server.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Server.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	return s
