@@ -12,7 +12,8 @@ import (
 func docsErrors(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	paths := openAPI()["paths"].(object)
-	for id, path := range map[string]string{"completeChallenge": "/auth/2fa/challenge/complete", "login": "/auth/login"} {
+	for _, op := range [][2]string{{"completeChallenge", "/auth/2fa/challenge/complete"}, {"login", "/auth/login"}} {
+		id, path := op[0], op[1]
 		tab.Open("about:blank")
 		tab.Open(s.URL + "/docs#" + id)
 		want, codes := "", paths[path].(object)["post"].(object)["x-codes"].(object)

@@ -52,24 +52,29 @@ var addApproval = engine.Insert(func(w transaction.AddApproval) approvalRow {
 		ChallengeID: w.Signed.ChallengeID, IntentDigest: w.Signed.IntentDigest}
 })
 
-// Gate reads a gate, and locks it in a transaction.
-func (s Transactions) Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error) {
-	if !lock {
+// Gates reads gates, and locks them in a transaction.
+func (s Transactions) Gates(ctx context.Context, keys []string, now time.Time, lock bool) (map[string]int64, error) {
+	var rows []gateRow
+	var err error
+	if lock {
+		var locked []gateRow
+		for _, key := range keys {
+			locked = append(locked, gateRow{ID: key, ChangedAt: engine.Millis(now), Version: 1})
+		}
+		err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+			return tx.NewInsert().Model(&locked).On("CONFLICT (id) DO UPDATE").Set("changed_at = EXCLUDED.changed_at").
+				Returning("id, version").Scan(ctx, &rows)
+		})
+	} else {
 		ctx, cancel := s.db.Bound(ctx)
 		defer cancel()
-		var all []int64
-		err = s.db.Conn(ctx).NewSelect().Table("money_gate").Column("version").Where("id = ?", key).Scan(ctx, &all)
-		if err != nil || len(all) == 0 {
-			return 0, engine.Translate(err)
-		}
-		return all[0], nil
+		err = engine.Translate(s.db.Conn(ctx).NewSelect().Model(&rows).Where("id IN (?)", bun.List(keys)).Scan(ctx))
 	}
-	row := gateRow{ID: key, ChangedAt: engine.Millis(now), Version: 1}
-	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-		return tx.NewInsert().Model(&row).On("CONFLICT (id) DO UPDATE").Set("changed_at = EXCLUDED.changed_at").
-			Returning("version").Scan(ctx, &version)
-	})
-	return version, err
+	versions := map[string]int64{}
+	for _, row := range rows {
+		versions[row.ID] = row.Version
+	}
+	return versions, err
 }
 
 // sentQuery selects the withdrawals of the queue that were sent.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"castellan/domain/kit/audit"
@@ -27,69 +26,78 @@ func (PassGate) Table() string { return "money_gate" }
 
 func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version }
 
-// gatesOf returns the keys of the gates that a movement passes: one for each sum that the rules of its kind have. They
-// are sorted, so that no two movements wait for each other.
-func gatesOf(set *policy.Set, m movement) (keys []string) {
+// gates are those that a movement passes: one for each sum that the rules of its kind have.
+type gates struct {
+	keys []string // sorted, so that no two movements wait for each other
+	line string   // the key of the one that most movements pass; "": there are no gates
+}
+
+// widths lists what sums add up, from few movements to all.
+var widths = []policy.Per{policy.PerAccount, policy.PerDestination, policy.PerInitiator, policy.PerAsset,
+	policy.PerPlatform}
+
+func gatesOf(set *policy.Set, m movement) (g gates) {
+	widest := -1
 	for _, per := range set.Counts(m.facts.Kind) {
-		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.facts.Common(per))
+		key := string(m.facts.Kind) + "/" + string(per) + "/" + m.facts.Common(per)
+		if g.keys = append(g.keys, key); slices.Index(widths, per) > widest {
+			widest, g.line = slices.Index(widths, per), key
+		}
 	}
-	slices.Sort(keys)
-	return keys
+	slices.Sort(g.keys)
+	return g
 }
 
 // gates reads gates. Inside a transaction it locks them. Otherwise it waits until no other movement of this process is
-// between one of them and its unit: they would fail at one gate.
-func (j *Judge) gates(ctx context.Context, keys []string, at time.Time) (all []commit.Write, err error) {
+// between the widest one and its unit: they would fail at it. At the others only the versions are binding.
+func (j *Judge) gates(ctx context.Context, g gates, at time.Time) ([]commit.Write, error) {
 	inside := commit.Inside(ctx)
-	if e := entryOf(ctx); e != nil && !inside {
-		if err := j.take(ctx, e.turns, keys); err != nil {
+	if e := entryOf(ctx); e != nil && !inside && g.line != "" {
+		if err := j.take(ctx, e, g.line); err != nil {
 			return nil, err
 		}
 	}
-	for _, key := range keys {
-		gate := PassGate{Key: key, At: at}
-		if gate.Version, err = j.Past.Gate(ctx, key, at, inside); err != nil {
-			return nil, err
-		}
-		all = append(all, gate)
-	}
-	return all, nil
+	return j.versions(ctx, g.keys, at, inside)
 }
 
-// taken are the turns that a movement has at gates.
-type taken map[string]func()
-
-func (t taken) leave() {
-	for key, leave := range t {
-		leave()
-		delete(t, key)
+// versions reads the versions of gates, and locks them if lock is true.
+func (j *Judge) versions(ctx context.Context, keys []string, at time.Time, lock bool) (all []commit.Write, err error) {
+	if len(keys) == 0 {
+		return nil, nil
 	}
+	versions, err := j.Past.Gates(ctx, keys, at, lock)
+	for _, key := range keys {
+		all = append(all, PassGate{Key: key, Version: versions[key], At: at})
+	}
+	return all, err
 }
 
-// take waits for the turns at gates that t has not.
-func (j *Judge) take(ctx context.Context, t taken, keys []string) error {
-	if slices.ContainsFunc(keys, func(key string) bool { return t[key] == nil }) {
-		t.leave() // those of an earlier try by other rules: turns are taken in one order
+// take waits for the turn at a gate if the movement does not have it.
+func (j *Judge) take(ctx context.Context, e *entry, line string) (err error) {
+	if e.leave != nil && e.line == line {
+		return nil
 	}
-	for _, key := range keys {
-		if t[key] != nil {
-			continue
-		}
-		leave, err := j.turns.Take(ctx, key)
-		if err != nil {
-			return err
-		}
-		t[key] = leave
-	}
-	return nil
+	e.end() // the turn of an earlier try by other rules
+	e.line = line
+	e.leave, err = j.turns.Take(ctx, line)
+	return err
 }
 
 // entry is a movement from its first plan to its commit. alone says that it is judged by its sums, in its turn. Any
 // other passes its gates together with those that wait for them, too (pass).
 type entry struct {
-	turns taken
+	line  string // the gate whose turn it has
+	leave func() // ends the turn; nil: it has none
 	alone bool
 	pass  *pass
+}
+
+// end ends the turn of a movement.
+func (e *entry) end() {
+	if e.leave != nil {
+		e.leave()
+		e.leave = nil
+	}
 }
 
 type entryKey struct{}
@@ -100,11 +108,11 @@ func entryOf(ctx context.Context) *entry {
 	return e
 }
 
-// decide is ledger.Ledger.Decide for a plan that judges. The turns at the gates of its movement end with it.
+// decide is ledger.Ledger.Decide for a plan that judges. The turn of its movement ends with it.
 func (j *Judge) decide(ctx context.Context, l *ledger.Ledger, by audit.By, accounts []ledger.Account,
 	plan ledger.Plan) (ledger.Result, error) {
-	e := &entry{turns: taken{}}
-	defer e.turns.leave()
+	e := &entry{}
+	defer e.end()
 	return l.Decide(context.WithValue(ctx, entryKey{}, e), by, accounts, func(ctx context.Context,
 		has []ledger.Balance) (ledger.Movement, error) {
 		e.pass = nil
@@ -120,19 +128,19 @@ func (j *Judge) decide(ctx context.Context, l *ledger.Ledger, by audit.By, accou
 }
 
 // pass is a movement that passes with the least sums, those without earlier movements, and its writes. Movements with
-// the same gates pass them in one unit, each judged with the most that its sums can be: those before it in the unit
-// count. A pass is committed only if both verdicts are the same, because it then depends on no other movement.
+// the same widest gate pass theirs in one unit, each judged with the most that its sums can be: those before it in the
+// unit count. A pass is committed only if both verdicts are the same, because it then depends on no other movement.
 type pass struct {
 	movement
 	*entry
 	set     *policy.Set
 	verdict policy.Verdict
-	keys    []string
+	gates   gates
 
 	writes []commit.Write
 	commit commit.Committer
 	done   chan error
-	served context.CancelFunc // ends its wait for the turns
+	served context.CancelFunc // ends its wait for the turn
 }
 
 // answer tells a pass how its unit ended, once.
@@ -144,9 +152,9 @@ func (p *pass) answer(err error) {
 }
 
 // least judges a movement with the least sums. It returns false if its sums are needed now.
-func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, keys []string) (v policy.Verdict, is bool) {
+func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, g gates) (v policy.Verdict, is bool) {
 	e := entryOf(ctx)
-	if e == nil || e.alone || e.pass != nil || !m.commits || len(keys) == 0 || commit.Inside(ctx) {
+	if e == nil || e.alone || e.pass != nil || !m.commits || g.line == "" || commit.Inside(ctx) {
 		return v, false
 	}
 	none := func(context.Context, CountedQuery) ([]Counted, error) { return nil, nil }
@@ -156,7 +164,7 @@ func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, keys []s
 	}
 	v = set.Judge(m.facts, totals)
 	if v.Passes() {
-		e.pass = &pass{movement: m, entry: e, set: set, verdict: v, keys: keys}
+		e.pass = &pass{movement: m, entry: e, set: set, verdict: v, gates: g}
 	}
 	return v, v.Passes()
 }
@@ -164,9 +172,9 @@ func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, keys []s
 // maxTogether limits the movements of a unit.
 const maxTogether = 64
 
-// together commits a pass. The pass that has the turns at its gates commits all that wait for them.
+// together commits a pass. The pass that has the turn at its widest gate commits all that wait for it.
 func (j *Judge) together(ctx context.Context, p *pass) error {
-	line := strings.Join(p.keys, "\n")
+	line := p.gates.line
 	waits, served := context.WithCancel(ctx)
 	defer served()
 	p.served, p.done = served, make(chan error, 1)
@@ -176,8 +184,8 @@ func (j *Judge) together(ctx context.Context, p *pass) error {
 	}
 	j.passes[line] = append(j.passes[line], p)
 	j.mu.Unlock()
-	defer p.turns.leave()
-	err := j.take(waits, p.turns, p.keys)
+	defer p.end()
+	err := j.take(waits, p.entry, line)
 	for {
 		all, waiting := j.next(line, p, err == nil)
 		switch {
@@ -216,7 +224,7 @@ func (j *Judge) next(line string, p *pass, serves bool) (all []*pass, waiting bo
 // maxLost limits how often a unit is decided again because another node was first at a gate.
 const maxLost = 10
 
-// serve commits passes in one unit, in the turns at their gates. If it is refused at another row, each is committed by
+// serve commits passes in one unit, in the turn at their widest gate. If it is refused at another row, each is committed by
 // itself, so that only the faulty one fails.
 func (j *Judge) serve(ctx context.Context, all []*pass) {
 	at, to := all[0].facts.At, all[0].commit
@@ -232,7 +240,7 @@ func (j *Judge) serve(ctx context.Context, all []*pass) {
 	}()
 	for n := 0; n < maxLost && errors.Is(err, commit.ErrFenced); n++ {
 		var gates []commit.Write
-		if gates, err = j.gates(ctx, all[0].keys, at); err != nil {
+		if gates, err = j.versions(ctx, keysOf(all), at, false); err != nil {
 			break
 		}
 		if own = reflect.DeepEqual(gates, was); own {
@@ -256,6 +264,15 @@ func (j *Judge) serve(ctx context.Context, all []*pass) {
 	ended = true
 }
 
+// keysOf returns the keys of all gates of passes, sorted.
+func keysOf(all []*pass) (keys []string) {
+	for _, p := range all {
+		keys = append(keys, p.gates.keys...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
 // general reports whether an error is that of any unit.
 func general(err error) bool {
 	code := fault.CodeOf(err)
@@ -268,7 +285,7 @@ func general(err error) bool {
 func (j *Judge) stand(ctx context.Context, all []*pass) (kept []*pass, err error) {
 	first := slices.MinFunc(all, func(a, b *pass) int { return a.facts.At.Compare(b.facts.At) }).facts.At
 	counted, priced, rows := map[CountedQuery][]Counted{}, map[string]prices{}, map[string]bool{}
-	var before []Counted // in the unit
+	var before []*pass // in the unit
 	from := past{
 		count: func(ctx context.Context, q CountedQuery) (_ []Counted, err error) {
 			rows, known := counted[q]
@@ -278,7 +295,7 @@ func (j *Judge) stand(ctx context.Context, all []*pass) (kept []*pass, err error
 				}
 				counted[q] = rows
 			}
-			return with(rows, before, q.Destination != ""), nil
+			return with(rows, before, q), nil
 		},
 		prices: func(ctx context.Context, now time.Time, codes ...string) (_ prices, err error) {
 			key := fmt.Sprint(now.UnixMilli(), codes)
@@ -305,19 +322,22 @@ func (j *Judge) stand(ctx context.Context, all []*pass) (kept []*pass, err error
 		for _, row := range own {
 			rows[row] = true
 		}
-		before = append(before, Counted{p.facts.Account.ID, p.asset, 1, p.facts.Amount.Sum()})
-		kept = append(kept, p)
+		before, kept = append(before, p), append(kept, p)
 	}
 	return kept, nil
 }
 
-// with adds movements to rows as the database does: one row for each asset, and for a destination also each account. So
-// a value is rounded once.
-func with(rows, more []Counted, byUser bool) []Counted {
+// with adds the passes that a query selects to its rows as the database does: one row for each asset, and for a
+// destination also each account. So a value is rounded once.
+func with(rows []Counted, more []*pass, q CountedQuery) []Counted {
 	rows = slices.Clone(rows)
-	for _, c := range more {
-		if !byUser {
-			c.UserID = ""
+	for _, p := range more {
+		c := Counted{"", p.asset, 1, p.facts.Amount.Sum()}
+		if q.Destination != "" {
+			c.UserID = p.facts.Account.ID
+		}
+		if !q.selects(p.movement) {
+			continue
 		}
 		i := slices.IndexFunc(rows, func(r Counted) bool { return r.UserID == c.UserID && r.Asset == c.Asset })
 		if i < 0 {

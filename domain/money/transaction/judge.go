@@ -38,7 +38,7 @@ type Judge struct {
 
 	turns  turn.Turns // at gates
 	mu     sync.Mutex
-	passes map[string][]*pass // that wait for turns, by their gates
+	passes map[string][]*pass // that wait for turns, by their widest gate
 }
 
 // Past reads what rules ask about earlier movements. Every method joins the transaction of its context.
@@ -61,9 +61,9 @@ type Past interface {
 	// false for those that were cancelled, failed or not credited.
 	Facts(ctx context.Context, from time.Time,
 		read func(movementID string, f policy.Facts, counts bool) (more bool, err error)) error
-	// Gate returns the version of a gate, 0 if it was never passed. With lock it locks the gate until the transaction of
-	// the context ends.
-	Gate(ctx context.Context, key string, now time.Time, lock bool) (version int64, err error)
+	// Gates returns the versions of gates; those that were never passed are missing. With lock it locks them until the
+	// transaction of the context ends, in the order of keys, which are not empty.
+	Gates(ctx context.Context, keys []string, now time.Time, lock bool) (versions map[string]int64, err error)
 	// Approved lists the approvals of withdrawals, in their order.
 	Approved(ctx context.Context, withdrawalIDs ...string) ([]AddApproval, error)
 	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them.
@@ -134,12 +134,12 @@ func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
 	if r.facts = m.facts; err != nil {
 		return r, err
 	}
-	keys, is := gatesOf(set, m), false
-	if r.Verdict, is = j.least(ctx, set, m, keys); is {
+	g, is := gatesOf(set, m), false
+	if r.Verdict, is = j.least(ctx, set, m, g); is {
 		return r, nil
 	}
 	r.Verdict = policy.Verdict{}
-	if r.gates, err = j.gates(ctx, keys, m.facts.At); err != nil || !m.facts.Read.Any {
+	if r.gates, err = j.gates(ctx, g, m.facts.At); err != nil || !m.facts.Read.Any {
 		return r, err
 	}
 	totals, err := j.totals(ctx, set, m, false, j.past())

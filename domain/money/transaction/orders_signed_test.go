@@ -197,7 +197,7 @@ func TestRulesOfTheBook(t *testing.T) {
 	storetest.Must(t, err)
 }
 
-// stopped is a Past whose first Gate waits, so that a line forms behind it.
+// stopped is a Past whose first Gates waits, so that a line forms behind it.
 type stopped struct {
 	transaction.Past
 	once    sync.Once
@@ -205,9 +205,9 @@ type stopped struct {
 	broken  bool // Counted panics
 }
 
-func (s *stopped) Gate(ctx context.Context, key string, now time.Time, lock bool) (int64, error) {
+func (s *stopped) Gates(ctx context.Context, keys []string, now time.Time, lock bool) (map[string]int64, error) {
 	s.once.Do(func() { close(s.at); <-s.run })
-	return s.Past.Gate(ctx, key, now, lock)
+	return s.Past.Gates(ctx, keys, now, lock)
 }
 
 func (s *stopped) Counted(ctx context.Context, q transaction.CountedQuery) ([]transaction.Counted, error) {
@@ -294,6 +294,8 @@ func TestUnitsJudgeAsTheirMovementsAlone(t *testing.T) {
 			moving{low: "100", high: "1000", rises: time.Date(2026, 3, 10, 12, 1, 0, 0, time.UTC)}, []int64{50, 1, 1}, 2},
 		"values below a cent": {sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "0.01"),
 			moving{low: "0.4", high: "0.4"}, []int64{1, 1, 1, 1, 1, 1, 1, 1}, 4},
+		"a sum of some of them": {`{"match":{"sums":[{"per":"PLATFORM","window":"1h","of":"COUNT","over":"1"},` +
+			`{"per":"DESTINATION","window":"1h","of":"COUNT","over":"2"}]},` + deny + `}`, nil, []int64{1, 1, 1}, 2},
 	} {
 		admitted, last := unit(t, c.rule, c.rates, false, c.hundreds...)
 		if admitted != c.admitted || fault.CodeOf(last) != fault.PolicyDenied {

@@ -43,6 +43,14 @@ type CountedQuery struct {
 	After, Until                   time.Time
 }
 
+// selects reports whether a new movement counts in a sum.
+func (q CountedQuery) selects(m movement) bool {
+	f := m.facts
+	return q.Flow == Flow{f.Kind, f.Direction, m.left} && (q.UserID == "" || q.UserID == f.Account.ID) &&
+		(q.Destination == "" || q.Destination == f.Destination.Key) &&
+		(q.Initiator == "" || q.Initiator == f.Initiator.String())
+}
+
 // Counted are movements of an asset. UserID is set in those to a destination.
 type Counted struct {
 	UserID string

@@ -187,28 +187,34 @@ func TestWideSumsInRandomOrder(t *testing.T) {
 	})
 }
 
-// Of parallel requests of many accounts through one key at 99 % of its limit, on three nodes, exactly those are
-// admitted that fit.
+// Of parallel requests of many accounts through two keys at 99 % of a limit, on three nodes, exactly those are admitted
+// that fit. The limit is that of both keys or that of one destination, at which each key has another line.
 func TestWideSumsInParallel(t *testing.T) {
 	onNodes(t, 3, func(t *testing.T, dbs []*persistence.DB) {
 		d := newDesk(t, dbs[0])
 		for i := range 65 {
 			d.m.User(fmt.Sprint("u", i), func(*user.User) {})
-			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "2"))
+			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "4"))
 		}
-		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "24h", "VALUE", "100"), sumRule("WITHDRAWAL", "PLATFORM", "1h", "COUNT",
-			"1000"))
-		nodes := d.nodes(dbs)
-		_, err := d.ask("u64", "BTC", 99, "first")
-		storetest.Must(t, err)
-		won := storetest.Race(t, 64, fault.PolicyDenied, func(i int) error {
-			return patient(func() error {
-				_, err := nodes[i%len(nodes)].ask(fmt.Sprint("u", i), "BTC", 1, fmt.Sprint("x", i))
-				return err
+		plenty := amount.Must("1000")
+		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
+			SendCryptoMonthly: plenty}}}}
+		for day, per := range []string{"PLATFORM", "DESTINATION"} {
+			d.advance(time.Duration(day) * 24 * time.Hour)
+			d.judges(sumRule("WITHDRAWAL", per, "24h", "VALUE", "100"), sumRule("WITHDRAWAL", "INITIATOR", "1h", "COUNT",
+				"1000"))
+			nodes := d.nodes(dbs)
+			_, err := d.ask("u64", "BTC", 99, "first "+per)
+			storetest.Must(t, err)
+			won := storetest.Race(t, 64, fault.PolicyDenied, func(i int) error {
+				return patient(func() error {
+					_, err := nodes[i%len(nodes)].askBy(fmt.Sprint("w", i/3%2), fmt.Sprint("u", i), "BTC", 1, fmt.Sprint(per, i))
+					return err
+				})
 			})
-		})
-		if won != 1 {
-			t.Errorf("%d requests were admitted, want 1", won)
+			if won != 1 {
+				t.Errorf("per %s %d requests were admitted, want 1", per, won)
+			}
 		}
 		storetest.Must(t, money.NewTransactions(dbs[0]).VerifyTotals(t.Context()))
 	})

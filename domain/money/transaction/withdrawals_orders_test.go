@@ -277,7 +277,8 @@ var (
 	bulk         = flag.Int("bulk", 8, "held withdrawals of TestBulkApprovals, on each database")
 )
 
-// Requests of 64 clients on two nodes pass one gate, and each counts in its sum. The log has their rate.
+// Requests of 64 clients on two nodes pass one gate and one of each client, and count in both sums. The log has their
+// rate.
 func TestHotGate(t *testing.T) {
 	onNodes(t, 2, func(t *testing.T, dbs []*persistence.DB) {
 		const clients = 64
@@ -290,7 +291,8 @@ func TestHotGate(t *testing.T) {
 		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
 			SendCryptoMonthly: plenty}}}}
 		each := *gateRequests / clients
-		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "24h", "COUNT", fmt.Sprint(each*clients)))
+		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "24h", "COUNT", fmt.Sprint(each*clients)),
+			sumRule("WITHDRAWAL", "ACCOUNT", "24h", "COUNT", fmt.Sprint(each+1)))
 		storetest.Must(t, d.Judge.KeepTotals(t.Context(), d.now()))
 		nodes := d.nodes(dbs)
 		took := make([][]time.Duration, clients)

@@ -106,7 +106,11 @@ func hundredths(n int64) string { return fmt.Sprintf("%d.%02d", n/100, n%100) }
 
 // ask requests n hundredths of a currency.
 func (d *desk) ask(user, code string, n int64, externalID string) (transaction.Outgoing, error) {
-	return d.Request(d.t.Context(), audit.By{UserID: "service:wallet"}, transaction.WithdrawalRequest{
+	return d.askBy("wallet", user, code, n, externalID)
+}
+
+func (d *desk) askBy(service, user, code string, n int64, externalID string) (transaction.Outgoing, error) {
+	return d.Request(d.t.Context(), audit.By{UserID: "service:" + service}, transaction.WithdrawalRequest{
 		ExternalID: externalID, UserID: user, CurrencyCode: code, NetworkCode: code,
 		Amount: amount.Must(hundredths(n)), Address: addresses[code]})
 }
