@@ -32,6 +32,24 @@ func kids(t *testing.T, n *blackbox.Node) (all []string) {
 	return all
 }
 
+type jwk struct{ Kty, Crv, Kid, X, Alg, Use, D string }
+
+func jwks(t *testing.T, n *blackbox.Node) []jwk {
+	t.Helper()
+	var set struct{ Keys []jwk }
+	// Clients keep the keys for less time than a new key is published before it signs.
+	n.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).
+		With(t, "Content-Type", "application/jwk-set+json").
+		With(t, "Cache-Control", "public, max-age=10").
+		Read(t, &set)
+	for _, k := range set.Keys {
+		if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Kid == "" || k.D != "" {
+			t.Errorf("a published key: %+v", k)
+		}
+	}
+	return set.Keys
+}
+
 // The signing key is rotated under a running service. The new key is published at once and signs ten seconds
 // later. Tokens of the old one stay valid (D-AUTH-01).
 func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
