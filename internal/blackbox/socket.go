@@ -50,22 +50,6 @@ func (c Client) SocketIn(t testing.TB, f Flow, place string) *Socket {
 	return s
 }
 
-// SocketWith opens the socket of a flow with further headers.
-func (c Client) SocketWith(t testing.TB, f Flow, headers Headers) *Socket {
-	t.Helper()
-	h := http.Header{"P-Auth": {f.PAuth}}
-	for name, value := range headers {
-		h.Set(name, value)
-	}
-	s, err := c.dial("/2fa", ws.Dialer{Header: ws.HandshakeHeaderHTTP(h)})
-	if err != nil {
-		t.Fatalf("open socket: %v", err)
-	}
-	s.t = t
-	t.Cleanup(func() { s.conn.Close() })
-	return s
-}
-
 // TrySocket is SocketIn without a test; the caller closes it.
 func (c Client) TrySocket(f Flow, place string) (*Socket, error) {
 	path, d := "/2fa", ws.Dialer{}

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"castellan/internal/blackbox"
 )

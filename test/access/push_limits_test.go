@@ -2,7 +2,6 @@ package access
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"

@@ -1,33 +1,11 @@
 package access
 
 import (
-	"encoding/json"
-	"fmt"
 	"testing"
-	"time"
 
 	"castellan/client"
-	"castellan/domain/proof/device"
-	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 )
-
-const rememberedPath = "/auth/remembered"
-
-	t.Helper()
-	n.Ok(t, "GET", rememberedPath, nil, blackbox.Headers{"x-auth": token}).Read(t, &all)
-	return all
-}
-
-// until waits for a policy on this node.
-func (b browser) until(t testing.TB, n *blackbox.Node, who blackbox.Headers, days int) {
-	t.Helper()
-	blackbox.Until(t, blackbox.Within(5), "the policy takes effect", func() bool {
-		var x struct{ RememberDays int }
-		n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, who).Read(t, &x)
-		return x.RememberDays == days
-	})
-}
 
 // The Go client has itself remembered, and gets its next session without a code.
 func TestGoClientIsRemembered(t *testing.T) {
@@ -36,7 +14,11 @@ func TestGoClientIsRemembered(t *testing.T) {
 		demo := s.Seeded("user")
 		boss := blackbox.Admin(t, s, n)
 		blackbox.Policy(t, n, boss, "LOGIN", 1, `[["SMS"]]`, `,"remember":7`)
-		(browser{}).until(t, n, boss, 7)
+		blackbox.Until(t, blackbox.Within(5), "the policy takes effect", func() bool {
+			var x struct{ RememberDays int }
+			n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, boss).Read(t, &x)
+			return x.RememberDays == 7
+		})
 		c, err := client.New(n.URL)
 		if err != nil {
 			t.Fatal(err)

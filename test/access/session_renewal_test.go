@@ -3,9 +3,7 @@ package access
 import (
 	"strings"
 	"testing"
-	"time"
 
-	"castellan/domain/proof/device"
 	"castellan/domain/proof/dpop"
 	"castellan/internal/blackbox"
 )

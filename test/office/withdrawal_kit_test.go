@@ -1,7 +1,6 @@
 package office
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
