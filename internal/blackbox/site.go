@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -213,24 +212,13 @@ func (s *Site) ServiceKey(name string, options ...string) Headers {
 // CommandWith is Command with further settings, as in Start.
 func (s *Site) CommandWith(settings []string, stdin string, args ...string) Output {
 	s.t.Helper()
-	return s.converse(settings, strings.NewReader(stdin), io.Discard, args)
-}
-
-// Converse runs a command whose input depends on its output: its standard output is also copied to out.
-func (s *Site) Converse(in io.Reader, out io.Writer, args ...string) Output {
-	s.t.Helper()
-	return s.converse(nil, in, out, args)
-}
-
-func (s *Site) converse(settings []string, in io.Reader, copied io.Writer, args []string) Output {
-	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.program(), args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it prints where it waits
 	cmd.WaitDelay = 5 * time.Second
 	var out, errOut bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, io.MultiWriter(&out, copied), &errOut
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
 	cmd.Env = s.environ(settings)
 	err := child.Run(cmd)
 	if ctx.Err() != nil {

@@ -65,38 +65,5 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 			"self'"); got != 1 {
 			t.Errorf("%d rows of the operator in the audit", got)
 		}
-
-		// The endpoint returns the same as the command, and the values of this node's counters.
-		blackbox.Rule(t, n, boss, "limit", "rate_limit",
-			map[string]any{"period": 60_000, "limit": 5, "targetResources": []string{"GET " + blackbox.KeysPath}})
-		at := blackbox.From(t, n, blackbox.Dutch)
-		at.Ask("GET", blackbox.KeysPath, nil, nil).Is(t, 200, "")
-		var x struct {
-			Decision  string
-			DecidedBy *string
-			Rules     []map[string]any
-		}
-		n.Ok(t, "POST", "/admin/system/waf/explain", map[string]any{"ip": blackbox.Dutch, "resource": "GET " +
-			blackbox.KeysPath}, boss).
-			Keys(t, "decision", "rules", "decidedBy").
-			Read(t, &x)
-		if len(x.Rules) != 2 || x.Decision != "ALLOW" || x.DecidedBy != nil || x.Rules[0]["reason"] != "INACTIVE" ||
-			x.Rules[0]["used"] != nil {
-			t.Fatalf("%+v", x)
-		}
-		if r := x.Rules[1]; len(r) != 7 || r["label"] != "limit" || r["type"] != "rate_limit" || r["matched"] != true ||
-			r["reason"] != "WITHIN_LIMIT" || r["used"] != 1.0 ||
-			r["limit"] != 5.0 ||
-			r["resetMs"].(float64) < 1 ||
-			r["resetMs"].(float64) > 60_000 {
-			t.Errorf("%+v", r)
-		}
-		if got := s.Command("", "waf", "explain", "GET "+blackbox.KeysPath, "--ip", blackbox.Dutch); !strings.HasPrefix(
-			got.Out,
-			"ALLOW GET "+blackbox.KeysPath+"\n",
-		) ||
-			!strings.Contains(got.Out, "COUNTS") {
-			t.Errorf("waf explain: %+v", got)
-		}
 	})
 }
