@@ -77,17 +77,6 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			t.Errorf("another body: %d %t %v", status, replayed, err)
 		}
 
-		// A refusal is kept, its effects are not.
-		refusal := func(ctx context.Context) (int, []byte, []rest.Header, error) {
-			status, _, _, err := effect(ctx)
-			_ = status
-			return 409, []byte(`{"code":"INVALID_STATE"}`), nil, err
-		}
-		for n := range 2 {
-			if status, _, replayed, err := run(i, "k2", 1, refusal); status != 409 || replayed != (n == 1) || err != nil {
-				t.Errorf("refusal %d: %d %v %v", n, status, replayed, err)
-			}
-		}
 		// A failure is neither kept nor effective: the next try runs.
 		failure := func(ctx context.Context) (int, []byte, []rest.Header, error) {
 			effect(ctx)

@@ -1,29 +1,23 @@
 package office
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"castellan/internal/blackbox"
 )
 
-const (
-	withdrawalsPath = "/integration/withdrawals"
-	resumeKey       = "POST /admin/withdrawals/{id}/resume"
-	cancelKey       = "POST /admin/withdrawals/{id}/cancel"
-)
+const withdrawalsPath = "/integration/withdrawals"
 
-// vault is a service with a wallet, and a customer with 1 BTC who may withdraw it. Resuming and cancelling a
-// withdrawal require a second person.
+// vault is a service with a wallet, and a customer with 1 BTC who may withdraw it.
 type vault struct {
 	*blackbox.Counter
 	wallet, owner blackbox.Headers
 }
 
-func newVault(t *testing.T, s *blackbox.Site, fourEyes ...string) *vault {
+func newVault(t *testing.T, s *blackbox.Site) *vault {
 	t.Helper()
-	d := &vault{Counter: blackbox.NewCounter(t, s, "MFA_FOUR_EYES="+strings.Join(fourEyes, ","))}
+	d := &vault{Counter: blackbox.NewCounter(t, s, "MFA_FOUR_EYES=")}
 	s.Exec(`UPDATE users SET level = 1`)
 	s.Exec(`INSERT INTO exchange_pair (base, quote) VALUES ('BTC', 'TRY')`)
 	s.Exec(`INSERT INTO exchange_rate (pair_id, at, rate, source, created_at) SELECT id, $1, '100', 'test', $1
