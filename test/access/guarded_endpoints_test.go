@@ -29,9 +29,7 @@ func TestGuardedRequestSurvivesKill(t *testing.T) {
 		if got := n.Result(t, f).Is(t, 200, ""); !sameJSON(t, got.Body, done.Body) {
 			t.Errorf("the result %s, the completion %s", got, done)
 		}
-		if got := s.Count("mfa_action WHERE code = 'ONE_MORE'"); got != 1 {
-			t.Errorf("%d rows, want one", got)
-		}
+		s.Has(1, "mfa_action WHERE code = 'ONE_MORE'")
 	})
 }
 
@@ -97,9 +95,7 @@ func TestGuardedRequestKilledDuringExecution(t *testing.T) {
 			if !got.ExecResult.Success || got.ExecResult.Data["actionCode"] != action {
 				t.Errorf("after the kill: %+v", got)
 			}
-			if rows := s.Count("mfa_action WHERE code = $1", action); rows != 1 {
-				t.Errorf("%d rows of %s, want one", rows, action)
-			}
+			s.Has(1, "mfa_action WHERE code = $1", action)
 		}
 		t.Logf("%d of 8 answers were lost", lost)
 	})

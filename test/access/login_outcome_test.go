@@ -26,9 +26,7 @@ func TestLoginOutcomeSurvivesKill(t *testing.T) {
 		frames(t, n.Socket(t, f), f, token, sms)
 		blackbox.SameOutcome(t, final, n.Complete(t, f, sms, code))
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token})
-		if got := s.Count("session"); got != 1 {
-			t.Errorf("%d sessions, want 1", got)
-		}
+		s.Has(1, "session")
 	})
 }
 

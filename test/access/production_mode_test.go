@@ -34,9 +34,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 				t.Errorf("%s: %s", path, policy)
 			}
 		}
-		if got := s.Count("users"); got != 0 {
-			t.Errorf("%d unexpected accounts", got)
-		}
+		s.Has(0, "users")
 		if _, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt")); err == nil {
 			t.Error("there are logins of development mode")
 		}
@@ -52,18 +50,8 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 
 		boss := blackbox.NewAccount(900)
 		add := func(password string, more ...string) blackbox.Output {
-			args := []string{
-				"user",
-				"add",
-				"--email",
-				boss.Mail,
-				"--country-code",
-				boss.Country,
-				"--phone",
-				boss.Phone,
-				"--password-stdin",
-			}
-			return s.Command(password, append(args, more...)...)
+			return s.Command(password, append([]string{"user", "add", "--email", boss.Mail, "--country-code", boss.Country,
+				"--phone", boss.Phone, "--password-stdin"}, more...)...)
 		}
 		for _, weak := range []string{"short\n", "password123\n", boss.Phone + "\n", "\n", ""} {
 			got := add(weak, "--role", "admin")
@@ -110,10 +98,8 @@ func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 		}
 		for _, want := range []string{boss.Password, demo.Password, boss.Phone, demo.Phone, "/dev/outbox", "/docs",
 			"dev-login.txt"} {
-			blackbox.Until(t, blackbox.Within(2), "the first start shows "+want, func() bool {
-				return strings.Contains(n.Out(),
-					want)
-			})
+			blackbox.Until(t, blackbox.Within(2), "the first start shows "+want,
+				func() bool { return strings.Contains(n.Out(), want) })
 		}
 		n.Stop()
 		n = s.Start()
@@ -175,14 +161,9 @@ func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
 			})
 		})
 		for _, name := range []string{user.ID, user.Mail, user.Number()} {
-			if got := s.Command("", "user", "unlock", name); got.Code != 0 || !strings.Contains(got.Out, user.ID) {
-				t.Fatalf("user unlock %s: exit %d, %s", name, got.Code, got.ErrOut)
-			}
+			s.Says(0, "user unlock "+name, user.ID)
 		}
-		if got := s.Command("", "user", "unlock", "nobody@example.test"); got.Code != 1 ||
-			!strings.Contains(got.ErrOut, "no account") {
-			t.Errorf("unlock of an unknown user: exit %d, %s", got.Code, got.ErrOut)
-		}
+		s.Says(1, "user unlock nobody@example.test", "no account")
 		from(user.Password, "198.51.100.99").Is(t, 200, "")
 	})
 }

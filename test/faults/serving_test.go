@@ -105,9 +105,7 @@ func TestProcessesWithoutClusterAreNamed(t *testing.T) {
 	blackbox.Until(t, 20*time.Second, "named in both logs", func() bool {
 		return strings.Contains(a.Log(), line) && strings.Contains(b.Log(), line)
 	})
-	if got := s.Command("", "doctor"); !strings.Contains(got.Out, finding) {
-		t.Errorf("the doctor: %s", got.Out)
-	}
+	s.Says(0, "doctor", finding)
 	boss := blackbox.Admin(t, s, a)
 	if got := a.Do(t, "GET", "/admin/setup", nil, boss); !strings.Contains(got.String(), finding) {
 		t.Errorf("the setup: %s", got)

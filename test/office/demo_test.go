@@ -118,9 +118,7 @@ func TestDemoFillsEveryList(t *testing.T) {
 				t.Errorf("no row of %s", state)
 			}
 		}
-		if n := s.Count("outbox"); n > 0 {
-			t.Errorf("%d messages to people wait to be sent", n)
-		}
+		s.Has(0, "outbox") // no message to people waits
 		s.Succeeds("", "ledger", "verify")
 		s.Succeeds("", "audit", "verify")
 		if got := s.Command("", run...); got.Code != 1 || !strings.Contains(got.ErrOut, "already") {
@@ -247,9 +245,7 @@ func TestDemoContinuesAfterKill(t *testing.T) {
 			return strings.Contains(n.Log(), "accounts: 500 of 1100") || n.Ended()
 		})
 		n.Kill()
-		if got := s.Command("", "demo", "--users", "1200"); got.Code != 1 || !strings.Contains(got.ErrOut, "--users 1100") {
-			t.Errorf("another run: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
-		}
+		s.Says(1, "demo --users 1200", "--users 1100")
 		rest := s.Run("demo")
 		if s.Kind == "postgres" {
 			endTwice(t, s, rest)
@@ -288,19 +284,10 @@ func endTwice(t *testing.T, s *blackbox.Site, run *blackbox.Node) {
 func TestDemoRefusesUsedDatabase(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.AddUser("user")
-		for _, c := range []struct {
-			args []string
-			want string
-		}{{nil, "contains accounts"}, {[]string{"--users", "7"}, "--users must be"},
-			{[]string{"--now", "today"}, "--now must be"},
-			{[]string{"--password", "short"}, "password"}} {
-			got := s.Command("", append([]string{"demo"}, c.args...)...)
-			if got.Code != 1 || !strings.Contains(got.ErrOut, c.want) {
-				t.Errorf("%v: exit %d: %s%s", c.args, got.Code, got.Out, got.ErrOut)
-			}
+		for options, want := range map[string]string{"": "contains accounts", "--users 7": "--users must be",
+			"--now today": "--now must be", "--password short": "password"} {
+			s.Says(1, "demo "+options, want)
 		}
-		if n := s.Count("users"); n != 3 { // and the two of development mode
-			t.Errorf("%d accounts", n)
-		}
+		s.Has(3, "users") // and the two of development mode
 	})
 }
