@@ -46,9 +46,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 		}
 		rows := func() int64 {
 			n, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey))
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			return n
 		}
 
@@ -169,9 +167,7 @@ func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
 			_, _, _, replayed, err := i.Run(t.Context(), rest.Caller{UserID: "u1"}, key, "POST", "/x", [32]byte{1},
 				func(context.Context) error { return nil },
 				func(context.Context) (int, []byte, []rest.Header, error) { return 200, []byte("{}"), nil, nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			return replayed
 		}
 		run("before")

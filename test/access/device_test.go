@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 )
@@ -108,9 +109,7 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 			}
 			x, _ = n.Session(t, demo)
 			if i == 0 {
-				if err := os.Remove(file); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, os.Remove(file))
 			}
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -46,9 +47,7 @@ func (g *gate) ask(t *testing.T, method, uri string, more ...blackbox.Headers) b
 		maps.Copy(h, m)
 	}
 	a, err := g.Try("GET", checkPath, nil, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return a
 }
 
@@ -90,9 +89,7 @@ func TestGatewayCheckNeedsTrust(t *testing.T) {
 			all := blackbox.Headers{"X-Original-Method": "GET", "X-Original-URI": "/a"}
 			maps.Copy(all, h)
 			a, err := n.Try("GET", checkPath, nil, all)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			return a
 		}
 		ask(nil).Is(t, 403, "FORBIDDEN")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"castellan/client"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -15,9 +16,7 @@ func TestGoClientGuardsAnOperation(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		d := newShop(t, s, blackbox.Patient(s).Start())
 		c, err := client.New(d.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		c, ctx := c.Service(d.key["service-auth"]), t.Context()
 		r := client.GuardRequest{ActionCode: "PAYOUT", UserID: d.id, Title: "Pay out", Reference: "go",
 			Rows: []client.GuardRow{{Key: "amount", Label: "Amount", Value: "1 EUR"}}, Payload: []byte(`["<&>"]`)}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -43,9 +44,7 @@ func frames(t *testing.T, socket *blackbox.Socket, f blackbox.Flow, token string
 		Headers map[string]string
 	}
 	outcome := socket.Expect(f, "LOGIN", "ACTION_COMPLETE")
-	if err := json.Unmarshal(outcome, &action); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal(outcome, &action))
 	if k := slices.Sorted(maps.Keys(blackbox.Keys(t, outcome))); !slices.Equal(k, []string{"data", "headers", "success"}) {
 		t.Errorf("ACTION_COMPLETE of the keys %v", k)
 	}

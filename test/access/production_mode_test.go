@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -174,9 +175,7 @@ func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Production()
 	file := filepath.Join(s.Dir, "castellan.db")
-	if err := os.Mkdir(s.Dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.Mkdir(s.Dir, 0o755))
 	files := []string{file, file + "-wal", file + "-shm"}
 	for _, open := range [][]string{{s.Dir}, append(files, s.Dir)} { // the log and the index have the file's mode
 		n := s.Start()
@@ -191,8 +190,6 @@ func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
 			}
 		}
 		n.Stop()
-		if err := os.Chmod(file, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.Chmod(file, 0o644))
 	}
 }

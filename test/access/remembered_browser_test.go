@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"castellan/client"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -20,9 +21,7 @@ func TestGoClientIsRemembered(t *testing.T) {
 			return x.RememberDays == 7
 		})
 		c, err := client.New(n.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		c.Key = client.NewKey(blackbox.ECKey(t))
 		who := client.Credentials{Email: demo.Mail, Password: demo.Password}
 		f, err := c.Login(t.Context(), who)
