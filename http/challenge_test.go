@@ -172,7 +172,9 @@ func TestCompletions(t *testing.T) {
 	}
 	s.done = stepup.Completion{Action: "LOGIN", ChallengeID: "c1", Final: true, Result: &challenge.Result{Success: true,
 		Data: json.RawMessage(`{"sessionKey":"s1"}`), Headers: map[string]string{"x-auth": "the x-auth"}}}
-	final := func(outcome string) string { return `{"action":"LOGIN","execResult":{` + outcome + `},"challengeId":"c1"}` }
+	final := func(outcome string) string {
+		return `{"action":"LOGIN","execResult":{` + outcome + `},"challengeId":"c1"}`
+	}
 	s.wants(t, line, sms(""), final(`"success":true,"data":{"sessionKey":"s1"}`)+"the x-auth", pAuth...)
 	s.wants(t, line, push(both), final(`"success":true`), signed...)
 	s.wants(t, "GET /auth/2fa/challenge/result", "", `{"action":"LOGIN","challengeId":"c1","execResult":{"success":true,`+

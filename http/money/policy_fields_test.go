@@ -144,7 +144,7 @@ func TestExplainReadsEachFact(t *testing.T) {
 		`"BTC/x"|"BTC/x9"`: "EXCEPTED", `"u1"|"u9"`: "EXCEPTED", `"level":2|"level":1`: "OTHER_ACCOUNT",
 		`"aml":"risky",|`: "OTHER_ACCOUNT", `"createdAt":"2026-01-31|"createdAt":"2026-01-20`: "OTHER_ACCOUNT",
 		`"credentialsAt":"2026-01-31|"credentialsAt":"2026-01-20`: "OTHER_ACCOUNT",
-		`"creditedAt":"2026-01-31|"creditedAt":"2026-01-20`: "OTHER_ACCOUNT", `"id"|"withdrew":true,"id"`: "OTHER_ACCOUNT",
+		`"creditedAt":"2026-01-31|"creditedAt":"2026-01-20`:       "OTHER_ACCOUNT", `"id"|"withdrew":true,"id"`: "OTHER_ACCOUNT",
 		`"device":"NEW",|`: "OTHER_DEVICE", `"SERVICE"|"OPERATOR"`: "OTHER_INITIATOR", `"shop"|"other"`: "OTHER_INITIATOR",
 		`["clerk"]|["other"]`: "OTHER_INITIATOR",
 	} {
@@ -172,10 +172,10 @@ func TestExplainReadsEachFact(t *testing.T) {
 	}
 	s.stored = &policy.Facts{Kind: policy.Setting, Setting: "FEE"}
 	for body, want := range map[string]string{movement("DEPOSIT", ""): "in DECIDES true",
-		movement("DEPOSIT", `"direction":"OUT",`):  "in OTHER_DIRECTION false",
-		movement("SETTING", `"setting":"FEE",`):    "set ADDS true",
-		movement("SETTING", `"setting":"RATE",`):   "set OTHER_SETTING false",
-		`{"movementId":"m1"}`:                      "set ADDS true",
+		movement("DEPOSIT", `"direction":"OUT",`):   "in OTHER_DIRECTION false",
+		movement("SETTING", `"setting":"FEE",`):     "set ADDS true",
+		movement("SETTING", `"setting":"RATE",`):    "set OTHER_SETTING false",
+		`{"movementId":"m1"}`:                       "set ADDS true",
 		movement("ADJUSTMENT", `"direction":"IN",`): "in OTHER_KIND false"} {
 		if got, says := s.explained(t, body); !slices.Contains(got, want) {
 			t.Errorf("%s: %v, want %s; %s", body, got, want, says)

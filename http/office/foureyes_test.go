@@ -35,12 +35,12 @@ type foureyesOffice struct {
 	group     httpfoureyes.Group
 	now       time.Time
 	permitted []string
-	lower     string   // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
-	commands  []string // of the challenges that were started
-	refusal   error    // of the request, by Look and Run
-	hidden    bool     // whether Look returns no fields
-	vague     error    // of the description of the request, by Details
-	before    any      // state of the record that the request would change, by Look
+	lower     string          // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
+	commands  []string        // of the challenges that were started
+	refusal   error           // of the request, by Look and Run
+	hidden    bool            // whether Look returns no fields
+	vague     error           // of the description of the request, by Details
+	before    any             // state of the record that the request would change, by Look
 	fresh     []time.Duration // that an update of the snapshot had
 }
 

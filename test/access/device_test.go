@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"castellan/domain/kit/storetest"
-	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 )
 

@@ -25,7 +25,9 @@ func TestFourEyesShowSecretOnce(t *testing.T) {
 			return d.Try("POST", blackbox.ApprovalsPath+"/"+id+"/fetch", nil, d.Boss)
 		}) {
 			var got struct {
-				Data struct{ Result struct{ Data struct{ Key string } } }
+				Data struct {
+					Result struct{ Data struct{ Key string } }
+				}
 			}
 			if json.Unmarshal(a.Body, &got) == nil && a.Status == 200 && got.Data.Result.Data.Key != "" {
 				keys = append(keys, got.Data.Result.Data.Key)
