@@ -103,7 +103,9 @@ func (p Pocket) Ongoing(t *testing.T, edit ...func(*device.Claims)) Answer {
 }
 
 // List returns the challenges that wait for the device.
-func (p Pocket) List(t *testing.T) (all []struct{ Data struct{ ChallengeID string } }) {
+func (p Pocket) List(t *testing.T) (all []struct {
+	Data struct{ ChallengeID, MethodID string }
+}) {
 	t.Helper()
 	p.Ongoing(t).Is(t, 200, "").Read(t, &all)
 	return all
