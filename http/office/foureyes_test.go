@@ -220,7 +220,8 @@ func TestApproveStartsAChallenge(t *testing.T) {
 		t.Errorf("started: %v", o.commands)
 	}
 	storetest.Same(t, o.group.Action().Describe([]byte(started)), []challenge.Detail{
-		{Key: mfa.HeaderRequest, Value: "THING_ADD"}, {Key: mfa.HeaderReference, Value: id}, {Key: "thing", Value: `{"n":2}`}})
+		{Key: mfa.HeaderRequest, Value: "THING_ADD"}, {Key: mfa.HeaderReference, Value: id},
+		{Key: "thing", Value: `{"n":2}`}})
 	command, err := json.Marshal(map[string]any{"id": id, "digest": intent.Digest([]byte("another")),
 		"approver": rest.Caller{UserID: "boss", SessionID: "s2"}})
 	storetest.Must(t, err)

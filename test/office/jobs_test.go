@@ -47,7 +47,8 @@ func TestJobCommandsCancelAndRetry(t *testing.T) {
 		if j.Skipped == 0 || j.Done+j.Failed+j.Unknown+j.Skipped != j.Total || j.FinishedAt == nil {
 			t.Errorf("%+v", j)
 		}
-		if out := s.Says(1, "jobs watch "+m.ID).Out; !strings.Contains(out, "cancelled [") || !strings.Contains(out, "skipped") {
+		out := s.Says(1, "jobs watch "+m.ID).Out
+		if !strings.Contains(out, "cancelled [") || !strings.Contains(out, "skipped") {
 			t.Errorf("watch: %q", out)
 		}
 		s.Says(0, "jobs list --status cancelled", m.ID+"  terms-of-service")
