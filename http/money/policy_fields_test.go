@@ -143,10 +143,9 @@ func TestExplainReadsEachFact(t *testing.T) {
 		`"bookedAt":"2026-01-31|"bookedAt":"2026-01-20`: "OTHER_DESTINATION", `"key"|"used":true,"key"`: "OTHER_DESTINATION",
 		`"BTC/x"|"BTC/x9"`: "EXCEPTED", `"u1"|"u9"`: "EXCEPTED", `"level":2|"level":1`: "OTHER_ACCOUNT",
 		`"aml":"risky",|`: "OTHER_ACCOUNT", `"createdAt":"2026-01-31|"createdAt":"2026-01-20`: "OTHER_ACCOUNT",
-		`"credentialsAt":"2026-01-31|"credentialsAt":"2026-01-20`: "OTHER_ACCOUNT",
-		`"creditedAt":"2026-01-31|"creditedAt":"2026-01-20`:       "OTHER_ACCOUNT",
-		`"id"|"withdrew":true,"id"`:                               "OTHER_ACCOUNT",
-		`"device":"NEW",|`:                                        "OTHER_DEVICE", `"SERVICE"|"OPERATOR"`: "OTHER_INITIATOR", `"shop"|"other"`: "OTHER_INITIATOR",
+		`"credentialsAt":"2026-01-31|"credentialsAt":"2026-01-20`: "OTHER_ACCOUNT", `"device":"NEW",|`: "OTHER_DEVICE",
+		`"creditedAt":"2026-01-31|"creditedAt":"2026-01-20`: "OTHER_ACCOUNT", `"shop"|"other"`: "OTHER_INITIATOR",
+		`"id"|"withdrew":true,"id"`: "OTHER_ACCOUNT", `"SERVICE"|"OPERATOR"`: "OTHER_INITIATOR",
 		`["clerk"]|["other"]`: "OTHER_INITIATOR",
 	} {
 		from, to, _ := strings.Cut(change, "|")
