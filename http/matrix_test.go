@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/id"
 	"castellan/domain/kit/storetest"
+	"castellan/domain/kit/token"
 	"castellan/domain/permit/resource"
 	httpapi "castellan/http"
 	"castellan/http/apitest"
@@ -27,7 +30,10 @@ func TestPermissionMatrix(t *testing.T) {
 		for _, a := range accounts {
 			tokens[a] = s.token(a)
 		}
-		cells := 0
+		now, cells := time.Now(), 0
+		challenge, err := s.tokens.Sign(token.Claims{Class: token.PAuth, ID: id.New(now), ChallengeID: "c1", IssuedAt: now,
+			ExpiresAt: now.Add(time.Hour)})
+		storetest.Must(t, err)
 		for _, e := range httpapi.Endpoints() {
 			for _, account := range accounts {
 				cells++
@@ -45,6 +51,20 @@ func TestPermissionMatrix(t *testing.T) {
 				}
 				if got := s.ask(e, "cron-auth", key); got != want {
 					t.Errorf("%s with cron-auth %s: %s, want %s", e.Key(), key, got, want)
+				}
+			}
+			// Tokens in the place of another class, and that of a challenge in its own (D-AUTH-01).
+			for _, c := range [][2]string{{"x-auth", challenge}, {"ot-auth", challenge}, {"p-auth", challenge},
+				{"p-auth", tokens["root"]}, {"ot-auth", tokens["root"]}, {"authorization", "Bearer " + tokens["root"]},
+				{"cookie", "x-auth=" + tokens["root"]}} {
+				cells++
+				want := string(fault.Unauthenticated)
+				if e.Credential == rest.NoAuth || c == [2]string{"p-auth", challenge} &&
+					(e.Credential == rest.PAuth || e.Credential == rest.PAuthOrDevice) {
+					want = passed
+				}
+				if got := s.ask(e, c[0], c[1]); got != want {
+					t.Errorf("%s with %s %.20s: %s, want %s", e.Key(), c[0], c[1], got, want)
 				}
 			}
 			// Another tenant's name, with every permission.

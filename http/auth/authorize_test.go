@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/resource"
 	"castellan/http/auth"
 	"castellan/http/rest"
@@ -29,9 +30,7 @@ func (n node) Get(context.Context, string) (user.User, error)                 { 
 func (n node) live(t testing.TB) *resource.Cache {
 	t.Helper()
 	l := resource.NewCache(n, n, nil)
-	if err := l.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, l.Reload(t.Context()))
 	return l
 }
 

@@ -102,10 +102,10 @@ func TestStand(t *testing.T) {
 	storetest.Must(t, json.Unmarshal(text, &told))
 	r, err := p.Service.Store.Get(t.Context(), told.Data.ApprovalID)
 	storetest.Must(t, err)
-	asked, err := p.Service.Asked(r)
+	held, err := p.Service.Open(r.Sealed, foureyes.HeldData(r.ID))
 	if err != nil || r.Method != "POST" || r.Path != "/x" || r.Summary != "ROLE_ADD" || r.RequestedBy != "u1" ||
-		!told.Data.ExpiresAt.Equal(r.ExpiresAt) || string(asked) != `{"n":1}` {
-		t.Errorf("%s, %+v, asked %s, %v", text, r, asked, err)
+		!told.Data.ExpiresAt.Equal(r.ExpiresAt) || string(held) != `{"request":{"n":1},"sessionId":"s1","cv":0,"sv":0}` {
+		t.Errorf("%s, %+v, held %s, %v", text, r, held, err)
 	}
 	persistencetest.Exec(t, db, "ALTER TABLE four_eyes RENAME TO broken")
 	if _, err := p.Stand(t.Context(), edge.Captured{}, nil, ""); err == nil {

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/domain/permit/resource"
 	"castellan/domain/session/allowedip"
@@ -55,9 +56,7 @@ func (l lists) All(context.Context) (map[string][]netip.Prefix, error) { return 
 func (p places) guards(t testing.TB, n node) auth.Guards {
 	t.Helper()
 	filters, allowed := geofilter.NewCache(p), allowedip.NewCache(lists(p.lists))
-	if err := errors.Join(filters.Reload(t.Context()), allowed.Reload(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, errors.Join(filters.Reload(t.Context()), allowed.Reload(t.Context())))
 	return auth.Guards{Judge: n.live(t).Judge, Tenant: "default", Feed: &changetest.Feed{},
 		Live: func(_, session string, _ int64) bool { return session != "ended" },
 		Geo:  &auth.Geo{Filter: filters.Filter, Holder: p.holder}, AllowsIP: allowed.Allows}

@@ -46,9 +46,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 		}
 		rows := func() int64 {
 			n, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey))
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			return n
 		}
 
@@ -77,17 +75,6 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			t.Errorf("another body: %d %t %v", status, replayed, err)
 		}
 
-		// A refusal is kept, its effects are not.
-		refusal := func(ctx context.Context) (int, []byte, []rest.Header, error) {
-			status, _, _, err := effect(ctx)
-			_ = status
-			return 409, []byte(`{"code":"INVALID_STATE"}`), nil, err
-		}
-		for n := range 2 {
-			if status, _, replayed, err := run(i, "k2", 1, refusal); status != 409 || replayed != (n == 1) || err != nil {
-				t.Errorf("refusal %d: %d %v %v", n, status, replayed, err)
-			}
-		}
 		// A failure is neither kept nor effective: the next try runs.
 		failure := func(ctx context.Context) (int, []byte, []rest.Header, error) {
 			effect(ctx)
@@ -180,9 +167,7 @@ func TestIdempotencyOutlivesAReplacedKey(t *testing.T) {
 			_, _, _, replayed, err := i.Run(t.Context(), rest.Caller{UserID: "u1"}, key, "POST", "/x", [32]byte{1},
 				func(context.Context) error { return nil },
 				func(context.Context) (int, []byte, []rest.Header, error) { return 200, []byte("{}"), nil, nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			return replayed
 		}
 		run("before")

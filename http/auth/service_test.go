@@ -182,21 +182,15 @@ func TestCronAuth(t *testing.T) {
 			wants(none, header)
 		}
 		key, err := issuer.Add(ctx, audit.Operator, "rates")
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		name, secret, _ := strings.Cut(key, ".")
 		if name != "rates" || len(secret) != 43 || strings.Contains(secret, ".") {
 			t.Fatalf("the header %q is not <client>.<secret of 32 bytes>", key)
 		}
 		wants(none, key) // before the node has heard of it
 		other, err := issuer.Add(ctx, audit.Operator, "other")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := live.Reload(ctx); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
+		storetest.Must(t, live.Reload(ctx))
 		wants("rates", key)
 		wants("other", other)
 		_, foreign, _ := strings.Cut(other, ".")
@@ -214,15 +208,11 @@ func TestCronAuth(t *testing.T) {
 		if _, err := issuer.Add(ctx, audit.Operator, "rates"); fault.CodeOf(err) != fault.RecordAlreadyExist {
 			t.Errorf("the name again: %v", err)
 		}
-		if err := issuer.Remove(ctx, audit.Operator, "rates"); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, issuer.Remove(ctx, audit.Operator, "rates"))
 		if err := issuer.Remove(ctx, audit.Operator, "rates"); fault.CodeOf(err) != fault.RecordNotFound {
 			t.Errorf("removed twice: %v", err)
 		}
-		if err := live.Reload(ctx); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, live.Reload(ctx))
 		wants(none, key)
 		wants("other", other)
 		if rows, err := kit.NewAudit(db).Verify(ctx, []byte(persistencetest.AuditKey)); err != nil || rows != 3 {

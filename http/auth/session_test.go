@@ -242,9 +242,7 @@ func TestStoppedProcess(t *testing.T) {
 					known := false
 					r := change.NewReader(feed, func() time.Time { return now })
 					r.On(change.Sessions, func(context.Context, ...string) error { known = true; return nil })
-					if err := r.Poll(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					storetest.Must(t, r.Poll(t.Context()))
 					halts := map[string]func(){}
 					halt := func(place string) func() {
 						return func() {
@@ -260,9 +258,7 @@ func TestStoppedProcess(t *testing.T) {
 						}
 						now = now.Add(stop)
 						if first {
-							if err := r.Poll(t.Context()); err != nil {
-								t.Fatal(err)
-							}
+							storetest.Must(t, r.Poll(t.Context()))
 						}
 					}
 					g := auth.Guards{Tokens: stopped{halt(start), halt(tokens)}, Tenant: "default", Feed: r,
@@ -295,9 +291,7 @@ func TestStoppedProcess(t *testing.T) {
 func TestCannotCatchUp(t *testing.T) {
 	now, feed := time.Now(), &notes{}
 	r := change.NewReader(feed, func() time.Time { return now })
-	if err := r.Poll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, r.Poll(t.Context()))
 	idle := func() {}
 	g := auth.Guards{Tokens: stopped{idle, idle}, Tenant: "default", Feed: r,
 		Live: func(string, string, int64) bool { return true }}

@@ -142,6 +142,11 @@ func TestLifeOfABlockage(t *testing.T) {
 			t.Error("what is blocked was taken")
 		}
 		first := s.block("jane", "BTC", "1", 3)
+		for _, line := range []string{list, all} {
+			if _, got := s.Call(line, ""); !strings.Contains(got, `"id":"`+first+`"`) {
+				t.Errorf("%s: %s", line, got)
+			}
+		}
 		s.has("jane", "BTC/BTC", "10 5.00000001 4.99999999")
 
 		// The same status again changes nothing; a comment is kept and shows in no record.
@@ -172,6 +177,12 @@ func TestLifeOfABlockage(t *testing.T) {
 		s.has("jane", "BTC/BTC", "10 4.00000001 5.99999999")
 		if n := persistencetest.Count(t, s.DB, "audit", "action LIKE 'BLOCKAGE_%'"); n != 8 {
 			t.Errorf("%d rows in the audit", n)
+		}
+		for where, want := range map[string]int{`source_id = 9 AND description_json = '{"file":7}'`: 1, "comment = 'over'": 1,
+			"source_id = 0 AND description_json = ''": 2} {
+			if n := persistencetest.Count(t, s.DB, "blockage", where); n != want {
+				t.Errorf("%d blockages with %s, want %d", n, where, want)
+			}
 		}
 	})
 }

@@ -107,10 +107,15 @@ func TestAdministration(t *testing.T) {
 		s.Wants("PATCH"+path, `{"levelId":5,"receiveLimitTRYMonthly":4}`, 400, "INVALID_FIELD receiveLimitTRYMonthly")
 		s.Wants("PATCH"+path, `{"levelId":5,"receiveLimitTRYMonthly":null}`, 200, `{"data":`+
 			strings.Replace(changed, ":9", ":null", 1)+`}`)
-		s.Wants("PATCH"+path, `{"levelId":5,"levelLabel":"Platinum"}`, 200, `{"data":`+
-			strings.NewReplacer(":9", ":null", "Golden", "Platinum").Replace(changed)+`}`)
+		const all = `"isSpecial":true,"sendLimitTRYDaily":11,"sendLimitCryptoDaily":12,"sendLimitTRYMonthly":13,` +
+			`"sendLimitCryptoMonthly":14,"receiveLimitTRYDaily":15,"receiveLimitCryptoDaily":16,` +
+			`"receiveLimitTRYMonthly":17,"receiveLimitCryptoMonthly":18}`
+		for method, level := range map[string]string{"PATCH": `{"levelId":5,"levelLabel":"Platinum",` + all,
+			"POST": `{"levelId":7,"levelLabel":"Special",` + all} {
+			s.Wants(method+path, level, 200, `{"data":`+level+`}`)
+		}
 
-		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 4 {
+		if rows, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 5 {
 			t.Errorf("%d audit rows, %v; want one for each change", rows, err)
 		}
 	})

@@ -35,6 +35,9 @@ type policySite struct {
 	approve func(answer string) error
 	alone   bool              // no other administrator exists
 	found   *policy.Rehearsal // of any rule
+	cut     bool              // whether it is truncated
+	from    time.Time         // of the last rehearsal
+	stored  *policy.Facts     // of the movement m1
 }
 
 func servePolicy(t *testing.T, db *persistence.DB) *policySite {
@@ -51,8 +54,8 @@ func servePolicy(t *testing.T, db *persistence.DB) *policySite {
 		}}
 	judge := &transaction.Judge{Past: money.NewTransactions(db)}
 	rules.Rehearse = func(ctx context.Context, from time.Time, all ...policy.Rule) ([]policy.Rehearsal, bool, error) {
-		if s.found != nil {
-			return []policy.Rehearsal{{}, *s.found}[2-len(all):], false, nil
+		if s.from = from; s.found != nil {
+			return []policy.Rehearsal{{}, *s.found}[2-len(all):], s.cut, nil
 		}
 		return judge.Rehearse(ctx, from, all...)
 	}
@@ -70,7 +73,12 @@ func servePolicy(t *testing.T, db *persistence.DB) *policySite {
 		}}
 	s.Site = apitest.Serve(t, edge.Options{SecondPerson: auth.SecondPerson{Service: people, Commit: db}},
 		httppolicy.Group{Admin: rules, Rules: live.Current,
-			Stored: judge.Stored, Hits: store, Now: func() time.Time { return time.UnixMilli(1e12) }})
+			Stored: func(ctx context.Context, set *policy.Set, id string) (policy.Facts, []policy.Total, error) {
+				if id == "m1" {
+					return *s.stored, make([]policy.Total, len(set.Sums())), nil
+				}
+				return judge.Stored(ctx, set, id)
+			}, Hits: store, Now: func() time.Time { return time.UnixMilli(1e12) }})
 	s.approve = func(answer string) error {
 		var pending struct{ Data struct{ ApprovalID string } }
 		storetest.Must(t, json.Unmarshal([]byte(answer), &pending))
@@ -244,6 +252,12 @@ func TestMoneyRuleFaults(t *testing.T) {
 		`"over":"2000000"|"over":"-1"`:                  "match.amount.over",
 		`"unit":"TRY"|"unit":"EUR"`:                     "match.amount.unit",
 		`"window":"24h"|"window":"24"`:                  "match.sums[0].window",
+		`000001"|x"`:                                    "match.sums[0].over",
+		`"bookAgeBelow":"48h"|"bookAgeBelow":"x"`:       "match.destination.bookAgeBelow",
+		`"ageBelow":"90m"|"credentialAgeBelow":"x"`:     "match.account.credentialAgeBelow",
+		`"ageBelow":"90m"|"creditAgeBelow":"x"`:         "match.account.creditAgeBelow",
+		`"expires":"72h"|"expires":"x"`:                 "effect.expires",
+		`"required":2|"for":"x"`:                        "effect.for",
 		`"window":"24h"|"window":"32d"`:                 "match.sums[0].window",
 		`"ageBelow":"90m"|"ageBelow":"x"`:               "match.account.ageBelow",
 		`"levels":[1]|"level":[1]`:                      "match.account.level",
@@ -267,39 +281,25 @@ func TestMoneyRuleFaults(t *testing.T) {
 	}
 	s.Wants("POST "+rulesLine, `{"rules":[]}`, 400, "INVALID_FIELD rules")
 	s.Wants("POST "+rulesLine, `{"label":"x","rules":[`+largeRule+`]}`, 400, "INVALID_FIELD rules")
-	s.As("clerk").Wants("POST "+rulesLine,
-		strings.Replace(largeRule, `"initiators":["SERVICE:old"]`, `"accounts":["clerk"]`, 1), 403, "FORBIDDEN")
-}
+	many := func(n int) string {
+		rules := make([]string, n)
+		for i := range rules {
+			rules[i] = fmt.Sprintf(`{"label":"%d","status":"TRIAL","kinds":["DEPOSIT"],"effect":{"type":"DENY"}}`, i)
+		}
+		return `{"rules":[` + strings.Join(rules, ",") + `]}`
+	}
+	s.Wants("POST "+rulesLine, many(501), 400, "INVALID_FIELD rules")
+	s.Wants("POST "+rulesLine, many(500), 200, `{}`)
 
-// The verdict and the reason of each rule follow the rules in force; a sum counts the movement alone.
-func TestExplainMoneyPolicy(t *testing.T) {
-	s := servePolicy(t, persistencetest.SQLite(t))
-	s.Wants("POST "+rulesLine, `{"rules":[
-		{"label":"a","status":"ACTIVE","kinds":["WITHDRAWAL"],"match":{"amount":{"over":"10","unit":"TRY"}},
-			"effect":{"type":"APPROVAL","group":"treasury","required":2}},
-		{"label":"b","status":"ACTIVE","kinds":["WITHDRAWAL"],
-			"match":{"sums":[{"per":"ACCOUNT","window":"1h","of":"VALUE","over":"20"}]},"effect":{"type":"DENY"}},
-		{"label":"c","status":"TRIAL","kinds":["WITHDRAWAL"],"effect":{"type":"WAIT","for":"1h","after":"REQUEST"}}]}`,
-		200, `{}`)
-	const facts = `{"facts":{"kind":"WITHDRAWAL","asset":{"currencyCode":"BTC"},"amount":"1","value":"11",
-		"initiator":{"type":"USER"}}}`
-	s.Wants("POST /admin/money/explain", facts, 200, `{"data":{"verdict":{"deny":false,"approvals":[{"group":"treasury",`+
-		`"required":2,"expires":"72h"}],"until":null,"owner":null,"rules":[{"label":"a","version":1}],`+
-		`"trial":[{"label":"c","version":1}]},"rules":[`+
-		`{"label":"a","version":1,"matched":true,"reason":"ADDS","used":null,"limit":null},`+
-		`{"label":"b","version":1,"matched":false,"reason":"WITHIN_SUM","used":"11","limit":"20"},`+
-		`{"label":"c","version":1,"matched":true,"reason":"TRIAL","used":null,"limit":null}]}}`)
-	s.Wants("POST /admin/money/explain", strings.Replace(facts, `"11"`, `"x"`, 1), 400, "INVALID_FIELD facts.value")
-	s.Wants("POST /admin/money/explain", strings.Replace(facts, `"amount"`, `"sum"`, 1), 400, "INVALID_FIELD facts.sum")
-	s.Wants("POST /admin/money/explain", `{"movementId":"1"}`, 404, "RECORD_NOT_FOUND")
-}
-
-func TestRehearseMoneyRule(t *testing.T) {
-	s := servePolicy(t, persistencetest.SQLite(t))
-	const rehearse = "POST /admin/money/rehearse"
-	s.Wants(rehearse, `{"rule":`+largeRule+`,"days":31}`, 200, `{"data":{"considered":0,"denied":0,"held":0,`+
-		`"ownerAsked":0,"unknown":0,"value":"0","accounts":0,"medianWait":null,"longestWait":null,"examples":[],`+
-		`"truncated":false}}`)
-	s.Wants(rehearse, strings.Replace(`{"rule":`+largeRule+`}`, `"24h"`, `"32d"`, 1), 400,
-		"INVALID_FIELD rule.match.sums[0].window")
+	own := strings.Replace(largeRule, `"initiators":["SERVICE:old"]`, `"accounts":["clerk"]`, 1)
+	s.Wants("POST "+rulesLine, own, 200, `{}`)
+	clerk := s.As("clerk")
+	for _, line := range []string{"POST " + own, `POST {"rules":[` + largeRule + "," + own + `]}`,
+		`PATCH {"label":"Large","except":{}}`, `PATCH {"label":"0","except":{"accounts":["clerk"]}}`} {
+		method, body, _ := strings.Cut(line, " ")
+		clerk.Wants(method+" "+rulesLine, body, 403, "FORBIDDEN")
+	}
+	if code, answer := clerk.Call("PATCH "+rulesLine, `{"label":"Large","status":"TRIAL"}`); code != 202 {
+		t.Errorf("a change of another field: %d %s", code, answer)
+	}
 }

@@ -47,6 +47,7 @@ type transactionSite struct {
 	l       *ledger.Ledger
 	service *transaction.Service
 	jobs    *apitest.Jobs
+	repeats *auth.Idempotent
 	*clock
 }
 
@@ -115,8 +116,8 @@ func transactionBoth(t *testing.T, test func(s transactionSite)) {
 				return apitest.MayWrite(caller, userID, resource.Standing)
 			}}
 		s.jobs.Kinds[transaction.UpdateKind] = s.service.Kind()
-		repeats := &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
-		s.Site = apitest.Serve(t, edge.Options{Idempotency: repeats, Verify: verify}, httptransaction.Group{
+		s.repeats = &auth.Idempotent{Store: kit.NewIdempotency(db), Commit: db, Ring: ring, Now: time.Now}
+		s.Site = apitest.Serve(t, edge.Options{Idempotency: s.repeats, Verify: verify}, httptransaction.Group{
 			Service: s.service, Numbers: httptransaction.Numbers{FinalizedDeposit: 2, HotWallet: 6, TimeOut: 7},
 			Shows: func(_ rest.Caller, endpoint string) bool { return endpoint == "GET /admin/list-users" && s.lists }})
 		test(s)

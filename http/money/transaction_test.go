@@ -1,6 +1,7 @@
 package money_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/transaction"
+	"castellan/http/apitest"
+	"castellan/http/auth"
 	"castellan/http/edge"
 	httptransaction "castellan/http/money/transaction"
 	"castellan/http/rest"
@@ -54,8 +57,21 @@ func TestAdjustBalance(t *testing.T) {
 	})
 }
 
+// standing answers a call that waits for a second person.
+type standing struct{ auth.SecondPerson }
+
+func (standing) Stand(context.Context, edge.Captured, []byte, string) (any, error) {
+	return rest.Data[map[string]string]{Data: map[string]string{"approvalId": "1",
+		"expiresAt": "2026-01-01T00:00:00.000Z"}}, nil
+}
+
 func TestAdjustBalanceRefuses(t *testing.T) {
 	transactionBoth(t, func(s transactionSite) {
+		paired := apitest.Serve(t, edge.Options{Verify: verify, Idempotency: s.repeats,
+			FourEyes: map[string]bool{adjust: true}, SecondPerson: standing{auth.SecondPerson{Commit: s.db}}},
+			httptransaction.Group{Service: s.service})
+		paired.Wants(adjust, body(), 202, "")
+		paired.Wants(adjust, body("$user", `"nobody"`), 200, `{"code":1,"data":null,"message":"there is no such user"}`)
 		s.Call(adjust, body())
 		refused := func(message string) string { return fmt.Sprintf(`{"code":1,"data":null,"message":%q}`, message) }
 		for in, want := range map[string]string{

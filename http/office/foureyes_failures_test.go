@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -172,6 +173,9 @@ func TestFetchSecret(t *testing.T) {
 			strings.Contains(answer, "fetchUntil") {
 			t.Errorf("%d %s", res.StatusCode, answer)
 		}
+	}
+	if len(o.fresh) != 1 || o.fresh[0] > time.Second || o.fresh[0] < time.Second/2 {
+		t.Errorf("this node accepts the key at once: %v", o.fresh)
 	}
 	o.As("clerk").Wants("POST /"+id+"/fetch", "", 409, "INVALID_STATE")
 	for _, line := range []string{"GET /" + id, "GET "} {

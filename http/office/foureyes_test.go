@@ -35,12 +35,13 @@ type foureyesOffice struct {
 	group     httpfoureyes.Group
 	now       time.Time
 	permitted []string
-	lower     string   // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
-	commands  []string // of the challenges that were started
-	refusal   error    // of the request, by Look and Run
-	hidden    bool     // whether Look returns no fields
-	vague     error    // of the description of the request, by Details
-	before    any      // state of the record that the request would change, by Look
+	lower     string          // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
+	commands  []string        // of the challenges that were started
+	refusal   error           // of the request, by Look and Run
+	hidden    bool            // whether Look returns no fields
+	vague     error           // of the description of the request, by Details
+	before    any             // state of the record that the request would change, by Look
+	fresh     []time.Duration // that an update of the snapshot had
 }
 
 func (o *foureyesOffice) Start(
@@ -74,7 +75,11 @@ func newOffice(t *testing.T) *foureyesOffice {
 			}
 			return nil
 		},
-		Fresh: func(context.Context) error { return nil },
+		Fresh: func(ctx context.Context) error {
+			deadline, _ := ctx.Deadline()
+			o.fresh = append(o.fresh, time.Until(deadline))
+			return nil
+		},
 		Judge: func(_ context.Context, who rest.Caller, request json.RawMessage) error {
 			if request == nil {
 				t.Error("a request without content is judged")
@@ -202,17 +207,21 @@ func TestApproveStartsAChallenge(t *testing.T) {
 	if len(o.commands) != 0 {
 		t.Fatalf("started: %v", o.commands)
 	}
-	if status, answer := o.As("boss").Call("POST /"+id+"/approve", ""); status != 200 || len(o.commands) != 1 ||
-		!strings.HasPrefix(o.commands[0], foureyes.ActionApprove+" boss ") || !strings.Contains(o.commands[0], id) {
-		t.Errorf("%d %s, started: %v", status, answer, o.commands)
-	}
+	o.As("boss").Wants("POST /"+id+"/approve", "", 200, `{"success":true}`)
 	r, err := o.group.Service.Store.Get(t.Context(), id)
 	storetest.Must(t, err)
-	for _, want := range []string{`"digest":"` + intent.Digest(r.Sealed) + `"`, `"Key":"thing"`} {
-		if !strings.Contains(o.commands[0], want) {
-			t.Errorf("the command lacks %s: %s", want, o.commands[0])
-		}
+	started, ok := strings.CutPrefix(strings.Join(o.commands, " and "), foureyes.ActionApprove+" boss ")
+	var a struct {
+		Digest   string
+		Approver rest.Caller
 	}
+	storetest.Must(t, json.Unmarshal([]byte(started), &a))
+	if !ok || a.Digest != intent.Digest(r.Sealed) || a.Approver.UserID != "boss" {
+		t.Errorf("started: %v", o.commands)
+	}
+	storetest.Same(t, o.group.Action().Describe([]byte(started)), []challenge.Detail{
+		{Key: mfa.HeaderRequest, Value: "THING_ADD"}, {Key: mfa.HeaderReference, Value: id},
+		{Key: "thing", Value: `{"n":2}`}})
 	command, err := json.Marshal(map[string]any{"id": id, "digest": intent.Digest([]byte("another")),
 		"approver": rest.Caller{UserID: "boss", SessionID: "s2"}})
 	storetest.Must(t, err)
@@ -297,10 +306,8 @@ func TestAction(t *testing.T) {
 	for _, n := range []int{0, 300, 301} {
 		command, err := json.Marshal(map[string]string{"summary": strings.Repeat("ü", n)})
 		storetest.Must(t, err)
-		for _, told := range action.Describe(command) {
-			if got := len([]rune(told.Value)); told.Key == mfa.HeaderRequest && got != min(n, 300) {
-				t.Errorf("%d of %d characters", got, n)
-			}
+		if got := len([]rune(action.Describe(command)[0].Value)); got != min(n, 300) {
+			t.Errorf("%d of %d characters", got, n)
 		}
 	}
 	broken := challenge.Execution{Command: []byte("{")}

@@ -201,7 +201,16 @@ func TestCorporateRefusals(t *testing.T) {
 		} {
 			s.refuses(c.line, c.body, c.status, c.code, c.word)
 		}
-		s.As("clerk").Wants(update, `{"id":1,"userId":"admin","status":"x"}`, 403, "FORBIDDEN")
+		for status, c := range map[int]struct{ who, body, media string }{401: {"anonymous", "{}", "application/json"},
+			403: {"clerk", `{"id":1,"userId":"admin",` + ann + `}`, "application/json"},
+			413: {"admin", strings.Repeat(" ", 1<<20), "application/json"}, 415: {"admin", "x", "text/plain"}} {
+			for _, line := range []string{insert, update} { // of no rule of companies: the general shape
+				if res, answer := s.As(c.who).Send(line, c.body, "content-type", c.media); res.StatusCode != status ||
+					res.Header.Get("Content-Type") != "application/problem+json" {
+					s.t.Errorf("%s as %s: %d %s", line, c.who, res.StatusCode, answer)
+				}
+			}
+		}
 		if got := s.audited(); strings.Count(got, "\n") != 1 {
 			t.Errorf("audited\n%s", got)
 		}

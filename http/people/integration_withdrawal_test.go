@@ -201,10 +201,15 @@ func TestWithdrawalRequest(t *testing.T) {
 		for _, c := range [][2]string{{withBody("x", "addressTag", `"1\n2"`), "INVALID_FIELD addressTag"},
 			{withBody("x", "addressTag", `"1\u202e2"`), "INVALID_FIELD addressTag"},
 			{withBody("x", "externalId", `"x\u00ad"`), "INVALID_FIELD externalId"},
+			{withBody("x", "externalId", `"`+strings.Repeat("ü", 65)+`"`), "INVALID_FIELD externalId"},
 			{withBody("x", "userId", ""), "INVALID_FIELD userId"},
+			{withBody("x", "userToken", `"t"`), "INVALID_FIELD userToken"},
 			{withBody("x", "amount", "0.1234567891"), "INVALID_FIELD amount"},
-			{withBody("x", "address", ""), "INVALID_FIELD address"},
+			{withBody("x", "amount", "0"), "INVALID_FIELD amount"}, {withBody("x", "address", ""), "INVALID_FIELD address"},
+			{withBody("x", "address", `" "`), "INVALID_FIELD address"},
+			{withBody("x", "address", `"a\n1"`), "INVALID_FIELD address"},
 			{withBody("x", "addressId", "1"), "INVALID_FIELD addressId"},
+			{withBody("x", "address", "", "addressId", "0"), "INVALID_FIELD addressId"},
 			{withBody("x", "network", `"ETH"`), "INVALID_FIELD currencyCode"}} {
 			s.Wants(requests, c[0], 400, c[1])
 		}
@@ -214,6 +219,7 @@ func TestWithdrawalRequest(t *testing.T) {
 			t.Errorf("%d %s", status, got)
 		}
 		s.Wants(requests, withBody("x", "userId", `"ghost"`), 404, "RECORD_NOT_FOUND")
+		s.Wants(requests, withBody(strings.Repeat("ü", 64), "amount", "3"), 422, "LIMIT_EXCEEDED")
 	})
 }
 

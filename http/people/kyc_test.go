@@ -71,6 +71,7 @@ func kycServe(t *testing.T, db *persistence.DB) *kycSite {
 		u.Email = id + "@example.com"
 		if id == "u1" {
 			u.Language, u.Phone, u.CountryCode = "tr", "+905321234567", "90"
+			u.Name, u.Surname, u.BirthDate = "Ada", "Lovelace", "1990-05-01"
 		}
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 	}
@@ -365,8 +366,8 @@ func TestCase(t *testing.T) {
 	const path = "GET /admin/kyc-case?userId="
 	kycBoth(t, func(s *kycSite) {
 		shown := func(state, decision string) string {
-			return `{"userId":"u1","fullName":"","birthDate":null,"status":"active","levelId":0,"kycConfirm":"` + state +
-				`","addressConfirmed":"waitingApproval","amlStatus":"notRisky","createdAt":"` +
+			return `{"userId":"u1","fullName":"Ada Lovelace","birthDate":"1990-05-01","status":"active","levelId":0,` +
+				`"kycConfirm":"` + state + `","addressConfirmed":"waitingApproval","amlStatus":"notRisky","createdAt":"` +
 				s.user("u1").CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z") +
 				`","types":{"front":1,"back":2,"selfie":3,"address":4},"checks":{"identityNumber":true,"register":null,` +
 				`"name":true,"birthDate":null,"sameNumber":2},"decision":` + decision + `}`

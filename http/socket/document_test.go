@@ -18,6 +18,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/stepup"
 )
 
@@ -42,9 +43,7 @@ type document struct {
 
 func read(t *testing.T) (d document) {
 	t.Helper()
-	if err := json.Unmarshal(AsyncAPI, &d); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal(AsyncAPI, &d))
 	if len(d.Components.Messages) != 2 {
 		t.Fatalf("%d messages", len(d.Components.Messages))
 	}
@@ -69,9 +68,7 @@ func (d document) fits(payload any) error {
 func TestGoldenAsyncAPI(t *testing.T) {
 	golden := filepath.Join("..", "..", "docs", "asyncapi.json")
 	if *update {
-		if err := os.WriteFile(golden, AsyncAPI, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(golden, AsyncAPI, 0o644))
 	}
 	if got, err := os.ReadFile(golden); err != nil || !bytes.Equal(got, AsyncAPI) {
 		t.Errorf("docs/asyncapi.json is not the served document (make golden writes it): %v", err)
@@ -104,9 +101,7 @@ func TestFramesFitTheDocument(t *testing.T) {
 	}
 	for _, text := range texts {
 		var payload map[string]any
-		if err := json.Unmarshal(text, &payload); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, json.Unmarshal(text, &payload))
 		if err := d.fits(payload); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/http/edge"
 	"castellan/http/rest"
 )
@@ -54,9 +55,7 @@ func serve(t testing.TB, s settings) *station {
 	Mount(st.server, s.Options)
 	st.server.App.Server().MaxIdleWorkerDuration = 20 * time.Millisecond // so that none outlives the test
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	st.addr = l.Addr().String()
 	done := make(chan error, 1)
 	go func() { done <- st.server.Serve(listener{l, s}) }()

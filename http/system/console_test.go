@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"castellan/domain/kit/storetest"
 	"castellan/web/console"
 )
 
@@ -29,13 +30,9 @@ func TestConsoleFile(t *testing.T) {
 		r := httptest.NewRequest("GET", "/"+name, nil)
 		r.Header.Set("Accept-Encoding", accept)
 		res, err := app.Test(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		body, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if coding == "gzip" {
 			body, err = plain(body)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"castellan/domain/kit/storetest"
 	"castellan/web"
 )
 
@@ -33,13 +34,9 @@ func testFile(t *testing.T, long string) {
 			}
 		}
 		res, err := app.Test(r, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		b, err := io.ReadAll(res.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		return res.StatusCode, res.Header, string(b)
 	}
 	tag := func(header map[string][]string) string { return strings.Join(header["Etag"], "") }
@@ -50,9 +47,7 @@ func testFile(t *testing.T, long string) {
 	}
 	_, packed, body := ask("/long", "br, gzip;q=0.5", "")
 	r, err := gzip.NewReader(bytes.NewReader([]byte(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if b, err := io.ReadAll(r); err != nil || string(b) != long || len(body) > len(long)/10 {
 		t.Errorf("compressed: %d bytes to %d, %v", len(body), len(b), err)
 	}
@@ -96,9 +91,7 @@ func TestModulesAtTheirVersion(t *testing.T) {
 	for path, age := range map[string]string{"/release/castellan-client.js": "public, max-age=31536000, immutable",
 		"/dev/castellan-client.js": "no-cache", "/release/app.js": "", "/release/castellan-none.js": ""} {
 		res, err := app.Test(httptest.NewRequest("GET", path, nil), -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		body, err := io.ReadAll(res.Body)
 		if got := res.Header.Get("Cache-Control"); err != nil || got != age || bytes.Equal(body, want) != (age != "") {
 			t.Errorf("%s: %d, %d bytes, %q; %v", path, res.StatusCode, len(body), got, err)

@@ -15,13 +15,7 @@ type TOTPOutcome struct {
 	ExecResult struct {
 		Success bool
 		Data    struct {
-			Base32        string   `json:"base32"`
-			URL           string   `json:"otpAuthUrl"`
-			QR            string   `json:"qrDataUrl"`
-			Recovery      []string `json:"recoveryCodes"`
-			SnakeURL      string   `json:"otp_auth_url"`
-			SnakeQR       string   `json:"qr_data_url"`
-			SnakeRecovery []string `json:"recovery_codes"`
+			Base32 string `json:"base32"`
 		}
 	}
 }

@@ -102,28 +102,10 @@ func (p Pocket) Ongoing(t *testing.T, edit ...func(*device.Claims)) Answer {
 	return p.N.Do(t, "GET", path, nil, p.Sign(t, "GET", path, nil, device.Claims{}, edit...))
 }
 
-// waiting is a pending push approval item (section 2.1 of the interface).
-type waiting struct {
-	Body string
-	Data struct {
-		ChallengeID, MethodID, Action, ActionTitle string
-		TS                                         int64
-		NumberMatching                             bool
-		Params                                     struct {
-			IP, DeviceBrand, DeviceModel, DeviceDesc, DateTime, CountryName string
-			Timestamp, Expire                                               int64
-			InfoTable                                                       struct {
-				Metadata struct {
-					Type       string
-					Rows, Cols int
-				}
-				Data [][]string
-			}
-		}
-	}
-}
-
-func (p Pocket) List(t *testing.T) (all []waiting) {
+// List returns the challenges that wait for the device.
+func (p Pocket) List(t *testing.T) (all []struct {
+	Data struct{ ChallengeID, MethodID string }
+}) {
 	t.Helper()
 	p.Ongoing(t).Is(t, 200, "").Read(t, &all)
 	return all

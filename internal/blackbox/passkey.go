@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"castellan/domain/factor/passkey/passkeytest"
-	"castellan/domain/proof/device"
-	"castellan/domain/proof/device/devicetest"
 )
 
 // The paths of passkeys.
@@ -97,16 +95,6 @@ func (p Passkey) Send(t *testing.T, f Flow, value string, assertion []byte) Answ
 	t.Helper()
 	return p.N.Do(t, "POST", CompletePath, CompleteBody(f.Method(t, "PUSH"), value),
 		Headers{"p-auth": f.PAuth, "webauthn-assertion": passkeytest.Encode(assertion)})
-}
-
-// Add registers a phone for the account of the passkey, which approves it.
-func (p Passkey) Add(t *testing.T, x string) Pocket {
-	t.Helper()
-	phone := Pocket{N: p.N, Aud: p.N.URL}
-	phone.Key, phone.Pub = devicetest.Signer(t, device.ES256)
-	phone.ID = phone.Pub.Thumbprint()
-	phone.ID = ReadFinal(t, p.Approve(t, phone.Register(t, x, "")).Is(t, 200, "")).ExecResult.Data["deviceId"]
-	return phone
 }
 
 // Options requests the options of a login.

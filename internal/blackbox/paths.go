@@ -8,10 +8,7 @@ func AddressBody(currency, network, address, name string) map[string]string {
 	return map[string]string{"currencyCode": currency, "networkCode": network, "address": address, "name": name}
 }
 
-const (
-	PhonePath = "/admin/user/update-phonenumber"
-	MailPath  = "/admin/user/update-email"
-)
+const MailPath = "/admin/user/update-email"
 
 // The asset that is moved: BTC on its own network, the first seeded asset.
 const (

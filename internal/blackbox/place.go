@@ -6,16 +6,12 @@ import (
 	"testing"
 )
 
-// Addresses of countries, and one that no table contains.
+// Addresses of countries.
 const (
-	Turkey  = "78.160.0.1"
-	States  = "8.8.8.8"
-	Dutch   = "193.0.6.139"
-	Nowhere = "203.0.113.7"
-	Here    = "" // loopback, without a proxy in front
+	Turkey = "78.160.0.1"
+	Dutch  = "193.0.6.139"
+	Here   = "" // loopback, without a proxy in front
 )
-
-const CountriesPath = "/user/geofilter/countries"
 
 // Place is a client at an address, behind a proxy that reports the address.
 type Place struct {
@@ -61,48 +57,6 @@ func (p Place) Session(a Account) Headers {
 	f := FlowOf(p.T, p.Login(a))
 	got := p.Complete(f, f.Method(p.T, "SMS"), p.Code(p.T, a, "SMS")).Is(p.T, 200, "")
 	return Headers{"x-auth": got.Header.Get("x-auth")}
-}
-
-// Change starts a change of the filter.
-func (p Place) Change(method, code string, me Headers) Flow {
-	p.T.Helper()
-	return FlowOf(p.T, p.Ask(method, CountriesPath, map[string]string{"countryCode": code}, me))
-}
-
-// Changed completes a change of the filter.
-func (p Place) Changed(method, code string, a Account, me Headers) Flow {
-	p.T.Helper()
-	f := p.Change(method, code, me)
-	final := ReadFinal(p.T, p.Complete(f, f.Method(p.T, "SMS"), p.Code(p.T, a, "SMS")).Is(p.T, 200, ""))
-	if want := map[string]string{"POST": "GEOFILTER_ADD",
-		"DELETE": "GEOFILTER_REMOVE"}[method]; !final.ExecResult.Success ||
-		final.Action != want ||
-		final.ExecResult.Data != nil {
-		p.T.Fatalf("%s %s: %+v", method, code, final)
-	}
-	return f
-}
-
-// Handshake sends the socket's handshake as a plain request, to read its refusal.
-func (p Place) Handshake(f Flow) Answer {
-	p.T.Helper()
-	return p.Ask("GET", "/2fa", nil, Headers{"p-auth": f.PAuth, "Connection": "Upgrade", "Upgrade": "websocket",
-		"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="})
-}
-
-type country struct {
-	ID                               int64
-	UserID, CountryCode, CountryName string
-	CreateDateTimeStamp              int64
-	UpdateDateTimeStamp              int64
-	FlagImage, IOSFlagImage          string
-	PNGFlagImage                     string
-}
-
-func (p Place) Countries(me Headers) (all []country) {
-	p.T.Helper()
-	p.Ask("GET", CountriesPath, nil, me).Is(p.T, 200, "").Read(p.T, &all)
-	return all
 }
 
 // RawStatus sends a request line unchanged, from the place, and returns the status.

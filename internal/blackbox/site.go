@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -203,6 +202,22 @@ func (s *Site) Succeeds(stdin string, args ...string) Output {
 	return got
 }
 
+// Says is Command for a line that must end with an exit code, and say all texts: as its output, or as its error.
+func (s *Site) Says(code int, line string, texts ...string) Output {
+	s.t.Helper()
+	got := s.Command("", strings.Fields(line)...)
+	said := map[bool]string{true: got.Out, false: got.ErrOut}[code == 0]
+	for _, text := range texts {
+		if !strings.Contains(said, text) {
+			s.t.Errorf("castellan %s says nothing of %q: %s%s", line, text, got.Out, got.ErrOut)
+		}
+	}
+	if got.Code != code || code != 0 && got.ErrOut == "" {
+		s.t.Fatalf("castellan %s: exit %d, want %d: %s%s", line, got.Code, code, got.Out, got.ErrOut)
+	}
+	return got
+}
+
 // ServiceKey makes the key of a service client and returns its header.
 func (s *Site) ServiceKey(name string, options ...string) Headers {
 	s.t.Helper()
@@ -213,24 +228,13 @@ func (s *Site) ServiceKey(name string, options ...string) Headers {
 // CommandWith is Command with further settings, as in Start.
 func (s *Site) CommandWith(settings []string, stdin string, args ...string) Output {
 	s.t.Helper()
-	return s.converse(settings, strings.NewReader(stdin), io.Discard, args)
-}
-
-// Converse runs a command whose input depends on its output: its standard output is also copied to out.
-func (s *Site) Converse(in io.Reader, out io.Writer, args ...string) Output {
-	s.t.Helper()
-	return s.converse(nil, in, out, args)
-}
-
-func (s *Site) converse(settings []string, in io.Reader, copied io.Writer, args []string) Output {
-	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.program(), args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it prints where it waits
 	cmd.WaitDelay = 5 * time.Second
 	var out, errOut bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, io.MultiWriter(&out, copied), &errOut
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
 	cmd.Env = s.environ(settings)
 	err := child.Run(cmd)
 	if ctx.Err() != nil {
@@ -301,6 +305,14 @@ func (s *Site) Count(clause string, args ...any) int {
 	var n int
 	s.query("SELECT count(*) FROM "+clause, &n, args...)
 	return n
+}
+
+// Has checks the count of a clause.
+func (s *Site) Has(want int, clause string, args ...any) {
+	s.t.Helper()
+	if got := s.Count(clause, args...); got != want {
+		s.t.Errorf("%d rows in %s %v, want %d", got, clause, args, want)
+	}
 }
 
 // Text returns the single value of a query.

@@ -27,21 +27,14 @@ type Socket struct {
 
 // The places where a client may put its token (D-SOCK-01).
 const (
-	InHeader      = "header"
-	InQuery       = "query"
-	InSubprotocol = "subprotocol"
+	InHeader = "header"
+	InQuery  = "query"
 )
 
 // Socket opens the socket of a flow with the token in a header.
 func (c Client) Socket(t testing.TB, f Flow) *Socket {
 	t.Helper()
-	return c.SocketIn(t, f, InHeader)
-}
-
-// SocketIn opens the socket of a flow with the token in a place.
-func (c Client) SocketIn(t testing.TB, f Flow, place string) *Socket {
-	t.Helper()
-	s, err := c.TrySocket(f, place)
+	s, err := c.TrySocket(f, InHeader)
 	if err != nil {
 		t.Fatalf("open socket: %v", err)
 	}
@@ -50,23 +43,7 @@ func (c Client) SocketIn(t testing.TB, f Flow, place string) *Socket {
 	return s
 }
 
-// SocketWith opens the socket of a flow with further headers.
-func (c Client) SocketWith(t testing.TB, f Flow, headers Headers) *Socket {
-	t.Helper()
-	h := http.Header{"P-Auth": {f.PAuth}}
-	for name, value := range headers {
-		h.Set(name, value)
-	}
-	s, err := c.dial("/2fa", ws.Dialer{Header: ws.HandshakeHeaderHTTP(h)})
-	if err != nil {
-		t.Fatalf("open socket: %v", err)
-	}
-	s.t = t
-	t.Cleanup(func() { s.conn.Close() })
-	return s
-}
-
-// TrySocket is SocketIn without a test; the caller closes it.
+// TrySocket opens the socket of a flow with the token in a place, without a test; the caller closes it.
 func (c Client) TrySocket(f Flow, place string) (*Socket, error) {
 	path, d := "/2fa", ws.Dialer{}
 	switch place {
@@ -74,8 +51,6 @@ func (c Client) TrySocket(f Flow, place string) (*Socket, error) {
 		d.Header = ws.HandshakeHeaderHTTP(http.Header{"P-Auth": {f.PAuth}})
 	case InQuery:
 		path += "?p-auth=" + f.PAuth
-	case InSubprotocol:
-		d.Protocols = []string{"p-auth", f.PAuth}
 	}
 	return c.dial(path, d)
 }

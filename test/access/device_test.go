@@ -2,88 +2,14 @@ package access
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"castellan/domain/proof/device"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
-
-// Devices are registered, listed and removed (D-EXT-01). No part of a push target is stored in plain text, and
-// the message contains no details (D-2FA-29).
-func TestDeviceRegistrationListAndRemoval(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := blackbox.Patient(s).Start()
-		demo := s.Seeded("user")
-		x, _ := n.Session(t, demo)
-		me := blackbox.Headers{"x-auth": x}
-		if got := string(n.Ok(t, "GET", blackbox.DevicesPath, nil, me).Body); got != "[]" {
-			t.Errorf("no device: %s", got)
-		}
-		n.Do(t, "GET", blackbox.DevicesPath, nil, nil).Is(t, 401, "UNAUTHENTICATED")
-
-		raw := blackbox.NewPocket(t, n, device.ES256)
-		raw.Register(t, "", "").Is(t, 401, "UNAUTHENTICATED")
-		raw.Register(t, x, "", func(c *device.Claims) { c.Issuer = "x" }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
-		raw.Register(t, x, `,"pushTarget":{"type":"smoke"}`).Is(t, 400, "INVALID_FIELD")
-		n.Do(t, "POST", blackbox.DevicesPath,
-			`{"publicKey":`+raw.Pub.JWK()+`,"brand":"b","model":"m","description":"","platform":"p"}`, me).
-			Is(t, 401, "DEVICE_SIGNATURE_REQUIRED")
-		late := raw.Register(t, x, "", func(c *device.Claims) { c.IssuedAt = 1 }).Is(t, 401, "DEVICE_SIGNATURE_INVALID")
-		raw.Register(t, x, "", func(c *device.Claims) { c.IssuedAt, c.Nonce = 1, late.Header.Get("device-signature-nonce") }).
-			Is(t, 200, "").
-			Keys(t, "challenge")
-
-		const hidden = "hook-of-a-thousand-secrets"
-		target := `{"type":"webhook","url":"https://push.example.test/` + hidden + `"}`
-		p := blackbox.Enroll(t, n, demo, x, device.ES256, `,"pushTarget":`+target)
-		q := blackbox.Enroll(t, n, demo, x, device.EdDSA, "")
-		p.ID, raw = p.Pub.Thumbprint(), p
-		p.Register(t, x, "").Is(t, 409, "RECORD_ALREADY_EXIST")
-		var listed []map[string]any
-		n.Ok(t, "GET", blackbox.DevicesPath, nil, me).Read(t, &listed)
-		if len(listed) != 2 || listed[0]["deviceId"] != q.ID || len(listed[0]) != 8 || listed[1]["brand"] != "Acme" ||
-			listed[1]["model"] != "One" || listed[1]["platform"] != "android" ||
-			listed[1]["status"] != "ACTIVE" || listed[1]["lastUsedAt"] != nil ||
-			listed[1]["createdAt"] == "" ||
-			listed[1]["createdAt"] == nil {
-			t.Fatalf("%v", listed)
-		}
-		p.ID = listed[1]["deviceId"].(string)
-		p.Ongoing(t).Is(t, 200, "")
-		n.Ok(t, "GET", blackbox.DevicesPath, nil, me).Read(t, &listed)
-		if listed[1]["lastUsedAt"] == nil {
-			t.Error("the use of the device was not noted")
-		}
-
-		// Only the device with a target is woken, once, by a message without details.
-		f := n.Login(t, demo)
-		var woken []blackbox.Letter
-		for _, l := range n.Letters(t, "") {
-			if l.Channel == "push" && strings.Contains(l.Body, f.ChallengeID) {
-				woken = append(woken, l)
-			}
-		}
-		if len(woken) != 1 || woken[0].To != target ||
-			woken[0].Body != fmt.Sprintf(`{"challengeId":%q,"action":"LOGIN","expire":120}`, f.ChallengeID) {
-			t.Errorf("woken: %+v", woken)
-		}
-		if s.Count("outbox WHERE channel = 'push' AND challenge_id = $1", f.ChallengeID) != 1 {
-			t.Error("the message is not in the outbox")
-		}
-		for place, text := range s.AtRest() {
-			if strings.Contains(string(text), hidden) {
-				t.Errorf("the push target is readable in %s", place)
-			}
-		}
-		if strings.Contains(n.Log(), hidden) {
-			t.Error("the push target is in the log")
-		}
-	})
-}
 
 // The demo device, from its enrolment to an approval and a denial.
 func TestDemoDeviceApprovesAndDenies(t *testing.T) {
@@ -182,9 +108,7 @@ func TestDemoDeviceApprovesAndDenies(t *testing.T) {
 			}
 			x, _ = n.Session(t, demo)
 			if i == 0 {
-				if err := os.Remove(file); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, os.Remove(file))
 			}
 		}
 	})

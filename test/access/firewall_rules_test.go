@@ -29,12 +29,8 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		blackbox.Until(t, blackbox.Within(3), "the other node to follow", func() bool { return !allows(there) })
 		n.Do(t, "GET", blackbox.RulesPath, nil, boss).Is(t, 403, "ACCESS_DENIED")
 
-		if got := s.Command("", "waf", "list"); got.Code != 0 || !strings.Contains(got.Out, "my self") ||
-			!strings.Contains(got.Out, "blacklist") ||
-			!strings.Contains(got.Out, "ACTIVE") {
-			t.Errorf("waf list: %+v", got)
-		}
-		if got := s.Command("", "waf", "list", "--status", "INACTIVE"); got.Code != 0 || got.Out != "" {
+		s.Says(0, "waf list", "my self", "blacklist", "ACTIVE")
+		if got := s.Says(0, "waf list --status INACTIVE"); got.Out != "" {
 			t.Errorf("waf list --status INACTIVE: %+v", got)
 		}
 		if got := s.Command("", "waf", "explain", "GET "+blackbox.RulesPath, "--ip", blackbox.Dutch); got.Code != 0 ||
@@ -42,11 +38,7 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 			t.Errorf("waf explain: %+v", got)
 		}
 		if got := s.CommandWith([]string{"FIREWALL_BYPASS_CIDRS=193.0.0.0/8"}, "", "waf", "explain",
-			"GET "+blackbox.RulesPath, "--ip",
-			blackbox.Dutch); !strings.HasPrefix(
-			got.Out,
-			"ALLOW ",
-		) {
+			"GET "+blackbox.RulesPath, "--ip", blackbox.Dutch); !strings.HasPrefix(got.Out, "ALLOW ") {
 			t.Errorf("waf explain for a bypassed network: %+v", got)
 		}
 		for _, wrong := range [][]string{{"waf", "explain", "rules"}, {"waf", "explain", "GET /x", "--ip", "here"},
@@ -61,42 +53,6 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		blackbox.Until(t, blackbox.Within(3), "every node to follow",
 			func() bool { return allows(there) && allows(blackbox.From(t, n, blackbox.Turkey)) })
 		n.Do(t, "GET", blackbox.RulesPath, nil, boss).Is(t, 200, "")
-		if got := s.Count("audit WHERE action = 'FIREWALL_RULE_UPDATE' AND actor_id = 'operator' AND target = 'my " +
-			"self'"); got != 1 {
-			t.Errorf("%d rows of the operator in the audit", got)
-		}
-
-		// The endpoint returns the same as the command, and the values of this node's counters.
-		blackbox.Rule(t, n, boss, "limit", "rate_limit",
-			map[string]any{"period": 60_000, "limit": 5, "targetResources": []string{"GET " + blackbox.KeysPath}})
-		at := blackbox.From(t, n, blackbox.Dutch)
-		at.Ask("GET", blackbox.KeysPath, nil, nil).Is(t, 200, "")
-		var x struct {
-			Decision  string
-			DecidedBy *string
-			Rules     []map[string]any
-		}
-		n.Ok(t, "POST", "/admin/system/waf/explain", map[string]any{"ip": blackbox.Dutch, "resource": "GET " +
-			blackbox.KeysPath}, boss).
-			Keys(t, "decision", "rules", "decidedBy").
-			Read(t, &x)
-		if len(x.Rules) != 2 || x.Decision != "ALLOW" || x.DecidedBy != nil || x.Rules[0]["reason"] != "INACTIVE" ||
-			x.Rules[0]["used"] != nil {
-			t.Fatalf("%+v", x)
-		}
-		if r := x.Rules[1]; len(r) != 7 || r["label"] != "limit" || r["type"] != "rate_limit" || r["matched"] != true ||
-			r["reason"] != "WITHIN_LIMIT" || r["used"] != 1.0 ||
-			r["limit"] != 5.0 ||
-			r["resetMs"].(float64) < 1 ||
-			r["resetMs"].(float64) > 60_000 {
-			t.Errorf("%+v", r)
-		}
-		if got := s.Command("", "waf", "explain", "GET "+blackbox.KeysPath, "--ip", blackbox.Dutch); !strings.HasPrefix(
-			got.Out,
-			"ALLOW GET "+blackbox.KeysPath+"\n",
-		) ||
-			!strings.Contains(got.Out, "COUNTS") {
-			t.Errorf("waf explain: %+v", got)
-		}
+		s.Has(1, "audit WHERE action = 'FIREWALL_RULE_UPDATE' AND actor_id = 'operator' AND target = 'my self'")
 	})
 }

@@ -1,13 +1,11 @@
 package access
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
-	"strings"
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -49,9 +47,7 @@ func (g *gate) ask(t *testing.T, method, uri string, more ...blackbox.Headers) b
 		maps.Copy(h, m)
 	}
 	a, err := g.Try("GET", checkPath, nil, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return a
 }
 
@@ -85,102 +81,6 @@ func (g *gate) approve(t *testing.T, a blackbox.Answer) string {
 
 func granted(grant string) blackbox.Headers { return blackbox.Headers{"castellan-grant": grant} }
 
-// A guarded request is passed once, for its user and as it was approved (D-EXT-11).
-func TestGatewayCheck(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		g := newGate(t, s)
-		const pay = "/orders/7/pay?b=2&amount=12"
-		digest := blackbox.Headers{"Content-Digest": "sha-256=:abc=:"}
-		g.ask(t, "POST", pay).Is(t, 204, "")
-		id := g.route(t, payRoute)
-		g.route(t, `{"method":"*","path":"/me","mode":"session"}`)
-
-		// Requests without a route, and those that need a session only.
-		none := blackbox.Headers{"x-auth": ""}
-		if a := g.ask(t, "POST", "/orders/7", none); a.Status != 204 || a.Header.Get("castellan-user") != "" {
-			t.Errorf("no route: %s", a)
-		}
-		g.ask(t, "POST", "/orders/7/Pay", none).Is(t, 403, "FORBIDDEN") // many servers ignore the case
-		g.ask(t, "post", pay, none).Is(t, 403, "FORBIDDEN")
-		g.ask(t, "GET", pay, none).Is(t, 204, "")
-		g.ask(t, "POST", pay, blackbox.Headers{"X-Original-Host": "other.example"}).Is(t, 204, "")
-		if a := g.ask(t, "GET", "/me"); a.Status != 204 || a.Header.Get("castellan-user") != g.owner.ID {
-			t.Errorf("a session: %s %v", a, a.Header)
-		}
-		g.ask(t, "GET", "/me", none).Is(t, 401, "UNAUTHENTICATED")
-		// Other spellings do not get around a route.
-		g.ask(t, "POST", "/orders/7/p%61y", none).Is(t, 401, "UNAUTHENTICATED")
-		for _, uri := range []string{"/x/../orders/7/pay", "/orders/7%2fpay"} {
-			g.ask(t, "POST", uri, none).Is(t, 403, "FORBIDDEN")
-		}
-		// A client cannot name another request than its gateway does.
-		g.ask(t, "POST", pay, blackbox.Headers{"X-Forwarded-Uri": "/free"}).Is(t, 403, "FORBIDDEN")
-
-		first := g.ask(t, "POST", pay, digest)
-		if p := first.Header.Get("castellan-problem"); first.Header.Get("WWW-Authenticate") != "Castellan" ||
-			!json.Valid([]byte(p)) || !strings.Contains(p, `"challenge":{"challengeId"`) {
-			t.Errorf("the refusal has the headers %v", first.Header)
-		}
-		grant := g.approve(t, first)
-		changed := func(name, uri string, more ...blackbox.Headers) {
-			t.Helper()
-			if a := g.ask(t, "POST", uri, append([]blackbox.Headers{digest, granted(grant)}, more...)...); a.Status != 403 ||
-				a.Code() != "GRANT_MISMATCH" {
-				t.Errorf("%s: %s", name, a)
-			}
-		}
-		changed("another order", "/orders/8/pay?b=2&amount=12")
-		changed("another amount", "/orders/7/pay?b=2&amount=13")
-		changed("another digest", pay, blackbox.Headers{"Content-Digest": "sha-256=:abd=:"})
-		changed("no digest", pay, blackbox.Headers{"Content-Digest": ""})
-		changed("another header", pay, blackbox.Headers{"x-to": "IBAN 8"})
-		x, _ := g.Session(t, g.owner)
-		changed("another session", pay, blackbox.Headers{"x-auth": x})
-		y, _ := g.Session(t, s.AddUser("user"))
-		changed("another user", pay, blackbox.Headers{"x-auth": y})
-		changed("another signature", pay, granted(grant[:len(grant)-8]+"AAAAAAAA"))
-		passed := g.ask(t, "POST", "/orders/7/pay?amount=12&b=2", digest, granted(grant)).Is(t, 204, "")
-		if assertion := passed.Header.Get("castellan-assertion"); passed.Header.Get("castellan-user") != g.owner.ID ||
-			strings.Count(assertion, ".") != 2 {
-			t.Errorf("the upstream gets %v", passed.Header)
-		}
-		g.ask(t, "POST", pay, digest, granted(grant)).Is(t, 403, "GRANT_USED")
-		changed("an assertion as a grant", pay, granted(passed.Header.Get("castellan-assertion")))
-		if n := s.Count("audit WHERE action = 'GUARD_PASS' AND user_id = '" + g.owner.ID + "'"); n != 1 {
-			t.Errorf("%d rows of the audit", n)
-		}
-
-		// Of many uses at once, one succeeds.
-		grant = g.approve(t, g.ask(t, "POST", pay))
-		uses := blackbox.CountByCode(blackbox.Crowd(t, 200, func(int) (blackbox.Answer, error) {
-			return g.ask(t, "POST", pay, granted(grant)), nil
-		}))
-		if uses["204"] != 1 || uses["403GRANT_USED"] != 199 {
-			t.Errorf("200 uses of a grant: %v", uses)
-		}
-
-		// Routes on trial are only explained; a change is in effect at once on this node.
-		g.Ok(t, "PATCH", routesPath, fmt.Sprintf(`{"id":%d,"status":"TRIAL"}`, id), g.boss)
-		g.ask(t, "POST", pay, none).Is(t, 204, "")
-		explain := func(path, want string) {
-			t.Helper()
-			a := g.Ok(t, "POST", "/admin/guard/explain", map[string]any{"host": "shop.example", "method": "POST", "path": path,
-				"headers": []map[string]string{{"name": "X-To", "value": "me"}}}, g.boss)
-			if string(a.Body) != want {
-				t.Errorf("%s: %s, want %s", path, a.Body, want)
-			}
-		}
-		rows := `"rows":[{"key":"order","label":"Order","value":"7"},{"key":"amount","label":"Amount","value":"12"},` +
-			`{"key":"to","label":"To","value":"me"}]}}`
-		explain(pay, fmt.Sprintf(`{"data":{"routeId":%d,"decision":"ALLOW","reason":"TRIAL",`, id)+rows)
-		g.Ok(t, "PATCH", routesPath, fmt.Sprintf(`{"id":%d,"status":"ACTIVE"}`, id), g.boss)
-		explain(pay, fmt.Sprintf(`{"data":{"routeId":%d,"decision":"CHALLENGE","reason":"ROUTE",`, id)+rows)
-		g.Ok(t, "DELETE", routesPath, fmt.Sprintf(`{"id":%d}`, id), g.boss)
-		g.ask(t, "POST", pay, none).Is(t, 204, "")
-		g.Do(t, "DELETE", routesPath, fmt.Sprintf(`{"id":%d}`, id), g.boss).Is(t, 404, "RECORD_NOT_FOUND")
-	})
-}
-
 // A peer that is no trusted proxy may not ask, except with the key of a service client.
 func TestGatewayCheckNeedsTrust(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
@@ -189,9 +89,7 @@ func TestGatewayCheckNeedsTrust(t *testing.T) {
 			all := blackbox.Headers{"X-Original-Method": "GET", "X-Original-URI": "/a"}
 			maps.Copy(all, h)
 			a, err := n.Try("GET", checkPath, nil, all)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			return a
 		}
 		ask(nil).Is(t, 403, "FORBIDDEN")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"castellan/client"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -36,15 +37,11 @@ func TestGoClientBehindGateway(t *testing.T) {
 		}))
 		t.Cleanup(gateway.Close)
 		c, err := client.New(g.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		c.Token = g.xAuth
 		send := func(value string) (string, error) {
 			r, err := http.NewRequestWithContext(t.Context(), "POST", gateway.URL+"/pay", strings.NewReader(`{"pay":1}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			a, err := c.Guarded(r, func(ctx context.Context, f *client.Flow) (client.Outcome, error) {
 				if len(f.Rows) == 0 || f.Rows[0].Value == "" {
 					t.Errorf("the client gets the rows %v", f.Rows)
@@ -68,9 +65,7 @@ func TestGoClientBehindGateway(t *testing.T) {
 		// A session that is bound to a key needs a proof for each request, also behind a gateway.
 		c.Key = client.NewKey(blackbox.ECKey(t))
 		f, err := c.Login(t.Context(), client.Credentials{Email: g.owner.Mail, Password: g.owner.Password})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		m, _ := f.Method("SMS")
 		if _, err := f.Complete(t.Context(), m, g.Code(t, g.owner, "SMS")); err != nil {
 			t.Fatal(err)

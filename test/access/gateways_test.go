@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"castellan/domain/gate/gateway"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -74,9 +75,7 @@ var gateways = map[string]func(t *testing.T, dir, listen, castellan, upstream st
 	"caddy": func(t *testing.T, dir, listen, castellan, upstream string) *exec.Cmd {
 		file := filepath.Join(dir, "Caddyfile")
 		text, err := os.ReadFile(filepath.Join(settings, "Caddyfile"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		write(t, file, "{\n\tadmin off\n\tauto_https off\n}\n"+string(text))
 		_, port, _ := net.SplitHostPort(listen)
 		cmd := exec.Command("caddy", "run", "--config", file, "--adapter", "caddyfile")
@@ -88,9 +87,7 @@ var gateways = map[string]func(t *testing.T, dir, listen, castellan, upstream st
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // said collects the output of a gateway.
@@ -151,17 +148,13 @@ func (f front) send(t *testing.T, method, uri string, headers blackbox.Headers) 
 	if method == "POST" {
 		req, err = http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+uri, strings.NewReader(`{"pay":1}`))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	req.Host = "shop.example"
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
 	res, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer res.Body.Close()
 	a := blackbox.Answer{Status: res.StatusCode, Header: res.Header}
 	var body bytes.Buffer
@@ -231,9 +224,7 @@ func (f front) refusesOtherReadings(t *testing.T) {
 		"POST /ORDERS/7/pay HTTP/1.1\r\nHost: shop.example\r\n",
 	} {
 		c, err := net.Dial("tcp", f.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		fmt.Fprint(c, head+"Content-Length: 0\r\nConnection: close\r\n\r\n")
 		if got, err := io.ReadAll(c); err != nil || bytes.Contains(got, []byte(`"uri"`)) {
 			t.Errorf("%q is answered %s, %v", head, got, err)

@@ -145,32 +145,6 @@ func (d *shop) read(t *testing.T, id string, wait int) (g guarded) {
 	return a.Data
 }
 
-func (d *shop) wants(t *testing.T, id, status string) {
-	t.Helper()
-	if g := d.read(t, id, 20); g.Status != status {
-		t.Fatalf("%+v, want %s", g, status)
-	}
-}
-
-// verified checks a statement of the service by the JWKS and returns its claims.
-func (d *shop) verified(t *testing.T, jwt string) map[string]any {
-	t.Helper()
-	parts := strings.Split(jwt, ".")
-	var head, claims map[string]any
-	for i, into := range []*map[string]any{&head, &claims} {
-		text, err := base64.RawURLEncoding.DecodeString(parts[i])
-		if err != nil || json.Unmarshal(text, into) != nil {
-			t.Fatalf("part %d of %s: %v", i, jwt, err)
-		}
-	}
-	sig, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || head["typ"] != "guard-grant+jwt" ||
-		!ed25519.Verify(d.public(t, head["kid"].(string)), []byte(parts[0]+"."+parts[1]), sig) {
-		t.Fatalf("%v does not verify, %v", head, err)
-	}
-	return claims
-}
-
 // public reads a key of the JWKS.
 func (d *shop) public(t *testing.T, kid string) ed25519.PublicKey {
 	t.Helper()

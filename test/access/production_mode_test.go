@@ -5,11 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -35,9 +35,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 				t.Errorf("%s: %s", path, policy)
 			}
 		}
-		if got := s.Count("users"); got != 0 {
-			t.Errorf("%d unexpected accounts", got)
-		}
+		s.Has(0, "users")
 		if _, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt")); err == nil {
 			t.Error("there are logins of development mode")
 		}
@@ -53,18 +51,8 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 
 		boss := blackbox.NewAccount(900)
 		add := func(password string, more ...string) blackbox.Output {
-			args := []string{
-				"user",
-				"add",
-				"--email",
-				boss.Mail,
-				"--country-code",
-				boss.Country,
-				"--phone",
-				boss.Phone,
-				"--password-stdin",
-			}
-			return s.Command(password, append(args, more...)...)
+			return s.Command(password, append([]string{"user", "add", "--email", boss.Mail, "--country-code", boss.Country,
+				"--phone", boss.Phone, "--password-stdin"}, more...)...)
 		}
 		for _, weak := range []string{"short\n", "password123\n", boss.Phone + "\n", "\n", ""} {
 			got := add(weak, "--role", "admin")
@@ -111,10 +99,8 @@ func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 		}
 		for _, want := range []string{boss.Password, demo.Password, boss.Phone, demo.Phone, "/dev/outbox", "/docs",
 			"dev-login.txt"} {
-			blackbox.Until(t, blackbox.Within(2), "the first start shows "+want, func() bool {
-				return strings.Contains(n.Out(),
-					want)
-			})
+			blackbox.Until(t, blackbox.Within(2), "the first start shows "+want,
+				func() bool { return strings.Contains(n.Out(), want) })
 		}
 		n.Stop()
 		n = s.Start()
@@ -152,57 +138,6 @@ func TestSeededAccountsAreRefusedInProduction(t *testing.T) {
 	})
 }
 
-// Ten wrong passwords lock an account for the place they came from only. An operator unlocks it (D-GEN-14).
-func TestWrongPasswordsLockAccountByPlace(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		s.Set("HTTP_TRUSTED_PROXIES=127.0.0.1", "LIMITS_ENABLED=false")
-		n := s.Start()
-		user, boss := s.AddUser("user"), s.Seeded("admin")
-		from := func(a blackbox.Account, forwarded string) blackbox.Answer {
-			t.Helper()
-			return n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), blackbox.Headers{"X-Forwarded-For": forwarded})
-		}
-		wrong := user
-		wrong.Password = "not-the-password"
-		for i := range 10 {
-			if i == 5 {
-				n.Kill() // the count survives
-				n = s.Start()
-			}
-			// The entry of the proxy counts, whatever a client writes before it.
-			from(wrong, fmt.Sprintf("198.51.100.%d, 203.0.113.7", i)).Is(t, 401, "INVALID_CREDENTIALS")
-		}
-		limited := func(a blackbox.Account, forwarded string) {
-			t.Helper()
-			got := from(a, forwarded).Is(t, 429, "RATE_LIMITED")
-			if after, err := strconv.Atoi(got.Header.Get("Retry-After")); err != nil || after < 800 || after > 900 {
-				t.Errorf("Retry-After %q, want about 15 minutes", got.Header.Get("Retry-After"))
-			}
-		}
-		limited(user, "203.0.113.7")
-		limited(wrong, "203.0.113.7")
-		byMail := n.Do(t, "POST", "/auth/login",
-			map[string]string{"email": strings.ToUpper(user.Mail), "password": user.Password},
-			blackbox.Headers{"X-Forwarded-For": "203.0.113.7"})
-		byMail.Is(t, 429, "RATE_LIMITED") // all names of one account share the count
-		from(user, "203.0.113.8").Is(t, 200, "")
-		from(user, "203.0.113.7, 203.0.113.8").Is(t, 200, "")
-		from(boss, "203.0.113.7").Is(t, 200, "") // other accounts of the same place are not locked
-
-		for _, name := range []string{user.ID, user.Mail, user.Number()} {
-			if got := s.Command("", "user", "unlock", name); got.Code != 0 || !strings.Contains(got.Out, user.ID) {
-				t.Fatalf("user unlock %s: exit %d, %s", name, got.Code, got.ErrOut)
-			}
-		}
-		from(user, "203.0.113.7").Is(t, 200, "")
-		if got := s.Command("", "user", "unlock", "nobody@example.test"); got.Code != 1 ||
-			!strings.Contains(got.ErrOut, "no account") {
-			t.Errorf("unlock of an unknown user: exit %d, %s", got.Code, got.ErrOut)
-		}
-
-	})
-}
-
 // A hundred wrong passwords from many places lock the account for strangers, but not for its owner's places.
 func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
@@ -226,7 +161,10 @@ func TestHundredWrongPasswordsLockAccountForStrangers(t *testing.T) {
 				return l.Subject == "Your Castellan account is under attack"
 			})
 		})
-		s.Succeeds("", "user", "unlock", user.Mail)
+		for _, name := range []string{user.ID, user.Mail, user.Number()} {
+			s.Says(0, "user unlock "+name, user.ID)
+		}
+		s.Says(1, "user unlock nobody@example.test", "no account")
 		from(user.Password, "198.51.100.99").Is(t, 200, "")
 	})
 }
@@ -237,9 +175,7 @@ func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Production()
 	file := filepath.Join(s.Dir, "castellan.db")
-	if err := os.Mkdir(s.Dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.Mkdir(s.Dir, 0o755))
 	files := []string{file, file + "-wal", file + "-shm"}
 	for _, open := range [][]string{{s.Dir}, append(files, s.Dir)} { // the log and the index have the file's mode
 		n := s.Start()
@@ -254,8 +190,6 @@ func TestStartWarnsOfReadableDatabaseFiles(t *testing.T) {
 			}
 		}
 		n.Stop()
-		if err := os.Chmod(file, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.Chmod(file, 0o644))
 	}
 }

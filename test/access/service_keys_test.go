@@ -1,6 +1,7 @@
 package access
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,50 +14,32 @@ import (
 func TestServiceKeyCommand(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		n := s.Start()
-		run := func(code int, args ...string) blackbox.Output {
+		key := func(line string) string {
 			t.Helper()
-			got := s.Command("", append([]string{"service-key"}, args...)...)
-			if got.Code != code {
-				t.Fatalf("service-key %v: exit %d, want %d: %s%s", args, got.Code, code, got.Out, got.ErrOut)
-			}
-			return got
-		}
-		key := func(args ...string) string {
-			t.Helper()
-			value, found := strings.CutPrefix(strings.TrimSpace(run(0, args...).Out), "key: wallet.")
+			value, found := strings.CutPrefix(strings.TrimSpace(s.Says(0, line).Out), "key: wallet.")
 			if !found || len(value) < 43 {
-				t.Fatalf("%v did not print key: wallet.<secret>", args)
+				t.Fatalf("%s did not print key: wallet.<secret>", line)
 			}
 			return "wallet." + value
 		}
 		answers := func(header string, want int) {
 			t.Helper()
-			deadline := time.Now().Add(10 * time.Second)
-			for {
+			blackbox.Until(t, 10*time.Second, fmt.Sprint("the key is answered ", want), func() bool {
 				got, err := n.Try("GET", "/integration/events", nil, blackbox.Headers{"service-auth": header})
-				if err == nil && got.Status == want {
-					return
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("the key is answered %s, want %d", got, want)
-				}
-				time.Sleep(20 * time.Millisecond)
-			}
+				return err == nil && got.Status == want
+			})
 		}
-		first := key("add", "--name", "wallet", "--role", "admin")
+		const add = "service-key add --role admin --name "
+		first := key(add + "wallet")
 		answers(first, 200)
-		if got := run(1, "add", "--name", "wallet", "--role", "admin"); !strings.Contains(got.ErrOut, "already") {
-			t.Errorf("the name again: %s%s", got.Out, got.ErrOut)
-		}
-		run(1, "add", "--name", "no.dots", "--role", "admin")
-		if got := run(1, "add", "--name", "other", "--role", "nothing"); !strings.Contains(got.ErrOut, "role") {
-			t.Errorf("an unknown role: %s", got.ErrOut)
-		}
-		run(1, "add", "--name", "other", "--role", "admin", "--ip", "10.0.0.0/99")
-		second := key("rotate", "wallet")
+		s.Says(1, add+"wallet", "already")
+		s.Says(1, add+"no.dots")
+		s.Says(1, "service-key add --name other --role nothing", "role")
+		s.Says(1, add+"other --ip 10.0.0.0/99")
+		second := key("service-key rotate wallet")
 		answers(second, 200)
 		answers(first, 200)
-		list := run(0, "list").Out
+		list := s.Says(0, "service-key list").Out
 		if !strings.HasPrefix(list, "wallet\tadmin\tany address\t20") || strings.Count(list, "\n") != 1 {
 			t.Errorf("list: %s", list)
 		}
@@ -66,16 +49,12 @@ func TestServiceKeyCommand(t *testing.T) {
 				t.Errorf("the secret is kept in %v, listed as %s", hits, list)
 			}
 		}
-		run(0, "remove", "wallet")
+		s.Says(0, "service-key remove wallet")
 		answers(first, 401)
 		answers(second, 401)
-		if got := run(1, "remove", "wallet"); !strings.Contains(got.ErrOut, `"wallet"`) {
-			t.Errorf("removed twice: %s", got.ErrOut)
-		}
-		for action, want := range map[string]int{"SERVICE_KEY_ADD": 1, "SERVICE_KEY_ROTATE": 1, "SERVICE_KEY_REMOVE": 1} {
-			if n := s.Count("audit WHERE action = '" + action + "' AND actor_id = 'operator' AND target = 'wallet'"); n != want {
-				t.Errorf("%d rows of %s, want %d", n, action, want)
-			}
+		s.Says(1, "service-key remove wallet", `"wallet"`)
+		for _, action := range []string{"SERVICE_KEY_ADD", "SERVICE_KEY_ROTATE", "SERVICE_KEY_REMOVE"} {
+			s.Has(1, "audit WHERE action = $1 AND actor_id = 'operator' AND target = 'wallet'", action)
 		}
 		s.Succeeds("", "audit", "verify")
 	})

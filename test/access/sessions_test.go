@@ -9,48 +9,6 @@ import (
 	"castellan/internal/blackbox"
 )
 
-// An ended session is refused at once and after a kill (D-AUTH-01, D-EXT-01). The outcome of its login is not returned
-// any more.
-func TestEndedSessionsStayEnded(t *testing.T) {
-	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
-		n := s.Start()
-		demo, other := s.Seeded("user"), s.Seeded("admin")
-		f := n.Login(t, demo)
-		first := n.Complete(t, f, f.Method(t, "SMS"), n.Code(t, demo, "SMS")).Is(t, 200, "").Header.Get("x-auth")
-		second, id := n.Session(t, demo)
-		third, _ := n.Session(t, demo)
-		stranger, _ := n.Session(t, other)
-		all := blackbox.Sessions(t, n, second)
-		if len(all) != 3 || all[1].SessionID != id || !all[1].Current || all[0].Current || all[2].IP != "127.0.0.1" {
-			t.Fatalf("sessions %+v, want the caller's three, newest first", all)
-		}
-		n.Ok(t, "POST", "/auth/logout", nil, blackbox.Headers{"x-auth": first})
-		n.Result(t, f).Is(t, 409, "CHALLENGE_CLOSED")
-		socket := n.Socket(t, f)
-		socket.Expect(f, "LOGIN", "METHOD_COMPLETE")
-		socket.ExpectClose(4410, blackbox.Within(5))
-		got := n.Do(t, "DELETE", blackbox.SessionsPath, `{"all":true}`, blackbox.Headers{"x-auth": second}).Is(t, 200, "")
-		if string(got.Body) != `{"data":{"ended":2}}` {
-			t.Errorf("ended all: %s", got)
-		}
-		check := func() {
-			t.Helper()
-			for _, token := range []string{first, second, third} {
-				n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": token}).Is(t, 401, "TOKEN_REVOKED")
-			}
-			blackbox.Sessions(t, n, stranger)
-		}
-		check()
-		later, _ := n.Session(t, demo)
-		n.Kill()
-		n = s.Start()
-		check()
-		if all := blackbox.Sessions(t, n, later); len(all) != 1 {
-			t.Errorf("%d sessions are listed, want the one that lives", len(all))
-		}
-	})
-}
-
 // A request that begins after the end of its session was acknowledged is refused (SEC-22).
 func TestSessionRevocationIsImmediate(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {

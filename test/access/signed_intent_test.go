@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"castellan/domain/factor/intent"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 )
@@ -109,9 +110,7 @@ func TestIntentIsSignedAndEvident(t *testing.T) {
 			t.Errorf("another key of the service: exit %d: %s", out.Code, out.Out)
 		}
 		file := filepath.Join(t.TempDir(), "evidence.json")
-		if err := os.WriteFile(file, got.Body, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, got.Body, 0o600))
 		if out := s.Command("", "intent", "verify", file); out.Code != 0 ||
 			!strings.Contains(out.Out, "signed by device "+p.ID) ||
 			strings.Contains(out.Out, "without signing") || !strings.Contains(out.Out, "success") {

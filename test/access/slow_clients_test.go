@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -17,9 +18,7 @@ func TestSlowClientsAreDisconnected(t *testing.T) {
 	var conns []net.Conn
 	for range 100 {
 		c, err := net.Dial("tcp", strings.TrimPrefix(n.URL, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		defer c.Close()
 		fmt.Fprint(c, "POST /auth/login HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
 		conns = append(conns, c)

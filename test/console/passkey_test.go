@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/totp"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
@@ -121,9 +122,7 @@ func TestSetupLinkInTheBrowser(t *testing.T) {
 				tab.Type("#password", "tall-lantern-orchard")
 				factor(t, tab)
 				tab.Until(`document.body.dataset.step === 'done'`)
-				if got := s.Count("user_role WHERE role = $1", "admin"); got != 1 {
-					t.Errorf("%d administrators", got)
-				}
+				s.Has(1, "user_role WHERE role = $1", "admin")
 				// The same link again, in another tab.
 				tab.Open("about:blank")
 				tab.Open(link.String())
@@ -156,9 +155,7 @@ func byAuthenticator(t *testing.T, tab *webtest.Tab) {
 	tab.Until(`document.body.dataset.step === 'totp' && document.getElementById('qr').naturalWidth > 0`)
 	tab.NoBarriers("authenticator")
 	secret, err := totp.ParseSecret(tab.Text(`[data-testid="secret"]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	tab.Type("#value", "000000")
 	tab.Click("#finish")
 	tab.Until(`document.getElementById('error').dataset.code === 'OTP_INVALID'`)

@@ -80,7 +80,5 @@ func TestRememberedBrowserOnThePages(t *testing.T) {
 	again()
 	answer()
 	rows(1)
-	if got := s.Count("audit WHERE action = $1", "REMEMBER"); got != 3 {
-		t.Errorf("%d browsers were remembered, want 3", got)
-	}
+	s.Has(3, "audit WHERE action = $1", "REMEMBER")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -39,9 +40,7 @@ func keeps(t *testing.T, tab *webtest.Tab, want string) {
 func tokenEnd(t *testing.T, s *blackbox.Site) time.Time {
 	t.Helper()
 	ms, err := strconv.ParseInt(s.Text("SELECT max(expires_at) FROM session"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return time.UnixMilli(ms).Add(-time.Hour)
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/child"
 	"castellan/internal/porttest"
@@ -22,19 +23,13 @@ func openShop(t *testing.T, settings ...string) (s *blackbox.Site, n *blackbox.N
 	listen, program := porttest.Free(t), filepath.Join(t.TempDir(), "shop")
 	n = blackbox.Patient(s).Start(append(settings, "HTTP_TRUSTED_PROXIES=127.0.0.1",
 		"HTTP_CORS_ORIGINS=http://"+listen)...)
-	if err := child.Build(program, "castellan/examples/shop"); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, child.Build(program, "castellan/examples/shop"))
 	shop, err := child.Start(exec.Command(program, "-listen", listen, "-castellan", n.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(shop.Kill)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := child.AwaitListener(ctx, listen); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, child.AwaitListener(ctx, listen))
 	return s, n, "http://" + listen
 }
 

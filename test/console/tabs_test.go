@@ -35,9 +35,7 @@ func TestConsoleTabsShareSession(t *testing.T) {
 	p.locksTogether(boss)
 	p.survivesItsSession(boss, head)
 	p.survivesTheNetwork()
-	if got := s.Count("role WHERE code = 'night'"); got != 1 {
-		t.Errorf("%d roles were made", got)
-	}
+	s.Has(1, "role WHERE code = 'night'")
 	p.keepsNothing()
 	p.losesAGrant(agent, head)
 	p.changesHands(boss, demo)

@@ -100,35 +100,23 @@ func TestClusterKeyCommand(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	for _, x := range []struct {
-		args []string
+		line string
 		code int
 		say  string
 	}{
-		{[]string{"cluster", "init", first}, 0, "ca.key"},
-		{[]string{"cluster", "init", first}, 1, "already"},
-		{[]string{"cluster", "cert", first, second}, 0, second},
-		{[]string{"cluster", "cert", first, second}, 1, "exists"},
-		{[]string{"cluster", "cert", second, filepath.Join(dir, "c")}, 1, "authority"},
-		{[]string{"cluster", "cert", first, filepath.Join(dir, "d_d")}, 1, "not a node name"},
-		{[]string{"cluster", "cert", first, filepath.Join(dir, "d_d"), "--name", "node-4"}, 0, "d_d"},
-		{[]string{"cluster", "renew", first, second}, 0, " of b, valid until "},
-		{[]string{"cluster", "renew", first, filepath.Join(dir, "d_d")}, 0, " of node-4, valid until "},
-		{[]string{"cluster", "renew", first, second, "--name", "a"}, 1, "the certificate of b"},
-		{[]string{"cluster", "revoke", second, filepath.Join(first, "revoked"), filepath.Join(dir, "d_d", "revoked")}, 0,
-			"# b, until "},
-		{[]string{"cluster", "status"}, 1, "CASTELLAN_CLUSTER_ACTOR_ADDR"},
+		{"init A", 0, "ca.key"}, {"init A", 1, "already"}, {"cert A B", 0, second}, {"cert A B", 1, "exists"},
+		{"cert B C", 1, "authority"}, {"cert A D", 1, "not a node name"}, {"cert A D --name node-4", 0, "d_d"},
+		{"renew A B", 0, " of b, valid until "}, {"renew A D", 0, " of node-4, valid until "},
+		{"renew A B --name a", 1, "the certificate of b"}, {"revoke B A/revoked D/revoked", 0, "# b, until "},
+		{"status", 1, "CASTELLAN_CLUSTER_ACTOR_ADDR"},
 	} {
-		got := s.Command("", x.args...)
-		if got.Code != x.code || !strings.Contains(got.Out+got.ErrOut, x.say) {
-			t.Errorf("%v: exit %d: %s%s", x.args, got.Code, got.Out, got.ErrOut)
-		}
+		s.Says(x.code, "cluster "+strings.NewReplacer("A", first, "B", second, "C", filepath.Join(dir, "c"), "D",
+			filepath.Join(dir, "d_d")).Replace(x.line), x.say)
 	}
 	if _, err := os.Stat(filepath.Join(second, "ca.key")); err == nil {
 		t.Error("a node got the authority's key")
 	}
 	// A folder without keys stops the start, and the message names it.
 	s.Set("CLUSTER_GOSSIP_ADDR=127.0.0.1:7946", "CLUSTER_ACTOR_ADDR=127.0.0.1:7947", "CLUSTER_TLS_DIR="+dir)
-	if got := s.Command("", "serve"); got.Code != 1 || !strings.Contains(got.ErrOut, "cluster keys") {
-		t.Errorf("a folder without keys: exit %d: %s", got.Code, got.ErrOut)
-	}
+	s.Says(1, "serve", "cluster keys")
 }

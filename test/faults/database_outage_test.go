@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/pgtest"
 )
@@ -51,17 +52,13 @@ func TestDatabaseServerStopRefusesAndRecovers(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(nodes, " nodes, a server that is ", how), func(t *testing.T) {
 				server, err := pgtest.Start()
-				if err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, err)
 				t.Cleanup(server.Stop)
 				s := blackbox.NewSite(t, "postgres")
 				s.DSN = server.DSN()
 				s.Set("DATABASE_URL=" + s.DSN)
 				o := outage{begin: server.Kill, end: func() {
-					if err := server.Restart(); err != nil {
-						t.Fatal(err)
-					}
+					storetest.Must(t, server.Restart())
 				}}
 				if how == "frozen" {
 					o = outage{begin: server.Freeze, end: server.Thaw}

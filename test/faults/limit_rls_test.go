@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -44,9 +45,7 @@ func (l *limiting) Join() *blackbox.Node {
 	l.metrics[n] = metrics
 	conn, err := grpc.NewClient(rls, grpc.WithDefaultCallOptions(grpc.ForceCodec(written{})),
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	l.envoys[n] = conn
 	return n

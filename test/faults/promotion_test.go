@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/pgtest"
 )
@@ -28,9 +29,7 @@ func TestFaultsPromotions(t *testing.T) {
 		}
 	}
 	primary, err := pgtest.Start(pgtest.Settings("synchronous_commit=on"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	standby, err := primary.Standby(nil)
 	if err != nil {
 		primary.Stop()
@@ -66,9 +65,7 @@ func TestFaultsPromotions(t *testing.T) {
 				t.Errorf("round %d: node %d is %d without a primary", round, i, got)
 			}
 		}
-		if err := standby.Promote(); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, standby.Promote())
 		promoted := time.Now()
 		for i, n := range nodes {
 			for {
@@ -87,15 +84,11 @@ func TestFaultsPromotions(t *testing.T) {
 			blackbox.Until(t, blackbox.Within(1), "ready while it serves", func() bool { return ready(n) == http.StatusOK })
 		}
 		// The old primary waits for no standby, and would take writes.
-		if err := primary.Alone(); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, primary.Alone())
 		road.progress(t, 40)
 		primary.Stop()
 		next, err := standby.Standby(primary)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		primary, standby = standby, next
 	}
 	road.progress(t, 40)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -89,9 +90,7 @@ var replaysOfCodes = []replay{
 		}) {
 			var set blackbox.TOTPOutcome
 			if answered.Status == 200 {
-				if err := json.Unmarshal(answered.Body, &set); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, json.Unmarshal(answered.Body, &set))
 			}
 			secrets[set.ExecResult.Success] = set.ExecResult.Data.Base32
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -32,9 +33,7 @@ var replaysOfRecords = []replay{
 		first := s.Ask("GET", "/admin/audit?limit=1", nil, s.boss).Is(t, 200, "")
 		next := strings.SplitN(strings.SplitN(first.Header.Get("Link"), "<", 2)[1], ">", 2)[0]
 		u, err := url.Parse(next)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		s.Ask("GET", u.Path+"?"+u.RawQuery, nil, s.boss).Is(t, 200, "") // a genuine one
 	}, nil},
 	{"CVE-2024-44906", "bun: a negative number after a minus became a comment in the statement",

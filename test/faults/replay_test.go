@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 )
@@ -231,9 +232,7 @@ var replayRow = regexp.MustCompile("(?m)^\\| ([^ |]+) \\| ([^|]+) \\| `TestRepla
 func TestReplaysAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "replayed.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	listed := map[string]string{}
 	for _, row := range replayRow.FindAllStringSubmatch(string(text), -1) {
 		if listed[row[1]] != "" || row[1] != row[3] {

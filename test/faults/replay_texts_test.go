@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -19,9 +20,7 @@ func packed(t *testing.T, text string) []byte {
 	if _, err := w.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -104,9 +103,7 @@ var replaysOfTexts = []replay{
 			"imageName": "a.png", "folderType": "logo",
 			"useSuffix": true}, s.boss).Is(t, 200, "").Read(t, &kept)
 		u, err := url.Parse(kept.Data.ImageURL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		s.Ask("GET", u.Path, nil, nil).Is(t, 200, "").With(t, "Content-Type", "image/png").
 			With(t, "X-Content-Type-Options", "nosniff")
 	}, nil},

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -64,9 +65,7 @@ var replaysOfTokens = []replay{
 			parts := strings.Split(me["x-auth"], ".")
 			claims := blackbox.ClaimsOf(t, me["x-auth"])
 			text, err := blackbox.B64.DecodeString(parts[1])
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			exp := strings.Split(strings.SplitAfter(string(text), `"exp":`)[1], ",")[0]
 			late := strings.Replace(string(text), `"exp":`+exp, `"exp":1000000000`, 1)
 			if late == string(text) || claims["exp"] == nil {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/pgtest"
 	"castellan/internal/porttest"
@@ -30,19 +31,13 @@ func TestFullDisk(t *testing.T) {
 	var former unix.Rlimit
 	limit := func(size uint64) {
 		l := unix.Rlimit{Cur: size, Max: former.Max}
-		if err := unix.Prlimit(n.PID(), unix.RLIMIT_FSIZE, &l, nil); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, unix.Prlimit(n.PID(), unix.RLIMIT_FSIZE, &l, nil))
 	}
-	if err := unix.Prlimit(n.PID(), unix.RLIMIT_FSIZE, nil, &former); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, unix.Prlimit(n.PID(), unix.RLIMIT_FSIZE, nil, &former))
 	limit(1)
 	for range 5 {
 		got, err := n.Try("POST", "/auth/login", blackbox.LoginBody(who), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		got.Is(t, 503, "UNAVAILABLE")
 		if got.Header.Get("Retry-After") == "" || !strings.Contains(got.String(), "disk") {
 			t.Errorf("a login: %v %s", got.Header, got)
@@ -76,9 +71,7 @@ func TestSecondServeOnOneFileIsRefused(t *testing.T) {
 	first := s.Start()
 	file := strings.TrimPrefix(s.DSN, "sqlite:")
 	link := filepath.Join(t.TempDir(), "link.db")
-	if err := os.Symlink(file, link); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.Symlink(file, link))
 	for _, name := range []string{file, link} {
 		second := s.Begin("DATABASE_URL=sqlite:" + name)
 		code := second.Wait()
@@ -105,9 +98,7 @@ func TestProcessesWithoutClusterAreNamed(t *testing.T) {
 	blackbox.Until(t, 20*time.Second, "named in both logs", func() bool {
 		return strings.Contains(a.Log(), line) && strings.Contains(b.Log(), line)
 	})
-	if got := s.Command("", "doctor"); !strings.Contains(got.Out, finding) {
-		t.Errorf("the doctor: %s", got.Out)
-	}
+	s.Says(0, "doctor", finding)
 	boss := blackbox.Admin(t, s, a)
 	if got := a.Do(t, "GET", "/admin/setup", nil, boss); !strings.Contains(got.String(), finding) {
 		t.Errorf("the setup: %s", got)
@@ -143,9 +134,7 @@ func TestServiceBehindPgBouncer(t *testing.T) {
 func TestRefusalsOfTheDatabaseAre503(t *testing.T) {
 	t.Parallel()
 	server, err := pgtest.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(server.Stop)
 	boss := blackbox.NewSiteOn(t, server.DSN())
 	for _, text := range []string{"CREATE ROLE service LOGIN", "CREATE DATABASE served OWNER service"} {

@@ -244,9 +244,7 @@ func (r *rolling) exactly(t *testing.T, do func()) {
 // settled compares the withdrawals with the acknowledged ones, and verifies the ledger and the audit.
 func (r *rolling) settled(t *testing.T) {
 	t.Helper()
-	if got := r.Count("withdrawal_queue"); got != len(r.requested)+r.stories {
-		t.Errorf("%d withdrawals in the queue, %d were acknowledged", got, len(r.requested)+r.stories)
-	}
+	r.Has(len(r.requested)+r.stories, "withdrawal_queue")
 	ids := map[string]bool{}
 	for external, id := range r.requested {
 		var is struct{ Data struct{ ID, Status string } }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/picture/picturetest"
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -77,9 +78,7 @@ func TestFaultsUploadsKeepAcknowledgedFiles(t *testing.T) {
 			}
 		}
 		clear(seen)
-		if err := a.check(n.Client, seen); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, a.check(n.Client, seen))
 		n.Stop()
 		rows, kept := s.Count("document"), a.kept("document")
 		if kept < rows {
@@ -244,9 +243,7 @@ func (a *archive) sweep(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	a.Exec("DELETE FROM job WHERE kind = 'sweep-files'") // so that the slot of this hour comes again
 	n := a.Start()
 	blackbox.Until(t, blackbox.Within(30), "swept", func() bool {

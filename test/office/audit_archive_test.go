@@ -42,40 +42,26 @@ func TestAuditArchiveCommand(t *testing.T) {
 		n := s.Start()
 		n.Session(t, s.Seeded("user"))
 		n.Stop()
-		run := func(code int, args ...string) string {
-			t.Helper()
-			got := s.Command("", append([]string{"audit"}, args...)...)
-			if got.Code != code {
-				t.Fatalf("audit %v: exit %d, want %d: %s%s", args, got.Code, code, got.Out, got.ErrOut)
-			}
-			return got.Out + got.ErrOut
-		}
-		contains := func(text, want string) {
-			t.Helper()
-			if !strings.Contains(text, want) {
-				t.Errorf("%q is not in:\n%s", want, text)
-			}
-		}
-		contains(run(1, "archive"), "--keep to 720h or more")
-		contains(run(1, "archive", "--keep", "24h"), "--keep to 720h or more")
-		contains(run(0, "archive", "--keep", "720h"), "0 rows are older")
-		contains(run(0, "archive", "--keep", "720h", "--write"), "0 rows older than 720h0m0s are archived")
+		s.Says(1, "audit archive", "--keep to 720h or more")
+		s.Says(1, "audit archive --keep 24h", "--keep to 720h or more")
+		s.Says(0, "audit archive --keep 720h", "0 rows are older")
+		s.Says(0, "audit archive --keep 720h --write", "0 rows older than 720h0m0s are archived")
 
 		backdate(t, s, 25)
 		young := s.Count("audit") - 25
 		s.Set("AUDIT_KEEP=720h")
 		folder := t.TempDir()
-		contains(run(0, "archive", "--to", folder), "25 rows are older than 720h0m0s; nothing was written")
+		s.Says(0, "audit archive --to "+folder, "25 rows are older than 720h0m0s; nothing was written")
 		if files, _ := filepath.Glob(filepath.Join(folder, "audit-archive", "*")); len(files) != 0 {
 			t.Errorf("a dry run wrote %v", files)
 		}
-		contains(run(0, "archive", "--to", folder, "--write"), "25 rows older than 720h0m0s are archived")
+		s.Says(0, "audit archive --write --to "+folder, "25 rows older than 720h0m0s are archived")
 		files, _ := filepath.Glob(filepath.Join(folder, "audit-archive", "000001-*.jsonl.gz"))
 		if left := s.Count("audit"); left < young || left > young+3 || len(files) != 1 { // commands add a few
 			t.Fatalf("%d rows are left of %d, files %v", left, young+25, files)
 		}
-		contains(run(0, "verify"), "previous archive 1, "+filepath.Base(files[0]))
-		contains(run(0, "verify", "--archive", files[0]), "25 rows in 1 files, starting with archive 1, are valid")
+		s.Says(0, "audit verify", "previous archive 1, "+filepath.Base(files[0]))
+		s.Says(0, "audit verify --archive "+files[0], "25 rows in 1 files, starting with archive 1, are valid")
 
 		// The service archives old rows by itself, to the folder of files.
 		backdate(t, s, 5)
@@ -88,10 +74,10 @@ func TestAuditArchiveCommand(t *testing.T) {
 		if len(own) != 1 {
 			t.Fatalf("files %v", own)
 		}
-		contains(run(0, "verify", "--archive", own[0], "--archive", files[0]), "30 rows in 2 files")
+		s.Says(0, "audit verify --archive "+own[0]+" --archive "+files[0], "30 rows in 2 files")
 		file := filepath.Join(folder, "000003-00.jsonl.gz")
 		storetest.Must(t, os.WriteFile(file, []byte("x"), 0o600))
-		contains(run(1, "verify", "--archive", file), "not an archive")
+		s.Says(1, "audit verify --archive "+file, "not an archive")
 	})
 }
 
@@ -133,35 +119,21 @@ func TestAuditAnchorsRevealDeletedRows(t *testing.T) {
 			}
 			return a
 		}
-		verify := func(a anchor) blackbox.Output {
+		verify := func(code int, a anchor, texts ...string) {
 			t.Helper()
-			return s.Command("", "audit", "verify", "--at-least", fmt.Sprintf("%d:%s", a.Counter, a.MAC))
+			s.Says(code, fmt.Sprintf("audit verify --at-least %d:%s", a.Counter, a.MAC), texts...)
 		}
 		one, two := run(), run()
 		if one.Counter != 1 || two.Counter != 2 {
 			t.Fatalf("%+v, %+v", one, two)
 		}
-		for _, a := range []anchor{one, two} {
-			got := verify(a)
-			if got.Code != 0 || !strings.Contains(got.Out, "all chains are valid") || !strings.Contains(got.Out, "anchored") {
-				t.Errorf("at least %d: exit %d, %s%s", a.Counter, got.Code, got.Out, got.ErrOut)
-			}
-		}
-		got := s.Command("", "audit", "verify")
-		if got.Code != 0 || !strings.Contains(got.Out, "checkpoints from 1 on are not anchored") {
-			t.Errorf("without one: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
-		}
-		got = s.Command("", "audit", "verify", "--at-least", "two")
-		if got.Code == 0 || !strings.Contains(got.ErrOut, "COUNTER:MAC") {
-			t.Errorf("nonsense: exit %d, %s", got.Code, got.ErrOut)
-		}
+		verify(0, one, "all chains are valid", "anchored")
+		verify(0, two, "all chains are valid", "anchored")
+		s.Says(0, "audit verify", "checkpoints from 1 on are not anchored")
+		s.Says(1, "audit verify --at-least two", "COUNTER:MAC")
 		s.Exec("DELETE FROM audit WHERE at > (SELECT at FROM audit_checkpoint WHERE counter = 1)")
 		s.Exec("DELETE FROM audit_checkpoint WHERE counter = 2")
-		if got := verify(one); got.Code != 0 {
-			t.Errorf("what is left: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
-		}
-		if got := verify(two); got.Code != 1 || !strings.Contains(got.ErrOut, "checkpoints end at 1, before 2") {
-			t.Errorf("a cut end: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
-		}
+		verify(0, one)
+		verify(1, two, "checkpoints end at 1, before 2")
 	})
 }

@@ -30,9 +30,7 @@ func TestContractCommand(t *testing.T) {
 			"contract WHERE active": 2,
 			"audit WHERE action = 'CONTRACT_ADD' AND actor_id = 'operator' AND target = 'SALES'": 1,
 		} {
-			if n := s.Count(clause); n != want {
-				t.Errorf("%d rows in %s, want %d", n, clause, want)
-			}
+			s.Has(want, clause)
 		}
 	})
 }

@@ -18,9 +18,7 @@ func TestCorporateApplications(t *testing.T) {
 		}
 		for _, clause := range []string{"corporate_application WHERE status = 'APPROVED' AND tax_number = '1234567890'",
 			"audit WHERE action = 'CORPORATE_APPLICATION_ADD' AND actor_id = 'operator' AND target = '1'"} {
-			if n := s.Count(clause); n != 1 {
-				t.Errorf("%d rows in %s", n, clause)
-			}
+			s.Has(1, clause)
 		}
 	})
 }

@@ -59,10 +59,7 @@ func TestServiceRunsWithMinimalDatabaseRights(t *testing.T) {
 	for _, command := range []string{"ledger", "audit"} {
 		s.Succeeds("", command, "verify")
 	}
-	if got := s.Command("", "audit", "archive", "--keep", "720h", "--write"); got.Code != 1 ||
-		!strings.Contains(got.ErrOut, "cannot remove audit rows") {
-		t.Errorf("audit archive: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
-	}
+	s.Says(1, "audit archive --keep 720h --write", "cannot remove audit rows")
 	service := s.Open()
 	defer service.Close()
 	refused(t, service, "UPDATE %", "transfer SET hi = 9", "account SET bounded = FALSE", "asset SET unit = 1",

@@ -91,27 +91,3 @@ func logged(text string) string {
 	}
 	return text
 }
-
-// Administrators see the findings of the node, and live checks on request.
-func TestSetupEndpointReportsFindings(t *testing.T) {
-	t.Parallel()
-	s := blackbox.NewSite(t, "sqlite")
-	n := s.Start()
-	boss := blackbox.Admin(t, s, n)
-	var judged, checked struct{ Data doctorOutput }
-	n.Ok(t, "GET", "/admin/setup", nil, boss).Read(t, &judged)
-	n.Ok(t, "GET", "/admin/setup?check=true", nil, boss).Read(t, &checked)
-	if judged.Data.Mode != "development" || judged.Data.CheckedAt != nil || len(judged.Data.keys("ok")) > 0 ||
-		!slices.Contains(judged.Data.keys("feature"), "TREASURY") {
-		t.Errorf("judged: %+v", judged.Data)
-	}
-	if checked.Data.CheckedAt == nil || !slices.Contains(checked.Data.keys("ok"), "files.folder") ||
-		!slices.Contains(checked.Data.keys("ok"), "database schema") {
-		t.Errorf("checked: %+v", checked.Data)
-	}
-	token, _ := n.Session(t, s.Seeded("user"))
-	n.Do(t, "GET", "/admin/setup", nil, map[string]string{"x-auth": token, "tenant-id": "default"}).Is(t, 403, "FORBIDDEN")
-	if !strings.Contains(n.Log(), "castellan doctor lists") || strings.Contains(n.Log(), "msg=setup") {
-		t.Errorf("the log of development mode:\n%s", n.Log())
-	}
-}

@@ -33,19 +33,11 @@ func TestJobCommandsCancelAndRetry(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		box := s.Relay()
 		n := s.Start()
-		run := func(code int, args ...string) string {
-			t.Helper()
-			got := s.Command("", append([]string{"jobs"}, args...)...)
-			if got.Code != code {
-				t.Fatalf("jobs %v: exit %d, want %d: %s%s", args, got.Code, code, got.Out, got.ErrOut)
-			}
-			return got.Out + got.ErrOut
-		}
 		box.Slow(50 * time.Millisecond)
 		m := blackbox.StartMailing(t, s, box, n, 150)
 		m.Moves(blackbox.Within(5), "the first mail")
 		began := time.Now()
-		run(0, "cancel", m.ID)
+		s.Says(0, "jobs cancel "+m.ID)
 		blackbox.Until(t, blackbox.Within(2), "cancelled", func() bool {
 			j, ok := m.At(n)
 			return ok && j.Status == "cancelled"
@@ -55,30 +47,26 @@ func TestJobCommandsCancelAndRetry(t *testing.T) {
 		if j.Skipped == 0 || j.Done+j.Failed+j.Unknown+j.Skipped != j.Total || j.FinishedAt == nil {
 			t.Errorf("%+v", j)
 		}
-		if out := run(1, "watch", m.ID); !strings.Contains(out, "cancelled [") || !strings.Contains(out, "skipped") {
+		out := s.Says(1, "jobs watch "+m.ID).Out
+		if !strings.Contains(out, "cancelled [") || !strings.Contains(out, "skipped") {
 			t.Errorf("watch: %q", out)
 		}
-		if out := run(0, "list", "--status", "cancelled"); !strings.HasPrefix(out, m.ID+"  terms-of-service") {
-			t.Errorf("list: %q", out)
-		}
-		if done := strings.Count(run(0, "items", m.ID, "--state", "done"), "\tdone\t"); done != j.Done {
+		s.Says(0, "jobs list --status cancelled", m.ID+"  terms-of-service")
+		items := s.Says(0, "jobs items "+m.ID+" --state done").Out
+		if done := strings.Count(items, "\tdone\t"); done != j.Done {
 			t.Errorf("%d items are done, want %d", done, j.Done)
 		}
-		run(1, "resend", m.ID)
+		s.Says(1, "jobs resend "+m.ID)
 		for _, command := range []string{"watch", "items", "cancel", "resend"} {
-			if out := run(1, command, "nobody"); !strings.Contains(out, `no job "nobody"`) {
-				t.Errorf("%s: %q", command, out)
-			}
+			s.Says(1, "jobs "+command+" nobody", `no job "nobody"`)
 		}
 		// A crash leaves items with an unknown result; an operator sends them again.
 		s.Exec("UPDATE job SET state = 'done', unknown = 3, skipped = skipped - 3 WHERE id = $1", m.ID)
 		s.Exec("UPDATE job_item SET state = 4 WHERE job_id = $1 AND n > 147 AND n <= 150", m.ID)
 		s.Exec("UPDATE job_item SET state = 5 WHERE job_id = $1 AND state = 0", m.ID)
 		box.Slow(0)
-		run(0, "resend", m.ID)
-		if out := run(0, "watch", m.ID); !strings.Contains(out, "terms-of-service done [") {
-			t.Errorf("watch: %q", out)
-		}
+		s.Says(0, "jobs resend "+m.ID)
+		s.Says(0, "jobs watch "+m.ID, "terms-of-service done [")
 		if again, _ := m.At(n); again.Unknown != 0 || again.Done != j.Done+3 {
 			t.Errorf("sent again: %+v, before %+v", again, j)
 		}

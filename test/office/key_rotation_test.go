@@ -32,6 +32,24 @@ func kids(t *testing.T, n *blackbox.Node) (all []string) {
 	return all
 }
 
+type jwk struct{ Kty, Crv, Kid, X, Alg, Use, D string }
+
+func jwks(t *testing.T, n *blackbox.Node) []jwk {
+	t.Helper()
+	var set struct{ Keys []jwk }
+	// Clients keep the keys for less time than a new key is published before it signs.
+	n.Ok(t, "GET", "/.well-known/jwks.json", nil, nil).
+		With(t, "Content-Type", "application/jwk-set+json").
+		With(t, "Cache-Control", "public, max-age=10").
+		Read(t, &set)
+	for _, k := range set.Keys {
+		if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Kid == "" || k.D != "" {
+			t.Errorf("a published key: %+v", k)
+		}
+	}
+	return set.Keys
+}
+
 // The signing key is rotated under a running service. The new key is published at once and signs ten seconds
 // later. Tokens of the old one stay valid (D-AUTH-01).
 func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
@@ -47,10 +65,7 @@ func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 		code := n.Code(t, demo, "SMS")
 
 		began := time.Now()
-		got := s.Command("", "keys", "rotate")
-		if got.Code != 0 || !strings.Contains(got.Out, old+" verifies until ") {
-			t.Fatalf("keys rotate: exit %d, %s %s", got.Code, got.Out, got.ErrOut)
-		}
+		got := s.Says(0, "keys rotate", old+" verifies until ")
 		blackbox.Until(t, blackbox.Within(1), "published", func() bool { return len(kids(t, n)) == 2 })
 		fresh := kids(t, n)[slices.IndexFunc(kids(t, n), func(k string) bool { return k != old })]
 		if !strings.Contains(got.Out, fresh) {
@@ -59,9 +74,7 @@ func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 		if soon, _ := n.Session(t, demo); kidOf(t, soon) != old && time.Since(began) < blackbox.Within(9) {
 			t.Error("the new key signs before its time")
 		}
-		if again := s.Command("", "keys", "rotate"); again.Code != 1 || !strings.Contains(again.ErrOut, "--force") {
-			t.Errorf("a second rotation: exit %d, %s", again.Code, again.ErrOut)
-		}
+		s.Says(1, "keys rotate", "--force")
 		time.Sleep(time.Until(began.Add(11 * time.Second)))
 		var after string
 		blackbox.Until(t, blackbox.Within(1), "signed by the new key", func() bool {
@@ -81,10 +94,7 @@ func TestSigningKeyRotationKeepsTokensValid(t *testing.T) {
 		n.Ok(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": before})
 
 		// With --force, the older key and its tokens end at once.
-		if got := s.Command("", "keys", "rotate", "--force"); got.Code != 0 ||
-			!strings.Contains(got.Out, old+" and its tokens have expired") {
-			t.Fatalf("keys rotate --force: exit %d, %s %s", got.Code, got.Out, got.ErrOut)
-		}
+		s.Says(0, "keys rotate --force", old+" and its tokens have expired")
 		blackbox.Until(t, blackbox.Within(1), "refused", func() bool {
 			return n.Do(t, "GET", blackbox.SessionsPath, nil, blackbox.Headers{"x-auth": before}).Code() == "UNAUTHENTICATED"
 		})
@@ -124,9 +134,7 @@ func TestKeyRotationKeepsOpenChallenges(t *testing.T) {
 		}
 		blackbox.SameOutcome(t, final, n.Result(t, done))
 		n.Complete(t, open, open.Method(t, "SMS"), code).Is(t, 200, "")
-		if got := s.Command("", "keys", "rotate", "audit"); got.Code != 2 {
-			t.Errorf("rotating what is not rotated: exit %d", got.Code)
-		}
+		s.Says(2, "keys rotate audit")
 	})
 }
 
@@ -184,14 +192,8 @@ func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
 			n.Do(t, "GET", "/.well-known/vapid.json", nil, nil).Is(t, 200, "").Read(t, &key)
 			return key.PublicKey
 		}
-		list := func() string {
-			t.Helper()
-			got := s.Succeeds("", "keys", "list")
-			return got.Out
-		}
-		if got := s.Command("", "cron-key", "add", "robot"); got.Code != 0 {
-			t.Fatal(got.ErrOut)
-		}
+		list := func() string { t.Helper(); return s.Says(0, "keys list").Out }
+		s.Says(0, "cron-key add robot")
 		line := regexp.MustCompile(`(?m)^hashing +(\S+) +from \S+ +no expiry +` +
 			`hashes codes; steady; 1 keys of scheduled clients$`)
 		found := line.FindStringSubmatch(list())
@@ -200,19 +202,13 @@ func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
 		}
 		before, open := vapid(), n.Login(t, demo)
 		code := n.Code(t, demo, "SMS")
-		for _, bad := range [][]string{{"sealing", "--compromised"}, {"master", "--compromised"},
-			{"hashing", "--compromised", "--grace", "24h"}} {
-			if got := s.Command("", append([]string{"keys", "rotate"}, bad...)...); got.Code != 1 {
-				t.Errorf("%v: exit %d, %s", bad, got.Code, got.Out)
-			}
+		for _, bad := range []string{"sealing --compromised", "master --compromised", "hashing --compromised --grace 24h"} {
+			s.Says(1, "keys rotate "+bad)
 		}
 		s.Exec("UPDATE users SET identity_hash = 'of the known key' WHERE id IN (SELECT MIN(id) FROM users)")
-		got := s.Command("", "keys", "rotate", "hashing", "--compromised")
-		if got.Code != 0 || !strings.Contains(got.Out, found[1]+" expires at ") ||
-			!strings.Contains(got.Out, "recovery codes of 0 accounts and 1 keys of scheduled clients") ||
-			!strings.Contains(got.Out, "0 identity numbers hashed again; 1 accounts have no stored number") {
-			t.Fatalf("exit %d\n%s%s", got.Code, got.Out, got.ErrOut)
-		}
+		s.Says(0, "keys rotate hashing --compromised", found[1]+" expires at ",
+			"recovery codes of 0 accounts and 1 keys of scheduled clients",
+			"0 identity numbers hashed again; 1 accounts have no stored number")
 		blackbox.Until(t, blackbox.Within(3), "the new key of Web Push", func() bool { return vapid() != before })
 		now := list()
 		if !strings.Contains(now, "replaced; counts and verifies older values; 1 keys of scheduled clients") ||
@@ -227,8 +223,6 @@ func TestHashingKeyReplacementKeepsCodesValid(t *testing.T) {
 		if vapid() == before || !strings.Contains(list(), "expired; 1 keys of scheduled clients") {
 			t.Errorf("keys list:\n%s", list())
 		}
-		if got := s.Command("", "keys", "rehash"); got.Code != 0 || !strings.HasPrefix(got.Out, "0 identity numbers") {
-			t.Errorf("keys rehash: exit %d, %s%s", got.Code, got.Out, got.ErrOut)
-		}
+		s.Says(0, "keys rehash", "0 identity numbers")
 	})
 }

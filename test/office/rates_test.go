@@ -25,29 +25,17 @@ func TestRatesImportIsAllOrNothing(t *testing.T) {
 		run := func(code int, text string, want ...string) {
 			t.Helper()
 			storetest.Must(t, os.WriteFile(file, []byte(text), 0o600))
-			got := s.Command("", "rates", "import", file)
-			if got.Code != code {
-				t.Fatalf("exit %d, want %d: %s%s", got.Code, code, got.Out, got.ErrOut)
-			}
-			for _, w := range want {
-				if !strings.Contains(got.Out+got.ErrOut, w) {
-					t.Errorf("says nothing of %q: %s%s", w, got.Out, got.ErrOut)
-				}
-			}
+			s.Says(code, "rates import "+file, want...)
 		}
 		const two = "base,quote,rate,date\nUSD,TRY,41.7352,2026-01-31\nEUR,USD,1.2,2026-01-31T10:00:00Z\n"
 		run(1, two+"EUR,USD,0,2026-02-01\n", "line 4", "nothing is stored")
-		if got := s.Command("", "rates", "import", file+".not"); got.Code != 1 {
-			t.Errorf("no file: %+v", got)
-		}
+		s.Says(1, "rates import "+file+".not")
 		run(0, two, "storing 2 rates", "stored 2 rates, 2 of them new or changed")
 		run(0, two, "stored 2 rates, 0 of them")
 		run(0, strings.Replace(two, "1.2", "1.3", 1), "stored 2 rates, 1 of them")
 		for clause, want := range map[string]int{"exchange_rate": 2, "exchange_rate WHERE source = 'import'": 2,
 			"audit WHERE action = 'RATES_IMPORT' AND actor_id = 'operator'": 2} {
-			if n := s.Count(clause); n != want {
-				t.Errorf("%d rows in %s, want %d", n, clause, want)
-			}
+			s.Has(want, clause)
 		}
 	})
 }
@@ -67,7 +55,7 @@ func TestRatesAreFetchedOncePerSlot(t *testing.T) {
 	}))
 	t.Cleanup(provider.Close)
 	settings := []string{"RATES_URL=" + provider.URL + "/latest", "RATES_KEY=Bearer swordfish", "RATES_EVERY=24h"}
-	header := strings.TrimSpace(s.Command("", "cron-key", "add", "rates").Out)
+	header := strings.TrimSpace(s.Says(0, "cron-key add rates").Out)
 	cluster := s.Cluster()
 	var nodes []*blackbox.Node
 	for range 2 {
@@ -91,9 +79,7 @@ func TestRatesAreFetchedOncePerSlot(t *testing.T) {
 	if n := asked.Load(); n != int64(slots) || s.Count("exchange_rate") != 2*slots {
 		t.Errorf("asked %d times in %d slots, %d rates", n, slots, s.Count("exchange_rate"))
 	}
-	if n := s.Count("exchange_rate WHERE source = $1", strings.TrimPrefix(provider.URL, "http://")); n != 2*slots {
-		t.Errorf("%d rates of the provider", n)
-	}
+	s.Has(2*slots, "exchange_rate WHERE source = $1", strings.TrimPrefix(provider.URL, "http://"))
 	if hits := blackbox.Find(s.AtRest(), "swordfish"); len(hits) > 0 {
 		t.Errorf("the key is kept in %v", hits)
 	}

@@ -114,9 +114,7 @@ func TestRestoredBackups(t *testing.T) {
 		for i := range *restores {
 			time.Sleep(rand.N(300 * time.Millisecond))
 			b := taken{dir: filepath.Join(t.TempDir(), fmt.Sprint(i)), acked: p.acknowledged()}
-			if got := s.Command("", "backup", "--to", b.dir); got.Code != 0 {
-				t.Fatalf("backup: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
-			}
+			s.Succeeds("", "backup", "--to", b.dir)
 			all = append(all, b)
 		}
 		p.finish(t, clients)
@@ -259,9 +257,7 @@ func (p *platform) restored(t *testing.T, s *blackbox.Site, acked []string) {
 	p.again(t, n, boss, acked)
 	n.Stop()
 	for _, what := range []string{"ledger", "audit"} {
-		if got := s.Command("", what, "verify"); got.Code != 0 {
-			t.Errorf("%s verify: exit %d: %s%s", what, got.Code, got.Out, got.ErrOut)
-		}
+		s.Succeeds("", what, "verify")
 	}
 }
 
@@ -337,9 +333,7 @@ func (p *platform) interrupted(t *testing.T, s *blackbox.Site, command []string)
 // reconcile compares the restored queue with the payments.
 func (p *platform) reconcile(t *testing.T, s *blackbox.Site) {
 	t.Helper()
-	if got := s.Command("", "restore", "reconcile", "--finish"); got.Code != 1 {
-		t.Errorf("finished without a comparison: %s", got.Out)
-	}
+	s.Says(1, "restore reconcile --finish")
 	lines := "withdrawalId,externalId,state,txId\n"
 	p.mu.Lock()
 	for id, externalID := range p.ids {
@@ -353,9 +347,7 @@ func (p *platform) reconcile(t *testing.T, s *blackbox.Site) {
 	file := filepath.Join(t.TempDir(), "wallet.csv")
 	storetest.Must(t, os.WriteFile(file, []byte(lines), 0o600))
 	for range 2 { // a file may be repeated
-		if got := s.Command("", "restore", "reconcile", "--wallet", file, "--finish"); got.Code != 0 {
-			t.Fatalf("reconcile: exit %d: %s%s", got.Code, got.Out, got.ErrOut)
-		}
+		s.Succeeds("", "restore", "reconcile", "--wallet", file, "--finish")
 	}
 }
 

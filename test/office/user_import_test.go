@@ -84,9 +84,7 @@ func TestImportedUsersLogIn(t *testing.T) {
 				u.hash)
 		}
 		s.Succeeds("", "user", "import", file(t, "users.jsonl", lines.String()))
-		if got := s.Count("users WHERE substr(password_hash, 1, 10) = '$imported$'"); got != len(users) {
-			t.Errorf("%d of %d hashes are imported ones", got, len(users))
-		}
+		s.Has(len(users), "users WHERE substr(password_hash, 1, 10) = '$imported$'")
 		dump := s.AtRest()
 		for _, u := range kinds {
 			weak := u.name != "Firebase"
@@ -106,13 +104,8 @@ func TestImportedUsersLogIn(t *testing.T) {
 		}
 		xauth, _ := n.Session(t, accounts[0]) // through the second factor
 		n.Ok(t, "GET", "/user/user-profile", nil, blackbox.Headers{"x-auth": xauth})
-		if got := s.Count("users WHERE password_hash LIKE '$argon2id$v=19$m=8,t=1,p=1$%' AND email LIKE 'user7%'"); got !=
-			len(users) {
-			t.Errorf("%d of %d have argon2id", got, len(users))
-		}
-		if got := s.Count("users WHERE password_hash LIKE '%imported%' OR previous_hash <> ''"); got != 0 {
-			t.Errorf("%d other hashes are left", got)
-		}
+		s.Has(len(users), "users WHERE password_hash LIKE '$argon2id$v=19$m=8,t=1,p=1$%' AND email LIKE 'user7%'")
+		s.Has(0, "users WHERE password_hash LIKE '%imported%' OR previous_hash <> ''")
 	})
 }
 
@@ -159,9 +152,7 @@ func TestImportSurvivesKills(t *testing.T) {
 		}
 		for clause, want := range map[string]int{"users": before + 7992, "integration_claim": 7992, "user_import_refusal": 8,
 			"users WHERE password_hash LIKE '$imported$bcrypt$r=10$%'": 7992} {
-			if got := s.Count(clause); got != want {
-				t.Errorf("%d of %s, want %d", got, clause, want)
-			}
+			s.Has(want, clause)
 		}
 	})
 }
@@ -197,9 +188,7 @@ func TestImportCommand(t *testing.T) {
 				t.Errorf("%s: exit %d: %s%s", c.args, got.Code, got.Out, got.ErrOut)
 			}
 		}
-		if got := s.Count("users"); got != before+2 {
-			t.Errorf("%d users, want %d", got, before+2)
-		}
+		s.Has(before+2, "users")
 		n.Do(t, "POST", "/auth/login", blackbox.LoginBody(a), nil).Is(t, 401, "INVALID_CREDENTIALS")
 		reset := blackbox.FlowOf(t, n.Ok(t, "POST", "/auth/password/reset", map[string]string{"countryCode": a.Country,
 			"phoneNumber": a.Phone}, nil))
@@ -231,9 +220,7 @@ func TestImportCommand(t *testing.T) {
 			t.Errorf("%v, %v", st, err)
 		}
 		for action, want := range map[string]int{"USER_IMPORT": 2, "USER_EXPORT": 2} {
-			if got := s.Count("audit WHERE action = $1", action); got != want {
-				t.Errorf("%d rows of %s, want %d", got, action, want)
-			}
+			s.Has(want, "audit WHERE action = $1", action)
 		}
 	})
 }

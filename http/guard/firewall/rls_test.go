@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"castellan/domain/kit/storetest"
 	"castellan/http/guard/rls"
 )
 
@@ -54,13 +55,9 @@ message_type { name: "RateLimitResponse"
 // D-WAF-22: a client of gRPC counts descriptors under the limits of its key, over a real connection.
 func TestEnvoysRateLimitService(t *testing.T) {
 	var file descriptorpb.FileDescriptorProto
-	if err := prototext.Unmarshal([]byte(envoy), &file); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, prototext.Unmarshal([]byte(envoy), &file))
 	made, err := protodesc.NewFile(&file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	message := func(name string) *dynamicpb.Message {
 		return dynamicpb.NewMessage(made.Messages().ByName(protoreflect.Name(name)))
 	}
@@ -70,16 +67,12 @@ func TestEnvoysRateLimitService(t *testing.T) {
 		s.add("user", "rate_limit", rule+`"USER_ID","limit":5,"targetResources":["LIMIT path|user"]`)
 		server := (&rls.Handler{Serve: s.Server.App.Server().Handler, Path: "/limit"}).Server()
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		ended := make(chan error, 1)
 		go func() { ended <- server.Serve(l) }()
 		defer func() { server.Stop(); <-ended }()
 		conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		defer conn.Close()
 		method := "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 		ask := func(key, text, want string) {
@@ -90,9 +83,7 @@ func TestEnvoysRateLimitService(t *testing.T) {
 				ctx = metadata.AppendToOutgoingContext(ctx, "service-auth", key)
 			}
 			q, a := message("RateLimitRequest"), message("RateLimitResponse")
-			if err := prototext.Unmarshal([]byte(text), q); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, prototext.Unmarshal([]byte(text), q))
 			got := ""
 			if err := conn.Invoke(ctx, method, q, a); err != nil {
 				got = status.Code(err).String()
