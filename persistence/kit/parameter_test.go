@@ -3,6 +3,7 @@ package kit_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
@@ -19,6 +20,7 @@ func TestParameterStore(t *testing.T) {
 			"List":       listParameters,
 			"UniqueCode": parameterUniqueCode,
 			"OneWins":    parameterOneWins,
+			"Save":       parameterSave,
 		}, "parameter")
 }
 
@@ -69,8 +71,7 @@ func parameterUniqueCode(t *testing.T, s parameter.Store, _ commit.Committer) {
 	}
 }
 
-// Of concurrent changes of one version one succeeds, even within a millisecond, and a later change starts from the
-// saved value.
+// Of concurrent changes of one version one succeeds, even within a millisecond.
 func parameterOneWins(t *testing.T, s parameter.Store, _ commit.Committer) {
 	p := addParameter(t, s, "A", true)
 	for round := range 5 {
@@ -84,7 +85,19 @@ func parameterOneWins(t *testing.T, s parameter.Store, _ commit.Committer) {
 		}
 		p = next
 	}
-	saved, err := s.Save(t.Context(), p, json.RawMessage(`{}`))
+}
+
+// A change keeps every other field, and its time is later than that of a version that another clock wrote.
+func parameterSave(t *testing.T, s parameter.Store, c commit.Committer) {
+	addParameter(t, s, "A", true)
+	persistencetest.Exec(t, c.(*persistence.DB), "UPDATE parameter SET updated_at = updated_at + 3600000")
+	want := onlyParameter(t, s, parameter.Query{})
+	read := want
+	read.Code, read.Name, read.Editable, read.CreatedAt = "B", "other", false, time.Time{}
+	saved, err := s.Save(t.Context(), read, json.RawMessage(`{}`))
 	storetest.Must(t, err)
-	storetest.Same(t, onlyParameter(t, s, parameter.Query{}), saved)
+	want.JSON, want.UpdatedAt = json.RawMessage(`{}`), want.UpdatedAt.Add(time.Millisecond)
+	if storetest.Same(t, onlyParameter(t, s, parameter.Query{}), want); !saved.UpdatedAt.Equal(want.UpdatedAt) {
+		t.Errorf("%+v", saved)
+	}
 }

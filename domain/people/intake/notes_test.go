@@ -125,7 +125,7 @@ func TestNotes(t *testing.T) {
 					"verified; the required action CONFIGURE_TOTP is not taken; a required action of another kind is not taken " +
 					"(reset)", "5! credentials: are in plain text", "attributes.Size 1", "attributes.team 1", "totp 1",
 				"username 2"}},
-		{intake.Firebase, `{"users":[{"email":"a@b.c","lastLoginAt":"1","mfaInfo":[{"phoneInfo":"+90"},{"totpInfo":{}},{}]},
+		{intake.Firebase, `{"users":[{"email":"a@b.c","lastLoginAt":"1","mfaInfo":[{"phoneInfo":"+90"},{"totpInfo":7},{}]},
 			{"email":"b@b.c","lastLoginAt":"2","providerUserInfo":[],"photoUrl":""}]}`,
 			[]string{"1: a second factor by SMS is not taken; an authenticator is not taken; a second factor is not taken",
 				"2: ", "lastLoginAt 2"}},
