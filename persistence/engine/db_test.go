@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -71,9 +70,7 @@ func TestQueriesThatDoNotFit(t *testing.T) {
 			}
 		}
 		storetest.Must(t, db.Ask(t.Context(), &one, Query{From: "note AS t", Columns: "id", Order: "id DESC"}))
-		if one.ID != "b" {
-			t.Errorf("%q is the first", one.ID)
-		}
+		storetest.Equal(t, one.ID, "b")
 	})
 }
 
@@ -96,8 +93,7 @@ func TestURLsOfDatabases(t *testing.T) {
 func TestPoolsAndPing(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
 		for conns, want := range map[int]int{0: 8, 3: 3, 1: 1} {
-			db, err := Open(t.Context(), dsn, noteKinds, Options{MaxConns: conns})
-			storetest.Must(t, err)
+			db := storetest.Value(t)(Open(t.Context(), dsn, noteKinds, Options{MaxConns: conns}))
 			bounds := map[string]int{}
 			for pool, p := range db.Pools() {
 				bounds[pool] = p.Stats().MaxOpenConnections
@@ -106,9 +102,7 @@ func TestPoolsAndPing(t *testing.T) {
 			if name == "postgres" { // one connection is the writer's
 				wants = map[string]int{"pool": max(1, want-1)}
 			}
-			if !maps.Equal(bounds, wants) {
-				t.Errorf("%s with %d: %v, want %v", name, conns, bounds, wants)
-			}
+			storetest.Same(t, bounds, wants, name, conns)
 			storetest.Must(t, db.Ping(t.Context()))
 			storetest.Must(t, db.Close())
 			if err := db.Ping(t.Context()); err == nil {
@@ -168,13 +162,10 @@ func TestBulkOfSQLite(t *testing.T) {
 		for pragma, want := range map[string]int{"cache_size": -262144, "wal_autocheckpoint": 65536} {
 			var got int
 			storetest.Must(t, db.write.NewRaw("PRAGMA "+pragma).Scan(t.Context(), &got))
-			if got != want {
-				t.Errorf("%s is %d, want %d", pragma, got, want)
-			}
+			storetest.Equal(t, got, want, pragma)
 		}
 	})
-	db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(t)(Open(t.Context(), sqliteFile(t), noteKinds, Options{}))
 	storetest.Must(t, db.Close())
 	if err := db.Bulk(t.Context()); err == nil {
 		t.Error("a closed database was prepared")

@@ -92,9 +92,7 @@ func TestUpdateSortsRows(t *testing.T) {
 	}) {
 		t.Errorf("rows: %+v", rows)
 	}
-	if ws[0].(renameNote).ID != "c" {
-		t.Error("the writes of the caller were sorted")
-	}
+	storetest.Equal(t, ws[0].(renameNote).ID, "c")
 }
 
 // A unit with a function that is refused, or whose rows exist, changes nothing, and its neighbours are written.
@@ -164,10 +162,9 @@ func TestRefusedAtItsEnd(t *testing.T) {
 		"INTEGER NOT NULL, text TEXT NOT NULL REFERENCES note (id) DEFERRABLE INITIALLY DEFERRED, sealed BLOB)")}}
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.Empty(t)} {
 		t.Run(name, func(t *testing.T) {
-			db, err := Open(t.Context(), dsn, noteKinds, Options{})
-			storetest.Must(t, err)
+			db := storetest.Value(t)(Open(t.Context(), dsn, noteKinds, Options{}))
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
-			_, err = db.Migrate(t.Context(), schema)
+			_, err := db.Migrate(t.Context(), schema)
 			storetest.Must(t, err)
 			db.Start(func(int) State { return nil })
 			storetest.Must(t, db.Commit(t.Context(), addNote{ID: "root", Text: "root"}))

@@ -27,23 +27,19 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
-	if _, err := os.Stat(filepath.Dir(file)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("its folder: %v", err)
-	}
+	storetest.Is(t, storetest.Err(os.Stat(filepath.Dir(file))), fs.ErrNotExist)
 	storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
-	written, err := Open(t.Context(), "sqlite:"+file, noteKinds, Options{})
-	storetest.Must(t, err)
+	written := storetest.Value(t)(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))
 	_, err = written.Migrate(t.Context(), noteSchema)
 	storetest.Must(t, err)
 	written.Start(func(int) State { return nil })
 	storetest.Must(t, written.Commit(t.Context(), addNote{ID: "n1", Text: "text"}))
 	check := func(what string) {
 		t.Helper()
-		db, err := Open(t.Context(), "sqlite:"+file, noteKinds, Options{ReadOnly: true})
-		storetest.Must(t, err)
+		db := storetest.Value(t)(Open(t.Context(), "sqlite:"+file, noteKinds, Options{ReadOnly: true}))
 		defer db.Close()
 		var text string
-		err = db.Conn(t.Context()).NewSelect().Table("note").Column("text").Where("id = 'n1'").Scan(t.Context(), &text)
+		err := db.Conn(t.Context()).NewSelect().Table("note").Column("text").Where("id = 'n1'").Scan(t.Context(), &text)
 		if err != nil || text != "text" {
 			t.Errorf("%s: %q, %v", what, text, err)
 		}
@@ -61,8 +57,7 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 	check("beside a writer")
 	storetest.Must(t, written.Close())
 	files := func() (names []string) {
-		entries, err := os.ReadDir(filepath.Dir(file))
-		storetest.Must(t, err)
+		entries := storetest.Value(t)(os.ReadDir(filepath.Dir(file)))
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
@@ -70,16 +65,13 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 	}
 	before := files()
 	check("alone")
-	if after := files(); !slices.Equal(after, before) {
-		t.Errorf("%q, before %q", after, before)
-	}
+	storetest.Same(t, files(), before)
 }
 
 // A database without tables lacks all migrations. Facts report whether it can be written.
 func TestPendingAndFacts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "test.db")
-	db, err := Open(t.Context(), "sqlite:"+file, noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(t)(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))
 	defer db.Close()
 	pending, err := db.Pending(t.Context(), noteSchema)
 	if err != nil || !slices.Equal(pending, []string{"0001.sql"}) {
@@ -94,9 +86,7 @@ func TestPendingAndFacts(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := db.Pending(ended, noteSchema); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	storetest.Is(t, storetest.Err(db.Pending(ended, noteSchema)), context.Canceled)
 }
 
 // PostgreSQL reports its clock, whether it refuses writes, and the settings that can lose committed data. A database
@@ -105,20 +95,17 @@ func TestFactsOfPostgres(t *testing.T) {
 	pgtest.Need(t)
 	for lossy, lines := range map[string][]string{"[fsync]": {"fsync=off", "full_page_writes=on"},
 		"[full_page_writes]": {"fsync=on", "full_page_writes=off"}} {
-		server, err := pgtest.Start(pgtest.Settings(lines...))
-		storetest.Must(t, err)
+		server := storetest.Value(t)(pgtest.Start(pgtest.Settings(lines...)))
 		t.Cleanup(server.Stop)
 		facts := func(readOnly bool) Facts {
 			t.Helper()
-			db, err := Open(t.Context(), server.DSN(), noteKinds, Options{ReadOnly: readOnly})
-			storetest.Must(t, err)
+			db := storetest.Value(t)(Open(t.Context(), server.DSN(), noteKinds, Options{ReadOnly: readOnly}))
 			defer db.Close()
-			_, err = db.write.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS x (id TEXT)")
+			_, err := db.write.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS x (id TEXT)")
 			if readOnly == (err == nil) {
 				t.Errorf("read-only %t: a write: %v", readOnly, err)
 			}
-			f, err := db.Facts(t.Context())
-			storetest.Must(t, err)
+			f := storetest.Value(t)(db.Facts(t.Context()))
 			return f
 		}
 		for _, readOnly := range []bool{false, true} {
@@ -129,9 +116,8 @@ func TestFactsOfPostgres(t *testing.T) {
 				t.Errorf("%s, read-only %t: %+v", lossy, readOnly, f)
 			}
 		}
-		db, err := Open(t.Context(), server.DSN(), noteKinds, Options{})
-		storetest.Must(t, err)
-		_, err = db.write.ExecContext(t.Context(), "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on")
+		db := storetest.Value(t)(Open(t.Context(), server.DSN(), noteKinds, Options{}))
+		_, err := db.write.ExecContext(t.Context(), "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on")
 		storetest.Must(t, err)
 		storetest.Must(t, db.Close())
 		if f := facts(true); !f.ReadOnly {
@@ -154,8 +140,7 @@ func TestMigrationsRunOnce(t *testing.T) {
 			}
 			step := func(applied []string, fails string) {
 				t.Helper()
-				before, err := db.Pending(t.Context(), files)
-				storetest.Must(t, err)
+				before := storetest.Value(t)(db.Pending(t.Context(), files))
 				if fails == "" && !slices.Equal(before, applied) {
 					t.Errorf("%q are pending, want %q", before, applied)
 				}
@@ -192,8 +177,7 @@ func TestMigrationsRunOnce(t *testing.T) {
 // A program works with the schema of the next release and refuses that of the release after it, before it changes
 // anything.
 func TestSchemaTwoReleasesAheadIsRefused(t *testing.T) {
-	db, err := Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(t)(Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), noteKinds, Options{}))
 	defer db.Close()
 	files := fstest.MapFS{}
 	migrate := func(name string) error {
@@ -204,7 +188,7 @@ func TestSchemaTwoReleasesAheadIsRefused(t *testing.T) {
 	storetest.Must(t, migrate("01_release_0_10.sql"))
 	own := maps.Clone(files)
 	storetest.Must(t, migrate("02_release_0_11.sql"))
-	_, err = db.Migrate(t.Context(), own)
+	_, err := db.Migrate(t.Context(), own)
 	storetest.Must(t, err)
 	storetest.Must(t, migrate("03_release_0_12.sql"))
 	own["migrations/sqlite/0101.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE own (id TEXT)")}
@@ -231,8 +215,7 @@ func TestIndexesOfSQLiteAreBuiltAtOnce(t *testing.T) {
 // An index of a table with rows is built while writers work, after the migrations, once, and again if it was
 // interrupted. One of an empty table is built with the migrations.
 func TestIndexesAreBuiltBesideWriters(t *testing.T) {
-	db, err := Open(t.Context(), pgtest.Empty(t), noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(t)(Open(t.Context(), pgtest.Empty(t), noteKinds, Options{}))
 	defer db.Close()
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	const index = "CREATE INDEX CONCURRENTLY IF NOT EXISTS "
@@ -246,8 +229,7 @@ func TestIndexesAreBuiltBesideWriters(t *testing.T) {
 	if want := []string{"01.sql", "02.sql", "04.sql"}; err != nil || !slices.Equal(applied, want) {
 		t.Errorf("applied %q, %v", applied, err)
 	}
-	writer, err := db.write.BeginTx(t.Context(), nil)
-	storetest.Must(t, err)
+	writer := storetest.Value(t)(db.write.BeginTx(t.Context(), nil))
 	_, err = writer.ExecContext(t.Context(), "INSERT INTO one VALUES (2)")
 	storetest.Must(t, err)
 	short, stop := context.WithTimeout(t.Context(), time.Second)

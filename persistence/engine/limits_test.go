@@ -13,16 +13,13 @@ import (
 // long for another process.
 func TestTimeOfStatements(t *testing.T) {
 	for _, limit := range []time.Duration{0, 700 * time.Millisecond} {
-		db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true, Timeout: limit})
-		storetest.Must(t, err)
+		db := storetest.Value(t)(Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true, Timeout: limit}))
 		defer db.Close()
 		waits := func(want int) {
 			t.Helper()
 			var got int
 			storetest.Must(t, db.write.NewRaw("PRAGMA busy_timeout").Scan(t.Context(), &got))
-			if got != want {
-				t.Errorf("SQLite waits for %d ms, want %d", got, want)
-			}
+			storetest.Equal(t, got, want)
 		}
 		waits(30_000)
 		db.EndPatience()

@@ -40,8 +40,7 @@ func TestConcurrentOpensTakeTurns(t *testing.T) {
 func TestOnlyOwnerReadsDatabaseFiles(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Must(t, os.Chmod(dir, 0o755))
-	db, err := Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(t)(Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{}))
 	defer db.Close()
 	for _, name := range []string{"castellan.db", "castellan.db-wal", "castellan.db-shm"} {
 		info, err := os.Stat(filepath.Join(dir, name))

@@ -45,8 +45,7 @@ func TestChallengeStore(t *testing.T) {
 		keeps(t, db, []byte("command"), []byte("intent"), first, decoy)
 		keeps(t, db, nil, nil, bare)
 		for _, want := range []challenge.Challenge{first, decoy, bare} {
-			got, err := store.Load(t.Context(), want.ID)
-			storetest.Must(t, err)
+			got := storetest.Value(t)(store.Load(t.Context(), want.ID))
 			storetest.Same(t, got, want)
 		}
 		_, err := store.Load(t.Context(), "unknown")
@@ -95,10 +94,8 @@ func TestOpenChallenges(t *testing.T) {
 		end := time.UnixMilli(first.ExpiresAt)
 		for now, want := range map[time.Time][]challenge.Challenge{made: {first, second},
 			end.Add(-time.Millisecond): {first, second}, end: {second}, end.Add(time.Second): nil} {
-			refs, err := store.Open(t.Context(), "u1", now)
-			storetest.Must(t, err)
-			pending, err := store.Pending(t.Context(), "u1", now)
-			storetest.Must(t, err)
+			refs := storetest.Value(t)(store.Open(t.Context(), "u1", now))
+			pending := storetest.Value(t)(store.Pending(t.Context(), "u1", now))
 			if len(refs) != len(want) || len(pending) != len(want) {
 				t.Fatalf("%v: %+v, %+v, want %d", now, refs, pending, len(want))
 			}
@@ -242,8 +239,7 @@ func TestPurgeOfBudgets(t *testing.T) {
 		}
 		kept := func() (left string) {
 			for _, subject := range []string{"plain", "otp", "totp", "?decoy"} {
-				b, err := store.Budget(t.Context(), subject, challenge.FlowLogin)
-				storetest.Must(t, err)
+				b := storetest.Value(t)(store.Budget(t.Context(), subject, challenge.FlowLogin))
 				if b.Version > 0 {
 					left += subject + " "
 				}
@@ -256,9 +252,7 @@ func TestPurgeOfBudgets(t *testing.T) {
 			want string
 		}{{now.Add(23 * time.Hour), "plain otp totp ?decoy "}, {now.Add(25 * time.Hour), "otp totp "}} {
 			storetest.Must(t, store.Purge(t.Context(), c.made))
-			if got := kept(); got != c.want {
-				t.Errorf("%v: %s, want %s", c.made.Sub(now), got, c.want)
-			}
+			storetest.Equal(t, kept(), c.want, c.made.Sub(now))
 		}
 	})
 }
@@ -285,10 +279,8 @@ func TestSwitchOffAndOn(t *testing.T) {
 		}
 		storetest.Must(t, db.Commit(ctx, challenge.SwitchOn{UserID: one.ID}))
 		for id, want := range map[string]int{one.ID: 0, two.ID: 100} {
-			u, err := users.Get(ctx, id)
-			storetest.Must(t, err)
-			b, err := store.Budget(ctx, id, challenge.FlowLogin)
-			storetest.Must(t, err)
+			u := storetest.Value(t)(users.Get(ctx, id))
+			b := storetest.Value(t)(store.Budget(ctx, id, challenge.FlowLogin))
 			if b.OTPRow != want || (u.FactorsOff != 0) != (want > 0) || (b.Version == 1) != (want > 0) {
 				t.Errorf("%s: off %b, %+v", id, u.FactorsOff, b)
 			}

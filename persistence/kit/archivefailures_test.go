@@ -45,23 +45,16 @@ func TestOlderAuditRows(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	older := func(after time.Duration) int64 {
 		t.Helper()
-		n, err := kit.NewAudit(db).Older(t.Context(), start.Add(after))
-		storetest.Must(t, err)
+		n := storetest.Value(t)(kit.NewAudit(db).Older(t.Context(), start.Add(after)))
 		return n
 	}
 	for after, want := range map[time.Duration]int64{-time.Hour: 0, 0: 0, time.Millisecond: 5, time.Hour: 5,
 		2 * time.Hour: 10, 9 * time.Hour: 20} {
-		if n := older(after); n != want {
-			t.Errorf("%v: %d rows, want %d", after, n, want)
-		}
+		storetest.Equal(t, older(after), want, after)
 	}
 	s := newShelf()
-	if _, err := l.archive(s, start.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if n := older(2 * time.Hour); n != 5 {
-		t.Errorf("after an archive: %d rows, want 5", n)
-	}
+	storetest.Must(t, storetest.Err(l.archive(s, start.Add(time.Hour))))
+	storetest.Equal(t, older(2 * time.Hour), 5)
 }
 
 // A row of an archive that is missing or damaged is noticed, also where it is not proven by the key.
@@ -73,9 +66,7 @@ func TestDamagedArchiveRows(t *testing.T) {
 		l, _ := aged(t, db)
 		s := newShelf()
 		for _, after := range []time.Duration{time.Hour, 2 * time.Hour} {
-			if _, err := l.archive(s, start.Add(after)); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, storetest.Err(l.archive(s, start.Add(after))))
 		}
 		persistencetest.Exec(t, db, statement)
 		if n, err := kit.NewAudit(db).Older(t.Context(), start.Add(3*time.Hour)); !errors.Is(err, kit.ErrTampered) || n != 0 {
@@ -115,8 +106,7 @@ func refuses(t *testing.T, db *persistence.DB, statement, table string) {
 
 func counted(t *testing.T, db *persistence.DB, table string) int64 {
 	t.Helper()
-	n, err := db.Conn(t.Context()).NewSelect().Table(table).Count(t.Context())
-	storetest.Must(t, err)
+	n := storetest.Value(t)(db.Conn(t.Context()).NewSelect().Table(table).Count(t.Context()))
 	return n
 }
 
@@ -154,9 +144,7 @@ func TestArchiveStepsFail(t *testing.T) {
 		}
 		check("after the failure", [4]int64{c.archives, c.rows, c.checkpoints, c.kept})
 		persistencetest.Exec(t, db, "DROP TRIGGER refused")
-		if a, err := l.archive(s, before); a.Rows != c.again || err != nil {
-			t.Errorf("%s: the next archive %+v, %v", name, a, err)
-		}
+		storetest.Equal(t, storetest.Value(t)(l.archive(s, before)).Rows, c.again, name)
 		check("in the end", [4]int64{1, 10, 2, 4})
 		l.verifies(10, audit.Anchor{})
 	}
@@ -183,10 +171,8 @@ func TestArchiveAfterDamage(t *testing.T) {
 		_, err := l.archive(s, start.Add(time.Hour))
 		storetest.Must(t, err)
 		m := meddler{s, func(ctx context.Context) error {
-			return db.InTx(ctx, func(ctx context.Context) error {
-				_, err := db.Conn(ctx).ExecContext(ctx, statement)
-				return err
-			})
+			return db.InTx(ctx,
+				func(ctx context.Context) error { return storetest.Err(db.Conn(ctx).ExecContext(ctx, statement)) })
 		}}
 		a, err := kit.NewAudit(db).Archive(t.Context(), auditKey, l.now, start.Add(2*time.Hour), m, nil)
 		if err == nil || errors.Is(err, kit.ErrTampered) != tampered || a.Rows != 0 {
@@ -258,13 +244,9 @@ func TestRowsOfAFile(t *testing.T) {
 	}
 	storetest.Must(t, db.Commit(t.Context(), rows...))
 	for _, want := range []int64{20_000, 1, 0} {
-		if a, err := l.archive(s, l.now.Add(time.Hour)); err != nil || a.Rows != want {
-			t.Errorf("%+v, %v, want %d rows", a, err, want)
-		}
+		storetest.Equal(t, storetest.Value(t)(l.archive(s, l.now.Add(time.Hour))).Rows, want)
 	}
-	if n := counted(t, db, "audit"); n != 0 {
-		t.Errorf("%d rows are left", n)
-	}
+	storetest.Equal(t, counted(t, db, "audit"), 0)
 	files, err := s.read(t)
 	if err != nil || files.Rows != 20_001 || files.First != 1 || len(s.names()) != 2 {
 		t.Errorf("%+v, %v, files %v", files, err, s.names())
@@ -282,9 +264,7 @@ func TestArchiveWithoutCheckpoints(t *testing.T) {
 			}
 			l.verifies(0, audit.Anchor{})
 		}
-		if files, err := s.read(t); err != nil || files.Rows != 6 {
-			t.Errorf("%+v, %v", files, err)
-		}
+		storetest.Equal(t, storetest.Value(t)(s.read(t)).Rows, 6)
 	})
 }
 
@@ -307,9 +287,7 @@ func TestRoleMayRemove(t *testing.T) {
 					_, err := db.Conn(ctx).ExecContext(ctx, statement)
 					storetest.Must(t, err)
 				}
-				if may, err := a.MayRemove(ctx); may != want || err != nil {
-					t.Errorf("%s: %t, %v", granted, may, err)
-				}
+				storetest.Equal(t, storetest.Value(t)(a.MayRemove(ctx)), want, granted)
 				return undo
 			})
 			if !errors.Is(err, undo) {

@@ -20,10 +20,8 @@ import (
 // unpacked are the lines of a file without its MAC.
 func unpacked(t *testing.T, content []byte) []string {
 	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(content))
-	storetest.Must(t, err)
-	text, err := io.ReadAll(z)
-	storetest.Must(t, err)
+	z := storetest.Value(t)(gzip.NewReader(bytes.NewReader(content)))
+	text := storetest.Value(t)(io.ReadAll(z))
 	lines := strings.SplitAfter(string(text), "\n")
 	return lines[:len(lines)-2]
 }
@@ -32,11 +30,10 @@ func unpacked(t *testing.T, content []byte) []string {
 func packed(t *testing.T, key []byte, lines []string) []byte {
 	t.Helper()
 	text := []byte(strings.Join(lines, ""))
-	mac, err := json.Marshal(map[string][]byte{"mac": kit.ArchiveMAC(key, text)})
-	storetest.Must(t, err)
+	mac := storetest.Value(t)(json.Marshal(map[string][]byte{"mac": kit.ArchiveMAC(key, text)}))
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
-	_, err = z.Write(append(append(text, mac...), '\n'))
+	_, err := z.Write(append(append(text, mac...), '\n'))
 	storetest.Must(t, errors.Join(err, z.Close()))
 	return out.Bytes()
 }
@@ -117,8 +114,7 @@ func TestArchivesJoin(t *testing.T) {
 		var h map[string]any
 		storetest.Must(t, json.Unmarshal([]byte(lines[0]), &h))
 		change(h, h["from"].(map[string]any))
-		text, err := json.Marshal(h)
-		storetest.Must(t, err)
+		text := storetest.Value(t)(json.Marshal(h))
 		return packed(t, auditKey, []string{string(text) + "\n"})
 	}
 	other := "AAAA"

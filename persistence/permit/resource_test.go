@@ -61,8 +61,7 @@ func addResource(t *testing.T, s resource.Store, typeID int64, code string) int6
 
 func addRole(t *testing.T, s resource.Store, code string) int64 {
 	t.Helper()
-	id, err := s.AddRole(t.Context(), resource.Role{Code: code, Name: code, CreatedAt: now})
-	storetest.Must(t, err)
+	id := storetest.Value(t)(s.AddRole(t.Context(), resource.Role{Code: code, Name: code, CreatedAt: now}))
 	return id
 }
 
@@ -74,8 +73,7 @@ func resourceRoundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 			Stamp: stamp(2)}, // the same code in another context
 	}
 	for i := range types {
-		id, err := s.AddType(ctx, types[i])
-		storetest.Must(t, err)
+		id := storetest.Value(t)(s.AddType(ctx, types[i]))
 		types[i].ID = id
 	}
 	resources := []resource.Resource{
@@ -86,27 +84,21 @@ func resourceRoundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 			MenuItem: json.RawMessage(`0`), Stamp: stamp(4)},
 	}
 	for i := range resources {
-		id, err := s.AddResource(ctx, resources[i])
-		storetest.Must(t, err)
+		id := storetest.Value(t)(s.AddResource(ctx, resources[i]))
 		resources[i].ID, resources[i].TypeCode = id, "GET"
 	}
 	roles := []resource.Role{persistencetest.Whole(t, func(r *resource.Role) { r.Code = "z" }),
 		{Code: "a", Name: "A", CreatedAt: now}}
 	for i := range roles {
-		id, err := s.AddRole(ctx, roles[i])
-		storetest.Must(t, err)
+		id := storetest.Value(t)(s.AddRole(ctx, roles[i]))
 		roles[i].ID = id
 	}
-	gotTypes, err := s.Types(ctx)
-	storetest.Must(t, err)
-	gotResources, err := s.Resources(ctx)
-	storetest.Must(t, err)
-	gotRoles, err := s.Roles(ctx)
-	storetest.Must(t, err)
+	gotTypes := storetest.Value(t)(s.Types(ctx))
+	gotResources := storetest.Value(t)(s.Resources(ctx))
+	gotRoles := storetest.Value(t)(s.Roles(ctx))
 	storetest.Same(t, gotTypes, types)
 	storetest.Same(t, gotResources, resources)
-	pages, err := s.Resources(ctx, resource.UI)
-	storetest.Must(t, err)
+	pages := storetest.Value(t)(s.Resources(ctx, resource.UI))
 	storetest.Same(t, pages, resources[1:])
 	storetest.Same(t, gotRoles, roles)
 }
@@ -121,10 +113,8 @@ func resourceSave(t *testing.T, s resource.Store, _ commit.Committer) {
 		r.ID, r.Code, r.TypeID, r.Context = x, "Z", b, resource.UI
 	})
 	storetest.Must(t, s.SaveResource(ctx, next))
-	types, err := s.Types(ctx)
-	storetest.Must(t, err)
-	all, err := s.Resources(ctx)
-	storetest.Must(t, err)
+	types := storetest.Value(t)(s.Types(ctx))
+	all := storetest.Value(t)(s.Resources(ctx))
 	// The creator stays.
 	nextType.CreatedBy, nextType.CreatedAt = stamp(1).CreatedBy, stamp(1).CreatedAt
 	next.CreatedBy, next.CreatedAt, next.TypeCode = stamp(1).CreatedBy, stamp(1).CreatedAt, "B"
@@ -155,9 +145,7 @@ func resourceUniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer)
 		},
 		"roles": func() error { _, err := s.AddRole(ctx, resource.Role{Code: "r"}); return err },
 	} {
-		if n := storetest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { return do() }); n != 1 {
-			t.Errorf("%d of %d %s were added", n, racers, what)
-		}
+		storetest.Equal(t, storetest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { return do() }), 1, racers)
 	}
 }
 
@@ -215,9 +203,7 @@ func resourceLockWaits(t *testing.T, s resource.Store, c commit.Committer) {
 		}
 		close(second)
 		have, err := s.Roles(ctx)
-		if len(have) != 1 {
-			t.Errorf("sees %d roles of the one before", len(have))
-		}
+		storetest.Equal(t, len(have), 1)
 		return err
 	})
 	storetest.Must(t, errors.Join(<-errs, <-errs))

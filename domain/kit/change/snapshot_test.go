@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/storetest"
 )
 
 // table holds the rows of a snapshot and counts the reads. A read takes as long as the test sets.
@@ -75,14 +76,10 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("after a change of a: %v", got)
 	}
 	ok(t, s.Follow(t.Context(), "a", "")) // a note without a key
-	if got := *s.Current(); !maps.Equal(got, rows.rows) {
-		t.Errorf("after a note without a key: %v", got)
-	}
+	storetest.Same(t, *s.Current(), rows.rows)
 	whole := change.NewSnapshot(&first, rows.load, nil)
 	ok(t, whole.Follow(t.Context(), "a"))
-	if got := *whole.Current(); !maps.Equal(got, rows.rows) {
-		t.Errorf("what reads no single rows: %v", got)
-	}
+	storetest.Same(t, *whole.Current(), rows.rows)
 }
 
 // A snapshot holds everything committed before a call when the call returns, however many calls run at a time. Waiting
@@ -99,9 +96,7 @@ func TestWritersShareReadings(t *testing.T) {
 					key := fmt.Sprintf("%d-%d", w, i)
 					rows.set(key, i+1)
 					ok(t, s.Follow(t.Context(), key))
-					if got := (*s.Current())[key]; got != i+1 {
-						t.Errorf("%s is %d after its writer was told that it holds", key, got)
-					}
+					storetest.Equal(t, (*s.Current())[key], i+1, key)
 				}
 			})
 		}
@@ -110,9 +105,7 @@ func TestWritersShareReadings(t *testing.T) {
 		if n := len(rows.applied); n > 2*writes+1 {
 			t.Errorf("%d readings for %d changes of %d writers", n, writers*writes, writers)
 		}
-		if rows.loads != 0 {
-			t.Errorf("all rows were read %d times", rows.loads)
-		}
+		storetest.Equal(t, rows.loads, 0)
 	})
 }
 
@@ -128,18 +121,12 @@ func TestReadingBeganBefore(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			rows.set("a", 2)
 			ok(t, s.Follow(t.Context(), "a"))
-			if got := (*s.Current())["a"]; got != 2 {
-				t.Errorf("a is %d by a reading that began before", got)
-			}
+			storetest.Equal(t, (*s.Current())["a"], 2)
 		}()
-		if err := s.Reload(impatient); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a caller without patience: %v", err)
-		}
+		storetest.Is(t, s.Reload(impatient), context.DeadlineExceeded)
 		time.Sleep(900 * time.Millisecond)
 		synctest.Wait()
-		if got := (*s.Current())["a"]; got != 1 {
-			t.Errorf("a is %d: the reading ended with its caller", got)
-		}
+		storetest.Equal(t, (*s.Current())["a"], 1)
 		time.Sleep(2 * time.Second)
 		if want := []string{"a"}; !slices.Equal(rows.applied, want) {
 			t.Errorf("read %v, want %v", rows.applied, want)

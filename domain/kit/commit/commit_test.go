@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 )
 
 type row string
@@ -44,9 +45,7 @@ func TestAfter(t *testing.T) {
 		}
 		commit.After(ctx, say("a"))
 		commit.After(ctx, say("b"))
-		if said != "" {
-			t.Errorf("before the commit: %q", said)
-		}
+		storetest.Equal(t, said, "")
 		return nil
 	})
 	if err != nil || said != "ab" {
@@ -79,8 +78,6 @@ func TestRehearse(t *testing.T) {
 func TestGuard(t *testing.T) {
 	for on, want := range map[commit.GuardedTable]string{commit.UserCredentials: "users",
 		commit.AttemptBudget: "attempt_budget"} {
-		if got := (commit.Guard{On: on}).Table(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		storetest.Equal(t, (commit.Guard{On: on}).Table(), want)
 	}
 }

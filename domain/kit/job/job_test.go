@@ -13,6 +13,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
+	"castellan/domain/kit/storetest"
 )
 
 // busy is a store that fails, as the scheduler asks.
@@ -180,9 +181,7 @@ func TestFailures(t *testing.T) {
 	}
 	old := job.Job{}.Fail("a", errors.New("no"))
 	one, other := old.Fail("b", errors.New("no")), old.Fail("c", errors.New("no"))
-	if fmt.Sprint(one.Failures[0].Refs, other.Failures[0].Refs, old.Failures[0].Count) != "[a b] [a c] 1" {
-		t.Errorf("%+v, %+v, %+v", one, other, old)
-	}
+	storetest.Equal(t, fmt.Sprint(one.Failures[0].Refs, other.Failures[0].Refs, old.Failures[0].Count), "[a b] [a c] 1")
 }
 
 // The subject of a job comes from its unsealed parameters, has at most 100 characters, and is empty without a kind,
@@ -210,8 +209,6 @@ func TestAbout(t *testing.T) {
 		{"silent", "id:a title", ""},
 		{"unknown", "id:a title", ""},
 	} {
-		if got := s.About(job.Job{ID: "id", Kind: c.kind, Params: []byte(c.params)}); got != c.want {
-			t.Errorf("%s of %s: %q, want %q", c.params, c.kind, got, c.want)
-		}
+		storetest.Equal(t, s.About(job.Job{ID: "id", Kind: c.kind, Params: []byte(c.params)}), c.want, c.params, c.kind)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
+	"castellan/domain/kit/storetest"
 )
 
 var (
@@ -316,9 +317,7 @@ func TestTimesOfSteps(t *testing.T) {
 				}
 				return []string{"r1", "r2"}, nil
 			}, Send: func(ctx context.Context, _ job.Job, _ string) ([]commit.Write, error) {
-				if left(ctx) != 10*time.Second {
-					t.Errorf("an item has %s", left(ctx))
-				}
+				storetest.Equal(t, left(ctx), 10*time.Second)
 				time.Sleep(each)
 				return nil, nil
 			}}

@@ -15,14 +15,11 @@ func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 	const signed = "a proof"
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	storetest.Must(t, err)
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	storetest.Must(t, err)
+	ec := storetest.Value(t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	ed, _ := PublicKey(private)
 	p256, _ := PublicKey(ec)
-	sigEd, err := ed.method.Sign(signed, private)
-	storetest.Must(t, err)
-	sigEC, err := p256.method.Sign(signed, ec)
-	storetest.Must(t, err)
+	sigEd := storetest.Value(t)(ed.method.Sign(signed, private))
+	sigEC := storetest.Value(t)(p256.method.Sign(signed, ec))
 	for _, c := range []struct {
 		key  Key
 		alg  string
@@ -41,9 +38,7 @@ func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 		{p256, ES256, append(sigEC[:64:64], 0), false},
 		{Key{}, "", sigEd, false},
 	} {
-		if got := c.key.Verify(c.alg, signed, c.sig); got != c.want {
-			t.Errorf("%s key, algorithm %q, %d bytes: %t", c.key.Alg(), c.alg, len(c.sig), got)
-		}
+		storetest.Equal(t, c.key.Verify(c.alg, signed, c.sig), c.want, c.key.Alg(), c.alg, len(c.sig))
 	}
 	if ed.Verify(EdDSA, "another proof", sigEd) {
 		t.Error("a signature of another proof was accepted")

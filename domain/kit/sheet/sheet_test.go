@@ -36,8 +36,7 @@ func TestNoCellBeginsAFormula(t *testing.T) {
 
 // The console has the same signs.
 func TestConsoleHasTheSameSigns(t *testing.T) {
-	text, err := os.ReadFile("../../../console/src/kit/csv.ts")
-	storetest.Must(t, err)
+	text := storetest.Value(t)(os.ReadFile("../../../console/src/kit/csv.ts"))
 	for name, signs := range map[string]string{"FORMULAS": formulas, "SEPARATORS": separators} {
 		if want := "const " + name + " = `" + signs + "`;"; !strings.Contains(string(text), want) {
 			t.Errorf("csv.ts has not the line %s", want)
@@ -101,9 +100,7 @@ func TestMessages(t *testing.T) {
 		"the file is empty": Fault(io.EOF, 0, 0),
 		"short write":       Fault(io.ErrShortWrite, 0, 0),
 	} {
-		if got := fmt.Sprint(err); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		storetest.Equal(t, fmt.Sprint(err), want)
 	}
 	for name, shown := range map[string]bool{strings.Repeat("x", 40): true, strings.Repeat("x", 41): false, "": false,
 		"9x": false, "0x": false, ":x": true, "a/b": false, "ax\u0080": false} {
@@ -111,12 +108,8 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%q: %s", name, got)
 		}
 	}
-	if err := InColumn(known, []string{"a", "b", "ş"}); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, InColumn(known, []string{"a", "b", "ş"}))
 	for _, columns := range [][]string{{"email"}, {"a;b", "c"}, nil} {
-		if err := Separator(columns); err != nil {
-			t.Errorf("%q: %v", columns, err)
-		}
+		storetest.Must(t, Separator(columns))
 	}
 }

@@ -204,8 +204,7 @@ func TestPositionsMatchASimpleCalculation(t *testing.T) {
 		for _, limit := range []int{0, 1, 7} {
 			var got []string
 			for p := (page.Query[balance.Place]{Limit: limit}); ; {
-				out, err := b.service().Positions(t.Context(), q, p)
-				storetest.Must(t, err)
+				out := storetest.Value(t)(b.service().Positions(t.Context(), q, p))
 				if out.Total != len(want) || limit > 0 && len(out.Records) > limit {
 					t.Fatalf("seed %d: %d of %d, want %d", seed, len(out.Records), out.Total, len(want))
 				}
@@ -258,9 +257,7 @@ func TestSumming(t *testing.T) {
 		{balance.Start(6).Add(time.Hour), "[]"}, {balance.Start(10).Add(time.Hour - time.Millisecond), "[8]"},
 		{balance.Start(30), "[9]"},
 	} {
-		if got := fmt.Sprint(b.sum(t, c.at)); got != c.want {
-			t.Errorf("at %v: %s, want %s", c.at, got, c.want)
-		}
+		storetest.Equal(t, fmt.Sprint(b.sum(t, c.at)), c.want, c.at)
 	}
 	var got []string
 	for _, d := range b.days {
@@ -293,8 +290,7 @@ func TestDayOf(t *testing.T) {
 	for text, want := range map[string]int64{"1970-01-01T00:00:00Z": 0, "1970-01-01T23:59:59.999Z": 0,
 		"1970-01-02T00:00:00Z": 1, "1969-12-31T23:59:59.999Z": -1, "1969-12-31T00:00:00Z": -1, "1969-12-30T23:59:59Z": -2,
 		"1970-01-02T02:00:00+03:00": 0} {
-		at, err := time.Parse(time.RFC3339Nano, text)
-		storetest.Must(t, err)
+		at := storetest.Value(t)(time.Parse(time.RFC3339Nano, text))
 		if got := balance.DayOf(at); got != want || balance.Start(got).After(at) || !balance.Start(got+1).After(at) {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}

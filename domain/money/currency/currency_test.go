@@ -41,31 +41,23 @@ func TestLive(t *testing.T) {
 	if _, _, ok := l.Catalog().FindByIDs(1, 1); ok {
 		t.Error("knows something before it was loaded")
 	}
-	if err := l.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, l.Reload(t.Context()))
 	for range 3 {
 		if c, n, err := l.FindByIDs(1, 1); err != nil || c.Code != "AAA" || n.Code != "N" {
 			t.Errorf("%+v %+v %v", c, n, err)
 		}
 	}
-	if s.reads != 1 {
-		t.Errorf("%d reads", s.reads)
-	}
+	storetest.Equal(t, s.reads, 1)
 	s.currencies = append(s.currencies, currency.Currency{ID: 2, Code: "BBB"})
 	if c, _, err := l.FindByIDs(2, 1); err != nil || c.Code != "BBB" || s.reads != 2 {
 		t.Errorf("%+v %v after %d reads", c, err, s.reads)
 	}
-	if _, err := l.Pair(7); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("an unknown pair: %v", err)
-	}
+	storetest.Wants(t, storetest.Err(l.Pair(7)), fault.RecordNotFound)
 	if _, _, err := l.FindByIDs(3, 1); err == nil || fault.CodeOf(err) != fault.Internal {
 		t.Errorf("an unknown currency: %v", err)
 	}
 	s.err, s.currencies = errors.New("away"), nil
-	if err := l.Reload(t.Context()); !errors.Is(err, s.err) {
-		t.Errorf("got %v", err)
-	}
+	storetest.Is(t, l.Reload(t.Context()), s.err)
 	if _, _, err := l.FindByIDs(9, 9); !errors.Is(err, s.err) {
 		t.Errorf("got %v", err)
 	}
@@ -86,17 +78,13 @@ func (pairs) Pairs(context.Context) ([]currency.Pair, error) {
 func TestLostAsset(t *testing.T) {
 	s := pairs{&source{currencies: []currency.Currency{{ID: 1, Code: "AAA", Active: true}}}}
 	l := currency.NewCache(s)
-	if err := l.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, l.Reload(t.Context()))
 	for id, code := range map[int64]string{7: "AAA", 8: "8"} {
 		if got, err := l.Asset(id); err != nil || got.ID != id || got.Currency.Code != code {
 			t.Errorf("%d: %+v, %v", id, got, err)
 		}
 	}
-	if n, err := l.Catalog().Decimals(7); err != nil || n != 6 {
-		t.Errorf("%d decimals, %v", n, err)
-	}
+	storetest.Equal(t, storetest.Value(t)(l.Catalog().Decimals(7)), 6)
 	if n, err := l.Catalog().Decimals(8); fault.CodeOf(err) != fault.RecordNotFound || n != 0 {
 		t.Errorf("%d decimals, %v", n, err)
 	}
@@ -110,9 +98,7 @@ func TestLostAsset(t *testing.T) {
 func TestDecimals(t *testing.T) {
 	for format, want := range map[string]int{"0": 0, "8": 8, "18": 18, "08": 8, "0.00": 2, "#,##0.000": 3, "#.##": 0,
 		"1.0.5": 2, "none": 0, "-5": 0, "+5": 0} {
-		if got := (currency.Pair{FormatPrecision: format}).Decimals(); got != want {
-			t.Errorf("%q has %d decimals, want %d", format, got, want)
-		}
+		storetest.Equal(t, (currency.Pair{FormatPrecision: format}).Decimals(), want, format)
 	}
 }
 
@@ -231,8 +217,7 @@ func TestSeed(t *testing.T) {
 		return db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) })
 	}
 	storetest.Must(t, seed())
-	catalog, err := currency.Load(t.Context(), store)
-	storetest.Must(t, err)
+	catalog := storetest.Value(t)(currency.Load(t.Context(), store))
 	pairs := catalog.Pairs(nil)
 	if len(pairs) == 0 {
 		t.Fatal("no pairs")
@@ -245,8 +230,6 @@ func TestSeed(t *testing.T) {
 	}
 	for _, method := range []string{"AddCurrency", "AddNetwork", "AddPair"} {
 		store.method = method
-		if err := seed(); !errors.Is(err, errDown) {
-			t.Errorf("%s: %v", method, err)
-		}
+		storetest.Is(t, seed(), errDown, method)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 )
 
@@ -125,9 +125,7 @@ func TestCloseDays(t *testing.T) {
 		{end(110), nil, nil, nil},
 	} {
 		before := len(c.closed)
-		if err := ledger.CloseDays(t.Context(), c, c, step.now); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, ledger.CloseDays(t.Context(), c, c, step.now))
 		added := calendar{closed: c.closed[before:]}
 		if !slices.Equal(added.of(ayse), step.ayse) || !slices.Equal(added.of(veli), step.veli) ||
 			!slices.Equal(added.of(treasury), step.treasury) {

@@ -128,8 +128,7 @@ func TestRemaining(t *testing.T) {
 		s := &limit.Service{Users: users{}, Levels: levels{all: []level.Level{{ID: 0}, c.level}},
 			Store: m, Rates: rates{all: quotes},
 			Catalog: catalog, Now: func() time.Time { return now }}
-		got, err := s.Of(t.Context(), "u1")
-		storetest.Must(t, err)
+		got := storetest.Value(t)(s.Of(t.Context(), "u1"))
 		if left := [4]string{got.CreditDaily.String(), got.DebitDaily.String(), got.CreditMonthly.String(),
 			got.DebitMonthly.String()}; left != c.want || got.UserID != "u1" || got.Level.ID != 1 {
 			t.Errorf("%s: %v of %+v, want %v", name, left, got.Level, c.want)
@@ -253,9 +252,7 @@ func TestLimitsCannotBeRead(t *testing.T) {
 	} {
 		s := sender(out(dollar, "1", "1"))
 		fail(s)
-		if _, err := s.Of(t.Context(), "u1"); !errors.Is(err, errDown) {
-			t.Errorf("%s: %v", name, err)
-		}
+		storetest.Is(t, storetest.Err(s.Of(t.Context(), "u1")), errDown, name)
 		err := s.Check(t.Context(), user.User{ID: "u", Level: 1}, lira, amount.Must("1"))
 		if name != "users" && !errors.Is(err, errDown) { // the caller has read the account
 			t.Errorf("%s: %v", name, err)
@@ -263,9 +260,7 @@ func TestLimitsCannotBeRead(t *testing.T) {
 	}
 	s := sender(out(lira, "1", "1"))
 	s.Rates = noRates{} // TRY needs no rate
-	if _, err := s.Of(t.Context(), "u1"); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, storetest.Err(s.Of(t.Context(), "u1")))
 }
 
 // A level that sets no monthly limit has thirty times the daily one, or the largest amount.

@@ -2,7 +2,6 @@ package policy_test
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -35,11 +34,8 @@ func TestRuleIsReadAndWrittenAsOne(t *testing.T) {
 	t.Parallel()
 	r := ruleOf(t, large)
 	storetest.Must(t, r.Check())
-	text, err := json.Marshal(r)
-	storetest.Must(t, err)
-	if again := ruleOf(t, string(text)); !reflect.DeepEqual(again, r) {
-		t.Errorf("%s is read as %+v, want %+v", text, again, r)
-	}
+	text := storetest.Value(t)(json.Marshal(r))
+	storetest.Same(t, ruleOf(t, string(text)), r, text)
 }
 
 // Values of a valid rule are replaced; the error names the fields.

@@ -61,10 +61,8 @@ func TestDefaultRules(t *testing.T) {
 		var got []string
 		for _, r := range c.rules {
 			storetest.Must(t, r.Check())
-			match, err := json.Marshal(r.Match)
-			storetest.Must(t, err)
-			effect, err := json.Marshal(r.Effect)
-			storetest.Must(t, err)
+			match := storetest.Value(t)(json.Marshal(r.Match))
+			effect := storetest.Value(t)(json.Marshal(r.Effect))
 			got = append(got, fmt.Sprintf("%s|%s|%s|%s", r.Label, r.Kinds[0], match, effect))
 			storetest.Same(t, r, policy.Rule{Label: r.Label, Status: c.status, Kinds: r.Kinds[:1], Match: r.Match,
 				Effect: r.Effect})

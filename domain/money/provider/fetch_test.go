@@ -118,9 +118,7 @@ func TestRead(t *testing.T) {
 	}
 	for name, want := range map[string]bool{"main": true, "A.b-c_9": true, "": false, "a b": false, "-a": false,
 		"a/b": false, provider.AllAccounts: false} {
-		if provider.ValidName(name) != want {
-			t.Errorf("%q may be a name: %v", name, !want)
-		}
+		storetest.Equal(t, provider.ValidName(name), want, name)
 	}
 }
 

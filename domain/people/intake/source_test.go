@@ -247,12 +247,8 @@ func TestReadersHoldOneUser(t *testing.T) {
 		storetest.Must(t, err)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if r, err := s.Next(); err != nil || r.Refused != "is longer than 1 MiB" {
-			t.Errorf("%s: %+v, %v", f, r, err)
-		}
-		if r, err := s.Next(); err != nil || r.Email != "a@b.c" {
-			t.Errorf("%s: %+v, %v", f, r, err)
-		}
+		storetest.Equal(t, storetest.Value(t)(s.Next()).Refused, "is longer than 1 MiB", f)
+		storetest.Equal(t, storetest.Value(t)(s.Next()).Email, "a@b.c", f)
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
 			t.Errorf("%s: %d bytes were allocated", f, n)

@@ -177,13 +177,9 @@ func TestLevelAfterBothApprovals(t *testing.T) {
 					slices.Reverse(steps)
 				}
 				steps[0]()
-				if got := d.user("u1").Level; got != c.has {
-					t.Errorf("level %d after the first decision", got)
-				}
+				storetest.Equal(t, d.user("u1").Level, c.has)
 				steps[1]()
-				if got := d.user("u1").Level; got != c.want {
-					t.Errorf("level %d, want %d", got, c.want)
-				}
+				storetest.Equal(t, d.user("u1").Level, c.want)
 				acts := strings.Join(persistencetest.Acts(t, d.db), "\n")
 				if got := strings.Count(acts, "USER_LEVEL|boss|u1|u1|"); got == 1 != (c.has != c.want) {
 					t.Errorf("audited\n%s", acts)
@@ -307,13 +303,10 @@ func TestImagesWithoutType(t *testing.T) {
 	d := newDesk(t)
 	shows := func(want string) {
 		t.Helper()
-		all, err := d.Images(t.Context(), by, "u1")
-		storetest.Must(t, err)
+		all := storetest.Value(t)(d.Images(t.Context(), by, "u1"))
 		shown := func(p *picture.Picture) bool { return p != nil }
 		got := fmt.Sprint(all.DocumentID, " ", shown(all.Front), shown(all.Back), shown(all.Selfie))
-		if got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		storetest.Equal(t, got, want)
 	}
 	d.document("D1", "u1", 0, "png")
 	d.document("D2", "u1", 0, "pdf") // not a picture
@@ -353,27 +346,17 @@ func TestAddressProofWithoutType(t *testing.T) {
 	confirm(user.WaitingApproval)
 	all := func() string { return d.state(a) + ", " + d.state(b) + ", " + d.state(c) + ", " + d.state(other) }
 	const waits = "active waitingApproval"
-	if got := all(); got != waits+", "+waits+", "+waits+", "+waits {
-		t.Error(got)
-	}
+	storetest.Equal(t, all(), waits+", "+waits+", "+waits+", "+waits)
 	d.took()
 	for _, value := range []string{user.ManuelApproved, user.ManuelApproved} {
 		confirm(value)
-		if got := all(); got != waits+", active approved, "+waits+", "+waits {
-			t.Error(got)
-		}
+		storetest.Equal(t, all(), waits+", active approved, "+waits+", "+waits)
 	}
-	if got := d.took(); got != "u1 kyc address-approved  192.0.2.1 [MAIL SMS]" {
-		t.Error(got)
-	}
+	storetest.Equal(t, d.took(), "u1 kyc address-approved  192.0.2.1 [MAIL SMS]")
 	confirm(user.Rejected)
-	if got := all(); got != waits+", deActive rejected, "+waits+", "+waits {
-		t.Error(got)
-	}
+	storetest.Equal(t, all(), waits+", deActive rejected, "+waits+", "+waits)
 	proof := d.document("e", "u1", 4, "png") // a typed document comes first
 	confirm(user.ManuelApproved)
-	if got := all() + ", " + d.state(proof); got != waits+", active approved, "+waits+", "+waits+", active approved" {
-		t.Error(got)
-	}
+	storetest.Equal(t, all() + ", " + d.state(proof), waits+", active approved, "+waits+", "+waits+", active approved")
 	d.document("f", "u2", 0, "png")
 }

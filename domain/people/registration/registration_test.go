@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -39,20 +38,15 @@ func TestImport(t *testing.T) {
 	want := known
 	want.CountryCode, want.Phone, want.Email = "90", "+905320000007", "ayse@example.com"
 	want.Name, want.Surname, want.Language, want.Type = "Ayşe", "Demir", "tr", user.Individual
-	if !reflect.DeepEqual(made, want) {
-		t.Errorf("%+v, want %+v", made, want)
-	}
-	canonical, err := n.Canonical()
-	storetest.Must(t, err)
+	storetest.Same(t, made, want)
+	canonical := storetest.Value(t)(n.Canonical())
 	wrote := []commit.Write{
 		integration.Add{Claim: integration.Claim{Kind: integration.Users, ExternalID: "old-7", RecordID: known.ID, At: at,
 			Digest: integration.Digest(canonical)}},
 		user.Add{User: want},
 		audit.Record{At: at, ActorID: by.UserID, UserID: known.ID, Action: registration.ActionAdd, Target: known.ID,
 			Outcome: audit.Success}}
-	if !reflect.DeepEqual(writes, wrote) {
-		t.Errorf("%+v, want %+v", writes, wrote)
-	}
+	storetest.Same(t, writes, wrote)
 	for name, bad := range map[string]registration.Newcomer{
 		"no external id": {CountryCode: "90", Phone: "5320000007", Name: "Ayşe"},
 		"no name":        {ExternalID: "old-8", CountryCode: "90", Phone: "5320000008"},
@@ -219,9 +213,7 @@ func TestUnhashedStartIsNotCounted(t *testing.T) {
 	}
 	p.Engine = p
 	storetest.Must(t, tries(t, p, "5320000001", "a@example.com", "203.0.113.1"))
-	if len(p.started) != 1 {
-		t.Errorf("%d started", len(p.started))
-	}
+	storetest.Equal(t, len(p.started), 1)
 }
 
 // The key by which callers share places in the queue is that of their network, or as configured.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -34,8 +33,7 @@ func put(t *testing.T, s blob.Store, key, content string) {
 
 func get(t *testing.T, s blob.Store, key string) string {
 	t.Helper()
-	content, err := blob.Read(t.Context(), s, key, 1<<20)
-	storetest.Must(t, err)
+	content := storetest.Value(t)(blob.Read(t.Context(), s, key, 1<<20))
 	return string(content)
 }
 
@@ -54,17 +52,13 @@ func roundTrip(t *testing.T, s blob.Store) {
 	key := blob.NewKey("document", ".bin", began)
 	gone(t, s, key)
 	put(t, s, key, "bytes\x00\xff")
-	if got := get(t, s, key); got != "bytes\x00\xff" {
-		t.Errorf("got %q", got)
-	}
-	info, err := s.Stat(t.Context(), key)
-	storetest.Must(t, err)
+	storetest.Equal(t, get(t, s, key), "bytes\x00\xff")
+	info := storetest.Value(t)(s.Stat(t.Context(), key))
 	// The clock of another machine may have stamped it, in whole seconds.
 	if info.Key != key || info.Size != 7 || info.Modified.Sub(began).Abs() > time.Minute || info.Version == "" {
 		t.Errorf("%+v", info)
 	}
-	f, err := s.Get(t.Context(), key)
-	storetest.Must(t, err)
+	f := storetest.Value(t)(s.Get(t.Context(), key))
 	storetest.Must(t, f.Close())
 	if f.Info.Version != info.Version || f.Info.Size != 7 || f.Info.Key != key {
 		t.Errorf("got %+v, stat %+v", f.Info, info)
@@ -81,9 +75,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 		gone(t, s, key)
 	}
 	put(t, s, "document/empty", "")
-	if got := get(t, s, "document/empty"); got != "" {
-		t.Errorf("got %q", got)
-	}
+	storetest.Equal(t, get(t, s, "document/empty"), "")
 }
 
 func list(t *testing.T, s blob.Store) {
@@ -102,9 +94,7 @@ func list(t *testing.T, s blob.Store) {
 			t.Errorf("%+v", info)
 		}
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("got %v\nwant %v", got, want)
-	}
+	storetest.Same(t, got, want)
 	for range s.List(t.Context(), "document") {
 		break // the remaining entries are not requested
 	}
@@ -118,9 +108,7 @@ func list(t *testing.T, s blob.Store) {
 			t.Errorf("all files include %q", info.Key)
 		}
 	}
-	if all != len(want)+2 {
-		t.Errorf("%d files, want %d", all, len(want)+2)
-	}
+	storetest.Equal(t, all, len(want)+2)
 }
 
 // noKeys are rejected everywhere, and reach no file.
@@ -139,9 +127,7 @@ func noKeys(t *testing.T, s blob.Store) {
 			t.Errorf("%.60q lists %v %v", key, info, err)
 		}
 	}
-	if got := get(t, s, "document/x"); got != "x" {
-		t.Errorf("got %q", got)
-	}
+	storetest.Equal(t, get(t, s, "document/x"), "x")
 }
 
 // Hostile are texts that are not valid keys.
@@ -156,26 +142,21 @@ var Hostile = []string{
 
 func seek(t *testing.T, s blob.Store) {
 	put(t, s, "document/x", "0123456789")
-	f, err := s.Get(t.Context(), "document/x")
-	storetest.Must(t, err)
+	f := storetest.Value(t)(s.Get(t.Context(), "document/x"))
 	defer f.Close()
-	_, err = f.Seek(4, io.SeekStart)
+	_, err := f.Seek(4, io.SeekStart)
 	storetest.Must(t, err)
 	part := make([]byte, 3)
 	_, err = io.ReadFull(f, part)
 	storetest.Must(t, err)
-	if string(part) != "456" {
-		t.Errorf("got %q", part)
-	}
+	storetest.Equal(t, string(part), "456", part)
 }
 
 func overwrite(t *testing.T, s blob.Store) {
 	put(t, s, "public/upload/logo.png", "old")
-	before, err := s.Stat(t.Context(), "public/upload/logo.png")
-	storetest.Must(t, err)
+	before := storetest.Value(t)(s.Stat(t.Context(), "public/upload/logo.png"))
 	put(t, s, "public/upload/logo.png", "new")
-	after, err := s.Stat(t.Context(), "public/upload/logo.png")
-	storetest.Must(t, err)
+	after := storetest.Value(t)(s.Stat(t.Context(), "public/upload/logo.png"))
 	if got := get(t, s, "public/upload/logo.png"); got != "new" || before.Version == after.Version {
 		t.Errorf("got %q, versions %s and %s", got, before.Version, after.Version)
 	}
