@@ -69,10 +69,8 @@ func TestSearchOfAccounts(t *testing.T) {
 		}
 		check()
 		for part, want := range map[string]int{"se nur": 1, "ŞE": 2, "ozt": 1, "Öz": 1, "ø": 2, "%": 0} {
-			found, err := s.Find(ctx, user.Query{Name: &part}, page.Query[user.Place]{})
-			if err != nil || len(found.Records) != want {
-				t.Errorf("part %q: %d, %v; want %d", part, len(found.Records), err, want)
-			}
+			found := storetest.Value(t)(s.Find(ctx, user.Query{Name: &part}, page.Query[user.Place]{}))
+			storetest.Equal(t, len(found.Records), want, part)
 		}
 		persistencetest.Exec(t, db, "UPDATE users SET name = 'Zeki', phone = '+905440001234' WHERE id = ?",
 			usertest.Sample(1).ID)

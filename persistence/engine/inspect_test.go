@@ -49,10 +49,7 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 		}); err == nil {
 			t.Errorf("%s: a write is possible", what)
 		}
-		pending, err := db.Pending(t.Context(), noteSchema)
-		if err != nil || len(pending) != 0 {
-			t.Errorf("%s: %q are pending, %v", what, pending, err)
-		}
+		storetest.Equal(t, len(storetest.Value(t)(db.Pending(t.Context(), noteSchema))), 0, what)
 	}
 	check("beside a writer")
 	storetest.Must(t, written.Close())
@@ -73,10 +70,7 @@ func TestPendingAndFacts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "test.db")
 	db := storetest.Value(t)(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))
 	defer db.Close()
-	pending, err := db.Pending(t.Context(), noteSchema)
-	if err != nil || !slices.Equal(pending, []string{"0001.sql"}) {
-		t.Errorf("%q, %v", pending, err)
-	}
+	storetest.Same(t, storetest.Value(t)(db.Pending(t.Context(), noteSchema)), []string{"0001.sql"})
 	if f, err := db.Facts(t.Context()); err != nil || f.ReadOnly || !f.Now.IsZero() || f.Lossy != nil {
 		t.Errorf("%+v, %v", f, err)
 	}

@@ -43,9 +43,6 @@ func TestOnlyOwnerReadsDatabaseFiles(t *testing.T) {
 	db := storetest.Value(t)(Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{}))
 	defer db.Close()
 	for _, name := range []string{"castellan.db", "castellan.db-wal", "castellan.db-shm"} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", name, info, err)
-		}
+		storetest.Equal(t, storetest.Value(t)(os.Stat(filepath.Join(dir, name))).Mode().Perm(), 0o600, name)
 	}
 }

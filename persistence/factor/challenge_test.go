@@ -124,10 +124,8 @@ func TestStatesOfChallenges(t *testing.T) {
 		got, err := store.States(t.Context(), ids)
 		storetest.Must(t, err)
 		storetest.Same(t, got, want)
-		got, err = store.States(t.Context(), nil)
-		if err != nil || len(got) != 0 {
-			t.Errorf("%+v, %v", got, err)
-		}
+		got = storetest.Value(t)(store.States(t.Context(), nil))
+		storetest.Equal(t, len(got), 0)
 	})
 }
 
@@ -178,15 +176,9 @@ func TestStuckChallenges(t *testing.T) {
 		keeps(t, db, nil, nil, second, first, open)
 		for before, want := range map[time.Duration][]string{0: nil, time.Millisecond: {first.ID}, time.Second: {first.ID},
 			time.Second + time.Millisecond: {first.ID, second.ID}} {
-			got, err := store.Stuck(t.Context(), made.Add(before), 9)
-			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("before %v: %v, %v, want %v", before, got, err, want)
-			}
+			storetest.Same(t, storetest.Value(t)(store.Stuck(t.Context(), made.Add(before), 9)), want, before)
 		}
-		one, err := store.Stuck(t.Context(), made.Add(time.Hour), 1)
-		if err != nil || !slices.Equal(one, []string{first.ID}) {
-			t.Errorf("at most one: %v, %v", one, err)
-		}
+		storetest.Same(t, storetest.Value(t)(store.Stuck(t.Context(), made.Add(time.Hour), 1)), []string{first.ID})
 	})
 }
 

@@ -48,10 +48,7 @@ func rememberedClient(n int, userID, key, action string) remembered.Client {
 
 func listedClients(t *testing.T, s remembered.Store, userID string, now time.Time, want ...remembered.Client) {
 	t.Helper()
-	got, err := s.List(t.Context(), userID, now, 100)
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("listed %+v, %v; want %+v", got, err, want)
-	}
+	storetest.Same(t, storetest.Value(t)(s.List(t.Context(), userID, now, 100)), want)
 }
 
 func rememberedRoundTrip(t *testing.T, s remembered.Store, c commit.Committer) {

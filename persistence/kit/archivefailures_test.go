@@ -89,10 +89,8 @@ func TestArchiveTakesEveryOldRow(t *testing.T) {
 		l.adds(2)
 		l.mark(mark)
 		for before, want := range map[time.Time]int{at: 0, at.Add(time.Millisecond): n} {
-			plan, err := kit.NewAudit(db).Archive(t.Context(), auditKey, l.now, before, nil, nil)
-			if err != nil || plan.Rows != int64(want) {
-				t.Errorf("before %v: %d of %d rows, %v", before.Sub(at), plan.Rows, n, err)
-			}
+			plan := storetest.Value(t)(kit.NewAudit(db).Archive(t.Context(), auditKey, l.now, before, nil, nil))
+			storetest.Equal(t, plan.Rows, int64(want), before.Sub(at), n)
 		}
 	}
 }

@@ -270,9 +270,6 @@ func TestMonthOfLargeDays(t *testing.T) {
 		s := sender()
 		s.Levels = levels{all: []level.Level{{ID: 1, Limits: level.Limits{ReceiveTryDaily: amount.Must(daily),
 			ReceiveCryptoDaily: amount.Must(daily)}}}}
-		info, err := s.Of(t.Context(), "u1")
-		if err != nil || info.CreditMonthly.String() != want {
-			t.Errorf("%s a day: %s, %v", daily, info.CreditMonthly, err)
-		}
+		storetest.Equal(t, storetest.Value(t)(s.Of(t.Context(), "u1")).CreditMonthly.String(), want, daily)
 	}
 }

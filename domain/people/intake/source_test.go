@@ -50,10 +50,7 @@ func listed(t testing.TB, f intake.Format, text string) (all []string, end error
 
 func wants(t *testing.T, f intake.Format, text string, want ...string) {
 	t.Helper()
-	got, err := listed(t, f, text)
-	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%s: %v\n got %s\nwant %s", f, err, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
-	}
+	storetest.Equal(t, strings.Join(storetest.Value(t)(listed(t, f, text)), "\n"), strings.Join(want, "\n"), f)
 }
 
 func TestCastellanFormat(t *testing.T) {
