@@ -58,7 +58,7 @@ func TestReadOnly(t *testing.T) {
 				strings.Join(facts.Lossy, " ") != "fsync full_page_writes") { // so are the servers of the tests
 				t.Errorf("facts: %+v", facts)
 			}
-			storetest.Must(t, storetest.Err(kit.NewParameters(db).List(ctx, parameter.Query{})))
+			storetest.Value(t)(kit.NewParameters(db).List(ctx, parameter.Query{}))
 			if _, err := db.Pools()[map[string]string{"sqlite": "readers", "postgres": "pool"}[kind]].ExecContext(ctx,
 				"DELETE FROM parameter"); err == nil {
 				t.Error("it was written to")

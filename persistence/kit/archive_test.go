@@ -134,7 +134,7 @@ func TestAuditArchiveTampering(t *testing.T) {
 		l, _ := aged(t, db)
 		s, start := newShelf(), time.Unix(1_700_000_000, 0)
 		for i := range 3 {
-			storetest.Must(t, storetest.Err(l.archive(s, start.Add(time.Duration(i+1)*time.Hour))))
+			storetest.Value(t)(l.archive(s, start.Add(time.Duration(i+1)*time.Hour)))
 		}
 		names := s.names()
 		if len(names) != 3 {

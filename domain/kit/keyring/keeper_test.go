@@ -105,7 +105,7 @@ func TestMasterMadeByHand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	storetest.Must(t, os.WriteFile(file, []byte("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n"), 0o600))
 	s := &keyringtest.Memory{}
-	storetest.Must(t, storetest.Err(keyring.Open(t.Context(), s, file, false, time.Now)))
+	storetest.Value(t)(keyring.Open(t.Context(), s, file, false, time.Now))
 	storetest.Equal(t, storetest.Value(t)(keyring.ReadMaster(file)).ID(), records(t, s)[0].MasterID)
 }
 
@@ -113,7 +113,7 @@ func TestWrongMaster(t *testing.T) {
 	c, s, dir := newClock(), &keyringtest.Memory{}, t.TempDir()
 	file, other := filepath.Join(dir, "master.key"), filepath.Join(dir, "other.key")
 	c.open(t, s, file)
-	storetest.Must(t, storetest.Err(keyring.CreateMaster(other)))
+	storetest.Value(t)(keyring.CreateMaster(other))
 	id := records(t, s)[0].ID
 	for name, test := range map[string]struct{ file, says string }{
 		"missing": {filepath.Join(dir, "none.key"), "is missing: restore it"},
@@ -169,7 +169,7 @@ func TestMasterFile(t *testing.T) {
 		}
 	}
 	storetest.Must(t, os.Chmod(good, 0o400))
-	storetest.Must(t, storetest.Err(keyring.ReadMaster(good)))
+	storetest.Value(t)(keyring.ReadMaster(good))
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 		storetest.Equal(t, fmt.Sprintf(verb, m), "master key "+m.ID(), verb)
 	}
@@ -205,6 +205,6 @@ func TestReloadKeepsTheRingOnErrors(t *testing.T) {
 	sealed := k.Ring().Seal([]byte("x"), nil)
 	s.Fail(fault.New(fault.Unavailable, "down"))
 	storetest.Wants(t, k.Reload(t.Context()), fault.Unavailable)
-	storetest.Must(t, storetest.Err(k.Ring().Open(sealed, nil)))
+	storetest.Value(t)(k.Ring().Open(sealed, nil))
 	storetest.Wants(t, storetest.Err(k.Rotate(t.Context(), keyring.Signing, time.Hour, false)), fault.Unavailable)
 }

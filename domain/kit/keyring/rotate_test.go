@@ -112,7 +112,7 @@ func TestRotateSigning(t *testing.T) {
 	if _, ok := k.Ring().Verifier(first); ok {
 		t.Error("an ended key verifies")
 	}
-	storetest.Must(t, storetest.Err(other.Rotate(t.Context(), keyring.Signing, life, false)))
+	storetest.Value(t)(other.Rotate(t.Context(), keyring.Signing, life, false))
 }
 
 func TestRotateSigningByForce(t *testing.T) {
@@ -200,7 +200,7 @@ func TestRotateMaster(t *testing.T) {
 		if _, err := k.Ring().Open(sealed, nil); err != nil || !k.Ring().Matches(sum, "d", "v") {
 			t.Errorf("after the rotation: %v", err)
 		}
-		storetest.Must(t, storetest.Err(k.Rotate(t.Context(), keyring.Sealing, 0, false)))
+		storetest.Value(t)(k.Rotate(t.Context(), keyring.Sealing, 0, false))
 	}
 	reload(t, k, other)
 	if _, err := other.RotateMaster(t.Context()); err != nil { // and once more
@@ -216,14 +216,14 @@ func TestNodeWithoutTheNewMaster(t *testing.T) {
 	k := c.open(t, s, file)
 	copyFile(t, file, remote)
 	node := c.open(t, s, remote)
-	storetest.Must(t, storetest.Err(k.RotateMaster(t.Context())))
+	storetest.Value(t)(k.RotateMaster(t.Context()))
 	reload(t, node)
-	storetest.Must(t, storetest.Err(k.Rotate(t.Context(), keyring.Sealing, 0, false)))
+	storetest.Value(t)(k.Rotate(t.Context(), keyring.Sealing, 0, false))
 	sealed := node.Ring().Seal(nil, nil)
 	if err := node.Reload(t.Context()); err == nil {
 		t.Fatal("a key opened without its master key")
 	}
-	storetest.Must(t, storetest.Err(node.Ring().Open(sealed, nil)))
+	storetest.Value(t)(node.Ring().Open(sealed, nil))
 	copyFile(t, file, remote+".new")
 	storetest.Must(t, os.Chmod(remote+".new", 0o644))
 	if err := node.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 600") {
@@ -253,16 +253,16 @@ func TestMasterRotatedMeanwhile(t *testing.T) {
 	c, s, file := newClock(), &fixedStore{}, filepath.Join(t.TempDir(), "master.key")
 	k, other := c.open(t, s, file), c.open(t, s, file)
 	meanwhile := func() {
-		storetest.Must(t, storetest.Err(other.RotateMaster(t.Context())))
+		storetest.Value(t)(other.RotateMaster(t.Context()))
 	}
 	s.read = meanwhile
 	c.open(t, s, file)
 	s.read = meanwhile
-	storetest.Must(t, storetest.Err(k.Rotate(t.Context(), keyring.Sealing, 0, false)))
+	storetest.Value(t)(k.Rotate(t.Context(), keyring.Sealing, 0, false))
 	s.read = meanwhile
 	reload(t, k)
 	s.read = meanwhile
-	storetest.Must(t, storetest.Err(k.RotateMaster(t.Context())))
+	storetest.Value(t)(k.RotateMaster(t.Context()))
 }
 
 // Wherever a rotation of the master key is interrupted, the next start works.
@@ -283,7 +283,7 @@ func TestRotateMasterCutShort(t *testing.T) {
 			storetest.Is(t, storetest.Err(k.RotateMaster(t.Context())), crash)
 			prepared := storetest.Value(t)(keyring.ReadMaster(file + ".new"))
 			again := c.open(t, s, file)
-			storetest.Must(t, storetest.Err(again.Ring().Open(sealed, nil)))
+			storetest.Value(t)(again.Ring().Open(sealed, nil))
 			want := old
 			if test.rotated {
 				want = prepared.ID()

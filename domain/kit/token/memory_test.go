@@ -116,7 +116,7 @@ func TestMemoryStoresNeitherFailuresNorExpiredTokens(t *testing.T) {
 	storetest.Wants(t, storetest.Err(i.Verify(PAuth, raw)), fault.Unauthenticated)
 	storetest.Equal(t, i.memory.size(), 0)
 	for range 2 {
-		storetest.Must(t, storetest.Err(i.Verify(OTAuth, raw)))
+		storetest.Value(t)(i.Verify(OTAuth, raw))
 	}
 	storetest.Equal(t, i.memory.size(), 1)
 	now = now.Add(time.Minute)

@@ -140,27 +140,6 @@ func TestRemaining(t *testing.T) {
 	}
 }
 
-// Lira are counted under the limits for TRY, and every other currency, at its value, under those for crypto.
-func TestExceeded(t *testing.T) {
-	must := amount.Must
-	s := limit.Service{Users: users{}, Store: &moves{}, Catalog: catalog, Now: func() time.Time { return now },
-		Levels: levels{all: []level.Level{{ID: 1, Limits: level.Limits{SendTryDaily: must("100"),
-			SendCryptoDaily: must("200"), SendTryMonthly: must("1000"), SendCryptoMonthly: must("900")}}}},
-		Rates: rates{all: []rate.Quote{{Pair: rate.Pair{Base: "USD", Quote: "TRY"}, Rate: rate.Must("40")}}}}
-	for _, c := range []struct {
-		asset    int64
-		sum      string
-		exceeded bool
-	}{{lira, "100", false}, {lira, "100.01", true}, {lira, "1001", true}, {dollar, "5", false}, {dollar, "5.01", true},
-		{dollar, "23", true}} {
-		err := s.Check(t.Context(), user.User{ID: "u", Level: 1}, c.asset, must(c.sum))
-		var refusal *fault.Error
-		if errors.As(err, &refusal) != c.exceeded || c.exceeded && !refusal.ResetAt.After(now) {
-			t.Errorf("%s of asset %d: %v", c.sum, c.asset, err)
-		}
-	}
-}
-
 // sender is a service for an account of level 1, which may send 100 TRY and cryptos for 200 TRY a day, and 1000 and 900
 // TRY a month.
 func sender(moved ...limit.Moved) *limit.Service {
@@ -173,7 +152,8 @@ func sender(moved ...limit.Moved) *limit.Service {
 			{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("1000000")}}}}
 }
 
-// An amount counts with what was sent before, in its own and in other assets. The refusal says when the limit resets:
+// Lira are counted under the limits for TRY, and every other currency, at its value, under those for crypto. An amount
+// counts with what was sent before, in its own and in other assets. The refusal says when the limit resets:
 // that of the month if both are exceeded.
 func TestSentBefore(t *testing.T) {
 	tomorrow, may := time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -189,6 +169,8 @@ func TestSentBefore(t *testing.T) {
 		reset time.Time
 		names string // of the refusal; "": none
 	}{
+		"nothing before":           {nil, lira, "100", never, ""},
+		"nothing, and too much":    {nil, dollar, "5.01", tomorrow, "limit"},
 		"exactly the day":          {[]limit.Moved{out(lira, "60", "60")}, lira, "40", never, ""},
 		"more than the day":        {[]limit.Moved{out(lira, "60", "60")}, lira, "40.01", tomorrow, "limit"},
 		"exactly the month":        {[]limit.Moved{out(lira, "0", "960")}, lira, "40", never, ""},
@@ -260,7 +242,7 @@ func TestLimitsCannotBeRead(t *testing.T) {
 	}
 	s := sender(out(lira, "1", "1"))
 	s.Rates = noRates{} // TRY needs no rate
-	storetest.Must(t, storetest.Err(s.Of(t.Context(), "u1")))
+	storetest.Value(t)(s.Of(t.Context(), "u1"))
 }
 
 // A level that sets no monthly limit has thirty times the daily one, or the largest amount.
