@@ -29,9 +29,7 @@ func TestReadOnly(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "data", "test.db")
 				dsn = "sqlite:" + file
 				storetest.Is(t, storetest.Err(persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true})), fs.ErrNotExist)
-				if _, err := os.Stat(filepath.Dir(file)); err == nil {
-					t.Error("its folder was made")
-				}
+				storetest.Fails(t, storetest.Err(os.Stat(filepath.Dir(file))), "")
 				storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
 				storetest.Must(t, os.WriteFile(file, nil, 0o600))
 			}
@@ -95,8 +93,6 @@ func TestReadOnlyBesideAService(t *testing.T) {
 	}
 	storetest.Must(t, errors.Join(db.Ping(t.Context()), db.Close()))
 	for _, beside := range []string{"-wal", "-shm"} {
-		if _, err := os.Stat(file + beside); err == nil {
-			t.Errorf("%s was left", beside)
-		}
+		storetest.Fails(t, storetest.Err(os.Stat(file + beside)), "", beside)
 	}
 }

@@ -120,9 +120,8 @@ func TestExpiry(t *testing.T) {
 		var audits int
 		err := db.Conn(t.Context()).NewSelect().Table("audit").ColumnExpr("COUNT(*)").Where("action = ?",
 			password.ActionExpire).Scan(t.Context(), &audits)
-		if audits != 1 || err != nil {
-			t.Errorf("%d audit rows, %v", audits, err)
-		}
+		storetest.Must(t, err)
+		storetest.Equal(t, audits, 1)
 		late := user.New(id.New(start.Add(time.Hour)), start)
 		storetest.Must(t, db.Commit(context.WithoutCancel(t.Context()), user.Add{User: late,
 			PasswordHash: hashes[0].stored}))

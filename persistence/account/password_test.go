@@ -34,9 +34,8 @@ func TestDamagedGuard(t *testing.T) {
 	persistencetest.Exec(t, db, "UPDATE password_guard SET body = 'x'")
 	storetest.Wants(t, db.Commit(t.Context(), password.ClearGuard{Key: "u1"}), fault.Internal)
 	g, err := account.NewPasswordGuards(db).Guard(t.Context(), "u1")
-	if fault.CodeOf(err) != fault.Internal || len(g.Good) != 0 {
-		t.Errorf("%+v, %v", g, err)
-	}
+	storetest.Wants(t, err, fault.Internal, g)
+	storetest.Equal(t, len(g.Good), 0, g)
 }
 
 var now = time.UnixMilli(1_700_000_000_000).UTC()

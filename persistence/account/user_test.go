@@ -120,9 +120,8 @@ func uniqueUsersUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 	}
 	wg.Wait()
 	all := storetest.Value(t)(s.List(ctx, "", 100))
-	if won.Load() != 2 || len(all) != 2 {
-		t.Errorf("%d accounts were acknowledged and %d exist, want one per phone and one per address", won.Load(), len(all))
-	}
+	storetest.Equal(t, won.Load(), 2)
+	storetest.Equal(t, len(all), 2)
 }
 
 // Accounts without a phone, or without an address, do not clash.

@@ -121,9 +121,8 @@ func repairBoth(t *testing.T, db *persistence.DB, s account.Users, old, mine use
 	if len(ambiguous) != 1 || ambiguous["39"] != 1 {
 		t.Errorf("ambiguous: %v", ambiguous)
 	}
-	if phoneOf(t, db, old.ID) != ivorian || phoneOf(t, db, mine.ID) != mine.Phone {
-		t.Error("the numbers were not stored")
-	}
+	storetest.Equal(t, phoneOf(t, db, old.ID), ivorian)
+	storetest.Equal(t, phoneOf(t, db, mine.ID), mine.Phone)
 	storetest.Must(t, account.EndPhoneRepair(ctx, db))
 	storetest.Must(t, account.EndPhoneRepair(ctx, db))
 	if done, err := account.PhonesRepaired(ctx, db); err != nil || !done {

@@ -193,9 +193,8 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 	var level, limit string
 	storetest.Must(t, db.read.NewRaw("SELECT current_setting('synchronous_commit'), current_setting('statement_timeout')").
 		Scan(t.Context(), &level, &limit))
-	if level != "on" || limit != "7s" {
-		t.Errorf("synchronous_commit is %s, statement_timeout %s", level, limit)
-	}
+	storetest.Equal(t, level, "on")
+	storetest.Equal(t, limit, "7s")
 	storetest.Must(t, db.Commit(t.Context(), addNote{ID: "b", Sealed: []byte{0, 1, 255}}))
 	if got := note(t, db, "b").Sealed; string(got) != "\x00\x01\xff" {
 		t.Errorf("bytes are read as %q", got)
@@ -237,9 +236,8 @@ func TestAnswersAboutConnections(t *testing.T) {
 		{"ERROR", "22P02", `invalid input syntax for type uuid: "cannot execute in a read-only transaction"`, false, false},
 	} {
 		e := &pgconn.PgError{SeverityUnlocalized: c.severity, Code: c.code, Message: c.message}
-		if dead(e) != c.dead || uncertain(e) != c.uncertain {
-			t.Errorf("%s: dead %v, uncertain %v", e, dead(e), uncertain(e))
-		}
+		storetest.Equal(t, dead(e), c.dead, e)
+		storetest.Equal(t, uncertain(e), c.uncertain, e)
 	}
 }
 

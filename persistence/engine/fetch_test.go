@@ -122,7 +122,6 @@ func TestSnapshotPlansByIndex(t *testing.T) {
 		return db.Ask(ctx, &inside, settings)
 	}))
 	storetest.Must(t, db.Ask(t.Context(), &outside, settings))
-	if inside.ID != "off off off" || outside.ID != "on on on" {
-		t.Errorf("settings of a snapshot: %s; of the next reader: %s", inside.ID, outside.ID)
-	}
+	storetest.Equal(t, inside.ID, "off off off")
+	storetest.Equal(t, outside.ID, "on on on")
 }

@@ -115,15 +115,13 @@ func TestFunctionsOfRefusedUnits(t *testing.T) {
 				t.Errorf("%s: %v", name, errs)
 			}
 		}
-		if db.Batches()-batches != 3 || db.Units()-units != 3 {
-			t.Errorf("%d units in %d transactions", db.Units()-units, db.Batches()-batches)
-		}
+		storetest.Equal(t, db.Batches()-batches, 3)
+		storetest.Equal(t, db.Units()-units, 3)
 		for _, err := range gathered(db, []commit.Write{addNote{ID: "x"}}, []commit.Write{addNote{ID: "y"}}) {
 			storetest.Must(t, err)
 		}
-		if db.Batches()-batches != 4 || db.Units()-units != 5 {
-			t.Errorf("%d units in %d transactions", db.Units()-units, db.Batches()-batches)
-		}
+		storetest.Equal(t, db.Batches()-batches, 4)
+		storetest.Equal(t, db.Units()-units, 5)
 	})
 }
 
@@ -144,9 +142,8 @@ func TestGuardsOfTransactions(t *testing.T) {
 			err := db.InTx(t.Context(), func(ctx context.Context) error {
 				return db.Commit(ctx, addNote{ID: id, Sealed: c.sealed}, c.guard)
 			})
-			if !errors.Is(err, c.want) || isThere(t, db, id) != (c.want == nil) {
-				t.Errorf("%+v: %v", c.guard, err)
-			}
+			storetest.Is(t, err, c.want, c.guard)
+			storetest.Equal(t, isThere(t, db, id), (c.want == nil), c.guard)
 			if err == nil {
 				if got := note(t, db, id); !bytes.Equal(got.Sealed, c.sealed) || (got.Sealed == nil) != (c.sealed == nil) {
 					t.Errorf("sealed %v", got.Sealed)

@@ -40,9 +40,8 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 		defer db.Close()
 		var text string
 		err := db.Conn(t.Context()).NewSelect().Table("note").Column("text").Where("id = 'n1'").Scan(t.Context(), &text)
-		if err != nil || text != "text" {
-			t.Errorf("%s: %q, %v", what, text, err)
-		}
+		storetest.Must(t, err)
+		storetest.Equal(t, text, "text", what)
 		if err := db.InTx(t.Context(), func(ctx context.Context) error {
 			_, err := db.Conn(ctx).ExecContext(ctx, "DELETE FROM note")
 			return err
@@ -161,9 +160,8 @@ func TestMigrationsRunOnce(t *testing.T) {
 			storetest.Must(t, db.read.NewSelect().Table("one").Column("id").Order("id").Scan(t.Context(), &ids))
 			var times []int64
 			storetest.Must(t, db.read.NewSelect().Table("schema_migrations").Column("applied_at").Scan(t.Context(), &times))
-			if !slices.Equal(ids, []string{"a?", "b", "c"}) || !slices.Equal(times, []int64{77, 77, 77, 77}) {
-				t.Errorf("%q, at %v", ids, times)
-			}
+			storetest.Same(t, ids, []string{"a?", "b", "c"}, ids, times)
+			storetest.Same(t, times, []int64{77, 77, 77, 77}, ids, times)
 		})
 	}
 }
@@ -187,9 +185,7 @@ func TestSchemaTwoReleasesAheadIsRefused(t *testing.T) {
 	storetest.Must(t, migrate("03_release_0_12.sql"))
 	own["migrations/sqlite/0101.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE own (id TEXT)")}
 	const want = "the database has the schema of release 0.12, and this program works with that of 0.11 at most"
-	if _, err := db.Migrate(t.Context(), own); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("two releases ahead: %v", err)
-	}
+	storetest.Fails(t, storetest.Err(db.Migrate(t.Context(), own)), want)
 }
 
 // SQLite builds an index of a table with rows with the migrations: it has one writer.

@@ -278,14 +278,12 @@ func TestUnitsOfOneRowTakeTurns(t *testing.T) {
 	left := &unit{writes: []commit.Write{addNote{ID: "z"}}}
 	left.state.Store(abandoned)
 	b.take(left)
-	if len(b.units) != 4 || len(b.later) != 2 {
-		t.Errorf("%d together, %d later", len(b.units), len(b.later))
-	}
+	storetest.Equal(t, len(b.units), 4)
+	storetest.Equal(t, len(b.later), 2)
 	for len(b.units) < 256 {
 		b.take(&unit{writes: []commit.Write{addNote{ID: "f"}}})
 	}
 	b.take(&unit{writes: []commit.Write{addNote{ID: "g"}}})
-	if len(b.units) != 256 || len(b.later) != 3 {
-		t.Errorf("%d together, %d later", len(b.units), len(b.later))
-	}
+	storetest.Equal(t, len(b.units), 256)
+	storetest.Equal(t, len(b.later), 3)
 }

@@ -89,16 +89,12 @@ func TestPurgeAfterCopy(t *testing.T) {
 		count("TRUE") != 5 {
 		t.Errorf("a copy that fails: %v, %d notes", err, count("TRUE"))
 	}
-	if err := purge("", "none = 1"); err == nil {
-		t.Error("a condition that fails")
-	}
+	storetest.Fails(t, purge("", "none = 1"), "")
 	storetest.Must(t, purge(copies, "id < 'a2' AND id NOT LIKE 'copy%'"))
-	if count("id LIKE 'copy%'") != 2 || count("id LIKE 'a%'") != 3 {
-		t.Errorf("%d copies, %d left", count("id LIKE 'copy%'"), count("id LIKE 'a%'"))
-	}
+	storetest.Equal(t, count("id LIKE 'copy%'"), 2)
+	storetest.Equal(t, count("id LIKE 'a%'"), 3)
 	storetest.Must(t, purge(copies, "id = 'none'")) // nothing to copy
 	storetest.Must(t, purge("", "id < 'a4'"))
-	if count("id LIKE 'copy%'") != 2 || count("id LIKE 'a%'") != 1 {
-		t.Errorf("%d copies, %d left", count("id LIKE 'copy%'"), count("id LIKE 'a%'"))
-	}
+	storetest.Equal(t, count("id LIKE 'copy%'"), 2)
+	storetest.Equal(t, count("id LIKE 'a%'"), 1)
 }

@@ -159,9 +159,7 @@ func TestCallersWhoLeaveATransaction(t *testing.T) {
 // A lock needs a transaction. Transactions with one key take turns, and other keys do not matter.
 func TestLocksOfTransactions(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		if err := db.LockTx(t.Context(), 1); err == nil {
-			t.Error("a lock without a transaction")
-		}
+		storetest.Fails(t, db.LockTx(t.Context(), 1), "")
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return db.LockTx(ctx, 1) }))
 	})
 	dsn := pgtest.DSN(t)
@@ -356,9 +354,7 @@ func TestPurgeInParts(t *testing.T) {
 				t.Errorf("after %d times: %d", i+1, n)
 			}
 		}
-		if err := db.PurgePart(t.Context(), "none", "text = ?", "old"); err == nil {
-			t.Error("a table that does not exist")
-		}
+		storetest.Fails(t, db.PurgePart(t.Context(), "none", "text = ?", "old"), "")
 	})
 }
 

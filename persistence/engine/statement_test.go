@@ -146,9 +146,8 @@ func TestSlotState(t *testing.T) {
 		t.Errorf("a batch that was rolled back left %+v (%v)", kept, err)
 	}
 	err := s.ended(s.remember(), nil, commitError{context.DeadlineExceeded})
-	if !errors.Is(err, commit.ErrUnknown) || kept.forgotten != 1 {
-		t.Errorf("got %v, want ErrUnknown; %+v", err, kept)
-	}
+	storetest.Is(t, err, commit.ErrUnknown, kept)
+	storetest.Equal(t, kept.forgotten, 1, kept)
 }
 
 // One existing row refuses only its own unit, at any position among the rows of one statement.
@@ -196,9 +195,7 @@ func (unknownWrite) Table() string { return "unknown" }
 
 func TestKindsAreDistinct(t *testing.T) {
 	twice := Kinds{Writes: []Kind{Insert(addNote.row), Insert(addNote.row)}}
-	if _, err := Open(t.Context(), sqliteFile(t), twice, Options{}); err == nil {
-		t.Error("two kinds for one type of write were accepted")
-	}
+	storetest.Fails(t, storetest.Err(Open(t.Context(), sqliteFile(t), twice, Options{})), "")
 }
 
 // guardingWrite is a write whose fence includes a guard.

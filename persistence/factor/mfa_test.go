@@ -94,9 +94,8 @@ func mfaCodesAreUnique(t *testing.T, s mfa.Store, _ commit.Committer) {
 	}
 	ms := storetest.Value(t)(s.Methods(ctx))
 	as := storetest.Value(t)(s.Actions(ctx))
-	if len(ms) != 1 || len(as) != 1 {
-		t.Errorf("%d methods, %d actions", len(ms), len(as))
-	}
+	storetest.Equal(t, len(ms), 1)
+	storetest.Equal(t, len(as), 1)
 }
 
 func mfaOnePolicyPerEntity(t *testing.T, s mfa.Store, _ commit.Committer) {
@@ -204,9 +203,8 @@ func mfaRemoveCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 		storetest.Wants(t, s.RemoveCommon(ctx, unknown, unseen), fault.RecordNotFound)
 	}
 	if err := s.RemoveCommon(ctx, id, func(p mfa.Policy) error {
-		if p.ID != id || p.ActionCode != "AA" {
-			t.Errorf("check got %+v", p)
-		}
+		storetest.Equal(t, p.ID, id, p)
+		storetest.Equal(t, p.ActionCode, "AA", p)
 		return refusal
 	}); !errors.Is(err, refusal) {
 		t.Errorf("got %v", err)
@@ -275,8 +273,7 @@ func TestMFAAdmin(t *testing.T) {
 			storetest.Equal(t, n.Topic, change.MFA, n)
 		}
 		rows := storetest.Value(t)(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))
-		if len(notes) != 6 || rows != 6 {
-			t.Errorf("%d notes and %d audit rows for 6 changes", len(notes), rows)
-		}
+		storetest.Equal(t, len(notes), 6)
+		storetest.Equal(t, rows, 6)
 	})
 }

@@ -136,9 +136,8 @@ func TestArchiveStepsFail(t *testing.T) {
 			for i, table := range []string{"audit_archive", "audit", "audit_checkpoint", "audit_left"} {
 				got[i] = counted(t, db, table)
 			}
-			if got != want || len(s.files) != 1 {
-				t.Errorf("%s, %s: archives, rows, checkpoints and kept %v, want %v; files %v", name, when, got, want, s.names())
-			}
+			storetest.Equal(t, got, want, name, when, s.names())
+			storetest.Equal(t, len(s.files), 1, name, when, s.names())
 		}
 		check("after the failure", [4]int64{c.archives, c.rows, c.checkpoints, c.kept})
 		persistencetest.Exec(t, db, "DROP TRIGGER refused")

@@ -145,17 +145,15 @@ func TestArchivesJoin(t *testing.T) {
 			!strings.HasPrefix(err.Error(), "two: ") || !strings.Contains(err.Error(), "does not follow the one before it")) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if a.Rows != 5 || a.First != 1 {
-			t.Errorf("%s: %d rows from %d", name, a.Rows, a.First)
-		}
+		storetest.Equal(t, a.Rows, 5, name)
+		storetest.Equal(t, a.First, 1, name)
 	}
 	late := &kit.Archives{} // of a later first file the chains before are not known
 	storetest.Must(t, late.Add(auditKey, "two", header(func(_, from map[string]any) {
 		from["zz"] = map[string]any{"n": 1, "h": other}
 	})))
-	if late.First != 2 || late.Rows != 0 {
-		t.Errorf("%+v", late)
-	}
+	storetest.Equal(t, late.First, 2, late)
+	storetest.Equal(t, late.Rows, 0, late)
 }
 
 // Files of another trail do not vouch for a database, whether it has archives or not.

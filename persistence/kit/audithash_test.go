@@ -2,7 +2,6 @@ package kit
 
 import (
 	"encoding/hex"
-	"slices"
 	"testing"
 
 	"castellan/domain/kit/audit"
@@ -27,9 +26,8 @@ func TestChainAfterUnknownFate(t *testing.T) {
 	undo := c.Remember()
 	c.next(audit.Record{Action: "X"})
 	undo()
-	if c.seq != 9 || !slices.Equal(c.head, []byte{1}) {
-		t.Errorf("a transaction that was rolled back left the chain at %d", c.seq)
-	}
+	storetest.Equal(t, c.seq, 9)
+	storetest.Same(t, c.head, []byte{1})
 	c.Forget()
 	if r := c.next(audit.Record{Action: "X"}); r.Chain == "s" || r.Seq != 1 {
 		t.Errorf("the next row is %s/%d", r.Chain, r.Seq)

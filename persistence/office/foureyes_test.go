@@ -169,9 +169,8 @@ func fourEyesHolds(t *testing.T, s foureyes.Store, c commit.Committer) {
 		})
 	}
 	wg.Wait()
-	if done != 1 || late != 7 {
-		t.Errorf("%d decided and %d came late", done, late)
-	}
+	storetest.Equal(t, done, 1)
+	storetest.Equal(t, late, 7)
 }
 
 func fourEyesPurge(t *testing.T, s foureyes.Store, _ commit.Committer) {
@@ -220,9 +219,7 @@ func TestRehearsal(t *testing.T) {
 			t.Errorf("%d rows are left, %v; what waits for a commit ran: %t", n, err, ran)
 		}
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
-			if _, err := commit.Rehearse(ctx, db, act); err == nil {
-				t.Error("a part of a transaction was rehearsed")
-			}
+			storetest.Fails(t, storetest.Err(commit.Rehearse(ctx, db, act)), "")
 			return nil
 		}))
 	})

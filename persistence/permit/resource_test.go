@@ -120,9 +120,8 @@ func resourceSave(t *testing.T, s resource.Store, _ commit.Committer) {
 	next.CreatedBy, next.CreatedAt, next.TypeCode = stamp(1).CreatedBy, stamp(1).CreatedAt, "B"
 	storetest.Same(t, types[0], nextType)
 	storetest.Same(t, all[0], next)
-	if types[1].Code != "B" || all[1].Code != "Y" {
-		t.Error("another record changed")
-	}
+	storetest.Equal(t, types[1].Code, "B")
+	storetest.Equal(t, all[1].Code, "Y")
 
 	storetest.Wants(t, s.SaveType(ctx, resource.Type{ID: b, Code: "C", Context: resource.UI}), fault.RecordAlreadyExist)
 	storetest.Wants(t, s.SaveResource(ctx, resource.Resource{ID: y, Code: "Z", Context: resource.UI, TypeID: b}),
@@ -172,9 +171,7 @@ func resourceLockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
 	if have, err := s.Roles(t.Context()); err != nil || len(have) != 3 || n != 3 {
 		t.Errorf("%d roles, %d acknowledged, %v", len(have), n, err)
 	}
-	if err := s.Lock(t.Context()); err == nil {
-		t.Error("a lock outside of a transaction")
-	}
+	storetest.Fails(t, s.Lock(t.Context()), "")
 }
 
 // While one transaction holds the lock, another one waits.

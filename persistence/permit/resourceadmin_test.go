@@ -164,9 +164,8 @@ func TestResourceAdmin(t *testing.T) {
 			n := storetest.Value(t)(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))
 			return n
 		}
-		if int64(len(notes)) != rows || trail() != rows {
-			t.Errorf("%d notes and %d audit rows for %d changes", len(notes), trail(), rows)
-		}
+		storetest.Equal(t, int64(len(notes)), rows, len(notes))
+		storetest.Equal(t, trail(), rows, len(notes))
 
 		// A running node knows the writes of the command line (D-AUTH-03).
 		chief := user.New("u2", time.Now())

@@ -119,9 +119,8 @@ func totpDefineUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
 	made, fenced := race(t, s, func(i int) []commit.Write {
 		return []commit.Write{user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, defined(1, fmt.Sprint("d", i))}
 	})
-	if made != 1 || fenced != 19 {
-		t.Errorf("%d definitions, %d fenced", made, fenced)
-	}
+	storetest.Equal(t, made, 1)
+	storetest.Equal(t, fenced, 19)
 	d := storetest.Value(t)(s.Get(t.Context(), userID(1)))
 	storetest.Equal(t, len(storetest.Value(t)(s.Codes(t.Context(), userID(1), d.ID))), totp.RecoveryCodes)
 }

@@ -190,9 +190,8 @@ func TestSums(t *testing.T) {
 func TestReadAmounts(t *testing.T) {
 	var a, b amount.Amount
 	storetest.Must(t, record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&a: {Hi: 1}, &b: {Hi: -1, Lo: 5e17}}))
-	if a.String() != "1" || b.String() != "-0.5" {
-		t.Errorf("%v, %v", a, b)
-	}
+	storetest.Equal(t, a.String(), "1", a, b)
+	storetest.Equal(t, b.String(), "-0.5", a, b)
 	err := record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&a: {Lo: -1}})
 	if !errors.Is(err, amount.ErrRange) {
 		t.Error(err)

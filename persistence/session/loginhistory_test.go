@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -168,9 +167,8 @@ func lineOfPurgedSession(t *testing.T, s session.Store, c commit.Committer) {
 		t.Helper()
 		l := storetest.Value(t)(s.Logins(ctx, one, page.Query[session.LoginPlace]{Count: true}))
 		from := storetest.Value(t)(s.LoginsFrom(ctx, gone.IP, 10))
-		if !slices.Equal(from, l.Records) || l.Total != len(from) {
-			t.Errorf("by address: %+v, of the account %+v", from, l)
-		}
+		storetest.Same(t, from, l.Records, from, l)
+		storetest.Equal(t, l.Total, len(from), from, l)
 		return l.Records
 	}
 	before := read()

@@ -123,9 +123,8 @@ func TestDoWithoutTopicAndWithoutCaller(t *testing.T) {
 		leave()
 		return admin.Done{Target: "t1"}, nil
 	})
-	if err != nil || len(s.writes) != 1 {
-		t.Errorf("error %v, writes %+v", err, s.writes)
-	}
+	storetest.Must(t, err)
+	storetest.Equal(t, len(s.writes), 1, s.writes)
 	// The key of the note may differ from the target of the row.
 	changes.Topic, changes.Follow = change.Roles, nil
 	err = changes.Do(t.Context(), by, "A", func(context.Context) (admin.Done, error) {

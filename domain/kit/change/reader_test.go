@@ -254,9 +254,8 @@ func TestRun(t *testing.T) {
 		f.set(false, 0)
 		time.Sleep(change.Every)
 		synctest.Wait()
-		if complaints != 1 || told["a"] != 1 {
-			t.Errorf("%d complaints, told of %v", complaints, told)
-		}
+		storetest.Equal(t, complaints, 1, told)
+		storetest.Equal(t, told["a"], 1, told)
 		stop()
 		synctest.Wait()
 	})

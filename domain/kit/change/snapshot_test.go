@@ -63,9 +63,8 @@ func TestSnapshot(t *testing.T) {
 	s := change.NewSnapshot(&first, rows.load, rows.apply)
 	rows.fails = errors.New("the rows cannot be read")
 	for _, err := range []error{s.Reload(t.Context()), s.Follow(t.Context(), "a")} {
-		if !errors.Is(err, rows.fails) || s.Current() != &first {
-			t.Errorf("after a failure %v, %v", *s.Current(), err)
-		}
+		storetest.Is(t, err, rows.fails, *s.Current())
+		storetest.Equal(t, s.Current(), &first, *s.Current())
 	}
 	rows.fails = nil
 	ok(t, s.Reload(t.Context()))

@@ -312,9 +312,8 @@ func TestTimesOfSteps(t *testing.T) {
 			p := &page{disk: newDisk(), refs: 25}
 			items := &job.Items{Effect: job.Repeatable, Snapshot: func(ctx context.Context, _ job.Job, _ string,
 				limit int) ([]string, error) {
-				if left(ctx) != time.Minute || limit != 500 {
-					t.Errorf("a step has %s, a page %d recipients", left(ctx), limit)
-				}
+				storetest.Equal(t, left(ctx), time.Minute)
+				storetest.Equal(t, limit, 500)
 				return []string{"r1", "r2"}, nil
 			}, Send: func(ctx context.Context, _ job.Job, _ string) ([]commit.Write, error) {
 				storetest.Equal(t, left(ctx), 10*time.Second)

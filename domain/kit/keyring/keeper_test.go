@@ -95,9 +95,8 @@ func TestFirstStart(t *testing.T) {
 	}
 	// A second time, with nothing to make.
 	b := storetest.Value(t)(keyring.Open(t.Context(), s, file, false, time.Now))
-	if string(a.Ring().Audit()) != string(b.Ring().Audit()) || len(records(t, s)) != 4 {
-		t.Error("a second start made other keys")
-	}
+	storetest.Equal(t, string(a.Ring().Audit()), string(b.Ring().Audit()))
+	storetest.Equal(t, len(records(t, s)), 4)
 }
 
 // In production an operator provides the file before the first start.
@@ -128,9 +127,7 @@ func TestWrongMaster(t *testing.T) {
 		}
 		storetest.Equal(t, len(records(t, s)), len(before), name)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "none.key")); err == nil {
-		t.Error("a master key was made beside existing keys")
-	}
+	storetest.Fails(t, storetest.Err(os.Stat(filepath.Join(dir, "none.key"))), "")
 }
 
 func TestMasterFile(t *testing.T) {
@@ -139,9 +136,7 @@ func TestMasterFile(t *testing.T) {
 	m := storetest.Value(t)(keyring.CreateMaster(good))
 	text := storetest.Value(t)(os.ReadFile(good))
 	secret := strings.Fields(string(text))[2]
-	if _, err := keyring.CreateMaster(good); err == nil {
-		t.Error("a master key was made over another")
-	}
+	storetest.Fails(t, storetest.Err(keyring.CreateMaster(good)), "")
 	storetest.Equal(t, string(storetest.Value(t)(os.ReadFile(good))), string(text))
 	for name, bad := range map[string]string{
 		"empty":       "",
@@ -164,9 +159,7 @@ func TestMasterFile(t *testing.T) {
 	}
 	for _, open := range []fs.FileMode{0o640, 0o604, 0o660, 0o601} {
 		storetest.Must(t, os.Chmod(good, open))
-		if _, err := keyring.ReadMaster(good); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-			t.Errorf("mode %#o: %v", open, err)
-		}
+		storetest.Fails(t, storetest.Err(keyring.ReadMaster(good)), "chmod 600", open)
 	}
 	storetest.Must(t, os.Chmod(good, 0o400))
 	storetest.Value(t)(keyring.ReadMaster(good))
@@ -190,9 +183,7 @@ func TestChangedRow(t *testing.T) {
 		c.open(t, good, file)
 		rs := records(t, good)
 		change(rs)
-		if _, err := keyring.Open(t.Context(), fixed(rs), file, true, c.Now); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		storetest.Fails(t, storetest.Err(keyring.Open(t.Context(), fixed(rs), file, true, c.Now)), "", name)
 	}
 }
 

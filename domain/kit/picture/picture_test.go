@@ -73,9 +73,8 @@ func TestOrientationAndMetadata(t *testing.T) {
 	} {
 		p := clean(t, picturetest.WithEXIF(plain, orientation))
 		turned := orientation >= 5 && orientation <= 8
-		if (p.Width == h) != turned || (p.Height == w) != turned {
-			t.Errorf("%d: %d×%d", orientation, p.Width, p.Height)
-		}
+		storetest.Equal(t, (p.Width == h), turned, orientation, p.Width, p.Height)
+		storetest.Equal(t, (p.Height == w), turned, orientation, p.Width, p.Height)
 		if !near(at(p, corner.X, corner.Y), at(upright, 0, 0)) {
 			t.Errorf("%d: the first pixel is not at %v: %v", orientation, corner, at(p, corner.X, corner.Y))
 		}

@@ -74,6 +74,14 @@ func Is(t testing.TB, err, want error, labels ...any) {
 	}
 }
 
+// Fails checks that there is an error, whose text contains a part.
+func Fails(t testing.TB, err error, part string, labels ...any) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("%s got the error %v, want one with %q", labeled(labels), err, part)
+	}
+}
+
 // Equal compares values.
 func Equal[T comparable](t testing.TB, got, want T, labels ...any) {
 	t.Helper()

@@ -82,13 +82,9 @@ func TestJournalCannotBeMade(t *testing.T) {
 		t.Errorf("a sum beyond an amount: %+v, %v", j, err)
 	}
 	one := line{Date: "2026-03-01", Currency: "BTC", Debit: amount.Must("1").Sum()}
-	if err := (journal{Lines: []line{one}}).balanced(); err == nil {
-		t.Error("a debit without a credit is balanced")
-	}
+	storetest.Fails(t, (journal{Lines: []line{one}}).balanced(), "")
 	other := line{Date: "2026-03-02", Currency: "BTC", Credit: amount.Must("1").Sum()}
-	if err := (journal{Lines: []line{one, other}}).balanced(); err == nil {
-		t.Error("the credit of another day balances a debit")
-	}
+	storetest.Fails(t, (journal{Lines: []line{one, other}}).balanced(), "")
 }
 
 type totals struct{ err error }
@@ -111,9 +107,7 @@ func TestSteps(t *testing.T) {
 		next, _, err := s.Integration().Step(t.Context(), j)
 		return next, err
 	}
-	if _, err := step(job.Job{ID: "j1", Params: []byte("{")}); err == nil {
-		t.Error("a job without parameters was run")
-	}
+	storetest.Fails(t, storetest.Err(step(job.Job{ID: "j1", Params: []byte("{")})), "")
 	s.Store = totals{down}
 	storetest.Is(t, storetest.Err(step(j)), down)
 	s.Store, s.Codes = totals{}, func(int64) (string, string, error) { return "", "", down }
@@ -122,9 +116,7 @@ func TestSteps(t *testing.T) {
 	made := storetest.Value(t)(step(j))
 	half := storetest.Value(t)(step(made))
 	storetest.Must(t, s.Files.Delete(t.Context(), "accounting/j1.csv"))
-	if _, err := step(half); err == nil {
-		t.Error("a missing file was delivered")
-	}
+	storetest.Fails(t, storetest.Err(step(half)), "")
 	s.Deliver = nil
 	storetest.Equal(t, storetest.Value(t)(step(j)).State, job.Done)
 }

@@ -121,9 +121,8 @@ func TestInfo(t *testing.T) {
 	}{{"-", "-", 3}, {"usdt", "-", 2}, {"USDT", "eth", 3}, {"-", "ETH", 4}, {"off", "-", 4}, {"-", "trx", 2},
 		{"BTC", "TRX", 0}, {"ETH", "-", 0}, {"", "-", 0}} {
 		got, ok := c.Info(text(tc.symbol), text(tc.network))
-		if got.ID != tc.pair || ok != (tc.pair > 0) {
-			t.Errorf("%s on %s: pair %d, %v; want %d", tc.symbol, tc.network, got.ID, ok, tc.pair)
-		}
+		storetest.Equal(t, got.ID, tc.pair, tc.symbol, tc.network)
+		storetest.Equal(t, ok, (tc.pair > 0), tc.symbol, tc.network)
 	}
 	if p, ok := c.Pair(4); !ok || p.Currency.Code != "OFF" || p.Network.Code != "ETH" {
 		t.Errorf("%+v", p)

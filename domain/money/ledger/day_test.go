@@ -163,9 +163,8 @@ func TestCloseDaysContinues(t *testing.T) {
 	for _, d := range c.closed {
 		seen[d.Account] = true
 	}
-	if len(seen) != 250 || len(c.closed) != 250 {
-		t.Errorf("%d accounts in %d rows", len(seen), len(c.closed))
-	}
+	storetest.Equal(t, len(seen), 250)
+	storetest.Equal(t, len(c.closed), 250)
 }
 
 // A day that another node closes at the same time is no error; any other failure ends the closing.

@@ -299,9 +299,8 @@ func TestAnotherNodeFillsTheTreasury(t *testing.T) {
 		return commit.ErrCheck
 	}
 	_, err := l.Do(t.Context(), audit.Operator, pays("1", treasury, bob, "100"))
-	if !errors.Is(err, ledger.ErrFull) || late != 1 {
-		t.Errorf("%v, %d late", err, late)
-	}
+	storetest.Is(t, err, ledger.ErrFull)
+	storetest.Equal(t, late, 1)
 	s.refuse = func(int, []commit.Write) error { return commit.ErrCheck }
 	storetest.Is(t, storetest.Err(l.Do(t.Context(), audit.Operator, pays("2", treasury, bob, "1"))), commit.ErrCheck)
 }

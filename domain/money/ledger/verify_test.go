@@ -288,9 +288,8 @@ func TestVerifyAssets(t *testing.T) {
 			t.Errorf("%d: %+v", i, sum)
 		}
 	}
-	if err != nil || len(totals) != 5 {
-		t.Errorf("%+v, %v", totals, err)
-	}
+	storetest.Must(t, err)
+	storetest.Equal(t, len(totals), 5, totals)
 	const most = "999999999999999999"
 	b = &books{}
 	b.move(idOf(firstDay, 1), treasury, alice, most, 0, 1)

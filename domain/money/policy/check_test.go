@@ -161,9 +161,8 @@ func TestBoundsOfRules(t *testing.T) {
 			}
 		}
 	}
-	if policy.MaxSums != 64 || policy.MaxRules != 10_000 {
-		t.Errorf("at most %d rules and %d sums", policy.MaxRules, policy.MaxSums)
-	}
+	storetest.Equal(t, policy.MaxSums, 64)
+	storetest.Equal(t, policy.MaxRules, 10_000)
 }
 
 func TestSpans(t *testing.T) {

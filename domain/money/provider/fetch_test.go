@@ -44,9 +44,8 @@ func TestFetching(t *testing.T) {
 		func(n provider.Name, _ time.Time, leftOut int, err error) {
 			log += fmt.Sprint(n, " ", leftOut, " ", err, "; ")
 		})
-	if schedule.Kind != kind.Name || schedule.Every != 5*time.Minute {
-		t.Errorf("scheduled as %+v", schedule)
-	}
+	storetest.Equal(t, schedule.Kind, kind.Name, schedule)
+	storetest.Equal(t, schedule.Every, 5*time.Minute, schedule)
 	slot := time.Date(2026, 1, 31, 10, 5, 0, 0, time.UTC)
 	j := job.Job{Key: schedule.Slots(slot.Add(4 * time.Minute))[0], State: job.Running}
 	got, rests := "", ""

@@ -162,7 +162,6 @@ func TestPermissionGrantedByTheRequestDoesNotApproveIt(t *testing.T) {
 		}
 		return fault.New(fault.Forbidden, "not allowed")
 	})
-	if fault.CodeOf(err) != fault.Forbidden || ran != 0 {
-		t.Errorf("%v, ran %d times", err, ran)
-	}
+	storetest.Wants(t, err, fault.Forbidden)
+	storetest.Equal(t, ran, 0)
 }

@@ -130,9 +130,7 @@ func TestSamePersonDoesNotApprove(t *testing.T) {
 	_, err = o.approve("other", r.ID)
 	storetest.Must(t, err)
 	o.Shared = func(context.Context, string, string) (bool, error) { return false, errors.New("cannot be read") }
-	if _, err := o.approve("other", o.stand().ID); err == nil {
-		t.Error("approved while nobody knows whether a device is shared")
-	}
+	storetest.Fails(t, storetest.Err(o.approve("other", o.stand().ID)), "")
 }
 
 // An approval executes the request once, and stores its sealed result.
@@ -283,9 +281,7 @@ func TestUnreadableRequest(t *testing.T) {
 		t.Errorf("%v, %s", err, o.get(r.ID).Status)
 	}
 	o.Open = func([]byte, []byte) ([]byte, error) { return []byte("{"), nil }
-	if _, err := o.Asked(r); err == nil {
-		t.Error("no error of a request that is no JSON")
-	}
+	storetest.Fails(t, storetest.Err(o.Asked(r)), "")
 }
 
 // The requester may withdraw a request, and any other person needs the permission of its endpoint.

@@ -107,9 +107,8 @@ func TestSetupAuthenticator(t *testing.T) {
 		}
 		d := storetest.Value(t)(proof.NewTOTP(db).Get(t.Context(), id))
 		codes := storetest.Value(t)(proof.NewTOTP(db).Codes(t.Context(), id, d.ID))
-		if d.LastStep != totp.StepAt(i.now) || len(codes) != len(b.Authenticator.Codes) {
-			t.Errorf("%+v, %d codes", d, len(codes))
-		}
+		storetest.Equal(t, d.LastStep, totp.StepAt(i.now), d)
+		storetest.Equal(t, len(codes), len(b.Authenticator.Codes), d)
 		storetest.Equal(t, storetest.Value(t)(i.complete(t, p)), id)
 		storetest.Wants(t, storetest.Err(i.complete(t, late)), fault.NotFound)
 		storetest.Wants(t, storetest.Err(i.Begin(t.Context(), from("203.0.113.1"), token, boss)), fault.NotFound)
@@ -211,9 +210,8 @@ func TestOneAdministratorForEachLink(t *testing.T) {
 			return err
 		})
 		holders := storetest.Value(t)(i.Users.Holders(t.Context()))
-		if won != 1 || len(holders[user.RoleAdmin]) != 1 {
-			t.Errorf("%d completions, administrators %v", won, holders)
-		}
+		storetest.Equal(t, won, 1, holders)
+		storetest.Equal(t, len(holders[user.RoleAdmin]), 1, holders)
 	})
 }
 

@@ -295,9 +295,8 @@ func TestRoundTrip(t *testing.T) {
 			}
 		})
 		whole := strings.Join(first, "\n")
-		if strings.Contains(whole, "argon2id") != secrets || strings.Contains(whole, "GEZDGNBVGY3TQOJQ") != secrets {
-			t.Errorf("secrets %v: %.300s", secrets, whole)
-		}
+		storetest.Equal(t, strings.Contains(whole, "argon2id"), secrets, whole)
+		storetest.Equal(t, strings.Contains(whole, "GEZDGNBVGY3TQOJQ"), secrets, whole)
 		if !json.Valid([]byte(first[0])) {
 			t.Errorf("no JSON: %s", first[0])
 		}

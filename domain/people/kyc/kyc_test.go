@@ -205,9 +205,7 @@ func TestDecisionFailsWithItsLevel(t *testing.T) {
 		DocumentIDs: []string{paper}, DocumentID: paper}))
 	levels := d.Levels
 	d.Levels = broken{levels}
-	if err := d.Confirm(t.Context(), by, "u1", user.ManuelApproved, ""); err == nil {
-		t.Error("decided without the level")
-	}
+	storetest.Fails(t, d.Confirm(t.Context(), by, "u1", user.ManuelApproved, ""), "")
 	if u := d.user("u1"); u.AddressConfirmed != user.WaitingApproval || u.Level != 0 {
 		t.Errorf("half a decision: %+v", u)
 	}
@@ -290,9 +288,8 @@ func TestReopen(t *testing.T) {
 		Reason: new("blurred")}
 	storetest.Must(t, d.Decide(t.Context(), by, v))
 	won := storetest.Race(t, 8, fault.InvalidState, func(int) error { return reopen("u1") })
-	if won != 1 || d.user("u1").KYCConfirm != user.WaitingApproval {
-		t.Errorf("%d won, %s", won, d.user("u1").KYCConfirm)
-	}
+	storetest.Equal(t, won, 1)
+	storetest.Equal(t, d.user("u1").KYCConfirm, user.WaitingApproval)
 	v.KYCConfirm = user.ManuelApproved
 	storetest.Must(t, d.Decide(t.Context(), by, v))
 	storetest.Wants(t, reopen("u1"), fault.InvalidState)
@@ -327,9 +324,7 @@ func TestImagesWithoutType(t *testing.T) {
 	d.document("D8", "u1", 1, "broken")
 	shows("D8 false true false")
 	d.document("D9", "u1", 1, "lost")
-	if _, err := d.Images(t.Context(), by, "u1"); err == nil {
-		t.Error("no error of bytes that cannot be read")
-	}
+	storetest.Fails(t, storetest.Err(d.Images(t.Context(), by, "u1")), "")
 }
 
 // A decision on an address without a proof uses the newest waiting picture, once.

@@ -156,9 +156,7 @@ func TestFencedStart(t *testing.T) {
 		len(p.started) != 10 {
 		t.Error(err)
 	}
-	if _, err := p.Action().Exec(t.Context(), challenge.Execution{Command: []byte("{")}); err == nil {
-		t.Error("a damaged command makes an account")
-	}
+	storetest.Fails(t, storetest.Err(p.Action().Exec(t.Context(), challenge.Execution{Command: []byte("{")})), "")
 	if _, _, err := p.Action().Reach(t.Context(), []byte("{")); err == nil || p.Action().Describe([]byte("{")) != nil {
 		t.Error("a damaged command has destinations")
 	}

@@ -122,9 +122,8 @@ func joins(t *testing.T, s job.Store, c commit.Committer) {
 		return failed
 	})
 	all, _ := s.List(t.Context(), job.Query{}, page.Query[job.Place]{})
-	if !errors.Is(err, failed) || len(woken)+len(all.Records) != 0 {
-		t.Errorf("rolled back: %v, woken %v, %d jobs", err, woken, len(all.Records))
-	}
+	storetest.Is(t, err, failed, woken, len(all.Records))
+	storetest.Equal(t, len(woken)+len(all.Records), 0, woken, len(all.Records))
 	var j job.Job
 	must(t, c.InTx(t.Context(), func(ctx context.Context) (err error) {
 		j, _, err = jobs.Start(ctx, person, job.Request{Kind: "k", Key: "x"})

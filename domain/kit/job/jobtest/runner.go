@@ -191,9 +191,8 @@ func itemsFailAlone(t *testing.T, s job.Store, c commit.Committer) {
 		{Reason: "INVALID_STATE", Text: "no such inbox", Count: 1, Refs: []string{"r00002"}}})
 	items, err := s.Items(t.Context(), job.ItemQuery{JobID: id, After: 1, Limit: 2})
 	must(t, err)
-	if items[0].Error != "internal error; see the log of the service" || items[1].Error != "no such inbox" {
-		t.Errorf("%+v", items)
-	}
+	storetest.Equal(t, items[0].Error, "internal error; see the log of the service", items)
+	storetest.Equal(t, items[1].Error, "no such inbox", items)
 }
 
 // Wherever the process is killed, nothing is sent twice and at most one window is unknown; a user resends it.

@@ -343,9 +343,7 @@ func TestConfiguredRules(t *testing.T) {
 	} {
 		storetest.Equal(t, r.Fits(v.network, v.address), v.want, v.network, v.address)
 	}
-	if _, err := NewRules(map[string]string{"X": "("}); err == nil {
-		t.Error("a faulty pattern was taken")
-	}
+	storetest.Fails(t, storetest.Err(NewRules(map[string]string{"X": "("})), "")
 	storetest.Equal(t, strings.Join(Families(), " "), "bitcoin evm solana tron xrp")
 }
 

@@ -188,9 +188,8 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				}
 				return err
 			})
-			if won != 64 || made.Load() != 1 {
-				w.Errorf("%d answers, %d made it", won, made.Load())
-			}
+			storetest.Equal(w, won, 64)
+			storetest.Equal(w, made.Load(), 1)
 			w.has("5", "0", "5")
 			won = storetest.Race(w, 64, fault.RecordAlreadyExist,
 				func(i int) error { return storetest.Err(w.do(nodes[i%3], w.in("2", fmt.Sprint(i+1)))) })
@@ -212,9 +211,8 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				return err
 			})
 			all := storetest.Value(w)(w.s.Balances(w.ctx, w.treasury))
-			if all[0].Posted != must("-37") || all[0].Seq != 100 {
-				w.Errorf("the treasury has %s after %d", all[0].Posted, all[0].Seq)
-			}
+			storetest.Equal(w, all[0].Posted, must("-37"))
+			storetest.Equal(w, all[0].Seq, 100)
 		}),
 		"IsAllOrNothing": with(func(w *world) {
 			w.must(w.in("1", "10"))
@@ -226,9 +224,8 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 			w.refused(err, ledger.ErrInsufficient)
 			storetest.Wants(w, storetest.Err(w.s.ByRef(w.ctx, "withdrawal", w.user.Owner+"1")), fault.RecordNotFound)
 			r := w.must(w.out("1", "9.5"), feeOf("0.5"))
-			if r.Transfers[0].Group != r.Transfers[1].Group || r.Transfers[1].DebitSeq != 3 {
-				w.Errorf("group: %+v", r.Transfers)
-			}
+			storetest.Equal(w, r.Transfers[0].Group, r.Transfers[1].Group, r.Transfers)
+			storetest.Equal(w, r.Transfers[1].DebitSeq, 3, r.Transfers)
 			_, err = w.do(w.l, w.out("2", "1"), feeOf("0.5"))
 			if err == nil {
 				w.Error("a new movement with an old part")
