@@ -29,7 +29,7 @@ func TestReadOnly(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "data", "test.db")
 				dsn = "sqlite:" + file
 				storetest.Is(t, storetest.Err(persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true})), fs.ErrNotExist)
-				storetest.Fails(t, storetest.Err(os.Stat(filepath.Dir(file))), "")
+				storetest.Fails(t, storetest.Err(os.Stat(filepath.Dir(file))), "", "its folder was made")
 				storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
 				storetest.Must(t, os.WriteFile(file, nil, 0o600))
 			}

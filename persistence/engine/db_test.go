@@ -158,7 +158,7 @@ func TestBulkOfSQLite(t *testing.T) {
 	})
 	db := storetest.Value(t)(Open(t.Context(), sqliteFile(t), noteKinds, Options{}))
 	storetest.Must(t, db.Close())
-	storetest.Fails(t, db.Bulk(t.Context()), "")
+	storetest.Fails(t, db.Bulk(t.Context()), "", "a closed database was prepared")
 }
 
 // A trigger of SQLite that says so refuses a row because it exists. Another refusal of a trigger is internal.

@@ -89,7 +89,7 @@ func TestPurgeAfterCopy(t *testing.T) {
 		count("TRUE") != 5 {
 		t.Errorf("a copy that fails: %v, %d notes", err, count("TRUE"))
 	}
-	storetest.Fails(t, purge("", "none = 1"), "")
+	storetest.Fails(t, purge("", "none = 1"), "", "a condition that fails")
 	storetest.Must(t, purge(copies, "id < 'a2' AND id NOT LIKE 'copy%'"))
 	storetest.Equal(t, count("id LIKE 'copy%'"), 2)
 	storetest.Equal(t, count("id LIKE 'a%'"), 3)

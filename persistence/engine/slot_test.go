@@ -159,7 +159,7 @@ func TestCallersWhoLeaveATransaction(t *testing.T) {
 // A lock needs a transaction. Transactions with one key take turns, and other keys do not matter.
 func TestLocksOfTransactions(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		storetest.Fails(t, db.LockTx(t.Context(), 1), "")
+		storetest.Fails(t, db.LockTx(t.Context(), 1), "", "a lock without a transaction")
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return db.LockTx(ctx, 1) }))
 	})
 	dsn := pgtest.DSN(t)
@@ -354,7 +354,7 @@ func TestPurgeInParts(t *testing.T) {
 				t.Errorf("after %d times: %d", i+1, n)
 			}
 		}
-		storetest.Fails(t, db.PurgePart(t.Context(), "none", "text = ?", "old"), "")
+		storetest.Fails(t, db.PurgePart(t.Context(), "none", "text = ?", "old"), "", "a table that does not exist")
 	})
 }
 

@@ -219,7 +219,7 @@ func TestRehearsal(t *testing.T) {
 			t.Errorf("%d rows are left, %v; what waits for a commit ran: %t", n, err, ran)
 		}
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
-			storetest.Fails(t, storetest.Err(commit.Rehearse(ctx, db, act)), "")
+			storetest.Fails(t, storetest.Err(commit.Rehearse(ctx, db, act)), "", "a part of a transaction was rehearsed")
 			return nil
 		}))
 	})

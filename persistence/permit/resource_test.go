@@ -171,7 +171,7 @@ func resourceLockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
 	if have, err := s.Roles(t.Context()); err != nil || len(have) != 3 || n != 3 {
 		t.Errorf("%d roles, %d acknowledged, %v", len(have), n, err)
 	}
-	storetest.Fails(t, s.Lock(t.Context()), "")
+	storetest.Fails(t, s.Lock(t.Context()), "", "a lock outside of a transaction")
 }
 
 // While one transaction holds the lock, another one waits.

@@ -110,7 +110,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		// A condition that names nothing must not mean every row.
-		storetest.Fails(t, labels.Remove(ctx, db, record.Given("name", "")), "")
+		storetest.Fails(t, labels.Remove(ctx, db, record.Given("name", "")), "", "a removal without a condition was done")
 	})
 }
 

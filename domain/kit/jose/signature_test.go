@@ -43,5 +43,5 @@ func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 	if ed.Verify(EdDSA, "another proof", sigEd) {
 		t.Error("a signature of another proof was accepted")
 	}
-	storetest.Fails(t, storetest.Err(Sign(nil, nil, signed)), "")
+	storetest.Fails(t, storetest.Err(Sign(nil, nil, signed)), "", "signed without a key")
 }

@@ -136,7 +136,7 @@ func TestMasterFile(t *testing.T) {
 	m := storetest.Value(t)(keyring.CreateMaster(good))
 	text := storetest.Value(t)(os.ReadFile(good))
 	secret := strings.Fields(string(text))[2]
-	storetest.Fails(t, storetest.Err(keyring.CreateMaster(good)), "")
+	storetest.Fails(t, storetest.Err(keyring.CreateMaster(good)), "", "a master key was made over another")
 	storetest.Equal(t, string(storetest.Value(t)(os.ReadFile(good))), string(text))
 	for name, bad := range map[string]string{
 		"empty":       "",

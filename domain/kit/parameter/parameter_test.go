@@ -160,7 +160,7 @@ func TestSeed(t *testing.T) {
 		parameter.Explanation.In(d.Set()).MinLength != 7 {
 		t.Errorf("%d, %v, %+v", len(after), err, parameter.Explanation.In(d.Set()))
 	}
-	storetest.Fails(t, parameter.Seed(t.Context(), full{d.Store}), "")
+	storetest.Fails(t, parameter.Seed(t.Context(), full{d.Store}), "", "no error of a parameter that cannot be added")
 	empty := parameter.NewCache(d.Store)
 	if got := parameter.UserType.In(empty.Set()); fmt.Sprint(got.Values) != "[bireysel kurumsal]" {
 		t.Errorf("%v", got)
@@ -223,7 +223,7 @@ func TestChange(t *testing.T) {
 	}
 	persistencetest.Exec(t, d.db, `UPDATE parameter SET json = '[]' WHERE code = 'AMLCONTROL'`)
 	storetest.Fails(t, parameter.AMLControl.Change(t.Context(), d.Store, ignore), "")
-	storetest.Fails(t, d.Reload(t.Context()), "")
+	storetest.Fails(t, d.Reload(t.Context()), "", "loaded an object that has another shape")
 	persistencetest.Exec(t, d.db, `DELETE FROM parameter WHERE code = 'AMLCONTROL'`)
 	storetest.Wants(t, parameter.AMLControl.Change(t.Context(), d.Store, ignore), fault.RecordNotFound)
 	storetest.Must(t, d.Reload(t.Context()))

@@ -296,7 +296,7 @@ func TestStatement(t *testing.T) {
 			}
 		}
 	}
-	storetest.Fails(t, i.ReadStatement("guard-grant+jwt", strings.Repeat("a", 9000), &got), "")
+	storetest.Fails(t, i.ReadStatement("guard-grant+jwt", strings.Repeat("a", 9000), &got), "", "too long")
 }
 
 // FuzzVerify: of all texts only the signed one is a token, and only of its class (SEC-19, SEC-20).

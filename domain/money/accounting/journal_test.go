@@ -82,9 +82,9 @@ func TestJournalCannotBeMade(t *testing.T) {
 		t.Errorf("a sum beyond an amount: %+v, %v", j, err)
 	}
 	one := line{Date: "2026-03-01", Currency: "BTC", Debit: amount.Must("1").Sum()}
-	storetest.Fails(t, (journal{Lines: []line{one}}).balanced(), "")
+	storetest.Fails(t, (journal{Lines: []line{one}}).balanced(), "", "a debit without a credit is balanced")
 	other := line{Date: "2026-03-02", Currency: "BTC", Credit: amount.Must("1").Sum()}
-	storetest.Fails(t, (journal{Lines: []line{one, other}}).balanced(), "")
+	storetest.Fails(t, (journal{Lines: []line{one, other}}).balanced(), "", "the credit of another day balances a debit")
 }
 
 type totals struct{ err error }
@@ -116,7 +116,7 @@ func TestSteps(t *testing.T) {
 	made := storetest.Value(t)(step(j))
 	half := storetest.Value(t)(step(made))
 	storetest.Must(t, s.Files.Delete(t.Context(), "accounting/j1.csv"))
-	storetest.Fails(t, storetest.Err(step(half)), "")
+	storetest.Fails(t, storetest.Err(step(half)), "", "a missing file was delivered")
 	s.Deliver = nil
 	storetest.Equal(t, storetest.Value(t)(step(j)).State, job.Done)
 }

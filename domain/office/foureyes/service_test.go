@@ -281,7 +281,7 @@ func TestUnreadableRequest(t *testing.T) {
 		t.Errorf("%v, %s", err, o.get(r.ID).Status)
 	}
 	o.Open = func([]byte, []byte) ([]byte, error) { return []byte("{"), nil }
-	storetest.Fails(t, storetest.Err(o.Asked(r)), "")
+	storetest.Fails(t, storetest.Err(o.Asked(r)), "", "no error of a request that is no JSON")
 }
 
 // The requester may withdraw a request, and any other person needs the permission of its endpoint.

@@ -205,7 +205,7 @@ func TestDecisionFailsWithItsLevel(t *testing.T) {
 		DocumentIDs: []string{paper}, DocumentID: paper}))
 	levels := d.Levels
 	d.Levels = broken{levels}
-	storetest.Fails(t, d.Confirm(t.Context(), by, "u1", user.ManuelApproved, ""), "")
+	storetest.Fails(t, d.Confirm(t.Context(), by, "u1", user.ManuelApproved, ""), "", "decided without the level")
 	if u := d.user("u1"); u.AddressConfirmed != user.WaitingApproval || u.Level != 0 {
 		t.Errorf("half a decision: %+v", u)
 	}
@@ -324,7 +324,7 @@ func TestImagesWithoutType(t *testing.T) {
 	d.document("D8", "u1", 1, "broken")
 	shows("D8 false true false")
 	d.document("D9", "u1", 1, "lost")
-	storetest.Fails(t, storetest.Err(d.Images(t.Context(), by, "u1")), "")
+	storetest.Fails(t, storetest.Err(d.Images(t.Context(), by, "u1")), "", "no error of bytes that cannot be read")
 }
 
 // A decision on an address without a proof uses the newest waiting picture, once.

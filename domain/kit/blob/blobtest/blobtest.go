@@ -63,7 +63,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 	if f.Info.Version != info.Version || f.Info.Size != 7 || f.Info.Key != key {
 		t.Errorf("got %+v, stat %+v", f.Info, info)
 	}
-	storetest.Fails(t, storetest.Err(blob.Read(t.Context(), s, key, 6)), "")
+	storetest.Fails(t, storetest.Err(blob.Read(t.Context(), s, key, 6)), "", "a file beyond the limit was read")
 	gone(t, s, "document")           // a folder is not a file
 	gone(t, s, key+"/further")       // and a file is not a folder
 	gone(t, s, key[:len(key)-1])     // a part of a name

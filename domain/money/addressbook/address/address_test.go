@@ -343,7 +343,7 @@ func TestConfiguredRules(t *testing.T) {
 	} {
 		storetest.Equal(t, r.Fits(v.network, v.address), v.want, v.network, v.address)
 	}
-	storetest.Fails(t, storetest.Err(NewRules(map[string]string{"X": "("})), "")
+	storetest.Fails(t, storetest.Err(NewRules(map[string]string{"X": "("})), "", "a faulty pattern was taken")
 	storetest.Equal(t, strings.Join(Families(), " "), "bitcoin evm solana tron xrp")
 }
 

@@ -37,7 +37,7 @@ func holds(w *world) {
 	// A settlement takes at most the locked amount; the rest is released.
 	other := w.out("2", "4")
 	other.Debit, other.Credit = other.Credit, other.Debit
-	storetest.Fails(w, storetest.Err(w.l.Settle(w.ctx, by, h.ID, other)), "")
+	storetest.Fails(w, storetest.Err(w.l.Settle(w.ctx, by, h.ID, other)), "", "settled by a transfer of another account")
 	r := storetest.Value(w)(w.l.Settle(w.ctx, by, h.ID, w.out("3", "3")))
 	w.has("7", "0", "7")
 	h = storetest.Value(w)(w.s.Hold(w.ctx, h.ID))
@@ -154,5 +154,5 @@ func reverses(w *world) {
 	second := ledger.New(time.Now(), "correction", w.user.Owner, w.user, w.treasury, in.Amount)
 	second.Reverses = in.ID
 	second.Amount = must("9")
-	storetest.Fails(w, storetest.Err(w.do(w.l, second)), "")
+	storetest.Fails(w, storetest.Err(w.do(w.l, second)), "", "a reversal of a part")
 }
