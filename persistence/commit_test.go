@@ -175,11 +175,11 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 		if !errors.Is(err, boom) {
 			t.Fatal(err)
 		}
-		storetest.Wants(t, storetest.Err(store.Load(ctx, "a")), fault.ChallengeNotFound)
+		storetest.Wants(t, storetest.Err(store.Load(ctx, "a")), fault.ChallengeNotFound, "after the rollback")
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			return db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")}, audit.Record{Action: "X"})
 		}))
-		storetest.Equal(t, storetest.Value(t)(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))), 1)
+		storetest.Equal(t, storetest.Value(t)(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))), 1, "audit")
 	})
 }
 

@@ -86,7 +86,7 @@ func TestReadOnlyBesideAService(t *testing.T) {
 	err = db.Pools()["readers"].QueryRowContext(t.Context(),
 		"SELECT count(*) FROM schema_migrations WHERE name = '9999_later.sql'").Scan(&n)
 	storetest.Must(t, errors.Join(err, db.Close()))
-	storetest.Equal(t, n, 1)
+	storetest.Equal(t, n, 1, "a write of the service is not seen")
 	storetest.Must(t, full.Close())
 	if db, err = persistence.Open(t.Context(), "sqlite:"+file, persistence.Options{ReadOnly: true}); err != nil {
 		t.Fatal(err)

@@ -31,5 +31,5 @@ func TestWritesThatAreFunctions(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	storetest.Same(t, got, functionWrites)
+	storetest.Same(t, got, functionWrites, "functions")
 }

@@ -106,7 +106,7 @@ func accountNetworks(t *testing.T, s user.Store, c commit.Committer) {
 	if u.Networks.Has(first) || !u.Networks.Has(last) {
 		t.Errorf("the oldest is kept or the newest is not: %d characters", len(u.Networks))
 	}
-	storetest.Equal(t, storetest.Value(t)(s.Get(t.Context(), usertest.Sample(2).ID)).Networks, "")
+	storetest.Equal(t, storetest.Value(t)(s.Get(t.Context(), usertest.Sample(2).ID)).Networks, "", "another account")
 }
 
 // Of several decisions on one state of an account one succeeds; each write changes only its own fields.
@@ -135,5 +135,5 @@ func holdUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 		t.Errorf("%d of 8 won: %+v", won, u)
 	}
 	err := c.InTx(t.Context(), func(ctx context.Context) error { return storetest.Err(s.Hold(ctx, "u2")) })
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, err, fault.RecordNotFound, "an unknown account")
 }

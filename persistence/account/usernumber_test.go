@@ -68,7 +68,7 @@ func TestNumbersBesideFormerVersion(t *testing.T) {
 		old, mine, changed := numbered(1, "+905320000009"), numbered(2, "+2290197123456"), numbered(3, "+905320000003")
 		storetest.Must(t, db.Commit(ctx, old, mine, changed))
 		persistencetest.Exec(t, db, "UPDATE users SET phone = ? WHERE id = ?", ivorianFormer, old.ID) // by 0.9
-		storetest.Equal(t, loginID(t, s, who), old.ID)
+		storetest.Equal(t, loginID(t, s, who), old.ID, "the account of 0.9 is not found")
 		storetest.Wants(t, db.Commit(ctx, numbered(4, ivorian)), fault.RecordAlreadyExist)
 		taken := storetest.Value(t)(s.PhonesTaken(ctx, []string{ivorian, mine.Phone, "+905320000003", "+905320000004"}))
 		storetest.Same(t, taken, []string{ivorian, mine.Phone, "+905320000003"})
@@ -89,7 +89,7 @@ func TestNumbersBesideFormerVersion(t *testing.T) {
 		}
 		storetest.Equal(t, loginID(t, s, user.Identifier{Phone: "+242071234567", Former: "+24261234567"}), "")
 		repairBoth(t, db, s, old, mine)
-		storetest.Equal(t, loginID(t, s, who), old.ID)
+		storetest.Equal(t, loginID(t, s, who), old.ID, "the repaired account is not found")
 		// 0.9 changes the phone alone.
 		persistencetest.Exec(t, db, "UPDATE users SET phone = '+905320000003', number = '+242061234567' WHERE id = ?",
 			changed.ID)
@@ -121,8 +121,8 @@ func repairBoth(t *testing.T, db *persistence.DB, s account.Users, old, mine use
 	if len(ambiguous) != 1 || ambiguous["39"] != 1 {
 		t.Errorf("ambiguous: %v", ambiguous)
 	}
-	storetest.Equal(t, phoneOf(t, db, old.ID), ivorian)
-	storetest.Equal(t, phoneOf(t, db, mine.ID), mine.Phone)
+	storetest.Equal(t, phoneOf(t, db, old.ID), ivorian, "the numbers were not stored")
+	storetest.Equal(t, phoneOf(t, db, mine.ID), mine.Phone, "the numbers were not stored")
 	storetest.Must(t, account.EndPhoneRepair(ctx, db))
 	storetest.Must(t, account.EndPhoneRepair(ctx, db))
 	if done, err := account.PhonesRepaired(ctx, db); err != nil || !done {

@@ -115,6 +115,6 @@ func TestSearchWithManyResults(t *testing.T) {
 				t.Errorf("newest %v: %d of %d, first %s", newest, len(got.Records), got.Total, got.Records[0].ID)
 			}
 		}
-		storetest.Equal(t, searched(t, s, "k23 ayse"), "23")
+		storetest.Equal(t, searched(t, s, "k23 ayse"), "23", "a rare number")
 	})
 }

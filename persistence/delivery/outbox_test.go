@@ -129,7 +129,7 @@ func TestUsageAndBudget(t *testing.T) {
 		if used != 5 || all != 6 || unproven != 4 {
 			t.Errorf("%d count against the network, %d of the budget are spent, %d without a proof", used, all, unproven)
 		}
-		storetest.Equal(t, storetest.Value(t)(store.Usage(ctx, now, "r")), 1)
+		storetest.Equal(t, storetest.Value(t)(store.Usage(ctx, now, "r")), 1, "within the hour")
 		if all, _, err := store.Spent(ctx, now, "2"); all != 1 || err != nil {
 			t.Errorf("within the day: %d, %v", all, err)
 		}

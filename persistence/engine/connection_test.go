@@ -84,7 +84,7 @@ func TestReadOnlySessionsAreReplaced(t *testing.T) {
 	for range 8 { // every connection of the pool is new
 		var mode string
 		storetest.Must(t, db.read.NewRaw("SHOW transaction_read_only").Scan(t.Context(), &mode))
-		storetest.Equal(t, mode, "off")
+		storetest.Equal(t, mode, "off", "a session of before the change is in use")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestCancelledWaitForTheStandbyIsUnknown(t *testing.T) {
 		}
 	})
 	unit := func(id string) error { return db.Commit(t.Context(), addNote{ID: id}) }
-	storetest.Is(t, refusal(t, unit), commit.ErrUnknown)
+	storetest.Is(t, refusal(t, unit), commit.ErrUnknown, "a unit")
 	err := db.InTx(t.Context(), func(ctx context.Context) error { return db.Commit(ctx, addNote{ID: "tx"}) })
 	if !errors.Is(err, commit.ErrUnknown) {
 		t.Errorf("a transaction: %v", err)
@@ -207,7 +207,7 @@ func TestPgBouncer(t *testing.T) {
 	pooled := pgtest.Pooler(t, pgtest.DSN(t), "pool_mode=session")
 	db := openWith(t, pooled, Options{MaxConns: 4})
 	storetest.Must(t, writeBoth(t.Context(), db, "a"))
-	storetest.Equal(t, note(t, db, "a").ID, "a")
+	storetest.Equal(t, note(t, db, "a").ID, "a", "a note is missing")
 	for _, mode := range []string{"transaction", "statement"} {
 		for _, order := range []string{"0", "1"} {
 			pooled := pgtest.Pooler(t, pgtest.DSN(t), "pool_mode="+mode, "server_round_robin="+order, "min_pool_size=3",
@@ -285,7 +285,7 @@ func TestWritable(t *testing.T) {
 	for range maxQueued {
 		db.writer.queue <- &unit{done: make(chan error, 1)}
 	}
-	storetest.Wants(t, db.Writable(t.Context()), fault.Overloaded)
+	storetest.Wants(t, db.Writable(t.Context()), fault.Overloaded, "a full queue")
 	for range maxQueued {
 		<-db.writer.queue
 	}

@@ -61,7 +61,7 @@ func TestFetch(t *testing.T) {
 			if err := find(&single, "id = $1", "b"); err != nil || !reflect.DeepEqual(single, want[1]) {
 				t.Errorf("%+v, %v", single, err)
 			}
-			storetest.Wants(t, find(&single, "id = $1", "absent"), fault.RecordNotFound)
+			storetest.Wants(t, find(&single, "id = $1", "absent"), fault.RecordNotFound, "a row that is not there")
 			if err := find(&many, "id = $1", "absent"); err != nil || len(many) != 0 {
 				t.Errorf("no rows: %+v, %v", many, err)
 			}
@@ -122,6 +122,6 @@ func TestSnapshotPlansByIndex(t *testing.T) {
 		return db.Ask(ctx, &inside, settings)
 	}))
 	storetest.Must(t, db.Ask(t.Context(), &outside, settings))
-	storetest.Equal(t, inside.ID, "off off off")
-	storetest.Equal(t, outside.ID, "on on on")
+	storetest.Equal(t, inside.ID, "off off off", "settings of a snapshot")
+	storetest.Equal(t, outside.ID, "on on on", "settings of a snapshot")
 }

@@ -92,7 +92,7 @@ func TestUpdateSortsRows(t *testing.T) {
 	}) {
 		t.Errorf("rows: %+v", rows)
 	}
-	storetest.Equal(t, ws[0].(renameNote).ID, "c")
+	storetest.Equal(t, ws[0].(renameNote).ID, "c", "the writes of the caller were sorted")
 }
 
 // A unit with a function that is refused, or whose rows exist, changes nothing, and its neighbours are written.

@@ -27,7 +27,7 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
-	storetest.Is(t, storetest.Err(os.Stat(filepath.Dir(file))), fs.ErrNotExist)
+	storetest.Is(t, storetest.Err(os.Stat(filepath.Dir(file))), fs.ErrNotExist, "its folder")
 	storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
 	written := storetest.Value(t)(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))
 	_, err = written.Migrate(t.Context(), noteSchema)

@@ -236,7 +236,7 @@ func TestRowsThatDependOnTheSlot(t *testing.T) {
 		}
 		func() {
 			defer func() {
-				storetest.Equal(t, recover(), "panic of the test")
+				storetest.Equal(t, recover(), "panic of the test", "the panic of a function is lost")
 			}()
 			db.InTx(t.Context(), func(ctx context.Context) error {
 				storetest.Must(t, db.Commit(ctx, numberNote{"f"}))

@@ -33,7 +33,7 @@ func TestWaitersShareAnOutage(t *testing.T) {
 						_, err := db.Conn(ctx).NewInsert().Model(&noteRow{ID: id}).Exec(ctx)
 						return Translate(err)
 					})
-					storetest.Wants(t, err, fault.Unavailable)
+					storetest.Wants(t, err, fault.Unavailable, "a caller under a lock")
 				})
 				all.Go(func() {
 					storetest.Wants(t, db.Commit(t.Context(), addNote{ID: "u" + string(rune('a'+i))}), fault.Unavailable)

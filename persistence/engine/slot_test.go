@@ -49,7 +49,7 @@ func TestTransactionsWithinTransactions(t *testing.T) {
 		}
 		storetest.Equal(t, storetest.Value(t)(db.CommitGathered(t.Context(), addNote{ID: "alone"})), 1)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
-			storetest.Equal(t, storetest.Value(t)(db.CommitGathered(ctx, addNote{ID: "part"})), 0)
+			storetest.Equal(t, storetest.Value(t)(db.CommitGathered(ctx, addNote{ID: "part"})), 0, "a part of a transaction")
 			return nil
 		}))
 	})
@@ -171,7 +171,7 @@ func TestLocksOfTransactions(t *testing.T) {
 	}
 	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
 		storetest.Must(t, db.LockTx(ctx, 1))
-		storetest.Wants(t, lock(hurries, 1), fault.Unavailable)
+		storetest.Wants(t, lock(hurries, 1), fault.Unavailable, "the same key")
 		storetest.Must(t, lock(waits, 2))
 		return nil
 	}))

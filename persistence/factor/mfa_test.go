@@ -209,7 +209,7 @@ func mfaRemoveCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 	}); !errors.Is(err, refusal) {
 		t.Errorf("got %v", err)
 	}
-	storetest.Equal(t, len(storetest.Value(t)(s.Policies(ctx))), 2)
+	storetest.Equal(t, len(storetest.Value(t)(s.Policies(ctx))), 2, "a refused deletion")
 	storetest.OneWins(t, racers, fault.RecordNotFound, func(int) error {
 		return s.RemoveCommon(ctx, id, func(mfa.Policy) error { return nil })
 	})

@@ -80,7 +80,7 @@ func passkeyAddAndRead(t *testing.T, s passkeyStores, _ commit.Committer) {
 	a, b, c := samplePasskey(t, 1, "p1"), samplePasskey(t, 1, "p2"), samplePasskey(t, 2, "p3")
 	b = persistencetest.Whole(t, func(c *passkey.Credential) { c.DeviceID, c.UserID, c.Key = "p2", b.UserID, b.Key })
 	a.Transports = nil
-	storetest.Wants(t, storetest.Err(s.ByCredential(ctx, a.ID)), fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.ByCredential(ctx, a.ID)), fault.RecordNotFound, "before")
 	storetest.Must(t, s.Commit(ctx, passkey.Add{Credential: a}, passkey.Add{Credential: b}, passkey.Add{Credential: c}))
 	storetest.Same(t, storetest.Value(t)(s.List(ctx, userID(1))), []passkey.Credential{b, a})
 	storetest.Same(t, storetest.Value(t)(s.ByCredential(ctx, c.ID)), c)

@@ -123,9 +123,9 @@ func rememberedRemove(t *testing.T, s remembered.Store, c commit.Committer) {
 	storetest.Must(t, s.Remove(t.Context(), one, a.ID))
 	storetest.Wants(t, s.Remove(t.Context(), one, a.ID), fault.RecordNotFound)
 	used := remembered.Used{ID: a.ID, UserID: one, Thumbprint: "k1", At: start}
-	storetest.Is(t, c.Commit(t.Context(), used), commit.ErrFenced)
+	storetest.Is(t, c.Commit(t.Context(), used), commit.ErrFenced, "a removed client is used")
 	storetest.Equal(t, storetest.Value(t)(s.RemoveAll(t.Context(), one, start)), 1)
-	storetest.Equal(t, storetest.Value(t)(s.RemoveAll(t.Context(), one, start)), 0)
+	storetest.Equal(t, storetest.Value(t)(s.RemoveAll(t.Context(), one, start)), 0, "again")
 	listedClients(t, s, one, start)
 	listedClients(t, s, two, start, other)
 }

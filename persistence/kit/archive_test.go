@@ -163,7 +163,7 @@ func TestAuditArchiveTampering(t *testing.T) {
 		last := storetest.Value(t)(kit.ReadArchive(auditKey, s.files[names[2]]))
 		_, content, err := last.Seal([]byte("another"), kit.ArchiveRow{})
 		storetest.Must(t, err)
-		storetest.Is(t, storetest.Err(kit.ReadArchive(auditKey, content)), kit.ErrTampered)
+		storetest.Is(t, storetest.Err(kit.ReadArchive(auditKey, content)), kit.ErrTampered, "a file of another key")
 		// A later file alone is proven against the row that names it.
 		late := &kit.Archives{}
 		storetest.Must(t, late.Add(auditKey, names[2], s.files[names[2]]))

@@ -54,7 +54,7 @@ func TestOlderAuditRows(t *testing.T) {
 	}
 	s := newShelf()
 	storetest.Value(t)(l.archive(s, start.Add(time.Hour)))
-	storetest.Equal(t, older(2 * time.Hour), 5)
+	storetest.Equal(t, older(2 * time.Hour), 5, "after an archive")
 }
 
 // A row of an archive that is missing or damaged is noticed, also where it is not proven by the key.

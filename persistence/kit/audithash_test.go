@@ -13,7 +13,7 @@ func TestAuditHashes(t *testing.T) {
 	const rowHash = "286bee749eae6a926540c6a348bd5b8db57fb4cca793d58a69a13c37356909d6"
 	r := auditRow{Chain: "s-0", Seq: 7, At: 1700000000123, ActorID: "a", UserID: "u", Action: "LOGIN",
 		Outcome: "success", IP: "127.0.0.1", RequestID: "q", Detail: "ışık"}
-	storetest.Equal(t, hex.EncodeToString(r.sum(macOf([]byte("key")), []byte{1, 2})), rowHash)
+	storetest.Equal(t, hex.EncodeToString(r.sum(macOf([]byte("key")), []byte{1, 2})), rowHash, "a row")
 	const checkpointHash = "1909df49934f3f8b4fc92ddd273f23b00c2a93f2faf5734d19619a051c95ff0e"
 	p := checkpointRow{ID: "c", Heads: `{"s-0":7}`}
 	storetest.Equal(t, hex.EncodeToString(p.sum(macOf([]byte("key")), nil)), checkpointHash)

@@ -120,8 +120,8 @@ func resourceSave(t *testing.T, s resource.Store, _ commit.Committer) {
 	next.CreatedBy, next.CreatedAt, next.TypeCode = stamp(1).CreatedBy, stamp(1).CreatedAt, "B"
 	storetest.Same(t, types[0], nextType)
 	storetest.Same(t, all[0], next)
-	storetest.Equal(t, types[1].Code, "B")
-	storetest.Equal(t, all[1].Code, "Y")
+	storetest.Equal(t, types[1].Code, "B", "another record changed")
+	storetest.Equal(t, all[1].Code, "Y", "another record changed")
 
 	storetest.Wants(t, s.SaveType(ctx, resource.Type{ID: b, Code: "C", Context: resource.UI}), fault.RecordAlreadyExist)
 	storetest.Wants(t, s.SaveResource(ctx, resource.Resource{ID: y, Code: "Z", Context: resource.UI, TypeID: b}),

@@ -65,7 +65,7 @@ func deviceAddAndRead(t *testing.T, s deviceStores, _ commit.Committer) {
 	c := sampleDevice(t, 2, "d3", device.ES256)
 	b = persistencetest.Whole(t, func(d *device.Device) { d.ID, d.UserID, d.Key = b.ID, b.UserID, b.Key })
 	a.Target = nil
-	storetest.Wants(t, storetest.Err(s.Get(ctx, "d1")), fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.Get(ctx, "d1")), fault.RecordNotFound, "before")
 	storetest.Must(t, s.Commit(ctx, user.SetPush{UserID: userID(1), CV: 1, Owned: true}, device.Add{Device: a},
 		device.Add{Device: b}, device.Add{Device: c}))
 	storetest.Same(t, storetest.Value(t)(s.List(ctx, userID(1))), []device.Device{b, a})
@@ -88,7 +88,7 @@ func deviceOneKeyOnce(t *testing.T, s deviceStores, _ commit.Committer) {
 	d := sampleDevice(t, 1, "d1", device.EdDSA)
 	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}))
 	d.ID = "d2"
-	storetest.Wants(t, s.Commit(ctx, device.Add{Device: d}), fault.RecordAlreadyExist)
+	storetest.Wants(t, s.Commit(ctx, device.Add{Device: d}), fault.RecordAlreadyExist, "one key twice")
 	d.UserID = userID(2) // two accounts on one phone
 	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}))
 }
@@ -141,6 +141,6 @@ func proofSeenOnce(t *testing.T, s deviceStores, _ commit.Committer) {
 		}
 	}
 	storetest.Must(t, s.Purge(ctx, now.Add(10*time.Minute))) // b, not a
-	storetest.Is(t, see("a", now.Add(11*time.Minute)), commit.ErrFenced)
+	storetest.Is(t, see("a", now.Add(11*time.Minute)), commit.ErrFenced, "a was purged")
 	storetest.Must(t, see("b", now))
 }

@@ -73,7 +73,7 @@ func totpDefineAndRead(t *testing.T, s totpStores, _ commit.Committer) {
 			t.Errorf("code %d: %+v", i, c)
 		}
 	}
-	storetest.Equal(t, len(storetest.Value(t)(s.Codes(ctx, userID(1), "d2"))), 0)
+	storetest.Equal(t, len(storetest.Value(t)(s.Codes(ctx, userID(1), "d2"))), 0, "of another definition")
 	u, err := s.Users.Get(ctx, userID(1))
 	if err != nil || !u.TOTP || u.CV != 2 || !u.Account().TOTP {
 		t.Errorf("the account: %+v, %v", u, err)
@@ -160,14 +160,14 @@ func totpStepInATransaction(t *testing.T, s totpStores, _ commit.Committer) {
 	for _, end := range []error{undone, nil} {
 		err := s.InTx(ctx, func(ctx2 context.Context) error {
 			storetest.Must(t, s.Commit(ctx2, use))
-			storetest.Is(t, s.Commit(ctx2, use), commit.ErrFenced)
+			storetest.Is(t, s.Commit(ctx2, use), commit.ErrFenced, "again in the transaction")
 			return end
 		})
 		if !errors.Is(err, end) {
 			t.Error(err)
 		}
 	}
-	storetest.Is(t, s.Commit(ctx, use), commit.ErrFenced)
+	storetest.Is(t, s.Commit(ctx, use), commit.ErrFenced, "after the transaction")
 }
 
 func totpCodeUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
@@ -196,7 +196,7 @@ func totpRemove(t *testing.T, s totpStores, _ commit.Committer) {
 		defined(1, "d1"), defined(2, "d2")))
 	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 2, Defined: false},
 		totp.Remove{UserID: userID(1)}))
-	storetest.Wants(t, storetest.Err(s.Get(ctx, userID(1))), fault.TOTPNotDefined)
+	storetest.Wants(t, storetest.Err(s.Get(ctx, userID(1))), fault.TOTPNotDefined, "after the removal")
 	if u, err := s.Users.Get(ctx, userID(1)); err != nil || u.TOTP || u.CV != 3 {
 		t.Errorf("the account: %+v, %v", u, err)
 	}
@@ -205,7 +205,7 @@ func totpRemove(t *testing.T, s totpStores, _ commit.Committer) {
 		storetest.Is(t, s.Commit(ctx, w), commit.ErrFenced, w)
 	}
 	storetest.Must(t, s.Commit(ctx, defined(1, "d3")))
-	storetest.Equal(t, len(storetest.Value(t)(s.Codes(ctx, userID(1), "d1"))), 0)
+	storetest.Equal(t, len(storetest.Value(t)(s.Codes(ctx, userID(1), "d1"))), 0, "old codes live on")
 	if err := s.Commit(ctx, totp.UseCode{UserID: userID(1), ID: "d1", Number: 1,
 		At: usertest.Now}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("an old code beside new ones: %v", err)

@@ -93,11 +93,11 @@ func TestTable(t *testing.T) {
 		storetest.Equal(t, storetest.Value(t)(labels.Find(ctx, db, record.Is("id", 2))), (label{2, "n1", "b", 1}))
 		boom := errors.New("boom")
 		refuse := func(l label) (label, error) { l.Count = 9; return l, boom }
-		storetest.Is(t, labels.Change(ctx, db, refuse, record.Is("name", "n1")), boom)
+		storetest.Is(t, labels.Change(ctx, db, refuse, record.Is("name", "n1")), boom, "a refused change")
 		storetest.Must(t, labels.Save(ctx, db, label{Name: "other", Group: "c"}, record.Is("id", 1)))
 		storetest.Equal(t, storetest.Value(t)(labels.Find(ctx, db, record.Is("group", "c"))), (label{1, "n0", "c", 0}))
 		storetest.Must(t, labels.Remove(ctx, db, record.Is("id", 3)))
-		storetest.Same(t, names(record.Part{}), []string{"n4", "n3", "n1", "n0"})
+		storetest.Same(t, names(record.Part{}), []string{"n4", "n3", "n1", "n0"}, "after a removal")
 		_, err = labels.Find(ctx, db, record.Is("id", 3))
 		for what, err := range map[string]error{
 			"find":   err,
@@ -175,7 +175,7 @@ func TestTableFindsFirstJoinedRow(t *testing.T) {
 			return nil
 		})
 		storetest.Must(t, err)
-		storetest.Equal(t, storetest.Value(t)(labels.Prepared(t.Context(), db, "name = $1", "n1")).Name, "n1")
+		storetest.Equal(t, storetest.Value(t)(labels.Prepared(t.Context(), db, "name = $1", "n1")).Name, "n1", "prepared")
 		_, err = labels.Prepared(t.Context(), db, "name = $1", "none")
 		if fault.CodeOf(err) != fault.RecordNotFound || !strings.Contains(err.Error(), "there is no such label") {
 			t.Errorf("a prepared read of no row: %v", err)

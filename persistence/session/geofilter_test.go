@@ -138,9 +138,9 @@ func filterRefusals(t *testing.T, b *filterBench, c commit.Committer) {
 	ctx := t.Context()
 	b.change(t, b.svc.AddAction(), 0, "TR")
 	u := b.user(t, 0)
-	storetest.Wants(t, b.run(ctx, b.svc.AddAction(), u.ID, "TR", u.CV), fault.RecordAlreadyExist)
+	storetest.Wants(t, b.run(ctx, b.svc.AddAction(), u.ID, "TR", u.CV), fault.RecordAlreadyExist, "added twice")
 	storetest.Wants(t, b.run(ctx, b.svc.RemoveAction(), u.ID, "DE", u.CV), fault.RecordNotFound)
-	storetest.Is(t, b.run(ctx, b.svc.AddAction(), u.ID, "DE", u.CV-1), commit.ErrFenced)
+	storetest.Is(t, b.run(ctx, b.svc.AddAction(), u.ID, "DE", u.CV-1), commit.ErrFenced, "with older credentials")
 	if got := b.user(t, 0); got.CV != u.CV || got.SV != u.SV || !slices.Equal(b.codes(t, 0), []string{"TR"}) {
 		t.Errorf("something was written: %+v, %v", got, b.codes(t, 0))
 	}
@@ -188,7 +188,7 @@ func filterClear(t *testing.T, b *filterBench, c commit.Committer) {
 		told[0] != usertest.Sample(1).Email+" geofilter-changed " {
 		t.Errorf("notified %q", told)
 	}
-	storetest.Same(t, b.codes(t, 1), []string{"TR"})
+	storetest.Same(t, b.codes(t, 1), []string{"TR"}, "another account")
 	before = b.user(t, 0)
 	codes, err = b.svc.Clear(ctx, b.ids[0], audit.Operator)
 	if after := b.user(t, 0); err != nil || codes != nil || after.CV != before.CV || after.SV != before.SV {

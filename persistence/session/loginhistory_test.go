@@ -179,9 +179,9 @@ func lineOfPurgedSession(t *testing.T, s session.Store, c commit.Committer) {
 		storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(-time.Hour)))
 		storetest.Same(t, read(), before)
 	}
-	storetest.Same(t, sessionIDs(t, s, one, now), []string{lives.ID})
+	storetest.Same(t, sessionIDs(t, s, one, now), []string{lives.ID}, "sessions left")
 	storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))
-	storetest.Same(t, read(), before[:1])
+	storetest.Same(t, read(), before[:1], "after the purge of the history")
 }
 
 func takenRefusals(t *testing.T, s session.Store, c commit.Committer, before time.Time,

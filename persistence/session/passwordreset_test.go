@@ -51,7 +51,7 @@ func tokenIssueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
 	}
 	storetest.Must(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}))
 	tokenIsGone(t, s, "h1")
-	storetest.Is(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}), commit.ErrFenced)
+	storetest.Is(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}), commit.ErrFenced, "used twice")
 	storetest.Value(t)(s.Token(ctx, "h2"))
 	// A refused unit uses up no token.
 	if err := c.Commit(ctx, replace.Redeem{UserID: "u2", ID: "h2"},
@@ -68,7 +68,7 @@ func tokenReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: later}))
 	tokenIsGone(t, s, "h1")
 	storetest.Equal(t, storetest.Value(t)(s.Token(ctx, later.ID)), later)
-	storetest.Is(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}), commit.ErrFenced)
+	storetest.Is(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}), commit.ErrFenced, "the earlier one")
 }
 
 func tokenRedeemUnderRace(t *testing.T, s replace.Store, c commit.Committer) {

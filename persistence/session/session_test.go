@@ -104,7 +104,7 @@ func sessionRoundTrip(t *testing.T, s session.Store, c commit.Committer) {
 	for _, who := range [][2]string{{two, "s1"}, {one, "s2"}, {"", "s1"}, {one, ""}} {
 		storetest.Wants(t, storetest.Err(s.Get(ctx, who[0], who[1], now)), fault.RecordNotFound, who[1], who[0])
 	}
-	storetest.Wants(t, c.Commit(ctx, added(want)), fault.RecordAlreadyExist)
+	storetest.Wants(t, c.Commit(ctx, added(want)), fault.RecordAlreadyExist, "an id twice")
 }
 
 func activeSessions(t *testing.T, s session.Store, c commit.Committer) {
@@ -115,9 +115,9 @@ func activeSessions(t *testing.T, s session.Store, c commit.Committer) {
 		sampleSession(6, two)} {
 		storetest.Must(t, c.Commit(ctx, added(x)))
 	}
-	storetest.Same(t, sessionIDs(t, s, one, now.Add(time.Minute)), []string{"s2", "s1"})
+	storetest.Same(t, sessionIDs(t, s, one, now.Add(time.Minute)), []string{"s2", "s1"}, "living, newest first")
 	got := sessionIDs(t, s, one, now.Add(time.Minute-time.Millisecond))
-	storetest.Same(t, got, []string{"s4", "s2", "s1"})
+	storetest.Same(t, got, []string{"s4", "s2", "s1"}, "a moment before one expires")
 	if list, _ := s.List(ctx, one, now, 1); len(list) != 1 || list[0].ID != "s4" {
 		t.Errorf("a limit of one: %+v", list)
 	}
@@ -134,8 +134,8 @@ func sessionEndOnce(t *testing.T, s session.Store, c commit.Committer) {
 		session.End{SessionID: "s3", UserID: one, At: now},
 		session.End{SessionID: "none", UserID: one, At: now}))
 	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now.Add(time.Minute)}))
-	storetest.Same(t, sessionIDs(t, s, one, now), []string{"s2"})
-	storetest.Same(t, sessionIDs(t, s, two, now), []string{"s3"})
+	storetest.Same(t, sessionIDs(t, s, one, now), []string{"s2"}, "what is left")
+	storetest.Same(t, sessionIDs(t, s, two, now), []string{"s3"}, "another user's session was ended")
 	all := storetest.Value(t)(s.Revoked(ctx, now))
 	if len(all) != 1 || all[0].SessionID != "s1" || !all[0].At.Equal(now) {
 		t.Errorf("a session ends once: %+v", all)
@@ -169,9 +169,9 @@ func endAllSessionsUnderRace(t *testing.T, s session.Store, c commit.Committer) 
 	}
 	next := sampleSession(3, one)
 	next.SV = 2
-	storetest.Is(t, c.Commit(ctx, added(next)), commit.ErrFenced)
+	storetest.Is(t, c.Commit(ctx, added(next)), commit.ErrFenced, "a session of credentials that hold no more")
 	storetest.Must(t, c.Commit(ctx, session.Add{Session: next, CV: 2}))
-	storetest.Same(t, sessionIDs(t, s, one, now), []string{"s3"})
+	storetest.Same(t, sessionIDs(t, s, one, now), []string{"s3"}, "after the next login")
 }
 
 func sessionSeen(t *testing.T, s session.Store, c commit.Committer) {
@@ -243,7 +243,7 @@ func sessionPurge(t *testing.T, s session.Store, c commit.Committer) {
 	}
 	want := []string{last, young.ID, long.ID}
 	slices.SortFunc(want, func(a, b string) int { return strings.Compare(b, a) })
-	storetest.Same(t, lines(), want)
+	storetest.Same(t, lines(), want, "history left")
 }
 
 // birthRounds is the number of rounds of raceBirths. Without the fence of session.Add or without

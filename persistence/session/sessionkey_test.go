@@ -52,11 +52,11 @@ func sessionRenewed(t *testing.T, s session.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(t.Context(), idle))
 	addBound(t, c, sampleSession(4, one))
 	storetest.Must(t, c.Commit(t.Context(), session.Unbind{SessionID: "s4"}))
-	storetest.Is(t, c.Commit(t.Context(), renewal("s4", one, at)), commit.ErrFenced)
+	storetest.Is(t, c.Commit(t.Context(), renewal("s4", one, at)), commit.ErrFenced, "after its key was removed")
 	storetest.Equal(t, storetest.Value(t)(s.Bound(t.Context(), one, "s4", now)).Thumbprint, "")
 	storetest.Wants(t, storetest.Err(s.Bound(t.Context(), two, "s0", now)), fault.RecordNotFound)
 	storetest.Must(t, c.Commit(t.Context(), user.EndSessions{UserID: one, SV: 1, At: now}))
-	storetest.Is(t, c.Commit(t.Context(), renewal("s0", one, at)), commit.ErrFenced)
+	storetest.Is(t, c.Commit(t.Context(), renewal("s0", one, at)), commit.ErrFenced, "after the end of all")
 	storetest.Wants(t, storetest.Err(s.Bound(t.Context(), one, "s0", at)), fault.RecordNotFound)
 }
 

@@ -359,7 +359,7 @@ func TestFirstReadIsPatient(t *testing.T) {
 		if told["a"] != 1 || r.Fresh() {
 			t.Errorf("told of %v, fresh %v", told, r.Fresh())
 		}
-		storetest.Is(t, r.Poll(t.Context()), context.DeadlineExceeded)
+		storetest.Is(t, r.Poll(t.Context()), context.DeadlineExceeded, "the second read")
 	})
 }
 
@@ -370,7 +370,7 @@ func TestCallerGoesAway(t *testing.T) {
 		r, _ := follower(f)
 		gone, leave := context.WithTimeout(t.Context(), time.Second/4)
 		defer leave()
-		storetest.Is(t, r.CatchUp(gone), context.DeadlineExceeded)
+		storetest.Is(t, r.CatchUp(gone), context.DeadlineExceeded, "a caller who is gone")
 		ok(t, r.CatchUp(t.Context()))
 		storetest.Equal(t, f.count(), 1)
 	})

@@ -75,10 +75,10 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("after a change of a: %v", got)
 	}
 	ok(t, s.Follow(t.Context(), "a", "")) // a note without a key
-	storetest.Same(t, *s.Current(), rows.rows)
+	storetest.Same(t, *s.Current(), rows.rows, "after a note without a key")
 	whole := change.NewSnapshot(&first, rows.load, nil)
 	ok(t, whole.Follow(t.Context(), "a"))
-	storetest.Same(t, *whole.Current(), rows.rows)
+	storetest.Same(t, *whole.Current(), rows.rows, "what reads no single rows")
 }
 
 // A snapshot holds everything committed before a call when the call returns, however many calls run at a time. Waiting
@@ -122,7 +122,7 @@ func TestReadingBeganBefore(t *testing.T) {
 			ok(t, s.Follow(t.Context(), "a"))
 			storetest.Equal(t, (*s.Current())["a"], 2)
 		}()
-		storetest.Is(t, s.Reload(impatient), context.DeadlineExceeded)
+		storetest.Is(t, s.Reload(impatient), context.DeadlineExceeded, "a caller without patience")
 		time.Sleep(900 * time.Millisecond)
 		synctest.Wait()
 		storetest.Equal(t, (*s.Current())["a"], 1)

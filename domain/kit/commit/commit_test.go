@@ -45,7 +45,7 @@ func TestAfter(t *testing.T) {
 		}
 		commit.After(ctx, say("a"))
 		commit.After(ctx, say("b"))
-		storetest.Equal(t, said, "")
+		storetest.Equal(t, said, "", "before the commit")
 		return nil
 	})
 	storetest.Must(t, err)

@@ -92,7 +92,7 @@ func TestRotationsWithoutStore(t *testing.T) {
 		}
 	}
 	s.Fail(nil)
-	storetest.Is(t, storetest.Err(os.Stat(file + ".new")), os.ErrNotExist)
+	storetest.Is(t, storetest.Err(os.Stat(file + ".new")), os.ErrNotExist, "a prepared key")
 	if after := records(t, s); len(after) != len(before) || after[0].MasterID != before[0].MasterID {
 		t.Errorf("%+v", after)
 	}
@@ -114,7 +114,7 @@ func TestMasterStaysPrepared(t *testing.T) {
 		file) {
 		t.Fatalf("%s, %v", id, err)
 	}
-	storetest.Equal(t, string(storetest.Value(t)(os.ReadFile(file))), "x")
+	storetest.Equal(t, string(storetest.Value(t)(os.ReadFile(file))), "x", "the damaged file was replaced")
 	if rs := records(t, s); rs[0].MasterID != id {
 		t.Errorf("wrapped by %s", rs[0].MasterID)
 	}

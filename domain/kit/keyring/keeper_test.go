@@ -95,8 +95,8 @@ func TestFirstStart(t *testing.T) {
 	}
 	// A second time, with nothing to make.
 	b := storetest.Value(t)(keyring.Open(t.Context(), s, file, false, time.Now))
-	storetest.Equal(t, string(a.Ring().Audit()), string(b.Ring().Audit()))
-	storetest.Equal(t, len(records(t, s)), 4)
+	storetest.Equal(t, string(a.Ring().Audit()), string(b.Ring().Audit()), "a second start made other keys")
+	storetest.Equal(t, len(records(t, s)), 4, "a second start made other keys")
 }
 
 // In production an operator provides the file before the first start.
@@ -137,7 +137,7 @@ func TestMasterFile(t *testing.T) {
 	text := storetest.Value(t)(os.ReadFile(good))
 	secret := strings.Fields(string(text))[2]
 	storetest.Fails(t, storetest.Err(keyring.CreateMaster(good)), "", "a master key was made over another")
-	storetest.Equal(t, string(storetest.Value(t)(os.ReadFile(good))), string(text))
+	storetest.Equal(t, string(storetest.Value(t)(os.ReadFile(good))), string(text), "the file changed")
 	for name, bad := range map[string]string{
 		"empty":       "",
 		"cut":         string(text[:len(text)-5]),
@@ -195,7 +195,7 @@ func TestReloadKeepsTheRingOnErrors(t *testing.T) {
 	k := c.open(t, s, filepath.Join(t.TempDir(), "master.key"))
 	sealed := k.Ring().Seal([]byte("x"), nil)
 	s.Fail(fault.New(fault.Unavailable, "down"))
-	storetest.Wants(t, k.Reload(t.Context()), fault.Unavailable)
+	storetest.Wants(t, k.Reload(t.Context()), fault.Unavailable, "reload")
 	storetest.Value(t)(k.Ring().Open(sealed, nil))
 	storetest.Wants(t, storetest.Err(k.Rotate(t.Context(), keyring.Signing, time.Hour, false)), fault.Unavailable)
 }

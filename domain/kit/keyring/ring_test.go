@@ -36,7 +36,7 @@ func TestSeal(t *testing.T) {
 	if r.Stale(sealed) {
 		t.Error("a fresh value is stale")
 	}
-	storetest.Is(t, storetest.Err(r.Open(sealed, []byte("row/2"))), keyring.ErrOpen)
+	storetest.Is(t, storetest.Err(r.Open(sealed, []byte("row/2"))), keyring.ErrOpen, "with the data of another row")
 	for n := range sealed {
 		storetest.Is(t, storetest.Err(r.Open(sealed[:n], ad)), keyring.ErrOpen, n)
 		for bit := range 8 {
@@ -48,7 +48,7 @@ func TestSeal(t *testing.T) {
 	// A key serves one purpose: the id of the signing key cannot open a value.
 	kid, _ := r.Signer(time.Now())
 	storetest.Is(t, storetest.Err(r.Open(append([]byte(kid), sealed[keyring.IDLen:]...), ad)), keyring.ErrOpen)
-	storetest.Equal(t, len(storetest.Value(t)(r.Open(r.Seal(nil, nil), nil))), 0)
+	storetest.Equal(t, len(storetest.Value(t)(r.Open(r.Seal(nil, nil), nil))), 0, "the empty value")
 }
 
 func TestHash(t *testing.T) {
@@ -206,7 +206,7 @@ func TestHashesUnderEveryKey(t *testing.T) {
 	done := storetest.Value(t)(k.Rotate(t.Context(), keyring.Hashing, 0, false))
 	reload(t, k)
 	c.add(keyring.Notice - time.Millisecond)
-	storetest.Equal(t, r.Hash("d", "v").Key, old.Key)
+	storetest.Equal(t, r.Hash("d", "v").Key, old.Key, "a hashing key is used before every node knows it")
 	c.add(time.Millisecond)
 	now := r.Hash("d", "v")
 	if now.Key != done.ID || bytes.Equal(now.Sum, old.Sum) {

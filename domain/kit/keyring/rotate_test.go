@@ -191,7 +191,7 @@ func TestRotateMaster(t *testing.T) {
 		t.Errorf("master %v, %v", m, err)
 	}
 	storetest.Equal(t, storetest.Value(t)(keyring.ReadMaster(file + "." + before[0].MasterID)).ID(), before[0].MasterID)
-	storetest.Is(t, storetest.Err(os.Stat(file + ".new")), os.ErrNotExist)
+	storetest.Is(t, storetest.Err(os.Stat(file + ".new")), os.ErrNotExist, "a prepared key stayed")
 	reload(t, k, other)
 	for _, k := range []*keyring.Keeper{k, other, c.open(t, s, file)} {
 		if _, err := k.Ring().Open(sealed, nil); err != nil || !k.Ring().Matches(sum, "d", "v") {

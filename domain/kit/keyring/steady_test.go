@@ -45,7 +45,7 @@ func TestReplaceHashing(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	c.add(keyring.Notice - time.Millisecond)
-	storetest.Equal(t, r.StableHash("d", "x"), steady)
+	storetest.Equal(t, r.StableHash("d", "x"), steady, "the new key comes before its time")
 	coming := r.Former("d", "x")
 	c.add(time.Millisecond)
 	fresh := r.StableHash("d", "x")

@@ -66,7 +66,7 @@ func TestForbiddenElements(t *testing.T) {
 func TestShown(t *testing.T) {
 	old, now := richtext.New("https://old.example.com"), richtext.New(base)
 	image := `<img src="https://old.example.com/a.png">`
-	storetest.Equal(t, old.Shown(image, old.ID), image)
+	storetest.Equal(t, old.Shown(image, old.ID), image, "by the same policy")
 	for _, by := range []string{old.ID, "", "0 " + base} {
 		storetest.Equal(t, now.Shown(image+`<b onclick="x()">y</b>`, by), `<b>y</b>`, by)
 	}

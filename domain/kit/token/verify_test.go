@@ -284,10 +284,10 @@ func TestStatement(t *testing.T) {
 	if err := i.ReadStatement("guard-grant+jwt", raw, &got); err != nil || got.Subject != "u1" || again != raw {
 		t.Fatalf("%v: %+v", err, got)
 	}
-	storetest.Wants(t, i.ReadStatement("guard-assertion+jwt", raw, &got), fault.Unauthenticated)
-	storetest.Wants(t, storetest.Err(i.Verify(token.XAuth, raw)), fault.Unauthenticated)
+	storetest.Wants(t, i.ReadStatement("guard-assertion+jwt", raw, &got), fault.Unauthenticated, "another type")
+	storetest.Wants(t, storetest.Err(i.Verify(token.XAuth, raw)), fault.Unauthenticated, "as a session")
 	other := token.NewIssuer(keyringtest.Ring(t, time.Now), "castellan", "default", time.Now, 0)
-	storetest.Wants(t, other.ReadStatement("guard-grant+jwt", raw, &got), fault.Unauthenticated)
+	storetest.Wants(t, other.ReadStatement("guard-grant+jwt", raw, &got), fault.Unauthenticated, "another key")
 	for at := range raw {
 		for _, c := range "Ab." {
 			changed := raw[:at] + string(c) + raw[at+1:]

@@ -109,14 +109,14 @@ func TestSteps(t *testing.T) {
 	}
 	storetest.Fails(t, storetest.Err(step(job.Job{ID: "j1", Params: []byte("{")})), "")
 	s.Store = totals{down}
-	storetest.Is(t, storetest.Err(step(j)), down)
+	storetest.Is(t, storetest.Err(step(j)), down, "without the ledger")
 	s.Store, s.Codes = totals{}, func(int64) (string, string, error) { return "", "", down }
-	storetest.Is(t, storetest.Err(step(j)), down)
+	storetest.Is(t, storetest.Err(step(j)), down, "without the names of assets")
 	s.Codes = codes
 	made := storetest.Value(t)(step(j))
 	half := storetest.Value(t)(step(made))
 	storetest.Must(t, s.Files.Delete(t.Context(), "accounting/j1.csv"))
 	storetest.Fails(t, storetest.Err(step(half)), "", "a missing file was delivered")
 	s.Deliver = nil
-	storetest.Equal(t, storetest.Value(t)(step(j)).State, job.Done)
+	storetest.Equal(t, storetest.Value(t)(step(j)).State, job.Done, "without a delivery")
 }

@@ -106,7 +106,7 @@ func TestReactivatedClosureStays(t *testing.T) {
 			t.Errorf("%+v", b)
 		}
 	}
-	storetest.Equal(t, d.reopen(), "")
+	storetest.Equal(t, d.reopen(), "", "opened")
 	d.has("jane", "BTC/BTC", "10 10 0")
 }
 

@@ -52,7 +52,7 @@ func TestLive(t *testing.T) {
 	if c, _, err := l.FindByIDs(2, 1); err != nil || c.Code != "BBB" || s.reads != 2 {
 		t.Errorf("%+v %v after %d reads", c, err, s.reads)
 	}
-	storetest.Wants(t, storetest.Err(l.Pair(7)), fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(l.Pair(7)), fault.RecordNotFound, "an unknown pair")
 	if _, _, err := l.FindByIDs(3, 1); err == nil || fault.CodeOf(err) != fault.Internal {
 		t.Errorf("an unknown currency: %v", err)
 	}

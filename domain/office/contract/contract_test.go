@@ -32,5 +32,5 @@ func TestTitle(t *testing.T) {
 	for language, want := range map[string]string{"tr": "t", "ar": "a", "en": "n", "": "n"} {
 		storetest.Equal(t, c.Title(language), want, language)
 	}
-	storetest.Equal(t, (contract.Contract{Name: "n"}).Title("ar"), "n")
+	storetest.Equal(t, (contract.Contract{Name: "n"}).Title("ar"), "n", "without an Arabic name")
 }

@@ -109,7 +109,7 @@ func TestSetupAuthenticator(t *testing.T) {
 		codes := storetest.Value(t)(proof.NewTOTP(db).Codes(t.Context(), id, d.ID))
 		storetest.Equal(t, d.LastStep, totp.StepAt(i.now), d)
 		storetest.Equal(t, len(codes), len(b.Authenticator.Codes), d)
-		storetest.Equal(t, storetest.Value(t)(i.complete(t, p)), id)
+		storetest.Equal(t, storetest.Value(t)(i.complete(t, p)), id, "a repetition")
 		storetest.Wants(t, storetest.Err(i.complete(t, late)), fault.NotFound)
 		storetest.Wants(t, storetest.Err(i.Begin(t.Context(), from("203.0.113.1"), token, boss)), fault.NotFound)
 		_, _, err = i.Create(t.Context(), audit.Operator)

@@ -299,7 +299,7 @@ func cancelOfAWindow(t *testing.T, s job.Store, c commit.Committer) {
 		t.Errorf("%+v", j)
 	}
 	w.wantsCounts(id, 50, job.Counts{Done: 40, Skipped: 10})
-	storetest.Wants(t, w.service().Resend(t.Context(), person, id), fault.InvalidState)
+	storetest.Wants(t, w.service().Resend(t.Context(), person, id), fault.InvalidState, "sent again")
 	// If the owner was killed in the window, the next one ends the job.
 	id = w.start("k")
 	dying := w.runner("a")

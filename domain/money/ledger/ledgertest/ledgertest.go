@@ -262,11 +262,11 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				all := storetest.Value(w)(w.s.Balances(w.ctx, row.Account))
 				return len(all)
 			}
-			storetest.Equal(w, opened(), 0)
+			storetest.Equal(w, opened(), 0, "a row of a movement that was refused")
 			_, err = w.l.Do(w.ctx, by, ledger.Movement{
 				Transfers: []ledger.Transfer{w.in("1", "1")}, With: []commit.Write{row}})
 			storetest.Must(w, err)
-			storetest.Equal(w, opened(), 1)
+			storetest.Equal(w, opened(), 1, "the row of a movement is missing")
 		}),
 		"JoinsATransaction": with(func(w *world) {
 			boom := errors.New("boom")
