@@ -91,7 +91,7 @@ func TestUnitsAreAtomic(t *testing.T) {
 		if ok.Load() != 20 || fenced.Load() != 20 || exists.Load() != 20 {
 			t.Errorf("%d committed, %d fenced, %d refused", ok.Load(), fenced.Load(), exists.Load())
 		}
-		refs := storetest.Value(t)(store.Open(ctx, "u1", time.Now()))
+		refs := storetest.Value(store.Open(ctx, "u1", time.Now()))(t)
 		storetest.Equal(t, len(refs), 21)
 	})
 }
@@ -120,7 +120,7 @@ func TestFenceUnderRace(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		c := storetest.Value(t)(store.Load(ctx, "c"))
+		c := storetest.Value(store.Load(ctx, "c"))(t)
 		if c.Wrong != int(won.Load()) || won.Load() == 0 {
 			t.Errorf("%d successes, the row counted %d", won.Load(), c.Wrong)
 		}
@@ -130,7 +130,7 @@ func TestFenceUnderRace(t *testing.T) {
 func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store := t.Context(), factor.NewChallenges(db)
-		b := storetest.Value(t)(store.Budget(ctx, "u1", challenge.FlowLogin))
+		b := storetest.Value(store.Budget(ctx, "u1", challenge.FlowLogin))(t)
 		b.OTP = []int64{1}
 		var wg sync.WaitGroup
 		var won atomic.Int32
@@ -169,7 +169,7 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 		err := db.InTx(ctx, func(ctx context.Context) error {
 			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")},
 				audit.Record{Action: "X"}))
-			storetest.Value(t)(store.Load(ctx, "a"))
+			storetest.Value(store.Load(ctx, "a"))(t)
 			return boom
 		})
 		if !errors.Is(err, boom) {
@@ -179,7 +179,7 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			return db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")}, audit.Record{Action: "X"})
 		}))
-		storetest.Equal(t, storetest.Value(t)(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))), 1, "audit")
+		storetest.Equal(t, storetest.Value(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))(t), 1, "audit")
 	})
 }
 

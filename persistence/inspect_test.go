@@ -38,7 +38,7 @@ func TestReadOnly(t *testing.T) {
 				db, err := persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true})
 				storetest.Must(t, err)
 				t.Cleanup(func() { storetest.Must(t, db.Close()) })
-				pending = storetest.Value(t)(persistence.Pending(ctx, db))
+				pending = storetest.Value(persistence.Pending(ctx, db))(t)
 				return pending, db
 			}
 			if pending, db := look(); len(pending) < 10 {
@@ -51,12 +51,12 @@ func TestReadOnly(t *testing.T) {
 			if len(pending) > 0 {
 				t.Errorf("a migrated database lacks %q", pending)
 			}
-			facts := storetest.Value(t)(db.Facts(ctx))
+			facts := storetest.Value(db.Facts(ctx))(t)
 			if facts.ReadOnly || kind == "postgres" && (time.Since(facts.Now).Abs() > time.Minute ||
 				strings.Join(facts.Lossy, " ") != "fsync full_page_writes") { // so are the servers of the tests
 				t.Errorf("facts: %+v", facts)
 			}
-			storetest.Value(t)(kit.NewParameters(db).List(ctx, parameter.Query{}))
+			storetest.Value(kit.NewParameters(db).List(ctx, parameter.Query{}))(t)
 			if _, err := db.Pools()[map[string]string{"sqlite": "readers", "postgres": "pool"}[kind]].ExecContext(ctx,
 				"DELETE FROM parameter"); err == nil {
 				t.Error("it was written to")
@@ -81,7 +81,7 @@ func TestReadOnlyBesideAService(t *testing.T) {
 	_, err := full.Pools()["writer"].ExecContext(t.Context(),
 		"INSERT INTO schema_migrations (name, applied_at) VALUES ('9999_later.sql', 1)")
 	storetest.Must(t, err)
-	db := storetest.Value(t)(persistence.Open(t.Context(), "sqlite:"+file, persistence.Options{ReadOnly: true}))
+	db := storetest.Value(persistence.Open(t.Context(), "sqlite:"+file, persistence.Options{ReadOnly: true}))(t)
 	var n int
 	err = db.Pools()["readers"].QueryRowContext(t.Context(),
 		"SELECT count(*) FROM schema_migrations WHERE name = '9999_later.sql'").Scan(&n)
@@ -93,6 +93,6 @@ func TestReadOnlyBesideAService(t *testing.T) {
 	}
 	storetest.Must(t, errors.Join(db.Ping(t.Context()), db.Close()))
 	for _, beside := range []string{"-wal", "-shm"} {
-		storetest.Fails(t, storetest.Err(os.Stat(file + beside)), "", beside)
+		storetest.Fails(t, storetest.Err(os.Stat(file+beside)), "", beside)
 	}
 }

@@ -40,7 +40,7 @@ func TestPurgeByParts(t *testing.T) {
 			return nil
 		}))
 		left := func() int {
-			n := storetest.Value(t)(db.Conn(ctx).NewSelect().Table("password_guard").Count(ctx))
+			n := storetest.Value(db.Conn(ctx).NewSelect().Table("password_guard").Count(ctx))(t)
 			return int(n)
 		}
 		for i, want := range []int{all - engine.PurgeLook/1000, all - engine.PurgeLook/1000 - 10,

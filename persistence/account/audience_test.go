@@ -47,7 +47,7 @@ func TestAudience(t *testing.T) {
 			{"by type and level", user.Audience{Types: []string{"kurumsal"}, Level: new(2)}, "", 0, []string{"4"}},
 			{"level 0", user.Audience{Level: new(0), KYC: []string{"approved"}}, "", 0, []string{"5"}},
 		} {
-			ids := storetest.Value(t)(users.Audience(ctx, c.a, c.after, c.limit))
+			ids := storetest.Value(users.Audience(ctx, c.a, c.after, c.limit))(t)
 			storetest.Same(t, ids, c.want)
 			if n, err := users.CountAudience(ctx, c.a); err != nil || c.limit == 0 && n != len(c.want) {
 				t.Errorf("%s: %d, %v", c.name, n, err)
@@ -68,14 +68,14 @@ func TestAudience(t *testing.T) {
 			{"by type and level", user.Audience{Dial: "90", Types: []string{"kurumsal"}, Level: new(2)},
 				user.SMSCount{Filtered: 6, NoNumber: 1}},
 		} {
-			got := storetest.Value(t)(users.CountSMS(ctx, c.a))
+			got := storetest.Value(users.CountSMS(ctx, c.a))(t)
 			if c.a.SMS = true; got != c.want {
 				t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 			}
-			storetest.Equal(t, storetest.Value(t)(users.CountAudience(ctx, c.a)), got.Recipients, c.name)
+			storetest.Equal(t, storetest.Value(users.CountAudience(ctx, c.a))(t), got.Recipients, c.name)
 		}
 		cv := func(id string) int64 {
-			u := storetest.Value(t)(users.Get(ctx, id))
+			u := storetest.Value(users.Get(ctx, id))(t)
 			return u.CV
 		}
 		storetest.Must(t, db.Commit(ctx, user.SetTOTP{UserID: "1", CV: cv("1"), Defined: true},
@@ -92,7 +92,7 @@ func TestAudience(t *testing.T) {
 				want[of(u.Account())]++
 			}
 		}
-		owners := storetest.Value(t)(users.Owners(ctx))
+		owners := storetest.Value(users.Owners(ctx))(t)
 		for _, o := range owners {
 			got[of(o.Account)] += o.Count
 		}
@@ -100,7 +100,7 @@ func TestAudience(t *testing.T) {
 			t.Errorf("owners %+v, want %+v", got, want)
 		}
 		for n := range 7 {
-			u := storetest.Value(t)(users.Get(ctx, fmt.Sprint(n+1)))
+			u := storetest.Value(users.Get(ctx, fmt.Sprint(n+1)))(t)
 			got, err := users.CountSMS(ctx, user.Audience{Dial: "90", IDs: []string{u.ID}})
 			if err != nil || u.TakesSMS("90") != (got.Recipients == 1) || got.Known() != 1 {
 				t.Errorf("account %s: %+v, %v; by the rule of the account %t", u.ID, got, err, u.TakesSMS("90"))

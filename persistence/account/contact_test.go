@@ -59,7 +59,7 @@ func contactsUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 	for i := range 16 {
 		storetest.Must(t, c.Commit(ctx, usertest.Sample(i)))
 	}
-	for kind, want := range map[string]func(i int) commit.Write{
+	for _, want := range map[string]func(i int) commit.Write{
 		"number": func(i int) commit.Write {
 			return user.SetPhone{UserID: usertest.Sample(i).ID, CV: 1, CountryCode: "90", Phone: "+905559998877"}
 		},
@@ -71,7 +71,7 @@ func contactsUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 			return c.InTx(ctx, func(ctx context.Context) error { return c.Commit(ctx, want(i)) })
 		})
 	}
-	all := storetest.Value(t)(s.List(ctx, "", 100))
+	all := storetest.Value(s.List(ctx, "", 100))(t)
 	raised := 0
 	for _, u := range all {
 		raised += int(u.CV - 1)
@@ -106,7 +106,7 @@ func accountNetworks(t *testing.T, s user.Store, c commit.Committer) {
 	if u.Networks.Has(first) || !u.Networks.Has(last) {
 		t.Errorf("the oldest is kept or the newest is not: %d characters", len(u.Networks))
 	}
-	storetest.Equal(t, storetest.Value(t)(s.Get(t.Context(), usertest.Sample(2).ID)).Networks, "", "another account")
+	storetest.Equal(t, storetest.Value(s.Get(t.Context(), usertest.Sample(2).ID))(t).Networks, "", "another account")
 }
 
 // Of several decisions on one state of an account one succeeds; each write changes only its own fields.

@@ -95,11 +95,11 @@ func findAccounts(t *testing.T, s user.Directory, c commit.Committer) {
 		{user.Query{Name: new("%")}, "2 4"},
 		{user.Query{Name: new("a_ş")}, ""},
 	} {
-		got := storetest.Value(t)(s.Find(t.Context(), f.query, page.Query[user.Place]{}))
+		got := storetest.Value(s.Find(t.Context(), f.query, page.Query[user.Place]{}))(t)
 		storetest.Equal(t, numbersOf(got.Records, idOf), f.want, f.query)
 		var paged []user.User
 		for q := (page.Query[user.Place]{Limit: 2, Count: true}); ; {
-			got := storetest.Value(t)(s.Find(t.Context(), f.query, q))
+			got := storetest.Value(s.Find(t.Context(), f.query, q))(t)
 			if paged = append(paged, got.Records...); got.Total != len(strings.Fields(f.want)) {
 				t.Errorf("%+v: counted %d", f.query, got.Total)
 			}

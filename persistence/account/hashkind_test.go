@@ -44,7 +44,7 @@ func counted(t *testing.T, db *persistence.DB, imported, now time.Time) (*passwo
 
 func kinds(t *testing.T, s password.KindStore) map[string][2]int64 {
 	t.Helper()
-	list := storetest.Value(t)(s.Portions(t.Context(), 99))
+	list := storetest.Value(s.Portions(t.Context(), 99))(t)
 	got := map[string][2]int64{}
 	for _, p := range list {
 		got[p.Kind.String()] = [2]int64{p.Accounts, p.Peak}
@@ -65,7 +65,7 @@ func TestCensus(t *testing.T) {
 			want[h.kind] = [2]int64{want[h.kind][0] + 1, want[h.kind][1] + 1}
 		}
 		storetest.Same(t, kinds(t, c.Store), want)
-		first := storetest.Value(t)(c.Store.Census(t.Context()))
+		first := storetest.Value(c.Store.Census(t.Context()))(t)
 		if first.Version != 1 || len(first.Seed) != 32 || !first.Since.Equal(now) || !first.Counted.Equal(now) {
 			t.Errorf("%+v", first)
 		}
@@ -80,7 +80,7 @@ func TestCensus(t *testing.T) {
 		}
 		want["bcrypt$r=10+"], want["+m=64,t=1,p=1"] = [2]int64{1, 9}, [2]int64{2, 2}
 		storetest.Same(t, kinds(t, c.Store), want)
-		again := storetest.Value(t)(c.Store.Census(t.Context()))
+		again := storetest.Value(c.Store.Census(t.Context()))(t)
 		if again.Version != 2 || string(again.Seed) != string(first.Seed) || !again.Since.Equal(now) ||
 			!again.Counted.Equal(now.Add(time.Hour)) {
 			t.Errorf("%+v", again)
@@ -100,8 +100,8 @@ func TestExpiry(t *testing.T) {
 			c.Now = func() time.Time { return start.Add(after) }
 			storetest.Must(t, c.Run(t.Context()))
 			for i, h := range hashes {
-				stored := storetest.Value(t)(account.NewUsers(db).Secret(t.Context(), users[i]))
-				u := storetest.Value(t)(account.NewUsers(db).Get(t.Context(), users[i]))
+				stored := storetest.Value(account.NewUsers(db).Secret(t.Context(), users[i]))(t)
+				u := storetest.Value(account.NewUsers(db).Get(t.Context(), users[i]))(t)
 				switch {
 				case u.MustReset && stored.Hash == "" && password.Imported(h.stored):
 					n++
@@ -125,10 +125,10 @@ func TestExpiry(t *testing.T) {
 		late := user.New(id.New(start.Add(time.Hour)), start)
 		storetest.Must(t, db.Commit(context.WithoutCancel(t.Context()), user.Add{User: late,
 			PasswordHash: hashes[0].stored}))
-		census := storetest.Value(t)(c.Store.Census(t.Context()))
+		census := storetest.Value(c.Store.Census(t.Context()))(t)
 		for days, want := range map[int]int64{179: 0, 181: 1} {
 			before := census.Deadline(start.Add(time.Duration(days)*24*time.Hour), c.Keep)
-			storetest.Equal(t, storetest.Value(t)(c.Store.Imported(t.Context(), before)), want, days)
+			storetest.Equal(t, storetest.Value(c.Store.Imported(t.Context(), before))(t), want, days)
 		}
 	})
 }

@@ -42,7 +42,7 @@ var now = time.UnixMilli(1_700_000_000_000).UTC()
 
 func loadGuard(t *testing.T, s password.GuardStore, key string) password.Guard {
 	t.Helper()
-	g := storetest.Value(t)(s.Guard(t.Context(), key))
+	g := storetest.Value(s.Guard(t.Context(), key))(t)
 	return g
 }
 
@@ -57,7 +57,7 @@ func guardRoundTrip(t *testing.T, s password.GuardStore, c commit.Committer) {
 		t.Fatalf("nothing was saved, yet %+v", g)
 	}
 	for i, prefix := range []string{"203.0.113.9/32", "2001:db8:1:2::/64", ""} {
-		next := storetest.Value(t)(g.Charge(now.Add(time.Duration(i)), r, prefix))
+		next := storetest.Value(g.Charge(now.Add(time.Duration(i)), r, prefix))(t)
 		if i == 1 {
 			next = next.Refund(now, r, prefix)
 		}

@@ -42,7 +42,7 @@ func TestUserStore(t *testing.T) {
 
 func getUser(t *testing.T, s user.Store, id string) user.User {
 	t.Helper()
-	u := storetest.Value(t)(s.Get(t.Context(), id))
+	u := storetest.Value(s.Get(t.Context(), id))(t)
 	return u
 }
 
@@ -57,8 +57,8 @@ func addAndReadUser(t *testing.T, s user.Store, c commit.Committer) {
 		u.LastLoginDay = 0 // a login sets it
 	})
 	storetest.Must(t, c.Commit(ctx, user.Add{User: want, PasswordHash: "hash-1"}))
-	byPhone := storetest.Value(t)(s.ByPhone(ctx, want.Phone, ""))
-	byMail := storetest.Value(t)(s.ByEmail(ctx, want.Email))
+	byPhone := storetest.Value(s.ByPhone(ctx, want.Phone, ""))(t)
+	byMail := storetest.Value(s.ByEmail(ctx, want.Email))(t)
 	for name, got := range map[string]user.User{"Get": getUser(t, s, want.ID), "ByPhone": byPhone, "ByEmail": byMail} {
 		if !sameUser(got, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
@@ -69,7 +69,7 @@ func addAndReadUser(t *testing.T, s user.Store, c commit.Committer) {
 		TOTP: want.TOTP, Countries: want.Countries, Push: want.Push, LastLoginDay: want.LastLoginDay,
 		MustReset: want.MustReset, Networks: want.Networks, FactorsOff: want.FactorsOff, PasskeyHandle: want.PasskeyHandle}
 	for _, who := range []user.Identifier{{Phone: want.Phone}, {Mail: want.Email}} {
-		login := storetest.Value(t)(s.Login(ctx, who, "?unknown"))
+		login := storetest.Value(s.Login(ctx, who, "?unknown"))(t)
 		if !sameUser(login.User, part) || login.Hash != "hash-1" {
 			t.Errorf("Login by %v:\n got %+v, %s\nwant %+v", who, login.User, login.Hash, part)
 		}
@@ -119,7 +119,7 @@ func uniqueUsersUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 		})
 	}
 	wg.Wait()
-	all := storetest.Value(t)(s.List(ctx, "", 100))
+	all := storetest.Value(s.List(ctx, "", 100))(t)
 	storetest.Equal(t, won.Load(), 2)
 	storetest.Equal(t, len(all), 2)
 }
@@ -151,7 +151,7 @@ func accountPasswords(t *testing.T, s user.Store, c commit.Committer) {
 	}
 	storetest.Must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "second with other parameters"}))
 	storetest.Must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "late"}))
-	secret = storetest.Value(t)(s.Secret(ctx, id))
+	secret = storetest.Value(s.Secret(ctx, id))(t)
 	if u := getUser(t, s, id); secret.Hash != "second with other parameters" || secret.Previous != "hash-1" || u.CV != 2 {
 		t.Errorf("after a rehash %+v, cv %d", secret, u.CV)
 	}
@@ -262,13 +262,13 @@ func accountRoles(t *testing.T, s user.Store, c commit.Committer) {
 	grant := user.Grant{UserID: b.ID, Role: "auditor", At: usertest.Now}
 	storetest.Must(t, c.Commit(ctx, grant))
 	storetest.Must(t, c.Commit(ctx, grant, user.Grant{UserID: b.ID, Role: "admin", At: usertest.Now}))
-	held := storetest.Value(t)(s.Holders(ctx))
+	held := storetest.Value(s.Holders(ctx))(t)
 	slices.Sort(held["admin"])
 	if !slices.Equal(held["admin"], []string{a.ID, b.ID}) || !slices.Equal(held["auditor"],
 		[]string{b.ID}) || len(held) != 2 {
 		t.Errorf("holders %v", held)
 	}
-	given := storetest.Value(t)(s.RolesOf(ctx, []string{b.ID, "nobody"}))
+	given := storetest.Value(s.RolesOf(ctx, []string{b.ID, "nobody"}))(t)
 	slices.Sort(given[b.ID])
 	if !slices.Equal(given[b.ID], []string{"admin", "auditor"}) || len(given) != 1 {
 		t.Errorf("roles of one account: %v", given)

@@ -70,7 +70,7 @@ func TestNumbersBesideFormerVersion(t *testing.T) {
 		persistencetest.Exec(t, db, "UPDATE users SET phone = ? WHERE id = ?", ivorianFormer, old.ID) // by 0.9
 		storetest.Equal(t, loginID(t, s, who), old.ID, "the account of 0.9 is not found")
 		storetest.Wants(t, db.Commit(ctx, numbered(4, ivorian)), fault.RecordAlreadyExist)
-		taken := storetest.Value(t)(s.PhonesTaken(ctx, []string{ivorian, mine.Phone, "+905320000003", "+905320000004"}))
+		taken := storetest.Value(s.PhonesTaken(ctx, []string{ivorian, mine.Phone, "+905320000003", "+905320000004"}))(t)
 		storetest.Same(t, taken, []string{ivorian, mine.Phone, "+905320000003"})
 
 		storetest.Must(t, db.Commit(ctx, user.SetPhone{UserID: changed.ID, CV: 1, CountryCode: "242",
@@ -93,7 +93,7 @@ func TestNumbersBesideFormerVersion(t *testing.T) {
 		// 0.9 changes the phone alone.
 		persistencetest.Exec(t, db, "UPDATE users SET phone = '+905320000003', number = '+242061234567' WHERE id = ?",
 			changed.ID)
-		storetest.Equal(t, storetest.Value(t)(s.Get(ctx, changed.ID)).Phone, "+905320000003")
+		storetest.Equal(t, storetest.Value(s.Get(ctx, changed.ID))(t).Phone, "+905320000003")
 	})
 }
 

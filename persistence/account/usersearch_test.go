@@ -25,10 +25,10 @@ func searched(t *testing.T, s account.Users, text string) string {
 	}
 	var found []string
 	for p := (page.Query[user.Place]{Limit: 2, Count: true}); ; {
-		got := storetest.Value(t)(s.Find(t.Context(), user.Query{Search: &q}, p))
+		got := storetest.Value(s.Find(t.Context(), user.Query{Search: &q}, p))(t)
 		uncounted := p
 		uncounted.Count = false
-		again := storetest.Value(t)(s.Find(t.Context(), user.Query{Search: &q}, uncounted))
+		again := storetest.Value(s.Find(t.Context(), user.Query{Search: &q}, uncounted))(t)
 		storetest.Same(t, again.Records, got.Records)
 		storetest.Equal(t, again.More, got.More, text)
 		for _, u := range got.Records {
@@ -65,11 +65,11 @@ func TestSearchOfAccounts(t *testing.T) {
 		}
 		check()
 		for _, want := range []int{3, 1, 0} {
-			storetest.Equal(t, storetest.Value(t)(s.FoldWaiting(ctx, 3)), want)
+			storetest.Equal(t, storetest.Value(s.FoldWaiting(ctx, 3))(t), want)
 		}
 		check()
 		for part, want := range map[string]int{"se nur": 1, "ŞE": 2, "ozt": 1, "Öz": 1, "ø": 2, "%": 0} {
-			found := storetest.Value(t)(s.Find(ctx, user.Query{Name: &part}, page.Query[user.Place]{}))
+			found := storetest.Value(s.Find(ctx, user.Query{Name: &part}, page.Query[user.Place]{}))(t)
 			storetest.Equal(t, len(found.Records), want, part)
 		}
 		persistencetest.Exec(t, db, "UPDATE users SET name = 'Zeki', phone = '+905440001234' WHERE id = ?",
@@ -99,8 +99,7 @@ func TestSearchWithManyResults(t *testing.T) {
 			storetest.Must(t, db.Commit(ctx, batch...))
 		}
 		for n := 1; n > 0; {
-			var err error
-			n = storetest.Value(t)(s.FoldWaiting(ctx, 1000))
+			n = storetest.Value(s.FoldWaiting(ctx, 1000))(t)
 		}
 		storetest.Must(t, db.Commit(ctx, person(many+1, "Ayşe", "Son", "son@demo.test", "+905310000000")))
 		q, _ := user.ParseSearch("ayse demo")

@@ -39,7 +39,7 @@ func addNotifications(t *testing.T, c commit.Committer, user string, n int) (all
 func listNotifications(t *testing.T, s notification.Store, q notification.Query,
 	p page.Query[notification.Place]) page.Of[notification.Notification] {
 	t.Helper()
-	got := storetest.Value(t)(s.List(t.Context(), q, p))
+	got := storetest.Value(s.List(t.Context(), q, p))(t)
 	return got
 }
 
@@ -76,7 +76,7 @@ func notificationRead(t *testing.T, s notification.Store, c commit.Committer) {
 		{nil, 2},
 		{nil, 0},
 	} {
-		storetest.Equal(t, storetest.Value(t)(s.Read(t.Context(), "u1", step.ids)), step.want, step.ids)
+		storetest.Equal(t, storetest.Value(s.Read(t.Context(), "u1", step.ids))(t), step.want, step.ids)
 	}
 	got1 := listNotifications(t, s, notification.Query{UserID: "u1", Unread: true}, page.Query[notification.Place]{})
 	storetest.Equal(t, len(got1.Records), 0, got1)

@@ -23,7 +23,7 @@ func TestOutboxRoundTrip(t *testing.T) {
 		second := first
 		second.ID, second.MethodID, second.Proven, second.Uncounted = "2", "other", false, false
 		storetest.Must(t, db.Commit(t.Context(), outbox.Add{Message: first}, outbox.AddOnce{Message: second}))
-		got := storetest.Value(t)(delivery.NewOutbox(db).Recent(t.Context(), nil, 0))
+		got := storetest.Value(delivery.NewOutbox(db).Recent(t.Context(), nil, 0))(t)
 		storetest.Same(t, got, []outbox.Message{second, first})
 	})
 }
@@ -60,7 +60,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 			}
 		}
 		for len(seen) < 30 { // what a skipped lock left over is still there to claim
-			ms := storetest.Value(t)(store.Claim(ctx, now, 30*time.Second, 10))
+			ms := storetest.Value(store.Claim(ctx, now, 30*time.Second, 10))(t)
 			if len(ms) == 0 {
 				t.Fatalf("%d of 30 messages can be claimed", len(seen))
 			}
@@ -81,7 +81,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		}
 		n, err := store.Usage(ctx, now.Add(time.Minute), "p")
 		storetest.Must(t, err)
-		sent := storetest.Value(t)(store.Sendings(ctx, "u", now.Add(-time.Minute)))
+		sent := storetest.Value(store.Sendings(ctx, "u", now.Add(-time.Minute)))(t)
 		proven := 0
 		for _, s := range sent {
 			if s.Proven {
@@ -123,13 +123,13 @@ func TestUsageAndBudget(t *testing.T) {
 			}
 			storetest.Must(t, db.Commit(ctx, outbox.Add{Message: m}))
 		}
-		used := storetest.Value(t)(store.Usage(ctx, now, "p"))
+		used := storetest.Value(store.Usage(ctx, now, "p"))(t)
 		all, unproven, err := store.Spent(ctx, now, "90")
 		storetest.Must(t, err)
 		if used != 5 || all != 6 || unproven != 4 {
 			t.Errorf("%d count against the network, %d of the budget are spent, %d without a proof", used, all, unproven)
 		}
-		storetest.Equal(t, storetest.Value(t)(store.Usage(ctx, now, "r")), 1, "within the hour")
+		storetest.Equal(t, storetest.Value(store.Usage(ctx, now, "r"))(t), 1, "within the hour")
 		if all, _, err := store.Spent(ctx, now, "2"); all != 1 || err != nil {
 			t.Errorf("within the day: %d, %v", all, err)
 		}
@@ -183,7 +183,7 @@ func TestOutboxAddsOnce(t *testing.T) {
 			return db.Commit(ctx, outbox.NewOnce(m, what, time.Hour))
 		}
 		count := func() int {
-			ms := storetest.Value(t)(store.Recent(ctx, nil, 0))
+			ms := storetest.Value(store.Recent(ctx, nil, 0))(t)
 			return len(ms)
 		}
 		var wg sync.WaitGroup

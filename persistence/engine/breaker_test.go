@@ -96,7 +96,7 @@ func TestSlowReadDoesNotTripBreaker(t *testing.T) {
 // A process that is stopped within a transaction does not keep its rows locked, and its error is retryable.
 func TestTransactionsOfAStoppedProcessEnd(t *testing.T) {
 	db := open(t, pgtest.DSN(t))
-	conn := storetest.Value(t)(db.executor.(*postgresExecutor).ready(t.Context()))
+	conn := storetest.Value(db.executor.(*postgresExecutor).ready(t.Context()))(t)
 	var bound string
 	storetest.Must(t, db.read.NewSelect().ColumnExpr("current_setting('idle_in_transaction_session_timeout')").
 		Scan(t.Context(), &bound))

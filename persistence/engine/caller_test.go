@@ -103,7 +103,7 @@ func TestCallerLeavesBeforeItsTransaction(t *testing.T) {
 func TestCloseRefusesUnitsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := sqliteFile(t)
-		db := storetest.Value(t)(Open(t.Context(), file, noteKinds, Options{}))
+		db := storetest.Value(Open(t.Context(), file, noteKinds, Options{}))(t)
 		_, err := db.Migrate(t.Context(), noteSchema)
 		storetest.Must(t, err)
 		db.Start(func(int) State { return nil })

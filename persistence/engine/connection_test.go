@@ -29,7 +29,7 @@ import (
 func psql(t *testing.T, dsn string, statements ...string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	c := storetest.Value(t)(pgx.Connect(ctx, dsn))
+	c := storetest.Value(pgx.Connect(ctx, dsn))(t)
 	defer c.Close(ctx)
 	for _, s := range statements {
 		_, err := c.Exec(ctx, s)
@@ -41,7 +41,7 @@ func psql(t *testing.T, dsn string, statements ...string) {
 func private(t *testing.T, options ...pgtest.Option) *pgtest.Server {
 	t.Helper()
 	pgtest.Need(t)
-	s := storetest.Value(t)(pgtest.Start(options...))
+	s := storetest.Value(pgtest.Start(options...))(t)
 	t.Cleanup(s.Stop)
 	return s
 }
@@ -131,7 +131,7 @@ func TestConnectionsHaveAMaximumAge(t *testing.T) {
 		t.Errorf("a new connection ends after %v", left)
 	}
 	own.until = time.Now()
-	c := storetest.Value(t)(db.read.DB.Conn(t.Context()))
+	c := storetest.Value(db.read.DB.Conn(t.Context()))(t)
 	storetest.Must(t, c.Raw(func(conn any) error {
 		conn.(*stdlib.Conn).Conn().PgConn().CustomData()[connectionKey].(*connection).until = time.Now()
 		return nil
@@ -267,7 +267,7 @@ func TestOldPrimaryIsRefused(t *testing.T) {
 	psql(t, s.DSN(), `DO $$ DECLARE f regprocedure; BEGIN FOR f IN SELECT oid FROM pg_proc WHERE proname IN
 		('pg_walfile_name', 'pg_logical_emit_message') LOOP EXECUTE 'REVOKE EXECUTE ON FUNCTION ' || f || ' FROM PUBLIC';
 		END LOOP; END $$`, "CREATE ROLE plain LOGIN", "GRANT ALL ON ALL TABLES IN SCHEMA public TO plain")
-	plain := storetest.Value(t)(Open(t.Context(), strings.Replace(s.DSN(), "app@", "plain@", 1), noteKinds, Options{}))
+	plain := storetest.Value(Open(t.Context(), strings.Replace(s.DSN(), "app@", "plain@", 1), noteKinds, Options{}))(t)
 	defer plain.Close()
 	plain.Start(func(int) State { return nil })
 	storetest.Must(t, plain.Writable(t.Context()))
@@ -280,7 +280,7 @@ func TestWritable(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) { storetest.Must(t, db.Writable(t.Context())) })
 	dsn := sqliteFile(t)
 	release := hold(t, dsn)
-	db := storetest.Value(t)(Open(t.Context(), dsn, noteKinds, Options{Timeout: 200 * time.Millisecond}))
+	db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{Timeout: 200 * time.Millisecond}))(t)
 	defer db.Close()
 	for range maxQueued {
 		db.writer.queue <- &unit{done: make(chan error, 1)}
@@ -306,9 +306,9 @@ func TestWritable(t *testing.T) {
 
 // A pooler that drops a setting is noticed by reading it back, and the refusal names the setting.
 func TestDroppedSettingIsNoticed(t *testing.T) {
-	u := storetest.Value(t)(url.Parse(pgtest.DSN(t)))
+	u := storetest.Value(url.Parse(pgtest.DSN(t)))(t)
 	server := u.Host
-	l := storetest.Value(t)(net.Listen("tcp", "127.0.0.1:0"))
+	l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	go func() {
 		for {

@@ -88,7 +88,7 @@ func TestURLsOfDatabases(t *testing.T) {
 func TestPoolsAndPing(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
 		for conns, want := range map[int]int{0: 8, 3: 3, 1: 1} {
-			db := storetest.Value(t)(Open(t.Context(), dsn, noteKinds, Options{MaxConns: conns}))
+			db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{MaxConns: conns}))(t)
 			bounds := map[string]int{}
 			for pool, p := range db.Pools() {
 				bounds[pool] = p.Stats().MaxOpenConnections
@@ -156,7 +156,7 @@ func TestBulkOfSQLite(t *testing.T) {
 			storetest.Equal(t, got, want, pragma)
 		}
 	})
-	db := storetest.Value(t)(Open(t.Context(), sqliteFile(t), noteKinds, Options{}))
+	db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{}))(t)
 	storetest.Must(t, db.Close())
 	storetest.Fails(t, db.Bulk(t.Context()), "", "a closed database was prepared")
 }

@@ -83,7 +83,7 @@ func open(t *testing.T, dsn string) *DB {
 
 func openWith(t *testing.T, dsn string, o Options) *DB {
 	t.Helper()
-	db := storetest.Value(t)(Open(t.Context(), dsn, noteKinds, o))
+	db := storetest.Value(Open(t.Context(), dsn, noteKinds, o))(t)
 	t.Cleanup(func() {
 		storetest.Must(t, db.Close())
 	})

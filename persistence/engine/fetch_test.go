@@ -93,7 +93,7 @@ func TestFetch(t *testing.T) {
 // An SQLite connection with an interrupted read is dropped, with its prepared statements: closing the database does not
 // close them again.
 func TestCloseAfterAnInterruptedRead(t *testing.T) {
-	db := storetest.Value(t)(Open(t.Context(), sqliteFile(t), noteKinds, Options{MaxConns: 1}))
+	db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{MaxConns: 1}))(t)
 	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
 		_, err := db.Migrate(ctx, noteSchema)
 		return err

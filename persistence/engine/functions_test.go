@@ -159,7 +159,7 @@ func TestRefusedAtItsEnd(t *testing.T) {
 		"INTEGER NOT NULL, text TEXT NOT NULL REFERENCES note (id) DEFERRABLE INITIALLY DEFERRED, sealed BLOB)")}}
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.Empty(t)} {
 		t.Run(name, func(t *testing.T) {
-			db := storetest.Value(t)(Open(t.Context(), dsn, noteKinds, Options{}))
+			db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{}))(t)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
 			_, err := db.Migrate(t.Context(), schema)
 			storetest.Must(t, err)

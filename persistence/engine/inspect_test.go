@@ -29,14 +29,14 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 	}
 	storetest.Is(t, storetest.Err(os.Stat(filepath.Dir(file))), fs.ErrNotExist, "its folder")
 	storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
-	written := storetest.Value(t)(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))
+	written := storetest.Value(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))(t)
 	_, err = written.Migrate(t.Context(), noteSchema)
 	storetest.Must(t, err)
 	written.Start(func(int) State { return nil })
 	storetest.Must(t, written.Commit(t.Context(), addNote{ID: "n1", Text: "text"}))
 	check := func(what string) {
 		t.Helper()
-		db := storetest.Value(t)(Open(t.Context(), "sqlite:"+file, noteKinds, Options{ReadOnly: true}))
+		db := storetest.Value(Open(t.Context(), "sqlite:"+file, noteKinds, Options{ReadOnly: true}))(t)
 		defer db.Close()
 		var text string
 		err := db.Conn(t.Context()).NewSelect().Table("note").Column("text").Where("id = 'n1'").Scan(t.Context(), &text)
@@ -48,12 +48,12 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 		}); err == nil {
 			t.Errorf("%s: a write is possible", what)
 		}
-		storetest.Equal(t, len(storetest.Value(t)(db.Pending(t.Context(), noteSchema))), 0, what)
+		storetest.Equal(t, len(storetest.Value(db.Pending(t.Context(), noteSchema))(t)), 0, what)
 	}
 	check("beside a writer")
 	storetest.Must(t, written.Close())
 	files := func() (names []string) {
-		entries := storetest.Value(t)(os.ReadDir(filepath.Dir(file)))
+		entries := storetest.Value(os.ReadDir(filepath.Dir(file)))(t)
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
@@ -67,9 +67,9 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 // A database without tables lacks all migrations. Facts report whether it can be written.
 func TestPendingAndFacts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "test.db")
-	db := storetest.Value(t)(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))
+	db := storetest.Value(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))(t)
 	defer db.Close()
-	storetest.Same(t, storetest.Value(t)(db.Pending(t.Context(), noteSchema)), []string{"0001.sql"})
+	storetest.Same(t, storetest.Value(db.Pending(t.Context(), noteSchema))(t), []string{"0001.sql"})
 	if f, err := db.Facts(t.Context()); err != nil || f.ReadOnly || !f.Now.IsZero() || f.Lossy != nil {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -88,17 +88,17 @@ func TestFactsOfPostgres(t *testing.T) {
 	pgtest.Need(t)
 	for lossy, lines := range map[string][]string{"[fsync]": {"fsync=off", "full_page_writes=on"},
 		"[full_page_writes]": {"fsync=on", "full_page_writes=off"}} {
-		server := storetest.Value(t)(pgtest.Start(pgtest.Settings(lines...)))
+		server := storetest.Value(pgtest.Start(pgtest.Settings(lines...)))(t)
 		t.Cleanup(server.Stop)
 		facts := func(readOnly bool) Facts {
 			t.Helper()
-			db := storetest.Value(t)(Open(t.Context(), server.DSN(), noteKinds, Options{ReadOnly: readOnly}))
+			db := storetest.Value(Open(t.Context(), server.DSN(), noteKinds, Options{ReadOnly: readOnly}))(t)
 			defer db.Close()
 			_, err := db.write.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS x (id TEXT)")
 			if readOnly == (err == nil) {
 				t.Errorf("read-only %t: a write: %v", readOnly, err)
 			}
-			f := storetest.Value(t)(db.Facts(t.Context()))
+			f := storetest.Value(db.Facts(t.Context()))(t)
 			return f
 		}
 		for _, readOnly := range []bool{false, true} {
@@ -109,7 +109,7 @@ func TestFactsOfPostgres(t *testing.T) {
 				t.Errorf("%s, read-only %t: %+v", lossy, readOnly, f)
 			}
 		}
-		db := storetest.Value(t)(Open(t.Context(), server.DSN(), noteKinds, Options{}))
+		db := storetest.Value(Open(t.Context(), server.DSN(), noteKinds, Options{}))(t)
 		_, err := db.write.ExecContext(t.Context(), "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on")
 		storetest.Must(t, err)
 		storetest.Must(t, db.Close())
@@ -133,7 +133,7 @@ func TestMigrationsRunOnce(t *testing.T) {
 			}
 			step := func(applied []string, fails string) {
 				t.Helper()
-				before := storetest.Value(t)(db.Pending(t.Context(), files))
+				before := storetest.Value(db.Pending(t.Context(), files))(t)
 				if fails == "" && !slices.Equal(before, applied) {
 					t.Errorf("%q are pending, want %q", before, applied)
 				}
@@ -169,7 +169,7 @@ func TestMigrationsRunOnce(t *testing.T) {
 // A program works with the schema of the next release and refuses that of the release after it, before it changes
 // anything.
 func TestSchemaTwoReleasesAheadIsRefused(t *testing.T) {
-	db := storetest.Value(t)(Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), noteKinds, Options{}))
+	db := storetest.Value(Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), noteKinds, Options{}))(t)
 	defer db.Close()
 	files := fstest.MapFS{}
 	migrate := func(name string) error {
@@ -205,7 +205,7 @@ func TestIndexesOfSQLiteAreBuiltAtOnce(t *testing.T) {
 // An index of a table with rows is built while writers work, after the migrations, once, and again if it was
 // interrupted. One of an empty table is built with the migrations.
 func TestIndexesAreBuiltBesideWriters(t *testing.T) {
-	db := storetest.Value(t)(Open(t.Context(), pgtest.Empty(t), noteKinds, Options{}))
+	db := storetest.Value(Open(t.Context(), pgtest.Empty(t), noteKinds, Options{}))(t)
 	defer db.Close()
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	const index = "CREATE INDEX CONCURRENTLY IF NOT EXISTS "
@@ -219,7 +219,7 @@ func TestIndexesAreBuiltBesideWriters(t *testing.T) {
 	if want := []string{"01.sql", "02.sql", "04.sql"}; err != nil || !slices.Equal(applied, want) {
 		t.Errorf("applied %q, %v", applied, err)
 	}
-	writer := storetest.Value(t)(db.write.BeginTx(t.Context(), nil))
+	writer := storetest.Value(db.write.BeginTx(t.Context(), nil))(t)
 	_, err = writer.ExecContext(t.Context(), "INSERT INTO one VALUES (2)")
 	storetest.Must(t, err)
 	short, stop := context.WithTimeout(t.Context(), time.Second)

@@ -111,7 +111,7 @@ func bothMany(t *testing.T, test func(t *testing.T, db *DB)) {
 	for name, dsn := range map[string]func(*testing.T) string{"sqlite": sqliteFile,
 		"postgres": func(t *testing.T) string { return pgtest.DSN(t) }} {
 		t.Run(name, func(t *testing.T) {
-			db := storetest.Value(t)(Open(t.Context(), dsn(t), manyKinds, Options{}))
+			db := storetest.Value(Open(t.Context(), dsn(t), manyKinds, Options{}))(t)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
 			_, err := db.Migrate(t.Context(), noteSchema)
 			storetest.Must(t, err)

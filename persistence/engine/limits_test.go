@@ -13,7 +13,7 @@ import (
 // long for another process.
 func TestTimeOfStatements(t *testing.T) {
 	for _, limit := range []time.Duration{0, 700 * time.Millisecond} {
-		db := storetest.Value(t)(Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true, Timeout: limit}))
+		db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true, Timeout: limit}))(t)
 		defer db.Close()
 		waits := func(want int) {
 			t.Helper()

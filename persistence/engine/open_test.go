@@ -40,9 +40,9 @@ func TestConcurrentOpensTakeTurns(t *testing.T) {
 func TestOnlyOwnerReadsDatabaseFiles(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Must(t, os.Chmod(dir, 0o755))
-	db := storetest.Value(t)(Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{}))
+	db := storetest.Value(Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{}))(t)
 	defer db.Close()
 	for _, name := range []string{"castellan.db", "castellan.db-wal", "castellan.db-shm"} {
-		storetest.Equal(t, storetest.Value(t)(os.Stat(filepath.Join(dir, name))).Mode().Perm(), 0o600, name)
+		storetest.Equal(t, storetest.Value(os.Stat(filepath.Join(dir, name)))(t).Mode().Perm(), 0o600, name)
 	}
 }

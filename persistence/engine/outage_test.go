@@ -19,7 +19,7 @@ func TestWaitersShareAnOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			release := hold(t, dsn)
 			defer release()
-			db := storetest.Value(t)(Open(t.Context(), dsn, noteKinds, Options{Timeout: limit}))
+			db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{Timeout: limit}))(t)
 			defer db.Close()
 			db.Start(func(int) State { return nil })
 			began := time.Now()

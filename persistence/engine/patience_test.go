@@ -46,7 +46,7 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 			defer slog.SetDefault(was)
 			release := hold(t, dsn)
 			defer func() { release() }()
-			db := storetest.Value(t)(Open(t.Context(), dsn, noteKinds, Options{Patient: true}))
+			db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{Patient: true}))(t)
 			defer db.Close()
 			db.Start(func(int) State { return nil })
 			inTx := func(id string) error {
@@ -63,7 +63,7 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 			}
 			for kind, write := range writes {
 				timer := time.AfterFunc(2*time.Second, release)
-				storetest.Must(t, write(kind + " in time"))
+				storetest.Must(t, write(kind+" in time"))
 				timer.Stop()
 				release()
 				release = hold(t, dsn)
@@ -78,7 +78,7 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 			release = hold(t, dsn)
 			for kind, write := range writes {
 				began := time.Now()
-				storetest.Wants(t, write(kind + " too late"), fault.Unavailable, kind)
+				storetest.Wants(t, write(kind+" too late"), fault.Unavailable, kind)
 				if took := time.Since(began); took > Patience/2 {
 					t.Errorf("%s of a request was refused after %v", kind, took)
 				}
@@ -93,7 +93,7 @@ func TestFailedEndOfPatienceIsLogged(t *testing.T) {
 	was := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(was)
-	db := storetest.Value(t)(Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true}))
+	db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true}))(t)
 	storetest.Must(t, db.Close())
 	db.EndPatience()
 	if !strings.Contains(log.String(), "busy timeout of the SQLite writer") {

@@ -47,9 +47,9 @@ func TestTransactionsWithinTransactions(t *testing.T) {
 				t.Errorf("ends with %v: %v, the function ran %d times", fails, err, ran)
 			}
 		}
-		storetest.Equal(t, storetest.Value(t)(db.CommitGathered(t.Context(), addNote{ID: "alone"})), 1)
+		storetest.Equal(t, storetest.Value(db.CommitGathered(t.Context(), addNote{ID: "alone"}))(t), 1)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
-			storetest.Equal(t, storetest.Value(t)(db.CommitGathered(ctx, addNote{ID: "part"})), 0, "a part of a transaction")
+			storetest.Equal(t, storetest.Value(db.CommitGathered(ctx, addNote{ID: "part"}))(t), 0, "a part of a transaction")
 			return nil
 		}))
 	})
@@ -293,7 +293,7 @@ func TestSeedsRunOnce(t *testing.T) {
 				storetest.Must(t, err)
 			}
 			for prefix, want := range map[string][]string{"a": {"a1", "a2"}, "b1": {"b1"}, "b12": nil, "": {"a1", "a2", "b1"}} {
-				storetest.Same(t, storetest.Value(t)(db.SeedsOf(ctx, prefix)), want, prefix)
+				storetest.Same(t, storetest.Value(db.SeedsOf(ctx, prefix))(t), want, prefix)
 			}
 			var times []int64
 			storetest.Must(t, db.read.NewSelect().Table("seed").Column("at").Where("name = 'a1'").Scan(ctx, &times))

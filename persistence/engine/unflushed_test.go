@@ -77,7 +77,7 @@ func TestUnflushedOnSQLite(t *testing.T) {
 // log is shared by all its databases.
 func TestUnflushedOnPostgres(t *testing.T) {
 	pgtest.Need(t)
-	server := storetest.Value(t)(pgtest.Start())
+	server := storetest.Value(pgtest.Start())(t)
 	t.Cleanup(server.Stop)
 	db := open(t, server.DSN())
 	ahead := func(writes ...commit.Write) (n int) {

@@ -45,7 +45,7 @@ func TestChallengeStore(t *testing.T) {
 		keeps(t, db, []byte("command"), []byte("intent"), first, decoy)
 		keeps(t, db, nil, nil, bare)
 		for _, want := range []challenge.Challenge{first, decoy, bare} {
-			got := storetest.Value(t)(store.Load(t.Context(), want.ID))
+			got := storetest.Value(store.Load(t.Context(), want.ID))(t)
 			storetest.Same(t, got, want)
 		}
 		_, err := store.Load(t.Context(), "unknown")
@@ -94,8 +94,8 @@ func TestOpenChallenges(t *testing.T) {
 		end := time.UnixMilli(first.ExpiresAt)
 		for now, want := range map[time.Time][]challenge.Challenge{made: {first, second},
 			end.Add(-time.Millisecond): {first, second}, end: {second}, end.Add(time.Second): nil} {
-			refs := storetest.Value(t)(store.Open(t.Context(), "u1", now))
-			pending := storetest.Value(t)(store.Pending(t.Context(), "u1", now))
+			refs := storetest.Value(store.Open(t.Context(), "u1", now))(t)
+			pending := storetest.Value(store.Pending(t.Context(), "u1", now))(t)
 			if len(refs) != len(want) || len(pending) != len(want) {
 				t.Fatalf("%v: %+v, %+v, want %d", now, refs, pending, len(want))
 			}
@@ -124,7 +124,7 @@ func TestStatesOfChallenges(t *testing.T) {
 		got, err := store.States(t.Context(), ids)
 		storetest.Must(t, err)
 		storetest.Same(t, got, want)
-		got = storetest.Value(t)(store.States(t.Context(), nil))
+		got = storetest.Value(store.States(t.Context(), nil))(t)
 		storetest.Equal(t, len(got), 0)
 	})
 }
@@ -176,9 +176,9 @@ func TestStuckChallenges(t *testing.T) {
 		keeps(t, db, nil, nil, second, first, open)
 		for before, want := range map[time.Duration][]string{0: nil, time.Millisecond: {first.ID}, time.Second: {first.ID},
 			time.Second + time.Millisecond: {first.ID, second.ID}} {
-			storetest.Same(t, storetest.Value(t)(store.Stuck(t.Context(), made.Add(before), 9)), want, before)
+			storetest.Same(t, storetest.Value(store.Stuck(t.Context(), made.Add(before), 9))(t), want, before)
 		}
-		storetest.Same(t, storetest.Value(t)(store.Stuck(t.Context(), made.Add(time.Hour), 1)), []string{first.ID})
+		storetest.Same(t, storetest.Value(store.Stuck(t.Context(), made.Add(time.Hour), 1))(t), []string{first.ID})
 	})
 }
 
@@ -231,7 +231,7 @@ func TestPurgeOfBudgets(t *testing.T) {
 		}
 		kept := func() (left string) {
 			for _, subject := range []string{"plain", "otp", "totp", "?decoy"} {
-				b := storetest.Value(t)(store.Budget(t.Context(), subject, challenge.FlowLogin))
+				b := storetest.Value(store.Budget(t.Context(), subject, challenge.FlowLogin))(t)
 				if b.Version > 0 {
 					left += subject + " "
 				}
@@ -271,8 +271,8 @@ func TestSwitchOffAndOn(t *testing.T) {
 		}
 		storetest.Must(t, db.Commit(ctx, challenge.SwitchOn{UserID: one.ID}))
 		for id, want := range map[string]int{one.ID: 0, two.ID: 100} {
-			u := storetest.Value(t)(users.Get(ctx, id))
-			b := storetest.Value(t)(store.Budget(ctx, id, challenge.FlowLogin))
+			u := storetest.Value(users.Get(ctx, id))(t)
+			b := storetest.Value(store.Budget(ctx, id, challenge.FlowLogin))(t)
 			if b.OTPRow != want || (u.FactorsOff != 0) != (want > 0) || (b.Version == 1) != (want > 0) {
 				t.Errorf("%s: off %b, %+v", id, u.FactorsOff, b)
 			}

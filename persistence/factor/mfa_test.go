@@ -62,18 +62,18 @@ func mfaRoundTrip(t *testing.T, s mfa.Store, _ commit.Committer) {
 		storetest.Must(t, s.AddAction(ctx, actions[i]))
 	}
 	for i := range policies {
-		id := storetest.Value(t)(s.AddPolicy(ctx, policies[i]))
+		id := storetest.Value(s.AddPolicy(ctx, policies[i]))(t)
 		if id < 1 {
 			t.Errorf("id %d", id)
 		}
 		policies[i].ID = id
 	}
-	gotMethods := storetest.Value(t)(s.Methods(ctx))
-	gotActions := storetest.Value(t)(s.Actions(ctx))
-	gotPolicies := storetest.Value(t)(s.Policies(ctx))
-	oneMethod := storetest.Value(t)(s.Methods(ctx, methods[1].Code, "NONE"))
-	oneAction := storetest.Value(t)(s.Actions(ctx, actions[1].Code))
-	noAction := storetest.Value(t)(s.Actions(ctx, "NONE"))
+	gotMethods := storetest.Value(s.Methods(ctx))(t)
+	gotActions := storetest.Value(s.Actions(ctx))(t)
+	gotPolicies := storetest.Value(s.Policies(ctx))(t)
+	oneMethod := storetest.Value(s.Methods(ctx, methods[1].Code, "NONE"))(t)
+	oneAction := storetest.Value(s.Actions(ctx, actions[1].Code))(t)
+	noAction := storetest.Value(s.Actions(ctx, "NONE"))(t)
 	for _, c := range []struct{ got, want any }{{gotMethods, methods}, {gotActions, actions}, {gotPolicies, policies},
 		{oneMethod, methods[1:2]}, {oneAction, actions[1:2]}, {noAction, []mfa.Action{}}} {
 		storetest.Same(t, c.got, c.want)
@@ -92,8 +92,8 @@ func mfaCodesAreUnique(t *testing.T, s mfa.Store, _ commit.Committer) {
 		func(int) error { return s.AddAction(ctx, mfa.Action{Code: "SMS", Title: mfa.Text{"en": "x"}}) }); n != 1 {
 		t.Errorf("%d of %d actions were added", n, racers)
 	}
-	ms := storetest.Value(t)(s.Methods(ctx))
-	as := storetest.Value(t)(s.Actions(ctx))
+	ms := storetest.Value(s.Methods(ctx))(t)
+	as := storetest.Value(s.Actions(ctx))(t)
 	storetest.Equal(t, len(ms), 1)
 	storetest.Equal(t, len(as), 1)
 }
@@ -121,7 +121,7 @@ func mfaOnePolicyPerEntity(t *testing.T, s mfa.Store, _ commit.Committer) {
 		_, err := s.AddPolicy(ctx, p)
 		storetest.Must(t, err)
 	}
-	storetest.Equal(t, len(storetest.Value(t)(s.Policies(ctx))), 4)
+	storetest.Equal(t, len(storetest.Value(s.Policies(ctx))(t)), 4)
 }
 
 func mfaChange(t *testing.T, s mfa.Store, _ commit.Committer) {
@@ -162,7 +162,7 @@ func mfaChange(t *testing.T, s mfa.Store, _ commit.Committer) {
 	storetest.Must(t, err)
 	next.Code = "AA"
 	storetest.Same(t, ms, []mfa.Method{next, {Code: "BB", ExpireMs: 1}})
-	as := storetest.Value(t)(s.Actions(ctx))
+	as := storetest.Value(s.Actions(ctx))(t)
 	storetest.Same(t, as, []mfa.Action{wholeAction(t, "AA")})
 }
 
@@ -170,8 +170,8 @@ func mfaChangeCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
 	special := commonPolicy("AA")
 	special.Type = "SPECIAL"
-	other := storetest.Value(t)(s.AddPolicy(ctx, special))
-	id := storetest.Value(t)(s.AddPolicy(ctx, commonPolicy("AA")))
+	other := storetest.Value(s.AddPolicy(ctx, special))(t)
+	id := storetest.Value(s.AddPolicy(ctx, commonPolicy("AA")))(t)
 	for _, unknown := range []int64{other, id + 1000, 0, -1} {
 		storetest.Wants(t, s.ChangeCommon(ctx, unknown,
 			func(p mfa.Policy) (mfa.Policy, error) { t.Error("called"); return p, nil }), fault.RecordNotFound)
@@ -183,7 +183,7 @@ func mfaChangeCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 		}
 		return next, nil
 	}))
-	ps := storetest.Value(t)(s.Policies(ctx))
+	ps := storetest.Value(s.Policies(ctx))(t)
 	want := next
 	want.ID, want.ActionCode, want.EntityType, want.EntityID, want.Type = id, "AA", mfa.General, "", mfa.Common
 	if len(ps) != 2 || !reflect.DeepEqual(ps[1], want) {
@@ -196,8 +196,8 @@ func mfaRemoveCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx, refusal := t.Context(), errors.New("no")
 	special := commonPolicy("AA")
 	special.Type = "SPECIAL"
-	other := storetest.Value(t)(s.AddPolicy(ctx, special))
-	id := storetest.Value(t)(s.AddPolicy(ctx, commonPolicy("AA")))
+	other := storetest.Value(s.AddPolicy(ctx, special))(t)
+	id := storetest.Value(s.AddPolicy(ctx, commonPolicy("AA")))(t)
 	unseen := func(mfa.Policy) error { t.Error("called"); return nil }
 	for _, unknown := range []int64{other, id + 1000, 0, -1} {
 		storetest.Wants(t, s.RemoveCommon(ctx, unknown, unseen), fault.RecordNotFound)
@@ -209,7 +209,7 @@ func mfaRemoveCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 	}); !errors.Is(err, refusal) {
 		t.Errorf("got %v", err)
 	}
-	storetest.Equal(t, len(storetest.Value(t)(s.Policies(ctx))), 2, "a refused deletion")
+	storetest.Equal(t, len(storetest.Value(s.Policies(ctx))(t)), 2, "a refused deletion")
 	storetest.OneWins(t, racers, fault.RecordNotFound, func(int) error {
 		return s.RemoveCommon(ctx, id, func(mfa.Policy) error { return nil })
 	})
@@ -268,11 +268,11 @@ func TestMFAAdmin(t *testing.T) {
 			t.Errorf("this node plans %+v", p)
 		}
 		storetest.Equal(t, c.ActionTitle("LOGIN", "tr"), "Log in")
-		notes := storetest.Value(t)(kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour)))
+		notes := storetest.Value(kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour)))(t)
 		for _, n := range notes {
 			storetest.Equal(t, n.Topic, change.MFA, n)
 		}
-		rows := storetest.Value(t)(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))
+		rows := storetest.Value(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))(t)
 		storetest.Equal(t, len(notes), 6)
 		storetest.Equal(t, rows, 6)
 	})

@@ -82,8 +82,8 @@ func passkeyAddAndRead(t *testing.T, s passkeyStores, _ commit.Committer) {
 	a.Transports = nil
 	storetest.Wants(t, storetest.Err(s.ByCredential(ctx, a.ID)), fault.RecordNotFound, "before")
 	storetest.Must(t, s.Commit(ctx, passkey.Add{Credential: a}, passkey.Add{Credential: b}, passkey.Add{Credential: c}))
-	storetest.Same(t, storetest.Value(t)(s.List(ctx, userID(1))), []passkey.Credential{b, a})
-	storetest.Same(t, storetest.Value(t)(s.ByCredential(ctx, c.ID)), c)
+	storetest.Same(t, storetest.Value(s.List(ctx, userID(1)))(t), []passkey.Credential{b, a})
+	storetest.Same(t, storetest.Value(s.ByCredential(ctx, c.ID))(t), c)
 	storetest.Must(t, s.Commit(ctx, passkey.Remove{UserID: userID(2), DeviceID: "p1"})) // another's
 	storetest.Must(t, s.Commit(ctx, passkey.Remove{UserID: userID(1), DeviceID: "p2"}))
 	if got, err := s.List(ctx, userID(1)); err != nil || len(got) != 1 || got[0].DeviceID != "p1" {
@@ -101,7 +101,7 @@ func passkeyTrust(t *testing.T, s passkeyStores, _ commit.Committer) {
 	wants := func(want ...passkey.Credential) {
 		t.Helper()
 		for _, one := range want {
-			storetest.Equal(t, storetest.Value(t)(s.ByCredential(t.Context(), one.ID)).Trust, one.Trust, one.DeviceID)
+			storetest.Equal(t, storetest.Value(s.ByCredential(t.Context(), one.ID))(t).Trust, one.Trust, one.DeviceID)
 		}
 	}
 	wants(a, b, c)

@@ -48,7 +48,7 @@ func rememberedClient(n int, userID, key, action string) remembered.Client {
 
 func listedClients(t *testing.T, s remembered.Store, userID string, now time.Time, want ...remembered.Client) {
 	t.Helper()
-	storetest.Same(t, storetest.Value(t)(s.List(t.Context(), userID, now, 100)), want)
+	storetest.Same(t, storetest.Value(s.List(t.Context(), userID, now, 100))(t), want)
 }
 
 func rememberedRoundTrip(t *testing.T, s remembered.Store, c commit.Committer) {
@@ -61,7 +61,7 @@ func rememberedRoundTrip(t *testing.T, s remembered.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: a}, remembered.Add{Client: b},
 		remembered.Add{Client: other}))
 	for _, want := range []remembered.Client{a, b, other} {
-		storetest.Equal(t, storetest.Value(t)(s.Find(t.Context(), want.UserID, want.Thumbprint, want.Action)), want)
+		storetest.Equal(t, storetest.Value(s.Find(t.Context(), want.UserID, want.Thumbprint, want.Action))(t), want)
 	}
 	for _, of := range [][3]string{{one, "k2", "LOGIN"}, {two, "k1", "EXPORT"}, {"u9", "k1", "LOGIN"}} {
 		_, err := s.Find(t.Context(), of[0], of[1], of[2])
@@ -74,7 +74,7 @@ func rememberedRoundTrip(t *testing.T, s remembered.Store, c commit.Committer) {
 		[]remembered.Client{other, a}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	storetest.Same(t, storetest.Value(t)(s.List(t.Context(), one, start, 1)), []remembered.Client{b})
+	storetest.Same(t, storetest.Value(s.List(t.Context(), one, start, 1))(t), []remembered.Client{b})
 }
 
 func rememberedUse(t *testing.T, s remembered.Store, c commit.Committer) {
@@ -107,8 +107,8 @@ func rememberedCredentials(t *testing.T, s remembered.Store, c commit.Committer)
 	storetest.Must(t, c.Commit(t.Context(), user.Touch{UserID: one}))
 	listedClients(t, s, one, start)
 	listedClients(t, s, two, start, b)
-	storetest.Same(t, storetest.Value(t)(s.Of(t.Context(), "LOGIN", start, 100)), []remembered.Client{b})
-	storetest.Equal(t, storetest.Value(t)(s.RemoveAll(t.Context(), one, start)), 0)
+	storetest.Same(t, storetest.Value(s.Of(t.Context(), "LOGIN", start, 100))(t), []remembered.Client{b})
+	storetest.Equal(t, storetest.Value(s.RemoveAll(t.Context(), one, start))(t), 0)
 }
 
 func rememberedRemove(t *testing.T, s remembered.Store, c commit.Committer) {
@@ -124,8 +124,8 @@ func rememberedRemove(t *testing.T, s remembered.Store, c commit.Committer) {
 	storetest.Wants(t, s.Remove(t.Context(), one, a.ID), fault.RecordNotFound)
 	used := remembered.Used{ID: a.ID, UserID: one, Thumbprint: "k1", At: start}
 	storetest.Is(t, c.Commit(t.Context(), used), commit.ErrFenced, "a removed client is used")
-	storetest.Equal(t, storetest.Value(t)(s.RemoveAll(t.Context(), one, start)), 1)
-	storetest.Equal(t, storetest.Value(t)(s.RemoveAll(t.Context(), one, start)), 0, "again")
+	storetest.Equal(t, storetest.Value(s.RemoveAll(t.Context(), one, start))(t), 1)
+	storetest.Equal(t, storetest.Value(s.RemoveAll(t.Context(), one, start))(t), 0, "again")
 	listedClients(t, s, one, start)
 	listedClients(t, s, two, start, other)
 }
@@ -150,7 +150,7 @@ func rememberedRaces(t *testing.T, s remembered.Store, c commit.Committer) {
 		return c.Commit(t.Context(), remembered.Add{Client: rememberedClient(i, one, "k1", "LOGIN")},
 			remembered.Add{Client: rememberedClient(i, one, fmt.Sprint("k", 100+i), "LOGIN")})
 	})
-	storetest.Equal(t, len(storetest.Value(t)(s.List(t.Context(), one, start, 100))), 9)
+	storetest.Equal(t, len(storetest.Value(s.List(t.Context(), one, start, 100))(t)), 9)
 }
 
 func rememberedPurge(t *testing.T, s remembered.Store, c commit.Committer) {

@@ -149,7 +149,7 @@ func errandOverdue(t *testing.T, s errand.Store, c commit.Committer) {
 	}
 	names := func(at time.Time, max int) (out string) {
 		t.Helper()
-		all := storetest.Value(t)(s.Overdue(t.Context(), at, max))
+		all := storetest.Value(s.Overdue(t.Context(), at, max))(t)
 		for _, e := range all {
 			out += e.Reference
 		}

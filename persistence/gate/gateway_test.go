@@ -29,12 +29,11 @@ func guardedRoute(path string) gateway.Route {
 
 func gatewayRoutes(t *testing.T, s gateway.Store, _ commit.Committer) {
 	a, b := persistencetest.Whole[gateway.Route](t), guardedRoute("/b/*")
-	var err error
-	a.ID = storetest.Value(t)(s.Add(t.Context(), a))
-	b.ID = storetest.Value(t)(s.Add(t.Context(), b))
+	a.ID = storetest.Value(s.Add(t.Context(), a))(t)
+	b.ID = storetest.Value(s.Add(t.Context(), b))(t)
 	listed := func(want ...gateway.Route) {
 		t.Helper()
-		all := storetest.Value(t)(s.Routes(t.Context()))
+		all := storetest.Value(s.Routes(t.Context()))(t)
 		for i := range all {
 			if all[i].UpdatedAt.IsZero() {
 				t.Error("no time of the change")
@@ -71,7 +70,7 @@ func gatewayGrants(t *testing.T, s gateway.Store, c commit.Committer) {
 	_, err := s.Grant(t.Context(), g.ID)
 	storetest.Wants(t, err, fault.RecordNotFound)
 	storetest.Must(t, c.Commit(t.Context(), gateway.Add{Grant: g}))
-	got := storetest.Value(t)(s.Grant(t.Context(), g.ID))
+	got := storetest.Value(s.Grant(t.Context(), g.ID))(t)
 	storetest.Same(t, got, g)
 	storetest.OneWins(t, 50, fault.GrantUsed, func(i int) error {
 		err := c.Commit(t.Context(), gateway.Use{ID: g.ID, Use: fmt.Sprint("use", i), At: start})
@@ -101,7 +100,7 @@ func gatewaySpelled(t *testing.T, s gateway.Store, _ commit.Committer) {
 	first.Count = 5
 	wants := func(since time.Time, want ...gateway.Spelled) {
 		t.Helper()
-		got := storetest.Value(t)(s.Spelled(t.Context(), since))
+		got := storetest.Value(s.Spelled(t.Context(), since))(t)
 		storetest.Same(t, got, want)
 	}
 	wants(first.Hour, first, other, later)

@@ -29,7 +29,7 @@ func limitRule(label string) firewall.Rule {
 
 func listRules(t *testing.T, s firewall.Store) []firewall.Rule {
 	t.Helper()
-	all := storetest.Value(t)(s.Rules(t.Context(), firewall.Query{}))
+	all := storetest.Value(s.Rules(t.Context(), firewall.Query{}))(t)
 	return all
 }
 

@@ -132,7 +132,7 @@ func TestAuditArchiveTampering(t *testing.T) {
 		l, _ := aged(t, db)
 		s, start := newShelf(), time.Unix(1_700_000_000, 0)
 		for i := range 3 {
-			storetest.Value(t)(l.archive(s, start.Add(time.Duration(i+1)*time.Hour)))
+			storetest.Value(l.archive(s, start.Add(time.Duration(i+1)*time.Hour)))(t)
 		}
 		names := s.names()
 		if len(names) != 3 {
@@ -160,7 +160,7 @@ func TestAuditArchiveTampering(t *testing.T) {
 			}
 		}
 		// A last checkpoint that was sealed without the key does not pass either.
-		last := storetest.Value(t)(kit.ReadArchive(auditKey, s.files[names[2]]))
+		last := storetest.Value(kit.ReadArchive(auditKey, s.files[names[2]]))(t)
 		_, content, err := last.Seal([]byte("another"), kit.ArchiveRow{})
 		storetest.Must(t, err)
 		storetest.Is(t, storetest.Err(kit.ReadArchive(auditKey, content)), kit.ErrTampered, "a file of another key")
@@ -226,11 +226,11 @@ func TestAuditArchiveCutShort(t *testing.T) {
 		persistencetest.Exec(t, db, "INSERT INTO audit_checkpoint SELECT * FROM kept_checkpoint WHERE counter = 2")
 		persistencetest.Exec(t, db, "DELETE FROM audit_left WHERE seq > 5")
 		l.verifies(10, marks[2])
-		storetest.Equal(t, storetest.Value(t)(kit.NewAudit(db).Older(t.Context(), start.Add(2*time.Hour))), 0)
-		storetest.Equal(t, storetest.Value(t)(l.archive(s, start.Add(2*time.Hour))).Counter, 0)
+		storetest.Equal(t, storetest.Value(kit.NewAudit(db).Older(t.Context(), start.Add(2*time.Hour)))(t), 0)
+		storetest.Equal(t, storetest.Value(l.archive(s, start.Add(2*time.Hour)))(t).Counter, 0)
 		l.verifies(10, marks[2])
-		storetest.Equal(t, storetest.Value(t)(db.Conn(t.Context()).NewSelect().Table("audit").Count(t.Context())), 10)
-		storetest.Equal(t, len(storetest.Value(t)(money.NewLedger(db).Audited(t.Context(), ledger.Seal{}))), 8)
-		storetest.Equal(t, storetest.Value(t)(s.read(t)).Rows, 10)
+		storetest.Equal(t, storetest.Value(db.Conn(t.Context()).NewSelect().Table("audit").Count(t.Context()))(t), 10)
+		storetest.Equal(t, len(storetest.Value(money.NewLedger(db).Audited(t.Context(), ledger.Seal{}))(t)), 8)
+		storetest.Equal(t, storetest.Value(s.read(t))(t).Rows, 10)
 	})
 }

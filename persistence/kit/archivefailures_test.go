@@ -45,7 +45,7 @@ func TestOlderAuditRows(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	older := func(after time.Duration) int64 {
 		t.Helper()
-		n := storetest.Value(t)(kit.NewAudit(db).Older(t.Context(), start.Add(after)))
+		n := storetest.Value(kit.NewAudit(db).Older(t.Context(), start.Add(after)))(t)
 		return n
 	}
 	for after, want := range map[time.Duration]int64{-time.Hour: 0, 0: 0, time.Millisecond: 5, time.Hour: 5,
@@ -53,8 +53,8 @@ func TestOlderAuditRows(t *testing.T) {
 		storetest.Equal(t, older(after), want, after)
 	}
 	s := newShelf()
-	storetest.Value(t)(l.archive(s, start.Add(time.Hour)))
-	storetest.Equal(t, older(2 * time.Hour), 5, "after an archive")
+	storetest.Value(l.archive(s, start.Add(time.Hour)))(t)
+	storetest.Equal(t, older(2*time.Hour), 5, "after an archive")
 }
 
 // A row of an archive that is missing or damaged is noticed, also where it is not proven by the key.
@@ -66,7 +66,7 @@ func TestDamagedArchiveRows(t *testing.T) {
 		l, _ := aged(t, db)
 		s := newShelf()
 		for _, after := range []time.Duration{time.Hour, 2 * time.Hour} {
-			storetest.Value(t)(l.archive(s, start.Add(after)))
+			storetest.Value(l.archive(s, start.Add(after)))(t)
 		}
 		persistencetest.Exec(t, db, statement)
 		if n, err := kit.NewAudit(db).Older(t.Context(), start.Add(3*time.Hour)); !errors.Is(err, kit.ErrTampered) || n != 0 {
@@ -89,7 +89,7 @@ func TestArchiveTakesEveryOldRow(t *testing.T) {
 		l.adds(2)
 		l.mark(mark)
 		for before, want := range map[time.Time]int{at: 0, at.Add(time.Millisecond): n} {
-			plan := storetest.Value(t)(kit.NewAudit(db).Archive(t.Context(), auditKey, l.now, before, nil, nil))
+			plan := storetest.Value(kit.NewAudit(db).Archive(t.Context(), auditKey, l.now, before, nil, nil))(t)
 			storetest.Equal(t, plan.Rows, int64(want), before.Sub(at), n)
 		}
 	}
@@ -104,7 +104,7 @@ func refuses(t *testing.T, db *persistence.DB, statement, table string) {
 
 func counted(t *testing.T, db *persistence.DB, table string) int64 {
 	t.Helper()
-	n := storetest.Value(t)(db.Conn(t.Context()).NewSelect().Table(table).Count(t.Context()))
+	n := storetest.Value(db.Conn(t.Context()).NewSelect().Table(table).Count(t.Context()))(t)
 	return n
 }
 
@@ -141,7 +141,7 @@ func TestArchiveStepsFail(t *testing.T) {
 		}
 		check("after the failure", [4]int64{c.archives, c.rows, c.checkpoints, c.kept})
 		persistencetest.Exec(t, db, "DROP TRIGGER refused")
-		storetest.Equal(t, storetest.Value(t)(l.archive(s, before)).Rows, c.again, name)
+		storetest.Equal(t, storetest.Value(l.archive(s, before))(t).Rows, c.again, name)
 		check("in the end", [4]int64{1, 10, 2, 4})
 		l.verifies(10, audit.Anchor{})
 	}
@@ -241,7 +241,7 @@ func TestRowsOfAFile(t *testing.T) {
 	}
 	storetest.Must(t, db.Commit(t.Context(), rows...))
 	for _, want := range []int64{20_000, 1, 0} {
-		storetest.Equal(t, storetest.Value(t)(l.archive(s, l.now.Add(time.Hour))).Rows, want)
+		storetest.Equal(t, storetest.Value(l.archive(s, l.now.Add(time.Hour)))(t).Rows, want)
 	}
 	storetest.Equal(t, counted(t, db, "audit"), 0)
 	files, err := s.read(t)
@@ -261,7 +261,7 @@ func TestArchiveWithoutCheckpoints(t *testing.T) {
 			}
 			l.verifies(0, audit.Anchor{})
 		}
-		storetest.Equal(t, storetest.Value(t)(s.read(t)).Rows, 6)
+		storetest.Equal(t, storetest.Value(s.read(t))(t).Rows, 6)
 	})
 }
 
@@ -284,7 +284,7 @@ func TestRoleMayRemove(t *testing.T) {
 					_, err := db.Conn(ctx).ExecContext(ctx, statement)
 					storetest.Must(t, err)
 				}
-				storetest.Equal(t, storetest.Value(t)(a.MayRemove(ctx)), want, granted)
+				storetest.Equal(t, storetest.Value(a.MayRemove(ctx))(t), want, granted)
 				return undo
 			})
 			if !errors.Is(err, undo) {

@@ -20,8 +20,8 @@ import (
 // unpacked are the lines of a file without its MAC.
 func unpacked(t *testing.T, content []byte) []string {
 	t.Helper()
-	z := storetest.Value(t)(gzip.NewReader(bytes.NewReader(content)))
-	text := storetest.Value(t)(io.ReadAll(z))
+	z := storetest.Value(gzip.NewReader(bytes.NewReader(content)))(t)
+	text := storetest.Value(io.ReadAll(z))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	return lines[:len(lines)-2]
 }
@@ -30,7 +30,7 @@ func unpacked(t *testing.T, content []byte) []string {
 func packed(t *testing.T, key []byte, lines []string) []byte {
 	t.Helper()
 	text := []byte(strings.Join(lines, ""))
-	mac := storetest.Value(t)(json.Marshal(map[string][]byte{"mac": kit.ArchiveMAC(key, text)}))
+	mac := storetest.Value(json.Marshal(map[string][]byte{"mac": kit.ArchiveMAC(key, text)}))(t)
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
 	_, err := z.Write(append(append(text, mac...), '\n'))
@@ -114,7 +114,7 @@ func TestArchivesJoin(t *testing.T) {
 		var h map[string]any
 		storetest.Must(t, json.Unmarshal([]byte(lines[0]), &h))
 		change(h, h["from"].(map[string]any))
-		text := storetest.Value(t)(json.Marshal(h))
+		text := storetest.Value(json.Marshal(h))(t)
 		return packed(t, auditKey, []string{string(text) + "\n"})
 	}
 	other := "AAAA"

@@ -22,7 +22,7 @@ func TestFeed(t *testing.T) {
 		ctx, feed := t.Context(), kit.NewChanges(db)
 		before := time.Now().Add(-time.Second)
 		storetest.Must(t, db.Commit(ctx, change.Note{Topic: change.MFA, Key: "a"}, change.Note{Topic: change.Keys, Key: "b"}))
-		es := storetest.Value(t)(feed.Since(ctx, before))
+		es := storetest.Value(feed.Since(ctx, before))(t)
 		if len(es) != 2 || es[0].Topic != change.MFA || es[1].ID <= es[0].ID {
 			t.Errorf("feed %+v", es)
 		}
@@ -49,7 +49,7 @@ func TestAuditStore(t *testing.T) {
 			storetest.Must(t, db.Commit(ctx, r))
 			want = append([]audit.Record{r}, want...)
 		}
-		everything := storetest.Value(t)(s.List(ctx, audit.Query{}, page.Query[audit.Place]{}))
+		everything := storetest.Value(s.List(ctx, audit.Query{}, page.Query[audit.Place]{}))(t)
 		all := everything.Records
 		number := func(r audit.Stored) string { return r.Target[len("target"):] }
 		var got []audit.Record
@@ -99,7 +99,7 @@ func TestAuditState(t *testing.T) {
 		l := newTrail(t, db)
 		wants := func(what string, last audit.Anchor, problem string) {
 			t.Helper()
-			s := storetest.Value(t)(kit.NewAudit(db).State(t.Context(), auditKey))
+			s := storetest.Value(kit.NewAudit(db).State(t.Context(), auditKey))(t)
 			if s.Last.String() != last.String() || (problem == "") != (s.Broken == "") || !strings.Contains(s.Broken, problem) {
 				t.Errorf("%s: %+v, want %s %q", what, s, last, problem)
 			}
@@ -111,7 +111,7 @@ func TestAuditState(t *testing.T) {
 		l.adds(20)
 		wants("one checkpoint", l.mark(audit.Anchor{}), "")
 		l.adds(5)
-		one := storetest.Value(t)(kit.NewAudit(db).State(t.Context(), auditKey))
+		one := storetest.Value(kit.NewAudit(db).State(t.Context(), auditKey))(t)
 		two := l.mark(one.Last)
 		wants("two", two, "")
 
@@ -122,7 +122,7 @@ func TestAuditState(t *testing.T) {
 		wants("healed", two, "")
 
 		persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET counter = 7 WHERE counter = 1")
-		seven := storetest.Value(t)(kit.NewAudit(db).State(t.Context(), auditKey))
+		seven := storetest.Value(kit.NewAudit(db).State(t.Context(), auditKey))(t)
 		if seven.Last.Counter != 7 || seven.Broken == "" {
 			t.Errorf("a checkpoint of another place: %+v", seven)
 		}

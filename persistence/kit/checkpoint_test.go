@@ -163,7 +163,7 @@ func TestCheckpointsOfManyNodes(t *testing.T) {
 
 func TestAnchor(t *testing.T) {
 	a := audit.Anchor{Counter: 12, MAC: make([]byte, 32)}
-	storetest.Equal(t, storetest.Value(t)(audit.ParseAnchor(a.String())).String(), a.String())
+	storetest.Equal(t, storetest.Value(audit.ParseAnchor(a.String()))(t).String(), a.String())
 	for _, s := range []string{"", "12", "12:", "12:00", "0" + a.String()[2:], "-1" + a.String()[2:], a.String() + "0"} {
 		storetest.Fails(t, storetest.Err(audit.ParseAnchor(s)), "", s)
 	}
@@ -180,7 +180,7 @@ func TestCheckpointPause(t *testing.T) {
 		last  bool
 		want  int64
 	}{{0, false, 0}, {29_999 * time.Millisecond, false, 0}, {30 * time.Second, false, 2}, {30 * time.Second, true, 3}} {
-		a := storetest.Value(t)(kit.NewAudit(db).Checkpoint(t.Context(), l.now.Add(c.after), auditKey, one, c.last))
+		a := storetest.Value(kit.NewAudit(db).Checkpoint(t.Context(), l.now.Add(c.after), auditKey, one, c.last))(t)
 		storetest.Equal(t, a.Counter, c.want, c.after)
 	}
 	storetest.Equal(t, counted(t, db, "audit_checkpoint"), 3)
@@ -200,7 +200,7 @@ func TestCheckpointFailures(t *testing.T) {
 		t.Errorf("a refused insert: %v, %v", a, err)
 	}
 	persistencetest.Exec(t, db, "DROP TRIGGER refused")
-	storetest.Equal(t, storetest.Value(t)(store.Checkpoint(t.Context(), l.now, auditKey, one, false)).Counter, 2)
+	storetest.Equal(t, storetest.Value(store.Checkpoint(t.Context(), l.now, auditKey, one, false))(t).Counter, 2)
 	// An unreadable checkpoint before, and one whose heads are damaged.
 	persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET at = 1.5 WHERE counter = 2")
 	if a, err := l.marks(one); err == nil || errors.Is(err, kit.ErrTampered) || a.Counter != 0 {
@@ -219,7 +219,7 @@ func TestFasterNode(t *testing.T) {
 	l.adds(2)
 	persistencetest.Exec(t, db, "CREATE TRIGGER faster BEFORE INSERT ON audit_checkpoint BEGIN INSERT INTO "+
 		"audit_checkpoint (id, at, heads, hash, counter) VALUES ('other', new.at, new.heads, new.hash, new.counter); END")
-	storetest.Equal(t, storetest.Value(t)(l.marks(audit.Anchor{})).Counter, 0)
+	storetest.Equal(t, storetest.Value(l.marks(audit.Anchor{}))(t).Counter, 0)
 }
 
 // The checkpoint of this process may have left with an archive; the first one that did not leave must be its own.
@@ -246,7 +246,7 @@ func TestCheckpointAfterArchive(t *testing.T) {
 		!strings.Contains(err.Error(), "checkpoint 4 is missing or was replaced") {
 		t.Errorf("%v, %v", a, err)
 	}
-	storetest.Equal(t, storetest.Value(t)(l.marks(marks[2])).Counter, 5)
+	storetest.Equal(t, storetest.Value(l.marks(marks[2]))(t).Counter, 5)
 	l.verifies(1, marks[3])
 	persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET at = at + 1 WHERE counter = 5")
 	state, err = store.State(t.Context(), auditKey)
@@ -274,7 +274,7 @@ func TestVerifyNamesCheckpoints(t *testing.T) {
 	if err != nil || v.Rows != 20 || v.Anchored != 2 || v.Newest.String() != marks[3].String() || v.Archive.Counter != 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	storetest.Equal(t, storetest.Value(t)(store.Verify(t.Context(), auditKey)), 20)
+	storetest.Equal(t, storetest.Value(store.Verify(t.Context(), auditKey))(t), 20)
 	persistencetest.Exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 2")
 	if v, err := store.VerifySince(t.Context(), auditKey, audit.Anchor{}); !errors.Is(err, kit.ErrTampered) ||
 		!strings.HasSuffix(err.Error(), "checkpoint 2 is missing") {

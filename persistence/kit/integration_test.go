@@ -44,14 +44,14 @@ func claims(t *testing.T, s integration.Store, c commit.Committer) {
 	_, err := s.Claim(t.Context(), integration.Deposits, "a")
 	storetest.Wants(t, err, fault.RecordNotFound)
 	storetest.Must(t, c.Commit(t.Context(), integration.Add{Claim: sampleClaim(t, "a")}))
-	got := storetest.Value(t)(s.Claim(t.Context(), integration.Deposits, "a"))
+	got := storetest.Value(s.Claim(t.Context(), integration.Deposits, "a"))(t)
 	storetest.Same(t, got, sampleClaim(t, "a"))
 	storetest.Wants(t, storetest.Err(s.Claim(t.Context(), integration.Withdrawals, "a")), fault.RecordNotFound)
 	storetest.Wants(t, c.Commit(t.Context(), integration.Add{Claim: sampleClaim(t, "a")}), fault.RecordAlreadyExist)
 	other := sampleClaim(t, "a")
 	other.Kind = integration.Withdrawals
 	storetest.Must(t, c.Commit(t.Context(), integration.Add{Claim: other}))
-	got = storetest.Value(t)(s.ClaimOf(t.Context(), integration.Withdrawals, other.RecordID))
+	got = storetest.Value(s.ClaimOf(t.Context(), integration.Withdrawals, other.RecordID))(t)
 	storetest.Same(t, got, other)
 	storetest.Wants(t, storetest.Err(s.ClaimOf(t.Context(), integration.Users, other.RecordID)), fault.RecordNotFound)
 	_, err = s.ClaimOf(t.Context(), integration.Deposits, "another record")
@@ -128,7 +128,7 @@ func rebind(t *testing.T, s integration.Store, c commit.Committer) {
 	storetest.Must(t, err)
 	first.RecordID = fmt.Sprint("second ", i)
 	storetest.Same(t, got, first)
-	got = storetest.Value(t)(s.Claim(ctx, other.Kind, "a"))
+	got = storetest.Value(s.Claim(ctx, other.Kind, "a"))(t)
 	storetest.Same(t, got, other)
 	// Two events in one unit, and none with a rejected write.
 	storetest.Must(t, c.Commit(ctx, integration.Add{Claim: sampleClaim(t, "b")}))
@@ -137,7 +137,7 @@ func rebind(t *testing.T, s integration.Store, c commit.Committer) {
 		integration.Rebind{Kind: first.Kind, ExternalID: "a", From: first.RecordID, To: "third of a"}))
 	fenced(c.Commit(ctx, integration.Rebind{Kind: first.Kind, ExternalID: "b", From: "third", To: "fourth"},
 		integration.Rebind{Kind: first.Kind, ExternalID: "a", From: "nothing", To: "fourth of a"}))
-	got = storetest.Value(t)(s.Claim(ctx, first.Kind, "b"))
+	got = storetest.Value(s.Claim(ctx, first.Kind, "b"))(t)
 	storetest.Equal(t, got.RecordID, "third")
 }
 
@@ -151,7 +151,7 @@ func readFeed(t *testing.T, s integration.Store, q integration.EventQuery, from 
 	limit int) (all []integration.Event) {
 	t.Helper()
 	for {
-		got := storetest.Value(t)(s.Events(t.Context(), q, page.Query[integration.Place]{After: from, Limit: limit}))
+		got := storetest.Value(s.Events(t.Context(), q, page.Query[integration.Place]{After: from, Limit: limit}))(t)
 		all = append(all, got.Records...)
 		if !got.More {
 			return all

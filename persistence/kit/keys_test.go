@@ -80,7 +80,7 @@ func TestKeysJoinATransaction(t *testing.T) {
 		if fault.CodeOf(err) != fault.Internal {
 			t.Fatal(err)
 		}
-		storetest.Equal(t, len(storetest.Value(t)(s.Keys(t.Context()))), 4)
+		storetest.Equal(t, len(storetest.Value(s.Keys(t.Context()))(t)), 4)
 	})
 }
 

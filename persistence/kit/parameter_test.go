@@ -27,7 +27,7 @@ func TestParameterStore(t *testing.T) {
 func addParameter(t *testing.T, s parameter.Store, code string, editable bool) parameter.Parameter {
 	t.Helper()
 	want := persistencetest.Whole(t, func(p *parameter.Parameter) { p.Code, p.Editable = code, editable })
-	id := storetest.Value(t)(s.Add(t.Context(), want))
+	id := storetest.Value(s.Add(t.Context(), want))(t)
 	got := onlyParameter(t, s, parameter.Query{ID: &id})
 	want.ID, want.CreatedAt, want.UpdatedAt = id, got.CreatedAt, got.UpdatedAt
 	storetest.Same(t, got, want)
@@ -36,7 +36,7 @@ func addParameter(t *testing.T, s parameter.Store, code string, editable bool) p
 
 func onlyParameter(t *testing.T, s parameter.Store, q parameter.Query) parameter.Parameter {
 	t.Helper()
-	all := storetest.Value(t)(s.List(t.Context(), q))
+	all := storetest.Value(s.List(t.Context(), q))(t)
 	if len(all) != 1 {
 		t.Fatalf("%d parameters", len(all))
 	}
@@ -51,7 +51,7 @@ func listParameters(t *testing.T, s parameter.Store, _ commit.Committer) {
 			t.Errorf("by %s: %+v", name, got)
 		}
 	}
-	all := storetest.Value(t)(s.List(t.Context(), parameter.Query{}))
+	all := storetest.Value(s.List(t.Context(), parameter.Query{}))(t)
 	storetest.Same(t, all, []parameter.Parameter{a, b})
 	if a.CreatedAt.IsZero() || !a.CreatedAt.Equal(a.UpdatedAt) {
 		t.Errorf("%+v", a)
@@ -86,7 +86,7 @@ func parameterSave(t *testing.T, s parameter.Store, c commit.Committer) {
 	want := onlyParameter(t, s, parameter.Query{})
 	read := want
 	read.Code, read.Name, read.Editable, read.CreatedAt = "B", "other", false, time.Time{}
-	saved := storetest.Value(t)(s.Save(t.Context(), read, json.RawMessage(`{}`)))
+	saved := storetest.Value(s.Save(t.Context(), read, json.RawMessage(`{}`)))(t)
 	want.JSON, want.UpdatedAt = json.RawMessage(`{}`), want.UpdatedAt.Add(time.Millisecond)
 	if storetest.Same(t, onlyParameter(t, s, parameter.Query{}), want); !saved.UpdatedAt.Equal(want.UpdatedAt) {
 		t.Errorf("%+v", saved)

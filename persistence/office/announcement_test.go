@@ -39,14 +39,13 @@ func wholeAnnouncement(t *testing.T, slug string) announcement.Announcement {
 
 func addAnnouncement(t *testing.T, s announcement.Store, a announcement.Announcement) announcement.Announcement {
 	t.Helper()
-	var err error
-	a.ID = storetest.Value(t)(s.Add(t.Context(), a))
+	a.ID = storetest.Value(s.Add(t.Context(), a))(t)
 	return a
 }
 
 func listAnnouncements(t *testing.T, s announcement.Store, q announcement.Query) []announcement.Announcement {
 	t.Helper()
-	all := storetest.Value(t)(s.List(t.Context(), q))
+	all := storetest.Value(s.List(t.Context(), q))(t)
 	return all
 }
 

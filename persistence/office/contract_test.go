@@ -34,27 +34,27 @@ func contractAccepted(t *testing.T, s contract.Store, c commit.Committer) {
 	all := []contract.Accept{persistencetest.Whole(t, func(a *contract.Accept) { a.UserID = "u1" }),
 		{UserID: "u1", ContractID: 7, At: at}}
 	storetest.Must(t, c.Commit(t.Context(), all[1], contract.Accept{UserID: "u2", ContractID: 2, At: at}, all[0]))
-	got := storetest.Value(t)(s.Accepted(t.Context(), "u1"))
+	got := storetest.Value(s.Accepted(t.Context(), "u1"))(t)
 	storetest.Same(t, got, all)
 	storetest.Wants(t, c.Commit(t.Context(), all[0]), fault.RecordAlreadyExist)
-	storetest.Equal(t, len(storetest.Value(t)(s.Accepted(t.Context(), "u3"))), 0)
+	storetest.Equal(t, len(storetest.Value(s.Accepted(t.Context(), "u3"))(t)), 0)
 }
 
 func addContract(t *testing.T, s contract.Store, code string) int64 {
 	t.Helper()
-	id := storetest.Value(t)(s.Add(t.Context(), contract.Contract{Code: code, Name: "N " + code, Active: true}))
+	id := storetest.Value(s.Add(t.Context(), contract.Contract{Code: code, Name: "N " + code, Active: true}))(t)
 	return id
 }
 
 func addDetail(t *testing.T, s contract.Store, d contract.Detail) int64 {
 	t.Helper()
-	id := storetest.Value(t)(s.AddDetail(t.Context(), d))
+	id := storetest.Value(s.AddDetail(t.Context(), d))(t)
 	return id
 }
 
 func listDetails(t *testing.T, s contract.Store, contractID int64) []contract.Detail {
 	t.Helper()
-	all := storetest.Value(t)(s.Details(t.Context(), contractID))
+	all := storetest.Value(s.Details(t.Context(), contractID))(t)
 	return all
 }
 
@@ -64,10 +64,9 @@ func contractRoundTrip(t *testing.T, s contract.Store, _ commit.Committer) {
 	}), {Code: "B", Name: "b"}}
 	before := time.Now().Add(-time.Minute)
 	for i := range want {
-		var err error
-		want[i].ID = storetest.Value(t)(s.Add(t.Context(), want[i]))
+		want[i].ID = storetest.Value(s.Add(t.Context(), want[i]))(t)
 	}
-	got := storetest.Value(t)(s.Contracts(t.Context(), contract.Query{}))
+	got := storetest.Value(s.Contracts(t.Context(), contract.Query{}))(t)
 	for i := range got {
 		if got[i].CreatedAt.Before(before) {
 			t.Errorf("made at %v", got[i].CreatedAt)
@@ -81,11 +80,11 @@ func contractRoundTrip(t *testing.T, s contract.Store, _ commit.Committer) {
 	storetest.Same(t, got, want)
 
 	// A change keeps the code and the time.
-	made := storetest.Value(t)(s.Contracts(t.Context(), contract.Query{ID: &want[1].ID}))
+	made := storetest.Value(s.Contracts(t.Context(), contract.Query{ID: &want[1].ID}))(t)
 	next := persistencetest.Whole(t, func(c *contract.Contract) { c.ID, c.Code = want[1].ID, "OTHER" })
 	storetest.Must(t, s.Save(t.Context(), next))
 	next.Code, next.CreatedAt = "B", made[0].CreatedAt
-	made = storetest.Value(t)(s.Contracts(t.Context(), contract.Query{ID: &want[1].ID}))
+	made = storetest.Value(s.Contracts(t.Context(), contract.Query{ID: &want[1].ID}))(t)
 	storetest.Same(t, made, []contract.Contract{next})
 }
 
@@ -105,8 +104,7 @@ func contractOneActive(t *testing.T, s contract.Store, _ commit.Committer) {
 		return err
 	})
 	draft := contract.Contract{Code: "SAME", Name: "x", Version: "draft"}
-	var err error
-	draft.ID = storetest.Value(t)(s.Add(t.Context(), draft))
+	draft.ID = storetest.Value(s.Add(t.Context(), draft))(t)
 	draft.Active = true
 	storetest.Wants(t, s.Save(t.Context(), draft), fault.RecordAlreadyExist)
 }

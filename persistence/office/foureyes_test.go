@@ -57,7 +57,7 @@ func fourEyesRoundTrip(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	storetest.Must(t, s.Add(ctx, r))
 	storetest.Wants(t, s.Add(ctx, r), fault.RecordAlreadyExist)
 	for range 2 {
-		got := storetest.Value(t)(s.Get(ctx, r.ID))
+		got := storetest.Value(s.Get(ctx, r.ID))(t)
 		storetest.Same(t, got, r)
 		if r.Status != foureyes.Pending {
 			break
@@ -76,7 +76,7 @@ func fourEyesRoundTrip(t *testing.T, s foureyes.Store, _ commit.Committer) {
 		r = decidedRequest(r, foureyes.Approved)
 		r.Sealed = sealed
 		storetest.Must(t, s.Decide(ctx, r))
-		got := storetest.Value(t)(s.Get(ctx, r.ID))
+		got := storetest.Value(s.Get(ctx, r.ID))(t)
 		storetest.Same(t, got, r)
 	}
 	storetest.Wants(t, s.Decide(ctx, r), fault.RecordNotFound)
@@ -193,7 +193,7 @@ func TestSharedDevices(t *testing.T) {
 		}
 		for pair, want := range map[[2]string]bool{{"u1", "u2"}: true, {"u2", "u1"}: true, {"u1", "u3"}: false,
 			{"u3", "u2"}: false, {"u4", "u5"}: false} {
-			got := storetest.Value(t)(s.Shared(ctx, pair[0], pair[1]))
+			got := storetest.Value(s.Shared(ctx, pair[0], pair[1]))(t)
 			storetest.Equal(t, got, want, pair)
 		}
 	})
@@ -207,7 +207,7 @@ func TestRehearsal(t *testing.T) {
 			commit.After(ctx, func() { ran = true })
 			return db.InTx(ctx, func(ctx context.Context) error { return db.Commit(ctx, row) })
 		}
-		writes := storetest.Value(t)(commit.Rehearse(ctx, db, act))
+		writes := storetest.Value(commit.Rehearse(ctx, db, act))(t)
 		storetest.Same(t, writes, []commit.Write{row})
 		no := fault.New(fault.InvalidState, "no")
 		if _, err := commit.Rehearse(ctx, db, func(ctx context.Context) error {

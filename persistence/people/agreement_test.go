@@ -25,7 +25,7 @@ func TestAgreementStore(t *testing.T) {
 
 func addAgreement(t *testing.T, s agreement.Store, name, version string) int64 {
 	t.Helper()
-	id := storetest.Value(t)(s.Add(t.Context(), sampleAgreement(t, name, version, "agreement/"+name+version)))
+	id := storetest.Value(s.Add(t.Context(), sampleAgreement(t, name, version, "agreement/"+name+version)))(t)
 	return id
 }
 
@@ -40,7 +40,7 @@ func acceptAgreement(t *testing.T, s agreement.Store, _ commit.Committer) {
 	storetest.Wants(t, s.Accept(ctx, 999, "u1"), fault.RecordNotFound)
 	storetest.Equal(t, storetest.Race(t, 4, "", func(int) error { return s.Accept(ctx, id, "u1") }), 4)
 	accepted := func(user string) agreement.Agreement {
-		all := storetest.Value(t)(s.List(ctx, agreement.Query{UserID: user}))
+		all := storetest.Value(s.List(ctx, agreement.Query{UserID: user}))(t)
 		return all[0]
 	}
 	first := accepted("u1").AcceptedAt

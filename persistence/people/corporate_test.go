@@ -29,7 +29,7 @@ func TestCorporateStore(t *testing.T) {
 // A change of the status returns the previous application, even to concurrent callers.
 func corporateStatus(t *testing.T, s corporate.Store, _ commit.Committer) {
 	a := persistencetest.Whole(t, func(a *corporate.Application) { a.Status = "0" })
-	id := storetest.Value(t)(s.AddApplication(t.Context(), a))
+	id := storetest.Value(s.AddApplication(t.Context(), a))(t)
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	storetest.Race(t, 8, "", func(n int) error {
@@ -68,7 +68,7 @@ func corporateUsers(t *testing.T, s corporate.Store, _ commit.Committer) {
 		case 2:
 			u.CorporateUserID, u.Status, u.Email, u.Made = "other", "passive", nil, true
 		}
-		id := storetest.Value(t)(s.AddUser(t.Context(), u))
+		id := storetest.Value(s.AddUser(t.Context(), u))(t)
 		u.ID = id
 		all = append([]corporate.User{u}, all...)
 	}
@@ -92,7 +92,7 @@ func corporateUsers(t *testing.T, s corporate.Store, _ commit.Committer) {
 
 // Concurrent callers compete for an account, and for a mail address of new accounts.
 func corporateOnce(t *testing.T, s corporate.Store, _ commit.Committer) {
-	for name, edit := range map[string]func(*corporate.User, int){
+	for _, edit := range map[string]func(*corporate.User, int){
 		"account": func(u *corporate.User, n int) { u.Email = new(fmt.Sprintf("x%d@acme.example", n)) },
 		"address": func(u *corporate.User, n int) { u.UserID, u.Made = fmt.Sprint("made", n), true },
 	} {
@@ -104,12 +104,12 @@ func corporateOnce(t *testing.T, s corporate.Store, _ commit.Committer) {
 		})
 	}
 	like := corporateUser(1)
-	got := storetest.Value(t)(s.FindLink(t.Context(), like))
+	got := storetest.Value(s.FindLink(t.Context(), like))(t)
 	if got.Made || got.UserID != "u1" {
 		t.Errorf("like an account: %+v", got)
 	}
 	like.UserID = ""
-	made := storetest.Value(t)(s.FindLink(t.Context(), like))
+	made := storetest.Value(s.FindLink(t.Context(), like))(t)
 	if !made.Made || made.ID == got.ID {
 		t.Errorf("like an address: %+v", made)
 	}

@@ -45,7 +45,7 @@ func documentRoundTrip(t *testing.T, s document.Store, _ commit.Committer) {
 		got, err := s.Get(t.Context(), d.ID)
 		storetest.Must(t, err)
 		storetest.Same(t, got, d)
-		got = storetest.Value(t)(s.ByPath(t.Context(), d.Path))
+		got = storetest.Value(s.ByPath(t.Context(), d.Path))(t)
 		storetest.Same(t, got, d)
 	}
 	storetest.Wants(t, s.Add(t.Context(), full, 1, quotaBytes), fault.RecordAlreadyExist)
@@ -64,7 +64,7 @@ func documentChange(t *testing.T, s document.Store, _ commit.Committer) {
 	// These never change, or belong to the owner.
 	want.ID, want.UserID, want.MimeType, want.Path, want.Size = old.ID, old.UserID, old.MimeType, old.Path, old.Size
 	want.CreatedAt, want.OwnerName, want.OwnerKYC = old.CreatedAt, "", ""
-	got := storetest.Value(t)(s.Get(t.Context(), "D01"))
+	got := storetest.Value(s.Get(t.Context(), "D01"))(t)
 	storetest.Same(t, got, want)
 	refusal := fault.New(fault.InvalidState, "no")
 	err := s.Change(t.Context(), "D01", func(d document.Document) (document.Document, error) { return d, refusal })

@@ -33,7 +33,7 @@ func dropdownSeed(t *testing.T, s dropdown.Store, _ commit.Committer) {
 	storetest.Must(t, dropdown.Seed(t.Context(), s))
 	for _, group := range []string{dropdown.PurposeOfTransaction, dropdown.SourceOfFunding,
 		dropdown.MonthlyIncomeAmount, dropdown.EstimatedMonthlyDWAmount, dropdown.EstimatedMonthlyDWCount} {
-		all := storetest.Value(t)(s.List(t.Context(), dropdown.Query{Group: &group}))
+		all := storetest.Value(s.List(t.Context(), dropdown.Query{Group: &group}))(t)
 		if len(all) < 4 || !slices.ContainsFunc(all, func(o dropdown.Option) bool { return o.ExplainMandatory }) {
 			t.Errorf("%s: %v", group, all)
 		}
@@ -49,16 +49,15 @@ func dropdownSeed(t *testing.T, s dropdown.Store, _ commit.Committer) {
 func dropdownChange(t *testing.T, s dropdown.Store, _ commit.Committer) {
 	last := dropdown.Option{Group: "G", Code: "B", OrderNo: 7}
 	next := persistencetest.Whole(t, func(o *dropdown.Option) { o.Group, o.Code, o.OrderNo = "G", "A", 8 })
-	var err error
-	next.ID = storetest.Value(t)(s.Add(t.Context(), dropdown.Option{Group: "G", Code: "A", OrderNo: 6}))
-	last.ID = storetest.Value(t)(s.Add(t.Context(), last))
+	next.ID = storetest.Value(s.Add(t.Context(), dropdown.Option{Group: "G", Code: "A", OrderNo: 6}))(t)
+	last.ID = storetest.Value(s.Add(t.Context(), last))(t)
 	storetest.Must(t, s.Change(t.Context(), next.ID, func(dropdown.Option) (dropdown.Option, error) {
 		sent := next
 		sent.Group, sent.Code = "H", "C"
 		return sent, nil
 	}))
 	for inactive, want := range map[bool][]dropdown.Option{false: {last}, true: {last, next}} {
-		got := storetest.Value(t)(s.List(t.Context(), dropdown.Query{Inactive: inactive}))
+		got := storetest.Value(s.List(t.Context(), dropdown.Query{Inactive: inactive}))(t)
 		storetest.Same(t, got, want)
 	}
 }

@@ -48,7 +48,7 @@ func TestBacklogs(t *testing.T) {
 			inbox.Applications: {Count: 1, Oldest: time.UnixMilli(5)}, inbox.Approvals: {Count: 1, Oldest: time.UnixMilli(9)},
 			inbox.Documents: {Count: 1, Oldest: time.UnixMilli(11)}}
 		for _, q := range inbox.Queues {
-			got := storetest.Value(t)(s.Backlog(ctx, q.Queue))
+			got := storetest.Value(s.Backlog(ctx, q.Queue))(t)
 			if want := wants[q.Queue]; got.Count != want.Count || got.More || !got.Oldest.Equal(want.Oldest) {
 				t.Errorf("%s: %+v, want %+v", q.Queue, got, want)
 			}

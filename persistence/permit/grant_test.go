@@ -19,9 +19,9 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	a := addType(t, s, resource.API, "GET")
 	x, y, r, q := addResource(t, s, a, "GET /x"), addResource(t, s, a, "GET /y"), addRole(t, s, "r"), addRole(t, s, "q")
-	first := storetest.Value(t)(s.SetGrant(ctx, r, x, resource.Allow, now))
-	second := storetest.Value(t)(s.SetGrant(ctx, q, y, resource.Audit, now))
-	again := storetest.Value(t)(s.SetGrant(ctx, r, x, resource.Deny, now.Add(time.Second)))
+	first := storetest.Value(s.SetGrant(ctx, r, x, resource.Allow, now))(t)
+	second := storetest.Value(s.SetGrant(ctx, q, y, resource.Audit, now))(t)
+	again := storetest.Value(s.SetGrant(ctx, r, x, resource.Deny, now.Add(time.Second)))(t)
 	if first == second || again != first {
 		t.Errorf("ids %d, %d, then %d", first, second, again)
 	}
@@ -40,12 +40,12 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 		want []resource.Grant
 	}{{resource.GrantQuery{RoleID: &r}, both[:1]}, {resource.GrantQuery{ResourceID: &y}, both[1:]},
 		{resource.GrantQuery{RoleID: &r, ResourceID: &y}, []resource.Grant{}}} {
-		got := storetest.Value(t)(s.Grants(ctx, c.q))
+		got := storetest.Value(s.Grants(ctx, c.q))(t)
 		storetest.Same(t, got, c.want)
 	}
 	storetest.Must(t, s.RemoveGrant(ctx, r, x, now.Add(time.Minute)))
 	storetest.Wants(t, s.RemoveGrant(ctx, r, x, now), fault.RecordNotFound)
-	gs = storetest.Value(t)(s.Grants(ctx, resource.GrantQuery{}))
+	gs = storetest.Value(s.Grants(ctx, resource.GrantQuery{}))(t)
 	storetest.Same(t, gs, []resource.Grant{line(second, q, "q", y, "GET /y", resource.Audit, now)})
 
 	// Every change wrote its line, the refused one none.
@@ -66,7 +66,7 @@ func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 		func(int) error { return storetest.Err(s.SetGrant(ctx, r, x, resource.Allow, now)) }); n != racers {
 		t.Errorf("%d of %d were set", n, racers)
 	}
-	storetest.Equal(t, len(storetest.Value(t)(s.Grants(ctx, resource.GrantQuery{}))), 1)
+	storetest.Equal(t, len(storetest.Value(s.Grants(ctx, resource.GrantQuery{}))(t)), 1)
 	if n := storetest.Race(t, racers, fault.RecordNotFound,
 		func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
 		t.Errorf("%d of %d took one grant away", n, racers)
@@ -76,7 +76,7 @@ func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 
 func grantLog(t *testing.T, s resource.Store) []resource.LogEntry {
 	t.Helper()
-	all := storetest.Value(t)(s.Log(t.Context(), resource.LogQuery{}, page.Query[resource.LogPlace]{}))
+	all := storetest.Value(s.Log(t.Context(), resource.LogQuery{}, page.Query[resource.LogPlace]{}))(t)
 	return all.Records
 }
 
@@ -84,7 +84,7 @@ func roleHeldByAnother(t *testing.T, s resource.Store, c commit.Committer) {
 	ctx := t.Context()
 	held := func(except string, demo bool) bool {
 		t.Helper()
-		ok := storetest.Value(t)(s.HeldByAnother(ctx, "admin", except, demo))
+		ok := storetest.Value(s.HeldByAnother(ctx, "admin", except, demo))(t)
 		return ok
 	}
 	a, b, d := usertest.Sample(1), usertest.Sample(2), usertest.Sample(3)

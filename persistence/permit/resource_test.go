@@ -61,7 +61,7 @@ func addResource(t *testing.T, s resource.Store, typeID int64, code string) int6
 
 func addRole(t *testing.T, s resource.Store, code string) int64 {
 	t.Helper()
-	id := storetest.Value(t)(s.AddRole(t.Context(), resource.Role{Code: code, Name: code, CreatedAt: now}))
+	id := storetest.Value(s.AddRole(t.Context(), resource.Role{Code: code, Name: code, CreatedAt: now}))(t)
 	return id
 }
 
@@ -73,7 +73,7 @@ func resourceRoundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 			Stamp: stamp(2)}, // the same code in another context
 	}
 	for i := range types {
-		id := storetest.Value(t)(s.AddType(ctx, types[i]))
+		id := storetest.Value(s.AddType(ctx, types[i]))(t)
 		types[i].ID = id
 	}
 	resources := []resource.Resource{
@@ -84,21 +84,21 @@ func resourceRoundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 			MenuItem: json.RawMessage(`0`), Stamp: stamp(4)},
 	}
 	for i := range resources {
-		id := storetest.Value(t)(s.AddResource(ctx, resources[i]))
+		id := storetest.Value(s.AddResource(ctx, resources[i]))(t)
 		resources[i].ID, resources[i].TypeCode = id, "GET"
 	}
 	roles := []resource.Role{persistencetest.Whole(t, func(r *resource.Role) { r.Code = "z" }),
 		{Code: "a", Name: "A", CreatedAt: now}}
 	for i := range roles {
-		id := storetest.Value(t)(s.AddRole(ctx, roles[i]))
+		id := storetest.Value(s.AddRole(ctx, roles[i]))(t)
 		roles[i].ID = id
 	}
-	gotTypes := storetest.Value(t)(s.Types(ctx))
-	gotResources := storetest.Value(t)(s.Resources(ctx))
-	gotRoles := storetest.Value(t)(s.Roles(ctx))
+	gotTypes := storetest.Value(s.Types(ctx))(t)
+	gotResources := storetest.Value(s.Resources(ctx))(t)
+	gotRoles := storetest.Value(s.Roles(ctx))(t)
 	storetest.Same(t, gotTypes, types)
 	storetest.Same(t, gotResources, resources)
-	pages := storetest.Value(t)(s.Resources(ctx, resource.UI))
+	pages := storetest.Value(s.Resources(ctx, resource.UI))(t)
 	storetest.Same(t, pages, resources[1:])
 	storetest.Same(t, gotRoles, roles)
 }
@@ -113,8 +113,8 @@ func resourceSave(t *testing.T, s resource.Store, _ commit.Committer) {
 		r.ID, r.Code, r.TypeID, r.Context = x, "Z", b, resource.UI
 	})
 	storetest.Must(t, s.SaveResource(ctx, next))
-	types := storetest.Value(t)(s.Types(ctx))
-	all := storetest.Value(t)(s.Resources(ctx))
+	types := storetest.Value(s.Types(ctx))(t)
+	all := storetest.Value(s.Resources(ctx))(t)
 	// The creator stays.
 	nextType.CreatedBy, nextType.CreatedAt = stamp(1).CreatedBy, stamp(1).CreatedAt
 	next.CreatedBy, next.CreatedAt, next.TypeCode = stamp(1).CreatedBy, stamp(1).CreatedAt, "B"
@@ -136,7 +136,7 @@ const racers = 16
 func resourceUniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	a := addType(t, s, resource.API, "A")
-	for what, do := range map[string]func() error{
+	for _, do := range map[string]func() error{
 		"types": func() error { _, err := s.AddType(ctx, resource.Type{Code: "B", Context: resource.UI}); return err },
 		"resources": func() error {
 			_, err := s.AddResource(ctx, resource.Resource{Code: "X", Context: resource.UI, TypeID: a})

@@ -153,15 +153,15 @@ func TestResourceAdmin(t *testing.T) {
 				last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, last)
 			}
-			storetest.Equal(t, storetest.Value(t)(lines(ctx)), log, step.action)
+			storetest.Equal(t, storetest.Value(lines(ctx))(t), log, step.action)
 		}
-		notes := storetest.Value(t)(kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour)))
+		notes := storetest.Value(kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour)))(t)
 		for _, n := range notes {
 			storetest.Equal(t, n.Topic, change.Roles, n)
 		}
 		trail := func() int64 {
 			t.Helper()
-			n := storetest.Value(t)(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))
+			n := storetest.Value(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))(t)
 			return n
 		}
 		storetest.Equal(t, int64(len(notes)), rows, len(notes))

@@ -80,7 +80,7 @@ func TestCronKeyStore(t *testing.T) {
 		}
 		listed := func(want ...cronkey.Key) {
 			t.Helper()
-			got := storetest.Value(t)(s.Keys(ctx))
+			got := storetest.Value(s.Keys(ctx))(t)
 			storetest.Same(t, got, append([]cronkey.Key{}, want...))
 		}
 		listed()

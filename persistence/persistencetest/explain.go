@@ -25,12 +25,12 @@ func ExplainText(t *testing.T, db *persistence.DB, query string, settings ...str
 		pool, texts = "pool", append([]string{"SET enable_seqscan = off", "SET enable_sort = off"}, settings...)
 		texts = append(texts, "EXPLAIN "+query)
 	}
-	conn := storetest.Value(t)(db.Pools()[pool].Conn(ctx))
+	conn := storetest.Value(db.Pools()[pool].Conn(ctx))(t)
 	defer conn.Close()
 	var plan []string
 	for _, text := range texts {
-		rows := storetest.Value(t)(conn.QueryContext(ctx, text))
-		columns := storetest.Value(t)(rows.Columns())
+		rows := storetest.Value(conn.QueryContext(ctx, text))(t)
+		columns := storetest.Value(rows.Columns())(t)
 		for rows.Next() {
 			cells := make([]any, len(columns))
 			for i := range cells {

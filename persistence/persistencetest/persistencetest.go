@@ -24,7 +24,7 @@ const AuditKey = "audit key of the test"
 // SQLite returns a database with all tables that ends with the test.
 func SQLite(t testing.TB) *persistence.DB {
 	t.Helper()
-	db := storetest.Value(t)(persistence.Open(t.Context(), File(t), persistence.Options{}))
+	db := storetest.Value(persistence.Open(t.Context(), File(t), persistence.Options{}))(t)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	persistence.Start(db, []byte(AuditKey), "test")
 	return db
@@ -34,7 +34,7 @@ func SQLite(t testing.TB) *persistence.DB {
 // PostgreSQL. It is a copy, which costs less than migrating another one.
 func File(t testing.TB) string {
 	t.Helper()
-	file := storetest.Value(t)(template())
+	file := storetest.Value(template())(t)
 	name := filepath.Join(t.TempDir(), "test.db")
 	storetest.Must(t, os.WriteFile(name, file, 0o600))
 	return "sqlite:" + name
@@ -78,14 +78,14 @@ func Count(t testing.TB, db *persistence.DB, table string, where ...string) int 
 	for _, w := range where {
 		q = q.Where(w)
 	}
-	n := storetest.Value(t)(q.Count(t.Context()))
+	n := storetest.Value(q.Count(t.Context()))(t)
 	return int(n)
 }
 
 // Acts returns the rows of the audit, oldest first, as action, actor, account, target and detail.
 func Acts(t testing.TB, db *persistence.DB) (acts []string) {
 	t.Helper()
-	rows := storetest.Value(t)(kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{}))
+	rows := storetest.Value(kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{}))(t)
 	for _, r := range slices.Backward(rows.Records) {
 		act := r.Action
 		for _, part := range []string{r.ActorID, r.UserID, r.Target, r.Detail} {

@@ -68,8 +68,8 @@ func deviceAddAndRead(t *testing.T, s deviceStores, _ commit.Committer) {
 	storetest.Wants(t, storetest.Err(s.Get(ctx, "d1")), fault.RecordNotFound, "before")
 	storetest.Must(t, s.Commit(ctx, user.SetPush{UserID: userID(1), CV: 1, Owned: true}, device.Add{Device: a},
 		device.Add{Device: b}, device.Add{Device: c}))
-	storetest.Same(t, storetest.Value(t)(s.List(ctx, userID(1))), []device.Device{b, a})
-	storetest.Same(t, storetest.Value(t)(s.Get(ctx, "d3")), c)
+	storetest.Same(t, storetest.Value(s.List(ctx, userID(1)))(t), []device.Device{b, a})
+	storetest.Same(t, storetest.Value(s.Get(ctx, "d3"))(t), c)
 	for n, owned := range map[int]bool{1: true, 2: false} {
 		u, err := s.Users.Get(ctx, userID(n))
 		if err != nil || u.Push != owned || u.Account().Push != owned || (u.CV == 2) != owned {

@@ -77,7 +77,7 @@ func linksOfAccount(t *testing.T, s issuer.Store, _ commit.Committer) {
 		storetest.Must(t, s.Add(t.Context(), l))
 	}
 	for user, want := range map[string][]issuer.Link{"u1": want, "u3": {}, whole.UserID: {whole}} {
-		got := storetest.Value(t)(s.Links(t.Context(), user))
+		got := storetest.Value(s.Links(t.Context(), user))(t)
 		storetest.Same(t, got, want, user)
 	}
 }

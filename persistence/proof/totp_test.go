@@ -63,8 +63,8 @@ func totpDefineAndRead(t *testing.T, s totpStores, _ commit.Committer) {
 		t.Errorf("before: %+v, %v", d, err)
 	}
 	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, want))
-	storetest.Same(t, storetest.Value(t)(s.Get(ctx, userID(1))), want.Definition)
-	codes := storetest.Value(t)(s.Codes(ctx, userID(1), "d1"))
+	storetest.Same(t, storetest.Value(s.Get(ctx, userID(1)))(t), want.Definition)
+	codes := storetest.Value(s.Codes(ctx, userID(1), "d1"))(t)
 	if len(codes) != totp.RecoveryCodes {
 		t.Fatalf("%d codes", len(codes))
 	}
@@ -73,7 +73,7 @@ func totpDefineAndRead(t *testing.T, s totpStores, _ commit.Committer) {
 			t.Errorf("code %d: %+v", i, c)
 		}
 	}
-	storetest.Equal(t, len(storetest.Value(t)(s.Codes(ctx, userID(1), "d2"))), 0, "of another definition")
+	storetest.Equal(t, len(storetest.Value(s.Codes(ctx, userID(1), "d2"))(t)), 0, "of another definition")
 	u, err := s.Users.Get(ctx, userID(1))
 	if err != nil || !u.TOTP || u.CV != 2 || !u.Account().TOTP {
 		t.Errorf("the account: %+v, %v", u, err)
@@ -121,8 +121,8 @@ func totpDefineUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
 	})
 	storetest.Equal(t, made, 1)
 	storetest.Equal(t, fenced, 19)
-	d := storetest.Value(t)(s.Get(t.Context(), userID(1)))
-	storetest.Equal(t, len(storetest.Value(t)(s.Codes(t.Context(), userID(1), d.ID))), totp.RecoveryCodes)
+	d := storetest.Value(s.Get(t.Context(), userID(1)))(t)
+	storetest.Equal(t, len(storetest.Value(s.Codes(t.Context(), userID(1), d.ID))(t)), totp.RecoveryCodes)
 }
 
 func totpStepsOnlyRise(t *testing.T, s totpStores, _ commit.Committer) {
@@ -147,7 +147,7 @@ func totpStepsOnlyRise(t *testing.T, s totpStores, _ commit.Committer) {
 		}
 	}
 	for n, want := range map[int]int64{1: 101, 2: 1} {
-		storetest.Equal(t, storetest.Value(t)(s.Get(ctx, userID(n))).LastStep, want, n)
+		storetest.Equal(t, storetest.Value(s.Get(ctx, userID(n)))(t).LastStep, want, n)
 	}
 }
 
@@ -182,7 +182,7 @@ func totpCodeUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
 		{UserID: userID(2), ID: "d1", Number: 1, At: at}, {UserID: userID(1), ID: "d1", Number: 6, At: at}} {
 		storetest.Is(t, s.Commit(ctx, other), commit.ErrFenced, other)
 	}
-	codes := storetest.Value(t)(s.Codes(ctx, userID(1), "d1"))
+	codes := storetest.Value(s.Codes(ctx, userID(1), "d1"))(t)
 	for _, c := range codes {
 		if used := c.Number == 3; used != !c.UsedAt.IsZero() || used && !c.UsedAt.Equal(at) {
 			t.Errorf("%+v", c)
@@ -205,10 +205,10 @@ func totpRemove(t *testing.T, s totpStores, _ commit.Committer) {
 		storetest.Is(t, s.Commit(ctx, w), commit.ErrFenced, w)
 	}
 	storetest.Must(t, s.Commit(ctx, defined(1, "d3")))
-	storetest.Equal(t, len(storetest.Value(t)(s.Codes(ctx, userID(1), "d1"))), 0, "old codes live on")
+	storetest.Equal(t, len(storetest.Value(s.Codes(ctx, userID(1), "d1"))(t)), 0, "old codes live on")
 	if err := s.Commit(ctx, totp.UseCode{UserID: userID(1), ID: "d1", Number: 1,
 		At: usertest.Now}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("an old code beside new ones: %v", err)
 	}
-	storetest.Value(t)(s.Get(ctx, userID(2)))
+	storetest.Value(s.Get(ctx, userID(2)))(t)
 }

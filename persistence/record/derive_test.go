@@ -67,8 +67,8 @@ func TestDerivedConversions(t *testing.T) {
 		t.Errorf("row %+v", row)
 	}
 	row.ID, row.CreatedAt, row.Seen = 3, at.UnixMilli(), at.UnixMilli()
-	storetest.Same(t, storetest.Value(t)(derived.Record(row)), whole)
-	storetest.Same(t, storetest.Value(t)(derived.Record(derivedRow{})), derivedRecord{})
+	storetest.Same(t, storetest.Value(derived.Record(row))(t), whole)
+	storetest.Same(t, storetest.Value(derived.Record(derivedRow{}))(t), derivedRecord{})
 }
 
 // A field that is forgotten on one side ends the program when it starts.

@@ -38,7 +38,7 @@ func TestJSON(t *testing.T) {
 		persistencetest.Exec(t, db, "CREATE TABLE sheet (id "+id+", texts TEXT)")
 		ctx := t.Context()
 		for _, texts := range []map[string]string{nil, {}, {"tr": "ğ \"1\""}} {
-			n := storetest.Value(t)(sheets.Add(ctx, db, texts))
+			n := storetest.Value(sheets.Add(ctx, db, texts))(t)
 			got, err := sheets.Find(ctx, db, record.Is("id", n))
 			if err != nil || !maps.Equal(got, texts) || (got == nil) != (texts == nil) {
 				t.Errorf("%v: %v, %v", texts, got, err)
@@ -125,7 +125,7 @@ func TestAmountColumns(t *testing.T) {
 			ColumnExpr("sum(posted_hi), sum(posted_lo)").Scan(t.Context(), &hi, &lo); err != nil {
 			t.Fatal(err)
 		}
-		storetest.Equal(t, storetest.Value(t)((record.AmountColumns{hi, lo}).Amount()).String(), "0.3")
+		storetest.Equal(t, storetest.Value((record.AmountColumns{hi, lo}).Amount())(t).String(), "0.3")
 		storetest.Is(t, storetest.Err((record.AmountColumns{0, -1}).Amount()), amount.ErrRange)
 	})
 }

@@ -53,7 +53,7 @@ func TestPages(t *testing.T) {
 			"back from n3": {page.Query[label]{Limit: 1, Oldest: true, After: &label{Name: "n3", ID: 4}}, nil, "n4",
 				false, 0},
 		} {
-			got := storetest.Value(t)(record.ListPage(t.Context(), db, labels, c.q, values, c.fs))
+			got := storetest.Value(record.ListPage(t.Context(), db, labels, c.q, values, c.fs))(t)
 			var names []string
 			for _, l := range got.Records {
 				names = append(names, l.Name)
@@ -86,7 +86,7 @@ func TestBacklog(t *testing.T) {
 			"none":        {9, []record.Filter{record.Is("group", "c")}, page.Backlog{}},
 		} {
 			query := labels.Backlog(t.Context(), db, c.most, "count", c.fs...)
-			got := storetest.Value(t)(record.ReadBacklog(t.Context(), db, c.most, query))
+			got := storetest.Value(record.ReadBacklog(t.Context(), db, c.most, query))(t)
 			if got.Count != c.want.Count || got.More != c.want.More || c.want.Count > 0 && !got.Oldest.Equal(c.want.Oldest) ||
 				c.want.Count == 0 && !got.Oldest.IsZero() {
 				t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -111,7 +111,7 @@ func TestOptionalFilters(t *testing.T) {
 			"n1": {record.Where("count > ?", 0).And(record.Is("group", "b")).And(record.Where("count < 30"))},
 			"n4": {record.Is("name", "n4").And(record.Given("group", ""))},
 		} {
-			all := storetest.Value(t)(labels.List(t.Context(), db, record.Part{Where: fs}))
+			all := storetest.Value(labels.List(t.Context(), db, record.Part{Where: fs}))(t)
 			var names []string
 			for _, l := range all {
 				names = append(names, l.Name)
@@ -166,7 +166,7 @@ func TestSums(t *testing.T) {
 			read := func(columns string, into *record.SumColumns) string {
 				t.Helper()
 				storetest.Must(t, db.Conn(t.Context()).NewSelect().Table("purse").ColumnExpr(columns).Scan(t.Context(), into))
-				a := storetest.Value(t)(into.Sum())
+				a := storetest.Value(into.Sum())(t)
 				return a.String()
 			}
 			storetest.Equal(t, read(record.Summed("", "", "", ""), &sum), c.want, i, c.amounts)
@@ -182,7 +182,7 @@ func TestSums(t *testing.T) {
 		{HiHigh: 1_000_000_000, HiLow: -1}: "999999999999999999",
 		{LoHigh: 1_000_000_000}:            "1", {LoHigh: -1, LoLow: 0}: "-0.000000001", {LoLow: -1}: "-0.000000000000000001",
 		{HiHigh: 1 << 60}: "1152921504606846976000000000"} {
-		storetest.Equal(t, storetest.Value(t)(columns.Sum()).String(), want, columns)
+		storetest.Equal(t, storetest.Value(columns.Sum())(t).String(), want, columns)
 	}
 }
 
@@ -254,5 +254,5 @@ func TestFailedChanges(t *testing.T) {
 		l.Name = "n2"
 		return l, nil
 	}, record.Is("id", 1)), fault.RecordAlreadyExist)
-	storetest.Equal(t, storetest.Value(t)(labels.Find(t.Context(), db, record.Is("id", 1))), (label{1, "n0", "a", 10}))
+	storetest.Equal(t, storetest.Value(labels.Find(t.Context(), db, record.Is("id", 1)))(t), (label{1, "n0", "a", 10}))
 }

@@ -62,7 +62,7 @@ func TestTable(t *testing.T) {
 		}
 		storetest.Wants(t, storetest.Err(labels.Add(ctx, db, label{Name: "n0"})), fault.RecordAlreadyExist)
 		names := func(p record.Part) (names []string) {
-			ls := storetest.Value(t)(labels.List(ctx, db, p))
+			ls := storetest.Value(labels.List(ctx, db, p))(t)
 			for _, l := range ls {
 				names = append(names, l.Name)
 			}
@@ -85,17 +85,17 @@ func TestTable(t *testing.T) {
 		if storetest.Must(t, err); stamped != 5 {
 			t.Errorf("%d of 5 rows have their instants", stamped)
 		}
-		storetest.Equal(t, storetest.Value(t)(labels.Count(ctx, db, record.Is("group", "a"))), 3)
+		storetest.Equal(t, storetest.Value(labels.Count(ctx, db, record.Is("group", "a")))(t), 3)
 		storetest.Must(t, labels.Change(ctx, db, func(l label) (label, error) {
 			l.Name, l.Count = "other", l.Count+1
 			return l, nil
 		}, record.Is("name", "n1")))
-		storetest.Equal(t, storetest.Value(t)(labels.Find(ctx, db, record.Is("id", 2))), (label{2, "n1", "b", 1}))
+		storetest.Equal(t, storetest.Value(labels.Find(ctx, db, record.Is("id", 2)))(t), (label{2, "n1", "b", 1}))
 		boom := errors.New("boom")
 		refuse := func(l label) (label, error) { l.Count = 9; return l, boom }
 		storetest.Is(t, labels.Change(ctx, db, refuse, record.Is("name", "n1")), boom, "a refused change")
 		storetest.Must(t, labels.Save(ctx, db, label{Name: "other", Group: "c"}, record.Is("id", 1)))
-		storetest.Equal(t, storetest.Value(t)(labels.Find(ctx, db, record.Is("group", "c"))), (label{1, "n0", "c", 0}))
+		storetest.Equal(t, storetest.Value(labels.Find(ctx, db, record.Is("group", "c")))(t), (label{1, "n0", "c", 0}))
 		storetest.Must(t, labels.Remove(ctx, db, record.Is("id", 3)))
 		storetest.Same(t, names(record.Part{}), []string{"n4", "n3", "n1", "n0"}, "after a removal")
 		_, err = labels.Find(ctx, db, record.Is("id", 3))
@@ -132,7 +132,7 @@ func TestTableChangesQueue(t *testing.T) {
 		for range 20 {
 			storetest.Must(t, <-errs)
 		}
-		storetest.Equal(t, storetest.Value(t)(labels.Find(t.Context(), db, record.Is("name", "n"))).Count, 20)
+		storetest.Equal(t, storetest.Value(labels.Find(t.Context(), db, record.Is("name", "n")))(t).Count, 20)
 	})
 }
 
@@ -166,7 +166,7 @@ func TestTableFindsFirstJoinedRow(t *testing.T) {
 				"find": func(fs ...record.Filter) (string, error) { return labelsOfGroups.Find(ctx, db, fs...) },
 				"lock": func(fs ...record.Filter) (string, error) { return labelsOfGroups.Lock(ctx, db, fs...) },
 			} {
-				storetest.Equal(t, storetest.Value(t)(read(record.Is("l.group", "a"))), "n4 of 3", name)
+				storetest.Equal(t, storetest.Value(read(record.Is("l.group", "a")))(t), "n4 of 3", name)
 				_, err := read(record.Is("l.group", "c"))
 				if fault.CodeOf(err) != fault.RecordNotFound || !strings.Contains(err.Error(), "the group is empty") {
 					t.Errorf("%s in an empty group: %v", name, err)
@@ -175,7 +175,7 @@ func TestTableFindsFirstJoinedRow(t *testing.T) {
 			return nil
 		})
 		storetest.Must(t, err)
-		storetest.Equal(t, storetest.Value(t)(labels.Prepared(t.Context(), db, "name = $1", "n1")).Name, "n1", "prepared")
+		storetest.Equal(t, storetest.Value(labels.Prepared(t.Context(), db, "name = $1", "n1"))(t).Name, "n1", "prepared")
 		_, err = labels.Prepared(t.Context(), db, "name = $1", "none")
 		if fault.CodeOf(err) != fault.RecordNotFound || !strings.Contains(err.Error(), "there is no such label") {
 			t.Errorf("a prepared read of no row: %v", err)
@@ -192,7 +192,7 @@ func TestPreparedReadsAndFailures(t *testing.T) {
 			_, err := labels.Add(ctx, db, label{Name: name, Group: "g"})
 			storetest.Must(t, err)
 		}
-		storetest.Equal(t, storetest.Value(t)(labels.Prepared(ctx, db, "name = $1", "a")), (label{2, "a", "g", 0}))
+		storetest.Equal(t, storetest.Value(labels.Prepared(ctx, db, "name = $1", "a"))(t), (label{2, "a", "g", 0}))
 		_, err := labels.Prepared(ctx, db, "name = $1", "c")
 		storetest.Wants(t, err, fault.RecordNotFound)
 		list := func(group string) ([]label, error) {
@@ -201,7 +201,7 @@ func TestPreparedReadsAndFailures(t *testing.T) {
 		if all, err := list("g"); err != nil || len(all) != 2 || all[0].Name != "a" || all[1].Name != "b" {
 			t.Errorf("%+v, %v", all, err)
 		}
-		storetest.Equal(t, len(storetest.Value(t)(list("h"))), 0)
+		storetest.Equal(t, len(storetest.Value(list("h"))(t)), 0)
 		persistencetest.Exec(t, db, "ALTER TABLE label RENAME TO broken")
 		same := func(l label) (label, error) { return l, nil }
 		for what, do := range map[string]func() error{

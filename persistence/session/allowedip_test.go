@@ -18,7 +18,7 @@ import (
 // network is the network of a text, which may be an address.
 func network(t *testing.T, text string) netip.Prefix {
 	t.Helper()
-	p := storetest.Value(t)(allowedip.Parse(text))
+	p := storetest.Value(allowedip.Parse(text))(t)
 	return p
 }
 
@@ -55,7 +55,7 @@ func TestAllowedIPStore(t *testing.T) {
 		allows("u2", "192.0.2.7", false)
 		allows("u3", "8.8.8.8", true)
 		for user, want := range map[string]string{"u1": "[192.0.2.7/32 2001:db8::/32]", "u3": "[]"} {
-			storetest.Equal(t, fmt.Sprint(storetest.Value(t)(s.Networks(ctx, user))), want, user)
+			storetest.Equal(t, fmt.Sprint(storetest.Value(s.Networks(ctx, user))(t)), want, user)
 		}
 		storetest.Must(t, db.Commit(ctx, allowedip.Disallow{UserID: "u1", Network: network(t, "2001:db8::/32")},
 			allowedip.Disallow{UserID: "u1", Network: network(t, "9.9.9.9")},
@@ -69,7 +69,7 @@ func TestAllowedIPStore(t *testing.T) {
 
 		// Concurrent additions of one network store it once.
 		storetest.Race(t, 8, "", func(int) error { return db.Commit(ctx, allow(t, "u4", "198.51.100.0/24")) })
-		storetest.Equal(t, len(storetest.Value(t)(s.Networks(ctx, "u4"))), 1)
+		storetest.Equal(t, len(storetest.Value(s.Networks(ctx, "u4"))(t)), 1)
 	})
 }
 

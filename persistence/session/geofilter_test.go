@@ -76,7 +76,7 @@ func (b *filterBench) run(ctx context.Context, a challenge.Action, userID, code 
 
 func (b *filterBench) user(t *testing.T, n int) user.User {
 	t.Helper()
-	u := storetest.Value(t)(b.users.Get(t.Context(), b.ids[n]))
+	u := storetest.Value(b.users.Get(t.Context(), b.ids[n]))(t)
 	return u
 }
 
@@ -88,7 +88,7 @@ func (b *filterBench) change(t *testing.T, a challenge.Action, n int, code strin
 
 func (b *filterBench) codes(t *testing.T, n int) (codes []string) {
 	t.Helper()
-	all := storetest.Value(t)(b.svc.List(t.Context(), b.ids[n]))
+	all := storetest.Value(b.svc.List(t.Context(), b.ids[n]))(t)
 	for _, c := range all {
 		codes = append(codes, c.Code)
 	}
@@ -117,7 +117,7 @@ func filterChanges(t *testing.T, b *filterBench, c commit.Committer) {
 	}
 	b.change(t, b.svc.RemoveAction(), 0, "DE")
 	b.change(t, b.svc.AddAction(), 0, "DE")
-	again := storetest.Value(t)(b.svc.List(t.Context(), b.ids[0]))
+	again := storetest.Value(b.svc.List(t.Context(), b.ids[0]))(t)
 	if len(again) != 2 || again[1].ID <= all[1].ID {
 		t.Errorf("records %+v", again)
 	}

@@ -43,7 +43,7 @@ func TestHistoryOfEarlierRelease(t *testing.T) {
 				return err
 			}))
 			for range 2 {
-				got := storetest.Value(t)(store.Logins(ctx, one.ID, page.Query[session.LoginPlace]{}))
+				got := storetest.Value(store.Logins(ctx, one.ID, page.Query[session.LoginPlace]{}))(t)
 				storetest.Same(t, got.Records, []session.Login{line}, line)
 				storetest.Must(t, store.Purge(ctx, now.Add(time.Minute), now.Add(-time.Hour)))
 			}
@@ -92,7 +92,7 @@ func TestPurgeTakesAsManyBatchesAsItNeeds(t *testing.T) {
 		}))
 		store := sessionstore.NewSessions(db)
 		storetest.Must(t, store.Purge(ctx, time.Time{}, usertest.Now.Add(time.Minute)))
-		storetest.Equal(t, len(storetest.Value(t)(store.Logins(ctx, "u", page.Query[session.LoginPlace]{})).Records), young)
+		storetest.Equal(t, len(storetest.Value(store.Logins(ctx, "u", page.Query[session.LoginPlace]{}))(t).Records), young)
 	})
 }
 
@@ -120,7 +120,7 @@ func loginHistory(t *testing.T, s session.Store, c commit.Committer) {
 		t.Errorf("refused: %+v, %v, want %+v", got, err, refused)
 	}
 	for limit, want := range map[int]string{2: "[l3 l2]", 9: "[l3 l2 l0]"} {
-		from := storetest.Value(t)(s.LoginsFrom(ctx, "192.0.2.1", limit))
+		from := storetest.Value(s.LoginsFrom(ctx, "192.0.2.1", limit))(t)
 		got := []string{}
 		for _, l := range from {
 			got = append(got, l.ID)
@@ -165,8 +165,8 @@ func lineOfPurgedSession(t *testing.T, s session.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, added(gone), added(lives)))
 	read := func() []session.Login {
 		t.Helper()
-		l := storetest.Value(t)(s.Logins(ctx, one, page.Query[session.LoginPlace]{Count: true}))
-		from := storetest.Value(t)(s.LoginsFrom(ctx, gone.IP, 10))
+		l := storetest.Value(s.Logins(ctx, one, page.Query[session.LoginPlace]{Count: true}))(t)
+		from := storetest.Value(s.LoginsFrom(ctx, gone.IP, 10))(t)
 		storetest.Same(t, from, l.Records, from, l)
 		storetest.Equal(t, l.Total, len(from), from, l)
 		return l.Records

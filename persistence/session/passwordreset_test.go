@@ -52,13 +52,13 @@ func tokenIssueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}))
 	tokenIsGone(t, s, "h1")
 	storetest.Is(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}), commit.ErrFenced, "used twice")
-	storetest.Value(t)(s.Token(ctx, "h2"))
+	storetest.Value(s.Token(ctx, "h2"))(t)
 	// A refused unit uses up no token.
 	if err := c.Commit(ctx, replace.Redeem{UserID: "u2", ID: "h2"},
 		replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("half a unit: %v", err)
 	}
-	storetest.Value(t)(s.Token(ctx, "h2"))
+	storetest.Value(s.Token(ctx, "h2"))(t)
 }
 
 func tokenReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
@@ -67,7 +67,7 @@ func tokenReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
 	later := persistencetest.Whole(t, func(r *replace.Token) { r.UserID = "u1" })
 	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: later}))
 	tokenIsGone(t, s, "h1")
-	storetest.Equal(t, storetest.Value(t)(s.Token(ctx, later.ID)), later)
+	storetest.Equal(t, storetest.Value(s.Token(ctx, later.ID))(t), later)
 	storetest.Is(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}), commit.ErrFenced, "the earlier one")
 }
 
@@ -120,5 +120,5 @@ func tokenPurge(t *testing.T, s replace.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: old}, replace.Issue{Token: edge}))
 	storetest.Must(t, s.Purge(ctx, now))
 	tokenIsGone(t, s, "h1")
-	storetest.Value(t)(s.Token(ctx, "h2"))
+	storetest.Value(s.Token(ctx, "h2"))(t)
 }

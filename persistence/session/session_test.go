@@ -80,8 +80,8 @@ func added(s session.Session) session.Add { return session.Add{Session: s, CV: 1
 
 func sessionIDs(t *testing.T, s session.Store, userID string, at time.Time) []string {
 	t.Helper()
-	list := storetest.Value(t)(s.List(t.Context(), userID, at, 100))
-	n := storetest.Value(t)(s.Count(t.Context(), userID, at))
+	list := storetest.Value(s.List(t.Context(), userID, at, 100))(t)
+	n := storetest.Value(s.Count(t.Context(), userID, at))(t)
 	storetest.Equal(t, n, len(list))
 	out := []string{}
 	for _, x := range list {
@@ -97,9 +97,9 @@ func sessionRoundTrip(t *testing.T, s session.Store, c commit.Committer) {
 		s.EndedAt, s.Thumbprint = time.Time{}, "" // it is active, and the key is in a table of its own
 	})
 	storetest.Must(t, c.Commit(ctx, added(want)))
-	got := storetest.Value(t)(s.Get(ctx, one, "s1", now))
+	got := storetest.Value(s.Get(ctx, one, "s1", now))(t)
 	storetest.Same(t, got, want)
-	list := storetest.Value(t)(s.List(ctx, one, now, 10))
+	list := storetest.Value(s.List(ctx, one, now, 10))(t)
 	storetest.Same(t, list, []session.Session{want})
 	for _, who := range [][2]string{{two, "s1"}, {one, "s2"}, {"", "s1"}, {one, ""}} {
 		storetest.Wants(t, storetest.Err(s.Get(ctx, who[0], who[1], now)), fault.RecordNotFound, who[1], who[0])
@@ -136,7 +136,7 @@ func sessionEndOnce(t *testing.T, s session.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now.Add(time.Minute)}))
 	storetest.Same(t, sessionIDs(t, s, one, now), []string{"s2"}, "what is left")
 	storetest.Same(t, sessionIDs(t, s, two, now), []string{"s3"}, "another user's session was ended")
-	all := storetest.Value(t)(s.Revoked(ctx, now))
+	all := storetest.Value(s.Revoked(ctx, now))(t)
 	if len(all) != 1 || all[0].SessionID != "s1" || !all[0].At.Equal(now) {
 		t.Errorf("a session ends once: %+v", all)
 	}
@@ -163,7 +163,7 @@ func endAllSessionsUnderRace(t *testing.T, s session.Store, c commit.Committer) 
 	if a, b := sessionIDs(t, s, one, now), sessionIDs(t, s, two, now); len(a) != 0 || len(b) != 1 {
 		t.Errorf("the user's %v, another's %v", a, b)
 	}
-	all := storetest.Value(t)(s.Revoked(ctx, now))
+	all := storetest.Value(s.Revoked(ctx, now))(t)
 	if len(all) != 1 || all[0].SessionID != "" || all[0].UserID != one || all[0].SV != 2 || !all[0].At.Equal(now) {
 		t.Errorf("revocations %+v", all)
 	}
@@ -184,7 +184,7 @@ func sessionSeen(t *testing.T, s session.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s1", At: now}))
 	for id, want := range map[string]time.Time{"s1": later.Add(time.Second), "s2": later,
 		"s3": sampleSession(3, one).LastSeenAt} {
-		x := storetest.Value(t)(s.Get(ctx, one, id, now))
+		x := storetest.Value(s.Get(ctx, one, id, now))(t)
 		if !x.LastSeenAt.Equal(want) {
 			t.Errorf("%s was last seen at %v, want %v", id, x.LastSeenAt, want)
 		}
@@ -201,7 +201,7 @@ func sessionRevoked(t *testing.T, s session.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, session.EndAll(usertest.Sample(2).User, now.Add(time.Minute))...))
 	for since, want := range map[time.Duration]string{0: "[s0 s1 s2 v2]", time.Minute: "[s1 s2 v2]",
 		time.Minute + time.Millisecond: "[s2]", time.Hour: "[]"} {
-		all := storetest.Value(t)(s.Revoked(ctx, now.Add(since)))
+		all := storetest.Value(s.Revoked(ctx, now.Add(since)))(t)
 		got := []string{}
 		for _, r := range all {
 			if r.SessionID == "" && r.UserID == two {
@@ -229,13 +229,13 @@ func sessionPurge(t *testing.T, s session.Store, c commit.Committer) {
 	if got := sessionIDs(t, s, one, now.Add(-time.Minute)); len(got) != 2 || slices.Contains(got, old.ID) {
 		t.Errorf("sessions left: %v", got)
 	}
-	storetest.Equal(t, storetest.Value(t)(s.Bound(ctx, one, long.ID, now)).Thumbprint, "k2")
+	storetest.Equal(t, storetest.Value(s.Bound(ctx, one, long.ID, now))(t).Thumbprint, "k2")
 	// The key of a purged session is gone: its id is free again.
 	storetest.Must(t, c.Commit(ctx, session.Bind{SessionID: old.ID, Thumbprint: "k1"}))
 	// The line of a session lives as long as the session.
 	lines := func() (ids []string) {
 		t.Helper()
-		l := storetest.Value(t)(s.Logins(ctx, one, page.Query[session.LoginPlace]{}))
+		l := storetest.Value(s.Logins(ctx, one, page.Query[session.LoginPlace]{}))(t)
 		for _, l := range l.Records {
 			ids = append(ids, l.ID)
 		}

@@ -38,7 +38,7 @@ func sessionRenewed(t *testing.T, s session.Store, c commit.Committer) {
 		!got.ExpiresAt.Equal(at.Add(time.Hour)) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	storetest.Equal(t, storetest.Value(t)(s.Bound(t.Context(), one, "s3", now)).Thumbprint, "")
+	storetest.Equal(t, storetest.Value(s.Bound(t.Context(), one, "s3", now))(t).Thumbprint, "")
 	other, idle, late := renewal("s0", one, at), renewal("s0", one, at), renewal("s0", one, at.Add(time.Hour))
 	other.Thumbprint, idle.UsedAfter = "key of s2", at
 	for name, w := range map[string]session.Renewed{
@@ -53,7 +53,7 @@ func sessionRenewed(t *testing.T, s session.Store, c commit.Committer) {
 	addBound(t, c, sampleSession(4, one))
 	storetest.Must(t, c.Commit(t.Context(), session.Unbind{SessionID: "s4"}))
 	storetest.Is(t, c.Commit(t.Context(), renewal("s4", one, at)), commit.ErrFenced, "after its key was removed")
-	storetest.Equal(t, storetest.Value(t)(s.Bound(t.Context(), one, "s4", now)).Thumbprint, "")
+	storetest.Equal(t, storetest.Value(s.Bound(t.Context(), one, "s4", now))(t).Thumbprint, "")
 	storetest.Wants(t, storetest.Err(s.Bound(t.Context(), two, "s0", now)), fault.RecordNotFound)
 	storetest.Must(t, c.Commit(t.Context(), user.EndSessions{UserID: one, SV: 1, At: now}))
 	storetest.Is(t, c.Commit(t.Context(), renewal("s0", one, at)), commit.ErrFenced, "after the end of all")

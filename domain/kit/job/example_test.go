@@ -48,12 +48,12 @@ func TestSlots(t *testing.T) {
 		"2026-11-22T17:49:59.999Z": {"2026-11-22T17:40:00Z", "2026-11-22T17:45:00Z"},
 		"2026-01-01T00:00:01Z":     {"2025-12-31T23:55:00Z", "2026-01-01T00:00:00Z"},
 	} {
-		now := storetest.Value(t)(time.Parse(time.RFC3339, at))
+		now := storetest.Value(time.Parse(time.RFC3339, at))(t)
 		for _, now := range []time.Time{now, now.In(east)} {
 			if got := s.Slots(now); len(got) != 2 || [2]string(got) != want {
 				t.Errorf("%s: %v, want %v", now, got, want)
 			}
 		}
-		storetest.Equal(t, storetest.Value(t)((job.Job{Key: want[1]}).Slot()).Format(time.RFC3339), want[1])
+		storetest.Equal(t, storetest.Value((job.Job{Key: want[1]}).Slot())(t).Format(time.RFC3339), want[1])
 	}
 }

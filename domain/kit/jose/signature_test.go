@@ -15,11 +15,11 @@ func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 	const signed = "a proof"
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	storetest.Must(t, err)
-	ec := storetest.Value(t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	ec := storetest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	ed, _ := PublicKey(private)
 	p256, _ := PublicKey(ec)
-	sigEd := storetest.Value(t)(ed.method.Sign(signed, private))
-	sigEC := storetest.Value(t)(p256.method.Sign(signed, ec))
+	sigEd := storetest.Value(ed.method.Sign(signed, private))(t)
+	sigEC := storetest.Value(p256.method.Sign(signed, ec))(t)
 	for _, c := range []struct {
 		key  Key
 		alg  string

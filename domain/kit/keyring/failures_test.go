@@ -92,7 +92,7 @@ func TestRotationsWithoutStore(t *testing.T) {
 		}
 	}
 	s.Fail(nil)
-	storetest.Is(t, storetest.Err(os.Stat(file + ".new")), os.ErrNotExist, "a prepared key")
+	storetest.Is(t, storetest.Err(os.Stat(file+".new")), os.ErrNotExist, "a prepared key")
 	if after := records(t, s); len(after) != len(before) || after[0].MasterID != before[0].MasterID {
 		t.Errorf("%+v", after)
 	}
@@ -114,7 +114,7 @@ func TestMasterStaysPrepared(t *testing.T) {
 		file) {
 		t.Fatalf("%s, %v", id, err)
 	}
-	storetest.Equal(t, string(storetest.Value(t)(os.ReadFile(file))), "x", "the damaged file was replaced")
+	storetest.Equal(t, string(storetest.Value(os.ReadFile(file))(t)), "x", "the damaged file was replaced")
 	if rs := records(t, s); rs[0].MasterID != id {
 		t.Errorf("wrapped by %s", rs[0].MasterID)
 	}
@@ -145,7 +145,7 @@ func TestUnreadableMaster(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	storetest.Equal(t, len(storetest.Value(t)(os.ReadDir(dir))), 1)
+	storetest.Equal(t, len(storetest.Value(os.ReadDir(dir))(t)), 1)
 }
 
 // The notice of a new key is 10 seconds. A hashing key that was replaced stays for at least 25 hours.
@@ -183,7 +183,7 @@ func TestServesOfRotatedKeys(t *testing.T) {
 	sealed := string(k.Ring().Seal(nil, nil)[:keyring.IDLen])
 	hasher := k.Ring().Hash("d").Key
 	for _, p := range []keyring.Purpose{keyring.Signing, keyring.Sealing, keyring.Hashing, keyring.Hashing} {
-		done := storetest.Value(t)(k.Rotate(t.Context(), p, life, false))
+		done := storetest.Value(k.Rotate(t.Context(), p, life, false))(t)
 		rotated[p] = append(rotated[p], done.ID)
 	}
 	reload(t, k)

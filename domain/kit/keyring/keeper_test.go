@@ -39,7 +39,7 @@ func (c *clock) add(d time.Duration) {
 
 func (c *clock) open(t *testing.T, s keyring.Store, file string) *keyring.Keeper {
 	t.Helper()
-	k := storetest.Value(t)(keyring.Open(t.Context(), s, file, true, c.Now))
+	k := storetest.Value(keyring.Open(t.Context(), s, file, true, c.Now))(t)
 	return k
 }
 
@@ -52,19 +52,19 @@ func reload(t *testing.T, ks ...*keyring.Keeper) {
 
 func rawURL(t *testing.T, s string) []byte {
 	t.Helper()
-	b := storetest.Value(t)(base64.RawURLEncoding.Strict().DecodeString(s))
+	b := storetest.Value(base64.RawURLEncoding.Strict().DecodeString(s))(t)
 	return b
 }
 
 func records(t *testing.T, s keyring.Store) []keyring.Record {
 	t.Helper()
-	rs := storetest.Value(t)(s.Keys(t.Context()))
+	rs := storetest.Value(s.Keys(t.Context()))(t)
 	return rs
 }
 
 func mode(t *testing.T, file string) fs.FileMode {
 	t.Helper()
-	info := storetest.Value(t)(os.Stat(file))
+	info := storetest.Value(os.Stat(file))(t)
 	return info.Mode().Perm()
 }
 
@@ -78,7 +78,7 @@ func TestFirstStart(t *testing.T) {
 	if rs := records(t, s); len(rs) != 0 {
 		t.Fatalf("a refused start made keys: %v", rs)
 	}
-	a := storetest.Value(t)(keyring.Open(t.Context(), s, file, true, time.Now))
+	a := storetest.Value(keyring.Open(t.Context(), s, file, true, time.Now))(t)
 	storetest.Equal(t, mode(t, file), 0o600)
 	if names, _ := os.ReadDir(filepath.Dir(file)); len(names) != 1 {
 		t.Errorf("files left behind: %v", names)
@@ -87,14 +87,14 @@ func TestFirstStart(t *testing.T) {
 	if len(rs) != 4 {
 		t.Fatalf("%d keys", len(rs))
 	}
-	text := storetest.Value(t)(os.ReadFile(file))
+	text := storetest.Value(os.ReadFile(file))(t)
 	words := strings.Fields(string(text))
 	if len(words) != 3 || words[0] != "castellan-master-key" || words[1] != rs[0].MasterID ||
 		strings.Count(string(text), "\n") != 1 {
 		t.Error("the file is not the one line that an operator can recognise")
 	}
 	// A second time, with nothing to make.
-	b := storetest.Value(t)(keyring.Open(t.Context(), s, file, false, time.Now))
+	b := storetest.Value(keyring.Open(t.Context(), s, file, false, time.Now))(t)
 	storetest.Equal(t, string(a.Ring().Audit()), string(b.Ring().Audit()), "a second start made other keys")
 	storetest.Equal(t, len(records(t, s)), 4, "a second start made other keys")
 }
@@ -104,15 +104,15 @@ func TestMasterMadeByHand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	storetest.Must(t, os.WriteFile(file, []byte("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n"), 0o600))
 	s := &keyringtest.Memory{}
-	storetest.Value(t)(keyring.Open(t.Context(), s, file, false, time.Now))
-	storetest.Equal(t, storetest.Value(t)(keyring.ReadMaster(file)).ID(), records(t, s)[0].MasterID)
+	storetest.Value(keyring.Open(t.Context(), s, file, false, time.Now))(t)
+	storetest.Equal(t, storetest.Value(keyring.ReadMaster(file))(t).ID(), records(t, s)[0].MasterID)
 }
 
 func TestWrongMaster(t *testing.T) {
 	c, s, dir := newClock(), &keyringtest.Memory{}, t.TempDir()
 	file, other := filepath.Join(dir, "master.key"), filepath.Join(dir, "other.key")
 	c.open(t, s, file)
-	storetest.Value(t)(keyring.CreateMaster(other))
+	storetest.Value(keyring.CreateMaster(other))(t)
 	id := records(t, s)[0].ID
 	for name, test := range map[string]struct{ file, says string }{
 		"missing": {filepath.Join(dir, "none.key"), "is missing: restore it"},
@@ -133,11 +133,11 @@ func TestWrongMaster(t *testing.T) {
 func TestMasterFile(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good.key")
-	m := storetest.Value(t)(keyring.CreateMaster(good))
-	text := storetest.Value(t)(os.ReadFile(good))
+	m := storetest.Value(keyring.CreateMaster(good))(t)
+	text := storetest.Value(os.ReadFile(good))(t)
 	secret := strings.Fields(string(text))[2]
 	storetest.Fails(t, storetest.Err(keyring.CreateMaster(good)), "", "a master key was made over another")
-	storetest.Equal(t, string(storetest.Value(t)(os.ReadFile(good))), string(text), "the file changed")
+	storetest.Equal(t, string(storetest.Value(os.ReadFile(good))(t)), string(text), "the file changed")
 	for name, bad := range map[string]string{
 		"empty":       "",
 		"cut":         string(text[:len(text)-5]),
@@ -162,7 +162,7 @@ func TestMasterFile(t *testing.T) {
 		storetest.Fails(t, storetest.Err(keyring.ReadMaster(good)), "chmod 600", open)
 	}
 	storetest.Must(t, os.Chmod(good, 0o400))
-	storetest.Value(t)(keyring.ReadMaster(good))
+	storetest.Value(keyring.ReadMaster(good))(t)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 		storetest.Equal(t, fmt.Sprintf(verb, m), "master key "+m.ID(), verb)
 	}
@@ -196,6 +196,6 @@ func TestReloadKeepsTheRingOnErrors(t *testing.T) {
 	sealed := k.Ring().Seal([]byte("x"), nil)
 	s.Fail(fault.New(fault.Unavailable, "down"))
 	storetest.Wants(t, k.Reload(t.Context()), fault.Unavailable, "reload")
-	storetest.Value(t)(k.Ring().Open(sealed, nil))
+	storetest.Value(k.Ring().Open(sealed, nil))(t)
 	storetest.Wants(t, storetest.Err(k.Rotate(t.Context(), keyring.Signing, time.Hour, false)), fault.Unavailable)
 }

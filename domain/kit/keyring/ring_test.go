@@ -48,7 +48,7 @@ func TestSeal(t *testing.T) {
 	// A key serves one purpose: the id of the signing key cannot open a value.
 	kid, _ := r.Signer(time.Now())
 	storetest.Is(t, storetest.Err(r.Open(append([]byte(kid), sealed[keyring.IDLen:]...), ad)), keyring.ErrOpen)
-	storetest.Equal(t, len(storetest.Value(t)(r.Open(r.Seal(nil, nil), nil))), 0, "the empty value")
+	storetest.Equal(t, len(storetest.Value(r.Open(r.Seal(nil, nil), nil))(t)), 0, "the empty value")
 }
 
 func TestHash(t *testing.T) {
@@ -176,7 +176,7 @@ func TestUnknownKeyRereadsOnceASecond(t *testing.T) {
 		!strings.Contains(err.Error(), "store is down") {
 		t.Error(err)
 	}
-	storetest.Value(t)(r.Open(r.Seal(nil, nil), nil))
+	storetest.Value(r.Open(r.Seal(nil, nil), nil))(t)
 }
 
 // A new key of another node is found before its note arrives.
@@ -185,7 +185,7 @@ func TestUnknownKeyIsFound(t *testing.T) {
 	s, file := &keyringtest.Memory{}, t.TempDir()+"/master.key"
 	a, b := c.open(t, s, file), c.open(t, s, file)
 	old := a.Ring().Seal([]byte("plain"), nil)
-	storetest.Value(t)(a.Rotate(t.Context(), keyring.Sealing, 0, false))
+	storetest.Value(a.Rotate(t.Context(), keyring.Sealing, 0, false))(t)
 	reload(t, a)
 	sealed := a.Ring().Seal([]byte("plain"), nil)
 	if bytes.Equal(sealed[:keyring.IDLen], old[:keyring.IDLen]) || !a.Ring().Stale(old) || a.Ring().Stale(sealed) {
@@ -203,7 +203,7 @@ func TestHashesUnderEveryKey(t *testing.T) {
 	k := c.open(t, &keyringtest.Memory{}, t.TempDir()+"/master.key")
 	r := k.Ring()
 	old := r.Hash("d", "v")
-	done := storetest.Value(t)(k.Rotate(t.Context(), keyring.Hashing, 0, false))
+	done := storetest.Value(k.Rotate(t.Context(), keyring.Hashing, 0, false))(t)
 	reload(t, k)
 	c.add(keyring.Notice - time.Millisecond)
 	storetest.Equal(t, r.Hash("d", "v").Key, old.Key, "a hashing key is used before every node knows it")
@@ -229,13 +229,13 @@ func TestHashesUnderEveryKey(t *testing.T) {
 func TestVAPIDOutlivesRotation(t *testing.T) {
 	store, file := &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	open := func() *keyring.Keeper {
-		k := storetest.Value(t)(keyring.Open(t.Context(), store, file, true, time.Now))
+		k := storetest.Value(keyring.Open(t.Context(), store, file, true, time.Now))(t)
 		return k
 	}
 	k := open()
 	first := k.Ring().VAPIDs()[0]
 	for range 2 {
-		storetest.Value(t)(k.Rotate(t.Context(), keyring.Hashing, time.Hour, false))
+		storetest.Value(k.Rotate(t.Context(), keyring.Hashing, time.Hour, false))(t)
 	}
 	storetest.Must(t, k.Reload(t.Context()))
 	if !k.Ring().VAPIDs()[0].Equal(first) || !open().Ring().VAPIDs()[0].Equal(first) {

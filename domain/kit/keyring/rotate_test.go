@@ -82,7 +82,7 @@ func TestRotateSigning(t *testing.T) {
 	k, other := c.open(t, s, file), c.open(t, s, file)
 	first, _ := k.Ring().Signer(c.Now())
 	start := c.Now()
-	done := storetest.Value(t)(k.Rotate(t.Context(), keyring.Signing, life, false))
+	done := storetest.Value(k.Rotate(t.Context(), keyring.Signing, life, false))(t)
 	second := done.ID
 	if done.Retiring != first || !done.From.Equal(start.Add(keyring.Notice)) || !done.Until.Equal(done.From.Add(life)) ||
 		done.Ended != nil {
@@ -110,7 +110,7 @@ func TestRotateSigning(t *testing.T) {
 	if _, ok := k.Ring().Verifier(first); ok {
 		t.Error("an ended key verifies")
 	}
-	storetest.Value(t)(other.Rotate(t.Context(), keyring.Signing, life, false))
+	storetest.Value(other.Rotate(t.Context(), keyring.Signing, life, false))(t)
 }
 
 func TestRotateSigningByForce(t *testing.T) {
@@ -119,7 +119,7 @@ func TestRotateSigningByForce(t *testing.T) {
 	first, _ := k.Ring().Signer(c.Now())
 	rotate := func() keyring.Rotation {
 		t.Helper()
-		done := storetest.Value(t)(k.Rotate(t.Context(), keyring.Signing, life, true))
+		done := storetest.Value(k.Rotate(t.Context(), keyring.Signing, life, true))(t)
 		reload(t, k)
 		return done
 	}
@@ -157,7 +157,7 @@ func TestRotateSealing(t *testing.T) {
 	c := newClock()
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
 	for range 3 { // nothing blocks the next rotation
-		done := storetest.Value(t)(k.Rotate(t.Context(), keyring.Sealing, life, false))
+		done := storetest.Value(k.Rotate(t.Context(), keyring.Sealing, life, false))(t)
 		if !done.From.Equal(c.Now()) || done.Retiring != "" || !done.Until.IsZero() {
 			t.Errorf("rotation %+v", done)
 		}
@@ -180,7 +180,7 @@ func TestRotateMaster(t *testing.T) {
 	k, other := c.open(t, s, file), c.open(t, s, file)
 	sealed, sum := k.Ring().Seal([]byte("x"), nil), k.Ring().Hash("d", "v")
 	before := records(t, s)
-	id := storetest.Value(t)(k.RotateMaster(t.Context()))
+	id := storetest.Value(k.RotateMaster(t.Context()))(t)
 	after := records(t, s)
 	for i, r := range after {
 		if r.MasterID != id || r.ID != before[i].ID || string(r.Wrapped) == string(before[i].Wrapped) {
@@ -190,14 +190,14 @@ func TestRotateMaster(t *testing.T) {
 	if m, err := keyring.ReadMaster(file); err != nil || m.ID() != id || mode(t, file) != 0o600 {
 		t.Errorf("master %v, %v", m, err)
 	}
-	storetest.Equal(t, storetest.Value(t)(keyring.ReadMaster(file + "." + before[0].MasterID)).ID(), before[0].MasterID)
-	storetest.Is(t, storetest.Err(os.Stat(file + ".new")), os.ErrNotExist, "a prepared key stayed")
+	storetest.Equal(t, storetest.Value(keyring.ReadMaster(file+"."+before[0].MasterID))(t).ID(), before[0].MasterID)
+	storetest.Is(t, storetest.Err(os.Stat(file+".new")), os.ErrNotExist, "a prepared key stayed")
 	reload(t, k, other)
 	for _, k := range []*keyring.Keeper{k, other, c.open(t, s, file)} {
 		if _, err := k.Ring().Open(sealed, nil); err != nil || !k.Ring().Matches(sum, "d", "v") {
 			t.Errorf("after the rotation: %v", err)
 		}
-		storetest.Value(t)(k.Rotate(t.Context(), keyring.Sealing, 0, false))
+		storetest.Value(k.Rotate(t.Context(), keyring.Sealing, 0, false))(t)
 	}
 	reload(t, k, other)
 	if _, err := other.RotateMaster(t.Context()); err != nil { // and once more
@@ -213,18 +213,18 @@ func TestNodeWithoutTheNewMaster(t *testing.T) {
 	k := c.open(t, s, file)
 	copyFile(t, file, remote)
 	node := c.open(t, s, remote)
-	storetest.Value(t)(k.RotateMaster(t.Context()))
+	storetest.Value(k.RotateMaster(t.Context()))(t)
 	reload(t, node)
-	storetest.Value(t)(k.Rotate(t.Context(), keyring.Sealing, 0, false))
+	storetest.Value(k.Rotate(t.Context(), keyring.Sealing, 0, false))(t)
 	sealed := node.Ring().Seal(nil, nil)
 	storetest.Fails(t, node.Reload(t.Context()), "", "a key opened without its master key")
-	storetest.Value(t)(node.Ring().Open(sealed, nil))
+	storetest.Value(node.Ring().Open(sealed, nil))(t)
 	copyFile(t, file, remote+".new")
 	storetest.Must(t, os.Chmod(remote+".new", 0o644))
 	storetest.Fails(t, node.Reload(t.Context()), "chmod 600", "with an open prepared file")
 	storetest.Must(t, os.Chmod(remote+".new", 0o600))
 	reload(t, node)
-	storetest.Equal(t, storetest.Value(t)(keyring.ReadMaster(remote)).ID(), records(t, s)[0].MasterID)
+	storetest.Equal(t, storetest.Value(keyring.ReadMaster(remote))(t).ID(), records(t, s)[0].MasterID)
 }
 
 // A copy of the current key in the file of a prepared rotation is deleted; otherwise the next rotation would use it.
@@ -234,7 +234,7 @@ func TestLeftoverOfARotation(t *testing.T) {
 	before := records(t, s)[0].MasterID
 	copyFile(t, file, file+".new")
 	c.open(t, s, file)
-	storetest.Equal(t, len(storetest.Value(t)(os.ReadDir(filepath.Dir(file)))), 1)
+	storetest.Equal(t, len(storetest.Value(os.ReadDir(filepath.Dir(file)))(t)), 1)
 	copyFile(t, file, file+".new")
 	if id, err := k.RotateMaster(t.Context()); err != nil || id == before {
 		t.Errorf("master %s, %v", id, err)
@@ -246,16 +246,16 @@ func TestMasterRotatedMeanwhile(t *testing.T) {
 	c, s, file := newClock(), &fixedStore{}, filepath.Join(t.TempDir(), "master.key")
 	k, other := c.open(t, s, file), c.open(t, s, file)
 	meanwhile := func() {
-		storetest.Value(t)(other.RotateMaster(t.Context()))
+		storetest.Value(other.RotateMaster(t.Context()))(t)
 	}
 	s.read = meanwhile
 	c.open(t, s, file)
 	s.read = meanwhile
-	storetest.Value(t)(k.Rotate(t.Context(), keyring.Sealing, 0, false))
+	storetest.Value(k.Rotate(t.Context(), keyring.Sealing, 0, false))(t)
 	s.read = meanwhile
 	reload(t, k)
 	s.read = meanwhile
-	storetest.Value(t)(k.RotateMaster(t.Context()))
+	storetest.Value(k.RotateMaster(t.Context()))(t)
 }
 
 // Wherever a rotation of the master key is interrupted, the next start works.
@@ -274,16 +274,16 @@ func TestRotateMasterCutShort(t *testing.T) {
 			old := records(t, s)[0].MasterID
 			sealed := k.Ring().Seal([]byte("x"), nil)
 			storetest.Is(t, storetest.Err(k.RotateMaster(t.Context())), crash)
-			prepared := storetest.Value(t)(keyring.ReadMaster(file + ".new"))
+			prepared := storetest.Value(keyring.ReadMaster(file + ".new"))(t)
 			again := c.open(t, s, file)
-			storetest.Value(t)(again.Ring().Open(sealed, nil))
+			storetest.Value(again.Ring().Open(sealed, nil))(t)
 			want := old
 			if test.rotated {
 				want = prepared.ID()
 			}
-			storetest.Equal(t, storetest.Value(t)(keyring.ReadMaster(file)).ID(), want)
+			storetest.Equal(t, storetest.Value(keyring.ReadMaster(file))(t).ID(), want)
 			s.before, s.after = nil, nil
-			id := storetest.Value(t)(again.RotateMaster(t.Context()))
+			id := storetest.Value(again.RotateMaster(t.Context()))(t)
 			if !test.rotated && id != prepared.ID() {
 				t.Error("the prepared key was not taken")
 			}
@@ -294,7 +294,7 @@ func TestRotateMasterCutShort(t *testing.T) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	text := storetest.Value(t)(os.ReadFile(from))
+	text := storetest.Value(os.ReadFile(from))(t)
 	storetest.Must(t, os.MkdirAll(filepath.Dir(to), 0o700))
 	storetest.Must(t, os.WriteFile(to, text, 0o600))
 }

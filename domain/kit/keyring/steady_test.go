@@ -16,7 +16,7 @@ import (
 
 func replace(t *testing.T, k *keyring.Keeper, p keyring.Purpose) keyring.Rotation {
 	t.Helper()
-	done := storetest.Value(t)(k.Replace(t.Context(), p, keyring.HashGrace))
+	done := storetest.Value(k.Replace(t.Context(), p, keyring.HashGrace))(t)
 	reload(t, k)
 	return done
 }
@@ -31,7 +31,7 @@ func TestReplaceHashing(t *testing.T) {
 	var codes []keyring.Sum
 	for range 3 {
 		codes = append(codes, r.Hash("otp", "1"))
-		storetest.Value(t)(k.Rotate(t.Context(), keyring.Hashing, life, false))
+		storetest.Value(k.Rotate(t.Context(), keyring.Hashing, life, false))(t)
 		reload(t, k)
 		c.add(keyring.Notice)
 		if r.StableHash("d", "x") != steady || r.Former("d", "x") != nil || !slices.EqualFunc(r.VAPIDs(),
@@ -112,7 +112,7 @@ func TestReplaceSigning(t *testing.T) {
 	c := newClock()
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
 	first, _ := k.Ring().Signer(c.Now())
-	one := storetest.Value(t)(k.Rotate(t.Context(), keyring.Signing, life, false))
+	one := storetest.Value(k.Rotate(t.Context(), keyring.Signing, life, false))(t)
 	reload(t, k)
 	c.add(keyring.Notice)
 	done := replace(t, k, keyring.Signing)

@@ -148,7 +148,7 @@ func TestSeedExplorers(t *testing.T) {
 // Seed adds only the missing parameters, and a new installation works with the initial values.
 func TestSeed(t *testing.T) {
 	d := newDesk(t)
-	before := storetest.Value(t)(d.Store.List(t.Context(), parameter.Query{}))
+	before := storetest.Value(d.Store.List(t.Context(), parameter.Query{}))(t)
 	if first := d.get("EXPLANATION"); len(before) != 14 || string(first.JSON) != `{"minLength":3}` || !first.Editable ||
 		first.Name == "" {
 		t.Errorf("%d, %+v", len(before), first)

@@ -26,7 +26,7 @@ import (
 
 func clean(t *testing.T, data []byte) picture.Picture {
 	t.Helper()
-	p := storetest.Value(t)(picture.NewDecoder().Clean(t.Context(), "f", data))
+	p := storetest.Value(picture.NewDecoder().Clean(t.Context(), "f", data))(t)
 	return p
 }
 
@@ -49,7 +49,7 @@ func TestClean(t *testing.T) {
 			m.Bounds().Dx() != 64 || m.Bounds().Dy() != 48 {
 			t.Errorf("%s: %s %s %d×%d, %v", name, p.Format, made, p.Width, p.Height, err)
 		}
-		storetest.Equal(t, storetest.Value(t)(picture.NewDecoder().Check(t.Context(), "f", c.data)), c.is, name)
+		storetest.Equal(t, storetest.Value(picture.NewDecoder().Check(t.Context(), "f", c.data))(t), c.is, name)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestOrientationAndMetadata(t *testing.T) {
 	const w, h = 48, 32
 	plain := picturetest.JPEG(w, h)
 	at := func(p picture.Picture, x, y int) color.Color {
-		m := storetest.Value(t)(jpeg.Decode(bytes.NewReader(p.Bytes)))
+		m := storetest.Value(jpeg.Decode(bytes.NewReader(p.Bytes)))(t)
 		return m.At(x, y)
 	}
 	near := func(a, b color.Color) bool {
@@ -265,7 +265,7 @@ func TestHabits(t *testing.T) {
 				t.Errorf("%s: %q is left", name, gone)
 			}
 		}
-		storetest.Value(t)(d.Preview(t.Context(), "f", data))
+		storetest.Value(d.Preview(t.Context(), "f", data))(t)
 	}
 }
 
@@ -309,7 +309,7 @@ func TestPreview(t *testing.T) {
 		"gif":    {picturetest.GIF(5, 7), 5, 7},
 		"turned": {picturetest.WithEXIF(picturetest.JPEG(2500, 100), 6), 34, 834},
 	} {
-		p := storetest.Value(t)(d.Preview(t.Context(), "f", c.data))
+		p := storetest.Value(d.Preview(t.Context(), "f", c.data))(t)
 		got, err := jpeg.DecodeConfig(bytes.NewReader(p.Bytes))
 		if err != nil || got.Width != c.width || got.Height != c.height || p.Width != c.width || p.Format != picture.JPEG ||
 			bytes.Contains(p.Bytes, []byte("Exif")) {
@@ -322,8 +322,8 @@ func TestPreview(t *testing.T) {
 	}
 	var b bytes.Buffer
 	storetest.Must(t, png.Encode(&b, glass))
-	p := storetest.Value(t)(d.Preview(t.Context(), "f", b.Bytes()))
-	m := storetest.Value(t)(jpeg.Decode(bytes.NewReader(p.Bytes)))
+	p := storetest.Value(d.Preview(t.Context(), "f", b.Bytes()))(t)
+	m := storetest.Value(jpeg.Decode(bytes.NewReader(p.Bytes)))(t)
 	if r, _, _, _ := m.At(3, 0).RGBA(); m.Bounds().Dx() != 650 || m.Bounds().Dy() != 1 || r>>8 < 120 || r>>8 > 135 {
 		t.Errorf("%v, %d is not half of white", m.Bounds(), r>>8)
 	}

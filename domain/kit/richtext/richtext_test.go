@@ -77,7 +77,7 @@ func TestShown(t *testing.T) {
 // nothing.
 func TestVectors(t *testing.T) {
 	p := richtext.New(base)
-	file := storetest.Value(t)(os.Open("testdata/vectors.jsonl"))
+	file := storetest.Value(os.Open("testdata/vectors.jsonl"))(t)
 	defer file.Close()
 	lines, kept := 0, 0
 	for scan := bufio.NewScanner(file); scan.Scan(); lines++ {

@@ -26,13 +26,13 @@ func TestNoCellBeginsAFormula(t *testing.T) {
 		if quoted := `"` + strings.ReplaceAll(want, `"`, `""`) + "\",\"b\"\n"; file != quoted {
 			t.Errorf("%q becomes %s, want %s", text, file, quoted)
 		}
-		storetest.Same(t, storetest.Value(t)(csv.NewReader(strings.NewReader(file)).ReadAll()), [][]string{{want, "b"}})
+		storetest.Same(t, storetest.Value(csv.NewReader(strings.NewReader(file)).ReadAll())(t), [][]string{{want, "b"}})
 	}
 }
 
 // The console has the same signs.
 func TestConsoleHasTheSameSigns(t *testing.T) {
-	text := storetest.Value(t)(os.ReadFile("../../../console/src/kit/csv.ts"))
+	text := storetest.Value(os.ReadFile("../../../console/src/kit/csv.ts"))(t)
 	for name, signs := range map[string]string{"FORMULAS": formulas, "SEPARATORS": separators} {
 		if want := "const " + name + " = `" + signs + "`;"; !strings.Contains(string(text), want) {
 			t.Errorf("csv.ts has not the line %s", want)
@@ -78,14 +78,14 @@ func TestMessages(t *testing.T) {
 		"is not UTF-8 but probably UTF-16; save the file as UTF-8":                 Encoding("A\x00\xfe\xff"),
 		"column name is not UTF-8 but probably Windows-1254 (Turkish); save the file " +
 			"as UTF-8": InColumn(known, []string{"a", "b", "\xd0"}),
-		"the columns are separated by semicolons; they must be separated by commas": Separator([]string{"email;name"}),
-		"the columns are separated by tabs; they must be separated by commas":       Separator([]string{"email\tname"}),
+		"the columns are separated by semicolons; they must be separated by commas":    Separator([]string{"email;name"}),
+		"the columns are separated by tabs; they must be separated by commas":          Separator([]string{"email\tname"}),
 		"the columns are separated by vertical bars; they must be separated by commas": Separator([]string{"email|name"}),
-		`column 1 is "E-Mail"; did you mean email?`:                                 Unknown(0, "E-Mail", known),
-		`column 2 is "phone_number"; did you mean phoneNumber?`:                     Unknown(1, "phone_number", known),
-		`column 3 "isAdmin" is unknown; known are email, phoneNumber, name`:         Unknown(2, "isAdmin", known),
-		`column 3 is unknown; known are email, phoneNumber, name`:                   Unknown(2, "ada@example.test", known),
-		`column 3 "Is a-9: B.0z" is unknown; known are email, phoneNumber, name`:    Unknown(2, "Is a-9: B.0z", known),
+		`column 1 is "E-Mail"; did you mean email?`:                                    Unknown(0, "E-Mail", known),
+		`column 2 is "phone_number"; did you mean phoneNumber?`:                        Unknown(1, "phone_number", known),
+		`column 3 "isAdmin" is unknown; known are email, phoneNumber, name`:            Unknown(2, "isAdmin", known),
+		`column 3 is unknown; known are email, phoneNumber, name`:                      Unknown(2, "ada@example.test", known),
+		`column 3 "Is a-9: B.0z" is unknown; known are email, phoneNumber, name`:       Unknown(2, "Is a-9: B.0z", known),
 		"a column email is missing; the file has id, user name": Missing("email",
 			[]string{"id", "user name"}),
 		"a column email is missing, or the first line does not name the columns": Missing("email",

@@ -43,9 +43,9 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// Value returns the result of a call, as in Value(t)(users.Get(ctx, id)). An error fails the test.
-func Value[T any](t testing.TB) func(v T, err error) T {
-	return func(v T, err error) T {
+// Value returns the result of a call, as in Value(users.Get(ctx, id))(t). An error fails the test.
+func Value[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		Must(t, err)
 		return v

@@ -54,7 +54,7 @@ func (b *bench) claims(class token.Class) token.Claims {
 
 func (b *bench) sign(t *testing.T, i *token.Issuer, c token.Claims) string {
 	t.Helper()
-	raw := storetest.Value(t)(i.Sign(c))
+	raw := storetest.Value(i.Sign(c))(t)
 	return raw
 }
 
@@ -175,7 +175,7 @@ func TestSignCopiesSlices(t *testing.T) {
 		t.Fatalf("%v, %v", got.Roles, err)
 	}
 	got.Roles[0] = "admin"
-	storetest.Equal(t, storetest.Value(t)(b.warm.Verify(token.XAuth, raw)).Roles[0], "user")
+	storetest.Equal(t, storetest.Value(b.warm.Verify(token.XAuth, raw))(t).Roles[0], "user")
 }
 
 func TestClassMatrix(t *testing.T) {
@@ -188,7 +188,7 @@ func TestClassMatrix(t *testing.T) {
 				continue
 			}
 			for _, i := range []*token.Issuer{b.warm, b.cold} {
-				storetest.Value(t)(i.Verify(want, raw))
+				storetest.Value(i.Verify(want, raw))(t)
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func TestAlgorithms(t *testing.T) {
 	make := func(m jwt.SigningMethod, key any) string {
 		tok := jwt.NewWithClaims(m, claims)
 		tok.Header["kid"], tok.Header["typ"] = kid, "x-auth+jwt"
-		raw := storetest.Value(t)(tok.SignedString(key))
+		raw := storetest.Value(tok.SignedString(key))(t)
 		return raw
 	}
 	public := key.Public().(ed25519.PublicKey)
@@ -238,7 +238,7 @@ func TestHeaders(t *testing.T) {
 	b := newBench(t)
 	kid, _ := b.ring.Signer(b.now)
 	header, payload := parts(t, b.sign(t, b.cold, b.claims(token.XAuth)))
-	storetest.Value(t)(b.cold.Verify(token.XAuth, b.forge(header, payload)))
+	storetest.Value(b.cold.Verify(token.XAuth, b.forge(header, payload)))(t)
 	insert := func(s string) string { return strings.Replace(header, `,"typ"`, `,`+s+`,"typ"`, 1) }
 	for what, bad := range map[string]string{
 		"crit":          insert(`"crit":["exp"]`),

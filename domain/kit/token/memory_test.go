@@ -109,14 +109,14 @@ func TestMemoryStoresNeitherFailuresNorExpiredTokens(t *testing.T) {
 	ring := keyringtest.Ring(t, func() time.Time { return now })
 	signer := NewIssuer(ring, "iss", "tid", func() time.Time { return now }, 0)
 	i := NewIssuer(ring, "iss", "tid", func() time.Time { return now }, 100)
-	raw := storetest.Value(t)(signer.Sign(Claims{Class: OTAuth, ID: "1", IssuedAt: now, ExpiresAt: now.Add(time.Minute)}))
+	raw := storetest.Value(signer.Sign(Claims{Class: OTAuth, ID: "1", IssuedAt: now, ExpiresAt: now.Add(time.Minute)}))(t)
 	for _, bad := range []string{"", "x", raw[:len(raw)-1], raw + "A", raw[1:]} {
 		storetest.Wants(t, storetest.Err(i.Verify(OTAuth, bad)), fault.Unauthenticated)
 	}
 	storetest.Wants(t, storetest.Err(i.Verify(PAuth, raw)), fault.Unauthenticated)
 	storetest.Equal(t, i.memory.size(), 0)
 	for range 2 {
-		storetest.Value(t)(i.Verify(OTAuth, raw))
+		storetest.Value(i.Verify(OTAuth, raw))(t)
 	}
 	storetest.Equal(t, i.memory.size(), 1)
 	now = now.Add(time.Minute)

@@ -72,7 +72,7 @@ func TestEveryCharacterCounts(t *testing.T) {
 		b.refused(t, "trailing bits", token.PAuth, raw[:len(raw)-1]+string(alphabet[at|low]))
 	}
 	for _, i := range []*token.Issuer{b.warm, b.cold} {
-		storetest.Value(t)(i.Verify(token.PAuth, raw))
+		storetest.Value(i.Verify(token.PAuth, raw))(t)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestLength(t *testing.T) {
 	for n := 2500; len(sized(n)) <= 4096; n++ {
 		fits = n
 	}
-	storetest.Value(t)(b.cold.Verify(token.XAuth, sized(fits)))
+	storetest.Value(b.cold.Verify(token.XAuth, sized(fits)))(t)
 	b.refused(t, "too long, but well signed", token.XAuth, sized(fits+1))
 }
 
@@ -104,7 +104,7 @@ func TestExpiry(t *testing.T) {
 	end := b.now.Truncate(time.Second).Add(30 * time.Minute)
 	for _, i := range []*token.Issuer{b.warm, b.cold} {
 		b.now = end.Add(-time.Nanosecond)
-		storetest.Value(t)(i.Verify(token.XAuth, raw))
+		storetest.Value(i.Verify(token.XAuth, raw))(t)
 		for _, late := range []time.Duration{0, time.Hour} {
 			b.now = end.Add(late)
 			if c, err := i.Verify(token.XAuth, raw); fault.CodeOf(err) != fault.TokenExpired ||
@@ -113,7 +113,7 @@ func TestExpiry(t *testing.T) {
 			}
 		}
 		b.now = end.Add(-time.Second) // the clock was set back
-		storetest.Value(t)(i.Verify(token.XAuth, raw))
+		storetest.Value(i.Verify(token.XAuth, raw))(t)
 	}
 	// A token with another fault is not reported as expired.
 	b.now = end
@@ -130,13 +130,13 @@ func TestRetiredKey(t *testing.T) {
 	longRaw := b.sign(t, b.warm, long)
 	rotate := func(force bool) {
 		t.Helper()
-		storetest.Value(t)(b.keeper.Rotate(t.Context(), keyring.Signing, life, force))
+		storetest.Value(b.keeper.Rotate(t.Context(), keyring.Signing, life, force))(t)
 		storetest.Must(t, b.keeper.Reload(t.Context()))
 	}
 	good := func(what, raw string) {
 		t.Helper()
 		for _, i := range []*token.Issuer{b.warm, b.cold} {
-			storetest.Value(t)(i.Verify(token.XAuth, raw))
+			storetest.Value(i.Verify(token.XAuth, raw))(t)
 		}
 	}
 	rotate(false)
@@ -165,16 +165,16 @@ func TestKeyOfAnotherNode(t *testing.T) {
 	clock := func() time.Time { return now }
 	s, file := &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	open := func() (*keyring.Keeper, *token.Issuer) {
-		k := storetest.Value(t)(keyring.Open(t.Context(), s, file, true, clock))
+		k := storetest.Value(keyring.Open(t.Context(), s, file, true, clock))(t)
 		return k, token.NewIssuer(k.Ring(), issuerURL, "default", clock, 10)
 	}
 	k, a := open()
 	_, b := open()
-	storetest.Value(t)(k.Rotate(t.Context(), keyring.Signing, time.Hour, false))
+	storetest.Value(k.Rotate(t.Context(), keyring.Signing, time.Hour, false))(t)
 	storetest.Must(t, k.Reload(t.Context()))
 	now = now.Add(keyring.Notice)
-	raw := storetest.Value(t)(a.Sign(session(now)))
-	storetest.Value(t)(b.Verify(token.XAuth, raw))
+	raw := storetest.Value(a.Sign(session(now)))(t)
+	storetest.Value(b.Verify(token.XAuth, raw))(t)
 }
 
 func TestSignRefusesIncompleteClaims(t *testing.T) {
@@ -235,7 +235,7 @@ func TestTokenNamesItsKey(t *testing.T) {
 		t.Fatal(payload)
 	}
 	for _, i := range []*token.Issuer{b.warm, b.cold} {
-		storetest.Equal(t, storetest.Value(t)(i.Verify(token.XAuth, raw)).Thumbprint, thumbprint)
+		storetest.Equal(t, storetest.Value(i.Verify(token.XAuth, raw))(t).Thumbprint, thumbprint)
 	}
 	for name, cnf := range map[string]string{"null": `null`, "empty": `{}`, "empty key": `{"jkt":""}`,
 		"a text": `"` + thumbprint + `"`, "two": `{"jkt":"` + thumbprint + `","jkt":"x"}`,
@@ -278,7 +278,7 @@ func TestStatement(t *testing.T) {
 		Subject string `json:"sub"`
 	}
 	i := token.NewIssuer(keyringtest.Ring(t, time.Now), "castellan", "default", time.Now, 0)
-	raw := storetest.Value(t)(i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"}))
+	raw := storetest.Value(i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"}))(t)
 	again, _ := i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"})
 	var got grant
 	if err := i.ReadStatement("guard-grant+jwt", raw, &got); err != nil || got.Subject != "u1" || again != raw {

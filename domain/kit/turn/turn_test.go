@@ -13,8 +13,8 @@ import (
 func TestTurnsOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns Turns
-		leave := storetest.Value(t)(turns.Take(t.Context(), "a"))
-		other := storetest.Value(t)(turns.Take(t.Context(), "b"))
+		leave := storetest.Value(turns.Take(t.Context(), "a"))(t)
+		other := storetest.Value(turns.Take(t.Context(), "b"))(t)
 		other()
 		held := false
 		go func() {
@@ -42,7 +42,7 @@ func TestTurnsOfAKey(t *testing.T) {
 func TestCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns Turns
-		leave := storetest.Value(t)(turns.Take(t.Context(), "a"))
+		leave := storetest.Value(turns.Take(t.Context(), "a"))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if next, err := turns.Take(ctx, "a"); !errors.Is(err, context.Canceled) || next != nil {

@@ -16,7 +16,7 @@ import (
 
 func files(t *testing.T) *folder.Store {
 	t.Helper()
-	s := storetest.Value(t)(folder.Open(t.TempDir()))
+	s := storetest.Value(folder.Open(t.TempDir()))(t)
 	t.Cleanup(func() { storetest.Must(t, s.Close()) })
 	return s
 }
@@ -101,7 +101,7 @@ func TestSteps(t *testing.T) {
 	down := errors.New("down")
 	s := &Service{Store: totals{}, Files: files(t), Codes: codes,
 		Deliver: func(context.Context, string, string, []byte) error { return nil }}
-	params := storetest.Value(t)(json.Marshal(march))
+	params := storetest.Value(json.Marshal(march))(t)
 	j := job.Job{ID: "j1", Kind: Kind, State: job.Running, Params: params}
 	step := func(j job.Job) (job.Job, error) {
 		next, _, err := s.Integration().Step(t.Context(), j)
@@ -113,10 +113,10 @@ func TestSteps(t *testing.T) {
 	s.Store, s.Codes = totals{}, func(int64) (string, string, error) { return "", "", down }
 	storetest.Is(t, storetest.Err(step(j)), down, "without the names of assets")
 	s.Codes = codes
-	made := storetest.Value(t)(step(j))
-	half := storetest.Value(t)(step(made))
+	made := storetest.Value(step(j))(t)
+	half := storetest.Value(step(made))(t)
 	storetest.Must(t, s.Files.Delete(t.Context(), "accounting/j1.csv"))
 	storetest.Fails(t, storetest.Err(step(half)), "", "a missing file was delivered")
 	s.Deliver = nil
-	storetest.Equal(t, storetest.Value(t)(step(j)).State, job.Done, "without a delivery")
+	storetest.Equal(t, storetest.Value(step(j))(t).State, job.Done, "without a delivery")
 }

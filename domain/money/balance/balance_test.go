@@ -24,7 +24,7 @@ type books struct {
 	balance.Store
 	moves []move
 	days  []balance.Day // the summed days
-	asked [][2]int64 // requested ranges of Days
+	asked [][2]int64    // requested ranges of Days
 }
 
 // move is an incoming amount of whole units; negative amounts are outgoing.
@@ -204,7 +204,7 @@ func TestPositionsMatchASimpleCalculation(t *testing.T) {
 		for _, limit := range []int{0, 1, 7} {
 			var got []string
 			for p := (page.Query[balance.Place]{Limit: limit}); ; {
-				out := storetest.Value(t)(b.service().Positions(t.Context(), q, p))
+				out := storetest.Value(b.service().Positions(t.Context(), q, p))(t)
 				if out.Total != len(want) || limit > 0 && len(out.Records) > limit {
 					t.Fatalf("seed %d: %d of %d, want %d", seed, len(out.Records), out.Total, len(want))
 				}
@@ -290,7 +290,7 @@ func TestDayOf(t *testing.T) {
 	for text, want := range map[string]int64{"1970-01-01T00:00:00Z": 0, "1970-01-01T23:59:59.999Z": 0,
 		"1970-01-02T00:00:00Z": 1, "1969-12-31T23:59:59.999Z": -1, "1969-12-31T00:00:00Z": -1, "1969-12-30T23:59:59Z": -2,
 		"1970-01-02T02:00:00+03:00": 0} {
-		at := storetest.Value(t)(time.Parse(time.RFC3339Nano, text))
+		at := storetest.Value(time.Parse(time.RFC3339Nano, text))(t)
 		if got := balance.DayOf(at); got != want || balance.Start(got).After(at) || !balance.Start(got+1).After(at) {
 			t.Errorf("%s: %d, want %d", text, got, want)
 		}

@@ -99,7 +99,7 @@ func (d *desk) reopen() string {
 func TestReactivatedClosureStays(t *testing.T) {
 	d := newDesk(t)
 	d.close()
-	closures := storetest.Value(t)(d.Service.Store.Closures(t.Context(), "jane"))
+	closures := storetest.Value(d.Service.Store.Closures(t.Context(), "jane"))(t)
 	for _, b := range closures {
 		d.update(b.ID, blockage.Released, nil)
 		if b := d.update(b.ID, blockage.Active, nil); b.Closure {

@@ -84,7 +84,7 @@ func TestLostAsset(t *testing.T) {
 			t.Errorf("%d: %+v, %v", id, got, err)
 		}
 	}
-	storetest.Equal(t, storetest.Value(t)(l.Catalog().Decimals(7)), 6)
+	storetest.Equal(t, storetest.Value(l.Catalog().Decimals(7))(t), 6)
 	if n, err := l.Catalog().Decimals(8); fault.CodeOf(err) != fault.RecordNotFound || n != 0 {
 		t.Errorf("%d decimals, %v", n, err)
 	}
@@ -216,7 +216,7 @@ func TestSeed(t *testing.T) {
 		return db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) })
 	}
 	storetest.Must(t, seed())
-	catalog := storetest.Value(t)(currency.Load(t.Context(), store))
+	catalog := storetest.Value(currency.Load(t.Context(), store))(t)
 	pairs := catalog.Pairs(nil)
 	if len(pairs) == 0 {
 		t.Fatal("no pairs")

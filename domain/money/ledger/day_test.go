@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"

@@ -181,7 +181,7 @@ func TestVerify(t *testing.T) {
 	const want = "asset 1: 5 transfers between 4 accounts add up to 0; users have 11, of which 3 is locked; " +
 		"-0.5 is unexplained"
 	storetest.Equal(t, totals[0].String(), want)
-	storetest.Equal(t, len(storetest.Value(t)(ledger.Verify(t.Context(), &books{}))), 0, "a new ledger")
+	storetest.Equal(t, len(storetest.Value(ledger.Verify(t.Context(), &books{}))(t)), 0, "a new ledger")
 }
 
 // Every fault is found and named.

@@ -128,7 +128,7 @@ func TestRemaining(t *testing.T) {
 		s := &limit.Service{Users: users{}, Levels: levels{all: []level.Level{{ID: 0}, c.level}},
 			Store: m, Rates: rates{all: quotes},
 			Catalog: catalog, Now: func() time.Time { return now }}
-		got := storetest.Value(t)(s.Of(t.Context(), "u1"))
+		got := storetest.Value(s.Of(t.Context(), "u1"))(t)
 		if left := [4]string{got.CreditDaily.String(), got.DebitDaily.String(), got.CreditMonthly.String(),
 			got.DebitMonthly.String()}; left != c.want || got.UserID != "u1" || got.Level.ID != 1 {
 			t.Errorf("%s: %v of %+v, want %v", name, left, got.Level, c.want)
@@ -242,7 +242,7 @@ func TestLimitsCannotBeRead(t *testing.T) {
 	}
 	s := sender(out(lira, "1", "1"))
 	s.Rates = noRates{} // TRY needs no rate
-	storetest.Value(t)(s.Of(t.Context(), "u1"))
+	storetest.Value(s.Of(t.Context(), "u1"))(t)
 }
 
 // A level that sets no monthly limit has thirty times the daily one, or the largest amount.
@@ -252,6 +252,6 @@ func TestMonthOfLargeDays(t *testing.T) {
 		s := sender()
 		s.Levels = levels{all: []level.Level{{ID: 1, Limits: level.Limits{ReceiveTryDaily: amount.Must(daily),
 			ReceiveCryptoDaily: amount.Must(daily)}}}}
-		storetest.Equal(t, storetest.Value(t)(s.Of(t.Context(), "u1")).CreditMonthly.String(), want, daily)
+		storetest.Equal(t, storetest.Value(s.Of(t.Context(), "u1"))(t).CreditMonthly.String(), want, daily)
 	}
 }

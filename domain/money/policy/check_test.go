@@ -34,7 +34,7 @@ func TestRuleIsReadAndWrittenAsOne(t *testing.T) {
 	t.Parallel()
 	r := ruleOf(t, large)
 	storetest.Must(t, r.Check())
-	text := storetest.Value(t)(json.Marshal(r))
+	text := storetest.Value(json.Marshal(r))(t)
 	storetest.Same(t, ruleOf(t, string(text)), r, text)
 }
 
@@ -42,39 +42,39 @@ func TestRuleIsReadAndWrittenAsOne(t *testing.T) {
 func TestFaultyRulesAreRefusedByField(t *testing.T) {
 	t.Parallel()
 	for replaced, with := range map[string]string{
-		`"Large withdrawals"`:              `" x"|label`,
-		`"status":"ACTIVE"`:                `"status":"active"|status`,
-		`["WITHDRAWAL"]`:                   `[]|kinds`,
-		`"direction":"OUT"`:                `"direction":"UP"|match.direction`,
-		`"2000000"`:                        `"-1"|match.amount.over`,
-		`"unit":"TRY"`:                     `"unit":"USD"|match.amount.unit`,
-		`{"currencyCode":"USDT",`:          `{"currencyCode":""},{|match.assets match.assets`,
+		`"Large withdrawals"`:     `" x"|label`,
+		`"status":"ACTIVE"`:       `"status":"active"|status`,
+		`["WITHDRAWAL"]`:          `[]|kinds`,
+		`"direction":"OUT"`:       `"direction":"UP"|match.direction`,
+		`"2000000"`:               `"-1"|match.amount.over`,
+		`"unit":"TRY"`:            `"unit":"USD"|match.amount.unit`,
+		`{"currencyCode":"USDT",`: `{"currencyCode":""},{|match.assets match.assets`,
 		`[{"currencyCode":"USDT","network":"TRX"}],"direction":"OUT","amount":{"over":"2000000","unit":"TRY"}`: `[],` +
 			`"amount":{"over":"0","unit":"ASSET"}|match.amount.unit`,
-		`"per":"ACCOUNT"`:                  `"per":"NOBODY"|match.sums[0].per`,
-		`"window":"24h"`:                   `"window":"745h"|match.sums[0].window`,
-		`"of":"VALUE"`:                     `"of":"ACCOUNTS"|match.sums[0].of`,
-		`"VALUE","over":"5000000"`:         `"COUNT","over":"1.5"|match.sums[0].over`,
-		`"5000000"`:                        `"-1"|match.sums[0].over`,
-		`"aml":["risky"]`:                  `"aml":["bad"]|match.account.aml`,
-		`"direction":"OUT",`:               `"settings":["FEE"],|match.settings`,
-		`"direction":`:                     `"settings":["PRICE"],"direction":|match.settings match.settings`,
-		`"levels":[1],`:                    `"levels":[1]},"device":["OLD"],"account":{|match.device`,
-		`"types":["SERVICE"]`:              `"types":["ROBOT"]|match.initiator.types`,
-		`"names":["shop"]`:                 `"names":[""]|match.initiator.names`,
-		`"roles":["support"]`:              `"roles":["a\u0000"]|match.initiator.roles`,
-		`"from":"22:00"`:                   `"from":"24:00"|match.hours.from`,
-		`"22:00","to":"07:00"`:             `"22:00","to":"7:00"|match.hours.to`,
-		`"to":"07:00"`:                     `"to":"22:00"|match.hours.to`,
-		`"Europe/Istanbul"`:                `"Mars/Olympus"|match.hours.zone`,
-		`"zone":"Europe/Istanbul"`:         `"zone":"Local"|match.hours.zone`,
-		`,"zone":"Europe/Istanbul"`:        `|match.hours.zone`,
-		`"accounts":["u1"]`:                `"accounts":[""]|except.accounts`,
-		`["TRX/T1"]`:                       `[""]|except.destinations`,
-		`["SERVICE:shop"]`:                 `[""]|except.initiators`,
-		`"type":"APPROVAL"`:                `"type":"ALLOW"|effect.type effect.group effect.expires effect.required`,
-		`"APPROVAL","group"`:               `"DENY","group"|effect.group effect.expires effect.required`,
-		`"APPROVAL","group":"treasury","`:  `"OWNER","for":"48h","after":"CREDIT","|effect.expires effect.for effect.after`,
+		`"per":"ACCOUNT"`:                 `"per":"NOBODY"|match.sums[0].per`,
+		`"window":"24h"`:                  `"window":"745h"|match.sums[0].window`,
+		`"of":"VALUE"`:                    `"of":"ACCOUNTS"|match.sums[0].of`,
+		`"VALUE","over":"5000000"`:        `"COUNT","over":"1.5"|match.sums[0].over`,
+		`"5000000"`:                       `"-1"|match.sums[0].over`,
+		`"aml":["risky"]`:                 `"aml":["bad"]|match.account.aml`,
+		`"direction":"OUT",`:              `"settings":["FEE"],|match.settings`,
+		`"direction":`:                    `"settings":["PRICE"],"direction":|match.settings match.settings`,
+		`"levels":[1],`:                   `"levels":[1]},"device":["OLD"],"account":{|match.device`,
+		`"types":["SERVICE"]`:             `"types":["ROBOT"]|match.initiator.types`,
+		`"names":["shop"]`:                `"names":[""]|match.initiator.names`,
+		`"roles":["support"]`:             `"roles":["a\u0000"]|match.initiator.roles`,
+		`"from":"22:00"`:                  `"from":"24:00"|match.hours.from`,
+		`"22:00","to":"07:00"`:            `"22:00","to":"7:00"|match.hours.to`,
+		`"to":"07:00"`:                    `"to":"22:00"|match.hours.to`,
+		`"Europe/Istanbul"`:               `"Mars/Olympus"|match.hours.zone`,
+		`"zone":"Europe/Istanbul"`:        `"zone":"Local"|match.hours.zone`,
+		`,"zone":"Europe/Istanbul"`:       `|match.hours.zone`,
+		`"accounts":["u1"]`:               `"accounts":[""]|except.accounts`,
+		`["TRX/T1"]`:                      `[""]|except.destinations`,
+		`["SERVICE:shop"]`:                `[""]|except.initiators`,
+		`"type":"APPROVAL"`:               `"type":"ALLOW"|effect.type effect.group effect.expires effect.required`,
+		`"APPROVAL","group"`:              `"DENY","group"|effect.group effect.expires effect.required`,
+		`"APPROVAL","group":"treasury","`: `"OWNER","for":"48h","after":"CREDIT","|effect.expires effect.for effect.after`,
 		`"treasury","required":2`: `"","phishingResistant":true|effect.phishingResistant effect.group ` +
 			`effect.required`,
 		`"APPROVAL","group":"treasury","r`: `"WAIT","for":"48h","after":"EASTER","r|effect.expires ` +

@@ -23,24 +23,24 @@ func TestDefaultRules(t *testing.T) {
 		key      = `"initiator":{"types":["SERVICE"]}`
 	)
 	sum := func(per, of, over string) string {
-		return `"sums":[{"per":"` + per + `","window":"24h","of":"` + of + `","over":"` + over + `"}]`
+		return `"sums":[{"per":"` + per + `","window":"24h","of":"` + of + `","over":` + over + `}]`
 	}
 	stablecoin := func(code, name, window, over string) string {
 		return "MASAK 29: " + code + " " + name + `|WITHDRAWAL|{"assets":[{"currencyCode":"` + code +
-			`"}],"sums":[{"per":"ACCOUNT","window":"` + window + `","of":"AMOUNT","over":"` + over + `"}]}|{"type":"DENY"}`
+			`"}],"sums":[{"per":"ACCOUNT","window":"` + window + `","of":"AMOUNT","over":` + over + `}]}|{"type":"DENY"}`
 	}
 	defaults := []string{
 		`Owner approves|WITHDRAWAL|{"initiator":{"types":["SERVICE","OPERATOR"]}}|{"type":"OWNER"}`,
 		`Fresh credentials|WITHDRAWAL|{"account":{"credentialAgeBelow":"24h"}}|{"type":"WAIT","for":"24h",` +
 			`"after":"CREDENTIALS"}`,
-		`New destination|WITHDRAWAL|{"amount":{"over":"100000","unit":"TRY"},"destination":{"firstUse":true}}|` +
+		`New destination|WITHDRAWAL|{"amount":{"over":100000,"unit":"TRY"},"destination":{"firstUse":true}}|` +
 			`{"type":"WAIT","for":"24h","after":"REQUEST"}`,
 		`Many accounts, one destination|WITHDRAWAL|{` + sum("DESTINATION", "ACCOUNTS", "3") + `}` + approval,
 		`Out of one key|WITHDRAWAL|{` + sum("INITIATOR", "VALUE", "5000000") + `,` + key + `}` + approval,
 		`Out of the platform|WITHDRAWAL|{` + sum("PLATFORM", "VALUE", "20000000") + `}` + approval,
-		`Large credit|DEPOSIT|{"amount":{"over":"2000000","unit":"TRY"},` + key + `}` + approval,
+		`Large credit|DEPOSIT|{"amount":{"over":2000000,"unit":"TRY"},` + key + `}` + approval,
 		`Credits of one key|DEPOSIT|{` + sum("INITIATOR", "VALUE", "20000000") + `,` + key + `}` + approval,
-		`Large adjustment|ADJUSTMENT|{"amount":{"over":"100000","unit":"TRY"}}` + approval,
+		`Large adjustment|ADJUSTMENT|{"amount":{"over":100000,"unit":"TRY"}}` + approval,
 		`Adjustments of one initiator|ADJUSTMENT|{` + sum("INITIATOR", "VALUE", "500000") + `}` + approval,
 		`Marked as sent|DECISION|{}` + approval,
 		`Fees, treasury, levels|SETTING|{}` + approval,
@@ -61,8 +61,8 @@ func TestDefaultRules(t *testing.T) {
 		var got []string
 		for _, r := range c.rules {
 			storetest.Must(t, r.Check())
-			match := storetest.Value(t)(json.Marshal(r.Match))
-			effect := storetest.Value(t)(json.Marshal(r.Effect))
+			match := storetest.Value(json.Marshal(r.Match))(t)
+			effect := storetest.Value(json.Marshal(r.Effect))(t)
 			got = append(got, fmt.Sprintf("%s|%s|%s|%s", r.Label, r.Kinds[0], match, effect))
 			storetest.Same(t, r, policy.Rule{Label: r.Label, Status: c.status, Kinds: r.Kinds[:1], Match: r.Match,
 				Effect: r.Effect})
@@ -96,7 +96,9 @@ type shelf struct {
 	rules []policy.Rule
 }
 
-func (s *shelf) Rules(context.Context, ...string) ([]policy.Rule, error) { return slices.Clone(s.rules), nil }
+func (s *shelf) Rules(context.Context, ...string) ([]policy.Rule, error) {
+	return slices.Clone(s.rules), nil
+}
 
 func (s *shelf) Last(context.Context, string) (int64, error) { return 0, nil }
 

@@ -42,7 +42,7 @@ func TestSecretIsFetchedByRequester(t *testing.T) {
 	pending := o.standAt("/keys")
 	_, _, err := o.fetch("requester", pending.ID)
 	storetest.Wants(t, err, fault.InvalidState)
-	r := storetest.Value(t)(o.approve("other", pending.ID))
+	r := storetest.Value(o.approve("other", pending.ID))(t)
 	storetest.Same(t, o.get(r.ID), r)
 	if asked, err := o.Asked(r); len(o.ran) != 0 || r.Status != foureyes.Approved || r.Result != nil || !r.Fetchable() ||
 		string(asked) != `{"n":1}` || err != nil {
@@ -124,7 +124,7 @@ func TestStoredSecretIsNotShown(t *testing.T) {
 	o := newOffice(t)
 	r := o.approved()
 	r.Result = o.Seal([]byte(fetched), foureyes.ResultData(r.ID))
-	storetest.Equal(t, string(storetest.Value(t)(o.Result(r))), `{"name":"wallet"}`)
+	storetest.Equal(t, string(storetest.Value(o.Result(r))(t)), `{"name":"wallet"}`)
 }
 
 // held is a store with one request.

@@ -143,7 +143,7 @@ func TestApprove(t *testing.T) {
 	} else {
 		storetest.Same(t, r, want)
 	}
-	storetest.Equal(t, string(storetest.Value(t)(o.Asked(o.get(r.ID)))), `{"n":1}`)
+	storetest.Equal(t, string(storetest.Value(o.Asked(o.get(r.ID)))(t)), `{"n":1}`)
 	if result, err := o.Result(o.get(r.ID)); result != nil || err != nil {
 		t.Errorf("a result before the approval: %s, %v", result, err)
 	}
@@ -289,7 +289,7 @@ func TestRefuse(t *testing.T) {
 	o := newOffice(t)
 	o.may = fault.New(fault.Forbidden, "no permission")
 	mine := o.stand()
-	got := storetest.Value(t)(o.Refuse(t.Context(), audit.By{UserID: "requester"}, mine.ID, "my mistake", o.permit))
+	got := storetest.Value(o.Refuse(t.Context(), audit.By{UserID: "requester"}, mine.ID, "my mistake", o.permit))(t)
 	if got.Status != foureyes.Refused || got.Reason != "my mistake" || got.DecidedBy != "requester" || got.Result != nil {
 		t.Errorf("%+v", got)
 	}

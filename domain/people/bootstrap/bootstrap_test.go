@@ -69,14 +69,14 @@ var boss = bootstrap.Details{CountryCode: "90", Phone: "5321234567", Email: "Bos
 
 func (i *installation) begin(t *testing.T, token string) (bootstrap.Begun, bootstrap.Proof) {
 	t.Helper()
-	b := storetest.Value(t)(i.Begin(t.Context(), from("203.0.113.1"), token, boss))
+	b := storetest.Value(i.Begin(t.Context(), from("203.0.113.1"), token, boss))(t)
 	return b, bootstrap.Proof{Token: token, Ticket: b.Ticket, Code: i.code(t, b)}
 }
 
 // code is what the authenticator shows.
 func (i *installation) code(t *testing.T, b bootstrap.Begun) string {
 	t.Helper()
-	secret := storetest.Value(t)(totp.ParseSecret(b.Authenticator.Base32))
+	secret := storetest.Value(totp.ParseSecret(b.Authenticator.Base32))(t)
 	return totp.CodeAt(secret, totp.StepAt(i.now))
 }
 
@@ -100,16 +100,16 @@ func TestSetupAuthenticator(t *testing.T) {
 		_, err = i.complete(t, wrong)
 		storetest.WantsFields(t, err, "ticket")
 
-		id := storetest.Value(t)(i.complete(t, p))
-		u := storetest.Value(t)(i.Users.Get(t.Context(), id))
+		id := storetest.Value(i.complete(t, p))(t)
+		u := storetest.Value(i.Users.Get(t.Context(), id))(t)
 		if u.Email != "boss@example.com" || u.Phone != "+905321234567" || !u.TOTP || u.Roles[0] != user.RoleAdmin {
 			t.Errorf("%+v", u)
 		}
-		d := storetest.Value(t)(proof.NewTOTP(db).Get(t.Context(), id))
-		codes := storetest.Value(t)(proof.NewTOTP(db).Codes(t.Context(), id, d.ID))
+		d := storetest.Value(proof.NewTOTP(db).Get(t.Context(), id))(t)
+		codes := storetest.Value(proof.NewTOTP(db).Codes(t.Context(), id, d.ID))(t)
 		storetest.Equal(t, d.LastStep, totp.StepAt(i.now), d)
 		storetest.Equal(t, len(codes), len(b.Authenticator.Codes), d)
-		storetest.Equal(t, storetest.Value(t)(i.complete(t, p)), id, "a repetition")
+		storetest.Equal(t, storetest.Value(i.complete(t, p))(t), id, "a repetition")
 		storetest.Wants(t, storetest.Err(i.complete(t, late)), fault.NotFound)
 		storetest.Wants(t, storetest.Err(i.Begin(t.Context(), from("203.0.113.1"), token, boss)), fault.NotFound)
 		_, _, err = i.Create(t.Context(), audit.Operator)
@@ -134,20 +134,20 @@ func TestPasskey(t *testing.T) {
 		token := i.link(t)
 		with := boss
 		with.Method = bootstrap.Passkey
-		b := storetest.Value(t)(i.Begin(t.Context(), from(""), token, with))
+		b := storetest.Value(i.Begin(t.Context(), from(""), token, with))(t)
 		p := bootstrap.Proof{Token: token, Ticket: b.Ticket, About: device.Registration{Brand: "B", Model: "M",
 			Platform: "passkey"}}
 		_, err := i.complete(t, p)
 		storetest.WantsFields(t, err, "attestation")
 		p.Attestation = passkeytest.New(t, "id.example.com", "https://evil.example.com").Create(t, b.PublicKey)
 		storetest.Wants(t, storetest.Err(i.complete(t, p)), fault.DeviceSignatureInvalid)
-		other := storetest.Value(t)(i.Begin(t.Context(), from(""), token, with))
+		other := storetest.Value(i.Begin(t.Context(), from(""), token, with))(t)
 		key := passkeytest.New(t, "id.example.com", origin)
 		p.Attestation = key.Create(t, other.PublicKey) // the challenge of another ticket
 		storetest.Wants(t, storetest.Err(i.complete(t, p)), fault.DeviceSignatureInvalid)
 		p.Attestation = key.Create(t, b.PublicKey)
-		id := storetest.Value(t)(i.complete(t, p))
-		all := storetest.Value(t)(factor.NewPasskeys(db).List(t.Context(), id))
+		id := storetest.Value(i.complete(t, p))(t)
+		all := storetest.Value(factor.NewPasskeys(db).List(t.Context(), id))(t)
 		if len(all) != 1 || !all[0].Counts(i.now, time.Hour) || all[0].Brand != "B" {
 			t.Errorf("%+v", all)
 		}
@@ -202,14 +202,14 @@ func TestOneAdministratorForEachLink(t *testing.T) {
 		for n := range proofs {
 			details := boss
 			details.Email, details.Phone = string(rune('a'+n))+"@example.com", "532123456"+string(rune('0'+n))
-			b := storetest.Value(t)(i.Begin(t.Context(), from("203.0.113.1"), token, details))
+			b := storetest.Value(i.Begin(t.Context(), from("203.0.113.1"), token, details))(t)
 			proofs[n] = bootstrap.Proof{Token: token, Ticket: b.Ticket, Code: i.code(t, b)}
 		}
 		won := storetest.Race(t, len(proofs), fault.NotFound, func(n int) error {
 			_, err := i.Complete(context.WithoutCancel(t.Context()), from("203.0.113.1"), proofs[n])
 			return err
 		})
-		holders := storetest.Value(t)(i.Users.Holders(t.Context()))
+		holders := storetest.Value(i.Users.Holders(t.Context()))(t)
 		storetest.Equal(t, won, 1, holders)
 		storetest.Equal(t, len(holders[user.RoleAdmin]), 1, holders)
 	})

@@ -52,7 +52,7 @@ func TestCostlyHashes(t *testing.T) {
 			}
 		}
 		for mail, reset := range map[string]bool{"z@b.example": false, "b@b.example": true, "d@b.example": true} {
-			u := storetest.Value(t)(d.Users.ByEmail(t.Context(), mail))
+			u := storetest.Value(d.Users.ByEmail(t.Context(), mail))(t)
 			stored, err := d.Users.Secret(t.Context(), u.ID)
 			if u.MustReset != reset || (stored.Hash == "") != reset || err != nil {
 				t.Errorf("%s: must reset %v, hash %q, %v", mail, u.MustReset, stored.Hash, err)
@@ -65,7 +65,7 @@ func TestCostlyHashes(t *testing.T) {
 // the ignored fields with their counts.
 func noted(t *testing.T, f intake.Format, text string) (all []string) {
 	t.Helper()
-	s := storetest.Value(t)(intake.Open(f, strings.NewReader(text), firebase))
+	s := storetest.Value(intake.Open(f, strings.NewReader(text), firebase))(t)
 	for {
 		r, err := s.Next()
 		if errors.Is(err, io.EOF) {
@@ -167,8 +167,8 @@ func TestNotesOfAnImport(t *testing.T) {
 		for _, dry := range []bool{true, false} {
 			var notes []intake.Note
 			d.Noted = func(n intake.Note) { notes = append(notes, n) }
-			source := storetest.Value(t)(intake.Open(intake.Django, strings.NewReader(text), firebase))
-			state := storetest.Value(t)(d.Run(t.Context(), "one", source, dry))
+			source := storetest.Value(intake.Open(intake.Django, strings.NewReader(text), firebase))(t)
+			state := storetest.Value(d.Run(t.Context(), "one", source, dry))(t)
 			if !dry {
 				storetest.Must(t, d.AllNotes(t.Context(), "one", func(n intake.Note) error {
 					notes = append(notes, n)

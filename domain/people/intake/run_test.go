@@ -48,7 +48,7 @@ func newDesk(t *testing.T, db *persistence.DB) desk {
 
 func (d desk) load(t *testing.T, importID, text string, dry bool) (intake.State, error) {
 	t.Helper()
-	source := storetest.Value(t)(intake.Open(intake.Castellan, strings.NewReader(text), firebase))
+	source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(text), firebase))(t)
 	return d.Run(t.Context(), importID, source, dry)
 }
 
@@ -138,18 +138,18 @@ func TestImport(t *testing.T) {
 		if users, audits := d.count(t, "users"), d.count(t, "audit"); users != 3 || audits != 1 {
 			t.Errorf("%d users, %d audit rows", users, audits)
 		}
-		u := storetest.Value(t)(d.Users.ByEmail(t.Context(), "a@example.test"))
+		u := storetest.Value(d.Users.ByEmail(t.Context(), "a@example.test"))(t)
 		if u.Phone != "+905321234567" || u.CountryCode != "90" || u.Name != "Ada King" || u.Surname != "Lovelace" ||
 			u.Language != "en" || u.Status != "vip" || !u.EmailVerified || !u.TOTP || len(u.Roles) != 0 {
 			t.Errorf("%+v", u)
 		}
-		stored := storetest.Value(t)(d.Users.Secret(t.Context(), u.ID))
+		stored := storetest.Value(d.Users.Secret(t.Context(), u.ID))(t)
 		right, stale, err := d.Hasher.Verify(t.Context(), secret, stored.Hash)
 		if !right || !stale || err != nil || strings.Contains(stored.Hash, "3HYXY1RXiZmbOpJr8U2NBIVfc") {
 			t.Errorf("%s: right %v, stale %v, %v", stored.Hash, right, stale, err)
 		}
-		definition := storetest.Value(t)(d.TOTP.Get(t.Context(), u.ID))
-		storetest.Equal(t, string(storetest.Value(t)(totp.Reveal(d.ring, definition))), "12345678901234567890")
+		definition := storetest.Value(d.TOTP.Get(t.Context(), u.ID))(t)
+		storetest.Equal(t, string(storetest.Value(totp.Reveal(d.ring, definition))(t)), "12345678901234567890")
 		kinds, err := account.NewHashKinds(d.db).Portions(t.Context(), 9)
 		if len(kinds) != 1 || kinds[0].Accounts != 1 || kinds[0].Kind.String() != "digest$h=sha1,o=ps+m=64,t=1,p=1" ||
 			err != nil {
@@ -264,7 +264,7 @@ func TestRegistrationBesideImport(t *testing.T) {
 		text := strings.Replace(many(10), `"x7"`,
 			`"x7","hash":"$2b$10$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"`, 1)
 		state, err := d.load(t, "one", text, false)
-		storetest.Equal(t, len(storetest.Value(t)(account.NewHashKinds(d.db).Portions(t.Context(), 9))), 1)
+		storetest.Equal(t, len(storetest.Value(account.NewHashKinds(d.db).Portions(t.Context(), 9))(t)), 1)
 		want := []string{"3 email is already used by an account or an earlier line",
 			"6 email is already used by an account or an earlier line"}
 		if got := d.refusals(t, "one"); err != nil || state.Imported != 8 || !slices.Equal(got, want) {

@@ -45,8 +45,8 @@ func TestPhonesOfEntries(t *testing.T) {
 	source, err := intake.Open(intake.Cognito, strings.NewReader("email,phone_number,email_verified\n"+
 		",+905321234567,true\na@example.test,+90532,true\n"), firebase)
 	storetest.Must(t, err)
-	state := storetest.Value(t)(d.Run(t.Context(), "one", source, false))
-	u := storetest.Value(t)(d.Users.ByPhone(t.Context(), "+905321234567", ""))
+	state := storetest.Value(d.Run(t.Context(), "one", source, false))(t)
+	u := storetest.Value(d.Users.ByPhone(t.Context(), "+905321234567", ""))(t)
 	if u.CountryCode != "90" || u.EmailVerified || u.Email != "" || state.Imported != 1 || state.Refused != 1 {
 		t.Errorf("%+v, %+v", u, state)
 	}
@@ -93,13 +93,13 @@ func TestRehearsalEnds(t *testing.T) {
 			cancel()
 		}
 	}
-	source := storetest.Value(t)(intake.Open(intake.Castellan, strings.NewReader(many(1700)), firebase))
+	source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(many(1700)), firebase))(t)
 	state, err := d.Run(ctx, "one", source, true)
 	if !errors.Is(err, context.Canceled) || !slices.Equal(seen, []int64{500, 1000}) || state.Done || state.Cursor != 1000 {
 		t.Errorf("%+v, %v, %v", state, err, seen)
 	}
 	seen = nil
-	source = storetest.Value(t)(intake.Open(intake.Castellan, failing{strings.NewReader(many(3))}, firebase))
+	source = storetest.Value(intake.Open(intake.Castellan, failing{strings.NewReader(many(3))}, firebase))(t)
 	if state, err = d.Run(t.Context(), "one", source, true); !errors.Is(err, errDisk) || state.Cursor != 3 || state.Done {
 		t.Errorf("%+v, %v", state, err)
 	}
@@ -114,7 +114,7 @@ func TestImportEndsWithItsCaller(t *testing.T) {
 	d := sqliteDesk(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	d.Progress, d.Pause = func(intake.State) { cancel() }, time.Hour
-	source := storetest.Value(t)(intake.Open(intake.Castellan, strings.NewReader(many(700)), firebase))
+	source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(many(700)), firebase))(t)
 	state, err := d.Run(ctx, "one", source, false)
 	if !errors.Is(err, context.Canceled) || state.Cursor != 500 || state.Done || d.count(t, "users") != 450 {
 		t.Errorf("%+v, %v", state, err)
@@ -167,7 +167,7 @@ func TestRefusedBatches(t *testing.T) {
 func TestImportWithoutTables(t *testing.T) {
 	d := sqliteDesk(t)
 	persistencetest.Fails(t, d.db, "user_import users integration_claim", func(ctx context.Context) error {
-		source := storetest.Value(t)(intake.Open(intake.Castellan, strings.NewReader(many(2)), firebase))
+		source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(many(2)), firebase))(t)
 		state, err := d.Run(ctx, "dry", source, true)
 		if state.Done != (err == nil) {
 			t.Errorf("%+v, %v", state, err)
@@ -175,7 +175,7 @@ func TestImportWithoutTables(t *testing.T) {
 		return err
 	})
 	persistencetest.Fails(t, d.db, "user_import users integration_claim", func(ctx context.Context) error {
-		source := storetest.Value(t)(intake.Open(intake.Castellan, strings.NewReader(many(3)), firebase))
+		source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(many(3)), firebase))(t)
 		_, err := d.Run(ctx, "one", source, false)
 		return err
 	})

@@ -50,7 +50,7 @@ func listed(t testing.TB, f intake.Format, text string) (all []string, end error
 
 func wants(t *testing.T, f intake.Format, text string, want ...string) {
 	t.Helper()
-	storetest.Equal(t, strings.Join(storetest.Value(t)(listed(t, f, text)), "\n"), strings.Join(want, "\n"), f)
+	storetest.Equal(t, strings.Join(storetest.Value(listed(t, f, text))(t), "\n"), strings.Join(want, "\n"), f)
 }
 
 func TestCastellanFormat(t *testing.T) {
@@ -244,8 +244,8 @@ func TestReadersHoldOneUser(t *testing.T) {
 		storetest.Must(t, err)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		storetest.Equal(t, storetest.Value(t)(s.Next()).Refused, "is longer than 1 MiB", f)
-		storetest.Equal(t, storetest.Value(t)(s.Next()).Email, "a@b.c", f)
+		storetest.Equal(t, storetest.Value(s.Next())(t).Refused, "is longer than 1 MiB", f)
+		storetest.Equal(t, storetest.Value(s.Next())(t).Email, "a@b.c", f)
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
 			t.Errorf("%s: %d bytes were allocated", f, n)

@@ -300,7 +300,7 @@ func TestImagesWithoutType(t *testing.T) {
 	d := newDesk(t)
 	shows := func(want string) {
 		t.Helper()
-		all := storetest.Value(t)(d.Images(t.Context(), by, "u1"))
+		all := storetest.Value(d.Images(t.Context(), by, "u1"))(t)
 		shown := func(p *picture.Picture) bool { return p != nil }
 		got := fmt.Sprint(all.DocumentID, " ", shown(all.Front), shown(all.Back), shown(all.Selfie))
 		storetest.Equal(t, got, want)
@@ -352,6 +352,6 @@ func TestAddressProofWithoutType(t *testing.T) {
 	storetest.Equal(t, all(), waits+", deActive rejected, "+waits+", "+waits)
 	proof := d.document("e", "u1", 4, "png") // a typed document comes first
 	confirm(user.ManuelApproved)
-	storetest.Equal(t, all() + ", " + d.state(proof), waits+", active approved, "+waits+", "+waits+", active approved")
+	storetest.Equal(t, all()+", "+d.state(proof), waits+", active approved, "+waits+", "+waits+", active approved")
 	d.document("f", "u2", 0, "png")
 }

@@ -39,7 +39,7 @@ func TestImport(t *testing.T) {
 	want.CountryCode, want.Phone, want.Email = "90", "+905320000007", "ayse@example.com"
 	want.Name, want.Surname, want.Language, want.Type = "Ayşe", "Demir", "tr", user.Individual
 	storetest.Same(t, made, want)
-	canonical := storetest.Value(t)(n.Canonical())
+	canonical := storetest.Value(n.Canonical())(t)
 	wrote := []commit.Write{
 		integration.Add{Claim: integration.Claim{Kind: integration.Users, ExternalID: "old-7", RecordID: known.ID, At: at,
 			Digest: integration.Digest(canonical)}},

@@ -33,7 +33,7 @@ func put(t *testing.T, s blob.Store, key, content string) {
 
 func get(t *testing.T, s blob.Store, key string) string {
 	t.Helper()
-	content := storetest.Value(t)(blob.Read(t.Context(), s, key, 1<<20))
+	content := storetest.Value(blob.Read(t.Context(), s, key, 1<<20))(t)
 	return string(content)
 }
 
@@ -53,12 +53,12 @@ func roundTrip(t *testing.T, s blob.Store) {
 	gone(t, s, key)
 	put(t, s, key, "bytes\x00\xff")
 	storetest.Equal(t, get(t, s, key), "bytes\x00\xff")
-	info := storetest.Value(t)(s.Stat(t.Context(), key))
+	info := storetest.Value(s.Stat(t.Context(), key))(t)
 	// The clock of another machine may have stamped it, in whole seconds.
 	if info.Key != key || info.Size != 7 || info.Modified.Sub(began).Abs() > time.Minute || info.Version == "" {
 		t.Errorf("%+v", info)
 	}
-	f := storetest.Value(t)(s.Get(t.Context(), key))
+	f := storetest.Value(s.Get(t.Context(), key))(t)
 	storetest.Must(t, f.Close())
 	if f.Info.Version != info.Version || f.Info.Size != 7 || f.Info.Key != key {
 		t.Errorf("got %+v, stat %+v", f.Info, info)
@@ -138,7 +138,7 @@ var Hostile = []string{
 
 func seek(t *testing.T, s blob.Store) {
 	put(t, s, "document/x", "0123456789")
-	f := storetest.Value(t)(s.Get(t.Context(), "document/x"))
+	f := storetest.Value(s.Get(t.Context(), "document/x"))(t)
 	defer f.Close()
 	_, err := f.Seek(4, io.SeekStart)
 	storetest.Must(t, err)
@@ -150,9 +150,9 @@ func seek(t *testing.T, s blob.Store) {
 
 func overwrite(t *testing.T, s blob.Store) {
 	put(t, s, "public/upload/logo.png", "old")
-	before := storetest.Value(t)(s.Stat(t.Context(), "public/upload/logo.png"))
+	before := storetest.Value(s.Stat(t.Context(), "public/upload/logo.png"))(t)
 	put(t, s, "public/upload/logo.png", "new")
-	after := storetest.Value(t)(s.Stat(t.Context(), "public/upload/logo.png"))
+	after := storetest.Value(s.Stat(t.Context(), "public/upload/logo.png"))(t)
 	if got := get(t, s, "public/upload/logo.png"); got != "new" || before.Version == after.Version {
 		t.Errorf("got %q, versions %s and %s", got, before.Version, after.Version)
 	}
@@ -201,7 +201,7 @@ func sweep(t *testing.T, s blob.Store) {
 	n, err := blob.Sweep(t.Context(), s, owners, time.Now())
 	storetest.Must(t, err)
 	storetest.Equal(t, n, 0)
-	n = storetest.Value(t)(blob.Sweep(t.Context(), s, owners, time.Now().Add(blob.SweepAfter+time.Minute)))
+	n = storetest.Value(blob.Sweep(t.Context(), s, owners, time.Now().Add(blob.SweepAfter+time.Minute)))(t)
 	storetest.Equal(t, n, 2)
 	gone(t, s, keys[1])
 	gone(t, s, blob.Temporary+"/left")

@@ -182,7 +182,7 @@ func Finish(t *testing.T, r *job.Runner, id string, pause func(until time.Time))
 			pause(due)
 		}
 	}
-	end := storetest.Value(t)(r.Store.Get(ctx, id))
-	items := storetest.Value(t)(r.Store.Items(ctx, job.ItemQuery{JobID: id}))
+	end := storetest.Value(r.Store.Get(ctx, id))(t)
+	items := storetest.Value(r.Store.Items(ctx, job.ItemQuery{JobID: id}))(t)
 	return end, items
 }

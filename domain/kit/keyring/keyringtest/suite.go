@@ -44,7 +44,7 @@ func want(t *testing.T, err error, code fault.Code) {
 
 func keys(t *testing.T, s keyring.Store) []keyring.Record {
 	t.Helper()
-	rs := storetest.Value(t)(s.Keys(t.Context()))
+	rs := storetest.Value(s.Keys(t.Context()))(t)
 	return rs
 }
 
@@ -151,11 +151,12 @@ func raceRotations(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	var keepers [6]*keyring.Keeper
 	for i := range keepers {
-		var err error
-		keepers[i] = storetest.Value(t)(keyring.Open(t.Context(), s, file, true, time.Now))
+		keepers[i] = storetest.Value(keyring.Open(t.Context(), s, file, true, time.Now))(t)
 	}
 	done := storetest.Race(t, len(keepers), fault.InvalidState,
-		func(i int) error { return storetest.Err(keepers[i].Rotate(t.Context(), keyring.Signing, time.Hour, false)) })
+		func(i int) error {
+			return storetest.Err(keepers[i].Rotate(t.Context(), keyring.Signing, time.Hour, false))
+		})
 	live := 0
 	for _, r := range keys(t, s) {
 		if r.Purpose == keyring.Signing && r.RetiredAt.IsZero() {
@@ -172,8 +173,7 @@ func raceMaster(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	var keepers [6]*keyring.Keeper
 	for i := range keepers {
-		var err error
-		keepers[i] = storetest.Value(t)(keyring.Open(t.Context(), s, file, true, time.Now))
+		keepers[i] = storetest.Value(keyring.Open(t.Context(), s, file, true, time.Now))(t)
 	}
 	var made atomic.Int64
 	storetest.Race(t, len(keepers), fault.InvalidState, func(i int) error {

@@ -23,9 +23,9 @@ func sorted(ids []string) []string {
 // holds locks, releases, settles, and blocks more than the balance.
 func holds(w *world) {
 	w.must(w.in("1", "10"))
-	h := storetest.Value(w)(w.hold("1", "4", false))
+	h := storetest.Value(w.hold("1", "4", false))(w)
 	w.has("10", "4", "6")
-	again := storetest.Value(w)(w.hold("1", "4", false))
+	again := storetest.Value(w.hold("1", "4", false))(w)
 	storetest.Same(w, again, h)
 	_, err := w.hold("1", "5", false)
 	w.refused(err, ledger.ErrConflict)
@@ -38,9 +38,9 @@ func holds(w *world) {
 	other := w.out("2", "4")
 	other.Debit, other.Credit = other.Credit, other.Debit
 	storetest.Fails(w, storetest.Err(w.l.Settle(w.ctx, by, h.ID, other)), "", "settled by a transfer of another account")
-	r := storetest.Value(w)(w.l.Settle(w.ctx, by, h.ID, w.out("3", "3")))
+	r := storetest.Value(w.l.Settle(w.ctx, by, h.ID, w.out("3", "3")))(w)
 	w.has("7", "0", "7")
-	h = storetest.Value(w)(w.s.Hold(w.ctx, h.ID))
+	h = storetest.Value(w.s.Hold(w.ctx, h.ID))(w)
 	if h.State != ledger.Settled || h.Transfer != r.Transfers[0].ID || h.Version != 2 {
 		w.Errorf("settled: %+v", h)
 	}
@@ -50,7 +50,7 @@ func holds(w *world) {
 	storetest.Wants(w, w.l.Release(w.ctx, by, "nobody"), fault.RecordNotFound)
 
 	// A blockage may exceed the balance and also holds future funds (D-BLK-03).
-	b := storetest.Value(w)(w.hold("5", "100", true))
+	b := storetest.Value(w.hold("5", "100", true))(w)
 	w.has("7", "100", "0")
 	w.must(w.in("2", "50"))
 	w.has("57", "100", "0")
@@ -78,7 +78,7 @@ func (s *stale) Hold(ctx context.Context, id string) (ledger.Hold, error) {
 // endedMeanwhile ends a hold that another node has ended between the reads of the hold and of the balance.
 func endedMeanwhile(w *world) {
 	w.must(w.in("1", "10"))
-	h := storetest.Value(w)(w.hold("1", "4", false))
+	h := storetest.Value(w.hold("1", "4", false))(w)
 	storetest.Must(w, w.l.Release(w.ctx, by, h.ID))
 	late := New(&stale{w.s, h, 2}, w.c)
 	storetest.Must(w, late.Release(w.ctx, by, h.ID))
@@ -117,10 +117,10 @@ func decides(w *world) {
 	var sum amount.Amount
 	for _, r := range append(held, last) {
 		for _, h := range r.Holds {
-			sum = storetest.Value(w)(sum.Add(h.Amount))
+			sum = storetest.Value(sum.Add(h.Amount))(w)
 		}
 	}
-	b := storetest.Value(w)(w.l.Balance(w.ctx, w.user.Owner, w.user.Asset))
+	b := storetest.Value(w.l.Balance(w.ctx, w.user.Owner, w.user.Asset))(w)
 	if b.Available().Sign() != 0 || b.Locked != sum || b.Posted != sum {
 		w.Errorf("%+v, held %s", b, sum)
 	}
@@ -135,13 +135,13 @@ func decides(w *world) {
 // reverses reverses transfers.
 func reverses(w *world) {
 	in := w.must(w.in("1", "10")).Transfers[0]
-	back := storetest.Value(w)(w.l.Reverse(w.ctx, by, in.ID, "booked twice"))
+	back := storetest.Value(w.l.Reverse(w.ctx, by, in.ID, "booked twice"))(w)
 	w.has("0", "0", "0")
 	t := back.Transfers[0]
 	if t.Reverses != in.ID || t.Debit != in.Credit || t.Credit != in.Debit || t.Reason != "booked twice" {
 		w.Errorf("the reversal is %+v", t)
 	}
-	again := storetest.Value(w)(w.l.Reverse(w.ctx, by, in.ID, "booked twice"))
+	again := storetest.Value(w.l.Reverse(w.ctx, by, in.ID, "booked twice"))(w)
 	if !again.Repeated || again.Transfers[0].ID != t.ID {
 		w.Errorf("reversed again: %+v", again)
 	}

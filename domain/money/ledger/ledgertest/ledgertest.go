@@ -67,7 +67,7 @@ func (w *world) do(l *ledger.Ledger, ts ...ledger.Transfer) (ledger.Result, erro
 
 func (w *world) must(ts ...ledger.Transfer) ledger.Result {
 	w.Helper()
-	r := storetest.Value(w)(w.do(w.l, ts...))
+	r := storetest.Value(w.do(w.l, ts...))(w)
 	return r
 }
 
@@ -81,11 +81,11 @@ func (w *world) refused(err, want error) {
 // has checks posted, locked and available of the user, and that the treasury has the opposite balance.
 func (w *world) has(posted, locked, available string) {
 	w.Helper()
-	b := storetest.Value(w)(w.l.Balance(w.ctx, w.user.Owner, w.user.Asset))
+	b := storetest.Value(w.l.Balance(w.ctx, w.user.Owner, w.user.Asset))(w)
 	storetest.Same(w, []string{b.Posted.String(), b.Locked.String(), b.Available().String()},
 		[]string{posted, locked, available})
-	all := storetest.Value(w)(w.s.Balances(w.ctx, w.treasury))
-	opposite := storetest.Value(w)(b.Posted.Neg())
+	all := storetest.Value(w.s.Balances(w.ctx, w.treasury))(w)
+	opposite := storetest.Value(b.Posted.Neg())(w)
 	storetest.Equal(w, all[0].Posted, opposite, b.Posted)
 }
 
@@ -108,15 +108,15 @@ func (w *world) nodes() [3]*ledger.Ledger {
 func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 	storetest.Run(t, open, storetest.Cases[ledger.Store]{
 		"Moves": with(func(w *world) {
-			b := storetest.Value(w)(w.l.Balance(w.ctx, w.user.Owner, w.user.Asset))
+			b := storetest.Value(w.l.Balance(w.ctx, w.user.Owner, w.user.Asset))(w)
 			storetest.Same(w, b, ledger.Balance{Account: w.user})
 			first := w.must(w.in("1", "10.5")).Transfers[0]
 			w.must(w.out("1", "0.51"))
 			w.has("9.99", "0", "9.99")
-			read := storetest.Value(w)(w.s.Transfer(w.ctx, first.ID))
+			read := storetest.Value(w.s.Transfer(w.ctx, first.ID))(w)
 			storetest.Same(w, read, first)
 			storetest.Wants(w, storetest.Err(w.s.Transfer(w.ctx, "nobody")), fault.RecordNotFound)
-			owned := storetest.Value(w)(w.s.Owned(w.ctx, w.user.Owner))
+			owned := storetest.Value(w.s.Owned(w.ctx, w.user.Owner))(w)
 			if len(owned) != 1 || owned[0].Seq != 2 || owned[0].Unit != 1e16 {
 				w.Errorf("owned: %+v", owned)
 			}
@@ -210,7 +210,7 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				_, err := w.do(w.l, ledger.New(time.Now(), "deposit", u.Owner, w.treasury, u, must("0.37")))
 				return err
 			})
-			all := storetest.Value(w)(w.s.Balances(w.ctx, w.treasury))
+			all := storetest.Value(w.s.Balances(w.ctx, w.treasury))(w)
 			storetest.Equal(w, all[0].Posted, must("-37"))
 			storetest.Equal(w, all[0].Seq, 100)
 		}),
@@ -237,7 +237,7 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 		"Decides":                      with(decides),
 		"EndsAHoldOnceInARace": with(func(w *world) {
 			w.must(w.in("1", "10"))
-			h := storetest.Value(w)(w.hold("1", "4", false))
+			h := storetest.Value(w.hold("1", "4", false))(w)
 			nodes := w.nodes()
 			storetest.OneWins(w, 12, fault.InvalidState,
 				func(i int) error { return storetest.Err(nodes[i%3].Settle(w.ctx, by, h.ID, w.out(fmt.Sprint(i), "4"))) })
@@ -259,7 +259,7 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				Transfers: []ledger.Transfer{w.out("1", "1")}, With: []commit.Write{row}})
 			w.refused(err, ledger.ErrInsufficient)
 			opened := func() int {
-				all := storetest.Value(w)(w.s.Balances(w.ctx, row.Account))
+				all := storetest.Value(w.s.Balances(w.ctx, row.Account))(w)
 				return len(all)
 			}
 			storetest.Equal(w, opened(), 0, "a row of a movement that was refused")
@@ -291,7 +291,7 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 			var got []string
 			q := page.Query[ledger.Place]{Limit: 3, Count: true}
 			for more := true; more; {
-				p := storetest.Value(w)(w.s.Statement(w.ctx, w.user, q))
+				p := storetest.Value(w.s.Statement(w.ctx, w.user, q))(w)
 				storetest.Equal(w, p.Total, 7)
 				for _, t := range p.Records {
 					got = append(got, t.ID)
