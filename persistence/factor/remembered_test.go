@@ -48,7 +48,7 @@ func rememberedClient(n int, userID, key, action string) remembered.Client {
 
 func listedClients(t *testing.T, s remembered.Store, userID string, now time.Time, want ...remembered.Client) {
 	t.Helper()
-	storetest.Same(t, storetest.Value(s.List(t.Context(), userID, now, 100))(t), want)
+	storetest.Same(t, storetest.Value(s.List(t.Context(), userID, now, 100))(t), append([]remembered.Client{}, want...))
 }
 
 func rememberedRoundTrip(t *testing.T, s remembered.Store, c commit.Committer) {
