@@ -11,7 +11,6 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
-	"castellan/domain/money/ledger/ledgertest"
 )
 
 // A batch writes each balance once per round, with the number of its last transfer. A hold ends in a later round than
@@ -117,12 +116,4 @@ func TestRefusedMovements(t *testing.T) {
 		e.Locked != amount.Must("3.01") {
 		t.Errorf("%+v, %+v", a, e)
 	}
-}
-
-// The contract holds in memory; package persistence runs it on both databases.
-func TestStore(t *testing.T) {
-	ledgertest.Run(t, func(*testing.T) (ledger.Store, commit.Committer) {
-		m := ledgertest.NewMemory()
-		return m, m
-	})
 }

@@ -30,14 +30,6 @@ func ruleOf(t *testing.T, text string) (r policy.Rule) {
 	return r
 }
 
-func TestRuleIsReadAndWrittenAsOne(t *testing.T) {
-	t.Parallel()
-	r := ruleOf(t, large)
-	storetest.Must(t, r.Check())
-	text := storetest.Value(json.Marshal(r))(t)
-	storetest.Same(t, ruleOf(t, string(text)), r, text)
-}
-
 // Values of a valid rule are replaced; the error names the fields.
 func TestFaultyRulesAreRefusedByField(t *testing.T) {
 	t.Parallel()

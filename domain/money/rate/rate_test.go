@@ -173,28 +173,6 @@ func TestCurrentRate(t *testing.T) {
 	}
 }
 
-// asked is a store that notes the date of a read and how many rates it was given.
-type asked struct {
-	rate.Store
-	at time.Time
-}
-
-func (a *asked) Last(_ context.Context, at time.Time, _ ...rate.Pair) ([]rate.Quote, error) {
-	a.at = at
-	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}}}, nil
-}
-
-// D-CUR-08: the rates of a date are those of two hours before, in whole milliseconds.
-func TestRatesOfADate(t *testing.T) {
-	store := &asked{}
-	s := rate.Service{Store: store}
-	got, err := s.LastBy(t.Context(), time.Date(2026, 3, 1, 1, 0, 0, 1_999_999, time.UTC))
-	want := time.Date(2026, 2, 28, 23, 0, 0, 1_000_000, time.UTC)
-	if err != nil || len(got) != 1 || !store.at.Equal(want) {
-		t.Errorf("%v, %v at %v, want %v", got, err, store.at, want)
-	}
-}
-
 // A rate is written as a number, and equals the same number in another notation.
 func TestRateIsANumber(t *testing.T) {
 	for text, want := range map[string]string{"1.50": "1.5", "40": "40", "0.00000001": "0.00000001"} {
