@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/storetest"
@@ -77,6 +79,26 @@ func TestStartOfAJob(t *testing.T) {
 	}
 	if !job.IsLater(job.Later(errDown)) || job.IsLater(job.Unsure(errDown)) || !errors.Is(job.Later(errDown), errDown) {
 		t.Error("later is not told from unsure")
+	}
+}
+
+// waiting is a store of a job that waits.
+type waiting struct{ job.Store }
+
+func (waiting) Get(_ context.Context, id string) (job.Job, error) {
+	return job.Job{ID: id, Kind: "k", State: job.Queued}, nil
+}
+
+// A change is tried 32 times while the owner of the job is faster. Its owner is notified only after it.
+func TestChangeOfABusyJob(t *testing.T) {
+	for fences, want := range map[int]error{0: nil, 31: nil, 32: commit.ErrFenced} {
+		units, woken := &storetest.Units{Fails: slices.Repeat([]error{commit.ErrFenced}, fences)}, 0
+		s := &job.Service{Store: waiting{}, Changes: admin.Changes{Commit: units, Now: time.Now},
+			Wake: func(string) { woken++ }}
+		storetest.Is(t, s.Cancel(t.Context(), audit.By{UserID: "u1"}, "j1"), want, fences)
+		if done := want == nil; woken != len(units.Audit()) || done != (woken == 1) {
+			t.Errorf("after %d fences: %d notified, %v", fences, woken, units.Audit())
+		}
 	}
 }
 
