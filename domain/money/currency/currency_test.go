@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/admin"
+	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -99,6 +100,16 @@ func TestDecimals(t *testing.T) {
 	for format, want := range map[string]int{"0": 0, "8": 8, "18": 18, "08": 8, "0.00": 2, "#,##0.000": 3, "#.##": 0,
 		"1.0.5": 2, "none": 0, "-5": 0, "+5": 0} {
 		storetest.Equal(t, (currency.Pair{FormatPrecision: format}).Decimals(), want, format)
+	}
+}
+
+// A deposit needs the treasury beyond the limit of its pair, or beyond 10¹⁵ units.
+func TestOverMax(t *testing.T) {
+	for text, want := range map[string][2]bool{"10": {false, false}, "10.000000000000000001": {true, false},
+		"1000000000000000": {true, false}, "1000000000000000.000000000000000001": {true, true}} {
+		a := amount.Must(text)
+		storetest.Equal(t, [2]bool{currency.Pair{MaxDeposit: new(amount.Must("10"))}.OverMax(a),
+			currency.Pair{}.OverMax(a)}, want, text)
 	}
 }
 

@@ -134,3 +134,43 @@ func TestRulesOfOneList(t *testing.T) {
 	most[1].Match.Sums[0].Window++
 	storetest.WantsFields(t, a.Add(t.Context(), audit.By{}, most...), "match.sums")
 }
+
+// A rehearsal counts what the rule would have done, each movement once. A fact that was not read makes one unknown.
+func TestRehearser(t *testing.T) {
+	var waits []time.Duration
+	for hours := 42; hours <= 48; hours++ {
+		waits = append(waits, time.Duration(hours)*time.Hour)
+	}
+	for _, c := range []struct {
+		effect policy.Effect
+		want   policy.Rehearsal
+	}{
+		{policy.Effect{Type: policy.Deny}, policy.Rehearsal{Denied: 7}},
+		{policy.Effect{Type: policy.Owner}, policy.Rehearsal{Owner: 7}},
+		{policy.Effect{Type: policy.Approval, Group: "admin", Required: 1}, policy.Rehearsal{Held: 7}},
+		{policy.Effect{Type: policy.Wait, For: policy.Span(48 * time.Hour), After: policy.AfterRequest},
+			policy.Rehearsal{Held: 7, Waits: waits}},
+	} {
+		h := policy.NewRehearser(policy.Rule{Status: policy.Trial, Kinds: []policy.Kind{policy.Withdrawal}, Effect: c.effect,
+			Match: policy.Match{Amount: &policy.Over{Over: policy.Number(1), Unit: policy.InTRY}}, ExpiresAt: now})
+		add := func(id string, edit func(*policy.Facts), rehearsed bool) {
+			f := policy.Facts{Kind: policy.Withdrawal, At: now, Requested: now, Value: policy.Number(2), Rated: true,
+				Account: policy.AccountFacts{ID: "u1"}, Initiator: policy.Initiator{Type: policy.User},
+				Read: policy.Wants{Value: true}}
+			edit(&f)
+			h.Add(id, f, rehearsed, true)
+		}
+		for i := range 7 {
+			add(fmt.Sprint("m", i), func(f *policy.Facts) {
+				f.Requested, f.Account.ID = now.Add(-time.Duration(i)*time.Hour), []string{"u1", "u1", "u2"}[i%3]
+			}, true)
+		}
+		add("little", func(f *policy.Facts) { f.Value = policy.Number(1) }, true)
+		add("not read", func(f *policy.Facts) { f.Read.Value = false }, true)
+		add("another kind", func(f *policy.Facts) { f.Kind = policy.Deposit }, true)
+		add("before", func(*policy.Facts) {}, false)
+		c.want.Considered, c.want.Unknown, c.want.Value, c.want.Accounts = 9, 1, policy.Number(14).Sum(), 2
+		c.want.Examples = []string{"m0", "m1", "m2", "m3", "m4"}
+		storetest.Same(t, h.Found(), c.want, c.effect.Type)
+	}
+}

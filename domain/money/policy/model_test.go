@@ -262,6 +262,9 @@ func TestJudgeIsTheJoinOfAllRules(t *testing.T) {
 		// Sums that no rule of the movement needs may be missing; without those of rules on trial, only these differ.
 		for _, trial := range []bool{true, false} {
 			needed := s.Needs(f, trial)
+			if !slices.IsSorted(needed) {
+				t.Fatalf("needs the sums %v", needed)
+			}
 			for i := range totals {
 				if !slices.Contains(needed, i) {
 					totals[i] = policy.Total{}
