@@ -19,30 +19,36 @@ import (
 
 // The stores of the tests: an account of level 1, and the data they return.
 type (
-	users  struct{ user.Store }
+	users struct {
+		user.Store
+		err error
+	}
 	levels struct {
 		level.Store
 		all []level.Level
+		err error
 	}
 	moves struct {
 		all        []limit.Moved
 		month, day time.Time
+		err        error
 	}
 	rates struct {
 		rate.Store
 		all []rate.Quote
+		err error
 	}
 )
 
-func (users) Get(_ context.Context, id string) (user.User, error) {
-	return user.User{ID: id, Level: 1}, nil
+func (u users) Get(_ context.Context, id string) (user.User, error) {
+	return user.User{ID: id, Level: 1}, u.err
 }
 
-func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
+func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, l.err }
 
 func (m *moves) Moved(_ context.Context, _ string, month, day time.Time) ([]limit.Moved, error) {
 	m.month, m.day = month, day
-	return m.all, nil
+	return m.all, m.err
 }
 
 func (r rates) Last(_ context.Context, _ time.Time, pairs ...rate.Pair) (known []rate.Quote, err error) {
@@ -53,7 +59,7 @@ func (r rates) Last(_ context.Context, _ time.Time, pairs ...rate.Pair) (known [
 			}
 		}
 	}
-	return known, nil
+	return known, r.err
 }
 
 // now is in April, in UTC.
@@ -206,31 +212,13 @@ func TestSentBefore(t *testing.T) {
 
 var errDown = errors.New("the database is down")
 
-// The stores of a database that is down.
-type (
-	noUsers  struct{ user.Store }
-	noLevels struct{ limit.Levels }
-	noMoves  struct{}
-	noRates  struct{ rate.Store }
-)
-
-func (noUsers) Get(context.Context, string) (user.User, error) { return user.User{}, errDown }
-
-func (noLevels) List(context.Context, level.Query) ([]level.Level, error) { return nil, errDown }
-
-func (noMoves) Moved(context.Context, string, time.Time, time.Time) ([]limit.Moved, error) {
-	return nil, errDown
-}
-
-func (noRates) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
-	return nil, errDown
-}
-
 // Without a store no limit is reported and no amount is permitted.
 func TestLimitsCannotBeRead(t *testing.T) {
 	for name, fail := range map[string]func(*limit.Service){
-		"users": func(s *limit.Service) { s.Users = noUsers{} }, "levels": func(s *limit.Service) { s.Levels = noLevels{} },
-		"moves": func(s *limit.Service) { s.Store = noMoves{} }, "rates": func(s *limit.Service) { s.Rates = noRates{} },
+		"users":  func(s *limit.Service) { s.Users = users{err: errDown} },
+		"levels": func(s *limit.Service) { s.Levels = levels{err: errDown} },
+		"moves":  func(s *limit.Service) { s.Store = &moves{err: errDown} },
+		"rates":  func(s *limit.Service) { s.Rates = rates{err: errDown} },
 	} {
 		s := sender(out(dollar, "1", "1"))
 		fail(s)
@@ -241,7 +229,7 @@ func TestLimitsCannotBeRead(t *testing.T) {
 		}
 	}
 	s := sender(out(lira, "1", "1"))
-	s.Rates = noRates{} // TRY needs no rate
+	s.Rates = rates{err: errDown} // TRY needs no rate
 	storetest.Value(s.Of(t.Context(), "u1"))(t)
 }
 

@@ -151,6 +151,8 @@ func (l lastRates) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote,
 	return l.all, l.err
 }
 
+func (l lastRates) Add(context.Context, string, []rate.Quote) (int, error) { return 0, l.err }
+
 // A currency is worth itself, without a stored rate. Any other pair needs one.
 func TestCurrentRate(t *testing.T) {
 	now, down := time.UnixMilli(1_700_000_000_000), errors.New("the database is down")
@@ -205,15 +207,7 @@ func TestImport(t *testing.T) {
 	storetest.Same(t, persistencetest.Acts(t, db), []string{"RATES_IMPORT|op||rates|rates=2 changed=2",
 		"RATES_IMPORT|op||rates|rates=2 changed=1"})
 	down := errors.New("down")
-	if n, err := rate.Import(t.Context(), refusing{err: down}, changes, by, quotes); !errors.Is(err, down) || n != 0 {
+	if n, err := rate.Import(t.Context(), lastRates{err: down}, changes, by, quotes); !errors.Is(err, down) || n != 0 {
 		t.Errorf("%d, %v", n, err)
 	}
 }
-
-// refusing is a store that takes no rates.
-type refusing struct {
-	rate.Store
-	err error
-}
-
-func (r refusing) Add(context.Context, string, []rate.Quote) (int, error) { return 0, r.err }
