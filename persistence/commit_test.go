@@ -42,9 +42,7 @@ func TestCommitsAreObserved(t *testing.T) {
 		wg.Wait()
 		stale := persistencetest.Challenge("o1")
 		stale.Version = 9
-		if err := db.Commit(t.Context(), challenge.Update{Challenge: stale}); !errors.Is(err, commit.ErrFenced) {
-			t.Fatal(err)
-		}
+		storetest.Is(t, db.Commit(t.Context(), challenge.Update{Challenge: stale}), commit.ErrFenced)
 		mu.Lock()
 		defer mu.Unlock()
 		if units != 20 || int64(units) != db.Units()-before || statements < 1 || statements > 40 || took <= 0 {
@@ -93,11 +91,8 @@ func TestUnitsAreAtomic(t *testing.T) {
 		if ok.Load() != 20 || fenced.Load() != 20 || exists.Load() != 20 {
 			t.Errorf("%d committed, %d fenced, %d refused", ok.Load(), fenced.Load(), exists.Load())
 		}
-		refs, err := store.Open(ctx, "u1", time.Now())
-		storetest.Must(t, err)
-		if len(refs) != 21 {
-			t.Errorf("%d rows, want the 20 good ones and the old one", len(refs))
-		}
+		refs := storetest.Value(store.Open(ctx, "u1", time.Now()))(t)
+		storetest.Equal(t, len(refs), 21)
 	})
 }
 
@@ -125,8 +120,7 @@ func TestFenceUnderRace(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		c, err := store.Load(ctx, "c")
-		storetest.Must(t, err)
+		c := storetest.Value(store.Load(ctx, "c"))(t)
 		if c.Wrong != int(won.Load()) || won.Load() == 0 {
 			t.Errorf("%d successes, the row counted %d", won.Load(), c.Wrong)
 		}
@@ -136,8 +130,7 @@ func TestFenceUnderRace(t *testing.T) {
 func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store := t.Context(), factor.NewChallenges(db)
-		b, err := store.Budget(ctx, "u1", challenge.FlowLogin)
-		storetest.Must(t, err)
+		b := storetest.Value(store.Budget(ctx, "u1", challenge.FlowLogin))(t)
 		b.OTP = []int64{1}
 		var wg sync.WaitGroup
 		var won atomic.Int32
@@ -176,23 +169,17 @@ func TestInTxJoinsAndRollsBack(t *testing.T) {
 		err := db.InTx(ctx, func(ctx context.Context) error {
 			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")},
 				audit.Record{Action: "X"}))
-			if _, err := store.Load(ctx, "a"); err != nil {
-				t.Errorf("a transaction sees its own row: %v", err)
-			}
+			storetest.Value(store.Load(ctx, "a"))(t)
 			return boom
 		})
 		if !errors.Is(err, boom) {
 			t.Fatal(err)
 		}
-		if _, err := store.Load(ctx, "a"); fault.CodeOf(err) != fault.ChallengeNotFound {
-			t.Errorf("after the rollback: %v", err)
-		}
+		storetest.Wants(t, storetest.Err(store.Load(ctx, "a")), fault.ChallengeNotFound, "after the rollback")
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
 			return db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")}, audit.Record{Action: "X"})
 		}))
-		if n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")); n != 1 || err != nil {
-			t.Errorf("audit: %d rows, %v", n, err)
-		}
+		storetest.Equal(t, storetest.Value(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))(t), 1, "audit")
 	})
 }
 
@@ -209,8 +196,6 @@ func TestFenceComesBeforeDuplicate(t *testing.T) {
 				challenge.Record{Outcome: challenge.Outcome{ChallengeID: "c1", Sealed: []byte("x")}})
 		}
 		storetest.Must(t, step())
-		if err := step(); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("the loser of the race got %v, want ErrFenced", err)
-		}
+		storetest.Is(t, step(), commit.ErrFenced)
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/session/session"
 	"castellan/internal/pgtest"
 	"castellan/persistence"
@@ -65,9 +66,7 @@ func benchmarkFlow(b *testing.B, dsn string, server int) {
 			u.Phone = flowPhone(i + j)
 			ws = append(ws, user.Add{User: u, PasswordHash: "x"})
 		}
-		if err := db.Commit(b.Context(), ws...); err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, db.Commit(b.Context(), ws...))
 	}
 	var next atomic.Int64
 	before := processorTime(server)

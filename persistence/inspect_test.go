@@ -28,12 +28,8 @@ func TestReadOnly(t *testing.T) {
 			} else {
 				file := filepath.Join(t.TempDir(), "data", "test.db")
 				dsn = "sqlite:" + file
-				if _, err := persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("a file that is not there: %v", err)
-				}
-				if _, err := os.Stat(filepath.Dir(file)); err == nil {
-					t.Error("its folder was made")
-				}
+				storetest.Is(t, storetest.Err(persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true})), fs.ErrNotExist)
+				storetest.Fails(t, storetest.Err(os.Stat(filepath.Dir(file))), "", "its folder was made")
 				storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
 				storetest.Must(t, os.WriteFile(file, nil, 0o600))
 			}
@@ -42,8 +38,7 @@ func TestReadOnly(t *testing.T) {
 				db, err := persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true})
 				storetest.Must(t, err)
 				t.Cleanup(func() { storetest.Must(t, db.Close()) })
-				pending, err = persistence.Pending(ctx, db)
-				storetest.Must(t, err)
+				pending = storetest.Value(persistence.Pending(ctx, db))(t)
 				return pending, db
 			}
 			if pending, db := look(); len(pending) < 10 {
@@ -56,15 +51,12 @@ func TestReadOnly(t *testing.T) {
 			if len(pending) > 0 {
 				t.Errorf("a migrated database lacks %q", pending)
 			}
-			facts, err := db.Facts(ctx)
-			storetest.Must(t, err)
+			facts := storetest.Value(db.Facts(ctx))(t)
 			if facts.ReadOnly || kind == "postgres" && (time.Since(facts.Now).Abs() > time.Minute ||
 				strings.Join(facts.Lossy, " ") != "fsync full_page_writes") { // so are the servers of the tests
 				t.Errorf("facts: %+v", facts)
 			}
-			if _, err := kit.NewParameters(db).List(ctx, parameter.Query{}); err != nil {
-				t.Errorf("it cannot be read: %v", err)
-			}
+			storetest.Value(kit.NewParameters(db).List(ctx, parameter.Query{}))(t)
 			if _, err := db.Pools()[map[string]string{"sqlite": "readers", "postgres": "pool"}[kind]].ExecContext(ctx,
 				"DELETE FROM parameter"); err == nil {
 				t.Error("it was written to")
@@ -89,23 +81,18 @@ func TestReadOnlyBesideAService(t *testing.T) {
 	_, err := full.Pools()["writer"].ExecContext(t.Context(),
 		"INSERT INTO schema_migrations (name, applied_at) VALUES ('9999_later.sql', 1)")
 	storetest.Must(t, err)
-	db, err := persistence.Open(t.Context(), "sqlite:"+file, persistence.Options{ReadOnly: true})
-	storetest.Must(t, err)
+	db := storetest.Value(persistence.Open(t.Context(), "sqlite:"+file, persistence.Options{ReadOnly: true}))(t)
 	var n int
 	err = db.Pools()["readers"].QueryRowContext(t.Context(),
 		"SELECT count(*) FROM schema_migrations WHERE name = '9999_later.sql'").Scan(&n)
 	storetest.Must(t, errors.Join(err, db.Close()))
-	if n != 1 {
-		t.Error("a write of the service is not seen")
-	}
+	storetest.Equal(t, n, 1, "a write of the service is not seen")
 	storetest.Must(t, full.Close())
 	if db, err = persistence.Open(t.Context(), "sqlite:"+file, persistence.Options{ReadOnly: true}); err != nil {
 		t.Fatal(err)
 	}
 	storetest.Must(t, errors.Join(db.Ping(t.Context()), db.Close()))
 	for _, beside := range []string{"-wal", "-shm"} {
-		if _, err := os.Stat(file + beside); err == nil {
-			t.Errorf("%s was left", beside)
-		}
+		storetest.Fails(t, storetest.Err(os.Stat(file+beside)), "", beside)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Every other write is made of statements. Do not list a write that a login, a challenge,
@@ -29,7 +31,5 @@ func TestWritesThatAreFunctions(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	if !slices.Equal(got, functionWrites) {
-		t.Errorf("functions: %q\nlisted: %q", got, functionWrites)
-	}
+	storetest.Same(t, got, functionWrites, "functions")
 }

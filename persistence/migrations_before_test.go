@@ -18,8 +18,7 @@ import (
 // migrationsBefore are the migrations of SQLite that come before one.
 func migrationsBefore(t *testing.T, first string) fs.FS {
 	t.Helper()
-	all, err := engine.MigrationsOf(migrations, false)
-	storetest.Must(t, err)
+	all := storetest.Value(engine.MigrationsOf(migrations, false))(t)
 	some := fstest.MapFS{}
 	for _, m := range all {
 		if m.Name < first {
@@ -35,11 +34,9 @@ func migrationsBefore(t *testing.T, first string) fs.FS {
 // lines are the rows of a query, one a line.
 func lines(t *testing.T, db *sql.DB, query string) (all []string) {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), query)
-	storetest.Must(t, err)
+	rows := storetest.Value(db.QueryContext(t.Context(), query))(t)
 	defer rows.Close()
-	columns, err := rows.Columns()
-	storetest.Must(t, err)
+	columns := storetest.Value(rows.Columns())(t)
 	for rows.Next() {
 		cells, into := make([]any, len(columns)), make([]any, len(columns))
 		for i := range cells {
@@ -56,8 +53,7 @@ func lines(t *testing.T, db *sql.DB, query string) (all []string) {
 // not know, so only tables whose columns they name have new ones. From 0.10 on, programs ignore unknown columns.
 func TestNewColumnsAreInTablesThat0_9ReadsByName(t *testing.T) {
 	byName := []string{"asset_day", "day", "deposit", "passkey", "users", "withdrawal", "withdrawal_address"}
-	db, err := Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), Options{}))(t)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	columns := func(files fs.FS) (all []string) {
 		storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
@@ -81,8 +77,7 @@ func TestNewColumnsAreInTablesThat0_9ReadsByName(t *testing.T) {
 // The migration deletes the stored keys of service clients, and nothing else of the approvals (D-EXT-08).
 func TestFourEyesSecretMigration(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "test.db")
-	db, err := Open(t.Context(), "sqlite:"+file, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), "sqlite:"+file, Options{}))(t)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	migrate := func(some fs.FS) {
 		storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
@@ -91,8 +86,7 @@ func TestFourEyesSecretMigration(t *testing.T) {
 		}))
 	}
 	migrate(migrationsBefore(t, "0096"))
-	raw, err := sql.Open("sqlite", "file:"+file)
-	storetest.Must(t, err)
+	raw := storetest.Value(sql.Open("sqlite", "file:"+file))(t)
 	t.Cleanup(func() { storetest.Must(t, raw.Close()) })
 	for id, row := range map[string]string{"a": "'POST', '/admin/service-keys', 'APPROVED'",
 		"b": "'POST', '/admin/service-keys/rotate', 'APPROVED'", "c": "'POST', '/admin/service-keys', 'FAILED'",

@@ -40,20 +40,15 @@ func TestPurgeByParts(t *testing.T) {
 			return nil
 		}))
 		left := func() int {
-			n, err := db.Conn(ctx).NewSelect().Table("password_guard").Count(ctx)
-			storetest.Must(t, err)
+			n := storetest.Value(db.Conn(ctx).NewSelect().Table("password_guard").Count(ctx))(t)
 			return int(n)
 		}
 		for i, want := range []int{all - engine.PurgeLook/1000, all - engine.PurgeLook/1000 - 10,
 			all - engine.PurgeLook/1000 - 10} {
 			storetest.Must(t, guards.Purge(ctx, at.Add(time.Minute)))
-			if n := left(); n != want {
-				t.Errorf("after %d times %d rows are left, want %d", i+1, n, want)
-			}
+			storetest.Equal(t, left(), want, i+1)
 		}
 		storetest.Must(t, guards.Purge(ctx, at.Add(2*time.Hour)))
-		if n := left(); n != 0 {
-			t.Errorf("%d rows are left", n)
-		}
+		storetest.Equal(t, left(), 0)
 	})
 }

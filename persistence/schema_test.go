@@ -13,10 +13,13 @@ import (
 	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/account"
+	"castellan/persistence/delivery"
 	"castellan/persistence/factor"
 	"castellan/persistence/gate"
 	"castellan/persistence/guard"
 	"castellan/persistence/kit"
+	"castellan/persistence/office"
+	"castellan/persistence/people"
 	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
 	"castellan/persistence/proof"
@@ -39,9 +42,7 @@ func TestIndexConditionsAgree(t *testing.T) {
 	names := maps.Clone(sqlite)
 	maps.Copy(names, postgres)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if sqlite[name] != postgres[name] {
-			t.Errorf("%s: SQLite has %q, PostgreSQL has %q", name, sqlite[name], postgres[name])
-		}
+		storetest.Equal(t, sqlite[name], postgres[name], name)
 	}
 	if len(sqlite) < 20 {
 		t.Errorf("only %d indexes were read", len(sqlite))
@@ -85,17 +86,21 @@ func indexesOf(t *testing.T, db *persistence.DB, query string) map[string]string
 // The kit comes before money and repeats the name of an action: a row of another name would leave the archive
 // without what the proof of the ledger reads.
 func TestTheArchiveKeepsTransfers(t *testing.T) {
-	if kit.KeptAction != ledger.ActionTransfer {
-		t.Errorf("the archive keeps %s, the ledger writes %s", kit.KeptAction, ledger.ActionTransfer)
-	}
+	storetest.Equal(t, kit.KeptAction, ledger.ActionTransfer)
 }
 
 // A store whose caller has left answers with an error, and with nothing else.
 func TestCallerHasLeft(t *testing.T) {
 	db := persistencetest.SQLite(t)
-	persistencetest.Down(t, nil, account.NewHashKinds(db), account.NewPasswordGuards(db), account.NewUsers(db),
-		factor.NewChallenges(db), factor.NewMFA(db), factor.NewPasskeys(db), factor.NewRemembered(db),
-		gate.NewErrands(db), gate.NewGateways(db), guard.NewFirewall(db), permit.NewCronKeys(db), permit.NewResources(db),
+	persistencetest.Down(t, []string{"Audit.MayRemove"}, // of PostgreSQL
+		account.NewHashKinds(db), account.NewPasswordGuards(db), account.NewUsers(db), delivery.NewNotifications(db),
+		delivery.NewOutbox(db), factor.NewChallenges(db), factor.NewMFA(db), factor.NewPasskeys(db), factor.NewRemembered(db),
+		gate.NewErrands(db), gate.NewGateways(db), guard.NewFirewall(db), kit.NewAudit(db), kit.NewChanges(db),
+		kit.NewIdempotency(db), kit.NewIntegration(db), kit.NewJobs(db), kit.NewKeys(db), kit.NewParameters(db),
+		office.NewAnnouncements(db), office.NewDeploys(db), office.NewVPNs(db), office.NewContracts(db),
+		office.NewFourEyes(db), people.NewAgreements(db), people.NewBootstrap(db), people.NewCorporate(db),
+		people.NewDocuments(db), people.NewDropdowns(db), people.NewIdentities(db), people.NewInbox(db), people.NewIntake(db),
+		people.NewDecisions(db), people.NewStandings(db), permit.NewCronKeys(db), permit.NewResources(db),
 		permit.NewServiceKeys(db), proof.NewDevices(db), proof.NewTOTP(db), proof.NewUserLinks(db),
 		session.NewAllowedIPs(db), session.NewGeofilters(db), session.NewProfiles(db), session.NewResetTokens(db),
 		session.NewSessions(db))

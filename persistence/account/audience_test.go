@@ -47,8 +47,7 @@ func TestAudience(t *testing.T) {
 			{"by type and level", user.Audience{Types: []string{"kurumsal"}, Level: new(2)}, "", 0, []string{"4"}},
 			{"level 0", user.Audience{Level: new(0), KYC: []string{"approved"}}, "", 0, []string{"5"}},
 		} {
-			ids, err := users.Audience(ctx, c.a, c.after, c.limit)
-			storetest.Must(t, err)
+			ids := storetest.Value(users.Audience(ctx, c.a, c.after, c.limit))(t)
 			storetest.Same(t, ids, c.want)
 			if n, err := users.CountAudience(ctx, c.a); err != nil || c.limit == 0 && n != len(c.want) {
 				t.Errorf("%s: %d, %v", c.name, n, err)
@@ -69,18 +68,14 @@ func TestAudience(t *testing.T) {
 			{"by type and level", user.Audience{Dial: "90", Types: []string{"kurumsal"}, Level: new(2)},
 				user.SMSCount{Filtered: 6, NoNumber: 1}},
 		} {
-			got, err := users.CountSMS(ctx, c.a)
-			storetest.Must(t, err)
+			got := storetest.Value(users.CountSMS(ctx, c.a))(t)
 			if c.a.SMS = true; got != c.want {
 				t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 			}
-			if n, err := users.CountAudience(ctx, c.a); err != nil || n != got.Recipients {
-				t.Errorf("%s: %d are selected and %d counted, %v", c.name, n, got.Recipients, err)
-			}
+			storetest.Equal(t, storetest.Value(users.CountAudience(ctx, c.a))(t), got.Recipients, c.name)
 		}
 		cv := func(id string) int64 {
-			u, err := users.Get(ctx, id)
-			storetest.Must(t, err)
+			u := storetest.Value(users.Get(ctx, id))(t)
 			return u.CV
 		}
 		storetest.Must(t, db.Commit(ctx, user.SetTOTP{UserID: "1", CV: cv("1"), Defined: true},
@@ -97,8 +92,7 @@ func TestAudience(t *testing.T) {
 				want[of(u.Account())]++
 			}
 		}
-		owners, err := users.Owners(ctx)
-		storetest.Must(t, err)
+		owners := storetest.Value(users.Owners(ctx))(t)
 		for _, o := range owners {
 			got[of(o.Account)] += o.Count
 		}
@@ -106,8 +100,7 @@ func TestAudience(t *testing.T) {
 			t.Errorf("owners %+v, want %+v", got, want)
 		}
 		for n := range 7 {
-			u, err := users.Get(ctx, fmt.Sprint(n+1))
-			storetest.Must(t, err)
+			u := storetest.Value(users.Get(ctx, fmt.Sprint(n+1)))(t)
 			got, err := users.CountSMS(ctx, user.Audience{Dial: "90", IDs: []string{u.ID}})
 			if err != nil || u.TakesSMS("90") != (got.Recipients == 1) || got.Known() != 1 {
 				t.Errorf("account %s: %+v, %v; by the rule of the account %t", u.ID, got, err, u.TakesSMS("90"))

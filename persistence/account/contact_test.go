@@ -2,7 +2,6 @@ package account_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 
@@ -38,16 +37,12 @@ func contacts(t *testing.T, s user.Store, c commit.Committer) {
 		t.Errorf("%v, got %+v, want %+v", err, got, want)
 	}
 	for _, old := range []user.Identifier{{Phone: one.Phone}, {Mail: one.Email}} {
-		if _, err := s.Login(ctx, old, "?nobody"); fault.CodeOf(err) != fault.RecordNotFound {
-			t.Errorf("the account is still found by %v: %v", old, err)
-		}
+		storetest.Wants(t, storetest.Err(s.Login(ctx, old, "?nobody")), fault.RecordNotFound, old)
 	}
 	stale := []commit.Write{user.SetPhone{UserID: want.ID, CV: 3, CountryCode: "90", Phone: "+905550000000"},
 		user.SetMail{UserID: want.ID, CV: 3, Mail: "stale@example.com"}}
 	for _, w := range stale {
-		if err := c.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("%+v: %v", w, err)
-		}
+		storetest.Is(t, c.Commit(ctx, w), commit.ErrFenced, w)
 	}
 	two := usertest.Sample(2)
 	storetest.Wants(t, c.Commit(ctx, user.SetPhone{UserID: want.ID, CV: 4, CountryCode: "90", Phone: two.Phone}),
@@ -64,7 +59,7 @@ func contactsUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 	for i := range 16 {
 		storetest.Must(t, c.Commit(ctx, usertest.Sample(i)))
 	}
-	for kind, want := range map[string]func(i int) commit.Write{
+	for _, want := range map[string]func(i int) commit.Write{
 		"number": func(i int) commit.Write {
 			return user.SetPhone{UserID: usertest.Sample(i).ID, CV: 1, CountryCode: "90", Phone: "+905559998877"}
 		},
@@ -72,22 +67,16 @@ func contactsUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 			return user.SetMail{UserID: usertest.Sample(8 + i).ID, CV: 1, Mail: "same@example.com"}
 		},
 	} {
-		won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+		storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(i int) error {
 			return c.InTx(ctx, func(ctx context.Context) error { return c.Commit(ctx, want(i)) })
 		})
-		if won != 1 {
-			t.Errorf("%d of 8 have the %s", won, kind)
-		}
 	}
-	all, err := s.List(ctx, "", 100)
-	storetest.Must(t, err)
+	all := storetest.Value(s.List(ctx, "", 100))(t)
 	raised := 0
 	for _, u := range all {
 		raised += int(u.CV - 1)
 	}
-	if raised != 2 {
-		t.Errorf("%d accounts changed, want 2: %s", raised, fmt.Sprint(all))
-	}
+	storetest.Equal(t, raised, 2, fmt.Sprint(all))
 }
 
 // accountNetworks are remembered in order; beyond the bound the oldest is forgotten.
@@ -117,9 +106,7 @@ func accountNetworks(t *testing.T, s user.Store, c commit.Committer) {
 	if u.Networks.Has(first) || !u.Networks.Has(last) {
 		t.Errorf("the oldest is kept or the newest is not: %d characters", len(u.Networks))
 	}
-	if other, err := s.Get(t.Context(), usertest.Sample(2).ID); err != nil || other.Networks != "" {
-		t.Errorf("another account: %q, %v", other.Networks, err)
-	}
+	storetest.Equal(t, storetest.Value(s.Get(t.Context(), usertest.Sample(2).ID))(t).Networks, "", "another account")
 }
 
 // Of several decisions on one state of an account one succeeds; each write changes only its own fields.
@@ -147,8 +134,6 @@ func holdUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 		u.IdentityHash != "h" || u.BirthDate != "1990-05-01" || len(u.Surname) != len("Yılmaz0") || u.CV != 1 {
 		t.Errorf("%d of 8 won: %+v", won, u)
 	}
-	err := c.InTx(t.Context(), func(ctx context.Context) error { _, err := s.Hold(ctx, "u2"); return err })
-	if fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("an unknown account: %v", err)
-	}
+	err := c.InTx(t.Context(), func(ctx context.Context) error { return storetest.Err(s.Hold(ctx, "u2")) })
+	storetest.Wants(t, err, fault.RecordNotFound, "an unknown account")
 }

@@ -95,15 +95,11 @@ func findAccounts(t *testing.T, s user.Directory, c commit.Committer) {
 		{user.Query{Name: new("%")}, "2 4"},
 		{user.Query{Name: new("a_ş")}, ""},
 	} {
-		got, err := s.Find(t.Context(), f.query, page.Query[user.Place]{})
-		storetest.Must(t, err)
-		if ids := numbersOf(got.Records, idOf); ids != f.want {
-			t.Errorf("%+v: %s, want %s", f.query, ids, f.want)
-		}
+		got := storetest.Value(s.Find(t.Context(), f.query, page.Query[user.Place]{}))(t)
+		storetest.Equal(t, numbersOf(got.Records, idOf), f.want, f.query)
 		var paged []user.User
 		for q := (page.Query[user.Place]{Limit: 2, Count: true}); ; {
-			got, err := s.Find(t.Context(), f.query, q)
-			storetest.Must(t, err)
+			got := storetest.Value(s.Find(t.Context(), f.query, q))(t)
 			if paged = append(paged, got.Records...); got.Total != len(strings.Fields(f.want)) {
 				t.Errorf("%+v: counted %d", f.query, got.Total)
 			}
@@ -112,8 +108,6 @@ func findAccounts(t *testing.T, s user.Directory, c commit.Committer) {
 			}
 			q.After = new(paged[len(paged)-1].Mark())
 		}
-		if ids := numbersOf(paged, idOf); ids != f.want {
-			t.Errorf("%+v: pages give %s", f.query, ids)
-		}
+		storetest.Equal(t, numbersOf(paged, idOf), f.want, f.query)
 	}
 }

@@ -44,8 +44,7 @@ func counted(t *testing.T, db *persistence.DB, imported, now time.Time) (*passwo
 
 func kinds(t *testing.T, s password.KindStore) map[string][2]int64 {
 	t.Helper()
-	list, err := s.Portions(t.Context(), 99)
-	storetest.Must(t, err)
+	list := storetest.Value(s.Portions(t.Context(), 99))(t)
 	got := map[string][2]int64{}
 	for _, p := range list {
 		got[p.Kind.String()] = [2]int64{p.Accounts, p.Peak}
@@ -66,8 +65,7 @@ func TestCensus(t *testing.T) {
 			want[h.kind] = [2]int64{want[h.kind][0] + 1, want[h.kind][1] + 1}
 		}
 		storetest.Same(t, kinds(t, c.Store), want)
-		first, err := c.Store.Census(t.Context())
-		storetest.Must(t, err)
+		first := storetest.Value(c.Store.Census(t.Context()))(t)
 		if first.Version != 1 || len(first.Seed) != 32 || !first.Since.Equal(now) || !first.Counted.Equal(now) {
 			t.Errorf("%+v", first)
 		}
@@ -82,8 +80,7 @@ func TestCensus(t *testing.T) {
 		}
 		want["bcrypt$r=10+"], want["+m=64,t=1,p=1"] = [2]int64{1, 9}, [2]int64{2, 2}
 		storetest.Same(t, kinds(t, c.Store), want)
-		again, err := c.Store.Census(t.Context())
-		storetest.Must(t, err)
+		again := storetest.Value(c.Store.Census(t.Context()))(t)
 		if again.Version != 2 || string(again.Seed) != string(first.Seed) || !again.Since.Equal(now) ||
 			!again.Counted.Equal(now.Add(time.Hour)) {
 			t.Errorf("%+v", again)
@@ -103,10 +100,8 @@ func TestExpiry(t *testing.T) {
 			c.Now = func() time.Time { return start.Add(after) }
 			storetest.Must(t, c.Run(t.Context()))
 			for i, h := range hashes {
-				stored, err := account.NewUsers(db).Secret(t.Context(), users[i])
-				storetest.Must(t, err)
-				u, err := account.NewUsers(db).Get(t.Context(), users[i])
-				storetest.Must(t, err)
+				stored := storetest.Value(account.NewUsers(db).Secret(t.Context(), users[i]))(t)
+				u := storetest.Value(account.NewUsers(db).Get(t.Context(), users[i]))(t)
 				switch {
 				case u.MustReset && stored.Hash == "" && password.Imported(h.stored):
 					n++
@@ -120,26 +115,20 @@ func TestExpiry(t *testing.T) {
 			after time.Duration
 			want  int
 		}{{time.Hour, 0}, {c.Keep - time.Minute, 0}, {c.Keep + time.Hour, 6}, {c.Keep + 9*time.Hour, 6}} {
-			if got := expired(step.after); got != step.want {
-				t.Errorf("%d of 6 hashes have expired after %v, want %d", got, step.after, step.want)
-			}
+			storetest.Equal(t, expired(step.after), step.want, step.after)
 		}
 		var audits int
 		err := db.Conn(t.Context()).NewSelect().Table("audit").ColumnExpr("COUNT(*)").Where("action = ?",
 			password.ActionExpire).Scan(t.Context(), &audits)
-		if audits != 1 || err != nil {
-			t.Errorf("%d audit rows, %v", audits, err)
-		}
+		storetest.Must(t, err)
+		storetest.Equal(t, audits, 1)
 		late := user.New(id.New(start.Add(time.Hour)), start)
 		storetest.Must(t, db.Commit(context.WithoutCancel(t.Context()), user.Add{User: late,
 			PasswordHash: hashes[0].stored}))
-		census, err := c.Store.Census(t.Context())
-		storetest.Must(t, err)
+		census := storetest.Value(c.Store.Census(t.Context()))(t)
 		for days, want := range map[int]int64{179: 0, 181: 1} {
 			before := census.Deadline(start.Add(time.Duration(days)*24*time.Hour), c.Keep)
-			if got, err := c.Store.Imported(t.Context(), before); got != want || err != nil {
-				t.Errorf("%d hashes are due after %d days, %v", got, days, err)
-			}
+			storetest.Equal(t, storetest.Value(c.Store.Imported(t.Context(), before))(t), want, days)
 		}
 	})
 }

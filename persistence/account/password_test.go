@@ -2,7 +2,6 @@ package account_test
 
 import (
 	"errors"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,21 +32,17 @@ func TestDamagedGuard(t *testing.T) {
 	db := persistencetest.SQLite(t)
 	storetest.Must(t, db.Commit(t.Context(), password.SaveGuard{Guard: password.Guard{Key: "u1"}}))
 	persistencetest.Exec(t, db, "UPDATE password_guard SET body = 'x'")
-	if err := db.Commit(t.Context(), password.ClearGuard{Key: "u1"}); fault.CodeOf(err) != fault.Internal {
-		t.Errorf("a damaged guard was cleared: %v", err)
-	}
+	storetest.Wants(t, db.Commit(t.Context(), password.ClearGuard{Key: "u1"}), fault.Internal)
 	g, err := account.NewPasswordGuards(db).Guard(t.Context(), "u1")
-	if fault.CodeOf(err) != fault.Internal || len(g.Good) != 0 {
-		t.Errorf("%+v, %v", g, err)
-	}
+	storetest.Wants(t, err, fault.Internal, g)
+	storetest.Equal(t, len(g.Good), 0, g)
 }
 
 var now = time.UnixMilli(1_700_000_000_000).UTC()
 
 func loadGuard(t *testing.T, s password.GuardStore, key string) password.Guard {
 	t.Helper()
-	g, err := s.Guard(t.Context(), key)
-	storetest.Must(t, err)
+	g := storetest.Value(s.Guard(t.Context(), key))(t)
 	return g
 }
 
@@ -62,17 +57,14 @@ func guardRoundTrip(t *testing.T, s password.GuardStore, c commit.Committer) {
 		t.Fatalf("nothing was saved, yet %+v", g)
 	}
 	for i, prefix := range []string{"203.0.113.9/32", "2001:db8:1:2::/64", ""} {
-		next, err := g.Charge(now.Add(time.Duration(i)), r, prefix)
-		storetest.Must(t, err)
+		next := storetest.Value(g.Charge(now.Add(time.Duration(i)), r, prefix))(t)
 		if i == 1 {
 			next = next.Refund(now, r, prefix)
 		}
 		storetest.Must(t, c.Commit(ctx, saveGuard(next)))
 		got := loadGuard(t, s, "?'key")
 		next.Version = g.Version + 1
-		if !reflect.DeepEqual(got, next) {
-			t.Errorf("read back %+v, want %+v", got, next)
-		}
+		storetest.Same(t, got, next)
 		g = got
 	}
 	if other := loadGuard(t, s, "other"); other.Version != 0 {
@@ -168,9 +160,7 @@ func guardClear(t *testing.T, s password.GuardStore, c commit.Committer) {
 	if g := loadGuard(t, s, "u"); len(g.Tries) != 0 || len(g.Good) != 1 || g.Good[0].Prefix != "q" || g.Version != 2 {
 		t.Errorf("after clearing %+v", g)
 	}
-	if err := c.Commit(ctx, saveGuard(stale)); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("a try that was being judged brought the old ones back: %v", err)
-	}
+	storetest.Is(t, c.Commit(ctx, saveGuard(stale)), commit.ErrFenced)
 	if g := loadGuard(t, s, "v"); len(g.Tries) != 1 {
 		t.Errorf("another account was cleared: %+v", g)
 	}

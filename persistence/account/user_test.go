@@ -42,8 +42,7 @@ func TestUserStore(t *testing.T) {
 
 func getUser(t *testing.T, s user.Store, id string) user.User {
 	t.Helper()
-	u, err := s.Get(t.Context(), id)
-	storetest.Must(t, err)
+	u := storetest.Value(s.Get(t.Context(), id))(t)
 	return u
 }
 
@@ -58,10 +57,8 @@ func addAndReadUser(t *testing.T, s user.Store, c commit.Committer) {
 		u.LastLoginDay = 0 // a login sets it
 	})
 	storetest.Must(t, c.Commit(ctx, user.Add{User: want, PasswordHash: "hash-1"}))
-	byPhone, err := s.ByPhone(ctx, want.Phone, "")
-	storetest.Must(t, err)
-	byMail, err := s.ByEmail(ctx, want.Email)
-	storetest.Must(t, err)
+	byPhone := storetest.Value(s.ByPhone(ctx, want.Phone, ""))(t)
+	byMail := storetest.Value(s.ByEmail(ctx, want.Email))(t)
 	for name, got := range map[string]user.User{"Get": getUser(t, s, want.ID), "ByPhone": byPhone, "ByEmail": byMail} {
 		if !sameUser(got, want) {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)
@@ -72,8 +69,7 @@ func addAndReadUser(t *testing.T, s user.Store, c commit.Committer) {
 		TOTP: want.TOTP, Countries: want.Countries, Push: want.Push, LastLoginDay: want.LastLoginDay,
 		MustReset: want.MustReset, Networks: want.Networks, FactorsOff: want.FactorsOff, PasskeyHandle: want.PasskeyHandle}
 	for _, who := range []user.Identifier{{Phone: want.Phone}, {Mail: want.Email}} {
-		login, err := s.Login(ctx, who, "?unknown")
-		storetest.Must(t, err)
+		login := storetest.Value(s.Login(ctx, who, "?unknown"))(t)
 		if !sameUser(login.User, part) || login.Hash != "hash-1" {
 			t.Errorf("Login by %v:\n got %+v, %s\nwant %+v", who, login.User, login.Hash, part)
 		}
@@ -123,11 +119,9 @@ func uniqueUsersUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 		})
 	}
 	wg.Wait()
-	all, err := s.List(ctx, "", 100)
-	storetest.Must(t, err)
-	if won.Load() != 2 || len(all) != 2 {
-		t.Errorf("%d accounts were acknowledged and %d exist, want one per phone and one per address", won.Load(), len(all))
-	}
+	all := storetest.Value(s.List(ctx, "", 100))(t)
+	storetest.Equal(t, won.Load(), 2)
+	storetest.Equal(t, len(all), 2)
 }
 
 // Accounts without a phone, or without an address, do not clash.
@@ -148,9 +142,7 @@ func accountPasswords(t *testing.T, s user.Store, c commit.Committer) {
 	first.MustReset = true
 	storetest.Must(t, c.Commit(ctx, first, usertest.Sample(2)))
 	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "second"}))
-	if err := c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "stale"}); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("a change decided on an older account: %v", err)
-	}
+	storetest.Is(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "stale"}), commit.ErrFenced)
 	secret, err := s.Secret(ctx, id)
 	storetest.Must(t, err)
 	if u := getUser(t, s, id); secret != (user.Secret{Hash: "second", Previous: "hash-1"}) || u.CV != 2 || u.SV != 1 ||
@@ -159,8 +151,7 @@ func accountPasswords(t *testing.T, s user.Store, c commit.Committer) {
 	}
 	storetest.Must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "second with other parameters"}))
 	storetest.Must(t, c.Commit(ctx, user.Rehash{UserID: id, Old: "second", New: "late"}))
-	secret, err = s.Secret(ctx, id)
-	storetest.Must(t, err)
+	secret = storetest.Value(s.Secret(ctx, id))(t)
 	if u := getUser(t, s, id); secret.Hash != "second with other parameters" || secret.Previous != "hash-1" || u.CV != 2 {
 		t.Errorf("after a rehash %+v, cv %d", secret, u.CV)
 	}
@@ -204,9 +195,7 @@ func versionsAndStatus(t *testing.T, s user.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, user.Touch{UserID: id}))
 	storetest.Must(t, c.Commit(ctx, user.SetStatus{UserID: id, CV: 2, Status: user.Blocked},
 		user.EndSessions{UserID: id, SV: 1, At: usertest.Now}))
-	if err := c.Commit(ctx, user.SetStatus{UserID: id, CV: 2, Status: user.Active}); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("two changes of one status: %v", err)
-	}
+	storetest.Is(t, c.Commit(ctx, user.SetStatus{UserID: id, CV: 2, Status: user.Active}), commit.ErrFenced)
 	storetest.Must(t, c.Commit(ctx, user.SetAMLStatus{UserID: id, Status: "risky"}, user.SetLevel{UserID: id, Level: 10}))
 	if u := getUser(t, s, id); u.Status != user.Blocked || u.CV != 4 || u.SV != 2 || u.AMLStatus != "risky" ||
 		u.Level != 10 {
@@ -273,15 +262,13 @@ func accountRoles(t *testing.T, s user.Store, c commit.Committer) {
 	grant := user.Grant{UserID: b.ID, Role: "auditor", At: usertest.Now}
 	storetest.Must(t, c.Commit(ctx, grant))
 	storetest.Must(t, c.Commit(ctx, grant, user.Grant{UserID: b.ID, Role: "admin", At: usertest.Now}))
-	held, err := s.Holders(ctx)
-	storetest.Must(t, err)
+	held := storetest.Value(s.Holders(ctx))(t)
 	slices.Sort(held["admin"])
 	if !slices.Equal(held["admin"], []string{a.ID, b.ID}) || !slices.Equal(held["auditor"],
 		[]string{b.ID}) || len(held) != 2 {
 		t.Errorf("holders %v", held)
 	}
-	given, err := s.RolesOf(ctx, []string{b.ID, "nobody"})
-	storetest.Must(t, err)
+	given := storetest.Value(s.RolesOf(ctx, []string{b.ID, "nobody"}))(t)
 	slices.Sort(given[b.ID])
 	if !slices.Equal(given[b.ID], []string{"admin", "auditor"}) || len(given) != 1 {
 		t.Errorf("roles of one account: %v", given)

@@ -50,9 +50,7 @@ func TestNumbersOfNewInstallation(t *testing.T) {
 		s := account.NewUsers(db)
 		one, two := numbered(1, "+390331234567"), numbered(2, "+39331234567")
 		storetest.Must(t, db.Commit(t.Context(), one))
-		if got := loginID(t, s, user.Identifier{Phone: ivorian, Former: two.Phone}); got != "" {
-			t.Errorf("found %q", got)
-		}
+		storetest.Equal(t, loginID(t, s, user.Identifier{Phone: ivorian, Former: two.Phone}), "")
 		storetest.Must(t, db.Commit(t.Context(), two)) // a mobile beside the line of one
 		who := user.Identifier{Phone: one.Phone, Former: two.Phone}
 		if got := loginID(t, s, who); got != one.ID || phoneOf(t, db, one.ID) != one.Phone {
@@ -70,21 +68,16 @@ func TestNumbersBesideFormerVersion(t *testing.T) {
 		old, mine, changed := numbered(1, "+905320000009"), numbered(2, "+2290197123456"), numbered(3, "+905320000003")
 		storetest.Must(t, db.Commit(ctx, old, mine, changed))
 		persistencetest.Exec(t, db, "UPDATE users SET phone = ? WHERE id = ?", ivorianFormer, old.ID) // by 0.9
-		if got := loginID(t, s, who); got != old.ID {
-			t.Errorf("the account of 0.9 is not found: %q", got)
-		}
+		storetest.Equal(t, loginID(t, s, who), old.ID, "the account of 0.9 is not found")
 		storetest.Wants(t, db.Commit(ctx, numbered(4, ivorian)), fault.RecordAlreadyExist)
-		taken, err := s.PhonesTaken(ctx, []string{ivorian, mine.Phone, "+905320000003", "+905320000004"})
-		storetest.Must(t, err)
+		taken := storetest.Value(s.PhonesTaken(ctx, []string{ivorian, mine.Phone, "+905320000003", "+905320000004"}))(t)
 		storetest.Same(t, taken, []string{ivorian, mine.Phone, "+905320000003"})
 
 		storetest.Must(t, db.Commit(ctx, user.SetPhone{UserID: changed.ID, CV: 1, CountryCode: "242",
 			Phone: "+242061234567"}))
 		for _, a := range []user.Add{mine, numbered(3, "+242061234567")} {
 			former := user.FormerOf(a.Phone)
-			if got := phoneOf(t, db, a.ID); got != former {
-				t.Errorf("0.9 cannot find %s: %s", a.Phone, got)
-			}
+			storetest.Equal(t, phoneOf(t, db, a.ID), former, a.Phone)
 			u, err := s.Get(ctx, a.ID)
 			if got := loginID(t, s, user.Identifier{Phone: a.Phone, Former: former}); got != a.ID || u.Phone != a.Phone {
 				t.Errorf("%s: found %q with %s, %v", a.Phone, got, u.Phone, err)
@@ -94,19 +87,13 @@ func TestNumbersBesideFormerVersion(t *testing.T) {
 				t.Errorf("%s is not listed: %+v, %v", a.Phone, found, err)
 			}
 		}
-		if got := loginID(t, s, user.Identifier{Phone: "+242071234567", Former: "+24261234567"}); got != "" {
-			t.Errorf("another number finds %q", got)
-		}
+		storetest.Equal(t, loginID(t, s, user.Identifier{Phone: "+242071234567", Former: "+24261234567"}), "")
 		repairBoth(t, db, s, old, mine)
-		if got := loginID(t, s, who); got != old.ID {
-			t.Errorf("the repaired account is not found: %q", got)
-		}
+		storetest.Equal(t, loginID(t, s, who), old.ID, "the repaired account is not found")
 		// 0.9 changes the phone alone.
 		persistencetest.Exec(t, db, "UPDATE users SET phone = '+905320000003', number = '+242061234567' WHERE id = ?",
 			changed.ID)
-		if u, err := s.Get(ctx, changed.ID); err != nil || u.Phone != "+905320000003" {
-			t.Errorf("%+v, %v", u, err)
-		}
+		storetest.Equal(t, storetest.Value(s.Get(ctx, changed.ID))(t).Phone, "+905320000003")
 	})
 }
 
@@ -134,9 +121,8 @@ func repairBoth(t *testing.T, db *persistence.DB, s account.Users, old, mine use
 	if len(ambiguous) != 1 || ambiguous["39"] != 1 {
 		t.Errorf("ambiguous: %v", ambiguous)
 	}
-	if phoneOf(t, db, old.ID) != ivorian || phoneOf(t, db, mine.ID) != mine.Phone {
-		t.Error("the numbers were not stored")
-	}
+	storetest.Equal(t, phoneOf(t, db, old.ID), ivorian, "the numbers were not stored")
+	storetest.Equal(t, phoneOf(t, db, mine.ID), mine.Phone, "the numbers were not stored")
 	storetest.Must(t, account.EndPhoneRepair(ctx, db))
 	storetest.Must(t, account.EndPhoneRepair(ctx, db))
 	if done, err := account.PhonesRepaired(ctx, db); err != nil || !done {

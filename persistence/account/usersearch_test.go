@@ -25,23 +25,17 @@ func searched(t *testing.T, s account.Users, text string) string {
 	}
 	var found []string
 	for p := (page.Query[user.Place]{Limit: 2, Count: true}); ; {
-		got, err := s.Find(t.Context(), user.Query{Search: &q}, p)
-		storetest.Must(t, err)
+		got := storetest.Value(s.Find(t.Context(), user.Query{Search: &q}, p))(t)
 		uncounted := p
 		uncounted.Count = false
-		again, err := s.Find(t.Context(), user.Query{Search: &q}, uncounted)
-		storetest.Must(t, err)
+		again := storetest.Value(s.Find(t.Context(), user.Query{Search: &q}, uncounted))(t)
 		storetest.Same(t, again.Records, got.Records)
-		if again.More != got.More {
-			t.Errorf("%q: more %v without a count", text, again.More)
-		}
+		storetest.Equal(t, again.More, got.More, text)
 		for _, u := range got.Records {
 			found = append(found, strings.TrimLeft(u.ID[len(u.ID)-4:], "0"))
 		}
 		if !got.More {
-			if got.Total != len(found) {
-				t.Errorf("%q: counted %d of %d", text, got.Total, len(found))
-			}
+			storetest.Equal(t, got.Total, len(found), text)
 			return strings.Join(found, " ")
 		}
 		p.After = new(got.Records[len(got.Records)-1].Mark())
@@ -66,31 +60,23 @@ func TestSearchOfAccounts(t *testing.T) {
 			for text, want := range map[string]string{"ayse": "1 2", "demir ayşe": "1", "ÖZTÜRK": "2", "ayse@demo": "1",
 				"532 000": "1", "0001234": "1 2", "ayse 533": "2", "soren": "3", "o'neil": "3", "neil": "3", "test": "1 2 3 4",
 				"y": "4", "demo": "1 2", "yse": "", "999": "", "soren_1": "3", "soren_2": ""} {
-				if got := searched(t, s, text); got != want {
-					t.Errorf("%q: %q, want %q", text, got, want)
-				}
+				storetest.Equal(t, searched(t, s, text), want, text)
 			}
 		}
 		check()
 		for _, want := range []int{3, 1, 0} {
-			if n, err := s.FoldWaiting(ctx, 3); n != want || err != nil {
-				t.Errorf("folded %d, %v; want %d", n, err, want)
-			}
+			storetest.Equal(t, storetest.Value(s.FoldWaiting(ctx, 3))(t), want)
 		}
 		check()
 		for part, want := range map[string]int{"se nur": 1, "ŞE": 2, "ozt": 1, "Öz": 1, "ø": 2, "%": 0} {
-			found, err := s.Find(ctx, user.Query{Name: &part}, page.Query[user.Place]{})
-			if err != nil || len(found.Records) != want {
-				t.Errorf("part %q: %d, %v; want %d", part, len(found.Records), err, want)
-			}
+			found := storetest.Value(s.Find(ctx, user.Query{Name: &part}, page.Query[user.Place]{}))(t)
+			storetest.Equal(t, len(found.Records), want, part)
 		}
 		persistencetest.Exec(t, db, "UPDATE users SET name = 'Zeki', phone = '+905440001234' WHERE id = ?",
 			usertest.Sample(1).ID)
 		for range 2 {
 			for text, want := range map[string]string{"zeki": "1", "ayse": "1 2", "ayse@demo": "1", "544": "1", "532": ""} {
-				if got := searched(t, s, text); got != want {
-					t.Errorf("after a change by 0.9, %q: %q, want %q", text, got, want)
-				}
+				storetest.Equal(t, searched(t, s, text), want, text)
 			}
 			_, err := s.FoldWaiting(ctx, 10)
 			storetest.Must(t, err)
@@ -113,9 +99,7 @@ func TestSearchWithManyResults(t *testing.T) {
 			storetest.Must(t, db.Commit(ctx, batch...))
 		}
 		for n := 1; n > 0; {
-			var err error
-			n, err = s.FoldWaiting(ctx, 1000)
-			storetest.Must(t, err)
+			n = storetest.Value(s.FoldWaiting(ctx, 1000))(t)
 		}
 		storetest.Must(t, db.Commit(ctx, person(many+1, "Ayşe", "Son", "son@demo.test", "+905310000000")))
 		q, _ := user.ParseSearch("ayse demo")
@@ -130,8 +114,6 @@ func TestSearchWithManyResults(t *testing.T) {
 				t.Errorf("newest %v: %d of %d, first %s", newest, len(got.Records), got.Total, got.Records[0].ID)
 			}
 		}
-		if got := searched(t, s, "k23 ayse"); got != "23" {
-			t.Errorf("a rare number: %q", got)
-		}
+		storetest.Equal(t, searched(t, s, "k23 ayse"), "23", "a rare number")
 	})
 }

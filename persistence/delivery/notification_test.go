@@ -39,8 +39,7 @@ func addNotifications(t *testing.T, c commit.Committer, user string, n int) (all
 func listNotifications(t *testing.T, s notification.Store, q notification.Query,
 	p page.Query[notification.Place]) page.Of[notification.Notification] {
 	t.Helper()
-	got, err := s.List(t.Context(), q, p)
-	storetest.Must(t, err)
+	got := storetest.Value(s.List(t.Context(), q, p))(t)
 	return got
 }
 
@@ -77,18 +76,12 @@ func notificationRead(t *testing.T, s notification.Store, c commit.Committer) {
 		{nil, 2},
 		{nil, 0},
 	} {
-		if n, err := s.Read(t.Context(), "u1", step.ids); n != step.want || err != nil {
-			t.Errorf("%v: %d, %v, want %d", step.ids, n, err, step.want)
-		}
+		storetest.Equal(t, storetest.Value(s.Read(t.Context(), "u1", step.ids))(t), step.want, step.ids)
 	}
 	got1 := listNotifications(t, s, notification.Query{UserID: "u1", Unread: true}, page.Query[notification.Place]{})
-	if len(got1.Records) != 0 {
-		t.Errorf("%+v", got1)
-	}
+	storetest.Equal(t, len(got1.Records), 0, got1)
 	got2 := listNotifications(t, s, notification.Query{UserID: "u2", Unread: true}, page.Query[notification.Place]{})
-	if len(got2.Records) != 1 {
-		t.Errorf("another user: %+v", got2)
-	}
+	storetest.Equal(t, len(got2.Records), 1, got2)
 	var once atomic.Int64
 	addNotifications(t, c, "u3", 1)
 	storetest.Race(t, 6, "", func(int) error {
@@ -96,7 +89,5 @@ func notificationRead(t *testing.T, s notification.Store, c commit.Committer) {
 		once.Add(int64(n))
 		return err
 	})
-	if once.Load() != 1 {
-		t.Errorf("a notification was read %d times", once.Load())
-	}
+	storetest.Equal(t, once.Load(), 1)
 }

@@ -23,8 +23,7 @@ func TestOutboxRoundTrip(t *testing.T) {
 		second := first
 		second.ID, second.MethodID, second.Proven, second.Uncounted = "2", "other", false, false
 		storetest.Must(t, db.Commit(t.Context(), outbox.Add{Message: first}, outbox.AddOnce{Message: second}))
-		got, err := delivery.NewOutbox(db).Recent(t.Context(), nil, 0)
-		storetest.Must(t, err)
+		got := storetest.Value(delivery.NewOutbox(db).Recent(t.Context(), nil, 0))(t)
 		storetest.Same(t, got, []outbox.Message{second, first})
 	})
 }
@@ -61,8 +60,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 			}
 		}
 		for len(seen) < 30 { // what a skipped lock left over is still there to claim
-			ms, err := store.Claim(ctx, now, 30*time.Second, 10)
-			storetest.Must(t, err)
+			ms := storetest.Value(store.Claim(ctx, now, 30*time.Second, 10))(t)
 			if len(ms) == 0 {
 				t.Fatalf("%d of 30 messages can be claimed", len(seen))
 			}
@@ -83,8 +81,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		}
 		n, err := store.Usage(ctx, now.Add(time.Minute), "p")
 		storetest.Must(t, err)
-		sent, err := store.Sendings(ctx, "u", now.Add(-time.Minute))
-		storetest.Must(t, err)
+		sent := storetest.Value(store.Sendings(ctx, "u", now.Add(-time.Minute)))(t)
 		proven := 0
 		for _, s := range sent {
 			if s.Proven {
@@ -126,16 +123,13 @@ func TestUsageAndBudget(t *testing.T) {
 			}
 			storetest.Must(t, db.Commit(ctx, outbox.Add{Message: m}))
 		}
-		used, err := store.Usage(ctx, now, "p")
-		storetest.Must(t, err)
+		used := storetest.Value(store.Usage(ctx, now, "p"))(t)
 		all, unproven, err := store.Spent(ctx, now, "90")
 		storetest.Must(t, err)
 		if used != 5 || all != 6 || unproven != 4 {
 			t.Errorf("%d count against the network, %d of the budget are spent, %d without a proof", used, all, unproven)
 		}
-		if used, err := store.Usage(ctx, now, "r"); used != 1 || err != nil {
-			t.Errorf("within the hour: %d, %v", used, err)
-		}
+		storetest.Equal(t, storetest.Value(store.Usage(ctx, now, "r"))(t), 1, "within the hour")
 		if all, _, err := store.Spent(ctx, now, "2"); all != 1 || err != nil {
 			t.Errorf("within the day: %d, %v", all, err)
 		}
@@ -189,8 +183,7 @@ func TestOutboxAddsOnce(t *testing.T) {
 			return db.Commit(ctx, outbox.NewOnce(m, what, time.Hour))
 		}
 		count := func() int {
-			ms, err := store.Recent(ctx, nil, 0)
-			storetest.Must(t, err)
+			ms := storetest.Value(store.Recent(ctx, nil, 0))(t)
 			return len(ms)
 		}
 		var wg sync.WaitGroup
@@ -212,9 +205,7 @@ func TestOutboxAddsOnce(t *testing.T) {
 			{"v", "a", 400 * time.Minute, 6},
 		} {
 			storetest.Must(t, add(c.user, c.what, begin.Add(c.at)))
-			if n := count(); n != c.want {
-				t.Errorf("%d: %d messages, want %d", i, n, c.want)
-			}
+			storetest.Equal(t, count(), c.want, i)
 		}
 	})
 }

@@ -103,9 +103,8 @@ func TestCallerLeavesBeforeItsTransaction(t *testing.T) {
 func TestCloseRefusesUnitsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := sqliteFile(t)
-		db, err := Open(t.Context(), file, noteKinds, Options{})
-		storetest.Must(t, err)
-		_, err = db.Migrate(t.Context(), noteSchema)
+		db := storetest.Value(Open(t.Context(), file, noteKinds, Options{}))(t)
+		_, err := db.Migrate(t.Context(), noteSchema)
 		storetest.Must(t, err)
 		db.Start(func(int) State { return nil })
 		release := make(chan struct{})
@@ -115,9 +114,7 @@ func TestCloseRefusesUnitsThatWait(t *testing.T) {
 		synctest.Wait()
 		go func() { second <- db.Commit(t.Context(), addNote{ID: "c"}) }()
 		synctest.Wait()
-		if n := db.Waiting(); n != 1 {
-			t.Errorf("%d units wait", n)
-		}
+		storetest.Equal(t, db.Waiting(), 1)
 		closed := make(chan error, 1)
 		go func() { closed <- db.Close() }()
 		synctest.Wait()
@@ -152,9 +149,7 @@ func TestTooManyUnitsWait(t *testing.T) {
 			t.Fatalf("%d units fit", n)
 		}
 	}
-	if n := db.Waiting(); n != 8192 {
-		t.Errorf("%d units wait", n)
-	}
+	storetest.Equal(t, db.Waiting(), 8192)
 	var refused *fault.Error
 	units, err := db.CommitGathered(t.Context(), addNote{ID: "b"})
 	if !errors.As(err, &refused) || refused.Code != fault.Overloaded || refused.RetryAfter != time.Second || units != 0 {
@@ -181,9 +176,7 @@ func TestSlowUnitsAreLogged(t *testing.T) {
 				next(func() { time.Sleep(c.takes) })
 				storetest.Must(t, db.Commit(t.Context(), saveNote{ID: "a", Version: note(t, db, "a").Version}))
 			}
-			if n := strings.Count(log.String(), "the database is slow"); n != c.want {
-				t.Errorf("patient %t, %v: %d lines", c.patient, c.takes, n)
-			}
+			storetest.Equal(t, strings.Count(log.String(), "the database is slow"), c.want, c.patient, c.takes)
 			log.Reset()
 		}
 	})

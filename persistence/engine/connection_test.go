@@ -29,8 +29,7 @@ import (
 func psql(t *testing.T, dsn string, statements ...string) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	c, err := pgx.Connect(ctx, dsn)
-	storetest.Must(t, err)
+	c := storetest.Value(pgx.Connect(ctx, dsn))(t)
 	defer c.Close(ctx)
 	for _, s := range statements {
 		_, err := c.Exec(ctx, s)
@@ -42,8 +41,7 @@ func psql(t *testing.T, dsn string, statements ...string) {
 func private(t *testing.T, options ...pgtest.Option) *pgtest.Server {
 	t.Helper()
 	pgtest.Need(t)
-	s, err := pgtest.Start(options...)
-	storetest.Must(t, err)
+	s := storetest.Value(pgtest.Start(options...))(t)
 	t.Cleanup(s.Stop)
 	return s
 }
@@ -86,9 +84,7 @@ func TestReadOnlySessionsAreReplaced(t *testing.T) {
 	for range 8 { // every connection of the pool is new
 		var mode string
 		storetest.Must(t, db.read.NewRaw("SHOW transaction_read_only").Scan(t.Context(), &mode))
-		if mode != "off" {
-			t.Error("a session of before the change is in use")
-		}
+		storetest.Equal(t, mode, "off", "a session of before the change is in use")
 	}
 }
 
@@ -107,13 +103,9 @@ func TestRefusedConnectionsAreUnavailable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			psql(t, s.DSN(), c.begin, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'served'")
 			for i := range 6 {
-				if err := writeBoth(t.Context(), db, fmt.Sprint("a", i)); fault.CodeOf(err) != fault.Unavailable {
-					t.Errorf("write %d: %v", i, err)
-				}
+				storetest.Wants(t, writeBoth(t.Context(), db, fmt.Sprint("a", i)), fault.Unavailable, i)
 				var rows []noteRow
-				if err := db.Find(t.Context(), &rows, "", ""); fault.CodeOf(err) != fault.Unavailable {
-					t.Errorf("read %d: %v", i, err)
-				}
+				storetest.Wants(t, db.Find(t.Context(), &rows, "", ""), fault.Unavailable, i)
 			}
 			psql(t, s.DSN(), c.end)
 			storetest.Must(t, writeBoth(t.Context(), db, "after "+name))
@@ -139,8 +131,7 @@ func TestConnectionsHaveAMaximumAge(t *testing.T) {
 		t.Errorf("a new connection ends after %v", left)
 	}
 	own.until = time.Now()
-	c, err := db.read.DB.Conn(t.Context())
-	storetest.Must(t, err)
+	c := storetest.Value(db.read.DB.Conn(t.Context()))(t)
 	storetest.Must(t, c.Raw(func(conn any) error {
 		conn.(*stdlib.Conn).Conn().PgConn().CustomData()[connectionKey].(*connection).until = time.Now()
 		return nil
@@ -169,9 +160,7 @@ func TestCancelledWaitForTheStandbyIsUnknown(t *testing.T) {
 		}
 	})
 	unit := func(id string) error { return db.Commit(t.Context(), addNote{ID: id}) }
-	if err := refusal(t, unit); !errors.Is(err, commit.ErrUnknown) {
-		t.Errorf("a unit: %v", err)
-	}
+	storetest.Is(t, refusal(t, unit), commit.ErrUnknown, "a unit")
 	err := db.InTx(t.Context(), func(ctx context.Context) error { return db.Commit(ctx, addNote{ID: "tx"}) })
 	if !errors.Is(err, commit.ErrUnknown) {
 		t.Errorf("a transaction: %v", err)
@@ -204,16 +193,13 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 	var level, limit string
 	storetest.Must(t, db.read.NewRaw("SELECT current_setting('synchronous_commit'), current_setting('statement_timeout')").
 		Scan(t.Context(), &level, &limit))
-	if level != "on" || limit != "7s" {
-		t.Errorf("synchronous_commit is %s, statement_timeout %s", level, limit)
-	}
+	storetest.Equal(t, level, "on")
+	storetest.Equal(t, limit, "7s")
 	storetest.Must(t, db.Commit(t.Context(), addNote{ID: "b", Sealed: []byte{0, 1, 255}}))
 	if got := note(t, db, "b").Sealed; string(got) != "\x00\x01\xff" {
 		t.Errorf("bytes are read as %q", got)
 	}
-	if n := strings.Count(log.String(), "bytea_output"); n != 1 {
-		t.Errorf("%d lines about bytea_output", n)
-	}
+	storetest.Equal(t, strings.Count(log.String(), "bytea_output"), 1)
 }
 
 // Behind PgBouncer the service works with session pooling, and says by name why it does not with any other.
@@ -221,9 +207,7 @@ func TestPgBouncer(t *testing.T) {
 	pooled := pgtest.Pooler(t, pgtest.DSN(t), "pool_mode=session")
 	db := openWith(t, pooled, Options{MaxConns: 4})
 	storetest.Must(t, writeBoth(t.Context(), db, "a"))
-	if note(t, db, "a").ID != "a" {
-		t.Error("a note is missing")
-	}
+	storetest.Equal(t, note(t, db, "a").ID, "a", "a note is missing")
 	for _, mode := range []string{"transaction", "statement"} {
 		for _, order := range []string{"0", "1"} {
 			pooled := pgtest.Pooler(t, pgtest.DSN(t), "pool_mode="+mode, "server_round_robin="+order, "min_pool_size=3",
@@ -252,9 +236,8 @@ func TestAnswersAboutConnections(t *testing.T) {
 		{"ERROR", "22P02", `invalid input syntax for type uuid: "cannot execute in a read-only transaction"`, false, false},
 	} {
 		e := &pgconn.PgError{SeverityUnlocalized: c.severity, Code: c.code, Message: c.message}
-		if dead(e) != c.dead || uncertain(e) != c.uncertain {
-			t.Errorf("%s: dead %v, uncertain %v", e, dead(e), uncertain(e))
-		}
+		storetest.Equal(t, dead(e), c.dead, e)
+		storetest.Equal(t, uncertain(e), c.uncertain, e)
 	}
 }
 
@@ -284,8 +267,7 @@ func TestOldPrimaryIsRefused(t *testing.T) {
 	psql(t, s.DSN(), `DO $$ DECLARE f regprocedure; BEGIN FOR f IN SELECT oid FROM pg_proc WHERE proname IN
 		('pg_walfile_name', 'pg_logical_emit_message') LOOP EXECUTE 'REVOKE EXECUTE ON FUNCTION ' || f || ' FROM PUBLIC';
 		END LOOP; END $$`, "CREATE ROLE plain LOGIN", "GRANT ALL ON ALL TABLES IN SCHEMA public TO plain")
-	plain, err := Open(t.Context(), strings.Replace(s.DSN(), "app@", "plain@", 1), noteKinds, Options{})
-	storetest.Must(t, err)
+	plain := storetest.Value(Open(t.Context(), strings.Replace(s.DSN(), "app@", "plain@", 1), noteKinds, Options{}))(t)
 	defer plain.Close()
 	plain.Start(func(int) State { return nil })
 	storetest.Must(t, plain.Writable(t.Context()))
@@ -298,15 +280,12 @@ func TestWritable(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) { storetest.Must(t, db.Writable(t.Context())) })
 	dsn := sqliteFile(t)
 	release := hold(t, dsn)
-	db, err := Open(t.Context(), dsn, noteKinds, Options{Timeout: 200 * time.Millisecond})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{Timeout: 200 * time.Millisecond}))(t)
 	defer db.Close()
 	for range maxQueued {
 		db.writer.queue <- &unit{done: make(chan error, 1)}
 	}
-	if err := db.Writable(t.Context()); fault.CodeOf(err) != fault.Overloaded {
-		t.Errorf("a full queue: %v", err)
-	}
+	storetest.Wants(t, db.Writable(t.Context()), fault.Overloaded, "a full queue")
 	for range maxQueued {
 		<-db.writer.queue
 	}
@@ -318,7 +297,7 @@ func TestWritable(t *testing.T) {
 	}
 	release()
 	storetest.Must(t, db.Writable(t.Context()))
-	_, err = db.write.Exec("PRAGMA query_only = on")
+	_, err := db.write.Exec("PRAGMA query_only = on")
 	storetest.Must(t, err)
 	if err := db.Writable(t.Context()); CauseOf(err) != CauseReadOnly || fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("a file that cannot be written: %v", err)
@@ -327,11 +306,9 @@ func TestWritable(t *testing.T) {
 
 // A pooler that drops a setting is noticed by reading it back, and the refusal names the setting.
 func TestDroppedSettingIsNoticed(t *testing.T) {
-	u, err := url.Parse(pgtest.DSN(t))
-	storetest.Must(t, err)
+	u := storetest.Value(url.Parse(pgtest.DSN(t)))(t)
 	server := u.Host
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	storetest.Must(t, err)
+	l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	go func() {
 		for {
@@ -343,7 +320,7 @@ func TestDroppedSettingIsNoticed(t *testing.T) {
 		}
 	}()
 	u.Host = l.Addr().String()
-	_, err = Open(t.Context(), u.String(), noteKinds, Options{})
+	_, err := Open(t.Context(), u.String(), noteKinds, Options{})
 	if err == nil || !strings.Contains(err.Error(), "the setting synchronous_commit is") {
 		t.Errorf("a pooler that drops synchronous_commit: %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -25,9 +24,8 @@ func TestSnapshotReadsOneState(t *testing.T) {
 				storetest.Must(t, db.Find(ctx, &rows, "id <> $1", "id DESC", ""))
 				var row noteRow
 				storetest.Must(t, db.Find(ctx, &row, "id = $1", "", "a"))
-				if len(rows) != 1 || row.Text != "old" {
-					t.Errorf("read %d: %+v, %+v", i, rows, row)
-				}
+				storetest.Equal(t, len(rows), 1, i, rows, row)
+				storetest.Equal(t, row.Text, "old", i, rows, row)
 				if i == 0 {
 					storetest.Must(t, db.Commit(t.Context(), addNote{ID: "b"}, saveNote{ID: "a", Version: 1, Text: "new"}))
 				}
@@ -41,9 +39,7 @@ func TestSnapshotReadsOneState(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := db.Snapshot(ended, func(context.Context) error { t.Error("ran"); return nil }); err == nil {
-			t.Error("a snapshot for a caller who left")
-		}
+		storetest.Fails(t, db.Snapshot(ended, func(context.Context) error { t.Error("ran"); return nil }), "")
 	})
 }
 
@@ -59,9 +55,7 @@ func TestQueriesThatDoNotFit(t *testing.T) {
 			"none":                              {From: "none"},
 		} {
 			for range 2 {
-				if err := db.Ask(t.Context(), &one, q); err == nil || !strings.Contains(err.Error(), text) {
-					t.Errorf("%s: %v", text, err)
-				}
+				storetest.Fails(t, db.Ask(t.Context(), &one, q), text)
 			}
 			if text == "none" {
 				err := db.InTx(t.Context(), func(ctx context.Context) error { return db.Ask(ctx, &one, q) })
@@ -71,9 +65,7 @@ func TestQueriesThatDoNotFit(t *testing.T) {
 			}
 		}
 		storetest.Must(t, db.Ask(t.Context(), &one, Query{From: "note AS t", Columns: "id", Order: "id DESC"}))
-		if one.ID != "b" {
-			t.Errorf("%q is the first", one.ID)
-		}
+		storetest.Equal(t, one.ID, "b")
 	})
 }
 
@@ -96,8 +88,7 @@ func TestURLsOfDatabases(t *testing.T) {
 func TestPoolsAndPing(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
 		for conns, want := range map[int]int{0: 8, 3: 3, 1: 1} {
-			db, err := Open(t.Context(), dsn, noteKinds, Options{MaxConns: conns})
-			storetest.Must(t, err)
+			db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{MaxConns: conns}))(t)
 			bounds := map[string]int{}
 			for pool, p := range db.Pools() {
 				bounds[pool] = p.Stats().MaxOpenConnections
@@ -106,14 +97,10 @@ func TestPoolsAndPing(t *testing.T) {
 			if name == "postgres" { // one connection is the writer's
 				wants = map[string]int{"pool": max(1, want-1)}
 			}
-			if !maps.Equal(bounds, wants) {
-				t.Errorf("%s with %d: %v, want %v", name, conns, bounds, wants)
-			}
+			storetest.Same(t, bounds, wants, name, conns)
 			storetest.Must(t, db.Ping(t.Context()))
 			storetest.Must(t, db.Close())
-			if err := db.Ping(t.Context()); err == nil {
-				t.Errorf("%s answers after its end", name)
-			}
+			storetest.Fails(t, db.Ping(t.Context()), "", name)
 		}
 	}
 }
@@ -147,9 +134,7 @@ func TestColumnsOfInstantsAndJSON(t *testing.T) {
 	if err := ReadJSON(WriteJSON(map[string]int{"a": 1}), &n); err != nil || n["a"] != 1 {
 		t.Errorf("%v, %v", n, err)
 	}
-	if err := ReadJSON("{", &n); err == nil || !strings.Contains(err.Error(), "read a stored *map[string]int") {
-		t.Errorf("%v", err)
-	}
+	storetest.Fails(t, ReadJSON("{", &n), "read a stored *map[string]int")
 	defer func() {
 		if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), "encode chan int") {
 			t.Errorf("%v", p)
@@ -168,17 +153,12 @@ func TestBulkOfSQLite(t *testing.T) {
 		for pragma, want := range map[string]int{"cache_size": -262144, "wal_autocheckpoint": 65536} {
 			var got int
 			storetest.Must(t, db.write.NewRaw("PRAGMA "+pragma).Scan(t.Context(), &got))
-			if got != want {
-				t.Errorf("%s is %d, want %d", pragma, got, want)
-			}
+			storetest.Equal(t, got, want, pragma)
 		}
 	})
-	db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{}))(t)
 	storetest.Must(t, db.Close())
-	if err := db.Bulk(t.Context()); err == nil {
-		t.Error("a closed database was prepared")
-	}
+	storetest.Fails(t, db.Bulk(t.Context()), "", "a closed database was prepared")
 }
 
 // A trigger of SQLite that says so refuses a row because it exists. Another refusal of a trigger is internal.

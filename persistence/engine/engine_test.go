@@ -83,12 +83,9 @@ func open(t *testing.T, dsn string) *DB {
 
 func openWith(t *testing.T, dsn string, o Options) *DB {
 	t.Helper()
-	db, err := Open(t.Context(), dsn, noteKinds, o)
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), dsn, noteKinds, o))(t)
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, db.Close())
 	})
 	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
 		_, err := db.Migrate(ctx, noteSchema)

@@ -61,9 +61,7 @@ func TestFetch(t *testing.T) {
 			if err := find(&single, "id = $1", "b"); err != nil || !reflect.DeepEqual(single, want[1]) {
 				t.Errorf("%+v, %v", single, err)
 			}
-			if err := find(&single, "id = $1", "absent"); fault.CodeOf(err) != fault.RecordNotFound {
-				t.Errorf("a row that is not there: %v", err)
-			}
+			storetest.Wants(t, find(&single, "id = $1", "absent"), fault.RecordNotFound, "a row that is not there")
 			if err := find(&many, "id = $1", "absent"); err != nil || len(many) != 0 {
 				t.Errorf("no rows: %+v, %v", many, err)
 			}
@@ -95,8 +93,7 @@ func TestFetch(t *testing.T) {
 // An SQLite connection with an interrupted read is dropped, with its prepared statements: closing the database does not
 // close them again.
 func TestCloseAfterAnInterruptedRead(t *testing.T) {
-	db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{MaxConns: 1})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{MaxConns: 1}))(t)
 	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
 		_, err := db.Migrate(ctx, noteSchema)
 		return err
@@ -125,7 +122,6 @@ func TestSnapshotPlansByIndex(t *testing.T) {
 		return db.Ask(ctx, &inside, settings)
 	}))
 	storetest.Must(t, db.Ask(t.Context(), &outside, settings))
-	if inside.ID != "off off off" || outside.ID != "on on on" {
-		t.Errorf("settings of a snapshot: %s; of the next reader: %s", inside.ID, outside.ID)
-	}
+	storetest.Equal(t, inside.ID, "off off off", "settings of a snapshot")
+	storetest.Equal(t, outside.ID, "on on on", "settings of a snapshot")
 }

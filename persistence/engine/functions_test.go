@@ -92,9 +92,7 @@ func TestUpdateSortsRows(t *testing.T) {
 	}) {
 		t.Errorf("rows: %+v", rows)
 	}
-	if ws[0].(renameNote).ID != "c" {
-		t.Error("the writes of the caller were sorted")
-	}
+	storetest.Equal(t, ws[0].(renameNote).ID, "c", "the writes of the caller were sorted")
 }
 
 // A unit with a function that is refused, or whose rows exist, changes nothing, and its neighbours are written.
@@ -117,15 +115,13 @@ func TestFunctionsOfRefusedUnits(t *testing.T) {
 				t.Errorf("%s: %v", name, errs)
 			}
 		}
-		if db.Batches()-batches != 3 || db.Units()-units != 3 {
-			t.Errorf("%d units in %d transactions", db.Units()-units, db.Batches()-batches)
-		}
+		storetest.Equal(t, db.Batches()-batches, 3)
+		storetest.Equal(t, db.Units()-units, 3)
 		for _, err := range gathered(db, []commit.Write{addNote{ID: "x"}}, []commit.Write{addNote{ID: "y"}}) {
 			storetest.Must(t, err)
 		}
-		if db.Batches()-batches != 4 || db.Units()-units != 5 {
-			t.Errorf("%d units in %d transactions", db.Units()-units, db.Batches()-batches)
-		}
+		storetest.Equal(t, db.Batches()-batches, 4)
+		storetest.Equal(t, db.Units()-units, 5)
 	})
 }
 
@@ -146,9 +142,8 @@ func TestGuardsOfTransactions(t *testing.T) {
 			err := db.InTx(t.Context(), func(ctx context.Context) error {
 				return db.Commit(ctx, addNote{ID: id, Sealed: c.sealed}, c.guard)
 			})
-			if !errors.Is(err, c.want) || isThere(t, db, id) != (c.want == nil) {
-				t.Errorf("%+v: %v", c.guard, err)
-			}
+			storetest.Is(t, err, c.want, c.guard)
+			storetest.Equal(t, isThere(t, db, id), (c.want == nil), c.guard)
 			if err == nil {
 				if got := note(t, db, id); !bytes.Equal(got.Sealed, c.sealed) || (got.Sealed == nil) != (c.sealed == nil) {
 					t.Errorf("sealed %v", got.Sealed)
@@ -164,10 +159,9 @@ func TestRefusedAtItsEnd(t *testing.T) {
 		"INTEGER NOT NULL, text TEXT NOT NULL REFERENCES note (id) DEFERRABLE INITIALLY DEFERRED, sealed BLOB)")}}
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.Empty(t)} {
 		t.Run(name, func(t *testing.T) {
-			db, err := Open(t.Context(), dsn, noteKinds, Options{})
-			storetest.Must(t, err)
+			db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{}))(t)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
-			_, err = db.Migrate(t.Context(), schema)
+			_, err := db.Migrate(t.Context(), schema)
 			storetest.Must(t, err)
 			db.Start(func(int) State { return nil })
 			storetest.Must(t, db.Commit(t.Context(), addNote{ID: "root", Text: "root"}))

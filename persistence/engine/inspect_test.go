@@ -27,42 +27,33 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
-	if _, err := os.Stat(filepath.Dir(file)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("its folder: %v", err)
-	}
+	storetest.Is(t, storetest.Err(os.Stat(filepath.Dir(file))), fs.ErrNotExist, "its folder")
 	storetest.Must(t, os.Mkdir(filepath.Dir(file), 0o700))
-	written, err := Open(t.Context(), "sqlite:"+file, noteKinds, Options{})
-	storetest.Must(t, err)
+	written := storetest.Value(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))(t)
 	_, err = written.Migrate(t.Context(), noteSchema)
 	storetest.Must(t, err)
 	written.Start(func(int) State { return nil })
 	storetest.Must(t, written.Commit(t.Context(), addNote{ID: "n1", Text: "text"}))
 	check := func(what string) {
 		t.Helper()
-		db, err := Open(t.Context(), "sqlite:"+file, noteKinds, Options{ReadOnly: true})
-		storetest.Must(t, err)
+		db := storetest.Value(Open(t.Context(), "sqlite:"+file, noteKinds, Options{ReadOnly: true}))(t)
 		defer db.Close()
 		var text string
-		err = db.Conn(t.Context()).NewSelect().Table("note").Column("text").Where("id = 'n1'").Scan(t.Context(), &text)
-		if err != nil || text != "text" {
-			t.Errorf("%s: %q, %v", what, text, err)
-		}
+		err := db.Conn(t.Context()).NewSelect().Table("note").Column("text").Where("id = 'n1'").Scan(t.Context(), &text)
+		storetest.Must(t, err)
+		storetest.Equal(t, text, "text", what)
 		if err := db.InTx(t.Context(), func(ctx context.Context) error {
 			_, err := db.Conn(ctx).ExecContext(ctx, "DELETE FROM note")
 			return err
 		}); err == nil {
 			t.Errorf("%s: a write is possible", what)
 		}
-		pending, err := db.Pending(t.Context(), noteSchema)
-		if err != nil || len(pending) != 0 {
-			t.Errorf("%s: %q are pending, %v", what, pending, err)
-		}
+		storetest.Equal(t, len(storetest.Value(db.Pending(t.Context(), noteSchema))(t)), 0, what)
 	}
 	check("beside a writer")
 	storetest.Must(t, written.Close())
 	files := func() (names []string) {
-		entries, err := os.ReadDir(filepath.Dir(file))
-		storetest.Must(t, err)
+		entries := storetest.Value(os.ReadDir(filepath.Dir(file)))(t)
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
@@ -70,21 +61,15 @@ func TestOpenSQLiteReadOnly(t *testing.T) {
 	}
 	before := files()
 	check("alone")
-	if after := files(); !slices.Equal(after, before) {
-		t.Errorf("%q, before %q", after, before)
-	}
+	storetest.Same(t, files(), before)
 }
 
 // A database without tables lacks all migrations. Facts report whether it can be written.
 func TestPendingAndFacts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "test.db")
-	db, err := Open(t.Context(), "sqlite:"+file, noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), "sqlite:"+file, noteKinds, Options{}))(t)
 	defer db.Close()
-	pending, err := db.Pending(t.Context(), noteSchema)
-	if err != nil || !slices.Equal(pending, []string{"0001.sql"}) {
-		t.Errorf("%q, %v", pending, err)
-	}
+	storetest.Same(t, storetest.Value(db.Pending(t.Context(), noteSchema))(t), []string{"0001.sql"})
 	if f, err := db.Facts(t.Context()); err != nil || f.ReadOnly || !f.Now.IsZero() || f.Lossy != nil {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -94,9 +79,7 @@ func TestPendingAndFacts(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := db.Pending(ended, noteSchema); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	storetest.Is(t, storetest.Err(db.Pending(ended, noteSchema)), context.Canceled)
 }
 
 // PostgreSQL reports its clock, whether it refuses writes, and the settings that can lose committed data. A database
@@ -105,20 +88,17 @@ func TestFactsOfPostgres(t *testing.T) {
 	pgtest.Need(t)
 	for lossy, lines := range map[string][]string{"[fsync]": {"fsync=off", "full_page_writes=on"},
 		"[full_page_writes]": {"fsync=on", "full_page_writes=off"}} {
-		server, err := pgtest.Start(pgtest.Settings(lines...))
-		storetest.Must(t, err)
+		server := storetest.Value(pgtest.Start(pgtest.Settings(lines...)))(t)
 		t.Cleanup(server.Stop)
 		facts := func(readOnly bool) Facts {
 			t.Helper()
-			db, err := Open(t.Context(), server.DSN(), noteKinds, Options{ReadOnly: readOnly})
-			storetest.Must(t, err)
+			db := storetest.Value(Open(t.Context(), server.DSN(), noteKinds, Options{ReadOnly: readOnly}))(t)
 			defer db.Close()
-			_, err = db.write.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS x (id TEXT)")
+			_, err := db.write.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS x (id TEXT)")
 			if readOnly == (err == nil) {
 				t.Errorf("read-only %t: a write: %v", readOnly, err)
 			}
-			f, err := db.Facts(t.Context())
-			storetest.Must(t, err)
+			f := storetest.Value(db.Facts(t.Context()))(t)
 			return f
 		}
 		for _, readOnly := range []bool{false, true} {
@@ -129,9 +109,8 @@ func TestFactsOfPostgres(t *testing.T) {
 				t.Errorf("%s, read-only %t: %+v", lossy, readOnly, f)
 			}
 		}
-		db, err := Open(t.Context(), server.DSN(), noteKinds, Options{})
-		storetest.Must(t, err)
-		_, err = db.write.ExecContext(t.Context(), "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on")
+		db := storetest.Value(Open(t.Context(), server.DSN(), noteKinds, Options{}))(t)
+		_, err := db.write.ExecContext(t.Context(), "ALTER ROLE CURRENT_USER SET default_transaction_read_only = on")
 		storetest.Must(t, err)
 		storetest.Must(t, db.Close())
 		if f := facts(true); !f.ReadOnly {
@@ -154,8 +133,7 @@ func TestMigrationsRunOnce(t *testing.T) {
 			}
 			step := func(applied []string, fails string) {
 				t.Helper()
-				before, err := db.Pending(t.Context(), files)
-				storetest.Must(t, err)
+				before := storetest.Value(db.Pending(t.Context(), files))(t)
 				if fails == "" && !slices.Equal(before, applied) {
 					t.Errorf("%q are pending, want %q", before, applied)
 				}
@@ -182,9 +160,8 @@ func TestMigrationsRunOnce(t *testing.T) {
 			storetest.Must(t, db.read.NewSelect().Table("one").Column("id").Order("id").Scan(t.Context(), &ids))
 			var times []int64
 			storetest.Must(t, db.read.NewSelect().Table("schema_migrations").Column("applied_at").Scan(t.Context(), &times))
-			if !slices.Equal(ids, []string{"a?", "b", "c"}) || !slices.Equal(times, []int64{77, 77, 77, 77}) {
-				t.Errorf("%q, at %v", ids, times)
-			}
+			storetest.Same(t, ids, []string{"a?", "b", "c"}, ids, times)
+			storetest.Same(t, times, []int64{77, 77, 77, 77}, ids, times)
 		})
 	}
 }
@@ -192,8 +169,7 @@ func TestMigrationsRunOnce(t *testing.T) {
 // A program works with the schema of the next release and refuses that of the release after it, before it changes
 // anything.
 func TestSchemaTwoReleasesAheadIsRefused(t *testing.T) {
-	db, err := Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), noteKinds, Options{}))(t)
 	defer db.Close()
 	files := fstest.MapFS{}
 	migrate := func(name string) error {
@@ -204,14 +180,12 @@ func TestSchemaTwoReleasesAheadIsRefused(t *testing.T) {
 	storetest.Must(t, migrate("01_release_0_10.sql"))
 	own := maps.Clone(files)
 	storetest.Must(t, migrate("02_release_0_11.sql"))
-	_, err = db.Migrate(t.Context(), own)
+	_, err := db.Migrate(t.Context(), own)
 	storetest.Must(t, err)
 	storetest.Must(t, migrate("03_release_0_12.sql"))
 	own["migrations/sqlite/0101.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE own (id TEXT)")}
 	const want = "the database has the schema of release 0.12, and this program works with that of 0.11 at most"
-	if _, err := db.Migrate(t.Context(), own); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("two releases ahead: %v", err)
-	}
+	storetest.Fails(t, storetest.Err(db.Migrate(t.Context(), own)), want, "two releases ahead")
 }
 
 // SQLite builds an index of a table with rows with the migrations: it has one writer.
@@ -231,8 +205,7 @@ func TestIndexesOfSQLiteAreBuiltAtOnce(t *testing.T) {
 // An index of a table with rows is built while writers work, after the migrations, once, and again if it was
 // interrupted. One of an empty table is built with the migrations.
 func TestIndexesAreBuiltBesideWriters(t *testing.T) {
-	db, err := Open(t.Context(), pgtest.Empty(t), noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), pgtest.Empty(t), noteKinds, Options{}))(t)
 	defer db.Close()
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	const index = "CREATE INDEX CONCURRENTLY IF NOT EXISTS "
@@ -246,8 +219,7 @@ func TestIndexesAreBuiltBesideWriters(t *testing.T) {
 	if want := []string{"01.sql", "02.sql", "04.sql"}; err != nil || !slices.Equal(applied, want) {
 		t.Errorf("applied %q, %v", applied, err)
 	}
-	writer, err := db.write.BeginTx(t.Context(), nil)
-	storetest.Must(t, err)
+	writer := storetest.Value(db.write.BeginTx(t.Context(), nil))(t)
 	_, err = writer.ExecContext(t.Context(), "INSERT INTO one VALUES (2)")
 	storetest.Must(t, err)
 	short, stop := context.WithTimeout(t.Context(), time.Second)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -112,10 +111,9 @@ func bothMany(t *testing.T, test func(t *testing.T, db *DB)) {
 	for name, dsn := range map[string]func(*testing.T) string{"sqlite": sqliteFile,
 		"postgres": func(t *testing.T) string { return pgtest.DSN(t) }} {
 		t.Run(name, func(t *testing.T) {
-			db, err := Open(t.Context(), dsn(t), manyKinds, Options{})
-			storetest.Must(t, err)
+			db := storetest.Value(Open(t.Context(), dsn(t), manyKinds, Options{}))(t)
 			t.Cleanup(func() { storetest.Must(t, db.Close()) })
-			_, err = db.Migrate(t.Context(), noteSchema)
+			_, err := db.Migrate(t.Context(), noteSchema)
 			storetest.Must(t, err)
 			db.Start(func(int) State { return &keptState{} })
 			test(t, db)
@@ -176,14 +174,10 @@ func TestWritesOfManyRows(t *testing.T) {
 		var seen Committed
 		db.OnCommit(func(c Committed) { seen = c })
 		storetest.Must(t, db.Commit(t.Context(), addNotes{[]string{"c", "a"}}, addNotes{}, addNotes{[]string{"b"}}))
-		if seen.Statements != 1 {
-			t.Errorf("%d statements", seen.Statements)
-		}
+		storetest.Equal(t, seen.Statements, 1)
 		storetest.Must(t, db.Commit(t.Context(), labelNotes{[]string{"a", "c", "none"}, "x"}, labelNotes{nil, "y"}))
 		storetest.Must(t, db.Commit(t.Context(), addNotes{}, labelNotes{}))
-		if got := notes(t, db); got != "a:1:x b:1: c:1:x" {
-			t.Error(got)
-		}
+		storetest.Equal(t, notes(t, db), "a:1:x b:1: c:1:x")
 		storetest.Wants(t, db.Commit(t.Context(), addNotes{[]string{"d", "b"}}), fault.RecordAlreadyExist)
 		storetest.Must(t, db.Commit(t.Context(), copyNote{"d", "a"}, copyNote{"e", "none"}))
 		if got := notes(t, db); got != "a:1:copied b:1: c:1:x d:1:copy e:1:copy" || seen.Statements != 2 {
@@ -210,9 +204,7 @@ func TestRefusedRows(t *testing.T) {
 			}
 		}
 		const want = "a:1:closed b:1:closed c:1:done d:1: f:1:1 h:1:3 i:1:1 k:1:3 l:1:1 n:1:3"
-		if got := notes(t, db); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		storetest.Equal(t, notes(t, db), want)
 		two := gathered(db, []commit.Write{addNote{ID: "p"}}, []commit.Write{addNote{ID: "a"}})
 		if two[0] != nil || fault.CodeOf(two[1]) != fault.RecordAlreadyExist || !isThere(t, db, "p") {
 			t.Errorf("one of two: %v", two)
@@ -234,9 +226,7 @@ func TestRowsThatDependOnTheSlot(t *testing.T) {
 		storetest.Must(t, db.Commit(t.Context(), numberNote{"b"}, numberNote{"a"}))
 		storetest.Wants(t, db.Commit(t.Context(), numberNote{"c"}, addNote{ID: "a"}), fault.RecordAlreadyExist)
 		storetest.Must(t, db.Commit(t.Context(), numberNote{"d"}))
-		if got := notes(t, db); got != "a:2: b:1: d:3:" {
-			t.Error(got)
-		}
+		storetest.Equal(t, notes(t, db), "a:2: b:1: d:3:")
 		boom := errors.New("boom")
 		if err := db.InTx(t.Context(), func(ctx context.Context) error {
 			storetest.Must(t, db.Commit(ctx, numberNote{"e"}))
@@ -246,9 +236,7 @@ func TestRowsThatDependOnTheSlot(t *testing.T) {
 		}
 		func() {
 			defer func() {
-				if recover() != "panic of the test" {
-					t.Error("the panic of a function is lost")
-				}
+				storetest.Equal(t, recover(), "panic of the test", "the panic of a function is lost")
 			}()
 			db.InTx(t.Context(), func(ctx context.Context) error {
 				storetest.Must(t, db.Commit(ctx, numberNote{"f"}))
@@ -262,9 +250,7 @@ func TestRowsThatDependOnTheSlot(t *testing.T) {
 		if db.Postgres() { // a transaction of several steps has a slot of its own
 			want = "a:2: b:1: d:3: g:1:"
 		}
-		if got := notes(t, db); got != want {
-			t.Error(got)
-		}
+		storetest.Equal(t, notes(t, db), want)
 	})
 }
 
@@ -274,9 +260,7 @@ func TestFunctionsOfKinds(t *testing.T) {
 	for _, k := range slices.Concat(noteKinds.Fences, noteKinds.Writes) {
 		got[k.Function()] = true
 	}
-	if !maps.Equal(got, map[string]bool{"": true, "engine.stampNotes": true, "engine.breakNotes": true}) {
-		t.Errorf("%v", got)
-	}
+	storetest.Same(t, got, map[string]bool{"": true, "engine.stampNotes": true, "engine.breakNotes": true})
 }
 
 // Two units never share a transaction if they touch one row; the later one follows in the next.
@@ -294,14 +278,12 @@ func TestUnitsOfOneRowTakeTurns(t *testing.T) {
 	left := &unit{writes: []commit.Write{addNote{ID: "z"}}}
 	left.state.Store(abandoned)
 	b.take(left)
-	if len(b.units) != 4 || len(b.later) != 2 {
-		t.Errorf("%d together, %d later", len(b.units), len(b.later))
-	}
+	storetest.Equal(t, len(b.units), 4)
+	storetest.Equal(t, len(b.later), 2)
 	for len(b.units) < 256 {
 		b.take(&unit{writes: []commit.Write{addNote{ID: "f"}}})
 	}
 	b.take(&unit{writes: []commit.Write{addNote{ID: "g"}}})
-	if len(b.units) != 256 || len(b.later) != 3 {
-		t.Errorf("%d together, %d later", len(b.units), len(b.later))
-	}
+	storetest.Equal(t, len(b.units), 256)
+	storetest.Equal(t, len(b.later), 3)
 }

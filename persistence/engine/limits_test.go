@@ -13,16 +13,13 @@ import (
 // long for another process.
 func TestTimeOfStatements(t *testing.T) {
 	for _, limit := range []time.Duration{0, 700 * time.Millisecond} {
-		db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true, Timeout: limit})
-		storetest.Must(t, err)
+		db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true, Timeout: limit}))(t)
 		defer db.Close()
 		waits := func(want int) {
 			t.Helper()
 			var got int
 			storetest.Must(t, db.write.NewRaw("PRAGMA busy_timeout").Scan(t.Context(), &got))
-			if got != want {
-				t.Errorf("SQLite waits for %d ms, want %d", got, want)
-			}
+			storetest.Equal(t, got, want)
 		}
 		waits(30_000)
 		db.EndPatience()
@@ -92,16 +89,12 @@ func TestPurgeAfterCopy(t *testing.T) {
 		count("TRUE") != 5 {
 		t.Errorf("a copy that fails: %v, %d notes", err, count("TRUE"))
 	}
-	if err := purge("", "none = 1"); err == nil {
-		t.Error("a condition that fails")
-	}
+	storetest.Fails(t, purge("", "none = 1"), "", "a condition that fails")
 	storetest.Must(t, purge(copies, "id < 'a2' AND id NOT LIKE 'copy%'"))
-	if count("id LIKE 'copy%'") != 2 || count("id LIKE 'a%'") != 3 {
-		t.Errorf("%d copies, %d left", count("id LIKE 'copy%'"), count("id LIKE 'a%'"))
-	}
+	storetest.Equal(t, count("id LIKE 'copy%'"), 2)
+	storetest.Equal(t, count("id LIKE 'a%'"), 3)
 	storetest.Must(t, purge(copies, "id = 'none'")) // nothing to copy
 	storetest.Must(t, purge("", "id < 'a4'"))
-	if count("id LIKE 'copy%'") != 2 || count("id LIKE 'a%'") != 1 {
-		t.Errorf("%d copies, %d left", count("id LIKE 'copy%'"), count("id LIKE 'a%'"))
-	}
+	storetest.Equal(t, count("id LIKE 'copy%'"), 2)
+	storetest.Equal(t, count("id LIKE 'a%'"), 1)
 }

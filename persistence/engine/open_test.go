@@ -40,13 +40,9 @@ func TestConcurrentOpensTakeTurns(t *testing.T) {
 func TestOnlyOwnerReadsDatabaseFiles(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Must(t, os.Chmod(dir, 0o755))
-	db, err := Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), "sqlite:"+filepath.Join(dir, "castellan.db"), noteKinds, Options{}))(t)
 	defer db.Close()
 	for _, name := range []string{"castellan.db", "castellan.db-wal", "castellan.db-shm"} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", name, info, err)
-		}
+		storetest.Equal(t, storetest.Value(os.Stat(filepath.Join(dir, name)))(t).Mode().Perm(), 0o600, name)
 	}
 }

@@ -19,8 +19,7 @@ func TestWaitersShareAnOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			release := hold(t, dsn)
 			defer release()
-			db, err := Open(t.Context(), dsn, noteKinds, Options{Timeout: limit})
-			storetest.Must(t, err)
+			db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{Timeout: limit}))(t)
 			defer db.Close()
 			db.Start(func(int) State { return nil })
 			began := time.Now()
@@ -34,14 +33,10 @@ func TestWaitersShareAnOutage(t *testing.T) {
 						_, err := db.Conn(ctx).NewInsert().Model(&noteRow{ID: id}).Exec(ctx)
 						return Translate(err)
 					})
-					if fault.CodeOf(err) != fault.Unavailable {
-						t.Errorf("a caller under a lock: %v", err)
-					}
+					storetest.Wants(t, err, fault.Unavailable, "a caller under a lock")
 				})
 				all.Go(func() {
-					if err := db.Commit(t.Context(), addNote{ID: "u" + string(rune('a'+i))}); fault.CodeOf(err) != fault.Unavailable {
-						t.Errorf("a unit under a lock: %v", err)
-					}
+					storetest.Wants(t, db.Commit(t.Context(), addNote{ID: "u" + string(rune('a'+i))}), fault.Unavailable)
 				})
 			}
 			all.Wait()

@@ -46,8 +46,7 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 			defer slog.SetDefault(was)
 			release := hold(t, dsn)
 			defer func() { release() }()
-			db, err := Open(t.Context(), dsn, noteKinds, Options{Patient: true})
-			storetest.Must(t, err)
+			db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{Patient: true}))(t)
 			defer db.Close()
 			db.Start(func(int) State { return nil })
 			inTx := func(id string) error {
@@ -64,9 +63,7 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 			}
 			for kind, write := range writes {
 				timer := time.AfterFunc(2*time.Second, release)
-				if err := write(kind + " in time"); err != nil {
-					t.Errorf("%s while patient: %v", kind, err)
-				}
+				storetest.Must(t, write(kind+" in time"))
 				timer.Stop()
 				release()
 				release = hold(t, dsn)
@@ -77,15 +74,11 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 			release()
 			log.Reset()
 			db.EndPatience()
-			if text := log.String(); text != "" {
-				t.Errorf("the end of the patience logs %q", text)
-			}
+			storetest.Equal(t, log.String(), "")
 			release = hold(t, dsn)
 			for kind, write := range writes {
 				began := time.Now()
-				if err := write(kind + " too late"); fault.CodeOf(err) != fault.Unavailable {
-					t.Errorf("%s of a request: %v", kind, err)
-				}
+				storetest.Wants(t, write(kind+" too late"), fault.Unavailable, kind)
 				if took := time.Since(began); took > Patience/2 {
 					t.Errorf("%s of a request was refused after %v", kind, took)
 				}
@@ -100,8 +93,7 @@ func TestFailedEndOfPatienceIsLogged(t *testing.T) {
 	was := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(was)
-	db, err := Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true})
-	storetest.Must(t, err)
+	db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true}))(t)
 	storetest.Must(t, db.Close())
 	db.EndPatience()
 	if !strings.Contains(log.String(), "busy timeout of the SQLite writer") {

@@ -47,13 +47,9 @@ func TestTransactionsWithinTransactions(t *testing.T) {
 				t.Errorf("ends with %v: %v, the function ran %d times", fails, err, ran)
 			}
 		}
-		if units, err := db.CommitGathered(t.Context(), addNote{ID: "alone"}); units != 1 || err != nil {
-			t.Errorf("%d units, %v", units, err)
-		}
+		storetest.Equal(t, storetest.Value(db.CommitGathered(t.Context(), addNote{ID: "alone"}))(t), 1)
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
-			if units, err := db.CommitGathered(ctx, addNote{ID: "part"}); units != 0 || err != nil {
-				t.Errorf("a part of a transaction: %d units, %v", units, err)
-			}
+			storetest.Equal(t, storetest.Value(db.CommitGathered(ctx, addNote{ID: "part"}))(t), 0, "a part of a transaction")
 			return nil
 		}))
 	})
@@ -101,9 +97,7 @@ func TestAdmittedWrites(t *testing.T) {
 			ran = "a"
 			return db.Commit(ctx, addNote{ID: fmt.Sprint("t", n)})
 		})
-		if got := fmt.Sprint(isThere(t, db, fmt.Sprint("t", n)), " ", ran, " ", err); got != want {
-			t.Errorf("refused at check %d: %s, want %s", n, got, want)
-		}
+		storetest.Equal(t, fmt.Sprint(isThere(t, db, fmt.Sprint("t", n)), " ", ran, " ", err), want, n)
 	}
 	checks, refused = 0, 1
 	if err := db.Commit(t.Context(), addNote{ID: "u"}); !errors.Is(err, stopped) || isThere(t, db, "u") {
@@ -165,9 +159,7 @@ func TestCallersWhoLeaveATransaction(t *testing.T) {
 // A lock needs a transaction. Transactions with one key take turns, and other keys do not matter.
 func TestLocksOfTransactions(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
-		if err := db.LockTx(t.Context(), 1); err == nil {
-			t.Error("a lock without a transaction")
-		}
+		storetest.Fails(t, db.LockTx(t.Context(), 1), "", "a lock without a transaction")
 		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error { return db.LockTx(ctx, 1) }))
 	})
 	dsn := pgtest.DSN(t)
@@ -179,9 +171,7 @@ func TestLocksOfTransactions(t *testing.T) {
 	}
 	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
 		storetest.Must(t, db.LockTx(ctx, 1))
-		if err := lock(hurries, 1); fault.CodeOf(err) != fault.Unavailable {
-			t.Errorf("the same key: %v", err)
-		}
+		storetest.Wants(t, lock(hurries, 1), fault.Unavailable, "the same key")
 		storetest.Must(t, lock(waits, 2))
 		return nil
 	}))
@@ -259,9 +249,7 @@ func TestTranslatedErrors(t *testing.T) {
 		{&net.DNSError{}, fault.Unavailable}, {&pgconn.ConnectError{}, fault.Unavailable}, {errRefused, fault.Internal},
 	} {
 		got := Translate(c.err)
-		if fault.CodeOf(got) != c.want {
-			t.Errorf("%v is %v, want %q", c.err, got, c.want)
-		}
+		storetest.Wants(t, got, c.want, c.err)
 		var f *fault.Error
 		if errors.As(got, &f); f != nil && c.want == fault.Unavailable && (f.RetryAfter != time.Second ||
 			!errors.Is(got, c.err)) {
@@ -305,9 +293,7 @@ func TestSeedsRunOnce(t *testing.T) {
 				storetest.Must(t, err)
 			}
 			for prefix, want := range map[string][]string{"a": {"a1", "a2"}, "b1": {"b1"}, "b12": nil, "": {"a1", "a2", "b1"}} {
-				if got, err := db.SeedsOf(ctx, prefix); err != nil || !slices.Equal(got, want) {
-					t.Errorf("%q: %q, %v", prefix, got, err)
-				}
+				storetest.Same(t, storetest.Value(db.SeedsOf(ctx, prefix))(t), want, prefix)
 			}
 			var times []int64
 			storetest.Must(t, db.read.NewSelect().Table("seed").Column("at").Where("name = 'a1'").Scan(ctx, &times))
@@ -368,9 +354,7 @@ func TestPurgeInParts(t *testing.T) {
 				t.Errorf("after %d times: %d", i+1, n)
 			}
 		}
-		if err := db.PurgePart(t.Context(), "none", "text = ?", "old"); err == nil {
-			t.Error("a table that does not exist")
-		}
+		storetest.Fails(t, db.PurgePart(t.Context(), "none", "text = ?", "old"), "", "a table that does not exist")
 	})
 }
 

@@ -68,15 +68,11 @@ func TestStatementText(t *testing.T) {
 			t.Errorf("%s for SQLite, of %v:\n%s\nwant, of %v,\n%s", name, c.made.params, c.made.sqlite, c.params,
 				c.sqlite)
 		}
-		if c.made.postgres != c.postgres {
-			t.Errorf("%s for PostgreSQL:\n%s\nwant\n%s", name, c.made.postgres, c.postgres)
-		}
+		storetest.Equal(t, c.made.postgres, c.postgres, name)
 	}
 	s := parsed(of, "UPDATE t SET state = v.state {FROM v} WHERE t.id = v.id {RETURNING t.id}")
 	want := "WITH stand AS (" + s.postgres + ") SELECT 1 / (count(*) = cardinality($1::text[]))::int FROM stand"
-	if s.failFast != want {
-		t.Errorf("to fail fast:\n%s\nwant\n%s", s.failFast, want)
-	}
+	storetest.Equal(t, s.failFast, want)
 	if s := insertInto(of, ""); s.failFast != "" {
 		t.Errorf("what nothing refuses fails fast: %s", s.failFast)
 	}
@@ -150,9 +146,8 @@ func TestSlotState(t *testing.T) {
 		t.Errorf("a batch that was rolled back left %+v (%v)", kept, err)
 	}
 	err := s.ended(s.remember(), nil, commitError{context.DeadlineExceeded})
-	if !errors.Is(err, commit.ErrUnknown) || kept.forgotten != 1 {
-		t.Errorf("got %v, want ErrUnknown; %+v", err, kept)
-	}
+	storetest.Is(t, err, commit.ErrUnknown, kept)
+	storetest.Equal(t, kept.forgotten, 1, kept)
 }
 
 // One existing row refuses only its own unit, at any position among the rows of one statement.
@@ -171,9 +166,7 @@ func TestExistingRowRefusesOnlyItsUnit(t *testing.T) {
 				if i == there {
 					want = fault.RecordAlreadyExist
 				}
-				if fault.CodeOf(err) != want {
-					t.Errorf("row %d of which %d is there: %v", i, there, err)
-				}
+				storetest.Wants(t, err, want, i, there)
 				note(t, db, name(i))
 			}
 		}
@@ -202,9 +195,7 @@ func (unknownWrite) Table() string { return "unknown" }
 
 func TestKindsAreDistinct(t *testing.T) {
 	twice := Kinds{Writes: []Kind{Insert(addNote.row), Insert(addNote.row)}}
-	if _, err := Open(t.Context(), sqliteFile(t), twice, Options{}); err == nil {
-		t.Error("two kinds for one type of write were accepted")
-	}
+	storetest.Fails(t, storetest.Err(Open(t.Context(), sqliteFile(t), twice, Options{})), "")
 }
 
 // guardingWrite is a write whose fence includes a guard.
@@ -226,9 +217,7 @@ func TestGuardThatFenceIncludes(t *testing.T) {
 		"other table":   {commit.Guard{On: commit.AttemptBudget, Key: "a", Version: 3}, false},
 	} {
 		unit := []commit.Write{guard, guardingWrite{c.fence}}
-		if got := guarded(unit, guard); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		storetest.Equal(t, guarded(unit, guard), c.want, name)
 		if guarded(unit, unit[1]) {
 			t.Errorf("%s: the fence itself is left out", name)
 		}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"testing"
 
 	"castellan/domain/kit/storetest"
@@ -25,9 +24,7 @@ func TestTraceOfInteractiveTransaction(t *testing.T) {
 			}))
 			want := []string{"BEGIN", "UPDATE note SET text = 'new' WHERE note.id = 'a'", "DELETE FROM note WHERE note.id = 'b'",
 				"COMMIT"}
-			if !slices.Equal(traced, want) {
-				t.Errorf("traced %q, want %q", traced, want)
-			}
+			storetest.Same(t, traced, want)
 		})
 	}
 }

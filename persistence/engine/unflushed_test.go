@@ -69,9 +69,7 @@ func TestUnflushedOnSQLite(t *testing.T) {
 		}
 		var now int
 		storetest.Must(t, db.write.NewRaw("PRAGMA synchronous").Scan(t.Context(), &now))
-		if now != 2 {
-			t.Errorf("flush %v: others commit at level %d afterwards", c.flush, now)
-		}
+		storetest.Equal(t, now, 2, c.flush)
 	}
 }
 
@@ -79,8 +77,7 @@ func TestUnflushedOnSQLite(t *testing.T) {
 // log is shared by all its databases.
 func TestUnflushedOnPostgres(t *testing.T) {
 	pgtest.Need(t)
-	server, err := pgtest.Start()
-	storetest.Must(t, err)
+	server := storetest.Value(pgtest.Start())(t)
 	t.Cleanup(server.Stop)
 	db := open(t, server.DSN())
 	ahead := func(writes ...commit.Write) (n int) {

@@ -45,8 +45,7 @@ func TestChallengeStore(t *testing.T) {
 		keeps(t, db, []byte("command"), []byte("intent"), first, decoy)
 		keeps(t, db, nil, nil, bare)
 		for _, want := range []challenge.Challenge{first, decoy, bare} {
-			got, err := store.Load(t.Context(), want.ID)
-			storetest.Must(t, err)
+			got := storetest.Value(store.Load(t.Context(), want.ID))(t)
 			storetest.Same(t, got, want)
 		}
 		_, err := store.Load(t.Context(), "unknown")
@@ -95,10 +94,8 @@ func TestOpenChallenges(t *testing.T) {
 		end := time.UnixMilli(first.ExpiresAt)
 		for now, want := range map[time.Time][]challenge.Challenge{made: {first, second},
 			end.Add(-time.Millisecond): {first, second}, end: {second}, end.Add(time.Second): nil} {
-			refs, err := store.Open(t.Context(), "u1", now)
-			storetest.Must(t, err)
-			pending, err := store.Pending(t.Context(), "u1", now)
-			storetest.Must(t, err)
+			refs := storetest.Value(store.Open(t.Context(), "u1", now))(t)
+			pending := storetest.Value(store.Pending(t.Context(), "u1", now))(t)
 			if len(refs) != len(want) || len(pending) != len(want) {
 				t.Fatalf("%v: %+v, %+v, want %d", now, refs, pending, len(want))
 			}
@@ -127,10 +124,8 @@ func TestStatesOfChallenges(t *testing.T) {
 		got, err := store.States(t.Context(), ids)
 		storetest.Must(t, err)
 		storetest.Same(t, got, want)
-		got, err = store.States(t.Context(), nil)
-		if err != nil || len(got) != 0 {
-			t.Errorf("%+v, %v", got, err)
-		}
+		got = storetest.Value(store.States(t.Context(), nil))(t)
+		storetest.Equal(t, len(got), 0)
 	})
 }
 
@@ -181,15 +176,9 @@ func TestStuckChallenges(t *testing.T) {
 		keeps(t, db, nil, nil, second, first, open)
 		for before, want := range map[time.Duration][]string{0: nil, time.Millisecond: {first.ID}, time.Second: {first.ID},
 			time.Second + time.Millisecond: {first.ID, second.ID}} {
-			got, err := store.Stuck(t.Context(), made.Add(before), 9)
-			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("before %v: %v, %v, want %v", before, got, err, want)
-			}
+			storetest.Same(t, storetest.Value(store.Stuck(t.Context(), made.Add(before), 9))(t), want, before)
 		}
-		one, err := store.Stuck(t.Context(), made.Add(time.Hour), 1)
-		if err != nil || !slices.Equal(one, []string{first.ID}) {
-			t.Errorf("at most one: %v, %v", one, err)
-		}
+		storetest.Same(t, storetest.Value(store.Stuck(t.Context(), made.Add(time.Hour), 1))(t), []string{first.ID})
 	})
 }
 
@@ -242,8 +231,7 @@ func TestPurgeOfBudgets(t *testing.T) {
 		}
 		kept := func() (left string) {
 			for _, subject := range []string{"plain", "otp", "totp", "?decoy"} {
-				b, err := store.Budget(t.Context(), subject, challenge.FlowLogin)
-				storetest.Must(t, err)
+				b := storetest.Value(store.Budget(t.Context(), subject, challenge.FlowLogin))(t)
 				if b.Version > 0 {
 					left += subject + " "
 				}
@@ -256,9 +244,7 @@ func TestPurgeOfBudgets(t *testing.T) {
 			want string
 		}{{now.Add(23 * time.Hour), "plain otp totp ?decoy "}, {now.Add(25 * time.Hour), "otp totp "}} {
 			storetest.Must(t, store.Purge(t.Context(), c.made))
-			if got := kept(); got != c.want {
-				t.Errorf("%v: %s, want %s", c.made.Sub(now), got, c.want)
-			}
+			storetest.Equal(t, kept(), c.want, c.made.Sub(now))
 		}
 	})
 }
@@ -285,10 +271,8 @@ func TestSwitchOffAndOn(t *testing.T) {
 		}
 		storetest.Must(t, db.Commit(ctx, challenge.SwitchOn{UserID: one.ID}))
 		for id, want := range map[string]int{one.ID: 0, two.ID: 100} {
-			u, err := users.Get(ctx, id)
-			storetest.Must(t, err)
-			b, err := store.Budget(ctx, id, challenge.FlowLogin)
-			storetest.Must(t, err)
+			u := storetest.Value(users.Get(ctx, id))(t)
+			b := storetest.Value(store.Budget(ctx, id, challenge.FlowLogin))(t)
 			if b.OTPRow != want || (u.FactorsOff != 0) != (want > 0) || (b.Version == 1) != (want > 0) {
 				t.Errorf("%s: off %b, %+v", id, u.FactorsOff, b)
 			}

@@ -62,30 +62,21 @@ func mfaRoundTrip(t *testing.T, s mfa.Store, _ commit.Committer) {
 		storetest.Must(t, s.AddAction(ctx, actions[i]))
 	}
 	for i := range policies {
-		id, err := s.AddPolicy(ctx, policies[i])
-		storetest.Must(t, err)
+		id := storetest.Value(s.AddPolicy(ctx, policies[i]))(t)
 		if id < 1 {
 			t.Errorf("id %d", id)
 		}
 		policies[i].ID = id
 	}
-	gotMethods, err := s.Methods(ctx)
-	storetest.Must(t, err)
-	gotActions, err := s.Actions(ctx)
-	storetest.Must(t, err)
-	gotPolicies, err := s.Policies(ctx)
-	storetest.Must(t, err)
-	oneMethod, err := s.Methods(ctx, methods[1].Code, "NONE")
-	storetest.Must(t, err)
-	oneAction, err := s.Actions(ctx, actions[1].Code)
-	storetest.Must(t, err)
-	noAction, err := s.Actions(ctx, "NONE")
-	storetest.Must(t, err)
+	gotMethods := storetest.Value(s.Methods(ctx))(t)
+	gotActions := storetest.Value(s.Actions(ctx))(t)
+	gotPolicies := storetest.Value(s.Policies(ctx))(t)
+	oneMethod := storetest.Value(s.Methods(ctx, methods[1].Code, "NONE"))(t)
+	oneAction := storetest.Value(s.Actions(ctx, actions[1].Code))(t)
+	noAction := storetest.Value(s.Actions(ctx, "NONE"))(t)
 	for _, c := range []struct{ got, want any }{{gotMethods, methods}, {gotActions, actions}, {gotPolicies, policies},
 		{oneMethod, methods[1:2]}, {oneAction, actions[1:2]}, {noAction, []mfa.Action{}}} {
-		if !reflect.DeepEqual(c.got, c.want) {
-			t.Errorf("got  %+v\nwant %+v", c.got, c.want)
-		}
+		storetest.Same(t, c.got, c.want)
 	}
 }
 
@@ -101,19 +92,16 @@ func mfaCodesAreUnique(t *testing.T, s mfa.Store, _ commit.Committer) {
 		func(int) error { return s.AddAction(ctx, mfa.Action{Code: "SMS", Title: mfa.Text{"en": "x"}}) }); n != 1 {
 		t.Errorf("%d of %d actions were added", n, racers)
 	}
-	ms, err := s.Methods(ctx)
-	storetest.Must(t, err)
-	as, err := s.Actions(ctx)
-	storetest.Must(t, err)
-	if len(ms) != 1 || len(as) != 1 {
-		t.Errorf("%d methods, %d actions", len(ms), len(as))
-	}
+	ms := storetest.Value(s.Methods(ctx))(t)
+	as := storetest.Value(s.Actions(ctx))(t)
+	storetest.Equal(t, len(ms), 1)
+	storetest.Equal(t, len(as), 1)
 }
 
 func mfaOnePolicyPerEntity(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
 	if n := storetest.Race(t, racers, fault.RecordAlreadyExist,
-		func(int) error { _, err := s.AddPolicy(ctx, commonPolicy("AA")); return err }); n != 1 {
+		func(int) error { return storetest.Err(s.AddPolicy(ctx, commonPolicy("AA"))) }); n != 1 {
 		t.Errorf("%d of %d policies were added", n, racers)
 	}
 	expired := commonPolicy("AA")
@@ -125,8 +113,7 @@ func mfaOnePolicyPerEntity(t *testing.T, s mfa.Store, _ commit.Committer) {
 	expired.ActionCode = "BB"
 	_, err = s.AddPolicy(ctx, expired)
 	storetest.Must(t, err)
-	_, err = s.AddPolicy(ctx, commonPolicy("BB"))
-	storetest.Wants(t, err, fault.RecordAlreadyExist)
+	storetest.Wants(t, storetest.Err(s.AddPolicy(ctx, commonPolicy("BB"))), fault.RecordAlreadyExist)
 
 	for _, id := range []string{"u1", "u2"} {
 		p := commonPolicy("AA")
@@ -134,9 +121,7 @@ func mfaOnePolicyPerEntity(t *testing.T, s mfa.Store, _ commit.Committer) {
 		_, err := s.AddPolicy(ctx, p)
 		storetest.Must(t, err)
 	}
-	if ps, err := s.Policies(ctx); err != nil || len(ps) != 4 {
-		t.Errorf("%d policies, %v", len(ps), err)
-	}
+	storetest.Equal(t, len(storetest.Value(s.Policies(ctx))(t)), 4)
 }
 
 func mfaChange(t *testing.T, s mfa.Store, _ commit.Committer) {
@@ -169,9 +154,7 @@ func mfaChange(t *testing.T, s mfa.Store, _ commit.Committer) {
 
 	next := persistencetest.Whole(t, func(m *mfa.Method) { m.Code = "BB" })
 	storetest.Must(t, s.ChangeMethod(ctx, "AA", func(m mfa.Method) (mfa.Method, error) {
-		if m != (mfa.Method{Code: "AA", ExpireMs: 1}) {
-			t.Errorf("change got %+v", m)
-		}
+		storetest.Equal(t, m, (mfa.Method{Code: "AA", ExpireMs: 1}))
 		return next, nil
 	}))
 	storetest.Must(t, s.ChangeAction(ctx, "AA", func(mfa.Action) (mfa.Action, error) { return wholeAction(t, "BB"), nil }))
@@ -179,8 +162,7 @@ func mfaChange(t *testing.T, s mfa.Store, _ commit.Committer) {
 	storetest.Must(t, err)
 	next.Code = "AA"
 	storetest.Same(t, ms, []mfa.Method{next, {Code: "BB", ExpireMs: 1}})
-	as, err := s.Actions(ctx)
-	storetest.Must(t, err)
+	as := storetest.Value(s.Actions(ctx))(t)
 	storetest.Same(t, as, []mfa.Action{wholeAction(t, "AA")})
 }
 
@@ -188,10 +170,8 @@ func mfaChangeCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx := t.Context()
 	special := commonPolicy("AA")
 	special.Type = "SPECIAL"
-	other, err := s.AddPolicy(ctx, special)
-	storetest.Must(t, err)
-	id, err := s.AddPolicy(ctx, commonPolicy("AA"))
-	storetest.Must(t, err)
+	other := storetest.Value(s.AddPolicy(ctx, special))(t)
+	id := storetest.Value(s.AddPolicy(ctx, commonPolicy("AA")))(t)
 	for _, unknown := range []int64{other, id + 1000, 0, -1} {
 		storetest.Wants(t, s.ChangeCommon(ctx, unknown,
 			func(p mfa.Policy) (mfa.Policy, error) { t.Error("called"); return p, nil }), fault.RecordNotFound)
@@ -203,8 +183,7 @@ func mfaChangeCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 		}
 		return next, nil
 	}))
-	ps, err := s.Policies(ctx)
-	storetest.Must(t, err)
+	ps := storetest.Value(s.Policies(ctx))(t)
 	want := next
 	want.ID, want.ActionCode, want.EntityType, want.EntityID, want.Type = id, "AA", mfa.General, "", mfa.Common
 	if len(ps) != 2 || !reflect.DeepEqual(ps[1], want) {
@@ -217,31 +196,24 @@ func mfaRemoveCommon(t *testing.T, s mfa.Store, _ commit.Committer) {
 	ctx, refusal := t.Context(), errors.New("no")
 	special := commonPolicy("AA")
 	special.Type = "SPECIAL"
-	other, err := s.AddPolicy(ctx, special)
-	storetest.Must(t, err)
-	id, err := s.AddPolicy(ctx, commonPolicy("AA"))
-	storetest.Must(t, err)
+	other := storetest.Value(s.AddPolicy(ctx, special))(t)
+	id := storetest.Value(s.AddPolicy(ctx, commonPolicy("AA")))(t)
 	unseen := func(mfa.Policy) error { t.Error("called"); return nil }
 	for _, unknown := range []int64{other, id + 1000, 0, -1} {
 		storetest.Wants(t, s.RemoveCommon(ctx, unknown, unseen), fault.RecordNotFound)
 	}
 	if err := s.RemoveCommon(ctx, id, func(p mfa.Policy) error {
-		if p.ID != id || p.ActionCode != "AA" {
-			t.Errorf("check got %+v", p)
-		}
+		storetest.Equal(t, p.ID, id, p)
+		storetest.Equal(t, p.ActionCode, "AA", p)
 		return refusal
 	}); !errors.Is(err, refusal) {
 		t.Errorf("got %v", err)
 	}
-	if ps, err := s.Policies(ctx); err != nil || len(ps) != 2 {
-		t.Errorf("a refused deletion: %+v, %v", ps, err)
-	}
-	if n := storetest.Race(t, racers, fault.RecordNotFound, func(int) error {
+	storetest.Equal(t, len(storetest.Value(s.Policies(ctx))(t)), 2, "a refused deletion")
+	storetest.OneWins(t, racers, fault.RecordNotFound, func(int) error {
 		return s.RemoveCommon(ctx, id, func(mfa.Policy) error { return nil })
-	}); n != 1 {
-		t.Errorf("%d of %d deletions", n, racers)
-	}
-	_, err = s.AddPolicy(ctx, commonPolicy("AA"))
+	})
+	_, err := s.AddPolicy(ctx, commonPolicy("AA"))
 	storetest.Must(t, err)
 }
 
@@ -295,20 +267,13 @@ func TestMFAAdmin(t *testing.T) {
 			p.Methods[0].LifetimeMs != 90_000 {
 			t.Errorf("this node plans %+v", p)
 		}
-		if got := c.ActionTitle("LOGIN", "tr"); got != "Log in" {
-			t.Errorf("title %q", got)
-		}
-		notes, err := kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
-		storetest.Must(t, err)
+		storetest.Equal(t, c.ActionTitle("LOGIN", "tr"), "Log in")
+		notes := storetest.Value(kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour)))(t)
 		for _, n := range notes {
-			if n.Topic != change.MFA {
-				t.Errorf("note %+v", n)
-			}
+			storetest.Equal(t, n.Topic, change.MFA, n)
 		}
-		rows, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))
-		storetest.Must(t, err)
-		if len(notes) != 6 || rows != 6 {
-			t.Errorf("%d notes and %d audit rows for 6 changes", len(notes), rows)
-		}
+		rows := storetest.Value(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))(t)
+		storetest.Equal(t, len(notes), 6)
+		storetest.Equal(t, rows, 6)
 	})
 }

@@ -3,7 +3,6 @@ package factor_test
 import (
 	"bytes"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -81,16 +80,10 @@ func passkeyAddAndRead(t *testing.T, s passkeyStores, _ commit.Committer) {
 	a, b, c := samplePasskey(t, 1, "p1"), samplePasskey(t, 1, "p2"), samplePasskey(t, 2, "p3")
 	b = persistencetest.Whole(t, func(c *passkey.Credential) { c.DeviceID, c.UserID, c.Key = "p2", b.UserID, b.Key })
 	a.Transports = nil
-	if _, err := s.ByCredential(ctx, a.ID); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("before: %v", err)
-	}
+	storetest.Wants(t, storetest.Err(s.ByCredential(ctx, a.ID)), fault.RecordNotFound, "before")
 	storetest.Must(t, s.Commit(ctx, passkey.Add{Credential: a}, passkey.Add{Credential: b}, passkey.Add{Credential: c}))
-	if got, err := s.List(ctx, userID(1)); err != nil || !reflect.DeepEqual(got, []passkey.Credential{b, a}) {
-		t.Errorf("listed %+v, %v", got, err)
-	}
-	if got, err := s.ByCredential(ctx, c.ID); err != nil || !reflect.DeepEqual(got, c) {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	storetest.Same(t, storetest.Value(s.List(ctx, userID(1)))(t), []passkey.Credential{b, a})
+	storetest.Same(t, storetest.Value(s.ByCredential(ctx, c.ID))(t), c)
 	storetest.Must(t, s.Commit(ctx, passkey.Remove{UserID: userID(2), DeviceID: "p1"})) // another's
 	storetest.Must(t, s.Commit(ctx, passkey.Remove{UserID: userID(1), DeviceID: "p2"}))
 	if got, err := s.List(ctx, userID(1)); err != nil || len(got) != 1 || got[0].DeviceID != "p1" {
@@ -108,9 +101,7 @@ func passkeyTrust(t *testing.T, s passkeyStores, _ commit.Committer) {
 	wants := func(want ...passkey.Credential) {
 		t.Helper()
 		for _, one := range want {
-			if got, err := s.ByCredential(t.Context(), one.ID); err != nil || got.Trust != one.Trust {
-				t.Errorf("%s: %+v, want %+v, %v", one.DeviceID, got.Trust, one.Trust, err)
-			}
+			storetest.Equal(t, storetest.Value(s.ByCredential(t.Context(), one.ID))(t).Trust, one.Trust, one.DeviceID)
 		}
 	}
 	wants(a, b, c)
@@ -124,9 +115,7 @@ func passkeyOneCredentialOnce(t *testing.T, s passkeyStores, _ commit.Committer)
 	a, b := samplePasskey(t, 1, "p1"), samplePasskey(t, 2, "p2")
 	b.ID = bytes.Clone(a.ID)
 	storetest.Must(t, s.Commit(t.Context(), passkey.Add{Credential: a}))
-	if err := s.Commit(t.Context(), passkey.Add{Credential: b}); fault.CodeOf(err) != fault.RecordAlreadyExist {
-		t.Errorf("one credential twice: %v", err)
-	}
+	storetest.Wants(t, s.Commit(t.Context(), passkey.Add{Credential: b}), fault.RecordAlreadyExist)
 }
 
 func passkeyUseIsFenced(t *testing.T, s passkeyStores, _ commit.Committer) {
@@ -147,9 +136,7 @@ func passkeyUseIsFenced(t *testing.T, s passkeyStores, _ commit.Committer) {
 	stranger.UserID, stranger.Seen = userID(2), use.Count
 	gone.DeviceID = "p9"
 	for _, w := range []passkey.Use{use, stranger, gone} {
-		if err := s.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("%+v: %v", w, err)
-		}
+		storetest.Is(t, s.Commit(ctx, w), commit.ErrFenced, w)
 	}
 	for _, bad := range []string{"", "p1", "passkey/p1", "passkey/p1/x/1/true", "passkey/p1/1/4294967296/true"} {
 		if w, ok := passkey.UseOf(bad); ok {
@@ -183,9 +170,7 @@ func passkeyUseUnderRace(t *testing.T, s passkeyStores, _ commit.Committer) {
 				t.Error(err)
 			}
 		}
-		if made != c.made {
-			t.Errorf("%s: %d uses, want %d", c.of.DeviceID, made, c.made)
-		}
+		storetest.Equal(t, made, c.made, c.of.DeviceID)
 	}
 }
 

@@ -35,8 +35,7 @@ func TestPushes(t *testing.T) {
 		ctx, store := t.Context(), factor.NewChallenges(db)
 		numbers := func(user string, max int) (got []int64) {
 			t.Helper()
-			pushes, err := store.Pushes(ctx, user, max, later)
-			storetest.Must(t, err)
+			pushes := storetest.Value(store.Pushes(ctx, user, max, later))(t)
 			for _, p := range pushes {
 				got = append(got, p.Number)
 			}
@@ -65,11 +64,9 @@ func TestPushes(t *testing.T) {
 		pushes, err := store.Pushes(ctx, "u1", 1, time.UnixMilli(1006))
 		storetest.Must(t, err)
 		storetest.Same(t, len(pushes), 5) // and 5, the newest before that instant
-		pushes, err = store.Pushes(ctx, "u1", 1, time.UnixMilli(1002))
-		storetest.Must(t, err)
+		pushes = storetest.Value(store.Pushes(ctx, "u1", 1, time.UnixMilli(1002)))(t)
 		storetest.Same(t, len(pushes), 6)
-		pushes, err = store.Pushes(ctx, "u1", 1, later)
-		storetest.Must(t, err)
+		pushes = storetest.Value(store.Pushes(ctx, "u1", 1, later))(t)
 		pushes = pushes[:2]
 		sent[5].State, sent[5].SettledAt = challenge.PushApproved, 77
 		sent[3].State, sent[3].SettledAt = challenge.PushDenied, 77
@@ -103,8 +100,7 @@ func TestPushNumbersUnderRace(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		pushes, err := store.Pushes(ctx, "u1", 100, later)
-		storetest.Must(t, err)
+		pushes := storetest.Value(store.Pushes(ctx, "u1", 100, later))(t)
 		if won.Load() != 4 || len(pushes) != 4 || !slices.IsSortedFunc(pushes, func(a, b challenge.Push) int {
 			return int(b.Number - a.Number)
 		}) {
@@ -112,9 +108,7 @@ func TestPushNumbersUnderRace(t *testing.T) {
 		}
 		var n int
 		storetest.Must(t, db.Conn(ctx).NewSelect().Table("challenge").ColumnExpr("COUNT(*)").Scan(ctx, &n))
-		if n != 4 {
-			t.Errorf("%d challenges were made", n)
-		}
+		storetest.Equal(t, n, 4)
 	})
 }
 
@@ -144,8 +138,6 @@ func TestPushIsNoCode(t *testing.T) {
 		if n != 0 || len(sent) != 0 || err != nil || err2 != nil {
 			t.Errorf("%d, %v, %v, %v", n, sent, err, err2)
 		}
-		if claimed, err := store.Claim(ctx, now.Add(time.Second), time.Minute, 10); err != nil || len(claimed) != 1 {
-			t.Errorf("claimed %v, %v", claimed, err)
-		}
+		storetest.Equal(t, len(storetest.Value(store.Claim(ctx, now.Add(time.Second), time.Minute, 10))(t)), 1)
 	})
 }

@@ -48,10 +48,7 @@ func rememberedClient(n int, userID, key, action string) remembered.Client {
 
 func listedClients(t *testing.T, s remembered.Store, userID string, now time.Time, want ...remembered.Client) {
 	t.Helper()
-	got, err := s.List(t.Context(), userID, now, 100)
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("listed %+v, %v; want %+v", got, err, want)
-	}
+	storetest.Same(t, storetest.Value(s.List(t.Context(), userID, now, 100))(t), append([]remembered.Client{}, want...))
 }
 
 func rememberedRoundTrip(t *testing.T, s remembered.Store, c commit.Committer) {
@@ -64,9 +61,7 @@ func rememberedRoundTrip(t *testing.T, s remembered.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: a}, remembered.Add{Client: b},
 		remembered.Add{Client: other}))
 	for _, want := range []remembered.Client{a, b, other} {
-		if got, err := s.Find(t.Context(), want.UserID, want.Thumbprint, want.Action); err != nil || got != want {
-			t.Errorf("%+v, %v", got, err)
-		}
+		storetest.Equal(t, storetest.Value(s.Find(t.Context(), want.UserID, want.Thumbprint, want.Action))(t), want)
 	}
 	for _, of := range [][3]string{{one, "k2", "LOGIN"}, {two, "k1", "EXPORT"}, {"u9", "k1", "LOGIN"}} {
 		_, err := s.Find(t.Context(), of[0], of[1], of[2])
@@ -79,9 +74,7 @@ func rememberedRoundTrip(t *testing.T, s remembered.Store, c commit.Committer) {
 		[]remembered.Client{other, a}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := s.List(t.Context(), one, start, 1); err != nil || !slices.Equal(got, []remembered.Client{b}) {
-		t.Errorf("%+v, %v", got, err)
-	}
+	storetest.Same(t, storetest.Value(s.List(t.Context(), one, start, 1))(t), []remembered.Client{b})
 }
 
 func rememberedUse(t *testing.T, s remembered.Store, c commit.Committer) {
@@ -100,9 +93,7 @@ func rememberedUse(t *testing.T, s remembered.Store, c commit.Committer) {
 	} {
 		wrong := right
 		change(&wrong)
-		if err := c.Commit(t.Context(), wrong); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("%s: %v", name, err)
-		}
+		storetest.Is(t, c.Commit(t.Context(), wrong), commit.ErrFenced, name)
 	}
 	last := right
 	last.At = a.ExpiresAt.Add(-time.Millisecond)
@@ -116,12 +107,8 @@ func rememberedCredentials(t *testing.T, s remembered.Store, c commit.Committer)
 	storetest.Must(t, c.Commit(t.Context(), user.Touch{UserID: one}))
 	listedClients(t, s, one, start)
 	listedClients(t, s, two, start, b)
-	if got, err := s.Of(t.Context(), "LOGIN", start, 100); err != nil || !slices.Equal(got, []remembered.Client{b}) {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if n, err := s.RemoveAll(t.Context(), one, start); n != 0 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
+	storetest.Same(t, storetest.Value(s.Of(t.Context(), "LOGIN", start, 100))(t), []remembered.Client{b})
+	storetest.Equal(t, storetest.Value(s.RemoveAll(t.Context(), one, start))(t), 0)
 }
 
 func rememberedRemove(t *testing.T, s remembered.Store, c commit.Committer) {
@@ -136,15 +123,9 @@ func rememberedRemove(t *testing.T, s remembered.Store, c commit.Committer) {
 	storetest.Must(t, s.Remove(t.Context(), one, a.ID))
 	storetest.Wants(t, s.Remove(t.Context(), one, a.ID), fault.RecordNotFound)
 	used := remembered.Used{ID: a.ID, UserID: one, Thumbprint: "k1", At: start}
-	if err := c.Commit(t.Context(), used); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("a removed client is used: %v", err)
-	}
-	if n, err := s.RemoveAll(t.Context(), one, start); n != 1 || err != nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	if n, err := s.RemoveAll(t.Context(), one, start); n != 0 || err != nil {
-		t.Errorf("again: %d, %v", n, err)
-	}
+	storetest.Is(t, c.Commit(t.Context(), used), commit.ErrFenced, "a removed client is used")
+	storetest.Equal(t, storetest.Value(s.RemoveAll(t.Context(), one, start))(t), 1)
+	storetest.Equal(t, storetest.Value(s.RemoveAll(t.Context(), one, start))(t), 0, "again")
 	listedClients(t, s, one, start)
 	listedClients(t, s, two, start, other)
 }
@@ -155,7 +136,7 @@ func rememberedRaces(t *testing.T, s remembered.Store, c commit.Committer) {
 	one, _ := twoAccounts(t, c)
 	a := rememberedClient(1, one, "k1", "LOGIN")
 	storetest.Must(t, c.Commit(t.Context(), remembered.Add{Client: a}))
-	if won := storetest.Race(t, 8, fault.RecordNotFound, func(i int) error {
+	storetest.OneWins(t, 8, fault.RecordNotFound, func(i int) error {
 		if i%2 == 0 {
 			return s.Remove(t.Context(), one, a.ID)
 		}
@@ -164,16 +145,12 @@ func rememberedRaces(t *testing.T, s remembered.Store, c commit.Committer) {
 			return fault.New(fault.RecordNotFound, "not an end")
 		}
 		return err
-	}); won != 1 {
-		t.Errorf("%d ends", won)
-	}
+	})
 	storetest.Race(t, 8, fault.Unavailable, func(i int) error {
 		return c.Commit(t.Context(), remembered.Add{Client: rememberedClient(i, one, "k1", "LOGIN")},
 			remembered.Add{Client: rememberedClient(i, one, fmt.Sprint("k", 100+i), "LOGIN")})
 	})
-	if all, err := s.List(t.Context(), one, start, 100); err != nil || len(all) != 9 {
-		t.Errorf("%d, %v", len(all), err)
-	}
+	storetest.Equal(t, len(storetest.Value(s.List(t.Context(), one, start, 100))(t)), 9)
 }
 
 func rememberedPurge(t *testing.T, s remembered.Store, c commit.Committer) {

@@ -67,8 +67,7 @@ func errandRoundTrip(t *testing.T, s errand.Store, c commit.Committer) {
 	readsErrand(t, s, e)
 	_, err := s.Get(t.Context(), "none")
 	storetest.Wants(t, err, fault.RecordNotFound)
-	_, err = s.Referenced(t.Context(), "other", "a")
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.Referenced(t.Context(), "other", "a")), fault.RecordNotFound)
 	done := settledErrand(e, errand.Completed)
 	storetest.Must(t, c.Commit(t.Context(), errand.Settle{Errand: done}))
 	readsErrand(t, s, done)
@@ -79,14 +78,11 @@ func errandRoundTrip(t *testing.T, s errand.Store, c commit.Committer) {
 
 // A reference belongs to its service, and to one challenge.
 func errandReferences(t *testing.T, s errand.Store, c commit.Committer) {
-	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+	storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(i int) error {
 		e := pendingErrand(fmt.Sprint(i))
 		e.Reference = "one"
 		return c.Commit(t.Context(), errand.Add{Errand: e})
 	})
-	if won != 1 {
-		t.Errorf("%d of 8 have the reference", won)
-	}
 	other := pendingErrand("b")
 	other.Service, other.Reference = "other", "one"
 	storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: other}))
@@ -107,9 +103,7 @@ func raceFenced(t *testing.T, n int, commits func(i int) error) {
 		}
 		return err
 	})
-	if won.Load() != 1 {
-		t.Errorf("%d of %d took effect", won.Load(), n)
-	}
+	storetest.Equal(t, won.Load(), 1, n)
 }
 
 // An errand has one outcome.
@@ -134,9 +128,7 @@ func errandRedeem(t *testing.T, s errand.Store, c commit.Committer) {
 		e := pendingErrand(string(state))
 		storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: e}))
 		storetest.Must(t, c.Commit(t.Context(), errand.Settle{Errand: settledErrand(e, state)}))
-		if err := c.Commit(t.Context(), errand.Redeem{ID: e.ID, At: start}); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("redeemed while %s: %v", state, err)
-		}
+		storetest.Is(t, c.Commit(t.Context(), errand.Redeem{ID: e.ID, At: start}), commit.ErrFenced, state)
 	}
 	e := pendingErrand("a")
 	storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: e}))
@@ -157,8 +149,7 @@ func errandOverdue(t *testing.T, s errand.Store, c commit.Committer) {
 	}
 	names := func(at time.Time, max int) (out string) {
 		t.Helper()
-		all, err := s.Overdue(t.Context(), at, max)
-		storetest.Must(t, err)
+		all := storetest.Value(s.Overdue(t.Context(), at, max))(t)
 		for _, e := range all {
 			out += e.Reference
 		}
@@ -167,14 +158,10 @@ func errandOverdue(t *testing.T, s errand.Store, c commit.Committer) {
 	for want, got := range map[string]string{"": names(start.Add(-time.Millisecond), 9),
 		"cb": names(start.Add(time.Second), 9),
 		"c":  names(start.Add(time.Hour), 1), "cba": names(start.Add(time.Hour), 9)} {
-		if got != want {
-			t.Errorf("overdue %q, want %q", got, want)
-		}
+		storetest.Equal(t, got, want)
 	}
 	storetest.Must(t, c.Commit(t.Context(), errand.Settle{Errand: settledErrand(pendingErrand("b"), errand.Expired)}))
-	if got := names(start.Add(time.Hour), 9); got != "ca" {
-		t.Errorf("overdue %q after one was settled", got)
-	}
+	storetest.Equal(t, names(start.Add(time.Hour), 9), "ca")
 }
 
 func errandPurge(t *testing.T, s errand.Store, c commit.Committer) {

@@ -29,15 +29,11 @@ func guardedRoute(path string) gateway.Route {
 
 func gatewayRoutes(t *testing.T, s gateway.Store, _ commit.Committer) {
 	a, b := persistencetest.Whole[gateway.Route](t), guardedRoute("/b/*")
-	var err error
-	a.ID, err = s.Add(t.Context(), a)
-	storetest.Must(t, err)
-	b.ID, err = s.Add(t.Context(), b)
-	storetest.Must(t, err)
+	a.ID = storetest.Value(s.Add(t.Context(), a))(t)
+	b.ID = storetest.Value(s.Add(t.Context(), b))(t)
 	listed := func(want ...gateway.Route) {
 		t.Helper()
-		all, err := s.Routes(t.Context())
-		storetest.Must(t, err)
+		all := storetest.Value(s.Routes(t.Context()))(t)
 		for i := range all {
 			if all[i].UpdatedAt.IsZero() {
 				t.Error("no time of the change")
@@ -53,8 +49,7 @@ func gatewayRoutes(t *testing.T, s gateway.Store, _ commit.Committer) {
 		storetest.Must(t, s.Change(t.Context(), b.ID, func(gateway.Route) (gateway.Route, error) { return want, nil }))
 		listed(a, want)
 	}
-	_, err = s.Add(t.Context(), a)
-	storetest.Wants(t, err, fault.RecordAlreadyExist)
+	storetest.Wants(t, storetest.Err(s.Add(t.Context(), a)), fault.RecordAlreadyExist)
 	storetest.Wants(t, s.Change(t.Context(), b.ID, func(r gateway.Route) (gateway.Route, error) {
 		r.Host, r.Method, r.Path = a.Host, a.Method, a.Path
 		return r, nil
@@ -65,12 +60,8 @@ func gatewayRoutes(t *testing.T, s gateway.Store, _ commit.Committer) {
 }
 
 func gatewayUniqueRoute(t *testing.T, s gateway.Store, _ commit.Committer) {
-	if won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
-		_, err := s.Add(t.Context(), guardedRoute("/a"))
-		return err
-	}); won != 1 {
-		t.Errorf("%d of 8 were added", won)
-	}
+	storetest.OneWins(t, 8, fault.RecordAlreadyExist,
+		func(int) error { return storetest.Err(s.Add(t.Context(), guardedRoute("/a"))) })
 }
 
 // A grant is used once, whatever the number of callers.
@@ -79,28 +70,21 @@ func gatewayGrants(t *testing.T, s gateway.Store, c commit.Committer) {
 	_, err := s.Grant(t.Context(), g.ID)
 	storetest.Wants(t, err, fault.RecordNotFound)
 	storetest.Must(t, c.Commit(t.Context(), gateway.Add{Grant: g}))
-	got, err := s.Grant(t.Context(), g.ID)
-	storetest.Must(t, err)
+	got := storetest.Value(s.Grant(t.Context(), g.ID))(t)
 	storetest.Same(t, got, g)
-	won := storetest.Race(t, 50, fault.GrantUsed, func(i int) error {
+	storetest.OneWins(t, 50, fault.GrantUsed, func(i int) error {
 		err := c.Commit(t.Context(), gateway.Use{ID: g.ID, Use: fmt.Sprint("use", i), At: start})
 		if errors.Is(err, commit.ErrFenced) {
 			return fault.New(fault.GrantUsed, "used")
 		}
 		return err
 	})
-	if won != 1 {
-		t.Errorf("%d of 50 used it", won)
-	}
 	if got, err = s.Grant(t.Context(), g.ID); err != nil || got.Use == "" || !got.UsedAt.Equal(start) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if err := c.Commit(t.Context(), gateway.Use{ID: "unknown", Use: "x", At: start}); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("an unknown grant: %v", err)
-	}
+	storetest.Is(t, c.Commit(t.Context(), gateway.Use{ID: "unknown", Use: "x", At: start}), commit.ErrFenced)
 	storetest.Must(t, s.Purge(t.Context(), start.Add(time.Minute)))
-	_, err = s.Grant(t.Context(), g.ID)
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.Grant(t.Context(), g.ID)), fault.RecordNotFound)
 }
 
 // Counts of one hour add up, and are purged a day after it.
@@ -116,8 +100,7 @@ func gatewaySpelled(t *testing.T, s gateway.Store, _ commit.Committer) {
 	first.Count = 5
 	wants := func(since time.Time, want ...gateway.Spelled) {
 		t.Helper()
-		got, err := s.Spelled(t.Context(), since)
-		storetest.Must(t, err)
+		got := storetest.Value(s.Spelled(t.Context(), since))(t)
 		storetest.Same(t, got, want)
 	}
 	wants(first.Hour, first, other, later)

@@ -29,8 +29,7 @@ func limitRule(label string) firewall.Rule {
 
 func listRules(t *testing.T, s firewall.Store) []firewall.Rule {
 	t.Helper()
-	all, err := s.Rules(t.Context(), firewall.Query{})
-	storetest.Must(t, err)
+	all := storetest.Value(s.Rules(t.Context(), firewall.Query{}))(t)
 	return all
 }
 
@@ -50,9 +49,7 @@ func firewallRoundTrip(t *testing.T, s firewall.Store, _ commit.Committer) {
 	for _, r := range all {
 		storetest.Must(t, s.Add(t.Context(), r))
 	}
-	if got := listRules(t, s); !reflect.DeepEqual(got, all) {
-		t.Errorf("\n got %+v\nwant %+v", got, all)
-	}
+	storetest.Same(t, listRules(t, s), all)
 	next := persistencetest.Whole(t, func(r *firewall.Rule) { r.AllEntities = false })
 	storetest.Must(t, s.Change(t.Context(), "zz", func(firewall.Rule) (firewall.Rule, error) { return next, nil }))
 	next.AppID, next.Label, next.Type, next.EntityType = "API", "zz", firewall.RateLimit, firewall.IP
@@ -65,15 +62,11 @@ const racers = 8
 
 func firewallLabelsAreUnique(t *testing.T, s firewall.Store, _ commit.Committer) {
 	apps := []string{"API", "WEB"}
-	if n := storetest.Race(t, racers, fault.RecordAlreadyExist, func(i int) error {
+	storetest.OneWins(t, racers, fault.RecordAlreadyExist, func(i int) error {
 		r := limitRule("same")
 		r.AppID = apps[i%2] // one label over all applications (D-WAF-09)
 		return s.Add(t.Context(), r)
-	}); n != 1 {
-		t.Errorf("%d of %d rules were added", n, racers)
-	}
+	})
 	storetest.Must(t, s.Add(t.Context(), limitRule("Same")))
-	if n := len(listRules(t, s)); n != 2 {
-		t.Errorf("%d rules", n)
-	}
+	storetest.Equal(t, len(listRules(t, s)), 2)
 }

@@ -92,9 +92,7 @@ func TestAuditArchive(t *testing.T) {
 			}
 		}
 		l.verifies(10, marks[3])
-		if _, err := kit.NewAudit(db).VerifySince(t.Context(), auditKey, marks[0]); err == nil {
-			t.Error("an anchor that left was found without the file")
-		}
+		storetest.Fails(t, storetest.Err(kit.NewAudit(db).VerifySince(t.Context(), auditKey, marks[0])), "")
 		files, err := s.read(t)
 		if err != nil || files.Rows != 10 || files.First != 1 {
 			t.Fatalf("%+v, %v", files, err)
@@ -104,9 +102,7 @@ func TestAuditArchive(t *testing.T) {
 			t.Errorf("%+v, %v", v, err)
 		}
 		forged := audit.Anchor{Counter: 1, MAC: bytes.Repeat([]byte{1}, 32)}
-		if _, err := kit.NewAudit(db).VerifySince(t.Context(), auditKey, forged, files); !errors.Is(err, kit.ErrTampered) {
-			t.Errorf("another first checkpoint: %v", err)
-		}
+		storetest.Is(t, storetest.Err(kit.NewAudit(db).VerifySince(t.Context(), auditKey, forged, files)), kit.ErrTampered)
 		// The trail goes on, also after all of it has left but its newest checkpoint.
 		l.adds(2)
 		five := l.mark(marks[3])
@@ -136,9 +132,7 @@ func TestAuditArchiveTampering(t *testing.T) {
 		l, _ := aged(t, db)
 		s, start := newShelf(), time.Unix(1_700_000_000, 0)
 		for i := range 3 {
-			if _, err := l.archive(s, start.Add(time.Duration(i+1)*time.Hour)); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Value(l.archive(s, start.Add(time.Duration(i+1)*time.Hour)))(t)
 		}
 		names := s.names()
 		if len(names) != 3 {
@@ -166,13 +160,10 @@ func TestAuditArchiveTampering(t *testing.T) {
 			}
 		}
 		// A last checkpoint that was sealed without the key does not pass either.
-		last, err := kit.ReadArchive(auditKey, s.files[names[2]])
-		storetest.Must(t, err)
+		last := storetest.Value(kit.ReadArchive(auditKey, s.files[names[2]]))(t)
 		_, content, err := last.Seal([]byte("another"), kit.ArchiveRow{})
 		storetest.Must(t, err)
-		if _, err := kit.ReadArchive(auditKey, content); !errors.Is(err, kit.ErrTampered) {
-			t.Errorf("a file of another key: %v", err)
-		}
+		storetest.Is(t, storetest.Err(kit.ReadArchive(auditKey, content)), kit.ErrTampered, "a file of another key")
 		// A later file alone is proven against the row that names it.
 		late := &kit.Archives{}
 		storetest.Must(t, late.Add(auditKey, names[2], s.files[names[2]]))
@@ -235,21 +226,11 @@ func TestAuditArchiveCutShort(t *testing.T) {
 		persistencetest.Exec(t, db, "INSERT INTO audit_checkpoint SELECT * FROM kept_checkpoint WHERE counter = 2")
 		persistencetest.Exec(t, db, "DELETE FROM audit_left WHERE seq > 5")
 		l.verifies(10, marks[2])
-		if n, err := kit.NewAudit(db).Older(t.Context(), start.Add(2*time.Hour)); n != 0 || err != nil {
-			t.Errorf("%d rows are still to leave, %v", n, err)
-		}
-		if a, err := l.archive(s, start.Add(2*time.Hour)); a.Counter != 0 || err != nil {
-			t.Errorf("%+v, %v", a, err)
-		}
+		storetest.Equal(t, storetest.Value(kit.NewAudit(db).Older(t.Context(), start.Add(2*time.Hour)))(t), 0)
+		storetest.Equal(t, storetest.Value(l.archive(s, start.Add(2*time.Hour)))(t).Counter, 0)
 		l.verifies(10, marks[2])
-		if n, err := db.Conn(t.Context()).NewSelect().Table("audit").Count(t.Context()); n != 10 || err != nil {
-			t.Errorf("%d rows, %v", n, err)
-		}
-		if seals, err := money.NewLedger(db).Audited(t.Context(), ledger.Seal{}); len(seals) != 8 || err != nil {
-			t.Errorf("the proof of the ledger sees %v, %v", seals, err)
-		}
-		if files, err := s.read(t); err != nil || files.Rows != 10 {
-			t.Errorf("%+v, %v", files, err)
-		}
+		storetest.Equal(t, storetest.Value(db.Conn(t.Context()).NewSelect().Table("audit").Count(t.Context()))(t), 10)
+		storetest.Equal(t, len(storetest.Value(money.NewLedger(db).Audited(t.Context(), ledger.Seal{}))(t)), 8)
+		storetest.Equal(t, storetest.Value(s.read(t))(t).Rows, 10)
 	})
 }

@@ -45,23 +45,16 @@ func TestOlderAuditRows(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	older := func(after time.Duration) int64 {
 		t.Helper()
-		n, err := kit.NewAudit(db).Older(t.Context(), start.Add(after))
-		storetest.Must(t, err)
+		n := storetest.Value(kit.NewAudit(db).Older(t.Context(), start.Add(after)))(t)
 		return n
 	}
 	for after, want := range map[time.Duration]int64{-time.Hour: 0, 0: 0, time.Millisecond: 5, time.Hour: 5,
 		2 * time.Hour: 10, 9 * time.Hour: 20} {
-		if n := older(after); n != want {
-			t.Errorf("%v: %d rows, want %d", after, n, want)
-		}
+		storetest.Equal(t, older(after), want, after)
 	}
 	s := newShelf()
-	if _, err := l.archive(s, start.Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if n := older(2 * time.Hour); n != 5 {
-		t.Errorf("after an archive: %d rows, want 5", n)
-	}
+	storetest.Value(l.archive(s, start.Add(time.Hour)))(t)
+	storetest.Equal(t, older(2*time.Hour), 5, "after an archive")
 }
 
 // A row of an archive that is missing or damaged is noticed, also where it is not proven by the key.
@@ -73,9 +66,7 @@ func TestDamagedArchiveRows(t *testing.T) {
 		l, _ := aged(t, db)
 		s := newShelf()
 		for _, after := range []time.Duration{time.Hour, 2 * time.Hour} {
-			if _, err := l.archive(s, start.Add(after)); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Value(l.archive(s, start.Add(after)))(t)
 		}
 		persistencetest.Exec(t, db, statement)
 		if n, err := kit.NewAudit(db).Older(t.Context(), start.Add(3*time.Hour)); !errors.Is(err, kit.ErrTampered) || n != 0 {
@@ -98,10 +89,8 @@ func TestArchiveTakesEveryOldRow(t *testing.T) {
 		l.adds(2)
 		l.mark(mark)
 		for before, want := range map[time.Time]int{at: 0, at.Add(time.Millisecond): n} {
-			plan, err := kit.NewAudit(db).Archive(t.Context(), auditKey, l.now, before, nil, nil)
-			if err != nil || plan.Rows != int64(want) {
-				t.Errorf("before %v: %d of %d rows, %v", before.Sub(at), plan.Rows, n, err)
-			}
+			plan := storetest.Value(kit.NewAudit(db).Archive(t.Context(), auditKey, l.now, before, nil, nil))(t)
+			storetest.Equal(t, plan.Rows, int64(want), before.Sub(at), n)
 		}
 	}
 }
@@ -115,8 +104,7 @@ func refuses(t *testing.T, db *persistence.DB, statement, table string) {
 
 func counted(t *testing.T, db *persistence.DB, table string) int64 {
 	t.Helper()
-	n, err := db.Conn(t.Context()).NewSelect().Table(table).Count(t.Context())
-	storetest.Must(t, err)
+	n := storetest.Value(db.Conn(t.Context()).NewSelect().Table(table).Count(t.Context()))(t)
 	return n
 }
 
@@ -148,15 +136,12 @@ func TestArchiveStepsFail(t *testing.T) {
 			for i, table := range []string{"audit_archive", "audit", "audit_checkpoint", "audit_left"} {
 				got[i] = counted(t, db, table)
 			}
-			if got != want || len(s.files) != 1 {
-				t.Errorf("%s, %s: archives, rows, checkpoints and kept %v, want %v; files %v", name, when, got, want, s.names())
-			}
+			storetest.Equal(t, got, want, name, when, s.names())
+			storetest.Equal(t, len(s.files), 1, name, when, s.names())
 		}
 		check("after the failure", [4]int64{c.archives, c.rows, c.checkpoints, c.kept})
 		persistencetest.Exec(t, db, "DROP TRIGGER refused")
-		if a, err := l.archive(s, before); a.Rows != c.again || err != nil {
-			t.Errorf("%s: the next archive %+v, %v", name, a, err)
-		}
+		storetest.Equal(t, storetest.Value(l.archive(s, before))(t).Rows, c.again, name)
 		check("in the end", [4]int64{1, 10, 2, 4})
 		l.verifies(10, audit.Anchor{})
 	}
@@ -183,10 +168,8 @@ func TestArchiveAfterDamage(t *testing.T) {
 		_, err := l.archive(s, start.Add(time.Hour))
 		storetest.Must(t, err)
 		m := meddler{s, func(ctx context.Context) error {
-			return db.InTx(ctx, func(ctx context.Context) error {
-				_, err := db.Conn(ctx).ExecContext(ctx, statement)
-				return err
-			})
+			return db.InTx(ctx,
+				func(ctx context.Context) error { return storetest.Err(db.Conn(ctx).ExecContext(ctx, statement)) })
 		}}
 		a, err := kit.NewAudit(db).Archive(t.Context(), auditKey, l.now, start.Add(2*time.Hour), m, nil)
 		if err == nil || errors.Is(err, kit.ErrTampered) != tampered || a.Rows != 0 {
@@ -258,13 +241,9 @@ func TestRowsOfAFile(t *testing.T) {
 	}
 	storetest.Must(t, db.Commit(t.Context(), rows...))
 	for _, want := range []int64{20_000, 1, 0} {
-		if a, err := l.archive(s, l.now.Add(time.Hour)); err != nil || a.Rows != want {
-			t.Errorf("%+v, %v, want %d rows", a, err, want)
-		}
+		storetest.Equal(t, storetest.Value(l.archive(s, l.now.Add(time.Hour)))(t).Rows, want)
 	}
-	if n := counted(t, db, "audit"); n != 0 {
-		t.Errorf("%d rows are left", n)
-	}
+	storetest.Equal(t, counted(t, db, "audit"), 0)
 	files, err := s.read(t)
 	if err != nil || files.Rows != 20_001 || files.First != 1 || len(s.names()) != 2 {
 		t.Errorf("%+v, %v, files %v", files, err, s.names())
@@ -282,9 +261,7 @@ func TestArchiveWithoutCheckpoints(t *testing.T) {
 			}
 			l.verifies(0, audit.Anchor{})
 		}
-		if files, err := s.read(t); err != nil || files.Rows != 6 {
-			t.Errorf("%+v, %v", files, err)
-		}
+		storetest.Equal(t, storetest.Value(s.read(t))(t).Rows, 6)
 	})
 }
 
@@ -307,9 +284,7 @@ func TestRoleMayRemove(t *testing.T) {
 					_, err := db.Conn(ctx).ExecContext(ctx, statement)
 					storetest.Must(t, err)
 				}
-				if may, err := a.MayRemove(ctx); may != want || err != nil {
-					t.Errorf("%s: %t, %v", granted, may, err)
-				}
+				storetest.Equal(t, storetest.Value(a.MayRemove(ctx))(t), want, granted)
 				return undo
 			})
 			if !errors.Is(err, undo) {

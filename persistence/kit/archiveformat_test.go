@@ -20,10 +20,8 @@ import (
 // unpacked are the lines of a file without its MAC.
 func unpacked(t *testing.T, content []byte) []string {
 	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(content))
-	storetest.Must(t, err)
-	text, err := io.ReadAll(z)
-	storetest.Must(t, err)
+	z := storetest.Value(gzip.NewReader(bytes.NewReader(content)))(t)
+	text := storetest.Value(io.ReadAll(z))(t)
 	lines := strings.SplitAfter(string(text), "\n")
 	return lines[:len(lines)-2]
 }
@@ -32,11 +30,10 @@ func unpacked(t *testing.T, content []byte) []string {
 func packed(t *testing.T, key []byte, lines []string) []byte {
 	t.Helper()
 	text := []byte(strings.Join(lines, ""))
-	mac, err := json.Marshal(map[string][]byte{"mac": kit.ArchiveMAC(key, text)})
-	storetest.Must(t, err)
+	mac := storetest.Value(json.Marshal(map[string][]byte{"mac": kit.ArchiveMAC(key, text)}))(t)
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
-	_, err = z.Write(append(append(text, mac...), '\n'))
+	_, err := z.Write(append(append(text, mac...), '\n'))
 	storetest.Must(t, errors.Join(err, z.Close()))
 	return out.Bytes()
 }
@@ -117,8 +114,7 @@ func TestArchivesJoin(t *testing.T) {
 		var h map[string]any
 		storetest.Must(t, json.Unmarshal([]byte(lines[0]), &h))
 		change(h, h["from"].(map[string]any))
-		text, err := json.Marshal(h)
-		storetest.Must(t, err)
+		text := storetest.Value(json.Marshal(h))(t)
 		return packed(t, auditKey, []string{string(text) + "\n"})
 	}
 	other := "AAAA"
@@ -149,17 +145,15 @@ func TestArchivesJoin(t *testing.T) {
 			!strings.HasPrefix(err.Error(), "two: ") || !strings.Contains(err.Error(), "does not follow the one before it")) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if a.Rows != 5 || a.First != 1 {
-			t.Errorf("%s: %d rows from %d", name, a.Rows, a.First)
-		}
+		storetest.Equal(t, a.Rows, 5, name)
+		storetest.Equal(t, a.First, 1, name)
 	}
 	late := &kit.Archives{} // of a later first file the chains before are not known
 	storetest.Must(t, late.Add(auditKey, "two", header(func(_, from map[string]any) {
 		from["zz"] = map[string]any{"n": 1, "h": other}
 	})))
-	if late.First != 2 || late.Rows != 0 {
-		t.Errorf("%+v", late)
-	}
+	storetest.Equal(t, late.First, 2, late)
+	storetest.Equal(t, late.Rows, 0, late)
 }
 
 // Files of another trail do not vouch for a database, whether it has archives or not.

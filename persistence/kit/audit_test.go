@@ -22,8 +22,7 @@ func TestFeed(t *testing.T) {
 		ctx, feed := t.Context(), kit.NewChanges(db)
 		before := time.Now().Add(-time.Second)
 		storetest.Must(t, db.Commit(ctx, change.Note{Topic: change.MFA, Key: "a"}, change.Note{Topic: change.Keys, Key: "b"}))
-		es, err := feed.Since(ctx, before)
-		storetest.Must(t, err)
+		es := storetest.Value(feed.Since(ctx, before))(t)
 		if len(es) != 2 || es[0].Topic != change.MFA || es[1].ID <= es[0].ID {
 			t.Errorf("feed %+v", es)
 		}
@@ -50,8 +49,7 @@ func TestAuditStore(t *testing.T) {
 			storetest.Must(t, db.Commit(ctx, r))
 			want = append([]audit.Record{r}, want...)
 		}
-		everything, err := s.List(ctx, audit.Query{}, page.Query[audit.Place]{})
-		storetest.Must(t, err)
+		everything := storetest.Value(s.List(ctx, audit.Query{}, page.Query[audit.Place]{}))(t)
 		all := everything.Records
 		number := func(r audit.Stored) string { return r.Target[len("target"):] }
 		var got []audit.Record
@@ -101,8 +99,7 @@ func TestAuditState(t *testing.T) {
 		l := newTrail(t, db)
 		wants := func(what string, last audit.Anchor, problem string) {
 			t.Helper()
-			s, err := kit.NewAudit(db).State(t.Context(), auditKey)
-			storetest.Must(t, err)
+			s := storetest.Value(kit.NewAudit(db).State(t.Context(), auditKey))(t)
 			if s.Last.String() != last.String() || (problem == "") != (s.Broken == "") || !strings.Contains(s.Broken, problem) {
 				t.Errorf("%s: %+v, want %s %q", what, s, last, problem)
 			}
@@ -114,8 +111,7 @@ func TestAuditState(t *testing.T) {
 		l.adds(20)
 		wants("one checkpoint", l.mark(audit.Anchor{}), "")
 		l.adds(5)
-		one, err := kit.NewAudit(db).State(t.Context(), auditKey)
-		storetest.Must(t, err)
+		one := storetest.Value(kit.NewAudit(db).State(t.Context(), auditKey))(t)
 		two := l.mark(one.Last)
 		wants("two", two, "")
 
@@ -126,8 +122,7 @@ func TestAuditState(t *testing.T) {
 		wants("healed", two, "")
 
 		persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET counter = 7 WHERE counter = 1")
-		seven, err := kit.NewAudit(db).State(t.Context(), auditKey)
-		storetest.Must(t, err)
+		seven := storetest.Value(kit.NewAudit(db).State(t.Context(), auditKey))(t)
 		if seven.Last.Counter != 7 || seven.Broken == "" {
 			t.Errorf("a checkpoint of another place: %+v", seven)
 		}

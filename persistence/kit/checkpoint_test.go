@@ -152,9 +152,7 @@ func TestCheckpointsOfManyNodes(t *testing.T) {
 		for _, a := range made {
 			n += int(a.Counter)
 		}
-		if n != 1 {
-			t.Errorf("%v", made)
-		}
+		storetest.Equal(t, n, 1, made)
 		if a, err := kit.NewAudit(db).Checkpoint(t.Context(), l.now, auditKey, audit.Anchor{}, true); err != nil ||
 			a.Counter != 2 {
 			t.Errorf("at the end: %v, %v", a, err)
@@ -165,13 +163,9 @@ func TestCheckpointsOfManyNodes(t *testing.T) {
 
 func TestAnchor(t *testing.T) {
 	a := audit.Anchor{Counter: 12, MAC: make([]byte, 32)}
-	if got, err := audit.ParseAnchor(a.String()); err != nil || got.String() != a.String() {
-		t.Errorf("%v, %v", got, err)
-	}
+	storetest.Equal(t, storetest.Value(audit.ParseAnchor(a.String()))(t).String(), a.String())
 	for _, s := range []string{"", "12", "12:", "12:00", "0" + a.String()[2:], "-1" + a.String()[2:], a.String() + "0"} {
-		if _, err := audit.ParseAnchor(s); err == nil {
-			t.Errorf("%q is taken", s)
-		}
+		storetest.Fails(t, storetest.Err(audit.ParseAnchor(s)), "", s)
 	}
 }
 
@@ -186,14 +180,10 @@ func TestCheckpointPause(t *testing.T) {
 		last  bool
 		want  int64
 	}{{0, false, 0}, {29_999 * time.Millisecond, false, 0}, {30 * time.Second, false, 2}, {30 * time.Second, true, 3}} {
-		a, err := kit.NewAudit(db).Checkpoint(t.Context(), l.now.Add(c.after), auditKey, one, c.last)
-		if err != nil || a.Counter != c.want {
-			t.Errorf("after %v: %v, %v, want %d", c.after, a, err, c.want)
-		}
+		a := storetest.Value(kit.NewAudit(db).Checkpoint(t.Context(), l.now.Add(c.after), auditKey, one, c.last))(t)
+		storetest.Equal(t, a.Counter, c.want, c.after)
 	}
-	if n := counted(t, db, "audit_checkpoint"); n != 3 {
-		t.Errorf("%d checkpoints", n)
-	}
+	storetest.Equal(t, counted(t, db, "audit_checkpoint"), 3)
 }
 
 // An empty trail has no checkpoint. A failed read or write makes none.
@@ -210,9 +200,7 @@ func TestCheckpointFailures(t *testing.T) {
 		t.Errorf("a refused insert: %v, %v", a, err)
 	}
 	persistencetest.Exec(t, db, "DROP TRIGGER refused")
-	if a, err := store.Checkpoint(t.Context(), l.now, auditKey, one, false); a.Counter != 2 || err != nil {
-		t.Errorf("%v, %v", a, err)
-	}
+	storetest.Equal(t, storetest.Value(store.Checkpoint(t.Context(), l.now, auditKey, one, false))(t).Counter, 2)
 	// An unreadable checkpoint before, and one whose heads are damaged.
 	persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET at = 1.5 WHERE counter = 2")
 	if a, err := l.marks(one); err == nil || errors.Is(err, kit.ErrTampered) || a.Counter != 0 {
@@ -231,9 +219,7 @@ func TestFasterNode(t *testing.T) {
 	l.adds(2)
 	persistencetest.Exec(t, db, "CREATE TRIGGER faster BEFORE INSERT ON audit_checkpoint BEGIN INSERT INTO "+
 		"audit_checkpoint (id, at, heads, hash, counter) VALUES ('other', new.at, new.heads, new.hash, new.counter); END")
-	if a, err := l.marks(audit.Anchor{}); a.Counter != 0 || err != nil {
-		t.Errorf("%v, %v", a, err)
-	}
+	storetest.Equal(t, storetest.Value(l.marks(audit.Anchor{}))(t).Counter, 0)
 }
 
 // The checkpoint of this process may have left with an archive; the first one that did not leave must be its own.
@@ -260,9 +246,7 @@ func TestCheckpointAfterArchive(t *testing.T) {
 		!strings.Contains(err.Error(), "checkpoint 4 is missing or was replaced") {
 		t.Errorf("%v, %v", a, err)
 	}
-	if a, err := l.marks(marks[2]); a.Counter != 5 || err != nil {
-		t.Errorf("%v, %v", a, err)
-	}
+	storetest.Equal(t, storetest.Value(l.marks(marks[2]))(t).Counter, 5)
 	l.verifies(1, marks[3])
 	persistencetest.Exec(t, db, "UPDATE audit_checkpoint SET at = at + 1 WHERE counter = 5")
 	state, err = store.State(t.Context(), auditKey)
@@ -290,9 +274,7 @@ func TestVerifyNamesCheckpoints(t *testing.T) {
 	if err != nil || v.Rows != 20 || v.Anchored != 2 || v.Newest.String() != marks[3].String() || v.Archive.Counter != 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
-	if rows, err := store.Verify(t.Context(), auditKey); rows != 20 || err != nil {
-		t.Errorf("%d rows, %v", rows, err)
-	}
+	storetest.Equal(t, storetest.Value(store.Verify(t.Context(), auditKey))(t), 20)
 	persistencetest.Exec(t, db, "DELETE FROM audit_checkpoint WHERE counter = 2")
 	if v, err := store.VerifySince(t.Context(), auditKey, audit.Anchor{}); !errors.Is(err, kit.ErrTampered) ||
 		!strings.HasSuffix(err.Error(), "checkpoint 2 is missing") {

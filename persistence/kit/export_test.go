@@ -3,20 +3,12 @@ package kit
 // This file exports internals to the tests of the package.
 type (
 	ArchiveRow    = archiveRow
-	AuditRow      = auditRow
 	CheckpointRow = checkpointRow
-	JobRow        = jobRow
 )
 
 var (
-	ArchiveMAC   = archiveMAC
-	AuditFilters = auditFilters
-	AuditOrder   = auditOrder
-	AuditRows    = auditRows
-	JobFilters   = jobFilters
-	JobOrder     = jobOrder
-	JobsTable    = jobs
-	ReadArchive  = readArchive
+	ArchiveMAC  = archiveMAC
+	ReadArchive = readArchive
 )
 
 // Seal makes the file and the row that names it.

@@ -44,20 +44,16 @@ func claims(t *testing.T, s integration.Store, c commit.Committer) {
 	_, err := s.Claim(t.Context(), integration.Deposits, "a")
 	storetest.Wants(t, err, fault.RecordNotFound)
 	storetest.Must(t, c.Commit(t.Context(), integration.Add{Claim: sampleClaim(t, "a")}))
-	got, err := s.Claim(t.Context(), integration.Deposits, "a")
-	storetest.Must(t, err)
+	got := storetest.Value(s.Claim(t.Context(), integration.Deposits, "a"))(t)
 	storetest.Same(t, got, sampleClaim(t, "a"))
-	_, err = s.Claim(t.Context(), integration.Withdrawals, "a")
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.Claim(t.Context(), integration.Withdrawals, "a")), fault.RecordNotFound)
 	storetest.Wants(t, c.Commit(t.Context(), integration.Add{Claim: sampleClaim(t, "a")}), fault.RecordAlreadyExist)
 	other := sampleClaim(t, "a")
 	other.Kind = integration.Withdrawals
 	storetest.Must(t, c.Commit(t.Context(), integration.Add{Claim: other}))
-	got, err = s.ClaimOf(t.Context(), integration.Withdrawals, other.RecordID)
-	storetest.Must(t, err)
+	got = storetest.Value(s.ClaimOf(t.Context(), integration.Withdrawals, other.RecordID))(t)
 	storetest.Same(t, got, other)
-	_, err = s.ClaimOf(t.Context(), integration.Users, other.RecordID)
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.ClaimOf(t.Context(), integration.Users, other.RecordID)), fault.RecordNotFound)
 	_, err = s.ClaimOf(t.Context(), integration.Deposits, "another record")
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
@@ -132,8 +128,7 @@ func rebind(t *testing.T, s integration.Store, c commit.Committer) {
 	storetest.Must(t, err)
 	first.RecordID = fmt.Sprint("second ", i)
 	storetest.Same(t, got, first)
-	got, err = s.Claim(ctx, other.Kind, "a")
-	storetest.Must(t, err)
+	got = storetest.Value(s.Claim(ctx, other.Kind, "a"))(t)
 	storetest.Same(t, got, other)
 	// Two events in one unit, and none with a rejected write.
 	storetest.Must(t, c.Commit(ctx, integration.Add{Claim: sampleClaim(t, "b")}))
@@ -142,11 +137,8 @@ func rebind(t *testing.T, s integration.Store, c commit.Committer) {
 		integration.Rebind{Kind: first.Kind, ExternalID: "a", From: first.RecordID, To: "third of a"}))
 	fenced(c.Commit(ctx, integration.Rebind{Kind: first.Kind, ExternalID: "b", From: "third", To: "fourth"},
 		integration.Rebind{Kind: first.Kind, ExternalID: "a", From: "nothing", To: "fourth of a"}))
-	got, err = s.Claim(ctx, first.Kind, "b")
-	storetest.Must(t, err)
-	if got.RecordID != "third" {
-		t.Errorf("bound to %s", got.RecordID)
-	}
+	got = storetest.Value(s.Claim(ctx, first.Kind, "b"))(t)
+	storetest.Equal(t, got.RecordID, "third")
 }
 
 func queuedEvent(n int) integration.Publish {
@@ -159,8 +151,7 @@ func readFeed(t *testing.T, s integration.Store, q integration.EventQuery, from 
 	limit int) (all []integration.Event) {
 	t.Helper()
 	for {
-		got, err := s.Events(t.Context(), q, page.Query[integration.Place]{After: from, Limit: limit})
-		storetest.Must(t, err)
+		got := storetest.Value(s.Events(t.Context(), q, page.Query[integration.Place]{After: from, Limit: limit}))(t)
 		all = append(all, got.Records...)
 		if !got.More {
 			return all
@@ -252,7 +243,5 @@ func feedSkipsNone(t *testing.T, s integration.Store, c commit.Committer) {
 	if more := readFeed(t, s, integration.EventQuery{}, from, 7); len(more) > 0 {
 		t.Errorf("%d further events", len(more))
 	}
-	if len(seen) != writers*each {
-		t.Errorf("%d events were read of %d", len(seen), writers*each)
-	}
+	storetest.Equal(t, len(seen), writers*each)
 }

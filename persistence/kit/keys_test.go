@@ -11,6 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
@@ -57,9 +58,7 @@ func TestKeysAreAnnounced(t *testing.T) {
 		if _, err := k.RotateMaster(t.Context()); err != nil || count() != 3 {
 			t.Errorf("rotation of the master key: %v, %d notes", err, count())
 		}
-		if err := k.Reload(t.Context()); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, k.Reload(t.Context()))
 	})
 }
 
@@ -81,9 +80,7 @@ func TestKeysJoinATransaction(t *testing.T) {
 		if fault.CodeOf(err) != fault.Internal {
 			t.Fatal(err)
 		}
-		if rs, err := s.Keys(t.Context()); err != nil || len(rs) != 4 {
-			t.Errorf("%d keys, %v", len(rs), err)
-		}
+		storetest.Equal(t, len(storetest.Value(s.Keys(t.Context()))(t)), 4)
 	})
 }
 

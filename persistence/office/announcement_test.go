@@ -39,16 +39,13 @@ func wholeAnnouncement(t *testing.T, slug string) announcement.Announcement {
 
 func addAnnouncement(t *testing.T, s announcement.Store, a announcement.Announcement) announcement.Announcement {
 	t.Helper()
-	var err error
-	a.ID, err = s.Add(t.Context(), a)
-	storetest.Must(t, err)
+	a.ID = storetest.Value(s.Add(t.Context(), a))(t)
 	return a
 }
 
 func listAnnouncements(t *testing.T, s announcement.Store, q announcement.Query) []announcement.Announcement {
 	t.Helper()
-	all, err := s.List(t.Context(), q)
-	storetest.Must(t, err)
+	all := storetest.Value(s.List(t.Context(), q))(t)
 	return all
 }
 
@@ -80,13 +77,8 @@ func announcementOrder(t *testing.T, s announcement.Store, _ commit.Committer) {
 }
 
 func announcementUniqueSlug(t *testing.T, s announcement.Store, _ commit.Committer) {
-	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
-		_, err := s.Add(t.Context(), plainAnnouncement("same"))
-		return err
-	})
-	if won != 1 {
-		t.Errorf("%d of 8 were added", won)
-	}
+	storetest.OneWins(t, 8, fault.RecordAlreadyExist,
+		func(int) error { return storetest.Err(s.Add(t.Context(), plainAnnouncement("same"))) })
 }
 
 func announcementChange(t *testing.T, s announcement.Store, _ commit.Committer) {

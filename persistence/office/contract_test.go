@@ -34,33 +34,27 @@ func contractAccepted(t *testing.T, s contract.Store, c commit.Committer) {
 	all := []contract.Accept{persistencetest.Whole(t, func(a *contract.Accept) { a.UserID = "u1" }),
 		{UserID: "u1", ContractID: 7, At: at}}
 	storetest.Must(t, c.Commit(t.Context(), all[1], contract.Accept{UserID: "u2", ContractID: 2, At: at}, all[0]))
-	got, err := s.Accepted(t.Context(), "u1")
-	storetest.Must(t, err)
+	got := storetest.Value(s.Accepted(t.Context(), "u1"))(t)
 	storetest.Same(t, got, all)
 	storetest.Wants(t, c.Commit(t.Context(), all[0]), fault.RecordAlreadyExist)
-	if got, err := s.Accepted(t.Context(), "u3"); err != nil || len(got) != 0 {
-		t.Errorf("of another user %v, %v", got, err)
-	}
+	storetest.Equal(t, len(storetest.Value(s.Accepted(t.Context(), "u3"))(t)), 0)
 }
 
 func addContract(t *testing.T, s contract.Store, code string) int64 {
 	t.Helper()
-	id, err := s.Add(t.Context(), contract.Contract{Code: code, Name: "N " + code, Active: true})
-	storetest.Must(t, err)
+	id := storetest.Value(s.Add(t.Context(), contract.Contract{Code: code, Name: "N " + code, Active: true}))(t)
 	return id
 }
 
 func addDetail(t *testing.T, s contract.Store, d contract.Detail) int64 {
 	t.Helper()
-	id, err := s.AddDetail(t.Context(), d)
-	storetest.Must(t, err)
+	id := storetest.Value(s.AddDetail(t.Context(), d))(t)
 	return id
 }
 
 func listDetails(t *testing.T, s contract.Store, contractID int64) []contract.Detail {
 	t.Helper()
-	all, err := s.Details(t.Context(), contractID)
-	storetest.Must(t, err)
+	all := storetest.Value(s.Details(t.Context(), contractID))(t)
 	return all
 }
 
@@ -70,12 +64,9 @@ func contractRoundTrip(t *testing.T, s contract.Store, _ commit.Committer) {
 	}), {Code: "B", Name: "b"}}
 	before := time.Now().Add(-time.Minute)
 	for i := range want {
-		var err error
-		want[i].ID, err = s.Add(t.Context(), want[i])
-		storetest.Must(t, err)
+		want[i].ID = storetest.Value(s.Add(t.Context(), want[i]))(t)
 	}
-	got, err := s.Contracts(t.Context(), contract.Query{})
-	storetest.Must(t, err)
+	got := storetest.Value(s.Contracts(t.Context(), contract.Query{}))(t)
 	for i := range got {
 		if got[i].CreatedAt.Before(before) {
 			t.Errorf("made at %v", got[i].CreatedAt)
@@ -89,41 +80,31 @@ func contractRoundTrip(t *testing.T, s contract.Store, _ commit.Committer) {
 	storetest.Same(t, got, want)
 
 	// A change keeps the code and the time.
-	made, err := s.Contracts(t.Context(), contract.Query{ID: &want[1].ID})
-	storetest.Must(t, err)
+	made := storetest.Value(s.Contracts(t.Context(), contract.Query{ID: &want[1].ID}))(t)
 	next := persistencetest.Whole(t, func(c *contract.Contract) { c.ID, c.Code = want[1].ID, "OTHER" })
 	storetest.Must(t, s.Save(t.Context(), next))
 	next.Code, next.CreatedAt = "B", made[0].CreatedAt
-	made, err = s.Contracts(t.Context(), contract.Query{ID: &want[1].ID})
-	storetest.Must(t, err)
+	made = storetest.Value(s.Contracts(t.Context(), contract.Query{ID: &want[1].ID}))(t)
 	storetest.Same(t, made, []contract.Contract{next})
 }
 
 func contractUniqueVersion(t *testing.T, s contract.Store, _ commit.Committer) {
 	for _, version := range []string{"", "1"} {
-		won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
+		storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(int) error {
 			_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x", Version: version})
 			return err
 		})
-		if won != 1 {
-			t.Errorf("%d of 8 added version %q", won, version)
-		}
 	}
 }
 
 // Concurrent callers never make two versions of a code active.
 func contractOneActive(t *testing.T, s contract.Store, _ commit.Committer) {
-	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+	storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(i int) error {
 		_, err := s.Add(t.Context(), contract.Contract{Code: "SAME", Name: "x", Version: fmt.Sprint(i), Active: true})
 		return err
 	})
-	if won != 1 {
-		t.Errorf("%d of 8 were added as active", won)
-	}
 	draft := contract.Contract{Code: "SAME", Name: "x", Version: "draft"}
-	var err error
-	draft.ID, err = s.Add(t.Context(), draft)
-	storetest.Must(t, err)
+	draft.ID = storetest.Value(s.Add(t.Context(), draft))(t)
 	draft.Active = true
 	storetest.Wants(t, s.Save(t.Context(), draft), fault.RecordAlreadyExist)
 }
@@ -155,8 +136,6 @@ func contractOneAtATime(t *testing.T, s contract.Store, tx commit.Committer) {
 		})
 	})
 	for i, d := range listDetails(t, s, id) {
-		if d.OrderNo != int64(i) {
-			t.Errorf("the detail %d has the place %d", i, d.OrderNo)
-		}
+		storetest.Equal(t, d.OrderNo, int64(i), i)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +21,6 @@ import (
 	"castellan/persistence/office"
 	"castellan/persistence/persistencetest"
 	"castellan/persistence/proof"
-	"castellan/persistence/record"
 )
 
 func TestFourEyesStore(t *testing.T) {
@@ -59,8 +57,7 @@ func fourEyesRoundTrip(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	storetest.Must(t, s.Add(ctx, r))
 	storetest.Wants(t, s.Add(ctx, r), fault.RecordAlreadyExist)
 	for range 2 {
-		got, err := s.Get(ctx, r.ID)
-		storetest.Must(t, err)
+		got := storetest.Value(s.Get(ctx, r.ID))(t)
 		storetest.Same(t, got, r)
 		if r.Status != foureyes.Pending {
 			break
@@ -79,8 +76,7 @@ func fourEyesRoundTrip(t *testing.T, s foureyes.Store, _ commit.Committer) {
 		r = decidedRequest(r, foureyes.Approved)
 		r.Sealed = sealed
 		storetest.Must(t, s.Decide(ctx, r))
-		got, err := s.Get(ctx, r.ID)
-		storetest.Must(t, err)
+		got := storetest.Value(s.Get(ctx, r.ID))(t)
 		storetest.Same(t, got, r)
 	}
 	storetest.Wants(t, s.Decide(ctx, r), fault.RecordNotFound)
@@ -129,12 +125,9 @@ func fourEyesLists(t *testing.T, s foureyes.Store, _ commit.Committer) {
 func fourEyesDecideOnce(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	r := fourEyesRequest(1)
 	storetest.Must(t, s.Add(t.Context(), r))
-	won := storetest.Race(t, 16, fault.RecordNotFound, func(i int) error {
+	storetest.OneWins(t, 16, fault.RecordNotFound, func(i int) error {
 		return s.Decide(t.Context(), decidedRequest(r, []foureyes.Status{foureyes.Approved, foureyes.Refused}[i%2]))
 	})
-	if won != 1 {
-		t.Errorf("%d of 16 decided", won)
-	}
 }
 
 // A transaction that holds a request sees the result of the previous holder, and decides alone.
@@ -176,9 +169,8 @@ func fourEyesHolds(t *testing.T, s foureyes.Store, c commit.Committer) {
 		})
 	}
 	wg.Wait()
-	if done != 1 || late != 7 {
-		t.Errorf("%d decided and %d came late", done, late)
-	}
+	storetest.Equal(t, done, 1)
+	storetest.Equal(t, late, 7)
 }
 
 func fourEyesPurge(t *testing.T, s foureyes.Store, _ commit.Committer) {
@@ -187,17 +179,6 @@ func fourEyesPurge(t *testing.T, s foureyes.Store, _ commit.Committer) {
 	}
 	storetest.Must(t, s.Purge(t.Context(), fourEyesRequest(2).RequestedAt))
 	pagetest.Check(t, s.List, foureyes.Query{Now: fourEyesAt}, []foureyes.Request{fourEyesRequest(2)})
-}
-
-// The list and its filter are read from an index.
-func TestFourEyesAreFoundByIndex(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		q := record.Filtered(db.Conn(t.Context()).NewSelect().Model((*office.FourEyesRow)(nil)),
-			office.FourEyesFilters(foureyes.Query{Status: foureyes.Pending, Now: time.Now()})).OrderExpr("id DESC").Limit(2)
-		if plan := persistencetest.Explain(t, db, q); !strings.Contains(plan, "four_eyes_status") {
-			t.Errorf("the plan does not use the index:\n%s", plan)
-		}
-	})
 }
 
 // Two accounts have a device in common when one key is registered in both.
@@ -212,11 +193,8 @@ func TestSharedDevices(t *testing.T) {
 		}
 		for pair, want := range map[[2]string]bool{{"u1", "u2"}: true, {"u2", "u1"}: true, {"u1", "u3"}: false,
 			{"u3", "u2"}: false, {"u4", "u5"}: false} {
-			got, err := s.Shared(ctx, pair[0], pair[1])
-			storetest.Must(t, err)
-			if got != want {
-				t.Errorf("%v: %t", pair, got)
-			}
+			got := storetest.Value(s.Shared(ctx, pair[0], pair[1]))(t)
+			storetest.Equal(t, got, want, pair)
 		}
 	})
 }
@@ -229,8 +207,7 @@ func TestRehearsal(t *testing.T) {
 			commit.After(ctx, func() { ran = true })
 			return db.InTx(ctx, func(ctx context.Context) error { return db.Commit(ctx, row) })
 		}
-		writes, err := commit.Rehearse(ctx, db, act)
-		storetest.Must(t, err)
+		writes := storetest.Value(commit.Rehearse(ctx, db, act))(t)
 		storetest.Same(t, writes, []commit.Write{row})
 		no := fault.New(fault.InvalidState, "no")
 		if _, err := commit.Rehearse(ctx, db, func(ctx context.Context) error {
@@ -242,9 +219,7 @@ func TestRehearsal(t *testing.T) {
 			t.Errorf("%d rows are left, %v; what waits for a commit ran: %t", n, err, ran)
 		}
 		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
-			if _, err := commit.Rehearse(ctx, db, act); err == nil {
-				t.Error("a part of a transaction was rehearsed")
-			}
+			storetest.Fails(t, storetest.Err(commit.Rehearse(ctx, db, act)), "", "a part of a transaction was rehearsed")
 			return nil
 		}))
 	})

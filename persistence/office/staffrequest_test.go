@@ -35,15 +35,11 @@ func wholeStaffRequests(t *testing.T, s staffStores, _ commit.Committer) {
 	ctx := t.Context()
 	d := persistencetest.Whole(t, func(d *staffrequest.Deploy) { d.Status = staffrequest.Approved })
 	v := persistencetest.Whole(t, func(v *staffrequest.VPN) { v.Status = staffrequest.Pending })
-	var err error
-	d.ID, err = s.Deploys.Add(ctx, d)
-	storetest.Must(t, err)
-	v.ID, err = s.VPNs.Add(ctx, v)
-	storetest.Must(t, err)
+	d.ID = storetest.Value(s.Deploys.Add(ctx, d))(t)
+	v.ID = storetest.Value(s.VPNs.Add(ctx, v))(t)
 	pagetest.Check(t, s.Deploys.List, staffrequest.DeployQuery{}, []staffrequest.Deploy{d})
 	later := v
-	later.ID, err = s.VPNs.Add(ctx, later)
-	storetest.Must(t, err)
+	later.ID = storetest.Value(s.VPNs.Add(ctx, later))(t)
 	pagetest.Check(t, s.VPNs.List, staffrequest.VPNQuery{}, []staffrequest.VPN{later, v})
 	// A change keeps who asked for what.
 	storetest.Must(t, s.Deploys.Change(ctx, d.ID, func(sent staffrequest.Deploy) (staffrequest.Deploy, error) {
@@ -65,8 +61,7 @@ func wholeStaffRequests(t *testing.T, s staffStores, _ commit.Committer) {
 // No concurrent change is lost.
 func staffChangesInOrder(t *testing.T, s staffStores, _ commit.Committer) {
 	ctx := t.Context()
-	id, err := s.Deploys.Add(ctx, staffrequest.Deploy{})
-	storetest.Must(t, err)
+	id := storetest.Value(s.Deploys.Add(ctx, staffrequest.Deploy{}))(t)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -79,9 +74,6 @@ func staffChangesInOrder(t *testing.T, s staffStores, _ commit.Committer) {
 		})
 	}
 	wg.Wait()
-	got, err := s.Deploys.List(ctx, staffrequest.DeployQuery{ID: &id}, page.Query[staffrequest.Place]{})
-	storetest.Must(t, err)
-	if n := got.Records[0].Minutes; n != 8 {
-		t.Errorf("%d of 8 changes are there", n)
-	}
+	got := storetest.Value(s.Deploys.List(ctx, staffrequest.DeployQuery{ID: &id}, page.Query[staffrequest.Place]{}))(t)
+	storetest.Equal(t, got.Records[0].Minutes, 8)
 }

@@ -25,8 +25,7 @@ func TestAgreementStore(t *testing.T) {
 
 func addAgreement(t *testing.T, s agreement.Store, name, version string) int64 {
 	t.Helper()
-	id, err := s.Add(t.Context(), sampleAgreement(t, name, version, "agreement/"+name+version))
-	storetest.Must(t, err)
+	id := storetest.Value(s.Add(t.Context(), sampleAgreement(t, name, version, "agreement/"+name+version)))(t)
 	return id
 }
 
@@ -39,12 +38,9 @@ func sampleAgreement(t *testing.T, name, version, path string) agreement.Agreeme
 func acceptAgreement(t *testing.T, s agreement.Store, _ commit.Committer) {
 	ctx, id := t.Context(), addAgreement(t, s, "terms", "1")
 	storetest.Wants(t, s.Accept(ctx, 999, "u1"), fault.RecordNotFound)
-	if won := storetest.Race(t, 4, "", func(int) error { return s.Accept(ctx, id, "u1") }); won != 4 {
-		t.Errorf("%d of 4 could accept", won)
-	}
+	storetest.Equal(t, storetest.Race(t, 4, "", func(int) error { return s.Accept(ctx, id, "u1") }), 4)
 	accepted := func(user string) agreement.Agreement {
-		all, err := s.List(ctx, agreement.Query{UserID: user})
-		storetest.Must(t, err)
+		all := storetest.Value(s.List(ctx, agreement.Query{UserID: user}))(t)
 		return all[0]
 	}
 	first := accepted("u1").AcceptedAt
@@ -55,11 +51,8 @@ func acceptAgreement(t *testing.T, s agreement.Store, _ commit.Committer) {
 }
 
 func agreementUniqueVersion(t *testing.T, s agreement.Store, _ commit.Committer) {
-	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
+	storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(i int) error {
 		_, err := s.Add(t.Context(), sampleAgreement(t, "terms", "1", fmt.Sprint("agreement/", i)))
 		return err
 	})
-	if won != 1 {
-		t.Errorf("%d of 8 were added", won)
-	}
 }

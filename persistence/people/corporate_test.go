@@ -29,8 +29,7 @@ func TestCorporateStore(t *testing.T) {
 // A change of the status returns the previous application, even to concurrent callers.
 func corporateStatus(t *testing.T, s corporate.Store, _ commit.Committer) {
 	a := persistencetest.Whole(t, func(a *corporate.Application) { a.Status = "0" })
-	id, err := s.AddApplication(t.Context(), a)
-	storetest.Must(t, err)
+	id := storetest.Value(s.AddApplication(t.Context(), a))(t)
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	storetest.Race(t, 8, "", func(n int) error {
@@ -51,8 +50,7 @@ func corporateStatus(t *testing.T, s corporate.Store, _ commit.Committer) {
 	if !seen["0"] || seen[got.Records[0].Status] {
 		t.Errorf("%+v after %v", got.Records, seen)
 	}
-	_, err = s.SetApplicationStatus(t.Context(), 1<<40, "x")
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.SetApplicationStatus(t.Context(), 1<<40, "x")), fault.RecordNotFound)
 }
 
 func corporateUser(n int) corporate.User {
@@ -70,8 +68,7 @@ func corporateUsers(t *testing.T, s corporate.Store, _ commit.Committer) {
 		case 2:
 			u.CorporateUserID, u.Status, u.Email, u.Made = "other", "passive", nil, true
 		}
-		id, err := s.AddUser(t.Context(), u)
-		storetest.Must(t, err)
+		id := storetest.Value(s.AddUser(t.Context(), u))(t)
 		u.ID = id
 		all = append([]corporate.User{u}, all...)
 	}
@@ -95,33 +92,27 @@ func corporateUsers(t *testing.T, s corporate.Store, _ commit.Committer) {
 
 // Concurrent callers compete for an account, and for a mail address of new accounts.
 func corporateOnce(t *testing.T, s corporate.Store, _ commit.Committer) {
-	for name, edit := range map[string]func(*corporate.User, int){
+	for _, edit := range map[string]func(*corporate.User, int){
 		"account": func(u *corporate.User, n int) { u.Email = new(fmt.Sprintf("x%d@acme.example", n)) },
 		"address": func(u *corporate.User, n int) { u.UserID, u.Made = fmt.Sprint("made", n), true },
 	} {
-		won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(n int) error {
+		storetest.OneWins(t, 8, fault.RecordAlreadyExist, func(n int) error {
 			u := corporateUser(1)
 			edit(&u, n)
 			_, err := s.AddUser(t.Context(), u)
 			return err
 		})
-		if won != 1 {
-			t.Errorf("%s: %d of 8 were added", name, won)
-		}
 	}
 	like := corporateUser(1)
-	got, err := s.FindLink(t.Context(), like)
-	storetest.Must(t, err)
+	got := storetest.Value(s.FindLink(t.Context(), like))(t)
 	if got.Made || got.UserID != "u1" {
 		t.Errorf("like an account: %+v", got)
 	}
 	like.UserID = ""
-	made, err := s.FindLink(t.Context(), like)
-	storetest.Must(t, err)
+	made := storetest.Value(s.FindLink(t.Context(), like))(t)
 	if !made.Made || made.ID == got.ID {
 		t.Errorf("like an address: %+v", made)
 	}
 	like.CorporateUserID = "other"
-	_, err = s.FindLink(t.Context(), like)
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.FindLink(t.Context(), like)), fault.RecordNotFound)
 }

@@ -23,13 +23,8 @@ func TestDropdownStore(t *testing.T) {
 }
 
 func dropdownUniqueCode(t *testing.T, s dropdown.Store, _ commit.Committer) {
-	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(int) error {
-		_, err := s.Add(t.Context(), dropdown.Option{Group: "G", Code: "A"})
-		return err
-	})
-	if won != 1 {
-		t.Errorf("%d of 8 were added", won)
-	}
+	storetest.OneWins(t, 8, fault.RecordAlreadyExist,
+		func(int) error { return storetest.Err(s.Add(t.Context(), dropdown.Option{Group: "G", Code: "A"})) })
 }
 
 // A new installation has every group, with names in three languages. Each group has an option for answers outside the
@@ -38,8 +33,7 @@ func dropdownSeed(t *testing.T, s dropdown.Store, _ commit.Committer) {
 	storetest.Must(t, dropdown.Seed(t.Context(), s))
 	for _, group := range []string{dropdown.PurposeOfTransaction, dropdown.SourceOfFunding,
 		dropdown.MonthlyIncomeAmount, dropdown.EstimatedMonthlyDWAmount, dropdown.EstimatedMonthlyDWCount} {
-		all, err := s.List(t.Context(), dropdown.Query{Group: &group})
-		storetest.Must(t, err)
+		all := storetest.Value(s.List(t.Context(), dropdown.Query{Group: &group}))(t)
 		if len(all) < 4 || !slices.ContainsFunc(all, func(o dropdown.Option) bool { return o.ExplainMandatory }) {
 			t.Errorf("%s: %v", group, all)
 		}
@@ -55,19 +49,15 @@ func dropdownSeed(t *testing.T, s dropdown.Store, _ commit.Committer) {
 func dropdownChange(t *testing.T, s dropdown.Store, _ commit.Committer) {
 	last := dropdown.Option{Group: "G", Code: "B", OrderNo: 7}
 	next := persistencetest.Whole(t, func(o *dropdown.Option) { o.Group, o.Code, o.OrderNo = "G", "A", 8 })
-	var err error
-	next.ID, err = s.Add(t.Context(), dropdown.Option{Group: "G", Code: "A", OrderNo: 6})
-	storetest.Must(t, err)
-	last.ID, err = s.Add(t.Context(), last)
-	storetest.Must(t, err)
+	next.ID = storetest.Value(s.Add(t.Context(), dropdown.Option{Group: "G", Code: "A", OrderNo: 6}))(t)
+	last.ID = storetest.Value(s.Add(t.Context(), last))(t)
 	storetest.Must(t, s.Change(t.Context(), next.ID, func(dropdown.Option) (dropdown.Option, error) {
 		sent := next
 		sent.Group, sent.Code = "H", "C"
 		return sent, nil
 	}))
 	for inactive, want := range map[bool][]dropdown.Option{false: {last}, true: {last, next}} {
-		got, err := s.List(t.Context(), dropdown.Query{Inactive: inactive})
-		storetest.Must(t, err)
+		got := storetest.Value(s.List(t.Context(), dropdown.Query{Inactive: inactive}))(t)
 		storetest.Same(t, got, want)
 	}
 }

@@ -59,16 +59,10 @@ func identityRehash(t *testing.T, s identity.Store, c commit.Committer) {
 			t.Fatalf("%d changed and %d left of %d, %v; want %d", changed, left, seen, err, want)
 		}
 	}
-	if n, err := s.Others(t.Context(), "nobody", "kidentityn"); n != accounts-7 || err != nil {
-		t.Errorf("%d accounts are found, %v", n, err)
-	}
-	if n, err := s.Others(t.Context(), "nobody", "kidentityn", "old"); n != accounts-3 || err != nil {
-		t.Errorf("%d accounts are found under both, %v", n, err)
-	}
+	storetest.Equal(t, storetest.Value(s.Others(t.Context(), "nobody", "kidentityn"))(t), accounts-7)
+	storetest.Equal(t, storetest.Value(s.Others(t.Context(), "nobody", "kidentityn", "old"))(t), accounts-3)
 	storetest.Must(t, s.Rehash(t.Context(), "u0000", "old", "wrong"))
-	if n, err := s.Others(t.Context(), "nobody", "wrong"); n != 0 || err != nil {
-		t.Errorf("a hash that had moved on was replaced, %v", err)
-	}
+	storetest.Equal(t, storetest.Value(s.Others(t.Context(), "nobody", "wrong"))(t), 0)
 }
 
 // Each field and each answer is in its column, also if an earlier record is replaced.

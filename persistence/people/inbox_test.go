@@ -12,24 +12,9 @@ import (
 	"castellan/persistence"
 	"castellan/persistence/people"
 	"castellan/persistence/persistencetest"
-	"castellan/persistence/record"
 )
 
-// The backlog of each queue is read by an index, oldest first.
-func TestBacklogsAreFoundByIndex(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		indexes := map[inbox.Queue]string{inbox.Documents: "document_reason", inbox.AML: "users_aml",
-			inbox.Deposits: "deposit_status", inbox.Withdrawals: "withdrawal_queue_active",
-			inbox.Held: "withdrawal_queue_status", inbox.Approvals: "four_eyes_status", inbox.Deploys: "deploy_request_status",
-			inbox.VPN: "vpn_request_status", inbox.Applications: "corporate_application_status"}
-		for _, q := range inbox.Queues {
-			query := people.Backlogs[q.Queue](t.Context(), db, inbox.Most)
-			persistencetest.WantsIndex(t, db, string(q.Queue), query, indexes[q.Queue])
-		}
-	})
-}
-
-// A backlog has the pending entries only, the creation of the oldest, and ends at its bound.
+// A backlog has the pending entries only and the creation of the oldest.
 func TestBacklogs(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s, ctx := people.NewInbox(db), t.Context()
@@ -63,17 +48,9 @@ func TestBacklogs(t *testing.T) {
 			inbox.Applications: {Count: 1, Oldest: time.UnixMilli(5)}, inbox.Approvals: {Count: 1, Oldest: time.UnixMilli(9)},
 			inbox.Documents: {Count: 1, Oldest: time.UnixMilli(11)}}
 		for _, q := range inbox.Queues {
-			got, err := s.Backlog(ctx, q.Queue)
-			storetest.Must(t, err)
+			got := storetest.Value(s.Backlog(ctx, q.Queue))(t)
 			if want := wants[q.Queue]; got.Count != want.Count || got.More || !got.Oldest.Equal(want.Oldest) {
 				t.Errorf("%s: %+v, want %+v", q.Queue, got, want)
-			}
-		}
-		for most, want := range map[int]page.Backlog{1: {Count: 1, More: true}, 2: {Count: 2}} {
-			got, err := record.ReadBacklog(ctx, db, most, people.Backlogs[inbox.Deploys](ctx, db, most))
-			storetest.Must(t, err)
-			if got.Count != want.Count || got.More != want.More {
-				t.Errorf("at most %d: %+v, want %+v", most, got, want)
 			}
 		}
 	})

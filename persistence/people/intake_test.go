@@ -31,15 +31,13 @@ var intakeStart = time.UnixMilli(1_700_000_000_123).UTC()
 
 // The progress is saved as written, one version after the other; an import that has not begun has version 0.
 func intakeProgress(t *testing.T, s intake.Store, c commit.Committer) {
-	got, err := s.State(t.Context(), "a")
-	storetest.Must(t, err)
+	got := storetest.Value(s.State(t.Context(), "a"))(t)
 	storetest.Same(t, got, intake.State{ID: "a"})
 	want := persistencetest.Whole(t, func(s *intake.State) { s.ID, s.Version, s.Cursor, s.Done = "a", 0, 10, false })
 	storetest.Must(t, c.Commit(t.Context(), intake.Save{State: want, At: intakeStart}))
 	for i := range int64(3) {
 		want.Version = i + 1
-		got, err := s.State(t.Context(), "a")
-		storetest.Must(t, err)
+		got := storetest.Value(s.State(t.Context(), "a"))(t)
 		storetest.Same(t, got, want)
 		want.Cursor, want.Imported, want.Refused, want.Done = want.Cursor+5, want.Imported+5, want.Refused+1, i == 2
 		storetest.Must(t, c.Commit(t.Context(), intake.Save{State: want, At: intakeStart}))
@@ -96,11 +94,9 @@ func intakeTaken(t *testing.T, s intake.Store, c commit.Committer) {
 	slices.Sort(got.Mails)
 	storetest.Same(t, got, intake.Names{Phones: []string{"+905321234567"}, Mails: []string{"a@example.test",
 		"b@example.test"}, ExternalIDs: []string{"x-u1"}})
-	none, err := s.Taken(t.Context(), intake.Names{})
-	storetest.Must(t, err)
+	none := storetest.Value(s.Taken(t.Context(), intake.Names{}))(t)
 	storetest.Same(t, none, intake.Names{})
-	of, err := s.ExternalIDs(t.Context(), []string{"u1", "u2", "u3"})
-	storetest.Must(t, err)
+	of := storetest.Value(s.ExternalIDs(t.Context(), []string{"u1", "u2", "u3"}))(t)
 	storetest.Same(t, of, map[string]string{"u1": "x-u1"})
 	if err := c.Commit(t.Context(), user.Add{User: user.User{ID: "u9", Email: "a@example.test"}}); fault.CodeOf(err) !=
 		fault.RecordAlreadyExist {

@@ -22,16 +22,14 @@ func TestStandingStore(t *testing.T) {
 }
 
 func standingRoundTrip(t *testing.T, s standing.Store, c commit.Committer) {
-	got, err := s.Get(t.Context(), "u1")
-	storetest.Must(t, err)
+	got := storetest.Value(s.Get(t.Context(), "u1"))(t)
 	storetest.Same(t, got, standing.Standing{})
 	for _, want := range []standing.Standing{
 		persistencetest.Whole(t, func(s *standing.Standing) { s.UserID = "u1" }),
 		{UserID: "u1", Status: user.Active, By: "other", At: usertest.Now},
 	} {
 		storetest.Must(t, c.Commit(t.Context(), standing.Put{Standing: want}))
-		got, err := s.Get(t.Context(), "u1")
-		storetest.Must(t, err)
+		got := storetest.Value(s.Get(t.Context(), "u1"))(t)
 		storetest.Same(t, got, want)
 	}
 }
@@ -41,8 +39,7 @@ func standingFindings(t *testing.T, s standing.Store, c commit.Committer) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 	f := persistencetest.Whole(t, func(f *standing.Finding) { f.ID = "f1" })
 	storetest.Must(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}))
-	got, err := s.Finding(t.Context(), "f1")
-	storetest.Must(t, err)
+	got := storetest.Value(s.Finding(t.Context(), "f1"))(t)
 	storetest.Same(t, got, f)
 	storetest.Wants(t, c.Commit(t.Context(), standing.AddFinding{Finding: f}), fault.RecordAlreadyExist)
 }
@@ -69,8 +66,7 @@ func lastDecision(t *testing.T, s kyc.Store, _ commit.Committer) {
 		storetest.Must(t, s.Add(t.Context(), a))
 	}
 	for _, want := range []kyc.Decision{next, other, address} {
-		got, err := s.Last(t.Context(), want.UserID, want.Kind)
-		storetest.Must(t, err)
+		got := storetest.Value(s.Last(t.Context(), want.UserID, want.Kind))(t)
 		storetest.Same(t, got, want)
 	}
 }

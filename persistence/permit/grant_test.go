@@ -19,12 +19,9 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	a := addType(t, s, resource.API, "GET")
 	x, y, r, q := addResource(t, s, a, "GET /x"), addResource(t, s, a, "GET /y"), addRole(t, s, "r"), addRole(t, s, "q")
-	first, err := s.SetGrant(ctx, r, x, resource.Allow, now)
-	storetest.Must(t, err)
-	second, err := s.SetGrant(ctx, q, y, resource.Audit, now)
-	storetest.Must(t, err)
-	again, err := s.SetGrant(ctx, r, x, resource.Deny, now.Add(time.Second))
-	storetest.Must(t, err)
+	first := storetest.Value(s.SetGrant(ctx, r, x, resource.Allow, now))(t)
+	second := storetest.Value(s.SetGrant(ctx, q, y, resource.Audit, now))(t)
+	again := storetest.Value(s.SetGrant(ctx, r, x, resource.Deny, now.Add(time.Second)))(t)
 	if first == second || again != first {
 		t.Errorf("ids %d, %d, then %d", first, second, again)
 	}
@@ -43,14 +40,12 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 		want []resource.Grant
 	}{{resource.GrantQuery{RoleID: &r}, both[:1]}, {resource.GrantQuery{ResourceID: &y}, both[1:]},
 		{resource.GrantQuery{RoleID: &r, ResourceID: &y}, []resource.Grant{}}} {
-		got, err := s.Grants(ctx, c.q)
-		storetest.Must(t, err)
+		got := storetest.Value(s.Grants(ctx, c.q))(t)
 		storetest.Same(t, got, c.want)
 	}
 	storetest.Must(t, s.RemoveGrant(ctx, r, x, now.Add(time.Minute)))
 	storetest.Wants(t, s.RemoveGrant(ctx, r, x, now), fault.RecordNotFound)
-	gs, err = s.Grants(ctx, resource.GrantQuery{})
-	storetest.Must(t, err)
+	gs = storetest.Value(s.Grants(ctx, resource.GrantQuery{}))(t)
 	storetest.Same(t, gs, []resource.Grant{line(second, q, "q", y, "GET /y", resource.Audit, now)})
 
 	// Every change wrote its line, the refused one none.
@@ -67,28 +62,21 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 func grantsUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	x, r := addResource(t, s, addType(t, s, resource.API, "GET"), "GET /x"), addRole(t, s, "r")
-	if n := storetest.Race(t, racers, "", func(int) error {
-		_, err := s.SetGrant(ctx, r, x, resource.Allow, now)
-		return err
-	}); n != racers {
+	if n := storetest.Race(t, racers, "",
+		func(int) error { return storetest.Err(s.SetGrant(ctx, r, x, resource.Allow, now)) }); n != racers {
 		t.Errorf("%d of %d were set", n, racers)
 	}
-	if gs, err := s.Grants(ctx, resource.GrantQuery{}); err != nil || len(gs) != 1 {
-		t.Errorf("%d grants, %v", len(gs), err)
-	}
+	storetest.Equal(t, len(storetest.Value(s.Grants(ctx, resource.GrantQuery{}))(t)), 1)
 	if n := storetest.Race(t, racers, fault.RecordNotFound,
 		func(int) error { return s.RemoveGrant(ctx, r, x, now) }); n != 1 {
 		t.Errorf("%d of %d took one grant away", n, racers)
 	}
-	if n := len(grantLog(t, s)); n != racers+1 {
-		t.Errorf("%d lines for %d changes", n, racers+1)
-	}
+	storetest.Equal(t, len(grantLog(t, s)), racers+1)
 }
 
 func grantLog(t *testing.T, s resource.Store) []resource.LogEntry {
 	t.Helper()
-	all, err := s.Log(t.Context(), resource.LogQuery{}, page.Query[resource.LogPlace]{})
-	storetest.Must(t, err)
+	all := storetest.Value(s.Log(t.Context(), resource.LogQuery{}, page.Query[resource.LogPlace]{}))(t)
 	return all.Records
 }
 
@@ -96,8 +84,7 @@ func roleHeldByAnother(t *testing.T, s resource.Store, c commit.Committer) {
 	ctx := t.Context()
 	held := func(except string, demo bool) bool {
 		t.Helper()
-		ok, err := s.HeldByAnother(ctx, "admin", except, demo)
-		storetest.Must(t, err)
+		ok := storetest.Value(s.HeldByAnother(ctx, "admin", except, demo))(t)
 		return ok
 	}
 	a, b, d := usertest.Sample(1), usertest.Sample(2), usertest.Sample(3)

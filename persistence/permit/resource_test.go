@@ -61,8 +61,7 @@ func addResource(t *testing.T, s resource.Store, typeID int64, code string) int6
 
 func addRole(t *testing.T, s resource.Store, code string) int64 {
 	t.Helper()
-	id, err := s.AddRole(t.Context(), resource.Role{Code: code, Name: code, CreatedAt: now})
-	storetest.Must(t, err)
+	id := storetest.Value(s.AddRole(t.Context(), resource.Role{Code: code, Name: code, CreatedAt: now}))(t)
 	return id
 }
 
@@ -74,8 +73,7 @@ func resourceRoundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 			Stamp: stamp(2)}, // the same code in another context
 	}
 	for i := range types {
-		id, err := s.AddType(ctx, types[i])
-		storetest.Must(t, err)
+		id := storetest.Value(s.AddType(ctx, types[i]))(t)
 		types[i].ID = id
 	}
 	resources := []resource.Resource{
@@ -86,27 +84,21 @@ func resourceRoundTrip(t *testing.T, s resource.Store, _ commit.Committer) {
 			MenuItem: json.RawMessage(`0`), Stamp: stamp(4)},
 	}
 	for i := range resources {
-		id, err := s.AddResource(ctx, resources[i])
-		storetest.Must(t, err)
+		id := storetest.Value(s.AddResource(ctx, resources[i]))(t)
 		resources[i].ID, resources[i].TypeCode = id, "GET"
 	}
 	roles := []resource.Role{persistencetest.Whole(t, func(r *resource.Role) { r.Code = "z" }),
 		{Code: "a", Name: "A", CreatedAt: now}}
 	for i := range roles {
-		id, err := s.AddRole(ctx, roles[i])
-		storetest.Must(t, err)
+		id := storetest.Value(s.AddRole(ctx, roles[i]))(t)
 		roles[i].ID = id
 	}
-	gotTypes, err := s.Types(ctx)
-	storetest.Must(t, err)
-	gotResources, err := s.Resources(ctx)
-	storetest.Must(t, err)
-	gotRoles, err := s.Roles(ctx)
-	storetest.Must(t, err)
+	gotTypes := storetest.Value(s.Types(ctx))(t)
+	gotResources := storetest.Value(s.Resources(ctx))(t)
+	gotRoles := storetest.Value(s.Roles(ctx))(t)
 	storetest.Same(t, gotTypes, types)
 	storetest.Same(t, gotResources, resources)
-	pages, err := s.Resources(ctx, resource.UI)
-	storetest.Must(t, err)
+	pages := storetest.Value(s.Resources(ctx, resource.UI))(t)
 	storetest.Same(t, pages, resources[1:])
 	storetest.Same(t, gotRoles, roles)
 }
@@ -121,18 +113,15 @@ func resourceSave(t *testing.T, s resource.Store, _ commit.Committer) {
 		r.ID, r.Code, r.TypeID, r.Context = x, "Z", b, resource.UI
 	})
 	storetest.Must(t, s.SaveResource(ctx, next))
-	types, err := s.Types(ctx)
-	storetest.Must(t, err)
-	all, err := s.Resources(ctx)
-	storetest.Must(t, err)
+	types := storetest.Value(s.Types(ctx))(t)
+	all := storetest.Value(s.Resources(ctx))(t)
 	// The creator stays.
 	nextType.CreatedBy, nextType.CreatedAt = stamp(1).CreatedBy, stamp(1).CreatedAt
 	next.CreatedBy, next.CreatedAt, next.TypeCode = stamp(1).CreatedBy, stamp(1).CreatedAt, "B"
 	storetest.Same(t, types[0], nextType)
 	storetest.Same(t, all[0], next)
-	if types[1].Code != "B" || all[1].Code != "Y" {
-		t.Error("another record changed")
-	}
+	storetest.Equal(t, types[1].Code, "B", "another record changed")
+	storetest.Equal(t, all[1].Code, "Y", "another record changed")
 
 	storetest.Wants(t, s.SaveType(ctx, resource.Type{ID: b, Code: "C", Context: resource.UI}), fault.RecordAlreadyExist)
 	storetest.Wants(t, s.SaveResource(ctx, resource.Resource{ID: y, Code: "Z", Context: resource.UI, TypeID: b}),
@@ -147,7 +136,7 @@ const racers = 16
 func resourceUniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer) {
 	ctx := t.Context()
 	a := addType(t, s, resource.API, "A")
-	for what, do := range map[string]func() error{
+	for _, do := range map[string]func() error{
 		"types": func() error { _, err := s.AddType(ctx, resource.Type{Code: "B", Context: resource.UI}); return err },
 		"resources": func() error {
 			_, err := s.AddResource(ctx, resource.Resource{Code: "X", Context: resource.UI, TypeID: a})
@@ -155,9 +144,7 @@ func resourceUniqueUnderRace(t *testing.T, s resource.Store, _ commit.Committer)
 		},
 		"roles": func() error { _, err := s.AddRole(ctx, resource.Role{Code: "r"}); return err },
 	} {
-		if n := storetest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { return do() }); n != 1 {
-			t.Errorf("%d of %d %s were added", n, racers, what)
-		}
+		storetest.Equal(t, storetest.Race(t, racers, fault.RecordAlreadyExist, func(int) error { return do() }), 1, racers)
 	}
 }
 
@@ -184,9 +171,7 @@ func resourceLockUnderRace(t *testing.T, s resource.Store, c commit.Committer) {
 	if have, err := s.Roles(t.Context()); err != nil || len(have) != 3 || n != 3 {
 		t.Errorf("%d roles, %d acknowledged, %v", len(have), n, err)
 	}
-	if err := s.Lock(t.Context()); err == nil {
-		t.Error("a lock outside of a transaction")
-	}
+	storetest.Fails(t, s.Lock(t.Context()), "", "a lock outside of a transaction")
 }
 
 // While one transaction holds the lock, another one waits.
@@ -215,9 +200,7 @@ func resourceLockWaits(t *testing.T, s resource.Store, c commit.Committer) {
 		}
 		close(second)
 		have, err := s.Roles(ctx)
-		if len(have) != 1 {
-			t.Errorf("sees %d roles of the one before", len(have))
-		}
+		storetest.Equal(t, len(have), 1)
 		return err
 	})
 	storetest.Must(t, errors.Join(<-errs, <-errs))

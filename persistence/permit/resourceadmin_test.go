@@ -91,7 +91,7 @@ func TestResourceAdmin(t *testing.T) {
 			do     func() error
 		}{
 			{"ROLE_ADD", "", 0, "", func() (err error) { role, err = registry.AddRole(ctx, by, "r", "R"); return err }},
-			{"USER_ROLE_ADD", "u1", 0, "", func() error { _, err := registry.AssignRole(ctx, by, "u1", "r"); return err }},
+			{"USER_ROLE_ADD", "u1", 0, "", func() error { return storetest.Err(registry.AssignRole(ctx, by, "u1", "r")) }},
 			{"PERMISSION_SET", "", 1, resource.Allow, func() error {
 				_, err := registry.Grant(ctx, by, role.ID, x,
 					resource.Allow)
@@ -102,7 +102,7 @@ func TestResourceAdmin(t *testing.T) {
 					resource.Deny)
 				return err
 			}},
-			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.RevokeRole(ctx, by, "u1", "r"); return err }},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { return storetest.Err(registry.RevokeRole(ctx, by, "u1", "r")) }},
 			{"USER_ROLE_ADD", "u1", 0, resource.Deny, func() error {
 				_, err := registry.AssignRole(ctx, by, "u1",
 					"r")
@@ -137,7 +137,7 @@ func TestResourceAdmin(t *testing.T) {
 			}},
 			{"RESOURCE_DELETE", "", 1, "", func() error { return registry.RemoveResource(ctx, by, p) }},
 			{"RESOURCE_TYPE_DELETE", "", 0, "", func() error { return registry.RemoveType(ctx, by, typ) }},
-			{"USER_ROLE_DELETE", "u1", 0, "", func() error { _, err := registry.RevokeRole(ctx, by, "u1", "r"); return err }},
+			{"USER_ROLE_DELETE", "u1", 0, "", func() error { return storetest.Err(registry.RevokeRole(ctx, by, "u1", "r")) }},
 			{"ROLE_DELETE", "", 0, "", func() (err error) {
 				role, err = registry.RemoveRole(ctx, by,
 					"r")
@@ -147,34 +147,25 @@ func TestResourceAdmin(t *testing.T) {
 			storetest.Must(t, step.do())
 			judged(step.want)
 			rows, log = rows+1, log+step.lines
-			if locks.n != rows {
-				t.Errorf("%s: %d locks for %d changes", step.action, locks.n, rows)
-			}
+			storetest.Equal(t, locks.n, rows, step.action)
 			last := persistencetest.Did(t, db, step.action)[0]
 			if last.ActorID != "admin1" || last.UserID != step.about || last.IP != "192.0.2.9" ||
 				last.RequestID != "r1" || last.Target == "" || last.Detail == "" || last.Outcome != "success" {
 				t.Errorf("%s: audit %+v", step.action, last)
 			}
-			if n, err := lines(ctx); err != nil || n != log {
-				t.Errorf("%s: %d lines in the log, want %d, %v", step.action, n, log, err)
-			}
+			storetest.Equal(t, storetest.Value(lines(ctx))(t), log, step.action)
 		}
-		notes, err := kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour))
-		storetest.Must(t, err)
+		notes := storetest.Value(kit.NewChanges(db).Since(ctx, time.Now().Add(-time.Hour)))(t)
 		for _, n := range notes {
-			if n.Topic != change.Roles {
-				t.Errorf("note %+v", n)
-			}
+			storetest.Equal(t, n.Topic, change.Roles, n)
 		}
 		trail := func() int64 {
 			t.Helper()
-			n, err := kit.NewAudit(db).Verify(ctx, []byte("audit key of the test"))
-			storetest.Must(t, err)
+			n := storetest.Value(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))(t)
 			return n
 		}
-		if int64(len(notes)) != rows || trail() != rows {
-			t.Errorf("%d notes and %d audit rows for %d changes", len(notes), trail(), rows)
-		}
+		storetest.Equal(t, int64(len(notes)), rows, len(notes))
+		storetest.Equal(t, trail(), rows, len(notes))
 
 		// A running node knows the writes of the command line (D-AUTH-03).
 		chief := user.New("u2", time.Now())
@@ -188,14 +179,10 @@ func TestResourceAdmin(t *testing.T) {
 		demo := user.New("u3", time.Now())
 		demo.Phone, demo.Roles, demo.Demo = "+905320000003", []string{user.RoleAdmin}, true
 		storetest.Must(t, db.Commit(ctx, user.Add{User: demo}))
-		if _, err := registry.RevokeRole(ctx, by, "u2", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
-			t.Errorf("the last real administrator lost the role: %v", err)
-		}
+		storetest.Wants(t, storetest.Err(registry.RevokeRole(ctx, by, "u2", user.RoleAdmin)), fault.InvalidState)
 		registry.Dev = true
 		_, err = registry.RevokeRole(ctx, by, "u2", user.RoleAdmin)
 		storetest.Must(t, err)
-		if _, err := registry.RevokeRole(ctx, by, "u3", user.RoleAdmin); fault.CodeOf(err) != fault.InvalidState {
-			t.Errorf("the last administrator lost the role: %v", err)
-		}
+		storetest.Wants(t, storetest.Err(registry.RevokeRole(ctx, by, "u3", user.RoleAdmin)), fault.InvalidState)
 	})
 }

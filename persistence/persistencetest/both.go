@@ -38,8 +38,7 @@ func OpenWith(t testing.TB, dsn string, o persistence.Options) *persistence.DB {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
-	db, err := persistence.Open(t.Context(), dsn, o)
-	storetest.Must(t, err)
+	db := storetest.Value(persistence.Open(t.Context(), dsn, o))(t)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
 		_, err := persistence.Migrate(ctx, db)

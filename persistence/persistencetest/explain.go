@@ -25,15 +25,12 @@ func ExplainText(t *testing.T, db *persistence.DB, query string, settings ...str
 		pool, texts = "pool", append([]string{"SET enable_seqscan = off", "SET enable_sort = off"}, settings...)
 		texts = append(texts, "EXPLAIN "+query)
 	}
-	conn, err := db.Pools()[pool].Conn(ctx)
-	storetest.Must(t, err)
+	conn := storetest.Value(db.Pools()[pool].Conn(ctx))(t)
 	defer conn.Close()
 	var plan []string
 	for _, text := range texts {
-		rows, err := conn.QueryContext(ctx, text)
-		storetest.Must(t, err)
-		columns, err := rows.Columns()
-		storetest.Must(t, err)
+		rows := storetest.Value(conn.QueryContext(ctx, text))(t)
+		columns := storetest.Value(rows.Columns())(t)
 		for rows.Next() {
 			cells := make([]any, len(columns))
 			for i := range cells {
@@ -52,7 +49,13 @@ func ExplainText(t *testing.T, db *persistence.DB, query string, settings ...str
 // WantsIndex checks that a page is read in the order of an index, without a sort.
 func WantsIndex(t *testing.T, db *persistence.DB, name string, query *bun.SelectQuery, index string) {
 	t.Helper()
-	plan := Explain(t, db, query)
+	WantsIndexOf(t, db, name, query.String(), index)
+}
+
+// WantsIndexOf is WantsIndex of a statement.
+func WantsIndexOf(t *testing.T, db *persistence.DB, name, statement, index string) {
+	t.Helper()
+	plan := ExplainText(t, db, statement)
 	if !strings.Contains(plan, index) || strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Sort") {
 		t.Errorf("%s: the plan does not use %s alone:\n%s", name, index, plan)
 	}

@@ -11,8 +11,7 @@ import (
 // Files returns an empty folder for files that ends with the test.
 func Files(t testing.TB) blob.Store {
 	t.Helper()
-	files, err := folder.Open(t.TempDir())
-	storetest.Must(t, err)
+	files := storetest.Value(folder.Open(t.TempDir()))(t)
 	t.Cleanup(func() { storetest.Must(t, files.Close()) })
 	return files
 }

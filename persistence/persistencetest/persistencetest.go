@@ -24,8 +24,7 @@ const AuditKey = "audit key of the test"
 // SQLite returns a database with all tables that ends with the test.
 func SQLite(t testing.TB) *persistence.DB {
 	t.Helper()
-	db, err := persistence.Open(t.Context(), File(t), persistence.Options{})
-	storetest.Must(t, err)
+	db := storetest.Value(persistence.Open(t.Context(), File(t), persistence.Options{}))(t)
 	t.Cleanup(func() { storetest.Must(t, db.Close()) })
 	persistence.Start(db, []byte(AuditKey), "test")
 	return db
@@ -35,8 +34,7 @@ func SQLite(t testing.TB) *persistence.DB {
 // PostgreSQL. It is a copy, which costs less than migrating another one.
 func File(t testing.TB) string {
 	t.Helper()
-	file, err := template()
-	storetest.Must(t, err)
+	file := storetest.Value(template())(t)
 	name := filepath.Join(t.TempDir(), "test.db")
 	storetest.Must(t, os.WriteFile(name, file, 0o600))
 	return "sqlite:" + name
@@ -54,7 +52,7 @@ var template = sync.OnceValues(func() (file []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = db.Exclusive(ctx, func(ctx context.Context) error { _, err := persistence.Migrate(ctx, db); return err })
+	err = db.Exclusive(ctx, func(ctx context.Context) error { return storetest.Err(persistence.Migrate(ctx, db)) })
 	if closed := db.Close(); err == nil {
 		err = closed
 	}
@@ -80,16 +78,14 @@ func Count(t testing.TB, db *persistence.DB, table string, where ...string) int 
 	for _, w := range where {
 		q = q.Where(w)
 	}
-	n, err := q.Count(t.Context())
-	storetest.Must(t, err)
+	n := storetest.Value(q.Count(t.Context()))(t)
 	return int(n)
 }
 
 // Acts returns the rows of the audit, oldest first, as action, actor, account, target and detail.
 func Acts(t testing.TB, db *persistence.DB) (acts []string) {
 	t.Helper()
-	rows, err := kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
-	storetest.Must(t, err)
+	rows := storetest.Value(kit.NewAudit(db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{}))(t)
 	for _, r := range slices.Backward(rows.Records) {
 		act := r.Action
 		for _, part := range []string{r.ActorID, r.UserID, r.Target, r.Detail} {
@@ -117,14 +113,10 @@ func Fails(t testing.TB, db *persistence.DB, tables string, do func(ctx context.
 			t.Errorf("no error without the table %s", missing)
 		}
 		for name, content := range rows(t, db, names) {
-			if content != before[name] {
-				t.Errorf("without the table %s it changed the table %s", missing, name)
-			}
+			storetest.Equal(t, content, before[name], missing, name)
 		}
 	}
-	if err := do(t.Context()); err != nil {
-		t.Errorf("with all tables: %v", err)
-	}
+	storetest.Must(t, do(t.Context()))
 }
 
 // rows are the contents of tables.

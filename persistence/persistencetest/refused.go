@@ -18,8 +18,7 @@ import (
 // Did returns what the audit says of an action, the newest first. There is something.
 func Did(t *testing.T, db *persistence.DB, action string) []audit.Stored {
 	t.Helper()
-	rows, err := kit.NewAudit(db).List(t.Context(), audit.Query{Action: action}, page.Query[audit.Place]{})
-	storetest.Must(t, err)
+	rows := storetest.Value(kit.NewAudit(db).List(t.Context(), audit.Query{Action: action}, page.Query[audit.Place]{}))(t)
 	if len(rows.Records) == 0 {
 		t.Fatalf("the audit has no %s", action)
 	}

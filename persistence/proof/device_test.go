@@ -3,7 +3,6 @@ package proof_test
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"testing"
 	"time"
 
@@ -43,9 +42,7 @@ func TestDamagedDevice(t *testing.T) {
 	_, err := proof.NewDevices(db).Get(ctx, "d1")
 	storetest.Must(t, err)
 	persistencetest.Exec(t, db, "UPDATE device SET public_key = 'x'")
-	if _, err := proof.NewDevices(db).Get(ctx, "d1"); fault.CodeOf(err) != fault.Internal {
-		t.Error(err)
-	}
+	storetest.Wants(t, storetest.Err(proof.NewDevices(db).Get(ctx, "d1")), fault.Internal)
 }
 
 // deviceStores are devices with their accounts.
@@ -68,17 +65,11 @@ func deviceAddAndRead(t *testing.T, s deviceStores, _ commit.Committer) {
 	c := sampleDevice(t, 2, "d3", device.ES256)
 	b = persistencetest.Whole(t, func(d *device.Device) { d.ID, d.UserID, d.Key = b.ID, b.UserID, b.Key })
 	a.Target = nil
-	if _, err := s.Get(ctx, "d1"); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("before: %v", err)
-	}
+	storetest.Wants(t, storetest.Err(s.Get(ctx, "d1")), fault.RecordNotFound, "before")
 	storetest.Must(t, s.Commit(ctx, user.SetPush{UserID: userID(1), CV: 1, Owned: true}, device.Add{Device: a},
 		device.Add{Device: b}, device.Add{Device: c}))
-	if got, err := s.List(ctx, userID(1)); err != nil || !reflect.DeepEqual(got, []device.Device{b, a}) {
-		t.Errorf("listed %+v, %v", got, err)
-	}
-	if got, err := s.Get(ctx, "d3"); err != nil || !reflect.DeepEqual(got, c) {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	storetest.Same(t, storetest.Value(s.List(ctx, userID(1)))(t), []device.Device{b, a})
+	storetest.Same(t, storetest.Value(s.Get(ctx, "d3"))(t), c)
 	for n, owned := range map[int]bool{1: true, 2: false} {
 		u, err := s.Users.Get(ctx, userID(n))
 		if err != nil || u.Push != owned || u.Account().Push != owned || (u.CV == 2) != owned {
@@ -97,9 +88,7 @@ func deviceOneKeyOnce(t *testing.T, s deviceStores, _ commit.Committer) {
 	d := sampleDevice(t, 1, "d1", device.EdDSA)
 	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}))
 	d.ID = "d2"
-	if err := s.Commit(ctx, device.Add{Device: d}); fault.CodeOf(err) != fault.RecordAlreadyExist {
-		t.Errorf("one key twice: %v", err)
-	}
+	storetest.Wants(t, s.Commit(ctx, device.Add{Device: d}), fault.RecordAlreadyExist, "one key twice")
 	d.UserID = userID(2) // two accounts on one phone
 	storetest.Must(t, s.Commit(ctx, device.Add{Device: d}))
 }
@@ -130,9 +119,7 @@ func deviceUseIsFenced(t *testing.T, s deviceStores, _ commit.Committer) {
 	storetest.Must(t, s.Commit(ctx, device.Remove{UserID: userID(1), ID: "d1"}))
 	for _, w := range []device.Use{{UserID: userID(1), ID: "d1", At: at}, {UserID: userID(2), ID: "d2", At: at},
 		{UserID: userID(1), ID: "d2", At: at}} {
-		if err := s.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("%+v: %v", w, err)
-		}
+		storetest.Is(t, s.Commit(ctx, w), commit.ErrFenced, w)
 	}
 }
 
@@ -154,8 +141,6 @@ func proofSeenOnce(t *testing.T, s deviceStores, _ commit.Committer) {
 		}
 	}
 	storetest.Must(t, s.Purge(ctx, now.Add(10*time.Minute))) // b, not a
-	if err := see("a", now.Add(11*time.Minute)); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("a was purged: %v", err)
-	}
+	storetest.Is(t, see("a", now.Add(11*time.Minute)), commit.ErrFenced, "a was purged")
 	storetest.Must(t, see("b", now))
 }

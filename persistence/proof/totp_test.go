@@ -63,11 +63,8 @@ func totpDefineAndRead(t *testing.T, s totpStores, _ commit.Committer) {
 		t.Errorf("before: %+v, %v", d, err)
 	}
 	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, want))
-	if d, err := s.Get(ctx, userID(1)); err != nil || !reflect.DeepEqual(d, want.Definition) {
-		t.Errorf("got %+v, %v\nwant %+v", d, err, want.Definition)
-	}
-	codes, err := s.Codes(ctx, userID(1), "d1")
-	storetest.Must(t, err)
+	storetest.Same(t, storetest.Value(s.Get(ctx, userID(1)))(t), want.Definition)
+	codes := storetest.Value(s.Codes(ctx, userID(1), "d1"))(t)
 	if len(codes) != totp.RecoveryCodes {
 		t.Fatalf("%d codes", len(codes))
 	}
@@ -76,9 +73,7 @@ func totpDefineAndRead(t *testing.T, s totpStores, _ commit.Committer) {
 			t.Errorf("code %d: %+v", i, c)
 		}
 	}
-	if codes, err := s.Codes(ctx, userID(1), "d2"); err != nil || len(codes) != 0 {
-		t.Errorf("of another definition: %+v, %v", codes, err)
-	}
+	storetest.Equal(t, len(storetest.Value(s.Codes(ctx, userID(1), "d2"))(t)), 0, "of another definition")
 	u, err := s.Users.Get(ctx, userID(1))
 	if err != nil || !u.TOTP || u.CV != 2 || !u.Account().TOTP {
 		t.Errorf("the account: %+v, %v", u, err)
@@ -124,14 +119,10 @@ func totpDefineUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
 	made, fenced := race(t, s, func(i int) []commit.Write {
 		return []commit.Write{user.SetTOTP{UserID: userID(1), CV: 1, Defined: true}, defined(1, fmt.Sprint("d", i))}
 	})
-	if made != 1 || fenced != 19 {
-		t.Errorf("%d definitions, %d fenced", made, fenced)
-	}
-	d, err := s.Get(t.Context(), userID(1))
-	storetest.Must(t, err)
-	if codes, err := s.Codes(t.Context(), userID(1), d.ID); err != nil || len(codes) != totp.RecoveryCodes {
-		t.Errorf("%d codes, %v", len(codes), err)
-	}
+	storetest.Equal(t, made, 1)
+	storetest.Equal(t, fenced, 19)
+	d := storetest.Value(s.Get(t.Context(), userID(1)))(t)
+	storetest.Equal(t, len(storetest.Value(s.Codes(t.Context(), userID(1), d.ID))(t)), totp.RecoveryCodes)
 }
 
 func totpStepsOnlyRise(t *testing.T, s totpStores, _ commit.Committer) {
@@ -156,9 +147,7 @@ func totpStepsOnlyRise(t *testing.T, s totpStores, _ commit.Committer) {
 		}
 	}
 	for n, want := range map[int]int64{1: 101, 2: 1} {
-		if d, err := s.Get(ctx, userID(n)); err != nil || d.LastStep != want {
-			t.Errorf("user %d: last step %d, %v", n, d.LastStep, err)
-		}
+		storetest.Equal(t, storetest.Value(s.Get(ctx, userID(n)))(t).LastStep, want, n)
 	}
 }
 
@@ -171,18 +160,14 @@ func totpStepInATransaction(t *testing.T, s totpStores, _ commit.Committer) {
 	for _, end := range []error{undone, nil} {
 		err := s.InTx(ctx, func(ctx2 context.Context) error {
 			storetest.Must(t, s.Commit(ctx2, use))
-			if err := s.Commit(ctx2, use); !errors.Is(err, commit.ErrFenced) {
-				t.Errorf("again in the transaction: %v", err)
-			}
+			storetest.Is(t, s.Commit(ctx2, use), commit.ErrFenced, "again in the transaction")
 			return end
 		})
 		if !errors.Is(err, end) {
 			t.Error(err)
 		}
 	}
-	if err := s.Commit(ctx, use); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("after the transaction: %v", err)
-	}
+	storetest.Is(t, s.Commit(ctx, use), commit.ErrFenced, "after the transaction")
 }
 
 func totpCodeUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
@@ -195,12 +180,9 @@ func totpCodeUnderRace(t *testing.T, s totpStores, _ commit.Committer) {
 	}
 	for _, other := range []totp.UseCode{{UserID: userID(1), ID: "d2", Number: 1, At: at},
 		{UserID: userID(2), ID: "d1", Number: 1, At: at}, {UserID: userID(1), ID: "d1", Number: 6, At: at}} {
-		if err := s.Commit(ctx, other); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("%+v: %v", other, err)
-		}
+		storetest.Is(t, s.Commit(ctx, other), commit.ErrFenced, other)
 	}
-	codes, err := s.Codes(ctx, userID(1), "d1")
-	storetest.Must(t, err)
+	codes := storetest.Value(s.Codes(ctx, userID(1), "d1"))(t)
 	for _, c := range codes {
 		if used := c.Number == 3; used != !c.UsedAt.IsZero() || used && !c.UsedAt.Equal(at) {
 			t.Errorf("%+v", c)
@@ -214,27 +196,19 @@ func totpRemove(t *testing.T, s totpStores, _ commit.Committer) {
 		defined(1, "d1"), defined(2, "d2")))
 	storetest.Must(t, s.Commit(ctx, user.SetTOTP{UserID: userID(1), CV: 2, Defined: false},
 		totp.Remove{UserID: userID(1)}))
-	if _, err := s.Get(ctx, userID(1)); fault.CodeOf(err) != fault.TOTPNotDefined {
-		t.Errorf("after the removal: %v", err)
-	}
+	storetest.Wants(t, storetest.Err(s.Get(ctx, userID(1))), fault.TOTPNotDefined, "after the removal")
 	if u, err := s.Users.Get(ctx, userID(1)); err != nil || u.TOTP || u.CV != 3 {
 		t.Errorf("the account: %+v, %v", u, err)
 	}
 	for _, w := range []commit.Write{totp.UseStep{UserID: userID(1), ID: "d1", Step: 9},
 		totp.UseCode{UserID: userID(1), ID: "d1", Number: 1, At: usertest.Now}} {
-		if err := s.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("%T of what was removed: %v", w, err)
-		}
+		storetest.Is(t, s.Commit(ctx, w), commit.ErrFenced, w)
 	}
 	storetest.Must(t, s.Commit(ctx, defined(1, "d3")))
-	if codes, err := s.Codes(ctx, userID(1), "d1"); err != nil || len(codes) != 0 {
-		t.Errorf("old codes live on: %+v, %v", codes, err)
-	}
+	storetest.Equal(t, len(storetest.Value(s.Codes(ctx, userID(1), "d1"))(t)), 0, "old codes live on")
 	if err := s.Commit(ctx, totp.UseCode{UserID: userID(1), ID: "d1", Number: 1,
 		At: usertest.Now}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("an old code beside new ones: %v", err)
 	}
-	if _, err := s.Get(ctx, userID(2)); err != nil {
-		t.Errorf("another user's: %v", err)
-	}
+	storetest.Value(s.Get(ctx, userID(2)))(t)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+
+	"castellan/domain/kit/storetest"
 )
 
 type colour string
@@ -65,12 +67,8 @@ func TestDerivedConversions(t *testing.T) {
 		t.Errorf("row %+v", row)
 	}
 	row.ID, row.CreatedAt, row.Seen = 3, at.UnixMilli(), at.UnixMilli()
-	if back, err := derived.Record(row); err != nil || !reflect.DeepEqual(back, whole) {
-		t.Errorf("record %+v, %v", back, err)
-	}
-	if empty, err := derived.Record(derivedRow{}); err != nil || !reflect.DeepEqual(empty, derivedRecord{}) {
-		t.Errorf("record of an empty row %+v, %v", empty, err)
-	}
+	storetest.Same(t, storetest.Value(derived.Record(row))(t), whole)
+	storetest.Same(t, storetest.Value(derived.Record(derivedRow{}))(t), derivedRecord{})
 }
 
 // A field that is forgotten on one side ends the program when it starts.

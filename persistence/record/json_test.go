@@ -2,7 +2,6 @@ package record_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -39,8 +38,7 @@ func TestJSON(t *testing.T) {
 		persistencetest.Exec(t, db, "CREATE TABLE sheet (id "+id+", texts TEXT)")
 		ctx := t.Context()
 		for _, texts := range []map[string]string{nil, {}, {"tr": "ğ \"1\""}} {
-			n, err := sheets.Add(ctx, db, texts)
-			storetest.Must(t, err)
+			n := storetest.Value(sheets.Add(ctx, db, texts))(t)
 			got, err := sheets.Find(ctx, db, record.Is("id", n))
 			if err != nil || !maps.Equal(got, texts) || (got == nil) != (texts == nil) {
 				t.Errorf("%v: %v, %v", texts, got, err)
@@ -111,9 +109,7 @@ func TestAmountColumns(t *testing.T) {
 		}
 		var rows []pouchRow
 		read := db.Conn(t.Context()).NewSelect().Model(&rows).Order("posted_hi", "posted_lo")
-		if err := read.Scan(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, read.Scan(t.Context()))
 		var got []string
 		for _, r := range rows {
 			posted, err := r.Posted.Amount()
@@ -123,19 +119,13 @@ func TestAmountColumns(t *testing.T) {
 			}
 			got = append(got, posted.String())
 		}
-		if strings.Join(got, " ") != strings.Join(texts, " ") {
-			t.Errorf("got  %v\nwant %v", got, texts)
-		}
+		storetest.Equal(t, strings.Join(got, " "), strings.Join(texts, " "), texts)
 		var hi, lo int64
 		if err := db.Conn(t.Context()).NewSelect().Model((*pouchRow)(nil)).Where("posted_hi = 0 AND id > 2").
 			ColumnExpr("sum(posted_hi), sum(posted_lo)").Scan(t.Context(), &hi, &lo); err != nil {
 			t.Fatal(err)
 		}
-		if sum, err := (record.AmountColumns{hi, lo}).Amount(); err != nil || sum.String() != "0.3" {
-			t.Errorf("0 + 0.1 + 0.2 = %v, %v", sum, err)
-		}
-		if _, err := (record.AmountColumns{0, -1}).Amount(); !errors.Is(err, amount.ErrRange) {
-			t.Errorf("columns that hold no amount: %v", err)
-		}
+		storetest.Equal(t, storetest.Value((record.AmountColumns{hi, lo}).Amount())(t).String(), "0.3")
+		storetest.Is(t, storetest.Err((record.AmountColumns{0, -1}).Amount()), amount.ErrRange)
 	})
 }

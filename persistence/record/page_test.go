@@ -53,8 +53,7 @@ func TestPages(t *testing.T) {
 			"back from n3": {page.Query[label]{Limit: 1, Oldest: true, After: &label{Name: "n3", ID: 4}}, nil, "n4",
 				false, 0},
 		} {
-			got, err := record.ListPage(t.Context(), db, labels, c.q, values, c.fs)
-			storetest.Must(t, err)
+			got := storetest.Value(record.ListPage(t.Context(), db, labels, c.q, values, c.fs))(t)
 			var names []string
 			for _, l := range got.Records {
 				names = append(names, l.Name)
@@ -87,8 +86,7 @@ func TestBacklog(t *testing.T) {
 			"none":        {9, []record.Filter{record.Is("group", "c")}, page.Backlog{}},
 		} {
 			query := labels.Backlog(t.Context(), db, c.most, "count", c.fs...)
-			got, err := record.ReadBacklog(t.Context(), db, c.most, query)
-			storetest.Must(t, err)
+			got := storetest.Value(record.ReadBacklog(t.Context(), db, c.most, query))(t)
 			if got.Count != c.want.Count || got.More != c.want.More || c.want.Count > 0 && !got.Oldest.Equal(c.want.Oldest) ||
 				c.want.Count == 0 && !got.Oldest.IsZero() {
 				t.Errorf("%s: %+v, want %+v", name, got, c.want)
@@ -113,22 +111,17 @@ func TestOptionalFilters(t *testing.T) {
 			"n1": {record.Where("count > ?", 0).And(record.Is("group", "b")).And(record.Where("count < 30"))},
 			"n4": {record.Is("name", "n4").And(record.Given("group", ""))},
 		} {
-			all, err := labels.List(t.Context(), db, record.Part{Where: fs})
-			storetest.Must(t, err)
+			all := storetest.Value(labels.List(t.Context(), db, record.Part{Where: fs}))(t)
 			var names []string
 			for _, l := range all {
 				names = append(names, l.Name)
 			}
-			if got := strings.Join(names, " "); got != want {
-				t.Errorf("%s, want %s", got, want)
-			}
+			storetest.Equal(t, strings.Join(names, " "), want)
 		}
 		text, args := record.Is("group", "a").Counted()
 		var n int
 		storetest.Must(t, db.Conn(t.Context()).NewSelect().Table("label").ColumnExpr(text, args...).Scan(t.Context(), &n))
-		if n != 3 {
-			t.Errorf("%d of a group", n)
-		}
+		storetest.Equal(t, n, 3)
 	})
 }
 
@@ -173,16 +166,11 @@ func TestSums(t *testing.T) {
 			read := func(columns string, into *record.SumColumns) string {
 				t.Helper()
 				storetest.Must(t, db.Conn(t.Context()).NewSelect().Table("purse").ColumnExpr(columns).Scan(t.Context(), into))
-				a, err := into.Sum()
-				storetest.Must(t, err)
+				a := storetest.Value(into.Sum())(t)
 				return a.String()
 			}
-			if got := read(record.Summed("", "", "", ""), &sum); got != c.want {
-				t.Errorf("%d: the sum of %s is %q, want %q", i, c.amounts, got, c.want)
-			}
-			if got := read(record.Summed("", "", "", "less_"), &difference); got != c.difference {
-				t.Errorf("%d: %s less %s is %q, want %q", i, c.amounts, c.less, got, c.difference)
-			}
+			storetest.Equal(t, read(record.Summed("", "", "", ""), &sum), c.want, i, c.amounts)
+			storetest.Equal(t, read(record.Summed("", "", "", "less_"), &difference), c.difference, i, c.amounts, c.less)
 			if got, want := read(record.Summed("", "id = 0", "", ""), &one), amount.Must(strings.Fields(c.amounts)[0]); got !=
 				want.String() {
 				t.Errorf("%d: the first alone is %q, want %s", i, got, want)
@@ -194,9 +182,7 @@ func TestSums(t *testing.T) {
 		{HiHigh: 1_000_000_000, HiLow: -1}: "999999999999999999",
 		{LoHigh: 1_000_000_000}:            "1", {LoHigh: -1, LoLow: 0}: "-0.000000001", {LoLow: -1}: "-0.000000000000000001",
 		{HiHigh: 1 << 60}: "1152921504606846976000000000"} {
-		if got, err := columns.Sum(); err != nil || got.String() != want {
-			t.Errorf("%+v: %v, %v, want %s", columns, got, err, want)
-		}
+		storetest.Equal(t, storetest.Value(columns.Sum())(t).String(), want, columns)
 	}
 }
 
@@ -204,9 +190,8 @@ func TestSums(t *testing.T) {
 func TestReadAmounts(t *testing.T) {
 	var a, b amount.Amount
 	storetest.Must(t, record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&a: {Hi: 1}, &b: {Hi: -1, Lo: 5e17}}))
-	if a.String() != "1" || b.String() != "-0.5" {
-		t.Errorf("%v, %v", a, b)
-	}
+	storetest.Equal(t, a.String(), "1", a, b)
+	storetest.Equal(t, b.String(), "-0.5", a, b)
 	err := record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&a: {Lo: -1}})
 	if !errors.Is(err, amount.ErrRange) {
 		t.Error(err)
@@ -269,7 +254,5 @@ func TestFailedChanges(t *testing.T) {
 		l.Name = "n2"
 		return l, nil
 	}, record.Is("id", 1)), fault.RecordAlreadyExist)
-	if l, err := labels.Find(t.Context(), db, record.Is("id", 1)); err != nil || l != (label{1, "n0", "a", 10}) {
-		t.Errorf("%+v, %v", l, err)
-	}
+	storetest.Equal(t, storetest.Value(labels.Find(t.Context(), db, record.Is("id", 1)))(t), (label{1, "n0", "a", 10}))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -61,12 +60,9 @@ func TestTable(t *testing.T) {
 				t.Fatalf("added as %d, %v", id, err)
 			}
 		}
-		if _, err := labels.Add(ctx, db, label{Name: "n0"}); fault.CodeOf(err) != fault.RecordAlreadyExist {
-			t.Errorf("a name that is taken: %v", err)
-		}
+		storetest.Wants(t, storetest.Err(labels.Add(ctx, db, label{Name: "n0"})), fault.RecordAlreadyExist)
 		names := func(p record.Part) (names []string) {
-			ls, err := labels.List(ctx, db, p)
-			storetest.Must(t, err)
+			ls := storetest.Value(labels.List(ctx, db, p))(t)
 			for _, l := range ls {
 				names = append(names, l.Name)
 			}
@@ -83,37 +79,25 @@ func TestTable(t *testing.T) {
 			{record.Part{Where: []record.Filter{record.Is("group", "a")}}, "n4 n2 n0"},
 			{record.Part{Where: []record.Filter{record.Given("group", "b"), record.Given("name", "")}}, "n3 n1"},
 		} {
-			if got := strings.Join(names(c.part), " "); got != c.want {
-				t.Errorf("%+v: %s, want %s", c.part, got, c.want)
-			}
+			storetest.Equal(t, strings.Join(names(c.part), " "), c.want, c.part)
 		}
 		stamped, err := db.Conn(ctx).NewSelect().Table("label").Where("created_at > 0").Where("updated_at > 0").Count(ctx)
 		if storetest.Must(t, err); stamped != 5 {
 			t.Errorf("%d of 5 rows have their instants", stamped)
 		}
-		if n, err := labels.Count(ctx, db, record.Is("group", "a")); n != 3 || err != nil {
-			t.Errorf("%d of a group, %v", n, err)
-		}
+		storetest.Equal(t, storetest.Value(labels.Count(ctx, db, record.Is("group", "a")))(t), 3)
 		storetest.Must(t, labels.Change(ctx, db, func(l label) (label, error) {
 			l.Name, l.Count = "other", l.Count+1
 			return l, nil
 		}, record.Is("name", "n1")))
-		if l, err := labels.Find(ctx, db, record.Is("id", 2)); err != nil || l != (label{2, "n1", "b", 1}) {
-			t.Errorf("after a change: %+v, %v", l, err)
-		}
+		storetest.Equal(t, storetest.Value(labels.Find(ctx, db, record.Is("id", 2)))(t), (label{2, "n1", "b", 1}))
 		boom := errors.New("boom")
 		refuse := func(l label) (label, error) { l.Count = 9; return l, boom }
-		if err := labels.Change(ctx, db, refuse, record.Is("name", "n1")); !errors.Is(err, boom) {
-			t.Errorf("a refused change: %v", err)
-		}
+		storetest.Is(t, labels.Change(ctx, db, refuse, record.Is("name", "n1")), boom, "a refused change")
 		storetest.Must(t, labels.Save(ctx, db, label{Name: "other", Group: "c"}, record.Is("id", 1)))
-		if l, err := labels.Find(ctx, db, record.Is("group", "c")); err != nil || l != (label{1, "n0", "c", 0}) {
-			t.Errorf("after a save: %+v, %v", l, err)
-		}
+		storetest.Equal(t, storetest.Value(labels.Find(ctx, db, record.Is("group", "c")))(t), (label{1, "n0", "c", 0}))
 		storetest.Must(t, labels.Remove(ctx, db, record.Is("id", 3)))
-		if got := names(record.Part{}); !slices.Equal(got, []string{"n4", "n3", "n1", "n0"}) {
-			t.Errorf("after a removal: %v", got)
-		}
+		storetest.Same(t, names(record.Part{}), []string{"n4", "n3", "n1", "n0"}, "after a removal")
 		_, err = labels.Find(ctx, db, record.Is("id", 3))
 		for what, err := range map[string]error{
 			"find":   err,
@@ -126,9 +110,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 		// A condition that names nothing must not mean every row.
-		if err := labels.Remove(ctx, db, record.Given("name", "")); err == nil {
-			t.Error("a removal without a condition was done")
-		}
+		storetest.Fails(t, labels.Remove(ctx, db, record.Given("name", "")), "", "a removal without a condition was done")
 	})
 }
 
@@ -150,9 +132,7 @@ func TestTableChangesQueue(t *testing.T) {
 		for range 20 {
 			storetest.Must(t, <-errs)
 		}
-		if l, err := labels.Find(t.Context(), db, record.Is("name", "n")); err != nil || l.Count != 20 {
-			t.Errorf("counted %d, %v", l.Count, err)
-		}
+		storetest.Equal(t, storetest.Value(labels.Find(t.Context(), db, record.Is("name", "n")))(t).Count, 20)
 	})
 }
 
@@ -186,9 +166,7 @@ func TestTableFindsFirstJoinedRow(t *testing.T) {
 				"find": func(fs ...record.Filter) (string, error) { return labelsOfGroups.Find(ctx, db, fs...) },
 				"lock": func(fs ...record.Filter) (string, error) { return labelsOfGroups.Lock(ctx, db, fs...) },
 			} {
-				if got, err := read(record.Is("l.group", "a")); got != "n4 of 3" || err != nil {
-					t.Errorf("%s: %q, %v", name, got, err)
-				}
+				storetest.Equal(t, storetest.Value(read(record.Is("l.group", "a")))(t), "n4 of 3", name)
 				_, err := read(record.Is("l.group", "c"))
 				if fault.CodeOf(err) != fault.RecordNotFound || !strings.Contains(err.Error(), "the group is empty") {
 					t.Errorf("%s in an empty group: %v", name, err)
@@ -197,9 +175,7 @@ func TestTableFindsFirstJoinedRow(t *testing.T) {
 			return nil
 		})
 		storetest.Must(t, err)
-		if l, err := labels.Prepared(t.Context(), db, "name = $1", "n1"); l.Name != "n1" || err != nil {
-			t.Errorf("prepared: %+v, %v", l, err)
-		}
+		storetest.Equal(t, storetest.Value(labels.Prepared(t.Context(), db, "name = $1", "n1"))(t).Name, "n1", "prepared")
 		_, err = labels.Prepared(t.Context(), db, "name = $1", "none")
 		if fault.CodeOf(err) != fault.RecordNotFound || !strings.Contains(err.Error(), "there is no such label") {
 			t.Errorf("a prepared read of no row: %v", err)
@@ -216,9 +192,7 @@ func TestPreparedReadsAndFailures(t *testing.T) {
 			_, err := labels.Add(ctx, db, label{Name: name, Group: "g"})
 			storetest.Must(t, err)
 		}
-		if l, err := labels.Prepared(ctx, db, "name = $1", "a"); err != nil || l != (label{2, "a", "g", 0}) {
-			t.Errorf("%+v, %v", l, err)
-		}
+		storetest.Equal(t, storetest.Value(labels.Prepared(ctx, db, "name = $1", "a"))(t), (label{2, "a", "g", 0}))
 		_, err := labels.Prepared(ctx, db, "name = $1", "c")
 		storetest.Wants(t, err, fault.RecordNotFound)
 		list := func(group string) ([]label, error) {
@@ -227,17 +201,15 @@ func TestPreparedReadsAndFailures(t *testing.T) {
 		if all, err := list("g"); err != nil || len(all) != 2 || all[0].Name != "a" || all[1].Name != "b" {
 			t.Errorf("%+v, %v", all, err)
 		}
-		if all, err := list("h"); err != nil || len(all) != 0 {
-			t.Errorf("%+v, %v", all, err)
-		}
+		storetest.Equal(t, len(storetest.Value(list("h"))(t)), 0)
 		persistencetest.Exec(t, db, "ALTER TABLE label RENAME TO broken")
 		same := func(l label) (label, error) { return l, nil }
 		for what, do := range map[string]func() error{
-			"find":          func() error { _, err := labels.Find(ctx, db, record.Is("id", 1)); return err },
+			"find":          func() error { return storetest.Err(labels.Find(ctx, db, record.Is("id", 1))) },
 			"list":          func() error { _, err := labels.List(ctx, db, record.Part{}); return err },
-			"count":         func() error { _, err := labels.Count(ctx, db); return err },
-			"prepared":      func() error { _, err := labels.Prepared(ctx, db, "name = $1", "a"); return err },
-			"prepared list": func() error { _, err := list("g"); return err },
+			"count":         func() error { return storetest.Err(labels.Count(ctx, db)) },
+			"prepared":      func() error { return storetest.Err(labels.Prepared(ctx, db, "name = $1", "a")) },
+			"prepared list": func() error { return storetest.Err(list("g")) },
 			"add":           func() error { _, err := labels.Add(ctx, db, label{Name: "c"}); return err },
 			"change":        func() error { return labels.Change(ctx, db, same, record.Is("id", 1)) },
 			"save":          func() error { return labels.Save(ctx, db, label{Name: "c"}, record.Is("id", 1)) },

@@ -18,8 +18,7 @@ import (
 // network is the network of a text, which may be an address.
 func network(t *testing.T, text string) netip.Prefix {
 	t.Helper()
-	p, err := allowedip.Parse(text)
-	storetest.Must(t, err)
+	p := storetest.Value(allowedip.Parse(text))(t)
 	return p
 }
 
@@ -38,9 +37,7 @@ func TestAllowedIPStore(t *testing.T) {
 			if from != "" {
 				a = netip.MustParseAddr(from)
 			}
-			if live.Allows(user, a) != want {
-				t.Errorf("%s from %q: %v", user, from, !want)
-			}
+			storetest.Equal(t, live.Allows(user, a), want, user, from)
 		}
 		storetest.Must(t, live.Reload(ctx))
 		allows("u1", "8.8.8.8", true)
@@ -58,9 +55,7 @@ func TestAllowedIPStore(t *testing.T) {
 		allows("u2", "192.0.2.7", false)
 		allows("u3", "8.8.8.8", true)
 		for user, want := range map[string]string{"u1": "[192.0.2.7/32 2001:db8::/32]", "u3": "[]"} {
-			if got, err := s.Networks(ctx, user); err != nil || fmt.Sprint(got) != want {
-				t.Errorf("%s: %v, %v", user, got, err)
-			}
+			storetest.Equal(t, fmt.Sprint(storetest.Value(s.Networks(ctx, user))(t)), want, user)
 		}
 		storetest.Must(t, db.Commit(ctx, allowedip.Disallow{UserID: "u1", Network: network(t, "2001:db8::/32")},
 			allowedip.Disallow{UserID: "u1", Network: network(t, "9.9.9.9")},
@@ -74,9 +69,7 @@ func TestAllowedIPStore(t *testing.T) {
 
 		// Concurrent additions of one network store it once.
 		storetest.Race(t, 8, "", func(int) error { return db.Commit(ctx, allow(t, "u4", "198.51.100.0/24")) })
-		if got, err := s.Networks(ctx, "u4"); err != nil || len(got) != 1 {
-			t.Errorf("%v, %v", got, err)
-		}
+		storetest.Equal(t, len(storetest.Value(s.Networks(ctx, "u4"))(t)), 1)
 	})
 }
 
@@ -92,7 +85,5 @@ func TestDamagedAddresses(t *testing.T) {
 		t.Errorf("%v, %v, want %s", got, err, want)
 	}
 	persistencetest.Exec(t, db, "UPDATE allowed_ip SET network = 'x' WHERE network = '9.0.0.0/8'")
-	if _, err := addresses.Networks(ctx, "u1"); fault.CodeOf(err) != fault.Internal {
-		t.Error(err)
-	}
+	storetest.Wants(t, storetest.Err(addresses.Networks(ctx, "u1")), fault.Internal)
 }

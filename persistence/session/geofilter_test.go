@@ -76,8 +76,7 @@ func (b *filterBench) run(ctx context.Context, a challenge.Action, userID, code 
 
 func (b *filterBench) user(t *testing.T, n int) user.User {
 	t.Helper()
-	u, err := b.users.Get(t.Context(), b.ids[n])
-	storetest.Must(t, err)
+	u := storetest.Value(b.users.Get(t.Context(), b.ids[n]))(t)
 	return u
 }
 
@@ -89,8 +88,7 @@ func (b *filterBench) change(t *testing.T, a challenge.Action, n int, code strin
 
 func (b *filterBench) codes(t *testing.T, n int) (codes []string) {
 	t.Helper()
-	all, err := b.svc.List(t.Context(), b.ids[n])
-	storetest.Must(t, err)
+	all := storetest.Value(b.svc.List(t.Context(), b.ids[n]))(t)
 	for _, c := range all {
 		codes = append(codes, c.Code)
 	}
@@ -119,8 +117,7 @@ func filterChanges(t *testing.T, b *filterBench, c commit.Committer) {
 	}
 	b.change(t, b.svc.RemoveAction(), 0, "DE")
 	b.change(t, b.svc.AddAction(), 0, "DE")
-	again, err := b.svc.List(t.Context(), b.ids[0])
-	storetest.Must(t, err)
+	again := storetest.Value(b.svc.List(t.Context(), b.ids[0]))(t)
 	if len(again) != 2 || again[1].ID <= all[1].ID {
 		t.Errorf("records %+v", again)
 	}
@@ -141,22 +138,14 @@ func filterRefusals(t *testing.T, b *filterBench, c commit.Committer) {
 	ctx := t.Context()
 	b.change(t, b.svc.AddAction(), 0, "TR")
 	u := b.user(t, 0)
-	if err := b.run(ctx, b.svc.AddAction(), u.ID, "TR", u.CV); fault.CodeOf(err) != fault.RecordAlreadyExist {
-		t.Errorf("added twice: %v", err)
-	}
-	if err := b.run(ctx, b.svc.RemoveAction(), u.ID, "DE", u.CV); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("removed what was not there: %v", err)
-	}
-	if err := b.run(ctx, b.svc.AddAction(), u.ID, "DE", u.CV-1); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("with older credentials: %v", err)
-	}
+	storetest.Wants(t, b.run(ctx, b.svc.AddAction(), u.ID, "TR", u.CV), fault.RecordAlreadyExist, "added twice")
+	storetest.Wants(t, b.run(ctx, b.svc.RemoveAction(), u.ID, "DE", u.CV), fault.RecordNotFound)
+	storetest.Is(t, b.run(ctx, b.svc.AddAction(), u.ID, "DE", u.CV-1), commit.ErrFenced, "with older credentials")
 	if got := b.user(t, 0); got.CV != u.CV || got.SV != u.SV || !slices.Equal(b.codes(t, 0), []string{"TR"}) {
 		t.Errorf("something was written: %+v, %v", got, b.codes(t, 0))
 	}
 	country := geofilter.Country{UserID: u.ID, Code: "TR", CreatedAt: b.now, UpdatedAt: b.now}
-	if err := b.svc.Commit.Commit(ctx, geofilter.Add{Country: country}); fault.CodeOf(err) != fault.RecordAlreadyExist {
-		t.Errorf("the same record twice: %v", err)
-	}
+	storetest.Wants(t, b.svc.Commit.Commit(ctx, geofilter.Add{Country: country}), fault.RecordAlreadyExist)
 }
 
 // Of concurrent changes of one version of the account one succeeds.
@@ -199,17 +188,13 @@ func filterClear(t *testing.T, b *filterBench, c commit.Committer) {
 		told[0] != usertest.Sample(1).Email+" geofilter-changed " {
 		t.Errorf("notified %q", told)
 	}
-	if !slices.Equal(b.codes(t, 1), []string{"TR"}) {
-		t.Errorf("another account: %v", b.codes(t, 1))
-	}
+	storetest.Same(t, b.codes(t, 1), []string{"TR"}, "another account")
 	before = b.user(t, 0)
 	codes, err = b.svc.Clear(ctx, b.ids[0], audit.Operator)
 	if after := b.user(t, 0); err != nil || codes != nil || after.CV != before.CV || after.SV != before.SV {
 		t.Errorf("nothing to clear: %v, %v", codes, err)
 	}
-	if _, err := b.svc.Clear(ctx, "nobody", audit.Operator); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("filter of an unknown account: %v", err)
-	}
+	storetest.Wants(t, storetest.Err(b.svc.Clear(ctx, "nobody", audit.Operator)), fault.RecordNotFound)
 }
 
 // The copy contains the loaded, the told and the followed filters, and an older answer never replaces a newer one.
@@ -218,9 +203,7 @@ func filterCache(t *testing.T, b *filterBench, c commit.Committer) {
 	ctx, l := t.Context(), geofilter.NewCache(b.store)
 	want := func(n int, f geo.Filter) {
 		t.Helper()
-		if got := l.Filter(b.ids[n]); got != f {
-			t.Errorf("account %d: %q, want %q", n, got, f)
-		}
+		storetest.Equal(t, l.Filter(b.ids[n]), f, n)
 	}
 	b.change(t, b.svc.AddAction(), 0, "TR")
 	b.change(t, b.svc.AddAction(), 1, "DE")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,11 +43,8 @@ func TestHistoryOfEarlierRelease(t *testing.T) {
 				return err
 			}))
 			for range 2 {
-				got, err := store.Logins(ctx, one.ID, page.Query[session.LoginPlace]{})
-				storetest.Must(t, err)
-				if !slices.Equal(got.Records, []session.Login{line}) {
-					t.Errorf("history %+v, want %+v", got.Records, line)
-				}
+				got := storetest.Value(store.Logins(ctx, one.ID, page.Query[session.LoginPlace]{}))(t)
+				storetest.Same(t, got.Records, []session.Login{line}, line)
 				storetest.Must(t, store.Purge(ctx, now.Add(time.Minute), now.Add(-time.Hour)))
 			}
 		})
@@ -96,10 +92,7 @@ func TestPurgeTakesAsManyBatchesAsItNeeds(t *testing.T) {
 		}))
 		store := sessionstore.NewSessions(db)
 		storetest.Must(t, store.Purge(ctx, time.Time{}, usertest.Now.Add(time.Minute)))
-		left, err := store.Logins(ctx, "u", page.Query[session.LoginPlace]{})
-		if err != nil || len(left.Records) != young {
-			t.Errorf("%d lines are left, %v", len(left.Records), err)
-		}
+		storetest.Equal(t, len(storetest.Value(store.Logins(ctx, "u", page.Query[session.LoginPlace]{}))(t).Records), young)
 	})
 }
 
@@ -127,15 +120,12 @@ func loginHistory(t *testing.T, s session.Store, c commit.Committer) {
 		t.Errorf("refused: %+v, %v, want %+v", got, err, refused)
 	}
 	for limit, want := range map[int]string{2: "[l3 l2]", 9: "[l3 l2 l0]"} {
-		from, err := s.LoginsFrom(ctx, "192.0.2.1", limit)
-		storetest.Must(t, err)
+		from := storetest.Value(s.LoginsFrom(ctx, "192.0.2.1", limit))(t)
 		got := []string{}
 		for _, l := range from {
 			got = append(got, l.ID)
 		}
-		if fmt.Sprint(got) != want {
-			t.Errorf("by address, at most %d: %v, want %s", limit, got, want)
-		}
+		storetest.Equal(t, fmt.Sprint(got), want, limit)
 	}
 }
 
@@ -175,13 +165,10 @@ func lineOfPurgedSession(t *testing.T, s session.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, added(gone), added(lives)))
 	read := func() []session.Login {
 		t.Helper()
-		l, err := s.Logins(ctx, one, page.Query[session.LoginPlace]{Count: true})
-		storetest.Must(t, err)
-		from, err := s.LoginsFrom(ctx, gone.IP, 10)
-		storetest.Must(t, err)
-		if !slices.Equal(from, l.Records) || l.Total != len(from) {
-			t.Errorf("by address: %+v, of the account %+v", from, l)
-		}
+		l := storetest.Value(s.Logins(ctx, one, page.Query[session.LoginPlace]{Count: true}))(t)
+		from := storetest.Value(s.LoginsFrom(ctx, gone.IP, 10))(t)
+		storetest.Same(t, from, l.Records, from, l)
+		storetest.Equal(t, l.Total, len(from), from, l)
 		return l.Records
 	}
 	before := read()
@@ -190,17 +177,11 @@ func lineOfPurgedSession(t *testing.T, s session.Store, c commit.Committer) {
 	}
 	for range 2 {
 		storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(-time.Hour)))
-		if after := read(); !slices.Equal(after, before) {
-			t.Errorf("after the purge:\n%+v, want\n%+v", after, before)
-		}
+		storetest.Same(t, read(), before)
 	}
-	if got := sessionIDs(t, s, one, now); !slices.Equal(got, []string{lives.ID}) {
-		t.Errorf("sessions left: %v", got)
-	}
+	storetest.Same(t, sessionIDs(t, s, one, now), []string{lives.ID}, "sessions left")
 	storetest.Must(t, s.Purge(ctx, now.Add(time.Minute), now.Add(time.Minute)))
-	if after := read(); !slices.Equal(after, before[:1]) {
-		t.Errorf("after the purge of the history: %+v", after)
-	}
+	storetest.Same(t, read(), before[:1], "after the purge of the history")
 }
 
 func takenRefusals(t *testing.T, s session.Store, c commit.Committer, before time.Time,
@@ -237,16 +218,10 @@ func refusals(t *testing.T, s session.Store, c commit.Committer) {
 	if got := take(minute, 10); len(got) != 0 {
 		t.Errorf("of a minute that begins now %v", got)
 	}
-	if got := take(minute.Add(time.Minute), 1); !slices.Equal(got, []string{"a/32 0s 20"}) {
-		t.Errorf("the first %v", got)
-	}
-	if got := take(minute.Add(time.Minute), 10); !slices.Equal(got, []string{"b/56 0s 1"}) {
-		t.Errorf("the others %v", got)
-	}
+	storetest.Same(t, take(minute.Add(time.Minute), 1), []string{"a/32 0s 20"})
+	storetest.Same(t, take(minute.Add(time.Minute), 10), []string{"b/56 0s 1"})
 	add("a/32", minute) // too late for its minute: it is not lost
-	if got := take(minute.Add(time.Minute+1), 10); !slices.Equal(got, []string{"a/32 0s 1", "a/32 1m0s 1"}) {
-		t.Errorf("the rest %v", got)
-	}
+	storetest.Same(t, take(minute.Add(time.Minute+1), 10), []string{"a/32 0s 1", "a/32 1m0s 1"})
 }
 
 // When nodes take at the same time, each refusal goes to one of them.
@@ -279,8 +254,6 @@ func refusalsUnderRace(t *testing.T, s session.Store, c commit.Committer) {
 		got[r.Site]++
 	}
 	for i := range 40 {
-		if n := got[fmt.Sprint(i)]; n != 1 {
-			t.Errorf("%d was taken %d times", i, n)
-		}
+		storetest.Equal(t, got[fmt.Sprint(i)], 1, i)
 	}
 }

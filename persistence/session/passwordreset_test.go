@@ -34,9 +34,7 @@ func resetToken(userID, id string) replace.Token {
 
 func tokenIsGone(t *testing.T, s replace.Store, id string) {
 	t.Helper()
-	if _, err := s.Token(t.Context(), id); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("token %s: %v", id, err)
-	}
+	storetest.Wants(t, storetest.Err(s.Token(t.Context(), id)), fault.RecordNotFound, id)
 }
 
 func tokenIssueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
@@ -49,26 +47,18 @@ func tokenIssueAndRedeem(t *testing.T, s replace.Store, c commit.Committer) {
 		t.Errorf("%+v", got)
 	}
 	for _, w := range []replace.Redeem{{UserID: "u1", ID: "h3"}, {UserID: "u3", ID: "h4"}} {
-		if err := c.Commit(ctx, w); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("%+v: %v", w, err)
-		}
+		storetest.Is(t, c.Commit(ctx, w), commit.ErrFenced, w)
 	}
 	storetest.Must(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}))
 	tokenIsGone(t, s, "h1")
-	if err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("used twice: %v", err)
-	}
-	if _, err := s.Token(ctx, "h2"); err != nil {
-		t.Errorf("another user's: %v", err)
-	}
+	storetest.Is(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}), commit.ErrFenced, "used twice")
+	storetest.Value(s.Token(ctx, "h2"))(t)
 	// A refused unit uses up no token.
 	if err := c.Commit(ctx, replace.Redeem{UserID: "u2", ID: "h2"},
 		replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
 		t.Errorf("half a unit: %v", err)
 	}
-	if _, err := s.Token(ctx, "h2"); err != nil {
-		t.Errorf("a refused unit used a token up: %v", err)
-	}
+	storetest.Value(s.Token(ctx, "h2"))(t)
 }
 
 func tokenReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
@@ -77,12 +67,8 @@ func tokenReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
 	later := persistencetest.Whole(t, func(r *replace.Token) { r.UserID = "u1" })
 	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: later}))
 	tokenIsGone(t, s, "h1")
-	if got, err := s.Token(ctx, later.ID); err != nil || got != later {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("the earlier one: %v", err)
-	}
+	storetest.Equal(t, storetest.Value(s.Token(ctx, later.ID))(t), later)
+	storetest.Is(t, c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}), commit.ErrFenced, "the earlier one")
 }
 
 func tokenRedeemUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
@@ -101,9 +87,7 @@ func tokenRedeemUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
 		})
 	}
 	wg.Wait()
-	if used.Load() != 1 {
-		t.Errorf("used %d times", used.Load())
-	}
+	storetest.Equal(t, used.Load(), 1)
 	tokenIsGone(t, s, "h1")
 }
 
@@ -124,9 +108,7 @@ func tokenIssueUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
 			living++
 		}
 	}
-	if living != 1 {
-		t.Errorf("%d tokens of one user", living)
-	}
+	storetest.Equal(t, living, 1)
 }
 
 func tokenPurge(t *testing.T, s replace.Store, c commit.Committer) {
@@ -138,7 +120,5 @@ func tokenPurge(t *testing.T, s replace.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: old}, replace.Issue{Token: edge}))
 	storetest.Must(t, s.Purge(ctx, now))
 	tokenIsGone(t, s, "h1")
-	if _, err := s.Token(ctx, "h2"); err != nil {
-		t.Errorf("one that ends now: %v", err)
-	}
+	storetest.Value(s.Token(ctx, "h2"))(t)
 }

@@ -80,13 +80,9 @@ func added(s session.Session) session.Add { return session.Add{Session: s, CV: 1
 
 func sessionIDs(t *testing.T, s session.Store, userID string, at time.Time) []string {
 	t.Helper()
-	list, err := s.List(t.Context(), userID, at, 100)
-	storetest.Must(t, err)
-	n, err := s.Count(t.Context(), userID, at)
-	storetest.Must(t, err)
-	if n != len(list) {
-		t.Errorf("%d are counted and %d listed", n, len(list))
-	}
+	list := storetest.Value(s.List(t.Context(), userID, at, 100))(t)
+	n := storetest.Value(s.Count(t.Context(), userID, at))(t)
+	storetest.Equal(t, n, len(list))
 	out := []string{}
 	for _, x := range list {
 		out = append(out, x.ID)
@@ -101,20 +97,14 @@ func sessionRoundTrip(t *testing.T, s session.Store, c commit.Committer) {
 		s.EndedAt, s.Thumbprint = time.Time{}, "" // it is active, and the key is in a table of its own
 	})
 	storetest.Must(t, c.Commit(ctx, added(want)))
-	got, err := s.Get(ctx, one, "s1", now)
-	storetest.Must(t, err)
+	got := storetest.Value(s.Get(ctx, one, "s1", now))(t)
 	storetest.Same(t, got, want)
-	list, err := s.List(ctx, one, now, 10)
-	storetest.Must(t, err)
+	list := storetest.Value(s.List(ctx, one, now, 10))(t)
 	storetest.Same(t, list, []session.Session{want})
 	for _, who := range [][2]string{{two, "s1"}, {one, "s2"}, {"", "s1"}, {one, ""}} {
-		if _, err := s.Get(ctx, who[0], who[1], now); fault.CodeOf(err) != fault.RecordNotFound {
-			t.Errorf("session %q of %q: %v", who[1], who[0], err)
-		}
+		storetest.Wants(t, storetest.Err(s.Get(ctx, who[0], who[1], now)), fault.RecordNotFound, who[1], who[0])
 	}
-	if err := c.Commit(ctx, added(want)); fault.CodeOf(err) != fault.RecordAlreadyExist {
-		t.Errorf("an id twice: %v", err)
-	}
+	storetest.Wants(t, c.Commit(ctx, added(want)), fault.RecordAlreadyExist, "an id twice")
 }
 
 func activeSessions(t *testing.T, s session.Store, c commit.Committer) {
@@ -125,13 +115,9 @@ func activeSessions(t *testing.T, s session.Store, c commit.Committer) {
 		sampleSession(6, two)} {
 		storetest.Must(t, c.Commit(ctx, added(x)))
 	}
-	if got := sessionIDs(t, s, one, now.Add(time.Minute)); !slices.Equal(got, []string{"s2", "s1"}) {
-		t.Errorf("living, newest first: %v", got)
-	}
+	storetest.Same(t, sessionIDs(t, s, one, now.Add(time.Minute)), []string{"s2", "s1"}, "living, newest first")
 	got := sessionIDs(t, s, one, now.Add(time.Minute-time.Millisecond))
-	if !slices.Equal(got, []string{"s4", "s2", "s1"}) {
-		t.Errorf("a moment before one expires: %v", got)
-	}
+	storetest.Same(t, got, []string{"s4", "s2", "s1"}, "a moment before one expires")
 	if list, _ := s.List(ctx, one, now, 1); len(list) != 1 || list[0].ID != "s4" {
 		t.Errorf("a limit of one: %+v", list)
 	}
@@ -148,14 +134,9 @@ func sessionEndOnce(t *testing.T, s session.Store, c commit.Committer) {
 		session.End{SessionID: "s3", UserID: one, At: now},
 		session.End{SessionID: "none", UserID: one, At: now}))
 	storetest.Must(t, c.Commit(ctx, session.End{SessionID: "s1", UserID: one, At: now.Add(time.Minute)}))
-	if got := sessionIDs(t, s, one, now); !slices.Equal(got, []string{"s2"}) {
-		t.Errorf("what is left: %v", got)
-	}
-	if got := sessionIDs(t, s, two, now); !slices.Equal(got, []string{"s3"}) {
-		t.Errorf("another user's session was ended: %v", got)
-	}
-	all, err := s.Revoked(ctx, now)
-	storetest.Must(t, err)
+	storetest.Same(t, sessionIDs(t, s, one, now), []string{"s2"}, "what is left")
+	storetest.Same(t, sessionIDs(t, s, two, now), []string{"s3"}, "another user's session was ended")
+	all := storetest.Value(s.Revoked(ctx, now))(t)
 	if len(all) != 1 || all[0].SessionID != "s1" || !all[0].At.Equal(now) {
 		t.Errorf("a session ends once: %+v", all)
 	}
@@ -178,26 +159,19 @@ func endAllSessionsUnderRace(t *testing.T, s session.Store, c commit.Committer) 
 		})
 	}
 	wg.Wait()
-	if won.Load() != 1 {
-		t.Errorf("%d of equal ends were made", won.Load())
-	}
+	storetest.Equal(t, won.Load(), 1)
 	if a, b := sessionIDs(t, s, one, now), sessionIDs(t, s, two, now); len(a) != 0 || len(b) != 1 {
 		t.Errorf("the user's %v, another's %v", a, b)
 	}
-	all, err := s.Revoked(ctx, now)
-	storetest.Must(t, err)
+	all := storetest.Value(s.Revoked(ctx, now))(t)
 	if len(all) != 1 || all[0].SessionID != "" || all[0].UserID != one || all[0].SV != 2 || !all[0].At.Equal(now) {
 		t.Errorf("revocations %+v", all)
 	}
 	next := sampleSession(3, one)
 	next.SV = 2
-	if err := c.Commit(ctx, added(next)); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("a session of credentials that hold no more: %v", err)
-	}
+	storetest.Is(t, c.Commit(ctx, added(next)), commit.ErrFenced, "a session of credentials that hold no more")
 	storetest.Must(t, c.Commit(ctx, session.Add{Session: next, CV: 2}))
-	if got := sessionIDs(t, s, one, now); !slices.Equal(got, []string{"s3"}) {
-		t.Errorf("after the next login: %v", got)
-	}
+	storetest.Same(t, sessionIDs(t, s, one, now), []string{"s3"}, "after the next login")
 }
 
 func sessionSeen(t *testing.T, s session.Store, c commit.Committer) {
@@ -210,8 +184,7 @@ func sessionSeen(t *testing.T, s session.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, session.Seen{SessionID: "s1", At: now}))
 	for id, want := range map[string]time.Time{"s1": later.Add(time.Second), "s2": later,
 		"s3": sampleSession(3, one).LastSeenAt} {
-		x, err := s.Get(ctx, one, id, now)
-		storetest.Must(t, err)
+		x := storetest.Value(s.Get(ctx, one, id, now))(t)
 		if !x.LastSeenAt.Equal(want) {
 			t.Errorf("%s was last seen at %v, want %v", id, x.LastSeenAt, want)
 		}
@@ -228,8 +201,7 @@ func sessionRevoked(t *testing.T, s session.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, session.EndAll(usertest.Sample(2).User, now.Add(time.Minute))...))
 	for since, want := range map[time.Duration]string{0: "[s0 s1 s2 v2]", time.Minute: "[s1 s2 v2]",
 		time.Minute + time.Millisecond: "[s2]", time.Hour: "[]"} {
-		all, err := s.Revoked(ctx, now.Add(since))
-		storetest.Must(t, err)
+		all := storetest.Value(s.Revoked(ctx, now.Add(since)))(t)
 		got := []string{}
 		for _, r := range all {
 			if r.SessionID == "" && r.UserID == two {
@@ -239,9 +211,7 @@ func sessionRevoked(t *testing.T, s session.Store, c commit.Committer) {
 			}
 		}
 		slices.Sort(got)
-		if fmt.Sprint(got) != want {
-			t.Errorf("since %v: %v, want %s", since, got, want)
-		}
+		storetest.Equal(t, fmt.Sprint(got), want, since)
 	}
 }
 
@@ -259,16 +229,13 @@ func sessionPurge(t *testing.T, s session.Store, c commit.Committer) {
 	if got := sessionIDs(t, s, one, now.Add(-time.Minute)); len(got) != 2 || slices.Contains(got, old.ID) {
 		t.Errorf("sessions left: %v", got)
 	}
-	if got, err := s.Bound(ctx, one, long.ID, now); err != nil || got.Thumbprint != "k2" {
-		t.Errorf("a key was purged before its session: %+v, %v", got, err)
-	}
+	storetest.Equal(t, storetest.Value(s.Bound(ctx, one, long.ID, now))(t).Thumbprint, "k2")
 	// The key of a purged session is gone: its id is free again.
 	storetest.Must(t, c.Commit(ctx, session.Bind{SessionID: old.ID, Thumbprint: "k1"}))
 	// The line of a session lives as long as the session.
 	lines := func() (ids []string) {
 		t.Helper()
-		l, err := s.Logins(ctx, one, page.Query[session.LoginPlace]{})
-		storetest.Must(t, err)
+		l := storetest.Value(s.Logins(ctx, one, page.Query[session.LoginPlace]{}))(t)
 		for _, l := range l.Records {
 			ids = append(ids, l.ID)
 		}
@@ -276,9 +243,7 @@ func sessionPurge(t *testing.T, s session.Store, c commit.Committer) {
 	}
 	want := []string{last, young.ID, long.ID}
 	slices.SortFunc(want, func(a, b string) int { return strings.Compare(b, a) })
-	if got := lines(); !slices.Equal(got, want) {
-		t.Errorf("history left: %v, want %v", got, want)
-	}
+	storetest.Same(t, lines(), want, "history left")
 }
 
 // birthRounds is the number of rounds of raceBirths. Without the fence of session.Add or without

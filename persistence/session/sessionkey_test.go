@@ -38,9 +38,7 @@ func sessionRenewed(t *testing.T, s session.Store, c commit.Committer) {
 		!got.ExpiresAt.Equal(at.Add(time.Hour)) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := s.Bound(t.Context(), one, "s3", now); err != nil || got.Thumbprint != "" {
-		t.Errorf("a session without a key: %+v, %v", got, err)
-	}
+	storetest.Equal(t, storetest.Value(s.Bound(t.Context(), one, "s3", now))(t).Thumbprint, "")
 	other, idle, late := renewal("s0", one, at), renewal("s0", one, at), renewal("s0", one, at.Add(time.Hour))
 	other.Thumbprint, idle.UsedAfter = "key of s2", at
 	for name, w := range map[string]session.Renewed{
@@ -48,28 +46,18 @@ func sessionRenewed(t *testing.T, s session.Store, c commit.Committer) {
 		"without a key": renewal("s3", one, at), "unknown": renewal("s9", one, at),
 		"another key": other, "idle": idle, "expired": late,
 	} {
-		if err := c.Commit(t.Context(), w); !errors.Is(err, commit.ErrFenced) {
-			t.Errorf("%s: %v", name, err)
-		}
+		storetest.Is(t, c.Commit(t.Context(), w), commit.ErrFenced, name)
 	}
 	idle.UsedAfter = at.Add(-time.Millisecond)
 	storetest.Must(t, c.Commit(t.Context(), idle))
 	addBound(t, c, sampleSession(4, one))
 	storetest.Must(t, c.Commit(t.Context(), session.Unbind{SessionID: "s4"}))
-	if err := c.Commit(t.Context(), renewal("s4", one, at)); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("after its key was removed: %v", err)
-	}
-	if got, err := s.Bound(t.Context(), one, "s4", now); err != nil || got.Thumbprint != "" {
-		t.Errorf("a session after its key was removed: %+v, %v", got, err)
-	}
-	_, err = s.Bound(t.Context(), two, "s0", now)
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Is(t, c.Commit(t.Context(), renewal("s4", one, at)), commit.ErrFenced, "after its key was removed")
+	storetest.Equal(t, storetest.Value(s.Bound(t.Context(), one, "s4", now))(t).Thumbprint, "")
+	storetest.Wants(t, storetest.Err(s.Bound(t.Context(), two, "s0", now)), fault.RecordNotFound)
 	storetest.Must(t, c.Commit(t.Context(), user.EndSessions{UserID: one, SV: 1, At: now}))
-	if err := c.Commit(t.Context(), renewal("s0", one, at)); !errors.Is(err, commit.ErrFenced) {
-		t.Errorf("after the end of all: %v", err)
-	}
-	_, err = s.Bound(t.Context(), one, "s0", at)
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Is(t, c.Commit(t.Context(), renewal("s0", one, at)), commit.ErrFenced, "after the end of all")
+	storetest.Wants(t, storetest.Err(s.Bound(t.Context(), one, "s0", at)), fault.RecordNotFound)
 }
 
 // Of renewals that race with one proof, one commits, with an end it is before or after.
@@ -81,15 +69,13 @@ func sessionRenewedUnderRace(t *testing.T, s session.Store, c commit.Committer) 
 		t.Fatalf("%v, %v", gone, err)
 	}
 	used := fault.New(fault.DPoPInvalid, "used")
-	if won := storetest.Race(t, 12, fault.DPoPInvalid, func(int) error {
+	storetest.OneWins(t, 12, fault.DPoPInvalid, func(int) error {
 		err := c.Commit(t.Context(), proof, renewal("s0", one, at))
 		if errors.Is(err, commit.ErrFenced) {
 			return used
 		}
 		return err
-	}); won != 1 {
-		t.Errorf("%d renewals with one proof", won)
-	}
+	})
 	if gone, err := s.Proved(t.Context(), []commit.Write{proof}, at); !gone || err != nil {
 		t.Errorf("%v, %v", gone, err)
 	}

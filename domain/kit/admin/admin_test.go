@@ -22,6 +22,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/currency"
 	"castellan/domain/money/level"
 	"castellan/domain/office/contract"
@@ -103,9 +104,7 @@ func TestDo(t *testing.T) {
 			if want := errors.Join(c.lock, c.do, c.write); (err == nil) != (want == nil) {
 				t.Errorf("error %v, want %v", err, want)
 			}
-			if !reflect.DeepEqual(s.seen, c.seen) {
-				t.Errorf("steps %v, want %v", s.seen, c.seen)
-			}
+			storetest.Same(t, s.seen, c.seen)
 			want := []commit.Write{extra{}, row, change.Note{Topic: change.MFA, Key: "t1"}}
 			if s.writes != nil && !reflect.DeepEqual(s.writes, want) {
 				t.Errorf("writes %+v, want %+v", s.writes, want)
@@ -124,9 +123,8 @@ func TestDoWithoutTopicAndWithoutCaller(t *testing.T) {
 		leave()
 		return admin.Done{Target: "t1"}, nil
 	})
-	if err != nil || len(s.writes) != 1 {
-		t.Errorf("error %v, writes %+v", err, s.writes)
-	}
+	storetest.Must(t, err)
+	storetest.Equal(t, len(s.writes), 1, s.writes)
 	// The key of the note may differ from the target of the row.
 	changes.Topic, changes.Follow = change.Roles, nil
 	err = changes.Do(t.Context(), by, "A", func(context.Context) (admin.Done, error) {
@@ -153,9 +151,7 @@ func TestDiffer(t *testing.T) {
 		{record{"other", []string{"a", "b"}, new(1), 1}, "Name Tags"},
 		{record{"secret", []string{"a"}, nil, 1}, "Limit"},
 	} {
-		if got := admin.Differ(before, c.after); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.after, got, c.want)
-		}
+		storetest.Equal(t, admin.Differ(before, c.after), c.want, c.after)
 	}
 }
 
@@ -226,9 +222,7 @@ func pairs(t reflect.Type) (all [][2]reflect.Value) {
 func described[T any](t *testing.T, leaves int) {
 	t.Helper()
 	all := pairs(reflect.TypeFor[T]())
-	if len(all) != leaves {
-		t.Errorf("%T has %d fields to describe, want %d", *new(T), len(all), leaves)
-	}
+	storetest.Equal(t, len(all), leaves, *new(T))
 	for _, p := range all {
 		before, after := p[0].Interface().(T), p[1].Interface().(T)
 		if admin.Difference(before, after) == admin.Unchanged || admin.Values(before) == admin.Values(after) {
@@ -338,9 +332,7 @@ func TestDescriptions(t *testing.T) {
 			t.Errorf("%s; want %s", got, c.want)
 		}
 	}
-	if got := admin.Values(full); got != `hostId "a<b", on true, list ["x","y","x"], limits {"mostOf":7}` {
-		t.Error(got)
-	}
+	storetest.Equal(t, admin.Values(full), `hostId "a<b", on true, list ["x","y","x"], limits {"mostOf":7}`)
 	one, two := full, full
 	one.URL, two.URL = long+"1", long+"2"
 	got := admin.Difference(one, two)

@@ -200,6 +200,9 @@ func TestMustPanics(t *testing.T) {
 			t.Errorf("%q is %v", text, amount.Must(text))
 		}()
 	}
+	if got := amount.Most.String(); got != most {
+		t.Errorf("the largest amount is %s", got)
+	}
 }
 
 // parts returns a sum as an integer of 10⁻¹⁸.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
 )
 
 // A row gets the actor, the address and the request of its actor. Its outcome is success unless it names another.
@@ -14,14 +15,8 @@ func TestDid(t *testing.T) {
 		RequestID: "z", Detail: "d"}
 	want := audit.Record{At: time.UnixMilli(1), ActorID: "u1", UserID: "u2", Action: "A", Target: "t",
 		Outcome: "success", IP: "192.0.2.1", RequestID: "r1", Detail: "d"}
-	if got := by.Did(row); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	storetest.Equal(t, by.Did(row), want)
 	row.Outcome, want.Outcome = audit.Refused, "refused"
-	if got := by.Did(row); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if got := audit.Operator.Did(audit.Record{}); got != (audit.Record{ActorID: "operator", Outcome: "success"}) {
-		t.Errorf("%+v", got)
-	}
+	storetest.Equal(t, by.Did(row), want)
+	storetest.Equal(t, audit.Operator.Did(audit.Record{}), (audit.Record{ActorID: "operator", Outcome: "success"}))
 }

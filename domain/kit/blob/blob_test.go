@@ -28,9 +28,7 @@ func TestValid(t *testing.T) {
 		"com0": false, "COM9.x": false, "lpt5": false, "com": true, "coma": true, "com10": true, "xcom1": true, "lpx1": true,
 		"com/": false, "com:": false,
 	} {
-		if got := blob.Valid(key); got != want {
-			t.Errorf("%.20q, %d bytes: %t", key, len(key), got)
-		}
+		storetest.Equal(t, blob.Valid(key), want, key, len(key))
 	}
 }
 
@@ -58,9 +56,7 @@ func TestNewKey(t *testing.T) {
 func TestRead(t *testing.T) {
 	files, ctx := persistencetest.Files(t), t.Context()
 	storetest.Must(t, files.Put(ctx, "a/b", []byte("12345")))
-	if got, err := blob.Read(ctx, files, "a/b", 5); err != nil || string(got) != "12345" {
-		t.Errorf("%q, %v", got, err)
-	}
+	storetest.Equal(t, string(storetest.Value(blob.Read(ctx, files, "a/b", 5))(t)), "12345")
 	if got, err := blob.Read(ctx, files, "a/b", 4); err == nil || got != nil {
 		t.Errorf("over the bound: %q, %v", got, err)
 	}
@@ -85,14 +81,11 @@ func TestSweep(t *testing.T) {
 	for _, key := range []string{"doc/named", "doc/lost", "tmp/x", "other/y"} {
 		storetest.Must(t, files.Put(ctx, key, []byte("x")))
 	}
-	info, err := files.Stat(ctx, "doc/lost")
-	storetest.Must(t, err)
+	info := storetest.Value(files.Stat(ctx, "doc/lost"))(t)
 	owners := []blob.Owner{{Area: "doc", ReferencedKeys: func(_ context.Context, keys []string) ([]string, error) {
 		return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key != "doc/named" }), nil
 	}}}
-	if n, err := blob.Sweep(ctx, files, owners, info.Modified.Add(blob.SweepAfter/2)); n != 0 || err != nil {
-		t.Errorf("too early: %d, %v", n, err)
-	}
+	storetest.Equal(t, storetest.Value(blob.Sweep(ctx, files, owners, info.Modified.Add(blob.SweepAfter/2)))(t), 0)
 	later := info.Modified.Add(2 * blob.SweepAfter)
 	broken := []blob.Owner{{Area: "doc", ReferencedKeys: func(context.Context, []string) ([]string, error) {
 		return nil, errors.New("the database is down")
@@ -100,9 +93,7 @@ func TestSweep(t *testing.T) {
 	if n, err := blob.Sweep(ctx, files, broken, later); n != 1 || err == nil {
 		t.Errorf("an owner that cannot be asked: %d removed, %v", n, err)
 	}
-	if n, err := blob.Sweep(ctx, files, owners, later); n != 1 || err != nil {
-		t.Errorf("%d removed, %v", n, err)
-	}
+	storetest.Equal(t, storetest.Value(blob.Sweep(ctx, files, owners, later))(t), 1)
 	for key, want := range map[string]bool{"doc/named": true, "doc/lost": false, "tmp/x": false, "other/y": true} {
 		if _, err := files.Stat(ctx, key); (err == nil) != want {
 			t.Errorf("%s: %v", key, err)
@@ -136,9 +127,7 @@ func TestReplaced(t *testing.T) {
 	}
 	ctx, committed := commit.Hooks(t.Context())
 	blob.Replaced(ctx, files, []string{"a/old", "a/kept", ""}, []string{"a/kept"})
-	if _, err := files.Stat(t.Context(), "a/old"); err != nil {
-		t.Errorf("removed before the commit: %v", err)
-	}
+	storetest.Value(files.Stat(t.Context(), "a/old"))(t)
 	committed()
 	for key, want := range map[string]bool{"a/old": false, "a/kept": true} {
 		if _, err := files.Stat(t.Context(), key); (err == nil) != want {

@@ -88,9 +88,7 @@ func TestFresh(t *testing.T) {
 			t.Error("within the bound")
 		}
 		ok(t, r.CatchUp(t.Context()))
-		if f.reads != 1 {
-			t.Errorf("%d reads by one who knows enough", f.reads)
-		}
+		storetest.Equal(t, f.reads, 1)
 		f.note("a")
 		time.Sleep(time.Millisecond)
 		if r.Fresh() {
@@ -159,9 +157,7 @@ func TestNothingIsMissed(t *testing.T) {
 				time.Sleep(change.Every)
 				ok(t, r.Poll(t.Context()))
 			}
-			if told["last"] != 1 {
-				t.Errorf("told %d times", told["last"])
-			}
+			storetest.Equal(t, told["last"], 1)
 		})
 	}
 }
@@ -230,13 +226,9 @@ func TestStalledHandler(t *testing.T) {
 		go r.Poll(t.Context())
 		time.Sleep(change.Every - time.Millisecond)
 		synctest.Wait()
-		if n := f.count(); n != 1 {
-			t.Errorf("%d reads", n)
-		}
+		storetest.Equal(t, f.count(), 1)
 		time.Sleep(2 * time.Millisecond)
-		if n := f.count(); n != 2 {
-			t.Errorf("%d reads, one of them while the cache waits", n)
-		}
+		storetest.Equal(t, f.count(), 2)
 		time.Sleep(2 * change.ReadTime) // the cache gives up
 	})
 }
@@ -262,9 +254,8 @@ func TestRun(t *testing.T) {
 		f.set(false, 0)
 		time.Sleep(change.Every)
 		synctest.Wait()
-		if complaints != 1 || told["a"] != 1 {
-			t.Errorf("%d complaints, told of %v", complaints, told)
-		}
+		storetest.Equal(t, complaints, 1, told)
+		storetest.Equal(t, told["a"], 1, told)
 		stop()
 		synctest.Wait()
 	})
@@ -368,9 +359,7 @@ func TestFirstReadIsPatient(t *testing.T) {
 		if told["a"] != 1 || r.Fresh() {
 			t.Errorf("told of %v, fresh %v", told, r.Fresh())
 		}
-		if err := r.Poll(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the second read: %v", err)
-		}
+		storetest.Is(t, r.Poll(t.Context()), context.DeadlineExceeded, "the second read")
 	})
 }
 
@@ -381,13 +370,9 @@ func TestCallerGoesAway(t *testing.T) {
 		r, _ := follower(f)
 		gone, leave := context.WithTimeout(t.Context(), time.Second/4)
 		defer leave()
-		if err := r.CatchUp(gone); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a caller who is gone: %v", err)
-		}
+		storetest.Is(t, r.CatchUp(gone), context.DeadlineExceeded, "a caller who is gone")
 		ok(t, r.CatchUp(t.Context()))
-		if n := f.count(); n != 1 {
-			t.Errorf("%d reads", n)
-		}
+		storetest.Equal(t, f.count(), 1)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/change"
+	"castellan/domain/kit/storetest"
 )
 
 // table holds the rows of a snapshot and counts the reads. A read takes as long as the test sets.
@@ -62,9 +63,8 @@ func TestSnapshot(t *testing.T) {
 	s := change.NewSnapshot(&first, rows.load, rows.apply)
 	rows.fails = errors.New("the rows cannot be read")
 	for _, err := range []error{s.Reload(t.Context()), s.Follow(t.Context(), "a")} {
-		if !errors.Is(err, rows.fails) || s.Current() != &first {
-			t.Errorf("after a failure %v, %v", *s.Current(), err)
-		}
+		storetest.Is(t, err, rows.fails, *s.Current())
+		storetest.Equal(t, s.Current(), &first, *s.Current())
 	}
 	rows.fails = nil
 	ok(t, s.Reload(t.Context()))
@@ -75,14 +75,10 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("after a change of a: %v", got)
 	}
 	ok(t, s.Follow(t.Context(), "a", "")) // a note without a key
-	if got := *s.Current(); !maps.Equal(got, rows.rows) {
-		t.Errorf("after a note without a key: %v", got)
-	}
+	storetest.Same(t, *s.Current(), rows.rows, "after a note without a key")
 	whole := change.NewSnapshot(&first, rows.load, nil)
 	ok(t, whole.Follow(t.Context(), "a"))
-	if got := *whole.Current(); !maps.Equal(got, rows.rows) {
-		t.Errorf("what reads no single rows: %v", got)
-	}
+	storetest.Same(t, *whole.Current(), rows.rows, "what reads no single rows")
 }
 
 // A snapshot holds everything committed before a call when the call returns, however many calls run at a time. Waiting
@@ -99,9 +95,7 @@ func TestWritersShareReadings(t *testing.T) {
 					key := fmt.Sprintf("%d-%d", w, i)
 					rows.set(key, i+1)
 					ok(t, s.Follow(t.Context(), key))
-					if got := (*s.Current())[key]; got != i+1 {
-						t.Errorf("%s is %d after its writer was told that it holds", key, got)
-					}
+					storetest.Equal(t, (*s.Current())[key], i+1, key)
 				}
 			})
 		}
@@ -110,9 +104,7 @@ func TestWritersShareReadings(t *testing.T) {
 		if n := len(rows.applied); n > 2*writes+1 {
 			t.Errorf("%d readings for %d changes of %d writers", n, writers*writes, writers)
 		}
-		if rows.loads != 0 {
-			t.Errorf("all rows were read %d times", rows.loads)
-		}
+		storetest.Equal(t, rows.loads, 0)
 	})
 }
 
@@ -128,18 +120,12 @@ func TestReadingBeganBefore(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			rows.set("a", 2)
 			ok(t, s.Follow(t.Context(), "a"))
-			if got := (*s.Current())["a"]; got != 2 {
-				t.Errorf("a is %d by a reading that began before", got)
-			}
+			storetest.Equal(t, (*s.Current())["a"], 2)
 		}()
-		if err := s.Reload(impatient); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a caller without patience: %v", err)
-		}
+		storetest.Is(t, s.Reload(impatient), context.DeadlineExceeded, "a caller without patience")
 		time.Sleep(900 * time.Millisecond)
 		synctest.Wait()
-		if got := (*s.Current())["a"]; got != 1 {
-			t.Errorf("a is %d: the reading ended with its caller", got)
-		}
+		storetest.Equal(t, (*s.Current())["a"], 1)
 		time.Sleep(2 * time.Second)
 		if want := []string{"a"}; !slices.Equal(rows.applied, want) {
 			t.Errorf("read %v, want %v", rows.applied, want)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 )
 
 type row string
@@ -44,14 +45,11 @@ func TestAfter(t *testing.T) {
 		}
 		commit.After(ctx, say("a"))
 		commit.After(ctx, say("b"))
-		if said != "" {
-			t.Errorf("before the commit: %q", said)
-		}
+		storetest.Equal(t, said, "", "before the commit")
 		return nil
 	})
-	if err != nil || said != "ab" {
-		t.Errorf("%q, %v", said, err)
-	}
+	storetest.Must(t, err)
+	storetest.Equal(t, said, "ab")
 }
 
 // A rehearsal returns the writes and rolls back; an error ends it, and it never joins a transaction.
@@ -69,9 +67,7 @@ func TestRehearse(t *testing.T) {
 		t.Errorf("%v, %v", writes, err)
 	}
 	inside, _ := commit.Hooks(t.Context())
-	if _, err := commit.Rehearse(inside, &tx, func(context.Context) error { return nil }); err == nil {
-		t.Error("a part of a transaction was rehearsed")
-	}
+	storetest.Fails(t, storetest.Err(commit.Rehearse(inside, &tx, func(context.Context) error { return nil })), "")
 	commit.Rehearsed(t.Context(), []commit.Write{row("a")}) // no rehearsal: nothing happens
 }
 
@@ -79,8 +75,6 @@ func TestRehearse(t *testing.T) {
 func TestGuard(t *testing.T) {
 	for on, want := range map[commit.GuardedTable]string{commit.UserCredentials: "users",
 		commit.AttemptBudget: "attempt_budget"} {
-		if got := (commit.Guard{On: on}).Table(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		storetest.Equal(t, (commit.Guard{On: on}).Table(), want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // An error has the code of the first fault in its chain; any other error is internal.
@@ -20,9 +21,7 @@ func TestCodeOf(t *testing.T) {
 		{fault.New(fault.Forbidden, "no"), fault.Forbidden},
 		{fmt.Errorf("wrapped: %w", fault.New(fault.Forbidden, "no")), fault.Forbidden},
 	} {
-		if got := fault.CodeOf(c.err); got != c.want {
-			t.Errorf("%v: %s", c.err, got)
-		}
+		storetest.Wants(t, c.err, c.want, c.err)
 	}
 }
 
@@ -37,9 +36,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s, want %s", err, want)
 		}
 	}
-	if err := fault.All(nil); err != nil {
-		t.Error(err)
-	}
+	storetest.Must(t, fault.All(nil))
 	var f *fault.Error
 	if err := fault.All([]fault.Problem{{Field: "b"}, {Field: "c"}}); !errors.As(err, &f) || len(f.Fields) != 2 {
 		t.Errorf("%+v", f)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 )
 
 // A range from a day before 1970 covers everything.
@@ -19,9 +20,7 @@ func TestBefore(t *testing.T) {
 		time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC): true,
 		time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC): false,
 	} {
-		if got := id.Before(at) <= made; got != before {
-			t.Errorf("the bound of %s stands before an identifier of %s: %v", at, now, got)
-		}
+		storetest.Equal(t, id.Before(at) <= made, before, at, now)
 	}
 }
 
@@ -78,17 +77,11 @@ func TestIdentifierOfTexts(t *testing.T) {
 // The instant of an identifier is read back to the millisecond, and no other text has one.
 func TestMillis(t *testing.T) {
 	for _, ms := range []int64{0, 1, 31, 32, 1023, 1024, 1_700_000_000_123, 1<<48 - 1} {
-		if got := id.Millis(id.Before(time.UnixMilli(ms))); got != ms {
-			t.Errorf("%d: %d", ms, got)
-		}
-		if got := id.Millis(id.New(time.UnixMilli(ms))); got != ms {
-			t.Errorf("a new one of %d: %d", ms, got)
-		}
+		storetest.Equal(t, id.Millis(id.Before(time.UnixMilli(ms))), ms)
+		storetest.Equal(t, id.Millis(id.New(time.UnixMilli(ms))), ms)
 	}
 	whole := id.New(time.UnixMilli(1_700_000_000_123))
 	for _, text := range []string{"", "x", whole[1:], whole + "0", strings.Repeat("!", id.Len)} {
-		if got := id.Millis(text); got != 0 {
-			t.Errorf("%q: %d", text, got)
-		}
+		storetest.Equal(t, id.Millis(text), 0, text)
 	}
 }

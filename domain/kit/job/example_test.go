@@ -48,15 +48,12 @@ func TestSlots(t *testing.T) {
 		"2026-11-22T17:49:59.999Z": {"2026-11-22T17:40:00Z", "2026-11-22T17:45:00Z"},
 		"2026-01-01T00:00:01Z":     {"2025-12-31T23:55:00Z", "2026-01-01T00:00:00Z"},
 	} {
-		now, err := time.Parse(time.RFC3339, at)
-		storetest.Must(t, err)
+		now := storetest.Value(time.Parse(time.RFC3339, at))(t)
 		for _, now := range []time.Time{now, now.In(east)} {
 			if got := s.Slots(now); len(got) != 2 || [2]string(got) != want {
 				t.Errorf("%s: %v, want %v", now, got, want)
 			}
 		}
-		if slot, err := (job.Job{Key: want[1]}).Slot(); err != nil || slot.Format(time.RFC3339) != want[1] {
-			t.Errorf("the slot of %s: %v, %v", want[1], slot, err)
-		}
+		storetest.Equal(t, storetest.Value((job.Job{Key: want[1]}).Slot())(t).Format(time.RFC3339), want[1])
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,8 +12,10 @@ import (
 
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
+	"castellan/domain/kit/storetest"
 )
 
 // busy is a store that fails, as the scheduler asks.
@@ -76,6 +79,26 @@ func TestStartOfAJob(t *testing.T) {
 	}
 	if !job.IsLater(job.Later(errDown)) || job.IsLater(job.Unsure(errDown)) || !errors.Is(job.Later(errDown), errDown) {
 		t.Error("later is not told from unsure")
+	}
+}
+
+// waiting is a store of a job that waits.
+type waiting struct{ job.Store }
+
+func (waiting) Get(_ context.Context, id string) (job.Job, error) {
+	return job.Job{ID: id, Kind: "k", State: job.Queued}, nil
+}
+
+// A change is tried 32 times while the owner of the job is faster. Its owner is notified only after it.
+func TestChangeOfABusyJob(t *testing.T) {
+	for fences, want := range map[int]error{0: nil, 31: nil, 32: commit.ErrFenced} {
+		units, woken := &storetest.Units{Fails: slices.Repeat([]error{commit.ErrFenced}, fences)}, 0
+		s := &job.Service{Store: waiting{}, Changes: admin.Changes{Commit: units, Now: time.Now},
+			Wake: func(string) { woken++ }}
+		storetest.Is(t, s.Cancel(t.Context(), audit.By{UserID: "u1"}, "j1"), want, fences)
+		if done := want == nil; woken != len(units.Audit()) || done != (woken == 1) {
+			t.Errorf("after %d fences: %d notified, %v", fences, woken, units.Audit())
+		}
 	}
 }
 
@@ -180,9 +203,7 @@ func TestFailures(t *testing.T) {
 	}
 	old := job.Job{}.Fail("a", errors.New("no"))
 	one, other := old.Fail("b", errors.New("no")), old.Fail("c", errors.New("no"))
-	if fmt.Sprint(one.Failures[0].Refs, other.Failures[0].Refs, old.Failures[0].Count) != "[a b] [a c] 1" {
-		t.Errorf("%+v, %+v, %+v", one, other, old)
-	}
+	storetest.Equal(t, fmt.Sprint(one.Failures[0].Refs, other.Failures[0].Refs, old.Failures[0].Count), "[a b] [a c] 1")
 }
 
 // The subject of a job comes from its unsealed parameters, has at most 100 characters, and is empty without a kind,
@@ -210,8 +231,6 @@ func TestAbout(t *testing.T) {
 		{"silent", "id:a title", ""},
 		{"unknown", "id:a title", ""},
 	} {
-		if got := s.About(job.Job{ID: "id", Kind: c.kind, Params: []byte(c.params)}); got != c.want {
-			t.Errorf("%s of %s: %q, want %q", c.params, c.kind, got, c.want)
-		}
+		storetest.Equal(t, s.About(job.Job{ID: "id", Kind: c.kind, Params: []byte(c.params)}), c.want, c.params, c.kind)
 	}
 }

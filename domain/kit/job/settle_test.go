@@ -14,6 +14,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
+	"castellan/domain/kit/storetest"
 )
 
 var (
@@ -311,14 +312,11 @@ func TestTimesOfSteps(t *testing.T) {
 			p := &page{disk: newDisk(), refs: 25}
 			items := &job.Items{Effect: job.Repeatable, Snapshot: func(ctx context.Context, _ job.Job, _ string,
 				limit int) ([]string, error) {
-				if left(ctx) != time.Minute || limit != 500 {
-					t.Errorf("a step has %s, a page %d recipients", left(ctx), limit)
-				}
+				storetest.Equal(t, left(ctx), time.Minute)
+				storetest.Equal(t, limit, 500)
 				return []string{"r1", "r2"}, nil
 			}, Send: func(ctx context.Context, _ job.Job, _ string) ([]commit.Write, error) {
-				if left(ctx) != 10*time.Second {
-					t.Errorf("an item has %s", left(ctx))
-				}
+				storetest.Equal(t, left(ctx), 10*time.Second)
 				time.Sleep(each)
 				return nil, nil
 			}}

@@ -2,7 +2,6 @@ package keyring_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,9 +67,7 @@ func TestStartWithoutStore(t *testing.T) {
 	c.open(t, whole, file)
 	raced := &fixedStore{Memory: keyringtest.Memory{}}
 	raced.read = func() { // another process makes the keys after the first read
-		if err := raced.Add(t.Context(), records(t, whole)...); err != nil {
-			t.Error(err)
-		}
+		storetest.Must(t, raced.Add(t.Context(), records(t, whole)...))
 	}
 	if k, err := keyring.Open(t.Context(), raced, file, false, c.Now); err != nil || len(records(t, raced)) != 4 ||
 		string(k.Ring().Audit()) != string(c.open(t, whole, file).Ring().Audit()) {
@@ -86,18 +83,16 @@ func TestRotationsWithoutStore(t *testing.T) {
 	before := records(t, s)
 	s.Fail(errDown) // of changes and reads
 	for name, rotate := range map[string]func() error{
-		"rotate":  func() error { _, err := k.Rotate(t.Context(), keyring.Signing, life, false); return err },
-		"replace": func() error { _, err := k.Replace(t.Context(), keyring.Signing, 0); return err },
-		"master":  func() error { _, err := k.RotateMaster(t.Context()); return err },
+		"rotate":  func() error { return storetest.Err(k.Rotate(t.Context(), keyring.Signing, life, false)) },
+		"replace": func() error { return storetest.Err(k.Replace(t.Context(), keyring.Signing, 0)) },
+		"master":  func() error { return storetest.Err(k.RotateMaster(t.Context())) },
 	} {
 		if err := rotate(); fault.CodeOf(err) != fault.Unavailable || !strings.HasPrefix(err.Error(), "rotate ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	s.Fail(nil)
-	if _, err := os.Stat(file + ".new"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a prepared key: %v", err)
-	}
+	storetest.Is(t, storetest.Err(os.Stat(file+".new")), os.ErrNotExist, "a prepared key")
 	if after := records(t, s); len(after) != len(before) || after[0].MasterID != before[0].MasterID {
 		t.Errorf("%+v", after)
 	}
@@ -119,9 +114,7 @@ func TestMasterStaysPrepared(t *testing.T) {
 		file) {
 		t.Fatalf("%s, %v", id, err)
 	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != "x" {
-		t.Errorf("the damaged file was replaced: %q, %v", text, err)
-	}
+	storetest.Equal(t, string(storetest.Value(os.ReadFile(file))(t)), "x", "the damaged file was replaced")
 	if rs := records(t, s); rs[0].MasterID != id {
 		t.Errorf("wrapped by %s", rs[0].MasterID)
 	}
@@ -152,9 +145,7 @@ func TestUnreadableMaster(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 {
-		t.Errorf("files %v, %v", names, err)
-	}
+	storetest.Equal(t, len(storetest.Value(os.ReadDir(dir))(t)), 1)
 }
 
 // The notice of a new key is 10 seconds. A hashing key that was replaced stays for at least 25 hours.
@@ -166,18 +157,14 @@ func TestTimesOfKeys(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	const wantGrace = 25 * time.Hour
-	if _, err := k.Replace(t.Context(), keyring.Hashing, wantGrace-1); fault.CodeOf(err) != fault.InvalidField {
-		t.Errorf("a shorter grace: %v", err)
-	}
+	storetest.Wants(t, storetest.Err(k.Replace(t.Context(), keyring.Hashing, wantGrace-1)), fault.InvalidField)
 	done, err = k.Replace(t.Context(), keyring.Hashing, wantGrace)
 	if err != nil || done.From.Sub(c.Now()) != 10*time.Second || done.Until.Sub(c.Now()) != wantGrace+10*time.Second ||
 		len(done.Ended) != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	for _, p := range []keyring.Purpose{keyring.Sealing, keyring.Auditing} {
-		if _, err := k.Replace(t.Context(), p, wantGrace); fault.CodeOf(err) != fault.InvalidField {
-			t.Errorf("%s: %v", p, err)
-		}
+		storetest.Wants(t, storetest.Err(k.Replace(t.Context(), p, wantGrace)), fault.InvalidField, p)
 	}
 }
 
@@ -196,8 +183,7 @@ func TestServesOfRotatedKeys(t *testing.T) {
 	sealed := string(k.Ring().Seal(nil, nil)[:keyring.IDLen])
 	hasher := k.Ring().Hash("d").Key
 	for _, p := range []keyring.Purpose{keyring.Signing, keyring.Sealing, keyring.Hashing, keyring.Hashing} {
-		done, err := k.Rotate(t.Context(), p, life, false)
-		storetest.Must(t, err)
+		done := storetest.Value(k.Rotate(t.Context(), p, life, false))(t)
 		rotated[p] = append(rotated[p], done.ID)
 	}
 	reload(t, k)
@@ -205,13 +191,9 @@ func TestServesOfRotatedKeys(t *testing.T) {
 		t.Helper()
 		got := k.Ring().Serves(c.Now())
 		for id, want := range all {
-			if got[id] != want {
-				t.Errorf("%s: %q, want %q", when, got[id], want)
-			}
+			storetest.Equal(t, got[id], want, when)
 		}
-		if len(got) != 8 {
-			t.Errorf("%s: %d keys", when, len(got))
-		}
+		storetest.Equal(t, len(got), 8, when)
 	}
 	const waits = "published, not in use yet"
 	hashing := rotated[keyring.Hashing]

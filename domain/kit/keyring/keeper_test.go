@@ -39,8 +39,7 @@ func (c *clock) add(d time.Duration) {
 
 func (c *clock) open(t *testing.T, s keyring.Store, file string) *keyring.Keeper {
 	t.Helper()
-	k, err := keyring.Open(t.Context(), s, file, true, c.Now)
-	storetest.Must(t, err)
+	k := storetest.Value(keyring.Open(t.Context(), s, file, true, c.Now))(t)
 	return k
 }
 
@@ -53,22 +52,19 @@ func reload(t *testing.T, ks ...*keyring.Keeper) {
 
 func rawURL(t *testing.T, s string) []byte {
 	t.Helper()
-	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	storetest.Must(t, err)
+	b := storetest.Value(base64.RawURLEncoding.Strict().DecodeString(s))(t)
 	return b
 }
 
 func records(t *testing.T, s keyring.Store) []keyring.Record {
 	t.Helper()
-	rs, err := s.Keys(t.Context())
-	storetest.Must(t, err)
+	rs := storetest.Value(s.Keys(t.Context()))(t)
 	return rs
 }
 
 func mode(t *testing.T, file string) fs.FileMode {
 	t.Helper()
-	info, err := os.Stat(file)
-	storetest.Must(t, err)
+	info := storetest.Value(os.Stat(file))(t)
 	return info.Mode().Perm()
 }
 
@@ -82,11 +78,8 @@ func TestFirstStart(t *testing.T) {
 	if rs := records(t, s); len(rs) != 0 {
 		t.Fatalf("a refused start made keys: %v", rs)
 	}
-	a, err := keyring.Open(t.Context(), s, file, true, time.Now)
-	storetest.Must(t, err)
-	if got := mode(t, file); got != 0o600 {
-		t.Errorf("mode %#o", got)
-	}
+	a := storetest.Value(keyring.Open(t.Context(), s, file, true, time.Now))(t)
+	storetest.Equal(t, mode(t, file), 0o600)
 	if names, _ := os.ReadDir(filepath.Dir(file)); len(names) != 1 {
 		t.Errorf("files left behind: %v", names)
 	}
@@ -94,19 +87,16 @@ func TestFirstStart(t *testing.T) {
 	if len(rs) != 4 {
 		t.Fatalf("%d keys", len(rs))
 	}
-	text, err := os.ReadFile(file)
-	storetest.Must(t, err)
+	text := storetest.Value(os.ReadFile(file))(t)
 	words := strings.Fields(string(text))
 	if len(words) != 3 || words[0] != "castellan-master-key" || words[1] != rs[0].MasterID ||
 		strings.Count(string(text), "\n") != 1 {
 		t.Error("the file is not the one line that an operator can recognise")
 	}
 	// A second time, with nothing to make.
-	b, err := keyring.Open(t.Context(), s, file, false, time.Now)
-	storetest.Must(t, err)
-	if string(a.Ring().Audit()) != string(b.Ring().Audit()) || len(records(t, s)) != 4 {
-		t.Error("a second start made other keys")
-	}
+	b := storetest.Value(keyring.Open(t.Context(), s, file, false, time.Now))(t)
+	storetest.Equal(t, string(a.Ring().Audit()), string(b.Ring().Audit()), "a second start made other keys")
+	storetest.Equal(t, len(records(t, s)), 4, "a second start made other keys")
 }
 
 // In production an operator provides the file before the first start.
@@ -114,21 +104,15 @@ func TestMasterMadeByHand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	storetest.Must(t, os.WriteFile(file, []byte("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n"), 0o600))
 	s := &keyringtest.Memory{}
-	if _, err := keyring.Open(t.Context(), s, file, false, time.Now); err != nil {
-		t.Fatal(err)
-	}
-	if m, err := keyring.ReadMaster(file); err != nil || m.ID() != records(t, s)[0].MasterID {
-		t.Errorf("master %v, %v", m, err)
-	}
+	storetest.Value(keyring.Open(t.Context(), s, file, false, time.Now))(t)
+	storetest.Equal(t, storetest.Value(keyring.ReadMaster(file))(t).ID(), records(t, s)[0].MasterID)
 }
 
 func TestWrongMaster(t *testing.T) {
 	c, s, dir := newClock(), &keyringtest.Memory{}, t.TempDir()
 	file, other := filepath.Join(dir, "master.key"), filepath.Join(dir, "other.key")
 	c.open(t, s, file)
-	if _, err := keyring.CreateMaster(other); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Value(keyring.CreateMaster(other))(t)
 	id := records(t, s)[0].ID
 	for name, test := range map[string]struct{ file, says string }{
 		"missing": {filepath.Join(dir, "none.key"), "is missing: restore it"},
@@ -141,29 +125,19 @@ func TestWrongMaster(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if len(records(t, s)) != len(before) {
-			t.Errorf("%s: keys were made", name)
-		}
+		storetest.Equal(t, len(records(t, s)), len(before), name)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "none.key")); err == nil {
-		t.Error("a master key was made beside existing keys")
-	}
+	storetest.Fails(t, storetest.Err(os.Stat(filepath.Join(dir, "none.key"))), "")
 }
 
 func TestMasterFile(t *testing.T) {
 	dir := t.TempDir()
 	good := filepath.Join(dir, "good.key")
-	m, err := keyring.CreateMaster(good)
-	storetest.Must(t, err)
-	text, err := os.ReadFile(good)
-	storetest.Must(t, err)
+	m := storetest.Value(keyring.CreateMaster(good))(t)
+	text := storetest.Value(os.ReadFile(good))(t)
 	secret := strings.Fields(string(text))[2]
-	if _, err := keyring.CreateMaster(good); err == nil {
-		t.Error("a master key was made over another")
-	}
-	if again, err := os.ReadFile(good); err != nil || string(again) != string(text) {
-		t.Error("the file changed")
-	}
+	storetest.Fails(t, storetest.Err(keyring.CreateMaster(good)), "", "a master key was made over another")
+	storetest.Equal(t, string(storetest.Value(os.ReadFile(good))(t)), string(text), "the file changed")
 	for name, bad := range map[string]string{
 		"empty":       "",
 		"cut":         string(text[:len(text)-5]),
@@ -185,18 +159,12 @@ func TestMasterFile(t *testing.T) {
 	}
 	for _, open := range []fs.FileMode{0o640, 0o604, 0o660, 0o601} {
 		storetest.Must(t, os.Chmod(good, open))
-		if _, err := keyring.ReadMaster(good); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-			t.Errorf("mode %#o: %v", open, err)
-		}
+		storetest.Fails(t, storetest.Err(keyring.ReadMaster(good)), "chmod 600", open)
 	}
 	storetest.Must(t, os.Chmod(good, 0o400))
-	if _, err := keyring.ReadMaster(good); err != nil {
-		t.Error(err)
-	}
+	storetest.Value(keyring.ReadMaster(good))(t)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
-		if got := fmt.Sprintf(verb, m); got != "master key "+m.ID() {
-			t.Errorf("%s prints %q", verb, got)
-		}
+		storetest.Equal(t, fmt.Sprintf(verb, m), "master key "+m.ID(), verb)
 	}
 }
 
@@ -215,9 +183,7 @@ func TestChangedRow(t *testing.T) {
 		c.open(t, good, file)
 		rs := records(t, good)
 		change(rs)
-		if _, err := keyring.Open(t.Context(), fixed(rs), file, true, c.Now); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		storetest.Fails(t, storetest.Err(keyring.Open(t.Context(), fixed(rs), file, true, c.Now)), "", name)
 	}
 }
 
@@ -229,13 +195,7 @@ func TestReloadKeepsTheRingOnErrors(t *testing.T) {
 	k := c.open(t, s, filepath.Join(t.TempDir(), "master.key"))
 	sealed := k.Ring().Seal([]byte("x"), nil)
 	s.Fail(fault.New(fault.Unavailable, "down"))
-	if err := k.Reload(t.Context()); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("reload: %v", err)
-	}
-	if _, err := k.Ring().Open(sealed, nil); err != nil {
-		t.Error(err)
-	}
-	if _, err := k.Rotate(t.Context(), keyring.Signing, time.Hour, false); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("rotate: %v", err)
-	}
+	storetest.Wants(t, k.Reload(t.Context()), fault.Unavailable, "reload")
+	storetest.Value(k.Ring().Open(sealed, nil))(t)
+	storetest.Wants(t, storetest.Err(k.Rotate(t.Context(), keyring.Signing, time.Hour, false)), fault.Unavailable)
 }

@@ -36,29 +36,19 @@ func TestSeal(t *testing.T) {
 	if r.Stale(sealed) {
 		t.Error("a fresh value is stale")
 	}
-	if _, err := r.Open(sealed, []byte("row/2")); !errors.Is(err, keyring.ErrOpen) {
-		t.Errorf("with the data of another row: %v", err)
-	}
+	storetest.Is(t, storetest.Err(r.Open(sealed, []byte("row/2"))), keyring.ErrOpen, "with the data of another row")
 	for n := range sealed {
-		if _, err := r.Open(sealed[:n], ad); !errors.Is(err, keyring.ErrOpen) {
-			t.Fatalf("first %d bytes: %v", n, err)
-		}
+		storetest.Is(t, storetest.Err(r.Open(sealed[:n], ad)), keyring.ErrOpen, n)
 		for bit := range 8 {
 			bad := bytes.Clone(sealed)
 			bad[n] ^= 1 << bit
-			if _, err := r.Open(bad, ad); !errors.Is(err, keyring.ErrOpen) {
-				t.Fatalf("byte %d bit %d flipped: %v", n, bit, err)
-			}
+			storetest.Is(t, storetest.Err(r.Open(bad, ad)), keyring.ErrOpen, n, bit)
 		}
 	}
 	// A key serves one purpose: the id of the signing key cannot open a value.
 	kid, _ := r.Signer(time.Now())
-	if _, err := r.Open(append([]byte(kid), sealed[keyring.IDLen:]...), ad); !errors.Is(err, keyring.ErrOpen) {
-		t.Errorf("under the id of a signing key: %v", err)
-	}
-	if got, err := r.Open(r.Seal(nil, nil), nil); err != nil || len(got) != 0 {
-		t.Errorf("the empty value: %q, %v", got, err)
-	}
+	storetest.Is(t, storetest.Err(r.Open(append([]byte(kid), sealed[keyring.IDLen:]...), ad)), keyring.ErrOpen)
+	storetest.Equal(t, len(storetest.Value(r.Open(r.Seal(nil, nil), nil))(t)), 0, "the empty value")
 }
 
 func TestHash(t *testing.T) {
@@ -168,27 +158,17 @@ func TestUnknownKeyRereadsOnceASecond(t *testing.T) {
 		if _, ok := r.HashWith(unknown, "d"); ok {
 			t.Error("a hash for an unknown id")
 		}
-		if _, err := r.Open([]byte(unknown+strings.Repeat("x", 40)), nil); !errors.Is(err, keyring.ErrOpen) {
-			t.Error(err)
-		}
+		storetest.Is(t, storetest.Err(r.Open([]byte(unknown+strings.Repeat("x", 40)), nil)), keyring.ErrOpen)
 	}
-	if n := reads(ask); n != 1 {
-		t.Errorf("three unknown ids caused %d reads", n)
-	}
+	storetest.Equal(t, reads(ask), 1)
 	c.add(999 * time.Millisecond)
-	if n := reads(ask); n != 0 {
-		t.Errorf("%d reads within the second", n)
-	}
+	storetest.Equal(t, reads(ask), 0)
 	c.add(time.Millisecond)
-	if n := reads(ask); n != 1 {
-		t.Errorf("%d reads after a second", n)
-	}
+	storetest.Equal(t, reads(ask), 1)
 	c.add(time.Minute)
 	for _, id := range []string{"", "short", strings.Repeat("A", keyring.IDLen), "../../master.key",
 		strings.Repeat("a", keyring.IDLen+1), "aaaaaaaaaaaaaaa\x00"} {
-		if n := reads(func() { r.Verifier(id) }); n != 0 {
-			t.Errorf("the id %q, which cannot be ours, caused a read", id)
-		}
+		storetest.Equal(t, reads(func() { r.Verifier(id) }), 0, id)
 	}
 	// An error of the store is returned if the method can return one.
 	s.Fail(errors.New("store is down"))
@@ -196,9 +176,7 @@ func TestUnknownKeyRereadsOnceASecond(t *testing.T) {
 		!strings.Contains(err.Error(), "store is down") {
 		t.Error(err)
 	}
-	if _, err := r.Open(r.Seal(nil, nil), nil); err != nil {
-		t.Error(err)
-	}
+	storetest.Value(r.Open(r.Seal(nil, nil), nil))(t)
 }
 
 // A new key of another node is found before its note arrives.
@@ -207,9 +185,7 @@ func TestUnknownKeyIsFound(t *testing.T) {
 	s, file := &keyringtest.Memory{}, t.TempDir()+"/master.key"
 	a, b := c.open(t, s, file), c.open(t, s, file)
 	old := a.Ring().Seal([]byte("plain"), nil)
-	if _, err := a.Rotate(t.Context(), keyring.Sealing, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Value(a.Rotate(t.Context(), keyring.Sealing, 0, false))(t)
 	reload(t, a)
 	sealed := a.Ring().Seal([]byte("plain"), nil)
 	if bytes.Equal(sealed[:keyring.IDLen], old[:keyring.IDLen]) || !a.Ring().Stale(old) || a.Ring().Stale(sealed) {
@@ -227,13 +203,10 @@ func TestHashesUnderEveryKey(t *testing.T) {
 	k := c.open(t, &keyringtest.Memory{}, t.TempDir()+"/master.key")
 	r := k.Ring()
 	old := r.Hash("d", "v")
-	done, err := k.Rotate(t.Context(), keyring.Hashing, 0, false)
-	storetest.Must(t, err)
+	done := storetest.Value(k.Rotate(t.Context(), keyring.Hashing, 0, false))(t)
 	reload(t, k)
 	c.add(keyring.Notice - time.Millisecond)
-	if r.Hash("d", "v").Key != old.Key {
-		t.Error("a hashing key is used before every node knows it")
-	}
+	storetest.Equal(t, r.Hash("d", "v").Key, old.Key, "a hashing key is used before every node knows it")
 	c.add(time.Millisecond)
 	now := r.Hash("d", "v")
 	if now.Key != done.ID || bytes.Equal(now.Sum, old.Sum) {
@@ -256,16 +229,13 @@ func TestHashesUnderEveryKey(t *testing.T) {
 func TestVAPIDOutlivesRotation(t *testing.T) {
 	store, file := &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	open := func() *keyring.Keeper {
-		k, err := keyring.Open(t.Context(), store, file, true, time.Now)
-		storetest.Must(t, err)
+		k := storetest.Value(keyring.Open(t.Context(), store, file, true, time.Now))(t)
 		return k
 	}
 	k := open()
 	first := k.Ring().VAPIDs()[0]
 	for range 2 {
-		if _, err := k.Rotate(t.Context(), keyring.Hashing, time.Hour, false); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Value(k.Rotate(t.Context(), keyring.Hashing, time.Hour, false))(t)
 	}
 	storetest.Must(t, k.Reload(t.Context()))
 	if !k.Ring().VAPIDs()[0].Equal(first) || !open().Ring().VAPIDs()[0].Equal(first) {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -71,9 +69,7 @@ func state(t *testing.T, c *clock, r *keyring.Ring, signs string, verify ...stri
 	} else if public, ok := r.Verifier(kid); !ok || !public.Equal(private.Public()) {
 		t.Errorf("what %s signs does not verify", kid)
 	}
-	if got := published(t, r); !slices.Equal(got, verify) {
-		t.Errorf("published %v, want %v", got, verify)
-	}
+	storetest.Same(t, published(t, r), verify)
 	for _, kid := range verify {
 		if _, ok := r.Verifier(kid); !ok {
 			t.Errorf("%s does not verify", kid)
@@ -86,8 +82,7 @@ func TestRotateSigning(t *testing.T) {
 	k, other := c.open(t, s, file), c.open(t, s, file)
 	first, _ := k.Ring().Signer(c.Now())
 	start := c.Now()
-	done, err := k.Rotate(t.Context(), keyring.Signing, life, false)
-	storetest.Must(t, err)
+	done := storetest.Value(k.Rotate(t.Context(), keyring.Signing, life, false))(t)
 	second := done.ID
 	if done.Retiring != first || !done.From.Equal(start.Add(keyring.Notice)) || !done.Until.Equal(done.From.Add(life)) ||
 		done.Ended != nil {
@@ -104,9 +99,7 @@ func TestRotateSigning(t *testing.T) {
 
 	refused := func() {
 		t.Helper()
-		if _, err := other.Rotate(t.Context(), keyring.Signing, life, false); fault.CodeOf(err) != fault.InvalidState {
-			t.Errorf("rotating again: %v", err)
-		}
+		storetest.Wants(t, storetest.Err(other.Rotate(t.Context(), keyring.Signing, life, false)), fault.InvalidState)
 	}
 	refused()
 	c.add(life - time.Millisecond)
@@ -117,9 +110,7 @@ func TestRotateSigning(t *testing.T) {
 	if _, ok := k.Ring().Verifier(first); ok {
 		t.Error("an ended key verifies")
 	}
-	if _, err := other.Rotate(t.Context(), keyring.Signing, life, false); err != nil {
-		t.Errorf("rotating after the end: %v", err)
-	}
+	storetest.Value(other.Rotate(t.Context(), keyring.Signing, life, false))(t)
 }
 
 func TestRotateSigningByForce(t *testing.T) {
@@ -128,8 +119,7 @@ func TestRotateSigningByForce(t *testing.T) {
 	first, _ := k.Ring().Signer(c.Now())
 	rotate := func() keyring.Rotation {
 		t.Helper()
-		done, err := k.Rotate(t.Context(), keyring.Signing, life, true)
-		storetest.Must(t, err)
+		done := storetest.Value(k.Rotate(t.Context(), keyring.Signing, life, true))(t)
 		reload(t, k)
 		return done
 	}
@@ -141,9 +131,8 @@ func TestRotateSigningByForce(t *testing.T) {
 	// A second time before the new key has come into use: it must sign early, since the only other key has ended.
 	c.add(time.Second)
 	two := rotate()
-	if !slices.Equal(two.Ended, []string{first}) || two.Retiring != one.ID {
-		t.Errorf("rotation %+v", two)
-	}
+	storetest.Same(t, two.Ended, []string{first}, two)
+	storetest.Equal(t, two.Retiring, one.ID, two)
 	state(t, c, k.Ring(), one.ID, two.ID, one.ID)
 	if _, ok := k.Ring().Verifier(first); ok {
 		t.Error("the ended key verifies")
@@ -168,8 +157,7 @@ func TestRotateSealing(t *testing.T) {
 	c := newClock()
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
 	for range 3 { // nothing blocks the next rotation
-		done, err := k.Rotate(t.Context(), keyring.Sealing, life, false)
-		storetest.Must(t, err)
+		done := storetest.Value(k.Rotate(t.Context(), keyring.Sealing, life, false))(t)
 		if !done.From.Equal(c.Now()) || done.Retiring != "" || !done.Until.IsZero() {
 			t.Errorf("rotation %+v", done)
 		}
@@ -183,9 +171,7 @@ func TestRotateSealing(t *testing.T) {
 func TestRotateRefusesOthers(t *testing.T) {
 	k := keyringtest.Keeper(t, nil)
 	for _, p := range []keyring.Purpose{keyring.Auditing, "", "master"} {
-		if _, err := k.Rotate(t.Context(), p, life, true); fault.CodeOf(err) != fault.InvalidField {
-			t.Errorf("%q: %v", p, err)
-		}
+		storetest.Wants(t, storetest.Err(k.Rotate(t.Context(), p, life, true)), fault.InvalidField, p)
 	}
 }
 
@@ -194,8 +180,7 @@ func TestRotateMaster(t *testing.T) {
 	k, other := c.open(t, s, file), c.open(t, s, file)
 	sealed, sum := k.Ring().Seal([]byte("x"), nil), k.Ring().Hash("d", "v")
 	before := records(t, s)
-	id, err := k.RotateMaster(t.Context())
-	storetest.Must(t, err)
+	id := storetest.Value(k.RotateMaster(t.Context()))(t)
 	after := records(t, s)
 	for i, r := range after {
 		if r.MasterID != id || r.ID != before[i].ID || string(r.Wrapped) == string(before[i].Wrapped) {
@@ -205,20 +190,14 @@ func TestRotateMaster(t *testing.T) {
 	if m, err := keyring.ReadMaster(file); err != nil || m.ID() != id || mode(t, file) != 0o600 {
 		t.Errorf("master %v, %v", m, err)
 	}
-	if m, err := keyring.ReadMaster(file + "." + before[0].MasterID); err != nil || m.ID() != before[0].MasterID {
-		t.Errorf("the old master key is gone: %v", err)
-	}
-	if _, err := os.Stat(file + ".new"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a prepared key stayed: %v", err)
-	}
+	storetest.Equal(t, storetest.Value(keyring.ReadMaster(file+"."+before[0].MasterID))(t).ID(), before[0].MasterID)
+	storetest.Is(t, storetest.Err(os.Stat(file+".new")), os.ErrNotExist, "a prepared key stayed")
 	reload(t, k, other)
 	for _, k := range []*keyring.Keeper{k, other, c.open(t, s, file)} {
 		if _, err := k.Ring().Open(sealed, nil); err != nil || !k.Ring().Matches(sum, "d", "v") {
 			t.Errorf("after the rotation: %v", err)
 		}
-		if _, err := k.Rotate(t.Context(), keyring.Sealing, 0, false); err != nil {
-			t.Error(err)
-		}
+		storetest.Value(k.Rotate(t.Context(), keyring.Sealing, 0, false))(t)
 	}
 	reload(t, k, other)
 	if _, err := other.RotateMaster(t.Context()); err != nil { // and once more
@@ -234,30 +213,18 @@ func TestNodeWithoutTheNewMaster(t *testing.T) {
 	k := c.open(t, s, file)
 	copyFile(t, file, remote)
 	node := c.open(t, s, remote)
-	if _, err := k.RotateMaster(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Value(k.RotateMaster(t.Context()))(t)
 	reload(t, node)
-	if _, err := k.Rotate(t.Context(), keyring.Sealing, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Value(k.Rotate(t.Context(), keyring.Sealing, 0, false))(t)
 	sealed := node.Ring().Seal(nil, nil)
-	if err := node.Reload(t.Context()); err == nil {
-		t.Fatal("a key opened without its master key")
-	}
-	if _, err := node.Ring().Open(sealed, nil); err != nil {
-		t.Error(err)
-	}
+	storetest.Fails(t, node.Reload(t.Context()), "", "a key opened without its master key")
+	storetest.Value(node.Ring().Open(sealed, nil))(t)
 	copyFile(t, file, remote+".new")
 	storetest.Must(t, os.Chmod(remote+".new", 0o644))
-	if err := node.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("with an open prepared file: %v", err)
-	}
+	storetest.Fails(t, node.Reload(t.Context()), "chmod 600", "with an open prepared file")
 	storetest.Must(t, os.Chmod(remote+".new", 0o600))
 	reload(t, node)
-	if m, err := keyring.ReadMaster(remote); err != nil || m.ID() != records(t, s)[0].MasterID {
-		t.Errorf("the prepared file did not take its place: %v, %v", m, err)
-	}
+	storetest.Equal(t, storetest.Value(keyring.ReadMaster(remote))(t).ID(), records(t, s)[0].MasterID)
 }
 
 // A copy of the current key in the file of a prepared rotation is deleted; otherwise the next rotation would use it.
@@ -267,9 +234,7 @@ func TestLeftoverOfARotation(t *testing.T) {
 	before := records(t, s)[0].MasterID
 	copyFile(t, file, file+".new")
 	c.open(t, s, file)
-	if names, err := os.ReadDir(filepath.Dir(file)); err != nil || len(names) != 1 {
-		t.Errorf("files %v, %v", names, err)
-	}
+	storetest.Equal(t, len(storetest.Value(os.ReadDir(filepath.Dir(file)))(t)), 1)
 	copyFile(t, file, file+".new")
 	if id, err := k.RotateMaster(t.Context()); err != nil || id == before {
 		t.Errorf("master %s, %v", id, err)
@@ -281,22 +246,16 @@ func TestMasterRotatedMeanwhile(t *testing.T) {
 	c, s, file := newClock(), &fixedStore{}, filepath.Join(t.TempDir(), "master.key")
 	k, other := c.open(t, s, file), c.open(t, s, file)
 	meanwhile := func() {
-		if _, err := other.RotateMaster(t.Context()); err != nil {
-			t.Error(err)
-		}
+		storetest.Value(other.RotateMaster(t.Context()))(t)
 	}
 	s.read = meanwhile
 	c.open(t, s, file)
 	s.read = meanwhile
-	if _, err := k.Rotate(t.Context(), keyring.Sealing, 0, false); err != nil {
-		t.Error(err)
-	}
+	storetest.Value(k.Rotate(t.Context(), keyring.Sealing, 0, false))(t)
 	s.read = meanwhile
 	reload(t, k)
 	s.read = meanwhile
-	if _, err := k.RotateMaster(t.Context()); err != nil {
-		t.Error(err)
-	}
+	storetest.Value(k.RotateMaster(t.Context()))(t)
 }
 
 // Wherever a rotation of the master key is interrupted, the next start works.
@@ -314,25 +273,17 @@ func TestRotateMasterCutShort(t *testing.T) {
 			k := c.open(t, s, file)
 			old := records(t, s)[0].MasterID
 			sealed := k.Ring().Seal([]byte("x"), nil)
-			if _, err := k.RotateMaster(t.Context()); !errors.Is(err, crash) {
-				t.Fatal(err)
-			}
-			prepared, err := keyring.ReadMaster(file + ".new")
-			storetest.Must(t, err)
+			storetest.Is(t, storetest.Err(k.RotateMaster(t.Context())), crash)
+			prepared := storetest.Value(keyring.ReadMaster(file + ".new"))(t)
 			again := c.open(t, s, file)
-			if _, err := again.Ring().Open(sealed, nil); err != nil {
-				t.Error(err)
-			}
+			storetest.Value(again.Ring().Open(sealed, nil))(t)
 			want := old
 			if test.rotated {
 				want = prepared.ID()
 			}
-			if m, err := keyring.ReadMaster(file); err != nil || m.ID() != want {
-				t.Errorf("master %v, %v; want %s", m, err, want)
-			}
+			storetest.Equal(t, storetest.Value(keyring.ReadMaster(file))(t).ID(), want)
 			s.before, s.after = nil, nil
-			id, err := again.RotateMaster(t.Context())
-			storetest.Must(t, err)
+			id := storetest.Value(again.RotateMaster(t.Context()))(t)
 			if !test.rotated && id != prepared.ID() {
 				t.Error("the prepared key was not taken")
 			}
@@ -343,8 +294,7 @@ func TestRotateMasterCutShort(t *testing.T) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	text, err := os.ReadFile(from)
-	storetest.Must(t, err)
+	text := storetest.Value(os.ReadFile(from))(t)
 	storetest.Must(t, os.MkdirAll(filepath.Dir(to), 0o700))
 	storetest.Must(t, os.WriteFile(to, text, 0o600))
 }

@@ -16,8 +16,7 @@ import (
 
 func replace(t *testing.T, k *keyring.Keeper, p keyring.Purpose) keyring.Rotation {
 	t.Helper()
-	done, err := k.Replace(t.Context(), p, keyring.HashGrace)
-	storetest.Must(t, err)
+	done := storetest.Value(k.Replace(t.Context(), p, keyring.HashGrace))(t)
 	reload(t, k)
 	return done
 }
@@ -32,9 +31,7 @@ func TestReplaceHashing(t *testing.T) {
 	var codes []keyring.Sum
 	for range 3 {
 		codes = append(codes, r.Hash("otp", "1"))
-		if _, err := k.Rotate(t.Context(), keyring.Hashing, life, false); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Value(k.Rotate(t.Context(), keyring.Hashing, life, false))(t)
 		reload(t, k)
 		c.add(keyring.Notice)
 		if r.StableHash("d", "x") != steady || r.Former("d", "x") != nil || !slices.EqualFunc(r.VAPIDs(),
@@ -48,9 +45,7 @@ func TestReplaceHashing(t *testing.T) {
 		t.Errorf("%+v", done)
 	}
 	c.add(keyring.Notice - time.Millisecond)
-	if r.StableHash("d", "x") != steady {
-		t.Error("the new key comes before its time")
-	}
+	storetest.Equal(t, r.StableHash("d", "x"), steady, "the new key comes before its time")
 	coming := r.Former("d", "x")
 	c.add(time.Millisecond)
 	fresh := r.StableHash("d", "x")
@@ -99,9 +94,8 @@ func TestReplaceTwice(t *testing.T) {
 	c.add(time.Hour)
 	second := r.StableHash("d")
 	done := replace(t, k, keyring.Hashing)
-	if len(done.Ended) != 1 || r.StableHash("d") != second {
-		t.Errorf("%+v: a key that ends already lives longer, or the change came too early", done)
-	}
+	storetest.Equal(t, len(done.Ended), 1, done)
+	storetest.Equal(t, r.StableHash("d"), second, done)
 	c.add(keyring.Notice)
 	third := r.StableHash("d")
 	if former := r.Former("d"); third == second || len(former) != 2 || !slices.Contains(former, first) ||
@@ -118,8 +112,7 @@ func TestReplaceSigning(t *testing.T) {
 	c := newClock()
 	k := c.open(t, &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key"))
 	first, _ := k.Ring().Signer(c.Now())
-	one, err := k.Rotate(t.Context(), keyring.Signing, life, false)
-	storetest.Must(t, err)
+	one := storetest.Value(k.Rotate(t.Context(), keyring.Signing, life, false))(t)
 	reload(t, k)
 	c.add(keyring.Notice)
 	done := replace(t, k, keyring.Signing)
@@ -139,13 +132,9 @@ func TestReplaceSigning(t *testing.T) {
 func TestReplaceRefuses(t *testing.T) {
 	k := keyringtest.Keeper(t, nil)
 	for _, p := range []keyring.Purpose{keyring.Sealing, keyring.Auditing, "master"} {
-		if _, err := k.Replace(t.Context(), p, keyring.HashGrace); fault.CodeOf(err) != fault.InvalidField {
-			t.Errorf("%q: %v", p, err)
-		}
+		storetest.Wants(t, storetest.Err(k.Replace(t.Context(), p, keyring.HashGrace)), fault.InvalidField, p)
 	}
-	if _, err := k.Replace(t.Context(), keyring.Hashing, keyring.HashGrace-1); fault.CodeOf(err) != fault.InvalidField {
-		t.Errorf("a grace that gives new budgets: %v", err)
-	}
+	storetest.Wants(t, storetest.Err(k.Replace(t.Context(), keyring.Hashing, keyring.HashGrace-1)), fault.InvalidField)
 }
 
 // An operator reads what each key does.

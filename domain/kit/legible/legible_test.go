@@ -57,15 +57,11 @@ func TestLegibleTexts(t *testing.T) {
 		"a\ufffdb":             "",
 		"می\u200cخواهم\u200e pay\u200cpal": "می\u200cخواهم[U+200E] pay[U+200C]pal",
 	} {
-		if legible.Valid(text) != (want == "") {
-			t.Errorf("%q: valid %t", text, want != "")
-		}
+		storetest.Equal(t, legible.Valid(text), (want == ""), text, want != "")
 		if want == "" {
 			want = text
 		}
-		if got := legible.Escape(text); got != want {
-			t.Errorf("%q is shown as %q, want %q", text, got, want)
-		}
+		storetest.Equal(t, legible.Escape(text), want, text)
 	}
 	if legible.Line(" \u00a0") || legible.Line("a\tb") || !legible.Line(" a") {
 		t.Error("a line has a character that is seen, and no other control than spaces")
@@ -102,9 +98,7 @@ func TestChecksOfSlices(t *testing.T) {
 			return nil
 		},
 	} {
-		if err := check("Seen ٢"); err != nil {
-			t.Errorf("%s: %v", field, err)
-		}
+		storetest.Must(t, check("Seen ٢"))
 		for _, hidden := range []string{"\u00ad", "\u061c", "\u180e", "\U000e0041", "\u3164", "\u2800", "\u202e",
 			"\u200d", "\n"} {
 			if err := check("a" + hidden + "b"); err == nil {

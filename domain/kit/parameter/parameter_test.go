@@ -93,9 +93,7 @@ func TestShapes(t *testing.T) {
 			[]parameter.Shape{parameter.MinLength{MinLength: -1}, parameter.MinLength{MinLength: 1001}}},
 	} {
 		for _, s := range c.good {
-			if wrong := s.Check(); wrong != "" {
-				t.Errorf("%s %+v: %s", name, s, wrong)
-			}
+			storetest.Equal(t, s.Check(), "", name, s)
 		}
 		for _, s := range c.bad {
 			if s.Check() == "" {
@@ -108,15 +106,11 @@ func TestShapes(t *testing.T) {
 func TestValues(t *testing.T) {
 	l := parameter.Links{"A": "https://x/{txId}?{txId}"}
 	for _, c := range [][3]string{{"A", "a/b", "https://x/a%2Fb?a%2Fb"}, {"A", "", ""}, {"B", "x", ""}} {
-		if got := l.Of(c[0], c[1]); got != c[2] {
-			t.Errorf("%s %s: %s, want %s", c[0], c[1], got, c[2])
-		}
+		storetest.Equal(t, l.Of(c[0], c[1]), c[2], c[0], c[1])
 	}
 	ch := parameter.Channels{Topics: map[string][]string{"none": {}, "one": {"push"}}, Other: []string{"mail"}}
 	for topic, want := range map[string]string{"none": "[]", "one": "[push]", "x": "[mail]"} {
-		if got := fmt.Sprint(ch.Of(topic)); got != want {
-			t.Errorf("%s: %s", topic, got)
-		}
+		storetest.Equal(t, fmt.Sprint(ch.Of(topic)), want, topic)
 	}
 	if list := (parameter.List{Values: []string{"a"}}); !list.Allows("a") || list.Allows("A") || list.Allows("") {
 		t.Error("a list allows what is not in it")
@@ -147,17 +141,14 @@ func TestSeedExplorers(t *testing.T) {
 		}
 		live := parameter.NewCache(d.Store)
 		storetest.Must(t, live.Reload(t.Context()))
-		if got := parameter.Explorer.In(live.Set()).Of("BTC", "x"); got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		storetest.Equal(t, parameter.Explorer.In(live.Set()).Of("BTC", "x"), c.want, name)
 	}
 }
 
 // Seed adds only the missing parameters, and a new installation works with the initial values.
 func TestSeed(t *testing.T) {
 	d := newDesk(t)
-	before, err := d.Store.List(t.Context(), parameter.Query{})
-	storetest.Must(t, err)
+	before := storetest.Value(d.Store.List(t.Context(), parameter.Query{}))(t)
 	if first := d.get("EXPLANATION"); len(before) != 14 || string(first.JSON) != `{"minLength":3}` || !first.Editable ||
 		first.Name == "" {
 		t.Errorf("%d, %+v", len(before), first)
@@ -169,9 +160,7 @@ func TestSeed(t *testing.T) {
 		parameter.Explanation.In(d.Set()).MinLength != 7 {
 		t.Errorf("%d, %v, %+v", len(after), err, parameter.Explanation.In(d.Set()))
 	}
-	if err := parameter.Seed(t.Context(), full{d.Store}); err == nil {
-		t.Error("no error of a parameter that cannot be added")
-	}
+	storetest.Fails(t, parameter.Seed(t.Context(), full{d.Store}), "", "no error of a parameter that cannot be added")
 	empty := parameter.NewCache(d.Store)
 	if got := parameter.UserType.In(empty.Set()); fmt.Sprint(got.Values) != "[bireysel kurumsal]" {
 		t.Errorf("%v", got)
@@ -233,12 +222,8 @@ func TestChange(t *testing.T) {
 		t.Error(err)
 	}
 	persistencetest.Exec(t, d.db, `UPDATE parameter SET json = '[]' WHERE code = 'AMLCONTROL'`)
-	if err := parameter.AMLControl.Change(t.Context(), d.Store, ignore); err == nil {
-		t.Error("no error of an object that has another shape")
-	}
-	if err := d.Reload(t.Context()); err == nil {
-		t.Error("loaded an object that has another shape")
-	}
+	storetest.Fails(t, parameter.AMLControl.Change(t.Context(), d.Store, ignore), "")
+	storetest.Fails(t, d.Reload(t.Context()), "", "loaded an object that has another shape")
 	persistencetest.Exec(t, d.db, `DELETE FROM parameter WHERE code = 'AMLCONTROL'`)
 	storetest.Wants(t, parameter.AMLControl.Change(t.Context(), d.Store, ignore), fault.RecordNotFound)
 	storetest.Must(t, d.Reload(t.Context()))
@@ -262,9 +247,7 @@ func TestIgnoredDiffer(t *testing.T) {
 		"another shape":    {`{"ignoredUsers":7}`, `[]`, nil},
 		"no object before": {``, `{"ignoredUsers":["a"]}`, []string{"a"}},
 	} {
-		if got := parameter.IgnoredDiffer(json.RawMessage(c.before), json.RawMessage(c.after)); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		storetest.Same(t, parameter.IgnoredDiffer(json.RawMessage(c.before), json.RawMessage(c.after)), c.want, name)
 	}
 }
 
@@ -277,7 +260,5 @@ func TestCodesAreDifferent(t *testing.T) {
 		}
 	}
 	slices.Sort(codes)
-	if len(codes) != len(slices.Compact(slices.Clone(codes))) {
-		t.Errorf("a code twice: %v", codes)
-	}
+	storetest.Equal(t, len(codes), len(slices.Compact(slices.Clone(codes))), codes)
 }

@@ -26,8 +26,7 @@ import (
 
 func clean(t *testing.T, data []byte) picture.Picture {
 	t.Helper()
-	p, err := picture.NewDecoder().Clean(t.Context(), "f", data)
-	storetest.Must(t, err)
+	p := storetest.Value(picture.NewDecoder().Clean(t.Context(), "f", data))(t)
 	return p
 }
 
@@ -50,9 +49,7 @@ func TestClean(t *testing.T) {
 			m.Bounds().Dx() != 64 || m.Bounds().Dy() != 48 {
 			t.Errorf("%s: %s %s %d×%d, %v", name, p.Format, made, p.Width, p.Height, err)
 		}
-		if f, err := picture.NewDecoder().Check(t.Context(), "f", c.data); f != c.is || err != nil {
-			t.Errorf("%s: %s %v", name, f, err)
-		}
+		storetest.Equal(t, storetest.Value(picture.NewDecoder().Check(t.Context(), "f", c.data))(t), c.is, name)
 	}
 }
 
@@ -61,8 +58,7 @@ func TestOrientationAndMetadata(t *testing.T) {
 	const w, h = 48, 32
 	plain := picturetest.JPEG(w, h)
 	at := func(p picture.Picture, x, y int) color.Color {
-		m, err := jpeg.Decode(bytes.NewReader(p.Bytes))
-		storetest.Must(t, err)
+		m := storetest.Value(jpeg.Decode(bytes.NewReader(p.Bytes)))(t)
 		return m.At(x, y)
 	}
 	near := func(a, b color.Color) bool {
@@ -77,9 +73,8 @@ func TestOrientationAndMetadata(t *testing.T) {
 	} {
 		p := clean(t, picturetest.WithEXIF(plain, orientation))
 		turned := orientation >= 5 && orientation <= 8
-		if (p.Width == h) != turned || (p.Height == w) != turned {
-			t.Errorf("%d: %d×%d", orientation, p.Width, p.Height)
-		}
+		storetest.Equal(t, (p.Width == h), turned, orientation, p.Width, p.Height)
+		storetest.Equal(t, (p.Height == w), turned, orientation, p.Width, p.Height)
 		if !near(at(p, corner.X, corner.Y), at(upright, 0, 0)) {
 			t.Errorf("%d: the first pixel is not at %v: %v", orientation, corner, at(p, corner.X, corner.Y))
 		}
@@ -270,9 +265,7 @@ func TestHabits(t *testing.T) {
 				t.Errorf("%s: %q is left", name, gone)
 			}
 		}
-		if _, err := d.Preview(t.Context(), "f", data); err != nil {
-			t.Errorf("%s: preview: %v", name, err)
-		}
+		storetest.Value(d.Preview(t.Context(), "f", data))(t)
 	}
 }
 
@@ -316,8 +309,7 @@ func TestPreview(t *testing.T) {
 		"gif":    {picturetest.GIF(5, 7), 5, 7},
 		"turned": {picturetest.WithEXIF(picturetest.JPEG(2500, 100), 6), 34, 834},
 	} {
-		p, err := d.Preview(t.Context(), "f", c.data)
-		storetest.Must(t, err)
+		p := storetest.Value(d.Preview(t.Context(), "f", c.data))(t)
 		got, err := jpeg.DecodeConfig(bytes.NewReader(p.Bytes))
 		if err != nil || got.Width != c.width || got.Height != c.height || p.Width != c.width || p.Format != picture.JPEG ||
 			bytes.Contains(p.Bytes, []byte("Exif")) {
@@ -330,13 +322,10 @@ func TestPreview(t *testing.T) {
 	}
 	var b bytes.Buffer
 	storetest.Must(t, png.Encode(&b, glass))
-	p, err := d.Preview(t.Context(), "f", b.Bytes())
-	storetest.Must(t, err)
-	m, err := jpeg.Decode(bytes.NewReader(p.Bytes))
-	storetest.Must(t, err)
+	p := storetest.Value(d.Preview(t.Context(), "f", b.Bytes()))(t)
+	m := storetest.Value(jpeg.Decode(bytes.NewReader(p.Bytes)))(t)
 	if r, _, _, _ := m.At(3, 0).RGBA(); m.Bounds().Dx() != 650 || m.Bounds().Dy() != 1 || r>>8 < 120 || r>>8 > 135 {
 		t.Errorf("%v, %d is not half of white", m.Bounds(), r>>8)
 	}
-	_, err = d.Preview(t.Context(), "f", []byte("%PDF-1.7"))
-	storetest.Wants(t, err, fault.InvalidField)
+	storetest.Wants(t, storetest.Err(d.Preview(t.Context(), "f", []byte("%PDF-1.7"))), fault.InvalidField)
 }

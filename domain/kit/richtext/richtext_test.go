@@ -42,17 +42,13 @@ func TestClean(t *testing.T) {
 			`<img src="` + base + `/a.png">`},
 		{"", ""},
 	} {
-		if got := p.Clean(c.in); got != c.want {
-			t.Errorf("%s:\n got %s\nwant %s", c.in, got, c.want)
-		}
+		storetest.Equal(t, p.Clean(c.in), c.want, c.in)
 	}
 	if got := richtext.New("/cdn").Clean(`<img src="/cdn/a.png"><img src="//cdn/a.png"><img src="/cd/a.png">`); got !=
 		`<img src="/cdn/a.png">` {
 		t.Errorf("below a path: %s", got)
 	}
-	if got := richtext.New("").Clean(`<img src="/a.png">x<img src="https://example.com/a.png">`); got != "x" {
-		t.Errorf("without a base: %s", got)
-	}
+	storetest.Equal(t, richtext.New("").Clean(`<img src="/a.png">x<img src="https://example.com/a.png">`), "x")
 }
 
 // A forbidden element is removed even if it has an attribute that every element may have. Without an attribute the
@@ -70,13 +66,9 @@ func TestForbiddenElements(t *testing.T) {
 func TestShown(t *testing.T) {
 	old, now := richtext.New("https://old.example.com"), richtext.New(base)
 	image := `<img src="https://old.example.com/a.png">`
-	if got := old.Shown(image, old.ID); got != image {
-		t.Errorf("by the same policy: %s", got)
-	}
+	storetest.Equal(t, old.Shown(image, old.ID), image, "by the same policy")
 	for _, by := range []string{old.ID, "", "0 " + base} {
-		if got := now.Shown(image+`<b onclick="x()">y</b>`, by); got != `<b>y</b>` {
-			t.Errorf("by the policy %q: %s", by, got)
-		}
+		storetest.Equal(t, now.Shown(image+`<b onclick="x()">y</b>`, by), `<b>y</b>`, by)
 	}
 }
 
@@ -85,8 +77,7 @@ func TestShown(t *testing.T) {
 // nothing.
 func TestVectors(t *testing.T) {
 	p := richtext.New(base)
-	file, err := os.Open("testdata/vectors.jsonl")
-	storetest.Must(t, err)
+	file := storetest.Value(os.Open("testdata/vectors.jsonl"))(t)
 	defer file.Close()
 	lines, kept := 0, 0
 	for scan := bufio.NewScanner(file); scan.Scan(); lines++ {
@@ -97,9 +88,7 @@ func TestVectors(t *testing.T) {
 			"<svg>%</svg>", "<math><mtext>%", "<noscript>%</noscript>", "<select>%</select>"} {
 			clean := p.Clean(strings.Replace(around, "%", vector, 1))
 			kept += len(clean)
-			if again := p.Clean(clean); again != clean {
-				t.Errorf("%q:\n once %q\ntwice %q", vector, clean, again)
-			}
+			storetest.Equal(t, p.Clean(clean), clean, vector)
 			for text, times := clean, 0; times < 3; times++ {
 				text = read(t, vector, text)
 			}

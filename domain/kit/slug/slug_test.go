@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"castellan/domain/kit/slug"
+	"castellan/domain/kit/storetest"
 )
 
 // D-ANN-01: Turkish letters are folded; a taken slug gets a number.
@@ -15,15 +16,11 @@ func TestSlugs(t *testing.T) {
 		"Rüzgâr": "ruzgar", "İstanbul'da %50_": "istanbul-da-50", "فرع جديد": "فرع-جديد", "!?": "",
 		strings.Repeat("ab ", 60): strings.Repeat("ab-", 39) + "ab", "<script>": "script", "../../x": "x",
 	} {
-		if got := slug.Of(title); got != want {
-			t.Errorf("%q: %q, want %q", title, got, want)
-		}
+		storetest.Equal(t, slug.Of(title), want, title)
 	}
 	taken := []string{"a", "a-2", "a-4", "a-b"}
 	for title, want := range map[string]string{"A": "a-3", "b": "b", "a b": "a-b-2"} {
-		if got := slug.Free(slug.Of(title), taken); got != want {
-			t.Errorf("%q: %q, want %q", title, got, want)
-		}
+		storetest.Equal(t, slug.Free(slug.Of(title), taken), want, title)
 	}
 }
 

@@ -6,6 +6,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -42,11 +43,50 @@ func Must(t testing.TB, err error) {
 	}
 }
 
+// Value returns the result of a call, as in Value(users.Get(ctx, id))(t). An error fails the test.
+func Value[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Must(t, err)
+		return v
+	}
+}
+
+// Err returns the error of a call.
+func Err[T any](_ T, err error) error { return err }
+
+// labeled returns the labels that begin the report of a failure, such as the name of a case.
+func labeled(labels []any) string { return strings.TrimSuffix(fmt.Sprintln(labels...), "\n") }
+
 // Wants checks the error code.
-func Wants(t testing.TB, err error, code fault.Code) {
+func Wants(t testing.TB, err error, code fault.Code, labels ...any) {
 	t.Helper()
 	if fault.CodeOf(err) != code {
-		t.Errorf("got %v, want %s", err, code)
+		t.Errorf("%s got %v, want %s", labeled(labels), err, code)
+	}
+}
+
+// Is checks that an error is another one; nil is only nil.
+func Is(t testing.TB, err, want error, labels ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s got the error %v, want %v", labeled(labels), err, want)
+	}
+}
+
+// Fails checks that there is an error, whose text contains a part.
+func Fails(t testing.TB, err error, part string, labels ...any) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("%s got the error %v, want one with %q", labeled(labels), err, part)
+	}
+}
+
+// Equal compares values.
+func Equal[T comparable](t testing.TB, got, want T, labels ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s\n got %+v\nwant %+v", labeled(labels), got, want)
 	}
 }
 
@@ -65,12 +105,18 @@ func WantsFields(t testing.TB, err error, fields string) {
 	}
 }
 
-// Same compares values and distinguishes nil from empty ones.
-func Same(t testing.TB, got, want any) {
+// Same compares values at any depth, and distinguishes nil from empty ones.
+func Same(t testing.TB, got, want any, labels ...any) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("\n got %+v\nwant %+v", got, want)
+		t.Errorf("%s\n got %+v\nwant %+v", labeled(labels), got, want)
 	}
+}
+
+// OneWins runs do n times at once. One call must succeed, and the others must be refused with the code.
+func OneWins(t testing.TB, n int, code fault.Code, do func(i int) error) {
+	t.Helper()
+	Equal(t, Race(t, n, code, do), 1, "successes")
 }
 
 // Race runs do n times at once and returns how often it succeeded; every failure

@@ -109,34 +109,19 @@ func TestMemoryStoresNeitherFailuresNorExpiredTokens(t *testing.T) {
 	ring := keyringtest.Ring(t, func() time.Time { return now })
 	signer := NewIssuer(ring, "iss", "tid", func() time.Time { return now }, 0)
 	i := NewIssuer(ring, "iss", "tid", func() time.Time { return now }, 100)
-	raw, err := signer.Sign(Claims{Class: OTAuth, ID: "1", IssuedAt: now, ExpiresAt: now.Add(time.Minute)})
-	storetest.Must(t, err)
+	raw := storetest.Value(signer.Sign(Claims{Class: OTAuth, ID: "1", IssuedAt: now, ExpiresAt: now.Add(time.Minute)}))(t)
 	for _, bad := range []string{"", "x", raw[:len(raw)-1], raw + "A", raw[1:]} {
-		if _, err := i.Verify(OTAuth, bad); fault.CodeOf(err) != fault.Unauthenticated {
-			t.Fatal(err)
-		}
+		storetest.Wants(t, storetest.Err(i.Verify(OTAuth, bad)), fault.Unauthenticated)
 	}
-	if _, err := i.Verify(PAuth, raw); fault.CodeOf(err) != fault.Unauthenticated {
-		t.Fatal(err)
-	}
-	if n := i.memory.size(); n != 0 {
-		t.Errorf("%d failures remembered", n)
-	}
+	storetest.Wants(t, storetest.Err(i.Verify(PAuth, raw)), fault.Unauthenticated)
+	storetest.Equal(t, i.memory.size(), 0)
 	for range 2 {
-		if _, err := i.Verify(OTAuth, raw); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Value(i.Verify(OTAuth, raw))(t)
 	}
-	if n := i.memory.size(); n != 1 {
-		t.Errorf("%d remembered, want 1", n)
-	}
+	storetest.Equal(t, i.memory.size(), 1)
 	now = now.Add(time.Minute)
 	for range 2 {
-		if _, err := i.Verify(OTAuth, raw); fault.CodeOf(err) != fault.TokenExpired {
-			t.Fatal(err)
-		}
+		storetest.Wants(t, storetest.Err(i.Verify(OTAuth, raw)), fault.TokenExpired)
 	}
-	if n := i.memory.size(); n != 0 {
-		t.Errorf("%d ended tokens remembered", n)
-	}
+	storetest.Equal(t, i.memory.size(), 0)
 }

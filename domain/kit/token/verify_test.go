@@ -72,9 +72,7 @@ func TestEveryCharacterCounts(t *testing.T) {
 		b.refused(t, "trailing bits", token.PAuth, raw[:len(raw)-1]+string(alphabet[at|low]))
 	}
 	for _, i := range []*token.Issuer{b.warm, b.cold} {
-		if _, err := i.Verify(token.PAuth, raw); err != nil {
-			t.Errorf("the token itself: %v", err)
-		}
+		storetest.Value(i.Verify(token.PAuth, raw))(t)
 	}
 }
 
@@ -88,9 +86,7 @@ func TestLength(t *testing.T) {
 	for n := 2500; len(sized(n)) <= 4096; n++ {
 		fits = n
 	}
-	if _, err := b.cold.Verify(token.XAuth, sized(fits)); err != nil {
-		t.Errorf("%d bytes: %v", len(sized(fits)), err)
-	}
+	storetest.Value(b.cold.Verify(token.XAuth, sized(fits)))(t)
 	b.refused(t, "too long, but well signed", token.XAuth, sized(fits+1))
 }
 
@@ -108,9 +104,7 @@ func TestExpiry(t *testing.T) {
 	end := b.now.Truncate(time.Second).Add(30 * time.Minute)
 	for _, i := range []*token.Issuer{b.warm, b.cold} {
 		b.now = end.Add(-time.Nanosecond)
-		if _, err := i.Verify(token.XAuth, raw); err != nil {
-			t.Errorf("just before the end: %v", err)
-		}
+		storetest.Value(i.Verify(token.XAuth, raw))(t)
 		for _, late := range []time.Duration{0, time.Hour} {
 			b.now = end.Add(late)
 			if c, err := i.Verify(token.XAuth, raw); fault.CodeOf(err) != fault.TokenExpired ||
@@ -119,9 +113,7 @@ func TestExpiry(t *testing.T) {
 			}
 		}
 		b.now = end.Add(-time.Second) // the clock was set back
-		if _, err := i.Verify(token.XAuth, raw); err != nil {
-			t.Errorf("again before the end: %v", err)
-		}
+		storetest.Value(i.Verify(token.XAuth, raw))(t)
 	}
 	// A token with another fault is not reported as expired.
 	b.now = end
@@ -138,17 +130,13 @@ func TestRetiredKey(t *testing.T) {
 	longRaw := b.sign(t, b.warm, long)
 	rotate := func(force bool) {
 		t.Helper()
-		if _, err := b.keeper.Rotate(t.Context(), keyring.Signing, life, force); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Value(b.keeper.Rotate(t.Context(), keyring.Signing, life, force))(t)
 		storetest.Must(t, b.keeper.Reload(t.Context()))
 	}
 	good := func(what, raw string) {
 		t.Helper()
 		for _, i := range []*token.Issuer{b.warm, b.cold} {
-			if _, err := i.Verify(token.XAuth, raw); err != nil {
-				t.Errorf("%s: %v", what, err)
-			}
+			storetest.Value(i.Verify(token.XAuth, raw))(t)
 		}
 	}
 	rotate(false)
@@ -177,22 +165,16 @@ func TestKeyOfAnotherNode(t *testing.T) {
 	clock := func() time.Time { return now }
 	s, file := &keyringtest.Memory{}, filepath.Join(t.TempDir(), "master.key")
 	open := func() (*keyring.Keeper, *token.Issuer) {
-		k, err := keyring.Open(t.Context(), s, file, true, clock)
-		storetest.Must(t, err)
+		k := storetest.Value(keyring.Open(t.Context(), s, file, true, clock))(t)
 		return k, token.NewIssuer(k.Ring(), issuerURL, "default", clock, 10)
 	}
 	k, a := open()
 	_, b := open()
-	if _, err := k.Rotate(t.Context(), keyring.Signing, time.Hour, false); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Value(k.Rotate(t.Context(), keyring.Signing, time.Hour, false))(t)
 	storetest.Must(t, k.Reload(t.Context()))
 	now = now.Add(keyring.Notice)
-	raw, err := a.Sign(session(now))
-	storetest.Must(t, err)
-	if _, err := b.Verify(token.XAuth, raw); err != nil {
-		t.Error(err)
-	}
+	raw := storetest.Value(a.Sign(session(now)))(t)
+	storetest.Value(b.Verify(token.XAuth, raw))(t)
 }
 
 func TestSignRefusesIncompleteClaims(t *testing.T) {
@@ -253,9 +235,7 @@ func TestTokenNamesItsKey(t *testing.T) {
 		t.Fatal(payload)
 	}
 	for _, i := range []*token.Issuer{b.warm, b.cold} {
-		if got, err := i.Verify(token.XAuth, raw); err != nil || got.Thumbprint != thumbprint {
-			t.Errorf("%+v, %v", got, err)
-		}
+		storetest.Equal(t, storetest.Value(i.Verify(token.XAuth, raw))(t).Thumbprint, thumbprint)
 	}
 	for name, cnf := range map[string]string{"null": `null`, "empty": `{}`, "empty key": `{"jkt":""}`,
 		"a text": `"` + thumbprint + `"`, "two": `{"jkt":"` + thumbprint + `","jkt":"x"}`,
@@ -298,23 +278,16 @@ func TestStatement(t *testing.T) {
 		Subject string `json:"sub"`
 	}
 	i := token.NewIssuer(keyringtest.Ring(t, time.Now), "castellan", "default", time.Now, 0)
-	raw, err := i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"})
-	storetest.Must(t, err)
+	raw := storetest.Value(i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"}))(t)
 	again, _ := i.SignStatement("guard-grant+jwt", grant{"castellan", "u1"})
 	var got grant
 	if err := i.ReadStatement("guard-grant+jwt", raw, &got); err != nil || got.Subject != "u1" || again != raw {
 		t.Fatalf("%v: %+v", err, got)
 	}
-	if err := i.ReadStatement("guard-assertion+jwt", raw, &got); fault.CodeOf(err) != fault.Unauthenticated {
-		t.Errorf("another type: %v", err)
-	}
-	if _, err := i.Verify(token.XAuth, raw); fault.CodeOf(err) != fault.Unauthenticated {
-		t.Errorf("as a session: %v", err)
-	}
+	storetest.Wants(t, i.ReadStatement("guard-assertion+jwt", raw, &got), fault.Unauthenticated, "another type")
+	storetest.Wants(t, storetest.Err(i.Verify(token.XAuth, raw)), fault.Unauthenticated, "as a session")
 	other := token.NewIssuer(keyringtest.Ring(t, time.Now), "castellan", "default", time.Now, 0)
-	if err := other.ReadStatement("guard-grant+jwt", raw, &got); fault.CodeOf(err) != fault.Unauthenticated {
-		t.Errorf("another key: %v", err)
-	}
+	storetest.Wants(t, other.ReadStatement("guard-grant+jwt", raw, &got), fault.Unauthenticated, "another key")
 	for at := range raw {
 		for _, c := range "Ab." {
 			changed := raw[:at] + string(c) + raw[at+1:]
@@ -323,9 +296,7 @@ func TestStatement(t *testing.T) {
 			}
 		}
 	}
-	if err := i.ReadStatement("guard-grant+jwt", strings.Repeat("a", 9000), &got); err == nil {
-		t.Error("too long")
-	}
+	storetest.Fails(t, i.ReadStatement("guard-grant+jwt", strings.Repeat("a", 9000), &got), "", "too long")
 }
 
 // FuzzVerify: of all texts only the signed one is a token, and only of its class (SEC-19, SEC-20).

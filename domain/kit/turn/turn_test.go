@@ -13,10 +13,8 @@ import (
 func TestTurnsOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns Turns
-		leave, err := turns.Take(t.Context(), "a")
-		storetest.Must(t, err)
-		other, err := turns.Take(t.Context(), "b")
-		storetest.Must(t, err)
+		leave := storetest.Value(turns.Take(t.Context(), "a"))(t)
+		other := storetest.Value(turns.Take(t.Context(), "b"))(t)
 		other()
 		held := false
 		go func() {
@@ -44,8 +42,7 @@ func TestTurnsOfAKey(t *testing.T) {
 func TestCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns Turns
-		leave, err := turns.Take(t.Context(), "a")
-		storetest.Must(t, err)
+		leave := storetest.Value(turns.Take(t.Context(), "a"))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if next, err := turns.Take(ctx, "a"); !errors.Is(err, context.Canceled) || next != nil {
@@ -55,8 +52,6 @@ func TestCallerGivesUp(t *testing.T) {
 			t.Errorf("%d keys are remembered", len(turns.keys))
 		}
 		leave()
-		if len(turns.keys) != 0 {
-			t.Errorf("%d keys are remembered after the last caller", len(turns.keys))
-		}
+		storetest.Equal(t, len(turns.keys), 0)
 	})
 }

@@ -38,8 +38,7 @@ func TestParseSecrets(t *testing.T) {
 
 // The example of Standard Webhooks.
 func TestSign(t *testing.T) {
-	secrets, err := webhook.ParseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw " + secretOf(24))
-	storetest.Must(t, err)
+	secrets := storetest.Value(webhook.ParseSecrets("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw " + secretOf(24)))(t)
 	h := http.Header{}
 	secrets.Sign(h, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	first, second, _ := strings.Cut(h.Get("webhook-signature"), " ")

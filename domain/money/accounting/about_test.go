@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/job"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/accounting"
 )
 
@@ -16,8 +17,6 @@ func TestAbout(t *testing.T) {
 		`{"From":"2026-01-01T02:00:00+03:00","To":"2026-01-01T04:00:00+03:00"}`: "2025-12-31 – 2026-01-01",
 		`{`: "",
 	} {
-		if got := about(job.Job{Params: []byte(params)}); got != want {
-			t.Errorf("%s: %q, want %q", params, got, want)
-		}
+		storetest.Equal(t, about(job.Job{Params: []byte(params)}), want, params)
 	}
 }

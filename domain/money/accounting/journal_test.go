@@ -16,8 +16,7 @@ import (
 
 func files(t *testing.T) *folder.Store {
 	t.Helper()
-	s, err := folder.Open(t.TempDir())
-	storetest.Must(t, err)
+	s := storetest.Value(folder.Open(t.TempDir()))(t)
 	t.Cleanup(func() { storetest.Must(t, s.Close()) })
 	return s
 }
@@ -51,9 +50,7 @@ func TestEntries(t *testing.T) {
 		{"x", ledger.User, ledger.User, "transfer"},
 		{"x", ledger.Treasury, ledger.Suspense, "transfer"},
 	} {
-		if got := entry(Total{Kind: c.kind, Debit: c.debit, Credit: c.credit}); got != c.want {
-			t.Errorf("%+v is a %s", c, got)
-		}
+		storetest.Equal(t, entry(Total{Kind: c.kind, Debit: c.debit, Credit: c.credit}), c.want, c)
 	}
 }
 
@@ -66,9 +63,7 @@ func TestDays(t *testing.T) {
 		{day(1), day(1), 0}, {day(1), day(2), 1}, {day(1), day(1).Add(time.Millisecond), 1},
 		{day(2).Add(-time.Millisecond), day(2).Add(time.Millisecond), 2}, {day(2), day(1), -1},
 	} {
-		if got := (Period{From: c.from, To: c.to}).Days(); got != c.want {
-			t.Errorf("%s to %s: %d days", c.from, c.to, got)
-		}
+		storetest.Equal(t, (Period{From: c.from, To: c.to}).Days(), c.want, c.from, c.to)
 	}
 }
 
@@ -87,13 +82,9 @@ func TestJournalCannotBeMade(t *testing.T) {
 		t.Errorf("a sum beyond an amount: %+v, %v", j, err)
 	}
 	one := line{Date: "2026-03-01", Currency: "BTC", Debit: amount.Must("1").Sum()}
-	if err := (journal{Lines: []line{one}}).balanced(); err == nil {
-		t.Error("a debit without a credit is balanced")
-	}
+	storetest.Fails(t, (journal{Lines: []line{one}}).balanced(), "", "a debit without a credit is balanced")
 	other := line{Date: "2026-03-02", Currency: "BTC", Credit: amount.Must("1").Sum()}
-	if err := (journal{Lines: []line{one, other}}).balanced(); err == nil {
-		t.Error("the credit of another day balances a debit")
-	}
+	storetest.Fails(t, (journal{Lines: []line{one, other}}).balanced(), "", "the credit of another day balances a debit")
 }
 
 type totals struct{ err error }
@@ -110,35 +101,22 @@ func TestSteps(t *testing.T) {
 	down := errors.New("down")
 	s := &Service{Store: totals{}, Files: files(t), Codes: codes,
 		Deliver: func(context.Context, string, string, []byte) error { return nil }}
-	params, err := json.Marshal(march)
-	storetest.Must(t, err)
+	params := storetest.Value(json.Marshal(march))(t)
 	j := job.Job{ID: "j1", Kind: Kind, State: job.Running, Params: params}
 	step := func(j job.Job) (job.Job, error) {
 		next, _, err := s.Integration().Step(t.Context(), j)
 		return next, err
 	}
-	if _, err := step(job.Job{ID: "j1", Params: []byte("{")}); err == nil {
-		t.Error("a job without parameters was run")
-	}
+	storetest.Fails(t, storetest.Err(step(job.Job{ID: "j1", Params: []byte("{")})), "")
 	s.Store = totals{down}
-	if _, err := step(j); !errors.Is(err, down) {
-		t.Errorf("without the ledger: %v", err)
-	}
+	storetest.Is(t, storetest.Err(step(j)), down, "without the ledger")
 	s.Store, s.Codes = totals{}, func(int64) (string, string, error) { return "", "", down }
-	if _, err := step(j); !errors.Is(err, down) {
-		t.Errorf("without the names of assets: %v", err)
-	}
+	storetest.Is(t, storetest.Err(step(j)), down, "without the names of assets")
 	s.Codes = codes
-	made, err := step(j)
-	storetest.Must(t, err)
-	half, err := step(made)
-	storetest.Must(t, err)
+	made := storetest.Value(step(j))(t)
+	half := storetest.Value(step(made))(t)
 	storetest.Must(t, s.Files.Delete(t.Context(), "accounting/j1.csv"))
-	if _, err := step(half); err == nil {
-		t.Error("a missing file was delivered")
-	}
+	storetest.Fails(t, storetest.Err(step(half)), "", "a missing file was delivered")
 	s.Deliver = nil
-	if done, err := step(j); err != nil || done.State != job.Done {
-		t.Errorf("without a delivery: %+v, %v", done, err)
-	}
+	storetest.Equal(t, storetest.Value(step(j))(t).State, job.Done, "without a delivery")
 }

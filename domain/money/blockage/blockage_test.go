@@ -99,17 +99,14 @@ func (d *desk) reopen() string {
 func TestReactivatedClosureStays(t *testing.T) {
 	d := newDesk(t)
 	d.close()
-	closures, err := d.Service.Store.Closures(t.Context(), "jane")
-	storetest.Must(t, err)
+	closures := storetest.Value(d.Service.Store.Closures(t.Context(), "jane"))(t)
 	for _, b := range closures {
 		d.update(b.ID, blockage.Released, nil)
 		if b := d.update(b.ID, blockage.Active, nil); b.Closure {
 			t.Errorf("%+v", b)
 		}
 	}
-	if told := d.reopen(); told != "" {
-		t.Errorf("opened: %s", told)
-	}
+	storetest.Equal(t, d.reopen(), "", "opened")
 	d.has("jane", "BTC/BTC", "10 10 0")
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/admin"
+	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
@@ -20,6 +21,7 @@ import (
 type source struct {
 	currency.Store
 	currencies []currency.Currency
+	pairs      []currency.Pair
 	reads      int
 	err        error
 }
@@ -31,7 +33,7 @@ func (s *source) Currencies(context.Context, currency.Query) ([]currency.Currenc
 func (s *source) Networks(context.Context, currency.Query) ([]currency.Network, error) {
 	return []currency.Network{{ID: 1, Code: "N", Active: true}}, nil
 }
-func (s *source) Pairs(context.Context) ([]currency.Pair, error) { return nil, nil }
+func (s *source) Pairs(context.Context) ([]currency.Pair, error) { return s.pairs, nil }
 
 // The snapshot is read on loading and when a record is missing, and never otherwise; a failed reload leaves it
 // unchanged.
@@ -41,31 +43,23 @@ func TestLive(t *testing.T) {
 	if _, _, ok := l.Catalog().FindByIDs(1, 1); ok {
 		t.Error("knows something before it was loaded")
 	}
-	if err := l.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, l.Reload(t.Context()))
 	for range 3 {
 		if c, n, err := l.FindByIDs(1, 1); err != nil || c.Code != "AAA" || n.Code != "N" {
 			t.Errorf("%+v %+v %v", c, n, err)
 		}
 	}
-	if s.reads != 1 {
-		t.Errorf("%d reads", s.reads)
-	}
+	storetest.Equal(t, s.reads, 1)
 	s.currencies = append(s.currencies, currency.Currency{ID: 2, Code: "BBB"})
 	if c, _, err := l.FindByIDs(2, 1); err != nil || c.Code != "BBB" || s.reads != 2 {
 		t.Errorf("%+v %v after %d reads", c, err, s.reads)
 	}
-	if _, err := l.Pair(7); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("an unknown pair: %v", err)
-	}
+	storetest.Wants(t, storetest.Err(l.Pair(7)), fault.RecordNotFound, "an unknown pair")
 	if _, _, err := l.FindByIDs(3, 1); err == nil || fault.CodeOf(err) != fault.Internal {
 		t.Errorf("an unknown currency: %v", err)
 	}
 	s.err, s.currencies = errors.New("away"), nil
-	if err := l.Reload(t.Context()); !errors.Is(err, s.err) {
-		t.Errorf("got %v", err)
-	}
+	storetest.Is(t, l.Reload(t.Context()), s.err)
 	if _, _, err := l.FindByIDs(9, 9); !errors.Is(err, s.err) {
 		t.Errorf("got %v", err)
 	}
@@ -74,29 +68,19 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// pairs is a store with one pair.
-type pairs struct{ *source }
-
-func (pairs) Pairs(context.Context) ([]currency.Pair, error) {
-	return []currency.Pair{{ID: 7, CurrencyID: 1, NetworkID: 1, FormatPrecision: "6"}}, nil
-}
-
 // An asset that the catalogue has lost is shown under its number, and its decimals are unknown. If the catalogue cannot
 // be read, nothing is shown.
 func TestLostAsset(t *testing.T) {
-	s := pairs{&source{currencies: []currency.Currency{{ID: 1, Code: "AAA", Active: true}}}}
+	s := &source{currencies: []currency.Currency{{ID: 1, Code: "AAA", Active: true}},
+		pairs: []currency.Pair{{ID: 7, CurrencyID: 1, NetworkID: 1, FormatPrecision: "6"}}}
 	l := currency.NewCache(s)
-	if err := l.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, l.Reload(t.Context()))
 	for id, code := range map[int64]string{7: "AAA", 8: "8"} {
 		if got, err := l.Asset(id); err != nil || got.ID != id || got.Currency.Code != code {
 			t.Errorf("%d: %+v, %v", id, got, err)
 		}
 	}
-	if n, err := l.Catalog().Decimals(7); err != nil || n != 6 {
-		t.Errorf("%d decimals, %v", n, err)
-	}
+	storetest.Equal(t, storetest.Value(l.Catalog().Decimals(7))(t), 6)
 	if n, err := l.Catalog().Decimals(8); fault.CodeOf(err) != fault.RecordNotFound || n != 0 {
 		t.Errorf("%d decimals, %v", n, err)
 	}
@@ -110,9 +94,17 @@ func TestLostAsset(t *testing.T) {
 func TestDecimals(t *testing.T) {
 	for format, want := range map[string]int{"0": 0, "8": 8, "18": 18, "08": 8, "0.00": 2, "#,##0.000": 3, "#.##": 0,
 		"1.0.5": 2, "none": 0, "-5": 0, "+5": 0} {
-		if got := (currency.Pair{FormatPrecision: format}).Decimals(); got != want {
-			t.Errorf("%q has %d decimals, want %d", format, got, want)
-		}
+		storetest.Equal(t, (currency.Pair{FormatPrecision: format}).Decimals(), want, format)
+	}
+}
+
+// A deposit needs the treasury beyond the limit of its pair, or beyond 10¹⁵ units.
+func TestOverMax(t *testing.T) {
+	for text, want := range map[string][2]bool{"10": {false, false}, "10.000000000000000001": {true, false},
+		"1000000000000000": {true, false}, "1000000000000000.000000000000000001": {true, true}} {
+		a := amount.Must(text)
+		storetest.Equal(t, [2]bool{currency.Pair{MaxDeposit: new(amount.Must("10"))}.OverMax(a),
+			currency.Pair{}.OverMax(a)}, want, text)
 	}
 }
 
@@ -135,9 +127,8 @@ func TestInfo(t *testing.T) {
 	}{{"-", "-", 3}, {"usdt", "-", 2}, {"USDT", "eth", 3}, {"-", "ETH", 4}, {"off", "-", 4}, {"-", "trx", 2},
 		{"BTC", "TRX", 0}, {"ETH", "-", 0}, {"", "-", 0}} {
 		got, ok := c.Info(text(tc.symbol), text(tc.network))
-		if got.ID != tc.pair || ok != (tc.pair > 0) {
-			t.Errorf("%s on %s: pair %d, %v; want %d", tc.symbol, tc.network, got.ID, ok, tc.pair)
-		}
+		storetest.Equal(t, got.ID, tc.pair, tc.symbol, tc.network)
+		storetest.Equal(t, ok, (tc.pair > 0), tc.symbol, tc.network)
 	}
 	if p, ok := c.Pair(4); !ok || p.Currency.Code != "OFF" || p.Network.Code != "ETH" {
 		t.Errorf("%+v", p)
@@ -195,44 +186,15 @@ func TestSetupIsValidated(t *testing.T) {
 	}
 }
 
-// failing is a store of which one method fails.
-type failing struct {
-	currency.Store
-	method string
-}
-
-func (f *failing) AddCurrency(ctx context.Context, c currency.Currency) (int64, error) {
-	return f.add("AddCurrency", func() (int64, error) { return f.Store.AddCurrency(ctx, c) })
-}
-
-func (f *failing) AddNetwork(ctx context.Context, n currency.Network) (int64, error) {
-	return f.add("AddNetwork", func() (int64, error) { return f.Store.AddNetwork(ctx, n) })
-}
-
-func (f *failing) AddPair(ctx context.Context, p currency.Pair) (int64, error) {
-	return f.add("AddPair", func() (int64, error) { return f.Store.AddPair(ctx, p) })
-}
-
-func (f *failing) add(method string, do func() (int64, error)) (int64, error) {
-	if f.method == method {
-		return 0, errDown
-	}
-	return do()
-}
-
-var errDown = errors.New("the database is down")
-
 // The first currencies are active, with their networks and pairs. A failure ends the seed.
 func TestSeed(t *testing.T) {
 	db := persistencetest.SQLite(t)
-	store := &failing{Store: money.NewCurrencies(db)}
-	seed := func() error {
-		persistencetest.Empty(t, db, "currency_of_network", "currency_network", "currency")
-		return db.InTx(t.Context(), func(ctx context.Context) error { return currency.Seed(ctx, store) })
-	}
-	storetest.Must(t, seed())
-	catalog, err := currency.Load(t.Context(), store)
-	storetest.Must(t, err)
+	store, tables := money.NewCurrencies(db), "currency_of_network currency_network currency"
+	persistencetest.Empty(t, db, strings.Fields(tables)...)
+	persistencetest.Fails(t, db, tables, func(ctx context.Context) error {
+		return db.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, store) })
+	})
+	catalog := storetest.Value(currency.Load(t.Context(), store))(t)
 	pairs := catalog.Pairs(nil)
 	if len(pairs) == 0 {
 		t.Fatal("no pairs")
@@ -241,12 +203,6 @@ func TestSeed(t *testing.T) {
 		if !p.Active || !p.Deposit || !p.Withdraw || !p.DepositAddress || !p.Currency.Active || !p.Currency.Deposit ||
 			!p.Currency.Withdraw || !p.Network.Active || p.Currency.Name == "" || p.Network.Name == "" {
 			t.Errorf("%+v", p)
-		}
-	}
-	for _, method := range []string{"AddCurrency", "AddNetwork", "AddPair"} {
-		store.method = method
-		if err := seed(); !errors.Is(err, errDown) {
-			t.Errorf("%s: %v", method, err)
 		}
 	}
 }

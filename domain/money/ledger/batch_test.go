@@ -9,8 +9,8 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
-	"castellan/domain/money/ledger/ledgertest"
 )
 
 // A batch writes each balance once per round, with the number of its last transfer. A hold ends in a later round than
@@ -25,9 +25,7 @@ func TestBatch(t *testing.T) {
 	}
 	must := func(m ledger.Movement, want error) {
 		t.Helper()
-		if err := b.Do(m); !errors.Is(err, want) {
-			t.Fatalf("%v instead of %v", err, want)
-		}
+		storetest.Is(t, b.Do(m), want)
 	}
 	must(move("1", house, ada, "10"), nil)
 	must(move("2", ada, house, "4"), nil)
@@ -41,9 +39,7 @@ func TestBatch(t *testing.T) {
 	last.End = []ledger.End{{Hold: h.ID, Transfer: last.Transfers[0].ID}}
 	must(last, nil)
 	must(ledger.Movement{End: []ledger.End{{Hold: h.ID}}}, ledger.ErrEnded)
-	if err := b.Do(ledger.Movement{End: []ledger.End{{Hold: "none"}}}); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Error(err)
-	}
+	storetest.Wants(t, b.Do(ledger.Movement{End: []ledger.End{{Hold: "none"}}}), fault.RecordNotFound)
 	rounds := b.Rounds()
 	if len(rounds) != 3 || len(rounds[0]) != 2 {
 		t.Fatalf("%d rounds, the first opens %d accounts", len(rounds), len(rounds[0]))
@@ -56,13 +52,9 @@ func TestBatch(t *testing.T) {
 		if len(saves) != 1 || saves[0] != want {
 			t.Errorf("round %d saves %v instead of %v", i+1, saves, want)
 		}
-		if sum != 1 {
-			t.Errorf("round %d adds to %d accounts", i+1, sum)
-		}
+		storetest.Equal(t, sum, 1)
 	}
-	if got := b.Balance(ada).Posted; got != amount.Must("1") {
-		t.Errorf("ada has %s", got)
-	}
+	storetest.Equal(t, b.Balance(ada).Posted, amount.Must("1"))
 }
 
 func savesOf(round []commit.Write) (saves []ledger.Balance, adds int) {
@@ -124,12 +116,4 @@ func TestRefusedMovements(t *testing.T) {
 		e.Locked != amount.Must("3.01") {
 		t.Errorf("%+v, %+v", a, e)
 	}
-}
-
-// The contract holds in memory; package persistence runs it on both databases.
-func TestStore(t *testing.T) {
-	ledgertest.Run(t, func(*testing.T) (ledger.Store, commit.Committer) {
-		m := ledgertest.NewMemory()
-		return m, m
-	})
 }

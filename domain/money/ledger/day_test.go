@@ -12,6 +12,7 @@ import (
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 )
 
@@ -125,9 +126,7 @@ func TestCloseDays(t *testing.T) {
 		{end(110), nil, nil, nil},
 	} {
 		before := len(c.closed)
-		if err := ledger.CloseDays(t.Context(), c, c, step.now); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, ledger.CloseDays(t.Context(), c, c, step.now))
 		added := calendar{closed: c.closed[before:]}
 		if !slices.Equal(added.of(ayse), step.ayse) || !slices.Equal(added.of(veli), step.veli) ||
 			!slices.Equal(added.of(treasury), step.treasury) {
@@ -165,9 +164,8 @@ func TestCloseDaysContinues(t *testing.T) {
 	for _, d := range c.closed {
 		seen[d.Account] = true
 	}
-	if len(seen) != 250 || len(c.closed) != 250 {
-		t.Errorf("%d accounts in %d rows", len(seen), len(c.closed))
-	}
+	storetest.Equal(t, len(seen), 250)
+	storetest.Equal(t, len(c.closed), 250)
 }
 
 // A day that another node closes at the same time is no error; any other failure ends the closing.

@@ -224,15 +224,11 @@ func TestFinerAmounts(t *testing.T) {
 		_, l := opened(t)
 		l.Decimals = func(context.Context, int64) (int, error) { return d, nil }
 		ctx, _ := commit.Hooks(t.Context()) // also inside a transaction
-		if _, err := l.Do(ctx, audit.Operator, pays("1", alice, treasury, "0.001")); !errors.Is(err, want) {
-			t.Errorf("%d decimals: %v, want %v", d, err, want)
-		}
+		storetest.Is(t, storetest.Err(l.Do(ctx, audit.Operator, pays("1", alice, treasury, "0.001"))), want, d)
 	}
 	s, l := opened(t)
 	l.Decimals = func(context.Context, int64) (int, error) { return 0, errDown }
-	if _, err := l.Do(t.Context(), audit.Operator, pays("1", alice, treasury, "0.001")); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
+	storetest.Is(t, storetest.Err(l.Do(t.Context(), audit.Operator, pays("1", alice, treasury, "0.001"))), errDown)
 	l.Decimals = func(context.Context, int64) (int, error) { return 3, nil }
 	s.refuse = func(int, []commit.Write) error { return errDown } // the record of the decimals
 	if _, err := l.Do(t.Context(), audit.Operator, pays("1", alice, treasury, "0.001")); !errors.Is(err, errDown) ||
@@ -303,13 +299,10 @@ func TestAnotherNodeFillsTheTreasury(t *testing.T) {
 		return commit.ErrCheck
 	}
 	_, err := l.Do(t.Context(), audit.Operator, pays("1", treasury, bob, "100"))
-	if !errors.Is(err, ledger.ErrFull) || late != 1 {
-		t.Errorf("%v, %d late", err, late)
-	}
+	storetest.Is(t, err, ledger.ErrFull)
+	storetest.Equal(t, late, 1)
 	s.refuse = func(int, []commit.Write) error { return commit.ErrCheck }
-	if _, err := l.Do(t.Context(), audit.Operator, pays("2", treasury, bob, "1")); !errors.Is(err, commit.ErrCheck) {
-		t.Errorf("a refusal for another reason: %v", err)
-	}
+	storetest.Is(t, storetest.Err(l.Do(t.Context(), audit.Operator, pays("2", treasury, bob, "1"))), commit.ErrCheck)
 }
 
 // The audit row of a transfer names the user of its credit side, otherwise that of its debit side, if any.
@@ -370,7 +363,5 @@ func TestPlansAreMadeAgain(t *testing.T) {
 		}
 	}
 	s.read = "Balances"
-	if _, err := l.Decide(t.Context(), audit.Operator, []ledger.Account{alice}, nil); !errors.Is(err, errDown) {
-		t.Error(err)
-	}
+	storetest.Is(t, storetest.Err(l.Decide(t.Context(), audit.Operator, []ledger.Account{alice}, nil)), errDown)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 )
 
@@ -179,12 +180,8 @@ func TestVerify(t *testing.T) {
 	}
 	const want = "asset 1: 5 transfers between 4 accounts add up to 0; users have 11, of which 3 is locked; " +
 		"-0.5 is unexplained"
-	if got := totals[0].String(); got != want {
-		t.Errorf("\n got %s\nwant %s", got, want)
-	}
-	if totals, err := ledger.Verify(t.Context(), &books{}); err != nil || len(totals) != 0 {
-		t.Errorf("a new ledger: %v, %v", totals, err)
-	}
+	storetest.Equal(t, totals[0].String(), want)
+	storetest.Equal(t, len(storetest.Value(ledger.Verify(t.Context(), &books{}))(t)), 0, "a new ledger")
 }
 
 // Every fault is found and named.
@@ -291,9 +288,8 @@ func TestVerifyAssets(t *testing.T) {
 			t.Errorf("%d: %+v", i, sum)
 		}
 	}
-	if err != nil || len(totals) != 5 {
-		t.Errorf("%+v, %v", totals, err)
-	}
+	storetest.Must(t, err)
+	storetest.Equal(t, len(totals), 5, totals)
 	const most = "999999999999999999"
 	b = &books{}
 	b.move(idOf(firstDay, 1), treasury, alice, most, 0, 1)

@@ -19,30 +19,36 @@ import (
 
 // The stores of the tests: an account of level 1, and the data they return.
 type (
-	users  struct{ user.Store }
+	users struct {
+		user.Store
+		err error
+	}
 	levels struct {
 		level.Store
 		all []level.Level
+		err error
 	}
 	moves struct {
 		all        []limit.Moved
 		month, day time.Time
+		err        error
 	}
 	rates struct {
 		rate.Store
 		all []rate.Quote
+		err error
 	}
 )
 
-func (users) Get(_ context.Context, id string) (user.User, error) {
-	return user.User{ID: id, Level: 1}, nil
+func (u users) Get(_ context.Context, id string) (user.User, error) {
+	return user.User{ID: id, Level: 1}, u.err
 }
 
-func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
+func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, l.err }
 
 func (m *moves) Moved(_ context.Context, _ string, month, day time.Time) ([]limit.Moved, error) {
 	m.month, m.day = month, day
-	return m.all, nil
+	return m.all, m.err
 }
 
 func (r rates) Last(_ context.Context, _ time.Time, pairs ...rate.Pair) (known []rate.Quote, err error) {
@@ -53,7 +59,7 @@ func (r rates) Last(_ context.Context, _ time.Time, pairs ...rate.Pair) (known [
 			}
 		}
 	}
-	return known, nil
+	return known, r.err
 }
 
 // now is in April, in UTC.
@@ -128,8 +134,7 @@ func TestRemaining(t *testing.T) {
 		s := &limit.Service{Users: users{}, Levels: levels{all: []level.Level{{ID: 0}, c.level}},
 			Store: m, Rates: rates{all: quotes},
 			Catalog: catalog, Now: func() time.Time { return now }}
-		got, err := s.Of(t.Context(), "u1")
-		storetest.Must(t, err)
+		got := storetest.Value(s.Of(t.Context(), "u1"))(t)
 		if left := [4]string{got.CreditDaily.String(), got.DebitDaily.String(), got.CreditMonthly.String(),
 			got.DebitMonthly.String()}; left != c.want || got.UserID != "u1" || got.Level.ID != 1 {
 			t.Errorf("%s: %v of %+v, want %v", name, left, got.Level, c.want)
@@ -137,27 +142,6 @@ func TestRemaining(t *testing.T) {
 		april := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 		if !m.month.Equal(april) || !m.day.Equal(april) {
 			t.Errorf("asked since %v and %v", m.month, m.day)
-		}
-	}
-}
-
-// Lira are counted under the limits for TRY, and every other currency, at its value, under those for crypto.
-func TestExceeded(t *testing.T) {
-	must := amount.Must
-	s := limit.Service{Users: users{}, Store: &moves{}, Catalog: catalog, Now: func() time.Time { return now },
-		Levels: levels{all: []level.Level{{ID: 1, Limits: level.Limits{SendTryDaily: must("100"),
-			SendCryptoDaily: must("200"), SendTryMonthly: must("1000"), SendCryptoMonthly: must("900")}}}},
-		Rates: rates{all: []rate.Quote{{Pair: rate.Pair{Base: "USD", Quote: "TRY"}, Rate: rate.Must("40")}}}}
-	for _, c := range []struct {
-		asset    int64
-		sum      string
-		exceeded bool
-	}{{lira, "100", false}, {lira, "100.01", true}, {lira, "1001", true}, {dollar, "5", false}, {dollar, "5.01", true},
-		{dollar, "23", true}} {
-		err := s.Check(t.Context(), user.User{ID: "u", Level: 1}, c.asset, must(c.sum))
-		var refusal *fault.Error
-		if errors.As(err, &refusal) != c.exceeded || c.exceeded && !refusal.ResetAt.After(now) {
-			t.Errorf("%s of asset %d: %v", c.sum, c.asset, err)
 		}
 	}
 }
@@ -174,7 +158,8 @@ func sender(moved ...limit.Moved) *limit.Service {
 			{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("1000000")}}}}
 }
 
-// An amount counts with what was sent before, in its own and in other assets. The refusal says when the limit resets:
+// Lira are counted under the limits for TRY, and every other currency, at its value, under those for crypto. An amount
+// counts with what was sent before, in its own and in other assets. The refusal says when the limit resets:
 // that of the month if both are exceeded.
 func TestSentBefore(t *testing.T) {
 	tomorrow, may := time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -190,6 +175,8 @@ func TestSentBefore(t *testing.T) {
 		reset time.Time
 		names string // of the refusal; "": none
 	}{
+		"nothing before":           {nil, lira, "100", never, ""},
+		"nothing, and too much":    {nil, dollar, "5.01", tomorrow, "limit"},
 		"exactly the day":          {[]limit.Moved{out(lira, "60", "60")}, lira, "40", never, ""},
 		"more than the day":        {[]limit.Moved{out(lira, "60", "60")}, lira, "40.01", tomorrow, "limit"},
 		"exactly the month":        {[]limit.Moved{out(lira, "0", "960")}, lira, "40", never, ""},
@@ -225,47 +212,25 @@ func TestSentBefore(t *testing.T) {
 
 var errDown = errors.New("the database is down")
 
-// The stores of a database that is down.
-type (
-	noUsers  struct{ user.Store }
-	noLevels struct{ limit.Levels }
-	noMoves  struct{}
-	noRates  struct{ rate.Store }
-)
-
-func (noUsers) Get(context.Context, string) (user.User, error) { return user.User{}, errDown }
-
-func (noLevels) List(context.Context, level.Query) ([]level.Level, error) { return nil, errDown }
-
-func (noMoves) Moved(context.Context, string, time.Time, time.Time) ([]limit.Moved, error) {
-	return nil, errDown
-}
-
-func (noRates) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
-	return nil, errDown
-}
-
 // Without a store no limit is reported and no amount is permitted.
 func TestLimitsCannotBeRead(t *testing.T) {
 	for name, fail := range map[string]func(*limit.Service){
-		"users": func(s *limit.Service) { s.Users = noUsers{} }, "levels": func(s *limit.Service) { s.Levels = noLevels{} },
-		"moves": func(s *limit.Service) { s.Store = noMoves{} }, "rates": func(s *limit.Service) { s.Rates = noRates{} },
+		"users":  func(s *limit.Service) { s.Users = users{err: errDown} },
+		"levels": func(s *limit.Service) { s.Levels = levels{err: errDown} },
+		"moves":  func(s *limit.Service) { s.Store = &moves{err: errDown} },
+		"rates":  func(s *limit.Service) { s.Rates = rates{err: errDown} },
 	} {
 		s := sender(out(dollar, "1", "1"))
 		fail(s)
-		if _, err := s.Of(t.Context(), "u1"); !errors.Is(err, errDown) {
-			t.Errorf("%s: %v", name, err)
-		}
+		storetest.Is(t, storetest.Err(s.Of(t.Context(), "u1")), errDown, name)
 		err := s.Check(t.Context(), user.User{ID: "u", Level: 1}, lira, amount.Must("1"))
 		if name != "users" && !errors.Is(err, errDown) { // the caller has read the account
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	s := sender(out(lira, "1", "1"))
-	s.Rates = noRates{} // TRY needs no rate
-	if _, err := s.Of(t.Context(), "u1"); err != nil {
-		t.Error(err)
-	}
+	s.Rates = rates{err: errDown} // TRY needs no rate
+	storetest.Value(s.Of(t.Context(), "u1"))(t)
 }
 
 // A level that sets no monthly limit has thirty times the daily one, or the largest amount.
@@ -275,9 +240,6 @@ func TestMonthOfLargeDays(t *testing.T) {
 		s := sender()
 		s.Levels = levels{all: []level.Level{{ID: 1, Limits: level.Limits{ReceiveTryDaily: amount.Must(daily),
 			ReceiveCryptoDaily: amount.Must(daily)}}}}
-		info, err := s.Of(t.Context(), "u1")
-		if err != nil || info.CreditMonthly.String() != want {
-			t.Errorf("%s a day: %s, %v", daily, info.CreditMonthly, err)
-		}
+		storetest.Equal(t, storetest.Value(s.Of(t.Context(), "u1"))(t).CreditMonthly.String(), want, daily)
 	}
 }

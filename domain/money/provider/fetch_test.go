@@ -44,9 +44,8 @@ func TestFetching(t *testing.T) {
 		func(n provider.Name, _ time.Time, leftOut int, err error) {
 			log += fmt.Sprint(n, " ", leftOut, " ", err, "; ")
 		})
-	if schedule.Kind != kind.Name || schedule.Every != 5*time.Minute {
-		t.Errorf("scheduled as %+v", schedule)
-	}
+	storetest.Equal(t, schedule.Kind, kind.Name, schedule)
+	storetest.Equal(t, schedule.Every, 5*time.Minute, schedule)
 	slot := time.Date(2026, 1, 31, 10, 5, 0, 0, time.UTC)
 	j := job.Job{Key: schedule.Slots(slot.Add(4 * time.Minute))[0], State: job.Running}
 	got, rests := "", ""
@@ -118,9 +117,7 @@ func TestRead(t *testing.T) {
 	}
 	for name, want := range map[string]bool{"main": true, "A.b-c_9": true, "": false, "a b": false, "-a": false,
 		"a/b": false, provider.AllAccounts: false} {
-		if provider.ValidName(name) != want {
-			t.Errorf("%q may be a name: %v", name, !want)
-		}
+		storetest.Equal(t, provider.ValidName(name), want, name)
 	}
 }
 

@@ -24,9 +24,8 @@ func TestReadCSV(t *testing.T) {
 		got = append(got, fmt.Sprint(q.Base, q.Quote, " ", q.Rate, " ", q.At.Format(time.RFC3339)))
 	}
 	const want = "USDTRY 41.7352 2026-01-31T00:00:00Z, EURUSD 1.1874 2026-01-31T07:00:00Z, EURUSD 1.2 2026-02-01T00:00:00Z"
-	if err != nil || strings.Join(got, ", ") != want {
-		t.Errorf("%v, %v", got, err)
-	}
+	storetest.Must(t, err)
+	storetest.Equal(t, strings.Join(got, ", "), want)
 }
 
 func TestInvalidLines(t *testing.T) {
@@ -112,9 +111,8 @@ func (p provider) Fetch(context.Context) ([]rate.Quote, int, error) {
 // attempt.
 func TestFetching(t *testing.T) {
 	kind, schedule := rate.Fetching(provider{}, "rates.test", 5*time.Minute)
-	if schedule.Kind != kind.Name || schedule.Every != 5*time.Minute {
-		t.Errorf("scheduled as %+v", schedule)
-	}
+	storetest.Equal(t, schedule.Kind, kind.Name, schedule)
+	storetest.Equal(t, schedule.Every, 5*time.Minute, schedule)
 	slot := time.Date(2026, 1, 31, 10, 5, 0, 0, time.UTC)
 	j := job.Job{Kind: kind.Name, Key: schedule.Slots(slot.Add(4 * time.Minute))[0], State: job.Running}
 	next, writes, err := kind.Step(t.Context(), j)

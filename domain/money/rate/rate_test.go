@@ -151,6 +151,8 @@ func (l lastRates) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote,
 	return l.all, l.err
 }
 
+func (l lastRates) Add(context.Context, string, []rate.Quote) (int, error) { return 0, l.err }
+
 // A currency is worth itself, without a stored rate. Any other pair needs one.
 func TestCurrentRate(t *testing.T) {
 	now, down := time.UnixMilli(1_700_000_000_000), errors.New("the database is down")
@@ -170,28 +172,6 @@ func TestCurrentRate(t *testing.T) {
 	s.Store = lastRates{all: []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")}}}
 	if q, err := s.Rate(t.Context(), "btc", "try"); err != nil || q.Rate.String() != "100" {
 		t.Errorf("%+v, %v", q, err)
-	}
-}
-
-// asked is a store that notes the date of a read and how many rates it was given.
-type asked struct {
-	rate.Store
-	at time.Time
-}
-
-func (a *asked) Last(_ context.Context, at time.Time, _ ...rate.Pair) ([]rate.Quote, error) {
-	a.at = at
-	return []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}}}, nil
-}
-
-// D-CUR-08: the rates of a date are those of two hours before, in whole milliseconds.
-func TestRatesOfADate(t *testing.T) {
-	store := &asked{}
-	s := rate.Service{Store: store}
-	got, err := s.LastBy(t.Context(), time.Date(2026, 3, 1, 1, 0, 0, 1_999_999, time.UTC))
-	want := time.Date(2026, 2, 28, 23, 0, 0, 1_000_000, time.UTC)
-	if err != nil || len(got) != 1 || !store.at.Equal(want) {
-		t.Errorf("%v, %v at %v, want %v", got, err, store.at, want)
 	}
 }
 
@@ -227,15 +207,7 @@ func TestImport(t *testing.T) {
 	storetest.Same(t, persistencetest.Acts(t, db), []string{"RATES_IMPORT|op||rates|rates=2 changed=2",
 		"RATES_IMPORT|op||rates|rates=2 changed=1"})
 	down := errors.New("down")
-	if n, err := rate.Import(t.Context(), refusing{err: down}, changes, by, quotes); !errors.Is(err, down) || n != 0 {
+	if n, err := rate.Import(t.Context(), lastRates{err: down}, changes, by, quotes); !errors.Is(err, down) || n != 0 {
 		t.Errorf("%d, %v", n, err)
 	}
 }
-
-// refusing is a store that takes no rates.
-type refusing struct {
-	rate.Store
-	err error
-}
-
-func (r refusing) Add(context.Context, string, []rate.Quote) (int, error) { return 0, r.err }

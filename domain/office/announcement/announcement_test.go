@@ -95,8 +95,6 @@ func TestDatesNameTheirBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range f.Fields {
-		if p.Message != "must be from 1970 to 9999" {
-			t.Errorf("%s %s", p.Field, p.Message)
-		}
+		storetest.Equal(t, p.Message, "must be from 1970 to 9999", p.Field)
 	}
 }

@@ -30,11 +30,7 @@ func TestCheck(t *testing.T) {
 func TestTitle(t *testing.T) {
 	c := contract.Contract{Name: "n", Turkish: "t", Arabic: "a"}
 	for language, want := range map[string]string{"tr": "t", "ar": "a", "en": "n", "": "n"} {
-		if got := c.Title(language); got != want {
-			t.Errorf("%q: %q, want %q", language, got, want)
-		}
+		storetest.Equal(t, c.Title(language), want, language)
 	}
-	if got := (contract.Contract{Name: "n"}).Title("ar"); got != "n" {
-		t.Errorf("without an Arabic name: %q", got)
-	}
+	storetest.Equal(t, (contract.Contract{Name: "n"}).Title("ar"), "n", "without an Arabic name")
 }

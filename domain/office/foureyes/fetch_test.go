@@ -42,8 +42,7 @@ func TestSecretIsFetchedByRequester(t *testing.T) {
 	pending := o.standAt("/keys")
 	_, _, err := o.fetch("requester", pending.ID)
 	storetest.Wants(t, err, fault.InvalidState)
-	r, err := o.approve("other", pending.ID)
-	storetest.Must(t, err)
+	r := storetest.Value(o.approve("other", pending.ID))(t)
 	storetest.Same(t, o.get(r.ID), r)
 	if asked, err := o.Asked(r); len(o.ran) != 0 || r.Status != foureyes.Approved || r.Result != nil || !r.Fetchable() ||
 		string(asked) != `{"n":1}` || err != nil {
@@ -76,9 +75,7 @@ func TestSecretIsFetchedByRequester(t *testing.T) {
 	}
 	_, _, err = o.fetch("requester", r.ID)
 	storetest.Wants(t, err, fault.InvalidState)
-	if len(o.ran) != 2 {
-		t.Errorf("ran %v", o.ran)
-	}
+	storetest.Equal(t, len(o.ran), 2, o.ran)
 	storetest.Same(t, o.acts(r.ID)[1:], []string{"FOUR_EYES_APPROVE other requester success POST /keys",
 		"FOUR_EYES_FETCH requester requester success POST /keys"})
 }
@@ -119,9 +116,7 @@ func TestFetchIsRefused(t *testing.T) {
 	}
 	_, _, err = o.fetch("requester", r.ID)
 	storetest.Wants(t, err, fault.InvalidState)
-	if len(o.ran) != 0 {
-		t.Errorf("ran %v", o.ran)
-	}
+	storetest.Equal(t, len(o.ran), 0, o.ran)
 }
 
 // A result that version 0.9 stored is shown without its secret.
@@ -129,9 +124,7 @@ func TestStoredSecretIsNotShown(t *testing.T) {
 	o := newOffice(t)
 	r := o.approved()
 	r.Result = o.Seal([]byte(fetched), foureyes.ResultData(r.ID))
-	if result, err := o.Result(r); string(result) != `{"name":"wallet"}` || err != nil {
-		t.Errorf("%s, %v", result, err)
-	}
+	storetest.Equal(t, string(storetest.Value(o.Result(r))(t)), `{"name":"wallet"}`)
 }
 
 // held is a store with one request.
@@ -169,7 +162,6 @@ func TestPermissionGrantedByTheRequestDoesNotApproveIt(t *testing.T) {
 		}
 		return fault.New(fault.Forbidden, "not allowed")
 	})
-	if fault.CodeOf(err) != fault.Forbidden || ran != 0 {
-		t.Errorf("%v, ran %d times", err, ran)
-	}
+	storetest.Wants(t, err, fault.Forbidden)
+	storetest.Equal(t, ran, 0)
 }

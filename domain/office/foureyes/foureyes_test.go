@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 )
 
@@ -23,9 +24,7 @@ func TestSummary(t *testing.T) {
 		"CLOSE of clerk": {{Action: "CLOSE", Target: "clerk", UserID: "clerk"}},
 		"LONG: " + strings.Repeat("ü", maxSummary-6) + " …": {{Action: "LONG", Detail: long}},
 	} {
-		if got := Summary(rows, names); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		storetest.Equal(t, Summary(rows, names), want)
 	}
 }
 

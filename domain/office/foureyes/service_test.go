@@ -120,8 +120,7 @@ func TestSamePersonDoesNotApprove(t *testing.T) {
 	for _, who := range []string{"requester", "twin"} {
 		_, err := o.Judge(t.Context(), who, r.ID, o.permit)
 		storetest.Wants(t, err, fault.Forbidden)
-		_, err = o.approve(who, r.ID)
-		storetest.Wants(t, err, fault.Forbidden)
+		storetest.Wants(t, storetest.Err(o.approve(who, r.ID)), fault.Forbidden)
 	}
 	if got := o.get(r.ID); got.Status != foureyes.Pending || len(o.ran) != 0 {
 		t.Errorf("%s, carried out: %v", got.Status, o.ran)
@@ -131,9 +130,7 @@ func TestSamePersonDoesNotApprove(t *testing.T) {
 	_, err = o.approve("other", r.ID)
 	storetest.Must(t, err)
 	o.Shared = func(context.Context, string, string) (bool, error) { return false, errors.New("cannot be read") }
-	if _, err := o.approve("other", o.stand().ID); err == nil {
-		t.Error("approved while nobody knows whether a device is shared")
-	}
+	storetest.Fails(t, storetest.Err(o.approve("other", o.stand().ID)), "")
 }
 
 // An approval executes the request once, and stores its sealed result.
@@ -146,9 +143,7 @@ func TestApprove(t *testing.T) {
 	} else {
 		storetest.Same(t, r, want)
 	}
-	if asked, err := o.Asked(o.get(r.ID)); string(asked) != `{"n":1}` || err != nil {
-		t.Errorf("asked for %s, %v", asked, err)
-	}
+	storetest.Equal(t, string(storetest.Value(o.Asked(o.get(r.ID)))(t)), `{"n":1}`)
 	if result, err := o.Result(o.get(r.ID)); result != nil || err != nil {
 		t.Errorf("a result before the approval: %s, %v", result, err)
 	}
@@ -156,10 +151,8 @@ func TestApprove(t *testing.T) {
 	_, err := o.approve("other", r.ID)
 	storetest.Wants(t, err, fault.Forbidden)
 	o.may = nil
-	_, err = o.approve("other", "unknown")
-	storetest.Wants(t, err, fault.RecordNotFound)
-	_, err = o.Judge(t.Context(), "other", "unknown", o.permit)
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(o.approve("other", "unknown")), fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(o.Judge(t.Context(), "other", "unknown", o.permit)), fault.RecordNotFound)
 
 	o.now = o.now.Add(ttl - time.Millisecond + 400*time.Microsecond)
 	_, err = o.approve("other", r.ID)
@@ -173,8 +166,7 @@ func TestApprove(t *testing.T) {
 	if asked, err := o.Asked(got); asked != nil || err != nil {
 		t.Errorf("asked for %s, %v", asked, err)
 	}
-	_, err = o.approve("third", r.ID)
-	storetest.Wants(t, err, fault.InvalidState)
+	storetest.Wants(t, storetest.Err(o.approve("third", r.ID)), fault.InvalidState)
 	storetest.Same(t, o.acts(r.ID), []string{"FOUR_EYES_REQUEST requester  success POST /x",
 		"FOUR_EYES_APPROVE other requester success POST /x"})
 }
@@ -186,8 +178,7 @@ func TestExpired(t *testing.T) {
 	o.now = r.ExpiresAt
 	_, err := o.Judge(t.Context(), "other", r.ID, o.permit)
 	storetest.Wants(t, err, fault.InvalidState)
-	_, err = o.approve("other", r.ID)
-	storetest.Wants(t, err, fault.InvalidState)
+	storetest.Wants(t, storetest.Err(o.approve("other", r.ID)), fault.InvalidState)
 	_, err = o.Refuse(t.Context(), audit.By{UserID: "other"}, r.ID, "no", o.permit)
 	storetest.Wants(t, err, fault.InvalidState)
 	if asked, err := o.Asked(r); asked != nil || err != nil || len(o.ran) != 0 {
@@ -235,9 +226,7 @@ func TestFail(t *testing.T) {
 			t.Fatalf("the request is %s", got)
 		}
 		o.fails = fails
-		if _, err := o.approve("other", r.ID); !errors.Is(err, fails) {
-			t.Errorf("%v, want %v", err, fails)
-		}
+		storetest.Is(t, storetest.Err(o.approve("other", r.ID)), fails, fails)
 	}
 	got := o.get(r.ID)
 	if result, _ := o.Result(got); got.Status != foureyes.Failed ||
@@ -249,9 +238,7 @@ func TestFail(t *testing.T) {
 		return o.Fail(ctx, audit.By{UserID: "third"}, r.ID, fmt.Errorf("%w", errors.Join(o.fails)))
 	}))
 	o.account.CV++
-	if _, err := o.approve("third", r.ID); fault.CodeOf(err) != fault.InvalidState {
-		t.Error(err)
-	}
+	storetest.Wants(t, storetest.Err(o.approve("third", r.ID)), fault.InvalidState)
 	storetest.Same(t, o.acts(r.ID), before)
 
 	other := o.stand()
@@ -294,9 +281,7 @@ func TestUnreadableRequest(t *testing.T) {
 		t.Errorf("%v, %s", err, o.get(r.ID).Status)
 	}
 	o.Open = func([]byte, []byte) ([]byte, error) { return []byte("{"), nil }
-	if _, err := o.Asked(r); err == nil {
-		t.Error("no error of a request that is no JSON")
-	}
+	storetest.Fails(t, storetest.Err(o.Asked(r)), "", "no error of a request that is no JSON")
 }
 
 // The requester may withdraw a request, and any other person needs the permission of its endpoint.
@@ -304,14 +289,13 @@ func TestRefuse(t *testing.T) {
 	o := newOffice(t)
 	o.may = fault.New(fault.Forbidden, "no permission")
 	mine := o.stand()
-	got, err := o.Refuse(t.Context(), audit.By{UserID: "requester"}, mine.ID, "my mistake", o.permit)
-	storetest.Must(t, err)
+	got := storetest.Value(o.Refuse(t.Context(), audit.By{UserID: "requester"}, mine.ID, "my mistake", o.permit))(t)
 	if got.Status != foureyes.Refused || got.Reason != "my mistake" || got.DecidedBy != "requester" || got.Result != nil {
 		t.Errorf("%+v", got)
 	}
 	storetest.Same(t, o.get(mine.ID), got)
 	other := o.stand()
-	_, err = o.Refuse(t.Context(), audit.By{UserID: "other"}, other.ID, "no", o.permit)
+	_, err := o.Refuse(t.Context(), audit.By{UserID: "other"}, other.ID, "no", o.permit)
 	storetest.Wants(t, err, fault.Forbidden)
 	o.may = nil
 	_, err = o.Refuse(t.Context(), audit.By{UserID: "other"}, other.ID, "no", o.permit)
@@ -321,6 +305,5 @@ func TestRefuse(t *testing.T) {
 	_, err = o.Refuse(t.Context(), audit.By{UserID: "other"}, "unknown", "no", o.permit)
 	storetest.Wants(t, err, fault.RecordNotFound)
 	storetest.Same(t, o.acts(other.ID)[1:], []string{"FOUR_EYES_REFUSE other requester success POST /x"})
-	_, err = o.approve("other", mine.ID)
-	storetest.Wants(t, err, fault.InvalidState)
+	storetest.Wants(t, storetest.Err(o.approve("other", mine.ID)), fault.InvalidState)
 }

@@ -29,6 +29,11 @@ func TestBoundsOfRequests(t *testing.T) {
 			d.Comment = strings.Repeat("é", 2001)
 		}, "service_name original_service_name build_number type comment"},
 		"shortest": {func(d *staffrequest.Deploy) { d.Minutes = 1 }, ""},
+		"nothing":  {func(d *staffrequest.Deploy) { d.Minutes, d.ServiceName = 0, " " }, "service_name duration_minutes"},
+		"control":  {func(d *staffrequest.Deploy) { d.BuildNumber = "a\x00" }, "build_number"},
+		"approved": {func(d *staffrequest.Deploy) { d.Status = staffrequest.Approved }, ""},
+		"rejected": {func(d *staffrequest.Deploy) { d.Status = staffrequest.Rejected }, ""},
+		"another":  {func(d *staffrequest.Deploy) { d.Status = "DONE" }, "status"},
 		"a year":   {func(d *staffrequest.Deploy) { d.Minutes = 525_600 }, ""},
 		"too long": {func(d *staffrequest.Deploy) { d.Minutes = 525_601 }, "duration_minutes"},
 	} {

@@ -69,16 +69,14 @@ var boss = bootstrap.Details{CountryCode: "90", Phone: "5321234567", Email: "Bos
 
 func (i *installation) begin(t *testing.T, token string) (bootstrap.Begun, bootstrap.Proof) {
 	t.Helper()
-	b, err := i.Begin(t.Context(), from("203.0.113.1"), token, boss)
-	storetest.Must(t, err)
+	b := storetest.Value(i.Begin(t.Context(), from("203.0.113.1"), token, boss))(t)
 	return b, bootstrap.Proof{Token: token, Ticket: b.Ticket, Code: i.code(t, b)}
 }
 
 // code is what the authenticator shows.
 func (i *installation) code(t *testing.T, b bootstrap.Begun) string {
 	t.Helper()
-	secret, err := totp.ParseSecret(b.Authenticator.Base32)
-	storetest.Must(t, err)
+	secret := storetest.Value(totp.ParseSecret(b.Authenticator.Base32))(t)
 	return totp.CodeAt(secret, totp.StepAt(i.now))
 }
 
@@ -102,27 +100,18 @@ func TestSetupAuthenticator(t *testing.T) {
 		_, err = i.complete(t, wrong)
 		storetest.WantsFields(t, err, "ticket")
 
-		id, err := i.complete(t, p)
-		storetest.Must(t, err)
-		u, err := i.Users.Get(t.Context(), id)
-		storetest.Must(t, err)
+		id := storetest.Value(i.complete(t, p))(t)
+		u := storetest.Value(i.Users.Get(t.Context(), id))(t)
 		if u.Email != "boss@example.com" || u.Phone != "+905321234567" || !u.TOTP || u.Roles[0] != user.RoleAdmin {
 			t.Errorf("%+v", u)
 		}
-		d, err := proof.NewTOTP(db).Get(t.Context(), id)
-		storetest.Must(t, err)
-		codes, err := proof.NewTOTP(db).Codes(t.Context(), id, d.ID)
-		storetest.Must(t, err)
-		if d.LastStep != totp.StepAt(i.now) || len(codes) != len(b.Authenticator.Codes) {
-			t.Errorf("%+v, %d codes", d, len(codes))
-		}
-		if again, err := i.complete(t, p); again != id || err != nil {
-			t.Errorf("a repetition: %q, %v; want %q", again, err, id)
-		}
-		_, err = i.complete(t, late)
-		storetest.Wants(t, err, fault.NotFound)
-		_, err = i.Begin(t.Context(), from("203.0.113.1"), token, boss)
-		storetest.Wants(t, err, fault.NotFound)
+		d := storetest.Value(proof.NewTOTP(db).Get(t.Context(), id))(t)
+		codes := storetest.Value(proof.NewTOTP(db).Codes(t.Context(), id, d.ID))(t)
+		storetest.Equal(t, d.LastStep, totp.StepAt(i.now), d)
+		storetest.Equal(t, len(codes), len(b.Authenticator.Codes), d)
+		storetest.Equal(t, storetest.Value(i.complete(t, p))(t), id, "a repetition")
+		storetest.Wants(t, storetest.Err(i.complete(t, late)), fault.NotFound)
+		storetest.Wants(t, storetest.Err(i.Begin(t.Context(), from("203.0.113.1"), token, boss)), fault.NotFound)
 		_, _, err = i.Create(t.Context(), audit.Operator)
 		storetest.Wants(t, err, fault.InvalidState)
 
@@ -145,26 +134,20 @@ func TestPasskey(t *testing.T) {
 		token := i.link(t)
 		with := boss
 		with.Method = bootstrap.Passkey
-		b, err := i.Begin(t.Context(), from(""), token, with)
-		storetest.Must(t, err)
+		b := storetest.Value(i.Begin(t.Context(), from(""), token, with))(t)
 		p := bootstrap.Proof{Token: token, Ticket: b.Ticket, About: device.Registration{Brand: "B", Model: "M",
 			Platform: "passkey"}}
-		_, err = i.complete(t, p)
+		_, err := i.complete(t, p)
 		storetest.WantsFields(t, err, "attestation")
 		p.Attestation = passkeytest.New(t, "id.example.com", "https://evil.example.com").Create(t, b.PublicKey)
-		_, err = i.complete(t, p)
-		storetest.Wants(t, err, fault.DeviceSignatureInvalid)
-		other, err := i.Begin(t.Context(), from(""), token, with)
-		storetest.Must(t, err)
+		storetest.Wants(t, storetest.Err(i.complete(t, p)), fault.DeviceSignatureInvalid)
+		other := storetest.Value(i.Begin(t.Context(), from(""), token, with))(t)
 		key := passkeytest.New(t, "id.example.com", origin)
 		p.Attestation = key.Create(t, other.PublicKey) // the challenge of another ticket
-		_, err = i.complete(t, p)
-		storetest.Wants(t, err, fault.DeviceSignatureInvalid)
+		storetest.Wants(t, storetest.Err(i.complete(t, p)), fault.DeviceSignatureInvalid)
 		p.Attestation = key.Create(t, b.PublicKey)
-		id, err := i.complete(t, p)
-		storetest.Must(t, err)
-		all, err := factor.NewPasskeys(db).List(t.Context(), id)
-		storetest.Must(t, err)
+		id := storetest.Value(i.complete(t, p))(t)
+		all := storetest.Value(factor.NewPasskeys(db).List(t.Context(), id))(t)
 		if len(all) != 1 || !all[0].Counts(i.now, time.Hour) || all[0].Brand != "B" {
 			t.Errorf("%+v", all)
 		}
@@ -205,11 +188,8 @@ func TestInvalidLinks(t *testing.T) {
 		u.Email, u.Roles = "other@example.com", []string{user.RoleAdmin}
 		storetest.Must(t, db.Commit(t.Context(), user.Add{User: u}))
 		refused(third)
-		_, err = i.complete(t, p)
-		storetest.Wants(t, err, fault.NotFound)
-		if len(answers) != 1 {
-			t.Errorf("%d answers: %v", len(answers), answers)
-		}
+		storetest.Wants(t, storetest.Err(i.complete(t, p)), fault.NotFound)
+		storetest.Equal(t, len(answers), 1, answers)
 	})
 }
 
@@ -222,19 +202,16 @@ func TestOneAdministratorForEachLink(t *testing.T) {
 		for n := range proofs {
 			details := boss
 			details.Email, details.Phone = string(rune('a'+n))+"@example.com", "532123456"+string(rune('0'+n))
-			b, err := i.Begin(t.Context(), from("203.0.113.1"), token, details)
-			storetest.Must(t, err)
+			b := storetest.Value(i.Begin(t.Context(), from("203.0.113.1"), token, details))(t)
 			proofs[n] = bootstrap.Proof{Token: token, Ticket: b.Ticket, Code: i.code(t, b)}
 		}
 		won := storetest.Race(t, len(proofs), fault.NotFound, func(n int) error {
 			_, err := i.Complete(context.WithoutCancel(t.Context()), from("203.0.113.1"), proofs[n])
 			return err
 		})
-		holders, err := i.Users.Holders(t.Context())
-		storetest.Must(t, err)
-		if won != 1 || len(holders[user.RoleAdmin]) != 1 {
-			t.Errorf("%d completions, administrators %v", won, holders)
-		}
+		holders := storetest.Value(i.Users.Holders(t.Context()))(t)
+		storetest.Equal(t, won, 1, holders)
+		storetest.Equal(t, len(holders[user.RoleAdmin]), 1, holders)
 	})
 }
 
@@ -249,10 +226,8 @@ func TestRequestsAreLimited(t *testing.T) {
 		_, err := i.Begin(t.Context(), from("203.0.113.1"), "wrong", boss)
 		storetest.Wants(t, err, fault.NotFound)
 	}
-	_, err = i.Begin(t.Context(), from("203.0.113.1"), token, boss)
-	storetest.Wants(t, err, fault.RateLimited)
-	_, err = i.complete(t, bootstrap.Proof{Token: token})
-	storetest.Wants(t, err, fault.RateLimited)
+	storetest.Wants(t, storetest.Err(i.Begin(t.Context(), from("203.0.113.1"), token, boss)), fault.RateLimited)
+	storetest.Wants(t, storetest.Err(i.complete(t, bootstrap.Proof{Token: token})), fault.RateLimited)
 	_, err = i.Begin(t.Context(), from("198.51.100.1"), token, boss)
 	storetest.Must(t, err)
 }

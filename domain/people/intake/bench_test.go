@@ -54,13 +54,11 @@ func BenchmarkImport(b *testing.B) {
 		b.Run(kind.name, func(b *testing.B) {
 			for b.Loop() {
 				db := persistencetest.OpenWith(b, kind.dsn(), persistence.Options{Patient: true})
-				hasher, err := password.NewHasher(password.HasherOptions{})
-				storetest.Must(b, err)
+				hasher := storetest.Value(password.NewHasher(password.HasherOptions{}))(b)
 				s := &intake.Service{Store: people.NewIntake(db), Commit: db, Hasher: hasher, Ring: keyringtest.Ring(b, time.Now),
 					Users: account.NewUsers(db), TOTP: proof.NewTOTP(db), Now: time.Now, Statuses: []string{"active"},
 					MaxCost: 300_000}
-				source, err := intake.Open(intake.Castellan, io.Reader(&crowd{n: *benchUsers}), firebase)
-				storetest.Must(b, err)
+				source := storetest.Value(intake.Open(intake.Castellan, io.Reader(&crowd{n: *benchUsers}), firebase))(b)
 				began := time.Now()
 				state, err := s.Run(b.Context(), "bench", source, false)
 				if err != nil || state.Imported != int64(*benchUsers) {

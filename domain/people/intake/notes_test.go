@@ -52,8 +52,7 @@ func TestCostlyHashes(t *testing.T) {
 			}
 		}
 		for mail, reset := range map[string]bool{"z@b.example": false, "b@b.example": true, "d@b.example": true} {
-			u, err := d.Users.ByEmail(t.Context(), mail)
-			storetest.Must(t, err)
+			u := storetest.Value(d.Users.ByEmail(t.Context(), mail))(t)
 			stored, err := d.Users.Secret(t.Context(), u.ID)
 			if u.MustReset != reset || (stored.Hash == "") != reset || err != nil {
 				t.Errorf("%s: must reset %v, hash %q, %v", mail, u.MustReset, stored.Hash, err)
@@ -66,8 +65,7 @@ func TestCostlyHashes(t *testing.T) {
 // the ignored fields with their counts.
 func noted(t *testing.T, f intake.Format, text string) (all []string) {
 	t.Helper()
-	s, err := intake.Open(f, strings.NewReader(text), firebase)
-	storetest.Must(t, err)
+	s := storetest.Value(intake.Open(f, strings.NewReader(text), firebase))(t)
 	for {
 		r, err := s.Next()
 		if errors.Is(err, io.EOF) {
@@ -125,7 +123,7 @@ func TestNotes(t *testing.T) {
 					"verified; the required action CONFIGURE_TOTP is not taken; a required action of another kind is not taken " +
 					"(reset)", "5! credentials: are in plain text", "attributes.Size 1", "attributes.team 1", "totp 1",
 				"username 2"}},
-		{intake.Firebase, `{"users":[{"email":"a@b.c","lastLoginAt":"1","mfaInfo":[{"phoneInfo":"+90"},{"totpInfo":{}},{}]},
+		{intake.Firebase, `{"users":[{"email":"a@b.c","lastLoginAt":"1","mfaInfo":[{"phoneInfo":"+90"},{"totpInfo":7},{}]},
 			{"email":"b@b.c","lastLoginAt":"2","providerUserInfo":[],"photoUrl":""}]}`,
 			[]string{"1: a second factor by SMS is not taken; an authenticator is not taken; a second factor is not taken",
 				"2: ", "lastLoginAt 2"}},
@@ -144,9 +142,7 @@ func TestNotes(t *testing.T) {
 		{intake.Cognito, "email,cognito:mfa_enabled,gender,picture\na@b.c,true,f,\nb@b.c,false,,\n",
 			[]string{"2: the second factor is not taken", "3: ", "gender 1"}},
 	} {
-		if got := noted(t, c.format, c.text); !slices.Equal(got, c.want) {
-			t.Errorf("%s\n got %s\nwant %s", c.format, strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
-		}
+		storetest.Same(t, noted(t, c.format, c.text), c.want, c.format)
 	}
 }
 
@@ -171,10 +167,8 @@ func TestNotesOfAnImport(t *testing.T) {
 		for _, dry := range []bool{true, false} {
 			var notes []intake.Note
 			d.Noted = func(n intake.Note) { notes = append(notes, n) }
-			source, err := intake.Open(intake.Django, strings.NewReader(text), firebase)
-			storetest.Must(t, err)
-			state, err := d.Run(t.Context(), "one", source, dry)
-			storetest.Must(t, err)
+			source := storetest.Value(intake.Open(intake.Django, strings.NewReader(text), firebase))(t)
+			state := storetest.Value(d.Run(t.Context(), "one", source, dry))(t)
 			if !dry {
 				storetest.Must(t, d.AllNotes(t.Context(), "one", func(n intake.Note) error {
 					notes = append(notes, n)

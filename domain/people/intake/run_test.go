@@ -48,8 +48,7 @@ func newDesk(t *testing.T, db *persistence.DB) desk {
 
 func (d desk) load(t *testing.T, importID, text string, dry bool) (intake.State, error) {
 	t.Helper()
-	source, err := intake.Open(intake.Castellan, strings.NewReader(text), firebase)
-	storetest.Must(t, err)
+	source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(text), firebase))(t)
 	return d.Run(t.Context(), importID, source, dry)
 }
 
@@ -127,9 +126,7 @@ func TestImport(t *testing.T) {
 		}
 		for _, table := range []string{"user_import", "user_import_refusal", "totp", "integration_claim", "hash_kind",
 			"audit"} {
-			if n := d.count(t, table); n != 0 {
-				t.Errorf("a dry run wrote %d rows to %s", n, table)
-			}
+			storetest.Equal(t, d.count(t, table), 0, table)
 		}
 		for range 2 {
 			state, err = d.load(t, "one", mixed, false)
@@ -141,23 +138,18 @@ func TestImport(t *testing.T) {
 		if users, audits := d.count(t, "users"), d.count(t, "audit"); users != 3 || audits != 1 {
 			t.Errorf("%d users, %d audit rows", users, audits)
 		}
-		u, err := d.Users.ByEmail(t.Context(), "a@example.test")
-		storetest.Must(t, err)
+		u := storetest.Value(d.Users.ByEmail(t.Context(), "a@example.test"))(t)
 		if u.Phone != "+905321234567" || u.CountryCode != "90" || u.Name != "Ada King" || u.Surname != "Lovelace" ||
 			u.Language != "en" || u.Status != "vip" || !u.EmailVerified || !u.TOTP || len(u.Roles) != 0 {
 			t.Errorf("%+v", u)
 		}
-		stored, err := d.Users.Secret(t.Context(), u.ID)
-		storetest.Must(t, err)
+		stored := storetest.Value(d.Users.Secret(t.Context(), u.ID))(t)
 		right, stale, err := d.Hasher.Verify(t.Context(), secret, stored.Hash)
 		if !right || !stale || err != nil || strings.Contains(stored.Hash, "3HYXY1RXiZmbOpJr8U2NBIVfc") {
 			t.Errorf("%s: right %v, stale %v, %v", stored.Hash, right, stale, err)
 		}
-		definition, err := d.TOTP.Get(t.Context(), u.ID)
-		storetest.Must(t, err)
-		if got, err := totp.Reveal(d.ring, definition); string(got) != "12345678901234567890" || err != nil {
-			t.Errorf("secret %q, %v", got, err)
-		}
+		definition := storetest.Value(d.TOTP.Get(t.Context(), u.ID))(t)
+		storetest.Equal(t, string(storetest.Value(totp.Reveal(d.ring, definition))(t)), "12345678901234567890")
 		kinds, err := account.NewHashKinds(d.db).Portions(t.Context(), 9)
 		if len(kinds) != 1 || kinds[0].Accounts != 1 || kinds[0].Kind.String() != "digest$h=sha1,o=ps+m=64,t=1,p=1" ||
 			err != nil {
@@ -208,9 +200,7 @@ func TestImportResumes(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			left := 3
 			d.Commit = flaky{d.db, &left, after}
-			if _, err := d.load(t, "one", text, false); !errors.Is(err, errKilled) {
-				t.Fatal(err)
-			}
+			storetest.Is(t, storetest.Err(d.load(t, "one", text, false)), errKilled)
 		}
 		d.Commit = d.db
 		state, err := d.load(t, "one", text, false)
@@ -274,9 +264,7 @@ func TestRegistrationBesideImport(t *testing.T) {
 		text := strings.Replace(many(10), `"x7"`,
 			`"x7","hash":"$2b$10$abcdefghijklmnopqrstuuIXYkxgxdZ2hTawHKCAwj.tmZI.Ck6r6"`, 1)
 		state, err := d.load(t, "one", text, false)
-		if kinds, err := account.NewHashKinds(d.db).Portions(t.Context(), 9); len(kinds) != 1 || err != nil {
-			t.Errorf("kinds %v, %v", kinds, err)
-		}
+		storetest.Equal(t, len(storetest.Value(account.NewHashKinds(d.db).Portions(t.Context(), 9))(t)), 1)
 		want := []string{"3 email is already used by an account or an earlier line",
 			"6 email is already used by an account or an earlier line"}
 		if got := d.refusals(t, "one"); err != nil || state.Imported != 8 || !slices.Equal(got, want) {
@@ -307,9 +295,8 @@ func TestRoundTrip(t *testing.T) {
 			}
 		})
 		whole := strings.Join(first, "\n")
-		if strings.Contains(whole, "argon2id") != secrets || strings.Contains(whole, "GEZDGNBVGY3TQOJQ") != secrets {
-			t.Errorf("secrets %v: %.300s", secrets, whole)
-		}
+		storetest.Equal(t, strings.Contains(whole, "argon2id"), secrets, whole)
+		storetest.Equal(t, strings.Contains(whole, "GEZDGNBVGY3TQOJQ"), secrets, whole)
 		if !json.Valid([]byte(first[0])) {
 			t.Errorf("no JSON: %s", first[0])
 		}

@@ -45,10 +45,8 @@ func TestPhonesOfEntries(t *testing.T) {
 	source, err := intake.Open(intake.Cognito, strings.NewReader("email,phone_number,email_verified\n"+
 		",+905321234567,true\na@example.test,+90532,true\n"), firebase)
 	storetest.Must(t, err)
-	state, err := d.Run(t.Context(), "one", source, false)
-	storetest.Must(t, err)
-	u, err := d.Users.ByPhone(t.Context(), "+905321234567", "")
-	storetest.Must(t, err)
+	state := storetest.Value(d.Run(t.Context(), "one", source, false))(t)
+	u := storetest.Value(d.Users.ByPhone(t.Context(), "+905321234567", ""))(t)
 	if u.CountryCode != "90" || u.EmailVerified || u.Email != "" || state.Imported != 1 || state.Refused != 1 {
 		t.Errorf("%+v, %+v", u, state)
 	}
@@ -74,21 +72,15 @@ func (d *desk) sizes(t *testing.T, text string) (sizes []int64) {
 func TestBatchSizes(t *testing.T) {
 	for n, want := range map[int][]int64{499: {499}, 500: {500, 0}, 501: {500, 1}} {
 		d := sqliteDesk(t)
-		if got := d.sizes(t, many(n)); !slices.Equal(got, want) {
-			t.Errorf("%d lines: batches %v, want %v", n, got, want)
-		}
-		if n := d.count(t, "audit"); n != len(want)-strings.Count(fmt.Sprint(want), " 0") {
-			t.Errorf("%d audit rows of %v", n, want)
-		}
+		storetest.Same(t, d.sizes(t, many(n)), want, n)
+		storetest.Equal(t, d.count(t, "audit"), len(want)-strings.Count(fmt.Sprint(want), " 0"))
 	}
 	var weak strings.Builder
 	for i := range 65 {
 		fmt.Fprintf(&weak, `{"email":"u%d@example.test","hash":"{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0"}`+"\n", i)
 	}
 	d := sqliteDesk(t)
-	if got := d.sizes(t, weak.String()); !slices.Equal(got, []int64{64, 1}) {
-		t.Errorf("weak hashes: batches %v", got)
-	}
+	storetest.Same(t, d.sizes(t, weak.String()), []int64{64, 1})
 }
 
 // A rehearsal reports its progress, and ends with the file or with its caller.
@@ -101,15 +93,13 @@ func TestRehearsalEnds(t *testing.T) {
 			cancel()
 		}
 	}
-	source, err := intake.Open(intake.Castellan, strings.NewReader(many(1700)), firebase)
-	storetest.Must(t, err)
+	source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(many(1700)), firebase))(t)
 	state, err := d.Run(ctx, "one", source, true)
 	if !errors.Is(err, context.Canceled) || !slices.Equal(seen, []int64{500, 1000}) || state.Done || state.Cursor != 1000 {
 		t.Errorf("%+v, %v, %v", state, err, seen)
 	}
 	seen = nil
-	source, err = intake.Open(intake.Castellan, failing{strings.NewReader(many(3))}, firebase)
-	storetest.Must(t, err)
+	source = storetest.Value(intake.Open(intake.Castellan, failing{strings.NewReader(many(3))}, firebase))(t)
 	if state, err = d.Run(t.Context(), "one", source, true); !errors.Is(err, errDisk) || state.Cursor != 3 || state.Done {
 		t.Errorf("%+v, %v", state, err)
 	}
@@ -124,8 +114,7 @@ func TestImportEndsWithItsCaller(t *testing.T) {
 	d := sqliteDesk(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	d.Progress, d.Pause = func(intake.State) { cancel() }, time.Hour
-	source, err := intake.Open(intake.Castellan, strings.NewReader(many(700)), firebase)
-	storetest.Must(t, err)
+	source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(many(700)), firebase))(t)
 	state, err := d.Run(ctx, "one", source, false)
 	if !errors.Is(err, context.Canceled) || state.Cursor != 500 || state.Done || d.count(t, "users") != 450 {
 		t.Errorf("%+v, %v", state, err)
@@ -178,8 +167,7 @@ func TestRefusedBatches(t *testing.T) {
 func TestImportWithoutTables(t *testing.T) {
 	d := sqliteDesk(t)
 	persistencetest.Fails(t, d.db, "user_import users integration_claim", func(ctx context.Context) error {
-		source, err := intake.Open(intake.Castellan, strings.NewReader(many(2)), firebase)
-		storetest.Must(t, err)
+		source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(many(2)), firebase))(t)
 		state, err := d.Run(ctx, "dry", source, true)
 		if state.Done != (err == nil) {
 			t.Errorf("%+v, %v", state, err)
@@ -187,18 +175,15 @@ func TestImportWithoutTables(t *testing.T) {
 		return err
 	})
 	persistencetest.Fails(t, d.db, "user_import users integration_claim", func(ctx context.Context) error {
-		source, err := intake.Open(intake.Castellan, strings.NewReader(many(3)), firebase)
-		storetest.Must(t, err)
-		_, err = d.Run(ctx, "one", source, false)
+		source := storetest.Value(intake.Open(intake.Castellan, strings.NewReader(many(3)), firebase))(t)
+		_, err := d.Run(ctx, "one", source, false)
 		return err
 	})
 	persistencetest.Fails(t, d.db, "user_import_refusal", func(ctx context.Context) error {
 		return d.AllRefusals(ctx, "one", func(intake.Refusal) error { return nil })
 	})
 	stop := errors.New("stop")
-	if err := d.AllRefusals(t.Context(), "one", func(intake.Refusal) error { return stop }); !errors.Is(err, stop) {
-		t.Error(err)
-	}
+	storetest.Is(t, d.AllRefusals(t.Context(), "one", func(intake.Refusal) error { return stop }), stop)
 	persistencetest.Fails(t, d.db, "users integration_claim", func(ctx context.Context) error {
 		var b strings.Builder
 		n, err := d.Export(ctx, &b, true)

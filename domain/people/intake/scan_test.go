@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // A scanner finds the array under a key of an object, and refuses a document that is not one of the format.
@@ -20,14 +22,10 @@ func TestScannerFindsTheArray(t *testing.T) {
 		`{"x":1,`: "fault", `{"x":1,}`: "fault", `{"x" 1}`: "fault", `{"users":[1`: "fault", `{"users":[1,`: "fault",
 		`{"users":[1 2]}`: "1 2", `{"users":["a" "b"]}`: "fault",
 	} {
-		if got := scanned(text, "users"); got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		storetest.Equal(t, scanned(text, "users"), want, text)
 	}
 	for text, want := range map[string]string{`[1,2]`: "1|2", ` [ ]`: "", `{}`: "fault", ``: "fault", `[`: "fault"} {
-		if got := scanned(text, ""); got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		storetest.Equal(t, scanned(text, ""), want, text)
 	}
 }
 

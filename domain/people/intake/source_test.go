@@ -50,10 +50,7 @@ func listed(t testing.TB, f intake.Format, text string) (all []string, end error
 
 func wants(t *testing.T, f intake.Format, text string, want ...string) {
 	t.Helper()
-	got, err := listed(t, f, text)
-	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("%s: %v\n got %s\nwant %s", f, err, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
-	}
+	storetest.Equal(t, strings.Join(storetest.Value(listed(t, f, text))(t), "\n"), strings.Join(want, "\n"), f)
 }
 
 func TestCastellanFormat(t *testing.T) {
@@ -247,12 +244,8 @@ func TestReadersHoldOneUser(t *testing.T) {
 		storetest.Must(t, err)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if r, err := s.Next(); err != nil || r.Refused != "is longer than 1 MiB" {
-			t.Errorf("%s: %+v, %v", f, r, err)
-		}
-		if r, err := s.Next(); err != nil || r.Email != "a@b.c" {
-			t.Errorf("%s: %+v, %v", f, r, err)
-		}
+		storetest.Equal(t, storetest.Value(s.Next())(t).Refused, "is longer than 1 MiB", f)
+		storetest.Equal(t, storetest.Value(s.Next())(t).Email, "a@b.c", f)
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
 			t.Errorf("%s: %d bytes were allocated", f, n)

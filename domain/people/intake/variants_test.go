@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/people/intake"
 )
 
@@ -157,8 +158,7 @@ func TestUnreadableFiles(t *testing.T) {
 		for ; err == nil; read++ {
 			_, err = s.Next()
 		}
-		if !errors.Is(err, errDisk) || max(read-1, 0) != c.read {
-			t.Errorf("%s %q: read %d, %v", c.format, c.text, max(read-1, 0), err)
-		}
+		storetest.Is(t, err, errDisk, c.format, c.text)
+		storetest.Equal(t, max(read-1, 0), c.read, c.format, c.text)
 	}
 }

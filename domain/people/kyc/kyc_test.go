@@ -177,13 +177,9 @@ func TestLevelAfterBothApprovals(t *testing.T) {
 					slices.Reverse(steps)
 				}
 				steps[0]()
-				if got := d.user("u1").Level; got != c.has {
-					t.Errorf("level %d after the first decision", got)
-				}
+				storetest.Equal(t, d.user("u1").Level, c.has)
 				steps[1]()
-				if got := d.user("u1").Level; got != c.want {
-					t.Errorf("level %d, want %d", got, c.want)
-				}
+				storetest.Equal(t, d.user("u1").Level, c.want)
 				acts := strings.Join(persistencetest.Acts(t, d.db), "\n")
 				if got := strings.Count(acts, "USER_LEVEL|boss|u1|u1|"); got == 1 != (c.has != c.want) {
 					t.Errorf("audited\n%s", acts)
@@ -209,9 +205,7 @@ func TestDecisionFailsWithItsLevel(t *testing.T) {
 		DocumentIDs: []string{paper}, DocumentID: paper}))
 	levels := d.Levels
 	d.Levels = broken{levels}
-	if err := d.Confirm(t.Context(), by, "u1", user.ManuelApproved, ""); err == nil {
-		t.Error("decided without the level")
-	}
+	storetest.Fails(t, d.Confirm(t.Context(), by, "u1", user.ManuelApproved, ""), "", "decided without the level")
 	if u := d.user("u1"); u.AddressConfirmed != user.WaitingApproval || u.Level != 0 {
 		t.Errorf("half a decision: %+v", u)
 	}
@@ -294,9 +288,8 @@ func TestReopen(t *testing.T) {
 		Reason: new("blurred")}
 	storetest.Must(t, d.Decide(t.Context(), by, v))
 	won := storetest.Race(t, 8, fault.InvalidState, func(int) error { return reopen("u1") })
-	if won != 1 || d.user("u1").KYCConfirm != user.WaitingApproval {
-		t.Errorf("%d won, %s", won, d.user("u1").KYCConfirm)
-	}
+	storetest.Equal(t, won, 1)
+	storetest.Equal(t, d.user("u1").KYCConfirm, user.WaitingApproval)
 	v.KYCConfirm = user.ManuelApproved
 	storetest.Must(t, d.Decide(t.Context(), by, v))
 	storetest.Wants(t, reopen("u1"), fault.InvalidState)
@@ -307,13 +300,10 @@ func TestImagesWithoutType(t *testing.T) {
 	d := newDesk(t)
 	shows := func(want string) {
 		t.Helper()
-		all, err := d.Images(t.Context(), by, "u1")
-		storetest.Must(t, err)
+		all := storetest.Value(d.Images(t.Context(), by, "u1"))(t)
 		shown := func(p *picture.Picture) bool { return p != nil }
 		got := fmt.Sprint(all.DocumentID, " ", shown(all.Front), shown(all.Back), shown(all.Selfie))
-		if got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		storetest.Equal(t, got, want)
 	}
 	d.document("D1", "u1", 0, "png")
 	d.document("D2", "u1", 0, "pdf") // not a picture
@@ -334,9 +324,7 @@ func TestImagesWithoutType(t *testing.T) {
 	d.document("D8", "u1", 1, "broken")
 	shows("D8 false true false")
 	d.document("D9", "u1", 1, "lost")
-	if _, err := d.Images(t.Context(), by, "u1"); err == nil {
-		t.Error("no error of bytes that cannot be read")
-	}
+	storetest.Fails(t, storetest.Err(d.Images(t.Context(), by, "u1")), "", "no error of bytes that cannot be read")
 }
 
 // A decision on an address without a proof uses the newest waiting picture, once.
@@ -353,27 +341,17 @@ func TestAddressProofWithoutType(t *testing.T) {
 	confirm(user.WaitingApproval)
 	all := func() string { return d.state(a) + ", " + d.state(b) + ", " + d.state(c) + ", " + d.state(other) }
 	const waits = "active waitingApproval"
-	if got := all(); got != waits+", "+waits+", "+waits+", "+waits {
-		t.Error(got)
-	}
+	storetest.Equal(t, all(), waits+", "+waits+", "+waits+", "+waits)
 	d.took()
 	for _, value := range []string{user.ManuelApproved, user.ManuelApproved} {
 		confirm(value)
-		if got := all(); got != waits+", active approved, "+waits+", "+waits {
-			t.Error(got)
-		}
+		storetest.Equal(t, all(), waits+", active approved, "+waits+", "+waits)
 	}
-	if got := d.took(); got != "u1 kyc address-approved  192.0.2.1 [MAIL SMS]" {
-		t.Error(got)
-	}
+	storetest.Equal(t, d.took(), "u1 kyc address-approved  192.0.2.1 [MAIL SMS]")
 	confirm(user.Rejected)
-	if got := all(); got != waits+", deActive rejected, "+waits+", "+waits {
-		t.Error(got)
-	}
+	storetest.Equal(t, all(), waits+", deActive rejected, "+waits+", "+waits)
 	proof := d.document("e", "u1", 4, "png") // a typed document comes first
 	confirm(user.ManuelApproved)
-	if got := all() + ", " + d.state(proof); got != waits+", active approved, "+waits+", "+waits+", active approved" {
-		t.Error(got)
-	}
+	storetest.Equal(t, all()+", "+d.state(proof), waits+", active approved, "+waits+", "+waits+", active approved")
 	d.document("f", "u2", 0, "png")
 }

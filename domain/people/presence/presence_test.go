@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // A heartbeat counts for its lifetime and no longer. People are listed in order of arrival, without the caller.
@@ -32,9 +34,7 @@ func TestRoom(t *testing.T) {
 		for _, p := range r.Say(start.Add(s.after), Person{UserID: s.who, Name: s.who}, s.leaves) {
 			names = append(names, p.Name)
 		}
-		if got := strings.Join(names, " "); got != s.others {
-			t.Errorf("step %d: %s meets %q, want %q", i, s.who, got, s.others)
-		}
+		storetest.Equal(t, strings.Join(names, " "), s.others, i, s.who)
 	}
 	if end := start.Add(40*time.Second + Lifetime); r.Empty(end.Add(-time.Millisecond)) || !r.Empty(end) {
 		t.Error("the room is not empty exactly when the last word has ended")
@@ -48,7 +48,5 @@ func TestRoomIsBounded(t *testing.T) {
 	for i := range 2 * maxPeople {
 		r.Say(now, Person{UserID: string(rune('a' + i))}, false)
 	}
-	if n := len(r.people); n != maxPeople {
-		t.Errorf("%d people are in a room for %d", n, maxPeople)
-	}
+	storetest.Equal(t, len(r.people), maxPeople)
 }

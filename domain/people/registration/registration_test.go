@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -39,26 +38,22 @@ func TestImport(t *testing.T) {
 	want := known
 	want.CountryCode, want.Phone, want.Email = "90", "+905320000007", "ayse@example.com"
 	want.Name, want.Surname, want.Language, want.Type = "Ayşe", "Demir", "tr", user.Individual
-	if !reflect.DeepEqual(made, want) {
-		t.Errorf("%+v, want %+v", made, want)
-	}
-	canonical, err := n.Canonical()
-	storetest.Must(t, err)
+	storetest.Same(t, made, want)
+	canonical := storetest.Value(n.Canonical())(t)
 	wrote := []commit.Write{
 		integration.Add{Claim: integration.Claim{Kind: integration.Users, ExternalID: "old-7", RecordID: known.ID, At: at,
 			Digest: integration.Digest(canonical)}},
 		user.Add{User: want},
 		audit.Record{At: at, ActorID: by.UserID, UserID: known.ID, Action: registration.ActionAdd, Target: known.ID,
 			Outcome: audit.Success}}
-	if !reflect.DeepEqual(writes, wrote) {
-		t.Errorf("%+v, want %+v", writes, wrote)
-	}
-	for name, bad := range map[string]registration.Newcomer{
-		"no external id": {CountryCode: "90", Phone: "5320000007", Name: "Ayşe"},
-		"no name":        {ExternalID: "old-8", CountryCode: "90", Phone: "5320000008"},
-		"no number":      {ExternalID: "old-9", CountryCode: "90", Phone: "x", Name: "Ayşe"}} {
-		if _, writes, err := bad.Import(by, known); fault.CodeOf(err) != fault.InvalidField || writes != nil {
-			t.Errorf("%s: %v, %v", name, writes, err)
+	storetest.Same(t, writes, wrote)
+	for fields, bad := range map[string]registration.Newcomer{
+		"externalId":  {CountryCode: "90", Phone: "5320000007", Name: "Ayşe"},
+		"name":        {ExternalID: "old-8", CountryCode: "90", Phone: "5320000008"},
+		"phoneNumber": {ExternalID: "old-9", CountryCode: "90", Phone: "x", Name: "Ayşe"}} {
+		_, writes, err := bad.Import(by, known)
+		if storetest.WantsFields(t, err, fields); writes != nil {
+			t.Errorf("%s: %v", fields, writes)
 		}
 	}
 }
@@ -162,9 +157,7 @@ func TestFencedStart(t *testing.T) {
 		len(p.started) != 10 {
 		t.Error(err)
 	}
-	if _, err := p.Action().Exec(t.Context(), challenge.Execution{Command: []byte("{")}); err == nil {
-		t.Error("a damaged command makes an account")
-	}
+	storetest.Fails(t, storetest.Err(p.Action().Exec(t.Context(), challenge.Execution{Command: []byte("{")})), "")
 	if _, _, err := p.Action().Reach(t.Context(), []byte("{")); err == nil || p.Action().Describe([]byte("{")) != nil {
 		t.Error("a damaged command has destinations")
 	}
@@ -219,9 +212,7 @@ func TestUnhashedStartIsNotCounted(t *testing.T) {
 	}
 	p.Engine = p
 	storetest.Must(t, tries(t, p, "5320000001", "a@example.com", "203.0.113.1"))
-	if len(p.started) != 1 {
-		t.Errorf("%d started", len(p.started))
-	}
+	storetest.Equal(t, len(p.started), 1)
 }
 
 // The key by which callers share places in the queue is that of their network, or as configured.

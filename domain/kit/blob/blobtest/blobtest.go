@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -34,8 +33,7 @@ func put(t *testing.T, s blob.Store, key, content string) {
 
 func get(t *testing.T, s blob.Store, key string) string {
 	t.Helper()
-	content, err := blob.Read(t.Context(), s, key, 1<<20)
-	storetest.Must(t, err)
+	content := storetest.Value(blob.Read(t.Context(), s, key, 1<<20))(t)
 	return string(content)
 }
 
@@ -54,24 +52,18 @@ func roundTrip(t *testing.T, s blob.Store) {
 	key := blob.NewKey("document", ".bin", began)
 	gone(t, s, key)
 	put(t, s, key, "bytes\x00\xff")
-	if got := get(t, s, key); got != "bytes\x00\xff" {
-		t.Errorf("got %q", got)
-	}
-	info, err := s.Stat(t.Context(), key)
-	storetest.Must(t, err)
+	storetest.Equal(t, get(t, s, key), "bytes\x00\xff")
+	info := storetest.Value(s.Stat(t.Context(), key))(t)
 	// The clock of another machine may have stamped it, in whole seconds.
 	if info.Key != key || info.Size != 7 || info.Modified.Sub(began).Abs() > time.Minute || info.Version == "" {
 		t.Errorf("%+v", info)
 	}
-	f, err := s.Get(t.Context(), key)
-	storetest.Must(t, err)
+	f := storetest.Value(s.Get(t.Context(), key))(t)
 	storetest.Must(t, f.Close())
 	if f.Info.Version != info.Version || f.Info.Size != 7 || f.Info.Key != key {
 		t.Errorf("got %+v, stat %+v", f.Info, info)
 	}
-	if _, err := blob.Read(t.Context(), s, key, 6); err == nil {
-		t.Error("a file beyond the limit was read")
-	}
+	storetest.Fails(t, storetest.Err(blob.Read(t.Context(), s, key, 6)), "", "a file beyond the limit was read")
 	gone(t, s, "document")           // a folder is not a file
 	gone(t, s, key+"/further")       // and a file is not a folder
 	gone(t, s, key[:len(key)-1])     // a part of a name
@@ -81,9 +73,7 @@ func roundTrip(t *testing.T, s blob.Store) {
 		gone(t, s, key)
 	}
 	put(t, s, "document/empty", "")
-	if got := get(t, s, "document/empty"); got != "" {
-		t.Errorf("got %q", got)
-	}
+	storetest.Equal(t, get(t, s, "document/empty"), "")
 }
 
 func list(t *testing.T, s blob.Store) {
@@ -102,9 +92,7 @@ func list(t *testing.T, s blob.Store) {
 			t.Errorf("%+v", info)
 		}
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("got %v\nwant %v", got, want)
-	}
+	storetest.Same(t, got, want)
 	for range s.List(t.Context(), "document") {
 		break // the remaining entries are not requested
 	}
@@ -118,9 +106,7 @@ func list(t *testing.T, s blob.Store) {
 			t.Errorf("all files include %q", info.Key)
 		}
 	}
-	if all != len(want)+2 {
-		t.Errorf("%d files, want %d", all, len(want)+2)
-	}
+	storetest.Equal(t, all, len(want)+2)
 }
 
 // noKeys are rejected everywhere, and reach no file.
@@ -130,18 +116,14 @@ func noKeys(t *testing.T, s blob.Store) {
 		if blob.Valid(key) {
 			t.Errorf("%.60q is valid", key)
 		}
-		if err := s.Put(t.Context(), key, []byte("y")); err == nil {
-			t.Errorf("%.60q was put", key)
-		}
+		storetest.Fails(t, s.Put(t.Context(), key, []byte("y")), "", key)
 		gone(t, s, key)
 		storetest.Must(t, s.Delete(t.Context(), key))
 		for info, err := range s.List(t.Context(), key) {
 			t.Errorf("%.60q lists %v %v", key, info, err)
 		}
 	}
-	if got := get(t, s, "document/x"); got != "x" {
-		t.Errorf("got %q", got)
-	}
+	storetest.Equal(t, get(t, s, "document/x"), "x")
 }
 
 // Hostile are texts that are not valid keys.
@@ -156,26 +138,21 @@ var Hostile = []string{
 
 func seek(t *testing.T, s blob.Store) {
 	put(t, s, "document/x", "0123456789")
-	f, err := s.Get(t.Context(), "document/x")
-	storetest.Must(t, err)
+	f := storetest.Value(s.Get(t.Context(), "document/x"))(t)
 	defer f.Close()
-	_, err = f.Seek(4, io.SeekStart)
+	_, err := f.Seek(4, io.SeekStart)
 	storetest.Must(t, err)
 	part := make([]byte, 3)
 	_, err = io.ReadFull(f, part)
 	storetest.Must(t, err)
-	if string(part) != "456" {
-		t.Errorf("got %q", part)
-	}
+	storetest.Equal(t, string(part), "456", part)
 }
 
 func overwrite(t *testing.T, s blob.Store) {
 	put(t, s, "public/upload/logo.png", "old")
-	before, err := s.Stat(t.Context(), "public/upload/logo.png")
-	storetest.Must(t, err)
+	before := storetest.Value(s.Stat(t.Context(), "public/upload/logo.png"))(t)
 	put(t, s, "public/upload/logo.png", "new")
-	after, err := s.Stat(t.Context(), "public/upload/logo.png")
-	storetest.Must(t, err)
+	after := storetest.Value(s.Stat(t.Context(), "public/upload/logo.png"))(t)
 	if got := get(t, s, "public/upload/logo.png"); got != "new" || before.Version == after.Version {
 		t.Errorf("got %q, versions %s and %s", got, before.Version, after.Version)
 	}
@@ -222,13 +199,10 @@ func sweep(t *testing.T, s blob.Store) {
 		return slices.DeleteFunc(slices.Clone(asked), func(k string) bool { return k == keys[1] }), nil
 	}}}
 	n, err := blob.Sweep(t.Context(), s, owners, time.Now())
-	if n != 0 || err != nil {
-		t.Errorf("removed %d young files: %v", n, err)
-	}
-	n, err = blob.Sweep(t.Context(), s, owners, time.Now().Add(blob.SweepAfter+time.Minute))
-	if n != 2 || err != nil {
-		t.Errorf("removed %d: %v", n, err)
-	}
+	storetest.Must(t, err)
+	storetest.Equal(t, n, 0)
+	n = storetest.Value(blob.Sweep(t.Context(), s, owners, time.Now().Add(blob.SweepAfter+time.Minute)))(t)
+	storetest.Equal(t, n, 2)
 	gone(t, s, keys[1])
 	gone(t, s, blob.Temporary+"/left")
 	for _, key := range append(slices.Delete(keys, 1, 2), "public/upload/logo.png") {

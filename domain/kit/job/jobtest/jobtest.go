@@ -85,8 +85,7 @@ func roundTrip(t *testing.T, s job.Store, c commit.Committer) {
 	got := set(t, s, c, j.ID, func(j *job.Job) { *j = want })
 	want.Version = 2
 	storetest.Same(t, got, want)
-	_, err = s.Get(t.Context(), "none")
-	storetest.Wants(t, err, fault.RecordNotFound)
+	storetest.Wants(t, storetest.Err(s.Get(t.Context(), "none")), fault.RecordNotFound)
 }
 
 func oneForAKey(t *testing.T, s job.Store, c commit.Committer) {
@@ -99,12 +98,8 @@ func oneForAKey(t *testing.T, s job.Store, c commit.Committer) {
 		}
 		return err
 	})
-	if n := len(slices.Compact(slices.Sorted(slices.Values(ids)))); n != 1 {
-		t.Errorf("%d jobs", n)
-	}
-	if won.Load() != 1 {
-		t.Errorf("%d calls started it", won.Load())
-	}
+	storetest.Equal(t, len(slices.Compact(slices.Sorted(slices.Values(ids)))), 1)
+	storetest.Equal(t, won.Load(), 1)
 	start(t, s, c, "other", "one")
 	keys, err := s.Started(t.Context(), "k", []string{"one", "two"})
 	must(t, err)
@@ -127,9 +122,8 @@ func joins(t *testing.T, s job.Store, c commit.Committer) {
 		return failed
 	})
 	all, _ := s.List(t.Context(), job.Query{}, page.Query[job.Place]{})
-	if !errors.Is(err, failed) || len(woken)+len(all.Records) != 0 {
-		t.Errorf("rolled back: %v, woken %v, %d jobs", err, woken, len(all.Records))
-	}
+	storetest.Is(t, err, failed, woken, len(all.Records))
+	storetest.Equal(t, len(woken)+len(all.Records), 0, woken, len(all.Records))
 	var j job.Job
 	must(t, c.InTx(t.Context(), func(ctx context.Context) (err error) {
 		j, _, err = jobs.Start(ctx, person, job.Request{Kind: "k", Key: "x"})
@@ -149,9 +143,7 @@ func fence(t *testing.T, s job.Store, c commit.Committer) {
 			t.Error(err)
 		}
 	}
-	if saved != 1 {
-		t.Errorf("%d of 2 saved", saved)
-	}
+	storetest.Equal(t, saved, 1)
 }
 
 func due(t *testing.T, s job.Store, c commit.Committer) {
@@ -191,9 +183,7 @@ func list(t *testing.T, s job.Store, c commit.Committer) {
 			mark := j.Mark()
 			q.After = &mark
 		}
-		if p.Total != 5 {
-			t.Errorf("total %d", p.Total)
-		}
+		storetest.Equal(t, p.Total, 5)
 		if !p.More {
 			break
 		}

@@ -127,9 +127,7 @@ func failsWithTheFifth(t *testing.T, s job.Store, c commit.Committer) {
 		if items, _ := s.Items(t.Context(), job.ItemQuery{JobID: id}); len(items) != 0 {
 			t.Errorf("%s: %d effects of failed steps", name, len(items))
 		}
-		if stack := strings.Contains(w.log.String(), "jobtest.failsWithTheFifth"); stack != (name == "panic") {
-			t.Errorf("%s: a stack in the log: %v", name, stack)
-		}
+		storetest.Equal(t, strings.Contains(w.log.String(), "jobtest.failsWithTheFifth"), (name == "panic"), name)
 	}
 }
 
@@ -193,9 +191,8 @@ func itemsFailAlone(t *testing.T, s job.Store, c commit.Committer) {
 		{Reason: "INVALID_STATE", Text: "no such inbox", Count: 1, Refs: []string{"r00002"}}})
 	items, err := s.Items(t.Context(), job.ItemQuery{JobID: id, After: 1, Limit: 2})
 	must(t, err)
-	if items[0].Error != "internal error; see the log of the service" || items[1].Error != "no such inbox" {
-		t.Errorf("%+v", items)
-	}
+	storetest.Equal(t, items[0].Error, "internal error; see the log of the service", items)
+	storetest.Equal(t, items[1].Error, "no such inbox", items)
 }
 
 // Wherever the process is killed, nothing is sent twice and at most one window is unknown; a user resends it.
@@ -221,9 +218,7 @@ func atMostOnce(t *testing.T, s job.Store, c commit.Committer) {
 				w.run(w.runner("b"), id)
 			}
 			w.wantsCounts(id, 50, job.Counts{Done: 50})
-			if len(w.sent) != int(unknown) {
-				t.Errorf("%d of %d were sent again", len(w.sent), unknown)
-			}
+			storetest.Equal(t, len(w.sent), int(unknown), unknown)
 		}
 	}
 }
@@ -304,9 +299,7 @@ func cancelOfAWindow(t *testing.T, s job.Store, c commit.Committer) {
 		t.Errorf("%+v", j)
 	}
 	w.wantsCounts(id, 50, job.Counts{Done: 40, Skipped: 10})
-	if err := w.service().Resend(t.Context(), person, id); fault.CodeOf(err) != fault.InvalidState {
-		t.Errorf("sent again: %v", err)
-	}
+	storetest.Wants(t, w.service().Resend(t.Context(), person, id), fault.InvalidState, "sent again")
 	// If the owner was killed in the window, the next one ends the job.
 	id = w.start("k")
 	dying := w.runner("a")

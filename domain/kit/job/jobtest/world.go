@@ -142,9 +142,7 @@ func (w *world) wantsCounts(id string, total int64, want job.Counts) {
 		w.Errorf("%d rows: %+v, want %d: %+v", len(all), got, total, want)
 	}
 	for ref, n := range w.sent {
-		if n != 1 {
-			w.Errorf("%s was sent %d times", ref, n)
-		}
+		storetest.Equal(w, n, 1, ref)
 	}
 }
 
@@ -184,9 +182,7 @@ func Finish(t *testing.T, r *job.Runner, id string, pause func(until time.Time))
 			pause(due)
 		}
 	}
-	end, err := r.Store.Get(ctx, id)
-	storetest.Must(t, err)
-	items, err := r.Store.Items(ctx, job.ItemQuery{JobID: id})
-	storetest.Must(t, err)
+	end := storetest.Value(r.Store.Get(ctx, id))(t)
+	items := storetest.Value(r.Store.Items(ctx, job.ItemQuery{JobID: id}))(t)
 	return end, items
 }

@@ -44,8 +44,7 @@ func want(t *testing.T, err error, code fault.Code) {
 
 func keys(t *testing.T, s keyring.Store) []keyring.Record {
 	t.Helper()
-	rs, err := s.Keys(t.Context())
-	storetest.Must(t, err)
+	rs := storetest.Value(s.Keys(t.Context()))(t)
 	return rs
 }
 
@@ -152,14 +151,12 @@ func raceRotations(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	var keepers [6]*keyring.Keeper
 	for i := range keepers {
-		var err error
-		keepers[i], err = keyring.Open(t.Context(), s, file, true, time.Now)
-		storetest.Must(t, err)
+		keepers[i] = storetest.Value(keyring.Open(t.Context(), s, file, true, time.Now))(t)
 	}
-	done := storetest.Race(t, len(keepers), fault.InvalidState, func(i int) error {
-		_, err := keepers[i].Rotate(t.Context(), keyring.Signing, time.Hour, false)
-		return err
-	})
+	done := storetest.Race(t, len(keepers), fault.InvalidState,
+		func(i int) error {
+			return storetest.Err(keepers[i].Rotate(t.Context(), keyring.Signing, time.Hour, false))
+		})
 	live := 0
 	for _, r := range keys(t, s) {
 		if r.Purpose == keyring.Signing && r.RetiredAt.IsZero() {
@@ -176,9 +173,7 @@ func raceMaster(t *testing.T, s keyring.Store, _ commit.Committer) {
 	file := filepath.Join(t.TempDir(), "master.key")
 	var keepers [6]*keyring.Keeper
 	for i := range keepers {
-		var err error
-		keepers[i], err = keyring.Open(t.Context(), s, file, true, time.Now)
-		storetest.Must(t, err)
+		keepers[i] = storetest.Value(keyring.Open(t.Context(), s, file, true, time.Now))(t)
 	}
 	var made atomic.Int64
 	storetest.Race(t, len(keepers), fault.InvalidState, func(i int) error {
@@ -192,9 +187,7 @@ func raceMaster(t *testing.T, s keyring.Store, _ commit.Committer) {
 		}
 		return err
 	})
-	if n := len(keys(t, s)); n != 4+int(made.Load()) {
-		t.Errorf("%d keys, want 4 and %d new ones", n, made.Load())
-	}
+	storetest.Equal(t, len(keys(t, s)), 4+int(made.Load()), made.Load())
 	_, err := keyring.Open(t.Context(), s, file, false, time.Now)
 	storetest.Must(t, err)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
 )
 
 // Check reads the records matching a filter, at once and in pages of several sizes, with and without a count: no page
@@ -46,9 +47,7 @@ func check[F, M any, T page.Marked[M]](t *testing.T,
 			if q.Count {
 				total = len(want)
 			}
-			if p.Total != total {
-				t.Errorf("%+v: counted %d, want %d", filter, p.Total, total)
-			}
+			storetest.Equal(t, p.Total, total, filter)
 			got, more = append(got, p.Records...), p.More
 			if more {
 				last := got[len(got)-1].Mark()

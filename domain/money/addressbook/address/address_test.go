@@ -11,6 +11,8 @@ import (
 
 	"github.com/btcsuite/btcd/btcutil/bech32"
 	"github.com/mr-tron/base58"
+
+	"castellan/domain/kit/storetest"
 )
 
 func rules(t *testing.T, configured map[string]string) Rules {
@@ -44,9 +46,7 @@ func TestForm(t *testing.T) {
 		{"аbcdefghijk", false}, // its first letter is Cyrillic
 		{"abcdefghij\x00", false},
 	} {
-		if got := WellFormed(c.address); got != c.want {
-			t.Errorf("%q: %v", c.address, got)
-		}
+		storetest.Equal(t, WellFormed(c.address), c.want, c.address)
 	}
 }
 
@@ -64,9 +64,7 @@ func TestKey(t *testing.T) {
 		{"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "BC1QAR0SRRR7XFKVY5L643LYDNW9RE59GTZZWF5MDQ", false},
 		{"0xnothexadecimal", "0xNOTHEXADECIMAL", false},
 	} {
-		if got := Key(c.a) == Key(c.b); got != c.same {
-			t.Errorf("%s and %s: the same %v", c.a, c.b, got)
-		}
+		storetest.Equal(t, Key(c.a) == Key(c.b), c.same, c.a, c.b)
 	}
 }
 
@@ -203,9 +201,7 @@ var known = []vector{
 func TestKnownAddresses(t *testing.T) {
 	r := rules(t, nil)
 	for _, v := range known {
-		if got := r.Fits(v.network, v.address); got != v.want {
-			t.Errorf("%s %s: %v", v.network, v.address, got)
-		}
+		storetest.Equal(t, r.Fits(v.network, v.address), v.want, v.network, v.address)
 	}
 }
 
@@ -267,9 +263,7 @@ func TestWitnessPrograms(t *testing.T) {
 			}
 		}
 	}
-	if taken != 3 {
-		t.Errorf("%d are taken", taken)
-	}
+	storetest.Equal(t, taken, 3)
 }
 
 // The tag in an X-address has only one spelling (XLS-5d).
@@ -288,9 +282,7 @@ func TestXAddresses(t *testing.T) {
 		once := sha256.Sum256(payload)
 		twice := sha256.Sum256(once[:])
 		text := base58.EncodeAlphabet(append(payload, twice[:4]...), xrpAlphabet)
-		if got := r.Fits("XRP", text); got != c.want {
-			t.Errorf("%+v, %s: %v", c, text, got)
-		}
+		storetest.Equal(t, r.Fits("XRP", text), c.want, c, text)
 	}
 }
 
@@ -329,9 +321,7 @@ func TestAgainstAnotherImplementation(t *testing.T) {
 		if own, ok := differs[row[0]+" "+row[1]]; ok {
 			want = own
 		}
-		if got := r.Fits(row[0], row[1]); got != want {
-			t.Errorf("%s %s: %v, the oracle says %s", row[0], row[1], got, row[2])
-		}
+		storetest.Equal(t, r.Fits(row[0], row[1]), want, row[0], row[1], row[2])
 	}
 }
 
@@ -351,16 +341,10 @@ func TestConfiguredRules(t *testing.T) {
 		{"ALT", "klmnopqrstu", false},
 		{"BTC", "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb", false},
 	} {
-		if got := r.Fits(v.network, v.address); got != v.want {
-			t.Errorf("%s %s: %v", v.network, v.address, got)
-		}
+		storetest.Equal(t, r.Fits(v.network, v.address), v.want, v.network, v.address)
 	}
-	if _, err := NewRules(map[string]string{"X": "("}); err == nil {
-		t.Error("a faulty pattern was taken")
-	}
-	if got := strings.Join(Families(), " "); got != "bitcoin evm solana tron xrp" {
-		t.Errorf("families %s", got)
-	}
+	storetest.Fails(t, storetest.Err(NewRules(map[string]string{"X": "("})), "", "a faulty pattern was taken")
+	storetest.Equal(t, strings.Join(Families(), " "), "bitcoin evm solana tron xrp")
 }
 
 // No text makes a rule panic.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Each listed address has a valid checksum on a network, so none is a misprint, and is refused in every spelling.
@@ -32,9 +34,7 @@ func TestLostAddresses(t *testing.T) {
 	}
 	for _, a := range []string{"", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "TLa2f6VPqDgRE67v1736s7bJ8Ray5wYjU7",
 		"bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq"} {
-		if why := Lost(a); why != "" {
-			t.Errorf("%q: %s", a, why)
-		}
+		storetest.Equal(t, Lost(a), "", a)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook/address"
 )
 
@@ -23,9 +24,7 @@ func TestTags(t *testing.T) {
 			"a\ufeffb a\u00adb"},
 	} {
 		for tag := range strings.SplitSeq(c.valid, " ") {
-			if why := tags.Problem(c.network, tag); why != "" {
-				t.Errorf("%s %q: %s", c.network, tag, why)
-			}
+			storetest.Equal(t, tags.Problem(c.network, tag), "", c.network, tag)
 		}
 		for tag := range strings.SplitSeq(c.refused, " ") {
 			if tags.Problem(c.network, tag) == "" {
@@ -72,9 +71,7 @@ func FuzzCanonical(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c := address.Canonical(text)
-		if again := address.Canonical(c); again != c {
-			t.Errorf("%q becomes %q and then %q", text, c, again)
-		}
+		storetest.Equal(t, address.Canonical(c), c, text)
 		if len(c)%2 == 0 && c != "" && strings.Trim(c, "0123456789abcdef") == "" {
 			for _, spelt := range []string{"0x" + c, strings.ToUpper(c), " 0X" + c + "\n"} {
 				if !address.Same(spelt, c) {

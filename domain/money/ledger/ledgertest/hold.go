@@ -23,13 +23,11 @@ func sorted(ids []string) []string {
 // holds locks, releases, settles, and blocks more than the balance.
 func holds(w *world) {
 	w.must(w.in("1", "10"))
-	h, err := w.hold("1", "4", false)
-	storetest.Must(w, err)
+	h := storetest.Value(w.hold("1", "4", false))(w)
 	w.has("10", "4", "6")
-	again, err := w.hold("1", "4", false)
-	storetest.Must(w, err)
+	again := storetest.Value(w.hold("1", "4", false))(w)
 	storetest.Same(w, again, h)
-	_, err = w.hold("1", "5", false)
+	_, err := w.hold("1", "5", false)
 	w.refused(err, ledger.ErrConflict)
 	_, err = w.hold("2", "6.01", false)
 	w.refused(err, ledger.ErrInsufficient)
@@ -39,14 +37,10 @@ func holds(w *world) {
 	// A settlement takes at most the locked amount; the rest is released.
 	other := w.out("2", "4")
 	other.Debit, other.Credit = other.Credit, other.Debit
-	if _, err := w.l.Settle(w.ctx, by, h.ID, other); err == nil {
-		w.Error("settled by a transfer of another account")
-	}
-	r, err := w.l.Settle(w.ctx, by, h.ID, w.out("3", "3"))
-	storetest.Must(w, err)
+	storetest.Fails(w, storetest.Err(w.l.Settle(w.ctx, by, h.ID, other)), "", "settled by a transfer of another account")
+	r := storetest.Value(w.l.Settle(w.ctx, by, h.ID, w.out("3", "3")))(w)
 	w.has("7", "0", "7")
-	h, err = w.s.Hold(w.ctx, h.ID)
-	storetest.Must(w, err)
+	h = storetest.Value(w.s.Hold(w.ctx, h.ID))(w)
 	if h.State != ledger.Settled || h.Transfer != r.Transfers[0].ID || h.Version != 2 {
 		w.Errorf("settled: %+v", h)
 	}
@@ -56,8 +50,7 @@ func holds(w *world) {
 	storetest.Wants(w, w.l.Release(w.ctx, by, "nobody"), fault.RecordNotFound)
 
 	// A blockage may exceed the balance and also holds future funds (D-BLK-03).
-	b, err := w.hold("5", "100", true)
-	storetest.Must(w, err)
+	b := storetest.Value(w.hold("5", "100", true))(w)
 	w.has("7", "100", "0")
 	w.must(w.in("2", "50"))
 	w.has("57", "100", "0")
@@ -85,13 +78,12 @@ func (s *stale) Hold(ctx context.Context, id string) (ledger.Hold, error) {
 // endedMeanwhile ends a hold that another node has ended between the reads of the hold and of the balance.
 func endedMeanwhile(w *world) {
 	w.must(w.in("1", "10"))
-	h, err := w.hold("1", "4", false)
-	storetest.Must(w, err)
+	h := storetest.Value(w.hold("1", "4", false))(w)
 	storetest.Must(w, w.l.Release(w.ctx, by, h.ID))
 	late := New(&stale{w.s, h, 2}, w.c)
 	storetest.Must(w, late.Release(w.ctx, by, h.ID))
 	late = New(&stale{w.s, h, 1}, w.c)
-	_, err = late.Settle(w.ctx, by, h.ID, w.out("1", "4"))
+	_, err := late.Settle(w.ctx, by, h.ID, w.out("1", "4"))
 	w.refused(err, ledger.ErrEnded)
 	w.has("10", "0", "10")
 }
@@ -125,12 +117,10 @@ func decides(w *world) {
 	var sum amount.Amount
 	for _, r := range append(held, last) {
 		for _, h := range r.Holds {
-			sum, err = sum.Add(h.Amount)
-			storetest.Must(w, err)
+			sum = storetest.Value(sum.Add(h.Amount))(w)
 		}
 	}
-	b, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset)
-	storetest.Must(w, err)
+	b := storetest.Value(w.l.Balance(w.ctx, w.user.Owner, w.user.Asset))(w)
 	if b.Available().Sign() != 0 || b.Locked != sum || b.Posted != sum {
 		w.Errorf("%+v, held %s", b, sum)
 	}
@@ -145,29 +135,24 @@ func decides(w *world) {
 // reverses reverses transfers.
 func reverses(w *world) {
 	in := w.must(w.in("1", "10")).Transfers[0]
-	back, err := w.l.Reverse(w.ctx, by, in.ID, "booked twice")
-	storetest.Must(w, err)
+	back := storetest.Value(w.l.Reverse(w.ctx, by, in.ID, "booked twice"))(w)
 	w.has("0", "0", "0")
 	t := back.Transfers[0]
 	if t.Reverses != in.ID || t.Debit != in.Credit || t.Credit != in.Debit || t.Reason != "booked twice" {
 		w.Errorf("the reversal is %+v", t)
 	}
-	again, err := w.l.Reverse(w.ctx, by, in.ID, "booked twice")
-	storetest.Must(w, err)
+	again := storetest.Value(w.l.Reverse(w.ctx, by, in.ID, "booked twice"))(w)
 	if !again.Repeated || again.Transfers[0].ID != t.ID {
 		w.Errorf("reversed again: %+v", again)
 	}
-	_, err = w.l.Reverse(w.ctx, by, "nobody", "")
-	storetest.Wants(w, err, fault.RecordNotFound)
+	storetest.Wants(w, storetest.Err(w.l.Reverse(w.ctx, by, "nobody", "")), fault.RecordNotFound)
 
 	in = w.must(w.in("2", "10")).Transfers[0]
 	w.must(w.out("2", "1"))
-	_, err = w.l.Reverse(w.ctx, by, in.ID, "")
+	_, err := w.l.Reverse(w.ctx, by, in.ID, "")
 	w.refused(err, ledger.ErrInsufficient) // part of it is spent
 	second := ledger.New(time.Now(), "correction", w.user.Owner, w.user, w.treasury, in.Amount)
 	second.Reverses = in.ID
 	second.Amount = must("9")
-	if _, err := w.do(w.l, second); err == nil {
-		w.Error("a reversal of a part")
-	}
+	storetest.Fails(w, storetest.Err(w.do(w.l, second)), "", "a reversal of a part")
 }

@@ -67,8 +67,7 @@ func (w *world) do(l *ledger.Ledger, ts ...ledger.Transfer) (ledger.Result, erro
 
 func (w *world) must(ts ...ledger.Transfer) ledger.Result {
 	w.Helper()
-	r, err := w.do(w.l, ts...)
-	storetest.Must(w, err)
+	r := storetest.Value(w.do(w.l, ts...))(w)
 	return r
 }
 
@@ -82,17 +81,12 @@ func (w *world) refused(err, want error) {
 // has checks posted, locked and available of the user, and that the treasury has the opposite balance.
 func (w *world) has(posted, locked, available string) {
 	w.Helper()
-	b, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset)
-	storetest.Must(w, err)
+	b := storetest.Value(w.l.Balance(w.ctx, w.user.Owner, w.user.Asset))(w)
 	storetest.Same(w, []string{b.Posted.String(), b.Locked.String(), b.Available().String()},
 		[]string{posted, locked, available})
-	all, err := w.s.Balances(w.ctx, w.treasury)
-	storetest.Must(w, err)
-	opposite, err := b.Posted.Neg()
-	storetest.Must(w, err)
-	if all[0].Posted != opposite {
-		w.Errorf("the treasury has %s beside %s", all[0].Posted, b.Posted)
-	}
+	all := storetest.Value(w.s.Balances(w.ctx, w.treasury))(w)
+	opposite := storetest.Value(b.Posted.Neg())(w)
+	storetest.Equal(w, all[0].Posted, opposite, b.Posted)
 }
 
 func (w *world) hold(ref, sum string, beyond bool) (ledger.Hold, error) {
@@ -114,19 +108,15 @@ func (w *world) nodes() [3]*ledger.Ledger {
 func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 	storetest.Run(t, open, storetest.Cases[ledger.Store]{
 		"Moves": with(func(w *world) {
-			b, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset)
-			storetest.Must(w, err)
+			b := storetest.Value(w.l.Balance(w.ctx, w.user.Owner, w.user.Asset))(w)
 			storetest.Same(w, b, ledger.Balance{Account: w.user})
 			first := w.must(w.in("1", "10.5")).Transfers[0]
 			w.must(w.out("1", "0.51"))
 			w.has("9.99", "0", "9.99")
-			read, err := w.s.Transfer(w.ctx, first.ID)
-			storetest.Must(w, err)
+			read := storetest.Value(w.s.Transfer(w.ctx, first.ID))(w)
 			storetest.Same(w, read, first)
-			_, err = w.s.Transfer(w.ctx, "nobody")
-			storetest.Wants(w, err, fault.RecordNotFound)
-			owned, err := w.s.Owned(w.ctx, w.user.Owner)
-			storetest.Must(w, err)
+			storetest.Wants(w, storetest.Err(w.s.Transfer(w.ctx, "nobody")), fault.RecordNotFound)
+			owned := storetest.Value(w.s.Owned(w.ctx, w.user.Owner))(w)
 			if len(owned) != 1 || owned[0].Seq != 2 || owned[0].Unit != 1e16 {
 				w.Errorf("owned: %+v", owned)
 			}
@@ -198,28 +188,19 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				}
 				return err
 			})
-			if won != 64 || made.Load() != 1 {
-				w.Errorf("%d answers, %d made it", won, made.Load())
-			}
+			storetest.Equal(w, won, 64)
+			storetest.Equal(w, made.Load(), 1)
 			w.has("5", "0", "5")
-			won = storetest.Race(w, 64, fault.RecordAlreadyExist, func(i int) error {
-				_, err := w.do(nodes[i%3], w.in("2", fmt.Sprint(i+1)))
-				return err
-			})
-			if won != 1 {
-				w.Errorf("%d movements of one reference", won)
-			}
+			won = storetest.Race(w, 64, fault.RecordAlreadyExist,
+				func(i int) error { return storetest.Err(w.do(nodes[i%3], w.in("2", fmt.Sprint(i+1)))) })
+			storetest.Equal(w, won, 1)
 		}),
 		"NeverTakesMoreThanThereIsInARace": with(func(w *world) {
 			w.must(w.in("0", "10"))
 			nodes := w.nodes()
-			won := storetest.Race(w, 30, fault.InvalidState, func(i int) error {
-				_, err := w.do(nodes[i%3], w.out(fmt.Sprint(i), "1"))
-				return err
-			})
-			if won != 10 {
-				w.Errorf("%d of 10 were taken", won)
-			}
+			won := storetest.Race(w, 30, fault.InvalidState,
+				func(i int) error { return storetest.Err(w.do(nodes[i%3], w.out(fmt.Sprint(i), "1"))) })
+			storetest.Equal(w, won, 10)
 			w.has("0", "0", "0")
 		}),
 		"AddsUpAHotAccountInARace": with(func(w *world) {
@@ -229,11 +210,9 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				_, err := w.do(w.l, ledger.New(time.Now(), "deposit", u.Owner, w.treasury, u, must("0.37")))
 				return err
 			})
-			all, err := w.s.Balances(w.ctx, w.treasury)
-			storetest.Must(w, err)
-			if all[0].Posted != must("-37") || all[0].Seq != 100 {
-				w.Errorf("the treasury has %s after %d", all[0].Posted, all[0].Seq)
-			}
+			all := storetest.Value(w.s.Balances(w.ctx, w.treasury))(w)
+			storetest.Equal(w, all[0].Posted, must("-37"))
+			storetest.Equal(w, all[0].Seq, 100)
 		}),
 		"IsAllOrNothing": with(func(w *world) {
 			w.must(w.in("1", "10"))
@@ -243,12 +222,10 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 			}
 			_, err := w.do(w.l, w.out("1", "9.5"), feeOf("0.51"))
 			w.refused(err, ledger.ErrInsufficient)
-			_, err = w.s.ByRef(w.ctx, "withdrawal", w.user.Owner+"1")
-			storetest.Wants(w, err, fault.RecordNotFound)
+			storetest.Wants(w, storetest.Err(w.s.ByRef(w.ctx, "withdrawal", w.user.Owner+"1")), fault.RecordNotFound)
 			r := w.must(w.out("1", "9.5"), feeOf("0.5"))
-			if r.Transfers[0].Group != r.Transfers[1].Group || r.Transfers[1].DebitSeq != 3 {
-				w.Errorf("group: %+v", r.Transfers)
-			}
+			storetest.Equal(w, r.Transfers[0].Group, r.Transfers[1].Group, r.Transfers)
+			storetest.Equal(w, r.Transfers[1].DebitSeq, 3, r.Transfers)
 			_, err = w.do(w.l, w.out("2", "1"), feeOf("0.5"))
 			if err == nil {
 				w.Error("a new movement with an old part")
@@ -260,16 +237,10 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 		"Decides":                      with(decides),
 		"EndsAHoldOnceInARace": with(func(w *world) {
 			w.must(w.in("1", "10"))
-			h, err := w.hold("1", "4", false)
-			storetest.Must(w, err)
+			h := storetest.Value(w.hold("1", "4", false))(w)
 			nodes := w.nodes()
-			won := storetest.Race(w, 12, fault.InvalidState, func(i int) error {
-				_, err := nodes[i%3].Settle(w.ctx, by, h.ID, w.out(fmt.Sprint(i), "4"))
-				return err
-			})
-			if won != 1 {
-				w.Errorf("settled %d times", won)
-			}
+			storetest.OneWins(w, 12, fault.InvalidState,
+				func(i int) error { return storetest.Err(nodes[i%3].Settle(w.ctx, by, h.ID, w.out(fmt.Sprint(i), "4"))) })
 			w.has("6", "0", "6")
 		}),
 		"TakesAFinerPrecision": with(func(w *world) {
@@ -288,19 +259,14 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 				Transfers: []ledger.Transfer{w.out("1", "1")}, With: []commit.Write{row}})
 			w.refused(err, ledger.ErrInsufficient)
 			opened := func() int {
-				all, err := w.s.Balances(w.ctx, row.Account)
-				storetest.Must(w, err)
+				all := storetest.Value(w.s.Balances(w.ctx, row.Account))(w)
 				return len(all)
 			}
-			if opened() != 0 {
-				w.Error("a row of a movement that was refused")
-			}
+			storetest.Equal(w, opened(), 0, "a row of a movement that was refused")
 			_, err = w.l.Do(w.ctx, by, ledger.Movement{
 				Transfers: []ledger.Transfer{w.in("1", "1")}, With: []commit.Write{row}})
 			storetest.Must(w, err)
-			if opened() != 1 {
-				w.Error("the row of a movement is missing")
-			}
+			storetest.Equal(w, opened(), 1, "the row of a movement is missing")
 		}),
 		"JoinsATransaction": with(func(w *world) {
 			boom := errors.New("boom")
@@ -325,20 +291,15 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 			var got []string
 			q := page.Query[ledger.Place]{Limit: 3, Count: true}
 			for more := true; more; {
-				p, err := w.s.Statement(w.ctx, w.user, q)
-				storetest.Must(w, err)
-				if p.Total != 7 {
-					w.Errorf("counted %d", p.Total)
-				}
+				p := storetest.Value(w.s.Statement(w.ctx, w.user, q))(w)
+				storetest.Equal(w, p.Total, 7)
 				for _, t := range p.Records {
 					got = append(got, t.ID)
 				}
 				last := p.Records[len(p.Records)-1].Mark()
 				q.After, more = &last, p.More
 			}
-			if fmt.Sprint(got) != fmt.Sprint(sorted(want)) {
-				w.Errorf("the statement is %v, want %v", got, want)
-			}
+			storetest.Equal(w, fmt.Sprint(got), fmt.Sprint(sorted(want)))
 		}),
 	})
 }
