@@ -64,21 +64,6 @@ func TestContentDoesNotReachLogs(t *testing.T) {
 	}
 }
 
-func TestDeliveryError(t *testing.T) {
-	cause := errors.New("cause")
-	p := fmt.Errorf("outer: %w", &message.DeliveryError{Permanent: true, Err: cause})
-	q := &message.DeliveryError{RetryAfter: time.Second, Err: cause}
-	if !message.IsPermanent(p) || message.IsPermanent(q) || message.IsPermanent(cause) || message.IsPermanent(nil) {
-		t.Error("IsPermanent")
-	}
-	if !errors.Is(p, cause) || !errors.Is(q, cause) {
-		t.Error("the cause is lost")
-	}
-	if p.Error() != "outer: not deliverable: cause" || q.Error() != "not delivered for now: cause" {
-		t.Errorf("%v; %v", p, q)
-	}
-}
-
 func TestExpireAsDuration(t *testing.T) {
 	b := book(t)
 	for _, lang := range languages {
