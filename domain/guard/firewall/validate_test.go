@@ -68,7 +68,7 @@ func TestCanonicalEntities(t *testing.T) {
 		"::ffff:1.2.3.4/90"}
 	r.Canonical(firewall.Resources{})
 	if got := strings.Join(r.Entities, " "); got != "1.2.3.4 1.2.3.0/24 2001:db8::1 2001:db8::1/128 2001:db8::/64 "+
-		"fe80::1" {
+		"fe80::1 0.0.0.0/0 ::ffc0:0:0/90" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestCanonicalResources(t *testing.T) {
 		"GET /a%2fb": "GET /a/b", "GET /a%3b": "GET /a%3B",
 		"GET /a;x=1": "GET /a;x=1", "OPTIONS /a": "OPTIONS /a", "GET /apiary": "GET /apiary",
 		"GET /%30%39%41%5A%61%7a%2d%6F%4f": "GET /09AZaz-oO", "GET /!~": "GET /!~",
-		"GET /" + strings.Repeat("a", 2047): "GET /" + strings.Repeat("a", 2047),
+		"GET /" + strings.Repeat("a", 2047):  "GET /" + strings.Repeat("a", 2047),
 		"limit !" + strings.Repeat("~", 127): "LIMIT !" + strings.Repeat("~", 127),
 	} {
 		if got, err := known.Canonical(entry); err != nil || got != want {

@@ -66,6 +66,43 @@ func TestLengthOfCodes(t *testing.T) {
 	}
 }
 
+// A role has a name of 1 to 500 characters without control characters.
+func TestNameOfRole(t *testing.T) {
+	r := newRegistry(t)
+	for name, fields := range map[string]string{strings.Repeat("ü", 500): "", strings.Repeat("ü", 501): "name", " ": "name",
+		"a\x00": "name"} {
+		made, err := r.AddRole(t.Context(), by, "r", name)
+		if storetest.WantsFields(t, err, fields); fields == "" && (made.Name != name || made.ID == 0) {
+			t.Errorf("%+v", made)
+		}
+	}
+}
+
+// A change names its author and its time, beside those of the creation. It keeps what was not sent.
+func TestChangeOfRecords(t *testing.T) {
+	r := newRegistry(t)
+	made := r.Changes.Now()
+	id, err := r.AddResource(t.Context(), by, draft("/a", r.page, 0))
+	storetest.Must(t, err)
+	free, err := r.AddType(t.Context(), by, typeDraft("free"))
+	storetest.Must(t, err)
+	r.Changes.Now = func() time.Time { return made.Add(time.Hour) }
+	stamp := resource.Stamp{CreatedBy: "boss", CreatedAt: made, UpdatedBy: "second", UpdatedAt: made.Add(time.Hour)}
+	second := audit.By{UserID: "second"}
+	storetest.Must(t, r.ChangeType(t.Context(), second, free, resource.TypeDraft{Code: "other", Name: "Other",
+		Status: resource.Passive, Context: resource.API}))
+	types, err := r.Store.Types(t.Context())
+	storetest.Must(t, err)
+	storetest.Same(t, types[len(types)-1], resource.Type{ID: free, Code: "other", Name: "Other", Status: resource.Passive,
+		Context: resource.API, Stamp: stamp})
+	storetest.Must(t, r.ChangeResource(t.Context(), second, id, resource.Draft{Code: "/b", Name: "B",
+		Status: resource.Passive, TypeID: r.page, Context: resource.UI}))
+	all, err := r.Store.Resources(t.Context())
+	storetest.Must(t, err)
+	storetest.Same(t, all[len(all)-1], resource.Resource{ID: id, Code: "/b", Name: "B", Status: resource.Passive,
+		TypeID: r.page, TypeCode: "page", Context: resource.UI, Stamp: stamp})
+}
+
 // A resource of a page may have the code of an endpoint. It does not belong to the endpoint table.
 func TestPageWithTheCodeOfAnEndpoint(t *testing.T) {
 	r := newRegistry(t)
