@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"castellan/domain/delivery/message"
 )
@@ -143,14 +144,21 @@ func TestDeliveryErrors(t *testing.T) {
 	}
 }
 
-// Only the names of kinds are kinds; the error names each other one and lists the kinds.
-func TestNamesOfKinds(t *testing.T) {
+// A kind is sent at most once in its period. Only the names of kinds are kinds; the error names each other one and lists
+// the kinds.
+func TestKinds(t *testing.T) {
 	var all []string
 	for _, k := range message.Kinds() {
 		all = append(all, string(k))
 	}
 	if err := message.CheckKinds(all); err != nil || len(all) == 0 {
 		t.Errorf("%d kinds, %v", len(all), err)
+	}
+	for kind, want := range map[message.Kind]time.Duration{message.PushBound: 24 * time.Hour,
+		message.UnderAttack: 24 * time.Hour, message.NewNetwork: time.Hour, message.DeviceAdded: 0, "none": 0} {
+		if got := kind.Once(); got != want {
+			t.Errorf("%s is sent once in %v, want %v", kind, got, want)
+		}
 	}
 	err := message.CheckKinds([]string{"x", all[0], "y"})
 	if err == nil || strings.Count(err.Error(), "is not a kind of notice") != 2 || !strings.Contains(err.Error(), `"x"`) ||

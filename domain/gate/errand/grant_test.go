@@ -154,6 +154,8 @@ func TestStatementIsNoGrant(t *testing.T) {
 	}
 	_, err := g.Redeem(t.Context(), by, "shop", g.sign(t, e, func(c *claims) { c.ID = "unknown" }))
 	storetest.Wants(t, err, fault.RecordNotFound)
+	_, err = g.Redeem(t.Context(), by, "shop", "nonsense")
+	storetest.Wants(t, err, fault.Unauthenticated)
 	_, err = g.Redeem(t.Context(), by, "shop", g.sign(t, e, func(*claims) {}))
 	storetest.Must(t, err)
 }
