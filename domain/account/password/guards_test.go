@@ -104,11 +104,15 @@ func TestChargeIsDurableAndRefundGivesBack(t *testing.T) {
 		if err := c.Return(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Return(t.Context()); err == nil {
-			t.Error("an attempt was settled twice")
+		for _, settled := range []*Attempt{a, b, c} {
+			settled.Wrong()
+			_, refunded := settled.Refund(t.Context())
+			if err := settled.Return(t.Context()); !errors.Is(err, errSettled) || !errors.Is(refunded, errSettled) {
+				t.Errorf("settled again: %v, %v", refunded, err)
+			}
 		}
-		if got := r.guards["u"]; len(got.Tries) != 1 {
-			t.Errorf("one wrong and one that was not judged: %+v", got)
+		if got := r.guards["u"]; len(got.Tries) != 1 || r.writes != 5 {
+			t.Errorf("one wrong and one that was not judged: %+v after %d writes", got, r.writes)
 		}
 		if len(g.accounts) != 0 {
 			t.Errorf("%d accounts are remembered without a try", len(g.accounts))
@@ -272,10 +276,11 @@ func TestOperatorUnlocks(t *testing.T) {
 	})
 }
 
-// A waiting caller can give up, and a failing database charges no try twice.
+// A waiting caller can give up, and waits no longer than it may. A failing database charges no try twice.
 func TestChargeCanBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
+		g.rules.Wait = 4 * time.Second
 		var held []*Attempt
 		for range 10 {
 			a, err := g.Charge(t.Context(), "u", "p")
@@ -288,6 +293,11 @@ func TestChargeCanBeCancelled(t *testing.T) {
 		defer cancel()
 		if _, err := g.Charge(ctx, "u", "p"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
+		}
+		began := time.Now()
+		if _, err := g.Charge(t.Context(), "u", "p"); fault.CodeOf(err) != fault.Overloaded ||
+			time.Since(began) != 4*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		for _, a := range held {
 			a.Wrong()

@@ -261,24 +261,6 @@ func TestGivesUpInLine(t *testing.T) {
 	}
 }
 
-// A try that waits for the outcome of others waits no longer than it may.
-func TestWaitForOutcomesEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, _ := keeper()
-		g.rules.Wait = 4 * time.Second
-		for range 10 {
-			a, err := g.Charge(t.Context(), "u", "p")
-			storetest.Must(t, err)
-			defer a.Wrong()
-		}
-		began := time.Now()
-		if _, err := g.Charge(t.Context(), "u", "p"); fault.CodeOf(err) != fault.Overloaded ||
-			time.Since(began) != 4*time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
-		}
-	})
-}
-
 // A row that other nodes always change admits no try after twenty decisions.
 func TestChargeOfABusyRow(t *testing.T) {
 	g, r := keeper()
@@ -298,21 +280,4 @@ func TestChargeOfABusyRow(t *testing.T) {
 		t.Fatalf("%v, %+v", err, r.guards)
 	}
 	a.Wrong()
-}
-
-// A settled try is not settled again.
-func TestSettledOnce(t *testing.T) {
-	g, r := keeper()
-	a, err := g.Charge(t.Context(), "u", "p")
-	storetest.Must(t, err)
-	a.Wrong()
-	if _, err := a.Refund(t.Context()); !errors.Is(err, errSettled) {
-		t.Errorf("refunded: %v", err)
-	}
-	if err := a.Return(t.Context()); !errors.Is(err, errSettled) {
-		t.Errorf("returned: %v", err)
-	}
-	if a.Wrong(); len(r.guards["u"].Tries) != 1 || r.writes != 1 {
-		t.Errorf("%+v", r.guards["u"])
-	}
 }

@@ -99,7 +99,7 @@ func TestCanonicalMail(t *testing.T) {
 	}
 	for _, in := range []string{"", "a", "@b.co", "a@", "a@b@c.co", "a b@c.co", "a@b..co", "a@.co", "a@b.", "a\x00@b.co",
 		"a@b.co\r\nbcc:x", "\"a\"@b.co",
-		"ａ@b.co", "a@ﬁn.co", "İ@b.co", "ü@b.co", "a@ü\u200b.co", "a@-ü.co", "a@ü..co", "a@ｂ.co", "a@ü_b.co",
+		"ａ@b.co", "a@ﬁn.co", "İ@b.co", "ü@b.co", "a@ü\u200b.co", "a@ü\u200d.co", "a@-ü.co", "a@ü..co", "a@ｂ.co", "a@ü_b.co",
 		"a@b@ü.co", strings.Repeat("a", 249) + "@bb.co"} {
 		if got, err := CanonicalMail(in); fault.CodeOf(err) != fault.InvalidField {
 			t.Errorf("%q: %q, %v", in, got, err)

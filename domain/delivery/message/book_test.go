@@ -274,8 +274,21 @@ func TestNewBookRefuses(t *testing.T) {
 			t.Errorf("brand %q was accepted", brand)
 		}
 	}
-	if err := good.Validate(); err != nil {
+	if _, err := message.NewBook(strings.Repeat("x", 64), nil); err != nil {
 		t.Error(err)
+	}
+	for most, set := range map[int]func(x *message.Template, text string){
+		128:      func(x *message.Template, text string) { x.Name = text },
+		512:      func(x *message.Template, text string) { x.Subject = text },
+		4 << 10:  func(x *message.Template, text string) { x.Text = text },
+		32 << 10: func(x *message.Template, text string) { x.HTML = text },
+	} {
+		for more, ok := range []bool{true, false} {
+			x := good
+			if set(&x, strings.Repeat("x", most+more)); (x.Validate() == nil) != ok {
+				t.Errorf("%d bytes: %v", most+more, x.Validate())
+			}
+		}
 	}
 }
 

@@ -64,21 +64,6 @@ func TestContentDoesNotReachLogs(t *testing.T) {
 	}
 }
 
-func TestDeliveryError(t *testing.T) {
-	cause := errors.New("cause")
-	p := fmt.Errorf("outer: %w", &message.DeliveryError{Permanent: true, Err: cause})
-	q := &message.DeliveryError{RetryAfter: time.Second, Err: cause}
-	if !message.IsPermanent(p) || message.IsPermanent(q) || message.IsPermanent(cause) || message.IsPermanent(nil) {
-		t.Error("IsPermanent")
-	}
-	if !errors.Is(p, cause) || !errors.Is(q, cause) {
-		t.Error("the cause is lost")
-	}
-	if p.Error() != "outer: not deliverable: cause" || q.Error() != "not delivered for now: cause" {
-		t.Errorf("%v; %v", p, q)
-	}
-}
-
 func TestExpireAsDuration(t *testing.T) {
 	b := book(t)
 	for _, lang := range languages {
@@ -159,14 +144,21 @@ func TestDeliveryErrors(t *testing.T) {
 	}
 }
 
-// Only the names of kinds are kinds; the error names each other one and lists the kinds.
-func TestNamesOfKinds(t *testing.T) {
+// A kind is sent at most once in its period. Only the names of kinds are kinds; the error names each other one and lists
+// the kinds.
+func TestKinds(t *testing.T) {
 	var all []string
 	for _, k := range message.Kinds() {
 		all = append(all, string(k))
 	}
 	if err := message.CheckKinds(all); err != nil || len(all) == 0 {
 		t.Errorf("%d kinds, %v", len(all), err)
+	}
+	for kind, want := range map[message.Kind]time.Duration{message.PushBound: 24 * time.Hour,
+		message.UnderAttack: 24 * time.Hour, message.NewNetwork: time.Hour, message.DeviceAdded: 0, "none": 0} {
+		if got := kind.Once(); got != want {
+			t.Errorf("%s is sent once in %v, want %v", kind, got, want)
+		}
 	}
 	err := message.CheckKinds([]string{"x", all[0], "y"})
 	if err == nil || strings.Count(err.Error(), "is not a kind of notice") != 2 || !strings.Contains(err.Error(), `"x"`) ||

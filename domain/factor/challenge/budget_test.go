@@ -33,10 +33,8 @@ func TestBudgetWait(t *testing.T) {
 		sms, code time.Duration // the wait of SMS and MAIL, and of TOTP
 	}{
 		{name: "nothing spent"},
-		{name: "9 and 19", totp: spread(9, now-100), otp: spread(19, now-100)},
 		{name: "10", totp: spread(10, now-100), code: 15*time.Minute - 100*time.Millisecond},
 		{name: "20", otp: spread(20, now-100), sms: time.Hour - 100*time.Millisecond},
-		{name: "the other's limit", otp: spread(10, now-100), totp: spread(9, now-100)},
 		{name: "in this very millisecond", totp: slices.Repeat([]int64{t0 + now}, 10), code: 15 * time.Minute},
 		{name: "the first leaves in 1 ms", totp: spread(10, now-quarter+1), code: time.Millisecond},
 		{name: "the first leaves now", totp: spread(10, now-quarter)},
@@ -44,7 +42,6 @@ func TestBudgetWait(t *testing.T) {
 		{name: "an hour, 1 ms before", otp: spread(20, now-hour+1), sms: time.Millisecond},
 		{name: "an hour", otp: spread(20, now-hour)},
 		{name: "an hour, 1 ms after", otp: spread(20, now-hour-1)},
-		{name: "all old", otp: spread(20, 0), totp: spread(10, 0)},
 		{name: "more than the limit: two must leave", totp: spread(11, now-quarter+1), code: 2 * time.Millisecond},
 		{name: "old ones do not count", totp: append(spread(30, 0), spread(9, now-50)...)},
 		{name: "the youngest ten count", totp: append(spread(30, 0), spread(10, now-50)...),
@@ -58,43 +55,6 @@ func TestBudgetWait(t *testing.T) {
 				if got := b.Wait(at(now), challenge.DefaultRules(), n); got != want {
 					t.Errorf("%s waits %v, want %v", n, got, want)
 				}
-			}
-		})
-	}
-}
-
-// A spent budget refuses right and wrong values alike without evaluating them, and only those of its family.
-func TestSpentBudget(t *testing.T) {
-	full := challenge.Budget{Subject: "u1", Flow: challenge.FlowLogin, Version: 5}
-	otp, totp := full, full
-	otp.OTP = spread(20, -19)
-	totp.TOTP = spread(10, -9)
-	for _, c := range []struct {
-		name   string
-		b      challenge.Budget
-		move   string
-		ms     int64
-		want   string
-		counts int // wrong values of the challenge afterwards
-	}{
-		{"right SMS", otp, "sms right", 0, "RATE_LIMITED 59m59.981s", 0},
-		{"wrong SMS", otp, "sms wrong", 0, "RATE_LIMITED 59m59.981s", 0},
-		{"right MAIL", otp, "mail right", 0, "RATE_LIMITED 59m59.981s", 0},
-		{"right TOTP beside it", otp, "totp right", 0, "executing", 0},
-		{"right PUSH beside it", otp, "push right", 0, "executing", 0},
-		{"wrong PUSH beside it", otp, "push wrong", 0, "DEVICE_SIGNATURE_INVALID", 0},
-		{"denial beside it", otp, "push deny", 0, "denied", 0},
-		{"right TOTP", totp, "totp right", 0, "RATE_LIMITED 14m59.991s", 0},
-		{"wrong TOTP", totp, "totp wrong", 0, "RATE_LIMITED 14m59.991s", 0},
-		{"right SMS beside it", totp, "sms right", 0, "executing", 0},
-		{"wrong MAIL beside it", totp, "mail wrong", 0, "OTP_INVALID 4", 1},
-		{"expiry is reported first", otp, "sms right", 120_000, "METHOD_EXPIRED", 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			g := newGame(t, start(1, "sms", "mail", "totp", "push"))
-			g.b = c.b
-			if got := g.do(c.ms, c.move); got != c.want || g.c.Wrong != c.counts {
-				t.Errorf("got %s, %d wrong; want %s, %d", got, g.c.Wrong, c.want, c.counts)
 			}
 		})
 	}

@@ -131,6 +131,10 @@ func TestSettlesPush(t *testing.T) {
 	with := func(state challenge.State, last string, ms ...challenge.Method) challenge.Challenge {
 		return challenge.Challenge{ID: "c", State: state, Body: challenge.Body{Last: last, Methods: ms}}
 	}
+	sent := challenge.SendPush{Push: challenge.Push{UserID: "u1", Number: 1234}}
+	if key, version := sent.Fence(); key != "u1/1234" || version != 0 {
+		t.Errorf("fenced by %s, %d", key, version)
+	}
 	push, sms := challenge.Method{ID: "p", Name: challenge.PUSH}, challenge.Method{ID: "s", Name: challenge.SMS}
 	approved, given := push, sms
 	approved.Order, given.Order = 1, 1

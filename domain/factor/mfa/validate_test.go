@@ -1,10 +1,14 @@
 package mfa_test
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"castellan/domain/factor/mfa"
+	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestMethodCheck(t *testing.T) {
@@ -62,6 +66,28 @@ func TestPolicyCheck(t *testing.T) {
 	}
 }
 
+// A change is checked without its policy as far as it can be, and needs one field.
+func TestCheckOfPolicyChange(t *testing.T) {
+	type change = mfa.PolicyChange
+	for i, c := range []struct {
+		change change
+		fields string
+	}{
+		{change{Name: new("n")}, ""}, {change{Name: new(" ")}, "name"}, {change{ExpireAt: new(int64(0))}, ""},
+		{change{ExpireAt: new(int64(-1))}, "expireAt"}, {change{Required: new(1)}, ""},
+		{change{Required: new(0)}, "required"}, {change{Preferred: new(0)}, ""}, {change{Preferred: new(-1)}, "preffered"},
+		{change{Methods: &[]mfa.Choice{{Code: "SMS"}}}, ""}, {change{Methods: &[]mfa.Choice{}}, "methods"},
+		{change{RememberDays: new(mfa.MaxRememberDays)}, ""}, {change{RememberDays: new(mfa.MaxRememberDays + 1)}, "remember"},
+		{change{RememberDays: new(-1)}, "remember"}, {change{NumberMatching: new(false)}, ""},
+		{change{SignIntent: new(false)}, ""}, {change{PhishingResistant: new(false)}, ""},
+		{change{PasskeyAlone: new(false)}, ""}, {change{RememberAnyway: new(false)}, ""},
+		{change{ExpireAt: new(int64(-1)), Required: new(0)}, "expireAt required"},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) { storetest.WantsFields(t, c.change.Check(), c.fields) })
+	}
+	storetest.Wants(t, change{}.Check(), fault.InvalidField)
+}
+
 // A policy of an earlier version that breaks a newer rule can be changed elsewhere, and keeps no value that changes.
 func TestChangeOfEarlierPolicy(t *testing.T) {
 	earlier := policy(1, mfa.Login, 1, "SMS", "PIGEON")
@@ -74,6 +100,45 @@ func TestChangeOfEarlierPolicy(t *testing.T) {
 	refused(t, err, "name")
 	_, err = mfa.PolicyChange{Methods: &[]mfa.Choice{{Code: "PIGEON"}, {Code: "SMS"}}}.Apply(earlier, catalog())
 	refused(t, err, "methods")
+	for field, c := range map[string]struct {
+		spoil  func(*mfa.Policy)
+		change mfa.PolicyChange
+	}{
+		"required":  {func(p *mfa.Policy) { p.Required = 3 }, mfa.PolicyChange{Required: new(4)}},
+		"preffered": {func(p *mfa.Policy) { p.Preferred = new(3) }, mfa.PolicyChange{Preferred: new(4)}},
+		"remember":  {func(p *mfa.Policy) { p.RememberDays = 400 }, mfa.PolicyChange{RememberDays: new(500)}},
+		"expireAt":  {func(p *mfa.Policy) { p.ExpireAt = -1 }, mfa.PolicyChange{ExpireAt: new(int64(-2))}},
+	} {
+		p := policy(1, mfa.Login, 1, "SMS", "MAIL")
+		c.spoil(&p)
+		_, err = mfa.PolicyChange{Name: new("q")}.Apply(p, catalog())
+		refused(t, err, "")
+		_, err = c.change.Apply(p, catalog())
+		refused(t, err, field)
+	}
+}
+
+// Two policies are equal if each of their fields is.
+func TestEqualPolicies(t *testing.T) {
+	p := policy(1, mfa.Login, 1, "SMS")
+	for i := range reflect.TypeFor[mfa.Policy]().NumField() {
+		q := p
+		switch field := reflect.ValueOf(&q).Elem().Field(i); field.Kind() {
+		case reflect.String:
+			field.SetString("other")
+		case reflect.Int, reflect.Int64:
+			field.SetInt(7)
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.Slice:
+			field.Set(reflect.ValueOf([]mfa.Choice{{Code: "MAIL"}}))
+		default:
+			field.Set(reflect.ValueOf(new(7)))
+		}
+		if p.Equal(q) || q.Equal(p) || !q.Equal(q) {
+			t.Errorf("equal beside %s", reflect.TypeFor[mfa.Policy]().Field(i).Name)
+		}
+	}
 }
 
 func TestSeeds(t *testing.T) {

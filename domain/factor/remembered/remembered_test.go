@@ -10,6 +10,7 @@ import (
 	"castellan/domain/factor/mfa"
 	"castellan/domain/factor/remembered"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/factor"
@@ -156,6 +157,23 @@ func TestList(t *testing.T) {
 	c.lists(t, second)
 	c.Catalog = func() *mfa.Catalog { return remembering(0) }
 	c.lists(t)
+}
+
+// An account forgets one of its clients, and none of another account.
+func TestEnd(t *testing.T) {
+	c := newClients(t)
+	first := c.remember(t, c.a, "k1", mfa.Login, challenge.SMS)
+	own := c.remember(t, c.a, "k2", mfa.Login, challenge.SMS)
+	foreign := c.remember(t, c.b, "k1", mfa.Login, challenge.SMS)
+	for _, id := range []string{"unknown", foreign} {
+		storetest.Wants(t, c.End(t.Context(), c.a, id), fault.RecordNotFound)
+	}
+	storetest.Must(t, c.End(t.Context(), c.a, own))
+	c.lists(t, first)
+	acts := persistencetest.Did(t, c.db, "REMEMBER_END")
+	if one := acts[0]; len(acts) != 1 || one.Target != own || one.UserID != c.a.UserID || one.Detail != "" {
+		t.Errorf("%+v", acts)
+	}
 }
 
 // An account forgets all of its clients at once. A repetition finds none and writes nothing.

@@ -153,31 +153,26 @@ func TestStart(t *testing.T) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
-// unknown is a committer whose outcomes are unknown; does says whether the unit was committed.
-type unknown struct {
-	commit.Committer
-	does bool
-}
+// commits is a committer that is a function.
+type commits func(ctx context.Context, ws ...commit.Write) error
 
-func (u unknown) Commit(ctx context.Context, ws ...commit.Write) error {
-	if u.does {
-		if err := u.Committer.Commit(ctx, ws...); err != nil {
-			return err
-		}
-	}
-	return commit.ErrUnknown
-}
+func (c commits) Commit(ctx context.Context, ws ...commit.Write) error { return c(ctx, ws...) }
+
+func (c commits) InTx(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 
 // An unknown commit is read before it is answered.
 func TestRedemptionOfUnknownOutcome(t *testing.T) {
 	g := newGuard(t)
 	c := g.start(t, "a")
 	g.complete(t, c)
-	g.Service.Commit = unknown{g.db, false}
+	g.Service.Commit = &storetest.Units{Fails: []error{commit.ErrUnknown}}
 	if _, err := g.Redeem(t.Context(), by, "shop", g.grant(t, c.ID)); !errors.Is(err, commit.ErrUnknown) {
 		t.Errorf("not committed: %v", err)
 	}
-	g.Service.Commit = unknown{g.db, true}
+	g.Service.Commit = commits(func(ctx context.Context, ws ...commit.Write) error {
+		storetest.Must(t, g.db.Commit(ctx, ws...))
+		return commit.ErrUnknown
+	})
 	r, err := g.Redeem(t.Context(), by, "shop", g.grant(t, c.ID))
 	if err != nil || string(r.Content) != `{"order":7}` {
 		t.Errorf("committed: %+v, %v", r, err)

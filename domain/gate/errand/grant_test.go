@@ -154,6 +154,8 @@ func TestStatementIsNoGrant(t *testing.T) {
 	}
 	_, err := g.Redeem(t.Context(), by, "shop", g.sign(t, e, func(c *claims) { c.ID = "unknown" }))
 	storetest.Wants(t, err, fault.RecordNotFound)
+	_, err = g.Redeem(t.Context(), by, "shop", "nonsense")
+	storetest.Wants(t, err, fault.Unauthenticated)
 	_, err = g.Redeem(t.Context(), by, "shop", g.sign(t, e, func(*claims) {}))
 	storetest.Must(t, err)
 }
@@ -187,7 +189,7 @@ func TestRedemptionFails(t *testing.T) {
 	if r, err := g.Redeem(t.Context(), by, "shop", grant); !errors.Is(err, errDown) || r.ID != "" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	g.Seals, g.Service.Commit = seals, &refusing{err: errDown}
+	g.Seals, g.Service.Commit = seals, &storetest.Units{Fails: []error{errDown}}
 	if r, err := g.Redeem(t.Context(), by, "shop", grant); !errors.Is(err, errDown) || r.ID != "" || r.Content != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -203,30 +205,20 @@ type unopened struct{}
 func (unopened) Seal(plain, _ []byte) []byte      { return plain }
 func (unopened) Open(_, _ []byte) ([]byte, error) { return nil, errDown }
 
-// racing is a committer before whose unit something else happens.
-type racing struct {
-	commit.Committer
-	first func()
-}
-
-func (r racing) Commit(ctx context.Context, ws ...commit.Write) error {
-	r.first()
-	return r.Committer.Commit(ctx, ws...)
-}
-
 // Of two redemptions at once the second is refused with the time of the first.
 func TestRedemptionsAtOnce(t *testing.T) {
 	g := newGuard(t)
 	e := g.completed(t, "a")
 	grant, at := g.grant(t, e.ID), g.now
-	g.Service.Commit = racing{g.db, func() {
+	g.Service.Commit = commits(func(ctx context.Context, ws ...commit.Write) error {
 		g.Service.Commit = g.db
 		r, err := g.Redeem(t.Context(), by, "shop", grant)
 		if err != nil || !json.Valid(r.Content) {
 			t.Errorf("the first: %+v, %v", r, err)
 		}
 		g.now = g.now.Add(time.Second)
-	}}
+		return g.db.Commit(ctx, ws...)
+	})
 	r, err := g.Redeem(t.Context(), by, "shop", grant)
 	if f := (*fault.Error)(nil); !errors.As(err, &f) || f.Code != fault.GrantUsed || !f.RedeemedAt.Equal(at) ||
 		r.Content != nil {

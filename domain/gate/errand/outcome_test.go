@@ -171,18 +171,6 @@ func (s states) States(context.Context, []string) (map[string]challenge.State, e
 	return s.all, s.err
 }
 
-// refusing is a committer that fails after it has noted the writes.
-type refusing struct {
-	commit.Committer
-	err    error
-	writes []commit.Write
-}
-
-func (r *refusing) Commit(_ context.Context, ws ...commit.Write) error {
-	r.writes = append(r.writes, ws...)
-	return r.err
-}
-
 // The outcome of an overdue errand follows from the state of its challenge, five seconds after its end.
 func TestSweepByState(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -199,23 +187,23 @@ func TestSweepByState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGuard(t)
 			due := &overdue{due: []errand.Errand{{ID: "c", Service: "shop", Reference: "r", Status: errand.Pending}}}
-			saved := &refusing{}
+			saved := &storetest.Units{}
 			g.Store, g.Challenges, g.Service.Commit = due, states{all: c.states}, saved
 			storetest.Must(t, g.Sweep(t.Context()))
 			if !due.expired.Equal(g.now.Add(-5*time.Second)) || due.most != 100 {
 				t.Errorf("reads %d that expired until %v", due.most, due.expired)
 			}
 			if c.want == "" {
-				if saved.writes != nil {
-					t.Errorf("settled: %v", saved.writes)
+				if saved.Writes != nil {
+					t.Errorf("settled: %v", saved.Writes)
 				}
 				return
 			}
-			e := saved.writes[0].(errand.Settle).Errand
+			e := saved.Writes[0].(errand.Settle).Errand
 			if e.Status != c.want || !e.SettledAt.Equal(g.now) || e.Methods == nil {
 				t.Errorf("%+v; want %s", e, c.want)
 			}
-			if _, r := g.callback(t, saved.writes); !strings.Contains(r.Text, `"status":"`+string(c.want)+`"`) ||
+			if _, r := g.callback(t, saved.Writes); !strings.Contains(r.Text, `"status":"`+string(c.want)+`"`) ||
 				!strings.Contains(r.Text, `"type":"challenge.`+strings.ToLower(string(c.want))+`"`) {
 				t.Error(r.Text)
 			}
@@ -233,19 +221,19 @@ func TestSweepFails(t *testing.T) {
 	}{
 		"read":    {read: errDown, want: errDown},
 		"states":  {states: errDown, want: errDown},
-		"save":    {save: errDown, want: errDown, settled: 1},
-		"settled": {save: commit.ErrFenced, settled: 2},
+		"save":    {save: errDown, want: errDown},
+		"settled": {save: commit.ErrFenced, settled: 1},
 		"none":    {settled: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, saved := newGuard(t), &refusing{err: c.save}
+			g, saved := newGuard(t), &storetest.Units{Fails: []error{c.save}}
 			g.Store, g.Service.Commit = &overdue{due: two, err: c.read}, saved
 			g.Challenges = states{err: c.states}
 			if err := g.Sweep(t.Context()); !errors.Is(err, c.want) {
 				t.Errorf("%v; want %v", err, c.want)
 			}
 			settled := 0
-			for _, w := range saved.writes {
+			for _, w := range saved.Writes {
 				if _, is := w.(errand.Settle); is {
 					settled++
 				}

@@ -49,3 +49,28 @@ func TestTarget(t *testing.T) {
 		}
 	}
 }
+
+// A format has one to eight letters and digits, a letter first. A short name of Windows has two to six characters before
+// the tilde and a number behind it.
+func TestEndsOfNames(t *testing.T) {
+	for format, want := range map[string]bool{"json": true, "a": true, "a1234567": true, "a12345678": false, "": false,
+		"1a": false, "a-b": false, "aé": false} {
+		if isFormat(format) != want {
+			t.Errorf("%q is a format: %t", format, !want)
+		}
+	}
+	for name, want := range map[[3]string]bool{{"wi", "1", "withdrawals"}: true, {"w", "1", "withdrawals"}: false,
+		{"withdr", "12", "withdrawals"}: true, {"withdra", "1", "withdrawals"}: false, {"wi", "1", "wit"}: true,
+		{"wi", "1", "wi"}: false, {"wi", "", "wit"}: false, {"wi", "1x", "wit"}: false, {"wi", "1.jso", "wit"}: true,
+		{"wi09af", "1", "withdrawals"}: true, {"wi09ag", "1", "withdrawals"}: false, {"xi09af", "1", "withdrawals"}: false,
+		{"wi09a", "1", "withdrawals"}: false, {"pay", "1", "p a.y"}: true} {
+		if isShort(name[0], name[1], name[2]) != want {
+			t.Errorf("%q is short: %t", name, !want)
+		}
+	}
+	for name, want := range map[string]string{"a.b": "b", ".b": "", "a.b.c": "c", "a": "", "a.": ""} {
+		if _, format, found := cutFormat(name); format != want || found != (name != ".b" && name != "a") {
+			t.Errorf("%q: %q, %t", name, format, found)
+		}
+	}
+}

@@ -28,13 +28,17 @@ func TestCheck(t *testing.T) {
 			"period limit"},
 		{func(r *firewall.Rule) { r.ExpireAt = 9_007_199_254_740_991 }, ""},
 		{func(r *firewall.Rule) { r.Label = strings.Repeat("ğ", 200) }, ""},
+		{func(r *firewall.Rule) { r.Label = strings.Repeat("ğ", 201) }, "label"},
 		{func(r *firewall.Rule) { r.Label = "a\x00" }, "label"},
 		{func(r *firewall.Rule) { r.AppID = strings.Repeat("a", 64) }, ""},
+		{func(r *firewall.Rule) { r.AppID = strings.Repeat("a", 65) }, "appId"},
 		{func(r *firewall.Rule) { r.Entities = []string{"::1", "0.0.0.0/0", "::/0", "1.2.3.4"} }, ""},
 		{func(r *firewall.Rule) { r.Entities = []string{"1.2.3.4/-1"} }, "targetEntities"},
 		{func(r *firewall.Rule) { r.Entities = []string{"fe80::%eth0/64"} }, "targetEntities"},
 		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{"any id", "7"} }, ""},
-		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{strings.Repeat("u", 64)} }, ""},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{strings.Repeat("u", 128)} }, ""},
+		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{strings.Repeat("u", 129)} },
+			"targetEntities"},
 		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.UserID, []string{"a\x00"} }, "targetEntities"},
 		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.AppID, []string{"shop-1"} }, ""},
 		{func(r *firewall.Rule) { r.EntityType, r.Entities = firewall.AppID, []string{"a shop"} }, "targetEntities"},
@@ -60,10 +64,11 @@ func TestCheck(t *testing.T) {
 func TestCanonicalEntities(t *testing.T) {
 	r := valid()
 	r.Entities = []string{"::ffff:1.2.3.4", "1.2.3.4", "::ffff:1.2.3.0/120", "1.2.3.9/24", "2001:DB8:0::1",
-		"2001:db8::1", "2001:db8::1/128", "2001:db8::5/64", "fe80::1%lo", "1.2.3.4/32"}
+		"2001:db8::1", "2001:db8::1/128", "2001:db8::5/64", "fe80::1%lo", "1.2.3.4/32", "::ffff:1.2.3.4/96",
+		"::ffff:1.2.3.4/90"}
 	r.Canonical(firewall.Resources{})
 	if got := strings.Join(r.Entities, " "); got != "1.2.3.4 1.2.3.0/24 2001:db8::1 2001:db8::1/128 2001:db8::/64 "+
-		"fe80::1" {
+		"fe80::1 0.0.0.0/0 ::ffc0:0:0/90" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -82,13 +87,17 @@ func TestCanonicalResources(t *testing.T) {
 		"GET /api/x": "GET /api/x", "GET /api/y": "GET /y", "GET /": "GET /", "PUT /Other/Path/": "PUT /Other/Path",
 		"GET /a%2fb": "GET /a/b", "GET /a%3b": "GET /a%3B",
 		"GET /a;x=1": "GET /a;x=1", "OPTIONS /a": "OPTIONS /a", "GET /apiary": "GET /apiary",
+		"GET /%30%39%41%5A%61%7a%2d%6F%4f": "GET /09AZaz-oO", "GET /!~": "GET /!~",
+		"GET /" + strings.Repeat("a", 2047):  "GET /" + strings.Repeat("a", 2047),
+		"limit !" + strings.Repeat("~", 127): "LIMIT !" + strings.Repeat("~", 127),
 	} {
 		if got, err := known.Canonical(entry); err != nil || got != want {
 			t.Errorf("%q: %q, %v, want %q", entry, got, err, want)
 		}
 	}
 	for _, entry := range []string{"", "GET", "/a", "GET a", "GET *", "* /a", "FETCH /a", "GET /a b", "GET /%",
-		"GET /%2", "GET /%zz", "GET /\x7f", "GET /ğ", "GET /a\\b",
+		"GET /%2", "GET /%zz", "GET /\x7f", "GET /ğ", "GET /a\\b", "GET /a\"b", "GET /a<b", "GET /a>b", "GET /\x01",
+		"LIMIT " + strings.Repeat("a", 129), "LIMIT \x7f",
 		"GET http://x/a", "GET " + "/" + strings.Repeat("a", 2048), "GET\x00 /a"} {
 		if got, err := known.Canonical(entry); err == nil {
 			t.Errorf("%q is taken for %q", entry, got)

@@ -93,6 +93,30 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// A sweep visits no window that still counts: it reads the clock once for each partition.
+func TestSweepVisitsNoCountingWindow(t *testing.T) {
+	reads, at := 0, time.Unix(0, 0)
+	table := ratelimit.NewTable(func() time.Time { reads++; return at })
+	s := make([]ratelimit.Standing, 1)
+	for n := range uint64(4 * ratelimit.SweepSteps) { // in one partition
+		d := ratelimit.Demand{Key: ratelimit.Colliding(n), Limit: 100, Period: 2 * time.Hour}
+		if n%2 == 0 {
+			if admitted, err := table.Allow(t.Context(), []ratelimit.Demand{d}, s); !admitted || err != nil {
+				t.Fatal(admitted, err)
+			}
+			continue
+		}
+		d.Period = time.Hour
+		if got, open := table.Reserve(&d, 10, 2, int64(time.Hour), &s[0], &gate{closed: -1}); got != 10 || !open {
+			t.Fatal(got, open)
+		}
+	}
+	reads, at = 0, at.Add(30*time.Minute)
+	if table.Sweep(); reads != ratelimit.Partitions || table.Keys() != 4*ratelimit.SweepSteps {
+		t.Errorf("%d reads of the clock, %d keys", reads, table.Keys())
+	}
+}
+
 // gate allows a table to decide about all partitions but one.
 type gate struct {
 	closed  int

@@ -8,11 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/account/user"
+	"castellan/domain/account/user/usertest"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/resource"
+	"castellan/persistence"
 	"castellan/persistence/account"
 	"castellan/persistence/permit"
 	"castellan/persistence/persistencetest"
@@ -21,6 +24,7 @@ import (
 // registry is the administration of a new installation that serves three endpoints. It has the UI type 'page'.
 type registry struct {
 	resource.Admin
+	db   *persistence.DB
 	page int64
 }
 
@@ -29,7 +33,7 @@ var by = audit.By{UserID: "boss"}
 func newRegistry(t *testing.T) *registry {
 	t.Helper()
 	db, at := persistencetest.SQLite(t), time.UnixMilli(1_700_000_000_000).UTC()
-	r := &registry{Admin: resource.Admin{Store: permit.NewResources(db), Accounts: account.NewUsers(db),
+	r := &registry{db: db, Admin: resource.Admin{Store: permit.NewResources(db), Accounts: account.NewUsers(db),
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return at }},
 		Table: resource.Table{{Method: "GET", Path: "/things", Name: "List things"},
 			{Method: "POST", Path: "/keys", Reserved: true}, {Method: "PUT", Path: "/things"}}}}
@@ -64,6 +68,90 @@ func TestLengthOfCodes(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A role has a name of 1 to 500 characters without control characters.
+func TestNameOfRole(t *testing.T) {
+	r := newRegistry(t)
+	for name, fields := range map[string]string{strings.Repeat("ü", 500): "", strings.Repeat("ü", 501): "name", " ": "name",
+		"a\x00": "name"} {
+		made, err := r.AddRole(t.Context(), by, "r", name)
+		if storetest.WantsFields(t, err, fields); fields == "" && (made.Name != name || made.ID == 0) {
+			t.Errorf("%+v", made)
+		}
+	}
+}
+
+// The audit of a grant names the permission, the resource and the former permission.
+func TestAuditOfGrants(t *testing.T) {
+	r := newRegistry(t)
+	role, err := r.AddRole(t.Context(), by, "r", "R")
+	storetest.Must(t, err)
+	all, err := r.Store.Resources(t.Context())
+	storetest.Must(t, err)
+	at := all[slices.IndexFunc(all, func(x resource.Resource) bool { return x.Code == "GET /things" })].ID
+	for _, p := range []resource.Permission{resource.Allow, resource.Deny} {
+		g, err := r.Grant(t.Context(), by, role.ID, at, p)
+		if err != nil || g.Permission != p || !g.CreatedAt.Equal(r.Changes.Now()) || g.ID == 0 {
+			t.Errorf("%+v, %v", g, err)
+		}
+	}
+	_, err = r.Revoke(t.Context(), by, role.ID, at)
+	storetest.Must(t, err)
+	acts := persistencetest.Acts(t, r.db)
+	storetest.Same(t, acts[len(acts)-3:], []string{"PERMISSION_SET|boss||r|ALLOW on GET /things",
+		"PERMISSION_SET|boss||r|DENY on GET /things, was ALLOW", "PERMISSION_DELETE|boss||r|DENY on GET /things"})
+}
+
+// The role of the last administrator cannot be revoked. An account that cannot log in is none: one that is blocked, and
+// a demo account outside of development.
+func TestRevokeRoleOfLastAdministrator(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*user.Add)
+		dev  bool
+		want fault.Code
+	}{
+		"active":                        {func(*user.Add) {}, false, fault.InvalidState},
+		"blocked":                       {func(a *user.Add) { a.Status = user.Blocked }, false, ""},
+		"a demo account":                {func(a *user.Add) { a.Demo = true }, false, ""},
+		"a demo account in development": {func(a *user.Add) { a.Demo = true }, true, fault.InvalidState},
+	} {
+		r, a := newRegistry(t), usertest.Sample(1)
+		c.edit(&a)
+		r.Dev = c.dev
+		storetest.Must(t, r.db.Commit(t.Context(), a))
+		_, err := r.AssignRole(t.Context(), by, a.ID, user.RoleAdmin)
+		storetest.Must(t, err)
+		if m, err := r.RevokeRole(t.Context(), by, a.ID, user.RoleAdmin); fault.CodeOf(err) != c.want ||
+			err == nil && (m.UserID != a.ID || m.RoleCode != user.RoleAdmin) {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+}
+
+// A change names its author and its time, beside those of the creation. It keeps what was not sent.
+func TestChangeOfRecords(t *testing.T) {
+	r := newRegistry(t)
+	made := r.Changes.Now()
+	id, err := r.AddResource(t.Context(), by, draft("/a", r.page, 0))
+	storetest.Must(t, err)
+	free, err := r.AddType(t.Context(), by, typeDraft("free"))
+	storetest.Must(t, err)
+	r.Changes.Now = func() time.Time { return made.Add(time.Hour) }
+	stamp := resource.Stamp{CreatedBy: "boss", CreatedAt: made, UpdatedBy: "second", UpdatedAt: made.Add(time.Hour)}
+	second := audit.By{UserID: "second"}
+	storetest.Must(t, r.ChangeType(t.Context(), second, free, resource.TypeDraft{Code: "other", Name: "Other",
+		Status: resource.Passive, Context: resource.API}))
+	types, err := r.Store.Types(t.Context())
+	storetest.Must(t, err)
+	storetest.Same(t, types[len(types)-1], resource.Type{ID: free, Code: "other", Name: "Other", Status: resource.Passive,
+		Context: resource.API, Stamp: stamp})
+	storetest.Must(t, r.ChangeResource(t.Context(), second, id, resource.Draft{Code: "/b", Name: "B",
+		Status: resource.Passive, TypeID: r.page, Context: resource.UI}))
+	all, err := r.Store.Resources(t.Context())
+	storetest.Must(t, err)
+	storetest.Same(t, all[len(all)-1], resource.Resource{ID: id, Code: "/b", Name: "B", Status: resource.Passive,
+		TypeID: r.page, TypeCode: "page", Context: resource.UI, Stamp: stamp})
 }
 
 // A resource of a page may have the code of an endpoint. It does not belong to the endpoint table.

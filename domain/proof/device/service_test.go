@@ -214,6 +214,11 @@ func TestFreshness(t *testing.T) {
 	at := func(skew int64) func(*device.Claims) {
 		return func(c *device.Claims) { c.IssuedAt = d.now.Load()/1000 + skew }
 	}
+	late := d.now.Load()/1000 + 300
+	fast := func(c *device.Claims) { c.ID, c.IssuedAt = "of a fast clock", late }
+	expect(t, "a fast clock", present(p, fast), "", false)
+	d.now.Add(600_000)
+	expect(t, "a fast clock, as old as may be", present(p, fast), fault.DeviceSignatureInvalid, false)
 	for _, skew := range []int64{-301, 301, -100_000} {
 		expect(t, "stale", present(p, at(skew)), fault.DeviceSignatureInvalid, true)
 	}
@@ -240,11 +245,11 @@ func TestFreshness(t *testing.T) {
 	expect(t, "the nonce", present(p, with(nonce)), "", false)
 	expect(t, "the nonce again", present(p, with(nonce)), fault.DeviceSignatureInvalid, true)
 	nonce = expect(t, "stale", present(p, at(400)), fault.DeviceSignatureInvalid, true)
-	late := expect(t, "stale", present(p, at(400)), fault.DeviceSignatureInvalid, true)
+	second := expect(t, "stale", present(p, at(400)), fault.DeviceSignatureInvalid, true)
 	d.now.Add(299_999)
 	expect(t, "1 ms before its end", present(p, with(nonce)), "", false)
 	d.now.Add(1)
-	expect(t, "at its end", present(p, with(late)), fault.DeviceSignatureInvalid, true)
+	expect(t, "at its end", present(p, with(second)), fault.DeviceSignatureInvalid, true)
 }
 
 // When one proof is presented concurrently, one call succeeds (SEC-15).
@@ -321,4 +326,25 @@ func TestAnswered(t *testing.T) {
 	_, err = d.run(d.RemoveAction(), 1, removal)
 	storetest.Must(t, err)
 	expect(t, "a removed device", answered(nil), fault.DeviceSignatureInvalid, false)
+	_, _, err = d.Answered(t.Context(), of(r, "nonsense"), device.Answer{})
+	expect(t, "an empty answer", err, fault.DeviceSignatureInvalid, false)
+	_, _, err = d.Answered(t.Context(), r, device.Answer{})
+	expect(t, "no proof", err, fault.DeviceSignatureRequired, false)
+
+	d.Store = silent{d.Store}
+	if err := answered(nil); !errors.Is(err, errSilent) {
+		t.Errorf("answered without a store: %v", err)
+	}
+	if _, err := d.Present(t.Context(), of(ongoing, d.sign(p, claimsOf(ongoing)))); !errors.Is(err, errSilent) {
+		t.Errorf("presented without a store: %v", err)
+	}
 }
+
+var errSilent = errors.New("silent")
+
+// silent is a store of devices that cannot be read.
+type silent struct{ device.Store }
+
+func (silent) Get(context.Context, string) (device.Device, error) { return device.Device{}, errSilent }
+
+func (silent) List(context.Context, string) ([]device.Device, error) { return nil, errSilent }

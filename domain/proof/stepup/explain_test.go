@@ -139,7 +139,7 @@ func TestExplainNamesUnconfiguredMethods(t *testing.T) {
 	}
 }
 
-// listed are remembered clients by their account.
+// listed are remembered clients by their account, or by their action.
 type listed struct {
 	remembered.Store
 	rows map[string][]remembered.Client
@@ -147,6 +147,10 @@ type listed struct {
 
 func (l listed) List(_ context.Context, userID string, _ time.Time, _ int) ([]remembered.Client, error) {
 	return l.rows[userID], nil
+}
+
+func (l listed) Of(_ context.Context, action string, _ time.Time, _ int) ([]remembered.Client, error) {
+	return l.rows[action], nil
 }
 
 // An explanation counts the clients whose key would complete a method of the start.

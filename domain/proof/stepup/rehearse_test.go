@@ -9,6 +9,7 @@ import (
 	"castellan/domain/delivery/message"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/mfa"
+	"castellan/domain/factor/remembered"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/page"
@@ -158,6 +159,35 @@ func TestRehearse(t *testing.T) {
 	for action, want := range map[string]bool{mfa.DeviceAdd: false, "LOGIN": true} {
 		if s.completes(action, challenge.Account{Phone: "+", Passkeys: true}, change) != want {
 			t.Errorf("%s without the passkey: %t", action, !want)
+		}
+	}
+}
+
+// A rehearsal counts the remembered clients that count now and would not under the policy: for its days, or because it
+// does not list their method.
+func TestForgottenClients(t *testing.T) {
+	const day = 24 * time.Hour
+	now := time.UnixMilli(1_700_000_000_000)
+	s := remembering(&now, 10, 1, "SMS", "MAIL")
+	client := func(m challenge.Name, age, left time.Duration) remembered.Client {
+		return remembered.Client{UserID: "all", Action: "LOGIN", Method: m, CV: 3, CreatedAt: now.Add(-age),
+			ExpiresAt: now.Add(left)}
+	}
+	s.Remembered = listed{rows: map[string][]remembered.Client{"LOGIN": {client("SMS", day, 9*day),
+		client("SMS", 6*day, 4*day), client("MAIL", day, 9*day), client("SMS", 10*day, 0)}}}
+	for _, c := range []struct {
+		days    int
+		methods []string
+		want    int
+	}{{10, []string{"SMS", "MAIL"}, 0}, {0, []string{"SMS", "MAIL"}, 3}, {5, []string{"MAIL", "SMS"}, 1},
+		{10, []string{"MAIL"}, 2}, {5, []string{"MAIL"}, 2}, {5, []string{"SMS"}, 2}} {
+		p := mfa.Policy{ActionCode: "LOGIN", Name: "p", EntityType: mfa.General, Type: mfa.Common, Required: 1,
+			RememberDays: c.days}
+		for _, m := range c.methods {
+			p.Methods = append(p.Methods, mfa.Choice{Code: m})
+		}
+		if x, err := s.Rehearse(t.Context(), stored{}, audit.By{}, p); err != nil || x.Forgotten != c.want {
+			t.Errorf("%d days, %v: %+v, %v", c.days, c.methods, x, err)
 		}
 	}
 }

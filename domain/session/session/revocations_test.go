@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 func table() (*Revocations, *time.Time) {
@@ -82,17 +84,23 @@ func TestLoadAndForget(t *testing.T) {
 	if r.Len() != 2 || !r.Revoked("s", "u", 1) || !r.Revoked("x", "v", 3) {
 		t.Fatalf("%d entries", r.Len())
 	}
-	*now = start.Add(2 * time.Minute) // tokens of s have ended, those of v have not
-	for i := range 20_000 {
-		r.End(fmt.Sprint("n", i)) // every shard is written to
+	fill := func(prefix string) { // writes to every shard
+		for i := range 20_000 {
+			r.End(fmt.Sprint(prefix, i))
+		}
 	}
-	if r.Revoked("s", "u", 1) || !r.Revoked("x", "v", 3) {
-		t.Error("an entry lives as long as the tokens it speaks of")
+	// Tokens of s end after a minute, those of v later. The clocks of nodes differ by two seconds at most.
+	for before, want := range map[time.Duration]bool{time.Millisecond: true, 0: false} {
+		r, now = table()
+		*now = start
+		storetest.Must(t, r.Load(t.Context(), store))
+		*now = start.Add(time.Minute + 2*time.Second - before)
+		if fill("n"); r.Revoked("s", "u", 1) != want || !r.Revoked("x", "v", 3) {
+			t.Errorf("%v before its end, an entry is kept: %t", before, !want)
+		}
 	}
 	*now = start.Add(40 * time.Minute)
-	for i := range 20_000 {
-		r.End(fmt.Sprint("m", i))
-	}
+	fill("m")
 	if n := r.Len(); n > 20_001 {
 		t.Errorf("%d entries, the first 20000 are of no use any more", n)
 	}

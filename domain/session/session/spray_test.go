@@ -77,22 +77,6 @@ func TestSpray(t *testing.T) {
 	}
 }
 
-// Three hundred people of an office log in within ten minutes, each for the first time and every fourth with a
-// mistyped password first. None is refused.
-func TestOfficeBehindOneAddress(t *testing.T) {
-	b := newBench(t)
-	for i := range 300 {
-		b.add(i, nil)
-	}
-	for i := range 300 {
-		if i%4 == 0 {
-			b.tries(request(i, "kedi7şekeR"), fault.InvalidCredentials)
-		}
-		b.tries(request(i, secret), "")
-		b.now = b.now.Add(2 * time.Second)
-	}
-}
-
 // Five regions close an account. The owner still gets in by the known network, a reset of the password, or the
 // operator.
 func TestDoorsOfAClosedAccount(t *testing.T) {
