@@ -39,6 +39,7 @@ func kinds(now func() time.Time) engine.Kinds {
 			proof.DeviceFences,
 			factor.PasskeyFences,
 			kit.JobFences,
+			money.GateFences,
 			money.LedgerFences,
 			money.TransactionFences,
 			money.BlockageFences,

@@ -121,7 +121,8 @@ type outage struct {
 // note records how a transaction ended.
 func (o *outage) note(began time.Time, err error, wrote bool) {
 	o.failures.note(err, wrote)
-	if err != nil && down(err) {
+	// A movement that lost a race inside a transaction is UNAVAILABLE, too, and no outage.
+	if CauseOf(err) != "" || errors.Is(err, commit.ErrUnknown) {
 		var reason *fault.Error
 		errors.As(Translate(err), &reason)
 		o.reason.Store(reason)

@@ -42,10 +42,13 @@ type approvalRow struct {
 	ChallengeID, IntentDigest string
 }
 
-// gateFence passes a gate once for each version.
-var gateFence = engine.FencedByVersion(true, func(w transaction.PassGate) gateRow {
-	return gateRow{ID: w.Key, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
-}, "changed_at")
+// GateFences pass a gate once for each version. They are one statement, new gates included, and come before balances:
+// so units lock gates as transactions do.
+var GateFences = []engine.Kind{engine.FencedInsert("ON CONFLICT (id) DO UPDATE SET changed_at = EXCLUDED.changed_at, "+
+	"version = EXCLUDED.version WHERE money_gate.version = EXCLUDED.version - 1 {RETURNING id}",
+	func(w transaction.PassGate) gateRow {
+		return gateRow{ID: w.Key, ChangedAt: engine.Millis(w.At), Version: w.Version + 1}
+	})}
 
 var addApproval = engine.Insert(func(w transaction.AddApproval) approvalRow {
 	return approvalRow{WithdrawalID: w.ID, UserID: w.UserID, At: engine.Millis(w.At), OrderDigest: w.OrderDigest,

@@ -174,9 +174,8 @@ type coinAddressRow struct {
 	CreatedAt int64
 }
 
-// TransactionFences has gates before the movements whose triggers lock totals, as transactions lock them.
+// TransactionFences come after GateFences: triggers of movements lock totals, and transactions lock gates before them.
 var TransactionFences = []engine.Kind{
-	gateFence,
 	engine.Fenced("UPDATE deposit SET status = v.status, sender_info = v.sender_info, "+
 		"transfer_id = NULLIF(v.transfer_id, ''), job_id = v.job_id, "+
 		"facts = CASE WHEN deposit.facts = '' THEN v.facts ELSE deposit.facts END, version = v.version + 1 {FROM v} "+

@@ -1,11 +1,13 @@
 package transaction
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"castellan/domain/kit/audit"
@@ -26,38 +28,37 @@ func (PassGate) Table() string { return "money_gate" }
 
 func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version }
 
-// gates are those that a movement passes: one for each sum that the rules of its kind have.
-type gates struct {
-	keys []string // sorted, so that no two movements wait for each other
-	line string   // the key of the one that most movements pass; "": there are no gates
+// widths lists what sums add up, from all movements to few.
+var widths = []policy.Per{policy.PerPlatform, policy.PerAsset, policy.PerInitiator, policy.PerDestination,
+	policy.PerAccount}
+
+// gatesOf returns the keys of the gates that a movement passes, the widest first: one for each sum that the rules of its
+// kind have.
+func gatesOf(set *policy.Set, m movement) (keys []string) {
+	for _, per := range set.Counts(m.facts.Kind) {
+		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.facts.Common(per))
+	}
+	slices.SortFunc(keys, byTurn)
+	return keys
 }
 
-// widths lists what sums add up, from few movements to all.
-var widths = []policy.Per{policy.PerAccount, policy.PerDestination, policy.PerInitiator, policy.PerAsset,
-	policy.PerPlatform}
-
-func gatesOf(set *policy.Set, m movement) (g gates) {
-	widest := -1
-	for _, per := range set.Counts(m.facts.Kind) {
-		key := string(m.facts.Kind) + "/" + string(per) + "/" + m.facts.Common(per)
-		if g.keys = append(g.keys, key); slices.Index(widths, per) > widest {
-			widest, g.line = slices.Index(widths, per), key
-		}
-	}
-	slices.Sort(g.keys)
-	return g
+// byTurn orders the keys of gates as turns at them are taken, so that no two movements wait for each other: the widest
+// first, also if they have different rules.
+func byTurn(a, b string) int {
+	width := func(key string) int { return slices.Index(widths, policy.Per(strings.Split(key, "/")[1])) }
+	return cmp.Or(cmp.Compare(width(a), width(b)), cmp.Compare(a, b))
 }
 
 // gates reads gates. Inside a transaction it locks them. Otherwise it waits until no other movement of this process is
-// between the widest one and its unit: they would fail at it. At the others only the versions are binding.
-func (j *Judge) gates(ctx context.Context, g gates, at time.Time) ([]commit.Write, error) {
+// between one of them and its unit: they would fail at one gate.
+func (j *Judge) gates(ctx context.Context, keys []string, at time.Time) ([]commit.Write, error) {
 	inside := commit.Inside(ctx)
-	if e := entryOf(ctx); e != nil && !inside && g.line != "" {
-		if err := j.take(ctx, e, g.line); err != nil {
+	if e := entryOf(ctx); e != nil && !inside {
+		if err := j.take(ctx, e, keys); err != nil {
 			return nil, err
 		}
 	}
-	return j.versions(ctx, g.keys, at, inside)
+	return j.versions(ctx, keys, at, inside)
 }
 
 // versions reads the versions of gates, and locks them if lock is true.
@@ -65,6 +66,7 @@ func (j *Judge) versions(ctx context.Context, keys []string, at time.Time, lock 
 	if len(keys) == 0 {
 		return nil, nil
 	}
+	keys = slices.Sorted(slices.Values(keys)) // as units lock them
 	versions, err := j.Past.Gates(ctx, keys, at, lock)
 	for _, key := range keys {
 		all = append(all, PassGate{Key: key, Version: versions[key], At: at})
@@ -72,32 +74,43 @@ func (j *Judge) versions(ctx context.Context, keys []string, at time.Time, lock 
 	return all, err
 }
 
-// take waits for the turn at a gate if the movement does not have it.
-func (j *Judge) take(ctx context.Context, e *entry, line string) (err error) {
-	if e.leave != nil && e.line == line {
-		return nil
+// take waits for the turns at gates that a movement has not, and ends those that it has at others.
+func (j *Judge) take(ctx context.Context, e *entry, keys []string) error {
+	n := 0
+	for n < min(len(e.turns), len(keys)) && e.turns[n].key == keys[n] {
+		n++
 	}
-	e.end() // the turn of an earlier try by other rules
-	e.line = line
-	e.leave, err = j.turns.Take(ctx, line)
-	return err
+	e.end(n)
+	for _, key := range keys[n:] {
+		leave, err := j.turns.Take(ctx, key)
+		if err != nil {
+			return err
+		}
+		e.turns = append(e.turns, taken{key, leave})
+	}
+	return nil
 }
 
-// entry is a movement from its first plan to its commit. alone says that it is judged by its sums, in its turn. Any
-// other passes its gates together with those that wait for them, too (pass).
+// entry is a movement from its first plan to its commit. alone says that it is judged by its sums, in its turns. Any
+// other passes its gates together with those that wait for the widest one, too (pass).
 type entry struct {
-	line  string // the gate whose turn it has
-	leave func() // ends the turn; nil: it has none
+	turns []taken // by byTurn
 	alone bool
 	pass  *pass
 }
 
-// end ends the turn of a movement.
-func (e *entry) end() {
-	if e.leave != nil {
-		e.leave()
-		e.leave = nil
+// taken is the turn at a gate.
+type taken struct {
+	key   string
+	leave func()
+}
+
+// end ends the turns of a movement but the first n.
+func (e *entry) end(n int) {
+	for _, t := range e.turns[n:] {
+		t.leave()
 	}
+	e.turns = e.turns[:n]
 }
 
 type entryKey struct{}
@@ -108,11 +121,11 @@ func entryOf(ctx context.Context) *entry {
 	return e
 }
 
-// decide is ledger.Ledger.Decide for a plan that judges. The turn of its movement ends with it.
+// decide is ledger.Ledger.Decide for a plan that judges. The turns of its movement end with it.
 func (j *Judge) decide(ctx context.Context, l *ledger.Ledger, by audit.By, accounts []ledger.Account,
 	plan ledger.Plan) (ledger.Result, error) {
 	e := &entry{}
-	defer e.end()
+	defer e.end(0)
 	return l.Decide(context.WithValue(ctx, entryKey{}, e), by, accounts, func(ctx context.Context,
 		has []ledger.Balance) (ledger.Movement, error) {
 		e.pass = nil
@@ -135,7 +148,7 @@ type pass struct {
 	*entry
 	set     *policy.Set
 	verdict policy.Verdict
-	gates   gates
+	keys    []string
 
 	writes []commit.Write
 	commit commit.Committer
@@ -152,9 +165,9 @@ func (p *pass) answer(err error) {
 }
 
 // least judges a movement with the least sums. It returns false if its sums are needed now.
-func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, g gates) (v policy.Verdict, is bool) {
+func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, keys []string) (v policy.Verdict, is bool) {
 	e := entryOf(ctx)
-	if e == nil || e.alone || e.pass != nil || !m.commits || g.line == "" || commit.Inside(ctx) {
+	if e == nil || e.alone || e.pass != nil || !m.commits || len(keys) == 0 || commit.Inside(ctx) {
 		return v, false
 	}
 	none := func(context.Context, CountedQuery) ([]Counted, error) { return nil, nil }
@@ -164,7 +177,7 @@ func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, g gates)
 	}
 	v = set.Judge(m.facts, totals)
 	if v.Passes() {
-		e.pass = &pass{movement: m, entry: e, set: set, verdict: v, gates: g}
+		e.pass = &pass{movement: m, entry: e, set: set, verdict: v, keys: keys}
 	}
 	return v, v.Passes()
 }
@@ -174,7 +187,7 @@ const maxTogether = 64
 
 // together commits a pass. The pass that has the turn at its widest gate commits all that wait for it.
 func (j *Judge) together(ctx context.Context, p *pass) error {
-	line := p.gates.line
+	line := p.keys[0]
 	waits, served := context.WithCancel(ctx)
 	defer served()
 	p.served, p.done = served, make(chan error, 1)
@@ -184,8 +197,8 @@ func (j *Judge) together(ctx context.Context, p *pass) error {
 	}
 	j.passes[line] = append(j.passes[line], p)
 	j.mu.Unlock()
-	defer p.end()
-	err := j.take(waits, p.entry, line)
+	defer p.end(0)
+	err := j.take(waits, p.entry, p.keys[:1])
 	for {
 		all, waiting := j.next(line, p, err == nil)
 		switch {
@@ -194,7 +207,11 @@ func (j *Judge) together(ctx context.Context, p *pass) error {
 		case err != nil:
 			return err
 		}
-		j.serve(context.WithoutCancel(ctx), all)
+		going := context.WithoutCancel(ctx)
+		if err = j.take(going, p.entry, keysOf(all)); err != nil { // it cannot be
+			return err
+		}
+		j.serve(going, all)
 	}
 }
 
@@ -224,7 +241,7 @@ func (j *Judge) next(line string, p *pass, serves bool) (all []*pass, waiting bo
 // maxLost limits how often a unit is decided again because another node was first at a gate.
 const maxLost = 10
 
-// serve commits passes in one unit, in the turn at their widest gate. If it is refused at another row, each is committed by
+// serve commits passes in one unit, in the turns at their gates. If it is refused at another row, each is committed by
 // itself, so that only the faulty one fails.
 func (j *Judge) serve(ctx context.Context, all []*pass) {
 	at, to := all[0].facts.At, all[0].commit
@@ -264,12 +281,12 @@ func (j *Judge) serve(ctx context.Context, all []*pass) {
 	ended = true
 }
 
-// keysOf returns the keys of all gates of passes, sorted.
+// keysOf returns the keys of all gates of passes, the widest first.
 func keysOf(all []*pass) (keys []string) {
 	for _, p := range all {
-		keys = append(keys, p.gates.keys...)
+		keys = append(keys, p.keys...)
 	}
-	slices.Sort(keys)
+	slices.SortFunc(keys, byTurn)
 	return slices.Compact(keys)
 }
 

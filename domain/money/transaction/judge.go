@@ -134,12 +134,12 @@ func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
 	if r.facts = m.facts; err != nil {
 		return r, err
 	}
-	g, is := gatesOf(set, m), false
-	if r.Verdict, is = j.least(ctx, set, m, g); is {
+	keys, is := gatesOf(set, m), false
+	if r.Verdict, is = j.least(ctx, set, m, keys); is {
 		return r, nil
 	}
 	r.Verdict = policy.Verdict{}
-	if r.gates, err = j.gates(ctx, g, m.facts.At); err != nil || !m.facts.Read.Any {
+	if r.gates, err = j.gates(ctx, keys, m.facts.At); err != nil || !m.facts.Read.Any {
 		return r, err
 	}
 	totals, err := j.totals(ctx, set, m, false, j.past())
