@@ -22,7 +22,8 @@ func TestBoundsOfRSA(t *testing.T) {
 		n, e []byte
 		want bool
 	}{
-		{good, three, true}, {good, []byte{1, 0, 1}, true}, {good, []byte{5}, true}, {good, []byte{0x7f, 255, 255, 255}, true},
+		{good, three, true}, {good, []byte{1, 0, 1}, true}, {good, []byte{5}, true},
+		{good, []byte{0x7f, 255, 255, 255}, true},
 		{modulus(8192, 1), three, true}, {append([]byte{0}, modulus(8192, 1)...), three, true},
 		{modulus(2047, 1), three, false}, {modulus(8193, 1), three, false}, {modulus(2048, 2), three, false},
 		{append([]byte{0, 0}, modulus(8192, 1)...), three, false}, {good, nil, false}, {good, []byte{1}, false},

@@ -24,6 +24,8 @@ func TestClean(t *testing.T) {
 		{`<ol type="a"><li value="2">x</ol>`, `<ol type="a"><li value="2">x</ol>`},
 		{`<table><tr><td colspan="2" align="left">x</td></tr></table>`,
 			`<table><tr><td colspan="2" align="left">x</td></tr></table>`},
+		{`<table><col span="2"/><thead valign="top"><tr><th scope="col" rowspan="2">x</th></tr></thead></table>`,
+			`<table><col span="2"/><thead valign="top"><tr><th scope="col" rowspan="2">x</th></tr></thead></table>`},
 		{`<a href="https://example.com/?q=1">x</a>`,
 			`<a href="https://example.com/?q=1" rel="nofollow noreferrer">x</a>`},
 		{`<a href="javascript:alert(1)">x</a>`, `x`},

@@ -57,6 +57,7 @@ func TestSignPublic(t *testing.T) {
 	webhook.SignPublic(h, "k1", private, "m1", time.Unix(1614265330, 0), []byte(`{"a":1}`))
 	signature, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(h.Get("webhook-signature"), "v1a,"))
 	if err != nil || h.Get("webhook-key-id") != "k1" || h.Get("webhook-id") != "m1" ||
+		h.Get("webhook-timestamp") != "1614265330" ||
 		!ed25519.Verify(public, []byte(`m1.1614265330.{"a":1}`), signature) {
 		t.Errorf("%v, %v", h, err)
 	}
