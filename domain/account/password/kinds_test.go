@@ -97,13 +97,11 @@ func TestWrappingIsBounded(t *testing.T) {
 	}
 }
 
-// logins is the number of logins of each kind of TestWorkOfLogins.
-const logins = 10_000
-
 // A login takes the work of its own account's hash. Without an account, the works are those of the kinds in the
 // proportions of the accounts, and an identifier always takes the same one. While accounts log in, an identifier leaves
 // its kind only for that of the present parameters. So a time names a kind and never an account.
 func TestWorkOfLogins(t *testing.T) {
+	const logins = 10_000 // of each kind
 	h := small(t, HasherOptions{})
 	portions := []Portion{{Accounts: 500, Peak: 500}, {Accounts: 300, Peak: 300}, {Accounts: 150, Peak: 150},
 		{Accounts: 49, Peak: 50}, {Accounts: 1, Peak: 1}}

@@ -99,25 +99,19 @@ func TestAuditOfGrants(t *testing.T) {
 // The role of the last administrator cannot be revoked. An account that cannot log in is none: one that is blocked, and
 // a demo account outside of development.
 func TestRevokeRoleOfLastAdministrator(t *testing.T) {
-	for name, c := range map[string]struct {
-		edit func(*user.Add)
-		dev  bool
-		want fault.Code
-	}{
-		"active":                        {func(*user.Add) {}, false, fault.InvalidState},
-		"blocked":                       {func(a *user.Add) { a.Status = user.Blocked }, false, ""},
-		"a demo account":                {func(a *user.Add) { a.Demo = true }, false, ""},
-		"a demo account in development": {func(a *user.Add) { a.Demo = true }, true, fault.InvalidState},
-	} {
+	type account struct{ blocked, demo, dev bool }
+	for c, want := range map[account]fault.Code{{}: fault.InvalidState, {blocked: true}: "", {demo: true}: "",
+		{demo: true, dev: true}: fault.InvalidState} {
 		r, a := newRegistry(t), usertest.Sample(1)
-		c.edit(&a)
-		r.Dev = c.dev
+		if a.Demo, r.Dev = c.demo, c.dev; c.blocked {
+			a.Status = user.Blocked
+		}
 		storetest.Must(t, r.db.Commit(t.Context(), a))
 		_, err := r.AssignRole(t.Context(), by, a.ID, user.RoleAdmin)
 		storetest.Must(t, err)
-		if m, err := r.RevokeRole(t.Context(), by, a.ID, user.RoleAdmin); fault.CodeOf(err) != c.want ||
+		if m, err := r.RevokeRole(t.Context(), by, a.ID, user.RoleAdmin); fault.CodeOf(err) != want ||
 			err == nil && (m.UserID != a.ID || m.RoleCode != user.RoleAdmin) {
-			t.Errorf("%s: %+v, %v", name, m, err)
+			t.Errorf("%+v: %+v, %v", c, m, err)
 		}
 	}
 }
@@ -131,8 +125,8 @@ func TestChangeOfRecords(t *testing.T) {
 	free, err := r.AddType(t.Context(), by, typeDraft("free"))
 	storetest.Must(t, err)
 	r.Changes.Now = func() time.Time { return made.Add(time.Hour) }
-	stamp := resource.Stamp{CreatedBy: "boss", CreatedAt: made, UpdatedBy: "second", UpdatedAt: made.Add(time.Hour)}
-	second := audit.By{UserID: "second"}
+	stamp, second := resource.Stamp{CreatedBy: "boss", CreatedAt: made, UpdatedBy: "second",
+		UpdatedAt: made.Add(time.Hour)}, audit.By{UserID: "second"}
 	storetest.Must(t, r.ChangeType(t.Context(), second, free, resource.TypeDraft{Code: "other", Name: "Other",
 		Status: resource.Passive, Context: resource.API}))
 	types, err := r.Store.Types(t.Context())

@@ -119,13 +119,6 @@ func TestScopeOfAKey(t *testing.T) {
 	}
 }
 
-func (k *keys) add(t *testing.T, n servicekey.New) servicekey.Key {
-	t.Helper()
-	made, _, err := k.Add(t.Context(), by, n)
-	storetest.Must(t, err)
-	return made
-}
-
 // The audit of a new key names what it may do.
 func TestAuditOfKeys(t *testing.T) {
 	k := newKeys(t)
@@ -139,13 +132,15 @@ func TestAuditOfKeys(t *testing.T) {
 		`role "wallet", actions ["AB"]`: {Role: "wallet", Actions: []string{"AB"}},
 	} {
 		n.Name = fmt.Sprint("k", len(name))
-		k.add(t, n)
+		_, _, err := k.Add(t.Context(), by, n)
+		storetest.Must(t, err)
 		if one := persistencetest.Did(t, k.db, "SERVICE_KEY_ADD")[0]; one.Detail != name || one.Target != n.Name {
 			t.Errorf("%+v; want %s", one, name)
 		}
 	}
-	k.add(t, servicekey.New{Name: "w1", Actions: []string{"PAYOUT"}})
-	_, err := k.Change(t.Context(), by, "w1", servicekey.Edit{Actions: &[]string{"REFUND"}})
+	_, _, err := k.Add(t.Context(), by, servicekey.New{Name: "w1", Actions: []string{"PAYOUT"}})
+	storetest.Must(t, err)
+	_, err = k.Change(t.Context(), by, "w1", servicekey.Edit{Actions: &[]string{"REFUND"}})
 	storetest.Must(t, err)
 	if one := persistencetest.Did(t, k.db, "SERVICE_KEY_UPDATE")[0]; one.Target != "w1" ||
 		one.Detail != `actions -["PAYOUT"] +["REFUND"]` {
