@@ -63,22 +63,18 @@ func TestHashAndVerify(t *testing.T) {
 	if _, _, err := h.Verify(ctx, long, "$2a$10$abc"); err == nil || fault.CodeOf(err) != fault.Internal {
 		t.Errorf("a malformed hash: %v", err)
 	}
+	// An account that does not exist is verified with the current parameters.
+	if s, err := parse(h.dummy); err != nil || s.params != h.params || len(s.tag) != tagBytes || len(s.salt) != saltBytes {
+		t.Errorf("the dummy is not like other hashes: %+v, %v", s, err)
+	}
+	if right, stale, err := h.Verify(ctx, "anything", ""); right || stale || err != nil {
+		t.Errorf("without an account: right %v, stale %v, %v", right, stale, err)
+	}
 	if _, err := h.Hash(ctx, "\xff"); err == nil {
 		t.Error("text that is not UTF-8 was hashed")
 	}
 	if _, err := NewHasher(HasherOptions{Params: Params{MemoryKiB: 4, Passes: 1, Lanes: 1}}); err == nil {
 		t.Error("too little memory was accepted")
-	}
-}
-
-// An account that does not exist is verified with the current parameters.
-func TestVerifyUnknownAccount(t *testing.T) {
-	h := small(t, HasherOptions{})
-	if s, err := parse(h.dummy); err != nil || s.params != h.params || len(s.tag) != tagBytes || len(s.salt) != saltBytes {
-		t.Fatalf("the dummy is not like other hashes: %+v, %v", s, err)
-	}
-	if right, stale, err := h.Verify(t.Context(), "anything", ""); right || stale || err != nil {
-		t.Errorf("right %v, stale %v, %v", right, stale, err)
 	}
 }
 
@@ -236,14 +232,6 @@ func TestLargeHashesAreNotKept(t *testing.T) {
 			t.Errorf("%d bytes are kept, %d are needed", a.Size(), need)
 		}
 	}
-}
-
-func ExampleHasher() {
-	h, _ := NewHasher(HasherOptions{Params: Params{MemoryKiB: 64, Passes: 1, Lanes: 1}})
-	phc, _ := h.Hash(context.Background(), "kedi7şeker")
-	right, stale, _ := h.Verify(context.Background(), "kedi7şeker", phc)
-	fmt.Println(right, stale)
-	// Output: true false
 }
 
 // Trim frees the memory before Idle, and the hasher still works.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,13 +97,11 @@ func TestWrappingIsBounded(t *testing.T) {
 	}
 }
 
-// logins is the number of logins of each kind of TestWorkOfLogins.
-const logins = 10_000
-
 // A login takes the work of its own account's hash. Without an account, the works are those of the kinds in the
 // proportions of the accounts, and an identifier always takes the same one. While accounts log in, an identifier leaves
 // its kind only for that of the present parameters. So a time names a kind and never an account.
 func TestWorkOfLogins(t *testing.T) {
+	const logins = 10_000 // of each kind
 	h := small(t, HasherOptions{})
 	portions := []Portion{{Accounts: 500, Peak: 500}, {Accounts: 300, Peak: 300}, {Accounts: 150, Peak: 150},
 		{Accounts: 49, Peak: 50}, {Accounts: 1, Peak: 1}}
@@ -191,99 +190,70 @@ type tally struct {
 	kinds  map[string]int64
 	due    []string // users whose hashes expire
 	before time.Time
-	fail   string
+	fail   map[string]error
 }
 
-func (s *tally) err(read string) error {
-	if s.fail == read {
-		return errDown
-	}
-	return nil
-}
+func (s *tally) Census(context.Context) (Census, error) { return s.census, s.fail["Census"] }
 
-func (s *tally) Census(context.Context) (Census, error) { return s.census, s.err("Census") }
-
-func (s *tally) Portions(context.Context, int) ([]Portion, error) { return nil, s.err("Portions") }
+func (s *tally) Portions(context.Context, int) ([]Portion, error) { return nil, s.fail["Portions"] }
 
 func (s *tally) Count(context.Context, int) (map[string]int64, error) {
-	return maps.Clone(s.kinds), s.err("Count")
+	return maps.Clone(s.kinds), s.fail["Count"]
 }
 
 func (s *tally) ImportedUsers(_ context.Context, before time.Time, most int) (page []string, err error) {
 	n := min(most, len(s.due))
 	page, s.due, s.before = s.due[:n], s.due[n:], before
-	return page, s.err("ImportedUsers")
+	return page, s.fail["Users"]
 }
 
 // A count expires old hashes in units of 500, and keeps the most frequent kinds. Nothing is counted before an hour has
 // passed, or after a failure. A count that another node has saved is not repeated.
 func TestCountOfKinds(t *testing.T) {
-	const keep = 24 * time.Hour
-	counter := func(since time.Duration) (*Counter, *tally, *storetest.Units) {
-		s := &tally{census: Census{Version: 3, Since: t0.Add(-keep), Counted: t0.Add(-since)}, kinds: map[string]int64{},
-			due: make([]string, 501)}
+	const keep, due = 24 * time.Hour, time.Hour
+	for name, c := range map[string]struct {
+		since, young time.Duration // since the last count; until the first hash expires
+		version      int64
+		fail         string
+		fails        []error
+		want         error
+		units        int // that expire hashes
+		saved        bool
+	}{
+		"due": {due, 0, 3, "", nil, nil, 2, true}, "early": {due - 1, 0, 3, "", nil, nil, 0, false},
+		"none expires yet": {due, 1, 3, "", nil, nil, 0, true}, "never loaded": {due, 0, 0, "", nil, nil, 0, false},
+		"no census": {due, 0, 3, "Census", nil, errDown, 0, false}, "no users": {due, 0, 3, "Users", nil, errDown, 0, false},
+		"no count":          {due, 0, 3, "Count", nil, errDown, 2, false},
+		"no expiry":         {due, 0, 3, "", []error{errDown}, errDown, 0, false},
+		"counted elsewhere": {due, 0, 3, "", []error{nil, nil, commit.ErrFenced}, nil, 2, false},
+		"not saved":         {due, 0, 3, "", []error{nil, nil, errDown}, errDown, 2, false},
+	} {
+		s := &tally{census: Census{Version: c.version, Since: t0.Add(c.young - keep), Counted: t0.Add(-c.since)},
+			kinds: map[string]int64{}, due: make([]string, 501), fail: map[string]error{c.fail: errDown}}
 		for i := range int64(maxKinds + 1) {
 			s.kinds[fmt.Sprint(i)] = i
 		}
-		units := &storetest.Units{}
-		return &Counter{Store: s, Commit: units, Hasher: small(t, HasherOptions{}), Keep: keep,
-			Now: func() time.Time { return t0 }}, s, units
-	}
-	for _, c := range []struct {
-		name  string
-		since time.Duration
-		edit  func(*tally, *storetest.Units)
-		want  error
-		units int // that expire hashes
-		saved bool
-	}{
-		{"due", time.Hour, func(*tally, *storetest.Units) {}, nil, 2, true},
-		{"early", time.Hour - 1, func(*tally, *storetest.Units) {}, nil, 0, false},
-		{"never loaded", time.Hour, func(s *tally, _ *storetest.Units) { s.census.Version = 0 }, nil, 0, false},
-		{"none expires yet", time.Hour, func(s *tally, _ *storetest.Units) { s.census.Since = s.census.Since.Add(1) }, nil, 0,
-			true},
-		{"no census", time.Hour, func(s *tally, _ *storetest.Units) { s.fail = "Census" }, errDown, 0, false},
-		{"no users", time.Hour, func(s *tally, _ *storetest.Units) { s.fail = "ImportedUsers" }, errDown, 0, false},
-		{"no count", time.Hour, func(s *tally, _ *storetest.Units) { s.fail = "Count" }, errDown, 2, false},
-		{"no expiry", time.Hour, func(_ *tally, u *storetest.Units) { u.Fails = []error{errDown} }, errDown, 0, false},
-		{"counted elsewhere", time.Hour, func(_ *tally, u *storetest.Units) {
-			u.Fails = []error{nil, nil, commit.ErrFenced}
-		}, nil, 2, false},
-		{"not saved", time.Hour, func(_ *tally, u *storetest.Units) { u.Fails = []error{nil, nil, errDown} }, errDown, 2,
-			false},
-	} {
-		n, s, units := counter(c.since)
-		c.edit(s, units)
-		if err := n.Run(t.Context()); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", c.name, err)
+		units := &storetest.Units{Fails: c.fails}
+		n := &Counter{Store: s, Commit: units, Hasher: small(t, HasherOptions{}), Keep: keep,
+			Now: func() time.Time { return t0 }}
+		if err := n.Run(t.Context()); !errors.Is(err, c.want) || c.units > 0 && !s.before.Equal(t0.Add(-keep)) {
+			t.Errorf("%s: imported before %v, %v", name, s.before, err)
 		}
 		var want []commit.Write
-		for i := range c.units {
-			users := []int{500, 1}[i]
+		for _, users := range []int{500, 1}[:c.units] {
 			want = append(want, audit.Record{At: t0, Action: ActionExpire, Target: "users", Outcome: audit.Success,
 				Detail: fmt.Sprintf("%d imported passwords were not used for 24h0m0s and must be reset", users)})
-			for range users {
-				want = append(want, ExpireImported{})
+			want = append(want, slices.Repeat([]commit.Write{ExpireImported{}}, users)...)
+		}
+		if delete(s.kinds, "0"); c.saved {
+			s.census.Counted = t0
+			want = append(want, SaveCensus{s.census}, SetKinds(s.kinds), change.Note{Topic: change.Hashes})
+		}
+		t.Run(name, func(t *testing.T) { storetest.Same(t, units.Writes, want) })
+		for _, s.fail = range []map[string]error{{"Census": errDown}, {"Portions": errDown}} {
+			if err := n.Load(t.Context()); !errors.Is(err, errDown) {
+				t.Errorf("loaded without %v: %v", s.fail, err)
 			}
-		}
-		if c.saved {
-			next := s.census
-			next.Counted = t0
-			delete(s.kinds, "0")
-			want = append(want, SaveCensus{next}, SetKinds(s.kinds), change.Note{Topic: change.Hashes})
-		}
-		t.Run(c.name, func(t *testing.T) { storetest.Same(t, units.Writes, want) })
-		if c.units > 0 && !s.before.Equal(t0.Add(-keep)) {
-			t.Errorf("%s: imported before %v", c.name, s.before)
-		}
-	}
-	for _, fail := range []string{"Census", "Portions", "Count"} {
-		n, s, units := counter(0)
-		if s.fail = fail; fail == "Count" {
-			s.census.Version = 0
-		}
-		if err := n.Load(t.Context()); !errors.Is(err, errDown) || units.Writes != nil {
-			t.Errorf("loaded without %s: %v", fail, err)
 		}
 	}
 }

@@ -214,16 +214,6 @@ func TestDefaultHasher(t *testing.T) {
 	}
 }
 
-// The spellings of a Turkish word are one word, and other characters stay.
-func TestSpellings(t *testing.T) {
-	for text, want := range map[string]string{"ıİîÎ": "iiii", "şŞğĞçÇ": "ssggcc", "üÜûÛ": "uuuu",
-		"öÖâÂ": "ooaa", "AZaz": "azaz", "@[`{09é": "@[`{09é"} {
-		if got := fold(text); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-	}
-}
-
 // A try in the line of its prefix, or in that of its account, gives up with its caller, or after the longest wait. It
 // is not charged then.
 func TestGivesUpInLine(t *testing.T) {

@@ -144,8 +144,8 @@ func TestDeliveryErrors(t *testing.T) {
 	}
 }
 
-// A kind is sent at most once in its period. Only the names of kinds are kinds; the error names each other one and lists
-// the kinds.
+// A kind is sent at most once in its period. Only the names of kinds are kinds; the error names each other one and
+// lists the kinds.
 func TestKinds(t *testing.T) {
 	var all []string
 	for _, k := range message.Kinds() {

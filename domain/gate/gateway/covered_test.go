@@ -50,8 +50,8 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// A format has one to eight letters and digits, a letter first. A short name of Windows has two to six characters before
-// the tilde and a number behind it.
+// A format has one to eight letters and digits, a letter first. A short name of Windows has two to six characters
+// before the tilde and a number behind it.
 func TestEndsOfNames(t *testing.T) {
 	for format, want := range map[string]bool{"json": true, "a": true, "a1234567": true, "a12345678": false, "": false,
 		"1a": false, "a-b": false, "aé": false} {
