@@ -89,6 +89,7 @@ func TestSetupOfTheFirstAdministrator(t *testing.T) {
 		if storetest.Must(t, err); len(all) != 0 {
 			t.Errorf("accounts before the end: %+v", all)
 		}
+		s.Wants("POST complete", fmt.Sprintf(`{"token":%q,"ticket":"x"%s}`, token, proof), 400, "INVALID_FIELD ticket")
 		status, done := s.Call("POST complete", fmt.Sprintf(`{"token":%q,"ticket":%q%s}`, token, b.Data.Ticket, proof))
 		all, err = users.List(t.Context(), "", 10)
 		storetest.Must(t, err)
