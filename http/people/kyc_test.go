@@ -358,6 +358,10 @@ func TestImages(t *testing.T) {
 		if got := read("u2", ""); got.DocumentID != decided || got.Data["frontImage"] == nil {
 			t.Errorf("%+v", got)
 		}
+		persistencetest.Exec(t, s.db, "ALTER TABLE audit RENAME TO broken")
+		if status, answer := s.Call(images+"?userId=u1", ""); status != 500 || strings.Contains(answer, "base64") {
+			t.Errorf("shown without a row in the audit: %d %.200s", status, answer)
+		}
 	})
 }
 
