@@ -117,6 +117,8 @@ func TestExplainReadsEachFact(t *testing.T) {
 		"hours":{"from":"10:00","to":"11:00","zone":"UTC"}},"except":{"accounts":["u9"],"destinations":["BTC/x9"]},
 		"effect":{"type":"DENY"}},
 		{"label":"in","status":"ACTIVE","kinds":["DEPOSIT"],"match":{"direction":"IN"},"effect":{"type":"DENY"}},
+		{"label":"many","status":"ACTIVE","kinds":["WITHDRAWAL"],"match":{"sums":[{"per":"PLATFORM","window":"1h",
+			"of":"COUNT","over":"1"}]},"effect":{"type":"DENY"}},
 		{"label":"owner","status":"ACTIVE","kinds":["WITHDRAWAL"],
 			"effect":{"type":"OWNER","required":2,"phishingResistant":true}},
 		{"label":"set","status":"ACTIVE","kinds":["SETTING"],"match":{"settings":["FEE"]},
@@ -133,7 +135,8 @@ func TestExplainReadsEachFact(t *testing.T) {
 			`"phishingResistant":true},"rules":[%s{"label":"owner","version":1},{"label":"wait","version":1}],"trial":[]}`,
 			deny, until, map[bool]string{true: `{"label":"all","version":1},`}[deny])
 	}
-	rest := []string{"in OTHER_KIND false", "owner ADDS true", "set OTHER_KIND false", "wait ADDS true"}
+	rest := []string{"in OTHER_KIND false", "many WITHIN_SUM false 1 of 1", "owner ADDS true", "set OTHER_KIND false",
+		"wait ADDS true"}
 	for change, want := range map[string]string{
 		"|": "DECIDES true 6 of 5", `"value":"11",|`: "NO_RATE true 6 of 5",
 		`"value":"11"|"value":"10"`:                 "WITHIN_SUM false 10 of 10",
@@ -202,5 +205,10 @@ func TestRehearseMoneyRule(t *testing.T) {
 		if want := time.UnixMilli(1e12).Add(-days * policy.Day); !s.from.Equal(want) {
 			t.Errorf("from %v, want %v", s.from, want)
 		}
+	}
+	s.found.Waits = s.found.Waits[:1]
+	_, answer := s.Call(rehearse, `{"rule":`+largeRule+`}`)
+	if !strings.Contains(answer, `"medianWait":"1m","longestWait":"1m"`) {
+		t.Errorf("one wait: %s", answer)
 	}
 }
