@@ -85,12 +85,14 @@ func owned(owner string, asset int64) ledger.Account {
 }
 
 // books makes one transfer.
-func books(t *testing.T, db *persistence.DB, at time.Time, kind string, from, to ledger.Account, sum string) {
+func books(t *testing.T, db *persistence.DB, at time.Time, kind string, from, to ledger.Account, sum string,
+	with ...commit.Write) {
 	t.Helper()
 	l := ledgertest.New(money.NewLedger(db), db)
 	l.Decimals = func(context.Context, int64) (int, error) { return 18, nil }
 	transfer := ledger.New(at, kind, fmt.Sprint(from, to, at, sum), from, to, amount.Must(sum))
-	_, err := l.Do(t.Context(), audit.By{UserID: "op"}, ledger.Movement{Transfers: []ledger.Transfer{transfer}})
+	_, err := l.Do(t.Context(), audit.By{UserID: "op"}, ledger.Movement{Transfers: []ledger.Transfer{transfer},
+		With: with})
 	storetest.Must(t, err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -106,22 +107,9 @@ func Missing(needed string, columns []string) error {
 	return fmt.Errorf("a column %s is missing; the file has %s", needed, strings.Join(names, ", "))
 }
 
-// maxName is the longest name of a column that an error shows, in bytes.
-const maxName = 40
-
 // nameLike reports whether a text can be the name of a column. Any other one may be a person's, or a secret, in a file
 // without a line of names.
-func nameLike(text string) bool {
-	if text == "" || len(text) > maxName {
-		return false
-	}
-	for _, c := range text {
-		if c >= utf8.RuneSelf || !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz_-: .", c|0x20) && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return text[0] < '0' || text[0] > '9'
-}
+var nameLike = regexp.MustCompile(`^[A-Za-z_: .-][A-Za-z0-9_: .-]{0,39}$`).MatchString
 
 // plain is a name of a column without what people vary: case, blanks, underscores and dashes.
 func plain(name string) string {

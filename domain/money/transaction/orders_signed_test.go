@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -310,4 +311,38 @@ func TestBrokenUnitAnswersAll(t *testing.T) {
 	if admitted != 0 || last == nil {
 		t.Errorf("%d admitted; the last: %v", admitted, last)
 	}
+}
+
+// counting counts how often gates are read.
+type counting struct {
+	transaction.Past
+	reads atomic.Int64
+}
+
+func (c *counting) Gates(ctx context.Context, keys []string, now time.Time, lock bool) (map[string]int64, error) {
+	c.reads.Add(1)
+	return c.Past.Gates(ctx, keys, now, lock)
+}
+
+// On one node no movement fails at a gate that it shares with movements whose widest gates are others.
+func TestNarrowGateOfManyLines(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		const clients, each = 24, 2
+		d := newDesk(t, db)
+		for i := range clients {
+			d.m.User(fmt.Sprint("u", i), func(*user.User) {})
+			storetest.Must(t, d.m.Pay(fmt.Sprint("u", i), "BTC/BTC", "1"))
+		}
+		j := d.judges(sumRule("WITHDRAWAL", "INITIATOR", "24h", "COUNT", "2"),
+			sumRule("WITHDRAWAL", "DESTINATION", "24h", "COUNT", "99"))
+		c := &counting{Past: j.Past}
+		j.Past = c
+		won := storetest.Race(t, clients*each, "", func(i int) error {
+			_, err := d.askBy(fmt.Sprint("w", i%clients), fmt.Sprint("u", i%clients), "BTC", 1, fmt.Sprint("x", i))
+			return err
+		})
+		if reads := c.reads.Load(); won != clients*each || reads > int64(won) {
+			t.Errorf("%d of %d requests were admitted, with %d reads of gates", won, clients*each, reads)
+		}
+	})
 }
