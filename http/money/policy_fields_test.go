@@ -186,7 +186,7 @@ func TestExplainReadsEachFact(t *testing.T) {
 	}
 }
 
-// What is found is shown. The movements are those of the days.
+// The answer has all that was found. The movements are those of the days.
 func TestRehearseMoneyRule(t *testing.T) {
 	s := servePolicy(t, persistencetest.SQLite(t))
 	const rehearse = "POST /admin/money/rehearse"

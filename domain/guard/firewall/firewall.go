@@ -9,10 +9,6 @@
 // Admin (the writes).
 package firewall
 
-import (
-	"slices"
-)
-
 // Type is the effect of a rule, in the words of the interface.
 type Type string
 
@@ -71,15 +67,3 @@ type Rule struct {
 
 // Expired reports whether the rule has ended; it has no effect from that millisecond.
 func (r Rule) Expired(nowMs int64) bool { return r.ExpireAt != 0 && nowMs >= r.ExpireAt }
-
-// Equal compares two rules.
-func (r Rule) Equal(q Rule) bool {
-	return r.AppID == q.AppID && r.Label == q.Label && r.Type == q.Type && same(r.PeriodMs, q.PeriodMs) &&
-		same(r.Limit, q.Limit) &&
-		r.ExpireAt == q.ExpireAt && r.EntityType == q.EntityType && slices.Equal(r.Entities, q.Entities) &&
-		slices.Equal(r.Resources, q.Resources) &&
-		r.AllEntities == q.AllEntities && r.AllResources == q.AllResources && r.Status == q.Status &&
-		r.DryRun == q.DryRun
-}
-
-func same(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -32,8 +32,7 @@ func (w PassGate) Fence() (key string, version int64) { return w.Key, w.Version 
 var widths = []policy.Per{policy.PerPlatform, policy.PerAsset, policy.PerInitiator, policy.PerDestination,
 	policy.PerAccount}
 
-// gatesOf returns the keys of the gates that a movement passes, the widest first: one for each sum that the rules of its
-// kind have.
+// gatesOf returns the keys of the gates of a movement, by turn: one for each sum that the rules of its kind have.
 func gatesOf(set *policy.Set, m movement) (keys []string) {
 	for _, per := range set.Counts(m.facts.Kind) {
 		keys = append(keys, string(m.facts.Kind)+"/"+string(per)+"/"+m.facts.Common(per))
@@ -52,13 +51,12 @@ func byTurn(a, b string) int {
 // gates reads gates. Inside a transaction it locks them. Otherwise it waits until no other movement of this process is
 // between one of them and its unit: they would fail at one gate.
 func (j *Judge) gates(ctx context.Context, keys []string, at time.Time) ([]commit.Write, error) {
-	inside := commit.Inside(ctx)
-	if e := entryOf(ctx); e != nil && !inside {
+	if e := entryOf(ctx); e != nil && !commit.Inside(ctx) {
 		if err := j.take(ctx, e, keys); err != nil {
 			return nil, err
 		}
 	}
-	return j.versions(ctx, keys, at, inside)
+	return j.versions(ctx, keys, at, commit.Inside(ctx))
 }
 
 // versions reads the versions of gates, and locks them if lock is true.
@@ -207,11 +205,8 @@ func (j *Judge) together(ctx context.Context, p *pass) error {
 		case err != nil:
 			return err
 		}
-		going := context.WithoutCancel(ctx)
-		if err = j.take(going, p.entry, keysOf(all)); err != nil { // it cannot be
-			return err
-		}
-		j.serve(going, all)
+		_ = j.take(context.WithoutCancel(ctx), p.entry, keysOf(all)) // it waits until it has them
+		j.serve(context.WithoutCancel(ctx), all)
 	}
 }
 
