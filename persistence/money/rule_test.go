@@ -214,7 +214,9 @@ func TestGatesAreLockedInOneOrder(t *testing.T) {
 		return rollback
 	}), rollback)
 	storetest.Must(t, <-other)
-	storetest.Is(t, <-unit, commit.ErrFenced) // the other has made the gate a
+	if err := <-unit; err != nil && !errors.Is(err, commit.ErrFenced) { // either makes the gate a
+		t.Error(err)
+	}
 }
 
 // A transaction that is refused as UNAVAILABLE by its own rules is no outage: units that wait meanwhile are committed.
