@@ -121,8 +121,7 @@ type outage struct {
 // note records how a transaction ended.
 func (o *outage) note(began time.Time, err error, wrote bool) {
 	o.failures.note(err, wrote)
-	// A movement that lost a race inside a transaction is UNAVAILABLE, too, and no outage.
-	if CauseOf(err) != "" || errors.Is(err, commit.ErrUnknown) {
+	if down(err) {
 		var reason *fault.Error
 		errors.As(Translate(err), &reason)
 		o.reason.Store(reason)

@@ -318,9 +318,10 @@ func (w *writer) committed(units []*unit, done Committed) {
 	}
 }
 
-// down reports whether an error concerns the connection: retrying single units does not help then.
+// down reports whether an error concerns the database: retrying single units does not help then. A movement that lost a
+// race is UNAVAILABLE, too, and concerns only its own unit.
 func down(err error) bool {
-	return fault.CodeOf(err) == fault.Unavailable || errors.Is(err, commit.ErrUnknown)
+	return CauseOf(err) != "" || errors.Is(err, commit.ErrUnknown)
 }
 
 // mixedBatch is a batch in which some units run a function of their slice. Nothing of it was written: the others need
