@@ -71,13 +71,13 @@ func TestAdjustBalanceRefuses(t *testing.T) {
 			FourEyes: map[string]bool{adjust: true}, SecondPerson: standing{auth.SecondPerson{Commit: s.db}}},
 			httptransaction.Group{Service: s.service})
 		paired.Wants(adjust, body(), 202, "")
-		paired.Wants(adjust, body("$user", `"nobody"`), 200, `{"code":1,"data":null,"message":"there is no such user"}`)
+		paired.Wants(adjust, body("$user", `"unknown"`), 200, `{"code":1,"data":null,"message":"there is no such user"}`)
 		s.Call(adjust, body())
 		refused := func(message string) string { return fmt.Sprintf(`{"code":1,"data":null,"message":%q}`, message) }
 		for in, want := range map[string]string{
 			body("$currency", `"XYZ"`, "$id", `"a"`):              "there is no such currency on this network",
 			body("$network", `"XYZ"`, "$id", `"b"`):               "there is no such currency on this network",
-			body("$user", `"nobody"`, "$id", `"c"`):               "there is no such user",
+			body("$user", `"unknown"`, "$id", `"c"`):              "there is no such user",
 			body("$type", `"D"`, "$amount", "0.26", "$id", `"d"`): "the available balance is insufficient",
 			body("$amount", "0.26"):                               "the reference belongs to another movement",
 			body("$type", `"D"`):                                  "the reference belongs to another movement",

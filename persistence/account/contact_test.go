@@ -37,7 +37,7 @@ func contacts(t *testing.T, s user.Store, c commit.Committer) {
 		t.Errorf("%v, got %+v, want %+v", err, got, want)
 	}
 	for _, old := range []user.Identifier{{Phone: one.Phone}, {Mail: one.Email}} {
-		storetest.Wants(t, storetest.Err(s.Login(ctx, old, "?nobody")), fault.RecordNotFound, old)
+		storetest.Wants(t, storetest.Err(s.Login(ctx, old, "?unknown")), fault.RecordNotFound, old)
 	}
 	stale := []commit.Write{user.SetPhone{UserID: want.ID, CV: 3, CountryCode: "90", Phone: "+905550000000"},
 		user.SetMail{UserID: want.ID, CV: 3, Mail: "stale@example.com"}}

@@ -268,7 +268,7 @@ func accountRoles(t *testing.T, s user.Store, c commit.Committer) {
 		[]string{b.ID}) || len(held) != 2 {
 		t.Errorf("holders %v", held)
 	}
-	given := storetest.Value(s.RolesOf(ctx, []string{b.ID, "nobody"}))(t)
+	given := storetest.Value(s.RolesOf(ctx, []string{b.ID, "unknown"}))(t)
 	slices.Sort(given[b.ID])
 	if !slices.Equal(given[b.ID], []string{"admin", "auditor"}) || len(given) != 1 {
 		t.Errorf("roles of one account: %v", given)

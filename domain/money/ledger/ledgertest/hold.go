@@ -47,7 +47,7 @@ func holds(w *world) {
 	w.refused(w.l.Release(w.ctx, by, h.ID), ledger.ErrEnded)
 	_, err = w.l.Settle(w.ctx, by, h.ID, w.out("4", "1"))
 	w.refused(err, ledger.ErrEnded)
-	storetest.Wants(w, w.l.Release(w.ctx, by, "nobody"), fault.RecordNotFound)
+	storetest.Wants(w, w.l.Release(w.ctx, by, "unknown"), fault.RecordNotFound)
 
 	// A blockage may exceed the balance and also holds future funds (D-BLK-03).
 	b := storetest.Value(w.hold("5", "100", true))(w)
@@ -145,7 +145,7 @@ func reverses(w *world) {
 	if !again.Repeated || again.Transfers[0].ID != t.ID {
 		w.Errorf("reversed again: %+v", again)
 	}
-	storetest.Wants(w, storetest.Err(w.l.Reverse(w.ctx, by, "nobody", "")), fault.RecordNotFound)
+	storetest.Wants(w, storetest.Err(w.l.Reverse(w.ctx, by, "unknown", "")), fault.RecordNotFound)
 
 	in = w.must(w.in("2", "10")).Transfers[0]
 	w.must(w.out("2", "1"))

@@ -115,7 +115,7 @@ func Run(t *testing.T, open storetest.Open[ledger.Store]) {
 			w.has("9.99", "0", "9.99")
 			read := storetest.Value(w.s.Transfer(w.ctx, first.ID))(w)
 			storetest.Same(w, read, first)
-			storetest.Wants(w, storetest.Err(w.s.Transfer(w.ctx, "nobody")), fault.RecordNotFound)
+			storetest.Wants(w, storetest.Err(w.s.Transfer(w.ctx, "unknown")), fault.RecordNotFound)
 			owned := storetest.Value(w.s.Owned(w.ctx, w.user.Owner))(w)
 			if len(owned) != 1 || owned[0].Seq != 2 || owned[0].Unit != 1e16 {
 				w.Errorf("owned: %+v", owned)
