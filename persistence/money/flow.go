@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -79,109 +78,10 @@ func boundOf(f transaction.Flow, at time.Time) any {
 	return id.Before(at)
 }
 
-// flowed selects the movements of a flow from an instant until before another; a zero one is open.
-func (s Transactions) flowed(ctx context.Context, f transaction.Flow, from, to time.Time) *bun.SelectQuery {
-	table, column, where := flowOf(f)
-	return s.db.Conn(ctx).NewSelect().Table(table).Where(where).Where("? >= ?", bun.Ident(column), boundOf(f, from)).
-		Where("? < ?", bun.Ident(column), boundOf(f, to))
-}
-
-// Counted reads totals, and the movements at both ends of the window. Without totals, and for an account or a
-// destination, it reads all movements.
-func (s Transactions) Counted(ctx context.Context, q transaction.CountedQuery) (all []transaction.Counted, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	from, to := q.After.Add(time.Millisecond), time.Time{}
-	if !q.Until.IsZero() {
-		to = q.Until.Add(time.Millisecond)
-	}
-	rows, whole, err := s.totals(ctx, q, from, to)
-	if err == nil && !whole {
-		read := s.flowed(ctx, q.Flow, from, to).Column("asset_id").ColumnExpr("count(*) AS number").
-			Where("id <> ?", q.Except).Group("asset_id").Order("asset_id")
-		if q.UserID != "" {
-			read.Where("user_id = ?", q.UserID)
-		}
-		if q.Initiator != "" {
-			read.Where("initiator = ?", q.Initiator)
-		}
-		if q.Destination != "" {
-			read.Column("user_id").Where("destination = ?", q.Destination).Group("user_id").Order("user_id")
-		}
-		err = record.WithSums(read).Scan(ctx, &rows)
-	}
-	if err != nil {
-		return nil, engine.Translate(err)
-	}
-	for _, r := range rows {
-		sum, err := r.Sum()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, transaction.Counted{UserID: r.UserID, Asset: r.AssetID, Number: r.Number, Sum: sum})
-	}
-	return all, nil
-}
-
-const (
-	// Columns of a movement, as money_flow has them.
-	plusOne = "asset_id, 1, hi / 1000000000, hi % 1000000000, lo / 1000000000, lo % 1000000000"
-	lessOne = "asset_id, -1, -(hi / 1000000000), -(hi % 1000000000), -(lo / 1000000000), -(lo % 1000000000)"
-
-	summed = "asset_id, CAST(sum(number) AS BIGINT) AS number, CAST(sum(hi_high) AS BIGINT) AS hi_high, " +
-		"CAST(sum(hi_low) AS BIGINT) AS hi_low, CAST(sum(lo_high) AS BIGINT) AS lo_high, " +
-		"CAST(sum(lo_low) AS BIGINT) AS lo_low"
-)
-
-// totals adds up the slots that lie wholly between two instants, and the movements before and after them, in one
-// statement. whole is false if there are no totals for these instants.
-func (s Transactions) totals(ctx context.Context, q transaction.CountedQuery, from, to time.Time) (all []flowRow,
-	whole bool, err error) {
-	first, last := slotOf(from.Add(1<<fine*time.Millisecond-time.Millisecond)), int64(noEnd)
-	if !to.IsZero() {
-		last = slotOf(to)
-	}
-	if q.UserID != "" || q.Destination != "" || first >= last {
-		return nil, false, nil
-	}
-	table, column, where := flowOf(q.Flow)
-	scope, initiator := "", ""
-	args := []any{q.Flow.String(), boundOf(q.Flow, from), boundOf(q.Flow, timeOf(first)), boundOf(q.Flow, timeOf(last)),
-		boundOf(q.Flow, to), q.Except}
-	if q.Initiator != "" {
-		args = append(args, q.Initiator)
-		scope, initiator = " AND scope = $7", " AND initiator = $7"
-	}
-	var text strings.Builder
-	fmt.Fprint(&text, "(SELECT -1 AS asset_id, since AS number, 0 AS hi_high, 0 AS hi_low, 0 AS lo_high, 0 AS lo_low "+
-		"FROM money_flow_kept WHERE flow = $1")
-	for _, ends := range covered(first, last) {
-		fmt.Fprintf(&text, " UNION ALL SELECT asset_id, number, hi_high, hi_low, lo_high, lo_low FROM money_flow "+
-			"WHERE flow = $1 AND grain = %d AND slot >= $%d AND slot < $%d%s", ends[0], len(args)+1, len(args)+2, scope)
-		args = append(args, ends[1], ends[2])
-	}
-	between := " UNION ALL SELECT %s FROM " + table + " WHERE " + where + " AND " + column + " >= $%d AND " + column +
-		" < $%d AND id %s $6" + initiator
-	fmt.Fprintf(&text, between, plusOne, 2, 3, "<>")
-	fmt.Fprintf(&text, between, plusOne, 4, 5, "<>")
-	fmt.Fprintf(&text, between, lessOne, 3, 4, "=")
-	err = s.db.Ask(ctx, &all, engine.Query{From: text.String() + ") AS m GROUP BY asset_id", Columns: summed,
-		Order: "asset_id"}, args...)
-	if err != nil || len(all) == 0 || all[0].AssetID >= 0 || all[0].Number > first {
-		return nil, false, err
-	}
-	return slices.DeleteFunc(all, func(r flowRow) bool { return r.AssetID < 0 || r.Number == 0 }), true, nil
-}
-
-// covered divides the slots between two instants into at most five ranges, each of a grain and its ends.
-func covered(first, last int64) (all [][3]int64) {
-	for _, grain := range []int64{fine, medium} {
-		up, down := (first+31)>>5, last>>5
-		all = append(all, [3]int64{grain, first, min(up<<5, last)}, [3]int64{grain, max(up, down) << 5, last})
-		first, last = up, down
-	}
-	return append(all, [3]int64{coarse, first, last})
-}
+// summed is the columns of sums of totals.
+const summed = "asset_id, CAST(sum(number) AS BIGINT) AS number, CAST(sum(hi_high) AS BIGINT) AS hi_high, " +
+	"CAST(sum(hi_low) AS BIGINT) AS hi_low, CAST(sum(lo_high) AS BIGINT) AS lo_high, " +
+	"CAST(sum(lo_low) AS BIGINT) AS lo_low"
 
 // KeepTotals keeps the totals of flows, from now on and then of earlier movements, nine hours at a time, and ends those
 // of others. On PostgreSQL it is UNAVAILABLE if writers keep a table busy for 0.3 s, and continues in the next call.

@@ -55,24 +55,16 @@ var addApproval = engine.Insert(func(w transaction.AddApproval) approvalRow {
 		ChallengeID: w.Signed.ChallengeID, IntentDigest: w.Signed.IntentDigest}
 })
 
-// Gates reads gates, and locks them in a transaction.
-func (s Transactions) Gates(ctx context.Context, keys []string, now time.Time, lock bool) (map[string]int64, error) {
-	var rows []gateRow
-	var err error
-	if lock {
-		var locked []gateRow
-		for _, key := range keys {
-			locked = append(locked, gateRow{ID: key, ChangedAt: engine.Millis(now), Version: 1})
-		}
-		err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
-			return tx.NewInsert().Model(&locked).On("CONFLICT (id) DO UPDATE").Set("changed_at = EXCLUDED.changed_at").
-				Returning("id, version").Scan(ctx, &rows)
-		})
-	} else {
-		ctx, cancel := s.db.Bound(ctx)
-		defer cancel()
-		err = engine.Translate(s.db.Conn(ctx).NewSelect().Model(&rows).Where("id IN (?)", bun.List(keys)).Scan(ctx))
+// LockGates makes gates that were never passed.
+func (s Transactions) LockGates(ctx context.Context, keys []string, now time.Time) (map[string]int64, error) {
+	var rows, locked []gateRow
+	for _, key := range keys {
+		locked = append(locked, gateRow{ID: key, ChangedAt: engine.Millis(now), Version: 1})
 	}
+	err := record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
+		return tx.NewInsert().Model(&locked).On("CONFLICT (id) DO UPDATE").Set("changed_at = EXCLUDED.changed_at").
+			Returning("id, version").Scan(ctx, &rows)
+	})
 	versions := map[string]int64{}
 	for _, row := range rows {
 		versions[row.ID] = row.Version

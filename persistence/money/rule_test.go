@@ -187,7 +187,7 @@ func TestGatesAreLockedInOneOrder(t *testing.T) {
 	}
 	storetest.Must(t, db.Commit(t.Context(), gate("b", 0)))
 	lock := func(ctx context.Context, keys ...string) {
-		_, err := past.Gates(ctx, keys, at, true)
+		_, err := past.LockGates(ctx, keys, at)
 		storetest.Must(t, err)
 	}
 	unit, other, booked := make(chan error, 1), make(chan error, 1), make(chan bool)
@@ -226,7 +226,7 @@ func TestRefusedTransactionIsNoOutage(t *testing.T) {
 	storetest.Must(t, db.Commit(t.Context(), transaction.PassGate{Key: "a", At: at}))
 	units := make(chan error, 2)
 	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
-		_, err := past.Gates(ctx, []string{"a"}, at, true)
+		_, err := past.LockGates(ctx, []string{"a"}, at)
 		storetest.Must(t, err)
 		go func() { units <- db.Commit(t.Context(), transaction.PassGate{Key: "a", Version: 1, At: at}) }()
 		waitingForLocks(t, db, 1)

@@ -48,28 +48,35 @@ func byTurn(a, b string) int {
 	return cmp.Or(cmp.Compare(width(a), width(b)), cmp.Compare(a, b))
 }
 
-// gates reads gates. Inside a transaction it locks them. Otherwise it waits until no other movement of this process is
-// between one of them and its unit: they would fail at one gate.
-func (j *Judge) gates(ctx context.Context, keys []string, at time.Time) ([]commit.Write, error) {
-	if e := entryOf(ctx); e != nil && !commit.Inside(ctx) {
+// gates reads gates and sums. Inside a transaction it locks the gates first. Otherwise it waits until no other movement
+// of this process is between one of them and its unit: they would fail at one gate.
+func (j *Judge) gates(ctx context.Context, keys []string, at time.Time, queries []CountedQuery) (_ []commit.Write,
+	found sums, err error) {
+	if commit.Inside(ctx) {
+		var locked map[string]int64
+		if len(keys) > 0 {
+			locked, err = j.Past.LockGates(ctx, slices.Sorted(slices.Values(keys)), at) // as units lock them
+		}
+		if err == nil {
+			_, found, err = j.counted(ctx, nil, queries)
+		}
+		return passing(keys, locked, at), found, err
+	}
+	if e := entryOf(ctx); e != nil {
 		if err := j.take(ctx, e, keys); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return j.versions(ctx, keys, at, commit.Inside(ctx))
+	versions, found, err := j.counted(ctx, keys, queries)
+	return passing(keys, versions, at), found, err
 }
 
-// versions reads the versions of gates, and locks them if lock is true.
-func (j *Judge) versions(ctx context.Context, keys []string, at time.Time, lock bool) (all []commit.Write, err error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	keys = slices.Sorted(slices.Values(keys)) // as units lock them
-	versions, err := j.Past.Gates(ctx, keys, at, lock)
-	for _, key := range keys {
+// passing returns the writes that pass gates at their versions.
+func passing(keys []string, versions map[string]int64, at time.Time) (all []commit.Write) {
+	for _, key := range slices.Sorted(slices.Values(keys)) {
 		all = append(all, PassGate{Key: key, Version: versions[key], At: at})
 	}
-	return all, err
+	return all
 }
 
 // take waits for the turns at gates that a movement has not, and ends those that it has at others.
@@ -168,8 +175,7 @@ func (j *Judge) least(ctx context.Context, set *policy.Set, m movement, keys []s
 	if e == nil || e.alone || e.pass != nil || !m.commits || len(keys) == 0 || commit.Inside(ctx) {
 		return v, false
 	}
-	none := func(context.Context, CountedQuery) ([]Counted, error) { return nil, nil }
-	totals, err := j.totals(ctx, set, m, false, past{count: none})
+	totals, err := j.totals(ctx, set, m, false, past{})
 	if err != nil {
 		return v, false
 	}
@@ -251,15 +257,22 @@ func (j *Judge) serve(ctx context.Context, all []*pass) {
 		}
 	}()
 	for n := 0; n < maxLost && errors.Is(err, commit.ErrFenced); n++ {
-		var gates []commit.Write
-		if gates, err = j.versions(ctx, keysOf(all), at, false); err != nil {
+		var versions map[string]int64
+		var found sums
+		keys, ms := keysOf(all), shared(all)
+		var queries []CountedQuery
+		for i, p := range all {
+			queries = append(queries, ms[i].queries(p.set, false)...)
+		}
+		if versions, found, err = j.counted(ctx, keys, queries); err != nil {
 			break
 		}
+		gates := passing(keys, versions, at)
 		if own = reflect.DeepEqual(gates, was); own {
 			err = commit.ErrFenced
 			break
 		}
-		if all, err = j.stand(ctx, all); err != nil || len(all) == 0 {
+		if all, err = j.stand(ctx, all, ms, found); err != nil || len(all) == 0 {
 			break
 		}
 		writes := slices.Clone(gates)
@@ -292,36 +305,37 @@ func general(err error) bool {
 		code == fault.Draining
 }
 
-// stand returns the passes that the most sums do not change, without two that change one row. The others are judged
-// again, in their turn.
-func (j *Judge) stand(ctx context.Context, all []*pass) (kept []*pass, err error) {
+// shared returns the movements of a unit with sums that they share, if there are several: since the first, of all.
+func shared(all []*pass) (ms []movement) {
 	first := slices.MinFunc(all, func(a, b *pass) int { return a.facts.At.Compare(b.facts.At) }).facts.At
-	counted, priced, rows := map[CountedQuery][]Counted{}, map[string]prices{}, map[string]bool{}
-	var before []*pass // in the unit
-	from := past{
-		count: func(ctx context.Context, q CountedQuery) (_ []Counted, err error) {
-			rows, known := counted[q]
-			if !known {
-				if rows, err = j.Past.Counted(ctx, q); err != nil {
-					return nil, err
-				}
-				counted[q] = rows
-			}
-			return with(rows, before, q), nil
-		},
-		prices: func(ctx context.Context, now time.Time, codes ...string) (_ prices, err error) {
-			key := fmt.Sprint(now.UnixMilli(), codes)
-			if priced[key] == nil {
-				priced[key], err = j.prices(ctx, now, codes...)
-			}
-			return priced[key], err
-		}}
-	for i, p := range all {
+	for _, p := range all {
 		m := p.movement
-		if len(all) > 1 { // sums that all share: since the first, of all movements
+		if len(all) > 1 {
 			m.id, m.since = "", first
 		}
-		totals, err := j.totals(ctx, p.set, m, false, from)
+		ms = append(ms, m)
+	}
+	return ms
+}
+
+// stand returns the passes that the most sums do not change, without two that change one row. The others are judged
+// again, in their turn.
+func (j *Judge) stand(ctx context.Context, all []*pass, ms []movement, found sums) (kept []*pass, err error) {
+	priced, rows := map[string]prices{}, map[string]bool{}
+	price := func(ctx context.Context, now time.Time, codes ...string) (_ prices, err error) {
+		key := fmt.Sprint(now.UnixMilli(), codes)
+		if priced[key] == nil {
+			priced[key], err = j.prices(ctx, now, codes...)
+		}
+		return priced[key], err
+	}
+	var before []*pass // in the unit
+	for i, p := range all {
+		most := sums{}
+		for _, q := range ms[i].queries(p.set, false) {
+			most[q] = with(found[q], before, q)
+		}
+		totals, err := j.totals(ctx, p.set, ms[i], false, past{most, price})
 		if err != nil {
 			return append(kept, all[i:]...), err
 		}

@@ -48,9 +48,10 @@ type Past interface {
 	Withdrew(ctx context.Context, userID string) (bool, error)
 	// Credited returns when one of the assets was last credited to an account; zero: never.
 	Credited(ctx context.Context, userID string, assets ...int64) (time.Time, error)
-	// Counted sums movements by asset, and those to a destination also by account. Cancelled and failed ones do not
-	// count.
-	Counted(ctx context.Context, q CountedQuery) ([]Counted, error)
+	// Counted reads the versions of gates, without those that were never passed, and sums the movements of each query by
+	// asset, those to a destination also by account. Cancelled and failed ones do not count. All are of one instant.
+	Counted(ctx context.Context, gates []string, queries ...CountedQuery) (versions map[string]int64, sums [][]Counted,
+		err error)
 	// KeepTotals keeps what some flows add up to, from an instant on, so that Counted need not read their movements. It
 	// ends the totals of other flows. UNAVAILABLE if the movements are written too busily: it continues in the next call.
 	KeepTotals(ctx context.Context, flows []Flow, from, now time.Time) error
@@ -61,9 +62,9 @@ type Past interface {
 	// false for those that were cancelled, failed or not credited.
 	Facts(ctx context.Context, from time.Time,
 		read func(movementID string, f policy.Facts, counts bool) (more bool, err error)) error
-	// Gates returns the versions of gates; those that were never passed are missing. With lock it locks them until the
-	// transaction of the context ends, in the order of keys, which are not empty.
-	Gates(ctx context.Context, keys []string, now time.Time, lock bool) (versions map[string]int64, err error)
+	// LockGates returns the versions of gates, and locks them until the transaction of the context ends, in the order of
+	// keys, which are not empty.
+	LockGates(ctx context.Context, keys []string, now time.Time) (versions map[string]int64, err error)
 	// Approved lists the approvals of withdrawals, in their order.
 	Approved(ctx context.Context, withdrawalIDs ...string) ([]AddApproval, error)
 	// Due lists entries of the queue whose HeldPolicy ends at or before an instant, at most a number of them.
@@ -139,10 +140,15 @@ func (j *Judge) judge(ctx context.Context, m movement) (r ruling, err error) {
 		return r, nil
 	}
 	r.Verdict = policy.Verdict{}
-	if r.gates, err = j.gates(ctx, keys, m.facts.At); err != nil || !m.facts.Read.Any {
+	var queries []CountedQuery
+	if m.facts.Read.Any {
+		queries = m.queries(set, false)
+	}
+	var sums sums
+	if r.gates, sums, err = j.gates(ctx, keys, m.facts.At, queries); err != nil || !m.facts.Read.Any {
 		return r, err
 	}
-	totals, err := j.totals(ctx, set, m, false, j.past())
+	totals, err := j.totals(ctx, set, m, false, past{sums, j.prices})
 	if err == nil {
 		r.Verdict = set.Judge(m.facts, totals)
 	}

@@ -198,24 +198,21 @@ func TestRulesOfTheBook(t *testing.T) {
 	storetest.Must(t, err)
 }
 
-// stopped is a Past whose first Gates waits, so that a line forms behind it.
+// stopped is a Past whose first Counted waits, so that a line forms behind it.
 type stopped struct {
 	transaction.Past
 	once    sync.Once
 	at, run chan struct{}
-	broken  bool // Counted panics
+	broken  bool // it panics then
 }
 
-func (s *stopped) Gates(ctx context.Context, keys []string, now time.Time, lock bool) (map[string]int64, error) {
+func (s *stopped) Counted(ctx context.Context, gates []string, queries ...transaction.CountedQuery) (map[string]int64,
+	[][]transaction.Counted, error) {
 	s.once.Do(func() { close(s.at); <-s.run })
-	return s.Past.Gates(ctx, keys, now, lock)
-}
-
-func (s *stopped) Counted(ctx context.Context, q transaction.CountedQuery) ([]transaction.Counted, error) {
 	if s.broken {
 		panic("broken")
 	}
-	return s.Past.Counted(ctx, q)
+	return s.Past.Counted(ctx, gates, queries...)
 }
 
 // moving is a rate that rises at an instant.
@@ -319,9 +316,10 @@ type counting struct {
 	reads atomic.Int64
 }
 
-func (c *counting) Gates(ctx context.Context, keys []string, now time.Time, lock bool) (map[string]int64, error) {
+func (c *counting) Counted(ctx context.Context, gates []string, queries ...transaction.CountedQuery) (map[string]int64,
+	[][]transaction.Counted, error) {
 	c.reads.Add(1)
-	return c.Past.Gates(ctx, keys, now, lock)
+	return c.Past.Counted(ctx, gates, queries...)
 }
 
 // On one node no movement fails at a gate that it shares with movements whose widest gates are others.

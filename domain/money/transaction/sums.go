@@ -108,7 +108,12 @@ func (j *Judge) Stored(ctx context.Context, set *policy.Set, movementID string) 
 	if err != nil {
 		return f, nil, err
 	}
-	totals, err := j.totals(ctx, set, movement{facts: f, id: movementID}, true, j.past())
+	m := movement{facts: f, id: movementID}
+	_, sums, err := j.counted(ctx, nil, m.queries(set, true))
+	if err != nil {
+		return f, nil, err
+	}
+	totals, err := j.totals(ctx, set, m, true, past{sums, j.prices})
 	return f, totals, err
 }
 
@@ -161,37 +166,47 @@ func (j *Judge) Rehearse(ctx context.Context, from time.Time, rules ...policy.Ru
 	return found, truncated, err
 }
 
-// past reads what totals need: earlier movements and the rates of their values.
+// sums are earlier movements, by the query that counts them.
+type sums map[CountedQuery][]Counted
+
+// counted reads the versions of gates, and sums, at one instant.
+func (j *Judge) counted(ctx context.Context, gates []string, queries []CountedQuery) (map[string]int64, sums, error) {
+	found := sums{}
+	queries = slices.DeleteFunc(queries, func(q CountedQuery) bool {
+		_, known := found[q]
+		found[q] = nil
+		return known
+	})
+	versions, all, err := j.Past.Counted(ctx, gates, queries...)
+	for i := range all {
+		found[queries[i]] = all[i]
+	}
+	return versions, found, err
+}
+
+// past is what totals need: earlier movements and the rates of their values.
 type past struct {
-	count  func(context.Context, CountedQuery) ([]Counted, error)
+	sums
 	prices func(ctx context.Context, now time.Time, codes ...string) (prices, error)
 }
 
-// past reads from the database.
-func (j *Judge) past() past { return past{j.Past.Counted, j.prices} }
+// queries returns the queries of the sums that the rules of a movement need, with trial also of those on trial.
+func (m movement) queries(set *policy.Set, trial bool) (all []CountedQuery) {
+	for _, i := range set.Needs(m.facts, trial) {
+		all = append(all, m.query(set.Sums()[i]))
+	}
+	return all
+}
 
 // totals returns the totals of the sums that the rules of a movement need, with trial also of those on trial. Earlier
 // movements have the values of now; a currency without a rate has none.
 func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, trial bool, from past) ([]policy.Total,
 	error) {
 	f := m.facts
-	needed := set.Needs(f, trial)
 	totals := make([]policy.Total, len(set.Sums()))
-	if len(needed) == 0 {
-		return totals, nil
-	}
-	counted, codes := map[CountedQuery][]Counted{}, []string{}
-	for _, i := range needed {
-		q := m.query(set.Sums()[i])
-		if _, known := counted[q]; known {
-			continue
-		}
-		rows, err := from.count(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		counted[q] = rows
-		for _, c := range rows {
+	var codes []string
+	for _, q := range m.queries(set, trial) {
+		for _, c := range from.sums[q] {
 			codes = append(codes, j.code(c.Asset))
 		}
 	}
@@ -203,9 +218,9 @@ func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, trial b
 			return nil, err
 		}
 	}
-	for _, i := range needed {
+	for _, i := range set.Needs(f, trial) {
 		key := set.Sums()[i]
-		totals[i] = j.total(key, f, counted[m.query(key)], price)
+		totals[i] = j.total(key, f, from.sums[m.query(key)], price)
 	}
 	return totals, nil
 }

@@ -267,9 +267,9 @@ func TestTotalsBesideWriters(t *testing.T) {
 		_, err = d.Cancel(t.Context(), audit.By{UserID: "op"}, old.Queued.ID, "")
 		storetest.Must(t, err)
 		storetest.Must(t, past.VerifyTotals(t.Context()))
-		sums, err := past.Counted(t.Context(), transaction.CountedQuery{Flow: flow, Initiator: "SERVICE:wallet",
+		_, sums, err := past.Counted(t.Context(), nil, transaction.CountedQuery{Flow: flow, Initiator: "SERVICE:wallet",
 			After: d.now().Add(-72 * time.Hour)})
-		if err != nil || len(sums) != 1 || sums[0].Number != writers/2 {
+		if err != nil || len(sums[0]) != 1 || sums[0][0].Number != writers/2 {
 			t.Errorf("%+v, %v", sums, err)
 		}
 	})
@@ -382,9 +382,9 @@ func TestUnitsOfAGate(t *testing.T) {
 					return err
 				})
 				d.m.Ledger.Commit, d.m.Ledger.Store = db, store
-				sums, err := d.Judge.Past.Counted(t.Context(), transaction.CountedQuery{After: d.now().Add(-time.Hour),
+				_, sums, err := d.Judge.Past.Counted(t.Context(), nil, transaction.CountedQuery{After: d.now().Add(-time.Hour),
 					Flow: transaction.Flow{Kind: policy.Withdrawal, Direction: policy.Out}})
-				if err != nil || won != most || len(sums) != 1 || sums[0].Number != most {
+				if err != nil || won != most || len(sums[0]) != 1 || sums[0][0].Number != most {
 					t.Errorf("%s: %d admitted, want %d; stored %+v, %v", what, won, most, sums, err)
 				}
 				d.advance(time.Hour)
