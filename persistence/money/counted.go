@@ -25,6 +25,7 @@ const (
 	countedColumns = "part, user_id, destination, initiator, asset_id, number, hi_high, hi_low, lo_high, lo_low"
 	gatePart       = -1
 	keptAsset      = -1 // of the row that says since when there are totals
+	union          = " UNION ALL "
 )
 
 // Counted is one statement. Sums of many accounts are those of totals, and of the movements at both ends of the window.
@@ -38,7 +39,7 @@ func (s Transactions) Counted(ctx context.Context, gates []string, queries ...tr
 	var rows []countedRow
 	for totals := true; ; totals = false {
 		c, rows = newCounting(gates, queries, totals), nil
-		err := s.db.Ask(ctx, &rows, engine.Query{From: "(" + strings.Join(c.texts, " UNION ALL ") + ") AS m",
+		err := s.db.Ask(ctx, &rows, engine.Query{From: "(" + strings.Join(c.texts, union) + ") AS m",
 			Columns: countedColumns, Order: "part, asset_id, user_id"}, c.args...)
 		if err != nil {
 			return nil, nil, err
@@ -59,15 +60,13 @@ func (s Transactions) Counted(ctx context.Context, gates []string, queries ...tr
 			return nil, nil, err
 		}
 		for _, i := range c.of[r.Part] {
-			if q := queries[i]; len(c.of[r.Part]) > 1 && (q.UserID != "" && q.UserID != r.UserID ||
-				q.Destination != r.Destination || q.Initiator != r.Initiator) {
-				continue
-			}
-			found := transaction.Counted{Asset: r.AssetID, Number: r.Number, Sum: sum}
-			if queries[i].Destination != "" {
+			q, found := queries[i], transaction.Counted{Asset: r.AssetID, Number: r.Number, Sum: sum}
+			if q.Destination != "" {
 				found.UserID = r.UserID
 			}
-			sums[i] = append(sums[i], found)
+			if (q.UserID == "" || q.UserID == r.UserID) && q.Destination == r.Destination && q.Initiator == r.Initiator {
+				sums[i] = append(sums[i], found)
+			}
 		}
 	}
 	return versions, sums, nil
@@ -150,27 +149,22 @@ func (c *counting) movements(part int, queries []transaction.CountedQuery) strin
 	where += " AND " + column + " >= " + c.arg(boundOf(q.Flow, from)) + " AND " + column + " < " +
 		c.arg(boundOf(q.Flow, to)) + " AND id <> " + c.arg(q.Except)
 	columns, group := "", ""
-	for _, by := range []struct {
-		column string
-		of     func(transaction.CountedQuery) string
-	}{
-		{"user_id", func(q transaction.CountedQuery) string { return q.UserID }},
-		{"destination", func(q transaction.CountedQuery) string { return q.Destination }},
-		{"initiator", func(q transaction.CountedQuery) string { return q.Initiator }},
-	} {
-		if by.of(q) == "" && (by.column != "user_id" || q.Destination == "") {
-			columns += "'' AS " + by.column + ", "
+	for n, name := range []string{"user_id", "destination", "initiator"} {
+		var values []string
+		for _, i := range c.of[part] {
+			q := queries[i]
+			if value := []string{q.UserID, q.Destination, q.Initiator}[n]; value != "" && !slices.Contains(values, value) {
+				values = append(values, value)
+			}
+		}
+		if len(values) == 0 && (name != "user_id" || q.Destination == "") {
+			columns += "'' AS " + name + ", "
 			continue
 		}
-		if by.of(q) != "" {
-			var values []string
-			for _, i := range c.of[part] {
-				values = append(values, by.of(queries[i]))
-			}
-			slices.Sort(values)
-			where += " AND " + by.column + " IN " + c.list(slices.Compact(values))
+		if len(values) > 0 {
+			where += " AND " + name + " IN " + c.list(values)
 		}
-		columns, group = columns+by.column+", ", group+", "+by.column
+		columns, group = columns+name+", ", group+", "+name
 	}
 	return fmt.Sprintf("SELECT %d AS part, %sasset_id, count(*) AS number, %s FROM %s WHERE %s GROUP BY asset_id%s", part,
 		columns, record.Summed("", "", "", ""), table, where, group)
@@ -182,8 +176,8 @@ const (
 	lessOne = "asset_id, -1, -(hi / 1000000000), -(hi % 1000000000), -(lo / 1000000000), -(lo % 1000000000)"
 )
 
-// totals adds a part that adds up the slots that lie wholly in the window of a query, and the movements before and after
-// them. It is false for a query of an account or a destination, and for a window without such slots.
+// totals adds a part that adds up the slots that lie wholly in the window of a query, and the movements before and
+// after them. It is false for a query of an account or a destination, and for a window without such slots.
 func (c *counting) totals(q transaction.CountedQuery) bool {
 	from, to := endsOf(q)
 	first, last := slotOf(from.Add(1<<fine*time.Millisecond-time.Millisecond)), int64(noEnd)
@@ -195,9 +189,9 @@ func (c *counting) totals(q transaction.CountedQuery) bool {
 	}
 	table, column, where := flowOf(q.Flow)
 	flow, except, scope, initiator := c.arg(q.Flow.String()), c.arg(q.Except), "", ""
+	by := c.arg(q.Initiator)
 	if q.Initiator != "" {
-		name := c.arg(q.Initiator)
-		scope, initiator = " AND scope = "+name, " AND initiator = "+name
+		scope, initiator = " AND scope = "+by, " AND initiator = "+by
 	}
 	part := len(c.of)
 	texts := []string{"SELECT -1 AS asset_id, since AS number, 0 AS hi_high, 0 AS hi_low, 0 AS lo_high, 0 AS lo_low " +
@@ -213,8 +207,8 @@ func (c *counting) totals(q transaction.CountedQuery) bool {
 		texts = append(texts, "SELECT "+x[0]+" FROM "+table+" WHERE "+where+" AND "+column+" >= "+x[1]+" AND "+column+
 			" < "+x[2]+" AND id "+x[3]+" "+except+initiator)
 	}
-	c.texts = append(c.texts, fmt.Sprintf("SELECT %d AS part, '' AS user_id, '' AS destination, '' AS initiator, %s "+
-		"FROM (%s) AS t GROUP BY asset_id", part, summed, strings.Join(texts, " UNION ALL ")))
+	c.texts = append(c.texts, fmt.Sprintf("SELECT %d AS part, '' AS user_id, '' AS destination, "+
+		"CAST(%s AS TEXT) AS initiator, %s FROM (%s) AS t GROUP BY asset_id", part, by, summed, strings.Join(texts, union)))
 	c.first[part] = first
 	return true
 }

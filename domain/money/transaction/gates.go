@@ -52,7 +52,10 @@ func byTurn(a, b string) int {
 // of this process is between one of them and its unit: they would fail at one gate.
 func (j *Judge) gates(ctx context.Context, keys []string, at time.Time, queries []CountedQuery) (_ []commit.Write,
 	found sums, err error) {
-	if commit.Inside(ctx) {
+	switch {
+	case len(keys)+len(queries) == 0:
+		return nil, nil, nil
+	case commit.Inside(ctx):
 		var locked map[string]int64
 		if len(keys) > 0 {
 			locked, err = j.Past.LockGates(ctx, slices.Sorted(slices.Values(keys)), at) // as units lock them

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,9 +16,11 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook"
+	"castellan/domain/money/policy"
 	"castellan/domain/money/rate"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
+	"castellan/persistence/money"
 	"castellan/persistence/persistencetest"
 )
 
@@ -343,4 +346,44 @@ func TestNarrowGateOfManyLines(t *testing.T) {
 			t.Errorf("%d of %d requests were admitted, with %d reads of gates", won, clients*each, reads)
 		}
 	})
+}
+
+// sumsTogether reads sums of several accounts, destinations and initiators by one statement: each is what it is alone.
+func sumsTogether(t *testing.T, db *persistence.DB, now time.Time) {
+	t.Helper()
+	var by []struct{ UserID, Destination, Initiator string }
+	storetest.Must(t, db.Conn(t.Context()).NewRaw("SELECT DISTINCT user_id, destination, initiator FROM withdrawal "+
+		"LIMIT 20").Scan(t.Context(), &by))
+	var queries []transaction.CountedQuery
+	for _, flow := range transaction.Flows() {
+		for _, after := range []time.Time{now.Add(-time.Hour), now.Add(-72 * time.Hour)} {
+			q := transaction.CountedQuery{Flow: flow, After: after}
+			queries = append(queries, q)
+			for _, x := range by {
+				one, to, from, both := q, q, q, q
+				one.UserID, to.Destination, from.Initiator = x.UserID, x.Destination, x.Initiator
+				both.UserID, both.Initiator, both.Until = x.UserID, x.Initiator, now.Add(-time.Minute)
+				if queries = append(queries, one, from, both); flow.Direction == policy.Out {
+					queries = append(queries, to)
+				}
+			}
+		}
+	}
+	past := money.NewTransactions(db)
+	versions, all, err := past.Counted(t.Context(), []string{"unknown", "WITHDRAWAL/PLATFORM/"}, queries...)
+	storetest.Must(t, err)
+	if len(versions) != 1 || versions["WITHDRAWAL/PLATFORM/"] == 0 {
+		t.Errorf("versions of gates: %v", versions)
+	}
+	found := 0
+	for i, q := range queries {
+		_, alone, err := past.Counted(t.Context(), nil, q)
+		storetest.Must(t, err)
+		if found += len(alone[0]); !reflect.DeepEqual(all[i], alone[0]) {
+			t.Errorf("%+v\n together %v\n alone    %v", q, all[i], alone[0])
+		}
+	}
+	if found == 0 {
+		t.Error("no movements were counted")
+	}
 }

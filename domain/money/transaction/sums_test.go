@@ -164,6 +164,8 @@ func TestWideSumsInRandomOrder(t *testing.T) {
 		}
 		past := money.NewTransactions(db)
 		storetest.Must(t, d.Judge.KeepTotals(t.Context(), d.now())) // the last step may have ended them
+		sumsTogether(t, db, d.now())
+		sumsTogether(t, db, d.now())
 		storetest.Must(t, past.VerifyTotals(t.Context()))
 		var totals int
 		count := func() {
