@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"bytes"
+	"compress/gzip"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -143,9 +145,10 @@ func area(name string, tags ...rest.Tag) []rest.Tag {
 //go:embed */schemas.json */*/schemas.json
 var schemas embed.FS
 
-// examples are executed examples by operation id, one on each line. A test executes them and writes this file.
+// examples are executed examples by operation id, packed. A test executes them and writes examples.json, which has them
+// one on each line, and this file.
 //
-//go:embed examples.json
+//go:embed examples.json.gz
 var examples []byte
 
 // Tags returns the names of the groups of the document, in its order.
@@ -163,7 +166,11 @@ func OpenAPI(version, server, tag string) ([]byte, error) {
 			return !slices.ContainsFunc(x.Tags, func(t rest.Tag) bool { return slices.Contains(t.Sections, e.Section) })
 		})
 	}
-	if err := json.Unmarshal(examples, &x.Examples); err != nil {
+	unpacked, err := gzip.NewReader(bytes.NewReader(examples))
+	if err == nil {
+		err = json.NewDecoder(unpacked).Decode(&x.Examples)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("examples: %w", err)
 	}
 	for _, name := range phraseFiles(schemas, "schemas.json") {

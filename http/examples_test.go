@@ -2,7 +2,9 @@ package httpapi_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -39,8 +41,13 @@ func TestGoldenExamples(t *testing.T) {
 	}
 	got.WriteString("\n}\n")
 	if *update {
-		storetest.Must(t, os.WriteFile(examplesFile, got.Bytes(), 0o644))
-		httpapi.SetExamples(got.Bytes())
+		var packed bytes.Buffer
+		w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		storetest.Must(t, err)
+		_, err = w.Write(got.Bytes())
+		storetest.Must(t, errors.Join(err, w.Close(), os.WriteFile(examplesFile, got.Bytes(), 0o644),
+			os.WriteFile(examplesFile+".gz", packed.Bytes(), 0o644)))
+		httpapi.SetExamples(packed.Bytes())
 	}
 	if have, err := os.ReadFile(examplesFile); err != nil || !bytes.Equal(have, got.Bytes()) {
 		t.Errorf("http/%s is not what the service answers (make golden writes it): %v\n%s", examplesFile, err,

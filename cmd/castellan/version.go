@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strings"
+	"slices"
 
 	"castellan/web/console"
 )
@@ -24,11 +24,11 @@ type versionCmd struct {
 
 func (c versionCmd) Run(e *env) error {
 	if c.Licenses {
-		text, err := gzip.NewReader(bytes.NewReader(notices))
+		text, err := gzip.NewReader(bytes.NewReader(slices.Concat(notices, console.Notices())))
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(e.out, io.MultiReader(text, strings.NewReader("\n"+console.Notices())))
+		_, err = io.Copy(e.out, text)
 		return err
 	}
 	_, err := fmt.Fprintf(e.out, "castellan %s (commit %s, %s, %s %s/%s)\n",

@@ -82,7 +82,7 @@ func run(sources, output string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(output, "NOTICES"), notices, 0o644); err != nil {
+	if err := compressed(filepath.Join(output, "NOTICES"), notices); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(m, "", "  ")

@@ -33,7 +33,7 @@ func notices(sources, metafile string) ([]byte, error) {
 	}
 	sort.Strings(names)
 	var b bytes.Buffer
-	b.WriteString("The libraries of the console.\n")
+	b.WriteString("\nThe libraries of the console.\n")
 	for _, name := range names {
 		if err := notice(&b, filepath.Join(sources, "node_modules", name), name); err != nil {
 			return nil, err

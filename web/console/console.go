@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 )
 
-//go:embed MANIFEST.json NOTICES dist
+//go:embed MANIFEST.json NOTICES.gz dist
 var embedded embed.FS
 
 var manifest = func() Manifest {
@@ -25,13 +25,13 @@ var manifest = func() Manifest {
 // Built returns the manifest; ok is false in a program that was built without the console.
 func Built() (m Manifest, ok bool) { return manifest, true }
 
-// Notices returns the licences of the console's dependencies.
-func Notices() string {
-	text, err := embedded.ReadFile("NOTICES")
+// Notices returns the licences of the console's dependencies in gzip.
+func Notices() []byte {
+	packed, err := embedded.ReadFile("NOTICES.gz")
 	if err != nil {
 		panic("console: the embedded notices: " + err.Error())
 	}
-	return string(text)
+	return packed
 }
 
 // File returns a file of the console in gzip. ok is false for every name that is not in the manifest. The caller must

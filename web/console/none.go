@@ -9,4 +9,4 @@ func Built() (m Manifest, ok bool) { return Manifest{}, false }
 func File(name string) (body []byte, ok bool) { return nil, false }
 
 // Notices is empty here.
-func Notices() string { return "" }
+func Notices() []byte { return nil }
