@@ -2,7 +2,6 @@ package record
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/uptrace/bun"
@@ -80,22 +79,22 @@ func WithSums(q *bun.SelectQuery) *bun.SelectQuery { return q.ColumnExpr(Summed(
 
 // Summed is the columns of a sum, named with a prefix, of the amounts of two columns
 // whose names begin with plus, less those that begin with minus; "" for none. It
-// counts the rows for which a condition holds; "" for all.
+// counts the rows for which a condition holds; "" for all. The columns are in the
+// order of SumColumns: a UNION takes them by their places.
 func Summed(prefix, when, plus, minus string) string {
 	var out []string
 	for _, column := range []string{"hi", "lo"} {
-		for name, part := range map[string]string{"_high": " / 1000000000", "_low": " % 1000000000"} {
-			value := plus + column + part
+		for _, part := range [][2]string{{"_high", " / 1000000000"}, {"_low", " % 1000000000"}} {
+			value := plus + column + part[1]
 			if minus != "" {
-				value += " - " + minus + column + part
+				value += " - " + minus + column + part[1]
 			}
 			if when != "" {
 				value = "CASE WHEN " + when + " THEN " + value + " ELSE 0 END"
 			}
-			out = append(out, "CAST(sum("+value+") AS BIGINT) AS "+prefix+column+name)
+			out = append(out, "CAST(sum("+value+") AS BIGINT) AS "+prefix+column+part[0])
 		}
 	}
-	slices.Sort(out) // the text of a query never changes
 	return strings.Join(out, ", ")
 }
 

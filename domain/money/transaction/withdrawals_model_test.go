@@ -19,6 +19,7 @@ import (
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook"
+	"castellan/domain/money/level"
 	"castellan/domain/money/transaction"
 	"castellan/persistence"
 	"castellan/persistence/kit"
@@ -329,4 +330,26 @@ func (m *model) toggle(code string) {
 	persistencetest.Exec(m.t, m.m.DB, "UPDATE currency_of_network SET withdraw_enable = ? WHERE id = ?", !m.disabled[code],
 		m.m.Pair(code+"/"+code).ID)
 	storetest.Must(m.t, m.Currencies.Reload(m.t.Context()))
+}
+
+// The sums of an account admit what fits, of whole units and of parts of them, while those of the platform are read
+// from totals by the same statement.
+func TestNarrowSumBesideTotals(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		d, plenty := newDesk(t, db, "u", "v"), amount.Must("1000")
+		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
+			SendCryptoMonthly: plenty}}}}
+		j := d.judges(sumRule("WITHDRAWAL", "PLATFORM", "3h", "VALUE", "10000"),
+			sumRule("WITHDRAWAL", "ACCOUNT", "1h", "VALUE", "300"))
+		storetest.Must(t, j.KeepTotals(t.Context(), d.now()))
+		for name, n := range map[string]int64{"u": 50, "v": 100} { // hundredths of 100 lira
+			storetest.Must(t, d.m.Pay(name, "BTC/BTC", "9"))
+			for i := range 300/n + 1 {
+				_, err := d.ask(name, "BTC", n, fmt.Sprint(name, i))
+				if fits := i < 300/n; fits != (err == nil) || !fits && fault.CodeOf(err) != fault.PolicyDenied {
+					t.Errorf("%s, %d: %v", name, i, err)
+				}
+			}
+		}
+	})
 }
