@@ -6,8 +6,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,18 +38,22 @@ func sumRule(kind, per, window, of, over string) string {
 
 // listed is a withdrawal of the model.
 type listed struct {
-	id, by    string
-	code      string
-	n         int64 // hundredths
-	at, left  time.Time
-	gone, out bool // cancelled or failed; sent
+	id, by, user string
+	code         string
+	n            int64 // hundredths
+	at, left     time.Time
+	gone, out    bool // cancelled or failed; sent
 }
 
 // flowModel is a list of withdrawals, whose sums are added up one by one.
 type flowModel struct {
 	*desk
 	all    []*listed
-	limits map[string]int64 // hundredths of lira in an hour; "PLATFORM" in three
+	limits map[string]int64 // hundredths of lira in hours(per)
+}
+
+func hours(per string) time.Duration {
+	return map[string]time.Duration{"PLATFORM": 2, "DESTINATION": 2}[per] + 1
 }
 
 // fits reports whether a withdrawal keeps all limits at an instant.
@@ -55,18 +61,15 @@ func (m *flowModel) fits(w *listed, left bool) bool {
 	at := m.now()
 	worth := map[string]int64{"BTC": 100, "ETH": 10}
 	for per, most := range m.limits {
-		window := time.Hour
-		if per == "PLATFORM" {
-			window = 3 * time.Hour
-		}
 		sum := w.n * worth[w.code]
 		for _, o := range m.all {
 			when := o.at
 			if left {
 				when = o.left
 			}
-			same := per == "PLATFORM" || per == "INITIATOR" && o.by == w.by || per == "ASSET" && o.code == w.code
-			if same && o != w && !o.gone && !when.IsZero() && when.After(at.Add(-window)) {
+			same := map[string]bool{"PLATFORM": true, "INITIATOR": o.by == w.by, "ACCOUNT": o.user == w.user,
+				"ASSET": o.code == w.code, "DESTINATION": o.code == w.code} // an asset has one address
+			if same[per] && o != w && !o.gone && !when.IsZero() && when.After(at.Add(-hours(per)*time.Hour)) {
 				sum += o.n * worth[o.code]
 			}
 		}
@@ -85,10 +88,10 @@ func (m *flowModel) step(rng *rand.Rand) error {
 	open := w.id != "" && !w.gone && !w.out
 	switch rng.IntN(9) {
 	case 0, 1, 2:
-		w = &listed{by: fmt.Sprint("shop", rng.IntN(2)), code: []string{"BTC", "ETH"}[rng.IntN(2)], n: 1 + rng.Int64N(9),
-			at: m.now()}
+		w = &listed{by: fmt.Sprint("shop", rng.IntN(2)), user: fmt.Sprint("u", rng.IntN(3)), at: m.now(),
+			code: []string{"BTC", "ETH"}[rng.IntN(2)], n: 1 + rng.Int64N(9)}
 		o, err := m.Request(m.t.Context(), audit.By{UserID: "service:" + w.by}, transaction.WithdrawalRequest{
-			ExternalID: fmt.Sprint(rng.Uint64()), UserID: fmt.Sprint("u", rng.IntN(3)), CurrencyCode: w.code,
+			ExternalID: fmt.Sprint(rng.Uint64()), UserID: w.user, CurrencyCode: w.code,
 			NetworkCode: w.code, Amount: amount.Must(hundredths(w.n)), Address: addresses[w.code]})
 		if fits := m.fits(w, false); fits != (err == nil) || err != nil && fault.CodeOf(err) != fault.PolicyDenied {
 			return fmt.Errorf("request %+v: %v, want it to fit: %t", *w, err, fits)
@@ -133,28 +136,28 @@ func (m *flowModel) step(rng *rand.Rand) error {
 
 var sumSteps = flag.Int("sums.steps", 250, "steps of TestWideSumsInRandomOrder, at most 20,000 on PostgreSQL")
 
-// In random orders of requests, claims, cancellations and ends, the sums per initiator, asset and platform admit what a
-// list of all movements admits. Totals begin and end meanwhile. Each step is made on any of three nodes.
+// In random orders of requests, claims, cancellations and ends, the sums of each kind admit what a list of movements
+// admits. Totals begin and end meanwhile. Each step is made on any of three nodes.
 func TestWideSumsInRandomOrder(t *testing.T) {
 	onNodes(t, 3, func(t *testing.T, dbs []*persistence.DB) {
 		db := dbs[0]
-		d := newDesk(t, db, "u0", "u1", "u2")
-		plenty := amount.Must("1000000")
+		d, plenty := newDesk(t, db, "u0", "u1", "u2"), amount.Must("1000000")
 		d.Limits.Levels = levels{all: []level.Level{{Limits: level.Limits{SendCryptoDaily: plenty,
 			SendCryptoMonthly: plenty}}}}
 		for _, u := range []string{"u0", "u1", "u2"} {
 			storetest.Must(t, d.m.Pay(u, "BTC/BTC", "1000"))
 			storetest.Must(t, d.m.Pay(u, "ETH/ETH", "1000"))
 		}
-		m := &flowModel{desk: d, limits: map[string]int64{"INITIATOR": 900, "ASSET": 1200, "PLATFORM": 2500}}
-		d.judges(sumRule("WITHDRAWAL", "INITIATOR", "1h", "VALUE", "9"), sumRule("WITHDRAWAL", "ASSET", "1h", "VALUE", "12"),
-			sumRule("WITHDRAWAL", "PLATFORM", "3h", "VALUE", "25"))
-		seed := rand.Uint64()
-		rng := rand.New(rand.NewPCG(seed, 0))
-		nodes, steps := d.nodes(dbs), *sumSteps
-		if db.Postgres() {
-			steps = min(steps, 20_000)
+		m := &flowModel{desk: d, limits: map[string]int64{"INITIATOR": 900, "ASSET": 1200, "PLATFORM": 2500,
+			"ACCOUNT": 850, "DESTINATION": 2000}}
+		var rules []string
+		for _, per := range slices.Sorted(maps.Keys(m.limits)) {
+			window := fmt.Sprint(int(hours(per)), "h")
+			rules = append(rules, sumRule("WITHDRAWAL", per, window, "VALUE", hundredths(m.limits[per])))
 		}
+		d.judges(rules...)
+		seed, nodes := rand.Uint64(), d.nodes(dbs)
+		rng, steps := rand.New(rand.NewPCG(seed, 0)), min(*sumSteps, map[bool]int{false: 1e9, true: 2e4}[db.Postgres()])
 		for i := range steps {
 			m.all = m.all[max(0, len(m.all)-1000):] // in three hours there are fewer
 			m.desk = nodes[rng.IntN(len(nodes))]
