@@ -38,9 +38,8 @@ func (s Transactions) Counted(ctx context.Context, gates []string, queries ...tr
 	var c *counting
 	var rows []countedRow
 	for totals := true; ; totals = false {
-		c, rows = newCounting(gates, queries, totals), nil
-		err := s.db.Ask(ctx, &rows, engine.Query{From: "(" + strings.Join(c.texts, union) + ") AS m",
-			Columns: countedColumns, Order: "part, asset_id, user_id"}, c.args...)
+		c, rows = newCounting(s.db.Postgres(), gates, queries, totals), nil
+		err := s.db.Ask(ctx, &rows, c.query(), c.args...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -74,16 +73,22 @@ func (s Transactions) Counted(ctx context.Context, gates []string, queries ...tr
 
 // counting is the statement of Counted.
 type counting struct {
-	texts []string // of the parts, and that of the gates
-	args  []any
-	of    [][]int       // the queries of each part
-	first map[int]int64 // the first slot of each part that reads totals
+	postgres bool
+	texts    []string // of the parts, and that of the gates
+	args     []any
+	of       [][]int       // the queries of each part
+	first    map[int]int64 // the first slot of each part that reads totals
+}
+
+func (c *counting) query() engine.Query {
+	return engine.Query{From: "(" + strings.Join(c.texts, union) + ") AS m", Columns: countedColumns,
+		Order: "part, asset_id, user_id"}
 }
 
 // newCounting makes a part for each sum that reads totals, and for all queries that differ only in their accounts,
 // destinations or initiators.
-func newCounting(gates []string, queries []transaction.CountedQuery, totals bool) *counting {
-	c, alike := &counting{first: map[int]int64{}}, map[transaction.CountedQuery]int{}
+func newCounting(postgres bool, gates []string, queries []transaction.CountedQuery, totals bool) *counting {
+	c, alike := &counting{postgres: postgres, first: map[int]int64{}}, map[transaction.CountedQuery]int{}
 	for i, q := range queries {
 		if totals && c.totals(q) {
 			c.of = append(c.of, []int{i})
@@ -109,7 +114,7 @@ func newCounting(gates []string, queries []transaction.CountedQuery, totals bool
 	if len(gates) > 0 {
 		c.texts = append(c.texts, fmt.Sprintf("SELECT %d AS part, id AS user_id, '' AS destination, '' AS initiator, "+
 			"0 AS asset_id, version AS number, 0 AS hi_high, 0 AS hi_low, 0 AS lo_high, 0 AS lo_low FROM money_gate "+
-			"WHERE id IN %s", gatePart, c.list(gates)))
+			"WHERE id IN (%s)", gatePart, c.list(gates)))
 	}
 	return c
 }
@@ -130,7 +135,7 @@ func (c *counting) list(values []string) string {
 	for i := range all {
 		all[i] = c.arg(values[min(i, len(values)-1)])
 	}
-	return "(" + strings.Join(all, ", ") + ")"
+	return strings.Join(all, ", ")
 }
 
 // endsOf returns the instant from which and that before which a query selects movements; zero: open.
@@ -141,14 +146,15 @@ func endsOf(q transaction.CountedQuery) (from, to time.Time) {
 	return q.After.Add(time.Millisecond), to
 }
 
-// movements returns the text of a part that reads all movements of its queries.
+// movements returns the text of a part that reads all movements of its queries. PostgreSQL plans it for any values, and
+// would rather read all movements of the window than search an index for many accounts: it searches for each by itself.
 func (c *counting) movements(part int, queries []transaction.CountedQuery) string {
 	q := queries[c.of[part][0]]
 	table, column, where := flowOf(q.Flow)
 	from, to := endsOf(q)
 	where += " AND " + column + " >= " + c.arg(boundOf(q.Flow, from)) + " AND " + column + " < " +
 		c.arg(boundOf(q.Flow, to)) + " AND id <> " + c.arg(q.Except)
-	columns, group := "", ""
+	columns, group, each := "", "", ""
 	for n, name := range []string{"user_id", "destination", "initiator"} {
 		var values []string
 		for _, i := range c.of[part] {
@@ -161,13 +167,24 @@ func (c *counting) movements(part int, queries []transaction.CountedQuery) strin
 			columns += "'' AS " + name + ", "
 			continue
 		}
-		if len(values) > 0 {
-			where += " AND " + name + " IN " + c.list(values)
+		switch {
+		case len(values) > 1 && c.postgres && each == "" && name != "initiator":
+			each = "SELECT m.* FROM (SELECT DISTINCT unnest(ARRAY[" + c.list(values) + "])) AS one (of), LATERAL ("
+			where += " AND " + name + " = one.of"
+		case len(values) > 0:
+			where += " AND " + name + " IN (" + c.list(values) + ")"
+		}
+		if len(values) > 0 && name == "destination" {
+			where += " AND destination <> ''" // as the index has it
 		}
 		columns, group = columns+name+", ", group+", "+name
 	}
-	return fmt.Sprintf("SELECT %d AS part, %sasset_id, count(*) AS number, %s FROM %s WHERE %s GROUP BY asset_id%s", part,
+	text := fmt.Sprintf("SELECT %d AS part, %sasset_id, count(*) AS number, %s FROM %s WHERE %s GROUP BY asset_id%s", part,
 		columns, record.Summed("", "", "", ""), table, where, group)
+	if each != "" {
+		text = each + text + ") AS m"
+	}
+	return text
 }
 
 // Columns of a movement, as money_flow has them.

@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/money/balance"
 	"castellan/domain/money/rate"
+	"castellan/domain/money/transaction"
 	"castellan/persistence/record"
 )
 
@@ -46,6 +47,13 @@ var (
 )
 
 // The queries whose plans the tests read.
+
+// CountedText is the text of Counted without totals, and the number of its arguments.
+func (s Transactions) CountedText(queries ...transaction.CountedQuery) (text string, args int) {
+	c := newCounting(s.db.Postgres(), nil, queries, false)
+	q := c.query()
+	return "SELECT " + q.Columns + " FROM " + q.From + " ORDER BY " + q.Order, len(c.args)
+}
 
 func (s Rates) LastQuery(ctx context.Context, until time.Time, pairs []rate.Pair) *bun.SelectQuery {
 	return s.last(ctx, until, pairs)

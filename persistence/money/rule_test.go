@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -241,4 +243,43 @@ func TestRefusedTransactionIsNoOutage(t *testing.T) {
 	}))
 	storetest.Must(t, <-units)
 	storetest.Must(t, <-units)
+}
+
+// Sums of one account or destination, and of many, are read by their indexes, also as PostgreSQL plans a statement that
+// it has executed often: for any arguments.
+func TestNarrowSumsReadByIndex(t *testing.T) {
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		requests := transaction.Flow{Kind: policy.Withdrawal, Direction: policy.Out}
+		claims := requests
+		claims.Left = true
+		for index, q := range map[string]transaction.CountedQuery{"withdrawal_user": {Flow: requests, UserID: "u"},
+			"withdrawal_destination": {Flow: requests, Destination: "d"},
+			"withdrawal_left_to":     {Flow: claims, Destination: "d"}} {
+			for _, many := range []int{1, 64} {
+				var queries []transaction.CountedQuery
+				for i := range many {
+					one := q
+					if one.UserID = ""; q.UserID != "" {
+						one.UserID = fmt.Sprint("u", i)
+					} else {
+						one.Destination = fmt.Sprint("d", i)
+					}
+					queries = append(queries, one)
+				}
+				text, args := money.NewTransactions(db).CountedText(queries...)
+				name := fmt.Sprint(index, many)
+				settings := []string{"SET plan_cache_mode = force_generic_plan",
+					"DO $do$ BEGIN EXECUTE $of$PREPARE " + name + " AS " + text + "$of$; END $do$"}
+				if db.Postgres() {
+					text = "EXECUTE " + name + " (" + strings.Repeat("'1', ", args-1) + "'1')"
+				} else {
+					text = regexp.MustCompile(`\$[0-9]+`).ReplaceAllString(text, "'1'")
+				}
+				plan := persistencetest.ExplainText(t, db, text, settings...)
+				if !regexp.MustCompile(`(?i)using (index )?` + index + `\b`).MatchString(plan) {
+					t.Errorf("%d sums do not use %s:\n%s", many, index, plan)
+				}
+			}
+		}
+	})
 }
