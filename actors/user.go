@@ -33,7 +33,8 @@ func (a *userActor) io() (context.Context, context.CancelFunc) { return a.d.io(a
 // reserved is an admitted challenge. Its row may not be written yet.
 type reserved struct {
 	challenge.Ref
-	at time.Time
+	at   time.Time
+	next string // the challenge that closes this one when its row is written; "" for none
 }
 
 // settling is how long a reserved challenge, or its push, may be without a row before it is treated as never made.
@@ -92,15 +93,18 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 		a.sent = a.sent[:len(a.sent)-counted]
 	}
 	a.open = slices.DeleteFunc(a.open, func(r reserved) bool { return now.UnixMilli() >= r.ExpiresAt })
-	if m.MaxOpen > 0 && a.opened(m.Action) >= int(m.MaxOpen) {
+	if m.MaxOpen > 0 && len(a.places(m.Action)) >= int(m.MaxOpen) {
 		if err := a.prune(now); err != nil {
 			a.d.refuse(c.Sender(), c.ID(), err)
 			return
 		}
-		for n := a.opened(m.Action); n >= int(m.MaxOpen); n-- {
-			i := slices.IndexFunc(a.open, func(r reserved) bool { return r.Action == m.Action })
-			reply.Supersede = append(reply.Supersede, a.open[i].ID)
-			a.open = slices.Delete(a.open, i, i+1)
+		places := a.places(m.Action)
+		places = places[:max(0, len(places)+1-int(m.MaxOpen))]
+		for i, r := range a.open {
+			if slices.Contains(places, r.ID) || slices.Contains(places, r.next) {
+				a.open[i].next = m.ChallengeId
+				reply.Supersede = append(reply.Supersede, r.ID)
+			}
 		}
 	}
 	if m.Push != nil {
@@ -110,7 +114,7 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 		}
 	}
 	a.open = append(a.open, reserved{challenge.Ref{ID: m.ChallengeId, Action: m.Action, CreatedAt: now.UnixMilli(),
-		ExpiresAt: m.ExpiresAt}, now})
+		ExpiresAt: m.ExpiresAt}, now, ""})
 	c.Reply(reply)
 }
 
@@ -171,14 +175,22 @@ func (a *userActor) dropStoredPushes(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-func (a *userActor) opened(action string) int {
-	n := 0
+// places returns the challenges of an action that count against the maximum, in the order in which they make room. One
+// that is about to be closed shares the place of the next one, because the start of the next one may fail. A shared
+// place makes room last: both of its challenges are closed then.
+func (a *userActor) places(action string) (ids []string) {
+	has := func(is func(reserved) bool) bool { return slices.ContainsFunc(a.open, is) }
+	var shared []string
 	for _, r := range a.open {
-		if r.Action == action {
-			n++
+		switch {
+		case r.Action != action || has(func(o reserved) bool { return o.ID == r.next }):
+		case has(func(o reserved) bool { return o.next == r.ID }):
+			shared = append(shared, r.ID)
+		default:
+			ids = append(ids, r.ID)
 		}
 	}
-	return n
+	return append(ids, shared...)
 }
 
 // load makes sure that the open challenges are loaded. For a starter without a proof the rows are always read. Accounts
@@ -203,8 +215,11 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 			a.open = append(a.open, known[i])
 		}
 	}
+	row := func(id string) bool {
+		return slices.ContainsFunc(refs, func(r challenge.Ref) bool { return r.ID == id })
+	}
 	for _, k := range known { // the rows of these may not be written yet
-		if now.Sub(k.at) < settling && !slices.ContainsFunc(refs, func(r challenge.Ref) bool { return r.ID == k.ID }) {
+		if now.Sub(k.at) < settling && !row(k.ID) && !row(k.next) {
 			a.open = append(a.open, k)
 		}
 	}

@@ -17,10 +17,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// schemas turns Go types into JSON Schema. A request follows the binder's rules (its plan), an
-// answer those of encoding/json; the same type may therefore have one schema of each kind.
-// Details that Go types cannot express come from tables of named schemas: the kit's in
-// schemas.json of this package, a section's in its folder.
+// schemas turns Go types into JSON Schema. A request follows the binder's rules (its plan), an answer those of
+// encoding/json; the same type may therefore have one schema of each kind. Details that Go types cannot express come
+// from tables of named schemas: the kit's in schemas.json of this package, a section's in its folder.
 type schemas struct {
 	named  map[string]*huma.Schema
 	names  map[schemaKey]string
@@ -355,6 +354,9 @@ func (s *schemas) members(o *huma.Schema, t reflect.Type) {
 			ft = ft.Elem() // left out rather than null
 		}
 		p := s.typed(f.Tag, func() *huma.Schema { return s.output(ft) })
+		if ft.Kind() == reflect.Pointer && p.Ref != "" { // the tag names the schema of the value
+			p = orNull(p)
+		}
 		if slices.Contains(options, "string") {
 			p = &huma.Schema{Type: "string"}
 		}

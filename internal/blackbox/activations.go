@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// activation is one life of an actor on a node, from the node's debug log: from its start to the start of its last
+// Activation is one life of an actor on a node, from the node's debug log: from its start to the start of its last
 // message.
-type activation struct {
+type Activation struct {
 	Kind, ID    string
 	Node        int
 	From, Acted time.Time
@@ -21,7 +21,7 @@ var activationLine = regexp.MustCompile(
 
 // Activations returns all activations of the nodes, including the ended ones. An activation without an end line is
 // assumed to act until its process ended, or until now.
-func Activations(nodes []*Node) (all []activation) {
+func Activations(nodes []*Node) (all []Activation) {
 	for n, node := range nodes {
 		open := map[string]int{}
 		for _, m := range activationLine.FindAllStringSubmatch(node.Log(), -1) {
@@ -31,7 +31,7 @@ func Activations(nodes []*Node) (all []activation) {
 			switch {
 			case m[1] == "began":
 				open[key] = len(all)
-				all = append(all, activation{m[2], m[3], n, at, node.EndedAt()})
+				all = append(all, Activation{m[2], m[3], n, at, node.EndedAt()})
 			case known:
 				all[i].Acted = at
 				delete(open, key)
@@ -43,8 +43,8 @@ func Activations(nodes []*Node) (all []activation) {
 
 // TwoAtOnce names identities with two activations that acted on different nodes at one time, except for those that
 // every node has.
-func TwoAtOnce(all []activation) (found []string) {
-	by := map[string][]activation{}
+func TwoAtOnce(all []Activation) (found []string) {
+	by := map[string][]Activation{}
 	for _, a := range all {
 		by[a.Kind+" "+a.ID] = append(by[a.Kind+" "+a.ID], a)
 	}

@@ -12,16 +12,16 @@ func TestTwoAtOnce(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	for _, c := range []struct {
 		name string
-		all  []activation
+		all  []Activation
 		want int
 	}{
 		{"one after the other",
-			[]activation{{"c", "1", 0, at(1), at(3)}, {"c", "1", 1, at(4), at(9)}, {"c", "1", 0, at(9), at(12)}}, 0},
-		{"on one node", []activation{{"c", "1", 0, at(1), at(3)}, {"c", "1", 0, at(2), at(9)}}, 0},
-		{"other identities", []activation{{"c", "1", 0, at(1), at(3)}, {"c", "2", 1, at(2), at(9)},
+			[]Activation{{"c", "1", 0, at(1), at(3)}, {"c", "1", 1, at(4), at(9)}, {"c", "1", 0, at(9), at(12)}}, 0},
+		{"on one node", []Activation{{"c", "1", 0, at(1), at(3)}, {"c", "1", 0, at(2), at(9)}}, 0},
+		{"other identities", []Activation{{"c", "1", 0, at(1), at(3)}, {"c", "2", 1, at(2), at(9)},
 			{"d", "1", 1, at(2), at(9)}}, 0},
-		{"one within the other", []activation{{"c", "1", 0, at(1), at(9)}, {"c", "1", 1, at(4), at(5)}}, 1},
-		{"one that goes on", []activation{{"c", "1", 0, at(1), at(5)}, {"c", "1", 1, at(4), at(9)},
+		{"one within the other", []Activation{{"c", "1", 0, at(1), at(9)}, {"c", "1", 1, at(4), at(5)}}, 1},
+		{"one that goes on", []Activation{{"c", "1", 0, at(1), at(5)}, {"c", "1", 1, at(4), at(9)},
 			{"c", "2", 1, at(4), at(9)}}, 1},
 	} {
 		if got := TwoAtOnce(c.all); len(got) != c.want {

@@ -54,14 +54,15 @@ func AttemptsLeft(t *testing.T, a Answer) int {
 	return *p.AttemptsLeft
 }
 
-type listed struct {
+// ListedSession is a session in the list of its user.
+type ListedSession struct {
 	SessionID, CreatedAt, LastSeenAt, IP string
 	CountryName                          *string
 	DeviceBrand, DeviceModel, DeviceDesc string
 	Current                              bool
 }
 
-func Sessions(t *testing.T, n *Node, token string) (all []listed) {
+func Sessions(t *testing.T, n *Node, token string) (all []ListedSession) {
 	t.Helper()
 	n.Ok(t, "GET", SessionsPath, nil, Headers{"x-auth": token}).Read(t, &all)
 	return all

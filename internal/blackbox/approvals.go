@@ -99,18 +99,18 @@ func (d *Counter) Approving(t *testing.T, id string, who Headers) Flow {
 	return FlowOf(t, d.Do(t, "POST", ApprovalsPath+"/"+id+"/approve", nil, who))
 }
 
-// settled is the outcome of an approval.
-type settled struct {
+// Settled is the outcome of an approval.
+type Settled struct {
 	Success       bool
 	Code, Message string
 	Data          ApprovalRecord
 }
 
-func Outcome(t *testing.T, a Answer) settled {
+func Outcome(t *testing.T, a Answer) Settled {
 	t.Helper()
 	var final struct {
 		Action     string
-		ExecResult settled
+		ExecResult Settled
 	}
 	if a.Is(t, 200, "").Read(t, &final); final.Action != "APPROVE_REQUEST" {
 		t.Fatalf("got %s", a)
@@ -119,7 +119,7 @@ func Outcome(t *testing.T, a Answer) settled {
 }
 
 // Approve approves a request with an account's SMS.
-func (d *Counter) Approve(t *testing.T, id string, a Account, who Headers) settled {
+func (d *Counter) Approve(t *testing.T, id string, a Account, who Headers) Settled {
 	t.Helper()
 	f := d.Approving(t, id, who)
 	return Outcome(t, d.Complete(t, f, f.Method(t, "SMS"), d.Code(t, a, "SMS")))

@@ -63,19 +63,20 @@ func SameOutcome(t *testing.T, want, got Answer) {
 	}
 }
 
-type polled struct {
+// Polled is an outcome, with the time when it came.
+type Polled struct {
 	Answer
 	Err error
 	At  time.Time
 }
 
 // LongPoll requests the outcome and waits for it (D-2FA-19).
-func LongPoll(n *Node, f Flow) <-chan polled {
-	got := make(chan polled, 1)
+func LongPoll(n *Node, f Flow) <-chan Polled {
+	got := make(chan Polled, 1)
 	c := n.Client
 	go func() {
 		a, err := c.Try("GET", ResultPath, nil, Headers{"p-auth": f.PAuth, "Prefer": "wait=30"})
-		got <- polled{a, err, time.Now()}
+		got <- Polled{a, err, time.Now()}
 	}()
 	return got
 }

@@ -30,8 +30,8 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// delivery is a message as received by a mail server or an SMS gateway. A refused delivery is one too.
-type delivery struct {
+// Delivery is a message as received by a mail server or an SMS gateway. A refused delivery is one too.
+type Delivery struct {
 	To      string
 	Key     string // Message-ID or Idempotency-Key: equal for repetitions
 	Text    string
@@ -41,7 +41,7 @@ type delivery struct {
 // Postbox collects deliveries. It can refuse the next ones, for a while.
 type Postbox struct {
 	mu     sync.Mutex
-	all    []delivery
+	all    []Delivery
 	refuse int
 	slow   time.Duration
 }
@@ -68,13 +68,13 @@ func (p *Postbox) Taken() int {
 }
 
 // Deliveries returns all deliveries so far, oldest first.
-func (p *Postbox) Deliveries() []delivery {
+func (p *Postbox) Deliveries() []Delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]delivery(nil), p.all...)
+	return append([]Delivery(nil), p.all...)
 }
 
-func (p *Postbox) take(d delivery) (accepted bool) {
+func (p *Postbox) take(d Delivery) (accepted bool) {
 	p.mu.Lock()
 	slow := p.slow
 	p.mu.Unlock()
@@ -90,9 +90,9 @@ func (p *Postbox) take(d delivery) (accepted bool) {
 }
 
 // Wait waits for the n-th accepted delivery to an address, from 1.
-func (p *Postbox) Wait(t testing.TB, to string, n int) delivery {
+func (p *Postbox) Wait(t testing.TB, to string, n int) Delivery {
 	t.Helper()
-	var found delivery
+	var found Delivery
 	Until(t, patience, "delivered to "+to, func() bool {
 		left := n
 		for _, d := range p.Deliveries() {
@@ -129,7 +129,7 @@ func (s *Site) Gateway() *Postbox {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		if !p.take(delivery{To: r.FormValue("to"), Key: r.Header.Get("Idempotency-Key"), Text: r.FormValue("text")}) {
+		if !p.take(Delivery{To: r.FormValue("to"), Key: r.Header.Get("Idempotency-Key"), Text: r.FormValue("text")}) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -211,7 +211,7 @@ func (s *relaySession) Data(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if !s.box.take(delivery{To: s.to, Key: m.Header.Get("Message-Id"), Text: text}) {
+	if !s.box.take(Delivery{To: s.to, Key: m.Header.Get("Message-Id"), Text: text}) {
 		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "later"}
 	}
 	return nil

@@ -36,7 +36,7 @@ type stampNotes struct{}
 func (stampNotes) Table() string { return "note" }
 
 // breakNotes is a function that fails.
-type breakNotes struct{}
+type breakNotes struct{ err error }
 
 func (breakNotes) Table() string { return "note" }
 
@@ -50,7 +50,7 @@ var functionKinds = []Kind{
 		_, err := tx.NewUpdate().Table("note").Set("version = 7").Where("id <> ''").Exec(ctx)
 		return err
 	}),
-	Each(func(context.Context, bun.Tx, breakNotes) error { return errBroken }),
+	Each(func(_ context.Context, _ bun.Tx, w breakNotes) error { return w.err }),
 }
 
 // A unit that runs a function gets a separate transaction; the units that were gathered with it stay in the executor.
@@ -95,7 +95,8 @@ func TestUpdateSortsRows(t *testing.T) {
 	storetest.Equal(t, ws[0].(renameNote).ID, "c", "the writes of the caller were sorted")
 }
 
-// A unit with a function that is refused, or whose rows exist, changes nothing, and its neighbours are written.
+// A unit with a function that is refused, or whose rows exist, changes nothing, and its neighbours are written, those
+// with a function too. A refusal as UNAVAILABLE by the rules of the function is no outage.
 func TestFunctionsOfRefusedUnits(t *testing.T) {
 	both(t, func(t *testing.T, db *DB) {
 		storetest.Must(t, db.Commit(t.Context(), addNote{ID: "a"}))
@@ -106,22 +107,26 @@ func TestFunctionsOfRefusedUnits(t *testing.T) {
 		}{
 			"fenced": {saveNote{ID: "a", Version: 9}, func(err error) bool { return errors.Is(err, commit.ErrFenced) }},
 			"exists": {addNote{ID: "a"}, func(err error) bool { return fault.CodeOf(err) == fault.RecordAlreadyExist }},
-			"broken": {breakNotes{}, func(err error) bool {
+			"broken": {breakNotes{errBroken}, func(err error) bool {
 				return errors.Is(err, errBroken) && strings.HasPrefix(err.Error(), "note: ")
 			}},
+			"busy": {breakNotes{fault.New(fault.Unavailable, "the account is busy")}, func(err error) bool {
+				return fault.CodeOf(err) == fault.Unavailable
+			}},
 		} {
-			errs := gathered(db, []commit.Write{stampNotes{}, c.write}, []commit.Write{addNote{ID: name}})
-			if !c.is(errs[0]) || errs[1] != nil || note(t, db, "a").Version != 1 || note(t, db, name).Version != 1 {
+			errs := gathered(db, []commit.Write{stampNotes{}, c.write}, []commit.Write{addNote{ID: name}},
+				[]commit.Write{dropNote{name}, breakNotes{}})
+			if !c.is(errs[0]) || errs[1] != nil || errs[2] != nil || note(t, db, "a").Version != 1 || isThere(t, db, name) {
 				t.Errorf("%s: %v", name, errs)
 			}
 		}
-		storetest.Equal(t, db.Batches()-batches, 3)
-		storetest.Equal(t, db.Units()-units, 3)
+		storetest.Equal(t, db.Batches()-batches, 8)
+		storetest.Equal(t, db.Units()-units, 8)
 		for _, err := range gathered(db, []commit.Write{addNote{ID: "x"}}, []commit.Write{addNote{ID: "y"}}) {
 			storetest.Must(t, err)
 		}
-		storetest.Equal(t, db.Batches()-batches, 4)
-		storetest.Equal(t, db.Units()-units, 5)
+		storetest.Equal(t, db.Batches()-batches, 9)
+		storetest.Equal(t, db.Units()-units, 10)
 	})
 }
 

@@ -1,6 +1,7 @@
 package people_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -35,6 +36,13 @@ func (k plainKeys) StableHash(domain string, parts ...string) string {
 	return fmt.Sprint(k, domain, parts[0])
 }
 
+// lostRehash is a store that saves no hash.
+type lostRehash struct{ identity.Store }
+
+var errLost = errors.New("lost")
+
+func (lostRehash) Rehash(context.Context, string, string, string) error { return errLost }
+
 // Hashes are migrated to the steady key, page by page; an account that changed meanwhile is left alone.
 func identityRehash(t *testing.T, s identity.Store, c commit.Committer) {
 	const accounts = 1203 // three pages
@@ -52,6 +60,8 @@ func identityRehash(t *testing.T, s identity.Store, c commit.Committer) {
 	if _, _, err := identity.Rehash(t.Context(), s, plainKeys(""), func(int) {}); err == nil {
 		t.Error("no error of a number that cannot be opened")
 	}
+	_, _, err := identity.Rehash(t.Context(), lostRehash{s}, plainKeys("k"), func(int) {})
+	storetest.Is(t, err, errLost)
 	for _, want := range []int{accounts - 3 - 4, 0} {
 		seen := 0
 		changed, left, err := identity.Rehash(t.Context(), s, plainKeys("k"), func(n int) { seen = n })

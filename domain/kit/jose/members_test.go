@@ -19,3 +19,17 @@ func TestMembers(t *testing.T) {
 		}
 	}
 }
+
+// A JWS whose header or payload is no object, or whose header has a critical extension, has no part.
+func TestReadIsStrict(t *testing.T) {
+	const head, claims = `{"alg":"EdDSA"}`, `{"a":1}`
+	for parts, want := range map[[2]string]bool{
+		{head, claims}: true, {"[]", claims}: false, {head, "[]"}: false, {`{"alg":"EdDSA","crit":["b64"]}`, claims}: false,
+	} {
+		raw := jose.Encode([]byte(parts[0])) + "." + jose.Encode([]byte(parts[1])) + "." + jose.Encode([]byte("signature"))
+		s, ok := jose.Read(raw, len(raw))
+		if ok != want || (s.Alg == jose.EdDSA) != want || (string(s.Claims["a"]) == "1") != want {
+			t.Errorf("%s: %v, %+v", parts, ok, s)
+		}
+	}
+}

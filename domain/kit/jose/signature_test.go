@@ -34,7 +34,8 @@ func TestBoundsOfRSA(t *testing.T) {
 	}
 }
 
-// A signature is verified only under the algorithm of its key, and only in its full length.
+// A signature is verified only under the algorithm of its key, and only in its full length. A key is read
+// from its own JWK.
 func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 	const signed = "a proof"
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -66,6 +67,11 @@ func TestSignatureNeedsTheAlgorithmOfItsKey(t *testing.T) {
 	}
 	if ed.Verify(EdDSA, "another proof", sigEd) {
 		t.Error("a signature of another proof was accepted")
+	}
+	for _, k := range []Key{ed, p256} {
+		again, err := ParseKey([]byte(k.JWK()))
+		storetest.Must(t, err)
+		storetest.Same(t, again, k)
 	}
 	storetest.Fails(t, storetest.Err(Sign(nil, nil, signed)), "", "signed without a key")
 }

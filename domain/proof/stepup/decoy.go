@@ -54,7 +54,8 @@ type strangers struct {
 
 type newcomer struct {
 	challenge.Ref
-	at time.Time
+	at     time.Time
+	closes []string // when its row is written
 }
 
 // settling is how long a decoy may lack its row before it counts as never created.
@@ -156,13 +157,44 @@ func (s *strangers) admit(now time.Time, subject string, open []challenge.Ref, s
 	open = slices.DeleteFunc(s.merge(now, subject, open), func(o challenge.Ref) bool {
 		return o.Action != r.Action || ended(o.ID)
 	})
-	for ; r.MaxOpen > 0 && len(open) >= r.MaxOpen; open = open[1:] {
-		supersede = append(supersede, open[0].ID)
+	places := s.places(now, subject, open)
+	if n := len(places) + 1 - r.MaxOpen; r.MaxOpen > 0 && n > 0 {
+		supersede = places[:n]
+	}
+	for _, n := range s.recent[subject] {
+		for _, o := range open {
+			if slices.Contains(supersede, n.ID) && slices.Contains(n.closes, o.ID) {
+				supersede = append(supersede, o.ID)
+			}
+		}
 	}
 	s.recent[subject] = slices.DeleteFunc(s.recent[subject], func(n newcomer) bool {
 		return ended(n.ID) || slices.Contains(supersede, n.ID)
 	})
 	s.recent[subject] = append(s.recent[subject], newcomer{challenge.Ref{ID: r.ChallengeID, Action: r.Action,
-		CreatedAt: now.UnixMilli(), ExpiresAt: r.ExpiresAt}, now})
+		CreatedAt: now.UnixMilli(), ExpiresAt: r.ExpiresAt}, now, supersede})
 	return supersede
+}
+
+// places returns the open challenges that count, in the order in which they make room, as a user's owner does. One that
+// a newcomer is about to close shares the newcomer's place. A shared place makes room last.
+func (s *strangers) places(now time.Time, subject string, open []challenge.Ref) (ids []string) {
+	var closed, sharing, shared []string
+	for _, n := range s.recent[subject] {
+		for _, o := range open {
+			if now.Sub(n.at) < settling && slices.Contains(n.closes, o.ID) {
+				closed, sharing = append(closed, o.ID), append(sharing, n.ID)
+			}
+		}
+	}
+	for _, o := range open {
+		switch {
+		case slices.Contains(closed, o.ID):
+		case slices.Contains(sharing, o.ID):
+			shared = append(shared, o.ID)
+		default:
+			ids = append(ids, o.ID)
+		}
+	}
+	return append(ids, shared...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,27 @@ func TestOpenDecoysAreBounded(t *testing.T) {
 	p.now = p.now.Add(10 * time.Second)
 	if reserve("k", 1); len(p.m.strangers.recent) != 1 { // that of y is forgotten
 		t.Errorf("%v", p.m.strangers.recent)
+	}
+}
+
+// A decoy whose start fails closes nothing, and those after it close one each, as of a user.
+func TestFailedDecoysCloseNothing(t *testing.T) {
+	p := newPorts(t, 1, "SMS")
+	d := strangersGate{s: p.m}
+	for _, c := range []struct {
+		id, open, want string
+		max            int
+	}{
+		{"d", "abc", "a", 3}, {"e", "abc", "b", 3}, {"f", "ace", "c", 3}, {"g", "aef", "e", 3}, // d fails
+		{"h", "afg", "fgda", 1}, {"i", "afg", "hafg", 1}, {"j", "i", "i", 1},
+	} {
+		p.open = nil
+		for _, id := range c.open {
+			p.open = append(p.open, challenge.Ref{ID: string(id), Action: "LOGIN"})
+		}
+		g, err := d.Reserve(t.Context(), "?x", Reservation{ChallengeID: c.id, Action: "LOGIN", MaxOpen: c.max})
+		storetest.Must(t, err)
+		storetest.Equal(t, strings.Join(g.Supersede, ""), c.want, c.id)
 	}
 }
 

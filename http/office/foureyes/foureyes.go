@@ -105,7 +105,7 @@ type record struct {
 	DecidedBy   *string    `json:"decidedBy" doc:"null: undecided" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	DecidedAt   *rest.Time `json:"decidedAt" doc:"null: undecided" example:"2026-01-31T10:05:00.000Z"`
 	Reason      *string    `json:"reason" doc:"reason of the rejection" example:"The user is unknown"`
-	Result      *rest.JSON `json:"result" schema:"ApprovalResult"`
+	Result      rest.JSON  `json:"result" schema:"ApprovalResult"`
 	FetchUntil  *rest.Time `json:"fetchUntil,omitempty" doc:"while it can be fetched" example:"2026-02-01T10:05:00.000Z"`
 
 	Request *rest.JSON       `json:"request,omitempty" schema:"ApprovalRequest"`
@@ -148,10 +148,8 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (out r
 func (s shown) record() record {
 	r := record{ID: s.ID, Method: s.Method, Path: s.Path, Summary: s.Summary, RequestedBy: s.RequestedBy,
 		RequestedAt: rest.Time{Time: s.RequestedAt}, ExpiresAt: rest.Time{Time: s.ExpiresAt}, Status: string(s.Status),
-		DecidedBy: rest.Filled(s.DecidedBy), DecidedAt: rest.At(s.DecidedAt), Reason: rest.Filled(s.Reason)}
-	if s.result != nil {
-		r.Result = new(rest.JSON(s.result))
-	}
+		DecidedBy: rest.Filled(s.DecidedBy), DecidedAt: rest.At(s.DecidedAt), Reason: rest.Filled(s.Reason),
+		Result: rest.JSON(s.result)}
 	if s.Fetchable() {
 		r.FetchUntil = &rest.Time{Time: s.FetchUntil()}
 	}

@@ -22,6 +22,7 @@ func TestCostsAreBounded(t *testing.T) {
 		phc("scrypt$ln=17,r=8,p=3"): legacy.ErrCost, phc("scrypt$ln=18,r=8,p=1"): legacy.ErrCost,
 		phc("scrypt$ln=30,r=8,p=1"): legacy.ErrCost, phc("scrypt$ln=4294967295,r=8,p=1"): legacy.ErrCost,
 		phc("scrypt$ln=14,r=4294967295,p=1"): legacy.ErrCost, phc("scrypt$ln=0,r=8,p=1"): legacy.ErrCost,
+		"{scrypt}$x$AAAA$AAAA":       legacy.ErrMalformed,
 		phc("pbkdf2-sha256$2000000"): nil, phc("pbkdf2-sha256$2000001"): legacy.ErrCost,
 		phc("pbkdf2-sha256$4294967296"): legacy.ErrCost, phc("pbkdf2-sha256$0"): legacy.ErrCost,
 		phc("argon2id$v=19$m=131072,t=8,p=16"): nil, phc("argon2id$v=19$m=131072,t=9,p=16"): legacy.ErrCost,
@@ -45,6 +46,7 @@ func TestReadRefuses(t *testing.T) {
 			func(s string) string { return " " + s },
 			func(s string) string { return s + "\n" },
 			func(s string) string { return strings.Replace(s, "$", "", 1) },
+			func(s string) string { return strings.Replace(s, "$", "x$", 1) },
 			func(s string) string { return s + strings.Repeat("A", 1100) },
 		} {
 			text := change(v.text)
