@@ -29,7 +29,7 @@ const (
 )
 
 // Counted is one statement. Sums of many accounts are those of totals, and of the movements at both ends of the window.
-// If there are no totals for these instants, another statement reads all movements.
+// If some lack totals for these instants, another statement reads all their movements.
 func (s Transactions) Counted(ctx context.Context, gates []string, queries ...transaction.CountedQuery) (
 	versions map[string]int64, sums [][]transaction.Counted, err error) {
 	if versions, sums = map[string]int64{}, make([][]transaction.Counted, len(queries)); len(gates)+len(queries) == 0 {
@@ -37,21 +37,17 @@ func (s Transactions) Counted(ctx context.Context, gates []string, queries ...tr
 	}
 	var c *counting
 	var rows []countedRow
-	for totals := true; ; totals = false {
-		c, rows = newCounting(s.db.Postgres(), gates, queries, totals), nil
-		err := s.db.Ask(ctx, &rows, c.query(), c.args...)
-		if err != nil {
+	for more, lacking := true, []transaction.CountedQuery(nil); more; {
+		c, rows = newCounting(s.db.Postgres(), gates, queries, lacking), nil
+		if err := s.db.Ask(ctx, &rows, c.query(), c.args...); err != nil {
 			return nil, nil, err
 		}
-		if c.kept(rows) {
-			break
-		}
+		kinds := c.lacking(rows)
+		more, lacking = len(kinds) > 0, append(lacking, kinds...)
 	}
 	for _, r := range rows {
 		if r.Part == gatePart {
 			versions[r.UserID] = r.Number
-		}
-		if r.Part == gatePart || r.AssetID == keptAsset || r.Number == 0 {
 			continue
 		}
 		sum, err := r.Sum()
@@ -63,7 +59,8 @@ func (s Transactions) Counted(ctx context.Context, gates []string, queries ...tr
 			if q.Destination != "" {
 				found.UserID = r.UserID
 			}
-			if (q.UserID == "" || q.UserID == r.UserID) && q.Destination == r.Destination && q.Initiator == r.Initiator {
+			if r.AssetID != keptAsset && r.Number != 0 && (q.UserID == "" || q.UserID == r.UserID) &&
+				q.Destination == r.Destination && q.Initiator == r.Initiator {
 				sums[i] = append(sums[i], found)
 			}
 		}
@@ -74,10 +71,12 @@ func (s Transactions) Counted(ctx context.Context, gates []string, queries ...tr
 // counting is the statement of Counted.
 type counting struct {
 	postgres bool
-	texts    []string // of the parts, and that of the gates
+	queries  []transaction.CountedQuery
+	kinds    []transaction.CountedQuery // of the parts
+	of       [][]int                    // the queries of each part
+	first    map[int]int64              // the first slot of each part that reads totals
+	texts    []string                   // of the parts, and that of the gates
 	args     []any
-	of       [][]int       // the queries of each part
-	first    map[int]int64 // the first slot of each part that reads totals
 }
 
 func (c *counting) query() engine.Query {
@@ -85,30 +84,41 @@ func (c *counting) query() engine.Query {
 		Order: "part, asset_id, user_id"}
 }
 
-// newCounting makes a part for each sum that reads totals, and for all queries that differ only in their accounts,
-// destinations or initiators.
-func newCounting(postgres bool, gates []string, queries []transaction.CountedQuery, totals bool) *counting {
-	c, alike := &counting{postgres: postgres, first: map[int]int64{}}, map[transaction.CountedQuery]int{}
+// selecting are the columns by whose values queries select.
+var selecting = []string{"user_id", "destination", "initiator"}
+
+func valuesOf(q *transaction.CountedQuery) []*string {
+	return []*string{&q.UserID, &q.Destination, &q.Initiator}
+}
+
+// kindOf returns what queries of one part have in common.
+func kindOf(q transaction.CountedQuery) transaction.CountedQuery {
+	for _, value := range valuesOf(&q) {
+		if *value != "" {
+			*value = "some"
+		}
+	}
+	return q
+}
+
+// newCounting makes a part for all queries that differ only in their accounts, destinations or initiators, so that
+// statements have few texts. Those of many accounts read totals, but for the kinds that lack them.
+func newCounting(postgres bool, gates []string, queries, lacking []transaction.CountedQuery) *counting {
+	c := &counting{postgres: postgres, queries: queries, first: map[int]int64{}}
 	for i, q := range queries {
-		if totals && c.totals(q) {
-			c.of = append(c.of, []int{i})
-			continue
-		}
-		for _, one := range []*string{&q.UserID, &q.Destination, &q.Initiator} {
-			if *one != "" {
-				*one = "one of several"
-			}
-		}
-		part, known := alike[q]
-		if !known {
-			part, c.of, c.texts = len(c.of), append(c.of, nil), append(c.texts, "")
-			alike[q] = part
+		part := slices.Index(c.kinds, kindOf(q))
+		if part < 0 {
+			part, c.kinds, c.of = len(c.kinds), append(c.kinds, kindOf(q)), append(c.of, nil)
 		}
 		c.of[part] = append(c.of[part], i)
 	}
-	for part, text := range c.texts {
-		if text == "" {
-			c.texts[part] = c.movements(part, queries)
+	for part, kind := range c.kinds {
+		first, last := wholeSlots(kind)
+		if kind.UserID != "" || kind.Destination != "" || first >= last || slices.Contains(lacking, kind) {
+			c.texts = append(c.texts, c.movements(part))
+		} else {
+			c.first[part] = first
+			c.texts = append(c.texts, c.totals(part, first, last))
 		}
 	}
 	if len(gates) > 0 {
@@ -117,6 +127,32 @@ func newCounting(postgres bool, gates []string, queries []transaction.CountedQue
 			"WHERE id IN (%s)", gatePart, c.list(gates)))
 	}
 	return c
+}
+
+// lacking returns the kinds of parts without totals.
+func (c *counting) lacking(rows []countedRow) (kinds []transaction.CountedQuery) {
+	for part, first := range c.first {
+		if !slices.ContainsFunc(rows, func(r countedRow) bool {
+			return r.Part == int64(part) && r.AssetID == keptAsset && r.Number <= first
+		}) {
+			kinds = append(kinds, c.kinds[part])
+		}
+	}
+	return kinds
+}
+
+// values returns the values of a part by which its queries select, by column.
+func (c *counting) values(part int) map[string][]string {
+	all := map[string][]string{}
+	for _, i := range c.of[part] {
+		q := c.queries[i]
+		for n, value := range valuesOf(&q) {
+			if name := selecting[n]; *value != "" && !slices.Contains(all[name], *value) {
+				all[name] = append(all[name], *value)
+			}
+		}
+	}
+	return all
 }
 
 // arg returns the name of an argument.
@@ -148,33 +184,26 @@ func endsOf(q transaction.CountedQuery) (from, to time.Time) {
 
 // movements returns the text of a part that reads all movements of its queries. PostgreSQL plans it for any values, and
 // would rather read all movements of the window than search an index for many accounts: it searches for each by itself.
-func (c *counting) movements(part int, queries []transaction.CountedQuery) string {
-	q := queries[c.of[part][0]]
+func (c *counting) movements(part int) string {
+	q, values := c.kinds[part], c.values(part)
 	table, column, where := flowOf(q.Flow)
 	from, to := endsOf(q)
 	where += " AND " + column + " >= " + c.arg(boundOf(q.Flow, from)) + " AND " + column + " < " +
 		c.arg(boundOf(q.Flow, to)) + " AND id <> " + c.arg(q.Except)
 	columns, group, each := "", "", ""
-	for n, name := range []string{"user_id", "destination", "initiator"} {
-		var values []string
-		for _, i := range c.of[part] {
-			q := queries[i]
-			if value := []string{q.UserID, q.Destination, q.Initiator}[n]; value != "" && !slices.Contains(values, value) {
-				values = append(values, value)
-			}
-		}
-		if len(values) == 0 && (name != "user_id" || q.Destination == "") {
+	for _, name := range selecting {
+		if len(values[name]) == 0 && (name != "user_id" || q.Destination == "") {
 			columns += "'' AS " + name + ", "
 			continue
 		}
-		switch {
-		case len(values) > 1 && c.postgres && each == "" && name != "initiator":
-			each = "SELECT m.* FROM (SELECT DISTINCT unnest(ARRAY[" + c.list(values) + "])) AS one (of), LATERAL ("
+		switch some := values[name]; {
+		case len(some) > 1 && c.postgres && each == "" && name != "initiator":
+			each = "SELECT m.* FROM (SELECT DISTINCT unnest(ARRAY[" + c.list(some) + "])) AS one (of), LATERAL ("
 			where += " AND " + name + " = one.of"
-		case len(values) > 0:
-			where += " AND " + name + " IN (" + c.list(values) + ")"
+		case len(some) > 0:
+			where += " AND " + name + " IN (" + c.list(some) + ")"
 		}
-		if len(values) > 0 && name == "destination" {
+		if len(values[name]) > 0 && name == "destination" {
 			where += " AND destination <> ''" // as the index has it
 		}
 		columns, group = columns+name+", ", group+", "+name
@@ -193,52 +222,41 @@ const (
 	lessOne = "asset_id, -1, -(hi / 1000000000), -(hi % 1000000000), -(lo / 1000000000), -(lo % 1000000000)"
 )
 
-// totals adds a part that adds up the slots that lie wholly in the window of a query, and the movements before and
-// after them. It is false for a query of an account or a destination, and for a window without such slots.
-func (c *counting) totals(q transaction.CountedQuery) bool {
+// wholeSlots returns the first slot that lies wholly in the window of a query, and the one after the last.
+func wholeSlots(q transaction.CountedQuery) (first, last int64) {
 	from, to := endsOf(q)
-	first, last := slotOf(from.Add(1<<fine*time.Millisecond-time.Millisecond)), int64(noEnd)
-	if !to.IsZero() {
+	if first, last = slotOf(from.Add(1<<fine*time.Millisecond-time.Millisecond)), noEnd; !to.IsZero() {
 		last = slotOf(to)
 	}
-	if q.UserID != "" || q.Destination != "" || first >= last {
-		return false
-	}
+	return first, last
+}
+
+// totals returns the text of a part that adds up the slots that lie wholly in its window, and the movements before and
+// after them.
+func (c *counting) totals(part int, first, last int64) string {
+	q := c.kinds[part]
+	from, to := endsOf(q)
 	table, column, where := flowOf(q.Flow)
-	flow, except, scope, initiator := c.arg(q.Flow.String()), c.arg(q.Except), "", ""
-	by := c.arg(q.Initiator)
-	if q.Initiator != "" {
-		scope, initiator = " AND scope = "+by, " AND initiator = "+by
+	flow, except, scope, initiator, of := c.arg(q.Flow.String()), c.arg(q.Except), "''", "''", ""
+	if some := c.values(part)["initiator"]; len(some) > 0 {
+		in := " IN (" + c.list(some) + ")"
+		scope, initiator, of, where = "scope", "initiator", " AND scope"+in, where+" AND initiator"+in
 	}
-	part := len(c.of)
-	texts := []string{"SELECT -1 AS asset_id, since AS number, 0 AS hi_high, 0 AS hi_low, 0 AS lo_high, 0 AS lo_low " +
-		"FROM money_flow_kept WHERE flow = " + flow}
+	texts := []string{"SELECT '' AS scope, -1 AS asset_id, since AS number, 0 AS hi_high, 0 AS hi_low, 0 AS lo_high, " +
+		"0 AS lo_low FROM money_flow_kept WHERE flow = " + flow}
 	for _, ends := range covered(first, last) {
-		texts = append(texts, fmt.Sprintf("SELECT asset_id, number, hi_high, hi_low, lo_high, lo_low FROM money_flow "+
-			"WHERE flow = %s AND grain = %d AND slot >= %s AND slot < %s%s", flow, ends[0], c.arg(ends[1]), c.arg(ends[2]),
-			scope))
+		texts = append(texts, fmt.Sprintf("SELECT %s, asset_id, number, hi_high, hi_low, lo_high, lo_low FROM money_flow "+
+			"WHERE flow = %s AND grain = %d AND slot >= %s AND slot < %s%s", scope, flow, ends[0], c.arg(ends[1]),
+			c.arg(ends[2]), of))
 	}
 	begin, end := c.arg(boundOf(q.Flow, timeOf(first))), c.arg(boundOf(q.Flow, timeOf(last)))
 	for _, x := range [][4]string{{plusOne, c.arg(boundOf(q.Flow, from)), begin, "<>"},
 		{plusOne, end, c.arg(boundOf(q.Flow, to)), "<>"}, {lessOne, begin, end, "="}} {
-		texts = append(texts, "SELECT "+x[0]+" FROM "+table+" WHERE "+where+" AND "+column+" >= "+x[1]+" AND "+column+
-			" < "+x[2]+" AND id "+x[3]+" "+except+initiator)
+		texts = append(texts, "SELECT "+initiator+", "+x[0]+" FROM "+table+" WHERE "+where+" AND "+column+" >= "+x[1]+
+			" AND "+column+" < "+x[2]+" AND id "+x[3]+" "+except)
 	}
-	c.texts = append(c.texts, fmt.Sprintf("SELECT %d AS part, '' AS user_id, '' AS destination, "+
-		"CAST(%s AS TEXT) AS initiator, %s FROM (%s) AS t GROUP BY asset_id", part, by, summed, strings.Join(texts, union)))
-	c.first[part] = first
-	return true
-}
-
-// kept reports whether there are totals for all parts that read them.
-func (c *counting) kept(rows []countedRow) bool {
-	n := 0
-	for _, r := range rows {
-		if first, is := c.first[int(r.Part)]; is && r.AssetID == keptAsset && r.Number <= first {
-			n++
-		}
-	}
-	return n == len(c.first)
+	return fmt.Sprintf("SELECT %d AS part, '' AS user_id, '' AS destination, scope AS initiator, %s FROM (%s) AS t "+
+		"GROUP BY scope, asset_id", part, summed, strings.Join(texts, union))
 }
 
 // covered divides the slots between two instants into at most five ranges, each of a grain and its ends.

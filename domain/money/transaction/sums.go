@@ -171,15 +171,15 @@ type sums map[CountedQuery][]Counted
 
 // counted reads the versions of gates, and sums, at one instant.
 func (j *Judge) counted(ctx context.Context, gates []string, queries []CountedQuery) (map[string]int64, sums, error) {
-	found := sums{}
-	queries = slices.DeleteFunc(queries, func(q CountedQuery) bool {
-		_, known := found[q]
-		found[q] = nil
-		return known
-	})
-	versions, all, err := j.Past.Counted(ctx, gates, queries...)
+	found, once := sums{}, []CountedQuery(nil)
+	for _, q := range queries {
+		if _, known := found[q]; !known {
+			found[q], once = nil, append(once, q)
+		}
+	}
+	versions, all, err := j.Past.Counted(ctx, gates, once...)
 	for i := range all {
-		found[queries[i]] = all[i]
+		found[once[i]] = all[i]
 	}
 	return versions, found, err
 }
