@@ -27,6 +27,7 @@ type fuse struct {
 	blown string // the statement that failed
 	spare bool   // whether a request may succeed without it
 	acted bool   // whether the audit row of a change was written
+	begun bool   // whether a challenge was written
 }
 
 // elsewhere are statements of the background, and begins and ends of transactions.
@@ -39,6 +40,9 @@ var elsewhere = regexp.MustCompile(`^(BEGIN|COMMIT|ROLLBACK|UPDATE "?outbox|SELE
 var copies = regexp.MustCompile(`^SELECT .* FROM "(mfa_\w+|firewall_rule|role_resource_permission|currency\w*|` +
 	`service_key|cron_key|guard_route|parameter)" AS "\w+"( (LEFT )?JOIN .*)?( WHERE \(+label IN .*)? ORDER BY|` +
 	`FROM "(user_role|job|allowed_ip|hash_kind|keys|money_rule)"|"cv", "u"."countries"`)
+
+// superseded is the read of an owner whose challenge was closed by another start. It follows the commit of that start.
+var superseded = regexp.MustCompile(`^SELECT .* FROM "challenge" AS "t" WHERE \(id = `)
 
 var ms = regexp.MustCompile(`\b\d{13}\b`)
 
@@ -56,8 +60,10 @@ func (f *fuse) trace(ctx context.Context, statement string) (fails bool) {
 	f.left--
 	if fails = f.left == 0; fails {
 		// A statement after the audit row follows the commit, or belongs to a job.
-		f.blown, f.spare = statement, f.acted || !commit.Inside(ctx) && copies.MatchString(statement)
+		f.blown, f.spare = statement, f.acted || !commit.Inside(ctx) &&
+			(copies.MatchString(statement) || f.begun && superseded.MatchString(statement))
 	}
+	f.begun = f.begun || strings.HasPrefix(statement, "INSERT INTO challenge ")
 	f.acted = f.acted || strings.HasPrefix(statement, "INSERT INTO audit ")
 	return fails
 }
@@ -66,7 +72,7 @@ func (f *fuse) trace(ctx context.Context, statement string) (fails bool) {
 func (f *fuse) arm(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.left, f.blown, f.spare, f.acted = n, "", false, false
+	f.left, f.blown, f.spare, f.acted, f.begun = n, "", false, false, false
 }
 
 // disarm returns the statement that failed, "" if none did, and whether a request may succeed without it.
