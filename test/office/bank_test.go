@@ -73,11 +73,22 @@ func newBank(t *testing.T, s *blackbox.Site) *bank {
 	for i := range b.users { // opens their accounts
 		d := &deed{order: order{Do: "credit", Ref: fmt.Sprint("first ", i)}, n: 1000, from: -1, to: i}
 		b.deeds = append(b.deeds, d)
-		if err := b.ask(d); err != nil || !d.done {
-			t.Fatalf("the first credit: %+v, %v", d, err)
-		}
+		b.does(t, d)
 	}
 	return b
+}
+
+// does sends a deed until it is answered, and expects that it is done.
+func (b *bank) does(t *testing.T, d *deed) {
+	t.Helper()
+	var err error
+	blackbox.Until(t, blackbox.Within(10), "it is answered", func() bool {
+		err = b.ask(d)
+		return !errors.Is(err, blackbox.ErrLost)
+	})
+	if err != nil || !d.done {
+		t.Fatalf("%+v: %v", d, err)
+	}
 }
 
 // serve restarts the service, and the mover if it was killed too.

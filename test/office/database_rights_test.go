@@ -45,16 +45,10 @@ func TestServiceRunsWithMinimalDatabaseRights(t *testing.T) {
 		{order: order{Do: "send", Ref: "2"}, n: 10, from: 0, to: 1},
 		{order: order{Do: "hold", Ref: "3"}, n: 10, from: 0, to: -1},
 	} {
-		if err := b.ask(d); err != nil || !d.done {
-			t.Errorf("%+v: %v", d, err)
-		}
-		if d.Do != "hold" {
+		if b.does(t, d); d.Do != "hold" {
 			continue
 		}
-		end := &deed{order: order{Do: "settle", Ref: "4", Of: d.id}, n: 5, from: 0, to: -1}
-		if err := b.ask(end); err != nil || !end.done {
-			t.Errorf("%+v: %v", end, err)
-		}
+		b.does(t, &deed{order: order{Do: "settle", Ref: "4", Of: d.id}, n: 5, from: 0, to: -1})
 	}
 	for _, command := range []string{"ledger", "audit"} {
 		s.Succeeds("", command, "verify")
