@@ -93,17 +93,15 @@ func (a *userActor) reserve(c *cluster.Context, now time.Time, m *pb.UserReserve
 		a.sent = a.sent[:len(a.sent)-counted]
 	}
 	a.open = slices.DeleteFunc(a.open, func(r reserved) bool { return now.UnixMilli() >= r.ExpiresAt })
-	if m.MaxOpen > 0 && len(a.places(m.Action)) >= int(m.MaxOpen) {
+	if m.MaxOpen > 0 && len(a.closed(m)) > 0 {
 		if err := a.prune(now); err != nil {
 			a.d.refuse(c.Sender(), c.ID(), err)
 			return
 		}
-		places := a.places(m.Action)
-		places = places[:max(0, len(places)+1-int(m.MaxOpen))]
+		reply.Supersede = a.closed(m)
 		for i, r := range a.open {
-			if slices.Contains(places, r.ID) || slices.Contains(places, r.next) {
+			if slices.Contains(reply.Supersede, r.ID) {
 				a.open[i].next = m.ChallengeId
-				reply.Supersede = append(reply.Supersede, r.ID)
 			}
 		}
 	}
@@ -175,22 +173,22 @@ func (a *userActor) dropStoredPushes(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// places returns the challenges of an action that count against the maximum, in the order in which they make room. One
-// that is about to be closed shares the place of the next one, because the start of the next one may fail. A shared
-// place makes room last: both of its challenges are closed then.
-func (a *userActor) places(action string) (ids []string) {
-	has := func(is func(reserved) bool) bool { return slices.ContainsFunc(a.open, is) }
-	var shared []string
+// closed returns the challenges that a new one closes.
+func (a *userActor) closed(m *pb.UserReserve) []string {
+	var ids []string
 	for _, r := range a.open {
-		switch {
-		case r.Action != action || has(func(o reserved) bool { return o.ID == r.next }):
-		case has(func(o reserved) bool { return o.next == r.ID }):
-			shared = append(shared, r.ID)
-		default:
+		if r.Action == m.Action {
 			ids = append(ids, r.ID)
 		}
 	}
-	return append(ids, shared...)
+	if len(ids) < int(m.MaxOpen) {
+		return nil
+	}
+	next := map[string]string{}
+	for _, r := range a.open {
+		next[r.ID] = r.next
+	}
+	return challenge.MakeRoom(ids, next, int(m.MaxOpen))
 }
 
 // load makes sure that the open challenges are loaded. For a starter without a proof the rows are always read. Accounts

@@ -2,6 +2,7 @@ package challenge
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -82,6 +83,33 @@ type Ref struct {
 	Action    string
 	CreatedAt int64 // ms
 	ExpiresAt int64 // ms
+}
+
+// MakeRoom returns which open challenges of an action a new one closes, so that at most a number of them is open, with
+// the new one. closer has the challenge that closes another one when its row is written: until then both share a
+// place, because the row may never be written. A shared place makes room last, and both are closed then.
+func MakeRoom(open []string, closer map[string]string, most int) (ids []string) {
+	var shared, with []string
+	for _, id := range open {
+		switch {
+		case slices.Contains(open, closer[id]):
+		case slices.ContainsFunc(open, func(o string) bool { return closer[o] == id }):
+			shared = append(shared, id)
+		default:
+			ids = append(ids, id)
+		}
+	}
+	ids = append(ids, shared...)
+	if len(ids) < most {
+		return nil
+	}
+	ids = ids[:len(ids)+1-most]
+	for _, id := range open {
+		if slices.Contains(ids, closer[id]) {
+			with = append(with, id)
+		}
+	}
+	return append(ids, with...)
 }
 
 // Store reads challenges. Writes go through commit.Committer as the values

@@ -77,11 +77,7 @@ func (d strangersGate) Reserve(ctx context.Context, subject string, r Reservatio
 	open = d.s.strangers.with(now, subject, open)
 	var states map[string]challenge.State
 	if r.MaxOpen > 0 && len(open) >= r.MaxOpen { // as a user's owner does
-		ids := make([]string, len(open))
-		for i, o := range open {
-			ids[i] = o.ID
-		}
-		if states, err = d.s.Store.States(ctx, ids); err != nil {
+		if states, err = d.s.Store.States(ctx, idsOf(open)); err != nil {
 			return Grant{}, err
 		}
 	}
@@ -157,16 +153,8 @@ func (s *strangers) admit(now time.Time, subject string, open []challenge.Ref, s
 	open = slices.DeleteFunc(s.merge(now, subject, open), func(o challenge.Ref) bool {
 		return o.Action != r.Action || ended(o.ID)
 	})
-	places := s.places(now, subject, open)
-	if n := len(places) + 1 - r.MaxOpen; r.MaxOpen > 0 && n > 0 {
-		supersede = places[:n]
-	}
-	for _, n := range s.recent[subject] {
-		for _, o := range open {
-			if slices.Contains(supersede, n.ID) && slices.Contains(n.closes, o.ID) {
-				supersede = append(supersede, o.ID)
-			}
-		}
+	if r.MaxOpen > 0 {
+		supersede = challenge.MakeRoom(idsOf(open), s.closers(now, subject), r.MaxOpen)
 	}
 	s.recent[subject] = slices.DeleteFunc(s.recent[subject], func(n newcomer) bool {
 		return ended(n.ID) || slices.Contains(supersede, n.ID)
@@ -176,25 +164,23 @@ func (s *strangers) admit(now time.Time, subject string, open []challenge.Ref, s
 	return supersede
 }
 
-// places returns the open challenges that count, in the order in which they make room, as a user's owner does. One that
-// a newcomer is about to close shares the newcomer's place. A shared place makes room last.
-func (s *strangers) places(now time.Time, subject string, open []challenge.Ref) (ids []string) {
-	var closed, sharing, shared []string
+// closers returns the newcomers that are about to close other challenges, by the ids of these.
+func (s *strangers) closers(now time.Time, subject string) map[string]string {
+	all := map[string]string{}
 	for _, n := range s.recent[subject] {
-		for _, o := range open {
-			if now.Sub(n.at) < settling && slices.Contains(n.closes, o.ID) {
-				closed, sharing = append(closed, o.ID), append(sharing, n.ID)
+		for _, id := range n.closes {
+			if now.Sub(n.at) < settling {
+				all[id] = n.ID
 			}
 		}
 	}
-	for _, o := range open {
-		switch {
-		case slices.Contains(closed, o.ID):
-		case slices.Contains(sharing, o.ID):
-			shared = append(shared, o.ID)
-		default:
-			ids = append(ids, o.ID)
-		}
+	return all
+}
+
+func idsOf(refs []challenge.Ref) []string {
+	ids := make([]string, len(refs))
+	for i, r := range refs {
+		ids[i] = r.ID
 	}
-	return append(ids, shared...)
+	return ids
 }
