@@ -202,11 +202,10 @@ func (m movement) queries(set *policy.Set, trial bool) (all []CountedQuery) {
 // movements have the values of now; a currency without a rate has none.
 func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, trial bool, from past) ([]policy.Total,
 	error) {
-	f := m.facts
-	totals := make([]policy.Total, len(set.Sums()))
+	f, totals, needed := m.facts, make([]policy.Total, len(set.Sums())), set.Needs(m.facts, trial)
 	var codes []string
-	for _, q := range m.queries(set, trial) {
-		for _, c := range from.sums[q] {
+	for _, i := range needed {
+		for _, c := range from.sums[m.query(set.Sums()[i])] {
 			codes = append(codes, j.code(c.Asset))
 		}
 	}
@@ -218,7 +217,7 @@ func (j *Judge) totals(ctx context.Context, set *policy.Set, m movement, trial b
 			return nil, err
 		}
 	}
-	for _, i := range set.Needs(f, trial) {
+	for _, i := range needed {
 		key := set.Sums()[i]
 		totals[i] = j.total(key, f, from.sums[m.query(key)], price)
 	}
