@@ -70,7 +70,7 @@ func TestPlacesOfAccountCommands(t *testing.T) {
 		run(0, everywhere, demo.Number(), "--clear")
 		run(1, "neither an address nor a network", demo.Mail, "192.0.2.0/24", "somewhere")
 		run(1, "--remove requires networks", demo.Mail, "--remove")
-		run(1, "no account", "nobody", "192.0.2.1")
+		run(1, "no account", "unknown", "192.0.2.1")
 		s.Has(5, "audit WHERE action = 'USER_ALLOW_IP' AND actor_id = 'operator'")
 		s.Exec(`UPDATE users SET countries = 'NL' WHERE email = $1`, demo.Mail)
 		for _, want := range []string{"cleared NL\n", "nothing to clear"} {
