@@ -11,7 +11,7 @@ import (
 )
 
 // A start that fails closes no challenge, and those after it close one each: the maximum of open challenges is neither
-// exceeded nor missed.
+// exceeded nor missed. Challenges that were never written make room first.
 func TestFailedStartsKeepTheNumberOfOpenChallenges(t *testing.T) {
 	for name, proven := range map[string]bool{"proven": true, "public": false} {
 		t.Run(name, func(t *testing.T) {
@@ -23,8 +23,9 @@ func TestFailedStartsKeepTheNumberOfOpenChallenges(t *testing.T) {
 						Starter: challenge.Starter{IP: "203.0.113.9"}, Proven: proven, With: with})
 					return err
 				}
+				fails := map[int]int{0: most + 2, most: 1, most + 1: 1}
 				for n := range 4 * most {
-					if n == most || n == most+1 {
+					for range fails[n] {
 						storetest.Is(t, start(challenge.Spend{Budget: challenge.Budget{Subject: "s", Version: 7}}),
 							commit.ErrFenced)
 					}

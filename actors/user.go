@@ -203,8 +203,16 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 	if err != nil {
 		return err
 	}
+	row := func(id string) bool {
+		return slices.ContainsFunc(refs, func(r challenge.Ref) bool { return r.ID == id })
+	}
 	known := a.open
 	a.open, a.loaded = nil, true
+	for _, k := range known { // the rows of these may not be written yet
+		if now.Sub(k.at) < settling && !row(k.ID) && !row(k.next) {
+			a.open = append(a.open, k)
+		}
+	}
 	for _, r := range refs {
 		i := slices.IndexFunc(known, func(k reserved) bool { return k.ID == r.ID })
 		if i < 0 {
@@ -213,14 +221,7 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 			a.open = append(a.open, known[i])
 		}
 	}
-	row := func(id string) bool {
-		return slices.ContainsFunc(refs, func(r challenge.Ref) bool { return r.ID == id })
-	}
-	for _, k := range known { // the rows of these may not be written yet
-		if now.Sub(k.at) < settling && !row(k.ID) && !row(k.next) {
-			a.open = append(a.open, k)
-		}
-	}
+	slices.SortStableFunc(a.open, func(r, o reserved) int { return r.Older(o.Ref) })
 	return nil
 }
 

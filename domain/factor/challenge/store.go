@@ -1,6 +1,7 @@
 package challenge
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -85,31 +86,26 @@ type Ref struct {
 	ExpiresAt int64 // ms
 }
 
+// Older compares the times of creation.
+func (r Ref) Older(o Ref) int { return cmp.Compare(r.CreatedAt, o.CreatedAt) }
+
 // MakeRoom returns which open challenges of an action a new one closes, so that at most a number of them is open, with
-// the new one. closer has the challenge that closes another one when its row is written: until then both share a
-// place, because the row may never be written. A shared place makes room last, and both are closed then.
-func MakeRoom(open []string, closer map[string]string, most int) (ids []string) {
-	var shared, with []string
-	for _, id := range open {
-		switch {
-		case slices.Contains(open, closer[id]):
-		case slices.ContainsFunc(open, func(o string) bool { return closer[o] == id }):
-			shared = append(shared, id)
-		default:
-			ids = append(ids, id)
-		}
-	}
-	ids = append(ids, shared...)
+// the new one. open is oldest first. closer has the challenge that closes another one when its row is written: until
+// then both share a place, because the row may never be written. A shared place is as old as the closer, and both are
+// closed at once.
+func MakeRoom(open []string, closer map[string]string, most int) []string {
+	shared := func(id string) bool { return slices.Contains(open, closer[id]) }
+	ids := slices.DeleteFunc(slices.Clone(open), shared)
 	if len(ids) < most {
 		return nil
 	}
 	ids = ids[:len(ids)+1-most]
 	for _, id := range open {
 		if slices.Contains(ids, closer[id]) {
-			with = append(with, id)
+			ids = append(ids, id)
 		}
 	}
-	return append(ids, with...)
+	return ids
 }
 
 // Store reads challenges. Writes go through commit.Committer as the values

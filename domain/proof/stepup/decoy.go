@@ -119,12 +119,15 @@ func (s *strangers) with(now time.Time, subject string, open []challenge.Ref) []
 }
 
 func (s *strangers) merge(now time.Time, subject string, open []challenge.Ref) []challenge.Ref {
+	var all []challenge.Ref
 	for _, n := range s.recent[subject] {
 		if now.Sub(n.at) < settling && !slices.ContainsFunc(open, func(o challenge.Ref) bool { return o.ID == n.ID }) {
-			open = append(open, n.Ref)
+			all = append(all, n.Ref)
 		}
 	}
-	return open
+	all = append(all, open...)
+	slices.SortStableFunc(all, challenge.Ref.Older)
+	return all
 }
 
 // admit records a decoy that is about to be created and returns the challenges that make room for it. states holds

@@ -62,20 +62,24 @@ func TestOpenDecoysAreBounded(t *testing.T) {
 	}
 }
 
-// A decoy whose start fails closes nothing, and those after it close one each, as of a user.
+// A decoy whose start fails closes nothing, and those after it close one each, as of a user. It makes room before the
+// younger ones that have rows.
 func TestFailedDecoysCloseNothing(t *testing.T) {
 	p := newPorts(t, 1, "SMS")
 	d := strangersGate{s: p.m}
+	created := map[string]int64{}
 	for _, c := range []struct {
 		id, open, want string
 		max            int
 	}{
-		{"d", "abc", "a", 3}, {"e", "abc", "b", 3}, {"f", "ace", "c", 3}, {"g", "aef", "e", 3}, // d fails
-		{"h", "afg", "fgda", 1}, {"i", "afg", "hafg", 1}, {"j", "i", "i", 1},
+		{"d", "abc", "a", 3}, {"e", "abc", "b", 3}, {"f", "ace", "c", 3}, {"g", "aef", "da", 3}, // d fails
+		{"h", "efg", "efg", 1}, {"i", "efg", "hefg", 1}, {"j", "i", "i", 1},
+		{"k", "", "j", 1}, {"l", "", "", 3}, {"m", "l", "", 3}, {"n", "lm", "k", 3}, // j and k fail
 	} {
-		p.open = nil
+		p.open, p.now = nil, p.now.Add(time.Millisecond)
+		created[c.id] = p.now.UnixMilli()
 		for _, id := range c.open {
-			p.open = append(p.open, challenge.Ref{ID: string(id), Action: "LOGIN"})
+			p.open = append(p.open, challenge.Ref{ID: string(id), Action: "LOGIN", CreatedAt: created[string(id)]})
 		}
 		g, err := d.Reserve(t.Context(), "?x", Reservation{ChallengeID: c.id, Action: "LOGIN", MaxOpen: c.max})
 		storetest.Must(t, err)
