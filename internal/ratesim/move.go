@@ -88,9 +88,9 @@ func (n *node) lapse() {
 
 func (n *node) moved(joined, lapsed bool, added []int) {
 	for _, p := range n.parts {
-		before, known := n.replica[p]
+		before := n.replica[p]
 		n.owner[p], n.replica[p] = rank(n.view, p)
-		n.step(p, &shard.Placed{Place: n.place(p), Joined: joined, Lapsed: lapsed, Same: known && before == n.replica[p],
+		n.step(p, &shard.Placed{Place: n.place(p), Joined: joined, Lapsed: lapsed, Same: before == n.replica[p],
 			Decided: len(added) > 0 && slices.ContainsFunc(n.former(p),
 				func(id int) bool { return slices.Contains(added, id) })})
 	}

@@ -37,7 +37,7 @@ type node struct {
 	view           []int
 	seen           map[int]bool
 	past           []past
-	owner, replica map[int]int // by partition; -1: none
+	owner, replica []int // by partition; -1: none
 	table          *ratelimit.Table
 	shards         []shard.Shard
 	out            shard.Effects
@@ -76,7 +76,8 @@ func (x *waits) finish() {
 }
 
 func (w *world) start() *node {
-	n := &node{world: w, id: len(w.nodes), seen: map[int]bool{}, owner: map[int]int{}, replica: map[int]int{}, born: w.now,
+	n := &node{world: w, id: len(w.nodes), seen: map[int]bool{}, born: w.now,
+		owner: make([]int, ratelimit.Partitions), replica: make([]int, ratelimit.Partitions),
 		shards: make([]shard.Shard, ratelimit.Partitions), drift: w.rng.Int64N(200) - 100, skew: w.rng.Int64N(1e12)}
 	n.name = "n" + strconv.Itoa(n.id)
 	w.names = append(w.names, n.name)
@@ -296,10 +297,18 @@ func (r *request) id() uint64 {
 func (n *node) decide(r *request, requester string, asReplica, again bool, then func(verdict)) {
 	k := &n.keys[r.key]
 	x := &waits{left: 1}
-	d := &shard.Decide{At: []shard.At{{Place: n.place(k.part)}}, Hashes: []uint64{k.hash},
-		Demands: []ratelimit.Demand{k.demand}, IDs: []uint64{r.id()}, Requester: requester, AsReplica: asReplica,
-		Again: again, Waits: x, Standings: make([]ratelimit.Standing, 1), Instants: make([]int64, 1),
-		Numbers: make([]uint64, 1)}
+	one := &struct { // of one demand
+		shard.Decide
+		at       [1]shard.At
+		demand   [1]ratelimit.Demand
+		standing [1]ratelimit.Standing
+		words    [3]uint64
+		instant  [1]int64
+	}{at: [1]shard.At{{Place: n.place(k.part)}}, demand: [1]ratelimit.Demand{k.demand}, words: [3]uint64{k.hash, r.id()}}
+	one.Decide = shard.Decide{At: one.at[:], Hashes: one.words[:1], Demands: one.demand[:], IDs: one.words[1:2],
+		Requester: requester, AsReplica: asReplica, Again: again, Waits: x, Standings: one.standing[:],
+		Instants: one.instant[:], Numbers: one.words[2:]}
+	d := &one.Decide
 	var short int64
 	x.then = func() {
 		if x.failed {

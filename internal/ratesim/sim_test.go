@@ -2,6 +2,7 @@ package ratesim
 
 import (
 	"flag"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ var (
 // count more only for requests without an answer, or if two members had counted (Merged). Every shard has one owner and
 // one replica. With -off the test prints what goes wrong without a part of the protocol.
 func TestLimitIsExactInSimulation(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // the heap is small, and its garbage is most of the work
 	for _, crowded := range []bool{false, true} {
 		if crowded || !*crowd {
 			simulate(t, crowded)

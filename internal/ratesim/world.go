@@ -10,7 +10,6 @@
 package ratesim
 
 import (
-	"container/heap"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -106,20 +105,38 @@ type event struct {
 	do    func()
 }
 
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
+
+// events is a heap: each event is earlier than the four that follow from its index.
 type events []event
 
-func (h events) Len() int { return len(h) }
-func (h events) Less(i, k int) bool {
-	return h[i].at < h[k].at || h[i].at == h[k].at && h[i].seq < h[k].seq
+func (h *events) push(e event) {
+	*h = append(*h, e)
+	all, i := *h, len(*h)-1
+	for ; i > 0 && e.before(&all[(i-1)/4]); i = (i - 1) / 4 {
+		all[i] = all[(i-1)/4]
+	}
+	all[i] = e
 }
-func (h events) Swap(i, k int) { h[i], h[k] = h[k], h[i] }
-func (h *events) Push(x any)   { *h = append(*h, x.(event)) }
-func (h *events) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = event{}
-	*h = (*h)[:last]
-	return e
+
+func (h *events) pop() event {
+	all, n := *h, len(*h)-1
+	first, last, i := all[0], all[n], 0
+	for 4*i+1 < n {
+		next := 4*i + 1
+		for k := next + 1; k < min(4*i+5, n); k++ {
+			if all[k].before(&all[next]) {
+				next = k
+			}
+		}
+		if !all[next].before(&last) {
+			break
+		}
+		all[i], i = all[next], next
+	}
+	all[i], all[n] = last, event{}
+	*h = all[:n]
+	return first
 }
 
 // Run simulates until the last fault is 10 s old.
@@ -165,7 +182,7 @@ func Run(c Config) Result {
 
 // next runs the earliest event. The events of a frozen node wait until it goes on, its timers last.
 func (w *world) next() {
-	e := heap.Pop(&w.events).(event)
+	e := w.events.pop()
 	w.now = e.at
 	if e.node >= 0 {
 		n := w.nodes[e.node]
@@ -178,7 +195,7 @@ func (w *world) next() {
 			}
 			w.seq++
 			e.seq = w.seq
-			heap.Push(&w.events, e)
+			w.events.push(e)
 			return
 		}
 	}
@@ -189,12 +206,12 @@ func (w *world) next() {
 // after runs do at a node after a delay; -1: at no node.
 func (w *world) after(at int, delay int64, do func()) {
 	w.seq++
-	heap.Push(&w.events, event{w.now + delay, w.seq, at, false, do})
+	w.events.push(event{w.now + delay, w.seq, at, false, do})
 }
 
 func (w *world) timer(at int, delay int64, do func()) {
 	w.seq++
-	heap.Push(&w.events, event{w.now + delay, w.seq, at, true, do})
+	w.events.push(event{w.now + delay, w.seq, at, true, do})
 }
 
 // note adds an event to the trace.
