@@ -98,37 +98,55 @@ const docsPage = "http://localhost:8080/docs"
 const mapHead = `# The map of endpoints
 
 Generated from the table of endpoints by ` + "`make golden`" + `; a test compares it. It leads from an endpoint to the
-code: the row with the endpoint names the file with its handler, the rules in ` + "`domain`" + ` and their tables. The rows
-and queries are in the file of ` + "`persistence/<area>`" + ` with the name of the slice, the owner that serves one
-challenge or user at a time in that of ` + "`actors`" + `, and ` + "`cmd/app`" + ` joins them. Each endpoint links to its description
-and example in the viewer of ` + "`make run`" + `; [openapi.json](openapi.json) has both too.
+code: find the endpoint below, take its section, and read the section's file, then its domain slice, then its rows. Each
+operation links to its description and example in the viewer of ` + "`make run`" + `; [openapi.json](openapi.json) has
+both too.
 
-| section | endpoints, and who may call them | file | domain | tables |
-|---|---|---|---|---|
+| what | where |
+|---|---|
+| the table of an endpoint and its handler | the section's file |
+| the rules | ` + "`domain/<area>/<slice>`" + ` |
+| the rows and queries | ` + "`persistence/<area>`" + `, the file with the slice's name |
+| the owner that serves one challenge or user at a time | ` + "`actors`" + `, the file with the slice's name |
+| how the slice joins the program | ` + "`cmd/app`" + ` |
+
 `
 
 // TestGoldenMap keeps docs/endpoints.md as it follows from the table of endpoints.
 func TestGoldenMap(t *testing.T) {
 	var out bytes.Buffer
-	out.WriteString(mapHead)
+	out.WriteString(mapHead + "## Sections\n\n| section | file | domain | tables |\n|---|---|---|---|\n")
+	var order []string              // sections by their first endpoint
+	listed := map[string][]string{} // the lines of a section, which several groups may share
 	for _, group := range sections {
 		file := tableFile(t, group)
 		slicesOf := domainOf(t, path.Dir(file))
-		var rows, names []string
+		var rows []string
 		for _, slice := range slicesOf {
 			rows = append(rows, tables[slice]...)
 		}
-		listed := map[string][]string{}
+		var names []string
 		for _, e := range group.Endpoints() {
-			if listed[e.Section] == nil {
+			if !slices.Contains(names, e.Section) {
 				names = append(names, e.Section)
 			}
+			if listed[e.Section] == nil {
+				order = append(order, e.Section)
+			}
 			listed[e.Section] = append(listed[e.Section],
-				fmt.Sprintf("`%s %s` [%s](%s#%s), %s", e.Method, e.Path, e.Summary, docsPage, e.ID, e.Audience))
+				fmt.Sprintf("| `%s %s` | [%s](%s#%s) | %s | %s | %s |\n", e.Method, e.Path, e.ID, docsPage, e.ID, e.Summary,
+					e.Audience, e.Section))
 		}
-		for _, name := range names {
-			fmt.Fprintf(&out, "| %s | %s | [%s](../http/%s) | %s | %s |\n", name, strings.Join(listed[name], "<br>"),
-				file, file, code(slicesOf), code(rows))
+		fmt.Fprintf(&out, "| %s | [%s](../http/%s) | %s | %s |\n", strings.Join(names, "; "), file, file,
+			code(slicesOf), code(rows))
+	}
+	for _, name := range areaNames() {
+		fmt.Fprintf(&out, "\n## Area: %s\n\n", name)
+		out.WriteString("| endpoint | operation | what it does | for | section |\n|---|---|---|---|---|\n")
+		for _, section := range order {
+			if areaOf(section) == name {
+				out.WriteString(strings.Join(listed[section], ""))
+			}
 		}
 	}
 
@@ -140,6 +158,26 @@ func TestGoldenMap(t *testing.T) {
 	if have, err := os.ReadFile(golden); err != nil || !bytes.Equal(have, out.Bytes()) {
 		t.Errorf("%s is not what the table of endpoints says (%v): run make golden", golden, err)
 	}
+}
+
+// areaNames are the areas, in their order.
+func areaNames() (names []string) {
+	for _, t := range tags {
+		if !slices.Contains(names, t.Area) {
+			names = append(names, t.Area)
+		}
+	}
+	return names
+}
+
+// areaOf is the area of a section.
+func areaOf(section string) string {
+	for _, t := range tags {
+		if slices.Contains(t.Sections, section) {
+			return t.Area
+		}
+	}
+	return ""
 }
 
 // Every table of the migrations belongs to one slice that is there.
