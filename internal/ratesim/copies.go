@@ -171,3 +171,38 @@ func (n *node) mayGoOnWithout(to int, began int64, then func(bool)) {
 	}
 	last()
 }
+
+func (n *node) ping(to int, got func(alive bool)) {
+	n.ask(to, patience, func(_ *node, reply func(any)) { reply(true) }, func(x any) {
+		if x != nil {
+			n.peer(to).silentSince = 0
+		}
+		got(x != nil)
+	})
+}
+
+// recordSilence probes a node until it answers. Until then no request waits for it.
+func (n *node) recordSilence(id int, since int64) {
+	pr := n.peer(id)
+	if pr.silentSince == 0 {
+		pr.silentSince = max(since, 1)
+	}
+	if pr.probing {
+		return
+	}
+	pr.probing = true
+	var probe func()
+	probe = func() {
+		n.ping(id, func(alive bool) {
+			switch {
+			case alive:
+				pr.probing = false
+			case !slices.Contains(n.view, id):
+				pr.probing, pr.silentSince = false, 0
+			default:
+				n.timer(n.id, probeInterval, probe)
+			}
+		})
+	}
+	probe()
+}
