@@ -23,6 +23,19 @@ func (f Fault) Error() string {
 	return f.Key + " (" + f.Where + "): " + f.Problem
 }
 
+// ofSetting returns the fault of a section as that of the setting whose name begins its problem: rates, "url must be …"
+// is a fault of rates.url.
+func (f Fault) ofSetting() Fault {
+	if _, section := sections[f.Key]; !section {
+		return f
+	}
+	name := f.Problem[:len(f.Problem)-len(strings.TrimLeft(f.Problem, "abcdefghijklmnopqrstuvwxyz_"))]
+	if e, ok := byKey[f.Key+"."+name]; ok {
+		f.Key, f.Problem = e.key, strings.TrimLeft(f.Problem[len(name):], ": ")
+	}
+	return f
+}
+
 // Faults are all errors in the configuration, one fault a line.
 type Faults []Fault
 

@@ -66,7 +66,8 @@ func Load(file string, environ []string, checks ...func(Config) Faults) (Config,
 	return c, nil
 }
 
-// further drops the faults of keys and sections that are already reported, and adds the source to the others.
+// further drops the faults of keys and sections that are already reported. To the others it adds the setting, if there
+// is one, and the source.
 func (l *loader) further(faults Faults) (more Faults) {
 	for _, f := range faults {
 		section, _, _ := strings.Cut(f.Key, ".")
@@ -74,6 +75,7 @@ func (l *loader) further(faults Faults) (more Faults) {
 			return k.Key == f.Key || f.Key == section && strings.HasPrefix(k.Key, section+".")
 		})
 		if !known {
+			f = f.ofSetting()
 			f.Where = l.config.origins[f.Key].where
 			more = append(more, f)
 		}

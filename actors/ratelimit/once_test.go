@@ -313,3 +313,32 @@ func TestConfirmationAfterTakeoverIsVoid(t *testing.T) {
 		}
 	})
 }
+
+// A node whose membership is confirmed after a change of the ring takes its partitions over then, without a request.
+func TestLateMemberTakesOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.close()
+		w.start("a", "b")
+		w.see([]string{"a", "b"}, "a", "b")
+		time.Sleep(time.Second)
+		w.start("c")
+		c := w.nodes["c"]
+		lapse := func(to bool) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.lapsed = to
+		}
+		lapse(true)
+		w.see([]string{"a", "b", "c"}, "a", "b", "c")
+		time.Sleep(time.Second)
+		if c.settled() {
+			t.Error("it decides without a confirmed membership")
+		}
+		lapse(false)
+		time.Sleep(time.Second)
+		if !c.settled() {
+			t.Error("it has not taken its partitions over")
+		}
+	})
+}

@@ -76,18 +76,23 @@ const takeOverWorkers = 16
 const missingInterval = 150 * time.Millisecond
 
 // settle takes over, after each change, the partitions that this node owns now, before a request needs them. It also
-// sends new replicas their states.
+// sends new replicas their states. It repeats what was not possible, because the membership was confirmed after the
+// change or another member had not stopped.
 func (mv *mover) settle() {
 	tick := time.NewTicker(missingInterval)
 	defer tick.Stop()
-	for {
-		select {
-		case <-mv.changes:
-		case <-tick.C:
-			mv.requestMissing()
-			continue
-		case <-mv.ctx.Done():
-			return
+	for settled := true; ; settled = false {
+		for again := false; !again; {
+			select {
+			case <-mv.changes:
+				again = true
+			case <-tick.C:
+				mv.requestMissing()
+				settled = settled || mv.settled()
+				again = !settled && mv.net.Belongs()
+			case <-mv.ctx.Done():
+				return
+			}
 		}
 		parts := make(chan int)
 		for range takeOverWorkers {
@@ -106,6 +111,17 @@ func (mv *mover) settle() {
 		}
 		close(parts)
 	}
+}
+
+// settled reports whether this node decides about each partition that it owns.
+func (mv *mover) settled() bool {
+	pl, all := mv.place.Load(), true
+	for p := range mv.partitions {
+		if pl.owner[p] == mv.self && !pl.alone && all {
+			mv.withShard(p, func(s *shard.Shard) { all = s.Owns() })
+		}
+	}
+	return all
 }
 
 // requestMissing requests from owners the states that this node lacks as their replica. The node may have received a

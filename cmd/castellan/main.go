@@ -106,7 +106,11 @@ func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, s
 		return 2
 	}
 	e := &env{ctx: ctx, cfg: cfg, in: stdin, out: stdout, err: stderr, log: logger(cfg, stderr)}
-	if err := selected.Run(e); err != nil && !errors.Is(err, context.Canceled) {
+	err = selected.Run(e)
+	if _, serves := selected.(*serveCmd); serves && errors.Is(err, context.Canceled) {
+		return 0 // it was stopped before it served
+	}
+	if err != nil {
 		if logs(selected, cfg) {
 			e.log.Error("the command failed", "err", err)
 		} else {

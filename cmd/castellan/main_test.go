@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -33,6 +34,20 @@ func TestLoggedDurationsHaveAUnit(t *testing.T) {
 		logger(config.Config{Log: config.Log{Format: format}}, &log).Info("x", "after", 1500*time.Millisecond)
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%s: %s", format, log.String())
+		}
+	}
+}
+
+// A command that was interrupted has failed, and says so. A service that was stopped while it started has not.
+func TestInterruptedCommandsFail(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	for command, want := range map[string]int{"migrate": 1, "ledger verify": 1, "serve": 0} {
+		var out, log strings.Builder
+		environ := []string{"CASTELLAN_DATA_DIR=" + t.TempDir(), "CASTELLAN_HTTP_ADDR=127.0.0.1:0"}
+		code := run(ctx, strings.Fields(command), environ, nil, &out, &log)
+		if code != want || want != 0 && !strings.Contains(log.String(), "canceled") {
+			t.Errorf("%s: exit %d, want %d: %s", command, code, want, log.String())
 		}
 	}
 }

@@ -128,6 +128,7 @@ type wafExplainCmd struct {
 	IP       string `help:"Address of the client." placeholder:"ADDRESS"`
 	User     string `help:"Id of the user of the session." placeholder:"ID"`
 	Country  string `help:"Country of the client (default: the country of the address)." placeholder:"CODE"`
+	Service  string `help:"Service client that calls, or whose limit 'LIMIT <name>' is the request." placeholder:"NAME"`
 }
 
 func (wafExplainCmd) Help() string {
@@ -137,7 +138,7 @@ POST /admin/system/waf/explain can.`
 }
 
 func (c wafExplainCmd) Run(e *env) error {
-	client := firewall.Client{UserID: c.User, Country: c.Country}
+	client := firewall.Client{UserID: c.User, Country: c.Country, Service: c.Service}
 	known := app.Resources(e.cfg)
 	resource, err := known.Canonical(c.Resource)
 	if err != nil {

@@ -47,7 +47,7 @@ func New(caFile string, timeout time.Duration, now func() time.Time) (*Client, e
 	if caFile != "" {
 		pem, err := os.ReadFile(caFile)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("ca_file: %w", err)
 		}
 		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, errors.New("ca_file contains no certificate")

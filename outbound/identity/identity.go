@@ -74,7 +74,7 @@ func New(cfg Config) (*Register, error) {
 	if cfg.CAFile != "" {
 		pem, err := os.ReadFile(cfg.CAFile)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("identity_ca_file: %w", err)
 		}
 		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, errors.New("identity_ca_file contains no certificate")

@@ -108,7 +108,7 @@ func New(cfg Config) (*Sender, error) {
 		fault("from must be a bare ASCII address such as no-reply@example.com")
 	}
 	if strings.ContainsFunc(cfg.FromName, unicode.IsControl) {
-		fault("from name must not hold control characters")
+		fault("from_name must not hold control characters")
 	}
 	if cfg.Timeout < 0 || cfg.Connections < 0 {
 		fault("timeout and connections must not be negative")
@@ -118,11 +118,11 @@ func New(cfg Config) (*Sender, error) {
 	if cfg.CAFile != "" {
 		pem, err := os.ReadFile(cfg.CAFile)
 		if err != nil {
-			fault("ca file: %w", err)
+			fault("ca_file: %w", err)
 		}
 		s.tls.RootCAs = x509.NewCertPool()
 		if err == nil && !s.tls.RootCAs.AppendCertsFromPEM(pem) {
-			fault("ca file contains no certificate")
+			fault("ca_file contains no certificate")
 		}
 	}
 	if faults != nil {

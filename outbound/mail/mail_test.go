@@ -283,10 +283,10 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"must be set together":        {Host: "h", From: "a@example.com", Password: "secret"},
 		"bare ASCII address":          {Host: "h", From: "A <a@example.com>"},
 		"from must":                   {Host: "h", From: "a@example.com\r\nBcc: b@example.com"},
-		"from name":                   {Host: "h", From: "a@example.com", FromName: "a\nb"},
+		"from_name":                   {Host: "h", From: "a@example.com", FromName: "a\nb"},
 		"must not be negative":        {Host: "h", From: "a@example.com", Timeout: -1},
-		"ca file: open":               {Host: "h", From: "a@example.com", CAFile: "no/such/file"},
-		"ca file contains":            {Host: "h", From: "a@example.com", CAFile: "mail_test.go"},
+		"ca_file: open":               {Host: "h", From: "a@example.com", CAFile: "no/such/file"},
+		"ca_file contains":            {Host: "h", From: "a@example.com", CAFile: "mail_test.go"},
 		"host must name the server\n": {From: "x", Port: -1},
 	} {
 		s, err := mail.New(cfg)

@@ -142,7 +142,7 @@ func prepare(cfg Config) (*Sender, *x509.CertPool, error) {
 	}
 	for _, code := range cfg.SuccessCodes {
 		if code < 200 || code > 299 {
-			fault("success code %d is not between 200 and 299", code)
+			fault("success_codes: %d is not between 200 and 299", code)
 		}
 	}
 	if s.sign, err = cfg.Success.compile(); err != nil {
@@ -195,15 +195,15 @@ func (s *Sender) compileHeaders() ([]headerTemplate, error) {
 		value, err := placeholder.Parse(template, headerNames...)
 		switch {
 		case err != nil:
-			faults = append(faults, fmt.Errorf("header %.40q: %w", name, err))
+			faults = append(faults, fmt.Errorf("headers %.40q: %w", name, err))
 		case !isToken(name) || slices.Contains(ownHeaders, canonical):
-			faults = append(faults, fmt.Errorf("header %.40q cannot be set", name))
+			faults = append(faults, fmt.Errorf("headers %.40q cannot be set", name))
 		case strings.ContainsFunc(template, unicode.IsControl):
-			faults = append(faults, fmt.Errorf("header %.40q contains control characters", name))
+			faults = append(faults, fmt.Errorf("headers %.40q contains control characters", name))
 		case seen[canonical]:
-			faults = append(faults, fmt.Errorf("header %.40q is set twice", name))
+			faults = append(faults, fmt.Errorf("headers %.40q is set twice", name))
 		case canonical == "Authorization" && s.cfg.Username != "":
-			faults = append(faults, fmt.Errorf("header %.40q and username exclude each other", name))
+			faults = append(faults, fmt.Errorf("headers %.40q and username exclude each other", name))
 		}
 		seen[canonical] = true
 		out = append(out, headerTemplate{canonical, value})

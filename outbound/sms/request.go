@@ -68,7 +68,7 @@ func compileBody(cfg Config) (body, error) {
 	} else {
 		object := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(cfg.Fields)) {
-			value := compile(fmt.Sprintf("field %.40q", name), cfg.Fields[name])
+			value := compile(fmt.Sprintf("params %.40q", name), cfg.Fields[name])
 			b.form = append(b.form, field{name, value})
 			object[name] = value
 		}
@@ -77,13 +77,13 @@ func compileBody(cfg Config) (body, error) {
 		}
 	}
 	if faults == nil && !(uses["to"] || uses["digits"]) {
-		faults = append(faults, errors.New("the body does not use {{to}}"))
+		faults = append(faults, errors.New("params: no field and no body uses {{to}}"))
 	}
 	if faults == nil && !uses["text"] {
-		faults = append(faults, errors.New("the body does not use {{text}}"))
+		faults = append(faults, errors.New("params: no field and no body uses {{text}}"))
 	}
 	if faults == nil && uses["from"] && cfg.From == "" {
-		faults = append(faults, errors.New("the body uses {{from}}, which is empty"))
+		faults = append(faults, errors.New("sender must be set, because the message uses {{from}}"))
 	}
 	return b, errors.Join(faults...)
 }

@@ -35,15 +35,15 @@ func (s Success) compile() (out sign, err error) {
 		return out, errors.New("a success field and its success values must be given together")
 	case s.Pattern != "":
 		if out.pattern, err = regexp.Compile(s.Pattern); err != nil {
-			return out, errors.New("success pattern is not a regular expression")
+			return out, errors.New("success_pattern is not a regular expression")
 		}
 		if out.pattern.MatchString("") {
-			return out, errors.New("success pattern matches an empty body")
+			return out, errors.New("success_pattern matches an empty body")
 		}
 	case s.Field != "":
 		out.path, out.values = strings.Split(s.Field, "."), s.Values
 		if slices.Contains(out.path, "") {
-			return out, errors.New("success field has an empty step")
+			return out, errors.New("success_field has an empty step")
 		}
 	}
 	return out, nil

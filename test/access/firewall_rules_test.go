@@ -25,6 +25,8 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		if !allows(there) {
 			t.Fatal("kept out without a rule")
 		}
+		blackbox.Rule(t, n, boss, "orders", "rate_limit", map[string]any{"appId": "shop", "period": 60_000, "limit": 9,
+			"targetResources": []string{"LIMIT orders"}})
 		blackbox.Rule(t, n, boss, "my self", "blacklist", map[string]any{"targetAllResources": true, "force": true})
 		blackbox.Until(t, blackbox.Within(3), "the other node to follow", func() bool { return !allows(there) })
 		n.Do(t, "GET", blackbox.RulesPath, nil, boss).Is(t, 403, "ACCESS_DENIED")
@@ -40,6 +42,10 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 		if got := s.CommandWith([]string{"FIREWALL_BYPASS_CIDRS=193.0.0.0/8"}, "", "waf", "explain",
 			"GET "+blackbox.RulesPath, "--ip", blackbox.Dutch); !strings.HasPrefix(got.Out, "ALLOW ") {
 			t.Errorf("waf explain for a bypassed network: %+v", got)
+		}
+		if got := s.Command("", "waf", "explain", "LIMIT orders", "--service", "shop", "--ip", blackbox.Dutch); got.Code != 0 ||
+			!strings.Contains(got.Out, "rate_limit  COUNTS\n") {
+			t.Errorf("waf explain of a limit of a service: %+v", got)
 		}
 		for _, wrong := range [][]string{{"waf", "explain", "rules"}, {"waf", "explain", "GET /x", "--ip", "here"},
 			{"waf", "explain", "GET /x", "--country", "tr"}, {"waf", "disable", "none"}} {

@@ -21,9 +21,12 @@ import (
 // is passed to config.Load, so that all faults are reported together and before anything opens.
 func Check(c config.Config) (faults config.Faults) {
 	refuse := func(key string, err error) {
-		if err != nil {
-			problem := strings.TrimPrefix(err.Error(), key+": ") // a part that names itself
-			faults = append(faults, config.Fault{Key: key, Problem: strings.ReplaceAll(problem, "\n", "; ")})
+		if err == nil {
+			return
+		}
+		text := strings.TrimPrefix(err.Error(), key+": ") // a part that names itself
+		for problem := range strings.SplitSeq(text, "\n") {
+			faults = append(faults, config.Fault{Key: key, Problem: problem})
 		}
 	}
 	if c.Mail.Configured() {
@@ -38,8 +41,12 @@ func Check(c config.Config) (faults config.Faults) {
 		_, err := adapters.Rates(c.Rates)
 		refuse("rates", err)
 	}
-	_, err := adapters.Balances(c.Providers)
-	refuse("providers", err)
+	if err := readable(c.Providers.CAFile); err != nil && len(c.Providers.Accounts) > 0 {
+		refuse("providers.ca_file", err)
+	} else {
+		_, err = adapters.Balances(c.Providers)
+		refuse("providers", err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Providers.Files)) {
 		refuse("providers.files", readable(c.Providers.Files[name]))
 	}
@@ -47,8 +54,18 @@ func Check(c config.Config) (faults config.Faults) {
 		_, err := adapters.Identity(c, nil)
 		refuse("kyc", err)
 	}
-	if c.Push.Enabled {
-		refuse("push.ca_file", readable(c.Push.CAFile))
+	for _, file := range []struct {
+		key, name string
+		used      bool
+	}{{"push.ca_file", c.Push.CAFile, c.Push.Enabled}, {"files.s3_ca_file", c.Files.S3CAFile, c.Files.S3URL != ""},
+		{"accounting.ca_file", c.Accounting.CAFile, c.Accounting.URL != ""},
+		{"audit.anchor_ca_file", c.Audit.AnchorCAFile, c.Audit.AnchorURL != ""},
+		{"guard.ca_file", c.Guard.CAFile, len(c.Guard.Issuers) > 0},
+		{"limits.rls_cert_file", c.Limits.RLSCertFile, c.Limits.RLSAddr != ""},
+		{"limits.rls_key_file", c.Limits.RLSKeyFile, c.Limits.RLSAddr != ""}} {
+		if file.used {
+			refuse(file.key, readable(file.name))
+		}
 	}
 	refuse("notices.off", message.CheckKinds(c.Notices.Off))
 	for _, key := range slices.Sorted(maps.Keys(c.Doctor.Accepted)) {
