@@ -33,8 +33,8 @@ func TestCheckFindsErrorsOfParts(t *testing.T) {
 		"mfa.four_eyes"}; !slices.Equal(keys, want) {
 		t.Fatalf("faults of %v, want %v: %v", keys, want, err)
 	}
-	for _, want := range []string{"txt", "mail.ca_file (CASTELLAN_MAIL_CA_FILE): open /nope", `"POST /nope" is no endpoint`, "POST /auth/login does not take x-auth",
-		"LOGIN is the action of other endpoints",
+	for _, want := range []string{"txt", "mail.ca_file (CASTELLAN_MAIL_CA_FILE): open /nope",
+		`"POST /nope" is no endpoint`, "POST /auth/login does not take x-auth", "LOGIN is the action of other endpoints",
 		"POST /auth/totp/setup starts a challenge of its own action: only the call of an administrator",
 		"GET /admin/roles changes nothing", "POST /auth/logout is not for administrators alone",
 		"POST /admin/approvals/{id}/refuse decides on such requests itself",
