@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,6 +46,11 @@ func (s *service) backOffice() error {
 	registry := &resource.Admin{Store: store, Accounts: s.users, Changes: s.changes(change.Roles, s.roles),
 		Table: httpapi.Table(), Dev: s.cfg.Dev}
 	registry.Changes.Lock = store.Lock
+	keys := permit.NewServiceKeys(s.DB)
+	registry.Keyed = func(ctx context.Context, role string) (bool, error) {
+		all, err := keys.List(ctx)
+		return slices.ContainsFunc(all, func(k servicekey.Key) bool { return k.Role == role }), err
+	}
 	s.join(part{
 		groups: groups(httpresource.Group{Admin: registry}, httpresource.Roles{Admin: registry},
 			httpresource.Own{Table: endpoints, Permits: s.permits, Action: s.actionOf}),
@@ -57,7 +63,6 @@ func (s *service) backOffice() error {
 	s.crons = cronkey.NewCache(permit.NewCronKeys(s.DB), s.Ring)
 	s.join(part{snapshots: []snapshot{copyOf(s.crons, change.CronKeys)}})
 
-	keys := permit.NewServiceKeys(s.DB)
 	s.services = servicekey.NewCache(keys, s.Ring, time.Now)
 	s.join(part{
 		groups: groups(httpservicekey.Group{Service: &servicekey.Service{Store: keys, Roles: store.Roles,

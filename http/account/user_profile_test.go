@@ -90,7 +90,7 @@ func TestSetName(t *testing.T) {
 		const want = `{"data":{"userId":"01USER00000000000000000001","fullName":"Iğdır O'Neil","email":"u1@example.com",` +
 			`"phoneNumber":"+905321000001","kycConfirm":false,"status":"active"}}`
 		for range 2 {
-			s.Wants(setName, of(1, `"name":" Iğdır ","surname":"O'Neil"`), 200, want)
+			s.Wants(setName, of(1, `"name":" Iğdır\n","surname":"O'Neil"`), 200, want)
 		}
 		wantsUsers(t, s, "GET /admin/list-users?fullName=i%C4%9Fdir%20o", "1")
 		wantsUsers(t, s, "GET /admin/list-users?fullName=ay%C5%9Fe", "2 3")
@@ -98,6 +98,7 @@ func TestSetName(t *testing.T) {
 			persistencetest.Count(t, db, "audit", "action = 'USER_UPDATE_FULLNAME'") != 1 {
 			t.Errorf("%+v", u)
 		}
+		s.Wants(setName, of(1, `"name":"A\u202eb","surname":"B\u0007"`), 400, "INVALID_FIELD name surname")
 		s.Wants(setName, of(9, `"name":"a","surname":"b"`), 404, "RECORD_NOT_FOUND")
 	})
 }

@@ -131,6 +131,8 @@ func TestRefusals(t *testing.T) {
 			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":"x"}}`, cdn), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":["../x"]}}`, cdn), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":["x","x"]}}`, cdn), wrong},
+			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":["x"],"FolderTypes":["y"]}}`, cdn), wrong},
+			{fmt.Sprintf(`{"id":%d,"json":{"ignoredUsers":null,"IgnoredUsers":["x"]}}`, s.id(t, "AMLCONTROL")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"values":[]}}`, s.id(t, "USER_STATUS")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"values":["a\u0000"]}}`, s.id(t, "USER_TYPE")), wrong + ".values[0]"},
 			{fmt.Sprintf(`{"id":%d,"json":{"values":["a\n"]}}`, s.id(t, "USER_TYPE")), wrong},

@@ -96,6 +96,7 @@ func TestAdministration(t *testing.T) {
 		}
 
 		s.Wants("PATCH"+path, `{"levelId":6,"isSpecial":true}`, 404, "RECORD_NOT_FOUND")
+		s.Wants("PATCH"+path, `{"levelId":5,"levelLabel":""}`, 400, "INVALID_FIELD levelLabel")
 		s.Wants("PATCH"+path, `{"levelId":5,"levelLabel":"Confirmed"}`, 409, "RECORD_ALREADY_EXIST")
 		// The limit of a day is judged beside the stored one of a month.
 		s.Wants("PATCH"+path, `{"levelId":5,"sendLimitTRYDaily":3.5}`, 400, "INVALID_FIELD sendLimitTRYMonthly")

@@ -158,7 +158,7 @@ type smsLeftOut struct{ Unknown, Filter, NoTurkishNumber, CampaignsOff int }
 // REQ-ADM-08, REQ-ADM-09, D-ADM-05: Turkish numbers alone, narrowed by the filter.
 func TestText(t *testing.T) {
 	broadcastBoth(t, func(t *testing.T, s *service) {
-		s.add("eva", func(u *user.User) { u.Level, u.Type, u.KYCConfirm = 3, user.Corporate, "approved" })
+		s.add("eva", func(u *user.User) { u.Level, u.Type, u.KYCConfirm = 3, user.Corporate, user.ManuelApproved })
 		s.add("fax", func(u *user.User) { u.Phone = "" })
 		s.add("gül", func(u *user.User) { u.SetPlaceholder(1) })
 		s.add("han", func(u *user.User) { u.Campaigns.SMS = false })
@@ -172,8 +172,10 @@ func TestText(t *testing.T) {
 			{`{"userIds":"ben"`, "ben", smsLeftOut{}},
 			{`{"sendAllUsers":true,"filter":{"status":"active"}`, "ada ben eva", smsLeftOut{0, 1, 3, 1}},
 			{`{"sendAllUsers":true,"filter":{"status":["passive","blocked"]}`, "cem", smsLeftOut{0, 7, 0, 0}},
-			{`{"sendAllUsers":true,"filter":{"type":"kurumsal","kycConfirm":["approved"],"levelId":3}`, "eva",
+			{`{"sendAllUsers":true,"filter":{"type":"kurumsal","kycConfirm":["manuelApproved"],"levelId":3}`, "eva",
 				smsLeftOut{0, 7, 0, 0}},
+			{`{"userIds":["ada","eva"],"filter":{"kycConfirm":true}`, "eva", smsLeftOut{0, 1, 0, 0}},
+			{`{"userIds":["ada","eva"],"filter":{"kycConfirm":false}`, "ada", smsLeftOut{0, 1, 0, 0}},
 			{`{"userIds":["ada","eva"],"filter":{"levelId":"3"}`, "eva", smsLeftOut{0, 1, 0, 0}},
 			{`{"userIds":["ada"],"filter":{"levelId":3}`, "", smsLeftOut{0, 1, 0, 0}},
 			{`{"userIds":["dan"],"filter":{}`, "", smsLeftOut{0, 0, 1, 0}},

@@ -306,6 +306,7 @@ func TestBroadcastRefusals(t *testing.T) {
 		many = strings.Replace(many, "x", `x","y`, 1)
 		for _, c := range []struct{ line, body, want string }{
 			{notice, `{"memberId":[]` + rest + `}`, "INVALID_FIELD memberId"},
+			{notice, `{"memberId":" "` + rest + `}`, "INVALID_FIELD memberId"},
 			{notice, `{"memberId":` + many + rest + `}`, "INVALID_FIELD memberId"},
 			{notice, `{"memberId":"ada"` + rest + `,"imageUrl":"javascript:alert(1)"}`, "INVALID_FIELD imageUrl"},
 			{sms, `{"messageBody":"B"}`, "INVALID_FIELD userIds"},
@@ -315,7 +316,9 @@ func TestBroadcastRefusals(t *testing.T) {
 			{sms, `{"messageBody":"B","sendAllUsers":true,"filter":{"status":""}}`, "INVALID_FIELD filter"},
 			{sms, `{"messageBody":"B","sendAllUsers":true,"filter":{"status":null}}`, "INVALID_FIELD filter"},
 			{sms, `{"messageBody":"B","sendAllUsers":true,"filter":{"status":"Active"}}`, "INVALID_FIELD filter"},
+			{sms, `{"messageBody":"B","userIds":["ada",""]}`, "INVALID_FIELD userIds"},
 			{sms, `{"messageBody":"B","sendAllUsers":true,"filter":{"type":["x"]}}`, "INVALID_FIELD filter"},
+			{sms, `{"messageBody":"B","sendAllUsers":true,"filter":{"kycConfirm":"approved"}}`, "INVALID_FIELD filter"},
 			{sms, `{"messageBody":"B","sendAllUsers":true,"filter":{"levelId":"x"}}`, "INVALID_FIELD filter"},
 			{sms, `{"messageBody":"B","sendAllUsers":true,"filter":[]}`, "INVALID_FIELD filter"},
 		} {

@@ -247,7 +247,7 @@ func TestVersions(t *testing.T) {
 		s.answers(patch, `{"id":3,"name":"Distance sales","nameTr":null,"nameAr":"بيع"}`,
 			`{"data":`+record(3, "SALES", "Distance sales", "1", "", "بيع", "draft", "null")+`}`)
 		s.Wants(patch, `{"id":9,"name":"x"}`, 404, "RECORD_NOT_FOUND")
-		s.Wants(patch, `{"id":3,"name":""}`, 400, "INVALID_FIELD name")
+		s.Wants(patch, `{"id":3,"name":" "}`, 400, "INVALID_FIELD name")
 		s.answers(publish, `{"id":3}`, `{"data":`+record(3, "SALES", "Distance sales", "1", "", "بيع", "active", "T")+`}`)
 		s.Wants(patch, `{"id":3,"version":"1.1"}`, 409, "INVALID_STATE")
 		s.Wants("POST create-contract-detail", `{"contractId":3,"title":"Scope","content":"<p>a</p>"}`, 200,

@@ -122,6 +122,7 @@ func TestStaffrequestRefusals(t *testing.T) {
 			{"POST update-deploy-request", `{"id":7}`, none + "status duration_minutes comment"},
 			{"POST update-deploy-request", `{"id":7,"service_name":"","duration_minutes":-1}`,
 				"400 INVALID_FIELD service_name duration_minutes"},
+			{"POST update-deploy-request", `{"id":7,"comment":" "}`, "400 INVALID_FIELD comment"},
 			{"POST update-deploy-request", `{"id":7,"status":"APPROVED"}`, "404 RECORD_NOT_FOUND"},
 			{"POST update-vpn-request", `{"id":7}`, "400 INVALID_FIELD user_name status comment"},
 			{"POST update-vpn-request", `{"id":7,"user_name":"\t"}`, "400 INVALID_FIELD user_name"},

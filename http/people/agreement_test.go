@@ -215,6 +215,7 @@ func TestRefusals(t *testing.T) {
 			{body("MZ\x90\x00\x03", ""), "INVALID_FIELD base64String"},
 			{body(pdf, `,"version":" \t "`), "INVALID_FIELD version"},
 			{body(pdf, `,"version":"2\n1"`), "INVALID_FIELD version"},
+			{strings.Replace(body(pdf, ""), "Terms", `Terms\u202e`, 1), "INVALID_FIELD name"},
 		} {
 			s.Wants(publish, c.body, 400, c.want)
 		}

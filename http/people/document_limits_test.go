@@ -15,6 +15,10 @@ import (
 	"castellan/http/apitest"
 	"castellan/http/edge"
 	httpdocument "castellan/http/people/document"
+	httpidentity "castellan/http/people/identity"
+	httpkyc "castellan/http/people/kyc"
+	httpstanding "castellan/http/people/standing"
+	"castellan/http/rest"
 	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
@@ -138,4 +142,17 @@ func TestIdentityNo(t *testing.T) {
 			t.Error("kept all the same")
 		}
 	})
+}
+
+// A body may have each character of its longest texts as an escape of 6 bytes (D-GEN-12).
+func TestLongestTextsFit(t *testing.T) {
+	chars := map[string]int{"POST /user/update-document": 10_000, "POST /user/update-kyc": 8_000,
+		"POST /user/insert-additional-info": 5_000, "POST /user/confirm-user-identity": 6_000,
+		"POST /admin/user/close-user-authentication": 4_000}
+	for _, e := range slices.Concat(httpdocument.Group{}.Endpoints(), httpkyc.Group{}.Endpoints(),
+		httpidentity.Group{}.Endpoints(), httpstanding.Group{}.Endpoints()) {
+		if need := 6 * chars[e.Key()]; need > max(e.BodyLimit, rest.DefaultBodyLimit) {
+			t.Errorf("%s takes bodies of %d bytes, its texts have %d", e.Key(), e.BodyLimit, need)
+		}
+	}
 }

@@ -86,6 +86,7 @@ func TestAdministration(t *testing.T) {
 
 		s.Wants("PATCH"+path, `{"id":9,"isActive":false}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("PATCH"+path, `{"id":1,"nameEn":""}`, 400, "INVALID_FIELD nameEn")
+		s.Wants("PATCH"+path, `{"id":1,"nameTr":" ","nameAr":"\t"}`, 400, "INVALID_FIELD nameTr nameAr")
 		s.Wants("PATCH"+path, `{"id":1,"code":"OTHER"}`, 200, `{"data":`+shown+`}`) // nothing changes
 		changed := strings.NewReplacer("Apple", "An apple", "Elma", "Bir elma", "تفاح", "تفاحة", "false", "true", `No":1`,
 			`No":9`).Replace(shown)

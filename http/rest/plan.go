@@ -18,6 +18,7 @@ import (
 //	alias:"recovery_code"  second accepted name (D-GEN-18)
 //	default:"5"            value of a field not sent, written as in a query
 //	blank:"ok"             a required string may be blank
+//	blank:"no"             an optional string, or an element of a slice, must not be blank
 //	enum:"A,B"             allowed values, of the elements when it is a slice
 //	minimum:"0" maximum:"9"  inclusive bounds of an integer
 //	maxLength:"64"         characters of a string
@@ -203,6 +204,14 @@ func restrict(k codec, base reflect.Type, tag reflect.StructTag) (codec, error) 
 				}
 				return false
 			}) || b.fail(message)
+		})
+	}
+	if tag.Get("blank") == "no" {
+		if !isText(base) {
+			return k, fmt.Errorf("blank on %v", base)
+		}
+		checks = append(checks, func(b *binder, v reflect.Value) bool {
+			return eachString(v, func(s string) bool { return strings.TrimSpace(s) != "" }) || b.fail("must not be blank")
 		})
 	}
 	for _, bound := range []struct {

@@ -53,8 +53,8 @@ func TestPresence(t *testing.T) {
 func TestRestrictions(t *testing.T) {
 	type in struct {
 		Status *string          `json:"status" enum:"ACTIVE,INACTIVE"`
-		Name   *string          `json:"name" maxLength:"3"`
-		List   []string         `json:"list,omitempty" maxItems:"2" maxLength:"2"`
+		Name   *string          `json:"name" maxLength:"3" blank:"no"`
+		List   []string         `json:"list,omitempty" maxItems:"2" maxLength:"2" blank:"no"`
 		Period *int64           `json:"period" minimum:"0"`
 		Note   Nullable[string] `json:"note" maxLength:"2"`
 	}
@@ -66,9 +66,9 @@ func TestRestrictions(t *testing.T) {
 		{`{"note":null}`, nil},
 		{`{"status":"active"}`, []string{"status"}},
 		{`{"status":""}`, []string{"status"}},
-		{`{"name":"abcd"}`, []string{"name"}},
+		{`{"name":"","list":["a"," "]}`, []string{"name", "list"}},
 		{`{"list":["a","b","c"]}`, []string{"list"}},
-		{`{"list":["abc"]}`, []string{"list"}},
+		{`{"name":"abcd","list":["abc"]}`, []string{"name", "list"}},
 		{`{"period":-1}`, []string{"period"}},
 		{`{"note":"abc"}`, []string{"note"}},
 	} {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -324,9 +325,31 @@ func check(code string, object json.RawMessage) error {
 		if k.first().Code != code {
 			continue
 		}
-		if _, wrong := k.read(object); wrong != "" {
+		value, wrong := k.read(object)
+		if wrong == "" {
+			wrong = misspelt(members, value)
+		}
+		if wrong != "" {
 			return fault.All([]fault.Problem{{Field: "json", Message: wrong}})
 		}
 	}
 	return nil
+}
+
+// misspelt describes a member whose name differs from that of a field in its case alone. The service decodes it, and
+// queries of the database do not find it.
+func misspelt(members map[string]json.RawMessage, shape any) string {
+	t := reflect.TypeOf(shape)
+	if t.Kind() != reflect.Struct { // its members are codes
+		return ""
+	}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		for member := range members {
+			if member != name && strings.EqualFold(member, name) {
+				return fmt.Sprintf("must have the member %s in this spelling", name)
+			}
+		}
+	}
+	return ""
 }

@@ -149,13 +149,15 @@ func (s *Service) Text(ctx context.Context, by audit.By, m SMS) (out Started, er
 // judge rejects a filter with a value that no account can have (D-GEN-17).
 func (s *Service) judge(a user.Audience) error {
 	set := s.Parameters.Set()
+	var kyc parameter.List
+	kyc.Values = []string{user.WaitingApproval, user.ManuelApproved, user.OCROrNFCApproved, user.Rejected}
 	for _, f := range []struct {
 		values []string
 		list   parameter.List
-	}{{a.Statuses, parameter.UserStatus.In(set)}, {a.Types, parameter.UserType.In(set)}} {
+	}{{a.Statuses, parameter.UserStatus.In(set)}, {a.Types, parameter.UserType.In(set)}, {a.KYC, kyc}} {
 		for _, v := range f.values {
 			if !f.list.Allows(v) {
-				return fault.Invalid("filter", "has a status or type that does not exist")
+				return fault.Invalid("filter", "has a status, type or kycConfirm that does not exist")
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 )
 
 // Agreement is one version of some terms. Name and Version together are unique.
@@ -45,6 +46,8 @@ func (a Agreement) Check() error {
 	}{{"name", a.Name, MaxName}, {"description", a.Description, MaxDescription}, {"version", a.Version, MaxVersion}} {
 		if utf8.RuneCountInString(f.text) > f.most {
 			ps = append(ps, fault.Problem{Field: f.field, Message: "is too long"})
+		} else if f.field == "name" && !legible.Valid(f.text) {
+			ps = append(ps, fault.Problem{Field: f.field, Message: "must not contain control characters"})
 		}
 	}
 	if strings.TrimSpace(a.Version) == "" || strings.ContainsFunc(a.Version, func(r rune) bool { return r < ' ' }) {

@@ -56,6 +56,19 @@ func draft(code string, typeID, parent int64) resource.Draft {
 		Context: resource.UI, Parent: &parent}
 }
 
+// A role of a service key cannot be deleted: another of the same code would give the key its permissions.
+func TestRemoveRoleOfServiceKey(t *testing.T) {
+	r, keyed := newRegistry(t), true
+	r.Keyed = func(_ context.Context, role string) (bool, error) { return keyed && role == "r", nil }
+	_, err := r.AddRole(t.Context(), by, "r", "R")
+	storetest.Must(t, err)
+	_, err = r.RemoveRole(t.Context(), by, "r")
+	storetest.Wants(t, err, fault.InvalidState)
+	keyed = false
+	_, err = r.RemoveRole(t.Context(), by, "r")
+	storetest.Must(t, err)
+}
+
 // Codes and names have at most 500 characters. The name of a role is neither blank nor has control characters.
 func TestLengthOfCodes(t *testing.T) {
 	r := newRegistry(t)

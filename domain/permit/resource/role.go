@@ -46,8 +46,8 @@ func (a *Admin) AddRole(ctx context.Context, by audit.By, code, name string) (r 
 	return r, err
 }
 
-// RemoveRole deletes a role and returns it. RECORD_NOT_FOUND; INVALID_STATE while an account holds it or it has
-// grants, and for the built-in roles.
+// RemoveRole deletes a role and returns it. RECORD_NOT_FOUND; INVALID_STATE while an account or a service key
+// holds it or it has grants, and for the built-in roles.
 func (a *Admin) RemoveRole(ctx context.Context, by audit.By, code string) (r Role, err error) {
 	err = a.Changes.Do(ctx, by, "ROLE_DELETE", func(ctx context.Context) (admin.Done, error) {
 		if r, err = a.role(ctx, code); err != nil {
@@ -62,6 +62,13 @@ func (a *Admin) RemoveRole(ctx context.Context, by audit.By, code string) (r Rol
 		}
 		if held.Total > 0 {
 			return admin.Done{}, state("%d accounts hold the role", held.Total)
+		}
+		if a.Keyed != nil {
+			if keyed, err := a.Keyed(ctx, code); err != nil {
+				return admin.Done{}, err
+			} else if keyed {
+				return admin.Done{}, state("a service key holds the role")
+			}
 		}
 		grants, err := a.Store.Grants(ctx, GrantQuery{RoleID: &r.ID})
 		if err != nil {

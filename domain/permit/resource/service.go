@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"context"
 	"strconv"
 
 	"castellan/domain/kit/admin"
@@ -16,6 +17,8 @@ type Admin struct {
 	Accounts Accounts
 	Changes  admin.Changes // of topic change.Roles, under Store.Lock
 	Table    Table
+	// Keyed reports whether a service key has a role; nil: none has.
+	Keyed func(ctx context.Context, role string) (bool, error)
 	// Dev makes demonstration accounts count as administrators.
 	Dev bool
 }

@@ -6,6 +6,7 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/legible"
 	"castellan/domain/session/profile"
 	"castellan/http/rest"
 )
@@ -22,7 +23,17 @@ type nameRequest struct {
 }
 
 func (g Group) setName(ctx context.Context, who rest.Caller, in nameRequest) (rest.Data[userListItem], error) {
-	name, surname := strings.TrimSpace(in.Name), strings.TrimSpace(in.Surname)
+	name, surname := strings.Join(strings.Fields(in.Name), " "), strings.Join(strings.Fields(in.Surname), " ")
+	var problems []fault.Problem
+	for i, text := range []string{name, surname} {
+		if !legible.Valid(text) {
+			problems = append(problems, fault.Problem{Field: []string{"name", "surname"}[i],
+				Message: "must not contain control characters"})
+		}
+	}
+	if err := fault.All(problems); err != nil {
+		return rest.Data[userListItem]{}, err
+	}
 	return answered(g.Profiles.SetName(ctx, who.By(), in.UserID, name, surname))
 }
 

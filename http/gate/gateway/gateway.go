@@ -25,7 +25,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 	const path = "/admin/guard/routes"
 	explain := rest.Section(section,
 		rest.Post("/admin/guard/explain", "Explain the decision about a request of a gateway", rest.Tenant, g.explain,
-			fault.InvalidField).
+			fault.InvalidField).Body(rest.LargeBody).
 			Try(`{"host":"shop.example.com","method":"POST","path":"/orders/7/payout?amount=3"}`).
 			Doc("explainGuard", "Starts and changes nothing. CHALLENGE and SESSION are the requirements of the route. The "+
 				"decision of a route on trial is the one that holds now."),

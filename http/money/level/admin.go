@@ -72,7 +72,7 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out res
 
 type changeRequest struct {
 	LevelID              rest.ID                      `json:"levelId" example:"1"`
-	LevelLabel           *string                      `json:"levelLabel" maxLength:"100" example:"Confirmed"`
+	LevelLabel           *string                      `json:"levelLabel" maxLength:"100" blank:"no" example:"Confirmed"`
 	IsSpecial            *bool                        `json:"isSpecial"`
 	SendTryDaily         *amount.Amount               `json:"sendLimitTRYDaily"`
 	SendCryptoDaily      *amount.Amount               `json:"sendLimitCryptoDaily"`

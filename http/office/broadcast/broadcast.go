@@ -8,7 +8,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/notification"
@@ -41,7 +43,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 }
 
 type notifyRequest struct {
-	MemberID        rest.Strings `json:"memberId" maxItems:"10000" doc:"a user id or an array of user ids"`
+	MemberID        rest.Strings `json:"memberId" maxItems:"10000" blank:"no" doc:"a user id or an array of user ids"`
 	Topic           string       `json:"topic" maxLength:"64" example:"campaign"`
 	Title           string       `json:"title" maxLength:"200" example:"New currency"`
 	Body            string       `json:"body" maxLength:"4000" example:"SOL can be traded from today."`
@@ -93,7 +95,9 @@ type textRequest struct {
 // Validate requires recipients and reads the filter.
 func (in *textRequest) Validate() error {
 	var ps []fault.Problem
-	if !rest.Or(in.SendAllUsers, false) && len(rest.Or(in.UserIDs, nil)) == 0 {
+	blank := func(id string) bool { return strings.TrimSpace(id) == "" }
+	if ids := rest.Or(in.UserIDs, nil); !rest.Or(in.SendAllUsers, false) &&
+		(len(ids) == 0 || slices.ContainsFunc(ids, blank)) {
 		ps = append(ps, fault.Problem{Field: "userIds", Message: "either userIds or sendAllUsers: true is required"})
 	}
 	if in.Filter != nil {
@@ -112,8 +116,14 @@ func readFilter(text []byte) (a user.Audience, wrong string) {
 	if json.Unmarshal(text, &members) != nil || members == nil {
 		return a, "must be an object"
 	}
+	confirmed := map[string][]string{"true": {user.ManuelApproved, user.OCROrNFCApproved}, // as in the list of users
+		"false": {user.WaitingApproval, user.Rejected}}
 	values := map[string]*[]string{"status": &a.Statuses, "type": &a.Types, "kycConfirm": &a.KYC}
 	for key, value := range members {
+		if checks, is := confirmed[string(value)]; is && key == "kycConfirm" {
+			a.KYC = checks
+			continue
+		}
 		if to, known := values[key]; known {
 			var one string
 			if json.Unmarshal(value, &one) == nil && one != "" {

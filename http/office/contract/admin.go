@@ -88,7 +88,7 @@ func (g Group) create(ctx context.Context, who rest.Caller, in createRequest) (r
 
 type editRequest struct {
 	ID      rest.ID               `json:"id"`
-	Name    *string               `json:"name" maxLength:"200" doc:"plain text, English" example:"Distance sales"`
+	Name    *string               `json:"name" maxLength:"200" blank:"no" doc:"plain text, English" example:"Sales"`
 	NameTr  rest.Nullable[string] `json:"nameTr" maxLength:"200" doc:"plain text; null: name" example:"Mesafeli satış"`
 	NameAr  rest.Nullable[string] `json:"nameAr" maxLength:"200" doc:"plain text; null: name" example:"البيع عن بعد"`
 	Version rest.Nullable[string] `json:"version" maxLength:"200" doc:"of a draft" example:"2026-1"`

@@ -134,7 +134,7 @@ type changeDeployRequest struct {
 	BuildNumber         *string `json:"build_number" doc.maxLength:"200" example:"2026.1.31"`
 	Status              *string `json:"status" enum:"PENDING,APPROVED,REJECTED"`
 	DurationMinutes     *int64  `json:"duration_minutes" doc.minimum:"1" doc.maximum:"525600" example:"15"`
-	Comment             *string `json:"comment" doc.maxLength:"2000" example:"Fixes the daily limits"`
+	Comment             *string `json:"comment" blank:"no" doc.maxLength:"2000" example:"Fixes the daily limits"`
 }
 
 func (g Group) changeDeploy(ctx context.Context, who rest.Caller,

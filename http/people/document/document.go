@@ -39,7 +39,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("saveDocument", "A picture (PNG, JPEG, WebP, GIF) or a PDF, stored encrypted and unchanged."),
 		rest.NamesBy(rest.Post("/user/update-document", "Update a document", rest.Tenant, g.change,
 			fault.InvalidField, fault.RecordNotFound).
-			For(rest.SelfOrAdmin).
+			For(rest.SelfOrAdmin).Body(rest.LargeBody).
 			Try(`{"id":"${saveDocument.data.id}","description":"My new passport"}`).
 			Doc("updateDocument", "Users can update the description of their own documents; administrators also type, "+
 				"status and reason. Fields that are not sent stay unchanged."),

@@ -73,9 +73,9 @@ func (g Group) add(ctx context.Context, who rest.Caller, in addRequest) (out res
 
 type changeRequest struct {
 	ID                 rest.ID `json:"id"`
-	NameEn             *string `json:"nameEn" maxLength:"200" doc:"plain text" example:"Scholarship"`
-	NameTr             *string `json:"nameTr" maxLength:"200" doc:"plain text" example:"Burs"`
-	NameAr             *string `json:"nameAr" maxLength:"200" doc:"plain text" example:"منحة دراسية"`
+	NameEn             *string `json:"nameEn" maxLength:"200" blank:"no" doc:"plain text" example:"Scholarship"`
+	NameTr             *string `json:"nameTr" maxLength:"200" blank:"no" doc:"plain text" example:"Burs"`
+	NameAr             *string `json:"nameAr" maxLength:"200" blank:"no" doc:"plain text" example:"منحة دراسية"`
 	IsExplainMandatory *bool   `json:"isExplainMandatory" doc:"whether the choice requires an explanation"`
 	OrderNo            *int64  `json:"orderNo" minimum:"0" maximum:"1000000000" example:"6"`
 	IsActive           *bool   `json:"isActive"`

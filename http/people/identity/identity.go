@@ -28,14 +28,14 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.Post("/user/insert-additional-info", "Submit the additional information of the caller", rest.Tenant, g.inform,
 			fault.InvalidField).
-			IPFiltered().
+			IPFiltered().Body(rest.LargeBody).
 			Try("{"+example+"}").
 			Doc("insertAdditionalInfo", "The answers replace the previous ones; the id stays the same. An option with "+
 				"isExplainMandatory requires an explanation."),
 		rest.Post("/user/confirm-user-identity", "Confirm the caller's identity", rest.Tenant, g.confirm,
 			fault.InvalidField, fault.Forbidden, fault.RecordLimitReached, fault.InvalidState, fault.RateLimited,
 			fault.TokenRevoked, fault.Unavailable).
-			IPFiltered().Gives("x-auth").Secret("token").
+			IPFiltered().Gives("x-auth").Secret("token").Body(rest.LargeBody).
 			Try(`{"userIdentityNumber":"10000000146","name":"Ayşe","secondName":"Nur","surname":"Yılmaz",`+
 				`"birthDate":"1990-05-01","cityId":"34","additionalInfo":{`+example+`}}`).
 			Doc("confirmUserIdentity", "Checks, in this order: the AML status, accounts with the same number, check digits "+

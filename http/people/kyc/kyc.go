@@ -28,7 +28,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Doc("getKycImages", "Pictures re-encoded for display, as data URLs; null for a missing picture. Without any "+
 				"KYC document, data is empty. Users see their own pictures, administrators those of userId."),
 		rest.Post("/user/update-kyc", "Approve or reject the identity of an account", rest.Tenant, g.decide,
-			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Body(rest.LargeBody).
 			Try(`{"userId":"${user.id}","kycConfirm":"manuelApproved","userDocumentId":["${saveDocument.data.id}"],`+
 				`"documentId":"${saveDocument.data.id}"}`).Names(rest.Standing, "userId").
 			Doc("updateKyc", "Possible once, for an account pending a decision. The documents become active or deActive, "+

@@ -18,7 +18,7 @@ type Group struct{ Service *standing.Service }
 func (g Group) Endpoints() []rest.Endpoint {
 	return rest.Section(section,
 		rest.NamesBy(rest.Post("/admin/user/close-user-authentication", "Set the status of an account", rest.Tenant, g.set,
-			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
+			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).Body(rest.LargeBody).
 			Try(`{"userId":"${user.id}","status":"active","description":"The papers are complete"}`).
 			Doc("setUserStatus", "Without userId, applies to the caller's account. Any status but active ends the sessions "+
 				"of the account, refuses logins, and blocks all available balances with one blockage for each currency. "+

@@ -31,7 +31,7 @@ func (g Roles) Endpoints() []rest.Endpoint {
 			Doc("addRole", "A new role has no permissions."),
 		rest.Delete(roles, "Delete a role", rest.Tenant, g.removeRole,
 			fault.InvalidField, fault.RecordNotFound, fault.InvalidState).
-			Doc("deleteRole", "A role with members or grants cannot be deleted, nor can the roles admin and user."),
+			Doc("deleteRole", "A role with members, service keys or grants cannot be deleted, nor can admin and user."),
 		rest.Get(members, "List role memberships", rest.Tenant, g.members,
 			fault.InvalidField).
 			Try("limit=10").
