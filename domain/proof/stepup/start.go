@@ -182,6 +182,7 @@ func (s *Starter) commit(ctx context.Context, d *draft) (challenge.Started, erro
 		s.Challenges.Refresh(d.c.ID)
 		return challenge.Started{}, err
 	}
+	s.yield(ctx, d.c.ID)
 	for _, old := range d.grant.Supersede {
 		s.Challenges.Refresh(old)
 	}
