@@ -233,6 +233,9 @@ func (s *Starter) offer(r challenge.StartRequest, plan mfa.Plan, keys keys) ([]m
 		}
 		return owns && s.reaches(n)
 	})
+	if err == nil && !r.Proven && r.Applicant == "" { // as a decoy: which others the account owns must not show
+		offer, err = plan.Offer(s.reaches)
+	}
 	return offer, keys.lacking(err, plan)
 }
 
