@@ -53,7 +53,7 @@ func TestCapsOfAUser(t *testing.T) {
 	set(caps)
 	for n := range 4 {
 		// Half of the cap is for starts without a proof.
-		if names, sent, err := w.try(unproven); err != nil || len(names) != 2 || (sent == 2) != (n < 2) {
+		if names, sent, err := w.try(unproven); err != nil || len(names) != 4 || (sent == 2) != (n < 2) {
 			t.Errorf("unproven start %d: %v, %d messages, %v", n, names, sent, err)
 		}
 	}

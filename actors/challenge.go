@@ -303,6 +303,9 @@ func (a *challengeActor) refresh(c *cluster.Context) {
 		}
 	}
 	a.forget()
+	if a.d.WarmCache != nil {
+		a.d.WarmCache.take(c.ID()) // it is older than the row
+	}
 	if err := a.load(c); err != nil {
 		return // the next message loads again
 	}

@@ -93,8 +93,13 @@ func (c Client) Prime(made challenge.Insert) {
 	}
 }
 
-// Refresh has the owner of a challenge read its row again. An inactive owner reads the row when it is activated.
+// Refresh has the owner of a challenge read its row again. An inactive owner reads the row when it is activated. If it
+// is on another node it is activated now, because that node may have the challenge in its WarmCache.
 func (c Client) Refresh(id string) {
+	if !c.Node.Owns(KindChallenge, id) {
+		c.Resume(id)
+		return
+	}
 	if c.WarmCache != nil {
 		c.WarmCache.take(id)
 	}

@@ -12,6 +12,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence/factor"
 )
 
@@ -35,6 +36,16 @@ func TestFiveOpenPerAction(t *testing.T) {
 	if _, err := w.right(cs[2], challenge.SMS); err != nil {
 		t.Errorf("a younger one: %v", err)
 	}
+}
+
+// A start on another node closes a challenge that this node still has in its WarmCache.
+func TestOtherNodesCloseNewChallenges(t *testing.T) {
+	w := open(t)
+	c := w.begin("LOGIN", "")
+	storetest.Must(t, w.db.Commit(t.Context(), challenge.Supersede{ID: c.ID}))
+	w.client.Resume(c.ID) // what Refresh does on the other node
+	_, err := w.engine.Result(t.Context(), c.ID, 0)
+	expect(t, err, fault.ChallengeClosed)
 }
 
 func TestChangedCredentialsCloseOpenChallenges(t *testing.T) {

@@ -221,8 +221,19 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 			a.open = append(a.open, known[i])
 		}
 	}
+	a.written(row)
 	slices.SortStableFunc(a.open, func(r, o reserved) int { return r.Older(o.Ref) })
 	return nil
+}
+
+// written gives the challenges that are still open, although the row of their closer exists, a place of their own: they
+// were written after it.
+func (a *userActor) written(row func(id string) bool) {
+	for i := range a.open {
+		if row(a.open[i].next) {
+			a.open[i].next = ""
+		}
+	}
 }
 
 // prune drops the challenges that have ended. They do not notify the user's owner, because only a full list needs that
@@ -238,6 +249,7 @@ func (a *userActor) prune(now time.Time) error {
 	if err != nil {
 		return err
 	}
+	a.written(func(id string) bool { _, exists := states[id]; return exists })
 	a.open = slices.DeleteFunc(a.open, func(r reserved) bool {
 		state, exists := states[r.ID]
 		if !exists {

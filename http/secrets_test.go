@@ -85,7 +85,8 @@ func TestSecretsAreDeclared(t *testing.T) {
 				t.Errorf("%s has no field %s", e.Key(), field)
 			}
 		}
-		if len(e.Tokens) > 0 && rest.Solo(e) == "" {
+		// requestWithdrawal starts a challenge only if the call does not wait.
+		if len(e.Tokens) > 0 && rest.Solo(e) == "" && e.ID != "requestWithdrawal" {
 			t.Errorf("%s can wait for a second person, and its tokens would be lost", e.Key())
 		}
 	}

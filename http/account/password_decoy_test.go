@@ -208,6 +208,28 @@ func TestAccountSettingsStayHidden(t *testing.T) {
 	})
 }
 
+// A policy that requires a third method does not show which ones an account has.
+func TestThirdMethodsStayHidden(t *testing.T) {
+	both(t, func(t *testing.T, w *world) {
+		mail := func(a *user.Add) { a.Email = "ayse.yilma@bigbank.com.tr" }
+		w.add(known, mail)
+		w.add(33, func(a *user.Add) { mail(a); a.Email, a.TOTP = "x"+a.Email[1:], true })
+		w.Policies = []mfa.Policy{{ID: 1, ActionCode: mfa.ResetPassword, Name: "three", EntityType: mfa.General,
+			Type: mfa.Common, Required: 3, Methods: []mfa.Choice{{Code: mfa.MAIL}, {Code: mfa.SMS}, {Code: mfa.TOTP},
+				{Code: mfa.PUSH}}}}
+		w.Start()
+		for what, phones := range map[string][2]int{"no third method": {known, unknown}, "an authenticator": {33, 44}} {
+			w.Same(what, func(side int) answer {
+				a := w.ask(phones[side], "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", phones[side]))
+				if n := len(w.Flow(a).Methods); n != 4 {
+					t.Errorf("%s: %d methods", what, n)
+				}
+				return a
+			})
+		}
+	})
+}
+
 // Many known phones and many unknown ones, in any order. The bytes of an answer, its headers
 // and its statements depend on the request; the length of a sealed text depends on the
 // address; on nothing else (SEC-12, D-PWD-01). Users have their mail at places that decoys

@@ -41,10 +41,10 @@ type Rehearsal struct {
 }
 
 // second reports whether a call requires a second person: by the configuration, by its endpoint or by a rule of the
-// money policy. POLICY_DENIED. It runs outside of any transaction.
+// money policy. The configuration does not concern services. POLICY_DENIED. It runs outside of any transaction.
 func (s *Server) second(ctx context.Context, e *rest.Endpoint, who rest.Caller, in any) (bool, error) {
 	needs, err := s.governed(ctx, e, who, in)
-	if needs = needs || s.opts.FourEyes[e.Key()]; err != nil || needs || e.PairedIf == nil {
+	if needs = needs || s.opts.FourEyes[e.Key()] && who.Service == ""; err != nil || needs || e.PairedIf == nil {
 		return needs, err
 	}
 	return e.PairedIf(ctx, who, in)

@@ -114,6 +114,29 @@ func TestFourEyes(t *testing.T) {
 	}
 }
 
+// Of an endpoint that also takes the key of a service, only the calls of accounts start a challenge or wait.
+func TestServicesNeedNoSecondPerson(t *testing.T) {
+	changed := 0
+	handler := func(context.Context, rest.Caller, echoRequest) (rest.None, error) { changed++; return rest.None{}, nil }
+	opts, st := allow(), &starter{}
+	opts.Starter, opts.Guarded = st, map[string]string{"POST /guarded": "A"}
+	opts.SecondPerson = &second{changed: &changed}
+	opts.FourEyes = map[string]bool{"POST /guarded": true, "POST /waits": true}
+	s := serve(t, opts, rest.Post("/guarded", "", rest.TenantOrService, handler).For(rest.Admin),
+		rest.Post("/waits", "", rest.TenantOrService, handler).For(rest.Admin))
+	for i, path := range []string{"/guarded", "/waits"} {
+		a := do(t, s, "POST", path, `{"text":"x"}`, "service-auth: wallet")
+		if a.status != 200 || a.body != "{}" || changed != i+1 || st.action != "" {
+			t.Errorf("%s by a service: %d %s, changed %d, started %q", path, a.status, a.body, changed, st.action)
+		}
+	}
+	a := do(t, s, "POST", "/guarded", `{"text":"x"}`, "x-auth: u1")
+	b := do(t, s, "POST", "/waits", `{"text":"x"}`, "x-auth: u1")
+	if a.status != 200 || st.action != "A" || b.status != 202 || changed != 2 {
+		t.Errorf("by an account: %d, started %q, %d, changed %d", a.status, st.action, b.status, changed)
+	}
+}
+
 // An endpoint that cannot require a second person stops the start.
 func TestFourEyesRefused(t *testing.T) {
 	opts := allow()

@@ -26,7 +26,14 @@ func allow() Options {
 	return Options{
 		Guards: map[rest.Credential]Guard{rest.User: guard, rest.Tenant: guard, rest.PAuth: guard, rest.PAuthOrDevice: guard,
 			rest.OTAuth: guard,
-			rest.Device: guard, rest.TenantOrCron: guard},
+			rest.Device: guard, rest.TenantOrCron: guard,
+			rest.TenantOrService: func(ctx context.Context, r *Request) (rest.Caller, error) {
+				if who := r.Caller; r.Header("service-auth") != "" {
+					who.Service = r.Header("service-auth")
+					return who, nil
+				}
+				return guard(ctx, r)
+			}},
 		Authorize: func(context.Context, rest.Caller, *rest.Endpoint) error { return nil },
 	}
 }

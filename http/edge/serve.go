@@ -203,7 +203,7 @@ func (s *Server) ready(ctx context.Context, r *Request, q rest.Query, in any, bo
 	if err := s.verify(ctx, r, in); err != nil {
 		return err
 	}
-	if !s.mayPair(r.Endpoint) || s.opts.Guarded[r.key] != "" {
+	if !s.mayPair(r.Endpoint) || s.guarded(r) != "" {
 		return nil
 	}
 	var err error
@@ -249,13 +249,21 @@ func isJSON(contentType []byte) bool {
 	return true
 }
 
+// guarded returns the action that the configuration puts before a call; "" for none. A service completes no challenge.
+func (s *Server) guarded(r *Request) string {
+	if r.Caller.Service != "" {
+		return ""
+	}
+	return s.opts.Guarded[r.key]
+}
+
 // run follows binding and the one-time code. It runs the handler, starts a challenge, or makes
 // the call pending a second person.
 func (s *Server) run(ctx context.Context, r *Request, q rest.Query, in any, body []byte) (any, error) {
 	e := r.Endpoint
 	var action string
 	var command any
-	if action = s.opts.Guarded[r.key]; action != "" || r.rehearsed != nil {
+	if action = s.guarded(r); action != "" || r.rehearsed != nil {
 		c, err := captureShown(ctx, e, r.Caller, q, body, in)
 		switch {
 		case err != nil:

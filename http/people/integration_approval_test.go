@@ -16,6 +16,7 @@ import (
 	"castellan/domain/kit/token"
 	"castellan/domain/money/addressbook/address"
 	"castellan/domain/money/transaction"
+	"castellan/http/apitest"
 	"castellan/persistence/account"
 	"castellan/persistence/persistencetest"
 )
@@ -119,6 +120,13 @@ func TestApprovalCredentials(t *testing.T) {
 		if status, answer := o.As("clerk").Call(requests, o.owned("x", "userToken", `"admin"`)); status != 403 {
 			t.Errorf("about an administrator: %d %s", status, answer)
 		}
+		// The call of an administrator waits for a second person. Then it cannot start the challenge of the owner.
+		_, answer := o.As("admin").Call(requests, o.owned("x"))
+		if apitest.Refusal(answer) != "INVALID_FIELD userToken" {
+			t.Errorf("with a token of the owner: %s", answer)
+		}
+		o.As("admin").Wants(requests, withBody("x", "userId", `"kim"`), 202, "")
+		o.has("kim", "2", "0")
 		if n := persistencetest.Count(t, o.db, "integration_claim") + persistencetest.Count(t, o.db, "challenge"); n != 0 {
 			t.Errorf("%d rows of refused requests", n)
 		}

@@ -83,10 +83,19 @@ func approvals(t *testing.T, test func(t *testing.T, o *integrationOffice)) {
 			func(e rest.Endpoint) bool { return e.Path != "/auth/2fa/challenge/complete" }))
 		repeats := &auth.Idempotent{Store: kit.NewIdempotency(s.db), Commit: s.db, Now: e.Now, Ring: e.Ring}
 		s.Site = apitest.Serve(s.t, edge.Options{Guards: g.Table(), Authorize: g.Authorize, Now: e.Now,
-			Logger: slog.New(slog.DiscardHandler), Idempotency: repeats, Timeout: time.Minute}, group,
+			Logger: slog.New(slog.DiscardHandler), Idempotency: repeats, Timeout: time.Minute,
+			FourEyes: map[string]bool{requests: true}, SecondPerson: paired{auth.SecondPerson{Commit: s.db}}}, group,
 			complete).As("anonymous")
 		test(s.t, o)
 	})
+}
+
+// paired answers the calls of accounts, which wait for a second person.
+type paired struct{ auth.SecondPerson }
+
+func (paired) Stand(context.Context, edge.Captured, []byte, string) (any, error) {
+	return rest.Data[map[string]string]{Data: map[string]string{"approvalId": "1",
+		"expiresAt": "2026-01-01T00:00:00.000Z"}}, nil
 }
 
 // token is an x-auth token of a session of a user.

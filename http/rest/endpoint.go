@@ -235,7 +235,7 @@ func Unguardable(e Endpoint) string {
 	switch {
 	case e.Starts != "":
 		return "starts a challenge itself"
-	case e.Credential != User && e.Credential != Tenant:
+	case e.Credential != User && e.Credential != Tenant && e.Credential != TenantOrService:
 		return "does not take x-auth"
 	case e.Renewal:
 		return "takes a token whose time is over"

@@ -61,6 +61,7 @@ func (s *Starter) reserve(ctx context.Context, now time.Time, c challenge.Challe
 		res.Sendings = append(res.Sendings, s.sendingOf(l))
 	}
 	grant, err := s.userGate(c.Kind).Reserve(ctx, c.Owner(), res)
+	s.overtakers.note(now, c.ID, grant.Supersede)
 	if err != nil || c.Proven {
 		return grant, err
 	}

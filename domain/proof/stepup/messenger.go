@@ -37,7 +37,8 @@ type Messenger struct {
 	// Capped counts how often a cap refused a start or a renewal with a proof, or removed a method from a challenge.
 	Capped atomic.Int64
 
-	strangers strangers
+	strangers  strangers
+	overtakers overtakers
 }
 
 // letter is the message of one OTP on its way into the outbox.

@@ -160,11 +160,11 @@ type wakeMessage struct {
 // works the same: devices poll.
 func (s *Starter) wakes(ctx context.Context, c challenge.Challenge) ([]letter, error) {
 	i := slices.IndexFunc(c.Methods, isPush)
-	if i < 0 || c.State != challenge.Pending || !approvable(c) || !c.Kind.Owned() || s.Devices == nil ||
+	if i < 0 || c.State != challenge.Pending || !approvable(c) || s.Devices == nil ||
 		!s.Dispatch.Offers(message.Push) {
 		return nil, nil
 	}
-	devices, err := s.Devices.Wakes(ctx, c.UserID)
+	devices, err := s.Devices.Wakes(ctx, c.Owner()) // of a decoy too
 	if err != nil {
 		return nil, err
 	}

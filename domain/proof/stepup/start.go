@@ -182,6 +182,7 @@ func (s *Starter) commit(ctx context.Context, d *draft) (challenge.Started, erro
 		s.Challenges.Refresh(d.c.ID)
 		return challenge.Started{}, err
 	}
+	s.yield(ctx, d.c.ID)
 	for _, old := range d.grant.Supersede {
 		s.Challenges.Refresh(old)
 	}
@@ -232,6 +233,9 @@ func (s *Starter) offer(r challenge.StartRequest, plan mfa.Plan, keys keys) ([]m
 		}
 		return owns && s.reaches(n)
 	})
+	if err == nil && !r.Proven && r.Applicant == "" { // as a decoy: which others the account owns must not show
+		offer, err = plan.Offer(s.reaches)
+	}
 	return offer, keys.lacking(err, plan)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/amount"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/legible"
 	"castellan/domain/money/transaction"
@@ -225,6 +226,9 @@ func (g Withdrawals) request(ctx context.Context, who rest.Caller,
 // approve starts the approval of a request by the owner of a token.
 func (g Withdrawals) approve(ctx context.Context, who rest.Caller, r transaction.WithdrawalRequest,
 	userToken string) (out rest.Reply[integrationWithdrawalRequested], err error) {
+	if commit.Inside(ctx) { // a challenge of the caller, or a second person, precedes the call
+		return out, fault.Invalid("userToken", "must be sent by a service")
+	}
 	var from challenge.Starter
 	if r.UserID, from, err = g.owned(ctx, who, userToken); err != nil {
 		return out, err
