@@ -93,7 +93,8 @@ func TestDeniedWithdrawal(t *testing.T) {
 		d := newDesk(t, db, "u")
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "1"))
 		storetest.Must(t, d.m.Pay("u", "XRP/XRP", "9"))
-		d.judges(`{"match":{"amount":{"over":"10","unit":"TRY"}},`+deny+`}`,
+		d.judges(`{"match":{"assets":[{"currencyCode":"btc","network":"btc"},{"currencyCode":"Xrp"}],`+
+			`"amount":{"over":"10","unit":"TRY"}},`+deny+`}`,
 			`{"match":{"initiator":{"types":["SERVICE","OPERATOR"]},"amount":{"over":"8","unit":"TRY"}},`+
 				`"effect":{"type":"OWNER"}}`)
 		for i, c := range []struct {
