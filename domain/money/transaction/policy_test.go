@@ -217,6 +217,13 @@ func TestHoldsEnd(t *testing.T) {
 	held := " withdrawal-held " // the block of v is not reported
 	storetest.Same(t, challengetest.Committed(t, delivery.NewOutbox(d.m.DB)), []string{" withdrawal-expired ",
 		held, held, held, " withdrawal-released "})
+	// Approvals that are first asked for long after the request have their whole time.
+	d.judges(`{"effect":{"type":"APPROVAL","group":"treasury","required":3,"expires":"3h"}}`)
+	d.commit(d.status("v", user.Active))
+	storetest.Must(t, d.resume("a", blocked.Queued.ID))
+	storetest.Must(t, d.resume("b", blocked.Queued.ID))
+	ends()
+	d.read(blocked.Queued.ID, transaction.QueueWaiting, transaction.HeldPolicy)
 }
 
 // A queued withdrawal is judged again at its claim and at a resume, by the rules of that moment.
