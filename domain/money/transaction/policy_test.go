@@ -259,6 +259,15 @@ func TestRulesAtTheClaim(t *testing.T) {
 		d.judges() // rules that are gone ask for nothing
 		storetest.Must(t, d.resume("a", ids[`{`+treasury+`}`]))
 		d.read(ids[`{`+treasury+`}`], transaction.QueueReady, "")
+		id := ids[`{`+treasury+`}`]
+		storetest.Must(t, d.move(id, transaction.TimeOut))
+		d.judges(`{` + treasury + `}`)
+		// A challenge and an Idempotency-Key roll back what a failed resume wrote.
+		storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
+			return storetest.Err(d.Resume(ctx, audit.By{UserID: "a"}, id, ""))
+		}))
+		d.read(id, transaction.QueueWaiting, transaction.HeldPolicy)
+		storetest.Must(t, d.resume("b", id))
 	})
 }
 
