@@ -355,37 +355,6 @@ func TestOwnerSatisfiesRule(t *testing.T) {
 	storetest.Wants(t, err, fault.PolicyDenied)
 }
 
-// An adjustment that rules permit with an approval alone passes as a request that a member of the group has approved.
-func TestAdjustmentNeedsSecondPerson(t *testing.T) {
-	d, s := newCounter(t)
-	d.operators("chief", "asks")
-	d.m.User("clerk", func(*user.User) {})
-	over := func(lira, effect string) string {
-		return `{"kinds":["ADJUSTMENT"],"match":{"amount":{"over":"` + lira + `","unit":"TRY"}},` + effect + `}`
-	}
-	s.Judge = d.judges(over("50", `"effect":{"type":"APPROVAL","group":"treasury","required":1}`), over("500", deny))
-	n := 0
-	adjust := func(approver, sum string) error {
-		n++
-		ctx := t.Context()
-		if approver != "" {
-			ctx = audit.WithApprover(ctx, approver)
-		}
-		_, err := s.Adjust(ctx, audit.By{UserID: "asks"}, transaction.Adjustment{UserID: "u", CurrencyCode: "BTC",
-			NetworkCode: "BTC", Amount: amount.Must(sum), Direction: transaction.Credit, UniqueID: fmt.Sprint(n)})
-		return err
-	}
-	storetest.Must(t, adjust("", "0.5"))
-	storetest.Wants(t, adjust("", "0.51"), fault.PolicyDenied)
-	storetest.Wants(t, adjust("clerk", "0.51"), fault.Forbidden)
-	storetest.Wants(t, adjust("asks", "0.51"), fault.Forbidden)
-	storetest.Must(t, adjust("chief", "0.51"))
-	storetest.Wants(t, adjust("chief", "5.01"), fault.PolicyDenied)
-	if got := d.details("MONEY_DENY"); !strings.Contains(got, "POLICY_DENIED: rule 0 (1), rule 1 (1)") {
-		t.Error(got)
-	}
-}
-
 // The stored facts of a withdrawal and the sums of its request explain it by the rules of today.
 func TestStoredFactsExplain(t *testing.T) {
 	d := newDesk(t, persistencetest.SQLite(t), "u")
