@@ -253,7 +253,7 @@ func TestMoneyRuleFaults(t *testing.T) {
 		`"unit":"TRY"|"unit":"EUR"`:                     "match.amount.unit",
 		`"window":"24h"|"window":"24"`:                  "match.sums[0].window",
 		`000001"|x"`:                                    "match.sums[0].over",
-		`"bookAgeBelow":"48h"|"bookAgeBelow":"x"`:       "match.destination.bookAgeBelow",
+		`"bookAgeBelow":"48h"|"bookAgeBelow":"0h"`:      "match.destination.bookAgeBelow",
 		`"ageBelow":"90m"|"credentialAgeBelow":"x"`:     "match.account.credentialAgeBelow",
 		`"ageBelow":"90m"|"creditAgeBelow":"x"`:         "match.account.creditAgeBelow",
 		`"expires":"72h"|"expires":"x"`:                 "effect.expires",

@@ -44,7 +44,6 @@ func TestPendingDeposits(t *testing.T) {
 		treasury := s.deposit(transaction.WaitingTreasury, "0.25", func(d *transaction.Deposit) {
 			d.TxID, d.ToAddress = "abc", "castellan:1:jane"
 		})
-		s.now()
 		s.pause(s.now().Add(time.Second))
 		sender := s.deposit(transaction.WaitingSender, "1", unknown)
 		s.pause(s.now().Add(time.Second))
@@ -80,7 +79,7 @@ func TestPendingDeposits(t *testing.T) {
 func TestUpdateStatus(t *testing.T) {
 	transactionBoth(t, func(s transactionSite) {
 		for status, to := range map[string]transaction.Status{"-5": -5, `"-5"`: -5, `"waitingSenderInfo"`: -5,
-			"2": 2, `"2"`: 2, `"finalizedDeposit"`: 2} {
+			"2.0": 2, `"2"`: 2, `"finalizedDeposit"`: 2} {
 			id := s.deposit(transaction.WaitingTreasury, "0.25")
 			code, got := s.sends(status, []string{id})
 			want := fmt.Sprintf(`{"data":[{"transactionId":"%s","userId":"jane","status":%d,"currencyCode":"BTC",`+

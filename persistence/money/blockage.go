@@ -94,8 +94,7 @@ var BlockageWrites = []engine.Kind{
 
 func blockageFilters(q blockage.Query) []record.Filter {
 	return []record.Filter{record.Where("b.deleted_at = 0"), record.Sent("b.user_id", q.UserID),
-		record.Sent("b.currency_id", q.CurrencyID),
-		record.Among("b.type_id", q.TypeIDs), record.Sent("b.status", q.Status)}
+		record.Sent("b.currency_id", q.CurrencyID), record.Among("b.type_id", q.TypeIDs), record.Sent("b.status", q.Status)}
 }
 
 func blockageOrder(p blockage.Place) []any { return []any{p.ID} }
@@ -111,6 +110,5 @@ func (s Blockages) List(ctx context.Context, q blockage.Query,
 
 func (s Blockages) Closures(ctx context.Context, userID string) ([]blockage.Blockage, error) {
 	return blockages.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("b.user_id", userID),
-		record.Where("b.closure"),
-		record.Is("b.status", blockage.Active)}})
+		record.Where("b.closure"), record.Is("b.status", blockage.Active)}})
 }

@@ -167,10 +167,9 @@ func spanFilters(s transaction.Span) (fs []record.Filter) {
 }
 
 func queueFilters(q transaction.QueueQuery) []record.Filter {
-	fs := append(spanFilters(q.Span), record.Sent("id", q.ID), record.Sent("user_id", q.UserID), record.Sent("address",
-		q.Address),
-		record.Sent("address_tag", q.AddressTag), record.Sent("external_id", q.ExternalID), record.Sent("attempt_identifier",
-			q.Attempt),
+	fs := append(spanFilters(q.Span), record.Sent("id", q.ID), record.Sent("user_id", q.UserID),
+		record.Sent("address", q.Address), record.Sent("address_tag", q.AddressTag),
+		record.Sent("external_id", q.ExternalID), record.Sent("attempt_identifier", q.Attempt),
 		record.Sent("tx_id", q.TxID), record.Sent("status", q.Status), record.Among("asset_id", q.Assets))
 	if q.Active != nil && *q.Active {
 		fs = append(fs, record.Where("status NOT IN (4, 11, 12)"))

@@ -9,6 +9,7 @@ package amount
 import (
 	"cmp"
 	"errors"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -145,8 +146,14 @@ func Unit(decimals int) uint64 {
 // MarshalJSON writes a number in plain notation.
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalJSON reads a JSON number or string.
+// UnmarshalJSON reads a JSON number, or a string in plain notation. Languages write small numbers with an exponent.
 func (a *Amount) UnmarshalJSON(b []byte) (err error) {
-	*a, err = Parse(strings.Trim(string(b), `"`))
+	text := strings.Trim(string(b), `"`)
+	_, exponent, _ := strings.Cut(strings.ToLower(string(b)), "e")
+	if n, err := strconv.Atoi(exponent); err == nil && max(n, -n) <= maxText {
+		r, _ := new(big.Rat).SetString(text) // a JSON number
+		text = strings.TrimRight(r.FloatString(len(text)+maxText), "0") + "0"
+	}
+	*a, err = Parse(text)
 	return err
 }

@@ -80,7 +80,14 @@ func TestJSON(t *testing.T) {
 	if out, err := json.Marshal(p); err != nil || string(out) != want {
 		t.Errorf("%s, %v", out, err)
 	}
-	for _, wrong := range []string{`null`, `true`, `{}`, `"x"`, `1e400`, `1000000000000000000.000000000000000001`} {
+	for number, want := range map[string]string{`1e-05`: "0.00001", `-1.25E+2`: "-125", `25e-1`: "2.5", `0e9`: "0",
+		`1e-18`: tiny, `1.5e17`: "150000000000000000"} {
+		if err := json.Unmarshal([]byte(`{"A":`+number+`}`), &p); err != nil || p.A.String() != want {
+			t.Errorf("%s was read as %v, %v", number, p.A, err)
+		}
+	}
+	for _, wrong := range []string{`null`, `true`, `{}`, `"x"`, `1e400`, `1000000000000000000.000000000000000001`, `1e-19`,
+		`1e18`, `1e-99999999999999999999`, `"1e-5"`} {
 		if err := json.Unmarshal([]byte(`{"A":`+wrong+`}`), &p); err == nil {
 			t.Errorf("%s was read as %v", wrong, p.A)
 		}

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"castellan/domain/kit/amount"
@@ -93,19 +94,19 @@ func Compile(rules []Rule) *Set {
 func (r Rule) key(x Sum) SumKey {
 	k := SumKey{Per: x.Per, Window: x.Window, Of: x.Of}
 	if x.Of == Amount && len(r.Match.Assets) > 0 {
-		k.Currency = r.Match.Assets[0].CurrencyCode
+		k.Currency = strings.ToUpper(r.Match.Assets[0].CurrencyCode)
 	}
 	return k
 }
 
-// currencies returns the currencies of the rule, each once; "" for any.
+// currencies returns the currencies of the rule in upper case, each once; "" for any. Codes may be in any case.
 func (r Rule) currencies() []string {
 	if len(r.Match.Assets) == 0 {
 		return []string{""}
 	}
 	all := make([]string, len(r.Match.Assets))
 	for i, a := range r.Match.Assets {
-		all[i] = a.CurrencyCode
+		all[i] = strings.ToUpper(a.CurrencyCode)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -131,7 +132,7 @@ func (s *Set) Needs(f Facts, trial bool) (needed []int) {
 }
 
 func (s *Set) each(f Facts, do func(*compiled)) {
-	for _, i := range s.at[place{f.Kind, f.Asset.CurrencyCode}] {
+	for _, i := range s.at[place{f.Kind, strings.ToUpper(f.Asset.CurrencyCode)}] {
 		do(&s.rules[i])
 	}
 	if f.Asset.CurrencyCode != "" {
@@ -266,7 +267,8 @@ func (c *compiled) before(f Facts) Reason {
 	case !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(f.At):
 		return Expired
 	case !anyOf(m.Assets, func(a Asset) bool {
-		return a.CurrencyCode == f.Asset.CurrencyCode && (a.Network == "" || a.Network == f.Asset.Network)
+		return strings.EqualFold(a.CurrencyCode, f.Asset.CurrencyCode) &&
+			(a.Network == "" || strings.EqualFold(a.Network, f.Asset.Network))
 	}):
 		return OtherAsset
 	case m.Direction != "" && m.Direction != f.Direction:

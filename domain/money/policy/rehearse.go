@@ -2,6 +2,7 @@ package policy
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"castellan/domain/kit/amount"
@@ -119,7 +120,7 @@ func (h *Rehearser) roll(i int, key SumKey, f Facts, counts bool) (t Total) {
 		switch {
 		case key.Of == Value:
 			return f.Value.Sum()
-		case key.Of == Amount && key.Currency == f.Asset.CurrencyCode:
+		case key.Of == Amount && strings.EqualFold(key.Currency, f.Asset.CurrencyCode):
 			return f.Amount.Sum()
 		}
 		return amount.Sum{}

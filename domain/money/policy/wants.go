@@ -42,7 +42,7 @@ func (r Rule) wants() Wants {
 
 // Wants returns the facts that the rules of a movement ask for.
 func (s *Set) Wants(kind Kind, currencyCode string) Wants {
-	return s.wants[place{kind, currencyCode}].and(s.wants[place{kind, ""}])
+	return s.wants[place{kind, strings.ToUpper(currencyCode)}].and(s.wants[place{kind, ""}])
 }
 
 // Counts returns what the sums of active rules for a kind of movements have in common. Each movement of the kind counts

@@ -297,3 +297,34 @@ func TestSumsOfCreditsAndAdjustments(t *testing.T) {
 		t.Errorf("%+v, %+v, %+v", f, v, all)
 	}
 }
+
+// An adjustment that rules permit with an approval alone passes as a request that a member of the group has approved.
+func TestAdjustmentNeedsSecondPerson(t *testing.T) {
+	d, s := newCounter(t)
+	d.operators("chief", "asks")
+	d.m.User("clerk", func(*user.User) {})
+	over := func(lira, effect string) string {
+		return `{"kinds":["ADJUSTMENT"],"match":{"amount":{"over":"` + lira + `","unit":"TRY"}},` + effect + `}`
+	}
+	s.Judge = d.judges(over("50", `"effect":{"type":"APPROVAL","group":"treasury","required":1}`), over("500", deny))
+	n := 0
+	adjust := func(approver, sum string) (err error) {
+		n++
+		inside := func(ctx context.Context) error { // as under an Idempotency-Key
+			_, err = s.Adjust(ctx, audit.By{UserID: "asks"}, transaction.Adjustment{UserID: "u", CurrencyCode: "BTC",
+				NetworkCode: "BTC", Amount: amount.Must(sum), Direction: transaction.Credit, UniqueID: fmt.Sprint(n)})
+			return nil
+		}
+		storetest.Must(t, d.m.DB.InTx(audit.WithApprover(t.Context(), approver), inside))
+		return err
+	}
+	storetest.Must(t, adjust("", "0.5"))
+	storetest.Wants(t, adjust("", "0.51"), fault.PolicyDenied)
+	storetest.Wants(t, adjust("clerk", "0.51"), fault.Forbidden)
+	storetest.Wants(t, adjust("asks", "0.51"), fault.Forbidden)
+	storetest.Must(t, adjust("chief", "0.51"))
+	storetest.Wants(t, adjust("chief", "5.01"), fault.PolicyDenied)
+	if got := d.details("MONEY_DENY"); got != "POLICY_DENIED: rule 0 (1), rule 1 (1)\nPOLICY_DENIED: rule 0 (1)\n" {
+		t.Error(got)
+	}
+}

@@ -313,15 +313,17 @@ func TestCreditIsHeld(t *testing.T) {
 		`"initiator":{"types":["SERVICE"],"roles":["shops"]}},` + one + `}`)
 	final := func(r *transaction.Report) { informed(r); r.Final = true }
 	small := func(r *transaction.Report) { final(r); r.Amount = amount.Must("1.99") }
-	credit := func(by, id string) transaction.Status {
+	credit := func(by, id string) (shown transaction.Status) {
 		d, err := l.Report(t.Context(), wallet, report(id, final))
 		storetest.Must(t, err)
-		_, err = l.UpdateStatus(t.Context(), audit.By{UserID: by}, transaction.Update{IDs: []string{d.ID},
-			To: transaction.FinalizedDeposit})
-		storetest.Must(t, err)
-		d, err = l.Service.Deposit(t.Context(), d.ID)
-		storetest.Must(t, err)
-		return d.Status
+		storetest.Must(t, l.m.DB.InTx(t.Context(), func(ctx context.Context) error { // as under an Idempotency-Key
+			got, err := l.UpdateStatus(ctx, audit.By{UserID: by}, transaction.Update{IDs: []string{d.ID},
+				To: transaction.FinalizedDeposit})
+			storetest.Must(t, err)
+			shown = got.Deposits[0].Status
+			return nil
+		}))
+		return shown
 	}
 	for _, c := range []struct {
 		id     string

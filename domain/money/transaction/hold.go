@@ -206,7 +206,7 @@ const (
 
 func (j *Judge) late(ctx context.Context, store Store, q Queued, now time.Time) (bool, error) {
 	asked := q.Held.Asked().Approvals
-	age := now.Sub(q.Held.Since)
+	age := now.Sub(q.Held.askedSince())
 	for _, quorum := range asked {
 		if age >= time.Duration(quorum.Expires)/2 {
 			return true, nil
@@ -394,7 +394,7 @@ func (s *Service) progress(ctx context.Context, e *Entry, given []AddApproval) e
 	e.Approvers = t.users
 	for _, q := range e.Queued.Held.Asked().Approvals {
 		e.Progress = append(e.Progress, Progress{q.Group, q.Required, min(t.of(q.Group), q.Required),
-			e.Queued.Held.Since.Add(time.Duration(q.Expires))})
+			e.Queued.Held.askedSince().Add(time.Duration(q.Expires))})
 	}
 	return nil
 }

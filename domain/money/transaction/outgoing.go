@@ -177,7 +177,8 @@ func (s *Withdrawals) change(ctx context.Context, by audit.By, begin step, id st
 	if err == nil {
 		s.Judge.hit(hit)
 	}
-	if err == nil && mover != Hold && mover != Release {
+	// Inside a transaction, an error would roll back the hold, and the approval of the caller.
+	if err == nil && mover != Hold && mover != Release && (mover != Resume || !commit.Inside(ctx)) {
 		err = held
 	}
 	if err != nil && fault.CodeOf(err) != fault.InvalidState {

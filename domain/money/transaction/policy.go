@@ -76,6 +76,7 @@ func named(rules []policy.Named) string {
 type Asks struct {
 	Rules     []policy.Named  `json:"rules,omitempty"`
 	Approvals []policy.Quorum `json:"approvals,omitempty"`
+	From      time.Time       `json:"from,omitzero"` // since when they are asked for; zero: since the hold
 	Approved  int             `json:"approved,omitempty"`
 }
 
@@ -84,6 +85,9 @@ func (h Held) Asked() (a Asks) {
 	_ = json.Unmarshal([]byte(h.Asks), &a) // "" for none
 	return a
 }
+
+// askedSince returns the instant from which the approvals of a hold expire.
+func (h Held) askedSince() time.Time { return cmp.Or(h.Asked().From, h.Since) }
 
 func (h Held) detail() string {
 	a := h.Asked()
@@ -99,7 +103,7 @@ func (h Held) detail() string {
 
 // heldBy returns the hold that a verdict asks for. Approvals expire counted from asked.
 func heldBy(v policy.Verdict, since, asked time.Time) Held {
-	text, _ := json.Marshal(Asks{Rules: v.Rules[:min(len(v.Rules), maxNamed)], Approvals: v.Approvals}) // cannot fail
+	text, _ := json.Marshal(Asks{Rules: v.Rules[:min(len(v.Rules), maxNamed)], Approvals: v.Approvals, From: asked})
 	h := Held{Reason: HeldPolicy, Since: since, Until: v.Until, Asks: string(text)}
 	if h.Until.IsZero() && !v.Deny {
 		h.Until = expiry(v.Approvals, asked)
@@ -279,7 +283,7 @@ func (s *Withdrawals) governed(ctx context.Context, by audit.By, t step, o Outgo
 	passes := !v.Deny && len(v.Approvals) == 0 && v.Until.IsZero()
 	from := now
 	if len(before.Approvals) > 0 {
-		from = q.Held.Since
+		from = q.Held.askedSince()
 	}
 	expires := expiry(v.Approvals, from)
 	v.Approvals = all // the hold says what is asked for; who has approved is known apart

@@ -161,10 +161,7 @@ func (s *Service) Adjust(ctx context.Context, by audit.By, a Adjustment) (Adjust
 	}
 	r, err := s.Judge.decide(ctx, s.Ledger, by, []ledger.Account{p.account, p.treasury}, plan)
 	if err != nil {
-		if !commit.Inside(ctx) {
-			err = deniedBy(ctx, s.Ledger.Commit, s.Now(), by, err)
-		}
-		return Adjusted{}, a.refused(err)
+		return Adjusted{}, a.refused(deniedBy(ctx, s.Ledger.Commit, s.Now(), by, err))
 	}
 	first := r.Transfers[0]
 	if first.ID == p.transfer.ID && audit.Approver(ctx) != audit.Rehearsed { // and no repetition

@@ -72,6 +72,7 @@ var (
 // Errors: RECORD_NOT_FOUND; INVALID_STATE for a record that does not wait for the treasury or is being moved, then for
 // one without information about its sender.
 func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out Updated, err error) {
+	early := commit.Inside(ctx) && len(u.IDs) <= maxAwaited // the response is made before the job runs
 	err = s.Changes.Do(ctx, by, "TRANSACTION_STATUS_START", func(ctx context.Context) (admin.Done, error) {
 		all, err := s.judged(ctx, u.IDs)
 		if err != nil {
@@ -82,7 +83,11 @@ func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out 
 		for i, d := range all {
 			d.JobID = j.ID
 			claims[i] = SetDeposit{d}
-			if s.MayMove(by.UserID, d.UserID) == nil {
+			refused := s.MayMove(by.UserID, d.UserID)
+			if refused == nil && early && u.To == FinalizedDeposit {
+				_, refused = s.released(ctx, by, d, s.Now())
+			}
+			if refused == nil {
 				all[i].Status = u.To
 			}
 		}
@@ -97,7 +102,7 @@ func (s *Service) UpdateStatus(ctx context.Context, by audit.By, u Update) (out 
 		return Updated{}, err
 	case len(u.IDs) > maxAwaited:
 		return Updated{JobID: out.JobID}, nil
-	case commit.Inside(ctx):
+	case early:
 		commit.After(ctx, func() { s.Await(context.Background(), out.JobID) })
 		return out, nil
 	}

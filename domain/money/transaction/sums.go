@@ -3,6 +3,7 @@ package transaction
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"castellan/domain/kit/amount"
@@ -250,7 +251,7 @@ func (j *Judge) total(key policy.SumKey, f policy.Facts, before []Counted, price
 		case key.Of == policy.Value:
 			value, _ := price(code, c.Sum)
 			t.Sum = t.Sum.Add(value.Sum())
-		case key.Of == policy.Amount && code == key.Currency:
+		case key.Of == policy.Amount && strings.EqualFold(code, key.Currency):
 			t.Sum = t.Sum.Add(c.Sum)
 		}
 	}

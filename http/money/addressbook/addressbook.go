@@ -61,8 +61,7 @@ type withdrawalAddress struct {
 
 func shown(r addressbook.Record) withdrawalAddress {
 	return withdrawalAddress{strconv.FormatInt(r.ID, 10), r.Name, r.Address, r.AddressTag, r.CurrencyID, r.NetworkID,
-		r.CurrencyCode,
-		r.NetworkCode, rest.At(r.UsableFrom)}
+		r.CurrencyCode, r.NetworkCode, rest.At(r.UsableFrom)}
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]withdrawalAddress, error) {

@@ -89,8 +89,7 @@ func show(b blockage.Blockage) record {
 
 func showNamed(b blockage.Blockage) namedBlockage {
 	return namedBlockage{strconv.FormatInt(b.ID, 10), b.UserID, rest.Filled(b.FullName), b.CurrencyCode,
-		b.TypeID, b.Amount,
-		string(b.Status), rest.Time{Time: b.CreatedAt}}
+		b.TypeID, b.Amount, string(b.Status), rest.Time{Time: b.CreatedAt}}
 }
 
 type listRequest struct {

@@ -117,8 +117,7 @@ type currencyNetworkListed struct {
 func (g Group) pairs(_ context.Context, _ rest.Caller, in pairsRequest) ([]currencyNetworkListed, error) {
 	return rest.Each(g.Live.Catalog().Pairs(in.Active), func(l currency.Listed) currencyNetworkListed {
 		return currencyNetworkListed{l.ID, l.Currency.Code, l.Currency.Name, l.Network.Code, l.Network.Name,
-			l.Active, l.Deposit,
-			l.Withdraw, l.FormatPrecision, l.Decimals()}
+			l.Active, l.Deposit, l.Withdraw, l.FormatPrecision, l.Decimals()}
 	}), nil
 }
 

@@ -52,8 +52,7 @@ func (g Group) all(ctx context.Context, _ rest.Caller, in allRequest) ([]anyReco
 	case "CURRENCY_NETWORK":
 		all, err := store.Networks(ctx, currency.Query{Code: in.NetworkCode})
 		return rest.Each(all, func(n currency.Network) anyRecord {
-			return anyRecord{Value: currencyNetworkRecord{stored{n.ID, n.Active}, networkFields{n.Code, n.Name,
-				n.KYTName}}}
+			return anyRecord{Value: currencyNetworkRecord{stored{n.ID, n.Active}, networkFields{n.Code, n.Name, n.KYTName}}}
 		}), err
 	default:
 		catalog, err := currency.Load(ctx, store)

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"castellan/domain/kit/fault"
@@ -176,7 +177,7 @@ func alone(f policy.Facts, sums []policy.SumKey) []policy.Total {
 		switch {
 		case k.Of == policy.Value:
 			totals[i].Sum = f.Value.Sum()
-		case k.Of == policy.Amount && k.Currency == f.Asset.CurrencyCode:
+		case k.Of == policy.Amount && strings.EqualFold(k.Currency, f.Asset.CurrencyCode):
 			totals[i].Sum = f.Amount.Sum()
 		}
 	}

@@ -130,7 +130,7 @@ type effect struct {
 type reader struct{ problems []fault.Problem }
 
 func (p *reader) span(field, text string) (s policy.Span) {
-	if text != "" && s.UnmarshalText([]byte(text)) != nil {
+	if text != "" && (s.UnmarshalText([]byte(text)) != nil || s == 0) {
 		p.problems = append(p.problems,
 			fault.Problem{Field: field, Message: `must be a number with m, h or d, such as "48h"`})
 	}
@@ -213,8 +213,7 @@ func show(r policy.Rule) moneyRule {
 			Account: account{Levels: m.Account.Levels, AML: m.Account.AML, AgeBelow: text(m.Account.AgeBelow),
 				CredentialAgeBelow: text(m.Account.CredentialAgeBelow), CreditAgeBelow: text(m.Account.CreditAgeBelow),
 				FirstWithdrawal: m.Account.FirstWithdrawal},
-			Initiator: initiators{Types: texts[string](m.Initiator.Types), Names: m.Initiator.Names,
-				Roles: m.Initiator.Roles}},
+			Initiator: initiators{Types: texts[string](m.Initiator.Types), Names: m.Initiator.Names, Roles: m.Initiator.Roles}},
 		Except: except{Accounts: r.Except.Accounts, Destinations: r.Except.Destinations,
 			Initiators: r.Except.Initiators},
 		Effect: effect{Type: string(e.Type), Group: e.Group, Required: e.Required, Expires: text(e.Expires),

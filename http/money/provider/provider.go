@@ -28,8 +28,7 @@ func (g Group) Endpoints() []rest.Endpoint {
 			Try("provider=spot&account=AllAccounts&asset=BTC").
 			Doc("listProviderBalancesOfAsset", "With from or to, returns every reading in the range, newest first. Without "+
 				"them, returns the last reading of each account. AllAccounts selects all accounts of the provider."),
-		rest.Get("/process/get-provider-balances", "List provider balances", rest.Tenant, g.latest,
-			fault.InvalidField).
+		rest.Get("/process/get-provider-balances", "List provider balances", rest.Tenant, g.latest, fault.InvalidField).
 			Try("provider=spot").
 			Doc("listProviderBalances", "Returns the last reading of each account, without zero balances."),
 		rest.Get("/process/get-provider-balances-total", "Get the total balances of a provider", rest.Tenant,

@@ -62,8 +62,7 @@ func (g Group) ownDeposits(ctx context.Context, who rest.Caller,
 	return rest.List(ctx, who, in.Paging, transaction.WaitingQuery{UserID: who.UserID}, g.Service.Store.Waiting,
 		func(d transaction.Deposit) waitingTransaction {
 			return waitingTransaction{d.ID, d.UserID, g.code(d.Asset), g.Numbers.status(d.Status), d.Amount,
-				rest.OrNull(d.TxID),
-				rest.OrNull(d.ToAddress)}
+				rest.OrNull(d.TxID), rest.OrNull(d.ToAddress)}
 		})
 }
 
@@ -103,8 +102,8 @@ func (c *statusCode) UnmarshalJSON(b []byte) error {
 		*c = statusCode(strings.TrimSpace(name))
 		return nil
 	}
-	n, err := strconv.Atoi(string(b))
-	*c = statusCode(strconv.Itoa(n))
+	n, err := rest.ParseDecimal(string(b))
+	*c = statusCode(n)
 	return err
 }
 

@@ -131,10 +131,9 @@ func (g Group) adjust(ctx context.Context, who rest.Caller, in adjustRequest) (a
 	if err != nil {
 		return adjusted{}, err
 	}
-	return adjusted{Data: &balanceAdjustment{made.TransactionID, made.UserID, made.CurrencyCode,
-		made.NetworkCode, made.Amount,
-		string(made.Direction), made.UniqueID, int(made.Status), made.Address, made.ToAddress, made.At.UnixMilli(),
-		rest.Time{Time: made.CreatedAt}}}, nil
+	return adjusted{Data: &balanceAdjustment{made.TransactionID, made.UserID, made.CurrencyCode, made.NetworkCode,
+		made.Amount, string(made.Direction), made.UniqueID, int(made.Status), made.Address, made.ToAddress,
+		made.At.UnixMilli(), rest.Time{Time: made.CreatedAt}}}, nil
 }
 
 // ofBusiness is the text of a business refusal, which has the status 200.
