@@ -53,7 +53,7 @@ type bank struct {
 func newBank(t *testing.T, s *blackbox.Site) *bank {
 	t.Helper()
 	b := &bank{Site: s}
-	s.Set("LIMITS_ENABLED=false", "LOG_LEVEL=info", "TOKENS_X_AUTH_TTL=24h") // a long run on a slow machine
+	s.Set("LIMITS_ENABLED=false", "LOG_LEVEL=info", "TOKENS_X_AUTH_TTL=24h", "TOKENS_SESSION_TTL=24h") // for slow machines
 	n := s.Start()
 	s.Exec(`UPDATE parameter SET json = '{"BTC":{"BTC":"bc1qtreasury"}}' WHERE code = 'TREASURY'`)
 	b.boss = blackbox.Admin(t, s, n)
