@@ -166,10 +166,15 @@ func (m Copied) step(s *Shard, _ int64, _ *Effects) {
 	}
 }
 
-// Unreplicated says that an admission is valid although only this node has it.
+// Unreplicated says that an admission is valid although only this node has it. One of an earlier term is in the state
+// with which the present one began, or is void.
 type Unreplicated struct{ *Update }
 
-func (m Unreplicated) step(s *Shard, _ int64, _ *Effects) { s.noteUnreplicated(m.Update) }
+func (m Unreplicated) step(s *Shard, _ int64, _ *Effects) {
+	if m.term() == termOf(s.number) {
+		s.noteUnreplicated(m.Update)
+	}
+}
 
 // Superseded is the answer of a replica, to updates of several shards, that it has decided itself or has another owner.
 // Waiting decisions are repeated once this node has the replica's state. Admissions whose clients have their answers

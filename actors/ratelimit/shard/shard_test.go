@@ -129,7 +129,8 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestUnreplicated: a full list reports that there are more admissions.
+// TestUnreplicated: a full list reports that there are more admissions. Those of an earlier term are not listed: they
+// would count twice when a replica's state is adopted.
 func TestUnreplicated(t *testing.T) {
 	p := Shard{phase: owning}
 	for range maxRemembered {
@@ -143,5 +144,13 @@ func TestUnreplicated(t *testing.T) {
 	}
 	if p.replicated(); p.hasUnreplicated() {
 		t.Error("something is unreplicated")
+	}
+	before := p.number
+	p.own("b")
+	if p.Step(Unreplicated{&Update{Number: before}}, 0, nil); p.hasUnreplicated() {
+		t.Error("an admission of an earlier term is unreplicated")
+	}
+	if p.Step(Unreplicated{&Update{Number: p.number}}, 0, nil); !p.hasUnreplicated() {
+		t.Error("an admission of this term is not")
 	}
 }
