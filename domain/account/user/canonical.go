@@ -234,3 +234,15 @@ func digits(s string) bool {
 	}
 	return true
 }
+
+// CheckNames trims a name and a surname, and returns their faults. Either may be blank.
+func CheckNames(name, surname *string) (problems []fault.Problem) {
+	*name, *surname = strings.Join(strings.Fields(*name), " "), strings.Join(strings.Fields(*surname), " ")
+	for i, text := range []string{*name, *surname} {
+		if !legible.Valid(text) {
+			problems = append(problems, fault.Problem{Field: []string{"name", "surname"}[i],
+				Message: "must not contain control characters"})
+		}
+	}
+	return problems
+}

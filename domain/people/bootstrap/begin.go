@@ -19,7 +19,6 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
-	"castellan/domain/people/registration"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/totp"
 )
@@ -124,7 +123,7 @@ func random() string {
 // account validates the details and returns the new account.
 func (s *Service) account(d Details) (u user.User, err error) {
 	is, problems := user.Identify(&d.CountryCode, &d.Phone, &d.Email)
-	problems = append(problems, registration.CheckNames(&d.Name, &d.Surname)...)
+	problems = append(problems, user.CheckNames(&d.Name, &d.Surname)...)
 	dial, _ := user.DialCode(d.CountryCode) // validated by Identify
 	var f *fault.Error
 	if errors.As(s.Policy.Check(d.Password, password.Personal{Phone: is.Phone, DialCode: dial, Mail: is.Mail}), &f) {

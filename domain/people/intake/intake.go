@@ -103,7 +103,7 @@ func (e Entry) account(id string, now time.Time, statuses []string) (u user.User
 		check(fault.Invalid("email", "or a phone number is required"))
 	}
 	u.Name, u.Surname = e.Name, e.Surname
-	problems = append(problems, registration.CheckNames(&u.Name, &u.Surname)...)
+	problems = append(problems, user.CheckNames(&u.Name, &u.Surname)...)
 	if utf8.RuneCountInString(u.Name) > maxName || utf8.RuneCountInString(u.Surname) > maxName {
 		check(fault.Invalid("name", "is too long"))
 	}

@@ -9,7 +9,6 @@ package registration
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"castellan/domain/account/user"
@@ -59,7 +58,11 @@ func (n Newcomer) Canonical() (Newcomer, error) {
 		problems = append(problems, fault.Problem{Field: "phoneNumber",
 			Message: "must be digits, without the country code"})
 	}
-	problems = append(problems, validateNames(&n.Name, &n.Surname)...)
+	names := user.CheckNames(&n.Name, &n.Surname)
+	if n.Name == "" {
+		problems = append(problems, fault.Problem{Field: "name", Message: "must not be blank"})
+	}
+	problems = append(problems, names...)
 	if n.Type == "" {
 		n.Type = user.Individual
 	}
@@ -86,29 +89,6 @@ func (n Newcomer) checkExternalID() *fault.Problem {
 
 // CheckExternalID returns the fault of an external id; nil: it is valid.
 func CheckExternalID(text string) *fault.Problem { return Newcomer{ExternalID: text}.checkExternalID() }
-
-// CheckNames trims a name and a surname, and returns their faults. Either may be blank.
-func CheckNames(name, surname *string) []fault.Problem {
-	return slices.DeleteFunc(validateNames(name, surname), func(p fault.Problem) bool { return p.Message == blank })
-}
-
-// validateNames trims and validates a name and a surname.
-func validateNames(name, surname *string) (problems []fault.Problem) {
-	*name, *surname = strings.Join(strings.Fields(*name), " "), strings.Join(strings.Fields(*surname), " ")
-	if *name == "" {
-		problems = append(problems, fault.Problem{Field: "name", Message: blank})
-	}
-	for i, text := range []string{*name, *surname} {
-		if !legible.Valid(text) {
-			problems = append(problems, fault.Problem{Field: []string{"name", "surname"}[i],
-				Message: "must not contain control characters"})
-		}
-	}
-	return problems
-}
-
-// blank is the fault of a missing name.
-const blank = "must not be blank"
 
 // account returns the new account of a newcomer in canonical form.
 func (n Newcomer) account(u user.User) user.User {

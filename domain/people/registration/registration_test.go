@@ -72,7 +72,7 @@ func TestChecks(t *testing.T) {
 		{"", "\u200b", "", "\u200b", "surname"}, {"\u202e", "\x01", "\u202e", "\x01", "name surname"}} {
 		var fields []string
 		name, surname := c.name, c.surname
-		for _, p := range registration.CheckNames(&name, &surname) {
+		for _, p := range user.CheckNames(&name, &surname) {
 			if fields = append(fields, p.Field); p.Message != "must not contain control characters" {
 				t.Errorf("%+v", p)
 			}

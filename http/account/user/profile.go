@@ -2,11 +2,9 @@ package user
 
 import (
 	"context"
-	"strings"
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/legible"
 	"castellan/domain/session/profile"
 	"castellan/http/rest"
 )
@@ -23,18 +21,10 @@ type nameRequest struct {
 }
 
 func (g Group) setName(ctx context.Context, who rest.Caller, in nameRequest) (rest.Data[userListItem], error) {
-	name, surname := strings.Join(strings.Fields(in.Name), " "), strings.Join(strings.Fields(in.Surname), " ")
-	var problems []fault.Problem
-	for i, text := range []string{name, surname} {
-		if !legible.Valid(text) {
-			problems = append(problems, fault.Problem{Field: []string{"name", "surname"}[i],
-				Message: "must not contain control characters"})
-		}
-	}
-	if err := fault.All(problems); err != nil {
+	if err := fault.All(user.CheckNames(&in.Name, &in.Surname)); err != nil {
 		return rest.Data[userListItem]{}, err
 	}
-	return answered(g.Profiles.SetName(ctx, who.By(), in.UserID, name, surname))
+	return answered(g.Profiles.SetName(ctx, who.By(), in.UserID, in.Name, in.Surname))
 }
 
 type phoneRequest struct {
