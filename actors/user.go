@@ -222,7 +222,7 @@ func (a *userActor) load(userID string, now time.Time, public bool) error {
 		}
 	}
 	a.written(row)
-	slices.SortStableFunc(a.open, func(r, o reserved) int { return r.Older(o.Ref) })
+	slices.SortStableFunc(a.open, func(r, o reserved) int { return r.Compare(o.Ref) })
 	return nil
 }
 

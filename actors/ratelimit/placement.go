@@ -81,19 +81,19 @@ const missingInterval = 150 * time.Millisecond
 func (mv *mover) settle() {
 	tick := time.NewTicker(missingInterval)
 	defer tick.Stop()
-	for settled := true; ; settled = false {
-		for again := false; !again; {
-			select {
-			case <-mv.changes:
-				again = true
-			case <-tick.C:
-				mv.requestMissing()
-				settled = settled || mv.settled()
-				again = !settled && mv.net.Belongs()
-			case <-mv.ctx.Done():
-				return
+	settled := true
+	for {
+		select {
+		case <-mv.changes:
+		case <-tick.C:
+			mv.requestMissing()
+			if settled = settled || mv.settled(); settled || !mv.net.Belongs() {
+				continue
 			}
+		case <-mv.ctx.Done():
+			return
 		}
+		settled = false
 		parts := make(chan int)
 		for range takeOverWorkers {
 			mv.background.Go(func() {

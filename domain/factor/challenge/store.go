@@ -86,8 +86,8 @@ type Ref struct {
 	ExpiresAt int64 // ms
 }
 
-// Older compares the times of creation.
-func (r Ref) Older(o Ref) int { return cmp.Compare(r.CreatedAt, o.CreatedAt) }
+// Compare orders challenges by their creation.
+func (r Ref) Compare(o Ref) int { return cmp.Compare(r.CreatedAt, o.CreatedAt) }
 
 // MakeRoom returns which open challenges of an action a new one closes, so that at most a number of them is open, with
 // the new one. open is oldest first. closer has the challenge that closes another one when its row is written: until

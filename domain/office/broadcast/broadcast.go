@@ -149,8 +149,8 @@ func (s *Service) Text(ctx context.Context, by audit.By, m SMS) (out Started, er
 // judge rejects a filter with a value that no account can have (D-GEN-17).
 func (s *Service) judge(a user.Audience) error {
 	set := s.Parameters.Set()
-	var kyc parameter.List
-	kyc.Values = []string{user.WaitingApproval, user.ManuelApproved, user.OCROrNFCApproved, user.Rejected}
+	kyc := parameter.List{Values: []string{user.WaitingApproval, user.ManuelApproved, user.OCROrNFCApproved,
+		user.Rejected}}
 	for _, f := range []struct {
 		values []string
 		list   parameter.List

@@ -126,7 +126,7 @@ func (s *strangers) merge(now time.Time, subject string, open []challenge.Ref) [
 		}
 	}
 	all = append(all, open...)
-	slices.SortStableFunc(all, challenge.Ref.Older)
+	slices.SortStableFunc(all, challenge.Ref.Compare)
 	return all
 }
 
