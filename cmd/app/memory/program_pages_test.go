@@ -57,10 +57,13 @@ func TestReleaseProgramPages(t *testing.T) {
 		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, r.start, r.end-r.start, populateRead)
 	}
 	before := residentFile(t)
-	releaseProgramPages()
-	after := residentFile(t)
+	after := before
+	for range 3 { // the test itself needs pages again at once, sometimes many
+		releaseProgramPages()
+		after = min(after, residentFile(t))
+	}
 	t.Logf("%d KiB of files are resident, %d before", after, before)
-	if after > before*9/10 { // this small program needs most of its pages again at once
+	if after > before*2/3 {
 		t.Errorf("%d KiB of files are resident, %d before", after, before)
 	}
 }
