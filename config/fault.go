@@ -23,8 +23,8 @@ func (f Fault) Error() string {
 	return f.Key + " (" + f.Where + "): " + f.Problem
 }
 
-// ofSetting returns the fault of a section as that of the setting whose name begins its problem: rates, "url must be …"
-// is a fault of rates.url.
+// ofSetting returns the fault of a section as that of the setting that its problem begins with: "url must be https" of
+// rates is a fault of rates.url.
 func (f Fault) ofSetting() Fault {
 	if _, section := sections[f.Key]; !section {
 		return f
