@@ -48,7 +48,9 @@ func TestPausesAreShown(t *testing.T) {
 	})
 	got := c.CommandWith([]string{"CLUSTER_ACTOR_ADDR=" + asked.Actors}, "", "cluster", "status")
 	frozen.Thaw()
-	if got.Code != 0 || strings.Count(got.Out, " serving ") != 2 || strings.Count(got.Out, " no answer ") != 1 {
+	members, pauses, _ := strings.Cut(got.Out, "last pauses as ")
+	givenUp := strings.Contains(pauses, id+"  silent for ") && strings.Contains(pauses, "then given up") // a slow machine
+	if got.Code != 0 || strings.Count(members, " serving ") != 2 || strings.Count(members, " no answer ") != 1 && !givenUp {
 		t.Errorf("cluster status beside a stopped node:\n%s", got.Out)
 	}
 	for _, n := range c.Nodes {
@@ -69,7 +71,7 @@ func TestPausesAreShown(t *testing.T) {
 		}
 	}
 	got = c.CommandWith([]string{"CLUSTER_ACTOR_ADDR=" + asked.Actors}, "", "cluster", "status")
-	if _, pauses, _ := strings.Cut(got.Out, "last pauses as "); !strings.Contains(pauses, id+"  silent for ") {
+	if _, pauses, _ = strings.Cut(got.Out, "last pauses as "); !strings.Contains(pauses, id+"  silent for ") {
 		t.Errorf("cluster status after a pause:\n%s", got.Out)
 	}
 }
