@@ -9,6 +9,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -106,6 +107,9 @@ func (d *Deps) refusal(id string, err error) *pb.Refusal {
 	if f == nil {
 		d.Log.Error("actor step failed", "id", id, "err", err)
 		f = fault.New(fault.Internal, "internal error")
+		if errors.Is(err, context.DeadlineExceeded) {
+			f = fault.New(fault.Unavailable, "the request took too long")
+		}
 	}
 	r := &pb.Refusal{Code: string(f.Code), Message: f.Message, Field: f.Field, RetryAfterMs: f.RetryAfter.Milliseconds(),
 		AttemptsLeft: -1}

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -73,6 +74,7 @@ func TestStepShowsAfterCommit(t *testing.T) {
 	}{
 		"success":               {nil, true, ""},
 		"failure":               {refused, false, fault.Unavailable},
+		"late":                  {fmt.Errorf("unit: %w", context.DeadlineExceeded), false, fault.Unavailable},
 		"unknown, not saved":    {commit.ErrUnknown, false, fault.Internal},
 		"unknown, but saved":    {commit.ErrUnknown, true, fault.Internal},
 		"fenced, row unchanged": {commit.ErrFenced, false, fault.Unavailable},
