@@ -81,10 +81,13 @@ func (s *stepUp) Result(_ context.Context, c string, wait time.Duration) (stepup
 	return s.done, nil
 }
 
-func (s *stepUp) Ongoing(_ context.Context, userID, language string, _ func(string, string) string) (
+func (s *stepUp) Ongoing(_ context.Context, userID, language string, country func(string, string) string) (
 	[]stepup.Approval, error,
 ) {
 	s.asked = userID + " " + language
+	for i, a := range s.pending {
+		s.pending[i].Country = country(a.Challenge.Starter.Country, language)
+	}
 	return s.pending, nil
 }
 
@@ -108,11 +111,8 @@ func (s *stepUp) wants(t *testing.T, line, body, want string, headers ...string)
 
 func newChallenges(t *testing.T, zone *time.Location) *stepUp {
 	return newStepUp(t, func(s *stepUp) rest.Group {
-		g := httpchallenge.Group{Answers: s, Now: func() time.Time { return time.UnixMilli(10_000) }, Zone: zone}
-		if zone != nil {
-			g.CountryName = func(code, language string) string { return code + " in " + language }
-		}
-		return g
+		return httpchallenge.Group{Answers: s, Now: func() time.Time { return time.UnixMilli(10_000) }, Zone: zone,
+			CountryName: func(code, language string) string { return code + " in " + language }}
 	})
 }
 
@@ -249,7 +249,7 @@ func TestPendingPushes(t *testing.T) {
 	s := newChallenges(t, zone)
 	s.wants(t, line, "", "[]", signed...)
 	s.pending = []stepup.Approval{a}
-	s.wants(t, line+"&intent=true", "", shown(istanbul, "TR in en", ""), signed...) // of an older release
+	s.wants(t, line+"&intent=true", "", shown(istanbul, "TR in ", ""), signed...) // of an older release
 	if s.asked != "u1 " {
 		t.Error(s.asked)
 	}
@@ -259,12 +259,13 @@ func TestPendingPushes(t *testing.T) {
 	if s.asked != "u1 tr" {
 		t.Error(s.asked)
 	}
-	s.wants(t, line, "", shown(istanbul, "TR in en", ""), signed...)
+	s.wants(t, line, "", shown(istanbul, "TR in ", ""), signed...)
 	s.wants(t, line, "", "401 DEVICE_SIGNATURE_INVALID", "device-signature", "d2")
 	s = newChallenges(t, nil)
 	a.Method.Number = ""
 	s.pending = []stepup.Approval{a}
-	s.wants(t, line, "", strings.Replace(shown("14.11.2023 22:13:20", "", ""), `"numberMatching":true,`, "", 1), signed...)
+	s.wants(t, line, "", strings.Replace(shown("14.11.2023 22:13:20", "TR in ", ""), `"numberMatching":true,`, "", 1),
+		signed...)
 }
 
 // The filter of the caller: its shape, and the changes that are refused before a challenge (D-GEO-03 to 05).
