@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,10 +48,10 @@ type stepUp struct {
 func newStepUp(t *testing.T, section func(s *stepUp) rest.Group) *stepUp {
 	s := &stepUp{c: challenge.Challenge{ID: "c1", CreatedAt: 1000, ExpiresAt: 601_000, Body: challenge.Body{
 		RememberDays: 30, Methods: []challenge.Method{
-			{ID: "m1", Name: challenge.SMS, Hint: "+90", LifetimeMs: 120_000, RenewMs: 60_001, ExpiresAt: 60_000},
+			{ID: "m1", Name: challenge.SMS, Hint: "+90", LifetimeMs: 120_000, RenewMs: 60_001, ExpiresAt: 129_900},
 			{ID: "m2", Name: challenge.MAIL, LifetimeMs: 999, ExpiresAt: 9_000},
 			{ID: "m3", Name: challenge.TOTP, LifetimeMs: 600_000, Order: 1},
-			{ID: "m4", Name: challenge.PUSH, LifetimeMs: 600_000, ExpiresAt: 601_000, Number: "42"}}}}}
+			{ID: "m4", Name: challenge.PUSH, LifetimeMs: 600_000, ExpiresAt: 129_900, Number: "42"}}}}}
 	g := apitest.Guards()
 	g.Tokens, g.Devices = s, s
 	s.Site = apitest.Serve(t, edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin,
@@ -194,15 +195,17 @@ func TestShapesOfChallenges(t *testing.T) {
 		return `{"challenge":{"challengeId":"c1","ts":1000,"status":"` + status + `","expire":600,"methodList":[` +
 			methods + `]` + more
 	}
-	for method, left := range map[string]string{"m1": "120", "m4": "50"} {
-		name := map[string]string{"m1": "SMS", "m4": "PUSH"}[method]
-		s.wants(t, "POST /auth/2fa/challenge/renew", `{"methodId":"`+method+`","method":"`+name+`"}`, shown("PENDING", "}}",
-			`{"id":"m1","name":"SMS","expire":`+left+`,"renewStart":61,"hint":"+90"},{"id":"m2","name":"MAIL","expire":0,`+
-				`"renewStart":0},{"id":"m4","name":"PUSH","expire":591,"renewStart":0,"matchNumber":"42"}`), "p-auth", "c1")
-		if want := "c1 " + method + " " + name; s.asked != want {
-			t.Errorf("%s, want %s", s.asked, want)
+	for end, left := range map[int64]string{601_000: "120", 129_900: "119"} { // of the challenge
+		s.c.ExpiresAt = end
+		s.wants(t, "POST /auth/2fa/challenge/renew", `{"methodId":"m1","method":"SMS"}`, strings.Replace(shown("PENDING",
+			"}}", `{"id":"m1","name":"SMS","expire":`+left+`,"renewStart":61,"hint":"+90"},{"id":"m2","name":"MAIL",`+
+				`"expire":0,"renewStart":0},{"id":"m4","name":"PUSH","expire":`+left+`,"renewStart":0,"matchNumber":"42"}`),
+			"600", strconv.FormatInt(end/1000-1, 10), 1), "p-auth", "c1")
+		if s.asked != "c1 m1 SMS" {
+			t.Error(s.asked)
 		}
 	}
+	s.c.ExpiresAt = 601_000
 	s.wants(t, "POST /auth/2fa/challenge/renew", `{"methodId":"m1","method":"FAX"}`, "400 INVALID_FIELD method",
 		"p-auth", "c1")
 
