@@ -2,6 +2,7 @@ package actors
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"castellan/actors/pb"
@@ -27,7 +28,7 @@ func faultOf(r *pb.Refusal) *fault.Error {
 	f := fault.New(fault.Code(r.Code), "%s", r.Message)
 	f.Field, f.RetryAfter = r.Field, time.Duration(r.RetryAfterMs)*time.Millisecond
 	if r.Field != "" {
-		f.Fields = []fault.Problem{{Field: r.Field, Message: r.Message}}
+		f.Fields = []fault.Problem{{Field: r.Field, Message: strings.TrimPrefix(r.Message, r.Field+": ")}}
 	}
 	if r.AttemptsLeft >= 0 {
 		n := int(r.AttemptsLeft)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -224,7 +225,9 @@ func TestCodesWithoutUserRevealNothing(t *testing.T) {
 	expect(t, err, fault.MethodNotFound)
 	_, err = w.engine.Complete(t.Context(), stepup.Answer{ChallengeID: c.ID, MethodID: c.Methods[0].ID,
 		Method: challenge.TOTP, Value: "123456"})
-	expect(t, err, fault.InvalidField)
+	if want := fault.Invalid("method", "does not belong to this methodId"); !reflect.DeepEqual(err, error(want)) {
+		t.Errorf("%+v", err)
+	}
 }
 
 // SEC-45 and D-TOTP-09: the database never contains the secret or a recovery code in plain text, and a sealed secret

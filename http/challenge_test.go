@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,10 +48,10 @@ type stepUp struct {
 func newStepUp(t *testing.T, section func(s *stepUp) rest.Group) *stepUp {
 	s := &stepUp{c: challenge.Challenge{ID: "c1", CreatedAt: 1000, ExpiresAt: 601_000, Body: challenge.Body{
 		RememberDays: 30, Methods: []challenge.Method{
-			{ID: "m1", Name: challenge.SMS, Hint: "+90", LifetimeMs: 120_000, RenewMs: 60_001, ExpiresAt: 60_000},
+			{ID: "m1", Name: challenge.SMS, Hint: "+90", LifetimeMs: 120_000, RenewMs: 60_001, ExpiresAt: 129_900},
 			{ID: "m2", Name: challenge.MAIL, LifetimeMs: 999, ExpiresAt: 9_000},
 			{ID: "m3", Name: challenge.TOTP, LifetimeMs: 600_000, Order: 1},
-			{ID: "m4", Name: challenge.PUSH, LifetimeMs: 600_000, ExpiresAt: 601_000, Number: "42"}}}}}
+			{ID: "m4", Name: challenge.PUSH, LifetimeMs: 600_000, ExpiresAt: 129_900, Number: "42"}}}}}
 	g := apitest.Guards()
 	g.Tokens, g.Devices = s, s
 	s.Site = apitest.Serve(t, edge.Options{Guards: g.Table(), Authorize: g.Authorize, ActsAsAdmin: g.ActsAsAdmin,
@@ -81,10 +82,13 @@ func (s *stepUp) Result(_ context.Context, c string, wait time.Duration) (stepup
 	return s.done, nil
 }
 
-func (s *stepUp) Ongoing(_ context.Context, userID, language string, _ func(string, string) string) (
+func (s *stepUp) Ongoing(_ context.Context, userID, language string, country func(string, string) string) (
 	[]stepup.Approval, error,
 ) {
 	s.asked = userID + " " + language
+	for i, a := range s.pending {
+		s.pending[i].Country = country(a.Challenge.Starter.Country, language)
+	}
 	return s.pending, nil
 }
 
@@ -108,11 +112,8 @@ func (s *stepUp) wants(t *testing.T, line, body, want string, headers ...string)
 
 func newChallenges(t *testing.T, zone *time.Location) *stepUp {
 	return newStepUp(t, func(s *stepUp) rest.Group {
-		g := httpchallenge.Group{Answers: s, Now: func() time.Time { return time.UnixMilli(10_000) }, Zone: zone}
-		if zone != nil {
-			g.CountryName = func(code, language string) string { return code + " in " + language }
-		}
-		return g
+		return httpchallenge.Group{Answers: s, Now: func() time.Time { return time.UnixMilli(10_000) }, Zone: zone,
+			CountryName: func(code, language string) string { return code + " in " + language }}
 	})
 }
 
@@ -194,15 +195,17 @@ func TestShapesOfChallenges(t *testing.T) {
 		return `{"challenge":{"challengeId":"c1","ts":1000,"status":"` + status + `","expire":600,"methodList":[` +
 			methods + `]` + more
 	}
-	for method, left := range map[string]string{"m1": "120", "m4": "50"} {
-		name := map[string]string{"m1": "SMS", "m4": "PUSH"}[method]
-		s.wants(t, "POST /auth/2fa/challenge/renew", `{"methodId":"`+method+`","method":"`+name+`"}`, shown("PENDING", "}}",
-			`{"id":"m1","name":"SMS","expire":`+left+`,"renewStart":61,"hint":"+90"},{"id":"m2","name":"MAIL","expire":0,`+
-				`"renewStart":0},{"id":"m4","name":"PUSH","expire":591,"renewStart":0,"matchNumber":"42"}`), "p-auth", "c1")
-		if want := "c1 " + method + " " + name; s.asked != want {
-			t.Errorf("%s, want %s", s.asked, want)
+	for end, left := range map[int64]string{601_000: "120", 129_900: "119"} { // of the challenge
+		s.c.ExpiresAt = end
+		s.wants(t, "POST /auth/2fa/challenge/renew", `{"methodId":"m1","method":"SMS"}`, strings.Replace(shown("PENDING",
+			"}}", `{"id":"m1","name":"SMS","expire":`+left+`,"renewStart":61,"hint":"+90"},{"id":"m2","name":"MAIL",`+
+				`"expire":0,"renewStart":0},{"id":"m4","name":"PUSH","expire":`+left+`,"renewStart":0,"matchNumber":"42"}`),
+			"600", strconv.FormatInt(end/1000-1, 10), 1), "p-auth", "c1")
+		if s.asked != "c1 m1 SMS" {
+			t.Error(s.asked)
 		}
 	}
+	s.c.ExpiresAt = 601_000
 	s.wants(t, "POST /auth/2fa/challenge/renew", `{"methodId":"m1","method":"FAX"}`, "400 INVALID_FIELD method",
 		"p-auth", "c1")
 
@@ -249,7 +252,7 @@ func TestPendingPushes(t *testing.T) {
 	s := newChallenges(t, zone)
 	s.wants(t, line, "", "[]", signed...)
 	s.pending = []stepup.Approval{a}
-	s.wants(t, line+"&intent=true", "", shown(istanbul, "TR in en", ""), signed...) // of an older release
+	s.wants(t, line+"&intent=true", "", shown(istanbul, "TR in ", ""), signed...) // of an older release
 	if s.asked != "u1 " {
 		t.Error(s.asked)
 	}
@@ -259,12 +262,13 @@ func TestPendingPushes(t *testing.T) {
 	if s.asked != "u1 tr" {
 		t.Error(s.asked)
 	}
-	s.wants(t, line, "", shown(istanbul, "TR in en", ""), signed...)
+	s.wants(t, line, "", shown(istanbul, "TR in ", ""), signed...)
 	s.wants(t, line, "", "401 DEVICE_SIGNATURE_INVALID", "device-signature", "d2")
 	s = newChallenges(t, nil)
 	a.Method.Number = ""
 	s.pending = []stepup.Approval{a}
-	s.wants(t, line, "", strings.Replace(shown("14.11.2023 22:13:20", "", ""), `"numberMatching":true,`, "", 1), signed...)
+	s.wants(t, line, "", strings.Replace(shown("14.11.2023 22:13:20", "TR in ", ""), `"numberMatching":true,`, "", 1),
+		signed...)
 }
 
 // The filter of the caller: its shape, and the changes that are refused before a challenge (D-GEO-03 to 05).

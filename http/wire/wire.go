@@ -67,17 +67,16 @@ func Started(s challenge.Started) rest.Reply[ChallengeAnswer] {
 	return out
 }
 
-// Renewed is the answer of a renewal: the open methods, each with its remaining seconds. The
-// renewed method has its whole lifetime, unless the challenge ends before (D-2FA-23).
+// Renewed is the answer of a renewal: the open methods, each with its remaining seconds. They
+// are those at the renewal, unless the challenge ends before the renewed method (D-2FA-23).
 func Renewed(s challenge.Challenge, methodID string, now time.Time) ChallengeAnswer {
 	c := shape(s)
+	if m, _ := s.Method(methodID); m.ExpiresAt < s.ExpiresAt && m.ID != "" {
+		now = time.UnixMilli(m.ExpiresAt - m.LifetimeMs) // the answer comes a moment later
+	}
 	for _, m := range s.Methods {
-		left := max(0, m.ExpiresAt-now.UnixMilli())
-		if m.ID == methodID && m.ExpiresAt < s.ExpiresAt {
-			left = m.LifetimeMs // the answer comes a moment later
-		}
 		if m.Order == 0 {
-			c.MethodList = append(c.MethodList, method(m, left))
+			c.MethodList = append(c.MethodList, method(m, max(0, m.ExpiresAt-now.UnixMilli())))
 		}
 	}
 	return ChallengeAnswer{Challenge: c}

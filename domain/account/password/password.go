@@ -60,6 +60,8 @@ func (p Policy) Check(password string, who Personal) error {
 		return fault.Invalid("password", "must have at least %d characters", p.MinChars)
 	case n > p.MaxChars:
 		return fault.Invalid("password", "must have at most %d characters", p.MaxChars)
+	case strings.TrimSpace(normal) == "": // D-GEN-10
+		return fault.Invalid("password", "must not be blank")
 	case who.owns(normal):
 		return fault.Invalid("password", "must not be your phone number or mail address")
 	case Common(normal):

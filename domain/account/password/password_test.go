@@ -23,6 +23,7 @@ func TestPolicy(t *testing.T) {
 		{"kedi7şe", "at least 8"},               //
 		{"s\u0327ekerse", "at least 8"},         // 8 code points, but 7 once composed
 		{"", "at least 8"},                      //
+		{" \t \u00a0    ", "blank"},             //
 		{strings.Repeat("x", 129), "at most"},   //
 		{strings.Repeat("x", 1<<20), "at most"}, //
 		{"kedi\xff7seker", "text"},              //

@@ -19,6 +19,7 @@ type Approval struct {
 	Left      time.Duration // until the push expires
 	Title     string        // of the action
 	Text      string        // the question to the user
+	Country   string        // of the starter, in the language of Title
 	Rows      [][2]string   // of the info table: header and value
 	Document  []byte        // the intent; nil for a challenge of an older release
 }
@@ -51,7 +52,10 @@ func (s *Answerer) Ongoing(ctx context.Context, userID, asked string,
 		a := Approval{Challenge: c, Method: c.Methods[i], Left: time.UnixMilli(c.Methods[i].ExpiresAt).Sub(now),
 			Title: legible.Escape(s.Catalog().ActionTitle(c.Action, lang))}
 		a.Text = fmt.Sprintf(question(lang), a.Title)
-		if a.Rows, err = s.rows(p, lang, country); err != nil {
+		if country != nil && c.Starter.Country != "" {
+			a.Country = country(c.Starter.Country, lang)
+		}
+		if a.Rows, err = s.rows(p, lang, a.Country); err != nil {
 			return nil, err
 		}
 		if a.Document, err = s.Document(c.ID, p.Intent); err != nil {
@@ -74,13 +78,9 @@ func question(lang string) string {
 }
 
 // rows returns the action's headers that have a value.
-func (s *Answerer) rows(p challenge.Insert, lang string, country func(code,
-	language string) string) ([][2]string, error) {
-	from := p.Starter
-	values := map[string]string{mfa.HeaderDevice: deviceOf(from), mfa.HeaderIP: from.IP}
-	if country != nil && from.Country != "" {
-		values[mfa.HeaderCountry] = country(from.Country, lang)
-	}
+func (s *Answerer) rows(p challenge.Insert, lang, country string) ([][2]string, error) {
+	values := map[string]string{mfa.HeaderDevice: deviceOf(p.Starter), mfa.HeaderIP: p.Starter.IP,
+		mfa.HeaderCountry: country}
 	of, _ := s.Actions.Of(p.Action, p.Service)
 	if describe := of.Describe; describe != nil && p.Command != nil {
 		plain, err := s.Ring.Open(p.Command, challenge.CommandData(p.ID))

@@ -68,19 +68,20 @@ func TestOngoing(t *testing.T) {
 	p.Starter.Actions["LOGIN"] = action
 	p.pending = []challenge.Insert{p.waiting(func(*challenge.Challenge) {})}
 	for asked, want := range map[string]Approval{
-		"en": {Title: "Sign-in", Text: "Do you approve: Sign-in", Rows: [][2]string{{"Device", "Acme One"},
-			{"IP address", "from the command"}, {"Location", "DE in en"}}},
-		"": {Title: "Giriş", Text: "Onaylıyor musunuz: Giriş", Rows: [][2]string{{"Cihaz", "Acme One"},
-			{"IP adresi", "from the command"}, {"Konum", "DE in tr"}}},
+		"en": {Title: "Sign-in", Text: "Do you approve: Sign-in", Country: "DE in en", Rows: [][2]string{
+			{"Device", "Acme One"}, {"IP address", "from the command"}, {"Location", "DE in en"}}},
+		"": {Title: "Giriş", Text: "Onaylıyor musunuz: Giriş", Country: "DE in tr", Rows: [][2]string{
+			{"Cihaz", "Acme One"}, {"IP adresi", "from the command"}, {"Konum", "DE in tr"}}},
 	} {
 		got, err := p.Ongoing(t.Context(), "u1", asked, country)
 		storetest.Must(t, err)
 		a := got[0]
 		slices.SortFunc(a.Rows, func(x, y [2]string) int { return slices.Compare(x[:], y[:]) })
 		slices.SortFunc(want.Rows, func(x, y [2]string) int { return slices.Compare(x[:], y[:]) })
-		if a.Title != want.Title || a.Text != want.Text || !slices.Equal(a.Rows, want.Rows) || a.Left != time.Millisecond ||
-			string(a.Document) != "document" || a.Method.ID != "m1" || a.Challenge.ID != "c1" {
-			t.Errorf("%s, %s, %v, %s, %s", a.Title, a.Text, a.Rows, a.Left, a.Document)
+		if a.Title != want.Title || a.Text != want.Text || !slices.Equal(a.Rows, want.Rows) ||
+			a.Country != want.Country || a.Left != time.Millisecond || string(a.Document) != "document" ||
+			a.Method.ID != "m1" || a.Challenge.ID != "c1" {
+			t.Errorf("%s, %s, %s, %v, %s, %s", a.Title, a.Text, a.Country, a.Rows, a.Left, a.Document)
 		}
 	}
 	if got, err := p.Ongoing(t.Context(), "u1", "en", nil); err != nil || len(got[0].Rows) != 2 {

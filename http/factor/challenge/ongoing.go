@@ -79,14 +79,11 @@ func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) 
 		p := pendingPushParams{IP: from.IP, DeviceBrand: from.Brand, DeviceModel: from.Model,
 			DeviceDesc: from.Description,
 			DateTime:   time.UnixMilli(c.CreatedAt).In(zone).Format("02.01.2006 15:04:05"), Timestamp: c.CreatedAt,
-			Expire: int64(a.Left / time.Second),
+			CountryName: a.Country, Expire: int64(a.Left / time.Second),
 			InfoTable: infoTable{Metadata: infoTableMetadata{Type: "table", Rows: len(a.Rows), Cols: 2},
 				Data: make([][]string, len(a.Rows))}}
 		for j, row := range a.Rows {
 			p.InfoTable.Data[j] = row[:]
-		}
-		if g.CountryName != nil && from.Country != "" {
-			p.CountryName = g.CountryName(from.Country, who.Language)
 		}
 		out[i] = pendingPush{Body: a.Text, Data: pendingPushData{ChallengeID: c.ID, TS: c.CreatedAt,
 			MethodID: a.Method.ID,
