@@ -79,6 +79,8 @@ func (c demoCmd) Run(e *env) error {
 	switch {
 	case errors.Is(err, demo.ErrFinished):
 		return fmt.Errorf("%w; the logins are in %s", err, logins)
+	case errors.Is(err, demo.ErrPeople), errors.Is(err, demo.ErrMoney): // before the first stage
+		return err
 	case err != nil:
 		return fmt.Errorf("%w\nfinished work is saved: run the command again to continue", err)
 	}

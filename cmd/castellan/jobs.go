@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,6 +168,9 @@ func (c jobsCancelCmd) Run(e *env) error {
 	defer v.Close()
 	if err := jobs.Cancel(e.ctx, audit.Operator, c.Job); err != nil {
 		return c.describeError(err)
+	}
+	if j, err := jobs.Store.Get(e.ctx, c.Job); err != nil || j.State == job.Done || j.State == job.Failed {
+		return errors.Join(err, fmt.Errorf("the job is over: %s", j.State))
 	}
 	_, err = fmt.Fprintln(e.out, "cancelled", c.Job)
 	return err

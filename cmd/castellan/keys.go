@@ -9,7 +9,6 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/domain/kit/audit"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
 	"castellan/persistence/kit"
 )
@@ -121,9 +120,6 @@ func (c rotateCmd) Run(e *env) error {
 		return err
 	}
 	r, err := v.Keeper.Rotate(e.ctx, purpose, life, c.Force)
-	if fault.CodeOf(err) == fault.InvalidState {
-		return fmt.Errorf("%w (--force ends its tokens now)", err)
-	}
 	if err != nil {
 		return err
 	}

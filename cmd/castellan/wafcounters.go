@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -61,6 +62,9 @@ running service of this data_dir, by the socket control.sock in it.`
 }
 
 func (c wafResetCmd) Run(e *env) error {
+	if strings.TrimSpace(c.Reason) == "" {
+		return errors.New("--reason must not be blank")
+	}
 	a, err := control.Call(e.ctx, e.cfg.DataDir,
 		control.Request{Reset: &control.Reset{Label: c.Label, Entity: c.Entity, Reason: c.Reason}})
 	if err != nil {

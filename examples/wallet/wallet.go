@@ -65,7 +65,7 @@ func (w *Wallet) Run(ctx context.Context) error {
 				return own.error
 			}
 			if ctx.Err() == nil {
-				slog.Warn("the service cannot be reached", "error", err)
+				slog.Warn("a call of the service failed; the next one is in a moment", "error", err)
 			}
 		}
 		select {

@@ -190,11 +190,17 @@ func TestFirewallOfHealthChecks(t *testing.T) {
 	w := newWall(t, firewall.Rule{Label: "rate", Type: firewall.RateLimit, EntityType: firewall.IP, AllEntities: true,
 		PeriodMs: new(int64(60_000)), Limit: new(int64(4))},
 		firewall.Rule{Label: "bad", Type: firewall.Blacklist, EntityType: firewall.IP,
-			Entities: []string{"192.0.2.0/24", "127.0.0.0/8"}})
+			Entities: []string{"192.0.2.0/24", "127.0.0.0/8"}},
+		firewall.Rule{Label: "only", Type: firewall.WhitelistForce, EntityType: firewall.UserID, Entities: []string{"u1"}})
 	w.full, w.feed.Stale = true, true
-	w.ask("/health/live", "", "198.51.100.7", 200)
-	w.ask("/health/live", "", "192.0.2.7", 403)
-	w.ask("/health/live", "", "127.0.0.1", 200)
+	for ip, want := range map[string]int{"198.51.100.7": 200, "192.0.2.7": 403, "127.0.0.1": 200} {
+		w.ask("/health/live", "", ip, want)
+		c := firewall.Client{IP: netip.MustParseAddr(ip), UserID: "u1"}
+		x, err := w.Evaluator.Explain(t.Context(), "GET /health/live", c)
+		if (x.Decision == firewall.Allowed) != (want == 200) || x.Decision == firewall.RateLimited || err != nil {
+			t.Errorf("the explanation for %s: %+v, %v", ip, x, err)
+		}
+	}
 	if len(w.keys) != 0 || w.feed.caught != 0 {
 		t.Errorf("counted %v, caught up %d times", w.keys, w.feed.caught)
 	}

@@ -283,7 +283,7 @@ func TestOpenWithoutADatabase(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	storetest.Must(t, os.WriteFile(file, []byte(strings.Repeat("no database ", 100)), 0o600))
 	for what, path := range map[string]string{"a folder": dir, "a folder that is a file": filepath.Join(file, "test.db"),
-		"another file": file} {
+		"another file": file, "a name too long for a restore": filepath.Join(dir, strings.Repeat("x", 250))} {
 		for _, readOnly := range []bool{false, true} {
 			db, err := Open(t.Context(), "sqlite:"+path, noteKinds, Options{ReadOnly: readOnly})
 			if err == nil && readOnly {
@@ -291,7 +291,7 @@ func TestOpenWithoutADatabase(t *testing.T) {
 				storetest.Must(t, db.Close())
 				db = nil
 			}
-			if db != nil || err == nil {
+			if db != nil || err == nil || errors.Is(err, ErrUnfinished) {
 				t.Errorf("%s, read-only %t: %v", what, readOnly, err)
 			}
 		}

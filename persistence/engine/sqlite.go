@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -25,8 +24,10 @@ func (db *DB) openSQLite(path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	if unfinished, err := exists(file + stagedSuffix); err != nil || unfinished {
-		return errors.Join(err, ErrUnfinished)
+	if unfinished, err := exists(file + stagedSuffix); err != nil {
+		return err
+	} else if unfinished {
+		return ErrUnfinished
 	}
 	if o.Serves {
 		if db.serving, err = serveAlone(file); err != nil {

@@ -47,8 +47,9 @@ func TestFirewallRulesReachOtherNodes(t *testing.T) {
 			t.Errorf("waf explain for a bypassed network: %+v", got)
 		}
 		for _, wrong := range [][]string{{"waf", "explain", "rules"}, {"waf", "explain", "GET /x", "--ip", "here"},
-			{"waf", "explain", "GET /x", "--country", "tr"}, {"waf", "disable", "none"}} {
-			if got := s.Command("", wrong...); got.Code != 1 || got.ErrOut == "" {
+			{"waf", "explain", "GET /x", "--country", "tr"}, {"waf", "disable", "none"},
+			{"waf", "reset", "x", "192.0.2.1", "--reason", " "}} {
+			if got := s.Command("", wrong...); got.Code != 1 || got.ErrOut == "" || strings.Contains(got.ErrOut, "no such") {
 				t.Errorf("%v: %+v", wrong, got)
 			}
 		}

@@ -69,8 +69,11 @@ func Listen(ctx context.Context, dataDir string, log *slog.Logger, answer func(c
 	}
 }
 
-// listen replaces the socket of a process that has ended.
+// listen replaces the socket of a process that has ended. With PostgreSQL nothing else makes the folder.
 func listen(path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
 		return nil, fmt.Errorf("another service uses %s", path)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 // A command reaches the service of its data folder by a socket that is only for the user of the service. A socket that
 // a killed service left behind is replaced, and that of a running one is not.
 func TestCommandsReachTheService(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "data")
 	if _, err := Call(t.Context(), dir, Request{}); err == nil || !strings.Contains(err.Error(), "no running service") {
 		t.Errorf("without a service: %v", err)
 	}

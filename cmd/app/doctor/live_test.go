@@ -266,4 +266,11 @@ func TestLiveChecksOfFiles(t *testing.T) {
 	if !strings.Contains(f.State, "chmod 600") {
 		t.Errorf("an open master key: %v", f)
 	}
+	c = production(t) // with a database that nothing has migrated
+	storetest.Must(t, os.Mkdir(c.DataDir, 0o700))
+	storetest.Must(t, os.WriteFile(filepath.Join(c.DataDir, "castellan.db"), nil, 0o600))
+	ok = live(t, Examine(t.Context(), c, nil), setup.OK)
+	if s := ok["files.folder"].State + ok["keys.master_file"].State; strings.Count(s, "at the first start") != 2 {
+		t.Errorf("before the first start: %v", ok)
+	}
 }

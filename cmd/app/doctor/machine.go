@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -144,6 +145,10 @@ func (d Doctor) clock(ctx context.Context) (string, error) {
 func (d Doctor) unstarted(ctx context.Context) bool {
 	if d.db == nil {
 		return d.absent()
+	}
+	pending, err := persistence.Pending(ctx, d.db)
+	if err == nil && slices.Contains(pending, "0001_core.sql") {
+		return true
 	}
 	keys, err := kit.NewKeys(d.db).Keys(ctx)
 	return err == nil && len(keys) == 0

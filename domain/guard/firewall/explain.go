@@ -3,6 +3,7 @@ package firewall
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"castellan/domain/guard/ratelimit"
 )
@@ -125,8 +126,15 @@ func blocksClient(rules []Rule, app, resource string, c Client, nowMs int64) boo
 // the command line, limits are assumed to admit.
 func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x Explanation, err error) {
 	s, nowMs := e.Rules(), e.Now().UnixMilli()
+	health := strings.HasPrefix(resource, "GET /health/") // only blacklists apply, and no session is known (D-WAF-08)
+	if health {
+		c.UserID, c.Service = "", ""
+	}
 	verdict, rates := s.Judge(resource, c, nowMs, nil)
-	app, bypassed := s.app, e.Bypassed(c.IP)
+	if health && !s.Blacklisted(resource, c, nowMs) {
+		verdict = Allow
+	}
+	app, bypassed := s.app, e.Bypassed(c.IP) || health && c.IP.IsLoopback()
 	if isLimit(resource) {
 		app, bypassed = c.Service, false
 		verdict, rates = s.judgeLimit(limitKey{app, resource}, c, nowMs, nil)
@@ -141,10 +149,13 @@ func (e *Evaluator) Explain(ctx context.Context, resource string, c Client) (x E
 		k := &x.Rules[i]
 		k.Rule = s.rules[i]
 		why, ok := k.Rule.concerns(app, resource, nowMs)
+		if health && ok && k.Rule.Type == RateLimit {
+			why, ok = OtherResource, false
+		}
 		plays := ok
 		if ok {
 			why, ok = k.Rule.targets(c)
-			plays = ok || k.Rule.Type == WhitelistForce // which blocks all clients it does not target
+			plays = ok || k.Rule.Type == WhitelistForce && !health // which blocks all clients it does not target
 		}
 		k.Matched, k.Reason = ok, why
 		switch {

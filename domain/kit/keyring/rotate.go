@@ -74,7 +74,7 @@ func (k *Keeper) Rotate(ctx context.Context, p Purpose, tokenLife time.Duration,
 		for _, r := range live {
 			if !force {
 				return Rotation{}, fault.New(fault.InvalidState,
-					"signing key %s verifies tokens until %s: rotate after that, or use force, which ends them now",
+					"signing key %s verifies tokens until %s: rotate after that, or use --force, which ends them now",
 					r.ID, r.RetiredAt.UTC().Format(time.RFC3339))
 			}
 			r.RetiredAt = now

@@ -74,7 +74,7 @@ func (a *Admin) Add(ctx context.Context, by audit.By, rules ...Rule) error {
 		}
 		for _, r := range rules {
 			if slices.ContainsFunc(all, func(o Rule) bool { return o.Label == r.Label }) {
-				return done, fault.New(fault.RecordAlreadyExist, "there is a rule with this label")
+				return done, fault.New(fault.RecordAlreadyExist, "there is a rule labelled %q", r.Label)
 			}
 			all = append(all, r)
 			if err := a.put(ctx, r, all, true); err != nil {
