@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"castellan/cmd/app"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/sorting"
@@ -49,11 +50,15 @@ func (c userAllowIPCmd) Run(e *env) error {
 	if c.Remove && (c.Clear || len(networks) == 0) {
 		return errors.New("--remove requires networks and excludes --clear")
 	}
-	v, u, err := c.open(e)
+	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
+	u, err := c.find(e, v)
+	if err != nil {
+		return err
+	}
 	store, now := session.NewAllowedIPs(v.DB), time.Now()
 	before, err := store.Networks(e.ctx, u.ID)
 	if err != nil {
@@ -123,12 +128,11 @@ all sessions of the account end and its open challenges are closed. If the filte
 already empty, nothing changes.`
 }
 
-func (c userClearGeofilterCmd) Run(e *env) error {
-	v, u, err := c.open(e)
+func (c userClearGeofilterCmd) Run(e *env, v *app.Deployment) error {
+	u, err := c.find(e, v)
 	if err != nil {
 		return err
 	}
-	defer v.Close()
 	notices, err := v.Notices(e.cfg)
 	if err != nil {
 		return err

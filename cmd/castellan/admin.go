@@ -116,11 +116,7 @@ func (c userAddCmd) Run(e *env) error {
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		return errors.New("an account with this phone number or mail address already exists")
 	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, u.ID)
-	return err
+	return e.print(err, u.ID)
 }
 
 // userArg is the account argument of a command.
@@ -128,11 +124,8 @@ type userArg struct {
 	User string `arg:"" help:"User id, mail address, or phone number with its dialling code (+905…)."`
 }
 
-// open opens the database and reads the account in the argument. The caller closes it.
-func (c userArg) open(e *env) (v *app.Deployment, u user.User, err error) {
-	if v, err = app.Open(e.ctx, e.cfg); err != nil {
-		return nil, u, err
-	}
+// find reads the account in the argument.
+func (c userArg) find(e *env, v *app.Deployment) (u user.User, err error) {
 	users := account.NewUsers(v.DB)
 	switch to := app.CanonicalDestination(c.User); {
 	case strings.Contains(c.User, "@"):
@@ -145,27 +138,19 @@ func (c userArg) open(e *env) (v *app.Deployment, u user.User, err error) {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fmt.Errorf("there is no account %q", c.User)
 	}
-	if err != nil {
-		v.Close()
-	}
-	return v, u, err
+	return u, err
 }
 
 type userUnlockCmd struct{ userArg }
 
-func (c userUnlockCmd) Run(e *env) error {
-	v, u, err := c.open(e)
+func (c userUnlockCmd) Run(e *env, v *app.Deployment) error {
+	u, err := c.find(e, v)
 	if err != nil {
 		return err
 	}
-	defer v.Close()
 	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_UNLOCK", UserID: u.ID, Target: u.ID},
 		password.ClearGuard{Key: u.ID}, challenge.SwitchOn{UserID: u.ID})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, "unlocked", u.ID)
-	return err
+	return e.print(err, "unlocked", u.ID)
 }
 
 type userWithdrawalsCmd struct {
@@ -178,12 +163,11 @@ func (userWithdrawalsCmd) Help() string {
 While it is set, the queued withdrawals of the account are held.`
 }
 
-func (c userWithdrawalsCmd) Run(e *env) error {
-	v, u, err := c.open(e)
+func (c userWithdrawalsCmd) Run(e *env, v *app.Deployment) error {
+	u, err := c.find(e, v)
 	if err != nil {
 		return err
 	}
-	defer v.Close()
 	prohibit := c.Permission == "prohibit"
 	var done admin.Done
 	done.Writes = append(done.Writes, user.SetWithdrawProhibited{UserID: u.ID, Prohibited: prohibit})
@@ -197,11 +181,7 @@ func (c userWithdrawalsCmd) Run(e *env) error {
 	}
 	err = v.Operate(e.ctx, change.Users, audit.Record{Action: "USER_WITHDRAWALS", UserID: u.ID, Target: u.ID,
 		Detail: c.Permission}, done.Writes...)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, c.Permission, u.ID)
-	return err
+	return e.print(err, c.Permission, u.ID)
 }
 
 type userReopenKYCCmd struct{ userArg }
@@ -211,18 +191,13 @@ func (userReopenKYCCmd) Help() string {
 document does. The identity of the account must be rejected.`
 }
 
-func (c userReopenKYCCmd) Run(e *env) error {
-	v, u, err := c.open(e)
+func (c userReopenKYCCmd) Run(e *env, v *app.Deployment) error {
+	u, err := c.find(e, v)
 	if err != nil {
 		return err
 	}
-	defer v.Close()
 	err = kyc.Reopen(e.ctx, account.NewUsers(v.DB), v.Changes(change.Users), audit.Operator, u.ID)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, "reopened", u.ID)
-	return err
+	return e.print(err, "reopened", u.ID)
 }
 
 func policy(c config.Config) password.Policy {
@@ -244,12 +219,7 @@ repaired number, both are listed and neither changes: ask their owners. A number
 use with and without the 0 cannot be judged and stays as it is.`
 }
 
-func (c userPhonesCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c userPhonesCmd) Run(e *env, v *app.Deployment) error {
 	repaired := 0
 	ambiguous, err := user.FindShortened(e.ctx, account.NewUsers(v.DB), func(s user.Shortened) error {
 		if s.Other == "" && c.Repair {

@@ -25,12 +25,7 @@ backup has personal data: protect its place like the database. SQLite needs as m
 space as the database, beside it. docs/backup.md has the steps of a whole week.`
 }
 
-func (c backupCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c backupCmd) Run(e *env, v *app.Deployment) error {
 	files, err := adapters.Files(e.cfg.Files)
 	if err != nil {
 		return err

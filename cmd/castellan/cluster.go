@@ -37,16 +37,8 @@ folder for each other node with "castellan cluster cert".`
 }
 
 func (c clusterInitCmd) Run(e *env) error {
-	if err := cluster.InitKeys(c.Dir, c.Name); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(
-		e.out,
-		"created the keys of a cluster in %s; keep %s secret\n",
-		c.Dir,
-		filepath.Join(c.Dir, "ca.key"),
-	)
-	return err
+	return e.print(cluster.InitKeys(c.Dir, c.Name),
+		fmt.Sprintf("created the keys of a cluster in %s; keep %s secret", c.Dir, filepath.Join(c.Dir, "ca.key")))
 }
 
 type clusterCertCmd struct {
@@ -62,11 +54,7 @@ node can be revoked.`
 }
 
 func (c clusterCertCmd) Run(e *env) error {
-	if err := cluster.NodeKeys(c.From, c.Dir, c.Name); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(e.out, "created the keys of a node in", c.Dir)
-	return err
+	return e.print(cluster.NodeKeys(c.From, c.Dir, c.Name), "created the keys of a node in", c.Dir)
 }
 
 type clusterRenewCmd struct {
@@ -86,12 +74,8 @@ func (c clusterRenewCmd) Run(e *env) error {
 		return err
 	}
 	serial, name, ends, err := cluster.Certificate(c.Dir)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.out, "%s: certificate %s of %s, valid until %s\n", c.Dir, serial, name,
-		ends.Format(time.DateOnly))
-	return err
+	return e.print(err, fmt.Sprintf("%s: certificate %s of %s, valid until %s", c.Dir, serial, name,
+		ends.Format(time.DateOnly)))
 }
 
 type clusterRevokeCmd struct {

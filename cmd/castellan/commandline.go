@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"castellan/cmd/app"
 )
 
 // A command is a struct that runs, or has subcommands; its tags configure cobra. Every field is a flag, except for
@@ -30,6 +32,22 @@ import (
 // Libraries that read such tags themselves find a command's methods by name. The linker then keeps every method of
 // every type: the binary was twice as large.
 type runner interface{ Run(*env) error }
+
+// deploymentRunner is a command that begins with an open database.
+type deploymentRunner interface {
+	Run(*env, *app.Deployment) error
+}
+
+type opened struct{ deploymentRunner }
+
+func (o opened) Run(e *env) error {
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return o.deploymentRunner.Run(e, v)
+}
 
 func init() { cobra.EnableCommandSorting = false } // in the order of the fields
 
@@ -73,13 +91,17 @@ func parse(to any, name, description string, args, environ []string, out io.Writ
 func (l *commandLine) command(v reflect.Value, name, short string) *cobra.Command {
 	c := &cobra.Command{Use: name, Short: short, SilenceErrors: true, SilenceUsage: true}
 	flags := c.Flags()
-	r, runs := v.Addr().Interface().(runner)
+	of := v.Addr().Interface()
+	r, runs := of.(runner)
+	if d, ok := of.(deploymentRunner); ok {
+		r, runs = opened{d}, true
+	}
 	if !runs {
 		flags = c.PersistentFlags() // subcommands accept them too
 		c.RunE = expectCommand
 	}
 	flags.SortFlags, c.Flags().SortFlags = false, false
-	if h, ok := r.(interface{ Help() string }); ok {
+	if h, ok := of.(interface{ Help() string }); ok {
 		c.Long = h.Help()
 	}
 	words := l.fields(c, flags, v)

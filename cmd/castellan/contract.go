@@ -30,12 +30,7 @@ add contracts, versions and details with POST /admin/contracts:
   castellan contract add DISTANCE_SALES "Distance sales agreement" --version 2026-1`
 }
 
-func (c contractAddCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c contractAddCmd) Run(e *env, v *app.Deployment) error {
 	store := office.NewContracts(v.DB)
 	contracts := contract.Service{Store: store, Changes: v.Changes("")}
 	contracts.Changes.Lock = store.Lock
@@ -44,21 +39,12 @@ func (c contractAddCmd) Run(e *env) error {
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		return fmt.Errorf("a contract with the code %q already exists", c.Code)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, added.ID)
-	return err
+	return e.print(err, added.ID)
 }
 
 type contractListCmd struct{}
 
-func (contractListCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (contractListCmd) Run(e *env, v *app.Deployment) error {
 	all, err := office.NewContracts(v.DB).Contracts(e.ctx, contract.Query{})
 	for _, c := range all {
 		fmt.Fprintf(e.out, "%d\t%s\t%s\t%s\n", c.ID, c.Code, cmp.Or(c.Version, "-"), c.Name)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"castellan/cmd/app"
 	"castellan/domain/kit/audit"
 	"castellan/domain/people/corporate"
@@ -26,18 +24,9 @@ POST /integration/corporate-applications.
   castellan corporate add "Acme A.Ş." 1234567890 --status APPROVED`
 }
 
-func (c corporateAddCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c corporateAddCmd) Run(e *env, v *app.Deployment) error {
 	companies := corporate.Service{Store: people.NewCorporate(v.DB), Changes: v.Changes("")}
 	id, err := companies.AddApplication(e.ctx, audit.Operator,
 		corporate.Application{CompanyName: c.Name, TaxNumber: c.TaxNumber, Status: c.Status})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, id)
-	return err
+	return e.print(err, id)
 }

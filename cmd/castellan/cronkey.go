@@ -31,31 +31,17 @@ func (cronKeyAddCmd) Help() string {
 A running service accepts the key within one second.`
 }
 
-func (c cronKeyAddCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c cronKeyAddCmd) Run(e *env, v *app.Deployment) error {
 	header, err := issuer(v).Add(e.ctx, audit.Operator, c.Name)
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		return fmt.Errorf("a key named %q already exists: remove it first", c.Name)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, header)
-	return err
+	return e.print(err, header)
 }
 
 type cronKeyListCmd struct{}
 
-func (cronKeyListCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (cronKeyListCmd) Run(e *env, v *app.Deployment) error {
 	keys, err := permit.NewCronKeys(v.DB).Keys(e.ctx)
 	for _, k := range keys {
 		fmt.Fprintf(e.out, "%s\t%s\n", k.Name, k.CreatedAt.UTC().Format(time.RFC3339))
@@ -67,21 +53,12 @@ type cronKeyRemoveCmd struct {
 	Name string `arg:"" help:"Name of the client."`
 }
 
-func (c cronKeyRemoveCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	err = issuer(v).Remove(e.ctx, audit.Operator, c.Name)
+func (c cronKeyRemoveCmd) Run(e *env, v *app.Deployment) error {
+	err := issuer(v).Remove(e.ctx, audit.Operator, c.Name)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no key named %q", c.Name)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, "removed", c.Name)
-	return err
+	return e.print(err, "removed", c.Name)
 }
 
 func issuer(v *app.Deployment) cronkey.Issuer {

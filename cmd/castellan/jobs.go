@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,12 +29,8 @@ type jobsListCmd struct {
 	Limit  int    `help:"Maximum number of jobs." default:"50"`
 }
 
-func (c jobsListCmd) Run(e *env) error {
-	v, jobs, err := openJobs(e)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c jobsListCmd) Run(e *env, v *app.Deployment) error {
+	jobs := jobsOf(v)
 	found, err := jobs.Store.List(e.ctx, job.Query{Kind: c.Type, State: job.State(c.Status)},
 		page.Query[job.Place]{Limit: c.Limit})
 	if err != nil {
@@ -77,12 +72,8 @@ func (jobsWatchCmd) Help() string {
 done, and 1 if it failed or was cancelled.`
 }
 
-func (c jobsWatchCmd) Run(e *env) error {
-	v, jobs, err := openJobs(e)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c jobsWatchCmd) Run(e *env, v *app.Deployment) error {
+	jobs := jobsOf(v)
 	shown := ""
 	for {
 		j, err := jobs.Await(e.ctx, c.Job, time.Second, func(j job.Job) bool { return progress(j) != shown })
@@ -127,12 +118,8 @@ type jobsItemsCmd struct {
 	State []string `help:"List only recipients in these states." enum:"new,sending,done,failed,unknown,skipped"`
 }
 
-func (c jobsItemsCmd) Run(e *env) error {
-	v, jobs, err := openJobs(e)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c jobsItemsCmd) Run(e *env, v *app.Deployment) error {
+	jobs := jobsOf(v)
 	if _, err := jobs.Store.Get(e.ctx, c.Job); err != nil {
 		return c.describeError(err)
 	}
@@ -160,20 +147,16 @@ type jobsCancelCmd struct {
 	jobArg
 }
 
-func (c jobsCancelCmd) Run(e *env) error {
-	v, jobs, err := openJobs(e)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c jobsCancelCmd) Run(e *env, v *app.Deployment) error {
+	jobs := jobsOf(v)
 	if err := jobs.Cancel(e.ctx, audit.Operator, c.Job); err != nil {
 		return c.describeError(err)
 	}
-	if j, err := jobs.Store.Get(e.ctx, c.Job); err != nil || j.State == job.Done || j.State == job.Failed {
-		return errors.Join(err, fmt.Errorf("the job is over: %s", j.State))
+	j, err := jobs.Store.Get(e.ctx, c.Job)
+	if err == nil && (j.State == job.Done || j.State == job.Failed) {
+		err = fmt.Errorf("the job is over: %s", j.State)
 	}
-	_, err = fmt.Fprintln(e.out, "cancelled", c.Job)
-	return err
+	return e.print(err, "cancelled", c.Job)
 }
 
 type jobsResendCmd struct {
@@ -190,17 +173,8 @@ A job that failed, because the mail server was unavailable for too long, continu
 it stopped, and its unknown items are sent again.`
 }
 
-func (c jobsResendCmd) Run(e *env) error {
-	v, jobs, err := openJobs(e)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	if err := jobs.Resend(e.ctx, audit.Operator, c.Job); err != nil {
-		return c.describeError(err)
-	}
-	_, err = fmt.Fprintln(e.out, "queued", c.Job)
-	return err
+func (c jobsResendCmd) Run(e *env, v *app.Deployment) error {
+	return e.print(c.describeError(jobsOf(v).Resend(e.ctx, audit.Operator, c.Job)), "queued", c.Job)
 }
 
 // jobArg is the job argument of a command.
@@ -216,11 +190,6 @@ func (c jobArg) describeError(err error) error {
 	return err
 }
 
-// openJobs opens the database for work on its jobs. The caller closes it.
-func openJobs(e *env) (*app.Deployment, *job.Service, error) {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	return v, &job.Service{Store: kit.NewJobs(v.DB), Changes: v.Changes(""), Seal: v.Ring.Seal}, nil
+func jobsOf(v *app.Deployment) *job.Service {
+	return &job.Service{Store: kit.NewJobs(v.DB), Changes: v.Changes(""), Seal: v.Ring.Seal}
 }

@@ -28,12 +28,7 @@ it; "castellan keys rotate hashing --compromised" replaces it. The thumbprint of
 key is that of "castellan intent verify"; expired keys stay in the list.`
 }
 
-func (keysListCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (keysListCmd) Run(e *env, v *app.Deployment) error {
 	store, now := kit.NewKeys(v.DB), time.Now()
 	records, err := store.Keys(e.ctx)
 	if err != nil {
@@ -101,12 +96,7 @@ master   All keys are encrypted with a new master key file. On several nodes, fi
          compare checkpoints that are stored elsewhere.`
 }
 
-func (c rotateCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c rotateCmd) Run(e *env, v *app.Deployment) error {
 	purpose := map[string]keyring.Purpose{"signing": keyring.Signing, "sealing": keyring.Sealing,
 		"hashing": keyring.Hashing}[c.Purpose]
 	switch {
@@ -203,12 +193,7 @@ func (rehashCmd) Help() string {
 was interrupted. If all numbers are hashed with the new key, it changes nothing.`
 }
 
-func (rehashCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (rehashCmd) Run(e *env, v *app.Deployment) error {
 	return rehash(e, v)
 }
 

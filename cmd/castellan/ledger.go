@@ -24,12 +24,7 @@ exits with status 1.
 "castellan audit verify" verifies the audit trail itself.`
 }
 
-func (ledgerVerifyCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (ledgerVerifyCmd) Run(e *env, v *app.Deployment) error {
 	totals, err := ledger.Verify(e.ctx, money.NewLedger(v.DB))
 	if err == nil {
 		err = money.NewTransactions(v.DB).VerifyTotals(e.ctx)

@@ -78,6 +78,15 @@ type env struct {
 	log *slog.Logger
 }
 
+// print prints the result of a command that did not fail.
+func (e *env) print(failed error, result ...any) error {
+	if failed != nil {
+		return failed
+	}
+	_, err := fmt.Fprintln(e.out, result...)
+	return err
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -223,11 +223,7 @@ func (c moneyRuleLabel) report(e *env, err error, done string) error {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no rule labelled %q", c.Label)
 	}
-	if err != nil {
-		return everyField(err)
-	}
-	_, err = fmt.Fprintln(e.out, done, c.Label)
-	return err
+	return e.print(everyField(err), done, c.Label)
 }
 
 func withMoneyRules(e *env, do func(*money.Admin) error) error {

@@ -50,9 +50,5 @@ func (c ratesImportCmd) Run(e *env) error {
 	defer v.Close()
 	fmt.Fprintf(e.out, "storing %d rates\n", len(quotes))
 	changed, err := rate.Import(e.ctx, money.NewRates(v.DB), v.Changes(""), audit.Operator, quotes)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.out, "stored %d rates, %d of them new or changed\n", len(quotes), changed)
-	return err
+	return e.print(err, fmt.Sprintf("stored %d rates, %d of them new or changed", len(quotes), changed))
 }

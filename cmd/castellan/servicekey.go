@@ -57,15 +57,8 @@ func (c serviceKeyAddCmd) Run(e *env) error {
 		if fault.CodeOf(err) == fault.RecordAlreadyExist {
 			return fmt.Errorf("a key named %q already exists: rotate it or remove it first", c.Name)
 		}
-		return printKey(e, header, err)
+		return e.print(err, "key:", header)
 	})
-}
-
-func printKey(e *env, header string, err error) error {
-	if err == nil {
-		_, err = fmt.Fprintln(e.out, "key:", header)
-	}
-	return err
 }
 
 type serviceKeyListCmd struct{}
@@ -93,7 +86,7 @@ type serviceKeyRotateCmd struct {
 func (c serviceKeyRotateCmd) Run(e *env) error {
 	return withServiceKeys(e, func(s *servicekey.Service) error {
 		_, header, err := s.Rotate(e.ctx, audit.Operator, c.Name)
-		return printKey(e, header, describeKeyError(c.Name, err))
+		return e.print(describeKeyError(c.Name, err), "key:", header)
 	})
 }
 
@@ -103,11 +96,7 @@ type serviceKeyRemoveCmd struct {
 
 func (c serviceKeyRemoveCmd) Run(e *env) error {
 	return withServiceKeys(e, func(s *servicekey.Service) error {
-		err := describeKeyError(c.Name, s.Remove(e.ctx, audit.Operator, c.Name))
-		if err == nil {
-			_, err = fmt.Fprintln(e.out, "removed", c.Name)
-		}
-		return err
+		return e.print(describeKeyError(c.Name, s.Remove(e.ctx, audit.Operator, c.Name)), "removed", c.Name)
 	})
 }
 

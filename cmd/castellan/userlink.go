@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"castellan/cmd/app"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	foreign "castellan/domain/proof/issuer"
@@ -39,11 +40,15 @@ func (c userLinkCmd) Run(e *env) error {
 			return err
 		}
 	}
-	v, u, err := userArg{c.User}.open(e)
+	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
+	u, err := userArg{c.User}.find(e, v)
+	if err != nil {
+		return err
+	}
 	notices, err := v.Notices(e.cfg)
 	if err != nil {
 		return err

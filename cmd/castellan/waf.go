@@ -30,12 +30,7 @@ type wafListCmd struct {
 	Status string `help:"List only rules with this status." enum:"ACTIVE,INACTIVE," default:""`
 }
 
-func (c wafListCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c wafListCmd) Run(e *env, v *app.Deployment) error {
 	var q firewall.Query
 	if c.App != "" {
 		q.AppID = &c.App
@@ -99,16 +94,11 @@ func (wafDisableCmd) Help() string {
 prints the rule that decides.`
 }
 
-func (c wafDisableCmd) Run(e *env) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
+func (c wafDisableCmd) Run(e *env, v *app.Deployment) error {
 	admin := firewall.Admin{Store: guard.NewFirewall(v.DB), Changes: v.Changes(change.Firewall),
 		App: e.cfg.Firewall.AppID, Known: app.Resources(e.cfg)}
 	inactive := firewall.Inactive
-	err = admin.Change(
+	err := admin.Change(
 		e.ctx,
 		firewall.Author{By: audit.Operator, Force: true},
 		firewall.Change{Label: c.Label, Status: &inactive},
@@ -116,11 +106,7 @@ func (c wafDisableCmd) Run(e *env) error {
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return fmt.Errorf("there is no rule labelled %q", c.Label)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(e.out, "disabled", c.Label)
-	return err
+	return e.print(err, "disabled", c.Label)
 }
 
 type wafExplainCmd struct {
