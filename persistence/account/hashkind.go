@@ -23,7 +23,6 @@ type HashKinds struct{ db *engine.DB }
 
 var _ password.KindStore = HashKinds{}
 
-// NewHashKinds returns the kinds kept in db.
 func NewHashKinds(db *engine.DB) HashKinds { return HashKinds{db} }
 
 type kindRow struct {
@@ -52,7 +51,6 @@ var HashKindFences = []engine.Kind{
 	}, "seed", "since", "counted_at"),
 }
 
-// HashKindWrites are the writes of kinds.
 var HashKindWrites = []engine.Kind{
 	engine.Update("INSERT INTO hash_kind (kind, accounts, peak) SELECT v.kind, v.accounts, v.peak {FROM v} WHERE TRUE "+
 		"ON CONFLICT (kind) DO UPDATE SET accounts = hash_kind.accounts + excluded.accounts, "+
@@ -78,7 +76,6 @@ var HashKindWrites = []engine.Kind{
 	}),
 }
 
-// Census reads the census.
 func (s HashKinds) Census(ctx context.Context) (c password.Census, err error) {
 	var r censusRow
 	err = s.db.Find(ctx, &r, "id = $1", "", password.CensusID)

@@ -21,7 +21,6 @@ type PasswordGuards struct{ db *engine.DB }
 
 var _ password.GuardStore = PasswordGuards{}
 
-// NewPasswordGuards returns the guards kept in db.
 func NewPasswordGuards(db *engine.DB) PasswordGuards { return PasswordGuards{db} }
 
 type guardRow struct {

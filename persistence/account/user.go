@@ -21,7 +21,6 @@ type Users struct{ db *engine.DB }
 
 var _ user.Store = Users{}
 
-// NewUsers returns the accounts kept in db.
 func NewUsers(db *engine.DB) Users { return Users{db} }
 
 type userRow struct {
@@ -73,7 +72,6 @@ type userRow struct {
 	AlarmedAt          int64  `bun:",nullzero"`
 }
 
-// RoleRow is a role of an account.
 type RoleRow struct {
 	bun.BaseModel `bun:"table:user_role,alias:r"`
 

@@ -27,7 +27,6 @@ const mostUnfolded = 1000
 // unfoldedColumns are those that IndexOf reads.
 var unfoldedColumns = []string{"id", "name", "surname", "email", "phone", "number"}
 
-// searched returns the filter of the search of a query, for a page.
 func (s Users) searched(ctx context.Context, of user.Query, p page.Query[user.Place]) (record.Filter, error) {
 	q := *of.Search
 	ctx, cancel := s.db.Bound(ctx)

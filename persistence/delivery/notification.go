@@ -15,7 +15,6 @@ type Notifications struct{ db *engine.DB }
 
 var _ notification.Store = Notifications{}
 
-// NewNotifications returns the notifications kept in db.
 func NewNotifications(db *engine.DB) Notifications { return Notifications{db} }
 
 type notificationRow struct {

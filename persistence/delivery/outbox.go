@@ -17,7 +17,6 @@ type Outbox struct{ db *engine.DB }
 
 var _ outbox.Store = Outbox{}
 
-// NewOutbox returns the outbox kept in db.
 func NewOutbox(db *engine.DB) Outbox { return Outbox{db} }
 
 type outboxRow struct {

@@ -164,7 +164,6 @@ func texts(ctx context.Context, db *sql.DB, query string) (all [][]string, err e
 	return all, errors.Join(err, rows.Err())
 }
 
-// Copy writes a table to w.
 func (s *Frozen) Copy(ctx context.Context, table string, w io.Writer) error {
 	if s.conn == nil {
 		f, err := os.Open(s.file)

@@ -19,7 +19,6 @@ type Challenges struct{ db *engine.DB }
 
 var _ challenge.Store = Challenges{}
 
-// NewChallenges returns the challenges kept in db.
 func NewChallenges(db *engine.DB) Challenges { return Challenges{db} }
 
 type challengeRow struct {

@@ -14,7 +14,6 @@ type MFA struct{ db *engine.DB }
 
 var _ mfa.Store = MFA{}
 
-// NewMFA returns the configuration of the second factor kept in db.
 func NewMFA(db *engine.DB) MFA { return MFA{db} }
 
 type mfaMethodRow struct {

@@ -16,7 +16,6 @@ type Passkeys struct{ db *engine.DB }
 
 var _ passkey.Store = Passkeys{}
 
-// NewPasskeys returns the passkeys kept in db.
 func NewPasskeys(db *engine.DB) Passkeys { return Passkeys{db} }
 
 type passkeyRow struct {

@@ -18,7 +18,6 @@ type Remembered struct{ db *engine.DB }
 
 var _ remembered.Store = Remembered{}
 
-// NewRemembered returns the remembered clients kept in db.
 func NewRemembered(db *engine.DB) Remembered { return Remembered{db} }
 
 type rememberedRow struct {

@@ -19,7 +19,6 @@ type Errands struct{ db *engine.DB }
 
 var _ errand.Store = Errands{}
 
-// NewErrands returns the errands kept in db.
 func NewErrands(db *engine.DB) Errands { return Errands{db} }
 
 type errandRow struct {
@@ -104,7 +103,6 @@ func (s Errands) Get(ctx context.Context, id string) (errand.Errand, error) {
 	return errands.Find(ctx, s.db, record.Is("id", id))
 }
 
-// Referenced reads the errand of a reference.
 func (s Errands) Referenced(ctx context.Context, service, reference string) (errand.Errand, error) {
 	return errands.Find(ctx, s.db, record.Is("service", service), record.Is("reference", reference))
 }

@@ -18,7 +18,6 @@ type Gateways struct{ db *engine.DB }
 
 var _ gateway.Store = Gateways{}
 
-// NewGateways returns the routes and grants kept in db.
 func NewGateways(db *engine.DB) Gateways { return Gateways{db} }
 
 type guardRouteRow struct {
@@ -73,20 +72,11 @@ var GatewayWrites = []engine.Kind{
 	}),
 }
 
-var guardRoutes = record.Table[guardRouteRow, gateway.Route]{
+var guardRoutes = record.Of(record.Table[guardRouteRow, gateway.Route]{
 	Order:  record.Keyset{Columns: "id"},
 	Fixed:  []string{"id", "created_at"},
 	Absent: "there is no route of this id",
-	Record: func(r guardRouteRow) (gateway.Route, error) {
-		return gateway.Route{ID: r.ID, Host: r.Host, Method: r.Method, Path: r.Path, Mode: gateway.Mode(r.Mode),
-			ActionCode: r.ActionCode, Rows: r.Display.V, Status: gateway.Status(r.Status),
-			UpdatedAt: engine.Time(r.UpdatedAt)}, nil
-	},
-	Row: func(r gateway.Route) guardRouteRow {
-		return guardRouteRow{ID: r.ID, Host: r.Host, Method: r.Method, Path: r.Path, Mode: string(r.Mode),
-			ActionCode: r.ActionCode, Display: record.JSONOf(r.Rows), Status: string(r.Status)}
-	},
-}
+}, record.Names{"Display": "Rows"})
 
 var guardGrants = record.Table[guardGrantRow, gateway.Grant]{
 	Absent: "there is no such grant",

@@ -14,7 +14,6 @@ type Firewall struct{ db *engine.DB }
 
 var _ firewall.Store = Firewall{}
 
-// NewFirewall returns the rules kept in db.
 func NewFirewall(db *engine.DB) Firewall { return Firewall{db} }
 
 type firewallRow struct {

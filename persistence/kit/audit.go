@@ -70,7 +70,6 @@ type auditRow struct {
 	Hash      []byte
 }
 
-// macOf is HMAC-SHA256 with the audit key.
 func macOf(key []byte) hash.Hash { return hmac.New(sha256.New, key) }
 
 // sum is the MAC of the previous hash and the row, every part with its length.

@@ -15,7 +15,6 @@ type Audit struct{ db *engine.DB }
 
 var _ audit.Store = Audit{}
 
-// NewAudit returns the audit kept in db.
 func NewAudit(db *engine.DB) Audit { return Audit{db} }
 
 // auditRows reads the audit; its rows are written by auditWrites.

@@ -14,7 +14,6 @@ type Changes struct{ db *engine.DB }
 
 var _ change.Store = Changes{}
 
-// NewChanges returns the feed kept in db.
 func NewChanges(db *engine.DB) Changes { return Changes{db} }
 
 type changeRow struct {

@@ -14,7 +14,6 @@ type Idempotency struct{ db *engine.DB }
 
 var _ idempotency.Store = Idempotency{}
 
-// NewIdempotency returns the answers kept in db.
 func NewIdempotency(db *engine.DB) Idempotency { return Idempotency{db} }
 
 type idempotencyRow struct {

@@ -18,7 +18,6 @@ type Integration struct{ db *engine.DB }
 
 var _ integration.Store = Integration{}
 
-// NewIntegration returns the external ids and events kept in db.
 func NewIntegration(db *engine.DB) Integration { return Integration{db} }
 
 type claimRow struct {
@@ -86,7 +85,6 @@ var events = record.Table[eventRow, integration.Event]{
 	},
 }
 
-// Claim reads the claim of an external id.
 func (s Integration) Claim(ctx context.Context, kind integration.Kind, externalID string) (integration.Claim, error) {
 	return claims.Find(ctx, s.db, record.Is("kind", string(kind)), record.Is("external_id", externalID))
 }

@@ -18,7 +18,6 @@ type Jobs struct{ db *engine.DB }
 
 var _ job.Store = Jobs{}
 
-// NewJobs returns the jobs kept in db.
 func NewJobs(db *engine.DB) Jobs { return Jobs{db} }
 
 type jobRow struct {

@@ -20,7 +20,6 @@ type Keys struct{ db *engine.DB }
 
 var _ keyring.Store = Keys{}
 
-// NewKeys returns the keys kept in db.
 func NewKeys(db *engine.DB) Keys { return Keys{db} }
 
 type keyRow struct {

@@ -16,7 +16,6 @@ type Parameters struct{ db *engine.DB }
 
 var _ parameter.Store = Parameters{}
 
-// NewParameters returns the system parameters kept in db.
 func NewParameters(db *engine.DB) Parameters { return Parameters{db} }
 
 type parameterRow struct {

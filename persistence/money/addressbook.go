@@ -16,7 +16,6 @@ type AddressBooks struct{ db *engine.DB }
 
 var _ addressbook.Store = AddressBooks{}
 
-// NewAddressBooks returns the withdrawal address books kept in db.
 func NewAddressBooks(db *engine.DB) AddressBooks { return AddressBooks{db} }
 
 type bookRow struct {
@@ -44,23 +43,14 @@ type addressRow struct {
 // ownedEntry is an entry with the user whose book it is in.
 type ownedEntry struct {
 	addressbook.Entry
-	userID string
+	UserID string
 }
 
-var addresses = record.Table[addressRow, ownedEntry]{
+var addresses = record.Of(record.Table[addressRow, ownedEntry]{
 	Fixed:  []string{"user_id", "currency_id", "network_id", "created_at"},
 	Absent: "there is no such address",
-	Record: func(r addressRow) (ownedEntry, error) {
-		return ownedEntry{addressbook.Entry{ID: r.ID, Name: r.Name, Address: r.Address, AddressTag: r.AddressTag,
-			CurrencyID: r.CurrencyID, NetworkID: r.NetworkID, CreatedAt: engine.Time(r.CreatedAt),
-			AddressAt: engine.Time(r.AddressAt)}, r.UserID}, nil
-	},
-	Row: func(e ownedEntry) addressRow {
-		return addressRow{UserID: e.userID, Name: e.Name, Address: e.Address, AddressTag: e.AddressTag, Key: e.Key(),
-			CurrencyID: e.CurrencyID, NetworkID: e.NetworkID, CreatedAt: engine.Millis(e.CreatedAt),
-			AddressAt: engine.Millis(e.AddressAt)}
-	},
-}
+	Writes: func(e ownedEntry, r *addressRow) { r.Key = e.Key() },
+}, record.Names{"Key": ""})
 
 func (s AddressBooks) Book(ctx context.Context, userID string) (addressbook.Book, error) {
 	entries, err := addresses.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})

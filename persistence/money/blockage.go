@@ -17,7 +17,6 @@ type Blockages struct{ db *engine.DB }
 
 var _ blockage.Store = Blockages{}
 
-// NewBlockages returns the blockages kept in db.
 func NewBlockages(db *engine.DB) Blockages { return Blockages{db} }
 
 type blockageRow struct {
@@ -51,44 +50,30 @@ type blockageRead struct {
 	Surname      string `bun:",scanonly"`
 }
 
-func blockageRowOf(b blockage.Blockage) blockageRow {
-	r := blockageRow{ID: b.ID, UserID: b.UserID, CurrencyID: b.CurrencyID, TypeID: b.TypeID, SourceID: b.SourceID,
-		Status: string(b.Status), Description: b.Description, DescriptionJSON: string(b.DescriptionJSON),
-		Comment: b.Comment, Closure: b.Closure, Holds: b.Holds, CreatedAt: engine.Millis(b.CreatedAt),
-		UpdatedAt: engine.Millis(b.UpdatedAt),
-		DeletedAt: engine.Millis(b.DeletedAt), Version: b.Version}
-	r.Hi, r.Lo = b.Amount.Parts()
-	return r
-}
-
-var blockages = record.Table[blockageRead, blockage.Blockage]{
+var blockages = record.Of(record.Table[blockageRead, blockage.Blockage]{
 	Order:  record.Keyset{Columns: "b.id", Descending: true},
 	Absent: "there is no such blockage",
 	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.ColumnExpr("b.*, c.code AS currency_code, u.name, u.surname").
 			Join("JOIN currency AS c ON c.id = b.currency_id").Join("JOIN users AS u ON u.id = b.user_id")
 	},
-	Record: func(r blockageRead) (b blockage.Blockage, err error) {
-		b = blockage.Blockage{ID: r.ID, UserID: r.UserID, CurrencyID: r.CurrencyID, TypeID: r.TypeID,
-			SourceID: r.SourceID, Status: blockage.Status(r.Status), Description: r.Description,
-			DescriptionJSON: record.AnyJSON(r.DescriptionJSON), Comment: r.Comment, Closure: r.Closure, Holds: r.Holds,
-			CreatedAt: engine.Time(r.CreatedAt), UpdatedAt: engine.Time(r.UpdatedAt), DeletedAt: engine.Time(r.DeletedAt),
-			Version:      r.Version,
-			CurrencyCode: r.CurrencyCode, FullName: strings.TrimSpace(r.Name + " " + r.Surname)}
+	Reads: func(r blockageRead, b *blockage.Blockage) (err error) {
+		b.FullName = strings.TrimSpace(r.Name + " " + r.Surname)
 		b.Amount, err = amount.Of(r.Hi, r.Lo)
-		return b, err
+		return err
 	},
-}
+	Writes: func(b blockage.Blockage, r *blockageRead) { r.Hi, r.Lo = b.Amount.Parts() },
+}, record.Names{"Hi": "", "Lo": "", "Name": "", "Surname": ""}, "Amount", "FullName")
 
 var BlockageFences = []engine.Kind{
-	engine.FencedByVersion(false, func(w blockage.Save) blockageRow { return blockageRowOf(w.Blockage) },
+	engine.FencedByVersion(false, func(w blockage.Save) blockageRow { return blockages.Row(w.Blockage).blockageRow },
 		"hi", "lo", "status", "comment", "closure", "holds", "updated_at", "deleted_at"),
 }
 
 var BlockageWrites = []engine.Kind{
 	engine.Insert(func(w blockage.Add) blockageRow {
 		w.Blockage.Version = 1
-		return blockageRowOf(w.Blockage)
+		return blockages.Row(w.Blockage).blockageRow
 	}),
 }
 

@@ -15,7 +15,6 @@ type Currencies struct{ db *engine.DB }
 
 var _ currency.Store = Currencies{}
 
-// NewCurrencies returns the reference data kept in db.
 func NewCurrencies(db *engine.DB) Currencies { return Currencies{db} }
 
 type currencyRow struct {
@@ -83,49 +82,13 @@ type maxDepositRow struct {
 	Hi, Lo int64
 }
 
+var enabled = record.Names{"DepositEnable": "Deposit", "WithdrawEnable": "Withdraw"}
+
 var (
-	currencies = record.Table[currencyRow, currency.Currency]{
-		Fixed: []string{"created_at"},
-		Record: func(r currencyRow) (c currency.Currency, err error) {
-			c = currency.Currency{ID: r.ID, Code: r.Code, Name: r.Name, Network: r.Network, Image: r.Image,
-				PNGImage: r.PNGImage, MarketDataID: r.MarketDataID, MarketListingSlug: r.MarketListingSlug,
-				Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable, Active: r.Active}
-			err = record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&c.PriceFormat: r.PriceFormat,
-				&c.QuantityFormat: r.QuantityFormat, &c.Threshold: r.Threshold})
-			return c, err
-		},
-		Row: func(c currency.Currency) currencyRow {
-			return currencyRow{Code: c.Code, Name: c.Name, Network: c.Network, Image: c.Image, PNGImage: c.PNGImage,
-				MarketDataID: c.MarketDataID, MarketListingSlug: c.MarketListingSlug,
-				PriceFormat: record.ColumnsOf(c.PriceFormat), QuantityFormat: record.ColumnsOf(c.QuantityFormat),
-				Threshold: record.ColumnsOf(c.Threshold), DepositEnable: c.Deposit, WithdrawEnable: c.Withdraw, Active: c.Active}
-		},
-	}
-	networks = record.Table[networkRow, currency.Network]{
-		Fixed: []string{"created_at"},
-		Record: func(r networkRow) (currency.Network, error) {
-			return currency.Network{ID: r.ID, Code: r.Code, Name: r.Name, KYTName: r.KYTName, Active: r.Active}, nil
-		},
-		Row: func(n currency.Network) networkRow {
-			return networkRow{Code: n.Code, Name: n.Name, KYTName: n.KYTName, Active: n.Active}
-		},
-	}
-	pairs = record.Table[pairRow, currency.Pair]{
-		Fixed: []string{"created_at", "currency_id", "network_id"},
-		Record: func(r pairRow) (currency.Pair, error) {
-			return currency.Pair{ID: r.ID, CurrencyID: r.CurrencyID, NetworkID: r.NetworkID, Active: r.Active,
-				FormatPrecision: r.FormatPrecision, ScreeningSymbol: r.ScreeningSymbol, MintAddress: r.MintAddress,
-				DepositAddress: r.DepositAddress, WalletProviderID: r.WalletProviderID, WalletCurrencyID: r.WalletCurrencyID,
-				ProviderNetworkID: r.ProviderNetworkID, Deposit: r.DepositEnable, Withdraw: r.WithdrawEnable}, nil
-		},
-		Row: func(p currency.Pair) pairRow {
-			return pairRow{CurrencyID: p.CurrencyID, NetworkID: p.NetworkID, FormatPrecision: p.FormatPrecision,
-				ScreeningSymbol: p.ScreeningSymbol, MintAddress: p.MintAddress, DepositAddress: p.DepositAddress,
-				WalletProviderID: p.WalletProviderID, WalletCurrencyID: p.WalletCurrencyID,
-				ProviderNetworkID: p.ProviderNetworkID, DepositEnable: p.Deposit, WithdrawEnable: p.Withdraw,
-				Active: p.Active}
-		},
-	}
+	currencies = record.Of(record.Table[currencyRow, currency.Currency]{Fixed: []string{"created_at"}}, enabled)
+	networks   = record.Of(record.Table[networkRow, currency.Network]{Fixed: []string{"created_at"}}, nil)
+	pairs      = record.Of(record.Table[pairRow, currency.Pair]{
+		Fixed: []string{"created_at", "currency_id", "network_id"}}, enabled, "MaxDeposit")
 	pairList = record.Table[pairRead, currency.Pair]{
 		Order: record.Keyset{Columns: "p.id"},
 		Join: func(q *bun.SelectQuery) *bun.SelectQuery {

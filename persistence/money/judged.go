@@ -190,7 +190,6 @@ type Rules struct{ db *engine.DB }
 
 var _ policy.Store = Rules{}
 
-// NewRules returns the rules kept in db.
 func NewRules(db *engine.DB) Rules { return Rules{db} }
 
 type ruleRow struct {

@@ -26,7 +26,6 @@ type Ledger struct{ db *engine.DB }
 
 var _ ledger.Store = Ledger{}
 
-// NewLedger returns the ledger kept in db.
 func NewLedger(db *engine.DB) Ledger { return Ledger{db} }
 
 type assetRow struct {
@@ -204,7 +203,6 @@ func (r transferRow) transfer() (ledger.Transfer, error) {
 	return t, err
 }
 
-// accountOf reads the id of an account.
 func accountOf(id string) (a ledger.Account, err error) {
 	kind, rest, _ := strings.Cut(id, "/")
 	asset, owner, whole := strings.Cut(rest, "/")

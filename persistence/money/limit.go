@@ -83,7 +83,6 @@ type Levels struct{ db *engine.DB }
 
 var _ level.Store = Levels{}
 
-// NewLevels returns the levels kept in db.
 func NewLevels(db *engine.DB) Levels { return Levels{db} }
 
 type levelRow struct {

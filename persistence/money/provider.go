@@ -16,7 +16,6 @@ type Providers struct{ db *engine.DB }
 
 var _ provider.Store = Providers{}
 
-// NewProviders returns the snapshots of accounts at providers kept in db.
 func NewProviders(db *engine.DB) Providers { return Providers{db} }
 
 type providerAccountRow struct {

@@ -20,7 +20,6 @@ type Rates struct{ db *engine.DB }
 
 var _ rate.Store = Rates{}
 
-// NewRates returns the exchange rates kept in db.
 func NewRates(db *engine.DB) Rates { return Rates{db} }
 
 type exchangePairRow struct {

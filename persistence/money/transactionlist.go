@@ -24,10 +24,8 @@ type Transactions struct{ db *engine.DB }
 
 var _ transaction.Store = Transactions{}
 
-// NewTransactions returns the transactions kept in db.
 func NewTransactions(db *engine.DB) Transactions { return Transactions{db} }
 
-// depositRead is a deposit as it is read.
 type depositRead struct {
 	bun.BaseModel `bun:"table:deposit,alias:d"`
 

@@ -15,7 +15,6 @@ type Announcements struct{ db *engine.DB }
 
 var _ announcement.Store = Announcements{}
 
-// NewAnnouncements returns the announcements kept in db.
 func NewAnnouncements(db *engine.DB) Announcements { return Announcements{db} }
 
 // announcementLock is the key under which announcements change.

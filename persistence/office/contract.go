@@ -14,7 +14,6 @@ type Contracts struct{ db *engine.DB }
 
 var _ contract.Store = Contracts{}
 
-// NewContracts returns the contracts kept in db.
 func NewContracts(db *engine.DB) Contracts { return Contracts{db} }
 
 // contractLock is the key under which contracts change.

@@ -17,7 +17,6 @@ type FourEyes struct{ db *engine.DB }
 
 var _ foureyes.Store = FourEyes{}
 
-// NewFourEyes returns the requests for a second person that are kept in db.
 func NewFourEyes(db *engine.DB) FourEyes { return FourEyes{db} }
 
 type fourEyesRow struct {

@@ -18,12 +18,10 @@ type approvals[R, T, Q any] struct {
 	filters func(Q) []record.Filter
 }
 
-// NewDeploys returns the deploy requests kept in db.
 func NewDeploys(db *engine.DB) staffrequest.Deploys {
 	return approvals[deployRow, staffrequest.Deploy, staffrequest.DeployQuery]{db, deploys, deployFilters}
 }
 
-// NewVPNs returns the VPN requests kept in db.
 func NewVPNs(db *engine.DB) staffrequest.VPNs {
 	return approvals[vpnRow, staffrequest.VPN, staffrequest.VPNQuery]{db, vpns, vpnFilters}
 }

@@ -14,7 +14,6 @@ type Agreements struct{ db *engine.DB }
 
 var _ agreement.Store = Agreements{}
 
-// NewAgreements returns the agreements kept in db.
 func NewAgreements(db *engine.DB) Agreements { return Agreements{db} }
 
 // agreementLock is the key under which agreements change.

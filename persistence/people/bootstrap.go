@@ -15,7 +15,6 @@ type Bootstrap struct{ db *engine.DB }
 
 var _ bootstrap.Store = Bootstrap{}
 
-// NewBootstrap returns the setup link kept in db.
 func NewBootstrap(db *engine.DB) Bootstrap { return Bootstrap{db} }
 
 // bootstrapLock is the key under which the link changes and administrators are added.

@@ -17,7 +17,6 @@ type Corporate struct{ db *engine.DB }
 
 var _ corporate.Store = Corporate{}
 
-// NewCorporate returns the corporate applications and users kept in db.
 func NewCorporate(db *engine.DB) Corporate { return Corporate{db} }
 
 // corporateLock is the key under which users of companies change.

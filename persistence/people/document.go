@@ -19,7 +19,6 @@ type Documents struct{ db *engine.DB }
 
 var _ document.Store = Documents{}
 
-// NewDocuments returns the documents kept in db.
 func NewDocuments(db *engine.DB) Documents { return Documents{db} }
 
 type documentRow struct {

@@ -14,7 +14,6 @@ type Dropdowns struct{ db *engine.DB }
 
 var _ dropdown.Store = Dropdowns{}
 
-// NewDropdowns returns the options kept in db.
 func NewDropdowns(db *engine.DB) Dropdowns { return Dropdowns{db} }
 
 type optionRow struct {

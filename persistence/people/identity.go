@@ -16,7 +16,6 @@ type Identities struct{ db *engine.DB }
 
 var _ identity.Store = Identities{}
 
-// NewIdentities returns what users say of themselves, kept in db.
 func NewIdentities(db *engine.DB) Identities { return Identities{db} }
 
 type identityRow struct {

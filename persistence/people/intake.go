@@ -17,7 +17,6 @@ type Intake struct{ db *engine.DB }
 
 var _ intake.Store = Intake{}
 
-// NewIntake returns the imports kept in db.
 func NewIntake(db *engine.DB) Intake { return Intake{db} }
 
 type importRow struct {
@@ -87,7 +86,6 @@ func (s Intake) Refusals(ctx context.Context, id string, after int64, limit int)
 	})
 }
 
-// Notes lists notes.
 func (s Intake) Notes(ctx context.Context, id string, after int64, limit int) ([]intake.Note, error) {
 	return lines(ctx, s.db, id, after, limit, func(r noteRow) intake.Note {
 		return intake.Note{Line: r.Line, Text: r.Note}

@@ -14,7 +14,6 @@ type Decisions struct{ db *engine.DB }
 
 var _ kyc.Store = Decisions{}
 
-// NewDecisions returns the decisions on accounts kept in db.
 func NewDecisions(db *engine.DB) Decisions { return Decisions{db} }
 
 type decisionRow struct {

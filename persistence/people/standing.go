@@ -18,7 +18,6 @@ type Standings struct{ db *engine.DB }
 
 var _ standing.Store = Standings{}
 
-// NewStandings returns the standings of the accounts kept in db.
 func NewStandings(db *engine.DB) Standings { return Standings{db} }
 
 type standingRow struct {
@@ -75,7 +74,6 @@ func (s Standings) Get(ctx context.Context, userID string) (out standing.Standin
 	return out, err
 }
 
-// Finding reads a finding.
 func (s Standings) Finding(ctx context.Context, findingID string) (standing.Finding, error) {
 	return findings.Find(ctx, s.db, record.Is("id", findingID))
 }

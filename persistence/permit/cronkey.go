@@ -15,7 +15,6 @@ type CronKeys struct{ db *engine.DB }
 
 var _ cronkey.Store = CronKeys{}
 
-// NewCronKeys returns the keys of scheduled clients kept in db.
 func NewCronKeys(db *engine.DB) CronKeys { return CronKeys{db} }
 
 type cronKeyRow struct {

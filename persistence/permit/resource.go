@@ -18,7 +18,6 @@ type Resources struct{ db *engine.DB }
 
 var _ resource.Store = Resources{}
 
-// NewResources returns the registry, the roles and the grants kept in db.
 func NewResources(db *engine.DB) Resources { return Resources{db} }
 
 // resourceLock is the key under which roles and the registry change.

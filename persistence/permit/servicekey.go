@@ -17,7 +17,6 @@ type ServiceKeys struct{ db *engine.DB }
 
 var _ servicekey.Store = ServiceKeys{}
 
-// NewServiceKeys returns the keys of service clients kept in db.
 func NewServiceKeys(db *engine.DB) ServiceKeys { return ServiceKeys{db} }
 
 type serviceKeyRow struct {

@@ -16,7 +16,6 @@ type Devices struct{ db *engine.DB }
 
 var _ device.Store = Devices{}
 
-// NewDevices returns the devices kept in db.
 func NewDevices(db *engine.DB) Devices { return Devices{db} }
 
 type deviceRow struct {

@@ -15,7 +15,6 @@ type UserLinks struct{ db *engine.DB }
 
 var _ issuer.Store = UserLinks{}
 
-// NewUserLinks returns the links kept in db.
 func NewUserLinks(db *engine.DB) UserLinks { return UserLinks{db} }
 
 type userLinkRow struct {

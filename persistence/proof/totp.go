@@ -15,7 +15,6 @@ type TOTP struct{ db *engine.DB }
 
 var _ totp.Store = TOTP{}
 
-// NewTOTP returns the authenticators kept in db.
 func NewTOTP(db *engine.DB) TOTP { return TOTP{db} }
 
 type totpRow struct {

@@ -57,16 +57,6 @@ func ReadSums(columns map[*amount.Sum]WideColumns) (err error) {
 	return nil
 }
 
-// ReadAmounts reads the columns of several amounts.
-func ReadAmounts(columns map[*amount.Amount]AmountColumns) (err error) {
-	for to, c := range columns {
-		if *to, err = c.Amount(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // SumColumns is a sum of amounts, or of differences of them, each of whose columns is
 // summed in two halves: a sum of less than 2³⁰ amounts fits. Summed and WithSums
 // select them.
@@ -98,7 +88,6 @@ func Summed(prefix, when, plus, minus string) string {
 	return strings.Join(out, ", ")
 }
 
-// Sum returns the sum.
 func (c SumColumns) Sum() (amount.Sum, error) {
 	units, low := floored(c.LoHigh, half)
 	more, parts := floored(low*half+c.LoLow, half*half)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"castellan/domain/kit/amount"
 	"castellan/persistence/engine"
 )
 
@@ -16,8 +17,9 @@ import (
 type Names map[string]string
 
 // Of derives the conversions of a table from the names of the fields: a field is one line in the record and one in the
-// row. Equal names need types that are equal, or of one kind such as string; an instant is kept in milliseconds, and
-// any type as JSON. odd are the fields of the record that Reads and Writes convert, or that the table does not keep.
+// row. Equal names need types that are equal, or of one kind such as string; an instant is kept in milliseconds, an
+// amount in its columns, and any type as JSON. odd are the fields of the record that Reads and Writes convert, or that
+// the table does not keep.
 //
 // It panics, when the program starts, if a field of the record is not kept, or a field of the row keeps nothing.
 func Of[R, T any](t Table[R, T], names Names, odd ...string) Table[R, T] {
@@ -27,7 +29,9 @@ func Of[R, T any](t Table[R, T], names Names, odd ...string) Table[R, T] {
 	t.Record = func(r R) (_ T, err error) {
 		from, to := reflect.New(row).Interface().(*R), reflect.New(record).Interface().(*T)
 		*from = r
-		all.read(from, to)
+		if err = all.read(from, to); err != nil {
+			return *to, err
+		}
 		if f := reads.(func(R, *T) error); f != nil {
 			err = f(r, to)
 		}
@@ -49,11 +53,14 @@ func Of[R, T any](t Table[R, T], names Names, odd ...string) Table[R, T] {
 // one copy of them for all tables.
 type pairs []pair
 
-func (all pairs) read(row, record any) {
+func (all pairs) read(row, record any) error {
 	from, to := reflect.ValueOf(row).Elem(), reflect.ValueOf(record).Elem()
 	for _, p := range all {
-		p.read(from.FieldByIndex(p.row), to.FieldByIndex(p.record))
+		if err := p.read(from.FieldByIndex(p.row), to.FieldByIndex(p.record)); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 func (all pairs) write(record, row any) {
@@ -68,7 +75,8 @@ func (all pairs) write(record, row any) {
 // pair is a field of a row with the field of the record that it keeps.
 type pair struct {
 	row, record []int
-	read, write func(from, to reflect.Value) // write is nil for a field that the database or the table sets
+	read        func(from, to reflect.Value) error
+	write       func(from, to reflect.Value) // nil for a field that the database or the table sets
 }
 
 var stamps = []reflect.Type{reflect.TypeFor[Created](), reflect.TypeFor[Stamps]()}
@@ -128,27 +136,40 @@ func fieldsOf(t reflect.Type) (all []reflect.StructField) {
 var (
 	instant = reflect.TypeFor[time.Time]()
 	rawJSON = reflect.TypeFor[json.RawMessage]()
+	columns = reflect.TypeFor[AmountColumns]()
+	number  = reflect.TypeFor[amount.Amount]()
 	plain   = []reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint8}
 )
 
 // conversions returns how a field of a row is read into a field of a record, and written from it; nil for types that
 // have nothing in common.
-func conversions(row, record reflect.Type) (read, write func(from, to reflect.Value)) {
+func conversions(row, record reflect.Type) (read func(from, to reflect.Value) error,
+	write func(from, to reflect.Value)) {
+	always := func(read func(from, to reflect.Value)) func(from, to reflect.Value) error {
+		return func(from, to reflect.Value) error { read(from, to); return nil }
+	}
 	set := func(from, to reflect.Value) { to.Set(from) }
 	switch {
 	case row == record:
-		return set, set
+		return always(set), set
+	case row == columns && record == number:
+		return func(from, to reflect.Value) error {
+				a, err := from.Interface().(AmountColumns).Amount()
+				to.Set(reflect.ValueOf(a))
+				return err
+			},
+			func(from, to reflect.Value) { to.Set(reflect.ValueOf(ColumnsOf(from.Interface().(amount.Amount)))) }
 	case row.Kind() == reflect.Int64 && record == instant:
-		return func(from, to reflect.Value) { to.Set(reflect.ValueOf(engine.Time(from.Int()))) },
+		return always(func(from, to reflect.Value) { to.Set(reflect.ValueOf(engine.Time(from.Int()))) }),
 			func(from, to reflect.Value) { to.SetInt(engine.Millis(from.Interface().(time.Time))) }
 	case row.Kind() == reflect.String && record == rawJSON:
-		return func(from, to reflect.Value) { to.SetBytes(AnyJSON(from.String())) },
+		return always(func(from, to reflect.Value) { to.SetBytes(AnyJSON(from.String())) }),
 			func(from, to reflect.Value) { to.SetString(string(from.Bytes())) }
 	case row.Kind() == reflect.Struct && row.NumField() == 1 && row.Field(0).Type == record: // JSON
-		return func(from, to reflect.Value) { to.Set(from.Field(0)) },
+		return always(func(from, to reflect.Value) { to.Set(from.Field(0)) }),
 			func(from, to reflect.Value) { to.Field(0).Set(from) }
 	case row.Kind() == record.Kind() && slices.Contains(plain, row.Kind()):
-		return func(from, to reflect.Value) { to.Set(from.Convert(record)) },
+		return always(func(from, to reflect.Value) { to.Set(from.Convert(record)) }),
 			func(from, to reflect.Value) { to.Set(from.Convert(row)) }
 	}
 	return nil, nil

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/uptrace/bun"
 
+	"castellan/domain/kit/amount"
 	"castellan/domain/kit/storetest"
 )
 
@@ -31,6 +33,7 @@ type derivedRecord struct {
 	Number    *int64
 	Pictures  [1]string
 	Seen      time.Time
+	Fee       amount.Amount
 	shared    // embedded: its fields are those of the record
 	Limits    // embedded, and kept as a whole
 }
@@ -45,7 +48,8 @@ type derivedRow struct {
 	At      int64
 	Number  *int64
 	Picture string
-	Seen    int64 `bun:",scanonly"`
+	Seen    int64         `bun:",scanonly"`
+	Fee     AmountColumns `bun:"embed:fee_"`
 	Limits  JSON[Limits]
 	shared
 	Created
@@ -59,16 +63,20 @@ var derived = Of(Table[derivedRow, derivedRecord]{
 func TestDerivedConversions(t *testing.T) {
 	at, n := time.UnixMilli(1_700_000_000_123).UTC(), int64(7)
 	whole := derivedRecord{ID: 3, Colour: "red", Texts: map[string]string{"tr": "x"}, Route: json.RawMessage(`{"a":1}`),
-		At: at, CreatedAt: at, Number: &n, Pictures: [1]string{"p"}, Seen: at, shared: shared{"l"}, Limits: Limits{2, 1}}
+		At: at, CreatedAt: at, Number: &n, Pictures: [1]string{"p"}, Seen: at, Fee: amount.Must("-0.5"),
+		shared: shared{"l"}, Limits: Limits{2, 1}}
 	row := derived.Row(whole)
 	want := derivedRow{Paint: "red", Texts: JSONOf(whole.Texts), Route: `{"a":1}`, At: at.UnixMilli(), Number: &n,
-		Picture: "p", shared: shared{"l"}, Limits: JSONOf(whole.Limits)}
+		Picture: "p", Fee: AmountColumns{-1, 5e17}, shared: shared{"l"}, Limits: JSONOf(whole.Limits)}
 	if !reflect.DeepEqual(row, want) { // without what the database and the table set
 		t.Errorf("row %+v", row)
 	}
 	row.ID, row.CreatedAt, row.Seen = 3, at.UnixMilli(), at.UnixMilli()
 	storetest.Same(t, storetest.Value(derived.Record(row))(t), whole)
 	storetest.Same(t, storetest.Value(derived.Record(derivedRow{}))(t), derivedRecord{})
+	if _, err := derived.Record(derivedRow{Fee: AmountColumns{Lo: -1}}); !errors.Is(err, amount.ErrRange) {
+		t.Error(err)
+	}
 }
 
 // A field that is forgotten on one side ends the program when it starts.

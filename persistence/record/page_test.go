@@ -186,18 +186,6 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// Several amounts are read together; one that its columns do not hold is an error.
-func TestReadAmounts(t *testing.T) {
-	var a, b amount.Amount
-	storetest.Must(t, record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&a: {Hi: 1}, &b: {Hi: -1, Lo: 5e17}}))
-	storetest.Equal(t, a.String(), "1", a, b)
-	storetest.Equal(t, b.String(), "-0.5", a, b)
-	err := record.ReadAmounts(map[*amount.Amount]record.AmountColumns{&a: {Lo: -1}})
-	if !errors.Is(err, amount.ErrRange) {
-		t.Error(err)
-	}
-}
-
 // A page reads exactly one record more than its limit, and all of them without a limit.
 func TestPartOfPage(t *testing.T) {
 	values := func(l label) []any { return []any{l.Name} }

@@ -17,7 +17,6 @@ type AllowedIPs struct{ db *engine.DB }
 
 var _ allowedip.Store = AllowedIPs{}
 
-// NewAllowedIPs returns the lists of allowed addresses kept in db.
 func NewAllowedIPs(db *engine.DB) AllowedIPs { return AllowedIPs{db} }
 
 type allowedRow struct {

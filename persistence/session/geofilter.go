@@ -15,7 +15,6 @@ type Geofilters struct{ db *engine.DB }
 
 var _ geofilter.Store = Geofilters{}
 
-// NewGeofilters returns the geographic filters kept in db.
 func NewGeofilters(db *engine.DB) Geofilters { return Geofilters{db} }
 
 type countryRow struct {

@@ -14,7 +14,6 @@ type ResetTokens struct{ db *engine.DB }
 
 var _ replace.Store = ResetTokens{}
 
-// NewResetTokens returns the one-time tokens kept in db.
 func NewResetTokens(db *engine.DB) ResetTokens { return ResetTokens{db} }
 
 type resetTokenRow struct {

@@ -15,7 +15,6 @@ type Profiles struct{ db *engine.DB }
 
 var _ profile.Store = Profiles{}
 
-// NewProfiles returns the history of mail addresses kept in db.
 func NewProfiles(db *engine.DB) Profiles { return Profiles{db} }
 
 type mailChangeRow struct {

@@ -25,7 +25,6 @@ type Sessions struct{ db *engine.DB }
 
 var _ session.Store = Sessions{}
 
-// NewSessions returns the sessions kept in db.
 func NewSessions(db *engine.DB) Sessions { return Sessions{db} }
 
 type sessionRow struct {
