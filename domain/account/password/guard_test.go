@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 var t0 = time.UnixMilli(1_700_000_000_000)
@@ -25,9 +26,7 @@ func try(t *testing.T, g *Guard, after time.Duration, prefix string) time.Durati
 	if e == nil || e.Code != fault.RateLimited || e.RetryAfter <= 0 {
 		t.Fatalf("refused with %v", err)
 	}
-	if len(next.Tries) != len(g.Tries) {
-		t.Error("a refused try was counted")
-	}
+	storetest.Equal(t, len(next.Tries), len(g.Tries), "a refused try was counted")
 	return e.RetryAfter
 }
 
@@ -42,17 +41,11 @@ func TestTenTriesInFifteenMinutes(t *testing.T) {
 		9 * time.Minute:                   6 * time.Minute,
 		15*time.Minute - time.Millisecond: time.Millisecond,
 	} {
-		if w := try(t, &g, after, "a"); w != want {
-			t.Errorf("after %v the eleventh waits %v, want %v", after, w, want)
-		}
+		storetest.Equal(t, try(t, &g, after, "a"), want, "after", after, "the eleventh waits")
 	}
 	other := g
-	if w := try(t, &other, 9*time.Minute, "b"); w != 0 {
-		t.Errorf("another prefix waits %v", w)
-	}
-	if w := try(t, &g, 15*time.Minute, "a"); w != 0 {
-		t.Errorf("when the first try has left the window: %v", w)
-	}
+	storetest.Equal(t, try(t, &other, 9*time.Minute, "b"), 0, "another prefix waits")
+	storetest.Equal(t, try(t, &g, 15*time.Minute, "a"), 0, "when the first try has left the window")
 	if w := try(t, &g, 15*time.Minute, "a"); w != time.Minute {
 		t.Errorf("the window rolls: %v, want the second try's minute", w)
 	}
@@ -77,9 +70,7 @@ func TestSuccessesDoNotCount(t *testing.T) {
 		g, _ = g.Charge(t0.Add(time.Hour), r, "office")
 		g = g.Refund(t0.Add(time.Hour), r, "office")
 	}
-	if len(g.Tries) != 4 {
-		t.Errorf("%d wrong tries, want 4", len(g.Tries))
-	}
+	storetest.Equal(t, len(g.Tries), 4, "wrong tries, want 4")
 }
 
 func TestHundredTriesADay(t *testing.T) {
@@ -105,20 +96,14 @@ func TestHundredTriesADay(t *testing.T) {
 			t.Errorf("try %d from a known prefix waits %v", i+1, w)
 		}
 	}
-	if w := try(t, &g, 100*time.Minute, "home"); w != 15*time.Minute {
-		t.Errorf("a known prefix has its own limit: %v", w)
-	}
+	storetest.Equal(t, try(t, &g, 100*time.Minute, "home"), 15*time.Minute, "a known prefix has its own limit")
 	// The prefix is known for 30 days, but not one millisecond longer.
 	if !g.Knows(t0.Add(24*time.Hour-time.Millisecond), r, "home") || g.Knows(t0.Add(24*time.Hour), r, "home") {
 		t.Error("a prefix is known for thirty days")
 	}
 	// The window now holds ten more tries, so the hundredth youngest is the eleventh.
-	if w := try(t, &g, 24*time.Hour+9*time.Minute+59*time.Second, "new"); w != time.Second {
-		t.Errorf("a day after: %v", w)
-	}
-	if w := try(t, &g, 24*time.Hour+10*time.Minute, "new"); w != 0 {
-		t.Errorf("a day after the eleventh: %v", w)
-	}
+	storetest.Equal(t, try(t, &g, 24*time.Hour+9*time.Minute+59*time.Second, "new"), time.Second, "a day after")
+	storetest.Equal(t, try(t, &g, 24*time.Hour+10*time.Minute, "new"), 0, "a day after the eleventh")
 }
 
 func TestReturnTakesOneTryBack(t *testing.T) {
@@ -128,9 +113,7 @@ func TestReturnTakesOneTryBack(t *testing.T) {
 	try(t, &g, 2, "a")
 	before := fmt.Sprint(g)
 	next := g.Return("a")
-	if fmt.Sprint(g) != before {
-		t.Error("a move changed its receiver")
-	}
+	storetest.Equal(t, fmt.Sprint(g), before, "a move changed its receiver")
 	if len(next.Tries) != 2 || next.Tries[0].Prefix != "a" || next.Tries[1].Prefix != "b" || len(next.Good) != 0 {
 		t.Errorf("%+v", next)
 	}
@@ -165,15 +148,11 @@ func TestClocksDisagree(t *testing.T) {
 	for i := range 10 {
 		try(t, &g, time.Duration(10-i)*time.Hour, "a")
 	}
-	if w := try(t, &g, 0, "a"); w != 15*time.Minute {
-		t.Errorf("waits %v", w)
-	}
+	storetest.Equal(t, try(t, &g, 0, "a"), 15*time.Minute, "waits")
 	if w := try(t, &g, time.Hour+15*time.Minute-time.Millisecond, "a"); w != time.Millisecond {
 		t.Errorf("before the oldest leaves: %v", w)
 	}
-	if w := try(t, &g, time.Hour+15*time.Minute, "a"); w != 0 {
-		t.Errorf("nine instants ahead and one that left: %v", w)
-	}
+	storetest.Equal(t, try(t, &g, time.Hour+15*time.Minute, "a"), 0, "nine instants ahead and one that left")
 }
 
 func TestUntil(t *testing.T) {
@@ -265,21 +244,15 @@ func TestOneRegionDoesNotCloseAccount(t *testing.T) {
 				passed++
 			}
 		}
-		if passed != 20 {
-			t.Errorf("%s: %d tries passed", name, passed)
-		}
+		storetest.Equal(t, passed, 20, name, "tries passed")
 		for _, owner := range []string{"198.51.100.7/32", "2001:db8:2:7::/64"} {
-			if w := try(t, &g, 200*time.Minute, owner); w != 0 {
-				t.Errorf("%s: the owner at a new place waits %v", name, w)
-			}
+			storetest.Equal(t, try(t, &g, 200*time.Minute, owner), 0, name, "the owner at a new place waits")
 		}
 		// The first of the twenty was at 0.
 		if w := try(t, &g, 24*time.Hour-time.Minute, prefix(250)); w != time.Minute {
 			t.Errorf("%s: its next try waits %v", name, w)
 		}
-		if w := try(t, &g, 24*time.Hour, prefix(250)); w != 0 {
-			t.Errorf("%s: a day later it waits %v", name, w)
-		}
+		storetest.Equal(t, try(t, &g, 24*time.Hour, prefix(250)), 0, name, "a day later it waits")
 	}
 }
 
@@ -302,12 +275,8 @@ func TestFiveRegionsCloseAnAccount(t *testing.T) {
 	if !g.Closed(t0, r) || g.Closed(t0.Add(24*time.Hour), r) {
 		t.Error("a hundred tries close an account for a day")
 	}
-	if w := try(t, &g, time.Hour, "203.0.9.9/32"); w != 23*time.Hour {
-		t.Errorf("a new region waits %v", w)
-	}
-	if w := try(t, &g, time.Hour, "198.51.100.7/32"); w != 0 {
-		t.Errorf("the owner's own network waits %v", w)
-	}
+	storetest.Equal(t, try(t, &g, time.Hour, "203.0.9.9/32"), 23*time.Hour, "a new region waits")
+	storetest.Equal(t, try(t, &g, time.Hour, "198.51.100.7/32"), 0, "the owner's own network waits")
 }
 
 // A known prefix may try for ever. Its tries count at most twenty, and do not displace the tries of others from the

@@ -12,6 +12,7 @@ import (
 
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // rows is a store of guards and its committer.
@@ -88,9 +89,7 @@ func TestChargeIsDurableAndRefundGivesBack(t *testing.T) {
 		if err != nil || len(r.guards["u"].Tries) != 1 {
 			t.Fatalf("%v, %+v", err, r.guards["u"])
 		}
-		if err := refund(t.Context(), a, r.Commit); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, refund(t.Context(), a, r.Commit))
 		a.Wrong() // deferred by callers; it does nothing here
 		if got := r.guards["u"]; len(got.Tries) != 0 || len(got.Good) != 1 || got.Version != 2 {
 			t.Errorf("%+v", got)
@@ -101,9 +100,7 @@ func TestChargeIsDurableAndRefundGivesBack(t *testing.T) {
 		b, _ := g.Charge(t.Context(), "u", "p")
 		b.Wrong()
 		c, _ := g.Charge(t.Context(), "u", "p")
-		if err := c.Return(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, c.Return(t.Context()))
 		for _, settled := range []*Attempt{a, b, c} {
 			settled.Wrong()
 			_, refunded := settled.Refund(t.Context())
@@ -114,9 +111,7 @@ func TestChargeIsDurableAndRefundGivesBack(t *testing.T) {
 		if got := r.guards["u"]; len(got.Tries) != 1 || r.writes != 5 {
 			t.Errorf("one wrong and one that was not judged: %+v after %d writes", got, r.writes)
 		}
-		if len(g.accounts) != 0 {
-			t.Errorf("%d accounts are remembered without a try", len(g.accounts))
-		}
+		storetest.Equal(t, len(g.accounts), 0, "accounts are remembered without a try")
 	})
 }
 
@@ -146,9 +141,7 @@ func TestWrongTriesUnderRace(t *testing.T) {
 		if judged.Load() != 10 || refused.Load() != 190 {
 			t.Errorf("%d judged, %d refused", judged.Load(), refused.Load())
 		}
-		if len(g.accounts) != 0 {
-			t.Errorf("%d accounts are left", len(g.accounts))
-		}
+		storetest.Equal(t, len(g.accounts), 0, "accounts are left")
 	})
 }
 
@@ -216,19 +209,14 @@ func TestNodesShareTheLimit(t *testing.T) {
 func TestRefundIsDecidedAgainWhenFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
-		a, err := g.Charge(t.Context(), "u", "p")
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := storetest.Value(g.Charge(t.Context(), "u", "p"))(t)
 		other, _ := NewGuards(r, r, DefaultGuardRules(), time.Now).Charge(t.Context(), "u", "q") // another node
 		other.Wrong()
 		calls := 0
-		if err := refund(t.Context(), a, func(ctx context.Context, w ...commit.Write) error {
+		storetest.Must(t, refund(t.Context(), a, func(ctx context.Context, w ...commit.Write) error {
 			calls++
 			return r.Commit(ctx, w...)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if got := r.guards["u"]; calls != 2 || len(got.Tries) != 1 || got.Tries[0].Prefix != "q" {
 			t.Errorf("%d calls, %+v", calls, got)
 		}
@@ -253,19 +241,14 @@ func TestOperatorUnlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
 		for range 10 {
-			a, err := g.Charge(t.Context(), "u", "p")
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := storetest.Value(g.Charge(t.Context(), "u", "p"))(t)
 			a.Wrong()
 		}
 		if _, err := g.Charge(t.Context(), "u", "p"); fault.CodeOf(err) != fault.RateLimited {
 			t.Fatal(err)
 		}
 		held, err := g.Charge(t.Context(), "u", "q") // keeps the account in memory
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		r.guards["u"] = Guard{Key: "u", Version: r.guards["u"].Version + 1}
 		a, err := g.Charge(t.Context(), "u", "p")
 		if err != nil {
@@ -283,10 +266,7 @@ func TestChargeCanBeCancelled(t *testing.T) {
 		g.rules.Wait = 4 * time.Second
 		var held []*Attempt
 		for range 10 {
-			a, err := g.Charge(t.Context(), "u", "p")
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := storetest.Value(g.Charge(t.Context(), "u", "p"))(t)
 			held = append(held, a)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -332,9 +312,7 @@ func TestAccountsDoNotWaitForEachOther(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("fifty accounts took %v", took)
-		}
+		storetest.Equal(t, time.Since(start), time.Second, "fifty accounts took")
 	})
 }
 
@@ -350,16 +328,12 @@ func TestGuardsInherit(t *testing.T) {
 			return err
 		}
 		for i := range 9 {
-			if err := charge(fmt.Sprint("old", i%2)); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, charge(fmt.Sprint("old", i%2)))
 			time.Sleep(time.Second)
 		}
 		seen, err := g.ChargeSeen(t.Context(), Guard{Key: "new"}, "p", time.Now(),
 			func(bool) error { return nil }, "old0", "old1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		seen.Wrong()
 		if fault.CodeOf(charge("new", "old0", "old1")) != fault.RateLimited || len(r.guards["new"].Tries) != 10 {
 			t.Errorf("the eleventh try passed: %+v", r.guards["new"])

@@ -14,6 +14,7 @@ import (
 
 	"castellan/domain/account/password/argon2id"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 var cheap = Params{MemoryKiB: 64, Passes: 1, Lanes: 1}
@@ -23,11 +24,7 @@ func small(t *testing.T, o HasherOptions) *Hasher {
 	if o.Params == (Params{}) {
 		o.Params = cheap
 	}
-	h, err := NewHasher(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+	return storetest.Value(NewHasher(o))(t)
 }
 
 // ownPlace is a Place of the service itself, which occupies no place in the queue.
@@ -85,10 +82,7 @@ func TestPlacesAreBounded(t *testing.T) {
 	h := small(t, HasherOptions{Slots: 1, Queue: 2, Wait: 3 * time.Second})
 	var places []*Place
 	for i := range 3 {
-		p, err := h.Admit(from(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := storetest.Value(h.Admit(from(i)))(t)
 		places = append(places, p)
 	}
 	_, err := h.Admit(from(4))
@@ -147,9 +141,7 @@ func TestSlotsAreServedInOrder(t *testing.T) {
 			t.Helper()
 			time.Sleep(time.Until(ended.Add(at)))
 			synctest.Wait()
-			if n := h.kept(); n != want {
-				t.Errorf("%v after the last hash the hasher keeps the memory of %d, want %d", at, n, want)
-			}
+			storetest.Equal(t, h.kept(), want, at, "after the last hash the hasher keeps the memory of")
 		}
 		kept(h.idle-time.Nanosecond, 2)
 		kept(h.idle, 1)
@@ -175,9 +167,7 @@ func TestWaitEnds(t *testing.T) {
 		if _, err := h.Hash(ctx, "kedi7şeker"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a caller who gave up: %v", err)
 		}
-		if h.places.waiting() != 0 {
-			t.Errorf("%d are still in the queue", h.places.waiting())
-		}
+		storetest.Equal(t, h.places.waiting(), 0, "are still in the queue")
 		h.done(held)
 		if _, err := h.Hash(t.Context(), "kedi7şeker"); err != nil {
 			t.Errorf("afterwards: %v", err)

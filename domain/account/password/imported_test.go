@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/account/password/argon2id"
 	"castellan/domain/account/password/legacy"
+	"castellan/domain/kit/storetest"
 )
 
 // typed is the password of every hash.
@@ -26,9 +27,7 @@ func foreign(t *testing.T, text string) legacy.Hash {
 func strong(t *testing.T, recipe string) legacy.Hash {
 	t.Helper()
 	r, err := legacy.ParseRecipe(recipe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	h := legacy.Hash{Recipe: r, Salt: []byte("0123456789abcdef"), Size: 32}
 	if r.Alg == legacy.Bcrypt {
 		h.Size = 23
@@ -100,14 +99,10 @@ func TestImportedSpellings(t *testing.T) {
 		want          bool
 	}{{composed, composed, true}, {composed, divided, true}, {divided, divided, true}, {divided, composed, false}} {
 		text, err := h.Adopt(t.Context(), foreign(t, fmt.Sprintf("md5$salt$%x", md5.Sum([]byte("salt"+c.hashed)))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		work := func(typed string) (right bool, units uint64) {
 			p, err := h.Admit(own)
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			defer p.Leave()
 			before := h.Work()
 			if right, _, err = p.Verify(t.Context(), typed, text); err != nil {
@@ -129,10 +124,7 @@ func TestImportedSpellings(t *testing.T) {
 // A hash of another service that becomes the previous one is wrapped first.
 func TestWrap(t *testing.T) {
 	h := small(t, HasherOptions{})
-	text, err := h.Adopt(t.Context(), strong(t, "scrypt$ln=14,r=8,p=1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storetest.Value(h.Adopt(t.Context(), strong(t, "scrypt$ln=14,r=8,p=1")))(t)
 	wrapped, err := ownPlace(h).Wrap(t.Context(), text)
 	if err != nil || wrapped == text || strings.Contains(wrapped, text[strings.LastIndex(text, "$"):]) {
 		t.Fatalf("%s became %s, %v", text, wrapped, err)
@@ -154,10 +146,7 @@ func TestWrap(t *testing.T) {
 // A damaged hash is an internal error, which does not show it.
 func TestDamagedImportedHashes(t *testing.T) {
 	h := small(t, HasherOptions{})
-	weak, err := h.Adopt(t.Context(), foreign(t, "{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	weak := storetest.Value(h.Adopt(t.Context(), foreign(t, "{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0")))(t)
 	inner := weak[:strings.Index(weak, "$argon2id")]
 	for _, text := range []string{inner, "$imported$", "$imported$md5", weak + "=",
 		strings.Replace(weak, "n=20", "n=21", 1),

@@ -20,12 +20,9 @@ import (
 // A kind is read from its text alone, and a stored hash has the kind of its parameters.
 func TestKinds(t *testing.T) {
 	h := small(t, HasherOptions{})
-	native, err := h.Hash(t.Context(), typed)
-	storetest.Must(t, err)
-	weak, err := h.Adopt(t.Context(), foreign(t, "{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0"))
-	storetest.Must(t, err)
-	plain, err := h.Adopt(t.Context(), strong(t, "scrypt$ln=14,r=8,p=1"))
-	storetest.Must(t, err)
+	native := storetest.Value(h.Hash(t.Context(), typed))(t)
+	weak := storetest.Value(h.Adopt(t.Context(), foreign(t, "{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0")))(t)
+	plain := storetest.Value(h.Adopt(t.Context(), strong(t, "scrypt$ln=14,r=8,p=1")))(t)
 	for text, want := range map[string]string{native: "+m=64,t=1,p=1", plain: "scrypt$ln=14,r=8,p=1+",
 		weak: "digest$h=sha1,o=ps+m=64,t=1,p=1"} {
 		kind, err := KindOf(text)
@@ -58,8 +55,7 @@ func TestDecoys(t *testing.T) {
 		"digest$h=sha512,o=ps", "phpass$c=7", "md5crypt$i=1000",
 		"shacrypt$h=sha256,i=1000", "shacrypt$h=sha512,i=1000", "bcrypt$r=4,pre=wp", "pbkdf2$h=sha384,i=1"} {
 		for _, outer := range []string{"", "m=64,t=1,p=1"} {
-			kind, err := ParseKind(recipe + "+" + outer)
-			storetest.Must(t, err)
+			kind := storetest.Value(ParseKind(recipe + "+" + outer))(t)
 			before := h.Work()
 			right, stale, err := h.Verify(t.Context(), typed, kind.decoy())
 			if right || stale || err != nil || h.Work()-before != kind.Work() {

@@ -85,10 +85,7 @@ func TestLineOfAnAccount(t *testing.T) {
 		h := small(t, HasherOptions{Slots: 1, Queue: 128})
 		var held []*Attempt
 		for range 10 {
-			a, err := g.Charge(t.Context(), "u", "p")
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := storetest.Value(g.Charge(t.Context(), "u", "p"))(t)
 			held = append(held, a)
 		}
 		var mu sync.Mutex
@@ -113,9 +110,7 @@ func TestLineOfAnAccount(t *testing.T) {
 			t.Errorf("no try from elsewhere is in line: %v", err)
 		}
 		for _, a := range held[:3] { // makes room for three
-			if err := refund(t.Context(), a, r.Commit); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, refund(t.Context(), a, r.Commit))
 		}
 		for range 3 {
 			time.Sleep(turnTime)
@@ -129,10 +124,7 @@ func TestLineOfAnAccount(t *testing.T) {
 		mu.Unlock()
 		wg.Wait()
 		for range 3 {
-			a, err := g.Charge(t.Context(), "u", "p")
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := storetest.Value(g.Charge(t.Context(), "u", "p"))(t)
 			held = append(held, a)
 		}
 		began := time.Now()
@@ -151,9 +143,7 @@ func TestLineOfAnAccount(t *testing.T) {
 		for _, a := range held[3:] {
 			a.Wrong()
 		}
-		if len(g.accounts) != 0 {
-			t.Errorf("%d accounts are left", len(g.accounts))
-		}
+		storetest.Equal(t, len(g.accounts), 0, "accounts are left")
 		time.Sleep(h.idle + time.Second)
 	})
 }
@@ -161,16 +151,12 @@ func TestLineOfAnAccount(t *testing.T) {
 // A caller that has left is neither hashed for nor judged, and gets the reason.
 func TestHasherServesNoCallerThatLeft(t *testing.T) {
 	h := small(t, HasherOptions{})
-	native, err := h.Hash(t.Context(), typed)
-	storetest.Must(t, err)
+	native := storetest.Value(h.Hash(t.Context(), typed))(t)
 	weak := foreign(t, "{SSHA}3HYXY1RXiZmbOpJr8U2NBIVfc/hzYWx0")
-	wrapped, err := h.Adopt(t.Context(), weak)
-	storetest.Must(t, err)
-	plain, err := h.Adopt(t.Context(), strong(t, "scrypt$ln=14,r=8,p=1"))
-	storetest.Must(t, err)
+	wrapped := storetest.Value(h.Adopt(t.Context(), weak))(t)
+	plain := storetest.Value(h.Adopt(t.Context(), strong(t, "scrypt$ln=14,r=8,p=1")))(t)
 	busy := small(t, HasherOptions{Slots: 1})
-	place, err := busy.Admit(Caller{})
-	storetest.Must(t, err)
+	place := storetest.Value(busy.Admit(Caller{}))(t)
 	defer place.Leave()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -202,16 +188,13 @@ func TestHasherServesNoCallerThatLeft(t *testing.T) {
 
 // Without options a Hasher has the parameters that OWASP recommends, and a slot at least.
 func TestDefaultHasher(t *testing.T) {
-	h, err := NewHasher(HasherOptions{})
-	storetest.Must(t, err)
+	h := storetest.Value(NewHasher(HasherOptions{}))(t)
 	text, err := h.Hash(t.Context(), typed)
 	if !strings.HasPrefix(text, "$argon2id$v=19$m=19456,t=2,p=1$") || err != nil || h.Slots() < 1 {
 		t.Errorf("%s, %v, %d slots", text, err, h.Slots())
 	}
 	h.Trim()
-	if got := small(t, HasherOptions{Slots: 3}).Slots(); got != 3 {
-		t.Errorf("%d slots instead of 3", got)
-	}
+	storetest.Equal(t, small(t, HasherOptions{Slots: 3}).Slots(), 3, "slots instead of 3")
 }
 
 // A try in the line of its prefix, or in that of its account, gives up with its caller, or after the longest wait. It

@@ -91,9 +91,7 @@ func TestValidTaxNumber(t *testing.T) {
 func TestKYCApproved(t *testing.T) {
 	for state, want := range map[string]bool{user.ManuelApproved: true, user.OCROrNFCApproved: true,
 		user.WaitingApproval: false, user.Rejected: false, "": false, "approved": false} {
-		if got := (user.User{KYCConfirm: state}).KYCApproved(); got != want {
-			t.Errorf("%q is approved: %v", state, got)
-		}
+		storetest.Equal(t, (user.User{KYCConfirm: state}).KYCApproved(), want, state, "is approved")
 	}
 }
 

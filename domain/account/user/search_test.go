@@ -3,6 +3,8 @@ package user
 import (
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Names are found without accents, in any spelling of the letters.
@@ -11,12 +13,8 @@ func TestFold(t *testing.T) {
 		"Søren Łukasz Đorđe": "soren lukasz dorde", "Strauß Æsir œuvre Þór ħ": "strauss aesir oeuvre thor h",
 		"Jose\u0301 Nguyễn": "jose nguyen", "ﬁn Ｗｉｄｅ": "fin wide", "١٢ a\u200bb": "12 ab", "محمد": "محمد", "Plain": "plain",
 		"I\u0307": "i", "ẞ": "ss", "Ǿ": "o", "A\u00a0B": "a b"} {
-		if got := Fold(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-		if again := Fold(want); again != want {
-			t.Errorf("%q is folded again to %q", want, again)
-		}
+		storetest.Equal(t, Fold(in), want, in)
+		storetest.Equal(t, Fold(want), want, "is folded again to")
 	}
 }
 
@@ -31,9 +29,7 @@ func TestSearch(t *testing.T) {
 		"ayse ali": false, "ayse 999": false, "@demo": true, strings.Repeat("a", 300): false,
 	} {
 		s, ok := ParseSearch(text)
-		if got := ok && s.Matches(x); got != want {
-			t.Errorf("%q (%+v): %v, want %v in %+v", text, s, got, want, x)
-		}
+		storetest.Equal(t, ok && s.Matches(x), want, text, s, "in", x)
 	}
 	for _, text := range []string{"", " ", "%", "'\"!", "\u200b"} {
 		if s, ok := ParseSearch(text); ok {
@@ -58,9 +54,7 @@ func TestPlaceholder(t *testing.T) {
 		}
 	}
 	for _, phone := range []string{"+905320000000", "+9", "+449000000000"} {
-		if got := (User{Phone: phone}).Reachable(); got != phone {
-			t.Errorf("%s is reachable as %q", phone, got)
-		}
+		storetest.Equal(t, (User{Phone: phone}).Reachable(), phone, "is reachable as")
 	}
 }
 

@@ -16,9 +16,7 @@ var languages = []string{"tr", "en", "ar"}
 
 func book(t testing.TB, custom ...message.Template) *message.Book {
 	t.Helper()
-	b, err := message.NewBook("Castellan", custom)
-	storetest.Must(t, err)
-	return b
+	return storetest.Value(message.NewBook("Castellan", custom))(t)
 }
 
 func code(action string) message.Values {
@@ -39,17 +37,13 @@ func TestCodeMessages(t *testing.T) {
 	}
 	for _, lang := range languages {
 		m := b.Render(message.SMS, message.OTP, lang, "+905321234567", code(titles[lang]))
-		if m.Text != sms[lang] {
-			t.Errorf("%s: sms %q, want %q", lang, m.Text, sms[lang])
-		}
+		storetest.Equal(t, m.Text, sms[lang], lang, "sms")
 		if m.Channel != message.SMS || m.To != "+905321234567" || m.Code != "012345" || m.Language != lang ||
 			m.Subject != "" || m.HTML != "" {
 			t.Errorf("%s: fields of the sms: %#v %+q", lang, m, []string{m.To, m.Code, m.Subject, m.HTML})
 		}
 		m = b.Render(message.MAIL, message.OTP, lang, "a@example.com", code(titles[lang]))
-		if m.Subject != subject[lang] {
-			t.Errorf("%s: subject %q, want %q", lang, m.Subject, subject[lang])
-		}
+		storetest.Equal(t, m.Subject, subject[lang], lang, "subject")
 		if strings.Contains(m.Subject, "012345") {
 			t.Errorf("%s: the subject, which servers log, holds the code", lang)
 		}
@@ -210,8 +204,7 @@ func TestValuesAreNotInterpreted(t *testing.T) {
 	}
 	wellFormed(t, m.HTML)
 
-	b, err := message.NewBook(`A&B <"{{otp}}">`, nil)
-	storetest.Must(t, err)
+	b = storetest.Value(message.NewBook(`A&B <"{{otp}}">`, nil))(t)
 	m = b.Render(message.MAIL, message.OTP, "en", "", code("x"))
 	if m.Subject != `Your A&B <"{{otp}}"> verification code` ||
 		!strings.Contains(m.HTML, `A&amp;B &lt;&#34;{{otp}}&#34;&gt;</p>`) {
@@ -223,9 +216,7 @@ func TestSubjectStaysOneLine(t *testing.T) {
 	b := book(t, message.Template{Name: "s", Language: "en", Channel: message.MAIL, Subject: "about {{action}}!",
 		Text: "x"})
 	m := b.Render(message.MAIL, "s", "en", "", message.Values{"action": "a\r\nBcc: x@example.com\x00\x7f\u2028\u0085ş"})
-	if m.Subject != "about a  Bcc: x@example.com    ş!" {
-		t.Errorf("subject %q", m.Subject)
-	}
+	storetest.Equal(t, m.Subject, "about a  Bcc: x@example.com    ş!", "subject")
 }
 
 func TestNewBookRefuses(t *testing.T) {

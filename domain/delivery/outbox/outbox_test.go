@@ -35,9 +35,7 @@ func TestDestinationOfSending(t *testing.T) {
 	hash := func(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
 	all := bytes.Join([][]byte{hash(1), hash(2), hash(3)}, nil)
 	for b, want := range map[byte]bool{1: true, 2: true, 3: true, 4: false} {
-		if got := (outbox.Sending{Destination: hash(b)}).To(all); got != want {
-			t.Errorf("%d: %t", b, got)
-		}
+		storetest.Equal(t, (outbox.Sending{Destination: hash(b)}).To(all), want, b)
 	}
 	if !(outbox.Sending{Destination: hash(1)}).To(hash(1)) || (outbox.Sending{Destination: hash(1)}).To(nil) {
 		t.Error("one hash, or none")

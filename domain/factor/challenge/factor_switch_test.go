@@ -91,9 +91,7 @@ func TestMethodsOfAccount(t *testing.T) {
 	for n, a := range map[challenge.Name]challenge.Account{challenge.SMS: {Phone: "+1"}, challenge.MAIL: {Mail: "a@b"},
 		challenge.TOTP: {TOTP: true}, challenge.PUSH: {Push: true}} {
 		for _, other := range []challenge.Name{challenge.SMS, challenge.MAIL, challenge.TOTP, challenge.PUSH, "NONE"} {
-			if a.Owns(other) != (n == other) {
-				t.Errorf("an account with %s: %s %t", n, other, a.Owns(other))
-			}
+			storetest.Equal(t, a.Owns(other), (n == other), "an account with", n, other)
 		}
 	}
 }
@@ -113,9 +111,7 @@ func TestOwnerOfChallenge(t *testing.T) {
 	}
 	for want, r := range map[int]challenge.PushRules{5: {Sent: 5, SentDay: 3, Denials: 4}, 6: {Sent: 5, SentDay: 6},
 		7: {Sent: 5, SentDay: 6, Denials: 7}} {
-		if r.Most() != want {
-			t.Errorf("%+v: %d", r, r.Most())
-		}
+		storetest.Equal(t, r.Most(), want, r)
 	}
 	r := challenge.DefaultRules()
 	b := challenge.Budget{OTP: spread(3, 0), TOTP: spread(4, 0)}
@@ -192,11 +188,7 @@ func TestConsecutiveWrongValues(t *testing.T) {
 		c := start(2, "sms", "mail", "totp")
 		for _, m := range c.Methods {
 			if m.ID == id {
-				s, err := c.Complete(at(5), r, b, answer(m, value))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return s
+				return storetest.Value(c.Complete(at(5), r, b, answer(m, value)))(t)
 			}
 		}
 		panic(id)

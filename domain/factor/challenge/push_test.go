@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/factor/challenge"
+	"castellan/domain/kit/storetest"
 )
 
 var pushRules = challenge.PushRules{Sent: 3, Window: 10 * time.Minute, SentDay: 20, Denials: 3,
@@ -86,12 +87,8 @@ func TestPushesSent(t *testing.T) {
 			ms},
 		{"the first of twenty has left", ago(challenge.PushSent, append(every(19, minute*30, 10*minute), day)...), 0},
 	} {
-		if got := pushRules.Wait(now, c.sent); got != c.want {
-			t.Errorf("%s: wait %v, want %v", c.name, got, c.want)
-		}
-		if got := (challenge.PushRules{}).Wait(now, c.sent); got != 0 {
-			t.Errorf("%s, without bounds: wait %v", c.name, got)
-		}
+		storetest.Equal(t, pushRules.Wait(now, c.sent), c.want, c.name, "wait")
+		storetest.Equal(t, (challenge.PushRules{}).Wait(now, c.sent), 0, c.name, "without bounds: wait")
 	}
 }
 
@@ -116,12 +113,8 @@ func TestPushesDenied(t *testing.T) {
 		{"four", []time.Duration{7 * minute, 8 * minute, 9 * minute, 30 * minute}, 53 * minute},
 		{"spread", []time.Duration{0, 12 * minute, 25 * minute, 40 * minute}, 0},
 	} {
-		if got := rules.Wait(now, ago(challenge.PushDenied, c.before...)); got != c.want {
-			t.Errorf("%s: wait %v, want %v", c.name, got, c.want)
-		}
-		if got := rules.Wait(now, ago(challenge.PushSent, c.before...)); got != 0 {
-			t.Errorf("%s, not denied: wait %v", c.name, got)
-		}
+		storetest.Equal(t, rules.Wait(now, ago(challenge.PushDenied, c.before...)), c.want, c.name, "wait")
+		storetest.Equal(t, rules.Wait(now, ago(challenge.PushSent, c.before...)), 0, c.name, "not denied: wait")
 	}
 }
 

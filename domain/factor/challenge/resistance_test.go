@@ -9,6 +9,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/intent"
 	"castellan/domain/factor/passkey"
+	"castellan/domain/kit/storetest"
 )
 
 // The proof of an approval must be of a kind that its challenge accepts. A denial needs none, and an assertion
@@ -37,9 +38,7 @@ func TestProofsOfApprovals(t *testing.T) {
 				m, _ := c.Method("push")
 				a := answer(m, verb)
 				a.Proof = &challenge.Proof{DeviceID: "d", JWS: jws}
-				if got := g.complete(0, a); got != want {
-					t.Errorf("%+v, %s %s: %s, want %s", k, verb, jws, got, want)
-				}
+				storetest.Equal(t, g.complete(0, a), want, k, verb, jws)
 			}
 			g := newGame(t, c)
 			m, _ := c.Method("totp")
@@ -59,9 +58,7 @@ func TestAssertionNeedsNoNumber(t *testing.T) {
 		c.Passkeys, c.Methods[0].Number, c.Methods[0].Digest = true, "42", stored("APPROVED:42")
 		a := answer(c.Methods[0], "right")
 		a.Proof = &challenge.Proof{DeviceID: "d", JWS: jws}
-		if got := newGame(t, c).complete(0, a); got != want {
-			t.Errorf("%s: %s, want %s", jws, got, want)
-		}
+		storetest.Equal(t, newGame(t, c).complete(0, a), want, jws)
 	}
 }
 
@@ -81,9 +78,7 @@ func TestSignedIntents(t *testing.T) {
 		x.SignIntent, x.IntentDigest = c.required, "digest"
 		a := answer(x.Methods[0], "right")
 		a.Intent = c.claim
-		if got := newGame(t, x).complete(0, a); got != c.want {
-			t.Errorf("%+v: %s", c, got)
-		}
+		storetest.Equal(t, newGame(t, x).complete(0, a), c.want, c)
 	}
 }
 
@@ -92,9 +87,7 @@ func TestNamesOfSealedTexts(t *testing.T) {
 	for _, c := range []struct{ got, want string }{{string(challenge.OutcomeData("c")), "outcome/c"},
 		{string(challenge.CommandData("c")), "command/c"}, {string(challenge.IntentData("c")), "intent/c"},
 		{string(challenge.PayloadData("c", "m", 12)), "payload/c/m/12"}} {
-		if c.got != c.want {
-			t.Errorf("%s, want %s", c.got, c.want)
-		}
+		storetest.Equal(t, c.got, c.want)
 	}
 	if m, ok := start(1, "sms").Method("none"); ok || m.ID != "" {
 		t.Error(fmt.Sprint("a method that the challenge does not have: ", m))
@@ -104,9 +97,7 @@ func TestNamesOfSealedTexts(t *testing.T) {
 // A budget without a limit counts nothing.
 func TestBudgetWithoutLimit(t *testing.T) {
 	b := challenge.Budget{Subject: "u1"}.Spend(at(0), challenge.Rules{}, challenge.PUSH)
-	if len(b.OTP)+len(b.TOTP)+int(b.OTPRow)+int(b.TOTPRow) != 0 {
-		t.Errorf("%+v", b)
-	}
+	storetest.Equal(t, len(b.OTP)+len(b.TOTP)+int(b.OTPRow)+int(b.TOTPRow), 0, b)
 }
 
 // Number matching (SEC-16): a signed approval counts only with the number. A wrong number counts for the challenge
@@ -150,12 +141,8 @@ func TestNumberMatching(t *testing.T) {
 	for range 5 {
 		approve(g, "APPROVED:11", challenge.Right)
 	}
-	if got := approve(g, "APPROVED:42", challenge.Right); got != "METHOD_LOCKED" {
-		t.Errorf("after five: %s", got)
-	}
-	if got := approve(g, "DENIED", challenge.Refusal); got != "denied" {
-		t.Errorf("a refusal: %s", got)
-	}
+	storetest.Equal(t, approve(g, "APPROVED:42", challenge.Right), "METHOD_LOCKED", "after five")
+	storetest.Equal(t, approve(g, "DENIED", challenge.Refusal), "denied", "a refusal")
 
 	g = with("push", "sms")
 	g.c.Wrong = 9

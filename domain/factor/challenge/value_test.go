@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // A digest matches under the key of the stored digest, if it is equal in full. No digest, and no stored digest, match
@@ -43,9 +44,7 @@ func TestMatching(t *testing.T) {
 			g := newGame(t, start(1, "sms"))
 			g.c.Methods[0].Digest = c.stored
 			a := challenge.Answer{MethodID: "sms", Method: challenge.SMS, Digests: c.given}
-			if got := g.complete(0, a); got != c.want {
-				t.Errorf("got %s, want %s", got, c.want)
-			}
+			storetest.Equal(t, g.complete(0, a), c.want)
 		})
 	}
 }
@@ -79,18 +78,14 @@ func TestVerdicts(t *testing.T) {
 		m, _ := g.c.Method(c.id)
 		a := typed(m, c.value)
 		a.Verdict = c.verdict
-		if got := g.complete(0, a); got != c.want {
-			t.Errorf("%s, verdict %d, %q: got %s, want %s", c.id, c.verdict, c.value, got, c.want)
-		}
+		storetest.Equal(t, g.complete(0, a), c.want, c.id, "verdict", c.verdict, c.value)
 	}
 }
 
 // A completion records its order and instant. It changes no other method and sets no closing reason.
 func TestCompletedMethods(t *testing.T) {
 	g := newGame(t, start(3, "sms", "mail", "totp", "push"))
-	if len(g.c.CompletedMethods()) != 0 {
-		t.Error("a new challenge has completed methods")
-	}
+	storetest.Equal(t, len(g.c.CompletedMethods()), 0, "a new challenge has completed methods")
 	g.do(10, "totp right")
 	g.do(20, "sms right")
 	if g.c.Last != "" || g.c.Completed() {
@@ -168,9 +163,7 @@ func TestRepeat(t *testing.T) {
 			if c.edit != nil {
 				c.edit(&a)
 			}
-			if got := g.c.Repeat(a); got != c.want {
-				t.Errorf("got %t", got)
-			}
+			storetest.Equal(t, g.c.Repeat(a), c.want)
 		})
 	}
 }

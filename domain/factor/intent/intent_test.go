@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"castellan/domain/factor/intent"
+	"castellan/domain/kit/storetest"
 )
 
 func sample() intent.Document {
@@ -32,14 +33,9 @@ func TestCanonicalIsRFC8785(t *testing.T) {
 			}
 		}
 		d.Rows[2].Value, d.Title = string(runes), string(runes)
-		plain, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := storetest.Value(json.Marshal(d))(t)
 		want := jsontext.Value(plain)
-		if err := want.Canonicalize(); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, want.Canonicalize())
 		got := d.Canonical()
 		if string(got) != string(want) {
 			t.Fatalf("canonical form\n%s\nwant\n%s", got, want)
@@ -105,9 +101,7 @@ func TestCovers(t *testing.T) {
 		"no command":      {d.Action, d.ChallengeID, "", false},
 		"swapped":         {d.ChallengeID, d.Action, d.CommandDigest, false},
 	} {
-		if got := intent.Covers(text, c.action, c.id, c.digest); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		storetest.Equal(t, intent.Covers(text, c.action, c.id, c.digest), c.want, name)
 	}
 	if intent.Covers(text[:40], d.Action, d.ChallengeID, d.CommandDigest) {
 		t.Error("a torn document covers its command")

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 var now = time.UnixMilli(1_750_000_000_000)
@@ -151,9 +152,7 @@ func TestChoice(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cat := catalog(c.policies...)
-			if got := cat.Plan(now, mfa.Login, c.user, c.ip).PolicyID; got != c.want {
-				t.Errorf("policy %d, want %d", got, c.want)
-			}
+			storetest.Equal(t, cat.Plan(now, mfa.Login, c.user, c.ip).PolicyID, c.want, "policy")
 			verdicts := []mfa.Verdict{}
 			for _, k := range cat.Candidates(now, mfa.Login, c.user, c.ip) {
 				verdicts = append(verdicts, k.Verdict)
@@ -227,9 +226,7 @@ func TestLabelsOfDetails(t *testing.T) {
 	if mfa.Label(mfa.HeaderSubject, "en") == mfa.Label(mfa.HeaderSubject, "tr") {
 		t.Error("one label for two languages")
 	}
-	if got := mfa.Label("unknown", "en"); got != "" {
-		t.Errorf("of an unknown key: %q", got)
-	}
+	storetest.Equal(t, mfa.Label("unknown", "en"), "", "of an unknown key")
 	h := mfa.Headers{{Key: "a", Label: mfa.Text{"en": "A"}}, {Key: "b", Label: mfa.Text{"en": "B"}}}
 	if h.Label("b", "en") != "B" || h.Label("c", "en") != "" {
 		t.Errorf("%q, %q", h.Label("b", "en"), h.Label("c", "en"))
@@ -297,9 +294,7 @@ func TestStrongerPolicies(t *testing.T) {
 		for _, p := range in.Stronger(now, nil, in.Policies()) {
 			ids = append(ids, p.ID)
 		}
-		if got := fmt.Sprint(ids); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
+		storetest.Equal(t, fmt.Sprint(ids), c.want, name)
 	}
 	plan := catalog().PlanOf(general)
 	if got := catalog().Stronger(now, &plan, all); len(got) != 1 || got[0].ID != 1 {

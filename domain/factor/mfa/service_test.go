@@ -64,8 +64,7 @@ func TestAuthorIsNotShutOut(t *testing.T) {
 	storetest.WantsFields(t, err, "force")
 	_, err = o.AddCommon(ctx, boss, policy("GUARDED", "PUSH")) // needed for nothing here
 	storetest.Must(t, err)
-	id, err := o.AddCommon(ctx, boss, policy(mfa.Login, "SMS"))
-	storetest.Must(t, err)
+	id := storetest.Value(o.AddCommon(ctx, boss, policy(mfa.Login, "SMS")))(t)
 	push := mfa.PolicyChange{ID: id, Methods: &[]mfa.Choice{{Code: "PUSH"}}}
 	before := len(persistencetest.Acts(t, o.db))
 	storetest.WantsFields(t, o.ChangeCommon(ctx, boss, push), "force")

@@ -150,9 +150,7 @@ func TestSeeds(t *testing.T) {
 		}
 	}
 	actions := mfa.SeedActions()
-	if len(actions) != 9 {
-		t.Errorf("%d actions", len(actions))
-	}
+	storetest.Equal(t, len(actions), 9, "actions")
 	for _, a := range actions {
 		if err := a.Check(); err != nil {
 			t.Errorf("%s: %v", a.Code, err)
@@ -161,9 +159,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("%s: title %v", a.Code, a.Title)
 		}
 		for _, h := range a.Headers {
-			if len(h.Label) != 3 {
-				t.Errorf("%s: header %s %v", a.Code, h.Key, h.Label)
-			}
+			storetest.Equal(t, len(h.Label), 3, a.Code, "header", h.Key, h.Label)
 		}
 		if a.Code == mfa.DeviceAdd || a.Code == mfa.DeviceRemove {
 			t.Errorf("%s has a row", a.Code)

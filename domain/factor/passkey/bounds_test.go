@@ -13,6 +13,7 @@ import (
 
 	"castellan/domain/factor/passkey"
 	"castellan/domain/factor/passkey/passkeytest"
+	"castellan/domain/kit/storetest"
 )
 
 // long returns a change that makes the id of an authenticator as long as this.
@@ -177,9 +178,7 @@ func TestFormOfKeys(t *testing.T) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
-	if zero.JWK() != "" {
-		t.Errorf("the zero key has the form %s", zero.JWK())
-	}
+	storetest.Equal(t, zero.JWK(), "", "the zero key has the form")
 }
 
 // A kept assertion is evidence only in its whole form.
@@ -316,19 +315,13 @@ func spoilIn(t *testing.T, r *rand.Rand, raw []byte, members []string) []byte {
 		return spoilBytes(r, raw)
 	}
 	var all map[string]any
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal(raw, &all))
 	in, _ := all["response"].(map[string]any)
 	name := members[r.IntN(len(members))]
 	value, _ := in[name].(string)
 	b, _ := base64.RawURLEncoding.DecodeString(value)
 	in[name] = passkeytest.Encode(spoilBytes(r, b))
-	out, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return storetest.Value(json.Marshal(all))(t)
 }
 
 func spoilBytes(r *rand.Rand, b []byte) []byte {

@@ -34,9 +34,7 @@ func TestCounts(t *testing.T) {
 		{10*day - time.Millisecond, 4, 10, true}, {10 * day, 4, 10, false}, // shortened
 		{30*day - time.Millisecond, 4, 90, true}, {30 * day, 4, 90, false}, // lengthened
 	} {
-		if got := c.Counts(now.Add(one.after), one.cv, one.days); got != one.want {
-			t.Errorf("%+v: %v", one, got)
-		}
+		storetest.Equal(t, c.Counts(now.Add(one.after), one.cv, one.days), one.want, one)
 	}
 }
 
@@ -125,8 +123,7 @@ func (c *clients) remember(t *testing.T, who audit.By, key, action string, m cha
 
 func (c *clients) lists(t *testing.T, want ...string) []remembered.Client {
 	t.Helper()
-	all, err := c.List(t.Context(), c.a.UserID, "192.0.2.1")
-	storetest.Must(t, err)
+	all := storetest.Value(c.List(t.Context(), c.a.UserID, "192.0.2.1"))(t)
 	ids := []string{}
 	for _, one := range all {
 		ids = append(ids, one.ID)
@@ -182,8 +179,7 @@ func TestEndAll(t *testing.T) {
 	c.remember(t, c.a, "k1", mfa.Login, challenge.SMS)
 	c.remember(t, c.a, "k2", mfa.Login, challenge.SMS)
 	c.remember(t, c.b, "k1", mfa.Login, challenge.SMS)
-	n, err := c.EndAll(t.Context(), c.a)
-	storetest.Must(t, err)
+	n := storetest.Value(c.EndAll(t.Context(), c.a))(t)
 	again, err := c.EndAll(t.Context(), c.a)
 	if n != 2 || again != 0 || err != nil {
 		t.Errorf("%d clients, then %d, %v", n, again, err)

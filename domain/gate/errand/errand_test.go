@@ -99,11 +99,8 @@ func (g *guard) complete(t *testing.T, c challenge.Challenge) {
 
 func (g *guard) grant(t *testing.T, id string) string {
 	t.Helper()
-	e, err := g.Get(t.Context(), "shop", id, 0)
-	storetest.Must(t, err)
-	text, err := g.Grant(t.Context(), e)
-	storetest.Must(t, err)
-	return text
+	e := storetest.Value(g.Get(t.Context(), "shop", id, 0))(t)
+	return storetest.Value(g.Grant(t.Context(), e))(t)
 }
 
 func (g *guard) wants(t *testing.T, id string, want errand.Status) {
@@ -116,8 +113,7 @@ func (g *guard) wants(t *testing.T, id string, want errand.Status) {
 // callbacks counts the messages to the service.
 func (g *guard) callbacks(t *testing.T) int {
 	t.Helper()
-	ms, err := delivery.NewOutbox(g.db).Recent(t.Context(), nil, 0)
-	storetest.Must(t, err)
+	ms := storetest.Value(delivery.NewOutbox(g.db).Recent(t.Context(), nil, 0))(t)
 	return len(ms)
 }
 

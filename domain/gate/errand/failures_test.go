@@ -44,8 +44,7 @@ func (e *engine) Again(context.Context, string) (challenge.Started, error) {
 func TestStartStoresTheErrand(t *testing.T) {
 	g := newGuard(t)
 	c := g.start(t, "a")
-	e, err := g.Store.Get(t.Context(), c.ID)
-	storetest.Must(t, err)
+	e := storetest.Value(g.Store.Get(t.Context(), c.ID))(t)
 	if len(e.Digest) == 0 {
 		t.Error("no digest")
 	}
@@ -197,9 +196,7 @@ func TestGetWaits(t *testing.T) {
 	var waited []time.Duration
 	g.Result = func(_ context.Context, id string, wait time.Duration) (stepup.Completion, error) {
 		waited = append(waited, wait)
-		if id != c.ID {
-			t.Errorf("waits for %s", id)
-		}
+		storetest.Equal(t, id, c.ID, "waits for")
 		g.complete(t, c)
 		return stepup.Completion{}, errDown
 	}

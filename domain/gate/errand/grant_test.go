@@ -37,9 +37,7 @@ func (g *guard) completed(t *testing.T, reference string) errand.Errand {
 	t.Helper()
 	c := g.start(t, reference)
 	g.complete(t, c)
-	e, err := g.Get(t.Context(), "shop", c.ID, 0)
-	storetest.Must(t, err)
-	return e
+	return storetest.Value(g.Get(t.Context(), "shop", c.ID, 0))(t)
 }
 
 // sign signs the claims of a grant of "shop" after an edit.
@@ -48,9 +46,7 @@ func (g *guard) sign(t *testing.T, e errand.Errand, edit func(*claims)) string {
 	var c claims
 	storetest.Must(t, g.Statements.ReadStatement("guard-grant+jwt", g.grant(t, e.ID), &c))
 	edit(&c)
-	text, err := g.Statements.SignStatement("guard-grant+jwt", c)
-	storetest.Must(t, err)
-	return text
+	return storetest.Value(g.Statements.SignStatement("guard-grant+jwt", c))(t)
 }
 
 // A grant names the user, the action and the methods; it begins with the completion in whole seconds, and with each
@@ -63,8 +59,7 @@ func TestClaimsOfGrant(t *testing.T) {
 		29*time.Second + 599*time.Millisecond: 0, 29*time.Second + 600*time.Millisecond: 30, 59 * time.Second: 30,
 		59*time.Second + 600*time.Millisecond: 60, 10*time.Minute - time.Millisecond: 600} {
 		g.now = e.SettledAt.Add(after)
-		text, err := g.Grant(t.Context(), e)
-		storetest.Must(t, err)
+		text := storetest.Value(g.Grant(t.Context(), e))(t)
 		var got claims
 		storetest.Must(t, g.Statements.ReadStatement("guard-grant+jwt", text, &got))
 		storetest.Same(t, got, claims{"castellan", "shop", settled + issued, settled + issued + 60, e.ID, "u1", "PAYOUT",

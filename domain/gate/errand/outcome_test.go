@@ -22,8 +22,7 @@ var errDown = errors.New("the database is down")
 // ends commits what the action writes for a challenge that ended without success.
 func (g *guard) ends(t *testing.T, c challenge.Challenge) {
 	t.Helper()
-	writes, err := g.Action().Ended(t.Context(), c, g.now)
-	storetest.Must(t, err)
+	writes := storetest.Value(g.Action().Ended(t.Context(), c, g.now))(t)
 	storetest.Must(t, g.db.Commit(t.Context(), writes...))
 }
 
@@ -47,8 +46,7 @@ func TestCallback(t *testing.T) {
 	g := newGuard(t)
 	c := g.start(t, "payout-1")
 	c.State = challenge.Denied
-	writes, err := g.Action().Ended(t.Context(), c, g.now)
-	storetest.Must(t, err)
+	writes := storetest.Value(g.Action().Ended(t.Context(), c, g.now))(t)
 	m, r := g.callback(t, writes)
 	want := `{"aud":"shop","data":{"id":"` + c.ID + `","reference":"payout-1","status":"DENIED"},` +
 		`"timestamp":"2023-11-14T22:13:20.400Z","type":"challenge.denied"}`
@@ -59,9 +57,7 @@ func TestCallback(t *testing.T) {
 		!m.Uncounted || len(m.Destination) != 0 || !m.CreatedAt.Equal(g.now) || !m.LeaseUntil.Equal(g.now) {
 		t.Errorf("%+v", m)
 	}
-	if life := m.ExpiresAt.Sub(g.now); life != 72*time.Hour+15*time.Minute {
-		t.Errorf("retried for %v", life)
-	}
+	storetest.Equal(t, m.ExpiresAt.Sub(g.now), 72*time.Hour+15*time.Minute, "retried for")
 }
 
 // A service without a callback gets no message, and its errand is settled all the same.
@@ -71,9 +67,7 @@ func TestServiceWithoutCallback(t *testing.T) {
 	c := g.start(t, "a")
 	g.complete(t, c)
 	g.wants(t, c.ID, errand.Completed)
-	if n := g.callbacks(t); n != 0 {
-		t.Errorf("%d messages", n)
-	}
+	storetest.Equal(t, g.callbacks(t), 0, "messages")
 }
 
 // A completed challenge stores its methods, its intent and the sealed payload, and answers with the reference.
@@ -138,9 +132,7 @@ func TestTitleOfMessages(t *testing.T) {
 	if got := g.Action().Brief([]byte(`{"title":"Pay 7"}`)); got != "Pay 7" {
 		t.Error(got)
 	}
-	if got := g.Action().Brief([]byte("x")); got != "" {
-		t.Errorf("no command: %q", got)
-	}
+	storetest.Equal(t, g.Action().Brief([]byte("x")), "", "no command")
 	if a := g.Action(); a.Code != challenge.ServiceAction || a.Flow != challenge.FlowSession {
 		t.Errorf("%s of the flow %s", a.Code, a.Flow)
 	}
@@ -238,9 +230,7 @@ func TestSweepFails(t *testing.T) {
 					settled++
 				}
 			}
-			if settled != c.settled {
-				t.Errorf("%d settled", settled)
-			}
+			storetest.Equal(t, settled, c.settled, "settled")
 		})
 	}
 }

@@ -76,9 +76,7 @@ func TestMatch(t *testing.T) {
 	}
 	for authority, want := range map[string]string{"H.Example:443": "h.example", "h.": "h", "[::1]:80": "[::1]",
 		"[::1]": "[::1]", "": "", "h:": "h", "other:,h": "other:,h", "h:80:80": "h:80", ".": "", ":80": ""} {
-		if got := gateway.HostOf(authority); got != want {
-			t.Errorf("host %q is %q, want %q", authority, got, want)
-		}
+		storetest.Equal(t, gateway.HostOf(authority), want, "host", authority)
 	}
 }
 
@@ -235,8 +233,6 @@ func TestHostsOfRoutes(t *testing.T) {
 	table := gateway.NewTable([]gateway.Route{{Host: "shop.example", Path: "/a", Status: gateway.Active}, {Path: "/b"},
 		{Host: "old.example", Path: "/c", Status: gateway.Inactive}})
 	for host, want := range map[string]bool{"shop.example": true, "old.example": false, "evil.example": false, "": false} {
-		if got := table.Names(host); got != want {
-			t.Errorf("%q: %t", host, got)
-		}
+		storetest.Equal(t, table.Names(host), want, host)
 	}
 }

@@ -164,8 +164,7 @@ func TestChangeOfEarlierRoute(t *testing.T) {
 	r := payment()
 	r.Path, r.ActionCode = "/:order/*", "LOGIN"
 	r.Rows = []gateway.Row{{Key: "ip", Label: "a\ufe0f", From: gateway.FromPath, Index: 1}}
-	id, err := a.Store.Add(t.Context(), r)
-	storetest.Must(t, err)
+	id := storetest.Value(a.Store.Add(t.Context(), r))(t)
 	change := func(edit func(*gateway.Route)) error {
 		_, err := a.Change(t.Context(), audit.By{}, id, edit)
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"castellan/domain/guard/firewall"
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/storetest"
 )
 
 // clock is set by hand.
@@ -34,9 +35,7 @@ var client = firewall.Client{IP: netip.MustParseAddr("192.0.2.1"), UserID: "u1",
 func check(t *testing.T, w *firewall.Evaluator, c firewall.Client) firewall.Ruling {
 	t.Helper()
 	var r firewall.Ruling
-	if err := w.Check(t.Context(), "GET /a", c, &r); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, w.Check(t.Context(), "GET /a", c, &r))
 	return r
 }
 
@@ -74,10 +73,7 @@ func TestCounterFails(t *testing.T) {
 // reasons explains a request, as "label reason matched" for each rule.
 func reasons(t *testing.T, e *firewall.Evaluator, c firewall.Client) (string, firewall.Explanation) {
 	t.Helper()
-	x, err := e.Explain(t.Context(), "GET /a", c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := storetest.Value(e.Explain(t.Context(), "GET /a", c))(t)
 	var all []string
 	for _, k := range x.Rules {
 		text := k.Rule.Label + " " + string(k.Reason)
@@ -150,14 +146,10 @@ func TestAuditOfRules(t *testing.T) {
 		a, book, author := desk()
 		r := block("one", "192.0.2.9")
 		edit(&r)
-		if err := a.Add(t.Context(), author, r); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, a.Add(t.Context(), author, r))
 		detail := book.rows[len(book.rows)-1].Detail
 		for _, part := range []string{want, ", expireAt", ", dryRun", ", limit 7"} {
-			if strings.Contains(detail, part) != strings.Contains(want, part) {
-				t.Errorf("%q, want %q", detail, want)
-			}
+			storetest.Equal(t, strings.Contains(detail, part), strings.Contains(want, part), detail, want)
 		}
 	}
 }

@@ -95,8 +95,7 @@ func TestRehearse(t *testing.T) {
 			if r.Status == "" {
 				r.Status = firewall.Active
 			}
-			x, err := h.Rehearse(t.Context(), firewall.Client{}, r)
-			storetest.Must(t, err)
+			x := storetest.Value(h.Rehearse(t.Context(), firewall.Client{}, r))(t)
 			got := fmt.Sprintf("%d %d %d:", x.Considered, x.Stopped, x.Users)
 			for _, e := range x.Examples {
 				got += " " + e.RequestID

@@ -18,6 +18,7 @@ import (
 
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func hash(s string) string {
@@ -192,9 +193,7 @@ func TestSharing(t *testing.T) {
 		{"192.0.2.1", 1}, {"192.0.2.2", 1},
 		{"2001:db8:1::", 1}, {"2001:db8:1:100::", 2}, {"2001:db8:1:200::", -1}, // no more /56: one /48
 	} {
-		if n := used(step.ip); n != step.used {
-			t.Errorf("%s: %d, not %d", step.ip, n, step.used)
-		}
+		storetest.Equal(t, used(step.ip), step.used, step.ip)
 	}
 	c.ns.Add(int64(time.Minute))
 	table.Sweep()
@@ -204,16 +203,12 @@ func TestSharing(t *testing.T) {
 	}{
 		{"2001:db8:0:100::", 1}, {"2001:db8:0:101::", 2}, {"2001:db8:0:102::", -1}, // counted both ways
 	} {
-		if n := used(step.ip); n != step.used {
-			t.Errorf("just after: %s: %d, not %d", step.ip, n, step.used)
-		}
+		storetest.Equal(t, used(step.ip), step.used, "just after", step.ip)
 	}
 	c.ns.Add(int64(2 * time.Minute))
 	table.Sweep()
 	for _, ip := range []string{"2001:db8:0:100::", "2001:db8:0:101::", "2001:db8:0:102::"} {
-		if n := used(ip); n != 1 {
-			t.Errorf("later: %s: %d", ip, n)
-		}
+		storetest.Equal(t, used(ip), 1, "later", ip)
 	}
 }
 
@@ -243,9 +238,7 @@ func TestSharingIsReported(t *testing.T) {
 			t.Errorf("%s: %d", rule, n)
 		}
 	}
-	if n := strings.Count(lines.String(), "keys_per_rule"); n != 2 {
-		t.Errorf("%d lines:\n%s", n, lines)
-	}
+	storetest.Equal(t, strings.Count(lines.String(), "keys_per_rule"), 2, "lines", lines)
 }
 
 // Look returns the answer for the next request.

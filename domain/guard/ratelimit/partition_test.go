@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/storetest"
 )
 
 // waiting is a client that waits or has gone.
@@ -29,9 +30,7 @@ func TestClientOfContext(t *testing.T) {
 		"has gone":          {ratelimit.WithClient(t.Context(), waiting(false)), false},
 		"the context ended": {ratelimit.WithClient(ended, waiting(true)), false}, "unknown and ended": {ended, false},
 	} {
-		if got := ratelimit.Waits(c.ctx); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		storetest.Equal(t, ratelimit.Waits(c.ctx), c.want, name)
 	}
 }
 
@@ -90,9 +89,7 @@ func TestPartitionsStayTheSame(t *testing.T) {
 		446: {Rule: "login", IP: netip.MustParseAddr("192.0.2.1")},
 		913: {Rule: "login", IP: netip.MustParseAddr("2001:db8:1:2::")},
 	} {
-		if got := k.Partition(); got != want {
-			t.Errorf("%+v: partition %d, not %d", k, got, want)
-		}
+		storetest.Equal(t, k.Partition(), want, k, "partition")
 	}
 	used := map[int]int{}
 	for n := range 64 * ratelimit.Partitions {
@@ -217,9 +214,7 @@ func TestIdentityOfKey(t *testing.T) {
 	}
 	subscriber := ratelimit.Key{Rule: "r", IP: netip.MustParseAddr("2001:db8::")}
 	for _, entity := range []string{"2001:db8::", "2001:db8::7", "2001:db8::9%eth0", "2001:db8::7/64"} {
-		if got := ratelimit.KeyOf("r", entity); got != subscriber {
-			t.Errorf("%s: %+v", entity, got)
-		}
+		storetest.Equal(t, ratelimit.KeyOf("r", entity), subscriber, entity)
 	}
 	if got := ratelimit.KeyOf("r", "::ffff:9.1.0.7"); got.IP != netip.MustParseAddr("9.1.0.7") {
 		t.Errorf("%+v", got)

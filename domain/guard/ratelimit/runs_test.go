@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/storetest"
 )
 
 // A forgotten admission does not count, and the others count as before.
@@ -78,15 +79,11 @@ func TestAddAhead(t *testing.T) {
 	for _, rule := range []ratelimit.Quota{{Limit: 10, Period: 1000}, {Limit: 5000, Period: 1000}} {
 		var w ratelimit.Window
 		w.Admit(0, rule)
-		if at := w.Add(10, 50, 4, rule); at != 60 {
-			t.Errorf("booked as of %d", at)
-		}
+		storetest.Equal(t, w.Add(10, 50, 4, rule), 60, "booked as of")
 		w.Admit(20, rule) // counts at 60, too: no admission precedes the last one
 		for at, used := range map[int64]int64{20: 6, 999: 6, 1000: 5, 1059: 5, 1060: 0} {
 			probe := w
-			if got := probe.Look(at, rule).Used; got != used {
-				t.Errorf("limit %d: %d count at %d, not %d", rule.Limit, got, at, used)
-			}
+			storetest.Equal(t, probe.Look(at, rule).Used, used, "limit", rule.Limit, "count at", at)
 		}
 	}
 }
@@ -105,9 +102,7 @@ func TestNothingIsAdded(t *testing.T) {
 		}
 		w.Admit(20, rule)
 		w.Add(20, 40, 2, rule)
-		if at := w.Add(30, 10, 0, rule); at != 60 {
-			t.Errorf("at %d, before the last one", at)
-		}
+		storetest.Equal(t, w.Add(30, 10, 0, rule), 60, "at", "before the last one")
 		for left := int64(2); left >= 0; left-- {
 			if !w.ForgetNewest() || w.Look(60, rule).Used != left {
 				t.Errorf("limit %d: %+v, want %d", rule.Limit, w.Look(60, rule), left)
@@ -120,9 +115,7 @@ func TestNothingIsAdded(t *testing.T) {
 func TestTextOfKeys(t *testing.T) {
 	for want, k := range map[string]ratelimit.Key{"u1": {Rule: "r", Name: "u1"}, "192.0.2.1": ipKey("192.0.2.1"),
 		"2001:db8:1:2::/64": ipKey("2001:db8:1:2::")} {
-		if got := k.String(); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		storetest.Equal(t, k.String(), want)
 	}
 }
 

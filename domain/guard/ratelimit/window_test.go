@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/storetest"
 )
 
 var decisions = flag.Int("decisions", 300_000,
@@ -60,9 +61,7 @@ func TestBoundary(t *testing.T) {
 		if s := w.Look(at, r); s.Retry != want || (s.Used == 1) != (want > 0) || s.Reset != want {
 			t.Errorf("at %d: %+v, want retry %d", at, s, want)
 		}
-		if got := w.Idle(at); got != (want == 0) {
-			t.Errorf("idle at %d: %v", at, got)
-		}
+		storetest.Equal(t, w.Idle(at), (want == 0), "idle at", at)
 	}
 }
 
@@ -110,9 +109,7 @@ func TestChangedRule(t *testing.T) {
 		{ratelimit.Quota{Limit: ratelimit.MaxExact + 1, Period: 5000}, ratelimit.Standing{Used: 5, Reset: 4600}},
 		{ratelimit.Quota{Limit: 3, Period: 5000}, ratelimit.Standing{Used: 5, Reset: 4600, Retry: 4800}},
 	} {
-		if got := w.Look(400, c.r); got != c.want {
-			t.Errorf("%+v: %+v, want %+v", c.r, got, c.want)
-		}
+		storetest.Equal(t, w.Look(400, c.r), c.want, c.r)
 	}
 }
 
@@ -202,9 +199,7 @@ func TestMemory(t *testing.T) {
 	for i := range int64(100_000) {
 		w.Admit(20_000*int64(time.Second)+i, r)
 	}
-	if n := w.Slots(); n != ratelimit.MaxExact {
-		t.Errorf("%d slots for a full window", n)
-	}
+	storetest.Equal(t, w.Slots(), ratelimit.MaxExact, "slots for a full window")
 }
 
 func BenchmarkDecision(b *testing.B) {

@@ -3,6 +3,8 @@ package client
 import (
 	"net/netip"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 func TestPrefix(t *testing.T) {
@@ -18,13 +20,9 @@ func TestPrefix(t *testing.T) {
 		"2001:0DB8:0001:0002::000a":  "2001:db8:1:2::/64",
 		"::ffff:203.0.113.9%ignored": "203.0.113.9/32",
 	} {
-		if got := Prefix(netip.MustParseAddr(in)); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
+		storetest.Equal(t, Prefix(netip.MustParseAddr(in)), want, in)
 	}
-	if got := Prefix(netip.Addr{}); got != "" {
-		t.Errorf("the zero address: %q", got)
-	}
+	storetest.Equal(t, Prefix(netip.Addr{}), "", "the zero address")
 }
 
 // An origin has the blocks of its address, whatever its form.
@@ -46,13 +44,9 @@ func TestSite(t *testing.T) {
 		"2001:db8:1:300::1":      "2001:db8:1:300::/56",
 		"fe80::1%eth0":           "fe80::/56",
 	} {
-		if got := Site(netip.MustParseAddr(in)); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
+		storetest.Equal(t, Site(netip.MustParseAddr(in)), want, in)
 	}
-	if got := Site(netip.Addr{}); got != "" {
-		t.Errorf("the zero address: %q", got)
-	}
+	storetest.Equal(t, Site(netip.Addr{}), "", "the zero address")
 }
 
 func TestRegion(t *testing.T) {
@@ -64,8 +58,6 @@ func TestRegion(t *testing.T) {
 		"":                    "",
 		"office":              "office",
 	} {
-		if got := Region(in); got != want {
-			t.Errorf("%q: %s, want %s", in, got, want)
-		}
+		storetest.Equal(t, Region(in), want, in)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // The table holds every assigned code once, with a name in each language.
@@ -43,9 +44,7 @@ func TestDialCodes(t *testing.T) {
 		}
 	}
 	for code, want := range map[string]string{"TR": "90", "US": "1", "DE": "49", "QA": "974", "XX": "", "": "", "tr": ""} {
-		if got := DialCode(code); got != want {
-			t.Errorf("%s: %q, want %q", code, got, want)
-		}
+		storetest.Equal(t, DialCode(code), want, code)
 	}
 }
 
@@ -66,9 +65,7 @@ func TestName(t *testing.T) {
 			"Germany"},
 		{"TR", "tr", "Türkiye"}, {"XK", "en", "XK"}, {"", "en", ""},
 	} {
-		if got := Name(c.code, c.language); got != c.want {
-			t.Errorf("%s in %q: %q, want %q", c.code, c.language, got, c.want)
-		}
+		storetest.Equal(t, Name(c.code, c.language), c.want, c.code, "in", c.language)
 	}
 }
 
@@ -114,9 +111,7 @@ func TestFilter(t *testing.T) {
 		{f.With("NL"), "DE,NL,TR"}, {f.With("DE"), f}, {f.Without("DE"), "TR"}, {f.Without("NL"),
 			f}, {Filter("TR").Without("TR"), ""}, {Filter("").With("TR"), "TR"}, {Filter("").Without("TR"), ""},
 	} {
-		if c.got != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
-		}
+		storetest.Equal(t, c.got, c.want)
 	}
 	if Filter("").Codes() != nil || Filter("").Has("TR") {
 		t.Error("an empty filter names a country")

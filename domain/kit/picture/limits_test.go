@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // The memory of a picture depends on its format and its colours. One that needs too much is rejected.
@@ -112,14 +113,10 @@ func TestExtensions(t *testing.T) {
 	for name, want := range map[string]string{"logo.PNG": "png", ".gif": "gif", "a.b.jpeg": "jpeg", "a.ab": "ab",
 		"a.abcde": "abcde", "a.az9": "az9", "a.za": "za", "a.a": "", "a.abcdef": "", "a.7z": "", "a.{z": "", "a.a-b": "",
 		"png": "", "": "", "a.": ""} {
-		if got := Extension(name); got != want {
-			t.Errorf("%s: %q", name, got)
-		}
+		storetest.Equal(t, Extension(name), want, name)
 	}
 	for f, want := range map[Format]string{PNG: ".png", JPEG: ".jpg", GIF: ".gif", WebP: ".webp", "text/plain": ""} {
-		if got := f.Ext(); got != want {
-			t.Errorf("%s: %q", f, got)
-		}
+		storetest.Equal(t, f.Ext(), want, f)
 	}
 }
 
@@ -128,8 +125,6 @@ func TestSniff(t *testing.T) {
 	for data, want := range map[string]Format{"\x89PNG\r\n\x1a\n": PNG, "\x89PNG\r\n\x1a": "", "\xff\xd8\xff": JPEG,
 		"\xff\xd8": "", "GIF87a": GIF, "GIF89a": GIF, "GIF88a": "", "RIFF1234WEBP": WebP, "RIFF1234WEBP5": WebP,
 		"RIFF1234WEB": "", "RIFX1234WEBP": "", "RIFF1234WAVE": ""} {
-		if got := Sniff([]byte(data)); got != want {
-			t.Errorf("%q: %q", data, got)
-		}
+		storetest.Equal(t, Sniff([]byte(data)), want, data)
 	}
 }

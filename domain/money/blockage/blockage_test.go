@@ -54,16 +54,12 @@ func (d *desk) insert(userID, code, sum string) blockage.Blockage {
 // has checks "posted locked available".
 func (d *desk) has(userID, pair, want string) {
 	d.t.Helper()
-	if got := d.Has(userID, pair); got != want {
-		d.t.Errorf("%s has %s of %s, want %s", userID, got, pair, want)
-	}
+	storetest.Equal(d.t, d.Has(userID, pair), want, userID, "has", "of", pair)
 }
 
 func (d *desk) update(id int64, to blockage.Status, comment *string) blockage.Blockage {
 	d.t.Helper()
-	b, err := d.Update(d.t.Context(), by, id, to, comment)
-	storetest.Must(d.t, err)
-	return b
+	return storetest.Value(d.Update(d.t.Context(), by, id, to, comment))(d.t)
 }
 
 // move executes the plan of Close or Reopen.

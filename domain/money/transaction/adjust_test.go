@@ -93,8 +93,7 @@ func TestPreview(t *testing.T) {
 		if has := d.m.Has("u", "BTC/BTC"); !strings.HasPrefix(has, u.Before.Posted.String()+" ") {
 			t.Errorf("the preview booked: %s", has)
 		}
-		made, err := s.Adjust(t.Context(), audit.By{UserID: "op"}, a)
-		storetest.Must(t, err)
+		made := storetest.Value(s.Adjust(t.Context(), audit.By{UserID: "op"}, a))(t)
 		if has := d.m.Has("u", "BTC/BTC"); !strings.HasPrefix(has, u.After.Posted.String()+" ") ||
 			made.Status != transaction.Finalized {
 			t.Errorf("after the adjustment: %s, %+v", has, made)
@@ -252,9 +251,7 @@ func TestSumsOfCreditsAndAdjustments(t *testing.T) {
 	won := storetest.Race(t, 4, fault.PolicyDenied, func(i int) error {
 		return adjust("b", "0.2", fmt.Sprint("race", i), transaction.Credit)
 	})
-	if won != 2 {
-		t.Errorf("%d adjustments passed", won)
-	}
+	storetest.Equal(t, won, 2, "adjustments passed")
 	d.advance(24 * time.Hour)
 	storetest.Must(t, adjust("a", "0.01", "4", transaction.Credit))
 

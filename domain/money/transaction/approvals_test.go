@@ -118,9 +118,7 @@ func TestApproval(t *testing.T) {
 		t.Errorf("%+v, brief %q", details, a.Brief(r.Command))
 	}
 	a.begin(wants("x"), "c1", true)
-	if has := a.d.m.Has("u", "BTC/BTC"); has != "1 0 1" {
-		t.Errorf("before the approval: %s", has)
-	}
+	storetest.Equal(t, a.d.m.Has("u", "BTC/BTC"), "1 0 1", "before the approval")
 	o, err := a.execute("c1")
 	storetest.Must(t, err)
 	if has := a.d.m.Has("u", "BTC/BTC"); has != "1 0.51 0.49" || o.Queued.Status != transaction.QueueReady ||
@@ -193,8 +191,7 @@ func TestDeviceOfOwner(t *testing.T) {
 		_, err := ends(from[0], from[1])
 		storetest.Wants(t, err, fault.PolicyDenied)
 		a.d.judges(device("NONE"), `{"match":{"device":["KNOWN"],"account":{"levels":[7]}},`+deny+`}`)
-		o, err := ends(from[0], from[1])
-		storetest.Must(t, err)
+		o := storetest.Value(ends(from[0], from[1]))(t)
 		a.d.judges(device(is))
 		storetest.Wants(t, a.d.move(o.Queued.ID, transaction.QueueProcessing), fault.InvalidState)
 	}
@@ -235,9 +232,7 @@ func TestApprovalRefuses(t *testing.T) {
 	_, err := a.Start(t.Context(), wallet, wants("x"), starter)
 	storetest.Wants(t, err, fault.AccountNotActive)
 	a.fail = nil
-	if len(a.started) != 0 {
-		t.Errorf("%d challenges", len(a.started))
-	}
+	storetest.Equal(t, len(a.started), 0, "challenges")
 	a.begin(wants("x"), "c1", false)
 	other := wants("x")
 	other.AddressTag = "another"
@@ -322,8 +317,7 @@ func TestApproverSignsOrder(t *testing.T) {
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
 		d.judges(`{` + treasury + `}`)
 		ask := func(externalID string) string {
-			o, err := d.ask("u", "BTC", 5, externalID)
-			storetest.Must(t, err)
+			o := storetest.Value(d.ask("u", "BTC", 5, externalID))(t)
 			return o.Queued.ID
 		}
 		sign := func(by, id, order string) error {

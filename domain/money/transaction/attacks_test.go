@@ -180,8 +180,7 @@ func (r *raid) claim(w *stolen) error {
 func (r *raid) approve(w *stolen) {
 	by := oneOf(r, "t0", "t1", "t2", "twin 1", "twin 2", "boss", w.owner, "service:shop0")
 	if r.resume(by, w.id) == nil { // an approval, or the return of one that rules no longer hold
-		all, err := r.Judge.Past.Approved(r.t.Context(), w.id)
-		storetest.Must(r.t, err)
+		all := storetest.Value(r.Judge.Past.Approved(r.t.Context(), w.id))(r.t)
 		w.approvers[by] = slices.ContainsFunc(all, func(a transaction.AddApproval) bool { return a.UserID == by })
 	}
 }
@@ -257,8 +256,7 @@ func (r *raid) step() error {
 		r.advance(oneOf(r, time.Millisecond, time.Hour, 3*time.Hour))
 		storetest.Must(r.t, r.EndHolds(r.t.Context()))
 		for _, w := range r.all {
-			o, err := r.Get(r.t.Context(), w.id)
-			storetest.Must(r.t, err)
+			o := storetest.Value(r.Get(r.t.Context(), w.id))(r.t)
 			w.gone = w.gone || o.Queued.Status == transaction.QueueCancelled
 		}
 	case do == 13: // cycling: what has failed does not count, and cannot leave again

@@ -112,8 +112,7 @@ func TestReportsOfDeposit(t *testing.T) {
 		l := newTill(t)
 		var first string
 		for i, change := range c.reports {
-			d, err := l.Report(t.Context(), clerk, report("x", change))
-			storetest.Must(t, err)
+			d := storetest.Value(l.Report(t.Context(), clerk, report("x", change)))(t)
 			if i == 0 {
 				first = d.ID
 			}
@@ -265,14 +264,12 @@ func TestStepsOfUpdate(t *testing.T) {
 	l.run = false
 	var ids []string
 	for _, id := range []string{"a", "b"} {
-		d, err := l.Report(t.Context(), clerk, report(id, informed))
-		storetest.Must(t, err)
+		d := storetest.Value(l.Report(t.Context(), clerk, report(id, informed)))(t)
 		ids = append(ids, d.ID)
 	}
 	got, err := l.UpdateStatus(t.Context(), clerk, transaction.Update{IDs: ids, To: transaction.FinalizedDeposit})
 	storetest.Must(t, err)
-	j, err := l.jobs.Get(t.Context(), got.JobID)
-	storetest.Must(t, err)
+	j := storetest.Value(l.jobs.Get(t.Context(), got.JobID))(t)
 	step := l.Kind().Step
 	for range 2 { // a repeated step
 		next, _, err := step(t.Context(), j)
@@ -314,8 +311,7 @@ func TestCreditIsHeld(t *testing.T) {
 	final := func(r *transaction.Report) { informed(r); r.Final = true }
 	small := func(r *transaction.Report) { final(r); r.Amount = amount.Must("1.99") }
 	credit := func(by, id string) (shown transaction.Status) {
-		d, err := l.Report(t.Context(), wallet, report(id, final))
-		storetest.Must(t, err)
+		d := storetest.Value(l.Report(t.Context(), wallet, report(id, final)))(t)
 		storetest.Must(t, l.m.DB.InTx(t.Context(), func(ctx context.Context) error { // as under an Idempotency-Key
 			got, err := l.UpdateStatus(ctx, audit.By{UserID: by}, transaction.Update{IDs: []string{d.ID},
 				To: transaction.FinalizedDeposit})

@@ -27,8 +27,7 @@ import (
 // status sets the status of an account that nothing else changes meanwhile.
 func (d *desk) status(userID string, s user.Status) commit.Write {
 	d.t.Helper()
-	u, err := account.NewUsers(d.m.DB).Get(d.t.Context(), userID)
-	storetest.Must(d.t, err)
+	u := storetest.Value(account.NewUsers(d.m.DB).Get(d.t.Context(), userID))(d.t)
 	return user.SetStatus{UserID: userID, CV: u.CV, Status: s}
 }
 
@@ -81,11 +80,9 @@ func TestBlockThenClaim(t *testing.T) {
 		} {
 			var ids []string
 			for n := range 4 {
-				o, err := d.ask("u", "BTC", 1, fmt.Sprint(c.why, n))
-				storetest.Must(t, err)
+				o := storetest.Value(d.ask("u", "BTC", 1, fmt.Sprint(c.why, n)))(t)
 				ids = append(ids, o.Queued.ID)
-				read, err := d.Get(t.Context(), o.Queued.ID)
-				storetest.Must(t, err)
+				read := storetest.Value(d.Get(t.Context(), o.Queued.ID))(t)
 				storetest.Same(t, o, read) // the answer is the record
 			}
 			claimed, asked, late := ids[0], ids[1], ids[2:]
@@ -107,8 +104,7 @@ func TestBlockThenClaim(t *testing.T) {
 			d.hold("u")
 			d.hold("u") // holds what is held no more than once
 			for _, id := range late {
-				o, err := d.Get(t.Context(), id)
-				storetest.Must(t, err)
+				o := storetest.Value(d.Get(t.Context(), id))(t)
 				if o.Queued.Held.Reason != c.why || d.published(integration.WithdrawalHeld, id) != 1 {
 					t.Errorf("%s: the job left %+v", c.why, o.Queued)
 				}
@@ -164,8 +160,7 @@ func TestMoneyVersion(t *testing.T) {
 				false},
 			{func(user.User) commit.Write { return user.SetName{UserID: "u", Name: "n"} }, false, false},
 		} {
-			before, err := users.Get(t.Context(), "u")
-			storetest.Must(t, err)
+			before := storetest.Value(users.Get(t.Context(), "u"))(t)
 			d.commit(c.write(before))
 			after, err := users.Get(t.Context(), "u")
 			storetest.Must(t, err)
@@ -226,18 +221,14 @@ func TestOverdueHolds(t *testing.T) {
 		d.judges(`{"match":{"amount":{"over":"50","unit":"TRY"}},`+treasury+`}`,
 			`{"effect":{"type":"APPROVAL","group":"treasury","required":2,"expires":"60h"}}`)
 		begun := d.now()
-		short, err := d.ask("u", "BTC", 51, "short")
-		storetest.Must(t, err)
+		short := storetest.Value(d.ask("u", "BTC", 51, "short"))(t)
 		d.advance(time.Millisecond)
-		long, err := d.ask("v", "BTC", 1, "long")
-		storetest.Must(t, err)
-		counts, err := store.HeldCounts(t.Context())
-		storetest.Must(t, err)
+		long := storetest.Value(d.ask("v", "BTC", 1, "long"))(t)
+		counts := storetest.Value(store.HeldCounts(t.Context()))(t)
 		storetest.Same(t, counts, []transaction.HeldCount{{Reason: transaction.HeldPolicy, Number: 2, Oldest: begun}})
 		late := func(after time.Duration, want ...string) {
 			t.Helper()
-			got, err := d.Judge.Overdue(t.Context(), store, begun.Add(after))
-			storetest.Must(t, err)
+			got := storetest.Value(d.Judge.Overdue(t.Context(), store, begun.Add(after)))(t)
 			storetest.Same(t, got, want)
 		}
 		late(90*time.Minute - time.Millisecond)
@@ -261,8 +252,7 @@ func TestClaimsBesideBlocks(t *testing.T) {
 		nodes := d.nodes(dbs)
 		var ids [64]string
 		for i := range ids {
-			o, err := d.ask("u", "BTC", 1, fmt.Sprint(i))
-			storetest.Must(t, err)
+			o := storetest.Value(d.ask("u", "BTC", 1, fmt.Sprint(i)))(t)
 			ids[i] = o.Queued.ID
 		}
 		changes := [4][2]func() commit.Write{
@@ -304,8 +294,7 @@ func TestClaimsBesideBlocks(t *testing.T) {
 				d.commit(change[1]())
 			}
 			for _, id := range ids {
-				o, err := d.Get(t.Context(), id)
-				storetest.Must(t, err)
+				o := storetest.Value(d.Get(t.Context(), id))(t)
 				if o.Queued.Status == transaction.QueueReady {
 					continue
 				}
@@ -345,8 +334,7 @@ func TestHitsOfRules(t *testing.T) {
 			t.Error("a failure is not reported")
 		}
 		storetest.Must(t, hits.Flush(t.Context(), store, d.now()))
-		got, err := store.Hits(t.Context(), d.now().Add(-policy.Day))
-		storetest.Must(t, err)
+		got := storetest.Value(store.Hits(t.Context(), d.now().Add(-policy.Day)))(t)
 		all := map[policy.Named]int64{}
 		for i, n := range counts {
 			if n > 0 {
@@ -358,12 +346,10 @@ func TestHitsOfRules(t *testing.T) {
 	_, err := d.ask("u", "BTC", 9, "denied")
 	storetest.Wants(t, err, fault.PolicyDenied)
 	want(1, 1, 1)
-	held, err := d.ask("u", "BTC", 5, "held")
-	storetest.Must(t, err)
+	held := storetest.Value(d.ask("u", "BTC", 5, "held"))(t)
 	_, err = d.ask("u", "BTC", 5, "held") // a repetition
 	storetest.Must(t, err)
-	small, err := d.ask("u", "BTC", 1, "small")
-	storetest.Must(t, err)
+	small := storetest.Value(d.ask("u", "BTC", 1, "small"))(t)
 	want(1, 2, 3)
 	d.advance(24 * time.Hour)
 	storetest.Must(t, d.EndHolds(t.Context()))

@@ -58,8 +58,7 @@ func words(cell string) (all []string) {
 // documentedMoves reads the table of moves from a document. rows holds the statuses that have a row.
 func documentedMoves(t *testing.T, path string) (moves []transaction.Move, rows map[transaction.QueueStatus]int) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	storetest.Must(t, err)
+	text := storetest.Value(os.ReadFile(path))(t)
 	_, table, found := strings.Cut(string(text), "| from | wallet | administrator |\n|---|---|---|\n")
 	if !found {
 		t.Fatalf("%s has no table of moves", path)
@@ -155,9 +154,7 @@ func reach(from transaction.QueueStatus, by ...transaction.Mover) map[transactio
 func TestMoves(t *testing.T) {
 	for s := transaction.QueueSuccess; s <= transaction.QueueCancelled; s++ {
 		after := reach(s)
-		if s.Final() != (len(after) == 0) {
-			t.Errorf("%s: final %v, but leads to %v", s, s.Final(), after)
-		}
+		storetest.Equal(t, s.Final(), (len(after) == 0), s, "final", "but leads to", after)
 		if !s.Final() && !after[transaction.QueueSuccess] {
 			t.Errorf("%s never succeeds", s)
 		}
@@ -287,8 +284,7 @@ func TestUpdateQueue(t *testing.T) {
 // D-PRC-04: processes are listed for a user of the type only.
 func TestProcessesByUserType(t *testing.T) {
 	d, s := newCounter(t)
-	u, err := d.Users.Get(t.Context(), "u")
-	storetest.Must(t, err)
+	u := storetest.Value(d.Users.Get(t.Context(), "u"))(t)
 	at := d.now()
 	for _, owner := range []string{"u", "gone"} {
 		storetest.Must(t, d.m.DB.Commit(t.Context(), transaction.AddProcess{Process: transaction.Process{ID: owner,

@@ -49,8 +49,7 @@ func TestClaimToken(t *testing.T) {
 		d := newDesk(t, db, "u")
 		d.Statements, d.Issuer = unsigned{}, "castellan"
 		storetest.Must(t, d.m.Pay("u", "BTC/BTC", "9"))
-		o, err := d.ask("u", "BTC", 5, "<x>")
-		storetest.Must(t, err)
+		o := storetest.Value(d.ask("u", "BTC", 5, "<x>"))(t)
 		id, won := o.Queued.ID, make(chan string, 8)
 		if n := storetest.Race(t, 8, fault.InvalidState, func(i int) error {
 			_, err := d.claim(id, fmt.Sprint("worker ", i))
@@ -70,9 +69,7 @@ func TestClaimToken(t *testing.T) {
 		want := fmt.Sprintf(`withdrawal-order+jwt {"iss":"castellan","aud":"wallet","jti":"%s","sub":"u","iat":%d,"exp":%d,`+
 			`"order":{"account":"u","address":"%s","amount":"0.05","currency":"BTC","externalId":"\u003cx\u003e",`+
 			`"fee":"0.01","network":"BTC","tag":""},"digest":"%s","own":null,"apr":0}`, id, at, at+600, addresses["BTC"], digest)
-		if first != want {
-			t.Errorf("the order\n%s\nwant\n%s", first, want)
-		}
+		storetest.Equal(t, first, want, "the order")
 		d.advance(5*time.Minute - time.Millisecond)
 		if again, err := d.claim(id, owner); again != first || err != nil {
 			t.Errorf("%s, %v", again, err)

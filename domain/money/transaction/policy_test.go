@@ -60,8 +60,7 @@ func (d *desk) operators(ids ...string) {
 // read reads a withdrawal and checks its status and the reason of its hold.
 func (d *desk) read(id string, status transaction.QueueStatus, why transaction.HeldFor) transaction.Outgoing {
 	d.t.Helper()
-	o, err := d.Get(d.t.Context(), id)
-	storetest.Must(d.t, err)
+	o := storetest.Value(d.Get(d.t.Context(), id))(d.t)
 	if o.Queued.Status != status || o.Queued.Held.Reason != why {
 		d.t.Errorf("%s is %s and held for %q, want %s and %q", id, o.Queued.Status, o.Queued.Held.Reason, status, why)
 	}
@@ -162,9 +161,7 @@ func TestWithdrawalNeedsApprovals(t *testing.T) {
 		d.read(id, transaction.QueueWaiting, transaction.HeldPolicy)
 		d.commit(user.Revoke{UserID: "twin 1", Role: "treasury"}) // ends the approval
 		won := storetest.Race(t, 4, fault.Forbidden, func(int) error { return d.resume("a", id) })
-		if won != 1 {
-			t.Errorf("%d approvals of one person", won)
-		}
+		storetest.Equal(t, won, 1, "approvals of one person")
 		d.read(id, transaction.QueueWaiting, transaction.HeldPolicy)
 		storetest.Must(t, d.resume("twin 2", id))
 		d.read(id, transaction.QueueReady, "")
@@ -186,12 +183,9 @@ func TestHoldsEnd(t *testing.T) {
 	d.operators("a", "b")
 	d.judges(`{"match":{"destination":{"firstUse":true}},`+day+`}`,
 		`{"match":{"destination":{"inBook":false},"amount":{"over":"50","unit":"TRY"}},`+treasury+`}`)
-	both, err := d.ask("u", "BTC", 51, "both")
-	storetest.Must(t, err)
-	waits, err := d.ask("u", "BTC", 1, "waits")
-	storetest.Must(t, err)
-	blocked, err := d.ask("v", "BTC", 1, "blocked")
-	storetest.Must(t, err)
+	both := storetest.Value(d.ask("u", "BTC", 51, "both"))(t)
+	waits := storetest.Value(d.ask("u", "BTC", 1, "waits"))(t)
+	blocked := storetest.Value(d.ask("v", "BTC", 1, "blocked"))(t)
 	ends := func() { storetest.Must(t, d.EndHolds(t.Context())) }
 	d.advance(24*time.Hour - time.Millisecond)
 	ends()
@@ -237,17 +231,14 @@ func TestRulesAtTheClaim(t *testing.T) {
 		for _, rule := range []string{`{` + deny + `}`, `{"effect":{"type":"OWNER"}}`, `{` + treasury + `}`,
 			`{` + day + `}`} {
 			d.judges()
-			o, err := d.ask("u", "BTC", 1, rule)
-			storetest.Must(t, err)
+			o := storetest.Value(d.ask("u", "BTC", 1, rule))(t)
 			id := o.Queued.ID
 			ids[rule] = id
 			d.judges(rule)
 			d.advance(time.Minute)
 			storetest.Wants(t, d.move(id, transaction.QueueProcessing), fault.InvalidState)
 			d.read(id, transaction.QueueWaiting, transaction.HeldPolicy)
-			if d.published(integration.WithdrawalHeld, id) != 1 {
-				t.Errorf("%s: no event", rule)
-			}
+			storetest.Equal(t, d.published(integration.WithdrawalHeld, id), 1, rule, "no event")
 			d.advance(100 * time.Hour)
 		}
 		d.judges(`{` + deny + `}`)
@@ -305,16 +296,13 @@ func TestSums(t *testing.T) {
 			_, err := d.ask([]string{"u", "v"}[i], "BTC", 1, fmt.Sprint("race", i))
 			return err
 		})
-		if won != 1 {
-			t.Errorf("%d accounts withdrew to one destination", won)
-		}
+		storetest.Equal(t, won, 1, "accounts withdrew to one destination")
 		d.advance(time.Hour)
 
 		d.judges()
 		var ids []string
 		for i := range 4 {
-			o, err := d.ask("w", "BTC", 1, fmt.Sprint("claim", i))
-			storetest.Must(t, err)
+			o := storetest.Value(d.ask("w", "BTC", 1, fmt.Sprint("claim", i)))(t)
 			ids = append(ids, o.Queued.ID)
 			d.advance(time.Hour)
 		}
@@ -322,9 +310,7 @@ func TestSums(t *testing.T) {
 		won = storetest.Race(t, 4, fault.InvalidState, func(i int) error {
 			return d.move(ids[i], transaction.QueueProcessing)
 		})
-		if won != 2 {
-			t.Errorf("%d claims in an hour", won)
-		}
+		storetest.Equal(t, won, 2, "claims in an hour")
 	})
 }
 
@@ -345,8 +331,7 @@ func TestOwnerSatisfiesRule(t *testing.T) {
 		t.Error(got)
 	}
 	a.d.judges(owner(1))
-	o, err := a.execute("c1")
-	storetest.Must(t, err)
+	o := storetest.Value(a.execute("c1"))(t)
 	storetest.Must(t, a.d.move(o.Queued.ID, transaction.QueueProcessing))
 	a.d.judges(`{` + deny + `}`)
 	small := wants("y")
@@ -362,8 +347,7 @@ func TestStoredFactsExplain(t *testing.T) {
 	d.judges(sumRule("WITHDRAWAL", "PLATFORM", "1h", "VALUE", "50"))
 	var ids []string
 	for i, n := range []int64{3, 4, 5} {
-		o, err := d.ask("u", "BTC", n, fmt.Sprint(i))
-		storetest.Must(t, err)
+		o := storetest.Value(d.ask("u", "BTC", n, fmt.Sprint(i)))(t)
 		ids = append(ids, o.Queued.ID)
 		d.advance(time.Minute)
 	}

@@ -26,13 +26,9 @@ func TestNamesOfStatuses(t *testing.T) {
 		transaction.Finalized: "finalized", transaction.FinalizedDeposit: "finalizedDeposit",
 		transaction.Processing: "processing", transaction.Failed: "failed", transaction.Cancelled: "cancelled",
 		99: "unknown"} {
-		if got := status.String(); got != want {
-			t.Errorf("%d is %s, want %s", status, got, want)
-		}
+		storetest.Equal(t, status.String(), want, status)
 	}
-	if got := transaction.QueueStatus(99).String(); got != "unknown" {
-		t.Errorf("a status of the queue: %s", got)
-	}
+	storetest.Equal(t, transaction.QueueStatus(99).String(), "unknown", "a status of the queue")
 }
 
 // A request is refused for the first reason that applies, in the documented order.
@@ -207,9 +203,7 @@ func TestUpdateReturnsTwentyDeposits(t *testing.T) {
 		if err != nil || len(got.Deposits) != want || got.JobID == "" {
 			t.Errorf("%d: %+v, %v", n, got, err)
 		}
-		if has := l.m.Has("u", "BTC/BTC"); has != map[int]string{20: "20 0 20", 21: "0 0 0"}[n] {
-			t.Errorf("%d: %s", n, has)
-		}
+		storetest.Equal(t, l.m.Has("u", "BTC/BTC"), map[int]string{20: "20 0 20", 21: "0 0 0"}[n], n)
 	}
 }
 
@@ -225,9 +219,7 @@ func TestUpdateInsideATransaction(t *testing.T) {
 		}
 		return err
 	}))
-	if has := l.m.Has("u", "BTC/BTC"); has != "1 0 1" {
-		t.Errorf("after the transaction: %s", has)
-	}
+	storetest.Equal(t, l.m.Has("u", "BTC/BTC"), "1 0 1", "after the transaction")
 }
 
 // A deposit whose user is gone is credited without messages. One whose user cannot be read is not credited.
@@ -321,8 +313,7 @@ func TestWithdrawalsReportFailures(t *testing.T) {
 		"audit integration_event", request)
 	made := func() string {
 		n++
-		o, err := d.ask("u", "BTC", 5, fmt.Sprint("x", n))
-		storetest.Must(t, err)
+		o := storetest.Value(d.ask("u", "BTC", 5, fmt.Sprint("x", n)))(t)
 		return o.Queued.ID
 	}
 	id := made() // a first success opens the account of the fees, in a unit of its own

@@ -218,9 +218,7 @@ func TestWideSumsInParallel(t *testing.T) {
 					return err
 				})
 			})
-			if won != 1 {
-				t.Errorf("per %s %d requests were admitted, want 1", per, won)
-			}
+			storetest.Equal(t, won, 1, "per", per, "requests were admitted, want 1")
 		}
 		storetest.Must(t, money.NewTransactions(dbs[0]).VerifyTotals(t.Context()))
 	})
@@ -290,8 +288,7 @@ func TestRehearsal(t *testing.T) {
 		begin := d.now()
 		var ids []string
 		for i, n := range []int64{3, 9, 4, 5} {
-			o, err := d.ask("u", "BTC", n, fmt.Sprint(i))
-			storetest.Must(t, err)
+			o := storetest.Value(d.ask("u", "BTC", n, fmt.Sprint(i)))(t)
 			ids = append(ids, o.Queued.ID)
 			d.advance(30 * time.Minute)
 		}

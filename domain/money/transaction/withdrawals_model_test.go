@@ -297,8 +297,7 @@ func (m *model) book(name, code string) {
 // flag changes the permissions of an account, and more often restores them.
 func (m *model) flag(name string) (write func() error) {
 	o := m.owners[name]
-	u, err := m.Users.Get(m.t.Context(), name)
-	storetest.Must(m.t, err)
+	u := storetest.Value(m.Users.Get(m.t.Context(), name))(m.t)
 	kind := m.r.IntN(3)
 	if set := slices.Index([]bool{o.prohibited, o.risky, !o.active}, true); set >= 0 && m.r.IntN(3) > 0 {
 		kind = set

@@ -210,8 +210,7 @@ func (m *model) step(s *sent, to transaction.QueueStatus, by int, alone bool) {
 func (m *model) check(name string) {
 	o, now := m.owners[name], m.now()
 	for _, s := range o.open {
-		made, err := m.Get(m.t.Context(), s.id)
-		storetest.Must(m.t, err)
+		made := storetest.Value(m.Get(m.t.Context(), s.id))(m.t)
 		if s.status = made.Queued.Status; s.status == transaction.QueueSuccess {
 			s.at = now
 			o.posted[s.code] -= s.n + s.fee
@@ -222,8 +221,7 @@ func (m *model) check(name string) {
 		return s.status.Final() && (s.status != transaction.QueueSuccess || now.Sub(s.at) > 32*24*time.Hour)
 	})
 	for _, code := range codes {
-		b, err := m.m.Balance(m.t.Context(), name, m.m.Pair(code+"/"+code).ID)
-		storetest.Must(m.t, err)
+		b := storetest.Value(m.m.Balance(m.t.Context(), name, m.m.Pair(code+"/"+code).ID))(m.t)
 		posted, locked := o.posted[code], o.locked(code)
 		if b.Posted.Cmp(amount.Must(hundredths(posted))) != 0 || b.Locked.Cmp(amount.Must(hundredths(locked))) != 0 ||
 			posted < locked {
@@ -247,14 +245,12 @@ func TestApprovalsInParallel(t *testing.T) {
 			d.operators(fmt.Sprint("op", i))
 		}
 		nodes := d.nodes(dbs)
-		o, err := d.ask("u", "BTC", 5, "x")
-		storetest.Must(t, err)
+		o := storetest.Value(d.ask("u", "BTC", 5, "x"))(t)
 		id := o.Queued.ID
 		won := storetest.Race(t, persons, fault.InvalidState, func(i int) error {
 			return patient(func() error { return nodes[i%len(nodes)].resume(fmt.Sprint("op", i), id) })
 		})
-		rows, err := d.Judge.Past.Approved(t.Context(), id)
-		storetest.Must(t, err)
+		rows := storetest.Value(d.Judge.Past.Approved(t.Context(), id))(t)
 		released := persistencetest.Did(t, d.m.DB, "MONEY_RELEASE")
 		if d.read(id, transaction.QueueReady, ""); won != 2 || len(rows) != 2 || len(released) != 1 {
 			t.Errorf("%d approvals, %d stored, %d releases", won, len(rows), len(released))
@@ -266,9 +262,7 @@ func TestApprovalsInParallel(t *testing.T) {
 			_, err := d.CancelOwn(t.Context(), audit.By{UserID: "u"}, id)
 			return err
 		})
-		if won != 1 {
-			t.Errorf("%d of claim and cancellation", won)
-		}
+		storetest.Equal(t, won, 1, "of claim and cancellation")
 	})
 }
 
@@ -337,8 +331,7 @@ func TestBulkApprovals(t *testing.T) {
 		nodes := d.nodes(dbs)
 		var ids []string
 		for i := range *bulk {
-			o, err := d.ask("u", "BTC", 1, fmt.Sprint(i))
-			storetest.Must(t, err)
+			o := storetest.Value(d.ask("u", "BTC", 1, fmt.Sprint(i)))(t)
 			ids = append(ids, o.Queued.ID)
 		}
 		began := time.Now()

@@ -85,8 +85,7 @@ func newDesk(t *testing.T, db *persistence.DB, users ...string) *desk {
 	}))
 	live := parameter.NewCache(parameters)
 	storetest.Must(t, live.Reload(t.Context()))
-	rules, err := address.NewRules(nil)
-	storetest.Must(t, err)
+	rules := storetest.Value(address.NewRules(nil))(t)
 	limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("250")}
 	store := account.NewUsers(d.m.DB)
 	d.Withdrawals = &transaction.Withdrawals{Ledger: d.m.Ledger, Store: money.NewTransactions(d.m.DB), Users: store,
@@ -144,9 +143,7 @@ func (d *desk) requestRaces(t *testing.T) {
 		_, err := d.ask("limited", code, n, fmt.Sprint("l", i))
 		return err
 	})
-	if won != 1 {
-		t.Errorf("%d of 8 within the limit, want 1", won)
-	}
+	storetest.Equal(t, won, 1, "of 8 within the limit, want 1")
 	won = storetest.Race(t, 8, fault.InsufficientBalance, func(i int) error {
 		_, err := d.ask("poor", "BTC", 12, fmt.Sprint("p", i))
 		return err

@@ -96,9 +96,7 @@ func (o *office) approve(userID, id string) (r foureyes.Request, err error) {
 
 func (o *office) get(id string) foureyes.Request {
 	o.t.Helper()
-	r, err := o.Store.Get(o.t.Context(), id)
-	storetest.Must(o.t, err)
-	return r
+	return storetest.Value(o.Store.Get(o.t.Context(), id))(o.t)
 }
 
 // acts returns the audit rows of a request, oldest first.

@@ -95,16 +95,13 @@ func (d *desk) document(id, userID string, kind int64, name string) string {
 // state returns the status and the reason of a document.
 func (d *desk) state(id string) string {
 	d.t.Helper()
-	x, err := d.Documents.Get(d.t.Context(), id)
-	storetest.Must(d.t, err)
+	x := storetest.Value(d.Documents.Get(d.t.Context(), id))(d.t)
 	return x.Status + " " + *x.Reason
 }
 
 func (d *desk) user(id string) user.User {
 	d.t.Helper()
-	u, err := d.Users.Get(d.t.Context(), id)
-	storetest.Must(d.t, err)
-	return u
+	return storetest.Value(d.Users.Get(d.t.Context(), id))(d.t)
 }
 
 // took returns the messages to users so far, and clears them.

@@ -93,8 +93,7 @@ func TestLengthOfCodes(t *testing.T) {
 // The audit of a grant names the permission, the resource and the former permission.
 func TestAuditOfGrants(t *testing.T) {
 	r := newRegistry(t)
-	role, err := r.AddRole(t.Context(), by, "r", "R")
-	storetest.Must(t, err)
+	role := storetest.Value(r.AddRole(t.Context(), by, "r", "R"))(t)
 	all, err := r.Store.Resources(t.Context())
 	storetest.Must(t, err)
 	at := all[slices.IndexFunc(all, func(x resource.Resource) bool { return x.Code == "GET /things" })].ID
@@ -133,23 +132,19 @@ func TestRevokeRoleOfLastAdministrator(t *testing.T) {
 func TestChangeOfRecords(t *testing.T) {
 	r := newRegistry(t)
 	made := r.Changes.Now()
-	id, err := r.AddResource(t.Context(), by, draft("/a", r.page, 0))
-	storetest.Must(t, err)
-	free, err := r.AddType(t.Context(), by, typeDraft("free"))
-	storetest.Must(t, err)
+	id := storetest.Value(r.AddResource(t.Context(), by, draft("/a", r.page, 0)))(t)
+	free := storetest.Value(r.AddType(t.Context(), by, typeDraft("free")))(t)
 	r.Changes.Now = func() time.Time { return made.Add(time.Hour) }
 	stamp, second := resource.Stamp{CreatedBy: "boss", CreatedAt: made, UpdatedBy: "second",
 		UpdatedAt: made.Add(time.Hour)}, audit.By{UserID: "second"}
 	storetest.Must(t, r.ChangeType(t.Context(), second, free, resource.TypeDraft{Code: "other", Name: "Other",
 		Status: resource.Passive, Context: resource.API}))
-	types, err := r.Store.Types(t.Context())
-	storetest.Must(t, err)
+	types := storetest.Value(r.Store.Types(t.Context()))(t)
 	storetest.Same(t, types[len(types)-1], resource.Type{ID: free, Code: "other", Name: "Other", Status: resource.Passive,
 		Context: resource.API, Stamp: stamp})
 	storetest.Must(t, r.ChangeResource(t.Context(), second, id, resource.Draft{Code: "/b", Name: "B",
 		Status: resource.Passive, TypeID: r.page, Context: resource.UI}))
-	all, err := r.Store.Resources(t.Context())
-	storetest.Must(t, err)
+	all := storetest.Value(r.Store.Resources(t.Context()))(t)
 	storetest.Same(t, all[len(all)-1], resource.Resource{ID: id, Code: "/b", Name: "B", Status: resource.Passive,
 		TypeID: r.page, TypeCode: "page", Context: resource.UI, Stamp: stamp})
 }
@@ -157,8 +152,7 @@ func TestChangeOfRecords(t *testing.T) {
 // A resource of a page may have the code of an endpoint. It does not belong to the endpoint table.
 func TestPageWithTheCodeOfAnEndpoint(t *testing.T) {
 	r := newRegistry(t)
-	id, err := r.AddResource(t.Context(), by, draft("/things", r.page, 0))
-	storetest.Must(t, err)
+	id := storetest.Value(r.AddResource(t.Context(), by, draft("/things", r.page, 0)))(t)
 	for _, code := range []string{"PUT /things", "GET /things"} {
 		storetest.Must(t, r.ChangeResource(t.Context(), by, id, draft(code, r.page, 0)))
 	}
@@ -203,9 +197,7 @@ func TestMayWriteFollowsPermissions(t *testing.T) {
 			}
 		}
 		live := resource.NewCache(n, n, table)
-		if err := live.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, live.Reload(t.Context()))
 		for _, caller := range accounts {
 			mine := permissions(table, given, rolesOf[caller])
 			for _, userID := range accounts {

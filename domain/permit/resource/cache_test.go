@@ -8,6 +8,7 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/permit/resource"
 )
 
@@ -83,9 +84,7 @@ func TestJudge(t *testing.T) {
 	if v := live.Judge("root", "GET", "/x"); v.Admin || v.MayAdminister() {
 		t.Error("acts before the first reload")
 	}
-	if err := live.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, live.Reload(t.Context()))
 	for _, c := range []struct {
 		user string
 		want resource.Permission
@@ -129,9 +128,7 @@ func TestJudge(t *testing.T) {
 func TestJudgeRole(t *testing.T) {
 	n := &node{grants: []resource.Grant{grant("clerk", "GET /x", resource.Audit), grant("user", "GET /y", resource.Allow)}}
 	live := resource.NewCache(n, n, nil)
-	if err := live.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, live.Reload(t.Context()))
 	for _, c := range []struct {
 		role, path string
 		want       resource.Verdict
@@ -157,9 +154,7 @@ func TestJudgeRole(t *testing.T) {
 func TestFollow(t *testing.T) {
 	n := &node{held: map[string][]string{"admin": {"root"}, "b": {"two"}, "a": {"two"}}}
 	live := resource.NewCache(n, n, nil)
-	if err := live.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, live.Reload(t.Context()))
 	follow := func(accounts, grants, all int, keys ...string) {
 		t.Helper()
 		n.asked, n.reads, n.listed = 0, 0, 0

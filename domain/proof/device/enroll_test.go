@@ -26,9 +26,7 @@ func TestAddAndRemove(t *testing.T) {
 	d := newDesk(t, persistencetest.SQLite(t))
 	me := usertest.Sample(1).ID
 	account := func() user.User {
-		u, err := d.Users.Get(t.Context(), me)
-		storetest.Must(t, err)
-		return u
+		return storetest.Value(d.Users.Get(t.Context(), me))(t)
 	}
 	p := d.enroll(1, device.ES256)
 	if u := account(); !u.Push || u.CV != 2 {
@@ -52,8 +50,7 @@ func TestAddAndRemove(t *testing.T) {
 	if _, err := d.Removable(t.Context(), usertest.Sample(2).ID, p.id); fault.CodeOf(err) != fault.RecordNotFound {
 		t.Errorf("another's device: %v", err)
 	}
-	ds, err := d.Store.List(t.Context(), me)
-	storetest.Must(t, err)
+	ds := storetest.Value(d.Store.List(t.Context(), me))(t)
 	for i, one := range ds {
 		_, err := d.run(d.RemoveAction(), 1, device.Removal{DeviceID: one.ID})
 		storetest.Must(t, err)
@@ -111,8 +108,7 @@ const webhook = `{"type":"webhook","url":"https://a.example/secret"}`
 // wakes returns the ids of the devices of the first account that are woken.
 func (d *desk) wakes() (ids []string) {
 	d.t.Helper()
-	all, err := d.Wakes(d.t.Context(), usertest.Sample(1).ID)
-	storetest.Must(d.t, err)
+	all := storetest.Value(d.Wakes(d.t.Context(), usertest.Sample(1).ID))(d.t)
 	for _, w := range all {
 		ids = append(ids, w.DeviceID)
 	}
@@ -156,8 +152,7 @@ func TestActionsAreDescribed(t *testing.T) {
 	d := &device.Service{}
 	_, k := devicetest.Signer(t, device.ES256)
 	describe := func(a challenge.Action, command any) []challenge.Detail {
-		text, err := json.Marshal(command)
-		storetest.Must(t, err)
+		text := storetest.Value(json.Marshal(command))(t)
 		return a.Describe(text)
 	}
 	storetest.Same(t, describe(d.AddAction(), device.Registration{Key: k, Brand: "Acme", Model: "One",
@@ -185,8 +180,7 @@ func TestActionsAreDescribed(t *testing.T) {
 
 // Only keys of the two kinds sign proofs, and a proof is checked with the key that signed it.
 func TestKeysOfProofs(t *testing.T) {
-	other, err := rsa.GenerateKey(rand.Reader, 2048)
-	storetest.Must(t, err)
+	other := storetest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
 	if raw, err := device.Sign(other, device.Claims{}); err == nil || raw != "" {
 		t.Errorf("signed by RSA: %s", raw)
 	}
@@ -205,9 +199,7 @@ func TestKeysOfProofs(t *testing.T) {
 	if _, ok := stranger.Check(raw); ok {
 		t.Error("accepted with another key")
 	}
-	if got := device.HashBody(nil); got != "" {
-		t.Errorf("the hash of no body: %q", got)
-	}
+	storetest.Equal(t, device.HashBody(nil), "", "the hash of no body")
 	if got := device.HashBody([]byte("a")); got != "ypeBEsobvcr6wjGzmiPcTaeG7_gUfE5yuYB3ha_uSLs" {
 		t.Errorf("the hash of a body: %q", got)
 	}

@@ -36,8 +36,7 @@ func (d *desk) usePasskeys() {
 // create answers new creation options of a user.
 func (d *desk) create(n int, a *passkeytest.Authenticator) []byte {
 	d.t.Helper()
-	options, err := d.Create(d.t.Context(), usertest.Sample(n).ID)
-	storetest.Must(d.t, err)
+	options := storetest.Value(d.Create(d.t.Context(), usertest.Sample(n).ID))(d.t)
 	return a.Create(d.t, options)
 }
 
@@ -50,8 +49,7 @@ func (d *desk) addPasskey(n int, edit func(*passkeytest.Authenticator)) (*passke
 	storetest.Must(d.t, err)
 	_, err = d.run(d.AddAction(), n, r)
 	storetest.Must(d.t, err)
-	have, err := d.ListPasskeys(d.t.Context(), usertest.Sample(n).ID)
-	storetest.Must(d.t, err)
+	have := storetest.Value(d.ListPasskeys(d.t.Context(), usertest.Sample(n).ID))(d.t)
 	for _, c := range have {
 		if bytes.Equal(c.ID, a.ID) {
 			return a, c.DeviceID
@@ -86,8 +84,7 @@ func TestRegisterPasskey(t *testing.T) {
 	expect(t, "a second time", register(1, answer), fault.DeviceSignatureInvalid, false)
 
 	first, _ := d.addPasskey(1, asIs)
-	options, err := d.Create(t.Context(), me)
-	storetest.Must(t, err)
+	options := storetest.Value(d.Create(t.Context(), me))(t)
 	o := passkeytest.Read(t, options)
 	if o.User.ID != first.Handle || len(o.ExcludeCredentials) != 1 ||
 		o.ExcludeCredentials[0].ID != passkeytest.Encode(first.ID) || len(decoded(t, o.User.ID)) != passkey.HandleBytes ||
@@ -110,9 +107,7 @@ func TestRegisterPasskey(t *testing.T) {
 
 func decoded(t *testing.T, text string) []byte {
 	t.Helper()
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	storetest.Must(t, err)
-	return b
+	return storetest.Value(base64.RawURLEncoding.DecodeString(text))(t)
 }
 
 // Adding and removing passkeys changes the account. Its handle lives as long as one of them.
@@ -214,8 +209,7 @@ func TestLoginByPasskey(t *testing.T) {
 	expect(t, "another ticket", enter(other, answer), fault.DeviceSignatureInvalid, false)
 	expect(t, "no ticket", enter("", answer), fault.DeviceSignatureInvalid, false)
 	expect(t, "a longer ticket", enter(ticket+"A", answer), fault.DeviceSignatureInvalid, false)
-	registration, err := d.Create(t.Context(), me)
-	storetest.Must(t, err)
+	registration := storetest.Value(d.Create(t.Context(), me))(t)
 	expect(t, "a ticket of a registration", enter(passkeytest.Read(t, registration).Challenge, answer),
 		fault.DeviceSignatureInvalid, false)
 	expect(t, "nonsense", enter(ticket, []byte("{}")), fault.DeviceSignatureInvalid, false)
@@ -239,8 +233,7 @@ func TestLoginByPasskey(t *testing.T) {
 	options, ticket = d.LoginOptions()
 	d.now.Add(int64(10 * time.Minute / time.Millisecond))
 	expect(t, "too late", enter(ticket, a.Get(t, options)), fault.DeviceSignatureInvalid, false)
-	u, err := d.Users.Get(t.Context(), me)
-	storetest.Must(t, err)
+	u := storetest.Value(d.Users.Get(t.Context(), me))(t)
 	storetest.Must(t, d.db.Commit(t.Context(), user.SetPush{UserID: me, CV: u.CV, Owned: true}))
 	options, ticket = d.LoginOptions()
 	expect(t, "an account without a handle", enter(ticket, a.Get(t, options)), fault.DeviceSignatureInvalid, false)
@@ -258,8 +251,7 @@ func TestCounterOfPasskey(t *testing.T) {
 		return err
 	}
 	stored := func() uint32 {
-		c, err := d.Passkeys.Store.ByCredential(t.Context(), a.ID)
-		storetest.Must(t, err)
+		c := storetest.Value(d.Passkeys.Store.ByCredential(t.Context(), a.ID))(t)
 		return c.Count
 	}
 	wants := func(count uint32, falls int64, details ...string) {
@@ -290,8 +282,7 @@ func TestCounterOfPasskey(t *testing.T) {
 	approve := func(count uint32) error {
 		d.now.Add(1)
 		a.Count = count
-		got, err := d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil)))
-		storetest.Must(t, err)
+		got := storetest.Value(d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil))))(t)
 		if got.Challenge != "ZGlnZXN0" || got.Use.Seen != 8 || got.Use.Count != max(count+1, 8) || got.Use.UserID != me {
 			t.Errorf("%+v", got)
 		}
@@ -313,19 +304,14 @@ func TestPasskeysOfChangedAccounts(t *testing.T) {
 	me := usertest.Sample(1)
 	a, _ := d.addPasskey(1, func(a *passkeytest.Authenticator) { a.Count = 7 })
 	name := func() string {
-		options, err := d.Create(t.Context(), me.ID)
-		storetest.Must(t, err)
+		options := storetest.Value(d.Create(t.Context(), me.ID))(t)
 		var o struct{ User struct{ Name string } }
 		storetest.Must(t, json.Unmarshal(options, &o))
 		return o.User.Name
 	}
-	if got := name(); got != me.Email {
-		t.Errorf("named %q, not %q", got, me.Email)
-	}
+	storetest.Equal(t, name(), me.Email, "named")
 	persistencetest.Exec(t, d.db, "UPDATE users SET email = '' WHERE id = ?", me.ID)
-	if got := name(); got != me.Phone {
-		t.Errorf("named %q, not %q", got, me.Phone)
-	}
+	storetest.Equal(t, name(), me.Phone, "named")
 	a.Count = 3
 	fell, err := d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil)))
 	storetest.Must(t, err)
@@ -336,9 +322,7 @@ func TestPasskeysOfChangedAccounts(t *testing.T) {
 	}
 	d.Commit = db
 	storetest.Must(t, d.Counted(t.Context(), fell, browser))
-	if got := d.Passkeys.Falls.Load(); got != 1 {
-		t.Errorf("%d falls were counted, want the recorded one", got)
-	}
+	storetest.Equal(t, d.Passkeys.Falls.Load(), 1, "falls were counted, want the recorded one")
 	options, ticket := d.LoginOptions()
 	answer := a.Get(t, options)
 	d.Users = noUsers{d.Users}

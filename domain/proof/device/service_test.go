@@ -111,9 +111,7 @@ func (d *desk) sign(p phone, c device.Claims, edit ...func(*device.Claims)) stri
 	for _, e := range edit {
 		e(&c)
 	}
-	raw, err := device.Sign(p.Signer, c)
-	storetest.Must(d.t, err)
-	return raw
+	return storetest.Value(device.Sign(p.Signer, c))(d.t)
 }
 
 func expect(t *testing.T, what string, err error, code fault.Code, nonce bool) string {
@@ -269,9 +267,7 @@ func TestReplayUnderRace(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if through.Load() != 1 {
-			t.Errorf("%d got through", through.Load())
-		}
+		storetest.Equal(t, through.Load(), 1, "got through")
 	})
 }
 

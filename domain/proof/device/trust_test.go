@@ -112,13 +112,11 @@ func TestPasskeysByNeed(t *testing.T) {
 	a, one := d.addPasskey(1, asIs)
 	offers := func(what string, need passkey.Need, offered, accepted bool) {
 		t.Helper()
-		allowed, err := d.Allowed(t.Context(), me, need)
-		storetest.Must(t, err)
+		allowed := storetest.Value(d.Allowed(t.Context(), me, need))(t)
 		if (allowed.Request != nil) != offered || !offered && !allowed.From.Equal(made.Add(24*time.Hour)) {
 			t.Errorf("%s, need %d: %+v", what, need, allowed)
 		}
-		got, err := d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil)))
-		storetest.Must(t, err)
+		got := storetest.Value(d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil))))(t)
 		if ok, err := d.Meets(t.Context(), got, need); err != nil || ok != accepted {
 			t.Errorf("%s, need %d: accepted %t, %v", what, need, ok, err)
 		}
@@ -131,8 +129,7 @@ func TestPasskeysByNeed(t *testing.T) {
 	d.now.Add(1)
 	offers("settled", passkey.Resistant, true, true)
 	offers("settled", passkey.Changing, true, true)
-	got, err := d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil)))
-	storetest.Must(t, err)
+	got := storetest.Value(d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil))))(t)
 	d.recovered = true
 	_, later := d.addPasskey(1, asIs)
 	storetest.Must(t, d.db.Commit(t.Context(), passkey.Remove{UserID: me, DeviceID: later}))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/jose"
+	"castellan/domain/kit/storetest"
 )
 
 // The vector of D-AUTH-06: the key of RFC 8037 A.1, whose thumbprint is that of
@@ -17,28 +18,20 @@ import (
 func TestVector(t *testing.T) {
 	private := ed25519.NewKeyFromSeed(decode("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A"))
 	k, err := ParseKey([]byte(`{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if public, _ := PublicKey(private); public.JWK() != k.JWK() {
 		t.Errorf("the private key belongs to %s, not %s", public.JWK(), k.JWK())
 	}
-	if got := k.Thumbprint(); got != "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k" {
-		t.Errorf("thumbprint %s", got)
-	}
+	storetest.Equal(t, k.Thumbprint(), "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", "thumbprint")
 	const body = `{"challengeId":"01JD0000000000000000000000","methodId":"01JD0000000000000000000001",` +
 		`"method":"PUSH","value":"APPROVED","deviceId":"dev-1"}`
 	const bh = "xVDfe40N3yeKlI_bSvgpcfqRzqY4415VfZC-X4htK-o"
-	if got := HashBody([]byte(body)); got != bh {
-		t.Errorf("bh %s", got)
-	}
+	storetest.Equal(t, HashBody([]byte(body)), bh, "bh")
 	raw, err := Sign(private, Claims{Issuer: "dev-1", Audience: "https://id.example.com", Method: "POST",
 		Target:   "/auth/2fa/challenge/complete",
 		IssuedAt: 1_700_000_000, ID: "jti-1", BodyHash: bh, Challenge: "01JD0000000000000000000000",
 		MethodID: "01JD0000000000000000000001", Value: "APPROVED"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	p, ok := parse(raw)
 	if !ok || !p.By(k.Key) || p.Alg != EdDSA || p.kid != "dev-1" {
 		t.Fatalf("%t %+v", ok, p)
@@ -46,9 +39,7 @@ func TestVector(t *testing.T) {
 	s := &Service{Audience: "https://id.example.com"}
 	r := Request{Method: "POST", Target: "/auth/2fa/challenge/complete", HasBody: true,
 		BodyHash: sha256.Sum256([]byte(body))}
-	if s.matches(r, p.claims) != 1 {
-		t.Error("the claims do not stand")
-	}
+	storetest.Equal(t, s.matches(r, p.claims), 1, "the claims do not stand")
 	// Ed25519 signatures are deterministic, so the whole proof is a vector.
 	if sum := sha256.Sum256([]byte(raw)); jose.Encode(sum[:]) != vectorProof {
 		t.Errorf("the proof is %s (hash %s)", raw, jose.Encode(sum[:]))
@@ -124,10 +115,7 @@ func TestWeakKeys(t *testing.T) {
 // A text that is not one of our proofs is refused unread.
 func TestParseIsStrict(t *testing.T) {
 	private := ed25519.NewKeyFromSeed(make([]byte, 32))
-	good, err := Sign(private, Claims{Issuer: "d", ID: "j", IssuedAt: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := storetest.Value(Sign(private, Claims{Issuer: "d", ID: "j", IssuedAt: 1}))(t)
 	if _, ok := parse(good); !ok {
 		t.Fatal("a good one is refused")
 	}
@@ -264,7 +252,5 @@ func FuzzTarget(f *testing.F) {
 
 func decodeJSON(t *testing.T, text string, into any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal([]byte(text), into))
 }

@@ -63,9 +63,7 @@ func (b *bench) use(p dpop.Proof) error {
 }
 
 func ecKey(t testing.TB) *ecdsa.PrivateKey {
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	storetest.Must(t, err)
-	return k
+	return storetest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 }
 
 func edKey(t testing.TB) ed25519.PrivateKey {
@@ -83,9 +81,7 @@ func request(proof string) dpop.Request {
 }
 
 func signed(t testing.TB, k crypto.Signer, c dpop.Claims) string {
-	raw, err := dpop.Sign(k, c)
-	storetest.Must(t, err)
-	return raw
+	return storetest.Value(dpop.Sign(k, c))(t)
 }
 
 // Proofs of both kinds of keys are accepted, and name their key. Each is for the public URL, an origin, a host that the
@@ -205,12 +201,10 @@ func TestAttacks(t *testing.T) {
 	}
 	head := func(name string, value any) string { return forged(k, with(goodHead, name, value), goodClaims) }
 	claim := func(name string, value any) string { return forged(k, goodHead, with(goodClaims, name, value)) }
-	secret, err := k.Bytes()
-	storetest.Must(t, err)
+	secret := storetest.Value(k.Bytes())(t)
 	private := with(jwk, "d", b64.EncodeToString(secret))
 	other, _ := device.PublicKey(ecKey(t))
-	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	storetest.Must(t, err)
+	rsaKey := storetest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
 	good := forged(k, goodHead, goodClaims)
 	parts := strings.Split(good, ".")
 	hs := func(secret []byte) string {

@@ -31,9 +31,7 @@ func TestSpend(t *testing.T) {
 	b.Commit = db
 	check := func(c dpop.Claims) dpop.Proof {
 		t.Helper()
-		p, err := b.Check(request(signed(t, k, c)))
-		storetest.Must(t, err)
-		return p
+		return storetest.Value(b.Check(request(signed(t, k, c))))(t)
 	}
 	p := check(b.claims())
 	storetest.Must(t, b.Spend(t.Context(), p))
@@ -53,9 +51,7 @@ func TestSpend(t *testing.T) {
 		return f.Nonce
 	}
 	db.err = fmt.Errorf("commit: %w", commit.ErrFenced)
-	if got := nonce(b.Spend(t.Context(), p)); got != "" {
-		t.Errorf("a used proof without a nonce gets %q", got)
-	}
+	storetest.Equal(t, nonce(b.Spend(t.Context(), p)), "", "a used proof without a nonce gets")
 	old := b.claims()
 	old.IssuedAt, db.last = 1, nil
 	old.Nonce = nonce(b.Spend(t.Context(), check(old)))

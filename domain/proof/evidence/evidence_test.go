@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"castellan/domain/factor/intent"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/evidence"
 )
 
@@ -122,16 +123,11 @@ func TestChangedEvidence(t *testing.T) {
 			continue
 		}
 		var tree any
-		if err := json.Unmarshal(e.Evidence, &tree); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, json.Unmarshal(e.Evidence, &tree))
 		leaves(tree, nil, func(value any, set func(any)) {
 			for _, other := range changes(value) {
 				set(other)
-				text, err := json.Marshal(tree)
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := storetest.Value(json.Marshal(tree))(t)
 				if _, err := verify(text); err == nil {
 					t.Fatalf("%s: %v became %q and verifies", e.Name, value, other)
 				}

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/factor/passkey"
 	"castellan/domain/factor/passkey/passkeytest"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/domain/proof/evidence"
@@ -79,11 +80,7 @@ func approved(t *testing.T, action string) *approval {
 			Target: "/v1/auth/2fa/challenge/complete?x=1", Challenge: "c1", MethodID: "m1", Value: "APPROVED",
 			Intent: e.IntentDigest}
 		edit(&c)
-		jws, err := device.Sign(signer, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return jws
+		return storetest.Value(device.Sign(signer, c))(t)
 	}
 	service, _ := devicetest.Signer(t, device.EdDSA)
 	e.seal = func() { e.sealBy(t, service) }
@@ -260,9 +257,7 @@ func TestStatement(t *testing.T) {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	_, stranger, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for name, edit := range map[string]func(){
 		"none":               func() { e.Service = nil },
 		"another key":        func() { k, _ := device.PublicKey(stranger); e.Service.JWK = jwk(k) },
@@ -302,9 +297,7 @@ func TestVerifyPasskey(t *testing.T) {
 	credential, err := party.Register(a.Create(t, party.Creation("Zmlyc3Q", passkey.User{
 		Handle: passkeytest.Encode(make([]byte, passkey.HandleBytes)), Name: "a", Shown: "a"}, nil)),
 		func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	_, other := devicetest.Signer(t, device.ES256)
 	for _, c := range []struct {
 		name, action, challenge, method string

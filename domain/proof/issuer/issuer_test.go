@@ -40,10 +40,8 @@ func newSigners(t *testing.T) signers {
 	t.Helper()
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	storetest.Must(t, err)
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	storetest.Must(t, err)
-	long, err := rsa.GenerateKey(rand.Reader, 2048)
-	storetest.Must(t, err)
+	ec := storetest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	long := storetest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
 	return signers{"ed": ed, "ec": ec, "rsa": long}
 }
 
@@ -71,9 +69,7 @@ func set(t *testing.T, all signers) []byte {
 	for kid, k := range all {
 		list = append(list, jwk(t, kid, k))
 	}
-	body, err := json.Marshal(map[string]any{"keys": list})
-	storetest.Must(t, err)
-	return body
+	return storetest.Value(json.Marshal(map[string]any{"keys": list}))(t)
 }
 
 func signature(t *testing.T, k crypto.Signer, signed string) []byte {
@@ -92,18 +88,14 @@ func signature(t *testing.T, k crypto.Signer, signed string) []byte {
 		s.FillBytes(out[32:])
 		return out
 	}
-	out, err := k.Sign(rand.Reader, sum[:], crypto.SHA256)
-	storetest.Must(t, err)
-	return out
+	return storetest.Value(k.Sign(rand.Reader, sum[:], crypto.SHA256))(t)
 }
 
 // sign makes a token.
 func sign(t *testing.T, k crypto.Signer, head, claims map[string]any) string {
 	t.Helper()
-	h, err := json.Marshal(head)
-	storetest.Must(t, err)
-	c, err := json.Marshal(claims)
-	storetest.Must(t, err)
+	h := storetest.Value(json.Marshal(head))(t)
+	c := storetest.Value(json.Marshal(claims))(t)
 	signed := b64(h) + "." + b64(c)
 	return signed + "." + b64(signature(t, k, signed))
 }
@@ -191,8 +183,7 @@ func TestAttacks(t *testing.T) {
 		jwk(t, "twice", foreign["rsa"]), jwk(t, "twice", foreign["ec"]),
 		map[string]any{"kid": "oct", "kty": "oct", "k": b64([]byte("secret")), "alg": "HS256"}, "nonsense",
 		map[string]any{"kid": "point", "kty": "OKP", "crv": "Ed25519", "x": b64(make([]byte, 32))}}
-	body, err := json.Marshal(map[string]any{"keys": list})
-	storetest.Must(t, err)
+	body := storetest.Value(json.Marshal(map[string]any{"keys": list}))(t)
 	theirs := set(t, signers{"foreign": foreign["ed"]})
 	v := NewVerifier([]Issuer{issuerOne, issuerTwo}, func(_ context.Context, url string) ([]byte, error) {
 		if url == issuerTwo.JWKSURL {
@@ -321,7 +312,5 @@ type zeroes struct{ crypto.Signer }
 func shortKey(t *testing.T) *rsa.PrivateKey {
 	t.Helper()
 	t.Setenv("GODEBUG", "rsa1024min=0")
-	k, err := rsa.GenerateKey(rand.Reader, 1024)
-	storetest.Must(t, err)
-	return k
+	return storetest.Value(rsa.GenerateKey(rand.Reader, 1024))(t)
 }

@@ -102,17 +102,14 @@ func TestOneCallerAsks(t *testing.T) {
 	}
 	close(answer)
 	storetest.Must(t, <-done)
-	if asked != 2 {
-		t.Errorf("asked %d times", asked)
-	}
+	storetest.Equal(t, asked, 2, "asked", "times")
 }
 
 // An issuer may publish 64 keys. A kid that is published twice names no key.
 func TestNumberOfKeys(t *testing.T) {
 	all := newSigners(t)
 	key := func(kid string) string {
-		text, err := json.Marshal(jwk(t, kid, all["ed"]))
-		storetest.Must(t, err)
+		text := storetest.Value(json.Marshal(jwk(t, kid, all["ed"])))(t)
 		return string(text)
 	}
 	verify := func(kid string, published ...string) error {

@@ -106,9 +106,7 @@ func TestLinks(t *testing.T) {
 	raw := sign(t, all["ed"], header("ed"), claims())
 	user := func() (string, error) {
 		userID, who, err := s.User(t.Context(), raw)
-		if who.Subject != "f:1:jane" {
-			t.Errorf("%+v", who)
-		}
+		storetest.Equal(t, who.Subject, "f:1:jane", who)
 		return userID, err
 	}
 	_, err := user()

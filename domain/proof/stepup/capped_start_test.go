@@ -81,9 +81,7 @@ func TestCarried(t *testing.T) {
 		{1, []challenge.Method{sms}, false}, {3, []challenge.Method{done, totp, sms}, false},
 	} {
 		b := challenge.Body{Required: c.required, Methods: c.methods}
-		if got := carried(challenge.Challenge{Body: b}); got != c.want {
-			t.Errorf("%d: %t", i, got)
-		}
+		storetest.Equal(t, carried(challenge.Challenge{Body: b}), c.want, i)
 	}
 }
 
@@ -93,9 +91,7 @@ func TestBudgetOfCountry(t *testing.T) {
 	p.m.Config.DialDay = map[string]int{"1": 10, "1202": 4, "90": 0}
 	for to, want := range map[string]string{"+12025550123": "1202", "+13025550123": "1", phoneA: "90", mailA: "",
 		"12025550123": ""} {
-		if got := p.m.dial(to); got != want {
-			t.Errorf("%s: %q", to, got)
-		}
+		storetest.Equal(t, p.m.dial(to), want, to)
 	}
 	for i, c := range []struct {
 		dial          string
@@ -129,8 +125,7 @@ func TestStartWithPush(t *testing.T) {
 	p := newPorts(t, 1, "PUSH", "SMS")
 	p.wakeable = []device.Wake{{DeviceID: "d1", Target: "t1"}, {DeviceID: "d2", Target: "t2"}}
 	p.grant = &Grant{Send: []bool{true}, PushNumber: 8}
-	got, err := p.Start(t.Context(), login(alice()))
-	storetest.Must(t, err)
+	got := storetest.Value(p.Start(t.Context(), login(alice())))(t)
 	c := got.Challenge
 	storetest.Same(t, each[challenge.SendPush](p.commits[0]), []challenge.SendPush{{Push: challenge.Push{ChallengeID: c.ID,
 		UserID: "u1", Number: 8, SentAt: p.now.UnixMilli()}}})
@@ -155,9 +150,7 @@ func TestStartWithPush(t *testing.T) {
 		change(p)
 		_, err := p.Start(t.Context(), login(alice()))
 		storetest.Must(t, err)
-		if n := len(each[outbox.Add](p.commits[0])); n != 1 {
-			t.Errorf("%s: %d letters", name, n)
-		}
+		storetest.Equal(t, len(each[outbox.Add](p.commits[0])), 1, name, "letters")
 	}
 	none("no devices", func(p *ports) { p.Starter.Devices = nil })
 	none("no sender", func(p *ports) { delete(p.post.channels, message.Push) })
@@ -197,8 +190,7 @@ func TestBoundOfPushes(t *testing.T) {
 func TestNumberOfPush(t *testing.T) {
 	p := portsOf(t, mfa.Policy{ActionCode: "LOGIN", EntityType: mfa.General, Type: mfa.Common, Required: 1,
 		NumberMatching: true, SignIntent: true, Methods: []mfa.Choice{{Code: "PUSH"}, {Code: "TOTP"}}})
-	got, err := p.Start(t.Context(), login(alice()))
-	storetest.Must(t, err)
+	got := storetest.Value(p.Start(t.Context(), login(alice())))(t)
 	c := got.Challenge
 	m := c.Methods[0]
 	sum := p.m.Ring.Hash("otp", c.ID, m.ID, "APPROVED:"+m.Number)

@@ -31,10 +31,7 @@ func (p *post) Deliver(m outbox.Message, r message.Rendered) {
 func TestNotice(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	ring := keyringtest.Ring(t, time.Now)
-	book, err := message.NewBook("Castellan", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := storetest.Value(message.NewBook("Castellan", nil))(t)
 	all := challenge.Account{UserID: "u1", Phone: "+905320000001", Dial: "90", Mail: "a@example.com", Language: "tr"}
 	phone, nobody := all, all
 	phone.Mail, nobody.Mail, nobody.Phone = "", "", ""
@@ -64,9 +61,7 @@ func TestNotice(t *testing.T) {
 			Book: book, Ring: ring, Dispatch: p, Now: func() time.Time { return now }}
 		writes := s.Notice(c.to, c.kind, nil, "203.0.113.9")
 		if c.channel == "" {
-			if len(writes) != 0 {
-				t.Errorf("%s: %v", c.name, writes)
-			}
+			storetest.Equal(t, len(writes), 0, c.name, writes)
 			continue
 		}
 		if len(writes) != 1 || len(p.rows) != 0 {
@@ -102,10 +97,7 @@ func TestNotice(t *testing.T) {
 
 // A decision is reported inside the account and on every named channel that the account has.
 func TestTell(t *testing.T) {
-	book, err := message.NewBook("Castellan", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	book := storetest.Value(message.NewBook("Castellan", nil))(t)
 	p := &post{channels: map[message.Channel]bool{message.MAIL: true, message.SMS: true}}
 	now := time.UnixMilli(1_700_000_000_000)
 	s := &Messenger{Config: Config{Language: "en"}, Book: book, Ring: keyringtest.Ring(t, time.Now), Dispatch: p,

@@ -73,8 +73,7 @@ func TestOngoing(t *testing.T) {
 		"": {Title: "Giriş", Text: "Onaylıyor musunuz: Giriş", Country: "DE in tr", Rows: [][2]string{
 			{"Cihaz", "Acme One"}, {"IP adresi", "from the command"}, {"Konum", "DE in tr"}}},
 	} {
-		got, err := p.Ongoing(t.Context(), "u1", asked, country)
-		storetest.Must(t, err)
+		got := storetest.Value(p.Ongoing(t.Context(), "u1", asked, country))(t)
 		a := got[0]
 		slices.SortFunc(a.Rows, func(x, y [2]string) int { return slices.Compare(x[:], y[:]) })
 		slices.SortFunc(want.Rows, func(x, y [2]string) int { return slices.Compare(x[:], y[:]) })
@@ -112,8 +111,7 @@ func TestIntentOfStart(t *testing.T) {
 	r.Title, r.Details = "Pay", []challenge.Detail{{Key: "amount", Label: "Amount", Value: "1.5"}, {Key: "none"},
 		{Key: "other", Value: "x"}}
 	r.Starter = challenge.Starter{IP: "203.0.113.9", Country: "DE", Language: "en", Description: "a browser"}
-	got, err := p.Start(t.Context(), r)
-	storetest.Must(t, err)
+	got := storetest.Value(p.Start(t.Context(), r))(t)
 	insert := each[challenge.Insert](p.commits[0])[0]
 	document, err := p.m.Document(insert.ID, insert.Intent)
 	storetest.Must(t, err)
@@ -173,8 +171,7 @@ func TestStartOfRememberedClient(t *testing.T) {
 		return p, r
 	}
 	p, r := right()
-	got, err := p.Start(t.Context(), r)
-	storetest.Must(t, err)
+	got := storetest.Value(p.Start(t.Context(), r))(t)
 	c, writes := got.Challenge, p.commits[0]
 	storetest.Same(t, each[remembered.Used](writes),
 		[]remembered.Used{{ID: "r1", UserID: "u1", Thumbprint: "k", At: p.now}})

@@ -116,8 +116,7 @@ func TestRehearse(t *testing.T) {
 		"what must be proved":     {policy("RESET_PASSWORD", 1, "SMS", "MAIL"), "1 0 0 0:"},
 		"an action without rows":  {policy("VERIFY_EMAIL", 1, "MAIL"), "0 0 0 0:"},
 	} {
-		x, err := s.Rehearse(t.Context(), rows, audit.By{}, c.p)
-		storetest.Must(t, err)
+		x := storetest.Value(s.Rehearse(t.Context(), rows, audit.By{}, c.p))(t)
 		got := fmt.Sprintf("%d %d %d %d:", x.Considered, x.Changed, x.Stopped, x.Users)
 		for _, e := range x.Examples {
 			got += " " + e.RequestID

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/factor/remembered"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // clientsOf are remembered clients in memory, by account, key and action.
@@ -49,10 +50,7 @@ func begin(t *testing.T, s *Starter, a challenge.Account, k challenge.ClientKey)
 	t.Helper()
 	r := challenge.StartRequest{Action: "LOGIN", Account: a, Proven: true, Key: k}
 	plan := s.plan(s.Now(), &r)
-	offer, err := s.offer(r, plan, keys{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	offer := storetest.Value(s.offer(r, plan, keys{}))(t)
 	c := s.build(s.Now(), r, challenge.FlowLogin, offer, plan)
 	writes, err := s.recall(t.Context(), s.Now(), &c, plan, k)
 	if err == nil && (len(writes) == 1) != c.Remembered() {
@@ -105,10 +103,7 @@ func TestMonthOfRememberedBrowsers(t *testing.T) {
 				keys = append(keys, fmt.Sprint("strange", day))
 			}
 			for _, key := range keys {
-				c, err := begin(t, s, a, challenge.ClientKey{Thumbprint: key, Proven: true})
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := storetest.Value(begin(t, s, a, challenge.ClientKey{Thumbprint: key, Proven: true}))(t)
 				logins++
 				of := fmt.Sprint(a.UserID, key, a.CV)
 				if c.Remembered() {

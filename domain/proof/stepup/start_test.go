@@ -32,8 +32,7 @@ func TestStartCommitsChallengeWithItsCodes(t *testing.T) {
 	r.Bind = func(made challenge.Challenge) []commit.Write {
 		return []commit.Write{challenge.Supersede{ID: "bound " + made.ID}}
 	}
-	got, err := p.Start(t.Context(), r)
-	storetest.Must(t, err)
+	got := storetest.Value(p.Start(t.Context(), r))(t)
 	c := got.Challenge
 	ms := p.now.UnixMilli()
 	if c.UserID != "u1" || c.Subject != "u1" || c.Kind != challenge.Real || c.Action != "LOGIN" ||
@@ -230,9 +229,7 @@ func TestStartFailsWithItsPorts(t *testing.T) {
 			t.Errorf("%s: %v, %d commits", c.fail, err, len(p.commits))
 		}
 		refreshed := slices.ContainsFunc(p.calls, func(s string) bool { return strings.HasPrefix(s, "Refresh") })
-		if refreshed != (c.fail == "Commit") {
-			t.Errorf("%s: %v", c.fail, p.calls)
-		}
+		storetest.Equal(t, refreshed, (c.fail == "Commit"), c.fail, p.calls)
 	}
 	p := newPorts(t, 1, "SMS")
 	p.fail = "PAuth"

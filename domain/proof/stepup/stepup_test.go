@@ -24,9 +24,7 @@ func TestHint(t *testing.T) {
 		{challenge.MAIL, "ş@example.com", "", "ş***@example.com"},
 		{challenge.MAIL, "nobody", "", "***"},
 	} {
-		if got := c.name.Hint(c.to, c.dial); got != c.want {
-			t.Errorf("%s: %s, want %s", c.to, got, c.want)
-		}
+		storetest.Equal(t, c.name.Hint(c.to, c.dial), c.want, c.to)
 	}
 }
 
@@ -59,9 +57,7 @@ func TestCodesAreEven(t *testing.T) {
 func TestTypedCodes(t *testing.T) {
 	for in, want := range map[string]string{"123 456": "123456", "\u200e123456\u200e": "123456",
 		"12\u20663456\u2069": "123456", "１２３": "123", "12\t3\n": "123", "١٢٣-٤٥٦": "123456", "123–456": "123456"} {
-		if got := Typed(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		storetest.Equal(t, Typed(in), want, in)
 	}
 }
 
@@ -72,7 +68,5 @@ func TestNoCodeIsNoAttempt(t *testing.T) {
 		_, err := p.Complete(t.Context(), Answer{ChallengeID: "c1", MethodID: "m1", Method: challenge.SMS, Value: text})
 		storetest.Wants(t, err, fault.InvalidField)
 	}
-	if len(p.answers) != 0 {
-		t.Errorf("%d answers were judged", len(p.answers))
-	}
+	storetest.Equal(t, len(p.answers), 0, "answers were judged")
 }

@@ -42,8 +42,7 @@ func TestRecover(t *testing.T) {
 			t.Fatalf("code %d, typed %q: %v", i, typed, err)
 		}
 	}
-	after, err := d.store.Get(ctx, d.who.UserID)
-	storetest.Must(t, err)
+	after := storetest.Value(d.store.Get(ctx, d.who.UserID))(t)
 	u, err := d.Users.Get(ctx, d.who.UserID)
 	if err != nil || !u.TOTP || u.CV != 2 || after.ID != before.ID || after.LastStep != before.LastStep ||
 		string(after.Sealed) != string(before.Sealed) {
@@ -70,9 +69,7 @@ func TestRecover(t *testing.T) {
 	_, err = nodeOf(d).Recover(ctx, d.who, "abcde-fgh27")
 	expect(t, err, fault.RateLimited)
 	storetest.Must(t, d.Verify(ctx, d.who, d.code(0)))
-	if len(d.told(message.RecoveryUsed)) != 5 {
-		t.Errorf("%d notices", len(d.told(message.RecoveryUsed)))
-	}
+	storetest.Equal(t, len(d.told(message.RecoveryUsed)), 5, "notices")
 	d.pass(10*time.Minute - time.Millisecond)
 	_, err = d.Recover(ctx, d.who, "abcde-fgh27")
 	expect(t, err, fault.RateLimited)

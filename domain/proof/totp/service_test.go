@@ -118,10 +118,8 @@ func (d *desk) recovery(n int) string { return d.access["recoveryCodes"].([]any)
 // code returns the app's code, some steps from now.
 func (d *desk) code(steps int64) string {
 	d.t.Helper()
-	stored, err := d.store.Get(d.t.Context(), d.who.UserID)
-	storetest.Must(d.t, err)
-	secret, err := d.Ring.Open(stored.Sealed, totp.SecretData(stored.UserID, stored.ID))
-	storetest.Must(d.t, err)
+	stored := storetest.Value(d.store.Get(d.t.Context(), d.who.UserID))(d.t)
+	secret := storetest.Value(d.Ring.Open(stored.Sealed, totp.SecretData(stored.UserID, stored.ID)))(d.t)
 	return totp.CodeAt(secret, totp.StepAt(d.Now())+steps)
 }
 
@@ -184,9 +182,7 @@ func TestJudge(t *testing.T) {
 		t.Helper()
 		v, use, err := d.Judge(ctx, d.who.UserID, code)
 		storetest.Must(t, err)
-		if (v == challenge.Right) != (use != nil) {
-			t.Errorf("verdict %v with use %v", v, use)
-		}
+		storetest.Equal(t, (v == challenge.Right), (use != nil), "verdict", v, "with use", use)
 		return v, use
 	}
 	for steps, want := range map[int64]challenge.Verdict{-2: challenge.Wrong, -1: challenge.Right, 0: challenge.Right,
@@ -242,9 +238,7 @@ func TestVerify(t *testing.T) {
 		d.pass(time.Second)
 	}
 	f := expect(t, d.Verify(ctx, d.who, d.code(1)), fault.RateLimited)
-	if f.RetryAfter != 15*time.Minute-10*time.Second {
-		t.Errorf("retry after %v", f.RetryAfter)
-	}
+	storetest.Equal(t, f.RetryAfter, 15*time.Minute-10*time.Second, "retry after")
 	// The count is that of the challenges started in a session.
 	b, err := d.Budgets.Budget(ctx, d.who.UserID, challenge.FlowSession)
 	if err != nil || len(b.TOTP) != 10 || b.Wait(d.Now(), d.Rules, challenge.TOTP) == 0 {

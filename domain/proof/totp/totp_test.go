@@ -14,6 +14,7 @@ import (
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 )
 
 // rfc is the secret of RFC 6238, appendix B.
@@ -27,9 +28,7 @@ func TestVectors(t *testing.T) {
 	}{{59, "94287082"}, {1111111109, "07081804"}, {1111111111, "14050471"}, {1234567890, "89005924"},
 		{2000000000, "69279037"}, {20000000000, "65353130"}} {
 		now := time.Unix(c.unix, 0)
-		if got := CodeAt(rfc, StepAt(now)); got != c.code[2:] {
-			t.Errorf("at %d: %s, want %s", c.unix, got, c.code[2:])
-		}
+		storetest.Equal(t, CodeAt(rfc, StepAt(now)), c.code[2:], "at", c.unix)
 		if step, ok := Match(rfc, now, c.code[2:]); !ok || step != c.unix/30 {
 			t.Errorf("at %d: step %d, %v", c.unix, step, ok)
 		}
@@ -147,9 +146,7 @@ func TestRecoveryCodes(t *testing.T) {
 			letters[r]++
 		}
 	}
-	if len(letters) != 32 {
-		t.Errorf("%d letters are used", len(letters))
-	}
+	storetest.Equal(t, len(letters), 32, "letters are used")
 	for r, n := range letters { // 1000 expected, standard deviation 31
 		if n < 800 || n > 1200 {
 			t.Errorf("%c comes %d times", r, n)
@@ -196,13 +193,8 @@ func TestAccess(t *testing.T) {
 		issuer, account string
 		u               user.User
 	}{{"Castellan", u.Email, u}, {"Kale Borsası", u.Phone, short}, {"Alım & Satım + %20; A/B?#1", u.Phone, short}} {
-		a, err := access(c.issuer, c.u, rfc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a.Base32 != "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" {
-			t.Errorf("secret %q", a.Base32)
-		}
+		a := storetest.Value(access(c.issuer, c.u, rfc))(t)
+		storetest.Equal(t, a.Base32, "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", "secret")
 		for app, decode := range map[string]func(string) (string, error){"of a path": url.PathUnescape,
 			"of a form": url.QueryUnescape} {
 			label, query, _ := strings.Cut(strings.TrimPrefix(a.URL, "otpauth://totp/"), "?")
@@ -218,22 +210,14 @@ func TestAccess(t *testing.T) {
 					t.Errorf("an app with the rule %s reads %s as %q, %v in %s", app, name, v, err, a.URL)
 				}
 			}
-			if len(got) != 7 {
-				t.Errorf("parameters in %s", a.URL)
-			}
+			storetest.Equal(t, len(got), 7, "parameters in", a.URL)
 		}
 		text, ok := strings.CutPrefix(a.QRDataURL, "data:image/png;base64,")
 		if !ok || len(text) > 8<<10 {
 			t.Fatalf("picture %.40s, %d bytes", a.QRDataURL, len(text))
 		}
-		raw, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := png.Decode(bytes.NewReader(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := storetest.Value(base64.StdEncoding.DecodeString(text))(t)
+		p := storetest.Value(png.Decode(bytes.NewReader(raw)))(t)
 		size := p.Bounds().Dx()
 		light, dark := 0, 0
 		for y := range size {
@@ -260,10 +244,7 @@ func TestAccess(t *testing.T) {
 }
 
 func mustURL(t *testing.T, secret []byte) string {
-	a, err := access("Castellan", user.User{ID: "u1"}, secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := storetest.Value(access("Castellan", user.User{ID: "u1"}, secret))(t)
 	return a.QRDataURL
 }
 

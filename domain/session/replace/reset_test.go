@@ -92,8 +92,7 @@ func TestPlaces(t *testing.T) {
 		Slots: 1, Queue: 0, Wait: time.Millisecond})
 	storetest.Must(t, err)
 	w.Hasher = full
-	place, err := full.Admit(password.Caller{})
-	storetest.Must(t, err)
+	place := storetest.Value(full.Admit(password.Caller{}))(t)
 	defer place.Leave()
 	for range 300 {
 		if p, err := full.Admit(password.Caller{}); err == nil {
@@ -113,8 +112,7 @@ func (w *world) prepare(old, next string) (replace.Command, error) {
 // A session that begins while a change commits fails the change.
 func TestNoSessionIsForgotten(t *testing.T) {
 	w := newWorld(t)
-	command, err := w.prepare(first, second)
-	storetest.Must(t, err)
+	command := storetest.Value(w.prepare(first, second))(t)
 	w.Sessions = late{w.Sessions, w}
 	if _, err := w.build(w.ChangeAction(), w.challenge(challenge.Starter{}), command); err == nil || w.is(second) {
 		t.Errorf("changed beside a session that it did not see: %v", err)
@@ -142,9 +140,7 @@ func TestHashOfAnotherServiceBecomesPrevious(t *testing.T) {
 		h := legacy.Hash{Recipe: recipe, Salt: []byte("0123456789abcdef"), Size: 32}
 		h.Tag, err = h.Derive([]byte(secret), nil)
 		storetest.Must(t, err)
-		text, err := w.Hasher.Adopt(t.Context(), h)
-		storetest.Must(t, err)
-		return text
+		return storetest.Value(w.Hasher.Adopt(t.Context(), h))(t)
 	}
 	for name, change := range map[string]func(w *world) error{
 		"change": func(w *world) error {
@@ -160,8 +156,7 @@ func TestHashOfAnotherServiceBecomesPrevious(t *testing.T) {
 		foreign := strong(w, first)
 		w.set("password_hash = '" + foreign + "'")
 		storetest.Must(t, change(w))
-		stored, err := w.Users.Secret(t.Context(), w.user.ID)
-		storetest.Must(t, err)
+		stored := storetest.Value(w.Users.Secret(t.Context(), w.user.ID))(t)
 		tag := foreign[strings.LastIndex(foreign, "$"):]
 		if password.Imported(stored.Hash) || !password.Imported(stored.Previous) || strings.Contains(stored.Previous, tag) {
 			t.Errorf("%s: %+v", name, stored)
@@ -183,11 +178,9 @@ func TestHashesThatCannotBeUsed(t *testing.T) {
 		t.Errorf("a malformed previous hash: %v", err)
 	}
 	w.set("previous_hash = ''")
-	recipe, err := legacy.ParseRecipe("scrypt$ln=14,r=8,p=1")
-	storetest.Must(t, err)
+	recipe := storetest.Value(legacy.ParseRecipe("scrypt$ln=14,r=8,p=1"))(t)
 	h := legacy.Hash{Recipe: recipe, Salt: []byte("0123456789abcdef"), Size: 32, Tag: make([]byte, 32)}
-	foreign, err := w.Hasher.Adopt(t.Context(), h)
-	storetest.Must(t, err)
+	foreign := storetest.Value(w.Hasher.Adopt(t.Context(), h))(t)
 	w.set("password_hash = '" + foreign + "'")
 	db := w.Commit
 	w.Commit = persistencetest.Unaudited(w.db)

@@ -90,8 +90,7 @@ func newWorld(t *testing.T) *world {
 // add creates an account with the first password.
 func (w *world) add(n int, edit func(*user.User)) user.User {
 	w.t.Helper()
-	hash, err := w.Hasher.Hash(w.t.Context(), first)
-	storetest.Must(w.t, err)
+	hash := storetest.Value(w.Hasher.Hash(w.t.Context(), first))(w.t)
 	u := user.New(id.New(w.now), w.now)
 	u.CountryCode, u.Phone, u.Email = "90", fmt.Sprintf("+90532%07d", n), fmt.Sprintf("user%06d@gmail.com", n)
 	edit(&u)
@@ -111,8 +110,7 @@ func (w *world) login() string {
 // is reports whether a text is the password of the user.
 func (w *world) is(text string) bool {
 	w.t.Helper()
-	stored, err := w.Users.Secret(w.t.Context(), w.user.ID)
-	storetest.Must(w.t, err)
+	stored := storetest.Value(w.Users.Secret(w.t.Context(), w.user.ID))(w.t)
 	right, _, err := w.Hasher.Verify(w.t.Context(), text, stored.Hash)
 	storetest.Must(w.t, err)
 	return right
@@ -121,8 +119,7 @@ func (w *world) is(text string) bool {
 // build completes a challenge of the user and commits what its action writes.
 func (w *world) build(a challenge.Action, c challenge.Challenge, command any) (challenge.Result, error) {
 	w.t.Helper()
-	text, err := json.Marshal(command)
-	storetest.Must(w.t, err)
+	text := storetest.Value(json.Marshal(command))(w.t)
 	r, writes, err := a.Build(w.t.Context(), challenge.Execution{Challenge: c, Command: text, Now: w.now})
 	if err == nil {
 		err = w.db.Commit(w.t.Context(), writes...)

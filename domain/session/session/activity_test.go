@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 )
 
 type units struct {
@@ -59,12 +60,8 @@ func TestActivityOnceAMinute(t *testing.T) {
 		a.Touch("s3")
 		stop()
 		wg.Wait() // the last uses are written before Run returns
-		if got := fmt.Sprint(u.seen()); got != "map[s1:3 s2:3 s3:1]" {
-			t.Errorf("writes %s", got)
-		}
-		if units := len(u.all); units != 4 {
-			t.Errorf("%d units, want one a minute and the last", units)
-		}
+		storetest.Equal(t, fmt.Sprint(u.seen()), "map[s1:3 s2:3 s3:1]", "writes")
+		storetest.Equal(t, len(u.all), 4, "units, want one a minute and the last")
 	})
 }
 
@@ -117,16 +114,12 @@ func TestActivityReportsFailures(t *testing.T) {
 		a.Touch("s1")
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if reports != 1 {
-			t.Errorf("%d reports after ten seconds", reports)
-		}
+		storetest.Equal(t, reports, 1, "reports after ten seconds")
 		time.Sleep(time.Minute) // nothing is due
 		synctest.Wait()
 		a.Touch("s1")
 		cancel()
 		done.Wait()
-		if reports != 2 {
-			t.Errorf("%d reports", reports)
-		}
+		storetest.Equal(t, reports, 2, "reports")
 	})
 }

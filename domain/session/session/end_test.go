@@ -37,16 +37,14 @@ func (b *bench) complete(started challenge.Started, command []byte, methods ...c
 // login logs the n-th account in.
 func (b *bench) login(n int) session.Caller {
 	b.t.Helper()
-	started, err := b.svc.Login(b.t.Context(), request(n, secret))
-	storetest.Must(b.t, err)
+	started := storetest.Value(b.svc.Login(b.t.Context(), request(n, secret)))(b.t)
 	r := b.complete(started, b.starts[len(b.starts)-1].Command)
 	return session.Caller{By: audit.By{UserID: r.UserID, IP: here.String(), RequestID: "r2"}, SessionID: r.SessionID}
 }
 
 func (b *bench) notes() (keys []string) {
 	b.t.Helper()
-	es, err := kit.NewChanges(b.db).Since(b.t.Context(), time.Now().Add(-time.Minute))
-	storetest.Must(b.t, err)
+	es := storetest.Value(kit.NewChanges(b.db).Since(b.t.Context(), time.Now().Add(-time.Minute)))(b.t)
 	for _, e := range es {
 		keys = append(keys, string(e.Topic)+" "+e.Key)
 	}
@@ -59,8 +57,7 @@ func TestLoginMakesASession(t *testing.T) {
 	req := request(1, secret)
 	req.DeviceID = "dev-1"
 	req.Starter.Description = strings.Repeat("ş", 500)
-	started, err := b.svc.Login(t.Context(), req)
-	storetest.Must(t, err)
+	started := storetest.Value(b.svc.Login(t.Context(), req))(t)
 	r := b.complete(started, b.starts[0].Command)
 	var data map[string]string
 	storetest.Must(t, json.Unmarshal(r.Data, &data))
@@ -76,8 +73,7 @@ func TestLoginMakesASession(t *testing.T) {
 		!c.AuthTime.Equal(b.now) || !c.IssuedAt.Equal(b.now) || !c.ExpiresAt.Equal(b.now.Add(30*time.Minute)) {
 		t.Errorf("claims %+v", c)
 	}
-	list, err := b.svc.List(t.Context(), session.Caller{By: audit.By{UserID: u.ID}})
-	storetest.Must(t, err)
+	list := storetest.Value(b.svc.List(t.Context(), session.Caller{By: audit.By{UserID: u.ID}}))(t)
 	if len(list) != 1 || list[0].ID != r.SessionID || list[0].IP != here.String() || list[0].Country != "TR" ||
 		list[0].Brand != "Acme" || list[0].DeviceID != "dev-1" ||
 		list[0].Description != strings.Repeat("ş", 100) || list[0].ExpiresAt.UnixMilli() != c.ExpiresAt.UnixMilli() {
@@ -113,8 +109,7 @@ func TestEndAll(t *testing.T) {
 	if notes := b.notes(); !slices.Equal(notes, []string{"session sv/" + u.ID + "/2", "user " + u.ID}) {
 		t.Errorf("notes %v", notes)
 	}
-	fresh, err := b.users.Get(ctx, u.ID)
-	storetest.Must(t, err)
+	fresh := storetest.Value(b.users.Get(ctx, u.ID))(t)
 	if fresh.SV != 2 || fresh.CV != 2 {
 		t.Errorf("sv %d, cv %d", fresh.SV, fresh.CV)
 	}

@@ -185,9 +185,7 @@ func TestProofUsedMeanwhile(t *testing.T) {
 		storetest.Must(t, do())
 		k.starts = nil
 		storetest.Wants(t, do(), fault.DPoPInvalid)
-		if len(k.starts) != 1 {
-			t.Errorf("%s: %d starts", name, len(k.starts))
-		}
+		storetest.Equal(t, len(k.starts), 1, name, "starts")
 		k.svc.Sessions = &awaySessions{Store: stored, proved: errDown}
 		if err := do(); !errors.Is(err, errDown) {
 			t.Errorf("%s: %v", name, err)
@@ -252,8 +250,7 @@ func TestRefreshOfEndedSession(t *testing.T) {
 func TestAMR(t *testing.T) {
 	b := newBench(t)
 	b.add(1, nil)
-	started, err := b.svc.Login(t.Context(), request(1, secret))
-	storetest.Must(t, err)
+	started := storetest.Value(b.svc.Login(t.Context(), request(1, secret)))(t)
 	for _, c := range []struct {
 		entry   challenge.Entry
 		methods []challenge.Method

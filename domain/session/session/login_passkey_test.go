@@ -75,9 +75,7 @@ func TestLoginByPasskey(t *testing.T) {
 		len(k.concluded) != 0 {
 		t.Errorf("%+v, %+v, %v", started, result, err)
 	}
-	if got := k.take(); got != "entered t1 203.0.113.9 r1 · engine commits" {
-		t.Errorf("it costs %s", got)
-	}
+	storetest.Equal(t, k.take(), "entered t1 203.0.113.9 r1 · engine commits", "it costs")
 	r := k.starts[0]
 	if r.Action != session.ActionLogin || !r.Proven || r.Entry != challenge.Key || r.Account != u.Account() ||
 		len(r.With) != 0 || !strings.Contains(string(r.Command), "dev-1") || !strings.Contains(string(r.Command), "auditor") {
@@ -123,9 +121,7 @@ func TestRefusedLoginByPasskey(t *testing.T) {
 		!strings.HasSuffix(got, " · commit refused_login") {
 		t.Errorf("a refused assertion costs %s, %v", got, err)
 	}
-	if len(k.starts) != 0 {
-		t.Errorf("%d challenges", len(k.starts))
-	}
+	storetest.Equal(t, len(k.starts), 0, "challenges")
 	u := k.add(9, nil)
 	k.fail = errDown
 	for _, k.entry = range []challenge.Entry{challenge.Key, challenge.Alone} {

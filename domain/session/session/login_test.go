@@ -92,15 +92,10 @@ func TestRefusalsAreAlike(t *testing.T) {
 		if strings.HasPrefix(name, "unknown") { // as many waits for the disk, and no lasting row
 			want = "select user and guard · commit password_guard+unflushed · commit refused_login"
 		}
-		if got := b.take(); got != want {
-			t.Errorf("%s costs %s", name, got)
-		}
+		storetest.Equal(t, b.take(), want, name, "costs")
 	}
-	if len(b.starts) != 0 {
-		t.Errorf("%d challenges were started", len(b.starts))
-	}
-	rows, err := sessionstore.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
-	storetest.Must(t, err)
+	storetest.Equal(t, len(b.starts), 0, "challenges were started")
+	rows := storetest.Value(sessionstore.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100))(t)
 	reasons := map[session.Reason]int{}
 	for _, l := range rows {
 		reasons[l.Refusal.Reason]++
@@ -146,9 +141,7 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 			t.Errorf("refusal %+v", l.Refusal)
 		}
 	}
-	if len(tries) != 10 {
-		t.Errorf("the tries have the numbers %v", tries)
-	}
+	storetest.Equal(t, len(tries), 10, "the tries have the numbers", tries)
 	node := b.service() // a restart, or another node
 	b.take()
 	_, err := node.Login(t.Context(), request(1, secret))
@@ -156,9 +149,7 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 	if e == nil || e.Code != fault.RateLimited || e.RetryAfter != 15*time.Minute {
 		t.Fatalf("the right password after ten wrong ones: %v", err)
 	}
-	if got := b.take(); got != "select user and guard · select guard" {
-		t.Errorf("a refused try costs %s", got)
-	}
+	storetest.Equal(t, b.take(), "select user and guard · select guard", "a refused try costs")
 	mail := request(1, secret)
 	mail.Who = mailed(u.Email)
 	if _, err := node.Login(t.Context(), mail); fault.CodeOf(err) != fault.RateLimited {
@@ -186,10 +177,8 @@ func TestWrongPasswordsAreCounted(t *testing.T) {
 func TestOverload(t *testing.T) {
 	b := newBench(t)
 	u := b.add(1, nil)
-	full, err := password.NewHasher(password.HasherOptions{Params: cheap, Slots: 1})
-	storetest.Must(t, err)
-	place, err := full.Admit(password.Caller{})
-	storetest.Must(t, err)
+	full := storetest.Value(password.NewHasher(password.HasherOptions{Params: cheap, Slots: 1}))(t)
+	place := storetest.Value(full.Admit(password.Caller{}))(t)
 	b.svc.Hasher = full
 	if _, err := b.svc.Login(t.Context(), request(1, secret)); fault.CodeOf(err) != fault.Overloaded || b.take() != "" {
 		t.Errorf("no place: %v, or the database was asked", err)
@@ -256,8 +245,7 @@ func TestOldParametersAreReplaced(t *testing.T) {
 	b := newBench(t)
 	old, err := password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 32, Passes: 1, Lanes: 1}})
 	storetest.Must(t, err)
-	hash, err := old.Hash(t.Context(), secret)
-	storetest.Must(t, err)
+	hash := storetest.Value(old.Hash(t.Context(), secret))(t)
 	u := b.add(1, func(a *user.Add) { a.PasswordHash = hash })
 	if _, err := b.svc.Login(t.Context(), request(1, "wrong password")); fault.CodeOf(err) != fault.InvalidCredentials {
 		t.Fatal(err)
@@ -270,8 +258,7 @@ func TestOldParametersAreReplaced(t *testing.T) {
 			t.Errorf("login %d: %v, %d writes", i+1, err, len(b.starts[i].With))
 		}
 	}
-	s, err := b.users.Secret(t.Context(), u.ID)
-	storetest.Must(t, err)
+	s := storetest.Value(b.users.Secret(t.Context(), u.ID))(t)
 	if !strings.Contains(s.Hash, "m=64,") || s.Previous != "" {
 		t.Errorf("hash %s, previous %q", s.Hash, s.Previous)
 	}

@@ -51,8 +51,7 @@ func (w *browser) proof(path string, change ...func(*dpop.Claims)) dpop.Request 
 	for _, f := range change {
 		f(&c)
 	}
-	raw, err := dpop.Sign(w.key, c)
-	storetest.Must(w.b.t, err)
+	raw := storetest.Value(dpop.Sign(w.key, c))(w.b.t)
 	return dpop.Request{Proof: raw, Method: "POST", Path: path, Token: w.raw}
 }
 
@@ -62,8 +61,7 @@ func (w *browser) login(n int) *browser {
 	w.raw = ""
 	r := request(n, secret)
 	r.Proof = w.proof("/auth/login")
-	started, err := w.b.svc.Login(w.b.t.Context(), r)
-	storetest.Must(w.b.t, err)
+	started := storetest.Value(w.b.svc.Login(w.b.t.Context(), r))(w.b.t)
 	w.raw = w.b.complete(started, w.b.starts[len(w.b.starts)-1].Command).Headers["x-auth"]
 	return w
 }
@@ -96,8 +94,7 @@ func TestTwelveHoursOnOneLogin(t *testing.T) {
 	renewals := 0
 	for b.now.Add(25 * time.Minute).Before(end) {
 		b.now = b.now.Add(25 * time.Minute)
-		r, err := w.renew()
-		storetest.Must(t, err)
+		r := storetest.Value(w.renew())(t)
 		c := w.claims()
 		want := b.now.Add(30 * time.Minute)
 		if want.After(end) {

@@ -54,9 +54,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("%q was understood", bad)
 		}
 	}
-	if r.Len() != 2 {
-		t.Errorf("%d entries after notes that mean nothing", r.Len())
-	}
+	storetest.Equal(t, r.Len(), 2, "entries after notes that mean nothing")
 }
 
 type listed []Revocation
@@ -78,9 +76,7 @@ func TestLoadAndForget(t *testing.T) {
 		{UserID: "u", SessionID: "s", At: start.Add(-29 * time.Minute)},
 		{UserID: "v", SV: 4, At: start.Add(-time.Minute)},
 	}}
-	if err := r.Load(t.Context(), store); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, r.Load(t.Context(), store))
 	if r.Len() != 2 || !r.Revoked("s", "u", 1) || !r.Revoked("x", "v", 3) {
 		t.Fatalf("%d entries", r.Len())
 	}
@@ -133,9 +129,7 @@ func TestRevocationsUnderRace(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if r.Len() != 8*500+7 {
-		t.Errorf("%d entries", r.Len())
-	}
+	storetest.Equal(t, r.Len(), 8*500+7, "entries")
 }
 
 // A node does not begin with a part of the revocations.

@@ -130,9 +130,8 @@ func TestUnknownIdentifierRefusalsAreFolded(t *testing.T) {
 	rows := func() (out []string) {
 		t.Helper()
 		storetest.Must(t, b.svc.FoldRefusals(t.Context()))
-		p, err := kit.NewAudit(b.db).List(t.Context(), audit.Query{Action: session.ActionLogin},
-			page.Query[audit.Place]{Limit: 100})
-		storetest.Must(t, err)
+		p := storetest.Value(kit.NewAudit(b.db).List(t.Context(), audit.Query{Action: session.ActionLogin},
+			page.Query[audit.Place]{Limit: 100}))(t)
 		for _, r := range p.Records {
 			out = append(out, fmt.Sprint(r.UserID != "", " ", r.IP, " ", r.Detail[:strings.LastIndex(r.Detail, " ")]))
 		}
@@ -159,8 +158,7 @@ func TestUnknownIdentifierRefusalsAreFolded(t *testing.T) {
 	if got := rows(); len(got) != 5 {
 		t.Errorf("after the second minute: %q", got)
 	}
-	all, err := sessionstore.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100)
-	storetest.Must(t, err)
+	all := storetest.Value(sessionstore.NewSessions(b.db).LoginsFrom(t.Context(), here.String(), 100))(t)
 	if len(all) != 2 || len(b.history(u)) != 1 {
 		t.Errorf("%d lines of history, want those of the two accounts", len(all))
 	}
@@ -200,8 +198,7 @@ func TestNewNetworks(t *testing.T) {
 	} {
 		r := request(1, secret)
 		r.Origin, r.Starter.IP = client.From(netip.MustParseAddr(c.ip)), c.ip
-		started, err := b.svc.Login(t.Context(), r)
-		storetest.Must(t, err)
+		started := storetest.Value(b.svc.Login(t.Context(), r))(t)
 		if !c.complete {
 			continue
 		}

@@ -75,8 +75,7 @@ func (b *bench) service() *session.Service {
 // add creates an account with the password, modified by change.
 func (b *bench) add(n int, change func(*user.Add)) user.User {
 	b.t.Helper()
-	hash, err := b.hasher.Hash(b.t.Context(), secret)
-	storetest.Must(b.t, err)
+	hash := storetest.Value(b.hasher.Hash(b.t.Context(), secret))(b.t)
 	u := user.New(id.New(b.now), b.now)
 	u.CountryCode, u.Phone, u.Email = "90", fmt.Sprintf("+90532%07d", n), fmt.Sprintf("user%d@example.com", n)
 	a := user.Add{User: u, PasswordHash: hash}
@@ -208,9 +207,7 @@ func request(n int, pass string) session.LoginRequest {
 
 func (b *bench) guard(key string) password.Guard {
 	b.t.Helper()
-	g, err := account.NewPasswordGuards(b.db).Guard(b.t.Context(), key)
-	storetest.Must(b.t, err)
-	return g
+	return storetest.Value(account.NewPasswordGuards(b.db).Guard(b.t.Context(), key))(b.t)
 }
 
 func (b *bench) history(u user.User) []session.Login {

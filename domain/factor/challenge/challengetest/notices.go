@@ -29,8 +29,7 @@ func (n Notices) Notice(to challenge.Account, k message.Kind, _ message.Values, 
 // Committed returns the committed notices, in the order of their texts.
 func Committed(t *testing.T, store outbox.Store) (all []string) {
 	t.Helper()
-	ms, err := store.Recent(t.Context(), nil, 0)
-	storetest.Must(t, err)
+	ms := storetest.Value(store.Recent(t.Context(), nil, 0))(t)
 	for _, m := range ms {
 		all = append(all, string(m.Payload))
 	}

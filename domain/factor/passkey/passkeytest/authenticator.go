@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"castellan/domain/kit/storetest"
 )
 
 // The flags of authenticator data.
@@ -50,10 +52,7 @@ type Authenticator struct {
 // New returns an authenticator with a new P-256 key for a page.
 func New(t testing.TB, party, origin string) *Authenticator {
 	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := storetest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	a := &Authenticator{Origin: origin, Party: party, Flags: Present | Verified | Eligible | BackedUp, Key: k,
 		ID: make([]byte, 32)}
 	rand.Read(a.ID)
@@ -64,10 +63,7 @@ func New(t testing.TB, party, origin string) *Authenticator {
 // UseRSA replaces the key by an RSA key.
 func (a *Authenticator) UseRSA(t testing.TB) {
 	t.Helper()
-	k, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := storetest.Value(rsa.GenerateKey(rand.Reader, 2048))(t)
 	a.Key = k
 }
 
@@ -113,10 +109,7 @@ func (a *Authenticator) Create(t testing.TB, options []byte) []byte {
 	if a.Object != nil {
 		a.Object(object)
 	}
-	packed, err := cbor.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := storetest.Value(cbor.Marshal(object))(t)
 	return a.wire(t, map[string]any{"clientDataJSON": Encode(client), "attestationObject": Encode(packed),
 		"transports": []string{"internal", "hybrid"}})
 }
@@ -157,10 +150,7 @@ func (a *Authenticator) client(t testing.TB, kind, challenge string) []byte {
 	if a.Client != nil {
 		a.Client(all)
 	}
-	b, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := storetest.Value(json.Marshal(all))(t)
 	if a.Rewrite != nil {
 		b = []byte(a.Rewrite(string(b)))
 	}
@@ -198,10 +188,7 @@ func (a *Authenticator) cose(t testing.TB) []byte {
 	var all map[int]any
 	switch k := a.Key.Public().(type) {
 	case *ecdsa.PublicKey:
-		b, err := k.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := storetest.Value(k.Bytes())(t)
 		all = map[int]any{1: 2, 3: -7, -1: 1, -2: b[1:33], -3: b[33:]}
 	case *rsa.PublicKey:
 		all = map[int]any{1: 3, 3: -257, -1: k.N.Bytes(), -2: []byte{1, 0, 1}}
@@ -209,22 +196,14 @@ func (a *Authenticator) cose(t testing.TB) []byte {
 	if a.Cose != nil {
 		a.Cose(all)
 	}
-	b, err := cbor.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return storetest.Value(cbor.Marshal(all))(t)
 }
 
 // Sign returns the key's signature in the form of WebAuthn.
 func (a *Authenticator) Sign(t testing.TB, message []byte) []byte {
 	t.Helper()
 	sum := sha256.Sum256(message)
-	sig, err := a.Key.Sign(rand.Reader, sum[:], crypto.SHA256)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sig
+	return storetest.Value(a.Key.Sign(rand.Reader, sum[:], crypto.SHA256))(t)
 }
 
 func (a *Authenticator) wire(t testing.TB, response map[string]any) []byte {
@@ -234,9 +213,5 @@ func (a *Authenticator) wire(t testing.TB, response map[string]any) []byte {
 	if a.Wire != nil {
 		a.Wire(all)
 	}
-	b, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return storetest.Value(json.Marshal(all))(t)
 }

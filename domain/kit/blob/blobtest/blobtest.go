@@ -198,8 +198,7 @@ func sweep(t *testing.T, s blob.Store) {
 	owners := []blob.Owner{{Area: "document", ReferencedKeys: func(_ context.Context, asked []string) ([]string, error) {
 		return slices.DeleteFunc(slices.Clone(asked), func(k string) bool { return k == keys[1] }), nil
 	}}}
-	n, err := blob.Sweep(t.Context(), s, owners, time.Now())
-	storetest.Must(t, err)
+	n := storetest.Value(blob.Sweep(t.Context(), s, owners, time.Now()))(t)
 	storetest.Equal(t, n, 0)
 	n = storetest.Value(blob.Sweep(t.Context(), s, owners, time.Now().Add(blob.SweepAfter+time.Minute)))(t)
 	storetest.Equal(t, n, 2)

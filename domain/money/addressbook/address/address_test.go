@@ -17,11 +17,7 @@ import (
 
 func rules(t *testing.T, configured map[string]string) Rules {
 	t.Helper()
-	r, err := NewRules(configured)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return storetest.Value(NewRules(configured))(t)
 }
 
 // D-WAD-05: the form of every address, at its limits.
@@ -243,16 +239,10 @@ func TestWitnessPrograms(t *testing.T) {
 	taken := 0
 	for version := range byte(17) {
 		for size := range 42 {
-			words, err := bech32.ConvertBits(make([]byte, size), 8, 5, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			words := storetest.Value(bech32.ConvertBits(make([]byte, size), 8, 5, true))(t)
 			for name, encode := range map[string]func(string, []byte) (string, error){"bech32": bech32.Encode,
 				"bech32m": bech32.EncodeM} {
-				text, err := encode("bc", append([]byte{version}, words...))
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := storetest.Value(encode("bc", append([]byte{version}, words...)))(t)
 				want := name == "bech32" && version == 0 && (size == 20 || size == 32) || name == "bech32m" &&
 					version == 1 && size == 32
 				if got := r.Fits("BTC", text); got != want {
@@ -304,10 +294,7 @@ var differs = map[string]bool{
 // The verdicts come from multicoin-address-validator 0.5.26, another implementation of the same rules: network,
 // address, verdict.
 func TestAgainstAnotherImplementation(t *testing.T) {
-	f, err := os.Open("testdata/vectors.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := storetest.Value(os.Open("testdata/vectors.tsv"))(t)
 	defer f.Close()
 	c := csv.NewReader(f)
 	c.Comma = '\t'

@@ -112,8 +112,7 @@ func decides(w *world) {
 		}
 		return err
 	})
-	last, err := w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
-	storetest.Must(w, err)
+	last := storetest.Value(w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole))(w)
 	var sum amount.Amount
 	for _, r := range append(held, last) {
 		for _, h := range r.Holds {
@@ -125,8 +124,7 @@ func decides(w *world) {
 		w.Errorf("%+v, held %s", b, sum)
 	}
 	// If nothing is to be done, nothing is written.
-	r, err := w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
-	storetest.Must(w, err)
+	r := storetest.Value(w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole))(w)
 	if again, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset); len(r.Holds) > 0 || again != b {
 		w.Errorf("%+v, %+v, %v", r, again, err)
 	}
