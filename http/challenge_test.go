@@ -105,9 +105,7 @@ func (s *stepUp) wants(t *testing.T, line, body, want string, headers ...string)
 	if res.StatusCode != 200 {
 		answer = fmt.Sprint(res.StatusCode, " ", apitest.Refusal(answer))
 	}
-	if got := answer + res.Header.Get("x-auth"); got != want {
-		t.Errorf("%s %s %q:\n got %s\nwant %s", line, body, headers, got, want)
-	}
+	storetest.Equal(t, answer+res.Header.Get("x-auth"), want, line, body, headers)
 }
 
 func newChallenges(t *testing.T, zone *time.Location) *stepUp {
@@ -232,8 +230,7 @@ func TestShapesOfChallenges(t *testing.T) {
 
 // A device lists what waits for its owner, with the intent if it asks for it (D-2FA-25).
 func TestPendingPushes(t *testing.T) {
-	zone, err := time.LoadLocation("Europe/Istanbul")
-	storetest.Must(t, err)
+	zone := storetest.Value(time.LoadLocation("Europe/Istanbul"))(t)
 	const intent = `{"v":1,"challengeId":"c1","action":"LOGIN","userId":"u1","createdAt":1,"language":"en",` +
 		`"title":"Sign-in","rows":[],"commandDigest":"x"}`
 	a := stepup.Approval{Challenge: challenge.Challenge{ID: "c1", Action: "LOGIN", CreatedAt: 1_700_000_000_000,
@@ -306,9 +303,7 @@ func TestGeofilter(t *testing.T) {
 	} {
 		s.asked = ""
 		own.Gets(c.line, c.body, c.want)
-		if got := strings.TrimPrefix(s.asked, u.ID+" "); got != c.asked {
-			t.Errorf("%s %s started %s, want %s", c.line, c.body, got, c.asked)
-		}
+		storetest.Equal(t, strings.TrimPrefix(s.asked, u.ID+" "), c.asked, c.line, c.body, "started")
 	}
 }
 

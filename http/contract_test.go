@@ -30,12 +30,10 @@ type line struct{ section, credential string }
 // table reads the interface's own list of endpoints.
 func table(t *testing.T) map[string]line {
 	t.Helper()
-	b, err := os.ReadFile("testdata/endpoints.tsv")
-	storetest.Must(t, err)
+	b := storetest.Value(os.ReadFile("testdata/endpoints.tsv"))(t)
 	r := csv.NewReader(bytes.NewReader(b))
 	r.Comma, r.LazyQuotes = '\t', true
-	rows, err := r.ReadAll()
-	storetest.Must(t, err)
+	rows := storetest.Value(r.ReadAll())(t)
 	out := map[string]line{}
 	for _, row := range rows {
 		out[row[0]+" "+row[1]] = line{row[2], row[3]}
@@ -72,8 +70,7 @@ func TestTableEqualsTheInterface(t *testing.T) {
 
 // The map of endpoints lists each endpoint once, under the section that it has in the interface or as an extension.
 func TestMapListsEndpointsUnderTheirSection(t *testing.T) {
-	text, err := os.ReadFile("../docs/endpoints.md")
-	storetest.Must(t, err)
+	text := storetest.Value(os.ReadFile("../docs/endpoints.md"))(t)
 	want := map[string]string{}
 	for key, l := range table(t) {
 		want[key] = l.section
@@ -87,21 +84,15 @@ func TestMapListsEndpointsUnderTheirSection(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		if row, ok := strings.CutPrefix(line, "| `"); ok {
 			key, _, _ := strings.Cut(row, "`")
-			if have[key] != "" {
-				t.Errorf("%s is listed twice", key)
-			}
+			storetest.Equal(t, have[key], "", key, "is listed twice")
 			cells := strings.Split(strings.TrimSuffix(strings.TrimSpace(row), " |"), " | ")
 			have[key] = cells[len(cells)-1]
 		}
 	}
 	for key, section := range want {
-		if have[key] != section {
-			t.Errorf("%s is listed under %q, want %q", key, have[key], section)
-		}
+		storetest.Equal(t, have[key], section, key, "is listed under")
 	}
-	if len(have) != len(want) {
-		t.Errorf("the map lists %d endpoints, want %d", len(have), len(want))
-	}
+	storetest.Equal(t, len(have), len(want), "the map lists", "endpoints")
 }
 
 // D-GEN-12 and the page for operators name the three body limits of the code, and no endpoint has another limit.
@@ -118,8 +109,7 @@ func TestDocumentsNameTheBodyLimits(t *testing.T) {
 		{"../docs/operations/size.md", "**Memory of requests.**", "\n\n"},
 	} {
 		file, start, end := place[0], place[1], place[2]
-		text, err := os.ReadFile(file)
-		storetest.Must(t, err)
+		text := storetest.Value(os.ReadFile(file))(t)
 		_, part, _ := strings.Cut(string(text), start)
 		part, _, _ = strings.Cut(part, end)
 		for _, limit := range limits {

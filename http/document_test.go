@@ -22,9 +22,7 @@ import (
 // published is the document as a client reads it.
 func published(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := parsed()
-	storetest.Must(t, err)
-	return doc
+	return storetest.Value(parsed())(t)
 }
 
 var parsed = sync.OnceValues(func() (*openapi3.T, error) {
@@ -119,9 +117,7 @@ func TestHeadersOfTheDocument(t *testing.T) {
 			names := slices.Sorted(maps.Keys(op.Responses.Value("200").Value.Headers))
 			wanted := strings.Fields(want)
 			slices.Sort(wanted)
-			if got := strings.Join(names, " "); got != strings.Join(wanted, " ") {
-				t.Errorf("%s %s sends %q, want %q", method, path, got, want)
-			}
+			storetest.Equal(t, strings.Join(names, " "), strings.Join(wanted, " "), method, path, "sends", want)
 			if op.Parameters.GetByInAndName("header", "prefer") != nil != (path == result || path == job || path == guarded) {
 				t.Errorf("%s %s takes prefer", method, path)
 			}
@@ -163,8 +159,7 @@ func TestServerOfTheDocument(t *testing.T) {
 	for server, want := range map[string]string{
 		"": "/", "/auth-service": "/auth-service", "https://id.example.com/auth": "https://id.example.com/auth",
 	} {
-		text, err := httpapi.OpenAPI("1", server, "")
-		storetest.Must(t, err)
+		text := storetest.Value(httpapi.OpenAPI("1", server, ""))(t)
 		var doc struct{ Servers []struct{ URL string } }
 		storetest.Must(t, json.Unmarshal(text, &doc))
 		if s := doc.Servers; len(s) != 1 || s[0].URL != want {
@@ -234,10 +229,8 @@ func TestPartsOfTheDocument(t *testing.T) {
 	used := regexp.MustCompile(`"#/components/(\w+)/(\w+)"`)
 	operations := 0
 	for _, tag := range httpapi.Tags() {
-		text, err := httpapi.OpenAPI("1", "", tag)
-		storetest.Must(t, err)
-		doc, err := openapi3.NewLoader().LoadFromData(text)
-		storetest.Must(t, err)
+		text := storetest.Value(httpapi.OpenAPI("1", "", tag))(t)
+		doc := storetest.Value(openapi3.NewLoader().LoadFromData(text))(t)
 		if len(doc.Tags) != 1 || doc.Tags[0].Name != tag {
 			t.Errorf("the part of %s has the tags %v", tag, doc.Tags)
 		}
@@ -278,10 +271,8 @@ func TestOperationsOfTheDocument(t *testing.T) {
 // Every operation has an example of its answer, and of its request if it takes parameters or a body. Each fits its
 // schema.
 func TestExamplesOfOperations(t *testing.T) {
-	text, err := httpapi.OpenAPI("1", "", "")
-	storetest.Must(t, err)
-	schemas, err := apidoc.Load(text)
-	storetest.Must(t, err)
+	text := storetest.Value(httpapi.OpenAPI("1", "", ""))(t)
+	schemas := storetest.Value(apidoc.Load(text))(t)
 	for path, item := range published(t).Paths.Map() {
 		for method, op := range item.Operations() {
 			takes, sent, answered := op.RequestBody != nil, 0, 0
@@ -290,8 +281,7 @@ func TestExamplesOfOperations(t *testing.T) {
 				if example == nil {
 					return 0
 				}
-				value, err := json.Marshal(example)
-				storetest.Must(t, err)
+				value := storetest.Value(json.Marshal(example))(t)
 				if err := schemas.Validate(schema+"/schema", value); err != nil {
 					t.Errorf("%s %s: %v", method, path, err)
 				}

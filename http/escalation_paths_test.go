@@ -223,8 +223,7 @@ func (x *escalation) own() {
 func (x *escalation) fundOperator(c *operator) {
 	x.t.Helper()
 	ctx := x.t.Context()
-	catalog, err := currency.Load(ctx, money.NewCurrencies(x.v.DB))
-	storetest.Must(x.t, err)
+	catalog := storetest.Value(currency.Load(ctx, money.NewCurrencies(x.v.DB)))(x.t)
 	pair, _ := catalog.Info(new("BTC"), new("BTC"))
 	books := &ledger.Ledger{Store: money.NewLedger(x.v.DB), Commit: x.v.DB, Now: time.Now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return catalog.Decimals(asset) }}

@@ -78,9 +78,7 @@ func TestGrantsDoNotEscalate(t *testing.T) {
 			x.tryBulk()
 			if after := x.states(); !reflect.DeepEqual(before, after) {
 				for i := range before {
-					if before[i] != after[i] {
-						t.Errorf("an account has changed:\n%s\n%s", before[i], after[i])
-					}
+					storetest.Equal(t, before[i], after[i], "an account has changed")
 				}
 			}
 			t.Logf("of the attempts %d lacked the permission, %d were refused for the account and %d served", x.unpermitted,
@@ -234,10 +232,8 @@ func (x *escalation) states() (all []string) {
 	x.t.Helper()
 	ctx := x.t.Context()
 	for _, c := range x.accounts {
-		u, err := account.NewUsers(x.v.DB).Get(ctx, c.ID)
-		storetest.Must(x.t, err)
-		devices, err := proof.NewDevices(x.v.DB).List(ctx, c.ID)
-		storetest.Must(x.t, err)
+		u := storetest.Value(account.NewUsers(x.v.DB).Get(ctx, c.ID))(x.t)
+		devices := storetest.Value(proof.NewDevices(x.v.DB).List(ctx, c.ID))(x.t)
 		all = append(all, fmt.Sprint(c.about(), u.ID, u.Email, u.Phone, u.Status, u.Roles, u.KYCConfirm, u.AddressConfirmed,
 			u.AMLStatus, u.Level, u.SV, u.TOTP, len(devices), x.money(c)))
 	}
@@ -247,14 +243,10 @@ func (x *escalation) states() (all []string) {
 func (x *escalation) money(c *operator) string {
 	x.t.Helper()
 	ctx := x.t.Context()
-	owned, err := money.NewLedger(x.v.DB).Owned(ctx, c.ID)
-	storetest.Must(x.t, err)
-	deposits, err := money.NewTransactions(x.v.DB).Deposits(ctx, c.deposit)
-	storetest.Must(x.t, err)
-	queued, err := money.NewTransactions(x.v.DB).Queued(ctx, c.withdrawal)
-	storetest.Must(x.t, err)
-	j, err := kit.NewJobs(x.v.DB).Get(ctx, c.job)
-	storetest.Must(x.t, err)
+	owned := storetest.Value(money.NewLedger(x.v.DB).Owned(ctx, c.ID))(x.t)
+	deposits := storetest.Value(money.NewTransactions(x.v.DB).Deposits(ctx, c.deposit))(x.t)
+	queued := storetest.Value(money.NewTransactions(x.v.DB).Queued(ctx, c.withdrawal))(x.t)
+	j := storetest.Value(kit.NewJobs(x.v.DB).Get(ctx, c.job))(x.t)
 	var balances []amount.Amount
 	for _, b := range owned {
 		balances = append(balances, b.Posted, b.Locked)
@@ -292,8 +284,7 @@ func newEscalation(t *testing.T, l *live, roles int) *escalation {
 		}
 		return v.DB.Commit(ctx, change.Note{Topic: change.Roles, Key: "all"})
 	}))
-	hasher, err := app.NewHasher(l.cfg)
-	storetest.Must(t, err)
+	hasher := storetest.Value(app.NewHasher(l.cfg))(t)
 	for i := range roles + 2 {
 		c := &operator{index: i, person: person{Account: blackbox.NewAccount(5000 + i)}}
 		switch {
@@ -307,8 +298,7 @@ func newEscalation(t *testing.T, l *live, roles int) *escalation {
 		slices.Sort(c.roles)
 		c.roles = slices.Compact(c.roles)
 		c.permitted = permissionsOf(c.roles, given)
-		hash, err := hasher.Hash(ctx, c.Password)
-		storetest.Must(t, err)
+		hash := storetest.Value(hasher.Hash(ctx, c.Password))(t)
 		u := user.New(id.New(time.Now()), time.Now())
 		c.ID, u.CountryCode, u.Phone, u.Email, u.Roles = u.ID, c.Country, c.Number(), c.Mail, c.roles
 		storetest.Must(t, v.DB.Commit(ctx, user.Add{User: u, PasswordHash: hash},

@@ -201,8 +201,7 @@ func TestTablesHaveSlices(t *testing.T) {
 	}
 	made := map[string]bool{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		storetest.Must(t, err)
+		text := storetest.Value(os.ReadFile(file))(t)
 		for _, found := range create.FindAllStringSubmatch(string(text), -1) {
 			made[found[1]] = true
 			if _, known := owner[found[1]]; !known {
@@ -263,15 +262,13 @@ func domainOf(t *testing.T, folder string) []string {
 // parse reads the Go files of a folder that are no tests, by their bare names.
 func parse(t *testing.T, folder string) map[string]*ast.File {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	storetest.Must(t, err)
+	names := storetest.Value(filepath.Glob(filepath.Join(folder, "*.go")))(t)
 	files := map[string]*ast.File{}
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		storetest.Must(t, err)
+		file := storetest.Value(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		files[filepath.Base(name)] = file
 	}
 	return files

@@ -136,8 +136,7 @@ func (s *service) ask(e rest.Endpoint, headers ...string) string {
 func (s *service) grantEverything() {
 	t, ctx := s.t, s.t.Context()
 	by := audit.By{UserID: s.users["root"]}
-	all, err := s.admin.Store.Resources(ctx)
-	storetest.Must(t, err)
+	all := storetest.Value(s.admin.Store.Resources(ctx))(t)
 	for name, p := range map[string]resource.Permission{"allowed": resource.Allow, "audited": resource.Audit,
 		"denied": resource.Deny, "empty": resource.None} {
 		r, err := s.admin.AddRole(ctx, by, name, name)
@@ -162,9 +161,7 @@ func (s *service) grantEverything() {
 			}
 		}
 	}
-	if n := len(all); n != len(httpapi.Table()) {
-		t.Errorf("%d resources for %d lines", n, len(httpapi.Table()))
-	}
+	storetest.Equal(t, len(all), len(httpapi.Table()), "resources for", "lines")
 }
 
 // A forbidden grant, written directly to the database, opens no reserved endpoint; and losing
@@ -172,8 +169,7 @@ func (s *service) grantEverything() {
 func TestReservedStaysClosed(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		ctx, by := t.Context(), audit.By{UserID: s.users["root"]}
-		all, err := s.admin.Store.Resources(ctx)
-		storetest.Must(t, err)
+		all := storetest.Value(s.admin.Store.Resources(ctx))(t)
 		r, err := s.admin.AddRole(ctx, by, "sly", "Sly")
 		storetest.Must(t, err)
 		for _, x := range all {
@@ -226,7 +222,5 @@ func TestReservedEndpoints(t *testing.T) {
 			n++
 		}
 	}
-	if n != 21 {
-		t.Errorf("%d endpoints, want 21", n)
-	}
+	storetest.Equal(t, n, 21, "endpoints, want 21")
 }

@@ -84,8 +84,7 @@ func TestChangesTakeEffect(t *testing.T) {
 	mfaBoth(t, func(t *testing.T, s *mfaSite) {
 		plan := func() string {
 			p := s.live.Catalog().Plan(time.Now(), "LOGIN", "u1", "192.0.2.1")
-			offer, err := p.Offer(func(n challenge.Name) bool { return n != challenge.PUSH })
-			storetest.Must(t, err)
+			offer := storetest.Value(p.Offer(func(n challenge.Name) bool { return n != challenge.PUSH }))(t)
 			out := fmt.Sprint(p.Required, " of")
 			for _, m := range offer {
 				out += fmt.Sprintf(" %s/%s/%d/%d", m.Name, m.Template, m.LifetimeMs, m.RenewMs)
@@ -94,9 +93,7 @@ func TestChangesTakeEffect(t *testing.T) {
 		}
 		wants := func(want string) {
 			t.Helper()
-			if got := plan(); got != want {
-				t.Errorf("plans %s\n want %s", got, want)
-			}
+			storetest.Equal(t, plan(), want, "plans")
 		}
 		const builtIn = "1 of TOTP//0/0 SMS//120000/60000 MAIL//120000/60000"
 		wants(builtIn)

@@ -131,9 +131,7 @@ func TestActions(t *testing.T) {
 		s.Wants("PATCH actions", `{"actionCode":"NONE","title":{"en":"x"}}`, 404, "RECORD_NOT_FOUND")
 		s.Wants("PATCH actions", `{"actionCode":"NONE","title":{"de":"x"}}`, 400, "INVALID_FIELD title")
 		s.Wants("PATCH actions", `{"actionCode":"NONE","infoTableHeaders":[]}`, 400, "INVALID_FIELD infoTableHeaders")
-		if got := s.live.Catalog().ActionTitle("A1", "tr"); got != "Uno" {
-			t.Errorf("title %q", got)
-		}
+		storetest.Equal(t, s.live.Catalog().ActionTitle("A1", "tr"), "Uno", "title")
 	})
 }
 
@@ -171,17 +169,13 @@ func TestPolicies(t *testing.T) {
 			id := s.add(`{"actionCode":"` + code +
 				`","name":"x","expireAt":"2030-01-01T00:00:00Z","required":"2","preferred":2,"methods":` + c.methods +
 				`}`)
-			if got := s.policy(id); got != `x 1893456000000 `+c.normal+` 2 2` {
-				t.Errorf("listed as %s", got)
-			}
+			storetest.Equal(t, s.policy(id), `x 1893456000000 `+c.normal+` 2 2`, "listed as")
 			for _, at := range []struct{ sent, listed string }{{"8640000000000000", "8640000000000000"}, {"0e0", "0"},
 				{`"8640000000000000"`, "8640000000000000"},
 				{"253402300800000", "253402300800000"}, {"8.64E15", "8640000000000000"},
 				{`"9999-12-31"`, "253402214400000"}} {
 				s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":%s}`, id, at.sent), 200, "{}")
-				if got := s.policy(id); got != "x "+at.listed+" "+c.normal+" 2 2" {
-					t.Errorf("%s is listed as %s", at.sent, got)
-				}
+				storetest.Equal(t, s.policy(id), "x "+at.listed+" "+c.normal+" 2 2", at.sent, "is listed as")
 			}
 			s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"expireAt":8640000000000001}`, id), 400,
 				"INVALID_FIELD expireAt")
@@ -253,9 +247,7 @@ func TestChangePolicies(t *testing.T) {
 			} else {
 				s.Wants("PATCH policies/common", body, 200, `{}`)
 			}
-			if got := s.policy(id); got != c.listed {
-				t.Errorf("%s:\nlisted %s\nwant   %s", body, got, c.listed)
-			}
+			storetest.Equal(t, s.policy(id), c.listed, body, "listed")
 		}
 		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":"%d","name":"of a string"}`, id), 200, `{}`)
 		s.Wants("PATCH policies/common", fmt.Sprintf(`{"id":%d,"methods":[["SMS"]],"required":1}`, stated), 400,

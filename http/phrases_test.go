@@ -19,14 +19,11 @@ import (
 
 // Each phrase of each table is found again in both languages, whatever its texts are.
 func TestPhrases(t *testing.T) {
-	shared, err := filepath.Glob("*/phrases.tsv")
-	storetest.Must(t, err)
-	sections, err := filepath.Glob("*/*/phrases.tsv")
-	storetest.Must(t, err)
+	shared := storetest.Value(filepath.Glob("*/phrases.tsv"))(t)
+	sections := storetest.Value(filepath.Glob("*/*/phrases.tsv"))(t)
 	found := 0
 	for _, name := range append(shared, sections...) {
-		table, err := os.ReadFile(name)
-		storetest.Must(t, err)
+		table := storetest.Value(os.ReadFile(name))(t)
 		for _, row := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
 			found++
 			text := strings.Split(strings.ReplaceAll(row, "%s", "«%s»"), "\t")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	httpapi "castellan/http"
 )
 
@@ -56,23 +57,17 @@ func TestTypes(t *testing.T) {
 			}
 			return "gone"
 		}
-		if got := shown(page); got != "Page page 1 map[a:[<nil> x] b:1] true true" {
-			t.Errorf("listed as %s", got)
-		}
+		storetest.Equal(t, shown(page), "Page page 1 map[a:[<nil> x] b:1] true true", "listed as")
 		// An update needs every required field again; what is optional stays when
 		// it is not sent, and null clears it (D-RES-04, D-GEN-10).
 		upd := func(rest string) string { return fmt.Sprintf(`{"resourceTypeId":%d%s}`, page, rest) }
 		s.wants("POST /resource/resource-type", upd(`,"name":"P"`), 400, "INVALID_FIELD code status resourceContext")
 		s.wants("POST /resource/resource-type", upd(`,"name":"P","code":"page","status":0,"resourceContext":"UI"`), 200,
 			`{"id":<id>}`)
-		if got := shown(page); got != "P page 0 map[a:[<nil> x] b:1] true true" {
-			t.Errorf("listed as %s", got)
-		}
+		storetest.Equal(t, shown(page), "P page 0 map[a:[<nil> x] b:1] true true", "listed as")
 		s.wants("POST /resource/resource-type",
 			upd(`,"name":"P","code":"page","status":0,"resourceContext":"UI","allResourceActions":null`), 200, `{"id":<id>}`)
-		if got := shown(page); got != "P page 0 <nil> true true" {
-			t.Errorf("listed as %s", got)
-		}
+		storetest.Equal(t, shown(page), "P page 0 <nil> true true", "listed as")
 		s.wants("POST /resource/resource-type", upd(`,"name":"P","code":"GET","status":1,"resourceContext":"UI"`), 409,
 			"RECORD_ALREADY_EXIST")
 		s.wants("POST /resource/resource-type",
@@ -133,9 +128,7 @@ func TestResources(t *testing.T) {
 		passive := extra(strings.Replace(a, w, extra(w, 1), 1), 0)
 		s.wants("GET /resource/resources?resourceContext=UI&stored=true", "", 200,
 			"["+extra(home("["+passive+"]"), 1)+"]")
-		if n := len(s.list("GET /resource/resources")); n != len(httpapi.Table())+1 {
-			t.Errorf("%d without a filter", n)
-		}
+		storetest.Equal(t, len(s.list("GET /resource/resources")), len(httpapi.Table())+1, "without a filter")
 
 		// Fields that are not sent stay; null takes it out of its parent.
 		upd := func(id int64, rest string) string { return body(fmt.Sprintf(`"resourceId":%d,%s`, id, rest)) }

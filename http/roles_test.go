@@ -89,9 +89,7 @@ func TestUserRoles(t *testing.T) {
 			_, after, _ := strings.Cut(head, "<")
 			next, _, _ = strings.Cut(after, ">")
 		}
-		if len(seen) != 5 {
-			t.Errorf("%d lines on the pages", len(seen))
-		}
+		storetest.Equal(t, len(seen), 5, "lines on the pages")
 		s.wants("GET /admin/user-roles?cursor=abc", "", 400, "INVALID_FIELD cursor")
 		for _, text := range []string{"1 a\x00 user", "1 a \xff", "1 a user x"} { // never the database's to refuse (SEC-27)
 			s.wants("GET /admin/user-roles?cursor="+base64.RawURLEncoding.EncodeToString([]byte(text)), "", 400,
@@ -149,8 +147,7 @@ func (s *service) raceForAdmin(by audit.By, admins []string) {
 	for c := range codes {
 		got[c]++
 	}
-	held, err := s.admin.Accounts.Holders(t.Context())
-	storetest.Must(t, err)
+	held := storetest.Value(s.admin.Accounts.Holders(t.Context()))(t)
 	if len(held["admin"]) != 1 || got[""] != len(admins)-1 || got[fault.InvalidState] != 1 {
 		t.Errorf("%d administrators are left after %v", len(held["admin"]), got)
 	}
@@ -174,9 +171,7 @@ func TestPermissions(t *testing.T) {
 		may := func(want string) {
 			t.Helper()
 			_, answer, _ := s.send("GET /admin/system/mfa/methods", "not json", "x-auth", token, "content-type", "text/plain")
-			if got := apitest.Refusal(answer); got != want {
-				t.Errorf("the holder is answered %s, want %s", got, want)
-			}
+			storetest.Equal(t, apitest.Refusal(answer), want, "the holder is answered")
 		}
 		// Every change holds before it is answered.
 		may("FORBIDDEN")
@@ -230,13 +225,9 @@ func TestPermissions(t *testing.T) {
 			}
 			log += fmt.Sprint(e["permission"], " ")
 		}
-		if log != "REVOKE AUDIT DENY ALLOW " {
-			t.Errorf("log %s", log)
-		}
+		storetest.Equal(t, log, "REVOKE AUDIT DENY ALLOW ", "log")
 		all := s.list("GET /admin/role-resource-permission-log")
-		if len(all) != 7 {
-			t.Errorf("%d lines", len(all))
-		}
+		storetest.Equal(t, len(all), 7, "lines")
 		if one := s.list(fmt.Sprint("GET /admin/role-resource-permission-log?id=", all[3]["id"])); len(one) != 1 ||
 			one[0]["id"] != all[3]["id"] {
 			t.Errorf("%v", one)

@@ -183,11 +183,9 @@ func target(e rest.Endpoint, request string) (path, body string) {
 func (l *live) fund() {
 	l.t.Helper()
 	ctx := context.Background()
-	v, err := app.Open(ctx, l.cfg)
-	storetest.Must(l.t, err)
+	v := storetest.Value(app.Open(ctx, l.cfg))(l.t)
 	defer v.Close()
-	catalog, err := currency.Load(ctx, money.NewCurrencies(v.DB))
-	storetest.Must(l.t, err)
+	catalog := storetest.Value(currency.Load(ctx, money.NewCurrencies(v.DB)))(l.t)
 	pair, _ := catalog.Info(new("BTC"), new("BTC"))
 	books := &ledger.Ledger{Store: money.NewLedger(v.DB), Commit: v.DB, Now: time.Now,
 		Decimals: func(_ context.Context, asset int64) (int, error) { return catalog.Decimals(asset) }}

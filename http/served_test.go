@@ -174,8 +174,7 @@ func (s *service) list(line string) (out []map[string]any) {
 // registered is the id of a resource of the endpoint table.
 func (s *service) registered(code string) int64 {
 	s.t.Helper()
-	all, err := s.admin.Store.Resources(s.t.Context())
-	storetest.Must(s.t, err)
+	all := storetest.Value(s.admin.Store.Resources(s.t.Context()))(s.t)
 	for _, r := range all {
 		if r.Code == code {
 			return r.ID
@@ -209,11 +208,9 @@ func (l *live) reader(db *sql.DB, skip func(table string) bool, more ...string) 
 			AND NOT attisdropped AND attname <> 'folded'`
 	}
 	prepare := func(text string) func() map[string][]string {
-		statement, err := db.Prepare(text)
-		storetest.Must(l.t, err)
+		statement := storetest.Value(db.Prepare(text))(l.t)
 		return func() map[string][]string {
-			rows, err := statement.Query()
-			storetest.Must(l.t, err)
+			rows := storetest.Value(statement.Query())(l.t)
 			defer rows.Close()
 			found := map[string][]string{}
 			for rows.Next() {
@@ -256,9 +253,7 @@ func (l *live) open() *sql.DB {
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 		driver, dsn = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
 	}
-	db, err := sql.Open(driver, dsn)
-	storetest.Must(l.t, err)
-	return db
+	return storetest.Value(sql.Open(driver, dsn))(l.t)
 }
 
 // dump is the content of the tables that stand still.

@@ -303,8 +303,7 @@ func claims(t testing.TB, raw string) (c map[string]any) {
 	if len(parts) != 3 {
 		t.Fatalf("not a token: %q", raw)
 	}
-	b, err := base64.RawURLEncoding.DecodeString(parts[1])
-	storetest.Must(t, err)
+	b := storetest.Value(base64.RawURLEncoding.DecodeString(parts[1]))(t)
 	storetest.Must(t, json.Unmarshal(b, &c))
 	return c
 }

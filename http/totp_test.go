@@ -119,10 +119,8 @@ func (s *totpSite) define() {
 
 func (s *totpSite) code(steps int64) string {
 	s.t.Helper()
-	d, err := s.totps.Store.Get(s.t.Context(), s.id)
-	storetest.Must(s.t, err)
-	secret, err := s.totps.Ring.Open(d.Sealed, totp.SecretData(d.UserID, d.ID))
-	storetest.Must(s.t, err)
+	d := storetest.Value(s.totps.Store.Get(s.t.Context(), s.id))(s.t)
+	secret := storetest.Value(s.totps.Ring.Open(d.Sealed, totp.SecretData(d.UserID, d.ID)))(s.t)
 	return totp.CodeAt(secret, totp.StepAt(s.totps.Now())+steps)
 }
 
@@ -140,9 +138,7 @@ func (s *totpSite) wants(path, body string, status int, code string, headers ...
 func TestSetupAndDeactivate(t *testing.T) {
 	totpBoth(t, func(t *testing.T, s *totpSite) {
 		s.wants("/auth/totp/deactivate", "", 409, "TOTP_NOT_DEFINED")
-		if len(s.started) != 0 {
-			t.Error("a refused start began a challenge")
-		}
+		storetest.Equal(t, len(s.started), 0, "a refused start began a challenge")
 		text := s.wants("/auth/totp/setup", "", 200, "")
 		if text != `{"challenge":{"challengeId":"c1","ts":1,"status":"PENDING","expire":600,"methodList":[]}}` {
 			t.Errorf("answer %s", text)
@@ -215,9 +211,7 @@ func TestVerifiedEndpoint(t *testing.T) {
 				t.Errorf("attempt %d: %s", i, text)
 			}
 		}
-		if s.ran != 3 {
-			t.Errorf("the endpoint was reached %d times", s.ran)
-		}
+		storetest.Equal(t, s.ran, 3, "the endpoint was reached", "times")
 		if status, _ := s.As(usertest.Sample(2).ID).Call("POST "+path, `{}`, "otp", s.code(2)); status != 403 {
 			t.Errorf("another user: %d", status)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"castellan/domain/factor/intent"
+	"castellan/domain/kit/storetest"
 	"castellan/web/webtest"
 )
 
@@ -94,9 +95,7 @@ func registersWithItsOwnKey(t *testing.T, tab *webtest.Tab) {
 		const { keys: { privateKey } } = await loadDevice();
 		const exported = await crypto.subtle.exportKey('jwk', privateKey).then(() => 'exported', (e) => e.name);
 		return privateKey.extractable + ' ' + exported; })`)
-	if key != "false InvalidAccessError" {
-		t.Errorf("the private key is %s", key)
-	}
+	storetest.Equal(t, key, "false InvalidAccessError", "the private key is")
 	soon(t, "the session ends", func() bool { p.service.mu.Lock(); defer p.service.mu.Unlock(); return p.loggedOut })
 	if p.target != nil {
 		t.Errorf("without permission the device has the push target %v", p.target)
@@ -168,9 +167,7 @@ func approvesByNumber(t *testing.T, tab *webtest.Tab) {
 	keys.To(`[data-testid="request"]`)
 	keys.Press(webtest.Enter)
 	focused(tab, "approval-title")
-	if title := tab.Text("#approval-title"); title != "Withdraw 1.5 BTC" {
-		t.Errorf("the title is %q", title)
-	}
+	storetest.Equal(t, tab.Text("#approval-title"), "Withdraw 1.5 BTC", "the title is")
 	rows := webtest.Value[[]string](tab, `[...document.querySelectorAll('[data-testid="rows"] > div')]
 		.map((row) => row.dataset.row + '=' + [...row.querySelector('dd').childNodes]
 			.filter((n) => n.tagName !== 'SMALL').map((n) => n.textContent).join(''))`)
@@ -354,9 +351,7 @@ func pocketWithoutBarriers(t *testing.T, tab *webtest.Tab) {
 	}
 	for language, want := range map[string]string{"en": "Approve", "tr": "Onayla", "ar": "موافقة"} {
 		tab.Choose("#language", language)
-		if got := tab.Text(`[data-testid="approve"]`); got != want {
-			t.Errorf("%s: the button says %q", language, got)
-		}
+		storetest.Equal(t, tab.Text(`[data-testid="approve"]`), want, language, "the button says")
 	}
 	tab.Choose("#language", "en")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/web/webtest"
 )
 
@@ -23,9 +24,7 @@ func docsErrors(t *testing.T, tab *webtest.Tab) {
 				want += code.(string)
 			}
 		}
-		if got := tab.Text("#" + id + " .errors"); got != want {
-			t.Errorf("%s shows the errors %s, want %s", id, got, want)
-		}
+		storetest.Equal(t, tab.Text("#"+id+" .errors"), want, id, "shows the errors")
 	}
 	tab.Text("#login h4 + pre") // waits for the first
 	examples := webtest.Value[string](tab, "[...document.querySelectorAll('#login h4 + pre')].map((one) => "+
@@ -52,14 +51,10 @@ func docsLanguages(t *testing.T, tab *webtest.Tab) {
 		for selector, want := range map[string]string{
 			"h1": one.title, `#login [data-testid="try-send"]`: one.send, "#search-count": one.found,
 		} {
-			if got := tab.Text(selector); got != want {
-				t.Errorf("%s: %s says %q, want %q", one.language, selector, got, want)
-			}
+			storetest.Equal(t, tab.Text(selector), want, one.language, selector, "says")
 		}
 		const typed = "document.getElementById('credential-x-auth').value"
-		if got := webtest.Value[string](tab, typed); got != "a-token" {
-			t.Errorf("%s: the credential became %q", one.language, got)
-		}
+		storetest.Equal(t, webtest.Value[string](tab, typed), "a-token", one.language, "the credential became")
 	}
 	paragraphs := webtest.Value[[]string](tab,
 		"[...document.querySelectorAll('#about-text :is(p, li)')].map((one) => one.innerText)")

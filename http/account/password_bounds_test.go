@@ -102,9 +102,7 @@ func TestStrangersDoNotLockTheOwnerOut(t *testing.T) {
 				}
 			}
 		}
-		if budget != 20 {
-			t.Errorf("%d wrong values were evaluated, want 20", budget)
-		}
+		storetest.Equal(t, budget, 20, "wrong values were evaluated, want 20")
 		xauth, _ := w.login(u)
 		w.finish(w.change(xauth, passwordA, passwordB))
 	})
@@ -123,8 +121,7 @@ func TestDecoys(t *testing.T) {
 		store := factor.NewChallenges(w.DB)
 		for n := 1; n <= 6; n++ {
 			f := w.reset(n)
-			c, err := store.Load(t.Context(), f.ChallengeID)
-			storetest.Must(t, err)
+			c := storetest.Value(store.Load(t.Context(), f.ChallengeID))(t)
 			if (c.Kind == challenge.Decoy) != (n != 1) || (c.UserID == "") != (n != 1) || len(c.Subject) != id.Len {
 				t.Errorf("%d: %+v", n, c)
 			}
@@ -149,8 +146,7 @@ func TestDecoys(t *testing.T) {
 		if fault.CodeOf(err) != fault.OTPInvalid {
 			t.Errorf("the code of a discarded message: %v", err)
 		}
-		recent, err := delivery.NewOutbox(w.DB).Recent(t.Context(), nil, 100)
-		storetest.Must(t, err)
+		recent := storetest.Value(delivery.NewOutbox(w.DB).Recent(t.Context(), nil, 100))(t)
 		for _, m := range recent {
 			if strings.HasPrefix(m.UserID, "?") {
 				t.Errorf("a discarded message is shown: %+v", m)

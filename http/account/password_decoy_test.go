@@ -102,9 +102,7 @@ func TestDecoysLookLikeAccounts(t *testing.T) {
 		})
 		start("the fifth start")
 		start("the sixth start")
-		if got := len(flows[known]); got != 5 {
-			t.Errorf("%d starts, want 5", got)
-		}
+		storetest.Equal(t, len(flows[known]), 5, "starts, want 5")
 		w.svc.Phones, w.svc.Networks = nil, nil
 		pending := []int{0, 3, 4}
 		for range 12 { // beyond the open challenges and beyond the caps of messages
@@ -221,9 +219,7 @@ func TestThirdMethodsStayHidden(t *testing.T) {
 		for what, phones := range map[string][2]int{"no third method": {known, unknown}, "an authenticator": {33, 44}} {
 			w.Same(what, func(side int) answer {
 				a := w.ask(phones[side], "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", phones[side]))
-				if n := len(w.Flow(a).Methods); n != 4 {
-					t.Errorf("%s: %d methods", what, n)
-				}
+				storetest.Equal(t, len(w.Flow(a).Methods), 4, what, "methods")
 				return a
 			})
 		}

@@ -100,12 +100,10 @@ func TestResetAndUpdate(t *testing.T) {
 // expectNotice looks for the mails that say that the password was changed.
 func (w *world) expectNotice(u user.User, n int) {
 	w.T.Helper()
-	all, err := delivery.NewOutbox(w.DB).Claim(w.T.Context(), w.Now(), time.Minute, 100)
-	storetest.Must(w.T, err)
+	all := storetest.Value(delivery.NewOutbox(w.DB).Claim(w.T.Context(), w.Now(), time.Minute, 100))(w.T)
 	found := 0
 	for _, m := range all {
-		r, err := dispatch.Unseal(w.Ring.Open, m)
-		storetest.Must(w.T, err)
+		r := storetest.Value(dispatch.Unseal(w.Ring.Open, m))(w.T)
 		if m.ChallengeID == "" && m.Channel == message.MAIL && r.To == u.Email &&
 			r.Subject == "Your Castellan password was changed" {
 			found++
@@ -271,10 +269,8 @@ func TestStoredHashesMoveBeforeTheChange(t *testing.T) {
 		u := w.add(1, nil)
 		xauth, _ := w.login(u)
 		f := w.Flow(w.change(xauth, passwordA, passwordB))
-		stored, err := w.Users.Secret(t.Context(), u.ID)
-		storetest.Must(t, err)
-		again, err := w.Hasher.Hash(t.Context(), passwordA)
-		storetest.Must(t, err)
+		stored := storetest.Value(w.Users.Secret(t.Context(), u.ID))(t)
+		again := storetest.Value(w.Hasher.Hash(t.Context(), passwordA))(t)
 		storetest.Must(t, w.DB.Commit(t.Context(), user.Rehash{UserID: u.ID, Old: stored.Hash, New: again}))
 		a := w.Answer(f, "SMS")
 		var final struct {

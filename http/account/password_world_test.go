@@ -66,8 +66,7 @@ func (w *world) section() (rest.Group, flowtest.Public) {
 // add makes an account with password A, changed as asked.
 func (w *world) add(n int, change func(*user.Add)) user.User {
 	w.T.Helper()
-	hash, err := w.Hasher.Hash(w.T.Context(), passwordA)
-	storetest.Must(w.T, err)
+	hash := storetest.Value(w.Hasher.Hash(w.T.Context(), passwordA))(w.T)
 	return w.Add(n, fmt.Sprintf("user%06d@gmail.com", n), func(a *user.Add) {
 		a.PasswordHash = hash
 		if change != nil {
@@ -135,8 +134,7 @@ func (w *world) finish(a answer) answer {
 
 func (w *world) has(u user.User, secret string) bool {
 	w.T.Helper()
-	stored, err := w.Users.Secret(w.T.Context(), u.ID)
-	storetest.Must(w.T, err)
+	stored := storetest.Value(w.Users.Secret(w.T.Context(), u.ID))(w.T)
 	right, _, err := w.Hasher.Verify(w.T.Context(), secret, stored.Hash)
 	storetest.Must(w.T, err)
 	return right

@@ -68,9 +68,7 @@ func told(t *testing.T, db *persistence.DB) (places []string) {
 
 func userAccount(t *testing.T, db *persistence.DB, n int) user.User {
 	t.Helper()
-	u, err := accountstore.NewUsers(db).Get(t.Context(), person(n, 0).ID)
-	storetest.Must(t, err)
-	return u
+	return storetest.Value(accountstore.NewUsers(db).Get(t.Context(), person(n, 0).ID))(t)
 }
 
 const (
@@ -227,9 +225,7 @@ func TestPreferences(t *testing.T) {
 		mine.Wants(read, "", 200, first)
 		mine.Wants(change, `{}`, 200, first)
 		mine.Wants(change, `{"language":null,"campaignSms":true,"userId":"`+person(2, 0).ID+`"}`, 200, first)
-		if n := persistencetest.Count(t, db, "audit"); n != 0 {
-			t.Errorf("%d audit rows of no change", n)
-		}
+		storetest.Equal(t, persistencetest.Count(t, db, "audit"), 0, "audit rows of no change")
 		mine.Wants(change, `{"language":"TR"}`, 400, "INVALID_FIELD language")
 		const second = `{"data":{"language":"ar","campaignMail":true,"campaignSms":false,"campaignPush":true}}`
 		mine.Wants(change, `{"language":"ar","campaignSms":false}`, 200, second)
@@ -306,8 +302,7 @@ func TestSecurity(t *testing.T) {
 				Brand: "Google", Model: "Pixel", Platform: "android", Status: device.Active, CreatedAt: now}})
 		}
 		_, key := devicetest.Signer(t, device.ES256)
-		public, err := passkey.ParseKey([]byte(key.JWK()))
-		storetest.Must(t, err)
+		public := storetest.Value(passkey.ParseKey([]byte(key.JWK())))(t)
 		writes = append(writes, passkey.Add{Credential: passkey.Credential{DeviceID: "p1", UserID: one,
 			ID: []byte(strings.Repeat("p", 16)), Key: public, CreatedAt: now}})
 		for i, until := range []time.Duration{time.Hour, 2 * time.Hour, 0} { // one has expired

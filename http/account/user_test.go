@@ -80,9 +80,7 @@ func wantsUsers(t *testing.T, s *apitest.Site, line, want string) *http.Response
 	for _, i := range items {
 		got = append(got, strings.TrimLeft(strings.TrimPrefix(i.UserID, "01USER"), "0"))
 	}
-	if strings.Join(got, " ") != want {
-		t.Errorf("%s: %v, want %s", line, got, want)
-	}
+	storetest.Equal(t, strings.Join(got, " "), want, line, got)
 	return r
 }
 
@@ -293,9 +291,7 @@ func TestLoginHistory(t *testing.T) {
 		_, cursor, _ := strings.Cut(res.Header.Get("Link"), "cursor=")
 		cursor, _, _ = strings.Cut(cursor, "&")
 		s.Wants(mine+"&limit=4&cursor="+cursor, "", 200, "["+line(1, false)+","+line(0, true)+"]")
-		if n := res.Header.Get("X-Total-Count"); n != "6" {
-			t.Errorf("%s of 6 are counted", n)
-		}
+		storetest.Equal(t, res.Header.Get("X-Total-Count"), "6", "of 6 are counted")
 		s.Wants("GET /admin/login-history?userId=nobody", "", 200, "[]")
 		for _, ip := range []string{"2001:db8::1", "2001:DB8:0::1"} {
 			s.Wants(from+"?ipaddress="+ip, "", 200, `[{"id":"L5","userId":null,"ipaddress":"2001:db8::1","deviceBrand":"b",`+

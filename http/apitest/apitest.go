@@ -73,8 +73,7 @@ func Serve(t *testing.T, o edge.Options, groups ...rest.Group) *Site {
 	for _, g := range groups {
 		all = append(all, g.Endpoints()...)
 	}
-	server, err := edge.New(o, all)
-	storetest.Must(t, err)
+	server := storetest.Value(edge.New(o, all))(t)
 	return &Site{Server: server, caller: "admin", t: t}
 }
 
@@ -167,11 +166,9 @@ func (s *Site) Send(line, body string, headers ...string) (*http.Response, strin
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := apidoc.Test(s.Server.App, r)
-	storetest.Must(s.t, err)
+	res := storetest.Value(apidoc.Test(s.Server.App, r))(s.t)
 	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	storetest.Must(s.t, err)
+	b := storetest.Value(io.ReadAll(res.Body))(s.t)
 	return res, string(b)
 }
 
@@ -204,9 +201,7 @@ func (s *Site) Gets(line, body, want string) {
 	if status != 200 {
 		got += " " + Refusal(answer)
 	}
-	if got != want {
-		s.t.Errorf("%s as %s %s: %d %s, want %s", line, s.caller, body, status, answer, want)
-	}
+	storetest.Equal(s.t, got, want, line, "as", s.caller, body, status, answer)
 }
 
 // Try makes a request for storetest.Race: its error has the code of the refusal.

@@ -96,8 +96,7 @@ func newDatabase(t testing.TB) *database {
 	t.Helper()
 	d := &database{}
 	d.dsn = pgtest.DSN(lasting{t, &d.drop})
-	db, err := persistence.Open(t.Context(), d.dsn, persistence.Options{Timeout: time.Minute})
-	storetest.Must(t, err)
+	db := storetest.Value(persistence.Open(t.Context(), d.dsn, persistence.Options{Timeout: time.Minute}))(t)
 	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
 		_, err := persistence.Migrate(ctx, db)
 		return err

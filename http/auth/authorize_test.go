@@ -130,9 +130,7 @@ func BenchmarkPermission(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				who, e := callers[i*7919%len(callers)], &es[i*31%len(es)]
-				if err := g.Authorize(b.Context(), who, e); err != nil {
-					b.Fatal(err)
-				}
+				storetest.Must(b, g.Authorize(b.Context(), who, e))
 				if g.Audited(who, e) {
 					b.Fatal("audited")
 				}

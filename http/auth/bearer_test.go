@@ -110,9 +110,7 @@ func TestEveryCredentialMeetsEveryJudge(t *testing.T) {
 	} {
 		for user, want := range map[string]fault.Code{"free": "", "inactive": c.blocked, "elder": c.country,
 			"barred": c.barred} {
-			if got := c.send(user); got != want {
-				t.Errorf("%s of %s: %q, want %q", name, user, got, want)
-			}
+			storetest.Equal(t, c.send(user), want, name, "of", user)
 		}
 	}
 	if got := send("/user", "authorization", "Bearer elsewhere:free"); got != fault.Unauthenticated {

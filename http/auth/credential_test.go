@@ -158,9 +158,7 @@ func TestCredentials(t *testing.T) {
 			TokenID: d.who.TokenID, Cron: d.who.Cron, Roles: d.who.Roles, TokenExpires: d.who.TokenExpires,
 			DeviceID: d.who.DeviceID, OwnerID: d.who.OwnerID}
 		t.Run(c.path+" "+strings.Join(c.headers, " "), func(t *testing.T) {
-			if code != c.code {
-				t.Errorf("%q, want %q", code, c.code)
-			}
+			storetest.Equal(t, code, c.code)
 			storetest.Same(t, who, c.who)
 		})
 	}
@@ -251,9 +249,7 @@ func TestSessionsAreJudged(t *testing.T) {
 	d.sv, d.feed.Stale = 3, true
 	for path, headers := range map[string][]string{"/user": {"x-auth", "x-auth:u1"}, "/tenant": {"x-auth", "x-auth:u1"},
 		"/cron": {"cron-auth", "key of rates"}} {
-		if got := d.ask(path, headers...); got != "UNAVAILABLE" {
-			t.Errorf("%s: %s", path, got)
-		}
+		storetest.Equal(t, d.ask(path, headers...), "UNAVAILABLE", path)
 	}
 	// A refusal needs no feed.
 	if got := d.ask("/user", "x-auth", "nonsense"); got != "UNAUTHENTICATED" {

@@ -88,11 +88,9 @@ func TestRehearse(t *testing.T) {
 // A call that waits is kept with its caller and answered with the id and the expiry.
 func TestStand(t *testing.T) {
 	p, db := secondPerson(t)
-	answer, err := p.Stand(t.Context(), edge.Captured{Method: "POST", Path: "/x",
-		Caller: rest.Caller{UserID: "u1", SessionID: "s1"}}, []byte(`{"n":1}`), "ROLE_ADD")
-	storetest.Must(t, err)
-	text, err := json.Marshal(answer)
-	storetest.Must(t, err)
+	answer := storetest.Value(p.Stand(t.Context(), edge.Captured{Method: "POST", Path: "/x",
+		Caller: rest.Caller{UserID: "u1", SessionID: "s1"}}, []byte(`{"n":1}`), "ROLE_ADD"))(t)
+	text := storetest.Value(json.Marshal(answer))(t)
 	var told struct {
 		Data struct {
 			ApprovalID string
@@ -100,8 +98,7 @@ func TestStand(t *testing.T) {
 		}
 	}
 	storetest.Must(t, json.Unmarshal(text, &told))
-	r, err := p.Service.Store.Get(t.Context(), told.Data.ApprovalID)
-	storetest.Must(t, err)
+	r := storetest.Value(p.Service.Store.Get(t.Context(), told.Data.ApprovalID))(t)
 	held, err := p.Service.Open(r.Sealed, foureyes.HeldData(r.ID))
 	if err != nil || r.Method != "POST" || r.Path != "/x" || r.Summary != "ROLE_ADD" || r.RequestedBy != "u1" ||
 		!told.Data.ExpiresAt.Equal(r.ExpiresAt) || string(held) != `{"request":{"n":1},"sessionId":"s1","cv":0,"sv":0}` {

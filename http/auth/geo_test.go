@@ -101,11 +101,7 @@ func (w *world) sign(c token.Claims) string {
 	if c.Class == token.XAuth {
 		c.SV, c.AuthTime = 1, now
 	}
-	raw, err := w.tokens.Sign(c)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return raw
+	return storetest.Value(w.tokens.Sign(c))(w.t)
 }
 
 func (w *world) xauth(user, session string) []string {
@@ -173,9 +169,7 @@ func TestFilteredCredentials(t *testing.T) {
 		{"a device with a token", "/device", fine, states, append(w.pauth("c1"), "device-signature", "signed"), blocked},
 		{"a device alone", "/device", fine, states, []string{"device-signature", "signed"}, ""},
 	} {
-		if got := w.ask(c.path, c.body, c.ip, c.headers...); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		storetest.Equal(t, w.ask(c.path, c.body, c.ip, c.headers...), c.want, c.name)
 		if who := w.seen.Caller; c.path == "/pauth" && c.want == "" {
 			if h, known := p.holders[who.ChallengeID]; known != (who.ChallengeUser != nil) || known &&
 				*who.ChallengeUser != h.UserID {
@@ -213,9 +207,7 @@ func TestAllowedAddresses(t *testing.T) {
 		{"administrators too", "/clerk", fine, states, "root", "IP_NOT_ALLOWED"},
 		{"administrators from there", "/clerk", fine, "10.9.9.9", "root", ""},
 	} {
-		if got := w.ask(c.path, c.body, c.ip, w.xauth(c.user, "s1")...); got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		storetest.Equal(t, w.ask(c.path, c.body, c.ip, w.xauth(c.user, "s1")...), c.want, c.name)
 	}
 	var forgotten auth.Guards
 	forgotten.Judge = node{}.live(t).Judge

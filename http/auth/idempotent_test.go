@@ -45,9 +45,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 			return status, string(b), replayed, err
 		}
 		rows := func() int64 {
-			n, err := kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey))
-			storetest.Must(t, err)
-			return n
+			return storetest.Value(kit.NewAudit(db).Verify(t.Context(), []byte(persistencetest.AuditKey)))(t)
 		}
 
 		var wg sync.WaitGroup
@@ -89,9 +87,7 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 				t.Errorf("a failure was taken for an answer: %v, replayed %t", err, replayed)
 			}
 		}
-		if rows() != 1 {
-			t.Errorf("%d effects, want the first one alone", rows())
-		}
+		storetest.Equal(t, rows(), 1, "effects, want the first one alone")
 		if status, _, replayed, err := run(i, "k3", 1, effect); status != 200 || replayed || err != nil {
 			t.Errorf("after the failure: %d %v %v", status, replayed, err)
 		}
@@ -261,9 +257,7 @@ func TestRefusalsHaveNoEffect(t *testing.T) {
 				t.Errorf("%d, call %d: %d %s, replayed %t, %v", status, n, got, body, replayed, err)
 			}
 		}
-		if got := len(persistencetest.Acts(t, r.db)); got != effects {
-			t.Errorf("%d left %d effects, want %d", status, got, effects)
-		}
+		storetest.Equal(t, len(persistencetest.Acts(t, r.db)), effects, status, "left", "effects")
 	}
 }
 
@@ -292,9 +286,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 	if storetest.Wants(t, err, fault.IdempotencyConflict); errors.As(err, &f) && f.RetryAfter != time.Second {
 		t.Errorf("retry after %v", f.RetryAfter)
 	}
-	if n := len(persistencetest.Acts(t, r.db)); n != 0 {
-		t.Errorf("%d effects", n)
-	}
+	storetest.Equal(t, len(persistencetest.Acts(t, r.db)), 0, "effects")
 }
 
 // A call beside a running one of the same key is refused; the key is free again when that one ends.
@@ -336,9 +328,7 @@ func TestKeptAnswers(t *testing.T) {
 	if _, err := call(); err == nil {
 		t.Error("no error of an answer that cannot be opened")
 	}
-	if n := len(persistencetest.Acts(t, r.db)); n != 1 {
-		t.Errorf("%d effects", n)
-	}
+	storetest.Equal(t, len(persistencetest.Acts(t, r.db)), 1, "effects")
 	persistencetest.Exec(t, r.db, "ALTER TABLE idempotency RENAME TO broken")
 	if _, err := call(); err == nil || len(persistencetest.Acts(t, r.db)) != 1 {
 		t.Errorf("ran without knowing what was answered: %v", err)

@@ -65,9 +65,7 @@ func TestServiceAuth(t *testing.T) {
 	wants := func(want, header string) {
 		t.Helper()
 		code := d.ask("/moves", "service-auth", header)
-		if got := d.who.By().UserID + code; got != want {
-			t.Errorf("%.90q: %q, want %q", header, got, want)
-		}
+		storetest.Equal(t, d.who.By().UserID+code, want, header)
 	}
 	const none = "UNAUTHENTICATED"
 	for _, header := range []string{".", "wallet.", ".x", "wallet.x", strings.Repeat("x", 5000), "wallet"} {
@@ -91,9 +89,7 @@ func TestServiceAuth(t *testing.T) {
 		t.Errorf("the refused key is that of %q", got)
 	}
 	wants(none, "far.x")
-	if got := d.seen.Caller.By().UserID; got != "" {
-		t.Errorf("a wrong key is that of %q", got)
-	}
+	storetest.Equal(t, d.seen.Caller.By().UserID, "", "a wrong key is that of")
 	storetest.Must(t, k.Remove(t.Context(), audit.Operator, "wallet"))
 	wants(none, wallet)
 }
@@ -181,15 +177,13 @@ func TestCronAuth(t *testing.T) {
 		for _, header := range []string{".", "rates.", ".x", "rates.x", strings.Repeat("x", 5000), "rates"} {
 			wants(none, header)
 		}
-		key, err := issuer.Add(ctx, audit.Operator, "rates")
-		storetest.Must(t, err)
+		key := storetest.Value(issuer.Add(ctx, audit.Operator, "rates"))(t)
 		name, secret, _ := strings.Cut(key, ".")
 		if name != "rates" || len(secret) != 43 || strings.Contains(secret, ".") {
 			t.Fatalf("the header %q is not <client>.<secret of 32 bytes>", key)
 		}
 		wants(none, key) // before the node has heard of it
-		other, err := issuer.Add(ctx, audit.Operator, "other")
-		storetest.Must(t, err)
+		other := storetest.Value(issuer.Add(ctx, audit.Operator, "other"))(t)
 		storetest.Must(t, live.Reload(ctx))
 		wants("rates", key)
 		wants("other", other)

@@ -87,8 +87,7 @@ func TestProofsOfRequests(t *testing.T) {
 		if proof != "" {
 			r.Header.Set("dpop", proof)
 		}
-		a, err := s.Server.App.Test(r)
-		storetest.Must(t, err)
+		a := storetest.Value(s.Server.App.Test(r))(t)
 		return a.StatusCode
 	}
 	sign := func(k ed25519.PrivateKey, xAuth, target string) string {
@@ -106,9 +105,7 @@ func TestProofsOfRequests(t *testing.T) {
 		{mine, sign(key, "x-auth:u2", here), 401}, {mine, sign(key, mine, here+"z"), 401}, {mine, sign(key, mine, here), 200},
 		{"x-auth:plain", "", 200}, {"x-auth:plain", "nonsense", 200},
 	} {
-		if got := ask(try.xAuth, try.proof); got != try.want {
-			t.Errorf("request %d: %d, want %d", i, got, try.want)
-		}
+		storetest.Equal(t, ask(try.xAuth, try.proof), try.want, "request", i)
 		if try.want == 200 && (who.KeyThumbprint != "") != (try.xAuth == mine) {
 			t.Errorf("request %d: key %q", i, who.KeyThumbprint)
 		}
@@ -189,9 +186,7 @@ func TestRenewalAcceptsOverdueTokens(t *testing.T) {
 			t.Errorf("%s: %s, want %q", request, answer, want)
 			continue
 		}
-		if renewing := who.Renewing != nil; renewing != (want == "" && path == "/renew") {
-			t.Errorf("%s: renewing %t", request, renewing)
-		}
+		storetest.Equal(t, who.Renewing != nil, (want == "" && path == "/renew"), request, "renewing")
 		if want == "" && (who.UserID != name || who.Renewing != nil && (who.Renewing.XAuth != "x-auth:"+name ||
 			who.Renewing.Claims.Subject != name)) {
 			t.Errorf("%s: %+v", request, who)

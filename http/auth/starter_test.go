@@ -147,8 +147,7 @@ func TestCaptured(t *testing.T) {
 	x.Challenge.ID, x.Challenge.IntentDigest = "c1", "i1"
 	x.Prepared, err = a.Prepare(t.Context(), x)
 	storetest.Must(t, err)
-	got, err := a.Exec(t.Context(), x)
-	storetest.Must(t, err)
+	got := storetest.Value(a.Exec(t.Context(), x))(t)
 	if !got.Success || string(got.Data) != `{"id":7}` || len(r.rehearsed) != 1 || len(r.ran) != 1 ||
 		r.ran[0].Path != "/x" || r.rehearsed[0].Caller.UserID != "u1" || r.with == nil || x.Prepared != any(r.with) ||
 		!reflect.DeepEqual(*r.ran[0].Shown, rest.Shown{Digest: "d", ChallengeID: "c1", IntentDigest: "i1"}) {
@@ -206,12 +205,10 @@ func (s *spender) Commit(_ context.Context, writes ...commit.Write) error {
 
 // The proof of a caller's key is used up at the first question only, and only if it is that of the session's key.
 func TestProofOfStarterKey(t *testing.T) {
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	storetest.Must(t, err)
+	k := storetest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	public, _ := device.PublicKey(k)
-	proof, err := dpop.Sign(k, dpop.Claims{Method: "POST", Target: "https://api.example.com/v1/pay",
-		TokenHash: dpop.TokenHash("token")})
-	storetest.Must(t, err)
+	proof := storetest.Value(dpop.Sign(k, dpop.Claims{Method: "POST", Target: "https://api.example.com/v1/pay",
+		TokenHash: dpop.TokenHash("token")}))(t)
 	e, db := &engine{}, &spender{}
 	s := auth.Starter{Starts: e, Accounts: e, Proofs: &dpop.Verifier{Ring: keyringtest.Ring(t, time.Now), Commit: db,
 		PublicURL: "https://api.example.com/v1", BasePath: "/v1", Now: time.Now}}
@@ -305,9 +302,7 @@ func TestStartWithRecoveryCode(t *testing.T) {
 			t.Errorf("%s: redeemed %t, %v", name, redeemed, err)
 		}
 		if c.want != "" {
-			if len(e.asked) != 0 {
-				t.Errorf("%s: a start was made", name)
-			}
+			storetest.Equal(t, len(e.asked), 0, name, "a start was made")
 			continue
 		}
 		if got := e.asked[0]; got.Recovered != (c.with > 0) || len(got.With) != c.with {

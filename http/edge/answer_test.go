@@ -126,13 +126,9 @@ func TestStandardHeaders(t *testing.T) {
 			"Strict-Transport-Security": "max-age=31536000; includeSubDomains",
 			"Server":                    "", "Vary": ""}
 		for name, value := range want {
-			if got := a.header.Get(name); got != value {
-				t.Errorf("%s: %s = %q, want %q", target, name, got, value)
-			}
+			storetest.Equal(t, a.header.Get(name), value, target, name, "=")
 		}
-		if a.status != status {
-			t.Errorf("%s = %d, want %d", target, a.status, status)
-		}
+		storetest.Equal(t, a.status, status, target, "=")
 		name := a.header.Get("X-Request-Id")
 		if len(name) != id.Len || status >= 400 && !strings.HasSuffix(a.body, `"requestId":"`+name+`"}`) {
 			t.Errorf("%s is called %q: %s", target, name, a.body)

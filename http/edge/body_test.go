@@ -28,10 +28,8 @@ func announce(path string, length int, headers ...string) string {
 // answered reads one answer from a connection.
 func answered(t testing.TB, c net.Conn) answer {
 	t.Helper()
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	storetest.Must(t, err)
-	body, err := io.ReadAll(resp.Body)
-	storetest.Must(t, err)
+	resp := storetest.Value(http.ReadResponse(bufio.NewReader(c), nil))(t)
+	body := storetest.Value(io.ReadAll(resp.Body))(t)
 	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
@@ -188,9 +186,7 @@ func TestRefusedAtTheHead(t *testing.T) {
 			}
 		})
 	}
-	if s.bodies.used.Load() != 0 {
-		t.Errorf("%d bytes are held", s.bodies.used.Load())
-	}
+	storetest.Equal(t, s.bodies.used.Load(), 0, "bytes are held")
 }
 
 // TestLargeBodyAfterItsCredential: of a large body nothing but its first byte is
@@ -266,9 +262,7 @@ func TestIncompleteBodies(t *testing.T) {
 			t.Errorf("%q: %d %s", text, a.status, a.body)
 		}
 	}
-	if ran.Load() != 0 {
-		t.Errorf("%d ran", ran.Load())
-	}
+	storetest.Equal(t, ran.Load(), 0, "ran")
 }
 
 // TestBodiesOnTheirWayAreNotInFlight: clients that are slow to send a body take no
@@ -306,8 +300,6 @@ func TestBodyLimits(t *testing.T) {
 		"POST /a/1/c": 0, "GET /docs/x/y": 5, "GET /docs/": 5, "GET /docs": 0, "POST /": 0, "POST ": 0, "POST /A": 0,
 	} {
 		method, path, _ := strings.Cut(target, " ")
-		if got := l.of([]byte(method), []byte(path)); got != want {
-			t.Errorf("%s: %d, want %d", target, got, want)
-		}
+		storetest.Equal(t, l.of([]byte(method), []byte(path)), want, target)
 	}
 }

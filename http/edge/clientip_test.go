@@ -94,12 +94,9 @@ func TestForwarded(t *testing.T) {
 // An address that cannot be read is logged and told by its shape, never by its content.
 func TestUnreadableAddressIsTold(t *testing.T) {
 	var log bytes.Buffer
-	s, err := New(Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
-		Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil)
-	storetest.Must(t, err)
-	if got := s.Unreadable(); got != "" {
-		t.Errorf("before: %q", got)
-	}
+	s := storetest.Value(New(Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")},
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}, nil))(t)
+	storetest.Equal(t, s.Unreadable(), "", "before")
 	for range 2 {
 		do(t, s, "GET", "/none", "", "x-forwarded-for: user-17@host")
 	}
@@ -147,9 +144,7 @@ func FuzzClientIP(f *testing.F) {
 func TestCountry(t *testing.T) {
 	for in, want := range map[string]string{"TR": "TR", "XK": "", "QA": "QA", "tr": "", "": "", "TUR": "", "T1": "",
 		"XX": "", "ZZ": "", "EU": "", "AP": "", "AA": "", "QZ": "", "XA": "", "A1": ""} {
-		if got := country(in); got != want {
-			t.Errorf("country(%q) = %q, want %q", in, got, want)
-		}
+		storetest.Equal(t, country(in), want, "country", in, "=")
 	}
 }
 

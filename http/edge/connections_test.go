@@ -125,8 +125,7 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 	opts := allow()
 	opts.MaxConnections = 3
 	release, waits := hold(t)
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	storetest.Must(t, err)
+	tcp := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s := serve(t, opts, waits, rest.Get("/x", "", rest.NoAuth, nothing))
 	l, addr := newListener(tcp, s), tcp.Addr().String()
 	go s.App.Listener(l)
@@ -146,9 +145,7 @@ func TestLongestIdleMakesRoom(t *testing.T) {
 	ask(second)
 	ask(first) // now second has waited longest
 	ask(dial(t, addr))
-	if text := receive(t, second); text != "" {
-		t.Errorf("the longest idle one got %q", text)
-	}
+	storetest.Equal(t, receive(t, second), "", "the longest idle one got")
 	ask(first)
 	close(release.end)
 	if a := answered(t, busy); a.status != 200 {
@@ -207,8 +204,7 @@ func (l *ill) Accept() (net.Conn, error) {
 // TestAcceptGoesOn: no error of Accept ends the service but that of a closed
 // listener, and none keeps a processor busy.
 func TestAcceptGoesOn(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	storetest.Must(t, err)
+	ln := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	l := &ill{Listener: ln, errs: make(chan error, 10)}
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOBUFS, syscall.EPERM,
 		errors.New("odd")} {
@@ -234,9 +230,7 @@ func TestAcceptGoesOn(t *testing.T) {
 		t.Error(err)
 	}
 	<-done
-	if n := strings.Count(log.String(), "could not be accepted"); n != 1 {
-		t.Errorf("told %d times", n)
-	}
+	storetest.Equal(t, strings.Count(log.String(), "could not be accepted"), 1, "told", "times")
 }
 
 // TestNoDescriptors: where the process has no descriptor left, the connection that
@@ -273,9 +267,7 @@ func TestNoDescriptors(t *testing.T) {
 func TestClamp(t *testing.T) {
 	for files, want := range map[uint64]int{64: 32, 1024: 512, 4096: 4096 - filesReserved, 1 << 20: 1<<20 - filesReserved,
 		1<<64 - 1: 1<<30 - filesReserved} {
-		if got := connectionsFor(files); got != want {
-			t.Errorf("%d descriptors: %d connections, want %d", files, got, want)
-		}
+		storetest.Equal(t, connectionsFor(files), want, files, "descriptors", "connections")
 	}
 	var log bytes.Buffer
 	opts := allow()
@@ -305,9 +297,7 @@ func TestSlowReaders(t *testing.T) {
 	io.WriteString(c, strings.Repeat("GET /big HTTP/1.1\r\nHost: a\r\n\r\n", 20))
 	until(t, "the first one served", func() bool { return ran.Load() > 0 })
 	until(t, "cut off", func() bool { return s.App.Server().GetOpenConnectionsCount() == 0 })
-	if ran.Load() != 1 {
-		t.Errorf("%d requests were served to a client that read none of their answers", ran.Load())
-	}
+	storetest.Equal(t, ran.Load(), 1, "requests were served to a client that read none of their answers")
 	got, err := io.Copy(io.Discard, c)
 	if !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the connection ended with %v", err)
@@ -319,8 +309,7 @@ func TestSlowReaders(t *testing.T) {
 	_, addr = within(10 * time.Second)
 	c = dial(t, addr).(*net.TCPConn)
 	io.WriteString(c, "GET /big HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	storetest.Must(t, err)
+	resp := storetest.Value(http.ReadResponse(bufio.NewReader(c), nil))(t)
 	if n, err := io.Copy(io.Discard, resp.Body); n != size || err != nil {
 		t.Errorf("read %d bytes, %v", n, err)
 	}

@@ -40,9 +40,7 @@ func allow() Options {
 
 func serve(t testing.TB, opts Options, endpoints ...rest.Endpoint) *Server {
 	t.Helper()
-	s, err := New(opts, endpoints)
-	storetest.Must(t, err)
-	return s
+	return storetest.Value(New(opts, endpoints))(t)
 }
 
 type answer struct {
@@ -80,8 +78,7 @@ func do(t testing.TB, s *Server, method, target, body string, headers ...string)
 		t.Fatalf("%s %s: %v", method, target, err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	storetest.Must(t, err)
+	text := storetest.Value(io.ReadAll(resp.Body))(t)
 	return answer{resp.StatusCode, resp.Header, string(text)}
 }
 

@@ -19,8 +19,7 @@ import (
 
 func dial(t testing.TB, addr string) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", addr)
-	storetest.Must(t, err)
+	c := storetest.Value(net.Dial("tcp", addr))(t)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	return c
@@ -191,13 +190,11 @@ func TestTooManyOfOnePeer(t *testing.T) {
 	addr := listen(t, serve(t, opts, rest.Get("/x", "", rest.NoAuth, nothing)))
 	from := func(ip string) (net.Conn, answer) {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
-		c, err := d.Dial("tcp", addr)
-		storetest.Must(t, err)
+		c := storetest.Value(d.Dial("tcp", addr))(t)
 		t.Cleanup(func() { c.Close() })
 		c.SetDeadline(time.Now().Add(10 * time.Second))
 		io.WriteString(c, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		storetest.Must(t, err)
+		resp := storetest.Value(http.ReadResponse(bufio.NewReader(c), nil))(t)
 		body, _ := io.ReadAll(resp.Body)
 		return c, answer{resp.StatusCode, resp.Header, string(body)}
 	}
@@ -241,15 +238,11 @@ func TestPeers(t *testing.T) {
 		{"2001:db8:0:1::1", true}, {"2001:db8:0:1:ffff::2", false}, {"2001:db8:0:2::1", true},
 	} {
 		conn := &connection{from: l}
-		if got := l.enter(conn, peerOf(&net.TCPAddr{IP: net.ParseIP(c.ip)})); got != c.want {
-			t.Errorf("%s enters: %v", c.ip, got)
-		}
+		storetest.Equal(t, l.enter(conn, peerOf(&net.TCPAddr{IP: net.ParseIP(c.ip)})), c.want, c.ip, "enters")
 		in = append(in, conn)
 	}
 	for _, c := range in {
 		l.leave(c)
 	}
-	if len(l.peers) != 0 {
-		t.Errorf("left behind: %v", l.peers)
-	}
+	storetest.Equal(t, len(l.peers), 0, "left behind", l.peers)
 }

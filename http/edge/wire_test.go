@@ -19,8 +19,7 @@ import (
 // listen serves s on a real socket, because framing is what this file is about.
 func listen(t testing.TB, s *Server) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	storetest.Must(t, err)
+	ln := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln) }()
 	t.Cleanup(func() {
@@ -36,8 +35,7 @@ func listen(t testing.TB, s *Server) string {
 // until want of them have come.
 func wire(t testing.TB, addr, text string, want int) (answers []answer, closed bool) {
 	t.Helper()
-	c, err := net.Dial("tcp", addr)
-	storetest.Must(t, err)
+	c := storetest.Value(net.Dial("tcp", addr))(t)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.WriteString(c, text); err != nil {

@@ -32,8 +32,7 @@ func TestAuditList(t *testing.T) {
 		for _, r := range []audit.Record{row(0), row(1), refused} {
 			storetest.Must(t, db.Commit(t.Context(), r))
 		}
-		stored, err := store.List(t.Context(), audit.Query{}, page.Query[audit.Place]{})
-		storetest.Must(t, err)
+		stored := storetest.Value(store.List(t.Context(), audit.Query{}, page.Query[audit.Place]{}))(t)
 		var rows [3]string // oldest first
 		for i, r := range stored.Records {
 			n := 2 - i

@@ -106,9 +106,7 @@ func TestConditions(t *testing.T) {
 	}
 	for have, status := range map[string]int{tag: 206, `"other"`: 200, "W/" + tag: 200} {
 		res, body := site.Send("GET /cdn/upload/x", "", "Range", "bytes=0-0", "If-Range", have)
-		if res.StatusCode != status {
-			t.Errorf("%s: %d %q", have, res.StatusCode, body)
-		}
+		storetest.Equal(t, res.StatusCode, status, have, body)
 	}
 	storetest.Must(t, files.Put(t.Context(), "public/upload/x", []byte("9876543210")))
 	res, body := site.Send("GET /cdn/upload/x", "", "If-None-Match", tag)

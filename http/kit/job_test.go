@@ -62,8 +62,7 @@ func (s jobSite) start(kind, key string) string {
 }
 
 func (s jobSite) set(id string, f func(*job.Job)) {
-	j, err := s.service.Store.Get(s.t.Context(), id)
-	storetest.Must(s.t, err)
+	j := storetest.Value(s.service.Store.Get(s.t.Context(), id))(s.t)
 	f(&j)
 	storetest.Must(s.t, s.db.Commit(s.t.Context(), job.Save{Job: j}))
 }

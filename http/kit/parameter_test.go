@@ -63,8 +63,7 @@ func verify(_ context.Context, who rest.Caller, _ *rest.Endpoint, _ any) error {
 
 func (s service) id(t *testing.T, code string) int64 {
 	t.Helper()
-	all, err := s.store.List(t.Context(), parameter.Query{Code: &code})
-	storetest.Must(t, err)
+	all := storetest.Value(s.store.List(t.Context(), parameter.Query{Code: &code}))(t)
 	return all[0].ID
 }
 
@@ -112,9 +111,7 @@ func TestParameters(t *testing.T) {
 			"?code=cdn": 0, "?id=999": 0, fmt.Sprintf("?id=%d&isEditable=true", id): 1} {
 			_, list := s.Call("GET get-parameters"+query, "")
 			storetest.Must(t, json.Unmarshal([]byte(list), &all))
-			if len(all) != want {
-				t.Errorf("%q: %d parameters, want %d", query, len(all), want)
-			}
+			storetest.Equal(t, len(all), want, query, "parameters")
 		}
 	})
 }
@@ -144,9 +141,7 @@ func TestRefusals(t *testing.T) {
 			{fmt.Sprintf(`{"id":%d,"json":{"minLength":-1}}`, s.id(t, "EXPLANATION")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"minLength":1.5}}`, s.id(t, "EXPLANATION")), wrong},
 		} {
-			if got := s.update(c.body); got != c.want {
-				t.Errorf("%s: %s, want %s", c.body, got, c.want)
-			}
+			storetest.Equal(t, s.update(c.body), c.want, c.body)
 		}
 		body := fmt.Sprintf(`{"id":%d,"json":{"a":"b"}}`, free)
 		s.Wants("POST update-parameters", body, 403, "OTP_REQUIRED")

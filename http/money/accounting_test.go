@@ -78,8 +78,7 @@ func both(t *testing.T, test func(t *testing.T, s *service)) {
 		s := &service{files: files, now: time.Now(), posted: map[string]string{}}
 		other := httptest.NewServer(s)
 		t.Cleanup(other.Close)
-		to, err := courier.New(courier.Config{URL: other.URL, Secret: secret})
-		storetest.Must(t, err)
+		to := storetest.Value(courier.New(courier.Config{URL: other.URL, Secret: secret}))(t)
 		clock := func() time.Time { return s.now }
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, clock)
@@ -182,8 +181,7 @@ func TestJournal(t *testing.T) {
 			t.Errorf("%+v", j)
 		}
 		kept := func(ext string) string {
-			content, err := blob.Read(t.Context(), s.files, want+ext, 1<<20)
-			storetest.Must(t, err)
+			content := storetest.Value(blob.Read(t.Context(), s.files, want+ext, 1<<20))(t)
 			return string(content)
 		}
 		if kept(".csv") != table || s.posted[want+".csv"] != table || s.posted[want+".json"] != kept(".json") {
@@ -249,8 +247,7 @@ func TestCourier(t *testing.T) {
 	moved := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer moved.Close()
 	for _, url := range []string{moved.URL, "http://127.0.0.1:1/secret-path"} {
-		c, err := courier.New(courier.Config{URL: url, Secret: secret})
-		storetest.Must(t, err)
+		c := storetest.Value(courier.New(courier.Config{URL: url, Secret: secret}))(t)
 		if err := c.Post(t.Context(), "id", "text/csv", []byte("x")); err == nil || strings.Contains(err.Error(), "127.0") {
 			t.Errorf("%v", err)
 		}

@@ -58,8 +58,7 @@ func serve(t *testing.T, db *persistence.DB) *addressbookService {
 		add(store.AddPair(ctx, p))
 	}
 	storetest.Must(t, live.Reload(ctx))
-	rules, err := address.NewRules(nil)
-	storetest.Must(t, err)
+	rules := storetest.Value(address.NewRules(nil))(t)
 	s := &addressbookService{t: t, db: db, now: time.UnixMilli(1_800_000_000_123)}
 	s.books = &addressbook.Service{Store: money.NewAddressBooks(db), Currencies: live, Rules: rules,
 		Changes: admin.Changes{Commit: db, Now: func() time.Time { return s.now }}}
@@ -120,9 +119,7 @@ func (s *addressbookService) book(user string) string {
 // rows is how many audit rows there are; the chain is sound.
 func (s *addressbookService) rows() int64 {
 	s.t.Helper()
-	n, err := kit.NewAudit(s.db).Verify(s.t.Context(), []byte(persistencetest.AuditKey))
-	storetest.Must(s.t, err)
-	return n
+	return storetest.Value(kit.NewAudit(s.db).Verify(s.t.Context(), []byte(persistencetest.AuditKey)))(s.t)
 }
 
 // nth is an address of the network without a rule.
@@ -141,9 +138,7 @@ func TestAddressTags(t *testing.T) {
 			Data struct{ ID, AddressTag, UsableFrom string }
 		}
 		storetest.Must(t, json.Unmarshal([]byte(answer), &made))
-		if made.Data.AddressTag != "104723" {
-			t.Errorf("added %s", answer)
-		}
+		storetest.Equal(t, made.Data.AddressTag, "104723", "added", answer)
 		s.wants("user1", "POST", tagged("XRP", xrp, "104723", "two"), 409, "RECORD_ALREADY_EXIST address")
 		s.add("user1", "XRP", "XRP", xrp, "without a tag")
 		for network, tag := range map[string]string{"XRP": "abc", "ETH": "1"} {

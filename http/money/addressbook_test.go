@@ -131,9 +131,7 @@ func TestNameLength(t *testing.T) {
 		// The NFC form is kept and compared.
 		s.add("user1", "DOGE", "DOGE", nth(102), "Cafe\u0301")
 		s.wants("user1", "POST", post("DOGE", "DOGE", nth(103), "Caf\u00e9"), 409, "RECORD_ALREADY_EXIST name")
-		if got := s.book("user1"); got != "kept="+nth(100)+" Caf\u00e9="+nth(102) {
-			t.Errorf("the book %q", got)
-		}
+		storetest.Equal(t, s.book("user1"), "kept="+nth(100)+" Caf\u00e9="+nth(102), "the book")
 	})
 }
 
@@ -173,9 +171,7 @@ func TestUnique(t *testing.T) {
 				t.Errorf("its own values: %d %s", status, answer)
 			}
 		}
-		if s.rows() != before {
-			t.Error("nothing changed, and it was audited")
-		}
+		storetest.Equal(t, s.rows(), before, "nothing changed, and it was audited")
 		if status, answer := s.as("user1", "PATCH",
 			`{"id":`+three+`,"address":"`+strings.ToLower(otherEV)+`"}`); status != 200 ||
 			!strings.Contains(answer, strings.ToLower(otherEV)) {
@@ -249,9 +245,7 @@ func TestSomeoneElsesID(t *testing.T) {
 			s.wants("user2", "PATCH", `{"id":`+other+`,"name":"theirs"}`, 404, "RECORD_NOT_FOUND")
 			s.wants("user2", "DELETE", `{"id":`+other+`}`, 404, "RECORD_NOT_FOUND")
 		}
-		if got := s.book("user1") + s.book("user2"); got != "mine="+btc {
-			t.Errorf("the books %q", got)
-		}
+		storetest.Equal(t, s.book("user1")+s.book("user2"), "mine="+btc, "the books")
 		s.as("user1", "DELETE", `{"id":`+id+`}`)
 		s.wants("user1", "DELETE", `{"id":`+id+`}`, 404, "RECORD_NOT_FOUND")
 	})
@@ -320,9 +314,7 @@ func TestAudit(t *testing.T) {
 		s.wants("user1", "PATCH", `{"id":`+id+`,"address":"`+eth+`"}`, 422, "WD_NETWORK_ASSET_MISMATCH address")
 		s.wants("user2", "DELETE", `{"id":`+id+`}`, 404, "RECORD_NOT_FOUND")
 		s.as("user1", "DELETE", `{"id":`+id+`}`)
-		if s.rows() != 3 {
-			t.Errorf("%d audit rows for 3 changes", s.rows())
-		}
+		storetest.Equal(t, s.rows(), 3, "audit rows for 3 changes")
 	})
 }
 
@@ -343,9 +335,7 @@ func TestWaitingTime(t *testing.T) {
 		s.books.Waiting = 24 * time.Hour
 		s.now = s.now.Add(time.Hour)
 		_, answer := s.as("user1", "POST", post("ETH", "ETH", eth, "new"))
-		if got := usable(answer); got != "2027-01-16T09:00:00.123Z" {
-			t.Errorf("usable from %s", got)
-		}
+		storetest.Equal(t, usable(answer), "2027-01-16T09:00:00.123Z", "usable from")
 		var list []struct{ ID, UsableFrom string }
 		_, all := s.as("user1", "GET", "")
 		storetest.Must(t, json.Unmarshal([]byte(all), &list))

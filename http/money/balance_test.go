@@ -154,8 +154,7 @@ func TestSum(t *testing.T) {
 // currencyOf is the currency of a pair.
 func currencyOf(s *site, pair int64) (id, same int64) {
 	s.Helper()
-	catalog, err := currency.Load(s.Context(), money.NewCurrencies(s.db))
-	storetest.Must(s, err)
+	catalog := storetest.Value(currency.Load(s.Context(), money.NewCurrencies(s.db)))(s)
 	p, _ := catalog.Pair(pair)
 	return p.Currency.ID, pair
 }
@@ -229,8 +228,7 @@ func TestDailyPosition(t *testing.T) {
 		check()
 		s.sumDays(now)
 		check()
-		spans, err := s.store.Spans(t.Context())
-		storetest.Must(t, err)
+		spans := storetest.Value(s.store.Spans(t.Context()))(t)
 		one, three, thirty := balance.DayOf(day(1)), balance.DayOf(day(3)), balance.DayOf(day(30))
 		if want := fmt.Sprintf("[{1 %d %d} {3 %d %d} {4 %d %d}]", three, three, one, three, one, thirty); fmt.Sprint(spans) !=
 			want {

@@ -79,8 +79,7 @@ func (s blockageSite) holdsAreThoseOfTheRows() {
 				storetest.Must(s, err)
 			}
 		}
-		want, err := amount.Of(r.Hi, r.Lo)
-		storetest.Must(s, err)
+		want := storetest.Value(amount.Of(r.Hi, r.Lo))(s)
 		if r.Status != "active" {
 			want = amount.Amount{}
 		}
@@ -180,9 +179,7 @@ func TestLifeOfABlockage(t *testing.T) {
 		}
 		for where, want := range map[string]int{`source_id = 9 AND description_json = '{"file":7}'`: 1, "comment = 'over'": 1,
 			"source_id = 0 AND description_json = ''": 2} {
-			if n := persistencetest.Count(t, s.DB, "blockage", where); n != want {
-				t.Errorf("%d blockages with %s, want %d", n, where, want)
-			}
+			storetest.Equal(t, persistencetest.Count(t, s.DB, "blockage", where), want, "blockages with", where)
 		}
 	})
 }
@@ -334,9 +331,7 @@ func TestBlockagesInARace(t *testing.T) {
 				t.Errorf("%+v, %v", b, err)
 			}
 		}
-		if n := len(persistencetest.Did(t, s.DB, "BLOCKAGE_DELETE")); n != 24 {
-			t.Errorf("%d were deleted", n)
-		}
+		storetest.Equal(t, len(persistencetest.Did(t, s.DB, "BLOCKAGE_DELETE")), 24, "were deleted")
 		// A user without an account gets exactly one.
 		race(12, func(int) { s.block("mark", "BTC", "1", 1) })
 		s.has("mark", "BTC/BTC", "0 12 0")

@@ -49,8 +49,7 @@ func TestUpdateLevel(t *testing.T) {
 		}
 		has := func(want, audits int) {
 			t.Helper()
-			u, err := users.Get(t.Context(), "jane")
-			storetest.Must(t, err)
+			u := storetest.Value(users.Get(t.Context(), "jane"))(t)
 			if n := persistencetest.Count(t, db, "audit", "action = 'USER_LEVEL'"); u.Level != want || n != audits {
 				t.Errorf("level %d after %d changes", u.Level, n)
 			}

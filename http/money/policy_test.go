@@ -190,12 +190,9 @@ func TestMoneyRuleHits(t *testing.T) {
 		reads.Store(0)
 		want := strings.Replace(versioned(largeRule, "1", "null"), `"hits":0`, `"hits":111`, 1)
 		s.Wants("GET "+rulesLine, "", 200, "["+want+","+versioned(trial, "1", "null")+"]")
-		if n := reads.Load(); n != 2 {
-			t.Errorf("%d statements", n)
-		}
+		storetest.Equal(t, reads.Load(), 2, "statements")
 		storetest.Must(t, store.PurgeHits(t.Context(), time.UnixMilli(1e12).Add(-time.Hour)))
-		left, err := store.Hits(t.Context(), time.Time{})
-		storetest.Must(t, err)
+		left := storetest.Value(store.Hits(t.Context(), time.Time{}))(t)
 		storetest.Same(t, left, map[policy.Named]int64{{Label: "Large", Version: 1}: 11, {Label: "Trial", Version: 1}: 27,
 			{Label: "Large", Version: 2}: 10_000})
 	})

@@ -31,8 +31,7 @@ func decision(id, status, code string) string {
 
 // entry is an entry of jane as it is shown to admin, who may list accounts.
 func (s transactionSite) entry(id string, status int, description, sum, cost string) string {
-	q, err := s.service.Store.Queued(s.Context(), id)
-	storetest.Must(s, err)
+	q := storetest.Value(s.service.Store.Queued(s.Context(), id))(s)
 	return fmt.Sprintf(`{"id":"%s","userId":"jane","code":"BTC","address":"bc1away","network":"BTC",`+
 		`"explorerUrl":"https://explorer.example/tx/x%%2F1","transactionStatus":%d,"transactionDescription":"%s",`+
 		`"amount":%s,"fee":%s,"createdAt":"%s","reason":null,"fullName":"Jane Işık","email":"jane@example.com",`+
@@ -68,8 +67,7 @@ func TestQueueDecisions(t *testing.T) {
 			}
 			s.has(c.has, "0")
 			s.holds(ledger.Fee, c.fees)
-			w, err := s.service.Store.Withdrawal(t.Context(), id)
-			storetest.Must(t, err)
+			w := storetest.Value(s.service.Store.Withdrawal(t.Context(), id))(t)
 			if w.Status != transaction.Processing || w.TransferID == "" || s.count("process") != before+1 ||
 				s.count("process", "transaction_id = '"+id+"' AND status = 1") != 1 {
 				t.Errorf("%+v", w)
@@ -86,9 +84,7 @@ func TestQueueDecisions(t *testing.T) {
 			s.Wants(decide, decision(id, "4", `"BTC"`), 409, "INVALID_STATE")
 		}
 		s.has("6.499", "2.5") // both are held as before
-		if s.count("process") != 3 {
-			t.Errorf("%d processes", s.count("process"))
-		}
+		storetest.Equal(t, s.count("process"), 3, "processes")
 		if n := s.count("audit", "action = 'WITHDRAWAL_QUEUE_STATUS' AND user_id = 'jane'"); n != 5 {
 			t.Errorf("%d audit rows", n)
 		}
@@ -191,9 +187,7 @@ func TestQueueDecisionsInARace(t *testing.T) {
 				}
 				return s.Try(decide, decision(id, status, `"BTC"`))
 			})
-			if won != 1 {
-				t.Errorf("%d won", won)
-			}
+			storetest.Equal(t, won, 1, "won")
 		}
 	})
 }

@@ -98,8 +98,7 @@ func transactionBoth(t *testing.T, test func(s transactionSite)) {
 		s.l = house.Ledger
 		ring := keyringtest.Ring(t, time.Now)
 		s.jobs = apitest.NewJobs(t, db, ring, s.now)
-		book, err := message.NewBook("Castellan", nil)
-		storetest.Must(t, err)
+		book := storetest.Value(message.NewBook("Castellan", nil))(t)
 		s.service = &transaction.Service{Ledger: s.l, Users: account.NewUsers(db), Currencies: house.Currencies,
 			Parameters: live, Now: time.Now, Store: money.NewTransactions(db),
 			Changes: admin.Changes{Commit: db, Now: s.now}, Jobs: s.jobs.Service,
@@ -216,8 +215,7 @@ func (s transactionSite) enqueueAs(w transaction.Withdrawal, status transaction.
 // has checks what jane has.
 func (s transactionSite) has(want string, locked ...string) {
 	s.Helper()
-	b, err := s.l.Balance(s.Context(), "jane", s.asset())
-	storetest.Must(s, err)
+	b := storetest.Value(s.l.Balance(s.Context(), "jane", s.asset()))(s)
 	if b.Posted.String() != want || len(locked) > 0 && b.Locked.String() != locked[0] {
 		s.Errorf("jane has %s of which %s is locked, want %s %s", b.Posted, b.Locked, want, locked)
 	}
@@ -226,8 +224,7 @@ func (s transactionSite) has(want string, locked ...string) {
 // holds checks what an account of the house has.
 func (s transactionSite) holds(kind ledger.Kind, want string) {
 	s.Helper()
-	all, err := s.l.Store.Balances(s.Context(), ledger.Account{Kind: kind, Asset: s.asset()})
-	storetest.Must(s, err)
+	all := storetest.Value(s.l.Store.Balances(s.Context(), ledger.Account{Kind: kind, Asset: s.asset()}))(s)
 	var posted amount.Amount
 	if len(all) > 0 {
 		posted = all[0].Posted

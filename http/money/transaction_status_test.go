@@ -29,8 +29,7 @@ func (s transactionSite) sends(status string, ids []string, headers ...string) (
 // status is that of a deposit.
 func (s transactionSite) status(id string) transaction.Status {
 	s.Helper()
-	all, err := s.service.Store.Deposits(s.Context(), id)
-	storetest.Must(s, err)
+	all := storetest.Value(s.service.Store.Deposits(s.Context(), id))(s)
 	return all[0].Status
 }
 
@@ -94,9 +93,7 @@ func TestUpdateStatus(t *testing.T) {
 		}
 		s.has("0.75", "0") // three were credited, each once
 		s.holds(ledger.Treasury, "-0.75")
-		if n := s.count("transfer"); n != 3 {
-			t.Errorf("%d transfers", n)
-		}
+		storetest.Equal(t, s.count("transfer"), 3, "transfers")
 		if n := s.count("audit", "action = 'TRANSACTION_STATUS' AND actor_id = 'admin' AND user_id = 'jane'"); n != 6 {
 			t.Errorf("%d audit rows", n)
 		}
@@ -175,18 +172,14 @@ func TestUpdateStatusNotifiesTheOwner(t *testing.T) {
 			"user_id = 'jane' AND channel = 'MAIL'": 1, "user_id = 'jane' AND channel = 'SMS'": 0,
 			"user_id = 'kurt' AND channel = 'MAIL'": 1, "user_id = 'kurt' AND channel = 'SMS'": 1,
 		} {
-			if n := s.count("outbox", where); n != want {
-				t.Errorf("outbox %s: %d, want %d", where, n, want)
-			}
+			storetest.Equal(t, s.count("outbox", where), want, "outbox", where)
 		}
 		for where, want := range map[string]int{
 			"user_id = 'jane' AND topic = 'transaction' AND title LIKE '%0.25 BTC%' AND title LIKE '%hesab%'": 1,
 			"user_id = 'kurt' AND body LIKE '%1 BTC is on your account%'":                                     1,
 			"user_id IS NOT NULL": 2,
 		} {
-			if n := s.count("notification", where); n != want {
-				t.Errorf("notification %s: %d, want %d", where, n, want)
-			}
+			storetest.Equal(t, s.count("notification", where), want, "notification", where)
 		}
 	})
 }
@@ -208,9 +201,7 @@ func TestUpdateStatusKeepsItsPace(t *testing.T) {
 				t.Errorf("%d: %d %s, after %v", n, code, got, s.pauses)
 			}
 			for _, p := range s.pauses {
-				if p != 500*time.Millisecond {
-					t.Errorf("paused for %s", p)
-				}
+				storetest.Equal(t, p, 500*time.Millisecond, "paused for")
 			}
 		}
 		s.pauses = nil
@@ -248,8 +239,7 @@ func TestUpdateStatusOutlivesItsProcess(t *testing.T) {
 		if code, _ := s.sends("-5", ids[1:]); code != 409 {
 			t.Errorf("a record that is being moved: %d", code)
 		}
-		all, err := s.service.Store.Deposits(s.Context(), ids[0])
-		storetest.Must(s, err)
+		all := storetest.Value(s.service.Store.Deposits(s.Context(), ids[0]))(s)
 		params, _ := json.Marshal(map[string]any{"IDs": ids, "To": 2, "By": audit.By{UserID: "admin"}})
 		for range 2 { // the step of the first record, of which the first time is not noted
 			next, _, err := s.service.Kind().Step(s.Context(), job.Job{ID: all[0].JobID, Params: params})
@@ -277,8 +267,7 @@ func TestUpdateStatusAfterAJobThatEnded(t *testing.T) {
 		more, last := s.deposit(transaction.WaitingTreasury, "1"), s.deposit(transaction.WaitingTreasury, "1", kurts)
 		s.cut = func() bool { return true }
 		s.sends("-5", []string{whole, more, last})
-		all, err := s.service.Store.Deposits(s.Context(), whole)
-		storetest.Must(s, err)
+		all := storetest.Value(s.service.Store.Deposits(s.Context(), whole))(s)
 		storetest.Must(s, s.jobs.Cancel(s.Context(), audit.By{UserID: "admin"}, all[0].JobID))
 		s.cut = nil
 		code, got := s.sends("2", []string{whole, more})

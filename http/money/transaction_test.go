@@ -121,9 +121,7 @@ func TestAdjustBalanceInARace(t *testing.T) {
 			for i := range 64 {
 				wg.Go(func() {
 					status, got := s.Call(adjust, in(i))
-					if status != 200 {
-						t.Errorf("%d %s", status, got)
-					}
+					storetest.Equal(t, status, 200, got)
 					mu.Lock()
 					defer mu.Unlock()
 					answers[got]++
@@ -140,9 +138,7 @@ func TestAdjustBalanceInARace(t *testing.T) {
 		if len(got) != 2 || got[`{"code":1,"data":null,"message":"the reference belongs to another movement"}`] != 63 {
 			t.Errorf("answers: %v", got)
 		}
-		if s.count("transfer") != 2 {
-			t.Errorf("%d transfers", s.count("transfer"))
-		}
+		storetest.Equal(t, s.count("transfer"), 2, "transfers")
 	})
 }
 
@@ -181,16 +177,13 @@ func TestUpdateStatusFailsRowsAlone(t *testing.T) {
 			}
 		}
 		s.has("0.75", "0")
-		all, err := s.jobs.Store.List(s.Context(), job.Query{}, page.Query[job.Place]{Limit: 10})
-		storetest.Must(t, err)
+		all := storetest.Value(s.jobs.Store.List(s.Context(), job.Query{}, page.Query[job.Place]{Limit: 10}))(t)
 		for _, j := range all.Records {
 			if j.Done != 1 || j.Failed != 1 || len(j.Failures) != 1 || j.Failures[0].Reason != "FORBIDDEN" {
 				t.Errorf("the job %+v", j)
 			}
 		}
-		if len(all.Records) != 3 {
-			t.Errorf("%d jobs", len(all.Records))
-		}
+		storetest.Equal(t, len(all.Records), 3, "jobs")
 	})
 }
 
@@ -232,20 +225,14 @@ func TestPreviewAdjustment(t *testing.T) {
 		want := `{"user":{"before":{"balance":0,"available":0,"locked":0},` +
 			`"after":{"balance":0.25,"available":0.25,"locked":0}},` +
 			`"treasury":{"before":{"balance":0},"after":{"balance":-0.25}}}`
-		if got := ask("&amount=0.25&type=C"); got != want {
-			t.Errorf("nothing yet: %s, want %s", got, want)
-		}
+		storetest.Equal(t, ask("&amount=0.25&type=C"), want, "nothing yet")
 		s.Call(adjust, body())
 		want = `{"user":{"before":{"balance":0.25,"available":0.25,"locked":0},` +
 			`"after":{"balance":0.24999999,"available":0.24999999,"locked":0}},` +
 			`"treasury":{"before":{"balance":-0.25},"after":{"balance":-0.24999999}}}`
-		if got := ask("&amount=0.00000001&type=D"); got != want {
-			t.Errorf("a debit: %s, want %s", got, want)
-		}
+		storetest.Equal(t, ask("&amount=0.00000001&type=D"), want, "a debit")
 		s.has("0.25")
-		if s.count("transfer") != 1 {
-			t.Error("a preview is booked")
-		}
+		storetest.Equal(t, s.count("transfer"), 1, "a preview is booked")
 		for query, code := range map[string]string{
 			"userId=jane&currencyCode=BTC&networkCode=BTC&amount=0.26&type=D":  "INVALID_STATE",
 			"userId=nobody&currencyCode=BTC&networkCode=BTC&amount=0.1&type=C": "RECORD_NOT_FOUND",

@@ -75,8 +75,7 @@ func TestAnnouncements(t *testing.T) {
 			"?slug=yeni-sube-2": second, "?slug=Yeni-sube-2": "", "?id=9": "", "?id=2&isActive=false": ""} {
 			s.As("anonymous").Wants("GET get"+query, "", 200, "["+want+"]")
 		}
-		a, err := s.store.List(t.Context(), announcement.Query{})
-		storetest.Must(t, err)
+		a := storetest.Value(s.store.List(t.Context(), announcement.Query{}))(t)
 		if len(a) != 2 || a[0].CreatedBy != "admin" || a[0].UpdatedBy != "admin" {
 			t.Errorf("%+v", a)
 		}
@@ -226,14 +225,10 @@ func (s *site) has(n int, keys ...string) {
 			s.t.Errorf("%s is named by %v, %v", info.Key, named, err)
 		}
 	}
-	if n != 0 {
-		s.t.Errorf("%d files are missing", n)
-	}
+	storetest.Equal(s.t, n, 0, "files are missing")
 	for _, key := range keys {
-		f, err := s.files.Get(s.t.Context(), key)
-		storetest.Must(s.t, err)
-		content, err := io.ReadAll(f)
-		storetest.Must(s.t, err)
+		f := storetest.Value(s.files.Get(s.t.Context(), key))(s.t)
+		content := storetest.Value(io.ReadAll(f))(s.t)
 		storetest.Must(s.t, f.Close())
 		if picture.Sniff(content) != picture.JPEG || bytes.Contains(content, []byte("Exif")) {
 			s.t.Errorf("%s is not a clean picture", key)

@@ -37,9 +37,7 @@ func TestCampaignNeedsPermission(t *testing.T) {
 					t.Errorf("%s, %v: mail %t, push %t", about, allowed, mail, push)
 				}
 			}
-			if got := len(s.inApp("dan")); got != 2*n+2 {
-				t.Errorf("%v: %d notifications in the account", allowed, got)
-			}
+			storetest.Equal(t, len(s.inApp("dan")), 2*n+2, allowed, "notifications in the account")
 		}
 	})
 }
@@ -110,9 +108,7 @@ func TestJobsOfMessages(t *testing.T) {
 				`{"ids":["u"],"message":{"topic":"news","title":"A title","body":"A text"}}`: "A title",
 				`{"message":{"topic":"","title":"","body":"A text"}}`:                        "A text", `{`: "",
 			} {
-				if got := k.About(job.Job{Params: []byte(params)}); got != want {
-					t.Errorf("%s of %s: %q, want %q", params, name, got, want)
-				}
+				storetest.Equal(t, k.About(job.Job{Params: []byte(params)}), want, params, "of", name)
 			}
 			broken, whole := job.Job{Params: []byte("{")}, job.Job{Params: []byte(`{"ids":["ada","b","c"]}`), ActorID: "admin"}
 			if ids, err := k.Items.Snapshot(t.Context(), broken, "", 10); err == nil || len(ids) != 0 {
@@ -184,9 +180,7 @@ func TestText(t *testing.T) {
 			got := s.starts(sms, c.body+`,"messageBody":"hello"}`)
 			j, _ := s.finish(got.ID)
 			want := strings.Fields(c.want)
-			if got.LeftOut != c.leftOut {
-				t.Errorf("%s: left out are %+v, want %+v", c.body, got.LeftOut, c.leftOut)
-			}
+			storetest.Equal(t, got.LeftOut, c.leftOut, c.body, "left out are")
 			if got.Count != len(want) || j.Done != int64(len(want)) || j.Total != j.Done || len(s.sent) != len(want) {
 				t.Errorf("%s: %+v, %+v, sent to %v", c.body, got, j.Counts, s.recipients())
 			}

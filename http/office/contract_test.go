@@ -43,8 +43,7 @@ func contractBoth(t *testing.T, test func(s *contractSite)) {
 // has checks the details of a contract: "id title content orderNo" of each.
 func (s *contractSite) has(contractID int64, want ...string) {
 	s.t.Helper()
-	all, err := s.store.Details(s.t.Context(), contractID)
-	storetest.Must(s.t, err)
+	all := storetest.Value(s.store.Details(s.t.Context(), contractID))(s.t)
 	got := []string{}
 	for _, d := range all {
 		got = append(got, fmt.Sprintf("%d %s %s %d", d.ID, d.Title, d.Content, d.OrderNo))
@@ -313,12 +312,9 @@ func TestPublishRace(t *testing.T) {
 				t.Errorf("a publication answered %d", status)
 			}
 		}
-		all, err := s.store.Contracts(t.Context(), contract.Query{Code: new("TERMS_OF_USE")})
-		storetest.Must(t, err)
+		all := storetest.Value(s.store.Contracts(t.Context(), contract.Query{Code: new("TERMS_OF_USE")}))(t)
 		for _, c := range all {
-			if c.Active != (c.ID == 6) {
-				t.Errorf("version %q is active: %t", c.Version, c.Active)
-			}
+			storetest.Equal(t, c.Active, (c.ID == 6), "version", c.Version, "is active")
 		}
 	})
 }

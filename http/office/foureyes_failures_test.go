@@ -27,8 +27,7 @@ func (o *foureyesOffice) wantsInternal(line, body string) {
 // status returns the stored status of a request.
 func (o *foureyesOffice) status(id string) foureyes.Status {
 	o.t.Helper()
-	r, err := o.group.Service.Store.Get(o.t.Context(), id)
-	storetest.Must(o.t, err)
+	r := storetest.Value(o.group.Service.Store.Get(o.t.Context(), id))(o.t)
 	return r.Status
 }
 

@@ -208,8 +208,7 @@ func TestApproveStartsAChallenge(t *testing.T) {
 		t.Fatalf("started: %v", o.commands)
 	}
 	o.As("boss").Wants("POST /"+id+"/approve", "", 200, `{"success":true}`)
-	r, err := o.group.Service.Store.Get(t.Context(), id)
-	storetest.Must(t, err)
+	r := storetest.Value(o.group.Service.Store.Get(t.Context(), id))(t)
 	started, ok := strings.CutPrefix(strings.Join(o.commands, " and "), foureyes.ActionApprove+" boss ")
 	var a struct {
 		Digest   string
@@ -270,8 +269,7 @@ func TestApproval(t *testing.T) {
 	_, err = o.execute(id, "boss")
 	storetest.Wants(t, err, fault.Forbidden)
 	o.lower = ""
-	got, err := o.execute(id, "boss")
-	storetest.Must(t, err)
+	got := storetest.Value(o.execute(id, "boss"))(t)
 	want := strings.NewReplacer(`"PENDING","decidedBy":null,"decidedAt":null,"reason":null,"result":null`,
 		`"APPROVED","decidedBy":"boss","decidedAt":"2023-11-14T22:13:21.000Z","reason":null,"result":{"data":{"id":7}}`).
 		Replace(pending(id))
@@ -304,11 +302,8 @@ func TestAction(t *testing.T) {
 		t.Errorf("prepared with stale permissions: %v", err)
 	}
 	for _, n := range []int{0, 300, 301} {
-		command, err := json.Marshal(map[string]string{"summary": strings.Repeat("ü", n)})
-		storetest.Must(t, err)
-		if got := len([]rune(action.Describe(command)[0].Value)); got != min(n, 300) {
-			t.Errorf("%d of %d characters", got, n)
-		}
+		command := storetest.Value(json.Marshal(map[string]string{"summary": strings.Repeat("ü", n)}))(t)
+		storetest.Equal(t, len([]rune(action.Describe(command)[0].Value)), min(n, 300), "of", n, "characters")
 	}
 	broken := challenge.Execution{Command: []byte("{")}
 	_, failed := action.Exec(t.Context(), broken)

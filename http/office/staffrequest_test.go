@@ -96,9 +96,8 @@ func TestVPNRequests(t *testing.T) {
 			s.Wants("GET vpn-request"+query, "", 200, "["+want+"]")
 		}
 		s.Wants("POST vpn-request", `{"userId":"nobody","user_name":"j","type":"t"}`, 404, "RECORD_NOT_FOUND") // D-DVP-05
-		theirs, err := office.NewVPNs(db).Add(t.Context(), staffrequest.VPN{
-			Request: staffrequest.Request{RequestorID: "admin"}})
-		storetest.Must(t, err)
+		theirs := storetest.Value(office.NewVPNs(db).Add(t.Context(), staffrequest.VPN{
+			Request: staffrequest.Request{RequestorID: "admin"}}))(t)
 		s.As("clerk").Wants("POST update-vpn-request", fmt.Sprintf(`{"id":%d,"comment":"x"}`, theirs), 403, "FORBIDDEN")
 		// REQ-DVP-08, 10
 		s.Wants("POST update-vpn-request", `{"id":1,"status":"APPROVED","comment":"ok"}`, 200,
@@ -132,9 +131,7 @@ func TestStaffrequestRefusals(t *testing.T) {
 		}
 		s.Wants("GET deploy-request?status=ALL", "", 200, "[]")
 		s.Wants("GET vpn-request?status=ALL", "", 200, "[]")
-		if got := audited(t, db); got != "" {
-			t.Errorf("audited\n%s", got)
-		}
+		storetest.Equal(t, audited(t, db), "", "audited")
 	})
 }
 

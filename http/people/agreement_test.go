@@ -180,9 +180,7 @@ func TestMailing(t *testing.T) {
 		if fmt.Sprint(groups) != "[800 1599]" || j.Counts != (job.Counts{Done: 1599, Skipped: 2}) || len(items) != 1601 {
 			t.Errorf("pauses after %v, %+v, %d items", groups, j.Counts, len(items))
 		}
-		if s.files.reads != 1 {
-			t.Errorf("the file was read %d times", s.files.reads)
-		}
+		storetest.Equal(t, s.files.reads, 1, "the file was read", "times")
 		for to, mails := range s.sent {
 			m := mails[0]
 			if len(mails) != 1 || m.Attachment == nil || string(m.Attachment.Content) != pdf ||

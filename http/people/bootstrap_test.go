@@ -72,8 +72,7 @@ func TestSetupOfTheFirstAdministrator(t *testing.T) {
 				!strings.HasPrefix(a.QRDataURL, "data:image/png;base64,") {
 				t.Errorf("%+v", a)
 			}
-			secret, err := totp.ParseSecret(a.Base32)
-			storetest.Must(t, err)
+			secret := storetest.Value(totp.ParseSecret(a.Base32))(t)
 			proof = `,"value":"` + totp.CodeAt(secret, totp.StepAt(now())) + `"`
 		} else if a != nil {
 			t.Errorf("%+v", a)
@@ -95,8 +94,7 @@ func TestSetupOfTheFirstAdministrator(t *testing.T) {
 			u.Roles[0] != user.RoleAdmin {
 			t.Errorf("%+v", u)
 		}
-		keys, err := factor.NewPasskeys(db).List(t.Context(), all[0].ID)
-		storetest.Must(t, err)
+		keys := storetest.Value(factor.NewPasskeys(db).List(t.Context(), all[0].ID))(t)
 		if wants := method == bootstrap.Passkey; wants != (len(keys) == 1) || wants &&
 			keys[0].Brand+keys[0].Model+keys[0].Platform != "ChromiumLinuxpasskey" {
 			t.Errorf("%s: %+v", method, keys)

@@ -134,15 +134,13 @@ func TestInsertMakesAnAccount(t *testing.T) {
 		s.Wants(insert, "{"+fields+`,"email":"bob@acme.example"}`, 200, `{"id":"2","message":null}`)
 		s.refuses(insert, `{"status":"x",`+strings.Replace(ann, `"status":"active",`, "", 1)+`}`, 409,
 			fault.RecordAlreadyExist, "already")
-		all, err := s.users.List(t.Context(), "", 10)
-		storetest.Must(t, err)
+		all := storetest.Value(s.users.List(t.Context(), "", 10))(t)
 		all = slices.DeleteFunc(all, func(u user.User) bool { return u.Phone == "" })
 		if len(all) != 2 {
 			t.Fatalf("%d accounts were made", len(all))
 		}
 		for i, u := range all { // newest first
-			secret, err := s.users.Secret(t.Context(), u.ID)
-			storetest.Must(t, err)
+			secret := storetest.Value(s.users.Secret(t.Context(), u.ID))(t)
 			right, _, err := s.hasher.Verify(t.Context(), s.service.DefaultPassword, secret.Hash)
 			storetest.Must(t, err)
 			if u.CountryCode != "90" || u.Phone != fmt.Sprintf("+90%010d", 2-i) || u.Reachable() != "" || u.Email != "" ||
@@ -157,8 +155,7 @@ func TestInsertMakesAnAccount(t *testing.T) {
 		s.Wants(insert, "{"+fields+`,"email":"eve@acme.example"}`, 200, `{"id":"3","message":null}`)
 		eve, err := s.service.Store.Users(t.Context(), corporate.UserQuery{}, page.Query[corporate.Place]{})
 		storetest.Must(t, err)
-		secret, err := s.users.Secret(t.Context(), eve.Records[0].UserID)
-		storetest.Must(t, err)
+		secret := storetest.Value(s.users.Secret(t.Context(), eve.Records[0].UserID))(t)
 		if right, _, _ := s.hasher.Verify(t.Context(), "", secret.Hash); right || secret.Hash == "" {
 			t.Errorf("without a default password the hash is %q", secret.Hash)
 		}
@@ -264,8 +261,7 @@ func TestTaxNumber(t *testing.T) {
 		with := func(account, number string) string { return "{" + account + ann + `,"taxNumber":"` + number + `"}` }
 		has := func(id, want string) {
 			t.Helper()
-			u, err := s.users.Get(t.Context(), id)
-			storetest.Must(t, err)
+			u := storetest.Value(s.users.Get(t.Context(), id))(t)
 			if u.TaxNumber != want || u.SV != 1 || u.CV != 1 {
 				t.Errorf("%s has %q, want %q; %+v", id, u.TaxNumber, want, u)
 			}

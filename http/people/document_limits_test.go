@@ -34,9 +34,7 @@ func TestHostile(t *testing.T) {
 			"INVALID_FIELD base64Data")
 	}
 	status, answer := s.As("u1").Call(upload, `{"base64Data":"`+strings.Repeat("A", 20<<20)+`"}`)
-	if status != 413 {
-		t.Errorf("beyond 20 MiB: %d %s", status, answer)
-	}
+	storetest.Equal(t, status, 413, "beyond 20 MiB", answer)
 }
 
 // Files of cameras, telephones, scanners and signers are kept as evidence, unchanged, and only sent as attachments.
@@ -85,9 +83,7 @@ func TestQuota(t *testing.T) {
 				break
 			}
 		}
-		if n != 32 {
-			t.Errorf("%d small documents fit into 1 MiB", n)
-		}
+		storetest.Equal(t, n, 32, "small documents fit into 1 MiB")
 	})
 }
 

@@ -153,8 +153,7 @@ func TestSealed(t *testing.T) {
 	docBoth(t, func(t *testing.T, s *documentService) {
 		jpeg := picturetest.WithEXIF(picturetest.JPEG(64, 48), 6)
 		path := s.upload("u1", "face.jpg", jpeg)
-		kept, err := blob.Read(t.Context(), s.files, path, 1<<20)
-		storetest.Must(t, err)
+		kept := storetest.Value(blob.Read(t.Context(), s.files, path, 1<<20))(t)
 		for _, part := range [][]byte{jpeg[:4], []byte("JFIF"), []byte("Exif"), jpeg[len(jpeg)/2 : len(jpeg)/2+16]} {
 			if bytes.Contains(kept, part) {
 				t.Errorf("%q is in the clear", part)
@@ -185,9 +184,7 @@ func TestAccess(t *testing.T) {
 		theirs := s.listed("u2", "")[0]["id"].(string)
 
 		for who, want := range map[string]string{"u1": "mine.pdf", "u2": "theirs.pdf", "admin": "theirs.pdf mine.pdf"} {
-			if got := names(s.listed(who, "")); got != want {
-				t.Errorf("%s sees %q", who, got)
-			}
+			storetest.Equal(t, names(s.listed(who, "")), want, who, "sees")
 		}
 		if got := names(s.listed("u1", "?userId=u1")) + names(s.listed("admin", "?userId=u1")); got != "mine.pdfmine.pdf" {
 			t.Errorf("of u1: %q", got)
@@ -250,9 +247,7 @@ func TestChangeAndFilters(t *testing.T) {
 			t.Errorf("description %v", get("description"))
 		}
 		s.Call(docChange, docBody("id", id, "type", "1")) // an administrator
-		if get("type") != 1.0 {
-			t.Errorf("type %v", get("type"))
-		}
+		storetest.Equal(t, get("type"), 1.0, "type")
 		s.Call(docChange, docBody("id", id, "type", 0))
 		s.Call(docChange, docBody("id", id, "status", "deActive", "reason", "blurred at the edge"))
 		if get("status") != "deActive" || get("reason") != "blurred at the edge" {
@@ -264,9 +259,7 @@ func TestChangeAndFilters(t *testing.T) {
 			"?userId=u2": "", "?order=oldest": "a.pdf b.pdf", "?order=oldest&limit=1": "a.pdf", "?order=newest": "b.pdf a.pdf",
 			"?kycConfirm=waitingApproval": "b.pdf a.pdf", "?kycConfirm=rejected": "",
 		} {
-			if got := names(s.listed("admin", query)); got != want {
-				t.Errorf("%s: %q, want %q", query, got, want)
-			}
+			storetest.Equal(t, names(s.listed("admin", query)), want, query)
 		}
 		if get("fullName") != "Ay u1" || get("kycConfirm") != "waitingApproval" { // D-DOC-07
 			t.Errorf("%v", s.listed("admin", ""))

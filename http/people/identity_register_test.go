@@ -50,9 +50,7 @@ func TestRegister(t *testing.T) {
 			"INVALID_FIELD userIdentityNumber")
 		s.confirms("u2", idBody(person, "useTCKNService", false, "userIdentityNumber", other),
 			is("u2", "Ayşe Yılmaz", "waitingApproval"))
-		if asked != "" {
-			t.Errorf("asked %s", asked)
-		}
+		storetest.Equal(t, asked, "", "asked")
 		for range 5 {
 			s.As("u1").Wants(confirm, request, 200, `{"token":null,"data":null}`)
 		}
@@ -99,11 +97,8 @@ func TestChecks(t *testing.T) {
 	identityBoth(t, func(s *idSite) {
 		checks := func(id string) identity.Checks {
 			t.Helper()
-			u, err := s.users.Get(t.Context(), id)
-			storetest.Must(t, err)
-			c, err := s.service.Checks(t.Context(), u)
-			storetest.Must(t, err)
-			return c
+			u := storetest.Value(s.users.Get(t.Context(), id))(t)
+			return storetest.Value(s.service.Checks(t.Context(), u))(t)
 		}
 		same := func(id string, want identity.Checks) {
 			t.Helper()
@@ -120,8 +115,7 @@ func TestChecks(t *testing.T) {
 		same("u0", identity.Checks{Number: yes, Name: yes, BirthDate: yes, Same: 1})
 
 		// An administrator gave the account another name.
-		u, err := s.users.Get(t.Context(), "u1")
-		storetest.Must(t, err)
+		u := storetest.Value(s.users.Get(t.Context(), "u1"))(t)
 		storetest.Must(t, s.db.Commit(t.Context(), user.SetPerson{UserID: "u1", Name: "Fatma", Surname: u.Surname,
 			IdentityHash: u.IdentityHash, BirthDate: "1991-05-01"}))
 		same("u1", identity.Checks{Number: yes, Name: no, BirthDate: no, Same: 1})

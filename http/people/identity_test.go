@@ -147,16 +147,12 @@ func (s *idSite) confirms(id, request, data string) token.Claims {
 		string(got.Data) != data || res.Header.Get("x-auth") != *got.Token {
 		s.t.Fatalf("%s: %d %s", id, res.StatusCode, answer)
 	}
-	c, err := s.tokens.Verify(token.XAuth, *got.Token)
-	storetest.Must(s.t, err)
-	return c
+	return storetest.Value(s.tokens.Verify(token.XAuth, *got.Token))(s.t)
 }
 
 func (s *idSite) user(id string) user.User {
 	s.t.Helper()
-	u, err := s.users.Get(s.t.Context(), id)
-	storetest.Must(s.t, err)
-	return u
+	return storetest.Value(s.users.Get(s.t.Context(), id))(s.t)
 }
 
 // dump is every row of every table that this section writes.
@@ -166,10 +162,8 @@ func (s *idSite) dump() string {
 	for _, table := range []string{"users", "user_identity", "additional_info", "audit", "session", "password_guard",
 		"change"} {
 		for _, pool := range s.db.Pools() {
-			rows, err := pool.QueryContext(s.t.Context(), "SELECT * FROM "+table)
-			storetest.Must(s.t, err)
-			columns, err := rows.Columns()
-			storetest.Must(s.t, err)
+			rows := storetest.Value(pool.QueryContext(s.t.Context(), "SELECT * FROM "+table))(s.t)
+			columns := storetest.Value(rows.Columns())(s.t)
 			for rows.Next() {
 				cells := make([]any, len(columns))
 				for i := range cells {
@@ -318,9 +312,7 @@ func TestIdentityRefusals(t *testing.T) {
 		} {
 			s.As(c.who).Wants(confirm, idBody(person, c.changes...), c.status, c.want)
 		}
-		if after := s.dump(); after != before {
-			t.Errorf("a refusal changed something:\n%s\n%s", before, after)
-		}
+		storetest.Equal(t, s.dump(), before, "a refusal changed something")
 
 		// A user cannot become another person after an administrator confirmed the documents.
 		s.set("kyc_confirm", user.ManuelApproved, "u1")

@@ -66,14 +66,10 @@ func TestApproval(t *testing.T) {
 			t.Errorf("after the cancellation: %s", got.answer)
 		}
 		o.has("kim", "2", "0")
-		if n := persistencetest.Count(t, o.db, "challenge"); n != 1 {
-			t.Errorf("%d challenges", n)
-		}
+		storetest.Equal(t, persistencetest.Count(t, o.db, "challenge"), 1, "challenges")
 		for act, actor := range map[string]string{"WITHDRAWAL_START": "service:wallet", "WITHDRAWAL_REQUEST": "kim"} {
 			n := persistencetest.Count(t, o.db, "audit", "action = '"+act+"'", "actor_id = '"+actor+"'", "user_id = 'kim'")
-			if n != 1 {
-				t.Errorf("%d rows of %s by %s", n, act, actor)
-			}
+			storetest.Equal(t, n, 1, "rows of", act, "by", actor)
 		}
 	})
 }
@@ -92,8 +88,7 @@ func TestApprovalCredentials(t *testing.T) {
 		foreign, err := other.Sign(token.Claims{Class: token.XAuth, ID: "1", Subject: "kim", SessionID: "s1",
 			Roles: []string{"user"}, AMR: []string{"pwd"}, AuthTime: now, IssuedAt: now, ExpiresAt: now.Add(time.Hour)})
 		storetest.Must(t, err)
-		proof, err := o.e.PAuth("some challenge", now.Add(time.Hour))
-		storetest.Must(t, err)
+		proof := storetest.Value(o.e.PAuth("some challenge", now.Add(time.Hour)))(t)
 		for name, c := range map[string]struct {
 			userToken string
 			status    int
@@ -155,14 +150,11 @@ func TestApprovalIsJudgedTwice(t *testing.T) {
 		if bare.status != 409 || bare.code != "MFA_NOT_AVAILABLE" {
 			t.Errorf("an owner without a factor: %s", bare.answer)
 		}
-		if n := persistencetest.Count(t, o.db, "integration_claim"); n != 0 {
-			t.Errorf("%d claims of refused requests", n)
-		}
+		storetest.Equal(t, persistencetest.Count(t, o.db, "integration_claim"), 0, "claims of refused requests")
 
 		kim := func(set func(u *user.User)) func() {
 			return func() {
-				u, err := account.NewUsers(o.db).Get(t.Context(), "kim")
-				storetest.Must(t, err)
+				u := storetest.Value(account.NewUsers(o.db).Get(t.Context(), "kim"))(t)
 				set(&u)
 				storetest.Must(t, o.db.Commit(t.Context(), user.SetAMLStatus{UserID: "kim", Status: u.AMLStatus}))
 			}
@@ -317,12 +309,10 @@ func TestApprovalsOfOneExternalID(t *testing.T) {
 		service := &transaction.Approvals{Withdrawals: o.service, Engine: o.e.Starter,
 			Account: o.e.Account}
 		execute := func(a approval) error {
-			c, err := o.e.Challenges.Load(t.Context(), a.Challenge.ChallengeID)
-			storetest.Must(t, err)
+			c := storetest.Value(o.e.Challenges.Load(t.Context(), a.Challenge.ChallengeID))(t)
 			sealed, _, err := o.e.Challenges.Sealed(t.Context(), c.ID)
 			storetest.Must(t, err)
-			command, err := o.e.Ring.Open(sealed, challenge.CommandData(c.ID))
-			storetest.Must(t, err)
+			command := storetest.Value(o.e.Ring.Open(sealed, challenge.CommandData(c.ID)))(t)
 			for { // an engine tries again what is busy
 				err := o.db.InTx(t.Context(), func(ctx context.Context) error {
 					_, err := service.Execute(ctx, challenge.Execution{Challenge: c, Command: command, Now: o.service.Now()})
@@ -382,16 +372,12 @@ func TestApprovalShowsTheOrder(t *testing.T) {
 		a := o.started(o.owned("w", "addressTag", `"104723"`))
 		sealed, _, err := o.e.Challenges.Sealed(t.Context(), a.Challenge.ChallengeID)
 		storetest.Must(t, err)
-		command, err := o.e.Ring.Open(sealed, challenge.CommandData(a.Challenge.ChallengeID))
-		storetest.Must(t, err)
+		command := storetest.Value(o.e.Ring.Open(sealed, challenge.CommandData(a.Challenge.ChallengeID)))(t)
 		got := (&transaction.Approvals{}).Describe(command)
 		want := []challenge.Detail{{Key: "amount", Value: "0.1 BTC (BTC)"}, {Key: "fee", Value: "0.001 BTC"},
 			{Key: "address", Value: address1 + " 104723"}, {Key: "tag", Value: "104723"}, {Key: "reference", Value: "w"}}
 		storetest.Same(t, got, want)
-		claim, err := o.service.Claims.Claim(t.Context(), integration.Withdrawals, "w")
-		storetest.Must(t, err)
-		if claim.RecordID != "challenge/"+a.Challenge.ChallengeID {
-			t.Errorf("bound to %s", claim.RecordID)
-		}
+		claim := storetest.Value(o.service.Claims.Claim(t.Context(), integration.Withdrawals, "w"))(t)
+		storetest.Equal(t, claim.RecordID, "challenge/"+a.Challenge.ChallengeID, "bound to")
 	})
 }

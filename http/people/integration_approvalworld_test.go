@@ -107,9 +107,7 @@ func (o *integrationOffice) token(userID, sessionID string, edit ...func(*token.
 	for _, e := range edit {
 		e(&c)
 	}
-	raw, err := o.e.Issuer.Sign(c)
-	storetest.Must(o.t, err)
-	return raw
+	return storetest.Value(o.e.Issuer.Sign(c))(o.t)
 }
 
 // owned is a request of kim under an external id, with fields replaced.

@@ -32,9 +32,7 @@ func TestDepositSpellings(t *testing.T) {
 				other := edited(final, "d1", fmt.Sprint("n", n), "0xAb", spelled, "bc1jane", to)
 				s.Wants(report, other, 409, "RECORD_ALREADY_EXIST")
 				again := edited(final, "0xAb", spelled, "bc1jane", to, "bc1from", " bc1from")
-				if got := s.reports(again, "finalized", 1); got != id {
-					t.Errorf("%q: %s instead of %s", spelled, got, id)
-				}
+				storetest.Equal(t, s.reports(again, "finalized", 1), id, spelled, "instead of")
 			}
 		}
 		s.has("jane", "0.25")
@@ -138,9 +136,7 @@ func TestDepositWithoutAnAddress(t *testing.T) {
 			return accepted
 		}
 		for i := range 8 {
-			if got := atOnce(fmt.Sprint("0xb", i), "", "bc1jane"); got != 1 {
-				t.Errorf("%d of one transfer", got)
-			}
+			storetest.Equal(t, atOnce(fmt.Sprint("0xb", i), "", "bc1jane"), 1, "of one transfer")
 			if got := atOnce(fmt.Sprint("0xc", i), "bc1jane", "bc1other", "bc1third"); got != 3 {
 				t.Errorf("%d of three outputs", got)
 			}

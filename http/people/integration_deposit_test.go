@@ -99,17 +99,13 @@ func TestDepositBeginsInEachState(t *testing.T) {
 			s.reports(edited(c.body, "d1", fmt.Sprint("d", n), "0xAb", fmt.Sprint("0x", n)), c.status, c.code)
 		}
 		s.has("jane", "0.5")
-		if n := len(events(t, s.db)); n != 2 {
-			t.Errorf("%d events", n)
-		}
+		storetest.Equal(t, len(events(t, s.db)), 2, "events")
 		// Without toAddress the address is the user's own, and that address names the user.
 		own := edited(waiting, "d1", "own", `"toAddress":"bc1jane",`, "", "0xAb", "0xc")
 		id := s.reports(own, "waitingSenderInfo", -5)
 		address := transaction.Address(ledgerAccount("jane", s.asset()))
 		byAddress := edited(waiting, "d1", "own", `"userId":"jane",`, "", "bc1jane", address, "0xAb", "0xc")
-		if again := s.reports(byAddress, "waitingSenderInfo", -5); again != id {
-			t.Errorf("%s and %s", id, again)
-		}
+		storetest.Equal(t, s.reports(byAddress, "waitingSenderInfo", -5), id)
 		// An address that was given to the account names the user as well.
 		s.service.Store = given{s.service.Store, ledgerAccount("jane", s.asset())}
 		s.reports(edited(waiting, "d1", "given", `"userId":"jane",`, "", "bc1jane", "bc1given"), "waitingSenderInfo", -5)
@@ -190,9 +186,7 @@ func TestDepositReportsRace(t *testing.T) {
 		s.has("jane", "0.25")
 		mixed := at(s.Site, report, edited(waiting, "d1", "m", "0xAb", "0xm"), edited(final, "d1", "m", "0xAb", "0xm"),
 			edited(final, "d1", "m", "0xAb", "0xm"), edited(waiting, "d1", "m", "0xAb", "0xm"))
-		if len(mixed[200]) != 4 {
-			t.Errorf("answers %v", mixed)
-		}
+		storetest.Equal(t, len(mixed[200]), 4, "answers", mixed)
 		s.has("jane", "0.5")
 		var others []string
 		for n := range 8 {
@@ -313,8 +307,6 @@ func TestDepositRacesWithTheTreasury(t *testing.T) {
 			}
 			s.has("jane", fmt.Sprint(0.25*float64(n+1)))
 		}
-		if n := s.count("transfer"); n != 8 {
-			t.Errorf("%d transfers", n)
-		}
+		storetest.Equal(t, s.count("transfer"), 8, "transfers")
 	})
 }

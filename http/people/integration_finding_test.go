@@ -54,8 +54,7 @@ func bothScreening(t *testing.T, test func(s screening)) {
 // is checks the AML status of a user, and whether the user is listed as not confirmed.
 func (s screening) is(userID, status string, listed bool) {
 	s.Helper()
-	u, err := account.NewUsers(s.db).Get(s.Context(), userID)
-	storetest.Must(s, err)
+	u := storetest.Value(account.NewUsers(s.db).Get(s.Context(), userID))(s)
 	_, list := s.Call(risky, "")
 	if u.AMLStatus != status || strings.Contains(list, `"userId":"`+userID+`"`) != listed {
 		s.Errorf("%s is %s, listed %s, want %s %t", userID, u.AMLStatus, list, status, listed)
@@ -132,9 +131,7 @@ func TestFindingsRefuse(t *testing.T) {
 			s.Gets(find, body, want)
 		}
 		s.Wants("GET /integration/aml-findings/x", "", 404, "RECORD_NOT_FOUND")
-		if n := persistencetest.Count(t, s.db, "aml_finding"); n != 1 {
-			t.Errorf("%d findings", n)
-		}
+		storetest.Equal(t, persistencetest.Count(t, s.db, "aml_finding"), 1, "findings")
 		s.is("kurt", user.NotRisky, false)
 	})
 }
@@ -161,8 +158,7 @@ func TestFindingsRace(t *testing.T) {
 			go func() { defer close(done); s.Call(integrationConfirm, `{"userId":"jane"}`) }()
 			s.Call(find, swap(found, "f1", fmt.Sprint("c", n)))
 			<-done
-			u, err := account.NewUsers(s.db).Get(t.Context(), "jane")
-			storetest.Must(t, err)
+			u := storetest.Value(account.NewUsers(s.db).Get(t.Context(), "jane"))(t)
 			s.is("jane", u.AMLStatus, u.AMLStatus != user.NotRisky)
 		}
 	})

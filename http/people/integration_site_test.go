@@ -65,8 +65,7 @@ func bothMoney(t *testing.T, test func(s integrationMoney)) {
 		integrationPeople(t, db, "jane", "kurt")
 		live := seeded(t, db)
 		ring := keyringtest.Ring(t, time.Now)
-		book, err := message.NewBook("Castellan", nil)
-		storetest.Must(t, err)
+		book := storetest.Value(message.NewBook("Castellan", nil))(t)
 		s := integrationMoney{T: t, db: db, jobs: apitest.NewJobs(t, db, ring, time.Now)}
 		s.l = house.Ledger
 		s.service = &transaction.Service{Ledger: s.l, Users: account.NewUsers(db), Currencies: house.Currencies,
@@ -140,9 +139,8 @@ func (s integrationMoney) count(table string, where ...string) int {
 func settle(t *testing.T, db *persistence.DB) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		got, err := kit.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
-			page.Query[integration.Place]{Limit: 1000})
-		storetest.Must(t, err)
+		got := storetest.Value(kit.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
+			page.Query[integration.Place]{Limit: 1000}))(t)
 		if want := persistencetest.Count(t, db, "integration_event"); len(got.Records) == want || time.Now().After(deadline) {
 			return
 		}
@@ -153,9 +151,8 @@ func settle(t *testing.T, db *persistence.DB) {
 func events(t *testing.T, db *persistence.DB) (all []string) {
 	t.Helper()
 	settle(t, db)
-	got, err := kit.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
-		page.Query[integration.Place]{Limit: 1000})
-	storetest.Must(t, err)
+	got := storetest.Value(kit.NewIntegration(db).Events(t.Context(), integration.EventQuery{},
+		page.Query[integration.Place]{Limit: 1000}))(t)
 	for _, e := range got.Records {
 		data, _ := json.Marshal(e.Data)
 		all = append(all, string(e.Type)+" "+e.UserID+" "+string(data))
@@ -288,18 +285,12 @@ func TestIntegrationApplications(t *testing.T) {
 		}
 		s.Wants("PATCH corporate-applications/x", `{"status":"A"}`, 400, "INVALID_FIELD id")
 		s.Wants("PATCH corporate-applications/99", `{"status":"A"}`, 404, "RECORD_NOT_FOUND")
-		if n := persistencetest.Count(t, db, "corporate_application"); n != 1 {
-			t.Errorf("%d applications", n)
-		}
+		storetest.Equal(t, persistencetest.Count(t, db, "corporate_application"), 1, "applications")
 		for action, detail := range map[string]string{corporate.ActionAdd: "PENDING",
 			corporate.ActionStatus: "PENDING -> APPROVED"} {
 			n := persistencetest.Count(t, db, "audit", "action = '"+action+"'", "target = '"+id+"'", "detail = '"+detail+"'")
-			if n != 1 {
-				t.Errorf("%d audit rows %s", n, action)
-			}
+			storetest.Equal(t, n, 1, "audit rows", action)
 		}
-		if n := persistencetest.Count(t, db, "audit"); n != 2 {
-			t.Errorf("%d audit rows", n)
-		}
+		storetest.Equal(t, persistencetest.Count(t, db, "audit"), 2, "audit rows")
 	})
 }

@@ -68,15 +68,12 @@ func (s *userSite) add(body string) made {
 
 func (s *userSite) read(id string) user.User {
 	s.t.Helper()
-	u, err := s.users.Get(s.t.Context(), id)
-	storetest.Must(s.t, err)
-	return u
+	return storetest.Value(s.users.Get(s.t.Context(), id))(s.t)
 }
 
 func (s *userSite) count() int {
 	s.t.Helper()
-	all, err := s.users.List(s.t.Context(), "", 5000)
-	storetest.Must(s.t, err)
+	all := storetest.Value(s.users.List(s.t.Context(), "", 5000))(s.t)
 	return len(all)
 }
 
@@ -94,11 +91,8 @@ func TestAddUser(t *testing.T) {
 			u.Surname != "Yılmaz" || u.Language != "tr" || u.Type != user.Corporate || len(u.Roles) != 0 || u.EmailVerified {
 			t.Errorf("kept %+v", u)
 		}
-		secret, err := s.users.Secret(t.Context(), a.ID)
-		storetest.Must(t, err)
-		if secret.Hash != "" {
-			t.Error("the account has a password")
-		}
+		secret := storetest.Value(s.users.Secret(t.Context(), a.ID))(t)
+		storetest.Equal(t, secret.Hash, "", "the account has a password")
 		small := s.read(s.add(`{"externalId":"` + strings.Repeat("x", 128) +
 			`","countryCode":"90","phoneNumber":"5321234568","name":"Can"}`).ID)
 		if small.Email != "" || small.Surname != "" || small.Language != "" || small.Type != user.Individual {
@@ -116,9 +110,7 @@ func TestAddUser(t *testing.T) {
 			"email":"AYSE@example.com"}`, 409, "RECORD_ALREADY_EXIST")
 		s.Wants("POST ", `{"externalId":"crm-3","countryCode":"905","phoneNumber":"321234567","name":"X"}`, 409,
 			"RECORD_ALREADY_EXIST")
-		if n := s.count(); n != 2 {
-			t.Errorf("%d accounts, want 2", n)
-		}
+		storetest.Equal(t, s.count(), 2, "accounts, want 2")
 		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); err != nil || rows != 2 {
 			t.Errorf("%d audit rows, %v; want one for each account", rows, err)
 		}
@@ -131,8 +123,7 @@ func TestAddUserRefuses(t *testing.T) {
 			var m map[string]any
 			storetest.Must(t, json.Unmarshal([]byte(newcomer), &m))
 			m[field] = value
-			text, err := json.Marshal(m)
-			storetest.Must(t, err)
+			text := storetest.Value(json.Marshal(m))(t)
 			return string(text)
 		}
 		for body, want := range map[string]string{
@@ -147,9 +138,7 @@ func TestAddUserRefuses(t *testing.T) {
 		} {
 			s.Wants("POST ", body, 400, want)
 		}
-		if n := s.count(); n != 0 {
-			t.Errorf("%d accounts were made", n)
-		}
+		storetest.Equal(t, s.count(), 0, "accounts were made")
 	})
 }
 
@@ -205,9 +194,7 @@ func TestOnePhoneOneAccount(t *testing.T) {
 				t.Errorf("same externalId %v: %v and the accounts %v, want %v and one", same, statuses, ids, want)
 			}
 		}
-		if n := s.count(); n != 2 {
-			t.Errorf("%d accounts, want 2", n)
-		}
+		storetest.Equal(t, s.count(), 2, "accounts, want 2")
 	})
 }
 
@@ -245,12 +232,8 @@ func TestAddUsers(t *testing.T) {
 		}
 		// v and w have one number: the first in the order of the external ids gets the account.
 		want := map[string]string{"INVALID_FIELD": "x y", "RECORD_ALREADY_EXIST": "w z", "INVALID_STATE": "crm-1"}
-		if fmt.Sprint(refs) != fmt.Sprint(want) {
-			t.Errorf("failures %v, want %v", refs, want)
-		}
-		if n := s.count(); n != 62 {
-			t.Errorf("%d accounts, want 62", n)
-		}
+		storetest.Equal(t, fmt.Sprint(refs), fmt.Sprint(want), "failures", refs, want)
+		storetest.Equal(t, s.count(), 62, "accounts, want 62")
 		if again := s.bulk(rows...); again.Done != 61 || again.Failed != 5 || s.count() != 62 || again.ID == j.ID {
 			t.Errorf("the repetition: %d done, %d failed, %d accounts", again.Done, again.Failed, s.count())
 		}

@@ -78,8 +78,7 @@ func withdrawals(t *testing.T, test func(s *integrationSite)) {
 		}, func(ctx context.Context, store parameter.Store) error {
 			return parameter.Fee.Change(ctx, store, fees("0.001"))
 		})
-		rules, err := address.NewRules(nil)
-		storetest.Must(t, err)
+		rules := storetest.Value(address.NewRules(nil))(t)
 		users := account.NewUsers(db)
 		limits := level.Limits{SendCryptoDaily: amount.Must("100"), SendCryptoMonthly: amount.Must("1000")}
 		s := &integrationSite{t: t, db: db}
@@ -138,8 +137,7 @@ func (s *integrationSite) entry(userID, to string) (entry int64) {
 // has checks what a user has.
 func (s *integrationSite) has(user, posted, locked string) {
 	s.t.Helper()
-	b, err := s.service.Ledger.Balance(s.t.Context(), user, s.pair().ID)
-	storetest.Must(s.t, err)
+	b := storetest.Value(s.service.Ledger.Balance(s.t.Context(), user, s.pair().ID))(s.t)
 	if b.Posted.String() != posted || b.Locked.String() != locked {
 		s.t.Errorf("%s has %s, held %s; want %s, %s", user, b.Posted, b.Locked, posted, locked)
 	}

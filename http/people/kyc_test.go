@@ -79,8 +79,7 @@ func kycServe(t *testing.T, db *persistence.DB) *kycSite {
 	s.documents = &document.Service{Store: people.NewDocuments(db), Users: s.users, Files: persistencetest.Files(t),
 		Pictures: picture.NewDecoder(), Ring: s.ring, Changes: changes,
 		Values: parameter.NewCache(kit.NewParameters(db)).Set, Quota: 1 << 20}
-	book, err := message.NewBook("Castellan", nil)
-	storetest.Must(t, err)
+	book := storetest.Value(message.NewBook("Castellan", nil))(t)
 	messenger := &stepup.Messenger{Config: stepup.Config{Language: "en"}, Book: book, Ring: s.ring,
 		Dispatch: post{}, Now: now}
 	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: &kyc.Service{Store: people.NewDecisions(db),
@@ -104,15 +103,12 @@ func (s *kycSite) add(userID string, kind int64, content []byte) string {
 
 // state is status/reason of a document.
 func (s *kycSite) state(id string) string {
-	d, err := s.documents.Store.Get(s.t.Context(), id)
-	storetest.Must(s.t, err)
+	d := storetest.Value(s.documents.Store.Get(s.t.Context(), id))(s.t)
 	return d.Status + "/" + *d.Reason
 }
 
 func (s *kycSite) user(id string) user.User {
-	u, err := s.users.Get(s.t.Context(), id)
-	storetest.Must(s.t, err)
-	return u
+	return storetest.Value(s.users.Get(s.t.Context(), id))(s.t)
 }
 
 // told returns the notifications of a user, oldest first: in the account, then by mail and SMS in sealed form.
@@ -124,14 +120,12 @@ func (s *kycSite) told(userID string) (inside, sent []string) {
 	for _, n := range slices.Backward(list.Records) {
 		inside = append(inside, n.Title+": "+n.Body)
 	}
-	rows, err := delivery.NewOutbox(s.db).Recent(s.t.Context(), nil, 0)
-	storetest.Must(s.t, err)
+	rows := storetest.Value(delivery.NewOutbox(s.db).Recent(s.t.Context(), nil, 0))(s.t)
 	for _, m := range rows {
 		if m.UserID != userID {
 			continue
 		}
-		plain, err := s.ring.Open(m.Payload, challenge.PayloadData("", m.MethodID, 0))
-		storetest.Must(s.t, err)
+		plain := storetest.Value(s.ring.Open(m.Payload, challenge.PayloadData("", m.MethodID, 0)))(s.t)
 		var text message.Rendered
 		storetest.Must(s.t, text.UnmarshalBinary(plain))
 		sent = append(sent, fmt.Sprint(text.Channel, " ", text.To, " ", text.Text))

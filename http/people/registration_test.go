@@ -59,8 +59,7 @@ func TestSignUp(t *testing.T) {
 		}
 		final := w.Complete(f, "SMS", w.Code(f, "SMS"))
 		d := registrationOutcome(t, final)
-		u, err := w.Users.ByPhone(t.Context(), "+905320000007", "")
-		storetest.Must(t, err)
+		u := storetest.Value(w.Users.ByPhone(t.Context(), "+905320000007", ""))(t)
 		if !d.ExecResult.Success || d.ExecResult.Data.UserID != u.ID || d.ExecResult.Data.SessionKey == "" {
 			t.Errorf("the outcome %s", final.Body)
 		}
@@ -68,13 +67,11 @@ func TestSignUp(t *testing.T) {
 			u.CountryCode != "90" || u.Language != "tr" || u.Type != user.Individual || len(u.Roles) != 0 {
 			t.Errorf("the account %+v", u)
 		}
-		stored, err := w.Users.Secret(t.Context(), u.ID)
-		storetest.Must(t, err)
+		stored := storetest.Value(w.Users.Secret(t.Context(), u.ID))(t)
 		if right, _, err := w.Hasher.Verify(t.Context(), secret, stored.Hash); err != nil || !right {
 			t.Errorf("the password is %v, %v", right, err)
 		}
-		accepted, err := w.contracts.Accepted(t.Context(), u.ID)
-		storetest.Must(t, err)
+		accepted := storetest.Value(w.contracts.Accepted(t.Context(), u.ID))(t)
 		if len(accepted) != 2 || accepted[0].ContractID != 1 || accepted[1].ContractID != 2 || accepted[0].At.IsZero() {
 			t.Errorf("accepted %+v", accepted)
 		}
@@ -129,8 +126,7 @@ func TestRegisterRefuses(t *testing.T) {
 		// A sign-up accepts the version that is active, and no other.
 		desk := contract.Service{Store: w.contracts, Changes: admin.Changes{Commit: w.DB, Now: w.Now,
 			Lock: w.contracts.Lock}}
-		next, err := desk.AddVersion(t.Context(), audit.By{}, 1, "2")
-		storetest.Must(t, err)
+		next := storetest.Value(desk.AddVersion(t.Context(), audit.By{}, 1, "2"))(t)
 		if w.Call("GET", "/auth/register/contracts", nil).Is(t, 200, "").Body != listed {
 			t.Error("a draft is listed")
 		}
@@ -272,8 +268,7 @@ func TestOwnerIsNotified(t *testing.T) {
 		w.signups.Starts = nil
 		owner := w.add(1, nil)
 		told := func() (n int) {
-			all, err := delivery.NewOutbox(w.DB).Recent(t.Context(), nil, 1000)
-			storetest.Must(t, err)
+			all := storetest.Value(delivery.NewOutbox(w.DB).Recent(t.Context(), nil, 1000))(t)
 			for _, m := range all {
 				if m.ChallengeID == "" && m.State == outbox.Queued {
 					if m.UserID != owner.ID || m.Channel != "MAIL" {
@@ -285,22 +280,16 @@ func TestOwnerIsNotified(t *testing.T) {
 			return n
 		}
 		w.register(form(9, 9)).Is(t, 200, "")
-		if n := told(); n != 0 {
-			t.Errorf("%d notices of free details", n)
-		}
+		storetest.Equal(t, told(), 0, "notices of free details")
 		for i := range 3 {
 			w.register(form(1, 1)).Is(t, 200, "")
 			w.register(form(1, 20+i)).Is(t, 200, "")
 			w.register(form(20+i, 1)).Is(t, 200, "")
 		}
-		if n := told(); n != 1 {
-			t.Errorf("%d notices in an hour, want 1", n)
-		}
+		storetest.Equal(t, told(), 1, "notices in an hour, want 1")
 		w.Skip(time.Hour)
 		w.register(form(30, 1)).Is(t, 200, "")
-		if n := told(); n != 2 {
-			t.Errorf("%d notices an hour later, want 2", n)
-		}
+		storetest.Equal(t, told(), 2, "notices an hour later, want 2")
 	})
 }
 
@@ -319,8 +308,7 @@ func TestNoSecretInRows(t *testing.T) {
 				t.Errorf("%q is in a statement", s)
 			}
 		}
-		c, err := factor.NewChallenges(w.DB).Load(t.Context(), f.ChallengeID)
-		storetest.Must(t, err)
+		c := storetest.Value(factor.NewChallenges(w.DB).Load(t.Context(), f.ChallengeID))(t)
 		if c.Kind != challenge.Applicant || c.UserID != "" || !strings.HasPrefix(c.Subject, challenge.DecoyMark) {
 			t.Errorf("the challenge %+v", c)
 		}

@@ -26,8 +26,7 @@ func TestAMLControl(t *testing.T) {
 		parameters := s.service.Ignored
 		ignored := func() []string {
 			t.Helper()
-			all, err := parameters.List(ctx, parameter.Query{Code: &parameter.AMLControl.Code})
-			storetest.Must(t, err)
+			all := storetest.Value(parameters.List(ctx, parameter.Query{Code: &parameter.AMLControl.Code}))(t)
 			var i parameter.Ignored
 			storetest.Must(t, json.Unmarshal(all[0].JSON, &i))
 			slices.Sort(i.IgnoredUsers)

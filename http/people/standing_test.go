@@ -85,17 +85,14 @@ func (s standingSite) pay(pair, sum string) {
 // account, then her blockages.
 func (s standingSite) wantsStanding(want string) {
 	s.Helper()
-	u, err := s.users.Get(s.Context(), "jane")
-	storetest.Must(s, err)
+	u := storetest.Value(s.users.Get(s.Context(), "jane"))(s)
 	got := fmt.Sprintf("%s sv%d", u.Status, u.SV)
 	for _, pair := range []string{"BTC/BTC", "USDT/ETH", "USDT/TRX"} {
-		b, err := s.Balance(s.Context(), "jane", s.Money.Pair(pair).ID)
-		storetest.Must(s, err)
+		b := storetest.Value(s.Balance(s.Context(), "jane", s.Money.Pair(pair).ID))(s)
 		got += fmt.Sprintf(", %s/%s", b.Locked, b.Posted)
 	}
-	all, err := s.service.Blockages.Store.List(s.Context(), blockage.Query{UserID: new("jane")},
-		page.Query[blockage.Place]{})
-	storetest.Must(s, err)
+	all := storetest.Value(s.service.Blockages.Store.List(s.Context(), blockage.Query{UserID: new("jane")},
+		page.Query[blockage.Place]{}))(s)
 	var lines []string
 	for _, b := range all.Records {
 		lines = append(lines, fmt.Sprintf("%s %s %s type %d", b.CurrencyCode, b.Amount, b.Status, b.TypeID))
@@ -229,9 +226,7 @@ func TestTheLastAdministratorStays(t *testing.T) {
 				standing.Standing{UserID: []string{"root", "chief"}[i], Status: user.Blocked})
 			return err
 		})
-		if won != 1 {
-			t.Errorf("%d were closed", won)
-		}
+		storetest.Equal(t, won, 1, "were closed")
 		// Accounts that are no active administrators are free; a demonstration account is one in development mode only.
 		for name, edit := range map[string]func(*user.User){"gone": func(u *user.User) { u.Status = user.Closed },
 			"demo": func(u *user.User) { u.Demo = true }} {
@@ -301,8 +296,7 @@ func TestStatusInARace(t *testing.T) {
 		wg.Wait()
 		for _, end := range []string{"blocked", "active"} {
 			s.Call(set, `{"userId":"jane","status":"`+end+`"}`)
-			owned, err := s.Store.Owned(t.Context(), "jane")
-			storetest.Must(t, err)
+			owned := storetest.Value(s.Store.Owned(t.Context(), "jane"))(t)
 			for _, b := range owned {
 				if left := b.Available(); end == "blocked" && left.Sign() != 0 || end == "active" && left != b.Posted {
 					t.Errorf("%s: %+v", end, b)
@@ -314,8 +308,7 @@ func TestStatusInARace(t *testing.T) {
 			}
 		}
 		// The same closing 12 times at once is one closing.
-		before, err := s.users.Get(t.Context(), "jane")
-		storetest.Must(t, err)
+		before := storetest.Value(s.users.Get(t.Context(), "jane"))(t)
 		for range 12 {
 			wg.Go(func() { s.Call(set, `{"userId":"jane","status":"closed"}`) })
 		}
@@ -330,8 +323,7 @@ func TestStatusInARace(t *testing.T) {
 func TestALoginBornMeanwhile(t *testing.T) {
 	standingBoth(t, func(s standingSite) {
 		for range 8 {
-			u, err := s.users.Get(t.Context(), "jane")
-			storetest.Must(t, err)
+			u := storetest.Value(s.users.Get(t.Context(), "jane"))(t)
 			var born error
 			var wg sync.WaitGroup
 			wg.Go(func() { // as the owner of a challenge commits it

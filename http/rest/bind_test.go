@@ -12,6 +12,7 @@ import (
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 // endpointOf is an endpoint of one request type that answers nothing.
@@ -103,9 +104,7 @@ func (c bindCase) binds(t *testing.T, method, query, body string) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if !reflect.DeepEqual(got, c.want) {
 			t.Fatalf("got %+v, want %+v", got, c.want)
 		}
@@ -325,9 +324,7 @@ func TestMissingFields(t *testing.T) {
 		``: "c a", `{}`: "c a", `{"b":"x"}`: "c", `{"c":"x"}`: "a c", `{"a":5}`: "a c", `{"a":"x","c":" "}`: "c",
 	} {
 		_, err := bound[either](t, "POST", "", body)
-		if got := strings.Join(faults(t, err), " "); got != want {
-			t.Errorf("%s: faults %q, want %q", body, got, want)
-		}
+		storetest.Equal(t, strings.Join(faults(t, err), " "), want, body, "faults")
 	}
 }
 
@@ -345,9 +342,7 @@ func TestAllocationsOfABody(t *testing.T) {
 	e := endpointOf[benchIn]("POST")
 	body, escaped := []byte(benchBody), []byte(`{"a":"\n"}`)
 	in, _, err := e.Bind(Query{}, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	out := any(Data[any]{in})
 	for _, c := range []struct {
 		name string
@@ -367,9 +362,7 @@ func TestAllocationsOfABody(t *testing.T) {
 		}},
 	} {
 		got := leastAllocations(func() {
-			if err := c.run(); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, c.run())
 		})
 		if got > c.most {
 			t.Errorf("%s: %v allocations, want at most %v", c.name, got, c.most)

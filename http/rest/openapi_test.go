@@ -12,6 +12,7 @@ import (
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -91,28 +92,18 @@ func documented() []Endpoint {
 // binder does.
 func TestOpenAPI(t *testing.T) {
 	extra := Extra{Description: "d", ServerURL: "https://id.example.com", Challenge: reflect.TypeFor[docChallenge]()}
-	text, err := OpenAPI("Castellan", "1", documented(), extra)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storetest.Value(OpenAPI("Castellan", "1", documented(), extra))(t)
 	for range 3 {
 		if again, _ := OpenAPI("Castellan", "1", documented(), extra); !bytes.Equal(text, again) {
 			t.Fatal("two renderings differ")
 		}
 	}
-	doc, err := openapi3.NewLoader().LoadFromData(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doc.Validate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	doc := storetest.Value(openapi3.NewLoader().LoadFromData(text))(t)
+	storetest.Must(t, doc.Validate(t.Context()))
 
 	post := doc.Paths.Value("/things").Post
 	body := post.RequestBody.Value.Content["application/json"].Schema.Value
-	if got := strings.Join(body.Required, ","); got != "id,code" {
-		t.Errorf("required %q", got)
-	}
+	storetest.Equal(t, strings.Join(body.Required, ","), "id,code", "required")
 	for name, want := range map[string]string{
 		"code": `"maxLength":32`, "limit": `"default":5`, "status": `"enum":["ACTIVE","INACTIVE"]`, "note": `"null"`,
 		"kinds":     `"maxItems":3`,
@@ -139,9 +130,7 @@ func TestOpenAPI(t *testing.T) {
 		codes, _ := op.Extensions["x-codes"].(map[string]any)
 		return strings.Trim(fmt.Sprint(codes[status]), "[]")
 	}
-	if got := codes(post, "409"); got != "IDEMPOTENCY_CONFLICT RECORD_ALREADY_EXIST" {
-		t.Errorf("409: %s", got)
-	}
+	storetest.Equal(t, codes(post, "409"), "IDEMPOTENCY_CONFLICT RECORD_ALREADY_EXIST", "409")
 	if got := codes(post, "403"); got != "ACCESS_DENIED FORBIDDEN GEO_BLOCKED IP_NOT_ALLOWED "+
 		"OTP_REQUIRED TENANT_MISMATCH" {
 		t.Errorf("403: %s", got)

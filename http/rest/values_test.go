@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestDecimal(t *testing.T) {
@@ -45,11 +46,7 @@ func TestDecimal(t *testing.T) {
 
 func TestTime(t *testing.T) {
 	utc := func(s string) time.Time {
-		x, err := time.Parse(time.RFC3339Nano, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x
+		return storetest.Value(time.Parse(time.RFC3339Nano, s))(t)
 	}
 	for _, c := range []struct {
 		in, want string // want "" when refused
@@ -107,10 +104,7 @@ func TestTime(t *testing.T) {
 
 func TestSpan(t *testing.T) {
 	at := func(s string) *Time {
-		x, err := ParseTime(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := storetest.Value(ParseTime(s))(t)
 		return &x
 	}
 	from, to, err := Span("beginDate", at("2024-01-31"), at("2024-01-31"))
@@ -138,9 +132,7 @@ func TestNullableAnswer(t *testing.T) {
 func TestLanguage(t *testing.T) {
 	for in, want := range map[string]string{"tr": "tr", "TR-tr": "tr", " en-GB": "en", "ar-EG": "ar", "de": "", "": "",
 		"tr_TR": "tr", "trk": "", "_TR": ""} {
-		if got := LanguageOf(in); got != want {
-			t.Errorf("LanguageOf(%q) = %q, want %q", in, got, want)
-		}
+		storetest.Equal(t, LanguageOf(in), want, "LanguageOf", in, "=")
 	}
 	for in, want := range map[string]string{
 		"tr": "tr", "de-DE,de;q=0.9,tr;q=0.8,en;q=0.7": "tr", "de, fr": "", "*": "", "en;q=0, ar": "ar",
@@ -148,9 +140,7 @@ func TestLanguage(t *testing.T) {
 		"ar;q=0.5,tr;q=0.5": "ar", "en; Q = 0.1 , tr_TR;x=1;q=0.2": "tr", "en;q=2,tr;q=0.1": "tr", "en;q=x": "",
 		"*;q=1,tr;q=0.1": "tr",
 	} {
-		if got := AcceptLanguage(in); got != want {
-			t.Errorf("AcceptLanguage(%q) = %q, want %q", in, got, want)
-		}
+		storetest.Equal(t, AcceptLanguage(in), want, "AcceptLanguage", in, "=")
 	}
 }
 

@@ -176,9 +176,7 @@ func TestDocumentServer(t *testing.T) {
 	} {
 		doc := read(at)
 		channel := doc["channels"].(map[string]any)["twoFactor"].(map[string]any)
-		if got := fmt.Sprint(doc["servers"], " ", channel["address"]); got != want {
-			t.Errorf("%s: %s, want %s", at, got, want)
-		}
+		storetest.Equal(t, fmt.Sprint(doc["servers"], " ", channel["address"]), want, at)
 		delete(doc, "servers")
 		channel["address"] = Path
 		if !reflect.DeepEqual(doc, plain) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/stepup"
 )
 
@@ -28,9 +29,7 @@ func TestReplayThenLive(t *testing.T) {
 		other.want("done false")
 		time.Sleep(19 * time.Second)
 		first.want("m1", "m2", "done true") // it stays open after the end
-		if n := w.hub.Live(); n != 3 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 3, "sockets live")
 	})
 }
 
@@ -129,9 +128,7 @@ func TestSixthSocket(t *testing.T) {
 		cs[1].want("m1", "ping")
 		cs[2].want("m1", "ping")
 		cs[3].want("m1", "ping", "close 4429")
-		if n := w.hub.Live(); n != 2 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 2, "sockets live")
 	})
 }
 
@@ -241,8 +238,6 @@ func TestManyAtOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := w.hub.Live(); n != cases {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), cases, "sockets live")
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/storetest"
 )
 
 func TestExpiry(t *testing.T) {
@@ -24,14 +25,10 @@ func TestExpiry(t *testing.T) {
 		time.Sleep(time.Millisecond + tick)
 		c.want("ping", "close 4401")
 		time.Sleep(5 * time.Second)
-		if n := w.hub.Live(); n != 0 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 0, "sockets live")
 		w.join("c2", -time.Second)
 		time.Sleep(2 * tick)
-		if n := w.hub.Live(); n != 0 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 0, "sockets live")
 	})
 }
 
@@ -66,9 +63,7 @@ func TestCloseOfUnresponsiveClient(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		w.hub.Close(ctx)
-		if took := time.Since(began); took != time.Second {
-			t.Errorf("it took %v", took)
-		}
+		storetest.Equal(t, time.Since(began), time.Second, "it took")
 		time.Sleep(writeTime)
 	})
 }
@@ -107,9 +102,7 @@ func TestHalfOpen(t *testing.T) {
 		time.Sleep(patience + tick - time.Millisecond)
 		c.want("ping", "ping")
 		synctest.Wait()
-		if n := w.hub.Live(); n != 0 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 0, "sockets live")
 	})
 	virtual(t, func(w *world) {
 		c := w.silent("c1", time.Hour)
@@ -119,9 +112,7 @@ func TestHalfOpen(t *testing.T) {
 		time.Sleep(39 * time.Second)
 		c.want("ping", "ping", "ping")
 		time.Sleep(10 * time.Second)
-		if n := w.hub.Live(); n != 0 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 0, "sockets live")
 	})
 }
 
@@ -137,18 +128,12 @@ func TestSlowReader(t *testing.T) {
 			want = append(want, fmt.Sprint("m", i))
 			quick.want(want...)
 		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("delivery took %v", took)
-		}
+		storetest.Equal(t, time.Since(began), 0, "delivery took")
 		time.Sleep(writeTime - time.Millisecond)
-		if n := w.hub.Live(); n != 2 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 2, "sockets live")
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if n := w.hub.Live(); n != 1 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 1, "sockets live")
 		if _, err := slow.conn.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("the slow one: %v", err)
 		}
@@ -164,14 +149,10 @@ func TestQueueIsBounded(t *testing.T) {
 			w.hub.Receive(w.happen("c1", method(fmt.Sprint("m", i))))
 			synctest.Wait()
 		}
-		if n := w.hub.Live(); n != 1 {
-			t.Errorf("%d sockets live with a full queue", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 1, "sockets live with a full queue")
 		w.hub.Receive(w.happen("c1", method("one too many")))
 		synctest.Wait()
-		if n := w.hub.Live(); n != 0 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 0, "sockets live")
 	})
 }
 
@@ -256,9 +237,7 @@ func TestClientFrames(t *testing.T) {
 				c.send(client)
 				client.want(c.want...)
 				time.Sleep(2 * parting)
-				if live := w.hub.Live() == 1; live != (len(c.want) == 0 || name == "ping") {
-					t.Errorf("live: %t", live)
-				}
+				storetest.Equal(t, w.hub.Live() == 1, (len(c.want) == 0 || name == "ping"), "live")
 			})
 		})
 	}
@@ -274,9 +253,7 @@ func TestTalkativeClient(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if n := w.hub.Live(); n != 1 {
-			t.Errorf("%d sockets live", n)
-		}
+		storetest.Equal(t, w.hub.Live(), 1, "sockets live")
 	})
 }
 

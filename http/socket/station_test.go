@@ -123,10 +123,7 @@ const upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Vers
 // request sends a request, followed by early bytes, and reads the answer.
 func (s *station) request(target, headers string, early ...byte) (*http.Response, *peer) {
 	s.t.Helper()
-	c, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	c := storetest.Value(net.Dial("tcp", s.addr))(s.t)
 	s.t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(20 * time.Second))
 	line := target // the whole request line, or a path
@@ -137,10 +134,7 @@ func (s *station) request(target, headers string, early ...byte) (*http.Response
 		s.t.Fatal(err)
 	}
 	r := bufio.NewReader(c)
-	answer, err := http.ReadResponse(r, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	answer := storetest.Value(http.ReadResponse(r, nil))(s.t)
 	return answer, &peer{s.t, c, r}
 }
 

@@ -29,8 +29,7 @@ func TestConsoleFile(t *testing.T) {
 	for accept, coding := range map[string]string{"gzip, deflate, br": "gzip", "br, gzip;q=0": "", "": ""} {
 		r := httptest.NewRequest("GET", "/"+name, nil)
 		r.Header.Set("Accept-Encoding", accept)
-		res, err := app.Test(r)
-		storetest.Must(t, err)
+		res := storetest.Value(app.Test(r))(t)
 		body, err := io.ReadAll(res.Body)
 		storetest.Must(t, err)
 		if coding == "gzip" {

@@ -33,10 +33,8 @@ func testFile(t *testing.T, long string) {
 				r.Header.Set(name, value)
 			}
 		}
-		res, err := app.Test(r, -1)
-		storetest.Must(t, err)
-		b, err := io.ReadAll(res.Body)
-		storetest.Must(t, err)
+		res := storetest.Value(app.Test(r, -1))(t)
+		b := storetest.Value(io.ReadAll(res.Body))(t)
 		return res.StatusCode, res.Header, string(b)
 	}
 	tag := func(header map[string][]string) string { return strings.Join(header["Etag"], "") }
@@ -46,8 +44,7 @@ func testFile(t *testing.T, long string) {
 		t.Errorf("without Accept-Encoding: %d bytes, %v", len(body), plain)
 	}
 	_, packed, body := ask("/long", "br, gzip;q=0.5", "")
-	r, err := gzip.NewReader(bytes.NewReader([]byte(body)))
-	storetest.Must(t, err)
+	r := storetest.Value(gzip.NewReader(bytes.NewReader([]byte(body))))(t)
 	if b, err := io.ReadAll(r); err != nil || string(b) != long || len(body) > len(long)/10 {
 		t.Errorf("compressed: %d bytes to %d, %v", len(body), len(b), err)
 	}
@@ -90,8 +87,7 @@ func TestModulesAtTheirVersion(t *testing.T) {
 	want, _, _ := web.Page("castellan-client.js")
 	for path, age := range map[string]string{"/release/castellan-client.js": "public, max-age=31536000, immutable",
 		"/dev/castellan-client.js": "no-cache", "/release/app.js": "", "/release/castellan-none.js": ""} {
-		res, err := app.Test(httptest.NewRequest("GET", path, nil), -1)
-		storetest.Must(t, err)
+		res := storetest.Value(app.Test(httptest.NewRequest("GET", path, nil), -1))(t)
 		body, err := io.ReadAll(res.Body)
 		if got := res.Header.Get("Cache-Control"); err != nil || got != age || bytes.Equal(body, want) != (age != "") {
 			t.Errorf("%s: %d, %d bytes, %q; %v", path, res.StatusCode, len(body), got, err)

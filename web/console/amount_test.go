@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Every amount in the interface uses the one field for amounts (console/src/kit/amountinput.tsx), and no screen has a
@@ -22,10 +24,7 @@ func TestAmountFields(t *testing.T) {
 		if filepath.Base(script) == "amountinput.tsx" {
 			continue
 		}
-		text, err := os.ReadFile(script)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := storetest.Value(os.ReadFile(script))(t)
 		found, wrong := amountFields(string(text), names)
 		for _, name := range found {
 			fields[name]++
@@ -154,9 +153,7 @@ func amountsOfRequests(t *testing.T) []string {
 	if err == nil {
 		err = json.Unmarshal(text, &api)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	const schemas = "#/components/schemas/"
 	names := map[string]bool{}
 	seen := map[string]bool{}

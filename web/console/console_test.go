@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/web/console"
 )
 
@@ -43,9 +44,7 @@ func TestOutputBelongsToItsSources(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	m, _ := console.Built()
 	if got := hex.EncodeToString(sum.Sum(nil)); got != m.Sources {
 		t.Errorf("the sources have the hash %s and the console was built from %s: run make console", got, m.Sources)
@@ -64,10 +63,7 @@ func TestFilesAreThoseOfTheManifest(t *testing.T) {
 			continue
 		}
 		all += len(zipped)
-		r, err := gzip.NewReader(bytes.NewReader(zipped))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := storetest.Value(gzip.NewReader(bytes.NewReader(zipped)))(t)
 		if text, err := io.ReadAll(r); err != nil || hash(text) != want {
 			t.Errorf("%s has the hash %s, want %s (%v)", name, hash(text), want, err)
 		}
@@ -109,9 +105,7 @@ func TestTexts(t *testing.T) {
 			part := map[string]string{}
 			read(t, file, &part)
 			for key, text := range part {
-				if texts[language][key] != "" {
-					t.Errorf("%s has the text %q twice", file, key)
-				}
+				storetest.Equal(t, texts[language][key], "", file, "has the text", key, "twice")
 				texts[language][key] = text
 			}
 		}
@@ -131,10 +125,7 @@ func TestTexts(t *testing.T) {
 	used := map[string]string{}
 	literal := regexp.MustCompile(`\bt\(\s*'([a-z][\w.-]*)'|\btitle: '([a-z][\w.-]*)'|\btitle="([a-z][\w.-]*\.[\w.-]*)"`)
 	for _, name := range scripts(t) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := storetest.Value(os.ReadFile(name))(t)
 		for _, m := range literal.FindAllStringSubmatch(string(text), -1) {
 			used[m[1]+m[2]+m[3]] = name
 		}
@@ -153,10 +144,7 @@ func TestTexts(t *testing.T) {
 func TestNoScreenCounts(t *testing.T) {
 	counting := regexp.MustCompile(`\b(Number|parseFloat|parseInt)\(`)
 	for _, name := range scripts(t) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := storetest.Value(os.ReadFile(name))(t)
 		for n, line := range strings.Split(string(text), "\n") {
 			if counting.MatchString(line) && !strings.Contains(line, "retry-after") {
 				t.Errorf("%s:%d makes a number of a text", name, n+1)

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Each endpoint of the interface is used by a screen, or is in console/unused.txt with its reason. A screen uses an
@@ -22,17 +24,12 @@ func TestEndpointsAreUsed(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &api)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	screens := map[string]string{}
 	// the console's writes, challenges and passkeys use them
 	clients := []string{"../static/castellan-client.js", "../static/castellan-passkey.js"}
 	for _, name := range append(scripts(t), clients...) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := storetest.Value(os.ReadFile(name))(t)
 		if filepath.Base(name) != "screens.ts" { // these name what a screen needs, not what it requests
 			screens[name] = string(text)
 		}
@@ -73,10 +70,7 @@ func names(screens map[string]string, method, path string) bool {
 // unused returns the endpoints of console/unused.txt, with their reasons.
 func unused(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(sources, "unused.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storetest.Value(os.ReadFile(filepath.Join(sources, "unused.txt")))(t)
 	found := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		if strings.HasPrefix(line, "#") {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // No module of the console imports itself through others. Imports of types count; dynamic imports do not.
@@ -17,10 +19,7 @@ func TestImportsHaveNoCircle(t *testing.T) {
 	imports := map[string][]string{}
 	all := 0
 	for _, name := range scripts(t) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := storetest.Value(os.ReadFile(name))(t)
 		imports[name] = resolved(name, string(text))
 		all += len(imports[name])
 	}
@@ -122,10 +121,7 @@ func TestAreasImportInOrder(t *testing.T) {
 	}
 	found := map[int]bool{}
 	for _, name := range scripts(t) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := storetest.Value(os.ReadFile(name))(t)
 		found[areaOf(name)] = true
 		for _, used := range resolved(name, string(text)) {
 			list := filepath.Base(name) == "screens.ts" && filepath.Base(used) == "screens.ts"
@@ -148,9 +144,7 @@ func TestConsoleFoldersAreSmall(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	for folder, n := range files {
 		if n > 30 {
 			t.Errorf("%s has %d files, want at most 30: split it", folder, n)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"castellan/domain/kit/geo"
+	"castellan/domain/kit/storetest"
 )
 
 // Every action that the code writes to the audit has a name in three languages. TestTexts compares the languages.
@@ -39,14 +40,8 @@ func TestAuditActionsHaveNames(t *testing.T) {
 
 // Every parameter that the service reads describes the shape of its object.
 func TestParametersHaveShapes(t *testing.T) {
-	shapes, err := os.ReadFile(filepath.Join(sources, "src/app/shape.ts"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	kinds, err := os.ReadFile("../../domain/kit/parameter/kinds.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	shapes := storetest.Value(os.ReadFile(filepath.Join(sources, "src/app/shape.ts")))(t)
+	kinds := storetest.Value(os.ReadFile("../../domain/kit/parameter/kinds.go"))(t)
 	codes := regexp.MustCompile(`= Kind\[\w+\]\{"([A-Z_]+)"`).FindAllSubmatch(kinds, -1)
 	if len(codes) < 10 {
 		t.Fatalf("found %d parameters: the search is broken", len(codes))
@@ -61,16 +56,10 @@ func TestParametersHaveShapes(t *testing.T) {
 // Every state with a tone has a name, and so has every status of the queue of withdrawals.
 func TestStatesHaveNames(t *testing.T) {
 	names := englishTexts(t)
-	text, err := os.ReadFile(filepath.Join(sources, "src/kit/show.tsx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storetest.Value(os.ReadFile(filepath.Join(sources, "src/kit/show.tsx")))(t)
 	_, table, _ := strings.Cut(string(text), "const colours")
 	table, _, _ = strings.Cut(table, "};")
-	queue, err := os.ReadFile("../../domain/money/transaction/queue.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	queue := storetest.Value(os.ReadFile("../../domain/money/transaction/queue.go"))(t)
 	_, statuses, _ := strings.Cut(string(queue), "func (s QueueStatus) String() string {")
 	statuses, _, _ = strings.Cut(statuses, `return "unknown"`)
 	found := append(regexp.MustCompile(`\n  (\w+): '`).FindAllStringSubmatch(table, -1),
@@ -87,10 +76,7 @@ func TestStatesHaveNames(t *testing.T) {
 
 // The console offers the countries of the service.
 func TestCountriesAreThoseOfTheService(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(sources, "src/access/countrycodes.ts"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storetest.Value(os.ReadFile(filepath.Join(sources, "src/access/countrycodes.ts")))(t)
 	offered := regexp.MustCompile(`\b[A-Z]{2}\b`).FindAllString(string(text), -1)
 	if slices.Sort(offered); !slices.Equal(offered, geo.Codes()) {
 		t.Errorf("the console offers %v, the service knows %v", offered, geo.Codes())
@@ -181,9 +167,7 @@ func auditActions(t *testing.T) []string {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 	}
 	all := make([]string, 0, len(found))
 	for action := range found {

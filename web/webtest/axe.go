@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"castellan/domain/kit/storetest"
 )
 
 //go:embed testdata/axe-core/axe.min.js
@@ -110,14 +112,8 @@ func (tab *Tab) axeIn(elements, step, kind string, names []string, without ...st
 	if !Value[bool](tab, "typeof window.axe === 'object'") {
 		Value[bool](tab, "(() => { "+axe+"; return true; })()")
 	}
-	values, err := json.Marshal(names)
-	if err != nil {
-		tab.t.Fatal(err)
-	}
-	exclude, err := json.Marshal(append([]string{}, without...))
-	if err != nil {
-		tab.t.Fatal(err)
-	}
+	values := storetest.Value(json.Marshal(names))(tab.t)
+	exclude := storetest.Value(json.Marshal(append([]string{}, without...)))(tab.t)
 	Value[bool](tab, finishTransitions) // a message that fades in has less contrast than its colours
 	run := fmt.Sprintf(`((include) => include.length === 0 ? null : window.axe.run({ include, exclude: %s },
 		{ runOnly: { type: %q, values: %s }, resultTypes: ['violations'] })

@@ -84,9 +84,7 @@ func TestExplain(t *testing.T) {
 				}
 				reasons = append(reasons, text)
 			}
-			if got := x.Decision + " " + by + ": " + strings.Join(reasons, ", "); got != want {
-				t.Errorf("%s:\n got %s\nwant %s", body, got, want)
-			}
+			storetest.Equal(t, x.Decision+" "+by+": "+strings.Join(reasons, ", "), want, body)
 		}
 		// It counts nothing.
 		if x := s.explain(`{"ip":"192.0.2.9","resource":"GET /a"}`); *x.Rules[0].Used != 0 || *x.Rules[0].Limit != 2 {
@@ -152,9 +150,7 @@ func TestCounters(t *testing.T) {
 			"least=0": full + "; " + country + "; " + others, "least=0&limit=1": full, "label=by-country&least=0": country,
 			"entity=2001:db8::1&least=0": "by-ip/2001:db8::/64 1 of 4 in 60000, 60000 0 false", "label=none": "",
 			"least=1.1": "400", "least=NaN": "400"} {
-			if got := list(query); got != want {
-				t.Errorf("%s:\n got %s\nwant %s", query, got, want)
-			}
+			storetest.Equal(t, list(query), want, query)
 		}
 		reset := func(body string, status int, want string) {
 			t.Helper()
@@ -168,16 +164,13 @@ func TestCounters(t *testing.T) {
 		reset(`{"label":"none","entity":"192.0.2.1","reason":"a test"}`, 404, "RECORD_NOT_FOUND")
 		s.from("192.0.2.1", "GET /a", 429)
 		reset(body, 200, `{"data":{"usedBefore":4}}`)
-		if got := list("entity=192.0.2.1&least=0"); got != "" {
-			t.Errorf("after the reset: %s", got)
-		}
+		storetest.Equal(t, list("entity=192.0.2.1&least=0"), "", "after the reset")
 		for range 4 {
 			s.from("192.0.2.1", "GET /a", 200)
 		}
 		s.from("192.0.2.1", "GET /a", 429)
-		rows, err := s.audit.List(t.Context(), audit.Query{Action: "FIREWALL_COUNTER_RESET"},
-			page.Query[audit.Place]{Limit: 9})
-		storetest.Must(t, err)
+		rows := storetest.Value(s.audit.List(t.Context(), audit.Query{Action: "FIREWALL_COUNTER_RESET"},
+			page.Query[audit.Place]{Limit: 9}))(t)
 		if len(rows.Records) != 1 || rows.Records[0].Target != "by-ip/192.0.2.1" ||
 			rows.Records[0].Detail != "used 4: a test" {
 			t.Errorf("%+v", rows.Records)

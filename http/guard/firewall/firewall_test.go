@@ -146,8 +146,7 @@ func merge(t *testing.T, base, over string) string {
 	m := map[string]json.RawMessage{}
 	storetest.Must(t, json.Unmarshal([]byte(base), &m))
 	storetest.Must(t, json.Unmarshal([]byte(over), &m))
-	b, err := json.Marshal(m)
-	storetest.Must(t, err)
+	b := storetest.Value(json.Marshal(m))(t)
 	return string(b)
 }
 

@@ -56,8 +56,7 @@ message_type { name: "RateLimitResponse"
 func TestEnvoysRateLimitService(t *testing.T) {
 	var file descriptorpb.FileDescriptorProto
 	storetest.Must(t, prototext.Unmarshal([]byte(envoy), &file))
-	made, err := protodesc.NewFile(&file, nil)
-	storetest.Must(t, err)
+	made := storetest.Value(protodesc.NewFile(&file, nil))(t)
 	message := func(name string) *dynamicpb.Message {
 		return dynamicpb.NewMessage(made.Messages().ByName(protoreflect.Name(name)))
 	}
@@ -66,8 +65,7 @@ func TestEnvoysRateLimitService(t *testing.T) {
 		s.add("ip", "rate_limit", rule+`"IP","limit":2,"targetResources":["LIMIT remote_address"]`)
 		s.add("user", "rate_limit", rule+`"USER_ID","limit":5,"targetResources":["LIMIT path|user"]`)
 		server := (&rls.Handler{Serve: s.Server.App.Server().Handler, Path: "/limit"}).Server()
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		storetest.Must(t, err)
+		l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 		ended := make(chan error, 1)
 		go func() { ended <- server.Serve(l) }()
 		defer func() { server.Stop(); <-ended }()
@@ -97,9 +95,7 @@ func TestEnvoysRateLimitService(t *testing.T) {
 						seconds)
 				}
 			}
-			if got != want {
-				t.Errorf("%s by %q:\n got %s\nwant %s", text, key, got, want)
-			}
+			storetest.Equal(t, got, want, text, "by", key)
 		}
 		address := func(ip string) string {
 			return `descriptors { entries { key: "remote_address" value: "` + ip + `" } }`
