@@ -48,8 +48,7 @@ func TestExampleIsTheDefault(t *testing.T) {
 	if Example() != Default().Describe() {
 		t.Fatal("Example differs from the default")
 	}
-	c, err := Load(write(t, Example()), nil)
-	storetest.Must(t, err)
+	c := storetest.Value(Load(write(t, Example()), nil))(t)
 	same(t, c, Default().Resolved())
 }
 
@@ -154,10 +153,8 @@ func TestSecretsNeverShow(t *testing.T) {
 	for _, h := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
 		slog.New(h).Info("config", "config", c, "password", c.Mail.Password, "params", c.SMS.Params, "pointer", &c)
 	}
-	asJSON, err := json.Marshal(c)
-	storetest.Must(t, err)
-	asYAML, err := yaml.Marshal(c)
-	storetest.Must(t, err)
+	asJSON := storetest.Value(json.Marshal(c))(t)
+	asYAML := storetest.Value(yaml.Marshal(c))(t)
 	shown := []string{log.String(), string(asJSON), string(asYAML), c.Describe(), c.Database.Redacted(), fmt.Sprint(c),
 		fmt.Sprintln(&c), c.Hide(canary), c.Hide("a " + canary + " b")}
 	for _, key := range AllKeys() {

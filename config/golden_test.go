@@ -35,9 +35,6 @@ func TestGoldenReference(t *testing.T) {
 	if *update {
 		storetest.Must(t, os.WriteFile(file, []byte(b.String()), 0o644))
 	}
-	have, err := os.ReadFile(file)
-	storetest.Must(t, err)
-	if string(have) != b.String() {
-		t.Errorf("%s is out of date: run make golden", file)
-	}
+	have := storetest.Value(os.ReadFile(file))(t)
+	storetest.Equal(t, string(have), b.String(), file, "is out of date: run make golden")
 }

@@ -23,14 +23,11 @@ func write(t *testing.T, text string) string {
 
 func load(t *testing.T, text string, env ...string) Config {
 	t.Helper()
-	c, err := Load(write(t, text), env)
-	storetest.Must(t, err)
-	return c
+	return storetest.Value(Load(write(t, text), env))(t)
 }
 
 func TestNothingSetGivesTheDefaults(t *testing.T) {
-	c, err := Load("", nil)
-	storetest.Must(t, err)
+	c := storetest.Value(Load("", nil))(t)
 	if c.HTTP.Addr != "127.0.0.1:8080" || c.HTTP.PublicURL != "http://127.0.0.1:8080" || c.Dev {
 		t.Errorf("http = %+v, dev = %v", c.HTTP, c.Dev)
 	}
@@ -44,9 +41,7 @@ func TestNothingSetGivesTheDefaults(t *testing.T) {
 		t.Errorf("mfa = %+v", c.MFA)
 	}
 	for _, e := range table {
-		if s := c.Source(e.key); s != FromDefault {
-			t.Errorf("%s comes from %s", e.key, s)
-		}
+		storetest.Equal(t, c.Source(e.key), FromDefault, e.key, "comes from")
 	}
 }
 
@@ -59,9 +54,7 @@ func TestEnvironmentWinsOverFileWinsOverDefault(t *testing.T) {
 	}
 	for key, want := range map[string]Source{"http.addr": FromEnv, "http.read_timeout": FromFile,
 		"http.idle_timeout": FromDefault} {
-		if got := c.Source(key); got != want {
-			t.Errorf("source of %s = %s, want %s", key, got, want)
-		}
+		storetest.Equal(t, c.Source(key), want, "source of", key, "=")
 	}
 }
 

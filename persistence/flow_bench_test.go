@@ -36,10 +36,7 @@ func BenchmarkFlow(b *testing.B) {
 		benchmarkFlow(b, "sqlite:"+filepath.Join(b.TempDir(), "flow.db"), 0)
 	})
 	b.Run("postgres", func(b *testing.B) {
-		server, err := pgtest.Start(pgtest.Durable())
-		if err != nil {
-			b.Fatal(err)
-		}
+		server := storetest.Value(pgtest.Start(pgtest.Durable()))(b)
 		defer server.Stop()
 		benchmarkFlow(b, server.DSN(), server.PID())
 	})
@@ -51,9 +48,7 @@ func flowPhone(i int) string { return fmt.Sprintf("+90533%07d", i%flowUsers) }
 
 func benchmarkFlow(b *testing.B, dsn string, server int) {
 	db, err := persistence.Open(b.Context(), dsn, persistence.Options{Timeout: time.Minute})
-	if err != nil {
-		b.Fatal(err)
-	}
+	storetest.Must(b, err)
 	defer db.Close()
 	if _, err = persistence.Migrate(b.Context(), db); err != nil {
 		b.Fatal(err)

@@ -35,8 +35,7 @@ func TestReadOnly(t *testing.T) {
 			}
 			look := func() (pending []string, db *persistence.DB) {
 				t.Helper()
-				db, err := persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true})
-				storetest.Must(t, err)
+				db = storetest.Value(persistence.Open(ctx, dsn, persistence.Options{ReadOnly: true}))(t)
 				t.Cleanup(func() { storetest.Must(t, db.Close()) })
 				pending = storetest.Value(persistence.Pending(ctx, db))(t)
 				return pending, db

@@ -36,8 +36,7 @@ func TestNodesFollowCronKeys(t *testing.T) {
 			storetest.Must(t, err)
 			open := func() *Deployment {
 				t.Helper()
-				v, err := Open(ctx, cfg)
-				storetest.Must(t, err)
+				v := storetest.Value(Open(ctx, cfg))(t)
 				t.Cleanup(func() { v.Close() })
 				return v
 			}
@@ -67,8 +66,7 @@ func TestNodesFollowCronKeys(t *testing.T) {
 // first request has the role, on a node that has not received the change yet. An older session waits for the feed.
 func TestRoleWorksAtOnce(t *testing.T) {
 	s := assembled(t)
-	command, err := Open(t.Context(), s.cfg)
-	storetest.Must(t, err)
+	command := storetest.Value(Open(t.Context(), s.cfg))(t)
 	defer command.Close()
 	u := user.New(id.New(time.Now()), time.Now())
 	u.Phone, u.Email, u.Roles = "+905320000099", "root@example.com", []string{user.RoleAdmin}
@@ -105,8 +103,7 @@ func TestRoleWorksAtOnce(t *testing.T) {
 // The configuration has exactly the built-in address rules, under the domain's names.
 func TestAddressRuleNames(t *testing.T) {
 	for _, family := range address.Families() {
-		c, err := config.Load("", []string{"CASTELLAN_ADDRESSBOOK_ADDRESS_RULES=NEW=" + family})
-		storetest.Must(t, err)
+		c := storetest.Value(config.Load("", []string{"CASTELLAN_ADDRESSBOOK_ADDRESS_RULES=NEW=" + family}))(t)
 		rules, err := address.NewRules(c.AddressBook.AddressRules)
 		if err != nil || rules.Fits("NEW", "neither-of-them") {
 			t.Errorf("%s: %v", family, err)

@@ -147,9 +147,7 @@ func TestFetchIsGuardedLikeItsRequest(t *testing.T) {
 			foureyes.FetchKey: "F"}}, "F"},
 	} {
 		given := maps.Clone(c.mfa.Guarded)
-		if got := guardedEndpoints(c.mfa, httpapi.Endpoints())[foureyes.FetchKey]; got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		storetest.Equal(t, guardedEndpoints(c.mfa, httpapi.Endpoints())[foureyes.FetchKey], c.want, name)
 		if !maps.Equal(given, c.mfa.Guarded) {
 			t.Errorf("%s: the configuration was changed", name)
 		}

@@ -51,8 +51,7 @@ func TestStartIsPatient(t *testing.T) {
 			cfg.DataDir, cfg.Database.URL, cfg.Dev = t.TempDir(), config.Secret(dsn(t)), true
 			cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
 			cfg = cfg.Resolved()
-			first, err := Open(t.Context(), cfg)
-			storetest.Must(t, err)
+			first := storetest.Value(Open(t.Context(), cfg))(t)
 			defer first.Close()
 			first.DB.EndPatience() // it serves, and only the second one waits
 			said := &logtest.Text{}

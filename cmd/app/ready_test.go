@@ -30,8 +30,7 @@ func assembled(t *testing.T, edit ...func(*config.Config)) *service {
 		e(&cfg)
 	}
 	cfg = cfg.Resolved()
-	v, err := Open(t.Context(), cfg)
-	storetest.Must(t, err)
+	v := storetest.Value(Open(t.Context(), cfg))(t)
 	s := &service{cfg: cfg, o: Options{Log: slog.New(slog.DiscardHandler)}, log: slog.New(slog.DiscardHandler),
 		Deployment: v}
 	storetest.Must(t, s.build(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}))
@@ -176,9 +175,7 @@ func TestReadiness(t *testing.T) {
 	if err := s.ready(t.Context()); err != nil {
 		t.Fatalf("a sound node: %v", err)
 	}
-	if got := s.node.Loads()["probe"].Activated; got != 1 {
-		t.Errorf("%d activations of the probe: no actor was asked", got)
-	}
+	storetest.Equal(t, s.node.Loads()["probe"].Activated, 1, "activations of the probe: no actor was asked")
 	s.node.Stop(t.Context())
 	if s.DB.Ping(t.Context()) != nil || s.ready(t.Context()) == nil {
 		t.Error("ready, and no actor answers")

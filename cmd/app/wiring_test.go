@@ -90,9 +90,7 @@ func TestDeliveryRules(t *testing.T) {
 		{wake.Host(`{"type":"webhook","url":"https://Push.example.com:8443/a"}`), "push.example.com"},
 		{letter.Host("a@Mail.Example.com"), "mail.example.com"},
 	} {
-		if c.got != c.want {
-			t.Errorf("host %q, want %q", c.got, c.want)
-		}
+		storetest.Equal(t, c.got, c.want, "host")
 	}
 	wake.Host, letter.Host = nil, nil
 	if want := (dispatch.Rule{Slots: 64, Most: 32, Slow: 1, Slows: 32, RestAfter: 3, Rest: 5 * time.Minute,
@@ -163,8 +161,7 @@ func TestJobsPurge(t *testing.T) {
 	s := assembled(t)
 	storetest.Must(t, s.commit.Commit(t.Context(), change.Note{Topic: change.MFA}))
 	notes := func() int {
-		n, err := s.DB.Conn(t.Context()).NewSelect().Table("change").Count(t.Context())
-		storetest.Must(t, err)
+		n := storetest.Value(s.DB.Conn(t.Context()).NewSelect().Table("change").Count(t.Context()))(t)
 		return int(n)
 	}
 	err := s.DB.InTx(t.Context(), func(ctx context.Context) error {
@@ -182,9 +179,7 @@ func TestJobsPurge(t *testing.T) {
 			t.Errorf("%s: %v", j.complaint, err)
 		}
 	}
-	if n := notes(); n != 0 {
-		t.Errorf("%d old notes are still there after every job ran", n)
-	}
+	storetest.Equal(t, notes(), 0, "old notes are still there after every job ran")
 }
 
 // The currencies in memory are loaded before the node serves, follow the change feed, and are reloaded after a
@@ -199,8 +194,7 @@ func TestCurrenciesAreReloaded(t *testing.T) {
 	if !known("BTC") {
 		t.Error("BTC is not known at the start")
 	}
-	other, err := Open(t.Context(), s.cfg)
-	storetest.Must(t, err)
+	other := storetest.Value(Open(t.Context(), s.cfg))(t)
 	defer other.Close()
 	add := func(code string, notes ...commit.Write) {
 		t.Helper()
@@ -304,8 +298,6 @@ func TestLastNight(t *testing.T) {
 func TestPrintedAddressesAreLocalhost(t *testing.T) {
 	for addr, want := range map[string]string{"127.0.0.1:8080": "localhost:8080", "[::1]:80": "localhost:80",
 		"0.0.0.0:1": "localhost:1", ":1": "localhost:1", "192.0.2.7:1": "192.0.2.7:1", "host.test:1": "host.test:1", "": ""} {
-		if got := browsable(addr); got != want {
-			t.Errorf("%q is printed as %q, want %q", addr, got, want)
-		}
+		storetest.Equal(t, browsable(addr), want, addr, "is printed as")
 	}
 }

@@ -63,8 +63,7 @@ func tryLine(args string, environ ...string) (line trialLine, selected runner, h
 func TestCommandLine(t *testing.T) {
 	eight := uint8(8)
 	walk := trialWalk{trialShared: trialShared{"north"}, Need: "n", Other: "o", Grace: 25 * time.Hour, Token: "none"}
-	dir, err := filepath.Abs(".")
-	storetest.Must(t, err)
+	dir := storetest.Value(filepath.Abs("."))(t)
 	for args, of := range map[string]func(*trialWalk){
 		"north":                       func(*trialWalk) {},
 		"--force north y,z +9":        func(w *trialWalk) { w.Force, w.More = true, []string{"y,z", "+9"} },

@@ -73,9 +73,7 @@ func TestInvalidSettingsAreAllListed(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "data")
 		code, out, errOut := command(t, append([]string{"DEV=true", "DATA_DIR=" + dir}, c.settings...), c.args)
-		if code != 2 {
-			t.Errorf("%s: exit %d, want 2: %s", c.name, code, errOut)
-		}
+		storetest.Equal(t, code, 2, c.name, "exit", "2", errOut)
 		for _, want := range c.wants {
 			if !strings.Contains(errOut, want) {
 				t.Errorf("%s: nothing said of %q:\n%s", c.name, want, errOut)

@@ -30,8 +30,7 @@ func TestSinkPrintsMessages(t *testing.T) {
 	var out printed
 	s := sink{out: &out}
 	serve := func(on func(net.Listener) error) string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		storetest.Must(t, err)
+		l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 		var over sync.WaitGroup
 		over.Go(func() { _ = on(l) })
 		t.Cleanup(func() { l.Close(); over.Wait() })
@@ -49,8 +48,7 @@ func TestSinkPrintsMessages(t *testing.T) {
 			return http.Post(gateway, "application/json", strings.NewReader(`{"to": "+2"}`))
 		},
 	} {
-		answer, err := send()
-		storetest.Must(t, err)
+		answer := storetest.Value(send())(t)
 		answer.Body.Close()
 	}
 	letter := "To: a@example.com\r\nSubject: =?utf-8?q?G=C3=BCn?=\r\n" +
@@ -60,9 +58,7 @@ func TestSinkPrintsMessages(t *testing.T) {
 	storetest.Must(t, smtp.SendMail(serve(s.serveMail), nil, "b@example.com", []string{"a@example.com"}, []byte(letter)))
 	want := "sms text=Code: 123456 for you to=+905321234567\nsms text=654321 to=+1\nsms {\"to\": \"+2\"}\n" +
 		"mail to=a@example.com subject=Gün text=Code 123456\n"
-	if got := out.text.String(); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	storetest.Equal(t, out.text.String(), want)
 	if code := run(t.Context(), []string{"sink", "--mail", "0.0.0.0:8026"}, []string{"CASTELLAN_DATA_DIR=" + t.TempDir()},
 		strings.NewReader(""), &out, &out); code != 1 {
 		t.Errorf("an address of other machines: exit %d", code)

@@ -78,8 +78,7 @@ var ownWays = map[string]string{
 // endpoint. A new store or write must be added to one of the tables.
 func TestRecordsAreMadeByTheirServices(t *testing.T) {
 	used := map[string]string{} // by name: location
-	files, err := os.ReadDir(".")
-	storetest.Must(t, err)
+	files := storetest.Value(os.ReadDir("."))(t)
 	write := regexp.MustCompile(`^(Add|Set|Put|Save|Grant|Revoke|Remember|LoggedIn|Publish|Arrived|Touch|Verify)`)
 	store := regexp.MustCompile(`^New[A-Z]`)
 	fset := token.NewFileSet()
@@ -87,8 +86,7 @@ func TestRecordsAreMadeByTheirServices(t *testing.T) {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") || f.Name() == "services.go" {
 			continue
 		}
-		parsed, err := parser.ParseFile(fset, f.Name(), nil, parser.SkipObjectResolution)
-		storetest.Must(t, err)
+		parsed := storetest.Value(parser.ParseFile(fset, f.Name(), nil, parser.SkipObjectResolution))(t)
 		stores := storePackages(parsed)
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			s, name := (*ast.SelectorExpr)(nil), write

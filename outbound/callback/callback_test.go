@@ -55,9 +55,7 @@ func TestCallback(t *testing.T) {
 	if err := send(m); err != nil {
 		t.Error(err)
 	}
-	if calls != 7 {
-		t.Errorf("%d calls for 7 attempts", calls)
-	}
+	storetest.Equal(t, calls, 7, "calls for 7 attempts")
 	s.Close()
 	if err := send(m); err == nil || message.IsPermanent(err) || strings.Contains(err.Error(), s.URL) {
 		t.Errorf("a service that is away: %v", err)
@@ -68,9 +66,7 @@ func TestCallback(t *testing.T) {
 		}
 	}
 	for to, want := range map[string]string{"https://Shop.example:8443/in": "shop.example:8443", "\n": ""} {
-		if got := callback.Host(to); got != want {
-			t.Errorf("%q is at %q", to, got)
-		}
+		storetest.Equal(t, callback.Host(to), want, to, "is at")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/outbound/dispatch"
 	"castellan/persistence"
 	"castellan/persistence/delivery"
@@ -85,10 +86,7 @@ func (w *world) dispatcher(keep bool) *dispatch.Dispatcher {
 func (w *world) add(id string, lease time.Duration, life time.Duration) (outbox.Message, message.Rendered) {
 	w.t.Helper()
 	r := message.Rendered{Channel: message.SMS, To: "+905320000001", Text: "code 123456", Code: "123456"}
-	plain, err := r.AppendBinary(nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	plain := storetest.Value(r.AppendBinary(nil))(w.t)
 	now := time.Now()
 	m := outbox.Message{
 		ID:          id,
@@ -101,18 +99,13 @@ func (w *world) add(id string, lease time.Duration, life time.Duration) (outbox.
 		LeaseUntil:  now.Add(lease),
 		Payload:     w.ring.Seal(plain, challenge.PayloadData("c", id, 0)),
 	}
-	if err := w.db.Commit(w.t.Context(), outbox.Add{Message: m}); err != nil {
-		w.t.Fatal(err)
-	}
+	storetest.Must(w.t, w.db.Commit(w.t.Context(), outbox.Add{Message: m}))
 	return m, r
 }
 
 func (w *world) payloads() int {
 	w.t.Helper()
-	ms, err := w.store.Recent(w.t.Context(), nil, 100)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ms := storetest.Value(w.store.Recent(w.t.Context(), nil, 100))(w.t)
 	return len(ms)
 }
 
@@ -133,9 +126,7 @@ func TestDeliversAtOnceAndErases(t *testing.T) {
 		if got := w.out.seen(); len(got) != 1 || got[0] != "m1 123456" {
 			t.Fatalf("sent %v", got)
 		}
-		if n := w.payloads(); n != 0 {
-			t.Errorf("%d payloads are left after delivery", n)
-		}
+		storetest.Equal(t, w.payloads(), 0, "payloads are left after delivery")
 		time.Sleep(2 * time.Minute)
 		if got := w.out.seen(); len(got) != 1 {
 			t.Errorf("sent again: %v", got)
@@ -198,17 +189,13 @@ func TestGivesUp(t *testing.T) {
 		d.Start()
 		d.Deliver(w.add("refused", 30*time.Second, time.Hour))
 		time.Sleep(time.Minute)
-		if n := len(w.out.seen()); n != 1 {
-			t.Errorf("a permanent refusal was sent %d times", n)
-		}
+		storetest.Equal(t, len(w.out.seen()), 1, "a permanent refusal was sent", "times")
 		for range 10 {
 			w.out.answers = append(w.out.answers, errors.New("unreachable"))
 		}
 		d.Deliver(w.add("unreachable", 30*time.Second, time.Hour))
 		time.Sleep(5 * time.Minute)
-		if n := len(w.out.seen()) - 1; n != 4 {
-			t.Errorf("%d attempts, want 4", n)
-		}
+		storetest.Equal(t, len(w.out.seen())-1, 4, "attempts, want 4")
 		if d.Failed.Load() != 2 || w.payloads() != 0 {
 			t.Errorf("%d failed, %d payloads", d.Failed.Load(), w.payloads())
 		}
@@ -243,17 +230,11 @@ func TestAnotherNodeTakesOver(t *testing.T) {
 			a.Deliver(w.add(fmt.Sprint("m", i), 30*time.Second, 5*time.Minute))
 		}
 		time.Sleep(29 * time.Second)
-		if n := len(w.out.seen()); n != 20 {
-			t.Errorf("%d sent before the lease lapsed", n)
-		}
+		storetest.Equal(t, len(w.out.seen()), 20, "sent before the lease lapsed")
 		time.Sleep(3 * time.Second)
-		if n := len(w.out.seen()); n != 21 {
-			t.Errorf("%d sent, want the orphan too", n)
-		}
+		storetest.Equal(t, len(w.out.seen()), 21, "sent, want the orphan too")
 		time.Sleep(2 * time.Minute)
-		if n := len(w.out.seen()); n != 21 {
-			t.Errorf("%d sent in the end", n)
-		}
+		storetest.Equal(t, len(w.out.seen()), 21, "sent in the end")
 		a.Stop()
 		b.Stop()
 	})

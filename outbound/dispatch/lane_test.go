@@ -12,6 +12,7 @@ import (
 
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
+	"castellan/domain/kit/storetest"
 )
 
 var wakeups = Rule{Slots: 64, Host: hostOf, Most: 32, Slow: 1, Slows: 32, RestAfter: 3, Rest: 5 * time.Minute,
@@ -75,9 +76,7 @@ func TestHangingHostDelaysNoOtherUser(t *testing.T) {
 		}
 		for id, want := range map[string]outbox.State{"a0": outbox.Queued, "a2": outbox.Queued, "a3": outbox.Failed,
 			"a39": outbox.Failed} {
-			if got := o.state(id); got != want {
-				t.Errorf("%s is in state %d, want %d", id, got, want)
-			}
+			storetest.Equal(t, o.state(id), want, id, "is in state")
 		}
 		// Neither another user's wake-up to the host nor the user's wake-up to another host is tried.
 		wake(d, "c", "C", "a")
@@ -108,9 +107,7 @@ func TestSuspensionEndsOnTime(t *testing.T) {
 				pass(3 * time.Second)
 			}
 			synctest.Wait()
-			if got := len(o.begunAll()) > before; got != want {
-				t.Errorf("message %d: tried %t", tries, got)
-			}
+			storetest.Equal(t, len(o.begunAll()) > before, want, "message", tries, "tried")
 		}
 		for range 3 {
 			tried(true)
@@ -209,9 +206,7 @@ func TestUsersTakeTurns(t *testing.T) {
 			wake(d, "b1", "B", "x")
 			wake(d, "c0", "C", "y")
 			pass(8 * time.Second)
-			if got := strings.Join(o.begunAll(), " "); got != "a0 a1 b0 c0 a2 b1 a3 a4" {
-				t.Errorf("sent as %s", got)
-			}
+			storetest.Equal(t, strings.Join(o.begunAll(), " "), "a0 a1 b0 c0 a2 b1 a3 a4", "sent as")
 		})
 }
 
@@ -280,9 +275,7 @@ func TestNoRetryAfterHalfOfTheLife(t *testing.T) {
 			d.Deliver(outbox.Message{ID: id, UserID: id, Channel: message.Push, CreatedAt: now.Add(-ago),
 				ExpiresAt: now.Add(2*time.Minute - ago)}, message.Rendered{To: id + "@" + id})
 			defer func() {
-				if got := o.state(id); got != want {
-					t.Errorf("after %v: state %d, want %d", ago, got, want)
-				}
+				storetest.Equal(t, o.state(id), want, "after", ago, "state")
 			}()
 		}
 		pass(10 * time.Second)

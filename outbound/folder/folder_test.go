@@ -12,8 +12,7 @@ import (
 
 func open(t *testing.T) *Store {
 	t.Helper()
-	s, err := Open(filepath.Join(t.TempDir(), "files"))
-	storetest.Must(t, err)
+	s := storetest.Value(Open(filepath.Join(t.TempDir(), "files")))(t)
 	t.Cleanup(func() { storetest.Must(t, s.Close()) })
 	return s
 }

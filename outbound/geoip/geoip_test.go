@@ -43,15 +43,12 @@ func TestFile(t *testing.T) {
 		),
 		1,
 	)
-	f, err := Open(path)
-	storetest.Must(t, err)
+	f := storetest.Value(Open(path))(t)
 	want := func(answers map[string]string) {
 		t.Helper()
 		for range 2 { // decoded, then cached
 			for in, want := range answers {
-				if got := f.Country(addr(in)); got != want {
-					t.Errorf("%s: %q, want %q", in, got, want)
-				}
+				storetest.Equal(t, f.Country(addr(in)), want, in)
 			}
 		}
 	}

@@ -22,13 +22,9 @@ func TestEmbedded(t *testing.T) {
 		"127.0.0.1": "", "10.1.2.3": "", "192.168.0.1": "", "0.0.0.0": "", "::": "", "::1": "", "::1.0.0.0": "",
 		"fe80::1": "", "fd00::1": "", "224.0.0.1": "", "255.255.255.255": "",
 	} {
-		if got := (Embedded{}).Country(addr(in)); got != want {
-			t.Errorf("%s: %q, want %q", in, got, want)
-		}
+		storetest.Equal(t, (Embedded{}).Country(addr(in)), want, in)
 	}
-	if got := (Embedded{}).Country(netip.Addr{}); got != "" {
-		t.Errorf("no address: %q", got)
-	}
+	storetest.Equal(t, (Embedded{}).Country(netip.Addr{}), "", "no address")
 	for _, in := range []string{"78.160.0.1", "2001:4860:4860::8888"} {
 		a := addr(in)
 		if n := testing.AllocsPerRun(100, func() { Embedded{}.Country(a) }); n > 0 {
@@ -40,8 +36,7 @@ func TestEmbedded(t *testing.T) {
 // At each border of two countries and beside it, the tables answer what iploc answers. tools/countries wrote the digest
 // of its answers.
 func TestEveryBorder(t *testing.T) {
-	want, err := os.ReadFile("testdata/answers.sha256")
-	storetest.Must(t, err)
+	want := storetest.Value(os.ReadFile("testdata/answers.sha256"))(t)
 	if got := answers(&table4) + "  ipv4.table\n" + answers(&table6) + "  ipv6.table\n"; got != string(want) {
 		t.Errorf("answers\n%swant\n%s", got, want)
 	}

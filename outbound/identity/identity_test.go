@@ -150,9 +150,7 @@ func TestNoVerdict(t *testing.T) {
 			t.Errorf("%d %.90s: %v, %q, want %q", tc.status, tc.text, known, why, tc.want)
 		}
 	}
-	if r.asked != 16 {
-		t.Errorf("asked %d times: a redirect was followed", r.asked)
-	}
+	storetest.Equal(t, r.asked, 16, "asked", "times: a redirect was followed")
 	stranger := c
 	stranger.CAFile = ""
 	if _, why := ask(t, stranger); !strings.Contains(why, "certificate") {
@@ -172,8 +170,7 @@ func TestBreaker(t *testing.T) {
 	r, c := start(t)
 	now := time.Unix(1_800_000_000, 0)
 	c.Now = func() time.Time { return now }
-	service, err := outbound.New(c)
-	storetest.Must(t, err)
+	service := storetest.Value(outbound.New(c))(t)
 	asks := func(after time.Duration, want bool) {
 		t.Helper()
 		now = now.Add(after)

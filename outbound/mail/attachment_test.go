@@ -21,8 +21,7 @@ func TestAttachment(t *testing.T) {
 	m := message.Rendered{Channel: message.MAIL, To: "user@example.org", Subject: "Koşullar", Text: "Açıklama\n",
 		Attachment: &message.Attachment{Name: "agreement-2.1.pdf", Type: "application/pdf", Content: file}}
 	storetest.Must(t, newSender(t, r, ca, nil).Send(t.Context(), "m1", m))
-	got, err := netmail.ReadMessage(strings.NewReader(r.messages()[0].data))
-	storetest.Must(t, err)
+	got := storetest.Value(netmail.ReadMessage(strings.NewReader(r.messages()[0].data)))(t)
 	kind, params, err := mime.ParseMediaType(got.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/mixed" {
 		t.Fatalf("%s, %v", kind, err)
@@ -33,8 +32,7 @@ func TestAttachment(t *testing.T) {
 	if body, err := io.ReadAll(text); err != nil || strings.TrimSpace(string(body)) != "Açıklama" {
 		t.Errorf("the text is %q, %v", body, err)
 	}
-	attached, err := parts.NextPart()
-	storetest.Must(t, err)
+	attached := storetest.Value(parts.NextPart())(t)
 	body, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, attached))
 	if err != nil || !bytes.Equal(body, file) || attached.FileName() != "agreement-2.1.pdf" ||
 		!strings.HasPrefix(attached.Header.Get("Content-Type"), "application/pdf") {

@@ -39,9 +39,7 @@ func TestConcurrentMessages(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	if len(seen) != 50 {
-		t.Errorf("%d of 50 arrived", len(seen))
-	}
+	storetest.Equal(t, len(seen), 50, "of 50 arrived")
 	if connections, _ := r.counts(); connections > 4 {
 		t.Errorf("%d connections", connections)
 	}
@@ -166,8 +164,7 @@ func TestCancelledCall(t *testing.T) {
 }
 
 func TestSilentServer(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	storetest.Must(t, err)
+	listener := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	r := &relay{port: listener.Addr().(*net.TCPAddr).Port}
 	for _, tls := range []string{mail.None, mail.STARTTLS, mail.TLS} {

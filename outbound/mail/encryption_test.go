@@ -42,9 +42,7 @@ func TestUnencryptedOnLoopback(t *testing.T) {
 		s := newSender(t, r, nil, func(c *mail.Config) { c.TLS, c.Host = mail.None, host })
 		storetest.Must(t, s.Send(t.Context(), "1", rendered("en")))
 	}
-	if n := len(r.messages()); n != 2 {
-		t.Errorf("%d messages", n)
-	}
+	storetest.Equal(t, len(r.messages()), 2, "messages")
 }
 
 func TestAuthentication(t *testing.T) {
@@ -76,9 +74,7 @@ func TestAuthentication(t *testing.T) {
 			if strings.Contains(err.Error(), "wrong") {
 				t.Errorf("the password is in %v", err)
 			}
-			if len(r.messages()) != 0 {
-				t.Error("a message was sent all the same")
-			}
+			storetest.Equal(t, len(r.messages()), 0, "a message was sent all the same")
 		})
 	}
 }

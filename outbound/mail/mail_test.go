@@ -32,8 +32,7 @@ func newSender(t *testing.T, r *relay, ca *authority, change func(*mail.Config))
 	if change != nil {
 		change(&cfg)
 	}
-	s, err := mail.New(cfg)
-	storetest.Must(t, err)
+	s := storetest.Value(mail.New(cfg))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -92,17 +91,14 @@ func TestContent(t *testing.T) {
 			got.utf8 {
 			t.Errorf("envelope %q %q user %q secure %v utf8 %v", got.from, got.to, got.user, got.secure, got.utf8)
 		}
-		parsed, err := netmail.ReadMessage(strings.NewReader(got.data))
-		storetest.Must(t, err)
+		parsed := storetest.Value(netmail.ReadMessage(strings.NewReader(got.data)))(t)
 		h := parsed.Header
 		for name, want := range map[string]string{
 			"Message-Id": "<01J9.MAIL=3A1@id.example.com>", "To": "<user@example.org>", "Mime-Version": "1.0",
 			"Auto-Submitted": "auto-generated", "Content-Language": "ar", "Date": "Sat, 21 Nov 2026 10:30:00 +0000",
 			"X-Mailer": "", "User-Agent": "",
 		} {
-			if got := h.Get(name); got != want {
-				t.Errorf("%s: %q, want %q", name, got, want)
-			}
+			storetest.Equal(t, h.Get(name), want, name)
 		}
 		from, err := h.AddressList("From")
 		if err != nil || len(from) != 1 || from[0].Name != "Kale Güvenlik" || from[0].Address != "no-reply@id.example.com" {
@@ -128,14 +124,12 @@ func checkParts(t *testing.T, parsed *netmail.Message, m message.Rendered) {
 	}
 	parts := multipart.NewReader(parsed.Body, params["boundary"])
 	for _, want := range []struct{ kind, content string }{{"text/plain", m.Text}, {"text/html", m.HTML}} {
-		p, err := parts.NextRawPart()
-		storetest.Must(t, err)
+		p := storetest.Value(parts.NextRawPart())(t)
 		kind, params, _ := mime.ParseMediaType(p.Header.Get("Content-Type"))
 		if kind != want.kind || !strings.EqualFold(params["charset"], "utf-8") {
 			t.Errorf("part %q %v", kind, params)
 		}
-		body, err := io.ReadAll(quotedprintable.NewReader(p))
-		storetest.Must(t, err)
+		body := storetest.Value(io.ReadAll(quotedprintable.NewReader(p)))(t)
 		if got := strings.ReplaceAll(string(body), "\r\n", "\n"); strings.TrimRight(got, "\n") != strings.TrimRight(
 			want.content,
 			"\n",
@@ -201,9 +195,7 @@ func TestRefusals(t *testing.T) {
 	if connections, _ := r.counts(); connections != 2 { // 421 closes one
 		t.Errorf("%d connections for refusals that leave them whole", connections)
 	}
-	if n := len(r.messages()); n != 9 {
-		t.Errorf("%d messages arrived, want those that were not refused", n)
-	}
+	storetest.Equal(t, len(r.messages()), 9, "messages arrived, want those that were not refused")
 }
 
 func TestInjection(t *testing.T) {
@@ -243,8 +235,7 @@ func TestInjection(t *testing.T) {
 		t.Fatalf("%d messages", len(inbox))
 	}
 	for i, id := range []string{"<x=0D=0ABcc=3A=20=3Cevil=40example.net=3E@id.example.com>", "@id.example.com>"} {
-		parsed, err := netmail.ReadMessage(strings.NewReader(inbox[i].data))
-		storetest.Must(t, err)
+		parsed := storetest.Value(netmail.ReadMessage(strings.NewReader(inbox[i].data)))(t)
 		if got := parsed.Header.Get("Message-Id"); !strings.HasSuffix(got, id) || len(got) > 250 ||
 			parsed.Header.Get("Bcc") != "" || parsed.Header.Get("Content-Language") != "" {
 			t.Errorf("headers %v", parsed.Header)

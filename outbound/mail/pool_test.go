@@ -32,8 +32,7 @@ func TestIdleConnectionEnds(t *testing.T) {
 				}
 			}
 		}()
-		conversation, err := smtp.NewClient(client, "relay.test")
-		storetest.Must(t, err)
+		conversation := storetest.Value(smtp.NewClient(client, "relay.test"))(t)
 		p := newPool(1, keepIdle, nil)
 		c := &session{smtp: conversation, raw: client, timeout: time.Second}
 		p.give(c, nil)

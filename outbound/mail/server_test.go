@@ -35,17 +35,14 @@ type authority struct {
 
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	storetest.Must(t, err)
+	key := storetest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	storetest.Must(t, err)
-	cert, err := x509.ParseCertificate(der)
-	storetest.Must(t, err)
+	der := storetest.Value(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	cert := storetest.Value(x509.ParseCertificate(der))(t)
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	storetest.Must(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 	return &authority{key, cert, file}
@@ -54,8 +51,7 @@ func newAuthority(t *testing.T) *authority {
 // issue creates a server certificate for a host name or address.
 func (a *authority) issue(t *testing.T, host string) *tls.Config {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	storetest.Must(t, err)
+	key := storetest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -65,8 +61,7 @@ func (a *authority) issue(t *testing.T, host string) *tls.Config {
 	} else {
 		template.DNSNames = []string{host}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
-	storetest.Must(t, err)
+	der := storetest.Value(x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key))(t)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
@@ -106,8 +101,7 @@ func newRelay(t *testing.T, secure *tls.Config, implicit bool, options ...relayO
 	server.Domain = "relay.test"
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	server.AllowInsecureAuth = true // so that only the client protects the password
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	storetest.Must(t, err)
+	listener := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	r.port = listener.Addr().(*net.TCPAddr).Port
 	listener = &countingListener{listener, r}
 	if implicit {

@@ -92,9 +92,7 @@ func fetch(t *testing.T, s provider.Source) string {
 
 func source(t *testing.T, c outbound.Config) provider.Source {
 	t.Helper()
-	s, err := outbound.NewExchange(c)
-	storetest.Must(t, err)
-	return s
+	return storetest.Value(outbound.NewExchange(c))(t)
 }
 
 // Amounts keep all digits; invalid balances are counted.
@@ -105,9 +103,7 @@ func TestExchange(t *testing.T) {
 		`"locked":0.5},{"asset":"NEG","free":"-1","locked":"0"},{"asset":"BIG","free":"1e400","locked":"0"},` +
 		`{"asset":"A B","free":"1","locked":"0"},{"asset":"NIL","free":null,"locked":"0"},{"free":"1","locked":"1"}]}`
 	want := "[{ [{BTC 4723846.898500000000000001 0.1} {LTC 0 0} {USDT 5 0.5}] 5}]"
-	if got := fetch(t, source(t, c)); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	storetest.Equal(t, fetch(t, source(t, c)), want)
 	for _, change := range []func(*outbound.Config){
 		func(c *outbound.Config) { c.Secret = "other" }, func(c *outbound.Config) { c.Key = "other" },
 		func(c *outbound.Config) { c.Header = "X-Other" }, func(c *outbound.Config) { c.URL += "v2" },
@@ -115,9 +111,7 @@ func TestExchange(t *testing.T) {
 	} {
 		wrong := c
 		change(&wrong)
-		if got := fetch(t, source(t, wrong)); got != "the provider answered 401" {
-			t.Errorf("got %s", got)
-		}
+		storetest.Equal(t, fetch(t, source(t, wrong)), "the provider answered 401")
 	}
 }
 

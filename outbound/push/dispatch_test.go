@@ -52,8 +52,7 @@ func (p *place) InTx(ctx context.Context, fn func(context.Context) error) error 
 // row returns the row that the start of a push writes: the message sealed like any other.
 func row(t *testing.T, ring *keyring.Ring, id, target string) outbox.Message {
 	t.Helper()
-	plain, err := to(target).AppendBinary(nil)
-	storetest.Must(t, err)
+	plain := storetest.Value(to(target).AppendBinary(nil))(t)
 	return outbox.Message{
 		ID:          id,
 		ChallengeID: "01JD0000000000000000000000",
@@ -135,9 +134,7 @@ func TestRowsOfTheOutbox(t *testing.T) {
 	if len(told) != 2 || told[0] != "u-gone" || told[1] != gone {
 		t.Errorf("told of %q", told)
 	}
-	if text := opened(t, d.private, d.auth, s.received()[0].body); text != wakeup {
-		t.Errorf("the device reads %q", text)
-	}
+	storetest.Equal(t, opened(t, d.private, d.auth, s.received()[0].body), wakeup, "the device reads")
 	for _, secret := range []string{"127.0.0.1", "169.254", hookSecret} {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("%q is in the log: %s", secret, log.String())

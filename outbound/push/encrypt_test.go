@@ -17,16 +17,12 @@ import (
 
 func raw(t *testing.T, s string) []byte {
 	t.Helper()
-	b, err := base64.RawURLEncoding.DecodeString(s)
-	storetest.Must(t, err)
-	return b
+	return storetest.Value(base64.RawURLEncoding.DecodeString(s))(t)
 }
 
 func private(t *testing.T, s string) *ecdh.PrivateKey {
 	t.Helper()
-	k, err := ecdh.P256().NewPrivateKey(raw(t, s))
-	storetest.Must(t, err)
-	return k
+	return storetest.Value(ecdh.P256().NewPrivateKey(raw(t, s)))(t)
 }
 
 // The values of RFC 8291, appendix A.
@@ -43,8 +39,7 @@ const (
 )
 
 func TestVectorOfTheRFC(t *testing.T) {
-	device, err := Keys{P256dh: rfcPublic, Auth: rfcAuth}.receiver()
-	storetest.Must(t, err)
+	device := storetest.Value(Keys{P256dh: rfcPublic, Auth: rfcAuth}.receiver())(t)
 	got, err := device.seal([]byte(rfcText), 0, private(t, rfcSender), raw(t, rfcSalt))
 	if err != nil || !bytes.Equal(got, raw(t, rfcBody)) {
 		t.Errorf("%v\n got %s\nwant %s", err, base64.RawURLEncoding.EncodeToString(got), rfcBody)
@@ -61,20 +56,14 @@ func opened(t *testing.T, own *ecdh.PrivateKey, auth, body []byte) string {
 		t.Fatalf("malformed header of a body of %d bytes", len(body))
 	}
 	salt, sender, sealed := body[:16], body[21:86], body[86:]
-	public, err := ecdh.P256().NewPublicKey(sender)
-	storetest.Must(t, err)
-	shared, err := own.ECDH(public)
-	storetest.Must(t, err)
+	public := storetest.Value(ecdh.P256().NewPublicKey(sender))(t)
+	shared := storetest.Value(own.ECDH(public))(t)
 	derive := func(secret, salt []byte, info string, n int) []byte {
-		k, err := hkdf.Key(sha256.New, secret, salt, info, n)
-		storetest.Must(t, err)
-		return k
+		return storetest.Value(hkdf.Key(sha256.New, secret, salt, info, n))(t)
 	}
 	secret := derive(shared, auth, "WebPush: info\x00"+string(own.PublicKey().Bytes())+string(sender), 32)
-	block, err := aes.NewCipher(derive(secret, salt, "Content-Encoding: aes128gcm\x00", 16))
-	storetest.Must(t, err)
-	aead, err := cipher.NewGCM(block)
-	storetest.Must(t, err)
+	block := storetest.Value(aes.NewCipher(derive(secret, salt, "Content-Encoding: aes128gcm\x00", 16)))(t)
+	aead := storetest.Value(cipher.NewGCM(block))(t)
 	record, err := aead.Open(nil, derive(secret, salt, "Content-Encoding: nonce\x00", 12), sealed, nil)
 	if err != nil {
 		t.Fatalf("the device cannot open the message: %v", err)
@@ -92,11 +81,8 @@ func TestMessagesAreUnlinkable(t *testing.T) {
 	storetest.Must(t, err)
 	var bodies [][]byte
 	for _, text := range []string{"", "x", strings.Repeat("x", paddedBytes-1)} {
-		b, err := device.encrypt([]byte(text))
-		storetest.Must(t, err)
-		if got := opened(t, private(t, rfcReceiver), raw(t, rfcAuth), b); got != text {
-			t.Errorf("%q came as %q", text, got)
-		}
+		b := storetest.Value(device.encrypt([]byte(text)))(t)
+		storetest.Equal(t, opened(t, private(t, rfcReceiver), raw(t, rfcAuth), b), text, "came as")
 		bodies = append(bodies, b)
 	}
 	for i, b := range bodies {

@@ -35,17 +35,13 @@ func TestWebPush(t *testing.T) {
 		t.Fatalf("%d calls", len(calls))
 	}
 	c := calls[0]
-	if text := opened(t, d.private, d.auth, c.body); text != wakeup {
-		t.Errorf("the device reads %q", text)
-	}
+	storetest.Equal(t, opened(t, d.private, d.auth, c.body), wakeup, "the device reads")
 	if c.method != http.MethodPost || c.path != "/send/"+capability {
 		t.Errorf("%s %s", c.method, c.path)
 	}
 	for name, want := range map[string]string{"TTL": "90", "Urgency": "high", "Content-Encoding": "aes128gcm",
 		"Content-Type": "application/octet-stream", "User-Agent": "castellan"} {
-		if got := c.header.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		storetest.Equal(t, c.header.Get(name), want, name)
 	}
 	subject := c.header.Get("Topic")
 	if len(subject) > 32 || subject == "" || strings.ContainsAny(subject, "+/=.") ||
@@ -102,15 +98,11 @@ func TestOnlyPermittedFieldsAreSent(t *testing.T) {
 	storetest.Must(t, send(t, sender, m))
 	const want = `{"challengeId":"c","action":"a","expire":3600}`
 	calls := s.received()
-	if text := opened(t, d.private, d.auth, calls[0].body); text != want {
-		t.Errorf("the device reads %q", text)
-	}
+	storetest.Equal(t, opened(t, d.private, d.auth, calls[0].body), want, "the device reads")
 	if string(calls[1].body) != want || strings.Contains(fmt.Sprint(calls[1].header), "123456") {
 		t.Errorf("the webhook got %s", calls[1].body)
 	}
-	if ttl := calls[0].header.Get("TTL"); ttl != "3600" {
-		t.Errorf("TTL %s", ttl)
-	}
+	storetest.Equal(t, calls[0].header.Get("TTL"), "3600", "TTL")
 }
 
 func TestOrigin(t *testing.T) {
@@ -183,9 +175,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	})
 	failure(t, send(t, s.sender(t, func(c *Config) { c.AllowPlain = true }), to(hook(s.URL))), true, "answered 307")
-	if len(other.received()) != 0 {
-		t.Error("a redirect was followed")
-	}
+	storetest.Equal(t, len(other.received()), 0, "a redirect was followed")
 }
 
 // Neither an endless answer nor a missing one blocks a worker.
@@ -256,9 +246,7 @@ func TestGuardedTargets(t *testing.T) {
 	}
 	listed := s.sender(t, func(c *Config) { c.Hosts = []string{"*.push.example.com"} })
 	failure(t, send(t, listed, to(hook(s.URL))), true, "not in the list of hosts")
-	if s.connections() != 0 {
-		t.Error("a host that is not listed was called")
-	}
+	storetest.Equal(t, s.connections(), 0, "a host that is not listed was called")
 }
 
 func TestMalformedMessages(t *testing.T) {
@@ -293,14 +281,11 @@ func TestMalformedMessages(t *testing.T) {
 	}
 	failure(t, sender.Send(context.Background(), "a\nb", to(hook(s.URL))), true, "malformed message key")
 	failure(t, sender.Send(context.Background(), "", to(hook(s.URL))), true, "malformed message key")
-	if n := s.connections(); n != 0 {
-		t.Errorf("%d connections for messages that cannot be sent", n)
-	}
+	storetest.Equal(t, s.connections(), 0, "connections for messages that cannot be sent")
 }
 
 func TestNewReportsEveryFault(t *testing.T) {
-	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	storetest.Must(t, err)
+	other := storetest.Value(ecdsa.GenerateKey(elliptic.P384(), rand.Reader))(t)
 	good := Config{VAPID: keyringtest.Ring(t, nil).VAPIDs}
 	for part, change := range map[string]func(*Config){
 		"VAPID key is missing": func(c *Config) { c.VAPID = nil },

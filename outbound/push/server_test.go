@@ -119,8 +119,7 @@ func (s *service) sender(t *testing.T, change func(*Config)) *Sender {
 	if change != nil {
 		change(&cfg)
 	}
-	sender, err := New(cfg)
-	storetest.Must(t, err)
+	sender := storetest.Value(New(cfg))(t)
 	t.Cleanup(func() { sender.Close() })
 	return sender
 }
@@ -134,8 +133,7 @@ type device struct {
 
 func newDevice(t *testing.T, endpoint string) device {
 	t.Helper()
-	private, err := ecdh.P256().GenerateKey(rand.Reader)
-	storetest.Must(t, err)
+	private := storetest.Value(ecdh.P256().GenerateKey(rand.Reader))(t)
 	d := device{private: private, auth: make([]byte, 16)}
 	rand.Read(d.auth)
 	code := base64.RawURLEncoding.EncodeToString

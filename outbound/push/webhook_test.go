@@ -16,8 +16,7 @@ import (
 
 // The example of Standard Webhooks' own libraries.
 func TestVectorOfStandardWebhooks(t *testing.T) {
-	secrets, err := webhook.ParseSecrets(hookSecret)
-	storetest.Must(t, err)
+	secrets := storetest.Value(webhook.ParseSecrets(hookSecret))(t)
 	h := http.Header{}
 	secrets.Sign(h, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
 	got := h.Get("webhook-signature")
@@ -57,8 +56,7 @@ func TestWebhook(t *testing.T) {
 			t.Fatalf("%d signatures, want one of each secret", len(signatures))
 		}
 		for j, secret := range []string{hookSecret, secondSecret} {
-			key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-			storetest.Must(t, err)
+			key := storetest.Value(base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_")))(t)
 			mac := hmac.New(sha256.New, key)
 			mac.Write([]byte(messageID + "." + at + "." + wakeup))
 			if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); signatures[j] != want {
@@ -75,7 +73,5 @@ func TestWebhook(t *testing.T) {
 func TestWebhooksNeedASecret(t *testing.T) {
 	s := newService(t, true)
 	failure(t, send(t, s.sender(t, func(c *Config) { c.WebhookSecret = "" }), to(hook(s.URL))), true, "webhooks are off")
-	if s.connections() != 0 {
-		t.Error("a webhook was called without a signature")
-	}
+	storetest.Equal(t, s.connections(), 0, "a webhook was called without a signature")
 }

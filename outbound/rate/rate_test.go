@@ -51,9 +51,7 @@ func start(t *testing.T) (*server, outbound.Config) {
 
 func provider(t *testing.T, c outbound.Config) *outbound.Provider {
 	t.Helper()
-	p, err := outbound.New(c)
-	storetest.Must(t, err)
-	return p
+	return storetest.Value(outbound.New(c))(t)
 }
 
 // fetch returns the rates in order, and how many were left out.
@@ -83,16 +81,12 @@ func TestFetch(t *testing.T) {
 	s.answer = `{"timestamp":1,"base":"usd","rates":{"TRY":41.735200000000000001,"BTC":1.45e-05,"USD":1,"EUR":0.1,` +
 		`"BAD":"x","NEG":-1,"NIL":null,"A B":2,"BIG":1e400,"TXT":"2"}}`
 	const all = "USD/BTC=0.0000145 USD/EUR=0.1 USD/TRY=41.735200000000000001, 6 left out"
-	if got := fetch(t, p); got != all {
-		t.Errorf("got %s", got)
-	}
+	storetest.Equal(t, fetch(t, p), all)
 	if s.headers.Get("X-Api-Key") != "swordfish" || s.headers.Get("Authorization") != "" || p.Host() == "" {
 		t.Errorf("sent %v", s.headers)
 	}
 	c.Codes = []string{"TRY", "BAD"}
-	if got := fetch(t, provider(t, c)); got != "USD/TRY=41.735200000000000001, 2 left out" {
-		t.Errorf("got %s", got)
-	}
+	storetest.Equal(t, fetch(t, provider(t, c)), "USD/TRY=41.735200000000000001, 2 left out")
 }
 
 func TestFaults(t *testing.T) {
@@ -113,9 +107,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%d %.60s: %s, want %s", tc.status, tc.answer, got, tc.want)
 		}
 	}
-	if s.asked != 10 {
-		t.Errorf("asked %d times: a redirect was followed", s.asked)
-	}
+	storetest.Equal(t, s.asked, 10, "asked", "times: a redirect was followed")
 	stranger := c
 	stranger.CAFile = ""
 	if got := fetch(t, provider(t, stranger)); !strings.Contains(got, "certificate") {

@@ -114,9 +114,7 @@ func serve(t *testing.T, seen func(r *http.Request)) Config {
 
 func open(t *testing.T, c Config) *Store {
 	t.Helper()
-	s, err := New(c)
-	storetest.Must(t, err)
-	return s
+	return storetest.Value(New(c))(t)
 }
 
 func TestStore(t *testing.T) {
@@ -255,8 +253,7 @@ func TestParts(t *testing.T) {
 	content := []byte(strings.Repeat("0123456789", 200))
 	storetest.Must(t, s.Put(t.Context(), "document/x", content))
 	seen = nil
-	f, err := s.Get(t.Context(), "document/x")
-	storetest.Must(t, err)
+	f := storetest.Value(s.Get(t.Context(), "document/x"))(t)
 	defer f.Close()
 	read := func(from int64, whence, n int) (string, error) {
 		_, err := f.Seek(from, whence)
@@ -274,9 +271,7 @@ func TestParts(t *testing.T) {
 	if got, err := read(-10, io.SeekEnd, 11); got != "0123456789" || err != io.ErrUnexpectedEOF {
 		t.Errorf("the end is %q, %v", got, err)
 	}
-	if seen[1] != "GET bytes=1995-" {
-		t.Errorf("%q", seen)
-	}
+	storetest.Equal(t, seen[1], "GET bytes=1995-", seen)
 	storetest.Must(t, s.Put(t.Context(), "document/x", []byte(strings.Repeat("x", len(content)))))
 	if got, err := read(1000, io.SeekStart, 1); got != "" || fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("a replaced file: %q, %v", got, err)

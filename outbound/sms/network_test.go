@@ -55,9 +55,7 @@ func TestCertificateIsChecked(t *testing.T) {
 	cfg := form(strings.Replace(g.URL, "127.0.0.1", "localhost", 1)) // not in the certificate
 	cfg.CAFile = g.caFile(t)
 	checkFailure(t, newSender(t, cfg).Send(t.Context(), key, text("x")), false, "certificate")
-	if len(g.received()) != 0 {
-		t.Error("something was sent")
-	}
+	storetest.Equal(t, len(g.received()), 0, "something was sent")
 }
 
 func TestAnswerIsBounded(t *testing.T) {
@@ -94,7 +92,5 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.opened != 1 {
-		t.Errorf("%d connections", g.opened)
-	}
+	storetest.Equal(t, g.opened, 1, "connections")
 }

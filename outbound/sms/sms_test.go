@@ -93,8 +93,7 @@ func (g *gateway) caFile(t *testing.T) string {
 func newSender(t *testing.T, cfg sms.Config) *sms.Sender {
 	t.Helper()
 	cfg.Now = func() time.Time { return clock }
-	s, err := sms.New(cfg)
-	storetest.Must(t, err)
+	s := storetest.Value(sms.New(cfg))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -213,9 +212,7 @@ func TestExactRequests(t *testing.T) {
 				if got.method != c.want.method || got.uri != c.want.uri {
 					t.Errorf("%s %s, want %s %s", got.method, got.uri, c.want.method, c.want.uri)
 				}
-				if got.body != c.want.body {
-					t.Errorf("body\n%s\nwant\n%s", got.body, c.want.body)
-				}
+				storetest.Equal(t, got.body, c.want.body, "body")
 				if strings.HasPrefix(got.body, "{") && !json.Valid([]byte(got.body)) {
 					t.Error("the body is not JSON")
 				}
@@ -260,9 +257,7 @@ func TestStatusDecides(t *testing.T) {
 		})
 		before := len(g.received())
 		err := s.Send(t.Context(), key, text("012345"))
-		if n := len(g.received()) - before; n != 1 {
-			t.Errorf("%d: %d calls", c.code, n)
-		}
+		storetest.Equal(t, len(g.received())-before, 1, c.code, "calls")
 		if c.class == "ok" {
 			if err != nil {
 				t.Errorf("%d: %v", c.code, err)
@@ -270,9 +265,7 @@ func TestStatusDecides(t *testing.T) {
 			continue
 		}
 		d := checkFailure(t, err, c.class == "permanent", fmt.Sprint("gateway answered ", c.code))
-		if d.RetryAfter != c.wait {
-			t.Errorf("%d with %q: wait %v, want %v", c.code, c.retryAfter, d.RetryAfter, c.wait)
-		}
+		storetest.Equal(t, d.RetryAfter, c.wait, c.code, "with", c.retryAfter, "wait")
 	}
 
 	cfg := form(g.URL)
@@ -310,7 +303,5 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 	for _, k := range []string{"", "a\r\nX: y", "é"} {
 		checkFailure(t, s.Send(t.Context(), k, text("x")), true, "malformed message key")
 	}
-	if len(g.received()) != 0 {
-		t.Error("something was sent")
-	}
+	storetest.Equal(t, len(g.received()), 0, "something was sent")
 }

@@ -51,7 +51,7 @@ func start(t *testing.T, ratio float64, status int) (*Tracer, *place, *strings.B
 	p, log := &place{spans: map[string]*otlp.Span{}, status: status}, &strings.Builder{}
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	tr, err := New(
+	tr := storetest.Value(New(
 		Config{
 			Endpoint: server.URL + "/",
 			Headers:  map[string]string{"x-key": "k"},
@@ -60,8 +60,7 @@ func start(t *testing.T, ratio float64, status int) (*Tracer, *place, *strings.B
 			Node:     "n",
 			Log:      slog.New(slog.NewTextHandler(log, nil)),
 		},
-	)
-	storetest.Must(t, err)
+	))(t)
 	return tr, p, log
 }
 
@@ -87,9 +86,7 @@ func TestTrustedProxyDecidesSampling(t *testing.T) {
 		tr, p, _ := start(t, c.ratio, 200)
 		ctx, ended := tr.Request(t.Context(), "GET /x", time.Now(), c.sent, "", c.trusted)
 		along, called := tr.Call(ctx, "user", "UserSend")
-		if (along != "") != c.want {
-			t.Errorf("%s: %q goes along", c.name, along)
-		}
+		storetest.Equal(t, (along != ""), c.want, c.name, along, "goes along")
 		called(nil)
 		ended(200, "")
 		tr.Close(t.Context())

@@ -96,8 +96,7 @@ func accountNetworks(t *testing.T, s user.Store, c commit.Committer) {
 	}
 	last := user.Mark(want.ID, "192.0.2.0/24")
 	storetest.Must(t, c.Commit(t.Context(), user.LoggedIn{UserID: want.ID, At: usertest.Now, Network: last}))
-	u, err := s.Get(t.Context(), want.ID)
-	storetest.Must(t, err)
+	u := storetest.Value(s.Get(t.Context(), want.ID))(t)
 	for mark := range marks {
 		if !u.Networks.Has(mark) {
 			t.Errorf("%s is forgotten", mark)

@@ -42,8 +42,7 @@ func TestUserStore(t *testing.T) {
 
 func getUser(t *testing.T, s user.Store, id string) user.User {
 	t.Helper()
-	u := storetest.Value(s.Get(t.Context(), id))(t)
-	return u
+	return storetest.Value(s.Get(t.Context(), id))(t)
 }
 
 func sameUser(a, b user.User) bool {
@@ -143,8 +142,7 @@ func accountPasswords(t *testing.T, s user.Store, c commit.Committer) {
 	storetest.Must(t, c.Commit(ctx, first, usertest.Sample(2)))
 	storetest.Must(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "second"}))
 	storetest.Is(t, c.Commit(ctx, user.SetPassword{UserID: id, CV: 1, Hash: "stale"}), commit.ErrFenced)
-	secret, err := s.Secret(ctx, id)
-	storetest.Must(t, err)
+	secret := storetest.Value(s.Secret(ctx, id))(t)
 	if u := getUser(t, s, id); secret != (user.Secret{Hash: "second", Previous: "hash-1"}) || u.CV != 2 || u.SV != 1 ||
 		u.MustReset {
 		t.Errorf("after a change %+v, cv %d, sv %d", secret, u.CV, u.SV)

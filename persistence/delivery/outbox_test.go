@@ -79,8 +79,7 @@ func TestOutboxLeasesOnce(t *testing.T) {
 		if ms, _ := store.Recent(ctx, nil, 100); len(ms) != 29 {
 			t.Errorf("%d payloads, want 29: one was erased at delivery", len(ms))
 		}
-		n, err := store.Usage(ctx, now.Add(time.Minute), "p")
-		storetest.Must(t, err)
+		n := storetest.Value(store.Usage(ctx, now.Add(time.Minute), "p"))(t)
 		sent := storetest.Value(store.Sendings(ctx, "u", now.Add(-time.Minute)))(t)
 		proven := 0
 		for _, s := range sent {

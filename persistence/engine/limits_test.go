@@ -73,9 +73,7 @@ func TestPurgeAfterCopy(t *testing.T) {
 	db := open(t, sqliteFile(t))
 	count := func(where string) (n int64) {
 		t.Helper()
-		n, err := db.Conn(t.Context()).NewSelect().Table("note").Where(where).Count(t.Context())
-		storetest.Must(t, err)
-		return n
+		return storetest.Value(db.Conn(t.Context()).NewSelect().Table("note").Where(where).Count(t.Context()))(t)
 	}
 	for i := range 5 {
 		storetest.Must(t, db.Commit(t.Context(), addNote{ID: fmt.Sprint("a", i), Text: "old"}))

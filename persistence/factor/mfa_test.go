@@ -158,8 +158,7 @@ func mfaChange(t *testing.T, s mfa.Store, _ commit.Committer) {
 		return next, nil
 	}))
 	storetest.Must(t, s.ChangeAction(ctx, "AA", func(mfa.Action) (mfa.Action, error) { return wholeAction(t, "BB"), nil }))
-	ms, err := s.Methods(ctx)
-	storetest.Must(t, err)
+	ms := storetest.Value(s.Methods(ctx))(t)
 	next.Code = "AA"
 	storetest.Same(t, ms, []mfa.Method{next, {Code: "BB", ExpireMs: 1}})
 	as := storetest.Value(s.Actions(ctx))(t)

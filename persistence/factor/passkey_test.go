@@ -66,9 +66,7 @@ func samplePasskey(t *testing.T, n int, id string) passkey.Credential {
 		a.UseRSA(t)
 	}
 	c, err := p.Register(a.Create(t, p.Creation("AAAA", passkey.User{}, nil)), func(string) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	c.DeviceID, c.UserID, c.Count = id, userID(n), 1<<32-2
 	c.Brand, c.Model, c.Description, c.Platform = "Brand ?", "Módel 'x'", "d"+id, "web"
 	c.CreatedAt = usertest.Now

@@ -61,8 +61,7 @@ func TestPushes(t *testing.T) {
 		settle(6, challenge.PushApproved)
 		settle(4, challenge.PushDenied)
 		storetest.Same(t, numbers("u1", 20), []int64{6, 4, 3, 1})
-		pushes, err := store.Pushes(ctx, "u1", 1, time.UnixMilli(1006))
-		storetest.Must(t, err)
+		pushes := storetest.Value(store.Pushes(ctx, "u1", 1, time.UnixMilli(1006)))(t)
 		storetest.Same(t, len(pushes), 5) // and 5, the newest before that instant
 		pushes = storetest.Value(store.Pushes(ctx, "u1", 1, time.UnixMilli(1002)))(t)
 		storetest.Same(t, len(pushes), 6)

@@ -43,11 +43,8 @@ func (l *trail) marks(since audit.Anchor) (audit.Anchor, error) {
 
 func (l *trail) mark(since audit.Anchor) audit.Anchor {
 	l.t.Helper()
-	a, err := l.marks(since)
-	storetest.Must(l.t, err)
-	if a.Counter != since.Counter+1 {
-		l.t.Errorf("checkpoint %d after %d", a.Counter, since.Counter)
-	}
+	a := storetest.Value(l.marks(since))(l.t)
+	storetest.Equal(l.t, a.Counter, since.Counter+1, "checkpoint", "after", since.Counter)
 	return a
 }
 

@@ -28,10 +28,7 @@ func TestKeysAreAnnounced(t *testing.T) {
 		s := kit.NewKeys(db)
 		count := func() int {
 			t.Helper()
-			entries, err := kit.NewChanges(db).Since(t.Context(), time.Now().Add(-time.Hour))
-			if err != nil {
-				t.Fatal(err)
-			}
+			entries := storetest.Value(kit.NewChanges(db).Since(t.Context(), time.Now().Add(-time.Hour)))(t)
 			n := 0
 			for _, e := range entries {
 				if e.Topic == change.Keys {
@@ -67,9 +64,7 @@ func TestKeysJoinATransaction(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		s := kit.NewKeys(db)
 		k, err := keyring.Open(t.Context(), s, filepath.Join(t.TempDir(), "master.key"), true, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		boom := fault.New(fault.Internal, "undo")
 		err = db.InTx(t.Context(), func(ctx context.Context) error {
 			if _, err := k.Rotate(ctx, keyring.Sealing, 0, false); err != nil {
@@ -87,9 +82,7 @@ func TestKeysJoinATransaction(t *testing.T) {
 // Keys are there before the writer starts.
 func TestKeysWithoutWriter(t *testing.T) {
 	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer db.Close()
 	err = db.Exclusive(t.Context(), func(ctx context.Context) error {
 		if _, err := persistence.Migrate(ctx, db); err != nil {
@@ -101,9 +94,7 @@ func TestKeysWithoutWriter(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 }
 
 // Held counts accounts with unused recovery codes, and scheduled clients, by the key of their hashes.

@@ -25,10 +25,8 @@ import (
 func TestAddressBookStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) addressBookFixture {
 		currencies := money.NewCurrencies(db)
-		cur, err := currencies.AddCurrency(t.Context(), currency.Currency{Code: "BTC"})
-		storetest.Must(t, err)
-		net, err := currencies.AddNetwork(t.Context(), currency.Network{Code: "BTC"})
-		storetest.Must(t, err)
+		cur := storetest.Value(currencies.AddCurrency(t.Context(), currency.Currency{Code: "BTC"}))(t)
+		net := storetest.Value(currencies.AddNetwork(t.Context(), currency.Network{Code: "BTC"}))(t)
 		return addressBookFixture{Store: money.NewAddressBooks(db), CurrencyID: cur, NetworkID: net, Commit: db, t: t}
 	},
 		storetest.Cases[addressBookFixture]{
@@ -68,8 +66,7 @@ func (f addressBookFixture) insert(t *testing.T, userID string, e addressbook.En
 
 func (f addressBookFixture) holds(t *testing.T, userID string, want ...addressbook.Entry) {
 	t.Helper()
-	got, err := f.Store.Book(t.Context(), userID)
-	storetest.Must(t, err)
+	got := storetest.Value(f.Store.Book(t.Context(), userID))(t)
 	if got == nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, addressbook.Book(want)) {
 		t.Errorf("the book of %s:\n got %+v\nwant %+v", userID, got, want)
 	}
@@ -101,8 +98,7 @@ func addressBookRoundTrip(t *testing.T, f addressBookFixture, _ commit.Committer
 }
 
 func addressBookUniquePerUser(t *testing.T, f addressBookFixture, _ commit.Committer) {
-	first, err := f.insert(t, "u1", f.entry("a", "0xABCDEFabcdef"))
-	storetest.Must(t, err)
+	first := storetest.Value(f.insert(t, "u1", f.entry("a", "0xABCDEFabcdef")))(t)
 	second, err := f.insert(t, "u1", f.entry("A", "0XABCDEFabcdef")) // differs by case only
 	storetest.Must(t, err)
 	for _, e := range []addressbook.Entry{f.entry("a", "other"), f.entry("other", "0xABCDEFabcdef"),
@@ -170,8 +166,7 @@ func addressBookHoldMakesOthersWait(t *testing.T, f addressBookFixture, _ commit
 		})
 	}
 	wg.Wait()
-	book, err := f.Store.Book(t.Context(), "u1")
-	storetest.Must(t, err)
+	book := storetest.Value(f.Store.Book(t.Context(), "u1"))(t)
 	if len(book) != room || len(counts) != room {
 		t.Errorf("%d entries where there is room for %d; they were added to books of %v", len(book), room, counts)
 	}

@@ -96,19 +96,15 @@ func blockageList(t *testing.T, s blockage.Store, c commit.Committer) {
 		{blockage.Query{CurrencyID: new(int64(2))}, "[2]"}, {blockage.Query{TypeIDs: []int64{1, 3}}, "[1]"},
 		{blockage.Query{TypeIDs: []int64{2, 1}}, "[2 1]"}, {blockage.Query{Status: new(blockage.Active)}, "[1]"},
 	} {
-		got, err := s.List(t.Context(), x.q, page.Query[blockage.Place]{})
-		storetest.Must(t, err)
+		got := storetest.Value(s.List(t.Context(), x.q, page.Query[blockage.Place]{}))(t)
 		ids := []int64{}
 		for _, r := range got.Records {
 			ids = append(ids, r.ID)
 		}
-		if fmt.Sprint(ids) != x.want {
-			t.Errorf("%+v: %v, want %s", x.q, ids, x.want)
-		}
+		storetest.Equal(t, fmt.Sprint(ids), x.want, x.q, ids)
 	}
-	got, err := s.List(t.Context(), blockage.Query{},
-		page.Query[blockage.Place]{After: &blockage.Place{ID: 2}, Count: true})
-	storetest.Must(t, err)
+	got := storetest.Value(s.List(t.Context(), blockage.Query{},
+		page.Query[blockage.Place]{After: &blockage.Place{ID: 2}, Count: true}))(t)
 	if storetest.Same(t, got.Records, []blockage.Blockage{a}); got.Total != 2 {
 		t.Errorf("%d in all", got.Total)
 	}
@@ -121,9 +117,7 @@ func blockageClosures(t *testing.T, s blockage.Store, c commit.Committer) {
 		b.Closure = true
 		return c.Commit(t.Context(), blockage.Add{Blockage: b})
 	})
-	if won != 1 {
-		t.Errorf("%d of 8 were added", won)
-	}
+	storetest.Equal(t, won, 1, "of 8 were added")
 	other, ended := sampleBlockage(10), sampleBlockage(11)
 	other.CurrencyID, other.Closure, ended.Closure, ended.Status = 2, true, true, blockage.Released
 	addBlockages(t, c, other, ended, sampleBlockage(12))

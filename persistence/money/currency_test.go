@@ -147,10 +147,8 @@ func currencyQueries(t *testing.T, s currency.Store, _ commit.Committer) {
 		{currency.Query{Code: text("BTC"), Active: new(bool)}, ""}, {currency.Query{Code: text("%")}, ""},
 		{currency.Query{Code: text("Usdt")}, ""},
 	} {
-		currencies, err := s.Currencies(ctx, tc.q)
-		storetest.Must(t, err)
-		networks, err := s.Networks(ctx, tc.q)
-		storetest.Must(t, err)
+		currencies := storetest.Value(s.Currencies(ctx, tc.q))(t)
+		networks := storetest.Value(s.Networks(ctx, tc.q))(t)
 		got, other := "", ""
 		for i, c := range currencies {
 			got, other = got+c.Code+" ", other+networks[i].Code+" "
@@ -163,10 +161,8 @@ func currencyQueries(t *testing.T, s currency.Store, _ commit.Committer) {
 
 func currencyCodesAreUnique(t *testing.T, s currency.Store, _ commit.Committer) {
 	ctx := t.Context()
-	cur, err := s.AddCurrency(ctx, currency.Currency{Code: "X"})
-	storetest.Must(t, err)
-	net, err := s.AddNetwork(ctx, currency.Network{Code: "X"})
-	storetest.Must(t, err)
+	cur := storetest.Value(s.AddCurrency(ctx, currency.Currency{Code: "X"}))(t)
+	net := storetest.Value(s.AddNetwork(ctx, currency.Network{Code: "X"}))(t)
 	for name, add := range map[string]func() (int64, error){
 		"currency": func() (int64, error) { return s.AddCurrency(ctx, currency.Currency{Code: "AA"}) },
 		"network":  func() (int64, error) { return s.AddNetwork(ctx, currency.Network{Code: "AA"}) },
@@ -185,9 +181,7 @@ func currencyCodesAreUnique(t *testing.T, s currency.Store, _ commit.Committer) 
 			})
 		}
 		wg.Wait()
-		if won.Load() != 1 {
-			t.Errorf("%s: added %d times", name, won.Load())
-		}
+		storetest.Equal(t, won.Load(), 1, name, "added", "times")
 	}
 }
 
@@ -212,8 +206,7 @@ func currencyJoinsTransactions(t *testing.T, s currency.Store, tx commit.Committ
 func currencySeed(t *testing.T, s currency.Store, tx commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, tx.InTx(ctx, func(ctx context.Context) error { return currency.Seed(ctx, s) }))
-	c, err := currency.Load(ctx, s)
-	storetest.Must(t, err)
+	c := storetest.Value(currency.Load(ctx, s))(t)
 	usable := 0
 	content := readCurrencies(t, ctx, s)
 	for _, cur := range content.currencies {
@@ -231,7 +224,5 @@ func currencySeed(t *testing.T, s currency.Store, tx commit.Committer) {
 			t.Errorf("%v: %+v, %+v, %v", p, cur, net, err)
 		}
 	}
-	if usable != 8 {
-		t.Errorf("%d pairs can be withdrawn, want 8", usable)
-	}
+	storetest.Equal(t, usable, 8, "pairs can be withdrawn, want 8")
 }

@@ -20,6 +20,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 	"castellan/domain/money/ledger/ledgertest"
 	"castellan/domain/money/policy"
@@ -33,9 +34,7 @@ import (
 func durable(b *testing.B, bench func(b *testing.B, db *persistence.DB)) {
 	run := func(b *testing.B, dsn string) {
 		db, err := persistence.Open(b.Context(), dsn, persistence.Options{Timeout: time.Minute})
-		if err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, err)
 		defer db.Close()
 		if _, err = persistence.Migrate(b.Context(), db); err != nil {
 			b.Fatal(err)
@@ -45,10 +44,7 @@ func durable(b *testing.B, bench func(b *testing.B, db *persistence.DB)) {
 	}
 	b.Run("sqlite", func(b *testing.B) { run(b, "sqlite:"+filepath.Join(b.TempDir(), "bench.db")) })
 	b.Run("postgres", func(b *testing.B) {
-		server, err := pgtest.Start(pgtest.Durable())
-		if err != nil {
-			b.Fatal(err)
-		}
+		server := storetest.Value(pgtest.Start(pgtest.Durable()))(b)
 		defer server.Stop()
 		run(b, server.DSN())
 	})
@@ -159,9 +155,7 @@ func benchmarkUnit(b *testing.B, db *persistence.DB, treasuries int) {
 
 // openAccounts opens the accounts of the benchmarks.
 func openAccounts(b *testing.B, db *persistence.DB, treasuries int) {
-	if err := db.Commit(b.Context(), ledger.AddAsset{ID: 1, Unit: 1e16}); err != nil {
-		b.Fatal(err)
-	}
+	storetest.Must(b, db.Commit(b.Context(), ledger.AddAsset{ID: 1, Unit: 1e16}))
 	var opened []commit.Write
 	for i := range benchUsers {
 		opened = append(opened, ledger.Open{Account: benchUser(int64(i))})
@@ -169,9 +163,7 @@ func openAccounts(b *testing.B, db *persistence.DB, treasuries int) {
 	for i := range treasuries {
 		opened = append(opened, ledger.Open{Account: benchTreasury(int64(i), treasuries)})
 	}
-	if err := db.Commit(b.Context(), opened...); err != nil {
-		b.Fatal(err)
-	}
+	storetest.Must(b, db.Commit(b.Context(), opened...))
 }
 
 // BenchmarkLedgerVerify proves a ledger of 10⁶ transfers between 10⁵ accounts. MB is
@@ -179,14 +171,10 @@ func openAccounts(b *testing.B, db *persistence.DB, treasuries int) {
 func BenchmarkLedgerVerify(b *testing.B) {
 	durable(b, func(b *testing.B, db *persistence.DB) {
 		const users, each = 100_000, 10
-		if err := db.Commit(b.Context(), ledger.AddAsset{ID: 1, Unit: 1e16}); err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, db.Commit(b.Context(), ledger.AddAsset{ID: 1, Unit: 1e16}))
 		began, one, total := time.Now().Add(-time.Hour), amount.Must("0.37"), amount.Amount{}
 		treasury := ledger.Account{Kind: ledger.Treasury, Asset: 1}
-		if err := db.Commit(b.Context(), ledger.Open{Account: treasury}); err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, db.Commit(b.Context(), ledger.Open{Account: treasury}))
 		user := func(i int) ledger.Account {
 			return ledger.Account{Kind: ledger.User, Owner: fmt.Sprintf("%026d", i), Asset: 1}
 		}
@@ -204,9 +192,7 @@ func BenchmarkLedgerVerify(b *testing.B) {
 				out, _ := one.Neg()
 				ws = append(append(ws, unitOf(t)...), ledger.Add{Account: treasury, Amount: out, Count: 1})
 			}
-			if err := db.Commit(b.Context(), ws...); err != nil {
-				b.Fatal(err)
-			}
+			storetest.Must(b, db.Commit(b.Context(), ws...))
 		}
 		for range each {
 			total, _ = total.Add(one)
@@ -216,9 +202,7 @@ func BenchmarkLedgerVerify(b *testing.B) {
 			for i := n; i < n+batch; i++ {
 				ws = append(ws, ledger.Save{Balance: ledger.Balance{Account: user(i), Posted: total, Seq: each, Version: 1}})
 			}
-			if err := db.Commit(b.Context(), ws...); err != nil {
-				b.Fatal(err)
-			}
+			storetest.Must(b, db.Commit(b.Context(), ws...))
 		}
 		peak := peakHeap()
 		b.ResetTimer()
@@ -259,15 +243,9 @@ var flowMovements = flag.Int("flow.movements", 1_000_000, "movements of 31 days 
 func loadFlow(b *testing.B, driver, dsn, loosen string) time.Time {
 	b.Helper()
 	const part = 1000
-	raw, err := sql.Open(driver, dsn)
-	if err != nil {
-		b.Fatal(err)
-	}
+	raw := storetest.Value(sql.Open(driver, dsn))(b)
 	defer raw.Close()
-	c, err := raw.Conn(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := storetest.Value(raw.Conn(b.Context()))(b)
 	exec := func(statement string) {
 		if _, err := c.ExecContext(b.Context(), statement); err != nil {
 			b.Fatalf("%.200s: %v", statement, err)
@@ -285,10 +263,7 @@ func loadFlow(b *testing.B, driver, dsn, loosen string) time.Time {
 				Asset: policy.Asset{CurrencyCode: "BTC", Network: "BTC"}, Amount: amount.Must("0.5"), Value: amount.Must("50"),
 				Rated: true, Initiator: policy.Initiator{Type: policy.Service, Name: "shop"},
 				Account: policy.AccountFacts{ID: fmt.Sprint("u", i%1000), Level: 1}, Read: policy.Wants{Any: true, Value: true}}
-			text, err := json.Marshal(f)
-			if err != nil {
-				b.Fatal(err)
-			}
+			text := storetest.Value(json.Marshal(f))(b)
 			rows = append(rows, fmt.Sprintf("('%s', 'u%d', 1, 0, 500000000000000000, 0, 0, 1, 'x', 'h%d', %d, 1, "+
 				"'SERVICE:shop', '%s')", id.New(when), i%1000, i, when.UnixMilli(), text))
 		}
@@ -304,9 +279,7 @@ func loadFlow(b *testing.B, driver, dsn, loosen string) time.Time {
 func BenchmarkFlow(b *testing.B) {
 	run := func(b *testing.B, dsn string, load func() time.Time) {
 		db, err := persistence.Open(b.Context(), dsn, persistence.Options{Timeout: 5 * time.Minute})
-		if err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, err)
 		defer db.Close()
 		if _, err = persistence.Migrate(b.Context(), db); err != nil {
 			b.Fatal(err)
@@ -346,10 +319,7 @@ func BenchmarkFlow(b *testing.B) {
 		run(b, "sqlite:"+file, func() time.Time { return loadFlow(b, "sqlite", "file:"+file, "PRAGMA foreign_keys = OFF") })
 	})
 	b.Run("postgres", func(b *testing.B) {
-		server, err := pgtest.Start(pgtest.Durable())
-		if err != nil {
-			b.Fatal(err)
-		}
+		server := storetest.Value(pgtest.Start(pgtest.Durable()))(b)
 		defer server.Stop()
 		run(b, server.DSN(), func() time.Time {
 			return loadFlow(b, "pgx", server.DSN(), "SET session_replication_role = replica")

@@ -45,9 +45,7 @@ func newBook(t *testing.T, db *persistence.DB) *book {
 	now := time.Now()
 	do := func(m ledger.Movement) ledger.Result {
 		t.Helper()
-		r, err := b.l.Do(t.Context(), audit.By{UserID: "op"}, m)
-		storetest.Must(t, err)
-		return r
+		return storetest.Value(b.l.Do(t.Context(), audit.By{UserID: "op"}, m))(t)
 	}
 	n := 0
 	move := func(daysAgo int, from, to ledger.Account, sum string) ledger.Transfer {
@@ -136,8 +134,7 @@ func remade(t ledger.Transfer, table string) string {
 func TestLedgerVerifyNamesTheFault(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		b := newBook(t, db)
-		totals, err := ledger.Verify(t.Context(), money.NewLedger(db))
-		storetest.Must(t, err)
+		totals := storetest.Value(ledger.Verify(t.Context(), money.NewLedger(db)))(t)
 		if len(totals) != 1 || totals[0].String() !=
 			"asset 1: 8 transfers between 3 accounts add up to 0; users have 148.76, of which 2 is locked" {
 			t.Errorf("the totals are %v", totals)
@@ -213,27 +210,19 @@ func TestDaysClose(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		b, now := newBook(t, db), time.Now()
 		count := func() int {
-			n, err := db.Conn(t.Context()).NewSelect().Table("day").Count(t.Context())
-			storetest.Must(t, err)
+			n := storetest.Value(db.Conn(t.Context()).NewSelect().Table("day").Count(t.Context()))(t)
 			return int(n)
 		}
-		if count() != 6 {
-			t.Errorf("%d days are closed, want 2 of each of 3 accounts", count())
-		}
+		storetest.Equal(t, count(), 6, "days are closed, want 2 of each of 3 accounts")
 		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, now))
-		d, err := money.NewLedger(db).DayBefore(t.Context(), b.ada.ID(), b.day+1)
-		storetest.Must(t, err)
+		d := storetest.Value(money.NewLedger(db).DayBefore(t.Context(), b.ada.ID(), b.day+1))(t)
 		storetest.Same(t, d, ledger.Day{Account: b.ada.ID(), Day: b.day + 1, Posted: amount.Must("98.5").Sum(),
 			Out: amount.Must("1.5").Sum(), Seq: 2})
 		midnight := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1)
 		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, midnight.Add(time.Hour-1)))
-		if count() != 6 {
-			t.Error("today was closed within an hour of its end")
-		}
+		storetest.Equal(t, count(), 6, "today was closed within an hour of its end")
 		storetest.Must(t, ledger.CloseDays(t.Context(), money.NewLedger(db), db, midnight.Add(time.Hour)))
-		if count() != 9 {
-			t.Errorf("%d days are closed, want 9", count())
-		}
+		storetest.Equal(t, count(), 9, "days are closed, want 9")
 		storetest.Must(t, b.verify(t.Context()))
 	})
 }

@@ -105,8 +105,7 @@ func limitMoved(t *testing.T, s limitStores, c commit.Committer) {
 		"u2":     {{Asset: 1, Received: true, Today: amount.Must("5"), Month: amount.Must("5")}},
 		"nobody": nil,
 	} {
-		got, err := s.Moved(t.Context(), user, limitMonth, limitDay)
-		storetest.Must(t, err)
+		got := storetest.Value(s.Moved(t.Context(), user, limitMonth, limitDay))(t)
 		storetest.Same(t, got, want)
 	}
 }
@@ -128,8 +127,7 @@ func limitWaits(t *testing.T, s limitStores, c commit.Committer) {
 		_, err = w.l.Do(t.Context(), audit.By{}, m)
 		storetest.Must(t, err)
 	}
-	got, err := s.Moved(t.Context(), "w1", limitMonth, limitDay)
-	storetest.Must(t, err)
+	got := storetest.Value(s.Moved(t.Context(), "w1", limitMonth, limitDay))(t)
 	storetest.Same(t, got, []limit.Moved{{Asset: 1, Today: amount.Must("3"), Month: amount.Must("3")},
 		{Asset: 1, Received: true, Month: amount.Must("10")}})
 }
@@ -143,8 +141,7 @@ func limitTooMuch(t *testing.T, s limitStores, c commit.Committer) {
 		w.move(limitDay, "rich", 3, "-"+most)
 	}
 	w.move(limitDay, "rich", 4, most)
-	got, err := s.Moved(t.Context(), "rich", limitMonth, limitDay)
-	storetest.Must(t, err)
+	got := storetest.Value(s.Moved(t.Context(), "rich", limitMonth, limitDay))(t)
 	sum := amount.Must(most)
 	storetest.Same(t, got, []limit.Moved{{Asset: 3, Over: true}, {Asset: 3, Received: true, Over: true},
 		{Asset: 4, Received: true, Today: sum, Month: sum}})
@@ -173,8 +170,7 @@ func TestLevelWithLimitsOfAMonth(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		persistencetest.Exec(t, db, `INSERT INTO user_level (id, label, special, limits) VALUES (3, 'Monthly', FALSE,
 			'{"receiveLimitTRYDaily":7,"receiveLimitTRYMonthly":70.5}')`)
-		all, err := money.NewLevels(db).List(t.Context(), level.Query{Special: new(false)})
-		storetest.Must(t, err)
+		all := storetest.Value(money.NewLevels(db).List(t.Context(), level.Query{Special: new(false)}))(t)
 		storetest.Same(t, all[len(all)-1], level.Level{ID: 3, Label: "Monthly", Limits: level.Limits{
 			ReceiveTryDaily: amount.Must("7"), ReceiveTryMonthly: new(amount.Must("70.5"))}})
 	})
@@ -190,8 +186,7 @@ func TestLevelStore(t *testing.T) {
 }
 
 func levelList(t *testing.T, s level.Store, _ commit.Committer) {
-	all, err := s.List(t.Context(), level.Query{})
-	storetest.Must(t, err)
+	all := storetest.Value(s.List(t.Context(), level.Query{}))(t)
 	if len(all) != 4 || all[0].ID != 0 || all[0].Limits != (level.Limits{}) ||
 		!slices.IsSortedFunc(all, func(a, b level.Level) int { return int(a.ID - b.ID) }) {
 		t.Fatalf("%+v", all)
@@ -201,8 +196,7 @@ func levelList(t *testing.T, s level.Store, _ commit.Committer) {
 		SendTryMonthly: amount.Must("500000"), SendCryptoMonthly: amount.Must("500000"),
 		ReceiveTryDaily: amount.Must("100000"), ReceiveCryptoDaily: amount.Must("100000")}})
 	for special, want := range map[bool][]level.Level{false: all[:3], true: all[3:]} {
-		got, err := s.List(t.Context(), level.Query{Special: &special})
-		storetest.Must(t, err)
+		got := storetest.Value(s.List(t.Context(), level.Query{Special: &special}))(t)
 		storetest.Same(t, got, want)
 	}
 }
@@ -214,8 +208,7 @@ func goldLevel(t *testing.T) level.Level {
 
 func findLevel(t *testing.T, s level.Store, id int64) level.Level {
 	t.Helper()
-	all, err := s.List(t.Context(), level.Query{})
-	storetest.Must(t, err)
+	all := storetest.Value(s.List(t.Context(), level.Query{}))(t)
 	i := slices.IndexFunc(all, func(l level.Level) bool { return l.ID == id })
 	if i < 0 {
 		t.Fatalf("no level %d in %+v", id, all)

@@ -72,9 +72,7 @@ func TestBacklogsOfMoney(t *testing.T) {
 	}
 	backlog := func(query func(context.Context, *persistence.DB, int) *bun.SelectQuery, most int) page.Backlog {
 		t.Helper()
-		got, err := record.ReadBacklog(t.Context(), db, most, query(t.Context(), db, most))
-		storetest.Must(t, err)
-		return got
+		return storetest.Value(record.ReadBacklog(t.Context(), db, most, query(t.Context(), db, most)))(t)
 	}
 	for name, c := range map[string]struct {
 		query  func(context.Context, *persistence.DB, int) *bun.SelectQuery

@@ -59,9 +59,7 @@ func wantsEntries(t *testing.T, all []provider.Entry, err error, want string) {
 		got = append(got, fmt.Sprintf("%s@%d %s %v %v", e.Account, int(e.At.Sub(providerSlot)/provider.Every), e.Asset,
 			e.Free, e.Locked))
 	}
-	if s := strings.Join(got, ", "); s != want {
-		t.Errorf("\n got %s\nwant %s", s, want)
-	}
+	storetest.Equal(t, strings.Join(got, ", "), want)
 }
 
 func providerLatest(t *testing.T, s provider.Store, c commit.Committer) {
@@ -103,9 +101,7 @@ func providerHistory(t *testing.T, s provider.Store, c commit.Committer) {
 	read := func(q provider.History, p page.Query[provider.Place]) page.Of[provider.Entry] {
 		t.Helper()
 		q.Provider, q.Asset = "spot", "BTC"
-		got, err := s.History(t.Context(), q, p)
-		storetest.Must(t, err)
-		return got
+		return storetest.Value(s.History(t.Context(), q, p))(t)
 	}
 	of := func(q provider.History, want string) {
 		t.Helper()

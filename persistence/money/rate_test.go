@@ -37,22 +37,17 @@ func quoteAt(base, quote, r string, at int64) rate.Quote {
 
 func addRates(t *testing.T, s rate.Store, quotes ...rate.Quote) int {
 	t.Helper()
-	n, err := s.Add(t.Context(), "test", quotes)
-	storetest.Must(t, err)
-	return n
+	return storetest.Value(s.Add(t.Context(), "test", quotes))(t)
 }
 
 func wantsRates(t *testing.T, s rate.Store, until int64, want string, pairs ...rate.Pair) {
 	t.Helper()
-	qs, err := s.Last(t.Context(), time.UnixMilli(until), pairs...)
-	storetest.Must(t, err)
+	qs := storetest.Value(s.Last(t.Context(), time.UnixMilli(until), pairs...))(t)
 	got := ""
 	for _, q := range qs {
 		got += fmt.Sprintf("%s/%s=%v@%d ", q.Base, q.Quote, q.Rate, q.At.UnixMilli())
 	}
-	if got != want {
-		t.Errorf("until %d of %v:\n got %s\nwant %s", until, pairs, got, want)
-	}
+	storetest.Equal(t, got, want, "until", until, "of", pairs)
 }
 
 func rateLast(t *testing.T, s rate.Store, _ commit.Committer) {
@@ -61,9 +56,7 @@ func rateLast(t *testing.T, s rate.Store, _ commit.Committer) {
 		quoteAt("USD", "TRY", "39", 20), quoteAt("EUR", "USD", "1.1", 15), quoteAt("USD", "EUR", "0.9", 40)); n != 5 {
 		t.Errorf("%d are new", n)
 	}
-	if n := addRates(t, s); n != 0 {
-		t.Errorf("none added, %d are new", n)
-	}
+	storetest.Equal(t, addRates(t, s), 0, "none added", "are new")
 	wantsRates(t, s, 9, "")
 	wantsRates(t, s, 10, "USD/TRY=40@10 ")
 	wantsRates(t, s, 19, "EUR/USD=1.1@15 USD/TRY=40@10 ")
@@ -86,14 +79,10 @@ func rateExact(t *testing.T, s rate.Store, _ commit.Committer) {
 func rateAddedAgain(t *testing.T, s rate.Store, _ commit.Committer) {
 	three := []rate.Quote{quoteAt("A", "B", "1", 1), quoteAt("A", "B", "2", 2), quoteAt("B", "C", "3", 1)}
 	for i, want := range []int{3, 0, 0} {
-		if n := addRates(t, s, three...); n != want {
-			t.Errorf("time %d: %d new", i, n)
-		}
+		storetest.Equal(t, addRates(t, s, three...), want, "time", i, "new")
 	}
 	three[1].Rate = rate.Must("2.5")
-	if n := addRates(t, s, three...); n != 1 {
-		t.Errorf("%d changed", n)
-	}
+	storetest.Equal(t, addRates(t, s, three...), 1, "changed")
 	if n := addRates(t, s, quoteAt("A", "B", "7", 3), quoteAt("A", "B", "8", 4), quoteAt("A", "B", "9", 3)); n != 2 {
 		t.Errorf("%d changed", n)
 	}
@@ -108,9 +97,7 @@ func rateArrived(t *testing.T, s rate.Store, c commit.Committer) {
 		storetest.Must(t, c.Commit(t.Context(), w))
 		wantsRates(t, s, 9, "USD/EUR=1@7 USD/TRY=41.5@7 ")
 	}
-	if n := addRates(t, s, w.Quotes...); n != 0 {
-		t.Errorf("%d are new", n)
-	}
+	storetest.Equal(t, addRates(t, s, w.Quotes...), 0, "are new")
 }
 
 // Concurrent writers of the same rates of new pairs neither fail nor store a rate twice.
@@ -197,8 +184,7 @@ func TestManyRates(t *testing.T) {
 			if n == 0 {
 				continue
 			}
-			got, err := s.Last(t.Context(), time.UnixMilli(5))
-			storetest.Must(t, err)
+			got := storetest.Value(s.Last(t.Context(), time.UnixMilli(5)))(t)
 			var of []rate.Quote
 			for _, q := range got {
 				if q.Base == fmt.Sprint("N", n) {

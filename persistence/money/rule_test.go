@@ -75,8 +75,7 @@ func ruleVersions(t *testing.T, s policy.Store, _ commit.Committer) {
 	if err := put("a", 2, false); fault.CodeOf(err) != fault.RecordAlreadyExist {
 		t.Errorf("the second version 2 is %v", err)
 	}
-	all, err := s.Rules(t.Context())
-	storetest.Must(t, err)
+	all := storetest.Value(s.Rules(t.Context()))(t)
 	want := []policy.Rule{fullRule("a"), fullRule("b")}
 	want[0].Version, want[1].Version = 2, 1
 	if !reflect.DeepEqual(all, want) {
@@ -160,8 +159,7 @@ func rulesAtOnce(t *testing.T, s policy.Store, c commit.Committer) {
 		})
 	}
 	wait.Wait()
-	all, err := s.Rules(t.Context())
-	storetest.Must(t, err)
+	all := storetest.Value(s.Rules(t.Context()))(t)
 	if n := done.Load(); n == 0 || all[0].Version != 1+n || int64(len(all[0].Match.Account.Levels)) != n {
 		t.Errorf("%d changes made %+v", n, all[0])
 	}

@@ -43,8 +43,7 @@ func TestTransactionStore(t *testing.T) {
 // A desk counts requests: of concurrent requests with one version, one commits.
 func withdrawalDesk(w *transactionWorld) {
 	for want := range int64(3) {
-		version, err := w.Desk(w.Context(), w.user)
-		storetest.Must(w, err)
+		version := storetest.Value(w.Desk(w.Context(), w.user))(w)
 		if version != want {
 			w.Fatalf("version %d, want %d", version, want)
 		}
@@ -72,8 +71,7 @@ func withdrawalDesk(w *transactionWorld) {
 	q.Status, q.TxID, q.Reason = transaction.QueueSent, "0x1", "replaced"
 	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetQueued{Queued: q}, transaction.SetHeld{Queued: q}))
 	q.Version++
-	got, err := w.Queued(w.Context(), q.ID)
-	storetest.Must(w, err)
+	got := storetest.Value(w.Queued(w.Context(), q.ID))(w)
 	storetest.Same(w, got, q)
 }
 
@@ -142,8 +140,7 @@ func (w *transactionWorld) enqueue(sum string, q transaction.Queued) transaction
 	at := w.next()
 	out := transaction.Withdrawal{ID: id.New(at), UserID: w.user, Asset: 1, Amount: amount.Must(sum),
 		ToAddress: "bc1" + sum, At: at}
-	m, err := transaction.Enqueue(out, q, amount.Must("0.5"))
-	storetest.Must(w, err)
+	m := storetest.Value(transaction.Enqueue(out, q, amount.Must("0.5")))(w)
 	w.do(m)
 	q.ID, q.UserID, q.Asset, q.Address, q.At, q.Version = out.ID, w.user, 1, out.ToAddress, at, 1
 	return q
@@ -151,8 +148,7 @@ func (w *transactionWorld) enqueue(sum string, q transaction.Queued) transaction
 
 func (w *transactionWorld) has(posted, locked string) {
 	w.Helper()
-	b, err := w.l.Balance(w.Context(), w.user, 1)
-	storetest.Must(w, err)
+	b := storetest.Value(w.l.Balance(w.Context(), w.user, 1))(w)
 	storetest.Same(w, [2]string{b.Posted.String(), b.Locked.String()}, [2]string{posted, locked})
 }
 
@@ -160,8 +156,7 @@ func depositsRoundTrip(w *transactionWorld) {
 	one, two := w.deposit(transaction.WaitingTreasury, "1"), w.deposit(transaction.FinalizedDeposit, "2.25")
 	w.do(transaction.Receive(one))
 	w.do(transaction.Receive(two))
-	got, err := w.Deposits(w.Context(), one.ID, two.ID, "nothing")
-	storetest.Must(w, err)
+	got := storetest.Value(w.Deposits(w.Context(), one.ID, two.ID, "nothing"))(w)
 	slices.SortFunc(got, func(a, b transaction.Deposit) int { return a.At.Compare(b.At) })
 	one.Version, two.Version = 1, 1
 	if len(got) == 2 {
@@ -246,15 +241,13 @@ func depositsWaiting(w *transactionWorld) {
 	first, err := w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user}, page.Query[transaction.Place]{Limit: 1})
 	storetest.Must(w, err)
 	place := first.Records[0].Mark()
-	rest, err := w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user},
-		page.Query[transaction.Place]{Limit: 1, After: &place})
-	storetest.Must(w, err)
+	rest := storetest.Value(w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user},
+		page.Query[transaction.Place]{Limit: 1, After: &place}))(w)
 	if !first.More || rest.More || len(rest.Records) != 1 || rest.Records[0].ID >= place.ID {
 		w.Errorf("%+v, then %+v", first, rest)
 	}
-	oldest, err := w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user},
-		page.Query[transaction.Place]{Limit: 1, Oldest: true})
-	storetest.Must(w, err)
+	oldest := storetest.Value(w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user},
+		page.Query[transaction.Place]{Limit: 1, Oldest: true}))(w)
 	if !oldest.More || oldest.Records[0].ID != rest.Records[0].ID {
 		w.Errorf("oldest first: %+v", oldest)
 	}
@@ -301,8 +294,7 @@ func withdrawalQueue(w *transactionWorld) {
 	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetQueued{Queued: c}, transaction.SetHeld{Queued: c}))
 	c.Version = 2
 	for _, want := range []transaction.Queued{a, b, c} {
-		got, err := w.Queued(w.Context(), want.ID)
-		storetest.Must(w, err)
+		got := storetest.Value(w.Queued(w.Context(), want.ID))(w)
 		storetest.Same(w, got, want)
 	}
 	_, err := w.Queued(w.Context(), "nothing")
@@ -334,8 +326,7 @@ func withdrawalQueue(w *transactionWorld) {
 		if x.q.UserID == nil {
 			x.q.UserID = &w.user
 		}
-		got, err := w.Queue(w.Context(), x.q, page.Query[transaction.Place]{Count: true})
-		storetest.Must(w, err)
+		got := storetest.Value(w.Queue(w.Context(), x.q, page.Query[transaction.Place]{Count: true}))(w)
 		if !slices.EqualFunc(got.Records, x.want, func(a transaction.Entry, b transaction.Queued) bool {
 			return a.Queued.ID == b.ID && a.Withdrawal.ID == b.ID && a.Queued.Status == b.Status &&
 				a.FullName == "İnci Öz_"+w.user
@@ -351,8 +342,7 @@ func withdrawalQueue(w *transactionWorld) {
 	}
 	got, err := w.Queue(w.Context(), transaction.QueueQuery{ID: &a.ID}, page.Query[transaction.Place]{})
 	storetest.Must(w, err)
-	paid, err := w.Withdrawal(w.Context(), a.ID)
-	storetest.Must(w, err)
+	paid := storetest.Value(w.Withdrawal(w.Context(), a.ID))(w)
 	paid.Status, paid.TransferID, paid.Fee = transaction.Finalized, w.transfer(), amount.Must("0.25")
 	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetWithdrawal{Withdrawal: paid}))
 	got, err = w.Queue(w.Context(), transaction.QueueQuery{ID: &a.ID}, page.Query[transaction.Place]{})
@@ -368,8 +358,7 @@ func transactionFences(w *transactionWorld) {
 	d := w.deposit(transaction.WaitingTreasury, "1")
 	w.do(transaction.Receive(d))
 	q := w.enqueue("1", transaction.Queued{Status: transaction.TimeOut})
-	out, err := w.Withdrawal(w.Context(), q.ID)
-	storetest.Must(w, err)
+	out := storetest.Value(w.Withdrawal(w.Context(), q.ID))(w)
 	d.Status, d.SenderInfo, d.TransferID, d.JobID, d.Version = transaction.Finalized, "other", w.transfer(), "job", 1
 	q.Status, out.Status = transaction.QueueWaiting, transaction.Finalized
 	out.TransferID, out.Fee = w.transfer(), amount.Must("0.25")
@@ -387,10 +376,8 @@ func transactionFences(w *transactionWorld) {
 		}
 	}
 	d.Version, out.Version = 2, 2
-	gotDeposits, err := w.Deposits(w.Context(), d.ID)
-	storetest.Must(w, err)
+	gotDeposits := storetest.Value(w.Deposits(w.Context(), d.ID))(w)
 	storetest.Same(w, gotDeposits, []transaction.Deposit{d})
-	gotOut, err := w.Withdrawal(w.Context(), out.ID)
-	storetest.Must(w, err)
+	gotOut := storetest.Value(w.Withdrawal(w.Context(), out.ID))(w)
 	storetest.Same(w, gotOut, out)
 }

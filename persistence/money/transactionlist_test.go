@@ -109,8 +109,7 @@ func TestRespelledAddresses(t *testing.T) {
 				return err
 			}))
 		}
-		got, err := books.Respelled(t.Context(), 10)
-		storetest.Must(t, err)
+		got := storetest.Value(books.Respelled(t.Context(), 10))(t)
 		if want := "entries 1 and 2 of user a"; strings.Join(got, "; ") != want {
 			t.Errorf("%q, want %s", got, want)
 		}
@@ -140,8 +139,7 @@ func depositsReceived(w *transactionWorld) {
 		want = slices.DeleteFunc(want, func(id string) bool { return id == other.ID })
 	}
 	for _, c := range [][2]string{{tx, to}, {tx[2:] + " ", strings.ToLower(to)}} {
-		all, err := w.Received(w.Context(), asset, c[0], "elsewhere", c[1])
-		storetest.Must(w, err)
+		all := storetest.Value(w.Received(w.Context(), asset, c[0], "elsewhere", c[1]))(w)
 		var got []string
 		for _, d := range all {
 			if d.UserID == w.user && !slices.Contains(got, d.ID) {
@@ -174,8 +172,7 @@ func withdrawalProcesses(w *transactionWorld) {
 		{transaction.ProcessQuery{Span: transaction.Span{From: all[1].At, To: all[0].At}}, all[:2]},
 	} {
 		x.q.UserID = w.user
-		got, err := w.Processes(w.Context(), x.q, page.Query[transaction.Place]{})
-		storetest.Must(w, err)
+		got := storetest.Value(w.Processes(w.Context(), x.q, page.Query[transaction.Place]{}))(w)
 		storetest.Same(w, got.Records, x.want)
 	}
 	q := w.enqueue("2", transaction.Queued{Status: transaction.TimeOut})

@@ -25,8 +25,7 @@ func grants(t *testing.T, s resource.Store, _ commit.Committer) {
 	if first == second || again != first {
 		t.Errorf("ids %d, %d, then %d", first, second, again)
 	}
-	gs, err := s.Grants(ctx, resource.GrantQuery{})
-	storetest.Must(t, err)
+	gs := storetest.Value(s.Grants(ctx, resource.GrantQuery{}))(t)
 	line := func(id, roleID int64, role string, resourceID int64, code string, p resource.Permission,
 		at time.Time) resource.Grant {
 		return resource.Grant{ID: id, RoleID: roleID, RoleCode: role, ResourceID: resourceID, ResourceCode: code,
@@ -84,8 +83,7 @@ func roleHeldByAnother(t *testing.T, s resource.Store, c commit.Committer) {
 	ctx := t.Context()
 	held := func(except string, demo bool) bool {
 		t.Helper()
-		ok := storetest.Value(s.HeldByAnother(ctx, "admin", except, demo))(t)
-		return ok
+		return storetest.Value(s.HeldByAnother(ctx, "admin", except, demo))(t)
 	}
 	a, b, d := usertest.Sample(1), usertest.Sample(2), usertest.Sample(3)
 	a.Roles, b.Roles, d.Roles = []string{"admin"}, []string{"admin", "other"}, []string{"admin"}

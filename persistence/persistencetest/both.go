@@ -17,7 +17,6 @@ func Both(t *testing.T, test func(t *testing.T, db *persistence.DB)) {
 	BothWith(t, persistence.Options{}, test)
 }
 
-// BothWith is Both with options.
 func BothWith(t *testing.T, o persistence.Options, test func(t *testing.T, db *persistence.DB)) {
 	t.Helper()
 	for _, kind := range []struct {

@@ -16,7 +16,6 @@ func Files(t testing.TB) blob.Store {
 	return files
 }
 
-// Kept returns the keys of the files in an area.
 func Kept(t testing.TB, files blob.Store, area string) (keys []string) {
 	t.Helper()
 	for info, err := range files.List(t.Context(), area) {

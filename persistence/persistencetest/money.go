@@ -80,7 +80,6 @@ func (m *Money) Pair(pair string) currency.Listed {
 	return p
 }
 
-// Account is that of a user.
 func (m *Money) Account(userID, pair string) ledger.Account {
 	m.t.Helper()
 	return ledger.Account{Kind: ledger.User, Owner: userID, Asset: m.Pair(pair).ID}
@@ -102,7 +101,6 @@ func (m *Money) Pay(userID, pair, sum string) error {
 // Has returns what a user has as "posted locked available".
 func (m *Money) Has(userID, pair string) string {
 	m.t.Helper()
-	b, err := m.Balance(m.t.Context(), userID, m.Pair(pair).ID)
-	storetest.Must(m.t, err)
+	b := storetest.Value(m.Balance(m.t.Context(), userID, m.Pair(pair).ID))(m.t)
 	return fmt.Sprint(b.Posted, b.Locked, b.Available())
 }

@@ -104,9 +104,7 @@ func TestAmountColumns(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		var rows []pouchRow
 		read := db.Conn(t.Context()).NewSelect().Model(&rows).Order("posted_hi", "posted_lo")
 		storetest.Must(t, read.Scan(t.Context()))

@@ -76,8 +76,7 @@ func (b *filterBench) run(ctx context.Context, a challenge.Action, userID, code 
 
 func (b *filterBench) user(t *testing.T, n int) user.User {
 	t.Helper()
-	u := storetest.Value(b.users.Get(t.Context(), b.ids[n]))(t)
-	return u
+	return storetest.Value(b.users.Get(t.Context(), b.ids[n]))(t)
 }
 
 // change makes a completed change of account n.
@@ -109,8 +108,7 @@ func filterChanges(t *testing.T, b *filterBench, c commit.Committer) {
 	if u.Countries != "DE,TR" || u.SV != before.SV+2 || u.CV <= before.CV+1 {
 		t.Errorf("countries %q, sv %d, cv %d after %d", u.Countries, u.SV, u.CV, before.CV)
 	}
-	all, err := b.svc.List(t.Context(), b.ids[0])
-	storetest.Must(t, err)
+	all := storetest.Value(b.svc.List(t.Context(), b.ids[0]))(t)
 	if len(all) != 2 || all[0].Code != "TR" || all[1].Code != "DE" || all[0].UserID != b.ids[0] ||
 		!all[1].CreatedAt.Equal(b.now) || !all[1].UpdatedAt.Equal(b.now) || all[0].ID >= all[1].ID {
 		t.Errorf("records %+v", all)

@@ -19,8 +19,7 @@ import (
 // TestSMSRecipes sends with each recipe of docs/operations/install.md to a gateway that answers as the documents of
 // that one say.
 func TestSMSRecipes(t *testing.T) {
-	doc, err := os.ReadFile("../../../docs/operations/install.md")
-	storetest.Must(t, err)
+	doc := storetest.Value(os.ReadFile("../../../docs/operations/install.md"))(t)
 	recipes := regexp.MustCompile("(?s)```yaml\n(# [^\n]*\nsms:.*?)```").FindAllStringSubmatch(string(doc), -1)
 	cases := []struct{ request, yes, no, reason string }{
 		{"GET /?dil=TR&gsmno=905321234567&message=Kod+012345&msgheader=YOURHEADER&password=%E2%80%A6&usercode=850%E2%80%A6 ",
@@ -37,18 +36,14 @@ func TestSMSRecipes(t *testing.T) {
 		answer := c.yes
 		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			if got := r.Method + " " + r.URL.RequestURI() + " " + string(body); got != c.request {
-				t.Errorf("request\n%s\nwant\n%s", got, c.request)
-			}
+			storetest.Equal(t, r.Method+" "+r.URL.RequestURI()+" "+string(body), c.request, "request")
 			io.WriteString(w, answer)
 		}))
 		t.Cleanup(gateway.Close)
 		file := filepath.Join(t.TempDir(), "castellan.yaml")
 		storetest.Must(t, os.WriteFile(file, []byte(recipes[i][1]), 0o600))
-		loaded, err := config.Load(file, []string{"CASTELLAN_SMS_URL=" + gateway.URL})
-		storetest.Must(t, err)
-		s, err := adapters.SMS(loaded.SMS)
-		storetest.Must(t, err)
+		loaded := storetest.Value(config.Load(file, []string{"CASTELLAN_SMS_URL=" + gateway.URL}))(t)
+		s := storetest.Value(adapters.SMS(loaded.SMS))(t)
 		t.Cleanup(func() { s.Close() })
 		m := message.Rendered{Channel: message.SMS, To: "+905321234567", Text: "Kod 012345"}
 		if err := s.Send(t.Context(), "key", m); err != nil {

@@ -34,8 +34,7 @@ func TestCalibrateChoosesTheStrongestThatServes(t *testing.T) {
 
 // The sets that fit into memory are measured.
 func TestCalibrateMeasures(t *testing.T) {
-	all, err := measureAll(t.Context(), 1e9, 1, 2, 2*8<<20)
-	storetest.Must(t, err)
+	all := storetest.Value(measureAll(t.Context(), 1e9, 1, 2, 2*8<<20))(t)
 	for _, m := range all {
 		if fits := m.MemoryBytes() <= 8<<20; (m.hash > 0) != fits || fits && m.served <= 0 {
 			t.Errorf("%+v", m)

@@ -17,15 +17,13 @@ import (
 // Every state, effect and remedy of a finding has a Turkish and an Arabic text, whatever its values are. States of live
 // checks are left out: they quote other programs.
 func TestFindingsHaveThreeLanguages(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	storetest.Must(t, err)
+	files := storetest.Value(filepath.Glob("*.go"))(t)
 	texts := map[string]bool{}
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		storetest.Must(t, err)
+		file := storetest.Value(parser.ParseFile(token.NewFileSet(), name, nil, 0))(t)
 		for _, text := range findingTexts(file) {
 			texts[text] = true
 		}

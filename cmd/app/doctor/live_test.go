@@ -102,8 +102,7 @@ func (s *surroundings) relay(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	storetest.Must(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 		Bytes: pair.Certificate().Raw}), 0o600))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	storetest.Must(t, err)
+	l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(l) }()
 	s.stop = append(s.stop, func() { l.Close(); server.Close(); <-done })
@@ -165,8 +164,7 @@ func TestLiveChecksPass(t *testing.T) {
 			t.Errorf("%s: %q, want %q", key, ok[key].State, want)
 		}
 	}
-	objects, err := s.bucket.ListBucket("castellan-files", nil, gofakes3.ListBucketPage{})
-	storetest.Must(t, err)
+	objects := storetest.Value(s.bucket.ListBucket("castellan-files", nil, gofakes3.ListBucketPage{}))(t)
 	if s.mails.Load() != 0 || s.requests.Load() != 0 || len(objects.Contents) != 0 {
 		t.Errorf("%d mails, %d requests, %d objects", s.mails.Load(), s.requests.Load(), len(objects.Contents))
 	}

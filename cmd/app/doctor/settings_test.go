@@ -62,9 +62,7 @@ func production(t *testing.T, settings ...string) config.Config {
 	for _, s := range settings {
 		environ = append(environ, "CASTELLAN_"+s)
 	}
-	c, err := config.Load("", environ, Check)
-	storetest.Must(t, err)
-	return c
+	return storetest.Value(config.Load("", environ, Check))(t)
 }
 
 // An empty production configuration on a new machine reports each empty default that switches a control or a
@@ -287,9 +285,7 @@ func TestProofsAtRoutesAreListed(t *testing.T) {
 		for _, f := range j.found {
 			states += f.State
 		}
-		if states != want {
-			t.Errorf("%v: %q", settings, states)
-		}
+		storetest.Equal(t, states, want, settings)
 	}
 }
 

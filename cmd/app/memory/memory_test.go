@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // burst is memory that requests keep for a while.
@@ -29,9 +31,7 @@ func TestMemoryOfABurst(t *testing.T) {
 			burst = append(burst, make([]byte, 1<<20))
 		}
 		time.Sleep(memoryLook + memoryLook/2) // sees the burst
-		if p := percentNow(); p != busyPercent {
-			t.Errorf("GOGC is %d in a burst", p)
-		}
+		storetest.Equal(t, percentNow(), busyPercent, "GOGC is", "in a burst")
 		burst = burst[:48]
 		clear(burst[48:96])
 		time.Sleep(over * memoryLook)
@@ -39,9 +39,7 @@ func TestMemoryOfABurst(t *testing.T) {
 		if after < 48<<20 || after > 80<<20 {
 			t.Errorf("%d MiB are held after the burst, of which 48 are in use", after>>20)
 		}
-		if p := percentNow(); p != calmPercent {
-			t.Errorf("GOGC is %d after it", p)
-		}
+		storetest.Equal(t, percentNow(), calmPercent, "GOGC is", "after it")
 		burst = nil
 		time.Sleep(2 * memoryLook)
 		if _, now := heap(); now < 48<<20 {
@@ -99,9 +97,7 @@ func TestOperatorsGOGCIsKept(t *testing.T) {
 		burst = append(burst, make([]byte, 2*busyBytes))
 		time.Sleep(2 * memoryLook)
 		burst = nil
-		if p := debug.SetGCPercent(150); p != 150 {
-			t.Errorf("GOGC was 150 and is %d", p)
-		}
+		storetest.Equal(t, debug.SetGCPercent(150), 150, "GOGC was 150 and is")
 		stop()
 		synctest.Wait()
 	})

@@ -44,10 +44,8 @@ func TestCleanMappings(t *testing.T) {
 
 // The pages of the program leave the resident memory, and the program keeps running.
 func TestReleaseProgramPages(t *testing.T) {
-	exe, err := os.Executable()
-	storetest.Must(t, err)
-	smaps, err := os.ReadFile("/proc/self/smaps")
-	storetest.Must(t, err)
+	exe := storetest.Value(os.Executable())(t)
+	smaps := storetest.Value(os.ReadFile("/proc/self/smaps"))(t)
 	ranges := cleanMappings(bytes.NewReader(smaps), exe)
 	if len(ranges) == 0 {
 		t.Fatalf("no mapping of %s:\n%s", exe, smaps)
