@@ -93,7 +93,6 @@ func (q *frameQueue) run(c net.Conn) {
 	}
 }
 
-// connection is one connection of a link.
 type connection struct {
 	*frameQueue
 	net.Conn

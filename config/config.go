@@ -317,13 +317,11 @@ type Tracing struct {
 	Headers     Secrets `key:"headers"`
 }
 
-// Log configures the log.
 type Log struct {
 	Level  string `key:"level" oneof:"debug|info|warn|error"`
 	Format string `key:"format" oneof:"text|json"`
 }
 
-// SlogLevel returns the level for log/slog.
 func (l Log) SlogLevel() slog.Level {
 	var level slog.Level
 	if level.UnmarshalText([]byte(l.Level)) != nil {

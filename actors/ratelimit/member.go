@@ -58,7 +58,6 @@ func (ps *peers) member(id string) *member {
 // unreachable reports whether the member does not answer and should not be asked.
 func (m *member) unreachable() bool { return m.silentSince.Load() != 0 }
 
-// recordAnswer records that the member answered.
 func (ps *peers) recordAnswer(m *member) {
 	if m.silentSince.Load() == 0 {
 		return
@@ -110,7 +109,6 @@ func (ps *peers) answers(m *member) bool {
 	return err == nil
 }
 
-// keepsPartitions reports whether a member keeps partitions.
 func (ps *peers) keepsPartitions(id string) bool { return slices.Contains(ps.place.Load().members, id) }
 
 // silent reports whether a member has been silent for longer than a short stall can explain. Time in which this node

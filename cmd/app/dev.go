@@ -34,7 +34,6 @@ type login struct {
 // loginsFile holds the seeded logins of development mode.
 func loginsFile(dataDir string) string { return filepath.Join(dataDir, "dev-login.txt") }
 
-// DemoLoginsFile holds the logins of the demo data.
 func DemoLoginsFile(dataDir string) string { return filepath.Join(dataDir, "demo-logins.txt") }
 
 // seedLogins creates an administrator and a demo user on the very first start, with random passwords. The file with the

@@ -110,7 +110,6 @@ func (s *service) fourEyes() auth.SecondPerson {
 // holdsSecret reports whether the answer of an endpoint, by its key, holds a secret. The server is created later.
 func (s *service) holdsSecret(endpoint string) bool { return s.server.HoldsSecret(endpoint) }
 
-// endpointSet is a set of the keys of endpoints.
 func endpointSet(keys []string) map[string]bool {
 	set := make(map[string]bool, len(keys))
 	for _, key := range keys {

@@ -87,7 +87,6 @@ const days = 365
 // perChunk is how many accounts are created in one transaction.
 const perChunk = 500
 
-// run is one run.
 type run struct {
 	World
 	Options

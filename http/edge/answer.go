@@ -12,7 +12,6 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// send answers with an Out.
 func (r *Request) send(out any) error {
 	a, err := r.Endpoint.Encode(out)
 	if err != nil {

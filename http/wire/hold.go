@@ -12,7 +12,6 @@ type Hold struct {
 	Until  *rest.Time `json:"until" doc:"end of a wait, or of the time for approvals" example:"2026-11-30T10:00:00.000Z"`
 }
 
-// SchemaName returns the name of the schema.
 func (Hold) SchemaName() string { return "WithdrawalHold" }
 
 // HoldOf returns nil for an entry that is not held.

@@ -19,7 +19,6 @@ import (
 	"castellan/domain/kit/webhook"
 )
 
-// Config configures a Courier.
 type Config struct {
 	URL    string
 	Secret string // of webhook.ParseSecrets

@@ -20,7 +20,6 @@ import (
 	"castellan/domain/kit/commit"
 )
 
-// Options of a Dispatcher.
 type Options struct {
 	Store  outbox.Store
 	Commit commit.Committer

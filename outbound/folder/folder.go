@@ -45,7 +45,6 @@ func Open(dir string) (*Store, error) {
 	return nil, fmt.Errorf("open the folder of files: %w", err)
 }
 
-// Close closes the folder.
 func (s *Store) Close() error { return s.root.Close() }
 
 func (s *Store) Put(_ context.Context, key string, content []byte) error {

@@ -24,7 +24,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config of a Tracer.
 type Config struct {
 	Endpoint string // of OTLP over HTTP; without a path it is /v1/traces
 	Headers  map[string]string

@@ -22,7 +22,6 @@ func Time(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// ReadJSON reads a TEXT column with JSON.
 func ReadJSON(text string, to any) error {
 	if err := json.Unmarshal([]byte(text), to); err != nil {
 		return fmt.Errorf("read a stored %T: %w", to, err)

@@ -161,7 +161,6 @@ func (db *DB) Pools() map[string]*sql.DB {
 	return map[string]*sql.DB{"readers": db.read.DB, "writer": db.write.DB}
 }
 
-// Ping makes a round trip to the database.
 func (db *DB) Ping(ctx context.Context) error {
 	ctx, cancel := db.Bound(ctx)
 	defer cancel()

@@ -46,7 +46,6 @@ func Translate(err error) error {
 	return err
 }
 
-// ErrNoRecord is RECORD_NOT_FOUND.
 func ErrNoRecord() error { return fault.New(fault.RecordNotFound, "no such record") }
 
 func errRecordExists() error { return fault.New(fault.RecordAlreadyExist, "the record exists already") }

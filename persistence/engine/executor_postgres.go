@@ -229,7 +229,6 @@ func send(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) (failed
 	return failed, nil
 }
 
-// answered reads the answer to a statement.
 func (b *boundStatement) answered(from pgx.BatchResults) (missing []int, err error) {
 	if b.keys == nil {
 		_, err := from.Exec()

@@ -83,7 +83,6 @@ func (s *slot) transact(ctx context.Context, write *bun.DB, steps []step) (faile
 	return nil, s.commit()
 }
 
-// commit commits the transaction.
 func (s *slot) commit() error {
 	warned := s.server.warnings()
 	if err := s.tx.Commit(); err != nil {

@@ -137,7 +137,6 @@ var ChallengeWrites = []engine.Kind{
 		func(w challenge.Supersede) supersedeRow { return supersedeRow{w.ID, int16(challenge.Closed)} }),
 }
 
-// supersedeRow is the row of challenge.Supersede.
 type supersedeRow struct {
 	ID    string
 	State int16

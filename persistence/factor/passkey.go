@@ -72,7 +72,6 @@ type usedPasskeyRow struct {
 	LastUsedAt int64
 }
 
-// movedPasskeyRow is the row of passkey.Moved.
 type movedPasskeyRow struct {
 	bun.BaseModel `bun:"table:passkey"`
 

@@ -98,7 +98,6 @@ var errands = record.Table[errandRow, errand.Errand]{
 	},
 }
 
-// Get reads an errand by the id of its challenge.
 func (s Errands) Get(ctx context.Context, id string) (errand.Errand, error) {
 	return errands.Find(ctx, s.db, record.Is("id", id))
 }

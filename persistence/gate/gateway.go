@@ -86,22 +86,18 @@ var guardGrants = record.Table[guardGrantRow, gateway.Grant]{
 	},
 }
 
-// Routes lists every route.
 func (s Gateways) Routes(ctx context.Context) ([]gateway.Route, error) {
 	return guardRoutes.List(ctx, s.db, record.Part{})
 }
 
-// Add inserts a route.
 func (s Gateways) Add(ctx context.Context, r gateway.Route) (int64, error) {
 	return guardRoutes.Add(ctx, s.db, r)
 }
 
-// Change changes a route as one step.
 func (s Gateways) Change(ctx context.Context, id int64, f func(gateway.Route) (gateway.Route, error)) error {
 	return guardRoutes.Change(ctx, s.db, f, record.Is("id", id))
 }
 
-// Remove deletes a route.
 func (s Gateways) Remove(ctx context.Context, id int64) error {
 	return guardRoutes.Remove(ctx, s.db, record.Is("id", id))
 }

@@ -178,7 +178,6 @@ func (s Audit) Archive(ctx context.Context, key []byte, now, before time.Time, f
 	return a, nil
 }
 
-// Older counts the rows that are older than before.
 func (s Audit) Older(ctx context.Context, before time.Time) (int64, error) {
 	l, err := s.left(ctx, nil)
 	if err != nil {

@@ -112,7 +112,6 @@ func (s Contracts) SaveDetail(ctx context.Context, d contract.Detail) error {
 	return contractDetails.Save(ctx, s.db, d, record.Is("id", d.ID))
 }
 
-// Accepted lists what a user accepted.
 func (s Contracts) Accepted(ctx context.Context, userID string) ([]contract.Accept, error) {
 	return acceptances.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 }

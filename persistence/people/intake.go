@@ -66,7 +66,6 @@ var IntakeWrites = []engine.Kind{
 	}),
 }
 
-// State reads the progress of an import.
 func (s Intake) State(ctx context.Context, id string) (intake.State, error) {
 	ctx, cancel := s.db.Bound(ctx)
 	defer cancel()
@@ -79,7 +78,6 @@ func (s Intake) State(ctx context.Context, id string) (intake.State, error) {
 		Done: r.Done, StartedAt: engine.Time(r.CreatedAt)}, err
 }
 
-// Refusals lists refused lines.
 func (s Intake) Refusals(ctx context.Context, id string, after int64, limit int) ([]intake.Refusal, error) {
 	return lines(ctx, s.db, id, after, limit, func(r refusalRow) intake.Refusal {
 		return intake.Refusal{Line: r.Line, Reason: r.Reason}
@@ -133,7 +131,6 @@ func (s Intake) Taken(ctx context.Context, n intake.Names) (found intake.Names, 
 	return found, nil
 }
 
-// ExternalIDs lists the external ids of accounts.
 func (s Intake) ExternalIDs(ctx context.Context, userIDs []string) (map[string]string, error) {
 	of := map[string]string{}
 	if len(userIDs) == 0 {

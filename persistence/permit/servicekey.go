@@ -55,23 +55,19 @@ var serviceKeys = record.Table[serviceKeyRow, servicekey.Key]{
 	},
 }
 
-// List reads every key.
 func (s ServiceKeys) List(ctx context.Context) ([]servicekey.Key, error) {
 	return serviceKeys.List(ctx, s.db, record.Part{})
 }
 
-// Add inserts a key.
 func (s ServiceKeys) Add(ctx context.Context, k servicekey.Key) error {
 	_, err := serviceKeys.Add(ctx, s.db, k)
 	return err
 }
 
-// Change changes a key as one step.
 func (s ServiceKeys) Change(ctx context.Context, name string, f func(servicekey.Key) (servicekey.Key, error)) error {
 	return serviceKeys.Change(ctx, s.db, f, record.Is("name", name))
 }
 
-// Remove deletes a key.
 func (s ServiceKeys) Remove(ctx context.Context, name string) error {
 	return serviceKeys.Remove(ctx, s.db, record.Is("name", name))
 }

@@ -89,7 +89,6 @@ var DeviceWrites = []engine.Kind{
 		func(w device.Mute) muteRow { return muteRow{w.ID, w.Target} }),
 }
 
-// muteRow is the row of device.Mute.
 type muteRow struct {
 	ID     string
 	Target []byte

@@ -30,19 +30,16 @@ var userLinks = record.Of(record.Table[userLinkRow, issuer.Link]{
 	Absent: "the subject is not linked to the account",
 }, nil)
 
-// Add inserts a link.
 func (s UserLinks) Add(ctx context.Context, l issuer.Link) error {
 	_, err := userLinks.Add(ctx, s.db, l)
 	return err
 }
 
-// Remove deletes a link.
 func (s UserLinks) Remove(ctx context.Context, l issuer.Link) error {
 	return userLinks.Remove(ctx, s.db, record.Is("issuer", l.Issuer), record.Is("subject", l.Subject),
 		record.Is("user_id", l.UserID))
 }
 
-// Links lists the links of an account.
 func (s UserLinks) Links(ctx context.Context, userID string) ([]issuer.Link, error) {
 	return userLinks.List(ctx, s.db, record.Part{Where: []record.Filter{record.Is("user_id", userID)}})
 }

@@ -15,7 +15,6 @@ import (
 //	Posted record.AmountColumns `bun:"embed:posted_"`
 type AmountColumns struct{ Hi, Lo int64 }
 
-// ColumnsOf is an amount in its columns.
 func ColumnsOf(a amount.Amount) (c AmountColumns) {
 	c.Hi, c.Lo = a.Parts()
 	return c
@@ -47,7 +46,6 @@ func WideOf(s amount.Sum) (c WideColumns) {
 	return c
 }
 
-// ReadSums reads the columns of several sums.
 func ReadSums(columns map[*amount.Sum]WideColumns) (err error) {
 	for to, c := range columns {
 		if *to, err = amount.SumOf(c.Over, c.Hi, c.Lo); err != nil {

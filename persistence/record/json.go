@@ -13,10 +13,8 @@ import (
 //	Titles record.JSON[announcement.Texts]
 type JSON[T any] struct{ V T }
 
-// JSONOf returns a value as a column.
 func JSONOf[T any](v T) JSON[T] { return JSON[T]{v} }
 
-// Value is the text of the column.
 func (j JSON[T]) Value() (driver.Value, error) { return engine.WriteJSON(j.V), nil }
 
 // Scan reads the text of the column; NULL is the zero value.

@@ -51,10 +51,8 @@ type Stamps struct {
 	UpdatedAt int64
 }
 
-// Stamp sets the instant.
 func (c *Created) Stamp(now int64) { c.CreatedAt = now }
 
-// Stamp sets the instants.
 func (s *Stamps) Stamp(now int64) { s.CreatedAt, s.UpdatedAt = now, now }
 
 // Filter is a condition on columns of the table.
@@ -63,7 +61,6 @@ type Filter struct {
 	args []any
 }
 
-// Where is a condition in SQL.
 func Where(text string, args ...any) Filter { return Filter{text, args} }
 
 // Within puts the condition between two texts, such as those of a subquery.

@@ -62,7 +62,6 @@ type keyRow struct {
 	Thumbprint string
 }
 
-// renewedRow is the row of Renewed.
 type renewedRow struct {
 	bun.BaseModel `bun:"table:session"`
 

@@ -60,7 +60,6 @@ func NewGuards(store GuardStore, c commit.Committer, r GuardRules, now func() ti
 	return &Guards{store: store, commit: c, rules: r, now: now, accounts: map[string]*account{}}
 }
 
-// Rules returns the rules of the guards.
 func (g *Guards) Rules() GuardRules { return g.rules }
 
 // Attempt is a charged try. Refunded, RefundAlone, Return or Wrong settles it. Wrong does nothing after one of the

@@ -189,7 +189,6 @@ func (SetAMLStatus) Table() string { return "users" }
 // Row returns the row that the write changes.
 func (w SetAMLStatus) Row() string { return w.UserID }
 
-// SetLevel sets the level of an account.
 type SetLevel struct {
 	UserID string
 	Level  int

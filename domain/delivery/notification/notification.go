@@ -56,7 +56,6 @@ func (m Message) Check() error {
 	return fault.All(ps)
 }
 
-// New returns a notification for a user.
 func New(now time.Time, userID string, m Message) Notification {
 	return Notification{ID: id.New(now), UserID: userID, Message: m, CreatedAt: now}
 }

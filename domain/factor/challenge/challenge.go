@@ -108,7 +108,6 @@ type Proof struct {
 	JWK      string `json:"k"` // public key of the device at that time
 }
 
-// Assertion reports whether the proof is that of a passkey.
 func (p *Proof) Assertion() bool { return p != nil && strings.HasPrefix(p.JWS, passkey.Text) }
 
 // Entry is the part that passkeys have in a challenge.
@@ -259,7 +258,6 @@ func (c Challenge) Ended(now time.Time) bool {
 	return c.State == Done || c.State == Denied || c.State == Closed || c.Expired(now)
 }
 
-// Expired reports whether the challenge has expired.
 func (c Challenge) Expired(now time.Time) bool {
 	return c.State == Pending && now.UnixMilli() >= c.ExpiresAt
 }
@@ -273,7 +271,6 @@ func (c Challenge) Deadline() time.Time {
 	return time.UnixMilli(c.ExpiresAt)
 }
 
-// Method returns the method with an id.
 func (c Challenge) Method(id string) (Method, bool) {
 	if i := c.index(id); i >= 0 {
 		return c.Methods[i], true

@@ -59,7 +59,6 @@ func (n Name) of() *kind {
 	return new(kind)
 }
 
-// Names returns the names of all kinds.
 func Names() []Name {
 	out := make([]Name, len(kinds))
 	for i, k := range kinds {
@@ -68,7 +67,6 @@ func Names() []Name {
 	return out
 }
 
-// counted returns the kinds with a budget.
 func counted(by budgetKind) (names []Name) {
 	for _, k := range kinds {
 		if k.counts == by {

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// PushState is the state of a push.
 type PushState int16
 
 // The states. A push whose challenge was completed by other methods counts as approved, because its starter has

@@ -58,7 +58,6 @@ type Action struct {
 	Headers Headers `json:"infoTableHeaders"`
 }
 
-// Equal reports whether a and b are equal.
 func (a Action) Equal(b Action) bool {
 	return a.Code == b.Code && a.Title.Equal(b.Title) && a.Headers.Equal(b.Headers)
 }
@@ -113,10 +112,8 @@ func (p Policy) Preference() int {
 	return p.Required
 }
 
-// Expired reports whether the policy has expired.
 func (p Policy) Expired(nowMs int64) bool { return p.ExpireAt != 0 && nowMs >= p.ExpireAt }
 
-// Equal reports whether p and q are equal.
 func (p Policy) Equal(q Policy) bool {
 	return p.ID == q.ID && p.ActionCode == q.ActionCode && p.Name == q.Name &&
 		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&

@@ -42,7 +42,6 @@ func (t Text) In(lang string) string {
 	return ""
 }
 
-// Equal reports whether t and u are equal.
 func (t Text) Equal(u Text) bool { return maps.Equal(t, u) }
 
 // MarshalJSON writes the languages in the order of the interface.

@@ -20,7 +20,6 @@ func (ch Choice) Tuple() []string {
 	return []string{ch.Code, ch.Template}
 }
 
-// MarshalJSON writes the tuple.
 func (ch Choice) MarshalJSON() ([]byte, error) { return json.Marshal(ch.Tuple()) }
 
 var errTuples = errors.New("must be an array of [methodCode, templateName]")

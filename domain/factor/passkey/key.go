@@ -97,7 +97,6 @@ func ParseKey(jwk []byte) (Key, error) {
 // JWK returns the key with its required members in the order of RFC 7638; "" for the zero Key.
 func (k Key) JWK() string { return k.of.JWK() }
 
-// MarshalJSON returns the JWK.
 func (k Key) MarshalJSON() ([]byte, error) { return []byte(k.JWK()), nil }
 
 // UnmarshalJSON reads the form of MarshalJSON.

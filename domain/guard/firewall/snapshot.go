@@ -135,7 +135,6 @@ type Snapshot struct {
 	trial *Snapshot
 }
 
-// Rules returns all rules of the snapshot.
 func (s *Snapshot) Rules() []Rule { return s.rules }
 
 // hits holds the hits for one request: at most eight of each group.

@@ -333,5 +333,4 @@ func (p *Partition) Clear() {
 	p.windows.Clear()
 }
 
-// Keys returns the keys that have a window.
 func (p *Partition) Keys() iter.Seq[Key] { return p.windows.Keys() }

@@ -14,7 +14,6 @@ type Sum struct {
 	lo       uint64
 }
 
-// Sum returns the amount as a sum.
 func (a Amount) Sum() Sum { return Sum{0, a.hi, a.lo} }
 
 // SumOf returns the sum of three columns; hi may have another sign than over. ErrRange if over or lo is out of range.
@@ -48,7 +47,6 @@ func (s Sum) Amount() (Amount, error) {
 	return Amount{s.hi, s.lo}, nil
 }
 
-// Add returns s + o.
 func (s Sum) Add(o Sum) Sum {
 	hi, lo := s.hi+o.hi, s.lo+o.lo // both fit: twice the bound is below 2⁶¹
 	if lo >= one {
@@ -57,7 +55,6 @@ func (s Sum) Add(o Sum) Sum {
 	return carried(s.over+o.over, hi, lo)
 }
 
-// Sub returns s - o.
 func (s Sum) Sub(o Sum) Sum { return s.Add(o.neg()) }
 
 func (s Sum) neg() Sum {

@@ -84,7 +84,6 @@ func (b *Backup) Check(ctx context.Context, progress func(done int64)) error {
 	return nil
 }
 
-// part reads a part of a stream.
 func (b *Backup) part(ctx context.Context, s Stream, number int) ([]byte, error) {
 	return b.read(ctx, partKey(s.Name, number), s.Parts[number])
 }

@@ -10,7 +10,6 @@ import (
 
 var form = regexp.MustCompile(`^[A-Z][A-Z0-9_]{1,63}$`)
 
-// Valid reports whether a text has the form of a code.
 func Valid(text string) bool { return form.MatchString(text) }
 
 // Check returns the problem of a field whose text does not have the form of a code; none otherwise.

@@ -5,7 +5,6 @@ import (
 	"errors"
 )
 
-// rehearsed are the writes of a rehearsal.
 type rehearsed struct{ writes []Write }
 
 type rehearsedKey struct{}

@@ -171,7 +171,6 @@ type Place struct {
 	ID string
 }
 
-// Mark returns the place of the event.
 func (e Event) Mark() Place { return Place{e.Tx, e.ID} }
 
 // EventQuery selects events; none: every type.

@@ -57,7 +57,6 @@ func (s *Service) Later(by audit.By, r Request) (commit.Write, error) {
 	return Add{j}, err
 }
 
-// made returns the new job of a request.
 func (s *Service) made(by audit.By, r Request) (j Job, err error) {
 	now := s.Changes.Now()
 	params, err := json.Marshal(r.Params)

@@ -9,7 +9,6 @@ import (
 	"castellan/domain/kit/page"
 )
 
-// ItemState is the state of an item.
 type ItemState int16
 
 // The states of an item. Sending is durable before the item is sent.

@@ -151,7 +151,6 @@ func (k Key) Thumbprint() string {
 	return Encode(sum[:])
 }
 
-// MarshalJSON returns the JWK.
 func (k Key) MarshalJSON() ([]byte, error) { return []byte(k.JWK()), nil }
 
 // UnmarshalJSON reads the form of MarshalJSON.

@@ -67,7 +67,6 @@ func newView(keys []*key) (*view, error) {
 	return v, nil
 }
 
-// find returns the key with the id and purpose.
 func (v *view) find(id string, p Purpose) *key {
 	if k := v.byID[id]; k != nil && k.Purpose == p {
 		return k

@@ -24,7 +24,6 @@ func Strings(b []byte, list []string) []byte {
 	return b
 }
 
-// Int appends n.
 func Int(b []byte, n int64) []byte { return binary.AppendVarint(b, n) }
 
 // Bool appends v.
@@ -56,7 +55,6 @@ func (r *Reader) Exact() bool { return r.rest == "" && !r.short && r.err == nil 
 // More reports whether unread values remain.
 func (r *Reader) More() bool { return r.rest != "" && r.err == nil }
 
-// String reads a string.
 func (r *Reader) String() string {
 	n := r.uvarint()
 	if n > uint64(len(r.rest)) {

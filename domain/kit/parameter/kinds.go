@@ -198,7 +198,6 @@ type Channels struct {
 	Other  []string            `json:"other"` // of any other topic
 }
 
-// Of returns the channels of a topic.
 func (c Channels) Of(topic string) []string {
 	if channels, listed := c.Topics[topic]; listed {
 		return channels

@@ -31,7 +31,6 @@ const (
 	OTAuth Class = "ot-auth" // one change, once
 )
 
-// Claims are the claims of a token.
 type Claims struct {
 	Class    Class
 	ID       string // jti

@@ -105,7 +105,6 @@ const (
 	deliverCSV  = "deliver csv"
 )
 
-// Integration returns the kind of job.
 func (s *Service) Integration() job.Kind { return job.Kind{Name: Kind, Step: s.step, About: days} }
 
 // days returns the first and the last UTC day of the journal of a job.

@@ -91,7 +91,6 @@ func (s *Service) Positions(ctx context.Context, r Range, p page.Query[Place]) (
 	return out, nil
 }
 
-// order compares places.
 func order(a, b Place) int { return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(a.Symbol, b.Symbol)) }
 
 func (s *Service) open(ctx context.Context, r Range) (open, error) {

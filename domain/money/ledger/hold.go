@@ -7,7 +7,6 @@ import (
 	"castellan/domain/kit/id"
 )
 
-// State is the state of a hold.
 type State string
 
 // The states. A hold leaves Active once.

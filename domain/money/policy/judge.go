@@ -90,7 +90,6 @@ func Compile(rules []Rule) *Set {
 	return s
 }
 
-// key returns the key of a sum of the rule.
 func (r Rule) key(x Sum) SumKey {
 	k := SumKey{Per: x.Per, Window: x.Window, Of: x.Of}
 	if x.Of == Amount && len(r.Match.Assets) > 0 {

@@ -70,7 +70,6 @@ func Code(text string) (_ string, ok bool) {
 	return text, code.MatchString(text)
 }
 
-// ValidName reports whether a text is a valid name of a provider or an account.
 func ValidName(text string) bool { return name.MatchString(text) && text != AllAccounts }
 
 // Read makes a balance from the data of a provider: a code and two exact amounts that are not negative.

@@ -168,7 +168,6 @@ type HeldCount struct {
 	Oldest time.Time
 }
 
-// HeldReasons are the reasons of holds.
 var HeldReasons = []HeldFor{HeldAccount, HeldProhibited, HeldAML, HeldAlarm, HeldDigest, HeldPolicy}
 
 // Overdue lists held withdrawals that will be cancelled unless a person acts. Half of the time of their approvals has

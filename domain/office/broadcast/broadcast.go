@@ -213,7 +213,6 @@ func (s *Service) start(ctx context.Context, by audit.By, kind, action, detail s
 	return id, err
 }
 
-// Kinds returns the kinds of the service's jobs.
 func (s *Service) Kinds() []job.Kind {
 	return []job.Kind{
 		{Name: NotificationKind, About: title,

@@ -11,7 +11,6 @@ import (
 	"castellan/domain/kit/fault"
 )
 
-// Status is the status of a version of a contract.
 type Status string
 
 // The statuses. Only a replaced version is final.

@@ -34,7 +34,6 @@ type mailing struct {
 	Version     string `json:"version,omitempty"`
 }
 
-// mailAudience is the audience of the mailing.
 var mailAudience = user.Audience{Statuses: []string{string(user.Active)}, Mail: true}
 
 // Mailing is the kind of job that mails an agreement.
@@ -62,7 +61,6 @@ type mailer struct {
 	last agreementFile
 }
 
-// agreementFile is an agreement with its file.
 type agreementFile struct {
 	Agreement
 	file *message.Attachment
@@ -124,7 +122,6 @@ func fileName(version string) string {
 	return string(name)
 }
 
-// mailTexts are the texts of the mail in one language.
 type mailTexts struct{ language, version, attached string }
 
 var mailWords = []mailTexts{

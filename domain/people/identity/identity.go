@@ -26,7 +26,6 @@ func (Number) String() string { return "identity number" }
 // GoString keeps the number out of %#v.
 func (Number) GoString() string { return "identity number" }
 
-// wellFormed reports whether n has the form of an identity number.
 func (n Number) wellFormed() bool {
 	return len(n) == 11 && n[0] != '0' && strings.Trim(string(n), "0123456789") == ""
 }
@@ -63,7 +62,6 @@ func (p Person) GivenNames() string { return strings.TrimSpace(p.Name + " " + p.
 // FullName returns the whole name.
 func (p Person) FullName() string { return strings.TrimSpace(p.GivenNames() + " " + p.Surname) }
 
-// BirthYear returns the year of birth.
 func (p Person) BirthYear() int { t, _ := time.Parse(time.DateOnly, p.BirthDate); return t.Year() }
 
 // firstYear is the earliest possible year of birth.

@@ -29,7 +29,6 @@ type Info struct {
 // Question is a question answered by Info: the fields of its answer and its group of options (D-INF-03).
 type Question struct{ Field, Explain, Group string }
 
-// Questions are the questions of Info.
 var Questions = [5]Question{
 	{"purposeOfTransactionId", "explainPurposeOfTransaction", dropdown.PurposeOfTransaction},
 	{"sourceOfFundingId", "explainSourceOfFunding", dropdown.SourceOfFunding},

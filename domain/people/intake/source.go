@@ -208,7 +208,6 @@ func decode(text []byte, into any, strict bool) error {
 	return errJSON
 }
 
-// hashText reads the text of a hash.
 func hashText(text string) (Hash, error) {
 	if password.Imported(text) {
 		k, err := password.KindOf(text)

@@ -99,7 +99,6 @@ type proof struct {
 	claims Claims
 }
 
-// parse reads a proof of a device.
 func parse(raw string) (p proof, ok bool) {
 	if p.Signed, ok = ReadSigned(raw, typ); !ok {
 		return p, false

@@ -25,7 +25,6 @@ func ParseSecret(text string) ([]byte, error) {
 	return secret, nil
 }
 
-// FormatSecret returns the text of a secret.
 func FormatSecret(secret []byte) string { return base32Text.EncodeToString(secret) }
 
 // Adopt returns the definition of an authenticator that the user defined at another service. It has no recovery codes.

@@ -88,7 +88,6 @@ func (s *Service) SetupAction() challenge.Action {
 	return challenge.Action{Code: ActionSetup, Flow: challenge.FlowSession, Prepare: s.prepare, Exec: s.setup}
 }
 
-// DeactivateAction is the action of TOTP_DEACTIVATE.
 func (s *Service) DeactivateAction() challenge.Action {
 	return challenge.Action{Code: ActionDeactivate, Flow: challenge.FlowSession, Exec: s.deactivate}
 }

@@ -106,10 +106,8 @@ func removable(f geo.Filter, code string) error {
 	return nil
 }
 
-// AddAction is the action of GEOFILTER_ADD.
 func (s *Service) AddAction() challenge.Action { return s.action(ActionAdd, s.add) }
 
-// RemoveAction is the action of GEOFILTER_REMOVE.
 func (s *Service) RemoveAction() challenge.Action { return s.action(ActionRemove, s.remove) }
 
 // action changes the filter when its challenge is complete, and ends every session, including the caller's

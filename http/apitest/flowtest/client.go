@@ -23,7 +23,6 @@ type Answer struct {
 	Body   string
 }
 
-// Field is a field of the answer.
 func (a Answer) Field(name string) any {
 	var m map[string]any
 	json.Unmarshal([]byte(a.Body), &m)

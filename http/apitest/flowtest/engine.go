@@ -141,7 +141,6 @@ func (e *Engine) stop() {
 	}
 }
 
-// Now is the time of the engine.
 func (e *Engine) Now() time.Time { return e.began.Add(time.Duration(e.ahead.Load())) }
 
 // Skip moves the clock.

@@ -17,7 +17,6 @@ import (
 
 const section = "4.4 MFA administration"
 
-// PolicyPath is the path of the writes of a COMMON policy.
 const PolicyPath = "/admin/system/mfa/policies/common"
 
 // Group serves the section. Lists show the stored records, not this node's snapshot, so that

@@ -54,7 +54,6 @@ func (g Group) Endpoints() []rest.Endpoint {
 	return append(routes, explain...)
 }
 
-// guardRoute is a route of gateways.
 type guardRoute struct {
 	ID         rest.ID    `json:"id" example:"1"`
 	Host       string     `json:"host" doc:"empty: every host" example:"shop.example.com"`

@@ -16,7 +16,6 @@ import (
 
 const section = "Extensions: money policy"
 
-// RulesPath is the path of the rules.
 const RulesPath = "/admin/money/rules"
 
 // Group serves the section. The list shows the stored rules, not this node's copy.

@@ -34,7 +34,6 @@ func (n Numbers) queueStatus(number int) transaction.QueueStatus {
 	return 0
 }
 
-// cryptoWithdrawalQueueEntry is an entry of the withdrawal queue.
 type cryptoWithdrawalQueueEntry struct {
 	ID          string `json:"id" doc:"id of the withdrawal" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
 	UserID      string `json:"userId" example:"01JD3X4Q7V0S8D4T2M6B9N1ZKA"`
