@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// Example returns an annotated file with the defaults, as a template.
-func Example() string { return Default().Describe() }
-
 // Describe returns the configuration as YAML that Load reads: every key with its explanation, bounds, variable and the
 // layer of its value. Secrets are hidden and therefore commented out; they must be supplied again.
 func (c Config) Describe() string {

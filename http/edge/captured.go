@@ -70,30 +70,6 @@ func NewIndex(endpoints []rest.Endpoint) Index {
 	return ix
 }
 
-// RunCaptured binds a captured request again and runs its handler with the original identity.
-// The judges, usually the Authorize of the Options, check the caller first, because a
-// permission can have been revoked since the request. A successful answer is returned as JSON,
-// its headers are dropped; a binary one becomes {"contentType": …, "data": <base64>}.
-//
-// Errors: NOT_FOUND when the table no longer has the endpoint, those of binding,
-// of a judge and of the handler.
-func RunCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, rest.Caller,
-	*rest.Endpoint) error) (json.RawMessage, error) {
-	e, in, err := bindCaptured(ctx, ix, c, judges...)
-	if err != nil {
-		return nil, err
-	}
-	return callCaptured(ctx, e, c, in)
-}
-
-func callCaptured(ctx context.Context, e *rest.Endpoint, c Captured, in any) (json.RawMessage, error) {
-	out, err := c.call(ctx, e, in)
-	if err != nil {
-		return nil, err
-	}
-	return keepCaptured(e, out)
-}
-
 // bindCaptured finds the endpoint of a captured request, has its caller judged, and
 // binds it again.
 func bindCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, rest.Caller,
@@ -126,8 +102,13 @@ func keepCaptured(e *rest.Endpoint, out any) (json.RawMessage, error) {
 	}{a.ContentType, a.Body})
 }
 
-// RunCaptured runs a captured request against the server's table, judged by its
-// Authorize and MayName.
+// RunCaptured binds a captured request again and runs its handler with the original identity.
+// Authorize and MayName judge the caller first, because a permission can have been revoked since
+// the request. A successful answer is returned as JSON, its headers are dropped; a binary one
+// becomes {"contentType": …, "data": <base64>}.
+//
+// Errors: NOT_FOUND when the table no longer has the endpoint, those of binding, of a judge and of
+// the handler.
 func (s *Server) RunCaptured(ctx context.Context, c Captured) (json.RawMessage, error) {
 	if e := s.index[c.Method+" "+c.Path]; e != nil {
 		c.Caller.AsAdmin = s.asAdmin(c.Caller, e)
@@ -136,7 +117,11 @@ func (s *Server) RunCaptured(ctx context.Context, c Captured) (json.RawMessage, 
 	if err != nil {
 		return nil, err
 	}
-	return callCaptured(ctx, e, c, in)
+	out, err := c.call(ctx, e, in)
+	if err != nil {
+		return nil, err
+	}
+	return keepCaptured(e, out)
 }
 
 // bindCaptured judges the caller of a captured request again and binds it.

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"castellan/domain/delivery/notification"
 )
 
 // The kinds of targets.
@@ -43,16 +45,7 @@ type Wakeup struct {
 	Action      string `json:"action,omitempty"`
 	Expire      int64  `json:"expire,omitempty"` // seconds left to answer when it was written
 	// Notice is the text of a notification; such a message concerns no challenge.
-	Notice *Notice `json:"notice,omitempty"`
-}
-
-// Notice is the text of a notification.
-type Notice struct {
-	Topic       string `json:"topic"`
-	Title       string `json:"title"`
-	Body        string `json:"body"`
-	ImageURL    string `json:"imageUrl,omitempty"`
-	ClickAction string `json:"clickActionType,omitempty"`
+	Notice *notification.Message `json:"notice,omitempty"`
 }
 
 const (

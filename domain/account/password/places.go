@@ -131,8 +131,6 @@ func (p *places) next() *waiter {
 	return w
 }
 
-func (p *places) waiting() int { return p.turns[known].waiting + p.turns[others].waiting }
-
 // turns holds lines of sites that are served one after the other.
 type turns struct {
 	lines   map[string]*line

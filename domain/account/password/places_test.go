@@ -15,6 +15,8 @@ import (
 
 const turnTime = 75 * time.Millisecond // of a hash
 
+func (p *places) waiting() int { return p.turns[known].waiting + p.turns[others].waiting }
+
 // hash holds a slot for the duration of a hash.
 func (h *Hasher) hash(ctx context.Context, who Caller) error {
 	p, err := h.Admit(who)

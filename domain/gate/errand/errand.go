@@ -27,11 +27,7 @@ import (
 // The limits of a request.
 const (
 	MaxReference    = 128      // bytes
-	MaxTitle        = 200      // characters
 	MaxRows         = 20       // of 1
-	MaxKey          = 64       // characters
-	MaxLabel        = 100      // characters
-	MaxValue        = 1000     // characters
 	MaxPayloadBytes = 16 << 10 // of its JSON text
 )
 

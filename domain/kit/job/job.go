@@ -64,9 +64,6 @@ const (
 	Failed    State = "failed"
 )
 
-// States lists all states.
-var States = []State{Queued, Running, Paused, Cancelled, Done, Failed}
-
 // Over reports whether a job of the state is finished.
 func (s State) Over() bool { return s == Cancelled || s == Done || s == Failed }
 

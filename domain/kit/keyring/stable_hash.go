@@ -83,6 +83,20 @@ func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (R
 		return Rotation{}, fault.New(fault.InvalidField,
 			"the grace must be %s or more: daily counters would be reset", HashGrace)
 	}
+	if p == Signing {
+		grace = 0
+	}
+	return k.succeed(ctx, p, Notice, grace)
+}
+
+// Restore replaces the signing key at once after a restore from a backup: every token ends, and the old keys verify
+// evidence only. The tokens of a deployment that serves also end, so no node may run.
+func (k *Keeper) Restore(ctx context.Context) (Rotation, error) {
+	return k.succeed(ctx, Signing, 0, 0)
+}
+
+// succeed adds a key that comes into use after notice. All others of the purpose end a grace later.
+func (k *Keeper) succeed(ctx context.Context, p Purpose, notice, grace time.Duration) (Rotation, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	records, err := k.load(ctx)
@@ -90,10 +104,7 @@ func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (R
 		return Rotation{}, fmt.Errorf("rotate keys: %w", err)
 	}
 	now := k.now().Truncate(time.Millisecond)
-	end := now.Add(Notice)
-	if p == Hashing {
-		end = end.Add(grace)
-	}
+	end := now.Add(notice + grace)
 	var seq int64
 	var retired []Record
 	done := Rotation{Until: end}
@@ -108,37 +119,8 @@ func (k *Keeper) Replace(ctx context.Context, p Purpose, grace time.Duration) (R
 			done.Ended = append(done.Ended, r.ID)
 		}
 	}
-	next := newKey(k.master, p, seq+1, now, now.Add(Notice))
+	next := newKey(k.master, p, seq+1, now, now.Add(notice))
 	done.ID, done.From = next.ID, next.NotBefore
-	return done, k.follow(ctx, next, retired)
-}
-
-// Restore replaces the signing key at once after a restore from a backup: every token ends, and the old keys verify
-// evidence only. The tokens of a deployment that serves also end, so no node may run.
-func (k *Keeper) Restore(ctx context.Context) (Rotation, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	records, err := k.load(ctx)
-	if err != nil {
-		return Rotation{}, fmt.Errorf("replace the signing key: %w", err)
-	}
-	now := k.now().Truncate(time.Millisecond)
-	var seq int64
-	var retired []Record
-	done := Rotation{From: now, Until: now}
-	for _, r := range records {
-		if r.Purpose != Signing {
-			continue
-		}
-		seq = max(seq, r.Seq)
-		if r.RetiredAt.IsZero() || r.RetiredAt.After(now) {
-			r.RetiredAt = now
-			retired = append(retired, r)
-			done.Ended = append(done.Ended, r.ID)
-		}
-	}
-	next := newKey(k.master, Signing, seq+1, now, now)
-	done.ID = next.ID
 	return done, k.follow(ctx, next, retired)
 }
 

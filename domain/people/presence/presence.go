@@ -16,11 +16,8 @@ import (
 	"castellan/domain/kit/sorting"
 )
 
-// Lifetime is how long a heartbeat counts; Beat is the interval at which a client repeats it.
-const (
-	Lifetime = 30 * time.Second
-	Beat     = 10 * time.Second
-)
+// Lifetime is how long a heartbeat counts. A client repeats it every ten seconds.
+const Lifetime = 30 * time.Second
 
 // maxPeople is the maximum number of people in a room.
 const maxPeople = 100

@@ -66,11 +66,7 @@ func shown(r addressbook.Record) withdrawalAddress {
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]withdrawalAddress, error) {
 	all, err := g.Service.List(ctx, who.By())
-	out := make([]withdrawalAddress, len(all))
-	for i, r := range all {
-		out[i] = shown(r)
-	}
-	return out, err
+	return rest.Each(all, shown), err
 }
 
 type addRequest struct {
