@@ -51,9 +51,7 @@ func TestOtherNodesCloseNewChallenges(t *testing.T) {
 func TestChangedCredentialsCloseOpenChallenges(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
-	if err := w.db.Commit(t.Context(), user.Touch{UserID: w.user.ID}); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, w.db.Commit(t.Context(), user.Touch{UserID: w.user.ID}))
 	_, err := w.right(c, challenge.SMS)
 	expect(t, err, fault.ChallengeClosed)
 	_, err = w.engine.Start(t.Context(), challenge.StartRequest{Action: "LOGIN", Account: w.user.Account()})
@@ -70,10 +68,7 @@ func (w *world) beginInSession(command string) challenge.Challenge {
 	if command != "" {
 		r.Command = []byte(command)
 	}
-	s, err := w.engine.Start(w.t.Context(), r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	s := storetest.Value(w.engine.Start(w.t.Context(), r))(w.t)
 	return s.Challenge
 }
 
@@ -89,9 +84,7 @@ func TestEndedSessionClosesItsChallenges(t *testing.T) {
 	w.endSession()
 	_, err := w.right(c, challenge.MAIL)
 	expect(t, err, fault.ChallengeClosed)
-	if w.effects != 0 {
-		t.Error("the action ran")
-	}
+	storetest.Equal(t, w.effects, 0, "the action ran")
 }
 
 // Every call for a challenge reports that its session has ended.
@@ -153,9 +146,7 @@ func TestActionsThatFail(t *testing.T) {
 				t.Errorf("%s: %+v, %v", c.command, done, err)
 			}
 		}
-		if w.effects != 0 {
-			t.Errorf("%d effects", w.effects)
-		}
+		storetest.Equal(t, w.effects, 0, "effects")
 		w.node.Stop(context.Background())
 		w.db.Close()
 	})
@@ -167,14 +158,9 @@ func TestNextOwnerExecutesAfterDeath(t *testing.T) {
 	w := open(t)
 	c := w.begin("VERIFY_EMAIL", "go")
 	store := factor.NewChallenges(w.db)
-	row, err := store.Load(t.Context(), c.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	row := storetest.Value(store.Load(t.Context(), c.ID))(t)
 	row.State, row.Last, row.Methods[0].Order = challenge.Executing, row.Methods[0].ID, 1
-	if err := w.db.Commit(t.Context(), challenge.Update{Challenge: row}); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, w.db.Commit(t.Context(), challenge.Update{Challenge: row}))
 	w.start()
 	stuck, err := store.Stuck(t.Context(), time.Now().Add(time.Minute), 10)
 	if err != nil || len(stuck) != 1 {

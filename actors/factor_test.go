@@ -63,9 +63,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 		// The factor is not offered. Another factor is, proves the owner, and switches the first one on.
 		c := w.begin("LOGIN", "")
 		for _, m := range c.Methods {
-			if m.Name != challenge.TOTP {
-				t.Errorf("%s is offered", m.Name)
-			}
+			storetest.Equal(t, m.Name, challenge.TOTP, "is offered")
 		}
 		w.clock.Add(60)
 		_, err = w.answer(c, challenge.TOTP, app.code(0))
@@ -86,8 +84,7 @@ func TestGuessedFactorGoesOff(t *testing.T) {
 func (w *world) told() map[string]int {
 	w.t.Helper()
 	told := map[string]int{}
-	ms, err := delivery.NewOutbox(w.db).Recent(w.t.Context(), nil, 0)
-	storetest.Must(w.t, err)
+	ms := storetest.Value(delivery.NewOutbox(w.db).Recent(w.t.Context(), nil, 0))(w.t)
 	for _, m := range ms {
 		if m.ChallengeID != "" {
 			continue

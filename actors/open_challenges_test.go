@@ -70,8 +70,7 @@ func TestLateStartsExceedNoMaximum(t *testing.T) {
 				UserGate: m.UserGate, Store: m.Store, Outbox: m.Outbox, Dispatch: m.Dispatch, Now: m.Now}
 			start := func(by *stepup.Starter) string {
 				time.Sleep(time.Millisecond) // their order is that of the milliseconds
-				s, err := by.Start(t.Context(), r)
-				storetest.Must(t, err)
+				s := storetest.Value(by.Start(t.Context(), r))(t)
 				return s.Challenge.ID
 			}
 			open := func(want ...string) {

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/stepup"
 	"castellan/persistence/delivery"
 	"castellan/persistence/factor"
@@ -60,12 +61,10 @@ func pushesIn(all []challenge.Challenge) (n int) {
 // change runs a statement on the rows.
 func (w *world) change(statement string, args ...any) {
 	w.t.Helper()
-	if err := w.db.InTx(w.t.Context(), func(ctx context.Context) error {
+	storetest.Must(w.t, w.db.InTx(w.t.Context(), func(ctx context.Context) error {
 		_, err := w.db.Conn(ctx).NewRaw(statement, args...).Exec(ctx)
 		return err
-	}); err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 }
 
 // aged makes the sent pushes older.
@@ -112,22 +111,16 @@ func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 					continue
 				}
 				sent++
-				if err := end(w, c); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, end(w, c))
 			}
-			if sent != 3 {
-				t.Errorf("%d pushes were sent", sent)
-			}
+			storetest.Equal(t, sent, 3, "pushes were sent")
 			w.start() // the bound is read from the rows
 			w.engine.Starter.Config.Push = rules
 			if offersPush(w.begin("LOGIN", "")) {
 				t.Error("after a restart there is one more")
 			}
 			w.aged(10 * time.Minute)
-			if n := pushesIn(w.begun(w.engine.Starter, 10)); n != 3 {
-				t.Errorf("%d were sent after the window", n)
-			}
+			storetest.Equal(t, pushesIn(w.begun(w.engine.Starter, 10)), 3, "were sent after the window")
 		})
 	}
 }
@@ -141,9 +134,7 @@ func TestTwentyPushesADay(t *testing.T) {
 			w.aged(10 * time.Minute)
 			sent += pushesIn(w.begun(w.engine.Starter, 4))
 		}
-		if sent != 20 {
-			t.Errorf("%d pushes were sent", sent)
-		}
+		storetest.Equal(t, sent, 20, "pushes were sent")
 		w.aged(24*time.Hour - 110*time.Minute)
 		if n := pushesIn(w.begun(w.engine.Starter, 4)); n != 3 {
 			t.Errorf("%d are sent when the first ones are a day old", n)
@@ -166,9 +157,7 @@ func TestApprovedPushesFreeTheirPlace(t *testing.T) {
 			} else {
 				_, err = w.decide(c, "d1", "APPROVED")
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 		}
 	})
 }
@@ -195,9 +184,7 @@ func TestThreePushesUnderRace(t *testing.T) {
 			wg.Go(func() { sent.Add(int64(pushesIn(w.begun(starters[i%3], 2)))) })
 		}
 		wg.Wait()
-		if sent.Load() != 3 {
-			t.Errorf("%d pushes were sent", sent.Load())
-		}
+		storetest.Equal(t, sent.Load(), 3, "pushes were sent")
 	})
 }
 
@@ -207,9 +194,7 @@ func TestMissingPushesOfAnotherOwnerCount(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		tired(w)
 		later := challenge.Push{ChallengeID: id.New(time.Now()), UserID: w.user.ID, Number: 2, SentAt: time.Now().UnixMilli()}
-		if err := w.db.Commit(t.Context(), challenge.SendPush{Push: later}); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, w.db.Commit(t.Context(), challenge.SendPush{Push: later}))
 		if n := pushesIn(w.begun(w.engine.Starter, 3)); n != 1 {
 			t.Errorf("%d pushes beside the second one of another owner", n)
 		}
@@ -222,16 +207,11 @@ func TestOwnerIsNotifiedOfPushes(t *testing.T) {
 		tired(w)
 		told := func() int {
 			t.Helper()
-			ms, err := delivery.NewOutbox(w.db).Recent(t.Context(), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ms := storetest.Value(delivery.NewOutbox(w.db).Recent(t.Context(), nil, 0))(t)
 			return len(slices.DeleteFunc(ms, func(m outbox.Message) bool { return m.ChallengeID != "" }))
 		}
 		w.begun(w.engine.Starter, 3)
-		if n := told(); n != 0 {
-			t.Errorf("%d notices before a refusal", n)
-		}
+		storetest.Equal(t, told(), 0, "notices before a refusal")
 		w.catalog = mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), []mfa.Policy{{ID: 1, ActionCode: "LOGIN",
 			EntityType: mfa.General, Type: mfa.Common, Methods: []mfa.Choice{{Code: mfa.PUSH}}, Required: 1}})
 		for range 3 {
@@ -244,9 +224,7 @@ func TestOwnerIsNotifiedOfPushes(t *testing.T) {
 			if errors.As(err, &f); f.RetryAfter < 9*time.Minute || f.RetryAfter > 10*time.Minute {
 				t.Errorf("try again in %v", f.RetryAfter)
 			}
-			if n := told(); n != 1 {
-				t.Errorf("%d notices", n)
-			}
+			storetest.Equal(t, told(), 1, "notices")
 		}
 	})
 }

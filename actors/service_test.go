@@ -11,6 +11,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/storetest"
 	"castellan/persistence/kit"
 )
 
@@ -63,26 +64,17 @@ func TestServiceChallengeRunsItsOwnAction(t *testing.T) {
 			w.withService()
 			s, err := w.engine.Start(t.Context(), challenge.StartRequest{Action: "LOGIN", Account: w.user.Account(),
 				Service: "shop", Proven: true, Starter: challenge.Starter{SessionID: "sid"}, Command: []byte(c.command)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := c.end(w, s.Challenge); err != nil {
-				t.Fatal(err)
-			}
-			rows, err := kit.NewAudit(w.db).List(t.Context(), audit.Query{Target: s.Challenge.ID},
-				page.Query[audit.Place]{Limit: 10})
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
+			storetest.Must(t, c.end(w, s.Challenge))
+			rows := storetest.Value(kit.NewAudit(w.db).List(t.Context(), audit.Query{Target: s.Challenge.ID},
+				page.Query[audit.Place]{Limit: 10}))(t)
 			var got []string
 			for _, r := range rows.Records {
 				if r.Action == "SERVED" {
 					got = append(got, r.Detail)
 				}
 			}
-			if strings.Join(got, ",") != c.want {
-				t.Errorf("committed %q, want %q", got, c.want)
-			}
+			storetest.Equal(t, strings.Join(got, ","), c.want, "committed", got)
 		})
 	}
 }

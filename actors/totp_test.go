@@ -15,6 +15,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/stepup"
 	"castellan/domain/proof/totp"
 	"castellan/internal/pgtest"
@@ -51,10 +52,7 @@ func (a authenticator) recoveryCodes() (codes []string) {
 // reload reads the current account.
 func (w *world) reload() {
 	w.t.Helper()
-	u, err := account.NewUsers(w.db).Get(w.t.Context(), w.user.ID)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	u := storetest.Value(account.NewUsers(w.db).Get(w.t.Context(), w.user.ID))(w.t)
 	w.user = u
 }
 
@@ -73,9 +71,7 @@ func (w *world) setUp() authenticator {
 func (w *world) app(data json.RawMessage) authenticator {
 	w.t.Helper()
 	a := authenticator{w: w}
-	if err := json.Unmarshal(data, &a.data); err != nil {
-		w.t.Fatal(err)
-	}
+	storetest.Must(w.t, json.Unmarshal(data, &a.data))
 	var err error
 	if a.secret, err = base32.StdEncoding.DecodeString(a.data["base32"].(string)); err != nil || len(a.secret) != 20 {
 		w.t.Fatalf("secret %v, %v", a.data["base32"], err)
@@ -265,9 +261,7 @@ func TestConditionsAreCheckedAtExecution(t *testing.T) {
 			t.Errorf("deactivation: %+v, %v", done, err)
 		}
 		d := totp.Definition{UserID: w.user.ID, ID: "d", Sealed: []byte("s")}
-		if err := w.db.Commit(t.Context(), totp.Define{Definition: d, Codes: []keyring.Sum{}}); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, w.db.Commit(t.Context(), totp.Define{Definition: d, Codes: []keyring.Sum{}}))
 		done, err = w.right(setup, challenge.SMS)
 		if err != nil || done.Result == nil || done.Result.Success || done.Result.Code != fault.TOTPAlreadyDefined ||
 			done.Result.Data != nil {

@@ -15,6 +15,7 @@ import (
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/stepup"
 	"castellan/domain/proof/totp"
 	"castellan/persistence/factor"
@@ -49,10 +50,7 @@ func TestOneCodeCompletesOneChallenge(t *testing.T) {
 			t.Errorf("answers %v", codes)
 		}
 		done := 0
-		states, err := factor.NewChallenges(w.db).States(t.Context(), ids(cs))
-		if err != nil {
-			t.Fatal(err)
-		}
+		states := storetest.Value(factor.NewChallenges(w.db).States(t.Context(), ids(cs)))(t)
 		for _, s := range states {
 			if s == challenge.Done {
 				done++
@@ -96,9 +94,7 @@ func TestTwoHundredCopiesOfACodeExecuteOnce(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if w.effects != 1 {
-			t.Errorf("%d effects", w.effects)
-		}
+		storetest.Equal(t, w.effects, 1, "effects")
 	})
 }
 
@@ -139,9 +135,7 @@ func TestStepIsUsedForEveryPurpose(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		ctx, a := t.Context(), w.setUp()
 		who := audit.By{UserID: w.user.ID}
-		if err := w.totps.Verify(ctx, who, a.code(0)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, w.totps.Verify(ctx, who, a.code(0)))
 		c := w.begin("LOGIN", "")
 		_, err := w.answer(c, challenge.TOTP, a.code(0))
 		expect(t, err, fault.OTPInvalid)
@@ -174,9 +168,7 @@ func TestStepIsUsedForEveryPurpose(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if accepted != 1 {
-			t.Errorf("one step was accepted %d times", accepted)
-		}
+		storetest.Equal(t, accepted, 1, "one step was accepted", "times")
 	})
 }
 
@@ -186,9 +178,7 @@ func TestVerdictNeedsItsUse(t *testing.T) {
 		ctx, a := t.Context(), w.setUp()
 		c := w.begin("LOGIN", "")
 		d, err := proof.NewTOTP(w.db).Get(ctx, w.user.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		answer := challenge.Answer{MethodID: w.method(c, challenge.TOTP).ID, Method: challenge.TOTP, Verdict: challenge.Right}
 		_, err = w.client.Complete(ctx, c.ID, answer, 0, audit.By{})
 		expect(t, err, fault.Internal)
@@ -236,19 +226,14 @@ func TestSecretsAreSealedAtRest(t *testing.T) {
 	dir := t.TempDir()
 	w := openOn(t, "sqlite:"+filepath.Join(dir, "test.db"))
 	a := w.setUp()
-	if err := w.totps.Verify(t.Context(), audit.By{UserID: w.user.ID}, a.code(0)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, w.totps.Verify(t.Context(), audit.By{UserID: w.user.ID}, a.code(0)))
 	var dump []byte
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := storetest.Value(os.ReadFile(f))(t)
 		dump = append(dump, b...)
 	}
 	if !bytes.Contains(dump, []byte(w.user.ID)) {
@@ -263,17 +248,10 @@ func TestSecretsAreSealedAtRest(t *testing.T) {
 	}
 	// The row of another account, copied to this account, does not open.
 	store := proof.NewTOTP(w.db)
-	d, err := store.Get(t.Context(), w.user.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := storetest.Value(store.Get(t.Context(), w.user.ID))(t)
 	d.ID += "x"
-	if err := w.db.Commit(t.Context(), totp.Remove{UserID: w.user.ID}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.db.Commit(t.Context(), totp.Define{Definition: d}); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, w.db.Commit(t.Context(), totp.Remove{UserID: w.user.ID}))
+	storetest.Must(t, w.db.Commit(t.Context(), totp.Define{Definition: d}))
 	w.clock.Add(60)
 	if v, use, err := w.totps.Judge(context.Background(), w.user.ID, a.code(0)); !errors.Is(err, keyring.ErrOpen) ||
 		v == challenge.Right || use != nil {

@@ -22,6 +22,7 @@ import (
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/kit/keyring/keyringtest"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/stepup"
 	"castellan/domain/proof/totp"
 	"castellan/persistence"
@@ -101,24 +102,17 @@ func open(t *testing.T) *world {
 func openOn(t *testing.T, dsn string) *world {
 	t.Helper()
 	w := &world{t: t, codes: map[string]string{}, dead: map[string]bool{}, actions: challenge.Actions{}}
-	db, err := persistence.Open(t.Context(), dsn, persistence.Options{Timeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Value(persistence.Open(t.Context(), dsn, persistence.Options{Timeout: time.Minute}))(t)
 	w.db = db
-	if err := db.Exclusive(t.Context(), func(ctx context.Context) error {
+	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
 		_,
 			err := persistence.Migrate(ctx, db)
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	persistence.Start(db, []byte("audit key"), "test")
 	w.user = user.New(id.New(time.Now()), time.Now())
 	w.user.CountryCode, w.user.Phone, w.user.Email = "90", "+905320000001", "a@example.com"
-	if err := db.Commit(t.Context(), user.Add{User: w.user, PasswordHash: ""}); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, db.Commit(t.Context(), user.Add{User: w.user, PasswordHash: ""}))
 	w.catalog = mfa.NewCatalog(mfa.SeedMethods(), mfa.SeedActions(), nil)
 	w.actions.Register(challenge.Action{Code: "LOGIN", Flow: challenge.FlowLogin,
 		Build: func(_ context.Context, x challenge.Execution) (challenge.Result, []commit.Write, error) {
@@ -159,10 +153,7 @@ func (w *world) start() {
 		w.node.Stop(context.Background())
 	}
 	users := accounts{account.NewUsers(w.db)}
-	book, err := message.NewBook("Castellan", nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	book := storetest.Value(message.NewBook("Castellan", nil))(w.t)
 	messenger := &stepup.Messenger{
 		Config: stepup.Config{TTL: 600 * time.Second, Grace: 120 * time.Second, ExecWait: 10 * time.Second, MaxOpen: 5,
 			Lease: 30 * time.Second},
@@ -216,10 +207,7 @@ func (w *world) begin(action, command string) challenge.Challenge {
 	if command != "" {
 		r.Command = []byte(command)
 	}
-	s, err := w.engine.Start(w.t.Context(), r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	s := storetest.Value(w.engine.Start(w.t.Context(), r))(w.t)
 	return s.Challenge
 }
 

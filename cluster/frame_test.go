@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"castellan/domain/kit/storetest"
 )
 
 var whole = frame{op: opCall, req: 300, kind: "challenge", id: "c-1", typ: "google.protobuf.StringValue",
@@ -19,10 +21,7 @@ const wholeBytes = "0000003a" + "0802" + "10ac02" + "1a096368616c6c656e6765" + "
 	"2a1b676f6f676c652e70726f746f6275662e537472696e6756616c7565" + "32040a026869" + "3802"
 
 func TestFramesKeepTheirBytes(t *testing.T) {
-	want, err := hex.DecodeString(wholeBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := storetest.Value(hex.DecodeString(wholeBytes))(t)
 	if got := whole.append(nil); !bytes.Equal(got, want) {
 		t.Errorf("written %x, want %x", got, want)
 	}
@@ -41,9 +40,7 @@ func TestFramesCarryATrace(t *testing.T) {
 	traced := whole
 	traced.trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	want, err := hex.DecodeString("00000073" + wholeBytes[8:] + "4237" + hex.EncodeToString([]byte(traced.trace)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	if got := traced.append(nil); !bytes.Equal(got, want) {
 		t.Errorf("written %x, want %x", got, want)
 	}

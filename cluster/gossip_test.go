@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/memberlist"
+
+	"castellan/domain/kit/storetest"
 )
 
 // The metadata of a member in the gossip is either rejected, or valid enough to place the member, show it and remove it
@@ -30,9 +32,7 @@ func FuzzMeta(f *testing.F) {
 	f.Add("deep", []byte(`{"a":"h:1","e":18446744073709551616}`))
 	f.Fuzz(func(t *testing.T, name string, text []byte) {
 		n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		defer n.membership.end()
 		fl := n.membership
 		said := &memberlist.Node{Name: name, Meta: text}
@@ -58,25 +58,18 @@ func FuzzMeta(f *testing.F) {
 			}
 		}
 		(*events)(fl).NotifyLeave(said)
-		if len(fl.peers) != 0 {
-			t.Errorf("%v is still there", fl.peers)
-		}
+		storetest.Equal(t, len(fl.peers), 0, fl.peers, "is still there")
 	})
 }
 
 // A joining node owns nothing until it has the list of members.
 func TestJoiningNodeOwnsNothing(t *testing.T) {
 	n, err := New(Options{GossipAddr: "127.0.0.1:7946", ActorAddr: "127.0.0.1:7947", Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	f := n.membership
 	defer f.end()
 	hear := func(m Member) string {
-		text, err := json.Marshal(meta{Actor: m.Address})
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := storetest.Value(json.Marshal(meta{Actor: m.Address}))(t)
 		(*events)(f).NotifyJoin(&memberlist.Node{Name: m.ID, Meta: text})
 		until(t, "it has met the other", func() bool {
 			f.rebuild()

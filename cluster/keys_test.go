@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // folders creates the keys of a cluster with one node for each name.
@@ -29,47 +31,30 @@ func folders(t *testing.T, names ...string) (dirs []string) {
 		} else {
 			err = NodeKeys(dirs[0], dirs[i], "")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 	}
 	return dirs
 }
 
 func load(t *testing.T, dir string) *Keys {
 	t.Helper()
-	k, err := LoadKeys(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return storetest.Value(LoadKeys(dir))(t)
 }
 
 // certificate returns a certificate by the authority in dir, with these URIs.
 func certificate(t *testing.T, dir string, uris ...string) tls.Certificate {
 	t.Helper()
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, caCert), filepath.Join(dir, caKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := storetest.Value(tls.LoadX509KeyPair(filepath.Join(dir, caCert), filepath.Join(dir, caKey)))(t)
+	key := storetest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: serial(), DNSNames: []string{nodeName},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	for _, u := range uris {
-		parsed, err := url.Parse(u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := storetest.Value(url.Parse(u))(t)
 		template.URIs = append(template.URIs, parsed)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, pair.Leaf, key.Public(), pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	c := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 	if c.Leaf, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
@@ -130,10 +115,7 @@ func TestOnlyNamedMembersConnect(t *testing.T) {
 func TestCertificateWithoutNameIsRenewed(t *testing.T) {
 	dirs := folders(t, "node-1", "node-2")
 	old := certificate(t, dirs[0])
-	private, err := keyText(old.PrivateKey.(*ecdsa.PrivateKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := storetest.Value(keyText(old.PrivateKey.(*ecdsa.PrivateKey)))(t)
 	if err := errors.Join(replace(filepath.Join(dirs[1], nodeCert), pemOf("CERTIFICATE", old.Certificate[0])),
 		replace(filepath.Join(dirs[1], nodeKey), private)); err != nil {
 		t.Fatal(err)
@@ -141,9 +123,7 @@ func TestCertificateWithoutNameIsRenewed(t *testing.T) {
 	if _, err := LoadKeys(dirs[1]); err == nil || !strings.Contains(err.Error(), "castellan cluster renew") {
 		t.Errorf("a certificate without a name: %v", err)
 	}
-	if err := RenewKeys(dirs[0], dirs[1], ""); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, RenewKeys(dirs[0], dirs[1], ""))
 	r := load(t, dirs[1]).now.Load()
 	left := time.Until(r.node.Leaf.NotAfter)
 	if year := 365 * 24 * time.Hour; r.name != "node-2" || left > year || left < year-time.Hour {
@@ -175,9 +155,7 @@ func TestRevocation(t *testing.T) {
 	}
 	list := []byte("# out\n\n  " + strings.ToUpper(serial) + " # node-3\n")
 	for _, dir := range dirs[:2] {
-		if err := os.WriteFile(filepath.Join(dir, revokedList), list, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(filepath.Join(dir, revokedList), list, 0o600))
 	}
 	until(t, "it is out", func() bool {
 		return len(a.Members()) == 2 && len(b.Members()) == 2 && !d.Belongs() &&
@@ -187,14 +165,10 @@ func TestRevocation(t *testing.T) {
 		t.Error("there is a connection to it")
 	}
 	for _, dir := range dirs[:2] {
-		if err := os.Remove(filepath.Join(dir, revokedList)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.Remove(filepath.Join(dir, revokedList)))
 	}
 	together(t, a, b, d)
-	if err := os.WriteFile(filepath.Join(dirs[0], revokedList), []byte("node-3\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(filepath.Join(dirs[0], revokedList), []byte("node-3\n"), 0o600))
 	if _, err := LoadKeys(dirs[0]); err == nil || !strings.Contains(err.Error(), "serial") {
 		t.Errorf("a list that cannot be read: %v", err)
 	}
@@ -209,24 +183,14 @@ func TestRotation(t *testing.T) {
 	b := member(t, c, load(t, dirs[1]), a)
 	together(t, a, b)
 	next := filepath.Join(t.TempDir(), "next")
-	if err := InitKeys(next, "authority"); err != nil {
-		t.Fatal(err)
-	}
-	old, err := os.ReadFile(filepath.Join(dirs[0], caCert))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh, err := os.ReadFile(filepath.Join(next, caCert))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, InitKeys(next, "authority"))
+	old := storetest.Value(os.ReadFile(filepath.Join(dirs[0], caCert)))(t)
+	fresh := storetest.Value(os.ReadFile(filepath.Join(next, caCert)))(t)
 	step := func(what string, do func(dir string) error) {
 		t.Helper()
 		for i, n := range []*Node{a, b} {
 			before := n.membership.o.Keys.now.Load()
-			if err := do(dirs[i]); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, do(dirs[i]))
 			until(t, what, func() bool {
 				now := n.membership.o.Keys.now.Load()
 				return now != before && now.node.Leaf != nil
@@ -263,9 +227,7 @@ func TestRotation(t *testing.T) {
 	}
 	// Unusable keys change nothing.
 	before := a.membership.o.Keys.now.Load()
-	if err := os.WriteFile(filepath.Join(dirs[0], nodeCert), []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(filepath.Join(dirs[0], nodeCert), []byte("half"), 0o600))
 	if changed, err := a.membership.o.Keys.reload(); changed || err == nil || a.membership.o.Keys.now.Load() != before {
 		t.Errorf("half of a renewal: %t, %v", changed, err)
 	}
@@ -276,15 +238,11 @@ func TestRotation(t *testing.T) {
 func TestCertificatesEnd(t *testing.T) {
 	dirs := folders(t, "node-1")
 	for left, warns := range map[time.Duration]bool{RenewWithin - time.Hour: true, RenewWithin + time.Hour: false} {
-		if err := issue(dirs[0], dirs[0], "node-1", left, replace); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, issue(dirs[0], dirs[0], "node-1", left, replace))
 		var said bytes.Buffer
 		n, err := New(Options{GossipAddr: "127.0.0.1:1", ActorAddr: "127.0.0.1:2", Keys: load(t, dirs[0]),
 			Log: slog.New(slog.NewTextHandler(&said, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		n.membership.warnOfEnd(time.Now())
 		if strings.Contains(said.String(), "expires soon") != warns {
 			t.Errorf("%v before the end: %s", left, said.String())

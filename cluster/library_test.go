@@ -16,6 +16,7 @@ import (
 	protoactor "github.com/asynkron/protoactor-go/cluster"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/porttest"
 )
 
@@ -34,9 +35,7 @@ func elsewhereID(t *testing.T, here, there *Node) string {
 
 func said(t *testing.T, m any, err error) string {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return m.(*wrapperspb.StringValue).Value
 }
 
@@ -51,13 +50,8 @@ func TestVirtualActorsAreReachedByTheLibrary(t *testing.T) {
 	for _, n := range []*Node{a, b} {
 		lib := protoactor.GetCluster(n.Cluster().ActorSystem)
 		got, err := lib.Request(id, "player", ask)
-		if said(t, got, err) != b.Address() {
-			t.Errorf("Request was answered by %v", got)
-		}
-		f, err := lib.RequestFuture(id, "player", ask, protoactor.WithTimeout(5*time.Second))
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Equal(t, said(t, got, err), b.Address(), "Request was answered by", got)
+		f := storetest.Value(lib.RequestFuture(id, "player", ask, protoactor.WithTimeout(5*time.Second)))(t)
 		if got, err = f.Result(); said(t, got, err) != b.Address() {
 			t.Errorf("RequestFuture was answered by %v", got)
 		}
@@ -70,10 +64,7 @@ func TestVirtualActorsAreReachedByTheLibrary(t *testing.T) {
 		}
 	}
 	pid := a.Cluster().Get(id, "player")
-	waiting, err := a.Cluster().RequestFuture(id, "player", wrapperspb.String("wait"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	waiting := storetest.Value(a.Cluster().RequestFuture(id, "player", wrapperspb.String("wait")))(t)
 	until(t, "it waits", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.latest[id].kept) == 1 })
 	a.sys.Root.Send(pid, wrapperspb.String("go")) // no caller waits for its answer
 	if got, err := waiting.Result(); said(t, got, err) != "gone" {
@@ -107,10 +98,7 @@ func TestNeverSentIsNotNoAnswer(t *testing.T) {
 	}
 	answers := make(chan error, 2)
 	go func() { answers <- ask("wait") }()
-	f, err := lib.RequestFuture(id, "player", wrapperspb.String("wait"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := storetest.Value(lib.RequestFuture(id, "player", wrapperspb.String("wait")))(t)
 	until(t, "they wait", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.latest[id].kept) == 4 })
 	b.membership.end() // as a crash does
 	if err := <-answers; !errors.Is(err, ErrLost) || NeverSent(err) {
@@ -176,9 +164,7 @@ func TestUnsupportedMessageIsRefused(t *testing.T) {
 		t.Errorf("a future without an answer: %v, %v", err, f.Wait())
 	}
 	n.sys.Root.Poison(pid)
-	if call(t, n, "a", "") != 2 {
-		t.Error("a stranger has ended an activation")
-	}
+	storetest.Equal(t, call(t, n, "a", ""), 2, "a stranger has ended an activation")
 	if kind := lib.Config.Kinds["counter"]; kind == nil || kind.Kind != "counter" {
 		t.Errorf("the library's kinds are %v", lib.Config.Kinds)
 	}
@@ -196,9 +182,7 @@ func TestLibraryListsMembers(t *testing.T) {
 		}
 	}
 	a, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Log: quietly()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	a.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	a.Cluster().ActorSystem.EventStream.Subscribe(func(e any) {
 		if topology, ok := e.(*protoactor.ClusterTopology); ok {
@@ -211,9 +195,7 @@ func TestLibraryListsMembers(t *testing.T) {
 			}
 		}
 	})
-	if err := a.Start(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, a.Start())
 	defer a.Stop(context.Background())
 	b := member(t, c, nil, a)
 	together(t, a, b)
@@ -259,10 +241,7 @@ func TestPanicIsSupervised(t *testing.T) {
 	call(t, n, "a", "")
 	Self{n, n.find(identity{"counter", "a"})}.Send(func() { <-gate })
 	lib, began := n.Cluster(), time.Now()
-	failing, err := lib.RequestFuture("a", "counter", wrapperspb.String("panic"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	failing := storetest.Value(lib.RequestFuture("a", "counter", wrapperspb.String("panic")))(t)
 	until(t, "it is queued", func() bool { return n.find(identity{"counter", "a"}).waiting() == 1 })
 	behind := make(chan error, 3)
 	for range cap(behind) {
@@ -288,12 +267,8 @@ func TestPanicIsSupervised(t *testing.T) {
 	if e := <-events; e.Directive != actor.StopDirective || e.Reason != "told to" {
 		t.Errorf("the event says %v, %v", e.Directive, e.Reason)
 	}
-	if got := call(t, n, "a", ""); got != 1 {
-		t.Errorf("the next one has handled %d messages", got)
-	}
-	if got := n.Loads()["counter"].Failed; got != 1 {
-		t.Errorf("%d failures are counted", got)
-	}
+	storetest.Equal(t, call(t, n, "a", ""), 1, "the next one has handled", "messages")
+	storetest.Equal(t, n.Loads()["counter"].Failed, 1, "failures are counted")
 	n.Stop(t.Context())
 	if text := log.String(); strings.Count(text, "actor failed") != 1 || !strings.Contains(text, "node_test.go") ||
 		!strings.Contains(text, "kind=counter message=*wrapperspb.StringValue panic=\"told to\"") {
@@ -306,9 +281,7 @@ func TestStoppedActivationIsReplaced(t *testing.T) {
 	n := solo(t, nil)
 	call(t, n, "a", "")
 	pid := n.find(identity{"counter", "a"}).pid
-	if err := n.sys.Root.StopFuture(pid).Wait(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, n.sys.Root.StopFuture(pid).Wait())
 	if got := call(t, n, "a", ""); got != 1 || n.Live() != 1 {
 		t.Errorf("%d messages, %d live", got, n.Live())
 	}

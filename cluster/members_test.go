@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/porttest"
 )
 
@@ -81,15 +82,10 @@ func memberWith(t *testing.T, c *cast, o Options, register func(*Node), others .
 	for _, n := range others {
 		o.Join = append(o.Join, n.membership.o.GossipAddr)
 	}
-	n, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := storetest.Value(New(o))(t)
 	n.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	register(n)
-	if err := n.Start(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, n.Start())
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -131,12 +127,6 @@ func tell(ctx context.Context, n *Node, id, say string) (string, error) {
 func testKeys(t *testing.T) *Keys {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "keys")
-	if err := InitKeys(dir, ""); err != nil {
-		t.Fatal(err)
-	}
-	k, err := LoadKeys(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	storetest.Must(t, InitKeys(dir, ""))
+	return storetest.Value(LoadKeys(dir))(t)
 }

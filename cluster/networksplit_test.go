@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/porttest"
 )
 
@@ -33,10 +34,7 @@ func unreachableMember(t *testing.T) Member {
 
 func listen(t *testing.T) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -60,26 +58,19 @@ func gossip(n *Node, hears bool, ms ...Member) {
 func TestNetworkSplitDetector(t *testing.T) {
 	c := newCast()
 	o := Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()}
-	a, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := storetest.Value(New(o))(t)
 	a.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
 	const unknown, there, nobody = 0, 1, 2
 	var truth, asked atomic.Int32
 	a.OnNetworkSplit(func(_ context.Context, side Component) (bool, error) {
 		asked.Add(1)
-		if side != (Component{1, a.Address()}) {
-			t.Errorf("asked for %+v", side)
-		}
+		storetest.Equal(t, side, (Component{1, a.Address()}), "asked for")
 		if truth.Load() == unknown {
 			return false, errors.New("the database does not answer")
 		}
 		return truth.Load() == there, nil
 	})
-	if err := a.Start(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, a.Start())
 	t.Cleanup(func() { a.Stop(t.Context()) })
 	serves := func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -106,9 +97,7 @@ func TestNetworkSplitDetector(t *testing.T) {
 	}
 	truth.Store(nobody)
 	until(t, "it serves alone", serves)
-	if births := c.births["x"]; births != 2 {
-		t.Errorf("%d activations, one before and one after", births)
-	}
+	storetest.Equal(t, c.births["x"], 2, "activations, one before and one after")
 	// When the other member is heard again, it must confirm the membership first.
 	truth.Store(there)
 	gossip(a, true, other)
@@ -149,14 +138,10 @@ func TestComponentsOutrank(t *testing.T) {
 func TestReturnedMemberReactivatesActors(t *testing.T) {
 	rows, memory := newCast(), newCast()
 	a, err := New(Options{GossipAddr: porttest.Free(t), ActorAddr: porttest.Free(t), Version: "test", Log: quietly()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	a.Register(Kind{Name: "player", Rows: true, New: func() actor.Actor { return &player{c: rows} }},
 		Kind{Name: "counter", New: func() actor.Actor { return &player{c: memory} }})
-	if err := a.Start(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, a.Start())
 	t.Cleanup(func() { a.Stop(t.Context()) })
 	other := unreachableMember(t)
 	gossip(a, true, other)

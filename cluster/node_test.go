@@ -14,6 +14,8 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"castellan/domain/kit/storetest"
 )
 
 func quietly() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -85,9 +87,7 @@ func TestCallReachesOneActivation(t *testing.T) {
 	if got := call(t, n, "a", ""); got != 201 || births.Load() != 1 || n.Live() != 1 {
 		t.Errorf("%d messages, %d activations, %d live", got, births.Load(), n.Live())
 	}
-	if got := call(t, n, "b", "later"); got != -1 {
-		t.Errorf("a deferred answer: %d", got)
-	}
+	storetest.Equal(t, call(t, n, "b", "later"), -1, "a deferred answer")
 }
 
 // Passivation never loses a call: a call that arrives while an activation leaves reaches the next one.
@@ -158,9 +158,7 @@ func TestCallsEnd(t *testing.T) {
 	if _, err := n.Call(t.Context(), "nobody", "a", wrapperspb.String("")); !errors.Is(err, ErrKind) {
 		t.Errorf("an unknown kind: %v", err)
 	}
-	if n.Calls() != 0 {
-		t.Errorf("%d calls are still waiting", n.Calls())
-	}
+	storetest.Equal(t, n.Calls(), 0, "calls are still waiting")
 }
 
 // A mailbox that is not emptied refuses messages instead of growing.
@@ -189,9 +187,7 @@ func TestFullMailboxRefuses(t *testing.T) {
 	}
 	n.Tell("stuck", "b", wrapperspb.String(""))
 	want := Load{Active: 2, Activated: 2, Waiting: maxWaiting + 1, Deepest: maxWaiting}
-	if got := n.Loads()["stuck"]; got != want {
-		t.Errorf("a load of %+v, want %+v", got, want)
-	}
+	storetest.Equal(t, n.Loads()["stuck"], want, "a load of")
 }
 
 type blocked struct{ gate chan struct{} }

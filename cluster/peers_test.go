@@ -14,6 +14,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/porttest"
 )
 
@@ -29,9 +30,7 @@ func TestKeys(t *testing.T) {
 	}
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	if err := errors.Join(InitKeys(first, ""), NodeKeys(first, second, "")); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, errors.Join(InitKeys(first, ""), NodeKeys(first, second, "")))
 	if err := InitKeys(first, ""); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("a folder with keys: %v", err)
 	}
@@ -39,24 +38,15 @@ func TestKeys(t *testing.T) {
 		t.Error("a node has the authority's key")
 	}
 	for _, d := range []string{first, second} {
-		files, err := os.ReadDir(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := storetest.Value(os.ReadDir(d))(t)
 		for _, f := range files {
 			if i, err := f.Info(); err != nil || i.Mode().Perm() != 0o600 {
 				t.Errorf("%s: %v, %v", f.Name(), i.Mode(), err)
 			}
 		}
 	}
-	one, err := LoadKeys(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := LoadKeys(second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := storetest.Value(LoadKeys(first))(t)
+	other := storetest.Value(LoadKeys(second))(t)
 	c := newCast()
 	a := member(t, c, one)
 	b := member(t, c, other, a)
@@ -102,9 +92,7 @@ func TestHostilePeers(t *testing.T) {
 			} else {
 				conn, err = net.Dial("tcp", a.membership.o.ActorAddr)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
 			conn.Write(sent)
 			if name == "unknown things" && secured {
 				for range 4 { // hello, and three refusals
@@ -131,14 +119,9 @@ func BenchmarkCallAcross(b *testing.B) {
 		for _, n := range ns {
 			o.Join = append(o.Join, n.membership.o.GossipAddr)
 		}
-		n, err := New(o)
-		if err != nil {
-			b.Fatal(err)
-		}
+		n := storetest.Value(New(o))(b)
 		n.Register(Kind{Name: "player", New: func() actor.Actor { return &player{c: c} }})
-		if err := n.Start(); err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, n.Start())
 		defer n.Stop(context.Background())
 		ns = append(ns, n)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/memberlist"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/porttest"
 )
 
@@ -110,9 +111,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 	for i := range 4 * maxStrangers {
 		begin(fmt.Sprintf("10.1.%d.%d", i/200, 1+i%200), false, true)
 	}
-	if n := count(func(a *arrival) bool { return !a.member }); n != maxStrangers {
-		t.Errorf("%d strangers", n)
-	}
+	storetest.Equal(t, count(func(a *arrival) bool { return !a.member }), maxStrangers, "strangers")
 	for _, f := range friends {
 		if f.Conn.(*stranger).closed || !slices.Contains(h.open, f) {
 			t.Fatal("strangers have taken a member's place")
@@ -126,9 +125,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 		t.Error("the oldest of a member's address has kept its place")
 	}
 	for _, x := range [][2]string{{"2001:db8:1:2::3", "2001:db8:1:2:ffff::1"}, {"::ffff:10.0.0.1", "10.0.0.1"}} {
-		if origin(&stranger{from: x[0]}) != origin(&stranger{from: x[1]}) {
-			t.Errorf("%v count apart", x)
-		}
+		storetest.Equal(t, origin(&stranger{from: x[0]}), origin(&stranger{from: x[1]}), x, "count apart")
 	}
 }
 
@@ -147,19 +144,14 @@ func forge(t *testing.T, keys *Keys, at Member, seeds ...*Node) (gossips string)
 	t.Helper()
 	gossips = porttest.Free(t)
 	host, port, err := net.SplitHostPort(gossips)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	c := memberlist.DefaultLANConfig()
 	c.Name, c.BindAddr, c.Logger = at.ID, host, log.New(gossipLog{quietly()}, "", 0)
 	fmt.Sscan(port, &c.BindPort)
 	c.AdvertisePort = c.BindPort
 	c.Delegate = forged(at)
 	c.SecretKey = keys.now.Load().gossip
-	g, err := memberlist.Create(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := storetest.Value(memberlist.Create(c))(t)
 	t.Cleanup(func() { g.Shutdown() })
 	for _, n := range seeds {
 		if _, err := g.Join([]string{n.membership.o.GossipAddr}); err != nil {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+
+	"castellan/domain/kit/storetest"
 )
 
 // earlier are messages as encoded by the first version that formed clusters. During a rolling upgrade, nodes of two
@@ -72,10 +74,7 @@ var earlier = []struct {
 
 func TestEarlierBytesMeanTheSame(t *testing.T) {
 	for _, e := range earlier {
-		b, err := hex.DecodeString(e.bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := storetest.Value(hex.DecodeString(e.bytes))(t)
 		got := e.m.ProtoReflect().New().Interface()
 		if err := proto.Unmarshal(b, got); err != nil || !proto.Equal(got, e.m) {
 			t.Errorf("%T: read %v, %v", e.m, got, err)
@@ -92,10 +91,7 @@ func TestEarlierBytesMeanTheSame(t *testing.T) {
 
 // A field that a later version adds is ignored.
 func TestLaterFieldsArePassedOver(t *testing.T) {
-	b, err := proto.Marshal(&ChallengeResult{WaitMs: 7, Deadline: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := storetest.Value(proto.Marshal(&ChallengeResult{WaitMs: 7, Deadline: 9}))(t)
 	got := &ChallengeResult{}
 	if err := proto.Unmarshal(append(b, 0xf8, 0x06, 0x2a), got); err != nil || got.WaitMs != 7 || got.Deadline != 9 {
 		t.Errorf("%v, %v", got, err)

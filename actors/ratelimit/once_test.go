@@ -12,6 +12,7 @@ import (
 	"castellan/actors/pb"
 	"castellan/actors/ratelimit/shard"
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/storetest"
 )
 
 // keyOf returns a key with these members as owner and replica.
@@ -51,9 +52,7 @@ func TestLookDuringTakeoverIsUndecided(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for _, id := range three {
-			if n := used(t, w.nodes[id], d); n != 1 {
-				t.Errorf("%d count at %s", n, id)
-			}
+			storetest.Equal(t, used(t, w.nodes[id], d), 1, "count at", id)
 		}
 	})
 }
@@ -106,9 +105,7 @@ func TestRetryAtLateOwnerCountsOnce(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for _, id := range three {
-			if n := used(t, w.nodes[id], d); n != 1 {
-				t.Errorf("a request counts as %d at %s", n, id)
-			}
+			storetest.Equal(t, used(t, w.nodes[id], d), 1, "a request counts as", "at", id)
 		}
 		own := make([]ratelimit.Standing, 1)
 		if err := w.nodes["b"].table.Look(t.Context(), []ratelimit.Demand{d}, own); err != nil || own[0].Used != 1 {
@@ -139,9 +136,7 @@ func TestUndecidedRequestIsTakenBack(t *testing.T) {
 		}
 		time.Sleep(3 * time.Second)
 		for _, id := range three {
-			if n := used(t, w.nodes[id], d); n != 0 {
-				t.Errorf("%d count at %s", n, id)
-			}
+			storetest.Equal(t, used(t, w.nodes[id], d), 0, "count at", id)
 		}
 	})
 }
@@ -162,9 +157,7 @@ func TestAbandonedRequestIsTakenBack(t *testing.T) {
 		w.thaw("b", false)
 		time.Sleep(time.Second)
 		for _, id := range three {
-			if n := used(t, w.nodes[id], d); n != 0 {
-				t.Errorf("%d count at %s", n, id)
-			}
+			storetest.Equal(t, used(t, w.nodes[id], d), 0, "count at", id)
 		}
 	})
 }
@@ -308,9 +301,7 @@ func TestConfirmationAfterTakeoverIsVoid(t *testing.T) {
 		replace()
 		close(held)
 		<-done
-		if n := used(t, b, d); n != admitted {
-			t.Errorf("%d were admitted, %d count", admitted, n)
-		}
+		storetest.Equal(t, used(t, b, d), admitted, "were admitted", "count")
 	})
 }
 

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // money are the slices whose files contain no floating point number (D-GEN-08). The rule also applies to a file of
@@ -24,17 +26,11 @@ var money = []string{"domain/kit/amount", "domain/money/currency", "domain/money
 // exact reports whether the rule for money applies to a file.
 func exact(t *testing.T, root, file string) bool {
 	t.Helper()
-	dir, err := filepath.Rel(root, filepath.Dir(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := storetest.Value(filepath.Rel(root, filepath.Dir(file)))(t)
 	if within(filepath.ToSlash(dir), money) {
 		return true
 	}
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parsed := storetest.Value(parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly))(t)
 	return slices.ContainsFunc(parsed.Imports, func(i *ast.ImportSpec) bool {
 		path, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module+"/")
 		return ours && within(path, money)
@@ -83,9 +79,7 @@ func TestFloatsAreFound(t *testing.T) {
 		"func f(n int64) int64 { return n / 3 }":             0,
 	} {
 		file := filepath.Join(t.TempDir(), "x.go")
-		if err := os.WriteFile(file, []byte("package x\n"+text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(file, []byte("package x\n"+text), 0o600))
 		p := listedPackage{ImportPath: "x", Dir: filepath.Dir(file), GoFiles: []string{"x.go"}}
 		if found := floats(t, p, nil, []string{file}); (len(found) > 0) != (want > 0) {
 			t.Errorf("%s: %q", text, found)
@@ -104,13 +98,8 @@ func listed(t *testing.T, root string, patterns ...string) map[string]listedPack
 	list := exec.Command("go", append([]string{"list", "-export", "-deps",
 		"-json=ImportPath,Dir,Export,GoFiles"}, patterns...)...)
 	list.Dir, list.Stderr = root, os.Stderr
-	out, err := list.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := list.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := storetest.Value(list.StdoutPipe())(t)
+	storetest.Must(t, list.Start())
 	packages := map[string]listedPackage{}
 	for d := json.NewDecoder(out); ; {
 		var p listedPackage
@@ -121,9 +110,7 @@ func listed(t *testing.T, root string, patterns ...string) map[string]listedPack
 		}
 		packages[p.ImportPath] = p
 	}
-	if err := list.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, list.Wait())
 	return packages
 }
 
@@ -134,10 +121,7 @@ func floats(t *testing.T, p listedPackage, packages map[string]listedPackage, fi
 	var parsed, looked []*ast.File
 	for _, name := range p.GoFiles {
 		path := filepath.Join(p.Dir, name)
-		file, err := parser.ParseFile(positions, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := storetest.Value(parser.ParseFile(positions, path, nil, parser.SkipObjectResolution))(t)
 		parsed = append(parsed, file)
 		for _, f := range files {
 			if f == path {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // notOurs are the folders at the root without sources: the output of builds, runs and version control.
@@ -17,9 +19,7 @@ var notOurs = map[string]bool{".git": true, "bin": true, "data": true}
 
 func TestTree(t *testing.T) {
 	root, err := os.OpenRoot(moduleRoot(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	defer root.Close()
 	files, sources := 0, 0
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -43,9 +43,7 @@ func TestTree(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	// A walk that finds nothing would always pass, so this test checks the walk.
 	if files < 10 || sources < 5 {
 		t.Fatalf("walked over %d files, %d of them Go: the walk is broken", files, sources)
@@ -63,9 +61,7 @@ func checkSource(t *testing.T, name string, text []byte) {
 	if why := badName(dir, file.Name.Name); why != "" {
 		t.Errorf("%s: package %s: %s", name, file.Name.Name, why)
 	}
-	if why := misplaced(dir); why != "" {
-		t.Errorf("%s: %s", name, why)
-	}
+	storetest.Equal(t, misplaced(dir), "", name)
 	if strings.HasSuffix(name, "_test.go") {
 		return
 	}
@@ -94,10 +90,7 @@ func checkPaths(t *testing.T, name string, text []byte) {
 
 // moduleRoot returns the nearest parent folder with go.mod.
 func moduleRoot(t *testing.T) string {
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := storetest.Value(os.Getwd())(t)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/child"
 )
 
@@ -41,18 +42,14 @@ func TestEveryBenchRuns(t *testing.T) {
 			err = m.run(b) // the database had no processor for most of a second
 		}
 		shared.pg = b.pg
-		if err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, err)
 		if len(b.report.lines)+len(b.report.contests) == 0 {
 			t.Error("the bench reports nothing")
 		}
 	}
 	shared.binary = filepath.Join(shared.dir, "castellan")
 	// Unlike the release it links packages that the tests have compiled already.
-	if err := child.Build(shared.binary, "castellan/cmd/castellan"); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, child.Build(shared.binary, "castellan/cmd/castellan"))
 	t.Run("flow with the real hash", func(t *testing.T) {
 		m := func(b *bench) error { b.hash, b.on, b.clients = "real", "sqlite", 4; return flow(b) }
 		run(t, measurement{"", "", m}, nil)
@@ -63,9 +60,7 @@ func TestEveryBenchRuns(t *testing.T) {
 	var ps programs
 	self, err := os.Executable()
 	for name, path := range map[string]string{"bench": self, "castellan": shared.binary} {
-		if err := errors.Join(err, ps.Set(name+"="+path)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, errors.Join(err, ps.Set(name+"="+path)))
 	}
 	for _, m := range comparisons {
 		t.Run("compare "+m.name, func(t *testing.T) { run(t, m, ps) })

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"castellan/domain/kit/storetest"
 )
 
 // AtRest returns all stored data of the site, by its location: the files below the data folder, or the rows of every
@@ -25,9 +27,7 @@ func (s *Site) AtRest() map[string][]byte {
 		}
 		return err
 	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	storetest.Must(s.t, err)
 	if s.Kind == "postgres" {
 		s.rows(found)
 	}
@@ -40,35 +40,23 @@ func (s *Site) rows(found map[string][]byte) {
 	db := s.Open()
 	defer db.Close()
 	names, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	storetest.Must(s.t, err)
 	var tables []string
 	for names.Next() {
 		var name string
-		if err := names.Scan(&name); err != nil {
-			s.t.Fatal(err)
-		}
+		storetest.Must(s.t, names.Scan(&name))
 		tables = append(tables, name)
 	}
 	for _, table := range tables {
-		rows, err := db.Query(`SELECT * FROM "` + table + `"`)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		columns, err := rows.Columns()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		rows := storetest.Value(db.Query(`SELECT * FROM "` + table + `"`))(s.t)
+		columns := storetest.Value(rows.Columns())(s.t)
 		var all bytes.Buffer
 		for rows.Next() {
 			cells := make([]any, len(columns))
 			for i := range cells {
 				cells[i] = new(any)
 			}
-			if err := rows.Scan(cells...); err != nil {
-				s.t.Fatal(err)
-			}
+			storetest.Must(s.t, rows.Scan(cells...))
 			for _, c := range cells {
 				switch v := (*c.(*any)).(type) {
 				case []byte:
@@ -79,9 +67,7 @@ func (s *Site) rows(found map[string][]byte) {
 				all.WriteByte('\n')
 			}
 		}
-		if err := rows.Err(); err != nil {
-			s.t.Fatal(err)
-		}
+		storetest.Must(s.t, rows.Err())
 		found["table "+table] = all.Bytes()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
 )
@@ -44,10 +45,7 @@ func (p Pocket) Sign(t *testing.T, method, path string, body []byte, c device.Cl
 	for _, e := range edit {
 		e(&c)
 	}
-	proof, err := device.Sign(p.Key, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := storetest.Value(device.Sign(p.Key, c))(t)
 	return Headers{"device-signature": proof}
 }
 
@@ -88,9 +86,7 @@ func (p Pocket) Decision(t *testing.T, f Flow, value string, edit ...func(*devic
 	body, err := json.Marshal(
 		map[string]string{"challengeId": f.ChallengeID, "methodId": m.ID, "method": "PUSH", "value": value, "deviceId": p.ID},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return body, p.Sign(t, "POST", CompletePath, body,
 		device.Claims{Challenge: f.ChallengeID, MethodID: m.ID, Value: value}, edit...)
 }

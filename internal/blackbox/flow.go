@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"castellan/client"
+	"castellan/domain/kit/storetest"
 )
 
 // Account is a user who can log in.
@@ -35,10 +36,7 @@ func (s *Site) Seeded(role string) Account {
 // SeededIn is Seeded of a data folder.
 func SeededIn(t testing.TB, dir, role string) Account {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "dev-login.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storetest.Value(os.ReadFile(filepath.Join(dir, "dev-login.txt")))(t)
 	for _, block := range strings.Split(string(text), "\n\n")[1:] {
 		lines := strings.Split(strings.TrimSpace(block), "\n")
 		if strings.TrimSpace(lines[0]) != role {
@@ -96,11 +94,7 @@ type Flow struct {
 // FlowOf reads the answer of a starter.
 func FlowOf(t testing.TB, a Answer) Flow {
 	t.Helper()
-	f, err := flowOf(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return storetest.Value(flowOf(a))(t)
 }
 
 func flowOf(a Answer) (Flow, error) {
@@ -167,11 +161,7 @@ type Letter struct {
 // Letters lists the outbox of development mode, newest first; to may be "".
 func (c Client) Letters(t testing.TB, to string) []Letter {
 	t.Helper()
-	ls, err := c.tryLetters(to, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ls
+	return storetest.Value(c.tryLetters(to, 0))(t)
 }
 
 // tryLetters is Letters for goroutines. It reads at most limit letters, where that is not 0.
@@ -189,11 +179,7 @@ func (c Client) tryLetters(to string, limit int) (ls []Letter, err error) {
 // Code returns the newest code that was sent to an account for a method, SMS or MAIL.
 func (c Client) Code(t testing.TB, a Account, method string) string {
 	t.Helper()
-	code, err := c.TryCode(a, method)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return code
+	return storetest.Value(c.TryCode(a, method))(t)
 }
 
 // TryCode is Code for goroutines.
@@ -205,11 +191,7 @@ func (c Client) TryCode(a Account, method string) (string, error) {
 // count, also when they have the same millisecond or the clock was set back.
 func (c Client) CodeOf(t testing.TB, f Flow, a Account, method string) string {
 	t.Helper()
-	code, err := c.TryCodeOf(f, a, method)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return code
+	return storetest.Value(c.TryCodeOf(f, a, method))(t)
 }
 
 // TryCodeOf is CodeOf for goroutines. A flow without an id means every challenge.

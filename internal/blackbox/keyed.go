@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/dpop"
 )
 
@@ -25,19 +26,13 @@ type Keyed struct {
 // ECKey returns a new key for proofs of ES256, EdKey one for EdDSA.
 func ECKey(t testing.TB) crypto.Signer {
 	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return storetest.Value(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 }
 
 func EdKey(t testing.TB) crypto.Signer {
 	t.Helper()
 	_, k, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return k
 }
 
@@ -50,10 +45,7 @@ func (k *Keyed) Proof(t testing.TB, n *Node, method, path string,
 	for _, e := range edit {
 		e(&c)
 	}
-	proof, err := dpop.Sign(k.Key, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	proof := storetest.Value(dpop.Sign(k.Key, c))(t)
 	h := Headers{"dpop": proof}
 	if k.Token != "" {
 		h["x-auth"] = k.Token

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 func ClaimsOf(t *testing.T, token string) map[string]any {
@@ -16,14 +18,9 @@ func ClaimsOf(t *testing.T, token string) map[string]any {
 	if len(parts) != 3 {
 		t.Fatalf("no token: %q", token)
 	}
-	text, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storetest.Value(base64.RawURLEncoding.DecodeString(parts[1]))(t)
 	var claims map[string]any
-	if err := json.Unmarshal(text, &claims); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, json.Unmarshal(text, &claims))
 	return claims
 }
 

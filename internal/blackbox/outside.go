@@ -28,6 +28,8 @@ import (
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Delivery is a message as received by a mail server or an SMS gateway. A refused delivery is one too.
@@ -157,10 +159,7 @@ func (s *Site) Relay() *Postbox {
 	server.Domain, server.ErrorLog = "relay.test", log.New(io.Discard, "", 0)
 	caFile := filepath.Join(s.t.TempDir(), "ca.pem")
 	server.TLSConfig = certificate(s.t, caFile)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(s.t)
 	done := make(chan struct{})
 	go func() { defer close(done); server.Serve(l) }()
 	s.t.Cleanup(func() { server.Close(); <-done })
@@ -249,10 +248,7 @@ func (s *relaySession) Logout() error { return nil }
 // certificate creates a self-signed server certificate for 127.0.0.1.
 func certificate(t testing.TB, file string) *tls.Config {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := storetest.Value(ecdsa.GenerateKey(elliptic.P256(), crand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "relay"},
@@ -268,8 +264,6 @@ func certificate(t testing.TB, file string) *tls.Config {
 	if err == nil {
 		err = os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Proxy sits between the service and its database and simulates network failures.
@@ -39,20 +41,14 @@ func (n Network) String() string { return [...]string{"good", "resets", "stalls"
 // connection to the database bypasses it.
 func (s *Site) Behind() *Proxy {
 	s.t.Helper()
-	u, err := url.Parse(s.DSN)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	u := storetest.Value(url.Parse(s.DSN))(s.t)
 	return s.behind(NewProxy(s.t, u.Host), u)
 }
 
 // BehindOn is Behind for nodes in places of a network.
 func (s *Site) BehindOn(n *Net) *Proxy {
 	s.t.Helper()
-	u, err := url.Parse(s.DSN)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	u := storetest.Value(url.Parse(s.DSN))(s.t)
 	return s.behind(newProxyAt(s.t, n.Addr()+":0", u.Host), u)
 }
 
@@ -68,10 +64,7 @@ func NewProxy(t testing.TB, to string) *Proxy { return newProxyAt(t, "127.0.0.1:
 // newProxyAt is NewProxy at an address.
 func newProxyAt(t testing.TB, at, to string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := storetest.Value(net.Listen("tcp", at))(t)
 	p := &Proxy{to: to, l: l, open: map[net.Conn]bool{}, moved: make(chan struct{})}
 	go p.accept()
 	t.Cleanup(func() {

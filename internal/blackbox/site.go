@@ -20,6 +20,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/child"
 	"castellan/internal/load"
 	"castellan/internal/pgtest"
@@ -87,9 +88,7 @@ func (s *Site) Alone() *Site {
 		return s
 	}
 	server, err := pgtest.Start()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	storetest.Must(s.t, err)
 	s.t.Cleanup(server.Stop)
 	if s.DSN, err = server.Database("alone"); err != nil {
 		s.t.Fatal(err)
@@ -125,9 +124,7 @@ func (s *Site) MakeMaster(file string) {
 	if err == nil {
 		err = os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(key[:])+"\n"), 0o600)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	storetest.Must(s.t, err)
 }
 
 // Set changes settings for processes that are started from now on. Each is NAME=value, the name without its prefix; an
@@ -256,11 +253,7 @@ func (s *Site) program() string {
 	if itself {
 		return os.Args[0]
 	}
-	program, err := castellan()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return program
+	return storetest.Value(castellan())(s.t)
 }
 
 // fill gives a site on SQLite its tables if it has no database: copying a migrated database is cheaper than migrating
@@ -281,9 +274,7 @@ func (s *Site) fill() {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.Dir, file), text, 0o600)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	storetest.Must(s.t, err)
 }
 
 // AddUser creates an account with the command line, as an operator does.
@@ -310,9 +301,7 @@ func (s *Site) Count(clause string, args ...any) int {
 // Has checks the count of a clause.
 func (s *Site) Has(want int, clause string, args ...any) {
 	s.t.Helper()
-	if got := s.Count(clause, args...); got != want {
-		s.t.Errorf("%d rows in %s %v, want %d", got, clause, args, want)
-	}
+	storetest.Equal(s.t, s.Count(clause, args...), want, "rows in", clause, args)
 }
 
 // Text returns the single value of a query.
@@ -371,9 +360,5 @@ func (s *Site) Open() *sql.DB {
 	if path, ok := strings.CutPrefix(s.DSN, "sqlite:"); ok {
 		driver, dsn = "sqlite", "file:"+path+"?_pragma=busy_timeout(10000)"
 	}
-	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return db
+	return storetest.Value(sql.Open(driver, dsn))(s.t)
 }

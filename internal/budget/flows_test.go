@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/totp"
 	"castellan/internal/blackbox"
@@ -169,10 +170,7 @@ func (d *driver) complete(p *person) {
 	case "PUSH":
 		body["value"], body["deviceId"], body["challengeId"] = "APPROVED", p.DeviceID, s.ChallengeID
 	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	text := storetest.Value(json.Marshal(body))(d.t)
 	if p.Method == "PUSH" {
 		h["device-signature"] = d.proof(p, m.ID, text)
 	}
@@ -200,16 +198,11 @@ func (d *driver) code(p *person) string {
 // proof returns the signature of the person's device.
 func (d *driver) proof(p *person, methodID string, body []byte) string {
 	d.t.Helper()
-	key, err := x509.ParsePKCS8PrivateKey(p.Key)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	key := storetest.Value(x509.ParsePKCS8PrivateKey(p.Key))(d.t)
 	proof, err := device.Sign(key.(crypto.Signer), device.Claims{Issuer: p.DeviceID, Audience: d.node.URL, Method: "POST",
 		Target: blackbox.CompletePath, BodyHash: device.HashBody(body), Challenge: d.state[p].ChallengeID,
 		MethodID: methodID, Value: "APPROVED"})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	storetest.Must(d.t, err)
 	return proof
 }
 

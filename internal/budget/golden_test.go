@@ -10,6 +10,7 @@ import (
 	"testing"
 	"text/tabwriter"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/budget"
 )
 
@@ -22,10 +23,7 @@ const golden = "testdata/budgets.tsv"
 
 // TestGoldenBudgets compares each flow with its budget on both databases.
 func TestGoldenBudgets(t *testing.T) {
-	table, err := budget.Read(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := storetest.Value(budget.Read(golden))(t)
 	var mu sync.Mutex
 	measured, examples := budget.Table{}, map[budget.Key]counts{}
 	t.Run("measure", func(t *testing.T) {
@@ -53,9 +51,7 @@ func TestGoldenBudgets(t *testing.T) {
 	switch {
 	case t.Failed():
 	case *update:
-		if err := os.WriteFile(golden, []byte(table.Updated(measured).Text(names())), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, os.WriteFile(golden, []byte(table.Updated(measured).Text(names())), 0o644))
 	default:
 		compare(t, table, measured, examples)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/budget"
 )
@@ -62,10 +63,7 @@ func newSQLite(t testing.TB, command string) *site {
 func newPostgres(t testing.TB) *site {
 	t.Helper()
 	server := startPostgres(t)
-	dsn, err := server.Database("service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dsn := storetest.Value(server.Database("service"))(t)
 	s := &site{Site: blackbox.NewSiteOn(t, dsn), t: t, wire: &wire{}}
 	s.Behind().Tap(s.wire.connection)
 	s.start(serveCommand)
@@ -81,18 +79,13 @@ func (s *site) start(command string) {
 	if got.Code != 0 {
 		s.t.Fatalf("seed: exit %d: %s", got.Code, got.ErrOut)
 	}
-	if err := json.Unmarshal([]byte(got.Out), &s.people); err != nil {
-		s.t.Fatal(err)
-	}
+	storetest.Must(s.t, json.Unmarshal([]byte(got.Out), &s.people))
 	s.Exec(`UPDATE parameter SET json = '{"BTC":{"BTC":"bc1qtreasury"}}' WHERE code = 'TREASURY'`)
 	s.node = s.Run(command)
 	s.node.Ready()
 	_, addr, _ := strings.Cut(s.node.Out(), questionsAt+" ")
 	addr, _, _ = strings.Cut(addr, "\n")
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	c := storetest.Value(net.Dial("tcp", addr))(s.t)
 	s.t.Cleanup(func() { c.Close() })
 	s.questions, s.answers = c, bufio.NewReader(c)
 	s.outbox = s.Open()
@@ -129,9 +122,7 @@ func (s *site) sent() (c counts) {
 		if err == nil {
 			err = json.Unmarshal(line, &c)
 		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		storetest.Must(s.t, err)
 	}
 	return c
 }
@@ -142,9 +133,7 @@ func (s *site) quiet() {
 	blackbox.Until(s.t, time.Minute, "delivered", func() bool {
 		var n int
 		err := s.outbox.QueryRowContext(context.Background(), "SELECT count(*) FROM outbox WHERE state = 0").Scan(&n)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		storetest.Must(s.t, err)
 		return n == 0
 	})
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"modernc.org/sqlite"
+
+	"castellan/domain/kit/storetest"
 )
 
 // sqliteTally counts what this process sends to SQLite, and the rows and index entries that it writes.
@@ -297,10 +299,7 @@ func normalised(text string) string {
 // An entry is counted if an index gets one: for a new row, and for a changed column, under the condition of the index.
 func TestEntriesOfSQLite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "test.db")
-	db, err := sql.Open("sqlite", "file:"+file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := storetest.Value(sql.Open("sqlite", "file:"+file))(t)
 	defer db.Close()
 	if _, err := db.Exec(`CREATE TABLE t (id TEXT PRIMARY KEY, state INTEGER NOT NULL, name TEXT NOT NULL,
 			upper TEXT GENERATED ALWAYS AS (upper(name)) VIRTUAL, size INTEGER NOT NULL);
@@ -310,10 +309,7 @@ func TestEntriesOfSQLite(t *testing.T) {
 		CREATE INDEX w_v ON w (v)`); err != nil {
 		t.Fatal(err)
 	}
-	s, err := readSchema(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := storetest.Value(readSchema(file))(t)
 	row := func(state int64, name string, size int64) []any { return []any{"a", state, name, nil, size} }
 	for _, c := range []struct {
 		name string

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 )
 
@@ -31,9 +32,7 @@ func startPostgres(t testing.TB) *pgtest.Server {
 	t.Helper()
 	s, err := pgtest.Start(pgtest.Settings("synchronous_commit=on", "full_page_writes=off", "autovacuum=off",
 		"checkpoint_timeout=1h", "max_wal_size=4GB"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	t.Cleanup(s.Stop)
 	return s
 }
@@ -47,10 +46,7 @@ func newPostgresLog(t testing.TB, server, service string) *postgresLog {
 
 func connect(t testing.TB, dsn string) *pgx.Conn {
 	t.Helper()
-	c, err := pgx.Connect(context.Background(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := storetest.Value(pgx.Connect(context.Background(), dsn))(t)
 	t.Cleanup(func() { c.Close(context.Background()) })
 	return c
 }
@@ -65,9 +61,7 @@ func (l *postgresLog) exec(statement string) {
 func (l *postgresLog) now() (position string) {
 	l.t.Helper()
 	err := l.conn.QueryRow(context.Background(), "SELECT pg_current_wal_insert_lsn()::text").Scan(&position)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	storetest.Must(l.t, err)
 	return position
 }
 
@@ -91,9 +85,7 @@ func (l *postgresLog) end(c *counts) {
 	rows, err := l.conn.Query(context.Background(), `SELECT resource_manager || '/' || replace(record_type, '+INIT', ''),
 		record_length - fpi_length, coalesce(description, ''), coalesce(block_ref, '')
 		FROM pg_get_wal_records_info($1::text::pg_lsn, $2::text::pg_lsn) WHERE xid::text <> '0'`, l.position, end)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	storetest.Must(l.t, err)
 	var kind, description, blocks string
 	var bytes int
 	_, err = pgx.ForEachRow(rows, []any{&kind, &bytes, &description, &blocks}, func() error {
@@ -119,9 +111,7 @@ func (l *postgresLog) end(c *counts) {
 		c.WALBytes += bytes
 		return nil
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	storetest.Must(l.t, err)
 }
 
 // name returns the name of a table or an index of the service, by its file.
@@ -133,9 +123,7 @@ func (l *postgresLog) name(file string) string {
 	rows, err := l.service.Query(context.Background(), `
 		SELECT '1663/' || d.oid || '/' || pg_relation_filenode(c.oid), c.relname FROM pg_class c, pg_database d
 		WHERE d.datname = current_database() AND pg_relation_filenode(c.oid) IS NOT NULL`)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	storetest.Must(l.t, err)
 	var key, name string
 	if _, err = pgx.ForEachRow(rows, []any{&key, &name}, func() error {
 		l.names[key] = name
@@ -165,9 +153,7 @@ func (l *sqliteLog) begin() {
 		_, err = db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 		err = errors.Join(err, db.Close())
 	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	storetest.Must(l.t, err)
 	l.frames, _ = l.now()
 }
 
@@ -195,8 +181,6 @@ func (l *sqliteLog) now() (frames, page uint32) {
 		_, err = f.ReadAt(head[:], 0)
 		f.Close()
 	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	storetest.Must(l.t, err)
 	return binary.NativeEndian.Uint32(head[16:]), uint32(binary.NativeEndian.Uint16(head[14:]))
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Variables that make this test binary a child: an owner of another child, or a program that answers.
@@ -39,23 +41,13 @@ func TestMain(m *testing.M) {
 
 func interact(t *testing.T, variable string) *Process {
 	t.Helper()
-	cmd, err := Self(variable + "=1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Interact(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	cmd := storetest.Value(Self(variable + "=1"))(t)
+	return storetest.Value(Interact(cmd))(t)
 }
 
 func TestChildEndsWithKilledOwner(t *testing.T) {
 	owner := interact(t, envOwner)
-	line, err := owner.ReadLine()
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := storetest.Value(owner.ReadLine())(t)
 	var pid int
 	if _, err := fmt.Sscan(line, &pid); err != nil || !Alive(pid) {
 		t.Fatalf("the child of the owner is %q: %v", line, err)

@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"castellan/domain/kit/storetest"
 )
 
 // EnvServer names the variable with the address of a running server in which tests may create and drop databases. It
@@ -71,18 +73,12 @@ func created(t testing.TB, template string) string {
 	Need(t)
 	server := os.Getenv(EnvServer)
 	if server == "" {
-		s, err := shared()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := storetest.Value(shared())(t)
 		server, template = s.DSN(), "template0"
 	}
 	// Random, because packages on one server do not coordinate.
 	name := "t_" + strings.ToLower(rand.Text())
-	dsn, err := withDatabase(server, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dsn := storetest.Value(withDatabase(server, name))(t)
 	// Neither template has a connection, so no connection can make the copy fail.
 	if err := do(server, "CREATE DATABASE "+name+" TEMPLATE "+template+" STRATEGY file_copy"); err != nil {
 		t.Fatalf("pgtest: create a database: %v", err)

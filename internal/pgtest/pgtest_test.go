@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/child"
 )
 
@@ -36,24 +37,16 @@ func query[T any](t *testing.T, dsn, sql string, args ...any) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := storetest.Value(pgx.Connect(ctx, dsn))(t)
 	defer conn.Close(ctx)
 	var v T
-	if err := conn.QueryRow(ctx, sql, args...).Scan(&v); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, conn.QueryRow(ctx, sql, args...).Scan(&v))
 	return v
 }
 
 func start(t *testing.T, options ...Option) *Server {
 	t.Helper()
-	s, err := Start(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := storetest.Value(Start(options...))(t)
 	t.Cleanup(s.Stop)
 	return s
 }
@@ -68,9 +61,7 @@ func TestDSN(t *testing.T) {
 	t.Run("fresh and apart", func(t *testing.T) {
 		one, two := DSN(t), DSN(t)
 		name = query[string](t, one, "SELECT current_database()")
-		if err := do(one, "CREATE TABLE mine (id int)"); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, do(one, "CREATE TABLE mine (id int)"))
 		if n := query[int](t, two, "SELECT count(*) FROM pg_tables WHERE tablename = 'mine'"); n != 0 {
 			t.Error("a table of one test's database is seen in another's")
 		}
@@ -78,45 +69,28 @@ func TestDSN(t *testing.T) {
 			t.Errorf("%s is not on the server named by %s", name, EnvServer)
 		}
 		// A test that does not close its pool must not keep the database.
-		left, err := pgx.Connect(t.Context(), one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		left := storetest.Value(pgx.Connect(t.Context(), one))(t)
 		t.Cleanup(func() { left.Close(context.Background()) })
 	})
-	if n := query[int](t, s.DSN(), exists, name); n != 0 {
-		t.Errorf("%s is still there after its test", name)
-	}
+	storetest.Equal(t, query[int](t, s.DSN(), exists, name), 0, name, "is still there after its test")
 }
 
 // A test gets a copy of the template; a test of migrations gets an empty database.
 func TestDSNCopiesTheTemplate(t *testing.T) {
 	s := start(t)
-	template, err := s.Database("made_before")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := do(template, "CREATE TABLE mine (id int)"); err != nil {
-		t.Fatal(err)
-	}
+	template := storetest.Value(s.Database("made_before"))(t)
+	storetest.Must(t, do(template, "CREATE TABLE mine (id int)"))
 	t.Setenv(EnvServer, s.DSN())
 	t.Setenv(EnvTemplate, "made_before")
 	const tables = "SELECT count(*) FROM pg_tables WHERE tablename = 'mine'"
-	if n := query[int](t, DSN(t), tables); n != 1 {
-		t.Error("the copy lacks the table of the template")
-	}
-	if n := query[int](t, Empty(t), tables); n != 0 {
-		t.Error("the empty database has a table of the template")
-	}
+	storetest.Equal(t, query[int](t, DSN(t), tables), 1, "the copy lacks the table of the template")
+	storetest.Equal(t, query[int](t, Empty(t), tables), 0, "the empty database has a table of the template")
 }
 
 func TestDSNStartsAServerWhereNoneIsNamed(t *testing.T) {
 	t.Setenv(EnvServer, "")
 	t.Run("first", func(t *testing.T) { query[int](t, DSN(t), "SELECT 1") })
-	s, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := storetest.Value(shared())(t)
 	pid := s.PID()
 	t.Run("second", func(t *testing.T) { query[int](t, DSN(t), "SELECT 1") })
 	if pid == 0 || s.PID() != pid {
@@ -130,13 +104,9 @@ func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 		"current_setting('synchronous_commit')"); got != "onon" {
 		t.Fatalf("fsync and synchronous_commit are %q, want both on", got)
 	}
-	if err := do(s.DSN(), "CREATE TABLE kept (id int)"); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, do(s.DSN(), "CREATE TABLE kept (id int)"))
 	for round := range 3 {
-		if err := do(s.DSN(), fmt.Sprintf("INSERT INTO kept VALUES (%d)", round)); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, do(s.DSN(), fmt.Sprintf("INSERT INTO kept VALUES (%d)", round)))
 		children := child.Children(s.PID())
 		if len(children) == 0 {
 			t.Fatal("the server has no processes below it: the listing is broken")
@@ -150,12 +120,8 @@ func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 		if err := s.ping(); err == nil {
 			t.Fatal("a killed server answers")
 		}
-		if s.PID() != 0 {
-			t.Error("a killed server has a process id")
-		}
-		if err := s.Restart(); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Equal(t, s.PID(), 0, "a killed server has a process id")
+		storetest.Must(t, s.Restart())
 		if n := query[int](t, s.DSN(), "SELECT count(*) FROM kept"); n != round+1 {
 			t.Errorf("round %d: %d rows after recovery, want %d", round, n, round+1)
 		}
@@ -168,13 +134,8 @@ func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 func TestServerEndsWithItsOwner(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envOwner+"=1")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := storetest.Value(cmd.StdoutPipe())(t)
+	storetest.Must(t, cmd.Start())
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	var pid int
 	var dir string

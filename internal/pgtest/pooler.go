@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"castellan/domain/kit/storetest"
 )
 
 // pooled runs PgBouncer until its standard input ends, which comes with the end of this process.
@@ -30,47 +32,26 @@ func Pooler(t testing.TB, dsn string, settings ...string) string {
 	if _, err := os.Stat(program); err != nil {
 		t.Fatal("PgBouncer is missing: run `make test-deps`")
 	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cred, err := unprivileged()
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "pgtest-pooler-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := storetest.Value(url.Parse(dsn))(t)
+	cred := storetest.Value(unprivileged())(t)
+	port := storetest.Value(freePort())(t)
+	dir := storetest.Value(os.MkdirTemp("", "pgtest-pooler-"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	text := fmt.Sprintf("[databases]\n%s = user=%s host=%s port=%s\n[pgbouncer]\nlisten_addr=127.0.0.1\n"+
 		"listen_port=%d\nauth_type=any\nunix_socket_dir=\n%s\n", strings.TrimPrefix(u.Path, "/"), u.User.Username(),
 		u.Hostname(), u.Port(), port, strings.Join(settings, "\n"))
 	file := filepath.Join(dir, "pgbouncer.ini")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	if cred != nil { // it refuses to run as root
 		for _, name := range []string{dir, file} {
-			if err := os.Chown(name, int(cred.Uid), int(cred.Gid)); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, os.Chown(name, int(cred.Uid), int(cred.Gid)))
 		}
 	}
 	cmd := exec.Command("/bin/sh", "-c", pooled, "pgtest", program, file)
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: cred}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := storetest.Value(cmd.StdinPipe())(t)
+	storetest.Must(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		cmd.Wait()

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 // Each planted fault, applied to a copy, is found. The seed that finds it is printed. testdata/open/README.md lists the
@@ -21,33 +23,18 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 	for _, patch := range patches {
 		t.Run(strings.TrimSuffix(filepath.Base(patch), ".patch"), func(t *testing.T) {
-			text, err := os.ReadFile(patch)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := storetest.Value(os.ReadFile(patch))(t)
 			name := regexp.MustCompile(`(?m)^\+\+\+ b/(\S+)`).FindStringSubmatch(string(text))[1]
-			source, err := filepath.Abs(filepath.Join("../..", name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			code, err := os.ReadFile(source)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := storetest.Value(filepath.Abs(filepath.Join("../..", name)))(t)
+			code := storetest.Value(os.ReadFile(source))(t)
 			dir := t.TempDir()
 			copied := filepath.Join(dir, filepath.FromSlash(name))
 			overlay := filepath.Join(dir, "overlay.json")
 			replaced, err := json.Marshal(map[string]any{"Replace": map[string]string{source: copied}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Must(t, err)
+			storetest.Must(t, os.MkdirAll(filepath.Dir(copied), 0o700))
 			for file, content := range map[string][]byte{copied: code, overlay: replaced} {
-				if err := os.WriteFile(file, content, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				storetest.Must(t, os.WriteFile(file, content, 0o600))
 			}
 			apply := exec.Command("git", "apply", "-")
 			apply.Dir, apply.Stdin = dir, strings.NewReader(string(text))

@@ -13,6 +13,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
 	"castellan/internal/sockload"
 )
@@ -44,9 +45,7 @@ func BenchmarkIdleSockets(b *testing.B) {
 
 func ended(b *testing.B, stop func() error) {
 	b.Helper()
-	if err := stop(); err != nil {
-		b.Fatal(err)
-	}
+	storetest.Must(b, stop())
 }
 
 // idle opens the sockets and reports their memory. They are open until stop.
@@ -86,11 +85,8 @@ func BenchmarkEvent(b *testing.B) {
 // approval of a device and a bare durable commit.
 func (s *service) latency(b *testing.B) {
 	const rounds = 300
-	db, err := sql.Open("sqlite",
-		filepath.Join(b.TempDir(), "bare.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
-	if err != nil {
-		b.Fatal(err)
-	}
+	db := storetest.Value(sql.Open("sqlite",
+		filepath.Join(b.TempDir(), "bare.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"))(b)
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 	if _, err := db.Exec("CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)"); err != nil {
@@ -101,9 +97,7 @@ func (s *service) latency(b *testing.B) {
 	var bare, frame, pushed []time.Duration
 	for i := range 2 * rounds {
 		c, err := s.login(users + i%extra)
-		if err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, err)
 		body, header, of := s.mail(c), "p-auth: "+c.token, &frame
 		if i%2 == 1 {
 			of = &pushed
@@ -111,10 +105,7 @@ func (s *service) latency(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		conn, err := sockload.Dial(s.addr, c.token)
-		if err != nil {
-			b.Fatal(err)
-		}
+		conn := storetest.Value(sockload.Dial(s.addr, c.token))(b)
 		time.Sleep(5 * time.Millisecond)
 		began := time.Now()
 		if _, err := db.Exec("INSERT INTO t (text) VALUES (?)", text); err != nil {
@@ -122,17 +113,13 @@ func (s *service) latency(b *testing.B) {
 		}
 		bare = append(bare, time.Since(began))
 		began = time.Now()
-		if err := line.complete(header, body); err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, line.complete(header, body))
 		got, err := sockload.Next(conn)
 		*of = append(*of, time.Since(began))
 		if err == nil && !bytes.Contains(got, []byte("METHOD_COMPLETE")) {
 			err = fmt.Errorf("got %s", got)
 		}
-		if err := errors.Join(err, line.answered()); err != nil {
-			b.Fatal(err)
-		}
+		storetest.Must(b, errors.Join(err, line.answered()))
 		conn.Close()
 	}
 	slices.Sort(bare)

@@ -26,6 +26,7 @@ import (
 	"castellan/domain/account/password"
 	"castellan/domain/account/user"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/device/devicetest"
 	"castellan/internal/child"
@@ -159,9 +160,7 @@ func startOn(tb testing.TB, dsn string, nodes, users int) *service {
 	common := settings(d, dsn)
 	s := &service{tb: tb, keys: populate(tb, common, users)}
 	tls := filepath.Join(d, "cluster")
-	if err := cluster.InitKeys(tls, ""); err != nil {
-		tb.Fatal(err)
-	}
+	storetest.Must(tb, cluster.InitKeys(tls, ""))
 	var join []string
 	for i := range nodes {
 		n := node{addr: porttest.Free(tb)}
@@ -174,9 +173,7 @@ func startOn(tb testing.TB, dsn string, nodes, users int) *service {
 			join = append(join, gossip)
 		}
 		cmd, err := child.Self(serving + "=" + strings.Join(own, "\n"))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		storetest.Must(tb, err)
 		if n.Process, err = child.Interact(cmd); err != nil {
 			tb.Fatal(err)
 		}
@@ -200,23 +197,12 @@ func (s *service) at(i int) node { return s.all[i%len(s.all)] }
 // populate creates accounts, each with a device, and returns the devices' keys.
 func populate(tb testing.TB, settings []string, users int) []crypto.Signer {
 	tb.Helper()
-	cfg, err := config.Load("", settings)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	v, err := app.Open(tb.Context(), cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	cfg := storetest.Value(config.Load("", settings))(tb)
+	v := storetest.Value(app.Open(tb.Context(), cfg))(tb)
 	defer v.Close()
 	h, err := password.NewHasher(password.HasherOptions{Params: password.Params{MemoryKiB: 8, Passes: 1, Lanes: 1}})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	hash, err := h.Hash(tb.Context(), secret)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	storetest.Must(tb, err)
+	hash := storetest.Value(h.Hash(tb.Context(), secret))(tb)
 	keys := make([]crypto.Signer, users)
 	var wg sync.WaitGroup
 	for part := range 64 {

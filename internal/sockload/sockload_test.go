@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/sockload"
 )
 
@@ -22,9 +23,7 @@ func expect(t *testing.T, c net.Conn, want string) {
 		got = err.Error()
 	} else {
 		var m struct{ Event string }
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Must(t, json.Unmarshal(text, &m))
 		got = m.Event
 	}
 	if !strings.HasPrefix(got, want) {
@@ -38,27 +37,18 @@ func TestSocketsOfTheService(t *testing.T) {
 	s := start(t, 2)
 	dial := func(c started) net.Conn {
 		t.Helper()
-		conn, err := sockload.Dial(s.addr, c.token)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := storetest.Value(sockload.Dial(s.addr, c.token))(t)
 		t.Cleanup(func() { conn.Close() })
 		return conn
 	}
 	login := func(n int) started {
 		t.Helper()
-		c, err := s.login(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		return storetest.Value(s.login(n))(t)
 	}
 	c := login(0)
 	live := dial(c)
 	l := s.line()
-	if err := errors.Join(l.complete("p-auth: "+c.token, s.mail(c)), l.answered()); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, errors.Join(l.complete("p-auth: "+c.token, s.mail(c)), l.answered()))
 	expect(t, live, "METHOD_COMPLETE")
 	expect(t, live, "ACTION_COMPLETE")
 	for range 4 {
@@ -89,25 +79,15 @@ func TestSocketsOfTheService(t *testing.T) {
 func TestOpen(t *testing.T) {
 	s := start(t, 2)
 	tokens := s.challenges(0, 2, 3)
-	stop, err := sockload.Open(s.addr, tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stop := storetest.Value(sockload.Open(s.addr, tokens))(t)
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
 	first, err := s.login(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	stop, err = sockload.Open(s.addr, []string{first.token, first.token, tokens[5]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := sockload.Dial(s.addr, first.token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
+	own := storetest.Value(sockload.Dial(s.addr, first.token))(t)
 	s.challenges(0, 1, 5) // the first is closed for them
 	expect(t, own, "closed with 4410")
 	time.Sleep(200 * time.Millisecond) // the other process receives it too, unseen

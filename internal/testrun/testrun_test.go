@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"castellan/domain/kit/storetest"
 )
 
 var function = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
@@ -29,18 +31,13 @@ func testsOf(t *testing.T) map[string][]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, err)
 	return all
 }
 
 // A row that moves a test to make test-all names one that exists, and no test of another package by the way.
 func TestRowsNameTests(t *testing.T) {
-	rows, err := readTiers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := storetest.Value(readTiers())(t)
 	all := testsOf(t)
 	listed := func(pkg, name string) bool {
 		return slices.ContainsFunc(rows, func(r row) bool { return r.part() && r.pkg == pkg && r.test == name })
@@ -78,17 +75,13 @@ func TestChoice(t *testing.T) {
 		"none":  "",
 	} {
 		picked, flags := rows.choose(part, packages)
-		if got := strings.Join(append(paths(picked), flags...), " "); got != want {
-			t.Errorf("part %q: %q, want %q", part, got, want)
-		}
+		storetest.Equal(t, strings.Join(append(paths(picked), flags...), " "), want, "part", part)
 	}
 	for f, want := range map[failure]bool{
 		{"castellan/test/a", "TestLong"}: false, {"castellan/test/a", "TestPaidOnce"}: true, {"castellan/test/a", ""}: true,
 		{"castellan/domain", "TestPaidOnce"}: false,
 	} {
-		if got := rows.red(f); got != want {
-			t.Errorf("%s is red: %v", f, got)
-		}
+		storetest.Equal(t, rows.red(f), want, f, "is red")
 	}
 }
 
@@ -119,17 +112,13 @@ const events = `server started
 func TestReportOfPackages(t *testing.T) {
 	var out bytes.Buffer
 	r := newReport(&out)
-	if err := r.read(strings.NewReader(events)); err != nil {
-		t.Fatal(err)
-	}
+	storetest.Must(t, r.read(strings.NewReader(events)))
 	r.slowest(2)
 	want := "server started\na.TestGood: NOT CHECKED: no camel\n" +
 		"    want 1\n--- FAIL: TestBad\nFAIL\tcastellan/a\t2.000s\n" +
 		"panic: here\n" +
 		"ok  \tcastellan/c\t0.2s\nslowest packages:\n     3.0 s  b (TestWorks 2.0 s)\n     2.0 s  a (TestGood 1.0 s)\n"
-	if out.String() != want {
-		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
-	}
+	storetest.Equal(t, out.String(), want, "printed")
 	failed := []failure{{"castellan/a", "TestBad"}, {"castellan/b", ""}}
 	if got := r.failures(); !slices.Equal(got, failed) || r.passed != 2 || r.packages != 3 {
 		t.Errorf("failures %v, %d passed, %d packages", got, r.passed, r.packages)
@@ -149,10 +138,7 @@ func TestReportOfLongWork(t *testing.T) {
 
 // The whole is both modules: ./... alone leaves out the client.
 func TestWholeHasTheClient(t *testing.T) {
-	all, err := list(t.Context(), []string{"./...", "./..."})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := storetest.Value(list(t.Context(), []string{"./...", "./..."}))(t)
 	names := paths(all)
 	if !slices.Contains(names, clientModule) || !slices.Contains(names, module+"internal/testrun") {
 		t.Errorf("the packages are %v", names)

@@ -47,9 +47,7 @@ func (g *gate) ask(t *testing.T, method, uri string, more ...blackbox.Headers) b
 	for _, m := range more {
 		maps.Copy(h, m)
 	}
-	a, err := g.Try("GET", checkPath, nil, h)
-	storetest.Must(t, err)
-	return a
+	return storetest.Value(g.Try("GET", checkPath, nil, h))(t)
 }
 
 // route makes a route and waits until it is in effect.
@@ -89,9 +87,7 @@ func TestGatewayCheckNeedsTrust(t *testing.T) {
 		ask := func(h blackbox.Headers) blackbox.Answer {
 			all := blackbox.Headers{"X-Original-Method": "GET", "X-Original-URI": "/a"}
 			maps.Copy(all, h)
-			a, err := n.Try("GET", checkPath, nil, all)
-			storetest.Must(t, err)
-			return a
+			return storetest.Value(n.Try("GET", checkPath, nil, all))(t)
 		}
 		ask(nil).Is(t, 403, "FORBIDDEN")
 		ask(blackbox.Headers{"service-auth": "gate.nothing"}).Is(t, 403, "FORBIDDEN")

@@ -36,8 +36,7 @@ func TestGoClientBehindGateway(t *testing.T) {
 			io.WriteString(w, a.Header.Get("castellan-user")+" "+string(body))
 		}))
 		t.Cleanup(gateway.Close)
-		c, err := client.New(g.URL)
-		storetest.Must(t, err)
+		c := storetest.Value(client.New(g.URL))(t)
 		c.Token = g.xAuth
 		send := func(value string) (string, error) {
 			r, err := http.NewRequestWithContext(t.Context(), "POST", gateway.URL+"/pay", strings.NewReader(`{"pay":1}`))

@@ -74,8 +74,7 @@ var gateways = map[string]func(t *testing.T, dir, listen, castellan, upstream st
 	},
 	"caddy": func(t *testing.T, dir, listen, castellan, upstream string) *exec.Cmd {
 		file := filepath.Join(dir, "Caddyfile")
-		text, err := os.ReadFile(filepath.Join(settings, "Caddyfile"))
-		storetest.Must(t, err)
+		text := storetest.Value(os.ReadFile(filepath.Join(settings, "Caddyfile")))(t)
 		write(t, file, "{\n\tadmin off\n\tauto_https off\n}\n"+string(text))
 		_, port, _ := net.SplitHostPort(listen)
 		cmd := exec.Command("caddy", "run", "--config", file, "--adapter", "caddyfile")
@@ -153,8 +152,7 @@ func (f front) send(t *testing.T, method, uri string, headers blackbox.Headers) 
 	for name, value := range headers {
 		req.Header.Set(name, value)
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
-	storetest.Must(t, err)
+	res := storetest.Value(http.DefaultTransport.RoundTrip(req))(t)
 	defer res.Body.Close()
 	a := blackbox.Answer{Status: res.StatusCode, Header: res.Header}
 	var body bytes.Buffer
@@ -223,8 +221,7 @@ func (f front) refusesOtherReadings(t *testing.T) {
 		"post /orders/7/pay HTTP/1.1\r\nHost: shop.example\r\n",
 		"POST /ORDERS/7/pay HTTP/1.1\r\nHost: shop.example\r\n",
 	} {
-		c, err := net.Dial("tcp", f.addr)
-		storetest.Must(t, err)
+		c := storetest.Value(net.Dial("tcp", f.addr))(t)
 		fmt.Fprint(c, head+"Content-Length: 0\r\nConnection: close\r\n\r\n")
 		if got, err := io.ReadAll(c); err != nil || bytes.Contains(got, []byte(`"uri"`)) {
 			t.Errorf("%q is answered %s, %v", head, got, err)

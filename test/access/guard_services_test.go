@@ -15,8 +15,7 @@ import (
 func TestGoClientGuardsAnOperation(t *testing.T) {
 	blackbox.OnOne(t, "sqlite", func(t *testing.T, s *blackbox.Site) {
 		d := newShop(t, s, blackbox.Patient(s).Start())
-		c, err := client.New(d.URL)
-		storetest.Must(t, err)
+		c := storetest.Value(client.New(d.URL))(t)
 		c, ctx := c.Service(d.key["service-auth"]), t.Context()
 		r := client.GuardRequest{ActionCode: "PAYOUT", UserID: d.id, Title: "Pay out", Reference: "go",
 			Rows: []client.GuardRow{{Key: "amount", Label: "Amount", Value: "1 EUR"}}, Payload: []byte(`["<&>"]`)}

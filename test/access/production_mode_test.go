@@ -39,9 +39,7 @@ func TestProductionModeHasNoDefaultAccess(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(s.Dir, "dev-login.txt")); err == nil {
 			t.Error("there are logins of development mode")
 		}
-		if n.Out() != "" {
-			t.Errorf("standard output: %s", n.Out())
-		}
+		storetest.Equal(t, n.Out(), "", "standard output")
 		for file, want := range map[string]os.FileMode{"master.key": 0o600, ".": 0o700} {
 			info, err := os.Stat(filepath.Join(s.Dir, file))
 			if err != nil || info.Mode().Perm() != want {

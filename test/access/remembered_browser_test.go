@@ -20,8 +20,7 @@ func TestGoClientIsRemembered(t *testing.T) {
 			n.Ok(t, "POST", "/admin/system/mfa/explain", `{"actionCode":"LOGIN"}`, boss).Read(t, &x)
 			return x.RememberDays == 7
 		})
-		c, err := client.New(n.URL)
-		storetest.Must(t, err)
+		c := storetest.Value(client.New(n.URL))(t)
 		c.Key = client.NewKey(blackbox.ECKey(t))
 		who := client.Credentials{Email: demo.Mail, Password: demo.Password}
 		f, err := c.Login(t.Context(), who)

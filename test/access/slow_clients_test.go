@@ -17,8 +17,7 @@ func TestSlowClientsAreDisconnected(t *testing.T) {
 	n := blackbox.NewSite(t, "sqlite").Start("HTTP_READ_TIMEOUT=1s")
 	var conns []net.Conn
 	for range 100 {
-		c, err := net.Dial("tcp", strings.TrimPrefix(n.URL, "http://"))
-		storetest.Must(t, err)
+		c := storetest.Value(net.Dial("tcp", strings.TrimPrefix(n.URL, "http://")))(t)
 		defer c.Close()
 		fmt.Fprint(c, "POST /auth/login HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
 		conns = append(conns, c)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/domain/proof/device"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
@@ -57,11 +58,7 @@ func (c *guarding) ask(x string, more ...string) blackbox.Answer {
 	if len(more) > 0 {
 		h["castellan-grant"] = more[0]
 	}
-	a, err := c.n.Try("GET", "/guard/check", nil, h)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return a
+	return storetest.Value(c.n.Try("GET", "/guard/check", nil, h))(c.t)
 }
 
 // picksOf is choose for a choice whose options other choices have too.
@@ -142,9 +139,7 @@ func (c *guarding) readsEvidence(s *blackbox.Site, p blackbox.Pocket, x string) 
 	c.Until(`typeof window.saved === 'string'`)
 	text := webtest.Value[string](c.Tab, `window.saved`)
 	file := filepath.Join(c.t.TempDir(), "evidence.json")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	storetest.Must(c.t, os.WriteFile(file, []byte(text), 0o600))
 	if out := s.Command("", "intent", "verify", file); out.Code != 0 ||
 		!strings.Contains(out.Out, "signed by device "+p.ID) {
 		c.t.Errorf("the saved file: exit %d: %s%s", out.Code, out.Out, out.ErrOut)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -252,9 +253,7 @@ func (c *cases) nextIsThere(tab *webtest.Tab, next, keys string) {
 	late := webtest.Value[int](tab, fmt.Sprintf(`performance.getEntriesByType('resource')
 		.filter((e) => e.name.includes('get-kyc-images?userId=%s') && e.responseEnd > window.pressed).length`, next))
 	c.t.Logf("the next case is shown after %.0f ms", took) // 200 ms at most, on an idle machine
-	if late != 0 {
-		c.t.Errorf("the pictures of the next case were read %d times after the decision", late)
-	}
+	storetest.Equal(c.t, late, 0, "the pictures of the next case were read", "times after the decision")
 }
 
 // papers returns the ids of a person's documents.
@@ -273,9 +272,7 @@ func (c *cases) audited(ids ...string) {
 	c.t.Helper()
 	var entries []struct{ UserID, ActorID, Action, Detail string }
 	c.Ok(c.t, "GET", "/admin/audit?action=KYC_UPDATE&actorId="+c.reviewer.ID, nil, c.admin).Read(c.t, &entries)
-	if len(entries) != len(ids) {
-		c.t.Errorf("the audit has %+v", entries)
-	}
+	storetest.Equal(c.t, len(entries), len(ids), "the audit has", entries)
 	for _, id := range ids {
 		found := 0
 		for _, e := range entries {
@@ -283,9 +280,7 @@ func (c *cases) audited(ids ...string) {
 				found++
 			}
 		}
-		if found != 1 {
-			c.t.Errorf("the audit has %d decisions on %s: %+v", found, id, entries)
-		}
+		storetest.Equal(c.t, found, 1, "the audit has", "decisions on", id, entries)
 	}
 	// The account owner reads the reason in their own language.
 	if n := c.site.Count("account_decision WHERE user_id = '" + ids[0] + "' AND reasons LIKE '%eksik%'"); n != 1 {

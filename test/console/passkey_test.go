@@ -41,9 +41,7 @@ func TestPasskeyInTheBrowser(t *testing.T) {
 		key.Verified(false)
 		tab.Click(`[data-testid="passkey-PUSH"]`)
 		tab.Until(`!document.querySelector('[data-testid="passkey-PUSH"]').disabled`)
-		if tab.Step() != "challenge" {
-			t.Error("an unverified user approved")
-		}
+		storetest.Equal(t, tab.Step(), "challenge", "an unverified user approved")
 		key.Verified(true)
 		tab.Click(`[data-testid="passkey-PUSH"]`)
 		tab.Until(`document.body.dataset.step === 'session'`)
@@ -154,8 +152,7 @@ func byAuthenticator(t *testing.T, tab *webtest.Tab) {
 	tab.Click("#begin")
 	tab.Until(`document.body.dataset.step === 'totp' && document.getElementById('qr').naturalWidth > 0`)
 	tab.NoBarriers("authenticator")
-	secret, err := totp.ParseSecret(tab.Text(`[data-testid="secret"]`))
-	storetest.Must(t, err)
+	secret := storetest.Value(totp.ParseSecret(tab.Text(`[data-testid="secret"]`)))(t)
 	tab.Type("#value", "000000")
 	tab.Click("#finish")
 	tab.Until(`document.getElementById('error').dataset.code === 'OTP_INVALID'`)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/web/webtest"
 )
@@ -232,9 +233,7 @@ func (m *till) level() {
 	m.look("level")
 	m.Click(theSend)
 	m.Until(noDialog)
-	if got := m.s.Count("audit WHERE action = 'LEVEL_UPDATE'"); got != 1 {
-		m.t.Errorf("%d changes of levels, want one", got)
-	}
+	storetest.Equal(m.t, m.s.Count("audit WHERE action = 'LEVEL_UPDATE'"), 1, "changes of levels, want one")
 }
 
 func (m *till) fee(app *blackbox.Authenticator) {
@@ -265,18 +264,13 @@ func (m *till) minimums() map[string]json.Number {
 	m.t.Helper()
 	of := map[string]json.Number{}
 	stored := m.s.Text("SELECT json FROM parameter WHERE code = 'WITHDRAWAL_MINIMUM'")
-	if err := json.Unmarshal([]byte(stored), &of); err != nil {
-		m.t.Fatal(err)
-	}
+	storetest.Must(m.t, json.Unmarshal([]byte(stored), &of))
 	return of
 }
 
 // named checks that every audited action has a label.
 func (m *till) named() {
-	text, err := os.ReadFile("../../console/src/text/en/app.json")
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	text := storetest.Value(os.ReadFile("../../console/src/text/en/app.json"))(m.t)
 	for action := range strings.SplitSeq(m.s.Text("SELECT group_concat(DISTINCT action) FROM audit"), ",") {
 		if !strings.Contains(string(text), `"act.`+action+`"`) {
 			m.t.Errorf("the audit action %s has no name", action)

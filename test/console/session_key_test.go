@@ -39,8 +39,7 @@ func keeps(t *testing.T, tab *webtest.Tab, want string) {
 // tokenEnd returns when the last token of the only session ends: an idle session ends an hour later.
 func tokenEnd(t *testing.T, s *blackbox.Site) time.Time {
 	t.Helper()
-	ms, err := strconv.ParseInt(s.Text("SELECT max(expires_at) FROM session"), 10, 64)
-	storetest.Must(t, err)
+	ms := storetest.Value(strconv.ParseInt(s.Text("SELECT max(expires_at) FROM session"), 10, 64))(t)
 	return time.UnixMilli(ms).Add(-time.Hour)
 }
 

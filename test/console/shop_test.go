@@ -24,8 +24,7 @@ func openShop(t *testing.T, settings ...string) (s *blackbox.Site, n *blackbox.N
 	n = blackbox.Patient(s).Start(append(settings, "HTTP_TRUSTED_PROXIES=127.0.0.1",
 		"HTTP_CORS_ORIGINS=http://"+listen)...)
 	storetest.Must(t, child.Build(program, "castellan/examples/shop"))
-	shop, err := child.Start(exec.Command(program, "-listen", listen, "-castellan", n.URL))
-	storetest.Must(t, err)
+	shop := storetest.Value(child.Start(exec.Command(program, "-listen", listen, "-castellan", n.URL)))(t)
 	t.Cleanup(shop.Kill)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -134,12 +133,8 @@ func TestShopBehindTheGuard(t *testing.T) {
 		return webtest.Value[string](tab, fmt.Sprintf(`fetch('/withdrawals?amount=%s&iban=DE02120300000000202051',
 			{ method: 'POST', headers: sent }).then(async (r) => r.status + ' ' + (await r.json()).code)`, amount))
 	}
-	if got := again("12.50"); got != "403 GRANT_USED" {
-		t.Errorf("the second use of the grant: %s", got)
-	}
-	if got := again("99.00"); got != "403 GRANT_MISMATCH" {
-		t.Errorf("the grant of another amount: %s", got)
-	}
+	storetest.Equal(t, again("12.50"), "403 GRANT_USED", "the second use of the grant")
+	storetest.Equal(t, again("99.00"), "403 GRANT_MISMATCH", "the grant of another amount")
 
 	shop.asks("13.00")
 	open()

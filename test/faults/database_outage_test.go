@@ -51,8 +51,7 @@ func TestDatabaseServerStopRefusesAndRecovers(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(nodes, " nodes, a server that is ", how), func(t *testing.T) {
-				server, err := pgtest.Start()
-				storetest.Must(t, err)
+				server := storetest.Value(pgtest.Start())(t)
 				t.Cleanup(server.Stop)
 				s := blackbox.NewSite(t, "postgres")
 				s.DSN = server.DSN()

@@ -43,9 +43,8 @@ func (l *limiting) Join() *blackbox.Node {
 	n := l.Cluster.Join("METRICS_ADDR="+metrics, "LIMITS_RLS_ADDR="+rls,
 		"LIMITS_RLS_CERT_FILE="+filepath.Join(keys, "node.crt"), "LIMITS_RLS_KEY_FILE="+filepath.Join(keys, "node.key"))
 	l.metrics[n] = metrics
-	conn, err := grpc.NewClient(rls, grpc.WithDefaultCallOptions(grpc.ForceCodec(written{})),
-		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
-	storetest.Must(t, err)
+	conn := storetest.Value(grpc.NewClient(rls, grpc.WithDefaultCallOptions(grpc.ForceCodec(written{})),
+		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true}))))(t)
 	t.Cleanup(func() { conn.Close() })
 	l.envoys[n] = conn
 	return n

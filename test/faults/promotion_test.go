@@ -28,8 +28,7 @@ func TestFaultsPromotions(t *testing.T) {
 			rounds = 20
 		}
 	}
-	primary, err := pgtest.Start(pgtest.Settings("synchronous_commit=on"))
-	storetest.Must(t, err)
+	primary := storetest.Value(pgtest.Start(pgtest.Settings("synchronous_commit=on")))(t)
 	standby, err := primary.Standby(nil)
 	if err != nil {
 		primary.Stop()
@@ -87,8 +86,7 @@ func TestFaultsPromotions(t *testing.T) {
 		storetest.Must(t, primary.Alone())
 		road.progress(t, 40)
 		primary.Stop()
-		next, err := standby.Standby(primary)
-		storetest.Must(t, err)
+		next := storetest.Value(standby.Standby(primary))(t)
 		primary, standby = standby, next
 	}
 	road.progress(t, 40)

@@ -97,9 +97,7 @@ var replaysOfCodes = []replay{
 		if len(secrets) != 2 || secrets[true] == "" || secrets[false] != "" {
 			t.Fatalf("the two setups ended with %v", secrets)
 		}
-		if rows := s.s.Count("totp WHERE user_id = $1", a.ID); rows != 1 {
-			t.Errorf("%d authenticators", rows)
-		}
+		storetest.Equal(t, s.s.Count("totp WHERE user_id = $1", a.ID), 1, "authenticators")
 		f := s.begin(a)
 		s.Complete(f, f.Method(t, "TOTP"), blackbox.NewAuthenticator(t, secrets[true]).Next(t)).Is(t, 200, "")
 	}, nil},
@@ -124,9 +122,7 @@ var replaysOfCodes = []replay{
 			// A repeat returns the same session, not a second one.
 			blackbox.SameOutcome(t, done, s.Complete(f, f.Method(t, "SMS"), code))
 			me := blackbox.Headers{"x-auth": done.Header.Get("x-auth")}
-			if rows := s.s.Count("session WHERE user_id = $1", a.ID); rows != 1 {
-				t.Errorf("%d sessions", rows)
-			}
+			storetest.Equal(t, s.s.Count("session WHERE user_id = $1", a.ID), 1, "sessions")
 			s.Ask("POST", "/auth/logout", nil, me).Is(t, 200, "")
 			for _, again := range []blackbox.Answer{s.Result(f), s.Complete(f, f.Method(t, "SMS"), code)} {
 				if again.Is(t, 409, "CHALLENGE_CLOSED").Header.Get("x-auth") != "" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -25,9 +26,7 @@ var replaysOfPaths = []replay{
 			unserved(t, s.banned(), []string{blackbox.KeysPath + "%", blackbox.KeysPath + "%2", blackbox.KeysPath + "%zz",
 				"/.well-known/%6awks.json",
 				"/.well-known/jwks.json%00", "/.well-known\\jwks.json", "/.well-known/jwks.json\x7f", "/%2ewell-known/jwks.json"})
-			if got := s.RawStatus(blackbox.KeysPath); got != "200" {
-				t.Errorf("the path itself, from elsewhere: %s", got)
-			}
+			storetest.Equal(t, s.RawStatus(blackbox.KeysPath), "200", "the path itself, from elsewhere")
 		}, nil},
 	{"CVE-2026-48794", "Authelia: a host with a capital letter bypassed its rule", func(t *testing.T, s stage) {
 		p := s.banned()
@@ -46,9 +45,7 @@ var replaysOfPaths = []replay{
 				blackbox.KeysPath + "/;", strings.ToUpper(blackbox.KeysPath)}
 			unserved(t, s.banned(), targets)
 			unserved(t, s.Place, targets) // nor is it served to other clients
-			if got := s.RawStatus(blackbox.KeysPath); got != "200" {
-				t.Errorf("the path itself: %s", got)
-			}
+			storetest.Equal(t, s.RawStatus(blackbox.KeysPath), "200", "the path itself")
 		}, nil},
 	{"CVE-2026-0976", "Keycloak: a parameter within a path hid its target from the proxy",
 		func(t *testing.T, s stage) {
@@ -56,9 +53,7 @@ var replaysOfPaths = []replay{
 			unserved(t, s.Place, []string{"/admin;x/system/waf/rules", "/admin;x=1/system/waf/rules", "/admin/system;/waf/rules",
 				"/public;/../admin/system/waf/rules", "/admin/%3bx/system/waf/rules",
 				"/admin/system/waf/rules;jsessionid=1"}, token)
-			if got := s.RawStatus(blackbox.RulesPath, token); got != "200" {
-				t.Errorf("the path itself: %s", got)
-			}
+			storetest.Equal(t, s.RawStatus(blackbox.RulesPath, token), "200", "the path itself")
 		}, nil},
 	{"CVE-2025-29914", "Coraza: the first part of a path beginning with // was parsed as a host",
 		func(t *testing.T, s stage) {
@@ -66,9 +61,7 @@ var replaysOfPaths = []replay{
 				"/" + blackbox.KeysPath,
 				"///x/../" + blackbox.KeysPath,
 				"//user@host" + blackbox.KeysPath, "/x/.." + blackbox.KeysPath})
-			if got := s.RawStatus(blackbox.KeysPath); got != "200" {
-				t.Errorf("the path itself, from elsewhere: %s", got)
-			}
+			storetest.Equal(t, s.RawStatus(blackbox.KeysPath), "200", "the path itself, from elsewhere")
 		}, nil},
 	{"CVE-2025-54576", "oauth2-proxy: a public path in the query made any path public", func(t *testing.T, s stage) {
 		p := s.banned()
@@ -88,9 +81,7 @@ var replaysOfPaths = []replay{
 				t.Errorf("%s is answered %s", target, got)
 			}
 		}
-		if got := s.RawStatus(blackbox.KeysPath); got != "200" {
-			t.Errorf("the path itself, from elsewhere: %s", got)
-		}
+		storetest.Equal(t, s.RawStatus(blackbox.KeysPath), "200", "the path itself, from elsewhere")
 	}, nil},
 	{"GO-2026-4762", "gRPC: a path without its leading slash was served without a rule", func(t *testing.T, s stage) {
 		unserved(t, s.banned(), []string{blackbox.KeysPath[1:], "*" + blackbox.KeysPath, "." + blackbox.KeysPath, "x" +
@@ -114,18 +105,14 @@ var replaysOfPaths = []replay{
 				}
 			}
 			for _, file := range []string{"/static/style.css", "/flags/TR.svg"} {
-				if got := s.RawStatus(file); got != "200" {
-					t.Errorf("%s is answered %s", file, got)
-				}
+				storetest.Equal(t, s.RawStatus(file), "200", file, "is answered")
 			}
 		}, nil},
 	{"CVE-2026-25882", "Fiber: a path with more parameters than a fixed list crashed the process",
 		func(t *testing.T, s stage) {
 			for _, parts := range []int{31, 64, 300} {
 				path := "/cdn" + strings.Repeat("/a", parts)
-				if got := s.RawStatus(path); got != "404" {
-					t.Errorf("%d parts: %s", parts, got)
-				}
+				storetest.Equal(t, s.RawStatus(path), "404", parts, "parts")
 				if got := s.RawStatus(blackbox.KeysPath + "?" + strings.Repeat("a=1&", parts)); got != "200" && got != "400" {
 					t.Errorf("%d parameters: %s", parts, got)
 				}

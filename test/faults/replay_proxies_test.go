@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 )
 
@@ -60,22 +61,16 @@ var replaysOfProxies = []replay{
 		if got := s.untrusted(blackbox.KeysPath, "X-Forwarded-For: "+s.IP); got != "403" {
 			t.Errorf("a peer with a foreign address: %s", got)
 		}
-		if got := s.untrusted("/health/live", "X-Forwarded-For: "+p.IP); got != "200" {
-			t.Errorf("another path: %s", got)
-		}
+		storetest.Equal(t, s.untrusted("/health/live", "X-Forwarded-For: "+p.IP), "200", "another path")
 	}, nil},
 	{"CVE-2025-64484", "oauth2-proxy: X_Forwarded_For passed the filter and was read as X-Forwarded-For",
 		func(t *testing.T, s stage) {
 			p := s.banned()
 			for _, h := range []string{"X_Forwarded_For: " + s.IP, "X_FORWARDED_FOR: " + s.IP, "X-Forwarded_For: " + s.IP} {
-				if got := p.RawStatus(blackbox.KeysPath, h); got != "403" {
-					t.Errorf("%s: %s", h, got)
-				}
+				storetest.Equal(t, p.RawStatus(blackbox.KeysPath, h), "403", h)
 			}
 			for _, name := range []string{"x_auth", "X_Auth", "x.auth"} {
-				if got := s.RawStatus(blackbox.SessionsPath, name+": "+s.boss["x-auth"]); got != "401" {
-					t.Errorf("%s: %s", name, got)
-				}
+				storetest.Equal(t, s.RawStatus(blackbox.SessionsPath, name+": "+s.boss["x-auth"]), "401", name)
 			}
 			if got := s.RawStatus(blackbox.SessionsPath, "X-AUTH: "+s.boss["x-auth"]); got != "200" {
 				t.Errorf("the header itself: %s", got)
@@ -106,9 +101,7 @@ var replaysOfProxies = []replay{
 			"http://app.example.test", "*"} {
 			for _, a := range []blackbox.Answer{preflight(origin), s.Ask("GET", blackbox.KeysPath, nil,
 				blackbox.Headers{"Origin": origin})} {
-				if got := a.Header.Get("Access-Control-Allow-Origin"); got != "" {
-					t.Errorf("%s is allowed as %s", origin, got)
-				}
+				storetest.Equal(t, a.Header.Get("Access-Control-Allow-Origin"), "", origin, "is allowed as")
 			}
 		}
 		if got := preflight(appOrigin).Header.Get("Access-Control-Allow-Origin"); got != appOrigin {

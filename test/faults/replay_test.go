@@ -231,8 +231,7 @@ var replayRow = regexp.MustCompile("(?m)^\\| ([^ |]+) \\| ([^|]+) \\| `TestRepla
 // The document and the tests have the same entries in the same words, without duplicates.
 func TestReplaysAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "replayed.md"))
-	storetest.Must(t, err)
+	text := storetest.Value(os.ReadFile(filepath.Join("..", "..", "docs", "replayed.md")))(t)
 	listed := map[string]string{}
 	for _, row := range replayRow.FindAllStringSubmatch(string(text), -1) {
 		if listed[row[1]] != "" || row[1] != row[3] {
@@ -241,9 +240,7 @@ func TestReplaysAreDocumented(t *testing.T) {
 		listed[row[1]] = row[2]
 	}
 	for _, r := range replays() {
-		if listed[r.id] != r.was {
-			t.Errorf("no row of this:\n| %s | %s | `TestReplay/%s` |", r.id, r.was, r.id)
-		}
+		storetest.Equal(t, listed[r.id], r.was, "no row of this:\n|", r.id, "|", "| `TestReplay/", r.id, "` |")
 		delete(listed, r.id)
 	}
 	for id := range listed {

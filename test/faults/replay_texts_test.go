@@ -102,8 +102,7 @@ var replaysOfTexts = []replay{
 		s.Ask("POST", "/admin/cdn/upload", map[string]any{"imageData": blackbox.OnePixel,
 			"imageName": "a.png", "folderType": "logo",
 			"useSuffix": true}, s.boss).Is(t, 200, "").Read(t, &kept)
-		u, err := url.Parse(kept.Data.ImageURL)
-		storetest.Must(t, err)
+		u := storetest.Value(url.Parse(kept.Data.ImageURL))(t)
 		s.Ask("GET", u.Path, nil, nil).Is(t, 200, "").With(t, "Content-Type", "image/png").
 			With(t, "X-Content-Type-Options", "nosniff")
 	}, nil},

@@ -36,8 +36,7 @@ func TestFullDisk(t *testing.T) {
 	storetest.Must(t, unix.Prlimit(n.PID(), unix.RLIMIT_FSIZE, nil, &former))
 	limit(1)
 	for range 5 {
-		got, err := n.Try("POST", "/auth/login", blackbox.LoginBody(who), nil)
-		storetest.Must(t, err)
+		got := storetest.Value(n.Try("POST", "/auth/login", blackbox.LoginBody(who), nil))(t)
 		got.Is(t, 503, "UNAVAILABLE")
 		if got.Header.Get("Retry-After") == "" || !strings.Contains(got.String(), "disk") {
 			t.Errorf("a login: %v %s", got.Header, got)
@@ -133,8 +132,7 @@ func TestServiceBehindPgBouncer(t *testing.T) {
 // 503 with Retry-After, and all are served again without a restart.
 func TestRefusalsOfTheDatabaseAre503(t *testing.T) {
 	t.Parallel()
-	server, err := pgtest.Start()
-	storetest.Must(t, err)
+	server := storetest.Value(pgtest.Start())(t)
 	t.Cleanup(server.Stop)
 	boss := blackbox.NewSiteOn(t, server.DSN())
 	for _, text := range []string{"CREATE ROLE service LOGIN", "CREATE DATABASE served OWNER service"} {

@@ -24,8 +24,7 @@ import (
 // backdate adds audit rows that are sixty days old, as a process of that time did.
 func backdate(t *testing.T, s *blackbox.Site, rows int) {
 	t.Helper()
-	db, err := persistence.Open(t.Context(), s.DSN, persistence.Options{Timeout: time.Minute})
-	storetest.Must(t, err)
+	db := storetest.Value(persistence.Open(t.Context(), s.DSN, persistence.Options{Timeout: time.Minute}))(t)
 	defer func() { storetest.Must(t, db.Close()) }()
 	keys, err := keyring.Open(t.Context(), kit.NewKeys(db), filepath.Join(s.Dir, "master.key"), false, time.Now)
 	storetest.Must(t, err)

@@ -15,8 +15,7 @@ func TestDocumentsLinkEndpointsBelowBasePath(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Set("HTTP_BASE_PATH=" + base)
 		n := s.Start()
-		from, err := url.Parse(n.URL + base + "/openapi.json")
-		storetest.Must(t, err)
+		from := storetest.Value(url.Parse(n.URL + base + "/openapi.json"))(t)
 		healthy := func(settings ...string) blackbox.Output {
 			return s.CommandWith(append(settings, "HTTP_ADDR="+from.Host), "", "health")
 		}
@@ -31,8 +30,7 @@ func TestDocumentsLinkEndpointsBelowBasePath(t *testing.T) {
 		if len(api.Servers) != 1 {
 			t.Fatalf("servers: %v", api.Servers)
 		}
-		server, err := from.Parse(api.Servers[0].URL)
-		storetest.Must(t, err)
+		server := storetest.Value(from.Parse(api.Servers[0].URL))(t)
 		f := blackbox.NewClient(server.String()).Login(t, s.Seeded("user"))
 
 		var events struct {

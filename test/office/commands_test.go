@@ -44,8 +44,7 @@ func TestConcurrentMigrationsApplyOnce(t *testing.T) {
 func TestAddressInUseStopsStart(t *testing.T) {
 	t.Parallel()
 	s := blackbox.NewSite(t, "sqlite").Empty()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	storetest.Must(t, err)
+	l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	for _, key := range []string{"http.addr", "metrics.addr"} {
 		n := s.Begin(strings.ToUpper(strings.ReplaceAll(key, ".", "_")) + "=" + l.Addr().String())
@@ -98,8 +97,7 @@ func TestDatabaseIsAwaitedAtStart(t *testing.T) {
 	n.Session(t, s.Seeded("user"))
 	n.Stop()
 
-	u, err := url.Parse(s.DSN)
-	storetest.Must(t, err)
+	u := storetest.Value(url.Parse(s.DSN))(t)
 	u.Path = "/of_nobody"
 	got := s.CommandWith([]string{"DATABASE_URL=" + u.String()}, "", "migrate")
 	if got.Code != 1 || !strings.Contains(got.ErrOut, `"of_nobody" does not exist`) ||

@@ -96,8 +96,7 @@ type panel struct {
 // The dashboard can be imported unchanged. It and the alerting rules use existing metrics only.
 func TestDashboardUsesExportedMetrics(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../deploy/grafana/castellan.json")
-	storetest.Must(t, err)
+	text := storetest.Value(os.ReadFile("../../deploy/grafana/castellan.json"))(t)
 	var board struct {
 		Title, UID    string
 		ID            *int // a board with an id overwrites another one
@@ -168,8 +167,7 @@ func TestDashboardUsesExportedMetrics(t *testing.T) {
 // alerts checks that the alerting rules are complete, and use existing metrics only.
 func alerts(t *testing.T, families map[string]*dto.MetricFamily) {
 	t.Helper()
-	file, err := os.Open("../../deploy/prometheus/alerts.yaml")
-	storetest.Must(t, err)
+	file := storetest.Value(os.Open("../../deploy/prometheus/alerts.yaml"))(t)
 	defer file.Close()
 	var rules struct {
 		Groups []struct {

@@ -256,9 +256,7 @@ func TestDemoContinuesAfterKill(t *testing.T) {
 		}
 		want, got := digest(t, whole), digest(t, s)
 		for table := range want {
-			if got[table] != want[table] {
-				t.Errorf("%s: %s after a kill, %s otherwise", table, got[table], want[table])
-			}
+			storetest.Equal(t, got[table], want[table], table, "after a kill", "otherwise")
 		}
 		if len(want) < 30 {
 			t.Errorf("only %d tables were compared", len(want))

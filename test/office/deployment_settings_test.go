@@ -109,8 +109,7 @@ func TestManifestReferencesResolve(t *testing.T) {
 
 func documents(t *testing.T, file string) (docs []map[string]any) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	storetest.Must(t, err)
+	text := storetest.Value(os.ReadFile(file))(t)
 	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var doc map[string]any
 		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
@@ -139,8 +138,7 @@ func walk(v any, visit func(key string, v any)) {
 
 func deployed(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../" + file)
-	storetest.Must(t, err)
+	text := storetest.Value(os.ReadFile("../../" + file))(t)
 	return string(text)
 }
 

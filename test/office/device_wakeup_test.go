@@ -71,9 +71,7 @@ func TestDevicesAreWokenByWebhookAndWebPush(t *testing.T) {
 				mac := hmac.New(sha256.New, secret)
 				mac.Write([]byte(c.header.Get("webhook-id") + "." + c.header.Get("webhook-timestamp") + "." + string(c.body)))
 				want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
-				if got := c.header.Get("webhook-signature"); got != want {
-					t.Errorf("signature %s, want %s", got, want)
-				}
+				storetest.Equal(t, c.header.Get("webhook-signature"), want, "signature")
 				var told struct {
 					ChallengeID, Action string
 					Expire              int

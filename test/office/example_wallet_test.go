@@ -82,9 +82,7 @@ func (w *walletProcess) run(args ...string) (string, error) {
 // must is run for the test's own goroutine.
 func (w *walletProcess) must(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := w.run(args...)
-	storetest.Must(t, err)
-	return out
+	return storetest.Value(w.run(args...))(t)
 }
 
 // chainTx is a transaction of the wallet's chain.
@@ -97,8 +95,7 @@ type chainTx struct {
 // chain reads the transactions of the wallet's chain.
 func (w *walletProcess) chain(t *testing.T) (all []chainTx) {
 	t.Helper()
-	f, err := os.Open(filepath.Join(w.dir, "chain.jsonl"))
-	storetest.Must(t, err)
+	f := storetest.Value(os.Open(filepath.Join(w.dir, "chain.jsonl")))(t)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {

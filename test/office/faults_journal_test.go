@@ -153,8 +153,7 @@ func TestFaultsJournalIsCreatedOnce(t *testing.T) {
 // sides returns the number of postings in a journal.
 func sides(t *testing.T, table []byte) (sum int) {
 	t.Helper()
-	rows, err := csv.NewReader(bytes.NewReader(table)).ReadAll()
-	storetest.Must(t, err)
+	rows := storetest.Value(csv.NewReader(bytes.NewReader(table)).ReadAll())(t)
 	for _, row := range rows[1:] {
 		n, err := strconv.Atoi(row[7])
 		if err != nil {
@@ -243,10 +242,7 @@ func (b *books) files(id string) (asJSON, asCSV []byte) {
 		return b.Count("job WHERE state = 'done' AND id = $1", id) == 1
 	})
 	file := func(ext string) []byte {
-		kept, err := os.ReadFile(filepath.Join(b.folder, "accounting", id+ext))
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		kept := storetest.Value(os.ReadFile(filepath.Join(b.folder, "accounting", id+ext)))(b.t)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		posts := b.posted["accounting/"+id+ext]

@@ -98,9 +98,7 @@ func TestForeignOwnerApprovesWithdrawal(t *testing.T) {
 			t.Errorf("challenge %s, then %s", f.Challenge.ChallengeID, again.Challenge.ChallengeID)
 		}
 		id := withdrawn(t, d.Complete(t, again, again.Method(t, "SMS"), d.Code(t, d.Customer, "SMS")))
-		if got := d.status(t, id); got != "queued" {
-			t.Errorf("approved: %s", got)
-		}
+		storetest.Equal(t, d.status(t, id), "queued", "approved")
 		r.down.Store(true) // the last keys are kept
 		blackbox.FlowOf(t, ask("w2", r.token("jane")).Is(t, 200, ""))
 

@@ -29,8 +29,7 @@ func TestGeneratedClients(t *testing.T) {
 		{"package", browserPackage, "user"}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			tools, err := filepath.Abs(filepath.Join("..", "..", "tools"))
-			storetest.Must(t, err)
+			tools := storetest.Value(filepath.Abs(filepath.Join("..", "..", "tools")))(t)
 			program := c.build(t, thirdParty{t: t, tools: tools, dir: t.TempDir()})
 			who := s.Seeded(c.as)
 			cmd := exec.CommandContext(t.Context(), program[0], program[1:]...)
@@ -62,10 +61,7 @@ func (c thirdParty) run(in string, command ...string) {
 // operations.
 func (c thirdParty) atMost(file string, lines int) {
 	c.t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	text := storetest.Value(os.ReadFile(file))(c.t)
 	if n := bytes.Count(text, []byte("\n")); n > lines {
 		c.t.Errorf("%s has %d lines, more than %d", filepath.Base(file), n, lines)
 	}
@@ -77,9 +73,8 @@ func goClient(t *testing.T, c thirdParty) []string {
 	c.run(c.tools, "go", "tool", "oapi-codegen", "-config", "goclient/oapi-codegen.yaml", "-o", made,
 		"../docs/openapi.json")
 	c.atMost(made, 45_000)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(c.tools, "goclient", "api.gen.go"): made}})
-	storetest.Must(t, err)
+	overlay := storetest.Value(json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(c.tools, "goclient", "api.gen.go"): made}}))(t)
 	file := filepath.Join(c.dir, "overlay.json")
 	storetest.Must(t, os.WriteFile(file, overlay, 0o600))
 	c.run(c.tools, "go", "build", "-tags", "generated", "-overlay", file, "-o", program, "./goclient")

@@ -15,8 +15,7 @@ import (
 func TestGoClientModule(t *testing.T) {
 	t.Parallel()
 	const address = "git.example/us/castellan.git"
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	storetest.Must(t, err)
+	root := storetest.Value(filepath.Abs(filepath.Join("..", "..")))(t)
 	repository, program := t.TempDir(), t.TempDir()
 	cache := strings.TrimSpace(ran(t, root, nil, "go", "env", "GOMODCACHE"))
 	env := append(os.Environ(), "GOPROXY=file://"+filepath.Join(cache, "cache", "download")+",direct", "GONOSUMDB=*",

@@ -154,11 +154,9 @@ func TestGoClientRenewsByItsKey(t *testing.T) {
 		n := s.Start("LIMITS_ENABLED=false", "TOKENS_X_AUTH_TTL=5s", "SESSIONS_BIND=requests")
 		demo := s.Seeded("user")
 		link := &losing{}
-		c, err := client.New(n.URL)
-		storetest.Must(t, err)
+		c := storetest.Value(client.New(n.URL))(t)
 		c.HTTP, c.Key = &http.Client{Transport: link}, client.NewKey(blackbox.ECKey(t))
-		f, err := c.Login(ctx, client.Credentials{Email: demo.Mail, Password: demo.Password})
-		storetest.Must(t, err)
+		f := storetest.Value(c.Login(ctx, client.Credentials{Email: demo.Mail, Password: demo.Password}))(t)
 		m, _ := f.Method("SMS")
 		if o, err := f.Complete(ctx, m, n.Code(t, demo, "SMS")); err != nil || !o.Success {
 			t.Fatalf("%+v, %v", o, err)
@@ -227,9 +225,7 @@ func TestGoClientRenewsNoMoreThanNeeded(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if renewals != 1 {
-			t.Errorf("%s: %d renewals", name, renewals)
-		}
+		storetest.Equal(t, renewals, 1, name, "renewals")
 	}
 }
 

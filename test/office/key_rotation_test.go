@@ -17,8 +17,7 @@ import (
 func kidOf(t *testing.T, token string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(token, ".")
-	text, err := blackbox.B64.DecodeString(head)
-	storetest.Must(t, err)
+	text := storetest.Value(blackbox.B64.DecodeString(head))(t)
 	var h struct{ Kid string }
 	storetest.Must(t, json.Unmarshal(text, &h))
 	return h.Kid
@@ -116,8 +115,7 @@ func TestKeyRotationKeepsOpenChallenges(t *testing.T) {
 		open := n.Login(t, demo)
 		code := n.Code(t, demo, "SMS")
 		subscription := string(n.Ok(t, "GET", "/.well-known/vapid.json", nil, nil).Keys(t, "publicKey").Body)
-		master, err := os.ReadFile(filepath.Join(s.Dir, "master.key"))
-		storetest.Must(t, err)
+		master := storetest.Value(os.ReadFile(filepath.Join(s.Dir, "master.key")))(t)
 		for _, purpose := range []string{"sealing", "hashing", "master"} {
 			s.Succeeds("", "keys", "rotate", purpose)
 		}
@@ -143,17 +141,14 @@ func TestMissingMasterFileStopsStart(t *testing.T) {
 	blackbox.Story(t, func(t *testing.T, s *blackbox.Site) {
 		s.Start().Stop()
 		file := filepath.Join(s.Dir, "master.key")
-		right, err := os.ReadFile(file)
-		storetest.Must(t, err)
+		right := storetest.Value(os.ReadFile(file))(t)
 		refused := func(want string) {
 			t.Helper()
 			n := s.Begin()
 			if code := n.Wait(); code != 1 || !regexp.MustCompile(want).MatchString(n.Log()) {
 				t.Errorf("exit %d, want 1 and a line like %q:\n%s", code, want, n.Log())
 			}
-			if n.Out() != "" {
-				t.Errorf("it said hello first: %s", n.Out())
-			}
+			storetest.Equal(t, n.Out(), "", "it said hello first")
 		}
 		storetest.Must(t, os.Remove(file))
 		refused(`key \S+ \(\S+\) is wrapped by master key \S+, and the file \S+master.key is missing`)

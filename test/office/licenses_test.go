@@ -40,8 +40,7 @@ func TestLicensesCoverEveryLinkedModule(t *testing.T) {
 			t.Errorf("the notices do not name %s", data)
 		}
 	}
-	file, err := os.ReadFile("../../Dockerfile")
-	storetest.Must(t, err)
+	file := storetest.Value(os.ReadFile("../../Dockerfile"))(t)
 	const copied = "COPY --from=build /src/LICENSE /src/cmd/castellan/THIRD_PARTY_NOTICES /licenses/"
 	if !strings.Contains(string(file), copied) {
 		t.Errorf("the image has no notices: the Dockerfile lacks %q", copied)

@@ -34,8 +34,7 @@ func TestMetricsFollowConventionsAndCount(t *testing.T) {
 		n.Do(t, "GET", blackbox.KeysPath, nil, nil).Is(t, 403, "ACCESS_DENIED")
 		n.Do(t, "GET", "/auth/sessions", nil, nil).Is(t, 401, "UNAUTHENTICATED")
 
-		problems, err := promlint.New(bytes.NewReader(blackbox.Exported(t, addr))).Lint()
-		storetest.Must(t, err)
+		problems := storetest.Value(promlint.New(bytes.NewReader(blackbox.Exported(t, addr))).Lint())(t)
 		for _, p := range problems {
 			if strings.HasPrefix(p.Metric, "castellan_") { // the others belong to the runtime and the pools
 				t.Errorf("%s: %s", p.Metric, p.Text)
@@ -50,9 +49,7 @@ func TestMetricsFollowConventionsAndCount(t *testing.T) {
 			"refused": blackbox.Value(got, "castellan_http_requests_total", "method=GET", "route=/auth/sessions", "status=4xx",
 				"code=UNAUTHENTICATED"),
 		} {
-			if at != 1 {
-				t.Errorf("%s: %v, want 1", want, at)
-			}
+			storetest.Equal(t, at, 1, want, "1")
 		}
 		seeds := blackbox.Value(got, "castellan_commit_functions_total", "write=user.Add") +
 			blackbox.Value(got, "castellan_commit_functions_total", "write=user.Grant") +
@@ -100,8 +97,7 @@ func TestClientValuesCreateNoMetricSeries(t *testing.T) {
 			blackbox.Headers{"x-auth": fmt.Sprint(i), "tenant-id": fmt.Sprint(i), "accept-language": fmt.Sprint(i)})
 		for _, line := range []string{fmt.Sprintf("BREW%d /auth/login", i), fmt.Sprintf("GET /%%6%d//../;x=%d", i%10, i),
 			fmt.Sprintf("TRACE /x%d", i), fmt.Sprintf("PUT http://evil%d/x", i)} {
-			c, err := net.Dial("tcp", target)
-			storetest.Must(t, err)
+			c := storetest.Value(net.Dial("tcp", target))(t)
 			fmt.Fprintf(c, "%s HTTP/1.1\r\nHost: h%d\r\nConnection: close\r\n\r\n", line, i)
 			c.Read(make([]byte, 1))
 			c.Close()

@@ -42,9 +42,7 @@ func TestPlatformFromFirstStartToWithdrawal(t *testing.T) {
 				sent++
 			}
 		}
-		if sent != 1 {
-			t.Errorf("the withdrawal is on the chain %d times", sent)
-		}
+		storetest.Equal(t, sent, 1, "the withdrawal is on the chain", "times")
 		for _, command := range []string{"ledger", "audit"} {
 			site.Succeeds("", command, "verify")
 		}

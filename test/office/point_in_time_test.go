@@ -58,11 +58,9 @@ func (r *recipe) follow(t *testing.T, section string, changes ...string) {
 func TestPostgreSQLIsRestoredToAnInstant(t *testing.T) {
 	t.Parallel()
 	pgtest.Need(t)
-	server, err := pgtest.Start()
-	storetest.Must(t, err)
+	server := storetest.Value(pgtest.Start())(t)
 	t.Cleanup(server.Stop)
-	dsn, err := server.Database("castellan")
-	storetest.Must(t, err)
+	dsn := storetest.Value(server.Database("castellan"))(t)
 	p := newPlatform(t, blackbox.NewSiteOn(t, dsn))
 	run := func(t *testing.T, line string) {
 		t.Helper()

@@ -70,9 +70,7 @@ func TestRatesAreFetchedOncePerSlot(t *testing.T) {
 				got = string(a.Body)
 				return a.Status == 200
 			})
-			if got != want {
-				t.Errorf("%q: %s, want %s", query, got, want)
-			}
+			storetest.Equal(t, got, want, query)
 		}
 	}
 	slots := s.Count("job WHERE kind = 'fetch-rates'") // two, if midnight passes meanwhile

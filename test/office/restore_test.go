@@ -277,8 +277,7 @@ func (p *platform) refused(t *testing.T, s *blackbox.Site, dir string) {
 		t.Fatal(parts, err)
 	}
 	manifest := filepath.Join(bad, "manifest.json")
-	text, err := os.ReadFile(manifest)
-	storetest.Must(t, err)
+	text := storetest.Value(os.ReadFile(manifest))(t)
 	foreign := filepath.Join(t.TempDir(), "master.key")
 	s.MakeMaster(foreign)
 	for _, c := range []struct {

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"castellan/domain/kit/storetest"
 	"castellan/internal/blackbox"
 	"castellan/internal/porttest"
 )
@@ -190,18 +191,14 @@ func TestLoginIsOneTrace(t *testing.T) {
 	blackbox.Until(t, blackbox.Within(20), "the span of what no route serves",
 		func() bool { return len(c.trace(id)) == 1 })
 	for _, s := range c.trace(id) {
-		if s.Name != "GET *" {
-			t.Errorf("the span %q", s.Name)
-		}
+		storetest.Equal(t, s.Name, "GET *", "the span")
 	}
 	n.Do(t, "GET", blackbox.KeysPath, nil, blackbox.Headers{"traceparent": "00-nonsense", "tracestate": strings.Repeat("x",
 		5000)}).
 		Is(t, 200, "")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.auth != "Bearer of-the-collector" {
-		t.Errorf("the collector was shown %q", c.auth)
-	}
+	storetest.Equal(t, c.auth, "Bearer of-the-collector", "the collector was shown")
 	for _, secret := range append(secrets, demo.ID, demo.Mail, demo.Phone, demo.Password, "in-the-query",
 		"agent-of-somebody", "never/served", "of-the-collector") {
 		if secret != "" && strings.Contains(c.text.String(), secret) {
@@ -239,9 +236,7 @@ func TestMissingCollectorDelaysNoRequest(t *testing.T) {
 			if took := time.Since(began); took > blackbox.Within(12) {
 				t.Errorf("the end waited %v for the collector", took)
 			}
-			if got := strings.Count(n.Log(), said); got != 1 {
-				t.Errorf("the log says it %d times", got)
-			}
+			storetest.Equal(t, strings.Count(n.Log(), said), 1, "the log says it", "times")
 			if slowest > blackbox.Within(3) { // less than the 5 s after which the first sending is given up
 				t.Errorf("a login waited %v", slowest)
 			}

@@ -53,8 +53,7 @@ func TestUpgrade(t *testing.T) {
 			makeUpgradeFixture(t, kind)
 		}
 	}
-	folders, err := os.ReadDir(upgradeDir)
-	storetest.Must(t, err)
+	folders := storetest.Value(os.ReadDir(upgradeDir))(t)
 	versions := 0
 	for _, folder := range folders {
 		if !folder.IsDir() {
@@ -141,19 +140,15 @@ func restore(t *testing.T, s *blackbox.Site, fixture string) (old left) {
 		err = os.WriteFile(filepath.Join(s.Dir, masterFile), []byte(old.MasterKey), 0o600)
 	}
 	storetest.Must(t, err)
-	packed, err := os.Open(fixture + ".gz")
-	storetest.Must(t, err)
+	packed := storetest.Value(os.Open(fixture + ".gz"))(t)
 	defer packed.Close()
-	unpack, err := gzip.NewReader(packed)
-	storetest.Must(t, err)
-	content, err := io.ReadAll(unpack)
-	storetest.Must(t, err)
+	unpack := storetest.Value(gzip.NewReader(packed))(t)
+	content := storetest.Value(io.ReadAll(unpack))(t)
 	if path, ok := strings.CutPrefix(s.DSN, "sqlite:"); ok {
 		storetest.Must(t, os.WriteFile(path, content, 0o600))
 		return old
 	}
-	conn, err := pgx.Connect(t.Context(), s.DSN)
-	storetest.Must(t, err)
+	conn := storetest.Value(pgx.Connect(t.Context(), s.DSN))(t)
 	defer conn.Close(t.Context())
 	if _, err := conn.PgConn().Exec(t.Context(), string(content)).ReadAll(); err != nil {
 		t.Fatal(err)
@@ -209,18 +204,14 @@ func makeUpgradeFixture(t *testing.T, kind string) {
 	made.Device = blackbox.Enroll(t, n, made.User, made.Token, device.ES256, "").ID // logins may require it from now on
 	n.Stop()
 
-	key, err := os.ReadFile(filepath.Join(s.Dir, masterFile))
-	storetest.Must(t, err)
+	key := storetest.Value(os.ReadFile(filepath.Join(s.Dir, masterFile)))(t)
 	made.MasterKey = string(key)
-	text, err := json.MarshalIndent(made, "", "\t")
-	storetest.Must(t, err)
+	text := storetest.Value(json.MarshalIndent(made, "", "\t"))(t)
 	file := filepath.Join(upgradeDir, *upgradeVersion, kind)
 	storetest.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	storetest.Must(t, os.WriteFile(file+".json", append(text, '\n'), 0o644))
-	packed, err := os.Create(file + ".gz")
-	storetest.Must(t, err)
-	pack, err := gzip.NewWriterLevel(packed, gzip.BestCompression)
-	storetest.Must(t, err)
+	packed := storetest.Value(os.Create(file + ".gz"))(t)
+	pack := storetest.Value(gzip.NewWriterLevel(packed, gzip.BestCompression))(t)
 	if _, err := pack.Write(content(t, s)); err != nil {
 		t.Fatal(err)
 	}
@@ -236,9 +227,7 @@ func content(t *testing.T, s *blackbox.Site) []byte {
 	t.Helper()
 	if path, ok := strings.CutPrefix(s.DSN, "sqlite:"); ok {
 		s.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
-		file, err := os.ReadFile(path)
-		storetest.Must(t, err)
-		return file
+		return storetest.Value(os.ReadFile(path))(t)
 	}
 	dump := exec.Command("pg_dump", "--no-owner", "--no-privileges", "--inserts", "--rows-per-insert=200", s.DSN)
 	dump.Stderr = os.Stderr

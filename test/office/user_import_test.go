@@ -50,11 +50,9 @@ var kinds = []struct{ name, password, hash, tag string }{
 // strongKinds are hashes that are stored as they are until the login.
 func strongKinds(t *testing.T) (names []string, hashes []string) {
 	t.Helper()
-	text, err := bcrypt.GenerateFromPassword([]byte("correct horse 42"), 10)
-	storetest.Must(t, err)
+	text := storetest.Value(bcrypt.GenerateFromPassword([]byte("correct horse 42"), 10))(t)
 	salt := []byte("0123456789abcdef")
-	tag, err := pbkdf2.Key(sha512.New, "correct horse 42", salt, 210_000, 64)
-	storetest.Must(t, err)
+	tag := storetest.Value(pbkdf2.Key(sha512.New, "correct horse 42", salt, 210_000, 64))(t)
 	b64 := base64.RawStdEncoding.EncodeToString
 	return []string{"bcrypt, strong", "PBKDF2-SHA512, strong"}, []string{`"` + string(text) + `"`,
 		`{"alg":"pbkdf2-sha512","iterations":210000,"salt":"` + b64(salt) + `","hash":"` + b64(tag) + `"}`}

@@ -106,8 +106,7 @@ func newExchange(t *testing.T, s *blackbox.Site) *exchange {
 		`{"label":"none","status":"INACTIVE","kinds":["WITHDRAWAL"],"effect":{"type":"DENY"}}`)}
 	x.front = blackbox.NewFront(t, x.nodes...)
 	x.caller, x.wallet.url = blackbox.NewClient(x.front.URL), x.front.URL
-	c, err := client.New(x.front.URL)
-	storetest.Must(t, err)
+	c := storetest.Value(client.New(x.front.URL))(t)
 	x.platform = c.Service(x.service("platform", "/integration/withdrawals").with["service-auth"])
 	x.sidekick = c.Service(x.wallet.key)
 	for i := range traders {
@@ -276,9 +275,7 @@ func (x *exchange) compare(t *testing.T) {
 			t.Errorf("the withdrawal %s is %s", w.id, is.Data.Status)
 		}
 	}
-	if len(sent) != 0 {
-		t.Errorf("transactions of no withdrawal: %+v", sent)
-	}
+	storetest.Equal(t, len(sent), 0, "transactions of no withdrawal", sent)
 	for i, user := range x.users {
 		var is []struct{ Balance, Locked json.Number }
 		want := amount.Must(thousandths(has[i]))
@@ -291,9 +288,7 @@ func (x *exchange) compare(t *testing.T) {
 			t.Errorf("user %d has %+v, want %s and nothing on hold", i, is, want)
 		}
 	}
-	if got := x.site.Count("deposit"); got != x.payments {
-		t.Errorf("%d deposits of %d payments", got, x.payments)
-	}
+	storetest.Equal(t, x.site.Count("deposit"), x.payments, "deposits of", "payments")
 	if x.ended["finalized"] < walletKills/4 {
 		t.Errorf("%d withdrawals were finalized between %d kills: too few to mean anything", x.ended["finalized"],
 			walletKills)

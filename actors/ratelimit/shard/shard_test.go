@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"castellan/domain/kit/storetest"
 )
 
 var phaseNames = []string{"unknown", "following", "acting", "acted", "stopped", "owning"}
@@ -22,10 +24,7 @@ func TestPhases(t *testing.T) {
 		"beginTerm":  (*Shard).beginTerm,
 		"endState":   func(p *Shard) { p.endState("b", 7) },
 	}
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storetest.Value(os.ReadFile("README.md"))(t)
 	_, table, _ := strings.Cut(string(text), "## Transitions")
 	var columns []string
 	tried := 0
@@ -74,17 +73,12 @@ func TestPhases(t *testing.T) {
 			tried++
 		}
 	}
-	if tried != 41 {
-		t.Errorf("%d transitions in README.md", tried)
-	}
+	storetest.Equal(t, tried, 41, "transitions in README.md")
 }
 
 // TestMessages compares the table of messages in README.md with the code.
 func TestMessages(t *testing.T) {
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := storetest.Value(os.ReadFile("README.md"))(t)
 	_, table, _ := strings.Cut(string(text), "|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	documented := map[string]bool{}
@@ -95,19 +89,14 @@ func TestMessages(t *testing.T) {
 	step := regexp.MustCompile(`(?m)^func \((?:\w+ )?\*?(\w+)\) step\(`)
 	n := 0
 	for _, name := range files {
-		code, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		code := storetest.Value(os.ReadFile(name))(t)
 		for _, m := range step.FindAllSubmatch(code, -1) {
 			if n++; !documented[string(m[1])] {
 				t.Errorf("README.md does not describe %s", m[1])
 			}
 		}
 	}
-	if n != len(documented) {
-		t.Errorf("README.md describes %d messages, there are %d", len(documented), n)
-	}
+	storetest.Equal(t, n, len(documented), "README.md describes", "messages, there are")
 }
 
 // TestTerms: each node that begins to decide has its own term.

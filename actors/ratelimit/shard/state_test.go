@@ -9,6 +9,7 @@ import (
 
 	"castellan/actors/pb"
 	"castellan/domain/guard/ratelimit"
+	"castellan/domain/kit/storetest"
 )
 
 // partitionOf returns the shard of a key in a new table.
@@ -96,9 +97,7 @@ func TestCopiedTwiceCountsOnce(t *testing.T) {
 	copied := func(id uint64, again bool, want int64) {
 		t.Helper()
 		s.addOnce(&Update{Part: s.n, ID: id, Again: again, Demand: d, Count: 1}, now)
-		if got := s.used(d, now); got != want {
-			t.Errorf("%d count after copy %d, want %d", got, id, want)
-		}
+		storetest.Equal(t, s.used(d, now), want, "count after copy", id)
 	}
 	copied(1, false, 1)
 	copied(1, true, 1)
@@ -124,17 +123,13 @@ func TestMergeDropsDuplicates(t *testing.T) {
 		one, two := count(1, 2, 3), count(2, 3, 4, 5)
 		s := partitionOf(d.Key)
 		s.add([]*pb.RateState{one, two}, now)
-		if n := s.used(d, now); n != 5 {
-			t.Errorf("limit %d: 5 admissions count as %d", limit, n)
-		}
+		storetest.Equal(t, s.used(d, now), 5, "limit", limit, "5 admissions count as")
 		for id := range uint64(5) { // each has a name
 			if n := s.forgetNamed(d.Key, id+1, 1, now); n != 1 {
 				t.Errorf("limit %d: name %d: %d taken back", limit, id+1, n)
 			}
 		}
-		if n := s.used(d, now); n != 0 {
-			t.Errorf("limit %d: %d are left", limit, n)
-		}
+		storetest.Equal(t, s.used(d, now), 0, "limit", limit, "are left")
 	}
 }
 
