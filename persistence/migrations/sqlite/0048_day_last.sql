@@ -1,0 +1,3 @@
+-- The last day that is closed is found without reading all of them.
+
+CREATE INDEX day_last ON day (day);
