@@ -11,6 +11,7 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/job"
 	"castellan/domain/kit/page"
+	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/transaction"
 	"castellan/http/apitest"
@@ -18,6 +19,7 @@ import (
 	"castellan/http/edge"
 	httptransaction "castellan/http/money/transaction"
 	"castellan/http/rest"
+	"castellan/persistence/kit"
 )
 
 const adjust = "POST /admin/transaction/adjust-balance"
@@ -50,7 +52,14 @@ func TestAdjustBalance(t *testing.T) {
 		if s.count("deposit") != 1 || s.count("withdrawal") != 1 || s.count("coin_address") != 1 {
 			t.Error("the rows of the business")
 		}
-		// D-TX-06: the same again gets the first answer.
+		// D-TX-06: the same again gets the first answer, also after the treasury has lost its address.
+		storetest.Must(t, s.db.InTx(t.Context(), func(ctx context.Context) error {
+			return parameter.Treasury.Change(ctx, kit.NewParameters(s.db), func(parameter.Addresses) (parameter.Addresses,
+				error) {
+				return parameter.Addresses{}, nil
+			})
+		}))
+		storetest.Must(t, s.service.Parameters.Reload(t.Context()))
 		s.Wants(adjust, body("$more", `,"timestamp":1700000000000`), 200, first)
 		s.Wants(adjust, body("$type", `"D"`, "$amount", `"0.05"`, "$id", `"u2"`), 200, second)
 		s.has("0.2")
