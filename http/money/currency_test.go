@@ -198,7 +198,6 @@ func TestUpdate(t *testing.T) {
 			{`currency."code":"BTC"`, "409 RECORD_ALREADY_EXIST"},
 			{`currencyNetwork."networkCode":"BTC"`, "409 RECORD_ALREADY_EXIST"},
 			{`currency."code":"btc"`, "409 RECORD_ALREADY_EXIST"},
-			{`currencyNetwork."networkCode":"btc"`, "409 RECORD_ALREADY_EXIST"},
 			{`currencyOfNetwork."currencyCode":"BTC"`, "400 INVALID_FIELD currencyOfNetwork.currencyCode"},
 			{`currencyOfNetwork."networkCode":"BTC"`, "400 INVALID_FIELD currencyOfNetwork.networkCode"},
 			{`currencyOfNetwork."formatPrecision":"8"`, "400 INVALID_FIELD currencyOfNetwork.formatPrecision"},

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"castellan/domain/kit/amount"
@@ -137,15 +135,14 @@ func currencyQueries(t *testing.T, s currency.Store, _ commit.Committer) {
 		_, err = s.AddNetwork(ctx, currency.Network{Code: code, Active: code == "BTC"})
 		storetest.Must(t, err)
 	}
-	text, on := func(s string) *string { return &s }, true
 	for _, tc := range []struct {
 		q    currency.Query
 		want string
 	}{
-		{currency.Query{}, "usdt BTC USDT "}, {currency.Query{Code: text("usdt")}, "usdt "},
-		{currency.Query{Active: &on}, "BTC "}, {currency.Query{Active: new(bool)}, "usdt USDT "},
-		{currency.Query{Code: text("BTC"), Active: new(bool)}, ""}, {currency.Query{Code: text("%")}, ""},
-		{currency.Query{Code: text("Usdt")}, ""},
+		{currency.Query{}, "usdt BTC USDT "}, {currency.Query{Code: new("usdt")}, "usdt "},
+		{currency.Query{Active: new(true)}, "BTC "}, {currency.Query{Active: new(bool)}, "usdt USDT "},
+		{currency.Query{Code: new("BTC"), Active: new(bool)}, ""}, {currency.Query{Code: new("%")}, ""},
+		{currency.Query{Code: new("Usdt")}, ""},
 	} {
 		currencies, err := s.Currencies(ctx, tc.q)
 		storetest.Must(t, err)
@@ -172,22 +169,8 @@ func currencyCodesAreUnique(t *testing.T, s currency.Store, _ commit.Committer) 
 		"network":  func() (int64, error) { return s.AddNetwork(ctx, currency.Network{Code: "AA"}) },
 		"pair":     func() (int64, error) { return s.AddPair(ctx, currency.Pair{CurrencyID: cur, NetworkID: net}) },
 	} {
-		var wg sync.WaitGroup
-		var won atomic.Int64
-		for range 6 {
-			wg.Go(func() {
-				switch _, err := add(); {
-				case err == nil:
-					won.Add(1)
-				case fault.CodeOf(err) != fault.RecordAlreadyExist:
-					t.Errorf("%s: %v", name, err)
-				}
-			})
-		}
-		wg.Wait()
-		if won.Load() != 1 {
-			t.Errorf("%s: added %d times", name, won.Load())
-		}
+		won := storetest.Race(t, 6, fault.RecordAlreadyExist, func(int) error { return storetest.Err(add()) })
+		storetest.Equal(t, won, 1, name)
 	}
 }
 
