@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -87,8 +86,13 @@ func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, temp
 	case unkept != nil:
 		return status, body, headers, false, unkept
 	case errors.Is(err, errRefused):
-		err = i.save(ctx, id, bodyHash, at, answer{status, body, headers}, slices.DeleteFunc(*written,
-			func(w commit.Write) bool { r, is := w.(audit.Record); return !is || r.Outcome != audit.Refused })...)
+		var refusals []commit.Write
+		for _, w := range *written {
+			if r, is := w.(audit.Record); is && r.Outcome == audit.Refused {
+				refusals = append(refusals, w)
+			}
+		}
+		err = i.save(ctx, id, bodyHash, at, answer{status, body, headers}, refusals...)
 	}
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		if _, gone := i.find(ctx, id, bodyHash, since); status >= 400 && fault.CodeOf(gone) == fault.RecordNotFound {

@@ -108,7 +108,7 @@ func (s *Service) Setup(ctx context.Context, by audit.By, in Setup) (r Result, e
 		}
 		r = Result{Outcome{known.byCode[c.Code], in.Currency.Enabled},
 			Outcome{known.netByCode[n.Code], in.Network.Enabled}, Outcome{}}
-		r.Pair, did.pair, err = s.link(ctx, in.Pair, known)
+		r.Pair, did.pair, err = s.link(ctx, &in.Pair, known)
 		return r.done(did), err
 	})
 	return r, err
@@ -116,7 +116,7 @@ func (s *Service) Setup(ctx context.Context, by audit.By, in Setup) (r Result, e
 
 // load reads the records. RECORD_ALREADY_EXIST for a new code that another record has in another case, because requests
 // name currencies in any case (D-CUR-10).
-func (s Setup) load(ctx context.Context, store Store) (*Catalog, error) {
+func (s *Setup) load(ctx context.Context, store Store) (*Catalog, error) {
 	known, err := Load(ctx, store)
 	if err == nil && (s.Currency.Enabled && variant(known.byCode, s.Currency.Record.Code, s.Currency.Record.ID) ||
 		s.Network.Enabled && variant(known.netByCode, s.Network.Record.Code, s.Network.Record.ID)) {
@@ -136,7 +136,7 @@ func variant(ids map[string]int64, code string, id int64) bool {
 }
 
 // link adds a pair and describes it, or finds the pair named by its codes.
-func (s *Service) link(ctx context.Context, in Section[Link], known *Catalog) (o Outcome, did string, err error) {
+func (s *Service) link(ctx context.Context, in *Section[Link], known *Catalog) (o Outcome, did string, err error) {
 	p := in.Record.Pair
 	p.CurrencyID, p.NetworkID = known.byCode[in.Record.CurrencyCode], known.netByCode[in.Record.NetworkCode]
 	if !in.Enabled {

@@ -119,25 +119,20 @@ func (s *Service) plan(ctx context.Context, a Adjustment) (p planned, err error)
 	p.to = Address(p.account)
 	if a.Direction == Debit {
 		p.transfer.Debit, p.transfer.Credit = p.account, p.treasury
-		p.to, err = s.destination(ctx, a.UniqueID, pair)
+		first, err := s.Ledger.Store.ByRef(ctx, kindAdjustment, a.UniqueID)
+		var w Withdrawal
+		if err == nil { // a repetition
+			w, err = s.Store.Withdrawal(ctx, first.ID)
+		}
+		if p.to = w.ToAddress; fault.CodeOf(err) != fault.RecordNotFound {
+			return p, err
+		}
+		p.to = parameter.Treasury.In(s.Parameters.Set())[pair.Currency.Code][pair.Network.Code]
+		if p.to == "" {
+			return p, fault.New(fault.InvalidState, "the treasury has no address for this currency and network")
+		}
 	}
-	return p, err
-}
-
-// destination returns the address of a debit: for a repetition the first one, otherwise that of the treasury.
-func (s *Service) destination(ctx context.Context, uniqueID string, pair currency.Listed) (string, error) {
-	first, err := s.Ledger.Store.ByRef(ctx, kindAdjustment, uniqueID)
-	var w Withdrawal
-	if err == nil {
-		w, err = s.Store.Withdrawal(ctx, first.ID)
-	}
-	if fault.CodeOf(err) != fault.RecordNotFound {
-		return w.ToAddress, err
-	}
-	if to := parameter.Treasury.In(s.Parameters.Set())[pair.Currency.Code][pair.Network.Code]; to != "" {
-		return to, nil
-	}
-	return "", fault.New(fault.InvalidState, "the treasury has no address for this currency and network")
+	return p, nil
 }
 
 // Adjust corrects a user's balance, once for each unique id: a deposit from the treasury, or a withdrawal to its
