@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/idempotency"
@@ -17,8 +18,8 @@ import (
 )
 
 // Idempotent runs an operation at most once per caller and key, and replays its answer
-// (D-EXT-02). The key's row commits with the effect; a running operation is known only in this
-// process, so that a crash leaves no lock behind.
+// (D-EXT-02). The key's row commits with the effect, or with the audit rows of a refusal; a running
+// operation is known only in this process, so that a crash leaves no lock behind.
 type Idempotent struct {
 	Store  idempotency.Store
 	Commit commit.Committer
@@ -71,6 +72,7 @@ func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, temp
 		return 0, nil, nil, false, err
 	}
 	var unkept error
+	ctx, written := commit.Recorded(ctx)
 	err = i.Commit.InTx(ctx, func(ctx context.Context) error {
 		if status, body, headers, unkept = fn(ctx); unkept != nil {
 			return unkept
@@ -84,7 +86,13 @@ func (i *Idempotent) Run(ctx context.Context, who rest.Caller, key, method, temp
 	case unkept != nil:
 		return status, body, headers, false, unkept
 	case errors.Is(err, errRefused):
-		err = i.save(ctx, id, bodyHash, at, answer{status, body, headers})
+		var refusals []commit.Write
+		for _, w := range *written {
+			if r, is := w.(audit.Record); is && r.Outcome == audit.Refused {
+				refusals = append(refusals, w)
+			}
+		}
+		err = i.save(ctx, id, bodyHash, at, answer{status, body, headers}, refusals...)
 	}
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		if _, gone := i.find(ctx, id, bodyHash, since); status >= 400 && fault.CodeOf(gone) == fault.RecordNotFound {
@@ -120,10 +128,11 @@ func (i *Idempotent) find(ctx context.Context, id string, bodyHash [32]byte, sin
 	return a, json.Unmarshal(plain, &a)
 }
 
-func (i *Idempotent) save(ctx context.Context, id string, bodyHash [32]byte, at time.Time, a answer) error {
+func (i *Idempotent) save(ctx context.Context, id string, bodyHash [32]byte, at time.Time, a answer,
+	with ...commit.Write) error {
 	plain, _ := json.Marshal(a) // encoding numbers and texts never fails
-	return i.Commit.Commit(ctx, idempotency.Save{Record: idempotency.Record{ID: id, BodyHash: bodyHash, At: at,
-		Sealed: i.Ring.Seal(plain, idempotency.Data(id))}})
+	return i.Commit.Commit(ctx, append(with, idempotency.Save{Record: idempotency.Record{ID: id, BodyHash: bodyHash,
+		At: at, Sealed: i.Ring.Seal(plain, idempotency.Data(id))}})...)
 }
 
 func conflict() error {

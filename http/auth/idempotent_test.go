@@ -91,6 +91,21 @@ func TestIdempotencyOnADatabase(t *testing.T) {
 		if status, _, replayed, err := run(i, "k3", 1, effect); status != 200 || replayed || err != nil {
 			t.Errorf("after the failure: %d %v %v", status, replayed, err)
 		}
+
+		// A refusal leaves no effect but the audit row that reports it.
+		refusal := func(ctx context.Context) (int, []byte, []rest.Header, error) {
+			_, body, headers, err := effect(ctx)
+			return 422, body, headers, errors.Join(err, db.Commit(ctx, audit.Record{At: time.Now(), Action: "DENIED",
+				Outcome: audit.Refused}))
+		}
+		for _, again := range []bool{false, true} {
+			if status, _, replayed, err := run(i, "k4", 1, refusal); status != 422 || replayed != again || err != nil {
+				t.Errorf("a refusal: %d, replayed %t, %v", status, replayed, err)
+			}
+		}
+		if rows() != 3 {
+			t.Errorf("%d rows of the audit, want two effects and a refusal", rows())
+		}
 	})
 }
 

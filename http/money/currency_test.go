@@ -106,7 +106,9 @@ func TestSetup(t *testing.T) {
 			`currencyOfNetwork."networkCode":"BTC"`), 200, `{"currency":false,"currencyId":8,"currencyNetwork":false,`+
 			`"currencyNetworkId":6,"currencyOfNetwork":true,"currencyOfNetworkId":10}`)
 		for _, taken := range []string{setup(), setup(`currency."code":"XYZ"`), setup(`currencyNetwork."networkCode":"NEU"`),
-			setup(`currency."enabled":false`, `currencyNetwork."enabled":false`)} { // the pair
+			setup(`currency."enabled":false`, `currencyNetwork."enabled":false`), // the pair
+			setup(`currency."code":"Abc"`, `currencyNetwork."enabled":false`, `currencyOfNetwork."enabled":false`),
+			setup(`currency."enabled":false`, `currencyNetwork."networkCode":"Net"`, `currencyOfNetwork."enabled":false`)} {
 			s.Wants("POST admin/assets/setup", taken, 409, "RECORD_ALREADY_EXIST")
 		}
 		s.Wants("GET admin/currency/get-all?type=CURRENCY&symbol=XYZ", "", 200, `[]`)
@@ -195,6 +197,7 @@ func TestUpdate(t *testing.T) {
 		for _, c := range [][2]string{
 			{`currency."code":"BTC"`, "409 RECORD_ALREADY_EXIST"},
 			{`currencyNetwork."networkCode":"BTC"`, "409 RECORD_ALREADY_EXIST"},
+			{`currency."code":"btc"`, "409 RECORD_ALREADY_EXIST"},
 			{`currencyOfNetwork."currencyCode":"BTC"`, "400 INVALID_FIELD currencyOfNetwork.currencyCode"},
 			{`currencyOfNetwork."networkCode":"BTC"`, "400 INVALID_FIELD currencyOfNetwork.networkCode"},
 			{`currencyOfNetwork."formatPrecision":"8"`, "400 INVALID_FIELD currencyOfNetwork.formatPrecision"},

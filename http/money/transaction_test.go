@@ -18,6 +18,7 @@ import (
 	"castellan/http/edge"
 	httptransaction "castellan/http/money/transaction"
 	"castellan/http/rest"
+	"castellan/persistence/persistencetest"
 )
 
 const adjust = "POST /admin/transaction/adjust-balance"
@@ -50,7 +51,9 @@ func TestAdjustBalance(t *testing.T) {
 		if s.count("deposit") != 1 || s.count("withdrawal") != 1 || s.count("coin_address") != 1 {
 			t.Error("the rows of the business")
 		}
-		// D-TX-06: the same again gets the first answer.
+		// D-TX-06: the same again gets the first answer, also after the treasury has lost its address.
+		persistencetest.Exec(t, s.db, "UPDATE parameter SET json = '{}' WHERE code = 'TREASURY'")
+		storetest.Must(t, s.service.Parameters.Reload(t.Context()))
 		s.Wants(adjust, body("$more", `,"timestamp":1700000000000`), 200, first)
 		s.Wants(adjust, body("$type", `"D"`, "$amount", `"0.05"`, "$id", `"u2"`), 200, second)
 		s.has("0.2")

@@ -120,7 +120,7 @@ func (s *service) publish(t *testing.T, body string) (p published) {
 func TestVersions(t *testing.T) {
 	both(t, func(t *testing.T, s *service) {
 		for _, c := range []struct{ more, want string }{
-			{``, "1"}, {``, "2"}, {`,"version":"2.9"`, "2.9"}, {`,"version":null`, "2.10"}, {`,"version":"final"`, "final"},
+			{``, "1"}, {``, "2"}, {`,"version":"2.9"`, "2.9"}, {`,"version":null`, "2.10"}, {`,"version":" final "`, "final"},
 			{``, "final.1"}, {`,"name2":"x","version":"7","isAcceptRequired":true`, "7"}, {``, "8"},
 		} {
 			p := s.publish(t, body(pdf, c.more))
@@ -128,7 +128,7 @@ func TestVersions(t *testing.T) {
 				t.Errorf("%s: %+v, want %s", c.more, p.Data, c.want)
 			}
 		}
-		s.Wants(publish, body(pdf, `,"version":"7"`), 409, "RECORD_ALREADY_EXIST")
+		s.Wants(publish, body(pdf, `,"version":"7 "`), 409, "RECORD_ALREADY_EXIST")
 		acts := strings.Join(persistencetest.Acts(t, s.db), "\n")
 		if strings.Count(acts, "AGREEMENT_ADD|admin||") != 8 || !strings.Contains(acts, "|version final.1") {
 			t.Errorf("audited\n%s", acts)

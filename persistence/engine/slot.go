@@ -104,7 +104,7 @@ func (s *slot) join(ctx context.Context, trace tracer, writes []commit.Write) er
 		err = commit.ErrFenced
 	}
 	if err == nil {
-		commit.Rehearsed(ctx, writes)
+		commit.Joined(ctx, writes)
 	}
 	return Translate(err)
 }

@@ -17,7 +17,7 @@ func (row) Table() string { return "row" }
 type transaction struct{ ended error }
 
 func (t *transaction) Commit(ctx context.Context, writes ...commit.Write) error {
-	commit.Rehearsed(ctx, writes)
+	commit.Joined(ctx, writes)
 	return nil
 }
 
@@ -68,7 +68,7 @@ func TestRehearse(t *testing.T) {
 	}
 	inside, _ := commit.Hooks(t.Context())
 	storetest.Fails(t, storetest.Err(commit.Rehearse(inside, &tx, func(context.Context) error { return nil })), "")
-	commit.Rehearsed(t.Context(), []commit.Write{row("a")}) // no rehearsal: nothing happens
+	commit.Joined(t.Context(), []commit.Write{row("a")}) // no rehearsal: nothing happens
 }
 
 // A guard names the table of the row that it checks.

@@ -89,53 +89,58 @@ func (s *Service) Setup(ctx context.Context, by audit.By, in Setup) (r Result, e
 		return r, err
 	}
 	err = s.Changes.Do(ctx, by, "ASSETS_SETUP", func(ctx context.Context) (admin.Done, error) {
-		r = Result{}
 		var did changes
-		if r.Currency.Done = in.Currency.Enabled; r.Currency.Done {
-			c := in.Currency.Record
-			c.Active = true
+		known, err := in.load(ctx, s.Store)
+		if err != nil {
+			return admin.Done{}, err
+		}
+		c, n := in.Currency.Record, in.Network.Record
+		if c.Active = true; in.Currency.Enabled {
 			did.currency = admin.Values(c)
-			r.Currency.ID, err = s.Store.AddCurrency(ctx, c)
-		} else {
-			r.Currency.ID, err = s.currency(ctx, in.Currency.Record.Code)
+			known.byCode[c.Code], err = s.Store.AddCurrency(ctx, c)
 		}
-		if err != nil {
-			return admin.Done{}, err
-		}
-		if r.Network.Done = in.Network.Enabled; r.Network.Done {
-			n := in.Network.Record
-			n.Active = true
+		if n.Active = true; in.Network.Enabled && err == nil {
 			did.network = admin.Values(n)
-			r.Network.ID, err = s.Store.AddNetwork(ctx, n)
-		} else {
-			r.Network.ID, err = s.network(ctx, in.Network.Record.Code)
+			known.netByCode[n.Code], err = s.Store.AddNetwork(ctx, n)
 		}
 		if err != nil {
 			return admin.Done{}, err
 		}
-		r.Pair, did.pair, err = s.link(ctx, in.Pair)
+		r = Result{Outcome{known.byCode[c.Code], in.Currency.Enabled},
+			Outcome{known.netByCode[n.Code], in.Network.Enabled}, Outcome{}}
+		r.Pair, did.pair, err = s.link(ctx, &in.Pair, known)
 		return r.done(did), err
 	})
 	return r, err
 }
 
-// link adds a pair and describes it, or finds the pair named by its codes.
-func (s *Service) link(ctx context.Context, in Section[Link]) (o Outcome, did string, err error) {
-	p := in.Record.Pair
-	if p.CurrencyID, err = s.currency(ctx, in.Record.CurrencyCode); err != nil {
-		return o, "", err
+// load reads the records. RECORD_ALREADY_EXIST for a new code that another record has in another case, because requests
+// name currencies in any case (D-CUR-10).
+func (s *Setup) load(ctx context.Context, store Store) (*Catalog, error) {
+	known, err := Load(ctx, store)
+	if err == nil && (s.Currency.Enabled && variant(known.byCode, s.Currency.Record.Code, s.Currency.Record.ID) ||
+		s.Network.Enabled && variant(known.netByCode, s.Network.Record.Code, s.Network.Record.ID)) {
+		err = fault.New(fault.RecordAlreadyExist, "the record exists already")
 	}
-	if p.NetworkID, err = s.network(ctx, in.Record.NetworkCode); err != nil {
-		return o, "", err
-	}
-	if !in.Enabled {
-		all, err := s.Store.Pairs(ctx)
-		for _, have := range all {
-			if have.CurrencyID == p.CurrencyID && have.NetworkID == p.NetworkID {
-				o.ID = have.ID
-			}
+	return known, err
+}
+
+// variant reports whether a code that no record has differs from that of a record other than id in its case alone.
+func variant(ids map[string]int64, code string, id int64) bool {
+	for other, of := range ids {
+		if of != id && ids[code] == 0 && strings.EqualFold(other, code) {
+			return true
 		}
-		return o, "", err
+	}
+	return false
+}
+
+// link adds a pair and describes it, or finds the pair named by its codes.
+func (s *Service) link(ctx context.Context, in *Section[Link], known *Catalog) (o Outcome, did string, err error) {
+	p := in.Record.Pair
+	p.CurrencyID, p.NetworkID = known.byCode[in.Record.CurrencyCode], known.netByCode[in.Record.NetworkCode]
+	if !in.Enabled {
+		return Outcome{ID: known.pairs[[2]int64{p.CurrencyID, p.NetworkID}].ID}, "", nil
 	}
 	f := faults{section: "currencyOfNetwork"}
 	f.wants(p.CurrencyID != 0, "currencyCode", "is not a known currency code")
@@ -149,23 +154,6 @@ func (s *Service) link(ctx context.Context, in Section[Link]) (o Outcome, did st
 	return o, admin.Values(p), err
 }
 
-// currency returns the id of a currency by its code, 0 if there is none.
-func (s *Service) currency(ctx context.Context, code string) (int64, error) {
-	all, err := s.Store.Currencies(ctx, Query{Code: &code})
-	if len(all) == 0 {
-		return 0, err
-	}
-	return all[0].ID, err
-}
-
-func (s *Service) network(ctx context.Context, code string) (int64, error) {
-	all, err := s.Store.Networks(ctx, Query{Code: &code})
-	if len(all) == 0 {
-		return 0, err
-	}
-	return all[0].ID, err
-}
-
 // Update changes the enabled records, all or none, without activating or deactivating them (D-CUR-04). A pair keeps its
 // currency and its network, and its decimals may not decrease, because balances are stored with them. INVALID_FIELD;
 // RECORD_NOT_FOUND for an id of any section; RECORD_ALREADY_EXIST for a code that is taken.
@@ -177,6 +165,9 @@ func (s *Service) Update(ctx context.Context, by audit.By, in Setup) (r Result, 
 		Outcome{in.Pair.Record.ID, in.Pair.Enabled}}
 	err = s.Changes.Do(ctx, by, "ASSETS_UPDATE", func(ctx context.Context) (admin.Done, error) {
 		var did changes
+		if _, err := in.load(ctx, s.Store); err != nil {
+			return admin.Done{}, err
+		}
 		err := s.Store.ChangeCurrency(ctx, r.Currency.ID, func(have Currency) (Currency, error) {
 			if !in.Currency.Enabled {
 				return have, nil
@@ -220,17 +211,13 @@ func (s *Service) relink(ctx context.Context, have Pair, in Link) (Pair, error) 
 	if in.KeepMaxDeposit {
 		next.MaxDeposit = have.MaxDeposit
 	}
-	cur, err := s.currency(ctx, in.CurrencyCode)
-	if err != nil {
-		return have, err
-	}
-	net, err := s.network(ctx, in.NetworkCode)
+	known, err := Load(ctx, s.Store)
 	if err != nil {
 		return have, err
 	}
 	f := faults{section: "currencyOfNetwork"}
-	f.wants(cur == have.CurrencyID, "currencyCode", "is not the currency of this pair")
-	f.wants(net == have.NetworkID, "networkCode", "is not the network of this pair")
+	f.wants(known.byCode[in.CurrencyCode] == have.CurrencyID, "currencyCode", "is not the currency of this pair")
+	f.wants(known.netByCode[in.NetworkCode] == have.NetworkID, "networkCode", "is not the network of this pair")
 	f.wants(next.Decimals() >= have.Decimals(), "formatPrecision", "must not have fewer decimals than before")
 	return next, fault.All(f.problems)
 }

@@ -135,7 +135,8 @@ func (s *Service) Check(ctx context.Context, u user.User, asset int64, a amount.
 		return err
 	}
 	sent, daily, monthly := used[otherOut], l.SendCryptoDaily, l.SendCryptoMonthly
-	if listed, _ := s.Catalog().Pair(asset); listed.Currency.Code == tryCode {
+	listed, _ := s.Catalog().Pair(asset)
+	if code, _ := rate.Code(listed.Currency.Code); code == tryCode {
 		sent, daily, monthly = used[tryOut], l.SendTryDaily, l.SendTryMonthly
 	}
 	exceeded := fault.New(fault.LimitExceeded, "the amount exceeds the current limit of the account")

@@ -71,13 +71,14 @@ const (
 	bitcoin
 	dollar
 	unknown
-	gone = 9
+	lower // lira in lower case
+	gone  = 9
 )
 
 func catalog() *currency.Catalog {
 	var currencies []currency.Currency
 	var pairs []currency.Pair
-	for i, code := range []string{"TRY", "BTC", "USD", "XYZ"} {
+	for i, code := range []string{"TRY", "BTC", "USD", "XYZ", "try"} {
 		n := int64(i + 1)
 		currencies = append(currencies, currency.Currency{ID: n, Code: code})
 		pairs = append(pairs, currency.Pair{ID: n, CurrencyID: n, NetworkID: 1})
@@ -198,6 +199,7 @@ func TestSentBefore(t *testing.T) {
 		"received without a rate":   {[]limit.Moved{in(unknown, "1", "1")}, dollar, "5", never, ""},
 		"TRY beside a missing rate": {[]limit.Moved{out(unknown, "1", "1")}, lira, "100", never, ""},
 		"nothing of a missing rate": {[]limit.Moved{out(unknown, "0", "0")}, dollar, "5", never, ""},
+		"TRY in lower case":         {nil, lower, "100.01", tomorrow, "limit"},
 		"beyond every amount":       {[]limit.Moved{out(lira, huge, huge)}, lira, huge, may, "limit"},
 		"other assets on a day":     {[]limit.Moved{out(bitcoin, "0.0002", "0.0002")}, dollar, "0.01", tomorrow, "limit"},
 	} {

@@ -257,10 +257,10 @@ func (j *Judge) prices(ctx context.Context, now time.Time, codes ...string) (pri
 		if err != nil {
 			a = amount.Most
 		}
-		if code == lira {
+		c, _ := rate.Code(code)
+		if c == lira {
 			return a, true
 		}
-		c, _ := rate.Code(code)
 		price, known := rate.Find(rate.Pair{Base: c, Quote: lira}, last)
 		if !known {
 			return amount.Amount{}, false

@@ -85,10 +85,7 @@ func (s *Withdrawals) Resume(ctx context.Context, by audit.By, id, reason string
 func (s *Withdrawals) ResumeSigned(ctx context.Context, by audit.By, id, reason string, signed Signed) (Outgoing,
 	error) {
 	o, err := s.change(ctx, by, step{mover: Resume, signed: signed}, id, QueueReady, give(reason))
-	if !commit.Inside(ctx) {
-		err = s.Denied(ctx, by, err)
-	}
-	return o, err
+	return o, s.Denied(ctx, by, err)
 }
 
 // Cancel releases the hold of a withdrawal that the wallet has not claimed. Errors:

@@ -13,6 +13,7 @@ import (
 	"castellan/domain/factor/challenge/challengetest"
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/integration"
 	"castellan/domain/kit/storetest"
@@ -242,7 +243,13 @@ func TestRulesAtTheClaim(t *testing.T) {
 			d.advance(100 * time.Hour)
 		}
 		d.judges(`{` + deny + `}`)
-		storetest.Wants(t, d.resume("chief", ids[`{`+deny+`}`]), fault.PolicyDenied)
+		ctx, written := commit.Recorded(t.Context())
+		storetest.Wants(t, db.InTx(ctx, func(ctx context.Context) error {
+			return storetest.Err(d.Resume(ctx, audit.By{UserID: "chief"}, ids[`{`+deny+`}`], ""))
+		}), fault.PolicyDenied)
+		if !strings.Contains(fmt.Sprintf("%+v", *written), "MONEY_DENY") {
+			t.Errorf("a refused resume in a transaction wrote %+v", *written)
+		}
 		d.judges(`{"effect":{"type":"OWNER"}}`)
 		storetest.Wants(t, d.resume("a", ids[`{"effect":{"type":"OWNER"}}`]), fault.Forbidden)
 		storetest.Must(t, d.resume("chief", ids[`{"effect":{"type":"OWNER"}}`]))

@@ -119,6 +119,14 @@ func (s *Service) plan(ctx context.Context, a Adjustment) (p planned, err error)
 	p.to = Address(p.account)
 	if a.Direction == Debit {
 		p.transfer.Debit, p.transfer.Credit = p.account, p.treasury
+		first, err := s.Ledger.Store.ByRef(ctx, kindAdjustment, a.UniqueID)
+		var w Withdrawal
+		if err == nil { // a repetition
+			w, err = s.Store.Withdrawal(ctx, first.ID)
+		}
+		if p.to = w.ToAddress; fault.CodeOf(err) != fault.RecordNotFound {
+			return p, err
+		}
 		p.to = parameter.Treasury.In(s.Parameters.Set())[pair.Currency.Code][pair.Network.Code]
 		if p.to == "" {
 			return p, fault.New(fault.InvalidState, "the treasury has no address for this currency and network")

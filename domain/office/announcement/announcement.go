@@ -98,7 +98,7 @@ const (
 )
 
 // earliest and latest limit a date: responses write years with four digits.
-var earliest, latest = time.UnixMilli(1), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
+var earliest, latest = time.UnixMilli(1), time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
 
 // Check validates an announcement as a whole. A new one requires its own route for the slider; an existing one may have
 // routes by language instead (D-ANN-03). INVALID_FIELD with every invalid field.

@@ -56,7 +56,9 @@ func TestCheck(t *testing.T) {
 		"before the first":   {func(a *ann) { a.StartAt = time.UnixMilli(0) }, "startDate"},
 		"the last instant":   {func(a *ann) { a.StartAt, a.EndAt = last, last }, ""},
 		"after the last":     {func(a *ann) { a.EndAt = last.Add(time.Millisecond) }, "endDate"},
-		"start after it":     {func(a *ann) { a.StartAt = last.Add(1); a.EndAt = last.Add(1) }, "startDate endDate"},
+		"the last day":       {func(a *ann) { a.EndAt = last.Add(time.Millisecond - 1) }, ""}, // a date sent as the end
+		"start after it": {func(a *ann) { a.StartAt = last.Add(time.Millisecond); a.EndAt = a.StartAt },
+			"startDate endDate"},
 		"end before the first": {func(a *ann) { a.StartAt, a.EndAt = time.UnixMilli(0), time.UnixMilli(0) },
 			"startDate endDate"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/admin"
@@ -48,6 +49,10 @@ type Published struct {
 // newest of its name. INVALID_FIELD; RECORD_NOT_FOUND for an unknown creator; RECORD_ALREADY_EXIST for an existing
 // version.
 func (s *Service) Publish(ctx context.Context, by audit.By, d Draft) (out Published, err error) {
+	if v := strings.TrimSpace(d.Version); v != "" { // a blank one is refused
+		d.Version = v
+	}
+	d.Name = strings.TrimSpace(d.Name)
 	form := d.Agreement
 	if form.Version == "" {
 		form.Version = "1"

@@ -106,23 +106,20 @@ func (g Group) list(ctx context.Context, who rest.Caller, in listRequest) (rest.
 	for _, t := range rest.Or(in.BlockTypeID, nil) {
 		q.TypeIDs = append(q.TypeIDs, int64(t))
 	}
-	if !g.filterByCode(&q, in.CurrencyCode) {
-		return rest.Reply[[]record]{Body: []record{}}, nil
-	}
+	g.filterByCode(&q, in.CurrencyCode)
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, show)
 }
 
-// filterByCode limits a query to the currency of a code; false if nothing can match.
-func (g Group) filterByCode(q *blockage.Query, code *string) bool {
+// filterByCode limits a query to the currency of a code; to currency 0, which does not exist, if nothing can match.
+func (g Group) filterByCode(q *blockage.Query, code *string) {
 	if code == nil {
-		return true
+		return
 	}
-	id, known := g.Service.Currency(*code)
-	if !known || q.CurrencyID != nil && *q.CurrencyID != id {
-		return false
+	id, _ := g.Service.Currency(*code)
+	if q.CurrencyID != nil && *q.CurrencyID != id {
+		id = 0
 	}
 	q.CurrencyID = &id
-	return true
 }
 
 type listAllRequest struct {
@@ -132,9 +129,7 @@ type listAllRequest struct {
 
 func (g Group) listAll(ctx context.Context, who rest.Caller, in listAllRequest) (rest.Reply[[]namedBlockage], error) {
 	var q blockage.Query
-	if !g.filterByCode(&q, in.CurrencyCode) {
-		return rest.Reply[[]namedBlockage]{Body: []namedBlockage{}}, nil
-	}
+	g.filterByCode(&q, in.CurrencyCode)
 	return rest.List(ctx, who, in.Paging, q, g.Service.Store.List, showNamed)
 }
 
