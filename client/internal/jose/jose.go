@@ -98,5 +98,4 @@ func (k Key) Thumbprint() string {
 	return Encode(sum[:])
 }
 
-// MarshalJSON returns the JWK.
 func (k Key) MarshalJSON() ([]byte, error) { return []byte(k.JWK()), nil }
