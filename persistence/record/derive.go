@@ -23,51 +23,53 @@ type Names map[string]string
 //
 // It panics, when the program starts, if a field of the record is not kept, or a field of the row keeps nothing.
 func Of[R, T any](t Table[R, T], names Names, odd ...string) Table[R, T] {
-	row, record := reflect.TypeFor[R](), reflect.TypeFor[T]()
-	all := derive(row, record, names, odd)
-	reads, writes := any(t.Reads), any(t.Writes) // as values, so that the closures have no types of their own
-	t.Record = func(r R) (_ T, err error) {
-		from, to := reflect.New(row).Interface().(*R), reflect.New(record).Interface().(*T)
-		*from = r
-		if err = all.read(from, to); err != nil {
-			return *to, err
-		}
-		if f := reads.(func(R, *T) error); f != nil {
-			err = f(r, to)
-		}
-		return *to, err
-	}
-	t.Row = func(in T) R {
-		from, to := reflect.New(record).Interface().(*T), reflect.New(row).Interface().(*R)
-		*from = in
-		all.write(from, to)
-		if f := writes.(func(T, *R)); f != nil {
-			f(in, to)
-		}
-		return *to
-	}
+	conversionsOf(&t.Record, &t.Row, t.Reads, t.Writes, names, odd)
 	return t
 }
 
-// pairs are the conversions of a row and its record, which are given as pointers. They are not generic: a program has
-// one copy of them for all tables.
+// conversionsOf sets the conversions of a table. It is not generic: the program has one copy of it for all tables.
+func conversionsOf(toRecord, toRow, reads, writes any, names Names, odd []string) {
+	further, also := reflect.ValueOf(reads), reflect.ValueOf(writes)
+	row, record := further.Type().In(0), further.Type().In(1).Elem()
+	all := derive(row, record, names, odd)
+	set := func(to any, f func(in reflect.Value) []reflect.Value) {
+		v := reflect.ValueOf(to).Elem()
+		v.Set(reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value { return f(args[0]) }))
+	}
+	set(toRecord, func(in reflect.Value) []reflect.Value {
+		out := reflect.New(record)
+		err := all.read(in, out.Elem())
+		if err == nil && !further.IsNil() {
+			err, _ = further.Call([]reflect.Value{in, out})[0].Interface().(error)
+		}
+		return []reflect.Value{out.Elem(), reflect.ValueOf(&err).Elem()}
+	})
+	set(toRow, func(in reflect.Value) []reflect.Value {
+		out := reflect.New(row)
+		all.write(in, out.Elem())
+		if !also.IsNil() {
+			also.Call([]reflect.Value{in, out})
+		}
+		return []reflect.Value{out.Elem()}
+	})
+}
+
+// pairs are the conversions of a row and its record.
 type pairs []pair
 
-func (all pairs) read(row, record any) error {
-	from, to := reflect.ValueOf(row).Elem(), reflect.ValueOf(record).Elem()
+func (all pairs) read(row, record reflect.Value) error {
 	for _, p := range all {
-		if err := p.read(from.FieldByIndex(p.row), to.FieldByIndex(p.record)); err != nil {
+		if err := p.read(row.FieldByIndex(p.row), record.FieldByIndex(p.record)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (all pairs) write(record, row any) {
-	from, to := reflect.ValueOf(record).Elem(), reflect.ValueOf(row).Elem()
+func (all pairs) write(record, row reflect.Value) {
 	for _, p := range all {
 		if p.write != nil {
-			p.write(from.FieldByIndex(p.record), to.FieldByIndex(p.row))
+			p.write(record.FieldByIndex(p.record), row.FieldByIndex(p.row))
 		}
 	}
 }
