@@ -70,12 +70,12 @@ func (v Verdict) check() error {
 	say(v.KYCConfirm != user.WaitingApproval, "kycConfirm", "is not a decision")
 	if v.rejects() {
 		say(v.Reason != nil && strings.TrimSpace(*v.Reason) != "", "rejectedResult", "is required for a rejection")
-		say(v.Reason == nil || short(*v.Reason), "rejectedResult", "must be at most 2000 characters")
-		for _, language := range languages {
-			if text, told := v.Reasons[language].(string); told && !short(text) {
-				say(false, "rejectedResultJson", "must be at most 2000 characters")
-				break
-			}
+	}
+	say(v.Reason == nil || short(*v.Reason), "rejectedResult", "must be at most 2000 characters")
+	for _, language := range languages {
+		if text, told := v.Reasons[language].(string); told && !short(text) {
+			say(false, "rejectedResultJson", "must be at most 2000 characters")
+			break
 		}
 	}
 	say(len(v.DocumentIDs) > 0, "userDocumentId", "must not be empty")
