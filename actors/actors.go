@@ -9,7 +9,6 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -106,10 +105,7 @@ func (d *Deps) refusal(id string, err error) *pb.Refusal {
 	f := asFault(err)
 	if f == nil {
 		d.Log.Error("actor step failed", "id", id, "err", err)
-		f = fault.New(fault.Internal, "internal error")
-		if errors.Is(err, context.DeadlineExceeded) {
-			f = fault.New(fault.Unavailable, "the request took too long")
-		}
+		f = fault.Unexpected(err)
 	}
 	r := &pb.Refusal{Code: string(f.Code), Message: f.Message, Field: f.Field, RetryAfterMs: f.RetryAfter.Milliseconds(),
 		AttemptsLeft: -1}

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -39,19 +38,15 @@ const (
 )
 
 // FaultOf turns any error into one that a client may see. An error outside the
-// registry is internal: its text stays on the server. A deadline and a cancellation
-// are faults of the service, not of the client.
+// registry is internal: its text stays on the server.
 func FaultOf(err error) (f *fault.Error, internal bool) {
 	if errors.As(err, &f) && f != nil {
 		if _, known := registry[f.Code]; known && f.Code != fault.Internal {
 			return f, false
 		}
-		return fault.New(fault.Internal, "the request could not be served"), true
+		err = nil // INTERNAL, whatever the error wraps
 	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return fault.New(fault.Unavailable, "the request took too long"), true
-	}
-	return fault.New(fault.Internal, "the request could not be served"), true
+	return fault.Unexpected(err), true
 }
 
 // Problem renders a fault. In English the message is the detail. In another

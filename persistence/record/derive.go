@@ -29,8 +29,8 @@ func Of[R, T any](t Table[R, T], names Names, odd ...string) Table[R, T] {
 
 // conversionsOf sets the conversions of a table. It is not generic: the program has one copy of it for all tables.
 func conversionsOf(toRecord, toRow, reads, writes any, names Names, odd []string) {
-	further, also := reflect.ValueOf(reads), reflect.ValueOf(writes)
-	row, record := further.Type().In(0), further.Type().In(1).Elem()
+	addReads, addWrites := reflect.ValueOf(reads), reflect.ValueOf(writes)
+	row, record := addReads.Type().In(0), addReads.Type().In(1).Elem()
 	all := derive(row, record, names, odd)
 	set := func(to any, f func(in reflect.Value) []reflect.Value) {
 		v := reflect.ValueOf(to).Elem()
@@ -39,16 +39,16 @@ func conversionsOf(toRecord, toRow, reads, writes any, names Names, odd []string
 	set(toRecord, func(in reflect.Value) []reflect.Value {
 		out := reflect.New(record)
 		err := all.read(in, out.Elem())
-		if err == nil && !further.IsNil() {
-			err, _ = further.Call([]reflect.Value{in, out})[0].Interface().(error)
+		if err == nil && !addReads.IsNil() {
+			err, _ = addReads.Call([]reflect.Value{in, out})[0].Interface().(error)
 		}
 		return []reflect.Value{out.Elem(), reflect.ValueOf(&err).Elem()}
 	})
 	set(toRow, func(in reflect.Value) []reflect.Value {
 		out := reflect.New(row)
 		all.write(in, out.Elem())
-		if !also.IsNil() {
-			also.Call([]reflect.Value{in, out})
+		if !addWrites.IsNil() {
+			addWrites.Call([]reflect.Value{in, out})
 		}
 		return []reflect.Value{out.Elem()}
 	})

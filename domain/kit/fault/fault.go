@@ -5,6 +5,7 @@
 package fault
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -180,6 +181,15 @@ func (e *Error) By(limit string) *Error {
 	c := *e
 	c.Limit = limit
 	return &c
+}
+
+// Unexpected returns what a caller sees of an error without a code: UNAVAILABLE for a deadline or a cancellation, which
+// are no faults of the client, otherwise INTERNAL. The text of the error stays on the server.
+func Unexpected(err error) *Error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return New(Unavailable, "the request took too long")
+	}
+	return New(Internal, "the request could not be served")
 }
 
 // CodeOf returns the code of err: Internal for an error of any other type and "" for nil.
