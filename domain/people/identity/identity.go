@@ -110,8 +110,6 @@ type Store interface {
 	Others(ctx context.Context, userID string, hashes ...string) (int, error)
 	// Keep stores a person with the sealed number, and replaces an earlier one.
 	Keep(ctx context.Context, userID string, p Person, sealed []byte) error
-	// Sealed reads the sealed number of a user. RECORD_NOT_FOUND.
-	Sealed(ctx context.Context, userID string) ([]byte, error)
 	// Kept reads the stored part of a user's identity with the sealed number. RECORD_NOT_FOUND.
 	Kept(ctx context.Context, userID string) (Kept, error)
 	// Hashed lists the accounts with a hash of an identity number whose id is greater than after, in the order of their
