@@ -79,6 +79,8 @@ func TestEveryTextIsAPhrase(t *testing.T) {
 					check(fset.Position(n.Pos()), n.Args[1])
 				} else if len(n.Args) == 1 && (fn == "b.fail" || fn == "b.refuse") {
 					check(fset.Position(n.Pos()), n.Args[0])
+				} else if len(n.Args) > 2 && strings.HasSuffix(fn, ".Require") {
+					check(fset.Position(n.Pos()), n.Args[2])
 				} else if fn == "malformed" && len(n.Args) == 2 {
 					check(fset.Position(n.Pos()), n.Args[1])
 				}

@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"castellan/domain/kit/admin"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/http/apitest"
@@ -126,19 +124,11 @@ func TestRefusals(t *testing.T) {
 			{fmt.Sprintf(`{"id":%d,"json":{"a":1}}`, s.id(t, "FIXED")), "409 INVALID_STATE"},
 			{fmt.Sprintf(`{"id":%d,"json":{}}`, cdn), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":"x"}}`, cdn), wrong},
-			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":["../x"]}}`, cdn), wrong},
-			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":["x","x"]}}`, cdn), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"folderTypes":["x"],"FolderTypes":["y"]}}`, cdn), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"ignoredUsers":null,"IgnoredUsers":["x"]}}`, s.id(t, "AMLCONTROL")), wrong},
-			{fmt.Sprintf(`{"id":%d,"json":{"values":[]}}`, s.id(t, "USER_STATUS")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"values":["a\u0000"]}}`, s.id(t, "USER_TYPE")), wrong + ".values[0]"},
-			{fmt.Sprintf(`{"id":%d,"json":{"values":["a\n"]}}`, s.id(t, "USER_TYPE")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"values":[1]}}`, s.id(t, "USER_TYPE")), wrong},
-			{fmt.Sprintf(`{"id":%d,"json":{"ignoredUsers":null}}`, s.id(t, "AMLCONTROL")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"BTC":"x"}}`, s.id(t, "TREASURY")), wrong},
-			{fmt.Sprintf(`{"id":%d,"json":{"BTC":{"BTC":""}}}`, s.id(t, "TREASURY")), wrong},
-			{fmt.Sprintf(`{"id":%d,"json":{"topics":{"x":["fax"]}}}`, s.id(t, "NOTIFICATION_TOPICS")), wrong},
-			{fmt.Sprintf(`{"id":%d,"json":{"minLength":-1}}`, s.id(t, "EXPLANATION")), wrong},
 			{fmt.Sprintf(`{"id":%d,"json":{"minLength":1.5}}`, s.id(t, "EXPLANATION")), wrong},
 		} {
 			storetest.Equal(t, s.update(c.body), c.want, c.body)
@@ -157,34 +147,6 @@ func TestRefusals(t *testing.T) {
 		}
 		if rows, err := kit.NewAudit(s.db).Verify(t.Context(), []byte(persistencetest.AuditKey)); rows != 0 || err != nil {
 			t.Errorf("%d rows of refusals in the audit, %v", rows, err)
-		}
-	})
-}
-
-// The audit log has the old and the new value, and no secret.
-func TestAudit(t *testing.T) {
-	parameterBoth(t, func(t *testing.T, s service) {
-		free := s.id(t, "FREE")
-		long := strings.Repeat("x", 20_000)
-		for _, object := range []string{`{"a":1,"b":{"apiKey":"s3cret","c":2}}`, `{"a":1,"b":{"apiKey":"other","c":3}}`,
-			`{"a":1,"b":{"apiKey":"other","c":3}}`, `{"a":"` + long + `"}`} {
-			if got := s.update(fmt.Sprintf(`{"id":%d,"json":%s}`, free, object)); got != "200" {
-				t.Fatal(got)
-			}
-		}
-		rows, err := kit.NewAudit(s.db).List(t.Context(), audit.Query{}, page.Query[audit.Place]{Limit: 10})
-		storetest.Must(t, err)
-		var told []string
-		for _, r := range rows.Records {
-			if r.Action != "PARAMETER_UPDATE" || r.Target != "FREE" || r.ActorID != "admin" {
-				t.Errorf("%+v", r)
-			}
-			told = append(told, r.Detail)
-		}
-		if len(told) != 3 || !strings.HasPrefix(told[0], "20") || len(told[0]) > 120 ||
-			told[1] != `{"b":[{"apiKey":"(hidden)","c":2},{"apiKey":"(hidden)","c":3}]}` ||
-			told[2] != `{"a":[null,1],"b":[null,{"apiKey":"(hidden)","c":2}]}` {
-			t.Errorf("%q", told)
 		}
 	})
 }

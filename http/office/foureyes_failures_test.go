@@ -24,28 +24,23 @@ func (o *foureyesOffice) wantsInternal(line, body string) {
 	}
 }
 
-// status returns the stored status of a request.
-func (o *foureyesOffice) status(id string) foureyes.Status {
-	o.t.Helper()
-	r := storetest.Value(o.group.Service.Store.Get(o.t.Context(), id))(o.t)
-	return r.Status
-}
-
 // A request that cannot be opened is neither shown nor decided, because its content decides who may do that.
 func TestUnreadableRequest(t *testing.T) {
 	o := newOffice(t)
 	id := o.stand()
-	open := o.group.Service.Open
-	o.group.Service.Open = func([]byte, []byte) ([]byte, error) { return nil, errDown }
+	open := o.Open
+	o.Open = func([]byte, []byte) ([]byte, error) { return nil, errDown }
 	if status, answer := o.As("clerk").Call("GET /"+id, ""); status != 500 {
 		t.Errorf("shown to its requester: %d %s", status, answer)
 	}
 	o.wantsInternal("POST /"+id+"/approve", "")
 	o.wantsInternal("POST /"+id+"/refuse", `{"reason":"no"}`)
-	if got := o.status(id); got != foureyes.Pending || len(o.commands) != 0 {
-		t.Errorf("%s, started: %v", got, o.commands)
+	if _, err := o.approve("boss", id); err == nil || o.get(id).Status != foureyes.Pending || len(o.commands) != 0 {
+		t.Errorf("%v, %s, started: %v", err, o.get(id).Status, o.commands)
 	}
-	o.group.Service.Open = open
+	o.Open = func([]byte, []byte) ([]byte, error) { return []byte("{"), nil }
+	storetest.Fails(t, storetest.Err(o.Asked(o.get(id))), "", "no error of a request that is no JSON")
+	o.Open = open
 	if status, answer := o.As("boss").Call("POST /"+id+"/refuse", `{"reason":"no"}`); status != 200 {
 		t.Errorf("%d %s", status, answer)
 	}
@@ -77,33 +72,17 @@ func TestTranslatedRefusal(t *testing.T) {
 	}
 }
 
-// A page links to the next one and counts all matching requests.
-func TestListPages(t *testing.T) {
-	o := newOffice(t)
-	o.stand()
-	o.stand()
-	for query, want := range map[string]string{"?limit=1&count=true": "2", "?limit=1": "", "?count=true": "2"} {
-		res, _ := o.Send("GET "+query, "")
-		next := strings.Contains(res.Header.Get("Link"), `rel="next"`)
-		if got := res.Header.Get("X-Total-Count"); got != want || next != strings.Contains(query, "limit") {
-			t.Errorf("%s: %q requests, next page: %t", query, got, next)
-		}
-	}
-}
-
 // A result that is no JSON fails the approval: nothing is decided.
 func TestResultThatIsNoJSON(t *testing.T) {
 	o := newOffice(t)
 	id := o.stand()
-	o.group.Service.Run = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+	o.Run = func(context.Context, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{"), nil
 	}
 	if got, err := o.execute(id, "boss"); err == nil {
 		t.Errorf("%+v", got)
 	}
-	if got := o.status(id); got != foureyes.Pending {
-		t.Error(got)
-	}
+	storetest.Equal(t, o.get(id).Status, foureyes.Pending)
 }
 
 // No challenge starts for a request whose content cannot be described to its approver.
@@ -113,8 +92,8 @@ func TestIndescribableRequest(t *testing.T) {
 	o.vague = errDown
 	o.wantsInternal("POST /"+id+"/approve", "")
 	o.vague = nil
-	opened, open := 0, o.group.Service.Open
-	o.group.Service.Open = func(sealed, data []byte) ([]byte, error) {
+	opened, open := 0, o.Open
+	o.Open = func(sealed, data []byte) ([]byte, error) {
 		if opened++; opened > 1 {
 			return nil, errDown
 		}
@@ -130,8 +109,8 @@ func TestIndescribableRequest(t *testing.T) {
 func TestApprovalCannotBeShown(t *testing.T) {
 	o := newOffice(t)
 	id := o.stand()
-	open := o.group.Service.Open
-	o.group.Service.Open = func(sealed, data []byte) ([]byte, error) {
+	open := o.Open
+	o.Open = func(sealed, data []byte) ([]byte, error) {
 		if string(data) == string(foureyes.ResultData(id)) {
 			return nil, errDown
 		}
@@ -140,9 +119,7 @@ func TestApprovalCannotBeShown(t *testing.T) {
 	if got, err := o.execute(id, "boss"); !errors.Is(err, errDown) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got := o.status(id); got != foureyes.Pending {
-		t.Error(got)
-	}
+	storetest.Equal(t, o.get(id).Status, foureyes.Pending)
 }
 
 // The record says until when the requester can fetch the response. Only the answer of that call has the secret, and a

@@ -23,6 +23,7 @@ import (
 	"castellan/http/edge"
 	httpfoureyes "castellan/http/office/foureyes"
 	"castellan/http/rest"
+	"castellan/persistence"
 	"castellan/persistence/kit"
 	officestore "castellan/persistence/office"
 	"castellan/persistence/persistencetest"
@@ -31,17 +32,24 @@ import (
 // foureyesOffice is the section, where "clerk" has requested POST /things. Accounts in permitted may use it too.
 type foureyesOffice struct {
 	*apitest.Site
+	*foureyes.Service
 	t         *testing.T
+	db        *persistence.DB
 	group     httpfoureyes.Group
 	now       time.Time
 	permitted []string
-	lower     string          // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
-	commands  []string        // of the challenges that were started
-	refusal   error           // of the request, by Look and Run
-	hidden    bool            // whether Look returns no fields
-	vague     error           // of the description of the request, by Details
-	before    any             // state of the record that the request would change, by Look
-	fresh     []time.Duration // that an update of the snapshot had
+	lower     string            // an account that holds fewer permissions than the user named by the request (D-AUTH-03)
+	account   challenge.Account // of every person
+	live      bool              // whether sessions of the requester still hold
+	shared    [2]string         // the accounts with a device in common
+	may       error             // of permit
+	ran       []string          // executed requests
+	commands  []string          // of the challenges that were started
+	refusal   error             // of the request, by Look and Run
+	hidden    bool              // whether Look returns no fields
+	vague     error             // of the description of the request, by Details
+	before    any               // state of the record that the request would change, by Look
+	fresh     []time.Duration   // that an update of the snapshot had
 }
 
 func (o *foureyesOffice) Start(
@@ -53,19 +61,27 @@ func (o *foureyesOffice) Start(
 
 func newOffice(t *testing.T) *foureyesOffice {
 	db, ring := persistencetest.SQLite(t), keyringtest.Ring(t, time.Now)
-	o := &foureyesOffice{t: t, now: time.UnixMilli(1_700_000_000_000).UTC(), permitted: []string{"boss"},
-		before: map[string]int{"n": 1}}
-	o.group = httpfoureyes.Group{
-		Service: &foureyes.Service{Store: officestore.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open,
-			TTL: 15 * time.Minute, Changes: admin.Changes{Commit: db, Now: func() time.Time { return o.now }},
-			Account: func(context.Context, string) (challenge.Account, error) { return challenge.Account{}, nil },
-			Live:    func(string, string, int64) bool { return true },
-			Shared:  func(context.Context, string, string) (bool, error) { return false, nil },
-			Run: func(context.Context, json.RawMessage) (json.RawMessage, error) {
-				return json.RawMessage(`{"data":{"id":7}}`), o.refusal
-			},
-			Secret: func(endpoint string) bool { return endpoint == "POST /keys" },
-			Public: func(string, json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"data":{}}`), nil }},
+	o := &foureyesOffice{t: t, db: db, now: time.UnixMilli(1_700_000_000_000).UTC(), permitted: []string{"boss"},
+		before: map[string]int{"n": 1}, account: challenge.Account{CV: 3, SV: 4}, live: true}
+	o.Service = &foureyes.Service{Store: officestore.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open,
+		TTL: 15 * time.Minute, Changes: admin.Changes{Commit: db, Now: func() time.Time { return o.now }},
+		Account: func(_ context.Context, userID string) (challenge.Account, error) {
+			if userID == "nobody" {
+				return challenge.Account{}, fault.New(fault.RecordNotFound, "no such account")
+			}
+			return o.account, nil
+		},
+		Live: func(_, sessionID string, sv int64) bool { return o.live && sessionID == "s1" && sv == 4 },
+		Shared: func(_ context.Context, a, b string) (bool, error) {
+			return a == o.shared[0] && b == o.shared[1], nil
+		},
+		Run: func(_ context.Context, request json.RawMessage) (json.RawMessage, error) {
+			o.ran = append(o.ran, string(request))
+			return json.RawMessage(`{"data":{"id":7}}`), o.refusal
+		},
+		Secret: func(endpoint string) bool { return endpoint == "POST /keys" },
+		Public: func(string, json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`{"data":{}}`), nil }}
+	o.group = httpfoureyes.Group{Service: o.Service,
 		RunAs: func(_ context.Context, who rest.Caller, request json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`{"data":{"key":"s3cret of ` + who.UserID + `"}}`), o.refusal
 		},
@@ -112,11 +128,15 @@ func (o *foureyesOffice) stand() string { return o.standAt("/things") }
 
 func (o *foureyesOffice) standAt(path string) string {
 	o.t.Helper()
-	r, err := o.group.Service.Submit(o.t.Context(), audit.By{UserID: "clerk"}, foureyes.Draft{Method: "POST", Path: path,
-		Summary: "THING_ADD", Request: json.RawMessage(`{"n":2}`), SessionID: "s1"})
-	storetest.Must(o.t, err)
+	r := o.submit(path)
 	o.now = o.now.Add(time.Second)
 	return r.ID
+}
+
+func (o *foureyesOffice) submit(path string) foureyes.Request {
+	o.t.Helper()
+	return storetest.Value(o.Submit(o.t.Context(), audit.By{UserID: "clerk"}, foureyes.Draft{Method: "POST", Path: path,
+		Summary: "THING_ADD", Request: json.RawMessage(`{"n":2}`), SessionID: "s1"}))(o.t)
 }
 
 // pending is a request as the list shows it.
@@ -159,23 +179,27 @@ func TestRefusalIsShown(t *testing.T) {
 	}
 }
 
-// The list has the statuses of the present instant, newest first.
+// The list has the statuses of the present instant, newest first. A page links to the next one and counts all matching
+// requests.
 func TestList(t *testing.T) {
 	o := newOffice(t)
 	first := o.stand()
 	o.now = o.now.Add(time.Hour)
 	second := o.stand()
 	for query, want := range map[string]string{"": second + " " + first, "?status=PENDING": second,
-		"?status=EXPIRED": first, "?status=APPROVED": "", "?limit=1": second} {
-		status, answer := o.Call("GET "+query, "")
+		"?status=EXPIRED": first, "?status=APPROVED": "", "?limit=1&count=true": second} {
+		res, answer := o.Send("GET "+query, "")
 		var all []struct{ ID string }
 		storetest.Must(t, json.Unmarshal([]byte(answer), &all))
 		var ids []string
 		for _, r := range all {
 			ids = append(ids, r.ID)
 		}
-		if got := strings.Join(ids, " "); status != 200 || got != want {
-			t.Errorf("%q: %d %s, want %s", query, status, got, want)
+		of := map[bool]string{true: "2"}[strings.Contains(query, "count")]
+		next := strings.Contains(res.Header.Get("Link"), `rel="next"`)
+		if got := strings.Join(ids, " "); res.StatusCode != 200 || got != want || next != (of != "") ||
+			res.Header.Get("X-Total-Count") != of {
+			t.Errorf("%q: %d %s, want %s; %v", query, res.StatusCode, got, want, res.Header)
 		}
 	}
 }
@@ -189,9 +213,13 @@ func TestRefuse(t *testing.T) {
 	o.As("other").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 403, "FORBIDDEN")
 	o.As("boss").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 200, `{"data":{`+refused+`}}`)
 	o.As("boss").Wants("POST /"+id+"/refuse", `{"reason":"no"}`, 409, "INVALID_STATE")
-	if status, answer := o.As("clerk").Call("POST /"+o.stand()+"/refuse", `{"reason":"my mistake"}`); status != 200 {
+	storetest.Same(t, o.acts(id)[1:], []string{"FOUR_EYES_REFUSE boss clerk success POST /things"})
+	mine := o.stand()
+	if status, answer := o.As("clerk").Call("POST /"+mine+"/refuse", `{"reason":"my mistake"}`); status != 200 {
 		t.Errorf("the requester: %d %s", status, answer)
 	}
+	o.As("boss").Wants("POST /unknown/refuse", `{"reason":"no"}`, 404, "RECORD_NOT_FOUND")
+	storetest.Wants(t, storetest.Err(o.approve("boss", mine)), fault.InvalidState)
 }
 
 // An approval starts a challenge only for a caller who may approve.
@@ -208,7 +236,7 @@ func TestApproveStartsAChallenge(t *testing.T) {
 		t.Fatalf("started: %v", o.commands)
 	}
 	o.As("boss").Wants("POST /"+id+"/approve", "", 200, `{"success":true}`)
-	r := storetest.Value(o.group.Service.Store.Get(t.Context(), id))(t)
+	r := storetest.Value(o.Store.Get(t.Context(), id))(t)
 	started, ok := strings.CutPrefix(strings.Join(o.commands, " and "), foureyes.ActionApprove+" boss ")
 	var a struct {
 		Digest   string
@@ -224,7 +252,7 @@ func TestApproveStartsAChallenge(t *testing.T) {
 	command, err := json.Marshal(map[string]any{"id": id, "digest": intent.Digest([]byte("another")),
 		"approver": rest.Caller{UserID: "boss", SessionID: "s2"}})
 	storetest.Must(t, err)
-	err = o.group.Service.Changes.Commit.InTx(t.Context(), func(ctx context.Context) error {
+	err = o.Changes.Commit.InTx(t.Context(), func(ctx context.Context) error {
 		_, err := o.group.Action().Exec(ctx, challenge.Execution{Command: command})
 		return err
 	})
@@ -238,12 +266,12 @@ func (o *foureyesOffice) execute(id, who string) (challenge.Result, error) {
 	storetest.Must(o.t, err)
 	action, x := o.group.Action(), challenge.Execution{Command: command}
 	var result challenge.Result
-	err = o.group.Service.Changes.Commit.InTx(o.t.Context(), func(ctx context.Context) (err error) {
+	err = o.Changes.Commit.InTx(o.t.Context(), func(ctx context.Context) (err error) {
 		result, err = action.Exec(ctx, x)
 		return err
 	})
 	if err != nil {
-		storetest.Must(o.t, o.group.Service.Changes.Commit.InTx(o.t.Context(), func(ctx context.Context) error {
+		storetest.Must(o.t, o.Changes.Commit.InTx(o.t.Context(), func(ctx context.Context) error {
 			return action.Refused(ctx, x, err)
 		}))
 	}
@@ -318,7 +346,7 @@ func TestUnreadableResult(t *testing.T) {
 	id := o.stand()
 	_, err := o.execute(id, "boss")
 	storetest.Must(t, err)
-	o.group.Service.Open = func([]byte, []byte) ([]byte, error) { return nil, errors.New("no key") }
+	o.Open = func([]byte, []byte) ([]byte, error) { return nil, errors.New("no key") }
 	for _, line := range []string{"GET /" + id, "GET "} {
 		if status, answer := o.As("boss").Call(line, ""); status != 500 {
 			t.Errorf("%s: %d %s", line, status, answer)

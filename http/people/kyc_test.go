@@ -55,6 +55,7 @@ type kycSite struct {
 	ring      *keyring.Ring
 	documents *document.Service
 	users     account.Users
+	service   *kyc.Service
 }
 
 func kycBoth(t *testing.T, test func(s *kycSite)) {
@@ -82,13 +83,14 @@ func kycServe(t *testing.T, db *persistence.DB) *kycSite {
 	book := storetest.Value(message.NewBook("Castellan", nil))(t)
 	messenger := &stepup.Messenger{Config: stepup.Config{Language: "en"}, Book: book, Ring: s.ring,
 		Dispatch: post{}, Now: now}
-	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: &kyc.Service{Store: people.NewDecisions(db),
+	s.service = &kyc.Service{Store: people.NewDecisions(db),
 		Users: s.users, Documents: s.documents.Store, Originals: s.documents, Pictures: picture.NewDecoder(),
 		Changes: changes, Types: kyc.Types{Front: 1, Back: 2, Selfie: 3, Address: 4}, Language: "en",
 		Levels: money.NewLevels(db), Values: s.documents.Values, Notify: messenger.Notify,
 		Checks: func(_ context.Context, u user.User) (identity.Checks, error) {
 			return identity.Checks{Number: new(true), Name: new(u.ID == "u1"), Same: 2}, nil
-		}}})
+		}}
+	s.Site = apitest.Serve(t, edge.Options{}, httpkyc.Group{Service: s.service})
 	return s
 }
 

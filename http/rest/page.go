@@ -156,14 +156,6 @@ func Or[T any](sent *T, other T) T {
 	return *sent
 }
 
-// OrNull returns a text for a nullable field of an answer; nil for "".
-func OrNull(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
 // Set sets a field to the sent value; nil leaves it unchanged.
 func Set[T any](field *T, sent *T) {
 	if sent != nil {

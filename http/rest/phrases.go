@@ -105,6 +105,14 @@ func Translated(text, language string) (said string, ok bool) {
 	return "", false
 }
 
+// InLanguage returns a text in a language; the English text itself if it has no translation.
+func InLanguage(text, language string) string {
+	if said, ok := Translated(text, language); ok && language != "en" {
+		return said
+	}
+	return text
+}
+
 // holds returns the texts in place of %s if the phrase matches text.
 func (p phrase) holds(text string) (held []string, ok bool) {
 	parts := strings.Split(p.en, "%s")

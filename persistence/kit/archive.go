@@ -218,8 +218,9 @@ func removeLeftover(ctx context.Context, files Files, l left, keys []string) err
 
 // gather reads and proves what is old behind the heads that have left.
 func (s Audit) gather(ctx context.Context, key []byte, l left, now, before time.Time) (f archiveFile, err error) {
-	f = archiveFile{Counter: l.last.Counter + 1, At: engine.Millis(now), Previous: l.last.Digest, From: map[string]head{},
-		Heads: map[string]head{}, Mark: l.mark(), End: l.mark()}
+	f = archiveFile{Heads: map[string]head{}, archiveHead: archiveHead{Format: archiveFormat, Counter: l.last.Counter + 1,
+		At: engine.Millis(now), Previous: l.last.Digest, From: map[string]head{}, Mark: l.last.Mark,
+		MarkHash: l.last.MarkHash}}
 	heads, err := s.heads(ctx)
 	if err != nil {
 		return f, err

@@ -18,12 +18,7 @@ import (
 // archiveHead, then come rows, then checkpoints, and the last line holds the MAC of all
 // before it with the audit key.
 type archiveFile struct {
-	Counter  int64
-	At       int64           // ms
-	Previous []byte          // digest of the file before; nil for the first
-	From     map[string]head // where the rows of each chain begin: behind this one
-	Mark     audit.Anchor    // where the checkpoints begin: behind this one
-
+	archiveHead
 	Rows        []auditRow
 	Checkpoints []checkpointRow
 
@@ -36,46 +31,22 @@ type archiveFile struct {
 type archiveHead struct {
 	Format   string          `json:"format"`
 	Counter  int64           `json:"counter"`
-	At       int64           `json:"at"`
-	Previous []byte          `json:"previous,omitempty"`
-	From     map[string]head `json:"from"`
-	Mark     int64           `json:"checkpoint"`
+	At       int64           `json:"at"`                 // ms
+	Previous []byte          `json:"previous,omitempty"` // digest of the file before; nil for the first
+	From     map[string]head `json:"from"`               // where the rows of each chain begin: behind this one
+	Mark     int64           `json:"checkpoint"`         // where the checkpoints begin: behind this one
 	MarkHash []byte          `json:"checkpointMac,omitempty"`
 }
+
+func (h archiveHead) mark() audit.Anchor { return audit.Anchor{Counter: h.Mark, MAC: h.MarkHash} }
 
 const archiveFormat = "castellan audit archive 1"
 
 // archiveLine is any line but the first.
 type archiveLine struct {
-	Row        *archivedRow   `json:"row,omitempty"`
+	Row        *auditRow      `json:"row,omitempty"`
 	Checkpoint *checkpointRow `json:"checkpoint,omitempty"`
 	MAC        []byte         `json:"mac,omitempty"`
-}
-
-// archivedRow names the fields of a row as the list of the audit does.
-type archivedRow struct {
-	Chain     string `json:"chain"`
-	Seq       int64  `json:"seq"`
-	At        int64  `json:"at"`
-	ActorID   string `json:"actorId,omitempty"`
-	UserID    string `json:"userId,omitempty"`
-	Action    string `json:"action"`
-	Target    string `json:"target,omitempty"`
-	Outcome   string `json:"outcome"`
-	IP        string `json:"ip,omitempty"`
-	RequestID string `json:"requestId,omitempty"`
-	Detail    string `json:"detail,omitempty"`
-	Hash      []byte `json:"hash"`
-}
-
-func (r archivedRow) row() auditRow {
-	return auditRow{Chain: r.Chain, Seq: r.Seq, At: r.At, ActorID: r.ActorID, UserID: r.UserID, Action: r.Action,
-		Target: r.Target, Outcome: r.Outcome, IP: r.IP, RequestID: r.RequestID, Detail: r.Detail, Hash: r.Hash}
-}
-
-func archived(r auditRow) *archivedRow {
-	return &archivedRow{Chain: r.Chain, Seq: r.Seq, At: r.At, ActorID: r.ActorID, UserID: r.UserID, Action: r.Action,
-		Target: r.Target, Outcome: r.Outcome, IP: r.IP, RequestID: r.RequestID, Detail: r.Detail, Hash: r.Hash}
 }
 
 // add proves rows that follow h in their chain, and takes them.
@@ -97,7 +68,7 @@ func (f *archiveFile) add(key []byte, h head, rows []auditRow) (head, error) {
 
 // proveMarks proves the checkpoints of the file and sets what they end in.
 func (f *archiveFile) proveMarks(key []byte) error {
-	f.End = f.Mark
+	f.End = f.mark()
 	for _, c := range f.Checkpoints {
 		if c.Counter != f.End.Counter+1 || !hmac.Equal(c.Hash, c.sum(macOf(key), f.End.MAC)) {
 			return fmt.Errorf("%w: checkpoint %d", ErrTampered, f.End.Counter+1)
@@ -111,10 +82,9 @@ func (f *archiveFile) proveMarks(key []byte) error {
 func (f *archiveFile) seal(key []byte, before archiveRow) (row archiveRow, content []byte, err error) {
 	var text, packed bytes.Buffer
 	out := json.NewEncoder(&text)
-	errs := []error{out.Encode(archiveHead{Format: archiveFormat, Counter: f.Counter, At: f.At, Previous: f.Previous,
-		From: f.From, Mark: f.Mark.Counter, MarkHash: f.Mark.MAC})}
+	errs := []error{out.Encode(f.archiveHead)}
 	for _, r := range f.Rows {
-		errs = append(errs, out.Encode(archiveLine{Row: archived(r)}))
+		errs = append(errs, out.Encode(archiveLine{Row: &r}))
 	}
 	for _, c := range f.Checkpoints {
 		errs = append(errs, out.Encode(archiveLine{Checkpoint: &c}))
@@ -159,13 +129,11 @@ func readArchive(key, content []byte) (f archiveFile, err error) {
 	}
 	lines := bufio.NewReader(bytes.NewReader(text[:end]))
 	line, _ := lines.ReadBytes('\n')
-	var h archiveHead
-	if json.Unmarshal(line, &h) != nil || h.Format != archiveFormat {
+	if json.Unmarshal(line, &f.archiveHead) != nil || f.Format != archiveFormat {
 		return broken("the file has another format")
 	}
-	f = archiveFile{Counter: h.Counter, At: h.At, Previous: h.Previous, From: h.From, Heads: map[string]head{},
-		Mark: audit.Anchor{Counter: h.Mark, MAC: h.MarkHash}}
-	heads := maps.Clone(h.From)
+	f.Heads = map[string]head{}
+	heads := maps.Clone(f.From)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) == 0 && err != nil {
@@ -177,7 +145,7 @@ func readArchive(key, content []byte) (f archiveFile, err error) {
 		}
 		switch {
 		case l.Row != nil:
-			if heads[l.Row.Chain], err = f.add(key, heads[l.Row.Chain], []auditRow{l.Row.row()}); err != nil {
+			if heads[l.Row.Chain], err = f.add(key, heads[l.Row.Chain], []auditRow{*l.Row}); err != nil {
 				return f, err
 			}
 		case l.Checkpoint != nil:
@@ -209,10 +177,10 @@ func (a *Archives) Add(key []byte, name string, content []byte) error {
 	}
 	if a.First == 0 {
 		a.First, a.digests, a.marks = f.Counter, map[int64][]byte{}, map[int64][]byte{}
-		a.heads, a.mark, a.previous, a.last = map[string]head{}, f.Mark, f.Previous, f.Counter-1
+		a.heads, a.mark, a.previous, a.last = map[string]head{}, f.mark(), f.Previous, f.Counter-1
 	}
-	joins := f.Counter == a.last+1 && bytes.Equal(f.Previous, a.previous) && f.Mark.Counter == a.mark.Counter &&
-		bytes.Equal(f.Mark.MAC, a.mark.MAC)
+	joins := f.Counter == a.last+1 && bytes.Equal(f.Previous, a.previous) && f.Mark == a.mark.Counter &&
+		bytes.Equal(f.MarkHash, a.mark.MAC)
 	for chain, h := range f.From {
 		before, known := a.heads[chain]
 		joins = joins && (before.Seq == h.Seq && bytes.Equal(before.Hash, h.Hash) || !known && a.First > 1)

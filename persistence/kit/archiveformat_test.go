@@ -71,7 +71,7 @@ func TestReadArchive(t *testing.T) {
 	}
 	f, err := kit.ReadArchive(auditKey, packed(t, auditKey, lines))
 	if err != nil || f.Counter != 2 || len(f.Rows) != 5 || f.Rows[4].Seq != 10 || len(f.Checkpoints) != 1 ||
-		f.Mark.Counter != 1 || f.End.Counter != 2 || len(f.From) != 1 || f.At == 0 || len(f.Previous) != 32 {
+		f.Mark != 1 || f.End.Counter != 2 || len(f.From) != 1 || f.At == 0 || len(f.Previous) != 32 {
 		t.Errorf("%+v, %v", f, err)
 	}
 	for _, h := range f.Heads {

@@ -46,7 +46,6 @@ type infoRow struct {
 	record.Stamps
 }
 
-// Hashes whose first 64 bits are equal wait for each other too.
 // Any reports whether an account has stated its identity.
 func (s Identities) Any(ctx context.Context) (bool, error) {
 	ctx, cancel := s.db.Bound(ctx)
@@ -55,6 +54,7 @@ func (s Identities) Any(ctx context.Context) (bool, error) {
 	return any, engine.Translate(err)
 }
 
+// Hashes whose first 64 bits are equal wait for each other too.
 func (s Identities) Lock(ctx context.Context, hash string) error {
 	key, _ := strconv.ParseUint(hash[:min(len(hash), 16)], 16, 64)
 	return s.db.LockTx(ctx, int64(key))
@@ -108,11 +108,6 @@ func replacing(q *bun.InsertQuery, columns ...string) *bun.InsertQuery {
 		q = q.Set("? = EXCLUDED.?", bun.Ident(c), bun.Ident(c))
 	}
 	return q
-}
-
-func (s Identities) Sealed(ctx context.Context, userID string) ([]byte, error) {
-	k, err := s.Kept(ctx, userID)
-	return k.Sealed, err
 }
 
 var identities = record.Table[identityRow, identity.Kept]{

@@ -10,6 +10,7 @@ import (
 	"castellan/domain/people/intake"
 	"castellan/persistence/account"
 	"castellan/persistence/engine"
+	"castellan/persistence/record"
 )
 
 // Intake keeps the imports of users.
@@ -48,11 +49,21 @@ type noteRow struct {
 	Note     string
 }
 
+var (
+	imports = record.Of(record.Table[importRow, intake.State]{},
+		record.Names{"Position": "Cursor", "CreatedAt": "StartedAt", "UpdatedAt": ""})
+	byLine   = record.Keyset{Columns: "line"}
+	refusals = record.Of(record.Table[refusalRow, intake.Refusal]{Order: byLine}, record.Names{"ImportID": ""})
+	notes    = record.Of(record.Table[noteRow, intake.Note]{Order: byLine},
+		record.Names{"ImportID": "", "Note": "Text"})
+)
+
 // IntakeFences are the writes of the progress.
 var IntakeFences = []engine.Kind{
 	engine.FencedByVersion(true, func(w intake.Save) importRow {
-		return importRow{ID: w.ID, Version: max(w.Version, 1), Position: w.Cursor, Imported: w.Imported,
-			Refused: w.Refused, Done: w.Done, CreatedAt: engine.Millis(w.StartedAt), UpdatedAt: engine.Millis(w.At)}
+		row := imports.Row(w.State)
+		row.Version, row.UpdatedAt = max(w.Version, 1), engine.Millis(w.At)
+		return row
 	}, "position", "imported", "refused", "done", "updated_at"),
 }
 
@@ -67,40 +78,23 @@ var IntakeWrites = []engine.Kind{
 }
 
 func (s Intake) State(ctx context.Context, id string) (intake.State, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var r importRow
-	err := engine.Translate(s.db.Conn(ctx).NewSelect().Model(&r).Where("id = ?", id).Scan(ctx))
+	state, err := imports.Find(ctx, s.db, record.Is("id", id))
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return intake.State{ID: id}, nil
 	}
-	return intake.State{ID: r.ID, Version: r.Version, Cursor: r.Position, Imported: r.Imported, Refused: r.Refused,
-		Done: r.Done, StartedAt: engine.Time(r.CreatedAt)}, err
+	return state, err
 }
 
 func (s Intake) Refusals(ctx context.Context, id string, after int64, limit int) ([]intake.Refusal, error) {
-	return lines(ctx, s.db, id, after, limit, func(r refusalRow) intake.Refusal {
-		return intake.Refusal{Line: r.Line, Reason: r.Reason}
-	})
+	return refusals.List(ctx, s.db, linesAfter(id, after, limit))
 }
 
 func (s Intake) Notes(ctx context.Context, id string, after int64, limit int) ([]intake.Note, error) {
-	return lines(ctx, s.db, id, after, limit, func(r noteRow) intake.Note {
-		return intake.Note{Line: r.Line, Text: r.Note}
-	})
+	return notes.List(ctx, s.db, linesAfter(id, after, limit))
 }
 
-func lines[R, T any](ctx context.Context, db *engine.DB, id string, after int64, limit int, of func(R) T) ([]T, error) {
-	ctx, cancel := db.Bound(ctx)
-	defer cancel()
-	var rows []R
-	err := db.Conn(ctx).NewSelect().Model(&rows).Where("import_id = ?", id).Where("line > ?", after).Order("line").
-		Limit(int64(limit)).Scan(ctx)
-	list := make([]T, len(rows))
-	for i, r := range rows {
-		list[i] = of(r)
-	}
-	return list, engine.Translate(err)
+func linesAfter(id string, line int64, limit int) record.Part {
+	return record.Part{Where: []record.Filter{record.Is("import_id", id), record.Where("line > ?", line)}, Limit: limit}
 }
 
 // Taken returns those of the names that accounts have.

@@ -44,7 +44,11 @@ type findingRow struct {
 	At         int64
 }
 
-var findings = record.Of(record.Table[findingRow, standing.Finding]{Absent: "there is no such finding"}, nil)
+var (
+	findings  = record.Of(record.Table[findingRow, standing.Finding]{Absent: "there is no such finding"}, nil)
+	standings = record.Of(record.Table[standingRow, standing.Standing]{},
+		record.Names{"ChangedBy": "By", "ChangedAt": "At"})
+)
 
 var StatusWrites = []engine.Kind{
 	engine.Insert(func(w standing.AddFinding) findingRow { return findings.Row(w.Finding) }),
@@ -52,10 +56,7 @@ var StatusWrites = []engine.Kind{
 		"SELECT v.user_id, v.status, v.description, v.reason, v.changed_by, v.changed_at {FROM v} WHERE TRUE "+
 		"ON CONFLICT (user_id) DO UPDATE SET status = excluded.status, description = excluded.description, "+
 		"reason = excluded.reason, changed_by = excluded.changed_by, changed_at = excluded.changed_at",
-		func(w standing.Put) standingRow {
-			return standingRow{UserID: w.UserID, Status: string(w.Status), Description: w.Description, Reason: w.Reason,
-				ChangedBy: w.By, ChangedAt: engine.Millis(w.At)}
-		}),
+		func(w standing.Put) standingRow { return standings.Row(w.Standing) }),
 }
 
 // standingLock is the key of Lock.
@@ -67,9 +68,7 @@ func (s Standings) Get(ctx context.Context, userID string) (out standing.Standin
 	var rows []standingRow
 	err = s.db.Ask(ctx, &rows, engine.Query{Where: "user_id = $1"}, userID)
 	if err == nil && len(rows) > 0 {
-		r := rows[0]
-		out = standing.Standing{UserID: r.UserID, Status: user.Status(r.Status), Description: r.Description,
-			Reason: r.Reason, By: r.ChangedBy, At: engine.Time(r.ChangedAt)}
+		return standings.Record(rows[0])
 	}
 	return out, err
 }

@@ -140,7 +140,7 @@ var (
 	rawJSON = reflect.TypeFor[json.RawMessage]()
 	columns = reflect.TypeFor[AmountColumns]()
 	number  = reflect.TypeFor[amount.Amount]()
-	plain   = []reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint8}
+	plain   = []reflect.Kind{reflect.String, reflect.Bool, reflect.Int, reflect.Int16, reflect.Int64, reflect.Uint8}
 )
 
 // conversions returns how a field of a row is read into a field of a record, and written from it; nil for types that

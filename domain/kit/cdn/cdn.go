@@ -50,19 +50,15 @@ type Upload struct {
 // INVALID_FIELD with every faulty field, OVERLOADED, UNAVAILABLE if the storage fails.
 func (s *Service) Upload(ctx context.Context, by audit.By, in Upload) (address string, err error) {
 	stem, ext := split(in.Name)
-	var problems []fault.Problem
-	if stem == "" || len(stem) > maxNameChars || !blob.ValidName(stem) {
-		problems = append(problems, fault.Problem{Field: "imageName",
-			Message: "must consist of 1 to 100 letters, digits, dots, dashes or underscores"})
-	}
-	if !slices.Contains(parameter.CDN.In(s.Values()).FolderTypes, in.FolderOf) {
-		problems = append(problems, fault.Problem{Field: "folderType", Message: "is not a folder of the parameter CDN"})
-	}
+	var ps fault.Problems
+	ps.Require(stem != "" && len(stem) <= maxNameChars && blob.ValidName(stem), "imageName",
+		"must consist of 1 to 100 letters, digits, dots, dashes or underscores")
+	ps.Require(slices.Contains(parameter.CDN.In(s.Values()).FolderTypes, in.FolderOf), "folderType",
+		"is not a folder of the parameter CDN")
 	format := picture.Sniff(in.Content)
-	if ext != "" && format != "" && !slices.Contains(extensions[format], strings.ToLower(ext)) {
-		problems = append(problems, fault.Problem{Field: "imageName", Message: "has the extension of another file type"})
-	}
-	if err := fault.All(problems); err != nil {
+	ps.Require(ext == "" || format == "" || slices.Contains(extensions[format], strings.ToLower(ext)), "imageName",
+		"has the extension of another file type")
+	if err := fault.All(ps); err != nil {
 		return "", err
 	}
 	p, err := s.Pictures.Clean(ctx, "imageData", in.Content)

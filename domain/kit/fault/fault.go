@@ -102,6 +102,24 @@ const (
 // Problem is one invalid field of a request.
 type Problem struct{ Field, Message string }
 
+// Problems collects the invalid fields of a request, for All.
+type Problems []Problem
+
+// Require adds the problem of a field unless ok holds.
+func (ps *Problems) Require(ok bool, field, format string, args ...any) {
+	if !ok {
+		*ps = append(*ps, Problem{field, fmt.Sprintf(format, args...)})
+	}
+}
+
+// Join adds the problems of an INVALID_FIELD, and none of any other error.
+func (ps *Problems) Join(err error) {
+	var e *Error
+	if errors.As(err, &e) {
+		*ps = append(*ps, e.Fields...)
+	}
+}
+
 // Error is a refusal that a caller may see. The zero value of an optional field means "not stated".
 type Error struct {
 	Code    Code

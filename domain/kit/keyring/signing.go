@@ -2,10 +2,10 @@ package keyring
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"time"
+
+	"castellan/domain/kit/jose"
 )
 
 // Signer returns the signing key in use at now and its id. The key is shared:
@@ -30,9 +30,8 @@ func (r *Ring) Verifier(kid string) (ed25519.PublicKey, bool) {
 func (r *Ring) Thumbprints() map[string]string {
 	out := map[string]string{}
 	for _, k := range r.view.Load().signing {
-		x := base64.RawURLEncoding.EncodeToString(k.public)
-		sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + x + `"}`))
-		out[k.ID] = base64.RawURLEncoding.EncodeToString(sum[:])
+		public, _ := jose.PublicKey(k.private)
+		out[k.ID] = public.Thumbprint()
 	}
 	return out
 }
@@ -72,8 +71,7 @@ func (r *Ring) JWKS() []byte {
 		if end := k.RetiredAt; !end.IsZero() && (c.until.IsZero() || end.Before(c.until)) {
 			c.until = end
 		}
-		set.Keys = append(set.Keys, jwk{"OKP", "Ed25519", "sig", "EdDSA", k.ID,
-			base64.RawURLEncoding.EncodeToString(k.public)})
+		set.Keys = append(set.Keys, jwk{"OKP", "Ed25519", "sig", "EdDSA", k.ID, jose.Encode(k.public)})
 	}
 	c.text, _ = json.Marshal(set) // strings only: it cannot fail
 	r.jwks.Store(c)

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"castellan/domain/kit/fault"
 )
 
 const (
@@ -68,6 +70,17 @@ func Valid(text string) bool {
 		}
 	}
 	return true
+}
+
+// MaxName is the maximum length of the names that administrators give to records, in characters.
+const MaxName = 200
+
+// CheckName requires of a field that it is a name of at most MaxName characters, all of which are seen.
+func CheckName(ps *fault.Problems, field, name string) {
+	n := utf8.RuneCountInString(strings.TrimSpace(name))
+	fits := n > 0 && n <= MaxName
+	ps.Require(fits, field, "must be 1 to 200 characters")
+	ps.Require(!fits || Valid(name), field, "must not contain control characters")
 }
 
 // Escape returns a text with [U+202E] in place of each character that breaks the rule, and of each byte that is no

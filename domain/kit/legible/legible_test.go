@@ -92,10 +92,9 @@ func TestChecksOfSlices(t *testing.T) {
 			return r.Check()
 		},
 		"externalId": func(s string) error {
-			if p := registration.CheckExternalID(s); p != nil {
-				return fault.All([]fault.Problem{*p})
-			}
-			return nil
+			var ps fault.Problems
+			registration.CheckExternalID(&ps, "externalId", s)
+			return fault.All(ps)
 		},
 	} {
 		storetest.Must(t, check("Seen ٢"))

@@ -329,7 +329,7 @@ func check(code string, object json.RawMessage) error {
 			wrong = misspelt(members, value)
 		}
 		if wrong != "" {
-			return fault.All([]fault.Problem{{Field: "json", Message: wrong}})
+			return fault.Invalid("json", "%s", wrong)
 		}
 	}
 	return nil

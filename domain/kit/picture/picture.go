@@ -136,20 +136,25 @@ func (d *Decoder) Check(ctx context.Context, field string, data []byte) (Format,
 // Clean decodes a picture, turns it upright and encodes it again: as JPEG if the source is a JPEG or a WebP without
 // transparency, else as PNG. INVALID_FIELD names field. OVERLOADED as in Check.
 func (d *Decoder) Clean(ctx context.Context, field string, data []byte) (Picture, error) {
-	var p Picture
-	_, err := d.read(ctx, field, data, func(m image.Image, f Format) error {
-		out := &limited{ctx: ctx}
-		_, lossy := m.(*image.YCbCr)
-		p.Width, p.Height = m.Bounds().Dx(), m.Bounds().Dy()
-		if lossy || f == JPEG {
-			p.Format = JPEG
-			err := jpeg.Encode(out, m, &jpeg.Options{Quality: jpegQuality})
-			p.Bytes = out.Bytes()
-			return err
+	return d.encoded(ctx, field, data, func(m image.Image, f Format) (image.Image, Format) {
+		if _, lossy := m.(*image.YCbCr); lossy {
+			f = JPEG
 		}
-		p.Format = PNG
-		err := png.Encode(out, m)
-		p.Bytes = out.Bytes()
+		return m, f
+	}, jpegQuality)
+}
+
+// encoded decodes a picture and encodes what made returns: as JPEG if that is its format, else as PNG.
+func (d *Decoder) encoded(ctx context.Context, field string, data []byte,
+	made func(image.Image, Format) (image.Image, Format), quality int) (p Picture, err error) {
+	_, err = d.read(ctx, field, data, func(m image.Image, f Format) (err error) {
+		out := &limited{ctx: ctx}
+		if m, f = made(m, f); f == JPEG {
+			err = jpeg.Encode(out, m, &jpeg.Options{Quality: quality})
+		} else {
+			f, err = PNG, png.Encode(out, m)
+		}
+		p = Picture{out.Bytes(), f, m.Bounds().Dx(), m.Bounds().Dy()}
 		return err
 	})
 	if err != nil {

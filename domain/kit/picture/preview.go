@@ -4,7 +4,6 @@ import (
 	"context"
 	"image"
 	"image/color"
-	"image/jpeg"
 )
 
 const (
@@ -16,19 +15,9 @@ const (
 // Preview decodes a picture, turns it upright and encodes it again as a small JPEG for display to staff. Transparent
 // parts become white. Errors are those of Clean.
 func (d *Decoder) Preview(ctx context.Context, field string, data []byte) (Picture, error) {
-	p := Picture{Format: JPEG}
-	_, err := d.read(ctx, field, data, func(m image.Image, _ Format) error {
-		small := shrunk(m, previewSide)
-		p.Width, p.Height = small.Bounds().Dx(), small.Bounds().Dy()
-		out := &limited{ctx: ctx}
-		err := jpeg.Encode(out, small, &jpeg.Options{Quality: previewQuality})
-		p.Bytes = out.Bytes()
-		return err
-	})
-	if err != nil {
-		return Picture{}, err
-	}
-	return p, nil
+	return d.encoded(ctx, field, data, func(m image.Image, _ Format) (image.Image, Format) {
+		return shrunk(m, previewSide), JPEG
+	}, previewQuality)
 }
 
 // shrunk returns a picture with no side longer than side: each pixel is the mean of a square, over white.

@@ -7,7 +7,6 @@ package announcement
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -103,28 +102,23 @@ var earliest, latest = time.UnixMilli(1), time.Date(9999, 12, 31, 23, 59, 59, 99
 // Check validates an announcement as a whole. A new one requires its own route for the slider; an existing one may have
 // routes by language instead (D-ANN-03). INVALID_FIELD with every invalid field.
 func (a Announcement) Check(added bool) error {
-	var ps []fault.Problem
-	say := func(good bool, field, format string, args ...any) {
-		if !good {
-			ps = append(ps, fault.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
-		}
-	}
+	var ps fault.Problems
 	text := func(field, s string, most int) {
 		good := strings.TrimSpace(s) != "" && utf8.RuneCountInString(s) <= most
-		say(good, field, "must be text of at most %d characters", most)
+		ps.Require(good, field, "must be text of at most %d characters", most)
 	}
 	texts := func(field string, t Texts, most int) {
 		good := true
 		for l, s := range t {
 			good = good && slices.Contains(languages, l) && utf8.RuneCountInString(s) <= most
 		}
-		say(good, field, "must have the keys tr, en or ar, and texts of at most %d characters", most)
+		ps.Require(good, field, "must have the keys tr, en or ar, and texts of at most %d characters", most)
 	}
 	text("title", a.Title, maxTitleChars)
 	texts("titleJson", a.Titles, maxTitleChars)
 	text("message", a.Message, maxMessageChars)
 	texts("messageJson", a.Messages, maxMessageChars)
-	say(a.HTML == nil || utf8.RuneCountInString(*a.HTML) <= maxHTMLChars, "htmlContent",
+	ps.Require(a.HTML == nil || utf8.RuneCountInString(*a.HTML) <= maxHTMLChars, "htmlContent",
 		"is longer than %d characters", maxHTMLChars)
 	texts("htmlContentJson", a.HTMLs, maxHTMLChars)
 	if a.SliderName != "" {
@@ -133,23 +127,23 @@ func (a Announcement) Check(added bool) error {
 	if a.ClientType != nil {
 		text("sliderClientType", *a.ClientType, maxNameChars)
 	}
-	say(a.Route == nil || object(a.Route), "routeContent", "must be an object of at most %d bytes", maxRouteBytes)
+	ps.Require(a.Route == nil || object(a.Route), "routeContent", "must be an object of at most %d bytes", maxRouteBytes)
 	good := true
 	for l, r := range a.Routes {
 		good = good && slices.Contains(languages, l) && object(r)
 	}
-	say(good, "routeContentJson", "must have the keys tr, en or ar, and objects of at most %d bytes", maxRouteBytes)
-	say(!a.StartAt.Before(earliest) && !a.StartAt.After(latest), "startDate", "must be from %d to %d", 1970, 9999)
-	say(!a.EndAt.Before(earliest) && !a.EndAt.After(latest), "endDate", "must be from %d to %d", 1970, 9999)
-	say(!a.EndAt.Before(a.StartAt), "endDate", "is before startDate")
+	ps.Require(good, "routeContentJson", "must have the keys tr, en or ar, and objects of at most %d bytes", maxRouteBytes)
+	ps.Require(!a.StartAt.Before(earliest) && !a.StartAt.After(latest), "startDate", "must be from %d to %d", 1970, 9999)
+	ps.Require(!a.EndAt.Before(earliest) && !a.EndAt.After(latest), "endDate", "must be from %d to %d", 1970, 9999)
+	ps.Require(!a.EndAt.Before(a.StartAt), "endDate", "is before startDate")
 	if a.Slider != nil && *a.Slider {
 		const missing = "is required for the slider"
 		for i, field := range pictureFields {
-			say(a.Pictures[i] != "", field, missing)
+			ps.Require(a.Pictures[i] != "", field, missing)
 		}
-		say(a.SliderName != "", "sliderName", missing)
-		say(a.Route != nil || !added && len(a.Routes) > 0, "routeContent", missing)
-		say(a.Type != nil, "type", missing)
+		ps.Require(a.SliderName != "", "sliderName", missing)
+		ps.Require(a.Route != nil || !added && len(a.Routes) > 0, "routeContent", missing)
+		ps.Require(a.Type != nil, "type", missing)
 	}
 	return fault.All(ps)
 }

@@ -10,7 +10,6 @@ package contract
 
 import (
 	"context"
-	"fmt"
 	"time"
 	"unicode/utf8"
 
@@ -39,27 +38,15 @@ type Contract struct {
 	CreatedAt   time.Time `audit:"-"`
 }
 
-const maxNameChars = 200
-
 // Check validates a contract. INVALID_FIELD with every invalid field.
 func (c Contract) Check() error {
-	ps := code.Check("code", c.Code)
-	long := func(field, text string) {
-		switch {
-		case utf8.RuneCountInString(text) > maxNameChars:
-			ps = append(ps, fault.Problem{Field: field, Message: fmt.Sprintf("is longer than %d characters", maxNameChars)})
-		case !legible.Valid(text):
-			ps = append(ps, fault.Problem{Field: field, Message: "must not contain control characters"})
-		}
+	ps := fault.Problems(code.Check("code", c.Code))
+	legible.CheckName(&ps, "name", c.Name)
+	for _, f := range []struct{ field, text string }{{"nameTr", c.Turkish}, {"nameAr", c.Arabic}, {"version", c.Version}} {
+		fits := utf8.RuneCountInString(f.text) <= legible.MaxName
+		ps.Require(fits, f.field, "is longer than %d characters", legible.MaxName)
+		ps.Require(!fits || legible.Valid(f.text), f.field, "must not contain control characters")
 	}
-	if n := utf8.RuneCountInString(c.Name); n == 0 || n > maxNameChars {
-		ps = append(ps, fault.Problem{Field: "name", Message: "must be 1 to 200 characters"})
-	} else {
-		long("name", c.Name)
-	}
-	long("nameTr", c.Turkish)
-	long("nameAr", c.Arabic)
-	long("version", c.Version)
 	return fault.All(ps)
 }
 

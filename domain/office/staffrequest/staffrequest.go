@@ -8,7 +8,6 @@
 package staffrequest
 
 import (
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -26,9 +25,8 @@ const (
 	Rejected Status = "REJECTED"
 )
 
-// The maximum lengths of texts, in characters, and of a deployment, in minutes.
+// The maximum length of a comment, in characters, and of a deployment, in minutes.
 const (
-	maxNameChars    = 200
 	maxCommentChars = 2000
 	maxMinutes      = 365 * 24 * 60
 )
@@ -65,40 +63,28 @@ type VPN struct {
 
 // Check validates a request as a whole. INVALID_FIELD with every invalid field.
 func (d Deploy) Check() error {
-	ps := append(names("service_name", d.ServiceName, "original_service_name", d.OriginalServiceName,
-		"build_number", d.BuildNumber, "type", d.Type), d.check()...)
-	if d.Minutes < 1 || d.Minutes > maxMinutes {
-		ps = append(ps, fault.Problem{Field: "duration_minutes", Message: "must be 1 to 525600"})
-	}
+	var ps fault.Problems
+	legible.CheckName(&ps, "service_name", d.ServiceName)
+	legible.CheckName(&ps, "original_service_name", d.OriginalServiceName)
+	legible.CheckName(&ps, "build_number", d.BuildNumber)
+	d.check(&ps)
+	ps.Require(d.Minutes >= 1 && d.Minutes <= maxMinutes, "duration_minutes", "must be 1 to 525600")
 	return fault.All(ps)
 }
 
 // Check validates a request as a whole. INVALID_FIELD with every invalid field.
 func (v VPN) Check() error {
-	return fault.All(append(names("user_name", v.UserName, "type", v.Type), v.check()...))
+	var ps fault.Problems
+	legible.CheckName(&ps, "user_name", v.UserName)
+	v.check(&ps)
+	return fault.All(ps)
 }
 
-func (r Request) check() (ps []fault.Problem) {
-	if r.Status != Pending && r.Status != Approved && r.Status != Rejected {
-		ps = append(ps, fault.Problem{Field: "status", Message: "must be one of PENDING, APPROVED, REJECTED"})
-	}
-	if utf8.RuneCountInString(r.Comment) > maxCommentChars {
-		ps = append(ps, fault.Problem{Field: "comment", Message: "must have at most 2000 characters"})
-	}
-	return ps
-}
-
-// names validates required texts; each follows its field.
-func names(pairs ...string) (ps []fault.Problem) {
-	for i := 0; i < len(pairs); i += 2 {
-		// #nosec G602: the caller passes pairs.
-		if n := utf8.RuneCountInString(strings.TrimSpace(pairs[i+1])); n == 0 || n > maxNameChars {
-			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must be 1 to 200 characters"})
-		} else if !legible.Valid(pairs[i+1]) {
-			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must not contain control characters"})
-		}
-	}
-	return ps
+func (r Request) check(ps *fault.Problems) {
+	legible.CheckName(ps, "type", r.Type)
+	ps.Require(r.Status == Pending || r.Status == Approved || r.Status == Rejected, "status",
+		"must be one of PENDING, APPROVED, REJECTED")
+	ps.Require(utf8.RuneCountInString(r.Comment) <= maxCommentChars, "comment", "must have at most 2000 characters")
 }
 
 // DeployChange is a partial update; nil: unchanged.
@@ -152,9 +138,9 @@ func (c VPNChange) Check() error {
 }
 
 func nothing(fields ...string) error {
-	ps := make([]fault.Problem, len(fields))
-	for i, f := range fields {
-		ps[i] = fault.Problem{Field: f, Message: "is required if no other field is changed"}
+	var ps fault.Problems
+	for _, f := range fields {
+		ps.Require(false, f, "is required if no other field is changed")
 	}
 	return fault.All(ps)
 }

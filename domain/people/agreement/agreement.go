@@ -39,20 +39,18 @@ const (
 
 // Check validates an agreement. INVALID_FIELD with every invalid field.
 func (a Agreement) Check() error {
-	var ps []fault.Problem
+	var ps fault.Problems
 	for _, f := range []struct {
 		field, text string
 		most        int
 	}{{"name", a.Name, MaxName}, {"description", a.Description, MaxDescription}, {"version", a.Version, MaxVersion}} {
-		if utf8.RuneCountInString(f.text) > f.most {
-			ps = append(ps, fault.Problem{Field: f.field, Message: "is too long"})
-		} else if f.field == "name" && !legible.Valid(f.text) {
-			ps = append(ps, fault.Problem{Field: f.field, Message: "must not contain control characters"})
-		}
+		ps.Require(utf8.RuneCountInString(f.text) <= f.most, f.field, "is too long")
 	}
-	if strings.TrimSpace(a.Version) == "" || strings.ContainsFunc(a.Version, func(r rune) bool { return r < ' ' }) {
-		ps = append(ps, fault.Problem{Field: "version", Message: "must be a number or a text such as 2.1"})
-	}
+	ps.Require(utf8.RuneCountInString(a.Name) > MaxName || legible.Valid(a.Name), "name",
+		"must not contain control characters")
+	control := func(r rune) bool { return r < ' ' }
+	ps.Require(strings.TrimSpace(a.Version) != "" && !strings.ContainsFunc(a.Version, control), "version",
+		"must be a number or a text such as 2.1")
 	return fault.All(ps)
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/netip"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
+	"castellan/domain/kit/jose"
 	"castellan/domain/proof/device"
 	"castellan/domain/proof/totp"
 )
@@ -56,10 +55,6 @@ type Begun struct {
 	PublicKey     json.RawMessage
 	Authenticator *totp.Drawn
 }
-
-func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
-
-func decode(text string) ([]byte, error) { return base64.RawURLEncoding.Strict().DecodeString(text) }
 
 // The number of requests of a network, and their period.
 const (
@@ -117,19 +112,16 @@ func (s *Service) Begin(ctx context.Context, by audit.By, token string, details 
 func random() string {
 	b := make([]byte, passkey.HandleBytes)
 	rand.Read(b) // crypto/rand.Read never fails
-	return encode(b)
+	return jose.Encode(b)
 }
 
 // account validates the details and returns the new account.
 func (s *Service) account(d Details) (u user.User, err error) {
 	is, problems := user.Identify(&d.CountryCode, &d.Phone, &d.Email)
-	problems = append(problems, user.CheckNames(&d.Name, &d.Surname)...)
+	ps := fault.Problems(append(problems, user.CheckNames(&d.Name, &d.Surname)...))
 	dial, _ := user.DialCode(d.CountryCode) // validated by Identify
-	var f *fault.Error
-	if errors.As(s.Policy.Check(d.Password, password.Personal{Phone: is.Phone, DialCode: dial, Mail: is.Mail}), &f) {
-		problems = append(problems, f.Fields...)
-	}
-	if err := fault.All(problems); err != nil {
+	ps.Join(s.Policy.Check(d.Password, password.Personal{Phone: is.Phone, DialCode: dial, Mail: is.Mail}))
+	if err := fault.All(ps); err != nil {
 		return u, err
 	}
 	now := s.Now()

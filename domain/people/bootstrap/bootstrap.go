@@ -20,6 +20,7 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
+	"castellan/domain/kit/jose"
 	"castellan/domain/kit/keyring"
 )
 
@@ -136,19 +137,13 @@ func (s *Service) valid(ctx context.Context, token, ticket string) (l Link, err 
 // seal and open convert the state of the page to a ticket of one link, and back.
 func (s *Service) seal(l Link, d draft) (string, error) {
 	text, err := json.Marshal(d)
-	return encode(s.Ring.Seal(text, l.data())), err
+	return jose.Encode(s.Ring.Seal(text, l.data())), err
 }
 
 func (s *Service) open(l Link, ticket string) (d draft, ok bool) {
-	sealed, err := decode(ticket)
-	if err != nil {
-		return d, false
-	}
+	sealed, _ := jose.Decode(ticket) // nothing opens
 	text, err := s.Ring.Open(sealed, l.data())
-	if err != nil || json.Unmarshal(text, &d) != nil {
-		return d, false
-	}
-	return d, true
+	return d, err == nil && json.Unmarshal(text, &d) == nil
 }
 
 // data is the associated data of the tickets of a link.

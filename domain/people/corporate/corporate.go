@@ -94,7 +94,7 @@ func (a Application) Check() error {
 	return fault.All(a.problems())
 }
 
-func (a Application) problems() []fault.Problem {
+func (a Application) problems() fault.Problems {
 	return append(texts(maxNameChars, "companyName", a.CompanyName),
 		texts(maxMarkChars, "taxNumber", a.TaxNumber, "status", a.Status)...)
 }
@@ -115,17 +115,14 @@ func (u User) Canonical() (User, error) {
 }
 
 // texts validates required texts; each follows its field.
-func texts(most int, pairs ...string) (ps []fault.Problem) {
+func texts(most int, pairs ...string) (ps fault.Problems) {
 	for i := 0; i < len(pairs); i += 2 {
 		// #nosec G602: the caller passes pairs.
-		switch n := utf8.RuneCountInString(strings.TrimSpace(pairs[i+1])); {
-		case n == 0:
-			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must not be blank"})
-		case n > most:
-			ps = append(ps, fault.Problem{Field: pairs[i], Message: "is too long"})
-		case !legible.Valid(pairs[i+1]):
-			ps = append(ps, fault.Problem{Field: pairs[i], Message: "must not contain control characters"})
-		}
+		field, text := pairs[i], pairs[i+1]
+		n := utf8.RuneCountInString(strings.TrimSpace(text))
+		ps.Require(n > 0, field, "must not be blank")
+		ps.Require(n <= most, field, "is too long")
+		ps.Require(n == 0 || n > most || legible.Valid(text), field, "must not contain control characters")
 	}
 	return ps
 }

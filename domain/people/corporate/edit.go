@@ -15,7 +15,7 @@ type Edit struct {
 // Check validates the fields that change, without the record: an edit is judged before the record is read. The result
 // is validated by User.Canonical. INVALID_FIELD with every invalid field.
 func (e Edit) Check() error {
-	var ps []fault.Problem
+	var ps fault.Problems
 	for _, f := range []struct {
 		name string
 		sent *string

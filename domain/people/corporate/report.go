@@ -34,9 +34,7 @@ func (s *Service) Application(ctx context.Context, n int64) (Application, error)
 // Errors: INVALID_FIELD; INVALID_STATE for another application under the same external id.
 func (s *Service) Report(ctx context.Context, by audit.By, a Application) (Application, error) {
 	ps := texts(integration.MaxExternalID, "externalId", a.ExternalID)
-	if len(ps) == 0 && len(a.ExternalID) > integration.MaxExternalID {
-		ps = append(ps, fault.Problem{Field: "externalId", Message: "must be at most 128 bytes"})
-	}
+	ps.Require(len(ps) > 0 || len(a.ExternalID) <= integration.MaxExternalID, "externalId", "must be at most 128 bytes")
 	if err := fault.All(append(ps, a.problems()...)); err != nil {
 		return a, err
 	}

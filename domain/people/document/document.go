@@ -83,36 +83,27 @@ func (d Document) Mark() Place { return Place{d.ID} }
 func (d Document) charge() int64 { return max(d.Size, leastCharge) }
 
 // check validates the metadata sent by the client, by its field names.
-func (d Document) check(nameField string) (problems []fault.Problem) {
-	problem := func(field, message string) {
-		problems = append(problems, fault.Problem{Field: field, Message: message})
-	}
-	switch {
-	case strings.TrimSpace(d.Name) == "":
-		problem(nameField, "must not be blank")
-	case utf8.RuneCountInString(d.Name) > maxNameChars || !legible.Valid(d.Name):
-		problem(nameField, "must be 1 to 200 visible characters")
-	}
-	if !short(d.Description) {
-		problem("description", "must be at most 2000 characters")
-	}
-	if !short(d.Reason) {
-		problem("reason", "must be at most 2000 characters")
-	}
-	return append(problems, checkTexts("descriptionJson", d.DescriptionTexts)...)
+func (d Document) check(nameField string) (ps fault.Problems) {
+	blank := strings.TrimSpace(d.Name) == ""
+	ps.Require(!blank, nameField, "must not be blank")
+	ps.Require(blank || utf8.RuneCountInString(d.Name) <= maxNameChars && legible.Valid(d.Name), nameField,
+		"must be 1 to 200 visible characters")
+	ps.Require(short(d.Description), "description", "must be at most 2000 characters")
+	ps.Require(short(d.Reason), "reason", "must be at most 2000 characters")
+	checkTexts(&ps, "descriptionJson", d.DescriptionTexts)
+	return ps
 }
 
 func short(text *string) bool { return text == nil || utf8.RuneCountInString(*text) <= maxTextChars }
 
 var languages = []string{"tr", "en", "ar"}
 
-func checkTexts(field string, texts map[string]string) []fault.Problem {
+func checkTexts(ps *fault.Problems, field string, texts map[string]string) {
+	good := true
 	for language, text := range texts {
-		if !slices.Contains(languages, language) || utf8.RuneCountInString(text) > maxTextChars {
-			return []fault.Problem{{Field: field, Message: "must be texts of at most 2000 characters by tr, en or ar"}}
-		}
+		good = good && slices.Contains(languages, language) && short(&text)
 	}
-	return nil
+	ps.Require(good, field, "must be texts of at most 2000 characters by tr, en or ar")
 }
 
 // baseName returns a file name without the path that some clients send with it.

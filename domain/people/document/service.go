@@ -92,9 +92,10 @@ type Fields struct{ Name, NameTexts, Content string }
 // RECORD_NOT_FOUND for an unknown user, RECORD_LIMIT_REACHED for a full quota, OVERLOADED.
 func (s *Service) Add(ctx context.Context, by audit.By, d Document, content []byte, f Fields) (Document, error) {
 	d.Name, d.Status, d.Reason, d.Size = baseName(d.Name), Active, new(WaitingApproval), int64(len(content))
-	problems := append(d.check(f.Name), checkTexts(f.NameTexts, d.NameTexts)...)
-	problems = append(problems, s.checkType(d.Type)...)
-	if err := fault.All(problems); err != nil {
+	ps := d.check(f.Name)
+	checkTexts(&ps, f.NameTexts, d.NameTexts)
+	ps.Require(s.allowsType(d.Type), "type", "is not a document type")
+	if err := fault.All(ps); err != nil {
 		return Document{}, err
 	}
 	var err error
@@ -159,29 +160,19 @@ func (s *Service) judge(ctx context.Context, name string, content []byte, f Fiel
 	return mimeType, nil
 }
 
-func (s *Service) checkType(kind int64) []fault.Problem {
-	if kind == Unclassified || s.values(parameter.DocumentType, strconv.FormatInt(kind, 10)) {
-		return nil
-	}
-	return []fault.Problem{{Field: "type", Message: "is not a document type"}}
-}
-
-func (s *Service) values(list parameter.Kind[parameter.List], value string) bool {
-	return list.In(s.Values()).Allows(value)
+func (s *Service) allowsType(kind int64) bool {
+	return kind == Unclassified || parameter.DocumentType.In(s.Values()).Allows(strconv.FormatInt(kind, 10))
 }
 
 // Change changes a document and returns it. With asAdmin, by may change any document. Otherwise by may change own
 // documents only, and only their description (D-DOC-04). Errors: INVALID_FIELD, FORBIDDEN, and RECORD_NOT_FOUND, also
 // for another user's document.
 func (s *Service) Change(ctx context.Context, by audit.By, asAdmin bool, c Change) (d Document, err error) {
-	problems := c.apply(Document{Name: "-"}).check("")
-	if c.Status != nil && !s.values(parameter.DocumentStatus, *c.Status) {
-		problems = append(problems, fault.Problem{Field: "status", Message: "is not a document status"})
-	}
-	if c.Type != nil {
-		problems = append(problems, s.checkType(*c.Type)...)
-	}
-	if err := fault.All(problems); err != nil {
+	ps := c.apply(Document{Name: "-"}).check("")
+	ps.Require(c.Status == nil || parameter.DocumentStatus.In(s.Values()).Allows(*c.Status), "status",
+		"is not a document status")
+	ps.Require(c.Type == nil || s.allowsType(*c.Type), "type", "is not a document type")
+	if err := fault.All(ps); err != nil {
 		return d, err
 	}
 	if !asAdmin && (c.decides() || c.UserID != nil && *c.UserID != by.UserID) {

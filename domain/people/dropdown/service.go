@@ -3,7 +3,6 @@ package dropdown
 import (
 	"context"
 	"strconv"
-	"unicode/utf8"
 
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
@@ -15,18 +14,12 @@ import (
 // MaxOrderNo is the highest order number of an option.
 const MaxOrderNo = 1_000_000_000
 
-const maxNameChars = 200
-
 // Check validates an option. INVALID_FIELD with every invalid field.
 func (o Option) Check() error {
-	ps := append(code.Check("dropdownCode", o.Group), code.Check("code", o.Code)...)
-	for _, f := range []struct{ field, value string }{{"nameEn", o.English}, {"nameTr", o.Turkish}, {"nameAr", o.Arabic}} {
-		if n := utf8.RuneCountInString(f.value); n == 0 || n > maxNameChars {
-			ps = append(ps, fault.Problem{Field: f.field, Message: "must be 1 to 200 characters"})
-		} else if !legible.Valid(f.value) {
-			ps = append(ps, fault.Problem{Field: f.field, Message: "must not contain control characters"})
-		}
-	}
+	ps := fault.Problems(append(code.Check("dropdownCode", o.Group), code.Check("code", o.Code)...))
+	legible.CheckName(&ps, "nameEn", o.English)
+	legible.CheckName(&ps, "nameTr", o.Turkish)
+	legible.CheckName(&ps, "nameAr", o.Arabic)
 	return fault.All(ps)
 }
 

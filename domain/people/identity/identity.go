@@ -68,23 +68,18 @@ func (p Person) BirthYear() int { t, _ := time.Parse(time.DateOnly, p.BirthDate)
 const firstYear = 1900
 
 // read trims and validates the fields. INVALID_FIELD with every invalid field.
-func (p Person) read(now time.Time) (Person, []fault.Problem) {
-	var problems []fault.Problem
-	say := func(good bool, field, message string) {
-		if !good {
-			problems = append(problems, fault.Problem{Field: field, Message: message})
-		}
-	}
+func (p Person) read(now time.Time) (Person, fault.Problems) {
+	var ps fault.Problems
 	p.Number = Number(strings.TrimSpace(string(p.Number)))
-	say(p.Number.wellFormed(), "userIdentityNumber", "is not a valid identity number")
+	ps.Require(p.Number.wellFormed(), "userIdentityNumber", "is not a valid identity number")
 	for _, f := range []struct {
 		field string
 		name  *string
 		must  bool
 	}{{"name", &p.Name, true}, {"surname", &p.Surname, true}, {"secondName", &p.SecondName, false}} {
 		*f.name = strings.Join(strings.Fields(*f.name), " ")
-		say(*f.name != "" || !f.must, f.field, "must not be blank")
-		say(legible.Valid(*f.name), f.field, "must not contain control characters")
+		ps.Require(*f.name != "" || !f.must, f.field, "must not be blank")
+		ps.Require(legible.Valid(*f.name), f.field, "must not contain control characters")
 	}
 	var born time.Time
 	for _, layout := range []string{time.DateOnly, "02.01.2006"} {
@@ -92,9 +87,10 @@ func (p Person) read(now time.Time) (Person, []fault.Problem) {
 			born = t
 		}
 	}
-	say(born.Year() >= firstYear && born.Before(now), "birthDate", "must be a date of birth, YYYY-MM-DD or DD.MM.YYYY")
+	ps.Require(born.Year() >= firstYear && born.Before(now), "birthDate",
+		"must be a date of birth, YYYY-MM-DD or DD.MM.YYYY")
 	p.BirthDate = born.Format(time.DateOnly)
-	return p, problems
+	return p, ps
 }
 
 // Registry is the national register of persons.
@@ -114,8 +110,6 @@ type Store interface {
 	Others(ctx context.Context, userID string, hashes ...string) (int, error)
 	// Keep stores a person with the sealed number, and replaces an earlier one.
 	Keep(ctx context.Context, userID string, p Person, sealed []byte) error
-	// Sealed reads the sealed number of a user. RECORD_NOT_FOUND.
-	Sealed(ctx context.Context, userID string) ([]byte, error)
 	// Kept reads the stored part of a user's identity with the sealed number. RECORD_NOT_FOUND.
 	Kept(ctx context.Context, userID string) (Kept, error)
 	// Hashed lists the accounts with a hash of an identity number whose id is greater than after, in the order of their

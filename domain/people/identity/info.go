@@ -39,7 +39,7 @@ var Questions = [5]Question{
 
 // judge validates the choices: each must be an option of its group, and explained if the option demands it. prefix is
 // put before the field names.
-func (s *Service) judge(ctx context.Context, i Info, prefix string) (Info, []fault.Problem, error) {
+func (s *Service) judge(ctx context.Context, i Info, prefix string) (Info, fault.Problems, error) {
 	options, err := s.Options.List(ctx, dropdown.Query{})
 	if err != nil {
 		return i, nil, err
@@ -49,23 +49,20 @@ func (s *Service) judge(ctx context.Context, i Info, prefix string) (Info, []fau
 		byID[o.ID] = o
 	}
 	least := parameter.Explanation.In(s.Values()).MinLength
-	var problems []fault.Problem
+	var ps fault.Problems
 	for n, q := range Questions {
 		c := &i.Choices[n]
 		c.Explanation = strings.TrimSpace(c.Explanation)
 		o, known := byID[c.OptionID]
-		switch {
-		case !known || o.Group != q.Group:
-			problems = append(problems, fault.Problem{Field: prefix + q.Field, Message: "is not one of this list"})
-		case !o.ExplainMandatory:
-		case c.Explanation == "":
-			problems = append(problems, fault.Problem{Field: prefix + q.Explain, Message: "is required for this choice"})
-		case utf8.RuneCountInString(c.Explanation) < least:
-			problems = append(problems, fault.Problem{Field: prefix + q.Explain,
-				Message: fmt.Sprintf("is shorter than %d characters", least)})
+		known = known && o.Group == q.Group
+		ps.Require(known, prefix+q.Field, "is not one of this list")
+		if known && o.ExplainMandatory {
+			ps.Require(c.Explanation != "", prefix+q.Explain, "is required for this choice")
+			ps.Require(c.Explanation == "" || utf8.RuneCountInString(c.Explanation) >= least, prefix+q.Explain,
+				"is shorter than %d characters", least)
 		}
 	}
-	return i, problems, nil
+	return i, ps, nil
 }
 
 // Inform stores the caller's statements about the use of the account, and replaces earlier ones: the id is unchanged

@@ -179,13 +179,13 @@ func (s *Service) matchesRegister(ctx context.Context, by audit.By, p Person, as
 
 // NumberOf returns the identity number of a user, only for display to the user; "" if unknown.
 func (s *Service) NumberOf(ctx context.Context, userID string) (string, error) {
-	sealed, err := s.Store.Sealed(ctx, userID)
+	kept, err := s.Store.Kept(ctx, userID)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	number, err := s.Ring.Open(sealed, sealedFor(userID))
+	number, err := s.Ring.Open(kept.Sealed, sealedFor(userID))
 	return string(number), err
 }

@@ -50,10 +50,9 @@ type auth0Hash struct {
 	Password struct {
 		Encoding string `json:"encoding"`
 	} `json:"password"`
-	KeyLen int `json:"keylen"` // of scrypt
-	Cost   int `json:"cost"`
-	Block  int `json:"blockSize"`
-	Lanes  int `json:"parallelization"`
+	Cost  int `json:"cost"` // of scrypt
+	Block int `json:"blockSize"`
+	Lanes int `json:"parallelization"`
 }
 
 func auth0Entry(text []byte) (Entry, error) {

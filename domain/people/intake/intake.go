@@ -75,57 +75,41 @@ var languages = []string{"", "tr", "en", "ar"}
 // Errors: INVALID_FIELD with every invalid field.
 func (e Entry) account(id string, now time.Time, statuses []string) (u user.User, secret []byte, err error) {
 	u = user.New(id, now)
-	var problems []fault.Problem
-	check := func(err error) {
-		var f *fault.Error
-		if errors.As(err, &f) {
-			problems = append(problems, f.Fields...)
-		}
-	}
+	var ps fault.Problems
 	if e.Email != "" {
 		u.Email, err = user.CanonicalMail(e.Email)
-		check(err)
+		ps.Join(err)
 	}
 	u.EmailVerified = e.EmailVerified && u.Email != ""
 	switch {
 	case e.International != "":
 		u.CountryCode, u.Phone, err = user.International(e.International)
-		check(err)
+		ps.Join(err)
 	case e.Phone != "" || e.CountryCode != "":
 		u.Phone, err = user.Canonical(e.CountryCode, e.Phone)
-		check(err)
+		ps.Join(err)
 		u.CountryCode, _ = user.DialCode(e.CountryCode)
 	}
-	if u.Phone != "" && u.Reachable() == "" { // the form of a placeholder
-		check(fault.Invalid("phoneNumber", "must be digits, without the country code"))
-	}
-	if e.Email == "" && e.Phone == "" && e.International == "" {
-		check(fault.Invalid("email", "or a phone number is required"))
-	}
-	u.Name, u.Surname = e.Name, e.Surname
-	problems = append(problems, user.CheckNames(&u.Name, &u.Surname)...)
-	if utf8.RuneCountInString(u.Name) > maxName || utf8.RuneCountInString(u.Surname) > maxName {
-		check(fault.Invalid("name", "is too long"))
-	}
+	placeholder := u.Phone != "" && u.Reachable() == ""
+	ps.Require(!placeholder, "phoneNumber", "must be digits, without the country code")
+	ps.Require(e.Email != "" || e.Phone != "" || e.International != "", "email", "or a phone number is required")
+	u.Name, u.Surname, u.Language = e.Name, e.Surname, e.Language
+	ps = append(ps, user.CheckNames(&u.Name, &u.Surname)...)
+	ps.Require(max(utf8.RuneCountInString(u.Name), utf8.RuneCountInString(u.Surname)) <= maxName, "name", "is too long")
 	if e.ExternalID != "" {
-		if p := registration.CheckExternalID(e.ExternalID); p != nil {
-			problems = append(problems, *p)
-		}
+		registration.CheckExternalID(&ps, "externalId", e.ExternalID)
 	}
-	if u.Language = e.Language; !slices.Contains(languages, u.Language) {
-		check(fault.Invalid("language", "must be tr, en or ar"))
-	}
+	ps.Require(slices.Contains(languages, e.Language), "language", "must be tr, en or ar")
 	if e.Status != "" {
-		if u.Status = user.Status(e.Status); !slices.Contains(statuses, e.Status) {
-			check(fault.Invalid("status", "must be a status of an account"))
-		}
+		u.Status = user.Status(e.Status)
+		ps.Require(slices.Contains(statuses, e.Status), "status", "must be a status of an account")
 	}
 	if e.TOTP != "" {
 		secret, err = totp.ParseSecret(e.TOTP)
-		check(err)
+		ps.Join(err)
 		u.TOTP = err == nil
 	}
-	return u, secret, fault.All(problems)
+	return u, secret, fault.All(ps)
 }
 
 // reason returns the text of a refusal. It contains no text of the file.

@@ -9,6 +9,7 @@ package kyc
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -61,25 +62,15 @@ type Verdict struct {
 }
 
 func (v Verdict) check() error {
-	var problems []fault.Problem
-	say := func(good bool, field, message string) {
-		if !good {
-			problems = append(problems, fault.Problem{Field: field, Message: message})
-		}
-	}
-	say(v.KYCConfirm != user.WaitingApproval, "kycConfirm", "is not a decision")
-	if v.rejects() {
-		say(v.Reason != nil && strings.TrimSpace(*v.Reason) != "", "rejectedResult", "is required for a rejection")
-	}
-	say(v.Reason == nil || short(*v.Reason), "rejectedResult", "must be at most 2000 characters")
-	for _, language := range languages {
-		if text, told := v.Reasons[language].(string); told && !short(text) {
-			say(false, "rejectedResultJson", "must be at most 2000 characters")
-			break
-		}
-	}
-	say(len(v.DocumentIDs) > 0, "userDocumentId", "must not be empty")
-	return fault.All(problems)
+	var ps fault.Problems
+	ps.Require(v.KYCConfirm != user.WaitingApproval, "kycConfirm", "is not a decision")
+	ps.Require(!v.rejects() || v.Reason != nil && strings.TrimSpace(*v.Reason) != "", "rejectedResult",
+		"is required for a rejection")
+	ps.Require(v.Reason == nil || short(*v.Reason), "rejectedResult", "must be at most 2000 characters")
+	long := func(language string) bool { text, _ := v.Reasons[language].(string); return !short(text) }
+	ps.Require(!slices.ContainsFunc(languages, long), "rejectedResultJson", "must be at most 2000 characters")
+	ps.Require(len(v.DocumentIDs) > 0, "userDocumentId", "must not be empty")
+	return fault.All(ps)
 }
 
 func (v Verdict) rejects() bool { return v.KYCConfirm == user.Rejected }

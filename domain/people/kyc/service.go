@@ -107,17 +107,11 @@ func (s *Service) owned(ctx context.Context, v Verdict) error {
 		return err
 	}
 	foreign := func(id string) bool { return !slices.Contains(owned, id) }
-	var problems []fault.Problem
-	if slices.ContainsFunc(v.DocumentIDs, foreign) {
-		problems = append(problems, fault.Problem{Field: "userDocumentId", Message: notOwned})
-	}
-	if foreign(v.DocumentID) {
-		problems = append(problems, fault.Problem{Field: "documentId", Message: notOwned})
-	}
-	return fault.All(problems)
+	var ps fault.Problems
+	ps.Require(!slices.ContainsFunc(v.DocumentIDs, foreign), "userDocumentId", "is not a document of the user")
+	ps.Require(!foreign(v.DocumentID), "documentId", "is not a document of the user")
+	return fault.All(ps)
 }
-
-const notOwned = "is not a document of the user"
 
 func (s *Service) decisionNotices(u user.User, template string, d Decision, by audit.By,
 	on ...challenge.Name) []commit.Write {

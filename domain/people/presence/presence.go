@@ -8,12 +8,9 @@
 package presence
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
-
-	"castellan/domain/kit/sorting"
 )
 
 // Lifetime is how long a heartbeat counts. A client repeats it every ten seconds.
@@ -54,9 +51,7 @@ func (r *Room) Say(now time.Time, p Person, leaves bool) []Person {
 		p.Since, p.seen = now, now
 		r.people = append(r.people, p)
 	}
-	others := slices.DeleteFunc(slices.Clone(r.people), func(o Person) bool { return o.UserID == p.UserID })
-	sorting.Stable(others, func(a, b Person) int { return cmp.Compare(a.Since.UnixMilli(), b.Since.UnixMilli()) })
-	return others
+	return slices.DeleteFunc(slices.Clone(r.people), func(o Person) bool { return o.UserID == p.UserID })
 }
 
 // Empty reports whether no one is present.

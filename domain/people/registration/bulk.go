@@ -33,17 +33,15 @@ func (s *Service) AddAll(ctx context.Context, by audit.By, all []Newcomer) (jobI
 	if len(all) == 0 || len(all) > MaxBulk {
 		return "", fault.Invalid("users", "must have 1 to %d elements", MaxBulk)
 	}
-	seen, problems := map[string]bool{}, []fault.Problem(nil)
+	seen, ps := map[string]bool{}, fault.Problems{}
 	for i, n := range all {
 		field := fmt.Sprintf("users[%d].externalId", i)
-		if p := n.checkExternalID(); p != nil {
-			problems = append(problems, fault.Problem{Field: field, Message: p.Message})
-		} else if seen[n.ExternalID] {
-			problems = append(problems, fault.Problem{Field: field, Message: "is given more than once"})
+		if CheckExternalID(&ps, field, n.ExternalID) {
+			ps.Require(!seen[n.ExternalID], field, "is given more than once")
 		}
 		seen[n.ExternalID] = true
 	}
-	if err := fault.All(problems); err != nil {
+	if err := fault.All(ps); err != nil {
 		return "", err
 	}
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b Newcomer) int {

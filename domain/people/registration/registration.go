@@ -8,6 +8,7 @@
 package registration
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -44,29 +45,21 @@ type Newcomer struct {
 //
 // Errors: INVALID_FIELD with every invalid field.
 func (n Newcomer) Canonical() (Newcomer, error) {
-	var problems []fault.Problem
-	if p := n.checkExternalID(); p != nil {
-		problems = append(problems, *p)
-	}
+	var ps fault.Problems
+	CheckExternalID(&ps, "externalId", n.ExternalID)
 	var mail *string
 	if n.Email != "" {
 		mail = &n.Email
 	}
 	is, more := user.Identify(&n.CountryCode, &n.Phone, mail)
-	problems = append(problems, more...)
-	if is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == "" { // the form of a placeholder
-		problems = append(problems, fault.Problem{Field: "phoneNumber",
-			Message: "must be digits, without the country code"})
-	}
+	ps = append(ps, more...)
+	placeholder := is.Phone != "" && (user.User{Phone: is.Phone}).Reachable() == ""
+	ps.Require(!placeholder, "phoneNumber", "must be digits, without the country code")
 	names := user.CheckNames(&n.Name, &n.Surname)
-	if n.Name == "" {
-		problems = append(problems, fault.Problem{Field: "name", Message: "must not be blank"})
-	}
-	problems = append(problems, names...)
-	if n.Type == "" {
-		n.Type = user.Individual
-	}
-	if err := fault.All(problems); err != nil {
+	ps.Require(n.Name != "", "name", "must not be blank")
+	ps = append(ps, names...)
+	n.Type = cmp.Or(n.Type, user.Individual)
+	if err := fault.All(ps); err != nil {
 		return n, err
 	}
 	n.CountryCode, _ = user.DialCode(n.CountryCode) // validated by Identify
@@ -74,21 +67,18 @@ func (n Newcomer) Canonical() (Newcomer, error) {
 	return n, nil
 }
 
-// checkExternalID validates the external id; nil: it is valid.
-func (n Newcomer) checkExternalID() *fault.Problem {
-	switch {
-	case strings.TrimSpace(n.ExternalID) == "":
-		return &fault.Problem{Field: "externalId", Message: "must not be blank"}
-	case len(n.ExternalID) > integration.MaxExternalID:
-		return &fault.Problem{Field: "externalId", Message: "is too long"}
-	case !legible.Valid(n.ExternalID):
-		return &fault.Problem{Field: "externalId", Message: "must not contain control characters"}
+// CheckExternalID adds the problem of an external id and reports whether it is valid.
+func CheckExternalID(ps *fault.Problems, field, id string) bool {
+	before := len(*ps)
+	if strings.TrimSpace(id) == "" {
+		ps.Require(false, field, "must not be blank")
+	} else if len(id) > integration.MaxExternalID {
+		ps.Require(false, field, "is too long")
+	} else {
+		ps.Require(legible.Valid(id), field, "must not contain control characters")
 	}
-	return nil
+	return len(*ps) == before
 }
-
-// CheckExternalID returns the fault of an external id; nil: it is valid.
-func CheckExternalID(text string) *fault.Problem { return Newcomer{ExternalID: text}.checkExternalID() }
 
 // account returns the new account of a newcomer in canonical form.
 func (n Newcomer) account(u user.User) user.User {

@@ -62,8 +62,9 @@ func TestImport(t *testing.T) {
 func TestChecks(t *testing.T) {
 	for text, want := range map[string]string{"a": "", "": "must not be blank", strings.Repeat("x", 129): "is too long",
 		"a\n": "must not contain control characters"} {
-		got := registration.CheckExternalID(text)
-		if (got == nil) != (want == "") || got != nil && (got.Message != want || got.Field != "externalId") {
+		var got fault.Problems
+		if valid := registration.CheckExternalID(&got, "f", text); valid != (want == "") || valid != (len(got) == 0) ||
+			!valid && got[0] != (fault.Problem{Field: "f", Message: want}) {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}

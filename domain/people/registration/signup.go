@@ -82,23 +82,12 @@ func (s *SignUps) read(ctx context.Context, r SignUp) (command, error) {
 	r.ExternalID = "-" // a sign-up has none
 	n, err := r.Canonical()
 	n.ExternalID = ""
-	var f *fault.Error
-	var problems []fault.Problem
-	if errors.As(err, &f) {
-		problems = f.Fields
-	} else if err != nil {
-		return command{}, err
-	}
-	if n.Email == "" {
-		problems = append(problems, fault.Problem{Field: "email", Message: "is required"})
-	}
-	if r.Password != r.Verify {
-		problems = append(problems, fault.Problem{Field: "passwordVerify", Message: "must be the same as password"})
-	}
+	var ps fault.Problems
+	ps.Join(err)
+	ps.Require(n.Email != "", "email", "is required")
+	ps.Require(r.Password == r.Verify, "passwordVerify", "must be the same as password")
 	personal := password.Personal{Phone: n.Phone, DialCode: n.CountryCode, Mail: n.Email}
-	if errors.As(s.Policy.Check(r.Password, personal), &f) {
-		problems = append(problems, f.Fields...)
-	}
+	ps.Join(s.Policy.Check(r.Password, personal))
 	must, err := s.Required(ctx)
 	if err != nil {
 		return command{}, err
@@ -109,13 +98,11 @@ func (s *SignUps) read(ctx context.Context, r SignUp) (command, error) {
 		ids[c.ID] = true
 		terms = append(terms, acceptedTerms{c.ID, c.Version})
 	}
-	switch {
-	case slices.ContainsFunc(must, func(c contract.Contract) bool { return !slices.Contains(r.Contracts, c.ID) }):
-		problems = append(problems, fault.Problem{Field: "contracts", Message: "must contain every active contract"})
-	case slices.ContainsFunc(r.Contracts, func(id int64) bool { return !ids[id] }):
-		problems = append(problems, fault.Problem{Field: "contracts", Message: "contains a contract that is not active"})
-	}
-	return command{Newcomer: n, Contracts: terms}, fault.All(problems)
+	missing := slices.ContainsFunc(must, func(c contract.Contract) bool { return !slices.Contains(r.Contracts, c.ID) })
+	ps.Require(!missing, "contracts", "must contain every active contract")
+	ps.Require(missing || !slices.ContainsFunc(r.Contracts, func(id int64) bool { return !ids[id] }), "contracts",
+		"contains a contract that is not active")
+	return command{Newcomer: n, Contracts: terms}, fault.All(ps)
 }
 
 // Required lists the contracts that a sign-up must accept: the active ones.

@@ -61,13 +61,9 @@ var errNotIgnored = errors.New("standing: the user is not ignored")
 // Errors: INVALID_FIELD; RECORD_NOT_FOUND for an unknown user; INVALID_STATE for another finding under the same
 // external id.
 func (s *Service) Find(ctx context.Context, by audit.By, f Finding) (Finding, error) {
-	var ps []fault.Problem
-	if len(f.ExternalID) > integration.MaxExternalID {
-		ps = append(ps, fault.Problem{Field: "externalId", Message: "must be at most 128 bytes"})
-	}
-	if !slices.Contains(severities, f.Status) {
-		ps = append(ps, fault.Problem{Field: "status", Message: "is not an AML status"})
-	}
+	var ps fault.Problems
+	ps.Require(len(f.ExternalID) <= integration.MaxExternalID, "externalId", "must be at most 128 bytes")
+	ps.Require(slices.Contains(severities, f.Status), "status", "is not an AML status")
 	if err := fault.All(ps); err != nil {
 		return f, err
 	}

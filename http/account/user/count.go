@@ -126,8 +126,5 @@ func statusName(code, language string) string {
 	if !ok {
 		return code
 	}
-	if said, ok := rest.Translated(name, language); ok && language != "en" {
-		return said
-	}
-	return name
+	return rest.InLanguage(name, language)
 }

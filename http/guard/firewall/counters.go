@@ -83,7 +83,7 @@ func (g Counters) show(c ratelimit.Counter) counter {
 	}
 	network, _, _ := strings.Cut(c.Entity, "/")
 	if a, err := netip.ParseAddr(network); err == nil {
-		out.Country = rest.OrNull(g.Country(a))
+		out.Country = rest.Filled(g.Country(a))
 	}
 	return out
 }

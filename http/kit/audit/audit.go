@@ -49,26 +49,19 @@ type listRequest struct {
 }
 
 func (in listRequest) query() (q audit.Query, err error) {
-	var problems []fault.Problem
+	var ps fault.Problems
 	text := func(field string, s *string) string {
-		switch {
-		case s == nil:
-			return ""
-		case *s == "":
-			problems = append(problems, fault.Problem{Field: field, Message: "must not be blank"})
-		}
-		return *s
+		ps.Require(s == nil || *s != "", field, "must not be blank")
+		return rest.Or(s, "")
 	}
 	q = audit.Query{UserID: text("userId", in.UserID), ActorID: text("actorId", in.ActorID),
 		Action: text("action", in.Action), RequestID: text("requestId", in.Request), Target: text("target", in.Target)}
 	if in.IP != nil {
 		ip, err := netip.ParseAddr(*in.IP)
-		if err != nil {
-			problems = append(problems, fault.Problem{Field: "ip", Message: "is not an IP address"})
-		}
+		ps.Require(err == nil, "ip", "is not an IP address")
 		q.IP = ip.Unmap().WithZone("").String() // as the audit writes it
 	}
-	if err := fault.All(problems); err != nil {
+	if err := fault.All(ps); err != nil {
 		return q, err
 	}
 	q.From, q.To, err = rest.Span("from", in.From, in.To)
@@ -113,17 +106,7 @@ type chain struct {
 	Problem *string    `json:"problem" doc:"the mismatch; null if the audit log matches" example:"checkpoint 7 is missing"`
 }
 
-func (g Group) chain(ctx context.Context, _ rest.Caller, _ rest.None) (out chain, err error) {
+func (g Group) chain(ctx context.Context, _ rest.Caller, _ rest.None) (chain, error) {
 	s, err := g.State(ctx)
-	if err != nil {
-		return out, err
-	}
-	out = chain{Counter: s.Last.Counter, MAC: hex.EncodeToString(s.Last.MAC), Holds: s.Broken == ""}
-	if s.Last.Counter > 0 {
-		out.At = &rest.Time{Time: s.At}
-	}
-	if s.Broken != "" {
-		out.Problem = &s.Broken
-	}
-	return out, nil
+	return chain{s.Last.Counter, hex.EncodeToString(s.Last.MAC), rest.At(s.At), s.Broken == "", rest.Filled(s.Broken)}, err
 }

@@ -81,32 +81,17 @@ func (g Group) shown(who rest.Caller) func(job.Job) record {
 			r.Subject, r.ActorID = g.Service.About(j), j.ActorID
 		}
 		for i, f := range j.Failures {
-			r.Failures[i] = failure{f.Reason, f.Text, f.Count, f.Refs}
-			if text, ok := rest.Translated(f.Text, who.Language); ok && who.Language != "en" {
-				r.Failures[i].Text = text
-			}
+			r.Failures[i] = failure{f.Reason, rest.InLanguage(f.Text, who.Language), f.Count, f.Refs}
 		}
 		return r
 	}
 }
 
 func recordOf(j job.Job) record {
-	r := record{ID: j.ID, Type: j.Kind, Status: string(j.State), Done: j.Done, Total: j.Total, Failed: j.Failed,
-		Unknown: j.Unknown, Skipped: j.Skipped, StartedAt: instant(j.StartedAt),
-		UpdatedAt: rest.Time{Time: j.BeatAt}, FinishedAt: instant(j.FinishedAt),
+	return record{ID: j.ID, Type: j.Kind, Status: string(j.State), Done: j.Done, Total: j.Total, Failed: j.Failed,
+		Unknown: j.Unknown, Skipped: j.Skipped, StartedAt: rest.At(j.StartedAt),
+		UpdatedAt: rest.Time{Time: j.BeatAt}, FinishedAt: rest.At(j.FinishedAt), Error: rest.Filled(j.Error),
 		Failures: make([]failure, len(j.Failures))}
-	if j.Error != "" {
-		r.Error = &j.Error
-	}
-	return r
-}
-
-// instant is null for the zero time.
-func instant(t time.Time) *rest.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &rest.Time{Time: t}
 }
 
 // tag names a version of a job.

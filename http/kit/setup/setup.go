@@ -65,22 +65,13 @@ func (g Group) show(ctx context.Context, who rest.Caller, in request) (rest.Data
 			return rest.Data[report]{}, fault.New(fault.Unavailable, "the checks are still running").After(time.Second)
 		}
 	}
-	out := report{Mode: "development", Findings: []finding{}}
+	said := func(text string) string { return rest.InLanguage(text, who.Language) }
+	out := report{Mode: "development", CheckedAt: rest.At(r.CheckedAt),
+		Findings: rest.Each(r.Findings, func(f setup.Finding) finding {
+			return finding{f.Key, string(f.Severity), said(f.State), said(f.Effect), said(f.Mend), f.Reason}
+		})}
 	if r.Production {
 		out.Mode = "production"
-	}
-	if !r.CheckedAt.IsZero() {
-		out.CheckedAt = &rest.Time{Time: r.CheckedAt}
-	}
-	said := func(text string) string {
-		if other, ok := rest.Translated(text, who.Language); ok && who.Language != "en" {
-			return other
-		}
-		return text
-	}
-	for _, f := range r.Findings {
-		out.Findings = append(out.Findings, finding{f.Key, string(f.Severity), said(f.State), said(f.Effect), said(f.Mend),
-			f.Reason})
 	}
 	return rest.Data[report]{Data: out}, nil
 }

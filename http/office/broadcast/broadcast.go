@@ -55,14 +55,10 @@ type notifyRequest struct {
 
 // Validate requires a recipient, and a valid address of the image.
 func (in notifyRequest) Validate() error {
-	var ps []fault.Problem
-	if len(in.MemberID) == 0 {
-		ps = append(ps, fault.Problem{Field: "memberId", Message: "must name a recipient"})
-	}
-	if u, err := url.Parse(rest.Or(in.ImageURL, "https://example.com")); err != nil || u.Host == "" ||
-		u.Scheme != "https" && u.Scheme != "http" {
-		ps = append(ps, fault.Problem{Field: "imageUrl", Message: "must be a URL"})
-	}
+	var ps fault.Problems
+	ps.Require(len(in.MemberID) > 0, "memberId", "must name a recipient")
+	u, err := url.Parse(rest.Or(in.ImageURL, "https://example.com"))
+	ps.Require(err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http"), "imageUrl", "must be a URL")
 	return fault.All(ps)
 }
 
@@ -94,17 +90,15 @@ type textRequest struct {
 
 // Validate requires recipients and reads the filter.
 func (in *textRequest) Validate() error {
-	var ps []fault.Problem
+	var ps fault.Problems
 	blank := func(id string) bool { return strings.TrimSpace(id) == "" }
-	if ids := rest.Or(in.UserIDs, nil); !rest.Or(in.SendAllUsers, false) &&
-		(len(ids) == 0 || slices.ContainsFunc(ids, blank)) {
-		ps = append(ps, fault.Problem{Field: "userIds", Message: "either userIds or sendAllUsers: true is required"})
-	}
+	ids := rest.Or(in.UserIDs, nil)
+	ps.Require(rest.Or(in.SendAllUsers, false) || len(ids) > 0 && !slices.ContainsFunc(ids, blank), "userIds",
+		"either userIds or sendAllUsers: true is required")
 	if in.Filter != nil {
 		var wrong string
-		if in.narrowed, wrong = readFilter(*in.Filter); wrong != "" {
-			ps = append(ps, fault.Problem{Field: "filter", Message: wrong})
-		}
+		in.narrowed, wrong = readFilter(*in.Filter)
+		ps.Require(wrong == "", "filter", "%s", wrong)
 	}
 	return fault.All(ps)
 }

@@ -55,11 +55,7 @@ type version struct {
 func (version) SchemaName() string { return "ContractVersion" }
 
 func showVersion(c contract.Contract, status contract.Status) version {
-	v := version{record: show(c), NameTr: rest.OrNull(c.Turkish), NameAr: rest.OrNull(c.Arabic), Status: string(status)}
-	if !c.PublishedAt.IsZero() {
-		v.PublishedAt = &rest.Time{Time: c.PublishedAt}
-	}
-	return v
+	return version{show(c), rest.Filled(c.Turkish), rest.Filled(c.Arabic), string(status), rest.At(c.PublishedAt)}
 }
 
 // shown is the answer of an endpoint that writes one contract.
@@ -96,12 +92,10 @@ type editRequest struct {
 
 func (in editRequest) apply(c *contract.Contract) {
 	rest.Set(&c.Name, in.Name)
-	for _, f := range []struct {
-		field *string
-		sent  rest.Nullable[string]
-	}{{&c.Turkish, in.NameTr}, {&c.Arabic, in.NameAr}, {&c.Version, in.Version}} {
-		if f.sent.Sent {
-			*f.field = f.sent.Value
+	for field, sent := range map[*string]rest.Nullable[string]{&c.Turkish: in.NameTr, &c.Arabic: in.NameAr,
+		&c.Version: in.Version} {
+		if sent.Sent {
+			*field = sent.Value
 		}
 	}
 }

@@ -189,11 +189,7 @@ func (g Group) look(ctx context.Context, who rest.Caller, r foureyes.Request, ou
 	out.Request = new(rest.JSON(fields))
 	var refusal *fault.Error
 	if errors.As(err, &refusal) && refusal.Code != fault.Internal {
-		text, ok := rest.Translated(refusal.Message, who.Language)
-		if !ok || who.Language == "en" {
-			text = refusal.Message
-		}
-		out.Refusal = &text
+		out.Refusal = new(rest.InLanguage(refusal.Message, who.Language))
 		return nil
 	}
 	for _, c := range all {

@@ -79,15 +79,8 @@ type deployRequest struct {
 
 func showDeploy(d staffrequest.Deploy) deployRequest {
 	return deployRequest{d.ID, d.ServiceName, d.OriginalServiceName, d.BuildNumber, string(d.Status), d.Minutes,
-		d.Comment, d.Type, d.RequestorID, decider(d.Request), rest.Time{Time: d.CreatedAt}, rest.Time{Time: d.UpdatedAt}}
-}
-
-// decider is null before the first update.
-func decider(r staffrequest.Request) *string {
-	if r.DeciderID == "" {
-		return nil
-	}
-	return &r.DeciderID
+		d.Comment, d.Type, d.RequestorID, rest.Filled(d.DeciderID), rest.Time{Time: d.CreatedAt},
+		rest.Time{Time: d.UpdatedAt}}
 }
 
 type deploysRequest struct {

@@ -25,7 +25,7 @@ type vpnRequest struct {
 
 func showVPN(v staffrequest.VPN) vpnRequest {
 	return vpnRequest{v.ID, v.UserName, v.Name, v.Surname, string(v.Status), v.Comment, v.Type, v.RequestorID,
-		decider(v.Request), rest.Time{Time: v.CreatedAt}, rest.Time{Time: v.UpdatedAt}}
+		rest.Filled(v.DeciderID), rest.Time{Time: v.CreatedAt}, rest.Time{Time: v.UpdatedAt}}
 }
 
 type vpnsRequest struct {

@@ -86,10 +86,7 @@ func (g Group) publish(ctx context.Context, who rest.Caller, in publishRequest) 
 		Agreement: agreement.Agreement{Name: in.Name, Description: in.Description, Version: rest.Or(in.Version, ""),
 			AcceptRequired: rest.Or(in.IsAcceptRequired, false), CreatedBy: in.UserID},
 		Mail: rest.Or(in.SendEmail, false)})
-	out.Data = published{Accepted: true, Count: p.Count, AgreementID: p.ID, Version: p.Version}
-	if p.JobID != "" {
-		out.Data.ID = &p.JobID
-	}
+	out.Data = published{true, rest.Filled(p.JobID), p.Count, p.ID, p.Version}
 	return out, err
 }
 

@@ -163,7 +163,7 @@ type changeRequest struct {
 
 // Validate requires a change besides that of the account (D-COR-05).
 func (in changeRequest) Validate() error {
-	var ps []fault.Problem
+	var ps fault.Problems
 	for _, f := range []struct {
 		name string
 		sent bool
@@ -173,7 +173,7 @@ func (in changeRequest) Validate() error {
 		if f.sent {
 			return requireUserID(in.UserID)
 		}
-		ps = append(ps, fault.Problem{Field: f.name, Message: "is required if no other field is changed"})
+		ps.Require(false, f.name, "is required if no other field is changed")
 	}
 	return fault.All(ps)
 }

@@ -61,11 +61,8 @@ type integrationUser struct {
 }
 
 func answer(r registration.Record, err error) (rest.Data[integrationUser], error) {
-	a := integrationUser{ID: r.ID, Status: string(r.Status), CreatedAt: rest.Time{Time: r.CreatedAt}}
-	if r.ExternalID != "" {
-		a.ExternalID = &r.ExternalID
-	}
-	return rest.Data[integrationUser]{Data: a}, err
+	return rest.Data[integrationUser]{Data: integrationUser{r.ID, rest.Filled(r.ExternalID), string(r.Status),
+		rest.Time{Time: r.CreatedAt}}}, err
 }
 
 func (g Users) add(

@@ -118,7 +118,7 @@ func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdraw
 func (g Withdrawals) record(o transaction.Outgoing) withdrawal {
 	q := o.Queued
 	w := withdrawal{ID: q.ID, ExternalID: q.ExternalID, Status: q.Status.String(), StatusCode: int(q.Status),
-		Amount: o.Withdrawal.Amount, Fee: o.Fee(), TxID: rest.OrNull(q.TxID), Reason: rest.OrNull(q.Reason),
+		Amount: o.Withdrawal.Amount, Fee: o.Fee(), TxID: rest.Filled(q.TxID), Reason: rest.Filled(q.Reason),
 		CreatedAt: rest.Time{Time: q.At}, Hold: wire.HoldOf(q.Held)}
 	switch q.Status {
 	case transaction.QueueSuccess:
@@ -153,35 +153,21 @@ type withdrawalRequest struct {
 
 // Validate requires an address or an entry of the address book.
 func (in withdrawalRequest) Validate() error {
-	var ps []fault.Problem
-	if len(in.ExternalID) > 128 {
-		ps = append(ps, fault.Problem{Field: "externalId", Message: "must be at most 128 bytes"})
-	}
+	var ps fault.Problems
+	ps.Require(len(in.ExternalID) <= 128, "externalId", "must be at most 128 bytes")
 	for _, f := range []struct {
 		field string
 		text  *string
 	}{{"externalId", &in.ExternalID}, {"address", in.Address}, {"addressTag", in.AddressTag}} {
-		if f.text != nil && !legible.Valid(strings.TrimSpace(*f.text)) {
-			ps = append(ps, fault.Problem{Field: f.field, Message: "must not contain control characters"})
-		}
+		ps.Require(legible.Valid(strings.TrimSpace(rest.Or(f.text, ""))), f.field, "must not contain control characters")
 	}
-	switch {
-	case in.UserID == nil && in.UserToken == nil:
-		ps = append(ps, fault.Problem{Field: "userId", Message: "is required without userToken"})
-	case in.UserID != nil && in.UserToken != nil:
-		ps = append(ps, fault.Problem{Field: "userToken", Message: "must not be sent with userId"})
-	}
-	if in.Amount.Sign() <= 0 {
-		ps = append(ps, fault.Problem{Field: "amount", Message: "must be greater than 0"})
-	}
-	switch none := strings.TrimSpace(rest.Or(in.Address, "")) == ""; {
-	case none && in.AddressID == nil:
-		ps = append(ps, fault.Problem{Field: "address", Message: "is required without addressId"})
-	case !none && in.AddressID != nil:
-		ps = append(ps, fault.Problem{Field: "addressId", Message: "must not be sent with address"})
-	case in.AddressID != nil && *in.AddressID <= 0:
-		ps = append(ps, fault.Problem{Field: "addressId", Message: "is not an entry of an address book"})
-	}
+	ps.Require(in.UserID != nil || in.UserToken != nil, "userId", "is required without userToken")
+	ps.Require(in.UserID == nil || in.UserToken == nil, "userToken", "must not be sent with userId")
+	ps.Require(in.Amount.Sign() > 0, "amount", "must be greater than 0")
+	none := strings.TrimSpace(rest.Or(in.Address, "")) == ""
+	ps.Require(!none || in.AddressID != nil, "address", "is required without addressId")
+	ps.Require(none || in.AddressID == nil, "addressId", "must not be sent with address")
+	ps.Require(!none || rest.Or(in.AddressID, 1) > 0, "addressId", "is not an entry of an address book")
 	return fault.All(ps)
 }
 
@@ -302,16 +288,10 @@ type moveRequest struct {
 
 // Validate requires the transaction for sent and the reason for failed.
 func (in moveRequest) Validate() error {
-	var ps []fault.Problem
-	if in.Status == "sent" && strings.TrimSpace(rest.Or(in.TxID, "")) == "" {
-		ps = append(ps, fault.Problem{Field: "txId", Message: "is required"})
-	}
-	if in.Claim != nil && in.Status != "processing" {
-		ps = append(ps, fault.Problem{Field: "claimToken", Message: "is only for processing"})
-	}
-	if in.Status == "failed" && strings.TrimSpace(rest.Or(in.Reason, "")) == "" {
-		ps = append(ps, fault.Problem{Field: "reason", Message: "is required"})
-	}
+	var ps fault.Problems
+	ps.Require(in.Status != "sent" || strings.TrimSpace(rest.Or(in.TxID, "")) != "", "txId", "is required")
+	ps.Require(in.Status == "processing" || in.Claim == nil, "claimToken", "is only for processing")
+	ps.Require(in.Status != "failed" || strings.TrimSpace(rest.Or(in.Reason, "")) != "", "reason", "is required")
 	return fault.All(ps)
 }
 

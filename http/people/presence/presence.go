@@ -71,9 +71,8 @@ func (g Group) say(ctx context.Context, who rest.Caller, in sayRequest) (out res
 		return out, err
 	}
 	others, err := g.Rooms.Say(ctx, in.Subject, presence.Person{UserID: who.UserID, Name: u.FullName()}, in.Leaves)
-	out.Data = record{Subject: in.Subject, Others: make([]presentPerson, len(others))}
-	for i, o := range others {
-		out.Data.Others[i] = presentPerson{o.UserID, o.Name, rest.Time{Time: o.Since}}
-	}
+	out.Data = record{in.Subject, rest.Each(others, func(o presence.Person) presentPerson {
+		return presentPerson{o.UserID, o.Name, rest.Time{Time: o.Since}}
+	})}
 	return out, err
 }

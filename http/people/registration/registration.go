@@ -103,14 +103,10 @@ func (g Group) contracts(
 		if err != nil {
 			return out, err
 		}
-		t := registrationContract{ID: c.ID, Code: c.Code, Name: c.Title(who.Language),
-			Details: rest.Each(details, func(d contract.Detail) registrationContractDetail {
+		out.Data = append(out.Data, registrationContract{c.ID, c.Code, c.Title(who.Language), rest.Filled(c.Version),
+			rest.Each(details, func(d contract.Detail) registrationContractDetail {
 				return registrationContractDetail{d.Title, d.Content}
-			})}
-		if c.Version != "" {
-			t.Version = &c.Version
-		}
-		out.Data = append(out.Data, t)
+			})})
 	}
 	return out, nil
 }
