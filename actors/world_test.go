@@ -179,8 +179,9 @@ func (w *world) start() {
 	if w.totps == nil { // its actions outlive a restart of the node
 		w.totps = &totp.Service{Store: proof.NewTOTP(w.db), Users: account.NewUsers(w.db),
 			Budgets: factor.NewChallenges(w.db), Commit: w.db, Ring: ring,
-			Notices: w.engine.Starter, Rules: challenge.DefaultRules(), Recovery: totp.DefaultLimit(), Issuer: "Castellan",
-			Now: func() time.Time { return time.Unix(w.clock.Load(), 0) }}
+			Notices: w.engine.Starter, Rules: challenge.DefaultRules(), Issuer: "Castellan",
+			Recovery: totp.Limit{Attempts: 5, Window: 15 * time.Minute},
+			Now:      func() time.Time { return time.Unix(w.clock.Load(), 0) }}
 	}
 }
 

@@ -95,12 +95,19 @@ func everyView(t *testing.T, tab *webtest.Tab, step string) {
 			}
 		}
 	}
+	tab.View(webtest.View{Width: 820, Height: 1180, Language: "tr"})
+	fits(t, tab, step+" on a tablet")
 }
 
 // noBarriers fails if the page has an accessibility barrier or is wider than the screen.
 func noBarriers(t *testing.T, tab *webtest.Tab, step string) {
 	t.Helper()
 	tab.NoBarriers(step)
+	fits(t, tab, step)
+}
+
+func fits(t *testing.T, tab *webtest.Tab, step string) {
+	t.Helper()
 	const excess = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 	if wide := webtest.Value[int](tab, excess); wide > 0 {
 		t.Errorf("%s is %d pixels too wide", step, wide)

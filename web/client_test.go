@@ -107,14 +107,8 @@ func everyDoor(t *testing.T, tab *webtest.Tab) {
 		connected int
 		noPolling bool
 	}{
-		{
-			name:      "every door works",
-			transport: "socket",
-			via:       []string{"complete", "socket"},
-			answered:  "ok",
-			connected: 1,
-			noPolling: true,
-		},
+		{name: "every door works",
+			transport: "socket", via: []string{"complete", "socket"}, answered: "ok", connected: 1, noPolling: true},
 		{name: "the answer comes without the outcome", prepare: func(s *service) { s.holdOutcome = true },
 			transport: "socket", via: []string{"socket"}, answered: "ok", connected: 1, noPolling: true},
 		{name: "the answer is truncated", prepare: func(s *service) { s.cutAnswer = true },
@@ -123,27 +117,16 @@ func everyDoor(t *testing.T, tab *webtest.Tab) {
 			transport: "poll", via: []string{"result"}, answered: "ok", connected: 1},
 		{name: "too many sockets", prepare: func(s *service) { s.holdOutcome, s.sockets = true, []string{"4429"} },
 			transport: "poll", via: []string{"result"}, answered: "ok", connected: 1},
-		{
-			name:      "the result endpoint is busy at first",
+		{name: "the result endpoint is busy at first",
 			prepare:   func(s *service) { s.holdOutcome, s.busyResults, s.sockets = true, 1, []string{"refuse"} },
-			transport: "poll",
-			via:       []string{"result"},
-			answered:  "ok",
-			connected: 1,
-		},
+			transport: "poll", via: []string{"result"}, answered: "ok", connected: 1},
 		{name: "a node restarts", prepare: func(s *service) { s.holdOutcome, s.sockets = true, []string{"1012", "serve"} },
 			transport: "lost1012", via: []string{"socket"}, answered: "ok", connected: 2, noPolling: true},
 		{name: "the socket never stays", prepare: func(s *service) { s.holdOutcome, s.sockets = true, []string{"1011"} },
 			transport: "poll", via: []string{"result"}, answered: "ok", connected: 4},
-		{
-			name:      "the socket is lost with the outcome",
+		{name: "the socket is lost with the outcome",
 			prepare:   func(s *service) { s.holdOutcome, s.sockets = true, []string{"+1012", "serve"} },
-			transport: "socket",
-			via:       []string{"socket"},
-			answered:  "ok",
-			connected: 2,
-			noPolling: true,
-		},
+			transport: "socket", via: []string{"socket"}, answered: "ok", connected: 2, noPolling: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

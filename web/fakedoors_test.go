@@ -118,29 +118,11 @@ func (s *service) listSessions(w http.ResponseWriter, r *http.Request) {
 	}
 	at := time.Now().UTC()
 	answer(w, http.StatusOK, []any{
-		map[string]any{
-			"sessionId":   "s-7Qm2vXk4Wd9T",
-			"createdAt":   at,
-			"lastSeenAt":  at,
-			"ip":          "127.0.0.1",
-			"countryName": "",
-			"deviceBrand": "",
-			"deviceModel": "",
-			"deviceDesc":  "Chromium on Linux",
-			"current":     true,
-		},
-		map[string]any{
-			"sessionId":   "s-2",
-			"createdAt":   at.Add(-26 * time.Hour),
-			"lastSeenAt":  at.Add(-3 * time.Hour),
-			"ip":          "203.0.113.9",
-			"countryName": "Türkiye",
-			"deviceBrand": "Pixel",
-			"deviceModel": "9",
-			"deviceDesc":  "",
-			"current":     false,
-		},
-	})
+		map[string]any{"sessionId": "s-7Qm2vXk4Wd9T", "createdAt": at, "lastSeenAt": at, "ip": "127.0.0.1",
+			"countryName": "", "deviceBrand": "", "deviceModel": "", "deviceDesc": "Chromium on Linux", "current": true},
+		map[string]any{"sessionId": "s-2", "createdAt": at.Add(-26 * time.Hour), "lastSeenAt": at.Add(-3 * time.Hour),
+			"ip": "203.0.113.9", "countryName": "Türkiye", "deviceBrand": "Pixel", "deviceModel": "9", "deviceDesc": "",
+			"current": false}})
 }
 
 func (s *service) endSession(w http.ResponseWriter, r *http.Request) {

@@ -45,8 +45,7 @@ func TestPages(t *testing.T) {
 	t.Run("challenge ends", func(t *testing.T) { challengeEnds(t, tab.For(t)) })
 	t.Run("page without socket", func(t *testing.T) { pageWithoutSocket(t, tab.For(t)) })
 	t.Run("login refused", func(t *testing.T) { loginRefused(t, tab.For(t)) })
-	t.Run("links to the console", func(t *testing.T) { linksToTheConsole(t, tab.For(t)) })
-	t.Run("log hides tokens", func(t *testing.T) { logHidesTokens(t, tab.For(t)) })
+	t.Run("after the login", func(t *testing.T) { afterTheLogin(t, tab.For(t)) })
 	t.Run("outbox page", func(t *testing.T) { outboxPage(t, tab.For(t)) })
 	t.Run("docs errors", func(t *testing.T) { docsErrors(t, tab.For(t)) })
 	t.Run("docs languages", func(t *testing.T) { docsLanguages(t, tab.For(t)) })
@@ -138,8 +137,9 @@ func loginRefused(t *testing.T, tab *webtest.Tab) {
 	tab.Until("document.getElementById('password').type === 'text'")
 }
 
-// After the login the page links to the account's pages of the console, below the base path of the service.
-func linksToTheConsole(t *testing.T, tab *webtest.Tab) {
+// After the login the page links to the account's pages of the console, below the base path of the service. It never
+// shows a complete token.
+func afterTheLogin(t *testing.T, tab *webtest.Tab) {
 	s := newService(t)
 	openChallenge(t, tab, s)
 	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
@@ -153,15 +153,6 @@ func linksToTheConsole(t *testing.T, tab *webtest.Tab) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the links are %v, want %v", got, want)
 	}
-}
-
-// The page never shows a complete token.
-func logHidesTokens(t *testing.T, tab *webtest.Tab) {
-	s := newService(t)
-	openChallenge(t, tab, s)
-	tab.Type(`[data-testid="code-SMS"]`, tab.FreshCode("SMS"))
-	tab.Click(`[data-testid="verify-SMS"]`)
-	tab.See("#session-step")
 	tab.Until(`document.querySelector('[data-event="ACTION_COMPLETE"]') !== null`)
 	if webtest.Value[bool](tab, `/eyJ[\w-]+\.[\w-]+\./.test(document.body.textContent)`) {
 		t.Error("a token stands in the page")
@@ -183,42 +174,4 @@ func outboxPage(t *testing.T, tab *webtest.Tab) {
 	shot("outbox")
 	tab.Type("#to", "+"+demoCountry+demoPhone)
 	tab.Until(`document.querySelectorAll('[data-testid="outbox-item"]').length === 1`)
-}
-
-// Every possible view, for inspection; nothing may be wider than the screen.
-func TestViews(t *testing.T) {
-	browser := webtest.Browser(t)
-	for name, view := range map[string]webtest.View{
-		"desktop-light-tr": {Width: 1280, Height: 900, Language: "tr"},
-		"desktop-dark-en":  {Width: 1280, Height: 900, Dark: true, Language: "en"},
-		"desktop-light-ar": {Width: 1280, Height: 900, Language: "ar"},
-		"phone-light-en":   {Width: 360, Height: 780, Phone: true, Language: "en"},
-		"tablet-dark-tr":   {Width: 820, Height: 1180, Dark: true, Language: "tr"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, tab := newService(t), browser.For(t)
-			dir := t.ArtifactDir()
-			look := func(step string) {
-				t.Helper()
-				if wide := webtest.Value[int](tab, "document.documentElement.scrollWidth - "+
-					"document.documentElement.clientWidth"); wide > 0 {
-					t.Errorf("%s is %d pixels too wide", step, wide)
-				}
-				tab.Screenshot(t, filepath.Join(dir, name+"-"+step+".png"))
-			}
-			tab.Open(s.URL + "/")
-			tab.Until("document.body.dataset.ready === 'true'")
-			tab.View(view)
-			tab.Login(demoCountry, demoPhone, demoPassword)
-			code := tab.FreshCode("SMS")
-			look("challenge")
-			tab.Type(`[data-testid="code-SMS"]`, code)
-			tab.Click(`[data-testid="verify-SMS"]`)
-			tab.See("#session-step")
-			look("session")
-			tab.Open(s.URL + "/docs#completeChallenge")
-			tab.See("#completeChallenge .fields")
-			look("docs")
-		})
-	}
 }

@@ -142,12 +142,13 @@ type supersedeRow struct {
 	State int16
 }
 
+// loadedColumns are those of a challenge without its sealed parts.
+const loadedColumns = "id, user_id, action, flow, state, created_at, expires_at, version, body"
+
 func (s Challenges) Load(ctx context.Context, challengeID string) (challenge.Challenge, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var r challengeRow
-	err := s.db.Conn(ctx).NewSelect().Model(&r).ExcludeColumn("command", "intent").Where("id = ?", challengeID).Scan(ctx)
-	if err = engine.Translate(err); fault.CodeOf(err) == fault.RecordNotFound {
+	err := s.db.Ask(ctx, &r, engine.Query{Where: "id = $1", Columns: loadedColumns}, challengeID)
+	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.ChallengeNotFound, "there is no such challenge")
 	}
 	if err != nil {
@@ -271,35 +272,17 @@ func (s Challenges) Stuck(ctx context.Context, before time.Time, max int) (ids [
 }
 
 // keepEvidence copies the challenges that an answer or a change of credentials has ended.
-const keepEvidence = "INSERT INTO evidence (id, user_id, action, flow, state, created_at, expires_at, version, body, " +
-	"intent) SELECT id, user_id, action, flow, state, created_at, expires_at, version, body, intent FROM challenge " +
-	"WHERE id IN (?) AND state > 0 AND intent IS NOT NULL ON CONFLICT DO NOTHING"
-
-// evidenceRow is a challenge that was deleted after its end.
-type evidenceRow struct {
-	bun.BaseModel `bun:"table:evidence,alias:t"`
-
-	ID        string `bun:",pk"`
-	UserID    string
-	Action    string
-	Flow      string
-	State     int16
-	CreatedAt int64
-	ExpiresAt int64
-	Version   int64
-	Body      string
-	Intent    []byte
-}
+const (
+	keepEvidence = "INSERT INTO evidence (" + evidenceColumns + ") SELECT " + evidenceColumns + " FROM challenge " +
+		"WHERE id IN (?) AND state > 0 AND intent IS NOT NULL ON CONFLICT DO NOTHING"
+	evidenceColumns = loadedColumns + ", intent"
+)
 
 func (s Challenges) Evidence(ctx context.Context, id string) (challenge.Insert, error) {
 	var r challengeRow
 	err := s.db.Find(ctx, &r, "id = $1", "", id)
 	if fault.CodeOf(err) == fault.RecordNotFound {
-		var e evidenceRow
-		if err = s.db.Find(ctx, &e, "id = $1", "", id); err == nil {
-			r = challengeRow{ID: e.ID, UserID: e.UserID, Action: e.Action, Flow: e.Flow, State: e.State,
-				CreatedAt: e.CreatedAt, ExpiresAt: e.ExpiresAt, Version: e.Version, Body: e.Body, Intent: e.Intent}
-		}
+		err = s.db.Ask(ctx, &r, engine.Query{Where: "id = $1", From: "evidence AS t", Columns: evidenceColumns}, id)
 	}
 	if fault.CodeOf(err) == fault.RecordNotFound || err == nil && r.Intent == nil {
 		err = fault.New(fault.RecordNotFound, "there is no evidence of such a challenge")

@@ -94,15 +94,11 @@ var PasskeyFences = []engine.Kind{
 
 var PasskeyWrites = []engine.Kind{
 	engine.Insert(func(w passkey.Add) passkeyRow {
-		r := passkeyRow{DeviceID: w.DeviceID, UserID: w.UserID, CredentialID: w.ID, PublicKey: w.Key.JWK(),
+		return passkeyRow{DeviceID: w.DeviceID, UserID: w.UserID, CredentialID: w.ID, PublicKey: w.Key.JWK(),
 			AAGUID: w.AAGUID[:], Eligible: w.Eligible, BackedUp: w.BackedUp, SignCount: int64(w.Count),
 			Transports: strings.Join(w.Transports, ","), Brand: w.Brand, Model: w.Model, Description: w.Description,
-			Platform: w.Platform, CreatedAt: engine.Millis(w.CreatedAt), SettlingSince: engine.Millis(w.Since),
-			RestartedAt: engine.Millis(w.Restarted)}
-		if !w.LastUsedAt.IsZero() {
-			r.LastUsedAt = engine.Millis(w.LastUsedAt)
-		}
-		return r
+			Platform: w.Platform, CreatedAt: engine.Millis(w.CreatedAt), LastUsedAt: engine.Millis(w.LastUsedAt),
+			SettlingSince: engine.Millis(w.Since), RestartedAt: engine.Millis(w.Restarted)}
 	}),
 	engine.Update("DELETE FROM passkey {USING v} WHERE passkey.device_id = v.device_id AND passkey.user_id = v.user_id",
 		func(w passkey.Remove) usedPasskeyRow { return usedPasskeyRow{DeviceID: w.DeviceID, UserID: w.UserID} }),

@@ -153,23 +153,20 @@ func passkeyUseUnderRace(t *testing.T, s passkeyStores, _ commit.Committer) {
 		next uint32
 		made int
 	}{{a, a.Count + 1, 1}, {b, 0, 10}} {
-		results := make(chan error, 10)
-		for range 10 {
-			go func() {
-				results <- s.Commit(t.Context(), passkey.Use{UserID: c.of.UserID, DeviceID: c.of.DeviceID, Seen: c.of.Count,
-					Count: c.next, At: usertest.Now})
-			}()
-		}
-		made := 0
-		for range 10 {
-			if err := <-results; err == nil {
-				made++
-			} else if !errors.Is(err, commit.ErrFenced) {
-				t.Error(err)
-			}
-		}
+		made := storetest.Race(t, 10, fault.Unavailable, func(int) error {
+			return lost(s.Commit(t.Context(), passkey.Use{UserID: c.of.UserID, DeviceID: c.of.DeviceID, Seen: c.of.Count,
+				Count: c.next, At: usertest.Now}))
+		})
 		storetest.Equal(t, made, c.made, c.of.DeviceID)
 	}
+}
+
+// lost returns UNAVAILABLE for a unit that was fenced out.
+func lost(err error) error {
+	if errors.Is(err, commit.ErrFenced) {
+		return fault.New(fault.Unavailable, "fenced out")
+	}
+	return err
 }
 
 func passkeyHandle(t *testing.T, s passkeyStores, _ commit.Committer) {

@@ -1,17 +1,14 @@
 package factor_test
 
 import (
-	"errors"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"castellan/domain/delivery/message"
 	"castellan/domain/delivery/outbox"
 	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
@@ -85,29 +82,17 @@ func TestPushes(t *testing.T) {
 func TestPushNumbersUnderRace(t *testing.T) {
 	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
 		ctx, store := t.Context(), factor.NewChallenges(db)
-		var won atomic.Int64
-		var wg sync.WaitGroup
-		for i := range 32 {
-			wg.Go(func() {
-				err := db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge(id.New(time.Now()))}, sendPush(int64(1+
-					i%4)))
-				if err == nil {
-					won.Add(1)
-				} else if !errors.Is(err, commit.ErrFenced) {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
+		won := storetest.Race(t, 32, fault.Unavailable, func(i int) error {
+			return lost(db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge(id.New(time.Now()))},
+				sendPush(int64(1+i%4))))
+		})
 		pushes := storetest.Value(store.Pushes(ctx, "u1", 100, later))(t)
-		if won.Load() != 4 || len(pushes) != 4 || !slices.IsSortedFunc(pushes, func(a, b challenge.Push) int {
+		if won != 4 || len(pushes) != 4 || !slices.IsSortedFunc(pushes, func(a, b challenge.Push) int {
 			return int(b.Number - a.Number)
 		}) {
-			t.Errorf("%d were sent, %+v", won.Load(), pushes)
+			t.Errorf("%d were sent, %+v", won, pushes)
 		}
-		var n int
-		storetest.Must(t, db.Conn(ctx).NewSelect().Table("challenge").ColumnExpr("COUNT(*)").Scan(ctx, &n))
-		storetest.Equal(t, n, 4)
+		storetest.Equal(t, persistencetest.Count(t, db, "challenge"), 4)
 	})
 }
 

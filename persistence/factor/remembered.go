@@ -6,7 +6,6 @@ import (
 
 	"github.com/uptrace/bun"
 
-	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/remembered"
 	"castellan/domain/kit/fault"
 	"castellan/persistence/engine"
@@ -54,34 +53,21 @@ var RememberedWrites = []engine.Kind{
 		"ON CONFLICT (user_id, thumbprint, action) DO UPDATE SET id = excluded.id, method = excluded.method, "+
 		"cv = excluded.cv, created_at = excluded.created_at, last_used_at = excluded.last_used_at, "+
 		"expires_at = excluded.expires_at, ip = excluded.ip, description = excluded.description",
-		func(w remembered.Add) rememberedRow {
-			return rememberedRow{ID: w.ID, UserID: w.UserID, Thumbprint: w.Thumbprint, Action: w.Action,
-				Method: string(w.Method), CV: w.CV, CreatedAt: engine.Millis(w.CreatedAt),
-				LastUsedAt: engine.Millis(w.LastUsedAt), ExpiresAt: engine.Millis(w.ExpiresAt), IP: w.IP,
-				Description: w.Description}
-		}),
+		func(w remembered.Add) rememberedRow { return clients.Row(w.Client) }),
 }
 
-func (r rememberedRow) client() (remembered.Client, error) {
-	return remembered.Client{ID: r.ID, UserID: r.UserID, Thumbprint: r.Thumbprint, Action: r.Action,
-		Method: challenge.Name(r.Method), CV: r.CV, CreatedAt: engine.Time(r.CreatedAt),
-		LastUsedAt: engine.Time(r.LastUsedAt), ExpiresAt: engine.Time(r.ExpiresAt), IP: r.IP,
-		Description: r.Description}, nil
-}
+// clients are all of them, for the start of a challenge.
+var clients = record.Of(record.Table[rememberedRow, remembered.Client]{
+	Absent: "there is no such remembered client",
+}, nil)
 
-const notRemembered = "there is no such remembered client"
-
-var (
-	// clients are all rows, for the start of a challenge.
-	clients = record.Table[rememberedRow, remembered.Client]{Absent: notRemembered, Record: rememberedRow.client}
-	// liveClients are those of the current credentials of their accounts.
-	liveClients = record.Table[rememberedRow, remembered.Client]{
-		Order: record.Keyset{Columns: "r.id", Descending: true}, Absent: notRemembered, Record: rememberedRow.client,
-		Join: func(q *bun.SelectQuery) *bun.SelectQuery {
-			return q.Join("JOIN users AS u ON u.id = r.user_id AND u.cv = r.cv")
-		},
-	}
-)
+// liveClients are those of the current credentials of their accounts.
+var liveClients = record.Of(record.Table[rememberedRow, remembered.Client]{
+	Order: record.Keyset{Columns: "r.id", Descending: true},
+	Join: func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Join("JOIN users AS u ON u.id = r.user_id AND u.cv = r.cv")
+	},
+}, nil)
 
 func (s Remembered) Find(ctx context.Context, userID, thumbprint, action string) (remembered.Client, error) {
 	return clients.Prepared(ctx, s.db, "user_id = $1 AND thumbprint = $2 AND action = $3", userID, thumbprint, action)

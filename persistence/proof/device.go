@@ -75,13 +75,9 @@ var DeviceFences = []engine.Kind{
 
 var DeviceWrites = []engine.Kind{
 	engine.Insert(func(w device.Add) deviceRow {
-		r := deviceRow{ID: w.ID, UserID: w.UserID, PublicKey: w.Key.JWK(), Brand: w.Brand, Model: w.Model,
+		return deviceRow{ID: w.ID, UserID: w.UserID, PublicKey: w.Key.JWK(), Brand: w.Brand, Model: w.Model,
 			Description: w.Description, Platform: w.Platform, Target: w.Target, Status: string(w.Status),
-			CreatedAt: engine.Millis(w.CreatedAt)}
-		if !w.LastUsedAt.IsZero() {
-			r.LastUsedAt = engine.Millis(w.LastUsedAt)
-		}
-		return r
+			CreatedAt: engine.Millis(w.CreatedAt), LastUsedAt: engine.Millis(w.LastUsedAt)}
 	}),
 	engine.Update("DELETE FROM device {USING v} WHERE device.id = v.id AND device.user_id = v.user_id",
 		func(w device.Remove) useRow { return useRow{ID: w.ID, UserID: w.UserID} }),

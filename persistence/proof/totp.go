@@ -90,10 +90,8 @@ var TotpWrites = []engine.Kind{
 func ownerOfTOTP(w totp.Remove) stepRow { return stepRow{UserID: w.UserID} }
 
 func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var r totpRow
-	err := engine.Translate(s.db.Conn(ctx).NewSelect().Model(&r).Where("user_id = ?", userID).Scan(ctx))
+	err := s.db.Find(ctx, &r, "user_id = $1", "", userID)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = totp.NotDefined()
 	}
@@ -102,15 +100,12 @@ func (s TOTP) Get(ctx context.Context, userID string) (totp.Definition, error) {
 }
 
 func (s TOTP) Codes(ctx context.Context, userID, id string) ([]totp.RecoveryCode, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []recoveryRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("user_id = ?", userID).Where("totp_id = ?", id).
-		Order("number").Scan(ctx)
+	err := s.db.Find(ctx, &rows, "user_id = $1 AND totp_id = $2", "number", userID, id)
 	out := make([]totp.RecoveryCode, len(rows))
 	for i, r := range rows {
 		out[i] = totp.RecoveryCode{Number: r.Number, Sum: keyring.Sum{Key: r.HashKey, Sum: r.Hash},
 			UsedAt: engine.Time(r.UsedAt)}
 	}
-	return out, engine.Translate(err)
+	return out, err
 }

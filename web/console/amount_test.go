@@ -5,6 +5,7 @@ package console_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -193,11 +194,7 @@ func amountsOfRequests(t *testing.T) []string {
 			}
 		}
 	}
-	all := make([]string, 0, len(names))
-	for name := range names {
-		all = append(all, name)
-	}
-	slices.Sort(all)
+	all := slices.Sorted(maps.Keys(names))
 	if len(all) < 4 {
 		t.Fatalf("the interface takes the amounts %q: the search is broken", all)
 	}

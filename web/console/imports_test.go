@@ -4,6 +4,7 @@ package console_test
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -96,12 +97,7 @@ func circle(imports map[string][]string) []string {
 		done[name] = true
 		return nil
 	}
-	names := make([]string, 0, len(imports))
-	for name := range imports {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(imports)) {
 		if found := visit(name); found != nil {
 			return found
 		}

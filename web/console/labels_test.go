@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,8 +25,7 @@ func TestAuditActionsHaveNames(t *testing.T) {
 	names := englishTexts(t)
 	found := auditActions(t)
 	for _, known := range []string{"LOGIN", "CALL", "DENIALS_LOST", "FOUR_EYES_APPROVE", "LEDGER_TRANSFER",
-		"SERVICE_KEY_ADD",
-		"USER_ADD_BULK", "DEVICE_ADD", "REGISTER", "USER_UNLOCK", "NOTIFICATION_SEND", "WITHDRAWAL_CANCEL",
+		"SERVICE_KEY_ADD", "USER_ADD_BULK", "DEVICE_ADD", "REGISTER", "USER_UNLOCK", "NOTIFICATION_SEND", "WITHDRAWAL_CANCEL",
 		"WITHDRAWAL_REQUEST", "ADJUST_BALANCE", "USER_LEVEL", "FIREWALL_RULE_ADD", "TRANSACTION_STATUS"} {
 		if !slices.Contains(found, known) {
 			t.Errorf("%s was not found: the search is broken", known)
@@ -169,10 +169,5 @@ func auditActions(t *testing.T) []string {
 		})
 		storetest.Must(t, err)
 	}
-	all := make([]string, 0, len(found))
-	for action := range found {
-		all = append(all, action)
-	}
-	slices.Sort(all)
-	return all
+	return slices.Sorted(maps.Keys(found))
 }

@@ -5,7 +5,6 @@ package dpop
 
 import (
 	"crypto"
-	"crypto/sha256"
 	"time"
 
 	"castellan/client/internal/device"
@@ -16,13 +15,7 @@ import (
 const typ = "dpop+jwt"
 
 // TokenHash returns the claim ath of a token: base64url of its SHA-256; "" for no token.
-func TokenHash(token string) string {
-	if token == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(token))
-	return jose.Encode(sum[:])
-}
+func TokenHash(token string) string { return device.HashBody([]byte(token)) }
 
 // Claims are the statements of a proof (RFC 9449, section 4.2).
 type Claims struct {

@@ -9,8 +9,6 @@ type words struct {
 	codeSMS, codeSubject    string
 	codeLead, codeValid     string
 	codeNever, codeNotAsked string
-
-	notices map[string]notice
 }
 
 type notice struct{ title, body, sms string }
@@ -24,38 +22,6 @@ var vocabulary = []words{
 		codeValid:    "Kod {{expire}} geçerlidir.",
 		codeNever:    "Kimseyle paylaşmayın: {{brand}} çalışanları bu kodu sormaz.",
 		codeNotAsked: "Bu işlemi siz başlatmadıysanız şifrenizi değiştirin.",
-		notices: map[string]notice{
-			KYCApproved: {
-				title: "{{brand}} kimliğiniz onaylandı",
-				body:  "Kimlik bilgileriniz incelendi ve onaylandı.",
-				sms:   "{{brand}}: kimliğiniz onaylandı.",
-			},
-			KYCRejected: {
-				title: "{{brand}} kimliğiniz onaylanmadı",
-				body:  "Kimlik bilgileriniz incelendi ve onaylanmadı. {{reason}}",
-				sms:   "{{brand}}: kimliğiniz onaylanmadı. Nedeni hesabınızda yazıyor.",
-			},
-			AddressApproved: {
-				title: "{{brand}} adresiniz onaylandı",
-				body:  "Adres belgeniz incelendi ve onaylandı.",
-				sms:   "{{brand}}: adresiniz onaylandı.",
-			},
-			AddressRejected: {
-				title: "{{brand}} adresiniz onaylanmadı",
-				body:  "Adres belgeniz incelendi ve onaylanmadı. {{reason}}",
-				sms:   "{{brand}}: adresiniz onaylanmadı. Nedeni hesabınızda yazıyor.",
-			},
-			DepositCredited: {
-				title: "{{brand}} hesabınıza {{amount}} yatırıldı",
-				body:  "Beklemede olan yatırma işleminiz tamamlandı: {{amount}} hesabınızda.",
-				sms:   "{{brand}}: {{amount}} hesabınıza yatırıldı.",
-			},
-			DepositSender: {
-				title: "{{brand}} yatırma işleminiz bilgi bekliyor",
-				body:  "{{amount}} tutarındaki yatırma işleminiz için gönderici bilgisi gerekiyor. Lütfen hesabınızda tamamlayın.",
-				sms:   "{{brand}}: {{amount}} yatırma işleminiz gönderici bilgisi bekliyor.",
-			},
-		},
 	},
 	{
 		language: "en", direction: "ltr",
@@ -65,38 +31,6 @@ var vocabulary = []words{
 		codeValid:    "It is valid for {{expire}}.",
 		codeNever:    "Never share it: {{brand}} staff will not ask for it.",
 		codeNotAsked: "If you did not start this, change your password.",
-		notices: map[string]notice{
-			KYCApproved: {
-				title: "Your {{brand}} identity was confirmed",
-				body:  "Your identity was checked and confirmed.",
-				sms:   "{{brand}}: your identity was confirmed.",
-			},
-			KYCRejected: {
-				title: "Your {{brand}} identity was not confirmed",
-				body:  "Your identity was checked and could not be confirmed. {{reason}}",
-				sms:   "{{brand}}: your identity was not confirmed. See your account for the reason.",
-			},
-			AddressApproved: {
-				title: "Your {{brand}} address was confirmed",
-				body:  "Your proof of address was checked and accepted.",
-				sms:   "{{brand}}: your address was confirmed.",
-			},
-			AddressRejected: {
-				title: "Your {{brand}} address was not confirmed",
-				body:  "Your proof of address was checked and not accepted. {{reason}}",
-				sms:   "{{brand}}: your address was not confirmed. See your account for the reason.",
-			},
-			DepositCredited: {
-				title: "{{amount}} is on your {{brand}} account",
-				body:  "Your pending deposit is complete: {{amount}} is on your account.",
-				sms:   "{{brand}}: your deposit of {{amount}} is complete.",
-			},
-			DepositSender: {
-				title: "Your {{brand}} deposit needs information",
-				body:  "Your deposit of {{amount}} needs information about its sender. Please complete it in your account.",
-				sms:   "{{brand}}: your deposit of {{amount}} needs information about its sender.",
-			},
-		},
 	},
 	{
 		language: "ar", direction: "rtl",
@@ -106,38 +40,6 @@ var vocabulary = []words{
 		codeValid:    "الرمز صالح لمدة {{expire}}.",
 		codeNever:    "لا تشاركه مع أحد، فلن يطلبه منك أي موظف في {{brand}}.",
 		codeNotAsked: "إذا لم تبدأ هذه العملية فغيّر كلمة المرور.",
-		notices: map[string]notice{
-			KYCApproved: {
-				title: "تم تأكيد هويتك في {{brand}}",
-				body:  "تمت مراجعة هويتك وتأكيدها.",
-				sms:   "تم تأكيد هويتك في {{brand}}.",
-			},
-			KYCRejected: {
-				title: "لم يتم تأكيد هويتك في {{brand}}",
-				body:  "تمت مراجعة هويتك ولم يتم تأكيدها. {{reason}}",
-				sms:   "لم يتم تأكيد هويتك في {{brand}}. السبب في حسابك.",
-			},
-			AddressApproved: {
-				title: "تم تأكيد عنوانك في {{brand}}",
-				body:  "تمت مراجعة إثبات عنوانك وقبوله.",
-				sms:   "تم تأكيد عنوانك في {{brand}}.",
-			},
-			AddressRejected: {
-				title: "لم يتم تأكيد عنوانك في {{brand}}",
-				body:  "تمت مراجعة إثبات عنوانك ولم يتم قبوله. {{reason}}",
-				sms:   "لم يتم تأكيد عنوانك في {{brand}}. السبب في حسابك.",
-			},
-			DepositCredited: {
-				title: "تم إيداع {{amount}} في حسابك في {{brand}}",
-				body:  "اكتمل الإيداع الذي كان قيد الانتظار، والمبلغ {{amount}} في حسابك.",
-				sms:   "تم إيداع {{amount}} في حسابك في {{brand}}.",
-			},
-			DepositSender: {
-				title: "إيداعك في {{brand}} ينتظر معلومات",
-				body:  "إيداعك بمبلغ {{amount}} يحتاج إلى معلومات عن المرسل. يرجى إكمالها في حسابك.",
-				sms:   "إيداعك بمبلغ {{amount}} في {{brand}} يحتاج إلى معلومات عن المرسل.",
-			},
-		},
 	},
 }
 
@@ -153,11 +55,8 @@ func builtins() []Template {
 				HTML: w.shell(paragraph("", w.codeLead) + paragraph(codeStyle, "{{otp}}") + paragraph("", w.codeValid) +
 					paragraph(smallStyle, small)),
 			})
-		for name, n := range w.notices {
+		for name, n := range texts[w.language] {
 			out = append(out, w.templates(name, n)...)
-		}
-		for kind, n := range texts[w.language] {
-			out = append(out, w.templates(string(kind), n)...)
 		}
 	}
 	return out

@@ -84,23 +84,23 @@ func kindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// noticesTSV holds the texts: kind, language, title, body, sms.
+// noticesTSV holds the texts of the kinds and of the decisions on an account: name, language, title, body, sms.
 //
 //go:embed notices.tsv
 var noticesTSV string
 
-// texts are the notices by language and kind.
-var texts = func() map[string]map[Kind]notice {
-	all := map[string]map[Kind]notice{}
+// texts are the notices by language and name.
+var texts = func() map[string]map[string]notice {
+	all := map[string]map[string]notice{}
 	for line := range strings.Lines(noticesTSV) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if f[0] == "kind" {
+		if f[0] == "name" {
 			continue
 		}
 		if all[f[1]] == nil {
-			all[f[1]] = map[Kind]notice{}
+			all[f[1]] = map[string]notice{}
 		}
-		all[f[1]][Kind(f[0])] = notice{title: f[2], body: f[3], sms: f[4]}
+		all[f[1]][f[0]] = notice{title: f[2], body: f[3], sms: f[4]}
 	}
 	return all
 }()

@@ -21,24 +21,18 @@ var lifetimes = func() map[string]*[cachedMinutes + 1]string {
 // lifetime formats s, whole seconds in digits, as a duration. Any other text, and any number beyond a day, is
 // unchanged. From three minutes on it rounds down to minutes, so a code lives at least as long as stated.
 func lifetime(s, lang string) string {
-	if s == "" || len(s) > 5 {
+	if s == "" {
 		return s
 	}
-	seconds := 0
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return s
-		}
-		seconds = seconds*10 + int(s[i]-'0')
-	}
-	if seconds > 86_400 {
+	seconds, err := strconv.ParseUint(s, 10, 64)
+	if err != nil || seconds > 86_400 {
 		return s
 	}
 	lang = base(lang)
 	if seconds == 0 || seconds%60 != 0 && seconds < 180 {
-		return spell(seconds, lang, second)
+		return spell(int(seconds), lang, second)
 	}
-	n := seconds / 60
+	n := int(seconds / 60)
 	if t := lifetimes[lang]; t != nil && n <= cachedMinutes {
 		return t[n]
 	}

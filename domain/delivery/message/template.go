@@ -3,6 +3,7 @@ package message
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -165,7 +166,7 @@ func compilePart(text, brand string, html, rtl bool) (part, error) {
 			}
 			continue
 		}
-		slot := slotOf(s.Name)
+		slot := slices.Index(slotNames[:], s.Name) // placeholder.Parse accepts only known names
 		before, after := "", ""
 		if rtl {
 			before, after = isolate(slot, html, pending)
@@ -201,15 +202,6 @@ func isolate(slot int, html bool, preceding string) (before, after string) {
 	return leftToRightMark, leftToRightMark
 }
 
-func slotOf(name string) int {
-	for i, n := range slotNames {
-		if n == name {
-			return i
-		}
-	}
-	panic("message: blank without a slot: " + name) // placeholder.Parse accepts only known names
-}
-
 // escaper is for the brand, when a book is created; values use writeEscaped.
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
@@ -243,9 +235,5 @@ func base(tag string) string {
 }
 
 func isRightToLeft(tag string) bool {
-	switch base(tag) {
-	case "ar", "he", "fa", "ur":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"ar", "he", "fa", "ur"}, base(tag))
 }

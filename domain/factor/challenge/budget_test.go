@@ -110,17 +110,3 @@ func TestBudgetForgets(t *testing.T) {
 		t.Error("spending wrote behind the given instants")
 	}
 }
-
-// Every subject has one budget per flow.
-func TestBudgetKey(t *testing.T) {
-	seen := map[string]bool{}
-	for _, subject := range []string{"u1", "u2"} {
-		for _, f := range []challenge.Flow{challenge.FlowLogin, challenge.FlowReset, challenge.FlowSession} {
-			key := challenge.Budget{Subject: subject, Flow: f, Version: 9}.Key()
-			if seen[key] || key != challenge.BudgetKey(subject, f) {
-				t.Errorf("key %q of %s in %s", key, subject, f)
-			}
-			seen[key] = true
-		}
-	}
-}

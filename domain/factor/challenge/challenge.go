@@ -164,7 +164,7 @@ type Body struct {
 	Failures int    `json:"f,omitempty"` // failed executions so far
 	// Commanded reports whether a sealed command is stored with the challenge.
 	Commanded bool `json:"e,omitempty"`
-	// IntentDigest is the digest of the intent document (package intent); "" for a challenge of an older release.
+	// IntentDigest is the digest of the intent document (package intent).
 	IntentDigest string `json:"t,omitempty"`
 	// SignIntent requires the proof of a push to sign IntentDigest.
 	SignIntent bool `json:"i,omitempty"`

@@ -76,22 +76,6 @@ func TestAttempts(t *testing.T) {
 				" | DEVICE_SIGNATURE_INVALID | DEVICE_SIGNATURE_INVALID | DEVICE_SIGNATURE_INVALID"},
 			{0, "sms wrong", "OTP_INVALID 4"}, {0, "push right", "executing"}}},
 	})
-	t.Run("state and reason", func(t *testing.T) {
-		g := newGame(t, start(1, "sms", "mail"))
-		for range 5 {
-			g.do(0, "sms wrong")
-		}
-		for range 4 {
-			g.do(0, "mail wrong")
-		}
-		if g.c.State != challenge.Pending || g.c.Reason != challenge.NotClosed {
-			t.Errorf("after nine: state %d, reason %d", g.c.State, g.c.Reason)
-		}
-		g.do(0, "mail wrong")
-		if g.c.State != challenge.Closed || g.c.Reason != challenge.TooManyWrong || g.c.Completed() {
-			t.Errorf("after ten: state %d, reason %d, completed %t", g.c.State, g.c.Reason, g.c.Completed())
-		}
-	})
 }
 
 // A refusal ends the challenge, whatever methods are missing or locked (D-2FA-09).

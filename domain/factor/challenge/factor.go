@@ -2,6 +2,8 @@ package challenge
 
 import (
 	"castellan/domain/delivery/message"
+	"castellan/domain/factor/passkey"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 )
@@ -108,4 +110,16 @@ func (c Challenge) MayChangeFactors(passkeys bool) error {
 		return fault.New(fault.MFANotAvailable, "an account with a passkey changes its factors only with a passkey")
 	}
 	return nil
+}
+
+// Changed returns the audit row of a change of factors. A recovery code in place of a passkey also restarts the time in
+// which the passkeys settle.
+func (x Execution) Changed(action, target string) []commit.Write {
+	c := x.Challenge
+	writes := []commit.Write{audit.Record{At: x.Now, ActorID: c.UserID, UserID: c.UserID, Action: action, Target: target,
+		Outcome: audit.Success, IP: c.Starter.IP, RequestID: c.Starter.RequestID}}
+	if c.Recovered {
+		writes = append(writes, passkey.Restart{UserID: c.UserID, At: x.Now})
+	}
+	return writes
 }

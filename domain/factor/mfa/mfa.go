@@ -9,7 +9,7 @@
 package mfa
 
 import (
-	"slices"
+	"reflect"
 
 	"castellan/domain/factor/challenge"
 )
@@ -115,11 +115,7 @@ func (p Policy) Preference() int {
 func (p Policy) Expired(nowMs int64) bool { return p.ExpireAt != 0 && nowMs >= p.ExpireAt }
 
 func (p Policy) Equal(q Policy) bool {
-	return p.ID == q.ID && p.ActionCode == q.ActionCode && p.Name == q.Name &&
-		p.EntityType == q.EntityType && p.EntityID == q.EntityID && p.ExpireAt == q.ExpireAt &&
-		p.Type == q.Type && p.Required == q.Required && p.Preference() == q.Preference() &&
-		p.NumberMatching == q.NumberMatching && p.SignIntent == q.SignIntent &&
-		p.RememberDays == q.RememberDays && p.RememberAnyway == q.RememberAnyway &&
-		p.PhishingResistant == q.PhishingResistant && p.PasskeyAlone == q.PasskeyAlone &&
-		slices.Equal(p.Methods, q.Methods)
+	preferred := p.Preference() == q.Preference()
+	p.Preferred, q.Preferred = nil, nil
+	return preferred && reflect.DeepEqual(p, q)
 }

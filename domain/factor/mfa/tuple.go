@@ -42,16 +42,10 @@ type Choices []Choice
 
 // UnmarshalJSON reads an array of tuples.
 func (cs *Choices) UnmarshalJSON(data []byte) error {
-	var list []json.RawMessage
+	var list []Choice
 	if json.Unmarshal(data, &list) != nil || list == nil {
 		return errTuples
 	}
-	out := make(Choices, len(list))
-	for i, tuple := range list {
-		if err := out[i].UnmarshalJSON(tuple); err != nil {
-			return err
-		}
-	}
-	*cs = out
+	*cs = list
 	return nil
 }

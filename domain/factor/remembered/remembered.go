@@ -11,8 +11,10 @@
 package remembered
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"castellan/domain/factor/challenge"
@@ -90,16 +92,9 @@ func Writes(c challenge.Challenge, now time.Time, by audit.By) []commit.Write {
 	}
 	made := Client{ID: id.New(now), UserID: c.UserID, Thumbprint: c.Key, Action: c.Action, Method: m.Name, CV: c.CV,
 		CreatedAt: now, LastUsedAt: now, ExpiresAt: now.AddDate(0, 0, c.RememberDays), IP: c.Starter.IP,
-		Description: describe(c.Starter)}
+		Description: cmp.Or(c.Starter.Description, strings.TrimSpace(c.Starter.Brand+" "+c.Starter.Model))}
 	return []commit.Write{Add{made}, by.Did(audit.Record{At: now, UserID: c.UserID, Action: ActionAdd, Target: made.ID,
 		Detail: string(m.Name) + " of " + c.Action + " until " + made.ExpiresAt.UTC().Format(time.RFC3339)})}
-}
-
-func describe(from challenge.Starter) string {
-	if from.Description == "" {
-		return from.Brand + " " + from.Model
-	}
-	return from.Description
 }
 
 // Add has a client remembered. It replaces the one of the same account, key and action.

@@ -203,10 +203,10 @@ func TestEndAll(t *testing.T) {
 // The audit names the method, the action and the end; the description is that of the client, or its brand and model.
 func TestWrittenClient(t *testing.T) {
 	c := challenge.Challenge{UserID: "u", Action: "LOGIN", Body: challenge.Body{Key: "k", RememberDays: 30, Proven: true,
-		CV: 7, Methods: []challenge.Method{{Name: challenge.SMS, Order: 1}},
-		Starter: challenge.Starter{IP: "192.0.2.1", Brand: "ACME", Model: "One"}}}
-	for description, want := range map[string]string{"": "ACME One", "Firefox": "Firefox"} {
-		c.Starter.Description = description
+		CV: 7, Methods: []challenge.Method{{Name: challenge.SMS, Order: 1}}}}
+	for want, from := range map[string]challenge.Starter{"ACME One": {Brand: "ACME", Model: "One"},
+		"ACME": {Brand: "ACME"}, "Firefox": {Brand: "ACME", Model: "One", Description: "Firefox"}} {
+		c.Starter, c.Starter.IP = from, "192.0.2.1"
 		writes := remembered.Writes(c, now, audit.By{UserID: "op"})
 		made, row := writes[0].(remembered.Add), writes[1].(audit.Record)
 		if made.Description != want || made.IP != "192.0.2.1" || !made.CreatedAt.Equal(now) || !made.LastUsedAt.Equal(now) ||

@@ -13,7 +13,6 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/mfa"
 	"castellan/domain/factor/passkey"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
@@ -138,8 +137,7 @@ func (s *Service) add(ctx context.Context, x challenge.Execution) (challenge.Res
 		return none, err
 	}
 	d := Device{ID: id.New(x.Now), UserID: c.UserID, Key: r.Key, Brand: r.Brand, Model: r.Model,
-		Description: r.Description, Platform: r.Platform,
-		Status: Active, CreatedAt: x.Now}
+		Description: r.Description, Platform: r.Platform, Status: Active, CreatedAt: x.Now}
 	if r.Target != "" {
 		d.Target = s.Ring.Seal([]byte(r.Target), TargetData(d.UserID, d.ID))
 	}
@@ -151,8 +149,7 @@ func (s *Service) add(ctx context.Context, x challenge.Execution) (challenge.Res
 	if err != nil {
 		return none, err
 	}
-	handle, writes := u.PasskeyHandle, restart(x)
-	added := commit.Write(Add{d})
+	handle, added := u.PasskeyHandle, commit.Write(Add{d})
 	if p := r.Passkey; p != nil {
 		if handle != "" && handle != r.Handle {
 			return none, fault.New(fault.RecordAlreadyExist, "another passkey was registered meanwhile")
@@ -163,9 +160,9 @@ func (s *Service) add(ctx context.Context, x challenge.Execution) (challenge.Res
 		p.Trust = passkey.Joining(x.Now, registered(u), have, c.ByPasskey(), c.Recovered)
 		added = passkey.Add{Credential: *p}
 	}
-	writes = append(writes, s.Notices.Notice(u.Account(), message.DeviceAdded, nil, c.Starter.IP)...)
+	writes := append(x.Changed(ActionAdd, d.ID), s.Notices.Notice(u.Account(), message.DeviceAdded, nil, c.Starter.IP)...)
 	err = s.Commit.Commit(ctx, append(writes, user.SetPush{UserID: c.UserID, CV: c.CV, Owned: true, Handle: handle},
-		added, record(x, ActionAdd, d.ID))...)
+		added)...)
 	return challenge.Result{Success: true, Data: data}, err
 }
 
@@ -208,9 +205,10 @@ func (s *Service) remove(ctx context.Context, x challenge.Execution) (challenge.
 	if handled {
 		handle = u.PasskeyHandle
 	}
-	writes := append(restart(x), s.Notices.Notice(u.Account(), message.DeviceRemoved, nil, c.Starter.IP)...)
+	writes := append(x.Changed(ActionRemove, r.DeviceID),
+		s.Notices.Notice(u.Account(), message.DeviceRemoved, nil, c.Starter.IP)...)
 	err = s.Commit.Commit(ctx, append(writes, user.SetPush{UserID: c.UserID, CV: c.CV, Owned: left, Handle: handle},
-		removed, record(x, ActionRemove, r.DeviceID))...)
+		removed)...)
 	return challenge.Result{Success: true}, err
 }
 
@@ -230,18 +228,4 @@ func registered(u user.User) (at time.Time) {
 		at = u.CreatedAt
 	}
 	return at
-}
-
-// restart returns the write that follows a change without a passkey.
-func restart(x challenge.Execution) []commit.Write {
-	if !x.Challenge.Recovered {
-		return nil
-	}
-	return []commit.Write{passkey.Restart{UserID: x.Challenge.UserID, At: x.Now}}
-}
-
-func record(x challenge.Execution, action, target string) audit.Record {
-	c := x.Challenge
-	return audit.Record{At: x.Now, ActorID: c.UserID, UserID: c.UserID, Action: action, Target: target,
-		Outcome: audit.Success, IP: c.Starter.IP, RequestID: c.Starter.RequestID}
 }

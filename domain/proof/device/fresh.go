@@ -42,7 +42,7 @@ func (f Fresh) Use(now time.Time, subject string, o Once) (writes []commit.Write
 	see := See{At: now, Until: now.Add(remember)}
 	var ids []string
 	if o.Nonce != "" {
-		until, mine := f.nonceOf(subject, o.Nonce)
+		_, until, mine := openTicket(f.Ring, f.Domain+" nonce", subject, o.Nonce, 0)
 		if !mine || !now.Before(until) {
 			return nil, f.Stale(now, subject)
 		}
@@ -75,33 +75,37 @@ func (f Fresh) seen(what, subject, value string) (keys []string) {
 // Stale refuses a proof for its age and issues a nonce for another signature (the mechanism of RFC 9449, section 8).
 func (f Fresh) Stale(now time.Time, subject string) error {
 	refusal := fault.New(f.Code, "%s", f.Text)
-	refusal.Nonce = f.newNonce(now, subject)
+	refusal.Nonce = newTicket(f.Ring, now.Add(nonceLife), f.Domain+" nonce", subject, nil)
 	return refusal
 }
 
-// A nonce consists of its end, some randomness, and a keyed hash of both and of its subject. So it needs no row
-// before it is used.
+// A ticket, such as a nonce, consists of its end, some randomness, a carried value, and a keyed hash of these, of its
+// purpose and of its subject. It needs no row before it is used, so any node accepts it.
 const (
-	nonceEnd    = 8  // bytes, ms
-	nonceRandom = 12 // bytes
+	ticketEnd    = 8  // bytes, ms
+	ticketRandom = 12 // bytes
 )
 
-func (f Fresh) newNonce(now time.Time, subject string) string {
-	b := make([]byte, nonceEnd+nonceRandom)
-	binary.BigEndian.PutUint64(b, uint64(now.Add(nonceLife).UnixMilli()))
-	rand.Read(b[nonceEnd:]) // crypto/rand.Read never fails
-	return jose.Encode(append(b, f.Ring.Hash(f.Domain+" nonce", subject, string(b)).Sum...))
+// newTicket returns a random text that this service recognises until the end of its life.
+func newTicket(ring *keyring.Ring, until time.Time, purpose, subject string, carried []byte) string {
+	b := make([]byte, ticketEnd+ticketRandom)
+	binary.BigEndian.PutUint64(b, uint64(until.UnixMilli()))
+	rand.Read(b[ticketEnd:]) // crypto/rand.Read never fails
+	b = append(b, carried...)
+	return jose.Encode(append(b, ring.Hash(purpose, subject, string(b)).Sum...))
 }
 
-// nonceOf reads a nonce; false for one that was not issued to the subject.
-func (f Fresh) nonceOf(subject, nonce string) (until time.Time, mine bool) {
-	b := decode(nonce)
-	if len(b) <= nonceEnd+nonceRandom || jose.Encode(b) != nonce {
-		return until, false
+// openTicket reads a ticket with a carried value of a length, and its end. false: it was not issued for the purpose and
+// the subject.
+func openTicket(ring *keyring.Ring, purpose, subject, ticket string, carried int) (value []byte, until time.Time,
+	mine bool) {
+	b := decode(ticket)
+	head := ticketEnd + ticketRandom + carried
+	if len(b) <= head || jose.Encode(b) != ticket {
+		return nil, until, false
 	}
-	head, sum := b[:nonceEnd+nonceRandom], b[nonceEnd+nonceRandom:]
-	for _, h := range f.Ring.Hashes(f.Domain+" nonce", subject, string(head)) {
-		mine = subtle.ConstantTimeCompare(h.Sum, sum) == 1 || mine
+	for _, h := range ring.Hashes(purpose, subject, string(b[:head])) {
+		mine = subtle.ConstantTimeCompare(h.Sum, b[head:]) == 1 || mine
 	}
-	return time.UnixMilli(int64(binary.BigEndian.Uint64(head))), mine
+	return b[ticketEnd+ticketRandom : head], time.UnixMilli(int64(binary.BigEndian.Uint64(b))), mine
 }

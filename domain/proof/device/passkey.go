@@ -3,11 +3,7 @@ package device
 import (
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/subtle"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -48,29 +44,9 @@ const (
 	ticketLogin = "passkey login"
 )
 
-// newTicket returns a random text that this service recognises until the end of its life. It names its purpose and
-// subject, and may carry a value. It needs no row, so any node accepts it.
-func (s *Service) newTicket(purpose, subject string, carried []byte) string {
-	b := make([]byte, nonceEnd+nonceRandom)
-	binary.BigEndian.PutUint64(b, uint64(s.Now().Add(ceremonyLife).UnixMilli()))
-	rand.Read(b[nonceEnd:]) // crypto/rand.Read never fails
-	b = append(b, carried...)
-	return jose.Encode(append(b, s.Ring.Hash(purpose, subject, string(b)).Sum...))
-}
-
-// openTicket reads a ticket with a carried value of a length. false: it is not of this service, purpose and subject, or
-// its life has ended.
-func (s *Service) openTicket(purpose, subject, ticket string, carried int) (value []byte, until time.Time, ok bool) {
-	b := decode(ticket)
-	head := nonceEnd + nonceRandom + carried
-	if len(b) <= head || jose.Encode(b) != ticket {
-		return nil, until, false
-	}
-	for _, h := range s.Ring.Hashes(purpose, subject, string(b[:head])) {
-		ok = subtle.ConstantTimeCompare(h.Sum, b[head:]) == 1 || ok
-	}
-	until = time.UnixMilli(int64(binary.BigEndian.Uint64(b)))
-	return b[nonceEnd+nonceRandom : head], until, ok && s.Now().Before(until)
+// issue returns a ticket for a ceremony.
+func (s *Service) issue(purpose, subject string, carried []byte) string {
+	return newTicket(s.Ring, s.Now().Add(ceremonyLife), purpose, subject, carried)
 }
 
 // spent returns the writes that use up a ticket; they are fenced.
@@ -96,12 +72,8 @@ func (s *Service) Create(ctx context.Context, userID string) (json.RawMessage, e
 		handle = make([]byte, passkey.HandleBytes)
 		rand.Read(handle)
 	}
-	name := u.Email
-	if name == "" {
-		name = u.Phone
-	}
-	return s.Passkeys.Party.Creation(s.newTicket(ticketAdd, userID, handle),
-		passkey.User{Handle: jose.Encode(handle), Name: name, Shown: u.FullName()}, have), nil
+	return s.Passkeys.Party.Creation(s.issue(ticketAdd, userID, handle),
+		passkey.User{Handle: jose.Encode(handle), Name: cmp.Or(u.Email, u.Phone), Shown: u.FullName()}, have), nil
 }
 
 // RegisterPasskey prepares the addition of a passkey by the answer to Create, a RegistrationResponseJSON, which is used
@@ -118,9 +90,9 @@ func (s *Service) RegisterPasskey(ctx context.Context, userID string, d Registra
 	var until time.Time
 	used := ""
 	c, err := s.Passkeys.Party.Register(answer, func(challenge string) (ok bool) {
-		handle, until, ok = s.openTicket(ticketAdd, userID, challenge, passkey.HandleBytes)
+		handle, until, ok = openTicket(s.Ring, ticketAdd, userID, challenge, passkey.HandleBytes)
 		used = challenge
-		return ok
+		return ok && s.Now().Before(until)
 	})
 	if err != nil {
 		return d, s.refusedPasskey(ctx, err)
@@ -213,7 +185,7 @@ func (s *Service) Assert(ctx context.Context, answer []byte) (Asserted, error) {
 // LoginOptions returns the request options of a login by a passkey, as JSON, and the ticket for its answer. They are
 // the same for every caller: the browser knows its passkeys.
 func (s *Service) LoginOptions() (options json.RawMessage, ticket string) {
-	ticket = s.newTicket(ticketLogin, "", nil)
+	ticket = s.issue(ticketLogin, "", nil)
 	return s.Passkeys.Party.Request(HashBody([]byte(ticket)), nil), ticket
 }
 
@@ -224,8 +196,8 @@ func (s *Service) LoginOptions() (options json.RawMessage, ticket string) {
 // Errors: DEVICE_SIGNATURE_INVALID whatever is wrong; UNAVAILABLE.
 func (s *Service) Entered(ctx context.Context, ticket string, answer []byte, by audit.By) (u user.User, a Asserted,
 	err error) {
-	_, until, ok := s.openTicket(ticketLogin, "", ticket, 0)
-	if !ok {
+	_, until, ok := openTicket(s.Ring, ticketLogin, "", ticket, 0)
+	if !ok || !s.Now().Before(until) {
 		return u, a, s.refusedPasskey(ctx, passkey.ErrChallenge)
 	}
 	if a, err = s.Assert(ctx, answer); err != nil {
@@ -299,15 +271,7 @@ func (s *Service) Meets(ctx context.Context, a Asserted, need passkey.Need) (boo
 
 // strangerPasskey verifies the assertion of a passkey that does not exist.
 var strangerPasskey = func() passkey.Key {
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		panic(err) // crypto/rand never fails
-	}
-	public, ok := PublicKey(k)
-	if !ok {
-		panic("device: not a P-256 key")
-	}
-	stranger, err := passkey.ParseKey([]byte(public.JWK()))
+	stranger, err := passkey.ParseKey([]byte(strangers[ES256].JWK()))
 	if err != nil {
 		panic(err)
 	}

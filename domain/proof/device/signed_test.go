@@ -13,7 +13,8 @@ import (
 	"castellan/persistence/persistencetest"
 )
 
-// A proof is read only as a compact JWS of its type, of at most 4096 bytes, without padding or critical extensions.
+// A proof is read only as a compact JWS of its type, of at most 4096 bytes, without critical extensions.
+// TestParseIsStrict has the rest.
 func TestReadSigned(t *testing.T) {
 	b64 := base64.RawURLEncoding.EncodeToString
 	head, claims, sig := b64([]byte(`{"alg":"ES256","typ":"T"}`)), b64([]byte(`{"jti":"1"}`)), b64([]byte("sig"))
@@ -31,17 +32,9 @@ func TestReadSigned(t *testing.T) {
 	}{
 		"plain":              {head + "." + claims + "." + sig, true},
 		"another case":       {b64([]byte(`{"alg":"ES256","typ":"t"}`)) + "." + claims + "." + sig, true},
-		"two parts":          {head + "." + claims, false},
-		"four parts":         {head + "." + claims + "." + sig + "." + sig, false},
-		"padding":            {head + "." + claims + "." + sig + "=", false},
-		"no signature":       {head + "." + claims + ".", false},
 		"no claims":          {head + ".." + sig, false},
 		"no header":          {"." + claims + "." + sig, false},
-		"a list":             {head + "." + b64([]byte(`[1]`)) + "." + sig, false},
-		"another type":       {b64([]byte(`{"alg":"ES256","typ":"U"}`)) + "." + claims + "." + sig, false},
-		"no type":            {b64([]byte(`{"alg":"ES256"}`)) + "." + claims + "." + sig, false},
 		"critical extension": {b64([]byte(`{"alg":"ES256","typ":"T","crit":[]}`)) + "." + claims + "." + sig, false},
-		"a repeated member":  {b64([]byte(`{"alg":"ES256","typ":"T","typ":"T"}`)) + "." + claims + "." + sig, false},
 		"the longest":        {long(4096), true},
 		"too long":           {long(4097), false},
 	} {

@@ -39,19 +39,39 @@ func (s *Service) Counted(ctx context.Context, a Asserted, by audit.By) error {
 
 // reports returns the writes about what is unusual in an assertion.
 func (s *Service) reports(a Asserted, by audit.By) (writes []commit.Write) {
+	report := func(action string, refused bool, detail string) {
+		row := audit.Record{At: s.Now(), ActorID: a.Passkey.UserID, UserID: a.Passkey.UserID, Action: action,
+			Target: a.Passkey.DeviceID, Outcome: audit.Success, IP: by.IP, RequestID: by.RequestID, Detail: detail}
+		if refused {
+			row.Outcome = audit.Refused
+		}
+		writes = append(writes, row)
+	}
 	if a.fell {
-		writes = append(writes, s.fall(a, by))
+		report(ActionCounter, s.Passkeys.RefuseFalls, fmt.Sprintf("the counter is %d after %d", a.count, a.Passkey.Count))
 	}
 	if a.moved == nil {
 		return writes
 	}
 	if s.Passkeys.Backup != BackupAllowed {
-		writes = append(writes, s.backup(a, by))
+		report(ActionBackup, s.refuses(a), backupState(a.Passkey.Eligible, a.Passkey.BackedUp)+" → "+
+			backupState(a.moved.Eligible, a.moved.BackedUp))
 	}
 	if !s.refuses(a) {
 		writes = append(writes, *a.moved)
 	}
 	return writes
+}
+
+// backupState names the state that the flags BE and BS describe.
+func backupState(eligible, backedUp bool) string {
+	switch {
+	case backedUp:
+		return "backed up"
+	case eligible:
+		return "synchronisable"
+	}
+	return "of one device"
 }
 
 // refuses reports whether the settings refuse an assertion.
@@ -62,56 +82,15 @@ func (s *Service) refuses(a Asserted) bool {
 // suspects counts, logs and refuses what is unusual in an assertion, after its rows.
 func (s *Service) suspects(ctx context.Context, a Asserted) error {
 	if a.fell {
-		if err := s.fallen(ctx, a); err != nil {
-			return err
-		}
+		s.Passkeys.Falls.Add(1)
+		s.Log.WarnContext(ctx, "the counter of a passkey did not increase", "device", a.Passkey.DeviceID,
+			"stored", a.Passkey.Count, "sent", a.count)
 	}
-	if s.refuses(a) {
-		return s.refusedPasskey(ctx, passkey.ErrBackup)
-	}
-	return nil
-}
-
-// backup returns the row of the audit about changed flags of a backup.
-func (s *Service) backup(a Asserted, by audit.By) audit.Record {
-	outcome := audit.Success
-	if s.refuses(a) {
-		outcome = audit.Refused
-	}
-	state := func(eligible, backedUp bool) string {
-		switch {
-		case backedUp:
-			return "backed up"
-		case eligible:
-			return "synchronisable"
-		}
-		return "of one device"
-	}
-	c := a.Passkey
-	return audit.Record{At: s.Now(), ActorID: c.UserID, UserID: c.UserID, Action: ActionBackup, Target: c.DeviceID,
-		Outcome: outcome, IP: by.IP, RequestID: by.RequestID,
-		Detail: state(c.Eligible, c.BackedUp) + " → " + state(a.moved.Eligible, a.moved.BackedUp)}
-}
-
-// fall returns the row of the audit about a counter that did not rise.
-func (s *Service) fall(a Asserted, by audit.By) audit.Record {
-	outcome := audit.Success
-	if s.Passkeys.RefuseFalls {
-		outcome = audit.Refused
-	}
-	c := a.Passkey
-	return audit.Record{At: s.Now(), ActorID: c.UserID, UserID: c.UserID, Action: ActionCounter, Target: c.DeviceID,
-		Outcome: outcome, IP: by.IP, RequestID: by.RequestID,
-		Detail: fmt.Sprintf("the counter is %d after %d", a.count, c.Count)}
-}
-
-// fallen counts and logs a counter that did not rise, after its row, and refuses it if the settings say so.
-func (s *Service) fallen(ctx context.Context, a Asserted) error {
-	s.Passkeys.Falls.Add(1)
-	s.Log.WarnContext(ctx, "the counter of a passkey did not increase", "device", a.Passkey.DeviceID,
-		"stored", a.Passkey.Count, "sent", a.count)
-	if s.Passkeys.RefuseFalls {
+	switch {
+	case a.fell && s.Passkeys.RefuseFalls:
 		return s.refusedPasskey(ctx, passkey.ErrCount)
+	case s.refuses(a):
+		return s.refusedPasskey(ctx, passkey.ErrBackup)
 	}
 	return nil
 }

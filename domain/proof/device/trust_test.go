@@ -109,7 +109,7 @@ func TestPasskeysByNeed(t *testing.T) {
 	me := usertest.Sample(1).ID
 	d.now.Store(usertest.Sample(1).CreatedAt.Add(48 * time.Hour).UnixMilli())
 	made := d.Now()
-	a, one := d.addPasskey(1, asIs)
+	a, _ := d.addPasskey(1, asIs)
 	offers := func(what string, need passkey.Need, offered, accepted bool) {
 		t.Helper()
 		allowed := storetest.Value(d.Allowed(t.Context(), me, need))(t)
@@ -129,15 +129,12 @@ func TestPasskeysByNeed(t *testing.T) {
 	d.now.Add(1)
 	offers("settled", passkey.Resistant, true, true)
 	offers("settled", passkey.Changing, true, true)
-	got := storetest.Value(d.Assert(t.Context(), a.Get(t, d.Passkeys.Party.Request("ZGlnZXN0", nil))))(t)
 	d.recovered = true
 	_, later := d.addPasskey(1, asIs)
 	storetest.Must(t, d.db.Commit(t.Context(), passkey.Remove{UserID: me, DeviceID: later}))
-	offers2, err := d.Allowed(t.Context(), me, passkey.Resistant)
-	if err != nil || offers2.Request != nil || one == "" {
-		t.Errorf("after a recovery: %+v, %v", offers2, err)
+	if allowed, err := d.Allowed(t.Context(), me, passkey.Resistant); err != nil || allowed.Request != nil {
+		t.Errorf("after a recovery: %+v, %v", allowed, err)
 	}
-	got.Counts = false
 }
 
 // A passkey whose manager begins to synchronise it logs in. The change is a row of the audit, it settles again, and the

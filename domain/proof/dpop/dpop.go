@@ -10,14 +10,12 @@ package dpop
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"time"
 
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/jose"
 	"castellan/domain/kit/keyring"
 	"castellan/domain/proof/device"
 )
@@ -120,12 +118,6 @@ func (v *Verifier) fresh() device.Fresh {
 }
 
 // TokenHash returns the claim ath of a token: base64url of its SHA-256; "" for no token.
-func TokenHash(token string) string {
-	if token == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(token))
-	return jose.Encode(sum[:])
-}
+func TokenHash(token string) string { return device.HashBody([]byte(token)) }
 
 func equal(a, b string) int { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) }

@@ -46,15 +46,14 @@ type Identity struct {
 }
 
 // session names the session of a bearer.
-func session(issuer, subject, sid string) string {
-	sum := sha256.Sum256([]byte(issuer + "\x00" + subject + "\x00" + sid))
-	return "foreign." + base64.RawURLEncoding.EncodeToString(sum[:18])
-}
+func session(issuer, subject, sid string) string { return named("foreign.", issuer, subject, sid) }
 
 // login names a subject of an issuer, without its text.
-func login(issuer, subject string) string {
-	sum := sha256.Sum256([]byte(issuer + "\x00" + subject))
-	return "login." + base64.RawURLEncoding.EncodeToString(sum[:18])
+func login(issuer, subject string) string { return named("login.", issuer, subject) }
+
+func named(prefix string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return prefix + base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
 // Link says that a subject of an issuer is an account.

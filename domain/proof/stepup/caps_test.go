@@ -1,14 +1,11 @@
 package stepup
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"castellan/domain/delivery/outbox"
-	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/fault"
 )
 
 var capsNow = time.UnixMilli(1_700_000_000_000)
@@ -95,32 +92,6 @@ func TestStartWithoutAProofHasHalfOfTheCaps(t *testing.T) {
 		}
 		if got := c.caps.allow(capsNow, c.sent, sendings); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
-		}
-	}
-}
-
-// requiring is a challenge that requires n of its methods.
-func requiring(n int, methods []challenge.Method) (c challenge.Challenge) {
-	c.Required, c.Methods = n, slices.Clone(methods)
-	return c
-}
-
-// Without a push a challenge keeps its other methods. If too few remain it is refused, until the push is free again.
-func TestWithoutPush(t *testing.T) {
-	methods := []challenge.Method{{ID: "1", Name: challenge.SMS}, {ID: "2", Name: challenge.PUSH},
-		{ID: "3", Name: challenge.MAIL}}
-	c := requiring(2, methods)
-	letters := []letter{{method: 0}, {method: 2}}
-	if err := withoutPush(&c, letters, time.Minute); err != nil || len(c.Methods) != 2 || c.Methods[1].ID != "3" ||
-		letters[0].method != 0 || letters[1].method != 1 {
-		t.Errorf("%v, %+v, %+v", err, c.Methods, letters)
-	}
-	for wait, want := range map[time.Duration]time.Duration{time.Minute: time.Minute, 0: time.Second} {
-		c := requiring(3, methods)
-		err := withoutPush(&c, nil, wait)
-		var f *fault.Error
-		if !errors.As(err, &f) || f.Code != fault.RateLimited || f.RetryAfter != want || len(c.Methods) != 3 {
-			t.Errorf("%v, %+v", err, c.Methods)
 		}
 	}
 }

@@ -153,12 +153,17 @@ func (l listed) Of(_ context.Context, action string, _ time.Time, _ int) ([]reme
 	return l.rows[action], nil
 }
 
+// remembering is a starter whose LOGIN policy lists SMS and MAIL and remembers for some days.
+func remembering(t *testing.T, days, required int, rows map[string][]remembered.Client) *Starter {
+	p := portsOf(t, mfa.Policy{ID: 1, ActionCode: "LOGIN", Name: "p", EntityType: mfa.General, Type: mfa.Common,
+		Required: required, RememberDays: days, Methods: []mfa.Choice{{Code: "SMS"}, {Code: "MAIL"}}})
+	p.Starter.Remembered = listed{rows: rows}
+	return p.Starter
+}
+
 // An explanation counts the clients whose key would complete a method of the start.
 func TestExplainCountsRememberedClients(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
-	s := remembering(&now, 10, 2, "SMS", "MAIL")
-	s.Accounts = people{"all": {UserID: "all", Phone: "+905320000001", Mail: "a@example.com"},
-		"phone": {UserID: "phone", Phone: "+905320000001"}}
 	counts := remembered.Client{Action: "LOGIN", Method: challenge.SMS, CV: 3, CreatedAt: now.Add(-time.Hour),
 		ExpiresAt: now.Add(time.Hour)}
 	other, expired, notOffered := counts, counts, counts
@@ -166,16 +171,18 @@ func TestExplainCountsRememberedClients(t *testing.T) {
 	mail := counts
 	mail.Method = challenge.MAIL
 	rows := map[string][]remembered.Client{"all": {counts, other, expired, notOffered, mail}, "phone": {counts, mail}}
-	s.Remembered = listed{rows: rows}
+	s := remembering(t, 10, 2, rows)
+	s.Accounts = people{"all": {UserID: "all", Phone: "+905320000001", Mail: "a@example.com"},
+		"phone": {UserID: "phone", Phone: "+905320000001"}}
 	for userID, want := range map[string]int{"all": 2, "phone": 1, "": 0} {
 		x, err := s.Explain(t.Context(), "LOGIN", userID, "")
 		if err != nil || x.Remembered != want {
 			t.Errorf("%q: %d, want %d, %v", userID, x.Remembered, want, err)
 		}
 	}
-	for name, next := range map[string]*Starter{"no store": remembering(&now, 10, 2, "SMS", "MAIL"),
-		"a policy that remembers nothing": remembering(&now, 0, 2, "SMS", "MAIL")} {
-		next.Accounts, next.Remembered = s.Accounts, listed{rows: rows}
+	for name, next := range map[string]*Starter{"no store": remembering(t, 10, 2, rows),
+		"a policy that remembers nothing": remembering(t, 0, 2, rows)} {
+		next.Accounts = s.Accounts
 		if name == "no store" {
 			next.Remembered = nil
 		}

@@ -79,11 +79,8 @@ func label(a mfa.Action, d challenge.Detail, lang string) string {
 	return cmp.Or(mfa.Label(d.Key, lang), d.Key)
 }
 
-// Document returns the intent document of a challenge; nil for a challenge of an older release.
+// Document returns the intent document of a challenge.
 func (s *Messenger) Document(id string, sealed []byte) ([]byte, error) {
-	if sealed == nil {
-		return nil, nil
-	}
 	document, err := s.Ring.Open(sealed, challenge.IntentData(id))
 	if err != nil {
 		return nil, fmt.Errorf("open the intent of challenge %s: %w", id, err)

@@ -21,7 +21,7 @@ type Approval struct {
 	Text      string        // the question to the user
 	Country   string        // of the starter, in the language of Title
 	Rows      [][2]string   // of the info table: header and value
-	Document  []byte        // the intent; nil for a challenge of an older release
+	Document  []byte        // the intent
 }
 
 // Ongoing lists the pushes that wait for the answer of a user's devices, newest first (D-2FA-25). country turns a

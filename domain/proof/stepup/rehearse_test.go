@@ -167,13 +167,12 @@ func TestRehearse(t *testing.T) {
 func TestForgottenClients(t *testing.T) {
 	const day = 24 * time.Hour
 	now := time.UnixMilli(1_700_000_000_000)
-	s := remembering(&now, 10, 1, "SMS", "MAIL")
 	client := func(m challenge.Name, age, left time.Duration) remembered.Client {
 		return remembered.Client{UserID: "all", Action: "LOGIN", Method: m, CV: 3, CreatedAt: now.Add(-age),
 			ExpiresAt: now.Add(left)}
 	}
-	s.Remembered = listed{rows: map[string][]remembered.Client{"LOGIN": {client("SMS", day, 9*day),
-		client("SMS", 6*day, 4*day), client("MAIL", day, 9*day), client("SMS", 10*day, 0)}}}
+	s := remembering(t, 10, 1, map[string][]remembered.Client{"LOGIN": {client("SMS", day, 9*day),
+		client("SMS", 6*day, 4*day), client("MAIL", day, 9*day), client("SMS", 10*day, 0)}})
 	for _, c := range []struct {
 		days    int
 		methods []string

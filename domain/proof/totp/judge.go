@@ -43,7 +43,7 @@ func Use(c challenge.Challenge, use challenge.Use) []commit.Write {
 
 // right reports whether code is valid now and unused.
 func (s *Service) right(d Definition, code string) (step int64, ok bool, err error) {
-	secret, err := s.open(d)
+	secret, err := Reveal(s.Ring, d)
 	if err != nil {
 		return 0, false, err
 	}

@@ -3,7 +3,6 @@ package totp
 import (
 	"bytes"
 	"cmp"
-	"encoding/base32"
 	"encoding/base64"
 	"fmt"
 	"image"
@@ -46,7 +45,7 @@ func keyURI(issuer, account, secret string) string {
 
 // access returns the forms of a secret. It draws a picture, which takes milliseconds: call it outside transactions.
 func access(issuer string, u user.User, secret []byte) (Access, error) {
-	encoded := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
+	encoded := FormatSecret(secret)
 	key, err := otp.NewKeyFromURL(keyURI(issuer, cmp.Or(u.Email, u.Phone, u.ID), encoded))
 	if err != nil {
 		return Access{}, fmt.Errorf("authenticator url: %w", err)

@@ -43,7 +43,7 @@ func (s *Service) recover(ctx context.Context, who audit.By, code string) (Acces
 	if err != nil {
 		return Access{}, err
 	}
-	secret, err := s.open(d)
+	secret, err := Reveal(s.Ring, d)
 	if err != nil {
 		return Access{}, err
 	}

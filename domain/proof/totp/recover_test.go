@@ -197,7 +197,7 @@ func TestRedeemRecoveryCode(t *testing.T) {
 	if err := d.db.Commit(t.Context(), writes...); err == nil {
 		t.Error("one code was used twice")
 	}
-	for range totp.DefaultLimit().Attempts {
+	for range d.Recovery.Attempts {
 		_, err = d.Redeem(t.Context(), d.who, d.recovery(0))
 		storetest.Wants(t, err, fault.RecoveryCodeInvalid)
 	}

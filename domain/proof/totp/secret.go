@@ -1,7 +1,7 @@
 package totp
 
 import (
-	"encoding/base32"
+	"fmt"
 	"strings"
 	"time"
 
@@ -18,7 +18,7 @@ const minSecret, maxSecret = 10, 64
 // Errors: INVALID_FIELD naming totpSecret. It never contains the text.
 func ParseSecret(text string) ([]byte, error) {
 	text = strings.ToUpper(strings.TrimRight(strings.ReplaceAll(text, " ", ""), "="))
-	secret, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(text)
+	secret, err := base32Text.DecodeString(text)
 	if err != nil || strings.ContainsAny(text, "\r\n") || len(secret) < minSecret || len(secret) > maxSecret {
 		return nil, fault.Invalid("totpSecret", "must be base32 of %d to %d bytes", minSecret, maxSecret)
 	}
@@ -36,5 +36,9 @@ func Adopt(ring *keyring.Ring, userID string, secret []byte, now time.Time) Defi
 
 // Reveal opens the secret of a definition.
 func Reveal(ring *keyring.Ring, d Definition) ([]byte, error) {
-	return ring.Open(d.Sealed, SecretData(d.UserID, d.ID))
+	secret, err := ring.Open(d.Sealed, SecretData(d.UserID, d.ID))
+	if err != nil {
+		return nil, fmt.Errorf("authenticator %s: %w", d.ID, err)
+	}
+	return secret, nil
 }

@@ -4,14 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
 	"castellan/domain/factor/challenge"
-	"castellan/domain/factor/passkey"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/keyring"
@@ -41,14 +38,11 @@ type Service struct {
 	turns turn.Turns
 }
 
-// Limit bounds the wrong recovery codes of a user.
+// Limit bounds the wrong recovery codes of a user (D-TOTP-06).
 type Limit struct {
 	Attempts int
 	Window   time.Duration // rolling
 }
-
-// DefaultLimit returns 5 in 15 minutes (D-TOTP-06).
-func DefaultLimit() Limit { return Limit{Attempts: 5, Window: 15 * time.Minute} }
 
 // Budgets reads the wrong values of a user; challenge.Store implements it.
 type Budgets interface {
@@ -168,8 +162,8 @@ func (s *Service) setup(ctx context.Context, x challenge.Execution) (challenge.R
 	case fault.CodeOf(err) != fault.TOTPNotDefined:
 		return challenge.Result{}, err
 	}
-	err = s.Commit.Commit(ctx, append(s.told(x, u, message.TOTPOn),
-		user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: true}, f.define, s.record(x, ActionSetup, f.define.ID))...)
+	err = s.Commit.Commit(ctx, append(s.changed(x, u, message.TOTPOn, ActionSetup, f.define.ID),
+		user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: true}, f.define)...)
 	if fault.CodeOf(err) == fault.RecordAlreadyExist {
 		err = alreadyDefined()
 	}
@@ -186,10 +180,9 @@ func (s *Service) deactivate(ctx context.Context, x challenge.Execution) (challe
 	if err != nil {
 		return challenge.Result{}, err
 	}
-	return challenge.Result{Success: true}, s.Commit.Commit(ctx,
-		append(s.told(x, u, message.TOTPOff),
-			user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: false}, Remove{c.UserID},
-			s.record(x, ActionDeactivate, d.ID))...)
+	writes := append(s.changed(x, u, message.TOTPOff, ActionDeactivate, d.ID),
+		user.SetTOTP{UserID: c.UserID, CV: c.CV, Defined: false}, Remove{c.UserID})
+	return challenge.Result{Success: true}, s.Commit.Commit(ctx, writes...)
 }
 
 // changeable returns the account of a completed challenge, which must be one that may change its factors.
@@ -201,26 +194,7 @@ func (s *Service) changeable(ctx context.Context, c challenge.Challenge) (user.U
 	return u, err
 }
 
-// told returns the writes that notify the owner, and restart the time in which passkeys settle if none was used.
-func (s *Service) told(x challenge.Execution, u user.User, k message.Kind) []commit.Write {
-	writes := s.Notices.Notice(u.Account(), k, nil, x.Challenge.Starter.IP)
-	if x.Challenge.Recovered {
-		writes = append(writes, passkey.Restart{UserID: u.ID, At: x.Now})
-	}
-	return writes
-}
-
-func (s *Service) record(x challenge.Execution, action, target string) audit.Record {
-	c := x.Challenge
-	return audit.Record{At: x.Now, ActorID: c.UserID, UserID: c.UserID, Action: action, Target: target,
-		Outcome: audit.Success, IP: c.Starter.IP, RequestID: c.Starter.RequestID}
-}
-
-// open unseals a secret.
-func (s *Service) open(d Definition) ([]byte, error) {
-	secret, err := s.Ring.Open(d.Sealed, SecretData(d.UserID, d.ID))
-	if err != nil {
-		return nil, fmt.Errorf("authenticator %s: %w", d.ID, err)
-	}
-	return secret, nil
+// changed returns the writes that report a change of the authenticator with an id, also to the owner.
+func (s *Service) changed(x challenge.Execution, u user.User, k message.Kind, action, id string) []commit.Write {
+	return append(x.Changed(action, id), s.Notices.Notice(u.Account(), k, nil, x.Challenge.Starter.IP)...)
 }

@@ -68,7 +68,7 @@ func newDesk(t *testing.T, db *persistence.DB) *desk {
 	d.Service = &totp.Service{Store: d.store, Users: account.NewUsers(db), Budgets: factor.NewChallenges(db),
 		Commit: db, Ring: keyringtest.Ring(t, time.Now),
 		Notices: challengetest.Notices{Now: d.clock}, Rules: challenge.DefaultRules(),
-		Recovery: totp.DefaultLimit(), Issuer: "Castellan", Now: d.clock}
+		Recovery: totp.Limit{Attempts: 5, Window: 15 * time.Minute}, Issuer: "Castellan", Now: d.clock}
 	storetest.Must(t, db.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2)))
 	d.who = audit.By{UserID: usertest.Sample(1).ID, IP: "203.0.113.9", RequestID: "r1"}
 	d.setUp()

@@ -17,12 +17,13 @@ import (
 
 	"github.com/pquerna/otp"
 	"github.com/pquerna/otp/hotp"
+
+	"castellan/domain/factor/challenge"
 )
 
 // The parameters that every authenticator app supports (D-TOTP-05): SHA-1, six digits, a secret as long as the hash.
 const (
 	periodSeconds = 30
-	digits        = 6
 	secretBytes   = 20
 	skewSteps     = 1 // the permitted clock difference, in either direction
 )
@@ -48,7 +49,7 @@ func StepAt(now time.Time) int64 {
 // constant time. For a code of two steps it returns the newer one, so that using it uses up both. Only six ASCII
 // digits can match.
 func Match(secret []byte, now time.Time, code string) (step int64, ok bool) {
-	if !sixDigits(code) {
+	if !challenge.Code(code) {
 		return 0, false
 	}
 	t := StepAt(now)
@@ -71,16 +72,4 @@ func CodeAt(secret []byte, step int64) string {
 		panic(fmt.Sprintf("totp: %v", err)) // the library refuses only bad base32, and this is valid
 	}
 	return code
-}
-
-func sixDigits(code string) bool {
-	if len(code) != digits {
-		return false
-	}
-	for i := range len(code) {
-		if code[i] < '0' || code[i] > '9' {
-			return false
-		}
-	}
-	return true
 }

@@ -89,7 +89,7 @@ func (g Group) ongoing(ctx context.Context, who rest.Caller, in ongoingRequest) 
 			MethodID: a.Method.ID,
 			Action:   c.Action, ActionTitle: a.Title,
 			NumberMatching: a.Method.Number != "", Params: p}}
-		if rest.Or(in.Intent, false) && a.Document != nil {
+		if rest.Or(in.Intent, false) {
 			out[i].Intent, out[i].IntentDigest = new(rest.JSON(a.Document)), c.IntentDigest
 		}
 	}

@@ -110,41 +110,27 @@ type candidate struct {
 }
 
 func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) (explanation, error) {
-	x, err := g.Start(ctx, in.ActionCode, text(in.UserID), text(in.IP))
+	x, err := g.Start(ctx, in.ActionCode, rest.Or(in.UserID, ""), rest.Or(in.IP, ""))
 	if err != nil {
 		return explanation{}, err
 	}
 	out := explanation{Required: x.Plan.Required, Offered: names(x.Offered), Missing: names(x.Missing),
-		Candidates: make([]candidate, len(x.Candidates)), RememberDays: x.Plan.RememberDays, Remembered: x.Remembered,
+		Candidates: rest.Each(x.Candidates, showCandidate), RememberDays: x.Plan.RememberDays, Remembered: x.Remembered,
 		Stronger: listStronger(x.Stronger)}
 	if x.Plan.PolicyID != 0 {
 		entity := string(x.Plan.EntityType)
 		out.PolicyID, out.EntityType = &x.Plan.PolicyID, &entity
 	}
-	for i, c := range x.Candidates {
-		p := c.Policy
-		out.Candidates[i] = candidate{PolicyID: p.ID, Name: p.Name, EntityType: string(p.EntityType),
-			ExpireAt: p.ExpireAt, Verdict: string(c.Verdict)}
-		if p.EntityID != "" {
-			out.Candidates[i].EntityID = &p.EntityID
-		}
-	}
 	return out, nil
 }
 
-func names(list []challenge.Name) []string {
-	out := make([]string, len(list))
-	for i, n := range list {
-		out[i] = string(n)
-	}
-	return out
+func showCandidate(c mfa.Candidate) candidate {
+	return candidate{c.Policy.ID, c.Policy.Name, string(c.Policy.EntityType), rest.OrNull(c.Policy.EntityID),
+		c.Policy.ExpireAt, string(c.Verdict)}
 }
 
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+func names(list []challenge.Name) []string {
+	return rest.Each(list, func(n challenge.Name) string { return string(n) })
 }
 
 type rehearsal struct {

@@ -179,8 +179,7 @@ func (g Group) policies(ctx context.Context, _ rest.Caller, _ rest.None) ([]poli
 
 func showPolicy(p mfa.Policy) policy {
 	d := mfaPolicyDetail{Methods: rest.Each(p.Methods, mfa.Choice.Tuple), Required: p.Required,
-		Preferred:      p.Preference(),
-		NumberMatching: p.NumberMatching}
+		Preferred: p.Preference(), NumberMatching: p.NumberMatching}
 	shown := policy{ID: p.ID, ActionCode: p.ActionCode, Name: p.Name, EntityType: string(p.EntityType),
 		ExpireAt: p.ExpireAt, Type: p.Type, Detail: d, PhishingResistant: p.PhishingResistant,
 		PasskeyAlone: p.PasskeyAlone, Remember: p.RememberDays, RememberAnyway: p.RememberAnyway}

@@ -96,8 +96,8 @@ type addCommonRequest struct {
 
 func (in addCommonRequest) policy() (mfa.Policy, error) {
 	p := mfa.Policy{ActionCode: in.ActionCode, Name: in.Name, ExpireAt: in.ExpireAt.UnixMilli(), Required: in.Required,
-		Preferred:      in.Preferred,
-		NumberMatching: in.NumberMatching != nil && *in.NumberMatching, SignIntent: rest.Or(in.Intent, "") == intent.Required,
+		Preferred: in.Preferred, NumberMatching: rest.Or(in.NumberMatching, false),
+		SignIntent:   rest.Or(in.Intent, "") == intent.Required,
 		RememberDays: rest.Or(in.Remember, 0), RememberAnyway: rest.Or(in.RememberAnyway, false),
 		PhishingResistant: rest.Or(in.PhishingResistant, false), PasskeyAlone: rest.Or(in.PasskeyAlone, false)}
 	ps := read(nil, "methods", in.Methods, (*mfa.Choices)(&p.Methods))
@@ -138,8 +138,7 @@ func (in changeCommonRequest) change() (mfa.PolicyChange, error) {
 		c.SignIntent = new(*in.Intent == intent.Required)
 	}
 	if in.ExpireAt != nil {
-		ms := in.ExpireAt.UnixMilli()
-		c.ExpireAt = &ms
+		c.ExpireAt = new(in.ExpireAt.UnixMilli())
 	}
 	var ps []fault.Problem
 	if in.Methods != nil {

@@ -136,37 +136,21 @@ type record struct {
 }
 
 func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record, error) {
-	all, err := g.Service.Store.List(ctx, who.UserID)
-	out := make([]record, len(all))
-	for i, d := range all {
-		out[i] = record{DeviceID: d.ID, Brand: d.Brand, Model: d.Model, Description: d.Description, Platform: d.Platform,
-			Status:    string(d.Status),
-			CreatedAt: rest.Time{Time: d.CreatedAt}}
-		if !d.LastUsedAt.IsZero() {
-			out[i].LastUsedAt = &rest.Time{Time: d.LastUsedAt}
-		}
-	}
+	devices, err := g.Service.Store.List(ctx, who.UserID)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	return g.withPasskeys(ctx, who.UserID, out)
-}
-
-// withPasskeys adds the passkeys of a user to its devices, newest first.
-func (g Group) withPasskeys(ctx context.Context, userID string, out []record) ([]record, error) {
-	all, err := g.Service.ListPasskeys(ctx, userID)
-	for _, p := range all {
-		r := record{DeviceID: p.DeviceID, Brand: p.Brand, Model: p.Model, Description: p.Description,
-			Platform: p.Platform, Status: string(device.Active), CreatedAt: rest.Time{Time: p.CreatedAt}, Kind: "PASSKEY",
-			BackedUp: &p.BackedUp}
-		if !p.LastUsedAt.IsZero() {
-			r.LastUsedAt = &rest.Time{Time: p.LastUsedAt}
-		}
-		out = append(out, r)
+	out := rest.Each(devices, func(d device.Device) record {
+		return record{DeviceID: d.ID, Brand: d.Brand, Model: d.Model, Description: d.Description, Platform: d.Platform,
+			Status: string(d.Status), CreatedAt: rest.Time{Time: d.CreatedAt}, LastUsedAt: rest.At(d.LastUsedAt)}
+	})
+	passkeys, err := g.Service.ListPasskeys(ctx, who.UserID)
+	for _, p := range passkeys {
+		out = append(out, record{DeviceID: p.DeviceID, Brand: p.Brand, Model: p.Model, Description: p.Description,
+			Platform: p.Platform, Status: string(device.Active), CreatedAt: rest.Time{Time: p.CreatedAt},
+			LastUsedAt: rest.At(p.LastUsedAt), Kind: "PASSKEY", BackedUp: &p.BackedUp})
 	}
-	if len(all) > 0 {
-		sorting.Stable(out, func(a, b record) int { return b.CreatedAt.Compare(a.CreatedAt.Time) })
-	}
+	sorting.Stable(out, func(a, b record) int { return b.CreatedAt.Compare(a.CreatedAt.Time) })
 	return out, err
 }
 
