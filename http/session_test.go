@@ -16,6 +16,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/guard/ratelimit"
 	"castellan/domain/kit/change/changetest"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring/keyringtest"
@@ -80,7 +81,8 @@ func newLoginSite(t *testing.T, db *persistence.DB) *loginSite {
 		Spray:  password.NewSpray(ratelimit.NewTable(nil), 120, nil, time.Now), Starts: s,
 		Commit: db, Tokens: issuer,
 		Revocations: session.NewRevocations(30*time.Minute, time.Now), Conceal: strings.ToUpper, TokenTTL: 30 * time.Minute,
-		Now: time.Now}
+		Former: func(string) []string { return nil }, Place: func(from client.Origin) string { return from.Site },
+		Admits: func(user.User, challenge.Starter) bool { return true }, Now: time.Now}
 	guards := auth.Guards{Tokens: issuer, Tenant: "default", Feed: &changetest.Feed{}, Live: s.logins.Revocations.Live,
 		Judge: func(string, string, string) resource.Verdict { return resource.Verdict{} }}
 	s.Site = apitest.Serve(t, edge.Options{Guards: guards.Table(), Authorize: guards.Authorize}, httpsession.Group{

@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/account/password"
 	"castellan/domain/account/user"
+	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/client"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/storetest"
@@ -56,6 +57,7 @@ func (w *world) section() (rest.Group, flowtest.Public) {
 		Wrong:  password.NewGuards(account.NewPasswordGuards(w.DB), w.DB, replace.WrongRules(), w.Now),
 		Phones: w.Bound(5), Networks: w.Bound(30),
 		Place:  func(client.Origin) string { return "" }, // all accounts have one address here
+		Admits: func(user.User, challenge.Starter) bool { return true },
 		Commit: w.Commit, Ring: w.Ring, TokenTTL: 10 * time.Minute, Now: w.Now}
 	w.Actions.Register(w.svc.ResetAction())
 	w.Actions.Register(w.svc.ChangeAction())

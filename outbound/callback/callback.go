@@ -14,26 +14,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/webhook"
+	"castellan/outbound/fetch"
 )
 
 // Pauses are the times between the attempts of a message; the last one repeats until the message expires.
 var Pauses = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
 
-const (
-	timeout        = 10 * time.Second // of one attempt
-	maxAnswerBytes = 4 << 10          // read of an answer, so that the connection can be reused
-)
+const timeout = 10 * time.Second // of one attempt
 
 // Sender is a message.Sender for the channel Callback. It is safe for concurrent use.
 type Sender struct {
@@ -50,22 +45,12 @@ var _ message.Sender = (*Sender)(nil)
 func New(signer func(time.Time) (string, ed25519.PrivateKey), now func() time.Time) *Sender {
 	return &Sender{Signer: signer, Now: now, client: &http.Client{
 		Timeout: timeout,
-		Transport: &http.Transport{DialContext: (&net.Dialer{Control: reachable}).DialContext,
+		Transport: &http.Transport{DialContext: (&net.Dialer{Control: fetch.Guard{Private: true}.Judge}).DialContext,
 			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout: timeout, ForceAttemptHTTP2: true, DisableCompression: true,
 			MaxResponseHeaderBytes: 16 << 10, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: fetch.NoRedirect,
 	}}
-}
-
-// reachable refuses an address after its name was resolved, so that a name cannot resolve to another one for the check.
-func reachable(_, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	a := to.Addr().Unmap()
-	if err != nil || a.Zone() != "" || !a.IsGlobalUnicast() && !a.IsLoopback() {
-		return errors.New("callback: the address must not be called")
-	}
-	return nil
 }
 
 // Send posts the JSON body m.Text to the URL m.To. All attempts of a message have its key as webhook-id. nil means that
@@ -92,8 +77,7 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 		return &message.DeliveryError{Timeout: errors.As(err, &late) && late.Timeout(),
 			Err: errors.New("callback: the service could not be reached")}
 	}
-	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswerBytes)) // only so that the connection can be reused
+	defer fetch.Drain(answer)
 	if code := answer.StatusCode; code < 200 || code > 299 {
 		return &message.DeliveryError{Permanent: code == http.StatusGone, Err: fmt.Errorf("callback: answered %d", code)}
 	}

@@ -8,15 +8,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"castellan/domain/kit/webhook"
+	"castellan/outbound/fetch"
 )
 
 type Config struct {
@@ -25,11 +23,7 @@ type Config struct {
 	CAFile string // PEM; trusted in addition to the system's certificates
 }
 
-const (
-	timeout = 30 * time.Second // of one Post
-	// maxAnswerBytes is how much of a response is read, so that the connection can be reused.
-	maxAnswerBytes = 64 << 10
-)
+const timeout = 30 * time.Second // of one Post
 
 // Courier posts to one address. It is safe for concurrent use.
 type Courier struct {
@@ -48,21 +42,14 @@ func New(cfg Config) (*Courier, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots, err := x509.SystemCertPool()
-	if err == nil && cfg.CAFile != "" {
-		var pem []byte
-		if pem, err = os.ReadFile(cfg.CAFile); err == nil && !roots.AppendCertsFromPEM(pem) {
-			err = errors.New("the file contains no certificate")
-		}
-	}
+	roots, err := fetch.Roots(cfg.CAFile, true)
 	if err != nil {
 		return nil, fmt.Errorf("ca file: %w", err)
 	}
 	return &Courier{url: cfg.URL, secrets: secrets, now: time.Now, client: &http.Client{Timeout: timeout,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 			Proxy: http.ProxyFromEnvironment},
-		// The signature is intended only for the configured address.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
+		CheckRedirect: fetch.NoRedirect}}, nil
 }
 
 // Post posts a file under an id that is the same for every repetition. It returns nil if the receiver answered with a
@@ -79,8 +66,7 @@ func (c *Courier) Post(ctx context.Context, id, mediaType string, body []byte) e
 	if err != nil {
 		return errors.New("the server cannot be reached")
 	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswerBytes)) // only so that the connection can be reused
+	defer fetch.Drain(response)
 	if response.StatusCode/100 != 2 {
 		return fmt.Errorf("the server answered %d", response.StatusCode)
 	}

@@ -55,6 +55,7 @@ type world struct {
 	ring  *keyring.Ring
 	out   *gateway
 	rules map[message.Channel]dispatch.Rule
+	gone  []string // message and destination
 }
 
 func open(t *testing.T) *world {
@@ -78,6 +79,9 @@ func (w *world) dispatcher(keep bool) *dispatch.Dispatcher {
 			MaxAttempts: 4,
 			Now:         time.Now,
 			Log:         slog.New(slog.DiscardHandler),
+			Gone: func(_ context.Context, m outbox.Message, r message.Rendered) {
+				w.gone = append(w.gone, m.ID+" "+r.To)
+			},
 		},
 	)
 }
@@ -196,10 +200,14 @@ func TestGivesUp(t *testing.T) {
 		d.Deliver(w.add("unreachable", 30*time.Second, time.Hour))
 		time.Sleep(5 * time.Minute)
 		storetest.Equal(t, len(w.out.seen())-1, 4, "attempts, want 4")
-		if d.Failed.Load() != 2 || w.payloads() != 0 {
-			t.Errorf("%d failed, %d payloads", d.Failed.Load(), w.payloads())
+		w.out.answers = []error{&message.DeliveryError{Permanent: true, Gone: true, Err: errors.New("unsubscribed")}}
+		d.Deliver(w.add("gone", 30*time.Second, time.Hour))
+		time.Sleep(time.Minute)
+		if d.Failed.Load() != 3 || d.Gone.Load() != 1 || w.payloads() != 0 {
+			t.Errorf("%d failed, %d gone, %d payloads", d.Failed.Load(), d.Gone.Load(), w.payloads())
 		}
 		d.Stop()
+		storetest.Same(t, w.gone, []string{"gone +905320000001"})
 	})
 }
 

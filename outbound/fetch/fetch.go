@@ -1,4 +1,6 @@
 // Package fetch requests small JSON answers from other services over HTTP, as the adapters of rates and of balances do.
+// It also has what all adapters of HTTP services share: the check of addresses (dial.go) and the handling of answers
+// (answer.go).
 //
 // The one idea: the other side is not trusted. An answer has a time limit and a size limit, no redirect is followed,
 // and a failing service is not called for a while. No error contains a path, a query, a header or a key. Start reading
@@ -8,14 +10,11 @@ package fetch
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -43,21 +42,15 @@ type Client struct {
 
 // New returns a client that trusts the certificates (PEM) in a file; "": those of the system. It opens no connection.
 func New(caFile string, timeout time.Duration, now func() time.Time) (*Client, error) {
-	trust := &tls.Config{MinVersion: tls.VersionTLS12}
-	if caFile != "" {
-		pem, err := os.ReadFile(caFile)
-		if err != nil {
-			return nil, fmt.Errorf("ca_file: %w", err)
-		}
-		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("ca_file contains no certificate")
-		}
+	roots, err := Roots(caFile, false)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
 	}
 	return &Client{now: now, client: &http.Client{
-		Timeout:   timeout,
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, ForceAttemptHTTP2: true},
-		// A redirect would send the key to another address.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Timeout: timeout,
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}},
+		CheckRedirect: NoRedirect,
 	}}, nil
 }
 
@@ -122,29 +115,5 @@ func (c *Client) ask(ctx context.Context, address, header, value string) ([]byte
 	if value != "" {
 		request.Header.Set(header, value)
 	}
-	answer, err := c.client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("the provider cannot be reached: %w", unaddressed(err))
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the provider answered %d", answer.StatusCode)
-	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswerBytes+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the answer is truncated: %w", err)
-	case len(body) > maxAnswerBytes:
-		return nil, errors.New("the answer is longer than 1 MiB")
-	}
-	return body, nil
-}
-
-// unaddressed removes the address, which may contain a key.
-func unaddressed(err error) error {
-	var with *url.Error
-	if errors.As(err, &with) {
-		return with.Err
-	}
-	return err
+	return Body(c.client, request, "provider", maxAnswerBytes)
 }

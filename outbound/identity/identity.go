@@ -13,15 +13,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +26,7 @@ import (
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/people/identity"
+	"castellan/outbound/fetch"
 )
 
 // Config describes the service.
@@ -44,7 +42,6 @@ type Config struct {
 
 const (
 	namespace      = "http://tckimlik.nvi.gov.tr/WS"
-	envelope       = "http://schemas.xmlsoap.org/soap/envelope/"
 	maxAnswerBytes = 64 << 10
 	// After this many failures in a row the service is not called for a while; then one query tests it.
 	failuresInARow = 3
@@ -65,33 +62,19 @@ var _ identity.Registry = (*Register)(nil)
 
 // New checks cfg. It opens no connection.
 func New(cfg Config) (*Register, error) {
-	u, err := url.Parse(cfg.URL)
-	if err != nil || u.Host == "" || u.User != nil ||
-		u.Scheme != "https" && !(cfg.Plain && u.Scheme == "http" && local(u.Hostname())) {
+	if u, _ := url.Parse(cfg.URL); fetch.Address(cfg.URL) != nil || u.Scheme != "https" && !cfg.Plain {
 		return nil, errors.New("identity_url must be https://host/path without a user")
 	}
-	trust := &tls.Config{MinVersion: tls.VersionTLS12}
-	if cfg.CAFile != "" {
-		pem, err := os.ReadFile(cfg.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("identity_ca_file: %w", err)
-		}
-		if trust.RootCAs = x509.NewCertPool(); !trust.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("identity_ca_file contains no certificate")
-		}
+	roots, err := fetch.Roots(cfg.CAFile, false)
+	if err != nil {
+		return nil, fmt.Errorf("identity_ca_file: %w", err)
 	}
 	return &Register{cfg: cfg, client: &http.Client{
 		Timeout: cfg.Timeout,
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, MaxConnsPerHost: 16,
-			MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second},
-		// A redirect would send the person's data to another address.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: 16, MaxIdleConnsPerHost: 4,
+			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}, IdleConnTimeout: 30 * time.Second},
+		CheckRedirect: fetch.NoRedirect,
 	}}, nil
-}
-
-func local(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsLoopback()
 }
 
 func (r *Register) Verify(ctx context.Context, p identity.Person) (bool, error) {
@@ -185,20 +168,9 @@ func (r *Register) ask(ctx context.Context, p identity.Person) (bool, error) {
 	}
 	request.Header.Set("Content-Type", "text/xml; charset=utf-8")
 	request.Header.Set("SOAPAction", `"`+namespace+`/TCKimlikNoDogrula"`)
-	response, err := r.client.Do(request)
+	text, err := fetch.Body(r.client, request, "register", maxAnswerBytes)
 	if err != nil {
-		return false, fmt.Errorf("the register cannot be reached: %w", unaddressed(err))
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return false, fmt.Errorf("the register answered %d", response.StatusCode)
-	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
-	switch {
-	case err != nil:
-		return false, errors.New("the answer is truncated")
-	case len(text) > maxAnswerBytes:
-		return false, errors.New("the answer is longer than 64 KiB")
+		return false, err
 	}
 	return read(text)
 }
@@ -238,13 +210,4 @@ var composed = strings.NewReplacer("i\u0307", "i", "I\u0307", "İ", "s\u0327", "
 // upper converts a name to the register's form: Turkish capitals, where i becomes İ and ı becomes I.
 func upper(name string) string {
 	return strings.ToUpperSpecial(unicode.TurkishCase, composed.Replace(name))
-}
-
-// unaddressed removes the address.
-func unaddressed(err error) error {
-	var with *url.Error
-	if errors.As(err, &with) {
-		return with.Err
-	}
-	return err
 }

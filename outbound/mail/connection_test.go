@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,17 +19,11 @@ import (
 func TestConcurrentMessages(t *testing.T) {
 	r, ca := secured(t)
 	s := newSender(t, r, ca, func(c *mail.Config) { c.Username, c.Password = relayUser, relayPassword })
-	var wg sync.WaitGroup
-	for i := range 50 {
-		wg.Go(func() {
-			m := rendered("tr")
-			m.To = fmt.Sprintf("user%d@example.org", i)
-			if err := s.Send(t.Context(), fmt.Sprint("id-", i), m); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
+	storetest.Race(t, 50, "", func(i int) error {
+		m := rendered("tr")
+		m.To = fmt.Sprintf("user%d@example.org", i)
+		return s.Send(t.Context(), fmt.Sprint("id-", i), m)
+	})
 	seen := map[string]bool{}
 	for _, m := range r.messages() {
 		id, _, _ := strings.Cut(strings.TrimPrefix(m.to, "user"), "@")

@@ -10,17 +10,15 @@ package mail
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	netmail "net/mail"
-	"os"
 	"strings"
 	"time"
 	"unicode"
 
 	"castellan/domain/delivery/message"
+	"castellan/outbound/fetch"
 )
 
 // Ways to encrypt the connection.
@@ -30,11 +28,11 @@ const (
 	None     = "none"     // to a loopback address only, and never with a password
 )
 
-// Config configures a Sender. Zero values mean the defaults named beside them.
+// Config configures a Sender.
 type Config struct {
 	Host string
-	Port int    // 587, 465 or 25, by TLS
-	TLS  string // STARTTLS
+	Port int // 0: 587, 465 or 25, by TLS
+	TLS  string
 
 	// Username and Password authenticate with the best mechanism that the server offers; both empty: no authentication.
 	Username, Password string
@@ -42,17 +40,14 @@ type Config struct {
 	From     string // the bare address; its domain is that of the Message-ID
 	FromName string
 	// CAFile holds the only trusted certificates (PEM) for the server; "" trusts those of the system.
-	CAFile string
-	// Timeout bounds one Send: 15 s.
-	Timeout time.Duration
-	// Connections limits the open connections: 4. Relays often allow at most ten from one client.
+	CAFile  string
+	Timeout time.Duration // of one Send
+	// Connections limits the open connections. Relays often allow at most ten from one client.
 	Connections int
-	Now         func() time.Time // time.Now; sets the Date header
+	Now         func() time.Time // sets the Date header
 }
 
 const (
-	defaultTimeout     = 15 * time.Second
-	defaultConnections = 4
 	// keepIdle is how long an unused connection stays open. Servers close idle ones after minutes; a short time
 	// occupies few of their slots.
 	keepIdle = 5 * time.Second
@@ -79,15 +74,8 @@ func New(cfg Config) (*Sender, error) {
 		strings.ContainsFunc(cfg.Host, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '/' }) {
 		fault("host must name the server")
 	}
-	ports := map[string]int{STARTTLS: 587, TLS: 465, None: 25}
-	if cfg.TLS == "" {
-		cfg.TLS = STARTTLS
-	}
-	if _, ok := ports[cfg.TLS]; !ok {
-		fault("tls must be %s, %s or %s", STARTTLS, TLS, None)
-	}
 	if cfg.TLS == None {
-		if !isLoopback(cfg.Host) {
+		if !fetch.Loopback(cfg.Host) {
 			fault("tls %s is for a server on a loopback address only", None)
 		}
 		if cfg.Username != "" || cfg.Password != "" {
@@ -95,10 +83,7 @@ func New(cfg Config) (*Sender, error) {
 		}
 	}
 	if cfg.Port == 0 {
-		cfg.Port = ports[cfg.TLS]
-	}
-	if cfg.Port < 0 || cfg.Port > 65535 {
-		fault("port must be 1 to 65535")
+		cfg.Port = map[string]int{STARTTLS: 587, TLS: 465, None: 25}[cfg.TLS]
 	}
 	if (cfg.Username == "") != (cfg.Password == "") {
 		fault("username and password must be set together")
@@ -110,33 +95,15 @@ func New(cfg Config) (*Sender, error) {
 	if strings.ContainsFunc(cfg.FromName, unicode.IsControl) {
 		fault("from_name must not hold control characters")
 	}
-	if cfg.Timeout < 0 || cfg.Connections < 0 {
-		fault("timeout and connections must not be negative")
-	}
-	s := &Sender{cfg: cfg, from: netmail.Address{Name: cfg.FromName, Address: from},
-		tls: &tls.Config{ServerName: cfg.Host, MinVersion: tls.VersionTLS12}}
-	if cfg.CAFile != "" {
-		pem, err := os.ReadFile(cfg.CAFile)
-		if err != nil {
-			fault("ca_file: %w", err)
-		}
-		s.tls.RootCAs = x509.NewCertPool()
-		if err == nil && !s.tls.RootCAs.AppendCertsFromPEM(pem) {
-			fault("ca_file contains no certificate")
-		}
+	roots, err := fetch.Roots(cfg.CAFile, false)
+	if err != nil {
+		fault("ca_file: %w", err)
 	}
 	if faults != nil {
 		return nil, fmt.Errorf("mail: %w", errors.Join(faults...))
 	}
-	if s.cfg.Timeout == 0 {
-		s.cfg.Timeout = defaultTimeout
-	}
-	if s.cfg.Connections == 0 {
-		s.cfg.Connections = defaultConnections
-	}
-	if s.cfg.Now == nil {
-		s.cfg.Now = time.Now
-	}
+	s := &Sender{cfg: cfg, from: netmail.Address{Name: cfg.FromName, Address: from},
+		tls: &tls.Config{ServerName: cfg.Host, MinVersion: tls.VersionTLS12, RootCAs: roots}}
 	s.pool = newPool(s.cfg.Connections, keepIdle, s.dial)
 	return s, nil
 }
@@ -175,10 +142,4 @@ func (s *Sender) Probe(ctx context.Context) error {
 func (s *Sender) Close() error {
 	s.pool.close()
 	return nil
-}
-
-// isLoopback accepts names that dial checks again by address.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -121,10 +121,9 @@ func TestFaults(t *testing.T) {
 		status       int
 		answer, want string
 	}{
-		{500, `{}`, "answered 500"}, {302, `{}`, "answered 302"}, {200, ``, "is not"}, {200, `[]`, "is not"},
+		{500, `{}`, "answered 500"}, {200, ``, "is not"}, {200, `[]`, "is not"},
 		{200, `{"balances":{}}`, "is not"}, {200, `{"code":-2015,"msg":"Invalid API-key"}`, "is not"},
-		{200, `{"balances":null}`, "is not"}, {200, `{"balances":[]` + strings.Repeat(" ", 1<<20) + `}`, "1 MiB"},
-		{200, `{"balances":[]}`, "[{ [] 0}]"},
+		{200, `{"balances":null}`, "is not"}, {200, `{"balances":[]}`, "[{ [] 0}]"},
 	} {
 		x.status, x.answer = tc.status, tc.answer
 		if got := fetch(t, source(t, c)); !strings.Contains(got, tc.want) {
@@ -139,10 +138,6 @@ func TestFaults(t *testing.T) {
 	if got := fetch(t, failing); !strings.Contains(got, "is paused") || x.asked != before+3 {
 		t.Errorf("asked %d times: %s", x.asked-before, got)
 	}
-	x.Close()
-	if got := fetch(t, source(t, c)); !strings.Contains(got, "cannot be reached") {
-		t.Errorf("nobody is there: %s", got)
-	}
 }
 
 func TestSettings(t *testing.T) {
@@ -151,10 +146,9 @@ func TestSettings(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*outbound.Config){
-		"loopback":                func(c *outbound.Config) { c.URL = "http://exchange.test" },
-		"control characters":      func(c *outbound.Config) { c.Key = "a\nb" },
-		"a key and a secret":      func(c *outbound.Config) { c.Secret = "" },
-		"contains no certificate": func(c *outbound.Config) { c.CAFile = "file.go" },
+		"loopback":           func(c *outbound.Config) { c.URL = "http://exchange.test" },
+		"control characters": func(c *outbound.Config) { c.Key = "a\nb" },
+		"a key and a secret": func(c *outbound.Config) { c.Secret = "" },
 	} {
 		c := good
 		change(&c)

@@ -31,7 +31,7 @@ type receiver struct {
 	auth   []byte
 }
 
-func (k Keys) receiver() (receiver, error) {
+func (k deviceKeys) receiver() (receiver, error) {
 	point, err := decode(k.P256dh)
 	auth, errAuth := decode(k.Auth)
 	if err != nil || errAuth != nil || len(auth) != authBytes {
@@ -71,15 +71,11 @@ func (r receiver) seal(text []byte, padded int, once *ecdh.PrivateKey, salt []by
 	if err != nil {
 		return nil, err
 	}
-	prk, err := hkdf.Extract(sha256.New, secret, salt)
+	key, err := hkdf.Key(sha256.New, secret, salt, "Content-Encoding: aes128gcm\x00", 16)
 	if err != nil {
 		return nil, err
 	}
-	key, err := hkdf.Expand(sha256.New, prk, "Content-Encoding: aes128gcm\x00", 16)
-	if err != nil {
-		return nil, err
-	}
-	nonce, err := hkdf.Expand(sha256.New, prk, "Content-Encoding: nonce\x00", 12)
+	nonce, err := hkdf.Key(sha256.New, secret, salt, "Content-Encoding: nonce\x00", 12)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ const (
 )
 
 func TestVectorOfTheRFC(t *testing.T) {
-	device := storetest.Value(Keys{P256dh: rfcPublic, Auth: rfcAuth}.receiver())(t)
+	device := storetest.Value(deviceKeys{P256dh: rfcPublic, Auth: rfcAuth}.receiver())(t)
 	got, err := device.seal([]byte(rfcText), 0, private(t, rfcSender), raw(t, rfcSalt))
 	if err != nil || !bytes.Equal(got, raw(t, rfcBody)) {
 		t.Errorf("%v\n got %s\nwant %s", err, base64.RawURLEncoding.EncodeToString(got), rfcBody)
@@ -77,7 +77,7 @@ func opened(t *testing.T, own *ecdh.PrivateKey, auth, body []byte) string {
 
 // Every message has its own key and salt, and all have one length.
 func TestMessagesAreUnlinkable(t *testing.T) {
-	device, err := Keys{P256dh: rfcPublic + "=", Auth: rfcAuth + "=="}.receiver() // padding is tolerated
+	device, err := deviceKeys{P256dh: rfcPublic + "=", Auth: rfcAuth + "=="}.receiver() // padding is tolerated
 	storetest.Must(t, err)
 	var bodies [][]byte
 	for _, text := range []string{"", "x", strings.Repeat("x", paddedBytes-1)} {
@@ -99,7 +99,7 @@ func TestMessagesAreUnlinkable(t *testing.T) {
 func TestKeysAreChecked(t *testing.T) {
 	offCurve := raw(t, rfcPublic)
 	offCurve[64] ^= 1
-	for name, k := range map[string]Keys{
+	for name, k := range map[string]deviceKeys{
 		"nothing":     {},
 		"no auth":     {P256dh: rfcPublic},
 		"short auth":  {P256dh: rfcPublic, Auth: rfcAuth[:20]},

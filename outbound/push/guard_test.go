@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"castellan/outbound/fetch"
 )
 
 // An address that is not on the Internet is never dialled, in whatever spelling (SEC-37).
@@ -24,25 +26,26 @@ func TestGuardOfAddresses(t *testing.T) {
 		strict, tolerant bool
 	}{{public, true, true}, {private, false, true}, {never, false, false}} {
 		for a := range strings.FieldsSeq(c.addresses) {
-			if got := (guard{}).judge("tcp", a, nil) == nil; got != c.strict {
+			if got := (fetch.Guard{}).Judge("tcp", a, nil) == nil; got != c.strict {
 				t.Errorf("%s: may be called %v, want %v", a, got, c.strict)
 			}
-			if got := (guard{private: true}).judge("tcp", a, nil) == nil; got != c.tolerant {
+			if got := (fetch.Guard{Private: true}).Judge("tcp", a, nil) == nil; got != c.tolerant {
 				t.Errorf("%s: may be called in a private network %v, want %v", a, got, c.tolerant)
 			}
-			if got := loopbackOnly("tcp", a, nil) == nil; got != netip.MustParseAddrPort(a).Addr().Unmap().IsLoopback() {
+			here := netip.MustParseAddrPort(a).Addr().Unmap().IsLoopback()
+			if got := (fetch.Guard{Loopback: true}).Judge("tcp", a, nil) == nil; got != here {
 				t.Errorf("%s: may be called in the clear: %v", a, got)
 			}
 		}
 	}
 	for a := range strings.FieldsSeq(translated) {
-		if (guard{}).judge("tcp", a, nil) == nil {
+		if (fetch.Guard{}).Judge("tcp", a, nil) == nil {
 			t.Errorf("%s may be called", a)
 		}
 	}
 	for _, a := range []string{"", "example.com:443", "8.8.8.8", "8.8.8.8:x"} {
-		if (guard{}).judge("tcp", a, nil) == nil || (guard{private: true}).judge("tcp", a, nil) == nil ||
-			loopbackOnly("tcp", a, nil) == nil {
+		if (fetch.Guard{}).Judge("tcp", a, nil) == nil || (fetch.Guard{Private: true}).Judge("tcp", a, nil) == nil ||
+			(fetch.Guard{Loopback: true}).Judge("tcp", a, nil) == nil {
 			t.Errorf("%q may be called", a)
 		}
 	}

@@ -6,9 +6,9 @@
 // target is https on the usual port, and its resolved address is checked at dial time. No redirect is followed, and
 // time and answer are limited. A message contains no secret, and for Web Push it is also encrypted for the device.
 //
-// Start at Sender.Send and at target.go, which defines the messages of this channel. guard.go decides which addresses
-// may be dialled, and answer.go classifies responses. encrypt.go is RFC 8291, vapid.go RFC 8292, webhook.go the
-// Standard Webhooks signature.
+// Start at Sender.Send and at target.go, which defines the messages of this channel. fetch.Guard decides which
+// addresses may be dialled, and answer.go classifies responses. encrypt.go is RFC 8291, vapid.go RFC 8292, webhook.go
+// the Standard Webhooks signature.
 //
 // The library webpush-go (1.4.0) cannot replace encrypt.go and vapid.go. It ignores the requested life of a token,
 // takes the origin of the target as it is spelled, always names a contact, and sends the request itself.
@@ -25,15 +25,16 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"castellan/domain/delivery/message"
 	"castellan/domain/kit/webhook"
+	"castellan/outbound/fetch"
 )
 
-// Config configures a Sender. Zero values mean the defaults named beside them.
+// Config configures a Sender.
 type Config struct {
 	// VAPID returns the current P-256 keys of this service: first the one that clients subscribe with, then the
 	// replaced ones until they expire.
@@ -52,11 +53,9 @@ type Config struct {
 	AllowPlain bool
 	// CAFile holds certificates (PEM) that are trusted in addition to those of the system.
 	CAFile  string
-	Timeout time.Duration    // of one Send; 3 s
-	Now     func() time.Time // time.Now
+	Timeout time.Duration // of one Send
+	Now     func() time.Time
 }
-
-const defaultTimeout = 3 * time.Second
 
 // Sender is a message.Sender for the channel Push. It is safe for concurrent use; Close it when the process drains.
 type Sender struct {
@@ -71,12 +70,6 @@ var _ message.Sender = (*Sender)(nil)
 // New checks cfg and reports all its errors together. It opens no connection.
 func New(cfg Config) (*Sender, error) {
 	var faults []error
-	if cfg.Timeout == 0 {
-		cfg.Timeout = defaultTimeout
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
 	s := &Sender{cfg: cfg}
 	var err error
 	if cfg.VAPID == nil {
@@ -90,18 +83,15 @@ func New(cfg Config) (*Sender, error) {
 	if c := cfg.Contact; c != "" && !strings.HasPrefix(c, "mailto:") && !strings.HasPrefix(c, "https://") {
 		faults = append(faults, errors.New("contact must be a mailto: or https: address"))
 	}
-	if cfg.Timeout < 0 {
-		faults = append(faults, errors.New("timeout must not be negative"))
-	}
-	roots, err := loadRoots(cfg.CAFile)
+	roots, err := fetch.Roots(cfg.CAFile, true)
 	if err != nil {
-		faults = append(faults, err)
+		faults = append(faults, fmt.Errorf("ca_file: %w", err))
 	}
 	if faults != nil {
 		return nil, fmt.Errorf("push: %w", errors.Join(faults...))
 	}
-	s.secure = s.client(guard{private: cfg.AllowPrivate}.judge, roots)
-	s.plain = s.client(loopbackOnly, nil)
+	s.secure = s.client(fetch.Guard{Private: cfg.AllowPrivate}.Judge, roots)
+	s.plain = s.client(fetch.Guard{Loopback: true}.Judge, nil)
 	return s, nil
 }
 
@@ -118,27 +108,9 @@ func PublicKey(key *ecdsa.PrivateKey) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(exchange.PublicKey().Bytes()), nil
 }
 
-func loadRoots(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		return nil, fmt.Errorf("ca file: %w", err)
-	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("ca file: %w", err)
-	}
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("ca file contains no certificate")
-	}
-	return roots, nil
-}
-
 // client dials only addresses that judge permits. No proxy is used: with one, judge would check the proxy's address and
 // not the target's.
-func (s *Sender) client(judge control, roots *x509.CertPool) *http.Client {
+func (s *Sender) client(judge func(string, string, syscall.RawConn) error, roots *x509.CertPool) *http.Client {
 	dialer := &net.Dialer{Timeout: s.cfg.Timeout, Control: judge}
 	return &http.Client{
 		Timeout: s.cfg.Timeout,
@@ -154,11 +126,11 @@ func (s *Sender) client(judge control, roots *x509.CertPool) *http.Client {
 			MaxConnsPerHost:        32,
 			IdleConnTimeout:        30 * time.Second,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: fetch.NoRedirect,
 	}
 }
 
-// Send wakes the device that m.To describes with the Wakeup in m.Text; key is the id of a webhook. nil means that the
+// Send wakes the device that m.To describes with the wakeUp in m.Text; key is the id of a webhook. nil means that the
 // push service or the webhook accepted it. Errors are those of message.Sender, and contain no address either.
 func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout) // of all tries together
@@ -171,13 +143,13 @@ func (s *Sender) Send(ctx context.Context, key string, m message.Rendered) error
 		response, err := call.client.Do(call.request)
 		if err != nil {
 			return &message.DeliveryError{
-				Permanent: errors.Is(err, errRefused),
+				Permanent: errors.Is(err, fetch.ErrRefused),
 				Timeout:   timedOut(err),
 				Err:       fmt.Errorf("push: target not reached: %s", reason(err)),
 			}
 		}
 		// A subscription for the previous key is refused under this one.
-		again := call.kind == WebPush && i+1 < len(s.cfg.VAPID()) &&
+		again := call.kind == webPushKind && i+1 < len(s.cfg.VAPID()) &&
 			(response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized)
 		if err := s.judge(response, call.kind); !again {
 			return err
@@ -215,7 +187,7 @@ func (s *Sender) prepare(ctx context.Context, key string, m message.Rendered, va
 	if to.Scheme == "http" {
 		c.client = s.plain
 	}
-	if c.kind == WebPush {
+	if c.kind == webPushKind {
 		c.request, err = s.webPush(ctx, to, target.Keys, wakeup, vapid)
 	} else {
 		c.request, err = s.webhook(ctx, to, key, wakeup)
@@ -228,12 +200,12 @@ func (s *Sender) prepare(ctx context.Context, key string, m message.Rendered, va
 }
 
 // address returns the address of a target, or an error if it may not be called.
-func (s *Sender) address(t Target) (*url.URL, error) {
+func (s *Sender) address(t target) (*url.URL, error) {
 	u, err := parseAddress(t.address())
 	switch {
 	case err != nil:
 		return nil, err
-	case u.Scheme == "http" && !(s.cfg.AllowPlain && isLoopback(u.Hostname())):
+	case u.Scheme == "http" && !(s.cfg.AllowPlain && fetch.Loopback(u.Hostname())):
 		return nil, errors.New("target is not https")
 	case !listed(s.cfg.Hosts, u.Hostname()):
 		return nil, errors.New("host of the target is not in the list of hosts")

@@ -292,15 +292,14 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"curve P-256": func(c *Config) {
 			c.VAPID = func() []*ecdsa.PrivateKey { return []*ecdsa.PrivateKey{other} }
 		},
-		"contact must":          func(c *Config) { c.Contact = "ops@example.com" },
-		"must be whsec_":        func(c *Config) { c.WebhookSecret = "hunter2hunter2hunter2hunter2hunter2" },
-		"must be whsec_ and":    func(c *Config) { c.WebhookSecret = "whsec_aHVudGVyMg==" },
-		"24 to 64 bytes":        func(c *Config) { c.WebhookSecret = hookSecret + " whsec_!" },
-		"ca file: open":         func(c *Config) { c.CAFile = "no/such/file" },
-		"ca file contains no":   func(c *Config) { c.CAFile = "push_test.go" },
-		"timeout must not be":   func(c *Config) { c.Timeout = -1 },
-		"contact must be":       func(c *Config) { c.Contact, c.Timeout = "x", -1 },
-		"timeout must not be n": func(c *Config) { c.Contact, c.Timeout = "x", -1 },
+		"contact must":         func(c *Config) { c.Contact = "ops@example.com" },
+		"must be whsec_":       func(c *Config) { c.WebhookSecret = "hunter2hunter2hunter2hunter2hunter2" },
+		"must be whsec_ and":   func(c *Config) { c.WebhookSecret = "whsec_aHVudGVyMg==" },
+		"24 to 64 bytes":       func(c *Config) { c.WebhookSecret = hookSecret + " whsec_!" },
+		"ca_file: open":        func(c *Config) { c.CAFile = "no/such/file" },
+		"ca_file: the file":    func(c *Config) { c.CAFile = "push_test.go" },
+		"contact must be":      func(c *Config) { c.Contact, c.WebhookSecret = "x", "hunter2" },
+		"must be whsec_ and b": func(c *Config) { c.Contact, c.WebhookSecret = "x", "hunter2" },
 	} {
 		cfg := good
 		change(&cfg)

@@ -114,6 +114,7 @@ func (s *service) sender(t *testing.T, change func(*Config)) *Sender {
 		WebhookSecret: hookSecret,
 		AllowPrivate:  true,
 		CAFile:        s.caFile,
+		Timeout:       3 * time.Second,
 		Now:           func() time.Time { return clock },
 	}
 	if change != nil {

@@ -12,11 +12,11 @@ import (
 
 // The kinds of targets.
 const (
-	WebPush = "webpush"
-	Webhook = "webhook"
+	webPushKind = "webpush"
+	webhookKind = "webhook"
 )
 
-// Target is the address at which a device is woken. As JSON it is the To of a message of the channel Push, in the form
+// target is the address at which a device is woken. As JSON it is the To of a message of the channel Push, in the form
 // in which the device gave it when it was enrolled:
 //
 //	{"type":"webpush","endpoint":"https://…","keys":{"p256dh":"…","auth":"…"}}
@@ -24,23 +24,23 @@ const (
 //
 // The first is a browser's PushSubscription with a type. A client that has an endpoint can send to it, so a target is
 // in no log and no error.
-type Target struct {
-	Type     string `json:"type"`
-	Endpoint string `json:"endpoint,omitempty"`
-	Keys     Keys   `json:"keys,omitzero"`
-	URL      string `json:"url,omitempty"`
+type target struct {
+	Type     string     `json:"type"`
+	Endpoint string     `json:"endpoint,omitempty"`
+	Keys     deviceKeys `json:"keys,omitzero"`
+	URL      string     `json:"url,omitempty"`
 }
 
-// Keys are the keys of a subscription, in base64url.
-type Keys struct {
+// deviceKeys are the keys of a subscription, in base64url.
+type deviceKeys struct {
 	P256dh string `json:"p256dh"` // the device's public key, an uncompressed point
 	Auth   string `json:"auth"`   // 16 bytes shared by the device and this service
 }
 
-// Wakeup is the content that a device receives. As JSON it is the Text of a message of the channel Push. It only
+// wakeUp is the content that a device receives. As JSON it is the Text of a message of the channel Push. It only
 // announces that there is something to read: the device requests the rest under its signature. Other fields of a
 // message are never sent.
-type Wakeup struct {
+type wakeUp struct {
 	ChallengeID string `json:"challengeId,omitempty"`
 	Action      string `json:"action,omitempty"`
 	Expire      int64  `json:"expire,omitempty"` // seconds left to answer when it was written
@@ -55,36 +55,36 @@ const (
 	maxExpire       = 3600 // seconds; no challenge lives longer
 )
 
-func parseTarget(text string) (Target, error) {
-	var t Target
+func parseTarget(text string) (target, error) {
+	var t target
 	if len(text) > maxTargetBytes || json.Unmarshal([]byte(text), &t) != nil {
-		return Target{}, errors.New("malformed target")
+		return target{}, errors.New("malformed target")
 	}
-	if t.Type != WebPush && t.Type != Webhook {
-		return Target{}, errors.New("target of an unknown type")
+	if t.Type != webPushKind && t.Type != webhookKind {
+		return target{}, errors.New("target of an unknown type")
 	}
 	return t, nil
 }
 
-func (t Target) address() string {
-	if t.Type == WebPush {
+func (t target) address() string {
+	if t.Type == webPushKind {
 		return t.Endpoint
 	}
 	return t.URL
 }
 
 // parseWakeup decodes the message and keeps only its declared fields.
-func parseWakeup(text string) (Wakeup, error) {
-	var w Wakeup
+func parseWakeup(text string) (wakeUp, error) {
+	var w wakeUp
 	if len(text) > maxWakeupBytes || json.Unmarshal([]byte(text), &w) != nil ||
 		(w.ChallengeID == "") == (w.Notice == nil) {
-		return Wakeup{}, errors.New("malformed message")
+		return wakeUp{}, errors.New("malformed message")
 	}
 	w.Expire = min(max(w.Expire, 0), maxExpire)
 	return w, nil
 }
 
-func (w Wakeup) json() []byte {
+func (w wakeUp) json() []byte {
 	b, _ := json.Marshal(w) // strings and a number: it cannot fail
 	return b
 }

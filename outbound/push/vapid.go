@@ -21,7 +21,7 @@ import (
 const vapidLife = time.Hour
 
 // webPush is the request of RFC 8030. A message of the same challenge replaces one that the push service still holds.
-func (s *Sender) webPush(ctx context.Context, to *url.URL, keys Keys, w Wakeup,
+func (s *Sender) webPush(ctx context.Context, to *url.URL, keys deviceKeys, w wakeUp,
 	vapid *ecdsa.PrivateKey) (*http.Request, error) {
 	device, err := keys.receiver()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // webhook is the request of Standard Webhooks. Its id is that of the message and the same in every repetition; its time
 // is that of the attempt.
-func (s *Sender) webhook(ctx context.Context, to *url.URL, id string, w Wakeup) (*http.Request, error) {
+func (s *Sender) webhook(ctx context.Context, to *url.URL, id string, w wakeUp) (*http.Request, error) {
 	if len(s.secrets) == 0 {
 		return nil, errors.New("webhooks are off: no signing secret is configured")
 	}

@@ -100,7 +100,7 @@ func TestFaults(t *testing.T) {
 		{200, `{"base":"USD","rates":[]}`, "the answer is not"},
 		{200, `{"rates":{"TRY":1}}`, "no base"}, {200, `{"base":"USD","rates":{"TRY":0}}`, "no rate"},
 		{200, `{"base":"USD"}`, "no rate"},
-		{200, `{"base":"USD","rates":{"TRY":1}` + strings.Repeat(" ", 1<<20) + `}`, "1 MiB"},
+		{200, `{"base":"USD","rates":{"TRY":1}` + strings.Repeat(" ", 1<<20) + `}`, "1024 KiB"},
 	} {
 		s.status, s.answer = tc.status, tc.answer
 		if got := fetch(t, provider(t, c)); !strings.Contains(got, tc.want) {

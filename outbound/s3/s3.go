@@ -10,7 +10,6 @@ package s3
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -18,11 +17,11 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"castellan/domain/kit/blob"
+	"castellan/outbound/fetch"
 )
 
 // Config describes a bucket.
@@ -58,22 +57,13 @@ func New(c Config) (*Store, error) {
 	transport.ResponseHeaderTimeout = answerTime
 	transport.MaxIdleConnsPerHost = idleConns
 	transport.DisableCompression = true // bytes arrive as they are stored
-	if c.CAFile != "" {
-		pem, err := os.ReadFile(c.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("certificate authorities of the bucket: %w", err)
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("certificate authorities of the bucket: %s contains no certificate", c.CAFile)
-		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	roots, err := fetch.Roots(c.CAFile, false)
+	if err != nil {
+		return nil, fmt.Errorf("certificate authorities of the bucket: %w", err)
 	}
-	return &Store{c, http.Client{Transport: transport, CheckRedirect: noRedirect}}, nil
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	return &Store{c, http.Client{Transport: transport, CheckRedirect: fetch.NoRedirect}}, nil
 }
-
-// noRedirect makes a redirection an error: the signature is for one host.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (s *Store) Put(ctx context.Context, key string, content []byte) error {
 	if !blob.Valid(key) {

@@ -5,10 +5,10 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"castellan/domain/delivery/message"
+	"castellan/outbound/fetch"
 )
 
 const (
@@ -42,7 +42,7 @@ func (s *Sender) judge(r *http.Response) error {
 	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
 		out.Permanent = false
 		out.Unsent = code == http.StatusServiceUnavailable || code < 500
-		out.RetryAfter = s.retryAfter(r.Header.Get("Retry-After"))
+		out.RetryAfter = fetch.RetryAfter(r, s.cfg.Now(), maxRetryAfter)
 	}
 	return out
 }
@@ -52,18 +52,4 @@ func (s *Sender) success(code int) bool {
 		return code >= 200 && code <= 299
 	}
 	return slices.Contains(s.cfg.SuccessCodes, code)
-}
-
-// retryAfter reads seconds or a date (RFC 9110, section 10.2.3); other values and past dates are 0.
-func (s *Sender) retryAfter(v string) time.Duration {
-	if v == "" {
-		return 0
-	}
-	var wait time.Duration
-	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
-		wait = time.Duration(seconds) * time.Second
-	} else if at, err := http.ParseTime(v); err == nil {
-		wait = at.Sub(s.cfg.Now())
-	}
-	return min(max(wait, 0), maxRetryAfter)
 }

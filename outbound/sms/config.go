@@ -7,37 +7,34 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"castellan/domain/delivery/message/placeholder"
+	"castellan/outbound/fetch"
 )
 
 // The encodings of a body.
 const (
-	Form = "form" // application/x-www-form-urlencoded
-	JSON = "json"
+	formFormat = "form" // application/x-www-form-urlencoded
+	jsonFormat = "json"
 )
 
-// Twilio is the preset of Twilio's message resource: the form fields To, From and Body, authenticated by account and
+// twilio is the preset of Twilio's message resource: the form fields To, From and Body, authenticated by account and
 // token. The operator sets the URL.
-const Twilio = "twilio"
-
-// NoHeader as IdempotencyHeader sends none.
-const NoHeader = "-"
+const twilio = "twilio"
 
 // Config describes the gateway. Templates may contain {{to}} (+905…), {{digits}} (the same without the plus), {{text}},
 // {{from}} and {{key}}; headers may contain all of them but {{text}}.
 type Config struct {
 	URL string // https, or http to a loopback address
-	// Method is POST, PUT or GET; "" is POST. GET moves the form into the query, where the gateway's own logs may keep
-	// the text: avoid it.
+	// Method is POST, PUT or GET. GET moves the form into the query, where the gateway's own logs may keep the text:
+	// avoid it.
 	Method string
-	Format string // Form or JSON; "" is Form
-	Preset string // "" or Twilio; it replaces Format, Fields and Body
+	Format string // form or json
+	Preset string // "" or twilio; it replaces Format, Fields and Body
 
 	// Fields is the form, or a flat JSON object of strings: name to template.
 	Fields map[string]string
@@ -51,18 +48,13 @@ type Config struct {
 	SuccessCodes []int // empty: every 2xx
 	// Success is what a body must hold besides, for gateways that refuse with a status of success.
 	Success Success
-	// IdempotencyHeader carries the key; "" is Idempotency-Key.
-	IdempotencyHeader string
 	// CAFile holds the only trusted certificates (PEM) for the gateway; "" trusts those of the system.
 	CAFile  string
-	Timeout time.Duration    // of one Send; 10 s
-	Now     func() time.Time // time.Now; needed for a Retry-After that is a date
+	Timeout time.Duration    // of one Send
+	Now     func() time.Time // for a Retry-After that is a date
 }
 
-const (
-	defaultTimeout     = 10 * time.Second
-	defaultIdempotency = "Idempotency-Key"
-)
+const idempotencyHeader = "Idempotency-Key"
 
 // The placeholders of bodies. Headers accept all but text, which may have more than one line.
 var (
@@ -76,49 +68,25 @@ type headerTemplate struct {
 }
 
 // ownHeaders are set by this package or by the protocol.
-var ownHeaders = []string{
-	"Host",
-	"Content-Type",
-	"Content-Length",
-	"Transfer-Encoding",
-	"Connection",
-	"Trailer",
-	"Te",
-	"Upgrade",
-}
+var ownHeaders = []string{"Host", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Te",
+	"Upgrade"}
 
 // prepare checks cfg and compiles its templates.
 func prepare(cfg Config) (*Sender, *x509.CertPool, error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 
-	if cfg.Method == "" {
-		cfg.Method = http.MethodPost
-	}
-	if cfg.Format == "" {
-		cfg.Format = Form
-	}
-	switch cfg.Preset {
-	case "":
-	case Twilio:
-		if cfg.Fields != nil || cfg.Body != "" || cfg.Format != Form || cfg.Method != http.MethodPost {
-			fault("preset %s defines its own method, format and fields", Twilio)
+	if cfg.Preset == twilio {
+		if cfg.Fields != nil || cfg.Body != "" || cfg.Format != formFormat || cfg.Method != http.MethodPost {
+			fault("preset %s defines its own method, format and fields", twilio)
 		}
 		if cfg.Username == "" || cfg.From == "" {
-			fault("preset %s needs username, password and from", Twilio)
+			fault("preset %s needs username, password and from", twilio)
 		}
 		cfg.Fields = map[string]string{"To": "{{to}}", "From": "{{from}}", "Body": "{{text}}"}
-	default:
-		fault("preset must be empty or %s", Twilio)
 	}
-	switch cfg.Method {
-	case http.MethodPost, http.MethodPut:
-	case http.MethodGet:
-		if cfg.Format != Form {
-			fault("method GET goes with format %s", Form)
-		}
-	default:
-		fault("method must be POST, PUT or GET")
+	if cfg.Method == http.MethodGet && cfg.Format != formFormat {
+		fault("method GET goes with format %s", formFormat)
 	}
 	s := &Sender{cfg: cfg}
 	var err error
@@ -134,9 +102,6 @@ func prepare(cfg Config) (*Sender, *x509.CertPool, error) {
 	if (cfg.Username == "") != (cfg.Password == "") || strings.Contains(cfg.Username, ":") {
 		fault("username and password must be set together, and a username has no colon")
 	}
-	if s.cfg.IdempotencyHeader == "" {
-		s.cfg.IdempotencyHeader = defaultIdempotency
-	}
 	if s.header, err = s.compileHeaders(); err != nil {
 		faults = append(faults, err)
 	}
@@ -148,24 +113,9 @@ func prepare(cfg Config) (*Sender, *x509.CertPool, error) {
 	if s.sign, err = cfg.Success.compile(); err != nil {
 		faults = append(faults, err)
 	}
-	if cfg.Timeout < 0 {
-		fault("timeout must not be negative")
-	}
-	if cfg.Timeout == 0 {
-		s.cfg.Timeout = defaultTimeout
-	}
-	if cfg.Now == nil {
-		s.cfg.Now = time.Now
-	}
-	var roots *x509.CertPool
-	if cfg.CAFile != "" {
-		pem, err := os.ReadFile(cfg.CAFile)
-		if err == nil {
-			roots, err = loadRoots(pem)
-		}
-		if err != nil {
-			fault("ca file: %w", err)
-		}
+	roots, err := fetch.Roots(cfg.CAFile, false)
+	if err != nil {
+		fault("ca_file: %w", err)
 	}
 	return s, roots, errors.Join(faults...)
 }
@@ -180,7 +130,7 @@ func parseTarget(raw string) (*url.URL, error) {
 		return nil, errors.New("use username and password for credentials")
 	case strings.Contains(raw, "#"):
 		return nil, errors.New("a fragment is never sent")
-	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && fetch.Loopback(u.Hostname()):
 		return u, nil
 	}
 	return nil, errors.New("must be https, or http to a loopback address")
@@ -208,9 +158,7 @@ func (s *Sender) compileHeaders() ([]headerTemplate, error) {
 		seen[canonical] = true
 		out = append(out, headerTemplate{canonical, value})
 	}
-	if s.cfg.IdempotencyHeader != NoHeader {
-		add(s.cfg.IdempotencyHeader, "{{key}}")
-	}
+	add(idempotencyHeader, "{{key}}")
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Headers)) {
 		add(name, s.cfg.Headers[name])
 	}

@@ -11,6 +11,8 @@ func TestNewReportsEveryFault(t *testing.T) {
 	good := func() sms.Config {
 		return sms.Config{
 			URL:    "https://sms.example.com/send",
+			Method: "POST",
+			Format: "form",
 			From:   "x",
 			Fields: map[string]string{"to": "{{to}}", "text": "{{text}}"},
 		}
@@ -20,7 +22,7 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"loopback": func(c *sms.Config) { c.URL = "http://127.0.0.1:8080/x" },
 		"IPv6":     func(c *sms.Config) { c.URL = "http://[::1]:8080/x" },
 		"name":     func(c *sms.Config) { c.URL = "http://localhost/x" },
-		"document": func(c *sms.Config) { c.Format, c.Fields, c.Body = sms.JSON, nil, `["{{to}}", "{{text}}"]` },
+		"document": func(c *sms.Config) { c.Format, c.Fields, c.Body = "json", nil, `["{{to}}", "{{text}}"]` },
 	} {
 		cfg := good()
 		change(&cfg)
@@ -38,17 +40,15 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"url: must be https, or http":  func(c *sms.Config) { c.URL = "http://169.254.169.254/" },
 		"url: use username":            func(c *sms.Config) { c.URL = "https://u:hunter2@sms.example.com/" },
 		"url: a fragment":              func(c *sms.Config) { c.URL = "https://sms.example.com/#x" },
-		"method must":                  func(c *sms.Config) { c.Method = "DELETE" },
-		"method GET goes":              func(c *sms.Config) { c.Method, c.Format = "GET", sms.JSON },
-		"format must":                  func(c *sms.Config) { c.Format = "xml" },
+		"method GET goes":              func(c *sms.Config) { c.Method, c.Format = "GET", "json" },
 		"either fields or":             func(c *sms.Config) { c.Fields = nil },
-		"either fields or,":            func(c *sms.Config) { c.Body, c.Format = "{}", sms.JSON },
+		"either fields or,":            func(c *sms.Config) { c.Body, c.Format = "{}", "json" },
 		"either fields or, with":       func(c *sms.Config) { c.Body, c.Fields = `"{{to}}{{text}}"`, nil },
 		"not one JSON": func(c *sms.Config) {
-			c.Fields, c.Format, c.Body = nil, sms.JSON,
+			c.Fields, c.Format, c.Body = nil, "json",
 				`{"a":"{{to}}{{text}}"} }`
 		},
-		"not one JSON doc":             func(c *sms.Config) { c.Fields, c.Format, c.Body = nil, sms.JSON, `{"a":{{to}}}` },
+		"not one JSON doc":             func(c *sms.Config) { c.Fields, c.Format, c.Body = nil, "json", `{"a":{{to}}}` },
 		"uses {{to}}":                  func(c *sms.Config) { c.Fields = map[string]string{"text": "{{text}}"} },
 		"uses {{text}}":                func(c *sms.Config) { c.Fields = map[string]string{"to": "{{to}}"} },
 		"uses {{from}}":                func(c *sms.Config) { c.From, c.Fields["f"] = "", "{{from}}" },
@@ -61,26 +61,23 @@ func TestNewReportsEveryFault(t *testing.T) {
 		"exclude each other": func(c *sms.Config) {
 			c.Username, c.Password, c.Headers = "u", "hunter2", map[string]string{"Authorization": "x"}
 		},
-		"must be set together":      func(c *sms.Config) { c.Password = "hunter2" },
-		"from must not":             func(c *sms.Config) { c.From = "a\nb" },
-		"success_codes: 404":        func(c *sms.Config) { c.SuccessCodes = []int{200, 404} },
-		"either a success pattern":  func(c *sms.Config) { c.Success.Pattern, c.Success.Field = "x", "a" },
-		"must be given together":    func(c *sms.Config) { c.Success.Field = "a" },
-		"must be given together\n":  func(c *sms.Config) { c.Success.Values = []string{"a"} },
-		"not a regular expression":  func(c *sms.Config) { c.Success.Pattern = "hunter2(" },
-		"matches an empty body":     func(c *sms.Config) { c.Success.Pattern = "^0*" },
-		"has an empty step":         func(c *sms.Config) { c.Success = sms.Success{Field: "a..b", Values: []string{"c"}} },
-		"timeout must":              func(c *sms.Config) { c.Timeout = -1 },
-		"ca file: open":             func(c *sms.Config) { c.CAFile = "no/such/file" },
-		"ca file: ca file contains": func(c *sms.Config) { c.CAFile = "sms_test.go" },
-		"preset must":               func(c *sms.Config) { c.Preset = "other" },
+		"must be set together":     func(c *sms.Config) { c.Password = "hunter2" },
+		"from must not":            func(c *sms.Config) { c.From = "a\nb" },
+		"success_codes: 404":       func(c *sms.Config) { c.SuccessCodes = []int{200, 404} },
+		"either a success pattern": func(c *sms.Config) { c.Success.Pattern, c.Success.Field = "x", "a" },
+		"must be given together":   func(c *sms.Config) { c.Success.Field = "a" },
+		"must be given together\n": func(c *sms.Config) { c.Success.Values = []string{"a"} },
+		"not a regular expression": func(c *sms.Config) { c.Success.Pattern = "hunter2(" },
+		"matches an empty body":    func(c *sms.Config) { c.Success.Pattern = "^0*" },
+		"has an empty step":        func(c *sms.Config) { c.Success = sms.Success{Field: "a..b", Values: []string{"c"}} },
+		"ca_file: open":            func(c *sms.Config) { c.CAFile = "no/such/file" },
+		"ca_file: the file":        func(c *sms.Config) { c.CAFile = "sms_test.go" },
 		"preset twilio defines": func(c *sms.Config) {
-			c.Preset, c.Username, c.Password = sms.Twilio, "u",
+			c.Preset, c.Username, c.Password = "twilio", "u",
 				"hunter2"
 		},
-		"preset twilio needs":            func(c *sms.Config) { c.Preset, c.Fields = sms.Twilio, nil },
-		"timeout must not be negative":   func(c *sms.Config) { c.URL, c.Method, c.Timeout = "", "x", -1 },
-		"url: not an absolute address\n": func(c *sms.Config) { c.URL, c.Timeout = "", -1 },
+		"preset twilio needs":            func(c *sms.Config) { c.Preset, c.Fields = "twilio", nil },
+		"url: not an absolute address\n": func(c *sms.Config) { c.URL, c.From = "", "a\nb" },
 	} {
 		cfg := good()
 		change(&cfg)

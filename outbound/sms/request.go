@@ -33,11 +33,8 @@ type field struct {
 // compileBody also requires a placeholder for the recipient and for the text: a gateway that gets neither sometimes
 // answers with success.
 func compileBody(cfg Config) (body, error) {
-	if cfg.Format != Form && cfg.Format != JSON {
-		return body{}, fmt.Errorf("format must be %s or %s", Form, JSON)
-	}
-	if (cfg.Fields == nil) == (cfg.Body == "") || cfg.Body != "" && cfg.Format != JSON {
-		return body{}, fmt.Errorf("either fields or, with format %s, body must be given", JSON)
+	if (cfg.Fields == nil) == (cfg.Body == "") || cfg.Body != "" && cfg.Format != jsonFormat {
+		return body{}, fmt.Errorf("either fields or, with format %s, body must be given", jsonFormat)
 	}
 	var b body
 	var faults []error
@@ -72,7 +69,7 @@ func compileBody(cfg Config) (body, error) {
 			b.form = append(b.form, field{name, value})
 			object[name] = value
 		}
-		if cfg.Format == JSON {
+		if cfg.Format == jsonFormat {
 			b.form, b.document = nil, object
 		}
 	}

@@ -9,17 +9,16 @@ package sms
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
 	"castellan/domain/delivery/message"
+	"castellan/outbound/fetch"
 )
 
 // Sender is a message.Sender. It is safe for concurrent use; Close it when the process drains.
@@ -42,7 +41,7 @@ func New(cfg Config) (*Sender, error) {
 	}
 	dialer := &net.Dialer{Timeout: s.cfg.Timeout}
 	if s.target.Scheme == "http" {
-		dialer.Control = onlyLoopback
+		dialer.Control = fetch.Guard{Loopback: true}.Judge
 	}
 	s.client = &http.Client{
 		Timeout: s.cfg.Timeout,
@@ -55,8 +54,7 @@ func New(cfg Config) (*Sender, error) {
 			MaxConnsPerHost:     32,
 			IdleConnTimeout:     30 * time.Second,
 		},
-		// A redirect would send the text to an address that is not configured.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: fetch.NoRedirect,
 	}
 	return s, nil
 }
@@ -86,34 +84,8 @@ func (s *Sender) Close() error {
 // unquoted removes the values that net/http quotes: the address, which may contain a secret and, for GET, the text; and
 // the bytes of an answer that is not HTTP.
 func unquoted(err error) error {
-	var withAddress *url.Error
-	if errors.As(err, &withAddress) {
-		err = withAddress.Err
-	}
-	if strings.Contains(err.Error(), "malformed") {
+	if err = fetch.Unaddressed(err); strings.Contains(err.Error(), "malformed") {
 		return errors.New("malformed answer")
 	}
 	return err
-}
-
-// onlyLoopback refuses the resolved address of a name such as localhost if it is not this machine.
-func onlyLoopback(_, address string, _ syscall.RawConn) error {
-	host, _, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-		return errors.New("unencrypted gateway is not on a loopback address")
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
-}
-
-func loadRoots(pem []byte) (*x509.CertPool, error) {
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, errors.New("ca file contains no certificate")
-	}
-	return roots, nil
 }

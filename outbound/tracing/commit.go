@@ -49,12 +49,8 @@ func (c Committer) InTx(ctx context.Context, fn func(context.Context) error) err
 }
 
 func (c Committer) start(ctx context.Context, what string) (context.Context, trace.Span) {
-	return c.Tracer.tracer.Start(
-		ctx,
-		what,
-		trace.WithSpanKind(trace.SpanKindClient),
-		trace.WithAttributes(attribute.String("db.system.name", c.System)),
-	)
+	return c.Tracer.tracer.Start(ctx, what, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("db.system.name", c.System)))
 }
 
 // end records that an operation failed, but not the error text, which may quote values.

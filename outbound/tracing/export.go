@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,6 +16,8 @@ import (
 	about "go.opentelemetry.io/proto/otlp/resource/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"castellan/outbound/fetch"
 )
 
 // exporter sends spans by OTLP over HTTP, as binary protobuf. OpenTelemetry's own exporter links gRPC into the program
@@ -46,10 +47,7 @@ func newExporter(endpoint string, headers map[string]string) (*exporter, error) 
 			IdleConnTimeout:     time.Minute,
 			ForceAttemptHTTP2:   true,
 		},
-		CheckRedirect: func(*http.Request,
-			[]*http.Request) error {
-			return http.ErrUseLastResponse
-		}, // the headers are for the collector alone
+		CheckRedirect: fetch.NoRedirect,
 	}}, nil
 }
 
@@ -69,9 +67,8 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	}
 	// This message encodes like the request's, with fewer dependencies: both have this field.
 	text, err := proto.Marshal(&otlp.TracesData{ResourceSpans: []*otlp.ResourceSpans{{
-		Resource: &about.Resource{
-			Attributes: attributesOf(spans[0].Resource().Attributes()),
-		}, ScopeSpans: []*otlp.ScopeSpans{of}}}})
+		Resource:   &about.Resource{Attributes: attributesOf(spans[0].Resource().Attributes())},
+		ScopeSpans: []*otlp.ScopeSpans{of}}}})
 	if err != nil {
 		return err
 	}
@@ -87,8 +84,7 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	if err != nil {
 		return err
 	}
-	defer a.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(a.Body, 64<<10)) // so that the connection can be reused
+	defer fetch.Drain(a)
 	if a.StatusCode < 200 || a.StatusCode > 299 {
 		return fmt.Errorf("the collector answered %d", a.StatusCode)
 	}
@@ -98,17 +94,15 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 func spanOf(s sdktrace.ReadOnlySpan) *otlp.Span {
 	id, span, parent := s.SpanContext().TraceID(), s.SpanContext().SpanID(), s.Parent().SpanID()
 	out := &otlp.Span{
-		TraceId:    id[:],
-		SpanId:     span[:],
-		TraceState: s.SpanContext().TraceState().String(),
-		Name:       s.Name(),
-		Kind:       otlp.Span_SpanKind(s.SpanKind()),
-		StartTimeUnixNano: uint64(
-			s.StartTime().UnixNano(),
-		),
-		EndTimeUnixNano: uint64(s.EndTime().UnixNano()),
-		Attributes:      attributesOf(s.Attributes()),
-		Status:          &otlp.Status{},
+		TraceId:           id[:],
+		SpanId:            span[:],
+		TraceState:        s.SpanContext().TraceState().String(),
+		Name:              s.Name(),
+		Kind:              otlp.Span_SpanKind(s.SpanKind()),
+		StartTimeUnixNano: uint64(s.StartTime().UnixNano()),
+		EndTimeUnixNano:   uint64(s.EndTime().UnixNano()),
+		Attributes:        attributesOf(s.Attributes()),
+		Status:            &otlp.Status{},
 	}
 	if s.Parent().HasSpanID() {
 		out.ParentSpanId = parent[:]

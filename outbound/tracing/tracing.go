@@ -99,13 +99,8 @@ func (s sampler) Description() string { return fmt.Sprintf("castellan{%g}", s.ra
 
 // Request begins the span of a request. key is "<METHOD> <template>"; parent and state are the W3C headers as they were
 // sent. Invalid headers are ignored.
-func (t *Tracer) Request(
-	ctx context.Context,
-	key string,
-	start time.Time,
-	parent, state string,
-	trusted bool,
-) (context.Context, func(status int, code string)) {
+func (t *Tracer) Request(ctx context.Context, key string, start time.Time, parent, state string,
+	trusted bool) (context.Context, func(status int, code string)) {
 	if parent != "" {
 		ctx = t.w3c.Extract(ctx, propagation.MapCarrier{"traceparent": parent, "tracestate": state})
 		if trusted {
@@ -128,12 +123,8 @@ func (t *Tracer) Request(
 }
 
 func (t *Tracer) actor(ctx context.Context, kind, message string, side trace.SpanKind) (context.Context, trace.Span) {
-	return t.tracer.Start(
-		ctx,
-		kind+" "+message,
-		trace.WithSpanKind(side),
-		trace.WithAttributes(attribute.String("castellan.actor.kind", kind), attribute.String("castellan.message", message)),
-	)
+	return t.tracer.Start(ctx, kind+" "+message, trace.WithSpanKind(side), trace.WithAttributes(
+		attribute.String("castellan.actor.kind", kind), attribute.String("castellan.message", message)))
 }
 
 func unfollowed(error) {}

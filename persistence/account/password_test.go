@@ -1,9 +1,6 @@
 package account_test
 
 import (
-	"errors"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,45 +73,26 @@ func guardRoundTrip(t *testing.T, s password.GuardStore, c commit.Committer) {
 func guardFenceUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, c.Commit(ctx, saveGuard(loadGuard(t, s, "u"))))
-	var wg sync.WaitGroup
-	var won atomic.Int32
-	for i := range 100 {
-		wg.Go(func() {
-			g, err := s.Guard(ctx, "u")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			g.Tries = append(g.Tries, password.Try{At: int64(i), Prefix: "p"})
-			if err := c.Commit(ctx, saveGuard(g)); err == nil {
-				won.Add(1)
-			} else if !errors.Is(err, commit.ErrFenced) {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if g := loadGuard(t, s, "u"); won.Load() == 0 || len(g.Tries) != int(won.Load()) || g.Version != int64(1+won.Load()) {
-		t.Errorf("%d writes, %d tries, version %d", won.Load(), len(g.Tries), g.Version)
+	won := storetest.RaceOfFences(t, 100, func(i int) error {
+		g, err := s.Guard(ctx, "u")
+		if err != nil {
+			return err
+		}
+		g.Tries = append(g.Tries, password.Try{At: int64(i), Prefix: "p"})
+		return c.Commit(ctx, saveGuard(g))
+	})
+	if g := loadGuard(t, s, "u"); won == 0 || len(g.Tries) != won || g.Version != int64(1+won) {
+		t.Errorf("%d writes, %d tries, version %d", won, len(g.Tries), g.Version)
 	}
 }
 
 func guardFirstRowUnderRace(t *testing.T, s password.GuardStore, c commit.Committer) {
-	var wg sync.WaitGroup
-	var won atomic.Int32
-	for i := range 20 {
-		wg.Go(func() {
-			g := password.Guard{Key: "u", Tries: []password.Try{{At: int64(i), Prefix: "p"}}}
-			if err := c.Commit(t.Context(), saveGuard(g)); err == nil {
-				won.Add(1)
-			} else if !errors.Is(err, commit.ErrFenced) {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if g := loadGuard(t, s, "u"); won.Load() != 1 || len(g.Tries) != 1 || g.Version != 1 {
-		t.Errorf("%d first rows, %+v", won.Load(), g)
+	won := storetest.RaceOfFences(t, 20, func(i int) error {
+		g := password.Guard{Key: "u", Tries: []password.Try{{At: int64(i), Prefix: "p"}}}
+		return c.Commit(t.Context(), saveGuard(g))
+	})
+	if g := loadGuard(t, s, "u"); won != 1 || len(g.Tries) != 1 || g.Version != 1 {
+		t.Errorf("%d first rows, %+v", won, g)
 	}
 }
 
@@ -125,25 +103,15 @@ func guardLimitUnderRace(t *testing.T, s password.GuardStore, c commit.Committer
 	for range 4 {
 		nodes = append(nodes, password.NewGuards(s, c, r, func() time.Time { return now }))
 	}
-	var judged, refused atomic.Int32
-	var wg sync.WaitGroup
-	for i := range 60 {
-		wg.Go(func() {
-			a, err := nodes[i%4].Charge(t.Context(), "u", "p")
-			switch fault.CodeOf(err) {
-			case "":
-				judged.Add(1)
-				a.Wrong()
-			case fault.RateLimited:
-				refused.Add(1)
-			default:
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if judged.Load() != 10 || refused.Load() != 50 || len(loadGuard(t, s, "u").Tries) != 10 {
-		t.Errorf("%d judged, %d refused, %d counted", judged.Load(), refused.Load(), len(loadGuard(t, s, "u").Tries))
+	judged := storetest.Race(t, 60, fault.RateLimited, func(i int) error {
+		a, err := nodes[i%4].Charge(t.Context(), "u", "p")
+		if err == nil {
+			a.Wrong()
+		}
+		return err
+	})
+	if counted := len(loadGuard(t, s, "u").Tries); judged != 10 || counted != 10 {
+		t.Errorf("%d judged, %d counted", judged, counted)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,26 +98,17 @@ func guardOfLogin(t *testing.T, s user.Store, c commit.Committer) {
 
 func uniqueUsersUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 	ctx := t.Context()
-	var wg sync.WaitGroup
-	var won atomic.Int32
-	for i := range 24 {
-		wg.Go(func() {
-			add := usertest.Sample(100 + i)
-			if i%2 == 0 {
-				add.Phone = "+905559998877"
-			} else {
-				add.Email = "same@example.com"
-			}
-			if err := c.Commit(ctx, add); err == nil {
-				won.Add(1)
-			} else if fault.CodeOf(err) != fault.RecordAlreadyExist {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
+	won := storetest.Race(t, 24, fault.RecordAlreadyExist, func(i int) error {
+		add := usertest.Sample(100 + i)
+		if i%2 == 0 {
+			add.Phone = "+905559998877"
+		} else {
+			add.Email = "same@example.com"
+		}
+		return c.Commit(ctx, add)
+	})
 	all := storetest.Value(s.List(ctx, "", 100))(t)
-	storetest.Equal(t, won.Load(), 2)
+	storetest.Equal(t, won, 2)
 	storetest.Equal(t, len(all), 2)
 }
 
@@ -162,25 +151,15 @@ func accountPasswords(t *testing.T, s user.Store, c commit.Committer) {
 func endSessionsUnderRace(t *testing.T, s user.Store, c commit.Committer) {
 	ctx, id := t.Context(), usertest.Sample(1).ID
 	storetest.Must(t, c.Commit(ctx, usertest.Sample(1), usertest.Sample(2)))
-	var wg sync.WaitGroup
-	var won atomic.Int64
-	for range 40 {
-		wg.Go(func() {
-			u, err := s.Get(ctx, id)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if err := c.Commit(ctx, user.EndSessions{UserID: id, SV: u.SV, At: usertest.Now}); err == nil {
-				won.Add(1)
-			} else if !errors.Is(err, commit.ErrFenced) {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if u := getUser(t, s, id); won.Load() == 0 || u.SV != 1+won.Load() || u.CV != 1+won.Load() {
-		t.Errorf("%d ends, sv %d, cv %d", won.Load(), u.SV, u.CV)
+	won := int64(storetest.RaceOfFences(t, 40, func(int) error {
+		u, err := s.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		return c.Commit(ctx, user.EndSessions{UserID: id, SV: u.SV, At: usertest.Now})
+	}))
+	if u := getUser(t, s, id); won == 0 || u.SV != 1+won || u.CV != 1+won {
+		t.Errorf("%d ends, sv %d, cv %d", won, u.SV, u.CV)
 	}
 	if u := getUser(t, s, usertest.Sample(2).ID); u.SV != 1 || u.CV != 1 {
 		t.Errorf("another account: sv %d, cv %d", u.SV, u.CV)

@@ -66,7 +66,7 @@ func PartOfName(folded, former string, part *string) record.Filter {
 		like(user.Fold(*part)), bun.Ident(former), like(user.FoldName(*part)))
 }
 
-// equalsNonEmpty is sent for a column that is ” in rows which its index leaves out.
+// equalsNonEmpty is sent for a column whose index leaves out the rows with an empty text.
 func equalsNonEmpty(column string, value *string) record.Filter {
 	if value == nil {
 		return record.Filter{}

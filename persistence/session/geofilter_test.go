@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -151,20 +150,9 @@ func filterRace(t *testing.T, b *filterBench, c commit.Committer) {
 	storetest.Must(t, c.Commit(t.Context(), usertest.Sample(1), usertest.Sample(2), usertest.Sample(3)))
 	cv := b.user(t, 0).CV
 	codes := geo.Codes()[:8]
-	errs := make([]error, len(codes))
-	var all sync.WaitGroup
-	for i, code := range codes {
-		all.Go(func() { errs[i] = b.run(t.Context(), b.svc.AddAction(), b.ids[0], code, cv) })
-	}
-	all.Wait()
-	made := 0
-	for _, err := range errs {
-		if err == nil {
-			made++
-		} else if !errors.Is(err, commit.ErrFenced) {
-			t.Error(err)
-		}
-	}
+	made := storetest.RaceOfFences(t, len(codes), func(i int) error {
+		return b.run(t.Context(), b.svc.AddAction(), b.ids[0], codes[i], cv)
+	})
 	if u := b.user(t, 0); made != 1 || len(b.codes(t, 0)) != 1 || !slices.Equal(u.Countries.Codes(), b.codes(t, 0)) {
 		t.Errorf("%d of %d changes were made: %v, %q", made, len(codes), b.codes(t, 0), u.Countries)
 	}

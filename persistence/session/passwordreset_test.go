@@ -3,8 +3,6 @@ package session_test
 import (
 	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,34 +72,18 @@ func tokenReplacesEarlier(t *testing.T, s replace.Store, c commit.Committer) {
 func tokenRedeemUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
 	storetest.Must(t, c.Commit(ctx, replace.Issue{Token: resetToken("u1", "h1")}))
-	var wg sync.WaitGroup
-	var used atomic.Int32
-	for range 50 {
-		wg.Go(func() {
-			switch err := c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"}); {
-			case err == nil:
-				used.Add(1)
-			case !errors.Is(err, commit.ErrFenced):
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	storetest.Equal(t, used.Load(), 1)
+	used := storetest.RaceOfFences(t, 50, func(int) error {
+		return c.Commit(ctx, replace.Redeem{UserID: "u1", ID: "h1"})
+	})
+	storetest.Equal(t, used, 1)
 	tokenIsGone(t, s, "h1")
 }
 
 func tokenIssueUnderRace(t *testing.T, s replace.Store, c commit.Committer) {
 	ctx := t.Context()
-	var wg sync.WaitGroup
-	for i := range 50 {
-		wg.Go(func() {
-			if err := c.Commit(ctx, replace.Issue{Token: resetToken("u1", fmt.Sprint("h", i))}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
+	storetest.Race(t, 50, "", func(i int) error {
+		return c.Commit(ctx, replace.Issue{Token: resetToken("u1", fmt.Sprint("h", i))})
+	})
 	living := 0
 	for i := range 50 {
 		if _, err := s.Token(ctx, fmt.Sprint("h", i)); err == nil {

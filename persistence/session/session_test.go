@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,19 +146,8 @@ func endAllSessionsUnderRace(t *testing.T, s session.Store, c commit.Committer) 
 	ctx := t.Context()
 	storetest.Must(t, c.Commit(ctx, added(sampleSession(1, one)), added(sampleSession(2, two))))
 	u := usertest.Sample(1).User
-	var wg sync.WaitGroup
-	var won atomic.Int32
-	for range 20 {
-		wg.Go(func() {
-			if err := c.Commit(ctx, session.EndAll(u, now)...); err == nil {
-				won.Add(1)
-			} else if !errors.Is(err, commit.ErrFenced) {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	storetest.Equal(t, won.Load(), 1)
+	won := storetest.RaceOfFences(t, 20, func(int) error { return c.Commit(ctx, session.EndAll(u, now)...) })
+	storetest.Equal(t, won, 1)
 	if a, b := sessionIDs(t, s, one, now), sessionIDs(t, s, two, now); len(a) != 0 || len(b) != 1 {
 		t.Errorf("the user's %v, another's %v", a, b)
 	}

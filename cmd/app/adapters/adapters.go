@@ -46,7 +46,8 @@ func Senders(c config.Config, given map[message.Channel]message.Sender,
 	if p := c.Push; p.Enabled {
 		d, err := push.New(push.Config{VAPID: vapid, Contact: p.Contact, WebhookSecret: p.WebhookSecret.Reveal(),
 			Hosts:        p.Hosts,
-			AllowPrivate: p.AllowPrivate || c.Dev, AllowPlain: c.Dev, CAFile: p.CAFile, Timeout: p.Timeout})
+			AllowPrivate: p.AllowPrivate || c.Dev, AllowPlain: c.Dev, CAFile: p.CAFile, Timeout: p.Timeout,
+			Now: time.Now})
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +89,8 @@ func Mail(c config.Config) (*mail.Sender, error) {
 	m := c.Mail
 	return mail.New(mail.Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Username: m.Username,
 		Password: m.Password.Reveal(),
-		From:     m.From, FromName: m.FromName, CAFile: m.CAFile, Timeout: m.Timeout, Connections: c.Outbox.Workers})
+		From:     m.From, FromName: m.FromName, CAFile: m.CAFile, Timeout: m.Timeout, Connections: c.Outbox.Workers,
+		Now: time.Now})
 }
 
 // SMS returns the client of the SMS gateway.
@@ -96,7 +98,7 @@ func SMS(c config.SMS) (*sms.Sender, error) {
 	return sms.New(sms.Config{URL: c.URL.Reveal(), Method: c.Method, Format: c.Format, Preset: c.Preset,
 		Fields: c.Params.Reveal(), Body: c.Body.Reveal(),
 		Headers: c.Headers.Reveal(), Username: c.Username, Password: c.Password.Reveal(), From: c.Sender,
-		SuccessCodes: c.SuccessCodes, Timeout: c.Timeout,
+		SuccessCodes: c.SuccessCodes, Timeout: c.Timeout, Now: time.Now,
 		Success: sms.Success{Pattern: c.SuccessPattern, Field: c.SuccessField, Values: c.SuccessValues}})
 }
 

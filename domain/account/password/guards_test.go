@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,27 +119,15 @@ func TestWrongTriesUnderRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
 		r.lag = time.Millisecond
-		var judged, refused atomic.Int32
-		var wg sync.WaitGroup
-		for i := range 200 {
-			wg.Go(func() {
-				a, err := g.Charge(t.Context(), "u", "p")
-				if err != nil {
-					if fault.CodeOf(err) != fault.RateLimited {
-						t.Error(err)
-					}
-					refused.Add(1)
-					return
-				}
-				judged.Add(1)
+		judged := storetest.Race(t, 200, fault.RateLimited, func(i int) error {
+			a, err := g.Charge(t.Context(), "u", "p")
+			if err == nil {
 				time.Sleep(time.Duration(i%7) * 10 * time.Millisecond) // the hash
 				a.Wrong()
-			})
-		}
-		wg.Wait()
-		if judged.Load() != 10 || refused.Load() != 190 {
-			t.Errorf("%d judged, %d refused", judged.Load(), refused.Load())
-		}
+			}
+			return err
+		})
+		storetest.Equal(t, judged, 10, "judged")
 		storetest.Equal(t, len(g.accounts), 0, "accounts are left")
 	})
 }
@@ -150,24 +137,17 @@ func TestRightTriesUnderRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, r := keeper()
 		r.lag = time.Millisecond
-		var wg sync.WaitGroup
-		for range 64 {
-			wg.Go(func() {
-				a, err := g.Charge(t.Context(), "u", "p")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				time.Sleep(30 * time.Millisecond)
-				if n := r.tries("u"); n > 10 {
-					t.Errorf("%d tries at once", n)
-				}
-				if err := refund(t.Context(), a, r.Commit); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
+		storetest.Race(t, 64, "", func(int) error {
+			a, err := g.Charge(t.Context(), "u", "p")
+			if err != nil {
+				return err
+			}
+			time.Sleep(30 * time.Millisecond)
+			if n := r.tries("u"); n > 10 {
+				t.Errorf("%d tries at once", n)
+			}
+			return refund(t.Context(), a, r.Commit)
+		})
 		if got := r.guards["u"]; len(got.Tries) != 0 || got.Version != 128 {
 			t.Errorf("%+v", got)
 		}
@@ -186,22 +166,15 @@ func TestNodesShareTheLimit(t *testing.T) {
 		first, r := keeper()
 		nodes := []*Guards{first, NewGuards(r, r, DefaultGuardRules(), time.Now),
 			NewGuards(r, r, DefaultGuardRules(), time.Now)}
-		var judged atomic.Int32
-		var wg sync.WaitGroup
-		for i := range 90 {
-			wg.Go(func() {
-				a, err := nodes[i%3].Charge(t.Context(), "u", "p")
-				if err == nil {
-					judged.Add(1)
-					a.Wrong()
-				} else if fault.CodeOf(err) != fault.RateLimited {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if judged.Load() != 10 || len(r.guards["u"].Tries) != 10 {
-			t.Errorf("%d judged, %d counted", judged.Load(), len(r.guards["u"].Tries))
+		judged := storetest.Race(t, 90, fault.RateLimited, func(i int) error {
+			a, err := nodes[i%3].Charge(t.Context(), "u", "p")
+			if err == nil {
+				a.Wrong()
+			}
+			return err
+		})
+		if judged != 10 || len(r.guards["u"].Tries) != 10 {
+			t.Errorf("%d judged, %d counted", judged, len(r.guards["u"].Tries))
 		}
 	})
 }
@@ -300,18 +273,13 @@ func TestAccountsDoNotWaitForEachOther(t *testing.T) {
 		g, r := keeper()
 		r.lag = time.Second
 		start := time.Now()
-		var wg sync.WaitGroup
-		for i := range 50 {
-			wg.Go(func() {
-				a, err := g.Charge(t.Context(), fmt.Sprint("u", i), "p")
-				if err != nil {
-					t.Error(err)
-					return
-				}
+		storetest.Race(t, 50, "", func(i int) error {
+			a, err := g.Charge(t.Context(), fmt.Sprint("u", i), "p")
+			if err == nil {
 				a.Wrong()
-			})
-		}
-		wg.Wait()
+			}
+			return err
+		})
 		storetest.Equal(t, time.Since(start), time.Second, "fifty accounts took")
 	})
 }

@@ -22,27 +22,30 @@ type HasherOptions struct {
 	Slots  int           // concurrent hashes; default: one less than the processors, at least 1
 	Queue  int           // callers that may wait for a slot; known ones have an eighth more
 	Wait   time.Duration // the longest wait for a slot, since Caller.Since; default 5 s
-	Idle   time.Duration // an unused hasher keeps the memory of one hash only, wiped, after it; default 1 min
-	Keep   time.Duration // … and none after it, longer than Idle; default 15 min
 }
+
+// An unused hasher keeps the memory of one hash only, wiped, after idle, and none after keep.
+const (
+	idle = time.Minute
+	keep = 15 * time.Minute
+)
 
 // Hasher hashes in a fixed number of slots. A caller first gets a place (Admit), which costs nothing and fails at
 // once when too many callers wait. Its hashes then run in the turns of the places. A Hasher holds at most slots ×
-// memory, that of one hash after Idle, and none after Keep. It is safe for concurrent use.
+// memory, that of one hash when it is idle, and none after keep. It is safe for concurrent use.
 type Hasher struct {
-	params     Params
-	slots      int
-	wait, idle time.Duration
-	keep       time.Duration
-	dummy      string
+	params Params
+	slots  int
+	wait   time.Duration
+	dummy  string
 
 	mu      sync.Mutex
 	places  places
 	running int
 	refused int64
 	arenas  []*argon2id.Memory // of idle slots
-	calm    *time.Timer        // runs reduce, Idle after the last hash
-	release *time.Timer        // runs Trim, Keep after the last hash
+	calm    *time.Timer        // runs reduce, idle after the last hash
+	release *time.Timer        // runs Trim, keep after the last hash
 
 	mix  atomic.Pointer[mix] // nil: every account has a hash with the present parameters
 	work atomic.Uint64
@@ -73,16 +76,10 @@ func NewHasher(o HasherOptions) (*Hasher, error) {
 	if o.Wait <= 0 {
 		o.Wait = 5 * time.Second
 	}
-	if o.Idle <= 0 {
-		o.Idle = time.Minute
-	}
-	if o.Keep <= o.Idle {
-		o.Keep = max(15*time.Minute, 2*o.Idle)
-	}
 	// The dummy is verified like any other hash, and no password has its tag.
 	dummy := stored{params: o.Params, salt: random(saltBytes), tag: random(tagBytes)}
-	return &Hasher{params: o.Params, slots: o.Slots, wait: o.Wait, idle: o.Idle, keep: o.Keep,
-		dummy: dummy.String(), places: newPlaces(o.Slots + max(0, o.Queue))}, nil
+	return &Hasher{params: o.Params, slots: o.Slots, wait: o.Wait, dummy: dummy.String(),
+		places: newPlaces(o.Slots + max(0, o.Queue))}, nil
 }
 
 // Slots is the number of hashes that run at once.
@@ -324,10 +321,10 @@ func (h *Hasher) done(a *argon2id.Memory) {
 		return
 	}
 	if h.calm == nil {
-		h.calm, h.release = time.AfterFunc(h.idle, h.reduce), time.AfterFunc(h.keep, h.Trim)
+		h.calm, h.release = time.AfterFunc(idle, h.reduce), time.AfterFunc(keep, h.Trim)
 	} else {
-		h.calm.Reset(h.idle)
-		h.release.Reset(h.keep)
+		h.calm.Reset(idle)
+		h.release.Reset(keep)
 	}
 }
 
@@ -366,7 +363,7 @@ func (h *Hasher) reduce() {
 	h.pass(kept)
 }
 
-// Trim frees the memory of the slots if no hash is running. It runs by itself after Keep. Call it earlier for a
+// Trim frees the memory of the slots if no hash is running. It runs by itself after keep. Call it earlier for a
 // hasher that is not needed any more.
 func (h *Hasher) Trim() {
 	h.mu.Lock()

@@ -72,7 +72,7 @@ func TestWaitersTakeTurns(t *testing.T) {
 		if median, longest := took[len(took)/2], took[len(took)-1]; longest > 3*median || median > 25*turnTime {
 			t.Errorf("median %v, longest %v", median, longest)
 		}
-		time.Sleep(h.idle + time.Second)
+		time.Sleep(idle + time.Second)
 	})
 }
 
@@ -144,7 +144,7 @@ func TestLineOfAnAccount(t *testing.T) {
 			a.Wrong()
 		}
 		storetest.Equal(t, len(g.accounts), 0, "accounts are left")
-		time.Sleep(h.idle + time.Second)
+		time.Sleep(idle + time.Second)
 	})
 }
 

@@ -88,7 +88,7 @@ func TestDisplacedCaller(t *testing.T) {
 		if h.Refused() != 1 || h.places.admitted != 0 || len(h.places.held) != 0 {
 			t.Errorf("%d refused, %d still admitted, %v", h.Refused(), h.places.admitted, h.places.held)
 		}
-		time.Sleep(h.idle + time.Second)
+		time.Sleep(idle + time.Second)
 	})
 }
 
@@ -158,7 +158,7 @@ func TestTurnsBesideAFullQueue(t *testing.T) {
 			others.Wait()
 			stop()
 			host.Wait()
-			time.Sleep(h.idle + time.Second)
+			time.Sleep(idle + time.Second)
 		})
 	}
 }
@@ -294,6 +294,6 @@ func TestWaitCountsFromSince(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		h.done(held)
-		time.Sleep(h.idle + time.Second)
+		time.Sleep(idle + time.Second)
 	})
 }

@@ -41,16 +41,6 @@ func NewSpray(windows ratelimit.Limiter, limit int, exempt []netip.Prefix, now f
 	return &Spray{windows: windows, limit: int64(limit), exempt: exempt, now: now, closed: map[string]time.Time{}}
 }
 
-// wait returns how long the site of an address may not try accounts that do not know it; 0 means it may.
-func (s *Spray) wait(from client.Origin) time.Duration {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if len(s.closed) == 0 {
-		return 0
-	}
-	return max(0, s.closed[from.Site].Sub(s.now()))
-}
-
 // Wrong counts a wrong password. It counts nothing while the windows are unavailable.
 func (s *Spray) Wrong(ctx context.Context, from client.Origin) {
 	site := from.Site
@@ -82,10 +72,12 @@ func (s *Spray) Wrong(ctx context.Context, from client.Origin) {
 // callers pass, so a neighbour on the site does not lock them out.
 //
 // Errors: RATE_LIMITED.
-// Errors: RATE_LIMITED.
 func (s *Spray) Judge(guard Guard, r GuardRules, from client.Origin) error {
-	wait := s.wait(from)
-	if wait == 0 || guard.Knows(s.now(), r, from.Prefix) {
+	s.mu.RLock()
+	until := s.closed[from.Site] // usually the map is empty
+	s.mu.RUnlock()
+	wait := until.Sub(s.now())
+	if wait <= 0 || guard.Knows(s.now(), r, from.Prefix) {
 		return nil
 	}
 	return fault.New(fault.RateLimited, "too many wrong passwords; try later").After(wait)

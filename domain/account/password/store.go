@@ -22,7 +22,6 @@ type ClearGuard struct{ Key string }
 
 func (ClearGuard) Table() string { return "password_guard" }
 
-// Row returns the row that the write changes.
 func (w ClearGuard) Row() string { return w.Key }
 
 // ResetGuard replaces the guard of an account, whatever the version of its row. No try is counted, and Good is the
@@ -41,7 +40,6 @@ func ResetBy(key, prefix string, now time.Time) ResetGuard {
 
 func (ResetGuard) Table() string { return "password_guard" }
 
-// Row returns the row that the write changes.
 func (w ResetGuard) Row() string { return w.Key }
 
 // UseKind records that more accounts have hashes of a kind.
@@ -50,36 +48,29 @@ type UseKind struct {
 	Accounts int64
 }
 
-// Table names the table of the row.
 func (UseKind) Table() string { return "hash_kind" }
 
-// Row returns the row that the write changes.
 func (w UseKind) Row() string { return w.Kind.String() }
 
 // SetKinds replaces the numbers of accounts by counted ones, by Kind.String. Kinds that it does not name have none.
 type SetKinds map[string]int64
 
-// Table names the table of the rows.
 func (SetKinds) Table() string { return "hash_kind" }
 
 // SaveCensus records that the kinds were counted. It is fenced by the version that the counting node saw, so of several
 // nodes one saves.
 type SaveCensus struct{ Census }
 
-// Table names the table of the row.
 func (SaveCensus) Table() string { return "hash_census" }
 
-// Fence returns the one row and its version.
 func (w SaveCensus) Fence() (string, int64) { return CensusID, w.Version }
 
 // ExpireImported removes the hash of another service from an account, so that the password must be reset. An account
 // that has logged in meanwhile keeps its hash. It raises no version.
 type ExpireImported struct{ UserID string }
 
-// Table names the table of the row.
 func (ExpireImported) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w ExpireImported) Row() string { return w.UserID }
 
 // CensusID is the key of the one census.

@@ -9,7 +9,6 @@ type SetPreferences struct {
 
 func (SetPreferences) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w SetPreferences) Row() string { return w.UserID }
 
 // SetTaxNumber writes the tax number of an account; "" if it is unknown. It raises no version.
@@ -17,7 +16,6 @@ type SetTaxNumber struct{ UserID, TaxNumber string }
 
 func (SetTaxNumber) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w SetTaxNumber) Row() string { return w.UserID }
 
 // ValidTaxNumber reports whether a number is a Turkish tax number (VKN): ten digits, the last of which is a check

@@ -8,7 +8,6 @@ type SetKYC struct{ UserID, KYCConfirm string }
 
 func (SetKYC) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w SetKYC) Row() string { return w.UserID }
 
 // SetAddressConfirmed writes the decision on an account's address. Use it with Store.Hold.
@@ -16,7 +15,6 @@ type SetAddressConfirmed struct{ UserID, AddressConfirmed string }
 
 func (SetAddressConfirmed) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w SetAddressConfirmed) Row() string { return w.UserID }
 
 // SetPerson writes the person that an account belongs to. Use it with Store.Hold.
@@ -28,7 +26,6 @@ type SetPerson struct {
 
 func (SetPerson) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w SetPerson) Row() string { return w.UserID }
 
 // FullName returns the name for display.

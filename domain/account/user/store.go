@@ -106,7 +106,6 @@ type Rehash struct{ UserID, Old, New string }
 
 func (Rehash) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w Rehash) Row() string { return w.UserID }
 
 // EndSessions ends every session of an account and closes every open challenge: both versions rise by one. It is
@@ -127,7 +126,6 @@ type Touch struct{ UserID string }
 
 func (Touch) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w Touch) Row() string { return w.UserID }
 
 // SetTOTP records in the account's row whether an authenticator is defined, and raises the credential version. It
@@ -186,7 +184,6 @@ type SetAMLStatus struct{ UserID, Status string }
 
 func (SetAMLStatus) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w SetAMLStatus) Row() string { return w.UserID }
 
 type SetLevel struct {
@@ -196,7 +193,6 @@ type SetLevel struct {
 
 func (SetLevel) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w SetLevel) Row() string { return w.UserID }
 
 // SetName replaces the name. It raises no version.
@@ -204,7 +200,6 @@ type SetName struct{ UserID, Name, Surname string }
 
 func (SetName) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w SetName) Row() string { return w.UserID }
 
 // SetPhone replaces the phone number by another canonical one and raises the credential version; EndSessions ends the
@@ -245,7 +240,6 @@ func LoginDay(at time.Time) int64 { return at.Unix() / (24 * 60 * 60) }
 
 func (LoggedIn) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w LoggedIn) Row() string { return w.UserID }
 
 // VerifyMail records that the account has proved to own its address. It accompanies the completion of a challenge.
@@ -254,7 +248,6 @@ type VerifyMail struct{ UserID string }
 
 func (VerifyMail) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w VerifyMail) Row() string { return w.UserID }
 
 // Alarm records that the owner has reported a challenge that the owner did not start (D-EXT-09).
@@ -265,7 +258,6 @@ type Alarm struct {
 
 func (Alarm) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w Alarm) Row() string { return w.UserID }
 
 // SetWithdrawProhibited blocks an account from withdrawing, or allows it again.
@@ -276,7 +268,6 @@ type SetWithdrawProhibited struct {
 
 func (SetWithdrawProhibited) Table() string { return "users" }
 
-// Row returns the row that the write changes.
 func (w SetWithdrawProhibited) Row() string { return w.UserID }
 
 // Grant gives an account a role; granting it twice changes nothing.

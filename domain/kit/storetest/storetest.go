@@ -123,6 +123,16 @@ func OneWins(t testing.TB, n int, code fault.Code, do func(i int) error) {
 // must have the code.
 func Race(t testing.TB, n int, code fault.Code, do func(i int) error) (won int) {
 	t.Helper()
+	return race(n, do, func(err error) { Wants(t, err, code) })
+}
+
+// RaceOfFences is Race where every failure must be commit.ErrFenced.
+func RaceOfFences(t testing.TB, n int, do func(i int) error) (won int) {
+	t.Helper()
+	return race(n, do, func(err error) { Is(t, err, commit.ErrFenced) })
+}
+
+func race(n int, do func(i int) error, refused func(error)) (won int) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	start := make(chan struct{})
@@ -135,7 +145,7 @@ func Race(t testing.TB, n int, code fault.Code, do func(i int) error) (won int) 
 			if err == nil {
 				won++
 			} else {
-				Wants(t, err, code)
+				refused(err)
 			}
 		})
 	}

@@ -1,13 +1,12 @@
 package resource
 
 import (
-	"castellan/domain/kit/admin"
-	"castellan/domain/kit/audit"
-
 	"context"
 	"fmt"
 
 	"castellan/domain/account/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 )
 
@@ -60,20 +59,13 @@ func (a *Admin) Revoke(ctx context.Context, by audit.By, roleID, resourceID int6
 // grant returns the grant of a role on a resource; its permission is None without a grant.
 func (a *Admin) grant(ctx context.Context, roleID, resourceID int64) (Grant, error) {
 	roles, err := a.Store.Roles(ctx)
+	role, err := one("role", func(r Role) bool { return r.ID == roleID }, roles, err)
 	if err != nil {
 		return Grant{}, err
 	}
-	role, ok := first(roles, func(r Role) bool { return r.ID == roleID })
-	if !ok {
-		return Grant{}, notFound("role")
-	}
-	resources, err := a.Store.Resources(ctx)
+	r, _, err := a.resource(ctx, resourceID)
 	if err != nil {
 		return Grant{}, err
-	}
-	r, ok := first(resources, func(r Resource) bool { return r.ID == resourceID })
-	if !ok {
-		return Grant{}, notFound("resource")
 	}
 	if role.Code == user.RoleAdmin {
 		return Grant{}, state("the role admin has all permissions and cannot have grants")

@@ -1,24 +1,20 @@
 package resource
 
 import (
-	"castellan/domain/kit/admin"
-	"castellan/domain/kit/audit"
-
 	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/legible"
 )
 
-// Bounds of texts, in characters. Codes are indexed.
-const (
-	maxCodeChars = 500
-	maxNameChars = 500
-)
+// maxChars bounds codes and names. Codes are indexed.
+const maxChars = 500
 
 // TypeDraft is an administrator's input for a type.
 type TypeDraft struct {
@@ -39,21 +35,24 @@ type Draft struct {
 	MenuItem   *json.RawMessage // likewise
 }
 
-func check(code, name string, s Status, c Context) error {
-	var ps []fault.Problem
-	text := func(field, value string, most int) {
-		switch {
-		case strings.TrimSpace(value) == "":
-			ps = append(ps, fault.Problem{Field: field, Message: "must not be blank"})
-		case utf8.RuneCountInString(value) > most:
-			ps = append(ps, fault.Problem{Field: field,
-				Message: "is longer than " + number(int64(most)) + " characters"})
-		case !legible.Valid(value):
-			ps = append(ps, fault.Problem{Field: field, Message: "must not contain control characters"})
-		}
+// checkText returns the problem of a code or a name; none if it has none.
+func checkText(field, value string) []fault.Problem {
+	message := ""
+	switch {
+	case strings.TrimSpace(value) == "":
+		message = "must not be blank"
+	case utf8.RuneCountInString(value) > maxChars:
+		message = "is longer than " + number(maxChars) + " characters"
+	case !legible.Valid(value):
+		message = "must not contain control characters"
+	default:
+		return nil
 	}
-	text("code", code, maxCodeChars)
-	text("name", name, maxNameChars)
+	return []fault.Problem{{Field: field, Message: message}}
+}
+
+func check(code, name string, s Status, c Context) error {
+	ps := append(checkText("code", code), checkText("name", name)...)
 	if s != Active && s != Passive {
 		ps = append(ps, fault.Problem{Field: "status", Message: "must be 1 (active) or 0 (passive)"})
 	}
@@ -141,14 +140,7 @@ func set(v *json.RawMessage, by *json.RawMessage) {
 
 func (a *Admin) typeOf(ctx context.Context, id int64) (Type, error) {
 	all, err := a.Store.Types(ctx)
-	if err != nil {
-		return Type{}, err
-	}
-	t, ok := first(all, func(t Type) bool { return t.ID == id })
-	if !ok {
-		return t, notFound("resource type")
-	}
-	return t, nil
+	return one("resource type", func(t Type) bool { return t.ID == id }, all, err)
 }
 
 func (a *Admin) unused(ctx context.Context, typeID int64) error {
@@ -191,13 +183,9 @@ func (a *Admin) ChangeResource(ctx context.Context, by audit.By, id int64, d Dra
 		return err
 	}
 	return a.Changes.Do(ctx, by, "RESOURCE_UPDATE", func(ctx context.Context) (admin.Done, error) {
-		all, err := a.Store.Resources(ctx)
+		old, all, err := a.resource(ctx, id)
 		if err != nil {
 			return admin.Done{}, err
-		}
-		old, ok := first(all, func(r Resource) bool { return r.ID == id })
-		if !ok {
-			return admin.Done{}, notFound("resource")
 		}
 		next := d.applyTo(old)
 		if _, ours := a.Table.find(old.Context, old.Code); ours &&
@@ -223,13 +211,9 @@ func (a *Admin) ChangeResource(ctx context.Context, by audit.By, id int64, d Dra
 // in it (D-RES-03), and for a resource of the endpoint table.
 func (a *Admin) RemoveResource(ctx context.Context, by audit.By, id int64) error {
 	return a.Changes.Do(ctx, by, "RESOURCE_DELETE", func(ctx context.Context) (admin.Done, error) {
-		all, err := a.Store.Resources(ctx)
+		r, all, err := a.resource(ctx, id)
 		if err != nil {
 			return admin.Done{}, err
-		}
-		r, ok := first(all, func(r Resource) bool { return r.ID == id })
-		if !ok {
-			return admin.Done{}, notFound("resource")
 		}
 		if _, ours := a.Table.find(r.Context, r.Code); ours {
 			return admin.Done{}, state("%s belongs to the endpoint table", r.Code)
@@ -249,6 +233,13 @@ func (a *Admin) RemoveResource(ctx context.Context, by audit.By, id int64) error
 		return admin.Done{Target: number(id), Detail: admin.Values(r)},
 			a.Store.RemoveResource(ctx, id)
 	})
+}
+
+// resource returns a resource, and all of them.
+func (a *Admin) resource(ctx context.Context, id int64) (r Resource, all []Resource, err error) {
+	all, err = a.Store.Resources(ctx)
+	r, err = one("resource", func(r Resource) bool { return r.ID == id }, all, err)
+	return r, all, err
 }
 
 func (d Draft) applyTo(r Resource) Resource {

@@ -11,7 +11,7 @@ package resource
 
 import (
 	"encoding/json"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -153,13 +153,9 @@ var methods = []string{"GET", "POST", "PATCH", "DELETE"}
 
 // types returns the codes of the resource types that the table needs.
 func (t Table) types() []string {
-	out, known := append([]string(nil), methods...), map[string]bool{}
-	for _, m := range methods {
-		known[m] = true
-	}
+	out := slices.Clone(methods)
 	for _, e := range t {
-		if !known[e.Method] {
-			known[e.Method] = true
+		if !slices.Contains(out, e.Method) {
 			out = append(out, e.Method)
 		}
 	}
@@ -168,24 +164,9 @@ func (t Table) types() []string {
 
 // find returns the line of a resource, and whether it exists.
 func (t Table) find(c Context, code string) (Endpoint, bool) {
-	method, path, ok := strings.Cut(code, " ")
-	if c == API && ok {
-		for _, e := range t {
-			if e.Path == path && e.Method == method {
-				return e, true
-			}
-		}
-	}
-	return Endpoint{}, false
+	return first(t, func(e Endpoint) bool { return c == API && e.Code() == code })
 }
 
 func (t Table) hasType(c Context, code string) bool {
-	if c == API {
-		for _, known := range t.types() {
-			if known == code {
-				return true
-			}
-		}
-	}
-	return false
+	return c == API && slices.Contains(t.types(), code)
 }

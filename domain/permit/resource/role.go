@@ -1,19 +1,15 @@
 package resource
 
 import (
-	"castellan/domain/kit/admin"
-	"castellan/domain/kit/audit"
-	"castellan/domain/kit/page"
-
 	"context"
 	"regexp"
-	"strings"
-	"unicode/utf8"
 
 	"castellan/domain/account/user"
+	"castellan/domain/kit/admin"
+	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/legible"
+	"castellan/domain/kit/page"
 )
 
 // roleCode is the form of a role's code: accounts store their roles as one text, separated by commas.
@@ -29,13 +25,7 @@ func (a *Admin) AddRole(ctx context.Context, by audit.By, code, name string) (r 
 		ps = append(ps, fault.Problem{Field: "code",
 			Message: "must be 1 to 64 letters, digits and . _ : -, beginning with a letter or digit"})
 	}
-	if strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxNameChars {
-		ps = append(ps, fault.Problem{Field: "name",
-			Message: "must be a text of at most " + number(maxNameChars) + " characters"})
-	} else if !legible.Valid(name) {
-		ps = append(ps, fault.Problem{Field: "name", Message: "must not contain control characters"})
-	}
-	if err := fault.All(ps); err != nil {
+	if err := fault.All(append(ps, checkText("name", name)...)); err != nil {
 		return r, err
 	}
 	r = Role{Code: code, Name: name, CreatedAt: a.Changes.Now()}
@@ -85,14 +75,7 @@ func (a *Admin) RemoveRole(ctx context.Context, by audit.By, code string) (r Rol
 
 func (a *Admin) role(ctx context.Context, code string) (Role, error) {
 	all, err := a.Store.Roles(ctx)
-	if err != nil {
-		return Role{}, err
-	}
-	r, ok := first(all, func(r Role) bool { return r.Code == code })
-	if !ok {
-		return r, notFound("role")
-	}
-	return r, nil
+	return one("role", func(r Role) bool { return r.Code == code }, all, err)
 }
 
 // AssignRole gives an account a role. Browsers that were remembered without it are forgotten, and open challenges

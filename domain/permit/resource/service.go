@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"castellan/domain/kit/admin"
@@ -38,12 +39,18 @@ func taken(c Context, code string) error {
 	return fault.New(fault.RecordAlreadyExist, "the code %q is already used in the context %s", code, c)
 }
 
-func first[T any](all []T, match func(T) bool) (T, bool) {
-	for _, x := range all {
-		if match(x) {
-			return x, true
-		}
+func first[T any](all []T, match func(T) bool) (x T, found bool) {
+	if i := slices.IndexFunc(all, match); i >= 0 {
+		return all[i], true
 	}
-	var none T
-	return none, false
+	return x, false
+}
+
+// one returns the record of a list that matches; RECORD_NOT_FOUND, or the error of the list.
+func one[T any](what string, match func(T) bool, all []T, err error) (T, error) {
+	x, found := first(all, match)
+	if err == nil && !found {
+		err = notFound(what)
+	}
+	return x, err
 }

@@ -199,6 +199,9 @@ func ParseNetworks(texts []string) ([]netip.Prefix, error) {
 			a = a.Unmap()
 			p, err = netip.PrefixFrom(a, a.BitLen()), nil
 		}
+		if p.Addr().Is4In6() { // no address matches it; with less than 96 bits it becomes invalid
+			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+		}
 		if err != nil || p != p.Masked() || p.Addr().Zone() != "" {
 			return nil, fault.Invalid("ip", "must be IP addresses or networks such as 192.0.2.0/24")
 		}

@@ -63,10 +63,11 @@ func TestKeyIsRefused(t *testing.T) {
 			t.Errorf("%d networks: %+v, %q", n, made, header)
 		}
 	}
-	if mapped, err := servicekey.ParseNetworks([]string{"::ffff:192.0.2.7"}); err != nil ||
-		servicekey.Join(mapped) != "192.0.2.7/32" {
+	if mapped, err := servicekey.ParseNetworks([]string{"::ffff:192.0.2.7", "::ffff:192.0.2.0/120"}); err != nil ||
+		servicekey.Join(mapped) != "192.0.2.7/32,192.0.2.0/24" {
 		t.Errorf("%v, %v", mapped, err)
 	}
+	storetest.WantsFields(t, storetest.Err(servicekey.ParseNetworks([]string{"::ffff:0:0/90"})), "ip")
 }
 
 // A key with actions, of which it has at most 64, needs no role. A callback needs an action, and is https unless

@@ -130,10 +130,5 @@ func NewCache(s Store) *Cache {
 // Allows reports whether an account may be used from an address. An unknown address is on no list.
 func (l *Cache) Allows(userID string, from netip.Addr) bool {
 	networks := (*l.Current())[userID]
-	for _, n := range networks {
-		if n.Contains(from) {
-			return true
-		}
-	}
-	return len(networks) == 0
+	return len(networks) == 0 || slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(from) })
 }

@@ -13,7 +13,6 @@ package geofilter
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -173,23 +172,24 @@ const maxFenced = 5
 // the operator, for the audit. If the filter is empty, it changes nothing and ends no session.
 //
 // Errors: RECORD_NOT_FOUND when the account does not exist, UNAVAILABLE.
-func (s *Service) Clear(ctx context.Context, userID string, by audit.By) ([]string, error) {
-	for range maxFenced {
+func (s *Service) Clear(ctx context.Context, userID string, by audit.By) (codes []string, err error) {
+	err = commit.Retry(maxFenced, func() error {
 		u, err := s.Users.Get(ctx, userID)
 		if err != nil || u.Countries == "" {
-			return nil, err
+			return err
 		}
-		now, codes := s.Now(), u.Countries.Codes()
+		now, had := s.Now(), u.Countries.Codes()
 		var records []commit.Write
-		for _, code := range codes {
+		for _, code := range had {
 			records = append(records, Remove{u.ID, code})
 		}
 		err = s.Commit.Commit(ctx, append(append(set(u, "", now, records...),
 			s.Notices.Notice(u.Account(), message.FilterChanged, nil, by.IP)...),
 			by.Did(audit.Record{At: now, UserID: u.ID, Action: ActionClear, Target: u.ID, Detail: string(u.Countries)}))...)
-		if !errors.Is(err, commit.ErrFenced) {
-			return codes, err
+		if err == nil {
+			codes = had
 		}
-	}
-	return nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+		return err
+	})
+	return codes, err
 }

@@ -2,10 +2,8 @@ package profile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/delivery/message"
@@ -36,29 +34,24 @@ const (
 //
 // Errors: RECORD_NOT_FOUND, also for an account without such a factor; UNAVAILABLE.
 func (s *Service) RemoveFactor(ctx context.Context, by audit.By, userID string, f Factor) (removed int, err error) {
-	for range maxFenced {
-		err = s.Changes.Do(ctx, by, ActionFactor, func(ctx context.Context) (done admin.Done, err error) {
-			u, err := s.Users.Get(ctx, userID)
-			if err != nil {
-				return done, err
-			}
-			writes, n, told, err := s.removal(ctx, u, f)
-			if err == nil && n == 0 {
-				err = fault.New(fault.RecordNotFound, "the account has no such factor")
-			}
-			if err != nil {
-				return done, err
-			}
-			removed = n
-			writes = append(writes, passkey.Restart{UserID: u.ID, At: s.Now()})
-			return admin.Done{Target: u.ID, UserID: u.ID, Detail: fmt.Sprintf("%s %d", f, n),
-				Writes: append(writes, s.Notices.Notice(u.Account(), told, nil, by.IP)...)}, nil
-		})
-		if !errors.Is(err, commit.ErrFenced) {
-			return removed, err
+	err = s.decide(ctx, by, ActionFactor, func(ctx context.Context) (done admin.Done, err error) {
+		u, err := s.Users.Get(ctx, userID)
+		if err != nil {
+			return done, err
 		}
-	}
-	return 0, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+		writes, n, told, err := s.removal(ctx, u, f)
+		if err == nil && n == 0 {
+			err = fault.New(fault.RecordNotFound, "the account has no such factor")
+		}
+		if err != nil {
+			return done, err
+		}
+		removed = n
+		writes = append(writes, passkey.Restart{UserID: u.ID, At: s.Now()})
+		return admin.Done{Target: u.ID, UserID: u.ID, Detail: fmt.Sprintf("%s %d", f, n),
+			Writes: append(writes, s.Notices.Notice(u.Account(), told, nil, by.IP)...)}, nil
+	})
+	return removed, err
 }
 
 // removal returns the writes that remove the factors of a kind, their number, and the kind of their notice.

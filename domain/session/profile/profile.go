@@ -10,7 +10,6 @@ package profile
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"castellan/domain/account/user"
@@ -144,27 +143,26 @@ const maxFenced = 32
 // The audit names the fields and no values.
 func (s *Service) change(ctx context.Context, by audit.By, action, id string, edit func(*user.User),
 	writes func(before, after user.User, now time.Time) []commit.Write) (after user.User, err error) {
-	for range maxFenced {
-		err = s.Changes.Do(ctx, by, action, func(ctx context.Context) (done admin.Done, err error) {
-			before, err := s.Users.Get(ctx, id)
-			if err != nil {
-				return done, err
-			}
-			after = before
-			edit(&after)
-			fields := admin.Differ(before, after)
-			if fields == "" {
-				return done, nil
-			}
-			return admin.Done{Target: id, UserID: id, Detail: fields, Writes: writes(before, after, s.Now())}, nil
-		})
-		switch {
-		case errors.Is(err, commit.ErrFenced):
-			continue
-		case fault.CodeOf(err) == fault.RecordAlreadyExist:
-			err = fault.New(fault.RecordAlreadyExist, "another account has it")
+	err = s.decide(ctx, by, action, func(ctx context.Context) (done admin.Done, err error) {
+		before, err := s.Users.Get(ctx, id)
+		if err != nil {
+			return done, err
 		}
-		return after, err
+		after = before
+		edit(&after)
+		if fields := admin.Differ(before, after); fields != "" {
+			done = admin.Done{Target: id, UserID: id, Detail: fields, Writes: writes(before, after, s.Now())}
+		}
+		return done, nil
+	})
+	if fault.CodeOf(err) == fault.RecordAlreadyExist {
+		err = fault.New(fault.RecordAlreadyExist, "another account has it")
 	}
-	return after, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+	return after, err
+}
+
+// decide makes a change, and decides it again while the account changes meanwhile.
+func (s *Service) decide(ctx context.Context, by audit.By, action string,
+	do func(context.Context) (admin.Done, error)) error {
+	return commit.Retry(maxFenced, func() error { return s.Changes.Do(ctx, by, action, do) })
 }

@@ -10,7 +10,6 @@ package replace
 
 import (
 	"context"
-	"errors"
 	"net/netip"
 	"time"
 
@@ -47,7 +46,7 @@ type Engine interface {
 	Subject(ctx context.Context, phone string) (subject string, former []string, err error)
 }
 
-// Service changes passwords. All fields are required except Networks, Phones, Admits and Place.
+// Service changes passwords. All fields are required except Networks and Phones.
 type Service struct {
 	Users    user.Store
 	Sessions session.Store
@@ -63,10 +62,9 @@ type Service struct {
 	// Commit must report the sessions that it ends to the revocations of this node (session.Revoking).
 	Commit commit.Committer
 	Ring   *keyring.Ring
-	// Admits reports whether an account may be used from the starter's location (D-GEO-02); nil admits all. It
-	// answers from memory.
+	// Admits reports whether an account may be used from the starter's location (D-GEO-02). It answers from memory.
 	Admits func(u user.User, from challenge.Starter) bool
-	// Place names the unit that shares places in the queue of hashes; nil: Origin.Site.
+	// Place names the unit that shares places in the queue of hashes (password.Caller.Site).
 	Place    func(client.Origin) string
 	Dev      bool          // accounts seeded for development may be used
 	TokenTTL time.Duration // of ot-auth
@@ -78,7 +76,7 @@ func WrongRules() password.GuardRules { return password.Limit(5, 15*time.Minute)
 
 // usable reports whether an account may get a new password without a login.
 func (s *Service) usable(u user.User, from challenge.Starter) bool {
-	return u.Active() && (s.Dev || !u.Demo) && (s.Admits == nil || s.Admits(u, from))
+	return u.Active() && (s.Dev || !u.Demo) && s.Admits(u, from)
 }
 
 // check validates a new password against everything except the history.
@@ -140,22 +138,8 @@ func record(at time.Time, userID, action string, o audit.Outcome, from challenge
 // caller describes a caller with a session or an ot-auth token to the queue of hashes.
 func (s *Service) caller(from challenge.Starter) password.Caller {
 	a, _ := netip.ParseAddr(from.IP)
-	origin := client.From(a)
-	if s.Place != nil {
-		origin.Site = s.Place(origin)
-	}
-	return password.Caller{Site: origin.Site, Known: true}
+	return password.Caller{Site: s.Place(client.From(a)), Known: true}
 }
 
 // maxFenced bounds how often a decision is repeated because the account changed meanwhile.
 const maxFenced = 5
-
-// retryOnConflict repeats a decision until its data is unchanged at the commit.
-func retryOnConflict(decide func() error) error {
-	for range maxFenced {
-		if err := decide(); !errors.Is(err, commit.ErrFenced) {
-			return err
-		}
-	}
-	return fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
-}

@@ -61,7 +61,7 @@ func (s *Service) StartReset(ctx context.Context, r ResetRequest, from challenge
 	if err := s.admit(ctx, subject, client.PrefixOf(from.IP), former); err != nil {
 		return started, err
 	}
-	err = retryOnConflict(func() (err error) {
+	err = commit.Retry(maxFenced, func() (err error) {
 		started, err = s.startReset(ctx, who, dial, subject, from)
 		return err
 	})
@@ -177,7 +177,7 @@ type UpdateRequest struct {
 // GEO_BLOCKED, INVALID_FIELD, PASSWORD_REUSED, OVERLOADED, UNAVAILABLE.
 func (s *Service) Update(ctx context.Context, r UpdateRequest) error {
 	r.From = session.Clip(r.From)
-	return retryOnConflict(func() error { return s.update(ctx, r) })
+	return commit.Retry(maxFenced, func() error { return s.update(ctx, r) })
 }
 
 func (s *Service) update(ctx context.Context, r UpdateRequest) error {
@@ -236,7 +236,7 @@ func (s *Service) redeemable(ctx context.Context, jti string, from challenge.Sta
 		return t, u, err
 	case u.CV != t.CV || !u.Active() || u.Demo && !s.Dev:
 		return t, u, revoked
-	case s.Admits != nil && !s.Admits(u, from):
+	case !s.Admits(u, from):
 		return t, u, fault.New(fault.GeoBlocked, "the account cannot be used from this country")
 	}
 	return t, u, nil

@@ -20,7 +20,6 @@ type Issue struct{ Token }
 
 func (Issue) Table() string { return "reset_token" }
 
-// Row returns the row that the write changes.
 func (w Issue) Row() string { return w.UserID }
 
 // Redeem uses up a user's token. It is a fence: the stored token must still have this id, and is deleted.

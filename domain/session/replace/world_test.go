@@ -11,6 +11,7 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/factor/challenge/challengetest"
+	"castellan/domain/kit/client"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 	"castellan/domain/kit/keyring"
@@ -82,6 +83,8 @@ func newWorld(t *testing.T) *world {
 	w.Service = &replace.Service{Users: account.NewUsers(db), Sessions: sessionstore.NewSessions(db),
 		Tokens: sessionstore.NewResetTokens(db), Signer: w, Engine: w, Hasher: hasher, Policy: password.DefaultPolicy(),
 		Wrong: password.NewGuards(guards, db, replace.WrongRules(), now), Commit: db, Ring: w.keys.Ring(),
+		Place:    func(from client.Origin) string { return from.Site },
+		Admits:   func(user.User, challenge.Starter) bool { return true },
 		TokenTTL: 10 * time.Minute, Now: now}
 	w.user = w.add(1, func(*user.User) {})
 	return w

@@ -37,12 +37,9 @@ func (s *Service) build(ctx context.Context, x challenge.Execution) (challenge.R
 	if made.Thumbprint != "" {
 		until, made.ExpiresAt = s.until(made, now)
 	}
-	signed, err := s.Tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: made.UserID,
-		SessionID: made.ID, SV: made.SV,
-		Roles: cmd.Roles, AMR: made.AMR, AuthTime: now, IssuedAt: now, ExpiresAt: until,
-		Thumbprint: made.Thumbprint})
+	signed, err := s.sign(made, cmd.Roles, now, until)
 	if err != nil {
-		return none, nil, fmt.Errorf("login: %w", err)
+		return none, nil, err
 	}
 	data, err := json.Marshal(struct {
 		// #nosec G117: the key names a session in lists; its token is a header.

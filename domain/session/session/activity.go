@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,16 +62,14 @@ func (a *Activity) Flush(ctx context.Context) error {
 		}
 	}
 	a.mu.Unlock()
-	for len(due) > 0 {
-		n := min(len(due), maxSeen)
-		writes := make([]commit.Write, n)
-		for i, s := range due[:n] {
+	for part := range slices.Chunk(due, maxSeen) {
+		writes := make([]commit.Write, len(part))
+		for i, s := range part {
 			writes[i] = s
 		}
 		if err := a.commit.Commit(ctx, writes...); err != nil {
 			return err
 		}
-		due = due[n:]
 	}
 	return nil
 }

@@ -2,13 +2,11 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"castellan/domain/account/user"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
-	"castellan/domain/kit/fault"
 )
 
 // The audit names of the ways to end a session.
@@ -76,27 +74,23 @@ type ender struct {
 // all ends every session of an account, with further writes in the same commit. It returns how many were active.
 func (e ender) all(ctx context.Context, userID string,
 	with func(u user.User, now time.Time) []commit.Write) (ended int, err error) {
-	for range 5 {
+	err = commit.Retry(5, func() error {
 		now := e.now()
 		u, err := e.users.Get(ctx, userID)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		n, err := e.sessions.Count(ctx, userID, now)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		err = e.commit.Commit(ctx, append(EndAll(u, now), with(u, now)...)...)
-		if errors.Is(err, commit.ErrFenced) {
-			continue
+		if err = e.commit.Commit(ctx, append(EndAll(u, now), with(u, now)...)...); err == nil {
+			e.revocations.Raise(u.ID, u.SV+1)
+			ended = n
 		}
-		if err != nil {
-			return 0, err
-		}
-		e.revocations.Raise(u.ID, u.SV+1)
-		return n, nil
-	}
-	return 0, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
+		return err
+	})
+	return ended, err
 }
 
 func (s *Service) record(who Caller, at time.Time, action, target string) audit.Record {

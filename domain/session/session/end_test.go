@@ -10,11 +10,9 @@ import (
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
 	"castellan/domain/session/session"
-	"castellan/persistence/kit"
 )
 
 // complete runs the login action like the engine and returns its outcome.
@@ -40,15 +38,6 @@ func (b *bench) login(n int) session.Caller {
 	started := storetest.Value(b.svc.Login(b.t.Context(), request(n, secret)))(b.t)
 	r := b.complete(started, b.starts[len(b.starts)-1].Command)
 	return session.Caller{By: audit.By{UserID: r.UserID, IP: here.String(), RequestID: "r2"}, SessionID: r.SessionID}
-}
-
-func (b *bench) notes() (keys []string) {
-	b.t.Helper()
-	es := storetest.Value(kit.NewChanges(b.db).Since(b.t.Context(), time.Now().Add(-time.Minute)))(b.t)
-	for _, e := range es {
-		keys = append(keys, string(e.Topic)+" "+e.Key)
-	}
-	return keys
 }
 
 func TestLoginMakesASession(t *testing.T) {
@@ -89,39 +78,5 @@ func TestLoginMakesASession(t *testing.T) {
 	if _, _, err := b.svc.LoginAction().Build(t.Context(), challenge.Execution{Challenge: started.Challenge,
 		Command: []byte("x"), Now: b.now}); err == nil {
 		t.Error("a command that cannot be read made a session")
-	}
-}
-
-func TestEndAll(t *testing.T) {
-	b := newBench(t)
-	u := b.add(1, nil)
-	b.add(2, nil)
-	ctx, one, two, foreign := t.Context(), b.login(1), b.login(1), b.login(2)
-	n, err := b.svc.EndAll(ctx, one)
-	if n != 2 || err != nil {
-		t.Fatalf("%d ended, %v", n, err)
-	}
-	rev := b.svc.Revocations
-	if rev.Live(one.UserID, one.SessionID, 1) || rev.Live(two.UserID, two.SessionID, 1) ||
-		!rev.Live(foreign.UserID, foreign.SessionID, 1) || !rev.Live(u.ID, "next", 2) {
-		t.Error("the versions that live are not the right ones")
-	}
-	if notes := b.notes(); !slices.Equal(notes, []string{"session sv/" + u.ID + "/2", "user " + u.ID}) {
-		t.Errorf("notes %v", notes)
-	}
-	fresh := storetest.Value(b.users.Get(ctx, u.ID))(t)
-	if fresh.SV != 2 || fresh.CV != 2 {
-		t.Errorf("sv %d, cv %d", fresh.SV, fresh.CV)
-	}
-	if list, _ := b.svc.List(ctx, one); len(list) != 0 {
-		t.Errorf("left %+v", list)
-	}
-	next := b.login(1)
-	if list, _ := b.svc.List(ctx, next); len(list) != 1 || list[0].SV != 2 || !rev.Live(next.UserID, next.SessionID, 2) {
-		t.Errorf("after the next login %+v", list)
-	}
-	if _, err := b.svc.EndAll(ctx,
-		session.Caller{By: audit.By{UserID: "nobody"}}); fault.CodeOf(err) != fault.RecordNotFound {
-		t.Errorf("an account that does not exist: %v", err)
 	}
 }

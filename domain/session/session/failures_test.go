@@ -17,7 +17,6 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/kit/token"
-	"castellan/domain/proof/dpop"
 	"castellan/domain/session/session"
 	"castellan/persistence/factor"
 	"castellan/persistence/persistencetest"
@@ -195,13 +194,10 @@ func TestProofUsedMeanwhile(t *testing.T) {
 	if g := k.guard(u.ID); len(g.Tries) != 0 {
 		t.Errorf("right passwords count as wrong: %+v", g)
 	}
-	login.Proof.Proof, entry.Proof.Proof = "x", "x"
-	for _, proofs := range []*dpop.Verifier{k.svc.Proofs, nil} { // a bad proof, and a service without proofs
-		k.svc.Proofs, k.starts = proofs, nil
-		for name, do := range logins {
-			if err := do(); fault.CodeOf(err) != fault.DPoPInvalid || len(k.starts) != 0 {
-				t.Errorf("%s: %v after %d starts", name, err, len(k.starts))
-			}
+	login.Proof.Proof, entry.Proof.Proof, k.starts = "x", "x", nil
+	for name, do := range logins {
+		if err := do(); fault.CodeOf(err) != fault.DPoPInvalid || len(k.starts) != 0 {
+			t.Errorf("a bad proof with a %s: %v after %d starts", name, err, len(k.starts))
 		}
 	}
 }

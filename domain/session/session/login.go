@@ -31,7 +31,7 @@ type Signer interface {
 	Sign(c token.Claims) (string, error)
 }
 
-// Service logs users in and out. All fields are required except Admits and Place.
+// Service logs users in and out. All fields are required.
 type Service struct {
 	Users       user.Store
 	Sessions    Store
@@ -45,12 +45,12 @@ type Service struct {
 	Revocations *Revocations
 	// Conceal returns the keyed hash, as text, that counts tries for an unknown identifier (D-GEN-14).
 	Conceal func(identifier string) string
-	// Former returns the hashes of Conceal under replaced keys; nil: none.
+	// Former returns the hashes of Conceal under replaced keys.
 	Former func(identifier string) []string
-	// Admits reports whether the account may be used from the starter's location (D-GEO-02); nil admits all. It is
-	// called after the password was judged and answers from memory, so a refusal takes as long as any other.
+	// Admits reports whether the account may be used from the starter's location (D-GEO-02). It is called after the
+	// password was judged and answers from memory, so a refusal takes as long as any other.
 	Admits func(u user.User, from challenge.Starter) bool
-	// Place names the unit that shares places in the queue of hashes; nil: Origin.Site.
+	// Place names the unit that shares places in the queue of hashes (password.Caller.Site).
 	Place    func(client.Origin) string
 	Dev      bool // accounts seeded for development may log in
 	TokenTTL time.Duration
@@ -61,17 +61,13 @@ type Service struct {
 	// SessionTTL is how long after its login a session can get new tokens (RenewBound).
 	SessionTTL time.Duration
 	// Idle is how long after its last use a session with a key can be renewed.
-	Idle time.Duration
-	// Proofs verifies proofs of session keys; nil: a login with one is refused.
-	Proofs *dpop.Verifier
+	Idle   time.Duration
+	Proofs *dpop.Verifier // verifies proofs of session keys
 }
 
 // former returns the earlier keys of an identifier's tries. They are read for known identifiers too, so that the
 // statements are the same.
 func (s *Service) former(identifier string) (keys []string) {
-	if s.Former == nil {
-		return nil
-	}
 	for _, hash := range s.Former(identifier) {
 		keys = append(keys, "?"+hash)
 	}
@@ -103,15 +99,6 @@ type command struct {
 	Thumbprint string
 }
 
-// arrive notes the network of a login if the account has never logged in from it.
-func (c *command) arrive(u user.User, from client.Origin) {
-	if network := from.Region; network != "" {
-		if mark := user.Mark(u.ID, network); !u.Networks.Has(mark) {
-			c.Network, c.NotifyOwner = mark, u.Networks != ""
-		}
-	}
-}
-
 func (c command) pack() []byte {
 	b := pack.String(pack.Strings(nil, c.Roles), c.DeviceID)
 	b = pack.Int(pack.Bool(pack.String(b, c.Network), c.NotifyOwner), c.Day)
@@ -124,12 +111,7 @@ func (c command) pack() []byte {
 func unpack(data []byte) (c command, err error) {
 	in := pack.Read(string(data))
 	c.Roles, c.DeviceID = in.Strings(), in.String()
-	if in.More() { // earlier versions wrote neither, or no day
-		c.Network, c.NotifyOwner = in.String(), in.Bool()
-	}
-	if in.More() {
-		c.Day = in.Int()
-	}
+	c.Network, c.NotifyOwner, c.Day = in.String(), in.Bool(), in.Int()
 	if in.More() {
 		c.Thumbprint = in.String()
 	}
@@ -156,7 +138,7 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		return none, err
 	}
 	r.Starter = Clip(r.Starter)
-	from := password.Caller{Site: s.site(r.Origin), Since: time.Now()}
+	from := password.Caller{Site: s.Place(r.Origin), Since: time.Now()}
 	if err := s.Hasher.Full(from.Site); err != nil {
 		return none, err
 	}
@@ -190,7 +172,12 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		attempt.Wrong() // the refusal below waits for the disk; other tries need not
 		place.Leave()
 		s.Spray.Wrong(ctx, r.Origin)
-		return none, s.refuse(ctx, seen, attempt, reason, r)
+		var attack []commit.Write
+		if attempt.Closed && seen.User.ID != "" { // once a day
+			attack = s.Notices.Notice(seen.User.Account(), message.UnderAttack, nil, r.Starter.IP)
+		}
+		return none, s.refuse(ctx, seen.User.ID, Refusal{Reason: reason, Standing: attempt.Standing()}, r.Origin.Site,
+			r.Starter, "password refused", attack...)
 	}
 	rehashed := ""
 	if stale { // on failure the old hash remains until the next login
@@ -204,7 +191,12 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		if err != nil {
 			return none, err
 		}
-		started, err := s.start(ctx, r, key.Thumbprint, seen, rehashed, append(slices.Clip(used), refund))
+		with := append(slices.Clip(used), refund)
+		if rehashed != "" {
+			with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Hash, New: rehashed})
+		}
+		started, err := s.start(ctx, seen.User, r.DeviceID, key.Thumbprint, r.Origin, challenge.StartRequest{
+			Starter: r.Starter, With: with, Key: challenge.ClientKey{Thumbprint: key.Thumbprint, Proven: true}})
 		switch {
 		case err == nil:
 			attempt.Refunded()
@@ -215,26 +207,24 @@ func (s *Service) Login(ctx context.Context, r LoginRequest) (challenge.Started,
 		if seen.User, err = s.again(ctx, r, seen.Hash); err != nil {
 			return none, err
 		}
-		if used != nil {
-			if gone, err := s.Sessions.Proved(ctx, used, s.Now()); err != nil || gone {
-				return none, cmp.Or(attempt.RefundAlone(context.WithoutCancel(ctx)), err, s.Proofs.Used(key))
-			}
+		if err := s.spent(ctx, key, used); err != nil {
+			return none, cmp.Or(attempt.RefundAlone(context.WithoutCancel(ctx)), err)
 		}
 	}
 }
 
-// start starts the challenge in one unit with the refund of the try.
-func (s *Service) start(ctx context.Context, r LoginRequest, thumbprint string, seen user.Entrance,
-	rehashed string, with []commit.Write) (challenge.Started, error) {
-	if rehashed != "" {
-		with = append(with, user.Rehash{UserID: seen.User.ID, Old: seen.Hash, New: rehashed})
+// start starts the challenge of a login, in one unit with r.With. It notes the network if the account has never logged
+// in from it.
+func (s *Service) start(ctx context.Context, u user.User, deviceID, thumbprint string, from client.Origin,
+	r challenge.StartRequest) (challenge.Started, error) {
+	cmd := command{Roles: u.AllRoles(), DeviceID: deviceID, Day: u.LastLoginDay, Thumbprint: thumbprint}
+	if from.Region != "" {
+		if mark := user.Mark(u.ID, from.Region); !u.Networks.Has(mark) {
+			cmd.Network, cmd.NotifyOwner = mark, u.Networks != ""
+		}
 	}
-	cmd := command{Roles: seen.User.AllRoles(), DeviceID: r.DeviceID, Day: seen.User.LastLoginDay,
-		Thumbprint: thumbprint}
-	cmd.arrive(seen.User, r.Origin)
-	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: seen.User.Account(),
-		Starter: r.Starter, Proven: true, Command: cmd.pack(), With: with,
-		Key: challenge.ClientKey{Thumbprint: thumbprint, Proven: true}})
+	r.Action, r.Account, r.Proven, r.Command = ActionLogin, u.Account(), true, cmd.pack()
+	return s.Starts.Start(ctx, r)
 }
 
 // again rereads the account of a right password, because the account or its guard changed while the challenge was
@@ -259,35 +249,25 @@ func (s *Service) whyNot(u user.User, from challenge.Starter) Reason {
 		return Inactive
 	case u.MustReset:
 		return MustReset
-	case s.Admits != nil && !s.Admits(u, from):
+	case !s.Admits(u, from):
 		return NotAdmitted
 	}
 	return ""
 }
 
-func (s *Service) site(from client.Origin) string {
-	if s.Place != nil {
-		return s.Place(from)
-	}
-	return from.Site
-}
-
-// refuse records a refused try and returns the one answer to all of them. For an unknown identifier only a count is
-// stored, but it is also on the disk before the answer, so the response time reveals nothing.
-func (s *Service) refuse(ctx context.Context, seen user.Entrance, tried *password.Attempt, reason Reason,
-	r LoginRequest) error {
-	now, from, userID := s.Now(), r.Starter, seen.User.ID
-	writes := []commit.Write{Refused{Site: r.Origin.Site, Minute: now.Truncate(time.Minute), Count: 1}}
+// refuse records a refused try and returns the one answer to all of them. If its account is not known (userID is ""),
+// only a count is stored, but it is also on the disk before the answer, so the response time reveals nothing.
+func (s *Service) refuse(ctx context.Context, userID string, why Refusal, site string, from challenge.Starter,
+	detail string, also ...commit.Write) error {
+	now := s.Now()
+	writes := []commit.Write{Refused{Site: site, Minute: now.Truncate(time.Minute), Count: 1}}
 	if userID != "" {
-		line := refusal(userID, now, from)
-		line.Refusal = Refusal{Reason: reason, Standing: tried.Standing()}
-		writes = []commit.Write{
+		line := Login{ID: id.New(now), UserID: userID, At: now, IP: from.IP, Country: from.Country, Brand: from.Brand,
+			Model: from.Model, Description: from.Description, Refusal: why}
+		writes = append([]commit.Write{
 			audit.Record{At: now, UserID: userID, Action: ActionLogin, Target: userID, Outcome: audit.Refused, IP: from.IP,
-				RequestID: from.RequestID, Detail: "password refused"},
-			RememberRefused{line}}
-		if tried.Closed { // once a day
-			writes = append(writes, s.Notices.Notice(seen.User.Account(), message.UnderAttack, nil, from.IP)...)
-		}
+				RequestID: from.RequestID, Detail: detail},
+			RememberRefused{line}}, also...)
 	}
 	if err := s.Commit.Commit(ctx, writes...); err != nil {
 		return err
@@ -297,12 +277,6 @@ func (s *Service) refuse(ctx context.Context, seen user.Entrance, tried *passwor
 
 func wrongCredentials() error {
 	return fault.New(fault.InvalidCredentials, "the identifier or the password is wrong")
-}
-
-// refusal returns the line of the history about a refused login, without its cause.
-func refusal(userID string, at time.Time, from challenge.Starter) Login {
-	return Login{ID: id.New(at), UserID: userID, At: at, IP: from.IP, Country: from.Country, Brand: from.Brand,
-		Model: from.Model, Description: from.Description}
 }
 
 // maxDescription bounds the client's description of its device, in bytes, because several rows store it.

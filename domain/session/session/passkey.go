@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,24 +61,23 @@ func (s *Service) LoginByPasskey(ctx context.Context, r PasskeyRequest) (challen
 	u, proof, err := s.Passkeys.Entered(ctx, r.Ticket, r.Assertion, by)
 	switch {
 	case fault.CodeOf(err) == fault.DeviceSignatureInvalid:
-		return none, nil, s.refusePasskey(ctx, user.User{}, "", r)
+		return none, nil, s.refusePasskey(ctx, "", "", r)
 	case err != nil:
 		return none, nil, err
 	}
 	for range 3 {
 		if reason := s.whyNot(u, r.Starter); reason != "" {
-			return none, nil, s.refusePasskey(ctx, u, reason, r)
+			return none, nil, s.refusePasskey(ctx, u.ID, reason, r)
 		}
-		started, err := s.startByPasskey(ctx, r, key.Thumbprint, u, proof.Counts, used)
+		started, err := s.start(ctx, u, r.DeviceID, key.Thumbprint, r.Origin, challenge.StartRequest{Starter: r.Starter,
+			Entry: challenge.Key, Counts: proof.Counts, With: used})
 		if errors.Is(err, commit.ErrFenced) { // the account changed; the passkey may have been removed
-			if used != nil {
-				if gone, err := s.Sessions.Proved(ctx, used, s.Now()); err != nil || gone {
-					return none, nil, cmp.Or(err, s.Proofs.Used(key))
-				}
+			if err := s.spent(ctx, key, used); err != nil {
+				return none, nil, err
 			}
 			cv := u.CV
 			if u, err = s.Users.Get(ctx, u.ID); err == nil && u.CV != cv {
-				return none, nil, s.refusePasskey(ctx, u, "", r)
+				return none, nil, s.refusePasskey(ctx, "", "", r)
 			}
 			if err == nil {
 				continue
@@ -98,31 +96,10 @@ func (s *Service) LoginByPasskey(ctx context.Context, r PasskeyRequest) (challen
 	return none, nil, fault.New(fault.Unavailable, "the account is busy; try again").After(time.Second)
 }
 
-func (s *Service) startByPasskey(ctx context.Context, r PasskeyRequest, thumbprint string, u user.User,
-	counts bool, with []commit.Write) (challenge.Started, error) {
-	cmd := command{Roles: u.AllRoles(), DeviceID: r.DeviceID, Day: u.LastLoginDay, Thumbprint: thumbprint}
-	cmd.arrive(u, r.Origin)
-	return s.Starts.Start(ctx, challenge.StartRequest{Action: ActionLogin, Account: u.Account(), Starter: r.Starter,
-		Proven: true, Entry: challenge.Key, Counts: counts, Command: cmd.pack(), With: with})
-}
-
-// refusePasskey records a refused login and returns the one answer to all of them. reason is "" for a refused
-// assertion, which names no account for certain.
-func (s *Service) refusePasskey(ctx context.Context, u user.User, reason Reason, r PasskeyRequest) error {
-	now, from := s.Now(), r.Starter
-	writes := []commit.Write{Refused{Site: r.Origin.Site, Minute: now.Truncate(time.Minute), Count: 1}}
-	if reason != "" {
-		line := refusal(u.ID, now, from)
-		line.Refusal = Refusal{Reason: reason}
-		writes = []commit.Write{
-			audit.Record{At: now, UserID: u.ID, Action: ActionLogin, Target: u.ID, Outcome: audit.Refused, IP: from.IP,
-				RequestID: from.RequestID, Detail: "passkey refused"},
-			RememberRefused{line}}
-	} else {
+// refusePasskey is refuse for a passkey. userID is "" for a refused assertion, which names no account for certain.
+func (s *Service) refusePasskey(ctx context.Context, userID string, reason Reason, r PasskeyRequest) error {
+	if userID == "" {
 		s.Spray.Wrong(ctx, r.Origin)
 	}
-	if err := s.Commit.Commit(ctx, writes...); err != nil {
-		return err
-	}
-	return wrongCredentials()
+	return s.refuse(ctx, userID, Refusal{Reason: reason}, r.Origin.Site, r.Starter, "passkey refused")
 }

@@ -38,7 +38,7 @@ func (s *Service) Refresh(ctx context.Context, u user.User, sent Presented) (str
 		return "", err
 	}
 	of.Thumbprint = cmp.Or(sent.Thumbprint, of.Thumbprint)
-	return s.sign(u, of, now, sent.ExpiresAt)
+	return s.sign(of, u.AllRoles(), now, sent.ExpiresAt)
 }
 
 // Lifetimes bound a session with a key.
@@ -66,13 +66,13 @@ func (s *Service) until(of Session, now time.Time) (token, session time.Time) {
 	return s.life().Until(of.CreatedAt, now)
 }
 
-// sign returns a token of a session with the current claims of its user.
-func (s *Service) sign(u user.User, of Session, now, until time.Time) (string, error) {
-	signed, err := s.Tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: u.ID, SessionID: of.ID,
-		SV: of.SV, Roles: u.AllRoles(), AMR: of.AMR, AuthTime: of.CreatedAt, IssuedAt: now, ExpiresAt: until,
+// sign returns a token of a session.
+func (s *Service) sign(of Session, roles []string, now, until time.Time) (string, error) {
+	signed, err := s.Tokens.Sign(token.Claims{Class: token.XAuth, ID: id.New(now), Subject: of.UserID, SessionID: of.ID,
+		SV: of.SV, Roles: roles, AMR: of.AMR, AuthTime: of.CreatedAt, IssuedAt: now, ExpiresAt: until,
 		Thumbprint: of.Thumbprint})
 	if err != nil {
-		return "", fmt.Errorf("renew a session: %w", err)
+		return "", fmt.Errorf("token of a session: %w", err)
 	}
 	return signed, nil
 }
@@ -125,7 +125,7 @@ func (s *Service) RenewBound(ctx context.Context, r RenewRequest) (Renewal, erro
 	// The token says all of the session that does not change; the fence reads the rest.
 	of := Session{ID: c.SessionID, UserID: u.ID, CreatedAt: c.AuthTime, SV: c.SV, AMR: c.AMR, Thumbprint: c.Thumbprint}
 	until, end := s.until(of, now)
-	signed, err := s.sign(u, of, now, until)
+	signed, err := s.sign(of, u.AllRoles(), now, until)
 	if err != nil {
 		return none, err
 	}
@@ -145,12 +145,8 @@ func (s *Service) RenewBound(ctx context.Context, r RenewRequest) (Renewal, erro
 
 // whyFenced returns why a renewal was fenced: its proof was used before, or the session is idle or has ended.
 func (s *Service) whyFenced(ctx context.Context, p dpop.Proof, used []commit.Write, w Renewed) error {
-	gone, err := s.Sessions.Proved(ctx, used, w.At)
-	if err != nil {
+	if err := s.spent(ctx, p, used); err != nil {
 		return err
-	}
-	if gone {
-		return s.Proofs.Used(p)
 	}
 	// The row of a session is kept for longer than it can be renewed.
 	of, err := s.Sessions.Bound(ctx, w.UserID, w.SessionID, time.Time{})
@@ -172,14 +168,23 @@ func (s *Service) keyOf(r dpop.Request) (p dpop.Proof, used []commit.Write, err 
 	if r.Proof == "" {
 		return p, nil, nil
 	}
-	if s.Proofs == nil {
-		return p, nil, dpop.Refused()
-	}
 	if p, err = s.Proofs.Check(r); err != nil {
 		return p, nil, err
 	}
 	used, err = s.Proofs.Use(p)
 	return p, used, err
+}
+
+// spent returns the refusal of a proof that was used before. It is called after a unit with its use was fenced.
+func (s *Service) spent(ctx context.Context, p dpop.Proof, used []commit.Write) error {
+	if used == nil {
+		return nil
+	}
+	gone, err := s.Sessions.Proved(ctx, used, s.Now())
+	if err == nil && gone {
+		err = s.Proofs.Used(p)
+	}
+	return err
 }
 
 func earliest(a, b time.Time) time.Time {

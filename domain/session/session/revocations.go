@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,7 +131,7 @@ func (r *Revocations) put(table *[shards]shard, key string, sv int64, at time.Ti
 	now := r.now().UnixMilli()
 	next := map[string]revoked{}
 	if old := s.m.Load(); old != nil {
-		for k, e := range maps.All(*old) {
+		for k, e := range *old {
 			if e.until > now {
 				next[k] = e
 			}

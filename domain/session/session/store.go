@@ -50,7 +50,6 @@ type End struct {
 
 func (End) Table() string { return "session" }
 
-// Row returns the row that the write changes.
 func (w End) Row() string { return w.SessionID }
 
 // Bind binds a new session to the key with a thumbprint (RFC 7638).
@@ -87,7 +86,6 @@ type Seen struct {
 
 func (Seen) Table() string { return "session" }
 
-// Row returns the row that the write changes.
 func (w Seen) Row() string { return w.SessionID }
 
 // Remember inserts a line of the login history without a Refusal. A login does not need it: its session is the line.

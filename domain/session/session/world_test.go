@@ -69,7 +69,9 @@ func (b *bench) service() *session.Service {
 		Spray:  password.NewSpray(ratelimit.NewTable(clock), 120, b.exempt, clock),
 		Starts: engine{b}, Notices: notices{b}, Commit: committer{b}, Tokens: signer{},
 		Revocations: session.NewRevocations(30*time.Minute, clock),
-		Conceal:     func(s string) string { return "hmac(" + s + ")" }, TokenTTL: 30 * time.Minute, Now: clock}
+		Conceal:     func(s string) string { return "hmac(" + s + ")" }, Former: func(string) []string { return nil },
+		Place:  func(from client.Origin) string { return from.Site },
+		Admits: func(user.User, challenge.Starter) bool { return true }, TokenTTL: 30 * time.Minute, Now: clock}
 }
 
 // add creates an account with the password, modified by change.

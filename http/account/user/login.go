@@ -33,20 +33,15 @@ func (login) SchemaName() string { return "Login" }
 // showLogin shows a line in a language.
 func (g Group) showLogin(language string) func(session.Login) login {
 	return func(l session.Login) login {
-		out := login{ID: l.ID, IPAddress: l.IP, DeviceBrand: l.Brand, DeviceModel: l.Model, DeviceDesc: l.Description,
-			Success: l.Success, CreatedAt: rest.Time{Time: l.At}}
-		if l.UserID != "" {
-			out.UserID = &l.UserID
-		}
+		out := login{ID: l.ID, UserID: rest.Filled(l.UserID), IPAddress: l.IP, DeviceBrand: l.Brand, DeviceModel: l.Model,
+			DeviceDesc: l.Description, Success: l.Success, CreatedAt: rest.Time{Time: l.At}}
 		if l.Country != "" {
 			out.CountryName = new(g.CountryName(l.Country, language))
 		}
 		if cause := l.Refusal; cause.Reason != "" {
 			out.Reason = new(string(cause.Reason))
 			out.Attempt, out.AttemptLimit = &cause.Standing.Tries, &cause.Standing.Limit
-			if until := cause.Standing.LockedUntil; !until.IsZero() {
-				out.LockedUntil = &rest.Time{Time: until}
-			}
+			out.LockedUntil = rest.At(cause.Standing.LockedUntil)
 		}
 		return out
 	}

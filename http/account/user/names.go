@@ -46,11 +46,8 @@ func (g Group) named(ctx context.Context, who rest.Caller, in namesRequest) (out
 	out.Data = make([]userName, len(found))
 	for i, u := range found {
 		out.Data[i] = userName{UserID: u.ID, FullName: u.FullName()}
-		if contacts && u.Email != "" {
-			out.Data[i].Email = &u.Email
-		}
-		if contacts && u.Phone != "" {
-			out.Data[i].PhoneNumber = &u.Phone
+		if contacts {
+			out.Data[i].Email, out.Data[i].PhoneNumber = rest.Filled(u.Email), rest.Filled(u.Phone)
 		}
 	}
 	return out, nil

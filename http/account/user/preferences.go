@@ -30,11 +30,7 @@ type preferences struct {
 }
 
 func showPreferences(u user.User) preferences {
-	out := preferences{nil, u.Campaigns.Mail, u.Campaigns.SMS, u.Campaigns.Push}
-	if u.Language != "" {
-		out.Language = &u.Language
-	}
-	return out
+	return preferences{rest.Filled(u.Language), u.Campaigns.Mail, u.Campaigns.SMS, u.Campaigns.Push}
 }
 
 func (g Group) preferred(ctx context.Context, who rest.Caller, _ rest.None) (rest.Data[preferences], error) {

@@ -6,6 +6,7 @@ package servicekey
 
 import (
 	"context"
+	"net/netip"
 
 	"castellan/domain/kit/fault"
 	"castellan/domain/permit/servicekey"
@@ -57,15 +58,9 @@ type serviceKey struct {
 }
 
 func show(k servicekey.Key) serviceKey {
-	r := serviceKey{Name: k.Name, Role: k.Role, IP: []string{}, Actions: append([]string{}, k.Actions...),
-		Callback: rest.Filled(k.Callback), CreatedAt: rest.Time{Time: k.CreatedAt}}
-	for _, p := range k.Networks {
-		r.IP = append(r.IP, p.String())
-	}
-	if !k.RotatedAt.IsZero() {
-		r.RotatedAt, r.OldUntil = &rest.Time{Time: k.RotatedAt}, &rest.Time{Time: k.OldUntil}
-	}
-	return r
+	return serviceKey{Name: k.Name, Role: k.Role, IP: rest.Each(k.Networks, netip.Prefix.String),
+		Actions: append([]string{}, k.Actions...), Callback: rest.Filled(k.Callback), CreatedAt: rest.Time{Time: k.CreatedAt},
+		RotatedAt: rest.At(k.RotatedAt), OldUntil: rest.At(k.OldUntil)}
 }
 
 func (g Group) list(ctx context.Context, _ rest.Caller, _ rest.None) ([]serviceKey, error) {

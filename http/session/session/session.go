@@ -22,8 +22,7 @@ import (
 
 const section = "Extensions: login and sessions"
 
-// Group serves the endpoints. Service is required; CountryName, where it is set, turns a
-// country's code into its name in a language.
+// Group serves the endpoints.
 type Group struct {
 	Service     *session.Service
 	CountryName func(code, language string) string
@@ -167,11 +166,8 @@ func (g Group) login(ctx context.Context, who rest.Caller, in loginRequest) (res
 	if in.Assertion != nil {
 		return g.byPasskey(ctx, who, in)
 	}
-	r := session.LoginRequest{Who: in.who, Password: *in.Password, Origin: client.From(who.IP), Starter: auth.From(who),
-		Proof: proof(who, "")}
-	if in.DeviceID != nil {
-		r.DeviceID = *in.DeviceID
-	}
+	r := session.LoginRequest{Who: in.who, Password: *in.Password, DeviceID: rest.Or(in.DeviceID, ""),
+		Origin: client.From(who.IP), Starter: auth.From(who), Proof: proof(who, "")}
 	started, err := g.Service.Login(ctx, r)
 	if err != nil {
 		return rest.Reply[loginAnswer]{}, err
@@ -245,13 +241,10 @@ func (g Group) list(ctx context.Context, who rest.Caller, _ rest.None) ([]record
 }
 
 func (g Group) country(code, language string) *string {
-	if code != "" && g.CountryName != nil {
+	if code != "" {
 		code = g.CountryName(code, language)
 	}
-	if code == "" {
-		return nil
-	}
-	return &code
+	return rest.Filled(code)
 }
 
 type endRequest struct {

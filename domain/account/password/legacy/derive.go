@@ -1,6 +1,7 @@
 package legacy
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
@@ -30,13 +31,8 @@ var functions = map[string]func() hash.Hash{"md5": md5.New, "sha1": sha1.New, "s
 // a NUL, or after the 72nd. The first login stores a new hash of the whole password, so an ignored rest would become
 // the password. An empty password never matches.
 func (r Recipe) Fits(password string) bool {
-	if password == "" || len(password) > MaxPassword {
+	if password == "" || len(password) > MaxPassword || strings.IndexByte(password, 0) >= 0 {
 		return false
-	}
-	for i := range len(password) {
-		if password[i] == 0 {
-			return false
-		}
 	}
 	switch r.Variant {
 	case PreWordPress:
@@ -167,40 +163,47 @@ const md5Rounds = 1000
 // md5crypt is crypt(3) with $1$, of Poul-Henning Kamp.
 func md5crypt(password, salt []byte) []byte {
 	newMD5 := functions["md5"]
-	inner := newMD5()
-	for _, part := range [][]byte{password, salt, password} {
-		inner.Write(part)
-	}
-	first := inner.Sum(nil)
-	outer := newMD5()
-	for _, part := range [][]byte{password, []byte("$1$"), salt} {
-		outer.Write(part)
-	}
-	for n := len(password); n > 0; n -= md5.Size {
-		outer.Write(first[:min(n, md5.Size)])
-	}
+	inner := sum(newMD5, password, salt, password)
+	parts := [][]byte{password, []byte("$1$"), salt, stretched(inner, len(password))}
 	for n := len(password); n > 0; n >>= 1 {
 		if n&1 != 0 {
-			outer.Write([]byte{0})
+			parts = append(parts, []byte{0})
 		} else {
-			outer.Write(password[:1])
+			parts = append(parts, password[:1])
 		}
 	}
-	sum := outer.Sum(nil)
-	for i := range md5Rounds {
-		round := newMD5()
-		round.Write([][]byte{sum, password}[i&1])
-		if i%3 != 0 {
-			round.Write(salt)
-		}
-		if i%7 != 0 {
-			round.Write(password)
-		}
-		round.Write([][]byte{password, sum}[i&1])
-		sum = round.Sum(sum[:0:0])
-	}
-	return sum
+	return iterated(newMD5, sum(newMD5, parts...), password, salt, md5Rounds)
 }
 
-// Equal compares tags in constant time; an empty tag equals nothing.
-func Equal(a, b []byte) bool { return len(a) > 0 && hmac.Equal(a, b) }
+func sum(newHash func() hash.Hash, parts ...[]byte) []byte {
+	h := newHash()
+	for _, part := range parts {
+		h.Write(part)
+	}
+	return h.Sum(nil)
+}
+
+// stretched is a sum repeated to n bytes.
+func stretched(sum []byte, n int) []byte { return bytes.Repeat(sum, n/len(sum)+1)[:n] }
+
+// iterated returns the state after the rounds of crypt(3).
+func iterated(newHash func() hash.Hash, state, password, salt []byte, rounds uint32) []byte {
+	h := newHash()
+	for i := range rounds {
+		h.Reset()
+		first, last := state, password
+		if i%2 != 0 {
+			first, last = password, state
+		}
+		h.Write(first)
+		if i%3 != 0 {
+			h.Write(salt)
+		}
+		if i%7 != 0 {
+			h.Write(password)
+		}
+		h.Write(last)
+		state = h.Sum(state[:0])
+	}
+	return state
+}

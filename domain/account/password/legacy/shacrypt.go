@@ -14,17 +14,7 @@ const (
 
 // shacrypt is crypt(3) with $5$ and $6$, of Ulrich Drepper's "Unix crypt using SHA-256 and SHA-512".
 func shacrypt(newHash func() hash.Hash, password, salt []byte, rounds uint32) []byte {
-	sum := func(parts ...[]byte) []byte {
-		h := newHash()
-		for _, part := range parts {
-			h.Write(part)
-		}
-		return h.Sum(nil)
-	}
-	// stretched is a sum repeated to n bytes.
-	stretched := func(sum []byte, n int) []byte { return bytes.Repeat(sum, n/len(sum)+1)[:n] }
-
-	inner := sum(password, salt, password)
+	inner := sum(newHash, password, salt, password)
 	parts := [][]byte{password, salt, stretched(inner, len(password))}
 	for n := len(password); n > 0; n >>= 1 {
 		if n&1 != 0 {
@@ -33,28 +23,11 @@ func shacrypt(newHash func() hash.Hash, password, salt []byte, rounds uint32) []
 			parts = append(parts, password)
 		}
 	}
-	state := sum(parts...)
-	p := stretched(sum(bytes.Repeat(password, len(password))), len(password))
-	s := stretched(sum(bytes.Repeat(salt, 16+int(state[0]))), len(salt))
+	state := sum(newHash, parts...)
+	p := stretched(sum(newHash, bytes.Repeat(password, len(password))), len(password))
+	s := stretched(sum(newHash, bytes.Repeat(salt, 16+int(state[0]))), len(salt))
 	defer clear(p)
-	h := newHash()
-	for i := range rounds {
-		h.Reset()
-		first, last := state, p
-		if i%2 != 0 {
-			first, last = p, state
-		}
-		h.Write(first)
-		if i%3 != 0 {
-			h.Write(s)
-		}
-		if i%7 != 0 {
-			h.Write(p)
-		}
-		h.Write(last)
-		state = h.Sum(state[:0])
-	}
-	return state
+	return iterated(newHash, state, p, s, rounds)
 }
 
 // shaOrder is the order in which crypt(3) writes the bytes of a tag, by function.

@@ -1,4 +1,4 @@
-package push
+package fetch
 
 import (
 	"errors"
@@ -7,31 +7,34 @@ import (
 	"syscall"
 )
 
-// errRefused is the error of the guard. It is permanent: a name that resolves to this network is not a valid target.
-var errRefused = errors.New("the address must not be called")
+// ErrRefused is the error of a Guard. It is permanent: a name that resolves to a refused address is
+// not a valid target.
+var ErrRefused = errors.New("the address must not be called")
 
-// control checks an address after its name was resolved and before anything is sent to it. So a name cannot resolve to
-// one address for the check and to another for the call.
-type control = func(network, address string, _ syscall.RawConn) error
-
-// guard prevents users from reaching, through this process, hosts that only this process can reach (SEC-37).
-type guard struct {
-	private bool // loopback, private networks and every port
+// Guard prevents strangers from reaching, through this process, hosts that only this process can reach (SEC-37).
+type Guard struct {
+	Private  bool // loopback, private networks and every port
+	Loopback bool // nothing but loopback, for plain http
 }
 
 const httpsPort = 443
 
-func (g guard) judge(_, address string, _ syscall.RawConn) error {
+// Judge is for net.Dialer.Control. It checks an address after its name was resolved and before anything is sent to it.
+// So a name cannot resolve to one address for the check and to another for the call.
+func (g Guard) Judge(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !g.admits(to) {
-		return errRefused
+		return ErrRefused
 	}
 	return nil
 }
 
-func (g guard) admits(to netip.AddrPort) bool {
+func (g Guard) admits(to netip.AddrPort) bool {
 	a := to.Addr().Unmap()
-	if g.private { // never link-local: clouds serve their metadata there
+	if g.Loopback {
+		return a.IsLoopback()
+	}
+	if g.Private { // never link-local: clouds serve their metadata there
 		return a.IsGlobalUnicast() && a.Zone() == "" || a.IsLoopback()
 	}
 	return to.Port() == httpsPort && isPublic(a)
@@ -65,15 +68,8 @@ func isPublic(a netip.Addr) bool {
 	return a.IsValid() && a.Zone() == ""
 }
 
-// loopbackOnly is the guard of plain http.
-func loopbackOnly(_, address string, _ syscall.RawConn) error {
-	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
-		return errRefused
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
+// Loopback reports whether a host names this machine. A Guard must check again what a name resolves to.
+func Loopback(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && a.Unmap().IsLoopback()
 }

@@ -1,4 +1,0 @@
-package callback
-
-// Reachable is the check of an address.
-var Reachable = reachable
