@@ -25,6 +25,13 @@ var _ ledger.Store = Ledger{}
 
 func NewLedger(db *engine.DB) Ledger { return Ledger{db} }
 
+// scan reads what a query selects, within the time limit of a statement.
+func scan(ctx context.Context, db *engine.DB, q *bun.SelectQuery, into ...any) error {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	return engine.Translate(q.Scan(ctx, into...))
+}
+
 type assetRow struct {
 	bun.BaseModel `bun:"table:asset,alias:s"`
 
