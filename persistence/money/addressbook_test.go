@@ -11,6 +11,7 @@ import (
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/addressbook"
 	"castellan/domain/money/currency"
@@ -26,8 +27,8 @@ func TestAddressBookStore(t *testing.T) {
 		net := storetest.Value(currencies.AddNetwork(t.Context(), currency.Network{Code: "BTC"}))(t)
 		return addressBookFixture{Store: money.NewAddressBooks(db), CurrencyID: cur, NetworkID: net, Commit: db, t: t}
 	},
-		storetest.Cases[addressBookFixture]{"RoundTrip": addressBookRoundTrip}, "withdrawal_address", "withdrawal_book",
-		"currency_of_network", "currency_network", "currency")
+		storetest.Cases[addressBookFixture]{"RoundTrip": addressBookRoundTrip, "UniquePerUser": addressBookUniquePerUser},
+		"withdrawal_address", "withdrawal_book", "currency_of_network", "currency_network", "currency")
 }
 
 // addressBookFixture is an empty store with an existing currency and network.
@@ -87,6 +88,26 @@ func addressBookRoundTrip(t *testing.T, f addressBookFixture, _ commit.Committer
 	if again <= b.ID {
 		t.Errorf("the id %d after %d", again, b.ID)
 	}
+}
+
+// The database keeps names and addresses unique by itself.
+func addressBookUniquePerUser(t *testing.T, f addressBookFixture, _ commit.Committer) {
+	first := storetest.Value(f.insert(t, "u1", f.entry("a", "0xABCDEFabcdef")))(t)
+	second, err := f.insert(t, "u1", f.entry("A", "0XABCDEFabcdef")) // differs by case only
+	storetest.Must(t, err)
+	for _, e := range []addressbook.Entry{f.entry("a", "other"), f.entry("other", "0xABCDEFabcdef"),
+		f.entry("other", "0xabcdefabcdef")} {
+		_, err := f.insert(t, "u1", e)
+		storetest.Wants(t, err, fault.RecordAlreadyExist)
+		e.ID = second
+		storetest.Wants(t, f.in(t, func(ctx context.Context) error { return f.Store.Replace(ctx, "u1", e) }),
+			fault.RecordAlreadyExist)
+	}
+	_, err = f.insert(t, "u2", f.entry("a", "0xABCDEFabcdef"))
+	storetest.Must(t, err)
+	e := f.entry("a", "0xabcdefABCDEF")
+	e.ID = first
+	storetest.Must(t, f.in(t, func(ctx context.Context) error { return f.Store.Replace(ctx, "u1", e) }))
 }
 
 // A change of a book commits with its audit row, or not at all. The row names
