@@ -28,6 +28,11 @@ func TestLevels(t *testing.T) {
 			`"sendLimitCryptoDaily":5000000,"sendLimitTRYMonthly":50000000,"sendLimitCryptoMonthly":50000000,` +
 			`"receiveLimitTRYDaily":10000000,"receiveLimitCryptoDaily":10000000}`
 		s.Wants("GET levels-info?isSpecial=true", "", 200, "["+special+"]")
+		_, others := s.Call("GET levels-info?isSpecial=false", "")
+		if !strings.HasPrefix(others, `[{"levelId":0,"levelLabel":"Unconfirmed","isSpecial":false,"sendLimitTRYDaily":0,`) ||
+			strings.Count(others, "levelId") != 3 || strings.Contains(others, special) {
+			t.Errorf("not special: %s", others)
+		}
 	})
 }
 

@@ -18,7 +18,8 @@ import (
 // slot is the beginning of five minutes.
 var slot = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// providerBoth serves the endpoints over four slots of the account main, and one of cold.
+// providerBoth serves the endpoints over four slots of the account main, the last of which arrives first, and one of
+// cold. Nothing is left in idle, and another provider has an account of the same name.
 func providerBoth(t *testing.T, test func(s *apitest.Site)) {
 	t.Helper()
 	apitest.Both(t, func(t *testing.T, db *persistence.DB) {
@@ -33,11 +34,16 @@ func providerBoth(t *testing.T, test func(s *apitest.Site)) {
 			}
 			storetest.Must(t, db.Commit(t.Context(), w))
 		}
+		store("main", 3, [3]string{"BTC", "9007199254740993.000000000000000001", "0.2"})
 		for i := range 3 {
 			store("main", i, [3]string{"BTC", fmt.Sprint(i + 1), "0.1"}, [3]string{"ETH", "5", "0"})
 		}
-		store("main", 3, [3]string{"BTC", "9007199254740993.000000000000000001", "0.2"})
 		store("cold", 1, [3]string{"BTC", "0.2", "0"})
+		store("idle", 0, [3]string{"XRP", "1", "0"})
+		store("idle", 4)
+		b, _ := provider.Read("BTC", "8", "8")
+		storetest.Must(t, db.Commit(t.Context(), provider.Arrived{Provider: "vault", Account: "main",
+			At: slot.Add(provider.Every), Balances: []provider.Balance{b}}))
 		group := httpprovider.Group{Store: money.NewProviders(db)}
 		test(apitest.Serve(t, edge.Options{}, group).Below("/process/"))
 	})
@@ -115,6 +121,9 @@ func TestTotal(t *testing.T) {
 			s.Wants(line+at+"&asset=XRP", "", 200, sum("XRP", "0", "0", "0"))
 		}
 		s.Wants(line+"1767225900000&asset=", "", 200, "["+btc+","+eth+"]")
+		s.Wants(line+"1767226800000", "", 200, "[]") // all that was read is zero
+		s.Wants(line+"1767226800000&asset=BTC", "", 200,
+			strings.Replace(sum("BTC", "0", "0", "0"), "1767225900000", "1767226800000", 1))
 		for _, at := range []string{"1767225599999", "2026-01-02", "0001-01-01"} { // nothing was read then
 			s.Wants(line+at, "", 200, "[]")
 			s.Wants(line+at+"&asset=BTC", "", 200, "[]")

@@ -78,7 +78,7 @@ func TestQueueDecisions(t *testing.T) {
 		}
 		for _, from := range []transaction.QueueStatus{transaction.HotWalletIsEmpty, transaction.TimeOut} {
 			id := s.enqueue(from, "1", fee("0.25"))
-			s.Wants(decide, `{"withdrawalId":"`+id+`","status":"5"}`, 200,
+			s.Wants(decide, `{"withdrawalId":"`+id+`","status":"5","reason":"by hand"}`, 200,
 				`{"data":`+s.entry(id, 5, "waitingApproval", "1", "0.25")+`}`)
 			s.Wants(decide, decision(id, "5", "null"), 409, "INVALID_STATE")
 			s.Wants(decide, decision(id, "4", `"BTC"`), 409, "INVALID_STATE")
@@ -88,9 +88,11 @@ func TestQueueDecisions(t *testing.T) {
 		if n := s.count("audit", "action = 'WITHDRAWAL_QUEUE_STATUS' AND user_id = 'jane'"); n != 5 {
 			t.Errorf("%d audit rows", n)
 		}
-		const detail = "timeOut to waitingApproval: 1 BTC"
-		if n := s.count("audit", "action = 'WITHDRAWAL_QUEUE_STATUS' AND detail = '"+detail+"'"); n != 1 {
-			t.Errorf("%d audit rows say %q", n, detail)
+		for _, detail := range []string{"timeOut to waitingApproval: 1 BTC; by hand", "timeOut to success: 1 BTC, fee 0.5",
+			"hotWalletInsufficientBalance to success: 1 BTC"} {
+			if n := s.count("audit", "action = 'WITHDRAWAL_QUEUE_STATUS' AND detail = '"+detail+"'"); n != 1 {
+				t.Errorf("%d audit rows say %q", n, detail)
+			}
 		}
 	})
 }

@@ -90,14 +90,12 @@ func (s AddressBooks) Remove(ctx context.Context, userID string, id int64) error
 
 // Respelled lists entries of one book that are spellings of one address, at most a number of them.
 func (s AddressBooks) Respelled(ctx context.Context, most int) (out []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var users []string
-	err = s.db.Conn(ctx).NewSelect().Table("withdrawal_address").Column("user_id").
+	err = scan(ctx, s.db, s.db.Conn(ctx).NewSelect().Table("withdrawal_address").Column("user_id").
 		GroupExpr("user_id, replace(lower(address), '0x', '')").Having("count(*) > 1").OrderExpr("user_id").
-		Limit(int64(10*most)).Scan(ctx, &users)
+		Limit(int64(10*most)), &users)
 	if err != nil {
-		return nil, engine.Translate(err)
+		return nil, err
 	}
 	for _, userID := range slices.Compact(users) {
 		book, err := s.Book(ctx, userID)

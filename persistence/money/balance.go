@@ -38,7 +38,8 @@ func (s Balances) Sums(ctx context.Context, q balance.Query) (out []balance.Sum,
 	}
 	assets := slices.Sorted(slices.Values(q.Assets))
 	if q.Assets == nil {
-		if assets, err = s.assets(ctx); err != nil {
+		all := s.db.Conn(ctx).NewSelect().Table("asset").ColumnExpr("DISTINCT id").OrderExpr("id")
+		if err := scan(ctx, s.db, all, &assets); err != nil {
 			return nil, err
 		}
 	}
@@ -52,19 +53,10 @@ func (s Balances) Sums(ctx context.Context, q balance.Query) (out []balance.Sum,
 	return out, nil
 }
 
-func (s Balances) assets(ctx context.Context) (ids []int64, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().Table("asset").ColumnExpr("DISTINCT id").OrderExpr("id").Scan(ctx, &ids)
-	return ids, engine.Translate(err)
-}
-
 func (s Balances) sumsOf(ctx context.Context, q balance.Query) ([]balance.Sum, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []sumRow
-	if err := s.sums(ctx, q).Scan(ctx, &rows); err != nil {
-		return nil, engine.Translate(err)
+	if err := scan(ctx, s.db, s.sums(ctx, q), &rows); err != nil {
+		return nil, err
 	}
 	out := make([]balance.Sum, len(rows))
 	for i, r := range rows {
@@ -114,8 +106,8 @@ func (s Balances) Moved(ctx context.Context, from, to time.Time) ([]balance.Day,
 	sums := map[key]balance.Day{}
 	var order []key
 	for after := id.Before(from); ; {
-		rows, err := s.movedPage(ctx, after, id.Before(to))
-		if err != nil {
+		var rows []positionRow
+		if err := scan(ctx, s.db, s.moved(ctx, after, id.Before(to)), &rows); err != nil {
 			return nil, err
 		}
 		n := 0
@@ -146,12 +138,6 @@ func (s Balances) Moved(ctx context.Context, from, to time.Time) ([]balance.Day,
 		}
 	}
 	return out, nil
-}
-
-func (s Balances) movedPage(ctx context.Context, after, before string) (rows []positionRow, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	return rows, engine.Translate(s.moved(ctx, after, before).Scan(ctx, &rows))
 }
 
 // The ids of accounts of users, as ledger.Account.ID makes them.
@@ -214,10 +200,8 @@ var assetDays = record.Table[assetDayRow, balance.Day]{
 
 // Spans implements balance.Store: of each asset the two ends of an index.
 func (s Balances) Spans(ctx context.Context) (out []balance.Span, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.spans(ctx).Scan(ctx, &out)
-	return out, engine.Translate(err)
+	err = scan(ctx, s.db, s.spans(ctx), &out)
+	return out, err
 }
 
 func (s Balances) spans(ctx context.Context) *bun.SelectQuery {

@@ -2,10 +2,7 @@ package money_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +10,6 @@ import (
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/blockage"
 	"castellan/domain/money/currency"
@@ -34,10 +30,8 @@ func TestBlockageStore(t *testing.T) {
 		return money.NewBlockages(db)
 	},
 		storetest.Cases[blockage.Store]{
-			"RoundTrip":    blockageRoundTrip,
-			"List":         blockageList,
-			"Closures":     blockageClosures,
-			"SavedInARace": blockageSavedInARace,
+			"RoundTrip": blockageRoundTrip,
+			"Closures":  blockageClosures,
 		}, "blockage", "users")
 }
 
@@ -84,32 +78,6 @@ func blockageRoundTrip(t *testing.T, s blockage.Store, c commit.Committer) {
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 
-func blockageList(t *testing.T, s blockage.Store, c commit.Committer) {
-	a, b, d := sampleBlockage(1), sampleBlockage(2), sampleBlockage(3)
-	b.CurrencyID, b.Status, d.Status, d.DeletedAt = 2, blockage.Released, blockage.Released, blockageAt
-	addBlockages(t, c, a, b, d)
-	for _, x := range []struct {
-		q    blockage.Query
-		want string
-	}{
-		{blockage.Query{}, "[2 1]"}, {blockage.Query{UserID: &a.UserID}, "[2 1]"}, {blockage.Query{UserID: new("x")}, "[]"},
-		{blockage.Query{CurrencyID: new(int64(2))}, "[2]"}, {blockage.Query{TypeIDs: []int64{1, 3}}, "[1]"},
-		{blockage.Query{TypeIDs: []int64{2, 1}}, "[2 1]"}, {blockage.Query{Status: new(blockage.Active)}, "[1]"},
-	} {
-		got := storetest.Value(s.List(t.Context(), x.q, page.Query[blockage.Place]{}))(t)
-		ids := []int64{}
-		for _, r := range got.Records {
-			ids = append(ids, r.ID)
-		}
-		storetest.Equal(t, fmt.Sprint(ids), x.want, x.q, ids)
-	}
-	got := storetest.Value(s.List(t.Context(), blockage.Query{},
-		page.Query[blockage.Place]{After: &blockage.Place{ID: 2}, Count: true}))(t)
-	if storetest.Same(t, got.Records, []blockage.Blockage{a}); got.Total != 2 {
-		t.Errorf("%d in all", got.Total)
-	}
-}
-
 // A user has one active closure for each currency, even under concurrent calls.
 func blockageClosures(t *testing.T, s blockage.Store, c commit.Committer) {
 	won := storetest.Race(t, 8, fault.RecordAlreadyExist, func(i int) error {
@@ -124,27 +92,5 @@ func blockageClosures(t *testing.T, s blockage.Store, c commit.Committer) {
 	all, err := s.Closures(t.Context(), other.UserID)
 	if storetest.Must(t, err); len(all) != 2 || all[0].ID != 10 || all[0].CurrencyCode != "ETH" {
 		t.Errorf("%+v", all)
-	}
-}
-
-// Of concurrent saves of one version one succeeds.
-func blockageSavedInARace(t *testing.T, s blockage.Store, c commit.Committer) {
-	addBlockages(t, c, sampleBlockage(1))
-	var won atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			b := sampleBlockage(1)
-			b.Comment = "x"
-			switch err := c.Commit(t.Context(), blockage.Save{Blockage: b}); {
-			case err == nil:
-				won.Add(1)
-			case !errors.Is(err, commit.ErrFenced):
-				t.Error(err)
-			}
-		})
-	}
-	if wg.Wait(); won.Load() != 1 {
-		t.Errorf("%d of 8 were saved", won.Load())
 	}
 }

@@ -72,65 +72,54 @@ func (s Transactions) LockGates(ctx context.Context, keys []string, now time.Tim
 	return versions, err
 }
 
-// sentQuery selects the withdrawals of the queue that were sent.
-func (s Transactions) sentQuery(ctx context.Context, userID string) *bun.SelectQuery {
-	return s.db.Conn(ctx).NewSelect().TableExpr("withdrawal AS w").ColumnExpr("1").
+// sent reports whether withdrawals of the queue that filters select were sent.
+func (s Transactions) sent(ctx context.Context, userID string, fs ...record.Filter) (bool, error) {
+	ctx, cancel := s.db.Bound(ctx)
+	defer cancel()
+	is, err := record.Filtered(s.db.Conn(ctx).NewSelect().TableExpr("withdrawal AS w").ColumnExpr("1").
 		Join("JOIN withdrawal_queue AS q ON q.id = w.id").Where("w.user_id = ?", userID).
-		Where("q.status IN (?, ?)", int(transaction.QueueSuccess), int(transaction.QueueSent))
+		Where("q.status IN (?, ?)", int(transaction.QueueSuccess), int(transaction.QueueSent)), fs).Exists(ctx)
+	return is, engine.Translate(err)
 }
 
 // Used finds rows of earlier versions, which have no destination, by the text of the address.
 func (s Transactions) Used(ctx context.Context, userID string, d transaction.Destination) (bool, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	is, err := s.sentQuery(ctx, userID).WhereGroup(" AND ", func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("w.destination = ?", d.Key).WhereOr("w.destination = '' AND q.address = ? AND q.address_tag = ? "+
-			"AND q.asset_id IN (?)", d.Address, d.Tag, bun.List(d.Assets))
-	}).Exists(ctx)
-	return is, engine.Translate(err)
+	return s.sent(ctx, userID, record.Where("w.destination = ? OR w.destination = '' AND q.address = ? AND "+
+		"q.address_tag = ? AND q.asset_id IN (?)", d.Key, d.Address, d.Tag, bun.List(d.Assets)))
 }
 
 func (s Transactions) Withdrew(ctx context.Context, userID string) (bool, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	is, err := s.sentQuery(ctx, userID).Exists(ctx)
-	return is, engine.Translate(err)
+	return s.sent(ctx, userID)
 }
 
 // Credited reads ids of transfers, which begin with their instants.
 func (s Transactions) Credited(ctx context.Context, userID string, assets ...int64) (at time.Time, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var last sql.NullString
-	err = s.db.Conn(ctx).NewSelect().Table("deposit").ColumnExpr("max(transfer_id)").Where("user_id = ?", userID).
-		Where("transfer_id IS NOT NULL").Where("asset_id IN (?)", bun.List(assets)).Scan(ctx, &last)
+	err = scan(ctx, s.db, s.db.Conn(ctx).NewSelect().Table("deposit").ColumnExpr("max(transfer_id)").
+		Where("user_id = ?", userID).Where("transfer_id IS NOT NULL").Where("asset_id IN (?)", bun.List(assets)), &last)
 	if err != nil || !last.Valid {
-		return at, engine.Translate(err)
+		return at, err
 	}
 	return engine.Time(id.Millis(last.String)), nil
 }
 
 func (s Transactions) Approved(ctx context.Context, ids ...string) (all []transaction.AddApproval, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []approvalRow
-	err = s.db.Conn(ctx).NewSelect().Model(&rows).Where("withdrawal_id IN (?)", bun.List(ids)).Order("at", "user_id").
-		Scan(ctx)
+	err = scan(ctx, s.db, s.db.Conn(ctx).NewSelect().Model(&rows).Where("withdrawal_id IN (?)", bun.List(ids)).
+		Order("at", "user_id"))
 	for _, r := range rows {
 		all = append(all, transaction.AddApproval{ID: r.WithdrawalID, UserID: r.UserID, OrderDigest: r.OrderDigest,
 			At: engine.Time(r.At)})
 	}
-	return all, engine.Translate(err)
+	return all, err
 }
 
 func (s Transactions) Due(ctx context.Context, now time.Time, most int) (ids []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.db.Conn(ctx).NewSelect().TableExpr("withdrawal AS w").Column("w.id").
+	err = scan(ctx, s.db, s.db.Conn(ctx).NewSelect().TableExpr("withdrawal AS w").Column("w.id").
 		Join("JOIN withdrawal_queue AS q ON q.id = w.id").Where("w.hold_until > 0").
 		Where("w.hold_until <= ?", engine.Millis(now)).Where("q.status = ?", int(transaction.QueueWaiting)).
-		Where("w.hold_reason = ?", string(transaction.HeldPolicy)).Order("w.hold_until").Limit(int64(most)).Scan(ctx, &ids)
-	return ids, engine.Translate(err)
+		Where("w.hold_reason = ?", string(transaction.HeldPolicy)).Order("w.hold_until").Limit(int64(most)), &ids)
+	return ids, err
 }
 
 // heldQuery selects the entries of the queue that are held.
@@ -140,38 +129,32 @@ func (s Transactions) heldQuery(ctx context.Context) *bun.SelectQuery {
 }
 
 func (s Transactions) HeldCounts(ctx context.Context) (all []transaction.HeldCount, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []struct {
 		HoldReason    string
 		Number, Since int64
 	}
-	err = s.heldQuery(ctx).Column("w.hold_reason").ColumnExpr("count(*) AS number").ColumnExpr("min(w.held_at) AS since").
-		Group("w.hold_reason").Scan(ctx, &rows)
+	err = scan(ctx, s.db, s.heldQuery(ctx).Column("w.hold_reason").ColumnExpr("count(*) AS number").
+		ColumnExpr("min(w.held_at) AS since").Group("w.hold_reason"), &rows)
 	for _, r := range rows {
 		all = append(all, transaction.HeldCount{Reason: transaction.HeldFor(r.HoldReason), Number: r.Number,
 			Oldest: engine.Time(r.Since)})
 	}
-	return all, engine.Translate(err)
+	return all, err
 }
 
 func (s Transactions) HeldBefore(ctx context.Context, before time.Time, most int) (ids []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	err = s.heldQuery(ctx).Column("w.id").Where("w.hold_reason = ?", string(transaction.HeldPolicy)).
-		Where("w.held_at <= ?", engine.Millis(before)).Order("w.held_at", "w.id").Limit(int64(most)).Scan(ctx, &ids)
-	return ids, engine.Translate(err)
+	err = scan(ctx, s.db, s.heldQuery(ctx).Column("w.id").Where("w.hold_reason = ?", string(transaction.HeldPolicy)).
+		Where("w.held_at <= ?", engine.Millis(before)).Order("w.held_at", "w.id").Limit(int64(most)), &ids)
+	return ids, err
 }
 
 func (s Transactions) Judged(ctx context.Context, movementID string) (f policy.Facts, known bool, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var texts []string
 	of := func(table string) *bun.SelectQuery {
 		return s.db.Conn(ctx).NewSelect().Table(table).Column("facts").Where("id = ?", movementID)
 	}
-	if err := of("withdrawal").UnionAll(of("deposit")).Scan(ctx, &texts); err != nil {
-		return f, false, engine.Translate(err)
+	if err := scan(ctx, s.db, of("withdrawal").UnionAll(of("deposit")), &texts); err != nil {
+		return f, false, err
 	}
 	switch {
 	case len(texts) == 0:
@@ -312,16 +295,14 @@ func (s Rules) AddHits(ctx context.Context, at time.Time, counts map[policy.Name
 }
 
 func (s Rules) Hits(ctx context.Context, since time.Time) (map[policy.Named]int64, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []hitRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).ExcludeColumn("hour").
-		Where("hour >= ?", engine.Millis(since.Truncate(time.Hour))).Scan(ctx)
+	err := scan(ctx, s.db, s.db.Conn(ctx).NewSelect().Model(&rows).ExcludeColumn("hour").
+		Where("hour >= ?", engine.Millis(since.Truncate(time.Hour))))
 	all := map[policy.Named]int64{}
 	for _, r := range rows {
 		all[policy.Named{Label: r.Label, Version: r.Version}] += r.Number
 	}
-	return all, engine.Translate(err)
+	return all, err
 }
 
 // PurgeHits deletes the hits of the hours that began before an instant.

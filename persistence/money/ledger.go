@@ -6,7 +6,6 @@
 package money
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,8 +15,6 @@ import (
 	"github.com/uptrace/bun"
 
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/page"
-	"castellan/domain/kit/sorting"
 	"castellan/domain/money/ledger"
 	"castellan/persistence/engine"
 )
@@ -27,6 +24,13 @@ type Ledger struct{ db *engine.DB }
 var _ ledger.Store = Ledger{}
 
 func NewLedger(db *engine.DB) Ledger { return Ledger{db} }
+
+// scan reads what a query selects, within the time limit of a statement.
+func scan(ctx context.Context, db *engine.DB, q *bun.SelectQuery, into ...any) error {
+	ctx, cancel := db.Bound(ctx)
+	defer cancel()
+	return engine.Translate(q.Scan(ctx, into...))
+}
 
 type assetRow struct {
 	bun.BaseModel `bun:"table:asset,alias:s"`
@@ -292,17 +296,9 @@ func (s Ledger) Unit(ctx context.Context, asset int64) (int64, error) {
 	return rows[0].Unit, nil
 }
 
-func (s Ledger) Transfer(ctx context.Context, id string) (ledger.Transfer, error) {
-	return s.transfer(ctx, "id = $1", id)
-}
-
 func (s Ledger) ByRef(ctx context.Context, kind, ref string) (ledger.Transfer, error) {
-	return s.transfer(ctx, "kind = $1 AND ref = $2", kind, ref)
-}
-
-func (s Ledger) transfer(ctx context.Context, where string, args ...any) (ledger.Transfer, error) {
 	var row transferRow
-	if err := s.db.Find(ctx, &row, where, "", args...); err != nil {
+	if err := s.db.Find(ctx, &row, "kind = $1 AND ref = $2", "", kind, ref); err != nil {
 		return ledger.Transfer{}, err
 	}
 	return row.transfer()
@@ -322,51 +318,4 @@ func (s Ledger) hold(ctx context.Context, where string, args ...any) (ledger.Hol
 		return ledger.Hold{}, err
 	}
 	return row.hold()
-}
-
-// statementSide is one side of a statement: what is older than a transfer.
-func (s Ledger) statementSide(ctx context.Context, side, account string, q page.Query[ledger.Place]) *bun.SelectQuery {
-	sel := s.db.Conn(ctx).NewSelect().Model((*transferRow)(nil)).Where("? = ?", bun.Ident(side), account).
-		Order("id DESC")
-	if q.After != nil {
-		sel = sel.Where("id < ?", q.After.ID)
-	}
-	if q.Limit > 0 {
-		sel = sel.Limit(int64(q.Limit) + 1)
-	}
-	return sel
-}
-
-// Statement implements ledger.Store: two ranges, merged by id.
-func (s Ledger) Statement(ctx context.Context, of ledger.Account, q page.Query[ledger.Place]) (
-	out page.Of[ledger.Transfer], err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []transferRow
-	for _, side := range []string{"debit_id", "credit_id"} {
-		var half []transferRow
-		if err := s.statementSide(ctx, side, of.ID(), q).Scan(ctx, &half); err != nil {
-			return out, engine.Translate(err)
-		}
-		rows = append(rows, half...)
-		if q.Count {
-			n, err := s.db.Conn(ctx).NewSelect().Table("transfer").Where("? = ?", bun.Ident(side), of.ID()).Count(ctx)
-			if err != nil {
-				return out, engine.Translate(err)
-			}
-			out.Total += int(n)
-		}
-	}
-	sorting.Func(rows, func(a, b transferRow) int { return cmp.Compare(b.ID, a.ID) })
-	if out.More = q.Limit > 0 && len(rows) > q.Limit; out.More {
-		rows = rows[:q.Limit]
-	}
-	for _, r := range rows {
-		t, err := r.transfer()
-		if err != nil {
-			return out, err
-		}
-		out.Records = append(out.Records, t)
-	}
-	return out, nil
 }

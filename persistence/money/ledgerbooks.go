@@ -204,15 +204,11 @@ func (s Ledger) LastDay(ctx context.Context) (int64, bool, error) {
 }
 
 func (s Ledger) FirstDay(ctx context.Context) (int64, bool, error) {
-	var rows []transferRow
-	if err := s.db.Ask(ctx, &rows, engine.Query{Columns: "id", Order: "id LIMIT 1"}); err != nil || len(rows) == 0 {
-		return 0, false, err
-	}
-	return id.Millis(rows[0].ID) / (24 * time.Hour).Milliseconds(), true, nil
+	return Balances(s).Next(ctx, time.Time{})
 }
 
 func (s Ledger) OfDay(ctx context.Context, day int64, after string) ([]ledger.Transfer, error) {
-	from := time.UnixMilli(day * (24 * time.Hour).Milliseconds())
+	from := time.UnixMilli(day * dayMs)
 	return pageOf(ctx, s, engine.Query{Where: "id > $1 AND id < $2", Order: "id"}, transferRow.transfer,
 		max(after, id.Before(from)), id.Before(from.Add(24*time.Hour)))
 }
@@ -250,18 +246,16 @@ const dayMs = 86_400_000
 // Ids of transfers begin with their instant, so
 // a period is a range of the primary key.
 func (s Accounting) Totals(ctx context.Context, from, to time.Time) ([]accounting.Total, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []totalRow
-	err := record.WithSums(s.db.Conn(ctx).NewSelect().TableExpr("transfer AS t").
+	err := scan(ctx, s.db, record.WithSums(s.db.Conn(ctx).NewSelect().TableExpr("transfer AS t").
 		Join("JOIN account AS d ON d.id = t.debit_id").Join("JOIN account AS c ON c.id = t.credit_id").
 		ColumnExpr("t.at / ? AS day", dayMs).Column("t.asset_id", "t.kind").ColumnExpr("d.kind AS debit").
 		ColumnExpr("c.kind AS credit").ColumnExpr("count(*) AS count")).
 		Where("t.id >= ?", id.Before(from)).Where("t.id < ?", id.Before(to)).
 		Where("t.at >= ?", engine.Millis(from)).Where("t.at < ?", engine.Millis(to)).
-		GroupExpr("1, 2, 3, 4, 5").OrderExpr("1, 2, 3, 4, 5").Scan(ctx, &rows)
+		GroupExpr("1, 2, 3, 4, 5").OrderExpr("1, 2, 3, 4, 5"), &rows)
 	if err != nil {
-		return nil, engine.Translate(err)
+		return nil, err
 	}
 	out := make([]accounting.Total, len(rows))
 	for i, r := range rows {

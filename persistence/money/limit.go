@@ -56,11 +56,9 @@ func movedOf(db bun.IDB, userID string, month, day time.Time) *bun.SelectQuery {
 }
 
 func (s Limits) Moved(ctx context.Context, userID string, month, day time.Time) (all []limit.Moved, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []movedRow
-	if err := movedOf(s.db.Conn(ctx), userID, month, day).Scan(ctx, &rows); err != nil {
-		return nil, engine.Translate(err)
+	if err := scan(ctx, s.db, movedOf(s.db.Conn(ctx), userID, month, day), &rows); err != nil {
+		return nil, err
 	}
 	for _, r := range rows { // the days before come first
 		if n := len(all); n == 0 || all[n-1].Asset != r.AssetID || all[n-1].Received != r.Received {

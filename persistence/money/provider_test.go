@@ -23,13 +23,8 @@ import (
 func TestProviderStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) provider.Store { return money.NewProviders(db) },
 		storetest.Cases[provider.Store]{
-			"Latest":  providerLatest,
-			"Exact":   providerExact,
-			"History": providerHistory,
-			"At":      providerAt,
-			"Again":   providerAgain,
-			"AtOnce":  providerAtOnce,
-			"Purge":   providerPurge,
+			"AtOnce": providerAtOnce,
+			"Purge":  providerPurge,
 		}, "provider_balance", "provider_snapshot", "provider_account")
 }
 
@@ -60,94 +55,6 @@ func wantsEntries(t *testing.T, all []provider.Entry, err error, want string) {
 			e.Free, e.Locked))
 	}
 	storetest.Equal(t, strings.Join(got, ", "), want)
-}
-
-func providerLatest(t *testing.T, s provider.Store, c commit.Committer) {
-	wantsLatest := func(name, account, asset, want string) {
-		t.Helper()
-		all, err := s.Latest(t.Context(), name, account, asset)
-		wantsEntries(t, all, err, want)
-	}
-	wantsLatest("spot", "", "", "")
-	arriveSnapshot(t, c, "spot", "main", 0, "BTC 1 0.5, ETH 2 0")
-	arriveSnapshot(t, c, "spot", "main", 2, "XRP 3 0, BTC 7 0")
-	arriveSnapshot(t, c, "spot", "main", 1, "BTC 9 9") // a late snapshot is not the latest
-	arriveSnapshot(t, c, "spot", "cold", 0, "BTC 5 0")
-	arriveSnapshot(t, c, "spot", "empty", 0, "ETH 1 0")
-	arriveSnapshot(t, c, "spot", "empty", 1, "") // nothing is left
-	arriveSnapshot(t, c, "other", "main", 3, "BTC 8 8")
-	wantsLatest("spot", "", "", "cold@0 BTC 5 0, main@2 BTC 7 0, main@2 XRP 3 0")
-	wantsLatest("spot", "", "BTC", "cold@0 BTC 5 0, main@2 BTC 7 0")
-	wantsLatest("spot", "main", "", "main@2 BTC 7 0, main@2 XRP 3 0")
-	wantsLatest("spot", "main", "ETH", "")
-	wantsLatest("spot", "empty", "", "")
-	wantsLatest("spot", "none", "", "")
-	wantsLatest("Spot", "", "", "")
-}
-
-func providerExact(t *testing.T, s provider.Store, c commit.Committer) {
-	const most = "999999999999999999.999999999999999999"
-	arriveSnapshot(t, c, "spot", "main", 0, "BTC "+most+" 0.000000000000000001")
-	all, err := s.Latest(t.Context(), "spot", "", "")
-	wantsEntries(t, all, err, "main@0 BTC "+most+" 0.000000000000000001")
-}
-
-func providerHistory(t *testing.T, s provider.Store, c commit.Committer) {
-	for i := range 4 {
-		arriveSnapshot(t, c, "spot", "b", i, fmt.Sprintf("BTC %d 0, ETH 9 0", i+1))
-		arriveSnapshot(t, c, "spot", "a", i, "BTC 5 0")
-	}
-	arriveSnapshot(t, c, "other", "b", 1, "BTC 8 8")
-	read := func(q provider.History, p page.Query[provider.Place]) page.Of[provider.Entry] {
-		t.Helper()
-		q.Provider, q.Asset = "spot", "BTC"
-		return storetest.Value(s.History(t.Context(), q, p))(t)
-	}
-	of := func(q provider.History, want string) {
-		t.Helper()
-		wantsEntries(t, read(q, page.Query[provider.Place]{}).Records, nil, want)
-	}
-	of(provider.History{Account: "b"}, "b@3 BTC 4 0, b@2 BTC 3 0, b@1 BTC 2 0, b@0 BTC 1 0")
-	span := provider.History{From: providerSlot.Add(provider.Every), To: providerSlot.Add(2 * provider.Every)}
-	of(span, "b@2 BTC 3 0, a@2 BTC 5 0, b@1 BTC 2 0, a@1 BTC 5 0")
-	span.Account = "a"
-	of(span, "a@2 BTC 5 0, a@1 BTC 5 0")
-	of(provider.History{Account: "b", From: providerSlot.Add(time.Millisecond),
-		To: providerSlot.Add(2*provider.Every - time.Millisecond)}, "b@1 BTC 2 0")
-	of(provider.History{From: providerSlot.Add(4 * provider.Every)}, "")
-	first := read(provider.History{}, page.Query[provider.Place]{Limit: 3, Count: true})
-	if !first.More || first.Total != 8 {
-		t.Errorf("%+v", first)
-	}
-	after := first.Records[2].Mark()
-	rest := read(provider.History{}, page.Query[provider.Place]{Limit: 9, After: &after})
-	if wantsEntries(t, rest.Records, nil, "a@2 BTC 5 0, b@1 BTC 2 0, a@1 BTC 5 0, b@0 BTC 1 0, a@0 BTC 5 0"); rest.More {
-		t.Error("more are promised")
-	}
-}
-
-func providerAt(t *testing.T, s provider.Store, c commit.Committer) {
-	arriveSnapshot(t, c, "spot", "b", 0, "ETH 1 0, BTC 2 0")
-	arriveSnapshot(t, c, "spot", "a", 0, "BTC 3 4")
-	arriveSnapshot(t, c, "spot", "a", 1, "")
-	arriveSnapshot(t, c, "other", "a", 2, "BTC 8 8")
-	for i, want := range []struct {
-		all   string
-		found bool
-	}{{"a@0 BTC 3 4, b@0 BTC 2 0, b@0 ETH 1 0", true}, {"", true}, {"", false}} {
-		all, found, err := s.At(t.Context(), "spot", providerSlot.Add(time.Duration(i)*provider.Every))
-		if wantsEntries(t, all, err, want.all); found != want.found {
-			t.Errorf("slot %d is there: %v", i, found)
-		}
-	}
-}
-
-// The first snapshot of a slot counts.
-func providerAgain(t *testing.T, s provider.Store, c commit.Committer) {
-	arriveSnapshot(t, c, "spot", "main", 0, "BTC 1 0, ETH 1 0")
-	arriveSnapshot(t, c, "spot", "main", 0, "BTC 2 0, XRP 1 0")
-	all, err := s.Latest(t.Context(), "spot", "", "")
-	wantsEntries(t, all, err, "main@0 BTC 1 0, main@0 ETH 1 0")
 }
 
 // Of concurrent writers of a slot one wins completely.

@@ -117,15 +117,13 @@ func exchangePair(ctx context.Context, tx bun.IDB, p rate.Pair) (id int64, err e
 }
 
 func (s Rates) Last(ctx context.Context, until time.Time, pairs ...rate.Pair) ([]rate.Quote, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	var rows []struct {
 		Base, Quote string
 		At          *int64
 		Rate        *string
 	}
-	if err := s.last(ctx, until, pairs).Scan(ctx, &rows); err != nil {
-		return nil, engine.Translate(err)
+	if err := scan(ctx, s.db, s.last(ctx, until, pairs), &rows); err != nil {
+		return nil, err
 	}
 	out := make([]rate.Quote, 0, len(rows))
 	for _, r := range rows {

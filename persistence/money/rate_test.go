@@ -22,9 +22,7 @@ import (
 func TestRateStore(t *testing.T) {
 	persistencetest.RunCases(t, func(db *persistence.DB) rate.Store { return money.NewRates(db) },
 		storetest.Cases[rate.Store]{
-			"Last":              rateLast,
 			"Exact":             rateExact,
-			"AddedAgain":        rateAddedAgain,
 			"Arrived":           rateArrived,
 			"AtOnce":            rateAtOnce,
 			"JoinsTransactions": rateJoinsTransactions,
@@ -50,43 +48,12 @@ func wantsRates(t *testing.T, s rate.Store, until int64, want string, pairs ...r
 	storetest.Equal(t, got, want, "until", until, "of", pairs)
 }
 
-func rateLast(t *testing.T, s rate.Store, _ commit.Committer) {
-	wantsRates(t, s, 100, "")
-	if n := addRates(t, s, quoteAt("USD", "TRY", "40", 10), quoteAt("USD", "TRY", "41", 30),
-		quoteAt("USD", "TRY", "39", 20), quoteAt("EUR", "USD", "1.1", 15), quoteAt("USD", "EUR", "0.9", 40)); n != 5 {
-		t.Errorf("%d are new", n)
-	}
-	storetest.Equal(t, addRates(t, s), 0, "none added", "are new")
-	wantsRates(t, s, 9, "")
-	wantsRates(t, s, 10, "USD/TRY=40@10 ")
-	wantsRates(t, s, 19, "EUR/USD=1.1@15 USD/TRY=40@10 ")
-	wantsRates(t, s, 29, "EUR/USD=1.1@15 USD/TRY=39@20 ")
-	wantsRates(t, s, 100, "EUR/USD=1.1@15 USD/EUR=0.9@40 USD/TRY=41@30 ")
-	wantsRates(t, s, 100, "USD/TRY=41@30 ", rate.Pair{Base: "USD", Quote: "TRY"}, rate.Pair{Base: "TRY", Quote: "USD"})
-	wantsRates(t, s, 39, "EUR/USD=1.1@15 ", rate.Pair{Base: "EUR", Quote: "USD"}, rate.Pair{Base: "USD", Quote: "EUR"})
-	wantsRates(t, s, 100, "", rate.Pair{Base: "usd", Quote: "TRY"})
-}
-
 func rateExact(t *testing.T, s rate.Store, _ commit.Committer) {
 	for i, text := range []string{"0.000000000000000000000001", "999999999999999999.999999999999999999999999",
 		"9007199254740993.1", "0.1", "100"} {
 		addRates(t, s, quoteAt("A", "B", text, int64(i+1)))
 		wantsRates(t, s, int64(i+1), fmt.Sprintf("A/B=%s@%d ", text, i+1))
 	}
-}
-
-// Adding the same rates again changes nothing; another rate of the same instant replaces the old one.
-func rateAddedAgain(t *testing.T, s rate.Store, _ commit.Committer) {
-	three := []rate.Quote{quoteAt("A", "B", "1", 1), quoteAt("A", "B", "2", 2), quoteAt("B", "C", "3", 1)}
-	for i, want := range []int{3, 0, 0} {
-		storetest.Equal(t, addRates(t, s, three...), want, "time", i, "new")
-	}
-	three[1].Rate = rate.Must("2.5")
-	storetest.Equal(t, addRates(t, s, three...), 1, "changed")
-	if n := addRates(t, s, quoteAt("A", "B", "7", 3), quoteAt("A", "B", "8", 4), quoteAt("A", "B", "9", 3)); n != 2 {
-		t.Errorf("%d changed", n)
-	}
-	wantsRates(t, s, 3, "A/B=9@3 B/C=3@1 ")
 }
 
 // Rates fetched by a job commit with its other writes, and only once if the job runs again.

@@ -31,7 +31,6 @@ func TestTransactionStore(t *testing.T) {
 			"Credited":    withTransactions(depositsCredited),
 			"Addresses":   withTransactions(depositAddresses),
 			"Received":    withTransactions(depositsReceived),
-			"Waiting":     withTransactions(depositsWaiting),
 			"Withdrawals": withTransactions(withdrawalsRoundTrip),
 			"Queue":       withTransactions(withdrawalQueue),
 			"Processes":   withTransactions(withdrawalProcesses),
@@ -205,54 +204,6 @@ func depositsCredited(w *transactionWorld) {
 	}
 }
 
-func depositsWaiting(w *transactionWorld) {
-	ids := map[string]string{}
-	var forTreasury transaction.Deposit
-	for name, s := range map[string]transaction.Status{"a": -9, "b": -5} {
-		d := w.deposit(s, "1")
-		w.do(transaction.Receive(d))
-		ids[d.ID] = name
-		if d.Status == transaction.WaitingTreasury {
-			forTreasury = d
-		}
-	}
-	for _, c := range []struct {
-		q    transaction.WaitingQuery
-		want int
-	}{
-		{transaction.WaitingQuery{UserID: w.user}, 2},
-		{transaction.WaitingQuery{UserID: w.user, Treasury: true}, 1},
-		{transaction.WaitingQuery{UserID: "nobody"}, 0},
-		{transaction.WaitingQuery{UserID: w.user, TxID: forTreasury.TxID, Treasury: true}, 1},
-		{transaction.WaitingQuery{TxID: "nothing", Treasury: true}, 0},
-		{transaction.WaitingQuery{UserID: w.user, ToAddress: forTreasury.ToAddress, Treasury: true}, 1},
-		{transaction.WaitingQuery{ToAddress: "nowhere", Treasury: true}, 0},
-	} {
-		got, err := w.Waiting(w.Context(), c.q, page.Query[transaction.Place]{Count: true})
-		if storetest.Must(w, err); len(got.Records) != c.want || got.Total != c.want {
-			w.Errorf("%+v: %+v", c.q, got)
-		}
-		for i, d := range got.Records {
-			if ids[d.ID] == "" || i > 0 && got.Records[i-1].ID < d.ID {
-				w.Errorf("%+v", got.Records)
-			}
-		}
-	}
-	first, err := w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user}, page.Query[transaction.Place]{Limit: 1})
-	storetest.Must(w, err)
-	place := first.Records[0].Mark()
-	rest := storetest.Value(w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user},
-		page.Query[transaction.Place]{Limit: 1, After: &place}))(w)
-	if !first.More || rest.More || len(rest.Records) != 1 || rest.Records[0].ID >= place.ID {
-		w.Errorf("%+v, then %+v", first, rest)
-	}
-	oldest := storetest.Value(w.Waiting(w.Context(), transaction.WaitingQuery{UserID: w.user},
-		page.Query[transaction.Place]{Limit: 1, Oldest: true}))(w)
-	if !oldest.More || oldest.Records[0].ID != rest.Records[0].ID {
-		w.Errorf("oldest first: %+v", oldest)
-	}
-}
-
 func withdrawalsRoundTrip(w *transactionWorld) {
 	q := w.enqueue("3", transaction.Queued{Status: transaction.TimeOut})
 	got, err := w.Withdrawal(w.Context(), q.ID)
@@ -299,53 +250,10 @@ func withdrawalQueue(w *transactionWorld) {
 	}
 	_, err := w.Queued(w.Context(), "nothing")
 	storetest.Wants(w, err, fault.RecordNotFound)
-	for name, x := range map[string]struct {
-		q    transaction.QueueQuery
-		want []transaction.Queued
-	}{
-		"all":           {transaction.QueueQuery{}, []transaction.Queued{c, b, a}},
-		"id":            {transaction.QueueQuery{ID: &b.ID}, []transaction.Queued{b}},
-		"another user":  {transaction.QueueQuery{UserID: new("nobody")}, nil},
-		"address":       {transaction.QueueQuery{Address: new("bc12")}, []transaction.Queued{b}},
-		"tag":           {transaction.QueueQuery{AddressTag: new("t1")}, []transaction.Queued{a}},
-		"external":      {transaction.QueueQuery{ExternalID: new("e2")}, []transaction.Queued{b}},
-		"attempt":       {transaction.QueueQuery{Attempt: new("a1")}, []transaction.Queued{a}},
-		"tx":            {transaction.QueueQuery{TxID: new("x2")}, []transaction.Queued{b}},
-		"status":        {transaction.QueueQuery{Status: new(transaction.TimeOut)}, []transaction.Queued{b}},
-		"active":        {transaction.QueueQuery{Active: new(true)}, []transaction.Queued{b, a}},
-		"final":         {transaction.QueueQuery{Active: new(false)}, []transaction.Queued{c}},
-		"asset":         {transaction.QueueQuery{Assets: []int64{1, 7}}, []transaction.Queued{c, b, a}},
-		"another asset": {transaction.QueueQuery{Assets: []int64{7}}, nil},
-		"name":          {transaction.QueueQuery{Name: new("inCİ öz_")}, []transaction.Queued{c, b, a}},
-		"other name":    {transaction.QueueQuery{Name: new("%")}, nil},
-		"span": {transaction.QueueQuery{Span: transaction.Span{From: b.At, To: b.At}},
-			[]transaction.Queued{b}},
-		"since": {transaction.QueueQuery{Span: transaction.Span{From: b.At}}, []transaction.Queued{c, b}},
-		"until": {transaction.QueueQuery{Span: transaction.Span{To: b.At}}, []transaction.Queued{b, a}},
-	} {
-		if x.q.UserID == nil {
-			x.q.UserID = &w.user
-		}
-		got := storetest.Value(w.Queue(w.Context(), x.q, page.Query[transaction.Place]{Count: true}))(w)
-		if !slices.EqualFunc(got.Records, x.want, func(a transaction.Entry, b transaction.Queued) bool {
-			return a.Queued.ID == b.ID && a.Withdrawal.ID == b.ID && a.Queued.Status == b.Status &&
-				a.FullName == "İnci Öz_"+w.user
-		}) ||
-			got.Total != len(x.want) {
-			w.Errorf("%s: %+v", name, got)
-		}
-		oldest, err := w.Queue(w.Context(), x.q, page.Query[transaction.Place]{Limit: 1, Oldest: true})
-		storetest.Must(w, err)
-		if n := len(x.want); n > 0 && oldest.Records[0].Queued.ID != x.want[n-1].ID {
-			w.Errorf("%s, oldest first: %+v", name, oldest)
-		}
-	}
-	got, err := w.Queue(w.Context(), transaction.QueueQuery{ID: &a.ID}, page.Query[transaction.Place]{})
-	storetest.Must(w, err)
 	paid := storetest.Value(w.Withdrawal(w.Context(), a.ID))(w)
 	paid.Status, paid.TransferID, paid.Fee = transaction.Finalized, w.transfer(), amount.Must("0.25")
 	storetest.Must(w, w.c.Commit(w.Context(), transaction.SetWithdrawal{Withdrawal: paid}))
-	got, err = w.Queue(w.Context(), transaction.QueueQuery{ID: &a.ID}, page.Query[transaction.Place]{})
+	got, err := w.Queue(w.Context(), transaction.QueueQuery{ID: &a.ID}, page.Query[transaction.Place]{})
 	storetest.Must(w, err)
 	storetest.Same(w, got.Records, []transaction.Entry{{Outgoing: transaction.Outgoing{Queued: a,
 		Withdrawal: transaction.Withdrawal{ID: a.ID, UserID: w.user, Asset: 1, Amount: amount.Must("1"),

@@ -228,15 +228,12 @@ func (s Transactions) Queued(ctx context.Context, id string) (transaction.Queued
 
 // Desk returns how many withdrawals a user has requested.
 func (s Transactions) Desk(ctx context.Context, userID string) (version int64, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var all []int64
-	err = s.db.Conn(ctx).NewSelect().Table("withdrawal_desk").Column("version").Where("user_id = ?", userID).
-		Scan(ctx, &all)
-	if err != nil || len(all) == 0 {
-		return 0, engine.Translate(err)
+	var rows []deskRow
+	err = s.db.Find(ctx, &rows, "user_id = $1", "", userID)
+	if err != nil || len(rows) == 0 {
+		return 0, err
 	}
-	return all[0], nil
+	return rows[0].Version, nil
 }
 
 func (s Transactions) Queue(ctx context.Context, q transaction.QueueQuery,
@@ -346,15 +343,13 @@ const manyUnusual = 200
 
 // Respelled lists transfers that are stored as several deposits, by the ids of these, at most a number of them.
 func (s Transactions) Respelled(ctx context.Context, most int) (out []string, err error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
 	several, unusual := s.candidates(ctx, manyUnusual)
 	var all, more []spelling
-	if err := several.Scan(ctx, &all); err != nil {
-		return nil, engine.Translate(err)
+	if err := scan(ctx, s.db, several, &all); err != nil {
+		return nil, err
 	}
-	if err := unusual.Scan(ctx, &more); err != nil {
-		return nil, engine.Translate(err)
+	if err := scan(ctx, s.db, unusual, &more); err != nil {
+		return nil, err
 	}
 	seen := map[string]bool{}
 	for _, c := range append(all, more...) {

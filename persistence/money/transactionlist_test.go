@@ -163,18 +163,6 @@ func withdrawalProcesses(w *transactionWorld) {
 		storetest.Must(w, w.c.Commit(w.Context(), transaction.AddProcess{Process: p}))
 		all = append([]transaction.Process{p}, all...)
 	}
-	for _, x := range []struct {
-		q    transaction.ProcessQuery
-		want []transaction.Process
-	}{
-		{transaction.ProcessQuery{}, all},
-		{transaction.ProcessQuery{Assets: []int64{1}}, all[1:2]},
-		{transaction.ProcessQuery{Span: transaction.Span{From: all[1].At, To: all[0].At}}, all[:2]},
-	} {
-		x.q.UserID = w.user
-		got := storetest.Value(w.Processes(w.Context(), x.q, page.Query[transaction.Place]{}))(w)
-		storetest.Same(w, got.Records, x.want)
-	}
 	q := w.enqueue("2", transaction.Queued{Status: transaction.TimeOut})
 	sent := transaction.Process{ID: id.New(w.next()), TransactionID: q.ID, UserID: w.user, Asset: 1, At: w.at,
 		Amount: amount.Must("2")}

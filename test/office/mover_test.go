@@ -103,9 +103,10 @@ func (o order) carryOut(ctx context.Context, l *ledger.Ledger) (moved, error) {
 	t := ledger.New(time.Now(), kindMoved, o.Ref, account(o.From), account(o.To), o.Amount)
 	var r ledger.Result
 	var err error
+	m := ledger.Movement{Transfers: []ledger.Transfer{t}}
 	switch o.Do {
 	case "send":
-		r, err = l.Do(ctx, by, ledger.Movement{Transfers: []ledger.Transfer{t}})
+		r, err = l.Do(ctx, by, m)
 	case "hold":
 		h := ledger.NewHold(time.Now(), kindMoved, o.Ref, "test", account(o.From), o.Amount)
 		h.Beyond = o.Beyond
@@ -113,11 +114,15 @@ func (o order) carryOut(ctx context.Context, l *ledger.Ledger) (moved, error) {
 			return moved{ID: r.Holds[0].ID}, nil
 		}
 	case "settle":
-		r, err = l.Settle(ctx, by, o.Of, t)
+		m.End = []ledger.End{{Hold: o.Of, Transfer: t.ID}}
+		r, err = l.Do(ctx, by, m)
 	case "release":
-		return moved{ID: o.Of}, l.Release(ctx, by, o.Of)
+		_, err = l.Do(ctx, by, ledger.Movement{End: []ledger.End{{Hold: o.Of}}})
+		return moved{ID: o.Of}, err
 	case "reverse":
-		r, err = l.Reverse(ctx, by, o.Of, "taken back")
+		was := ledger.Transfer{ID: o.Of, Debit: t.Credit, Credit: t.Debit, Amount: t.Amount}
+		m.Transfers[0] = ledger.Reversal(time.Now(), was, "taken back")
+		r, err = l.Do(ctx, by, m)
 	default:
 		err = fmt.Errorf("no order %q", o.Do)
 	}

@@ -34,7 +34,7 @@ func TestRatesImportIsAllOrNothing(t *testing.T) {
 		run(0, two, "stored 2 rates, 0 of them")
 		run(0, strings.Replace(two, "1.2", "1.3", 1), "stored 2 rates, 1 of them")
 		for clause, want := range map[string]int{"exchange_rate": 2, "exchange_rate WHERE source = 'import'": 2,
-			"audit WHERE action = 'RATES_IMPORT' AND actor_id = 'operator'": 2} {
+			"audit WHERE action = 'RATES_IMPORT' AND actor_id = 'operator'": 2, "audit WHERE detail = 'rates=2 changed=1'": 1} {
 			s.Has(want, clause)
 		}
 	})

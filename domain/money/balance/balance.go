@@ -64,10 +64,7 @@ type Store interface {
 const msOfDay = 24 * int64(time.Hour/time.Millisecond)
 
 // DayOf returns the day of an instant.
-func DayOf(t time.Time) int64 {
-	ms := t.UnixMilli()
-	return (ms - (ms%msOfDay+msOfDay)%msOfDay) / msOfDay
-}
+func DayOf(t time.Time) int64 { return t.Truncate(24*time.Hour).UnixMilli() / msOfDay }
 
 // Start returns the first instant of a day.
 func Start(day int64) time.Time { return time.UnixMilli(day * msOfDay).UTC() }

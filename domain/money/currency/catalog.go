@@ -104,12 +104,11 @@ func (c *Catalog) FindByIDs(currencyID, networkID int64) (Currency, Network, boo
 
 // Decimals returns the number of decimals of amounts of a pair. RECORD_NOT_FOUND.
 func (c *Catalog) Decimals(pairID int64) (int, error) {
-	for _, l := range c.listed {
-		if l.ID == pairID {
-			return l.Decimals(), nil
-		}
+	l, known := c.Pair(pairID)
+	if !known {
+		return 0, fault.New(fault.RecordNotFound, "there is no such pair")
 	}
-	return 0, fault.New(fault.RecordNotFound, "there is no such pair")
+	return l.Decimals(), nil
 }
 
 // Withdrawal finds, by their codes, a currency and a network that is enabled for its withdrawals. INVALID_FIELD for a

@@ -7,7 +7,7 @@ import (
 )
 
 // Books reads the whole ledger for verification. Each method returns the next page after a row, in the order of its
-// key; an empty page is the end. The zero value of the key sorts before every row. It passes ledgertest.Books.
+// key; an empty page is the end. The zero value of the key sorts before every row.
 type Books interface {
 	// Snapshot runs fn with a context in which the other methods read one consistent state.
 	Snapshot(ctx context.Context, fn func(ctx context.Context) error) error

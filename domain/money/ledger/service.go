@@ -333,28 +333,6 @@ func (l *Ledger) refine(ctx context.Context, balances []Balance) (finer bool, er
 	return false, nil
 }
 
-// Reverse reverses a transfer, exactly and once. RECORD_NOT_FOUND, and the errors of Do.
-func (l *Ledger) Reverse(ctx context.Context, by audit.By, id, reason string, with ...commit.Write) (Result, error) {
-	t, err := l.Store.Transfer(ctx, id)
-	if err != nil {
-		return Result{}, err
-	}
-	return l.Do(ctx, by, Movement{Transfers: []Transfer{Reversal(l.Now(), t, reason)}, With: with})
-}
-
-// Release releases a hold. ErrEnded if it was settled; the errors of Do.
-func (l *Ledger) Release(ctx context.Context, by audit.By, hold string, with ...commit.Write) error {
-	_, err := l.Do(ctx, by, Movement{End: []End{{Hold: hold}}, With: with})
-	return err
-}
-
-// Settle transfers the amount of a hold: t debits the hold's account by at most its amount; the rest is released.
-// ErrEnded, and the errors of Do.
-func (l *Ledger) Settle(ctx context.Context, by audit.By, hold string, t Transfer, with ...commit.Write) (Result,
-	error) {
-	return l.Do(ctx, by, Movement{Transfers: []Transfer{t}, End: []End{{Hold: hold, Transfer: t.ID}}, With: with})
-}
-
 // Balance returns a user's balance of an asset; 0 if the account is not open.
 func (l *Ledger) Balance(ctx context.Context, userID string, asset int64) (Balance, error) {
 	a := Account{User, userID, asset}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/page"
 )
 
 // Store stores the ledger. Every method joins the transaction that its context carries. It is safe for concurrent use
@@ -16,23 +15,13 @@ type Store interface {
 	Owned(ctx context.Context, userID string) ([]Balance, error)
 	// Unit returns the smallest amount of an asset, 0 if the ledger has not recorded the asset yet.
 	Unit(ctx context.Context, asset int64) (int64, error)
-	// Transfer returns a transfer by its id. RECORD_NOT_FOUND.
-	Transfer(ctx context.Context, id string) (Transfer, error)
 	// ByRef returns a transfer by kind and reference. RECORD_NOT_FOUND.
 	ByRef(ctx context.Context, kind, ref string) (Transfer, error)
 	// Hold returns a hold by its id. RECORD_NOT_FOUND.
 	Hold(ctx context.Context, id string) (Hold, error)
 	// HoldByRef returns a hold by source and reference. RECORD_NOT_FOUND.
 	HoldByRef(ctx context.Context, source, ref string) (Hold, error)
-	// Statement returns a page of the transfers of an account, newest first. The last page of a million transfers costs
-	// as much as the first.
-	Statement(ctx context.Context, of Account, q page.Query[Place]) (page.Of[Transfer], error)
 }
-
-// Place is the position of a transfer in a statement.
-type Place struct{ ID string }
-
-func (t Transfer) Mark() Place { return Place{t.ID} }
 
 // AddAsset records an asset, or more decimals for it. It has no effect if the asset has at least that precision.
 type AddAsset struct {

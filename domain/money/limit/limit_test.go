@@ -19,36 +19,30 @@ import (
 
 // The stores of the tests: an account of level 1, and the data they return.
 type (
-	users struct {
-		user.Store
-		err error
-	}
+	users  struct{ user.Store }
 	levels struct {
 		level.Store
 		all []level.Level
-		err error
 	}
 	moves struct {
 		all        []limit.Moved
 		month, day time.Time
-		err        error
 	}
 	rates struct {
 		rate.Store
 		all []rate.Quote
-		err error
 	}
 )
 
-func (u users) Get(_ context.Context, id string) (user.User, error) {
-	return user.User{ID: id, Level: 1}, u.err
+func (users) Get(_ context.Context, id string) (user.User, error) {
+	return user.User{ID: id, Level: 1}, nil
 }
 
-func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, l.err }
+func (l levels) List(context.Context, level.Query) ([]level.Level, error) { return l.all, nil }
 
 func (m *moves) Moved(_ context.Context, _ string, month, day time.Time) ([]limit.Moved, error) {
 	m.month, m.day = month, day
-	return m.all, m.err
+	return m.all, nil
 }
 
 func (r rates) Last(_ context.Context, _ time.Time, pairs ...rate.Pair) (known []rate.Quote, err error) {
@@ -59,7 +53,7 @@ func (r rates) Last(_ context.Context, _ time.Time, pairs ...rate.Pair) (known [
 			}
 		}
 	}
-	return known, r.err
+	return known, nil
 }
 
 // now is in April, in UTC.
@@ -210,29 +204,6 @@ func TestSentBefore(t *testing.T) {
 			t.Errorf("%s: %+v", name, refusal)
 		}
 	}
-}
-
-var errDown = errors.New("the database is down")
-
-// Without a store no limit is reported and no amount is permitted.
-func TestLimitsCannotBeRead(t *testing.T) {
-	for name, fail := range map[string]func(*limit.Service){
-		"users":  func(s *limit.Service) { s.Users = users{err: errDown} },
-		"levels": func(s *limit.Service) { s.Levels = levels{err: errDown} },
-		"moves":  func(s *limit.Service) { s.Store = &moves{err: errDown} },
-		"rates":  func(s *limit.Service) { s.Rates = rates{err: errDown} },
-	} {
-		s := sender(out(dollar, "1", "1"))
-		fail(s)
-		storetest.Is(t, storetest.Err(s.Of(t.Context(), "u1")), errDown, name)
-		err := s.Check(t.Context(), user.User{ID: "u", Level: 1}, lira, amount.Must("1"))
-		if name != "users" && !errors.Is(err, errDown) { // the caller has read the account
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	s := sender(out(lira, "1", "1"))
-	s.Rates = rates{err: errDown} // TRY needs no rate
-	storetest.Value(s.Of(t.Context(), "u1"))(t)
 }
 
 // A level that sets no monthly limit has thirty times the daily one, or the largest amount.

@@ -10,13 +10,13 @@ import (
 	"cmp"
 	"context"
 	"regexp"
-	"strings"
 	"time"
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/page"
 	"castellan/domain/kit/sorting"
+	"castellan/domain/money/rate"
 )
 
 // Every is the interval at which providers are read, as defined by the interface (D-PRC-03).
@@ -59,22 +59,13 @@ func (Arrived) Table() string { return "provider_snapshot" }
 
 var _ commit.Write = Arrived{}
 
-var (
-	code = regexp.MustCompile(`^[A-Z0-9._-]{1,32}$`)
-	name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-)
-
-// Code returns the code of an asset in the form of snapshots. ok is false if the text cannot be a code.
-func Code(text string) (_ string, ok bool) {
-	text = strings.ToUpper(strings.TrimSpace(text))
-	return text, code.MatchString(text)
-}
+var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 func ValidName(text string) bool { return name.MatchString(text) && text != AllAccounts }
 
 // Read makes a balance from the data of a provider: a code and two exact amounts that are not negative.
 func Read(asset, free, locked string) (b Balance, ok bool) {
-	b.Asset, ok = Code(asset)
+	b.Asset, ok = rate.Code(asset)
 	var errFree, errLocked error
 	b.Free, errFree = amount.Parse(free)
 	b.Locked, errLocked = amount.Parse(locked)

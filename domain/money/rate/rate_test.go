@@ -1,23 +1,15 @@
 package rate_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"math/big"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
-	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/audit"
-	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/rate"
-	"castellan/persistence/money"
-	"castellan/persistence/persistencetest"
 )
 
 func TestParse(t *testing.T) {
@@ -140,41 +132,6 @@ func TestNeededPairs(t *testing.T) {
 	}
 }
 
-// lastRates is a store of the last rates.
-type lastRates struct {
-	rate.Store
-	all []rate.Quote
-	err error
-}
-
-func (l lastRates) Last(context.Context, time.Time, ...rate.Pair) ([]rate.Quote, error) {
-	return l.all, l.err
-}
-
-func (l lastRates) Add(context.Context, string, []rate.Quote) (int, error) { return 0, l.err }
-
-// A currency is worth itself, without a stored rate. Any other pair needs one.
-func TestCurrentRate(t *testing.T) {
-	now, down := time.UnixMilli(1_700_000_000_000), errors.New("the database is down")
-	s := rate.Service{Store: lastRates{err: down}, Now: func() time.Time { return now }}
-	if q, err := s.Rate(t.Context(), "btc", "BTC"); err != nil || q.Rate.String() != "1" || q.Base != "BTC" ||
-		!q.At.Equal(now) {
-		t.Errorf("%+v, %v", q, err)
-	}
-	if _, err := s.Rate(t.Context(), "BTC", "TRY"); !errors.Is(err, down) {
-		t.Errorf("without the store: %v", err)
-	}
-	s.Store = lastRates{}
-	_, err := s.Rate(t.Context(), "BTC", "TRY")
-	storetest.Wants(t, err, fault.RecordNotFound)
-	_, err = s.Rate(t.Context(), "", "a b")
-	storetest.WantsFields(t, err, "base quote")
-	s.Store = lastRates{all: []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("100")}}}
-	if q, err := s.Rate(t.Context(), "btc", "try"); err != nil || q.Rate.String() != "100" {
-		t.Errorf("%+v, %v", q, err)
-	}
-}
-
 // A rate is written as a number, and equals the same number in another notation.
 func TestRateIsANumber(t *testing.T) {
 	for text, want := range map[string]string{"1.50": "1.5", "40": "40", "0.00000001": "0.00000001"} {
@@ -185,29 +142,5 @@ func TestRateIsANumber(t *testing.T) {
 	}
 	if rate.Must("1").Equal(rate.Must("1.00000001")) {
 		t.Error("different rates are equal")
-	}
-}
-
-// An import stores all rates or none, and is audited if one of them is new or changed.
-func TestImport(t *testing.T) {
-	db, at := persistencetest.SQLite(t), time.UnixMilli(1_700_000_000_000).UTC()
-	store, changes := money.NewRates(db), admin.Changes{Commit: db, Now: func() time.Time { return at }}
-	quotes := []rate.Quote{{Pair: rate.Pair{Base: "BTC", Quote: "TRY"}, Rate: rate.Must("4000000"), At: at},
-		{Pair: rate.Pair{Base: "USD", Quote: "TRY"}, Rate: rate.Must("40"), At: at}}
-	by := audit.By{UserID: "op"}
-	if changed, err := rate.Import(t.Context(), store, changes, by, quotes); changed != 2 || err != nil {
-		t.Errorf("%d of 2 are new, %v", changed, err)
-	}
-	quotes[1].Rate = rate.Must("41")
-	for _, want := range []int{1, 0} {
-		if n, err := rate.Import(t.Context(), store, changes, by, quotes); err != nil || n != want {
-			t.Errorf("%d changed, %v, want %d", n, err, want)
-		}
-	}
-	storetest.Same(t, persistencetest.Acts(t, db), []string{"RATES_IMPORT|op||rates|rates=2 changed=2",
-		"RATES_IMPORT|op||rates|rates=2 changed=1"})
-	down := errors.New("down")
-	if n, err := rate.Import(t.Context(), lastRates{err: down}, changes, by, quotes); !errors.Is(err, down) || n != 0 {
-		t.Errorf("%d, %v", n, err)
 	}
 }

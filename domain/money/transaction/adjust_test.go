@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/page"
 	"castellan/domain/kit/parameter"
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
@@ -39,13 +37,6 @@ func (a accounts) Get(ctx context.Context, id string) (user.User, error) {
 		return user.User{}, a.err
 	}
 	return a.Store.Get(ctx, id)
-}
-
-// blind is a ledger whose balances cannot be read.
-type blind struct{ ledger.Store }
-
-func (blind) Balances(context.Context, ...ledger.Account) ([]ledger.Balance, error) {
-	return nil, errDown
 }
 
 // newCounter returns the service of adjustments over a desk with the user u, and the address of the treasury for
@@ -74,31 +65,10 @@ func adjustment(direction transaction.Direction, sum, uniqueID string) transacti
 		Direction: direction, UniqueID: uniqueID}
 }
 
-// A preview shows the balances that the adjustment then makes, and books nothing.
+// A preview refuses a debit of more than the balance, and a credit out of range.
 func TestPreview(t *testing.T) {
 	d, s := newCounter(t)
 	storetest.Must(t, d.m.Pay("u", "BTC/BTC", "5"))
-	for i, c := range []struct {
-		direction transaction.Direction
-		want      string
-	}{{transaction.Credit, "5 7 -5 -7"}, {transaction.Debit, "7 5 -7 -5"}} {
-		a := adjustment(c.direction, "2", string(rune('a'+i)))
-		u, treasury, err := s.Preview(t.Context(), a)
-		storetest.Must(t, err)
-		got := strings.Join([]string{u.Before.Posted.String(), u.After.Posted.String(), treasury.Before.Posted.String(),
-			treasury.After.Posted.String()}, " ")
-		if got != c.want || u.Before.Account != d.m.Account("u", "BTC/BTC") || u.After.Seq != u.Before.Seq {
-			t.Errorf("%s: %s, %+v", c.direction, got, u)
-		}
-		if has := d.m.Has("u", "BTC/BTC"); !strings.HasPrefix(has, u.Before.Posted.String()+" ") {
-			t.Errorf("the preview booked: %s", has)
-		}
-		made := storetest.Value(s.Adjust(t.Context(), audit.By{UserID: "op"}, a))(t)
-		if has := d.m.Has("u", "BTC/BTC"); !strings.HasPrefix(has, u.After.Posted.String()+" ") ||
-			made.Status != transaction.Finalized {
-			t.Errorf("after the adjustment: %s, %+v", has, made)
-		}
-	}
 	_, _, err := s.Preview(t.Context(), adjustment(transaction.Debit, "5.00000001", ""))
 	if !errors.Is(err, ledger.ErrInsufficient) {
 		t.Errorf("a debit of more than the balance: %v", err)
@@ -112,123 +82,15 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// A new account has a preview too: its balance is 0.
-func TestPreviewOfANewAccount(t *testing.T) {
-	d, s := newCounter(t)
-	u, treasury, err := s.Preview(t.Context(), adjustment(transaction.Credit, "2", ""))
-	storetest.Must(t, err)
-	if u.Before.Posted.Sign() != 0 || u.After.Posted != amount.Must("2") || treasury.After.Posted != amount.Must("-2") ||
-		u.After.Account != d.m.Account("u", "BTC/BTC") || treasury.After.Kind != ledger.Treasury {
-		t.Errorf("%+v, %+v", u, treasury)
-	}
-}
-
-// An adjustment that cannot be booked is refused, by Preview and Adjust alike.
-func TestAdjustmentIsRefused(t *testing.T) {
-	d, s := newCounter(t)
-	storetest.Must(t, d.m.Pay("u", "ETH/ETH", "5"))
-	users := s.Users
-	for _, c := range []struct {
-		name   string
-		change func(*transaction.Adjustment)
-		want   fault.Code
-		fields string
-	}{
-		{"nothing", func(a *transaction.Adjustment) { a.Amount = amount.Amount{} }, fault.InvalidField, "amount"},
-		{"a negative amount", func(a *transaction.Adjustment) { a.Amount = amount.Must("-1") }, fault.InvalidField, "amount"},
-		{"a long id", func(a *transaction.Adjustment) { a.UniqueID = strings.Repeat("ü", 129) }, fault.InvalidField,
-			"uniqueId"},
-		{"too many decimals", func(a *transaction.Adjustment) { a.Amount = amount.Must("0.000000001") }, "", ""},
-		{"an unknown currency", func(a *transaction.Adjustment) { a.CurrencyCode = "X" }, fault.RecordNotFound, ""},
-		{"an unknown user", func(a *transaction.Adjustment) { a.UserID = "x" }, fault.RecordNotFound, ""},
-		{"a debit without an address", func(a *transaction.Adjustment) {
-			a.Direction, a.CurrencyCode, a.NetworkCode = transaction.Debit, "ETH", "ETH"
-		}, fault.InvalidState, ""},
-		{"no accounts", func(*transaction.Adjustment) { s.Users = accounts{users, errDown} }, fault.Internal, ""},
-	} {
-		a := adjustment(transaction.Credit, "2", "id")
-		c.change(&a)
+// An id has at most 128 characters.
+func TestLongestIDOfAnAdjustment(t *testing.T) {
+	_, s := newCounter(t)
+	for n, fields := range map[int]string{128: "", 129: "uniqueId"} {
+		a := adjustment(transaction.Credit, "2", strings.Repeat("ü", n))
 		_, _, previewed := s.Preview(t.Context(), a)
 		_, adjusted := s.Adjust(t.Context(), audit.By{UserID: "op"}, a)
-		for _, err := range []error{previewed, adjusted} {
-			switch {
-			case err == nil:
-				t.Errorf("%s is accepted", c.name)
-			case c.want != "":
-				storetest.Wants(t, err, c.want)
-			case !errors.Is(err, ledger.ErrPrecision):
-				t.Errorf("%s: %v", c.name, err)
-			}
-			if c.fields != "" {
-				storetest.WantsFields(t, err, c.fields)
-			}
-		}
-		s.Users = users
-	}
-	longest := adjustment(transaction.Credit, "2", strings.Repeat("ü", 128))
-	if _, err := s.Adjust(t.Context(), audit.By{UserID: "op"}, longest); err != nil {
-		t.Errorf("an id of 128 characters: %v", err)
-	}
-	s.Ledger = &ledger.Ledger{Store: blind{d.m.Ledger.Store}}
-	if _, _, err := s.Preview(t.Context(), adjustment(transaction.Credit, "2", "")); !errors.Is(err, errDown) {
-		t.Errorf("without the ledger: %v", err)
-	}
-}
-
-// processes is a store with one process of every user.
-type processes struct{ transaction.Store }
-
-func (processes) Processes(_ context.Context, q transaction.ProcessQuery,
-	_ page.Query[transaction.Place]) (page.Of[transaction.Process], error) {
-	return page.Of[transaction.Process]{Records: []transaction.Process{{UserID: q.UserID}}}, nil
-}
-
-// Processes of a user of another type, and of a missing one, are none.
-func TestProcesses(t *testing.T) {
-	d, s := newCounter(t)
-	s.Store = processes{}
-	u, err := d.Users.Get(t.Context(), "u")
-	storetest.Must(t, err)
-	own, other := string(u.Type), "another type"
-	for _, c := range []struct {
-		userID   string
-		userType *string
-		want     int
-	}{{"u", nil, 1}, {"u", &own, 1}, {"u", &other, 0}, {"missing", &own, 0}, {"missing", nil, 1}} {
-		got, err := s.Processes(t.Context(), transaction.ProcessQuery{UserID: c.userID}, c.userType,
-			page.Query[transaction.Place]{})
-		if err != nil || len(got.Records) != c.want {
-			t.Errorf("%+v: %d, %v", c, len(got.Records), err)
-		}
-	}
-	s.Users = accounts{s.Users, errDown}
-	_, err = s.Processes(t.Context(), transaction.ProcessQuery{UserID: "u"}, &own, page.Query[transaction.Place]{})
-	if !errors.Is(err, errDown) {
-		t.Errorf("without accounts: %v", err)
-	}
-}
-
-// Codes select the pairs that have both; codes without a pair select an id that no row has.
-func TestAssets(t *testing.T) {
-	d, s := newCounter(t)
-	btc, unknown := "BTC", "X"
-	pair := d.m.Pair("BTC/BTC").ID
-	for _, c := range []struct {
-		currency, network *string
-		has               bool
-		none              bool
-	}{{nil, nil, false, false}, {&btc, nil, true, false}, {nil, &btc, true, false}, {&btc, &btc, true, false},
-		{&unknown, &btc, false, true}, {&btc, &unknown, false, true}, {&unknown, nil, false, true}} {
-		got := s.Assets(c.currency, c.network)
-		if slices.Contains(got, pair) != c.has || slices.Equal(got, []int64{0}) != c.none {
-			t.Errorf("%v", got)
-		}
-	}
-	if got := s.Assets(nil, nil); got != nil {
-		t.Errorf("without codes: %v", got)
-	}
-	if got := s.Assets(&btc, &btc); !slices.Equal(got, []int64{pair}) {
-		t.Errorf("%v", got)
+		storetest.WantsFields(t, previewed, fields)
+		storetest.WantsFields(t, adjusted, fields)
 	}
 }
 

@@ -1,6 +1,7 @@
 package transaction
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -28,30 +29,12 @@ const (
 	QueueCancelled   QueueStatus = 12 // cancelled by an administrator; final
 )
 
+var queueNames = map[QueueStatus]string{QueueSuccess: "success", QueueWaiting: "waitingApproval",
+	HotWalletIsEmpty: "hotWalletInsufficientBalance", TimeOut: "timeOut", QueueReady: "queued",
+	QueueProcessing: "processing", QueueSent: "sent", QueueFailed: "failed", QueueCancelled: "cancelled"}
+
 // String returns the name of the status in the interface.
-func (s QueueStatus) String() string {
-	switch s {
-	case QueueSuccess:
-		return "success"
-	case QueueWaiting:
-		return "waitingApproval"
-	case HotWalletIsEmpty:
-		return "hotWalletInsufficientBalance"
-	case TimeOut:
-		return "timeOut"
-	case QueueReady:
-		return "queued"
-	case QueueProcessing:
-		return "processing"
-	case QueueSent:
-		return "sent"
-	case QueueFailed:
-		return "failed"
-	case QueueCancelled:
-		return "cancelled"
-	}
-	return "unknown"
-}
+func (s QueueStatus) String() string { return cmp.Or(queueNames[s], "unknown") }
 
 // Queued is an entry in the queue of the hot wallet. It has the id of its withdrawal.
 //

@@ -62,11 +62,6 @@ func TestRefusedRequests(t *testing.T) {
 		return func(r *transaction.WithdrawalRequest) { r.Amount = amount.Must(text) }
 	}
 	plain := func(*transaction.WithdrawalRequest) {}
-	asks("nothing", fault.InvalidField, sum("0"))
-	asks("less than nothing", fault.InvalidField, sum("-1"))
-	asks("nine decimals", fault.InvalidField, sum("0.000000001"))
-	asks("an unknown pair", fault.InvalidField, func(r *transaction.WithdrawalRequest) { r.NetworkCode = "X" })
-	asks("an unknown user", fault.RecordNotFound, func(r *transaction.WithdrawalRequest) { r.UserID = "w" })
 	asks("a risky account", fault.AMLRisky, plain)
 	asks("a risky account that is ignored", "", func(r *transaction.WithdrawalRequest) { r.UserID = "ignored" })
 	storetest.Must(t, d.m.DB.Commit(t.Context(), user.SetAMLStatus{UserID: "u", Status: user.NotRisky}))
@@ -86,9 +81,6 @@ func TestRefusedRequests(t *testing.T) {
 		}
 	}
 	asks("below the minimum", fault.BelowMinimum, sum("0.09999999"))
-	asks("an address of another network", fault.AddressNotAllowed, func(r *transaction.WithdrawalRequest) {
-		r.Address = "x"
-	})
 	asks("the minimum", "", plain)
 	asks("one unit too many", fault.InsufficientBalance, sum("0.20000001")) // and the fee of 0.01
 	asks("all that is left", "", sum("0.2"))
@@ -190,49 +182,17 @@ func (l *till) waiting(sum, sender string, ids ...string) {
 	}
 }
 
-// An update returns its deposits up to 20 records, and above that its job alone.
-func TestUpdateReturnsTwentyDeposits(t *testing.T) {
-	for n, want := range map[int]int{20: 20, 21: 0} {
-		l := newTill(t)
-		var ids []string
-		for i := range n {
-			ids = append(ids, fmt.Sprintf("d%02d", i))
-		}
-		l.waiting("1", "{}", ids...)
-		got, err := l.UpdateStatus(t.Context(), clerk, transaction.Update{IDs: ids, To: transaction.FinalizedDeposit})
-		if err != nil || len(got.Deposits) != want || got.JobID == "" {
-			t.Errorf("%d: %+v, %v", n, got, err)
-		}
-		storetest.Equal(t, l.m.Has("u", "BTC/BTC"), map[int]string{20: "20 0 20", 21: "0 0 0"}[n], n)
-	}
-}
-
-// An update inside a transaction shows the deposits as its job will leave them. The job runs after the transaction.
-func TestUpdateInsideATransaction(t *testing.T) {
-	l := newTill(t)
-	l.waiting("1", "{}", "d1")
-	storetest.Must(t, l.m.DB.InTx(t.Context(), func(ctx context.Context) error {
-		got, err := l.UpdateStatus(ctx, clerk, transaction.Update{IDs: []string{"d1"}, To: transaction.FinalizedDeposit})
-		if err != nil || len(got.Deposits) != 1 || got.Deposits[0].Status != transaction.FinalizedDeposit ||
-			len(got.Failed) != 0 {
-			t.Errorf("%+v, %v", got, err)
-		}
-		return err
-	}))
-	storetest.Equal(t, l.m.Has("u", "BTC/BTC"), "1 0 1", "after the transaction")
-}
-
 // A deposit whose user is gone is credited without messages. One whose user cannot be read is not credited.
 func TestCreditWithoutUser(t *testing.T) {
 	for answer, want := range map[error]string{fault.New(fault.RecordNotFound, "none"): "1 0 1", errDown: "0 0 0"} {
 		l := newTill(t)
 		l.waiting("1", "{}", "d1")
-		l.told = nil
+		l.told = 0
 		l.Service.Users = accounts{l.Service.Users, answer}
 		_, err := l.UpdateStatus(t.Context(), clerk, transaction.Update{IDs: []string{"d1"},
 			To: transaction.FinalizedDeposit})
-		if has := l.m.Has("u", "BTC/BTC"); err != nil || has != want || len(l.told) != 0 {
-			t.Errorf("%v: %v, has %s, told %v", answer, err, has, l.told)
+		if has := l.m.Has("u", "BTC/BTC"); err != nil || has != want || l.told != 0 {
+			t.Errorf("%v: %v, has %s, told %d", answer, err, has, l.told)
 		}
 		_, err = l.Report(t.Context(), clerk, report("x", plain)) // tells its user that the sender is missing
 		if errors.Is(answer, errDown) != errors.Is(err, errDown) {
@@ -246,39 +206,25 @@ type fencing struct{ commit.Committer }
 
 func (fencing) Commit(context.Context, ...commit.Write) error { return commit.ErrFenced }
 
-// The refusals of an update have an order: a missing record, one that does not wait, one without a sender.
+// An update that fails changes nothing. Deposits that another one has claimed are refused until its job is gone.
 func TestRefusedUpdates(t *testing.T) {
 	l := newTill(t)
 	storetest.Must(t, l.m.Pay("u", "BTC/BTC", "2"))
-	l.enqueue("out", addresses["BTC"], transaction.QueueReady, nil)
+	out := storetest.Value(l.ask("u", "BTC", 50, "out"))(t)
 	l.waiting("1", "{}", "d1")
-	l.waiting("1", "", "bare")
 	l.waiting("600000000000000000", "{}", "large1", "large2")
 	update := func(ids ...string) error {
 		_, err := l.UpdateStatus(t.Context(), clerk, transaction.Update{IDs: ids, To: transaction.FinalizedDeposit})
 		return err
 	}
-	for _, c := range []struct {
-		ids   []string
-		want  fault.Code
-		field string
-	}{{[]string{"bare", "out", "none"}, fault.RecordNotFound, ""}, {[]string{"bare", "out"}, fault.InvalidState, ""},
-		{[]string{"d1", "bare"}, fault.InvalidState, "senderInfo"}} {
-		err := update(c.ids...)
-		var f *fault.Error
-		if fault.CodeOf(err) != c.want || !errors.As(err, &f) || f.Field != c.field {
-			t.Errorf("%v: %v, want %s", c.ids, err, c.want)
-		}
-	}
 	l.Service.Changes.Commit = fencing{l.m.DB}
 	storetest.Wants(t, update("d1"), fault.InvalidState)
 	l.Service.Changes.Commit = l.m.DB
-	persistencetest.Fails(t, l.m.DB, "deposit withdrawal", func(ctx context.Context) error {
-		_, err := l.UpdateStatus(ctx, clerk, transaction.Update{IDs: []string{"out", "d1"}, To: transaction.FinalizedDeposit})
-		if fault.CodeOf(err) == fault.InvalidState {
-			return nil
+	persistencetest.Fails(t, l.m.DB, "deposit withdrawal", func(context.Context) error {
+		if err := update(out.Queued.ID, "d1"); fault.CodeOf(err) != fault.InvalidState {
+			return err
 		}
-		return err
+		return nil
 	})
 	l.run = false
 	l.waiting("1", "{}", "d2")

@@ -9,6 +9,7 @@
 package transaction
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -37,28 +38,12 @@ const (
 	Cancelled        Status = -3 // a withdrawal that an administrator cancelled; nothing is held
 )
 
+var statusNames = map[Status]string{WaitingTreasury: "waitingTreasuryApproval", WaitingSender: "waitingSenderInfo",
+	WaitingQueue: "waitingQueue", Finalized: "finalized", FinalizedDeposit: "finalizedDeposit", Processing: "processing",
+	Failed: "failed", Cancelled: "cancelled"}
+
 // String returns the name of the status in the interface.
-func (s Status) String() string {
-	switch s {
-	case WaitingTreasury:
-		return "waitingTreasuryApproval"
-	case WaitingSender:
-		return "waitingSenderInfo"
-	case WaitingQueue:
-		return "waitingQueue"
-	case Finalized:
-		return "finalized"
-	case FinalizedDeposit:
-		return "finalizedDeposit"
-	case Processing:
-		return "processing"
-	case Failed:
-		return "failed"
-	case Cancelled:
-		return "cancelled"
-	}
-	return "unknown"
-}
+func (s Status) String() string { return cmp.Or(statusNames[s], "unknown") }
 
 // Direction is the direction of an adjustment.
 type Direction string

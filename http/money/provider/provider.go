@@ -9,7 +9,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"castellan/domain/kit/amount"
 	"castellan/domain/kit/fault"
@@ -121,7 +120,7 @@ type total struct {
 type totals = rest.Either[total, []total]
 
 func (g Group) total(ctx context.Context, _ rest.Caller, in totalRequest) (out totals, err error) {
-	slot := floor(in.At.Time)
+	slot := in.At.Truncate(provider.Every)
 	all, found, err := g.Store.At(ctx, in.Provider, slot)
 	if err != nil {
 		return out, err
@@ -138,10 +137,4 @@ func (g Group) total(ctx context.Context, _ rest.Caller, in totalRequest) (out t
 		return totals{Value: total{Provider: in.Provider, Asset: asset, At: slot.UnixMilli()}}, nil
 	}
 	return totals{Value: shown[i]}, nil
-}
-
-// floor rounds t down to five minutes, also before 1970.
-func floor(t time.Time) time.Time {
-	every, ms := provider.Every.Milliseconds(), t.UnixMilli()
-	return time.UnixMilli(ms - (ms%every+every)%every)
 }

@@ -3,7 +3,6 @@ package ledgertest
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"castellan/domain/kit/amount"
@@ -12,13 +11,6 @@ import (
 	"castellan/domain/kit/storetest"
 	"castellan/domain/money/ledger"
 )
-
-// sorted sorts ids, newest first: within a millisecond their order is undefined.
-func sorted(ids []string) []string {
-	slices.Sort(ids)
-	slices.Reverse(ids)
-	return ids
-}
 
 // holds locks, releases, settles, and blocks more than the balance.
 func holds(w *world) {
@@ -37,17 +29,17 @@ func holds(w *world) {
 	// A settlement takes at most the locked amount; the rest is released.
 	other := w.out("2", "4")
 	other.Debit, other.Credit = other.Credit, other.Debit
-	storetest.Fails(w, storetest.Err(w.l.Settle(w.ctx, by, h.ID, other)), "", "settled by a transfer of another account")
-	r := storetest.Value(w.l.Settle(w.ctx, by, h.ID, w.out("3", "3")))(w)
+	storetest.Fails(w, storetest.Err(w.end(w.l, h.ID, other)), "", "settled by a transfer of another account")
+	r := storetest.Value(w.end(w.l, h.ID, w.out("3", "3")))(w)
 	w.has("7", "0", "7")
 	h = storetest.Value(w.s.Hold(w.ctx, h.ID))(w)
 	if h.State != ledger.Settled || h.Transfer != r.Transfers[0].ID || h.Version != 2 {
 		w.Errorf("settled: %+v", h)
 	}
-	w.refused(w.l.Release(w.ctx, by, h.ID), ledger.ErrEnded)
-	_, err = w.l.Settle(w.ctx, by, h.ID, w.out("4", "1"))
+	w.refused(storetest.Err(w.end(w.l, h.ID)), ledger.ErrEnded)
+	_, err = w.end(w.l, h.ID, w.out("4", "1"))
 	w.refused(err, ledger.ErrEnded)
-	storetest.Wants(w, w.l.Release(w.ctx, by, "unknown"), fault.RecordNotFound)
+	storetest.Wants(w, storetest.Err(w.end(w.l, "unknown")), fault.RecordNotFound)
 
 	// A blockage may exceed the balance and also holds future funds (D-BLK-03).
 	b := storetest.Value(w.hold("5", "100", true))(w)
@@ -56,8 +48,8 @@ func holds(w *world) {
 	w.has("57", "100", "0")
 	_, err = w.do(w.l, w.out("5", "0.01"))
 	w.refused(err, ledger.ErrInsufficient)
-	storetest.Must(w, w.l.Release(w.ctx, by, b.ID))
-	storetest.Must(w, w.l.Release(w.ctx, by, b.ID)) // the same again
+	storetest.Must(w, storetest.Err(w.end(w.l, b.ID)))
+	storetest.Must(w, storetest.Err(w.end(w.l, b.ID))) // the same again
 	w.has("57", "0", "57")
 }
 
@@ -79,11 +71,11 @@ func (s *stale) Hold(ctx context.Context, id string) (ledger.Hold, error) {
 func endedMeanwhile(w *world) {
 	w.must(w.in("1", "10"))
 	h := storetest.Value(w.hold("1", "4", false))(w)
-	storetest.Must(w, w.l.Release(w.ctx, by, h.ID))
+	storetest.Must(w, storetest.Err(w.end(w.l, h.ID)))
 	late := New(&stale{w.s, h, 2}, w.c)
-	storetest.Must(w, late.Release(w.ctx, by, h.ID))
+	storetest.Must(w, storetest.Err(w.end(late, h.ID)))
 	late = New(&stale{w.s, h, 1}, w.c)
-	_, err := late.Settle(w.ctx, by, h.ID, w.out("1", "4"))
+	_, err := w.end(late, h.ID, w.out("1", "4"))
 	w.refused(err, ledger.ErrEnded)
 	w.has("10", "0", "10")
 }
@@ -104,7 +96,7 @@ func decides(w *world) {
 		l, ref := nodes[i%3], fmt.Sprint(i)
 		switch n := i / 3; n % 3 {
 		case 0:
-			held[n/3*3+i%3], err = l.Decide(w.ctx, by, []ledger.Account{w.user}, whole)
+			held[n/3*3+i%3], err = l.Decide(w.ctx, operator, []ledger.Account{w.user}, whole)
 		case 1:
 			_, err = w.do(l, w.in(ref, "7"))
 		default:
@@ -112,7 +104,7 @@ func decides(w *world) {
 		}
 		return err
 	})
-	last := storetest.Value(w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole))(w)
+	last := storetest.Value(w.l.Decide(w.ctx, operator, []ledger.Account{w.user}, whole))(w)
 	var sum amount.Amount
 	for _, r := range append(held, last) {
 		for _, h := range r.Holds {
@@ -124,7 +116,7 @@ func decides(w *world) {
 		w.Errorf("%+v, held %s", b, sum)
 	}
 	// If nothing is to be done, nothing is written.
-	r := storetest.Value(w.l.Decide(w.ctx, by, []ledger.Account{w.user}, whole))(w)
+	r := storetest.Value(w.l.Decide(w.ctx, operator, []ledger.Account{w.user}, whole))(w)
 	if again, err := w.l.Balance(w.ctx, w.user.Owner, w.user.Asset); len(r.Holds) > 0 || again != b {
 		w.Errorf("%+v, %+v, %v", r, again, err)
 	}
@@ -133,21 +125,20 @@ func decides(w *world) {
 // reverses reverses transfers.
 func reverses(w *world) {
 	in := w.must(w.in("1", "10")).Transfers[0]
-	back := storetest.Value(w.l.Reverse(w.ctx, by, in.ID, "booked twice"))(w)
+	back := w.must(ledger.Reversal(time.Now(), in, "booked twice"))
 	w.has("0", "0", "0")
 	t := back.Transfers[0]
 	if t.Reverses != in.ID || t.Debit != in.Credit || t.Credit != in.Debit || t.Reason != "booked twice" {
 		w.Errorf("the reversal is %+v", t)
 	}
-	again := storetest.Value(w.l.Reverse(w.ctx, by, in.ID, "booked twice"))(w)
+	again := w.must(ledger.Reversal(time.Now(), in, "booked twice"))
 	if !again.Repeated || again.Transfers[0].ID != t.ID {
 		w.Errorf("reversed again: %+v", again)
 	}
-	storetest.Wants(w, storetest.Err(w.l.Reverse(w.ctx, by, "unknown", "")), fault.RecordNotFound)
 
 	in = w.must(w.in("2", "10")).Transfers[0]
 	w.must(w.out("2", "1"))
-	_, err := w.l.Reverse(w.ctx, by, in.ID, "")
+	_, err := w.do(w.l, ledger.Reversal(time.Now(), in, ""))
 	w.refused(err, ledger.ErrInsufficient) // part of it is spent
 	second := ledger.New(time.Now(), "correction", w.user.Owner, w.user, w.treasury, in.Amount)
 	second.Reverses = in.ID

@@ -10,7 +10,6 @@ import (
 
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
-	"castellan/domain/kit/page"
 	"castellan/domain/money/ledger"
 )
 
@@ -192,10 +191,6 @@ func (m *Memory) Unit(_ context.Context, asset int64) (int64, error) {
 	return m.units[asset], nil
 }
 
-func (m *Memory) Transfer(_ context.Context, id string) (ledger.Transfer, error) {
-	return one(m, m.transfers, id)
-}
-
 func (m *Memory) ByRef(_ context.Context, kind, ref string) (ledger.Transfer, error) {
 	id, _ := one(m, m.refs, [2]string{kind, ref})
 	return one(m, m.transfers, id)
@@ -218,23 +213,4 @@ func one[K comparable, V any](m *Memory, of map[K]V, key K) (V, error) {
 		return v, errNone
 	}
 	return v, nil
-}
-
-func (m *Memory) Statement(_ context.Context, of ledger.Account, q page.Query[ledger.Place]) (
-	out page.Of[ledger.Transfer], _ error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, t := range m.transfers {
-		if t.Debit != of && t.Credit != of {
-			continue
-		}
-		if out.Total++; q.After == nil || t.ID < q.After.ID {
-			out.Records = append(out.Records, t)
-		}
-	}
-	slices.SortFunc(out.Records, func(a, b ledger.Transfer) int { return cmp.Compare(b.ID, a.ID) })
-	if out.More = q.Limit > 0 && len(out.Records) > q.Limit; out.More {
-		out.Records = out.Records[:q.Limit]
-	}
-	return out, nil
 }
