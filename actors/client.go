@@ -103,7 +103,7 @@ func (c Client) Refresh(id string) {
 	if c.WarmCache != nil {
 		c.WarmCache.take(id)
 	}
-	c.Node.Send(cluster.ActiveActor(KindChallenge, id), &pb.ChallengeRefresh{})
+	c.Node.SendToActive(KindChallenge, id, &pb.ChallengeRefresh{})
 }
 
 // Resume activates the owner of a challenge whose action has not reported.
