@@ -47,12 +47,12 @@ func ownerOf(t *testing.T, state challenge.State) (*badStore, Client) {
 		ExpiresAt: time.Now().Add(time.Minute).UnixMilli(),
 	}}}
 	d := &Deps{Store: s, Commit: s, Accounts: s, Sessions: s, Actions: challenge.Actions{}, Unclustered: true,
-		Rules: challenge.DefaultRules(), Idle: time.Minute, IO: time.Second, Now: time.Now,
+		Rules: challenge.DefaultRules(), Idle: time.Minute, IO: time.Second, Now: time.Now, WarmCache: new(WarmCache),
 		Log: slog.New(slog.DiscardHandler), Seal: func(plain, _ []byte) []byte { return plain }}
 	node := cluster.Solo(d.Log)
 	t.Cleanup(func() { node.Stop(context.Background()) })
 	node.Register(cluster.Kind{Name: KindChallenge, New: func() actor.Actor { return &challengeActor{d: d} }})
-	return s, Client{Node: node, Now: time.Now}
+	return s, Client{Node: node, WarmCache: d.WarmCache, Now: time.Now}
 }
 
 // If an owner reads the row of a challenge but not its outcome, the next call reads both again. A completed challenge
@@ -82,4 +82,19 @@ func TestWaiterLeavesWithoutDatabase(t *testing.T) {
 	if n := s.loads.Load() - before; n > 5 {
 		t.Errorf("%d reads for one caller", n)
 	}
+}
+
+// An owner ignores a command whose caller has stopped waiting.
+func TestLateCommandsAreIgnored(t *testing.T) {
+	s, client := ownerOf(t, challenge.Pending)
+	client.Now = func() time.Time { return time.Now().Add(-patience - time.Second) }
+	for _, call := range []func(ctx context.Context) error{
+		func(ctx context.Context) error { _, err := client.Result(ctx, "c", 0); return err },
+		func(ctx context.Context) error { _, _, err := client.Subscribe(ctx, "c", 1, 0); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		storetest.Wants(t, call(ctx), fault.Unavailable)
+		cancel()
+	}
+	storetest.Equal(t, s.loads.Load(), 0, "reads")
 }

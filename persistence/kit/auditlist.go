@@ -17,7 +17,7 @@ var _ audit.Store = Audit{}
 
 func NewAudit(db *engine.DB) Audit { return Audit{db} }
 
-// auditRows reads the audit; its rows are written by auditWrites.
+// auditRows reads the audit; its rows are written by AuditWrites.
 var auditRows = record.Of(record.Table[auditRow, audit.Stored]{
 	Order: record.Keyset{Columns: "at, chain, seq", Descending: true},
 }, nil)

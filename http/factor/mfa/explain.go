@@ -125,7 +125,7 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 }
 
 func showCandidate(c mfa.Candidate) candidate {
-	return candidate{c.Policy.ID, c.Policy.Name, string(c.Policy.EntityType), rest.OrNull(c.Policy.EntityID),
+	return candidate{c.Policy.ID, c.Policy.Name, string(c.Policy.EntityType), rest.Filled(c.Policy.EntityID),
 		c.Policy.ExpireAt, string(c.Verdict)}
 }
 
