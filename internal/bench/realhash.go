@@ -82,7 +82,7 @@ func (b *bench) cost() []string {
 
 // atHalf measures whole returning logins at half of the rate that the service can serve, and adds their times.
 func (b *bench) atHalf(s *server, rate float64, round int, of series) error {
-	pause := time.Duration(float64(b.clients) / (rate / 2) * float64(time.Second))
+	pause := time.Duration(float64(b.clients) / (max(rate, 1) / 2) * float64(time.Second)) // a rate of 0 would never end
 	began := time.Now()
 	until := began.Add(b.long(6 * time.Second))
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
