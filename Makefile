@@ -279,6 +279,5 @@ $(CONSOLE): console/package-lock.json $(API_TOOLS)
 bench: ## measure on both databases with full durability, medians of several rounds (BENCH="-rounds 3")
 	@scripts/ensure-test-deps.sh postgresql
 	go run ./internal/bench $(BENCH)
-	go test -run '^$$' -bench . -benchtime 1x -timeout 20m ./internal/sockload
 	go test -run '^$$' -bench 'Permission|Endpoint|Verify|Sign|Derive|Decide' -benchmem ./http/auth ./http/edge ./domain/kit/token ./domain/account/password
 	go test -run '^$$' -bench . -benchmem ./domain/guard/firewall ./actors/ratelimit

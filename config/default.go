@@ -119,20 +119,7 @@ func (c Config) Resolved() Config {
 	if h.PublicURL == "" {
 		h.PublicURL = "http://" + reachable(h.Addr) + h.BasePath
 	}
-	if h.CORSOrigins != nil {
-		origins := make([]string, len(h.CORSOrigins))
-		for i, o := range h.CORSOrigins {
-			origins[i] = normalOrigin(o)
-		}
-		h.CORSOrigins = origins
-	}
-	if c.WebAuthn.Origins != nil {
-		origins := make([]string, len(c.WebAuthn.Origins))
-		for i, o := range c.WebAuthn.Origins {
-			origins[i] = normalOrigin(o)
-		}
-		c.WebAuthn.Origins = origins
-	}
+	h.CORSOrigins, c.WebAuthn.Origins = normalOrigins(h.CORSOrigins), normalOrigins(c.WebAuthn.Origins)
 	if c.Database.URL == "" {
 		c.Database.URL = Secret("sqlite:" + filepath.Join(c.DataDir, "castellan.db"))
 	}
@@ -214,15 +201,17 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// normalOrigin writes an origin as browsers do: lower case, without the default port. An invalid origin is not changed,
-// and Validate reports it.
-func normalOrigin(s string) string {
-	s = strings.ToLower(s)
-	switch {
-	case strings.HasPrefix(s, "https://"):
-		return strings.TrimSuffix(s, ":443")
-	case strings.HasPrefix(s, "http://"):
-		return strings.TrimSuffix(s, ":80")
+// normalOrigins writes origins as browsers do: lower case, without the default port. Validate reports invalid ones.
+func normalOrigins(all []string) (normal []string) {
+	for _, o := range all {
+		o = strings.ToLower(o)
+		switch {
+		case strings.HasPrefix(o, "https://"):
+			o = strings.TrimSuffix(o, ":443")
+		case strings.HasPrefix(o, "http://"):
+			o = strings.TrimSuffix(o, ":80")
+		}
+		normal = append(normal, o)
 	}
-	return s
+	return normal
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -291,22 +292,19 @@ func (l *loader) environment(environ []string) {
 			values[name] = value
 		}
 	}
+	var names []string
 	for i := range table {
 		e := &table[i]
+		names = append(names, e.env)
 		if value, ok := values[e.env]; ok {
 			l.set(e, raw{text: value}, origin{FromEnv, e.env})
 			delete(values, e.env)
 		}
 	}
-	unknown := make([]string, 0, len(values))
-	for name := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if isSectionVariable(name) {
-			unknown = append(unknown, name)
+			l.fault(name, "", "unknown variable%s", suggest(name, names))
 		}
-	}
-	slices.Sort(unknown)
-	for _, name := range unknown {
-		l.fault(name, "", "unknown variable%s", suggestVariable(name))
 	}
 }
 
@@ -335,22 +333,13 @@ func suggestKey(key string) string {
 		}
 	}
 	if section == "" {
-		for s := range sections {
-			siblings = append(siblings, s)
-		}
-		slices.Sort(siblings)
+		siblings = append(siblings, slices.Sorted(maps.Keys(sections))...)
 	}
-	if near := nearest(name, siblings); near != "" {
-		return fmt.Sprintf("; did you mean %s?", near)
-	}
-	return ""
+	return suggest(name, siblings)
 }
 
-func suggestVariable(name string) string {
-	names := make([]string, len(table))
-	for i, e := range table {
-		names[i] = e.env
-	}
+// suggest proposes the most similar name, if one is similar.
+func suggest(name string, names []string) string {
 	if near := nearest(name, names); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}

@@ -281,14 +281,6 @@ func TestDerivedDefaults(t *testing.T) {
 	}
 }
 
-func TestSlogLevel(t *testing.T) {
-	for _, level := range []string{"debug", "info", "warn", "error"} {
-		if got := (Log{Level: level}).SlogLevel().String(); !strings.EqualFold(got, level) {
-			t.Errorf("%s gives %s", level, got)
-		}
-	}
-}
-
 // Faults of the checks are reported with the others and with their source, unless their key is already reported.
 func TestFindingsOfOtherPackages(t *testing.T) {
 	asked := 0

@@ -8,7 +8,7 @@ export CASTELLAN_TEST_DATABASES=sqlite
 
 # Left out: browsers, measurements, tests that wait for what happens after failures, and single tests that take over ten
 # seconds or need Node.
-left='/web|/internal/(bench|budget|sockload|localcluster|pgtest)|/test/(console|faults)'
+left='/web|/internal/(bench|budget|localcluster|pgtest)|/test/(console|faults)'
 slow='^Test(DemoContinuesAfterKill|DemoFillsEveryList|EveryEndpointAcceptsOnlyItsTokenClass'
 slow+='|GuardedOperationIsNotApproved|FaultsWalletAndLedgerAgreeAfterKills|GeneratedClients)$'
 

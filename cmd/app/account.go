@@ -76,6 +76,11 @@ func guardRules(c config.Config) password.GuardRules {
 	return r
 }
 
+// PasswordPolicy returns the rules of new passwords.
+func PasswordPolicy(c config.Config) password.Policy {
+	return password.Policy{MinChars: c.Password.MinLength, MaxChars: c.Password.MaxLength}
+}
+
 // NewHasher returns the hasher with the configured cost and limits.
 func NewHasher(c config.Config) (*password.Hasher, error) {
 	p := c.Password

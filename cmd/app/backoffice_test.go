@@ -2,7 +2,6 @@ package app
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,47 +18,37 @@ import (
 	"castellan/domain/permit/cronkey"
 	"castellan/domain/proof/dpop"
 	"castellan/http/rest"
-	"castellan/internal/pgtest"
 )
 
 // A key change by the command line reaches a running node over the feed, which is read four times a second (D-AUTH-07).
 func TestNodesFollowCronKeys(t *testing.T) {
-	for name, dsn := range map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, dir := t.Context(), t.TempDir()
-			cfg, err := config.Load("", []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=" +
-				dsn(t),
-				"CASTELLAN_PASSWORD_ARGON2_MEMORY_KIB=8", "CASTELLAN_PASSWORD_ARGON2_TIME=1"})
-			storetest.Must(t, err)
-			open := func() *Deployment {
-				t.Helper()
-				v := storetest.Value(Open(ctx, cfg))(t)
-				t.Cleanup(func() { v.Close() })
-				return v
-			}
-			v := open()
-			s := &service{Deployment: v, cfg: cfg, metrics: metrics.New("", ""), proofs: &dpop.Verifier{}}
-			storetest.Must(t, errors.Join(s.database(), s.backOffice()))
-			command := open() // another process, with its own key cache
-			issuer := cronkey.Issuer{Changes: command.Changes(change.CronKeys), Ring: command.Ring}
-			knows := func(header string) bool {
-				t.Helper()
-				storetest.Must(t, s.feed.Poll(ctx))
-				name, ok := s.crons.Client(header)
-				return ok && name == "rates"
-			}
-			header, err := issuer.Add(ctx, audit.Operator, "rates")
-			if err != nil || !knows(header) {
-				t.Fatalf("a key that was added is not taken: %v", err)
-			}
-			if err := issuer.Remove(ctx, audit.Operator, "rates"); err != nil || knows(header) {
-				t.Errorf("a key that was removed is taken: %v", err)
-			}
-		})
-	}
+	both(t, func(t *testing.T, cfg config.Config) {
+		ctx := t.Context()
+		open := func() *Deployment {
+			t.Helper()
+			v := storetest.Value(Open(ctx, cfg))(t)
+			t.Cleanup(func() { v.Close() })
+			return v
+		}
+		v := open()
+		s := &service{Deployment: v, cfg: cfg, metrics: metrics.New("", ""), proofs: &dpop.Verifier{}}
+		storetest.Must(t, errors.Join(s.database(), s.backOffice()))
+		command := open() // another process, with its own key cache
+		issuer := cronkey.Issuer{Changes: command.Changes(change.CronKeys), Ring: command.Ring}
+		knows := func(header string) bool {
+			t.Helper()
+			storetest.Must(t, s.feed.Poll(ctx))
+			name, ok := s.crons.Client(header)
+			return ok && name == "rates"
+		}
+		header, err := issuer.Add(ctx, audit.Operator, "rates")
+		if err != nil || !knows(header) {
+			t.Fatalf("a key that was added is not taken: %v", err)
+		}
+		if err := issuer.Remove(ctx, audit.Operator, "rates"); err != nil || knows(header) {
+			t.Errorf("a key that was removed is taken: %v", err)
+		}
+	})
 }
 
 // Another process creates an administrator, as "castellan user add --role admin" does, and a login follows at once. Its

@@ -5,21 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"castellan/config"
 	"castellan/domain/guard/firewall"
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/storetest"
-	"castellan/internal/pgtest"
 	"castellan/persistence"
 	"castellan/persistence/guard"
 	"castellan/persistence/kit"
+	"castellan/persistence/persistencetest"
 )
 
 // countedRules counts the reads of the rules.
@@ -64,26 +62,18 @@ func blacklist(i int) firewall.Rule {
 		Status: firewall.Active}
 }
 
-// stored opens a deployment with n rules.
-func stored(t testing.TB, url config.Secret, n int) *Deployment {
+// stored adds n rules.
+func stored(t testing.TB, db *persistence.DB, n int) {
 	t.Helper()
-	cfg := config.Default()
-	cfg.DataDir, cfg.Database.URL, cfg.Dev = t.TempDir(), url, true
-	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
-	d, err := Open(t.Context(), cfg.Resolved())
-	storetest.Must(t, err)
-	t.Cleanup(func() { d.Close() })
-	store := guard.NewFirewall(d.DB)
-	err = d.DB.InTx(t.Context(), func(ctx context.Context) error {
+	store := guard.NewFirewall(db)
+	storetest.Must(t, db.InTx(t.Context(), func(ctx context.Context) error {
 		for i := range n {
 			if err := store.Add(ctx, blacklist(i)); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	storetest.Must(t, err)
-	return d
+	}))
 }
 
 // The cost of a burst of administration depends only on the changes. Eight administrators write among 4,000 rules, and
@@ -91,46 +81,41 @@ func stored(t testing.TB, url config.Secret, n int) *Deployment {
 // acknowledged.
 func TestBurstOfRules(t *testing.T) {
 	const rules, writers, writes = 4000, 8, 10
-	for name, dsn := range map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "test.db") },
-		"postgres": func(t *testing.T) string { return pgtest.DSN(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := stored(t, config.Secret(dsn(t)), rules)
-			here, there := newRulesNode(t, d.DB), newRulesNode(t, d.DB)
-			by := firewall.Author{Client: firewall.Client{UserID: "u1", IP: netip.MustParseAddr("192.0.2.1")}}
-			var all sync.WaitGroup
-			for w := range writers {
-				all.Go(func() {
-					for i := range writes {
-						r := blacklist(rules + w*writes + i)
-						if err := here.admin.Add(t.Context(), by, r); err != nil {
-							t.Error(err)
-						}
-						if !denies(here, r) {
-							t.Errorf("%s does not hold after it was acknowledged", r.Label)
-						}
+	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
+		stored(t, db, rules)
+		here, there := newRulesNode(t, db), newRulesNode(t, db)
+		by := firewall.Author{Client: firewall.Client{UserID: "u1", IP: netip.MustParseAddr("192.0.2.1")}}
+		var all sync.WaitGroup
+		for w := range writers {
+			all.Go(func() {
+				for i := range writes {
+					r := blacklist(rules + w*writes + i)
+					if err := here.admin.Add(t.Context(), by, r); err != nil {
+						t.Error(err)
 					}
-				})
-			}
-			all.Wait()
-			storetest.Must(t, there.feed.Poll(t.Context()))
-			for i := range writers * writes {
-				if r := blacklist(rules + i); !denies(there, r) {
-					t.Errorf("%s does not hold on another node", r.Label)
+					if !denies(here, r) {
+						t.Errorf("%s does not hold after it was acknowledged", r.Label)
+					}
 				}
+			})
+		}
+		all.Wait()
+		storetest.Must(t, there.feed.Poll(t.Context()))
+		for i := range writers * writes {
+			if r := blacklist(rules + i); !denies(there, r) {
+				t.Errorf("%s does not hold on another node", r.Label)
 			}
-			// A writer reads its rule, and so does the feed of its node.
-			for name, n := range map[string]*rulesNode{"the node that wrote": here, "another": there} {
-				if loads := n.store.loads.Load(); loads != 1 {
-					t.Errorf("%s read all rules %d times, want once, at its start", name, loads)
-				}
-				if rows := n.store.rows.Load() - rules; rows > 2*writers*writes {
-					t.Errorf("%s read %d rules for %d changes", name, rows, writers*writes)
-				}
+		}
+		// A writer reads its rule, and so does the feed of its node.
+		for name, n := range map[string]*rulesNode{"the node that wrote": here, "another": there} {
+			if loads := n.store.loads.Load(); loads != 1 {
+				t.Errorf("%s read all rules %d times, want once, at its start", name, loads)
 			}
-		})
-	}
+			if rows := n.store.rows.Load() - rules; rows > 2*writers*writes {
+				t.Errorf("%s read %d rules for %d changes", name, rows, writers*writes)
+			}
+		}
+	})
 }
 
 func denies(n *rulesNode, r firewall.Rule) bool {

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"castellan/actors"
+	"castellan/cmd/app/doctor"
 	"castellan/cmd/app/metrics"
 	"castellan/config"
 	"castellan/domain/account/user"
@@ -118,21 +120,13 @@ func (s *service) challenges() error {
 			func(ctx context.Context) error { return s.resume(ctx, store) }}},
 		purge: func(ctx context.Context, old expiry) error {
 			ended := old.now.Add(-s.cfg.MFA.ChallengeTTL - s.cfg.MFA.PAuthGrace)
-			if err := store.PurgeOutcomes(ctx, old.now, ended); err != nil {
-				return err
-			}
-			if err := store.PurgePushes(ctx, old.now.Add(-challenge.PushMemory)); err != nil {
-				return err
-			}
+			err := errors.Join(store.PurgeOutcomes(ctx, old.now, ended),
+				store.PurgePushes(ctx, old.now.Add(-challenge.PushMemory)),
+				factor.NewRemembered(s.DB).Purge(ctx, old.now), store.Purge(ctx, old.unreachable))
 			if keep := s.cfg.Audit.Keep; keep > 0 {
-				if err := store.PurgeEvidence(ctx, old.now.Add(-keep)); err != nil {
-					return err
-				}
+				err = errors.Join(err, store.PurgeEvidence(ctx, old.now.Add(-keep)))
 			}
-			if err := factor.NewRemembered(s.DB).Purge(ctx, old.now); err != nil {
-				return err
-			}
-			return store.Purge(ctx, old.unreachable)
+			return err
 		},
 		metrics: s.challengeMetrics,
 	})
@@ -170,9 +164,6 @@ func (s *service) challengeMetrics(m *metrics.Registry) {
 	m.Gauge("castellan_sockets_open", "Open sockets.", func() float64 { return float64(s.hub.Live()) })
 }
 
-// actionAdministration is the code of the challenge that mfa.guard_administration puts in front of endpoints.
-const actionAdministration = "ADMINISTRATION"
-
 // guardedEndpoints are the endpoints that the configuration protects by a challenge. They are those in mfa.guarded,
 // with their own codes, and, with mfa.guard_administration, the other sensitive ones. If one of them needs a second
 // person and returns a secret, the challenge also guards the call that fetches it.
@@ -180,7 +171,7 @@ func guardedEndpoints(c config.MFA, all []rest.Endpoint) map[string]string {
 	guarded := map[string]string{}
 	for _, e := range all {
 		if e.Sensitive && c.GuardAdministration {
-			guarded[e.Key()] = actionAdministration
+			guarded[e.Key()] = doctor.Administration
 		}
 	}
 	maps.Copy(guarded, c.Guarded)
@@ -238,15 +229,7 @@ func guarded(endpoints map[string]string, actions challenge.Actions, run auth.Ru
 // ownAction reports whether this service starts an action itself. It is called after the start.
 func (s *service) ownAction(code string) bool {
 	_, known := s.actions[code]
-	return known || OwnActions(s.cfg)(code)
-}
-
-// OwnActions returns whether an action is built in, or is one that the configuration puts before an endpoint.
-func OwnActions(cfg config.Config) func(code string) bool {
-	own := slices.Collect(maps.Values(cfg.MFA.Guarded))
-	return func(code string) bool {
-		return mfa.BuiltIn(code) || code == actionAdministration || slices.Contains(own, code)
-	}
+	return known || doctor.OwnActions(s.cfg.MFA)(code)
 }
 
 // serviceAction reports whether a service key or a route of gateways starts an action.

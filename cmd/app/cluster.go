@@ -88,7 +88,7 @@ func (s *service) clusterStatus(ctx context.Context) httpcluster.Status {
 }
 
 func (s *service) clusterMetrics(m *metrics.Registry) {
-	m.MustRegister(actorLoads{s.node.Loads})
+	m.Scrape(s.scrapeActors)
 	m.Gauge("castellan_actors_calls", "Calls waiting for an actor.",
 		func() float64 { return float64(s.node.Calls()) })
 	m.Gauge("castellan_cluster_members", "Members of the cluster as this node sees it.",
@@ -114,11 +114,6 @@ func (s *service) clusterMetrics(m *metrics.Registry) {
 	m.Counter("castellan_cluster_stalls_total", "Number of times this node was stopped for over 0.5 s.", s.node.Stalls)
 }
 
-// actorLoads returns the load of every kind of actor, all read at one time.
-type actorLoads struct {
-	read func() map[string]cluster.Load
-}
-
 var (
 	actorsActive    = prometheus.NewDesc("castellan_actors_active", "Activations on this node.", []string{"kind"}, nil)
 	actorsActivated = prometheus.NewDesc("castellan_actors_activated_total", "Activations created on this node.",
@@ -131,14 +126,9 @@ var (
 		[]string{"kind"}, nil)
 )
 
-func (actorLoads) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{actorsActive, actorsActivated, actorsFailed, actorsWaiting, actorsDeepest} {
-		to <- d
-	}
-}
-
-func (a actorLoads) Collect(to chan<- prometheus.Metric) {
-	for kind, l := range a.read() {
+// scrapeActors reads the load of every kind of actor, all at one time.
+func (s *service) scrapeActors(to chan<- prometheus.Metric) {
+	for kind, l := range s.node.Loads() {
 		to <- prometheus.MustNewConstMetric(actorsActive, prometheus.GaugeValue, float64(l.Active), kind)
 		to <- prometheus.MustNewConstMetric(actorsActivated, prometheus.CounterValue, float64(l.Activated), kind)
 		to <- prometheus.MustNewConstMetric(actorsFailed, prometheus.CounterValue, float64(l.Failed), kind)

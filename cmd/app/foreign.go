@@ -47,24 +47,19 @@ func (s *service) foreignUsers() (err error) {
 	return err
 }
 
-// foreignBearer is auth.Foreign.
+// foreignBearer is auth.Foreign: it returns the active account of a token of another login service. Errors: those of
+// issuer.Service.User; TOKEN_REVOKED if the account is not active, as for an x-auth of such an account.
 func (s *service) foreignBearer(ctx context.Context, raw string) (u auth.ForeignUser, ok bool, err error) {
 	if !s.foreign.Names(raw) {
 		return u, false, nil
 	}
-	userID, of, err := s.foreignUser(ctx, raw)
-	return auth.ForeignUser{UserID: userID, Session: of.Session, Login: of.Login}, true, err
-}
-
-// foreignUser returns the active account of a token of another login service. Errors: those of issuer.Service.User;
-// TOKEN_REVOKED if the account is not active, as for an x-auth of such an account.
-func (s *service) foreignUser(ctx context.Context, raw string) (userID string, of issuer.Identity, err error) {
-	if userID, of, err = s.foreign.User(ctx, raw); err != nil {
-		return "", of, err
+	userID, of, err := s.foreign.User(ctx, raw)
+	if err != nil {
+		return u, true, err
 	}
 	_, err = accounts{s.users}.Account(ctx, userID)
 	if fault.CodeOf(err) == fault.RecordNotFound {
 		err = fault.New(fault.TokenRevoked, "the account of the subject is not active")
 	}
-	return userID, of, err
+	return auth.ForeignUser{UserID: userID, Session: of.Session, Login: of.Login}, true, err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"castellan/cmd/app/doctor"
 	"castellan/config"
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/storetest"
@@ -142,7 +143,7 @@ func TestFetchIsGuardedLikeItsRequest(t *testing.T) {
 		"not guarded":          {config.MFA{FourEyes: both}, ""},
 		"not for two persons":  {config.MFA{Guarded: keys}, ""},
 		"without a secret":     {config.MFA{FourEyes: []string{"POST /admin/roles"}, Guarded: keys}, ""},
-		"guard administration": {config.MFA{GuardAdministration: true}, actionAdministration},
+		"guard administration": {config.MFA{GuardAdministration: true}, doctor.Administration},
 		"a code of its own": {config.MFA{FourEyes: both, Guarded: map[string]string{add: "KEYS",
 			foureyes.FetchKey: "F"}}, "F"},
 	} {

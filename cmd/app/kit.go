@@ -144,7 +144,7 @@ func (s *service) work() error {
 		}}, {"indexes of the database cannot be built", s.buildIndexes}},
 		tasks:   []task{{censusEvery, "background jobs could not be counted", count.look}},
 		purge:   func(ctx context.Context, old expiry) error { return store.Purge(ctx, old.now.Add(-jobLife)) },
-		metrics: func(m *metrics.Registry) { m.MustRegister(count, s.commit.Jobs) },
+		metrics: func(m *metrics.Registry) { m.Scrape(count.scrape); m.MustRegister(s.commit.Jobs) },
 	})
 	return nil
 }
@@ -196,7 +196,7 @@ func (s *service) pollJobs(ctx context.Context, owners *actors.Jobs, report func
 	}
 }
 
-// census is the number of jobs at the last count. It is a prometheus.Collector.
+// census is the number of jobs at the last count.
 type census struct {
 	store job.Store
 	kinds map[string]job.Kind
@@ -219,9 +219,7 @@ func (c *census) look(ctx context.Context) error {
 	return err
 }
 
-func (*census) Describe(to chan<- *prometheus.Desc) { to <- jobsLeft; to <- jobsStuck }
-
-func (c *census) Collect(to chan<- prometheus.Metric) {
+func (c *census) scrape(to chan<- prometheus.Metric) {
 	var now []job.Census
 	if last := c.last.Load(); last != nil {
 		now = *last

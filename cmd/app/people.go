@@ -55,12 +55,10 @@ func (s *service) kyc() error {
 	s.papers.Follows = decisions.Reopens
 	s.join(part{groups: groups(httpkyc.Group{Service: decisions})})
 
-	tries := password.NewGuards(account.NewPasswordGuards(s.DB), s.DB,
-		password.Limit(wrongPersons, wrongPersonsWindow), time.Now)
 	s.identities = &identity.Service{Store: people.NewIdentities(s.DB), Users: s.users,
 		Options: people.NewDropdowns(s.DB), Values: s.parameters.Set, Changes: s.changes("", nil), Ring: s.Ring,
-		Hashes: s.HashesIdentity, Tries: tries, Accounts: c.AccountsPerIdentity, Refresh: s.logins.Refresh,
-		Dev: s.cfg.Dev}
+		Hashes: s.HashesIdentity, Tries: s.tries(password.Limit(wrongPersons, wrongPersonsWindow)),
+		Accounts: c.AccountsPerIdentity, Refresh: s.logins.Refresh, Dev: s.cfg.Dev}
 	if c.IdentityURL != "" {
 		register, err := adapters.Identity(s.cfg, func(err error) { s.log.Warn("the national register failed", "err", err) })
 		if err != nil {
@@ -84,13 +82,9 @@ const eventLife = 90 * 24 * time.Hour
 // registration builds the sign-up of users.
 func (s *service) registration(agreed *contract.Service) {
 	signups := &registration.SignUps{Users: s.users, Contracts: agreed.Store, Engine: s.starter, First: s.logins.First,
-		Hasher: s.hasher, Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
-		Commit: s.commit, Place: placeOf(s.cfg.Limits), Now: time.Now}
+		Hasher: s.hasher, Policy: PasswordPolicy(s.cfg), Commit: s.commit, Place: placeOf(s.cfg.Limits), Now: time.Now}
 	if l := s.cfg.Limits; l.Enabled {
-		store := account.NewPasswordGuards(s.DB)
-		bound := func(n int, window time.Duration) *password.Guards {
-			return password.NewGuards(store, s.DB, password.Limit(n, window), time.Now)
-		}
+		bound := func(n int, window time.Duration) *password.Guards { return s.tries(password.Limit(n, window)) }
 		signups.Starts = &registration.Bounds{Networks: bound(l.ResetPerIP, l.ResetIPWindow),
 			Phones: bound(l.ResetPerPhone, l.ResetPhoneWindow), // The caps of messages count an address for each phone number.
 			Mails:  bound(l.ResetPerPhone, max(l.ResetPhoneWindow, time.Hour))}
@@ -111,10 +105,8 @@ func (d *Deployment) Bootstrap() *bootstrap.Service {
 func (s *service) bootstrap() {
 	b := s.Bootstrap()
 	b.Changes.Commit, b.Hasher, b.Party, b.Log = s.commit, s.hasher, s.devices.Passkeys.Party, s.log
-	b.Policy = password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength}
-	b.Issuer = s.cfg.MFA.TOTPIssuer
-	b.Tries = password.NewGuards(account.NewPasswordGuards(s.DB), s.DB,
-		password.Limit(bootstrap.Requests, bootstrap.Window), time.Now)
+	b.Policy, b.Issuer = PasswordPolicy(s.cfg), s.cfg.MFA.TOTPIssuer
+	b.Tries = s.tries(password.Limit(bootstrap.Requests, bootstrap.Window))
 	s.join(part{groups: groups(httpbootstrap.Group{Service: b})})
 }
 

@@ -40,7 +40,7 @@ func (s *service) policy() error {
 			return s.judges.Hits.Flush(ctx, hits, time.Now())
 		}}},
 		purge:   func(ctx context.Context, old expiry) error { return hits.PurgeHits(ctx, old.now.Add(-2*policy.Day)) },
-		metrics: func(m *metrics.Registry) { m.MustRegister(holds{money.NewTransactions(s.DB).HeldCounts}) }})
+		metrics: func(m *metrics.Registry) { m.Scrape(s.scrapeHolds) }})
 	return nil
 }
 
@@ -95,11 +95,6 @@ func (d *Deployment) seedPolicy(ctx context.Context, dev bool, log *slog.Logger)
 	})
 }
 
-// holds counts the held withdrawals at each scrape, as readyCollector checks the node.
-type holds struct {
-	read func(context.Context) ([]transaction.HeldCount, error)
-}
-
 var (
 	heldMetric = prometheus.NewDesc("castellan_money_held", "Held withdrawals by reason, of all nodes.",
 		[]string{"reason"}, nil)
@@ -107,12 +102,11 @@ var (
 		[]string{"reason"}, nil)
 )
 
-func (holds) Describe(to chan<- *prometheus.Desc) { to <- heldMetric; to <- heldAge }
-
-func (h holds) Collect(to chan<- prometheus.Metric) {
+// scrapeHolds counts the held withdrawals.
+func (s *service) scrapeHolds(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
-	all, err := h.read(ctx)
+	all, err := money.NewTransactions(s.DB).HeldCounts(ctx)
 	if err != nil {
 		return // castellan_ready reports the database
 	}

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"testing"
 
-	"castellan/config"
 	"castellan/domain/money/policy"
 	"castellan/internal/pgtest"
 	"castellan/persistence/money"
@@ -12,10 +11,7 @@ import (
 
 // Nodes that start together for the first time seed the default rules once.
 func TestNodesSeedTheRulesOnce(t *testing.T) {
-	cfg := config.Default()
-	cfg.Dev, cfg.DataDir, cfg.Database.URL = true, t.TempDir(), config.Secret(pgtest.DSN(t))
-	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
-	cfg = cfg.Resolved()
+	cfg := settings(t, at(pgtest.DSN(t)))
 	const nodes = 3
 	var all [nodes]*Deployment
 	failed := make(chan error, nodes)

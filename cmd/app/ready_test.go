@@ -18,18 +18,37 @@ import (
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/internal/pgtest"
+	"castellan/persistence/persistencetest"
 )
 
-// assembled is a service with every part, which serves no requests.
-func assembled(t *testing.T, edit ...func(*config.Config)) *service {
-	t.Helper()
+// settings are those of development mode, with cheap hashes.
+func settings(t *testing.T, edit ...func(*config.Config)) config.Config {
 	cfg := config.Default()
 	cfg.Dev, cfg.DataDir = true, t.TempDir()
 	cfg.Password.Argon2MemoryKiB, cfg.Password.Argon2Time = 64, 1
 	for _, e := range edit {
 		e(&cfg)
 	}
-	cfg = cfg.Resolved()
+	return cfg.Resolved()
+}
+
+// at are settings of a database.
+func at(dsn string) func(*config.Config) {
+	return func(cfg *config.Config) { cfg.Database.URL = config.Secret(dsn) }
+}
+
+// both runs a test on both databases.
+func both(t *testing.T, test func(*testing.T, config.Config)) {
+	t.Helper()
+	for name, dsn := range map[string]func(testing.TB) string{"sqlite": persistencetest.File, "postgres": pgtest.DSN} {
+		t.Run(name, func(t *testing.T) { test(t, settings(t, at(dsn(t)))) })
+	}
+}
+
+// assembled is a service with every part, which serves no requests.
+func assembled(t *testing.T, edit ...func(*config.Config)) *service {
+	t.Helper()
+	cfg := settings(t, edit...)
 	v := storetest.Value(Open(t.Context(), cfg))(t)
 	s := &service{cfg: cfg, o: Options{Log: slog.New(slog.DiscardHandler)}, log: slog.New(slog.DiscardHandler),
 		Deployment: v}
@@ -87,7 +106,7 @@ func TestReadinessNamesTheCause(t *testing.T) {
 			must(t, err)
 			t.Cleanup(server.Stop)
 			sql(t, server.DSN(), "CREATE ROLE boss SUPERUSER LOGIN")
-			s := assembled(t, func(cfg *config.Config) { cfg.Database.URL = config.Secret(server.DSN()) })
+			s := assembled(t, at(server.DSN()))
 			s.DB.EndPatience()
 			check := func(cause string) bool {
 				before := time.Now()
@@ -140,7 +159,7 @@ func until(t *testing.T, what string, holds func() bool) {
 func scraped(t *testing.T, s *service) string {
 	t.Helper()
 	found := make(chan prometheus.Metric, 2)
-	readyCollector{s}.Collect(found)
+	s.scrapeReady(found)
 	close(found)
 	cause := ""
 	for m := range found {
@@ -166,23 +185,5 @@ func sql(t *testing.T, dsn string, statements ...string) {
 	for _, s := range statements {
 		_, err := c.Exec(ctx, s)
 		must(t, err)
-	}
-}
-
-// A node is ready when both its database and an actor answer; one of them is not enough (D-EXT-01).
-func TestReadiness(t *testing.T) {
-	s := assembled(t)
-	if err := s.ready(t.Context()); err != nil {
-		t.Fatalf("a sound node: %v", err)
-	}
-	storetest.Equal(t, s.node.Loads()["probe"].Activated, 1, "activations of the probe: no actor was asked")
-	s.node.Stop(t.Context())
-	if s.DB.Ping(t.Context()) != nil || s.ready(t.Context()) == nil {
-		t.Error("ready, and no actor answers")
-	}
-	other := assembled(t)
-	other.DB.Close()
-	if other.client.Probe(t.Context()) != nil || other.ready(t.Context()) == nil {
-		t.Error("ready, and no database answers")
 	}
 }

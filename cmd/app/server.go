@@ -249,19 +249,12 @@ var (
 		[]string{"cause"}, nil)
 )
 
-// readyCollector checks the readiness at each scrape.
-type readyCollector struct{ s *service }
-
-func (readyCollector) Describe(to chan<- *prometheus.Desc) {
-	to <- readyMetric
-	to <- notReadyMetric
-}
-
-func (c readyCollector) Collect(to chan<- prometheus.Metric) {
+// scrapeReady checks the readiness.
+func (s *service) scrapeReady(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
-	cause, err := c.s.judgeReadiness(ctx)
-	c.s.readiness.note(c.s.log, cause, err)
+	cause, err := s.judgeReadiness(ctx)
+	s.readiness.note(s.log, cause, err)
 	ready := 0.0
 	if cause == "" {
 		ready = 1
@@ -273,7 +266,7 @@ func (c readyCollector) Collect(to chan<- prometheus.Metric) {
 
 // readyMetrics are the metrics of the readiness and of the disks of this machine.
 func (s *service) readyMetrics(m *metrics.Registry) {
-	m.MustRegister(readyCollector{s})
+	m.Scrape(s.scrapeReady)
 	dirs := map[string]string{"data_dir": s.cfg.DataDir}
 	if file, embedded := s.cfg.Database.SQLitePath(); embedded {
 		dirs["database"] = file

@@ -59,8 +59,7 @@ func (s *service) login() (err error) {
 		return err
 	}
 	sessions, wrong := sessionstore.NewSessions(s.DB), account.NewPasswordGuards(s.DB)
-	guards := func(r password.GuardRules) *password.Guards { return password.NewGuards(wrong, s.DB, r, time.Now) }
-	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher, Guards: guards(guardRules(s.cfg)),
+	s.logins = &session.Service{Users: s.users, Sessions: sessions, Hasher: s.hasher, Guards: s.tries(guardRules(s.cfg)),
 		Spray:  password.NewSpray(s.limits, s.cfg.Limits.WrongPerPrefix, s.cfg.Limits.ExemptCIDRs, time.Now),
 		Place:  placeOf(s.cfg.Limits),
 		Starts: s.starter, Notices: s.starter, Commit: s.commit, Tokens: s.tokens, Revocations: s.revocations,
@@ -80,13 +79,12 @@ func (s *service) login() (err error) {
 	tokens := sessionstore.NewResetTokens(s.DB)
 	passwords := &replace.Service{Users: s.users, Sessions: sessions, Tokens: tokens, Signer: s.tokens,
 		Engine: s.starter, Hasher: s.hasher,
-		Policy: password.Policy{MinChars: s.cfg.Password.MinLength, MaxChars: s.cfg.Password.MaxLength},
-		Place:  placeOf(s.cfg.Limits),
-		Wrong:  guards(replace.WrongRules()), Commit: s.revoking(), Ring: s.Ring, Admits: admits(s.cfg),
-		Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.OTAuthTTL, Now: time.Now}
+		Policy: PasswordPolicy(s.cfg), Place: placeOf(s.cfg.Limits), Wrong: s.tries(replace.WrongRules()),
+		Commit: s.revoking(), Ring: s.Ring, Admits: admits(s.cfg), Dev: s.cfg.Dev, TokenTTL: s.cfg.Tokens.OTAuthTTL,
+		Now: time.Now}
 	if l := s.cfg.Limits; l.Enabled {
-		passwords.Phones = guards(password.Limit(l.ResetPerPhone, l.ResetPhoneWindow))
-		passwords.Networks = guards(password.Limit(l.ResetPerIP, l.ResetIPWindow))
+		passwords.Phones = s.tries(password.Limit(l.ResetPerPhone, l.ResetPhoneWindow))
+		passwords.Networks = s.tries(password.Limit(l.ResetPerIP, l.ResetIPWindow))
 	}
 	s.passwords = httppassword.Group{Service: passwords}
 	s.join(part{
@@ -95,6 +93,11 @@ func (s *service) login() (err error) {
 		purge:   func(ctx context.Context, old expiry) error { return tokens.Purge(ctx, old.now) },
 	})
 	return nil
+}
+
+// tries counts attempts by rules.
+func (s *service) tries(r password.GuardRules) *password.Guards {
+	return password.NewGuards(account.NewPasswordGuards(s.DB), s.DB, r, time.Now)
 }
 
 // alarms handles the reports of devices that the owner did not start a challenge.

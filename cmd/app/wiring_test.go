@@ -130,16 +130,28 @@ func TestSitesAreBounded(t *testing.T) {
 	}
 }
 
-// The periodic work of a node: it aggregates refused logins, and creates and publishes audit checkpoints.
+// The periodic work of a node: it removes expired rows, aggregates refused logins, and creates and publishes audit
+// checkpoints.
 func TestPeriodicTasks(t *testing.T) {
 	s := assembled(t)
-	storetest.Must(t, s.commit.Commit(t.Context(), session.Refused{Site: "203.0.113.7/32",
-		Minute: time.Now().Add(-5 * time.Minute).Truncate(time.Minute), Count: 3}))
+	storetest.Must(t, s.commit.Commit(t.Context(), change.Note{Topic: change.MFA}, session.Refused{
+		Site: "203.0.113.7/32", Minute: time.Now().Add(-5 * time.Minute).Truncate(time.Minute), Count: 3}))
+	notes := func() int {
+		return int(storetest.Value(s.DB.Conn(t.Context()).NewSelect().Table("change").Count(t.Context()))(t))
+	}
+	err := s.DB.InTx(t.Context(), func(ctx context.Context) error {
+		_, err := s.DB.Conn(ctx).NewUpdate().Table("change").Set("at = 0").Where("1 = 1").Exec(ctx)
+		return err
+	})
+	if err != nil || notes() == 0 {
+		t.Fatalf("no old note: %v", err)
+	}
 	for _, x := range s.tasks {
 		if err := x.do(t.Context()); err != nil {
 			t.Errorf("%s: %v", x.complaint, err)
 		}
 	}
+	storetest.Equal(t, notes(), 0, "old notes are still there after every task ran")
 	rows, err := kit.NewAudit(s.DB).List(context.Background(), audit.Query{Action: session.ActionLogin},
 		page.Query[audit.Place]{Limit: 10})
 	storetest.Must(t, err)
@@ -154,32 +166,6 @@ func TestPeriodicTasks(t *testing.T) {
 	if s.anchors.counter.Load() == 0 {
 		t.Error("no checkpoint was made")
 	}
-}
-
-// The tasks of a node remove the expired rows.
-func TestJobsPurge(t *testing.T) {
-	s := assembled(t)
-	storetest.Must(t, s.commit.Commit(t.Context(), change.Note{Topic: change.MFA}))
-	notes := func() int {
-		n := storetest.Value(s.DB.Conn(t.Context()).NewSelect().Table("change").Count(t.Context()))(t)
-		return int(n)
-	}
-	err := s.DB.InTx(t.Context(), func(ctx context.Context) error {
-		_, err := s.DB.Conn(ctx).NewUpdate().Table("change").Set("at = 0").Where("1 = 1").Exec(ctx)
-		return err
-	})
-	if err != nil || notes() == 0 {
-		t.Fatalf("no old note: %v", err)
-	}
-	if len(s.purges) == 0 {
-		t.Fatal("no part removes anything")
-	}
-	for _, j := range s.tasks {
-		if err := j.do(t.Context()); err != nil {
-			t.Errorf("%s: %v", j.complaint, err)
-		}
-	}
-	storetest.Equal(t, notes(), 0, "old notes are still there after every job ran")
 }
 
 // The currencies in memory are loaded before the node serves, follow the change feed, and are reloaded after a

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"castellan/cmd/app"
-	"castellan/config"
 	"castellan/domain/account/password"
 	"castellan/domain/account/user"
 	"castellan/domain/factor/challenge"
@@ -85,7 +84,8 @@ func (c userAddCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := policy(e.cfg).Check(secret, password.Personal{Phone: phone, DialCode: dial, Mail: mail}); err != nil {
+	owner := password.Personal{Phone: phone, DialCode: dial, Mail: mail}
+	if err := app.PasswordPolicy(e.cfg).Check(secret, owner); err != nil {
 		return err
 	}
 	hasher, err := app.NewHasher(e.cfg)
@@ -113,10 +113,8 @@ func (c userAddCmd) Run(e *env) error {
 	err = v.Bootstrap().Changes.Do(e.ctx, audit.Operator, "USER_ADD", func(context.Context) (admin.Done, error) {
 		return done, nil
 	})
-	if fault.CodeOf(err) == fault.RecordAlreadyExist {
-		return errors.New("an account with this phone number or mail address already exists")
-	}
-	return e.print(err, u.ID)
+	return e.print(explained(err, fault.RecordAlreadyExist,
+		"an account with this phone number or mail address already exists"), u.ID)
 }
 
 // userArg is the account argument of a command.
@@ -135,10 +133,7 @@ func (c userArg) find(e *env, v *app.Deployment) (u user.User, err error) {
 	default:
 		u, err = users.Get(e.ctx, c.User)
 	}
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		err = fmt.Errorf("there is no account %q", c.User)
-	}
-	return u, err
+	return u, explained(err, fault.RecordNotFound, "there is no account %q", c.User)
 }
 
 type userUnlockCmd struct{ userArg }
@@ -198,10 +193,6 @@ func (c userReopenKYCCmd) Run(e *env, v *app.Deployment) error {
 	}
 	err = kyc.Reopen(e.ctx, account.NewUsers(v.DB), v.Changes(change.Users), audit.Operator, u.ID)
 	return e.print(err, "reopened", u.ID)
-}
-
-func policy(c config.Config) password.Policy {
-	return password.Policy{MinChars: c.Password.MinLength, MaxChars: c.Password.MaxLength}
 }
 
 type userPhonesCmd struct {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	clusterlimit "castellan/actors/ratelimit"
@@ -154,7 +153,7 @@ func (clusterStatusCmd) Run(e *env) error {
 		}
 	}
 	columns := slices.Sorted(maps.Keys(kinds))
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	w := e.table()
 	fmt.Fprint(w, "MEMBER\tVERSION\tSTATE\tSHARE\t")
 	for _, kind := range columns {
 		fmt.Fprintf(w, "%s\t", strings.ToUpper(kind))

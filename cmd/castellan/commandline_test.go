@@ -195,14 +195,10 @@ func TestEveryCommandIsExplained(t *testing.T) {
 // A file that a command cannot read is a failure, not an invalid command line.
 func TestMissingInputFiles(t *testing.T) {
 	dir := t.TempDir()
-	environ := []string{"CASTELLAN_DATA_DIR=" + dir, "CASTELLAN_DATABASE_URL=sqlite:" + filepath.Join(dir, "castellan.db"),
-		"CASTELLAN_DEV=true"}
-	for _, command := range []string{"user import " + dir + "/none", "user import " + dir,
-		"rates import " + dir + "/none"} {
-		var out, errOut strings.Builder
-		code := run(t.Context(), strings.Fields(command), environ, strings.NewReader(""), &out, &errOut)
-		if code != 1 || !strings.Contains(errOut.String(), dir) {
-			t.Errorf("%s: exit %d, %s", command, code, errOut.String())
+	for _, args := range []string{"user import " + dir + "/none", "user import " + dir, "rates import " + dir + "/none"} {
+		code, _, errOut := command(t, []string{"DATA_DIR=" + dir, "DEV=true"}, args)
+		if code != 1 || !strings.Contains(errOut, dir) {
+			t.Errorf("%s: exit %d, %s", args, code, errOut)
 		}
 	}
 }

@@ -36,10 +36,8 @@ func (c contractAddCmd) Run(e *env, v *app.Deployment) error {
 	contracts.Changes.Lock = store.Lock
 	added, err := contracts.Add(e.ctx, audit.Operator,
 		contract.Contract{Code: c.Code, Name: c.Name, Version: c.Version, Active: !c.Passive})
-	if fault.CodeOf(err) == fault.RecordAlreadyExist {
-		return fmt.Errorf("a contract with the code %q already exists", c.Code)
-	}
-	return e.print(err, added.ID)
+	return e.print(explained(err, fault.RecordAlreadyExist, "a contract with the code %q already exists", c.Code),
+		added.ID)
 }
 
 type contractListCmd struct{}

@@ -33,10 +33,8 @@ A running service accepts the key within one second.`
 
 func (c cronKeyAddCmd) Run(e *env, v *app.Deployment) error {
 	header, err := issuer(v).Add(e.ctx, audit.Operator, c.Name)
-	if fault.CodeOf(err) == fault.RecordAlreadyExist {
-		return fmt.Errorf("a key named %q already exists: remove it first", c.Name)
-	}
-	return e.print(err, header)
+	return e.print(explained(err, fault.RecordAlreadyExist, "a key named %q already exists: remove it first", c.Name),
+		header)
 }
 
 type cronKeyListCmd struct{}
@@ -49,16 +47,10 @@ func (cronKeyListCmd) Run(e *env, v *app.Deployment) error {
 	return err
 }
 
-type cronKeyRemoveCmd struct {
-	Name string `arg:"" help:"Name of the client."`
-}
+type cronKeyRemoveCmd struct{ keyArg }
 
 func (c cronKeyRemoveCmd) Run(e *env, v *app.Deployment) error {
-	err := issuer(v).Remove(e.ctx, audit.Operator, c.Name)
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		return fmt.Errorf("there is no key named %q", c.Name)
-	}
-	return e.print(err, "removed", c.Name)
+	return c.report(e, issuer(v).Remove(e.ctx, audit.Operator, c.Name), "removed", c.Name)
 }
 
 func issuer(v *app.Deployment) cronkey.Issuer {

@@ -66,7 +66,7 @@ func (c demoCmd) Run(e *env) error {
 		Rules: rules, Waiting: e.cfg.AddressBook.WaitingTime, Dev: e.cfg.Dev, Password: c.password,
 		Progress: progressOn(e.err), Keep: func(all []demo.Login) error { return keepLogins(logins, all) }}
 	if c.Password != "" {
-		if err := policy(e.cfg).Check(c.Password, password.Personal{}); err != nil {
+		if err := app.PasswordPolicy(e.cfg).Check(c.Password, password.Personal{}); err != nil {
 			return err
 		}
 	}

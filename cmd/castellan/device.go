@@ -201,27 +201,16 @@ func (c deviceOngoingCmd) Run(e *env) error {
 	for _, a := range all {
 		d := a.Data
 		fmt.Fprintf(e.out, "%s  %s\n  %s, %d s left\n", d.ChallengeID, printable(a.Body), d.Params.DateTime, d.Params.Expire)
-		for _, row := range shownRows(a) {
-			fmt.Fprintf(e.out, "  %s: %s\n", printable(row.Label), printable(row.Value))
+		if a.Intent != nil {
+			for _, row := range a.Intent.Rows {
+				fmt.Fprintf(e.out, "  %s: %s\n", printable(row.Label), printable(row.Value))
+			}
 		}
 		if d.NumberMatching {
 			fmt.Fprintln(e.out, "  to approve, pass the number on the other screen (--number)")
 		}
 	}
 	return nil
-}
-
-// shownRows returns the values that an answer signs, or those of the info table from an older release.
-func shownRows(a client.Approval) (rows []client.Row) {
-	if a.Intent != nil {
-		return a.Intent.Rows
-	}
-	for _, row := range a.Data.Params.InfoTable.Data {
-		if len(row) == 2 {
-			rows = append(rows, client.Row{Label: row[0], Value: row[1]})
-		}
-	}
-	return rows
 }
 
 // printable removes characters of foreign text that could control the terminal.

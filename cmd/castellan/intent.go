@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -46,7 +45,7 @@ contradicts itself or has a key of another service.`
 const maxEvidence = 4 << 20
 
 func (c intentVerifyCmd) Run(e *env) error {
-	text, err := c.read(e)
+	text, err := e.read(c.File, maxEvidence)
 	if err != nil {
 		return err
 	}
@@ -109,20 +108,3 @@ func show(out io.Writer, of evidence.Evidence, v evidence.Verdict) {
 }
 
 func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
-
-func (c intentVerifyCmd) read(e *env) ([]byte, error) {
-	in := e.in
-	if c.File != "-" {
-		f, err := os.Open(c.File)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxEvidence+1))
-	if err == nil && len(text) > maxEvidence {
-		err = fmt.Errorf("%s has more than %d bytes", c.File, maxEvidence)
-	}
-	return text, err
-}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"castellan/cmd/app"
@@ -36,7 +35,7 @@ func (c jobsListCmd) Run(e *env, v *app.Deployment) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	w := e.table()
 	for _, j := range found.Records {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", j.ID, j.Kind, j.CreatedAt.Format(time.RFC3339), j.State, inNumbers(j))
 	}
@@ -63,9 +62,7 @@ func inNumbers(j job.Job) string {
 	return strings.Join(parts, ", ")
 }
 
-type jobsWatchCmd struct {
-	jobArg
-}
+type jobsWatchCmd struct{ jobArg }
 
 func (jobsWatchCmd) Help() string {
 	return `Updates the line whenever the job makes progress. The exit status is 0 if the job is
@@ -85,11 +82,11 @@ func (c jobsWatchCmd) Run(e *env, v *app.Deployment) error {
 			fmt.Fprintf(e.out, "\r%-*s", len(shown), line)
 			shown = line
 		}
-		switch {
-		case !j.State.Over() && e.ctx.Err() == nil:
+		if err := e.ctx.Err(); err != nil {
+			return err
+		}
+		if !j.State.Over() {
 			continue
-		case e.ctx.Err() != nil:
-			return e.ctx.Err()
 		}
 		fmt.Fprintln(e.out)
 		if j.State != job.Done {
@@ -143,9 +140,7 @@ func (c jobsItemsCmd) Run(e *env, v *app.Deployment) error {
 	}
 }
 
-type jobsCancelCmd struct {
-	jobArg
-}
+type jobsCancelCmd struct{ jobArg }
 
 func (c jobsCancelCmd) Run(e *env, v *app.Deployment) error {
 	jobs := jobsOf(v)
@@ -159,9 +154,7 @@ func (c jobsCancelCmd) Run(e *env, v *app.Deployment) error {
 	return e.print(err, "cancelled", c.Job)
 }
 
-type jobsResendCmd struct {
-	jobArg
-}
+type jobsResendCmd struct{ jobArg }
 
 func (jobsResendCmd) Help() string {
 	return `If a node is lost while it sends mail or SMS, the state of up to 20 recipients is
@@ -184,10 +177,7 @@ type jobArg struct {
 
 // describeError describes an error for an operator.
 func (c jobArg) describeError(err error) error {
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		return fmt.Errorf("there is no job %q", c.Job)
-	}
-	return err
+	return explained(err, fault.RecordNotFound, "there is no job %q", c.Job)
 }
 
 func jobsOf(v *app.Deployment) *job.Service {

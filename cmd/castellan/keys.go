@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"castellan/cmd/app"
@@ -39,7 +38,7 @@ func (keysListCmd) Run(e *env, v *app.Deployment) error {
 		return err
 	}
 	serves, thumbprints := v.Ring.Serves(now), v.Ring.Thumbprints()
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	w := e.table()
 	for _, r := range records {
 		what := []string{serves[r.ID]}
 		if n := recovery[r.ID]; n > 0 {

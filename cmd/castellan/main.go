@@ -11,10 +11,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"text/tabwriter"
 
 	"castellan/cmd/app"
 	"castellan/cmd/app/doctor"
 	"castellan/config"
+	"castellan/domain/kit/fault"
 	"castellan/web"
 )
 
@@ -84,6 +86,35 @@ func (e *env) print(failed error, result ...any) error {
 		return failed
 	}
 	_, err := fmt.Fprintln(e.out, result...)
+	return err
+}
+
+// read reads a whole file, or the standard input for "-", of at most so many bytes.
+func (e *env) read(name string, most int64) ([]byte, error) {
+	in := e.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("%s has more than %d bytes", name, most)
+	}
+	return text, err
+}
+
+// table returns a table of columns that are separated by tabs.
+func (e *env) table() *tabwriter.Writer { return tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0) }
+
+// explained replaces an error with a code by a text for the operator.
+func explained(err error, code fault.Code, format string, args ...any) error {
+	if fault.CodeOf(err) == code {
+		return fmt.Errorf(format, args...)
+	}
 	return err
 }
 

@@ -15,14 +15,12 @@ func TestMain(m *testing.M) { blackbox.Drive(m, map[string]func(){idleRole: idle
 
 // If the log is JSON, the error that ends the service is a record of it.
 func TestFatalErrorsAreJSONInAJSONLog(t *testing.T) {
-	for _, setting := range []string{"CASTELLAN_HTTP_ADDR=192.0.2.1:1", "CASTELLAN_MFA_MAX_OPEN=x"} {
-		var out, log strings.Builder
-		environ := []string{"CASTELLAN_DEV=true", "CASTELLAN_DATA_DIR=" + t.TempDir(), "CASTELLAN_LOG_FORMAT=json", setting}
-		code := run(t.Context(), []string{"serve"}, environ, nil, &out, &log)
+	for _, setting := range []string{"HTTP_ADDR=192.0.2.1:1", "MFA_MAX_OPEN=x"} {
+		code, _, log := command(t, []string{"DEV=true", "DATA_DIR=" + t.TempDir(), "LOG_FORMAT=json", setting}, "serve")
 		var record struct{ Level, Err string }
-		if err := json.Unmarshal([]byte(log.String()), &record); err != nil || code == 0 || record.Level != "ERROR" ||
+		if err := json.Unmarshal([]byte(log), &record); err != nil || code == 0 || record.Level != "ERROR" ||
 			record.Err == "" {
-			t.Errorf("%s: exit %d, %v: %s", setting, code, err, log.String())
+			t.Errorf("%s: exit %d, %v: %s", setting, code, err, log)
 		}
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"castellan/cmd/app"
@@ -42,33 +40,26 @@ be edited in a file and added under another label:
   castellan money rule list --json > rules.json`
 }
 
-func (c moneyRuleListCmd) Run(e *env) error {
-	return withMoneyRules(e, func(a *money.Admin) error {
-		all, err := a.Store.Rules(e.ctx)
-		if err != nil {
-			return err
+func (c moneyRuleListCmd) Run(e *env, v *app.Deployment) error {
+	rules, err := moneyRules(v).Store.Rules(e.ctx)
+	if err != nil {
+		return err
+	}
+	rules = slices.DeleteFunc(rules, func(r money.Rule) bool { return c.Status != "" && c.Status != string(r.Status) })
+	if c.JSON {
+		out := json.NewEncoder(e.out)
+		out.SetIndent("", "  ")
+		return out.Encode(map[string]any{"rules": httppolicy.Shown(rules)})
+	}
+	w := e.table()
+	for _, r := range rules {
+		state := string(r.Status)
+		if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(time.Now()) {
+			state += " expired"
 		}
-		rules := []money.Rule{}
-		for _, r := range all {
-			if c.Status == "" || c.Status == string(r.Status) {
-				rules = append(rules, r)
-			}
-		}
-		if c.JSON {
-			out := json.NewEncoder(e.out)
-			out.SetIndent("", "  ")
-			return out.Encode(map[string]any{"rules": httppolicy.Shown(rules)})
-		}
-		w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
-		for _, r := range rules {
-			state := string(r.Status)
-			if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(time.Now()) {
-				state += " expired"
-			}
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", r.Label, r.Version, state, joined(r.Kinds), effectSummary(r.Effect))
-		}
-		return w.Flush()
-	})
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", r.Label, r.Version, state, joined(r.Kinds), effectSummary(r.Effect))
+	}
+	return w.Flush()
 }
 
 func joined(kinds []money.Kind) string {
@@ -112,41 +103,31 @@ describes the fields.`
 const maxRuleFile = 1 << 20
 
 func (c moneyRuleAddCmd) Run(e *env) error {
-	in := e.in
-	if c.File != "-" {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		in = file
-	}
-	body, err := io.ReadAll(io.LimitReader(in, maxRuleFile+1))
+	body, err := e.read(c.File, maxRuleFile)
 	if err != nil {
 		return err
-	}
-	if len(body) > maxRuleFile {
-		return fmt.Errorf("%s is larger than 1 MiB", c.File)
 	}
 	rules, err := httppolicy.ReadRules(body)
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing is stored", c.File, everyField(err))
 	}
-	return addMoneyRules(e, c.File, rules)
+	v, err := app.Open(e.ctx, e.cfg)
+	if err != nil {
+		return err
+	}
+	defer v.Close()
+	return addMoneyRules(e, v, c.File, rules)
 }
 
 // addMoneyRules adds rules that come from a file or a template.
-func addMoneyRules(e *env, from string, rules []money.Rule) error {
-	return withMoneyRules(e, func(a *money.Admin) error {
-		err := a.Add(e.ctx, audit.Operator, rules...)
-		if err != nil {
-			return fmt.Errorf("%s: %w; nothing is stored", from, everyField(err))
-		}
-		for _, r := range rules {
-			fmt.Fprintln(e.out, "added", r.Label)
-		}
-		return nil
-	})
+func addMoneyRules(e *env, v *app.Deployment, from string, rules []money.Rule) error {
+	if err := moneyRules(v).Add(e.ctx, audit.Operator, rules...); err != nil {
+		return fmt.Errorf("%s: %w; nothing is stored", from, everyField(err))
+	}
+	for _, r := range rules {
+		fmt.Fprintln(e.out, "added", r.Label)
+	}
+	return nil
 }
 
 type moneyRuleTemplateCmd struct {
@@ -160,8 +141,8 @@ when your lawyers agree. docs/money-policy.md lists what the rules cannot expres
   castellan money rule template turkiye`
 }
 
-func (c moneyRuleTemplateCmd) Run(e *env) error {
-	return addMoneyRules(e, c.Name, money.Templates[c.Name]())
+func (c moneyRuleTemplateCmd) Run(e *env, v *app.Deployment) error {
+	return addMoneyRules(e, v, c.Name, money.Templates[c.Name]())
 }
 
 // everyField returns an error that names all invalid fields.
@@ -194,14 +175,12 @@ shown, and has no effect. The audit trail names the command.
   castellan money rule status "Large withdrawals" TRIAL`
 }
 
-func (c moneyRuleStatusCmd) Run(e *env) error {
-	return withMoneyRules(e, func(a *money.Admin) error {
-		err := a.Change(e.ctx, audit.Operator, c.Label, func(r money.Rule) (money.Rule, error) {
-			r.Status = money.Status(c.To)
-			return r, nil
-		})
-		return c.report(e, err, strings.ToLower(c.To))
+func (c moneyRuleStatusCmd) Run(e *env, v *app.Deployment) error {
+	err := moneyRules(v).Change(e.ctx, audit.Operator, c.Label, func(r money.Rule) (money.Rule, error) {
+		r.Status = money.Status(c.To)
+		return r, nil
 	})
+	return c.report(e, err, strings.ToLower(c.To))
 }
 
 type moneyRuleRemoveCmd struct{ moneyRuleLabel }
@@ -212,25 +191,14 @@ INACTIVE keeps it. The versions of a removed rule stay in the database. The audi
 names the command.`
 }
 
-func (c moneyRuleRemoveCmd) Run(e *env) error {
-	return withMoneyRules(e, func(a *money.Admin) error {
-		return c.report(e, a.Remove(e.ctx, audit.Operator, c.Label), "removed")
-	})
+func (c moneyRuleRemoveCmd) Run(e *env, v *app.Deployment) error {
+	return c.report(e, moneyRules(v).Remove(e.ctx, audit.Operator, c.Label), "removed")
 }
 
 // report prints what was done with the rule.
 func (c moneyRuleLabel) report(e *env, err error, done string) error {
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		return fmt.Errorf("there is no rule labelled %q", c.Label)
-	}
+	err = explained(err, fault.RecordNotFound, "there is no rule labelled %q", c.Label)
 	return e.print(everyField(err), done, c.Label)
 }
 
-func withMoneyRules(e *env, do func(*money.Admin) error) error {
-	v, err := app.Open(e.ctx, e.cfg)
-	if err != nil {
-		return err
-	}
-	defer v.Close()
-	return do(v.PolicyAdmin(v.Changes(change.Policy)))
-}
+func moneyRules(v *app.Deployment) *money.Admin { return v.PolicyAdmin(v.Changes(change.Policy)) }

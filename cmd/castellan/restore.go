@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"castellan/cmd/app"
@@ -170,7 +169,7 @@ func (c restoreReconcileCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	w := e.table()
 	for _, q := range left {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", q.ID, q.ExternalID, q.Former, q.Address)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"castellan/cmd/app"
+	"castellan/cmd/app/doctor"
 	"castellan/domain/factor/mfa"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
@@ -51,71 +52,58 @@ func (c serviceKeyAddCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return withServiceKeys(e, func(s *servicekey.Service) error {
-		_, header, err := s.Add(e.ctx, audit.Operator, servicekey.New{Name: c.Name, Role: c.Role, Networks: networks,
-			Actions: c.Actions, Callback: c.Callback})
-		if fault.CodeOf(err) == fault.RecordAlreadyExist {
-			return fmt.Errorf("a key named %q already exists: rotate it or remove it first", c.Name)
-		}
-		return e.print(err, "key:", header)
-	})
-}
-
-type serviceKeyListCmd struct{}
-
-func (serviceKeyListCmd) Run(e *env) error {
-	return withServiceKeys(e, func(s *servicekey.Service) error {
-		keys, err := s.Store.List(e.ctx)
-		for _, k := range keys {
-			rotated := "-"
-			if !k.RotatedAt.IsZero() {
-				rotated = k.RotatedAt.UTC().Format(time.RFC3339)
-			}
-			fmt.Fprintf(e.out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Name, cmp.Or(k.Role, "-"),
-				cmp.Or(servicekey.Join(k.Networks), "any address"), k.CreatedAt.UTC().Format(time.RFC3339), rotated,
-				cmp.Or(strings.Join(k.Actions, ","), "-"), cmp.Or(k.Callback, "-"))
-		}
-		return err
-	})
-}
-
-type serviceKeyRotateCmd struct {
-	Name string `arg:"" help:"Name of the client."`
-}
-
-func (c serviceKeyRotateCmd) Run(e *env) error {
-	return withServiceKeys(e, func(s *servicekey.Service) error {
-		_, header, err := s.Rotate(e.ctx, audit.Operator, c.Name)
-		return e.print(describeKeyError(c.Name, err), "key:", header)
-	})
-}
-
-type serviceKeyRemoveCmd struct {
-	Name string `arg:"" help:"Name of the client."`
-}
-
-func (c serviceKeyRemoveCmd) Run(e *env) error {
-	return withServiceKeys(e, func(s *servicekey.Service) error {
-		return e.print(describeKeyError(c.Name, s.Remove(e.ctx, audit.Operator, c.Name)), "removed", c.Name)
-	})
-}
-
-// describeKeyError returns an error that names the missing key.
-func describeKeyError(name string, err error) error {
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		return fmt.Errorf("there is no key named %q", name)
-	}
-	return err
-}
-
-// withServiceKeys runs do over the deployment of the settings.
-func withServiceKeys(e *env, do func(*servicekey.Service) error) error {
 	v, err := app.Open(e.ctx, e.cfg)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	return do(&servicekey.Service{Store: permit.NewServiceKeys(v.DB), Changes: v.Changes(change.ServiceKeys),
+	_, header, err := serviceKeys(e, v).Add(e.ctx, audit.Operator, servicekey.New{Name: c.Name, Role: c.Role,
+		Networks: networks, Actions: c.Actions, Callback: c.Callback})
+	return e.print(explained(err, fault.RecordAlreadyExist,
+		"a key named %q already exists: rotate it or remove it first", c.Name), "key:", header)
+}
+
+type serviceKeyListCmd struct{}
+
+func (serviceKeyListCmd) Run(e *env, v *app.Deployment) error {
+	keys, err := permit.NewServiceKeys(v.DB).List(e.ctx)
+	for _, k := range keys {
+		rotated := "-"
+		if !k.RotatedAt.IsZero() {
+			rotated = k.RotatedAt.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(e.out, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Name, cmp.Or(k.Role, "-"),
+			cmp.Or(servicekey.Join(k.Networks), "any address"), k.CreatedAt.UTC().Format(time.RFC3339), rotated,
+			cmp.Or(strings.Join(k.Actions, ","), "-"), cmp.Or(k.Callback, "-"))
+	}
+	return err
+}
+
+// keyArg is the key argument of a command.
+type keyArg struct {
+	Name string `arg:"" help:"Name of the client."`
+}
+
+// report prints what was done with the key.
+func (c keyArg) report(e *env, err error, done ...any) error {
+	return e.print(explained(err, fault.RecordNotFound, "there is no key named %q", c.Name), done...)
+}
+
+type serviceKeyRotateCmd struct{ keyArg }
+
+func (c serviceKeyRotateCmd) Run(e *env, v *app.Deployment) error {
+	_, header, err := serviceKeys(e, v).Rotate(e.ctx, audit.Operator, c.Name)
+	return c.report(e, err, "key:", header)
+}
+
+type serviceKeyRemoveCmd struct{ keyArg }
+
+func (c serviceKeyRemoveCmd) Run(e *env, v *app.Deployment) error {
+	return c.report(e, serviceKeys(e, v).Remove(e.ctx, audit.Operator, c.Name), "removed", c.Name)
+}
+
+func serviceKeys(e *env, v *app.Deployment) *servicekey.Service {
+	return &servicekey.Service{Store: permit.NewServiceKeys(v.DB), Changes: v.Changes(change.ServiceKeys),
 		Ring: v.Ring, Roles: permit.NewResources(v.DB).Roles, AllowPlain: e.cfg.Dev,
-		Action: mfa.ServiceActions(factor.NewMFA(v.DB), app.OwnActions(e.cfg))})
+		Action: mfa.ServiceActions(factor.NewMFA(v.DB), doctor.OwnActions(e.cfg.MFA))}
 }

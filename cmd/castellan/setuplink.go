@@ -35,9 +35,7 @@ func (setupLinkCmd) Run(e *env) error {
 	}
 	defer v.Close()
 	token, l, err := v.Bootstrap().Create(e.ctx, audit.Operator)
-	if fault.CodeOf(err) == fault.InvalidState {
-		return errors.New("an administrator exists; castellan user add --role admin adds another one")
-	}
+	err = explained(err, fault.InvalidState, "an administrator exists; castellan user add --role admin adds another one")
 	if err != nil {
 		return err
 	}

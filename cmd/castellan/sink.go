@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
@@ -95,12 +96,7 @@ func (s *sink) serveSMS(l net.Listener) error {
 		} else {
 			parts = append(parts, string(body))
 		}
-		var names []string
-		for name := range query {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(query)) {
 			parts = append(parts, name+"="+strings.Join(query[name], ","))
 		}
 		s.print(parts...)

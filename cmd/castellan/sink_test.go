@@ -11,23 +11,12 @@ import (
 	"testing"
 
 	"castellan/domain/kit/storetest"
+	"castellan/internal/logtest"
 )
-
-// printed is what the sink has printed.
-type printed struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (p *printed) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
-}
 
 // The sink prints each SMS and each mail in one line, decoded.
 func TestSinkPrintsMessages(t *testing.T) {
-	var out printed
+	var out logtest.Text
 	s := sink{out: &out}
 	serve := func(on func(net.Listener) error) string {
 		l := storetest.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -58,21 +47,19 @@ func TestSinkPrintsMessages(t *testing.T) {
 	storetest.Must(t, smtp.SendMail(serve(s.serveMail), nil, "b@example.com", []string{"a@example.com"}, []byte(letter)))
 	want := "sms text=Code: 123456 for you to=+905321234567\nsms text=654321 to=+1\nsms {\"to\": \"+2\"}\n" +
 		"mail to=a@example.com subject=Gün text=Code 123456\n"
-	storetest.Equal(t, out.text.String(), want)
-	if code := run(t.Context(), []string{"sink", "--mail", "0.0.0.0:8026"}, []string{"CASTELLAN_DATA_DIR=" + t.TempDir()},
-		strings.NewReader(""), &out, &out); code != 1 {
+	storetest.Equal(t, out.String(), want)
+	if code, _, _ := command(t, []string{"DATA_DIR=" + t.TempDir()}, "sink --mail 0.0.0.0:8026"); code != 1 {
 		t.Errorf("an address of other machines: exit %d", code)
 	}
 }
 
 // A link in the wrong database is visible: the command prints the database and the issuers of its settings.
 func TestUserLinkNamesItsSettings(t *testing.T) {
-	var out printed
 	file := "sqlite:" + filepath.Join(t.TempDir(), "other.db")
-	code := run(t.Context(), []string{"user", "link", "--user", "u1", "--issuer", "i", "--subject", "s"},
-		[]string{"CASTELLAN_DATA_DIR=" + t.TempDir(), "CASTELLAN_DATABASE_URL=" + file}, strings.NewReader(""), &out, &out)
+	code, _, got := command(t, []string{"DATA_DIR=" + t.TempDir(), "DATABASE_URL=" + file},
+		"user link --user u1 --issuer i --subject s")
 	want := "database.url (env): " + file + "\nguard.issuers (default): []\n"
-	if got := out.text.String(); code != 1 || !strings.HasPrefix(got, want) || !strings.Contains(got, "no account") {
+	if code != 1 || !strings.HasPrefix(got, want) || !strings.Contains(got, "no account") {
 		t.Errorf("exit %d, %q, want %q", code, got, want)
 	}
 }

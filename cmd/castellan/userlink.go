@@ -62,16 +62,8 @@ func (c userLinkCmd) Run(e *env) error {
 	if c.Remove {
 		did, do = "removed the link of", s.Unlink
 	}
-	switch err := do(e.ctx, audit.Operator, l); fault.CodeOf(err) {
-	case fault.RecordAlreadyExist:
-		return fmt.Errorf("the subject %q is already linked to an account", c.Subject)
-	case fault.RecordNotFound:
-		return fmt.Errorf("the subject %q is not linked to the account", c.Subject)
-	default:
-		if err != nil {
-			return err
-		}
-	}
-	_, err = fmt.Fprintln(e.out, did, u.ID)
-	return err
+	err = do(e.ctx, audit.Operator, l)
+	err = explained(err, fault.RecordAlreadyExist, "the subject %q is already linked to an account", c.Subject)
+	err = explained(err, fault.RecordNotFound, "the subject %q is not linked to the account", c.Subject)
+	return e.print(err, did, u.ID)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"castellan/cmd/app"
@@ -42,7 +41,7 @@ func (c wafListCmd) Run(e *env, v *app.Deployment) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	w := e.table()
 	for _, r := range rules {
 		state := string(r.Status)
 		if r.Expired(time.Now().UnixMilli()) {
@@ -55,17 +54,8 @@ func (c wafListCmd) Run(e *env, v *app.Deployment) error {
 		if r.Type == firewall.RateLimit && r.Limit != nil && r.PeriodMs != nil {
 			what += fmt.Sprintf(" %d in %s", *r.Limit, time.Duration(*r.PeriodMs)*time.Millisecond)
 		}
-		fmt.Fprintf(
-			w,
-			"%s\t%s\t%s\t%s\t%s %s\t%s\n",
-			r.Label,
-			r.AppID,
-			state,
-			what,
-			r.EntityType,
-			targetSummary(r.AllEntities, r.Entities),
-			targetSummary(r.AllResources, r.Resources),
-		)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s %s\t%s\n", r.Label, r.AppID, state, what, r.EntityType,
+			targetSummary(r.AllEntities, r.Entities), targetSummary(r.AllResources, r.Resources))
 	}
 	return w.Flush()
 }
@@ -98,14 +88,9 @@ func (c wafDisableCmd) Run(e *env, v *app.Deployment) error {
 	admin := firewall.Admin{Store: guard.NewFirewall(v.DB), Changes: v.Changes(change.Firewall),
 		App: e.cfg.Firewall.AppID, Known: app.Resources(e.cfg)}
 	inactive := firewall.Inactive
-	err := admin.Change(
-		e.ctx,
-		firewall.Author{By: audit.Operator, Force: true},
-		firewall.Change{Label: c.Label, Status: &inactive},
-	)
-	if fault.CodeOf(err) == fault.RecordNotFound {
-		return fmt.Errorf("there is no rule labelled %q", c.Label)
-	}
+	err := admin.Change(e.ctx, firewall.Author{By: audit.Operator, Force: true},
+		firewall.Change{Label: c.Label, Status: &inactive})
+	err = explained(err, fault.RecordNotFound, "there is no rule labelled %q", c.Label)
 	return e.print(err, "disabled", c.Label)
 }
 
@@ -165,7 +150,7 @@ func (c wafExplainCmd) Run(e *env) error {
 		fmt.Fprintf(e.out, ", by %s", x.DecidedBy)
 	}
 	fmt.Fprintln(e.out)
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	w := e.table()
 	for _, k := range x.Rules {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", k.Rule.Label, k.Rule.Type, k.Reason)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"castellan/cmd/app/control"
@@ -35,7 +34,7 @@ func (c wafCountersCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	w := e.table()
 	fmt.Fprintln(w, "LABEL\tENTITY\tUSED\tLIMIT\tPERIOD\tRETRY IN\tNODE\tREPLICA\tSTATE")
 	for _, x := range a.Counters {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%v\t%v\t%s\t%s\t%s\n", x.Label, x.Entity, x.Used, x.Limit, x.Period,

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"castellan/domain/kit/admin"
 	"castellan/domain/kit/amount"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/change"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/parameter"
@@ -166,11 +164,14 @@ func (r *run) addresses(ctx context.Context) error {
 		all[a.currency][a.network] = outside(sourceOf(r.Seed, "treasury", i), a.network)
 	}
 	r.Clock.set(r.start.Add(time.Hour))
-	return r.changes(change.Parameters, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, "PARAMETER_UPDATE",
-		func(ctx context.Context) (admin.Done, error) {
-			return admin.Done{Target: parameter.Treasury.Code}, parameter.Treasury.Change(ctx,
-				kit.NewParameters(r.DB), func(parameter.Addresses) (parameter.Addresses, error) { return all, nil })
-		})
+	return setParameter(ctx, r, parameter.Treasury, all)
+}
+
+// setParameter replaces the value of a parameter.
+func setParameter[T parameter.Shape](ctx context.Context, r *run, kind parameter.Kind[T], value T) error {
+	return r.do(ctx, change.Parameters, "PARAMETER_UPDATE", kind.Code, func(ctx context.Context) error {
+		return kind.Change(ctx, kit.NewParameters(r.DB), func(T) (T, error) { return value, nil })
+	})
 }
 
 // fees sets the withdrawal fee and the least amount of every currency.
@@ -185,18 +186,8 @@ func (r *run) fees(ctx context.Context) error {
 		fees[a.currency], least[a.currency] = quantity(a, 50), quantity(a, 500)
 	}
 	r.Clock.set(r.start.Add(2 * time.Hour))
-	for _, p := range []struct {
-		kind parameter.Kind[parameter.Fees]
-		all  parameter.Fees
-	}{{parameter.Fee, fees}, {parameter.Minimum, least}} {
-		err := r.changes(change.Parameters, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, "PARAMETER_UPDATE",
-			func(ctx context.Context) (admin.Done, error) {
-				return admin.Done{Target: p.kind.Code}, p.kind.Change(ctx, kit.NewParameters(r.DB),
-					func(parameter.Fees) (parameter.Fees, error) { return p.all, nil })
-			})
-		if err != nil {
-			return err
-		}
+	if err := setParameter(ctx, r, parameter.Fee, fees); err != nil {
+		return err
 	}
-	return nil
+	return setParameter(ctx, r, parameter.Minimum, least)
 }

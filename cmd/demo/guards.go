@@ -95,6 +95,13 @@ func (r *run) changes(topic change.Topic, lock func(context.Context) error) admi
 	return admin.Changes{Commit: r.DB, Now: r.Clock.Now, Topic: topic, Lock: lock}
 }
 
+// do makes a change of the administrator, stamped by the clock of the run.
+func (r *run) do(ctx context.Context, topic change.Topic, action, target string,
+	apply func(context.Context) error) error {
+	return r.changes(topic, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, action,
+		func(ctx context.Context) (admin.Done, error) { return admin.Done{Target: target}, apply(ctx) })
+}
+
 // rules adds rules of the firewall of every type and status. None blocks a viewer of the demo: the blocking rules apply
 // to documentation addresses, or only count.
 func (r *run) rules(ctx context.Context) error {
@@ -120,11 +127,8 @@ func (r *run) rules(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", rule.Label, err)
 		}
 		r.Clock.set(r.start.Add(time.Duration(i) * 1000 * time.Hour))
-		err := r.changes(change.Firewall, nil).Do(ctx, audit.By{UserID: r.team[0].ID}, "FIREWALL_RULE_ADD",
-			func(ctx context.Context) (admin.Done, error) {
-				return admin.Done{Target: rule.Label}, store.Add(ctx, rule)
-			})
-		if err != nil {
+		if err := r.do(ctx, change.Firewall, "FIREWALL_RULE_ADD", rule.Label,
+			func(ctx context.Context) error { return store.Add(ctx, rule) }); err != nil {
 			return err
 		}
 	}

@@ -46,14 +46,7 @@ func Load(text []byte) (*Document, error) {
 
 // Published returns the golden document of the repository in which the test runs.
 var Published = sync.OnceValue(func() *Document {
-	root, err := os.Getwd()
-	for err == nil {
-		if _, missing := os.Stat(filepath.Join(root, "go.mod")); missing == nil || root == filepath.Dir(root) {
-			break
-		}
-		root = filepath.Dir(root)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "docs", "openapi.json"))
+	text, err := os.ReadFile(filepath.Join(Root(), "docs", "openapi.json"))
 	if err != nil {
 		panic(err)
 	}
@@ -63,6 +56,18 @@ var Published = sync.OnceValue(func() *Document {
 	}
 	return d
 })
+
+// Root returns the folder of the repository in which the test runs: the nearest parent with go.mod.
+func Root() string {
+	root, err := os.Getwd()
+	for err == nil && root != filepath.Dir(root) {
+		if _, missing := os.Stat(filepath.Join(root, "go.mod")); missing == nil {
+			break
+		}
+		root = filepath.Dir(root)
+	}
+	return root
+}
 
 // byHTTP are the errors that HTTP itself can cause at every path; the document has them as its default response.
 var byHTTP = []int{http.StatusMethodNotAllowed, http.StatusRequestTimeout, http.StatusRequestHeaderFieldsTooLarge}

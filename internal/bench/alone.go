@@ -2,33 +2,17 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
 // alone measures the latency of each step with no other client, alternating with a bare durable commit.
 func alone(b *bench) error {
-	places, err := b.places(cheap()...)
-	if err != nil {
-		return err
-	}
 	n := b.many(400, 100, 5)
 	b.report.begin("Latency without load, %d logins per round", n)
-	for _, p := range places {
-		defer p.bare.close()
-		if err := b.aloneOn(p, n); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return nil
+	return b.onEach(cheap(), 0, func(p *place, s *server) error { return b.aloneOn(p, s, n) })
 }
 
-func (b *bench) aloneOn(p *place, n int) error {
-	s, err := p.serve(0)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
+func (b *bench) aloneOn(p *place, s *server, n int) error {
 	v, err := newVisitor(s)
 	if err != nil {
 		return err
@@ -39,7 +23,7 @@ func (b *bench) aloneOn(p *place, n int) error {
 	of := series{}
 	next := 0
 	for range b.rounds {
-		var logins, completes, commits []float64
+		round := series{}
 		for range n {
 			next++
 			login, complete, err := v.flow(ctx, next%people)
@@ -50,22 +34,14 @@ func (b *bench) aloneOn(p *place, n int) error {
 			if err != nil {
 				return err
 			}
-			logins, completes, commits = append(
-				logins,
-				login.Seconds()*1e3,
-			), append(
-				completes,
-				complete.Seconds()*1e3,
-			), append(
-				commits,
-				one[0]/1e3,
-			)
+			round.add("login", login.Seconds()*1e3)
+			round.add("complete", complete.Seconds()*1e3)
+			round.add("commit", one[0]/1e3)
 		}
-		of.add("commit", median(commits))
-		of.add("login", median(logins))
-		of.add("complete", median(completes))
-		of.add("login over", median(logins)-median(commits))
-		of.add("complete over", median(completes)-median(commits))
+		for _, name := range []string{"commit", "login", "complete"} {
+			of.add(name, median(round[name]))
+			of.add(name+" over", median(round[name])-median(round["commit"]))
+		}
 	}
 	r := &b.report
 	r.line(p.name+": bare durable commit", "ms", of["commit"], bar{})

@@ -22,11 +22,12 @@ import (
 	"castellan/domain/delivery/message"
 )
 
-// childRole names the variable that makes this program a child: the service, or a bare Fiber handler.
+// childRole names the variable that makes this program a child: the service, a bare Fiber handler, or idle sockets.
 const (
 	childRole   = "BENCH_CHILD"
 	roleService = "service"
 	roleFiber   = "fiber"
+	roleSockets = "sockets"
 )
 
 // codesFile is the descriptor of the pipe that carries codes to the driver.
@@ -39,16 +40,21 @@ func runRole(role string) int {
 	// The end of the input does not call stop: a SIGTERM that arrives with it would kill the process.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
-		obey(os.Stdin, os.Stdout)
-		cancel()
-	}()
+	addr := os.Getenv("CASTELLAN_HTTP_ADDR")
+	if role != roleSockets { // their input are tokens
+		go func() {
+			obey(os.Stdin, os.Stdout)
+			cancel()
+		}()
+	}
 	var err error
 	switch role {
 	case roleService:
 		err = serve(ctx)
 	case roleFiber:
-		err = serveBare(ctx, os.Getenv("CASTELLAN_HTTP_ADDR"))
+		err = serveBare(ctx, addr)
+	case roleSockets:
+		err = holdSockets(addr, os.Stdin, os.Stdout)
 	default:
 		err = fmt.Errorf("no role %q", role)
 	}

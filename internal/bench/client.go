@@ -36,6 +36,25 @@ func dialFrom(addr string, from net.IP) (*client, error) {
 
 // do sends a request and reads the answer; header is one whole line or "".
 func (c *client) do(method, path, header, body string) (status int, err error) {
+	if err := c.send(method, path, header, body); err != nil {
+		return 0, err
+	}
+	return c.answer()
+}
+
+// expect is do for a request that must get this status.
+func (c *client) expect(want int, method, path, header, body string) error {
+	status, err := c.do(method, path, header, body)
+	if err == nil && status != want {
+		err = c.refusal(status)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+func (c *client) send(method, path, header, body string) error {
 	o := append(c.out[:0], method...)
 	o = append(
 		append(append(o, ' '), path...),
@@ -50,10 +69,8 @@ func (c *client) do(method, path, header, body string) (status int, err error) {
 	}
 	o = append(append(o, "\r\n"...), body...)
 	c.out = o
-	if _, err := c.Write(o); err != nil {
-		return 0, err
-	}
-	return c.answer()
+	_, err := c.Write(o)
+	return err
 }
 
 func (c *client) answer() (status int, err error) {
@@ -113,3 +130,15 @@ func member(body []byte, name string) string {
 	value, _, _ := bytes.Cut(rest, []byte{'"'})
 	return string(value)
 }
+
+// refusal is an unexpected answer.
+type refusal struct {
+	status     int
+	retryAfter string
+	body       string
+}
+
+func (r refusal) Error() string { return fmt.Sprintf("answered %d: %s", r.status, r.body) }
+
+// refusal returns the last answer as an error.
+func (c *client) refusal(status int) error { return refusal{status, c.retryAfter, string(c.body)} }

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib"
 )
 
 // clone adds copies of an account to the table of accounts, numbered from first to last. values are SQL expressions for
@@ -31,37 +30,19 @@ func (p *place) clone(email string, first, last int, values map[string]string) e
 
 // columns returns the names of the columns of a table, without generated ones.
 func (p *place) columns(table string) (names []string, err error) {
+	query := "SELECT group_concat(name, ' ') FROM pragma_table_info($1)"
 	if p.process != 0 {
-		conn, err := pgx.Connect(context.Background(), p.dsn)
-		if err != nil {
-			return nil, err
-		}
-		defer conn.Close(context.Background())
-		rows, err := conn.Query(context.Background(), "SELECT column_name FROM information_schema.columns "+
-			"WHERE table_name = $1 AND is_generated = 'NEVER'", table)
-		if err != nil {
-			return nil, err
-		}
-		return pgx.CollectRows(rows, pgx.RowTo[string])
+		query = "SELECT string_agg(column_name, ' ') FROM information_schema.columns " +
+			"WHERE table_name = $1 AND is_generated = 'NEVER'"
 	}
-	db, err := p.sqlite()
+	db, err := p.open()
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
-	rows, err := db.Query("SELECT name FROM pragma_table_info(?)", table)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
+	var all string
+	err = db.QueryRow(query, table).Scan(&all)
+	return strings.Fields(all), err
 }
 
 // analyze updates PostgreSQL's statistics of the accounts, as its autovacuum does. An SQLite database has no
@@ -76,16 +57,7 @@ func (p *place) analyze() error {
 
 // exec runs a statement beside the service.
 func (p *place) exec(statement string) error {
-	if p.process != 0 {
-		conn, err := pgx.Connect(context.Background(), p.dsn)
-		if err != nil {
-			return err
-		}
-		defer conn.Close(context.Background())
-		_, err = conn.Exec(context.Background(), statement)
-		return err
-	}
-	db, err := p.sqlite()
+	db, err := p.open()
 	if err != nil {
 		return err
 	}
@@ -94,6 +66,9 @@ func (p *place) exec(statement string) error {
 	return err
 }
 
-func (p *place) sqlite() (*sql.DB, error) {
+func (p *place) open() (*sql.DB, error) {
+	if p.process != 0 {
+		return sql.Open("pgx", p.dsn)
+	}
 	return sql.Open("sqlite", "file:"+strings.TrimPrefix(p.dsn, "sqlite:"))
 }

@@ -139,14 +139,16 @@ func (b *bench) contendFlows(c *contender, round int, warm, span time.Duration, 
 	if err != nil {
 		return err
 	}
-	stop := func() error { return nil }
-	if c.bench { // castellan takes no orders
-		if stop, err = b.profiled(c.s, fmt.Sprintf("flow-%s-%s-%d.prof", c.name, c.at.name, round+1)); err != nil {
-			return err
-		}
+	load := func() (window, error) {
+		return flows([]*server{c.s}, c.at.process, b.clients, round, b.people(), warm, span)
 	}
-	again, err := flows([]*server{c.s}, c.at.process, b.clients, round, b.people(), warm, span)
-	if err = errors.Join(err, stop()); err != nil {
+	var again window
+	if c.bench { // castellan takes no orders
+		again, err = b.profiled(c.s, fmt.Sprintf("flow-%s-%s-%d", c.name, c.at.name, round+1), load)
+	} else {
+		again, err = load()
+	}
+	if err != nil {
 		return err
 	}
 	for kind, w := range map[string]window{"first": first, "returning": again} {

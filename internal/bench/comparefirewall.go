@@ -73,13 +73,9 @@ func addRules(s *server) error {
 	n := 0
 	add := func(kind, entity, more string) error {
 		n++
-		status, err := v.do("POST", "/admin/system/waf/rules", header, fmt.Sprintf(`{"appId":"API","label":"rule %d",`+
+		return v.expect(200, "POST", "/admin/system/waf/rules", header, fmt.Sprintf(`{"appId":"API","label":"rule %d",`+
 			`"type":"%s","expireAt":0,"targetEntityType":"%s","status":"ACTIVE","targetAllResources":%t,`+
 			`"targetResources":["GET %s"],%s}`, n, kind, entity, n%2 == 0, keysPath, more))
-		if err == nil && status != 200 {
-			err = fmt.Errorf("rule of the firewall: %w", refusal{status: status, body: string(v.body)})
-		}
-		return err
 	}
 	const limit = `"targetAllEntities":true,"period":10000,"limit":1000000`
 	for i := range 32 {
@@ -99,9 +95,5 @@ func addRules(s *server) error {
 	); err != nil {
 		return err
 	}
-	status, err := v.do("GET", keysPath, "X-Forwarded-For: 203.0.31.1", "")
-	if err == nil && status != 403 {
-		err = fmt.Errorf("an address of a blacklist: %w", refusal{status: status, body: string(v.body)})
-	}
-	return err
+	return v.expect(403, "GET", keysPath, "X-Forwarded-For: 203.0.31.1", "") // an address of a blacklist
 }

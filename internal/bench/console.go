@@ -24,14 +24,11 @@ const slowdown = 4
 // operators measures the time until a user can log in to the console, with an empty cache and the second time, and the
 // size of the console.
 func operators(b *bench) error {
-	places, err := b.places(cheap()...)
+	p, err := b.sqlite(cheap()) // the database does not matter
 	if err != nil {
 		return err
 	}
-	p := places[0] // the database does not matter
-	for _, other := range places {
-		defer other.bare.close()
-	}
+	defer p.bare.close()
 	s, err := p.serve(0)
 	if err != nil {
 		return err
@@ -166,10 +163,6 @@ func evaluated[T any](tab context.Context, expression string) (T, error) {
 // million measures the time until a page of a list of a million accounts is displayed: the first one, and the
 // thousandth by its address.
 func million(b *bench) error {
-	places, err := b.places(cheap()...)
-	if err != nil {
-		return err
-	}
 	many := b.many(1_000_000, 100_000, 2_000)
 	chromium, stop, err := browse()
 	if err != nil {
@@ -177,21 +170,10 @@ func million(b *bench) error {
 	}
 	defer stop()
 	b.report.begin("Pages of 100 of the list of users in the browser, %d accounts, from the request to the rows", many)
-	for _, p := range places {
-		defer p.bare.close()
-		if err := b.millionOn(p, many, chromium); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return nil
+	return b.onEach(cheap(), many, func(p *place, s *server) error { return b.millionOn(p, s, many, chromium) })
 }
 
-func (b *bench) millionOn(p *place, many int, chromium context.Context) error {
-	s, err := p.serve(many)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
+func (b *bench) millionOn(p *place, s *server, many int, chromium context.Context) error {
 	v, token, err := administrator(s)
 	if err != nil {
 		return err
@@ -200,8 +182,8 @@ func (b *bench) millionOn(p *place, many int, chromium context.Context) error {
 	// The thousandth page, as a client reaches it.
 	next := "/admin/list-users?limit=100"
 	for range min(999, many/100-1) {
-		if status, err := v.do("GET", next, token, ""); err != nil || status != 200 {
-			return errors.Join(err, fmt.Errorf("%s: %d", next, status))
+		if err := v.expect(200, "GET", next, token, ""); err != nil {
+			return err
 		}
 		next = v.next
 	}

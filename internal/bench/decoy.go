@@ -13,19 +13,9 @@ import (
 // connection, with no other client. Tests show that everything else visible outside is equal; time can only be
 // measured.
 func decoy(b *bench) error {
-	places, err := b.places(cheap()...)
-	if err != nil {
-		return err
-	}
 	each := b.many(2000, 500, 20)
 	b.report.begin("Known and unknown phones at the reset, %d of each, %d runs in turns", each, decoyRuns)
-	for _, p := range places {
-		defer p.bare.close()
-		if err := b.decoyOn(p, each); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return nil
+	return b.onEach(cheap(), 0, func(p *place, s *server) error { return b.decoyOn(p, s, each) })
 }
 
 const (
@@ -47,12 +37,7 @@ var decoySteps = []struct {
 		return v.do("POST", "/auth/password/reset", "", `{"countryCode":"90","phoneNumber":"`+phone+`"}`)
 	}},
 	{"wrong value", 422, func(v *visitor, _, method string) (int, error) {
-		return v.do(
-			"POST",
-			"/auth/2fa/challenge/complete",
-			"p-auth: "+v.pAuth,
-			`{"methodId":"`+method+`","method":"SMS","value":"000000"}`,
-		)
+		return v.do("POST", completePath, "p-auth: "+v.pAuth, answerBody(method, "000000"))
 	}},
 	{"renewal too early", 429, func(v *visitor, _, method string) (int, error) {
 		return v.do("POST", "/auth/2fa/challenge/renew", "p-auth: "+v.pAuth, `{"methodId":"`+method+`","method":"SMS"}`)
@@ -62,12 +47,7 @@ var decoySteps = []struct {
 	}},
 }
 
-func (b *bench) decoyOn(p *place, each int) error {
-	s, err := p.serve(0)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
+func (b *bench) decoyOn(p *place, s *server, each int) error {
 	s.codes.forget()
 	of := series{}
 	for range decoyRuns {
@@ -141,7 +121,7 @@ func (v *visitor) stranger(phone string, took *[4][]float64, waits, shapes *[4]s
 		}
 		took[i] = append(took[i], time.Since(began).Seconds()*1e6)
 		if status != step.want {
-			return fmt.Errorf("%s: %w", step.name, refusal{status, v.retryAfter, string(v.body)})
+			return fmt.Errorf("%s: %w", step.name, v.refusal(status))
 		}
 		if i == 0 {
 			method, token = member(v.body, "id"), v.pAuth

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
-
-	"castellan/cmd/app"
-	"castellan/config"
 )
 
 // flow measures whole logins under load: processor time and number, beside a bare handler and bare inserts of the same
@@ -33,7 +30,7 @@ func flow(b *bench) error {
 		}
 		defer servers[i].stop()
 	}
-	hash, err := b.hashOf(places[0].environ)
+	hash, err := hashTime(places[0].environ, map[string]int{"cheap": 2000, "real": 40}[b.hash])
 	if err != nil {
 		return err
 	}
@@ -53,22 +50,16 @@ func flow(b *bench) error {
 			if err := measureInserts(p, of[i]); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
-			b.await()
-			stop, err := b.profiled(servers[i], fmt.Sprintf("flow-%s-%d.prof", p.name, round+1))
-			if err != nil {
-				return err
-			}
-			first, err := firsts(servers[i], p.process, b.clients, round, b.people())
-			var w window
-			if err == nil {
-				w, err = flows(servers[i:i+1], p.process, b.clients, round, b.people(), warm, span)
-			}
-			if err == nil && b.hash == "real" {
-				err = b.atHalf(servers[i], w.rate(), round, of[i])
-			}
-			if err := stop(); err != nil {
-				return err
-			}
+			var first window
+			w, err := b.profiled(servers[i], fmt.Sprintf("flow-%s-%d", p.name, round+1), func() (w window, err error) {
+				if first, err = firsts(servers[i], p.process, b.clients, round, b.people()); err == nil {
+					w, err = flows(servers[i:i+1], p.process, b.clients, round, b.people(), warm, span)
+				}
+				if err == nil && b.hash == "real" {
+					err = b.atHalf(servers[i], w.rate(), round, of[i])
+				}
+				return w, err
+			})
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
@@ -120,38 +111,28 @@ func flow(b *bench) error {
 	return nil
 }
 
-// profiled begins a CPU profile of the service if profiles are requested; stop ends it.
-func (b *bench) profiled(s *server, name string) (stop func() error, err error) {
+// profiled runs a load in a calm moment, with a CPU profile of the service if profiles are requested.
+func (b *bench) profiled(s *server, name string, load func() (window, error)) (window, error) {
+	b.await()
 	if b.profile == "" {
-		return func() error { return nil }, nil
+		return load()
 	}
-	file, err := filepath.Abs(filepath.Join(b.profile, name))
+	file, err := filepath.Abs(filepath.Join(b.profile, name+".prof"))
+	if err == nil {
+		err = s.order(orderProfile, file)
+	}
 	if err != nil {
-		return nil, err
+		return window{}, err
 	}
-	return func() error { return s.order(orderStop) }, s.order(orderProfile, file)
+	w, err := load()
+	return w, errors.Join(err, s.order(orderStop))
 }
 
 func measureFloor(floor *server, clients int, span time.Duration, s series) error {
-	w, err := load(
-		clients,
-		span/4,
-		span,
-		meter{servers: []*server{floor}},
-		func() (func(context.Context, int) error, func(), error) {
-			c, err := dial(floor.addr)
-			if err != nil {
-				return nil, nil, err
-			}
-			return func(_ context.Context, i int) error {
-				status, err := c.do("POST", "/auth/login", "", loginBody(i))
-				if err == nil && status != 200 {
-					err = refusal{status: status}
-				}
-				return err
-			}, func() { c.Close() }, nil
-		},
-	)
+	only := []*server{floor}
+	w, err := load(clients, span/4, span, meter{servers: only}, dialled(only, func(c *client, i int) error {
+		return c.expect(200, "POST", "/auth/login", "", loginBody(i))
+	}))
 	if err != nil {
 		return fmt.Errorf("bare handler: %w", err)
 	}
@@ -186,40 +167,4 @@ func insertTimes(p *place, n, rows int) ([]float64, error) {
 		out[i] = time.Since(began).Seconds() * 1e6
 	}
 	return out, nil
-}
-
-// hashOf returns the processor time of the hash of -hash.
-func (b *bench) hashOf(environ []string) (time.Duration, error) {
-	if b.hash == "real" {
-		return hashTime(environ, 40)
-	}
-	return leastHash(environ)
-}
-
-// leastHash returns the processor time of a password verification under the settings.
-func leastHash(environ []string) (time.Duration, error) {
-	return hashTime(environ, 2000)
-}
-
-func hashTime(settings []string, n int) (time.Duration, error) {
-	cfg, err := config.Load("", append(environ(), settings...))
-	if err != nil {
-		return 0, err
-	}
-	h, err := app.NewHasher(cfg)
-	if err != nil {
-		return 0, err
-	}
-	ctx := context.Background()
-	stored, err := h.Hash(ctx, password)
-	if err != nil {
-		return 0, err
-	}
-	began := own()
-	for range n {
-		if right, _, err := h.Verify(ctx, password, stored); err != nil || !right {
-			return 0, fmt.Errorf("verify a password: right %v, %w", right, err)
-		}
-	}
-	return (own() - began) / time.Duration(n), nil
 }

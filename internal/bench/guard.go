@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -24,32 +23,17 @@ func guarded(b *bench) error {
 }
 
 // besideBare measures on each database, beside one bare handler that serves all rounds.
-func (b *bench) besideBare(title string, settings []string, on func(p *place, floor *server) error) error {
+func (b *bench) besideBare(title string, settings []string, on func(p *place, s, floor *server) error) error {
 	floor, err := start(roleFiber, nil)
 	if err != nil {
 		return err
 	}
 	defer floor.stop()
-	places, err := b.places(settings...)
-	if err != nil {
-		return err
-	}
 	b.report.begin("%s, %d clients", title, b.clients)
-	for _, p := range places {
-		defer p.bare.close()
-		if err := on(p, floor); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return nil
+	return b.onEach(settings, 0, func(p *place, s *server) error { return on(p, s, floor) })
 }
 
-func (b *bench) guardedOn(p *place, floor *server) error {
-	s, err := p.serve(0)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
+func (b *bench) guardedOn(p *place, s, floor *server) error {
 	if err := addGuardRoute(s); err != nil {
 		return err
 	}
@@ -69,13 +53,8 @@ func (b *bench) guardedOn(p *place, floor *server) error {
 			{"refused", func() (window, error) { return b.asks(s, "/orders/7/pay", 401) }},
 			{"whole", func() (window, error) { return b.pays(s) }},
 		} {
-			b.await()
-			stop, err := b.profiled(s, fmt.Sprintf("guard-%s-%s-%d.prof", p.name, kind.name, round+1))
+			w, err := b.profiled(s, fmt.Sprintf("guard-%s-%s-%d", p.name, kind.name, round+1), kind.load)
 			if err != nil {
-				return err
-			}
-			w, err := kind.load()
-			if err := errors.Join(err, stop()); err != nil {
 				return fmt.Errorf("%s: %w", kind.name, err)
 			}
 			of.add(kind.name+" rate", w.rate())
@@ -113,12 +92,8 @@ func addGuardRoute(s *server) error {
 		{"/admin/guard/routes", `{"method":"POST","path":"/orders/*/pay","mode":"guarded","actionCode":"PAYOUT",` +
 			`"rows":[{"key":"order","label":"Order","from":"path","index":1}]}`},
 	} {
-		status, err := v.do("POST", one[0], header, one[1])
-		if err == nil && status != 200 {
-			err = refusal{status: status, body: string(v.body)}
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", one[0], err)
+		if err := v.expect(200, "POST", one[0], header, one[1]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -127,20 +102,7 @@ func addGuardRoute(s *server) error {
 // asks is load of questions about one path, without a session.
 func (b *bench) asks(s *server, uri string, want int) (window, error) {
 	header := question(uri, "")
-	return load(b.clients, b.long(time.Second), b.long(4*time.Second), meter{servers: []*server{s}},
-		func() (func(context.Context, int) error, func(), error) {
-			c, err := dial(s.addr)
-			if err != nil {
-				return nil, nil, err
-			}
-			return func(context.Context, int) error {
-				status, err := c.do("GET", guardPath, header, "")
-				if err == nil && status != want {
-					err = refusal{status: status, body: string(c.body)}
-				}
-				return err
-			}, func() { c.Close() }, nil
-		})
+	return b.requests(s, func(c *client, _ int) error { return c.expect(want, "GET", guardPath, header, "") })
 }
 
 // pays is load of whole guarded requests, each client with its own account.
@@ -171,7 +133,7 @@ func (b *bench) pays(s *server) (window, error) {
 func (v *visitor) pay(ctx context.Context, uri, session string) error {
 	status, err := v.do("GET", guardPath, question(uri, session), "")
 	if err == nil && (status != 401 || v.pAuth == "") {
-		err = refusal{status, v.retryAfter, string(v.body)}
+		err = v.refusal(status)
 	}
 	if err != nil {
 		return fmt.Errorf("question: %w", err)
@@ -181,18 +143,9 @@ func (v *visitor) pay(ctx context.Context, uri, session string) error {
 	if err != nil {
 		return err
 	}
-	status, err = v.do("POST", "/auth/2fa/challenge/complete", "p-auth: "+token,
-		`{"methodId":"`+method+`","method":"SMS","value":"`+code+`"}`)
+	if err := v.expect(200, "POST", completePath, "p-auth: "+token, answerBody(method, code)); err != nil {
+		return err
+	}
 	grant := member(v.body, "grant")
-	if err == nil && (status != 200 || grant == "") {
-		err = refusal{status, v.retryAfter, string(v.body)}
-	}
-	if err != nil {
-		return fmt.Errorf("complete: %w", err)
-	}
-	status, err = v.do("GET", guardPath, question(uri, session+"\r\ncastellan-grant: "+grant), "")
-	if err == nil && status != 204 {
-		err = refusal{status, v.retryAfter, string(v.body)}
-	}
-	return err
+	return v.expect(204, "GET", guardPath, question(uri, session+"\r\ncastellan-grant: "+grant), "")
 }

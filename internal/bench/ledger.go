@@ -213,36 +213,26 @@ var adjustments atomic.Int64
 
 // adjusting is one period of load over HTTP.
 func (b *bench) adjusting(p *place, servers []*server, clients int, boss string, of series, name string) error {
-	b.await()
-	stop, err := b.profiled(servers[0], "ledger-"+p.name+"-"+name[:1]+".prof")
-	if err != nil {
-		return err
-	}
 	var mu sync.Mutex
 	var took []float64
-	turn := 0
-	w, err := load(clients, b.long(time.Second), b.long(4*time.Second), meter{servers: servers, base: p.process},
-		func() (func(context.Context, int) error, func(), error) {
-			turn++
-			c, err := dial(servers[turn%len(servers)].addr)
-			if err != nil {
-				return nil, nil, err
-			}
-			return func(_ context.Context, i int) error {
-				began := time.Now()
-				status, err := c.do("POST", "/admin/transaction/adjust-balance", boss, fmt.Sprintf(`{"userId":"%s",`+
-					`"currencyCode":"BTC","networkCode":"BTC","amount":0.01,"type":"C","uniqueId":"bench-%d"}`, p.users[i],
-					adjustments.Add(1)))
-				if err == nil && (status != 200 || member(c.body, "transactionId") == "") {
-					err = refusal{status: status, body: string(c.body)}
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				took = append(took, time.Since(began).Seconds()*1e3)
-				return err
-			}, func() { c.Close() }, nil
-		})
-	if err := errors.Join(err, stop()); err != nil {
+	adjust := func(c *client, i int) error {
+		began := time.Now()
+		status, err := c.do("POST", "/admin/transaction/adjust-balance", boss, fmt.Sprintf(`{"userId":"%s",`+
+			`"currencyCode":"BTC","networkCode":"BTC","amount":0.01,"type":"C","uniqueId":"bench-%d"}`, p.users[i],
+			adjustments.Add(1)))
+		if err == nil && (status != 200 || member(c.body, "transactionId") == "") {
+			err = c.refusal(status)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		took = append(took, time.Since(began).Seconds()*1e3)
+		return err
+	}
+	w, err := b.profiled(servers[0], "ledger-"+p.name+"-"+name[:1], func() (window, error) {
+		return load(clients, b.long(time.Second), b.long(4*time.Second), meter{servers: servers, base: p.process},
+			dialled(servers, adjust))
+	})
+	if err != nil {
 		return err
 	}
 	of.add(name+"rate", w.rate())

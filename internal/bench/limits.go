@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -83,13 +81,11 @@ func limits(b *bench) error {
 				servers []*server
 				of      series
 			}{{"one", []*server{one}, k.alone}, {"apart", apart, k.each}, {"three", three, k.together}} {
-				b.await()
-				stop, err := b.profiled(round.servers[0], fmt.Sprintf("limits-%s-%d.prof", round.name, k.addresses))
+				name := fmt.Sprintf("limits-%s-%d", round.name, k.addresses)
+				w, err := b.profiled(round.servers[0], name, func() (window, error) {
+					return b.limited(round.servers, k.addresses, warm, span)
+				})
 				if err != nil {
-					return err
-				}
-				w, err := b.limited(round.servers, k.addresses, warm, span)
-				if err := errors.Join(err, stop()); err != nil {
 					return err
 				}
 				round.of.add("rate", w.rate())
@@ -128,18 +124,12 @@ func (p *place) limit() error {
 		return err
 	}
 	defer v.Close()
-	return guard.NewFirewall(
-		v.DB,
-	).Add(
-		ctx,
-		firewall.Rule{AppID: firewall.DefaultApp, Label: "keys-ip", Type: firewall.RateLimit, EntityType: firewall.IP,
-			PeriodMs: new(
-				int64(10_000),
-			), Limit: new(int64(1_000_000)), AllEntities: true, Resources: []string{"GET " + keysPath}, Status: firewall.Active},
-	)
+	return guard.NewFirewall(v.DB).Add(ctx, firewall.Rule{AppID: firewall.DefaultApp, Label: "keys-ip",
+		Type: firewall.RateLimit, EntityType: firewall.IP, PeriodMs: new(int64(10_000)), Limit: new(int64(1_000_000)),
+		AllEntities: true, Resources: []string{"GET " + keysPath}, Status: firewall.Active})
 }
 
-// cluster starts the nodes of a cluster, with the settings of a place.
+// cluster starts the nodes of a cluster, with the settings of a place. All codes go to the first one's.
 func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
 	keys := filepath.Join(b.dir, "cluster-keys")
 	if err := cluster.InitKeys(keys, ""); err != nil {
@@ -155,15 +145,15 @@ func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
 		if err != nil {
 			return all, err
 		}
-		s, err := start(
-			roleService,
-			append(slices.Clone(environ), "CASTELLAN_CLUSTER_GOSSIP_ADDR="+gossip, "CASTELLAN_CLUSTER_ACTOR_ADDR="+actors,
-				"CASTELLAN_CLUSTER_JOIN="+seed, "CASTELLAN_CLUSTER_TLS_DIR="+keys),
-		)
+		s, err := start(roleService, append(slices.Clone(environ), "CASTELLAN_CLUSTER_GOSSIP_ADDR="+gossip,
+			"CASTELLAN_CLUSTER_ACTOR_ADDR="+actors, "CASTELLAN_CLUSTER_JOIN="+seed, "CASTELLAN_CLUSTER_TLS_DIR="+keys))
 		if err != nil {
 			return all, err
 		}
-		all = append(all, s)
+		if all = append(all, s); len(all) > 1 {
+			s.codes.passTo(all[0].codes)
+			s.codes = all[0].codes
+		}
 		seed = strings.TrimPrefix(seed+","+gossip, ",")
 	}
 	time.Sleep(time.Second) // until all have the last one
@@ -172,21 +162,10 @@ func (b *bench) cluster(environ []string, n int) (all []*server, err error) {
 
 // limited is load of counted requests, each client at one of the servers.
 func (b *bench) limited(servers []*server, addresses int, warm, span time.Duration) (window, error) {
-	var turn atomic.Int64
-	return load(b.clients, warm, span, meter{servers: servers}, func() (func(context.Context, int) error, func(), error) {
-		c, err := dial(servers[int(turn.Add(1))%len(servers)].addr)
-		if err != nil {
-			return nil, nil, err
-		}
-		return func(_ context.Context, i int) error {
-			i %= addresses
-			status, err := c.do("GET", keysPath, fmt.Sprintf("X-Forwarded-For: 10.1.%d.%d", i/250, i%250), "")
-			if err == nil && status != 200 {
-				err = refusal{status: status, body: string(c.body)}
-			}
-			return err
-		}, func() { c.Close() }, nil
-	})
+	return load(b.clients, warm, span, meter{servers: servers}, dialled(servers, func(c *client, i int) error {
+		i %= addresses
+		return c.expect(200, "GET", keysPath, fmt.Sprintf("X-Forwarded-For: 10.1.%d.%d", i/250, i%250), "")
+	}))
 }
 
 // serviceLimits measures the limits of services beside a GET of /health/live: POST /limit, and Envoy's rate limit
@@ -203,42 +182,28 @@ func serviceLimits(b *bench) error {
 	return b.besideBare("Limits of services", cheap("CASTELLAN_LIMITS_RLS_ADDR="+rls,
 		"CASTELLAN_LIMITS_RLS_CERT_FILE="+filepath.Join(keys, "node.crt"),
 		"CASTELLAN_LIMITS_RLS_KEY_FILE="+filepath.Join(keys, "node.key")),
-		func(p *place, floor *server) error { return b.serviceLimitsOn(p, floor, rls) })
+		func(p *place, s, floor *server) error { return b.serviceLimitsOn(p, s, floor, rls) })
 }
 
-func (b *bench) serviceLimitsOn(p *place, floor *server, rls string) error {
-	s, err := p.serve(0)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
+func (b *bench) serviceLimitsOn(p *place, s, floor *server, rls string) error {
 	key, err := addServiceLimit(s)
 	if err != nil {
 		return err
 	}
 	post := func(method, path, header string, body func(i int) string) func() (window, error) {
 		return func() (window, error) {
-			return load(b.clients, b.long(time.Second), b.long(4*time.Second), meter{servers: []*server{s}},
-				func() (func(context.Context, int) error, func(), error) {
-					c, err := dial(s.addr)
-					if err != nil {
-						return nil, nil, err
-					}
-					return func(_ context.Context, i int) error { return expect(c, method, path, header, body(i)) },
-						func() { c.Close() }, nil
-				})
+			return b.requests(s, func(c *client, i int) error { return c.expect(200, method, path, header, body(i)) })
 		}
 	}
 	kinds := []struct {
 		name string
 		load func() (window, error)
-		most bar
 	}{
-		{"GET /health/live", post("GET", "/health/live", "", func(int) string { return "" }), bar{}},
+		{"GET /health/live", post("GET", "/health/live", "", func(int) string { return "" })},
 		{"POST /limit", post("POST", "/limit", "service-auth: "+key, func(i int) string {
 			return fmt.Sprintf(`{"rule":"orders","entity":"%d","cost":1}`, i%people)
-		}), bar{}},
-		{"Envoy's rate limit service", func() (window, error) { return b.asksAsEnvoy(s, rls, key) }, bar{}},
+		})},
+		{"Envoy's rate limit service", func() (window, error) { return b.asksAsEnvoy(s, rls, key) }},
 	}
 	of, bare := series{}, series{}
 	for range b.rounds {
@@ -246,13 +211,8 @@ func (b *bench) serviceLimitsOn(p *place, floor *server, rls string) error {
 			return err
 		}
 		for _, kind := range kinds {
-			b.await()
-			stop, err := b.profiled(s, fmt.Sprintf("services-%s-%c.prof", p.name, kind.name[0]))
+			w, err := b.profiled(s, fmt.Sprintf("services-%s-%c", p.name, kind.name[0]), kind.load)
 			if err != nil {
-				return err
-			}
-			w, err := kind.load()
-			if err := errors.Join(err, stop()); err != nil {
 				return fmt.Errorf("%s: %w", kind.name, err)
 			}
 			of.add(kind.name+" rate", w.rate())
@@ -276,25 +236,16 @@ func addServiceLimit(s *server) (key string, err error) {
 		return "", err
 	}
 	defer v.Close()
-	if err := expect(v.client, "POST", "/admin/system/waf/rules", header, `{"label":"orders","type":"rate_limit",`+
+	if err := v.expect(200, "POST", "/admin/system/waf/rules", header, `{"label":"orders","type":"rate_limit",`+
 		`"appId":"shop","targetEntityType":"USER_ID","targetResources":["LIMIT orders"],"period":60000,`+
 		`"limit":1000000000,"expireAt":0,"status":"ACTIVE"}`); err != nil {
 		return "", err
 	}
-	if err := expect(v.client, "POST", "/admin/service-keys", header, `{"name":"shop","role":"admin"}`); err != nil {
+	if err := v.expect(200, "POST", "/admin/service-keys", header, `{"name":"shop","role":"admin"}`); err != nil {
 		return "", err
 	}
 	time.Sleep(2 * time.Second) // until the service has both in memory
 	return member(v.body, "key"), nil
-}
-
-// expect sends a request that must succeed.
-func expect(c *client, method, path, header, body string) error {
-	status, err := c.do(method, path, header, body)
-	if err == nil && status != 200 {
-		err = fmt.Errorf("%s %s: %w", method, path, refusal{status: status, body: string(c.body)})
-	}
-	return err
 }
 
 // asksAsEnvoy is load of calls with one descriptor each. Envoy has one connection for each of its threads.

@@ -68,20 +68,26 @@ func (v *visitor) login(i int) (method string, err error) {
 		return "", err
 	}
 	if status != 200 || v.pAuth == "" {
-		return "", refusal{status, v.retryAfter, string(v.body)}
+		return "", v.refusal(status)
 	}
 	return member(v.body, "id"), nil
 }
 
+const completePath = "/auth/2fa/challenge/complete"
+
+// answerBody returns the answer to a method of a challenge.
+func answerBody(method, code string) string {
+	return `{"methodId":"` + method + `","method":"SMS","value":"` + code + `"}`
+}
+
 // complete answers the challenge of the last login; the session's token is in xAuth.
 func (v *visitor) complete(method, code string) error {
-	status, err := v.do("POST", "/auth/2fa/challenge/complete", "p-auth: "+v.pAuth,
-		`{"methodId":"`+method+`","method":"SMS","value":"`+code+`"}`)
+	status, err := v.do("POST", completePath, "p-auth: "+v.pAuth, answerBody(method, code))
 	if err != nil {
 		return err
 	}
 	if status != 200 || v.xAuth == "" {
-		return refusal{status, v.retryAfter, string(v.body)}
+		return v.refusal(status)
 	}
 	return nil
 }
@@ -104,15 +110,6 @@ func (v *visitor) flow(ctx context.Context, i int) (login, complete time.Duratio
 	}
 	return login, time.Since(began), nil
 }
-
-// refusal is an unexpected answer.
-type refusal struct {
-	status     int
-	retryAfter string
-	body       string
-}
-
-func (r refusal) Error() string { return fmt.Sprintf("answered %d: %s", r.status, r.body) }
 
 // window is the result of a period of load.
 type window struct {
@@ -179,14 +176,12 @@ func (m meter) during(what func() error) (window, error) {
 	return w, err
 }
 
-// load runs one loop per client until stop, and measures the period between warm and warm+span. step does one
-// operation; the first error ends all.
-func load(
-	clients int,
-	warm, span time.Duration,
-	m meter,
-	begin func() (step func(ctx context.Context, i int) error, end func(), err error),
-) (window, error) {
+// opening begins a client of a load. step does its operations, one by one.
+type opening func() (step func(ctx context.Context, i int) error, end func(), err error)
+
+// load runs one loop per client until stop, and measures the period between warm and warm+span. The first error ends
+// all.
+func load(clients int, warm, span time.Duration, m meter, open opening) (window, error) {
 	ctx, stop := context.WithTimeout(context.Background(), warm+span+30*time.Second)
 	defer stop()
 	var running sync.WaitGroup
@@ -205,7 +200,7 @@ func load(
 		}
 	}
 	for range clients {
-		step, end, err := begin()
+		step, end, err := open()
 		if err != nil {
 			return window{}, err
 		}
@@ -243,31 +238,45 @@ func load(
 	return w, errors.Join(failed, err)
 }
 
+// dialled begins clients with a connection each, to the servers in turn. do sends the i-th request.
+func dialled(servers []*server, do func(c *client, i int) error) opening {
+	turn := 0
+	return func() (func(context.Context, int) error, func(), error) {
+		turn++
+		c, err := dial(servers[turn%len(servers)].addr)
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(_ context.Context, i int) error { return do(c, i) }, func() { c.Close() }, nil
+	}
+}
+
+// requests is load of single requests on one server.
+func (b *bench) requests(s *server, do func(c *client, i int) error) (window, error) {
+	only := []*server{s}
+	return load(b.clients, b.long(time.Second), b.long(4*time.Second), meter{servers: only}, dialled(only, do))
+}
+
 // flows is load of whole logins by the first n accounts of a round. Each client has its own network and accounts, so
 // that an account that has logged in before returns.
 func flows(servers []*server, base, clients, round, n int, warm, span time.Duration) (window, error) {
 	client := 0
-	return load(
-		clients,
-		warm,
-		span,
-		meter{servers: servers, base: base},
-		func() (func(context.Context, int) error, func(), error) {
-			v, err := visitorFrom(servers[client%len(servers)], home(client))
-			if err != nil {
-				return nil, nil, err
+	open := func() (func(context.Context, int) error, func(), error) {
+		v, err := visitorFrom(servers[client%len(servers)], home(client))
+		if err != nil {
+			return nil, nil, err
+		}
+		first, i := client, client
+		client++
+		return func(ctx context.Context, _ int) error {
+			_, _, err := v.flow(ctx, account(round, i))
+			if i += clients; i >= n {
+				i = first
 			}
-			first, i := client, client
-			client++
-			return func(ctx context.Context, _ int) error {
-				_, _, err := v.flow(ctx, account(round, i))
-				if i += clients; i >= n {
-					i = first
-				}
-				return err
-			}, func() { v.Close() }, nil
-		},
-	)
+			return err
+		}, func() { v.Close() }, nil
+	}
+	return load(clients, warm, span, meter{servers: servers, base: base}, open)
 }
 
 // firsts measures the first login of each of the first n accounts of a round.

@@ -9,28 +9,13 @@ import (
 // mailing measures the cost of a mailing to all users for the concurrent logins: the same load without a job and with
 // one, in turn. The driver receives the mails, so only the job is measured.
 func mailing(b *bench) error {
-	places, err := b.places(cheap()...)
-	if err != nil {
-		return err
-	}
 	warm, span := b.long(2*time.Second), b.long(6*time.Second)
 	b.report.begin("Logins beside a mailing to %d accounts, %d clients, %s measured with it and without, per round",
 		people, b.clients, span)
-	for _, p := range places {
-		defer p.bare.close()
-		if err := b.besideMailing(p, warm, span); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return nil
+	return b.onEach(cheap(), 0, func(p *place, s *server) error { return b.besideMailing(p, s, warm, span) })
 }
 
-func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
-	s, err := p.serve(0)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
+func (b *bench) besideMailing(p *place, s *server, warm, span time.Duration) error {
 	v, token, err := administrator(s)
 	if err != nil {
 		return err
@@ -79,16 +64,14 @@ func (b *bench) besideMailing(p *place, warm, span time.Duration) error {
 func (v *visitor) mailAll(token, admin string, round int) (job string, err error) {
 	body := fmt.Sprintf(`{"base64String":"JVBERi0xLjQKJSVFT0YK","name":"Terms","description":"Round %d",`+
 		`"sendEmail":true,"userId":"%s"}`, round, admin)
-	if status, err := v.do("POST", "/admin/terms-of-service", token, body); err != nil || status != 200 {
-		return "", fmt.Errorf("terms of service: %d %s: %w", status, v.body, err)
-	}
-	return member(v.body, "id"), nil
+	err = v.expect(200, "POST", "/admin/terms-of-service", token, body)
+	return member(v.body, "id"), err
 }
 
 // endMailing cancels a mailing that is still under way, and returns how many mails it sent.
 func (v *visitor) endMailing(token, job string) (mailed float64, err error) {
-	if status, err := v.do("POST", "/admin/jobs/"+job+"/cancel", token, "{}"); err != nil || status != 200 {
-		return 0, fmt.Errorf("cancel the mailing: %d %s: %w", status, v.body, err)
+	if err := v.expect(200, "POST", "/admin/jobs/"+job+"/cancel", token, "{}"); err != nil {
+		return 0, err
 	}
 	if s := member(v.body, "status"); s != "cancelled" {
 		return 0, fmt.Errorf("the mailing ended during the load: %s", v.body)

@@ -45,6 +45,7 @@ var measurements = []measurement{
 	{"begin", "size, start and idle memory of the program", begin},
 	{"limits", "requests under a rate limit, on one node and on three that count together", limits},
 	{"services", "limits of other services, by HTTP and by Envoy's gRPC, on both databases", serviceLimits},
+	{"sockets", "memory of idle sockets on one node and on three, and the latency of an event", sockets},
 	{"guard", "questions of gateways: without a route, without a session, and whole guarded requests", guarded},
 	{"mailing", "logins with and without a mailing to all accounts", mailing},
 	{"ledger", "movements of money: the committer, over HTTP, and two nodes on one PostgreSQL", movements},
@@ -138,12 +139,8 @@ func run() (err error) {
 	flag.StringVar(&b.on, "on", "", "measure on this database only: sqlite or postgresql")
 	flag.StringVar(&b.hash, "hash", "cheap", "hash of whole logins: cheap, or real for that of the default parameters")
 	flag.StringVar(&b.profile, "profile", "", "folder to write CPU profiles of the service under load to")
-	flag.DurationVar(
-		&b.calm,
-		"calm",
-		0,
-		"wait this long, at most, for others to leave the processors before each stretch of load",
-	)
+	flag.DurationVar(&b.calm, "calm", 0,
+		"wait this long, at most, for others to leave the processors before each stretch of load")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: bench [flags]")
 		flag.PrintDefaults()
@@ -181,14 +178,8 @@ func run() (err error) {
 			b.pg.Stop()
 		}
 	}()
-	fmt.Printf(
-		"%d processors, %s, %d rounds, %d clients; load before: %s\n",
-		runtime.NumCPU(),
-		runtime.Version(),
-		b.rounds,
-		b.clients,
-		loadAverage(),
-	)
+	fmt.Printf("%d processors, %s, %d rounds, %d clients; load before: %s\n", runtime.NumCPU(), runtime.Version(),
+		b.rounds, b.clients, loadAverage())
 	for _, m := range all {
 		if len(names) > 0 && !slices.Contains(names, m.name) {
 			continue

@@ -30,10 +30,6 @@ func nodes(b *bench) error {
 	for _, s := range three {
 		defer s.stop()
 	}
-	for _, s := range three[1:] {
-		s.codes.passTo(three[0].codes)
-		s.codes = three[0].codes
-	}
 
 	kinds := []struct {
 		name    string

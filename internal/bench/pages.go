@@ -10,19 +10,9 @@ import (
 // pages measures the cost of a page of a long list at its beginning, middle and end, and the cost of filters on a
 // million accounts. By index each is the same.
 func pages(b *bench) error {
-	places, err := b.places(cheap()...)
-	if err != nil {
-		return err
-	}
 	many := b.many(1_000_000, 100_000, 2_000)
 	b.report.begin("Pages of 100 of GET /admin/list-users, %d accounts, median time of an answer", many)
-	for _, p := range places {
-		defer p.bare.close()
-		if err := b.pagesOf(p, many); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-	}
-	return nil
+	return b.onEach(cheap(), many, b.pagesOf)
 }
 
 // listed are filters of the list of accounts that match at most one, or half of all.
@@ -34,12 +24,7 @@ var listed = []struct{ about, query string }{
 	{"newest first", "isSortedByDate=true"},
 }
 
-func (b *bench) pagesOf(p *place, many int) error {
-	s, err := p.serve(many)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
+func (b *bench) pagesOf(p *place, s *server) error {
 	v, token, err := administrator(s)
 	if err != nil {
 		return err
@@ -47,10 +32,7 @@ func (b *bench) pagesOf(p *place, many int) error {
 	defer v.Close()
 	get := func(path string) (took float64, err error) {
 		began := time.Now()
-		status, err := v.do("GET", path, token, "")
-		if err == nil && status != 200 {
-			err = refusal{status: status, body: string(v.body)}
-		}
+		err = v.expect(200, "GET", path, token, "")
 		return time.Since(began).Seconds() * 1e3, err
 	}
 	// Every page to the end, of 1000: the positions of the measured pages.

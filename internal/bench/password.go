@@ -52,7 +52,7 @@ func (b *bench) besideTheHash(p *place) error {
 	if err := p.seed(1); err != nil {
 		return err
 	}
-	least, err := leastHash(p.environ)
+	least, err := hashTime(p.environ, 2000)
 	if err != nil {
 		return err
 	}
@@ -105,9 +105,8 @@ func watch(s *server, token string, stop <-chan struct{}) ([]float64, error) {
 		case <-tick.C:
 		}
 		began := time.Now()
-		status, err := c.do("GET", "/auth/sessions", "x-auth: "+token, "")
-		if err != nil || status != 200 {
-			return nil, fmt.Errorf("sessions: %d %s: %w", status, c.body, err)
+		if err := c.expect(200, "GET", "/auth/sessions", "x-auth: "+token, ""); err != nil {
+			return nil, err
 		}
 		took = append(took, time.Since(began).Seconds()*1e3)
 	}
@@ -174,12 +173,8 @@ func (b *bench) crowd(p *place) error {
 	}
 	r := &b.report
 	slots := max(1, processors()-1)
-	r.line(
-		fmt.Sprintf("%d at once: memory grown (%d slot × 19 + 32)", together, slots),
-		"MiB",
-		of["grown"],
-		atMost(float64(slots*19+32)),
-	)
+	r.line(fmt.Sprintf("%d at once: memory grown (%d slot × 19 + 32)", together, slots), "MiB", of["grown"],
+		atMost(float64(slots*19+32)))
 	r.line("a GET with a token, calm: p50", "ms", of["calm"], bar{})
 	r.line(fmt.Sprintf("… with %d logins at once: p50, times the calm one", together), "×", of["times"], atMost(2))
 	r.line("… p99", "ms", of["p99"], atMost(15))
@@ -293,15 +288,6 @@ func (b *bench) flood(s *server, rate float64, lines int, span time.Duration) (f
 	all.Wait()
 	close(errs)
 	n := span.Seconds()
-	return flooded{
-			float64(asked.Load()) / n,
-			float64(served.Load()) / n,
-			float64(refused.Load()) / n,
-			(float64(end) - float64(half)) / (1 << 20),
-		},
-		errors.Join(
-			err,
-			err2,
-			<-errs,
-		)
+	return flooded{float64(asked.Load()) / n, float64(served.Load()) / n, float64(refused.Load()) / n,
+		(float64(end) - float64(half)) / (1 << 20)}, errors.Join(err, err2, <-errs)
 }

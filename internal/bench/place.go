@@ -16,7 +16,6 @@ import (
 	_ "modernc.org/sqlite"
 
 	"castellan/cmd/app"
-	"castellan/config"
 	"castellan/domain/account/user"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/id"
@@ -82,25 +81,34 @@ func (b *bench) postgresql(settings []string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, s.DSN())
+	dsn, err := s.Database("bench_" + strings.ToLower(rand.Text()[:8]))
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close(ctx)
-	name := "bench_" + strings.ToLower(rand.Text()[:8])
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
-		return nil, err
-	}
-	u, err := url.Parse(s.DSN())
-	if err != nil {
-		return nil, err
-	}
-	u.Path = "/" + name
-	p := &place{name: "PostgreSQL", dsn: u.String(), process: s.PID(), environ: slices.Clone(settings)}
+	p := &place{name: "PostgreSQL", dsn: dsn, process: s.PID(), environ: slices.Clone(settings)}
 	p.environ = append(p.environ, "CASTELLAN_DATA_DIR="+dir, "CASTELLAN_DATABASE_URL="+p.dsn)
 	p.bare, err = newBarePostgres(p.dsn)
 	return p, err
+}
+
+// onEach measures a service on a new database of each kind. more is how many further accounts are copied first.
+func (b *bench) onEach(settings []string, more int, on func(p *place, s *server) error) error {
+	places, err := b.places(settings...)
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		defer p.bare.close()
+		s, err := p.serve(more)
+		if err == nil {
+			err = on(p, s)
+			s.stop() // before the next one is measured
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return nil
 }
 
 // serve seeds the accounts of one round and starts the service. more is how many further accounts are copied first.
@@ -118,19 +126,11 @@ func (p *place) serve(more int) (*server, error) {
 // seed migrates the database and creates the accounts of that many rounds, whose password has one hash of the
 // configured cost. The account after those of the first round is an administrator.
 func (p *place) seed(rounds int) error {
+	cfg, _, hash, err := hashed(p.environ)
+	if err != nil {
+		return err
+	}
 	ctx := context.Background()
-	cfg, err := config.Load("", append(environ(), p.environ...))
-	if err != nil {
-		return err
-	}
-	hasher, err := app.NewHasher(cfg)
-	if err != nil {
-		return err
-	}
-	hash, err := hasher.Hash(ctx, password)
-	if err != nil {
-		return err
-	}
 	v, err := app.Open(ctx, cfg)
 	if err != nil {
 		return err

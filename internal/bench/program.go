@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
@@ -9,9 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"castellan/cmd/app"
-	"castellan/config"
 )
 
 // program is a build of the service for comparisons. It is started with settings only, so it may be of any version. A
@@ -107,15 +103,7 @@ func (p program) seed(at *place, rounds int) error {
 	if err := end(); err != nil {
 		return fmt.Errorf("%s: %w", p.name, err)
 	}
-	cfg, err := config.Load("", append(environ(), at.environ...))
-	if err != nil {
-		return err
-	}
-	hasher, err := app.NewHasher(cfg)
-	if err != nil {
-		return err
-	}
-	hash, err := hasher.Hash(context.Background(), password)
+	_, _, hash, err := hashed(at.environ)
 	if err != nil {
 		return err
 	}

@@ -11,34 +11,56 @@ import (
 
 	"castellan/cmd/app"
 	"castellan/config"
+	hashing "castellan/domain/account/password"
 	"castellan/domain/account/password/argon2id"
 )
 
+// hashed returns settings with their hasher, and the hash of the password.
+func hashed(settings []string) (cfg config.Config, h *hashing.Hasher, hash string, err error) {
+	if cfg, err = config.Load("", append(environ(), settings...)); err == nil {
+		h, err = app.NewHasher(cfg)
+	}
+	if err == nil {
+		hash, err = h.Hash(context.Background(), password)
+	}
+	return cfg, h, hash, err
+}
+
+// hashTime returns the processor time of a password verification under the settings, on average of n.
+func hashTime(settings []string, n int) (time.Duration, error) {
+	_, h, stored, err := hashed(settings)
+	if err != nil {
+		return 0, err
+	}
+	return verifyTime(h, stored, n)
+}
+
+func verifyTime(h *hashing.Hasher, stored string, n int) (time.Duration, error) {
+	began := own()
+	for range n {
+		if right, _, err := h.Verify(context.Background(), password, stored); err != nil || !right {
+			return 0, fmt.Errorf("verify a password: right %v, %w", right, err)
+		}
+	}
+	return (own() - began) / time.Duration(n), nil
+}
+
 // hashes compares a hash of the default parameters with one of x/crypto, in turns.
 func (b *bench) hashes() error {
-	cfg, err := config.Load("", append(environ(), lively()...))
-	if err != nil {
-		return err
-	}
-	h, err := app.NewHasher(cfg)
-	if err != nil {
-		return err
-	}
-	ctx := context.Background()
-	stored, err := h.Hash(ctx, password)
+	cfg, h, stored, err := hashed(lively())
 	if err != nil {
 		return err
 	}
 	p, salt := cfg.Password, make([]byte, 16)
 	of := series{}
 	for range b.many(40, 40, 2) {
-		began := own()
-		if right, _, err := h.Verify(ctx, password, stored); err != nil || !right {
-			return fmt.Errorf("verify a password: right %v, %w", right, err)
+		ours, err := verifyTime(h, stored, 1)
+		if err != nil {
+			return err
 		}
 		between := own()
 		argon2.IDKey([]byte(password), salt, uint32(p.Argon2Time), uint32(p.Argon2MemoryKiB), uint8(p.Argon2Parallelism), 32)
-		of.add("ours", (between-began).Seconds()*1e3)
+		of.add("ours", ours.Seconds()*1e3)
 		of.add("theirs", (own()-between).Seconds()*1e3)
 	}
 	limit := map[string]float64{"avx512": 0.30, "avx2": 0.40, "go": 1}[argon2id.Vectors()]
@@ -60,7 +82,7 @@ func (b *bench) cost() []string {
 
 // atHalf measures whole returning logins at half of the rate that the service can serve, and adds their times.
 func (b *bench) atHalf(s *server, rate float64, round int, of series) error {
-	pause := time.Duration(float64(b.clients) / (rate / 2) * float64(time.Second))
+	pause := time.Duration(float64(b.clients) / (max(rate, 1) / 2) * float64(time.Second)) // a rate of 0 would never end
 	began := time.Now()
 	until := began.Add(b.long(6 * time.Second))
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)

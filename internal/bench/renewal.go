@@ -6,7 +6,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,25 +18,17 @@ func renewals(b *bench) error {
 	return b.besideBare("Renewals of sessions by ES256 proofs", cheap(), b.renewalsOn)
 }
 
-func (b *bench) renewalsOn(p *place, floor *server) error {
-	s, err := p.serve(0)
-	if err != nil {
-		return err
-	}
-	defer s.stop()
+func (b *bench) renewalsOn(p *place, s, floor *server) error {
 	of, bare := series{}, series{}
 	warm, span := b.long(time.Second), b.long(6*time.Second)
 	for round := range b.rounds {
 		if err := b.bareRound(floor, bare); err != nil {
 			return err
 		}
-		b.await()
-		stop, err := b.profiled(s, fmt.Sprintf("renewal-%s-%d.prof", p.name, round+1))
+		w, err := b.profiled(s, fmt.Sprintf("renewal-%s-%d", p.name, round+1), func() (window, error) {
+			return b.renewing([]*server{s}, p.process, 0, warm, span)
+		})
 		if err != nil {
-			return err
-		}
-		w, err := b.renewing([]*server{s}, p.process, 0, warm, span)
-		if err := errors.Join(err, stop()); err != nil {
 			return err
 		}
 		of.add("rate", w.rate())
@@ -87,9 +78,8 @@ func newKeyed(s *server, i int) (*keyed, error) {
 	if err != nil {
 		return nil, err
 	}
-	status, err := v.do("POST", "/auth/login", header, loginBody(i))
-	if err != nil || status != 200 {
-		return nil, fmt.Errorf("login: %d, %w", status, err)
+	if err := v.expect(200, "POST", "/auth/login", header, loginBody(i)); err != nil {
+		return nil, err
 	}
 	method := member(v.body, "id")
 	code, err := s.codes.take(context.Background(), method, v.code)
@@ -111,11 +101,7 @@ func (k *keyed) renew(context.Context, int) error {
 	if err != nil {
 		return err
 	}
-	status, err := k.do("POST", "/auth/sessions/renew", "x-auth: "+k.token+"\r\n"+header, "")
-	if err == nil && status != 200 {
-		err = refusal{status, k.retryAfter, string(k.body)}
-	}
-	if err == nil {
+	if err = k.expect(200, "POST", "/auth/sessions/renew", "x-auth: "+k.token+"\r\n"+header, ""); err == nil {
 		k.token = k.xAuth
 	}
 	return err

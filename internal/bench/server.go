@@ -52,7 +52,7 @@ func launch(cmd *exec.Cmd, settings []string) (*server, error) {
 		return nil, err
 	}
 	go s.codes.read(r)
-	if _, err := ready(addr, time.Minute); err != nil {
+	if err := ready(addr); err != nil {
 		s.stop()
 		return nil, err
 	}
@@ -77,20 +77,18 @@ func (s *server) order(words ...string) error {
 // stop stops the child gracefully.
 func (s *server) stop() error { return s.End(30 * time.Second) }
 
-// ready waits until /health/ready answers 200, and returns how long that took.
-func ready(addr string, within time.Duration) (time.Duration, error) {
-	began := time.Now()
-	for time.Since(began) < within {
+// ready waits until /health/ready answers 200.
+func ready(addr string) error {
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(500 * time.Microsecond) {
 		if c, err := dial(addr); err == nil {
-			status, err := c.do("GET", "/health/ready", "", "")
+			err = c.expect(200, "GET", "/health/ready", "", "")
 			c.Close()
-			if err == nil && status == 200 {
-				return time.Since(began), nil
+			if err == nil {
+				return nil
 			}
 		}
-		time.Sleep(500 * time.Microsecond)
 	}
-	return 0, fmt.Errorf("no answer from %s within %s", addr, within)
+	return fmt.Errorf("no answer from %s within a minute", addr)
 }
 
 // codes are the codes of messages for the users who log in, by the id of the method. The code or the request for it may

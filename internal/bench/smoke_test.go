@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 // oneDatabase holds the benches that run on one database here: the others run the same code on both.
 var oneDatabase = map[string]string{"alone": "postgresql", "password": "sqlite", "mailing": "postgresql",
 	"pages": "sqlite", "console": "sqlite", "console-million": "postgresql", "decoy": "sqlite",
-	"guard": "sqlite"}
+	"guard": "sqlite", "sockets": "postgresql"}
 
 // Every bench runs to its end. Its figures mean nothing here.
 func TestEveryBenchRuns(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 
+	"castellan/internal/apidoc"
 	"castellan/internal/child"
 )
 
@@ -25,10 +26,7 @@ var built string
 // a checkout share the file: Go does not link it again if nothing changed. This process uses a hard link, which does
 // not change when another process builds from changed sources.
 var castellan = sync.OnceValues(func() (string, error) {
-	root, err := moduleRoot()
-	if err != nil {
-		return "", err
-	}
+	root := apidoc.Root()
 	flags := append([]string{"-buildvcs=false", "-ldflags=-s -w"}, buildFlags()...)
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -118,22 +116,4 @@ func lock(name string) (unlock func(), err error) {
 		return nil, err
 	}
 	return func() { f.Close() }, nil
-}
-
-// moduleRoot returns the nearest parent folder with go.mod.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", fmt.Errorf("no go.mod above the test")
-		}
-		dir = up
-	}
 }

@@ -98,38 +98,24 @@ func (j *judge) judgeStored(ctx context.Context, c config.Config, db *persistenc
 	var identities bool // an account has stated an identity number
 	if db != nil {
 		live = parameter.NewCache(kit.NewParameters(db))
-		store := factor.NewMFA(db)
-		err := live.Reload(ctx)
-		if err == nil {
-			methods, err = store.Methods(ctx)
-		}
-		if err == nil {
-			actions, err = store.Actions(ctx)
-		}
-		if err == nil {
-			policies, err = store.Policies(ctx)
-		}
-		gateways := gate.NewGateways(db)
-		if err == nil {
-			routes, err = gateways.Routes(ctx)
-		}
-		if err == nil {
-			keys, err = permit.NewServiceKeys(db).List(ctx)
-		}
-		if err == nil {
-			rules, err = money.NewRules(db).Rules(ctx)
-		}
-		if err == nil {
-			err = j.judgeGroups(ctx, db, rules)
-		}
-		if err == nil {
-			spelled, err = gateways.Spelled(ctx, time.Now().Add(-24*time.Hour).Truncate(time.Hour))
-		}
-		if err == nil {
-			identities, err = people.NewIdentities(db).Any(ctx)
-		}
-		if err == nil {
-			expiring, err = expiringHashes(ctx, account.NewHashKinds(db), c.Password.ImportKeep)
+		store, gateways, day := factor.NewMFA(db), gate.NewGateways(db), time.Now().Add(-24*time.Hour).Truncate(time.Hour)
+		var err error
+		for _, read := range []func(){
+			func() { err = live.Reload(ctx) },
+			func() { methods, err = store.Methods(ctx) },
+			func() { actions, err = store.Actions(ctx) },
+			func() { policies, err = store.Policies(ctx) },
+			func() { routes, err = gateways.Routes(ctx) },
+			func() { keys, err = permit.NewServiceKeys(db).List(ctx) },
+			func() { rules, err = money.NewRules(db).Rules(ctx) },
+			func() { err = j.judgeGroups(ctx, db, rules) },
+			func() { spelled, err = gateways.Spelled(ctx, day) },
+			func() { identities, err = people.NewIdentities(db).Any(ctx) },
+			func() { expiring, err = expiringHashes(ctx, account.NewHashKinds(db), c.Password.ImportKeep) },
+		} {
+			if read(); err != nil {
+				break
+			}
 		}
 		if err != nil {
 			j.add(true, setup.Finding{Key: "database.url", Severity: setup.Fault, State: c.Hide(oneLine(err)),
@@ -207,8 +193,16 @@ func (j *judge) judgeSpelled(routes []gateway.Route, spelled []gateway.Spelled) 
 	}
 }
 
-// administration is the action of mfa.guard_administration.
-const administration = "ADMINISTRATION"
+// Administration is the code of the challenge that mfa.guard_administration puts in front of endpoints.
+const Administration = "ADMINISTRATION"
+
+// OwnActions returns whether an action is built in, or is one that the configuration puts before an endpoint.
+func OwnActions(c config.MFA) func(code string) bool {
+	own := slices.Collect(maps.Values(c.Guarded))
+	return func(code string) bool {
+		return mfa.BuiltIn(code) || code == Administration || slices.Contains(own, code)
+	}
+}
 
 // judgeServiceActions names the actions of keys and routes of earlier versions that a new one would not get.
 func (j *judge) judgeServiceActions(c config.Config, actions []mfa.Action, keys []servicekey.Key,
@@ -228,10 +222,10 @@ func (j *judge) judgeServiceActions(c config.Config, actions []mfa.Action, keys 
 			uses = append(uses, use{r.Method + " " + r.Host + r.Path, r.ActionCode, r.Status == gateway.Active})
 		}
 	}
-	guarded := slices.Collect(maps.Values(c.MFA.Guarded))
+	isOwn := OwnActions(c.MFA)
 	for _, u := range uses {
 		state := fmt.Sprintf("action %s of %s", u.code, u.by)
-		own := mfa.BuiltIn(u.code) || slices.Contains(guarded, u.code) || u.code == administration
+		own := isOwn(u.code)
 		known := slices.ContainsFunc(actions, func(a mfa.Action) bool { return a.Code == u.code })
 		j.feature("service actions", own && u.active, state, "the action is one of this service, and the route refuses "+
 			"every request", "choose another action")

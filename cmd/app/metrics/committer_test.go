@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"castellan/domain/factor/challenge"
 	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
+	"castellan/domain/kit/storetest"
 	"castellan/http/edge"
 )
 
@@ -75,6 +77,21 @@ func TestMetricsCommitter(t *testing.T) {
 	if in.Started.Load() != 1 || in.Discarded.Load() != 1 {
 		t.Errorf("%d started, %d discarded", in.Started.Load(), in.Discarded.Load())
 	}
+}
+
+// Labels that differ only in spaces share a series: two of one name would fail the whole scrape.
+func TestRulesOfOneNameShareASeries(t *testing.T) {
+	m := New("", "")
+	m.PerRule("shared", "Help.", maps.All(map[string]int64{"login": 1, "login ": 2, "other": 4}))
+	sums := map[string]float64{}
+	for _, f := range storetest.Value(m.Gather())(t) {
+		for _, one := range f.GetMetric() {
+			if f.GetName() == "shared" {
+				sums[one.GetLabel()[0].GetValue()] = one.GetCounter().GetValue()
+			}
+		}
+	}
+	storetest.Same(t, sums, map[string]float64{"login": 3, "other": 4})
 }
 
 // Counting a request allocates nothing after the first one of its kind.

@@ -98,21 +98,27 @@ func (m *Registry) Counters(name, help, label string, reads map[string]func() in
 
 // PerRule adds a counter for each rate limit of the firewall, from its first count on.
 func (m *Registry) PerRule(name, help string, read iter.Seq2[string, int64]) {
-	m.MustRegister(ruleCounters{prometheus.NewDesc(name, help, []string{"rule"}, nil), read})
+	what := prometheus.NewDesc(name, help, []string{"rule"}, nil)
+	m.Scrape(func(to chan<- prometheus.Metric) {
+		sums := map[string]int64{} // two series of one name would fail the whole scrape
+		for rule, n := range read {
+			sums[strings.TrimSpace(rule)] += n
+		}
+		for rule, n := range sums {
+			to <- prometheus.MustNewConstMetric(what, prometheus.CounterValue, float64(n), rule)
+		}
+	})
 }
 
-type ruleCounters struct {
-	what *prometheus.Desc
-	read iter.Seq2[string, int64]
-}
+// Scrape adds metrics that are read together, at each scrape.
+func (m *Registry) Scrape(read func(to chan<- prometheus.Metric)) { m.MustRegister(scrape(read)) }
 
-func (c ruleCounters) Describe(to chan<- *prometheus.Desc) { to <- c.what }
+// scrape is a collector that does not describe its metrics in advance.
+type scrape func(chan<- prometheus.Metric)
 
-func (c ruleCounters) Collect(to chan<- prometheus.Metric) {
-	for rule, n := range c.read {
-		to <- prometheus.MustNewConstMetric(c.what, prometheus.CounterValue, float64(n), strings.TrimSpace(rule))
-	}
-}
+func (scrape) Describe(chan<- *prometheus.Desc) {}
+
+func (s scrape) Collect(to chan<- prometheus.Metric) { s(to) }
 
 // answerKind distinguishes requests by route, status and code: their number is bounded, however clients call.
 type answerKind struct {

@@ -44,6 +44,10 @@ func (c *Calls) Observe(a edge.Answered) {
 		r.Outcome = audit.Success
 	}
 	c.wait(r)
+	c.flushSoon()
+}
+
+func (c *Calls) flushSoon() {
 	select {
 	case c.wake <- struct{}{}:
 	default: // awake already
@@ -52,29 +56,21 @@ func (c *Calls) Observe(a edge.Answered) {
 
 // Run writes until ctx ends; report is called once per series of failures.
 func (c *Calls) Run(ctx context.Context, report func(error)) {
-	failing := false
-	for {
+	for failing := false; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.wake:
 		}
-		for {
-			err := c.Flush(ctx)
-			if err == nil {
-				failing = false
-				break
-			}
-			if !failing && ctx.Err() == nil {
-				report(err)
-			}
-			failing = true
-			pause := time.NewTimer(callRetry)
+		err := c.Flush(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			report(err)
+		}
+		if failing = err != nil; failing {
 			select {
 			case <-ctx.Done():
-				pause.Stop()
-				return
-			case <-pause.C:
+			case <-time.After(callRetry):
+				c.flushSoon()
 			}
 		}
 	}
