@@ -67,7 +67,6 @@ type everything struct {
 	S    *string          `json:"s"`
 	B    *bool            `json:"b"`
 	N    *int64           `json:"n"`
-	I8   *int8            `json:"i8"`
 	ID   *ID              `json:"id"`
 	D    *Decimal         `json:"d"`
 	A    *amount.Amount   `json:"a"`
@@ -142,7 +141,6 @@ func TestBindBody(t *testing.T) {
 		{name: "int beyond 64 bits", sent: `{"n":9223372036854775808}`, faults: []string{"n"}},
 		{name: "int with a plus sign", sent: `{"n":"+1"}`, faults: []string{"n"}},
 		{name: "int with a space", sent: `{"n":" 1"}`, faults: []string{"n"}},
-		{name: "int beyond its size", sent: `{"i8":128}`, faults: []string{"i8"}},
 		{name: "bool for an int", sent: `{"n":true}`, faults: []string{"n"}},
 		{name: "id", sent: `{"id":9007199254740991}`, want: everything{ID: ptr(ID(MaxID))}},
 		{name: "id of digits", sent: `{"id":"7"}`, want: everything{ID: ptr(ID(7))}},

@@ -66,7 +66,7 @@ func (c compiler) codec(t reflect.Type) (codec, error) {
 	case t.Kind() == reflect.Pointer:
 		return c.pointer(t)
 	case p.Implements(jsonUnmarshaler):
-		return customCodec, nil
+		return codec{}, fmt.Errorf("a request cannot hold a %v, which reads itself", t)
 	case p.Implements(textUnmarshaler):
 		return textCodec, nil
 	}
@@ -77,12 +77,6 @@ func (c compiler) codec(t reflect.Type) (codec, error) {
 		return boolCodec, nil
 	case reflect.Int, reflect.Int64:
 		return intCodec(math.MinInt64, math.MaxInt64, wantInt), nil
-	case reflect.Int32:
-		return intCodec(math.MinInt32, math.MaxInt32, wantInt), nil
-	case reflect.Int16:
-		return intCodec(math.MinInt16, math.MaxInt16, wantInt), nil
-	case reflect.Int8:
-		return intCodec(math.MinInt8, math.MaxInt8, wantInt), nil
 	case reflect.Slice:
 		return c.slice(t)
 	case reflect.Map:
@@ -95,16 +89,18 @@ func (c compiler) codec(t reflect.Type) (codec, error) {
 
 const wantInt = "must be a whole number"
 
-var stringCodec = codec{
-	json: func(b *binder, v reflect.Value) {
+// ofText is the codec of a value that JSON has as a string.
+func ofText(set func(b *binder, v reflect.Value, s string)) codec {
+	return codec{text: set, json: func(b *binder, v reflect.Value) {
 		if b.c.peek() != '"' {
 			b.refuse("must be a string")
 			return
 		}
-		v.SetString(b.c.str())
-	},
-	text: func(b *binder, v reflect.Value, s string) { v.SetString(s) },
+		set(b, v, b.c.str())
+	}}
 }
+
+var stringCodec = ofText(func(_ *binder, v reflect.Value, s string) { v.SetString(s) })
 
 var boolCodec = codec{
 	json: func(b *binder, v reflect.Value) {
@@ -218,19 +214,16 @@ func setAmount(v reflect.Value, d Decimal) error {
 
 var timeCodec = codec{
 	json: func(b *binder, v reflect.Value) {
-		var s string
-		switch ch := b.c.peek(); {
-		case ch == '"':
-			s = b.c.str()
-		default:
-			n, ok := b.wholeNumber()
-			if !ok {
-				b.fail(wantTime)
-				return
-			}
-			s = strconv.FormatInt(n, 10)
+		if b.c.peek() == '"' {
+			setTime(b, v, b.c.str())
+			return
 		}
-		setTime(b, v, s)
+		n, ok := b.wholeNumber()
+		if !ok {
+			b.fail(wantTime)
+			return
+		}
+		setTime(b, v, strconv.FormatInt(n, 10))
 	},
 	text: setTime,
 }
@@ -314,38 +307,8 @@ var stringsCodec = func() codec {
 	}
 }()
 
-// customCodec serves types that read themselves. A query gives them its text as
-// a JSON string, or as it is when it is an object or an array.
-var customCodec = codec{
-	json: func(b *binder, v reflect.Value) { unmarshal(b, v, b.c.raw()) },
-	text: func(b *binder, v reflect.Value, s string) {
-		raw := []byte(s)
-		if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' || checkValue(raw) != nil {
-			raw, _ = json.Marshal(s)
-		}
-		unmarshal(b, v, raw)
-	},
-}
-
-func unmarshal(b *binder, v reflect.Value, raw []byte) {
-	if v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON([]byte(string(raw))) != nil {
-		b.fail("is not valid")
-	}
-}
-
-var textCodec = codec{
-	json: func(b *binder, v reflect.Value) {
-		if b.c.peek() != '"' {
-			b.refuse("must be a string")
-			return
-		}
-		unmarshalText(b, v, b.c.str())
-	},
-	text: unmarshalText,
-}
-
-func unmarshalText(b *binder, v reflect.Value, s string) {
+var textCodec = ofText(func(b *binder, v reflect.Value, s string) {
 	if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)) != nil {
 		b.fail("is not valid")
 	}
-}
+})

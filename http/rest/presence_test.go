@@ -3,6 +3,7 @@ package rest
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"castellan/domain/kit/fault"
 )
@@ -168,6 +169,11 @@ func TestUnbindable(t *testing.T) {
 		"bytes": func() {
 			endpointOf[struct {
 				B []byte `json:"b"`
+			}]("GET")
+		},
+		"a type that reads itself": func() {
+			endpointOf[struct {
+				T time.Time `json:"t"`
 			}]("GET")
 		},
 		"channel": func() {

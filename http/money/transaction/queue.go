@@ -104,13 +104,13 @@ func (g Group) showQueued(contacts bool) func(transaction.Entry) cryptoWithdrawa
 		pair, _ := g.Service.Currencies.Catalog().Pair(q.Asset)
 		out := cryptoWithdrawalQueueEntry{q.ID, q.UserID, pair.Currency.Code, q.Address, pair.Network.Code,
 			g.explorer(pair.Network.Code, q.TxID), g.Numbers.queue(q.Status), q.Status.String(),
-			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, rest.OrNull(q.Reason),
-			rest.OrNull(e.FullName), nil, nil, holdOf(e), string(e.Withdrawal.Initiator), []string{}}
+			e.Withdrawal.Amount, g.Service.Cost(e), rest.Time{Time: q.At}, rest.Filled(q.Reason),
+			rest.Filled(e.FullName), nil, nil, holdOf(e), string(e.Withdrawal.Initiator), []string{}}
 		if m := e.Withdrawal.OwnerMethods; m != "" {
 			out.Methods = strings.Split(m, "+")
 		}
 		if contacts {
-			out.Email, out.Phone = rest.OrNull(e.Email), rest.OrNull(e.Phone)
+			out.Email, out.Phone = rest.Filled(e.Email), rest.Filled(e.Phone)
 		}
 		return out
 	}

@@ -62,7 +62,7 @@ func (g Group) ownDeposits(ctx context.Context, who rest.Caller,
 	return rest.List(ctx, who, in.Paging, transaction.WaitingQuery{UserID: who.UserID}, g.Service.Store.Waiting,
 		func(d transaction.Deposit) waitingTransaction {
 			return waitingTransaction{d.ID, d.UserID, g.code(d.Asset), g.Numbers.status(d.Status), d.Amount,
-				rest.OrNull(d.TxID), rest.OrNull(d.ToAddress)}
+				rest.Filled(d.TxID), rest.Filled(d.ToAddress)}
 		})
 }
 

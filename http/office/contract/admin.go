@@ -55,7 +55,7 @@ type version struct {
 func (version) SchemaName() string { return "ContractVersion" }
 
 func showVersion(c contract.Contract, status contract.Status) version {
-	v := version{record: show(c), NameTr: rest.OrNull(c.Turkish), NameAr: rest.OrNull(c.Arabic), Status: string(status)}
+	v := version{record: show(c), NameTr: rest.Filled(c.Turkish), NameAr: rest.Filled(c.Arabic), Status: string(status)}
 	if !c.PublishedAt.IsZero() {
 		v.PublishedAt = &rest.Time{Time: c.PublishedAt}
 	}

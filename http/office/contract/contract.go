@@ -73,7 +73,7 @@ type record struct {
 }
 
 func show(c contract.Contract) record {
-	return record{ID: c.ID, Code: c.Code, Name: c.Name, Version: rest.OrNull(c.Version), IsActive: c.Active,
+	return record{ID: c.ID, Code: c.Code, Name: c.Name, Version: rest.Filled(c.Version), IsActive: c.Active,
 		CreatedAt: rest.Time{Time: c.CreatedAt}}
 }
 

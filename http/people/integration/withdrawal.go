@@ -118,7 +118,7 @@ func (g Withdrawals) show(o transaction.Outgoing, err error) (rest.Data[withdraw
 func (g Withdrawals) record(o transaction.Outgoing) withdrawal {
 	q := o.Queued
 	w := withdrawal{ID: q.ID, ExternalID: q.ExternalID, Status: q.Status.String(), StatusCode: int(q.Status),
-		Amount: o.Withdrawal.Amount, Fee: o.Fee(), TxID: rest.OrNull(q.TxID), Reason: rest.OrNull(q.Reason),
+		Amount: o.Withdrawal.Amount, Fee: o.Fee(), TxID: rest.Filled(q.TxID), Reason: rest.Filled(q.Reason),
 		CreatedAt: rest.Time{Time: q.At}, Hold: wire.HoldOf(q.Held)}
 	switch q.Status {
 	case transaction.QueueSuccess:
