@@ -18,7 +18,7 @@ import (
 
 // Preview returns the changes that a captured request would make. It checks no permission.
 func (s *Server) Preview(ctx context.Context, c Captured) ([]rest.Change, error) {
-	e, in, err := bindCaptured(ctx, s.index, c)
+	e, in, err := c.bind(s.index)
 	if err != nil {
 		return nil, err
 	}
