@@ -254,16 +254,22 @@ func TestNamesStopTheStart(t *testing.T) {
 	}
 }
 
-// The displayed fields of a request have numbers as sent, no secrets and no files.
+// The displayed fields of a request are those that it binds, with numbers as sent, no secrets and no files.
 func TestAsked(t *testing.T) {
-	c := Captured{Params: map[string]string{"id": "7"}, Query: "a=b%20c&token=x",
-		Body: json.RawMessage(`{"amount":0.10000000000000000001,"isPinned":true,"pin":1,"newPassword":"x",` +
-			`"deep":[{"secretKey":1,"ok":"y"}],"file":"` + strings.Repeat("ü", 1001) + `"}`)}
-	got, err := c.Asked()
-	want := `{"a":"b c","amount":0.10000000000000000001,"deep":[{"ok":"y"}],"file":"` + strings.Repeat("ü", 100) +
-		` … (1001)","id":"7","isPinned":true}`
-	if err != nil || string(got) != want {
-		t.Errorf("%v\n got %s\nwant %s", err, got, want)
+	for want, c := range map[string]Captured{
+		`{"a":"b c","amount":0.10000000000000000001,"deep":[{"ok":"y"}],"file":"` + strings.Repeat("ü", 100) +
+			` … (1001)","id":"7","isPinned":true}`: {Method: "DELETE", Params: map[string]string{"id": "7"},
+			Query: "a=b%20c&token=x", Body: json.RawMessage(`{"amount":0.10000000000000000001,"isPinned":true,"pin":1,` +
+				`"newPassword":"x","deep":[{"secretKey":1,"ok":"y"}],"file":"` + strings.Repeat("ü", 1001) + `"}`)},
+		`{"id":"7"}`: {Method: "POST", Params: map[string]string{"id": "7"}, Query: "id=8&note=x&a;b&%zz",
+			Body: json.RawMessage(`{"id":9}`)},
+		`{"id":"8","n":1,"to":["a","b","c"]}`: {Method: "GET", Query: "id=8&to=a&to[]=b&to=c&%zz&a=%zz&=;",
+			Body: json.RawMessage(`{"id":9,"n":1}`)},
+		`{"id":9,"n":"1"}`: {Method: "DELETE", Query: "id=8&n=1", Body: json.RawMessage(`{"id":9,"n":null}`)},
+	} {
+		if got, err := c.Asked(); err != nil || string(got) != want {
+			t.Errorf("%v\n got %s\nwant %s", err, got, want)
+		}
 	}
 	if _, err := (Captured{Body: json.RawMessage(`[`)}).Asked(); err == nil {
 		t.Error("it reads what is no JSON")
