@@ -66,9 +66,9 @@ func (c compiler) codec(t reflect.Type) (codec, error) {
 	case t.Kind() == reflect.Pointer:
 		return c.pointer(t)
 	case p.Implements(jsonUnmarshaler):
-		return codec{}, fmt.Errorf("a request cannot hold a %v, which reads itself", t)
+		return customCodec, nil
 	case p.Implements(textUnmarshaler):
-		return textCodec, nil
+		return codec{}, fmt.Errorf("a request cannot hold a %v, which reads itself from text", t)
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -89,18 +89,16 @@ func (c compiler) codec(t reflect.Type) (codec, error) {
 
 const wantInt = "must be a whole number"
 
-// ofText is the codec of a value that JSON has as a string.
-func ofText(set func(b *binder, v reflect.Value, s string)) codec {
-	return codec{text: set, json: func(b *binder, v reflect.Value) {
+var stringCodec = codec{
+	json: func(b *binder, v reflect.Value) {
 		if b.c.peek() != '"' {
 			b.refuse("must be a string")
 			return
 		}
-		set(b, v, b.c.str())
-	}}
+		v.SetString(b.c.str())
+	},
+	text: func(b *binder, v reflect.Value, s string) { v.SetString(s) },
 }
-
-var stringCodec = ofText(func(_ *binder, v reflect.Value, s string) { v.SetString(s) })
 
 var boolCodec = codec{
 	json: func(b *binder, v reflect.Value) {
@@ -307,8 +305,21 @@ var stringsCodec = func() codec {
 	}
 }()
 
-var textCodec = ofText(func(b *binder, v reflect.Value, s string) {
-	if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)) != nil {
+// customCodec serves types that read themselves. A query gives them its text as
+// a JSON string, or as it is when it is an object or an array.
+var customCodec = codec{
+	json: func(b *binder, v reflect.Value) { unmarshal(b, v, b.c.raw()) },
+	text: func(b *binder, v reflect.Value, s string) {
+		raw := []byte(s)
+		if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' || checkValue(raw) != nil {
+			raw, _ = json.Marshal(s)
+		}
+		unmarshal(b, v, raw)
+	},
+}
+
+func unmarshal(b *binder, v reflect.Value, raw []byte) {
+	if v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON([]byte(string(raw))) != nil {
 		b.fail("is not valid")
 	}
-})
+}

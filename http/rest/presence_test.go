@@ -1,9 +1,9 @@
 package rest
 
 import (
+	"net/netip"
 	"reflect"
 	"testing"
-	"time"
 
 	"castellan/domain/kit/fault"
 )
@@ -171,9 +171,9 @@ func TestUnbindable(t *testing.T) {
 				B []byte `json:"b"`
 			}]("GET")
 		},
-		"a type that reads itself": func() {
+		"a type that reads itself from text": func() {
 			endpointOf[struct {
-				T time.Time `json:"t"`
+				A netip.Addr `json:"a"`
 			}]("GET")
 		},
 		"channel": func() {

@@ -32,18 +32,24 @@ var codeTable string
 // registry is the one table from code to status (D-GEN-09), codes.tsv.
 var registry = func() map[fault.Code]entry {
 	all := map[fault.Code]entry{}
-	_, rows, _ := strings.Cut(codeTable, "\n")
-	for row := range strings.Lines(rows) {
-		cells := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
-		status, err := strconv.Atoi(cells[1])
+	for _, row := range Rows(codeTable) {
+		status, err := strconv.Atoi(row[1])
 		if err != nil {
 			panic(fmt.Sprintf("rest: codes.tsv: %q: %v", row, err))
 		}
-		all[fault.Code(cells[0])] = entry{status: status, retry: cells[2] == "always", en: cells[3], tr: cells[4],
-			ar: cells[5]}
+		all[fault.Code(row[0])] = entry{status: status, retry: row[2] == "always", en: row[3], tr: row[4], ar: row[5]}
 	}
 	return all
 }()
+
+// Rows returns the rows of a table, whose cells are separated by tabs, without the names of its columns.
+func Rows(table string) (rows [][]string) {
+	_, table, _ = strings.Cut(table, "\n")
+	for row := range strings.Lines(table) {
+		rows = append(rows, strings.Split(strings.TrimSuffix(row, "\n"), "\t"))
+	}
+	return rows
+}
 
 // StatusOf is the HTTP status of a code; 500 for a code outside the registry.
 func StatusOf(code fault.Code) int {

@@ -159,8 +159,8 @@ func (s *schemas) input(t reflect.Type) *huma.Schema {
 	switch p := reflect.PointerTo(t); {
 	case t.Kind() == reflect.Pointer:
 		return s.input(t.Elem())
-	case p.Implements(textUnmarshaler):
-		return &huma.Schema{Type: "string"}
+	case p.Implements(jsonUnmarshaler):
+		return s.use("AnyJson")
 	}
 	switch t.Kind() {
 	case reflect.Slice:
