@@ -14,6 +14,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,10 +143,11 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any, opt
 }
 
 const (
-	requestTime = 45 * time.Second // longer than the service holds a request
-	maxAnswer   = 8 << 20
-	attempts    = 4
-	firstPause  = 200 * time.Millisecond
+	requestTime  = 45 * time.Second // longer than the service holds a request
+	maxAnswer    = 8 << 20
+	attempts     = 4
+	maxRedirects = 10
+	firstPause   = 200 * time.Millisecond
 )
 
 func (c *Client) send(ctx context.Context, method, path string, in, out any, options ...Option) (http.Header, error) {
@@ -218,11 +220,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 			req.Header.Set(name, value)
 		}
 	}
-	with := c.HTTP
-	if with == nil {
-		with = http.DefaultClient
-	}
-	resp, err := with.Do(req)
+	resp, err := c.do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -237,6 +235,22 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, out
 		return resp.Header, nil
 	}
 	return resp.Header, json.Unmarshal(answer, out)
+}
+
+// do sends a request. It returns a redirect to another server, which would get the token.
+func (c *Client) do(r *http.Request) (*http.Response, error) {
+	with := *cmp.Or(c.HTTP, http.DefaultClient)
+	follow := with.CheckRedirect
+	with.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		switch {
+		case next.URL.Scheme != r.URL.Scheme || next.URL.Host != r.URL.Host || len(via) > maxRedirects:
+			return http.ErrUseLastResponse
+		case follow != nil:
+			return follow(next, via)
+		}
+		return nil
+	}
+	return with.Do(r) // #nosec G704 -- the caller names the server
 }
 
 func refusal(resp *http.Response, body []byte) error {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"encoding/json"
@@ -127,9 +128,7 @@ func signedBy(d *Device, claims device.Claims) Option {
 
 // sign creates the proof of one request: a repetition needs a new proof.
 func (d *Device) sign(c device.Claims, base, method, target string, body []byte) (string, error) {
-	if c.Audience = d.Audience; c.Audience == "" {
-		c.Audience = base
-	}
+	c.Audience = cmp.Or(d.Audience, base)
 	c.Method, c.Target, c.BodyHash = method, target, device.HashBody(body)
 	return device.Sign(d.Key, c)
 }

@@ -23,11 +23,13 @@ const maxProblem = 1 << 16
 // it, for example by Flow.Complete or Flow.Wait. The same request is then sent again with the grant. A body is bound by
 // its digest, and is read into memory.
 //
-// The answer is that of the upstream, or a refusal of the guard. After an error of the last request, the upstream may
-// have acted. Errors: those of the transport and of ask; *Error if the challenge ends without a grant.
+// The answer is that of the upstream, also a redirect to another server, or a refusal of the guard. After an error of
+// the last request, the upstream may have acted. Errors: those of the transport and of ask; *Error if the challenge
+// ends without a grant.
 func (c *Client) Guarded(r *http.Request, ask func(context.Context, *Flow) (Outcome, error)) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil && r.Body != http.NoBody {
+		defer r.Body.Close()
 		var err error
 		if body, err = io.ReadAll(r.Body); err != nil {
 			return nil, fmt.Errorf("read the body: %w", err)
@@ -46,10 +48,7 @@ func (c *Client) Guarded(r *http.Request, ask func(context.Context, *Flow) (Outc
 		if grant != "" {
 			again.Header.Set("castellan-grant", grant)
 		}
-		if c.HTTP != nil {
-			return c.HTTP.Do(again) // #nosec G704 -- the caller names the upstream
-		}
-		return http.DefaultClient.Do(again) // #nosec G704 -- the caller names the upstream
+		return c.do(again)
 	}
 	first, err := send("")
 	if err != nil || first.StatusCode != http.StatusUnauthorized {

@@ -51,9 +51,7 @@ func (c *Client) RenewSession(ctx context.Context) (Renewed, error) {
 }
 
 func (c *Client) renew(ctx context.Context) (r Renewed, err error) {
-	var out struct {
-		Data Renewed `json:"data"`
-	}
+	var out record[Renewed]
 	began := time.Now()
 	headers, err := c.send(ctx, http.MethodPost, "/auth/sessions/renew", nil, &out, Header("x-auth", c.Token), repeatable,
 		c.signing)

@@ -16,7 +16,7 @@ type PasskeyOptions struct {
 
 // PasskeyLogin requests the options of a login by a passkey. They are the same for every caller.
 func (c *Client) PasskeyLogin(ctx context.Context) (PasskeyOptions, error) {
-	var got struct{ Data PasskeyOptions }
+	var got record[PasskeyOptions]
 	_, err := c.send(ctx, http.MethodPost, "/auth/login/passkey", nil, &got)
 	return got.Data, err
 }
@@ -33,7 +33,7 @@ func (c *Client) LoginByPasskey(ctx context.Context, ticket string, assertion js
 
 // CreatePasskey requests the options of a registration for the account of the session.
 func (c *Client) CreatePasskey(ctx context.Context) (PasskeyOptions, error) {
-	var got struct{ Data PasskeyOptions }
+	var got record[PasskeyOptions]
 	err := c.Call(ctx, http.MethodPost, "/auth/devices/passkey", nil, &got)
 	return got.Data, err
 }

@@ -217,7 +217,7 @@ func (s sampler) write(v any, name, indent string) string {
 		}
 		return "[\n" + strings.Join(lines, ",\n") + "\n" + indent + "]"
 	case json.Number:
-		switch sample, ok := rest.NumberExample(name); {
+		switch sample, ok := rest.NumberExamples[name]; {
 		case len(x) == 13:
 			return "1769853600000"
 		case name == "expire": // seconds that are left
@@ -237,7 +237,7 @@ func (s sampler) write(v any, name, indent string) string {
 
 // stable is a text, or its example where another run would answer another one.
 func (s sampler) stable(name, text string) string {
-	sample, ok := rest.TextExample(name)
+	sample, ok := rest.TextExamples[name]
 	host, _ := os.Hostname()
 	switch {
 	case ok && slices.Contains(drawn, name), ok && strings.Contains(strings.ToLower(name), "password"):

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"embed"
 	"io/fs"
+	"iter"
 
 	"castellan/http/rest"
 )
@@ -14,23 +15,25 @@ import (
 var phrases embed.FS
 
 func init() {
-	for _, name := range phraseFiles(phrases, "phrases.tsv") {
-		if name == "rest/phrases.tsv" { // the kit adds its own
-			continue
-		}
-		table, err := phrases.ReadFile(name)
-		if err == nil {
-			err = rest.AddPhrases(string(table))
-		}
-		if err != nil {
+	for name, table := range sectionFiles(phrases, "phrases.tsv") {
+		if err := rest.AddPhrases(string(table)); err != nil {
 			panic(name + ": " + err.Error())
 		}
 	}
 }
 
-// phraseFiles lists the files of a name in the folders of the sections and of their kit.
-func phraseFiles(files fs.FS, name string) []string {
-	shared, _ := fs.Glob(files, "*/"+name) // the patterns are right
-	sections, _ := fs.Glob(files, "*/*/"+name)
-	return append(shared, sections...)
+// sectionFiles returns the files of a name in the folders of the sections and of their kit, in order. Package rest adds
+// its own.
+func sectionFiles(files embed.FS, name string) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for _, pattern := range []string{"*/" + name, "*/*/" + name} {
+			paths, _ := fs.Glob(files, pattern) // the patterns are right
+			for _, path := range paths {
+				text, _ := files.ReadFile(path) // it is embedded
+				if path != "rest/"+name && !yield(path, text) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -51,10 +51,10 @@ func (p SecondPerson) Rehearse(ctx context.Context, c edge.Captured,
 
 // names reports whether a request itself names a record.
 func names(c edge.Captured, target string) bool {
-	query, err := url.QueryUnescape(c.Query)
-	if target == "" || err != nil {
+	if target == "" {
 		return false
 	}
+	query, _ := url.QueryUnescape(c.Query) // "" for one that is not valid
 	for _, param := range c.Params {
 		if param == target {
 			return true

@@ -45,6 +45,8 @@ func TestRehearse(t *testing.T) {
 		"in a part of one":  {edge.Captured{Params: map[string]string{"a": "clerks"}}, "ROLE_ADD: name Clerk"},
 		"nowhere":           {edge.Captured{}, "ROLE_ADD: name Clerk"},
 		"in a broken query": {edge.Captured{Query: "code=clerk%zz"}, "ROLE_ADD: name Clerk"},
+		"beside a broken query": {edge.Captured{Query: "%zz", Body: json.RawMessage(`{"code":"clerk"}`)},
+			"ROLE_ADD clerk: name Clerk"},
 	} {
 		got, err := p.Rehearse(t.Context(), c.c, func(ctx context.Context) error { return db.Commit(ctx, row) })
 		if err != nil || got != c.want {

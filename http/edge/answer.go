@@ -37,10 +37,7 @@ func (r *Request) write(status int, a rest.Answer) {
 	r.status = status
 	resp := &r.fctx.Response
 	resp.SetStatusCode(status)
-	if a.ContentType == "" {
-		a.ContentType = rest.TypeJSON
-	}
-	resp.Header.SetContentType(a.ContentType)
+	resp.Header.SetContentType(cmp.Or(a.ContentType, rest.TypeJSON))
 	for _, h := range a.Headers {
 		resp.Header.Set(h.Name, h.Value)
 	}

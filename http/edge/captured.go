@@ -70,20 +70,15 @@ func NewIndex(endpoints []rest.Endpoint) Index {
 	return ix
 }
 
-// bindCaptured finds the endpoint of a captured request, has its caller judged, and
-// binds it again.
-func bindCaptured(ctx context.Context, ix Index, c Captured, judges ...func(context.Context, rest.Caller,
-	*rest.Endpoint) error) (*rest.Endpoint, any, error) {
-	e := ix[c.Method+" "+c.Path]
-	if e == nil || e.Starts != "" { // a starter only prepares a command and runs nothing
+// key is the key of the endpoint.
+func (c Captured) key() string { return c.Method + " " + c.Path }
+
+// bind finds the endpoint of a captured request and binds it again.
+func (c Captured) bind(ix Index) (e *rest.Endpoint, in any, err error) {
+	if e = ix[c.key()]; e == nil || e.Starts != "" { // a starter only prepares a command and runs nothing
 		return nil, nil, fault.New(fault.NotFound, "no such resource")
 	}
-	for _, judge := range judges {
-		if err := judge(ctx, c.Caller, e); err != nil {
-			return nil, nil, err
-		}
-	}
-	in, _, err := e.Bind(rest.Query{Raw: c.Query, Params: c.Params}, c.Body)
+	in, _, err = e.Bind(rest.Query{Raw: c.Query, Params: c.Params}, c.Body)
 	return e, in, err
 }
 
@@ -110,7 +105,7 @@ func keepCaptured(e *rest.Endpoint, out any) (json.RawMessage, error) {
 // Errors: NOT_FOUND when the table no longer has the endpoint, those of binding, of a judge and of
 // the handler.
 func (s *Server) RunCaptured(ctx context.Context, c Captured) (json.RawMessage, error) {
-	if e := s.index[c.Method+" "+c.Path]; e != nil {
+	if e := s.index[c.key()]; e != nil {
 		c.Caller.AsAdmin = s.asAdmin(c.Caller, e)
 	}
 	e, in, err := s.bindCaptured(ctx, c)
@@ -126,10 +121,8 @@ func (s *Server) RunCaptured(ctx context.Context, c Captured) (json.RawMessage, 
 
 // bindCaptured judges the caller of a captured request again and binds it.
 func (s *Server) bindCaptured(ctx context.Context, c Captured) (e *rest.Endpoint, in any, err error) {
-	if s.opts.Authorize == nil {
-		e, in, err = bindCaptured(ctx, s.index, c)
-	} else {
-		e, in, err = bindCaptured(ctx, s.index, c, s.opts.Authorize)
+	if err = s.Permit(ctx, c.Caller, c.key()); err == nil {
+		e, in, err = c.bind(s.index)
 	}
 	if err == nil {
 		err = s.mayName(ctx, c.Caller, e, in)

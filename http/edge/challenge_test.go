@@ -28,29 +28,6 @@ func (s *starter) Start(_ context.Context, who rest.Caller, action string, comma
 		Value: "token"}}, s.err
 }
 
-// TestStart2FAOf: the request names the action; the endpoint is a starter like
-// any other, which no challenge can guard.
-func TestStart2FAOf(t *testing.T) {
-	st := &starter{}
-	opts := allow()
-	opts.Starter = st
-	e := rest.Start2FAOf("POST", "/start", "", rest.User, []string{"A", "B"}, func(_ context.Context, _ rest.Caller,
-		in echoRequest) (string, rest.None, error) {
-		return in.Text, rest.None{}, nil
-	})
-	s := serve(t, opts, e)
-	for _, action := range []string{"A", "B"} {
-		a := do(t, s, "POST", "/start", `{"text":"`+action+`"}`, "x-auth: u1")
-		if a.status != 200 || a.header.Get("P-Auth") != "token" || st.action != action || string(st.command) != "{}" {
-			t.Errorf("%d %s, started %+v", a.status, a.body, st)
-		}
-	}
-	opts.Guarded = map[string]string{"POST /start": "C"}
-	if _, err := New(opts, []rest.Endpoint{e}); err == nil {
-		t.Error("a starter was put behind a challenge")
-	}
-}
-
 func TestStart2FA(t *testing.T) {
 	st := &starter{}
 	opts := allow()

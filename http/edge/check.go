@@ -40,53 +40,32 @@ func (o *Options) check(endpoints []rest.Endpoint) (errs []error) {
 	known := map[string]*rest.Endpoint{}
 	for i := range endpoints {
 		e := &endpoints[i]
-		key := e.Key()
-		if known[key] != nil {
-			fail("%s is defined twice", key)
+		refuse := func(when bool, format string, args ...any) {
+			if when {
+				fail("%s: %s", e.Key(), fmt.Sprintf(format, args...))
+			}
 		}
-		known[key] = e
-		if e.Credential != rest.NoAuth && o.Guards[e.Credential] == nil {
-			fail("%s: no guard for the credential %q", key, e.Credential)
-		}
-		if !e.Credential.Known() {
-			fail("%s: unknown credential %q", key, e.Credential)
-		}
-		if e.Audience == "" || e.Credential == rest.NoAuth && e.Audience != rest.Public {
-			fail("%s: audience %q does not fit the credential %q", key, e.Audience, e.Credential)
-		}
-		if (e.Audience != rest.Public || e.IPFilter) && o.Authorize == nil {
-			fail("%s: audience %q needs Authorize", key, e.Audience)
-		}
-		if e.IPFilter && e.Credential != rest.User && e.Credential != rest.Tenant {
-			fail("%s: only endpoints with a session can have allowed addresses", key)
-		}
-		if e.Audience == rest.SelfOrAdmin && o.ActsAsAdmin == nil {
-			fail("%s: audience %q needs ActsAsAdmin", key, e.Audience)
-		}
-		if e.Naming.Declared() && o.MayName == nil {
-			fail("%s: an endpoint whose requests name users needs MayName", key)
-		}
-		if e.Reserved && e.Audience != rest.Admin {
-			fail("%s: only the audience %q can be reserved", key, rest.Admin)
-		}
-		if e.OTP && o.Verify == nil {
-			fail("%s: a verified endpoint needs Verify", key)
-		}
-		if e.Repeatable && o.Idempotency == nil {
-			fail("%s: an idempotent endpoint needs Idempotency", key)
-		}
-		if e.BodyLimit > rest.DefaultBodyLimit && (e.Credential == rest.NoAuth || e.WantsBodyHash) {
-			fail("%s: a body of more than %d bytes is read only after authentication", key, rest.DefaultBodyLimit)
-		}
-		if e.Starts != "" && o.Starter == nil {
-			fail("%s: an endpoint that starts a challenge needs Starter", key)
-		}
-		if e.Governs != nil && (rest.Solo(*e) != "" || o.Governs != nil && o.SecondPerson == nil) {
-			fail("%s: the money policy may ask for a second person, for whom the call cannot wait", key)
-		}
-		if e.PairedIf != nil && (o.SecondPerson == nil || rest.Solo(*e) != "") {
-			fail("%s: an endpoint of which calls need a second person needs SecondPerson; %s", key, rest.Solo(*e))
-		}
+		refuse(known[e.Key()] != nil, "is defined twice")
+		known[e.Key()] = e
+		refuse(e.Credential != rest.NoAuth && o.Guards[e.Credential] == nil, "no guard for the credential %q", e.Credential)
+		refuse(!e.Credential.Known(), "unknown credential %q", e.Credential)
+		refuse(e.Audience == "" || e.Credential == rest.NoAuth && e.Audience != rest.Public,
+			"audience %q does not fit the credential %q", e.Audience, e.Credential)
+		refuse((e.Audience != rest.Public || e.IPFilter) && o.Authorize == nil, "audience %q needs Authorize", e.Audience)
+		refuse(e.IPFilter && e.Credential != rest.User && e.Credential != rest.Tenant,
+			"only endpoints with a session can have allowed addresses")
+		refuse(e.Audience == rest.SelfOrAdmin && o.ActsAsAdmin == nil, "audience %q needs ActsAsAdmin", e.Audience)
+		refuse(e.Naming.Declared() && o.MayName == nil, "an endpoint whose requests name users needs MayName")
+		refuse(e.Reserved && e.Audience != rest.Admin, "only the audience %q can be reserved", rest.Admin)
+		refuse(e.OTP && o.Verify == nil, "a verified endpoint needs Verify")
+		refuse(e.Repeatable && o.Idempotency == nil, "an idempotent endpoint needs Idempotency")
+		refuse(e.BodyLimit > rest.DefaultBodyLimit && (e.Credential == rest.NoAuth || e.WantsBodyHash),
+			"a body of more than %d bytes is read only after authentication", rest.DefaultBodyLimit)
+		refuse(e.Starts != "" && o.Starter == nil, "an endpoint that starts a challenge needs Starter")
+		refuse(e.Governs != nil && (rest.Solo(*e) != "" || o.Governs != nil && o.SecondPerson == nil),
+			"the money policy may ask for a second person, for whom the call cannot wait")
+		refuse(e.PairedIf != nil && (o.SecondPerson == nil || rest.Solo(*e) != ""),
+			"an endpoint of which calls need a second person needs SecondPerson; %s", rest.Solo(*e))
 	}
 	for key, action := range o.Guarded {
 		e := known[key]

@@ -15,6 +15,11 @@ func TestStart(t *testing.T) {
 		func(context.Context, rest.Caller, rest.None) (rest.None, error) {
 			return rest.None{}, nil
 		})
+	post := rest.Post("/x", "", rest.Tenant, echo)
+	some := rest.PairIf(post, func(context.Context, rest.Caller, echoRequest) (bool, error) { return false, nil })
+	fourEyes := func(key string, store SecondPerson) func(*Options) {
+		return func(o *Options) { o.FourEyes, o.SecondPerson = map[string]bool{key: true}, store }
+	}
 	for _, c := range []struct {
 		name      string
 		change    func(*Options)
@@ -31,7 +36,7 @@ func TestStart(t *testing.T) {
 			[]rest.Endpoint{rest.Get("/x", "", rest.NoAuth, nothing).For(rest.Admin)}, "does not fit"},
 		{"no audience", nil, []rest.Endpoint{user.For("")}, "does not fit"},
 		{"nobody to say who acts for others", nil, []rest.Endpoint{user.For(rest.SelfOrAdmin)}, "needs ActsAsAdmin"},
-		{"reserved for everybody", nil, []rest.Endpoint{user.Reserve()}, "can be reserved"},
+		{"reserved for everybody", nil, rest.Section("", user).Reserve(), "can be reserved"},
 		{"no verify", nil, []rest.Endpoint{user.Verified()}, "needs Verify"},
 		{"no idempotency", nil, []rest.Endpoint{user.Idempotent()}, "needs Idempotency"},
 		{"no starter", nil, []rest.Endpoint{starts}, "needs Starter"},
@@ -50,6 +55,13 @@ func TestStart(t *testing.T) {
 				"/x": ""}
 			o.Starter = &starter{}
 		}, []rest.Endpoint{user}, "no action"},
+		{"paired without a store", nil, []rest.Endpoint{post.Pair()}, "needs SecondPerson"},
+		{"paired at times without a store", nil, []rest.Endpoint{some}, "needs SecondPerson"},
+		{"four eyes without a store", fourEyes("POST /x", nil), []rest.Endpoint{post}, "needs SecondPerson"},
+		{"four eyes of others", fourEyes("POST /x", &second{}), []rest.Endpoint{post.For(rest.Public)},
+			"is not for administrators alone"},
+		{"four eyes of nothing", fourEyes("POST /y", &second{}), []rest.Endpoint{post}, `"POST /y" is no endpoint`},
+		{"named users without a judge", nil, []rest.Endpoint{post.Names(rest.General, "text")}, "needs MayName"},
 		{"any origin with credentials", func(o *Options) { o.CORSOrigins, o.CORSCredentials = []string{"*"}, true }, nil,
 			"cannot be used together"},
 		{"any origin and another", func(o *Options) { o.CORSOrigins = []string{"*", "https://a.example"} }, nil,

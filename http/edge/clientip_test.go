@@ -156,7 +156,7 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("\xff\xfe"+strings.Repeat("\xf0\x9d\x92\xb3", maxUserAgent/4), "ZZ")
 	f.Fuzz(func(t *testing.T, agent, from string) {
 		var a arena
-		a.grow(maxUserAgent)
+		a.b.Grow(maxUserAgent)
 		got := a.text([]byte(agent), maxUserAgent)
 		if !utf8.ValidString(got) || len(got) > maxUserAgent {
 			t.Fatalf("%q is kept as %q", agent, got)

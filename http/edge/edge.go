@@ -43,7 +43,7 @@ func framing(h *fasthttp.RequestHeader) (announced int64, why string) {
 		}
 		name, value, _ := bytes.Cut(raw[:n-1], colon)
 		switch {
-		case !token(name):
+		case !tokenBytes.spells(name):
 			return 0, "the name of a header is not a token"
 		case isName(name, contentLength):
 			length = true
@@ -77,33 +77,36 @@ var (
 // lengths, which spares most comparisons.
 func isName(name, lower []byte) bool { return len(name) == len(lower) && bytes.EqualFold(name, lower) }
 
-// token reports whether a name is one of RFC 9110, section 5.6.2. fasthttp takes
-// spaces for parts of a name, where a proxy might see another header.
-func token(name []byte) bool {
-	for _, ch := range name {
-		if !tokenBytes[ch] {
+// byteSet is a set of bytes.
+type byteSet [256]bool
+
+func setOf(bytes string) (s byteSet) {
+	for _, b := range []byte(bytes) {
+		s[b] = true
+	}
+	return s
+}
+
+// spells reports whether a text is made of the bytes of the set; false for an empty one.
+func (s *byteSet) spells(text []byte) bool {
+	for _, b := range text {
+		if !s[b] {
 			return false
 		}
 	}
-	return len(name) > 0
+	return len(text) > 0
 }
 
-var tokenBytes = func() (t [256]bool) {
-	for _, ch := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~" {
-		t[ch] = true
-	}
-	return
-}()
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// tokenBytes are the bytes of a name (RFC 9110, section 5.6.2). fasthttp takes spaces for parts of a name, where a
+// proxy might see another header.
+var tokenBytes = setOf(alphanumeric + "!#$%&'*+-.^_`|~")
 
 // pathBytes are the bytes allowed in a path: RFC 3986's pchar without percent-encoding and
 // without the semicolon of matrix parameters. No route needs either, and a path with two
 // spellings could bypass a rule.
-var pathBytes = func() (t [256]bool) {
-	for _, ch := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,=:@/" {
-		t[ch] = true
-	}
-	return
-}()
+var pathBytes = setOf(alphanumeric + "-._~!$&'()*+,=:@/")
 
 // canonical refuses a target that is not the one spelling of a path.
 //
@@ -184,7 +187,7 @@ func connectionBroken(fctx *fasthttp.RequestCtx, err error) bool {
 	return true
 }
 
-// protocolFault words an error of Fiber or fasthttp. Their own texts may quote the
+// protocolFault words an error of Fiber or fasthttp about a message. Their own texts may quote the
 // client, so none of them is used.
 func protocolFault(err error) error {
 	var fe *fiber.Error
@@ -198,18 +201,6 @@ func protocolFault(err error) error {
 		return fault.New(fault.HeadersTooLarge, "the headers are larger than %d bytes", headerLimit)
 	case fiber.StatusRequestTimeout:
 		return fault.New(fault.RequestTimeout, "the request did not arrive in time")
-	case fiber.StatusNotFound:
-		return fault.New(fault.NotFound, "no such resource")
-	case fiber.StatusMethodNotAllowed:
-		return fault.New(fault.MethodNotAllowed, "the resource does not support this method")
-	case fiber.StatusUnauthorized:
-		return fault.New(fault.Unauthenticated, "a credential is required")
-	case fiber.StatusForbidden:
-		return fault.New(fault.Forbidden, "not permitted")
-	case fiber.StatusUpgradeRequired:
-		return fault.New(fault.InvalidField, "an upgrade to WebSocket is required")
-	case fiber.StatusServiceUnavailable:
-		return fault.New(fault.Unavailable, "temporarily unavailable")
 	}
 	if fe.Code >= 400 && fe.Code < 500 {
 		return fault.New(fault.InvalidField, "malformed request")

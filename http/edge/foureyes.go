@@ -117,10 +117,10 @@ func (s *Server) Permit(ctx context.Context, who rest.Caller, key string) error 
 // PermitCaptured checks whether a caller may make a captured request: the endpoint, as Permit
 // does, and the users that the request names.
 func (s *Server) PermitCaptured(ctx context.Context, who rest.Caller, c Captured) error {
-	if err := s.Permit(ctx, who, c.Method+" "+c.Path); err != nil {
+	if err := s.Permit(ctx, who, c.key()); err != nil {
 		return err
 	}
-	e, in, err := bindCaptured(ctx, s.index, c)
+	e, in, err := c.bind(s.index)
 	if err != nil {
 		return nil // it cannot run: CarryOut returns the reason
 	}
@@ -130,7 +130,7 @@ func (s *Server) PermitCaptured(ctx context.Context, who rest.Caller, c Captured
 // RehearseCaptured is the rehearsal of a captured request that requires a second person;
 // otherwise nil. RunRehearsed takes it.
 func (s *Server) RehearseCaptured(ctx context.Context, c Captured) (*Rehearsal, error) {
-	if !s.mayPair(s.index[c.Method+" "+c.Path]) {
+	if !s.mayPair(s.index[c.key()]) {
 		return nil, nil
 	}
 	e, in, err := s.bindCaptured(ctx, c)
@@ -157,12 +157,12 @@ func (s *Server) RunRehearsed(ctx context.Context, c Captured, h *Rehearsal) (js
 	if err != nil {
 		return nil, err
 	}
-	return keepCaptured(s.index[c.Method+" "+c.Path], out)
+	return keepCaptured(s.index[c.key()], out)
 }
 
 // stillAlone refuses a governed request if a rule asks for a second person by now.
 func (s *Server) stillAlone(ctx context.Context, c Captured) error {
-	e := s.index[c.Method+" "+c.Path]
+	e := s.index[c.key()]
 	if e == nil || e.Governs == nil {
 		return nil // RunCaptured judges whether it can run
 	}

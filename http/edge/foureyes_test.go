@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"castellan/domain/kit/fault"
@@ -137,37 +138,6 @@ func TestServicesNeedNoSecondPerson(t *testing.T) {
 	}
 }
 
-// An endpoint that cannot require a second person stops the start.
-func TestFourEyesRefused(t *testing.T) {
-	opts := allow()
-	opts.Authorize = func(context.Context, rest.Caller, *rest.Endpoint) error { return nil }
-	e := rest.Post("/things", "", rest.Tenant, func(context.Context, rest.Caller, echoRequest) (rest.None, error) {
-		return rest.None{}, nil
-	})
-	if _, err := New(opts, []rest.Endpoint{e.Pair()}); err == nil {
-		t.Error("nothing stores the calls of a paired endpoint")
-	}
-	some := rest.PairIf(e, func(context.Context, rest.Caller, echoRequest) (bool, error) { return false, nil })
-	if _, err := New(opts, []rest.Endpoint{some}); err == nil {
-		t.Error("nothing stores the calls of an endpoint of which some are paired")
-	}
-	opts.FourEyes = map[string]bool{"POST /things": true}
-	if _, err := New(opts, []rest.Endpoint{e}); err == nil {
-		t.Error("nobody keeps the calls")
-	}
-	opts.SecondPerson = &second{}
-	if _, err := New(opts, []rest.Endpoint{e}); err != nil {
-		t.Error(err)
-	}
-	if _, err := New(opts, []rest.Endpoint{e.For(rest.Public)}); err == nil {
-		t.Error("an endpoint that is not for administrators waits")
-	}
-	opts.FourEyes["POST /nothing"] = true
-	if _, err := New(opts, []rest.Endpoint{e}); err == nil {
-		t.Error("what is no endpoint waits")
-	}
-}
-
 // The users that a request names are judged once it is bound, before the one-time code,
 // a stored answer, a challenge and a rehearsal; and again wherever a kept request runs.
 func TestNamedUsersAreJudged(t *testing.T) {
@@ -266,9 +236,6 @@ func TestNamesStopTheStart(t *testing.T) {
 	}
 	e := rest.Post("/x", "", rest.Tenant,
 		func(context.Context, rest.Caller, named) (rest.None, error) { return rest.None{}, nil })
-	if _, err := New(allow(), []rest.Endpoint{e.Names(rest.General, "userId")}); err == nil {
-		t.Error("it starts without MayName")
-	}
 	for what, declare := range map[string]func(){
 		"a field that is not there": func() { e.Names(rest.General, "memberId") },
 		"a field that is no text":   func() { e.Names(rest.General, "amount") },
@@ -284,5 +251,27 @@ func TestNamesStopTheStart(t *testing.T) {
 			}()
 			declare()
 		}()
+	}
+}
+
+// The displayed fields of a request are those that it binds, with numbers as sent, no secrets and no files.
+func TestAsked(t *testing.T) {
+	for want, c := range map[string]Captured{
+		`{"a":"b c","amount":0.10000000000000000001,"deep":[{"ok":"y"}],"file":"` + strings.Repeat("ü", 100) +
+			` … (1001)","id":"7","isPinned":true}`: {Method: "DELETE", Params: map[string]string{"id": "7"},
+			Query: "a=b%20c&token=x", Body: json.RawMessage(`{"amount":0.10000000000000000001,"isPinned":true,"pin":1,` +
+				`"newPassword":"x","deep":[{"secretKey":1,"ok":"y"}],"file":"` + strings.Repeat("ü", 1001) + `"}`)},
+		`{"id":"7"}`: {Method: "POST", Params: map[string]string{"id": "7"}, Query: "id=8&note=x&a;b&%zz",
+			Body: json.RawMessage(`{"id":9}`)},
+		`{"id":"8","n":1,"to":["a","b","c"]}`: {Method: "GET", Query: "id=8&to=a&to[]=b&to=c&%zz&a=%zz&=;",
+			Body: json.RawMessage(`{"id":9,"n":1}`)},
+		`{"id":9,"n":"1"}`: {Method: "DELETE", Query: "id=8&n=1", Body: json.RawMessage(`{"id":9,"n":null}`)},
+	} {
+		if got, err := c.Asked(); err != nil || string(got) != want {
+			t.Errorf("%v\n got %s\nwant %s", err, got, want)
+		}
+	}
+	if _, err := (Captured{Body: json.RawMessage(`[`)}).Asked(); err == nil {
+		t.Error("it reads what is no JSON")
 	}
 }

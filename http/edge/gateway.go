@@ -21,6 +21,15 @@ func (r *Request) HeaderOnce(name string) (value string, repeated bool) {
 	return string(all[0]), len(all) > 1
 }
 
+// Headers are copies of the headers of the request, as sent.
+func (r *Request) Headers(yield func(name, value string) bool) {
+	for name, value := range r.fctx.Request.Header.AllInOrder() {
+		if !yield(string(name), string(value)) {
+			return
+		}
+	}
+}
+
 // Host is a copy of the host that the request names.
 func (r *Request) Host() string { return string(r.fctx.Host()) }
 

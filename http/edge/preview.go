@@ -18,7 +18,7 @@ import (
 
 // Preview returns the changes that a captured request would make. It checks no permission.
 func (s *Server) Preview(ctx context.Context, c Captured) ([]rest.Change, error) {
-	e, in, err := bindCaptured(ctx, s.index, c)
+	e, in, err := c.bind(s.index)
 	if err != nil {
 		return nil, err
 	}
@@ -28,28 +28,54 @@ func (s *Server) Preview(ctx context.Context, c Captured) ([]rest.Change, error)
 // maxAsked bounds a text of Asked, in characters: a file is not readable text.
 const maxAsked = 1000
 
-// Asked returns the fields of a captured request as an object for display: long texts are cut,
-// and fields named like a secret are omitted.
+// Asked returns the fields of a captured request as an object for display. Of several sources of a field it has the
+// value that Bind takes. Long texts are cut, and fields named like a secret are omitted.
 func (c Captured) Asked() (json.RawMessage, error) {
-	all := map[string]any{}
-	for name, value := range c.Params {
-		all[name] = value
-	}
-	query, err := url.ParseQuery(c.Query)
-	if err != nil {
-		return nil, fmt.Errorf("captured query: %w", err)
-	}
-	for name := range query {
-		all[name] = query.Get(name)
-	}
+	body := map[string]any{}
 	if len(c.Body) > 0 {
-		body := json.NewDecoder(bytes.NewReader(c.Body))
-		body.UseNumber() // an amount stays as it was written
-		if err := body.Decode(&all); err != nil {
+		text := json.NewDecoder(bytes.NewReader(c.Body))
+		text.UseNumber() // an amount stays as it was written
+		if err := text.Decode(&body); err != nil {
 			return nil, fmt.Errorf("captured body: %w", err)
 		}
 	}
+	all := body
+	switch c.Method {
+	case "GET":
+		maps.Copy(all, queried(c.Query))
+	case "DELETE":
+		all = queried(c.Query)
+		maps.DeleteFunc(body, func(name string, value any) bool { return value == nil && all[name] != nil })
+		maps.Copy(all, body)
+	}
+	for name, value := range c.Params {
+		all[name] = value
+	}
 	return json.Marshal(readable(all))
+}
+
+// queried returns the fields of a query; a repeated one is a list. Bind ignores a pair that cannot be read, or has
+// refused the request.
+func queried(query string) map[string]any {
+	all := map[string]any{}
+	for pair := range strings.SplitSeq(query, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		name, err1 := url.QueryUnescape(key)
+		text, err2 := url.QueryUnescape(value)
+		name = strings.TrimSuffix(name, "[]")
+		if err1 != nil || err2 != nil || name == "" {
+			continue
+		}
+		switch before := all[name].(type) {
+		case nil:
+			all[name] = text
+		case []any:
+			all[name] = append(before, text)
+		default:
+			all[name] = []any{before, text}
+		}
+	}
+	return all
 }
 
 // Details returns the operation and the fields of Asked, by name, for the approver of a captured request (D-EXT-09).

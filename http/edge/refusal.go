@@ -2,7 +2,6 @@ package edge
 
 import (
 	"bytes"
-	"net"
 	"strconv"
 	"time"
 
@@ -43,7 +42,7 @@ func (l *listener) refuseConnection(c *connection, health bool) {
 		a := l.srv.tooMany()
 		l.srv.cors.refuse(c, &a.Header)
 		c.SetWriteDeadline(time.Now().Add(lingerTime))
-		if a.Write(c) == nil {
+		if _, err := a.WriteTo(c); err == nil {
 			c.linger.Store(true)
 		}
 	}()
@@ -69,11 +68,11 @@ func (s *Server) asksForHealth(head []byte) bool {
 }
 
 // tooMany is the answer to a connection that is not served.
-func (s *Server) tooMany() *answerTo {
+func (s *Server) tooMany() *fasthttp.Response {
 	f := fault.New(fault.Overloaded, "too many connections are open; try again")
 	requestID := id.New(s.opts.Now())
 	status, body := rest.Problem(f, s.opts.DefaultLanguage, requestID)
-	a := new(answerTo)
+	a := new(fasthttp.Response)
 	a.SetStatusCode(status)
 	for _, h := range s.fixed {
 		a.Header.SetCanonical(h[0], h[1])
@@ -84,13 +83,4 @@ func (s *Server) tooMany() *answerTo {
 	a.SetConnectionClose()
 	a.SetBody(body)
 	return a
-}
-
-// answerTo is an answer without a request.
-type answerTo struct{ fasthttp.Response }
-
-// Write sends the answer in one piece.
-func (a *answerTo) Write(c net.Conn) error {
-	_, err := a.WriteTo(c)
-	return err
 }

@@ -1,9 +1,11 @@
 package edge
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -99,38 +101,22 @@ const (
 	maxWait      = 30 * time.Second
 )
 
-// The headers that may occur only once. They affect a decision: with two of them, another
-// reader of the request could choose the other one and see another caller.
-const (
-	onceXAuth = 1 << iota
-	oncePAuth
-	onceOTAuth
-	onceCron
-	onceService
-	onceTenant
-	onceSignature
-	onceSignatureOld
-	onceProof
-	onceOTP
-	onceXOTP
-	onceKey
-	onceOrigin
-	onceAssertion
-	onceRecovery
-)
-
 // read takes from the request what every endpoint gets, in one pass over the
 // headers. Texts that end in the Caller share one allocation.
 func (r *Request) read() {
 	h := &r.fctx.Request.Header
 	var brand, model, desc, agent, signature, proof, otp, xotp, key, requestID, accept, asked, prefer, ctry, tags []byte
-	var assertion, recovery []byte
-	var seen, countries int
-	once := func(bit int, name string) {
-		if seen&bit != 0 {
-			r.repeated = name
+	var assertion, recovery, oldSignature []byte
+	var countries int
+	// A header that affects a decision may occur only once: with two of them, another reader of the request could choose
+	// the other one and see another caller.
+	seen := make([][]byte, 0, 16) // names of those headers
+	once := func(name []byte) {
+		if slices.ContainsFunc(seen, func(before []byte) bool { return string(before) == string(name) }) {
+			r.repeated = strings.ToLower(string(name))
+			return
 		}
-		seen |= bit
+		seen = append(seen, name)
 	}
 	for k, v := range h.All() {
 		switch string(k) {
@@ -158,45 +144,31 @@ func (r *Request) read() {
 			r.xff = append(r.xff, string(v))
 		case "Forwarded":
 			r.forwarded = append(r.forwarded, string(v))
-		case "X-Auth":
-			once(onceXAuth, "x-auth")
-		case "P-Auth":
-			once(oncePAuth, "p-auth")
-		case "Ot-Auth":
-			once(onceOTAuth, "ot-auth")
-		case "Cron-Auth":
-			once(onceCron, "cron-auth")
-		case "Service-Auth":
-			once(onceService, "service-auth")
-		case "Tenant-Id":
-			once(onceTenant, "tenant-id")
-		case "Origin":
-			once(onceOrigin, "origin")
+		case "X-Auth", "P-Auth", "Ot-Auth", "Cron-Auth", "Service-Auth", "Tenant-Id", "Origin":
+			once(k)
 		case "Device-Signature":
-			once(onceSignature, "device-signature")
+			once(k)
 			signature = v
 		case "Device_signature":
-			once(onceSignatureOld, "device_signature")
-			if seen&onceSignature == 0 {
-				signature = v
-			}
+			once(k)
+			oldSignature = v
 		case "Webauthn-Assertion":
-			once(onceAssertion, "webauthn-assertion")
+			once(k)
 			assertion = v
 		case "Recovery-Code":
-			once(onceRecovery, "recovery-code")
+			once(k)
 			recovery = v
 		case "Dpop":
-			once(onceProof, "dpop")
+			once(k)
 			proof = v
 		case "Otp":
-			once(onceOTP, "otp")
+			once(k)
 			otp = v
 		case "X-Otp":
-			once(onceXOTP, "x-otp")
+			once(k)
 			xotp = v
 		case "Idempotency-Key":
-			once(onceKey, "idempotency-key")
+			once(k)
 			key = v
 		default:
 			if ch := r.srv.countryHeader; ch != "" && string(k) == ch {
@@ -208,18 +180,13 @@ func (r *Request) read() {
 	if len(otp) == 0 {
 		otp = xotp
 	}
-	target := h.RequestURI()
-	path, query := target, target[:0]
-	for i, ch := range target {
-		if ch == '?' {
-			path, query = target[:i], target[i+1:]
-			break
-		}
+	if len(signature) == 0 {
+		signature = oldSignature
 	}
-
+	path, query, _ := bytes.Cut(h.RequestURI(), questionMark)
 	c := &r.Caller
 	var a arena
-	a.grow(len(path) + len(query) + len(signature) + len(assertion) + len(recovery) + len(otp) + len(key) + len(tags) +
+	a.b.Grow(len(path) + len(query) + len(signature) + len(assertion) + len(recovery) + len(otp) + len(key) + len(tags) +
 		min(len(agent), maxUserAgent) + min(len(brand), maxDevice) + min(len(model), maxDevice) + min(len(desc), maxDevice))
 	c.Path, c.RawQuery = a.copy(path), a.copy(query)
 	c.DeviceSignature, c.OTP, c.IdempotencyKey = a.copy(signature), a.copy(otp), a.copy(key)
@@ -232,7 +199,7 @@ func (r *Request) read() {
 	c.Method = methodName(h.Method())
 	c.Wait = wait(prefer)
 	c.RequestID = id.New(r.start)
-	if validRequestID(requestID) {
+	if len(requestID) <= maxClientID && requestIDBytes.spells(requestID) {
 		r.clientID = string(requestID)
 	}
 
@@ -272,8 +239,6 @@ func (r *Request) language(asked string) {
 // arena copies many small texts into one allocation.
 type arena struct{ b strings.Builder }
 
-func (a *arena) grow(n int) { a.b.Grow(n) }
-
 func (a *arena) copy(p []byte) string {
 	if len(p) == 0 {
 		return ""
@@ -285,15 +250,8 @@ func (a *arena) copy(p []byte) string {
 
 // text is copy for a text that will be stored: valid UTF-8 of at most limit bytes.
 func (a *arena) text(p []byte, limit int) string {
-	if len(p) > limit {
-		for p = p[:limit]; len(p) > 0 && !utf8.RuneStart(p[len(p)-1]); {
-			p = p[:len(p)-1]
-		}
-		if n := len(p); n > 0 && p[n-1] >= utf8.RuneSelf { // the start of a cut character
-			p = p[:n-1]
-		}
-	}
-	if !utf8.Valid(p) {
+	p = p[:min(len(p), limit)]
+	if !utf8.Valid(p) { // perhaps of a cut character
 		return strings.ToValidUTF8(string(p), "")
 	}
 	return a.copy(p)
@@ -314,20 +272,8 @@ var methods = [...]string{"GET", "POST", "PATCH", "DELETE", "PUT", "HEAD", "OPTI
 // maxClientID is the longest request id of a client, in bytes.
 const maxClientID = 64
 
-// validRequestID rejects ids that could break a line of the log or imitate another part of it.
-func validRequestID(s []byte) bool {
-	if len(s) == 0 || len(s) > maxClientID {
-		return false
-	}
-	for i := range len(s) {
-		switch ch := s[i]; {
-		case ch >= 'a' && ch <= 'z', ch >= 'A' && ch <= 'Z', ch >= '0' && ch <= '9', ch == '.', ch == '_', ch == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
+// requestIDBytes are the bytes of a client's id, which cannot break a line of the log or imitate another part of it.
+var requestIDBytes = setOf(alphanumeric + "._-")
 
 // wait reads Prefer: wait=N (RFC 7240).
 func wait(prefer []byte) time.Duration {

@@ -15,8 +15,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/textproto"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -105,7 +108,7 @@ func New(opts Options, endpoints []rest.Endpoint) (*Server, error) {
 	web := s.App.Server()
 	web.Handler = s.edge(web.Handler)
 	web.SecureErrorLogMessage = true
-	web.Logger = discardLogger{}
+	web.Logger = log.New(io.Discard, "", 0) // its lines quote the client, and every answered request has its own line
 	web.HeaderReceived = s.onHeader
 	web.ConnState = onState
 	for i := range endpoints {
@@ -127,12 +130,6 @@ func concurrency(connections int) int {
 func (s *Server) fix(name, value string) {
 	s.fixed = append(s.fixed, [2][]byte{[]byte(name), []byte(value)})
 }
-
-// discardLogger drops fasthttp's own lines about broken connections: they quote the client, and every
-// answered request already has its line.
-type discardLogger struct{}
-
-func (discardLogger) Printf(string, ...any) {}
 
 // healthPath begins the paths of health checks. They are always served: by a draining node,
 // and beyond every limit.
@@ -186,9 +183,6 @@ func (s *Server) route(method, path string, bodyLimit int, h fiber.Handler) {
 // of a draining node left out. It is counted while MaxInFlight is set.
 func (s *Server) InFlight() int64 { return s.inFlight.Load() }
 
-// Index is the table, for running captured requests.
-func (s *Server) Index() Index { return s.index }
-
 // edge wraps the router: every message passes here first and last.
 func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(fctx *fasthttp.RequestCtx) {
@@ -229,7 +223,7 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 			fctx.SetStatusCode(r.status)
 			return
 		}
-		if !routable(r.Caller.Method) {
+		if !slices.Contains(methods[:], r.Caller.Method) {
 			h := &fctx.Response.Header
 			h.Set("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 			s.unmatched(r, fault.New(fault.MethodNotAllowed, "the method is not supported"))
@@ -237,15 +231,6 @@ func (s *Server) edge(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		}
 		next(fctx)
 	}
-}
-
-func routable(method string) bool {
-	for _, m := range methods {
-		if m == method {
-			return true
-		}
-	}
-	return false
 }
 
 // admit refuses requests when the process is full or draining. Health checks always pass,
@@ -378,7 +363,7 @@ func unmatchedKey(method string) string {
 	switch {
 	case method == "HEAD":
 		method = "GET"
-	case !routable(method) && method != "TRACE" && method != "CONNECT":
+	case !slices.Contains(methods[:], method) && method != "TRACE" && method != "CONNECT":
 		method = "UNKNOWN"
 	}
 	return method + " *"

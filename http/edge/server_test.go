@@ -263,7 +263,7 @@ func TestUnmatched(t *testing.T) {
 			}))
 	s.Raw("GET", "/socket", func(c *fiber.Ctx) error { return c.SendString("ok") })
 	s.Raw("GET", "/health/live", func(c *fiber.Ctx) error { return c.SendString("ok") })
-	s.Raw("GET", "/page", func(c *fiber.Ctx) error { return fiber.ErrNotFound })
+	s.Raw("GET", "/page", func(c *fiber.Ctx) error { return fault.New(fault.NotFound, "no such page") })
 	for _, c := range []struct {
 		method, target string
 		status         int

@@ -63,7 +63,9 @@ func (e *Endpoint) Bind(q Query, body []byte) (any, Extras, error) {
 	var got bitset
 	for name, value := range q.Params {
 		if i, ok := e.plan.index[name]; ok {
-			b.fromText(&e.plan.fields[i], v, value)
+			f, before := &e.plan.fields[i], len(b.problems)
+			f.codec.text(b, v.FieldByIndex(f.index), value)
+			b.within(before, f.name)
 			got.set(i)
 		}
 	}
@@ -147,11 +149,7 @@ func (b *binder) members(p *plan, v reflect.Value, got, skip *bitset) {
 		if !got.has(i) {
 			f.codec.json(b, dst)
 		} else { // both spellings (D-GEN-18)
-			other := reflect.New(f.typ).Elem()
-			f.codec.json(b, other)
-			if len(b.problems) == before && !reflect.DeepEqual(dst.Interface(), other.Interface()) {
-				b.fail("differs from " + f.alias)
-			}
+			b.same(f, dst, f.codec.json)
 		}
 		got.set(i)
 		b.within(before, f.name)
@@ -210,50 +208,36 @@ func (b *binder) query(p *plan, v reflect.Value, got *bitset, raw string) {
 		switch {
 		case !ok:
 			b.fail("is not valid text")
+		case got.has(i) && !f.slice && key == seen[i]: // two readers of the request could choose different values
+			b.fail("is given more than once")
 		case got.has(i) && !f.slice:
-			b.checkSecondValue(f, v, value, strings.TrimSuffix(key, "[]") != seen[i])
+			b.same(f, v.FieldByIndex(f.index), func(b *binder, other reflect.Value) { f.codec.text(b, other, value) })
 		default:
-			b.readText(f, v.FieldByIndex(f.index), value)
+			f.codec.text(b, v.FieldByIndex(f.index), value)
 		}
 		got.set(i)
 		if seen[i] == "" {
-			seen[i] = strings.TrimSuffix(key, "[]")
+			seen[i] = key
 		}
 		b.within(before, f.name)
 	}
 }
 
-// checkSecondValue checks a second value for a field. Under the other spelling it must be equal. Under
-// the same spelling it is a fault, because two readers of the request could choose different
-// values.
-func (b *binder) checkSecondValue(f *field, v reflect.Value, value string, otherName bool) {
-	if !otherName {
-		b.fail("is given more than once")
-		return
-	}
-	before := len(b.problems)
-	other := reflect.New(f.typ).Elem()
-	b.readText(f, other, value)
-	if len(b.problems) == before && !reflect.DeepEqual(v.FieldByIndex(f.index).Interface(), other.Interface()) {
+// same reads a field under its other spelling: the value must be equal.
+func (b *binder) same(f *field, first reflect.Value, read func(*binder, reflect.Value)) {
+	before, other := len(b.problems), reflect.New(f.typ).Elem()
+	if read(b, other); len(b.problems) == before && !reflect.DeepEqual(first.Interface(), other.Interface()) {
 		b.fail("differs from " + f.alias)
 	}
 }
-
-func (b *binder) fromText(f *field, v reflect.Value, value string) {
-	before := len(b.problems)
-	b.readText(f, v.FieldByIndex(f.index), value)
-	b.within(before, f.name)
-}
-
-func (b *binder) readText(f *field, dst reflect.Value, s string) { f.codec.text(b, dst, s) }
 
 // finish reports the missing fields of an object.
 func (b *binder) finish(p *plan, v reflect.Value, got *bitset) {
 	for i := range p.fields {
 		f := &p.fields[i]
 		switch {
-		case !got.has(i) && f.deflt.IsValid():
-			v.FieldByIndex(f.index).Set(clone(f.deflt))
+		case !got.has(i) && f.deflt != nil:
+			f.codec.text(b, v.FieldByIndex(f.index), *f.deflt)
 		case !f.required:
 		case !got.has(i):
 			b.problems = append(b.problems, fault.Problem{Field: f.name, Message: "is required"})
@@ -262,24 +246,6 @@ func (b *binder) finish(p *plan, v reflect.Value, got *bitset) {
 			b.problems = append(b.problems, fault.Problem{Field: f.name, Message: "must not be blank"})
 		}
 	}
-}
-
-// clone keeps the default of a slice or a pointer from being shared by requests.
-func clone(v reflect.Value) reflect.Value {
-	switch v.Kind() {
-	case reflect.Slice:
-		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		reflect.Copy(c, v)
-		return c
-	case reflect.Pointer:
-		if v.IsNil() {
-			return v
-		}
-		c := reflect.New(v.Type().Elem())
-		c.Elem().Set(clone(v.Elem()))
-		return c
-	}
-	return v
 }
 
 func (b *binder) faulty(name string) bool {

@@ -54,20 +54,10 @@ type pair struct {
 	N    int    `json:"n"`
 }
 
-type upper string
-
-func (u *upper) UnmarshalText(b []byte) error {
-	if *u = upper(strings.ToUpper(string(b))); *u == "BAD" {
-		return errors.New("bad")
-	}
-	return nil
-}
-
 type everything struct {
 	S    *string          `json:"s"`
 	B    *bool            `json:"b"`
 	N    *int64           `json:"n"`
-	I8   *int8            `json:"i8"`
 	ID   *ID              `json:"id"`
 	D    *Decimal         `json:"d"`
 	A    *amount.Amount   `json:"a"`
@@ -83,7 +73,6 @@ type everything struct {
 	Os   []pair           `json:"os,omitempty"`
 	Tup  [][]string       `json:"tup,omitempty"`
 	Null Nullable[string] `json:"null"`
-	U    *upper           `json:"u"`
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -142,7 +131,6 @@ func TestBindBody(t *testing.T) {
 		{name: "int beyond 64 bits", sent: `{"n":9223372036854775808}`, faults: []string{"n"}},
 		{name: "int with a plus sign", sent: `{"n":"+1"}`, faults: []string{"n"}},
 		{name: "int with a space", sent: `{"n":" 1"}`, faults: []string{"n"}},
-		{name: "int beyond its size", sent: `{"i8":128}`, faults: []string{"i8"}},
 		{name: "bool for an int", sent: `{"n":true}`, faults: []string{"n"}},
 		{name: "id", sent: `{"id":9007199254740991}`, want: everything{ID: ptr(ID(MaxID))}},
 		{name: "id of digits", sent: `{"id":"7"}`, want: everything{ID: ptr(ID(7))}},
@@ -195,8 +183,6 @@ func TestBindBody(t *testing.T) {
 		{name: "nullable null", sent: `{"null":null}`, want: everything{Null: Nullable[string]{Sent: true, Null: true}}},
 		{name: "nullable value", sent: `{"null":"x"}`, want: everything{Null: Nullable[string]{Sent: true, Value: "x"}}},
 		{name: "nullable of another type", sent: `{"null":1}`, faults: []string{"null"}},
-		{name: "reads itself", sent: `{"u":"abc"}`, want: everything{U: ptr(upper("ABC"))}},
-		{name: "reads itself, in vain", sent: `{"u":"bad"}`, faults: []string{"u"}},
 		{name: "all faults", sent: `{"s":1,"b":1,"l":1,"id":"x"}`, faults: []string{"s", "b", "l", "id"}},
 		{name: "malformed", sent: `{"s":`, faults: []string{}},
 		{name: "no object", sent: `[]`, faults: []string{}},
@@ -247,7 +233,6 @@ func TestBindQuery(t *testing.T) {
 		{name: "raw", sent: `raw=text&any=5`, want: everything{Raw: ptr(json.RawMessage(`"text"`)), Any: json.Number("5")}},
 		{name: "strings", sent: `many=a&many=b`, want: everything{Many: Strings{"a", "b"}}},
 		{name: "nullable", sent: `null=x`, want: everything{Null: Nullable[string]{Sent: true, Value: "x"}}},
-		{name: "reads itself", sent: `u=x`, want: everything{U: ptr(upper("X"))}},
 	} {
 		c.binds(t, "GET", c.sent, "")
 	}

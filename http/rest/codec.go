@@ -68,7 +68,7 @@ func (c compiler) codec(t reflect.Type) (codec, error) {
 	case p.Implements(jsonUnmarshaler):
 		return customCodec, nil
 	case p.Implements(textUnmarshaler):
-		return textCodec, nil
+		return codec{}, fmt.Errorf("a request cannot hold a %v, which reads itself from text", t)
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -77,12 +77,6 @@ func (c compiler) codec(t reflect.Type) (codec, error) {
 		return boolCodec, nil
 	case reflect.Int, reflect.Int64:
 		return intCodec(math.MinInt64, math.MaxInt64, wantInt), nil
-	case reflect.Int32:
-		return intCodec(math.MinInt32, math.MaxInt32, wantInt), nil
-	case reflect.Int16:
-		return intCodec(math.MinInt16, math.MaxInt16, wantInt), nil
-	case reflect.Int8:
-		return intCodec(math.MinInt8, math.MaxInt8, wantInt), nil
 	case reflect.Slice:
 		return c.slice(t)
 	case reflect.Map:
@@ -218,19 +212,16 @@ func setAmount(v reflect.Value, d Decimal) error {
 
 var timeCodec = codec{
 	json: func(b *binder, v reflect.Value) {
-		var s string
-		switch ch := b.c.peek(); {
-		case ch == '"':
-			s = b.c.str()
-		default:
-			n, ok := b.wholeNumber()
-			if !ok {
-				b.fail(wantTime)
-				return
-			}
-			s = strconv.FormatInt(n, 10)
+		if b.c.peek() == '"' {
+			setTime(b, v, b.c.str())
+			return
 		}
-		setTime(b, v, s)
+		n, ok := b.wholeNumber()
+		if !ok {
+			b.fail(wantTime)
+			return
+		}
+		setTime(b, v, strconv.FormatInt(n, 10))
 	},
 	text: setTime,
 }
@@ -329,23 +320,6 @@ var customCodec = codec{
 
 func unmarshal(b *binder, v reflect.Value, raw []byte) {
 	if v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON([]byte(string(raw))) != nil {
-		b.fail("is not valid")
-	}
-}
-
-var textCodec = codec{
-	json: func(b *binder, v reflect.Value) {
-		if b.c.peek() != '"' {
-			b.refuse("must be a string")
-			return
-		}
-		unmarshalText(b, v, b.c.str())
-	},
-	text: unmarshalText,
-}
-
-func unmarshalText(b *binder, v reflect.Value, s string) {
-	if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(s)) != nil {
 		b.fail("is not valid")
 	}
 }

@@ -21,7 +21,7 @@ func Section(name string, all ...Endpoint) Endpoints {
 // For applies Endpoint.For to all.
 func (es Endpoints) For(a Audience) Endpoints { return es.each(func(e *Endpoint) { e.Audience = a }) }
 
-// Reserve applies Endpoint.Reserve to all.
+// Reserve keeps endpoints of audience Admin to the role admin: they cannot be granted to another one.
 func (es Endpoints) Reserve() Endpoints { return es.each(func(e *Endpoint) { e.Reserved = true }) }
 
 // MarkSensitive applies Endpoint.MarkSensitive to the endpoints that change something.
@@ -89,10 +89,6 @@ func (e Endpoint) Verified() Endpoint { e.OTP = true; return e }
 
 // IPFiltered applies the caller's list of allowed addresses.
 func (e Endpoint) IPFiltered() Endpoint { e.IPFilter = true; return e }
-
-// Reserve keeps an endpoint of audience Admin to the role admin: it cannot be
-// granted to another one.
-func (e Endpoint) Reserve() Endpoint { e.Reserved = true; return e }
 
 // MarkSensitive marks an endpoint that changes permissions or the protection of the service.
 // The setting mfa.guard_administration guards it with a challenge.

@@ -5,10 +5,10 @@ import "github.com/danielgtaylor/huma/v2"
 // ExampleFile is a picture of one pixel as base64, the example of fields that hold a file.
 const ExampleFile = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// The examples of fields by their name, for the document. A field with an ambiguous name, such
-// as name or code, has the tag example.
+// TextExamples and NumberExamples are the examples of fields by their name, for the document. A field with an ambiguous
+// name, such as name or code, has the tag example.
 var (
-	textExamples = map[string]string{
+	TextExamples = map[string]string{
 		"action": "LOGIN", "actionCode": "LOGIN", "actionTitle": "Login", "body": "Do you want to log in?",
 		"actorId": "01JD3X4Q7V0S8D4T2M6B9N1ZKA", "userId": "01JD3X4Q7V0S8D4T2M6B9N1ZKA",
 		"cuserid": "01JD3X4Q7V0S8D4T2M6B9N1ZKA", "uuserid": "01JD3X4Q7V0S8D4T2M6B9N1ZKA",
@@ -48,7 +48,7 @@ var (
 		"imageData": ExampleFile, "base64Data": ExampleFile, "base64String": ExampleFile,
 		"title": "What we store", "content": "<p>Only what the service needs.</p>",
 	}
-	numberExamples = map[string]int64{
+	NumberExamples = map[string]int64{
 		"id": 12, "roleId": 3, "resourceId": 27, "resourceTypeId": 2, "currencyId": 5, "networkId": 4, "policyId": 12,
 		"createDateTimeStamp": 1769853600000, "updateDateTimeStamp": 1769853600000, "ts": 1769853600000,
 		"timestamp": 1769853600000, "expireAt": 0, "expire": 180, "expireMs": 180000, "renewStart": 60,
@@ -60,17 +60,11 @@ var (
 
 // exampleOf is the example of a field by its name, if it has the field's type; otherwise nil.
 func exampleOf(s *huma.Schema, name string) []any {
-	if text, ok := textExamples[name]; ok && s.Type == "string" {
+	if text, ok := TextExamples[name]; ok && s.Type == "string" {
 		return []any{text}
 	}
-	if n, ok := numberExamples[name]; ok && s.Type == "integer" {
+	if n, ok := NumberExamples[name]; ok && s.Type == "integer" {
 		return []any{n}
 	}
 	return nil
 }
-
-// TextExample and NumberExample are the examples of a field by its name.
-func TextExample(name string) (string, bool) { text, ok := textExamples[name]; return text, ok }
-
-// NumberExample is TextExample for a number.
-func NumberExample(name string) (int64, bool) { n, ok := numberExamples[name]; return n, ok }

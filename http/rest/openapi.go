@@ -42,13 +42,9 @@ type Tag struct {
 // also accepts the other form. Only the text says so, because many tools refuse a document
 // that lists both.
 //
-// It returns an error for a duplicate endpoint or operationId, a section without a tag (if
-// there are tags), an undefined schema, and an example that is no JSON.
-func OpenAPI(title, version string, endpoints []Endpoint, extra ...Extra) ([]byte, error) {
-	var x Extra
-	if len(extra) > 0 {
-		x = extra[0]
-	}
+// It returns an error for a duplicate endpoint or operationId, a section without a tag, an
+// undefined schema, and an example that is no JSON.
+func OpenAPI(title, version string, endpoints []Endpoint, x Extra) ([]byte, error) {
 	d, err := newDocument(x)
 	if err != nil {
 		return nil, err
@@ -107,9 +103,7 @@ func newDocument(x Extra) (*document, error) {
 	for _, t := range x.Tags {
 		doc.Tags = append(doc.Tags, &huma.Tag{Name: t.Name, Description: t.Description})
 	}
-	if groups := tagGroups(x.Tags); len(groups) > 0 {
-		doc.Extensions = map[string]any{"x-tagGroups": groups}
-	}
+	doc.Extensions = map[string]any{"x-tagGroups": tagGroups(x.Tags)}
 	return &document{OpenAPI: doc, types: types, challenge: x.Challenge}, nil
 }
 
@@ -122,9 +116,6 @@ type tagGroup struct {
 // tagGroups lists the areas in the order of their first tags.
 func tagGroups(tags []Tag) (groups []tagGroup) {
 	for _, t := range tags {
-		if t.Area == "" {
-			continue
-		}
 		i := slices.IndexFunc(groups, func(g tagGroup) bool { return g.Name == t.Area })
 		if i < 0 {
 			i, groups = len(groups), append(groups, tagGroup{Name: t.Area})
@@ -134,18 +125,8 @@ func tagGroups(tags []Tag) (groups []tagGroup) {
 	return groups
 }
 
-// tag puts an operation into the group of its section. Without a table of tags
-// each section is one.
+// tag puts an operation into the group of its section.
 func (d *document) tag(op *huma.Operation, e *Endpoint, tags []Tag) error {
-	if len(tags) == 0 {
-		if e.Section != "" {
-			op.Tags = []string{e.Section}
-			if !slices.ContainsFunc(d.Tags, func(t *huma.Tag) bool { return t.Name == e.Section }) {
-				d.Tags = append(d.Tags, &huma.Tag{Name: e.Section})
-			}
-		}
-		return nil
-	}
 	for _, t := range tags {
 		if slices.Contains(t.Sections, e.Section) {
 			op.Tags = []string{t.Name}
@@ -156,7 +137,7 @@ func (d *document) tag(op *huma.Operation, e *Endpoint, tags []Tag) error {
 }
 
 func (d *document) operation(e *Endpoint) *huma.Operation {
-	op := &huma.Operation{Method: e.Method, Path: e.Path, OperationID: cmp.Or(e.ID, operationID(e)),
+	op := &huma.Operation{Method: e.Method, Path: e.Path, OperationID: e.ID,
 		Summary: e.Summary, Description: e.Description,
 		Security: d.security(e), Responses: map[string]*huma.Response{},
 		Extensions: map[string]any{"x-credential": e.Credential, "x-audience": e.Audience}}
@@ -173,16 +154,6 @@ func (d *document) operation(e *Endpoint) *huma.Operation {
 	op.Responses["200"] = d.success(e)
 	d.refusals(op, e)
 	return op
-}
-
-// operationID is the operation id of an endpoint without one: the method and the path's words,
-// as in getAdminJobsId.
-func operationID(e *Endpoint) string {
-	id := strings.ToLower(e.Method)
-	for _, word := range strings.FieldsFunc(e.Path, func(r rune) bool { return strings.ContainsRune("/-{}._", r) }) {
-		id += capital(word)
-	}
-	return id
 }
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

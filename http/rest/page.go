@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -106,14 +105,11 @@ func (p *plan) asQuery(raw string, body []byte) url.Values {
 // read.
 func List[F, M any, T page.Marked[M], Out any](ctx context.Context, who Caller, in Paging, filter F,
 	read func(context.Context, F, page.Query[M]) (page.Of[T], error), show func(T) Out) (Reply[[]Out], error) {
-	q := page.Query[M]{Limit: in.Limit, Count: Or(in.Count, false), Oldest: in.oldest}
-	if cursor := Or(in.Cursor, ""); cursor != "" {
-		mark, err := markOf[M](cursor)
-		if err != nil {
-			return Reply[[]Out]{}, fault.Invalid("cursor", "is not one of this list")
-		}
-		q.After = &mark
+	after, err := markOf[M](Or(in.Cursor, ""))
+	if err != nil {
+		return Reply[[]Out]{}, err
 	}
+	q := page.Query[M]{After: after, Limit: in.Limit, Count: Or(in.Count, false), Oldest: in.oldest}
 	got, err := read(ctx, filter, q)
 	if err != nil {
 		return Reply[[]Out]{}, err
@@ -173,17 +169,18 @@ func cursorOf(mark any) string {
 }
 
 // markOf reads a cursor in the one spelling of cursorOf, so that nothing else
-// reaches a query. A NUL is refused, because PostgreSQL's texts hold none (SEC-27).
-func markOf[M any](cursor string) (mark M, err error) {
+// reaches a query; nil for "". A NUL is refused, because PostgreSQL's texts hold none (SEC-27).
+func markOf[M any](cursor string) (*M, error) {
+	if cursor == "" {
+		return nil, nil
+	}
+	mark := new(M)
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
-		return mark, err
+	if err == nil {
+		err = json.Unmarshal(text, mark)
 	}
-	if err := json.Unmarshal(text, &mark); err != nil {
-		return mark, err
-	}
-	if cursorOf(mark) != cursor || bytes.Contains(text, []byte(`\u0000`)) {
-		return mark, errors.New("another spelling")
+	if err != nil || cursorOf(mark) != cursor || bytes.Contains(text, []byte(`\u0000`)) {
+		return nil, fault.Invalid("cursor", "is not one of this list")
 	}
 	return mark, nil
 }
@@ -200,15 +197,11 @@ type Feed[T any] struct {
 // Errors: INVALID_FIELD for a cursor that the server did not make, and those of read.
 func Follow[F, M any, T page.Marked[M], Out any](ctx context.Context, cursor string, limit int, filter F,
 	read func(context.Context, F, page.Query[M]) (page.Of[T], error), show func(T) Out) (out Feed[Out], err error) {
-	q := page.Query[M]{Limit: limit}
-	if cursor != "" {
-		mark, err := markOf[M](cursor)
-		if err != nil {
-			return out, fault.Invalid("cursor", "is not one of this list")
-		}
-		q.After = &mark
+	after, err := markOf[M](cursor)
+	if err != nil {
+		return out, err
 	}
-	got, err := read(ctx, filter, q)
+	got, err := read(ctx, filter, page.Query[M]{After: after, Limit: limit})
 	if err != nil {
 		return out, err
 	}

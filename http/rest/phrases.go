@@ -51,14 +51,12 @@ func init() {
 // It returns an error for a line that lacks a language, has a different number of %s in one of
 // them, or is in a table already.
 func AddPhrases(table string) error {
-	head, rows, _ := strings.Cut(table, "\n")
-	if head != "en\ttr\tar" {
+	if head, _, _ := strings.Cut(table, "\n"); head != "en\ttr\tar" {
 		return fmt.Errorf("rest: a table of phrases begins with %q", head)
 	}
-	for row := range strings.Lines(rows) {
-		text := strings.Split(strings.TrimSuffix(row, "\n"), "\t")
+	for _, text := range Rows(table) {
 		if len(text) != 3 || slices.Contains(text, "") {
-			return fmt.Errorf("rest: phrase %q needs English, Turkish and Arabic", row)
+			return fmt.Errorf("rest: phrase %q needs English, Turkish and Arabic", text)
 		}
 		p := phrase{text[0], text[1], text[2]}
 		n := strings.Count(p.en, "%s")

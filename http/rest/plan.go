@@ -57,7 +57,7 @@ type field struct {
 	slice       bool // a query may repeat it
 	nullable    bool // null is a value of its own
 	codec       codec
-	deflt       reflect.Value // invalid when there is none
+	deflt       *string // as in a query; nil when there is none
 	tag         reflect.StructTag
 }
 
@@ -168,10 +168,9 @@ func (c compiler) field(sf reflect.StructField, name, opts string) (field, error
 		return f, err
 	}
 	if hasDefault {
-		f.deflt = reflect.New(sf.Type).Elem()
+		f.deflt = &text
 		var b binder
-		b.readText(&f, f.deflt, text)
-		if len(b.problems) > 0 {
+		if f.codec.text(&b, reflect.New(sf.Type).Elem(), text); len(b.problems) > 0 {
 			return f, fmt.Errorf("default %q %s", text, b.problems[0].Message)
 		}
 	}

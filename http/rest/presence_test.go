@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"net/netip"
 	"reflect"
 	"testing"
 
@@ -168,6 +169,11 @@ func TestUnbindable(t *testing.T) {
 		"bytes": func() {
 			endpointOf[struct {
 				B []byte `json:"b"`
+			}]("GET")
+		},
+		"a type that reads itself from text": func() {
+			endpointOf[struct {
+				A netip.Addr `json:"a"`
 			}]("GET")
 		},
 		"channel": func() {

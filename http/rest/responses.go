@@ -43,8 +43,7 @@ func (d *document) header(r *huma.Response, name string) {
 }
 
 func (d *document) success(e *Endpoint) *huma.Response {
-	r := &huma.Response{Description: "Success.", Headers: map[string]*huma.Param{}}
-	d.header(r, "x-request-id")
+	r := d.response("Success.", "x-request-id")
 	_, paged := e.In.FieldByName("Paging")
 	if _, recent := e.In.FieldByName("Recent"); paged || recent {
 		d.header(r, "link")
@@ -79,10 +78,8 @@ func (d *document) answer(e *Endpoint) *huma.Schema {
 		return d.types.use(e.Schema)
 	case e.Produces != nil:
 		return &huma.Schema{Type: "string", Format: "binary"}
-	case e.Starts != "" && d.challenge != nil:
-		out = d.challenge
 	case e.Starts != "":
-		return d.types.use("Empty")
+		out = d.challenge
 	}
 	if out.Kind() == reflect.Struct && strings.HasPrefix(out.Name(), "Reply[") && out.PkgPath() == kitPath {
 		body, _ := out.FieldByName("Body")
@@ -109,7 +106,10 @@ func (d *document) refusals(op *huma.Operation, e *Endpoint) {
 	}
 	op.Extensions["x-codes"] = byStatus
 	if op.Responses["default"] = d.own(op, e, common); op.Responses["default"] == nil {
-		op.Responses["default"] = d.other()
+		op.Responses["default"] = d.shared("Refusal", func() *huma.Response {
+			return d.problem("A refusal. x-codes of the operation lists its codes by status. In addition, HTTP can cause "+
+				"METHOD_NOT_ALLOWED (405), REQUEST_TIMEOUT (408) and HEADERS_TOO_LARGE (431) on every path.", anyRefusal...)
+		})
 	}
 	for status, codes := range byStatus {
 		if slices.ContainsFunc(codes, func(c fault.Code) bool { return !slices.Contains(common, c) }) {
@@ -119,10 +119,17 @@ func (d *document) refusals(op *huma.Operation, e *Endpoint) {
 		}
 	}
 	if e.Tagged {
-		op.Responses["304"] = d.notModified()
+		op.Responses["304"] = d.shared("NotModified", func() *huma.Response {
+			return d.response("The version of the client is current.", "x-request-id", "etag")
+		})
 	}
 	if Solo(*e) == "" {
-		op.Responses["202"] = d.waiting()
+		op.Responses["202"] = d.shared("Waiting", func() *huma.Response {
+			r := d.response("If the configuration requires an approval: the request is executed after a second person "+
+				"approves it.", "x-request-id")
+			r.Content = map[string]*huma.MediaType{TypeJSON: {Schema: d.types.use("WaitingRequest")}}
+			return r
+		})
 	}
 }
 
@@ -189,63 +196,36 @@ func (d *document) own(op *huma.Operation, e *Endpoint, codes []fault.Code) *hum
 		if body == nil {
 			continue
 		}
-		name := "RefusalOf" + capital(op.OperationID)
-		if d.Components.Responses[name] == nil {
-			r := d.anyRefusal("A refusal as problem details, or in the form of the endpoint.")
+		return d.shared("RefusalOf"+capital(op.OperationID), func() *huma.Response {
+			r := d.problem("A refusal as problem details, or in the form of the endpoint.", anyRefusal...)
 			r.Content[TypeJSON] = &huma.MediaType{Schema: d.types.output(reflect.TypeOf(body))}
-			d.Components.Responses[name] = r
-		}
-		return &huma.Response{Ref: responsePrefix + name}
+			return r
+		})
 	}
 	return nil
 }
 
-// notModified refers to the response to a client that has the current version.
-func (d *document) notModified() *huma.Response {
-	const name = "NotModified"
+// shared refers to the response of a name, which make makes at its first use.
+func (d *document) shared(name string, make func() *huma.Response) *huma.Response {
 	if d.Components.Responses[name] == nil {
-		r := &huma.Response{Description: "The version of the client is current.", Headers: map[string]*huma.Param{}}
-		d.header(r, "x-request-id")
-		d.header(r, "etag")
-		d.Components.Responses[name] = r
+		d.Components.Responses[name] = make()
 	}
 	return &huma.Response{Ref: responsePrefix + name}
 }
 
-// waiting refers to the response to a call that is pending a second person.
-func (d *document) waiting() *huma.Response {
-	const name = "Waiting"
-	if d.Components.Responses[name] == nil {
-		r := &huma.Response{Description: "If the configuration requires an approval: the request is executed after a " +
-			"second person approves it.", Headers: map[string]*huma.Param{},
-			Content: map[string]*huma.MediaType{TypeJSON: {Schema: d.types.use("WaitingRequest")}}}
-		d.header(r, "x-request-id")
-		d.Components.Responses[name] = r
-	}
-	return &huma.Response{Ref: responsePrefix + name}
-}
+// anyRefusal are the headers of a problem of any code.
+var anyRefusal = []string{"retry-after", "device-signature-nonce", "dpop-nonce"}
 
-// other refers to the response of every refusal that an operation does not list by its status.
-func (d *document) other() *huma.Response {
-	const name = "Refusal"
-	if d.Components.Responses[name] == nil {
-		d.Components.Responses[name] = d.anyRefusal("A refusal. x-codes of the operation lists its codes by status. In " +
-			"addition, HTTP can cause METHOD_NOT_ALLOWED (405), REQUEST_TIMEOUT (408) and HEADERS_TOO_LARGE (431) on every " +
-			"path.")
-	}
-	return &huma.Response{Ref: responsePrefix + name}
-}
-
-// anyRefusal is a problem with the headers of any code.
-func (d *document) anyRefusal(description string) *huma.Response {
-	r := d.problem(description)
-	for _, name := range []string{"retry-after", "device-signature-nonce", "dpop-nonce"} {
-		d.header(r, name)
-	}
+func (d *document) problem(description string, headers ...string) *huma.Response {
+	r := d.response(description, headers...)
+	r.Content = map[string]*huma.MediaType{TypeProblem: {Schema: d.types.use("Problem")}}
 	return r
 }
 
-func (d *document) problem(description string) *huma.Response {
-	return &huma.Response{Description: description, Headers: map[string]*huma.Param{},
-		Content: map[string]*huma.MediaType{TypeProblem: {Schema: d.types.use("Problem")}}}
+func (d *document) response(description string, headers ...string) *huma.Response {
+	r := &huma.Response{Description: description, Headers: map[string]*huma.Param{}}
+	for _, name := range headers {
+		d.header(r, name)
+	}
+	return r
 }

@@ -161,8 +161,6 @@ func (s *schemas) input(t reflect.Type) *huma.Schema {
 		return s.input(t.Elem())
 	case p.Implements(jsonUnmarshaler):
 		return s.use("AnyJson")
-	case p.Implements(textUnmarshaler):
-		return &huma.Schema{Type: "string"}
 	}
 	switch t.Kind() {
 	case reflect.Slice:
@@ -299,10 +297,6 @@ func (s *schemas) output(t reflect.Type) *huma.Schema {
 	case typeJSON, typeRaw, typeAny:
 		return s.use("AnyJson")
 	}
-	if isNullable(t) {
-		value, _ := t.FieldByName("Value")
-		return orNull(s.output(value.Type))
-	}
 	if union, ok := reflect.Zero(t).Interface().(interface{ shapes() []reflect.Type }); ok {
 		return &huma.Schema{OneOf: Each(union.shapes(), s.output)}
 	}
@@ -316,9 +310,6 @@ func (s *schemas) output(t reflect.Type) *huma.Schema {
 	}
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 && t.Kind() == reflect.Slice {
-			return &huma.Schema{Type: "string", ContentEncoding: "base64"}
-		}
 		return &huma.Schema{Type: "array", Items: s.output(t.Elem())}
 	case reflect.Map:
 		return &huma.Schema{Type: "object", AdditionalProperties: s.output(t.Elem())}
@@ -344,8 +335,6 @@ func (s *schemas) members(o *huma.Schema, t reflect.Type) {
 			continue
 		case !f.IsExported():
 			continue
-		case name == "":
-			name = f.Name
 		}
 		options := strings.Split(opts, ",")
 		optional := slices.Contains(options, "omitempty") || slices.Contains(options, "omitzero")
@@ -356,9 +345,6 @@ func (s *schemas) members(o *huma.Schema, t reflect.Type) {
 		p := s.typed(f.Tag, func() *huma.Schema { return s.output(ft) })
 		if ft.Kind() == reflect.Pointer && p.Ref != "" { // the tag names the schema of the value
 			p = orNull(p)
-		}
-		if slices.Contains(options, "string") {
-			p = &huma.Schema{Type: "string"}
 		}
 		describe(p, f.Type, f.Tag, name)
 		if main := f.Tag.Get("alias"); main != "" {
@@ -389,11 +375,9 @@ func scalarSchema(t reflect.Type) *huma.Schema {
 		return &huma.Schema{Type: "string"}
 	case reflect.Bool:
 		return &huma.Schema{Type: "boolean"}
-	case reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64:
+	case reflect.Int, reflect.Int64:
 		return &huma.Schema{Type: "integer", Format: "int64"}
-	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Uint8, reflect.Uint16, reflect.Uint32:
-		return &huma.Schema{Type: "integer"}
-	case reflect.Float32, reflect.Float64:
+	case reflect.Float64:
 		return &huma.Schema{Type: "number"}
 	}
 	panic(fmt.Sprintf("rest: no schema for %v", t))

@@ -80,17 +80,6 @@ type benchIn struct {
 	Name     string `json:"name"`
 }
 
-func BenchmarkBind(b *testing.B) {
-	e := endpointOf[benchIn]("POST")
-	body := []byte(benchBody)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := e.Bind(Query{}, body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // echoRequest is a request with a required and an optional field.
 type echoRequest struct {
 	Text string `json:"text"`

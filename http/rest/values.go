@@ -52,12 +52,9 @@ type Nullable[T any] struct {
 
 func (Nullable[T]) isNullable() {}
 
-// Set reports whether a value was sent.
-func (n Nullable[T]) Set() bool { return n.Sent && !n.Null }
-
 // Pointer is the value, or nil when null or nothing was sent.
 func (n Nullable[T]) Pointer() *T {
-	if !n.Set() {
+	if !n.Sent || n.Null {
 		return nil
 	}
 	return &n.Value
@@ -68,14 +65,6 @@ func (n Nullable[T]) Put(field **T) {
 	if n.Sent {
 		*field = n.Pointer()
 	}
-}
-
-// MarshalJSON lets an answer contain a Nullable.
-func (n Nullable[T]) MarshalJSON() ([]byte, error) {
-	if !n.Set() {
-		return []byte("null"), nil
-	}
-	return json.Marshal(n.Value)
 }
 
 func isNullable(t reflect.Type) bool {

@@ -119,11 +119,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-func TestNullableAnswer(t *testing.T) {
-	out, err := json.Marshal([]Nullable[int]{{}, {Sent: true, Null: true}, {Sent: true, Value: 5}})
-	if err != nil || string(out) != `[null,null,5]` {
-		t.Errorf("%s, %v", out, err)
-	}
+func TestNullablePointer(t *testing.T) {
 	if (Nullable[int]{Sent: true, Null: true}).Pointer() != nil || *(Nullable[int]{Sent: true, Value: 5}).Pointer() != 5 {
 		t.Error("Pointer")
 	}

@@ -1,10 +1,8 @@
 package socket
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"runtime"
 	"slices"
@@ -218,26 +216,6 @@ func TestComingAndGoing(t *testing.T) {
 		defer s.hub.mu.Unlock()
 		return s.hub.Live() == 0 && len(s.hub.rooms) == 0
 	})
-}
-
-func BenchmarkReceive(b *testing.B) {
-	s := serve(b, settings{})
-	p := s.open("c1")
-	p.conn.SetDeadline(time.Time{})
-	s.wait(func() bool { return len(s.questions("c1")) == 1 })
-	buf := make([]byte, 1<<10)
-	var frame int
-	for n := 1; b.Loop(); n++ {
-		s.hub.Receive(stepup.News{ChallengeID: "c1", Action: "LOGIN",
-			Events: []stepup.Event{{Number: n, MethodID: "01JD", Method: "SMS"}}})
-		if frame == 0 {
-			frame, _ = p.r.Read(buf)
-			continue
-		}
-		if _, err := io.ReadFull(p.r, buf[:frame]); err != nil || !bytes.Contains(buf[:frame], []byte("01JD")) {
-			b.Fatal(err)
-		}
-	}
 }
 
 func TestHandshake(t *testing.T) {

@@ -111,11 +111,7 @@ func (o Options) admits(origin, host string) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	if !o.Loopback || err != nil || u.Host != host {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return o.Loopback && err == nil && u.Host == host && edge.Loopback(host)
 }
 
 // bare takes the connection out of the HTTP server, which frees the server's memory, and

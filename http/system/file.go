@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -74,12 +73,9 @@ func (f *file) send(c *fiber.Ctx, cacheControl string) error {
 	return c.Send(body)
 }
 
-// takesGzip reads Accept-Encoding for gzip under both of its names.
-func takesGzip(accept string) bool { return takes(accept, "gzip", "x-gzip") }
-
-// takes reads Accept-Encoding (RFC 9110, section 12.5.3) for a coding by its names. A
+// takesGzip reads Accept-Encoding (RFC 9110, section 12.5.3) for gzip under both of its names. A
 // client that sends none gets the file as it is.
-func takes(accept string, names ...string) bool {
+func takesGzip(accept string) bool {
 	taken := false
 	for part := range strings.SplitSeq(accept, ",") {
 		coding, params, _ := strings.Cut(part, ";")
@@ -87,7 +83,7 @@ func takes(accept string, names ...string) bool {
 		weight := strings.ReplaceAll(strings.ToLower(params), " ", "")
 		refused := strings.HasPrefix(weight, "q=") && strings.Trim(weight[2:], "0.") == ""
 		switch {
-		case slices.Contains(names, coding):
+		case coding == "gzip", coding == "x-gzip":
 			return !refused
 		case coding == "*":
 			taken = !refused

@@ -97,7 +97,7 @@ var exceptions = map[string][]string{
 	// An authenticator writes CBOR; a passkey is what it contains.
 	"domain/factor/passkey": {"github.com/fxamacker/cbor"},
 	// Envoy's rate limit service is gRPC.
-	"http/guard/rls": {"google.golang.org/grpc"},
+	"http/guard/rls": {"google.golang.org/grpc", "google.golang.org/protobuf/encoding/protowire"},
 }
 
 // narrower names the packages that may use fewer libraries than their folder. The kit converts values to bytes and

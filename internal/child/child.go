@@ -7,9 +7,11 @@ package child
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -180,3 +182,17 @@ func (p *Process) EndedAt() time.Time {
 
 // ExitCode returns the exit status of an ended process; -1 if a signal ended it.
 func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
+
+// AwaitListener waits until an address accepts connections.
+func AwaitListener(ctx context.Context, addr string) error {
+	for {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			return c.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s accepts no connections: %w", addr, context.Cause(ctx))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

@@ -155,16 +155,7 @@ func start(ctx context.Context, cmd *exec.Cmd, name string, alive *sync.WaitGrou
 func awaitNode(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	for {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			return c.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s accepts no connections: %w", addr, ctx.Err())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	return child.AwaitListener(ctx, addr)
 }
 
 // spread passes each connection to the next node that accepts it.

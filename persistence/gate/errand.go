@@ -77,26 +77,20 @@ var ErrandFences = []engine.Kind{
 }
 
 var ErrandWrites = []engine.Kind{
-	engine.Insert(func(w errand.Add) errandRow {
-		return errandRow{ID: w.ID, Service: w.Service, Reference: w.Reference, Digest: w.Digest, Action: w.Action,
-			UserID: w.UserID, Status: errandState(w.Status), CreatedAt: engine.Millis(w.CreatedAt),
-			ExpiresAt: engine.Millis(w.ExpiresAt), SettledAt: engine.Millis(w.SettledAt), Intent: w.Intent,
-			Methods: strings.Join(w.Methods, " "), Payload: w.Payload, RedeemedAt: engine.Millis(w.RedeemedAt),
-			Redemption: w.Redemption}
-	}),
+	engine.Insert(func(w errand.Add) errandRow { return errands.Row(w.Errand) }),
 }
 
-var errands = record.Table[errandRow, errand.Errand]{
-	Order:  record.Keyset{Columns: "id"},
+var errands = record.Of(record.Table[errandRow, errand.Errand]{
+	Order:  record.Keyset{Columns: "expires_at"},
 	Absent: "there is no such challenge of this service",
-	Record: func(r errandRow) (errand.Errand, error) {
-		return errand.Errand{ID: r.ID, Service: r.Service, Reference: r.Reference, Digest: r.Digest, Action: r.Action,
-			UserID: r.UserID, Status: errandStates[r.Status], CreatedAt: engine.Time(r.CreatedAt),
-			ExpiresAt: engine.Time(r.ExpiresAt), SettledAt: engine.Time(r.SettledAt), Intent: r.Intent,
-			Methods: strings.Fields(r.Methods), Payload: r.Payload, RedeemedAt: engine.Time(r.RedeemedAt),
-			Redemption: r.Redemption}, nil
+	Reads: func(r errandRow, e *errand.Errand) error {
+		e.Status, e.Methods = errandStates[r.Status], strings.Fields(r.Methods)
+		return nil
 	},
-}
+	Writes: func(e errand.Errand, r *errandRow) {
+		r.Status, r.Methods = errandState(e.Status), strings.Join(e.Methods, " ")
+	},
+}, record.Names{"Status": "", "Methods": ""}, "Status", "Methods")
 
 func (s Errands) Get(ctx context.Context, id string) (errand.Errand, error) {
 	return errands.Find(ctx, s.db, record.Is("id", id))
@@ -108,16 +102,8 @@ func (s Errands) Referenced(ctx context.Context, service, reference string) (err
 
 // Overdue lists pending errands whose challenge has expired.
 func (s Errands) Overdue(ctx context.Context, expired time.Time, max int) ([]errand.Errand, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []errandRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("status = 0").Where("expires_at <= ?", engine.Millis(expired)).
-		Order("expires_at").Limit(int64(max)).Scan(ctx)
-	out := make([]errand.Errand, len(rows))
-	for i := 0; i < len(rows) && err == nil; i++ {
-		out[i], err = errands.Record(rows[i])
-	}
-	return out, engine.Translate(err)
+	return errands.List(ctx, s.db, record.Part{Limit: max,
+		Where: []record.Filter{record.Where("status = 0 AND expires_at <= ?", engine.Millis(expired))}})
 }
 
 // Purge removes old errands: their ids begin with their creation.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,21 +88,12 @@ func errandReferences(t *testing.T, s errand.Store, c commit.Committer) {
 	readsErrand(t, s, other)
 }
 
-// raceFenced runs n commits, of which the fence must let one through.
-func raceFenced(t *testing.T, n int, commits func(i int) error) {
-	t.Helper()
-	var won atomic.Int64
-	storetest.Race(t, n, "", func(i int) error {
-		err := commits(i)
-		if err == nil {
-			won.Add(1)
-		}
-		if errors.Is(err, commit.ErrFenced) {
-			return nil
-		}
-		return err
-	})
-	storetest.Equal(t, won.Load(), 1, n)
+// fenced makes the refusal of a fence one that storetest.OneWins counts.
+func fenced(err error) error {
+	if errors.Is(err, commit.ErrFenced) {
+		return fault.New(fault.GrantUsed, "fenced")
+	}
+	return err
 }
 
 // An errand has one outcome.
@@ -115,7 +105,9 @@ func errandSettle(t *testing.T, s errand.Store, c commit.Committer) {
 		t.Errorf("redeemed while pending: %v", err)
 	}
 	all := []errand.Status{errand.Completed, errand.Denied, errand.Expired, errand.Failed}
-	raceFenced(t, 8, func(i int) error { return c.Commit(t.Context(), errand.Settle{Errand: settledErrand(e, all[i%4])}) })
+	storetest.OneWins(t, 8, fault.GrantUsed, func(i int) error {
+		return fenced(c.Commit(t.Context(), errand.Settle{Errand: settledErrand(e, all[i%4])}))
+	})
 	got, err := s.Get(t.Context(), e.ID)
 	if err != nil || got.Status == errand.Pending {
 		t.Errorf("%+v, %v", got, err)
@@ -133,8 +125,9 @@ func errandRedeem(t *testing.T, s errand.Store, c commit.Committer) {
 	e := pendingErrand("a")
 	storetest.Must(t, c.Commit(t.Context(), errand.Add{Errand: e}))
 	storetest.Must(t, c.Commit(t.Context(), errand.Settle{Errand: settledErrand(e, errand.Completed)}))
-	raceFenced(t, 32, func(i int) error {
-		return c.Commit(t.Context(), errand.Redeem{ID: e.ID, At: start.Add(time.Duration(i)), Redemption: fmt.Sprint(i)})
+	storetest.OneWins(t, 32, fault.GrantUsed, func(i int) error {
+		at := start.Add(time.Duration(i))
+		return fenced(c.Commit(t.Context(), errand.Redeem{ID: e.ID, At: at, Redemption: fmt.Sprint(i)}))
 	})
 	if got, err := s.Get(t.Context(), e.ID); err != nil || got.Payload != nil || got.Redemption == "" {
 		t.Errorf("%+v, %v", got, err)

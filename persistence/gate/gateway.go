@@ -67,9 +67,7 @@ var GatewayFences = []engine.Kind{
 }
 
 var GatewayWrites = []engine.Kind{
-	engine.Insert(func(w gateway.Add) guardGrantRow {
-		return guardGrantRow{ID: w.ID, UserID: w.UserID, MadeAt: engine.Millis(w.MadeAt)}
-	}),
+	engine.Insert(func(w gateway.Add) guardGrantRow { return guardGrants.Row(w.Grant) }),
 }
 
 var guardRoutes = record.Of(record.Table[guardRouteRow, gateway.Route]{
@@ -78,13 +76,10 @@ var guardRoutes = record.Of(record.Table[guardRouteRow, gateway.Route]{
 	Absent: "there is no route of this id",
 }, record.Names{"Display": "Rows"})
 
-var guardGrants = record.Table[guardGrantRow, gateway.Grant]{
-	Absent: "there is no such grant",
-	Record: func(r guardGrantRow) (gateway.Grant, error) {
-		return gateway.Grant{ID: r.ID, UserID: r.UserID, MadeAt: engine.Time(r.MadeAt), UsedAt: engine.Time(r.UsedAt),
-			Use: r.UseID}, nil
-	},
-}
+var guardGrants = record.Of(record.Table[guardGrantRow, gateway.Grant]{Absent: "there is no such grant"},
+	record.Names{"UseID": "Use"})
+
+var guardSpelled = record.Of(record.Table[guardSpelledRow, gateway.Spelled]{}, record.Names{"ID": ""})
 
 func (s Gateways) Routes(ctx context.Context) ([]gateway.Route, error) {
 	return guardRoutes.List(ctx, s.db, record.Part{})
@@ -120,16 +115,7 @@ func (s Gateways) Count(ctx context.Context, w gateway.Spelled) error {
 
 // Spelled lists the requests of the hours since an instant.
 func (s Gateways) Spelled(ctx context.Context, since time.Time) ([]gateway.Spelled, error) {
-	ctx, cancel := s.db.Bound(ctx)
-	defer cancel()
-	var rows []guardSpelledRow
-	err := s.db.Conn(ctx).NewSelect().Model(&rows).Where("id >= ?", spelledID(since)).Order("id").Scan(ctx)
-	out := make([]gateway.Spelled, len(rows))
-	for i, r := range rows {
-		out[i] = gateway.Spelled{RouteID: r.RouteID, Reader: r.Reader, Hour: engine.Time(r.Hour), Sent: r.Sent,
-			Count: r.Count}
-	}
-	return out, engine.Translate(err)
+	return guardSpelled.List(ctx, s.db, record.Part{Where: []record.Filter{record.Where("id >= ?", spelledID(since))}})
 }
 
 // spelledID is the start of the ids of an hour.

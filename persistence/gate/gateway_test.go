@@ -1,7 +1,6 @@
 package gate_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -73,11 +72,7 @@ func gatewayGrants(t *testing.T, s gateway.Store, c commit.Committer) {
 	got := storetest.Value(s.Grant(t.Context(), g.ID))(t)
 	storetest.Same(t, got, g)
 	storetest.OneWins(t, 50, fault.GrantUsed, func(i int) error {
-		err := c.Commit(t.Context(), gateway.Use{ID: g.ID, Use: fmt.Sprint("use", i), At: start})
-		if errors.Is(err, commit.ErrFenced) {
-			return fault.New(fault.GrantUsed, "used")
-		}
-		return err
+		return fenced(c.Commit(t.Context(), gateway.Use{ID: g.ID, Use: fmt.Sprint("use", i), At: start}))
 	})
 	if got, err = s.Grant(t.Context(), g.ID); err != nil || got.Use == "" || !got.UsedAt.Equal(start) {
 		t.Errorf("%+v, %v", got, err)

@@ -20,8 +20,16 @@ func TestGoClientBehindGateway(t *testing.T) {
 		g := newGate(t, s)
 		g.route(t, `{"method":"POST","path":"/pay","mode":"guarded","actionCode":"PAYOUT",`+
 			`"rows":[{"key":"to","label":"To","from":"path","index":0}]}`)
-		var digest string
+		var digest, leaked string
+		other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			leaked = r.Header.Get("x-auth")
+		}))
+		t.Cleanup(other.Close)
 		gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/away" {
+				http.Redirect(w, r, other.URL, http.StatusFound)
+				return
+			}
 			body, _ := io.ReadAll(r.Body)
 			digest = r.Header.Get("content-digest")
 			a := g.ask(t, r.Method, r.RequestURI, blackbox.Headers{"x-auth": r.Header.Get("x-auth"), "x-to": "",
@@ -60,6 +68,13 @@ func TestGoClientBehindGateway(t *testing.T) {
 		}
 		if !strings.HasPrefix(digest, "sha-256=:") {
 			t.Errorf("the digest of the body is %q", digest)
+		}
+		away, err := http.NewRequestWithContext(t.Context(), "GET", gateway.URL+"/away", nil)
+		storetest.Must(t, err)
+		a := storetest.Value(c.Guarded(away, nil))(t)
+		a.Body.Close()
+		if a.StatusCode != http.StatusFound || leaked != "" {
+			t.Errorf("a redirect to another server: %d, which got the token %q", a.StatusCode, leaked)
 		}
 		// A session that is bound to a key needs a proof for each request, also behind a gateway.
 		c.Key = client.NewKey(blackbox.ECKey(t))

@@ -40,16 +40,6 @@ func TestOneHost(t *testing.T) {
 	}
 }
 
-// The path of a target ends at its first question mark.
-func TestTarget(t *testing.T) {
-	for uri, want := range map[string][2]string{"/a": {"/a", ""}, "/a?": {"/a", ""}, "/a?b=c?d": {"/a", "b=c?d"},
-		"": {"", ""}, "?b": {"", "b"}} {
-		if path, query := Target(uri); path != want[0] || query != want[1] {
-			t.Errorf("%q: %q, %q", uri, path, query)
-		}
-	}
-}
-
 // A format has one to eight letters and digits, a letter first. A short name of Windows has two to six characters
 // before the tilde and a number behind it.
 func TestEndsOfNames(t *testing.T) {

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -99,9 +100,9 @@ func TestValuesOfTheQuery(t *testing.T) {
 			t.Errorf("%q: %v", query, err)
 		}
 	}
-	header := []gateway.Row{{Key: "a", From: gateway.FromHeader, Name: "x-amount"}}
-	for name, good := range map[string]bool{"x-amount": true, "x_amount": false} {
-		q := gateway.Request{Header: func(n string) (string, bool) { return map[string]string{name: "5"}[n], false }}
+	header := []gateway.Row{{Key: "a", From: gateway.FromHeader, Name: "x-pay-amount"}}
+	for name, good := range map[string]bool{"X-Pay-Amount": true, "x_pay_amount": false, "x-Pay_amount": false} {
+		q := gateway.Request{Headers: maps.All(map[string]string{name: "5"})}
 		if _, err := (gateway.Match{}).Values(q, header); (err == nil) != good {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -139,8 +140,8 @@ func TestValues(t *testing.T) {
 		{Key: "h", From: gateway.FromHeader, Name: "x"}}
 	table := gateway.NewTable([]gateway.Route{route(1, "", "*", "/a/*", gateway.Active)})
 	values := func(path, query, header string) (string, error) {
-		q := gateway.Request{Method: "GET", Path: path, Query: query, Header: func(string) (string, bool) {
-			return header, header == "twice"
+		q := gateway.Request{Method: "GET", Path: path, Query: query, Headers: func(yield func(string, string) bool) {
+			_ = yield("x", header) && header == "twice" && yield("X", "")
 		}}
 		m := table.Match(q)
 		all, err := m.Values(q, rows)

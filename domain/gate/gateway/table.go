@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -27,8 +28,8 @@ type Request struct {
 	Query     string // as sent, without the question mark
 	// Digest is the header Content-Digest; "" for none.
 	Digest string
-	// Header returns a header; repeated reports whether it was sent more than once.
-	Header func(name string) (value string, repeated bool)
+	// Headers are names and values, as sent.
+	Headers iter.Seq2[string, string]
 }
 
 // HostOf returns a host in the form of Request.Host.
@@ -38,12 +39,6 @@ func HostOf(authority string) string {
 		host = host[:i]
 	}
 	return strings.TrimSuffix(host, ".")
-}
-
-// Target splits a request target into path and query.
-func Target(uri string) (path, query string) {
-	path, query, _ = strings.Cut(uri, "?")
-	return path, query
 }
 
 // split returns the decoded segments of a path without its last slash. plain is false if servers read the path in
@@ -285,8 +280,8 @@ func (m Match) Values(q Request, rows []Row) ([]Value, error) {
 			}
 			v.Value = strings.Join(all, ", ")
 		case FromHeader:
-			value, repeated := q.Header(row.Name)
-			if repeated || q.twin(row.Name) {
+			value, once := q.header(row.Name)
+			if !once {
 				return nil, fault.New(fault.Forbidden, "a header of the route was sent more than once")
 			}
 			v.Value = strings.TrimSpace(value)
@@ -300,15 +295,20 @@ func (m Match) Values(q Request, rows []Row) ([]Value, error) {
 	return out, nil
 }
 
-// twin reports whether the request has a header that is the same variable to an upstream that speaks CGI or WSGI: with
-// _ in place of -, or the reverse.
-func (q Request) twin(name string) bool {
-	for _, other := range [2]string{strings.ReplaceAll(name, "-", "_"), strings.ReplaceAll(name, "_", "-")} {
-		if value, repeated := q.Header(other); other != name && (value != "" || repeated) {
-			return true
+// header returns the value of a header. once is false if it was sent more than once, also under a name that is the same
+// variable to an upstream that speaks CGI or WSGI: with _ in place of -, or the reverse.
+func (q Request) header(name string) (value string, once bool) {
+	times := 0
+	for other, text := range q.Headers {
+		switch {
+		case strings.EqualFold(other, name):
+			value = text
+			times++
+		case text != "" && strings.EqualFold(strings.ReplaceAll(other, "_", "-"), strings.ReplaceAll(name, "_", "-")):
+			times = 2
 		}
 	}
-	return false
+	return value, times < 2
 }
 
 // queryValues returns the values of a parameter, in order.

@@ -55,9 +55,3 @@ func set[T any](field *T, value *T) {
 		*field = *value
 	}
 }
-
-// lockedOut returns the error of a write that would lock its author out (D-WAF-12).
-func lockedOut() error {
-	return fault.Invalid("force", "you could not log in or reach the rules any more after this; send force: true if "+
-		"that is what you want")
-}

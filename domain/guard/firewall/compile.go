@@ -134,7 +134,10 @@ func (s *Snapshot) shared(made map[string]*group, of []int) *group {
 }
 
 func (s *Snapshot) group(of []int) *group {
-	g := &group{of: of, users: map[string]*hit{}, services: map[string]*hit{}, countries: map[string]*hit{}}
+	g := &group{of: of}
+	for kind := range g.named {
+		g.named[kind] = map[string]*hit{}
+	}
 	ips := map[netip.Prefix]*hit{}
 	for _, i := range of {
 		r := &s.rules[i]
@@ -144,22 +147,16 @@ func (s *Snapshot) group(of []int) *group {
 		if r.Type == WhitelistForce {
 			g.forceUntil = max(g.forceUntil, until)
 		}
+		kind := kindIndex[r.EntityType]
 		if r.AllEntities {
-			note(&g.all[kindIndex[r.EntityType]], r, until, s.rates[i])
+			note(&g.all[kind], r, until, s.rates[i])
 			continue
 		}
 		for _, e := range r.Entities {
-			switch r.EntityType {
-			case UserID:
-				note(at(g.users, e), r, until, s.rates[i])
-			case AppID:
-				note(at(g.services, e), r, until, s.rates[i])
-			case CountryCode:
-				note(at(g.countries, e), r, until, s.rates[i])
-			case IP:
-				if p, ok := target(r, e); ok {
-					note(at(ips, p), r, until, s.rates[i])
-				}
+			if r.EntityType != IP {
+				note(at(g.named[kind], e), r, until, s.rates[i])
+			} else if p, ok := target(r, e); ok {
+				note(at(ips, p), r, until, s.rates[i])
 			}
 		}
 	}

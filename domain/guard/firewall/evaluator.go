@@ -3,6 +3,7 @@ package firewall
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -43,13 +44,10 @@ type Ruling struct {
 func (e *Evaluator) Needs(resource string) Needs { return e.Rules().Needs(resource) }
 
 // Bypassed reports whether an address is exempt from all rules.
-func (e *Evaluator) Bypassed(ip netip.Addr) bool {
-	for _, p := range e.Bypass {
-		if p.Contains(ip) {
-			return true
-		}
-	}
-	return false
+func (e *Evaluator) Bypassed(ip netip.Addr) bool { return within(e.Bypass, ip) }
+
+func within(networks []netip.Prefix, ip netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // Blacklisted reports whether a blacklist blocks a client and no whitelist_force allows it.

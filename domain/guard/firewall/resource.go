@@ -3,6 +3,7 @@ package firewall
 import (
 	"errors"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -32,8 +33,7 @@ var (
 
 // methodNames are the HTTP methods; HEAD is GET.
 var methodNames = map[string]string{"GET": "GET", "HEAD": "GET", "POST": "POST", "PUT": "PUT", "PATCH": "PATCH",
-	"DELETE":  "DELETE",
-	"OPTIONS": "OPTIONS", "TRACE": "TRACE", "CONNECT": "CONNECT"}
+	"DELETE": "DELETE", "OPTIONS": "OPTIONS", "TRACE": "TRACE", "CONNECT": "CONNECT"}
 
 // Canonical returns the one spelling of an entry. The method is in capitals, with HEAD as GET. The path has no base
 // path, query, fragment, doubled or trailing slashes, dot segments or needless escapes. If a route serves it, it has
@@ -79,15 +79,11 @@ func unescape(p string) (string, bool) {
 	for i := 0; i < len(p); i++ {
 		ch := p[i]
 		if ch == '%' {
-			if i+2 >= len(p) {
+			n, err := strconv.ParseUint(p[i+1:min(i+3, len(p))], 16, 8)
+			if err != nil || i+2 >= len(p) {
 				return "", false
 			}
-			hi, ok1 := unhex(p[i+1])
-			lo, ok2 := unhex(p[i+2])
-			if !ok1 || !ok2 {
-				return "", false
-			}
-			if ch = hi<<4 | lo; !unreserved(ch) && ch != '/' {
+			if ch = byte(n); !unreserved(ch) && ch != '/' {
 				b.WriteString(strings.ToUpper(p[i : i+3]))
 				i += 2
 				continue
@@ -99,18 +95,6 @@ func unescape(p string) (string, bool) {
 		b.WriteByte(ch)
 	}
 	return b.String(), true
-}
-
-func unhex(c byte) (byte, bool) {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0', true
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10, true
-	case c >= 'A' && c <= 'F':
-		return c - 'A' + 10, true
-	}
-	return 0, false
 }
 
 func unreserved(c byte) bool {

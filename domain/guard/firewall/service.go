@@ -7,6 +7,7 @@ import (
 
 	"castellan/domain/kit/admin"
 	"castellan/domain/kit/audit"
+	"castellan/domain/kit/fault"
 )
 
 // RulesPath is the path of the rules' administration. Losing access to it or to the login counts as being locked out
@@ -84,27 +85,20 @@ func (a *Admin) Change(ctx context.Context, by Author, c Change) error {
 // before returns the rules before a write that could lock its author out. It is called outside the transaction,
 // because others wait for that.
 func (a *Admin) before(ctx context.Context, by Author) ([]Rule, error) {
-	if by.Force || a.bypasses(by.Client.IP) {
+	if by.Force || within(a.Bypass, by.Client.IP) {
 		return nil, nil
 	}
 	return a.InForce(ctx)
 }
 
-func (a *Admin) bypasses(ip netip.Addr) bool {
-	for _, p := range a.Bypass {
-		if p.Contains(ip) {
-			return true
-		}
-	}
-	return false
-}
-
-// admits refuses a change that locks its author out of an endpoint that the author can reach now.
+// admits refuses a change that locks its author out of an endpoint that the author can reach now (D-WAF-12).
 func (a *Admin) admits(by Author, before, after []Rule) error {
-	if by.Force || a.bypasses(by.Client.IP) || !shutOut(a.App, by.Client, before, after, a.Changes.Now().UnixMilli()) {
+	if by.Force || within(a.Bypass, by.Client.IP) ||
+		!shutOut(a.App, by.Client, before, after, a.Changes.Now().UnixMilli()) {
 		return nil
 	}
-	return lockedOut()
+	return fault.Invalid("force", "you could not log in or reach the rules any more after this; send force: true if "+
+		"that is what you want")
 }
 
 // waysIn are the endpoints of a login, which has no session; waysOn are those at which an administrator changes rules.

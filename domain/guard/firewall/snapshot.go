@@ -3,6 +3,7 @@ package firewall
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"time"
 
 	"castellan/domain/guard/ratelimit"
@@ -95,13 +96,9 @@ func (h *hit) with(around *hit) *hit {
 	for k := range sum.until {
 		sum.until[k] = max(sum.until[k], around.until[k])
 	}
-	sum.rates = append([]*Rate(nil), h.rates...)
+	sum.rates = slices.Clone(h.rates)
 	for _, r := range around.rates {
-		once := true
-		for _, own := range h.rates {
-			once = once && own != r
-		}
-		if once {
+		if !slices.Contains(h.rates, r) {
 			sum.rates = append(sum.rates, r)
 		}
 	}
@@ -113,14 +110,12 @@ type group struct {
 	of         []int // its rules, as positions in Snapshot.rules
 	forceUntil int64 // until when some rule allows only its targets
 	needs      Needs
-	all        [4]hit
-	users      map[string]*hit
-	services   map[string]*hit
-	countries  map[string]*hit
+	all        [4]hit             // by kindIndex: rules that target all entities of a type
+	named      [4]map[string]*hit // by kindIndex and entity, but for addresses
 	ips        *networks
 }
 
-var kindIndex = map[EntityType]int{UserID: 0, IP: 1, CountryCode: 2, AppID: 3}
+var kindIndex = map[EntityType]int{IP: 0, UserID: 1, CountryCode: 2, AppID: 3}
 
 // Snapshot is the compiled rules of this application. It is immutable and safe for concurrent use.
 type Snapshot struct {
@@ -157,20 +152,14 @@ func (m *hits) gather(g *group, c *Client, nowMs int64) {
 	}
 	m.force = m.force || g.forceUntil > nowMs
 	if c.IP.IsValid() {
-		m.take(&g.all[1])
+		m.take(&g.all[0])
 		m.take(g.ips.find(c.IP))
 	}
-	if c.UserID != "" {
-		m.take(&g.all[0])
-		m.take(g.users[c.UserID])
-	}
-	if c.Country != "" {
-		m.take(&g.all[2])
-		m.take(g.countries[c.Country])
-	}
-	if c.Service != "" {
-		m.take(&g.all[3])
-		m.take(g.services[c.Service])
+	for kind, entity := range [...]string{1: c.UserID, 2: c.Country, 3: c.Service} {
+		if entity != "" {
+			m.take(&g.all[kind])
+			m.take(g.named[kind][entity])
+		}
 	}
 }
 

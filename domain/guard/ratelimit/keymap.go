@@ -48,18 +48,11 @@ func (m *KeyMap[V]) Get(k Key) *V {
 	if m.Len() == 0 {
 		return nil
 	}
-	return m.get(&k, k.Hash())
+	return m.Find(&k, k.Hash())
 }
 
 // Find is Get with the hash of the key.
 func (m *KeyMap[V]) Find(k *Key, hash uint64) *V {
-	if m.Len() == 0 {
-		return nil
-	}
-	return m.get(k, hash)
-}
-
-func (m *KeyMap[V]) get(k *Key, hash uint64) *V {
 	if e := m.values[hash]; e != nil && e.key == *k {
 		return &e.value
 	}

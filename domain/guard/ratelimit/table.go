@@ -144,7 +144,7 @@ func Decide(parts []*Partition, hashes []uint64, demands []Demand, standings []S
 	windows := found[:0]
 	admitted = true
 	for i, p := range parts {
-		w := p.windows.get(&demands[i].Key, hashes[i])
+		w := p.windows.Find(&demands[i].Key, hashes[i])
 		windows = append(windows, w)
 		standings[i] = look(w, &demands[i], now)
 		if standings[i].Retry == 0 {
@@ -187,7 +187,7 @@ func (p *Partition) Reserve(d *Demand, most, share, ahead int64, stand *Standing
 	if !gate.MayDecide(0) {
 		return 0, false
 	}
-	w := p.windows.get(&d.Key, hash)
+	w := p.windows.Find(&d.Key, hash)
 	if *stand = look(w, d, now); p.tally.sharing(w, d, now, true) != Alone {
 		return 0, true
 	}
@@ -215,7 +215,7 @@ func (t *Table) Look(_ context.Context, demands []Demand, standings []Standing) 
 
 // Look returns the state of a demand whose key has that hash. The partition is locked.
 func (p *Partition) Look(d *Demand, hash uint64, now int64) (at Standing) {
-	w := p.windows.get(&d.Key, hash)
+	w := p.windows.Find(&d.Key, hash)
 	if at = look(w, d, now); at.Retry == 0 {
 		at.Sharing = p.tally.sharing(w, d, now, true)
 	}
@@ -319,7 +319,7 @@ func (p *Partition) Get(k Key) *Window { return p.windows.Get(k) }
 // GetOrCreate returns the window of a key, and creates it if necessary.
 func (p *Partition) GetOrCreate(k Key) *Window {
 	hash := k.Hash()
-	if w := p.windows.get(&k, hash); w != nil {
+	if w := p.windows.Find(&k, hash); w != nil {
 		return w
 	}
 	return p.add(k, hash, 0) // the next Sweep learns the deadline

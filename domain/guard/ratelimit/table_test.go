@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -184,56 +182,5 @@ func TestReservationOfShares(t *testing.T) {
 	}
 	if n, open := table.Reserve(&other, 10, 2, 50, &s[0], g); n != 0 || !open || g.counted != 10 || table.Keys() != 1 {
 		t.Errorf("%d reserved of a key beyond the bound, %v, %d keys", n, open, table.Keys())
-	}
-}
-
-// BenchmarkTable measures one decision of a table.
-func BenchmarkTable(b *testing.B) {
-	for _, n := range []int{1, 3} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			l := ratelimit.NewTable(nil)
-			demands := make([]ratelimit.Demand, n)
-			for i := range demands {
-				key := ratelimit.Key{Rule: fmt.Sprint("rule", i), IP: netip.MustParseAddr("192.0.2.1")}
-				demands[i] = ratelimit.Demand{Key: key, Limit: 1000, Period: time.Millisecond}
-			}
-			standings := make([]ratelimit.Standing, n)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := l.Allow(context.Background(), demands, standings); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkMillionKeys measures the cost of a key while it counts, and checks that all are deleted when none counts.
-func BenchmarkMillionKeys(b *testing.B) {
-	const keys = 1_000_000
-	for b.Loop() {
-		c := new(clock)
-		l := ratelimit.NewTable(c.now)
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		standings := make([]ratelimit.Standing, 1)
-		for i := range keys {
-			ip := netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-			demand := []ratelimit.Demand{{Key: ratelimit.Key{Rule: "rule", IP: ip}, Limit: 100, Period: time.Minute}}
-			if _, err := l.Allow(context.Background(), demand, standings); err != nil {
-				b.Fatal(err)
-			}
-		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/keys, "B/key")
-		c.ns.Store(int64(time.Minute))
-		start := time.Now()
-		l.Sweep()
-		b.ReportMetric(float64(time.Since(start).Microseconds()), "µs/sweep")
-		if l.Keys() != 0 {
-			b.Fatal("keys are left")
-		}
 	}
 }

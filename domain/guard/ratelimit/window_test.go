@@ -201,18 +201,3 @@ func TestMemory(t *testing.T) {
 	}
 	storetest.Equal(t, w.Slots(), ratelimit.MaxExact, "slots for a full window")
 }
-
-func BenchmarkDecision(b *testing.B) {
-	for name, limit := range map[string]int64{"10": 10, "4096": ratelimit.MaxExact, "1000000": 1_000_000} {
-		b.Run(name, func(b *testing.B) {
-			var w ratelimit.Window
-			r := ratelimit.Quota{Limit: limit, Period: 2 * limit}
-			b.ReportAllocs()
-			for now := int64(0); b.Loop(); now++ {
-				if w.Look(now, r).Retry == 0 {
-					w.Admit(now, r)
-				}
-			}
-		})
-	}
-}

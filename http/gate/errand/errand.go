@@ -170,23 +170,15 @@ func (g Group) get(ctx context.Context, who rest.Caller,
 		return out, err
 	}
 	shown := guardChallenge{ID: e.ID, Status: string(e.Status), Reference: e.Reference, Grant: rest.Filled(grant),
-		RedeemedAt: instant(e.RedeemedAt)}
+		RedeemedAt: rest.At(e.RedeemedAt)}
 	if e.Status == errand.Completed {
-		shown.CompletedAt = instant(e.SettledAt)
+		shown.CompletedAt = rest.At(e.SettledAt)
 	}
 	out.Body.Data = shown
 	if who.Wait > 0 {
 		out.Headers = []rest.Header{{Name: "Preference-Applied", Value: fmt.Sprintf("wait=%d", int(who.Wait.Seconds()))}}
 	}
 	return out, nil
-}
-
-// instant is null for the zero time.
-func instant(t time.Time) *rest.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &rest.Time{Time: t}
 }
 
 type redeemRequest struct {

@@ -127,8 +127,8 @@ func original(r *edge.Request) (q gateway.Request, err error) {
 	case host == "":
 		host = gateway.HostOf(r.Host())
 	}
-	q = gateway.Request{Host: host, Authority: authority, Method: method, Digest: digest, Header: r.HeaderOnce}
-	q.Path, q.Query = gateway.Target(uri)
+	q = gateway.Request{Host: host, Authority: authority, Method: method, Digest: digest, Headers: r.Headers}
+	q.Path, q.Query, _ = strings.Cut(uri, "?")
 	return q, nil
 }
 

@@ -77,20 +77,13 @@ type guardRow struct {
 }
 
 func (g Group) show(r gateway.Route) guardRoute {
-	out := guardRoute{ID: rest.ID(r.ID), Host: r.Host, Method: r.Method, Path: r.Path, Mode: string(r.Mode),
-		ActionCode: r.ActionCode, Rows: []guardRow{}, Status: string(r.Status), TrialCount: g.Guard.Tried(r.ID),
-		UpdatedAt: rest.Time{Time: r.UpdatedAt}}
-	for _, row := range r.Rows {
-		out.Rows = append(out.Rows, guardRow(row))
-	}
-	return out
+	return guardRoute{ID: rest.ID(r.ID), Host: r.Host, Method: r.Method, Path: r.Path, Mode: string(r.Mode),
+		ActionCode: r.ActionCode, Rows: rest.Each(r.Rows, func(row gateway.Row) guardRow { return guardRow(row) }),
+		Status: string(r.Status), TrialCount: g.Guard.Tried(r.ID), UpdatedAt: rest.Time{Time: r.UpdatedAt}}
 }
 
-func rowsOf(rows []guardRow) (out []gateway.Row) {
-	for _, row := range rows {
-		out = append(out, gateway.Row(row))
-	}
-	return out
+func rowsOf(rows []guardRow) []gateway.Row {
+	return rest.Each(rows, func(row guardRow) gateway.Row { return gateway.Row(row) })
 }
 
 func (g Group) list(ctx context.Context, _ rest.Caller, _ rest.None) ([]guardRoute, error) {
@@ -176,25 +169,20 @@ type guardSaid struct {
 }
 
 func (g Group) explain(_ context.Context, _ rest.Caller, in explainRequest) (out rest.Data[guardExplanation], _ error) {
-	header := func(name string) (value string, more bool) {
-		n := 0
+	headers := func(yield func(name, value string) bool) {
 		for _, h := range in.Headers {
-			if strings.EqualFold(h.Name, name) {
-				value = h.Value
-				n++
+			if !yield(h.Name, h.Value) {
+				return
 			}
 		}
-		return value, n > 1
 	}
-	q := gateway.Request{Host: gateway.HostOf(in.Host), Method: in.Method, Header: header}
-	q.Path, q.Query = gateway.Target(in.Path)
+	q := gateway.Request{Host: gateway.HostOf(in.Host), Method: in.Method, Headers: headers}
+	q.Path, q.Query, _ = strings.Cut(in.Path, "?")
 	x := g.Guard.Explain(q)
-	out.Data = guardExplanation{Decision: x.Decision, Reason: x.Reason, Detail: x.Detail, Rows: []guardSaid{}}
+	out.Data = guardExplanation{Decision: x.Decision, Reason: x.Reason, Detail: x.Detail,
+		Rows: rest.Each(x.Rows, func(v gateway.Value) guardSaid { return guardSaid(v) })}
 	if x.RouteID != 0 {
 		out.Data.RouteID = (*rest.ID)(&x.RouteID)
-	}
-	for _, v := range x.Rows {
-		out.Data.Rows = append(out.Data.Rows, guardSaid(v))
 	}
 	return out, nil
 }

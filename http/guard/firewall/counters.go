@@ -77,10 +77,7 @@ func (g Counters) list(ctx context.Context, _ rest.Caller, in countersRequest) (
 func (g Counters) show(c ratelimit.Counter) counter {
 	out := counter{Label: c.Label, Entity: c.Entity, Used: c.Used, Limit: c.Limit, PeriodMs: c.Period.Milliseconds(),
 		ResetMs: c.Reset.Milliseconds(), RetryMs: c.Retry.Milliseconds(), Refused: c.Retry > 0, Node: c.Node,
-		Phase: c.Phase}
-	if c.Replica != "" {
-		out.Replica = &c.Replica
-	}
+		Replica: rest.Filled(c.Replica), Phase: c.Phase}
 	network, _, _ := strings.Cut(c.Entity, "/")
 	if a, err := netip.ParseAddr(network); err == nil {
 		out.Country = rest.Filled(g.Country(a))

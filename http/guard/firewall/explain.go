@@ -80,10 +80,8 @@ func (g Explain) explain(ctx context.Context, _ rest.Caller, in explainRequest) 
 	if err != nil {
 		return explanation{}, err
 	}
-	out := explanation{Decision: string(x.Decision), Rules: make([]firewallRuleVerdict, len(x.Rules))}
-	if x.DecidedBy != "" {
-		out.DecidedBy = &x.DecidedBy
-	}
+	out := explanation{Decision: string(x.Decision), Rules: make([]firewallRuleVerdict, len(x.Rules)),
+		DecidedBy: rest.Filled(x.DecidedBy)}
 	for i, k := range x.Rules {
 		out.Rules[i] = firewallRuleVerdict{Label: k.Rule.Label, Type: string(k.Rule.Type), Matched: k.Matched,
 			Reason: string(k.Reason), Limit: k.Rule.Limit}
@@ -102,10 +100,7 @@ func (g Explain) read(in explainRequest) (resource string, c firewall.Client, er
 	} else if resource, err = g.Known.Canonical(in.Resource); err != nil {
 		ps = append(ps, fault.Problem{Field: "resource", Message: err.Error()})
 	}
-	if in.UserID != nil {
-		c.UserID = *in.UserID
-	}
-	c.Service = rest.Or(in.Service, "")
+	c.UserID, c.Service = rest.Or(in.UserID, ""), rest.Or(in.Service, "")
 	if in.IP != nil {
 		if c.IP, err = netip.ParseAddr(*in.IP); err != nil {
 			ps = append(ps, fault.Problem{Field: "ip", Message: "is not an IP address"})

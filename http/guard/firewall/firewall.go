@@ -103,7 +103,7 @@ func (g Group) change(ctx context.Context, who rest.Caller, in changeRequest) (r
 }
 
 func author(who rest.Caller, force *bool) firewall.Author {
-	return firewall.Author{By: who.By(), Client: clientOf(who), Force: yes(force)}
+	return firewall.Author{By: who.By(), Client: clientOf(who), Force: rest.Or(force, false)}
 }
 
 func clientOf(who rest.Caller) firewall.Client {

@@ -44,7 +44,7 @@ func (g Limits) decide(ctx context.Context, who rest.Caller,
 	in limitRequest) (out rest.Reply[rest.Data[limitState]], err error) {
 	var ruling firewall.Ruling
 	s, err := g.Evaluator.Limit(ctx, firewall.LimitQuery{Service: who.Service, Limit: in.Rule, Entity: in.Entity,
-		Cost: rest.Or(in.Cost, 1), Peek: yes(in.Peek)}, &ruling)
+		Cost: rest.Or(in.Cost, 1), Peek: rest.Or(in.Peek, false)}, &ruling)
 	if err != nil {
 		return out, err
 	}

@@ -38,28 +38,15 @@ func (in addRequest) rule() firewall.Rule {
 	r := firewall.Rule{AppID: firewall.DefaultApp, Label: in.Label, Type: firewall.Type(in.Type), PeriodMs: in.Period,
 		Limit: in.Limit, ExpireAt: in.ExpireAt.UnixMilli(),
 		EntityType: firewall.EntityType(in.TargetEntityType), Status: firewall.Inactive,
-		AllResources: yes(in.TargetAllResources), DryRun: yes(in.DryRun)}
-	if in.AppID != nil {
-		r.AppID = *in.AppID
-	}
-	if in.TargetEntities != nil {
-		r.Entities = *in.TargetEntities
-	}
-	if in.TargetResources != nil {
-		r.Resources = *in.TargetResources
-	}
-	if in.Status != nil {
-		r.Status = firewall.Status(*in.Status)
-	}
+		AllResources: rest.Or(in.TargetAllResources, false), DryRun: rest.Or(in.DryRun, false)}
+	rest.Set(&r.AppID, in.AppID)
+	rest.Set(&r.Entities, in.TargetEntities)
+	rest.Set(&r.Resources, in.TargetResources)
+	rest.Set(&r.Status, (*firewall.Status)(in.Status))
 	// A literal default would turn a block of one address into a block of all clients (D-WAF-02).
-	r.AllEntities = len(r.Entities) == 0
-	if in.TargetAllEntities != nil {
-		r.AllEntities = *in.TargetAllEntities
-	}
+	r.AllEntities = rest.Or(in.TargetAllEntities, len(r.Entities) == 0)
 	return r
 }
-
-func yes(b *bool) bool { return b != nil && *b }
 
 type changeRequest struct {
 	Label string `json:"label" doc:"label of the rule" example:"login-ip"`
@@ -80,15 +67,10 @@ type changeRequest struct {
 
 func (in changeRequest) change() firewall.Change {
 	c := firewall.Change{Label: in.Label, Period: number(in.Period), Limit: number(in.Limit),
-		Entities: in.TargetEntities, Resources: in.TargetResources,
-		AllEntities: in.TargetAllEntities, AllResources: in.TargetAllResources, DryRun: in.DryRun}
+		Entities: in.TargetEntities, Resources: in.TargetResources, AllEntities: in.TargetAllEntities,
+		AllResources: in.TargetAllResources, Status: (*firewall.Status)(in.Status), DryRun: in.DryRun}
 	if in.ExpireAt != nil {
-		at := in.ExpireAt.UnixMilli()
-		c.ExpireAt = &at
-	}
-	if in.Status != nil {
-		status := firewall.Status(*in.Status)
-		c.Status = &status
+		c.ExpireAt = new(in.ExpireAt.UnixMilli())
 	}
 	return c
 }

@@ -1,9 +1,10 @@
 package rls
 
 import (
-	"encoding/binary"
 	"math"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // request is a RateLimitRequest. Members that it does not have are ignored, as protobuf demands.
@@ -22,35 +23,24 @@ type entry struct{ key, value string }
 
 // fields calls do with the number and the value of each field: v, or text if it is not nil. It returns false if the
 // message is malformed or do returns false.
-func fields(b []byte, do func(number, v uint64, text []byte) bool) bool {
+func fields(b []byte, do func(number protowire.Number, v uint64, text []byte) bool) bool {
 	for len(b) > 0 {
-		tag, n := binary.Uvarint(b)
-		if n <= 0 || tag>>3 == 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
 			return false
 		}
 		b = b[n:]
 		var v uint64
 		var text []byte
-		switch tag & 7 {
-		case 0:
-			if v, n = binary.Uvarint(b); n <= 0 {
-				return false
-			}
-		case 1:
-			n = 8
-		case 5:
-			n = 4
-		case 2:
-			size, head := binary.Uvarint(b)
-			if head <= 0 || size > uint64(len(b)-head) {
-				return false
-			}
-			n = head + int(size)
-			text = b[head:n:n]
+		switch kind {
+		case protowire.VarintType:
+			v, n = protowire.ConsumeVarint(b)
+		case protowire.BytesType:
+			text, n = protowire.ConsumeBytes(b)
 		default:
-			return false
+			n = protowire.ConsumeFieldValue(number, kind, b)
 		}
-		if n > len(b) || !do(tag>>3, v, text) {
+		if n < 0 || !do(number, v, text) {
 			return false
 		}
 		b = b[n:]
@@ -62,7 +52,7 @@ func fields(b []byte, do func(number, v uint64, text []byte) bool) bool {
 func readRequest(b []byte) (q request, ok bool) {
 	hits := uint64(1)
 	var own []bool
-	ok = fields(b, func(number, v uint64, text []byte) bool {
+	ok = fields(b, func(number protowire.Number, v uint64, text []byte) bool {
 		switch number {
 		case 1:
 			q.domain = string(text)
@@ -85,11 +75,11 @@ func readRequest(b []byte) (q request, ok bool) {
 
 // readDescriptor reads a descriptor; owns reports whether it has hits of its own.
 func readDescriptor(b []byte) (d descriptor, owns, ok bool) {
-	ok = fields(b, func(number, v uint64, text []byte) bool {
+	ok = fields(b, func(number protowire.Number, v uint64, text []byte) bool {
 		switch number {
 		case 1:
 			var e entry
-			ok := fields(text, func(number, _ uint64, text []byte) bool {
+			ok := fields(text, func(number protowire.Number, _ uint64, text []byte) bool {
 				switch number {
 				case 1:
 					e.key = string(text)
@@ -102,7 +92,7 @@ func readDescriptor(b []byte) (d descriptor, owns, ok bool) {
 			return ok && e.key != "" && utf8.ValidString(e.key)
 		case 3:
 			d.hits, owns = 0, true
-			return fields(text, func(number, v uint64, _ []byte) bool {
+			return fields(text, func(number protowire.Number, v uint64, _ []byte) bool {
 				if number == 1 {
 					d.hits = v
 				}
@@ -142,11 +132,10 @@ func appendResponse(b []byte, states []state) []byte {
 	return b
 }
 
-func appendNumber(b []byte, number, v uint64) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(b, number<<3), v)
+func appendNumber(b []byte, number protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), v)
 }
 
-func appendText(b []byte, number uint64, text []byte) []byte {
-	b = binary.AppendUvarint(binary.AppendUvarint(b, number<<3|2), uint64(len(text)))
-	return append(b, text...)
+func appendText(b []byte, number protowire.Number, text []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), text)
 }

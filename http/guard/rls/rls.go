@@ -2,7 +2,7 @@
 //
 // The one idea: a descriptor is a request POST /limit, served inside the process with the key and the address of the
 // caller. So credentials, permissions, rules and counters are those of the endpoint. The messages are few and small, so
-// message.go reads and writes them by hand. Start reading at decide.
+// message.go reads and writes their fields without generated code. Start reading at decide.
 package rls
 
 import (
