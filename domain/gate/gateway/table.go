@@ -295,8 +295,8 @@ func (m Match) Values(q Request, rows []Row) ([]Value, error) {
 	return out, nil
 }
 
-// header returns the value of a header. once is false if it was sent more than once, also under a name that is the same
-// variable to an upstream that speaks CGI or WSGI: with _ in place of -, or the reverse.
+// header returns the value of a header. once is false if it was sent more than once, also with _ in place of - or the
+// reverse. An upstream that speaks CGI or WSGI gets both names as one variable.
 func (q Request) header(name string) (value string, once bool) {
 	times := 0
 	for other, text := range q.Headers {
