@@ -151,7 +151,7 @@ func TestUnsupportedMessageIsRefused(t *testing.T) {
 	if err != nil || !errors.Is(f.Wait(), actor.ErrTimeout) {
 		t.Errorf("a future without an answer: %v, %v", err, f.Wait())
 	}
-	storetest.Equal(t, n.Calls(), 0, "calls are still waiting")
+	until(t, "no call waits", func() bool { return n.Calls() == 0 })
 	n.sys.Root.Poison(pid)
 	storetest.Equal(t, call(t, n, "a", ""), 2, "a stranger has ended an activation")
 	if kind := lib.Config.Kinds["counter"]; kind == nil || kind.Kind != "counter" {
