@@ -89,5 +89,3 @@ type echoRequest struct {
 func echo(_ context.Context, _ Caller, in echoRequest) (Data[echoRequest], error) {
 	return Data[echoRequest]{in}, nil
 }
-
-func nothing(context.Context, Caller, None) (None, error) { return None{}, nil }
