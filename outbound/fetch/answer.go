@@ -41,7 +41,7 @@ func NoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // Body sends a request and returns the body of the answer, which must have status 200 and at most that many bytes. The
 // errors name the other side as service, and contain neither its address nor the answer.
 func Body(client *http.Client, request *http.Request, service string, most int64) ([]byte, error) {
-	answer, err := client.Do(request)
+	answer, err := client.Do(request) // #nosec G704 -- the configuration names the server
 	if err != nil {
 		return nil, fmt.Errorf("the %s cannot be reached: %w", service, Unaddressed(err))
 	}
