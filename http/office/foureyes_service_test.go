@@ -152,7 +152,7 @@ func TestRequesterPermissionIsCheckedAgain(t *testing.T) {
 		storetest.Same(t, o.acts(r.ID)[1:], []string{"FOUR_EYES_FAIL other clerk refused POST /things"})
 	}
 	o := newOffice(t)
-	_, err := o.Submit(t.Context(), audit.By{UserID: "nobody"}, foureyes.Draft{})
+	_, err := o.Submit(t.Context(), audit.By{UserID: "unknown"}, foureyes.Draft{})
 	storetest.Wants(t, err, fault.RecordNotFound)
 }
 

@@ -66,7 +66,7 @@ func newOffice(t *testing.T) *foureyesOffice {
 	o.Service = &foureyes.Service{Store: officestore.NewFourEyes(db), Seal: ring.Seal, Open: ring.Open,
 		TTL: 15 * time.Minute, Changes: admin.Changes{Commit: db, Now: func() time.Time { return o.now }},
 		Account: func(_ context.Context, userID string) (challenge.Account, error) {
-			if userID == "nobody" {
+			if userID == "unknown" {
 				return challenge.Account{}, fault.New(fault.RecordNotFound, "no such account")
 			}
 			return o.account, nil
