@@ -36,7 +36,7 @@ func (w *world) fault(left int) {
 		took = w.join(all)
 	case kind == 1 && len(all) > 2:
 		took = w.leave(id, rest)
-	case kind == 2 && len(all) > 2 && !w.Crowd: // one node at a time may be lost
+	case kind == 2 && len(all) > 2:
 		w.say("kill", id)
 		w.nodes[id].dead = true
 		took = w.hear(rest, rest, w.between(0, 300*time.Millisecond), 40*time.Millisecond)

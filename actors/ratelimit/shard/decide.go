@@ -40,6 +40,7 @@ type Decide struct {
 	Standings []ratelimit.Standing
 	Instants  []int64  // when each demand was counted, by this node's clock
 	Numbers   []uint64 // the number of each admission that the requester learns as the replica; else 0
+	Witnessed []uint64 // the number of each that it must keep as the witness; else 0; nil: none
 	NotOwned  []int    // partitions that must first be taken over
 
 	now    int64
@@ -54,7 +55,7 @@ var _ ratelimit.Gate = (*Decide)(nil)
 // Reset prepares the decision for another request. It keeps memory for the answer.
 func (d *Decide) Reset() {
 	d.Verdict, d.NotOwned, d.Ahead, d.Again = Retry, d.NotOwned[:0], 0, false
-	d.order, d.looked, d.known = nil, 0, d.known[:0]
+	d.order, d.looked, d.known, d.Witnessed = nil, 0, d.known[:0], nil
 }
 
 func (d *Decide) step(s *Shard, now int64, out *Effects) {
@@ -164,14 +165,17 @@ func (d *Decide) isLast() bool {
 	return d.looked == len(d.Demands)
 }
 
-// repeat sends an existing admission to the replica again. The requester may have no answer because the replica did not
-// confirm it.
+// repeat sends an existing admission to the replica, or to the witness, again. The requester may have no answer because
+// that node did not confirm it.
 func (d *Decide) repeat(i int, x *named) {
 	at := &d.At[i]
 	d.Instants[i] = x.instant
-	if at.Owner == at.Self {
+	switch {
+	case at.Owner == at.Self:
 		at.number++
 		d.copy(i, int64(x.count), true)
+	case at.phase == acting:
+		d.witness(i, int64(x.count), true)
 	}
 }
 
@@ -186,6 +190,7 @@ func (d *Decide) Counted(n int, instant, count int64) {
 	}
 	if at.Owner != at.Self { // a replica that decides has no replica
 		d.out.AsReplica++
+		d.witness(i, count, d.Again)
 		return
 	}
 	d.copy(i, count, d.Again)
@@ -199,14 +204,35 @@ func (d *Decide) copy(i int, count int64, again bool) {
 	case d.Requester: // the answer carries it
 		d.Numbers[i] = at.number
 	default:
-		x := &Update{Part: at.n, Number: at.number, ID: d.IDs[i], Again: again, Demand: d.Demands[i], Count: count,
-			Ahead: d.Ahead}
+		x := d.update(i, count, again)
 		if at.ReplicaSilent {
 			at.noteUnreplicated(x)
+			d.witness(i, count, again)
 		} else {
 			x.Waits = d.Waits
 		}
 		d.out.Sends = append(d.out.Sends, Send{at.Replica, x})
+	}
+}
+
+func (d *Decide) update(i int, count int64, again bool) *Update {
+	at := &d.At[i]
+	return &Update{Part: at.n, Number: at.number, ID: d.IDs[i], Again: again, Demand: d.Demands[i], Count: count,
+		Ahead: d.Ahead}
+}
+
+// witness makes a third member know an admission which no replica confirms: the requester, by the answer, or another.
+func (d *Decide) witness(i int, count int64, again bool) {
+	switch at := &d.At[i]; {
+	case d.Requester != "" && d.Requester != at.Self:
+		if d.Witnessed == nil {
+			d.Witnessed = make([]uint64, len(d.Demands))
+		}
+		d.Witnessed[i] = at.number
+	case at.Witness != "":
+		x := d.update(i, count, again)
+		x.Witness, x.Waits = true, d.Waits
+		d.out.Sends = append(d.out.Sends, Send{at.Witness, x})
 	}
 }
 
@@ -247,9 +273,15 @@ func (f *Forget) step(s *Shard, now int64, out *Effects) {
 	if forgotten == 0 {
 		return
 	}
-	if s.number++; f.Owner == f.Self && f.Replica != "" {
-		out.Sends = append(out.Sends, Send{f.Replica, &Update{Part: s.n, Number: s.number, ID: f.ID, Demand: f.Demand,
-			TakenBack: true, Count: forgotten}})
+	s.number++
+	x := Update{Part: s.n, Number: s.number, ID: f.ID, Demand: f.Demand, TakenBack: true, Count: forgotten}
+	if f.Owner == f.Self && f.Replica != "" {
+		out.Sends = append(out.Sends, Send{f.Replica, &x})
+	}
+	if f.Witness != "" {
+		y := x
+		y.Witness = true
+		out.Sends = append(out.Sends, Send{f.Witness, &y})
 	}
 }
 
