@@ -9,6 +9,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -40,7 +41,7 @@ type Deps struct {
 	Commit  commit.Committer
 	Actions challenge.Actions
 	Rules   challenge.Rules
-	// WarmCache holds the new challenges that this node's Client has stored; nil disables it.
+	// WarmCache holds the new challenges that this node's Client has stored.
 	WarmCache *WarmCache
 	// Uses has an entry for each method whose accepted answers consume something.
 	Uses map[challenge.Name]Uses
@@ -92,9 +93,12 @@ func (d *Deps) io(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d.IO)
 }
 
-// late reports whether the caller of a command has stopped waiting. The actor ignores such a command, because its
-// caller has already received an error.
-func (d *Deps) late(deadline int64) bool { return deadline > 0 && d.Now().UnixMilli() > deadline }
+// late reports whether a message is a command whose caller has stopped waiting. The actor ignores such a command,
+// because its caller has already received an error.
+func (d *Deps) late(msg any) bool {
+	m, is := msg.(interface{ GetDeadline() int64 })
+	return is && m.GetDeadline() > 0 && d.Now().UnixMilli() > m.GetDeadline()
+}
 
 // refuse answers with a fault. Any other error is logged and hidden from the caller.
 func (d *Deps) refuse(to cluster.Sender, id string, err error) {
@@ -102,6 +106,9 @@ func (d *Deps) refuse(to cluster.Sender, id string, err error) {
 }
 
 func (d *Deps) refusal(id string, err error) *pb.Refusal {
+	if errors.Is(err, stepup.OutdatedInput()) {
+		return &pb.Refusal{Code: overtaken, AttemptsLeft: -1}
+	}
 	f := asFault(err)
 	if f == nil {
 		d.Log.Error("actor step failed", "id", id, "err", err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/id"
 )
@@ -54,8 +53,7 @@ func TestLoginOutcomeByEveryCall(t *testing.T) {
 	}
 }
 
-// Parallel right answers cause one execution and one outcome, which every copy receives. The owner of a new challenge
-// is found without activating its actor.
+// The owner of a new challenge is found without activating its actor.
 func TestHolderIsKnownWithoutActivation(t *testing.T) {
 	w := open(t)
 	c := w.begin("LOGIN", "")
@@ -87,6 +85,7 @@ func TestHolderIsKnownWithoutActivation(t *testing.T) {
 	expect(t, err, fault.ChallengeNotFound)
 }
 
+// Parallel right answers cause one execution and one outcome, which every copy receives.
 func TestTwoHundredRightAnswersExecuteOnce(t *testing.T) {
 	w := open(t)
 	c := w.begin("VERIFY_EMAIL", "go")
@@ -169,45 +168,6 @@ func TestBudgetOverChallenges(t *testing.T) {
 		c = w.begin("LOGIN", "")
 		if _, err := w.right(c, challenge.SMS); err != nil {
 			t.Errorf("an hour later: %v", err)
-		}
-		w.node.Stop(context.Background())
-		w.db.Close()
-	})
-}
-
-func TestRenewalInVirtualTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := open(t)
-		c := w.begin("LOGIN", "")
-		sms := w.method(c, challenge.SMS)
-		renew := func() error {
-			_, err := w.engine.Renew(t.Context(), c.ID, sms.ID, challenge.SMS, audit.By{})
-			return err
-		}
-		old := w.code(sms.ID)
-		expect(t, renew(), fault.RenewTooEarly)
-		time.Sleep(60*time.Second - time.Millisecond)
-		expect(t, renew(), fault.RenewTooEarly)
-		time.Sleep(time.Millisecond)
-		if err := renew(); err != nil {
-			t.Fatal(err)
-		}
-		if w.code(sms.ID) == old {
-			t.Log("the new code happens to be the old one")
-		} else {
-			_, err := w.answer(c, challenge.SMS, old)
-			expect(t, err, fault.OTPInvalid)
-		}
-		// The cut-off: 120 000 ms left is allowed, 119 999 is not.
-		time.Sleep(time.Until(time.UnixMilli(c.ExpiresAt)) - 120*time.Second)
-		if err := renew(); err != nil {
-			t.Errorf("120 000 ms before the end: %v", err)
-		}
-		time.Sleep(time.Millisecond)
-		expect(t, renew(), fault.RenewClosed)
-		time.Sleep(119_998 * time.Millisecond) // 1 ms before challenge and code expire
-		if done, err := w.right(c, challenge.SMS); err != nil || !done.Final {
-			t.Errorf("in the last millisecond: %+v, %v", done, err)
 		}
 		w.node.Stop(context.Background())
 		w.db.Close()

@@ -1,15 +1,12 @@
 package actors_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/proof/stepup"
 )
@@ -91,81 +88,5 @@ func TestCapsOfAUser(t *testing.T) {
 		if want := 1 - n/4; err != nil || sent != want || len(names) != 1+want || slices.Contains(names, "SMS") {
 			t.Errorf("start %d: %v, %d messages, %v", n, names, sent, err)
 		}
-	}
-}
-
-// The time to wait is that of the longest cap.
-func TestWaitIsThatOfTheLongestCap(t *testing.T) {
-	w := open(t)
-	w.engine.Starter.Config.Caps, w.engine.Starter.Config.MaxOpen = stepup.Caps{DestinationHour: 2, UserDay: 5}, 0
-	for range 2 {
-		if _, _, err := w.try(nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _, err := w.try(nil)
-	w.refused(err, 24*time.Hour-time.Minute, 24*time.Hour)
-}
-
-// A renewal is subject to the same caps as the start of its challenge; the old code stays valid.
-func TestCapsOfRenewals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := open(t)
-		w.engine.Starter.Config.Caps = stepup.Caps{DestinationHour: 2}
-		c := w.begin("LOGIN", "")
-		w.begin("LOGIN", "")
-		sms := w.method(c, challenge.SMS)
-		time.Sleep(61 * time.Second)
-		_, err := w.engine.Renew(t.Context(), c.ID, sms.ID, challenge.SMS, audit.By{IP: "203.0.113.9"})
-		w.refused(err, 58*time.Minute, 59*time.Minute)
-		if _, err := w.right(c, challenge.SMS); err != nil {
-			t.Errorf("the old code: %v", err)
-		}
-		w.node.Stop(context.Background())
-		w.db.Close()
-	})
-}
-
-// Half of a country's budget is reserved for proven starts. The other methods of a challenge, which send no message,
-// work without the budget.
-func TestCapsOfACountry(t *testing.T) {
-	w := open(t)
-	w.engine.Starter.Config.DialDay, w.engine.Starter.Config.MaxOpen = map[string]int{"90": 4}, 0
-	for n := range 4 {
-		if _, sent, err := w.try(unproven); err != nil || sent != 2-n/2 {
-			t.Errorf("unproven start %d: %d messages, %v", n, sent, err)
-		}
-	}
-	for range 2 {
-		if _, sent, err := w.try(nil); sent != 2 || err != nil {
-			t.Errorf("%d messages, %v", sent, err)
-		}
-	}
-	_, sent, err := w.try(nil)
-	if w.refused(err, 0, time.Minute); sent != 0 {
-		t.Errorf("%d messages beyond the budget", sent)
-	}
-	if names, sent, err := w.try(withTOTP); err != nil || sent != 1 ||
-		!slices.Equal(names, []challenge.Name{"TOTP", "MAIL"}) {
-		t.Errorf("%v, %d messages, %v", names, sent, err)
-	}
-}
-
-// Unproven starts of one network are capped, and other starts are unaffected.
-func TestCapsOfANetwork(t *testing.T) {
-	w := open(t)
-	w.engine.Starter.Config.PrefixHour, w.engine.Starter.Config.MaxOpen = 4, 0
-	for range 4 {
-		if _, sent, err := w.try(nil); sent != 2 || err != nil {
-			t.Errorf("%d messages, %v", sent, err)
-		}
-	}
-	for n := range 4 {
-		if _, sent, err := w.try(unproven); err != nil || (sent == 2) != (n < 2) {
-			t.Errorf("unproven start %d: %d messages, %v", n, sent, err)
-		}
-	}
-	if _, sent, err := w.try(nil); sent != 2 || err != nil {
-		t.Errorf("after others: %d messages, %v", sent, err)
 	}
 }

@@ -63,6 +63,10 @@ func (a *challengeActor) receive(c *cluster.Context, msg any) {
 	if _, timer := msg.(wake); !timer {
 		a.touched = a.d.Now()
 	}
+	if a.d.late(msg) {
+		a.arm(c)
+		return
+	}
 	switch m := msg.(type) {
 	case *pb.ChallengePrime:
 		if a.state == nil {
@@ -78,7 +82,7 @@ func (a *challengeActor) receive(c *cluster.Context, msg any) {
 			return
 		}
 	case *pb.ChallengeUser:
-		a.user(c, m)
+		a.user(c)
 	case *pb.ChallengeRenew:
 		a.renew(c, m)
 	case *pb.ChallengeResult:
@@ -119,11 +123,9 @@ func (a *challengeActor) load(c *cluster.Context) error {
 	if a.state != nil {
 		return nil
 	}
-	if a.d.WarmCache != nil {
-		if p, ok := a.d.WarmCache.take(c.ID()); ok {
-			a.state, a.sealed, a.fresh = &p.state, p.sealed, true
-			return nil
-		}
+	if p, ok := a.d.WarmCache.take(c.ID()); ok {
+		a.state, a.sealed, a.fresh = &p.state, p.sealed, true
+		return nil
 	}
 	ctx, cancel := a.io()
 	defer cancel()
@@ -303,9 +305,7 @@ func (a *challengeActor) refresh(c *cluster.Context) {
 		}
 	}
 	a.forget()
-	if a.d.WarmCache != nil {
-		a.d.WarmCache.take(c.ID()) // it is older than the row
-	}
+	a.d.WarmCache.take(c.ID()) // it is older than the row
 	if err := a.load(c); err != nil {
 		return // the next message loads again
 	}

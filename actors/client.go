@@ -22,9 +22,8 @@ import (
 // Client is how the rest of the program reaches the actors. It implements the ports of domain/proof/stepup
 // over a node. It is safe for concurrent use.
 type Client struct {
-	Node *cluster.Node
-	// WarmCache is the WarmCache of the node's Deps; nil disables it.
-	WarmCache *WarmCache
+	Node      *cluster.Node
+	WarmCache *WarmCache // that of the node's Deps
 	Now       func() time.Time
 }
 
@@ -37,12 +36,13 @@ var (
 // patience is how long a caller waits for a step, without the wait for an action or an outcome.
 const patience = 10 * time.Second
 
-// ask calls an actor and returns its answer as T; a Refusal is returned as a fault. The command carries the deadline of
-// the caller.
+// deadline returns the deadline of a command, after which its actor ignores it.
+func (c Client) deadline() int64 { return c.Now().Add(patience).UnixMilli() }
+
+// ask calls an actor and returns its answer as T; a Refusal is returned as a fault.
 func ask[T proto.Message](ctx context.Context, c Client, kind, id string, wait time.Duration,
-	command func(deadline int64) proto.Message) (answer T, err error) {
-	reply, err := c.Node.Cluster().Request(id, kind, command(c.Now().Add(patience).UnixMilli()),
-		cluster.Within(ctx), protoactor.WithTimeout(patience+wait))
+	command proto.Message) (answer T, err error) {
+	reply, err := c.Node.Cluster().Request(id, kind, command, cluster.Within(ctx), protoactor.WithTimeout(patience+wait))
 	if err != nil {
 		return answer, unreachable(err)
 	}
@@ -85,11 +85,10 @@ func send(n *cluster.Node, kind, id string, m proto.Message) {
 }
 
 func (c Client) Prime(made challenge.Insert) {
-	switch {
-	case !c.Node.Owns(KindChallenge, made.ID):
-		send(c.Node, KindChallenge, made.ID, prime(made))
-	case c.WarmCache != nil:
+	if c.Node.Owns(KindChallenge, made.ID) {
 		c.WarmCache.put(made)
+	} else {
+		send(c.Node, KindChallenge, made.ID, prime(made))
 	}
 }
 
@@ -100,10 +99,8 @@ func (c Client) Refresh(id string) {
 		c.Resume(id)
 		return
 	}
-	if c.WarmCache != nil {
-		c.WarmCache.take(id)
-	}
-	c.Node.Send(cluster.ActiveActor(KindChallenge, id), &pb.ChallengeRefresh{})
+	c.WarmCache.take(id)
+	c.Node.SendToActive(KindChallenge, id, &pb.ChallengeRefresh{})
 }
 
 // Resume activates the owner of a challenge whose action has not reported.
@@ -112,8 +109,8 @@ func (c Client) Resume(id string) { send(c.Node, KindChallenge, id, &pb.Challeng
 func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wait time.Duration,
 	by audit.By) (stepup.Answered, error) {
 	m := &pb.ChallengeComplete{MethodId: a.MethodID, Method: string(a.Method), Verdict: int32(a.Verdict),
-		WaitMs: wait.Milliseconds(), RequestId: by.RequestID, Ip: by.IP, ActorId: by.UserID, Intent: a.Intent,
-		Remember: a.Remember}
+		WaitMs: wait.Milliseconds(), Deadline: c.deadline(), RequestId: by.RequestID, Ip: by.IP, ActorId: by.UserID,
+		Intent: a.Intent, Remember: a.Remember}
 	if a.Proof != nil {
 		m.Proof = &pb.Proof{DeviceId: a.Proof.DeviceID, Jws: a.Proof.JWS, Jwk: a.Proof.JWK}
 	}
@@ -123,10 +120,12 @@ func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wai
 	if a.Use != nil {
 		m.Claim = &pb.Claim{Key: a.Use.Key, Value: a.Use.Value}
 	}
-	r, err := ask[*pb.ChallengeAnswered](ctx, c, KindChallenge, id, wait, func(deadline int64) proto.Message {
-		m.Deadline = deadline
-		return m
-	})
+	return c.outcome(ctx, id, wait, m)
+}
+
+// outcome sends a command whose answer may have the outcome.
+func (c Client) outcome(ctx context.Context, id string, wait time.Duration, m proto.Message) (stepup.Answered, error) {
+	r, err := ask[*pb.ChallengeAnswered](ctx, c, KindChallenge, id, wait, m)
 	if err != nil {
 		return stepup.Answered{}, err
 	}
@@ -134,10 +133,8 @@ func (c Client) Complete(ctx context.Context, id string, a challenge.Answer, wai
 }
 
 func (c Client) User(ctx context.Context, id string) (string, error) {
-	if c.WarmCache != nil {
-		if h, _, ok := c.WarmCache.holder(id); ok {
-			return h.UserID, nil
-		}
+	if h, _, ok := c.WarmCache.holder(id); ok {
+		return h.UserID, nil
 	}
 	h, err := c.Holder(ctx, id)
 	return h.UserID, err
@@ -146,14 +143,10 @@ func (c Client) User(ctx context.Context, id string) (string, error) {
 // Holder returns the user of a challenge and the filter that applies to its requests. It returns CHALLENGE_NOT_FOUND if
 // the challenge does not exist. For a challenge without an answer so far, the owner need not be called.
 func (c Client) Holder(ctx context.Context, id string) (challenge.Holder, error) {
-	if c.WarmCache != nil {
-		if h, untouched, ok := c.WarmCache.holder(id); ok && untouched {
-			return h, nil
-		}
+	if h, untouched, ok := c.WarmCache.holder(id); ok && untouched {
+		return h, nil
 	}
-	r, err := ask[*pb.ChallengeUserIs](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
-		return &pb.ChallengeUser{Deadline: deadline}
-	})
+	r, err := ask[*pb.ChallengeUserIs](ctx, c, KindChallenge, id, 0, &pb.ChallengeUser{Deadline: c.deadline()})
 	if err != nil {
 		return challenge.Holder{}, err
 	}
@@ -161,9 +154,8 @@ func (c Client) Holder(ctx context.Context, id string) (challenge.Holder, error)
 }
 
 func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challenge.Name) (stepup.Renewal, error) {
-	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
-		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Check: true, Deadline: deadline}
-	})
+	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, &pb.ChallengeRenew{MethodId: methodID,
+		Method: string(name), Check: true, Deadline: c.deadline()})
 	if err != nil {
 		return stepup.Renewal{}, err
 	}
@@ -180,10 +172,9 @@ func (c Client) CheckRenew(ctx context.Context, id, methodID string, name challe
 
 func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.Name, d challenge.Digest,
 	m outbox.Message, by audit.By) (challenge.Challenge, error) {
-	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
-		return &pb.ChallengeRenew{MethodId: methodID, Method: string(name), Digest: &pb.Digest{Key: d.Key, Sum: d.Sum},
-			Message: toOutgoing(m), Deadline: deadline, RequestId: by.RequestID, Ip: by.IP}
-	})
+	r, err := ask[*pb.ChallengeRenewed](ctx, c, KindChallenge, id, 0, &pb.ChallengeRenew{MethodId: methodID,
+		Method: string(name), Digest: &pb.Digest{Key: d.Key, Sum: d.Sum}, Message: toOutgoing(m), Deadline: c.deadline(),
+		RequestId: by.RequestID, Ip: by.IP})
 	if err != nil {
 		return challenge.Challenge{}, err
 	}
@@ -191,20 +182,12 @@ func (c Client) Renew(ctx context.Context, id, methodID string, name challenge.N
 }
 
 func (c Client) Result(ctx context.Context, id string, wait time.Duration) (stepup.Answered, error) {
-	r, err := ask[*pb.ChallengeAnswered](ctx, c, KindChallenge, id, wait, func(deadline int64) proto.Message {
-		return &pb.ChallengeResult{WaitMs: wait.Milliseconds(), Deadline: deadline}
-	})
-	if err != nil {
-		return stepup.Answered{}, err
-	}
-	return stepup.Answered{Action: r.Action, Final: r.Final, Outcome: r.Outcome}, nil
+	return c.outcome(ctx, id, wait, &pb.ChallengeResult{WaitMs: wait.Milliseconds(), Deadline: c.deadline()})
 }
 
 func (c Client) Subscribe(ctx context.Context, id string, sockets, after int) (int, stepup.News, error) {
-	r, err := ask[*pb.ChallengeSubscribed](ctx, c, KindChallenge, id, 0, func(deadline int64) proto.Message {
-		return &pb.ChallengeSubscribe{Node: c.Node.Address(), Sockets: int32(sockets), After: int32(after),
-			Deadline: deadline}
-	})
+	r, err := ask[*pb.ChallengeSubscribed](ctx, c, KindChallenge, id, 0, &pb.ChallengeSubscribe{Node: c.Node.Address(),
+		Sockets: int32(sockets), After: int32(after), Deadline: c.deadline()})
 	if err != nil {
 		return 0, stepup.News{}, err
 	}
@@ -224,9 +207,7 @@ func (c Client) Listen(receive func(stepup.News)) {
 // must not block.
 func (c Client) OnMove(tell func(moved func(challengeID string) bool)) {
 	c.Node.OnMove(func(moved func(kind, id string) bool) {
-		if c.WarmCache != nil {
-			c.WarmCache.Clear()
-		}
+		c.WarmCache.Clear()
 		tell(func(id string) bool { return moved(KindChallenge, id) })
 	})
 }
@@ -241,18 +222,15 @@ func newsOf(n *pb.ChallengeNews) stepup.News {
 }
 
 func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation) (stepup.Grant, error) {
-	m := &pb.UserReserve{ChallengeId: r.ChallengeID, Action: r.Action, ExpiresAt: r.ExpiresAt, MaxOpen: int32(r.MaxOpen),
-		Caps: capsOf(r.Caps)}
+	m := &pb.UserReserve{ChallengeId: r.ChallengeID, Action: r.Action, ExpiresAt: r.ExpiresAt, Deadline: c.deadline(),
+		MaxOpen: int32(r.MaxOpen), Caps: capsOf(r.Caps)}
 	if p := r.Push; p != nil {
 		m.Push = pushCaps(*p)
 	}
 	for _, s := range r.Sendings {
 		m.Sendings = append(m.Sendings, sendingOf(s))
 	}
-	a, err := ask[*pb.UserReserved](ctx, c, KindUser, userID, 0, func(deadline int64) proto.Message {
-		m.Deadline = deadline
-		return m
-	})
+	a, err := ask[*pb.UserReserved](ctx, c, KindUser, userID, 0, m)
 	if err != nil {
 		return stepup.Grant{}, err
 	}
@@ -261,9 +239,8 @@ func (c Client) Reserve(ctx context.Context, userID string, r stepup.Reservation
 }
 
 func (c Client) Send(ctx context.Context, userID string, s stepup.Sending, caps stepup.Caps) (bool, error) {
-	a, err := ask[*pb.UserSent](ctx, c, KindUser, userID, 0, func(deadline int64) proto.Message {
-		return &pb.UserSend{Sending: sendingOf(s), Caps: capsOf(caps), Deadline: deadline}
-	})
+	a, err := ask[*pb.UserSent](ctx, c, KindUser, userID, 0, &pb.UserSend{Sending: sendingOf(s), Caps: capsOf(caps),
+		Deadline: c.deadline()})
 	if err != nil {
 		return false, err
 	}

@@ -65,7 +65,7 @@ func (a *challengeActor) news(after int) *pb.ChallengeNews {
 
 func (a *challengeActor) publish(c *cluster.Context, n *pb.ChallengeNews) {
 	for _, l := range a.nodes {
-		c.Node().Send(cluster.NodeReceiver(l.node, Hub), n)
+		c.Node().Post(l.node, Hub, n)
 	}
 }
 

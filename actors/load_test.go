@@ -47,12 +47,12 @@ func ownerOf(t *testing.T, state challenge.State) (*badStore, Client) {
 		ExpiresAt: time.Now().Add(time.Minute).UnixMilli(),
 	}}}
 	d := &Deps{Store: s, Commit: s, Accounts: s, Sessions: s, Actions: challenge.Actions{}, Unclustered: true,
-		Rules: challenge.DefaultRules(), Idle: time.Minute, IO: time.Second, Now: time.Now,
+		Rules: challenge.DefaultRules(), Idle: time.Minute, IO: time.Second, Now: time.Now, WarmCache: new(WarmCache),
 		Log: slog.New(slog.DiscardHandler), Seal: func(plain, _ []byte) []byte { return plain }}
 	node := cluster.Solo(d.Log)
 	t.Cleanup(func() { node.Stop(context.Background()) })
 	node.Register(cluster.Kind{Name: KindChallenge, New: func() actor.Actor { return &challengeActor{d: d} }})
-	return s, Client{Node: node, Now: time.Now}
+	return s, Client{Node: node, WarmCache: d.WarmCache, Now: time.Now}
 }
 
 // If an owner reads the row of a challenge but not its outcome, the next call reads both again. A completed challenge

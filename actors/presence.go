@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
 
 	"castellan/actors/pb"
 	"castellan/cluster"
@@ -19,9 +18,8 @@ const KindPresence = "presence"
 var _ presence.Rooms = Client{}
 
 func (c Client) Say(ctx context.Context, subject string, p presence.Person, leaves bool) ([]presence.Person, error) {
-	r, err := ask[*pb.PresenceOthers](ctx, c, KindPresence, subject, 0, func(int64) proto.Message {
-		return &pb.PresenceSay{UserId: p.UserID, Name: p.Name, Leaves: leaves}
-	})
+	r, err := ask[*pb.PresenceOthers](ctx, c, KindPresence, subject, 0,
+		&pb.PresenceSay{UserId: p.UserID, Name: p.Name, Leaves: leaves})
 	if err != nil {
 		return nil, err
 	}

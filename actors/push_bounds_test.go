@@ -125,23 +125,6 @@ func TestEndedChallengesKeepThePlaceOfTheirPush(t *testing.T) {
 	}
 }
 
-// At most twenty pushes are sent in a day, however far apart.
-func TestTwentyPushesADay(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		tired(w)
-		sent := 0
-		for range 12 { // each round is ten minutes after the one before
-			w.aged(10 * time.Minute)
-			sent += pushesIn(w.begun(w.engine.Starter, 4))
-		}
-		storetest.Equal(t, sent, 20, "pushes were sent")
-		w.aged(24*time.Hour - 110*time.Minute)
-		if n := pushesIn(w.begun(w.engine.Starter, 4)); n != 3 {
-			t.Errorf("%d are sent when the first ones are a day old", n)
-		}
-	})
-}
-
 // An approval, or a completion by another method, frees the slot of the push.
 func TestApprovedPushesFreeTheirPlace(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {

@@ -143,21 +143,3 @@ func TestDeviceRemovedBeforeCommitDecidesNothing(t *testing.T) {
 		}
 	})
 }
-
-// A device cannot answer a challenge of another user or a challenge without a user.
-func TestForeignDeviceCannotAnswer(t *testing.T) {
-	w := open(t)
-	s := w.carry("d1")
-	s.owner["d2"] = "another user"
-	c := w.begin("LOGIN", "")
-	if _, err := w.decide(c, "d2", "APPROVED"); fault.CodeOf(err) != fault.DeviceSignatureInvalid {
-		t.Errorf("another user's device: %v", err)
-	}
-	s.owner["d3"] = ""
-	if _, err := w.decide(c, "d3", "APPROVED"); fault.CodeOf(err) != fault.DeviceSignatureInvalid {
-		t.Errorf("device without a user: %v", err)
-	}
-	if _, err := w.decide(c, "", "APPROVED"); fault.CodeOf(err) != fault.DeviceSignatureRequired {
-		t.Errorf("no signature: %v", err)
-	}
-}

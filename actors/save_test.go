@@ -104,7 +104,7 @@ func TestStepShowsAfterCommit(t *testing.T) {
 			}
 			d := &Deps{Store: s, Commit: s, Accounts: s, Sessions: s,
 				Actions: challenge.Actions{"LOGIN": {Code: "LOGIN", Build: login}}, Rules: challenge.DefaultRules(),
-				Idle: time.Minute, IO: time.Second, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+				Idle: time.Minute, IO: time.Second, WarmCache: new(WarmCache), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 				Seal: func(plain, _ []byte) []byte { return plain }}
 			node := cluster.Solo(d.Log)
 			t.Cleanup(func() { node.Stop(context.Background()) })
@@ -112,7 +112,7 @@ func TestStepShowsAfterCommit(t *testing.T) {
 				a = &challengeActor{d: d}
 				return a
 			}})
-			client := Client{Node: node, Now: time.Now}
+			client := Client{Node: node, WarmCache: d.WarmCache, Now: time.Now}
 			outcomes := 0 // sent to sockets
 			client.Listen(func(n stepup.News) {
 				outcomes += len(slices.DeleteFunc(n.Events, func(e stepup.Event) bool { return e.Outcome == nil }))

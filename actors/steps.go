@@ -19,9 +19,6 @@ import (
 
 // complete evaluates an answer to a method.
 func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
-	if a.d.late(m.Deadline) {
-		return
-	}
 	answer := answerOf(m)
 	by := audit.By{UserID: m.ActorId, IP: m.Ip, RequestID: m.RequestId}
 	var made *challenge.Step // nil: an exact repeat, which changes nothing
@@ -46,9 +43,6 @@ func (a *challengeActor) complete(c *cluster.Context, m *pb.ChallengeComplete) {
 		return a.stepOf(now, s, answer, by)
 	})
 	switch {
-	case errors.Is(err, stepup.OutdatedInput()):
-		c.Reply(&pb.Refusal{Code: overtaken, AttemptsLeft: -1})
-		return
 	case err != nil:
 		a.d.refuse(c.Sender(), c.ID(), err)
 		return
@@ -254,9 +248,6 @@ func (a *challengeActor) mismatch(c challenge.Challenge) error {
 
 // renew sends a new code, or only checks whether it may.
 func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
-	if a.d.late(m.Deadline) {
-		return
-	}
 	name := challenge.Name(m.Method)
 	err := a.decide(c, func(now time.Time) (*step, error) {
 		i, err := a.state.Renewable(now, a.d.Rules, m.MethodId, name)
@@ -274,10 +265,6 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 		message := outbox.Add{Message: outgoing(c.ID(), m.MethodId, a.state.Owner(), m.Message)}
 		return &step{next: next, writes: []commit.Write{message, stepup.Credentials(*a.state)}}, nil
 	})
-	if errors.Is(err, stepup.OutdatedInput()) {
-		c.Reply(&pb.Refusal{Code: overtaken, AttemptsLeft: -1})
-		return
-	}
 	if err != nil {
 		a.d.refuse(c.Sender(), c.ID(), err)
 		return
@@ -298,10 +285,7 @@ func (a *challengeActor) renew(c *cluster.Context, m *pb.ChallengeRenew) {
 // user names the user of a challenge. If a challenge changes the user's geographic filter, its requests are from then
 // on judged by the filter that it stores. A challenge that was started without a proof is judged by no filter
 // (D-PWD-01).
-func (a *challengeActor) user(c *cluster.Context, m *pb.ChallengeUser) {
-	if a.d.late(m.Deadline) {
-		return
-	}
+func (a *challengeActor) user(c *cluster.Context) {
 	if err := a.load(c); err != nil {
 		a.d.refuse(c.Sender(), c.ID(), err)
 		return

@@ -98,38 +98,6 @@ func TestTwoHundredCopiesOfACodeExecuteOnce(t *testing.T) {
 	})
 }
 
-// Five wrong codes lock the method, and ten over challenges and restarts lock the flow, and only that flow.
-func TestWrongCodesLockMethodAndFlow(t *testing.T) {
-	onBoth(t, func(t *testing.T, w *world) {
-		a := w.setUp()
-		var c challenge.Challenge
-		for range 2 {
-			c = w.begin("LOGIN", "")
-			for left := 4; left >= 0; left-- {
-				_, err := w.answer(c, challenge.TOTP, wrongOf(a.code(0)))
-				expect(t, err, fault.OTPInvalid)
-				var f *fault.Error
-				if !errors.As(err, &f) || f.AttemptsLeft == nil || *f.AttemptsLeft != left {
-					t.Errorf("%v, want %d attempts left", err, left)
-				}
-			}
-			_, err := w.answer(c, challenge.TOTP, a.code(0))
-			expect(t, err, fault.MethodLocked)
-			w.start()
-		}
-		c = w.begin("LOGIN", "")
-		_, err := w.answer(c, challenge.TOTP, a.code(0))
-		expect(t, err, fault.RateLimited)
-		if done, err := w.right(c, challenge.SMS); err != nil || !done.Final {
-			t.Errorf("another method: %+v, %v", done, err)
-		}
-		// A code that was not evaluated is still valid, and another flow is open.
-		if err := w.totps.Verify(t.Context(), audit.By{UserID: w.user.ID}, a.code(0)); err != nil {
-			t.Errorf("another flow: %v", err)
-		}
-	})
-}
-
 // D-AUTH-08: a step is consumed for every purpose.
 func TestStepIsUsedForEveryPurpose(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {

@@ -49,19 +49,19 @@ func (a *userActor) Receive(ctx actor.Context) {
 
 func (a *userActor) receive(c *cluster.Context, msg any) {
 	now := a.d.Now()
+	if _, timer := msg.(wake); !timer {
+		a.touched = now
+	}
+	if a.d.late(msg) {
+		msg = nil // its caller has an error already
+	}
 	switch m := msg.(type) {
 	case *pb.UserReserve:
-		a.touched = now
-		if !a.d.late(m.Deadline) {
-			a.reserve(c, now, m)
-		}
+		a.reserve(c, now, m)
 	case *pb.UserSend:
-		a.touched = now
-		if !a.d.late(m.Deadline) {
-			if err := a.count(c.ID(), now, m.Caps, !m.Sending.Proven); err != nil {
-				a.d.refuse(c.Sender(), c.ID(), err)
-				return
-			}
+		if err := a.count(c.ID(), now, m.Caps, !m.Sending.Proven); err != nil {
+			a.d.refuse(c.Sender(), c.ID(), err)
+		} else {
 			c.Reply(&pb.UserSent{Send: a.send(now, m.Sending, m.Caps)})
 		}
 	case wake:

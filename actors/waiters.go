@@ -26,9 +26,6 @@ func (a *challengeActor) wait(c *cluster.Context, ms int64, final bool) {
 
 // result answers a request for the outcome, or keeps the caller waiting for it.
 func (a *challengeActor) result(c *cluster.Context, m *pb.ChallengeResult) {
-	if a.d.late(m.Deadline) {
-		return
-	}
 	err := a.current(c)
 	if err == nil {
 		err = a.reread(c)

@@ -91,7 +91,6 @@ func (w *world) Live(_, sessionID string, _ int64) bool {
 
 func (w *world) PAuth(id string, _ time.Time) (string, error) { return "token-of-" + id, nil }
 
-// counted is an action with a countable effect, in its own transaction.
 var errTrouble = errors.New("trouble")
 
 func open(t *testing.T) *world {
@@ -105,9 +104,7 @@ func openOn(t *testing.T, dsn string) *world {
 	db := storetest.Value(persistence.Open(t.Context(), dsn, persistence.Options{Timeout: time.Minute}))(t)
 	w.db = db
 	storetest.Must(t, db.Exclusive(t.Context(), func(ctx context.Context) error {
-		_,
-			err := persistence.Migrate(ctx, db)
-		return err
+		return storetest.Err(persistence.Migrate(ctx, db))
 	}))
 	persistence.Start(db, []byte("audit key"), "test")
 	w.user = user.New(id.New(time.Now()), time.Now())

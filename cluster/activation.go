@@ -164,18 +164,17 @@ func (s *activationSlot) waiting() int64 {
 	return 0
 }
 
-// enter counts one message in; false if the activation has ended.
-func (s *activationSlot) enter() (bool, error) {
+// enter counts one message in. It returns errElsewhere if the activation has ended.
+func (s *activationSlot) enter() error {
 	for {
 		n := s.state.Load()
 		switch {
 		case n < 0:
-			return false, nil
+			return errElsewhere
 		case n >= maxWaiting:
-			return false, ErrBusy
-		}
-		if s.state.CompareAndSwap(n, n+1) {
-			return true, nil
+			return ErrBusy
+		case s.state.CompareAndSwap(n, n+1):
+			return nil
 		}
 	}
 }
@@ -188,7 +187,7 @@ type (
 
 func (c *Context) crash() {
 	if c.sender != nil {
-		c.act.node.reply(c.sender, &actorPanicked{})
+		c.act.node.reply(c.sender, ErrCrashed)
 	}
 }
 
@@ -207,7 +206,7 @@ type activation struct {
 func (a *activation) redirect() {
 	for _, t := range a.kept {
 		if !t.answered.Swap(true) {
-			a.node.reply(t.pid, &activationEnded{})
+			a.node.reply(t.pid, errMoved)
 		}
 	}
 	a.kept = nil
@@ -277,7 +276,7 @@ func (a *activation) Receive(ctx actor.Context) {
 	}
 	if ms := a.node.membership; ms != nil && (a.slot.stale.Load() || !ms.holdsLease()) {
 		if c.sender != nil {
-			a.node.reply(c.sender, &activationEnded{})
+			a.node.reply(c.sender, errMoved)
 		}
 		a.handled()
 		failed = false

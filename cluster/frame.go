@@ -113,45 +113,37 @@ func parseFrame(b []byte) (f frame, err error) {
 			return f, errFrame
 		}
 		b = b[size:]
+		var number uint64
+		var bytes []byte
 		switch wire {
 		case protowire.VarintType:
-			v, size := protowire.ConsumeVarint(b)
-			if size < 0 {
-				return f, errFrame
-			}
-			b = b[size:]
-			switch n {
-			case 1:
-				f.op = v
-			case 2:
-				f.req = v
-			case 7:
-				f.code = v
-			}
+			number, size = protowire.ConsumeVarint(b)
 		case protowire.BytesType:
-			v, size := protowire.ConsumeBytes(b)
-			if size < 0 {
-				return f, errFrame
-			}
-			b = b[size:]
-			switch n {
-			case 3:
-				f.kind = string(v)
-			case 4:
-				f.id = string(v)
-			case 5:
-				f.typ = string(v)
-			case 6:
-				f.body = append([]byte(nil), v...)
-			case 8:
-				f.trace = string(v)
-			}
+			bytes, size = protowire.ConsumeBytes(b)
 		default:
-			size := protowire.ConsumeFieldValue(n, wire, b)
-			if size < 0 {
-				return f, errFrame
-			}
-			b = b[size:]
+			size = protowire.ConsumeFieldValue(n, wire, b)
+		}
+		if size < 0 {
+			return f, errFrame
+		}
+		b = b[size:]
+		switch n {
+		case 1:
+			f.op = number
+		case 2:
+			f.req = number
+		case 3:
+			f.kind = string(bytes)
+		case 4:
+			f.id = string(bytes)
+		case 5:
+			f.typ = string(bytes)
+		case 6:
+			f.body = append([]byte(nil), bytes...)
+		case 7:
+			f.code = number
+		case 8:
+			f.trace = string(bytes)
 		}
 	}
 	return f, nil

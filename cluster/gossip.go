@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,18 +31,14 @@ var ErrKeys = errors.New("cluster: beyond loopback a node needs keys")
 // New creates a node of a cluster. It opens no connection before Start. Register its kinds before Start.
 func New(o Options) (*Node, error) {
 	for _, addr := range []string{o.GossipAddr, o.ActorAddr} {
-		host, _, err := net.SplitHostPort(addr)
+		at, err := net.ResolveTCPAddr("tcp", addr)
 		if err != nil {
 			return nil, fmt.Errorf("cluster: %w", err)
 		}
-		ip, err := net.ResolveIPAddr("ip", host)
-		if err != nil {
-			return nil, fmt.Errorf("cluster: %w", err)
-		}
-		if host == "" || ip.IP.IsUnspecified() {
+		if at.IP == nil || at.IP.IsUnspecified() {
 			return nil, fmt.Errorf("cluster: other nodes cannot reach this node at %s", addr)
 		}
-		if o.Keys == nil && !ip.IP.IsLoopback() {
+		if o.Keys == nil && !at.IP.IsLoopback() {
 			return nil, fmt.Errorf("%w: %s", ErrKeys, addr)
 		}
 	}
@@ -52,7 +47,7 @@ func New(o Options) (*Node, error) {
 	if o.Keys != nil {
 		name = o.Keys.now.Load().name
 	}
-	ms := &membership{n: n, o: o, log: o.Log, pauses: pauses{log: o.Log}, started: now, kick: make(chan struct{}, 1),
+	ms := &membership{n: n, o: o, log: o.Log, started: now, kick: make(chan struct{}, 1),
 		self:  Member{ID: newID(o.ActorAddr, now, name), Address: o.ActorAddr, Version: o.Version},
 		peers: map[string]Member{}, links: map[string]*link{}, doubted: map[string]time.Time{},
 		activating: map[identity]*pendingActivation{},
@@ -148,22 +143,14 @@ func (ms *membership) rebuildSoon() {
 }
 
 func (ms *membership) gossipConfig() (*memberlist.Config, error) {
-	host, port, err := net.SplitHostPort(ms.o.GossipAddr)
-	if err != nil {
-		return nil, err
-	}
-	ip, err := net.ResolveIPAddr("ip", host)
-	if err != nil {
-		return nil, err
-	}
-	number, err := strconv.Atoi(port)
+	at, err := net.ResolveTCPAddr("tcp", ms.o.GossipAddr)
 	if err != nil {
 		return nil, err
 	}
 	c := memberlist.DefaultLANConfig()
 	c.Name = ms.self.ID // a restarted process is a new member
-	c.BindAddr, c.BindPort = ip.String(), number
-	c.AdvertiseAddr, c.AdvertisePort = ip.String(), number
+	c.BindAddr, c.BindPort = at.IP.String(), at.Port
+	c.AdvertiseAddr, c.AdvertisePort = c.BindAddr, c.BindPort
 	// A member is given up after 1.6 s of suspicion. That is longer than the lease, so the member no longer serves, and
 	// long enough for a busy member to answer.
 	c.ProbeInterval, c.ProbeTimeout = 400*time.Millisecond, 250*time.Millisecond

@@ -95,7 +95,7 @@ func (ms *membership) slot(key identity) (*activationSlot, error) {
 		}
 		slot, err := ms.activateHere(key)
 		if err == nil {
-			ms.takenOver.Add(1)
+			ms.n.takenOver.Add(1)
 		}
 		ms.mu.Lock()
 		delete(ms.activating, key)
@@ -178,7 +178,7 @@ func (ms *membership) release(key identity) {
 	}
 	if slot := ms.n.find(key); slot != nil {
 		<-ms.retire(slot)
-		ms.handedOver.Add(1)
+		ms.n.handedOver.Add(1)
 	}
 }
 
@@ -235,7 +235,7 @@ func (ms *membership) retireForeign() (waits []<-chan struct{}) {
 			waits = append(waits, ms.retire(slot))
 		}
 	})
-	ms.handedOver.Add(int64(len(waits)))
+	ms.n.handedOver.Add(int64(len(waits)))
 	return waits
 }
 
@@ -288,7 +288,7 @@ const never = -1 << 62
 // drop ends every activation without handling its queue. If the node held a lease, that is a lapse, whatever was
 // active. The caller holds leaseMu.
 func (ms *membership) drop() {
-	ms.drops.Add(1)
+	ms.n.drops.Add(1)
 	dropped := false
 	ms.each(func(slot *activationSlot) {
 		if slot.key.id != ms.self.ID {
@@ -305,7 +305,7 @@ func (ms *membership) drop() {
 		tell(func(string, string) bool { return true })
 	}
 	if ms.held {
-		ms.lapses.Add(1)
+		ms.n.lapses.Add(1)
 		ms.log.Warn("cluster: this node was temporarily not a member; its activations were dropped",
 			"duration", time.Duration(ms.clock()-ms.heldAt))
 	}

@@ -83,7 +83,7 @@ func (n *Node) runTurn(k *kind, key identity, from, along string, msg proto.Mess
 			n.log.Error("actor failed", "kind", key.kind, "message", typeName(msg), "panic", p,
 				"stack", string(debug.Stack()))
 			k.failed.Add(1)
-			t.answer(&actorPanicked{})
+			t.answer(ErrCrashed)
 		}
 	}()
 	k.host.Turn(t)
@@ -119,9 +119,7 @@ func (n *Node) turnHere(ctx context.Context, within time.Duration, k *kind, key 
 func (p *peer) turn(k *kind, key identity, req uint64, along string, msg proto.Message) {
 	ms := p.membership
 	switch o := ms.owner(key); {
-	case o == nil || o.ID != ms.self.ID || !ms.holdsLease():
-		p.answer(req, codeElsewhere)
-	case ms.n.closed.Load():
+	case o == nil || o.ID != ms.self.ID || !ms.holdsLease() || ms.n.closed.Load():
 		p.answer(req, codeElsewhere)
 	default:
 		ms.n.runTurn(k, key, p.from, along, msg, func(v any) { p.send(req, v) })

@@ -27,20 +27,10 @@ func (n *Node) CertificateEnds() time.Time {
 
 // Unmet returns the number of nodes in the gossip that have shown no member certificate, neither to this node nor to
 // another member.
-func (n *Node) Unmet() int64 {
-	if n.membership == nil {
-		return 0
-	}
-	return n.membership.unmet.Load()
-}
+func (n *Node) Unmet() int64 { return n.unmet.Load() }
 
 // TurnedAway counts the rejected incoming connections: those that no member opened.
-func (n *Node) TurnedAway() int64 {
-	if n.membership == nil {
-		return 0
-	}
-	return n.membership.turnedAway.Load()
-}
+func (n *Node) TurnedAway() int64 { return n.turnedAway.Load() }
 
 // watchKeys reads the keys again when their files change. It closes connections whose certificate is no longer valid,
 // and warns before the node's own certificate expires.

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"net"
@@ -59,16 +58,8 @@ func (p *provider) StartMember(*protoactor.Cluster) error {
 // StartClient refuses: there are no clients.
 func (p *provider) StartClient(*protoactor.Cluster) error { return errNoClient }
 
-// Shutdown stops the node. A graceful shutdown first hands over its activations.
-func (p *provider) Shutdown(graceful bool) error {
-	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
-	defer cancel()
-	if graceful {
-		p.n.Leave(ctx)
-	}
-	p.n.Stop(ctx)
-	return nil
-}
+// Shutdown does nothing: Leave and Stop of the node do its work.
+func (p *provider) Shutdown(bool) error { return nil }
 
 // publishMembers passes the current members to the library's list, which publishes the changes. Only one goroutine
 // calls it.

@@ -161,7 +161,7 @@ func (l *link) run() {
 func (l *link) dial() (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(l.ctx, dialTimeout)
 	defer cancel()
-	conn, err := l.membership.dial(ctx, l.to.Address)
+	conn, err := dial(ctx, l.membership.o.Keys, l.to.Address)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (l *link) serve(conn net.Conn) {
 // heard records a sign of life of the member.
 func (l *link) heard() {
 	now := l.membership.clock()
-	l.membership.pauses.heard(l.to.ID, l.heardAt.Swap(now), now)
+	l.membership.n.pauses.note(l.to.ID, l.heardAt.Swap(now), now, false)
 }
 
 // pingKind marks the answer of a ping.
@@ -263,20 +263,33 @@ func (l *link) answersNow() bool {
 
 func (l *link) ping(s *connection) { s.put(&frame{op: opPing, req: uint64(l.membership.clock())}) }
 
+// codeOf returns the code of an answer for an error of a call.
+func codeOf(err error) uint64 {
+	switch {
+	case errors.Is(err, ErrBusy):
+		return codeBusy
+	case errors.Is(err, ErrCrashed):
+		return codeCrashed
+	case errors.Is(err, ErrKind):
+		return codeKind
+	}
+	return codeElsewhere
+}
+
 func answerOf(f *frame) any {
 	switch f.code {
 	case codeOK:
 	case codeBusy:
 		return ErrBusy
 	case codeCrashed:
-		return &actorPanicked{}
+		return ErrCrashed
 	case codeKind:
 		return ErrKind
 	default:
-		return &activationEnded{}
+		return errMoved
 	}
 	if f.typ == "" {
-		return &released{}
+		return nil // to a release
 	}
 	m, err := f.message()
 	if err != nil {

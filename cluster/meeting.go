@@ -47,7 +47,7 @@ func (ms *membership) meet() []byte {
 			unmet++
 		}
 	}
-	ms.unmet.Store(int64(unmet))
+	ms.n.unmet.Store(int64(unmet))
 	slices.Sort(met)
 	text, err := json.Marshal(met)
 	if err != nil {
@@ -73,9 +73,10 @@ func (ms *membership) giveUp(id string) {
 	ms.wake()
 }
 
-func (ms *membership) dial(ctx context.Context, address string) (net.Conn, error) {
-	if ms.o.Keys != nil {
-		return (&tls.Dialer{Config: ms.o.Keys.config()}).DialContext(ctx, "tcp", address)
+// dial connects to a member; without keys, unencrypted.
+func dial(ctx context.Context, keys *Keys, address string) (net.Conn, error) {
+	if keys != nil {
+		return (&tls.Dialer{Config: keys.config()}).DialContext(ctx, "tcp", address)
 	}
 	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 }

@@ -27,7 +27,6 @@ type membership struct {
 	known          atomic.Pointer[map[string]Member] // the members, including the leaving ones
 	changed        atomic.Pointer[chan struct{}]     // closed when a caller should look again
 	met            atomic.Pointer[[]byte]            // the members whose certificate this node has seen, as JSON
-	unmet          atomic.Int64                      // members only in the gossip
 	newcomer       atomic.Bool                       // it has met no node that was in the gossip at its start
 	joining        atomic.Bool                       // it does not have the list of members yet
 	joined         atomic.Bool                       // it has the list, and its first ring is not built yet
@@ -36,16 +35,10 @@ type membership struct {
 	unsettledUntil atomic.Int64
 	epoch          atomic.Uint64
 	calls          atomic.Int64
-	handedOver     atomic.Int64
-	takenOver      atomic.Int64
-	lapses         atomic.Int64
-	drops          atomic.Int64
 	peerNames      atomic.Int64
 	rebuilds       atomic.Int64
 	serving        atomic.Int64 // connections of members
-	turnedAway     atomic.Int64
 	arrivals       handshakes
-	pauses         pauses
 	leaseMu        sync.Mutex
 	heldAt         int64 // when the lease was last known to be held; guarded by leaseMu
 	held           bool  // the lease was held since the last drop; guarded by leaseMu
@@ -114,7 +107,7 @@ func (ms *membership) loop() {
 			return
 		case <-ms.kick:
 		case <-tick.C:
-			ms.pauses.beat(ms.self.ID, ms.clock())
+			ms.n.pauses.beat(ms.self.ID, ms.clock())
 			ms.ping()
 		}
 		ms.rebuild()
@@ -173,7 +166,7 @@ func (ms *membership) rebuild() {
 		}
 		if l.until.IsZero() && l.taken && !l.dead.Load() && !l.barred.Load() && !l.left.Load() {
 			ms.unreachable[id] = l.to
-			ms.pauses.gaveUp(id, l.heardAt.Load(), ms.clock())
+			ms.n.pauses.note(id, l.heardAt.Load(), ms.clock(), true)
 		}
 		switch {
 		case l.until.IsZero():

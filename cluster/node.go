@@ -97,6 +97,11 @@ type Node struct {
 	log             *slog.Logger
 	logsActivations bool // each activation is logged
 
+	// Counts of a member of a cluster.
+	handedOver, takenOver, lapses, drops, turnedAway atomic.Int64
+	unmet                                            atomic.Int64 // members only in the gossip
+	pauses                                           pauses
+
 	mu        sync.RWMutex
 	named     map[string]func(proto.Message)
 	receivers map[string]Receiver
@@ -128,7 +133,7 @@ func newNode(log *slog.Logger) *Node {
 	)
 	n := &Node{sys: sys, work: newWorkers(), kinds: map[string]*kind{}, seed: maphash.MakeSeed(),
 		named: map[string]func(proto.Message){}, receivers: map[string]Receiver{},
-		log: log, logsActivations: log.Enabled(context.Background(), slog.LevelDebug)}
+		log: log, pauses: pauses{log: log}, logsActivations: log.Enabled(context.Background(), slog.LevelDebug)}
 	for i := range n.shards {
 		n.shards[i].m = map[identity]*activationSlot{}
 	}
@@ -207,7 +212,7 @@ func (n *Node) entered(key identity) (*activationSlot, error) {
 		if err != nil {
 			return nil, err
 		}
-		if in, err := slot.enter(); in || err != nil {
+		if err := slot.enter(); !errors.Is(err, errElsewhere) {
 			return slot, err
 		}
 		// The activation has ended and is about to leave the table. Remove it here:
@@ -235,32 +240,23 @@ func (n *Node) sendHere(key identity, msg proto.Message) {
 	}
 }
 
-// Target is the receiver of Send: ActiveActor or NodeReceiver.
-type Target struct {
-	key           identity
-	address, name string
+// SendToActive sends msg to the activation of an identity and does not wait. The message may be lost, and is dropped if
+// there is no activation.
+func (n *Node) SendToActive(kind, id string, msg proto.Message) {
+	if n.membership != nil {
+		n.membership.sendToOwner(opTellLive, identity{kind, id}, msg)
+		return
+	}
+	n.sendToActive(identity{kind, id}, msg)
 }
 
-// ActiveActor is the activation of an identity. A message to an identity without an activation is dropped.
-func ActiveActor(kind, id string) Target { return Target{key: identity{kind, id}} }
-
-// NodeReceiver is the receiver that Listen registered on the node with that address.
-func NodeReceiver(address, name string) Target { return Target{address: address, name: name} }
-
-// Send sends msg and does not wait. The message may be lost. For a request with an answer, use the library's Cluster
-// for a virtual actor, and Ask for another member.
-func (n *Node) Send(to Target, msg proto.Message) {
-	switch {
-	case to.name != "" && to.address == n.Address():
-		n.receive(to.name, msg)
-	case to.name != "":
-		if n.membership != nil {
-			n.membership.post(to.address, to.name, msg)
-		}
-	case n.membership != nil:
-		n.membership.sendToOwner(opTellLive, to.key, msg)
-	default:
-		n.sendToActive(to.key, msg)
+// Post sends msg to the receiver that Listen registered on the node with an address, and does not wait. The message may
+// be lost. Use Ask for a request with an answer.
+func (n *Node) Post(address, name string, msg proto.Message) {
+	if address == n.Address() {
+		n.receive(name, msg)
+	} else if n.membership != nil {
+		n.membership.post(address, name, msg)
 	}
 }
 
@@ -269,12 +265,12 @@ func (n *Node) sendToActive(key identity, msg proto.Message) {
 	if slot == nil {
 		return
 	}
-	if entered, err := slot.enter(); entered && err == nil {
+	if slot.enter() == nil {
 		n.sys.Root.Send(slot.pid, counted{msg})
 	}
 }
 
-// Listen registers a receiver of this node for Send. The function runs on the sender's goroutine and must not block.
+// Listen registers a receiver of this node for Post. The function runs on the sender's goroutine and must not block.
 func (n *Node) Listen(name string, receive func(proto.Message)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -136,31 +136,6 @@ func TestNoActivationMeetsAReservedName(t *testing.T) {
 	}
 }
 
-func TestPanicEndsTheActivationAndAnswers(t *testing.T) {
-	var births atomic.Int64
-	n := solo(t, &births)
-	call(t, n, "a", "")
-	if _, err := n.Call(t.Context(), "counter", "a", wrapperspb.String("panic")); !errors.Is(err, ErrCrashed) {
-		t.Fatalf("%v", err)
-	}
-	if got := call(t, n, "a", ""); got != 1 || births.Load() != 2 {
-		t.Errorf("after the panic: %d messages, %d activations", got, births.Load())
-	}
-}
-
-func TestCallsEnd(t *testing.T) {
-	n := solo(t, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := n.Call(ctx, "counter", "a", wrapperspb.String("silence")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("an actor that does not answer: %v", err)
-	}
-	if _, err := n.Call(t.Context(), "nobody", "a", wrapperspb.String("")); !errors.Is(err, ErrKind) {
-		t.Errorf("an unknown kind: %v", err)
-	}
-	storetest.Equal(t, n.Calls(), 0, "calls are still waiting")
-}
-
 // A mailbox that is not emptied refuses messages instead of growing.
 func TestFullMailboxRefuses(t *testing.T) {
 	n := Solo(quietly())
@@ -202,14 +177,14 @@ func (b blocked) Receive(ctx actor.Context) {
 func TestTellAndPost(t *testing.T) {
 	n := solo(t, nil)
 	n.Tell("counter", "a", wrapperspb.String(""))
-	n.Send(ActiveActor("counter", "a"), wrapperspb.String(""))
-	n.Send(ActiveActor("counter", "asleep"), wrapperspb.String(""))
+	n.SendToActive("counter", "a", wrapperspb.String(""))
+	n.SendToActive("counter", "asleep", wrapperspb.String(""))
 	if got := call(t, n, "a", ""); got != 3 || n.Live() != 1 {
 		t.Errorf("%d messages, %d live", got, n.Live())
 	}
 	got := make(chan proto.Message, 1)
 	n.Listen("ear", func(m proto.Message) { got <- m })
-	n.Send(NodeReceiver(n.Address(), "ear"), wrapperspb.String("hello"))
+	n.Post(n.Address(), "ear", wrapperspb.String("hello"))
 	if m := <-got; m.(*wrapperspb.StringValue).Value != "hello" {
 		t.Errorf("%v", m)
 	}
@@ -226,19 +201,4 @@ func TestStopRefusesAndLeaksNothing(t *testing.T) {
 	if _, err := n.Call(t.Context(), "counter", "x", wrapperspb.String("")); !errors.Is(err, ErrStopped) {
 		t.Errorf("after the stop: %v", err)
 	}
-}
-
-func BenchmarkCall(b *testing.B) {
-	n := Solo(quietly())
-	n.Register(Kind{Name: "counter", New: func() actor.Actor { return &counter{} }})
-	defer n.Stop(context.Background())
-	msg := wrapperspb.String("")
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for i := 0; pb.Next(); i++ {
-			if _, err := n.Call(context.Background(), "counter", fmt.Sprint(i&1023), msg); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }

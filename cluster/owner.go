@@ -98,18 +98,20 @@ func (ms *membership) once(ctx context.Context, within time.Duration, key identi
 		}
 		return ms.n.turnHere(ctx, within, k, key, along, msg)
 	}
-	slot, err := ms.slot(key)
+	slot, err := ms.entered(key)
 	if err != nil {
 		return nil, err
-	}
-	entered, err := slot.enter()
-	if err != nil {
-		return nil, err
-	}
-	if !entered {
-		return nil, errElsewhere
 	}
 	return ms.n.pending.askHere(ctx, within, slot.pid, along, msg)
+}
+
+// entered counts one message into the activation of an identity that this node owns.
+func (ms *membership) entered(key identity) (*activationSlot, error) {
+	slot, err := ms.slot(key)
+	if err == nil {
+		err = slot.enter()
+	}
+	return slot, err
 }
 
 // sendToOwner sends a message without an answer to the current owner.
@@ -140,12 +142,8 @@ func (ms *membership) sendHere(key identity, msg proto.Message) {
 		}
 		return
 	}
-	slot, err := ms.slot(key)
-	entered := false
+	slot, err := ms.entered(key)
 	if err == nil {
-		entered, err = slot.enter()
-	}
-	if entered && err == nil {
 		ms.n.sys.Root.Send(slot.pid, counted{msg})
 		return
 	}

@@ -55,22 +55,13 @@ func (p *pauses) beat(self string, now int64) {
 	}
 }
 
-// heard records a sign of life of a member; before is the previous one. Time in which this node was stopped is no
-// silence of the member.
-func (p *pauses) heard(member string, before, now int64) {
+// note records a sign of life of a member or, gone, that it was given up; before is its last sign of life. Time in
+// which this node was stopped is no silence of the member.
+func (p *pauses) note(member string, before, now int64, gone bool) {
 	if lasted := p.silence(before, now); lasted > 0 {
 		p.silences.Add(1)
-		p.log.Warn("cluster: a member was silent", "member", member, "duration", lasted)
-		p.add(Pause{Member: member, Began: time.Now().Add(-lasted), Lasted: lasted})
-	}
-}
-
-// gaveUp records that a member was given up; before is its last sign of life.
-func (p *pauses) gaveUp(member string, before, now int64) {
-	if lasted := p.silence(before, now); lasted > 0 {
-		p.silences.Add(1)
-		p.log.Warn("cluster: a silent member was given up", "member", member, "duration", lasted)
-		p.add(Pause{Member: member, Began: time.Now().Add(-lasted), Lasted: lasted, Gone: true})
+		p.log.Warn("cluster: a member was silent", "member", member, "duration", lasted, "gone", gone)
+		p.add(Pause{Member: member, Began: time.Now().Add(-lasted), Lasted: lasted, Gone: gone})
 	}
 }
 
@@ -86,35 +77,22 @@ func (p *pauses) silence(before, now int64) time.Duration {
 
 // Pauses returns the last pauses of this node and of the members, newest first.
 func (n *Node) Pauses() []Pause {
-	if n.membership == nil {
-		return nil
-	}
-	p := &n.membership.pauses
+	p := &n.pauses
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.last)
 }
 
 // Silences counts the pauses of members.
-func (n *Node) Silences() int64 {
-	if n.membership == nil {
-		return 0
-	}
-	return n.membership.pauses.silences.Load()
-}
+func (n *Node) Silences() int64 { return n.pauses.silences.Load() }
 
 // Stalls counts the pauses of this node.
-func (n *Node) Stalls() int64 {
-	if n.membership == nil {
-		return 0
-	}
-	return n.membership.pauses.stalls.Load()
-}
+func (n *Node) Stalls() int64 { return n.pauses.stalls.Load() }
 
 // silentFor returns how long a member has been silent; 0: it answers, or this node was stopped itself.
 func (ms *membership) silentFor(id string) time.Duration {
 	if l := ms.linkTo(id); l != nil {
-		return ms.pauses.silence(l.heardAt.Load(), ms.clock())
+		return ms.n.pauses.silence(l.heardAt.Load(), ms.clock())
 	}
 	return 0
 }

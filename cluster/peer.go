@@ -65,7 +65,7 @@ func (ms *membership) serve(a *arrival) {
 	r := bufio.NewReaderSize(conn, 64<<10)
 	hello, buf, err := ms.receive(conn, r)
 	if err != nil {
-		ms.turnedAway.Add(1)
+		ms.n.turnedAway.Add(1)
 		ms.log.Debug("cluster: rejected a connection of a non-member", "from", conn.RemoteAddr().String(), "err", err)
 		return
 	}
@@ -164,23 +164,12 @@ func (p *peer) call(key identity, req uint64, along string, msg proto.Message) {
 		p.turn(k, key, req, along, msg)
 		return
 	}
-	slot, err := p.membership.slot(key)
-	if err == nil {
-		var entered bool
-		if entered, err = slot.enter(); err == nil && !entered {
-			err = errElsewhere
-		}
+	slot, err := p.membership.entered(key)
+	if err != nil {
+		p.answer(req, codeOf(err))
+		return
 	}
-	switch {
-	case err == nil:
-		p.membership.n.sys.Root.Send(slot.pid, question(msg, p.pid, uint32(req), along))
-	case errors.Is(err, ErrBusy):
-		p.answer(req, codeBusy)
-	case errors.Is(err, ErrKind):
-		p.answer(req, codeKind)
-	default:
-		p.answer(req, codeElsewhere)
-	}
+	p.membership.n.sys.Root.Send(slot.pid, question(msg, p.pid, uint32(req), along))
 }
 
 func (p *peer) answer(req, code uint64) { p.queue.put(&frame{op: opAnswer, req: req, code: code}) }
@@ -193,20 +182,17 @@ func (p *peer) SendUserMessage(pid *actor.PID, msg any) {
 	p.send(uint64(pid.RequestId), msg)
 }
 
-// send sends the answer of an actor.
+// send sends the answer of an actor or a receiver.
 func (p *peer) send(req uint64, msg any) {
-	fr := frame{op: opAnswer, req: req}
+	fr := frame{op: opAnswer, req: req, code: codeElsewhere}
 	switch m := msg.(type) {
-	case *actor.DeadLetterResponse:
-		fr.code = codeElsewhere
+	case *actor.DeadLetterResponse: // a proto.Message like any other
 	case proto.Message:
-		if fr.carry(m) != nil {
+		if fr.code = codeOK; fr.carry(m) != nil {
 			fr.code = codeCrashed
 		}
-	case *actorPanicked:
-		fr.code = codeCrashed
-	default:
-		fr.code = codeElsewhere
+	case error:
+		fr.code = codeOf(m)
 	}
 	p.queue.put(&fr)
 }

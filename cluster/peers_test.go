@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -57,7 +56,7 @@ func TestKeys(t *testing.T) {
 	if len(stranger.membership.ring.Load().seats) != 1 || len(a.membership.ring.Load().seats) != 2 {
 		t.Error("a node with other keys is a member")
 	}
-	if conn, err := stranger.membership.dial(t.Context(), a.membership.o.ActorAddr); err == nil {
+	if conn, err := dial(t.Context(), stranger.membership.o.Keys, a.membership.o.ActorAddr); err == nil {
 		conn.Close()
 		t.Error("a link with the certificate of another cluster")
 	}
@@ -88,7 +87,7 @@ func TestHostilePeers(t *testing.T) {
 			var conn net.Conn
 			var err error
 			if secured {
-				conn, err = a.membership.dial(t.Context(), a.membership.o.ActorAddr)
+				conn, err = dial(t.Context(), keys, a.membership.o.ActorAddr)
 			} else {
 				conn, err = net.Dial("tcp", a.membership.o.ActorAddr)
 			}
@@ -126,12 +125,7 @@ func BenchmarkCallAcross(b *testing.B) {
 		ns = append(ns, n)
 	}
 	together(b, ns...)
-	var ids []string
-	for i := 0; len(ids) < 1024; i++ {
-		if id := fmt.Sprint("id-", i); ns[1].membership.owns(identity{"player", id}) {
-			ids = append(ids, id)
-		}
-	}
+	ids := idsOf(ns[1], 1024)
 	msg := wrapperspb.String("")
 	b.ReportAllocs()
 	b.SetParallelism(64)

@@ -35,13 +35,6 @@ type pendingCall struct {
 	connection *connection
 }
 
-// Answers of a call other than messages.
-type (
-	actorPanicked   struct{} // its actor panicked
-	activationEnded struct{} // its activation has ended; look up the owner again
-	released        struct{} // to a request of another node: nothing is active there
-)
-
 // askName is the name of the process. The runtime names its actors with "$" and a counter in letters. A name of that
 // form would collide with one of them.
 const askName = "ask"
@@ -114,19 +107,15 @@ func (p *pendingCalls) await(ctx context.Context, within time.Duration, by *conn
 	return resultOf(v)
 }
 
-// resultOf returns the message or the error of an answer.
+// resultOf returns the message or the error of an answer; nil answers a release.
 func resultOf(v any) (proto.Message, error) {
 	switch m := v.(type) {
+	case nil:
+		return nil, nil
 	case *actor.DeadLetterResponse: // a proto.Message like any other
 		return nil, ErrStopped
 	case proto.Message:
 		return m, nil
-	case *actorPanicked:
-		return nil, ErrCrashed
-	case *activationEnded:
-		return nil, errMoved
-	case *released:
-		return nil, nil
 	case error:
 		return nil, m
 	}

@@ -72,12 +72,7 @@ func (n *Node) Lost(id string) bool { return n.membership == nil || n.membership
 
 // Drops counts how often this node dropped everything because it held no lease for a while: it may have missed
 // messages.
-func (n *Node) Drops() int64 {
-	if n.membership == nil {
-		return 0
-	}
-	return n.membership.drops.Load()
-}
+func (n *Node) Drops() int64 { return n.drops.Load() }
 
 func (ms *membership) ended(id string) bool {
 	l := ms.linkTo(id)
@@ -99,11 +94,5 @@ func (p *peer) receiveAsk(fr *frame) {
 		return
 	}
 	req := fr.req
-	r(p.from, msg, func(m proto.Message) {
-		back := frame{op: opAnswer, req: req}
-		if back.carry(m) != nil {
-			back.code = codeCrashed
-		}
-		p.queue.put(&back)
-	})
+	r(p.from, msg, func(m proto.Message) { p.send(req, m) })
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// idsOf returns some identities that a node owns.
+// idsOf returns some identities that a node owns. They must not confuse the names of activations.
 func idsOf(n *Node, count int) (ids []string) {
 	for i := 0; len(ids) < count; i++ {
-		if id := fmt.Sprint("id-", i); n.membership.owns(identity{"player", id}) {
+		if id := fmt.Sprint("id/$-", i); n.membership.owns(identity{"player", id}) {
 			ids = append(ids, id)
 		}
 	}
@@ -101,7 +101,7 @@ func TestRefusalsEvictNoMember(t *testing.T) {
 	slot.state.Add(maxWaiting) // the maximum of waiting calls
 	var moves, busy atomic.Int64
 	a.OnMove(func(func(kind, id string) bool) { moves.Add(1) })
-	lapses := b.membership.drops.Load()
+	lapses := b.drops.Load()
 	var work sync.WaitGroup
 	for range 8 {
 		work.Go(func() {
@@ -120,9 +120,9 @@ func TestRefusalsEvictNoMember(t *testing.T) {
 	a.membership.mu.Lock()
 	answers := a.membership.links[b.Address()].answersNow()
 	a.membership.mu.Unlock()
-	if busy.Load() < 100 || !answers || moves.Load() > 0 || b.membership.drops.Load() != lapses {
+	if busy.Load() < 100 || !answers || moves.Load() > 0 || b.drops.Load() != lapses {
 		t.Errorf("%d refusals; it answers: %v, %d changes of the ring, %d lapses", busy.Load(), answers, moves.Load(),
-			b.membership.drops.Load()-lapses)
+			b.drops.Load()-lapses)
 	}
 	if got, err := tell(t.Context(), a, id, ""); err != nil || got != b.Address() || c.births[id] != 1 {
 		t.Errorf("then %s answers, %v; %d activations", got, err, c.births[id])

@@ -2,11 +2,9 @@ package cluster
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"sort"
 	"sync"
@@ -46,20 +44,10 @@ func (n *Node) Members() []Member {
 func (n *Node) Belongs() bool { return n.membership == nil || n.membership.holdsLease() }
 
 // HandedOver counts the activations that other members took over.
-func (n *Node) HandedOver() int64 {
-	if n.membership == nil {
-		return 0
-	}
-	return n.membership.handedOver.Load()
-}
+func (n *Node) HandedOver() int64 { return n.handedOver.Load() }
 
 // Moved counts the activations that this node created after asking former owners to release them.
-func (n *Node) Moved() int64 {
-	if n.membership == nil {
-		return 0
-	}
-	return n.membership.takenOver.Load()
-}
+func (n *Node) Moved() int64 { return n.takenOver.Load() }
 
 // Load describes the activations of one kind on this node.
 type Load struct {
@@ -98,12 +86,7 @@ func (n *Node) Loads() map[string]Load {
 }
 
 // Lapses counts how often all activations were dropped because the node's membership was not confirmed.
-func (n *Node) Lapses() int64 {
-	if n.membership == nil {
-		return 0
-	}
-	return n.membership.lapses.Load()
-}
+func (n *Node) Lapses() int64 { return n.lapses.Load() }
 
 // sample is the number of artificial identities for counting shares.
 const sample = 1 << 12
@@ -175,12 +158,7 @@ func AskStatus(ctx context.Context, address string, keys *Keys) (s Status, err e
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	ask := func(hello frame, more ...frame) (got frame, err error) {
-		var conn net.Conn
-		if keys != nil {
-			conn, err = (&tls.Dialer{Config: keys.config()}).DialContext(ctx, "tcp", address)
-		} else {
-			conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		}
+		conn, err := dial(ctx, keys, address)
 		if err != nil {
 			return got, err
 		}

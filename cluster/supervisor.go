@@ -32,7 +32,7 @@ func (s *supervisor) HandleFailure(sys *actor.ActorSystem, over actor.Supervisor
 	}
 	sys.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: actor.StopDirective})
 	if sender != nil {
-		n.reply(sender, &actorPanicked{})
+		n.reply(sender, ErrCrashed)
 	}
 	// A stop would drop the queued messages, and their callers would wait in vain. So the activation refuses them
 	// first, and stops after them.

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"castellan/domain/kit/audit"
@@ -153,7 +154,7 @@ func Stage(ctx context.Context, dsn string, o Options) (Staged, error) {
 // Mark marks the place as unfinished: from now on no program serves it.
 func Mark(ctx context.Context, s Staged, b *backup.Backup, o Options) error {
 	if b.Database == backup.SQLite {
-		return s.LoadFile(noContent{})
+		return s.LoadFile(strings.NewReader(""))
 	}
 	db, err := Open(ctx, s.DSN, o)
 	if err != nil {
@@ -161,10 +162,6 @@ func Mark(ctx context.Context, s Staged, b *backup.Backup, o Options) error {
 	}
 	return errors.Join(s.Clear(ctx, db), db.Close())
 }
-
-type noContent struct{}
-
-func (noContent) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Restore fills the place, which is marked, and opens it in the schema of the backup.
 func Restore(ctx context.Context, s Staged, b *backup.Backup, o Options) (db *DB, err error) {

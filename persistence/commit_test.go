@@ -1,7 +1,6 @@
 package persistence_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,46 +9,13 @@ import (
 	"time"
 
 	"castellan/domain/factor/challenge"
-	"castellan/domain/kit/audit"
 	"castellan/domain/kit/commit"
 	"castellan/domain/kit/fault"
 	"castellan/domain/kit/storetest"
 	"castellan/persistence"
 	"castellan/persistence/factor"
-	"castellan/persistence/kit"
 	"castellan/persistence/persistencetest"
 )
-
-// OnCommit is told of every transaction once, with its units and statements.
-func TestCommitsAreObserved(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		var mu sync.Mutex
-		var units, statements int
-		var took time.Duration
-		db.OnCommit(func(c persistence.Committed) {
-			mu.Lock()
-			defer mu.Unlock()
-			units, statements, took = units+c.Units, statements+c.Statements, took+c.Took
-		})
-		before := db.Units()
-		var wg sync.WaitGroup
-		for i := range 20 {
-			wg.Go(func() {
-				storetest.Must(t, db.Commit(t.Context(), challenge.Insert{Challenge: persistencetest.Challenge(fmt.Sprint("o",
-					i))}))
-			})
-		}
-		wg.Wait()
-		stale := persistencetest.Challenge("o1")
-		stale.Version = 9
-		storetest.Is(t, db.Commit(t.Context(), challenge.Update{Challenge: stale}), commit.ErrFenced)
-		mu.Lock()
-		defer mu.Unlock()
-		if units != 20 || int64(units) != db.Units()-before || statements < 1 || statements > 40 || took <= 0 {
-			t.Errorf("%d units in %d statements, %v", units, statements, took)
-		}
-	})
-}
 
 // A refused unit leaves nothing behind, and does not harm its neighbours.
 func TestUnitsAreAtomic(t *testing.T) {
@@ -159,43 +125,5 @@ func TestBudgetIsFencedFromItsFirstRow(t *testing.T) {
 		if b, _ = store.Budget(ctx, "u1", challenge.FlowLogin); b.Version != 2 || len(b.OTP) != 2 {
 			t.Errorf("after two writes %+v", b)
 		}
-	})
-}
-
-func TestInTxJoinsAndRollsBack(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx, store := t.Context(), factor.NewChallenges(db)
-		boom := errors.New("boom")
-		err := db.InTx(ctx, func(ctx context.Context) error {
-			storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")},
-				audit.Record{Action: "X"}))
-			storetest.Value(store.Load(ctx, "a"))(t)
-			return boom
-		})
-		if !errors.Is(err, boom) {
-			t.Fatal(err)
-		}
-		storetest.Wants(t, storetest.Err(store.Load(ctx, "a")), fault.ChallengeNotFound, "after the rollback")
-		storetest.Must(t, db.InTx(ctx, func(ctx context.Context) error {
-			return db.Commit(ctx, challenge.Insert{Challenge: persistencetest.Challenge("a")}, audit.Record{Action: "X"})
-		}))
-		storetest.Equal(t, storetest.Value(kit.NewAudit(db).Verify(ctx, []byte("audit key of the test")))(t), 1, "audit")
-	})
-}
-
-// The loser of a race learns that it was fenced, although its inserts would also be
-// duplicates of the winner's rows.
-func TestFenceComesBeforeDuplicate(t *testing.T) {
-	persistencetest.Both(t, func(t *testing.T, db *persistence.DB) {
-		ctx := t.Context()
-		c := persistencetest.Challenge("c1")
-		storetest.Must(t, db.Commit(ctx, challenge.Insert{Challenge: c}))
-		c.Version, c.State = 1, challenge.Done
-		step := func() error {
-			return db.Commit(ctx, challenge.Update{Challenge: c},
-				challenge.Record{Outcome: challenge.Outcome{ChallengeID: "c1", Sealed: []byte("x")}})
-		}
-		storetest.Must(t, step())
-		storetest.Is(t, step(), commit.ErrFenced)
 	})
 }

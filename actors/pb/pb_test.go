@@ -69,7 +69,6 @@ var earlier = []struct {
 		&PresenceSay{UserId: "u", Name: "n", Leaves: true}},
 	{"0a080a017512016e1801",
 		&PresenceOthers{Others: []*Present{{UserId: "u", Name: "n", Since: 1}}}},
-	// From the first version with a shared counter.
 }
 
 func TestEarlierBytesMeanTheSame(t *testing.T) {

@@ -70,11 +70,11 @@ func (dr *decider) receiveQueries(from string, question proto.Message, answer fu
 		case modeTakeBack:
 			back.Verdicts[i] = uint32(refused)
 			for k := range d.Demands {
-				dr.forget(&d.Demands[k], ids[begin+k], q.Instants[begin+k], countOf(q, begin+k))
+				dr.forget(&d.Demands[k], ids[begin+k], countOf(q, begin+k))
 			}
 		case modeCount, modeAsReplica, modeReserve:
 			left.Add(1)
-			d.then, d.Instants, d.Numbers = finish, back.Instants[begin:end:end], back.Numbers[begin:end:end]
+			d.then, d.Numbers = finish, back.Numbers[begin:end:end]
 			if mode != modeReserve {
 				back.Verdicts[i] = uint32(d.decide())
 				places, hashes = d.At, d.Hashes

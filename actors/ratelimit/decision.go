@@ -106,10 +106,9 @@ func (dr *decider) decide(demands []ratelimit.Demand, hashes, ids []uint64, stan
 // ownDecision is a decision about a request of this node. Its memory is reused.
 type ownDecision struct {
 	decision
-	done     chan struct{} // receives one value when the decision is confirmed or has failed
-	ids      [maxDemands]uint64
-	instants [maxDemands]int64
-	numbers  [maxDemands]uint64
+	done    chan struct{} // receives one value when the decision is confirmed or has failed
+	ids     [maxDemands]uint64
+	numbers [maxDemands]uint64
 }
 
 func newOwnDecision() any {
@@ -123,7 +122,6 @@ func (dr *decider) beginOwn(demands []ratelimit.Demand, ids []uint64, asReplica 
 	d := &own.decision
 	d.init(dr, dr.self, asReplica)
 	d.Demands, d.IDs, d.Hashes = demands, append(own.ids[:0], ids...), d.Hashes[:0]
-	d.Instants = append(own.instants[:0], make([]int64, len(demands))...)
 	d.Numbers = append(own.numbers[:0], make([]uint64, len(demands))...)
 	return own
 }
@@ -141,13 +139,13 @@ func (dr *decider) finishOwn(own *ownDecision) (holds bool) {
 }
 
 // forget takes back admissions that were counted here, also on the replica.
-func (dr *decider) forget(demand *ratelimit.Demand, id uint64, instant, count int64) {
+func (dr *decider) forget(demand *ratelimit.Demand, id uint64, count int64) {
 	p, pl := demand.Key.Partition(), dr.place.Load()
 	dr.table.WithPartition(p, func(*ratelimit.Partition) {
 		place := dr.placeOf(pl, p, "")
 		if dr.partitions[p].HasActed() {
 			place.Witness = dr.peers.witness(pl, p)
 		}
-		dr.stepLocked(p, &shard.Forget{Place: place, Demand: *demand, ID: id, Instant: instant, Count: count})
+		dr.stepLocked(p, &shard.Forget{Place: place, Demand: *demand, ID: id, Count: count})
 	})
 }

@@ -114,7 +114,7 @@ func (h *host) decide(t *cluster.Turn, key ratelimit.Key, m *pb.RateDecide) {
 	}
 	v := retry
 	d := &decision{Decide: shard.Decide{Demands: demands, Standings: standings, IDs: []uint64{m.Name},
-		Instants: make([]int64, 1), Numbers: make([]uint64, 1)}}
+		Numbers: make([]uint64, 1)}}
 	d.init(l.decider, "", false)
 	d.Again = true // a named request may have come before
 	if m.Name == 0 {
@@ -126,7 +126,7 @@ func (h *host) decide(t *cluster.Turn, key ratelimit.Key, m *pb.RateDecide) {
 			return
 		}
 		if m.Name == 0 && v == admitted { // the caller cannot repeat it under its name
-			l.forget(demand, d.IDs[0], 0, demand.Cost)
+			l.forget(demand, d.IDs[0], demand.Cost)
 		}
 		t.Elsewhere()
 	}

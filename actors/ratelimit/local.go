@@ -76,7 +76,7 @@ func (rs *reservations) knownRefusal(demands []ratelimit.Demand, standings []rat
 				standings[i] = ratelimit.Standing{Used: d.Limit, Reset: max(at.reset-now, 0), Retry: at.until - now}
 				refuses = true
 			} else {
-				standings[i] = at.own.Look(now, quotaOf(d))
+				standings[i] = at.own.Look(now, d.Quota())
 				standings[i].Retry = 0
 			}
 		}
@@ -110,7 +110,7 @@ func (rs *reservations) remember(demands []ratelimit.Demand, standings []ratelim
 			at = local.key(d.Key)
 		}
 		if v == admitted {
-			at.own.Admit(now, quotaOf(d))
+			at.own.Admit(now, d.Quota())
 			if at.refuses(d, now) { // an admission of that time was taken back
 				at.until = 0
 			}
@@ -135,7 +135,7 @@ func (rs *reservations) decideByShare(demands []ratelimit.Demand, standings []ra
 	admits := true
 	for i := range demands {
 		d, local := &demands[i], rs.localOf(demands[i].Key)
-		q := quotaOf(d)
+		q := d.Quota()
 		q.Limit = (q.Limit + shares - 1) / shares
 		local.mu.Lock()
 		if at := local.keys.Get(d.Key); at == nil {
@@ -155,7 +155,7 @@ func (rs *reservations) decideByShare(demands []ratelimit.Demand, standings []ra
 	for i := range demands {
 		if d, local := &demands[i], rs.localOf(demands[i].Key); admits {
 			local.mu.Lock()
-			local.key(d.Key).own.Admit(now, quotaOf(d))
+			local.key(d.Key).own.Admit(now, d.Quota())
 			local.mu.Unlock()
 			standings[i].Used++
 		}
@@ -195,8 +195,4 @@ func (local *localLimiter) sweep(now int64) (ended map[ratelimit.Key]reservation
 		local.mu.Unlock()
 	}
 	return ended
-}
-
-func quotaOf(d *ratelimit.Demand) ratelimit.Quota {
-	return ratelimit.Quota{Limit: d.Limit, Period: int64(d.Period)}
 }

@@ -36,7 +36,6 @@ type query struct {
 	ids       []uint64 // the names of their admissions
 	again     bool     // this may be a retry
 	standings []ratelimit.Standing
-	instants  []int64 // when each demand was counted, by the other's clock
 	// count is the number requested and then granted (modeReserve), or the number taken back; 0 means one.
 	count   int64
 	verdict verdict
@@ -58,7 +57,7 @@ func (dr *decider) prepare(t target, mode uint32, count int64, ids []uint64, dem
 	q := dr.queries.Get().(*query)
 	q.target, q.mode, q.verdict, q.noReply, q.count = t, mode, unreachable, false, count
 	q.again = false
-	q.demands, q.ids, q.instants = append(q.demands[:0], demands...), append(q.ids[:0], ids...), q.instants[:0]
+	q.demands, q.ids = append(q.demands[:0], demands...), append(q.ids[:0], ids...)
 	q.standings = append(q.standings[:0], make([]ratelimit.Standing, len(demands))...)
 	return q
 }
@@ -67,7 +66,7 @@ func (dr *decider) prepare(t target, mode uint32, count int64, ids []uint64, dem
 func (dr *decider) takeBack(from string, count int64, ids []uint64, demands ...ratelimit.Demand) {
 	if from == dr.self {
 		for i := range demands {
-			dr.forget(&demands[i], ids[i], 0, count)
+			dr.forget(&demands[i], ids[i], count)
 		}
 		return
 	}
@@ -179,7 +178,6 @@ func (dr *decider) readAnswer(q *query, answer *pb.RateAnswer, i, at int, sent i
 		}
 		switch q.mode {
 		case modeCount, modeAsReplica:
-			q.instants = append(q.instants, answer.Instants[n])
 			if q.verdict == admitted && answer.Numbers[n] != 0 &&
 				!dr.follower.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n], q.again, sent) {
 				q.verdict = retry
@@ -189,7 +187,6 @@ func (dr *decider) readAnswer(q *query, answer *pb.RateAnswer, i, at int, sent i
 				q.verdict = retry
 			}
 		case modeReserve:
-			q.instants = append(q.instants, answer.Instants[n])
 			q.count = 0
 			if len(answer.Counts) > n && q.verdict == admitted {
 				q.count = answer.Counts[n]

@@ -74,7 +74,7 @@ func (rs *reservations) spendReserved(demands []ratelimit.Demand, standings []ra
 			r.uses++
 			standings[i] = r.standing
 			standings[i].Used -= r.left
-			at.own.Admit(now, quotaOf(d))
+			at.own.Admit(now, d.Quota())
 			rs.renewAhead(d, at, now)
 		}
 		local.mu.Unlock()

@@ -54,10 +54,7 @@ func TestStartIsPatient(t *testing.T) {
 			first := storetest.Value(Open(t.Context(), cfg))(t)
 			defer first.Close()
 			first.DB.EndPatience() // it serves, and only the second one waits
-			said := &logtest.Text{}
-			before := slog.Default()
-			slog.SetDefault(slog.New(slog.NewTextHandler(said, nil)))
-			defer slog.SetDefault(before)
+			said := logtest.Default(t)
 			release := slow(t, first)
 			const longer = 2500 * time.Millisecond // than the 1.5 s of a request
 			released := make(chan struct{})

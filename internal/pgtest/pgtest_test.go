@@ -117,7 +117,7 @@ func TestKillAndRestartKeepWhatWasAcknowledged(t *testing.T) {
 				t.Errorf("round %d: process %d of the server outlived the kill", round, pid)
 			}
 		}
-		if err := s.ping(); err == nil {
+		if err := ping(s.DSN()); err == nil {
 			t.Fatal("a killed server answers")
 		}
 		storetest.Equal(t, s.PID(), 0, "a killed server has a process id")

@@ -1,7 +1,6 @@
 package pgtest
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -10,9 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"castellan/domain/kit/storetest"
 )
@@ -57,16 +53,8 @@ func Pooler(t testing.TB, dsn string, settings ...string) string {
 		cmd.Wait()
 	})
 	u.Host = fmt.Sprint("127.0.0.1:", port)
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(20 * time.Millisecond) {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		c, err := pgx.Connect(ctx, u.String())
-		cancel()
-		if err == nil {
-			c.Close(context.Background())
-			return u.String()
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("pgtest: PgBouncer does not answer: %v", err)
-		}
+	if err := await(func() error { return ping(u.String()) }); err != nil {
+		t.Fatalf("pgtest: PgBouncer does not answer: %v", err)
 	}
+	return u.String()
 }

@@ -84,25 +84,38 @@ func Start(options ...Option) (*Server, error) {
 	for _, o := range options {
 		o(s)
 	}
-	if s.dir, err = os.MkdirTemp("", "pgtest-"); err != nil {
-		return nil, fmt.Errorf("pgtest: make a folder: %w", err)
-	}
-	if real, err := filepath.EvalSymlinks(s.dir); err == nil {
-		s.dir = real // the janitor compares it with the kernel's path
-	}
-	if s.janitor, err = newJanitor(s.dir, s.data()); err != nil {
-		os.RemoveAll(s.dir)
+	if err := s.makeFolder(); err != nil {
 		return nil, err
 	}
-	if err := s.initialise(); err != nil {
-		s.Stop()
-		return nil, err
+	if err = s.initialise(); err == nil {
+		err = s.Restart()
 	}
-	if err := s.Restart(); err != nil {
+	if err != nil {
 		s.Stop()
 		return nil, err
 	}
 	return s, nil
+}
+
+// makeFolder creates the folder of the server's user, and its janitor.
+func (s *Server) makeFolder() (err error) {
+	if s.dir, err = os.MkdirTemp("", "pgtest-"); err != nil {
+		return fmt.Errorf("pgtest: make a folder: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(s.dir); err == nil {
+		s.dir = real // the janitor compares it with the kernel's path
+	}
+	if s.cred != nil {
+		err = os.Chown(s.dir, int(s.cred.Uid), int(s.cred.Gid))
+	}
+	if err == nil {
+		s.janitor, err = newJanitor(s.dir, s.data())
+	}
+	if err != nil {
+		os.RemoveAll(s.dir)
+		return fmt.Errorf("pgtest: make a folder for the server's user: %w", err)
+	}
+	return nil
 }
 
 // DSN returns the address of the server's default database.
@@ -239,24 +252,20 @@ func (s *Server) Run(line string) error {
 	cmd := s.command("/bin/sh", "-c", line)
 	cmd.Env = append(cmd.Env, "PATH="+s.bin+":"+os.Getenv("PATH"), "PGHOST=127.0.0.1", "PGPORT="+strconv.Itoa(s.port),
 		"PGUSER=app", "PGDATABASE=postgres")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("pgtest: %s: %w: %s", line, err, out)
-	}
-	return nil
+	return finished(line, cmd)
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) initialise() error {
-	if s.cred != nil {
-		if err := os.Chown(s.dir, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
-			return fmt.Errorf("pgtest: give the folder to the server's user: %w", err)
-		}
-	}
-	cmd := s.command("initdb", "-D", s.data(), "-U", "app", "-A", "trust", "-E", "UTF8",
-		"--locale=C", "--no-sync", "--no-instructions")
+	return finished("initdb", s.command("initdb", "-D", s.data(), "-U", "app", "-A", "trust", "-E", "UTF8",
+		"--locale=C", "--no-sync", "--no-instructions"))
+}
+
+// finished runs a command to its end.
+func finished(name string, cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("pgtest: initdb: %w: %s", err, out)
+		return fmt.Errorf("pgtest: %s: %w: %s", name, err, out)
 	}
 	return nil
 }
@@ -274,26 +283,35 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 }
 
 func (s *Server) ready() error {
-	for deadline := time.Now().Add(startTimeout); ; {
-		err := s.ping()
-		if err == nil {
+	err := await(func() error {
+		if !s.running() {
 			return nil
 		}
-		if !s.running() {
-			s.cmd.Wait()
-			return fmt.Errorf("pgtest: postgres ended while starting: %s", s.log())
+		return ping(s.DSN())
+	})
+	if !s.running() {
+		s.cmd.Wait()
+		return fmt.Errorf("pgtest: postgres ended while starting: %s", s.log())
+	}
+	if err != nil {
+		return fmt.Errorf("pgtest: postgres does not answer: %w: %s", err, s.log())
+	}
+	return nil
+}
+
+// await repeats an attempt until it succeeds, for at most startTimeout.
+func await(attempt func() error) error {
+	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
+		if err := attempt(); err == nil || time.Now().After(deadline) {
+			return err
 		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("pgtest: postgres does not answer: %w: %s", err, s.log())
-		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-func (s *Server) ping() error {
+func ping(dsn string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, s.DSN())
+	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return err
 	}
@@ -340,15 +358,11 @@ func unprivileged() (*syscall.Credential, error) {
 		if err != nil {
 			continue
 		}
-		uid, err := strconv.ParseUint(u.Uid, 10, 32)
-		if err != nil {
-			continue
+		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+		if err1 == nil && err2 == nil {
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 		}
-		gid, err := strconv.ParseUint(u.Gid, 10, 32)
-		if err != nil {
-			continue
-		}
-		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
 	return nil, errors.New(
 		"pgtest: running as root, and the users postgres and `nobody` do not exist",

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // Standby copies the running server to a new one that follows it as its synchronous standby, and returns when it
@@ -18,14 +17,7 @@ func (s *Server) Standby(former *Server) (n *Server, err error) {
 	} else if n.port, err = freePort(); err != nil {
 		return nil, err
 	}
-	if n.dir, err = os.MkdirTemp("", "pgtest-"); err != nil {
-		return nil, fmt.Errorf("pgtest: make a folder: %w", err)
-	}
-	if real, err := filepath.EvalSymlinks(n.dir); err == nil {
-		n.dir = real
-	}
-	if n.janitor, err = newJanitor(n.dir, n.data()); err != nil {
-		os.RemoveAll(n.dir)
+	if err := n.makeFolder(); err != nil {
 		return nil, err
 	}
 	if err := n.follow(s); err != nil {
@@ -37,15 +29,10 @@ func (s *Server) Standby(former *Server) (n *Server, err error) {
 
 // follow copies primary, starts the copy, and makes the primary wait for it.
 func (s *Server) follow(primary *Server) error {
-	if s.cred != nil {
-		if err := os.Chown(s.dir, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
-			return fmt.Errorf("pgtest: give the folder to the server's user: %w", err)
-		}
-	}
 	from := fmt.Sprintf("host=127.0.0.1 port=%d user=app application_name=standby", primary.port)
 	copies := s.command("pg_basebackup", "-D", s.data(), "-d", from, "-R", "-X", "stream", "-c", "fast", "--no-sync")
-	if out, err := copies.CombinedOutput(); err != nil {
-		return fmt.Errorf("pgtest: pg_basebackup: %w: %s", err, out)
+	if err := finished("pg_basebackup", copies); err != nil {
+		return err
 	}
 	if err := s.Restart(); err != nil {
 		return err
@@ -57,15 +44,10 @@ func (s *Server) follow(primary *Server) error {
 	}
 	const streams = "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync') " +
 		"THEN RAISE 'no synchronous standby'; END IF; END $$"
-	for deadline := time.Now().Add(startTimeout); ; time.Sleep(10 * time.Millisecond) {
-		err := do(primary.DSN(), streams)
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return errors.Join(errors.New("pgtest: the standby does not stream"), err)
-		}
+	if err := await(func() error { return do(primary.DSN(), streams) }); err != nil {
+		return fmt.Errorf("pgtest: the standby does not stream: %w", err)
 	}
+	return nil
 }
 
 // Promote makes a standby the primary.
@@ -73,10 +55,7 @@ func (s *Server) Promote() error {
 	if err := s.forget(); err != nil {
 		return err
 	}
-	if out, err := s.command("pg_ctl", "promote", "-D", s.data(), "-w").CombinedOutput(); err != nil {
-		return fmt.Errorf("pgtest: pg_ctl promote: %w: %s", err, out)
-	}
-	return nil
+	return finished("pg_ctl promote", s.command("pg_ctl", "promote", "-D", s.data(), "-w"))
 }
 
 // Alone starts a primary that was killed, without its standby: it takes writes and waits for nothing.

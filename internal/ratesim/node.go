@@ -311,11 +311,10 @@ func (n *node) decide(r *request, requester string, asReplica, again bool, then 
 		demand   [1]ratelimit.Demand
 		standing [1]ratelimit.Standing
 		words    [3]uint64
-		instant  [1]int64
 	}{at: [1]shard.At{{Place: n.place(k.part)}}, demand: [1]ratelimit.Demand{k.demand}, words: [3]uint64{k.hash, r.id()}}
 	one.Decide = shard.Decide{At: one.at[:], Hashes: one.words[:1], Demands: one.demand[:], IDs: one.words[1:2],
 		Requester: requester, AsReplica: asReplica, Again: again, Waits: x, Standings: one.standing[:],
-		Instants: one.instant[:], Numbers: one.words[2:]}
+		Numbers: one.words[2:]}
 	d := &one.Decide
 	var short int64
 	x.then = func() {

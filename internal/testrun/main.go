@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +54,7 @@ func main() {
 	flag.BoolVar(&race, "race", false, "run under the race detector (needs a C compiler)")
 	flag.StringVar(&tags, "tags", "", "build tags")
 	// One more than processors, because tests of processes mostly wait.
-	flag.IntVar(&parallel, "p", processors()+1, "packages tested at a time")
+	flag.IntVar(&parallel, "p", runtime.NumCPU()+1, "packages tested at a time")
 	flag.DurationVar(&timeout, "timeout", 30*time.Minute, "of each package")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./internal/testrun [flags] [package ...]")
@@ -85,15 +86,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "testrun:", err)
 		os.Exit(1)
 	}
-}
-
-func processors() int {
-	out, err := exec.Command("getconf", "_NPROCESSORS_ONLN").Output()
-	n, err2 := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil || err2 != nil {
-		return 1
-	}
-	return n
 }
 
 func run(ctx context.Context, out io.Writer, o options) error {

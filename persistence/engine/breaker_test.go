@@ -11,8 +11,8 @@ import (
 	"castellan/internal/pgtest"
 )
 
-// A call that waits for a silent database is cancelled, a new one does not even begin, and the first answer closes the
-// breaker.
+// A call that waits for a database that is silent for 750 ms is cancelled, a new one does not even begin, and the first
+// answer closes the breaker.
 func TestCircuitBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newCircuitBreaker()
@@ -20,15 +20,16 @@ func TestCircuitBreaker(t *testing.T) {
 		defer cancel()
 		for range 10 { // late reads that do get an answer
 			done := p.watch()
-			time.Sleep((breakerBeats - 1) * breakerBeat)
+			time.Sleep(725 * time.Millisecond)
 			done(true)
 		}
 		done := p.watch()
-		time.Sleep((breakerBeats - 1) * breakerBeat)
+		time.Sleep(725 * time.Millisecond)
+		synctest.Wait()
 		if waits.Err() != nil {
 			t.Error("broken off too early")
 		}
-		time.Sleep(2 * breakerBeat)
+		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
 		if waits.Err() == nil {
 			t.Error("it still waits")

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -162,10 +161,7 @@ func TestTooManyUnitsWait(t *testing.T) {
 // afterwards.
 func TestSlowUnitsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log logtest.Text
-		was := slog.Default()
-		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-		defer slog.SetDefault(was)
+		log := logtest.Default(t)
 		for _, c := range []struct {
 			patient bool
 			takes   time.Duration

@@ -208,11 +208,15 @@ func row(ctx context.Context, c *pgconn.PgConn, query string) ([]string, error) 
 	if len(results) != 1 || len(results[0].Rows) != 1 {
 		return nil, fmt.Errorf("%d results instead of one row", len(results))
 	}
-	out := make([]string, len(results[0].Rows[0]))
-	for i, v := range results[0].Rows[0] {
-		out[i] = string(v)
+	return textsOf(results[0].Rows[0]), nil
+}
+
+func textsOf(row [][]byte) []string {
+	texts := make([]string, len(row))
+	for i, v := range row {
+		texts[i] = string(v)
 	}
-	return out, nil
+	return texts
 }
 
 // usable reports whether a connection may be used again.

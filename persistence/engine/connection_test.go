@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -184,10 +183,7 @@ func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 	}
 	// A role's own format of bytes is overridden, with a line.
 	psql(t, s.DSN(), "ALTER ROLE app SET bytea_output = escape")
-	var log logtest.Text
-	former := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	defer slog.SetDefault(former)
+	log := logtest.Default(t)
 	// The URL cannot weaken a commit; what it may set is kept.
 	db := openWith(t, s.DSN()+"&synchronous_commit=off&statement_timeout=7000", Options{})
 	var level, limit string

@@ -213,20 +213,7 @@ func send(ctx context.Context, conn *pgx.Conn, steps []step, flush bool) (failed
 			return nil, err
 		}
 	}
-	for i := range steps {
-		s := &steps[i]
-		if len(failed) > 0 && !s.kind.refusable {
-			return failed, nil // the inserts of a unit that lost a race do not matter
-		}
-		for j := range s.statements {
-			missing, err := s.statements[j].answered(answers)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", s.writes[0].Table(), err)
-			}
-			s.refuse(&failed, missing)
-		}
-	}
-	return failed, nil
+	return runSteps(steps, nil, func(b *boundStatement) ([]int, error) { return b.answered(answers) })
 }
 
 func (b *boundStatement) answered(from pgx.BatchResults) (missing []int, err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"fmt"
 	"io"
 )
 
@@ -90,19 +89,9 @@ func (e *sqliteExecutor) run(steps []step) (failed map[int]bool, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range steps {
-		s := &steps[i]
-		if len(failed) > 0 && !s.kind.refusable {
-			break // the inserts of a unit that lost a race do not matter
-		}
-		for j := range s.statements {
-			missing, err := e.runRows(&s.statements[j])
-			if err != nil {
-				tx.Rollback()
-				return nil, fmt.Errorf("%s: %w", s.writes[0].Table(), err)
-			}
-			s.refuse(&failed, missing)
-		}
+	if failed, err = runSteps(steps, nil, e.runRows); err != nil {
+		tx.Rollback()
+		return nil, err
 	}
 	if len(failed) > 0 {
 		return failed, tx.Rollback()
@@ -115,7 +104,7 @@ func (e *sqliteExecutor) run(steps []step) (failed map[int]bool, err error) {
 
 // runRows runs a statement for one row after the other, and returns the writes whose rows were refused.
 func (e *sqliteExecutor) runRows(b *boundStatement) (missing []int, err error) {
-	s, err := e.prepare(b.sqlite)
+	s, err := prepareSQLite(e.conn, e.prepared, b.sqlite)
 	if err != nil {
 		return nil, err
 	}
@@ -146,16 +135,17 @@ func (e *sqliteExecutor) bind(b *boundStatement, row int) []driver.NamedValue {
 	return e.args[:len(b.params)]
 }
 
-func (e *sqliteExecutor) prepare(text string) (sqliteStatement, error) {
-	if s := e.prepared[text]; s != nil {
+// prepareSQLite returns a statement of conn, which prepared keeps from then on.
+func prepareSQLite(conn driver.Conn, prepared map[string]sqliteStatement, text string) (sqliteStatement, error) {
+	if s := prepared[text]; s != nil {
 		return s, nil
 	}
-	made, err := e.conn.Prepare(text)
+	made, err := conn.Prepare(text)
 	if err != nil {
 		return nil, err
 	}
 	s := made.(sqliteStatement)
-	e.prepared[text] = s
+	prepared[text] = s
 	return s, nil
 }
 

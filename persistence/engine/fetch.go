@@ -32,19 +32,14 @@ func (db *DB) fetch(ctx context.Context, p *preparedQuery, args []any, each each
 	return err
 }
 
-func (db *DB) fetchOnce(ctx context.Context, p *preparedQuery, args []any, each eachRow) error {
-	if c, ok := ctx.Value(snapshotKey{}).(*sql.Conn); ok {
-		return db.fetchOn(ctx, c, p, args, each)
+func (db *DB) fetchOnce(ctx context.Context, p *preparedQuery, args []any, each eachRow) (err error) {
+	c, inSnapshot := ctx.Value(snapshotKey{}).(*sql.Conn)
+	if !inSnapshot {
+		if c, err = db.read.DB.Conn(ctx); err != nil {
+			return err
+		}
+		defer c.Close()
 	}
-	c, err := db.read.DB.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return db.fetchOn(ctx, c, p, args, each)
-}
-
-func (db *DB) fetchOn(ctx context.Context, c *sql.Conn, p *preparedQuery, args []any, each eachRow) error {
 	return c.Raw(func(conn any) error {
 		if db.Postgres() {
 			return p.fromPostgres(ctx, conn.(*stdlib.Conn).Conn(), args, each)
@@ -147,14 +142,9 @@ func (r *readers) close() {
 func (r *reader) fetch(p *preparedQuery, args []any, each eachRow) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.prepared[p.text]
-	if s == nil {
-		made, err := r.conn.Prepare(p.text)
-		if err != nil {
-			return err
-		}
-		s = made.(sqliteStatement)
-		r.prepared[p.text] = s
+	s, err := prepareSQLite(r.conn, r.prepared, p.text)
+	if err != nil {
+		return err
 	}
 	r.args = r.args[:0]
 	for i, a := range args {

@@ -125,11 +125,7 @@ func (s *Frozen) Rows(ctx context.Context, query string) (all [][]string, err er
 			return nil, err
 		}
 		for _, r := range results[0].Rows {
-			texts := make([]string, len(r))
-			for i, v := range r {
-				texts[i] = string(v)
-			}
-			all = append(all, texts)
+			all = append(all, textsOf(r))
 		}
 		return all, nil
 	}

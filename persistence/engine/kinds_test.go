@@ -186,13 +186,14 @@ func TestWritesOfManyRows(t *testing.T) {
 	})
 }
 
-// A refused row refuses its unit and no other one of the transaction, whatever refuses it.
+// A refused row refuses its unit and no other one of the transaction, whatever refuses it. The loser of a race is
+// fenced although its inserts would be duplicates of the winner's rows.
 func TestRefusedRows(t *testing.T) {
 	bothMany(t, func(t *testing.T, db *DB) {
 		storetest.Must(t, db.Commit(t.Context(), putNote{ID: "a", Text: "open"}, putNote{ID: "b", Text: "open"},
 			claimNote{"c", "done"}))
 		for name, units := range map[string][][]commit.Write{
-			"condition": {{closeNote{"a"}, addNote{ID: "d"}}, {closeNote{"c"}, addNote{ID: "e"}}, {closeNote{"b"}}},
+			"condition": {{closeNote{"a"}, addNote{ID: "d"}}, {closeNote{"c"}, addNote{ID: "a"}}, {closeNote{"b"}}},
 			"existing":  {{claimNote{"f", "1"}}, {claimNote{"c", "2"}, addNote{ID: "g"}}, {claimNote{"h", "3"}}},
 			"version":   {{putNote{"i", "1", 0}}, {putNote{"c", "2", 2}, addNote{ID: "j"}}, {putNote{"k", "3", 0}}},
 			"first":     {{putNote{"l", "1", 0}}, {putNote{"c", "2", 0}, addNote{ID: "m"}}, {putNote{"n", "3", 0}}},
@@ -211,7 +212,7 @@ func TestRefusedRows(t *testing.T) {
 		}
 		storetest.Must(t, db.Commit(t.Context(), putNote{"c", "new", 1}))
 		refused := db.InTx(t.Context(), func(ctx context.Context) error {
-			return db.Commit(ctx, addNote{ID: "o"}, putNote{"c", "old", 1})
+			return db.Commit(ctx, addNote{ID: "o"}, addNote{ID: "a"}, putNote{"c", "old", 1})
 		})
 		if got := note(t, db, "c"); !errors.Is(refused, commit.ErrFenced) || got.Version != 2 || got.Text != "new" ||
 			isThere(t, db, "o") {

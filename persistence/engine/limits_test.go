@@ -47,27 +47,6 @@ func TestTimeOfStatements(t *testing.T) {
 	})
 }
 
-// A database that is silent for 750 ms is not waited for.
-func TestSilenceOfDatabases(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newCircuitBreaker()
-		waits, cancel := p.until(t.Context())
-		defer cancel()
-		done := p.watch()
-		time.Sleep(725 * time.Millisecond)
-		synctest.Wait()
-		if waits.Err() != nil {
-			t.Error("broken off after 725 ms")
-		}
-		time.Sleep(50 * time.Millisecond)
-		synctest.Wait()
-		if waits.Err() == nil {
-			t.Error("it still waits after 775 ms")
-		}
-		done(true)
-	})
-}
-
 // A purge copies what it removes. It removes nothing if the copy, or the removal itself, fails.
 func TestPurgeAfterCopy(t *testing.T) {
 	db := open(t, sqliteFile(t))

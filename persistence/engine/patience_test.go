@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -40,10 +38,7 @@ func hold(t *testing.T, dsn string) (release func()) {
 func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": sqliteFile(t), "postgres": pgtest.DSN(t)} {
 		t.Run(name, func(t *testing.T) {
-			var log logtest.Text
-			was := slog.Default()
-			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-			defer slog.SetDefault(was)
+			log := logtest.Default(t)
 			release := hold(t, dsn)
 			defer func() { release() }()
 			db := storetest.Value(Open(t.Context(), dsn, noteKinds, Options{Patient: true}))(t)
@@ -89,10 +84,7 @@ func TestPatientDatabaseAllowsSlowStatements(t *testing.T) {
 
 // A writer that busy timeout of the SQLite writer is reported.
 func TestFailedEndOfPatienceIsLogged(t *testing.T) {
-	var log bytes.Buffer
-	was := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	defer slog.SetDefault(was)
+	log := logtest.Default(t)
 	db := storetest.Value(Open(t.Context(), sqliteFile(t), noteKinds, Options{Patient: true}))(t)
 	storetest.Must(t, db.Close())
 	db.EndPatience()

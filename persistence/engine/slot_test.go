@@ -360,10 +360,7 @@ func TestPurgeInParts(t *testing.T) {
 
 // The outcome of a commit without an answer is unknown, and logged. After an answer of the database it is known.
 func TestUnknownCommits(t *testing.T) {
-	var log logtest.Text
-	was := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	defer slog.SetDefault(was)
+	log := logtest.Default(t)
 	for _, c := range []struct {
 		err     error
 		unknown bool

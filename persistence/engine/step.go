@@ -98,37 +98,38 @@ func functions(steps []step) (types []string, units map[int]bool) {
 	return types, units
 }
 
-// apply runs steps one after the other in the slot's transaction. It ends after the fences if one of them failed:
-// nothing is kept then, and a row of the winner would look like a duplicate.
+// apply runs steps in the slot's transaction.
 func (s *slot) apply(ctx context.Context, steps []step) (failed map[int]bool, err error) {
-	for i := range steps {
-		t := &steps[i]
-		if len(failed) > 0 && !t.kind.refusable {
-			break
-		}
-		var missing []int
-		if t.kind.bind == nil {
-			err = t.kind.run(ctx, s.tx, t.writes)
-		}
-		for j := 0; j < len(t.statements) && err == nil; j++ {
-			var more []int
-			more, err = s.run(ctx, &t.statements[j])
-			missing = append(missing, more...)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t.writes[0].Table(), err)
-		}
-		t.refuse(&failed, missing)
-	}
-	return failed, nil
+	return runSteps(steps, func(t *step) error { return t.kind.run(ctx, s.tx, t.writes) },
+		func(b *boundStatement) ([]int, error) { return s.run(ctx, b) })
 }
 
-// refuse records the units of refused writes.
-func (s *step) refuse(failed *map[int]bool, missing []int) {
-	for _, m := range missing {
-		if *failed == nil {
-			*failed = map[int]bool{}
+// runSteps runs steps one after the other, by their function or by their statements, and returns the units whose rows
+// were refused. It ends after the fences if one of them failed: nothing is kept then, and a row of the winner would
+// look like a duplicate.
+func runSteps(steps []step, function func(*step) error, run func(*boundStatement) (missing []int, err error)) (
+	failed map[int]bool, err error) {
+	for i := range steps {
+		s := &steps[i]
+		if len(failed) > 0 && !s.kind.refusable {
+			break
 		}
-		(*failed)[s.units[m]] = true
+		if s.kind.run != nil {
+			err = function(s)
+		}
+		for j := 0; j < len(s.statements) && err == nil; j++ {
+			var missing []int
+			missing, err = run(&s.statements[j])
+			for _, m := range missing {
+				if failed == nil {
+					failed = map[int]bool{}
+				}
+				failed[s.units[m]] = true
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.writes[0].Table(), err)
+		}
 	}
+	return failed, nil
 }

@@ -47,35 +47,9 @@ const archiveFormat = "castellan audit archive 1"
 
 // archiveLine is any line but the first.
 type archiveLine struct {
-	Row        *archivedRow   `json:"row,omitempty"`
+	Row        *auditRow      `json:"row,omitempty"`
 	Checkpoint *checkpointRow `json:"checkpoint,omitempty"`
 	MAC        []byte         `json:"mac,omitempty"`
-}
-
-// archivedRow names the fields of a row as the list of the audit does.
-type archivedRow struct {
-	Chain     string `json:"chain"`
-	Seq       int64  `json:"seq"`
-	At        int64  `json:"at"`
-	ActorID   string `json:"actorId,omitempty"`
-	UserID    string `json:"userId,omitempty"`
-	Action    string `json:"action"`
-	Target    string `json:"target,omitempty"`
-	Outcome   string `json:"outcome"`
-	IP        string `json:"ip,omitempty"`
-	RequestID string `json:"requestId,omitempty"`
-	Detail    string `json:"detail,omitempty"`
-	Hash      []byte `json:"hash"`
-}
-
-func (r archivedRow) row() auditRow {
-	return auditRow{Chain: r.Chain, Seq: r.Seq, At: r.At, ActorID: r.ActorID, UserID: r.UserID, Action: r.Action,
-		Target: r.Target, Outcome: r.Outcome, IP: r.IP, RequestID: r.RequestID, Detail: r.Detail, Hash: r.Hash}
-}
-
-func archived(r auditRow) *archivedRow {
-	return &archivedRow{Chain: r.Chain, Seq: r.Seq, At: r.At, ActorID: r.ActorID, UserID: r.UserID, Action: r.Action,
-		Target: r.Target, Outcome: r.Outcome, IP: r.IP, RequestID: r.RequestID, Detail: r.Detail, Hash: r.Hash}
 }
 
 // add proves rows that follow h in their chain, and takes them.
@@ -114,7 +88,7 @@ func (f *archiveFile) seal(key []byte, before archiveRow) (row archiveRow, conte
 	errs := []error{out.Encode(archiveHead{Format: archiveFormat, Counter: f.Counter, At: f.At, Previous: f.Previous,
 		From: f.From, Mark: f.Mark.Counter, MarkHash: f.Mark.MAC})}
 	for _, r := range f.Rows {
-		errs = append(errs, out.Encode(archiveLine{Row: archived(r)}))
+		errs = append(errs, out.Encode(archiveLine{Row: &r}))
 	}
 	for _, c := range f.Checkpoints {
 		errs = append(errs, out.Encode(archiveLine{Checkpoint: &c}))
@@ -177,7 +151,7 @@ func readArchive(key, content []byte) (f archiveFile, err error) {
 		}
 		switch {
 		case l.Row != nil:
-			if heads[l.Row.Chain], err = f.add(key, heads[l.Row.Chain], []auditRow{l.Row.row()}); err != nil {
+			if heads[l.Row.Chain], err = f.add(key, heads[l.Row.Chain], []auditRow{*l.Row}); err != nil {
 				return f, err
 			}
 		case l.Checkpoint != nil:

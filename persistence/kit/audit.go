@@ -53,21 +53,22 @@ func (c *chain) Remember() (undo func()) {
 // Forget implements engine.State: rows whose fate is unknown may be there.
 func (c *chain) Forget() { c.lost = true }
 
+// auditRow in an archive names its fields as the list of the audit does.
 type auditRow struct {
-	bun.BaseModel `bun:"table:audit,alias:a"`
+	bun.BaseModel `bun:"table:audit,alias:a" json:"-"`
 
-	Chain     string `bun:",pk"`
-	Seq       int64  `bun:",pk"`
-	At        int64
-	ActorID   string
-	UserID    string
-	Action    string
-	Target    string
-	Outcome   string
-	IP        string
-	RequestID string
-	Detail    string
-	Hash      []byte
+	Chain     string `bun:",pk" json:"chain"`
+	Seq       int64  `bun:",pk" json:"seq"`
+	At        int64  `json:"at"`
+	ActorID   string `json:"actorId,omitempty"`
+	UserID    string `json:"userId,omitempty"`
+	Action    string `json:"action"`
+	Target    string `json:"target,omitempty"`
+	Outcome   string `json:"outcome"`
+	IP        string `json:"ip,omitempty"`
+	RequestID string `json:"requestId,omitempty"`
+	Detail    string `json:"detail,omitempty"`
+	Hash      []byte `json:"hash"`
 }
 
 func macOf(key []byte) hash.Hash { return hmac.New(sha256.New, key) }

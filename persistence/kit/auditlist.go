@@ -17,15 +17,10 @@ var _ audit.Store = Audit{}
 
 func NewAudit(db *engine.DB) Audit { return Audit{db} }
 
-// auditRows reads the audit; its rows are written by auditWrites.
-var auditRows = record.Table[auditRow, audit.Stored]{
+// auditRows reads the audit; its rows are written by AuditWrites.
+var auditRows = record.Of(record.Table[auditRow, audit.Stored]{
 	Order: record.Keyset{Columns: "at, chain, seq", Descending: true},
-	Record: func(r auditRow) (audit.Stored, error) {
-		return audit.Stored{Chain: r.Chain, Seq: r.Seq, Hash: r.Hash, Record: audit.Record{At: engine.Time(r.At),
-			ActorID: r.ActorID, UserID: r.UserID, Action: r.Action, Target: r.Target,
-			Outcome: audit.Outcome(r.Outcome), IP: r.IP, RequestID: r.RequestID, Detail: r.Detail}}, nil
-	},
-}
+}, nil)
 
 func auditFilters(q audit.Query) []record.Filter {
 	fs := []record.Filter{record.Given("actor_id", q.ActorID), record.Given("action", q.Action)}

@@ -158,14 +158,6 @@ func TestCheckpointsOfManyNodes(t *testing.T) {
 	})
 }
 
-func TestAnchor(t *testing.T) {
-	a := audit.Anchor{Counter: 12, MAC: make([]byte, 32)}
-	storetest.Equal(t, storetest.Value(audit.ParseAnchor(a.String()))(t).String(), a.String())
-	for _, s := range []string{"", "12", "12:", "12:00", "0" + a.String()[2:], "-1" + a.String()[2:], a.String() + "0"} {
-		storetest.Fails(t, storetest.Err(audit.ParseAnchor(s)), "", s)
-	}
-}
-
 // A node makes a checkpoint if the one before is 30 seconds old. The last one of a process does not wait.
 func TestCheckpointPause(t *testing.T) {
 	db := persistencetest.SQLite(t)

@@ -44,9 +44,10 @@ type newEventRow struct {
 type eventRow struct {
 	bun.BaseModel `bun:"table:integration_event,alias:e"`
 
-	Tx                     int64
-	ID, Type, UserID, Data string
-	At                     int64
+	Tx               int64
+	ID, Type, UserID string
+	Data             record.JSON[map[string]string]
+	At               int64
 }
 
 // rebindRow binds an external id to another record.
@@ -77,13 +78,7 @@ var claims = record.Of(record.Table[claimRow, integration.Claim]{
 	Absent: "there is no record of this external id",
 }, record.Names{"CreatedAt": "At"})
 
-var events = record.Table[eventRow, integration.Event]{
-	Order: record.Keyset{Columns: "tx, id"},
-	Record: func(r eventRow) (integration.Event, error) {
-		e := integration.Event{ID: r.ID, Type: integration.Type(r.Type), UserID: r.UserID, At: engine.Time(r.At), Tx: r.Tx}
-		return e, engine.ReadJSON(r.Data, &e.Data)
-	},
-}
+var events = record.Of(record.Table[eventRow, integration.Event]{Order: record.Keyset{Columns: "tx, id"}}, nil)
 
 func (s Integration) Claim(ctx context.Context, kind integration.Kind, externalID string) (integration.Claim, error) {
 	return claims.Find(ctx, s.db, record.Is("kind", string(kind)), record.Is("external_id", externalID))

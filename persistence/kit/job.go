@@ -56,19 +56,6 @@ type savedJob struct {
 	Failures   string // JSON; "" for none
 }
 
-func rowOfJob(j job.Job) jobRow {
-	return jobRow{Kind: j.Kind, Key: j.Key, Params: j.Params, ActorID: j.ActorID, CreatedAt: engine.Millis(j.CreatedAt),
-		savedJob: savedOf(j)}
-}
-
-func savedOf(j job.Job) savedJob {
-	return savedJob{ID: j.ID, Version: j.Version, State: string(j.State), Cancel: j.Cancel, Cursor: j.Cursor,
-		Total: j.Total, Done: j.Done, Failed: j.Failed, Unknown: j.Unknown, Skipped: j.Skipped, Attempts: j.Attempts,
-		NextAt: engine.Millis(j.NextAt), BeatAt: engine.Millis(j.BeatAt), Result: j.Result, Error: j.Error,
-		StartedAt:  engine.Millis(j.StartedAt),
-		FinishedAt: engine.Millis(j.FinishedAt), Owner: j.Owner, Failures: failuresText(j.Failures)}
-}
-
 func failuresText(all []job.Failure) string {
 	if len(all) == 0 {
 		return ""
@@ -102,13 +89,13 @@ type jobItemState struct {
 }
 
 var JobFences = []engine.Kind{
-	engine.FencedByVersion(false, func(w job.Save) savedJob { return savedOf(w.Job) }, "state", "cancel", "cursor",
-		"total", "done", "failed", "unknown", "skipped", "attempts", "next_at", "beat_at", "result", "error",
+	engine.FencedByVersion(false, func(w job.Save) savedJob { return jobs.Row(w.Job).savedJob }, "state", "cancel",
+		"cursor", "total", "done", "failed", "unknown", "skipped", "attempts", "next_at", "beat_at", "result", "error",
 		"started_at", "finished_at", "owner", "failures"),
 }
 
 var JobWrites = []engine.Kind{
-	engine.Insert(func(w job.Add) jobRow { return rowOfJob(w.Job) }),
+	engine.Insert(func(w job.Add) jobRow { return jobs.Row(w.Job) }),
 	engine.Insert(func(w job.AddItem) jobItemRow {
 		return jobItemRow{JobID: w.JobID, N: w.N, Ref: w.Ref, State: int16(w.State), Error: w.Error}
 	}),
@@ -120,19 +107,11 @@ var JobWrites = []engine.Kind{
 }
 
 var (
-	jobs = record.Table[jobRow, job.Job]{
-		Order: record.Keyset{Columns: "id", Descending: true},
-		Record: func(r jobRow) (job.Job, error) {
-			failures, err := failuresOf(r.Failures)
-			return job.Job{ID: r.ID, Kind: r.Kind, Key: r.Key, State: job.State(r.State), Version: r.Version,
-				Cancel: r.Cancel, Cursor: r.Cursor, Total: r.Total,
-				Counts:   job.Counts{Done: r.Done, Failed: r.Failed, Unknown: r.Unknown, Skipped: r.Skipped},
-				Attempts: r.Attempts, NextAt: engine.Time(r.NextAt), BeatAt: engine.Time(r.BeatAt), Params: r.Params,
-				Result: r.Result,
-				Error:  r.Error, ActorID: r.ActorID, CreatedAt: engine.Time(r.CreatedAt), StartedAt: engine.Time(r.StartedAt),
-				FinishedAt: engine.Time(r.FinishedAt), Owner: r.Owner, Failures: failures}, err
-		},
-	}
+	jobs = record.Of(record.Table[jobRow, job.Job]{
+		Order:  record.Keyset{Columns: "id", Descending: true},
+		Reads:  func(r jobRow, j *job.Job) (err error) { j.Failures, err = failuresOf(r.Failures); return err },
+		Writes: func(j job.Job, r *jobRow) { r.Failures = failuresText(j.Failures) },
+	}, record.Names{"Failures": ""}, "Failures", "Rest")
 	jobItems = record.Table[jobItemRow, job.Item]{
 		Order: record.Keyset{Columns: "job_id, n"},
 		Record: func(r jobItemRow) (job.Item, error) {
@@ -142,7 +121,7 @@ var (
 )
 
 func (s Jobs) Add(ctx context.Context, j job.Job) (stored job.Job, added bool, err error) {
-	row := rowOfJob(j)
+	row := jobs.Row(j)
 	err = record.Write(ctx, s.db, func(ctx context.Context, tx bun.IDB) error {
 		// A row that another transaction has added and not committed is waited for.
 		r, err := tx.NewInsert().Model(&row).On("CONFLICT (kind, key) DO NOTHING").Exec(ctx)

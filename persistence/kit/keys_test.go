@@ -79,24 +79,6 @@ func TestKeysJoinATransaction(t *testing.T) {
 	})
 }
 
-// Keys are there before the writer starts.
-func TestKeysWithoutWriter(t *testing.T) {
-	db, err := persistence.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "test.db"), persistence.Options{})
-	storetest.Must(t, err)
-	defer db.Close()
-	err = db.Exclusive(t.Context(), func(ctx context.Context) error {
-		if _, err := persistence.Migrate(ctx, db); err != nil {
-			return err
-		}
-		k, err := keyring.Open(ctx, kit.NewKeys(db), filepath.Join(t.TempDir(), "master.key"), true, time.Now)
-		if err == nil {
-			persistence.Start(db, k.Ring().Audit(), "test")
-		}
-		return err
-	})
-	storetest.Must(t, err)
-}
-
 // Held counts accounts with unused recovery codes, and scheduled clients, by the key of their hashes.
 func TestHeldHashes(t *testing.T) {
 	db := persistencetest.SQLite(t)

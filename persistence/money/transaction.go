@@ -184,6 +184,9 @@ var TransactionFences = []engine.Kind{
 			d := w.Deposit
 			return setDepositRow{d.ID, int(d.Status), d.SenderInfo, d.TransferID, d.JobID, d.Facts, d.Version}
 		}),
+	// Before the withdrawal, as a move without SetWithdrawal locks them (SetHeld).
+	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) },
+		"status", "tx_id", "reason"),
 	engine.Fenced("UPDATE withdrawal SET status = v.status, fee_hi = v.fee_hi, fee_lo = v.fee_lo, "+
 		"transfer_id = NULLIF(v.transfer_id, ''), version = v.version + 1 {FROM v} "+
 		"WHERE withdrawal.id = v.id AND withdrawal.version = v.version {RETURNING withdrawal.id}",
@@ -193,8 +196,6 @@ var TransactionFences = []engine.Kind{
 			r.FeeHi, r.FeeLo = d.Fee.Parts()
 			return r
 		}),
-	engine.FencedByVersion(false, func(w transaction.SetQueued) queuedRow { return queuedRowOf(w.Queued) },
-		"status", "tx_id", "reason"),
 	engine.FencedByVersion(true, func(w transaction.SetDesk) deskRow {
 		return deskRow{UserID: w.UserID, ChangedAt: engine.Millis(w.At), Version: max(w.Version, 1)}
 	}, "changed_at"),

@@ -213,16 +213,6 @@ func TestBacklogReadsOneRowMore(t *testing.T) {
 	}
 }
 
-// A limit of 1 reads one row.
-func TestListOfOne(t *testing.T) {
-	db := persistencetest.SQLite(t)
-	fill(t, db)
-	got, err := labels.List(t.Context(), db, record.Part{Limit: 1})
-	if err != nil || len(got) != 1 || got[0].Name != "n4" {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
 // A change reports a row that cannot be read, without calling the function. It also reports a save that failed.
 func TestFailedChanges(t *testing.T) {
 	db := persistencetest.SQLite(t)

@@ -73,8 +73,7 @@ func TestTable(t *testing.T) {
 			want string
 		}{
 			{record.Part{}, "n4 n3 n2 n1 n0"},
-			{record.Part{Limit: 2}, "n4 n3"},
-			{record.Part{Limit: 2, After: []any{"n3", 4}}, "n2 n1"},
+			{record.Part{Limit: 1}, "n4"},
 			{record.Part{After: []any{"n0", 1}}, ""},
 			{record.Part{Where: []record.Filter{record.Is("group", "a")}}, "n4 n2 n0"},
 			{record.Part{Where: []record.Filter{record.Given("group", "b"), record.Given("name", "")}}, "n3 n1"},
@@ -175,11 +174,6 @@ func TestTableFindsFirstJoinedRow(t *testing.T) {
 			return nil
 		})
 		storetest.Must(t, err)
-		storetest.Equal(t, storetest.Value(labels.Prepared(t.Context(), db, "name = $1", "n1"))(t).Name, "n1", "prepared")
-		_, err = labels.Prepared(t.Context(), db, "name = $1", "none")
-		if fault.CodeOf(err) != fault.RecordNotFound || !strings.Contains(err.Error(), "there is no such label") {
-			t.Errorf("a prepared read of no row: %v", err)
-		}
 	})
 }
 
@@ -194,7 +188,9 @@ func TestPreparedReadsAndFailures(t *testing.T) {
 		}
 		storetest.Equal(t, storetest.Value(labels.Prepared(ctx, db, "name = $1", "a"))(t), (label{2, "a", "g", 0}))
 		_, err := labels.Prepared(ctx, db, "name = $1", "c")
-		storetest.Wants(t, err, fault.RecordNotFound)
+		if fault.CodeOf(err) != fault.RecordNotFound || !strings.Contains(err.Error(), "there is no such label") {
+			t.Errorf("a prepared read of no row: %v", err)
+		}
 		list := func(group string) ([]label, error) {
 			return labels.PreparedList(ctx, db, `"group" = $1`, "name", group)
 		}

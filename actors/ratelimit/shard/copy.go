@@ -48,15 +48,10 @@ func (c *Copy) step(s *Shard, now int64, _ *Effects) {
 	if c.AsRequester {
 		s.hear(x)
 	}
-	switch w := s.windows.Get(x.Demand.Key); {
-	case !x.TakenBack:
-		s.addOnce(x, now)
-	case x.ID != 0:
+	if x.TakenBack {
 		s.forgetNamed(x.Demand.Key, x.ID, x.Count, now)
-	case w != nil:
-		for range x.Count {
-			w.ForgetNewest()
-		}
+	} else {
+		s.addOnce(x, now)
 	}
 }
 

@@ -35,10 +35,9 @@ type Decide struct {
 	Ahead     int64    // nanoseconds from now to the instant of the admissions
 	Waits     any      // of the copies that the replica must confirm
 
-	// The answer. Only the owner of the slices Instants and Numbers makes them long enough.
+	// The answer. Only the owner of Numbers makes it long enough.
 	Verdict   Verdict
 	Standings []ratelimit.Standing
-	Instants  []int64  // when each demand was counted, by this node's clock
 	Numbers   []uint64 // the number of each admission that the requester learns as the replica; else 0
 	Witnessed []uint64 // the number of each that it must keep as the witness; else 0; nil: none
 	NotOwned  []int    // partitions that must first be taken over
@@ -140,7 +139,7 @@ func (d *Decide) MayDecide(n int) bool {
 	if d.IDs[i] != 0 && (d.Again || d.now < at.recent.mergedUntil) {
 		if x := at.recent.find(d.IDs[i], d.now); x != nil {
 			d.known = append(d.known, i)
-			d.repeat(i, x)
+			d.repeat(i, int64(x.count))
 		}
 	}
 	if len(d.known) > 0 {
@@ -167,15 +166,13 @@ func (d *Decide) isLast() bool {
 
 // repeat sends an existing admission to the replica, or to the witness, again. The requester may have no answer because
 // that node did not confirm it.
-func (d *Decide) repeat(i int, x *named) {
-	at := &d.At[i]
-	d.Instants[i] = x.instant
-	switch {
+func (d *Decide) repeat(i int, count int64) {
+	switch at := &d.At[i]; {
 	case at.Owner == at.Self:
 		at.number++
-		d.copy(i, int64(x.count), true)
+		d.copy(i, count, true)
 	case at.phase == acting:
-		d.witness(i, int64(x.count), true)
+		d.witness(i, count, true)
 	}
 }
 
@@ -184,7 +181,6 @@ func (d *Decide) Counted(n int, instant, count int64) {
 	i := d.demandAt(n)
 	at := &d.At[i]
 	at.number++
-	d.Instants[i] = instant
 	if d.IDs[i] != 0 {
 		at.recent.note(named{d.IDs[i], d.Demands[i].Key.Fingerprint(), instant, int32(count)}, instant)
 	}
@@ -249,27 +245,20 @@ func (r *Reserve) step(s *Shard, now int64, out *Effects) {
 	r.Given, _ = s.windows.Reserve(&d.Demands[0], r.Most, r.Share, d.Ahead, &d.Standings[0], now, d)
 }
 
-// Forget takes back admissions that were counted here, also on the replica. Unnamed admissions are identified by their
-// instant. A node that has not decided forgets nothing: the node that decided notifies it.
+// Forget takes back admissions that were counted here, also on the replica. A node that has not decided forgets
+// nothing: the node that decided notifies it.
 type Forget struct {
 	Place
-	Demand         ratelimit.Demand
-	ID             uint64
-	Instant, Count int64
+	Demand ratelimit.Demand
+	ID     uint64
+	Count  int64
 }
 
 func (f *Forget) step(s *Shard, now int64, out *Effects) {
 	if !s.hasDecided() {
 		return
 	}
-	forgotten := int64(0)
-	if f.ID != 0 {
-		forgotten = s.forgetNamed(f.Demand.Key, f.ID, f.Count, now)
-	} else if w := s.windows.Get(f.Demand.Key); w != nil {
-		for forgotten < f.Count && w.Forget(f.Instant) {
-			forgotten++
-		}
-	}
+	forgotten := s.forgetNamed(f.Demand.Key, f.ID, f.Count, now)
 	if forgotten == 0 {
 		return
 	}

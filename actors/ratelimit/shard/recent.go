@@ -143,7 +143,7 @@ func (s *Shard) addOnce(x *Update, now int64) {
 			w.ShareFor(now, x.Demand.Period)
 		}
 	}
-	instant := w.Add(now, x.Ahead, x.Count, quotaOf(&x.Demand))
+	instant := w.Add(now, x.Ahead, x.Count, x.Demand.Quota())
 	if x.ID != 0 {
 		s.recent.note(named{x.ID, x.Demand.Key.Fingerprint(), instant, int32(x.Count)}, now)
 	}
@@ -164,8 +164,4 @@ func (s *Shard) forgetNamed(k ratelimit.Key, id uint64, count, now int64) (n int
 		s.recent.forget(x)
 	}
 	return n
-}
-
-func quotaOf(d *ratelimit.Demand) ratelimit.Quota {
-	return ratelimit.Quota{Limit: d.Limit, Period: int64(d.Period)}
 }

@@ -12,7 +12,7 @@ import (
 func (s *Shard) admit(at Place, d ratelimit.Demand, requester string, id uint64, now int64, out *Effects) *Decide {
 	m := &Decide{At: []At{{Place: at}}, Hashes: []uint64{d.Key.Hash()}, Demands: []ratelimit.Demand{d}, IDs: []uint64{id},
 		Requester: requester, AsReplica: at.Owner != at.Self, Waits: "waits", Standings: make([]ratelimit.Standing, 1),
-		Instants: make([]int64, 1), Numbers: make([]uint64, 1)}
+		Numbers: make([]uint64, 1)}
 	s.Step(m, now, out)
 	return m
 }

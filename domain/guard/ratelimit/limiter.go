@@ -72,7 +72,7 @@ type Demand struct {
 	Cost int64
 }
 
-func (d Demand) quota() Quota { return Quota{Limit: d.Limit, Period: int64(d.Period)} }
+func (d Demand) Quota() Quota { return Quota{Limit: d.Limit, Period: int64(d.Period)} }
 
 // Limiter keeps the windows of keys: a Table those of one node, and package actors/ratelimit those of a cluster. It
 // is safe for concurrent use. It has its own clock, so callers with different delays cannot disagree about the time.

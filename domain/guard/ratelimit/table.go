@@ -164,9 +164,9 @@ func Decide(parts []*Partition, hashes []uint64, demands []Demand, standings []S
 		}
 		instant, cost := now, max(1, demands[i].Cost)
 		if cost == 1 {
-			windows[i].Admit(now, demands[i].quota())
+			windows[i].Admit(now, demands[i].Quota())
 		} else {
-			instant = windows[i].Add(now, 0, cost, demands[i].quota())
+			instant = windows[i].Add(now, 0, cost, demands[i].Quota())
 		}
 		if standings[i].Used += cost; standings[i].Used == cost {
 			standings[i].Reset = int64(demands[i].Period)
@@ -197,7 +197,7 @@ func (p *Partition) Reserve(d *Demand, most, share, ahead int64, stand *Standing
 	if w == nil {
 		w = p.add(d.Key, hash, now+ahead+int64(d.Period))
 	}
-	gate.Counted(0, w.Add(now, ahead, reserved, d.quota()), reserved)
+	gate.Counted(0, w.Add(now, ahead, reserved, d.Quota()), reserved)
 	stand.Used += reserved
 	return reserved, true
 }
@@ -255,10 +255,10 @@ func (t *Table) Unlock(at []int) {
 // look returns the state of a demand in its window; a nil window has no admission.
 func look(w *Window, d *Demand, now int64) (at Standing) {
 	if w != nil {
-		at = w.Look(now, d.quota())
+		at = w.Look(now, d.Quota())
 	}
 	if d.Cost > 1 && at.Used+d.Cost > d.Limit {
-		at.Retry = w.waitFor(d.Cost, now, d.quota())
+		at.Retry = w.waitFor(d.Cost, now, d.Quota())
 	}
 	return at
 }
