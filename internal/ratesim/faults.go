@@ -6,7 +6,7 @@ import (
 )
 
 // A fault hits one node. The next one follows when the cluster has settled, because the limiter promises its limits
-// for one lost or frozen node at a time.
+// for one lost or frozen node at a time, while others stall for a moment.
 
 // crowd stalls nodes for a short time now and then, as on a machine that is short of processors.
 func (w *world) crowd() {

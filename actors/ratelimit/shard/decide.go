@@ -263,14 +263,15 @@ func (f *Forget) step(s *Shard, now int64, out *Effects) {
 		return
 	}
 	s.number++
-	x := Update{Part: s.n, Number: s.number, ID: f.ID, Demand: f.Demand, TakenBack: true, Count: forgotten}
+	tell := func(to string, witness bool) {
+		out.Sends = append(out.Sends, Send{to, &Update{Part: s.n, Number: s.number, ID: f.ID, Demand: f.Demand,
+			TakenBack: true, Witness: witness, Count: forgotten}})
+	}
 	if f.Owner == f.Self && f.Replica != "" {
-		out.Sends = append(out.Sends, Send{f.Replica, &x})
+		tell(f.Replica, false)
 	}
 	if f.Witness != "" {
-		y := x
-		y.Witness = true
-		out.Sends = append(out.Sends, Send{f.Witness, &y})
+		tell(f.Witness, true)
 	}
 }
 
