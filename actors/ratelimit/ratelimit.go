@@ -9,9 +9,9 @@
 // When the owner dies, its replica goes on without a gap. When the owner does not answer, the replica decides for it.
 // The owner learns this from the replica, because the replica must confirm its admissions, and then takes over the
 // replica's state. While one of both is silent, a third member keeps the admissions of the other one (witness.go). So
-// one node at a time may be lost or frozen, while others stall for a moment, and no window holds one admission too many.
-// When neither answers for long, a node decides alone within its share of the limit. Each admission has a name, so a
-// request that is sent twice counts once (shard/recent.go).
+// one node at a time may be lost or frozen, while others stall for a moment, and no window holds one too many. When
+// neither answers for long, a node decides alone within its share of the limit. Each admission has a name, so a request
+// that is sent twice counts once (shard/recent.go).
 //
 // A key is a virtual actor of the kind "rate" (host.go), but has no mailbox and no goroutine. The windows of a
 // partition are a table behind a lock, and a turn runs on the goroutine of its caller, at a tenth of the cost.

@@ -105,8 +105,8 @@ func (r *replicator) sendUpdate(m *member, q *pb.RateCopy, updates []*shard.Upda
 }
 
 // updatesFailed handles updates that a replica did not confirm, and those that wait behind them. If the replica is
-// gone, the owner goes on without one until it answers again. If this node was frozen or cut off, the replica may have
-// decided in the meantime: then the waiting decisions fail.
+// gone, the owner goes on without one until it answers again, and the waiting decisions wait for a witness instead. If
+// this node was frozen or cut off, the replica may have decided in the meantime: then the waiting decisions fail.
 func (r *replicator) updatesFailed(m *member, updates []*shard.Update, began int64) {
 	if updates = failWitness(updates); len(updates) == 0 {
 		return
@@ -163,9 +163,10 @@ func (r *replicator) noteUnreplicated(updates []*shard.Update) {
 const actTime = 100 * time.Millisecond
 
 // mayGoOnWithout reports whether an owner may go on without a replica that has not answered since an instant. It may if
-// the replica is gone, and this node has what others have witnessed of it. It also may if another member answers, the replica still does not, and the replica cannot have
-// decided. The replica can have decided in two cases. Either this node stalled after the replica's last confirmation,
-// or another member had the replica decide and this node has not settled with it since.
+// the replica is gone, and all others have told what they have witnessed of it. It also may if another member answers,
+// the replica still does not, and the replica cannot have decided. The replica can have decided in two cases. Either
+// this node stalled after the replica's last confirmation, or another member had the replica decide and this node has
+// not settled with it since.
 func (r *replicator) mayGoOnWithout(m *member, began int64) bool {
 	if r.net.Lost(m.id) {
 		return r.takeOverLost(m.id)

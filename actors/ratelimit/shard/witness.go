@@ -8,8 +8,8 @@ import "slices"
 // over from a lost member asks all others what they have witnessed of it, and counts what its own state lacks.
 
 const (
-	// witnessTime is how long an admission is remembered as a witness, in nanoseconds: until the member that counted it
-	// answers again or is given up, and the next one has taken over.
+	// witnessTime is how long an admission is remembered as a witness, in nanoseconds. By then the member that counted
+	// it answers again, or it is given up and another one has taken over.
 	witnessTime = recentTime + 5e9
 	// maxWitnessed bounds the admissions of one member that a node remembers as a witness, so that one message has room
 	// for them. When there are more, the oldest may be lost with that member.

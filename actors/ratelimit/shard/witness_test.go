@@ -8,7 +8,7 @@ import (
 	"castellan/domain/kit/storetest"
 )
 
-// admit counts one admission, in an own term of the node if it decides as the replica.
+// admit requests one admission of a shard.
 func (s *Shard) admit(at Place, d ratelimit.Demand, requester string, id uint64, now int64, out *Effects) *Decide {
 	m := &Decide{At: []At{{Place: at}}, Hashes: []uint64{d.Key.Hash()}, Demands: []ratelimit.Demand{d}, IDs: []uint64{id},
 		Requester: requester, AsReplica: at.Owner != at.Self, Waits: "waits", Standings: make([]ratelimit.Standing, 1),
@@ -17,8 +17,8 @@ func (s *Shard) admit(at Place, d ratelimit.Demand, requester string, id uint64,
 	return m
 }
 
-// The replica b decides in the place of the stalled owner a, and is lost before a has its state. What b has admitted
-// counts at a, because c is its witness: as the requester, and for b's own request. The seeds 92020, 112083, 112535,
+// The replica b decides in the place of the stalled owner a, and is lost before a has its state. The admissions of b
+// count at a, because c is their witness: as the requester, and for b's own request. The seeds 92020, 112083, 112535,
 // 113019, 114584 and 115048 of crowded runs had this order of events.
 func TestAdmissionOfLostReplicaCounts(t *testing.T) {
 	d, now := demand("a", 10), int64(time.Hour)
@@ -68,7 +68,7 @@ func TestAdmissionOfLostReplicaCounts(t *testing.T) {
 	}
 }
 
-// An owner goes on without its silent replica b, and is lost. What it has admitted since counts at b, which takes over.
+// An owner goes on without its silent replica b, and is lost. Its admissions since then count at b, which takes over.
 // If b has got the state in between, nothing counts twice, even when the names are forgotten.
 func TestAdmissionWithoutReplicaCounts(t *testing.T) {
 	d, now := demand("a", 10), int64(time.Hour)
