@@ -153,8 +153,9 @@ func (l *Limiter) Sweep() {
 	l.table.Sweep()
 	now, pl := l.table.Instant(), l.place.Load()
 	l.members.Range(func(id, m any) bool {
-		if !slices.Contains(pl.owner[:], id.(string)) && !slices.Contains(pl.replica[:], id.(string)) &&
-			m.(*member).witnessedNothing(now) {
+		empty := false
+		m.(*member).withWitnessed(func(w *shard.Witnessed) { empty = w.Empty(now) })
+		if empty && !slices.Contains(pl.owner[:], id.(string)) && !slices.Contains(pl.replica[:], id.(string)) {
 			l.members.Delete(id)
 		}
 		return true

@@ -71,7 +71,7 @@ func (dr *decider) takeBack(from string, count int64, ids []uint64, demands ...r
 		return
 	}
 	m := dr.peers.member(from)
-	m.forgetWitnessed(ids, count)
+	m.withWitnessed(func(w *shard.Witnessed) { w.Forget(ids, count) })
 	q := dr.prepare(target{member: from}, modeTakeBack, count, ids, demands)
 	q.noReply = true
 	m.queries.put(q)

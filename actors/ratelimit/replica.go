@@ -28,7 +28,7 @@ func (f *follower) receiveUpdates(from string, question proto.Message, answer fu
 	case q.Without != "":
 		back.Replaced = f.replacedAgo(from)
 		if len(q.Of) > 0 {
-			back.Witnessed = encodeWitnessed(f.peers.member(q.Without).recordInquiry(q.Of, f.table.Instant()))
+			back.Witnessed = encodeUpdates(f.peers.member(q.Without).recordInquiry(q.Of, f.table.Instant()))
 		}
 	case q.Stood:
 		back.Gone, back.Ahead = f.peers.member(from).recordCatchUp(f.table.Instant()), f.decidedFor(from)

@@ -40,74 +40,55 @@ func (r *replicator) sendWitness(x *shard.Update, d *decision) bool {
 
 // failWitness fails the decisions whose witness did not confirm them, and returns the other updates.
 func failWitness(updates []*shard.Update) []*shard.Update {
-	isWitness := func(x *shard.Update) bool { return x.Witness }
-	if !slices.ContainsFunc(updates, isWitness) {
-		return updates
-	}
-	for _, x := range updates {
+	return slices.DeleteFunc(slices.Clone(updates), func(x *shard.Update) bool {
 		if d, waits := x.Waits.(*decision); waits && x.Witness {
 			d.pending.failed.Store(true)
 			d.finish()
 		}
-	}
-	return slices.DeleteFunc(slices.Clone(updates), isWitness)
+		return x.Witness
+	})
 }
 
 // keep remembers the admissions of another member in a message, as their witness. If that member decides in an owner's
 // place, this node has learned that, too.
 func (ps *peers) keep(from string, q *pb.RateCopy) {
-	if q == nil || !updateFits(q) {
-		return
-	}
-	m, pl, now := ps.member(from), ps.place.Load(), ps.table.Instant()
-	m.witnessMu.Lock()
-	defer m.witnessMu.Unlock()
-	for i := range q.Parts {
-		x := decodeUpdate(q, i, 0)
-		switch {
-		case x == nil:
-		case x.TakenBack:
-			m.witnessed.Forget(x.ID, x.Count)
-		default:
-			m.witnessed.Note(x, now)
-			if owner := pl.owner[x.Part]; owner != from && owner != "" && owner != ps.self {
-				storeMax(&ps.member(owner).replacedAt, now)
+	pl, now := ps.place.Load(), ps.table.Instant()
+	for _, x := range decodeUpdates(q) {
+		ps.member(from).withWitnessed(func(w *shard.Witnessed) {
+			if x.TakenBack {
+				w.Forget([]uint64{x.ID}, x.Count)
+			} else {
+				w.Note(x, now)
 			}
+		})
+		if owner := pl.owner[x.Part]; owner != from && owner != "" && owner != ps.self {
+			storeMax(&ps.member(owner).replacedAt, now)
 		}
 	}
 }
 
 // keepOwn is keep for an admission of this node's own request, which it sent at an instant. False: it is void.
 func (m *member) keepOwn(d *ratelimit.Demand, id, number uint64, sent, now int64) bool {
-	m.witnessMu.Lock()
-	defer m.witnessMu.Unlock()
-	if m.witnessed.Void(sent) {
-		return false
-	}
-	m.witnessed.Note(&shard.Update{Part: d.Key.Partition(), Number: number, ID: id, Demand: *d, Count: 1}, now)
-	return true
+	void := false
+	m.withWitnessed(func(w *shard.Witnessed) {
+		if void = w.Void(sent); !void {
+			w.Note(&shard.Update{Part: d.Key.Partition(), Number: number, ID: id, Demand: *d, Count: 1}, now)
+		}
+	})
+	return !void
 }
 
-// forgetWitnessed removes admissions that are taken back.
-func (m *member) forgetWitnessed(ids []uint64, count int64) {
+// withWitnessed calls do with the admissions of the member that this node has witnessed.
+func (m *member) withWitnessed(do func(w *shard.Witnessed)) {
 	m.witnessMu.Lock()
 	defer m.witnessMu.Unlock()
-	for _, id := range ids {
-		m.witnessed.Forget(id, count)
-	}
+	do(&m.witnessed)
 }
 
 // recordInquiry returns what this node has witnessed of a lost member.
-func (m *member) recordInquiry(parts []uint32, now int64) []*shard.Update {
-	m.witnessMu.Lock()
-	defer m.witnessMu.Unlock()
-	return m.witnessed.Asked(parts, now)
-}
-
-func (m *member) witnessedNothing(now int64) bool {
-	m.witnessMu.Lock()
-	defer m.witnessMu.Unlock()
-	return m.witnessed.Empty(now)
+func (m *member) recordInquiry(parts []uint32, now int64) (all []*shard.Update) {
+	m.withWitnessed(func(w *shard.Witnessed) { all = w.Asked(parts, now) })
+	return all
 }
 
 // inquiry is the question, to all other members, what they have witnessed of a lost one. One message is for many.
@@ -175,28 +156,30 @@ func (ps *peers) askWitness(id string, q *pb.RateCopy) (all []*shard.Update, ok 
 			time.Sleep(5 * time.Millisecond)
 			continue
 		}
-		if w := answer.Witnessed; w != nil && updateFits(w) {
-			for i := range w.Parts {
-				if x := decodeUpdate(w, i, math.MaxInt64/2); x != nil {
-					x.Again = true
-					all = append(all, x)
-				}
-			}
-		}
-		return all, true
+		return decodeUpdates(answer.Witnessed), true
 	}
 	return nil, false
 }
 
-func encodeWitnessed(all []*shard.Update) *pb.RateCopy {
-	if len(all) == 0 {
-		return nil
-	}
+func encodeUpdates(all []*shard.Update) *pb.RateCopy {
 	q, text := &pb.RateCopy{}, []byte(nil)
 	for _, x := range all {
 		text = encodeUpdate(q, x, text)
 	}
 	return q
+}
+
+// decodeUpdates decodes admissions, which may lie back. q may be nil.
+func decodeUpdates(q *pb.RateCopy) (all []*shard.Update) {
+	for i := range q.GetParts() {
+		if !updateFits(q) {
+			break
+		}
+		if x := decodeUpdate(q, i, math.MaxInt64/2); x != nil {
+			all = append(all, x)
+		}
+	}
+	return all
 }
 
 // takeOverLost takes over, as the owner, what others have witnessed of a lost replica. False: one of them is silent.

@@ -372,7 +372,7 @@ func (r *request) takeBack() {
 		if id == n.id {
 			forget(n)
 		} else {
-			n.peer(id).witnessed.Forget(r.id(), 1)
+			n.peer(id).witnessed.Forget([]uint64{r.id()}, 1)
 			n.send(id, forget)
 		}
 	}

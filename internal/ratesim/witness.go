@@ -25,7 +25,7 @@ func (n *node) witness(p int) int {
 func (n *node) keep(from string, x *shard.Update) {
 	w := &n.peer(n.byName[from]).witnessed
 	if x.TakenBack {
-		w.Forget(x.ID, x.Count)
+		w.Forget([]uint64{x.ID}, x.Count)
 		return
 	}
 	w.Note(x, n.clock())

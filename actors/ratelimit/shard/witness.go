@@ -55,13 +55,12 @@ func (w *Witnessed) Empty(now int64) bool {
 	return len(w.all) == 0 && w.askedAt+witnessTime < now
 }
 
-// Forget removes at most count admissions of a name, which were taken back.
-func (w *Witnessed) Forget(id uint64, count int64) {
+// Forget removes at most count admissions of each name, which were taken back.
+func (w *Witnessed) Forget(ids []uint64, count int64) {
 	w.all = slices.DeleteFunc(w.all, func(x witnessed) bool {
-		if x.ID != id || id == 0 {
-			return false
+		if slices.Contains(ids, x.ID) {
+			x.Count -= count
 		}
-		x.Count -= count
 		return x.Count <= 0
 	})
 }

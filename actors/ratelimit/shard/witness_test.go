@@ -112,8 +112,8 @@ func TestWitnessed(t *testing.T) {
 	}
 	note(1, 1)
 	note(2, 5)
-	w.Forget(1, 1)
-	w.Forget(2, 2)
+	w.Forget([]uint64{1}, 1)
+	w.Forget([]uint64{2}, 2)
 	if all := w.Asked([]uint32{3, 7}, now+50); len(all) != 1 || all[0].Count != 3 || all[0].Ahead != 50 || !all[0].Again {
 		t.Errorf("%+v", all)
 	}
