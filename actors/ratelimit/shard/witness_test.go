@@ -34,7 +34,7 @@ func TestAdmissionOfLostReplicaCounts(t *testing.T) {
 		"its process ends": func(a *Shard, place Place, all []*Update) {
 			lost := &Lost{Replica: "b", Witnessed: all}
 			if a.Step(lost, now, &Effects{}); !lost.Stopped || a.Owns() {
-				t.Errorf("the owner goes on without an admission: %s", a.Phase())
+				t.Fatalf("the owner goes on without an admission: %s", a.Phase())
 			}
 			begin := &TakeOver{Place: place}
 			a.Step(begin, now, &Effects{})
