@@ -83,3 +83,18 @@ func TestWaiterLeavesWithoutDatabase(t *testing.T) {
 		t.Errorf("%d reads for one caller", n)
 	}
 }
+
+// An owner ignores a command whose caller has stopped waiting.
+func TestLateCommandsAreIgnored(t *testing.T) {
+	s, client := ownerOf(t, challenge.Pending)
+	client.Now = func() time.Time { return time.Now().Add(-patience - time.Second) }
+	for _, call := range []func(ctx context.Context) error{
+		func(ctx context.Context) error { _, err := client.Result(ctx, "c", 0); return err },
+		func(ctx context.Context) error { _, _, err := client.Subscribe(ctx, "c", 1, 0); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		storetest.Wants(t, call(ctx), fault.Unavailable)
+		cancel()
+	}
+	storetest.Equal(t, s.loads.Load(), 0, "reads")
+}
