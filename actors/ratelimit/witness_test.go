@@ -5,6 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"castellan/actors/pb"
 	"castellan/domain/kit/storetest"
 )
 
@@ -51,4 +54,31 @@ func TestAdmissionSurvivesWithoutReplica(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A node of an older version keeps nothing as a witness, and requests are decided beside it as before.
+func TestOlderNodeIsNoWitness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := together(t)
+		defer w.close()
+		c := w.nodes["c"]
+		now := c.serve[updateName]
+		c.serve[updateName] = func(from string, question proto.Message, answer func(proto.Message)) {
+			q := question.(*pb.RateCopy)
+			q.Witness, q.Of = nil, nil
+			now(from, q, answer)
+		}
+		d := demand("r", keyOf("a", "b"), 10)
+		w.freeze("a")
+		if ok, err := w.ask(w.nodes["b"], d); !ok || err != nil {
+			t.Error(ok, err)
+		}
+		w.kill("b")
+		w.thaw("a", false)
+		w.see([]string{"a", "c"}, "a", "c")
+		time.Sleep(time.Second)
+		if ok, err := w.ask(w.nodes["a"], d); !ok || err != nil {
+			t.Error(ok, err)
+		}
+	})
 }
