@@ -97,20 +97,26 @@ func (d *Decide) among(demands []ratelimit.Demand, standings []ratelimit.Standin
 	return ratelimit.Decide(parts, hashes, demands, standings, d.now, d)
 }
 
-// decideRest decides about the demands that this node has not yet admitted.
+// decideRest decides about the demands that this node has not yet admitted. Two members may have admitted more than a
+// limit together before their states were merged. The requester has no answer then, so it may be refused.
 func (d *Decide) decideRest() (admits, open bool) {
 	known := slices.Clone(d.known)
 	d.known, d.looked, d.order = d.known[:0], 0, []int{}
 	var rest []ratelimit.Demand
+	over := false
 	for i := range d.Demands {
 		if !slices.Contains(known, i) {
 			d.order, rest = append(d.order, i), append(rest, d.Demands[i])
 		}
 		d.Standings[i] = d.At[i].windows.Look(&d.Demands[i], d.Hashes[i], d.now)
+		if d.Standings[i].Used > d.Demands[i].Limit && slices.Contains(known, i) {
+			over = true
+			continue
+		}
 		d.Standings[i].Retry, d.Standings[i].Sharing = 0, ratelimit.Alone // it is admitted
 	}
-	if len(rest) == 0 {
-		return true, true
+	if over || len(rest) == 0 {
+		return !over, true
 	}
 	some := make([]ratelimit.Standing, len(rest))
 	admits, open = d.among(rest, some)

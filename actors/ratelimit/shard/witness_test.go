@@ -128,3 +128,18 @@ func TestWitnessed(t *testing.T) {
 		t.Error("admissions are not forgotten in time")
 	}
 }
+
+// Two members have admitted more than the limit together. A repetition is refused, because its requester has no answer.
+func TestRepetitionOverTheLimitIsRefused(t *testing.T) {
+	d, now := demand("a", 2), int64(time.Hour)
+	s, place := partitionOf(d.Key), Place{Self: "a", Owner: "a", Confirmed: true}
+	s.own("")
+	s.recent.mergedUntil = now + recentTime
+	for id, want := range []Verdict{Admitted, Admitted, Refused} {
+		s.addOnce(&Update{Part: s.n, ID: uint64(id + 1), Demand: demand("a", 100), Count: 1}, now)
+		m := s.admit(place, d, "b", uint64(id+1), now, &Effects{})
+		if m.Verdict != want || (m.Standings[0].Retry > 0) != (want == Refused) {
+			t.Errorf("repetition %d: %d, %+v", id+1, m.Verdict, m.Standings)
+		}
+	}
+}
