@@ -153,8 +153,9 @@ type RateAnswer struct {
 	Retry         []int64  `protobuf:"varint,4,rep,packed,name=retry,proto3" json:"retry,omitempty"`
 	Instants      []int64  `protobuf:"varint,5,rep,packed,name=instants,proto3" json:"instants,omitempty"`
 	Numbers       []uint64 `protobuf:"varint,6,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
-	Counts        []int64  `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`   // granted beforehand
-	Sharing       []uint32 `protobuf:"varint,8,rep,packed,name=sharing,proto3" json:"sharing,omitempty"` // of each key: how it is to be counted (domain/guard/ratelimit.Sharing); absent: alone
+	Counts        []int64  `protobuf:"varint,7,rep,packed,name=counts,proto3" json:"counts,omitempty"`       // granted beforehand
+	Sharing       []uint32 `protobuf:"varint,8,rep,packed,name=sharing,proto3" json:"sharing,omitempty"`     // of each key: how it is to be counted (domain/guard/ratelimit.Sharing); absent: alone
+	Witnessed     []uint64 `protobuf:"varint,9,rep,packed,name=witnessed,proto3" json:"witnessed,omitempty"` // of each key: the number of an admission that the requester keeps as its witness; else 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -245,23 +246,34 @@ func (x *RateAnswer) GetSharing() []uint32 {
 	return nil
 }
 
+func (x *RateAnswer) GetWitnessed() []uint64 {
+	if x != nil {
+		return x.Witnessed
+	}
+	return nil
+}
+
 // RateCopy tells the replica of a partition what its owner counted.
 type RateCopy struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Parts         []uint32               `protobuf:"varint,1,rep,packed,name=parts,proto3" json:"parts,omitempty"`
-	Numbers       []uint64               `protobuf:"varint,2,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
-	Keys          [][]byte               `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
-	Limits        []int64                `protobuf:"varint,4,rep,packed,name=limits,proto3" json:"limits,omitempty"`
-	Periods       []int64                `protobuf:"varint,5,rep,packed,name=periods,proto3" json:"periods,omitempty"` // nanoseconds
-	Taken         []bool                 `protobuf:"varint,6,rep,packed,name=taken,proto3" json:"taken,omitempty"`     // the admission is taken back
-	States        []*RateState           `protobuf:"bytes,7,rep,name=states,proto3" json:"states,omitempty"`
-	Counts        []int64                `protobuf:"varint,8,rep,packed,name=counts,proto3" json:"counts,omitempty"`  // of each; absent: one
-	Aheads        []int64                `protobuf:"varint,9,rep,packed,name=aheads,proto3" json:"aheads,omitempty"`  // nanoseconds by which its instant lies ahead; absent: 0
-	Ids           []uint64               `protobuf:"fixed64,10,rep,packed,name=ids,proto3" json:"ids,omitempty"`      // of each: its name; absent: none
-	Without       string                 `protobuf:"bytes,11,opt,name=without,proto3" json:"without,omitempty"`       // instead: the sender wants to go on without this replica, which is silent
-	Again         []uint32               `protobuf:"varint,13,rep,packed,name=again,proto3" json:"again,omitempty"`   // the numbers, from 0, of the admissions that may have been sent before
-	Shared        []uint32               `protobuf:"varint,14,rep,packed,name=shared,proto3" json:"shared,omitempty"` // the numbers, from 0, of the admissions whose wider key counts them, too
-	Stood         bool                   `protobuf:"varint,12,opt,name=stood,proto3" json:"stood,omitempty"`          // instead: the sender stood still, and asks what it has missed
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Parts   []uint32               `protobuf:"varint,1,rep,packed,name=parts,proto3" json:"parts,omitempty"`
+	Numbers []uint64               `protobuf:"varint,2,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+	Keys    [][]byte               `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
+	Limits  []int64                `protobuf:"varint,4,rep,packed,name=limits,proto3" json:"limits,omitempty"`
+	Periods []int64                `protobuf:"varint,5,rep,packed,name=periods,proto3" json:"periods,omitempty"` // nanoseconds
+	Taken   []bool                 `protobuf:"varint,6,rep,packed,name=taken,proto3" json:"taken,omitempty"`     // the admission is taken back
+	States  []*RateState           `protobuf:"bytes,7,rep,name=states,proto3" json:"states,omitempty"`
+	Counts  []int64                `protobuf:"varint,8,rep,packed,name=counts,proto3" json:"counts,omitempty"`  // of each; absent: one
+	Aheads  []int64                `protobuf:"varint,9,rep,packed,name=aheads,proto3" json:"aheads,omitempty"`  // nanoseconds by which its instant lies ahead; absent: 0
+	Ids     []uint64               `protobuf:"fixed64,10,rep,packed,name=ids,proto3" json:"ids,omitempty"`      // of each: its name; absent: none
+	Without string                 `protobuf:"bytes,11,opt,name=without,proto3" json:"without,omitempty"`       // instead: the sender wants to go on without this replica, which is silent
+	Again   []uint32               `protobuf:"varint,13,rep,packed,name=again,proto3" json:"again,omitempty"`   // the numbers, from 0, of the admissions that may have been sent before
+	Shared  []uint32               `protobuf:"varint,14,rep,packed,name=shared,proto3" json:"shared,omitempty"` // the numbers, from 0, of the admissions whose wider key counts them, too
+	Stood   bool                   `protobuf:"varint,12,opt,name=stood,proto3" json:"stood,omitempty"`          // instead: the sender stood still, and asks what it has missed
+	// To without: which partitions the sender takes over from it, in order. The answer has what the receiver witnessed.
+	Of []uint32 `protobuf:"varint,15,rep,packed,name=of,proto3" json:"of,omitempty"`
+	// Besides: admissions of the sender that no replica confirms. The receiver keeps them as their witness.
+	Witness       *RateCopy `protobuf:"bytes,16,opt,name=witness,proto3" json:"witness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -394,6 +406,20 @@ func (x *RateCopy) GetStood() bool {
 	return false
 }
 
+func (x *RateCopy) GetOf() []uint32 {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
+func (x *RateCopy) GetWitness() *RateCopy {
+	if x != nil {
+		return x.Witness
+	}
+	return nil
+}
+
 // RateCopied answers a RateCopy with partitions of it.
 type RateCopied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -401,6 +427,7 @@ type RateCopied struct {
 	Needs         []uint32               `protobuf:"varint,2,rep,packed,name=needs,proto3" json:"needs,omitempty"` // the replica misses a part of the state
 	Replaced      uint64                 `protobuf:"varint,3,opt,name=replaced,proto3" json:"replaced,omitempty"`  // to without: how long ago the sender last had the replica decide, microseconds; 0: never
 	Gone          uint64                 `protobuf:"varint,4,opt,name=gone,proto3" json:"gone,omitempty"`          // to stood: how often the receiver has gone on without the sender as its replica
+	Witnessed     *RateCopy              `protobuf:"bytes,5,opt,name=witnessed,proto3" json:"witnessed,omitempty"` // to of: these admissions, whose instants lie back (aheads); absent: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -461,6 +488,13 @@ func (x *RateCopied) GetGone() uint64 {
 		return x.Gone
 	}
 	return 0
+}
+
+func (x *RateCopied) GetWitnessed() *RateCopy {
+	if x != nil {
+		return x.Witnessed
+	}
+	return nil
 }
 
 // RatePull asks for the state of a partition, and has its holder stop deciding.
@@ -1200,7 +1234,7 @@ const file_rates_proto_rawDesc = "" +
 	"\x03ids\x18\b \x03(\x06R\x03ids\x12\x14\n" +
 	"\x05again\x18\t \x03(\rR\x05again\x12\x16\n" +
 	"\x06shared\x18\n" +
-	" \x03(\rR\x06shared\"\xd0\x01\n" +
+	" \x03(\rR\x06shared\"\xee\x01\n" +
 	"\n" +
 	"RateAnswer\x12\x1a\n" +
 	"\bverdicts\x18\x01 \x03(\rR\bverdicts\x12\x12\n" +
@@ -1210,7 +1244,8 @@ const file_rates_proto_rawDesc = "" +
 	"\binstants\x18\x05 \x03(\x03R\binstants\x12\x18\n" +
 	"\anumbers\x18\x06 \x03(\x04R\anumbers\x12\x16\n" +
 	"\x06counts\x18\a \x03(\x03R\x06counts\x12\x18\n" +
-	"\asharing\x18\b \x03(\rR\asharing\"\xee\x02\n" +
+	"\asharing\x18\b \x03(\rR\asharing\x12\x1c\n" +
+	"\twitnessed\x18\t \x03(\x04R\twitnessed\"\xb7\x03\n" +
 	"\bRateCopy\x12\x14\n" +
 	"\x05parts\x18\x01 \x03(\rR\x05parts\x12\x18\n" +
 	"\anumbers\x18\x02 \x03(\x04R\anumbers\x12\x12\n" +
@@ -1226,13 +1261,16 @@ const file_rates_proto_rawDesc = "" +
 	"\awithout\x18\v \x01(\tR\awithout\x12\x14\n" +
 	"\x05again\x18\r \x03(\rR\x05again\x12\x16\n" +
 	"\x06shared\x18\x0e \x03(\rR\x06shared\x12\x14\n" +
-	"\x05stood\x18\f \x01(\bR\x05stood\"h\n" +
+	"\x05stood\x18\f \x01(\bR\x05stood\x12\x0e\n" +
+	"\x02of\x18\x0f \x03(\rR\x02of\x127\n" +
+	"\awitness\x18\x10 \x01(\v2\x1d.castellan.actors.v1.RateCopyR\awitness\"\xa5\x01\n" +
 	"\n" +
 	"RateCopied\x12\x14\n" +
 	"\x05ahead\x18\x01 \x03(\rR\x05ahead\x12\x14\n" +
 	"\x05needs\x18\x02 \x03(\rR\x05needs\x12\x1a\n" +
 	"\breplaced\x18\x03 \x01(\x04R\breplaced\x12\x12\n" +
-	"\x04gone\x18\x04 \x01(\x04R\x04gone\"\x8a\x01\n" +
+	"\x04gone\x18\x04 \x01(\x04R\x04gone\x12;\n" +
+	"\twitnessed\x18\x05 \x01(\v2\x1d.castellan.actors.v1.RateCopyR\twitnessed\"\x8a\x01\n" +
 	"\bRatePull\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\rR\x04part\x12\x14\n" +
 	"\x05after\x18\x02 \x01(\fR\x05after\x12\x12\n" +
@@ -1329,12 +1367,14 @@ var file_rates_proto_goTypes = []any{
 }
 var file_rates_proto_depIdxs = []int32{
 	5, // 0: castellan.actors.v1.RateCopy.states:type_name -> castellan.actors.v1.RateState
-	9, // 1: castellan.actors.v1.RateCounters.states:type_name -> castellan.actors.v1.RateTurned
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	2, // 1: castellan.actors.v1.RateCopy.witness:type_name -> castellan.actors.v1.RateCopy
+	2, // 2: castellan.actors.v1.RateCopied.witnessed:type_name -> castellan.actors.v1.RateCopy
+	9, // 3: castellan.actors.v1.RateCounters.states:type_name -> castellan.actors.v1.RateTurned
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_rates_proto_init() }

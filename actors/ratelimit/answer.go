@@ -78,6 +78,10 @@ func (dr *decider) receiveQueries(from string, question proto.Message, answer fu
 			if mode != modeReserve {
 				back.Verdicts[i] = uint32(d.decide())
 				places, hashes = d.At, d.Hashes
+				if d.Witnessed != nil {
+					back.Witnessed = append(back.Witnessed, make([]uint64, n-len(back.Witnessed))...)
+					copy(back.Witnessed[begin:], d.Witnessed)
+				}
 			} else if size == 1 {
 				d.Requester = "" // this node notifies the replica, not the answer
 				back.Counts[begin] = dr.grant(d, countOf(q, begin))

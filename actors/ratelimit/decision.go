@@ -37,7 +37,9 @@ func (d *decision) locate(at []int) {
 	for _, p := range at {
 		place := l.placeOf(d.placement, p, d.Requester)
 		place.Confirmed = place.Confirmed && latest
-		place.CaughtUp = place.Owner != l.self && d.AsReplica && l.follower.caughtUp(place.Owner)
+		if d.AsReplica && place.Owner != l.self {
+			place.CaughtUp, place.Witness = l.follower.caughtUp(place.Owner), l.peers.witness(d.placement, p)
+		}
 		d.At = append(d.At, shard.At{Shard: &l.partitions[p].Shard, Place: place})
 	}
 }
@@ -138,8 +140,12 @@ func (dr *decider) finishOwn(own *ownDecision) (holds bool) {
 
 // forget takes back admissions that were counted here, also on the replica.
 func (dr *decider) forget(demand *ratelimit.Demand, id uint64, count int64) {
-	p := demand.Key.Partition()
+	p, pl := demand.Key.Partition(), dr.place.Load()
 	dr.table.WithPartition(p, func(*ratelimit.Partition) {
-		dr.stepLocked(p, &shard.Forget{Place: dr.placeOf(dr.place.Load(), p, ""), Demand: *demand, ID: id, Count: count})
+		place := dr.placeOf(pl, p, "")
+		if dr.partitions[p].HasActed() {
+			place.Witness = dr.peers.witness(pl, p)
+		}
+		dr.stepLocked(p, &shard.Forget{Place: place, Demand: *demand, ID: id, Count: count})
 	})
 }

@@ -35,13 +35,15 @@ func (mv *mover) takeOver(p int) {
 	if begun == nil {
 		return
 	}
-	found, ready := mv.pullDeciders(begun.From, begun.Pull)
+	found, lost, ready := mv.pullDeciders(begun.From, begun.Pull)
 	if len(found) == 0 && begun.KnowsNothing {
 		found = mv.pullFromAny(p)
 	}
+	witnessed := mv.peers.witnessedOf(lost, p)
 	mv.table.WithPartition(p, func(*ratelimit.Partition) {
 		pl := mv.place.Load()
-		m := &shard.TakenOver{Place: mv.placeOf(pl, p, ""), Takeover: begun, Found: found, Ready: ready, Alone: pl.alone}
+		m := &shard.TakenOver{Place: mv.placeOf(pl, p, ""), Takeover: begun, Found: found, Witnessed: witnessed,
+			Ready: ready, Alone: pl.alone}
 		if mv.stepLocked(p, m); m.Done {
 			mv.pulled.Add(int64(len(found)))
 		}
@@ -49,36 +51,43 @@ func (mv *mover) takeOver(p int) {
 	mv.replicator.sendState(p)
 }
 
-// pullDeciders stops every member that may have decided about a partition, and collects their states. Not ready:
-// another member already owns it, and its message to this node will follow.
-func (mv *mover) pullDeciders(from string, q *pb.RatePull) (all []*shard.Transfer, ready bool) {
+// pullDeciders stops every member that may have decided about a partition, and collects their states. lost are those
+// that do not answer. Not ready: another member already owns it, and its message to this node will follow.
+func (mv *mover) pullDeciders(from string, q *pb.RatePull) (all []*shard.Transfer, lost []string, ready bool) {
 	if from != "" {
-		if got, ok := mv.pull(from, pullTimeout, q); ok && got[0].Refused {
-			return nil, false
-		} else if ok && got[0].Was == 0 {
+		switch got, ok := mv.pull(from, pullTimeout, q); {
+		case !ok:
+			lost = append(lost, from)
+		case got[0].Refused:
+			return nil, nil, false
+		case got[0].Was == 0:
 			all = append(all, &shard.Transfer{States: got, By: from, Replica: true})
 		}
 	}
 	former := slices.DeleteFunc(mv.net.Former(Kind, strconv.Itoa(int(q.Part))),
 		func(id string) bool { return id == from })
-	return append(all, mv.pullAll(former, &pb.RatePull{Part: q.Part, Number: q.Number})...), true
+	found, silent := mv.pullAll(former, &pb.RatePull{Part: q.Part, Number: q.Number})
+	return append(all, found...), append(lost, silent...), true
 }
 
-// pullAll collects the states of the given members that hand over.
-func (mv *mover) pullAll(ids []string, q *pb.RatePull) (all []*shard.Transfer) {
+// pullAll collects the states of the given members that hand over, and names those that do not answer.
+func (mv *mover) pullAll(ids []string, q *pb.RatePull) (all []*shard.Transfer, lost []string) {
 	for _, id := range ids {
-		if got, ok := mv.pull(id, pullTimeout, q); ok && !got[0].Refused {
+		if got, ok := mv.pull(id, pullTimeout, q); !ok {
+			lost = append(lost, id)
+		} else if !got[0].Refused {
 			all = append(all, &shard.Transfer{States: got, By: id})
 		}
 	}
-	return all
+	return all, lost
 }
 
 // pullFromAny looks for the state of a partition whose former owner stopped before it was asked. Its replica, whichever
 // member that was, has the state.
 func (mv *mover) pullFromAny(p int) []*shard.Transfer {
 	others := slices.DeleteFunc(slices.Clone(mv.place.Load().members), func(id string) bool { return id == mv.self })
-	return mv.pullAll(others, &pb.RatePull{Part: uint32(p), Back: true})
+	found, _ := mv.pullAll(others, &pb.RatePull{Part: uint32(p), Back: true})
+	return found
 }
 
 // pull makes a member stop deciding about a partition and hand over its state. Not ok: the member is gone or
@@ -135,7 +144,9 @@ func (mv *mover) stopHere(p int, except string) {
 	q := &pb.RatePull{Part: uint32(p), Number: m.Known, Back: true, Close: true}
 	got, ok := mv.pull(m.From, closeTimeout, q)
 	then := &shard.Stopped{From: m.From}
-	if ok && !got[0].Refused && got[0].Was == 0 {
+	if !ok {
+		then.Witnessed = mv.peers.witnessedOf([]string{m.From}, p)
+	} else if !got[0].Refused && got[0].Was == 0 {
 		then.Found = &shard.Transfer{States: got, By: m.From, Replica: true}
 	}
 	mv.step(p, then)

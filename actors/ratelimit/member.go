@@ -35,6 +35,10 @@ type member struct {
 	settledAt atomic.Int64
 	goneThere atomic.Uint64
 	settling  atomic.Bool
+	// witnessed are its admissions that this node remembers as a witness; inquiries are about them, when it is lost.
+	witnessMu sync.Mutex
+	witnessed shard.Witnessed
+	inquiries batcher[*inquiry]
 }
 
 // The maximum number of requests, and of updates, in one batch.
@@ -51,6 +55,7 @@ func (ps *peers) member(id string) *member {
 	m.queries = batcher[*query]{send: func(batch []*query) { ps.sendQueries(m, batch) }, maxBatch: maxQueryBatch}
 	m.updates = batcher[*shard.Update]{send: func(batch []*shard.Update) { ps.sendUpdates(m, batch) },
 		maxBatch: maxUpdateBatch}
+	m.inquiries = batcher[*inquiry]{send: func(batch []*inquiry) { ps.inquire(m, batch) }, maxBatch: maxQueryBatch}
 	first, _ := ps.members.LoadOrStore(id, m)
 	return first.(*member)
 }

@@ -92,6 +92,9 @@ func (sh *shards) placeOf(pl *placement, p int, requester string) shard.Place {
 	if at.Replica != "" && at.Replica != sh.self && at.Replica != requester {
 		at.ReplicaSilent = sh.peers.member(at.Replica).replicaUnreachable.Load()
 	}
+	if at.ReplicaSilent {
+		at.Witness = sh.peers.witness(pl, p)
+	}
 	return at
 }
 

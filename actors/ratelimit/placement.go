@@ -152,8 +152,10 @@ func (mv *mover) requestMissing() {
 func (l *Limiter) Sweep() {
 	l.table.Sweep()
 	now, pl := l.table.Instant(), l.place.Load()
-	l.members.Range(func(id, _ any) bool {
-		if !slices.Contains(pl.owner[:], id.(string)) && !slices.Contains(pl.replica[:], id.(string)) {
+	l.members.Range(func(id, m any) bool {
+		empty := false
+		m.(*member).withWitnessed(func(w *shard.Witnessed) { empty = w.Empty(now) })
+		if empty && !slices.Contains(pl.owner[:], id.(string)) && !slices.Contains(pl.replica[:], id.(string)) {
 			l.members.Delete(id)
 		}
 		return true

@@ -70,9 +70,11 @@ func (dr *decider) takeBack(from string, count int64, ids []uint64, demands ...r
 		}
 		return
 	}
+	m := dr.peers.member(from)
+	m.withWitnessed(func(w *shard.Witnessed) { w.Forget(ids, count) })
 	q := dr.prepare(target{member: from}, modeTakeBack, count, ids, demands)
 	q.noReply = true
-	dr.peers.member(from).queries.put(q)
+	m.queries.put(q)
 }
 
 // end passes the query back to its sender, or to the pool.
@@ -178,6 +180,10 @@ func (dr *decider) readAnswer(q *query, answer *pb.RateAnswer, i, at int, sent i
 		case modeCount, modeAsReplica:
 			if q.verdict == admitted && answer.Numbers[n] != 0 &&
 				!dr.follower.applyOwn(&q.demands[k], q.ids[k], answer.Numbers[n], q.again, sent) {
+				q.verdict = retry
+			}
+			if q.verdict == admitted && n < len(answer.Witnessed) && answer.Witnessed[n] != 0 &&
+				!dr.peers.member(q.member).keepOwn(&q.demands[k], q.ids[k], answer.Witnessed[n], sent, dr.table.Instant()) {
 				q.verdict = retry
 			}
 		case modeReserve:

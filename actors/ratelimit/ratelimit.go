@@ -8,7 +8,8 @@
 //
 // When the owner dies, its replica goes on without a gap. When the owner does not answer, the replica decides for it.
 // The owner learns this from the replica, because the replica must confirm its admissions, and then takes over the
-// replica's state. So one node at a time may be lost or frozen, and no window holds one admission too many. When
+// replica's state. While one of both is silent, a third member keeps the admissions of the other one (witness.go). So
+// one node at a time may be lost or frozen, while others stall for a moment, and no window holds one too many. When
 // neither answers for long, a node decides alone within its share of the limit. Each admission has a name, so a request
 // that is sent twice counts once (shard/recent.go).
 //

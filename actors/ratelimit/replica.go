@@ -27,6 +27,9 @@ func (f *follower) receiveUpdates(from string, question proto.Message, answer fu
 	case !ok:
 	case q.Without != "":
 		back.Replaced = f.replacedAgo(from)
+		if len(q.Of) > 0 {
+			back.Witnessed = encodeUpdates(f.peers.member(q.Without).recordInquiry(q.Of, f.table.Instant()))
+		}
 	case q.Stood:
 		back.Gone, back.Ahead = f.peers.member(from).recordCatchUp(f.table.Instant()), f.decidedFor(from)
 	}
@@ -34,6 +37,7 @@ func (f *follower) receiveUpdates(from string, question proto.Message, answer fu
 		answer(back)
 		return
 	}
+	f.peers.keep(from, q.Witness)
 	say := func(p uint32, what shard.Reply) {
 		switch what {
 		case shard.Superseding:
@@ -52,24 +56,32 @@ func (f *follower) receiveUpdates(from string, question proto.Message, answer fu
 		if i == n {
 			break
 		}
-		key, valid := shard.ParseKey(q.Keys[i])
-		if !valid || int(q.Parts[i]) != key.Partition() || q.Limits[i] < 1 || q.Periods[i] < 1 {
-			continue
+		if x := decodeUpdate(q, i, 0); x != nil {
+			copied = shard.Copy{Update: x}
+			say(q.Parts[i], f.applyUpdate(&copied))
 		}
-		x := &shard.Update{Part: int(q.Parts[i]), Number: q.Numbers[i], TakenBack: q.Taken[i], Count: 1,
-			Demand: ratelimit.Demand{Key: key, Limit: q.Limits[i], Period: time.Duration(q.Periods[i])}}
-		if len(q.Ids) > 0 {
-			x.ID = q.Ids[i]
-		}
-		if len(q.Counts) > 0 {
-			x.Count, x.Ahead = min(q.Counts[i], ratelimit.MaxExact), min(max(q.Aheads[i], 0), shard.MaxLead*1000)
-		}
-		_, x.Again = slices.BinarySearch(q.Again, uint32(i))
-		_, x.Demand.Shared = slices.BinarySearch(q.Shared, uint32(i))
-		copied = shard.Copy{Update: x}
-		say(q.Parts[i], f.applyUpdate(&copied))
 	}
 	answer(back)
+}
+
+// decodeUpdate returns update i of a message, whose instant lies back by at most a time in nanoseconds; nil: it is
+// invalid.
+func decodeUpdate(q *pb.RateCopy, i int, back int64) *shard.Update {
+	key, valid := shard.ParseKey(q.Keys[i])
+	if !valid || int(q.Parts[i]) != key.Partition() || q.Limits[i] < 1 || q.Periods[i] < 1 {
+		return nil
+	}
+	x := &shard.Update{Part: int(q.Parts[i]), Number: q.Numbers[i], TakenBack: q.Taken[i], Count: 1,
+		Demand: ratelimit.Demand{Key: key, Limit: q.Limits[i], Period: time.Duration(q.Periods[i])}}
+	if len(q.Ids) > 0 {
+		x.ID = q.Ids[i]
+	}
+	if len(q.Counts) > 0 {
+		x.Count, x.Ahead = min(q.Counts[i], ratelimit.MaxExact), min(max(q.Aheads[i], -back), shard.MaxLead*1000)
+	}
+	_, x.Again = slices.BinarySearch(q.Again, uint32(i))
+	_, x.Demand.Shared = slices.BinarySearch(q.Shared, uint32(i))
+	return x
 }
 
 // applyUpdate counts an admission of the owner.

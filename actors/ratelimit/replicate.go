@@ -29,25 +29,38 @@ func (r *replicator) sendUpdates(m *member, batch []*shard.Update) {
 			q.States = append(q.States, x.State)
 			continue
 		}
-		if x.Again {
-			q.Again = append(q.Again, uint32(len(q.Parts)))
+		to := q
+		if x.Witness {
+			if q.Witness == nil {
+				q.Witness = &pb.RateCopy{}
+			}
+			to = q.Witness
 		}
-		if x.Demand.Shared {
-			q.Shared = append(q.Shared, uint32(len(q.Parts)))
-		}
-		q.Parts = append(q.Parts, uint32(x.Part))
-		q.Numbers = append(q.Numbers, x.Number)
-		start := len(text)
-		text = shard.AppendKey(text, x.Demand.Key)
-		q.Keys = append(q.Keys, text[start:len(text):len(text)])
-		q.Limits = append(q.Limits, x.Demand.Limit)
-		q.Periods = append(q.Periods, int64(x.Demand.Period))
-		q.Taken = append(q.Taken, x.TakenBack)
-		q.Counts = append(q.Counts, x.Count)
-		q.Aheads = append(q.Aheads, x.Ahead)
-		q.Ids = append(q.Ids, x.ID)
+		text = encodeUpdate(to, x, text)
 	}
 	r.sendUpdate(m, q, batch[begin:])
+}
+
+// encodeUpdate appends an update to a message, and the encoded key to text.
+func encodeUpdate(q *pb.RateCopy, x *shard.Update, text []byte) []byte {
+	if x.Again {
+		q.Again = append(q.Again, uint32(len(q.Parts)))
+	}
+	if x.Demand.Shared {
+		q.Shared = append(q.Shared, uint32(len(q.Parts)))
+	}
+	q.Parts = append(q.Parts, uint32(x.Part))
+	q.Numbers = append(q.Numbers, x.Number)
+	start := len(text)
+	text = shard.AppendKey(text, x.Demand.Key)
+	q.Keys = append(q.Keys, text[start:len(text):len(text)])
+	q.Limits = append(q.Limits, x.Demand.Limit)
+	q.Periods = append(q.Periods, int64(x.Demand.Period))
+	q.Taken = append(q.Taken, x.TakenBack)
+	q.Counts = append(q.Counts, x.Count)
+	q.Aheads = append(q.Aheads, x.Ahead)
+	q.Ids = append(q.Ids, x.ID)
+	return text
 }
 
 // sendUpdate sends one message and acts on its answer.
@@ -75,7 +88,7 @@ func (r *replicator) sendUpdate(m *member, q *pb.RateCopy, updates []*shard.Upda
 	}
 	for _, x := range updates {
 		if d, waits := x.Waits.(*decision); waits {
-			if x.State != nil && lacks(x) || !r.stillCounts(x) {
+			if x.State != nil && lacks(x) || x.Witness && !r.net.Belongs() || !r.stillCounts(x) {
 				d.pending.failed.Store(true)
 			}
 			d.finish()
@@ -92,13 +105,17 @@ func (r *replicator) sendUpdate(m *member, q *pb.RateCopy, updates []*shard.Upda
 }
 
 // updatesFailed handles updates that a replica did not confirm, and those that wait behind them. If the replica is
-// gone, the owner goes on without one until it answers again. If this node was frozen or cut off, the replica may have
-// decided in the meantime: then the waiting decisions fail.
+// gone, the owner goes on without one until it answers again, and the waiting decisions wait for a witness instead. If
+// this node was frozen or cut off, the replica may have decided in the meantime: then the waiting decisions fail.
 func (r *replicator) updatesFailed(m *member, updates []*shard.Update, began int64) {
+	if updates = failWitness(updates); len(updates) == 0 {
+		return
+	}
 	holds := m.replicaUnreachable.Load()
 	if !holds {
 		if holds = r.mayGoOnWithout(m, began) && m.goOn(began); holds {
-			updates = slices.Concat(updates, m.updates.waiting()) // decisions behind these wait no longer
+			behind := slices.DeleteFunc(m.updates.waiting(), func(x *shard.Update) bool { return x.Witness })
+			updates = slices.Concat(updates, behind) // decisions behind these wait no longer
 			r.noteUnreplicated(updates)
 		}
 	}
@@ -108,6 +125,8 @@ func (r *replicator) updatesFailed(m *member, updates []*shard.Update, began int
 			x.Waits = nil
 			if !holds || !r.net.Belongs() || !r.stillCounts(x) {
 				d.pending.failed.Store(true)
+			} else if x.State == nil && r.sendWitness(x, d) {
+				continue
 			}
 			d.finish()
 		}
@@ -144,12 +163,13 @@ func (r *replicator) noteUnreplicated(updates []*shard.Update) {
 const actTime = 100 * time.Millisecond
 
 // mayGoOnWithout reports whether an owner may go on without a replica that has not answered since an instant. It may if
-// the replica is gone. It also may if another member answers, the replica still does not, and the replica cannot have
-// decided. The replica can have decided in two cases. Either this node stalled after the replica's last confirmation,
-// or another member had the replica decide and this node has not settled with it since.
+// the replica is gone, and all others have told what they have witnessed of it. It also may if another member answers,
+// the replica still does not, and the replica cannot have decided. The replica can have decided in two cases. Either
+// this node stalled after the replica's last confirmation, or another member had the replica decide and this node has
+// not settled with it since.
 func (r *replicator) mayGoOnWithout(m *member, began int64) bool {
 	if r.net.Lost(m.id) {
-		return true
+		return r.takeOverLost(m.id)
 	}
 	r.peers.recordSilence(m, began)
 	pl := r.place.Load()

@@ -34,6 +34,9 @@ func FuzzPeer(f *testing.F) {
 		Periods: []int64{1e12}, Coarse: []bool{false}, Runs: []uint32{1}, Ages: []uint64{1 << 63},
 		Counts: []uint64{1 << 62}}}})
 	seed('c', &pb.RateCopy{States: []*pb.RateState{{Part: 1 << 30, Was: 1}, {Part: part, Runs: []uint32{1 << 31}}}})
+	seed('c', &pb.RateCopy{Witness: &pb.RateCopy{Parts: []uint32{part}, Numbers: []uint64{1}, Keys: [][]byte{text},
+		Limits: []int64{3}, Periods: []int64{1e9}, Taken: []bool{false}, Aheads: []int64{-1 << 63}, Counts: []int64{-1}}})
+	seed('c', &pb.RateCopy{Without: "b", Of: []uint32{1 << 30, part}})
 	seed('p', &pb.RatePull{Part: part, After: text, Back: true})
 	seed('p', &pb.RatePull{Part: 1 << 20})
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -54,6 +54,10 @@ func (n *node) receive(from string, batch []*shard.Update) (back copied) {
 		}
 		own := *x
 		own.Waits = nil
+		if x.Witness {
+			n.keep(from, &own)
+			continue
+		}
 		m := &shard.Copy{Update: &own}
 		n.step(x.Part, m)
 		say(x.Part, m.Reply)
@@ -83,7 +87,7 @@ func (n *node) confirmed(to int, batch []*shard.Update, began int64, got copied)
 	}
 	for _, x := range batch {
 		if d, is := x.Waits.(*waits); is {
-			d.failed = d.failed || x.State != nil && lacks(x) || !n.shards[x.Part].StillCounts(x)
+			d.failed = d.failed || x.State != nil && lacks(x) || x.Witness && n.lapsed || !n.shards[x.Part].StillCounts(x)
 			d.finish()
 		} else if x.State != nil && !x.State.More && !lacks(x) {
 			n.step(x.Part, shard.Copied{Place: shard.Place{ReplicaSilent: pr.silentReplica}})
@@ -104,6 +108,12 @@ func (n *node) updatesFailed(to int, batch []*shard.Update, began int64, next fu
 				x.Waits = nil
 				if !holds || n.lapsed || !n.shards[x.Part].StillCounts(x) {
 					d.failed = true
+				} else if w := n.witness(x.Part); w >= 0 && x.State == nil {
+					y := *x
+					y.Witness, y.Waits = true, d
+					n.peer(w).queue = append(n.peer(w).queue, &y)
+					n.sendUpdates(w)
+					continue
 				}
 				d.finish()
 			}
@@ -113,7 +123,8 @@ func (n *node) updatesFailed(to int, batch []*shard.Update, began int64, next fu
 		}
 		next()
 	}
-	if pr.silentReplica {
+	batch = n.failWitness(batch)
+	if pr.silentReplica || len(batch) == 0 {
 		end(true)
 		return
 	}
@@ -121,7 +132,11 @@ func (n *node) updatesFailed(to int, batch []*shard.Update, began int64, next fu
 		if may = may && pr.stoodAt <= began; may {
 			pr.gone++
 			pr.silentReplica = true
-			batch = slices.Concat(batch, pr.queue)
+			for _, x := range pr.queue {
+				if !x.Witness {
+					batch = append(batch, x)
+				}
+			}
 			for _, x := range batch {
 				if x.State == nil {
 					n.step(x.Part, shard.Unreplicated{Update: x})
@@ -134,8 +149,12 @@ func (n *node) updatesFailed(to int, batch []*shard.Update, began int64, next fu
 
 // mayGoOnWithout calls then with whether the owner may go on without a replica.
 func (n *node) mayGoOnWithout(to int, began int64, then func(bool)) {
-	if n.lost(to) || n.Off&Question != 0 {
+	if n.Off&Question != 0 {
 		then(true)
+		return
+	}
+	if n.lost(to) {
+		n.takeOverLost(to, then)
 		return
 	}
 	n.recordSilence(to, began)

@@ -6,7 +6,7 @@ import (
 )
 
 // A fault hits one node. The next one follows when the cluster has settled, because the limiter promises its limits
-// for one lost or frozen node at a time.
+// for one lost or frozen node at a time, while others stall for a moment.
 
 // crowd stalls nodes for a short time now and then, as on a machine that is short of processors.
 func (w *world) crowd() {
@@ -36,7 +36,7 @@ func (w *world) fault(left int) {
 		took = w.join(all)
 	case kind == 1 && len(all) > 2:
 		took = w.leave(id, rest)
-	case kind == 2 && len(all) > 2 && !w.Crowd: // one node at a time may be lost
+	case kind == 2 && len(all) > 2:
 		w.say("kill", id)
 		w.nodes[id].dead = true
 		took = w.hear(rest, rest, w.between(0, 300*time.Millisecond), 40*time.Millisecond)

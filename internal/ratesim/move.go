@@ -116,11 +116,15 @@ func (n *node) takeOver(p int, then func()) {
 		return
 	}
 	var found []*shard.Transfer
+	var gone []int // those that did not hand over
 	end := func(ready bool) {
-		n.step(p, &shard.TakenOver{Place: n.place(p), Takeover: m.Begun, Found: found, Ready: ready, Alone: len(n.view) == 1})
-		n.note('o', int64(n.id), int64(p), int64(len(found)))
-		n.step(p, &shard.Resend{Place: n.place(p)})
-		then()
+		n.witnessedOf(gone, p, func(all []*shard.Update) {
+			n.step(p, &shard.TakenOver{Place: n.place(p), Takeover: m.Begun, Found: found, Witnessed: all, Ready: ready,
+				Alone: len(n.view) == 1})
+			n.note('o', int64(n.id), int64(p), int64(len(found)))
+			n.step(p, &shard.Resend{Place: n.place(p)})
+			then()
+		})
 	}
 	all := func(ids []int, q *pb.RatePull, then func()) {
 		var next func()
@@ -132,7 +136,10 @@ func (n *node) takeOver(p int, then func()) {
 			id := ids[0]
 			ids = ids[1:]
 			n.pull(id, pullTime, q, func(got []*pb.RateState, ok bool) {
-				if ok && !got[0].Refused {
+				switch {
+				case !ok:
+					gone = append(gone, id)
+				case !got[0].Refused:
 					found = append(found, &shard.Transfer{States: got, By: n.member(id)})
 				}
 				next()
@@ -160,10 +167,12 @@ func (n *node) takeOver(p int, then func()) {
 	}
 	n.pull(from, pullTime, m.Begun.Pull, func(got []*pb.RateState, ok bool) {
 		switch {
-		case ok && got[0].Refused:
+		case !ok:
+			gone = append(gone, from)
+		case got[0].Refused:
 			end(false)
 			return
-		case ok && got[0].Was == 0:
+		case got[0].Was == 0:
 			found = append(found, &shard.Transfer{States: got, By: n.member(from), Replica: true})
 		}
 		others()
@@ -225,8 +234,15 @@ func (n *node) handOver(to string, q *pb.RatePull, reply func(any)) {
 			if ok && !got[0].Refused && got[0].Was == 0 {
 				then.Found = &shard.Transfer{States: got, By: m.From, Replica: true}
 			}
-			n.step(p, then)
-			give()
+			var gone []int
+			if !ok {
+				gone = []int{from}
+			}
+			n.witnessedOf(gone, p, func(all []*shard.Update) {
+				then.Witnessed = all
+				n.step(p, then)
+				give()
+			})
 		})
 }
 

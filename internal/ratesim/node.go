@@ -60,6 +60,7 @@ type peer struct {
 	silentReplica                      bool
 	gone, goneThere                    int
 	stoodAt                            int64
+	witnessed                          shard.Witnessed
 }
 
 // waits counts the confirmations that a decision waits for.
@@ -124,6 +125,9 @@ func (n *node) place(p int) shard.Place {
 	at := shard.Place{Self: n.name, Owner: n.member(o), Replica: n.member(r), Confirmed: !n.lapsed}
 	if r >= 0 && r != n.id {
 		at.ReplicaSilent = n.peer(r).silentReplica
+	}
+	if at.ReplicaSilent || r == n.id {
+		at.Witness = n.member(n.witness(p))
 	}
 	at.CaughtUp = o >= 0 && o != n.id && !n.since(n.peer(o).settledAt)
 	return at
@@ -246,9 +250,10 @@ func (r *request) try() {
 
 // verdict is the answer to a query.
 type verdict struct {
-	of     shard.Verdict
-	number uint64
-	short  int64 // admissions of clients that the decision did not know
+	of        shard.Verdict
+	number    uint64
+	witnessed []uint64
+	short     int64 // admissions of clients that the decision did not know
 }
 
 func (n *node) query(r *request, to int, asReplica, again bool) {
@@ -274,6 +279,9 @@ func (n *node) query(r *request, to int, asReplica, again bool) {
 				if n.step(k.part, c); c.Reply == shard.Superseding {
 					got.of = shard.Retry
 				}
+			}
+			if got.of == shard.Admitted && got.witnessed != nil && !n.keepOwn(to, r, got.witnessed[0], began) {
+				got.of = shard.Retry
 			}
 			r.decided(got)
 			return
@@ -313,7 +321,7 @@ func (n *node) decide(r *request, requester string, asReplica, again bool, then 
 		if x.failed {
 			d.Verdict = shard.Retry
 		}
-		then(verdict{d.Verdict, d.Numbers[0], short})
+		then(verdict{d.Verdict, d.Numbers[0], d.Witnessed, short})
 	}
 	n.step(k.part, d)
 	if d.Verdict == shard.Admitted {
@@ -364,6 +372,7 @@ func (r *request) takeBack() {
 		if id == n.id {
 			forget(n)
 		} else {
+			n.peer(id).witnessed.Forget([]uint64{r.id()}, 1)
 			n.send(id, forget)
 		}
 	}

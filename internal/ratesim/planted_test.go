@@ -42,7 +42,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			out, err := exec.Command("go", "test", "-count=1", "-overlay", overlay, ".", "-run", "TestLimitIsExactInSimulation",
-				"-seeds", "40", "-crowd").CombinedOutput()
+				"-seeds", "150", "-crowd").CombinedOutput()
 			if found := regexp.MustCompile(`seed \d+, .*differ`).Find(out); err == nil || found == nil {
 				t.Errorf("not found: %.500s", out)
 			} else {

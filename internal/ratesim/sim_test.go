@@ -21,12 +21,11 @@ var (
 	off    = flag.Int("off", 0, "parts that are switched off, a sum of Part")
 )
 
-// A limit of N admits N while one node at a time is lost, frozen or moved, in whatever order the others learn of it.
-// It also does while others stall for a short time besides, unless a replica is lost that has just decided in the
-// place of a stalled owner (record 14). A node that admits knows every earlier admission that a client received. At
-// the end the owner of each key counts what its clients received, and its replica counts the same. It may count more
-// only for requests without an answer, or if two members had counted (Merged). Every shard has one owner and one
-// replica. With -off the test prints what goes wrong without a part of the protocol.
+// A limit of N admits N while one node at a time is lost, frozen or moved, in whatever order the others learn of it. It
+// also does while others stall for a short time besides. A node that admits knows every earlier admission that a client
+// received. At the end the owner of each key counts what its clients received, and its replica counts the same. It may
+// count more only for requests without an answer, or if two members had counted (Merged). Every shard has one owner and
+// one replica. With -off the test prints what goes wrong without a part of the protocol.
 func TestLimitIsExactInSimulation(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // the heap is small, and its garbage is most of the work
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(850 << 20))

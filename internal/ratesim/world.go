@@ -46,6 +46,7 @@ const (
 	Question                  // an owner asks the others before it goes on without its replica
 	Confirm                   // a client gets its answer after the replica has the admission
 	Names                     // a repeated request counts once
+	Witness                   // a third node knows an admission that the replica does not confirm
 )
 
 // Result is what a simulation has found.

@@ -39,6 +39,7 @@ type Decide struct {
 	Verdict   Verdict
 	Standings []ratelimit.Standing
 	Numbers   []uint64 // the number of each admission that the requester learns as the replica; else 0
+	Witnessed []uint64 // the number of each that it must keep as the witness; else 0; nil: none
 	NotOwned  []int    // partitions that must first be taken over
 
 	now    int64
@@ -53,7 +54,7 @@ var _ ratelimit.Gate = (*Decide)(nil)
 // Reset prepares the decision for another request. It keeps memory for the answer.
 func (d *Decide) Reset() {
 	d.Verdict, d.NotOwned, d.Ahead, d.Again = Retry, d.NotOwned[:0], 0, false
-	d.order, d.looked, d.known = nil, 0, d.known[:0]
+	d.order, d.looked, d.known, d.Witnessed = nil, 0, d.known[:0], nil
 }
 
 func (d *Decide) step(s *Shard, now int64, out *Effects) {
@@ -96,20 +97,26 @@ func (d *Decide) among(demands []ratelimit.Demand, standings []ratelimit.Standin
 	return ratelimit.Decide(parts, hashes, demands, standings, d.now, d)
 }
 
-// decideRest decides about the demands that this node has not yet admitted.
+// decideRest decides about the demands that this node has not yet admitted. Two members may have admitted more than a
+// limit together before their states were merged. The requester has no answer then, so it may be refused.
 func (d *Decide) decideRest() (admits, open bool) {
 	known := slices.Clone(d.known)
 	d.known, d.looked, d.order = d.known[:0], 0, []int{}
 	var rest []ratelimit.Demand
+	over := false
 	for i := range d.Demands {
 		if !slices.Contains(known, i) {
 			d.order, rest = append(d.order, i), append(rest, d.Demands[i])
 		}
 		d.Standings[i] = d.At[i].windows.Look(&d.Demands[i], d.Hashes[i], d.now)
+		if d.Standings[i].Used > d.Demands[i].Limit && slices.Contains(known, i) {
+			over = true
+			continue
+		}
 		d.Standings[i].Retry, d.Standings[i].Sharing = 0, ratelimit.Alone // it is admitted
 	}
-	if len(rest) == 0 {
-		return true, true
+	if over || len(rest) == 0 {
+		return !over, true
 	}
 	some := make([]ratelimit.Standing, len(rest))
 	admits, open = d.among(rest, some)
@@ -163,12 +170,15 @@ func (d *Decide) isLast() bool {
 	return d.looked == len(d.Demands)
 }
 
-// repeat sends an existing admission to the replica again. The requester may have no answer because the replica did not
-// confirm it.
+// repeat sends an existing admission to the replica, or to the witness, again. The requester may have no answer because
+// that node did not confirm it.
 func (d *Decide) repeat(i int, count int64) {
-	if at := &d.At[i]; at.Owner == at.Self {
+	switch at := &d.At[i]; {
+	case at.Owner == at.Self:
 		at.number++
 		d.copy(i, count, true)
+	case at.phase == acting:
+		d.witness(i, count, true)
 	}
 }
 
@@ -182,6 +192,7 @@ func (d *Decide) Counted(n int, instant, count int64) {
 	}
 	if at.Owner != at.Self { // a replica that decides has no replica
 		d.out.AsReplica++
+		d.witness(i, count, d.Again)
 		return
 	}
 	d.copy(i, count, d.Again)
@@ -195,14 +206,35 @@ func (d *Decide) copy(i int, count int64, again bool) {
 	case d.Requester: // the answer carries it
 		d.Numbers[i] = at.number
 	default:
-		x := &Update{Part: at.n, Number: at.number, ID: d.IDs[i], Again: again, Demand: d.Demands[i], Count: count,
-			Ahead: d.Ahead}
+		x := d.update(i, count, again)
 		if at.ReplicaSilent {
 			at.noteUnreplicated(x)
+			d.witness(i, count, again)
 		} else {
 			x.Waits = d.Waits
 		}
 		d.out.Sends = append(d.out.Sends, Send{at.Replica, x})
+	}
+}
+
+func (d *Decide) update(i int, count int64, again bool) *Update {
+	at := &d.At[i]
+	return &Update{Part: at.n, Number: at.number, ID: d.IDs[i], Again: again, Demand: d.Demands[i], Count: count,
+		Ahead: d.Ahead}
+}
+
+// witness makes a third member know an admission which no replica confirms: the requester, by the answer, or another.
+func (d *Decide) witness(i int, count int64, again bool) {
+	switch at := &d.At[i]; {
+	case d.Requester != "" && d.Requester != at.Self:
+		if d.Witnessed == nil {
+			d.Witnessed = make([]uint64, len(d.Demands))
+		}
+		d.Witnessed[i] = at.number
+	case at.Witness != "":
+		x := d.update(i, count, again)
+		x.Witness, x.Waits = true, d.Waits
+		d.out.Sends = append(d.out.Sends, Send{at.Witness, x})
 	}
 }
 
@@ -236,9 +268,16 @@ func (f *Forget) step(s *Shard, now int64, out *Effects) {
 	if forgotten == 0 {
 		return
 	}
-	if s.number++; f.Owner == f.Self && f.Replica != "" {
-		out.Sends = append(out.Sends, Send{f.Replica, &Update{Part: s.n, Number: s.number, ID: f.ID, Demand: f.Demand,
-			TakenBack: true, Count: forgotten}})
+	s.number++
+	tell := func(to string, witness bool) {
+		out.Sends = append(out.Sends, Send{to, &Update{Part: s.n, Number: s.number, ID: f.ID, Demand: f.Demand,
+			TakenBack: true, Witness: witness, Count: forgotten}})
+	}
+	if f.Owner == f.Self && f.Replica != "" {
+		tell(f.Replica, false)
+	}
+	if f.Witness != "" {
+		tell(f.Witness, true)
 	}
 }
 

@@ -97,9 +97,11 @@ func (s *Shard) Decides() bool { return s.phase == owning || s.phase == acting }
 // HasActed reports whether the node has decided in the place of an owner that does not know it yet.
 func (s *Shard) HasActed() bool { return s.phase == acting || s.phase == acted }
 
-// StillCounts reports whether an admission of this owner counts. The shard may have been taken over from the replica
-// since.
-func (s *Shard) StillCounts(x *Update) bool { return s.phase == owning && x.term() == termOf(s.number) }
+// StillCounts reports whether an admission of this owner, or of the replica in its place, counts. The shard may have
+// been taken over since.
+func (s *Shard) StillCounts(x *Update) bool {
+	return (s.phase == owning || s.phase == acting && x.Witness) && x.term() == termOf(s.number)
+}
 
 // knowsAll reports whether the node has every admission, or had when it last had contact to the partition's owner.
 func (s *Shard) knowsAll() bool { return s.phase != unknown }

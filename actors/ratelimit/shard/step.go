@@ -44,6 +44,7 @@ type Place struct {
 	Confirmed            bool   // the node's membership is confirmed, and this is its latest view
 	ReplicaSilent        bool   // the owner goes on without its replica
 	CaughtUp             bool   // the node is no owner, and no stall has made it miss an update
+	Witness              string // a third member, if no replica confirms admissions; "": none
 }
 
 // Update is a message to a replica: an admission, or the state of a shard.
@@ -53,6 +54,7 @@ type Update struct {
 	ID        uint64 // the admission's name; 0: none
 	Again     bool   // it may have been sent, or requested, before
 	TakenBack bool   // the admission was taken back
+	Witness   bool   // the receiver is its witness
 	Demand    ratelimit.Demand
 	Count     int64
 	Ahead     int64         // nanoseconds from now to its instant

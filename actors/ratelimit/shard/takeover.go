@@ -54,6 +54,9 @@ type TakenOver struct {
 	Place
 	*Takeover
 	Found []*Transfer
+	// Witnessed are admissions of those of these members that are lost, of which others are the witnesses.
+	Witnessed []*Update
+
 	Ready bool // false: another member already owns it, and its message to this node will follow
 	Alone bool // this node is the only member
 	Done  bool // the answer
@@ -69,6 +72,7 @@ func (m *TakenOver) step(s *Shard, now int64, out *Effects) {
 		return
 	}
 	m.Done = true
+	lost := s.notAdopted(m.Witnessed)
 	var same *Transfer // its sender has the same state as this node
 	for _, g := range m.Found {
 		switch s.merge(g, now, out) {
@@ -77,6 +81,9 @@ func (m *TakenOver) step(s *Shard, now int64, out *Effects) {
 		case merged:
 			same = nil
 		}
+	}
+	if s.addWitnessed(lost, now) {
+		same = nil
 	}
 	s.own(m.Replica)
 	if same != nil && m.Replica == same.By && !s.hasUnreplicated() {
@@ -142,8 +149,9 @@ func (m *Stop) step(s *Shard, _ int64, _ *Effects) {
 
 // Stopped follows Stop when its replica was stopped, too, or could not be.
 type Stopped struct {
-	From  string
-	Found *Transfer // nil: none
+	From      string
+	Found     *Transfer // nil: none
+	Witnessed []*Update // of that replica, if it is lost
 }
 
 func (m *Stopped) step(s *Shard, now int64, out *Effects) {
@@ -154,6 +162,7 @@ func (m *Stopped) step(s *Shard, now int64, out *Effects) {
 	if m.Found != nil {
 		s.merge(m.Found, now, out)
 	}
+	s.addWitnessed(s.notAdopted(m.Witnessed), now)
 }
 
 // Pull hands one chunk of a shard's state over to the member that decides from now on.
