@@ -271,8 +271,8 @@ func TestConfirmationAfterTakeoverIsVoid(t *testing.T) {
 			admitted++
 		}
 		ask()
-		held, copied := make(chan struct{}), c.serve[updateName]
-		c.serve[updateName] = func(from string, question proto.Message, answer func(proto.Message)) {
+		held, copied := make(chan struct{}), c.receiver(updateName)
+		c.Serve(updateName, func(from string, question proto.Message, answer func(proto.Message)) {
 			if q := question.(*pb.RateCopy); len(q.Parts)+len(q.States) == 0 {
 				copied(from, question, answer)
 				return
@@ -281,7 +281,7 @@ func TestConfirmationAfterTakeoverIsVoid(t *testing.T) {
 				<-held
 				copied(from, question, answer)
 			}()
-		}
+		})
 		replace := func() {
 			admitted++
 			if v := c.decide([]ratelimit.Demand{d}, nil, []uint64{uint64(admitted)}, make([]ratelimit.Standing, 1), true,

@@ -62,12 +62,12 @@ func TestOlderNodeIsNoWitness(t *testing.T) {
 		w := together(t)
 		defer w.close()
 		c := w.nodes["c"]
-		now := c.serve[updateName]
-		c.serve[updateName] = func(from string, question proto.Message, answer func(proto.Message)) {
+		now := c.receiver(updateName)
+		c.Serve(updateName, func(from string, question proto.Message, answer func(proto.Message)) {
 			q := question.(*pb.RateCopy)
 			q.Witness, q.Of = nil, nil
 			now(from, q, answer)
-		}
+		})
 		d := demand("r", keyOf("a", "b"), 10)
 		w.freeze("a")
 		if ok, err := w.ask(w.nodes["b"], d); !ok || err != nil {

@@ -274,7 +274,18 @@ func (n *node) isFrozen() bool {
 	return n.frozen != nil
 }
 func (n *node) OnMove(tell func(func(kind, id string) bool)) { n.tell = append(n.tell, tell) }
-func (n *node) Serve(name string, r cluster.Receiver)        { n.serve[name] = r }
+
+func (n *node) Serve(name string, r cluster.Receiver) {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	n.serve[name] = r
+}
+
+func (n *node) receiver(name string) cluster.Receiver {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	return n.serve[name]
+}
 
 func (w *world) node(id string) *node {
 	w.mu.Lock()
@@ -291,7 +302,7 @@ func (n *node) Ask(ctx context.Context, within time.Duration, to, name string,
 	question = proto.Clone(question)
 	got := make(chan proto.Message, 1)
 	n.send(there, func() {
-		there.serve[name](n.id, question, func(m proto.Message) {
+		there.receiver(name)(n.id, question, func(m proto.Message) {
 			m = proto.Clone(m)
 			there.send(n, func() { got <- m })
 		})
