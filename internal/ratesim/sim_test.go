@@ -28,7 +28,7 @@ var (
 // one replica. With -off the test prints what goes wrong without a part of the protocol.
 func TestLimitIsExactInSimulation(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // the heap is small, and its garbage is most of the work
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(850 << 20))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(760 << 20))
 	for _, crowded := range []bool{false, true} {
 		if crowded || !*crowd {
 			simulate(t, crowded)

@@ -144,6 +144,7 @@ func (h *events) pop() event {
 func Run(c Config) Result {
 	w := &world{Config: c, rng: rand.New(rand.NewPCG(c.Seed, 1)), byName: map[string]int{}, merged: map[int]bool{},
 		hash: sha256.New(), watched: -1}
+	w.keys = make([]key, 0, c.Keys)
 	used := map[int]bool{}
 	for i := range c.Keys {
 		k := ratelimit.Key{Rule: "r", Name: "k" + strconv.Itoa(i)}

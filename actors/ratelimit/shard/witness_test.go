@@ -132,14 +132,19 @@ func TestWitnessed(t *testing.T) {
 // Two members have admitted more than the limit together. A repetition is refused, because its requester has no answer.
 func TestRepetitionOverTheLimitIsRefused(t *testing.T) {
 	d, now := demand("a", 2), int64(time.Hour)
-	s, place := partitionOf(d.Key), Place{Self: "a", Owner: "a", Confirmed: true}
-	s.own("")
-	s.recent.mergedUntil = now + recentTime
-	for id, want := range []Verdict{Admitted, Admitted, Refused} {
-		s.addOnce(&Update{Part: s.n, ID: uint64(id + 1), Demand: demand("a", 100), Count: 1}, now)
-		m := s.admit(place, d, "b", uint64(id+1), now, &Effects{})
-		if m.Verdict != want || (m.Standings[0].Retry > 0) != (want == Refused) {
-			t.Errorf("repetition %d: %d, %+v", id+1, m.Verdict, m.Standings)
+	for name, add := range map[string]func(*Shard, []*Update){
+		"witnessed": func(s *Shard, all []*Update) { s.addWitnessed(all, now) },
+		"missing":   func(s *Shard, all []*Update) { s.addMissing(all, 0, now) },
+	} {
+		s, place := partitionOf(d.Key), Place{Self: "a", Owner: "a", Confirmed: true}
+		s.own("")
+		s.recent.mergedUntil = now + recentTime
+		for id, want := range []Verdict{Admitted, Admitted, Refused} {
+			add(s, []*Update{{Part: s.n, Number: 1, ID: uint64(id + 1), Demand: d, Count: 1}})
+			m := s.admit(place, d, "b", uint64(id+1), now, &Effects{})
+			if m.Verdict != want || (m.Standings[0].Retry > 0) != (want == Refused) {
+				t.Errorf("%s, repetition %d: %d, %+v", name, id+1, m.Verdict, m.Standings)
+			}
 		}
 	}
 }
