@@ -62,8 +62,8 @@ func (w *world) judge() {
 	}
 	for i := range w.keys {
 		k := &w.keys[i]
-		over := max(0, k.admitted-k.demand.Limit)
-		under := max(0, min(k.asked, k.demand.Limit)-k.admitted-k.lost)
+		over := max(0, k.admitted-w.Limit)
+		under := max(0, min(k.asked, w.Limit)-k.admitted-k.lost)
 		var differ int64
 		if n := owner[k.part]; n != nil {
 			counted := n.counted(k)
@@ -77,7 +77,7 @@ func (w *world) judge() {
 			under = 0 // old admissions may count twice
 		}
 		if over+under > 0 || differ != 0 {
-			w.Wrong = append(w.Wrong, k.demand.Key.Name)
+			w.Wrong = append(w.Wrong, k.name)
 		}
 		w.Over += over
 		w.Under += under
@@ -86,5 +86,6 @@ func (w *world) judge() {
 
 // counted returns how many admissions of a key count at this node.
 func (n *node) counted(k *key) int64 {
-	return n.table.At(k.part).Look(&k.demand, k.hash, n.clock()).Used
+	d := n.demand(k)
+	return n.table.At(k.part).Look(&d, k.hash, n.clock()).Used
 }

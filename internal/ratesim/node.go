@@ -275,7 +275,7 @@ func (n *node) query(r *request, to int, asReplica, again bool) {
 		if got, ok := x.(verdict); ok {
 			if got.of == shard.Admitted && got.number != 0 {
 				c := &shard.Copy{AsRequester: true, Since: began, Update: &shard.Update{Part: k.part, Number: got.number,
-					ID: r.id(), Again: again, Demand: k.demand, Count: 1}}
+					ID: r.id(), Again: again, Demand: n.demand(k), Count: 1}}
 				if n.step(k.part, c); c.Reply == shard.Superseding {
 					got.of = shard.Retry
 				}
@@ -311,7 +311,8 @@ func (n *node) decide(r *request, requester string, asReplica, again bool, then 
 		demand   [1]ratelimit.Demand
 		standing [1]ratelimit.Standing
 		words    [3]uint64
-	}{at: [1]shard.At{{Place: n.place(k.part)}}, demand: [1]ratelimit.Demand{k.demand}, words: [3]uint64{k.hash, r.id()}}
+	}{at: [1]shard.At{{Place: n.place(k.part)}}, demand: [1]ratelimit.Demand{n.demand(k)},
+		words: [3]uint64{k.hash, r.id()}}
 	one.Decide = shard.Decide{At: one.at[:], Hashes: one.words[:1], Demands: one.demand[:], IDs: one.words[1:2],
 		Requester: requester, AsReplica: asReplica, Again: again, Waits: x, Standings: one.standing[:],
 		Numbers: one.words[2:]}
@@ -341,7 +342,7 @@ func (r *request) decided(got verdict) {
 	case v == shard.Admitted && !gone:
 		if k := &n.keys[r.key]; got.short > k.short {
 			k.short = got.short
-			n.say("short", n.name, k.demand.Key.Name, got.short)
+			n.say("short", n.name, k.name, got.short)
 		}
 		n.answer(r, v)
 	case v == shard.Refused:
@@ -367,7 +368,7 @@ func (r *request) takeBack() {
 	r.counted(n.replica[k.part])
 	for _, id := range r.may {
 		forget := func(m *node) {
-			m.step(k.part, &shard.Forget{Place: m.place(k.part), Demand: k.demand, ID: r.id(), Count: 1})
+			m.step(k.part, &shard.Forget{Place: m.place(k.part), Demand: n.demand(k), ID: r.id(), Count: 1})
 		}
 		if id == n.id {
 			forget(n)

@@ -40,7 +40,7 @@ func (n *node) keepOwn(from int, r *request, number uint64, sent int64) bool {
 	if w.Void(sent) {
 		return false
 	}
-	w.Note(&shard.Update{Part: k.part, Number: number, ID: r.id(), Demand: k.demand, Count: 1}, n.clock())
+	w.Note(&shard.Update{Part: k.part, Number: number, ID: r.id(), Demand: n.demand(k), Count: 1}, n.clock())
 	return true
 }
 

@@ -89,13 +89,17 @@ type world struct {
 }
 
 type key struct {
-	demand   ratelimit.Demand
+	name     string
 	hash     uint64
 	part     int
 	asked    int64
 	admitted int64
 	short    int64
 	lost     int64 // requests without a decision: they may count although no client was admitted
+}
+
+func (w *world) demand(k *key) ratelimit.Demand {
+	return ratelimit.Demand{Key: ratelimit.Key{Rule: "r", Name: k.name}, Limit: w.Limit, Period: time.Hour}
 }
 
 type event struct {
@@ -147,9 +151,8 @@ func Run(c Config) Result {
 	w.keys = make([]key, 0, c.Keys)
 	used := map[int]bool{}
 	for i := range c.Keys {
-		k := ratelimit.Key{Rule: "r", Name: "k" + strconv.Itoa(i)}
-		w.keys = append(w.keys, key{hash: k.Hash(), part: k.Partition(),
-			demand: ratelimit.Demand{Key: k, Limit: c.Limit, Period: time.Hour}})
+		k := w.demand(&key{name: "k" + strconv.Itoa(i)}).Key
+		w.keys = append(w.keys, key{name: k.Name, hash: k.Hash(), part: k.Partition()})
 		if k.Name == c.Watch {
 			w.watched = k.Partition()
 		}
